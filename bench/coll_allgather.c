@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Allgather and Allgatherv: a block from every rank to every rank. They share all but the layout
+ * and the call. Allgatherv's counts run through a cycle of five, a length that no usual number of
+ * ranks per node divides, so that nodes are unequal too; one of the five is zero, because a rank
+ * that contributes nothing still takes part.
+ */
+#include "collective.h"
+#include "pattern.h"
+
+#include <errno.h>
+#include <limits.h>
+
+static int place_blocks(struct bench_problem *p, const int *tenths, int n_tenths)
+{
+    size_t at = 0;
+
+    for (int r = 0; r < p->shape->ranks; r++) {
+        size_t bytes = p->bytes / 10 * (size_t)tenths[r % n_tenths] +
+                       p->bytes % 10 * (size_t)tenths[r % n_tenths] / 10;
+
+        if (bytes > INT_MAX || at > INT_MAX)
+            return -EOVERFLOW;
+        p->counts[r] = (int)bytes;
+        p->displs[r] = (int)at;
+        at += bytes;
+    }
+    p->send_bytes = (size_t)p->counts[p->shape->rank];
+    p->recv_bytes = p->total_bytes = at;
+    return 0;
+}
+
+static int lay_out_equal(struct bench_problem *p)
+{
+    static const int tenths[] = {10};
+
+    return place_blocks(p, tenths, 1);
+}
+
+static int lay_out_unequal(struct bench_problem *p)
+{
+    static const int tenths[] = {5, 15, 10, 0, 20};
+
+    return place_blocks(p, tenths, 5);
+}
+
+static void fill(const struct bench_problem *p, uint64_t generation)
+{
+    bench_pattern_fill(p->send, p->send_bytes, bench_pattern_stream(p->shape->rank, generation));
+}
+
+static int call_allgather(const struct bench_problem *p, const struct bench_mpi *mpi,
+                          MPI_Comm comm)
+{
+    return mpi->Allgather(p->send, (int)p->send_bytes, MPI_BYTE, p->recv, (int)p->send_bytes,
+                          MPI_BYTE, comm);
+}
+
+static int call_allgatherv(const struct bench_problem *p, const struct bench_mpi *mpi,
+                           MPI_Comm comm)
+{
+    return mpi->Allgatherv(p->send, (int)p->send_bytes, MPI_BYTE, p->recv, p->counts, p->displs,
+                           MPI_BYTE, comm);
+}
+
+static size_t check(const struct bench_problem *p, uint64_t generation)
+{
+    for (int r = 0; r < p->shape->ranks; r++) {
+        size_t at = (size_t)p->displs[r];
+        size_t wrong = bench_pattern_check(p->recv + at, (size_t)p->counts[r],
+                                           bench_pattern_stream(r, generation));
+
+        if (wrong != BENCH_PATTERN_RIGHT)
+            return at + wrong;
+    }
+    return BENCH_PATTERN_RIGHT;
+}
+
+static void traffic(const struct bench_problem *p, int node, double *in, double *out)
+{
+    double own = 0;
+
+    for (int r = 0; r < p->shape->ranks; r++) {
+        if (p->shape->node_of[r] == node)
+            own += p->counts[r];
+    }
+    *in = (double)p->total_bytes - own;
+    *out = own;
+}
+
+#define FORMULA "max over nodes of (bytes of all other nodes' blocks / measured rate into the node)"
+
+static const struct bench_knob allgather_knobs[] = {
+    {"coll_tuned_allgather_algorithm", NULL, 0, 0},
+    {"coll_han_priority", "han", 90, 2},
+    {"MPIR_CVAR_ALLGATHER_INTRA_ALGORITHM", NULL, 0, 0},
+    {NULL, NULL, 0, 0},
+};
+
+static const struct bench_knob allgatherv_knobs[] = {
+    {"coll_tuned_allgatherv_algorithm", NULL, 0, 0},
+    {"MPIR_CVAR_ALLGATHERV_INTRA_ALGORITHM", NULL, 0, 0},
+    {NULL, NULL, 0, 0},
+};
+
+const struct bench_collective bench_allgather = {
+    .name = "allgather",
+    .summary = "the same number of bytes from every rank",
+    .formula = FORMULA,
+    .knobs = allgather_knobs,
+    .lay_out = lay_out_equal,
+    .fill = fill,
+    .call = call_allgather,
+    .check = check,
+    .traffic = traffic,
+};
+
+const struct bench_collective bench_allgatherv = {
+    .name = "allgatherv",
+    .summary = "0.5, 1.5, 1, 0 and 2 times the size asked for, in turn over the ranks",
+    .formula = FORMULA,
+    .knobs = allgatherv_knobs,
+    .lay_out = lay_out_unequal,
+    .fill = fill,
+    .call = call_allgatherv,
+    .check = check,
+    .traffic = traffic,
+};

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Two ways to the same MPI functions. The application's way is whatever the dynamic linker made
+ * of `MPI_X`, the preload if there is one. The native way is `PMPI_X` looked up in the library
+ * object itself, which no preload can answer. Both have the type `struct bench_mpi`, so that one
+ * line of a collective's row is timed over either and nothing else differs.
+ *
+ * Adding a function: one X() below; both tables follow.
+ */
+#ifndef BENCH_MPI_TABLE_H
+#define BENCH_MPI_TABLE_H
+
+#include <mpi.h>
+#include <stddef.h>
+
+#define BENCH_MPI_FUNCTIONS(X) \
+    X(Allgather)               \
+    X(Allgatherv)              \
+    X(Allreduce)               \
+    X(Barrier)                 \
+    X(Comm_dup)                \
+    X(Comm_free)               \
+    X(Comm_split_type)
+
+struct bench_mpi {
+#define X(name) __typeof__(&MPI_##name) name;
+    BENCH_MPI_FUNCTIONS(X)
+#undef X
+};
+
+/*
+ * Fill *native with the library's own functions. May be called before MPI_Init.
+ * Returns 0, or -ENOENT with one line in why (of why_len bytes) saying what was not found.
+ */
+int bench_mpi_native(struct bench_mpi *native, char *why, size_t why_len);
+
+/* Fill *app with what a plain call `MPI_X` reaches in this process. */
+void bench_mpi_application(struct bench_mpi *app);
+
+/*
+ * Path of the object that answers app's collectives when it is not the library that native came
+ * from, i.e. of the preload; NULL if calls go to the library directly. Borrowed from the linker.
+ */
+const char *bench_mpi_preload(const struct bench_mpi *app, const struct bench_mpi *native);
+
+#endif

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * getopt_long, with a help text that is long enough to learn from. The list of collectives in it
+ * is made from the rows.
+ */
+#define _GNU_SOURCE
+#include "options.h"
+
+#include <getopt.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char help_before[] =
+    "Usage: mpirun ... %s [OPTION]...\n"
+    "\n"
+    "Times collectives of the MPI library against the same calls through collshim, in one run:\n"
+    "repetition by repetition in rotating order, every received byte verified, each time the\n"
+    "maximum over the ranks, each figure the median of the repetitions. Preload the shim to have\n"
+    "its column (mpirun -x LD_PRELOAD=libcollshim.so, -genv LD_PRELOAD ... with MPICH); without\n"
+    "it, the native columns alone are made.\n"
+    "\n"
+    "What is timed\n"
+    "  --collective NAME[,NAME]  which, or 'all'; default allgather:\n";
+
+static const char help_after[] =
+    "  --bytes LIST              bytes per rank: 64K,1M,1000003 or a range 1K..16M, in steps of\n"
+    "                            2, or 1K..16M:4 in steps of 4; K, M, G are powers of 1024;\n"
+    "                            default 64K..4M:4\n"
+    "  --repetitions N           timed calls of each contender and size; default 10\n"
+    "  --native WHICH            the baseline: 'best' (default) forces each of the library's own\n"
+    "                            algorithms and keeps the fastest, 'default' takes its own choice\n"
+    "                            only, NAME,... tries these (a wrong name lists the right ones)\n"
+    "  --prune FACTOR            drop a native algorithm that the trial calls show this many times\n"
+    "                            slower than the best; default 1.25\n"
+    "\n"
+    "What it is compared with\n"
+    "  --bound                   measure the rails and print the least time they allow\n"
+    "  --rails affine|striped    how ranks use the rails: each bound to one (default), or each\n"
+    "                            using all; decides how flows add up to a node's rate\n"
+    "\n"
+    "What is checked\n"
+    "  --verify all|none         every byte of every call (default), or nothing\n"
+    "  --corrupt                 spoil one received byte, to see that the check finds it; the run\n"
+    "                            must then fail\n"
+    "\n"
+    "What comes out\n"
+    "  --json FILE               also one JSON object per line to FILE ('-': stdout, no table)\n"
+    "  --algorithm-label NAME    what to call the shim's algorithm in the output; default shim\n"
+    "  --label TEXT              goes to the output as it is\n"
+    "  --emulated                mark every figure as measured on an emulated network\n"
+    "  --placement               print which rank is on which node\n"
+    "  --help                    this text\n"
+    "\n"
+    "Exit status: 0, 1 if a received byte was wrong or nothing could be timed, 2 for a wrong\n"
+    "option.\n"
+    "\n"
+    "Example, 4 ranks on this machine:\n"
+    "  mpirun -n 4 --oversubscribe --mca mpi_yield_when_idle 1 %s --bytes 64K..1M:4\n";
+
+enum option_id {
+    COLLECTIVE = 256, BYTES, REPETITIONS, NATIVE, PRUNE, BOUND, RAILS, VERIFY, CORRUPT, JSON,
+    ALGORITHM_LABEL, LABEL, EMULATED, PLACEMENT, HELP,
+};
+
+static const struct option table[] = {
+    {"collective", required_argument, NULL, COLLECTIVE},
+    {"bytes", required_argument, NULL, BYTES},
+    {"repetitions", required_argument, NULL, REPETITIONS},
+    {"native", required_argument, NULL, NATIVE},
+    {"prune", required_argument, NULL, PRUNE},
+    {"bound", no_argument, NULL, BOUND},
+    {"rails", required_argument, NULL, RAILS},
+    {"verify", required_argument, NULL, VERIFY},
+    {"corrupt", no_argument, NULL, CORRUPT},
+    {"json", required_argument, NULL, JSON},
+    {"algorithm-label", required_argument, NULL, ALGORITHM_LABEL},
+    {"label", required_argument, NULL, LABEL},
+    {"emulated", no_argument, NULL, EMULATED},
+    {"placement", no_argument, NULL, PLACEMENT},
+    {"help", no_argument, NULL, HELP},
+    {NULL, 0, NULL, 0},
+};
+
+static int wrong(int speak, const char *option, const char *value, const char *right)
+{
+    if (speak)
+        fprintf(stderr, "collshim: bench: --%s %s: not understood; %s\n", option, value, right);
+    return 2;
+}
+
+static void help(const char *program)
+{
+    printf(help_before, program);
+    for (size_t i = 0; bench_collectives[i]; i++)
+        printf("      %-12s %s\n", bench_collectives[i]->name, bench_collectives[i]->summary);
+    printf(help_after, program);
+}
+
+/* Read "64K" from *text and move it on. Returns 0 for anything that is no positive size. */
+static size_t size_of(const char **text)
+{
+    static const char units[] = "KMG";
+    char *end;
+    unsigned long long n;
+    const char *unit;
+
+    if (**text < '0' || **text > '9')
+        return 0;
+    n = strtoull(*text, &end, 10);
+    unit = *end ? strchr(units, *end) : NULL;
+    if (unit) {
+        int shift = 10 * (int)(unit - units + 1);
+
+        if (n > SIZE_MAX >> shift)
+            return 0;
+        n <<= shift;
+        end++;
+    }
+    *text = end;
+    return n;
+}
+
+static int parse_sizes(const char *text, struct bench_options *o)
+{
+    for (o->n_sizes = 0;; text++) {
+        size_t from = size_of(&text), to = from, step = 2;
+
+        if (from && strncmp(text, "..", 2) == 0) {
+            text += 2;
+            to = size_of(&text);
+            if (*text == ':') {
+                text++;
+                step = size_of(&text);
+            }
+        }
+        if (!from || to < from || step < 2 || (*text && *text != ','))
+            return -1;
+        for (;; from *= step) {
+            if (o->n_sizes == BENCH_MOST_SIZES)
+                return -1;
+            o->sizes[o->n_sizes++] = from;
+            if (from > to / step)
+                break;
+        }
+        if (!*text)
+            return 0;
+    }
+}
+
+static int parse_collectives(const char *text, struct bench_options *o)
+{
+    char name[64];
+
+    o->n_collectives = 0;
+    if (strcmp(text, "all") == 0) {
+        for (size_t i = 0; bench_collectives[i] && i < BENCH_MOST_COLLECTIVES; i++)
+            o->collectives[o->n_collectives++] = bench_collectives[i];
+        return 0;
+    }
+    for (;; text++) {
+        size_t length = strcspn(text, ",");
+        const struct bench_collective *row;
+
+        snprintf(name, sizeof(name), "%.*s", (int)length, text);
+        row = bench_collective_find(name);
+        if (!row || o->n_collectives == BENCH_MOST_COLLECTIVES)
+            return -1;
+        o->collectives[o->n_collectives++] = row;
+        text += length;
+        if (!*text)
+            return 0;
+    }
+}
+
+static int parse_one(int id, const char *name, const char *value, int speak,
+                     struct bench_options *o)
+{
+    char *end = NULL;
+
+    switch ((enum option_id)id) {
+    case COLLECTIVE:
+        return parse_collectives(value, o) ? wrong(speak, name, value, "--help lists them")
+                                           : BENCH_RUN;
+    case BYTES:
+        return parse_sizes(value, o)
+                   ? wrong(speak, name, value, "right are 64K,1M or 1K..16M or 1K..16M:4")
+                   : BENCH_RUN;
+    case REPETITIONS:
+        o->repetitions = (int)strtol(value, &end, 10);
+        return *end || o->repetitions < 1 || o->repetitions > 100000
+                   ? wrong(speak, name, value, "right is a number from 1 to 100000")
+                   : BENCH_RUN;
+    case PRUNE:
+        o->prune = strtod(value, &end);
+        return *end || !(o->prune >= 1) ? wrong(speak, name, value, "right is a number from 1 up")
+                                        : BENCH_RUN;
+    case RAILS:
+        o->rails = strcmp(value, "striped") ? BENCH_RAILS_AFFINE : BENCH_RAILS_STRIPED;
+        return strcmp(value, "affine") && strcmp(value, "striped")
+                   ? wrong(speak, name, value, "right are affine and striped")
+                   : BENCH_RUN;
+    case VERIFY:
+        o->verify = strcmp(value, "none") != 0;
+        return strcmp(value, "none") && strcmp(value, "all")
+                   ? wrong(speak, name, value, "right are all and none")
+                   : BENCH_RUN;
+    case NATIVE: o->native = value; break;
+    case JSON: o->json_path = value; break;
+    case ALGORITHM_LABEL: o->algorithm_label = value; break;
+    case LABEL: o->label = value; break;
+    case BOUND: o->bound = 1; break;
+    case CORRUPT: o->corrupt = 1; break;
+    case EMULATED: o->emulated = 1; break;
+    case PLACEMENT: o->placement = 1; break;
+    case HELP: break;
+    }
+    return BENCH_RUN;
+}
+
+int bench_options_parse(int argc, char **argv, int speak, struct bench_options *options)
+{
+    int id, at = 0;
+
+    *options = (struct bench_options){
+        .collectives = {&bench_allgather}, .n_collectives = 1, .repetitions = 10, .prune = 1.25,
+        .native = "best", .verify = 1, .algorithm_label = "shim",
+    };
+    parse_sizes("64K..4M:4", options);
+    opterr = speak;
+    while ((id = getopt_long(argc, argv, "", table, &at)) != -1) {
+        int rc = id == '?' ? 2 : parse_one(id, table[at].name, optarg, speak, options);
+
+        if (id == HELP) {
+            if (speak)
+                help(argv[0]);
+            return 0;
+        }
+        if (rc != BENCH_RUN)
+            return rc;
+    }
+    if (optind < argc)
+        return wrong(speak, "", argv[optind], "there are no arguments but options, see --help");
+    if (options->corrupt && !options->verify)
+        return wrong(speak, "corrupt", "", "with --verify none nothing would find it");
+    return BENCH_RUN;
+}

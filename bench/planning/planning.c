@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * How long planning takes, and how large a plan is: one rank's part, for every algorithm, on
+ * a small and on a large machine. A plan is built on the first call with a new size; what is
+ * printed here is what that call pays. JSON lines on stdout.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "planners/registry.h"
+
+enum { REPETITIONS = 101 };
+
+static double now_us(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return x < y ? -1 : x > y;
+}
+
+static int measure(const struct plan_algorithm *a, enum plan_collective c, const struct topo *t)
+{
+    double us[REPETITIONS];
+    size_t bytes = 0;
+
+    for (int i = 0; i < REPETITIONS; i++) {
+        struct plan_request q = {.collective = c,
+                                 .topo = t,
+                                 .rank = (int)((long)i * 37 % t->nranks),
+                                 .nbytes = 1 << 20,
+                                 .chunk_bytes = 1 << 16};
+        struct plan *p;
+        double start = now_us();
+
+        if (a->build(&q, &p))
+            return fprintf(stderr, "planning: %s cannot serve this shape\n", a->name), 1;
+        us[i] = now_us() - start;
+        if (plan_footprint(p) > bytes)
+            bytes = plan_footprint(p);
+        plan_free(p);
+    }
+    qsort(us, REPETITIONS, sizeof *us, ascending);
+    printf("{\"what\": \"planning\", \"collective\": \"%s\", \"algorithm\": \"%s\", \"ranks\": %d, "
+           "\"nodes\": %d, \"median_us\": %.1f, \"worst_us\": %.1f, \"plan_bytes\": %zu}\n",
+           plan_collective_name(c), a->name, t->nranks, t->nnodes, us[REPETITIONS / 2],
+           us[REPETITIONS - 1], bytes);
+    return 0;
+}
+
+int main(void)
+{
+    static const char *const shapes[] = {"node:4 gpu:4 rail:4", "node:1024 gpu:8 rail:8"};
+    int failed = 0;
+
+    for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
+        struct topo *t;
+        char why[256];
+
+        if (topo_parse(shapes[s], 0, &t, why, sizeof why))
+            return fprintf(stderr, "planning: %s\n", why), 1;
+        for (int i = 0; i < plan_algorithm_count; i++)
+            for (int c = 0; c < PLAN_COLLECTIVE_COUNT; c++)
+                if (plan_algorithms[i]->collectives & 1u << c)
+                    failed |= measure(plan_algorithms[i], (enum plan_collective)c, t);
+        topo_free(t);
+    }
+    return failed;
+}

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The table of settings.def, expanded three times: into what users see
+ * (cfg_rows), into how each field is read (fields), and into struct cfg itself
+ * (settings.h). Reading a setting is one path for all of them, so that a new row
+ * needs no code; a library such as libcyaml would want the schema a second time
+ * and stops at the first wrong value, where here every other one still counts.
+ *
+ * Nothing is printed and nothing is kept allocated: problems are lines in the
+ * struct, because who may speak (rank 0 only, or every process) is known later.
+ */
+#include "config/settings.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+#include "config/nearest.h"
+#include "config/settings_private.h"
+#include "config/text.h"
+
+extern char **environ;
+
+#define PREFIX "COLLSHIM_"
+
+/* Where a message says a value stays as it is. */
+static const char *const origin_text[] = {"default", "file", "environment"};
+
+/* Names that belong to the project's own tools, not to this table. */
+static const char *const tool_prefixes[] = {"COLLSHIM_FABRIC", "COLLSHIM_BENCH"};
+
+#define NAME_MODE "mode"
+#define NAME_LEVEL "level"
+#define NAME_BYTES "bytes"
+#define NAME_INT "int"
+#define NAME_BOOL "bool"
+#define NAME_TEXT "text"
+
+const struct cfg_row cfg_rows[CFG_COUNT] = {
+#define SETTING(field_, type_, variable_, default_, least_, most_, agreed_, meaning_)              \
+    {.name = #field_,                                                                              \
+     .variable = variable_,                                                                        \
+     .type = NAME_##type_,                                                                         \
+     .default_text = default_,                                                                     \
+     .meaning = meaning_,                                                                          \
+     .agreed = agreed_},
+#include "config/settings.def"
+#undef SETTING
+};
+
+static const struct field {
+    const struct cfg_kind *kind;
+    size_t offset; /* in struct cfg */
+    long long least, most;
+} fields[CFG_COUNT] = {
+#define SETTING(field_, type_, variable_, default_, least_, most_, agreed_, meaning_)              \
+    {&cfg_kind_##type_, offsetof(struct cfg, field_), least_, most_},
+#include "config/settings.def"
+#undef SETTING
+};
+
+/* Texts that have a form of their own. */
+static int (*const checks[CFG_COUNT])(const char *text, char *why, size_t why_size) = {
+    [CFG_algorithm] = cfg_check_algorithm,
+};
+
+static void *field_of(struct cfg *c, enum cfg_id id)
+{
+    return (char *)c + fields[id].offset;
+}
+
+void cfg_problem(struct cfg *c, const char *format, ...)
+{
+    size_t used = strlen(c->problem), n;
+    char line[1400];
+    va_list args;
+
+    c->problems++;
+    va_start(args, format);
+    vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    n = strlen(line);
+    if (used + n + 2 > sizeof c->problem)
+        return;
+    text_show(c->problem + used, n + 1, line, n);
+    memcpy(c->problem + used + n, "\n", 2);
+}
+
+int cfg_find_key(const char *key, const char **nearest)
+{
+    struct nearest n = nearest_to(key);
+
+    for (int id = 0; id < CFG_COUNT; id++) {
+        if (!strcmp(key, cfg_rows[id].name))
+            return id;
+        nearest_offer(&n, cfg_rows[id].name);
+    }
+    *nearest = n.best;
+    return -1;
+}
+
+/* Word what is wrong with a value that read() or the field's own check refused. */
+static void word_problem(const struct field *f, int code, size_t size, char *why, size_t why_size)
+{
+    char least[32], most[32];
+
+    switch (code) {
+    case -ENAMETOOLONG:
+        snprintf(why, why_size, "%zu bytes long, at most %d are read", size, CFG_TEXT_MAX - 1);
+        return;
+    case -ERANGE:
+        if (f->kind == &cfg_kind_BYTES) {
+            cfg_print_bytes((unsigned long long)f->least, least, sizeof least);
+            cfg_print_bytes((unsigned long long)f->most, most, sizeof most);
+        } else {
+            snprintf(least, sizeof least, "%lld", f->least);
+            snprintf(most, sizeof most, "%lld", f->most);
+        }
+        snprintf(why, why_size, "out of range, expected %s to %s", least, most);
+        return;
+    default:
+        snprintf(why, why_size, "expected %s", f->kind->expected);
+    }
+}
+
+void cfg_take(struct cfg *c, enum cfg_id id, const char *where, const char *text, size_t size,
+              enum cfg_origin origin)
+{
+    const struct field *f = &fields[id];
+    union {
+        size_t bytes;
+        int number;
+        char text[CFG_TEXT_MAX];
+    } value; /* read here first: a text that fails its check must not have replaced the old one */
+    char why[256], kept[64], shown[80], all[CFG_TEXT_MAX];
+    int code = f->kind->read(text, size, f->least, f->most, &value);
+
+    if (code == 0 && checks[id])
+        code = checks[id](value.text, why, sizeof why);
+    else if (code)
+        word_problem(f, code, size, why, sizeof why);
+    if (code == 0) {
+        f->kind->read(text, size, f->least, f->most, field_of(c, id));
+        c->origin[id] = origin;
+        return;
+    }
+    cfg_value_text(c, id, all, sizeof all);
+    text_show(kept, sizeof kept, all, strlen(all));
+    text_show(shown, sizeof shown, text, size);
+    cfg_problem(c, "%s%s: %s; %s stays %s (%s)", where, shown, why, cfg_rows[id].name,
+                kept[0] ? kept : "empty", origin_text[c->origin[id]]);
+}
+
+static int find_variable(const char *name, size_t size)
+{
+    for (int id = 0; id < CFG_COUNT; id++)
+        if (strlen(cfg_rows[id].variable) == size && !memcmp(cfg_rows[id].variable, name, size))
+            return id;
+    return -1;
+}
+
+static int belongs_to_a_tool(const char *entry)
+{
+    for (size_t i = 0; i < sizeof tool_prefixes / sizeof *tool_prefixes; i++)
+        if (!strncmp(entry, tool_prefixes[i], strlen(tool_prefixes[i])))
+            return 1;
+    return 0;
+}
+
+/* Compared without the prefix, which would make any two names look alike. */
+static void warn_unknown(struct cfg *c, const char *name, size_t size)
+{
+    char shown[80];
+    struct nearest n = nearest_to(text_show(shown, sizeof shown, name, size) + strlen(PREFIX));
+
+    for (int id = 0; id < CFG_COUNT; id++)
+        nearest_offer(&n, cfg_rows[id].variable + strlen(PREFIX));
+    if (n.best)
+        cfg_problem(c, "%s: no such setting; the nearest is " PREFIX "%s", shown, n.best);
+    else
+        cfg_problem(c, "%s: no such setting; `collshim info` lists them", shown);
+}
+
+/* An empty variable counts as not set, but for texts, where it empties what the file said. */
+static void take_variable(struct cfg *c, enum cfg_id id, const char *value)
+{
+    char where[64];
+
+    if (!*value && fields[id].kind != &cfg_kind_TEXT)
+        return;
+    snprintf(where, sizeof where, "%s=", cfg_rows[id].variable);
+    cfg_take(c, id, where, value, strlen(value), CFG_FROM_ENVIRONMENT);
+}
+
+/* Read the variables of only one setting, or of all but one; the first of a name counts. */
+static void read_environment(struct cfg *c, char **environment, enum cfg_id one, int only)
+{
+    char seen[CFG_COUNT] = {0};
+
+    for (; *environment; environment++) {
+        const char *equal = strchr(*environment, '=');
+        int id;
+
+        if (!equal || strncmp(*environment, PREFIX, strlen(PREFIX)))
+            continue;
+        id = find_variable(*environment, (size_t)(equal - *environment));
+        if (id >= 0 && !seen[id] && (id == (int)one) == only) {
+            seen[id] = 1;
+            take_variable(c, (enum cfg_id)id, equal + 1);
+        } else if (id < 0 && !only && !belongs_to_a_tool(*environment)) {
+            warn_unknown(c, *environment, (size_t)(equal - *environment));
+        }
+    }
+}
+
+int cfg_load(struct cfg *c, char **environment)
+{
+    static char *nothing[] = {NULL};
+
+    if (!environment)
+        environment = getauxval(AT_SECURE) || !environ ? nothing : environ;
+    memset(c, 0, sizeof *c);
+    for (int id = 0; id < CFG_COUNT; id++)
+        fields[id].kind->read(cfg_rows[id].default_text, strlen(cfg_rows[id].default_text),
+                              fields[id].least, fields[id].most, field_of(c, (enum cfg_id)id));
+    read_environment(c, environment, CFG_config, 1);
+    if (c->config[0])
+        cfg_read_yaml(c, c->config);
+    read_environment(c, environment, CFG_config, 0);
+    return c->problems;
+}
+
+int cfg_value_text(const struct cfg *c, enum cfg_id id, char *text, size_t size)
+{
+    return fields[id].kind->print((const char *)c + fields[id].offset, text, size);
+}

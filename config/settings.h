@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The settings: one row each in settings.def, read once per process from the
+ * YAML file that COLLSHIM_CONFIG names and then from the environment, which wins.
+ * A bad value never harms the job: it is reported in one line and the default
+ * (or what the file said) stays.
+ *
+ * Reading is single-threaded; a loaded struct cfg is const from then on.
+ */
+#ifndef COLLSHIM_CONFIG_SETTINGS_H
+#define COLLSHIM_CONFIG_SETTINGS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum cfg_mode { CFG_MODE_ON, CFG_MODE_OFF, CFG_MODE_AB, CFG_MODE_VERIFY };
+enum cfg_level { CFG_LEVEL_ERROR, CFG_LEVEL_WARN, CFG_LEVEL_INFO, CFG_LEVEL_DEBUG };
+enum cfg_origin { CFG_FROM_DEFAULT, CFG_FROM_FILE, CFG_FROM_ENVIRONMENT };
+
+#define CFG_TEXT_MAX 512
+
+typedef int cfg_MODE;
+typedef int cfg_LEVEL;
+typedef size_t cfg_BYTES;
+typedef int cfg_INT;
+typedef int cfg_BOOL;
+typedef char cfg_TEXT[CFG_TEXT_MAX];
+
+enum cfg_id {
+#define SETTING(field, type, ...) CFG_##field,
+#include "config/settings.def"
+#undef SETTING
+    CFG_COUNT
+};
+
+struct cfg {
+#define SETTING(field, type, ...) cfg_##type field;
+#include "config/settings.def"
+#undef SETTING
+    enum cfg_origin origin[CFG_COUNT];
+    int problems;       /* how many lines there are in `problem` */
+    char problem[2048]; /* one line each, ended by \n; lines that do not fit are counted only */
+};
+
+/* How the rows look to info, manual page and documentation. */
+struct cfg_row {
+    const char *name;     /* "min_bytes" */
+    const char *variable; /* "COLLSHIM_MIN_BYTES" */
+    const char *type;     /* "bytes" */
+    const char *default_text;
+    const char *meaning;
+    int agreed;
+};
+extern const struct cfg_row cfg_rows[CFG_COUNT];
+
+/*
+ * Read all settings. environment: as `environ`, or NULL for the process's own (then through
+ * secure_getenv rules: a set-uid process reads none). Always leaves a usable *c; problems are
+ * counted and worded in c->problem. Returns c->problems.
+ */
+int cfg_load(struct cfg *c, char **environment);
+
+/* The value of one setting as text, in the form that cfg_load reads. Returns as snprintf does. */
+int cfg_value_text(const struct cfg *c, enum cfg_id id, char *text, size_t size);
+
+/*
+ * What the user asked for one collective: the right-hand side in `algorithm` (borrowed copy into
+ * value), "" if nothing. Commas inside parentheses belong to the recipe. Returns its length.
+ */
+int cfg_algorithm_for(const struct cfg *c, const char *collective, char *value, size_t size);
+
+/*
+ * The index-th pair of `algorithm` (from 0), for those who check that the names exist. Both texts
+ * are cut at their size. Returns 1, or 0 if there are not so many.
+ */
+int cfg_algorithm_pair(const struct cfg *c, int index, char *collective, size_t collective_size,
+                       char *value, size_t value_size);
+
+/*
+ * Note one more problem, one line without its end, as cfg_load does: for checks that need more
+ * than config/ knows. Control characters in it become '?'.
+ */
+void cfg_problem(struct cfg *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Print a byte count in the largest unit that divides it: 65536 is "64KiB". */
+int cfg_print_bytes(unsigned long long bytes, char *text, size_t size);
+
+/* A size as settings are written, "64KiB"; 0 and *bytes, or -EINVAL or -ERANGE. */
+int cfg_parse_bytes(const char *text, size_t *bytes);
+
+#endif

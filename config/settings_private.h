@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the files behind settings.h share; nobody outside config/ includes it. */
+#ifndef COLLSHIM_CONFIG_SETTINGS_PRIVATE_H
+#define COLLSHIM_CONFIG_SETTINGS_PRIVATE_H
+
+#include <stddef.h>
+
+#include "config/settings.h"
+
+/* How one type of setting is read and printed: one row of a table in value.c per type. */
+struct cfg_kind {
+    const char *expected; /* "a size such as 65536, 64K or 1MiB", as messages word it */
+    /* Read size bytes of text into *value: 0, -EINVAL (not of this form), -ERANGE or -ENAMETOOLONG.
+       On error *value is untouched. */
+    int (*read)(const char *text, size_t size, long long least, long long most, void *value);
+    int (*print)(const void *value, char *text, size_t size); /* as snprintf */
+};
+
+/* The names of the types as in settings.def. */
+extern const struct cfg_kind cfg_kind_MODE, cfg_kind_LEVEL, cfg_kind_BYTES, cfg_kind_INT,
+    cfg_kind_BOOL, cfg_kind_TEXT;
+
+/* 0 if text has the form of COLLSHIM_ALGORITHM, else -EINVAL and why. */
+int cfg_check_algorithm(const char *text, char *why, size_t why_size);
+
+/* The setting of that YAML key, or -1 and the nearest key (NULL if none is near). */
+int cfg_find_key(const char *key, const char **nearest);
+
+/*
+ * Give one setting the value written in size bytes of text, or note why not and leave it as it is.
+ * where: how the message begins, "COLLSHIM_MODE=" or "FILE:3: mode: "; the value follows it.
+ */
+void cfg_take(struct cfg *c, enum cfg_id id, const char *where, const char *text, size_t size,
+              enum cfg_origin origin);
+
+/* Read the YAML file at path into c. */
+void cfg_read_yaml(struct cfg *c, const char *path);
+
+#endif

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Characters as ASCII sees them. <ctype.h>, strtod and strcasecmp follow the
+ * locale the application chose, so that "1.5" or "INFO" would read differently
+ * in a Turkish or German process; what a setting means must not depend on that.
+ */
+#ifndef COLLSHIM_CONFIG_TEXT_H
+#define COLLSHIM_CONFIG_TEXT_H
+
+#include <stddef.h>
+
+static inline int text_is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f' || c == '\v';
+}
+
+static inline int text_is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static inline char text_lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+static inline int text_is_letter(char c)
+{
+    return text_lower(c) >= 'a' && text_lower(c) <= 'z';
+}
+
+/* 1 if the first size bytes of a spell the whole word b, whatever the case. */
+static inline int text_is_word(const char *a, size_t size, const char *b)
+{
+    size_t i;
+
+    for (i = 0; i < size && b[i]; i++)
+        if (text_lower(a[i]) != text_lower(b[i]))
+            return 0;
+    return i == size && !b[i];
+}
+
+/* Narrow [*begin, *begin + *size) to what lies between the blanks at its ends. */
+static inline void text_trim(const char **begin, size_t *size)
+{
+    while (*size && text_is_blank(**begin)) {
+        (*begin)++;
+        (*size)--;
+    }
+    while (*size && text_is_blank((*begin)[*size - 1]))
+        (*size)--;
+}
+
+/*
+ * Copy at most size - 1 of the n bytes at text so that they can stand in a one-line message:
+ * control characters become '?', and "..." ends what was cut. size must be at least 4.
+ */
+static inline const char *text_show(char *out, size_t size, const char *text, size_t n)
+{
+    size_t keep = n < size ? n : size - 4, i;
+
+    for (i = 0; i < keep; i++)
+        out[i] = (unsigned char)text[i] < ' ' || text[i] == 127 ? '?' : text[i];
+    if (keep < n)
+        for (int dot = 0; dot < 3; dot++)
+            out[i++] = '.';
+    out[i] = 0;
+    return out;
+}
+
+#endif

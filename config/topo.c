@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A topology and what can be made of one. Everything that builds one goes
+ * through topo_build(), which alone numbers nodes and local indexes: two
+ * numberings would mean two plans that do not fit together. One block of memory
+ * holds it all, so that there is one thing to fail and one to free.
+ */
+#include "config/topo.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/topo_private.h"
+
+const char *topo_link_name(enum topo_link_class c)
+{
+    static const char *const names[TOPO_LINK_CLASSES] = {
+        [TOPO_LINK_SHM] = "shm",
+        [TOPO_LINK_NVLINK] = "nvlink",
+        [TOPO_LINK_PCIE] = "pcie",
+        [TOPO_LINK_SOCKET] = "socket",
+    };
+
+    return names[c];
+}
+
+static struct topo *topo_alloc(int nranks, int nnodes, int nrails)
+{
+    size_t rails = (size_t)nrails * sizeof(struct topo_link);
+    size_t ranks = (size_t)nranks * sizeof(struct topo_rank);
+    size_t firsts = ((size_t)nnodes + 1) * sizeof(int32_t);
+    struct topo *t =
+        calloc(1, sizeof *t + rails + ranks + firsts + (size_t)nranks * sizeof(int32_t));
+
+    if (!t)
+        return NULL;
+    t->nranks = nranks;
+    t->nnodes = nnodes;
+    t->nrails = nrails;
+    t->rail = (struct topo_link *)(t + 1);
+    t->rank = (struct topo_rank *)(t->rail + nrails);
+    t->node_first = (int32_t *)(t->rank + nranks);
+    t->node_ranks = t->node_first + nnodes + 1;
+    return t;
+}
+
+/* Number the labels that occur by their first rank; number[] starts as all -1. Returns how many. */
+static int number_nodes(const int32_t *label, int nranks, int32_t *number)
+{
+    int nnodes = 0;
+
+    for (int r = 0; r < nranks; r++)
+        if (number[label[r]] < 0)
+            number[label[r]] = nnodes++;
+    return nnodes;
+}
+
+static int most_on_one_label(const int32_t *label, int nranks, int32_t *count)
+{
+    int32_t most = 0;
+
+    for (int r = 0; r < nranks; r++)
+        if (++count[label[r]] > most)
+            most = count[label[r]];
+    return most;
+}
+
+static void fill_ranks(struct topo *t, const int32_t *label, const int32_t *number)
+{
+    int32_t *size = t->node_first + 1; /* sizes first, summed up below */
+
+    for (int r = 0; r < t->nranks; r++) {
+        int32_t node = number[label[r]];
+
+        t->rank[r] = (struct topo_rank){.node = node, .local = size[node]++, .gpu = -1};
+        t->rank[r].rail = t->rank[r].local % t->nrails;
+    }
+    for (int n = 0; n < t->nnodes; n++)
+        t->node_first[n + 1] += t->node_first[n];
+    for (int r = 0; r < t->nranks; r++)
+        t->node_ranks[t->node_first[t->rank[r].node] + t->rank[r].local] = r;
+}
+
+int topo_build(const int32_t *label, int nranks, int nlabels, int nrails, struct topo **topo_p)
+{
+    int32_t *scratch = calloc((size_t)nlabels, sizeof *scratch);
+    struct topo *t;
+
+    if (!scratch)
+        return -ENOMEM;
+    if (nrails < 1)
+        nrails = most_on_one_label(label, nranks, scratch);
+    memset(scratch, -1, (size_t)nlabels * sizeof *scratch);
+    t = topo_alloc(nranks, number_nodes(label, nranks, scratch), nrails);
+    if (t)
+        fill_ranks(t, label, scratch);
+    free(scratch);
+    if (!t)
+        return -ENOMEM;
+    *topo_p = t;
+    return 0;
+}
+
+struct keyed_rank {
+    uint64_t key;
+    int32_t rank;
+};
+
+static int by_key(const void *a, const void *b)
+{
+    uint64_t x = ((const struct keyed_rank *)a)->key, y = ((const struct keyed_rank *)b)->key;
+
+    return (x > y) - (x < y);
+}
+
+/* Small numbers for the node keys; which number a node gets does not matter. Returns how many. */
+static int label_by_key(struct keyed_rank *sorted, int nranks, int32_t *label)
+{
+    int nlabels = 0;
+
+    qsort(sorted, (size_t)nranks, sizeof *sorted, by_key);
+    for (int i = 0; i < nranks; i++) {
+        nlabels += i == 0 || sorted[i].key != sorted[i - 1].key;
+        label[sorted[i].rank] = nlabels - 1;
+    }
+    return nlabels;
+}
+
+int topo_from_reports(const struct topo_report *report, int nranks, int nrails,
+                      struct topo **topo_p)
+{
+    struct keyed_rank *sorted;
+    struct topo *t = NULL;
+    int32_t *label;
+    int code = -ENOMEM;
+
+    if (nranks < 1)
+        return -EINVAL;
+    sorted = calloc((size_t)nranks, sizeof *sorted);
+    label = calloc((size_t)nranks, sizeof *label);
+    if (sorted && label) {
+        for (int r = 0; r < nranks; r++)
+            sorted[r] = (struct keyed_rank){.key = report[r].node_key, .rank = r};
+        code = topo_build(label, nranks, label_by_key(sorted, nranks, label), nrails, &t);
+    }
+    free(label);
+    free(sorted);
+    if (code)
+        return code;
+    for (int r = 0; r < nranks; r++) {
+        t->rank[r].socket = report[r].socket > 0 ? report[r].socket : 0;
+        t->rank[r].gpu = report[r].gpu >= 0 ? report[r].gpu : -1;
+    }
+    *topo_p = t;
+    return 0;
+}
+
+int topo_restrict(const struct topo *t, const int *member, int nmembers, struct topo **topo_p)
+{
+    struct topo *part;
+    int32_t *label;
+    int code;
+
+    if (nmembers < 1)
+        return -EINVAL;
+    for (int i = 0; i < nmembers; i++)
+        if (member[i] < 0 || member[i] >= t->nranks)
+            return -EINVAL;
+    label = calloc((size_t)nmembers, sizeof *label);
+    if (!label)
+        return -ENOMEM;
+    for (int i = 0; i < nmembers; i++)
+        label[i] = t->rank[member[i]].node;
+    code = topo_build(label, nmembers, t->nnodes, t->nrails, &part);
+    free(label);
+    if (code)
+        return code;
+    for (int i = 0; i < nmembers; i++) {
+        part->rank[i].socket = t->rank[member[i]].socket;
+        part->rank[i].gpu = t->rank[member[i]].gpu;
+        part->rank[i].rail = t->rank[member[i]].rail;
+    }
+    memcpy(part->rail, t->rail, (size_t)t->nrails * sizeof *t->rail);
+    memcpy(part->link, t->link, sizeof t->link);
+    *topo_p = part;
+    return 0;
+}
+
+/* One step of a 64-bit hash: mix in one word (the finaliser of splitmix64). */
+static uint64_t mix(uint64_t hash, uint64_t word)
+{
+    hash = (hash ^ word) + 0x9e3779b97f4a7c15u;
+    hash = (hash ^ hash >> 30) * 0xbf58476d1ce4e5b9u;
+    hash = (hash ^ hash >> 27) * 0x94d049bb133111ebu;
+    return hash ^ hash >> 31;
+}
+
+static uint64_t mix_link(uint64_t hash, const struct topo_link *link)
+{
+    uint64_t bits[2];
+
+    _Static_assert(sizeof bits == sizeof *link, "a link is two doubles without padding");
+    memcpy(bits, link, sizeof bits);
+    return mix(mix(hash, bits[0]), bits[1]);
+}
+
+/* node_first and node_ranks follow from node and local, so they need not be mixed in. */
+uint64_t topo_hash(const struct topo *t)
+{
+    uint64_t hash = mix((uint64_t)t->nranks, (uint64_t)t->nrails);
+
+    for (int r = 0; r < t->nranks; r++) {
+        const struct topo_rank *k = &t->rank[r];
+
+        hash = mix(hash, (uint64_t)(uint32_t)k->node << 32 | (uint32_t)k->socket);
+        hash = mix(hash, (uint64_t)(uint32_t)k->gpu << 32 | (uint32_t)k->rail);
+    }
+    for (int i = 0; i < t->nrails; i++)
+        hash = mix_link(hash, &t->rail[i]);
+    for (int i = 0; i < TOPO_LINK_CLASSES; i++)
+        hash = mix_link(hash, &t->link[i]);
+    return hash;
+}
+
+void topo_free(struct topo *t)
+{
+    free(t);
+}

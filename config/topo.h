@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The topology: which rank sits on which node, socket, GPU and rail, and what
+ * the links between them carry. Planners read it, nobody below config/ writes
+ * it. It comes from the ranks' own exchange, from the short synthetic form, or
+ * from a file that holds the synthetic form.
+ *
+ * Ranks are the ranks of one communicator, 0 .. nranks-1, in any placement;
+ * nodes may hold different numbers of ranks. Nodes are numbered by their lowest
+ * rank, local indexes by rank inside the node.
+ *
+ * Thread rule: building and freeing are single-threaded; a finished topology is
+ * const and may be read from any thread.
+ */
+#ifndef COLLSHIM_CONFIG_TOPO_H
+#define COLLSHIM_CONFIG_TOPO_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* One link class. 0 means "not known": a planner then treats such links as equal. */
+struct topo_link {
+    double bw_bytes_per_s; /* one direction */
+    double latency_ns;
+};
+
+enum topo_link_class {
+    TOPO_LINK_SHM,    /* between two ranks of a socket through memory */
+    TOPO_LINK_NVLINK, /* between two GPUs of a node */
+    TOPO_LINK_PCIE,   /* GPU to host */
+    TOPO_LINK_SOCKET, /* between sockets of a node */
+    TOPO_LINK_CLASSES
+};
+
+struct topo_rank {
+    int32_t node;
+    int32_t local;  /* index inside the node, 0 .. ranks of the node - 1 */
+    int32_t socket; /* inside the node */
+    int32_t gpu;    /* inside the node; -1: none */
+    int32_t rail;   /* the rail this rank's traffic leaves through; -1: all rails (striped) */
+};
+
+struct topo {
+    int nranks;
+    int nnodes;
+    int nrails;             /* rails per node, at least 1 */
+    struct topo_rank *rank; /* [nranks] owned */
+    int32_t *node_first;    /* [nnodes + 1] owned: node n's ranks are node_ranks[node_first[n] ..
+                               node_first[n+1]) */
+    int32_t *node_ranks;    /* [nranks] owned: ranks by node, then by local index */
+    struct topo_link *rail; /* [nrails] owned: per rail, the same on every node */
+    struct topo_link link[TOPO_LINK_CLASSES];
+};
+
+const char *topo_link_name(enum topo_link_class c); /* "shm", "nvlink", "pcie", "socket" */
+
+/* How many ranks node n holds, and which rank has local index l there. */
+static inline int topo_node_size(const struct topo *t, int node)
+{
+    return t->node_first[node + 1] - t->node_first[node];
+}
+
+static inline int topo_node_rank(const struct topo *t, int node, int local)
+{
+    return t->node_ranks[t->node_first[node] + local];
+}
+
+/* What one rank tells about itself when a communicator is first seen (plain bytes, sent as such).
+ */
+struct topo_report {
+    uint64_t node_key; /* equal on two ranks exactly if they share a node */
+    int32_t socket;
+    int32_t gpu;
+    int32_t world_rank;
+    int32_t reserved; /* 0 */
+};
+
+/*
+ * Build a topology of nranks ranks from their reports: nodes by equal node_key,
+ * rails one per local index (rail = local index modulo nrails; nrails 0: as many
+ * as the largest node has ranks). Link rates stay unknown. A negative socket counts as 0, a
+ * negative GPU as none.
+ * Returns 0 and *topo_p (free with topo_free), -EINVAL (nranks < 1) or -ENOMEM.
+ */
+int topo_from_reports(const struct topo_report *report, int nranks, int nrails,
+                      struct topo **topo_p);
+
+/*
+ * Parse the synthetic form, or the file it names, for nranks ranks; see
+ * config/README.md for the grammar. A text is a path if it begins with / or ., holds a / but no
+ * colon, or names an existing file. nranks 0: as many as the text describes.
+ * On a text that cannot be (unknown word, zero, product that is not nranks ...)
+ * returns -EINVAL with one line in why: what is wrong, where, what would be right.
+ * Also -ENOMEM. text: "node:4 socket:2 gpu:2 rail:4".
+ */
+int topo_parse(const char *text, int nranks, struct topo **topo_p, char *why, size_t why_size);
+
+/*
+ * The topology of a sub-communicator: rank i of the result is rank member[i] of t. Nodes and local
+ * indexes are numbered anew; socket, GPU and rail stay what they are in t, as do rates. Members are
+ * taken to be distinct. Returns 0, -EINVAL (no members, or one out of range) or -ENOMEM.
+ */
+int topo_restrict(const struct topo *t, const int *member, int nmembers, struct topo **topo_p);
+
+/*
+ * The synthetic form of t, such that topo_parse(text) gives t again.
+ * Returns the length it needs without the final 0 (as snprintf does).
+ */
+int topo_print(const struct topo *t, char *text, size_t size);
+
+/* A 64-bit hash over everything a planner may read: equal topologies, equal hash. */
+uint64_t topo_hash(const struct topo *t);
+
+void topo_free(struct topo *t); /* NULL is fine */
+
+#endif

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* One rank's hazards: for the checker only. */
+#ifndef COLLSHIM_PLANNERS_CHECK_HAZARD_H
+#define COLLSHIM_PLANNERS_CHECK_HAZARD_H
+
+#include "planners/plan.h"
+
+/*
+ * Prove that any two operations of the plan that touch the same bytes, one of them
+ * writing, are ordered: one names the other, or names something that touches all
+ * those bytes and is ordered after the other; or both are in one COPY or REDUCE queue,
+ * which runs its operations one by one.
+ * Returns 0, -EINVAL with one line in why, or -ENOMEM.
+ */
+int check_hazards(const struct plan *p, char *why, size_t why_size);
+
+#endif

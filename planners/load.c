@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "planners/load.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+int load_open(const struct topo *t, struct load *l)
+{
+    *l = (struct load){.nnodes = t->nnodes, .nrails = t->nrails};
+    l->rail = calloc((size_t)t->nnodes * (size_t)t->nrails, sizeof *l->rail);
+    l->local = calloc((size_t)t->nnodes, sizeof *l->local);
+    if (l->rail && l->local)
+        return 0;
+    load_free(l);
+    return -ENOMEM;
+}
+
+void load_free(struct load *l)
+{
+    free(l->rail);
+    free(l->local);
+    *l = (struct load){0};
+}
+
+static double rate(const struct topo *t, int rail)
+{
+    return t->rail[rail].bw_bytes_per_s > 0 ? t->rail[rail].bw_bytes_per_s : 1;
+}
+
+/* Can the rank use the rail, and what share of the rank's traffic goes there? */
+static double share(const struct topo *t, int rank, int rail)
+{
+    double all = 0;
+
+    if (t->rank[rank].rail >= 0)
+        return t->rank[rank].rail == rail;
+    for (int r = 0; r < t->nrails; r++)
+        all += rate(t, r);
+    return rate(t, rail) / all;
+}
+
+void load_add(struct load *l, const struct topo *t, const struct plan *p)
+{
+    int from = t->rank[p->rank].node;
+
+    for (uint32_t q = 0; q < p->nqueues; q++) {
+        const struct plan_queue *queue = &p->queues[q];
+        double bytes = 0;
+
+        if (queue->kind != PLAN_SEND)
+            continue;
+        for (uint32_t i = 0; i < queue->nops; i++)
+            bytes += (double)p->ops[queue->first_op + i].length;
+        int to = t->rank[queue->peer].node;
+        if (to == from) {
+            l->local[from] += bytes;
+            continue;
+        }
+        for (int r = 0; r < l->nrails; r++) {
+            l->rail[from * l->nrails + r].out += bytes * share(t, p->rank, r);
+            l->rail[to * l->nrails + r].in += bytes * share(t, queue->peer, r);
+        }
+    }
+}
+
+double load_time(const struct load *l, const struct topo *t)
+{
+    double worst = 0;
+
+    for (int i = 0; i < l->nnodes * l->nrails; i++) {
+        double most = l->rail[i].in > l->rail[i].out ? l->rail[i].in : l->rail[i].out;
+        if (most / rate(t, i % l->nrails) > worst)
+            worst = most / rate(t, i % l->nrails);
+    }
+    return worst;
+}
+
+/* The sum of the rates of the rails that a node's ranks can use. */
+static double node_rate(const struct topo *t, int node)
+{
+    double sum = 0;
+
+    for (int r = 0; r < t->nrails; r++)
+        for (int l = 0; l < topo_node_size(t, node); l++)
+            if (share(t, topo_node_rank(t, node, l), r) > 0) {
+                sum += rate(t, r);
+                break;
+            }
+    return sum;
+}
+
+double load_bound(const struct plan_request *q)
+{
+    const struct topo *t = q->topo;
+    double total = (double)plan_total_bytes(q), bound = 0;
+
+    if (t->nnodes < 2)
+        return 0;
+    for (int n = 0; n < t->nnodes; n++) {
+        double own = 0;
+        for (int l = 0; l < topo_node_size(t, n); l++)
+            own += (double)plan_block_bytes(q, topo_node_rank(t, n, l));
+        if ((total - own) / node_rate(t, n) > bound)
+            bound = (total - own) / node_rate(t, n);
+    }
+    return bound;
+}

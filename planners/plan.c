@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Plans and their builder. A planner appends operations in the order in which it
+ * thinks of them; finishing groups them by queue with one counting sort, so that
+ * whoever runs a queue walks over consecutive memory. The finished plan is one
+ * allocation: a rank of a large machine keeps many.
+ */
+#include "planners/plan.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct plan_builder {
+    struct plan_op *ops;
+    struct plan_queue *queues;
+    uint32_t *deps;
+    uint32_t *index; /* open addressing over queues: position + 1, or 0 */
+    uint32_t nops, nqueues, ndeps;
+    uint32_t ops_room, queues_room, deps_room, index_room;
+    uint64_t chunk_bytes;
+    int rank, nranks;
+    int error;
+};
+
+struct plan_builder *plan_build_begin(int rank, int nranks, uint64_t chunk_bytes)
+{
+    struct plan_builder *b = calloc(1, sizeof *b);
+
+    if (!b)
+        return NULL;
+    b->rank = rank;
+    b->nranks = nranks;
+    b->chunk_bytes = chunk_bytes;
+    return b;
+}
+
+void plan_build_discard(struct plan_builder *b)
+{
+    if (!b)
+        return;
+    free(b->ops);
+    free(b->queues);
+    free(b->deps);
+    free(b->index);
+    free(b);
+}
+
+/* Make room for one more element; 0 or -ENOMEM. */
+static int grow(void **array, uint32_t *room, uint32_t used, size_t element)
+{
+    if (used < *room)
+        return 0;
+    uint32_t wanted = *room ? *room * 2 : 64;
+    void *larger = realloc(*array, wanted * element);
+    if (!larger)
+        return -ENOMEM;
+    *array = larger;
+    *room = wanted;
+    return 0;
+}
+
+static uint32_t queue_hash(int peer, int lane, enum plan_kind kind)
+{
+    uint32_t h = (uint32_t)peer * 2654435761u ^ (uint32_t)lane * 2246822519u ^ (uint32_t)kind;
+
+    return h ^ h >> 15;
+}
+
+static void index_insert(struct plan_builder *b, uint32_t q)
+{
+    const struct plan_queue *queue = &b->queues[q];
+    uint32_t at = queue_hash(queue->peer, queue->lane, queue->kind);
+
+    while (b->index[at &= b->index_room - 1])
+        at++;
+    b->index[at] = q + 1;
+}
+
+/* The index is kept at most half full. */
+static int index_grow(struct plan_builder *b)
+{
+    if (2 * (b->nqueues + 1) <= b->index_room)
+        return 0;
+    uint32_t room = b->index_room ? b->index_room * 2 : 64;
+    uint32_t *index = calloc(room, sizeof *index);
+    if (!index)
+        return -ENOMEM;
+    free(b->index);
+    b->index = index;
+    b->index_room = room;
+    for (uint32_t q = 0; q < b->nqueues; q++)
+        index_insert(b, q);
+    return 0;
+}
+
+/* The queue of that kind, peer and lane, made if it is new; 0 with b->error set on failure. */
+static uint32_t queue_of(struct plan_builder *b, enum plan_kind kind, int peer, int lane)
+{
+    if (index_grow(b) < 0) {
+        b->error = -ENOMEM;
+        return 0;
+    }
+    uint32_t at = queue_hash(peer, lane, kind);
+    for (uint32_t found; (found = b->index[at &= b->index_room - 1]); at++) {
+        const struct plan_queue *queue = &b->queues[found - 1];
+        if (queue->kind == kind && queue->peer == peer && queue->lane == lane)
+            return found - 1;
+    }
+    void *queues = b->queues;
+    if (grow(&queues, &b->queues_room, b->nqueues, sizeof *b->queues) < 0) {
+        b->error = -ENOMEM;
+        return 0;
+    }
+    b->queues = queues;
+    b->queues[b->nqueues] =
+        (struct plan_queue){.kind = (uint8_t)kind, .peer = peer, .lane = (uint16_t)lane};
+    b->nqueues++;
+    index_insert(b, b->nqueues - 1);
+    return b->nqueues - 1;
+}
+
+static uint32_t append(struct plan_builder *b, enum plan_kind kind, int peer, int lane,
+                       struct plan_op op)
+{
+    void *ops = b->ops;
+
+    if (b->error || !op.length)
+        return PLAN_NO_OP;
+    op.queue = queue_of(b, kind, peer, lane);
+    op.first_dep = b->ndeps;
+    if (b->error)
+        return PLAN_NO_OP;
+    if (grow(&ops, &b->ops_room, b->nops, sizeof *b->ops) < 0) {
+        b->error = -ENOMEM;
+        return PLAN_NO_OP;
+    }
+    b->ops = ops;
+    b->ops[b->nops] = op;
+    b->queues[op.queue].nops++;
+    return b->nops++;
+}
+
+uint32_t plan_send(struct plan_builder *b, int peer, int lane, enum plan_buffer src,
+                   uint64_t src_off, uint64_t length)
+{
+    return append(b, PLAN_SEND, peer, lane,
+                  (struct plan_op){
+                      .src = (uint8_t)src, .src_off = src_off, .dst = PLAN_NONE, .length = length});
+}
+
+uint32_t plan_recv(struct plan_builder *b, int peer, int lane, enum plan_buffer dst,
+                   uint64_t dst_off, uint64_t length)
+{
+    return append(b, PLAN_RECV, peer, lane,
+                  (struct plan_op){
+                      .src = PLAN_NONE, .dst = (uint8_t)dst, .dst_off = dst_off, .length = length});
+}
+
+uint32_t plan_copy(struct plan_builder *b, int lane, enum plan_buffer src, uint64_t src_off,
+                   enum plan_buffer dst, uint64_t dst_off, uint64_t length)
+{
+    return append(b, PLAN_COPY, -1, lane,
+                  (struct plan_op){.src = (uint8_t)src,
+                                   .src_off = src_off,
+                                   .dst = (uint8_t)dst,
+                                   .dst_off = dst_off,
+                                   .length = length});
+}
+
+uint32_t plan_reduce(struct plan_builder *b, int lane, enum plan_buffer src, uint64_t src_off,
+                     enum plan_buffer dst, uint64_t dst_off, uint64_t length)
+{
+    return append(b, PLAN_REDUCE, -1, lane,
+                  (struct plan_op){.src = (uint8_t)src,
+                                   .src_off = src_off,
+                                   .dst = (uint8_t)dst,
+                                   .dst_off = dst_off,
+                                   .length = length});
+}
+
+void plan_after(struct plan_builder *b, uint32_t op)
+{
+    void *deps = b->deps;
+
+    if (b->error || op == PLAN_NO_OP || !b->nops)
+        return;
+    struct plan_op *last = &b->ops[b->nops - 1];
+    if (last->ndeps == UINT16_MAX) {
+        b->error = -EOVERFLOW;
+        return;
+    }
+    if (grow(&deps, &b->deps_room, b->ndeps, sizeof *b->deps) < 0) {
+        b->error = -ENOMEM;
+        return;
+    }
+    b->deps = deps;
+    b->deps[b->ndeps++] = op;
+    last->ndeps++;
+}
+
+static size_t aligned(size_t n)
+{
+    return (n + 15) & ~(size_t)15;
+}
+
+int plan_build_finish(struct plan_builder *b, const char *algorithm, uint64_t input_bytes,
+                      uint64_t output_bytes, uint64_t scratch_bytes, struct plan **plan_p)
+{
+    int rc = b->error;
+    uint32_t *place = NULL; /* where operation i of the builder goes */
+    char *memory = NULL;
+
+    size_t queues_at = aligned(sizeof(struct plan));
+    size_t ops_at = queues_at + aligned(b->nqueues * sizeof(struct plan_queue));
+    size_t deps_at = ops_at + aligned(b->nops * sizeof(struct plan_op));
+    if (!rc) {
+        memory = malloc(deps_at + b->ndeps * sizeof(uint32_t));
+        place = malloc((b->nops + 1) * sizeof *place);
+        if (!memory || !place)
+            rc = -ENOMEM;
+    }
+    if (!rc) {
+        struct plan *p = (struct plan *)memory;
+        struct plan_queue *queues = (struct plan_queue *)(memory + queues_at);
+        struct plan_op *ops = (struct plan_op *)(memory + ops_at);
+        uint32_t *deps = (uint32_t *)(memory + deps_at);
+        uint32_t next = 0;
+
+        for (uint32_t q = 0; q < b->nqueues; q++) {
+            queues[q] = b->queues[q];
+            queues[q].first_op = next;
+            next += b->queues[q].nops;
+            b->queues[q].first_op = queues[q].first_op; /* from here on: the next free place */
+        }
+        for (uint32_t i = 0; i < b->nops; i++) {
+            place[i] = b->queues[b->ops[i].queue].first_op++;
+            ops[place[i]] = b->ops[i];
+        }
+        for (uint32_t d = 0; d < b->ndeps; d++)
+            deps[d] = place[b->deps[d]];
+        *p = (struct plan){.algorithm = algorithm,
+                           .rank = b->rank,
+                           .nranks = b->nranks,
+                           .chunk_bytes = b->chunk_bytes,
+                           .input_bytes = input_bytes,
+                           .output_bytes = output_bytes,
+                           .scratch_bytes = scratch_bytes,
+                           .nqueues = b->nqueues,
+                           .nops = b->nops,
+                           .ndeps = b->ndeps,
+                           .queues = queues,
+                           .ops = ops,
+                           .deps = deps};
+        *plan_p = p;
+        memory = NULL;
+    }
+    free(memory);
+    free(place);
+    plan_build_discard(b);
+    return rc;
+}
+
+void plan_free(struct plan *p)
+{
+    free(p);
+}
+
+size_t plan_footprint(const struct plan *p)
+{
+    return aligned(sizeof *p) + aligned(p->nqueues * sizeof *p->queues) +
+           aligned(p->nops * sizeof *p->ops) + p->ndeps * sizeof *p->deps;
+}
+
+/* Do [a, a + alen) and [b, b + blen) of two buffers meet? */
+static int meet(uint8_t abuf, uint64_t a, uint64_t alen, uint8_t bbuf, uint64_t b, uint64_t blen)
+{
+    return abuf == bbuf && abuf != PLAN_NONE && a < b + blen && b < a + alen;
+}
+
+/* One pair of ranges: does the whole of op meet dep there, and up to which byte of dep must it wait? */
+static void pair_need(uint8_t buf, uint64_t off, uint64_t length, uint64_t end, uint8_t dep_buf,
+                      uint64_t dep_off, uint64_t dep_length, int *shared, uint64_t *need)
+{
+    if (!meet(buf, off, length, dep_buf, dep_off, dep_length))
+        return;
+    *shared = 1;
+    if (off + end <= dep_off)
+        return;
+    uint64_t upto = off + end - dep_off;
+    if (upto > dep_length)
+        upto = dep_length;
+    if (upto > *need)
+        *need = upto;
+}
+
+uint64_t plan_dep_need(const struct plan_op *op, uint64_t end, const struct plan_op *dep)
+{
+    uint64_t need = 0;
+    int shared = 0;
+
+    /* Reading what dep writes, overwriting what dep reads, overwriting what dep writes. Where an
+       operation also reads its destination (REDUCE), the destination pair already covers it. */
+    pair_need(op->src, op->src_off, op->length, end, dep->dst, dep->dst_off, dep->length, &shared,
+              &need);
+    pair_need(op->dst, op->dst_off, op->length, end, dep->src, dep->src_off, dep->length, &shared,
+              &need);
+    pair_need(op->dst, op->dst_off, op->length, end, dep->dst, dep->dst_off, dep->length, &shared,
+              &need);
+    return shared ? need : dep->length;
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The schedule: what one rank does in one collective, as data.
+ *
+ * A plan is a set of queues. A queue holds operations of one kind, towards one
+ * peer on one lane, and runs them in order; different queues run at the same
+ * time. There is no global step: an operation runs as soon as the operations it
+ * names have moved past the bytes it shares with them.
+ *
+ * Messages match by queue: the i-th SEND of rank a to rank b on a lane meets the
+ * i-th RECV of rank b from rank a on that lane, and both have the same length.
+ *
+ * Every operation moves its bytes in chunks of plan->chunk_bytes (the last one
+ * shorter), in order. Chunks are a loop in whoever runs the plan, not copies of
+ * operations here, so that a plan's size does not depend on the message size.
+ *
+ * Dependencies are by bytes. A chunk may start when, for every operation named
+ * as a dependency, those bytes that both touch (and at least one writes) are
+ * done; an operation named although it shares no bytes must be done altogether.
+ * So a chunk can be forwarded as soon as it has arrived, and two operations need
+ * not be cut alike. The checker (check.h) proves that no hazard is left unnamed.
+ *
+ * Buffers hold packed bytes: where the application's data has gaps or another
+ * order, whoever runs the plan packs and unpacks. Offsets and lengths are bytes.
+ *
+ * A planner writes, everybody else reads a const struct plan. Thread rule: a
+ * finished plan is immutable.
+ */
+#ifndef COLLSHIM_PLANNERS_PLAN_H
+#define COLLSHIM_PLANNERS_PLAN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum plan_kind {
+    PLAN_SEND,   /* src -> peer */
+    PLAN_RECV,   /* peer -> dst */
+    PLAN_COPY,   /* src -> dst */
+    PLAN_REDUCE, /* dst = dst op src */
+    PLAN_KINDS
+};
+
+enum plan_buffer {
+    PLAN_INPUT,   /* the caller's send buffer, only read */
+    PLAN_OUTPUT,  /* the caller's receive buffer */
+    PLAN_SCRATCH, /* private to the call, contents undefined at the start */
+    PLAN_NONE
+};
+
+struct plan_op {
+    uint64_t src_off; /* unused where src is PLAN_NONE */
+    uint64_t dst_off; /* unused where dst is PLAN_NONE */
+    uint64_t length;  /* > 0 */
+    uint32_t queue;
+    uint32_t first_dep; /* its dependencies are deps[first_dep .. first_dep + ndeps) */
+    uint16_t ndeps;
+    uint8_t src; /* enum plan_buffer */
+    uint8_t dst;
+};
+
+struct plan_queue {
+    uint32_t first_op; /* its operations are ops[first_op .. first_op + nops) */
+    uint32_t nops;
+    int32_t peer; /* rank in the communicator; -1 for COPY and REDUCE */
+    uint16_t lane;
+    uint8_t kind; /* enum plan_kind */
+};
+
+struct plan {
+    const char *algorithm; /* borrowed from the registry row */
+    int rank, nranks;
+    uint64_t chunk_bytes; /* > 0 */
+    uint64_t input_bytes, output_bytes, scratch_bytes;
+    uint32_t nqueues, nops, ndeps;
+    const struct plan_queue *queues;
+    const struct plan_op *ops; /* grouped by queue */
+    const uint32_t *deps;      /* indexes into ops */
+};
+
+/* Bytes a finished plan occupies, itself included. */
+size_t plan_footprint(const struct plan *p);
+void plan_free(struct plan *p); /* NULL is fine */
+
+/*
+ * How many of dep's bytes, from its start, must be done before the first `end`
+ * bytes of op may be (0 <= end <= op->length). This is the whole meaning of a
+ * dependency; engine and checker both call it.
+ */
+uint64_t plan_dep_need(const struct plan_op *op, uint64_t end, const struct plan_op *dep);
+
+/*
+ * Building. Errors (memory, more than 65535 dependencies of one operation) are
+ * kept in the builder and returned by plan_build_finish, so that a planner reads
+ * as the schedule it writes. An operation of length 0 is dropped: its id is
+ * PLAN_NO_OP, which plan_after ignores.
+ */
+#define PLAN_NO_OP UINT32_MAX
+struct plan_builder;
+
+/* NULL if out of memory. Ends with plan_build_finish or plan_build_discard. */
+struct plan_builder *plan_build_begin(int rank, int nranks, uint64_t chunk_bytes);
+void plan_build_discard(struct plan_builder *b); /* NULL is fine */
+
+/* Append an operation to its queue; returns its id for plan_after. */
+uint32_t plan_send(struct plan_builder *b, int peer, int lane, enum plan_buffer src,
+                   uint64_t src_off, uint64_t length);
+uint32_t plan_recv(struct plan_builder *b, int peer, int lane, enum plan_buffer dst,
+                   uint64_t dst_off, uint64_t length);
+uint32_t plan_copy(struct plan_builder *b, int lane, enum plan_buffer src, uint64_t src_off,
+                   enum plan_buffer dst, uint64_t dst_off, uint64_t length);
+uint32_t plan_reduce(struct plan_builder *b, int lane, enum plan_buffer src, uint64_t src_off,
+                     enum plan_buffer dst, uint64_t dst_off, uint64_t length);
+
+/* The operation appended last starts only after `op` (an id, or PLAN_NO_OP). */
+void plan_after(struct plan_builder *b, uint32_t op);
+
+/*
+ * Close the plan. Frees the builder in every case. Returns 0 and *plan_p (free
+ * with plan_free), or -ENOMEM or -EOVERFLOW; on error *plan_p is untouched.
+ */
+int plan_build_finish(struct plan_builder *b, const char *algorithm, uint64_t input_bytes,
+                      uint64_t output_bytes, uint64_t scratch_bytes, struct plan **plan_p);
+
+#endif

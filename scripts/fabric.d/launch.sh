@@ -1,0 +1,185 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Starts the ranks of one MPI program on a fabric. Sourced by scripts/fabric.
+#
+# The launcher runs on node net, as on a login node, and reaches every host in the same way, through
+# fabric.d/agent. On host 0, as a user might do it, it could not enter the other hosts: a process
+# namespace can only be entered from outside.
+#
+# Every process of a run carries FABRIC_RUN in its environment. What still lives after the launcher
+# has ended, in whatever way, is found by that and killed: Open MPI's daemons leave their session
+# and their parent, so neither a process group nor a parent would find them.
+
+# find_launcher MPI NAME WORD: the launcher called NAME.MPI, or NAME if its version mentions WORD.
+find_launcher() {
+    if command -v "$2.$1"; then
+        return
+    fi
+    "$2" --version 2>/dev/null | grep -qi "$3" && command -v "$2"
+}
+
+choose_launcher() {
+    case $mpi in
+    openmpi) launcher=$(find_launcher openmpi mpirun 'open mpi') ||
+        die "no Open MPI launcher found; install openmpi-bin, or use --mpi mpich" ;;
+    mpich) launcher=$(find_launcher mpich mpiexec hydra) ||
+        die "no MPICH launcher found; install mpich, or use --mpi openmpi" ;;
+    '') if launcher=$(find_launcher openmpi mpirun 'open mpi'); then
+        mpi=openmpi
+    elif launcher=$(find_launcher mpich mpiexec hydra); then
+        mpi=mpich
+    else
+        die "no MPI found; install openmpi-bin or mpich"
+    fi ;;
+    *) usage_error "--mpi $mpi: expected openmpi or mpich" ;;
+    esac
+}
+
+# count_places: sets slots, the ranks each host may take, and ranks, their number.
+count_places() {
+    local each sum=0
+    if [[ -z $ppn ]]; then
+        ppn=$rails
+        [[ -z $ranks ]] || ppn=$(((ranks + nodes - 1) / nodes))
+    fi
+    [[ $ppn =~ ^[1-9][0-9]{0,3}(,[1-9][0-9]{0,3})*$ ]] ||
+        usage_error "--ppn $ppn: expected a number of ranks, or one for each host such as 4,3,4"
+    IFS=, read -ra slots <<<"$ppn"
+    if [[ $ppn != *,* ]]; then
+        while ((${#slots[@]} < nodes)); do slots+=("$ppn"); done
+    fi
+    ((${#slots[@]} <= nodes)) ||
+        usage_error "--ppn $ppn: ${#slots[@]} hosts named; fabric $name has $nodes"
+    for each in "${slots[@]}"; do sum=$((sum + each)); done
+    : "${ranks:=$sum}"
+    ((ranks <= sum)) ||
+        usage_error "-n $ranks: only $sum places on fabric $name with --ppn $ppn; expected at most that"
+}
+
+# mca NAME VALUE: adds an Open MPI setting, unless the caller has made it.
+mca() {
+    local i
+    [[ ! -v OMPI_MCA_$1 ]] || return 0
+    for ((i = 0; i + 1 < ${#mpi_args[@]}; i++)); do
+        [[ ${mpi_args[i]} =~ ^--?g?mca$ && ${mpi_args[i + 1]} == "$1" ]] && return 0
+    done
+    command_line+=(--mca "$1" "$2")
+}
+
+openmpi_command() {
+    local h
+    for h in "${!slots[@]}"; do
+        echo "$name-h$h slots=${slots[h]}"
+    done >"$run_dir/hostfile"
+    command_line=("$launcher" --allow-run-as-root --bind-to none
+        --hostfile "$run_dir/hostfile" -np "$ranks")
+    case $place in
+    block) command_line+=(--map-by slot) ;;
+    cyclic) command_line+=(--map-by node) ;;
+    esac
+    mca plm_rsh_agent "$here/fabric.d/agent"
+    mca oob_tcp_if_include mgmt0
+    mca orte_tmpdir_base "$run_dir"
+    mca pml ob1
+    mca btl tcp,vader,self
+    mca mpi_yield_when_idle 1
+}
+
+# compile_cures: compiles fabric.d/ucx-cures.c, which says what it is for, once per fabric.
+compile_cures() {
+    local library=$state/ucx-cures.so
+    [[ ! -e $library ]] || return 0
+    command -v cc >/dev/null || die "cc: not found; install gcc (MPICH ranks need a small library)"
+    cc -O2 -shared -fPIC -o "$library.$$" "$here/fabric.d/ucx-cures.c" -ldl ||
+        die "fabric.d/ucx-cures.c does not compile; install libc6-dev, or report this"
+    mv "$library.$$" "$library"
+}
+
+mpich_command() {
+    local h
+    for h in "${!slots[@]}"; do
+        echo "$name-h$h:${slots[h]}"
+    done >"$run_dir/hostfile"
+    command_line=("$launcher" -launcher ssh -launcher-exec "$here/fabric.d/agent"
+        -iface mgmt0 -f "$run_dir/hostfile" -n "$ranks")
+    [[ $place == block ]] || command_line+=(-ppn 1)
+    compile_cures
+    wrapper_args+=(--preload "$state/ucx-cures.so")
+}
+
+# run_pids: the processes of this run.
+run_pids() {
+    grep -lszxF "FABRIC_RUN=$run_id" /proc/[0-9]*/environ | cut -d / -f 3 || true
+}
+
+# end_run: lets the daemons of a run that ended well finish, kills what is left, and clears what a
+# killed rank may have left in shared memory, if no other run or exec is using the fabric.
+end_run() {
+    local tries node pids grace=$1
+    for ((tries = 0; tries < 250; tries++)); do
+        pids=$(run_pids)
+        [[ -n $pids ]] || break
+        # shellcheck disable=SC2086 # one word per process
+        ((tries < grace)) || kill -KILL $pids 2>/dev/null || true
+        sleep 0.02
+    done
+    rm -rf --one-file-system "$run_dir"
+    if flock --exclusive --nonblock "$lock"; then
+        for node in $(node_list); do
+            rm -rf --one-file-system "/proc/$(<"$state/pid.$name-$node")/root/dev/shm/"*
+        done
+    fi
+}
+
+ranks_run() {
+    local launcher run_id run_dir lock stderr child filter status=0
+    local -a slots command_line watch=()
+    SECONDS=0
+    read_shape
+    choose_launcher
+    count_places
+    [[ $rail_use == affine || $rail_use == striped ]] ||
+        usage_error "--rails $rail_use: expected affine or striped"
+    [[ $place == block || $place == cyclic ]] ||
+        usage_error "--place $place: expected block or cyclic"
+    command -v "${program[0]}" >/dev/null ||
+        die "${program[0]}: no such program; it goes after --, with its path"
+
+    run_dir=$(mktemp -d "$state/run.XXXXXX")
+    run_id=$name/${run_dir##*/}
+    exec {lock}<"$state/shape"
+    flock --shared "$lock"
+    "${mpi}_command"
+    command_line+=("${mpi_args[@]}" "$here/fabric.d/rank" "${wrapper_args[@]}"
+        "$rail_use" "$rails" "${program[@]}")
+    if [[ $verbose == yes ]]; then
+        { printf 'fabric:'; printf ' %q' "${command_line[@]}"; echo; } >&2
+    fi
+
+    trap 'end_run 0' EXIT
+    trap 'exit 130' INT
+    trap 'exit 143' TERM HUP
+    [[ -z $timeout ]] || watch=(timeout --foreground --kill-after=2 "$timeout")
+    # Open MPI's launcher loses a race with its own child, harmlessly, and says so.
+    exec {stderr}> >(exec sed -u '/ plm:rsh: Warning: setpgid(.*) failed in parent/d' >&2)
+    filter=$!
+    # In the background, and waited for, so that a signal is acted on at once.
+    (
+        exec {lock}<&-
+        FABRIC_RUN=$run_id enter net "${watch[@]}" "${command_line[@]}" 2>&"$stderr" {stderr}>&-
+    ) <&0 &
+    child=$!
+    exec {stderr}>&-
+    wait "$child" || status=$?
+    trap - EXIT INT TERM HUP
+    if [[ -n $timeout && $SECONDS -ge $timeout && ($status -eq 124 || $status -eq 137) ]]; then
+        end_run 0
+        wait "$filter" || true
+        echo "fabric: run killed after $timeout s (--timeout)" >&2
+        exit 124
+    fi
+    end_run 50
+    wait "$filter" || true
+    exit "$status"
+}

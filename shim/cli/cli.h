@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the subcommands of `collshim` share. A subcommand is one file with one
+ * function and one row in main.c. It prints its result on stdout and every
+ * complaint, one line, on stderr; main.c checks that stdout could be written.
+ */
+#ifndef COLLSHIM_SHIM_CLI_CLI_H
+#define COLLSHIM_SHIM_CLI_CLI_H
+
+#include <stdio.h>
+
+#ifndef COLLSHIM_VERSION
+#define COLLSHIM_VERSION "of no version" /* the Makefile knows the version */
+#endif
+
+enum cli_exit { CLI_OK = 0, CLI_FAILURE = 1, CLI_USAGE = 2 };
+
+/* The subcommands. argv[0] is the subcommand's name. Return an enum cli_exit. */
+int cli_info(int argc, char **argv);
+int cli_topo(int argc, char **argv);
+int cli_plan(int argc, char **argv);
+
+/* Print "collshim: <message>" on stderr. Returns CLI_FAILURE. */
+int cli_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Print "collshim COMMAND: <message>; see `collshim COMMAND --help`". Returns CLI_USAGE. */
+int cli_usage(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* One option: sets *flag to 1, or *text to its value (borrowed from argv), as `--name VALUE` or
+   `--name=VALUE`. Exactly one of the two is not NULL. A table ends with a row without a name. */
+struct cli_option {
+    const char *name; /* "--json" */
+    int *flag;
+    const char **text;
+};
+
+/*
+ * Take the options out of argv, wherever they stand; "--" ends them. --help (-h) prints help.
+ * Returns how many arguments are left, as argv[1] and on; or, when there is nothing left to do,
+ * -1 - code, where code is what the subcommand returns (CLI_OK after --help).
+ */
+int cli_options(int argc, char **argv, const struct cli_option *options, const char *help);
+
+/* Columns of the terminal (COLUMNS wins), 100 where there is none. */
+int cli_width(void);
+
+/* Print text, breaking lines at blanks before `width`; it begins in column `column` and goes on
+   there, and ends with a newline. */
+void cli_wrap(FILE *f, const char *text, int column, int width);
+
+/* "1 rank", "2 ranks": the ending of a counted noun. */
+static inline const char *cli_s(long long n)
+{
+    return n == 1 ? "" : "s";
+}
+
+#endif

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * `collshim info`: the place to look first when something is not as expected.
+ * Everything here is read from the same tables that the preload uses, so it
+ * cannot say something else than what a job would do with this environment.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "config/nearest.h"
+#include "config/settings.h"
+#include "config/text.h"
+#include "config/topo.h"
+#include "planners/registry.h"
+#include "shim/cli/cli.h"
+#include "shim/cli/json.h"
+#include "shim/cli/libraries.h"
+
+#define VALUE_WIDTH 14
+#define SHORT 256
+
+static const char *const origins[] = {
+    [CFG_FROM_DEFAULT] = "default",
+    [CFG_FROM_FILE] = "file",
+    [CFG_FROM_ENVIRONMENT] = "environment",
+};
+
+static const char usage[] =
+    "collshim info [--json | --markdown]\n"
+    "\n"
+    "Prints the version, the MPI backends that are installed, the GPUs this build can use, the\n"
+    "table of algorithms, and every setting with its value, where that comes from, and what it\n"
+    "means: what a job would do with the present environment and the file in COLLSHIM_CONFIG.\n"
+    "\n"
+    "  --json       the same for a script\n"
+    "  --markdown   the settings only, as the table in the documentation\n"
+    "\n"
+    "Examples:\n"
+    "  collshim info\n"
+    "  COLLSHIM_CONFIG=job.yaml collshim info      is the file all right?\n"
+    "  collshim info --json | jq '.settings[] | select(.origin != \"default\")'\n"
+    "\n"
+    "Exit status 1 if a setting is wrong; what is wrong is on stderr.\n";
+
+static int serves(const struct plan_algorithm *a, int collective)
+{
+    return (a->collectives & 1u << collective) != 0;
+}
+
+static int is_default(const struct plan_algorithm *a, int collective)
+{
+    return plan_algorithm_default((enum plan_collective)collective) == a;
+}
+
+static void print_libraries(const struct libraries *l)
+{
+    puts("MPI backends");
+    if (!l->directory[0])
+        printf("  no library of the project in %s or in its ../lib\n", l->searched);
+    else if (l->n == 0)
+        printf("  none in %s; build where an mpi.h is found\n", l->directory);
+    for (int i = 0; i < l->n; i++)
+        printf("  %-10s %s/libcollshim-%s.so%s%s\n", l->backend[i].family, l->directory,
+               l->backend[i].family, l->backend[i].built_for[0] ? ", built for " : "",
+               l->backend[i].built_for);
+    if (l->has_preload)
+        printf("  use: LD_PRELOAD=%s/libcollshim.so mpirun ./app\n", l->directory);
+    puts("\nGPUs\n  built without CUDA: only data in host memory is rerouted\n");
+}
+
+static void print_algorithms(int width)
+{
+    puts("Algorithms (* is taken where COLLSHIM_ALGORITHM says nothing)");
+    for (int c = 0; c < PLAN_COLLECTIVE_COUNT; c++) {
+        for (int i = 0; i < plan_algorithm_count; i++) {
+            const struct plan_algorithm *a = plan_algorithms[i];
+            char text[SHORT * 2];
+
+            if (!serves(a, c))
+                continue;
+            printf("  %-12s %-16s %c ", plan_collective_name((enum plan_collective)c), a->name,
+                   is_default(a, c) ? '*' : ' ');
+            snprintf(text, sizeof text, "%s (%s)", a->description, a->source);
+            cli_wrap(stdout, text, 34, width);
+        }
+    }
+    putchar('\n');
+}
+
+/* A value as one line; an empty one has to be seen, too. */
+static const char *shown_value(const struct cfg *c, int id, char *shown, size_t size)
+{
+    char value[CFG_TEXT_MAX];
+
+    cfg_value_text(c, (enum cfg_id)id, value, sizeof value);
+    if (!value[0])
+        return "(empty)";
+    return text_show(shown, size, value, strlen(value));
+}
+
+static void print_settings(const struct cfg *c, int width)
+{
+    int names = 0, column;
+
+    for (int id = 0; id < CFG_COUNT; id++)
+        if ((int)strlen(cfg_rows[id].variable) > names)
+            names = (int)strlen(cfg_rows[id].variable);
+    column = 2 + names + 1 + VALUE_WIDTH + 1 + 11 + 2;
+    puts("Settings, as a job started now would read them");
+    printf("  %-*s %-*s %-11s  %s\n", names, "name", VALUE_WIDTH, "value", "from", "meaning");
+    for (int id = 0; id < CFG_COUNT; id++) {
+        char shown[CFG_TEXT_MAX];
+        const char *value = shown_value(c, id, shown, sizeof shown);
+
+        printf("  %-*s %-*s", names, cfg_rows[id].variable, VALUE_WIDTH, value);
+        if (strlen(value) > VALUE_WIDTH)
+            printf("\n  %*s", names + 1 + VALUE_WIDTH, "");
+        printf(" %-11s  ", origins[c->origin[id]]);
+        cli_wrap(stdout, cfg_rows[id].meaning, column, width);
+    }
+}
+
+static void put_cell(const char *text)
+{
+    for (; *text; text++)
+        printf(*text == '|' ? "\\|" : "%c", *text);
+}
+
+static int print_markdown(void)
+{
+    puts("| variable | key in the file | type | default | meaning |");
+    puts("|---|---|---|---|---|");
+    for (int id = 0; id < CFG_COUNT; id++) {
+        const struct cfg_row *r = &cfg_rows[id];
+
+        printf("| `%s` | `%s` | %s | ", r->variable, r->name, r->type);
+        printf(r->default_text[0] ? "`%s` | " : "%s| ", r->default_text);
+        put_cell(r->meaning);
+        puts(" |");
+    }
+    return CLI_OK;
+}
+
+static void json_libraries(struct json *j, const struct libraries *l)
+{
+    char path[PATH_MAX + 64];
+
+    snprintf(path, sizeof path, "%s/libcollshim.so", l->directory);
+    json_string(j, "preload", l->has_preload ? path : NULL);
+    json_open(j, "backends", '[');
+    for (int i = 0; i < l->n; i++) {
+        snprintf(path, sizeof path, "%s/libcollshim-%s.so", l->directory, l->backend[i].family);
+        json_open(j, NULL, '{');
+        json_string(j, "family", l->backend[i].family);
+        json_string(j, "path", path);
+        json_string(j, "built_for", l->backend[i].built_for[0] ? l->backend[i].built_for : NULL);
+        json_close(j, '}');
+    }
+    json_close(j, ']');
+}
+
+static void json_algorithms(struct json *j)
+{
+    json_open(j, "algorithms", '[');
+    for (int c = 0; c < PLAN_COLLECTIVE_COUNT; c++) {
+        for (int i = 0; i < plan_algorithm_count; i++) {
+            const struct plan_algorithm *a = plan_algorithms[i];
+
+            if (!serves(a, c))
+                continue;
+            json_open(j, NULL, '{');
+            json_string(j, "collective", plan_collective_name((enum plan_collective)c));
+            json_string(j, "name", a->name);
+            json_bool(j, "default", is_default(a, c));
+            json_string(j, "description", a->description);
+            json_string(j, "source", a->source);
+            json_close(j, '}');
+        }
+    }
+    json_close(j, ']');
+}
+
+static void json_settings(struct json *j, const struct cfg *c)
+{
+    char value[CFG_TEXT_MAX];
+
+    json_open(j, "settings", '[');
+    for (int id = 0; id < CFG_COUNT; id++) {
+        const struct cfg_row *r = &cfg_rows[id];
+
+        cfg_value_text(c, (enum cfg_id)id, value, sizeof value);
+        json_open(j, NULL, '{');
+        json_string(j, "name", r->name);
+        json_string(j, "variable", r->variable);
+        json_string(j, "type", r->type);
+        json_string(j, "value", value);
+        json_string(j, "default", r->default_text);
+        json_string(j, "origin", origins[c->origin[id]]);
+        json_bool(j, "same_on_all_ranks", r->agreed);
+        json_string(j, "meaning", r->meaning);
+        json_close(j, '}');
+    }
+    json_close(j, ']');
+    json_int(j, "problems", c->problems);
+}
+
+static void print_json(const struct cfg *c, const struct libraries *l)
+{
+    struct json j = json_begin(stdout);
+
+    json_open(&j, NULL, '{');
+    json_string(&j, "version", COLLSHIM_VERSION);
+    json_libraries(&j, l);
+    json_open(&j, "gpus", '{');
+    json_bool(&j, "cuda", 0);
+    json_close(&j, '}');
+    json_algorithms(&j);
+    json_settings(&j, c);
+    json_close(&j, '}');
+}
+
+static void check_pair(struct cfg *c, const char *collective, const char *algorithm)
+{
+    int id = plan_collective_find(collective);
+    struct nearest n = nearest_to(id < 0 ? collective : algorithm);
+
+    if (id < 0) {
+        for (int i = 0; i < PLAN_COLLECTIVE_COUNT; i++)
+            nearest_offer(&n, plan_collective_name((enum plan_collective)i));
+    } else if (!strcmp(algorithm, "native") ||
+               plan_algorithm_find((enum plan_collective)id, algorithm)) {
+        return;
+    } else {
+        nearest_offer(&n, "native");
+        for (int i = 0; i < plan_algorithm_count; i++)
+            if (serves(plan_algorithms[i], id))
+                nearest_offer(&n, plan_algorithms[i]->name);
+    }
+    cfg_problem(c, "COLLSHIM_ALGORITHM: no %s `%s`%s%s; %s%s", id < 0 ? "collective" : "algorithm",
+                n.name, id < 0 ? "" : " for ", id < 0 ? "" : collective,
+                n.best ? "the nearest is " : "`collshim info` lists them", n.best ? n.best : "");
+}
+
+/* What the preload finds out later than cfg_load: do the names exist, can the topology be? */
+static void check_meaning(struct cfg *c)
+{
+    char collective[SHORT], algorithm[CFG_TEXT_MAX], why[SHORT];
+    struct topo *t;
+
+    for (int i = 0;
+         cfg_algorithm_pair(c, i, collective, sizeof collective, algorithm, sizeof algorithm); i++)
+        check_pair(c, collective, algorithm);
+    if (!c->topology[0])
+        return;
+    if (topo_parse(c->topology, 0, &t, why, sizeof why) < 0)
+        cfg_problem(c, "COLLSHIM_TOPOLOGY: %s", why);
+    else
+        topo_free(t);
+}
+
+/* The collected problems, one line each, on stderr. */
+static int report_problems(const struct cfg *c)
+{
+    int lines = 0;
+
+    if (!c->problems)
+        return CLI_OK;
+    fflush(stdout);
+    for (const char *line = c->problem; *line; lines++) {
+        int n = (int)strcspn(line, "\n");
+
+        cli_fail("%.*s", n, line);
+        line += n + (line[n] == '\n');
+    }
+    if (lines < c->problems)
+        cli_fail("and %d more problem%s", c->problems - lines, cli_s(c->problems - lines));
+    return CLI_FAILURE;
+}
+
+int cli_info(int argc, char **argv)
+{
+    int json = 0, markdown = 0, left, width = cli_width();
+    const struct cli_option options[] = {
+        {"--json", &json, NULL}, {"--markdown", &markdown, NULL}, {NULL, NULL, NULL}};
+    static struct libraries libraries;
+    static struct cfg cfg;
+
+    left = cli_options(argc, argv, options, usage);
+    if (left < 0)
+        return -1 - left;
+    if (left > 0)
+        return cli_usage(argv[0], "it takes no argument, got %s", argv[1]);
+    if (json && markdown)
+        return cli_usage(argv[0], "--json or --markdown, not both");
+    if (markdown)
+        return print_markdown();
+    cfg_load(&cfg, NULL);
+    check_meaning(&cfg);
+    libraries_find(&libraries);
+    if (json) {
+        print_json(&cfg, &libraries);
+    } else {
+        puts("collshim " COLLSHIM_VERSION "\n");
+        print_libraries(&libraries);
+        print_algorithms(width);
+        print_settings(&cfg, width);
+    }
+    return report_problems(&cfg);
+}

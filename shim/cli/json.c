@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A hundred lines instead of a JSON library: nothing is ever read, and a
+ * library would be one more thing to find on a bare machine.
+ */
+#include "shim/cli/json.h"
+
+#include <math.h>
+
+/* How many bytes the UTF-8 character at c has, 0 if it is none. */
+static int utf8_length(const unsigned char *c)
+{
+    static const struct {
+        unsigned char first, last, least, most; /* of the first byte; of the second one */
+        int length;
+    } forms[] = {
+        {0x01, 0x7f, 0, 0, 1},       {0xc2, 0xdf, 0x80, 0xbf, 2}, {0xe0, 0xe0, 0xa0, 0xbf, 3},
+        {0xe1, 0xec, 0x80, 0xbf, 3}, {0xed, 0xed, 0x80, 0x9f, 3}, {0xee, 0xef, 0x80, 0xbf, 3},
+        {0xf0, 0xf0, 0x90, 0xbf, 4}, {0xf1, 0xf3, 0x80, 0xbf, 4}, {0xf4, 0xf4, 0x80, 0x8f, 4},
+    };
+
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        if (*c < forms[i].first || *c > forms[i].last)
+            continue;
+        if (forms[i].length > 1 && (c[1] < forms[i].least || c[1] > forms[i].most))
+            return 0;
+        for (int n = 2; n < forms[i].length; n++)
+            if ((c[n] & 0xc0) != 0x80)
+                return 0;
+        return forms[i].length;
+    }
+    return 0;
+}
+
+static void put_string(FILE *f, const char *text)
+{
+    const unsigned char *c = (const unsigned char *)text;
+
+    fputc('"', f);
+    while (*c) {
+        int n = utf8_length(c);
+
+        if (n == 0)
+            fputs("\\ufffd", f);
+        else if (*c == '"' || *c == '\\')
+            fprintf(f, "\\%c", *c);
+        else if (*c == '\n')
+            fputs("\\n", f);
+        else if (*c < ' ' || *c == 127)
+            fprintf(f, "\\u%04x", *c);
+        else
+            fprintf(f, "%.*s", n, (const char *)c);
+        c += n ? n : 1;
+    }
+    fputc('"', f);
+}
+
+/* What stands before a value: comma, line break, indentation, key. */
+static void put_key(struct json *j, const char *key)
+{
+    if (!j->first)
+        fputc(',', j->f);
+    if (j->depth)
+        fprintf(j->f, "\n%*s", 2 * j->depth, "");
+    j->first = 0;
+    if (!key)
+        return;
+    put_string(j->f, key);
+    fputs(": ", j->f);
+}
+
+struct json json_begin(FILE *f)
+{
+    return (struct json){.f = f, .first = 1};
+}
+
+void json_open(struct json *j, const char *key, char bracket)
+{
+    put_key(j, key);
+    fputc(bracket, j->f);
+    j->depth++;
+    j->first = 1;
+}
+
+void json_close(struct json *j, char bracket)
+{
+    j->depth--;
+    if (!j->first)
+        fprintf(j->f, "\n%*s", 2 * j->depth, "");
+    fputc(bracket, j->f);
+    j->first = 0;
+    if (j->depth == 0)
+        fputc('\n', j->f);
+}
+
+void json_string(struct json *j, const char *key, const char *value)
+{
+    if (!value) {
+        json_null(j, key);
+        return;
+    }
+    put_key(j, key);
+    put_string(j->f, value);
+}
+
+void json_int(struct json *j, const char *key, long long value)
+{
+    put_key(j, key);
+    fprintf(j->f, "%lld", value);
+}
+
+void json_bool(struct json *j, const char *key, int value)
+{
+    put_key(j, key);
+    fputs(value ? "true" : "false", j->f);
+}
+
+/* The command never leaves the C locale, so the decimal point is a point. */
+void json_number(struct json *j, const char *key, double value)
+{
+    if (!isfinite(value)) {
+        json_null(j, key);
+        return;
+    }
+    put_key(j, key);
+    fprintf(j->f, value == floor(value) && fabs(value) < 1e15 ? "%.0f" : "%.17g", value);
+}
+
+void json_null(struct json *j, const char *key)
+{
+    put_key(j, key);
+    fputs("null", j->f);
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Writing JSON, one value after the other. The writer keeps track of commas and
+ * indentation; the caller says what opens and what closes. key is NULL inside a
+ * list. Strings may hold any bytes: what is not UTF-8 comes out as U+FFFD.
+ */
+#ifndef COLLSHIM_SHIM_CLI_JSON_H
+#define COLLSHIM_SHIM_CLI_JSON_H
+
+#include <stdio.h>
+
+struct json {
+    FILE *f;   /* borrowed */
+    int depth; /* how many objects and lists are open */
+    int first; /* nothing stands in the innermost one yet */
+};
+
+struct json json_begin(FILE *f);
+void json_open(struct json *j, const char *key, char bracket);        /* '{' or '[' */
+void json_close(struct json *j, char bracket);                        /* '}' or ']' */
+void json_string(struct json *j, const char *key, const char *value); /* NULL: null */
+void json_int(struct json *j, const char *key, long long value);
+void json_bool(struct json *j, const char *key, int value);
+void json_number(struct json *j, const char *key, double value);
+void json_null(struct json *j, const char *key);
+
+#endif

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What this machine has, as far as hwloc and sysfs tell: packages, network
+ * devices, GPUs. Speeds that the kernel only makes up (virtual devices) are
+ * "not known".
+ */
+#ifndef COLLSHIM_SHIM_CLI_MACHINE_H
+#define COLLSHIM_SHIM_CLI_MACHINE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "config/topo.h"
+
+#define MACHINE_MOST 256 /* devices of one kind; what is beyond is not listed */
+
+struct machine_package {
+    int cores, pus;
+    uint64_t memory_bytes; /* of its NUMA nodes; 0: not known */
+};
+
+enum machine_nic_kind { NIC_RDMA, NIC_PHYSICAL, NIC_VIRTUAL, NIC_LOCAL };
+
+struct machine_nic {
+    char name[64];
+    enum machine_nic_kind kind;
+    int package; /* the nearest one, -1: none is nearer */
+    int is_up;
+    double bw_bytes_per_s; /* 0: not known */
+    const char *no_rail;   /* constant text: why it does not count as a rail, or NULL */
+};
+
+struct machine_gpu {
+    char address[32]; /* PCI */
+    char name[128];
+    int package; /* as above */
+};
+
+struct machine {
+    int npackages, nnics, ngpus;
+    struct machine_package package[MACHINE_MOST];
+    struct machine_nic nic[MACHINE_MOST];
+    struct machine_gpu gpu[MACHINE_MOST];
+};
+
+const char *machine_nic_kind_name(enum machine_nic_kind kind);
+
+/* Fill *m. Returns 0, or a negative errno code with one line in why. */
+int machine_detect(struct machine *m, char *why, size_t why_size);
+
+/*
+ * One node of the machine as a topology: a rank per GPU, or per core where there are none; a rail
+ * per network device that counts as one. Returns as topo_from_reports does.
+ */
+int machine_topo(const struct machine *m, struct topo **topo_p);
+
+#endif

@@ -1,0 +1,99 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# The command as a user meets it: exit codes, one line per complaint, JSON that a parser takes,
+# and files that read back. The unit tests cover what is behind it. Usage: test.sh [COLLSHIM]
+set -euo pipefail
+
+collshim=$(realpath "${1:-build/collshim}")
+here=$(realpath "$(dirname "$0")")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+unset "${!COLLSHIM_@}"
+# libpciaccess, behind hwloc, never frees its list; that is no leak of this command.
+export ASAN_OPTIONS=detect_leaks=0
+
+failed=0 checks=0
+
+# expect CODE TEXT COMMAND...: exit code CODE, and TEXT somewhere on stdout or stderr.
+expect() {
+    local code=$1 text=$2 got=0
+    shift 2
+    "$@" >out 2>err || got=$?
+    checks=$((checks + 1))
+    if [[ $got != "$code" ]]; then
+        echo "collshim test: \`$*\` exits with $got instead of $code: $(head -c 300 err)" >&2
+        failed=1
+    elif ! grep -qF -- "$text" out err; then
+        echo "collshim test: \`$*\` does not say '$text': $(head -c 300 err)" >&2
+        failed=1
+    elif [[ $code != 0 && $(wc -l <err) != 1 ]]; then
+        echo "collshim test: \`$*\` complains in $(wc -l <err) lines instead of 1" >&2
+        failed=1
+    fi
+}
+
+# json FILTER COMMAND...: stdout is JSON for which the jq filter is true.
+json() {
+    local filter=$1
+    shift
+    checks=$((checks + 1))
+    if ! { "$@" || true; } 2>/dev/null | jq -e "$filter" >/dev/null; then
+        echo "collshim test: \`$*\` is not JSON with $filter" >&2
+        failed=1
+    fi
+}
+
+expect 0 "collshim " "$collshim" --version
+expect 0 "To begin with" "$collshim" --help
+expect 0 "Without an argument" "$collshim" topo --help
+expect 0 "Without an argument" "$collshim" help topo
+expect 2 "a command is missing" "$collshim"
+expect 2 "the nearest is topo" "$collshim" tpoo
+expect 2 "no option --json before a command" "$collshim" --json info
+expect 2 "the nearest is --json" "$collshim" info --jsn
+expect 2 "it takes no argument" "$collshim" info everything
+expect 2 "--json takes no value" "$collshim" info --json=yes
+expect 2 "--output needs a value" "$collshim" topo --output
+expect 2 "quote a text with blanks" "$collshim" topo node:4 rail:4
+# shellcheck disable=SC2317 # expect calls it
+full() { "$collshim" info >/dev/full; }
+expect 1 "stdout cannot be written" full
+
+expect 0 "COLLSHIM_MIN_BYTES" "$collshim" info
+expect 0 "| \`COLLSHIM_MODE\` | \`mode\` | mode | \`on\` |" "$collshim" info --markdown
+expect 1 "the nearest is COLLSHIM_MODE" env COLLSHIM_MOD=off "$collshim" info
+expect 1 "expected on, off, ab or verify" env COLLSHIM_MODE=of "$collshim" info --json
+expect 1 "no collective \`algather\`; the nearest is allgather" \
+    env COLLSHIM_ALGORITHM=algather=native "$collshim" info
+expect 1 "no algorithm \`rings\` for allgather" env COLLSHIM_ALGORITHM=allgather=rings "$collshim" info
+expect 1 "COLLSHIM_TOPOLOGY: nod:4: no such word; the nearest is node" \
+    env COLLSHIM_TOPOLOGY=nod:4 "$collshim" info
+json '.version and (.settings | length > 5) and (.algorithms | length > 0)' "$collshim" info --json
+json '.problems == 1 and .settings[0].value == "on"' env COLLSHIM_MODE=of "$collshim" info --json
+json '.settings[] | select(.name == "report") | .value == "a\"b\\c\n\ufffd"' \
+    env COLLSHIM_REPORT=$'a"b\\c\n\xff' "$collshim" info --json
+printf 'mode: off\nmin_bytes: 1M\n' >job.yaml
+json '[.settings[] | select(.origin == "file") | .value] == ["off", "1MiB"]' \
+    env COLLSHIM_CONFIG=job.yaml "$collshim" info --json
+printf 'mode: off\nmin_bytes: [1\n' >bad.yaml
+expect 1 "bad.yaml:3: not YAML" env COLLSHIM_CONFIG=bad.yaml "$collshim" info
+
+expect 0 "For four of them write node:4" "$collshim" topo
+json '.machine.package[0].cores > 0 and (.synthetic | startswith("node:1 "))' "$collshim" topo --json
+text='node:4 rank:4 rail:4@3x100Mbit,50Mbit'
+expect 0 "16 ranks on 4 nodes, 4 rails per node" "$collshim" topo "$text"
+json '.ranks == 16 and .rail[3].bw_bytes_per_s == 6250000 and .link.shm.latency_ns == null' \
+    "$collshim" topo --json "$text"
+expect 0 "100Mbit" "$collshim" topo --output=cluster.topo "$text"
+json ".synthetic == \"$text\"" "$collshim" topo --json cluster.topo
+expect 0 "16 more ranks; --all shows them" "$collshim" topo node:2,rank:16
+expect 1 "topology: nodes:4: no such word; the nearest is node" "$collshim" topo nodes:4
+expect 1 "none/cluster.topo: no such file" "$collshim" topo none/cluster.topo
+expect 1 "none/x: cannot be written" "$collshim" topo --output none/x "$text"
+json '.ranks == 4 and .rank[3].gpu == 3 and .rank[3].socket == 1 and (.rail | length == 2)' \
+    env HWLOC_XMLFILE="$here/test_machine.xml" "$collshim" topo --json
+
+[[ $failed == 0 ]] && echo "collshim test: $checks checks passed"
+exit "$failed"

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Tables of a fixed width for people, names with units for scripts. What is not
+ * known is "-" here and null there, never 0: a rate of 0 would be read as one.
+ */
+#include "shim/cli/topo_show.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/topo_rate.h"
+#include "shim/cli/cli.h"
+
+char *topo_text(const struct topo *t)
+{
+    size_t size = (size_t)topo_print(t, NULL, 0) + 1;
+    char *text = malloc(size);
+
+    if (text)
+        topo_print(t, text, size);
+    return text;
+}
+
+static const char *bit_rate_text(double value, char *text, size_t size)
+{
+    if (value == 0)
+        return "-";
+    topo_print_bit_rate(value, text, size);
+    return text;
+}
+
+/* A number that may be missing (-1). */
+static const char *index_text(int value, const char *missing, char *text, size_t size)
+{
+    if (value < 0)
+        return missing;
+    snprintf(text, size, "%d", value);
+    return text;
+}
+
+/* The ranks of a node, with runs as 0-3; cut where the line gets long. */
+static void put_node_ranks(const struct topo *t, int node)
+{
+    int n = topo_node_size(t, node), shown = 0;
+
+    for (int l = 0, run; l < n; l += run) {
+        int first = topo_node_rank(t, node, l);
+
+        for (run = 1; l + run < n && topo_node_rank(t, node, l + run) == first + run; run++)
+            ;
+        if (shown++ == 8) {
+            printf(" ... %d", topo_node_rank(t, node, n - 1));
+            break;
+        }
+        printf(run > 1 ? "%s%d-%d" : "%s%d", l ? " " : "", first, first + run - 1);
+    }
+    putchar('\n');
+}
+
+static int count_distinct(const struct topo *t, int node, int (*field)(const struct topo_rank *k))
+{
+    int n = topo_node_size(t, node), distinct = 0;
+
+    for (int l = 0; l < n; l++) {
+        int value = field(&t->rank[topo_node_rank(t, node, l)]), before = 0;
+
+        while (before < l && field(&t->rank[topo_node_rank(t, node, before)]) != value)
+            before++;
+        distinct += before == l && value >= 0;
+    }
+    return distinct;
+}
+
+static int socket_of(const struct topo_rank *k)
+{
+    return k->socket;
+}
+
+static int gpu_of(const struct topo_rank *k)
+{
+    return k->gpu;
+}
+
+static void note_rest(int all, int rows, const char *what)
+{
+    if (all > rows)
+        printf("  ... %d more %s; --all shows them\n", all - rows, what);
+}
+
+static void show_nodes(const struct topo *t, int rows)
+{
+    printf("\n  node   ranks  sockets  GPUs  which ranks\n");
+    for (int n = 0; n < t->nnodes && n < rows; n++) {
+        printf("  %4d  %6d  %7d  %4d  ", n, topo_node_size(t, n), count_distinct(t, n, socket_of),
+               count_distinct(t, n, gpu_of));
+        put_node_ranks(t, n);
+    }
+    note_rest(t->nnodes, rows, "nodes");
+}
+
+static void show_ranks(const struct topo *t, int rows)
+{
+    char gpu[16], rail[16];
+
+    printf("\n  rank    node   local  socket  GPU  rail\n");
+    for (int r = 0; r < t->nranks && r < rows; r++) {
+        const struct topo_rank *k = &t->rank[r];
+
+        printf("  %4d  %6d  %6d  %6d  %3s  %4s\n", r, k->node, k->local, k->socket,
+               index_text(k->gpu, "-", gpu, sizeof gpu),
+               index_text(k->rail, "all", rail, sizeof rail));
+    }
+    note_rest(t->nranks, rows, "ranks");
+}
+
+static void show_link(const char *name, double value, const char *rate, double latency_ns)
+{
+    char time[TOPO_RATE_TEXT];
+
+    topo_print_time(latency_ns, time, sizeof time);
+    printf("  %-10s %14s %14s\n", name, value == 0 ? "-" : rate, latency_ns == 0 ? "-" : time);
+}
+
+static void show_links(const struct topo *t, int rows)
+{
+    char name[32], rate[TOPO_RATE_TEXT];
+
+    printf("\n  link                 rate        latency   (-: not known, taken as equal)\n");
+    for (int i = 0; i < t->nrails && i < rows; i++) {
+        snprintf(name, sizeof name, "rail %d", i);
+        topo_print_bit_rate(t->rail[i].bw_bytes_per_s, rate, sizeof rate);
+        show_link(name, t->rail[i].bw_bytes_per_s, rate, t->rail[i].latency_ns);
+    }
+    note_rest(t->nrails, rows, "rails");
+    for (int i = 0; i < TOPO_LINK_CLASSES; i++) {
+        topo_print_rate(t->link[i].bw_bytes_per_s, rate, sizeof rate);
+        show_link(topo_link_name((enum topo_link_class)i), t->link[i].bw_bytes_per_s, rate,
+                  t->link[i].latency_ns);
+    }
+}
+
+void topo_show(const struct topo *t, int rows)
+{
+    printf("%d rank%s on %d node%s, %d rail%s per node\n", t->nranks, cli_s(t->nranks), t->nnodes,
+           cli_s(t->nnodes), t->nrails, cli_s(t->nrails));
+    show_nodes(t, rows);
+    show_ranks(t, rows);
+    show_links(t, rows);
+}
+
+static void json_known(struct json *j, const char *key, double value)
+{
+    if (value == 0)
+        json_null(j, key);
+    else
+        json_number(j, key, value);
+}
+
+static void json_link(struct json *j, const char *key, const struct topo_link *link)
+{
+    json_open(j, key, '{');
+    json_known(j, "bw_bytes_per_s", link->bw_bytes_per_s);
+    json_known(j, "latency_ns", link->latency_ns);
+    json_close(j, '}');
+}
+
+static void json_index(struct json *j, const char *key, int value)
+{
+    if (value < 0)
+        json_null(j, key);
+    else
+        json_int(j, key, value);
+}
+
+void topo_show_json(const struct topo *t, struct json *j)
+{
+    char hash[32], *text = topo_text(t);
+
+    snprintf(hash, sizeof hash, "%016" PRIx64, topo_hash(t));
+    json_string(j, "synthetic", text);
+    free(text);
+    json_string(j, "hash", hash);
+    json_int(j, "ranks", t->nranks);
+    json_int(j, "nodes", t->nnodes);
+    json_open(j, "rank", '[');
+    for (int r = 0; r < t->nranks; r++) {
+        json_open(j, NULL, '{');
+        json_int(j, "node", t->rank[r].node);
+        json_int(j, "local", t->rank[r].local);
+        json_int(j, "socket", t->rank[r].socket);
+        json_index(j, "gpu", t->rank[r].gpu);
+        json_index(j, "rail", t->rank[r].rail);
+        json_close(j, '}');
+    }
+    json_close(j, ']');
+    json_open(j, "rail", '[');
+    for (int i = 0; i < t->nrails; i++)
+        json_link(j, NULL, &t->rail[i]);
+    json_close(j, ']');
+    json_open(j, "link", '{');
+    for (int i = 0; i < TOPO_LINK_CLASSES; i++)
+        json_link(j, topo_link_name((enum topo_link_class)i), &t->link[i]);
+    json_close(j, '}');
+}
+
+void machine_show(const struct machine *m)
+{
+    char rate[TOPO_RATE_TEXT], package[16];
+
+    printf("  package  cores  hardware threads   memory\n");
+    for (int p = 0; p < m->npackages; p++)
+        printf("  %7d  %5d  %16d  %5" PRIu64 " MiB\n", p, m->package[p].cores, m->package[p].pus,
+               m->package[p].memory_bytes >> 20);
+
+    printf("\n  network      kind            state       rate  package  rail\n");
+    for (int i = 0; i < m->nnics; i++) {
+        const struct machine_nic *nic = &m->nic[i];
+
+        printf("  %-12s %-14s  %-5s %10s  %7s  %s%s\n", nic->name, machine_nic_kind_name(nic->kind),
+               nic->is_up ? "up" : "down", bit_rate_text(nic->bw_bytes_per_s, rate, sizeof rate),
+               index_text(nic->package, "-", package, sizeof package),
+               nic->no_rail ? "no: " : "yes", nic->no_rail ? nic->no_rail : "");
+    }
+    if (!m->nnics)
+        printf("  none found\n");
+
+    printf("\n  GPU  address       package  name\n");
+    for (int g = 0; g < m->ngpus; g++)
+        printf("  %3d  %-12s  %7s  %s\n", g, m->gpu[g].address,
+               index_text(m->gpu[g].package, "-", package, sizeof package), m->gpu[g].name);
+    if (!m->ngpus)
+        printf("  none found\n");
+}
+
+void machine_show_json(const struct machine *m, struct json *j)
+{
+    json_open(j, "package", '[');
+    for (int p = 0; p < m->npackages; p++) {
+        json_open(j, NULL, '{');
+        json_int(j, "cores", m->package[p].cores);
+        json_int(j, "hardware_threads", m->package[p].pus);
+        json_int(j, "memory_bytes", (long long)m->package[p].memory_bytes);
+        json_close(j, '}');
+    }
+    json_close(j, ']');
+    json_open(j, "network", '[');
+    for (int i = 0; i < m->nnics; i++) {
+        json_open(j, NULL, '{');
+        json_string(j, "name", m->nic[i].name);
+        json_string(j, "kind", machine_nic_kind_name(m->nic[i].kind));
+        json_bool(j, "up", m->nic[i].is_up);
+        json_known(j, "bw_bytes_per_s", m->nic[i].bw_bytes_per_s);
+        json_index(j, "package", m->nic[i].package);
+        json_bool(j, "rail", !m->nic[i].no_rail);
+        json_close(j, '}');
+    }
+    json_close(j, ']');
+    json_open(j, "gpu", '[');
+    for (int g = 0; g < m->ngpus; g++) {
+        json_open(j, NULL, '{');
+        json_string(j, "address", m->gpu[g].address);
+        json_index(j, "package", m->gpu[g].package);
+        json_string(j, "name", m->gpu[g].name);
+        json_close(j, '}');
+    }
+    json_close(j, ']');
+}

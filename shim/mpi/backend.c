@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the preload sees of a backend: one function, which names the functions that are
+ * replaced. With COLLSHIM_MODE=off that is MPI_Init alone, where the other ranks may be
+ * waiting to hear that this one is off; every other call goes to the library directly.
+ */
+#include "shim/preload/backend.h"
+
+#include <stdio.h>
+
+#include "shim/mpi/process.h"
+#include "shim/mpi/wrappers.h"
+
+#define ENTRY(name) {#name, (void *)wrap_##name}
+
+static const struct backend_entry entries[] = {
+    ENTRY(Init),       ENTRY(Init_thread), ENTRY(Finalize), ENTRY(Allgather),
+    ENTRY(Allgatherv), ENTRY(Allreduce),   {NULL, NULL},
+};
+
+static const struct backend_entry entries_off[] = {
+    ENTRY(Init),
+    ENTRY(Init_thread),
+    {NULL, NULL},
+};
+
+__attribute__((visibility("default"))) const struct backend_entry *
+collshim_backend_open(const struct backend_host *host, char *why, unsigned size)
+{
+    if (host->abi != BACKEND_ABI) {
+        snprintf(why, size, "the backend speaks version %d of the preload's interface, not %d",
+                 BACKEND_ABI, host->abi);
+        return NULL;
+    }
+    const char *missing = mpi_calls_open(host->libmpi);
+    if (missing) {
+        snprintf(why, size, "%s has no %s", host->libmpi_path, missing);
+        return NULL;
+    }
+    process_open(host->library_version);
+    return process.cfg.mode == CFG_MODE_OFF ? entries_off : entries;
+}

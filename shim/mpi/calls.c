@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "shim/mpi/calls.h"
+
+#include <dlfcn.h>
+#include <string.h>
+
+struct mpi_calls mpi;
+
+static const struct {
+    const char *name;
+    const char *symbol;
+    size_t place;
+} rows[] = {
+#define CALL(name, arguments) {#name, "PMPI_" #name, offsetof(struct mpi_calls, name)},
+#include "shim/mpi/calls.def"
+#undef CALL
+};
+
+const char *mpi_calls_open(void *libmpi)
+{
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        void *function = dlsym(libmpi, rows[i].symbol);
+
+        if (!function)
+            return rows[i].symbol;
+        memcpy((char *)&mpi + rows[i].place, &function, sizeof function);
+    }
+    return NULL;
+}

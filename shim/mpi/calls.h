@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The library's own functions, by dlsym on the libmpi that the application uses. The
+ * backend calls MPI through this table only: a plain MPI_X here would come back to the
+ * preload, and a profiling tool would count our own traffic as the application's.
+ */
+#ifndef COLLSHIM_SHIM_MPI_CALLS_H
+#define COLLSHIM_SHIM_MPI_CALLS_H
+
+#include <mpi.h>
+#include <stddef.h>
+
+struct mpi_calls {
+#define CALL(name, arguments) int(*name) arguments;
+#include "shim/mpi/calls.def"
+#undef CALL
+};
+
+extern struct mpi_calls mpi; /* filled once, before anything else of the backend runs */
+
+/* Fill the table from a dlopen handle. Returns NULL, or the name of a function that is missing. */
+const char *mpi_calls_open(void *libmpi);
+
+#endif

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The private communicator is made by Comm_create and not by Comm_dup: a duplicate would
+ * run the application's attribute copy callbacks and inherit its info hints.
+ */
+#include "shim/mpi/comm.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { PLANS_KEPT = 16 };
+
+struct comm_plan {
+    struct comm_plan *next;
+    enum plan_collective collective;
+    const struct plan_algorithm *algorithm;
+    int in_place;
+    size_t nbytes;
+    size_t *bytes; /* [size] owned, or NULL */
+    struct plan *plan;
+    struct engine *engine;
+};
+
+static struct comm out_of_memory = {.verdict = REASON_MEMORY};
+static struct mpi_p2p_calls p2p_calls;
+
+static void free_plan(struct comm_plan *p)
+{
+    engine_free(p->engine);
+    plan_free(p->plan);
+    free(p->bytes);
+    free(p);
+}
+
+static void free_comm(struct comm *c)
+{
+    if (!c || c == &out_of_memory)
+        return;
+    while (c->plans) {
+        struct comm_plan *first = c->plans;
+        c->plans = first->next;
+        free_plan(first);
+    }
+    xport_mpi_p2p_close(&c->xport);
+    topo_free(c->topo);
+    free(c->bytes);
+    free(c->offset);
+    if (c->private_comm != MPI_COMM_NULL)
+        mpi.Comm_free(&c->private_comm);
+    free(c);
+}
+
+static int on_comm_free(MPI_Comm comm, int keyval, void *value, void *extra)
+{
+    (void)comm;
+    (void)keyval;
+    (void)extra;
+    free_comm(value);
+    return MPI_SUCCESS;
+}
+
+int comm_open(void)
+{
+    p2p_calls = (struct mpi_p2p_calls){.Isend = mpi.Isend,
+                                       .Irecv = mpi.Irecv,
+                                       .Testsome = mpi.Testsome,
+                                       .Cancel = mpi.Cancel,
+                                       .Request_free = mpi.Request_free};
+    return mpi.Comm_create_keyval(MPI_COMM_NULL_COPY_FN, on_comm_free, &process.keyval, NULL);
+}
+
+void comm_close(void)
+{
+    if (process.keyval == MPI_KEYVAL_INVALID)
+        return;
+    if (comm_find(MPI_COMM_WORLD))
+        mpi.Comm_delete_attr(MPI_COMM_WORLD, process.keyval);
+    mpi.Comm_free_keyval(&process.keyval);
+}
+
+struct comm *comm_find(MPI_Comm comm)
+{
+    void *value = NULL;
+    int found = 0;
+
+    if (mpi.Comm_get_attr(comm, process.keyval, &value, &found) != MPI_SUCCESS || !found)
+        return NULL;
+    return value;
+}
+
+static uint64_t hash_text(uint64_t h, const char *text)
+{
+    for (; *text; text++)
+        h = (h ^ (unsigned char)*text) * 0x100000001b3ull;
+    return h;
+}
+
+/* Equal on two ranks exactly if they run on one host: its name, and the id of its last boot,
+   since a name alone may be `localhost` everywhere. */
+static uint64_t node_key(void)
+{
+    char host[256] = "", boot[64] = "";
+    FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
+
+    gethostname(host, sizeof host - 1);
+    if (f) {
+        if (!fgets(boot, sizeof boot, f))
+            boot[0] = 0;
+        fclose(f);
+    }
+    return hash_text(hash_text(0xcbf29ce484222325ull, host), boot);
+}
+
+/* How this process lays out its numbers: ranks that differ cannot exchange packed bytes. */
+static int32_t representation(void)
+{
+    uint16_t one = 1;
+    unsigned char little;
+
+    memcpy(&little, &one, 1);
+    return (int32_t)(little | sizeof(long) << 4 | sizeof(long double) << 8 | sizeof(void *) << 16);
+}
+
+/* The members as ranks of MPI_COMM_WORLD. Returns REASON_NONE or REASON_FOREIGN. */
+static enum reason world_ranks(MPI_Comm comm, int size, int *member)
+{
+    MPI_Group group, world;
+    enum reason verdict = REASON_NONE;
+    int *own = malloc((size_t)size * sizeof *own);
+
+    if (!own)
+        return REASON_MEMORY;
+    mpi.Comm_group(comm, &group);
+    mpi.Comm_group(MPI_COMM_WORLD, &world);
+    for (int i = 0; i < size; i++)
+        own[i] = i;
+    mpi.Group_translate_ranks(group, size, own, world, member);
+    for (int i = 0; i < size; i++)
+        if (member[i] == MPI_UNDEFINED)
+            verdict = REASON_FOREIGN;
+    mpi.Group_free(&group);
+    mpi.Group_free(&world);
+    free(own);
+    return verdict;
+}
+
+/* Did it go well on every rank? */
+static int all_well(MPI_Comm comm, int well)
+{
+    int all = 0;
+
+    if (mpi.Allreduce(&well, &all, 1, MPI_INT, MPI_MIN, comm) != MPI_SUCCESS)
+        return 0;
+    return all;
+}
+
+static int make_topology(struct comm *c, const struct topo_report *report, const int *member)
+{
+    if (process.topo)
+        return topo_restrict(process.topo, member, c->size, &c->topo);
+    return topo_from_reports(report, c->size, 0, &c->topo);
+}
+
+static int make_private_comm(struct comm *c, MPI_Comm comm)
+{
+    MPI_Group group;
+
+    if (mpi.Comm_group(comm, &group) != MPI_SUCCESS)
+        return 0;
+    int rc = mpi.Comm_create(comm, group, &c->private_comm);
+    mpi.Group_free(&group);
+    return rc == MPI_SUCCESS &&
+           mpi.Comm_set_errhandler(c->private_comm, MPI_ERRORS_RETURN) == MPI_SUCCESS;
+}
+
+static enum reason exchange(struct comm *c, MPI_Comm comm, struct topo_report *report,
+                            const int *member)
+{
+    struct topo_report own = {.node_key = node_key(),
+                              .gpu = -1,
+                              .world_rank = process.world_rank,
+                              .reserved = representation()};
+
+    if (mpi.Allgather(&own, sizeof own, MPI_BYTE, report, sizeof own, MPI_BYTE, comm) != MPI_SUCCESS)
+        return REASON_MEMORY;
+    for (int r = 0; r < c->size; r++)
+        if (report[r].reserved != own.reserved)
+            return REASON_MIXED;
+    int well = make_topology(c, report, member) == 0;
+    well &= make_private_comm(c, comm);
+    well &= xport_mpi_p2p_open(&p2p_calls, c->private_comm, &c->xport) == 0;
+    return all_well(comm, well) ? REASON_NONE : REASON_MEMORY;
+}
+
+struct comm *comm_make(MPI_Comm comm)
+{
+    struct comm *c = calloc(1, sizeof *c);
+    struct topo_report *report = NULL;
+    int *member = NULL, size;
+
+    mpi.Comm_size(comm, &size);
+    if (c) {
+        c->size = size;
+        c->private_comm = MPI_COMM_NULL;
+        mpi.Comm_rank(comm, &c->rank);
+        c->bytes = malloc((size_t)size * sizeof *c->bytes);
+        c->offset = malloc((size_t)size * sizeof *c->offset);
+        report = malloc((size_t)size * sizeof *report);
+        member = malloc((size_t)size * sizeof *member);
+    }
+    /* Ranks of several worlds each see the others as foreign, so this is the same on all. */
+    enum reason verdict = REASON_MEMORY;
+    int well = c && c->bytes && c->offset && report && member;
+    if (well)
+        verdict = world_ranks(comm, size, member);
+    if (verdict != REASON_FOREIGN)
+        verdict = all_well(comm, well && verdict == REASON_NONE) ? REASON_NONE : REASON_MEMORY;
+    if (verdict == REASON_NONE)
+        verdict = exchange(c, comm, report, member);
+    free(report);
+    free(member);
+    if (!c)
+        c = &out_of_memory;
+    else
+        c->verdict = verdict;
+    mpi.Comm_set_attr(comm, process.keyval, c);
+    return c;
+}
+
+static int same_request(const struct comm_plan *p, const struct plan_request *q,
+                        const struct plan_algorithm *a)
+{
+    if (p->algorithm != a || p->collective != q->collective || p->in_place != q->in_place ||
+        !p->bytes != !q->bytes)
+        return 0;
+    return q->bytes ? !memcmp(p->bytes, q->bytes, (size_t)q->topo->nranks * sizeof *q->bytes)
+                    : p->nbytes == q->nbytes;
+}
+
+/* Move the entry that serves the request to the front, if there is one. */
+static struct comm_plan *find_plan(struct comm *c, const struct plan_request *q,
+                                   const struct plan_algorithm *a)
+{
+    for (struct comm_plan **at = &c->plans; *at; at = &(*at)->next)
+        if (same_request(*at, q, a)) {
+            struct comm_plan *p = *at;
+            *at = p->next;
+            p->next = c->plans;
+            c->plans = p;
+            return p;
+        }
+    return NULL;
+}
+
+static void forget_oldest(struct comm *c)
+{
+    int kept = 0;
+
+    for (struct comm_plan **at = &c->plans; *at; at = &(*at)->next)
+        if (++kept == PLANS_KEPT) {
+            struct comm_plan *rest = (*at)->next;
+            (*at)->next = NULL;
+            if (rest) /* there is never more than one */
+                free_plan(rest);
+            return;
+        }
+}
+
+static int make_plan(struct comm *c, const struct plan_request *q, const struct plan_algorithm *a,
+                     struct comm_plan **made)
+{
+    struct comm_plan *p = calloc(1, sizeof *p);
+    int rc = -ENOMEM;
+
+    if (!p)
+        return rc;
+    *p = (struct comm_plan){.collective = q->collective,
+                            .algorithm = a,
+                            .in_place = q->in_place,
+                            .nbytes = q->nbytes};
+    if (q->bytes) {
+        p->bytes = malloc((size_t)c->size * sizeof *p->bytes);
+        if (!p->bytes)
+            goto fail;
+        memcpy(p->bytes, q->bytes, (size_t)c->size * sizeof *p->bytes);
+    }
+    if ((rc = a->build(q, &p->plan)) || (rc = engine_create(p->plan, &c->xport, &p->engine)))
+        goto fail;
+    *made = p;
+    return 0;
+fail:
+    free_plan(p);
+    return rc;
+}
+
+int comm_engine(struct comm *c, struct plan_request *request, const struct plan_algorithm *a,
+                const struct plan **plan_p, struct engine **engine_p)
+{
+    request->topo = c->topo;
+    request->rank = c->rank;
+    request->chunk_bytes = process.cfg.chunk_bytes;
+    if (!request->chunk_bytes)
+        request->chunk_bytes = plan_default_chunk(request);
+    struct comm_plan *p = find_plan(c, request, a);
+    if (!p) {
+        int rc = make_plan(c, request, a, &p);
+        if (rc)
+            return rc;
+        p->next = c->plans;
+        c->plans = p;
+        forget_oldest(c);
+    }
+    *plan_p = p->plan;
+    *engine_p = p->engine;
+    return 0;
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the shim keeps for a communicator, on an attribute of it: the private communicator,
+ * the topology its ranks agreed on, and the plans in use. Made in the first call that all
+ * ranks send down the rerouting branch; freed with the communicator.
+ *
+ * Thread rule: MPI lets one thread at a time be in a collective of a communicator, and the
+ * state is touched nowhere else.
+ */
+#ifndef COLLSHIM_SHIM_MPI_COMM_H
+#define COLLSHIM_SHIM_MPI_COMM_H
+
+#include <mpi.h>
+
+#include "planners/registry.h"
+#include "shim/mpi/process.h"
+#include "transports/engine.h"
+#include "transports/mpi_p2p.h"
+
+struct comm_plan; /* a cached plan with its engine */
+
+struct comm {
+    enum reason verdict; /* REASON_NONE, or why all calls on this communicator run natively */
+    int rank, size;
+    MPI_Comm private_comm; /* owned */
+    struct topo *topo;     /* owned */
+    struct xport xport;    /* owned */
+    unsigned turn;         /* rerouted calls so far, for COLLSHIM_MODE=ab */
+    size_t *bytes;         /* [size] owned: room for a call's block sizes */
+    uint64_t *offset;      /* [size] owned: and for where they start, packed */
+    struct comm_plan *plans; /* owned: most recently used first */
+};
+
+/* At MPI_Init: make the attribute key. Returns an MPI code. */
+int comm_open(void);
+
+/* At MPI_Finalize, before the library's own: drop the state of MPI_COMM_WORLD and the key. */
+void comm_close(void);
+
+/*
+ * The state of an intracommunicator; NULL while there is none. Local, cheap.
+ */
+struct comm *comm_find(MPI_Comm comm);
+
+/*
+ * Make the state. Collective over comm; every rank gets the same verdict. Never NULL.
+ */
+struct comm *comm_make(MPI_Comm comm);
+
+/*
+ * The plan and the engine for a request, made on first use; request->topo, rank and chunk_bytes
+ * are filled in. Returns 0 (both owned by the state, valid until the next call of this
+ * function), -ENOTSUP (on all ranks alike) or -ENOMEM.
+ */
+int comm_engine(struct comm *c, struct plan_request *request, const struct plan_algorithm *a,
+                const struct plan **plan_p, struct engine **engine_p);
+
+#endif

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "shim/mpi/count.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { SIZE_CLASSES = 48 }; /* class k: 2^k <= total bytes < 2^(k+1) */
+enum { NATIVE, REROUTED, WAYS };
+
+static struct {
+    uint64_t native[PLAN_COLLECTIVE_COUNT][REASON_COUNT];
+    uint64_t verified[PLAN_COLLECTIVE_COUNT][2]; /* different, equal */
+    uint64_t calls[PLAN_COLLECTIVE_COUNT][SIZE_CLASSES][WAYS];
+    uint64_t nanoseconds[PLAN_COLLECTIVE_COUNT][SIZE_CLASSES][WAYS];
+} counts;
+
+static const char *const reason_texts[] = {
+#define REASON(id, text) text,
+#include "shim/mpi/reasons.def"
+#undef REASON
+};
+
+static void add(uint64_t *counter, uint64_t n)
+{
+    __atomic_fetch_add(counter, n, __ATOMIC_RELAXED);
+}
+
+void count_native(enum plan_collective c, enum reason why)
+{
+    if (__atomic_fetch_add(&counts.native[c][why], 1, __ATOMIC_RELAXED) == 0)
+        say(CFG_LEVEL_INFO, "%s runs natively: %s", plan_collective_name(c), reason_texts[why]);
+}
+
+static int size_class(uint64_t total)
+{
+    int k = total ? 63 - __builtin_clzll(total) : 0;
+
+    return k < SIZE_CLASSES ? k : SIZE_CLASSES - 1;
+}
+
+void count_timed(enum plan_collective c, int rerouted, uint64_t total, double seconds)
+{
+    int k = size_class(total);
+
+    add(&counts.calls[c][k][rerouted], 1);
+    add(&counts.nanoseconds[c][k][rerouted], (uint64_t)(seconds * 1e9));
+}
+
+void count_verified(enum plan_collective c, int equal)
+{
+    add(&counts.verified[c][equal], 1);
+}
+
+double count_now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static void json_text(FILE *f, const char *text)
+{
+    fputc('"', f);
+    for (; *text; text++) {
+        unsigned char ch = (unsigned char)*text;
+        if (ch == '"' || ch == '\\')
+            fprintf(f, "\\%c", ch);
+        else if (ch < 0x20)
+            fprintf(f, "\\u%04x", ch);
+        else
+            fputc(ch, f);
+    }
+    fputc('"', f);
+}
+
+static uint64_t rerouted_calls(int c)
+{
+    uint64_t n = 0;
+
+    for (int k = 0; k < SIZE_CLASSES; k++)
+        n += counts.calls[c][k][REROUTED];
+    return n;
+}
+
+static void write_collective(FILE *f, int c)
+{
+    const char *separator = "";
+    uint64_t native = 0;
+
+    for (int r = 0; r < REASON_COUNT; r++)
+        native += counts.native[c][r];
+    fprintf(f, "    {\"collective\": \"%s\", \"calls\": %llu, \"rerouted\": %llu, \"algorithm\": ",
+            plan_collective_name((enum plan_collective)c),
+            (unsigned long long)(native + rerouted_calls(c)),
+            (unsigned long long)rerouted_calls(c));
+    json_text(f, process.choice[c].algorithm ? process.choice[c].algorithm->name : "native");
+    fprintf(f, ",\n     \"verified_equal\": %llu, \"verified_different\": %llu,\n     \"native\": {",
+            (unsigned long long)counts.verified[c][1], (unsigned long long)counts.verified[c][0]);
+    for (int r = 0; r < REASON_COUNT; r++)
+        if (counts.native[c][r]) {
+            fprintf(f, "%s\n       ", separator);
+            json_text(f, reason_texts[r]);
+            fprintf(f, ": %llu", (unsigned long long)counts.native[c][r]);
+            separator = ",";
+        }
+    fprintf(f, "},\n     \"sizes\": [");
+    separator = "";
+    for (int k = 0; k < SIZE_CLASSES; k++) {
+        const uint64_t *n = counts.calls[c][k], *ns = counts.nanoseconds[c][k];
+        if (!n[NATIVE] && !n[REROUTED])
+            continue;
+        fprintf(f,
+                "%s\n       {\"total_bytes_from\": %llu, \"rerouted\": %llu, \"rerouted_us\": %.1f, "
+                "\"native\": %llu, \"native_us\": %.1f}",
+                separator, 1ull << k, (unsigned long long)n[REROUTED],
+                n[REROUTED] ? (double)ns[REROUTED] / 1e3 / (double)n[REROUTED] : 0.0,
+                (unsigned long long)n[NATIVE],
+                n[NATIVE] ? (double)ns[NATIVE] / 1e3 / (double)n[NATIVE] : 0.0);
+        separator = ",";
+    }
+    fprintf(f, "]}");
+}
+
+static void write_report(FILE *f)
+{
+    char value[CFG_TEXT_MAX];
+
+    fprintf(f, "{\n  \"collshim\": \"%s\",\n  \"library\": ", COLLSHIM_VERSION);
+    json_text(f, process.library_version);
+    fprintf(f, ",\n  \"ranks\": %d,\n  \"counts_are\": \"sums over all ranks\",\n  \"settings\": {",
+            process.world_size);
+    for (int id = 0; id < CFG_COUNT; id++) {
+        cfg_value_text(&process.cfg, (enum cfg_id)id, value, sizeof value);
+        fprintf(f, "%s\"%s\": ", id ? ", " : "", cfg_rows[id].name);
+        json_text(f, value);
+    }
+    fprintf(f, "},\n  \"collectives\": [\n");
+    for (int c = 0; c < PLAN_COLLECTIVE_COUNT; c++) {
+        write_collective(f, c);
+        fprintf(f, "%s\n", c + 1 < PLAN_COLLECTIVE_COUNT ? "," : "");
+    }
+    fprintf(f, "  ]\n}\n");
+}
+
+/* The path, with %p replaced by the process id. Returns 0 if it does not fit. */
+static int report_path(char *path, size_t size)
+{
+    const char *from = process.cfg.report, *mark = strstr(from, "%p");
+
+    if (!mark)
+        return snprintf(path, size, "%s", from) < (int)size;
+    return snprintf(path, size, "%.*s%d%s", (int)(mark - from), from, (int)getpid(), mark + 2) <
+           (int)size;
+}
+
+void count_report(void)
+{
+    char path[CFG_TEXT_MAX + 16];
+
+    if (!process.cfg.report[0])
+        return;
+    if (process.world_size > 1)
+        mpi.Reduce(process.world_rank ? &counts : MPI_IN_PLACE, &counts,
+                   (int)(sizeof counts / sizeof(uint64_t)), MPI_UINT64_T, MPI_SUM, 0,
+                   MPI_COMM_WORLD);
+    if (process.world_rank || !report_path(path, sizeof path))
+        return;
+    FILE *f = fopen(path, "we");
+    if (!f) {
+        say(CFG_LEVEL_WARN, "COLLSHIM_REPORT: cannot write %s: %s", path, strerror(errno));
+        return;
+    }
+    write_report(f);
+    if (fclose(f))
+        say(CFG_LEVEL_WARN, "COLLSHIM_REPORT: cannot write %s: %s", path, strerror(errno));
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * MPI_Init and MPI_Finalize: the only moments at which all ranks of the job are surely
+ * in the same place, so the settings are agreed on after the one and the report is
+ * gathered before the other.
+ */
+#include "shim/mpi/agree.h"
+#include "shim/mpi/comm.h"
+#include "shim/mpi/count.h"
+#include "shim/mpi/wrappers.h"
+
+int wrap_Init(int *argc, char ***argv)
+{
+    int rc = mpi.Init(argc, argv);
+
+    return rc == MPI_SUCCESS ? agree_at_init() : rc;
+}
+
+int wrap_Init_thread(int *argc, char ***argv, int required, int *provided)
+{
+    int rc = mpi.Init_thread(argc, argv, required, provided);
+
+    return rc == MPI_SUCCESS ? agree_at_init() : rc;
+}
+
+int wrap_Finalize(void)
+{
+    if (process.verdict == REASON_NONE) {
+        count_report();
+        comm_close();
+    }
+    process.verdict = REASON_NOT_SEEN;
+    return mpi.Finalize();
+}

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The slow half of an intercepted call. Everything that decides here is equal on all
+ * ranks: the settings (agreed at MPI_Init), the communicator's state (agreed when it was
+ * made), the collective's sizes (equal by MPI's own rules) and the number of calls so far.
+ * After the decision there is no way back: what fails then is an error of the call, as it
+ * would be inside the library.
+ */
+#include "shim/mpi/reroute.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "shim/mpi/comm.h"
+#include "shim/mpi/count.h"
+
+/* Set while the shim itself is inside the library, which may call intercepted functions. */
+static __thread int inside __attribute__((tls_model("initial-exec")));
+
+struct comm *gate_comm(MPI_Comm comm, int nranks, enum plan_collective collective,
+                       enum reason *why)
+{
+    const struct choice *choice = &process.choice[collective];
+    int inter = 0;
+
+    *why = REASON_NONE;
+    if (inside)
+        *why = REASON_NESTED;
+    else if (choice->native)
+        *why = REASON_CHOSEN;
+    else if (!choice->algorithm)
+        *why = REASON_NO_ALGORITHM;
+    else if (nranks < 2)
+        *why = REASON_ONE_RANK;
+    else if (mpi.Comm_test_inter(comm, &inter) != MPI_SUCCESS || inter)
+        *why = REASON_INTERCOMM;
+    if (*why)
+        return NULL;
+    struct comm *c = comm_find(comm);
+    if (!c) {
+        inside++;
+        c = comm_make(comm);
+        inside--;
+    }
+    *why = c->verdict;
+    return *why ? NULL : c;
+}
+
+static int mpi_code(int rc)
+{
+    return rc == -ENOMEM ? MPI_ERR_NO_MEM : rc < 0 ? MPI_ERR_OTHER : rc;
+}
+
+static int unpack_output(const struct call *call, const char *packed, MPI_Comm comm)
+{
+    for (int i = 0; i < call->nblocks; i++) {
+        struct call_block b = call->output_block(call, i);
+        int rc = layout_unpack(&call->output, packed + b.packed, b.user, b.count, comm);
+        if (rc != MPI_SUCCESS)
+            return rc;
+    }
+    return MPI_SUCCESS;
+}
+
+static int pack_output(const struct call *call, char *packed, MPI_Comm comm)
+{
+    for (int i = 0; i < call->nblocks; i++) {
+        struct call_block b = call->output_block(call, i);
+        int rc = layout_pack(&call->output, b.user, b.count, packed + b.packed, comm);
+        if (rc != MPI_SUCCESS)
+            return rc;
+    }
+    return MPI_SUCCESS;
+}
+
+/* Packed buffers of one call: the application's own where they are packed already. */
+struct staging {
+    char *input, *output, *scratch;
+    char *allocated[3];
+};
+
+static void staging_free(struct staging *s)
+{
+    for (int i = 0; i < 3; i++)
+        free(s->allocated[i]);
+}
+
+/* Get the buffers and fill in this rank's contribution. own_output: do not use the application's. */
+static int staging_open(struct staging *s, const struct call *call, const struct plan *plan,
+                        MPI_Comm comm, int own_output)
+{
+    int rc = MPI_SUCCESS;
+
+    *s = (struct staging){0};
+    s->input = call->input_block.user;
+    if (call->output_dense && !own_output)
+        s->output = call->output_block(call, 0).user;
+    else
+        s->output = s->allocated[0] = malloc(plan->output_bytes + 1);
+    if (!call->request.in_place && !call->input.dense)
+        s->input = s->allocated[1] = malloc(plan->input_bytes + 1);
+    if (plan->scratch_bytes)
+        s->scratch = s->allocated[2] = malloc(plan->scratch_bytes);
+    if (!s->output || (!s->input && plan->input_bytes) || (!s->scratch && plan->scratch_bytes))
+        return -ENOMEM;
+    if (s->allocated[1])
+        rc = layout_pack(&call->input, call->input_block.user, call->input_block.count, s->input,
+                         comm);
+    if (rc == MPI_SUCCESS && s->allocated[0] && call->request.in_place) {
+        struct call_block own = call->output_block(call, call->own_block);
+        rc = layout_pack(&call->output, own.user, own.count, s->output + own.packed, comm);
+    }
+    return rc;
+}
+
+static int run_plan(struct comm *c, const struct plan *plan, struct engine *engine,
+                    const struct call *call)
+{
+    struct staging s;
+    double start = count_now();
+    int rc = staging_open(&s, call, plan, c->private_comm, 0);
+
+    if (!rc)
+        rc = engine_run(engine, &(struct engine_buffers){
+                                    .input = s.input, .output = s.output, .scratch = s.scratch});
+    if (!rc && s.allocated[0])
+        rc = unpack_output(call, s.output, c->private_comm);
+    staging_free(&s);
+    count_timed(call->collective, 1, call->total, count_now() - start);
+    return mpi_code(rc);
+}
+
+static int run_native(const struct call *call)
+{
+    double start = count_now();
+    int rc = call->native(call);
+
+    count_timed(call->collective, 0, call->total, count_now() - start);
+    return rc;
+}
+
+/* Both ways, on the same input; the application keeps the native result. */
+static int run_both(struct comm *c, const struct plan *plan, struct engine *engine,
+                    const struct call *call)
+{
+    struct staging s;
+    int opened = staging_open(&s, call, plan, c->private_comm, 1);
+    int rc = call->native(call);
+    double start = count_now();
+    int ran = opened ? opened : engine_run(engine, &(struct engine_buffers){.input = s.input,
+                                                                            .output = s.output,
+                                                                            .scratch = s.scratch});
+    char *expected = malloc(plan->output_bytes + 1);
+
+    count_timed(call->collective, 1, call->total, count_now() - start);
+    if (rc == MPI_SUCCESS && !ran && expected &&
+        pack_output(call, expected, c->private_comm) == MPI_SUCCESS) {
+        int equal = !memcmp(expected, s.output, plan->output_bytes);
+        count_verified(call->collective, equal);
+        if (!equal)
+            say_here(CFG_LEVEL_ERROR,
+                     "verify: %s (%s) of %llu bytes differs from the library's result on rank %d",
+                     plan_collective_name(call->collective), plan->algorithm,
+                     (unsigned long long)call->total, process.world_rank);
+    }
+    free(expected);
+    staging_free(&s);
+    return rc != MPI_SUCCESS ? rc : mpi_code(ran);
+}
+
+static int run_in_mode(struct comm *c, const struct plan *plan, struct engine *engine,
+                       const struct call *call)
+{
+    switch (process.cfg.mode) {
+    case CFG_MODE_VERIFY:
+        return run_both(c, plan, engine, call);
+    case CFG_MODE_AB:
+        if (c->turn++ % 2 == 0) {
+            count_native(call->collective, REASON_TURN);
+            return run_native(call);
+        }
+        break;
+    default:
+        break;
+    }
+    return run_plan(c, plan, engine, call);
+}
+
+int reroute(struct comm *c, struct call *call)
+{
+    const struct choice *choice = &process.choice[call->collective];
+    struct engine *engine;
+    const struct plan *plan;
+
+    call->request.topo = c->topo;
+    call->request.rank = c->rank;
+    if (!choice->forced && process.cfg.min_bytes && choice->algorithm->pays(&call->request)) {
+        count_native(call->collective, REASON_SHAPE);
+        return call->native(call);
+    }
+    inside++;
+    int rc = comm_engine(c, &call->request, choice->algorithm, &plan, &engine);
+    if (rc == -ENOTSUP) {
+        inside--;
+        count_native(call->collective, REASON_SHAPE);
+        return call->native(call);
+    }
+    rc = rc ? mpi_code(rc) : run_in_mode(c, plan, engine, call);
+    inside--;
+    if (rc != MPI_SUCCESS)
+        mpi.Comm_call_errhandler(call->comm, rc);
+    return rc;
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * One collective call of the application on its way: first the gate (the same answer on every
+ * rank), then the plan, then the engine. What is particular to a collective is in its own
+ * file, which fills a struct call.
+ */
+#ifndef COLLSHIM_SHIM_MPI_REROUTE_H
+#define COLLSHIM_SHIM_MPI_REROUTE_H
+
+#include <mpi.h>
+
+#include "planners/registry.h"
+#include "shim/mpi/layout.h"
+#include "shim/mpi/process.h"
+
+/* One block of the application's memory and where its packed bytes belong. */
+struct call_block {
+    char *user;
+    MPI_Count count; /* elements */
+    uint64_t packed; /* offset in the packed buffer */
+};
+
+struct call {
+    enum plan_collective collective;
+    MPI_Comm comm;
+    struct plan_request request; /* collective, nbytes, bytes, in_place */
+    uint64_t total;              /* bytes of the whole collective, the same on all ranks */
+    const void *arguments;       /* of the MPI call, for the functions below */
+
+    /* The library's own function with the application's arguments. */
+    int (*native)(const struct call *call);
+
+    /* Input: one block, unless in place. */
+    struct layout input;
+    struct call_block input_block;
+
+    /* Output: nblocks blocks; block i is what `output_block` says. */
+    struct layout output;
+    int nblocks;
+    struct call_block (*output_block)(const struct call *call, int i);
+    int own_block;    /* in place: the output block that is this rank's contribution */
+    int output_dense; /* the whole output is already packed, from output_block(0).user on */
+};
+
+/* Is rerouting on at all, and is a call of so many bytes worth looking at? Inlined into the
+   wrappers, because most calls of a program end here. */
+static inline enum reason gate_size(uint64_t total)
+{
+    if (process.verdict != REASON_NONE)
+        return process.verdict;
+    if (total < process.cfg.min_bytes)
+        return REASON_SMALL;
+    return total ? REASON_NONE : REASON_EMPTY;
+}
+
+/*
+ * The rest of the gate, collective in the first call on a communicator. Returns NULL and *why if
+ * the call runs natively. nranks: the size of the communicator.
+ */
+struct comm;
+struct comm *gate_comm(MPI_Comm comm, int nranks, enum plan_collective c, enum reason *why);
+
+/* Run a call that passed gate_comm, in the mode that is set. Returns what the MPI function returns. */
+int reroute(struct comm *comm, struct call *call);
+
+#endif

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The functions that take the place of the library's: same signatures, same contracts. */
+#ifndef COLLSHIM_SHIM_MPI_WRAPPERS_H
+#define COLLSHIM_SHIM_MPI_WRAPPERS_H
+
+#include <mpi.h>
+
+int wrap_Init(int *argc, char ***argv);
+int wrap_Init_thread(int *argc, char ***argv, int required, int *provided);
+int wrap_Finalize(void);
+int wrap_Allgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
+                   int recvcount, MPI_Datatype recvtype, MPI_Comm comm);
+int wrap_Allgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
+                    const int *recvcounts, const int *displs, MPI_Datatype recvtype, MPI_Comm comm);
+int wrap_Allreduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype type, MPI_Op op,
+                   MPI_Comm comm);
+
+#endif

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The contract between libcollshim.so, which every process loads and which
+ * knows no MPI, and a backend libcollshim-FAMILY.so, which is compiled against
+ * one mpi.h and opened only in a process that runs that MPI.
+ *
+ * The preload finds the MPI, opens the backend of its family once, and asks it
+ * which functions it replaces. A function the backend does not name is bound to
+ * the original symbol, so that calling it costs one indirect jump. The backend
+ * reads the settings; the preload reads none of them, but for COLLSHIM_LOG.
+ */
+#ifndef COLLSHIM_SHIM_PRELOAD_BACKEND_H
+#define COLLSHIM_SHIM_PRELOAD_BACKEND_H
+
+#define BACKEND_ABI 1
+#define BACKEND_OPEN_SYMBOL "collshim_backend_open"
+
+/* What the preload found. All pointers stay valid for the life of the process. */
+struct backend_host {
+    int abi;                 /* BACKEND_ABI of the preload */
+    void *libmpi;            /* dlopen handle of the object that owns PMPI_Init; never closed */
+    const char *libmpi_path; /* its path, for messages */
+    const char *family;      /* "openmpi" or "mpich" */
+    const char *library_version; /* MPI_Get_library_version, first line */
+};
+
+/* One function the backend replaces. */
+struct backend_entry {
+    const char *name; /* without the MPI_ or PMPI_ prefix: "Allgather" */
+    void *function;   /* same signature as MPI_<name> */
+};
+
+/*
+ * Exported by every backend under BACKEND_OPEN_SYMBOL. Called once, by the
+ * thread that makes the first intercepted call, before or after MPI_Init; it
+ * must not call MPI. Returns the entries, ended by one whose name is NULL, or
+ * NULL with one line in `why` (size bytes) if this backend cannot serve this
+ * process: the preload prints it and binds everything to the original symbols.
+ */
+typedef const struct backend_entry *(*backend_open_fn)(const struct backend_host *host, char *why,
+                                                       unsigned size);
+
+#endif

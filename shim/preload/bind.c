@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The first intercepted call: find the MPI, open its backend, fill every slot.
+ *
+ * Not in a constructor, because then every process that inherits LD_PRELOAD would pay for it,
+ * and at that time a library that is dlopen'ed later cannot be seen. Not with pthread_once(),
+ * because a process may call before any MPI is loaded and be right the second time, and because
+ * a backend that calls MPI while it opens would wait for itself.
+ *
+ * What a slot gets:
+ *   PMPI_X: the backend's function, else the library's PMPI_X;
+ *   MPI_X:  another tool's MPI_X if one follows in the search order, else as PMPI_X. The tool
+ *           calls PMPI_X, which is ours again. Jumping past the tool would starve it.
+ * A tool in front of us needs nothing: its MPI_X is found first and its PMPI_X call comes here.
+ */
+#define _GNU_SOURCE
+#include "preload.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <string.h>
+
+/*
+ * One thread binds at a time; guards all of the below. Threads that arrive meanwhile wait: to
+ * let them through to the library would reroute a collective on some ranks only. The loader's
+ * own lock is taken under this one; a constructor that calls MPI takes them the other way round,
+ * and must not be run (by a dlopen) while another thread makes the process's first MPI call.
+ */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static bool bound;
+static struct mpi_library library;
+static struct backend_host host;
+static int err_other = 16; /* until a family is known: the value of most */
+
+/*
+ * This thread is the one that binds. Initial-exec: the general way to reach a thread's variable
+ * is a function of the dynamic linker, which would then be in our NEEDED list.
+ */
+static __thread bool binding __attribute__((tls_model("initial-exec")));
+
+/* Stands in for a function that does not exist: caller's arguments are ignored. */
+static int absent(void)
+{
+    return err_other;
+}
+
+static const struct backend_entry *entry_find(const struct backend_entry *entries, const char *name)
+{
+    for (; entries && entries->name; entries++)
+        if (strcmp(entries->name, name) == 0)
+            return entries;
+    return NULL;
+}
+
+static void entries_check(const struct backend_entry *entries)
+{
+    for (; entries && entries->name; entries++) {
+        size_t i = 0;
+        while (i < symbol_count && strcmp(symbol_table[i].name, entries->name) != 0)
+            i++;
+        if (i == symbol_count)
+            log_line(LOG_WARN,
+                     "the %s backend offers %s, which libcollshim.so has no stub for: ignored; both"
+                     " must be of one build",
+                     host.family, entries->name);
+    }
+}
+
+/* The next MPI_X after ours, if it is neither ours nor the library's; else NULL. */
+static void *tool_function(const struct symbol *symbol)
+{
+    void *next = dlsym(RTLD_NEXT, symbol->mpi_name);
+    const void *owner = next ? object_of(next) : NULL;
+    return owner && owner != object_self() && owner != library.object ? next : NULL;
+}
+
+static void slots_fill(const struct backend_entry *entries)
+{
+    for (size_t i = 0; i < symbol_count; i++) {
+        const struct symbol *symbol = &symbol_table[i];
+        const struct backend_entry *entry = entry_find(entries, symbol->name);
+        void *function = entry ? entry->function : dlsym(library.handle, symbol->pmpi_name);
+        if (!function)
+            function = (void *)absent;
+        void *tool = tool_function(symbol);
+        __atomic_store_n(symbol->pmpi_slot, function, __ATOMIC_RELEASE);
+        __atomic_store_n(symbol->mpi_slot, tool ? tool : function, __ATOMIC_RELEASE);
+    }
+}
+
+static bool bind_all(void)
+{
+    static char version[256];
+    if (find_mpi(&library) != 0)
+        return false;
+    const struct family *family = family_find(library.handle, version, sizeof(version));
+    const struct backend_entry *entries = NULL;
+    if (family) {
+        err_other = family->err_other;
+        host.abi = BACKEND_ABI;
+        host.libmpi = library.handle;
+        host.libmpi_path = library.path;
+        host.family = family->name;
+        host.library_version = version;
+        entries = backend_open(&host, family->absent_level);
+        entries_check(entries);
+    } else {
+        log_line(LOG_WARN,
+                 "MPI runs natively: %s (%s) is of no known family; known are Open MPI and MPICH"
+                 " with its relatives",
+                 library.path, *version ? version : "without a version");
+    }
+    slots_fill(entries);
+    dlerror(); /* lookups that failed here are not the program's errors */
+    return true;
+}
+
+/* While this thread binds: the library as it is, as far as it is known already. */
+static void *native_function(const struct symbol *symbol)
+{
+    void *function = library.handle ? dlsym(library.handle, symbol->pmpi_name)
+                                    : dlsym(RTLD_NEXT, symbol->pmpi_name);
+    return function ? function : (void *)absent;
+}
+
+/*
+ * Nothing loaded defines PMPI_Init. A library without the profiling names may still define the
+ * one called; the program without us would be bound to that, so keep it. Otherwise remember
+ * nothing: the next call may come after a dlopen().
+ */
+static void *unfound_function(const struct symbol *symbol, enum side side)
+{
+    void *next = dlsym(RTLD_NEXT, side == SIDE_MPI ? symbol->mpi_name : symbol->pmpi_name);
+    dlerror();
+    if (!next) {
+        static bool told;
+        if (!told)
+            log_line(LOG_WARN, "%s was called, but no MPI library is loaded: it fails with code %d",
+                     symbol->mpi_name, err_other);
+        told = true;
+        return (void *)absent;
+    }
+    __atomic_store_n(side == SIDE_MPI ? symbol->mpi_slot : symbol->pmpi_slot, next,
+                     __ATOMIC_RELEASE);
+    return next;
+}
+
+void *bind_first_call(size_t row, enum side side)
+{
+    const struct symbol *symbol = &symbol_table[row];
+    if (binding)
+        return native_function(symbol);
+
+    pthread_mutex_lock(&lock);
+    binding = true;
+    if (!bound)
+        bound = bind_all();
+    binding = false;
+    void *function = bound ? *(side == SIDE_MPI ? symbol->mpi_slot : symbol->pmpi_slot)
+                           : unfound_function(symbol, side);
+    pthread_mutex_unlock(&lock);
+    return function;
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Finding the MPI library among what is loaded.
+ *
+ * RTLD_NEXT would be simpler and is not enough: it sees the global scope only, and a library
+ * that came in with a dlopen(RTLD_LOCAL), as under mpi4py, is not there. Nor is a file name
+ * enough: libmpi.so.12 and libmpich.so.12 are one family, libmpi.so.40 is another. So every
+ * loaded object is asked whether it defines PMPI_Init itself. dlsym() on a handle also answers
+ * with what the object's dependencies define, hence the comparison of owners.
+ *
+ * The walk copies the names and opens nothing: dl_iterate_phdr() holds a loader lock that
+ * dlopen() takes after another one, so that a dlopen() inside the walk can deadlock with a
+ * dlopen() in another thread.
+ */
+#define _GNU_SOURCE
+#include "preload.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* How much speaks for an object that defines PMPI_Init. The first of the best is taken. */
+enum merit {
+    MERIT_NONE,
+    MERIT_PMPI,   /* a tool that exports PMPI_ names, like this one, gets as far */
+    MERIT_WHOLE,  /* has the calls of an MPI that nobody wraps */
+    MERIT_GLOBAL, /* and is the one that lookups in the global scope reach */
+};
+
+struct name {
+    struct name *next;
+    char text[];
+};
+
+struct name_list {
+    struct name *first;
+    struct name **end; /* where the next one is linked in */
+};
+
+/* Not wrapped by tools, and in every MPI since version 3. */
+static const char whole_symbol[] = "PMPI_Get_library_version";
+
+static int name_append(struct dl_phdr_info *info, size_t size, void *list_p)
+{
+    (void)size;
+    struct name_list *list = list_p;
+    if (!info->dlpi_name || !*info->dlpi_name)
+        return 0; /* the program itself: an MPI in there is static, and out of reach */
+    size_t length = strlen(info->dlpi_name) + 1;
+    struct name *name = malloc(sizeof(*name) + length);
+    if (!name)
+        return -ENOMEM;
+    name->next = NULL;
+    memcpy(name->text, info->dlpi_name, length);
+    *list->end = name;
+    list->end = &name->next;
+    return 0;
+}
+
+static void names_free(struct name_list *list)
+{
+    while (list->first) {
+        struct name *name = list->first;
+        list->first = name->next;
+        free(name);
+    }
+}
+
+static const void *object_of_handle(void *handle)
+{
+    struct link_map *map = NULL;
+    return dlinfo(handle, RTLD_DI_LINKMAP, &map) ? NULL : map;
+}
+
+static bool defines(void *handle, const void *object, const char *symbol)
+{
+    const void *address = dlsym(handle, symbol);
+    return address && object_of(address) == object;
+}
+
+static enum merit object_merit(void *handle, const void *object)
+{
+    if (!object || object == object_self() || !defines(handle, object, "PMPI_Init"))
+        return MERIT_NONE;
+    if (!defines(handle, object, whole_symbol))
+        return MERIT_PMPI;
+    const void *global = dlsym(RTLD_DEFAULT, whole_symbol);
+    return global && object_of(global) == object ? MERIT_GLOBAL : MERIT_WHOLE;
+}
+
+const void *object_of(const void *address)
+{
+    Dl_info info;
+    void *map = NULL;
+    return dladdr1(address, &info, &map, RTLD_DL_LINKMAP) ? map : NULL;
+}
+
+const void *object_self(void)
+{
+    static const char here;
+    return object_of(&here);
+}
+
+int find_mpi(struct mpi_library *library)
+{
+    struct name_list names = {.end = &names.first};
+    int rc = dl_iterate_phdr(name_append, &names);
+    if (rc) {
+        names_free(&names);
+        return rc;
+    }
+
+    void *best = NULL;
+    enum merit best_merit = MERIT_NONE;
+    const char *best_path = NULL;
+    const char *rival_path = NULL; /* as good as the best: a guess was made */
+    for (struct name *name = names.first; name; name = name->next) {
+        void *handle = dlopen(name->text, RTLD_LAZY | RTLD_NOLOAD);
+        if (!handle)
+            continue; /* the vdso, or unloaded since the walk */
+        enum merit merit = object_merit(handle, object_of_handle(handle));
+        if (merit > best_merit) {
+            if (best)
+                dlclose(best);
+            best = handle;
+            best_merit = merit;
+            best_path = name->text;
+            rival_path = NULL;
+            continue;
+        }
+        if (merit == MERIT_WHOLE && merit == best_merit)
+            rival_path = name->text;
+        dlclose(handle);
+    }
+
+    if (best && rival_path)
+        log_line(LOG_WARN,
+                 "two MPI libraries are loaded, %s and %s: calls go to the first; load one only",
+                 best_path, rival_path);
+    char *path = best ? strdup(best_path) : NULL;
+    names_free(&names);
+    if (!best)
+        return -ENOENT;
+    if (!path) {
+        dlclose(best);
+        return -ENOMEM;
+    }
+    library->handle = best;
+    library->object = object_of_handle(best);
+    library->path = path;
+    return 0;
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the files of this folder tell each other; nothing here leaves the library.
+ *
+ * Thread rule: everything declared below, but for log_line(), runs on the one thread that
+ * holds the binding lock (bind.c); bind_first_call() takes it. Nothing here calls MPI, except
+ * family_find(), which asks the library for its version.
+ */
+#ifndef COLLSHIM_SHIM_PRELOAD_PRELOAD_H
+#define COLLSHIM_SHIM_PRELOAD_PRELOAD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "backend.h"
+
+/* ---- log.c ---- */
+
+enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
+
+/*
+ * One line on stderr, "collshim: " in front, if COLLSHIM_LOG (default warn) lets the level
+ * through and this process is rank 0 or has no rank yet. Keeps errno. Any thread.
+ */
+void log_line(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* ---- stubs.c: the table, and the code an application calls ---- */
+
+/*
+ * A slot holds the address a stub jumps to. It starts as the stub's first-call function and
+ * is overwritten once, with release order, by the thread that binds.
+ */
+struct symbol {
+    const char *pmpi_name; /* "PMPI_Allgather" */
+    const char *mpi_name;  /* "MPI_Allgather" */
+    const char *name;      /* "Allgather", as a backend says it */
+    void **mpi_slot;
+    void **pmpi_slot;
+};
+
+extern const struct symbol symbol_table[];
+extern const size_t symbol_count;
+
+/* ---- bind.c ---- */
+
+enum side { SIDE_MPI, SIDE_PMPI };
+
+/*
+ * Called by a stub whose slot is not bound yet: binds every slot, once per process, and
+ * returns the function this call goes to, with the signature of the symbol; never NULL.
+ * row: index in symbol_table. Any thread; blocks while another thread binds. From inside the
+ * binding itself (a backend that calls MPI while it opens) returns the library's own function.
+ * If no MPI is loaded nothing is remembered, and the next call looks again.
+ */
+void *bind_first_call(size_t row, enum side side);
+
+/* ---- find.c: loaded objects ---- */
+
+struct mpi_library {
+    void *handle;       /* a reference of our own, never closed: the slots point into it */
+    const void *object; /* its identity, as object_of() gives it */
+    const char *path;   /* owned here, never freed */
+};
+
+/* The loaded object that holds this address, or NULL. Compare for identity only. */
+const void *object_of(const void *address);
+
+/* libcollshim.so itself, as object_of() would give it. */
+const void *object_self(void);
+
+/*
+ * Find the MPI library of this process: a loaded object, other than this one, that itself
+ * defines PMPI_Init. Returns 0 and fills *library, or -ENOENT or -ENOMEM and leaves it.
+ */
+int find_mpi(struct mpi_library *library);
+
+/* ---- family.c ---- */
+
+struct family {
+    const char *name;                /* of the backend file: libcollshim-NAME.so */
+    const char *symbol;              /* the family's libraries have it, no others do */
+    bool (*confirm)(void *function); /* if set, decides where `symbol` is there */
+    const char *words[4];            /* or one of these is in the version's first line */
+    int err_other;                   /* its MPI_ERR_OTHER */
+    enum log_level absent_level;     /* for the line that says there is no backend */
+};
+
+/*
+ * Which family the library is of; NULL if of none known. Writes the first line of its version
+ * into `version` (size bytes), or "" where the library has no such call.
+ */
+const struct family *family_find(void *libmpi, char *version, size_t size);
+
+/* ---- open.c ---- */
+
+/*
+ * Open the backend beside libcollshim.so and ask for its functions. host: filled in, lives as
+ * long as the process. Returns the backend's table (the backend's own, never freed), or NULL
+ * after logging why there is none, at absent_level if the file is missing. A table that is
+ * empty is not an error: the backend wants no call.
+ */
+const struct backend_entry *backend_open(const struct backend_host *host,
+                                         enum log_level absent_level);
+
+#endif

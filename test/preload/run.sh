@@ -1,0 +1,103 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Tests of libcollshim.so by itself: run.sh [BUILD_DIR]   (default: build)
+#
+# Prints TAP lines and at the end "N passed, N failed"; exit code 1 if any failed. The real
+# backends are not used: a test backend that counts and forwards lies beside a copy of the
+# library, so that a failure here is the preload's own. An MPI or compiler that is not
+# installed is a visible skip.
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+root=$(cd "$here/../.." && pwd)
+build=${1:-$root/build}
+
+if [ ! -r "$build/libcollshim.so" ]; then
+    echo "test/preload: $build/libcollshim.so is missing: run make first, or name the build" \
+        "directory" >&2
+    exit 1
+fi
+build=$(cd "$build" && pwd)
+shim=$build/libcollshim.so
+
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+unset LD_PRELOAD LD_BIND_NOW COLLSHIM_LOG COLLSHIM_MODE
+unset OMPI_COMM_WORLD_RANK PMIX_RANK PMI_RANK SLURM_PROCID
+
+passed=0
+failed=0
+warnings=(-std=gnu11 -O1 -g -Wall -Wextra -Wshadow)
+
+pass() {
+    passed=$((passed + 1))
+    echo "ok $((passed + failed)) - $1"
+}
+
+# fail NAME DETAIL
+fail() {
+    failed=$((failed + 1))
+    echo "not ok $((passed + failed)) - $1"
+    printf '%s\n' "$2" | sed 's/^/# /'
+}
+
+# skip NAME WHY
+skip() {
+    passed=$((passed + 1))
+    echo "ok $((passed + failed)) - $1 # SKIP $2"
+}
+
+# expect NAME WANTED GOT: equal texts
+expect() {
+    if [ "$2" = "$3" ]; then
+        pass "$1"
+    else
+        fail "$1" "wanted: $2"$'\n'"got:    $3"
+    fi
+}
+
+# expect_match NAME PATTERN GOT: GOT, a single line, matches the shell pattern
+expect_match() {
+    # shellcheck disable=SC2053 # a pattern is meant
+    if [[ $3 == $2 && $3 != *$'\n'* ]]; then
+        pass "$1"
+    else
+        fail "$1" "wanted: $2"$'\n'"got:    $3"
+    fi
+}
+
+# capture COMMAND...: sets out (stdout), err (stderr) and rc; never fails
+capture() {
+    rc=0
+    out=$(timeout 60 "$@" 2>"$tmp/stderr" </dev/null) || rc=$?
+    err=$(<"$tmp/stderr")
+}
+
+# lines PREFIX: the lines of the last command's stderr that begin with PREFIX
+lines() {
+    grep "^$1" <<<"$err" || true
+}
+
+# A copy of the library with the test backend beside it, of every family.
+with=$tmp/with
+alone=$tmp/alone
+mkdir -p "$with" "$alone"
+cp "$shim" "$with"
+cp "$shim" "$alone"
+for family in openmpi mpich; do
+    gcc "${warnings[@]}" -shared -fPIC -I"$root" -o "$with/libcollshim-$family.so" \
+        "$here/test_backend.c"
+done
+
+# shellcheck source=test/preload/cases_inert.sh
+. "$here/cases_inert.sh"
+# shellcheck source=test/preload/cases_fake.sh
+. "$here/cases_fake.sh"
+# shellcheck source=test/preload/cases_mpi.sh
+. "$here/cases_mpi.sh"
+
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* All unit tests in one program; CK_RUN_SUITE and CK_RUN_CASE pick some of them. */
+#include <stdlib.h>
+
+#include "test/unit/suites.h"
+
+int main(void)
+{
+    SRunner *r = srunner_create(suite_settings());
+
+    srunner_add_suite(r, suite_topo());
+    srunner_add_suite(r, suite_plan());
+    srunner_add_suite(r, suite_check());
+    srunner_add_suite(r, suite_engine());
+    srunner_run_all(r, CK_ENV);
+    int failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

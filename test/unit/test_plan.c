@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Every algorithm of the registry against the checker, on thousands of random shapes; a
+ * new row is tested by being there.
+ */
+#include <check.h>
+#include <stdlib.h>
+
+#include "planners/check.h"
+#include "planners/rings.h"
+#include "test/unit/random.h"
+#include "test/unit/suites.h"
+
+static const struct plan_algorithm *nth(int i, int *collective)
+{
+    for (int a = 0; a < plan_algorithm_count; a++)
+        for (int c = 0; c < PLAN_COLLECTIVE_COUNT; c++)
+            if (plan_algorithms[a]->collectives & 1u << c && i-- == 0) {
+                *collective = c;
+                return plan_algorithms[a];
+            }
+    return NULL;
+}
+
+static int rows(void)
+{
+    int n = 0, c;
+
+    while (nth(n, &c))
+        n++;
+    return n;
+}
+
+static void check_shape(const struct plan_algorithm *a, int c, uint64_t seed, int most)
+{
+    struct rng r = {seed};
+    struct topo *t = rng_topo(&r, most);
+    size_t *bytes = rng_bytes(&r, t->nranks, 200);
+    struct plan_request q = {.collective = (enum plan_collective)c,
+                             .topo = t,
+                             .nbytes = bytes[0],
+                             .bytes = c == PLAN_ALLGATHERV ? bytes : NULL,
+                             .in_place = (int)rng_below(&r, 2),
+                             .chunk_bytes = 1 + rng_below(&r, 90)};
+    char why[256] = "", shape[512];
+    int rc = plan_check_algorithm(&q, a, why, sizeof why);
+
+    topo_print(t, shape, sizeof shape);
+    ck_assert_msg(rc == 0, "%s %s, seed %llu, %s, chunk %zu: %s", plan_collective_name(q.collective),
+                  a->name, (unsigned long long)seed, shape, q.chunk_bytes, why);
+    free(bytes);
+    topo_free(t);
+}
+
+START_TEST(test_plan__every_algorithm_passes_the_checker_on_random_shapes)
+{
+    int c = 0;
+    const struct plan_algorithm *a = nth(_i, &c);
+
+    for (uint64_t seed = 1; seed <= 3000; seed++)
+        check_shape(a, c, seed, 12);
+    for (uint64_t seed = 1; seed <= 100; seed++)
+        check_shape(a, c, seed, 40);
+}
+END_TEST
+
+/* The paper's own case: four nodes of four, whole blocks, every ring on one local rank. */
+START_TEST(test_rings__equal_nodes_move_whole_blocks_along_local_ranks)
+{
+    struct topo *t = NULL;
+    struct plan *p = NULL;
+    char why[256];
+
+    ck_assert_int_eq(topo_parse("node:4 gpu:4 rail:4", 0, &t, why, sizeof why), 0);
+    for (int rank = 0; rank < 16; rank++) {
+        struct plan_request q = {
+            .collective = PLAN_ALLGATHER, .topo = t, .rank = rank, .nbytes = 1000, .chunk_bytes = 64};
+        int ring_blocks = 0;
+
+        ck_assert_int_eq(plan_rings.build(&q, &p), 0);
+        for (uint32_t i = 0; i < p->nqueues; i++) {
+            int peer = p->queues[i].peer;
+            if (peer < 0 || t->rank[peer].node == t->rank[rank].node)
+                continue;
+            ck_assert_int_eq(t->rank[peer].local, t->rank[rank].local);
+            ck_assert_int_eq(p->queues[i].nops, 3);
+            for (uint32_t o = 0; o < p->queues[i].nops; o++)
+                ck_assert_uint_eq(p->ops[p->queues[i].first_op + o].length, 1000);
+            ring_blocks += 3;
+        }
+        ck_assert_int_eq(ring_blocks, 6); /* three received, three sent */
+        plan_free(p);
+    }
+    topo_free(t);
+}
+END_TEST
+
+/* Bytes that enter a node per rail follow the rails' rates. */
+START_TEST(test_rings__a_slow_rail_carries_its_share)
+{
+    struct topo *t = NULL;
+    char why[256];
+    uint64_t in[4] = {0};
+
+    ck_assert_int_eq(topo_parse("node:2 gpu:4 rail:4", 0, &t, why, sizeof why), 0);
+    for (int rail = 0; rail < 4; rail++)
+        t->rail[rail].bw_bytes_per_s = rail == 3 ? 5e6 : 1e7;
+    for (int rank = 4; rank < 8; rank++) {
+        struct plan *p = NULL;
+        struct plan_request q = {.collective = PLAN_ALLGATHER,
+                                 .topo = t,
+                                 .rank = rank,
+                                 .nbytes = 7000,
+                                 .chunk_bytes = 64};
+
+        ck_assert_int_eq(plan_rings.build(&q, &p), 0);
+        for (uint32_t i = 0; i < p->nops; i++) {
+            const struct plan_queue *queue = &p->queues[p->ops[i].queue];
+            if (queue->kind == PLAN_RECV && queue->peer < 4)
+                in[t->rank[rank].rail] += p->ops[i].length;
+        }
+        plan_free(p);
+    }
+    ck_assert_uint_eq(in[0] + in[1] + in[2] + in[3], 28000);
+    for (int rail = 0; rail < 4; rail++) { /* 28000 * 5 / 35 and * 10 / 35, to a byte */
+        uint64_t share = rail == 3 ? 4000 : 8000;
+        ck_assert(in[rail] + 1 >= share && in[rail] <= share + 1);
+    }
+    topo_free(t);
+}
+END_TEST
+
+START_TEST(test_plan__one_rank_of_8192_is_small)
+{
+    struct topo *t = NULL;
+    struct plan *p = NULL;
+    char why[256];
+
+    ck_assert_int_eq(topo_parse("node:1024 gpu:8 rail:8", 0, &t, why, sizeof why), 0);
+    struct plan_request q = {.collective = PLAN_ALLGATHER,
+                             .topo = t,
+                             .rank = 4321,
+                             .nbytes = 1 << 20,
+                             .chunk_bytes = 1 << 16};
+    ck_assert_int_eq(plan_rings.build(&q, &p), 0);
+    ck_assert_uint_le(plan_footprint(p), 1 << 20);
+    plan_free(p);
+    topo_free(t);
+}
+END_TEST
+
+START_TEST(test_plan__queues_keep_the_order_in_which_operations_were_added)
+{
+    struct plan_builder *b = plan_build_begin(0, 4, 16);
+    struct plan *p = NULL;
+
+    ck_assert_ptr_nonnull(b);
+    for (int i = 0; i < 300; i++) {
+        uint32_t received = plan_recv(b, 1 + i % 3, 0, PLAN_OUTPUT, (uint64_t)i * 8, 8);
+        plan_send(b, 1 + (i + 1) % 3, 0, PLAN_OUTPUT, (uint64_t)i * 8, 8);
+        plan_after(b, received);
+    }
+    ck_assert_uint_eq(plan_copy(b, 0, PLAN_INPUT, 0, PLAN_OUTPUT, 0, 0), PLAN_NO_OP);
+    ck_assert_int_eq(plan_build_finish(b, "test", 0, 2400, 0, &p), 0);
+    ck_assert_uint_eq(p->nqueues, 6);
+    for (uint32_t q = 0; q < p->nqueues; q++)
+        for (uint32_t o = 1; o < p->queues[q].nops; o++) {
+            const struct plan_op *op = &p->ops[p->queues[q].first_op + o];
+            uint64_t before = op[-1].src == PLAN_NONE ? op[-1].dst_off : op[-1].src_off;
+            ck_assert_uint_lt(before, op->src == PLAN_NONE ? op->dst_off : op->src_off);
+        }
+    for (uint32_t i = 0; i < p->nops; i++)
+        for (uint32_t d = 0; d < p->ops[i].ndeps; d++)
+            ck_assert_uint_eq(p->ops[p->deps[p->ops[i].first_dep + d]].dst_off, p->ops[i].src_off);
+    plan_free(p);
+}
+END_TEST
+
+START_TEST(test_plan__a_dependency_asks_for_the_shared_bytes_only)
+{
+    struct plan_op arrival = {.src = PLAN_NONE, .dst = PLAN_OUTPUT, .dst_off = 100, .length = 50};
+    struct plan_op onward = {.src = PLAN_OUTPUT, .dst = PLAN_NONE, .src_off = 90, .length = 100};
+    struct plan_op other = {.src = PLAN_SCRATCH, .dst = PLAN_NONE, .src_off = 90, .length = 100};
+
+    ck_assert_uint_eq(plan_dep_need(&onward, 10, &arrival), 0);
+    ck_assert_uint_eq(plan_dep_need(&onward, 11, &arrival), 1);
+    ck_assert_uint_eq(plan_dep_need(&onward, 40, &arrival), 30);
+    ck_assert_uint_eq(plan_dep_need(&onward, 100, &arrival), 50);
+    ck_assert_uint_eq(plan_dep_need(&other, 1, &arrival), 50);
+    ck_assert_uint_eq(plan_dep_need(&arrival, 20, &onward), 30); /* overwriting what was read */
+}
+END_TEST
+
+Suite *suite_plan(void)
+{
+    Suite *s = suite_create("plan");
+    TCase *t = tcase_create("plan");
+
+    tcase_set_timeout(t, 120);
+    tcase_add_loop_test(t, test_plan__every_algorithm_passes_the_checker_on_random_shapes, 0, rows());
+    tcase_add_test(t, test_rings__equal_nodes_move_whole_blocks_along_local_ranks);
+    tcase_add_test(t, test_rings__a_slow_rail_carries_its_share);
+    tcase_add_test(t, test_plan__one_rank_of_8192_is_small);
+    tcase_add_test(t, test_plan__queues_keep_the_order_in_which_operations_were_added);
+    tcase_add_test(t, test_plan__a_dependency_asks_for_the_shared_bytes_only);
+    suite_add_tcase(s, t);
+    return s;
+}

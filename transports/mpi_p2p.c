@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Requests are kept dense, so that MPI_Testsome looks only at what is in flight.
+ * MPI_Waitsome would save the polling, but it spins inside the library while a local
+ * copy could run, and in several libraries it never yields the CPU.
+ */
+#include "transports/mpi_p2p.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+struct p2p {
+    const struct mpi_p2p_calls *mpi; /* borrowed */
+    MPI_Comm comm;                   /* borrowed */
+    MPI_Request *request;            /* [room] owned: the first `active` are in flight */
+    unsigned *slot;                  /* [room] owned: the slot of each */
+    int *index;                      /* [room] owned: what Testsome reports */
+    unsigned active, room;
+};
+
+static int p2p_reserve(void *state, unsigned nslots)
+{
+    struct p2p *p = state;
+
+    p->active = 0;
+    if (nslots <= p->room)
+        return 0;
+    MPI_Request *request = malloc(nslots * sizeof(MPI_Request));
+    unsigned *slot = malloc(nslots * sizeof *slot);
+    int *index = malloc(nslots * sizeof *index);
+    if (!request || !slot || !index) {
+        free(request);
+        free(slot);
+        free(index);
+        return -ENOMEM;
+    }
+    free(p->request);
+    free(p->slot);
+    free(p->index);
+    p->request = request;
+    p->slot = slot;
+    p->index = index;
+    p->room = nslots;
+    return 0;
+}
+
+static int p2p_send(void *state, unsigned slot, const void *buf, size_t length, int peer, int lane)
+{
+    struct p2p *p = state;
+    int rc = p->mpi->Isend(buf, (int)length, MPI_BYTE, peer, lane, p->comm, &p->request[p->active]);
+
+    if (rc == MPI_SUCCESS)
+        p->slot[p->active++] = slot;
+    return rc;
+}
+
+static int p2p_recv(void *state, unsigned slot, void *buf, size_t length, int peer, int lane)
+{
+    struct p2p *p = state;
+    int rc = p->mpi->Irecv(buf, (int)length, MPI_BYTE, peer, lane, p->comm, &p->request[p->active]);
+
+    if (rc == MPI_SUCCESS)
+        p->slot[p->active++] = slot;
+    return rc;
+}
+
+/* Close the gaps that completed requests left. */
+static void compact(struct p2p *p)
+{
+    unsigned kept = 0;
+
+    for (unsigned i = 0; i < p->active; i++)
+        if (p->request[i] != MPI_REQUEST_NULL) {
+            p->request[kept] = p->request[i];
+            p->slot[kept++] = p->slot[i];
+        }
+    p->active = kept;
+}
+
+static int p2p_poll(void *state, unsigned *done, unsigned *ndone)
+{
+    struct p2p *p = state;
+    int completed = 0;
+
+    *ndone = 0;
+    if (!p->active)
+        return 0;
+    int rc = p->mpi->Testsome((int)p->active, p->request, &completed, p->index,
+                              MPI_STATUSES_IGNORE);
+    if (rc != MPI_SUCCESS)
+        return rc;
+    if (completed == MPI_UNDEFINED || completed == 0)
+        return 0;
+    for (int i = 0; i < completed; i++)
+        done[(*ndone)++] = p->slot[p->index[i]];
+    compact(p);
+    return 0;
+}
+
+static void p2p_abandon(void *state)
+{
+    struct p2p *p = state;
+
+    for (unsigned i = 0; i < p->active; i++)
+        if (p->request[i] != MPI_REQUEST_NULL) {
+            p->mpi->Cancel(&p->request[i]);
+            p->mpi->Request_free(&p->request[i]);
+        }
+    p->active = 0;
+}
+
+int xport_mpi_p2p_open(const struct mpi_p2p_calls *calls, MPI_Comm comm, struct xport *x)
+{
+    struct p2p *p = calloc(1, sizeof *p);
+
+    if (!p)
+        return -ENOMEM;
+    p->mpi = calls;
+    p->comm = comm;
+    *x = (struct xport){.name = "mpi",
+                        .state = p,
+                        .send = p2p_send,
+                        .recv = p2p_recv,
+                        .poll = p2p_poll,
+                        .abandon = p2p_abandon,
+                        .reserve = p2p_reserve};
+    return 0;
+}
+
+void xport_mpi_p2p_close(struct xport *x)
+{
+    struct p2p *p = x->state;
+
+    if (!p)
+        return;
+    free(p->request);
+    free(p->slot);
+    free(p->index);
+    free(p);
+    x->state = NULL;
+}

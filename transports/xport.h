@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A transport: one way of moving bytes between two ranks of a communicator. The
+ * engine posts chunks and asks what has completed; a transport knows nothing of
+ * plans. Between two ranks, the i-th send on a lane meets the i-th receive on it.
+ *
+ * A transport is used by one thread at a time. Adding one means one file and one
+ * function that fills a struct xport.
+ */
+#ifndef COLLSHIM_TRANSPORTS_XPORT_H
+#define COLLSHIM_TRANSPORTS_XPORT_H
+
+#include <stddef.h>
+
+struct xport {
+    const char *name;
+    void *state; /* owned by the transport */
+    /* Start moving length bytes (> 0). The buffer belongs to the transport until `slot`, a number
+       below nslots that is not in use, is reported done. Returns 0, or the transport's own
+       non-zero error code. */
+    int (*send)(void *state, unsigned slot, const void *buf, size_t length, int peer, int lane);
+    int (*recv)(void *state, unsigned slot, void *buf, size_t length, int peer, int lane);
+    /* Make progress on everything in flight; write the completed slots to done, which has room for
+       all that reserve() made, and their number to *ndone (0 is fine). Never blocks. Returns 0 or
+       the error code. */
+    int (*poll)(void *state, unsigned *done, unsigned *ndone);
+    /* Give up everything in flight after an error; buffers may be reused afterwards only by the
+       application's own risk, exactly as after a failed call of the library. */
+    void (*abandon)(void *state);
+    /* Make room for slots 0 .. nslots-1, none of them in use. Returns 0 or -ENOMEM. */
+    int (*reserve)(void *state, unsigned nslots);
+};
+
+#endif
