@@ -28,7 +28,7 @@ BACKEND_SRC := $(wildcard shim/mpi/*.c) transports/mpi_p2p.c
 CLI_SRC     := $(wildcard shim/cli/*.c)
 BENCH_SRC   := $(wildcard bench/*.c)
 UNIT_SRC    := $(wildcard test/unit/*.c)
-MPI_TESTS   := $(notdir $(basename $(wildcard test/mpi/*.c)))
+MPI_TESTS   := $(notdir $(basename $(wildcard test/mpi/*.c test/apps/*.c)))
 FORTRAN_TESTS := $(notdir $(basename $(wildcard test/fortran/*.f90)))
 
 TARGETS := $(B)/libcollshim.so $(B)/collshim $(FAMILIES:%=$(B)/libcollshim-%.so) \
@@ -132,7 +132,7 @@ uninstall:
 
 # Style -----------------------------------------------------------------------------------------
 C_FILES  := $(wildcard config/*.[ch] planners/*.[ch] transports/*.[ch] shim/*/*.[ch] bench/*.[ch] \
-              bench/*/*.c test/unit/*.[ch] test/mpi/*.c)
+              bench/*/*.c test/unit/*.[ch] test/mpi/*.c test/apps/*.c)
 SH_FILES := $(wildcard scripts/setup scripts/test scripts/demo scripts/fabric scripts/fabric.d/* .ci/run \
               bench/run test/*.sh test/*/*.sh)
 format:

@@ -81,9 +81,8 @@ static void spell_flag(const char *cvar, const char *name, int value, char *flag
         snprintf(flag, length, "-genv %s %s", cvar, name);
     else
         snprintf(flag, length, "%s--mca %s %d",
-                 strncmp(cvar, tuned, sizeof(tuned) - 1)
-                     ? ""
-                     : "--mca coll_tuned_use_dynamic_rules 1 ",
+                 strncmp(cvar, tuned, sizeof(tuned) - 1) ? ""
+                                                         : "--mca coll_tuned_use_dynamic_rules 1 ",
                  cvar, value);
 }
 
@@ -134,8 +133,8 @@ static int append_knob(const struct bench_mpi *mpi, MPI_Comm comm, const struct 
 }
 
 int bench_algorithms_open(const struct bench_mpi *mpi, MPI_Comm comm, int nodes,
-                          const struct bench_knob *knobs, struct bench_algorithms *set,
-                          char *notes, size_t notes_len)
+                          const struct bench_knob *knobs, struct bench_algorithms *set, char *notes,
+                          size_t notes_len)
 {
     struct bench_algorithm usual = {.index = -1};
     int known = 0;

@@ -10,9 +10,9 @@
 #include "collective.h"
 
 struct bench_algorithm {
-    char name[64];  /* as the library calls it; "auto": its own choice */
-    char flag[192]; /* what a user passes to mpirun to have it; empty for auto */
-    MPI_Comm comm;  /* where to call it */
+    char name[64];          /* as the library calls it; "auto": its own choice */
+    char flag[192];         /* what a user passes to mpirun to have it; empty for auto */
+    MPI_Comm comm;          /* where to call it */
     MPI_T_cvar_handle cvar; /* not used by auto */
     int value, usual;       /* of the variable: to force it, and as the job started */
     int index;              /* of the variable, -1 for auto */
@@ -37,8 +37,8 @@ void bench_algorithms_end(void);
  * closes with bench_algorithms_close(), collectively.
  */
 int bench_algorithms_open(const struct bench_mpi *mpi, MPI_Comm comm, int nodes,
-                          const struct bench_knob *knobs, struct bench_algorithms *set,
-                          char *notes, size_t notes_len);
+                          const struct bench_knob *knobs, struct bench_algorithms *set, char *notes,
+                          size_t notes_len);
 void bench_algorithms_close(const struct bench_mpi *mpi, struct bench_algorithms *set);
 
 /* Turn the library to this algorithm, and back to how the job was started. */

@@ -19,10 +19,10 @@ static int place_blocks(struct bench_problem *p, const int *tenths, int n_tenths
         size_t bytes = p->bytes / 10 * (size_t)tenths[r % n_tenths] +
                        p->bytes % 10 * (size_t)tenths[r % n_tenths] / 10;
 
-        if (bytes > INT_MAX || at > INT_MAX)
+        if (bytes > INT_MAX)
             return -EOVERFLOW;
         p->counts[r] = (int)bytes;
-        p->displs[r] = (int)at;
+        p->offsets[r] = at;
         at += bytes;
     }
     p->send_bytes = (size_t)p->counts[p->shape->rank];
@@ -40,8 +40,14 @@ static int lay_out_equal(struct bench_problem *p)
 static int lay_out_unequal(struct bench_problem *p)
 {
     static const int tenths[] = {5, 15, 10, 0, 20};
+    int rc = place_blocks(p, tenths, 5);
 
-    return place_blocks(p, tenths, 5);
+    for (int r = 0; r < p->shape->ranks && !rc; r++) {
+        if (p->offsets[r] > INT_MAX)
+            rc = -EOVERFLOW;
+        p->displs[r] = (int)p->offsets[r];
+    }
+    return rc;
 }
 
 static void fill(const struct bench_problem *p, uint64_t generation)
@@ -49,8 +55,7 @@ static void fill(const struct bench_problem *p, uint64_t generation)
     bench_pattern_fill(p->send, p->send_bytes, bench_pattern_stream(p->shape->rank, generation));
 }
 
-static int call_allgather(const struct bench_problem *p, const struct bench_mpi *mpi,
-                          MPI_Comm comm)
+static int call_allgather(const struct bench_problem *p, const struct bench_mpi *mpi, MPI_Comm comm)
 {
     return mpi->Allgather(p->send, (int)p->send_bytes, MPI_BYTE, p->recv, (int)p->send_bytes,
                           MPI_BYTE, comm);
@@ -66,7 +71,7 @@ static int call_allgatherv(const struct bench_problem *p, const struct bench_mpi
 static size_t check(const struct bench_problem *p, uint64_t generation)
 {
     for (int r = 0; r < p->shape->ranks; r++) {
-        size_t at = (size_t)p->displs[r];
+        size_t at = p->offsets[r];
         size_t wrong = bench_pattern_check(p->recv + at, (size_t)p->counts[r],
                                            bench_pattern_stream(r, generation));
 

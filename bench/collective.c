@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The list of rows, and the memory of one problem. Buffers are made anew for every size, so that
- * what a smaller size leaves behind can never pass for a result of a larger one.
+ * what a smaller size leaves behind can never pass for a result of a larger one. The memory that is
+ * left is asked for first: malloc hands out more than there is, and the kernel then ends the job.
  */
 #include "collective.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,8 +26,24 @@ const struct bench_collective *bench_collective_find(const char *name)
     return NULL;
 }
 
+/* Bytes the kernel could still hand out, or SIZE_MAX if it does not say. */
+static size_t available_memory(void)
+{
+    FILE *file = fopen("/proc/meminfo", "r");
+    char line[128];
+    size_t kib = 0, found = SIZE_MAX;
+
+    while (file && found == SIZE_MAX && fgets(line, sizeof(line), file)) {
+        if (sscanf(line, "MemAvailable: %zu", &kib) == 1)
+            found = kib * 1024;
+    }
+    if (file)
+        fclose(file);
+    return found;
+}
+
 int bench_problem_make(const struct bench_collective *row, const struct bench_shape *shape,
-                       size_t bytes, struct bench_problem *problem)
+                       size_t bytes, int sharers, struct bench_problem *problem)
 {
     int rc;
 
@@ -33,12 +51,15 @@ int bench_problem_make(const struct bench_collective *row, const struct bench_sh
     problem->shape = shape;
     problem->bytes = bytes;
     problem->counts = calloc((size_t)shape->ranks, sizeof(int));
+    problem->offsets = calloc((size_t)shape->ranks, sizeof(size_t));
     problem->displs = calloc((size_t)shape->ranks, sizeof(int));
-    if (!problem->counts || !problem->displs)
+    if (!problem->counts || !problem->offsets || !problem->displs)
         return -ENOMEM;
     rc = row->lay_out(problem);
     if (rc)
         return rc;
+    if (problem->send_bytes + problem->recv_bytes > available_memory() / (size_t)sharers)
+        return -ENOMEM;
     problem->send = malloc(problem->send_bytes ? problem->send_bytes : 1);
     problem->recv = malloc(problem->recv_bytes ? problem->recv_bytes : 1);
     return problem->send && problem->recv ? 0 : -ENOMEM;
@@ -47,6 +68,7 @@ int bench_problem_make(const struct bench_collective *row, const struct bench_sh
 void bench_problem_free(struct bench_problem *problem)
 {
     free(problem->counts);
+    free(problem->offsets);
     free(problem->displs);
     free(problem->send);
     free(problem->recv);

@@ -17,13 +17,14 @@
 /* One collective at one size, as this rank holds it. */
 struct bench_problem {
     const struct bench_shape *shape; /* borrowed */
-    size_t bytes;       /* nominal payload per rank, as asked for */
-    size_t send_bytes;  /* length of this rank's send buffer */
-    size_t recv_bytes;  /* length of this rank's receive buffer */
-    size_t total_bytes; /* sum over the ranks of what each contributes */
-    int *counts;        /* [ranks] bytes each rank contributes; owned */
-    int *displs;        /* [ranks] offsets of those in the receive buffer; owned */
-    unsigned char *send, *recv; /* owned */
+    size_t bytes;                    /* nominal payload per rank, as asked for */
+    size_t send_bytes;               /* length of this rank's send buffer */
+    size_t recv_bytes;               /* length of this rank's receive buffer */
+    size_t total_bytes;              /* sum over the ranks of what each contributes */
+    int *counts;                     /* [ranks] bytes each rank contributes; owned */
+    size_t *offsets;                 /* [ranks] where those lie in the receive buffer; owned */
+    int *displs;                     /* [ranks] the same for calls that take int offsets; owned */
+    unsigned char *send, *recv;      /* owned */
 };
 
 /* A control variable of some MPI library that selects among its algorithms. One that the library
@@ -41,8 +42,8 @@ struct bench_collective {
     const char *formula; /* for the output: what traffic() says, in words */
     const struct bench_knob *knobs;
 
-    /* Fill send_bytes, recv_bytes, total_bytes, counts and displs from shape and bytes.
-     * Returns 0, or -EOVERFLOW if the sizes do not fit the int arguments of the MPI call. */
+    /* Fill send_bytes, recv_bytes, total_bytes, counts and offsets (displs too if the call takes
+     * them) from shape and bytes. Returns 0, or -EOVERFLOW if the MPI call's ints are too small. */
     int (*lay_out)(struct bench_problem *problem);
 
     /* Write what this rank sends in call number generation. */
@@ -68,10 +69,11 @@ const struct bench_collective *bench_collective_find(const char *name);
 
 /*
  * Lay out one problem and allocate its buffers. Local: the caller agrees with the other ranks.
+ * sharers: how many ranks allocate as much from this machine's memory.
  * Returns 0, -EOVERFLOW or -ENOMEM. The caller frees with bench_problem_free() in every case.
  */
 int bench_problem_make(const struct bench_collective *row, const struct bench_shape *shape,
-                       size_t bytes, struct bench_problem *problem);
+                       size_t bytes, int sharers, struct bench_problem *problem);
 void bench_problem_free(struct bench_problem *problem);
 
 #endif

@@ -96,8 +96,8 @@ static int check_names(const struct job *job, const struct bench_collective *row
 
         length = strcspn(at, ",");
         for (int i = 0; i < set->n; i++)
-            known |= strlen(set->list[i].name) == length &&
-                     strncmp(set->list[i].name, at, length) == 0;
+            known |=
+                strlen(set->list[i].name) == length && strncmp(set->list[i].name, at, length) == 0;
         if (known)
             continue;
         if (job->shape.rank == 0) {
@@ -153,6 +153,22 @@ static int sweep(struct job *job, const struct bench_collective *row)
     return rc;
 }
 
+/* A preload on some ranks only would have them call different things, and wait for ever. */
+static int check_preload(const struct job *job)
+{
+    int with[2] = {job->preload != NULL, job->preload == NULL};
+
+    job->native.Allreduce(MPI_IN_PLACE, with, 2, MPI_INT, MPI_SUM, job->run.control);
+    if (!with[0] || !with[1])
+        return 0;
+    if (job->shape.rank == 0)
+        fprintf(stderr,
+                "collshim: bench: %d ranks have the preload and %d have not; pass LD_PRELOAD to "
+                "all (mpirun -x LD_PRELOAD, or -genv)\n",
+                with[0], with[1]);
+    return -EINVAL;
+}
+
 static int run_job(struct job *job)
 {
     size_t most = (size_t)(job->options.n_sizes * job->options.n_collectives);
@@ -166,6 +182,8 @@ static int run_job(struct job *job)
         fprintf(stderr, "collshim: bench: not enough memory to begin with\n");
         MPI_Abort(MPI_COMM_WORLD, 1);
     }
+    if (check_preload(job))
+        return 2;
     if (open_outputs(job))
         return 1;
     if (job->shape.rank == 0)

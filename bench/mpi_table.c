@@ -16,7 +16,10 @@
 
 /* A preload may define PMPI_Init, but has no reason to define all of these. */
 static const char *const only_in_the_library[] = {
-    "PMPI_Init", "PMPI_Get_processor_name", "PMPI_Type_size", "PMPI_Pack_size",
+    "PMPI_Init",
+    "PMPI_Get_processor_name",
+    "PMPI_Type_size",
+    "PMPI_Pack_size",
 };
 
 static int owns(void *handle, const struct dl_phdr_info *object, const char *symbol)
@@ -24,8 +27,7 @@ static int owns(void *handle, const struct dl_phdr_info *object, const char *sym
     Dl_info where;
     void *address = dlsym(handle, symbol);
 
-    return address && dladdr(address, &where) &&
-           strcmp(where.dli_fname, object->dlpi_name) == 0;
+    return address && dladdr(address, &where) && strcmp(where.dli_fname, object->dlpi_name) == 0;
 }
 
 static int take_library(struct dl_phdr_info *object, size_t size, void *handle_p)
@@ -57,11 +59,11 @@ int bench_mpi_native(struct bench_mpi *native, char *why, size_t why_len)
         snprintf(why, why_len, "no loaded object owns PMPI_Init; is MPI linked statically?");
         return -ENOENT;
     }
-#define X(name)                                                                        \
-    native->name = (__typeof__(native->name))dlsym(handle, "PMPI_" #name);             \
-    if (!native->name) {                                                               \
-        snprintf(why, why_len, "the MPI library has no PMPI_%s", #name);               \
-        return -ENOENT;                                                                \
+#define X(name)                                                                                    \
+    native->name = (__typeof__(native->name))dlsym(handle, "PMPI_" #name);                         \
+    if (!native->name) {                                                                           \
+        snprintf(why, why_len, "the MPI library has no PMPI_%s", #name);                           \
+        return -ENOENT;                                                                            \
     }
     BENCH_MPI_FUNCTIONS(X)
 #undef X

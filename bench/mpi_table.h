@@ -13,13 +13,13 @@
 #include <mpi.h>
 #include <stddef.h>
 
-#define BENCH_MPI_FUNCTIONS(X) \
-    X(Allgather)               \
-    X(Allgatherv)              \
-    X(Allreduce)               \
-    X(Barrier)                 \
-    X(Comm_dup)                \
-    X(Comm_free)               \
+#define BENCH_MPI_FUNCTIONS(X)                                                                     \
+    X(Allgather)                                                                                   \
+    X(Allgatherv)                                                                                  \
+    X(Allreduce)                                                                                   \
+    X(Barrier)                                                                                     \
+    X(Comm_dup)                                                                                    \
+    X(Comm_free)                                                                                   \
     X(Comm_split_type)
 
 struct bench_mpi {

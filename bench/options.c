@@ -32,7 +32,8 @@ static const char help_after[] =
     "  --native WHICH            the baseline: 'best' (default) forces each of the library's own\n"
     "                            algorithms and keeps the fastest, 'default' takes its own choice\n"
     "                            only, NAME,... tries these (a wrong name lists the right ones)\n"
-    "  --prune FACTOR            drop a native algorithm that the trial calls show this many times\n"
+    "  --prune FACTOR            drop a native algorithm that the trial calls show this many "
+    "times\n"
     "                            slower than the best; default 1.25\n"
     "\n"
     "What it is compared with\n"
@@ -60,8 +61,21 @@ static const char help_after[] =
     "  mpirun -n 4 --oversubscribe --mca mpi_yield_when_idle 1 %s --bytes 64K..1M:4\n";
 
 enum option_id {
-    COLLECTIVE = 256, BYTES, REPETITIONS, NATIVE, PRUNE, BOUND, RAILS, VERIFY, CORRUPT, JSON,
-    ALGORITHM_LABEL, LABEL, EMULATED, PLACEMENT, HELP,
+    COLLECTIVE = 256,
+    BYTES,
+    REPETITIONS,
+    NATIVE,
+    PRUNE,
+    BOUND,
+    RAILS,
+    VERIFY,
+    CORRUPT,
+    JSON,
+    ALGORITHM_LABEL,
+    LABEL,
+    EMULATED,
+    PLACEMENT,
+    HELP,
 };
 
 static const struct option table[] = {
@@ -155,7 +169,7 @@ static int parse_collectives(const char *text, struct bench_options *o)
 
     o->n_collectives = 0;
     if (strcmp(text, "all") == 0) {
-        for (size_t i = 0; bench_collectives[i] && i < BENCH_MOST_COLLECTIVES; i++)
+        for (size_t i = 0; i < BENCH_MOST_COLLECTIVES && bench_collectives[i]; i++)
             o->collectives[o->n_collectives++] = bench_collectives[i];
         return 0;
     }
@@ -206,15 +220,32 @@ static int parse_one(int id, const char *name, const char *value, int speak,
         return strcmp(value, "none") && strcmp(value, "all")
                    ? wrong(speak, name, value, "right are all and none")
                    : BENCH_RUN;
-    case NATIVE: o->native = value; break;
-    case JSON: o->json_path = value; break;
-    case ALGORITHM_LABEL: o->algorithm_label = value; break;
-    case LABEL: o->label = value; break;
-    case BOUND: o->bound = 1; break;
-    case CORRUPT: o->corrupt = 1; break;
-    case EMULATED: o->emulated = 1; break;
-    case PLACEMENT: o->placement = 1; break;
-    case HELP: break;
+    case NATIVE:
+        o->native = value;
+        break;
+    case JSON:
+        o->json_path = value;
+        break;
+    case ALGORITHM_LABEL:
+        o->algorithm_label = value;
+        break;
+    case LABEL:
+        o->label = value;
+        break;
+    case BOUND:
+        o->bound = 1;
+        break;
+    case CORRUPT:
+        o->corrupt = 1;
+        break;
+    case EMULATED:
+        o->emulated = 1;
+        break;
+    case PLACEMENT:
+        o->placement = 1;
+        break;
+    case HELP:
+        break;
     }
     return BENCH_RUN;
 }
@@ -224,8 +255,13 @@ int bench_options_parse(int argc, char **argv, int speak, struct bench_options *
     int id, at = 0;
 
     *options = (struct bench_options){
-        .collectives = {&bench_allgather}, .n_collectives = 1, .repetitions = 10, .prune = 1.25,
-        .native = "best", .verify = 1, .algorithm_label = "shim",
+        .collectives = {&bench_allgather},
+        .n_collectives = 1,
+        .repetitions = 10,
+        .prune = 1.25,
+        .native = "best",
+        .verify = 1,
+        .algorithm_label = "shim",
     };
     parse_sizes("64K..4M:4", options);
     opterr = speak;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the user asked for. Parsed before MPI_Init, so that --help and a typing error cost no job. */
+/* What the user asked for. Parsed before MPI_Init, so that --help and a typing error cost no job.
+ */
 #ifndef BENCH_OPTIONS_H
 #define BENCH_OPTIONS_H
 

@@ -19,7 +19,7 @@ struct bench_rates {
     int nodes;
     double *in, *out; /* [nodes] bytes per second into and out of each; owned */
     double flow_min, flow_median, flow_max; /* bytes per second of one rank-to-rank flow */
-    size_t flow_bytes; /* length of one measured flow */
+    size_t flow_bytes;                      /* length of one measured flow */
 };
 
 /*
@@ -27,9 +27,8 @@ struct bench_rates {
  * Collective over comm. Returns 0, -ENOTSUP if there is one node only, or -ENOMEM, the same on
  * all ranks. The caller frees with bench_rates_free().
  */
-int bench_rates_measure(const struct bench_mpi *mpi, MPI_Comm comm,
-                        const struct bench_shape *shape, enum bench_rails rails,
-                        struct bench_rates *rates);
+int bench_rates_measure(const struct bench_mpi *mpi, MPI_Comm comm, const struct bench_shape *shape,
+                        enum bench_rails rails, struct bench_rates *rates);
 void bench_rates_free(struct bench_rates *rates);
 
 /* Least time, in microseconds, in which the problem's unavoidable traffic passes the rails. */

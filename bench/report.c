@@ -92,7 +92,8 @@ void bench_report_conditions(FILE *out, const struct bench_run *run, const char 
     if (preload)
         fprintf(out, "preload:   %s %s\n", preload, settings(text, sizeof(text)));
     else
-        fprintf(out, "preload:   none, so there is no collshim column: only the library is timed\n");
+        fprintf(out,
+                "preload:   none, so there is no collshim column: only the library is timed\n");
     fprintf(out, "times:     maximum over ranks, median of %d interleaved repetitions, %s\n",
             run->options->repetitions,
             run->options->verify ? "every received byte checked" : "NOTHING CHECKED");
@@ -142,7 +143,7 @@ void bench_report_table(FILE *out, const struct bench_run *run, const struct ben
         trial |= r->usual_from_trial;
         ratio(r->bound_us, r->native.median, "%.3f", whole, sizeof(whole));
         ratio(r->bound_us, r->shim.median, "/%.3f", part, sizeof(part));
-        if (r->shim.n)
+        if (r->shim.n && r->bound_us > 0)
             strncat(whole, part, sizeof(whole) - strlen(whole) - 1);
         fprintf(out, "%-11s %9s %11s%s %11s  %-18s %10s %6s %10s %12s %12s  %s\n", r->row->name,
                 bench_units_bytes(r->bytes, size, sizeof(size)),
@@ -153,7 +154,9 @@ void bench_report_table(FILE *out, const struct bench_run *run, const struct ben
                 ratio(r->native.median, r->shim.median, "%.2f", gain, sizeof(gain)),
                 bench_units_ms(r->bound_us, bound, sizeof(bound)), whole,
                 spreads(r, spread, sizeof(spread)),
-                r->verified ? "yes" : run->options->verify ? "WRONG" : "not checked");
+                r->verified            ? "yes"
+                : run->options->verify ? "WRONG"
+                                       : "not checked");
     }
     if (trial)
         fprintf(out, "* dropped after the trial calls; this is the better of those\n");

@@ -12,11 +12,11 @@
 #include <stdio.h>
 
 struct bench_shape {
-    int ranks, rank;  /* of the communicator the shape was made from, and this process in it */
+    int ranks, rank; /* of the communicator the shape was made from, and this process in it */
     int nodes;
-    int *node_of;     /* [ranks]; owned */
-    int *local_of;    /* [ranks], index inside the node; owned */
-    int *on_node;     /* [nodes], ranks there; owned */
+    int *node_of;                          /* [ranks]; owned */
+    int *local_of;                         /* [ranks], index inside the node; owned */
+    int *on_node;                          /* [nodes], ranks there; owned */
     char (*names)[MPI_MAX_PROCESSOR_NAME]; /* [nodes], on rank 0 and elsewhere alike; owned */
 };
 

@@ -38,6 +38,11 @@ struct field {
 
 static uint64_t generation; /* of data: never repeats, the same on all ranks */
 
+static const char *name_of(const struct contender *c)
+{
+    return c->algorithm ? c->algorithm->name : "collshim";
+}
+
 /* One call of one contender. Returns microseconds, the maximum over ranks; sets its verdict. */
 static double call_once(const struct bench_run *run, const struct bench_collective *row,
                         const struct bench_problem *problem, struct contender *c, int corrupt)
@@ -55,6 +60,8 @@ static double call_once(const struct bench_run *run, const struct bench_collecti
     start = MPI_Wtime();
     rc = row->call(problem, c->mpi, c->comm);
     outcome[0] = (MPI_Wtime() - start) * 1e6;
+    /* Checking is hard work: on few cores, ranks that are through would take them from the rest. */
+    run->native->Barrier(run->control);
     if (c->algorithm)
         bench_algorithm_release(c->algorithm);
     if (corrupt && run->shape->rank == run->shape->ranks - 1 && problem->recv_bytes)
@@ -68,8 +75,8 @@ static double call_once(const struct bench_run *run, const struct bench_collecti
             fprintf(stderr,
                     "collshim: bench: %s, %zu bytes per rank, %s: rank %d received a wrong byte at "
                     "offset %zu of %zu\n",
-                    row->name, problem->bytes, c->algorithm ? c->algorithm->name : "collshim",
-                    run->shape->rank, at, problem->recv_bytes);
+                    row->name, problem->bytes, name_of(c), run->shape->rank, at,
+                    problem->recv_bytes);
     }
     run->native->Allreduce(MPI_IN_PLACE, outcome, 3, MPI_DOUBLE, MPI_MAX, run->control);
     if (outcome[1] != 0)
@@ -110,8 +117,8 @@ static int field_make(const struct bench_run *run, const struct bench_algorithms
         const struct bench_algorithm *a = &algorithms->list[i];
 
         if (wanted(run->options->native, a))
-            f->list[f->n++] = (struct contender){
-                .mpi = run->native, .algorithm = a, .comm = a->comm};
+            f->list[f->n++] =
+                (struct contender){.mpi = run->native, .algorithm = a, .comm = a->comm};
     }
     f->native = f->n;
     if (run->app)
@@ -127,13 +134,21 @@ static void field_free(struct field *f)
     free(f->us);
 }
 
-/* Connections are opened at the first message; a small call of each contender pays for that. */
+/* Ranks with buffers in this machine's memory: an emulated cluster's nodes are all one machine. */
+static int sharers(const struct bench_run *run)
+{
+    const struct bench_shape *s = run->shape;
+
+    return run->options->emulated ? s->ranks : s->on_node[s->node_of[s->rank]];
+}
+
+/* What an algorithm sets up at its first call on a communicator, a small call of each pays for. */
 static void warm_up(const struct bench_run *run, const struct bench_collective *row, size_t bytes,
                     struct field *f)
 {
     struct bench_problem small;
     int rc = bench_problem_make(row, run->shape, bytes < WARM_UP_BYTES ? bytes : WARM_UP_BYTES,
-                                &small);
+                                sharers(run), &small);
 
     run->native->Allreduce(MPI_IN_PLACE, &rc, 1, MPI_INT, MPI_MIN, run->control);
     for (int i = 0; i < f->n && !rc; i++)
@@ -141,30 +156,31 @@ static void warm_up(const struct bench_run *run, const struct bench_collective *
     bench_problem_free(&small);
 }
 
+/* The second round is only for what the first did not show to be hopeless. */
 static void try_out(const struct bench_run *run, const struct bench_collective *row,
                     const struct bench_problem *problem, struct field *f)
 {
-    double best = INFINITY;
+    double prune = run->options->prune, best = INFINITY;
 
-    for (int i = 0; i < f->n; i++) {
-        struct contender *c = &f->list[i];
-
-        for (int k = 0; k < TRIALS && c->verdict == RUNNING; k++) {
+    for (int round = 0; round < TRIALS; round++) {
+        for (int i = 0; i < f->n; i++) {
+            struct contender *c = &f->list[i];
             double us;
 
-            if (k && c->trial_us > 2 * run->options->prune * best)
-                break; /* hopeless after one call */
-            bench_progress("%s %zu bytes: trying %s", row->name, problem->bytes,
-                           c->algorithm ? c->algorithm->name : "collshim");
+            if (c->verdict != RUNNING || (i < f->native && c->trial_us > prune * prune * best))
+                continue;
+            bench_progress("%s %zu bytes: trying %s", row->name, problem->bytes, name_of(c));
             us = call_once(run, row, problem, c, 0);
-            c->first_us = k ? c->first_us : us;
-            c->trial_us = k ? fmin(c->trial_us, us) : us;
+            c->first_us = round ? c->first_us : us;
+            c->trial_us = round ? fmin(c->trial_us, us) : us;
         }
-        if (c->verdict == RUNNING && i < f->native)
-            best = fmin(best, c->trial_us);
+        for (int i = 0; i < f->native; i++) {
+            if (f->list[i].verdict == RUNNING)
+                best = fmin(best, f->list[i].trial_us);
+        }
     }
     for (int i = 0; i < f->native; i++) {
-        if (f->list[i].verdict == RUNNING && f->list[i].trial_us > run->options->prune * best)
+        if (f->list[i].verdict == RUNNING && f->list[i].trial_us > prune * best)
             f->list[i].verdict = PRUNED;
     }
 }
@@ -173,18 +189,20 @@ static void print_trials(const struct bench_run *run, const struct bench_collect
                          size_t bytes, const struct field *f)
 {
     static const char *const words[] = {
-        [RUNNING] = "timed", [PRUNED] = "dropped", [REFUSED] = "not for this shape",
+        [RUNNING] = "timed",
+        [PRUNED] = "dropped",
+        [REFUSED] = "not for this shape",
         [WRONG] = "WRONG DATA",
     };
     char size[32], time[32];
 
-    fprintf(run->text, "\n%s, %s per rank: the library's own algorithms, best of %d trial calls\n",
+    fprintf(run->text,
+            "\n%s, %s per rank: the library's own algorithms, best of up to %d trial calls\n",
             row->name, bench_units_bytes(bytes, size, sizeof(size)), TRIALS);
     for (int i = 0; i < f->native; i++) {
         const struct contender *c = &f->list[i];
-        const char *ms = c->verdict == REFUSED
-                             ? "-"
-                             : bench_units_ms(c->trial_us, time, sizeof(time));
+        const char *ms =
+            c->verdict == REFUSED ? "-" : bench_units_ms(c->trial_us, time, sizeof(time));
 
         fprintf(run->text, "  %12s ms  %-18s  %-18s  %s\n", ms, words[c->verdict],
                 c->algorithm->name, c->algorithm->flag);
@@ -242,7 +260,7 @@ int bench_sweep_size(const struct bench_run *run, const struct bench_collective 
 {
     struct bench_problem problem;
     struct field f;
-    int rc = bench_problem_make(row, run->shape, bytes, &problem);
+    int rc = bench_problem_make(row, run->shape, bytes, sharers(run), &problem);
 
     memset(result, 0, sizeof(*result));
     if (!rc)

@@ -18,8 +18,8 @@ struct bench_run {
     const struct bench_mpi *native, *app; /* app is NULL without a preload */
     const struct bench_shape *shape;
     const struct bench_rates *rates; /* NULL: no bound */
-    MPI_Comm control; /* for barriers and agreement; never for what is timed */
-    FILE *text;       /* for people; NULL but on rank 0 */
+    MPI_Comm control;                /* for barriers and agreement; never for what is timed */
+    FILE *text;                      /* for people; NULL but on rank 0 */
 };
 
 struct bench_result {
@@ -29,8 +29,8 @@ struct bench_result {
     int usual_from_trial; /* that was dropped after the trial calls: usual is their best */
     double shim_first_us; /* the first call at this size, planning included */
     char native_name[64], native_flag[192];
-    double bound_us;      /* 0: not known */
-    int verified;         /* every byte of every call of every contender was right */
+    double bound_us; /* 0: not known */
+    int verified;    /* every byte of every call of every contender was right */
 };
 
 /*

@@ -8,7 +8,8 @@
 /* "64 KiB" where that is exact, else "1000003 B". */
 const char *bench_units_bytes(size_t bytes, char *text, size_t length);
 
-/* Microseconds as milliseconds with three decimals, "-" for 0 (not measured). No unit is appended. */
+/* Microseconds as milliseconds with three decimals, "-" for 0 (not measured). No unit is appended.
+ */
 const char *bench_units_ms(double us, char *text, size_t length);
 
 #endif

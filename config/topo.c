@@ -58,7 +58,7 @@ static int number_nodes(const int32_t *label, int nranks, int32_t *number)
 
 static int most_on_one_label(const int32_t *label, int nranks, int32_t *count)
 {
-    int32_t most = 0;
+    int32_t most = 1; /* so that there is a rail in any case */
 
     for (int r = 0; r < nranks; r++)
         if (++count[label[r]] > most)

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #include "planners/check_hazard.h"
+#include "planners/check_meaning.h"
 #include "planners/check_value.h"
 
 static const char *const kind_names[] = {"send", "receive", "copy", "reduce"};
@@ -231,55 +232,62 @@ static int run_all(struct checker *c)
     return 0;
 }
 
-/* What a rank contributes, and where: input bytes i belong to logical position start + i. */
-static uint64_t contribution_start(const struct plan_request *q, int rank)
+static int fill_buffers(struct checker *c)
 {
-    uint64_t start = 0;
+    int rc = 0;
 
-    for (int r = 0; r < rank; r++)
-        start += plan_block_bytes(q, r);
-    return start;
+    for (int rank = 0; !rc && rank < c->q->topo->nranks; rank++)
+        rc = check_before(c->q, rank, &c->rank[rank].buffer[PLAN_INPUT],
+                          &c->rank[rank].buffer[PLAN_OUTPUT]);
+    return rc;
 }
 
-static int fill_inputs(struct checker *c)
+/* The set of all ranks, or an error code. */
+static int64_t everybody(struct checker *c)
 {
-    for (int rank = 0; rank < c->q->topo->nranks; rank++) {
-        uint64_t bytes = plan_block_bytes(c->q, rank);
-        uint64_t start = contribution_start(c->q, rank);
-        uint64_t at = c->q->in_place ? start : 0;
-        struct check_span own = {at, at + bytes, (int64_t)(start - at), (uint32_t)rank};
-        struct check_buffer *b = &c->rank[rank].buffer[c->q->in_place ? PLAN_OUTPUT : PLAN_INPUT];
+    int64_t all = 0;
 
-        if (bytes && check_buffer_write(b, at, at + bytes, &own, 1) < 0)
-            return -ENOMEM;
+    for (int rank = 1; all >= 0 && rank < c->q->topo->nranks; rank++)
+        all = check_sets_join(&c->sets, (uint32_t)all, (uint32_t)rank);
+    return all;
+}
+
+static int compare_output(struct checker *c, int rank, const struct check_buffer *expected)
+{
+    uint64_t hole;
+
+    for (uint32_t e = 0; e < expected->count; e++) {
+        const struct check_span *want = &expected->span[e];
+        int rc = check_buffer_read(&c->rank[rank].buffer[PLAN_OUTPUT], want->from, want->to,
+                                   &c->moved, &hole);
+
+        if (rc == -ENODATA)
+            return fail(c, "rank %d: output byte %llu is never written", rank,
+                        (unsigned long long)hole);
+        if (rc)
+            return rc;
+        for (uint32_t i = 0; i < c->moved.count; i++)
+            if (c->moved.span[i].set != want->set || c->moved.span[i].shift != want->shift)
+                return fail(c, "rank %d: output byte %llu holds something else than it should", rank,
+                            (unsigned long long)c->moved.span[i].from);
     }
     return 0;
 }
 
-/* Allgather(v): output byte x is rank r's contribution to logical position x. */
 static int compare_outputs(struct checker *c)
 {
-    for (int rank = 0; rank < c->q->topo->nranks; rank++) {
-        uint64_t at = 0, hole;
+    int64_t all = everybody(c);
+    int rc = all < 0 ? (int)all : 0;
 
-        for (int from = 0; from < c->q->topo->nranks; from++) {
-            uint64_t to = at + plan_block_bytes(c->q, from);
-            int rc = check_buffer_read(&c->rank[rank].buffer[PLAN_OUTPUT], at, to, &c->moved, &hole);
+    for (int rank = 0; !rc && rank < c->q->topo->nranks; rank++) {
+        struct check_buffer expected = {0};
 
-            if (rc == -ENODATA)
-                return fail(c, "rank %d: output byte %llu, of rank %d's block, is never written",
-                            rank, (unsigned long long)hole, from);
-            if (rc)
-                return rc;
-            for (uint32_t i = 0; i < c->moved.count; i++)
-                if (c->moved.span[i].set != (uint32_t)from || c->moved.span[i].shift)
-                    return fail(c, "rank %d: output byte %llu should be of rank %d's block and holds "
-                                "something else", rank, (unsigned long long)c->moved.span[i].from,
-                                from);
-            at = to;
-        }
+        rc = check_after(c->q, rank, (uint32_t)all, &expected);
+        if (!rc)
+            rc = compare_output(c, rank, &expected);
+        check_buffer_free(&expected);
     }
-    return 0;
+    return rc;
 }
 
 /* Every send queue needs a receive queue at its peer, and the other way round. */
@@ -384,7 +392,7 @@ int plan_check(const struct plan_request *q, const struct plan *const *plan, cha
     if (!rc)
         rc = match_queues(&c);
     if (!rc)
-        rc = fill_inputs(&c);
+        rc = fill_buffers(&c);
     if (!rc)
         rc = run_all(&c);
     if (!rc)

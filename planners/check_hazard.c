@@ -33,19 +33,22 @@ static int by_place(const void *a, const void *b)
     return x->from < y->from ? -1 : x->from > y->from;
 }
 
-static int covers(uint8_t buffer, uint64_t off, uint64_t length, struct range r)
+/* The part of r, from its start on, that one side of an operation touches: where it ends, or r.from. */
+static uint64_t touched_upto(const struct plan_op *op, struct range r)
 {
-    return buffer == r.buffer && off <= r.from && r.to <= off + length;
+    uint64_t upto = r.from;
+
+    if (op->src == r.buffer && op->src_off <= r.from && op->src_off + op->length > upto)
+        upto = op->src_off + op->length;
+    if (op->dst == r.buffer && op->dst_off <= r.from && op->dst_off + op->length > upto)
+        upto = op->dst_off + op->length;
+    return upto < r.to ? upto : r.to;
 }
 
-/* Does the operation touch all of the range? */
-static int touches(const struct plan_op *op, struct range r)
-{
-    return covers(op->src, op->src_off, op->length, r) ||
-           covers(op->dst, op->dst_off, op->length, r);
-}
-
-/* Is `late` ordered after `early` on the bytes of r? depth bounds the walk on a faulty plan. */
+/*
+ * Is `late` ordered after `early` on the bytes of r? Either it names it, or what it names covers
+ * r piece by piece and is itself ordered after `early`. depth bounds the walk on a faulty plan.
+ */
 static int after(const struct plan *p, uint32_t early, uint32_t late, struct range r, uint32_t depth)
 {
     const struct plan_op *op = &p->ops[late];
@@ -57,14 +60,20 @@ static int after(const struct plan *p, uint32_t early, uint32_t late, struct ran
     for (uint32_t d = 0; d < op->ndeps; d++)
         if (p->deps[op->first_dep + d] == early)
             return 1;
-    if (!depth)
-        return 0;
-    for (uint32_t d = 0; d < op->ndeps; d++) {
-        uint32_t via = p->deps[op->first_dep + d];
-        if (touches(&p->ops[via], r) && after(p, early, via, r, depth - 1))
-            return 1;
+    while (depth && r.from < r.to) {
+        uint64_t covered = r.from;
+
+        for (uint32_t d = 0; d < op->ndeps && covered == r.from; d++) {
+            uint32_t via = p->deps[op->first_dep + d];
+            struct range piece = {r.from, touched_upto(&p->ops[via], r), r.buffer};
+            if (piece.from < piece.to && after(p, early, via, piece, depth - 1))
+                covered = piece.to;
+        }
+        if (covered == r.from)
+            return 0;
+        r.from = covered;
     }
-    return 0;
+    return r.from >= r.to;
 }
 
 static uint32_t list_accesses(const struct plan *p, struct access *list)

@@ -7,8 +7,8 @@
 
 /*
  * Prove that any two operations of the plan that touch the same bytes, one of them
- * writing, are ordered: one names the other, or names something that touches all
- * those bytes and is ordered after the other; or both are in one COPY or REDUCE queue,
+ * writing, are ordered: one names the other, or names operations that together touch
+ * all those bytes and are ordered after the other; or both are in one COPY or REDUCE queue,
  * which runs its operations one by one.
  * Returns 0, -EINVAL with one line in why, or -ENOMEM.
  */

@@ -12,7 +12,7 @@ const struct plan_algorithm *const plan_algorithms[] = {
 const int plan_algorithm_count = sizeof plan_algorithms / sizeof *plan_algorithms;
 
 static const char *const collective_names[] = {
-#define COLLECTIVE(id, text, mpi) text,
+#define COLLECTIVE(id, text) text,
     PLAN_COLLECTIVES(COLLECTIVE)
 #undef COLLECTIVE
 };
@@ -24,13 +24,14 @@ const char *plan_collective_name(enum plan_collective c)
 
 int plan_collective_find(const char *name)
 {
-    for (int c = 0; c < PLAN_COLLECTIVE_COUNT; c++)
+    for (int c = 0; c < COLL_COUNT; c++)
         if (!strcmp(name, collective_names[c]))
             return c;
     return -1;
 }
 
-uint64_t plan_total_bytes(const struct plan_request *q)
+/* All blocks, one behind the other. */
+static uint64_t all_blocks(const struct plan_request *q)
 {
     uint64_t total = 0;
 
@@ -39,6 +40,61 @@ uint64_t plan_total_bytes(const struct plan_request *q)
     for (int r = 0; r < q->topo->nranks; r++)
         total += q->bytes[r];
     return total;
+}
+
+/* What a rank holds of the collective on one side. */
+enum side { NOTHING, VECTOR, BLOCK, BLOCKS, ROOT_VECTOR, ROOT_BLOCKS };
+
+static const struct {
+    uint8_t input, output;
+} sides[COLL_COUNT] = {
+    [COLL_ALLGATHER] = {BLOCK, BLOCKS},
+    [COLL_ALLGATHERV] = {BLOCK, BLOCKS},
+    [COLL_ALLREDUCE] = {VECTOR, VECTOR},
+    [COLL_REDUCE_SCATTER] = {BLOCKS, BLOCK},
+    [COLL_REDUCE_SCATTER_BLOCK] = {BLOCKS, BLOCK},
+    [COLL_BCAST] = {NOTHING, VECTOR},
+    [COLL_REDUCE] = {VECTOR, ROOT_VECTOR},
+    [COLL_GATHER] = {BLOCK, ROOT_BLOCKS},
+    [COLL_SCATTER] = {ROOT_BLOCKS, BLOCK},
+    [COLL_ALLTOALL] = {BLOCKS, BLOCKS},
+};
+
+static uint64_t side_bytes(const struct plan_request *q, int rank, uint8_t side)
+{
+    switch ((enum side)side) {
+    case NOTHING:
+        return 0;
+    case VECTOR:
+    case BLOCK:
+        return plan_block_bytes(q, rank);
+    case BLOCKS:
+        return all_blocks(q);
+    case ROOT_VECTOR:
+        return rank == q->root ? q->nbytes : 0;
+    case ROOT_BLOCKS:
+        return rank == q->root ? all_blocks(q) : 0;
+    }
+    return 0;
+}
+
+uint64_t plan_input_bytes(const struct plan_request *q, int rank)
+{
+    return q->in_place ? 0 : side_bytes(q, rank, sides[q->collective].input);
+}
+
+uint64_t plan_output_bytes(const struct plan_request *q, int rank)
+{
+    return side_bytes(q, rank, sides[q->collective].output);
+}
+
+uint64_t plan_total_bytes(const struct plan_request *q)
+{
+    uint8_t in = sides[q->collective].input, out = sides[q->collective].output;
+
+    if (q->collective == COLL_ALLTOALL)
+        return all_blocks(q) * (uint64_t)q->topo->nranks;
+    return in == VECTOR || out == VECTOR ? q->nbytes : all_blocks(q);
 }
 
 size_t plan_default_chunk(const struct plan_request *q)

@@ -12,43 +12,70 @@
 #include "config/topo.h"
 #include "planners/plan.h"
 
-/* COLLECTIVE(enum name, text as in COLLSHIM_ALGORITHM and on the command line, MPI name) */
-#define PLAN_COLLECTIVES(COLLECTIVE)                \
-    COLLECTIVE(ALLGATHER, "allgather", "Allgather") \
-    COLLECTIVE(ALLGATHERV, "allgatherv", "Allgatherv") \
-    COLLECTIVE(ALLREDUCE, "allreduce", "Allreduce")
+/* COLLECTIVE(enum name, text as in COLLSHIM_ALGORITHM and on the command line) */
+#define PLAN_COLLECTIVES(COLLECTIVE)                                                               \
+    COLLECTIVE(ALLGATHER, "allgather")                                                             \
+    COLLECTIVE(ALLGATHERV, "allgatherv")                                                           \
+    COLLECTIVE(ALLREDUCE, "allreduce")                                                             \
+    COLLECTIVE(REDUCE_SCATTER, "reduce_scatter")                                                   \
+    COLLECTIVE(REDUCE_SCATTER_BLOCK, "reduce_scatter_block")                                       \
+    COLLECTIVE(BCAST, "bcast")                                                                     \
+    COLLECTIVE(REDUCE, "reduce")                                                                   \
+    COLLECTIVE(GATHER, "gather")                                                                   \
+    COLLECTIVE(SCATTER, "scatter")                                                                 \
+    COLLECTIVE(ALLTOALL, "alltoall")
 
 enum plan_collective {
-#define COLLECTIVE(id, text, mpi) PLAN_##id,
+#define COLLECTIVE(id, text) COLL_##id,
     PLAN_COLLECTIVES(COLLECTIVE)
 #undef COLLECTIVE
-    PLAN_COLLECTIVE_COUNT
+    COLL_COUNT
 };
 
 const char *plan_collective_name(enum plan_collective c); /* "allgather" */
 int plan_collective_find(const char *name);               /* or -1 */
 
 /*
- * One collective on one communicator.
- * Allgather(v): rank r's block has bytes[r] bytes (nbytes if bytes is NULL), 0 is legal;
- * input: the own block; output: all blocks, packed in rank order.
+ * One collective on one communicator. What nbytes and bytes[] mean:
+ *
+ *   collective              one size per rank         input                   output
+ *   allgather(v)            rank r's block            own block               all blocks
+ *   reduce_scatter(_block)  rank r's block            all blocks              own block, combined
+ *   gather                  each rank's block         own block               root: all blocks
+ *   scatter                 each rank's block         root: all blocks        own block
+ *   alltoall                from a rank to a rank     a block for each rank   a block of each rank
+ *   allreduce               the vector (nbytes)       vector                  vector, combined
+ *   reduce                  the vector (nbytes)       vector                  root: vector, combined
+ *   bcast                   the vector (nbytes)       none                    vector; root: holds it
+ *
+ * Blocks are packed in rank order. 0 bytes are legal everywhere. Combining is commutative and
+ * element by element; elements have `grain` bytes, and all sizes are multiples of it.
  */
 struct plan_request {
     enum plan_collective collective;
     const struct topo *topo; /* borrowed */
     int rank;
+    int root;
     size_t nbytes;
-    const size_t *bytes; /* [nranks] borrowed, or NULL: all nbytes */
-    int in_place;        /* the own contribution is in the output already; input is not used */
-    size_t chunk_bytes;  /* > 0 */
+    const size_t *bytes; /* [nranks] borrowed: sizes that differ; NULL: all nbytes. Allgatherv and
+                            reduce_scatter only */
+    size_t grain;        /* bytes of an element where something is combined; else 1 */
+    int in_place;        /* the input is in the output already: all of it (allreduce), or where the
+                            own block belongs (allgather(v), root of gather). The plan then does not
+                            use the input. Other collectives: 0 */
+    size_t chunk_bytes;  /* > 0, a multiple of grain */
 };
 
+/* The size of rank r's block, or of the vector. */
 static inline size_t plan_block_bytes(const struct plan_request *q, int rank)
 {
     return q->bytes ? q->bytes[rank] : q->nbytes;
 }
 
-/* Sum of all ranks' blocks. */
+/* Bytes of the input and of the output of a rank, and what the collective moves in all: the sum of
+   the blocks (alltoall: of what one rank sends, times the ranks), or the vector once. */
+uint64_t plan_input_bytes(const struct plan_request *q, int rank);
+uint64_t plan_output_bytes(const struct plan_request *q, int rank);
 uint64_t plan_total_bytes(const struct plan_request *q);
 
 /* The chunk where nobody sets one: small enough to fill the pipeline early, large enough that its

@@ -37,6 +37,7 @@ static int measure(const struct plan_algorithm *a, enum plan_collective c, const
                                  .topo = t,
                                  .rank = (int)((long)i * 37 % t->nranks),
                                  .nbytes = 1 << 20,
+                                 .grain = 1,
                                  .chunk_bytes = 1 << 16};
         struct plan *p;
         double start = now_us();
@@ -68,7 +69,7 @@ int main(void)
         if (topo_parse(shapes[s], 0, &t, why, sizeof why))
             return fprintf(stderr, "planning: %s\n", why), 1;
         for (int i = 0; i < plan_algorithm_count; i++)
-            for (int c = 0; c < PLAN_COLLECTIVE_COUNT; c++)
+            for (int c = 0; c < COLL_COUNT; c++)
                 if (plan_algorithms[i]->collectives & 1u << c)
                     failed |= measure(plan_algorithms[i], (enum plan_collective)c, t);
         topo_free(t);

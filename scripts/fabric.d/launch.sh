@@ -1,5 +1,5 @@
-# shellcheck shell=bash
 # SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash disable=SC2154 # the request is set by scripts/fabric
 #
 # Starts the ranks of one MPI program on a fabric. Sourced by scripts/fabric.
 #
@@ -38,11 +38,14 @@ choose_launcher() {
 
 # count_places: sets slots, the ranks each host may take, and ranks, their number.
 count_places() {
-    local each sum=0
-    if [[ -z $ppn ]]; then
-        ppn=$rails
-        [[ -z $ranks ]] || ppn=$(((ranks + nodes - 1) / nodes))
+    local each h sum=0
+    if [[ -z $ppn && -n $ranks ]]; then
+        for ((h = 0; h < nodes && h < ranks; h++)); do
+            slots+=($(((ranks + nodes - 1 - h) / nodes)))
+        done
+        return
     fi
+    : "${ppn:=$rails}"
     [[ $ppn =~ ^[1-9][0-9]{0,3}(,[1-9][0-9]{0,3})*$ ]] ||
         usage_error "--ppn $ppn: expected a number of ranks, or one for each host such as 4,3,4"
     IFS=, read -ra slots <<<"$ppn"
@@ -54,7 +57,7 @@ count_places() {
     for each in "${slots[@]}"; do sum=$((sum + each)); done
     : "${ranks:=$sum}"
     ((ranks <= sum)) ||
-        usage_error "-n $ranks: only $sum places on fabric $name with --ppn $ppn; expected at most that"
+        usage_error "-n $ranks: --ppn $ppn gives $sum places on fabric $name; expected at most that"
 }
 
 # mca NAME VALUE: adds an Open MPI setting, unless the caller has made it.
@@ -96,6 +99,17 @@ compile_cures() {
     mv "$library.$$" "$library"
 }
 
+# deal_evenly: Hydra deals ranks out over the hosts alike, and cannot pass over one that is full.
+deal_evenly() {
+    local h share hosts=${#slots[@]}
+    for h in "${!slots[@]}"; do
+        share=$(((ranks + hosts - 1 - h) / hosts))
+        ((share <= slots[h])) ||
+            usage_error "--place cyclic --ppn $ppn: MPICH's launcher cannot pass over a full" \
+                "host; expected --place block, equal numbers, or --mpi openmpi"
+    done
+}
+
 mpich_command() {
     local h
     for h in "${!slots[@]}"; do
@@ -116,24 +130,28 @@ run_pids() {
 # end_run: lets the daemons of a run that ended well finish, kills what is left, and clears what a
 # killed rank may have left in shared memory, if no other run or exec is using the fabric.
 end_run() {
-    local tries node pids grace=$1
-    for ((tries = 0; tries < 250; tries++)); do
-        pids=$(run_pids)
-        [[ -n $pids ]] || break
-        # shellcheck disable=SC2086 # one word per process
-        ((tries < grace)) || kill -KILL $pids 2>/dev/null || true
-        sleep 0.02
-    done
-    rm -rf --one-file-system "$run_dir"
-    if flock --exclusive --nonblock "$lock"; then
-        for node in $(node_list); do
-            rm -rf --one-file-system "/proc/$(<"$state/pid.$name-$node")/root/dev/shm/"*
+    local tries node pids shm grace=$1
+    {
+        for ((tries = 0; tries < 250; tries++)); do
+            pids=$(run_pids)
+            [[ -n $pids ]] || break
+            # shellcheck disable=SC2086 # one word per process
+            ((tries < grace)) || kill -KILL $pids || true
+            sleep 0.02
         done
-    fi
+        [[ -z $child ]] || wait "$child" || true
+    } 2>/dev/null # the shell would report each launcher it sees killed
+    rm -rf --one-file-system "$run_dir"
+    flock --exclusive --nonblock "$lock" || return 0
+    for node in $(node_list); do
+        # Never without the mark that fabric.d/host leaves: by now the number may be another's.
+        shm=/proc/$(cat "$state/pid.$name-$node" 2>/dev/null || true)/root/dev/shm
+        [[ ! -e $shm/.fabric ]] || rm -rf --one-file-system "${shm:?}/"*
+    done
 }
 
 ranks_run() {
-    local launcher run_id run_dir lock stderr child filter status=0
+    local launcher run_id run_dir lock stderr child='' filter status=0
     local -a slots command_line watch=()
     SECONDS=0
     read_shape
@@ -146,10 +164,15 @@ ranks_run() {
     command -v "${program[0]}" >/dev/null ||
         die "${program[0]}: no such program; it goes after --, with its path"
 
-    run_dir=$(mktemp -d "$state/run.XXXXXX")
-    run_id=$name/${run_dir##*/}
+    [[ $mpi$place != mpichcyclic ]] || deal_evenly
+
     exec {lock}<"$state/shape"
     flock --shared "$lock"
+    run_dir=$(mktemp -d "$state/run.XXXXXX")
+    run_id=$name/${run_dir##*/}
+    trap 'end_run 0' EXIT
+    trap 'exit 130' INT
+    trap 'exit 143' TERM HUP
     "${mpi}_command"
     command_line+=("${mpi_args[@]}" "$here/fabric.d/rank" "${wrapper_args[@]}"
         "$rail_use" "$rails" "${program[@]}")
@@ -157,9 +180,6 @@ ranks_run() {
         { printf 'fabric:'; printf ' %q' "${command_line[@]}"; echo; } >&2
     fi
 
-    trap 'end_run 0' EXIT
-    trap 'exit 130' INT
-    trap 'exit 143' TERM HUP
     [[ -z $timeout ]] || watch=(timeout --foreground --kill-after=2 "$timeout")
     # Open MPI's launcher loses a race with its own child, harmlessly, and says so.
     exec {stderr}> >(exec sed -u '/ plm:rsh: Warning: setpgid(.*) failed in parent/d' >&2)
@@ -171,7 +191,7 @@ ranks_run() {
     ) <&0 &
     child=$!
     exec {stderr}>&-
-    wait "$child" || status=$?
+    wait "$child" 2>/dev/null || status=$?
     trap - EXIT INT TERM HUP
     if [[ -n $timeout && $SECONDS -ge $timeout && ($status -eq 124 || $status -eq 137) ]]; then
         end_run 0

@@ -1,5 +1,5 @@
-# shellcheck shell=bash
 # SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash disable=SC2154 # the request is set by scripts/fabric
 #
 # Makes, shows and removes the hosts and rails of one fabric. Sourced by scripts/fabric.
 #
@@ -15,8 +15,8 @@
 # Addresses: host h has 10.80.r.(h+1) on rail r and 10.81.0.(h+1) on mgmt0; node net ends in 254.
 # They repeat in every fabric, since no two of them share a network.
 
-# A port of the switch may hold this much before it drops. It is a bound, not a reservation, and
-# larger than what the TCP windows set in fabric.d/host let pile up; so nothing is dropped.
+# A port of the switch may hold this much before it drops. It is a bound, not a reservation: 64
+# connections at once with the TCP windows that fabric.d/host sets. `status` shows what was dropped.
 readonly queue_bytes=64m
 
 # rate_bits RATE: prints it in bits per second; fails if it is malformed or out of range.
@@ -67,11 +67,13 @@ shape_lines() {
     local dev=$1 bits=$2
     local burst=$((bits / 8000)) sure=$((bits / 20))
     ((burst >= 32768)) || burst=32768
+    local all="burst $burst cburst $burst quantum 3000"
+    local share="rate ${sure}bit ceil ${bits}bit"
     cat <<TC
 qdisc add dev $dev root handle 1: htb default 20
-class add dev $dev parent 1: classid 1:1 htb rate ${bits}bit burst $burst cburst $burst quantum 3000
-class add dev $dev parent 1:1 classid 1:10 htb rate ${sure}bit ceil ${bits}bit prio 0 burst 16k quantum 3000
-class add dev $dev parent 1:1 classid 1:20 htb rate ${sure}bit ceil ${bits}bit prio 1 burst $burst cburst $burst quantum 3000
+class add dev $dev parent 1: classid 1:1 htb rate ${bits}bit $all
+class add dev $dev parent 1:1 classid 1:10 htb $share prio 0 burst 16k quantum 3000
+class add dev $dev parent 1:1 classid 1:20 htb $share prio 1 $all
 qdisc add dev $dev parent 1:10 pfifo limit 10000
 qdisc add dev $dev parent 1:20 bfifo limit $queue_bytes
 filter add dev $dev parent 1: protocol ip prio 1 u32 match u16 0x0000 0xff80 at 2 flowid 1:10
@@ -190,27 +192,36 @@ read_shape() {
 }
 
 fabric_remove() {
-    local tries ns pids
+    local tries ns pids spaces
     for ((tries = 0; tries < 250; tries++)); do
         pids=$(inside_pids)
-        [[ -n $pids ]] || break
-        # shellcheck disable=SC2086 # one word per process
-        kill -KILL $pids 2>/dev/null || true
-        sleep 0.02
+        spaces=$(netns_list)
+        [[ -n $pids$spaces ]] || break
+        if [[ -n $pids ]]; then # namespaces last: their names are how processes are found
+            # shellcheck disable=SC2086 # one word per process
+            kill -KILL $pids 2>/dev/null || true
+            sleep 0.02
+        else
+            for ns in $spaces; do ip netns del "$ns"; done
+        fi
     done
     [[ -z $pids ]] || die "$name: these processes cannot be killed: ${pids//$'\n'/ }"
-    for ns in $(netns_list); do ip netns del "$ns"; done
     rm -rf --one-file-system "$state"
     rmdir --ignore-fail-on-non-empty "$state_root" 2>/dev/null || true
+}
+
+refuse_existing() {
+    die "$name is up already, or left from a crash; remove it: scripts/fabric down --name $name"
 }
 
 fabric_up() {
     local node
     local -A keepers=() # the process behind each node
-    mkdir -p -m 0700 "$state_root"
-    if [[ -n $(netns_list) ]] || ! mkdir -m 0700 "$state" 2>/dev/null; then
-        die "$name is up already, or left from a crash; remove it: scripts/fabric down --name $name"
-    fi
+    [[ -z $(netns_list) ]] || refuse_existing
+    until mkdir -m 0700 "$state" 2>/dev/null; do # the directory above may just be going
+        [[ ! -e $state ]] || refuse_existing
+        install -d -m 0700 "$state_root"
+    done
     trap 'fabric_remove' EXIT
     trap 'exit 130' INT
     trap 'exit 143' TERM HUP
@@ -224,10 +235,6 @@ fabric_up() {
     )
     mv "$state/shape.new" "$state/shape"
     trap - EXIT INT TERM HUP
-}
-
-fabric_down() {
-    fabric_remove
 }
 
 # losses NODE PREFIX: packets dropped by the shapers of NODE's devices PREFIX0, PREFIX1, ...
@@ -286,10 +293,15 @@ enter() {
 }
 
 host_exec() {
+    local lock
     read_shape
     host=${host#"$name-"}
     host=${host#h}
-    [[ $host =~ ^(0|[1-9][0-9]?)$ ]] && ((host < nodes)) ||
-        usage_error "exec $host: no such host; expected 0 to $((nodes - 1)) or $name-h0 to $name-h$((nodes - 1))"
+    if [[ ! $host =~ ^(0|[1-9][0-9]?)$ ]] || ((host >= nodes)); then
+        usage_error "exec $host: no such host; expected 0 to $((nodes - 1))," \
+            "or $name-h0 to $name-h$((nodes - 1))"
+    fi
+    exec {lock}<"$state/shape" # as run does, so that shared memory in use is not cleared
+    flock --shared "$lock"
     enter "h$host" "${program[@]}"
 }

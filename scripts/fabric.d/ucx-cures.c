@@ -11,7 +11,7 @@
  *
  * Connections would leave through the wrong rail. UCX 1.13 chooses a device but does not bind its
  * sockets to it, so the kernel picks the rail that the peer's address is on. Here a socket is bound
- * to its rank's rail before it connects; a rank with several rails uses them in turn.
+ * to its rank's rail before it connects. A rank that uses several rails leaves it to the kernel.
  *
  * UCX is called through its public functions alone, declared here so that its headers are not
  * needed. Other sockets and other reads are left as they are.
@@ -24,7 +24,6 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <sched.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -113,41 +112,20 @@ ssize_t read(int fd, void *buf, size_t nbytes)
     return real_read(fd, buf, nbytes);
 }
 
-/* Picks this rank's next rail from FABRIC_RAILS, as in "rail0,rail2"; 0, or -1 if there is none. */
-static int next_rail(char name[IFNAMSIZ])
-{
-    static atomic_uint turn;
-    const char *rails = getenv("FABRIC_RAILS");
-    unsigned skip, count = 1;
-    size_t length;
-
-    if (!rails) {
-        return -1;
-    }
-    for (const char *c = rails; *c; c++) {
-        count += *c == ',';
-    }
-    for (skip = turn++ % count; skip > 0; skip--) {
-        rails = strchr(rails, ',') + 1;
-    }
-    length = strcspn(rails, ",");
-    if (length == 0 || length >= IFNAMSIZ) {
-        return -1;
-    }
-    memcpy(name, rails, length);
-    name[length] = '\0';
-    return 0;
-}
-
+/* Binds a socket that has no address yet to the one rail of this rank, if it has just one. */
 static void bind_to_rail(int fd)
 {
     struct sockaddr_in bound = {0};
     socklen_t size = sizeof bound;
     struct ifreq request = {0};
+    const char *rail = getenv("FABRIC_RAILS");
 
+    if (!rail || strchr(rail, ',') || strlen(rail) >= sizeof request.ifr_name) {
+        return;
+    }
+    strcpy(request.ifr_name, rail);
     if (getsockname(fd, (struct sockaddr *)&bound, &size) != 0 || bound.sin_port != 0 ||
-        bound.sin_addr.s_addr != INADDR_ANY || next_rail(request.ifr_name) != 0 ||
-        ioctl(fd, SIOCGIFADDR, &request) != 0) {
+        bound.sin_addr.s_addr != INADDR_ANY || ioctl(fd, SIOCGIFADDR, &request) != 0) {
         return;
     }
     setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &(int){1}, sizeof(int));

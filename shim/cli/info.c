@@ -71,7 +71,7 @@ static void print_libraries(const struct libraries *l)
 static void print_algorithms(int width)
 {
     puts("Algorithms (* is taken where COLLSHIM_ALGORITHM says nothing)");
-    for (int c = 0; c < PLAN_COLLECTIVE_COUNT; c++) {
+    for (int c = 0; c < COLL_COUNT; c++) {
         for (int i = 0; i < plan_algorithm_count; i++) {
             const struct plan_algorithm *a = plan_algorithms[i];
             char text[SHORT * 2];
@@ -162,7 +162,7 @@ static void json_libraries(struct json *j, const struct libraries *l)
 static void json_algorithms(struct json *j)
 {
     json_open(j, "algorithms", '[');
-    for (int c = 0; c < PLAN_COLLECTIVE_COUNT; c++) {
+    for (int c = 0; c < COLL_COUNT; c++) {
         for (int i = 0; i < plan_algorithm_count; i++) {
             const struct plan_algorithm *a = plan_algorithms[i];
 
@@ -225,7 +225,7 @@ static void check_pair(struct cfg *c, const char *collective, const char *algori
     struct nearest n = nearest_to(id < 0 ? collective : algorithm);
 
     if (id < 0) {
-        for (int i = 0; i < PLAN_COLLECTIVE_COUNT; i++)
+        for (int i = 0; i < COLL_COUNT; i++)
             nearest_offer(&n, plan_collective_name((enum plan_collective)i));
     } else if (!strcmp(algorithm, "native") ||
                plan_algorithm_find((enum plan_collective)id, algorithm)) {

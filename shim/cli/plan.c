@@ -116,6 +116,7 @@ static int prepare(struct work *w, const struct arguments *a, const char *collec
     w->q.collective = (enum plan_collective)c;
     w->q.topo = w->topo;
     w->q.in_place = a->in_place;
+    w->q.grain = 1;
     if ((code = find_algorithm(w, a->algorithm)) ||
         (code = take_size("--bytes", a->bytes ? a->bytes : "1MiB", &w->q.nbytes)) ||
         (a->counts && (code = take_counts(w, a->counts))))

@@ -58,6 +58,18 @@ static struct call_block allgatherv_block(const struct call *call, int i)
                                .packed = a->offset[i]};
 }
 
+/* Is there data of a predefined kind, but no address for it? MPI_BOTTOM takes absolute types only. */
+static int is_nowhere(const void *buffer, const struct layout *l, size_t bytes)
+{
+    return !buffer && bytes && l->dense;
+}
+
+static int leave_to_library(const struct call *call)
+{
+    count_native(call->collective, REASON_ARGUMENTS);
+    return call->native(call);
+}
+
 /* What both have in common, once comm is known to take part. */
 static int run(struct comm *c, const struct arguments *a, struct call *call)
 {
@@ -66,14 +78,15 @@ static int run(struct comm *c, const struct arguments *a, struct call *call)
     call->nblocks = c->size;
     call->own_block = c->rank;
     call->request.in_place = a->sendbuf == MPI_IN_PLACE;
+    if (a->recvbuf == MPI_IN_PLACE || is_nowhere(a->recvbuf, &call->output, call->total))
+        return leave_to_library(call);
     if (!call->request.in_place) {
         size_t own = call->request.bytes ? call->request.bytes[c->rank] : call->request.nbytes;
 
         if (a->sendcount < 0 || layout_of(a->sendtype, &call->input) < 0 ||
-            (MPI_Count)own != a->sendcount * call->input.size) {
-            count_native(call->collective, REASON_ARGUMENTS);
-            return call->native(call);
-        }
+            (MPI_Count)own != a->sendcount * call->input.size ||
+            is_nowhere(a->sendbuf, &call->input, own))
+            return leave_to_library(call);
         call->input_block = (struct call_block){
             .user = (char *)(uintptr_t)a->sendbuf, .count = a->sendcount};
     }
@@ -102,10 +115,10 @@ int wrap_Allgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, vo
 
         why = gate_size(total);
         if (!why)
-            c = gate_comm(comm, size, PLAN_ALLGATHER, &why);
+            c = gate_comm(comm, size, COLL_ALLGATHER, &why);
         if (c) {
-            struct call call = {.collective = PLAN_ALLGATHER,
-                                .request = {.collective = PLAN_ALLGATHER,
+            struct call call = {.collective = COLL_ALLGATHER,
+                                .request = {.collective = COLL_ALLGATHER,
                                             .nbytes = (size_t)recvcount * (size_t)element},
                                 .total = total,
                                 .native = native_allgather,
@@ -117,7 +130,7 @@ int wrap_Allgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, vo
             why = REASON_ARGUMENTS;
         }
     }
-    count_native(PLAN_ALLGATHER, why);
+    count_native(COLL_ALLGATHER, why);
     return mpi.Allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
 
@@ -158,7 +171,7 @@ int wrap_Allgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, v
                           .comm = comm};
     enum reason why = REASON_ARGUMENTS;
     MPI_Count element;
-    int size, inter;
+    int size, inter = 0;
     int64_t total;
 
     /* An intercommunicator's counts are the remote group's: its size says nothing about them. */
@@ -171,10 +184,10 @@ int wrap_Allgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, v
 
         why = gate_size((uint64_t)total);
         if (!why)
-            c = gate_comm(comm, size, PLAN_ALLGATHERV, &why);
+            c = gate_comm(comm, size, COLL_ALLGATHERV, &why);
         if (c) {
-            struct call call = {.collective = PLAN_ALLGATHERV,
-                                .request = {.collective = PLAN_ALLGATHERV, .bytes = c->bytes},
+            struct call call = {.collective = COLL_ALLGATHERV,
+                                .request = {.collective = COLL_ALLGATHERV, .bytes = c->bytes},
                                 .total = (uint64_t)total,
                                 .native = native_allgatherv,
                                 .output_block = allgatherv_block};
@@ -193,7 +206,9 @@ int wrap_Allgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, v
             why = REASON_ARGUMENTS;
         }
     }
-    count_native(PLAN_ALLGATHERV, why);
+    if (inter)
+        why = REASON_INTERCOMM;
+    count_native(COLL_ALLGATHERV, why);
     return mpi.Allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
                           comm);
 }

@@ -7,6 +7,6 @@
 int wrap_Allreduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype type, MPI_Op op,
                    MPI_Comm comm)
 {
-    count_native(PLAN_ALLREDUCE, REASON_NO_ALGORITHM);
+    count_native(COLL_ALLREDUCE, REASON_NO_ALGORITHM);
     return mpi.Allreduce(sendbuf, recvbuf, count, type, op, comm);
 }

@@ -11,6 +11,19 @@
 #include "shim/mpi/process.h"
 #include "shim/mpi/wrappers.h"
 
+/* `collshim info` finds this text in the file, without loading it. */
+#if defined(OMPI_MAJOR_VERSION)
+#define TEXT_(x) #x
+#define TEXT(x) TEXT_(x)
+#define BUILT_FOR                                                                                  \
+    "Open MPI " TEXT(OMPI_MAJOR_VERSION) "." TEXT(OMPI_MINOR_VERSION) "." TEXT(OMPI_RELEASE_VERSION)
+#elif defined(MPICH_VERSION)
+#define BUILT_FOR "MPICH " MPICH_VERSION
+#else
+#define BUILT_FOR COLLSHIM_FAMILY
+#endif
+__attribute__((used)) static const char built_for[] = "@(#)collshim backend for " BUILT_FOR;
+
 #define ENTRY(name) {#name, (void *)wrap_##name}
 
 static const struct backend_entry entries[] = {

@@ -10,9 +10,12 @@ static const struct {
     const char *name;
     const char *symbol;
     size_t place;
+    int optional;
 } rows[] = {
-#define CALL(name, arguments) {#name, "PMPI_" #name, offsetof(struct mpi_calls, name)},
+#define CALL(name, arguments) {#name, "PMPI_" #name, offsetof(struct mpi_calls, name), 0},
+#define OPTIONAL(name, arguments) {#name, "PMPI_" #name, offsetof(struct mpi_calls, name), 1},
 #include "shim/mpi/calls.def"
+#undef OPTIONAL
 #undef CALL
 };
 
@@ -21,7 +24,7 @@ const char *mpi_calls_open(void *libmpi)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         void *function = dlsym(libmpi, rows[i].symbol);
 
-        if (!function)
+        if (!function && !rows[i].optional)
             return rows[i].symbol;
         memcpy((char *)&mpi + rows[i].place, &function, sizeof function);
     }

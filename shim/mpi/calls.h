@@ -12,7 +12,9 @@
 
 struct mpi_calls {
 #define CALL(name, arguments) int(*name) arguments;
+#define OPTIONAL CALL
 #include "shim/mpi/calls.def"
+#undef OPTIONAL
 #undef CALL
 };
 

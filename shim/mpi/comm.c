@@ -301,6 +301,8 @@ int comm_engine(struct comm *c, struct plan_request *request, const struct plan_
 {
     request->topo = c->topo;
     request->rank = c->rank;
+    if (!request->grain)
+        request->grain = 1;
     request->chunk_bytes = process.cfg.chunk_bytes;
     if (!request->chunk_bytes)
         request->chunk_bytes = plan_default_chunk(request);

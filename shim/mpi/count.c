@@ -11,10 +11,10 @@ enum { SIZE_CLASSES = 48 }; /* class k: 2^k <= total bytes < 2^(k+1) */
 enum { NATIVE, REROUTED, WAYS };
 
 static struct {
-    uint64_t native[PLAN_COLLECTIVE_COUNT][REASON_COUNT];
-    uint64_t verified[PLAN_COLLECTIVE_COUNT][2]; /* different, equal */
-    uint64_t calls[PLAN_COLLECTIVE_COUNT][SIZE_CLASSES][WAYS];
-    uint64_t nanoseconds[PLAN_COLLECTIVE_COUNT][SIZE_CLASSES][WAYS];
+    uint64_t native[COLL_COUNT][REASON_COUNT];
+    uint64_t verified[COLL_COUNT][2]; /* different, equal */
+    uint64_t calls[COLL_COUNT][SIZE_CLASSES][WAYS];
+    uint64_t nanoseconds[COLL_COUNT][SIZE_CLASSES][WAYS];
 } counts;
 
 static const char *const reason_texts[] = {
@@ -139,9 +139,9 @@ static void write_report(FILE *f)
         json_text(f, value);
     }
     fprintf(f, "},\n  \"collectives\": [\n");
-    for (int c = 0; c < PLAN_COLLECTIVE_COUNT; c++) {
+    for (int c = 0; c < COLL_COUNT; c++) {
         write_collective(f, c);
-        fprintf(f, "%s\n", c + 1 < PLAN_COLLECTIVE_COUNT ? "," : "");
+        fprintf(f, "%s\n", c + 1 < COLL_COUNT ? "," : "");
     }
     fprintf(f, "  ]\n}\n");
 }

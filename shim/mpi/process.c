@@ -3,19 +3,9 @@
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 struct process process = {.verdict = REASON_NOT_SEEN, .keyval = MPI_KEYVAL_INVALID};
-
-static void problem(const char *format, const char *a, const char *b)
-{
-    struct cfg *c = &process.cfg;
-    size_t used = strlen(c->problem);
-
-    snprintf(c->problem + used, sizeof c->problem - used, format, a, b);
-    c->problems++;
-}
 
 /* The row that COLLSHIM_ALGORITHM names, or the default one. */
 static struct choice choose(enum plan_collective c)
@@ -33,17 +23,32 @@ static struct choice choose(enum plan_collective c)
     const struct plan_algorithm *named = plan_algorithm_find(c, wanted);
     if (named)
         return (struct choice){.algorithm = named, .forced = 1};
-    problem("COLLSHIM_ALGORITHM: no algorithm '%s' for %s; `collshim info` lists them\n", wanted,
-            collective);
+    cfg_problem(&process.cfg, "COLLSHIM_ALGORITHM: no algorithm '%s' for %s; `collshim info` lists them",
+                wanted, collective);
     return choice;
+}
+
+/* A collective that nobody knows is a slip of the pen. */
+static void check_collectives(void)
+{
+    char collective[64], value[CFG_TEXT_MAX];
+
+    for (int i = 0; cfg_algorithm_pair(&process.cfg, i, collective, sizeof collective, value,
+                                       sizeof value);
+         i++)
+        if (plan_collective_find(collective) < 0)
+            cfg_problem(&process.cfg,
+                        "COLLSHIM_ALGORITHM: no collective '%s'; `collshim info` lists them",
+                        collective);
 }
 
 void process_open(const char *library_version)
 {
     process.library_version = library_version;
     cfg_load(&process.cfg, NULL);
-    for (int c = 0; c < PLAN_COLLECTIVE_COUNT; c++)
+    for (int c = 0; c < COLL_COUNT; c++)
         process.choice[c] = choose((enum plan_collective)c);
+    check_collectives();
 }
 
 static void print_line(const char *format, va_list args)

@@ -30,7 +30,7 @@ struct choice {
 struct process {
     struct cfg cfg;              /* const after process_open */
     const char *library_version; /* borrowed from the preload */
-    struct choice choice[PLAN_COLLECTIVE_COUNT];
+    struct choice choice[COLL_COUNT];
     enum reason verdict; /* REASON_NONE once MPI_Init has agreed; else why nothing is rerouted */
     int world_rank, world_size;
     int keyval;              /* of the communicator state; MPI_KEYVAL_INVALID before MPI_Init */

@@ -140,13 +140,14 @@ static int run_native(const struct call *call)
     return rc;
 }
 
-/* Both ways, on the same input; the application keeps the native result. */
+/* Both ways, on the same input; the application keeps the native result. handled: as run_in_mode. */
 static int run_both(struct comm *c, const struct plan *plan, struct engine *engine,
-                    const struct call *call)
+                    const struct call *call, int *handled)
 {
     struct staging s;
     int opened = staging_open(&s, call, plan, c->private_comm, 1);
     int rc = call->native(call);
+    *handled = rc != MPI_SUCCESS;
     double start = count_now();
     int ran = opened ? opened : engine_run(engine, &(struct engine_buffers){.input = s.input,
                                                                             .output = s.output,
@@ -156,7 +157,7 @@ static int run_both(struct comm *c, const struct plan *plan, struct engine *engi
     count_timed(call->collective, 1, call->total, count_now() - start);
     if (rc == MPI_SUCCESS && !ran && expected &&
         pack_output(call, expected, c->private_comm) == MPI_SUCCESS) {
-        int equal = !memcmp(expected, s.output, plan->output_bytes);
+        int equal = layout_equal(&call->output, expected, s.output, plan->output_bytes);
         count_verified(call->collective, equal);
         if (!equal)
             say_here(CFG_LEVEL_ERROR,
@@ -169,15 +170,17 @@ static int run_both(struct comm *c, const struct plan *plan, struct engine *engi
     return rc != MPI_SUCCESS ? rc : mpi_code(ran);
 }
 
+/* *handled is set if an error that is returned has been through the error handler already. */
 static int run_in_mode(struct comm *c, const struct plan *plan, struct engine *engine,
-                       const struct call *call)
+                       const struct call *call, int *handled)
 {
     switch (process.cfg.mode) {
     case CFG_MODE_VERIFY:
-        return run_both(c, plan, engine, call);
+        return run_both(c, plan, engine, call, handled);
     case CFG_MODE_AB:
         if (c->turn++ % 2 == 0) {
             count_native(call->collective, REASON_TURN);
+            *handled = 1;
             return run_native(call);
         }
         break;
@@ -192,6 +195,7 @@ int reroute(struct comm *c, struct call *call)
     const struct choice *choice = &process.choice[call->collective];
     struct engine *engine;
     const struct plan *plan;
+    int handled = 0;
 
     call->request.topo = c->topo;
     call->request.rank = c->rank;
@@ -206,9 +210,9 @@ int reroute(struct comm *c, struct call *call)
         count_native(call->collective, REASON_SHAPE);
         return call->native(call);
     }
-    rc = rc ? mpi_code(rc) : run_in_mode(c, plan, engine, call);
+    rc = rc ? mpi_code(rc) : run_in_mode(c, plan, engine, call, &handled);
     inside--;
-    if (rc != MPI_SUCCESS)
+    if (rc != MPI_SUCCESS && !handled)
         mpi.Comm_call_errhandler(call->comm, rc);
     return rc;
 }

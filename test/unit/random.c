@@ -2,6 +2,7 @@
 #include "test/unit/random.h"
 
 #include <check.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 uint32_t rng_below(struct rng *r, uint32_t n)
@@ -33,17 +34,58 @@ struct topo *rng_topo(struct rng *r, int most)
     return t;
 }
 
-size_t *rng_bytes(struct rng *r, int n, size_t most)
+static size_t *unequal_sizes(struct rng *r, int n, uint32_t most, size_t grain)
 {
     size_t *bytes = malloc((size_t)n * sizeof *bytes);
-    uint32_t shape = rng_below(r, 4);
-    size_t base = rng_below(r, (uint32_t)most);
+    uint32_t shape = rng_below(r, 4), base = rng_below(r, most);
 
     ck_assert_ptr_nonnull(bytes);
     for (int i = 0; i < n; i++)
-        bytes[i] = shape == 0   ? base
-                   : shape == 1 ? base + (rng_below(r, 2) && base < most)
-                   : shape == 2 ? rng_below(r, (uint32_t)most)
-                                : (rng_below(r, 4) ? 0 : rng_below(r, (uint32_t)most));
+        bytes[i] = grain * (shape == 0   ? base
+                            : shape == 1 ? base + (rng_below(r, 2) && base < most)
+                            : shape == 2 ? rng_below(r, most)
+                                         : (rng_below(r, 4) ? 0 : rng_below(r, most)));
     return bytes;
+}
+
+static int combines(enum plan_collective c)
+{
+    return c == COLL_ALLREDUCE || c == COLL_REDUCE || c == COLL_REDUCE_SCATTER ||
+           c == COLL_REDUCE_SCATTER_BLOCK;
+}
+
+struct plan_request rng_request(struct rng *r, enum plan_collective c, int most_ranks,
+                                uint32_t most_elements)
+{
+    struct topo *t = rng_topo(r, most_ranks);
+    size_t grain = combines(c) ? 1u << rng_below(r, 4) : 1;
+    int may_be_in_place =
+        c == COLL_ALLGATHER || c == COLL_ALLGATHERV || c == COLL_ALLREDUCE || c == COLL_GATHER;
+    struct plan_request q = {.collective = c,
+                             .topo = t,
+                             .root = (int)rng_below(r, (uint32_t)t->nranks),
+                             .nbytes = grain * rng_below(r, most_elements),
+                             .grain = grain,
+                             .in_place = may_be_in_place && rng_below(r, 2),
+                             .chunk_bytes = grain * (1 + rng_below(r, most_elements / 2))};
+
+    if (c == COLL_ALLGATHERV || c == COLL_REDUCE_SCATTER)
+        q.bytes = unequal_sizes(r, t->nranks, most_elements, grain);
+    return q;
+}
+
+void rng_request_free(struct plan_request *q)
+{
+    free((size_t *)(uintptr_t)q->bytes);
+    topo_free((struct topo *)(uintptr_t)q->topo);
+}
+
+const char *rng_request_text(const struct plan_request *q, char *text)
+{
+    int n = snprintf(text, 1024, "%s of %zu bytes, root %d, grain %zu, chunk %zu%s, on ",
+                     plan_collective_name(q->collective), q->nbytes, q->root, q->grain,
+                     q->chunk_bytes, q->in_place ? ", in place" : "");
+
+    topo_print(q->topo, text + n, 1024 - (size_t)n);
+    return text;
 }

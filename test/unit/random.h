@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#include "config/topo.h"
+#include "planners/registry.h"
 
 struct rng {
     uint64_t state;
@@ -19,7 +19,16 @@ uint32_t rng_below(struct rng *r, uint32_t n); /* 0 .. n-1 */
 /* A topology of 1 .. most ranks. Aborts the test if memory runs out. Free with topo_free. */
 struct topo *rng_topo(struct rng *r, int most);
 
-/* Block sizes for n ranks, owned by the caller: equal, slightly unequal, wild, mostly zero ... */
-size_t *rng_bytes(struct rng *r, int n, size_t most);
+/*
+ * A request for the collective on a topology of up to most_ranks ranks, blocks of up to
+ * most_elements elements: sizes equal, slightly unequal, wild, mostly zero; any root, element
+ * size, chunk, in place where that is allowed. rank is 0. Free with rng_request_free.
+ */
+struct plan_request rng_request(struct rng *r, enum plan_collective c, int most_ranks,
+                                uint32_t most_elements);
+void rng_request_free(struct plan_request *q);
+
+/* The request in words, for a failing test; text has room for 1024 bytes. */
+const char *rng_request_text(const struct plan_request *q, char *text);
 
 #endif

@@ -82,7 +82,7 @@ START_TEST(test_check__each_flaw_is_named)
 
     ck_assert_int_eq(topo_parse("node:2", 0, &t, why, sizeof why), 0);
     struct plan_request q = {
-        .collective = PLAN_ALLGATHER, .topo = t, .nbytes = 8, .chunk_bytes = 3};
+        .collective = COLL_ALLGATHER, .topo = t, .nbytes = 8, .grain = 1, .chunk_bytes = 3};
     const struct plan *plan[2] = {exchange(0, (enum flaw)_i), exchange(1, (enum flaw)_i)};
     int rc = plan_check(&q, plan, why, sizeof why);
 
@@ -125,9 +125,10 @@ START_TEST(test_check__random_damage_to_rings_is_found)
     for (uint64_t seed = 1; seed <= 2000; seed++) {
         struct rng r = {seed};
         struct topo *t = rng_topo(&r, 10);
-        struct plan_request q = {.collective = PLAN_ALLGATHER,
+        struct plan_request q = {.collective = COLL_ALLGATHER,
                                  .topo = t,
                                  .nbytes = 2 + rng_below(&r, 60),
+                                 .grain = 1,
                                  .chunk_bytes = 1 + rng_below(&r, 30)};
         struct plan *plan[16] = {NULL};
         const char *what = NULL;

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "planners/registry.h"
+#include "planners/check_meaning.h"
 #include "test/unit/loopback.h"
 #include "test/unit/random.h"
 #include "test/unit/suites.h"
@@ -15,59 +15,109 @@
 
 enum { MOST_RANKS = 12 };
 
-static unsigned char byte_of(int rank, size_t i, uint64_t seed)
+/* What rank contributes to a logical position (see planners/check_meaning.h). */
+static unsigned char contribution(uint32_t rank, uint64_t logical, uint64_t seed)
 {
-    size_t mixed = (i + 1) * 2654435761u * (unsigned)(rank + 1) + seed * 97;
+    uint64_t mixed = (logical + 1) * 2654435761u * (rank + 1) + seed * 97;
 
     return (unsigned char)(mixed >> 7);
+}
+
+/* Bytes combine by addition, whatever the size of an element. */
+static void add_bytes(void *context, const void *src, void *dst, size_t bytes)
+{
+    const unsigned char *from = src;
+    unsigned char *to = dst;
+
+    ck_assert_uint_eq(bytes % *(size_t *)context, 0); /* never half an element */
+    for (size_t i = 0; i < bytes; i++)
+        to[i] = (unsigned char)(to[i] + from[i]);
 }
 
 struct member {
     struct plan *plan;
     struct engine *engine;
     struct xport xport;
-    unsigned char *input, *output;
+    unsigned char *input, *output, *scratch;
     int finished;
 };
+
+static void fill(unsigned char *to, struct check_buffer *held, uint64_t seed)
+{
+    for (uint32_t i = 0; i < held->count; i++)
+        for (uint64_t at = held->span[i].from; at < held->span[i].to; at++)
+            to[at] = contribution(held->span[i].set, at + (uint64_t)held->span[i].shift, seed);
+    check_buffer_free(held);
+}
 
 static void open_member(struct member *m, const struct plan_algorithm *a, struct plan_request *q,
                         struct loopback *net, uint64_t seed)
 {
-    size_t own = plan_block_bytes(q, q->rank), offset = 0;
+    struct check_buffer input = {0}, output = {0};
+    size_t in_bytes = plan_input_bytes(q, q->rank), out_bytes = plan_output_bytes(q, q->rank);
 
-    for (int r = 0; r < q->rank; r++)
-        offset += plan_block_bytes(q, r);
     ck_assert_int_eq(a->build(q, &m->plan), 0);
     loopback_attach(net, q->rank, &m->xport);
     ck_assert_int_eq(engine_create(m->plan, &m->xport, &m->engine), 0);
-    m->output = malloc(plan_total_bytes(q) + 1);
-    m->input = malloc(own + 1);
-    memset(m->output, 0xee, plan_total_bytes(q) + 1);
-    for (size_t i = 0; i < own; i++)
-        (q->in_place ? m->output + offset : m->input)[i] = byte_of(q->rank, i, seed);
-    struct engine_buffers buffers = {.input = m->input, .output = m->output};
+    m->input = malloc(in_bytes + 1);
+    m->output = malloc(out_bytes + 1);
+    m->scratch = malloc(m->plan->scratch_bytes + 1);
+    memset(m->output, 0xee, out_bytes + 1);
+    memset(m->scratch, 0xdd, m->plan->scratch_bytes + 1);
+    ck_assert_int_eq(check_before(q, q->rank, &input, &output), 0);
+    fill(m->input, &input, seed);
+    fill(m->output, &output, seed);
+    struct engine_buffers buffers = {.input = m->input,
+                                     .output = m->output,
+                                     .scratch = m->scratch,
+                                     .reduce = add_bytes,
+                                     .reduce_context = &q->grain};
     ck_assert_int_eq(engine_begin(m->engine, &buffers), 0);
+}
+
+static void close_member(struct member *m, const struct plan_request *q, int rank, uint64_t seed)
+{
+    struct check_buffer expected = {0};
+    uint32_t all = UINT32_MAX;
+    char text[1024];
+
+    ck_assert_int_eq(check_after(q, rank, all, &expected), 0);
+    for (uint32_t i = 0; i < expected.count; i++)
+        for (uint64_t at = expected.span[i].from; at < expected.span[i].to; at++) {
+            uint64_t logical = at + (uint64_t)expected.span[i].shift;
+            unsigned char want = 0;
+
+            if (expected.span[i].set != all)
+                want = contribution(expected.span[i].set, logical, seed);
+            else
+                for (int r = 0; r < q->topo->nranks; r++)
+                    want = (unsigned char)(want + contribution((uint32_t)r, logical, seed));
+            ck_assert_msg(m->output[at] == want, "seed %llu, rank %d, byte %llu: %s",
+                          (unsigned long long)seed, rank, (unsigned long long)at,
+                          rng_request_text(q, text));
+        }
+    ck_assert_uint_eq(m->output[plan_output_bytes(q, rank)], 0xee); /* nothing past the end */
+    ck_assert_uint_eq(m->scratch[m->plan->scratch_bytes], 0xdd);
+    check_buffer_free(&expected);
+    engine_free(m->engine);
+    plan_free(m->plan);
+    free(m->input);
+    free(m->output);
+    free(m->scratch);
 }
 
 static void run(const struct plan_algorithm *a, int collective, uint64_t seed)
 {
     struct rng r = {seed};
-    struct topo *t = rng_topo(&r, MOST_RANKS);
-    size_t *bytes = rng_bytes(&r, t->nranks, 3000);
-    struct plan_request q = {.collective = (enum plan_collective)collective,
-                             .topo = t,
-                             .nbytes = bytes[0],
-                             .bytes = collective == PLAN_ALLGATHERV ? bytes : NULL,
-                             .in_place = (int)rng_below(&r, 2),
-                             .chunk_bytes = 1 + rng_below(&r, 700)};
+    struct plan_request q = rng_request(&r, (enum plan_collective)collective, MOST_RANKS, 1500);
+    int nranks = q.topo->nranks, left = nranks;
     struct member member[MOST_RANKS] = {{0}};
-    struct loopback *net = loopback_open(t->nranks, seed);
-    int left = t->nranks;
+    struct loopback *net = loopback_open(nranks, seed);
 
-    for (q.rank = 0; q.rank < t->nranks; q.rank++)
+    for (q.rank = 0; q.rank < nranks; q.rank++)
         open_member(&member[q.rank], a, &q, net, seed);
     for (long step = 0; left; step++) {
-        struct member *m = &member[rng_below(&r, (uint32_t)t->nranks)];
+        struct member *m = &member[rng_below(&r, (uint32_t)nranks)];
         enum engine_state state;
 
         ck_assert_msg(step < 3000000, "seed %llu: no end in sight", (unsigned long long)seed);
@@ -77,28 +127,17 @@ static void run(const struct plan_algorithm *a, int collective, uint64_t seed)
         m->finished = state == ENGINE_DONE;
         left -= m->finished;
     }
-    for (int rank = 0; rank < t->nranks; rank++) {
-        const unsigned char *at = member[rank].output;
-        for (int from = 0; from < t->nranks; from++)
-            for (size_t i = 0; i < plan_block_bytes(&q, from); i++, at++)
-                ck_assert_msg(*at == byte_of(from, i, seed), "seed %llu: rank %d, block %d, byte %zu",
-                              (unsigned long long)seed, rank, from, i);
-        ck_assert_uint_eq(*at, 0xee); /* nothing past the end */
-        engine_free(member[rank].engine);
-        plan_free(member[rank].plan);
-        free(member[rank].input);
-        free(member[rank].output);
-    }
+    for (int rank = 0; rank < nranks; rank++)
+        close_member(&member[rank], &q, rank, seed);
     ck_assert_uint_eq(loopback_unmatched(net), 0);
     loopback_close(net);
-    free(bytes);
-    topo_free(t);
+    rng_request_free(&q);
 }
 
 START_TEST(test_engine__every_algorithm_delivers_over_a_slow_and_unfair_transport)
 {
     for (int a = 0; a < plan_algorithm_count; a++)
-        for (int c = 0; c < PLAN_COLLECTIVE_COUNT; c++)
+        for (int c = 0; c < COLL_COUNT; c++)
             if (plan_algorithms[a]->collectives & 1u << c)
                 for (uint64_t seed = 1; seed <= 150; seed++)
                     run(plan_algorithms[a], c, seed);

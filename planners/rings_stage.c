@@ -1,0 +1,565 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Spreading is the paper's Algorithm 1, with two differences. The paper gives ring l the blocks
+ * of local rank l, which needs as many ranks on every node and equal blocks; here local rank l
+ * receives and forwards its share of every unit (shares.h), so uneven nodes, uneven blocks and
+ * slow rails still finish at the same time. And the paper forwards whole blocks, step by step;
+ * here a chunk goes on, to the right and to the local peers, as soon as it is in.
+ *
+ * Collecting turns every arrow round: the unit of node o starts at the node right of o and
+ * travels right until it reaches o; each node combines its ranks' contributions to it on the way.
+ */
+#include "planners/rings_stage.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+void arrivals_close(struct arrivals *a)
+{
+    free(a->list);
+    *a = (struct arrivals){0};
+}
+
+void arrivals_note(struct arrivals *a, struct share at, uint32_t op)
+{
+    if (op == PLAN_NO_OP)
+        return;
+    if (a->n == a->room) {
+        size_t room = a->room ? 2 * a->room : 16;
+        struct arrival *list = realloc(a->list, room * sizeof *list);
+
+        if (!list) {
+            a->failed = 1;
+            return;
+        }
+        a->list = list;
+        a->room = room;
+    }
+    a->list[a->n++] = (struct arrival){at, op};
+}
+
+void arrivals_wait(const struct arrivals *a, struct plan_builder *b, struct share at)
+{
+    for (size_t i = 0; a && i < a->n; i++)
+        if (share_common(a->list[i].at, at).to)
+            plan_after(b, a->list[i].op);
+}
+
+/* --- spreading --- */
+
+struct spread {
+    struct plan_builder *b;
+    struct shares *s;
+    enum plan_buffer own;
+    const struct arrivals *made, *busy;
+    struct arrivals here; /* what of the current unit has been received, by unit bytes */
+};
+
+/* Receive a segment into its place in the output. */
+static void spread_receive(struct spread *w, int peer, enum rings_lane lane,
+                           const struct segment *g)
+{
+    uint64_t at = segment_from(w->s, g);
+    uint32_t op = plan_recv(w->b, peer, lane, PLAN_OUTPUT, at, g->length);
+
+    arrivals_wait(w->busy, w->b, (struct share){at, at + g->length});
+    arrivals_note(&w->here, g->at, op);
+}
+
+static void spread_send(struct spread *w, int peer, enum rings_lane lane, const struct segment *g)
+{
+    if (g->rank == w->s->rank && w->own == PLAN_INPUT) {
+        plan_send(w->b, peer, lane, PLAN_INPUT, g->offset, g->length);
+        return;
+    }
+    plan_send(w->b, peer, lane, PLAN_OUTPUT, segment_from(w->s, g), g->length);
+    if (g->rank == w->s->rank)
+        arrivals_wait(w->made, w->b, (struct share){g->offset, g->offset + g->length});
+    else
+        arrivals_wait(&w->here, w->b, g->at);
+}
+
+/* The own node's unit: rank's block in the order in which `reader` needs it: what that rank has
+   to send on first, then the rest. Calls use(w, peer, segment) for each piece. */
+static void each_piece_for(struct spread *w, int rank, struct share block, int reader, int peer,
+                           void (*use)(struct spread *, int, enum rings_lane,
+                                       const struct segment *))
+{
+    struct share first = share_common(block, share_of(w->s->by_here, reader));
+    struct share parts[3] = {first, {block.from, block.to}, {0, 0}};
+
+    if (first.to) {
+        parts[1] = (struct share){block.from, first.from};
+        parts[2] = (struct share){first.to, block.to};
+    }
+    for (int i = 0; i < 3; i++)
+        if (parts[i].from < parts[i].to)
+            use(w, peer, RINGS_SPREAD_LOCAL,
+                &(struct segment){.rank = rank,
+                                  .offset = parts[i].from - block.from,
+                                  .length = parts[i].to - parts[i].from,
+                                  .at = parts[i]});
+}
+
+/* Visit the blocks of the own unit. */
+static void each_own_block(struct spread *w,
+                           void (*visit)(struct spread *, int local, int rank, struct share block))
+{
+    uint64_t start = 0;
+
+    for (int l = 0; l < w->s->by_here->size; l++) {
+        int rank = shares_rank_here(w->s, l);
+        struct share block = {start, start + block_bytes(&w->s->blocks, rank)};
+
+        visit(w, l, rank, block);
+        start = block.to;
+    }
+}
+
+/* The paper's local message exchange: every rank of the node gets every block of the node. */
+static void take_block(struct spread *w, int local, int rank, struct share block)
+{
+    if (local != w->s->local)
+        each_piece_for(w, rank, block, w->s->local, rank, spread_receive);
+}
+
+static void give_block(struct spread *w, int local, int rank, struct share block)
+{
+    if (local != w->s->local)
+        return;
+    for (int turn = 1; turn < w->s->by_here->size; turn++) {
+        int peer = shares_peer(w->s, turn);
+        each_piece_for(w, rank, block, peer, shares_rank_here(w->s, peer), spread_send);
+    }
+    if (w->own == PLAN_INPUT)
+        plan_copy(w->b, RINGS_SPREAD, PLAN_INPUT, 0, PLAN_OUTPUT, block_from(&w->s->blocks, rank),
+                  block_bytes(&w->s->blocks, rank));
+}
+
+static void spread_from_left(struct spread *w, int unit)
+{
+    struct shares *s = w->s;
+
+    for (int l = 0; l < s->by_left->size; l++) {
+        struct share rest = share_common(share_of(s->by_left, l), share_of(s->by_here, s->local));
+        struct segment g;
+
+        while (share_next(s, unit, &rest, &g))
+            spread_receive(w, topo_node_rank(s->t, s->left, l), RINGS_SPREAD, &g);
+    }
+}
+
+static void spread_to_right(struct spread *w, int unit)
+{
+    struct shares *s = w->s;
+
+    for (int l = 0; l < s->by_right->size; l++) {
+        struct share rest = share_common(share_of(s->by_right, l), share_of(s->by_here, s->local));
+        struct segment g;
+
+        while (share_next(s, unit, &rest, &g))
+            spread_send(w, topo_node_rank(s->t, s->right, l), RINGS_SPREAD, &g);
+    }
+}
+
+static void spread_to_peers(struct spread *w, int unit)
+{
+    struct shares *s = w->s;
+    struct share rest = share_of(s->by_here, s->local);
+    struct segment g;
+
+    while (share_next(s, unit, &rest, &g))
+        for (int turn = 1; turn < s->by_here->size; turn++)
+            spread_send(w, shares_rank_here(s, shares_peer(s, turn)), RINGS_SPREAD_LOCAL, &g);
+}
+
+static void spread_from_peers(struct spread *w, int unit)
+{
+    struct shares *s = w->s;
+
+    for (int turn = 1; turn < s->by_here->size; turn++) {
+        int peer = shares_peer(s, turn);
+        struct share rest = share_of(s->by_here, peer);
+        struct segment g;
+
+        while (share_next(s, unit, &rest, &g))
+            spread_receive(w, shares_rank_here(s, peer), RINGS_SPREAD_LOCAL, &g);
+    }
+}
+
+int rings_spread(struct plan_builder *b, struct shares *s, enum plan_buffer own,
+                 const struct arrivals *made, const struct arrivals *busy)
+{
+    struct spread w = {.b = b, .s = s, .own = own, .made = made, .busy = busy};
+    int nodes = s->t->nnodes, unit = s->node;
+
+    for (int step = 0; step < nodes; step++, unit = (unit + nodes - 1) % nodes) {
+        shares_cut(s, unit);
+        w.here.n = 0;
+        if (step == 0)
+            each_own_block(&w, take_block);
+        else
+            spread_from_left(&w, unit);
+        /* The rails first: what is added first is posted first. */
+        if (step < nodes - 1) /* the right neighbour is not where the unit comes from */
+            spread_to_right(&w, unit);
+        if (step == 0) {
+            each_own_block(&w, give_block);
+        } else {
+            spread_to_peers(&w, unit);
+            spread_from_peers(&w, unit);
+        }
+    }
+    int failed = w.here.failed;
+    arrivals_close(&w.here);
+    return failed ? -ENOMEM : 0;
+}
+
+/* --- collecting --- */
+
+enum { SLOTS = 2 }; /* units whose partial results are held at once */
+
+struct collect {
+    struct plan_builder *b;
+    struct shares *s;
+    enum plan_buffer input;
+    uint64_t out_from;
+    struct arrivals *made, *readers;
+    uint64_t most;   /* bytes of this rank's largest share */
+    int slot;        /* of the current unit */
+    int unit, first; /* the current unit; first: nothing comes from the left */
+    struct share mine;
+    int direct;             /* the partial result is built in its place in the output */
+    struct arrivals partial;            /* the last operation on it so far, by unit bytes */
+    struct arrivals slot_used[SLOTS];   /* what reads the slot's partial result, by slot bytes */
+    struct arrivals *stage_used;        /* [SLOTS * size] what reads a stage, by stage bytes */
+};
+
+/* Scratch holds, per slot, the partial result and one stage per local turn. */
+static uint64_t slot_from(const struct collect *w, int turn)
+{
+    return ((uint64_t)w->slot * (uint64_t)w->s->by_here->size + (uint64_t)turn) * w->most;
+}
+
+static enum plan_buffer partial_buffer(const struct collect *w)
+{
+    return w->direct ? PLAN_OUTPUT : PLAN_SCRATCH;
+}
+
+/* Where unit bytes from `at` on lie in the partial result. */
+static uint64_t partial_from(const struct collect *w, uint64_t at, uint64_t offset_in_block)
+{
+    return w->direct ? w->out_from + offset_in_block : slot_from(w, 0) + at - w->mine.from;
+}
+
+static struct share in_slot(const struct collect *w, struct share at)
+{
+    return (struct share){at.from - w->mine.from, at.to - w->mine.from};
+}
+
+static void note_reader(struct collect *w, const struct segment *g, uint32_t op)
+{
+    uint64_t at = segment_from(w->s, g);
+
+    if (w->readers)
+        arrivals_note(w->readers, (struct share){at, at + g->length}, op);
+}
+
+/* The first contribution to a segment arrives straight in the partial result. */
+static void collect_receive(struct collect *w, int peer, enum rings_lane lane,
+                            const struct segment *g)
+{
+    uint32_t op = plan_recv(w->b, peer, lane, partial_buffer(w),
+                            partial_from(w, g->at.from, g->offset), g->length);
+
+    if (!w->direct)
+        arrivals_wait(&w->slot_used[w->slot], w->b, in_slot(w, g->at));
+    arrivals_note(&w->partial, g->at, op);
+}
+
+/* One more contribution: from src on, behind the operation that the stage waits for. */
+static uint32_t collect_add(struct collect *w, const struct segment *g, enum plan_buffer src,
+                            uint64_t src_from, uint32_t staged, struct arrivals *next)
+{
+    uint32_t op = plan_reduce(w->b, RINGS_COLLECT, src, src_from, partial_buffer(w),
+                              partial_from(w, g->at.from, g->offset), g->length);
+
+    plan_after(w->b, staged);
+    arrivals_wait(&w->partial, w->b, g->at);
+    arrivals_note(next, g->at, op);
+    return op;
+}
+
+static void swap_partial(struct collect *w, struct arrivals *next)
+{
+    struct arrivals last = w->partial;
+
+    w->partial = *next;
+    *next = last;
+    next->n = 0;
+}
+
+/* This rank's own contribution to its share. */
+static void collect_own(struct collect *w, struct arrivals *next)
+{
+    struct share rest = w->mine;
+    struct segment g;
+
+    while (share_next(w->s, w->unit, &rest, &g))
+        note_reader(w, &g,
+                    collect_add(w, &g, w->input, segment_from(w->s, &g), PLAN_NO_OP, next));
+    swap_partial(w, next);
+}
+
+/* Bytes below `upto` are in new use, and whoever used them before has been waited for. */
+static void forget_below(struct arrivals *used, uint64_t upto)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < used->n; i++) {
+        struct arrival a = used->list[i];
+
+        if (a.at.from < upto)
+            a.at.from = upto;
+        if (a.at.from < a.at.to)
+            used->list[kept++] = a;
+    }
+    used->n = kept;
+}
+
+/* A local peer's contribution, by way of its stage. */
+static void collect_peer(struct collect *w, int turn, struct arrivals *next)
+{
+    struct arrivals *used = &w->stage_used[w->slot * w->s->by_here->size + turn];
+    struct arrivals readers = {0};
+    struct share rest = w->mine;
+    struct segment g;
+
+    while (share_next(w->s, w->unit, &rest, &g)) {
+        uint64_t stage = slot_from(w, turn) + g.at.from - w->mine.from;
+        uint32_t staged = plan_recv(w->b, shares_rank_here(w->s, shares_peer(w->s, turn)),
+                                    RINGS_COLLECT_LOCAL, PLAN_SCRATCH, stage, g.length);
+
+        arrivals_wait(used, w->b, in_slot(w, g.at));
+        arrivals_note(&readers, in_slot(w, g.at),
+                      collect_add(w, &g, PLAN_SCRATCH, stage, staged, next));
+    }
+    forget_below(used, w->mine.to - w->mine.from);
+    for (size_t i = 0; i < readers.n; i++)
+        arrivals_note(used, readers.list[i].at, readers.list[i].op);
+    used->failed |= readers.failed;
+    arrivals_close(&readers);
+    swap_partial(w, next);
+}
+
+/* Give the local peers this rank's contributions to their shares. */
+static void collect_give(struct collect *w)
+{
+    for (int turn = 1; turn < w->s->by_here->size; turn++) {
+        /* the peer for which this rank is at that turn, so that turns meet */
+        int peer = (w->s->local + w->s->by_here->size - turn) % w->s->by_here->size;
+        struct share rest = share_of(w->s->by_here, peer);
+        struct segment g;
+
+        while (share_next(w->s, w->unit, &rest, &g))
+            note_reader(w, &g,
+                        plan_send(w->b, shares_rank_here(w->s, peer), RINGS_COLLECT_LOCAL, w->input,
+                                  segment_from(w->s, &g), g.length));
+    }
+}
+
+static void collect_from_left(struct collect *w)
+{
+    for (int l = 0; l < w->s->by_left->size; l++) {
+        struct share rest = share_common(share_of(w->s->by_left, l), w->mine);
+        struct segment g;
+
+        while (share_next(w->s, w->unit, &rest, &g))
+            collect_receive(w, topo_node_rank(w->s->t, w->s->left, l), RINGS_COLLECT, &g);
+    }
+}
+
+static void collect_from_first_peer(struct collect *w)
+{
+    struct share rest = w->mine;
+    struct segment g;
+
+    while (share_next(w->s, w->unit, &rest, &g))
+        collect_receive(w, shares_rank_here(w->s, shares_peer(w->s, 1)), RINGS_COLLECT_LOCAL, &g);
+}
+
+/* A lone rank at the start of the chain has nothing to combine and sends its input on. */
+static int nothing_to_combine(const struct collect *w)
+{
+    return w->first && w->s->by_here->size == 1;
+}
+
+static void collect_to_right(struct collect *w)
+{
+    for (int l = 0; l < w->s->by_right->size; l++) {
+        int peer = topo_node_rank(w->s->t, w->s->right, l);
+        struct share rest = share_common(share_of(w->s->by_right, l), w->mine);
+        struct segment g;
+
+        while (share_next(w->s, w->unit, &rest, &g)) {
+            if (nothing_to_combine(w)) {
+                note_reader(w, &g,
+                            plan_send(w->b, peer, RINGS_COLLECT, w->input,
+                                      segment_from(w->s, &g), g.length));
+                continue;
+            }
+            uint32_t op = plan_send(w->b, peer, RINGS_COLLECT, partial_buffer(w),
+                                    partial_from(w, g.at.from, g.offset), g.length);
+            arrivals_wait(&w->partial, w->b, g.at);
+            arrivals_note(&w->slot_used[w->slot], in_slot(w, g.at), op);
+        }
+    }
+}
+
+/* The unit is home and complete: hand its blocks to their owners. */
+static void collect_deliver(struct collect *w)
+{
+    struct share rest = w->mine;
+    struct segment g;
+
+    while (share_next(w->s, w->unit, &rest, &g)) {
+        struct share in_block = {g.offset, g.offset + g.length};
+        enum plan_buffer from = nothing_to_combine(w) ? w->input : PLAN_SCRATCH;
+        uint64_t at = nothing_to_combine(w) ? segment_from(w->s, &g)
+                                            : partial_from(w, g.at.from, g.offset);
+        uint64_t to = w->out_from + g.offset;
+
+        if (g.rank != w->s->rank) {
+            plan_send(w->b, g.rank, RINGS_DELIVER, from, at, g.length);
+            arrivals_wait(&w->partial, w->b, g.at);
+        } else if (w->direct) {
+            for (size_t i = 0; w->made && i < w->partial.n; i++)
+                if (share_common(w->partial.list[i].at, g.at).to)
+                    arrivals_note(w->made, in_block, w->partial.list[i].op);
+        } else if (from != PLAN_OUTPUT || at != to) {
+            uint32_t op = plan_copy(w->b, RINGS_DELIVER, from, at, PLAN_OUTPUT, to, g.length);
+            arrivals_wait(&w->partial, w->b, g.at);
+            if (w->input == PLAN_OUTPUT)
+                arrivals_wait(w->readers, w->b, (struct share){to, to + g.length});
+            if (w->made)
+                arrivals_note(w->made, in_block, op);
+        }
+    }
+}
+
+/* What of the own block other local ranks have completed. */
+static void collect_delivered(struct collect *w)
+{
+    for (int turn = 1; turn < w->s->by_here->size; turn++) {
+        int peer = shares_peer(w->s, turn);
+        struct share rest = share_of(w->s->by_here, peer);
+        struct segment g;
+
+        while (share_next(w->s, w->unit, &rest, &g)) {
+            if (g.rank != w->s->rank)
+                continue;
+            uint64_t to = w->out_from + g.offset;
+            uint32_t op = plan_recv(w->b, shares_rank_here(w->s, peer), RINGS_DELIVER, PLAN_OUTPUT,
+                                    to, g.length);
+            if (w->input == PLAN_OUTPUT)
+                arrivals_wait(w->readers, w->b, (struct share){to, to + g.length});
+            if (w->made)
+                arrivals_note(w->made, (struct share){g.offset, g.offset + g.length}, op);
+        }
+    }
+}
+
+/* Does the whole share lie in the own block? Then it can be combined where it belongs, unless the
+   contribution is still there. */
+static int built_in_place(const struct collect *w)
+{
+    struct share rest = w->mine;
+    struct segment g;
+
+    if (w->unit != w->s->node || w->input == PLAN_OUTPUT)
+        return 0;
+    while (share_next(w->s, w->unit, &rest, &g))
+        if (g.rank != w->s->rank)
+            return 0;
+    return 1;
+}
+
+static void collect_unit(struct collect *w, int step, struct arrivals *next)
+{
+    int size = w->s->by_here->size, last = step == w->s->t->nnodes;
+
+    shares_cut(w->s, w->unit);
+    w->slot = step % SLOTS;
+    w->first = step == 1;
+    w->mine = share_of(w->s->by_here, w->s->local);
+    w->direct = built_in_place(w) && !nothing_to_combine(w);
+    w->partial.n = 0;
+    collect_give(w);
+    if (!w->first)
+        collect_from_left(w);
+    else if (size > 1)
+        collect_from_first_peer(w);
+    if (!nothing_to_combine(w))
+        collect_own(w, next);
+    for (int turn = w->first ? 2 : 1; turn < size; turn++)
+        collect_peer(w, turn, next);
+    if (!w->direct && !nothing_to_combine(w))
+        forget_below(&w->slot_used[w->slot], w->mine.to - w->mine.from);
+    if (last) {
+        collect_deliver(w);
+        collect_delivered(w);
+    } else {
+        collect_to_right(w);
+    }
+}
+
+/* The largest share this rank ever holds. */
+static uint64_t largest_share(struct shares *s)
+{
+    uint64_t most = 0;
+
+    for (int unit = 0; unit < s->t->nnodes; unit++) {
+        shares_cut(s, unit);
+        struct share mine = share_of(s->by_here, s->local);
+        if (mine.to - mine.from > most)
+            most = mine.to - mine.from;
+    }
+    return most;
+}
+
+int rings_collect(struct plan_builder *b, struct shares *s, enum plan_buffer input,
+                  uint64_t out_from, uint64_t *scratch_bytes, struct arrivals *made,
+                  struct arrivals *readers)
+{
+    struct collect w = {.b = b,
+                        .s = s,
+                        .input = input,
+                        .out_from = out_from,
+                        .made = made,
+                        .readers = readers,
+                        .most = largest_share(s)};
+    int nodes = s->t->nnodes, stages = SLOTS * s->by_here->size, failed;
+    struct arrivals next = {0};
+
+    w.stage_used = calloc((size_t)stages, sizeof *w.stage_used);
+    if (!w.stage_used)
+        return -ENOMEM;
+    for (int step = 1; step <= nodes; step++) {
+        w.unit = (s->node + nodes - step) % nodes;
+        collect_unit(&w, step, &next);
+    }
+    *scratch_bytes = w.most * (uint64_t)stages;
+    failed = w.partial.failed || next.failed || (made && made->failed) || (readers && readers->failed);
+    for (int i = 0; i < stages; i++) {
+        failed |= w.stage_used[i].failed;
+        arrivals_close(&w.stage_used[i]);
+    }
+    for (int i = 0; i < SLOTS; i++) {
+        failed |= w.slot_used[i].failed;
+        arrivals_close(&w.slot_used[i]);
+    }
+    free(w.stage_used);
+    arrivals_close(&w.partial);
+    arrivals_close(&next);
+    return failed ? -ENOMEM : 0;
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "planners/shares.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What a rank's rail can carry, as a weight. Ranks that share a rail share its rate. */
+static uint64_t rail_weight(const struct topo *t, int node, int local)
+{
+    int rail = t->rank[topo_node_rank(t, node, local)].rail;
+    uint64_t sharing = 1;
+
+    if (rail < 0 || !(t->rail[rail].bw_bytes_per_s >= 1))
+        return 1;
+    for (int l = 0; l < topo_node_size(t, node); l++)
+        sharing += l != local && t->rank[topo_node_rank(t, node, l)].rail == rail;
+    return (uint64_t)t->rail[rail].bw_bytes_per_s / sharing + 1;
+}
+
+static int cutter_open(struct cutter *c, const struct topo *t, int node)
+{
+    c->size = topo_node_size(t, node);
+    c->weight = malloc(2 * (size_t)(c->size + 1) * sizeof *c->weight);
+    if (!c->weight)
+        return -ENOMEM;
+    c->cut = c->weight + c->size + 1;
+    c->weight[0] = 0;
+    for (int l = 0; l < c->size; l++)
+        c->weight[l + 1] = c->weight[l] + rail_weight(t, node, l);
+    return 0;
+}
+
+static int cutters_alike(const struct cutter *a, const struct cutter *b)
+{
+    return a->size == b->size &&
+           !memcmp(a->weight, b->weight, (size_t)(a->size + 1) * sizeof *a->weight);
+}
+
+int shares_open(struct shares *s, const struct topo *t, int rank, struct blocks blocks, size_t grain)
+{
+    int node = t->rank[rank].node;
+
+    *s = (struct shares){.t = t,
+                         .blocks = blocks,
+                         .grain = grain,
+                         .rank = rank,
+                         .node = node,
+                         .local = t->rank[rank].local,
+                         .left = (node + t->nnodes - 1) % t->nnodes,
+                         .right = (node + 1) % t->nnodes};
+    if (cutter_open(&s->cutter[0], t, s->left) < 0 || cutter_open(&s->cutter[1], t, node) < 0 ||
+        cutter_open(&s->cutter[2], t, s->right) < 0)
+        return -ENOMEM;
+    s->by_here = &s->cutter[1];
+    s->by_left = cutters_alike(&s->cutter[0], s->by_here) ? s->by_here : &s->cutter[0];
+    s->by_right = cutters_alike(&s->cutter[2], s->by_here) ? s->by_here : &s->cutter[2];
+    return 0;
+}
+
+void shares_close(struct shares *s)
+{
+    for (int i = 0; i < 3; i++)
+        free(s->cutter[i].weight);
+}
+
+static uint64_t cut_at(const struct cutter *c, uint64_t total, size_t grain, int l)
+{
+    uint64_t at = (uint64_t)((unsigned __int128)total * c->weight[l] / c->weight[c->size]);
+
+    return l == c->size ? total : at / grain * grain;
+}
+
+static uint64_t unit_block(const struct shares *s, int unit, int local)
+{
+    return block_bytes(&s->blocks, topo_node_rank(s->t, unit, local));
+}
+
+/*
+ * A cut that falls close to a border between two blocks moves there: slivers of blocks would
+ * cost messages and balance nothing.
+ */
+static void cut_unit(const struct shares *s, struct cutter *c, int unit)
+{
+    int blocks = topo_node_size(s->t, unit), block = 0;
+    uint64_t total = 0, border = 0, next = unit_block(s, unit, 0);
+
+    for (int l = 0; l < blocks; l++)
+        total += unit_block(s, unit, l);
+    for (int l = 0; l <= c->size; l++)
+        c->cut[l] = cut_at(c, total, s->grain, l);
+    for (int l = 1; l < c->size; l++) {
+        uint64_t before = c->cut[l] - c->cut[l - 1], after = c->cut[l + 1] - c->cut[l];
+        uint64_t close = (before < after ? before : after) / 32;
+
+        while (next <= c->cut[l] && block + 1 < blocks) {
+            border = next;
+            next += unit_block(s, unit, ++block);
+        }
+        if (c->cut[l] - border <= close)
+            c->cut[l] = border;
+        else if (next > c->cut[l] && next - c->cut[l] <= close)
+            c->cut[l] = next;
+    }
+}
+
+void shares_cut(struct shares *s, int unit)
+{
+    cut_unit(s, s->by_here, unit);
+    if (s->by_left != s->by_here)
+        cut_unit(s, s->by_left, unit);
+    if (s->by_right != s->by_here)
+        cut_unit(s, s->by_right, unit);
+}
+
+int shares_divide(const struct topo *t, uint64_t total, size_t grain, size_t *sizes, uint64_t *from)
+{
+    uint64_t elements = total / grain, next = 0;
+
+    for (int n = 0; n < t->nnodes; n++) {
+        uint64_t first = (uint64_t)((unsigned __int128)elements * (unsigned)n / (unsigned)t->nnodes);
+        uint64_t last =
+            (uint64_t)((unsigned __int128)elements * (unsigned)(n + 1) / (unsigned)t->nnodes);
+        uint64_t part = (last - first) * grain;
+        struct cutter c;
+
+        if (cutter_open(&c, t, n) < 0)
+            return -ENOMEM;
+        for (int l = 0; l < c.size; l++)
+            sizes[topo_node_rank(t, n, l)] =
+                (size_t)(cut_at(&c, part, grain, l + 1) - cut_at(&c, part, grain, l));
+        free(c.weight);
+    }
+    for (int r = 0; r < t->nranks; r++) {
+        from[r] = next;
+        next += sizes[r];
+    }
+    return 0;
+}
+
+int share_next(const struct shares *s, int unit, struct share *rest, struct segment *segment)
+{
+    uint64_t start = 0;
+
+    if (rest->from >= rest->to)
+        return 0;
+    for (int l = 0; l < topo_node_size(s->t, unit); l++) {
+        uint64_t bytes = unit_block(s, unit, l);
+
+        if (rest->from < start + bytes) {
+            uint64_t end = rest->to < start + bytes ? rest->to : start + bytes;
+            *segment = (struct segment){.rank = topo_node_rank(s->t, unit, l),
+                                        .offset = rest->from - start,
+                                        .length = end - rest->from,
+                                        .at = {rest->from, end}};
+            rest->from = end;
+            return 1;
+        }
+        start += bytes;
+    }
+    return 0;
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Shares: how data that belongs to a node is divided among the rails of another.
+ *
+ * A collective's data is a vector of blocks, one per rank (some may be empty), packed in rank
+ * order. The blocks of one node, laid end to end by local index, are that node's unit. A node that
+ * receives, forwards or combines a unit cuts it into one share per local rank, in proportion to
+ * the rails, and the local rank handles its share. With equal nodes, blocks and rails the share of
+ * local rank l is the block of local rank l.
+ *
+ * Everything here depends only on topology and sizes, so all ranks cut alike.
+ */
+#ifndef COLLSHIM_PLANNERS_SHARES_H
+#define COLLSHIM_PLANNERS_SHARES_H
+
+#include "planners/registry.h"
+
+/* The blocks of a vector. */
+struct blocks {
+    size_t equal;         /* bytes of each, where sizes is NULL */
+    const size_t *sizes;  /* [nranks] borrowed */
+    const uint64_t *from; /* [nranks] borrowed: where each starts; NULL where all are equal */
+};
+
+static inline size_t block_bytes(const struct blocks *b, int rank)
+{
+    return b->sizes ? b->sizes[rank] : b->equal;
+}
+
+static inline uint64_t block_from(const struct blocks *b, int rank)
+{
+    return b->sizes ? b->from[rank] : (uint64_t)rank * b->equal;
+}
+
+/* Bytes [from, to) of a unit. Empty: from >= to. */
+struct share {
+    uint64_t from, to;
+};
+
+/* How one node cuts the current unit: local rank l's share is [cut[l], cut[l + 1]). */
+struct cutter {
+    int size;         /* ranks of the node */
+    uint64_t *weight; /* [size + 1] owned: sums of the ranks' rail weights, from 0 */
+    uint64_t *cut;    /* [size + 1] inside weight */
+};
+
+/* A piece of a share that lies in one block. */
+struct segment {
+    int rank;        /* whose block */
+    uint64_t offset; /* in that block */
+    uint64_t length;
+    struct share at; /* the same bytes, as the unit counts them */
+};
+
+/* A rank's place among the rings. */
+struct shares {
+    const struct topo *t; /* borrowed */
+    struct blocks blocks;
+    size_t grain;            /* cuts fall on multiples of this: bytes of an element */
+    int rank, node, local;   /* this rank */
+    int left, right;         /* neighbour nodes; the own node if it is alone */
+    struct cutter cutter[3]; /* owned */
+    struct cutter *by_left, *by_here, *by_right; /* into cutter; one for all where nodes are alike */
+};
+
+/* 0 or -ENOMEM; close in either case. blocks: its arrays must outlive s. */
+int shares_open(struct shares *s, const struct topo *t, int rank, struct blocks blocks,
+                size_t grain);
+void shares_close(struct shares *s);
+
+/* Cut the unit of node `unit` at the left neighbour, here and at the right neighbour. */
+void shares_cut(struct shares *s, int unit);
+
+/*
+ * The blocks for which every share is its rank's own block: `total` bytes divided evenly over the
+ * nodes and inside a node by the rails. sizes and from: [nranks], filled in.
+ */
+int shares_divide(const struct topo *t, uint64_t total, size_t grain, size_t *sizes,
+                  uint64_t *from);
+
+static inline struct share share_of(const struct cutter *c, int local)
+{
+    return (struct share){c->cut[local], c->cut[local + 1]};
+}
+
+static inline struct share share_common(struct share a, struct share b)
+{
+    struct share c = {a.from > b.from ? a.from : b.from, a.to < b.to ? a.to : b.to};
+
+    return c.from < c.to ? c : (struct share){0, 0};
+}
+
+/*
+ * Take the next piece off the front of *rest, a share of that unit: 0 when nothing is left. A
+ * sender and its receiver cut a share alike, because both cut at the blocks' borders.
+ */
+int share_next(const struct shares *s, int unit, struct share *rest, struct segment *segment);
+
+/* Where a segment lies in the packed vector. */
+static inline uint64_t segment_from(const struct shares *s, const struct segment *segment)
+{
+    return block_from(&s->blocks, segment->rank) + segment->offset;
+}
+
+/* The local peers in turn 1 .. size-1, each rank starting with another one, so that nobody is
+   everybody's first. Returns a local index. */
+static inline int shares_peer(const struct shares *s, int turn)
+{
+    return (s->local + turn) % s->by_here->size;
+}
+
+static inline int shares_rank_here(const struct shares *s, int local)
+{
+    return topo_node_rank(s->t, s->node, local);
+}
+
+#endif

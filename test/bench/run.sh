@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# The bench verifies what it times and writes what others can read. Its figures are not judged.
+set -uo pipefail
+cd "$(dirname "$0")/../.." || exit 1
+
+build=${1:-build}
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+passed=0
+failed=0
+
+check() {
+  local name=$1
+  shift
+  if "$@" >"$dir/out" 2>&1; then
+    echo "ok - $name"
+    passed=$((passed + 1))
+  else
+    echo "not ok - $name"
+    tail -n 5 "$dir/out"
+    failed=$((failed + 1))
+  fi
+}
+
+bench() {
+  local family=$1
+  shift
+  case $family in
+    openmpi) timeout 100 mpirun.openmpi --oversubscribe --mca mpi_yield_when_idle 1 -n 3 \
+      -x LD_PRELOAD="$PWD/$build/libcollshim.so" -x COLLSHIM_MIN_BYTES=0 -x COLLSHIM_TOPOLOGY='node:3' \
+      "$build/collshim-bench-openmpi" --repetitions 2 --native default "$@" ;;
+    mpich) LD_PRELOAD=$PWD/$build/libcollshim.so COLLSHIM_MIN_BYTES=0 COLLSHIM_TOPOLOGY='node:3' \
+      timeout 100 mpiexec.mpich -n 3 "$build/collshim-bench-mpich" --repetitions 2 --native default "$@" ;;
+  esac
+}
+fails() { ! "$@"; }
+keys='has("collective") and has("algorithm") and has("ranks") and has("nodes") and has("bytes_per_rank")
+  and has("native_us") and has("collshim_us") and has("ratio") and has("bound_us")
+  and has("bound_fraction") and .verified == true and .collshim_us > 0'
+
+for family in openmpi mpich; do
+  if [ ! -x "$build/collshim-bench-$family" ]; then
+    echo "ok - $family # SKIP not built"
+    continue
+  fi
+  check "$family: both collectives, odd sizes, verified" \
+    bench "$family" --collective all --bytes 1,1001,64K --json "$dir/$family.jsonl"
+  check "$family: every line has the keys and is verified" jq -es "length > 0 and all(.[]; $keys)" "$dir/$family.jsonl"
+  check "$family: a spoilt byte is found" fails bench "$family" --bytes 1001 --corrupt
+  check "$family: a wrong option is refused" fails bench "$family" --bites 3
+done
+check 'planning: every algorithm, small and large machine' \
+  bash -c "'$build/test/bench_plan' | jq -es 'length > 1 and all(.[]; .median_us > 0)'"
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]

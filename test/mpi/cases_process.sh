@@ -1,0 +1,108 @@
+# shellcheck shell=bash disable=SC2154 # the variables of run.sh
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# What happens around the calls: modes, ways to start and to end, later processes, other tools.
+
+modes() {
+    local mode
+    begin "COLLSHIM_MODE=off: nothing is rerouted, no report, no line"
+    launch 3 COLLSHIM_MODE=off -- "$programs/ordinary"
+    want_right
+    want_lines
+    want_no_report
+    finish
+
+    for mode in on verify; do
+        begin "MPI_Init_thread, COLLSHIM_MODE=$mode"
+        launch 3 COLLSHIM_MODE=$mode -- "$programs/ordinary" 1 thread
+        want_right
+        want_lines
+        want_rerouted
+        finish
+    done
+
+    begin "LD_PRELOAD in front of the launcher too"
+    settle COLLSHIM_REPORT="$tmp/report.json"
+    run=("$programs/ordinary")
+    new_command
+    add_ranks 2
+    command=(env "${settled[@]}" "${command[@]}")
+    capture
+    want_right
+    want_lines
+    want_rerouted
+    finish
+}
+
+# ends NAME HOW: the same exit status as without the preload, and no line
+ends() {
+    local without
+    begin "$1"
+    preload=
+    launch 3 -- "$programs/ordinary" 1 "$2"
+    without=$rc
+    preload=$build/libcollshim.so
+    launch 3 -- "$programs/ordinary" 1 "$2"
+    [ "$rc" -eq "$without" ] || complain "exit status $rc, without the preload $without"
+    want_lines
+    want_no_report
+    finish
+}
+
+later_processes() {
+    begin "spawned processes, merged"
+    launch 2 COLLSHIM_REPORT="$tmp/report.%p.json" -- "$programs/spawn"
+    if [ "$rc" -eq 77 ]; then
+        skip "spawned processes, merged" "this $family cannot spawn here"
+        return
+    fi
+    want_right
+    want_lines
+    local file files=("$tmp"/report.*.json)
+    [ "${#files[@]}" -eq 2 ] || complain "${#files[@]} reports, wanted one of the parents, one of the children"
+    for file in "${files[@]}"; do
+        mv "$file" "$tmp/report.json"
+        want_number allgather .rerouted '-eq 4'
+        want_number allgather '.native["ranks from another MPI_COMM_WORLD"]' '-eq 8'
+        want_number allgather .native.intercommunicator '-eq 2'
+    done
+    finish
+}
+
+# A profiling tool sees the application's calls as it does without us, in either order, and we see
+# them too; it sees none of ours.
+tools() {
+    local alone order
+    begin "a profiling tool can be built"
+    mpicc."$family" -O1 -shared -fPIC -o "$tmp/tool.so" "$here/tool/tool.c" 2>"$tmp/stderr" ||
+        complain "$(<"$tmp/stderr")"
+    finish
+
+    begin "a profiling tool by itself"
+    preload=$tmp/tool.so
+    launch 2 -- "$programs/ordinary" 1
+    want_right
+    alone=$(grep '^tool:' <<<"$err" | sort)
+    [ "$(grep -c . <<<"$alone")" -eq 2 ] || complain "it did not report on both ranks"
+    finish
+
+    for order in before after; do
+        begin "a profiling tool preloaded $order collshim counts the same"
+        preload=$build/libcollshim.so:$tmp/tool.so
+        [ $order = after ] || preload=$tmp/tool.so:$build/libcollshim.so
+        launch 2 COLLSHIM_TOPOLOGY=node:2 -- "$programs/ordinary" 1
+        want_right
+        want_lines
+        want_rerouted
+        [ "$(grep '^tool:' <<<"$err" | sort)" = "$alone" ] || complain "by itself it counts: $alone"
+        finish
+    done
+}
+
+cases_process() {
+    modes
+    ends "a program that never calls MPI_Finalize" no-finalize
+    ends "a program that calls MPI_Abort while others wait" abort
+    later_processes
+    tools
+}

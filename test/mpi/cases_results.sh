@@ -1,0 +1,146 @@
+# shellcheck shell=bash disable=SC2154 # the variables of run.sh
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Right results: random calls over many topologies, then the programs that each look at one thing.
+
+# differential N CALLS HOW [NAME=VALUE...]: begins a test
+differential() {
+    local n=$1 calls=$2 how=$3
+    shift 3
+    seed=$((seed + 1))
+    begin "$calls random calls on $n ranks, types $how${*:+, $*}"
+    launch "$n" "$@" -- "$programs/differential" "$seed" "$calls" "$how"
+    want_right
+    want_lines
+}
+
+# rerouted N CALLS [NAME=VALUE...]: a whole test, in which all calls that can be are rerouted
+rerouted() {
+    differential "$1" "$2" mixed "${@:3}"
+    want_rerouted
+    finish
+}
+
+# Ranks and topology: nodes of one rank, of different sizes, ranks dealt out or in no order, slow
+# and shared rails. MPICH's ranks never yield a core, so it gets fewer.
+topologies_openmpi=('4 node:2 gpu:2 place:cyclic' '4 node:3 rank:2,1,1' '5 place:0,1,0,2,1'
+    '6 node:2 rank:3 rail:2@100Mbit,50Mbit' '6 rank:1,5 place:cyclic' '7 node:7' '3 node:1 rank:3')
+topologies_mpich=('3 node:2 rank:2,1' '4 place:0,1,1,0')
+
+random_calls() {
+    local calls=300 n topology
+    local -n topologies=topologies_$family
+
+    [ "$family" = openmpi ] || calls=100
+    [ "$quick" -eq 0 ] || calls=$((calls / 3))
+    rerouted 1 $calls
+    rerouted 2 $calls
+    rerouted 4 $calls COLLSHIM_TOPOLOGY='node:2 rank:2' COLLSHIM_CHUNK_BYTES=100
+    [ "$quick" -eq 0 ] || return 0
+    for topology in "${topologies[@]}"; do
+        read -r n topology <<<"$topology"
+        rerouted "$n" $calls COLLSHIM_TOPOLOGY="$topology" COLLSHIM_CHUNK_BYTES=$((RANDOM % 5 * 250))
+    done
+}
+
+# MODE=verify compares every call and finds no difference; ab takes both ways.
+random_calls_both_ways() {
+    local n=4 calls=200 collective
+
+    [ "$family" = openmpi ] || { n=3; calls=80; }
+    differential $n $calls alike COLLSHIM_MODE=verify
+    want_rerouted
+    want_counted .verified_equal
+    want_number allgather .verified_different '-eq 0'
+    want_number allgatherv .verified_different '-eq 0'
+    finish
+
+    differential $n $calls alike COLLSHIM_MODE=ab
+    for collective in allgather allgatherv; do
+        want_number $collective .rerouted '-gt 0'
+        want_number $collective '.native["the native turn of COLLSHIM_MODE=ab"]' '-gt 0'
+        want_number $collective '(.rerouted + .native["the native turn of COLLSHIM_MODE=ab"])' \
+            "-eq $(expected $collective)"
+    done
+    finish
+}
+
+# program NAME N CLAIM [ARGUMENT...]
+program() {
+    begin "$3"
+    launch "$2" COLLSHIM_TOPOLOGY="${topology:-}" -- "$programs/$1" "$seed" "${@:4}"
+    want_right
+    want_lines
+}
+
+one_thing_each() {
+    local topology
+
+    program oddtypes 3 "datatypes of unusual making"
+    want_rerouted
+    finish
+
+    topology='node:2 rank:2' program traffic 4 "the application's own messages on the same communicator"
+    want_rerouted
+    finish
+
+    program errors 2 "wrong calls get the library's own answer, and the communicator lives on"
+    want_number allgather .rerouted "-ge $(expected allgather)"
+    finish
+    for mode in ab verify; do
+        begin "wrong calls with COLLSHIM_MODE=$mode: the error handler runs once"
+        launch 2 COLLSHIM_MODE=$mode -- "$programs/errors"
+        want_right
+        finish
+    done
+
+    # On one rank all goes to the library; more communicators than MPICH has room for.
+    local loops=400
+    [ "$family" = openmpi ] || loops=2600
+    program attributes 2 "$loops communicators come and go, callbacks run as often as without" $loops
+    want_rerouted
+    finish
+}
+
+threads() {
+    local n=2 rounds=20
+    [ "$family" = openmpi ] || rounds=5
+    [ "$quick" -eq 0 ] || rounds=3
+
+    for how in steady fresh; do
+        begin "four threads with a communicator each, $how ones"
+        launch $n -- "$programs/threads" "$seed" $rounds $how
+        if [ "$rc" -eq 77 ]; then
+            skip "four threads with a communicator each, $how ones" "${out#threads: }"
+            continue
+        fi
+        want_right
+        want_lines
+        want_rerouted
+        finish
+    done
+}
+
+fortran_bindings() {
+    local binding
+    for binding in mpif_h mpi mpi_f08; do
+        if [ ! -x "$fortran/gather_$binding" ]; then
+            skip "Fortran, $binding" "no program was built: is mpif90.$family installed?"
+            continue
+        fi
+        begin "Fortran, $binding"
+        launch 3 COLLSHIM_TOPOLOGY='node:2 rank:2,1' -- "$fortran/gather_$binding"
+        want_right
+        want_lines
+        want_rerouted
+        finish
+    done
+}
+
+cases_results() {
+    random_calls
+    random_calls_both_ways
+    one_thing_each
+    threads
+    fortran_bindings
+}

@@ -1,0 +1,210 @@
+# shellcheck shell=bash disable=SC2154 # the variables of run.sh
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Settings, good and bad: never more than one clear line each, always right results.
+
+# bad NAME PATTERN [NAME=VALUE...]: one line, the rest of the settings holds, calls are rerouted
+bad() {
+    begin "$1"
+    launch 3 "${@:3}" -- "$programs/ordinary"
+    want_right
+    want_lines "$2"
+    want_rerouted
+    finish
+}
+
+# native NAME REASON [NAME=VALUE...]: no line; all calls run natively for that reason
+native() {
+    begin "$1"
+    launch 3 "${@:3}" -- "$programs/ordinary"
+    want_right
+    want_lines
+    want_counted ".native[\"$2\"]"
+    want_number allgather .rerouted '-eq 0'
+    finish
+}
+
+# alone NAME PATTERN [NAME=VALUE...]: one line, nothing is rerouted, no report
+alone() {
+    begin "$1"
+    launch 3 "${@:3}" -- "$programs/ordinary"
+    want_right
+    want_lines "$2"
+    want_no_report
+    finish
+}
+
+bad_values() {
+    bad "a bad mode" "COLLSHIM_MODE=sideways: expected on, off, ab or verify; mode stays on (default)" \
+        COLLSHIM_MODE=sideways
+    bad "a bad size" "COLLSHIM_CHUNK_BYTES=64KB: expected a size such as *; chunk_bytes stays 0 (default)" \
+        COLLSHIM_CHUNK_BYTES=64KB
+    bad "a size out of range" "COLLSHIM_CHUNK_BYTES=2G: out of range, expected 0 to 1GiB; *" \
+        COLLSHIM_CHUNK_BYTES=2G
+    bad "an unknown setting" "COLLSHIM_CHUNK: no such setting; the nearest is COLLSHIM_CHUNK_BYTES" \
+        COLLSHIM_CHUNK=100
+    bad "an algorithm that does not exist" "COLLSHIM_ALGORITHM: no algorithm 'magic' for allgather; *" \
+        COLLSHIM_ALGORITHM=allgather=magic
+    bad "a report that cannot be written" "COLLSHIM_REPORT: cannot write $tmp/none/r.json: *" \
+        COLLSHIM_REPORT="$tmp/none/r.json" || true
+
+    begin "two bad settings: a line each"
+    launch 3 COLLSHIM_MODE=sideways COLLSHIM_LOUD=1 -- "$programs/ordinary"
+    want_right
+    want_lines "COLLSHIM_MODE=sideways: *" "COLLSHIM_LOUD: no such setting; *"
+    want_rerouted
+    finish
+
+    begin "COLLSHIM_LOG=error keeps quiet about a bad setting"
+    launch 3 COLLSHIM_LOG=error COLLSHIM_MODE=sideways -- "$programs/ordinary"
+    want_right
+    want_lines
+    finish
+}
+
+settings_file() {
+    local file=$tmp/settings.yaml
+
+    printf 'chunk_bytes: 100\nalgorithm: allgatherv=native\n' >"$file"
+    begin "a settings file is read"
+    launch 3 COLLSHIM_CONFIG="$file" -- "$programs/ordinary"
+    want_right
+    want_lines
+    want_number allgather .rerouted "-eq $(expected allgather)"
+    want_number allgatherv '.native["COLLSHIM_ALGORITHM says native"]' "-eq $(expected allgatherv)"
+    finish
+
+    printf 'mode: on\nmode off\n' >"$file"
+    bad "a settings file that is not YAML" "$file:*: not YAML: *; nothing is taken from this file" \
+        COLLSHIM_CONFIG="$file"
+    printf 'mode: [on, off]\n' >"$file"
+    bad "a settings file with a list" "$file:1: mode: expected one value, found a list" \
+        COLLSHIM_CONFIG="$file"
+    bad "a settings file that is not there" "$tmp/none.yaml: *; COLLSHIM_CONFIG must name a readable YAML file" \
+        COLLSHIM_CONFIG="$tmp/none.yaml"
+    bad "a settings file that is a directory" "$tmp: *; COLLSHIM_CONFIG must name a readable YAML file" \
+        COLLSHIM_CONFIG="$tmp"
+}
+
+topologies() {
+    alone "a topology of more ranks than there are" \
+        "COLLSHIM_TOPOLOGY: it describes 10 ranks on 5 nodes, but there are 3 ranks (all ranks run natively)" \
+        COLLSHIM_TOPOLOGY='node:5 gpu:2'
+    alone "a topology with a wrong word" "COLLSHIM_TOPOLOGY: nod:3: no such word; the nearest is node*" \
+        COLLSHIM_TOPOLOGY='nod:3'
+    alone "a topology file that is not there" "COLLSHIM_TOPOLOGY: $tmp/none.topo: *" \
+        COLLSHIM_TOPOLOGY="$tmp/none.topo"
+    printf '# three hosts\nnode:3\n' >"$tmp/three.topo"
+    begin "a topology from a file"
+    launch 3 COLLSHIM_TOPOLOGY="$tmp/three.topo" -- "$programs/ordinary"
+    want_right
+    want_lines
+    want_rerouted
+    finish
+}
+
+left_native() {
+    native "calls smaller than the default limit" "smaller than COLLSHIM_MIN_BYTES" COLLSHIM_MIN_BYTES=
+    native "all ranks on one host" "nothing to gain on this topology" COLLSHIM_MIN_BYTES=1
+    native "algorithms set to native" "COLLSHIM_ALGORITHM says native" \
+        COLLSHIM_ALGORITHM=allgather=native,allgatherv=native
+
+    begin "COLLSHIM_LOG=info gives a reason once, from rank 0"
+    launch 3 COLLSHIM_LOG=info COLLSHIM_MIN_BYTES=64KiB -- "$programs/ordinary"
+    want_right
+    want_lines "allgather runs natively: smaller than COLLSHIM_MIN_BYTES" \
+        "allgatherv runs natively: smaller than COLLSHIM_MIN_BYTES"
+    finish
+
+    begin "without its backend the library says so once and is inert"
+    mkdir -p "$tmp/lone"
+    cp "$build/libcollshim.so" "$tmp/lone"
+    preload=$tmp/lone/libcollshim.so
+    launch 3 -- "$programs/ordinary"
+    want_right
+    want_lines "MPI runs natively: *libcollshim-$family.so is missing; *"
+    want_no_report
+    finish
+}
+
+# apart NAME PATTERN A... -- B...: the last of three ranks has other settings
+apart() {
+    begin "$1"
+    local pattern=$2
+    shift 2
+    launch_apart 3 "$@" -- "$programs/ordinary"
+    want_right
+    want_lines "$pattern"
+    want_no_report
+    finish
+}
+
+different_settings() {
+    apart "a size that differs between ranks" \
+        "settings differ between ranks: 'min_bytes 4KiB' on rank 2, 'min_bytes 8KiB' on rank 0; *" \
+        COLLSHIM_MIN_BYTES=8K -- COLLSHIM_MIN_BYTES=4K
+    apart "a topology that differs between ranks" \
+        "settings differ between ranks: 'topology node:1 rank:3' on rank 2, 'topology node:3' on rank 0; *" \
+        COLLSHIM_TOPOLOGY=node:3 -- COLLSHIM_TOPOLOGY='node:1 rank:3'
+    apart "mode off on the last rank only" "settings differ between ranks: 'mode off' on rank 2, 'mode on' *" \
+        COLLSHIM_MODE=on -- COLLSHIM_MODE=off
+    apart "mode off on all but the last rank" \
+        "settings differ between ranks: 'mode on' on rank 2, 'mode off' *" COLLSHIM_MODE=off -- COLLSHIM_MODE=on
+    apart "a bad value on the last rank only" \
+        "rank 2 and rank 0 found different problems in their settings; *" \
+        COLLSHIM_MODE=on -- COLLSHIM_MODE=sideways
+
+    begin "a log level may differ between ranks"
+    launch_apart 3 COLLSHIM_LOG=warn -- COLLSHIM_LOG=error -- "$programs/ordinary"
+    want_right
+    want_lines
+    want_rerouted
+    finish
+}
+
+strict() {
+    begin "COLLSHIM_STRICT=1 with good settings"
+    launch 3 COLLSHIM_STRICT=1 -- "$programs/ordinary"
+    want_right
+    want_lines
+    want_rerouted
+    finish
+
+    local bad
+    for bad in COLLSHIM_MODE=sideways COLLSHIM_TOPOLOGY=node:9; do
+        begin "COLLSHIM_STRICT=1 with $bad: MPI_Init fails"
+        launch 3 COLLSHIM_STRICT=1 $bad -- "$programs/ordinary"
+        [ "$rc" -ne 0 ] || complain "exit status 0"
+        [ "$(grep -c '^ordinary: MPI_Init failed' <<<"$err")" -ge 1 ] || complain "MPI_Init did not fail"
+        want_lines "*${bad%%=*}*" "COLLSHIM_STRICT=1: MPI_Init fails because of the settings above"
+        finish
+    done
+}
+
+# A rank without the preload would never answer ours. Takes as long as we wait for it.
+missing_rank() {
+    if [ "$family" != openmpi ]; then
+        skip "a rank without the preload" "$family offers no way to ask whether all ranks have it"
+        return
+    fi
+    if [ "$quick" -eq 1 ]; then
+        skip "a rank without the preload" "takes 20 s; not with --quick"
+        return
+    fi
+    begin "a rank without the preload"
+    launch_apart 3 COLLSHIM_MIN_BYTES=0 -- bare -- "$programs/ordinary"
+    want_right
+    want_lines "rank 2 has not loaded collshim, all run natively; LD_PRELOAD must reach every rank *"
+    want_no_report
+    finish
+}
+
+cases_settings() {
+    bad_values
+    settings_file
+    topologies
+    left_native
+    different_settings
+    strict
+    missing_rank
+}

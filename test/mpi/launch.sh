@@ -1,0 +1,200 @@
+# shellcheck shell=bash disable=SC2154,SC2034 # variables shared with run.sh and the cases
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Starting a job, and what is then wanted of it. A test is
+#
+#     begin NAME; launch 4 COLLSHIM_MODE=ab -- PROGRAM ARGUMENT; want_right; finish
+#
+# where each want_... adds a complaint if it is not met; finish prints the one TAP line.
+
+passed=0
+failed=0
+limit=90 # seconds a job may take
+family=
+declare -A launcher=([openmpi]=mpirun.openmpi [mpich]=mpiexec.mpich)
+
+begin() {
+    name=${family:+$family: }$1
+    preload=$build/libcollshim.so
+    complaints=
+    settings=()
+    rc=0
+    out=
+    err=
+}
+
+complain() {
+    complaints+=$1$'\n'
+}
+
+finish() {
+    if [ -z "$complaints" ]; then
+        passed=$((passed + 1))
+        echo "ok $((passed + failed)) - $name"
+        return
+    fi
+    failed=$((failed + 1))
+    echo "not ok $((passed + failed)) - $name"
+    {
+        printf '%s' "$complaints"
+        echo "settings: ${settings[*]}; exit status $rc"
+        [ -z "$out" ] || printf 'stdout: %s\n' "$out"
+        [ -z "$err" ] || printf 'stderr: %s\n' "$(head -n 30 <<<"$err")"
+    } | sed 's/^/#   /'
+}
+
+# skip NAME WHY
+skip() {
+    passed=$((passed + 1))
+    echo "ok $((passed + failed)) - ${family:+$family: }$1 # SKIP $2"
+}
+
+# settle [NAME=VALUE...]: sets `settled` to what ranks get: the preload, every call that can be
+# rerouted is, a report; and the arguments, which win.
+settle() {
+    local pair
+    local -A value=()
+    for pair in "LD_PRELOAD=$preload" COLLSHIM_MIN_BYTES=0 "COLLSHIM_REPORT=$tmp/report.json" "$@"; do
+        value[${pair%%=*}]=${pair#*=}
+    done
+    settled=()
+    for pair in "${!value[@]}"; do
+        settled+=("$pair=${value[$pair]}")
+    done
+}
+
+# add_ranks N NAME=VALUE...: more ranks on the command line, of the program in `run`
+add_ranks() {
+    local pair
+    command+=(-n "$1")
+    for pair in "${@:2}"; do
+        case $family in
+            openmpi) command+=(-x "$pair") ;;
+            mpich) command+=(-env "${pair%%=*}" "${pair#*=}") ;;
+        esac
+    done
+    command+=("${run[@]}")
+}
+
+# The launcher itself. There are more ranks than cores, so let them yield.
+new_command() {
+    command=("${launcher[$family]}")
+    [ "$family" != openmpi ] || command+=(--oversubscribe --mca mpi_yield_when_idle 1)
+}
+
+# Runs the command: sets rc, out and err; never fails.
+capture() {
+    rm -f "$tmp/report.json"
+    rc=0
+    out=$(timeout -k 5 "$limit" "${command[@]}" 2>"$tmp/stderr" </dev/null) || rc=$?
+    err=$(<"$tmp/stderr")
+    [ "$rc" -ne 124 ] || complain "did not end within $limit seconds"
+}
+
+# launch N [NAME=VALUE...] -- PROGRAM [ARGUMENT...]
+launch() {
+    local n=$1
+    shift
+    while [ "$1" != -- ]; do
+        settings+=("$1")
+        shift
+    done
+    run=("${@:2}")
+    settle "${settings[@]}"
+    new_command
+    add_ranks "$n" "${settled[@]}"
+    capture
+}
+
+# launch_apart N [A...] -- [B...] -- PROGRAM [ARGUMENT...]: the last rank gets the settings B instead
+# of A. B may be the one word `bare`: nothing at all, not even the preload.
+launch_apart() {
+    local n=$1 most=() last=()
+    shift
+    while [ "$1" != -- ]; do
+        most+=("$1")
+        shift
+    done
+    shift
+    while [ "$1" != -- ]; do
+        last+=("$1")
+        shift
+    done
+    run=("${@:2}")
+    settings=("${most[@]}" "and the last rank:" "${last[@]}")
+    settle "${most[@]}"
+    new_command
+    add_ranks $((n - 1)) "${settled[@]}"
+    command+=(:)
+    if [ "${last[*]}" = bare ]; then
+        add_ranks 1
+    else
+        settle "${last[@]}"
+        add_ranks 1 "${settled[@]}"
+    fi
+    capture
+}
+
+# The program compared its results and ended well.
+want_right() {
+    [ "$rc" -eq 0 ] || complain "exit status $rc, wanted 0"
+    grep -q ': right on ' <<<"$out" || complain "the program does not say that its results are right"
+}
+
+# report COLLECTIVE FIELD: a number of the report; 0 without one
+report() {
+    [ -r "$tmp/report.json" ] || { echo 0; return; }
+    jq -r --arg c "$1" ".collectives[] | select(.collective == \$c) | $2 // 0" "$tmp/report.json" 2>&1 || true
+}
+
+# expected COLLECTIVE: how many calls the program says can be rerouted
+expected() {
+    sed -nE "s/.* $1=([0-9]+).*/\1/p" <<<"$out" | head -n 1
+}
+
+# want_counted FIELD: of both collectives, just as many calls as can be rerouted
+want_counted() {
+    local collective want got
+    for collective in allgather allgatherv; do
+        want=$(expected $collective)
+        got=$(report $collective "$1")
+        [ "$got" = "${want:-none}" ] ||
+            complain "report: $collective $1 is ${got:-absent}, the program made ${want:-no known number of} such calls"
+    done
+}
+
+want_rerouted() {
+    want_counted .rerouted
+}
+
+# want_number COLLECTIVE FIELD CONDITION: e.g. allgather .rerouted '-gt 0'
+want_number() {
+    local got
+    got=$(report "$1" "$2")
+    # shellcheck disable=SC2086 # the condition is two words
+    [ "$got" $3 ] || complain "report: $1 $2 is $got, wanted $3"
+}
+
+want_no_report() {
+    [ ! -e "$tmp/report.json" ] || complain "there is a report"
+}
+
+# want_lines [PATTERN...]: stderr has just these lines from collshim, in any order (globs)
+want_lines() {
+    local lines pattern
+    readarray -t lines < <(grep '^collshim: ' <<<"$err" || true)
+    [ "${#lines[@]}" -eq $# ] || complain "${#lines[@]} lines from collshim, wanted $#"
+    for pattern in "$@"; do
+        # shellcheck disable=SC2053 # a pattern is meant
+        match_any "$pattern" "${lines[@]}" || complain "no line: collshim: $pattern"
+    done
+}
+
+match_any() {
+    local line
+    for line in "${@:2}"; do
+        # shellcheck disable=SC2053 # a pattern is meant
+        [[ $line != "collshim: "$1 ]] || return 0
+    done
+    return 1
+}

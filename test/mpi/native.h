@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The MPI library's own functions, past any preload: by dlsym on the object that holds
+ * a function which nobody intercepts.
+ */
+#ifndef COLLSHIM_TEST_MPI_NATIVE_H
+#define COLLSHIM_TEST_MPI_NATIVE_H
+
+#define _GNU_SOURCE /* dladdr; so this header comes first */
+#include <dlfcn.h>
+
+#include "test/mpi/harness.h"
+
+static int (*native_allgather)(const void *, int, MPI_Datatype, void *, int, MPI_Datatype,
+                               MPI_Comm);
+static int (*native_allgatherv)(const void *, int, MPI_Datatype, void *, const int *, const int *,
+                                MPI_Datatype, MPI_Comm);
+
+static void native_open(void)
+{
+    void *from = dlsym(RTLD_DEFAULT, "PMPI_Get_library_version");
+    Dl_info where;
+    void *library = NULL;
+
+    if (from && dladdr(from, &where))
+        library = dlopen(where.dli_fname, RTLD_NOW | RTLD_NOLOAD);
+    if (library) {
+        *(void **)&native_allgather = dlsym(library, "PMPI_Allgather");
+        *(void **)&native_allgatherv = dlsym(library, "PMPI_Allgatherv");
+    }
+    if (!native_allgather || !native_allgatherv) {
+        fprintf(stderr, "%s: cannot find the MPI library's own functions\n", test_name);
+        MPI_Abort(MPI_COMM_WORLD, 2);
+    }
+}
+
+#endif

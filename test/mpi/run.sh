@@ -1,0 +1,91 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# The shim in front of real MPI libraries, several ranks, unmodified programs.
+# Prints TAP lines and at the end "N passed, N failed"; exit code 1 if any failed.
+#
+# That a result is right says nothing if all calls ran natively. So programs print how many calls
+# they made that can be rerouted, and the report of the run must have counted exactly as many.
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+
+usage() {
+    cat <<'TXT'
+test/mpi/run.sh [--quick] [--seed N] [BUILD_DIR]
+
+  --quick     fewer topologies and fewer random calls
+  --seed N    for the random calls; without it, one from the clock, which is printed
+  BUILD_DIR   default: build
+
+The programs must have been built: make test-programs
+TXT
+}
+
+build=
+quick=0
+seed=$((EPOCHSECONDS % 100000 + 1))
+while [ $# -gt 0 ]; do
+    case $1 in
+        -h | --help) usage; exit 0 ;;
+        --quick) quick=1 ;;
+        --seed)
+            [[ ${2:-} =~ ^[1-9][0-9]{0,8}$ ]] || { echo "test/mpi: --seed: expected a number from 1 on" >&2; exit 2; }
+            seed=$2
+            shift
+            ;;
+        -*) echo "test/mpi: no option $1; --help lists them" >&2; exit 2 ;;
+        *) build=$1 ;;
+    esac
+    shift
+done
+build=${build:-$here/../../build}
+if [ ! -r "$build/libcollshim.so" ]; then
+    echo "test/mpi: $build/libcollshim.so is missing: run make all test-programs first, or name the" \
+        "build directory" >&2
+    exit 1
+fi
+build=$(cd "$build" && pwd)
+
+for tool in jq timeout; do
+    command -v $tool >/dev/null || { echo "test/mpi: $tool is not installed" >&2; exit 1; }
+done
+
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+export TMPDIR=$tmp # the launchers' own files
+
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+unset LD_PRELOAD "${!COLLSHIM_@}"
+unset OMPI_COMM_WORLD_RANK PMIX_RANK PMI_RANK SLURM_PROCID
+
+# shellcheck source=test/mpi/launch.sh
+. "$here/launch.sh"
+# shellcheck source=test/mpi/cases_results.sh
+. "$here/cases_results.sh"
+# shellcheck source=test/mpi/cases_settings.sh
+. "$here/cases_settings.sh"
+# shellcheck source=test/mpi/cases_process.sh
+. "$here/cases_process.sh"
+
+echo "# seed $seed"
+for family in openmpi mpich; do
+    programs=$build/$family/test/mpi
+    fortran=$build/$family/test/fortran
+    if ! command -v "${launcher[$family]}" >/dev/null; then
+        skip "all of $family" "${launcher[$family]} is not installed"
+        continue
+    fi
+    if [ ! -r "$build/libcollshim-$family.so" ] || [ ! -x "$programs/ordinary" ]; then
+        begin "all of $family"
+        complain "$build has no libcollshim-$family.so or no test programs for it: make all test-programs"
+        finish
+        continue
+    fi
+    cases_results
+    cases_settings
+    cases_process
+done
+
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]

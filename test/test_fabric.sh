@@ -1,0 +1,288 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# What scripts/fabric promises, tried with each MPI that is installed: where ranks land, what they
+# see, what reaches them, and above all that nothing is left behind, however it ends. Speeds are not
+# tested here, since they depend on what else the machine is doing.
+#
+# Prints a line per claim and, last, "N passed, N failed"; exits 1 if a claim failed. Needs root.
+set -uo pipefail
+
+cd "$(dirname "$(readlink -f "$0")")/.." || exit 1
+fabric=$PWD/scripts/fabric
+name=t$$
+passed=0
+failed=0
+
+check() { # check CLAIM COMMAND...: the claim holds if COMMAND succeeds
+    local claim=$1
+    shift
+    if "$@"; then
+        passed=$((passed + 1))
+        echo "ok $((passed + failed)) - $claim"
+    else
+        failed=$((failed + 1))
+        echo "not ok $((passed + failed)) - $claim"
+        sed 's/^/# /' "$dir/out" "$dir/err" 2>/dev/null
+    fi
+}
+
+skip() {
+    echo "ok - $1 # SKIP $2"
+}
+
+if [[ $EUID -ne 0 ]]; then
+    skip "fabric" "needs root"
+    echo "0 passed, 0 failed"
+    exit 0
+fi
+
+dir=$(mktemp -d)
+# shellcheck disable=SC2317 # called by the trap
+finish() {
+    "$fabric" down --name "$name"
+    "$fabric" down --name "${name}b"
+    rm -rf "$dir"
+}
+trap finish EXIT
+trap 'exit 1' INT TERM
+
+# call STATUS ARGUMENT...: runs scripts/fabric; succeeds if that is its exit status. Its output is
+# in $dir/out and $dir/err.
+call() {
+    local expected=$1 status=0
+    shift
+    "$fabric" "$@" >"$dir/out" 2>"$dir/err" </dev/null || status=$?
+    ((status == expected)) || echo "exit status $status, not $expected" >>"$dir/err"
+    ((status == expected))
+}
+
+refused() { # refused STATUS ARGUMENT...: and says why in one line
+    call "$@" && [[ $(wc -l <"$dir/err") -eq 1 ]] && grep -q '^fabric: ' "$dir/err"
+}
+
+said() {
+    diff <(sort "$dir/out") - >"$dir/err"
+}
+
+leftovers() { # leftovers NAME: what a fabric may leave; prints nothing if there is nothing
+    ip netns list | grep "fabric-$1-"
+    grep -lszxF "FABRIC_INSIDE=$1" /proc/[0-9]*/environ
+    find "/run/collshim-fabric/$1" /tmp /dev/shm -maxdepth 1 -name "*$1-h*" 2>/dev/null
+    ls -d "/run/collshim-fabric/$1" 2>/dev/null
+    ip -o link | grep -E 'h[0-9]+(rail|mgmt)'
+}
+
+clean() {
+    leftovers "$1" >"$dir/err"
+    [[ ! -s $dir/err ]]
+}
+
+ranks_gone() { # no process of a run is left; one that was just told to end gets 5 s
+    local tries
+    for ((tries = 0; tries < 50; tries++)); do
+        # Not by its exit status: a process that ends while grep reads makes that 2.
+        grep -lsz "^FABRIC_RUN=$name/" /proc/[0-9]*/environ >"$dir/err"
+        [[ -s $dir/err ]] || return 0
+        sleep 0.1
+    done
+    return 1
+}
+
+cat >"$dir/app.c" <<'C'
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char *env(const char *name)
+{
+    return getenv(name) ? getenv(name) : "-";
+}
+
+/* app STATUS | app hang | app send FROM TO NBYTES */
+int main(int argc, char **argv)
+{
+    MPI_Comm host_comm;
+    int rank, sum, num_local, index;
+    char host[64];
+
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host_comm);
+    MPI_Comm_size(host_comm, &num_local);
+    MPI_Comm_rank(host_comm, &index);
+    MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    gethostname(host, sizeof host);
+    if (strcmp(argv[1], "hang") == 0) {
+        for (;;) {
+            sleep(1);
+        }
+    }
+    if (strcmp(argv[1], "send") == 0) {
+        int nbytes = atoi(argv[4]);
+        char *buf = calloc(1, (size_t)nbytes);
+
+        if (rank == atoi(argv[2])) {
+            MPI_Send(buf, nbytes, MPI_CHAR, atoi(argv[3]), 0, MPI_COMM_WORLD);
+        } else if (rank == atoi(argv[3])) {
+            MPI_Recv(buf, nbytes, MPI_CHAR, atoi(argv[2]), 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        }
+        free(buf);
+    }
+    printf("%d %s %d/%d %s %s %s\n", rank, strrchr(host, '-') + 1, index, num_local,
+           env("FABRIC_RAILS"), env("COLLSHIM_TEST"), env("TEST_ENV"));
+    fflush(stdout);
+    MPI_Finalize();
+    return atoi(argv[1]);
+}
+C
+# A preload that records which programs it got into.
+cat >"$dir/spy.c" <<'C'
+#include <fcntl.h>
+#include <unistd.h>
+__attribute__((constructor)) static void note(void)
+{
+    char comm[32];
+    int in = open("/proc/self/comm", O_RDONLY);
+    int out = open(SPY, O_WRONLY | O_APPEND | O_CREAT, 0600);
+    ssize_t length = read(in, comm, sizeof comm);
+    if (length > 0 && write(out, comm, (size_t)length) != length) {
+        _exit(99);
+    }
+    close(in);
+    close(out);
+}
+C
+cc -shared -fPIC -DSPY="\"$dir/spied\"" -o "$dir/spy.so" "$dir/spy.c" || exit 1
+
+tx_bytes() { # tx_bytes HOST RAIL
+    "$fabric" exec --name "$name" "$1" -- cat "/sys/class/net/rail$2/statistics/tx_bytes"
+}
+
+# sent_through MPI: 2 MB from rank 1 (host 0, rail 1) to rank 2 (host 1, rail 0) leave by rail 1.
+sent_through() {
+    local before0 before1
+    before0=$(tx_bytes 0 0)
+    before1=$(tx_bytes 0 1)
+    call 0 run --name "$name" --mpi "$1" -n 4 --ppn 2 --timeout 30 -- \
+        "$dir/app.$1" send 1 2 2000000 || return 1
+    (($(tx_bytes 0 1) - before1 > 2000000 && $(tx_bytes 0 0) - before0 < 500000))
+}
+
+killed_run() { # killed_run MPI: SIGKILL to `fabric run` itself ends its ranks
+    "$fabric" run --name "$name" --mpi "$1" --ppn 1 -- "$dir/app.$1" hang >/dev/null 2>&1 &
+    local runner=$! tries
+    for ((tries = 0; tries < 50; tries++)); do
+        [[ $(grep -lsz "^FABRIC_RUN=$name/" /proc/[0-9]*/environ |
+            xargs -r grep -lsz "^FABRIC_RAILS=" | wc -l) -lt 3 ]] || break
+        sleep 0.1
+    done
+    kill -KILL "$runner"
+    wait "$runner" 2>/dev/null
+    ranks_gone
+}
+
+try_mpi() {
+    local mpi=$1
+    local -a run=(run --name "$name" --mpi "$mpi" --timeout 30)
+    if ! command -v "mpicc.$mpi" >/dev/null; then
+        skip "$mpi" "mpicc.$mpi is not installed"
+        return
+    fi
+    "mpicc.$mpi" -o "$dir/app.$mpi" "$dir/app.c" || exit 1
+
+    check "$mpi: starts ranks on every host" \
+        call 0 "${run[@]}" --ppn 2 --env "TEST_ENV=a b" -- "$dir/app.$mpi" 0
+    check "$mpi: block placement, 2 sharing ranks per host, a rail each, environment" said <<END
+0 h0 0/2 rail0 x;y a b
+1 h0 1/2 rail1 x;y a b
+2 h1 0/2 rail0 x;y a b
+3 h1 1/2 rail1 x;y a b
+4 h2 0/2 rail0 x;y a b
+5 h2 1/2 rail1 x;y a b
+END
+    check "$mpi: unequal hosts, striped" \
+        call 0 "${run[@]}" --ppn 1,3,1 --rails striped -- "$dir/app.$mpi" 0
+    check "$mpi: unequal hosts, striped: where and what" said <<END
+0 h0 0/1 rail0,rail1 x;y -
+1 h1 0/3 rail0,rail1 x;y -
+2 h1 1/3 rail0,rail1 x;y -
+3 h1 2/3 rail0,rail1 x;y -
+4 h2 0/1 rail0,rail1 x;y -
+END
+    rm -f "$dir/spied"
+    check "$mpi: cyclic placement, preload, exit status 3" \
+        call 3 "${run[@]}" -n 5 --place cyclic --preload "$dir/spy.so" -- "$dir/app.$mpi" 3
+    check "$mpi: cyclic placement: where" said <<END
+0 h0 0/2 rail0 x;y -
+1 h1 0/2 rail0 x;y -
+2 h2 0/1 rail0 x;y -
+3 h0 1/2 rail1 x;y -
+4 h1 1/2 rail1 x;y -
+END
+    check "$mpi: the preload reaches the 5 ranks and no launcher" \
+        diff <(yes "app.$mpi" | head -n 5) "$dir/spied"
+    check "$mpi: a message leaves through its rank's rail" sent_through "$mpi"
+    check "$mpi: --timeout ends a run with 124" \
+        call 124 run --name "$name" --mpi "$mpi" --ppn 1 --timeout 2 -- "$dir/app.$mpi" hang
+    check "$mpi: ... and all its ranks" ranks_gone
+    check "$mpi: a killed run takes its ranks along" killed_run "$mpi"
+}
+
+die_midway() { # die_midway SECONDS: SIGKILL to `up` after that time; then `down`
+    "$fabric" up --name "$name" --nodes 4 --rails 4 >/dev/null 2>&1 &
+    local up=$!
+    sleep "$1"
+    kill -KILL "$up" 2>/dev/null
+    wait "$up" 2>/dev/null
+    sleep 0.1
+    call 0 down --name "$name" && clean "$name"
+}
+
+lost_records() { # no state, a host dead, a stray process, a namespace gone
+    call 0 up --name "$name" --nodes 2 --rails 1 || return 1
+    "$fabric" exec --name "$name" 1 -- setsid sleep 1000 >/dev/null 2>&1 &
+    disown
+    sleep 0.3
+    kill -KILL "$(cat "/run/collshim-fabric/$name/pid.$name-h0")"
+    ip netns del "fabric-$name-h0"
+    rm -rf "/run/collshim-fabric/$name"
+    call 0 down --name "$name" && clean "$name"
+}
+
+export COLLSHIM_TEST='x;y'
+check "--help explains" call 0 --help
+check "an unknown option is refused" refused 2 up --nome "$name"
+check "a malformed rate is refused" refused 2 up --name "$name" --rate fast
+check "a command on a fabric that is not up is refused" refused 1 exec --name "$name" 0 -- true
+check "up" call 0 up --name "$name" --nodes 3 --rails 2 --rate 200mbit,100mbit
+check "up on a name in use is refused" refused 1 up --name "$name"
+check "status shows hosts, rails, rates" \
+    bash -c "'$fabric' status --name '$name' | tr -s ' ' | grep -qx 'rate unshaped 200mbit 100mbit'"
+check "exec passes the exit status on" call 7 exec --name "$name" 1 -- sh -c 'hostname; exit 7'
+check "exec runs on the host named" grep -qx "$name-h1" "$dir/out"
+touch "/dev/shm/$name-probe" "$dir/shared"
+check "shared memory and processes are private, files are not" \
+    call 0 exec --name "$name" "$name-h2" -- \
+    sh -c "test -e '$dir/shared' -a ! -e '/dev/shm/$name-probe' -a ! -d /proc/$$"
+rm -f "/dev/shm/$name-probe"
+check "a program that is missing is refused" refused 1 run --name "$name" -- "$dir/missing"
+check "too many ranks are refused" refused 2 run --name "$name" --ppn 1 -n 9 -- true
+try_mpi openmpi
+try_mpi mpich
+check "a second fabric beside it" call 0 up --name "${name}b" --nodes 1 --rails 1
+check "... goes alone" call 0 down --name "${name}b"
+check "... and leaves nothing" clean "${name}b"
+check "the first is still up" call 0 exec --name "$name" 0 -- true
+check "down" call 0 down --name "$name"
+check "down leaves nothing" clean "$name"
+check "down again" call 0 down --name "$name"
+for after in 0.03 0.1 0.2 0.3; do
+    check "up killed after $after s: down leaves nothing" die_midway "$after"
+done
+check "records lost, a host dead, a stray process: down leaves nothing" lost_records
+
+echo "$passed passed, $failed failed"
+((failed == 0))
