@@ -303,7 +303,7 @@ int comm_engine(struct comm *c, struct plan_request *request, const struct plan_
     request->rank = c->rank;
     if (!request->grain)
         request->grain = 1;
-    request->chunk_bytes = process.cfg.chunk_bytes;
+    request->chunk_bytes = process.cfg.chunk_bytes / request->grain * request->grain;
     if (!request->chunk_bytes)
         request->chunk_bytes = plan_default_chunk(request);
     struct comm_plan *p = find_plan(c, request, a);

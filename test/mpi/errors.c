@@ -83,17 +83,18 @@ static void spoil_commit(struct arguments *a)
 static const struct {
     const char *name;
     void (*spoil)(struct arguments *a);
+    int crashes; /* Open MPI 4.1.4 does not look at this in Allgatherv, and crashes */
 } cases[] = {
-    {"a negative send count", spoil_send_count},
-    {"a null send type", spoil_send_type},
-    {"a null receive type", spoil_receive_type},
-    {"a negative receive count", spoil_receive_count},
-    {"MPI_IN_PLACE as receive buffer", spoil_receive_buffer},
-    {"MPI_IN_PLACE twice", spoil_both_buffers},
-    {"a send type that is not committed", spoil_commit},
+    {"a negative send count", spoil_send_count, 0},
+    {"a null send type", spoil_send_type, 0},
+    {"a null receive type", spoil_receive_type, 0},
+    {"a negative receive count", spoil_receive_count, 1},
+    {"MPI_IN_PLACE as receive buffer", spoil_receive_buffer, 0},
+    {"MPI_IN_PLACE twice", spoil_both_buffers, 0},
+    {"a send type that is not committed", spoil_commit, 0},
 #ifndef OPEN_MPI
-    {"a null send buffer", spoil_send_address},
-    {"a null receive buffer", spoil_receive_address},
+    {"a null send buffer", spoil_send_address, 0},
+    {"a null receive buffer", spoil_receive_address, 0},
 #endif
 };
 enum { CASES = sizeof cases / sizeof *cases };
@@ -164,6 +165,10 @@ static void try_cases(MPI_Comm comm, const char *where)
             struct arguments wrong = right;
             struct outcome want, got;
 
+#ifdef OPEN_MPI
+            if (vector && cases[i].crashes)
+                continue;
+#endif
             cases[i].spoil(&wrong);
             want = run(&wrong, vector, 1, comm);
             got = run(&wrong, vector, 0, comm);
