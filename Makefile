@@ -28,7 +28,7 @@ BACKEND_SRC := $(wildcard shim/mpi/*.c) transports/mpi_p2p.c
 CLI_SRC     := $(wildcard shim/cli/*.c)
 BENCH_SRC   := $(wildcard bench/*.c)
 UNIT_SRC    := $(wildcard test/unit/*.c)
-MPI_TESTS   := $(notdir $(basename $(wildcard test/mpi/*.c test/apps/*.c)))
+MPI_TESTS   := $(notdir $(basename $(wildcard test/mpi/*.c)))
 FORTRAN_TESTS := $(notdir $(basename $(wildcard test/fortran/*.f90)))
 
 TARGETS := $(B)/libcollshim.so $(B)/collshim $(FAMILIES:%=$(B)/libcollshim-%.so) \

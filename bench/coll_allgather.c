@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Allgather and Allgatherv: a block from every rank to every rank. They share all but the layout
- * and the call. Allgatherv's counts run through a cycle of five, a length that no usual number of
- * ranks per node divides, so that nodes are unequal too; one of the five is zero, because a rank
- * that contributes nothing still takes part.
+ * and the call.
  */
 #include "collective.h"
 #include "pattern.h"
@@ -11,36 +9,23 @@
 #include <errno.h>
 #include <limits.h>
 
-static int place_blocks(struct bench_problem *p, const int *tenths, int n_tenths)
+static int lay_out(struct bench_problem *p, int equal)
 {
-    size_t at = 0;
+    int rc = bench_problem_place_blocks(p, equal, &p->recv_bytes);
 
-    for (int r = 0; r < p->shape->ranks; r++) {
-        size_t bytes = p->bytes / 10 * (size_t)tenths[r % n_tenths] +
-                       p->bytes % 10 * (size_t)tenths[r % n_tenths] / 10;
-
-        if (bytes > INT_MAX)
-            return -EOVERFLOW;
-        p->counts[r] = (int)bytes;
-        p->offsets[r] = at;
-        at += bytes;
-    }
     p->send_bytes = (size_t)p->counts[p->shape->rank];
-    p->recv_bytes = p->total_bytes = at;
-    return 0;
+    p->total_bytes = p->recv_bytes;
+    return rc;
 }
 
 static int lay_out_equal(struct bench_problem *p)
 {
-    static const int tenths[] = {10};
-
-    return place_blocks(p, tenths, 1);
+    return lay_out(p, 1);
 }
 
 static int lay_out_unequal(struct bench_problem *p)
 {
-    static const int tenths[] = {5, 15, 10, 0, 20};
-    int rc = place_blocks(p, tenths, 5);
+    int rc = lay_out(p, 0);
 
     for (int r = 0; r < p->shape->ranks && !rc; r++) {
         if (p->offsets[r] > INT_MAX)
@@ -110,7 +95,7 @@ static const struct bench_knob allgatherv_knobs[] = {
 
 const struct bench_collective bench_allgather = {
     .name = "allgather",
-    .summary = "the same number of bytes from every rank",
+    .summary = "a block of this size from every rank",
     .formula = FORMULA,
     .knobs = allgather_knobs,
     .lay_out = lay_out_equal,
@@ -122,7 +107,7 @@ const struct bench_collective bench_allgather = {
 
 const struct bench_collective bench_allgatherv = {
     .name = "allgatherv",
-    .summary = "0.5, 1.5, 1, 0 and 2 times the size asked for, in turn over the ranks",
+    .summary = "blocks of 0.5, 1.5, 1, 0 and 2 times this size, in turn over the ranks",
     .formula = FORMULA,
     .knobs = allgatherv_knobs,
     .lay_out = lay_out_unequal,

@@ -7,6 +7,7 @@
 #include "collective.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,11 @@
 const struct bench_collective *const bench_collectives[] = {
     &bench_allgather,
     &bench_allgatherv,
+    &bench_allreduce,
+    &bench_reduce_scatter,
+    &bench_reduce_scatter_block,
+    &bench_bcast,
+    &bench_reduce,
     NULL,
 };
 
@@ -42,6 +48,25 @@ static size_t available_memory(void)
     return found;
 }
 
+int bench_problem_place_blocks(struct bench_problem *problem, int equal, size_t *all)
+{
+    static const size_t turns[] = {5, 15, 10, 0, 20};
+    size_t elements = problem->bytes / problem->unit, at = 0;
+
+    for (int r = 0; r < problem->shape->ranks; r++) {
+        size_t tenths = equal ? 10 : turns[(size_t)r % (sizeof(turns) / sizeof(turns[0]))];
+        size_t count = elements / 10 * tenths + elements % 10 * tenths / 10;
+
+        if (count > INT_MAX)
+            return -EOVERFLOW;
+        problem->counts[r] = (int)count;
+        problem->offsets[r] = at;
+        at += count * problem->unit;
+    }
+    *all = at;
+    return 0;
+}
+
 int bench_problem_make(const struct bench_collective *row, const struct bench_shape *shape,
                        size_t bytes, int sharers, struct bench_problem *problem)
 {
@@ -50,6 +75,7 @@ int bench_problem_make(const struct bench_collective *row, const struct bench_sh
     memset(problem, 0, sizeof(*problem));
     problem->shape = shape;
     problem->bytes = bytes;
+    problem->unit = 1;
     problem->counts = calloc((size_t)shape->ranks, sizeof(int));
     problem->offsets = calloc((size_t)shape->ranks, sizeof(size_t));
     problem->displs = calloc((size_t)shape->ranks, sizeof(int));

@@ -17,12 +17,13 @@
 /* One collective at one size, as this rank holds it. */
 struct bench_problem {
     const struct bench_shape *shape; /* borrowed */
-    size_t bytes;                    /* nominal payload per rank, as asked for */
+    size_t bytes;                    /* as asked for: of a block or vector, as the row says */
+    size_t unit;                     /* bytes of an element of the call's type; 1 unless set */
     size_t send_bytes;               /* length of this rank's send buffer */
     size_t recv_bytes;               /* length of this rank's receive buffer */
     size_t total_bytes;              /* sum over the ranks of what each contributes */
-    int *counts;                     /* [ranks] bytes each rank contributes; owned */
-    size_t *offsets;                 /* [ranks] where those lie in the receive buffer; owned */
+    int *counts;                     /* [ranks] elements of each rank's block; owned */
+    size_t *offsets;                 /* [ranks] bytes from the first block to each; owned */
     int *displs;                     /* [ranks] the same for calls that take int offsets; owned */
     unsigned char *send, *recv;      /* owned */
 };
@@ -38,12 +39,12 @@ struct bench_knob {
 
 struct bench_collective {
     const char *name;
-    const char *summary; /* for --help: one line */
+    const char *summary; /* for --help: one line, and what --bytes means for it */
     const char *formula; /* for the output: what traffic() says, in words */
     const struct bench_knob *knobs;
 
-    /* Fill send_bytes, recv_bytes, total_bytes, counts and offsets (displs too if the call takes
-     * them) from shape and bytes. Returns 0, or -EOVERFLOW if the MPI call's ints are too small. */
+    /* Fill send_bytes, recv_bytes and total_bytes from shape and bytes, and what else the row uses
+     * of the problem. Returns 0, or -EOVERFLOW if the MPI call's ints are too small. */
     int (*lay_out)(struct bench_problem *problem);
 
     /* Write what this rank sends in call number generation. */
@@ -52,17 +53,26 @@ struct bench_collective {
     /* The call itself, and nothing else: this is what is timed. Returns MPI's code. */
     int (*call)(const struct bench_problem *problem, const struct bench_mpi *mpi, MPI_Comm comm);
 
+    /* Is this forced algorithm of the library known to end the job on such a problem? It is then
+     * listed and not called. NULL: none is. */
+    int (*ends_job)(const struct bench_problem *problem, const char *algorithm);
+
     /* Offset of the first wrong byte this rank received, or BENCH_PATTERN_RIGHT. */
     size_t (*check)(const struct bench_problem *problem, uint64_t generation);
 
     /* Bytes that must enter and leave a node whatever the algorithm. */
     void (*traffic)(const struct bench_problem *problem, int node, double *in, double *out);
+
+    /* Bytes that must enter nodes, and so leave others, in all. Says more than the sum of traffic()
+     * where a single node could do with less, if others did more for it. NULL: it does not. */
+    double (*together)(const struct bench_problem *problem);
 };
 
 /* NULL-terminated. */
 extern const struct bench_collective *const bench_collectives[];
 
-extern const struct bench_collective bench_allgather, bench_allgatherv;
+extern const struct bench_collective bench_allgather, bench_allgatherv, bench_allreduce,
+    bench_reduce_scatter, bench_reduce_scatter_block, bench_bcast, bench_reduce;
 
 /* The row of this name, or NULL. */
 const struct bench_collective *bench_collective_find(const char *name);
@@ -75,5 +85,13 @@ const struct bench_collective *bench_collective_find(const char *name);
 int bench_problem_make(const struct bench_collective *row, const struct bench_shape *shape,
                        size_t bytes, int sharers, struct bench_problem *problem);
 void bench_problem_free(struct bench_problem *problem);
+
+/*
+ * For rows: one block per rank, in units, into counts and offsets. equal: each of problem->bytes;
+ * else 0.5, 1.5, 1, 0 and 2 times that in turn, a cycle of a length that no usual number of ranks
+ * per node divides, so that nodes are unequal too; one is zero, because a rank without a block
+ * still takes part. *all: bytes of all blocks. Returns 0, or -EOVERFLOW if a count exceeds an int.
+ */
+int bench_problem_place_blocks(struct bench_problem *problem, int equal, size_t *all);
 
 #endif

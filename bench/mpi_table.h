@@ -18,9 +18,13 @@
     X(Allgatherv)                                                                                  \
     X(Allreduce)                                                                                   \
     X(Barrier)                                                                                     \
+    X(Bcast)                                                                                       \
     X(Comm_dup)                                                                                    \
     X(Comm_free)                                                                                   \
-    X(Comm_split_type)
+    X(Comm_split_type)                                                                             \
+    X(Reduce)                                                                                      \
+    X(Reduce_scatter)                                                                              \
+    X(Reduce_scatter_block)
 
 struct bench_mpi {
 #define X(name) __typeof__(&MPI_##name) name;

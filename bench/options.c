@@ -25,9 +25,10 @@ static const char help_before[] =
     "  --collective NAME[,NAME]  which, or 'all'; default allgather:\n";
 
 static const char help_after[] =
-    "  --bytes LIST              bytes per rank: 64K,1M,1000003 or a range 1K..16M, in steps of\n"
-    "                            2, or 1K..16M:4 in steps of 4; K, M, G are powers of 1024;\n"
-    "                            default 64K..4M:4\n"
+    "  --bytes LIST              'this size' in the lines above, per rank: 64K,1M,1000003 or a\n"
+    "                            range 1K..16M, in steps of 2, or 1K..16M:4 in steps of 4; K, M,\n"
+    "                            G are powers of 1024; reductions add 64-bit integers up if 8\n"
+    "                            divides the size, else they xor bytes; default 64K..4M:4\n"
     "  --repetitions N           timed calls of each contender and size; default 10\n"
     "  --native WHICH            the baseline: 'best' (default) forces each of the library's own\n"
     "                            algorithms and keeps the fastest, 'default' takes its own choice\n"
@@ -43,8 +44,8 @@ static const char help_after[] =
     "\n"
     "What is checked\n"
     "  --verify all|none         every byte of every call (default), or nothing\n"
-    "  --corrupt                 spoil one received byte, to see that the check finds it; the run\n"
-    "                            must then fail\n"
+    "  --corrupt                 spoil one byte that the last receiving rank got, to see that the\n"
+    "                            check finds it; the run must then fail\n"
     "\n"
     "What comes out\n"
     "  --json FILE               also one JSON object per line to FILE ('-': stdout, no table)\n"
@@ -108,7 +109,7 @@ static void help(const char *program)
 {
     printf(help_before, program);
     for (size_t i = 0; bench_collectives[i]; i++)
-        printf("      %-12s %s\n", bench_collectives[i]->name, bench_collectives[i]->summary);
+        printf("      %-21s %s\n", bench_collectives[i]->name, bench_collectives[i]->summary);
     printf(help_after, program);
 }
 

@@ -18,7 +18,7 @@
 
 enum { TRIALS = 2, WARM_UP_BYTES = 1024 };
 
-enum verdict { RUNNING, PRUNED, REFUSED, WRONG };
+enum verdict { RUNNING, PRUNED, REFUSED, WRONG, DEADLY };
 
 struct contender {
     const struct bench_mpi *mpi;
@@ -43,6 +43,15 @@ static const char *name_of(const struct contender *c)
     return c->algorithm ? c->algorithm->name : "collshim";
 }
 
+/* The last rank that receives anything at all: of a Reduce that is the root. */
+static int last_receiver(const struct bench_run *run, const struct bench_problem *problem)
+{
+    int last = problem->recv_bytes ? run->shape->rank : -1;
+
+    run->native->Allreduce(MPI_IN_PLACE, &last, 1, MPI_INT, MPI_MAX, run->control);
+    return last;
+}
+
 /* One call of one contender. Returns microseconds, the maximum over ranks; sets its verdict. */
 static double call_once(const struct bench_run *run, const struct bench_collective *row,
                         const struct bench_problem *problem, struct contender *c, int corrupt)
@@ -64,7 +73,7 @@ static double call_once(const struct bench_run *run, const struct bench_collecti
     run->native->Barrier(run->control);
     if (c->algorithm)
         bench_algorithm_release(c->algorithm);
-    if (corrupt && run->shape->rank == run->shape->ranks - 1 && problem->recv_bytes)
+    if (corrupt && last_receiver(run, problem) == run->shape->rank)
         problem->recv[problem->recv_bytes / 2] ^= 0x10;
     outcome[1] = rc != MPI_SUCCESS;
     if (!outcome[1] && run->options->verify) {
@@ -103,8 +112,9 @@ static int wanted(const char *native, const struct bench_algorithm *a)
     return a->index < 0 || strcmp(native, "best") == 0 || listed(native, a->name);
 }
 
-static int field_make(const struct bench_run *run, const struct bench_algorithms *algorithms,
-                      struct field *f)
+static int field_make(const struct bench_run *run, const struct bench_collective *row,
+                      const struct bench_problem *problem,
+                      const struct bench_algorithms *algorithms, struct field *f)
 {
     size_t most = (size_t)algorithms->n + 1, each = (size_t)run->options->repetitions;
 
@@ -115,10 +125,13 @@ static int field_make(const struct bench_run *run, const struct bench_algorithms
         return -ENOMEM;
     for (int i = 0; i < algorithms->n; i++) {
         const struct bench_algorithm *a = &algorithms->list[i];
+        int deadly = row->ends_job && row->ends_job(problem, a->name);
 
         if (wanted(run->options->native, a))
-            f->list[f->n++] =
-                (struct contender){.mpi = run->native, .algorithm = a, .comm = a->comm};
+            f->list[f->n++] = (struct contender){.mpi = run->native,
+                                                 .algorithm = a,
+                                                 .comm = a->comm,
+                                                 .verdict = deadly ? DEADLY : RUNNING};
     }
     f->native = f->n;
     if (run->app)
@@ -132,6 +145,19 @@ static void field_free(struct field *f)
 {
     free(f->list);
     free(f->us);
+}
+
+/* Least time of the traffic, node by node and of all nodes' rails together. */
+static double bound_us(const struct bench_run *run, const struct bench_collective *row,
+                       const struct bench_problem *problem)
+{
+    double us = bench_rates_bound_us(run->rates, row, problem), in = 0, out = 0;
+
+    for (int n = 0; n < run->rates->nodes; n++) {
+        in += run->rates->in[n];
+        out += run->rates->out[n];
+    }
+    return row->together ? fmax(us, row->together(problem) / fmin(in, out) * 1e6) : us;
 }
 
 /* Ranks with buffers in this machine's memory: an emulated cluster's nodes are all one machine. */
@@ -151,8 +177,10 @@ static void warm_up(const struct bench_run *run, const struct bench_collective *
                                 sharers(run), &small);
 
     run->native->Allreduce(MPI_IN_PLACE, &rc, 1, MPI_INT, MPI_MIN, run->control);
-    for (int i = 0; i < f->n && !rc; i++)
-        call_once(run, row, &small, &f->list[i], 0);
+    for (int i = 0; i < f->n && !rc; i++) {
+        if (f->list[i].verdict == RUNNING)
+            call_once(run, row, &small, &f->list[i], 0);
+    }
     bench_problem_free(&small);
 }
 
@@ -189,10 +217,8 @@ static void print_trials(const struct bench_run *run, const struct bench_collect
                          size_t bytes, const struct field *f)
 {
     static const char *const words[] = {
-        [RUNNING] = "timed",
-        [PRUNED] = "dropped",
-        [REFUSED] = "not for this shape",
-        [WRONG] = "WRONG DATA",
+        [RUNNING] = "timed",    [PRUNED] = "dropped",           [REFUSED] = "not for this shape",
+        [WRONG] = "WRONG DATA", [DEADLY] = "would end the job",
     };
     char size[32], time[32];
 
@@ -201,8 +227,9 @@ static void print_trials(const struct bench_run *run, const struct bench_collect
             row->name, bench_units_bytes(bytes, size, sizeof(size)), TRIALS);
     for (int i = 0; i < f->native; i++) {
         const struct contender *c = &f->list[i];
-        const char *ms =
-            c->verdict == REFUSED ? "-" : bench_units_ms(c->trial_us, time, sizeof(time));
+        const char *ms = c->verdict == REFUSED || c->verdict == DEADLY
+                             ? "-"
+                             : bench_units_ms(c->trial_us, time, sizeof(time));
 
         fprintf(run->text, "  %12s ms  %-18s  %-18s  %s\n", ms, words[c->verdict],
                 c->algorithm->name, c->algorithm->flag);
@@ -264,7 +291,7 @@ int bench_sweep_size(const struct bench_run *run, const struct bench_collective 
 
     memset(result, 0, sizeof(*result));
     if (!rc)
-        rc = field_make(run, algorithms, &f);
+        rc = field_make(run, row, &problem, algorithms, &f);
     else
         memset(&f, 0, sizeof(f));
     run->native->Allreduce(MPI_IN_PLACE, &rc, 1, MPI_INT, MPI_MIN, run->control);
@@ -273,7 +300,7 @@ int bench_sweep_size(const struct bench_run *run, const struct bench_collective 
         result->bytes = bytes;
         result->total_bytes = problem.total_bytes;
         if (run->rates)
-            result->bound_us = bench_rates_bound_us(run->rates, row, &problem);
+            result->bound_us = bound_us(run, row, &problem);
         if (fresh)
             warm_up(run, row, bytes, &f);
         try_out(run, row, &problem, &f);

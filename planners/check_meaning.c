@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Logical positions: the offset in the packed vector of all blocks (gather-like and reducing
- * collectives) or in the vector (allreduce, reduce, bcast); for alltoall, blocks numbered by
- * sender and receiver.
+ * Logical positions: the offset in the packed vector of all blocks, or in the vector.
  */
 #include "planners/check_meaning.h"
 
@@ -25,26 +23,17 @@ static int put(struct check_buffer *b, uint64_t at, uint64_t length, uint32_t se
     return length ? check_buffer_write(b, at, at + length, &s, 1) : 0;
 }
 
-static uint64_t alltoall_block(const struct plan_request *q, int from, int to)
-{
-    return ((uint64_t)from * (uint64_t)q->topo->nranks + (uint64_t)to) * q->nbytes;
-}
-
 int check_before(const struct plan_request *q, int rank, struct check_buffer *input,
                  struct check_buffer *output)
 {
     uint64_t bytes = plan_block_bytes(q, rank), start = block_start(q, rank);
     uint64_t all = block_start(q, q->topo->nranks);
     uint32_t own = (uint32_t)rank;
-    int rc = 0;
 
     switch (q->collective) {
     case COLL_ALLGATHER:
     case COLL_ALLGATHERV:
         return q->in_place ? put(output, start, bytes, own, start) : put(input, 0, bytes, own, start);
-    case COLL_GATHER:
-        return q->in_place && rank == q->root ? put(output, start, bytes, own, start)
-                                              : put(input, 0, bytes, own, start);
     case COLL_ALLREDUCE:
         return put(q->in_place ? output : input, 0, q->nbytes, own, 0);
     case COLL_REDUCE:
@@ -54,12 +43,6 @@ int check_before(const struct plan_request *q, int rank, struct check_buffer *in
         return put(input, 0, all, own, 0);
     case COLL_BCAST:
         return rank == q->root ? put(output, 0, q->nbytes, own, 0) : 0;
-    case COLL_SCATTER:
-        return rank == q->root ? put(input, 0, all, own, 0) : 0;
-    case COLL_ALLTOALL:
-        for (int to = 0; !rc && to < q->topo->nranks; to++)
-            rc = put(input, (uint64_t)to * q->nbytes, q->nbytes, own, alltoall_block(q, rank, to));
-        return rc;
     case COLL_COUNT:
         break;
     }
@@ -79,14 +62,11 @@ static int gathered(const struct plan_request *q, struct check_buffer *expected)
 int check_after(const struct plan_request *q, int rank, uint32_t all, struct check_buffer *expected)
 {
     uint64_t bytes = plan_block_bytes(q, rank), start = block_start(q, rank);
-    int rc = 0;
 
     switch (q->collective) {
     case COLL_ALLGATHER:
     case COLL_ALLGATHERV:
         return gathered(q, expected);
-    case COLL_GATHER:
-        return rank == q->root ? gathered(q, expected) : 0;
     case COLL_ALLREDUCE:
         return put(expected, 0, q->nbytes, all, 0);
     case COLL_REDUCE:
@@ -96,13 +76,6 @@ int check_after(const struct plan_request *q, int rank, uint32_t all, struct che
         return put(expected, 0, bytes, all, start);
     case COLL_BCAST:
         return put(expected, 0, q->nbytes, (uint32_t)q->root, 0);
-    case COLL_SCATTER:
-        return put(expected, 0, bytes, (uint32_t)q->root, start);
-    case COLL_ALLTOALL:
-        for (int from = 0; !rc && from < q->topo->nranks; from++)
-            rc = put(expected, (uint64_t)from * q->nbytes, q->nbytes, (uint32_t)from,
-                     alltoall_block(q, from, rank));
-        return rc;
     case COLL_COUNT:
         break;
     }

@@ -89,19 +89,33 @@ static double node_rate(const struct topo *t, int node)
     return sum;
 }
 
+/* What must enter node n (allgather) or leave it (reduce-scatter): all blocks but its own. */
+static double foreign_blocks(const struct plan_request *q, int node)
+{
+    double bytes = (double)plan_total_bytes(q);
+
+    for (int l = 0; l < topo_node_size(q->topo, node); l++)
+        bytes -= (double)plan_block_bytes(q, topo_node_rank(q->topo, node, l));
+    return bytes;
+}
+
 double load_bound(const struct plan_request *q)
 {
     const struct topo *t = q->topo;
-    double total = (double)plan_total_bytes(q), bound = 0;
+    int blocks = q->collective != COLL_ALLREDUCE && q->collective != COLL_BCAST &&
+                 q->collective != COLL_REDUCE;
+    double rates = 0, bound = 0;
 
     if (t->nnodes < 2)
         return 0;
     for (int n = 0; n < t->nnodes; n++) {
-        double own = 0;
-        for (int l = 0; l < topo_node_size(t, n); l++)
-            own += (double)plan_block_bytes(q, topo_node_rank(t, n, l));
-        if ((total - own) / node_rate(t, n) > bound)
-            bound = (total - own) / node_rate(t, n);
+        double bytes = blocks ? foreign_blocks(q, n) : (double)q->nbytes;
+
+        rates += node_rate(t, n);
+        if (q->collective != COLL_ALLREDUCE && bytes / node_rate(t, n) > bound)
+            bound = bytes / node_rate(t, n);
     }
+    if (q->collective == COLL_ALLREDUCE)
+        bound = 2 * (double)q->nbytes * (t->nnodes - 1) / rates;
     return bound;
 }

@@ -33,9 +33,10 @@ void load_free(struct load *l);
 double load_time(const struct load *l, const struct topo *t);
 
 /*
- * The bound in the same unit: no schedule is faster, because so many bytes must enter or leave
- * some node through the rails that its ranks drive. 0 on one node.
- * Allgather(v): every node must receive all other nodes' blocks (HiCCL, Table III, for any shape).
+ * The bound in the same unit: no schedule is faster. 0 on one node. HiCCL, Table III, for any shape:
+ * allgather(v) and reduce-scatter: all other nodes' blocks must enter (leave) each node; bcast and
+ * reduce: the vector must enter (leave) each node; allreduce: 2 (nodes - 1) vectors must cross in all,
+ * which is the least if they are spread over the nodes as their rails allow.
  */
 double load_bound(const struct plan_request *q);
 

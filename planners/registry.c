@@ -43,7 +43,7 @@ static uint64_t all_blocks(const struct plan_request *q)
 }
 
 /* What a rank holds of the collective on one side. */
-enum side { NOTHING, VECTOR, BLOCK, BLOCKS, ROOT_VECTOR, ROOT_BLOCKS };
+enum side { NOTHING, VECTOR, BLOCK, BLOCKS, ROOT_VECTOR };
 
 static const struct {
     uint8_t input, output;
@@ -55,9 +55,6 @@ static const struct {
     [COLL_REDUCE_SCATTER_BLOCK] = {BLOCKS, BLOCK},
     [COLL_BCAST] = {NOTHING, VECTOR},
     [COLL_REDUCE] = {VECTOR, ROOT_VECTOR},
-    [COLL_GATHER] = {BLOCK, ROOT_BLOCKS},
-    [COLL_SCATTER] = {ROOT_BLOCKS, BLOCK},
-    [COLL_ALLTOALL] = {BLOCKS, BLOCKS},
 };
 
 static uint64_t side_bytes(const struct plan_request *q, int rank, uint8_t side)
@@ -72,8 +69,6 @@ static uint64_t side_bytes(const struct plan_request *q, int rank, uint8_t side)
         return all_blocks(q);
     case ROOT_VECTOR:
         return rank == q->root ? q->nbytes : 0;
-    case ROOT_BLOCKS:
-        return rank == q->root ? all_blocks(q) : 0;
     }
     return 0;
 }
@@ -92,8 +87,6 @@ uint64_t plan_total_bytes(const struct plan_request *q)
 {
     uint8_t in = sides[q->collective].input, out = sides[q->collective].output;
 
-    if (q->collective == COLL_ALLTOALL)
-        return all_blocks(q) * (uint64_t)q->topo->nranks;
     return in == VECTOR || out == VECTOR ? q->nbytes : all_blocks(q);
 }
 
@@ -103,15 +96,19 @@ uint64_t plan_total_bytes(const struct plan_request *q)
  * library stripes messages over all rails, because it sends an eager message over one of them;
  * at 256 KiB both reach 0.97 or more; in between, rendezvous costs more than it brings.
  */
-size_t plan_default_chunk(const struct plan_request *q)
+int plan_chunks(const struct plan_request *q, size_t *chunk)
 {
     enum { EAGER = 32 << 10, STRIPED = 256 << 10, PIECES = 64 };
+    /* What travels in one piece between two ranks: a share of what a node handles. */
     uint64_t block = plan_total_bytes(q) / (uint64_t)q->topo->nranks;
-    size_t chunk = block < STRIPED ? EAGER : STRIPED;
+    size_t sizes[PLAN_CHUNKS] = {block < STRIPED ? EAGER : STRIPED, EAGER};
+    int n = sizes[0] == sizes[1] ? 1 : 2;
 
-    while (block / PIECES > chunk)
-        chunk *= 2;
-    return chunk > q->grain ? chunk / q->grain * q->grain : q->grain;
+    while (block / PIECES > sizes[0])
+        sizes[0] *= 2;
+    for (int i = 0; i < n; i++)
+        chunk[i] = sizes[i] > q->grain ? sizes[i] / q->grain * q->grain : q->grain;
+    return n;
 }
 
 const struct plan_algorithm *plan_algorithm_find(enum plan_collective c, const char *name)

@@ -20,10 +20,7 @@
     COLLECTIVE(REDUCE_SCATTER, "reduce_scatter")                                                   \
     COLLECTIVE(REDUCE_SCATTER_BLOCK, "reduce_scatter_block")                                       \
     COLLECTIVE(BCAST, "bcast")                                                                     \
-    COLLECTIVE(REDUCE, "reduce")                                                                   \
-    COLLECTIVE(GATHER, "gather")                                                                   \
-    COLLECTIVE(SCATTER, "scatter")                                                                 \
-    COLLECTIVE(ALLTOALL, "alltoall")
+    COLLECTIVE(REDUCE, "reduce")
 
 enum plan_collective {
 #define COLLECTIVE(id, text) COLL_##id,
@@ -41,9 +38,6 @@ int plan_collective_find(const char *name);               /* or -1 */
  *   collective              one size per rank         input                   output
  *   allgather(v)            rank r's block            own block               all blocks
  *   reduce_scatter(_block)  rank r's block            all blocks              own block, combined
- *   gather                  each rank's block         own block               root: all blocks
- *   scatter                 each rank's block         root: all blocks        own block
- *   alltoall                from a rank to a rank     a block for each rank   a block of each rank
  *   allreduce               the vector (nbytes)       vector                  vector, combined
  *   reduce                  the vector (nbytes)       vector                  root: vector, combined
  *   bcast                   the vector (nbytes)       none                    vector; root: holds it
@@ -61,8 +55,8 @@ struct plan_request {
                             reduce_scatter only */
     size_t grain;        /* bytes of an element where something is combined; else 1 */
     int in_place;        /* the input is in the output already: all of it (allreduce), or where the
-                            own block belongs (allgather(v), root of gather). The plan then does not
-                            use the input. Other collectives: 0 */
+                            own block belongs (allgather(v)). The plan then does not use the
+                            input. Other collectives: 0 */
     size_t chunk_bytes;  /* > 0, a multiple of grain */
 };
 
@@ -72,15 +66,18 @@ static inline size_t plan_block_bytes(const struct plan_request *q, int rank)
     return q->bytes ? q->bytes[rank] : q->nbytes;
 }
 
-/* Bytes of the input and of the output of a rank, and what the collective moves in all: the sum of
-   the blocks (alltoall: of what one rank sends, times the ranks), or the vector once. */
+/* Bytes of the input and of the output of a rank. */
 uint64_t plan_input_bytes(const struct plan_request *q, int rank);
 uint64_t plan_output_bytes(const struct plan_request *q, int rank);
+/* The sum of the blocks, or the vector once. */
 uint64_t plan_total_bytes(const struct plan_request *q);
 
-/* The chunk where nobody sets one: small enough to fill the pipeline early, large enough that its
-   handling costs little. The same for all ranks. */
-size_t plan_default_chunk(const struct plan_request *q);
+/*
+ * Chunks worth trying where nobody sets one, the safest first, at most PLAN_CHUNKS of them; returns
+ * how many. Multiples of the grain, the same on all ranks.
+ */
+enum { PLAN_CHUNKS = 2 };
+int plan_chunks(const struct plan_request *q, size_t *chunk);
 
 struct plan_algorithm {
     const char *name;        /* as in COLLSHIM_ALGORITHM */

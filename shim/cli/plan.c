@@ -105,6 +105,7 @@ static int find_algorithm(struct work *w, const char *name)
 static int prepare(struct work *w, const struct arguments *a, const char *collective)
 {
     char why[256], *end;
+    size_t chunk[PLAN_CHUNKS];
     const char *topology = a->topology ? a->topology : getenv("COLLSHIM_TOPOLOGY");
     int c = plan_collective_find(collective), code;
 
@@ -121,7 +122,8 @@ static int prepare(struct work *w, const struct arguments *a, const char *collec
         (code = take_size("--bytes", a->bytes ? a->bytes : "1MiB", &w->q.nbytes)) ||
         (a->counts && (code = take_counts(w, a->counts))))
         return code;
-    w->q.chunk_bytes = plan_default_chunk(&w->q);
+    plan_chunks(&w->q, chunk);
+    w->q.chunk_bytes = chunk[0];
     if (a->chunk && (code = take_size("--chunk", a->chunk, &w->q.chunk_bytes)))
         return code;
     if (!w->q.chunk_bytes)

@@ -76,8 +76,9 @@ static int run(struct comm *c, const struct arguments *a, struct call *call)
     call->comm = a->comm;
     call->arguments = a;
     call->nblocks = c->size;
-    call->own_block = c->rank;
+    call->request.grain = 1;
     call->request.in_place = a->sendbuf == MPI_IN_PLACE;
+    call->held_block = call->request.in_place ? c->rank : NO_BLOCK;
     if (a->recvbuf == MPI_IN_PLACE || is_nowhere(a->recvbuf, &call->output, call->total))
         return leave_to_library(call);
     if (!call->request.in_place) {

@@ -28,7 +28,8 @@ __attribute__((used)) static const char built_for[] = "@(#)collshim backend for 
 
 static const struct backend_entry entries[] = {
     ENTRY(Init),       ENTRY(Init_thread), ENTRY(Finalize), ENTRY(Allgather),
-    ENTRY(Allgatherv), ENTRY(Allreduce),   {NULL, NULL},
+    ENTRY(Allgatherv), ENTRY(Allreduce),   ENTRY(Reduce),   ENTRY(Reduce_scatter),
+    ENTRY(Reduce_scatter_block), ENTRY(Bcast), {NULL, NULL},
 };
 
 static const struct backend_entry entries_off[] = {

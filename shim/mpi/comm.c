@@ -15,11 +15,8 @@ enum { PLANS_KEPT = 16 };
 
 struct comm_plan {
     struct comm_plan *next;
-    enum plan_collective collective;
     const struct plan_algorithm *algorithm;
-    int in_place;
-    size_t nbytes;
-    size_t *bytes; /* [size] owned, or NULL */
+    struct plan_request request; /* bytes: [size] owned, or NULL; topo is the communicator's */
     struct plan *plan;
     struct engine *engine;
 };
@@ -31,7 +28,7 @@ static void free_plan(struct comm_plan *p)
 {
     engine_free(p->engine);
     plan_free(p->plan);
-    free(p->bytes);
+    free((size_t *)(uintptr_t)p->request.bytes);
     free(p);
 }
 
@@ -233,11 +230,14 @@ struct comm *comm_make(MPI_Comm comm)
 static int same_request(const struct comm_plan *p, const struct plan_request *q,
                         const struct plan_algorithm *a)
 {
-    if (p->algorithm != a || p->collective != q->collective || p->in_place != q->in_place ||
-        !p->bytes != !q->bytes)
+    const struct plan_request *r = &p->request;
+
+    if (p->algorithm != a || r->collective != q->collective || r->in_place != q->in_place ||
+        r->root != q->root || r->grain != q->grain || r->chunk_bytes != q->chunk_bytes ||
+        !r->bytes != !q->bytes)
         return 0;
-    return q->bytes ? !memcmp(p->bytes, q->bytes, (size_t)q->topo->nranks * sizeof *q->bytes)
-                    : p->nbytes == q->nbytes;
+    return q->bytes ? !memcmp(r->bytes, q->bytes, (size_t)q->topo->nranks * sizeof *q->bytes)
+                    : r->nbytes == q->nbytes;
 }
 
 /* Move the entry that serves the request to the front, if there is one. */
@@ -277,17 +277,16 @@ static int make_plan(struct comm *c, const struct plan_request *q, const struct 
 
     if (!p)
         return rc;
-    *p = (struct comm_plan){.collective = q->collective,
-                            .algorithm = a,
-                            .in_place = q->in_place,
-                            .nbytes = q->nbytes};
+    *p = (struct comm_plan){.algorithm = a, .request = *q};
     if (q->bytes) {
-        p->bytes = malloc((size_t)c->size * sizeof *p->bytes);
-        if (!p->bytes)
+        size_t *bytes = malloc((size_t)c->size * sizeof *bytes);
+
+        p->request.bytes = bytes;
+        if (!bytes)
             goto fail;
-        memcpy(p->bytes, q->bytes, (size_t)c->size * sizeof *p->bytes);
+        memcpy(bytes, q->bytes, (size_t)c->size * sizeof *bytes);
     }
-    if ((rc = a->build(q, &p->plan)) || (rc = engine_create(p->plan, &c->xport, &p->engine)))
+    if ((rc = a->build(&p->request, &p->plan)) || (rc = engine_create(p->plan, &c->xport, &p->engine)))
         goto fail;
     *made = p;
     return 0;
@@ -301,11 +300,6 @@ int comm_engine(struct comm *c, struct plan_request *request, const struct plan_
 {
     request->topo = c->topo;
     request->rank = c->rank;
-    if (!request->grain)
-        request->grain = 1;
-    request->chunk_bytes = process.cfg.chunk_bytes / request->grain * request->grain;
-    if (!request->chunk_bytes)
-        request->chunk_bytes = plan_default_chunk(request);
     struct comm_plan *p = find_plan(c, request, a);
     if (!p) {
         int rc = make_plan(c, request, a, &p);

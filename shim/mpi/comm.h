@@ -13,6 +13,7 @@
 #include <mpi.h>
 
 #include "planners/registry.h"
+#include "shim/mpi/guard.h"
 #include "shim/mpi/process.h"
 #include "transports/engine.h"
 #include "transports/mpi_p2p.h"
@@ -26,6 +27,7 @@ struct comm {
     struct topo *topo;     /* owned */
     struct xport xport;    /* owned */
     unsigned turn;         /* rerouted calls so far, for COLLSHIM_MODE=ab */
+    struct guard guard;    /* what has been measured */
     size_t *bytes;         /* [size] owned: room for a call's block sizes */
     uint64_t *offset;      /* [size] owned: and for where they start, packed */
     struct comm_plan *plans; /* owned: most recently used first */
@@ -48,7 +50,7 @@ struct comm *comm_find(MPI_Comm comm);
 struct comm *comm_make(MPI_Comm comm);
 
 /*
- * The plan and the engine for a request, made on first use; request->topo, rank and chunk_bytes
+ * The plan and the engine for a request, made on first use; request->topo and rank
  * are filled in. Returns 0 (both owned by the state, valid until the next call of this
  * function), -ENOTSUP (on all ranks alike) or -ENOMEM.
  */

@@ -20,9 +20,9 @@ static int mask_of(MPI_Datatype type, unsigned char *mask, size_t size);
 
 static void mask_predefined(MPI_Datatype type, unsigned char *mask, size_t size)
 {
-    size_t reals = type == MPI_C_LONG_DOUBLE_COMPLEX                          ? 2
+    size_t reals = type == MPI_C_LONG_DOUBLE_COMPLEX                        ? 2
                    : type == MPI_LONG_DOUBLE || type == MPI_LONG_DOUBLE_INT ? 1
-                                                                              : 0;
+                                                                            : 0;
 
     memset(mask, 1, size);
     for (size_t i = 0; i < reals && (i + 1) * sizeof(long double) <= size; i++)

@@ -54,8 +54,8 @@ static int is_dense(MPI_Datatype type, MPI_Count size, MPI_Count extent)
         return 0;
     if (type_is_predefined(&p))
         return 1;
-    if ((p.combiner != MPI_COMBINER_CONTIGUOUS && p.combiner != MPI_COMBINER_DUP) ||
-        p.large || p.types != 1 || p.integers > 1 || p.addresses ||
+    if ((p.combiner != MPI_COMBINER_CONTIGUOUS && p.combiner != MPI_COMBINER_DUP) || p.large ||
+        p.types != 1 || p.integers > 1 || p.addresses ||
         mpi.Type_get_contents(type, p.integers, 0, 1, &count, &no_address, &inner) != MPI_SUCCESS)
         return 0;
     if (!layout_of(inner, &in))

@@ -9,6 +9,7 @@
 #include "shim/mpi/reroute.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -95,23 +96,33 @@ static int staging_open(struct staging *s, const struct call *call, const struct
     *s = (struct staging){0};
     s->input = call->input_block.user;
     if (call->output_dense && !own_output)
-        s->output = call->output_block(call, 0).user;
+        s->output = call->nblocks ? call->output_block(call, 0).user : NULL;
     else
         s->output = s->allocated[0] = malloc(plan->output_bytes + 1);
-    if (!call->request.in_place && !call->input.dense)
+    if (plan->input_bytes && (!call->input.dense || call->stage_input))
         s->input = s->allocated[1] = malloc(plan->input_bytes + 1);
     if (plan->scratch_bytes)
         s->scratch = s->allocated[2] = malloc(plan->scratch_bytes);
-    if (!s->output || (!s->input && plan->input_bytes) || (!s->scratch && plan->scratch_bytes))
+    if ((!s->output && plan->output_bytes) || (!s->input && plan->input_bytes) || (!s->scratch && plan->scratch_bytes))
         return -ENOMEM;
     if (s->allocated[1])
         rc = layout_pack(&call->input, call->input_block.user, call->input_block.count, s->input,
                          comm);
-    if (rc == MPI_SUCCESS && s->allocated[0] && call->request.in_place) {
-        struct call_block own = call->output_block(call, call->own_block);
+    if (rc == MPI_SUCCESS && s->allocated[0] && call->held_block != NO_BLOCK) {
+        struct call_block own = call->output_block(call, call->held_block);
         rc = layout_pack(&call->output, own.user, own.count, s->output + own.packed, comm);
     }
     return rc;
+}
+
+static int run_engine(struct engine *engine, const struct call *call, const struct staging *s)
+{
+    return engine_run(engine, &(struct engine_buffers){
+                                  .input = s->input,
+                                  .output = s->output,
+                                  .scratch = s->scratch,
+                                  .reduce = reduction_combine,
+                                  .reduce_context = (void *)(uintptr_t)&call->reduction});
 }
 
 static int run_plan(struct comm *c, const struct plan *plan, struct engine *engine,
@@ -122,9 +133,8 @@ static int run_plan(struct comm *c, const struct plan *plan, struct engine *engi
     int rc = staging_open(&s, call, plan, c->private_comm, 0);
 
     if (!rc)
-        rc = engine_run(engine, &(struct engine_buffers){
-                                    .input = s.input, .output = s.output, .scratch = s.scratch});
-    if (!rc && s.allocated[0])
+        rc = run_engine(engine, call, &s);
+    if (!rc && s.allocated[0] && !call->output_unchanged)
         rc = unpack_output(call, s.output, c->private_comm);
     staging_free(&s);
     count_timed(call->collective, 1, call->total, count_now() - start);
@@ -149,15 +159,16 @@ static int run_both(struct comm *c, const struct plan *plan, struct engine *engi
     int rc = call->native(call);
     *handled = rc != MPI_SUCCESS;
     double start = count_now();
-    int ran = opened ? opened : engine_run(engine, &(struct engine_buffers){.input = s.input,
-                                                                            .output = s.output,
-                                                                            .scratch = s.scratch});
+    int ran = opened ? opened : run_engine(engine, call, &s);
     char *expected = malloc(plan->output_bytes + 1);
 
     count_timed(call->collective, 1, call->total, count_now() - start);
     if (rc == MPI_SUCCESS && !ran && expected &&
         pack_output(call, expected, c->private_comm) == MPI_SUCCESS) {
-        int equal = layout_equal(&call->output, expected, s.output, plan->output_bytes);
+        int equal = call->combines ? reduction_equal(&call->reduction, expected, s.output,
+                                                     plan->output_bytes, c->size)
+                                   : layout_equal(&call->output, expected, s.output,
+                                                  plan->output_bytes);
         count_verified(call->collective, equal);
         if (!equal)
             say_here(CFG_LEVEL_ERROR,
@@ -170,32 +181,75 @@ static int run_both(struct comm *c, const struct plan *plan, struct engine *engi
     return rc != MPI_SUCCESS ? rc : mpi_code(ran);
 }
 
-/* *handled is set if an error that is returned has been through the error handler already. */
+/* Take the turn of ab mode: natively, then rerouted. *handled: as in run_both. */
 static int run_in_mode(struct comm *c, const struct plan *plan, struct engine *engine,
                        const struct call *call, int *handled)
 {
-    switch (process.cfg.mode) {
-    case CFG_MODE_VERIFY:
+    if (process.cfg.mode == CFG_MODE_VERIFY)
         return run_both(c, plan, engine, call, handled);
-    case CFG_MODE_AB:
-        if (c->turn++ % 2 == 0) {
-            count_native(call->collective, REASON_TURN);
-            *handled = 1;
-            return run_native(call);
-        }
-        break;
-    default:
-        break;
+    if (process.cfg.mode == CFG_MODE_AB && c->turn++ % 2 == 0) {
+        count_native(call->collective, REASON_TURN);
+        *handled = 1;
+        return run_native(call);
     }
     return run_plan(c, plan, engine, call);
+}
+
+/* Rerouted in chunks of request.chunk_bytes. */
+static int run_rerouted(struct comm *c, const struct plan_algorithm *a, struct call *call)
+{
+    struct engine *engine;
+    const struct plan *plan;
+    int handled = 0;
+
+    int rc = comm_engine(c, &call->request, a, &plan, &engine);
+    if (rc == -ENOTSUP) {
+        count_native(call->collective, REASON_SHAPE);
+        return call->native(call);
+    }
+    rc = rc ? mpi_code(rc) : run_in_mode(c, plan, engine, call, &handled);
+    if (rc != MPI_SUCCESS && !handled)
+        mpi.Comm_call_errhandler(call->comm, rc);
+    return rc;
+}
+
+/* Is measuring wanted, and not overruled by a wish for this very algorithm? */
+static int guarded(const struct choice *choice)
+{
+    return process.cfg.guard && !process.cfg.reproducible && process.cfg.mode == CFG_MODE_ON &&
+           process.cfg.min_bytes && !choice->forced;
+}
+
+/* Let the guard pick between the library (candidate 0) and the chunks (candidates 1 ...). */
+static int run_guarded(struct comm *c, const struct plan_algorithm *a, struct call *call,
+                       const size_t *chunk, int nchunks)
+{
+    struct guard_entry *e = guard_find(&c->guard, call->collective, call->total, nchunks + 1);
+    int picked = guard_pick(e, nchunks + 1), settled = e->settled, rc;
+    double start = count_now();
+
+    if (picked == GUARD_NATIVE) {
+        count_native(call->collective, settled ? REASON_SLOWER : REASON_TRIAL);
+        rc = run_native(call);
+    } else {
+        call->request.chunk_bytes = chunk[picked - 1];
+        rc = run_rerouted(c, a, call);
+    }
+    if (guard_note(e, nchunks + 1, picked, count_now() - start, c->private_comm) == 1)
+        say(CFG_LEVEL_INFO, "guard: %s of %llu bytes on %d ranks: %s", plan_collective_name(call->collective),
+            (unsigned long long)call->total, c->size,
+            e->best == GUARD_NATIVE ? "the library is at least as fast"
+            : e->best == 1          ? "rerouted"
+                                    : "rerouted in small chunks");
+    return rc;
 }
 
 int reroute(struct comm *c, struct call *call)
 {
     const struct choice *choice = &process.choice[call->collective];
-    struct engine *engine;
-    const struct plan *plan;
-    int handled = 0;
+    size_t chunk[PLAN_CHUNKS] = {process.cfg.chunk_bytes / call->request.grain *
+                                 call->request.grain};
+    int nchunks = 1, rc;
 
     call->request.topo = c->topo;
     call->request.rank = c->rank;
@@ -203,16 +257,15 @@ int reroute(struct comm *c, struct call *call)
         count_native(call->collective, REASON_SHAPE);
         return call->native(call);
     }
+    if (!chunk[0])
+        nchunks = plan_chunks(&call->request, chunk);
     inside++;
-    int rc = comm_engine(c, &call->request, choice->algorithm, &plan, &engine);
-    if (rc == -ENOTSUP) {
-        inside--;
-        count_native(call->collective, REASON_SHAPE);
-        return call->native(call);
+    if (guarded(choice)) {
+        rc = run_guarded(c, choice->algorithm, call, chunk, nchunks);
+    } else {
+        call->request.chunk_bytes = chunk[0];
+        rc = run_rerouted(c, choice->algorithm, call);
     }
-    rc = rc ? mpi_code(rc) : run_in_mode(c, plan, engine, call, &handled);
     inside--;
-    if (rc != MPI_SUCCESS && !handled)
-        mpi.Comm_call_errhandler(call->comm, rc);
     return rc;
 }

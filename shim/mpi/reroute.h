@@ -12,6 +12,7 @@
 #include "planners/registry.h"
 #include "shim/mpi/layout.h"
 #include "shim/mpi/process.h"
+#include "shim/mpi/reduction.h"
 
 /* One block of the application's memory and where its packed bytes belong. */
 struct call_block {
@@ -23,7 +24,7 @@ struct call_block {
 struct call {
     enum plan_collective collective;
     MPI_Comm comm;
-    struct plan_request request; /* collective, nbytes, bytes, in_place */
+    struct plan_request request; /* but for topo, rank and chunk_bytes */
     uint64_t total;              /* bytes of the whole collective, the same on all ranks */
     const void *arguments;       /* of the MPI call, for the functions below */
 
@@ -38,9 +39,16 @@ struct call {
     struct layout output;
     int nblocks;
     struct call_block (*output_block)(const struct call *call, int i);
-    int own_block;    /* in place: the output block that is this rank's contribution */
-    int output_dense; /* the whole output is already packed, from output_block(0).user on */
+    int held_block;       /* the output block that is filled from the start, or NO_BLOCK */
+    int output_dense;     /* the whole output is already packed, from output_block(0).user on */
+    int output_unchanged; /* nothing is written to it here (root of a broadcast) */
+    int stage_input;      /* the input must not be read where it lies */
+
+    int combines; /* reduction is set */
+    struct reduction reduction;
 };
+
+#define NO_BLOCK (-1)
 
 /* Is rerouting on at all, and is a call of so many bytes worth looking at? Inlined into the
    wrappers, because most calls of a program end here. */

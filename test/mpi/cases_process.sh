@@ -1,4 +1,4 @@
-# shellcheck shell=bash disable=SC2154 # the variables of run.sh
+# shellcheck shell=bash disable=SC2154,SC2034 # variables shared with run.sh and launch.sh
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # What happens around the calls: modes, ways to start and to end, later processes, other tools.
@@ -64,9 +64,9 @@ later_processes() {
     [ "${#files[@]}" -eq 2 ] || complain "${#files[@]} reports, wanted one of the parents, one of the children"
     for file in "${files[@]}"; do
         mv "$file" "$tmp/report.json"
-        want_number allgather .rerouted '-eq 4'
-        want_number allgather '.native["ranks from another MPI_COMM_WORLD"]' '-eq 8'
-        want_number allgather .native.intercommunicator '-eq 2'
+        want_number allgather .rerouted -eq 4
+        want_number allgather '.native["ranks from another MPI_COMM_WORLD"]' -eq 8
+        want_number allgather .native.intercommunicator -eq 2
     done
     finish
 }

@@ -1,4 +1,4 @@
-# shellcheck shell=bash disable=SC2154 # the variables of run.sh
+# shellcheck shell=bash disable=SC2154,SC2034 # variables shared with run.sh and launch.sh
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # Right results: random calls over many topologies, then the programs that each look at one thing.
@@ -51,16 +51,16 @@ random_calls_both_ways() {
     differential $n $calls alike COLLSHIM_MODE=verify
     want_rerouted
     want_counted .verified_equal
-    want_number allgather .verified_different '-eq 0'
-    want_number allgatherv .verified_different '-eq 0'
+    want_number allgather .verified_different -eq 0
+    want_number allgatherv .verified_different -eq 0
     finish
 
     differential $n $calls alike COLLSHIM_MODE=ab
     for collective in allgather allgatherv; do
-        want_number $collective .rerouted '-gt 0'
-        want_number $collective '.native["the native turn of COLLSHIM_MODE=ab"]' '-gt 0'
+        want_number $collective .rerouted -gt 0
+        want_number $collective '.native["the native turn of COLLSHIM_MODE=ab"]' -gt 0
         want_number $collective '(.rerouted + .native["the native turn of COLLSHIM_MODE=ab"])' \
-            "-eq $(expected $collective)"
+            -eq "$(expected $collective)"
     done
     finish
 }
@@ -85,7 +85,7 @@ one_thing_each() {
     finish
 
     program errors 2 "wrong calls get the library's own answer, and the communicator lives on"
-    want_number allgather .rerouted "-ge $(expected allgather)"
+    want_number allgather .rerouted -ge "$(expected allgather)"
     finish
     for mode in ab verify; do
         begin "wrong calls with COLLSHIM_MODE=$mode: the error handler runs once"

@@ -1,4 +1,4 @@
-# shellcheck shell=bash disable=SC2154 # the variables of run.sh
+# shellcheck shell=bash disable=SC2154,SC2034 # variables shared with run.sh and launch.sh
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # Settings, good and bad: never more than one clear line each, always right results.
@@ -20,7 +20,7 @@ native() {
     want_right
     want_lines
     want_counted ".native[\"$2\"]"
-    want_number allgather .rerouted '-eq 0'
+    want_number allgather .rerouted -eq 0
     finish
 }
 
@@ -70,8 +70,8 @@ settings_file() {
     launch 3 COLLSHIM_CONFIG="$file" -- "$programs/ordinary"
     want_right
     want_lines
-    want_number allgather .rerouted "-eq $(expected allgather)"
-    want_number allgatherv '.native["COLLSHIM_ALGORITHM says native"]' "-eq $(expected allgatherv)"
+    want_number allgather .rerouted -eq "$(expected allgather)"
+    want_number allgatherv '.native["COLLSHIM_ALGORITHM says native"]' -eq "$(expected allgatherv)"
     finish
 
     printf 'mode: on\nmode off\n' >"$file"
@@ -113,7 +113,9 @@ left_native() {
     launch 3 COLLSHIM_LOG=info COLLSHIM_MIN_BYTES=64KiB -- "$programs/ordinary"
     want_right
     want_lines "allgather runs natively: smaller than COLLSHIM_MIN_BYTES" \
-        "allgatherv runs natively: smaller than COLLSHIM_MIN_BYTES"
+        "allgatherv runs natively: smaller than COLLSHIM_MIN_BYTES" \
+        "bcast runs natively: smaller than COLLSHIM_MIN_BYTES" \
+        "reduce runs natively: smaller than COLLSHIM_MIN_BYTES"
     finish
 
     begin "without its backend the library says so once and is inert"

@@ -16,11 +16,22 @@
 
 enum { SHAPES = 40, MOST_RANKS = 64, MOST_MEMBERS = 3 };
 
-enum place { WORLD, DUPLICATE, PARITY, REVERSED, RANDOM, RECREATED, CARTESIAN, SELF, INTER, PLACES };
+enum place {
+    WORLD,
+    DUPLICATE,
+    PARITY,
+    REVERSED,
+    RANDOM,
+    RECREATED,
+    CARTESIAN,
+    SELF,
+    INTER,
+    PLACES
+};
 
-static const char *const place_names[PLACES] = {"world",  "a duplicate", "one of a parity",
-                                                "reversed", "random members",
-                                                "just made", "cartesian", "self", "two groups"};
+static const char *const place_names[PLACES] = {"world",     "a duplicate",    "one of a parity",
+                                                "reversed",  "random members", "just made",
+                                                "cartesian", "self",           "two groups"};
 static MPI_Comm place_comm[PLACES];
 static int all_alike;
 
@@ -75,8 +86,7 @@ static struct shape draw_shape(uint64_t id)
     for (int side = 0; side < 2; side++) {
         int equal = s.common * (draw_below(&d, 6) ? draw_below(&d, most) : 0);
         for (int r = 0; r < MOST_RANKS; r++)
-            s.units[side][r] =
-                s.vector ? s.common * draw_units(&d, kind_of_shape, most) : equal;
+            s.units[side][r] = s.vector ? s.common * draw_units(&d, kind_of_shape, most) : equal;
     }
     return s;
 }

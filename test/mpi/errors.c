@@ -123,14 +123,15 @@ static struct outcome run(const struct arguments *a, int vector, int native, MPI
                               a->send, a->send_count, a->send_type, a->receive, a->counts,
                               a->displs, a->receive_type, comm),
                           before);
-    return outcome_of((native ? native_allgather : MPI_Allgather)(
-                          a->send, a->send_count, a->send_type, a->receive, a->receive_count,
-                          a->receive_type, comm),
+    return outcome_of((native ? native_allgather
+                              : MPI_Allgather)(a->send, a->send_count, a->send_type, a->receive,
+                                               a->receive_count, a->receive_type, comm),
                       before);
 }
 
 /* A right call on the same communicator. */
-static void still_usable(const struct arguments *right, int vector, MPI_Comm comm, const char *after)
+static void still_usable(const struct arguments *right, int vector, MPI_Comm comm,
+                         const char *after)
 {
     int size, rank;
 
@@ -160,8 +161,8 @@ static void try_cases(MPI_Comm comm, const char *where)
 {
     for (int vector = 0; vector < 2; vector++)
         for (int i = 0; i < CASES; i++) {
-            struct arguments right = {send,   BLOCK,  MPI_INT, received, BLOCK,
-                                      counts, displs, MPI_INT};
+            struct arguments right = {send,  BLOCK,  MPI_INT, received,
+                                      BLOCK, counts, displs,  MPI_INT};
             struct arguments wrong = right;
             struct outcome want, got;
 

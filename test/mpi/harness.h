@@ -25,7 +25,8 @@ static uint64_t test_seed;
 static int world_rank, world_size;
 static int failures; /* of this rank; atomic, threads fail too */
 
-/* Calls that should be rerouted if every call that can be is: what run.sh compares the report with. */
+/* Calls that should be rerouted if every call that can be is: what run.sh compares the report with.
+ */
 static long expected_allgather, expected_allgatherv;
 
 /* A random number generator whose state is its seed: cheap to make one per call and rank. */

@@ -167,12 +167,11 @@ want_rerouted() {
     want_counted .rerouted
 }
 
-# want_number COLLECTIVE FIELD CONDITION: e.g. allgather .rerouted '-gt 0'
+# want_number COLLECTIVE FIELD OPERATOR VALUE: e.g. allgather .rerouted -gt 0
 want_number() {
     local got
     got=$(report "$1" "$2")
-    # shellcheck disable=SC2086 # the condition is two words
-    [ "$got" $3 ] 2>/dev/null || complain "report: $1 $2 is $got, wanted $3"
+    test "$got" "$3" "$4" 2>/dev/null || complain "report: $1 $2 is $got, wanted $3 ${4:-what is unknown}"
 }
 
 want_no_report() {

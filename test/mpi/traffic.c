@@ -73,7 +73,8 @@ static void posted_before(MPI_Comm comm, int rank, int size)
     if (!done)
         MPI_Wait(&receive, &status);
     if (in != from * 7 + tag || status.MPI_SOURCE != from || status.MPI_TAG != tag)
-        fail("a receive for anything got %d, tag %d from %d", in, status.MPI_TAG, status.MPI_SOURCE);
+        fail("a receive for anything got %d, tag %d from %d", in, status.MPI_TAG,
+             status.MPI_SOURCE);
 }
 
 /* A message lies unexpected while collectives run. */

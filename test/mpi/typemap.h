@@ -44,8 +44,18 @@ static const struct {
 };
 
 /* The predefined pairs: equal in signature to a struct of the two. */
-#define PAIR_AT(c_type) offsetof(struct { c_type a; int b; }, b)
-#define PAIR_SIZE(c_type) sizeof(struct { c_type a; int b; })
+#define PAIR_AT(c_type)                                                                            \
+    offsetof(                                                                                      \
+        struct {                                                                                   \
+            c_type a;                                                                              \
+            int b;                                                                                 \
+        },                                                                                         \
+        b)
+#define PAIR_SIZE(c_type)                                                                          \
+    sizeof(struct {                                                                                \
+        c_type a;                                                                                  \
+        int b;                                                                                     \
+    })
 static const struct {
     MPI_Datatype type;
     enum kind first;

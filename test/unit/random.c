@@ -59,8 +59,7 @@ struct plan_request rng_request(struct rng *r, enum plan_collective c, int most_
 {
     struct topo *t = rng_topo(r, most_ranks);
     size_t grain = combines(c) ? 1u << rng_below(r, 4) : 1;
-    int may_be_in_place =
-        c == COLL_ALLGATHER || c == COLL_ALLGATHERV || c == COLL_ALLREDUCE || c == COLL_GATHER;
+    int may_be_in_place = c == COLL_ALLGATHER || c == COLL_ALLGATHERV || c == COLL_ALLREDUCE;
     struct plan_request q = {.collective = c,
                              .topo = t,
                              .root = (int)rng_below(r, (uint32_t)t->nranks),

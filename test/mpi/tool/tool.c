@@ -7,12 +7,12 @@
 #include <mpi.h>
 #include <stdio.h>
 
-#define COUNTED(name, parameters, arguments) \
-    static int n_##name;                     \
-    int MPI_##name parameters                \
-    {                                        \
-        n_##name++;                          \
-        return PMPI_##name arguments;        \
+#define COUNTED(name, parameters, arguments)                                                       \
+    static int n_##name;                                                                           \
+    int MPI_##name parameters                                                                      \
+    {                                                                                              \
+        n_##name++;                                                                                \
+        return PMPI_##name arguments;                                                              \
     }
 
 COUNTED(Allgather,
@@ -27,14 +27,13 @@ COUNTED(Allreduce, (const void *s, void *r, int n, MPI_Datatype t, MPI_Op op, MP
 COUNTED(Reduce, (const void *s, void *r, int n, MPI_Datatype t, MPI_Op op, int root, MPI_Comm c),
         (s, r, n, t, op, root, c))
 COUNTED(Bcast, (void *b, int n, MPI_Datatype t, int root, MPI_Comm c), (b, n, t, root, c))
-COUNTED(Isend,
-        (const void *b, int n, MPI_Datatype t, int to, int tag, MPI_Comm c, MPI_Request *q),
+COUNTED(Isend, (const void *b, int n, MPI_Datatype t, int to, int tag, MPI_Comm c, MPI_Request *q),
         (b, n, t, to, tag, c, q))
 COUNTED(Irecv, (void *b, int n, MPI_Datatype t, int from, int tag, MPI_Comm c, MPI_Request *q),
         (b, n, t, from, tag, c, q))
 COUNTED(Comm_create, (MPI_Comm c, MPI_Group g, MPI_Comm *made), (c, g, made))
 COUNTED(Comm_set_attr, (MPI_Comm c, int key, void *value), (c, key, value))
-COUNTED(Comm_free, (MPI_Comm *c), (c))
+COUNTED(Comm_free, (MPI_Comm * c), (c))
 
 int MPI_Finalize(void)
 {
