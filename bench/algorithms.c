@@ -51,26 +51,35 @@ static void write_constant(int index, int value)
         set_value(index, &value, sizeof(value), SOURCE_SET, NULL);
 }
 
-static int turn(const struct bench_algorithm *a, int value)
+static int turn_one(MPI_T_cvar_handle cvar, int index, int value)
 {
     int now = value + 1;
 
-    if (MPI_T_cvar_write(a->cvar, &value) != MPI_SUCCESS)
-        write_constant(a->index, value);
-    MPI_T_cvar_read(a->cvar, &now);
+    if (MPI_T_cvar_write(cvar, &value) != MPI_SUCCESS)
+        write_constant(index, value);
+    MPI_T_cvar_read(cvar, &now);
     return now == value ? 0 : -EPERM;
+}
+
+static int turn(const struct bench_algorithm *a, int value, int also_value)
+{
+    int rc = turn_one(a->cvar, a->index, value);
+
+    if (!rc && a->also_index >= 0)
+        rc = turn_one(a->also, a->also_index, also_value);
+    return rc;
 }
 
 void bench_algorithm_force(const struct bench_algorithm *algorithm)
 {
     if (algorithm->index >= 0)
-        turn(algorithm, algorithm->value);
+        turn(algorithm, algorithm->value, algorithm->also_value);
 }
 
 void bench_algorithm_release(const struct bench_algorithm *algorithm)
 {
     if (algorithm->index >= 0)
-        turn(algorithm, algorithm->usual);
+        turn(algorithm, algorithm->usual, algorithm->also_usual);
 }
 
 static void spell_flag(const char *cvar, const char *name, int value, char *flag, size_t length)
@@ -88,7 +97,8 @@ static void spell_flag(const char *cvar, const char *name, int value, char *flag
 
 /* Append one algorithm: its own communicator, made while the variable stands at its value. */
 static int append(const struct bench_mpi *mpi, MPI_Comm comm, const struct bench_algorithm *like,
-                  const char *cvar, const char *name, int value, struct bench_algorithms *set)
+                  const char *cvar, const char *name, int value, const char *also,
+                  struct bench_algorithms *set)
 {
     struct bench_algorithm *a = &set->list[set->n];
 
@@ -99,7 +109,10 @@ static int append(const struct bench_mpi *mpi, MPI_Comm comm, const struct bench
     snprintf(a->name, sizeof(a->name), "%s", name);
     if (cvar) {
         spell_flag(cvar, name, value, a->flag, sizeof(a->flag));
-        if (turn(a, value))
+        if (like->also_index >= 0)
+            snprintf(a->flag + strlen(a->flag), sizeof(a->flag) - strlen(a->flag), " --mca %s %d",
+                     also, a->also_value);
+        if (turn(a, value, a->also_value))
             return -EPERM;
     }
     mpi->Comm_dup(comm, &a->comm);
@@ -112,7 +125,7 @@ static int append(const struct bench_mpi *mpi, MPI_Comm comm, const struct bench
 static int append_knob(const struct bench_mpi *mpi, MPI_Comm comm, const struct bench_knob *knob,
                        struct bench_algorithms *set)
 {
-    struct bench_algorithm like = {.index = -1};
+    struct bench_algorithm like = {.index = -1, .also_index = -1};
     struct bench_knob_names values;
     int one, rc = 0;
 
@@ -122,12 +135,20 @@ static int append_knob(const struct bench_mpi *mpi, MPI_Comm comm, const struct 
         return -EPERM;
     if (MPI_T_cvar_read(like.cvar, &like.usual) != MPI_SUCCESS)
         return -EPERM;
+    if (knob->also) {
+        if (MPI_T_cvar_get_index(knob->also, &like.also_index) != MPI_SUCCESS)
+            return -ENOENT;
+        if (MPI_T_cvar_handle_alloc(like.also_index, NULL, &like.also, &one) != MPI_SUCCESS ||
+            one != 1 || MPI_T_cvar_read(like.also, &like.also_usual) != MPI_SUCCESS)
+            return -EPERM;
+        like.also_value = knob->also_value;
+    }
     if (knob->name)
-        return append(mpi, comm, &like, knob->cvar, knob->name, knob->value, set);
+        return append(mpi, comm, &like, knob->cvar, knob->name, knob->value, knob->also, set);
     bench_knob_names_get(like.index, &values);
     for (int i = 0; i < values.n && !rc; i++) {
         if (values.value[i] != like.usual)
-            rc = append(mpi, comm, &like, knob->cvar, values.name[i], values.value[i], set);
+            rc = append(mpi, comm, &like, knob->cvar, values.name[i], values.value[i], NULL, set);
     }
     return values.n ? rc : -EBADMSG;
 }
@@ -136,7 +157,7 @@ int bench_algorithms_open(const struct bench_mpi *mpi, MPI_Comm comm, int nodes,
                           const struct bench_knob *knobs, struct bench_algorithms *set, char *notes,
                           size_t notes_len)
 {
-    struct bench_algorithm usual = {.index = -1};
+    struct bench_algorithm usual = {.index = -1, .also_index = -1};
     int known = 0;
 
     notes[0] = '\0';
@@ -144,7 +165,7 @@ int bench_algorithms_open(const struct bench_mpi *mpi, MPI_Comm comm, int nodes,
     set->list = calloc(MOST_ALGORITHMS, sizeof(*set->list));
     if (!set->list)
         return -ENOMEM;
-    append(mpi, comm, &usual, NULL, "auto", 0, set);
+    append(mpi, comm, &usual, NULL, "auto", 0, NULL, set);
     for (const struct bench_knob *k = knobs; k->cvar; k++) {
         size_t at = strlen(notes);
         int rc = nodes < k->nodes ? -ENOENT : append_knob(mpi, comm, k, set);

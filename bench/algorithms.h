@@ -11,11 +11,13 @@
 
 struct bench_algorithm {
     char name[64];          /* as the library calls it; "auto": its own choice */
-    char flag[192];         /* what a user passes to mpirun to have it; empty for auto */
+    char flag[256];         /* what a user passes to mpirun to have it; empty for auto */
     MPI_Comm comm;          /* where to call it */
     MPI_T_cvar_handle cvar; /* not used by auto */
     int value, usual;       /* of the variable: to force it, and as the job started */
     int index;              /* of the variable, -1 for auto */
+    MPI_T_cvar_handle also; /* a second variable that is set with it; the same four for that */
+    int also_value, also_usual, also_index; /* also_index: -1 if there is none */
 };
 
 struct bench_algorithms {

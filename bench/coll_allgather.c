@@ -81,16 +81,16 @@ static void traffic(const struct bench_problem *p, int node, double *in, double 
 #define FORMULA "max over nodes of (bytes of all other nodes' blocks / measured rate into the node)"
 
 static const struct bench_knob allgather_knobs[] = {
-    {"coll_tuned_allgather_algorithm", NULL, 0, 0},
-    {"coll_han_priority", "han", 90, 2},
-    {"MPIR_CVAR_ALLGATHER_INTRA_ALGORITHM", NULL, 0, 0},
-    {NULL, NULL, 0, 0},
+    {"coll_tuned_allgather_algorithm", NULL, 0, 0, NULL, 0},
+    {"coll_han_priority", "han", 90, 2, NULL, 0},
+    {"MPIR_CVAR_ALLGATHER_INTRA_ALGORITHM", NULL, 0, 0, NULL, 0},
+    {NULL, NULL, 0, 0, NULL, 0},
 };
 
 static const struct bench_knob allgatherv_knobs[] = {
-    {"coll_tuned_allgatherv_algorithm", NULL, 0, 0},
-    {"MPIR_CVAR_ALLGATHERV_INTRA_ALGORITHM", NULL, 0, 0},
-    {NULL, NULL, 0, 0},
+    {"coll_tuned_allgatherv_algorithm", NULL, 0, 0, NULL, 0},
+    {"MPIR_CVAR_ALLGATHERV_INTRA_ALGORITHM", NULL, 0, 0, NULL, 0},
+    {NULL, NULL, 0, 0, NULL, 0},
 };
 
 const struct bench_collective bench_allgather = {

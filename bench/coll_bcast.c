@@ -56,11 +56,15 @@ static double together(const struct bench_problem *p)
 }
 
 static const struct bench_knob knobs[] = {
-    {"coll_tuned_bcast_algorithm", NULL, 0, 0},
-    {"coll_han_priority", "han", 90, 2},
-    {"coll_adapt_priority", "adapt", 90, 0},
-    {"MPIR_CVAR_BCAST_INTRA_ALGORITHM", NULL, 0, 0},
-    {NULL, NULL, 0, 0},
+    {"coll_tuned_bcast_algorithm", NULL, 0, 0, NULL, 0},
+    {"coll_tuned_bcast_algorithm", "pipeline_128K", 3, 0, "coll_tuned_bcast_algorithm_segmentsize",
+     131072},
+    {"coll_tuned_bcast_algorithm", "pipeline_512K", 3, 0, "coll_tuned_bcast_algorithm_segmentsize",
+     524288},
+    {"coll_han_priority", "han", 90, 2, NULL, 0},
+    {"coll_adapt_priority", "adapt", 90, 0, NULL, 0},
+    {"MPIR_CVAR_BCAST_INTRA_ALGORITHM", NULL, 0, 0, NULL, 0},
+    {NULL, NULL, 0, 0, NULL, 0},
 };
 
 const struct bench_collective bench_bcast = {

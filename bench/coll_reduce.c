@@ -262,30 +262,34 @@ static int ends_job_equal(const struct bench_problem *p, const char *algorithm)
 }
 
 static const struct bench_knob allreduce_knobs[] = {
-    {"coll_tuned_allreduce_algorithm", NULL, 0, 0},
-    {"coll_han_priority", "han", 90, 2},
-    {"MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM", NULL, 0, 0},
-    {NULL, NULL, 0, 0},
+    {"coll_tuned_allreduce_algorithm", NULL, 0, 0, NULL, 0},
+    {"coll_han_priority", "han", 90, 2, NULL, 0},
+    {"MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM", NULL, 0, 0, NULL, 0},
+    {NULL, NULL, 0, 0, NULL, 0},
 };
 
 static const struct bench_knob reduce_knobs[] = {
-    {"coll_tuned_reduce_algorithm", NULL, 0, 0},
-    {"coll_han_priority", "han", 90, 2},
-    {"coll_adapt_priority", "adapt", 90, 0},
-    {"MPIR_CVAR_REDUCE_INTRA_ALGORITHM", NULL, 0, 0},
-    {NULL, NULL, 0, 0},
+    {"coll_tuned_reduce_algorithm", NULL, 0, 0, NULL, 0},
+    {"coll_tuned_reduce_algorithm", "pipeline_128K", 3, 0,
+     "coll_tuned_reduce_algorithm_segmentsize", 131072},
+    {"coll_tuned_reduce_algorithm", "pipeline_512K", 3, 0,
+     "coll_tuned_reduce_algorithm_segmentsize", 524288},
+    {"coll_han_priority", "han", 90, 2, NULL, 0},
+    {"coll_adapt_priority", "adapt", 90, 0, NULL, 0},
+    {"MPIR_CVAR_REDUCE_INTRA_ALGORITHM", NULL, 0, 0, NULL, 0},
+    {NULL, NULL, 0, 0, NULL, 0},
 };
 
 static const struct bench_knob reduce_scatter_knobs[] = {
-    {"coll_tuned_reduce_scatter_algorithm", NULL, 0, 0},
-    {"MPIR_CVAR_REDUCE_SCATTER_INTRA_ALGORITHM", NULL, 0, 0},
-    {NULL, NULL, 0, 0},
+    {"coll_tuned_reduce_scatter_algorithm", NULL, 0, 0, NULL, 0},
+    {"MPIR_CVAR_REDUCE_SCATTER_INTRA_ALGORITHM", NULL, 0, 0, NULL, 0},
+    {NULL, NULL, 0, 0, NULL, 0},
 };
 
 static const struct bench_knob reduce_scatter_block_knobs[] = {
-    {"coll_tuned_reduce_scatter_block_algorithm", NULL, 0, 0},
-    {"MPIR_CVAR_REDUCE_SCATTER_BLOCK_INTRA_ALGORITHM", NULL, 0, 0},
-    {NULL, NULL, 0, 0},
+    {"coll_tuned_reduce_scatter_block_algorithm", NULL, 0, 0, NULL, 0},
+    {"MPIR_CVAR_REDUCE_SCATTER_BLOCK_INTRA_ALGORITHM", NULL, 0, 0, NULL, 0},
+    {NULL, NULL, 0, 0, NULL, 0},
 };
 
 #define FORMULA_BLOCKS                                                                             \

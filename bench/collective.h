@@ -35,6 +35,10 @@ struct bench_knob {
     const char *name; /* the algorithm that value selects; NULL: every value the variable has */
     int value;
     int nodes; /* fewest nodes on which it does anything */
+
+    /* A second variable that goes with the first, a segment size; NULL: none. */
+    const char *also;
+    int also_value;
 };
 
 struct bench_collective {

@@ -126,7 +126,7 @@ static void keep(struct job *job, const struct bench_result *result)
 
 static int sweep(struct job *job, const struct bench_collective *row)
 {
-    const struct bench_knob none = {NULL, NULL, 0, 0};
+    const struct bench_knob none = {.cvar = NULL};
     int only_default = strcmp(job->options.native, "default") == 0;
     struct bench_algorithms set;
     struct bench_result result;

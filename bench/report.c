@@ -133,7 +133,7 @@ void bench_report_table(FILE *out, const struct bench_run *run, const struct ben
 
     fputc('\n', out);
     for (int i = 0; i < 2; i++)
-        fprintf(out, "%-11s %9s %11s  %11s  %-18s %10s %6s %10s %12s %12s  %s\n",
+        fprintf(out, "%-20s %9s %11s  %11s  %-18s %10s %6s %10s %12s %12s  %s\n",
                 i ? "" : "collective", i ? "" : "per rank", heads[i][0], heads[i][1],
                 i ? "its algorithm" : "", heads[i][2], i ? "" : "ratio", heads[i][3], heads[i][4],
                 heads[i][5], i ? "" : "verified");
@@ -145,7 +145,7 @@ void bench_report_table(FILE *out, const struct bench_run *run, const struct ben
         ratio(r->bound_us, r->shim.median, "/%.3f", part, sizeof(part));
         if (r->shim.n && r->bound_us > 0)
             strncat(whole, part, sizeof(whole) - strlen(whole) - 1);
-        fprintf(out, "%-11s %9s %11s%s %11s  %-18s %10s %6s %10s %12s %12s  %s\n", r->row->name,
+        fprintf(out, "%-20s %9s %11s%s %11s  %-18s %10s %6s %10s %12s %12s  %s\n", r->row->name,
                 bench_units_bytes(r->bytes, size, sizeof(size)),
                 bench_units_ms(r->usual.median, usual, sizeof(usual)),
                 r->usual_from_trial ? "*" : " ",

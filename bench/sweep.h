@@ -28,7 +28,7 @@ struct bench_result {
     struct bench_stats usual, native, shim; /* microseconds; usual: the library's own choice */
     int usual_from_trial; /* that was dropped after the trial calls: usual is their best */
     double shim_first_us; /* the first call at this size, planning included */
-    char native_name[64], native_flag[192];
+    char native_name[64], native_flag[256];
     double bound_us; /* 0: not known */
     int verified;    /* every byte of every call of every contender was right */
 };

@@ -25,9 +25,9 @@ struct cursor {
 
 struct rank_state {
     const struct plan *plan;
-    struct cursor *cursor;    /* [nqueues] owned */
-    uint64_t *done;           /* [nops] owned: bytes of each operation */
-    int64_t *partner;         /* [nqueues] owned: a send queue's receive queue at the peer */
+    struct cursor *cursor; /* [nqueues] owned */
+    uint64_t *done;        /* [nops] owned: bytes of each operation */
+    int64_t *partner;      /* [nqueues] owned: a send queue's receive queue at the peer */
     struct check_buffer buffer[PLAN_NONE];
 };
 
@@ -92,8 +92,8 @@ static int take(struct checker *c, int rank, const struct plan_op *op, uint64_t 
 {
     struct rank_state *r = &c->rank[rank];
     uint64_t hole;
-    int rc = check_buffer_read(&r->buffer[op->src], op->src_off + from, op->src_off + to,
-                               &c->moved, &hole);
+    int rc = check_buffer_read(&r->buffer[op->src], op->src_off + from, op->src_off + to, &c->moved,
+                               &hole);
 
     if (rc == -ENODATA)
         return fail(c, "rank %d: operation %u reads byte %llu of buffer %d before it is written",
@@ -120,12 +120,14 @@ static int mix(struct checker *c, int rank, const struct plan_op *op, uint64_t a
             struct check_span *there = &c->mixed.span[i];
             int64_t joined = check_sets_join(&c->sets, there->set, in.set);
             if (there->shift != in.shift)
-                rc = fail(c, "rank %d: operation %u reduces bytes that do not belong together, at "
-                          "byte %llu", rank, (unsigned)(op - r->plan->ops),
+                rc = fail(c,
+                          "rank %d: operation %u reduces bytes that do not belong together, at "
+                          "byte %llu",
+                          rank, (unsigned)(op - r->plan->ops),
                           (unsigned long long)(there->from - at));
             else if (joined == -EEXIST)
-                rc = fail(c, "rank %d: operation %u adds rank %d's contribution a second time", rank,
-                          (unsigned)(op - r->plan->ops),
+                rc = fail(c, "rank %d: operation %u adds rank %d's contribution a second time",
+                          rank, (unsigned)(op - r->plan->ops),
                           check_sets_shared(&c->sets, there->set, in.set));
             else if (joined < 0)
                 rc = (int)joined;
@@ -268,8 +270,8 @@ static int compare_output(struct checker *c, int rank, const struct check_buffer
             return rc;
         for (uint32_t i = 0; i < c->moved.count; i++)
             if (c->moved.span[i].set != want->set || c->moved.span[i].shift != want->shift)
-                return fail(c, "rank %d: output byte %llu holds something else than it should", rank,
-                            (unsigned long long)c->moved.span[i].from);
+                return fail(c, "rank %d: output byte %llu holds something else than it should",
+                            rank, (unsigned long long)c->moved.span[i].from);
     }
     return 0;
 }
@@ -306,9 +308,9 @@ static int match_queues(struct checker *c)
             const struct plan *there = c->rank[q->peer].plan;
             uint8_t wanted = q->kind == PLAN_SEND ? PLAN_RECV : PLAN_SEND;
             uint32_t j = 0;
-            while (j < there->nqueues && !(there->queues[j].kind == wanted &&
-                                           there->queues[j].peer == rank &&
-                                           there->queues[j].lane == q->lane))
+            while (j < there->nqueues &&
+                   !(there->queues[j].kind == wanted && there->queues[j].peer == rank &&
+                     there->queues[j].lane == q->lane))
                 j++;
             if (j == there->nqueues)
                 return fail(c, "rank %d: nothing at rank %d matches its %ss on lane %d", rank,

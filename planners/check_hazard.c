@@ -33,7 +33,8 @@ static int by_place(const void *a, const void *b)
     return x->from < y->from ? -1 : x->from > y->from;
 }
 
-/* The part of r, from its start on, that one side of an operation touches: where it ends, or r.from. */
+/* The part of r, from its start on, that one side of an operation touches: where it ends, or
+ * r.from. */
 static uint64_t touched_upto(const struct plan_op *op, struct range r)
 {
     uint64_t upto = r.from;
@@ -49,7 +50,8 @@ static uint64_t touched_upto(const struct plan_op *op, struct range r)
  * Is `late` ordered after `early` on the bytes of r? Either it names it, or what it names covers
  * r piece by piece and is itself ordered after `early`. depth bounds the walk on a faulty plan.
  */
-static int after(const struct plan *p, uint32_t early, uint32_t late, struct range r, uint32_t depth)
+static int after(const struct plan *p, uint32_t early, uint32_t late, struct range r,
+                 uint32_t depth)
 {
     const struct plan_op *op = &p->ops[late];
     uint8_t kind = p->queues[op->queue].kind;
@@ -96,8 +98,9 @@ static int check_pair(const struct plan *p, const struct access *a, const struct
     struct range r = {b->from, a->to < b->to ? a->to : b->to, a->buffer};
 
     if (a->op == b->op)
-        snprintf(why, why_size, "rank %d: operation %u reads and writes the same %s bytes %llu-%llu",
-                 p->rank, a->op, buffer_names[r.buffer], (unsigned long long)r.from,
+        snprintf(why, why_size,
+                 "rank %d: operation %u reads and writes the same %s bytes %llu-%llu", p->rank,
+                 a->op, buffer_names[r.buffer], (unsigned long long)r.from,
                  (unsigned long long)r.to - 1);
     else if (after(p, a->op, b->op, r, p->nops) || after(p, b->op, a->op, r, p->nops))
         return 0;
@@ -120,9 +123,8 @@ int check_hazards(const struct plan *p, char *why, size_t why_size)
     uint32_t n = list_accesses(p, list);
     qsort(list, n, sizeof *list, by_place);
     for (uint32_t i = 0; !rc && i < n; i++)
-        for (uint32_t j = i + 1; !rc && j < n && list[j].buffer == list[i].buffer &&
-                                 list[j].from < list[i].to;
-             j++)
+        for (uint32_t j = i + 1;
+             !rc && j < n && list[j].buffer == list[i].buffer && list[j].from < list[i].to; j++)
             if (list[i].writes || list[j].writes)
                 rc = check_pair(p, &list[i], &list[j], why, why_size);
     free(list);

@@ -33,7 +33,8 @@ int check_before(const struct plan_request *q, int rank, struct check_buffer *in
     switch (q->collective) {
     case COLL_ALLGATHER:
     case COLL_ALLGATHERV:
-        return q->in_place ? put(output, start, bytes, own, start) : put(input, 0, bytes, own, start);
+        return q->in_place ? put(output, start, bytes, own, start)
+                           : put(input, 0, bytes, own, start);
     case COLL_ALLREDUCE:
         return put(q->in_place ? output : input, 0, q->nbytes, own, 0);
     case COLL_REDUCE:
@@ -55,7 +56,8 @@ static int gathered(const struct plan_request *q, struct check_buffer *expected)
     int rc = 0;
 
     for (int r = 0; !rc && r < q->topo->nranks; r++)
-        rc = put(expected, block_start(q, r), plan_block_bytes(q, r), (uint32_t)r, block_start(q, r));
+        rc = put(expected, block_start(q, r), plan_block_bytes(q, r), (uint32_t)r,
+                 block_start(q, r));
     return rc;
 }
 

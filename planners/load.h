@@ -33,10 +33,10 @@ void load_free(struct load *l);
 double load_time(const struct load *l, const struct topo *t);
 
 /*
- * The bound in the same unit: no schedule is faster. 0 on one node. HiCCL, Table III, for any shape:
- * allgather(v) and reduce-scatter: all other nodes' blocks must enter (leave) each node; bcast and
- * reduce: the vector must enter (leave) each node; allreduce: 2 (nodes - 1) vectors must cross in all,
- * which is the least if they are spread over the nodes as their rails allow.
+ * The bound in the same unit: no schedule is faster. 0 on one node. HiCCL, Table III, for any
+ * shape: allgather(v) and reduce-scatter: all other nodes' blocks must enter (leave) each node;
+ * bcast and reduce: the vector must enter (leave) each node; allreduce: 2 (nodes - 1) vectors must
+ * cross in all, which is the least if they are spread over the nodes as their rails allow.
  */
 double load_bound(const struct plan_request *q);
 

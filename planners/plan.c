@@ -278,7 +278,8 @@ static int meet(uint8_t abuf, uint64_t a, uint64_t alen, uint8_t bbuf, uint64_t 
     return abuf == bbuf && abuf != PLAN_NONE && a < b + blen && b < a + alen;
 }
 
-/* One pair of ranges: does the whole of op meet dep there, and up to which byte of dep must it wait? */
+/* One pair of ranges: does the whole of op meet dep there, and up to which byte of dep must it
+ * wait? */
 static void pair_need(uint8_t buf, uint64_t off, uint64_t length, uint64_t end, uint8_t dep_buf,
                       uint64_t dep_off, uint64_t dep_length, int *shared, uint64_t *need)
 {

@@ -26,7 +26,7 @@ enum plan_collective {
 #define COLLECTIVE(id, text) COLL_##id,
     PLAN_COLLECTIVES(COLLECTIVE)
 #undef COLLECTIVE
-    COLL_COUNT
+        COLL_COUNT
 };
 
 const char *plan_collective_name(enum plan_collective c); /* "allgather" */
@@ -39,8 +39,9 @@ int plan_collective_find(const char *name);               /* or -1 */
  *   allgather(v)            rank r's block            own block               all blocks
  *   reduce_scatter(_block)  rank r's block            all blocks              own block, combined
  *   allreduce               the vector (nbytes)       vector                  vector, combined
- *   reduce                  the vector (nbytes)       vector                  root: vector, combined
- *   bcast                   the vector (nbytes)       none                    vector; root: holds it
+ *   reduce                  the vector (nbytes)       vector                  root: vector,
+ * combined bcast                   the vector (nbytes)       none                    vector; root:
+ * holds it
  *
  * Blocks are packed in rank order. 0 bytes are legal everywhere. Combining is commutative and
  * element by element; elements have `grain` bytes, and all sizes are multiples of it.

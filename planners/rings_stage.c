@@ -229,10 +229,10 @@ struct collect {
     int slot;        /* of the current unit */
     int unit, first; /* the current unit; first: nothing comes from the left */
     struct share mine;
-    int direct;             /* the partial result is built in its place in the output */
-    struct arrivals partial;            /* the last operation on it so far, by unit bytes */
-    struct arrivals slot_used[SLOTS];   /* what reads the slot's partial result, by slot bytes */
-    struct arrivals *stage_used;        /* [SLOTS * size] what reads a stage, by stage bytes */
+    int direct;                       /* the partial result is built in its place in the output */
+    struct arrivals partial;          /* the last operation on it so far, by unit bytes */
+    struct arrivals slot_used[SLOTS]; /* what reads the slot's partial result, by slot bytes */
+    struct arrivals *stage_used;      /* [SLOTS * size] what reads a stage, by stage bytes */
 };
 
 /* Scratch holds, per slot, the partial result and one stage per local turn. */
@@ -277,11 +277,16 @@ static void collect_receive(struct collect *w, int peer, enum rings_lane lane,
     arrivals_note(&w->partial, g->at, op);
 }
 
-/* One more contribution: from src on, behind the operation that the stage waits for. */
-static uint32_t collect_add(struct collect *w, const struct segment *g, enum plan_buffer src,
-                            uint64_t src_from, uint32_t staged, struct arrivals *next)
+/*
+ * One more contribution: from src on, behind the operation that the stage waits for. Each turn has
+ * a queue of its own (the own contribution is turn 0): in one queue, the first contribution would
+ * have to be complete before the second begins, and nothing could be sent on until the last.
+ */
+static uint32_t collect_add(struct collect *w, const struct segment *g, int turn,
+                            enum plan_buffer src, uint64_t src_from, uint32_t staged,
+                            struct arrivals *next)
 {
-    uint32_t op = plan_reduce(w->b, RINGS_COLLECT, src, src_from, partial_buffer(w),
+    uint32_t op = plan_reduce(w->b, turn, src, src_from, partial_buffer(w),
                               partial_from(w, g->at.from, g->offset), g->length);
 
     plan_after(w->b, staged);
@@ -307,7 +312,7 @@ static void collect_own(struct collect *w, struct arrivals *next)
 
     while (share_next(w->s, w->unit, &rest, &g))
         note_reader(w, &g,
-                    collect_add(w, &g, w->input, segment_from(w->s, &g), PLAN_NO_OP, next));
+                    collect_add(w, &g, 0, w->input, segment_from(w->s, &g), PLAN_NO_OP, next));
     swap_partial(w, next);
 }
 
@@ -342,7 +347,7 @@ static void collect_peer(struct collect *w, int turn, struct arrivals *next)
 
         arrivals_wait(used, w->b, in_slot(w, g.at));
         arrivals_note(&readers, in_slot(w, g.at),
-                      collect_add(w, &g, PLAN_SCRATCH, stage, staged, next));
+                      collect_add(w, &g, turn, PLAN_SCRATCH, stage, staged, next));
     }
     forget_below(used, w->mine.to - w->mine.from);
     for (size_t i = 0; i < readers.n; i++)
@@ -404,8 +409,8 @@ static void collect_to_right(struct collect *w)
         while (share_next(w->s, w->unit, &rest, &g)) {
             if (nothing_to_combine(w)) {
                 note_reader(w, &g,
-                            plan_send(w->b, peer, RINGS_COLLECT, w->input,
-                                      segment_from(w->s, &g), g.length));
+                            plan_send(w->b, peer, RINGS_COLLECT, w->input, segment_from(w->s, &g),
+                                      g.length));
                 continue;
             }
             uint32_t op = plan_send(w->b, peer, RINGS_COLLECT, partial_buffer(w),
@@ -425,8 +430,8 @@ static void collect_deliver(struct collect *w)
     while (share_next(w->s, w->unit, &rest, &g)) {
         struct share in_block = {g.offset, g.offset + g.length};
         enum plan_buffer from = nothing_to_combine(w) ? w->input : PLAN_SCRATCH;
-        uint64_t at = nothing_to_combine(w) ? segment_from(w->s, &g)
-                                            : partial_from(w, g.at.from, g.offset);
+        uint64_t at =
+            nothing_to_combine(w) ? segment_from(w->s, &g) : partial_from(w, g.at.from, g.offset);
         uint64_t to = w->out_from + g.offset;
 
         if (g.rank != w->s->rank) {
@@ -549,7 +554,8 @@ int rings_collect(struct plan_builder *b, struct shares *s, enum plan_buffer inp
         collect_unit(&w, step, &next);
     }
     *scratch_bytes = w.most * (uint64_t)stages;
-    failed = w.partial.failed || next.failed || (made && made->failed) || (readers && readers->failed);
+    failed =
+        w.partial.failed || next.failed || (made && made->failed) || (readers && readers->failed);
     for (int i = 0; i < stages; i++) {
         failed |= w.stage_used[i].failed;
         arrivals_close(&w.stage_used[i]);

@@ -28,7 +28,13 @@ void arrivals_note(struct arrivals *a, struct share at, uint32_t op);
 /* The operation added last to b waits for everything in a that meets `at`. */
 void arrivals_wait(const struct arrivals *a, struct plan_builder *b, struct share at);
 
-enum rings_lane { RINGS_SPREAD, RINGS_SPREAD_LOCAL, RINGS_COLLECT, RINGS_COLLECT_LOCAL, RINGS_DELIVER };
+enum rings_lane {
+    RINGS_SPREAD,
+    RINGS_SPREAD_LOCAL,
+    RINGS_COLLECT,
+    RINGS_COLLECT_LOCAL,
+    RINGS_DELIVER
+};
 
 /*
  * Spread all blocks into the output, where block r belongs at block_from(r).

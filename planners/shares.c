@@ -37,7 +37,8 @@ static int cutters_alike(const struct cutter *a, const struct cutter *b)
            !memcmp(a->weight, b->weight, (size_t)(a->size + 1) * sizeof *a->weight);
 }
 
-int shares_open(struct shares *s, const struct topo *t, int rank, struct blocks blocks, size_t grain)
+int shares_open(struct shares *s, const struct topo *t, int rank, struct blocks blocks,
+                size_t grain)
 {
     int node = t->rank[rank].node;
 
@@ -118,7 +119,8 @@ int shares_divide(const struct topo *t, uint64_t total, size_t grain, size_t *si
     uint64_t elements = total / grain, next = 0;
 
     for (int n = 0; n < t->nnodes; n++) {
-        uint64_t first = (uint64_t)((unsigned __int128)elements * (unsigned)n / (unsigned)t->nnodes);
+        uint64_t first =
+            (uint64_t)((unsigned __int128)elements * (unsigned)n / (unsigned)t->nnodes);
         uint64_t last =
             (uint64_t)((unsigned __int128)elements * (unsigned)(n + 1) / (unsigned)t->nnodes);
         uint64_t part = (last - first) * grain;

@@ -60,7 +60,8 @@ struct shares {
     int rank, node, local;   /* this rank */
     int left, right;         /* neighbour nodes; the own node if it is alone */
     struct cutter cutter[3]; /* owned */
-    struct cutter *by_left, *by_here, *by_right; /* into cutter; one for all where nodes are alike */
+    struct cutter *by_left, *by_here,
+        *by_right; /* into cutter; one for all where nodes are alike */
 };
 
 /* 0 or -ENOMEM; close in either case. blocks: its arrays must outlive s. */

@@ -38,12 +38,12 @@ struct engine {
     const struct plan *plan; /* borrowed */
     struct xport *xport;     /* borrowed */
     struct engine_buffers buffers;
-    struct queue_run *queue;  /* [nqueues] owned */
-    uint32_t *busy;           /* [nbusy] owned: queues with something left to post */
-    uint64_t *done;           /* [nops] owned: bytes done of each operation */
-    struct flight *flight;    /* [nslots] owned */
-    uint32_t *queue_of;       /* [nslots] owned: the queue of a slot */
-    unsigned *completed;      /* [nslots] owned: what the transport reports */
+    struct queue_run *queue; /* [nqueues] owned */
+    uint32_t *busy;          /* [nbusy] owned: queues with something left to post */
+    uint64_t *done;          /* [nops] owned: bytes done of each operation */
+    struct flight *flight;   /* [nslots] owned */
+    uint32_t *queue_of;      /* [nslots] owned: the queue of a slot */
+    unsigned *completed;     /* [nslots] owned: what the transport reports */
     uint32_t nbusy, nslots;
     uint32_t unfinished; /* operations */
 };

@@ -19,7 +19,8 @@ struct engine_buffers {
     const void *input; /* plan->input_bytes; may be the rank's own place in output */
     void *output;      /* plan->output_bytes */
     void *scratch;     /* plan->scratch_bytes, or NULL if 0 */
-    /* Combine: dst = dst op src, `bytes` long; context is passed on. NULL if the plan reduces nothing. */
+    /* Combine: dst = dst op src, `bytes` long; context is passed on. NULL if the plan reduces
+     * nothing. */
     void (*reduce)(void *context, const void *src, void *dst, size_t bytes);
     void *reduce_context;
 };
@@ -31,7 +32,8 @@ struct engine_buffers {
 int engine_create(const struct plan *plan, struct xport *xport, struct engine **engine_p);
 void engine_free(struct engine *e); /* NULL is fine; not while a call is under way */
 
-/* Run the plan to its end, yielding the CPU while nothing moves. Returns 0 or the transport's error code. */
+/* Run the plan to its end, yielding the CPU while nothing moves. Returns 0 or the transport's error
+ * code. */
 int engine_run(struct engine *e, const struct engine_buffers *buffers);
 
 /*

@@ -85,8 +85,8 @@ static int p2p_poll(void *state, unsigned *done, unsigned *ndone)
     *ndone = 0;
     if (!p->active)
         return 0;
-    int rc = p->mpi->Testsome((int)p->active, p->request, &completed, p->index,
-                              MPI_STATUSES_IGNORE);
+    int rc =
+        p->mpi->Testsome((int)p->active, p->request, &completed, p->index, MPI_STATUSES_IGNORE);
     if (rc != MPI_SUCCESS)
         return rc;
     if (completed == MPI_UNDEFINED || completed == 0)

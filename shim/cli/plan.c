@@ -81,7 +81,8 @@ static int take_counts(struct work *w, const char *text)
         text += n + (text[n] == ',');
     }
     if (*text)
-        return cli_usage("plan", "--counts has more sizes than the topology has ranks (%d)", nranks);
+        return cli_usage("plan", "--counts has more sizes than the topology has ranks (%d)",
+                         nranks);
     for (; known > 0 && known < nranks; known++)
         w->counts[known] = w->counts[known - 1];
     w->q.bytes = w->counts;
@@ -92,8 +93,8 @@ static int find_algorithm(struct work *w, const char *name)
 {
     const char *collective = plan_collective_name(w->q.collective);
 
-    w->algorithm = name ? plan_algorithm_find(w->q.collective, name)
-                        : plan_algorithm_default(w->q.collective);
+    w->algorithm =
+        name ? plan_algorithm_find(w->q.collective, name) : plan_algorithm_default(w->q.collective);
     if (w->algorithm)
         return CLI_OK;
     if (name)
@@ -130,7 +131,8 @@ static int prepare(struct work *w, const struct arguments *a, const char *collec
         return cli_usage("plan", "--chunk must be at least 1");
     w->rank = a->rank ? (int)strtol(a->rank, &end, 10) : -1;
     if (a->rank && (*end || w->rank < 0 || w->rank >= w->topo->nranks))
-        return cli_usage("plan", "--rank: '%s' is no rank of 0 to %d", a->rank, w->topo->nranks - 1);
+        return cli_usage("plan", "--rank: '%s' is no rank of 0 to %d", a->rank,
+                         w->topo->nranks - 1);
     return CLI_OK;
 }
 
@@ -198,14 +200,14 @@ static void print_operations(const struct plan *p)
     static const char *const kinds[] = {"SEND", "RECV", "COPY", "REDUCE"};
     static const char *const buffers[] = {"input", "output", "scratch", "-"};
 
-    printf("\nrank %d\n%6s %-7s %6s %5s %-8s %12s %-8s %12s %12s  %s\n", p->rank, "OP", "KIND", "PEER",
-           "LANE", "FROM", "OFFSET", "TO", "OFFSET", "BYTES", "AFTER");
+    printf("\nrank %d\n%6s %-7s %6s %5s %-8s %12s %-8s %12s %12s  %s\n", p->rank, "OP", "KIND",
+           "PEER", "LANE", "FROM", "OFFSET", "TO", "OFFSET", "BYTES", "AFTER");
     for (uint32_t i = 0; i < p->nops; i++) {
         const struct plan_op *op = &p->ops[i];
         const struct plan_queue *q = &p->queues[op->queue];
 
-        printf("%6u %-7s %6d %5d %-8s %12llu %-8s %12llu %12llu ", i, kinds[q->kind], q->peer, q->lane,
-               buffers[op->src], (unsigned long long)op->src_off, buffers[op->dst],
+        printf("%6u %-7s %6d %5d %-8s %12llu %-8s %12llu %12llu ", i, kinds[q->kind], q->peer,
+               q->lane, buffers[op->src], (unsigned long long)op->src_off, buffers[op->dst],
                (unsigned long long)op->dst_off, (unsigned long long)op->length);
         for (uint32_t d = 0; d < op->ndeps; d++)
             printf(" %u", p->deps[op->first_dep + d]);
@@ -309,18 +311,13 @@ int cli_plan(int argc, char **argv)
 {
     struct arguments a = {0};
     struct work w = {.rank = -1};
-    const struct cli_option options[] = {{"--topology", NULL, &a.topology},
-                                         {"--bytes", NULL, &a.bytes},
-                                         {"--counts", NULL, &a.counts},
-                                         {"--algorithm", NULL, &a.algorithm},
-                                         {"--chunk", NULL, &a.chunk},
-                                         {"--rank", NULL, &a.rank},
-                                         {"--in-place", &a.in_place, NULL},
-                                         {"--check", &a.check, NULL},
-                                         {"--dot", &a.dot, NULL},
-                                         {"--goal", &a.goal, NULL},
-                                         {"--json", &a.json, NULL},
-                                         {NULL, NULL, NULL}};
+    const struct cli_option options[] = {
+        {"--topology", NULL, &a.topology}, {"--bytes", NULL, &a.bytes},
+        {"--counts", NULL, &a.counts},     {"--algorithm", NULL, &a.algorithm},
+        {"--chunk", NULL, &a.chunk},       {"--rank", NULL, &a.rank},
+        {"--in-place", &a.in_place, NULL}, {"--check", &a.check, NULL},
+        {"--dot", &a.dot, NULL},           {"--goal", &a.goal, NULL},
+        {"--json", &a.json, NULL},         {NULL, NULL, NULL}};
     int n = cli_options(argc, argv, options, help);
 
     if (n < 0)

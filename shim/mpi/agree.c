@@ -106,10 +106,11 @@ int agree_at_init(void)
     if (!presence_everywhere(process.world_rank, process.world_size, &missing)) {
         process.verdict = REASON_NOT_EVERYWHERE;
         if (missing >= 0)
-            say_here(CFG_LEVEL_WARN,
-                     "rank %d has not loaded collshim, all run natively; LD_PRELOAD must reach every "
-                     "rank (Open MPI: mpirun -x LD_PRELOAD)",
-                     missing);
+            say_here(
+                CFG_LEVEL_WARN,
+                "rank %d has not loaded collshim, all run natively; LD_PRELOAD must reach every "
+                "rank (Open MPI: mpirun -x LD_PRELOAD)",
+                missing);
         return MPI_SUCCESS;
     }
     enum reason topology = parse_topology();

@@ -43,10 +43,10 @@ static struct call_block allgather_block(const struct call *call, int i)
 {
     const struct arguments *a = call->arguments;
 
-    return (struct call_block){
-        .user = (char *)a->recvbuf + (MPI_Count)i * a->recvcount * call->output.extent,
-        .count = a->recvcount,
-        .packed = (uint64_t)i * call->request.nbytes};
+    return (struct call_block){.user = (char *)a->recvbuf +
+                                       (MPI_Count)i * a->recvcount * call->output.extent,
+                               .count = a->recvcount,
+                               .packed = (uint64_t)i * call->request.nbytes};
 }
 
 static struct call_block allgatherv_block(const struct call *call, int i)
@@ -58,7 +58,8 @@ static struct call_block allgatherv_block(const struct call *call, int i)
                                .packed = a->offset[i]};
 }
 
-/* Is there data of a predefined kind, but no address for it? MPI_BOTTOM takes absolute types only. */
+/* Is there data of a predefined kind, but no address for it? MPI_BOTTOM takes absolute types only.
+ */
 static int is_nowhere(const void *buffer, const struct layout *l, size_t bytes)
 {
     return !buffer && bytes && l->dense;
@@ -88,8 +89,8 @@ static int run(struct comm *c, const struct arguments *a, struct call *call)
             (MPI_Count)own != a->sendcount * call->input.size ||
             is_nowhere(a->sendbuf, &call->input, own))
             return leave_to_library(call);
-        call->input_block = (struct call_block){
-            .user = (char *)(uintptr_t)a->sendbuf, .count = a->sendcount};
+        call->input_block =
+            (struct call_block){.user = (char *)(uintptr_t)a->sendbuf, .count = a->sendcount};
     }
     return reroute(c, call);
 }
@@ -152,9 +153,8 @@ static int64_t sum_of(const int *counts, int n, MPI_Count element)
 static int blocks_are_packed(const struct arguments *a, const struct call *call, int n)
 {
     for (int i = 0; i < n; i++)
-        if (a->recvcounts[i] &&
-            (uint64_t)(((MPI_Count)a->displs[i] - a->displs[0]) * call->output.extent) !=
-                a->offset[i])
+        if (a->recvcounts[i] && (uint64_t)(((MPI_Count)a->displs[i] - a->displs[0]) *
+                                           call->output.extent) != a->offset[i])
             return 0;
     return call->output.dense;
 }

@@ -112,7 +112,8 @@ static int run(struct arguments *a, struct call *call, int64_t elements)
     call->combines = 1;
     call->input = call->output = (struct layout){
         .type = a->type, .size = (MPI_Count)extent, .extent = (MPI_Count)extent, .dense = 1};
-    /* Where the contribution lies in the receive buffer, the result would overwrite it too early. */
+    /* Where the contribution lies in the receive buffer, the result would overwrite it too early.
+     */
     call->stage_input = in_place && !q->in_place;
     call->input_block =
         (struct call_block){.user = in_place ? a->recvbuf : (char *)(uintptr_t)a->sendbuf,
@@ -176,8 +177,8 @@ int wrap_Reduce_scatter_block(const void *sendbuf, void *recvbuf, int recvcount,
     return run(&a, &call, recvcount < 0 ? -1 : (int64_t)recvcount * size);
 }
 
-int wrap_Reduce_scatter(const void *sendbuf, void *recvbuf, const int *recvcounts, MPI_Datatype type,
-                        MPI_Op op, MPI_Comm comm)
+int wrap_Reduce_scatter(const void *sendbuf, void *recvbuf, const int *recvcounts,
+                        MPI_Datatype type, MPI_Op op, MPI_Comm comm)
 {
     struct arguments a = {.sendbuf = sendbuf,
                           .recvbuf = recvbuf,

@@ -24,12 +24,16 @@
 #endif
 __attribute__((used)) static const char built_for[] = "@(#)collshim backend for " BUILT_FOR;
 
-#define ENTRY(name) {#name, (void *)wrap_##name}
+#define ENTRY(name)                                                                                \
+    {                                                                                              \
+#name, (void *)wrap_##name                                                                 \
+    }
 
 static const struct backend_entry entries[] = {
-    ENTRY(Init),       ENTRY(Init_thread), ENTRY(Finalize), ENTRY(Allgather),
-    ENTRY(Allgatherv), ENTRY(Allreduce),   ENTRY(Reduce),   ENTRY(Reduce_scatter),
-    ENTRY(Reduce_scatter_block), ENTRY(Bcast), {NULL, NULL},
+    ENTRY(Init),      ENTRY(Init_thread),    ENTRY(Finalize),
+    ENTRY(Allgather), ENTRY(Allgatherv),     ENTRY(Allreduce),
+    ENTRY(Reduce),    ENTRY(Reduce_scatter), ENTRY(Reduce_scatter_block),
+    ENTRY(Bcast),     {NULL, NULL},
 };
 
 static const struct backend_entry entries_off[] = {

@@ -181,7 +181,8 @@ static enum reason exchange(struct comm *c, MPI_Comm comm, struct topo_report *r
                               .world_rank = process.world_rank,
                               .reserved = representation()};
 
-    if (mpi.Allgather(&own, sizeof own, MPI_BYTE, report, sizeof own, MPI_BYTE, comm) != MPI_SUCCESS)
+    if (mpi.Allgather(&own, sizeof own, MPI_BYTE, report, sizeof own, MPI_BYTE, comm) !=
+        MPI_SUCCESS)
         return REASON_MEMORY;
     for (int r = 0; r < c->size; r++)
         if (report[r].reserved != own.reserved)
@@ -286,7 +287,8 @@ static int make_plan(struct comm *c, const struct plan_request *q, const struct 
             goto fail;
         memcpy(bytes, q->bytes, (size_t)c->size * sizeof *bytes);
     }
-    if ((rc = a->build(&p->request, &p->plan)) || (rc = engine_create(p->plan, &c->xport, &p->engine)))
+    if ((rc = a->build(&p->request, &p->plan)) ||
+        (rc = engine_create(p->plan, &c->xport, &p->engine)))
         goto fail;
     *made = p;
     return 0;

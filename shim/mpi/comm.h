@@ -23,13 +23,13 @@ struct comm_plan; /* a cached plan with its engine */
 struct comm {
     enum reason verdict; /* REASON_NONE, or why all calls on this communicator run natively */
     int rank, size;
-    MPI_Comm private_comm; /* owned */
-    struct topo *topo;     /* owned */
-    struct xport xport;    /* owned */
-    unsigned turn;         /* rerouted calls so far, for COLLSHIM_MODE=ab */
-    struct guard guard;    /* what has been measured */
-    size_t *bytes;         /* [size] owned: room for a call's block sizes */
-    uint64_t *offset;      /* [size] owned: and for where they start, packed */
+    MPI_Comm private_comm;   /* owned */
+    struct topo *topo;       /* owned */
+    struct xport xport;      /* owned */
+    unsigned turn;           /* rerouted calls so far, for COLLSHIM_MODE=ab */
+    struct guard guard;      /* what has been measured */
+    size_t *bytes;           /* [size] owned: room for a call's block sizes */
+    uint64_t *offset;        /* [size] owned: and for where they start, packed */
     struct comm_plan *plans; /* owned: most recently used first */
 };
 

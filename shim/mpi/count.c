@@ -98,7 +98,8 @@ static void write_collective(FILE *f, int c)
             (unsigned long long)(native + rerouted_calls(c)),
             (unsigned long long)rerouted_calls(c));
     json_text(f, process.choice[c].algorithm ? process.choice[c].algorithm->name : "native");
-    fprintf(f, ",\n     \"verified_equal\": %llu, \"verified_different\": %llu,\n     \"native\": {",
+    fprintf(f,
+            ",\n     \"verified_equal\": %llu, \"verified_different\": %llu,\n     \"native\": {",
             (unsigned long long)counts.verified[c][1], (unsigned long long)counts.verified[c][0]);
     for (int r = 0; r < REASON_COUNT; r++)
         if (counts.native[c][r]) {
@@ -113,13 +114,14 @@ static void write_collective(FILE *f, int c)
         const uint64_t *n = counts.calls[c][k], *ns = counts.nanoseconds[c][k];
         if (!n[NATIVE] && !n[REROUTED])
             continue;
-        fprintf(f,
-                "%s\n       {\"total_bytes_from\": %llu, \"rerouted\": %llu, \"rerouted_us\": %.1f, "
-                "\"native\": %llu, \"native_us\": %.1f}",
-                separator, 1ull << k, (unsigned long long)n[REROUTED],
-                n[REROUTED] ? (double)ns[REROUTED] / 1e3 / (double)n[REROUTED] : 0.0,
-                (unsigned long long)n[NATIVE],
-                n[NATIVE] ? (double)ns[NATIVE] / 1e3 / (double)n[NATIVE] : 0.0);
+        fprintf(
+            f,
+            "%s\n       {\"total_bytes_from\": %llu, \"rerouted\": %llu, \"rerouted_us\": %.1f, "
+            "\"native\": %llu, \"native_us\": %.1f}",
+            separator, 1ull << k, (unsigned long long)n[REROUTED],
+            n[REROUTED] ? (double)ns[REROUTED] / 1e3 / (double)n[REROUTED] : 0.0,
+            (unsigned long long)n[NATIVE],
+            n[NATIVE] ? (double)ns[NATIVE] / 1e3 / (double)n[NATIVE] : 0.0);
         separator = ",";
     }
     fprintf(f, "]}");

@@ -3,9 +3,9 @@
  * A trial has three rounds. The first warms the reroute up (its plan, its connections) and is not
  * counted; the second measures every candidate once; the third measures those again that are not
  * far behind. A library's call that is several times slower is thus paid for once. Each rank
- * counts the better of its two measurements, and the sum over the ranks decides: a rank that
- * enters late makes the others wait in whichever candidate's turn it was, and the better of two
- * forgets it.
+ * counts the better of its two measurements, since a rank that enters late makes the others wait
+ * in whichever candidate's turn it was; and the slowest rank's counts, because in a rooted
+ * collective the others may be through long before the result is there.
  */
 #include "shim/mpi/guard.h"
 
@@ -56,28 +56,28 @@ int guard_pick(struct guard_entry *e, int n)
     return e->settled ? e->best : e->next;
 }
 
-/* Sum the measurements over the ranks and drop who is far behind. Returns the fastest, or -1. */
-static int agree(struct guard_entry *e, int n, double *sum, MPI_Comm comm)
+/* Agree on the slowest rank's time and drop who is far behind. Returns the fastest, or -1. */
+static int agree(struct guard_entry *e, int n, double *slowest, MPI_Comm comm)
 {
     double mine[GUARD_CANDIDATES] = {0};
     int fastest = -1;
 
-    for (int i = 0; i < n; i++) /* finite, so that sums stay comparable */
-        mine[i] = e->alive & 1u << i ? e->seconds[i] : 1e30;
-    if (mpi.Allreduce(mine, sum, n, MPI_DOUBLE, MPI_SUM, comm) != MPI_SUCCESS)
+    for (int i = 0; i < n; i++)
+        mine[i] = e->alive & 1u << i ? e->seconds[i] : DBL_MAX;
+    if (mpi.Allreduce(mine, slowest, n, MPI_DOUBLE, MPI_MAX, comm) != MPI_SUCCESS)
         return -1;
     for (int i = 0; i < n; i++)
-        if (e->alive & 1u << i && (fastest < 0 || sum[i] < sum[fastest]))
+        if (e->alive & 1u << i && (fastest < 0 || slowest[i] < slowest[fastest]))
             fastest = i;
     for (int i = 0; i < n; i++)
-        if (sum[i] > sum[fastest] * (i == GUARD_NATIVE ? native_far_behind : far_behind))
+        if (slowest[i] > slowest[fastest] * (i == GUARD_NATIVE ? native_far_behind : far_behind))
             e->alive &= (uint8_t) ~(1u << i);
     return fastest;
 }
 
 int guard_note(struct guard_entry *e, int n, int picked, double seconds, MPI_Comm comm)
 {
-    double sum[GUARD_CANDIDATES];
+    double slowest[GUARD_CANDIDATES];
 
     if (e->settled) {
         e->calls++;
@@ -89,12 +89,14 @@ int guard_note(struct guard_entry *e, int n, int picked, double seconds, MPI_Com
     if (e->next < n)
         return 0;
     if (e->round != WARM_UP) {
-        int fastest = agree(e, n, sum, comm);
+        int fastest = agree(e, n, slowest, comm);
         if (fastest < 0)
             return -1;
-        /* best is 0, the library, before the first decision: what is not clearly faster stays off. */
+        /* best is 0, the library, before the first decision: what is not clearly faster stays off.
+         */
         if (e->round == SECOND) {
-            int keep = e->alive & 1u << e->best && sum[fastest] > sum[e->best] * clearly_faster;
+            int keep =
+                e->alive & 1u << e->best && slowest[fastest] > slowest[e->best] * clearly_faster;
             e->best = keep ? e->best : (uint8_t)fastest;
             e->settled = 1;
             e->calls = 0;

@@ -6,7 +6,7 @@
  * again now and then. A new winner must be clearly faster than the old one.
  *
  * All ranks make the same calls in the same order, so all are at the same point of the same
- * trial; what they have measured is summed over the ranks before it decides anything.
+ * trial; they agree on what they have measured before it decides anything.
  * Source: design.md, "Choosing".
  */
 #ifndef COLLSHIM_SHIM_MPI_GUARD_H
@@ -33,7 +33,8 @@ struct guard {
     struct guard_entry entry[COLL_COUNT][GUARD_CLASSES][PLAN_CHUNKS];
 };
 
-/* n: how many candidates there are, 2 .. GUARD_CANDIDATES; sizes of one class may differ in that. */
+/* n: how many candidates there are, 2 .. GUARD_CANDIDATES; sizes of one class may differ in that.
+ */
 struct guard_entry *guard_find(struct guard *g, enum plan_collective c, uint64_t total, int n);
 
 /* Which of n candidates this call shall use. Local, and the same on all ranks. */

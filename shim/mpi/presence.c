@@ -122,8 +122,8 @@ static int height(int rank, int size)
 /* Do all ranks below this one in the tree promise? *missing names one that does not. */
 static int children_promise(struct pmix *x, int rank, int size, int *missing)
 {
-    for (long child = (long)rank * FANOUT + 1; child <= (long)rank * FANOUT + FANOUT && child < size;
-         child++) {
+    for (long child = (long)rank * FANOUT + 1;
+         child <= (long)rank * FANOUT + FANOUT && child < size; child++) {
         int limit = PATIENCE_S * (height((int)child, size) + 2);
         if (look_up(x, (int)child, "collshim.promise", limit) != 1) {
             *missing = (int)child;

@@ -23,8 +23,9 @@ static struct choice choose(enum plan_collective c)
     const struct plan_algorithm *named = plan_algorithm_find(c, wanted);
     if (named)
         return (struct choice){.algorithm = named, .forced = 1};
-    cfg_problem(&process.cfg, "COLLSHIM_ALGORITHM: no algorithm '%s' for %s; `collshim info` lists them",
-                wanted, collective);
+    cfg_problem(&process.cfg,
+                "COLLSHIM_ALGORITHM: no algorithm '%s' for %s; `collshim info` lists them", wanted,
+                collective);
     return choice;
 }
 
@@ -33,8 +34,8 @@ static void check_collectives(void)
 {
     char collective[64], value[CFG_TEXT_MAX];
 
-    for (int i = 0; cfg_algorithm_pair(&process.cfg, i, collective, sizeof collective, value,
-                                       sizeof value);
+    for (int i = 0;
+         cfg_algorithm_pair(&process.cfg, i, collective, sizeof collective, value, sizeof value);
          i++)
         if (plan_collective_find(collective) < 0)
             cfg_problem(&process.cfg,

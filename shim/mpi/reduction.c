@@ -8,6 +8,7 @@
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "shim/mpi/calls.h"
 #include "shim/mpi/layout.h"
@@ -141,14 +142,37 @@ static int nearly_equal(const void *a, const void *b, size_t bytes, size_t size,
     return 1;
 }
 
-int reduction_equal(const struct reduction *r, const void *a, const void *b, size_t bytes, int nranks)
+/* The real number that a pair begins with, in bytes; 0: its values are integers. */
+static size_t pair_real(MPI_Datatype type)
+{
+    return type == MPI_FLOAT_INT         ? sizeof(float)
+           : type == MPI_DOUBLE_INT      ? sizeof(double)
+           : type == MPI_LONG_DOUBLE_INT ? sizeof(long double)
+                                         : 0;
+}
+
+/* Pairs of a real number and an index, by value: either zero may survive a comparison. */
+static int real_pairs_equal(const char *a, const char *b, size_t bytes, size_t extent, size_t size)
+{
+    for (size_t at = 0; at + extent <= bytes; at += extent)
+        if (!nearly_equal(a + at, b + at, size, size, 0) ||
+            memcmp(a + at + size, b + at + size, sizeof(int)) != 0)
+            return 0;
+    return 1;
+}
+
+int reduction_equal(const struct reduction *r, const void *a, const void *b, size_t bytes,
+                    int nranks)
 {
     int kind = kind_of(r->type), equal = 0;
     MPI_Count count = (MPI_Count)(bytes / r->extent);
     struct layout packed;
 
-    if (r->rounds)
-        return nearly_equal(a, b, bytes, kind == COMPLEX ? r->extent / 2 : r->extent, nranks);
+    if (kind == REAL || kind == COMPLEX)
+        return nearly_equal(a, b, bytes, kind == COMPLEX ? r->extent / 2 : r->extent,
+                            r->rounds ? nranks : 0);
+    if (pair_real(r->type))
+        return real_pairs_equal(a, b, bytes, r->extent, pair_real(r->type));
     if (layout_of(r->type, &packed) < 0)
         return 0;
     /* Without the gaps that pair types have. */

@@ -19,8 +19,7 @@
 /* Set while the shim itself is inside the library, which may call intercepted functions. */
 static __thread int inside __attribute__((tls_model("initial-exec")));
 
-struct comm *gate_comm(MPI_Comm comm, int nranks, enum plan_collective collective,
-                       enum reason *why)
+struct comm *gate_comm(MPI_Comm comm, int nranks, enum plan_collective collective, enum reason *why)
 {
     const struct choice *choice = &process.choice[collective];
     int inter = 0;
@@ -87,7 +86,8 @@ static void staging_free(struct staging *s)
         free(s->allocated[i]);
 }
 
-/* Get the buffers and fill in this rank's contribution. own_output: do not use the application's. */
+/* Get the buffers and fill in this rank's contribution. own_output: do not use the application's.
+ */
 static int staging_open(struct staging *s, const struct call *call, const struct plan *plan,
                         MPI_Comm comm, int own_output)
 {
@@ -103,7 +103,8 @@ static int staging_open(struct staging *s, const struct call *call, const struct
         s->input = s->allocated[1] = malloc(plan->input_bytes + 1);
     if (plan->scratch_bytes)
         s->scratch = s->allocated[2] = malloc(plan->scratch_bytes);
-    if ((!s->output && plan->output_bytes) || (!s->input && plan->input_bytes) || (!s->scratch && plan->scratch_bytes))
+    if ((!s->output && plan->output_bytes) || (!s->input && plan->input_bytes) ||
+        (!s->scratch && plan->scratch_bytes))
         return -ENOMEM;
     if (s->allocated[1])
         rc = layout_pack(&call->input, call->input_block.user, call->input_block.count, s->input,
@@ -117,12 +118,12 @@ static int staging_open(struct staging *s, const struct call *call, const struct
 
 static int run_engine(struct engine *engine, const struct call *call, const struct staging *s)
 {
-    return engine_run(engine, &(struct engine_buffers){
-                                  .input = s->input,
-                                  .output = s->output,
-                                  .scratch = s->scratch,
-                                  .reduce = reduction_combine,
-                                  .reduce_context = (void *)(uintptr_t)&call->reduction});
+    return engine_run(
+        engine, &(struct engine_buffers){.input = s->input,
+                                         .output = s->output,
+                                         .scratch = s->scratch,
+                                         .reduce = reduction_combine,
+                                         .reduce_context = (void *)(uintptr_t)&call->reduction});
 }
 
 static int run_plan(struct comm *c, const struct plan *plan, struct engine *engine,
@@ -150,7 +151,8 @@ static int run_native(const struct call *call)
     return rc;
 }
 
-/* Both ways, on the same input; the application keeps the native result. handled: as run_in_mode. */
+/* Both ways, on the same input; the application keeps the native result. handled: as run_in_mode.
+ */
 static int run_both(struct comm *c, const struct plan *plan, struct engine *engine,
                     const struct call *call, int *handled)
 {
@@ -165,10 +167,10 @@ static int run_both(struct comm *c, const struct plan *plan, struct engine *engi
     count_timed(call->collective, 1, call->total, count_now() - start);
     if (rc == MPI_SUCCESS && !ran && expected &&
         pack_output(call, expected, c->private_comm) == MPI_SUCCESS) {
-        int equal = call->combines ? reduction_equal(&call->reduction, expected, s.output,
-                                                     plan->output_bytes, c->size)
-                                   : layout_equal(&call->output, expected, s.output,
-                                                  plan->output_bytes);
+        int equal =
+            call->combines
+                ? reduction_equal(&call->reduction, expected, s.output, plan->output_bytes, c->size)
+                : layout_equal(&call->output, expected, s.output, plan->output_bytes);
         count_verified(call->collective, equal);
         if (!equal)
             say_here(CFG_LEVEL_ERROR,
@@ -236,8 +238,8 @@ static int run_guarded(struct comm *c, const struct plan_algorithm *a, struct ca
         rc = run_rerouted(c, a, call);
     }
     if (guard_note(e, nchunks + 1, picked, count_now() - start, c->private_comm) == 1)
-        say(CFG_LEVEL_INFO, "guard: %s of %llu bytes on %d ranks: %s", plan_collective_name(call->collective),
-            (unsigned long long)call->total, c->size,
+        say(CFG_LEVEL_INFO, "guard: %s of %llu bytes on %d ranks: %s",
+            plan_collective_name(call->collective), (unsigned long long)call->total, c->size,
             e->best == GUARD_NATIVE ? "the library is at least as fast"
             : e->best == 1          ? "rerouted"
                                     : "rerouted in small chunks");

@@ -16,8 +16,8 @@ int wrap_Allreduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype t
                    MPI_Comm comm);
 int wrap_Reduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype type, MPI_Op op,
                 int root, MPI_Comm comm);
-int wrap_Reduce_scatter(const void *sendbuf, void *recvbuf, const int *recvcounts, MPI_Datatype type,
-                        MPI_Op op, MPI_Comm comm);
+int wrap_Reduce_scatter(const void *sendbuf, void *recvbuf, const int *recvcounts,
+                        MPI_Datatype type, MPI_Op op, MPI_Comm comm);
 int wrap_Reduce_scatter_block(const void *sendbuf, void *recvbuf, int recvcount, MPI_Datatype type,
                               MPI_Op op, MPI_Comm comm);
 int wrap_Bcast(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm);

@@ -17,10 +17,10 @@
 
 /* What the preload found. All pointers stay valid for the life of the process. */
 struct backend_host {
-    int abi;                 /* BACKEND_ABI of the preload */
-    void *libmpi;            /* dlopen handle of the object that owns PMPI_Init; never closed */
-    const char *libmpi_path; /* its path, for messages */
-    const char *family;      /* "openmpi" or "mpich" */
+    int abi;                     /* BACKEND_ABI of the preload */
+    void *libmpi;                /* dlopen handle of the object that owns PMPI_Init; never closed */
+    const char *libmpi_path;     /* its path, for messages */
+    const char *family;          /* "openmpi" or "mpich" */
     const char *library_version; /* MPI_Get_library_version, first line */
 };
 

@@ -63,6 +63,8 @@ unset OMPI_COMM_WORLD_RANK PMIX_RANK PMI_RANK SLURM_PROCID
 . "$here/launch.sh"
 # shellcheck source=test/mpi/cases_results.sh
 . "$here/cases_results.sh"
+# shellcheck source=test/mpi/cases_reductions.sh
+. "$here/cases_reductions.sh"
 # shellcheck source=test/mpi/cases_settings.sh
 . "$here/cases_settings.sh"
 # shellcheck source=test/mpi/cases_process.sh
@@ -83,6 +85,7 @@ for family in openmpi mpich; do
         continue
     fi
     cases_results
+    cases_reductions
     cases_settings
     cases_process
 done

@@ -144,7 +144,8 @@ START_TEST(test_engine__every_algorithm_delivers_over_a_slow_and_unfair_transpor
 }
 END_TEST
 
-static int broken_send(void *state, unsigned slot, const void *buf, size_t length, int peer, int lane)
+static int broken_send(void *state, unsigned slot, const void *buf, size_t length, int peer,
+                       int lane)
 {
     (void)state, (void)slot, (void)buf, (void)length, (void)peer, (void)lane;
     return 17;

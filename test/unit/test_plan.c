@@ -64,8 +64,12 @@ START_TEST(test_rings__equal_nodes_move_whole_blocks_along_local_ranks)
 
     ck_assert_int_eq(topo_parse("node:4 gpu:4 rail:4", 0, &t, why, sizeof why), 0);
     for (int rank = 0; rank < 16; rank++) {
-        struct plan_request q = {
-            .collective = COLL_ALLGATHER, .topo = t, .rank = rank, .nbytes = 1000, .grain = 1, .chunk_bytes = 64};
+        struct plan_request q = {.collective = COLL_ALLGATHER,
+                                 .topo = t,
+                                 .rank = rank,
+                                 .nbytes = 1000,
+                                 .grain = 1,
+                                 .chunk_bytes = 64};
         int ring_blocks = 0;
 
         ck_assert_int_eq(plan_rings.build(&q, &p), 0);
@@ -190,7 +194,8 @@ Suite *suite_plan(void)
     TCase *t = tcase_create("plan");
 
     tcase_set_timeout(t, 120);
-    tcase_add_loop_test(t, test_plan__every_algorithm_passes_the_checker_on_random_shapes, 0, rows());
+    tcase_add_loop_test(t, test_plan__every_algorithm_passes_the_checker_on_random_shapes, 0,
+                        rows());
     tcase_add_test(t, test_rings__equal_nodes_move_whole_blocks_along_local_ranks);
     tcase_add_test(t, test_rings__a_slow_rail_carries_its_share);
     tcase_add_test(t, test_plan__one_rank_of_8192_is_small);

@@ -1,0 +1,104 @@
+# shellcheck shell=bash disable=SC2154,SC2034 # variables shared with run.sh and launch.sh
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Reductions and Bcast: random calls that check themselves. Rerouted calls are counted exactly, as for
+# Allgather; a collective that the report says has no algorithm here is skipped by name, so that a
+# build without it cannot pass for one that was tested.
+
+reduction_collectives=(allreduce reduce reduce_scatter reduce_scatter_block bcast)
+
+# want_each FIELD: as many calls as the program says can be rerouted, of each collective that is
+want_each() {
+    local collective want
+    for collective in "${reduction_collectives[@]}"; do
+        if [ "$(report "$collective" .algorithm)" = native ]; then
+            unserved[$collective]=1
+            continue
+        fi
+        want=$(expected "$collective")
+        want_number "$collective" "$1" -gt 0
+        want_number "$collective" "$1" -eq "${want:-unknown}"
+    done
+}
+
+# reductions N CALLS HOW [NAME=VALUE...]: a whole test
+reductions() {
+    local n=$1 calls=$2 how=$3 collective
+    shift 3
+    seed=$((seed + 1))
+    begin "$calls random reductions and broadcasts on $n ranks, $how${*:+, $*}"
+    launch "$n" "$@" -- "$programs/reductions" "$seed" "$calls" "$how"
+    if [ "$rc" -eq 77 ]; then
+        skip "${name#"$family: "}" "${out#reductions: }"
+        return
+    fi
+    want_right
+    want_lines
+    want_each .rerouted
+    if [[ " $* " = *" COLLSHIM_MODE=verify "* ]]; then
+        want_each .verified_equal
+        for collective in "${reduction_collectives[@]}"; do
+            want_number "$collective" .verified_different -eq 0
+        done
+    fi
+    finish
+}
+
+# Without a reroute the program must say the same: else it, or the library, is what is wrong.
+reductions_natively() {
+    seed=$((seed + 1))
+    begin "$2 random reductions and broadcasts on $1 ranks, the library's own"
+    launch "$1" COLLSHIM_MODE=off -- "$programs/reductions" "$seed" "$2" alike
+    want_right
+    want_lines
+    finish
+}
+
+# All settings as they are by default, but for the size: the guard tries both ways, call by call.
+reductions_measured() {
+    seed=$((seed + 1))
+    begin "$2 random reductions and broadcasts on $1 ranks, under the guard"
+    launch "$1" COLLSHIM_MIN_BYTES=1 COLLSHIM_TOPOLOGY="$3" -- "$programs/reductions" "$seed" "$2" measured
+    want_right
+    want_lines
+    if [ "$(report allreduce .algorithm)" != native ]; then
+        want_number allreduce .rerouted -gt 0
+        want_number allreduce '.native["the library\u0027s turn in a trial of the guard"]' -gt 0
+    fi
+    finish
+
+    begin "$2 random reductions and broadcasts on $1 ranks, COLLSHIM_REPRODUCIBLE=1: bits do not change"
+    launch "$1" COLLSHIM_MIN_BYTES=1 COLLSHIM_REPRODUCIBLE=1 COLLSHIM_TOPOLOGY="$3" -- \
+        "$programs/reductions" "$seed" "$2" alike
+    want_right
+    want_lines
+    finish
+}
+
+# Ranks, chunk and topology. MPICH's ranks never yield a core, so it gets fewer.
+reductions_openmpi=('3 0' '5 100 place:0,1,0,2,1' '4 0 node:3 rank:2,1,1'
+    '4 100 node:2 gpu:2 place:cyclic')
+reductions_mpich=('3 100 node:2 rank:2,1')
+
+cases_reductions() {
+    local calls=300 row n chunk topology collective
+    local -n rows=reductions_$family
+    local -A unserved=()
+
+    [ "$family" = openmpi ] || calls=100
+    [ "$quick" -eq 0 ] || calls=$((calls / 3))
+    reductions_natively 4 $((calls / 2))
+    reductions 4 $calls mixed COLLSHIM_TOPOLOGY='node:2 gpu:2' COLLSHIM_CHUNK_BYTES=100
+    reductions 4 $calls alike COLLSHIM_TOPOLOGY='node:2 gpu:2' COLLSHIM_MODE=verify
+    reductions_measured 4 $calls 'node:2 gpu:2'
+    reductions 2 $((calls / 4)) threads
+    if [ "$quick" -eq 0 ]; then
+        for row in "${rows[@]}"; do
+            read -r n chunk topology <<<"$row"
+            reductions "$n" $calls mixed COLLSHIM_TOPOLOGY="$topology" COLLSHIM_CHUNK_BYTES="$chunk"
+        done
+    fi
+    for collective in "${!unserved[@]}"; do
+        skip "reroutes of $collective" "this build has no algorithm for it"
+    done
+}
