@@ -204,6 +204,7 @@ int bench_report_json(FILE *out, const struct bench_run *run, const struct bench
     json_figure(&j, "collshim_max_us", r->shim.max);
     json_figure(&j, "collshim_spread", r->shim.spread);
     json_figure(&j, "collshim_first_us", r->shim_first_us);
+    json_figure(&j, "collshim_settling_us", r->shim_settling_us);
     json_figure(&j, "flow_mbit_per_s", run->rates ? mbit(run->rates->flow_median) : 0);
     json_figure(&j, "node_mbit_per_s",
                 run->rates ? mbit(smallest(run->rates->in, run->rates->nodes)) : 0);

@@ -26,8 +26,9 @@ struct bench_result {
     const struct bench_collective *row;
     size_t bytes, total_bytes;
     struct bench_stats usual, native, shim; /* microseconds; usual: the library's own choice */
-    int usual_from_trial; /* that was dropped after the trial calls: usual is their best */
-    double shim_first_us; /* the first call at this size, planning included */
+    int usual_from_trial;    /* that was dropped after the trial calls: usual is their best */
+    double shim_first_us;    /* the first call at this size, planning included */
+    double shim_settling_us; /* that and the calls after it, before the repetitions */
     char native_name[64], native_flag[256];
     double bound_us; /* 0: not known */
     int verified;    /* every byte of every call of every contender was right */

@@ -86,6 +86,9 @@ static void cut_unit(const struct shares *s, struct cutter *c, int unit)
     int blocks = topo_node_size(s->t, unit), block = 0;
     uint64_t total = 0, border = 0, next = unit_block(s, unit, 0);
 
+    if (!s->blocks.sizes && c->equal == blocks)
+        return;
+    c->equal = s->blocks.sizes ? 0 : blocks;
     for (int l = 0; l < blocks; l++)
         total += unit_block(s, unit, l);
     for (int l = 0; l <= c->size; l++)

@@ -42,6 +42,7 @@ struct cutter {
     int size;         /* ranks of the node */
     uint64_t *weight; /* [size + 1] owned: sums of the ranks' rail weights, from 0 */
     uint64_t *cut;    /* [size + 1] inside weight */
+    int equal;        /* it is right for every unit of so many equal blocks; 0: for none */
 };
 
 /* A piece of a share that lies in one block. */

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Lists of operations by the bytes they are about: what has put them there, or who still reads
+ * them. A planner notes operations as it adds them and makes later ones wait for those they meet.
+ */
+#ifndef COLLSHIM_PLANNERS_ARRIVALS_H
+#define COLLSHIM_PLANNERS_ARRIVALS_H
+
+#include "planners/shares.h"
+
+/* An operation that leaves these bytes of the current unit where others find them. */
+struct arrival {
+    struct share at;
+    uint32_t op;
+};
+
+/* A list of them; all zero is an empty one. */
+struct arrivals {
+    struct arrival *list; /* [room] owned */
+    size_t n, room;
+    int failed; /* something could not be noted for want of memory */
+};
+
+void arrivals_close(struct arrivals *a);
+/* PLAN_NO_OP is not noted. */
+void arrivals_note(struct arrivals *a, struct share at, uint32_t op);
+/* The operation added last to b waits for everything in a that meets `at`. */
+void arrivals_wait(const struct arrivals *a, struct plan_builder *b, struct share at);
+
+#endif
