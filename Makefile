@@ -133,7 +133,8 @@ uninstall:
 # Style -----------------------------------------------------------------------------------------
 C_FILES  := $(wildcard config/*.[ch] planners/*.[ch] transports/*.[ch] shim/*/*.[ch] bench/*.[ch] \
               bench/*/*.c test/unit/*.[ch] test/mpi/*.c test/apps/*.c)
-SH_FILES := $(wildcard scripts/setup scripts/test scripts/demo scripts/fabric scripts/fabric.d/* .ci/run \
+SH_FILES := $(wildcard scripts/setup scripts/test scripts/demo scripts/fabric scripts/fabric.d/agent scripts/fabric.d/host scripts/fabric.d/rank \
+              $(wildcard scripts/fabric.d/*.sh) .ci/run \
               bench/run test/*.sh test/*/*.sh)
 format:
 	clang-format -i $(C_FILES)
