@@ -58,19 +58,6 @@ static struct call_block allgatherv_block(const struct call *call, int i)
                                .packed = a->offset[i]};
 }
 
-/* Is there data of a predefined kind, but no address for it? MPI_BOTTOM takes absolute types only.
- */
-static int is_nowhere(const void *buffer, const struct layout *l, size_t bytes)
-{
-    return !buffer && bytes && l->dense;
-}
-
-static int leave_to_library(const struct call *call)
-{
-    count_native(call->collective, REASON_ARGUMENTS);
-    return call->native(call);
-}
-
 /* What both have in common, once comm is known to take part. */
 static int run(struct comm *c, const struct arguments *a, struct call *call)
 {
@@ -80,14 +67,14 @@ static int run(struct comm *c, const struct arguments *a, struct call *call)
     call->request.grain = 1;
     call->request.in_place = a->sendbuf == MPI_IN_PLACE;
     call->held_block = call->request.in_place ? c->rank : NO_BLOCK;
-    if (a->recvbuf == MPI_IN_PLACE || is_nowhere(a->recvbuf, &call->output, call->total))
+    if (a->recvbuf == MPI_IN_PLACE || layout_is_nowhere(a->recvbuf, &call->output, call->total))
         return leave_to_library(call);
     if (!call->request.in_place) {
         size_t own = call->request.bytes ? call->request.bytes[c->rank] : call->request.nbytes;
 
         if (a->sendcount < 0 || layout_of(a->sendtype, &call->input) < 0 ||
             (MPI_Count)own != a->sendcount * call->input.size ||
-            is_nowhere(a->sendbuf, &call->input, own))
+            layout_is_nowhere(a->sendbuf, &call->input, own))
             return leave_to_library(call);
         call->input_block =
             (struct call_block){.user = (char *)(uintptr_t)a->sendbuf, .count = a->sendcount};

@@ -122,6 +122,10 @@ static int run(struct arguments *a, struct call *call, int64_t elements)
     call->output_block = output_block;
     call->output_dense = 1;
     call->held_block = q->in_place ? 0 : NO_BLOCK;
+    if (layout_is_nowhere(call->input_block.user, &call->input, plan_input_bytes(q, c->rank)) ||
+        layout_is_nowhere(a->recvbuf, &call->output, plan_output_bytes(q, c->rank)) ||
+        (call->nblocks && a->recvbuf == MPI_IN_PLACE))
+        return leave_to_library(call);
     return reroute(c, call);
 }
 

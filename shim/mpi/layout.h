@@ -21,6 +21,13 @@ struct layout {
 /* Returns 0, or -1 if the type cannot be asked (the library will then say why). Local. */
 int layout_of(MPI_Datatype type, struct layout *l);
 
+/* Is there data of a predefined kind, but no address for it? MPI_BOTTOM takes absolute types only.
+ */
+static inline int layout_is_nowhere(const void *buffer, const struct layout *l, size_t bytes)
+{
+    return !buffer && bytes && l->dense;
+}
+
 /* Copy count elements between the application's buffer and packed bytes. Returns an MPI code. */
 int layout_pack(const struct layout *l, const void *user, MPI_Count count, void *packed,
                 MPI_Comm comm);

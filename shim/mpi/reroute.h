@@ -68,6 +68,9 @@ static inline enum reason gate_size(uint64_t total)
 struct comm;
 struct comm *gate_comm(MPI_Comm comm, int nranks, enum plan_collective c, enum reason *why);
 
+/* For arguments that the library should judge: run the call natively, and count that. */
+int leave_to_library(const struct call *call);
+
 /* Run a call that passed gate_comm, in the mode that is set. Returns what the MPI function returns.
  */
 int reroute(struct comm *comm, struct call *call);
