@@ -16,8 +16,6 @@
 #include "planners/check_meaning.h"
 #include "planners/check_value.h"
 
-static const char *const kind_names[] = {"send", "receive", "copy", "reduce"};
-
 struct cursor {
     uint32_t op;   /* index into the queue's operations */
     uint64_t done; /* bytes of that operation */
@@ -101,23 +99,40 @@ static int take(struct checker *c, int rank, const struct plan_op *op, uint64_t 
     return rc;
 }
 
-/* Combine c->moved into the destination: the new value is in c->moved. */
+/* What a combining operation finds at its own side: the destination, or a fused receive's source.
+ */
+static const struct check_buffer *own_operand(const struct rank_state *r, const struct plan_op *op,
+                                              uint64_t *from)
+{
+    int fused = r->plan->queues[op->queue].kind == PLAN_RECV_REDUCE;
+
+    *from = fused ? op->src_off : op->dst_off;
+    return &r->buffer[fused ? op->src : op->dst];
+}
+
+/* Combine c->moved, which has the positions of the destination, with the own operand: the new value
+   is in c->moved. */
 static int mix(struct checker *c, int rank, const struct plan_op *op, uint64_t at)
 {
     struct rank_state *r = &c->rank[rank];
     struct check_buffer result = {0};
+    uint64_t from;
+    const struct check_buffer *own = own_operand(r, op, &from);
     int rc = 0;
 
     for (uint32_t m = 0; !rc && m < c->moved.count; m++) {
         struct check_span in = c->moved.span[m];
         uint64_t hole;
 
-        rc = check_buffer_read(&r->buffer[op->dst], in.from, in.to, &c->mixed, &hole);
+        rc = check_buffer_read(own, in.from - at + from, in.to - at + from, &c->mixed, &hole);
         if (rc == -ENODATA)
             rc = fail(c, "rank %d: operation %u reduces into byte %llu before it is written", rank,
                       (unsigned)(op - r->plan->ops), (unsigned long long)hole);
         for (uint32_t i = 0; !rc && i < c->mixed.count; i++) {
             struct check_span *there = &c->mixed.span[i];
+            there->from += at - from;
+            there->to += at - from;
+            there->shift += (int64_t)(from - at);
             int64_t joined = check_sets_join(&c->sets, there->set, in.set);
             if (there->shift != in.shift)
                 rc = fail(c,
@@ -155,7 +170,8 @@ static int put(struct checker *c, int rank, const struct plan_op *op, uint64_t o
         s->from += at - origin;
         s->to += at - origin;
     }
-    if (r->plan->queues[op->queue].kind == PLAN_REDUCE) {
+    uint8_t kind = r->plan->queues[op->queue].kind;
+    if (kind == PLAN_REDUCE || kind == PLAN_RECV_REDUCE) {
         int rc = mix(c, rank, op, op->dst_off);
         if (rc)
             return rc;
@@ -171,7 +187,7 @@ static int try_chunk(struct checker *c, int rank, uint32_t queue)
     const struct plan_queue *q = &r->plan->queues[queue];
     const struct plan_op *op = head(r, queue);
 
-    if (!op || q->kind == PLAN_RECV)
+    if (!op || plan_receives(q->kind))
         return 0;
     uint64_t from = r->cursor[queue].done, end = chunk_end(r, queue, op);
     if (!ready(r, op, end))
@@ -228,8 +244,8 @@ static int run_all(struct checker *c)
             const struct plan_op *op = head(&c->rank[rank], queue);
             if (op)
                 return fail(c, "rank %d never gets past operation %u (%s, peer %d, lane %d)", rank,
-                            (unsigned)(op - c->rank[rank].plan->ops), kind_names[q->kind], q->peer,
-                            q->lane);
+                            (unsigned)(op - c->rank[rank].plan->ops), plan_kind_name(q->kind),
+                            q->peer, q->lane);
         }
     return 0;
 }
@@ -292,6 +308,14 @@ static int compare_outputs(struct checker *c)
     return rc;
 }
 
+/* Are q of that rank and another queue the two ends of one lane? */
+static int meet(const struct plan_queue *q, int rank, const struct plan_queue *there)
+{
+    int opposite = q->kind == PLAN_SEND ? plan_receives(there->kind) : there->kind == PLAN_SEND;
+
+    return opposite && there->peer == rank && there->lane == q->lane;
+}
+
 /* Every send queue needs a receive queue at its peer, and the other way round. */
 static int match_queues(struct checker *c)
 {
@@ -300,22 +324,22 @@ static int match_queues(struct checker *c)
     for (int rank = 0; rank < nranks; rank++)
         for (uint32_t i = 0; i < c->rank[rank].plan->nqueues; i++) {
             const struct plan_queue *q = &c->rank[rank].plan->queues[i];
-            if (q->kind != PLAN_SEND && q->kind != PLAN_RECV)
+            if (q->kind != PLAN_SEND && !plan_receives(q->kind))
                 continue;
             if (q->peer < 0 || q->peer >= nranks || q->peer == rank)
-                return fail(c, "rank %d: a %s names rank %d as its peer", rank, kind_names[q->kind],
-                            q->peer);
+                return fail(c, "rank %d: a %s names rank %d as its peer", rank,
+                            plan_kind_name(q->kind), q->peer);
             const struct plan *there = c->rank[q->peer].plan;
-            uint8_t wanted = q->kind == PLAN_SEND ? PLAN_RECV : PLAN_SEND;
-            uint32_t j = 0;
-            while (j < there->nqueues &&
-                   !(there->queues[j].kind == wanted && there->queues[j].peer == rank &&
-                     there->queues[j].lane == q->lane))
-                j++;
-            if (j == there->nqueues)
-                return fail(c, "rank %d: nothing at rank %d matches its %ss on lane %d", rank,
-                            q->peer, kind_names[q->kind], q->lane);
-            c->rank[rank].partner[i] = j;
+            uint32_t matches = 0;
+            for (uint32_t j = 0; j < there->nqueues; j++)
+                if (meet(q, rank, &there->queues[j])) {
+                    c->rank[rank].partner[i] = j;
+                    matches++;
+                }
+            if (matches != 1)
+                return fail(c, "rank %d: %s at rank %d matches its %s on lane %d", rank,
+                            matches ? "more than one queue" : "nothing", q->peer,
+                            plan_kind_name(q->kind), q->lane);
         }
     return 0;
 }
@@ -329,6 +353,9 @@ static int check_bounds(struct checker *c, const struct plan *p)
         const struct plan_op *op = &p->ops[i];
         if (op->src > PLAN_NONE || op->dst > PLAN_NONE || op->dst == PLAN_INPUT || !op->length)
             return fail(c, "rank %d: operation %u is malformed", p->rank, i);
+        if (p->queues[op->queue].kind == PLAN_RECV_REDUCE &&
+            (op->src == PLAN_NONE || op->dst == PLAN_NONE))
+            return fail(c, "rank %d: operation %u combines with nothing", p->rank, i);
         if ((op->src != PLAN_NONE && op->src_off + op->length > room[op->src]) ||
             (op->dst != PLAN_NONE && op->dst_off + op->length > room[op->dst]))
             return fail(c, "rank %d: operation %u reaches past the end of its buffer", p->rank, i);

@@ -97,6 +97,9 @@ static int check_pair(const struct plan *p, const struct access *a, const struct
 {
     struct range r = {b->from, a->to < b->to ? a->to : b->to, a->buffer};
 
+    if (a->op == b->op && p->queues[p->ops[a->op].queue].kind == PLAN_RECV_REDUCE &&
+        a->from == b->from && a->to == b->to)
+        return 0; /* combines in place */
     if (a->op == b->op)
         snprintf(why, why_size,
                  "rank %d: operation %u reads and writes the same %s bytes %llu-%llu", p->rank,

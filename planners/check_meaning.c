@@ -33,10 +33,10 @@ int check_before(const struct plan_request *q, int rank, struct check_buffer *in
     switch (q->collective) {
     case COLL_ALLGATHER:
     case COLL_ALLGATHERV:
-        return q->in_place ? put(output, start, bytes, own, start)
-                           : put(input, 0, bytes, own, start);
+        return plan_in_place(q, rank) ? put(output, start, bytes, own, start)
+                                      : put(input, 0, bytes, own, start);
     case COLL_ALLREDUCE:
-        return put(q->in_place ? output : input, 0, q->nbytes, own, 0);
+        return put(plan_in_place(q, rank) ? output : input, 0, q->nbytes, own, 0);
     case COLL_REDUCE:
         return put(input, 0, q->nbytes, own, 0);
     case COLL_REDUCE_SCATTER:
@@ -44,6 +44,15 @@ int check_before(const struct plan_request *q, int rank, struct check_buffer *in
         return put(input, 0, all, own, 0);
     case COLL_BCAST:
         return rank == q->root ? put(output, 0, q->nbytes, own, 0) : 0;
+    case COLL_GATHER:
+    case COLL_GATHERV:
+        return plan_in_place(q, rank) ? put(output, start, bytes, own, start)
+                                      : put(input, 0, bytes, own, start);
+    case COLL_SCATTER:
+    case COLL_SCATTERV:
+        return rank == q->root ? put(input, 0, all, own, 0) : 0;
+    case COLL_ALLTOALL: /* what rank s has for rank d is at s * nranks + d */
+        return put(input, 0, all, own, (uint64_t)rank * all);
     case COLL_COUNT:
         break;
     }
@@ -58,6 +67,17 @@ static int gathered(const struct plan_request *q, struct check_buffer *expected)
     for (int r = 0; !rc && r < q->topo->nranks; r++)
         rc = put(expected, block_start(q, r), plan_block_bytes(q, r), (uint32_t)r,
                  block_start(q, r));
+    return rc;
+}
+
+/* Rank's block of everybody's input. */
+static int exchanged(const struct plan_request *q, int rank, struct check_buffer *expected)
+{
+    uint64_t nranks = (uint64_t)q->topo->nranks, bytes = q->nbytes;
+    int rc = 0;
+
+    for (uint64_t s = 0; !rc && s < nranks; s++)
+        rc = put(expected, s * bytes, bytes, (uint32_t)s, (s * nranks + (uint64_t)rank) * bytes);
     return rc;
 }
 
@@ -78,6 +98,14 @@ int check_after(const struct plan_request *q, int rank, uint32_t all, struct che
         return put(expected, 0, bytes, all, start);
     case COLL_BCAST:
         return put(expected, 0, q->nbytes, (uint32_t)q->root, 0);
+    case COLL_GATHER:
+    case COLL_GATHERV:
+        return rank == q->root ? gathered(q, expected) : 0;
+    case COLL_SCATTER:
+    case COLL_SCATTERV:
+        return plan_in_place(q, rank) ? 0 : put(expected, 0, bytes, (uint32_t)q->root, start);
+    case COLL_ALLTOALL:
+        return exchanged(q, rank, expected);
     case COLL_COUNT:
         break;
     }

@@ -23,6 +23,17 @@ struct plan_builder {
     int error;
 };
 
+const char *plan_kind_name(uint8_t kind)
+{
+    static const char *const names[PLAN_KINDS] = {[PLAN_SEND] = "SEND",
+                                                  [PLAN_RECV] = "RECV",
+                                                  [PLAN_COPY] = "COPY",
+                                                  [PLAN_REDUCE] = "REDUCE",
+                                                  [PLAN_RECV_REDUCE] = "RECV_REDUCE"};
+
+    return kind < PLAN_KINDS ? names[kind] : "?";
+}
+
 struct plan_builder *plan_build_begin(int rank, int nranks, uint64_t chunk_bytes)
 {
     struct plan_builder *b = calloc(1, sizeof *b);
@@ -172,6 +183,17 @@ uint32_t plan_reduce(struct plan_builder *b, int lane, enum plan_buffer src, uin
                      enum plan_buffer dst, uint64_t dst_off, uint64_t length)
 {
     return append(b, PLAN_REDUCE, -1, lane,
+                  (struct plan_op){.src = (uint8_t)src,
+                                   .src_off = src_off,
+                                   .dst = (uint8_t)dst,
+                                   .dst_off = dst_off,
+                                   .length = length});
+}
+
+uint32_t plan_recv_reduce(struct plan_builder *b, int peer, int lane, enum plan_buffer src,
+                          uint64_t src_off, enum plan_buffer dst, uint64_t dst_off, uint64_t length)
+{
+    return append(b, PLAN_RECV_REDUCE, peer, lane,
                   (struct plan_op){.src = (uint8_t)src,
                                    .src_off = src_off,
                                    .dst = (uint8_t)dst,

@@ -8,7 +8,8 @@
  * names have moved past the bytes it shares with them.
  *
  * Messages match by queue: the i-th SEND of rank a to rank b on a lane meets the
- * i-th RECV of rank b from rank a on that lane, and both have the same length.
+ * i-th RECV or RECV_REDUCE of rank b from rank a on that lane, and both have the same
+ * length. (A lane between two ranks has receives of one kind only.)
  *
  * Every operation moves its bytes in chunks of plan->chunk_bytes (the last one
  * shorter), in order. Chunks are a loop in whoever runs the plan, not copies of
@@ -33,10 +34,12 @@
 #include <stdint.h>
 
 enum plan_kind {
-    PLAN_SEND,   /* src -> peer */
-    PLAN_RECV,   /* peer -> dst */
-    PLAN_COPY,   /* src -> dst */
-    PLAN_REDUCE, /* dst = dst op src */
+    PLAN_SEND,        /* src -> peer */
+    PLAN_RECV,        /* peer -> dst */
+    PLAN_COPY,        /* src -> dst */
+    PLAN_REDUCE,      /* dst = dst op src */
+    PLAN_RECV_REDUCE, /* peer -> dst, combined with src on the way: dst = src op received; src and
+                         dst are the same bytes or do not meet */
     PLAN_KINDS
 };
 
@@ -77,6 +80,15 @@ struct plan {
     const uint32_t *deps;      /* indexes into ops */
 };
 
+/* Does a queue of that kind take what a peer sends? */
+static inline int plan_receives(uint8_t kind)
+{
+    return kind == PLAN_RECV || kind == PLAN_RECV_REDUCE;
+}
+
+/* "SEND" and so on, for people. */
+const char *plan_kind_name(uint8_t kind);
+
 /* Bytes a finished plan occupies, itself included. */
 size_t plan_footprint(const struct plan *p);
 void plan_free(struct plan *p); /* NULL is fine */
@@ -110,6 +122,10 @@ uint32_t plan_copy(struct plan_builder *b, int lane, enum plan_buffer src, uint6
                    enum plan_buffer dst, uint64_t dst_off, uint64_t length);
 uint32_t plan_reduce(struct plan_builder *b, int lane, enum plan_buffer src, uint64_t src_off,
                      enum plan_buffer dst, uint64_t dst_off, uint64_t length);
+
+uint32_t plan_recv_reduce(struct plan_builder *b, int peer, int lane, enum plan_buffer src,
+                          uint64_t src_off, enum plan_buffer dst, uint64_t dst_off,
+                          uint64_t length);
 
 /* The operation appended last starts only after `op` (an id, or PLAN_NO_OP). */
 void plan_after(struct plan_builder *b, uint32_t op);

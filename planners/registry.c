@@ -2,6 +2,7 @@
 /* The rows. Among those that serve a collective the first is the default. */
 #include "planners/registry.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "planners/rings.h"
@@ -43,7 +44,7 @@ static uint64_t all_blocks(const struct plan_request *q)
 }
 
 /* What a rank holds of the collective on one side. */
-enum side { NOTHING, VECTOR, BLOCK, BLOCKS, ROOT_VECTOR };
+enum side { NOTHING, VECTOR, BLOCK, BLOCKS, ROOT_VECTOR, ROOT_BLOCKS };
 
 static const struct {
     uint8_t input, output;
@@ -55,6 +56,11 @@ static const struct {
     [COLL_REDUCE_SCATTER_BLOCK] = {BLOCKS, BLOCK},
     [COLL_BCAST] = {NOTHING, VECTOR},
     [COLL_REDUCE] = {VECTOR, ROOT_VECTOR},
+    [COLL_GATHER] = {BLOCK, ROOT_BLOCKS},
+    [COLL_GATHERV] = {BLOCK, ROOT_BLOCKS},
+    [COLL_SCATTER] = {ROOT_BLOCKS, BLOCK},
+    [COLL_SCATTERV] = {ROOT_BLOCKS, BLOCK},
+    [COLL_ALLTOALL] = {BLOCKS, BLOCKS},
 };
 
 static uint64_t side_bytes(const struct plan_request *q, int rank, uint8_t side)
@@ -69,18 +75,39 @@ static uint64_t side_bytes(const struct plan_request *q, int rank, uint8_t side)
         return all_blocks(q);
     case ROOT_VECTOR:
         return rank == q->root ? q->nbytes : 0;
+    case ROOT_BLOCKS:
+        return rank == q->root ? all_blocks(q) : 0;
     }
     return 0;
 }
 
+int plan_in_place(const struct plan_request *q, int rank)
+{
+    int rooted =
+        sides[q->collective].input == ROOT_BLOCKS || sides[q->collective].output == ROOT_BLOCKS;
+
+    return q->in_place && (!rooted || rank == q->root);
+}
+
+/* In place, a scatter's root keeps its block where it is; all others have their input in the
+ * output. */
+static int keeps_input(const struct plan_request *q)
+{
+    return sides[q->collective].input == ROOT_BLOCKS;
+}
+
 uint64_t plan_input_bytes(const struct plan_request *q, int rank)
 {
-    return q->in_place ? 0 : side_bytes(q, rank, sides[q->collective].input);
+    return plan_in_place(q, rank) && !keeps_input(q)
+               ? 0
+               : side_bytes(q, rank, sides[q->collective].input);
 }
 
 uint64_t plan_output_bytes(const struct plan_request *q, int rank)
 {
-    return side_bytes(q, rank, sides[q->collective].output);
+    return plan_in_place(q, rank) && keeps_input(q)
+               ? 0
+               : side_bytes(q, rank, sides[q->collective].output);
 }
 
 uint64_t plan_total_bytes(const struct plan_request *q)
@@ -117,6 +144,40 @@ const struct plan_algorithm *plan_algorithm_find(enum plan_collective c, const c
         if (plan_algorithms[i]->collectives & 1u << c && !strcmp(plan_algorithms[i]->name, name))
             return plan_algorithms[i];
     return NULL;
+}
+
+const struct plan_algorithm *plan_algorithm_parse(enum plan_collective c, const char *text,
+                                                  char *recipe, size_t recipe_size, char *why,
+                                                  size_t why_size)
+{
+    size_t name_length = strcspn(text, "("), length = strlen(text);
+    char name[64];
+
+    snprintf(name, sizeof name, "%.*s", (int)name_length, text);
+    snprintf(recipe, recipe_size, "%s", "");
+    const struct plan_algorithm *a = plan_algorithm_find(c, name);
+    if (!a) {
+        snprintf(why, why_size, "no algorithm '%s' for %s; `collshim info` lists them", name,
+                 plan_collective_name(c));
+        return NULL;
+    }
+    if (name_length == length)
+        return a;
+    if (!a->accepts) {
+        snprintf(why, why_size, "%s takes nothing in parentheses", name);
+        return NULL;
+    }
+    if (text[length - 1] != ')') {
+        snprintf(why, why_size, "%s(...) must end with ')'", name);
+        return NULL;
+    }
+    if (length - name_length - 2 >= recipe_size) {
+        snprintf(why, why_size, "%s: the recipe has more than %zu characters", name,
+                 recipe_size - 1);
+        return NULL;
+    }
+    snprintf(recipe, recipe_size, "%.*s", (int)(length - name_length - 2), text + name_length + 1);
+    return a;
 }
 
 const struct plan_algorithm *plan_algorithm_default(enum plan_collective c)

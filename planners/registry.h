@@ -20,7 +20,12 @@
     COLLECTIVE(REDUCE_SCATTER, "reduce_scatter")                                                   \
     COLLECTIVE(REDUCE_SCATTER_BLOCK, "reduce_scatter_block")                                       \
     COLLECTIVE(BCAST, "bcast")                                                                     \
-    COLLECTIVE(REDUCE, "reduce")
+    COLLECTIVE(REDUCE, "reduce")                                                                   \
+    COLLECTIVE(GATHER, "gather")                                                                   \
+    COLLECTIVE(GATHERV, "gatherv")                                                                 \
+    COLLECTIVE(SCATTER, "scatter")                                                                 \
+    COLLECTIVE(SCATTERV, "scatterv")                                                               \
+    COLLECTIVE(ALLTOALL, "alltoall")
 
 enum plan_collective {
 #define COLLECTIVE(id, text) COLL_##id,
@@ -39,9 +44,11 @@ int plan_collective_find(const char *name);               /* or -1 */
  *   allgather(v)            rank r's block            own block               all blocks
  *   reduce_scatter(_block)  rank r's block            all blocks              own block, combined
  *   allreduce               the vector (nbytes)       vector                  vector, combined
- *   reduce                  the vector (nbytes)       vector                  root: vector,
- * combined bcast                   the vector (nbytes)       none                    vector; root:
- * holds it
+ *   reduce                  the vector (nbytes)       vector                  root: the same
+ *   bcast                   the vector (nbytes)       none                    vector; root holds it
+ *   gather(v)               rank r's block            own block               root: all blocks
+ *   scatter(v)              rank r's block            root: all blocks        own block
+ *   alltoall                a block (nbytes)          a block per rank        a block from each
  *
  * Blocks are packed in rank order. 0 bytes are legal everywhere. Combining is commutative and
  * element by element; elements have `grain` bytes, and all sizes are multiples of it.
@@ -52,13 +59,17 @@ struct plan_request {
     int rank;
     int root;
     size_t nbytes;
-    const size_t *bytes; /* [nranks] borrowed: sizes that differ; NULL: all nbytes. Allgatherv and
-                            reduce_scatter only */
+    const size_t *bytes; /* [nranks] borrowed: sizes that differ; NULL: all nbytes. Allgatherv,
+                            gatherv, scatterv and reduce_scatter only */
     size_t grain;        /* bytes of an element where something is combined; else 1 */
     int in_place;        /* the input is in the output already: all of it (allreduce), or where the
-                            own block belongs (allgather(v)). The plan then does not use the
-                            input. Other collectives: 0 */
+                            own block belongs (allgather(v); gather(v): the root's). The plan then
+                            does not use the input. scatter(v): the root's block stays in the
+                            input, and the root has no output. Read it with plan_in_place. Other
+                            collectives: 0 */
     size_t chunk_bytes;  /* > 0, a multiple of grain */
+    const char *recipe;  /* borrowed: what stands in parentheses behind the algorithm's name in
+                            COLLSHIM_ALGORITHM, or NULL */
 };
 
 /* The size of rank r's block, or of the vector. */
@@ -66,6 +77,9 @@ static inline size_t plan_block_bytes(const struct plan_request *q, int rank)
 {
     return q->bytes ? q->bytes[rank] : q->nbytes;
 }
+
+/* Is that rank in place? Of gather(v) and scatter(v) only the root can be. */
+int plan_in_place(const struct plan_request *q, int rank);
 
 /* Bytes of the input and of the output of a rank. */
 uint64_t plan_input_bytes(const struct plan_request *q, int rank);
@@ -88,6 +102,9 @@ struct plan_algorithm {
     /* Why the shape gains nothing, as a constant text, or NULL if it may gain. Never consulted
        when the user forces the algorithm or sets COLLSHIM_MIN_BYTES=0. */
     const char *(*pays)(const struct plan_request *q);
+    /* Can q->recipe be built for this shape? 0, or -EINVAL with one line in why: which part is
+       wrong and what would do. NULL: the algorithm takes no recipe. */
+    int (*accepts)(const struct plan_request *q, char *why, size_t why_size);
     /* Returns 0 and *plan_p (caller frees), -ENOTSUP if it cannot serve this shape, or -ENOMEM.
        On error *plan_p is untouched. Thread-safe. */
     int (*build)(const struct plan_request *q, struct plan **plan_p);
@@ -98,6 +115,15 @@ extern const int plan_algorithm_count;
 
 /* The row of that name which serves the collective, or NULL. */
 const struct plan_algorithm *plan_algorithm_find(enum plan_collective c, const char *name);
+
+/*
+ * What COLLSHIM_ALGORITHM says of a collective: a row's name, or name(recipe). Returns the row,
+ * with the recipe (without its parentheses; "" if there is none) in `recipe`, or NULL with one line
+ * in why. Whether the recipe suits a shape is asked of the row's accepts().
+ */
+const struct plan_algorithm *plan_algorithm_parse(enum plan_collective c, const char *text,
+                                                  char *recipe, size_t recipe_size, char *why,
+                                                  size_t why_size);
 
 /* The row that is taken when nobody forces one: the first that serves the collective. */
 const struct plan_algorithm *plan_algorithm_default(enum plan_collective c);

@@ -7,6 +7,10 @@
  *
  * Receives have the wider window: a message that finds its receive posted is written to
  * its place at once, and a send window of a few chunks already keeps a link busy.
+ *
+ * A receive that combines is posted into a bounce buffer of the engine's, ahead of its
+ * dependencies like any other, and combined once it has landed and they are done. Where the
+ * transport combines by itself, it is posted when they are done.
  */
 #include "transports/engine.h"
 
@@ -15,12 +19,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SEND_WINDOW = 4, RECV_WINDOW = 8 };
+enum { SEND_WINDOW = 4, RECV_WINDOW = 8, BOUNCE_WINDOW = 4 };
 
 /* A chunk in flight. */
 struct flight {
     uint32_t op;
     int landed;
+    uint64_t from;
     uint64_t end; /* bytes of the operation that are done once this has landed */
 };
 
@@ -31,7 +36,9 @@ struct queue_run {
     uint32_t first;   /* oldest flight, counted on and on; its place is first % window */
     uint32_t flying;
     uint32_t window;
-    uint32_t slot; /* the queue's first slot */
+    uint32_t slot;      /* the queue's first slot */
+    size_t bounce_room; /* bytes of a chunk that lands in a bounce buffer, or 0 */
+    char *bounce;       /* [window * bounce_room] inside the engine's */
 };
 
 struct engine {
@@ -43,15 +50,20 @@ struct engine {
     uint64_t *done;          /* [nops] owned: bytes done of each operation */
     struct flight *flight;   /* [nslots] owned */
     uint32_t *queue_of;      /* [nslots] owned: the queue of a slot */
-    unsigned *completed;     /* [nslots] owned: what the transport reports */
+    char *bounce;            /* [bounce_bytes] owned during a call */
+    size_t bounce_bytes;
+    unsigned *completed; /* [nslots] owned: what the transport reports */
     uint32_t nbusy, nslots;
     uint32_t unfinished; /* operations */
 };
 
 static uint32_t window_of(enum plan_kind kind)
 {
-    static const uint32_t window[PLAN_KINDS] = {
-        [PLAN_SEND] = SEND_WINDOW, [PLAN_RECV] = RECV_WINDOW, [PLAN_COPY] = 0, [PLAN_REDUCE] = 0};
+    static const uint32_t window[PLAN_KINDS] = {[PLAN_SEND] = SEND_WINDOW,
+                                                [PLAN_RECV] = RECV_WINDOW,
+                                                [PLAN_COPY] = 0,
+                                                [PLAN_REDUCE] = 0,
+                                                [PLAN_RECV_REDUCE] = BOUNCE_WINDOW};
 
     return window[kind];
 }
@@ -66,7 +78,29 @@ void engine_free(struct engine *e)
     free(e->flight);
     free(e->queue_of);
     free(e->completed);
+    free(e->bounce);
     free(e);
+}
+
+/* Bytes of the largest chunk of a queue. */
+static size_t largest_chunk(const struct plan *p, const struct plan_queue *q)
+{
+    uint64_t most = 0;
+
+    for (uint32_t i = 0; i < q->nops; i++)
+        if (p->ops[q->first_op + i].length > most)
+            most = p->ops[q->first_op + i].length;
+    return most < p->chunk_bytes ? most : p->chunk_bytes;
+}
+
+/* Does the queue need bounce buffers, and of what size? */
+static size_t bounce_room(const struct engine *e, const struct plan_queue *q)
+{
+    const struct xport *x = e->xport;
+
+    if (q->kind != PLAN_RECV_REDUCE || (x->reduces && x->reduces(x->state, q->peer)))
+        return 0;
+    return (largest_chunk(e->plan, q) + 63) & ~(size_t)63;
 }
 
 int engine_create(const struct plan *plan, struct xport *xport, struct engine **engine_p)
@@ -93,6 +127,8 @@ int engine_create(const struct plan *plan, struct xport *xport, struct engine **
     for (uint32_t q = 0; q < plan->nqueues; q++) {
         e->queue[q].window = window_of(plan->queues[q].kind);
         e->queue[q].slot = slot;
+        e->queue[q].bounce_room = bounce_room(e, &plan->queues[q]);
+        e->bounce_bytes += e->queue[q].window * e->queue[q].bounce_room;
         for (uint32_t i = 0; i < e->queue[q].window; i++)
             e->queue_of[slot++] = q;
     }
@@ -107,12 +143,17 @@ int engine_begin(struct engine *e, const struct engine_buffers *buffers)
 
     if (rc)
         return rc;
+    if (e->bounce_bytes && !e->bounce && !(e->bounce = aligned_alloc(64, e->bounce_bytes)))
+        return -ENOMEM;
     e->buffers = *buffers;
     e->unfinished = p->nops;
     memset(e->done, 0, p->nops * sizeof *e->done);
     e->nbusy = 0;
+    size_t bounce = 0;
     for (uint32_t q = 0; q < p->nqueues; q++) {
         struct queue_run *run = &e->queue[q];
+        run->bounce = e->bounce + bounce;
+        bounce += run->window * run->bounce_room;
         run->next_op = p->queues[q].first_op;
         run->last_op = run->next_op + p->queues[q].nops;
         run->posted = 0;
@@ -156,12 +197,44 @@ static void finish(struct engine *e, uint32_t op, uint64_t end)
     e->unfinished -= end == e->plan->ops[op].length;
 }
 
-static void combine(struct engine *e, enum plan_kind kind, const char *src, char *dst, size_t bytes)
+static void combine(struct engine *e, const char *own, const char *other, char *dst, size_t bytes)
 {
-    if (kind == PLAN_REDUCE)
-        e->buffers.reduce(e->buffers.reduce_context, src, dst, bytes);
-    else if (src != dst)
-        memcpy(dst, src, bytes);
+    e->buffers.combine(e->buffers.combine_context, own, other, dst, bytes);
+}
+
+/* The chunk's place on one side of its operation. */
+static char *place(const struct engine *e, uint8_t which, uint64_t offset, uint64_t from)
+{
+    return which == PLAN_NONE ? NULL : buffer(e, which) + offset + from;
+}
+
+/* A chunk is in its bounce buffer: combine it if its dependencies are done. */
+static int combine_bounced(struct engine *e, const struct queue_run *run, const struct flight *f)
+{
+    const struct plan_op *op = &e->plan->ops[f->op];
+
+    if (!ready(e, op, f->end))
+        return 0;
+    combine(e, place(e, op->src, op->src_off, f->from),
+            run->bounce + run->first % run->window * run->bounce_room,
+            place(e, op->dst, op->dst_off, f->from), f->end - f->from);
+    return 1;
+}
+
+/* Let everything land that is complete and has nothing before it in flight. Returns how much. */
+static int land(struct engine *e, struct queue_run *run)
+{
+    int n = 0;
+
+    for (; run->flying; n++) {
+        const struct flight *oldest = &e->flight[run->slot + run->first % run->window];
+        if (!oldest->landed || (run->bounce_room && !combine_bounced(e, run, oldest)))
+            break;
+        finish(e, oldest->op, oldest->end);
+        run->first++;
+        run->flying--;
+    }
+    return n;
 }
 
 /* Start chunk [from, end) of an operation. */
@@ -170,19 +243,32 @@ static int start(struct engine *e, uint32_t q, uint32_t op_index, uint64_t from,
     const struct plan_queue *pq = &e->plan->queues[q];
     const struct plan_op *op = &e->plan->ops[op_index];
     struct queue_run *run = &e->queue[q];
-    char *src = op->src == PLAN_NONE ? NULL : buffer(e, op->src) + op->src_off + from;
-    char *dst = op->dst == PLAN_NONE ? NULL : buffer(e, op->dst) + op->dst_off + from;
+    char *src = place(e, op->src, op->src_off, from), *dst = place(e, op->dst, op->dst_off, from);
 
     if (!run->window) {
-        combine(e, pq->kind, src, dst, end - from);
+        if (pq->kind == PLAN_REDUCE)
+            combine(e, dst, src, dst, end - from);
+        else if (src != dst)
+            memcpy(dst, src, end - from);
         finish(e, op_index, end);
         return 0;
     }
     uint32_t slot = run->slot + (run->first + run->flying) % run->window;
-    e->flight[slot] = (struct flight){.op = op_index, .end = end};
+    e->flight[slot] = (struct flight){.op = op_index, .from = from, .end = end};
     run->flying++;
     if (pq->kind == PLAN_SEND)
         return e->xport->send(e->xport->state, slot, src, end - from, pq->peer, pq->lane);
+    if (run->bounce_room)
+        dst = run->bounce + (slot - run->slot) * run->bounce_room;
+    else if (pq->kind == PLAN_RECV_REDUCE)
+        return e->xport->recv_reduce(e->xport->state, slot,
+                                     &(struct xport_reduce){.combine = e->buffers.combine,
+                                                            .context = e->buffers.combine_context,
+                                                            .grain = e->buffers.grain,
+                                                            .own = src,
+                                                            .dst = dst,
+                                                            .length = end - from},
+                                     pq->peer, pq->lane);
     return e->xport->recv(e->xport->state, slot, dst, end - from, pq->peer, pq->lane);
 }
 
@@ -200,7 +286,7 @@ static int pump(struct engine *e, uint32_t q, int *moved)
 
         if (end > op->length)
             end = op->length;
-        if (!ready(e, op, end))
+        if (!run->bounce_room && !ready(e, op, end))
             break;
         int rc = start(e, q, run->next_op, from, end);
         if (rc)
@@ -217,29 +303,15 @@ static int pump(struct engine *e, uint32_t q, int *moved)
     return 0;
 }
 
-/* A slot has completed: let everything land that has nothing before it in flight. */
-static void land(struct engine *e, unsigned slot)
-{
-    struct queue_run *run = &e->queue[e->queue_of[slot]];
-
-    e->flight[slot].landed = 1;
-    while (run->flying) {
-        struct flight *oldest = &e->flight[run->slot + run->first % run->window];
-        if (!oldest->landed)
-            break;
-        finish(e, oldest->op, oldest->end);
-        run->first++;
-        run->flying--;
-    }
-}
-
 static int poll_transport(struct engine *e, int *moved)
 {
     unsigned ndone = 0;
     int rc = e->xport->poll(e->xport->state, e->completed, &ndone);
 
-    for (unsigned i = 0; i < ndone; i++)
-        land(e, e->completed[i]);
+    for (unsigned i = 0; i < ndone; i++) {
+        e->flight[e->completed[i]].landed = 1;
+        land(e, &e->queue[e->queue_of[e->completed[i]]]);
+    }
     *moved |= ndone > 0;
     return rc;
 }
@@ -250,8 +322,11 @@ int engine_step(struct engine *e, enum engine_state *state)
 
     for (uint32_t i = 0; !rc && i < e->nbusy;) {
         uint32_t q = e->busy[i];
+        struct queue_run *run = &e->queue[q];
+        if (run->bounce_room)
+            moved |= land(e, run) > 0;
         rc = pump(e, q, &moved);
-        if (e->queue[q].next_op == e->queue[q].last_op)
+        if (run->next_op == run->last_op && !(run->bounce_room && run->flying))
             e->busy[i] = e->busy[--e->nbusy];
         else
             i++;
@@ -261,6 +336,10 @@ int engine_step(struct engine *e, enum engine_state *state)
     if (rc)
         e->xport->abandon(e->xport->state);
     *state = rc || !e->unfinished ? ENGINE_DONE : moved ? ENGINE_MOVED : ENGINE_IDLE;
+    if (*state == ENGINE_DONE) {
+        free(e->bounce);
+        e->bounce = NULL;
+    }
     return rc;
 }
 

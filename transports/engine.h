@@ -19,10 +19,10 @@ struct engine_buffers {
     const void *input; /* plan->input_bytes; may be the rank's own place in output */
     void *output;      /* plan->output_bytes */
     void *scratch;     /* plan->scratch_bytes, or NULL if 0 */
-    /* Combine: dst = dst op src, `bytes` long; context is passed on. NULL if the plan reduces
-     * nothing. */
-    void (*reduce)(void *context, const void *src, void *dst, size_t bytes);
-    void *reduce_context;
+    /* NULL if the plan combines nothing. grain: bytes of an element, or 0 where it is not. */
+    xport_combine combine;
+    void *combine_context;
+    size_t grain;
 };
 
 /*

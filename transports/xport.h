@@ -12,6 +12,19 @@
 
 #include <stddef.h>
 
+/* dst = a op b, `bytes` long, whole elements; dst may be a. */
+typedef void (*xport_combine)(void *context, const void *a, const void *b, void *dst, size_t bytes);
+
+/* What becomes of received bytes that are combined on arrival: dst = own op received. */
+struct xport_reduce {
+    xport_combine combine;
+    void *context;
+    size_t grain; /* combine is given whole multiples of so many bytes */
+    const void *own;
+    void *dst; /* may be own */
+    size_t length;
+};
+
 struct xport {
     const char *name;
     void *state; /* owned by the transport */
@@ -20,6 +33,11 @@ struct xport {
        non-zero error code. */
     int (*send)(void *state, unsigned slot, const void *buf, size_t length, int peer, int lane);
     int (*recv)(void *state, unsigned slot, void *buf, size_t length, int peer, int lane);
+    /* As recv, but combines what arrives, where the transport can without storing it first.
+       Optional: both NULL if it never can. reduces: can it, for that peer? */
+    int (*reduces)(void *state, int peer);
+    int (*recv_reduce)(void *state, unsigned slot, const struct xport_reduce *r, int peer,
+                       int lane);
     /* Make progress on everything in flight; write the completed slots to done, which has room for
        all that reserve() made, and their number to *ndone (0 is fine). Never blocks. Returns 0 or
        the error code. */

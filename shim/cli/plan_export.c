@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "shim/cli/plan_export.h"
 
-static const char *const kinds[] = {"send", "recv", "copy", "reduce"};
 static const char *const buffers[] = {"input", "output", "scratch", ""};
 
 static void dot_place(FILE *f, uint8_t buffer, uint64_t off, uint64_t length)
@@ -17,14 +16,14 @@ void plan_export_dot(FILE *f, const struct plan *p)
     for (uint32_t q = 0; q < p->nqueues; q++) {
         const struct plan_queue *queue = &p->queues[q];
 
-        fprintf(f, "  subgraph cluster_%u { label=\"%s", q, kinds[queue->kind]);
+        fprintf(f, "  subgraph cluster_%u { label=\"%s", q, plan_kind_name(queue->kind));
         if (queue->peer >= 0)
             fprintf(f, " %s rank %d", queue->kind == PLAN_SEND ? "to" : "from", queue->peer);
         fprintf(f, ", lane %d\";\n", queue->lane);
         for (uint32_t i = queue->first_op; i < queue->first_op + queue->nops; i++) {
             const struct plan_op *op = &p->ops[i];
 
-            fprintf(f, "    op%u [label=\"%s", i, kinds[queue->kind]);
+            fprintf(f, "    op%u [label=\"%s", i, plan_kind_name(queue->kind));
             dot_place(f, op->src, op->src_off, op->length);
             dot_place(f, op->dst, op->dst_off, op->length);
             fprintf(f, "\"];\n");
@@ -52,7 +51,7 @@ void plan_export_goal(FILE *f, const struct plan *const *plan, int nranks)
 
             if (queue->kind == PLAN_SEND)
                 fprintf(f, "l%u: send %llub to %d tag %d\n", i, bytes, queue->peer, queue->lane);
-            else if (queue->kind == PLAN_RECV)
+            else if (plan_receives(queue->kind)) /* combining is counted with the receive */
                 fprintf(f, "l%u: recv %llub from %d tag %d\n", i, bytes, queue->peer, queue->lane);
             else
                 fprintf(f, "l%u: calc %llu\n", i, bytes);

@@ -106,11 +106,13 @@ int reduction_of(MPI_Datatype type, MPI_Op op, struct reduction *r)
     return 0;
 }
 
-void reduction_combine(void *context, const void *src, void *dst, size_t bytes)
+void reduction_combine(void *context, const void *a, const void *b, void *dst, size_t bytes)
 {
     const struct reduction *r = context;
 
-    mpi.Reduce_local(src, dst, (int)(bytes / r->extent), r->type, r->op);
+    if (dst != a)
+        memcpy(dst, a, bytes);
+    mpi.Reduce_local(b, dst, (int)(bytes / r->extent), r->type, r->op);
 }
 
 /* Element i of an array of real numbers of that size. */

@@ -20,8 +20,9 @@ struct reduction {
 /* Returns 1 and fills *r, or 0. Depends on the handles only, so equal on all ranks. */
 int reduction_of(MPI_Datatype type, MPI_Op op, struct reduction *r);
 
-/* dst = src op dst, `bytes` of both. context: a const struct reduction. */
-void reduction_combine(void *context, const void *src, void *dst, size_t bytes);
+/* dst = a op b, `bytes` of each; dst may be a (an xport_combine). context: a const struct
+ * reduction. */
+void reduction_combine(void *context, const void *a, const void *b, void *dst, size_t bytes);
 
 /*
  * Are two results of the reduction over nranks ranks equal, up to rounding where the order of

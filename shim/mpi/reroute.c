@@ -128,8 +128,9 @@ static int run_engine(struct engine *engine, const struct call *call, const stru
         engine, &(struct engine_buffers){.input = s->input,
                                          .output = s->output,
                                          .scratch = s->scratch,
-                                         .reduce = reduction_combine,
-                                         .reduce_context = (void *)(uintptr_t)&call->reduction});
+                                         .combine = reduction_combine,
+                                         .combine_context = (void *)(uintptr_t)&call->reduction,
+                                         .grain = call->request.grain});
 }
 
 static int run_plan(struct comm *c, const struct plan *plan, struct engine *engine,

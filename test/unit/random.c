@@ -59,7 +59,8 @@ struct plan_request rng_request(struct rng *r, enum plan_collective c, int most_
 {
     struct topo *t = rng_topo(r, most_ranks);
     size_t grain = combines(c) ? 1u << rng_below(r, 4) : 1;
-    int may_be_in_place = c == COLL_ALLGATHER || c == COLL_ALLGATHERV || c == COLL_ALLREDUCE;
+    int may_be_in_place = c == COLL_ALLGATHER || c == COLL_ALLGATHERV || c == COLL_ALLREDUCE ||
+                          (c >= COLL_GATHER && c <= COLL_SCATTERV);
     struct plan_request q = {.collective = c,
                              .topo = t,
                              .root = (int)rng_below(r, (uint32_t)t->nranks),
@@ -68,7 +69,7 @@ struct plan_request rng_request(struct rng *r, enum plan_collective c, int most_
                              .in_place = may_be_in_place && rng_below(r, 2),
                              .chunk_bytes = grain * (1 + rng_below(r, most_elements / 2))};
 
-    if (c == COLL_ALLGATHERV || c == COLL_REDUCE_SCATTER)
+    if (c == COLL_ALLGATHERV || c == COLL_REDUCE_SCATTER || c == COLL_GATHERV || c == COLL_SCATTERV)
         q.bytes = unequal_sizes(r, t->nranks, most_elements, grain);
     return q;
 }

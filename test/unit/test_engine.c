@@ -24,14 +24,14 @@ static unsigned char contribution(uint32_t rank, uint64_t logical, uint64_t seed
 }
 
 /* Bytes combine by addition, whatever the size of an element. */
-static void add_bytes(void *context, const void *src, void *dst, size_t bytes)
+static void add_bytes(void *context, const void *a, const void *b, void *dst, size_t bytes)
 {
-    const unsigned char *from = src;
+    const unsigned char *x = a, *y = b;
     unsigned char *to = dst;
 
     ck_assert_uint_eq(bytes % *(size_t *)context, 0); /* never half an element */
     for (size_t i = 0; i < bytes; i++)
-        to[i] = (unsigned char)(to[i] + from[i]);
+        to[i] = (unsigned char)(x[i] + y[i]);
 }
 
 struct member {
@@ -70,8 +70,9 @@ static void open_member(struct member *m, const struct plan_algorithm *a, struct
     struct engine_buffers buffers = {.input = m->input,
                                      .output = m->output,
                                      .scratch = m->scratch,
-                                     .reduce = add_bytes,
-                                     .reduce_context = &q->grain};
+                                     .combine = add_bytes,
+                                     .combine_context = &q->grain,
+                                     .grain = q->grain};
     ck_assert_int_eq(engine_begin(m->engine, &buffers), 0);
 }
 
