@@ -11,6 +11,7 @@
 #include "options.h"
 #include "progress.h"
 #include "report.h"
+#include "settle.h"
 #include "sweep.h"
 
 #include <errno.h>
@@ -153,12 +154,49 @@ static int sweep(struct job *job, const struct bench_collective *row)
     return rc;
 }
 
+/* The same sizes, as a program meets them: see settle.h. */
+static int settle(struct job *job, const struct bench_collective *row, int first)
+{
+    const struct bench_knob none = {.cvar = NULL};
+    struct bench_algorithms set;
+    struct bench_settled result;
+    char notes[512];
+    MPI_Comm comm;
+    int rc = bench_algorithms_open(&job->native, job->run.control, job->shape.nodes, &none, &set,
+                                   notes, sizeof(notes));
+
+    if (rc)
+        return rc;
+    job->native.Comm_dup(MPI_COMM_WORLD, &comm);
+    for (int i = 0; i < job->options.n_sizes; i++) {
+        if (bench_settle_size(&job->run, row, &set.list[0], comm, job->options.sizes[i], &result)) {
+            job->failed = 1;
+            continue;
+        }
+        job->n_results++;
+        job->failed |= job->options.verify && !result.verified;
+        if (job->text)
+            bench_settle_print(job->text, &result, first && i == 0);
+        if (job->json && bench_settle_json(job->json, &job->run, &result))
+            job->failed = 1;
+    }
+    job->native.Comm_free(&comm);
+    bench_algorithms_close(&job->native, &set);
+    return 0;
+}
+
 /* A preload on some ranks only would have them call different things, and wait for ever. */
 static int check_preload(const struct job *job)
 {
     int with[2] = {job->preload != NULL, job->preload == NULL};
 
     job->native.Allreduce(MPI_IN_PLACE, with, 2, MPI_INT, MPI_SUM, job->run.control);
+    if (job->options.settle && !with[0]) {
+        if (job->shape.rank == 0)
+            fprintf(stderr, "collshim: bench: --settle: there is no preload that could settle; set "
+                            "LD_PRELOAD\n");
+        return -EINVAL;
+    }
     if (!with[0] || !with[1])
         return 0;
     if (job->shape.rank == 0)
@@ -193,8 +231,9 @@ static int run_job(struct job *job)
     if (job->text)
         bench_report_conditions(job->text, &job->run, job->preload);
     for (int i = 0; i < job->options.n_collectives && !rc; i++)
-        rc = sweep(job, job->options.collectives[i]);
-    if (job->text && job->n_results)
+        rc = job->options.settle ? settle(job, job->options.collectives[i], i == 0)
+                                 : sweep(job, job->options.collectives[i]);
+    if (job->text && job->n_results && !job->options.settle)
         bench_report_table(job->text, &job->run, job->results, job->n_results);
     if (job->json && job->json != stdout)
         fclose(job->json);

@@ -36,6 +36,13 @@ static const char help_after[] =
     "  --prune FACTOR            drop a native algorithm that the trial calls show this many "
     "times\n"
     "                            slower than the best; default 1.25\n"
+    "  --settle CALLS            instead: the preload as it decides by itself against the "
+    "library's\n"
+    "                            own choice from the first call on; is it behind once settled, "
+    "and\n"
+    "                            what did settling cost, in parts of 200 native calls\n"
+    "  --limit SECONDS           with --settle: fewer calls per size if they take longer; default "
+    "60\n"
     "\n"
     "What it is compared with\n"
     "  --bound                   measure the rails and print the least time they allow\n"
@@ -65,6 +72,8 @@ enum option_id {
     COLLECTIVE = 256,
     BYTES,
     REPETITIONS,
+    SETTLE,
+    LIMIT,
     NATIVE,
     PRUNE,
     BOUND,
@@ -83,6 +92,8 @@ static const struct option table[] = {
     {"collective", required_argument, NULL, COLLECTIVE},
     {"bytes", required_argument, NULL, BYTES},
     {"repetitions", required_argument, NULL, REPETITIONS},
+    {"settle", required_argument, NULL, SETTLE},
+    {"limit", required_argument, NULL, LIMIT},
     {"native", required_argument, NULL, NATIVE},
     {"prune", required_argument, NULL, PRUNE},
     {"bound", no_argument, NULL, BOUND},
@@ -207,6 +218,15 @@ static int parse_one(int id, const char *name, const char *value, int speak,
         return *end || o->repetitions < 1 || o->repetitions > 100000
                    ? wrong(speak, name, value, "right is a number from 1 to 100000")
                    : BENCH_RUN;
+    case SETTLE:
+        o->settle = (int)strtol(value, &end, 10);
+        return *end || o->settle < 40 || o->settle > 100000
+                   ? wrong(speak, name, value, "right is a number from 40 to 100000")
+                   : BENCH_RUN;
+    case LIMIT:
+        o->limit_s = strtod(value, &end);
+        return *end || !(o->limit_s > 0) ? wrong(speak, name, value, "right is a number of seconds")
+                                         : BENCH_RUN;
     case PRUNE:
         o->prune = strtod(value, &end);
         return *end || !(o->prune >= 1) ? wrong(speak, name, value, "right is a number from 1 up")
@@ -259,6 +279,7 @@ int bench_options_parse(int argc, char **argv, int speak, struct bench_options *
         .collectives = {&bench_allgather},
         .n_collectives = 1,
         .repetitions = 10,
+        .limit_s = 60,
         .prune = 1.25,
         .native = "best",
         .verify = 1,

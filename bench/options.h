@@ -15,6 +15,8 @@ struct bench_options {
     size_t sizes[BENCH_MOST_SIZES]; /* bytes per rank */
     int n_sizes;
     int repetitions;
+    int settle;         /* pairs of calls in which the preload settles; 0: the sweep instead */
+    double limit_s;     /* of those pairs, per size */
     double prune;       /* a native algorithm slower than this many times the best is dropped */
     const char *native; /* "default", "best", or algorithm names separated by commas */
     int bound, verify, corrupt, placement, emulated; /* flags */

@@ -5,8 +5,7 @@
  * network a bad algorithm takes seconds per call and would eat the time of the repetitions; what
  * was dropped still has its trial time printed, so that nothing is left out silently.
  */
-#include "sweep.h"
-#include "pattern.h"
+#include "contender.h"
 #include "progress.h"
 #include "units.h"
 
@@ -20,83 +19,11 @@
    settles on, and what settling cost is printed beside them. */
 enum { TRIALS = 2, SETTLING = 6, WARM_UP_BYTES = 1024 };
 
-enum verdict { RUNNING, PRUNED, REFUSED, WRONG, DEADLY };
-
-struct contender {
-    const struct bench_mpi *mpi;
-    const struct bench_algorithm *algorithm; /* NULL: the preload */
-    MPI_Comm comm;
-    enum verdict verdict;
-    double first_us, trial_us; /* first call at this size; best of the trial calls */
-    double settling_us;        /* all calls before the repetitions */
-    double *us;                /* [repetitions] owned by the field */
-    int n;
-};
-
 struct field {
     int n, native; /* the preload, if any, comes after the native ones */
-    struct contender *list;
+    struct bench_contender *list;
     double *us;
 };
-
-static uint64_t generation; /* of data: never repeats, the same on all ranks */
-
-static const char *name_of(const struct contender *c)
-{
-    return c->algorithm ? c->algorithm->name : "collshim";
-}
-
-/* The last rank that receives anything at all: of a Reduce that is the root. */
-static int last_receiver(const struct bench_run *run, const struct bench_problem *problem)
-{
-    int last = problem->recv_bytes ? run->shape->rank : -1;
-
-    run->native->Allreduce(MPI_IN_PLACE, &last, 1, MPI_INT, MPI_MAX, run->control);
-    return last;
-}
-
-/* One call of one contender. Returns microseconds, the maximum over ranks; sets its verdict. */
-static double call_once(const struct bench_run *run, const struct bench_collective *row,
-                        const struct bench_problem *problem, struct contender *c, int corrupt)
-{
-    double outcome[3] = {0, 0, 0}; /* microseconds, refused, wrong */
-    double start;
-    int rc;
-
-    generation++;
-    row->fill(problem, generation);
-    bench_pattern_poison(problem->recv, problem->recv_bytes);
-    if (c->algorithm)
-        bench_algorithm_force(c->algorithm);
-    run->native->Barrier(run->control);
-    start = MPI_Wtime();
-    rc = row->call(problem, c->mpi, c->comm);
-    outcome[0] = (MPI_Wtime() - start) * 1e6;
-    /* Checking is hard work: on few cores, ranks that are through would take them from the rest. */
-    run->native->Barrier(run->control);
-    if (c->algorithm)
-        bench_algorithm_release(c->algorithm);
-    if (corrupt && last_receiver(run, problem) == run->shape->rank)
-        problem->recv[problem->recv_bytes / 2] ^= 0x10;
-    outcome[1] = rc != MPI_SUCCESS;
-    if (!outcome[1] && run->options->verify) {
-        size_t at = row->check(problem, generation);
-
-        outcome[2] = at != BENCH_PATTERN_RIGHT;
-        if (outcome[2] != 0)
-            fprintf(stderr,
-                    "collshim: bench: %s, %zu bytes per rank, %s: rank %d received a wrong byte at "
-                    "offset %zu of %zu\n",
-                    row->name, problem->bytes, name_of(c), run->shape->rank, at,
-                    problem->recv_bytes);
-    }
-    run->native->Allreduce(MPI_IN_PLACE, outcome, 3, MPI_DOUBLE, MPI_MAX, run->control);
-    if (outcome[1] != 0)
-        c->verdict = REFUSED;
-    else if (outcome[2] != 0)
-        c->verdict = WRONG;
-    return outcome[0];
-}
 
 /* Is name in the comma-separated list? */
 static int listed(const char *list, const char *name)
@@ -131,14 +58,15 @@ static int field_make(const struct bench_run *run, const struct bench_collective
         int deadly = row->ends_job && row->ends_job(problem, a->name);
 
         if (wanted(run->options->native, a))
-            f->list[f->n++] = (struct contender){.mpi = run->native,
-                                                 .algorithm = a,
-                                                 .comm = a->comm,
-                                                 .verdict = deadly ? DEADLY : RUNNING};
+            f->list[f->n++] =
+                (struct bench_contender){.mpi = run->native,
+                                         .algorithm = a,
+                                         .comm = a->comm,
+                                         .verdict = deadly ? BENCH_DEADLY : BENCH_RUNNING};
     }
     f->native = f->n;
     if (run->app)
-        f->list[f->n++] = (struct contender){.mpi = run->app, .comm = MPI_COMM_WORLD};
+        f->list[f->n++] = (struct bench_contender){.mpi = run->app, .comm = MPI_COMM_WORLD};
     for (int i = 0; i < f->n; i++)
         f->list[i].us = f->us + each * (size_t)i;
     return 0;
@@ -163,26 +91,18 @@ static double bound_us(const struct bench_run *run, const struct bench_collectiv
     return row->together ? fmax(us, row->together(problem) / fmin(in, out) * 1e6) : us;
 }
 
-/* Ranks with buffers in this machine's memory: an emulated cluster's nodes are all one machine. */
-static int sharers(const struct bench_run *run)
-{
-    const struct bench_shape *s = run->shape;
-
-    return run->options->emulated ? s->ranks : s->on_node[s->node_of[s->rank]];
-}
-
 /* What an algorithm sets up at its first call on a communicator, a small call of each pays for. */
 static void warm_up(const struct bench_run *run, const struct bench_collective *row, size_t bytes,
                     struct field *f)
 {
     struct bench_problem small;
     int rc = bench_problem_make(row, run->shape, bytes < WARM_UP_BYTES ? bytes : WARM_UP_BYTES,
-                                sharers(run), &small);
+                                bench_sharers(run), &small);
 
     run->native->Allreduce(MPI_IN_PLACE, &rc, 1, MPI_INT, MPI_MIN, run->control);
     for (int i = 0; i < f->n && !rc; i++) {
-        if (f->list[i].verdict == RUNNING)
-            call_once(run, row, &small, &f->list[i], 0);
+        if (f->list[i].verdict == BENCH_RUNNING)
+            bench_call_once(run, row, &small, &f->list[i], 0);
     }
     bench_problem_free(&small);
 }
@@ -195,31 +115,33 @@ static void try_out(const struct bench_run *run, const struct bench_collective *
 
     for (int round = 0; round < TRIALS; round++) {
         for (int i = 0; i < f->n; i++) {
-            struct contender *c = &f->list[i];
+            struct bench_contender *c = &f->list[i];
             double us;
 
-            if (c->verdict != RUNNING || (i < f->native && c->trial_us > prune * prune * best))
+            if (c->verdict != BENCH_RUNNING ||
+                (i < f->native && c->trial_us > prune * prune * best))
                 continue;
-            bench_progress("%s %zu bytes: trying %s", row->name, problem->bytes, name_of(c));
-            us = call_once(run, row, problem, c, 0);
+            bench_progress("%s %zu bytes: trying %s", row->name, problem->bytes,
+                           bench_contender_name(c));
+            us = bench_call_once(run, row, problem, c, 0);
             c->first_us = round ? c->first_us : us;
             c->settling_us += us;
             c->trial_us = round ? fmin(c->trial_us, us) : us;
         }
         for (int i = 0; i < f->native; i++) {
-            if (f->list[i].verdict == RUNNING)
+            if (f->list[i].verdict == BENCH_RUNNING)
                 best = fmin(best, f->list[i].trial_us);
         }
     }
     for (int i = 0; i < f->native; i++) {
-        if (f->list[i].verdict == RUNNING && f->list[i].trial_us > prune * best)
-            f->list[i].verdict = PRUNED;
+        if (f->list[i].verdict == BENCH_RUNNING && f->list[i].trial_us > prune * best)
+            f->list[i].verdict = BENCH_PRUNED;
     }
     for (int i = f->native; i < f->n; i++)
-        for (int call = 0; call < SETTLING && f->list[i].verdict == RUNNING; call++) {
+        for (int call = 0; call < SETTLING && f->list[i].verdict == BENCH_RUNNING; call++) {
             bench_progress("%s %zu bytes: %s settles", row->name, problem->bytes,
-                           name_of(&f->list[i]));
-            f->list[i].settling_us += call_once(run, row, problem, &f->list[i], 0);
+                           bench_contender_name(&f->list[i]));
+            f->list[i].settling_us += bench_call_once(run, row, problem, &f->list[i], 0);
         }
 }
 
@@ -227,8 +149,11 @@ static void print_trials(const struct bench_run *run, const struct bench_collect
                          size_t bytes, const struct field *f)
 {
     static const char *const words[] = {
-        [RUNNING] = "timed",    [PRUNED] = "dropped",           [REFUSED] = "not for this shape",
-        [WRONG] = "WRONG DATA", [DEADLY] = "would end the job",
+        [BENCH_RUNNING] = "timed",
+        [BENCH_PRUNED] = "dropped",
+        [BENCH_REFUSED] = "not for this shape",
+        [BENCH_WRONG] = "WRONG DATA",
+        [BENCH_DEADLY] = "would end the job",
     };
     char size[32], time[32];
 
@@ -236,8 +161,8 @@ static void print_trials(const struct bench_run *run, const struct bench_collect
             "\n%s, %s per rank: the library's own algorithms, best of up to %d trial calls\n",
             row->name, bench_units_bytes(bytes, size, sizeof(size)), TRIALS);
     for (int i = 0; i < f->native; i++) {
-        const struct contender *c = &f->list[i];
-        const char *ms = c->verdict == REFUSED || c->verdict == DEADLY
+        const struct bench_contender *c = &f->list[i];
+        const char *ms = c->verdict == BENCH_REFUSED || c->verdict == BENCH_DEADLY
                              ? "-"
                              : bench_units_ms(c->trial_us, time, sizeof(time));
 
@@ -254,12 +179,12 @@ static void repeat(const struct bench_run *run, const struct bench_collective *r
         bench_progress("%s %zu bytes: repetition %d of %d", row->name, problem->bytes, k + 1,
                        run->options->repetitions);
         for (int j = 0; j < f->n; j++) {
-            struct contender *c = &f->list[(j + k) % f->n];
+            struct bench_contender *c = &f->list[(j + k) % f->n];
             int corrupt = run->options->corrupt && k == run->options->repetitions - 1;
 
-            if (c->verdict != RUNNING)
+            if (c->verdict != BENCH_RUNNING)
                 continue;
-            c->us[c->n++] = call_once(run, row, problem, c, corrupt);
+            c->us[c->n++] = bench_call_once(run, row, problem, c, corrupt);
         }
     }
 }
@@ -268,16 +193,16 @@ static void conclude(const struct bench_run *run, const struct field *f, struct 
 {
     r->verified = run->options->verify;
     for (int i = 0; i < f->n; i++) {
-        struct contender *c = &f->list[i];
+        struct bench_contender *c = &f->list[i];
         struct bench_stats s = bench_stats_of(c->us, c->n);
 
-        if (c->verdict == WRONG)
+        if (c->verdict == BENCH_WRONG)
             r->verified = 0;
-        if (i == 0 && c->verdict == PRUNED) /* its trial is all there is */
+        if (i == 0 && c->verdict == BENCH_PRUNED) /* its trial is all there is */
             s = bench_stats_of(&c->trial_us, 1);
         if (i == 0) {
             r->usual = s;
-            r->usual_from_trial = c->verdict == PRUNED;
+            r->usual_from_trial = c->verdict == BENCH_PRUNED;
         }
         if (i == f->native)
             r->shim = s;
@@ -298,7 +223,7 @@ int bench_sweep_size(const struct bench_run *run, const struct bench_collective 
 {
     struct bench_problem problem;
     struct field f;
-    int rc = bench_problem_make(row, run->shape, bytes, sharers(run), &problem);
+    int rc = bench_problem_make(row, run->shape, bytes, bench_sharers(run), &problem);
 
     memset(result, 0, sizeof(*result));
     if (!rc)

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The order inside a pair alternates, because the second call of a pair finds the caches and the
+ * links as the first one left them.
+ */
+#include "settle.h"
+#include "contender.h"
+#include "json.h"
+#include "progress.h"
+#include "units.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FEWEST_PAIRS = 40 };
+
+/* The pairs of calls; returns how many. */
+static int run_pairs(const struct bench_run *run, const struct bench_collective *row,
+                     const struct bench_problem *problem, struct bench_contender pair[2])
+{
+    double spent = 0;
+    int k = 0;
+
+    for (; k < run->options->settle && (k < FEWEST_PAIRS || spent < run->options->limit_s); k++) {
+        bench_progress("%s %zu bytes: pair %d of %d", row->name, problem->bytes, k + 1,
+                       run->options->settle);
+        for (int j = 0; j < 2; j++) {
+            struct bench_contender *c = &pair[(j + k) % 2];
+
+            c->us[c->n] = bench_call_once(run, row, problem, c, 0);
+            spent += c->us[c->n++] / 1e6;
+        }
+    }
+    return k;
+}
+
+/* A call that the machine held up says nothing about settling; one that took a reroute's trial
+   does. Of each call's excess over the median, what the other contender's calls show as well is
+   noise. */
+static double excess(const double *us, int n, double usual)
+{
+    double sum = 0;
+
+    for (int k = 0; k < n; k++)
+        sum += us[k] - usual;
+    return sum;
+}
+
+static void conclude(struct bench_contender pair[2], int calls, struct bench_settled *r)
+{
+    int half = calls / 2;
+    double *sorted = malloc((size_t)calls * sizeof(*sorted));
+
+    r->calls = calls;
+    if (sorted)
+        memcpy(sorted, pair[0].us, (size_t)calls * sizeof(*sorted));
+    r->native = bench_stats_of(sorted ? sorted : pair[0].us, calls);
+    r->cost =
+        excess(pair[1].us, half, r->native.median) - excess(pair[0].us, half, r->native.median);
+    r->cost /= BENCH_SETTLE_CALLS * r->native.median;
+    r->settled = bench_stats_of(pair[1].us + half, calls - half);
+    r->behind = r->settled.median / r->native.median - 1;
+    r->verified = pair[0].verdict == BENCH_RUNNING && pair[1].verdict == BENCH_RUNNING;
+    free(sorted);
+}
+
+int bench_settle_size(const struct bench_run *run, const struct bench_collective *row,
+                      const struct bench_algorithm *auto_algorithm, MPI_Comm comm, size_t bytes,
+                      struct bench_settled *result)
+{
+    struct bench_problem problem;
+    double *us = calloc(2 * (size_t)run->options->settle, sizeof(*us));
+    int rc = bench_problem_make(row, run->shape, bytes, bench_sharers(run), &problem);
+    struct bench_contender pair[2] = {
+        {.mpi = run->native, .algorithm = auto_algorithm, .comm = auto_algorithm->comm, .us = us},
+        {.mpi = run->app, .comm = comm, .us = us ? us + run->options->settle : NULL},
+    };
+
+    *result = (struct bench_settled){.row = row, .bytes = bytes};
+    if (!us)
+        rc = -ENOMEM;
+    run->native->Allreduce(MPI_IN_PLACE, &rc, 1, MPI_INT, MPI_MIN, run->control);
+    if (!rc) {
+        /* What the library sets up at its first call is no part of the comparison. */
+        bench_call_once(run, row, &problem, &pair[0], 0);
+        conclude(pair, run_pairs(run, row, &problem, pair), result);
+        bench_progress_end();
+    } else if (run->text) {
+        fprintf(stderr, "collshim: bench: %s of %zu bytes per rank: %s\n", row->name, bytes,
+                rc == -EOVERFLOW ? "more than an int counts; choose fewer bytes"
+                                 : "not enough memory; choose fewer bytes");
+    }
+    free(us);
+    bench_problem_free(&problem);
+    return rc;
+}
+
+void bench_settle_print(FILE *out, const struct bench_settled *r, int first)
+{
+    char size[32], native[32], settled[32];
+
+    if (first)
+        fprintf(out, "\n%-20s %9s %6s %11s %11s %9s %14s  %s\n", "collective", "per rank", "calls",
+                "native, ms", "settled, ms", "behind", "settling costs", "verified");
+    fprintf(out, "%-20s %9s %6d %11s %11s %8.1f%% %13.2f%%  %s\n", r->row->name,
+            bench_units_bytes(r->bytes, size, sizeof(size)), r->calls,
+            bench_units_ms(r->native.median, native, sizeof(native)),
+            bench_units_ms(r->settled.median, settled, sizeof(settled)), 100 * r->behind,
+            100 * r->cost, r->verified ? "yes" : "WRONG");
+    fflush(out);
+}
+
+int bench_settle_json(FILE *out, const struct bench_run *run, const struct bench_settled *r)
+{
+    struct json j;
+
+    json_begin(&j, out);
+    json_string(&j, "collective", r->row->name);
+    json_integer(&j, "ranks", run->shape->ranks);
+    json_integer(&j, "nodes", run->shape->nodes);
+    json_integer(&j, "bytes_per_rank", (long long)r->bytes);
+    json_integer(&j, "calls", r->calls);
+    json_figure(&j, "native_default_us", r->native.median);
+    json_figure(&j, "settled_us", r->settled.median);
+    json_number(&j, "behind", r->behind);
+    json_number(&j, "settling_cost", r->cost);
+    json_boolean(&j, "verified", r->verified);
+    json_string(&j, "label", run->options->label);
+    json_boolean(&j, "emulated", run->options->emulated);
+    return json_end(&j);
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What a program sees from its first call on: the preload as it decides by itself, against the
+ * library's own choice, call by call in pairs, on a communicator on which nothing was called yet.
+ * Answers two questions: is any size slower once the preload has settled, and what did settling
+ * cost?
+ */
+#ifndef BENCH_SETTLE_H
+#define BENCH_SETTLE_H
+
+#include "algorithms.h"
+#include "stats.h"
+#include "sweep.h"
+
+struct bench_settled {
+    const struct bench_collective *row;
+    size_t bytes;
+    int calls;                          /* of each contender */
+    struct bench_stats native, settled; /* us; of all native calls, of the preload's last half */
+    double behind;                      /* settled / native - 1, of the medians */
+    double
+        cost; /* the first half's time over as many native calls', in parts of 200 native calls */
+    int verified;
+};
+
+enum { BENCH_SETTLE_CALLS = 200 }; /* against which the cost is counted */
+
+/*
+ * Collective over the job. auto_algorithm: the library's own choice; comm: the preload's, fresh or
+ * used by smaller sizes of this collective. At most `calls` pairs, fewer (but at least 40) if they
+ * take longer than limit_s. Returns 0, -EOVERFLOW or -ENOMEM, the same on all ranks.
+ */
+int bench_settle_size(const struct bench_run *run, const struct bench_collective *row,
+                      const struct bench_algorithm *auto_algorithm, MPI_Comm comm, size_t bytes,
+                      struct bench_settled *result);
+
+/* A line per size; heading first if it is the first. */
+void bench_settle_print(FILE *out, const struct bench_settled *result, int first);
+/* Returns 0 or -EIO. */
+int bench_settle_json(FILE *out, const struct bench_run *run, const struct bench_settled *result);
+
+#endif
