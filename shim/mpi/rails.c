@@ -6,7 +6,6 @@
  */
 #include "shim/mpi/rails.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 #include "shim/mpi/calls.h"
@@ -100,8 +99,10 @@ static void fill_in(struct topo *t, const double *rate, double *room)
         double measured = rail_rate(t, rate, rail, room);
 
         t->rail[rail].bw_bytes_per_s = measured > 0 ? measured : usual;
-        least = fmin(least, t->rail[rail].bw_bytes_per_s);
-        most = fmax(most, t->rail[rail].bw_bytes_per_s);
+        if (t->rail[rail].bw_bytes_per_s < least)
+            least = t->rail[rail].bw_bytes_per_s;
+        if (t->rail[rail].bw_bytes_per_s > most)
+            most = t->rail[rail].bw_bytes_per_s;
     }
     for (int rail = 0; rail < t->nrails; rail++)
         if (least >= alike * most)
