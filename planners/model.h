@@ -33,7 +33,7 @@
 
 enum {
     MODEL_WINDOW = 4,            /* chunks of a queue in flight (transports/engine.c) */
-    MODEL_CHUNKS = 400000,       /* with more of them, they are simulated larger */
+    MODEL_CHUNKS = 4000000,      /* with more of them, they are simulated larger */
     MODEL_MOST_CHUNKS = 20000000 /* operations alone are more: refused */
 };
 
