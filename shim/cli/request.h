@@ -64,7 +64,7 @@ struct request_plans {
 
 /* Returns 0, or -ENOTSUP (it cannot serve the shape), -ENOMEM, or -E2BIG (the plans of all ranks
    would take more than REQUEST_MOST_BYTES). Free with request_plans_free, in every case. */
-#define REQUEST_MOST_BYTES ((size_t)2 << 30)
+#define REQUEST_MOST_BYTES ((size_t)1 << 29)
 int request_build(const struct request *r, const struct plan_algorithm *a, struct request_plans *p);
 void request_plans_free(struct request_plans *p);
 

@@ -408,13 +408,17 @@ START_TEST(test_load__unequal_nodes_and_rails)
         int root;
         double seconds;
     } cases[] = {
+        {COLL_ALLGATHERV, 3, 8e6 / 20e6}, /* whatever root says */
+        {COLL_REDUCE_SCATTER, 3, 8e6 / 20e6},
         {COLL_ALLGATHERV, 0, 8e6 / 20e6},     /* node 1 sends 8 MB on one rail */
         {COLL_REDUCE_SCATTER, 0, 8e6 / 20e6}, /* and receives as much */
         {COLL_GATHERV, 0, 8e6 / 20e6},        /* out of node 1 */
         {COLL_GATHERV, 3, 6e6 / 20e6},        /* into node 1 */
-        {COLL_SCATTERV, 1, 8e6 / 20e6},       {COLL_SCATTERV, 3, 6e6 / 20e6},
+        {COLL_SCATTERV, 1, 8e6 / 20e6},
+        {COLL_SCATTERV, 3, 6e6 / 20e6},
         {COLL_ALLTOALL, 0, 3 * 1e6 / 20e6}, /* 1 MB from each of 3 to rank 3 */
-        {COLL_BCAST, 0, 1e6 / 20e6},          {COLL_REDUCE, 3, 1e6 / 20e6},
+        {COLL_BCAST, 0, 1e6 / 20e6},
+        {COLL_REDUCE, 3, 1e6 / 20e6},
         {COLL_ALLREDUCE, 0, 1e6 / 20e6}, /* more than 2 MB / 50 MB/s */
     };
     struct topo *t = topology("node:2 rank:3,1 rail:2@80Mbit,160Mbit rail_of:0,1,-1,1");
