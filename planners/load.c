@@ -22,9 +22,18 @@ void load_free(struct load *l)
     *l = (struct load){0};
 }
 
+int load_rates_known(const struct topo *t)
+{
+    for (int r = 0; r < t->nrails; r++)
+        if (t->rail[r].bw_bytes_per_s <= 0)
+            return 0;
+    return 1;
+}
+
+/* One rail among unknown ones would be worth nothing or everything: then all count alike. */
 static double rate(const struct topo *t, int rail)
 {
-    return t->rail[rail].bw_bytes_per_s > 0 ? t->rail[rail].bw_bytes_per_s : 1;
+    return load_rates_known(t) ? t->rail[rail].bw_bytes_per_s : 1;
 }
 
 /* Can the rank use the rail, and what share of the rank's traffic goes there? */
@@ -89,33 +98,69 @@ static double node_rate(const struct topo *t, int node)
     return sum;
 }
 
-/* What must enter node n (allgather) or leave it (reduce-scatter): all blocks but its own. */
-static double foreign_blocks(const struct plan_request *q, int node)
-{
-    double bytes = (double)plan_total_bytes(q);
+/* What must cross a node's boundary in one direction. */
+enum amount { NONE, OWN, OTHERS, VECTOR, PAIRS };
 
-    for (int l = 0; l < topo_node_size(q->topo, node); l++)
-        bytes -= (double)plan_block_bytes(q, topo_node_rank(q->topo, node, l));
-    return bytes;
+struct crossing {
+    uint8_t in, out;
+};
+
+static const struct {
+    struct crossing root, other; /* nodes without the root; equal where there is none */
+} crossings[COLL_COUNT] = {
+    [COLL_ALLGATHER] = {{OTHERS, OWN}, {OTHERS, OWN}},
+    [COLL_ALLGATHERV] = {{OTHERS, OWN}, {OTHERS, OWN}},
+    [COLL_ALLREDUCE] = {{VECTOR, VECTOR}, {VECTOR, VECTOR}},
+    [COLL_REDUCE_SCATTER] = {{OWN, OTHERS}, {OWN, OTHERS}},
+    [COLL_REDUCE_SCATTER_BLOCK] = {{OWN, OTHERS}, {OWN, OTHERS}},
+    [COLL_BCAST] = {{NONE, VECTOR}, {VECTOR, NONE}},
+    [COLL_REDUCE] = {{VECTOR, NONE}, {NONE, VECTOR}},
+    [COLL_GATHER] = {{OTHERS, NONE}, {NONE, OWN}},
+    [COLL_GATHERV] = {{OTHERS, NONE}, {NONE, OWN}},
+    [COLL_SCATTER] = {{NONE, OTHERS}, {OWN, NONE}},
+    [COLL_SCATTERV] = {{NONE, OTHERS}, {OWN, NONE}},
+    [COLL_ALLTOALL] = {{PAIRS, PAIRS}, {PAIRS, PAIRS}},
+};
+
+static double amount_bytes(const struct plan_request *q, int node, uint8_t amount)
+{
+    int ranks = topo_node_size(q->topo, node);
+    double own = 0;
+
+    for (int l = 0; l < ranks; l++)
+        own += (double)plan_block_bytes(q, topo_node_rank(q->topo, node, l));
+    switch ((enum amount)amount) {
+    case NONE:
+        return 0;
+    case OWN:
+        return own;
+    case OTHERS:
+        return (double)plan_total_bytes(q) - own;
+    case VECTOR:
+        return (double)q->nbytes;
+    case PAIRS:
+        return (double)q->nbytes * ranks * (q->topo->nranks - ranks);
+    }
+    return 0;
 }
 
 double load_bound(const struct plan_request *q)
 {
     const struct topo *t = q->topo;
-    int blocks = q->collective != COLL_ALLREDUCE && q->collective != COLL_BCAST &&
-                 q->collective != COLL_REDUCE;
     double rates = 0, bound = 0;
 
     if (t->nnodes < 2)
         return 0;
     for (int n = 0; n < t->nnodes; n++) {
-        double bytes = blocks ? foreign_blocks(q, n) : (double)q->nbytes;
+        struct crossing c = n == t->rank[q->root].node ? crossings[q->collective].root
+                                                       : crossings[q->collective].other;
+        double in = amount_bytes(q, n, c.in), out = amount_bytes(q, n, c.out), r = node_rate(t, n);
 
-        rates += node_rate(t, n);
-        if (q->collective != COLL_ALLREDUCE && bytes / node_rate(t, n) > bound)
-            bound = bytes / node_rate(t, n);
+        rates += r;
+        if ((in > out ? in : out) / r > bound)
+            bound = (in > out ? in : out) / r;
     }
-    if (q->collective == COLL_ALLREDUCE)
+    if (q->collective == COLL_ALLREDUCE && 2 * (double)q->nbytes * (t->nnodes - 1) / rates > bound)
         bound = 2 * (double)q->nbytes * (t->nnodes - 1) / rates;
     return bound;
 }

@@ -26,17 +26,35 @@ int load_open(const struct topo *t, struct load *l);
 void load_add(struct load *l, const struct topo *t, const struct plan *p);
 void load_free(struct load *l);
 
-/*
- * The time the busiest rail needs, in seconds, or in bytes of one rail where rates are
- * unknown (all equal then).
- */
+/* Are the rates of all rails known? Else loads and bounds are in bytes of one rail, all equal. */
+int load_rates_known(const struct topo *t);
+
+/* The time the busiest rail needs, in seconds, or in bytes of one rail. */
 double load_time(const struct load *l, const struct topo *t);
 
 /*
- * The bound in the same unit: no schedule is faster. 0 on one node. HiCCL, Table III, for any
- * shape: allgather(v) and reduce-scatter: all other nodes' blocks must enter (leave) each node;
- * bcast and reduce: the vector must enter (leave) each node; allreduce: 2 (nodes - 1) vectors must
- * cross in all, which is the least if they are spread over the nodes as their rails allow.
+ * The bound in the same unit: no schedule is faster, whatever it does inside the nodes. It is
+ * HiCCL's Table III for any placement, root and rails. Per node, with R the sum of the rates of the
+ * rails that its ranks can use, bytes / R where at least so many bytes must cross (own: the node's
+ * ranks' blocks together, all: everybody's, g: its ranks, P: all ranks):
+ *
+ *   collective             enter the node               leave the node
+ *   allgather(v)           all - own                    own, once
+ *   reduce_scatter(_block) own, combined                all - own, combined by the node
+ *   bcast                  the vector, not the root's   the vector, the root's
+ *   reduce                 the vector, the root's       the vector, not the root's
+ *   allreduce              the vector                   the vector
+ *   gather(v)              the root's: all - own        not the root's: own
+ *   scatter(v)             not the root's: own          the root's: all - own
+ *   alltoall               g (P - g) blocks             g (P - g) blocks
+ *
+ * The bound is the slowest node's. Allreduce has a second one over all nodes together: each element
+ * crosses at least 2 (nodes - 1) times, because making something known to everybody that everybody
+ * has a part of takes so many messages (Harary and Schwenk 1974, one-way gossip); so 2 (nodes - 1)
+ * vectors / the sum of all R.
+ *
+ * 0 on one node: what ranks of a node can exchange at once depends on which of them share what (a
+ * port, a memory, a mesh), which the topology's link classes do not tell; model.h has assumptions.
  */
 double load_bound(const struct plan_request *q);
 

@@ -19,6 +19,7 @@ static const struct command {
     {"info", "what is installed, the algorithms, and every setting with its value", cli_info},
     {"topo", "detect this machine, or explain a topology", cli_topo},
     {"plan", "the schedule of a collective on a topology: load, bound, proof", cli_plan},
+    {"sim", "how long a collective should take on a topology, and on which links", cli_sim},
 };
 #define NCOMMANDS (sizeof commands / sizeof *commands)
 

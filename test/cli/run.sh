@@ -113,6 +113,36 @@ expect 2 "is no size" "$collshim" plan allgather --bytes lots
 expect 2 "more sizes than the topology has ranks" "$collshim" plan allgatherv --topology node:2 --counts 1,2,3
 expect 2 "is no rank" "$collshim" plan allgather --rank 16
 expect 1 "node:-1" "$collshim" plan allgather --topology node:-1
+expect 2 "takes nothing in parentheses" "$collshim" plan allgather --algorithm 'parallel_rings(ring=4)'
+expect 2 "must be at least 1" "$collshim" plan allgather --chunk 0
+expect 2 "--counts: allgather has one size" "$collshim" plan allgather --counts 1,2
+expect 2 "--root: '16' is no rank of 0 to 15" "$collshim" plan bcast --root 16
+json '.rail_load[3].out_bytes > 0 and .rail_load[2].out_bytes == 0' \
+    "$collshim" plan bcast --topology 'node:4 rail:1' --root 3 --json
+expect 0 "predicted    " "$collshim" plan allgather
+json '.model_s > 0 and .unit == "bytes" and .recipe == null' "$collshim" plan allgather --json
+
+# Twelve blocks of 1 MiB enter each node through four rails of 12.5 MB/s: 251.658 ms.
+rails='node:4 gpu:4 rail:4@100Mbit'
+expect 0 "bound 251.658 ms: 1.000 of the bound" "$collshim" sim allgather --topology "$rails"
+expect 0 "10Gbit is assumed" "$collshim" sim allgather
+expect 0 "socket link  node 0 socket 0 > 1" "$collshim" sim allgather --topology 'node:1 socket:2 gpu:2'
+json '.model_s >= .bound_s and .bound_fraction <= 1 and (.bound_s * 1e6 | floor) == 251658' \
+    "$collshim" sim allgather --topology "$rails" --json
+json '[.links[] | select(.link == "rail in") | .bytes] == [range(16) | 3145728]' \
+    "$collshim" sim allgather --topology "$rails" --json
+json '.links | all(.busy > 0 and .busy <= 1) and (map(.busy) | . == (sort | reverse))' \
+    "$collshim" sim allreduce --json
+json '.bound_s == null and .bound_fraction == null and .model_s > 0' \
+    "$collshim" sim allgather --topology 'node:1 rank:4' --json
+json '.model_s > 1.9 * .bound_s' "$collshim" sim bcast --topology 'node:4 rail:1' --chunk 1M --json
+expect 0 "parallel_rings" "$collshim" sim allgather --compare
+json '.algorithms | length > 0 and all(.model_s > 0 or .why)' "$collshim" sim allreduce --compare --json
+expect 2 "--compare takes all algorithms" "$collshim" sim allgather --compare --algorithm parallel_rings
+expect 2 "a collective is missing" "$collshim" sim
+expect 2 "no algorithm 'bruck' for allgather" "$collshim" sim allgather --algorithm bruck
+expect 1 "too many ranks" "$collshim" sim allgather --topology 'node:8192 rank:8 rail:8'
+expect 0 "512 on 64 nodes" "$collshim" sim allgather --topology 'node:64 gpu:8 rail:8'
 
 echo "$passed passed, $failed failed"
 [[ $failed == 0 ]]

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The model: how long one collective takes, from the plans of all ranks and a topology.
+ *
+ * A fluid simulation, event by event. Every queue of messages is a flow that carries one chunk
+ * at a time, in order, from sender to receiver; flows that are under way at the same time share the
+ * links they cross, max-min fairly (no flow can get more without taking it from one that has less:
+ * Bertsekas and Gallager, Data Networks, 6.5.2). A chunk of n bytes is there alpha + n / rate after
+ * it started, where alpha is the latency of the link, and the next chunk of its queue follows right
+ * behind, as in LogGP (Alexandrov and others, SPAA 1995) with o = 0. It starts as soon as both
+ * sides could post it (plan.h's dependencies, by bytes), and while no more than MODEL_WINDOW of its
+ * queue's are not done yet, as the engine does.
+ *
+ * What a message crosses:
+ *   between nodes      a rail of the sender's node out and one of the receiver's in; a rank without
+ *                      a rail of its own spreads over all, as their rates are
+ *   within a socket    GPU to GPU: a link of that pair alone, at NVLink's rate (the full mesh of
+ * the Parallel Rings paper, figure 2a); else the sender's port out and the receiver's in, at the
+ * rate of shared memory between sockets    the link of the two sockets in that direction, which all
+ * share, and the ends' ports: shared memory's rate, or PCIe's where the rank has a GPU (figure 2b)
+ * COPY, REDUCE and the combining of RECV_REDUCE share the rank's memory, at one rate.
+ *
+ * Not in it: processor time per message, incast and copy-engine serialisation (a shared link loses
+ * nothing by being shared), the switches between nodes, protocol changes with size.
+ *
+ * Pure and deterministic: equal arguments, equal result, to the bit. Thread-safe.
+ */
+#ifndef COLLSHIM_PLANNERS_MODEL_H
+#define COLLSHIM_PLANNERS_MODEL_H
+
+#include "config/topo.h"
+#include "planners/plan.h"
+
+enum {
+    MODEL_WINDOW = 4,            /* chunks of a queue in flight (transports/engine.c) */
+    MODEL_CHUNKS = 4000000,      /* with more of them, they are simulated larger */
+    MODEL_MOST_CHUNKS = 20000000 /* operations alone are more: refused */
+};
+
+/* What stands in for rates and latencies that the topology leaves open (0). */
+struct model_rates {
+    struct topo_link rail;
+    struct topo_link link[TOPO_LINK_CLASSES];
+    double memory_bytes_per_s; /* of copying and combining; the topology never knows it */
+};
+
+/* Rail 10 Gbit/s and 20 us; shared memory 5, sockets 2.5, PCIe 12, NVLink 25 GB/s, 1 us each;
+   memory 5 GB/s. */
+extern const struct model_rates model_default_rates;
+
+enum model_link_kind {
+    MODEL_RAIL_OUT,
+    MODEL_RAIL_IN,
+    MODEL_PORT_OUT, /* of a rank, through shared memory */
+    MODEL_PORT_IN,
+    MODEL_BUS_OUT, /* of a rank's GPU, to the other sockets */
+    MODEL_BUS_IN,
+    MODEL_MEMORY,
+    MODEL_MESH,   /* one GPU to one other */
+    MODEL_SOCKET, /* one socket to one other */
+    MODEL_LINK_KINDS
+};
+
+struct model_link {
+    enum model_link_kind kind;
+    int node;
+    int from, to; /* the rail, the rank, two ranks, or two sockets of the node; to is -1 with one */
+    double bw_bytes_per_s;
+    double bytes; /* that crossed it */
+};
+
+struct model_result {
+    double seconds;
+    uint64_t chunk_bytes; /* as simulated: the plans' times a power of two, see MODEL_CHUNKS */
+    uint64_t chunks;
+    int nlinks;              /* links that carried anything, the busiest first */
+    struct model_link *link; /* [nlinks] owned: free with model_free */
+};
+
+/* "rail out" and so on, for people. */
+const char *model_link_name(enum model_link_kind kind);
+
+/* The share of the time in which the link was busy, 0 .. 1. */
+double model_link_busy(const struct model_result *m, const struct model_link *l);
+
+/*
+ * Predict the time of the plans, one per rank. rates: NULL for the default ones.
+ *
+ * Where the plans have more than MODEL_CHUNKS chunks, chunks are taken together by twos until they
+ * have not (or are whole operations). The pipeline then fills more coarsely, which makes times
+ * longer; that a window of small chunks may not fill a link is kept as a limit on the flow. Where
+ * plans cannot run with larger chunks, smaller ones are taken again.
+ *
+ * Returns 0 and *m, -ENOMEM, -E2BIG (more than MODEL_MOST_CHUNKS operations), or -EDEADLK (these
+ * plans never end: the checker says why). On error *m is untouched.
+ */
+int model_run(const struct topo *t, const struct plan *const *plan, const struct model_rates *rates,
+              struct model_result *m);
+void model_free(struct model_result *m);
+
+#endif

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "shim/cli/request.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "config/settings.h"
+
+static int take_size(const struct request *r, const char *option, const char *text, size_t *bytes)
+{
+    if (cfg_parse_bytes(text, bytes) < 0)
+        return cli_usage(r->command, "%s: '%s' is no size such as 65536, 64K or 1MiB", option,
+                         text);
+    return CLI_OK;
+}
+
+/* Which collectives have a size per rank. */
+#define BY_RANK                                                                                    \
+    (1u << COLL_ALLGATHERV | 1u << COLL_REDUCE_SCATTER | 1u << COLL_GATHERV | 1u << COLL_SCATTERV)
+
+static int take_counts(struct request *r, const char *text)
+{
+    char one[64];
+    int nranks = r->topo->nranks, known = 0;
+
+    if (!(BY_RANK & 1u << r->q.collective))
+        return cli_usage(r->command, "--counts: %s has one size; --bytes gives it",
+                         plan_collective_name(r->q.collective));
+    r->counts = calloc((size_t)nranks, sizeof *r->counts);
+    if (!r->counts)
+        return cli_fail("out of memory");
+    while (*text && known < nranks) {
+        size_t n = strcspn(text, ",");
+
+        if (snprintf(one, sizeof one, "%.*s", (int)n, text) >= (int)sizeof one)
+            one[0] = 0;
+        int code = take_size(r, "--counts", one, &r->counts[known++]);
+        if (code)
+            return code;
+        text += n + (text[n] == ',');
+    }
+    if (*text)
+        return cli_usage(r->command, "--counts has more sizes than the topology has ranks (%d)",
+                         nranks);
+    for (; known > 0 && known < nranks; known++)
+        r->counts[known] = r->counts[known - 1];
+    r->q.bytes = r->counts;
+    return CLI_OK;
+}
+
+static int find_algorithm(struct request *r, const char *text)
+{
+    char why[256];
+
+    if (!text) {
+        r->algorithm = plan_algorithm_default(r->q.collective);
+        return r->algorithm ? CLI_OK
+                            : cli_fail("no algorithm serves %s yet; the library's own runs",
+                                       plan_collective_name(r->q.collective));
+    }
+    r->algorithm =
+        plan_algorithm_parse(r->q.collective, text, r->recipe, sizeof r->recipe, why, sizeof why);
+    if (!r->algorithm)
+        return cli_usage(r->command, "%s", why);
+    if (*r->recipe)
+        r->q.recipe = r->recipe;
+    return CLI_OK;
+}
+
+static int take_root(struct request *r, const char *text)
+{
+    char *end;
+    long root = strtol(text, &end, 10);
+
+    if (*end || root < 0 || root >= r->topo->nranks)
+        return cli_usage(r->command, "--root: '%s' is no rank of 0 to %d", text,
+                         r->topo->nranks - 1);
+    r->q.root = (int)root;
+    return CLI_OK;
+}
+
+static int take_chunk(struct request *r, const char *text)
+{
+    size_t chunk[PLAN_CHUNKS];
+
+    plan_chunks(&r->q, chunk);
+    r->q.chunk_bytes = chunk[0];
+    int code = text ? take_size(r, "--chunk", text, &r->q.chunk_bytes) : CLI_OK;
+    if (!code && !r->q.chunk_bytes)
+        code = cli_usage(r->command, "--chunk must be at least 1");
+    return code;
+}
+
+int request_read(const char *command, const struct request_options *o, const char *collective,
+                 struct request *r)
+{
+    char why[256];
+    const char *topology = o->topology ? o->topology : getenv("COLLSHIM_TOPOLOGY");
+    int c = plan_collective_find(collective), code;
+
+    *r = (struct request){.command = command};
+    if (c < 0)
+        return cli_usage(command, "no collective '%s'; `collshim info` lists them", collective);
+    if (topo_parse(topology && *topology ? topology : "node:4 gpu:4 rail:4", 0, &r->topo, why,
+                   sizeof why) < 0)
+        return cli_fail("%s", why);
+    r->q.collective = (enum plan_collective)c;
+    r->q.topo = r->topo;
+    r->q.in_place = o->in_place;
+    r->q.grain = 1;
+    if ((code = find_algorithm(r, o->algorithm)) ||
+        (code = take_size(r, "--bytes", o->bytes ? o->bytes : "1MiB", &r->q.nbytes)) ||
+        (o->counts && (code = take_counts(r, o->counts))) ||
+        (o->root && (code = take_root(r, o->root))) || (code = take_chunk(r, o->chunk)))
+        return code;
+    if (r->q.recipe && r->algorithm->accepts(&r->q, why, sizeof why) < 0)
+        return cli_usage(command, "%s: %s", r->algorithm->name, why);
+    return CLI_OK;
+}
+
+void request_free(struct request *r)
+{
+    free(r->counts);
+    topo_free(r->topo);
+    *r = (struct request){0};
+}
+
+static double now_us(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
+}
+
+int request_build(const struct request *r, const struct plan_algorithm *a, struct request_plans *p)
+{
+    struct plan_request q = r->q;
+    size_t all = 0;
+
+    *p = (struct request_plans){.nranks = r->topo->nranks};
+    p->plan = calloc((size_t)p->nranks, sizeof(struct plan *));
+    if (!p->plan || load_open(r->topo, &p->load) < 0)
+        return -ENOMEM;
+    for (int rank = 0; rank < p->nranks; rank++) {
+        double start = now_us();
+
+        q.rank = rank;
+        int rc = a->build(&q, &p->plan[rank]);
+        if (rc)
+            return rc;
+        double us = now_us() - start;
+        size_t size = plan_footprint(p->plan[rank]);
+        if (us > p->build_us)
+            p->build_us = us;
+        if (size > p->largest)
+            p->largest = size;
+        if ((all += size) > REQUEST_MOST_BYTES)
+            return -E2BIG;
+        load_add(&p->load, r->topo, p->plan[rank]);
+    }
+    return 0;
+}
+
+void request_plans_free(struct request_plans *p)
+{
+    for (int r = 0; p->plan && r < p->nranks; r++)
+        plan_free(p->plan[r]);
+    free(p->plan);
+    load_free(&p->load);
+    *p = (struct request_plans){0};
+}
+
+const char *request_error(int code)
+{
+    switch (code) {
+    case -ENOMEM:
+        return "out of memory";
+    case -E2BIG:
+        return "too many ranks for the plans of all of them; take fewer nodes";
+    case -EDEADLK:
+        return "the plans never end; `collshim plan --check` says why";
+    default:
+        return "the shape is not supported";
+    }
+}
+
+double request_bound_s(const struct request *r)
+{
+    double bound = load_bound(&r->q);
+
+    return load_rates_known(r->topo) ? bound : bound / model_default_rates.rail.bw_bytes_per_s;
+}

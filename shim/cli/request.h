@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A collective as the command line describes it, and the plans of all its ranks; for `collshim
+ * plan` and `collshim sim`. The preload never builds the plans of all ranks; load, proof and
+ * prediction need them. Functions that return an enum cli_exit have said what is wrong.
+ */
+#ifndef COLLSHIM_SHIM_CLI_REQUEST_H
+#define COLLSHIM_SHIM_CLI_REQUEST_H
+
+#include "planners/load.h"
+#include "planners/model.h"
+#include "planners/registry.h"
+#include "shim/cli/cli.h"
+
+/* What the user wrote, or NULL; borrowed from argv. */
+struct request_options {
+    const char *topology, *bytes, *counts, *algorithm, *chunk, *root;
+    int in_place;
+};
+
+/* Their rows for cli_options, and their lines for --help. */
+#define REQUEST_OPTIONS(o)                                                                         \
+    {"--topology", NULL, &(o)->topology}, {"--bytes", NULL, &(o)->bytes},                          \
+        {"--counts", NULL, &(o)->counts}, {"--algorithm", NULL, &(o)->algorithm},                  \
+        {"--chunk", NULL, &(o)->chunk}, {"--root", NULL, &(o)->root},                              \
+    {                                                                                              \
+        "--in-place", &(o)->in_place, NULL                                                         \
+    }
+#define REQUEST_HELP                                                                               \
+    "  --topology TEXT   synthetic form or file (default: COLLSHIM_TOPOLOGY, else\n"               \
+    "                    'node:4 gpu:4 rail:4'); `collshim topo TEXT` explains one\n"              \
+    "  --bytes SIZE      payload of each rank, such as 1MiB (default); of alltoall, for each "     \
+    "rank\n"                                                                                       \
+    "  --counts A,B,...  payload of rank 0, 1, ... instead; the last one goes for all that "       \
+    "follow\n"                                                                                     \
+    "  --algorithm NAME  instead of the default; `collshim info` lists them. NAME(RECIPE) where\n" \
+    "                    the algorithm takes one, as in COLLSHIM_ALGORITHM\n"                      \
+    "  --chunk SIZE      pipeline chunk (default: what the preload would take)\n"                  \
+    "  --root R          the root of a bcast, reduce, gather or scatter (default: 0)\n"            \
+    "  --in-place        as with MPI_IN_PLACE\n"
+
+struct request {
+    const char *command;   /* borrowed: "plan", for messages */
+    struct topo *topo;     /* owned */
+    size_t *counts;        /* owned */
+    char recipe[512];      /* what q.recipe points to */
+    struct plan_request q; /* rank is 0 */
+    const struct plan_algorithm *algorithm;
+};
+
+/* Fill *r from the options. Free with request_free, in every case. */
+int request_read(const char *command, const struct request_options *o, const char *collective,
+                 struct request *r);
+void request_free(struct request *r);
+
+/* The plans of all ranks by one algorithm, and what they put on the rails. */
+struct request_plans {
+    struct plan **plan; /* [nranks] owned */
+    int nranks;
+    double build_us; /* of the slowest rank */
+    size_t largest;  /* bytes of the largest plan */
+    struct load load;
+};
+
+/* Returns 0, or -ENOTSUP (it cannot serve the shape), -ENOMEM, or -E2BIG (the plans of all ranks
+   would take more than REQUEST_MOST_BYTES). Free with request_plans_free, in every case. */
+#define REQUEST_MOST_BYTES ((size_t)1 << 29)
+int request_build(const struct request *r, const struct plan_algorithm *a, struct request_plans *p);
+void request_plans_free(struct request_plans *p);
+
+/* Why building or predicting failed, for people. */
+const char *request_error(int code);
+
+/* The bound in seconds, with the model's default rate where rails have none; 0 on one node. */
+double request_bound_s(const struct request *r);
+
+#endif
