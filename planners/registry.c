@@ -8,7 +8,8 @@
 #include "planners/rings.h"
 
 const struct plan_algorithm *const plan_algorithms[] = {
-    &plan_rings,
+    &plan_rings,   &plan_binomial_doubling,  &plan_binomial_halving,
+    &plan_knomial, &plan_recursive_doubling,
 };
 const int plan_algorithm_count = sizeof plan_algorithms / sizeof *plan_algorithms;
 

@@ -12,8 +12,10 @@
 #include "planners/rings.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
+#include "planners/recipe.h"
 #include "planners/rings_stage.h"
 
 /* A plan under way. */
@@ -23,12 +25,14 @@ struct work {
     struct shares s;
     size_t *sizes;  /* [nranks] owned, or NULL: equal blocks */
     uint64_t *from; /* [nranks] owned, or NULL */
+    struct rings_trees trees;
     uint64_t scratch_bytes;
 };
 
 static int spread_only(struct work *w)
 {
-    return rings_spread(w->b, &w->s, w->q->in_place ? PLAN_OUTPUT : PLAN_INPUT, NULL, NULL);
+    return rings_spread(w->b, &w->s, &w->trees, w->q->in_place ? PLAN_OUTPUT : PLAN_INPUT, NULL,
+                        NULL);
 }
 
 static int collect_only(struct work *w)
@@ -39,7 +43,7 @@ static int collect_only(struct work *w)
 /* The root's data is in the output, which the library calls the buffer. */
 static int bcast(struct work *w)
 {
-    return rings_spread(w->b, &w->s, PLAN_OUTPUT, NULL, NULL);
+    return rings_spread(w->b, &w->s, &w->trees, PLAN_OUTPUT, NULL, NULL);
 }
 
 static int allreduce(struct work *w)
@@ -50,7 +54,8 @@ static int allreduce(struct work *w)
                            &w->scratch_bytes, &made, &readers);
 
     if (!rc)
-        rc = rings_spread(w->b, &w->s, PLAN_OUTPUT, &made, w->q->in_place ? &readers : NULL);
+        rc = rings_spread(w->b, &w->s, &w->trees, PLAN_OUTPUT, &made,
+                          w->q->in_place ? &readers : NULL);
     arrivals_close(&made);
     arrivals_close(&readers);
     return rc;
@@ -101,26 +106,79 @@ static int divide(struct work *w, struct blocks *blocks)
     return 0;
 }
 
-static int rings_build(const struct plan_request *q, struct plan **plan_p)
+/* What a recipe may say. */
+enum { KEY_INTRA, KEY_K, KEYS };
+
+static const char *const intra_names[] = {
+#define INTRA(id, text) text,
+    RINGS_INTRA(INTRA)
+#undef INTRA
+        NULL};
+
+static const struct recipe_key keys[KEYS] = {
+    [KEY_INTRA] = {.name = "intra", .words = intra_names},
+    [KEY_K] = {.name = "k", .least = 2, .most = 1024},
+};
+
+enum { INTRA_BY_NODE = RINGS_INTRA_COUNT, PAPERS_K = 4 };
+
+static int read_recipe(const char *recipe, struct recipe_value value[KEYS], char *why,
+                       size_t why_size)
+{
+    value[KEY_INTRA].number = INTRA_BY_NODE;
+    value[KEY_K].number = PAPERS_K;
+    int rc = recipe_read(recipe, keys, KEYS, value, why, why_size);
+
+    if (!rc && value[KEY_K].text && value[KEY_INTRA].number != RINGS_KNOMIAL) {
+        snprintf(why, why_size, "k=%d: goes with intra=knomial only", value[KEY_K].number);
+        rc = -EINVAL;
+    }
+    return rc;
+}
+
+static int rings_accepts(const struct plan_request *q, char *why, size_t why_size)
+{
+    struct recipe_value value[KEYS];
+
+    return read_recipe(q->recipe, value, why, why_size);
+}
+
+static int build(const struct plan_request *q, const char *name, int intra, int k,
+                 struct plan **plan_p)
 {
     struct work w = {.q = q, .b = plan_build_begin(q->rank, q->topo->nranks, q->chunk_bytes)};
+    int node = q->topo->rank[q->rank].node;
     struct blocks blocks;
     int rc = w.b ? divide(&w, &blocks) : -ENOMEM;
 
+    if (intra == INTRA_BY_NODE)
+        intra = rings_sockets_matter(q->topo, node) ? RINGS_SOCKETS : RINGS_LINEAR;
     if (!rc)
         rc = shares_open(&w.s, q->topo, q->rank, blocks, q->grain);
     if (!rc)
+        rc = rings_trees_open(&w.trees, q->topo, node, (enum rings_intra)intra, k);
+    if (!rc)
         rc = collectives[q->collective].stages(&w);
     if (!rc) {
-        rc = plan_build_finish(w.b, plan_rings.name, plan_input_bytes(q, q->rank),
+        rc = plan_build_finish(w.b, name, plan_input_bytes(q, q->rank),
                                plan_output_bytes(q, q->rank), w.scratch_bytes, plan_p);
         w.b = NULL;
     }
+    rings_trees_close(&w.trees);
     shares_close(&w.s);
     free(w.sizes);
     free(w.from);
     plan_build_discard(w.b);
     return rc;
+}
+
+static int rings_build(const struct plan_request *q, struct plan **plan_p)
+{
+    struct recipe_value value[KEYS];
+    int rc = read_recipe(q->recipe, value, NULL, 0);
+
+    return rc ? -ENOTSUP
+              : build(q, plan_rings.name, value[KEY_INTRA].number, value[KEY_K].number, plan_p);
 }
 
 static const char *rings_pays(const struct plan_request *q)
@@ -144,5 +202,89 @@ const struct plan_algorithm plan_rings = {
         "one inter-node ring per local rank, pipelined with a linear intra-node exchange",
     .source = "Parallel Rings Allgather, Algorithm 1",
     .pays = rings_pays,
+    .accepts = rings_accepts,
     .build = rings_build,
+};
+
+/*
+ * The paper's other exchanges by their own names: between nodes the same rings, so that on one
+ * node they are what they are called.
+ */
+static int doubling_build(const struct plan_request *q, struct plan **plan_p)
+{
+    return build(q, plan_binomial_doubling.name, RINGS_BINOMIAL_DOUBLING, 0, plan_p);
+}
+
+static int halving_build(const struct plan_request *q, struct plan **plan_p)
+{
+    return build(q, plan_binomial_halving.name, RINGS_BINOMIAL_HALVING, 0, plan_p);
+}
+
+static int exchange_build(const struct plan_request *q, struct plan **plan_p)
+{
+    return build(q, plan_recursive_doubling.name, RINGS_RECURSIVE_DOUBLING, 0, plan_p);
+}
+
+static int read_k(const char *recipe, struct recipe_value *k, char *why, size_t why_size)
+{
+    k->number = PAPERS_K;
+    return recipe_read(recipe, &keys[KEY_K], 1, k, why, why_size);
+}
+
+static int knomial_accepts(const struct plan_request *q, char *why, size_t why_size)
+{
+    struct recipe_value k;
+
+    return read_k(q->recipe, &k, why, why_size);
+}
+
+static int knomial_build(const struct plan_request *q, struct plan **plan_p)
+{
+    struct recipe_value k;
+
+    return read_k(q->recipe, &k, NULL, 0)
+               ? -ENOTSUP
+               : build(q, plan_knomial.name, RINGS_KNOMIAL, k.number, plan_p);
+}
+
+/* They differ in how data spreads inside a node, and serve what only spreads. */
+enum { SPREADS = 1u << COLL_ALLGATHER | 1u << COLL_ALLGATHERV | 1u << COLL_BCAST };
+
+static const char paper[] = "Parallel Rings Allgather, section III.B";
+
+const struct plan_algorithm plan_binomial_doubling = {
+    .name = "binomial_doubling",
+    .collectives = SPREADS,
+    .description = "inside a node binomial trees, nearest rank first; rings between nodes",
+    .source = paper,
+    .pays = rings_pays,
+    .build = doubling_build,
+};
+
+const struct plan_algorithm plan_binomial_halving = {
+    .name = "binomial_halving",
+    .collectives = SPREADS,
+    .description = "inside a node binomial trees, farthest rank first; rings between nodes",
+    .source = paper,
+    .pays = rings_pays,
+    .build = halving_build,
+};
+
+const struct plan_algorithm plan_knomial = {
+    .name = "knomial",
+    .collectives = SPREADS,
+    .description = "inside a node k-nomial trees (k=4), farthest first; rings between nodes",
+    .source = paper,
+    .pays = rings_pays,
+    .accepts = knomial_accepts,
+    .build = knomial_build,
+};
+
+const struct plan_algorithm plan_recursive_doubling = {
+    .name = "recursive_doubling",
+    .collectives = SPREADS,
+    .description = "inside a node pairs exchange all they have; rings between nodes",
+    .source = paper,
+    .pays = rings_pays,
+    .build = exchange_build,
 };

@@ -6,21 +6,11 @@
  * slow rails still finish at the same time. And the paper forwards whole blocks, step by step;
  * here a chunk goes on, to the right and to the local peers, as soon as it is in.
  */
-#include "planners/rings_stage.h"
+#include "planners/rings_spread.h"
 
 #include <errno.h>
 
-struct spread {
-    struct plan_builder *b;
-    struct shares *s;
-    enum plan_buffer own;
-    const struct arrivals *made, *busy;
-    struct arrivals here; /* what of the current unit has been received, by unit bytes */
-};
-
-/* Receive a segment into its place in the output. */
-static void spread_receive(struct spread *w, int peer, enum rings_lane lane,
-                           const struct segment *g)
+void spread_receive(struct spread *w, int peer, int lane, const struct segment *g)
 {
     uint64_t at = segment_from(w->s, g);
     uint32_t op = plan_recv(w->b, peer, lane, PLAN_OUTPUT, at, g->length);
@@ -29,7 +19,7 @@ static void spread_receive(struct spread *w, int peer, enum rings_lane lane,
     arrivals_note(&w->here, g->at, op);
 }
 
-static void spread_send(struct spread *w, int peer, enum rings_lane lane, const struct segment *g)
+void spread_send(struct spread *w, int peer, int lane, const struct segment *g)
 {
     if (g->rank == w->s->rank && w->own == PLAN_INPUT) {
         plan_send(w->b, peer, lane, PLAN_INPUT, g->offset, g->length);
@@ -42,11 +32,8 @@ static void spread_send(struct spread *w, int peer, enum rings_lane lane, const 
         arrivals_wait(&w->here, w->b, g->at);
 }
 
-/* The own node's unit: rank's block in the order in which `reader` needs it: what that rank has
-   to send on first, then the rest. Calls use(w, peer, segment) for each piece. */
-static void each_piece_for(struct spread *w, int rank, struct share block, int reader, int peer,
-                           void (*use)(struct spread *, int, enum rings_lane,
-                                       const struct segment *))
+void spread_pieces(struct spread *w, int rank, struct share block, int reader, int peer, int lane,
+                   spread_use *use)
 {
     struct share first = share_common(block, share_of(w->s->by_here, reader));
     struct share parts[3] = {first, {block.from, block.to}, {0, 0}};
@@ -57,11 +44,21 @@ static void each_piece_for(struct spread *w, int rank, struct share block, int r
     }
     for (int i = 0; i < 3; i++)
         if (parts[i].from < parts[i].to)
-            use(w, peer, RINGS_SPREAD_LOCAL,
+            use(w, peer, lane,
                 &(struct segment){.rank = rank,
                                   .offset = parts[i].from - block.from,
                                   .length = parts[i].to - parts[i].from,
                                   .at = parts[i]});
+}
+
+uint32_t spread_copy_own(struct spread *w)
+{
+    int rank = w->s->rank;
+
+    return w->own != PLAN_INPUT
+               ? PLAN_NO_OP
+               : plan_copy(w->b, RINGS_SPREAD, PLAN_INPUT, 0, PLAN_OUTPUT,
+                           block_from(&w->s->blocks, rank), block_bytes(&w->s->blocks, rank));
 }
 
 /* Visit the blocks of the own unit. */
@@ -83,7 +80,7 @@ static void each_own_block(struct spread *w,
 static void take_block(struct spread *w, int local, int rank, struct share block)
 {
     if (local != w->s->local)
-        each_piece_for(w, rank, block, w->s->local, rank, spread_receive);
+        spread_pieces(w, rank, block, w->s->local, rank, RINGS_SPREAD_LOCAL, spread_receive);
 }
 
 static void give_block(struct spread *w, int local, int rank, struct share block)
@@ -92,11 +89,10 @@ static void give_block(struct spread *w, int local, int rank, struct share block
         return;
     for (int turn = 1; turn < w->s->by_here->size; turn++) {
         int peer = shares_peer(w->s, turn);
-        each_piece_for(w, rank, block, peer, shares_rank_here(w->s, peer), spread_send);
+        spread_pieces(w, rank, block, peer, shares_rank_here(w->s, peer), RINGS_SPREAD_LOCAL,
+                      spread_send);
     }
-    if (w->own == PLAN_INPUT)
-        plan_copy(w->b, RINGS_SPREAD, PLAN_INPUT, 0, PLAN_OUTPUT, block_from(&w->s->blocks, rank),
-                  block_bytes(&w->s->blocks, rank));
+    spread_copy_own(w);
 }
 
 static void spread_from_left(struct spread *w, int unit)
@@ -150,28 +146,40 @@ static void spread_from_peers(struct spread *w, int unit)
     }
 }
 
-int rings_spread(struct plan_builder *b, struct shares *s, enum plan_buffer own,
-                 const struct arrivals *made, const struct arrivals *busy)
+/* A unit inside the node, once it is here or on its way. */
+static void exchange(struct spread *w, int unit)
 {
-    struct spread w = {.b = b, .s = s, .own = own, .made = made, .busy = busy};
+    if (w->trees->intra != RINGS_LINEAR) {
+        if (unit != w->s->node)
+            trees_take(w, unit);
+        trees_give(w, unit);
+    } else if (unit == w->s->node) {
+        each_own_block(w, give_block);
+    } else {
+        spread_to_peers(w, unit);
+        spread_from_peers(w, unit);
+    }
+}
+
+int rings_spread(struct plan_builder *b, struct shares *s, const struct rings_trees *trees,
+                 enum plan_buffer own, const struct arrivals *made, const struct arrivals *busy)
+{
+    struct spread w = {.b = b, .s = s, .trees = trees, .own = own, .made = made, .busy = busy};
     int nodes = s->t->nnodes, unit = s->node;
 
     for (int step = 0; step < nodes; step++, unit = (unit + nodes - 1) % nodes) {
         shares_cut(s, unit);
         w.here.n = 0;
-        if (step == 0)
+        if (step > 0)
+            spread_from_left(&w, unit);
+        else if (trees->intra == RINGS_LINEAR)
             each_own_block(&w, take_block);
         else
-            spread_from_left(&w, unit);
+            trees_take(&w, unit);
         /* The rails first: what is added first is posted first. */
         if (step < nodes - 1) /* the right neighbour is not where the unit comes from */
             spread_to_right(&w, unit);
-        if (step == 0) {
-            each_own_block(&w, give_block);
-        } else {
-            spread_to_peers(&w, unit);
-            spread_from_peers(&w, unit);
-        }
+        exchange(&w, unit);
     }
     int failed = w.here.failed;
     arrivals_close(&w.here);

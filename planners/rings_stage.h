@@ -8,6 +8,7 @@
 #define COLLSHIM_PLANNERS_RINGS_STAGE_H
 
 #include "planners/arrivals.h"
+#include "planners/rings_trees.h"
 #include "planners/shares.h"
 
 enum rings_lane {
@@ -15,18 +16,20 @@ enum rings_lane {
     RINGS_SPREAD_LOCAL,
     RINGS_COLLECT,
     RINGS_COLLECT_LOCAL,
-    RINGS_DELIVER
+    RINGS_DELIVER,
+    RINGS_RELAY /* and on: what local ranks pass on, a lane per hop */
 };
 
 /*
- * Spread all blocks into the output, where block r belongs at block_from(r).
+ * Spread all blocks into the output, where block r belongs at block_from(r). trees: how the ranks
+ * of the node pass on what they have.
  * own: where this rank's block is: PLAN_INPUT (at 0; it is copied to the output too) or
  * PLAN_OUTPUT (in its place). made: the operations that put it there, or NULL if it is there
  * from the start. busy: operations that still read the output, by vector bytes, or NULL.
  * Returns 0 or -ENOMEM; other errors stay in the builder.
  */
-int rings_spread(struct plan_builder *b, struct shares *s, enum plan_buffer own,
-                 const struct arrivals *made, const struct arrivals *busy);
+int rings_spread(struct plan_builder *b, struct shares *s, const struct rings_trees *trees,
+                 enum plan_buffer own, const struct arrivals *made, const struct arrivals *busy);
 
 /*
  * Combine all ranks' vectors (`input`, packed) block by block; block r ends up in rank r's output

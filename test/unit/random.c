@@ -18,13 +18,18 @@ struct topo *rng_topo(struct rng *r, int most)
     int shape = (int)rng_below(r, 3);
     struct topo_report *report = calloc((size_t)n, sizeof *report);
     struct topo *t = NULL;
+    int sockets = 1 + (int)rng_below(r, 3), scattered = (int)rng_below(r, 2);
 
     ck_assert_ptr_nonnull(report);
     for (int i = 0; i < n; i++) {
         uint64_t node = shape == 0   ? (uint64_t)(i * nodes / n) /* blocks */
                         : shape == 1 ? (uint64_t)(i % nodes)     /* cyclic */
                                      : rng_below(r, (uint32_t)nodes);
-        report[i] = (struct topo_report){.node_key = node * 77 + 5, .gpu = -1, .world_rank = i};
+        report[i] = (struct topo_report){.node_key = node * 77 + 5,
+                                         .socket = scattered ? (int)rng_below(r, (uint32_t)sockets)
+                                                             : i * sockets / n,
+                                         .gpu = -1,
+                                         .world_rank = i};
     }
     ck_assert_int_eq(topo_from_reports(report, n, (int)rng_below(r, 5), &t), 0);
     free(report);
