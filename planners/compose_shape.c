@@ -98,6 +98,12 @@ static int levels_making(const struct compose_shape *s, uint64_t groups)
     return -1;
 }
 
+/* Levels a ring can be made of: unequal nodes have no ring of ranks, but one of nodes. */
+static int ring_levels(const struct compose_shape *s)
+{
+    return s->width[0] == (uint64_t)s->t->nranks ? s->levels : s->levels - 1;
+}
+
 /* The next element of a text a:b:c; returns where the one behind it starts, or NULL. */
 static const char *element(const char *at, const char *end, size_t *length)
 {
@@ -169,11 +175,13 @@ static int take_ring(struct reader *r)
     if (r->value[RING].text)
         s->ring = (uint64_t)r->value[RING].number;
     levels = levels_making(s, s->ring);
+    if (levels > ring_levels(s))
+        levels = -1;
     if (levels < 0 && r->value[RING].text) {
         char fits[64] = "1 (no ring)";
         size_t n = strlen(fits);
 
-        for (int l = 1; l <= s->levels && n < sizeof fits; l++)
+        for (int l = 1; l <= ring_levels(s) && n < sizeof fits; l++)
             if (product(s, l) > product(s, l - 1))
                 n += (size_t)snprintf(fits + n, sizeof fits - n, ", %llu",
                                       (unsigned long long)product(s, l));
