@@ -5,12 +5,19 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "planners/compose.h"
 #include "planners/rings.h"
 
+/* clang-format off: a row a line */
 const struct plan_algorithm *const plan_algorithms[] = {
-    &plan_rings,   &plan_binomial_doubling,  &plan_binomial_halving,
-    &plan_knomial, &plan_recursive_doubling,
+    &plan_rings,
+    &plan_binomial_doubling,
+    &plan_binomial_halving,
+    &plan_knomial,
+    &plan_recursive_doubling,
+    &plan_compose,
 };
+/* clang-format on */
 const int plan_algorithm_count = sizeof plan_algorithms / sizeof *plan_algorithms;
 
 static const char *const collective_names[] = {
