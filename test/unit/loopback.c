@@ -59,7 +59,7 @@ static int post(struct post p)
     struct loopback *net = p.port->net;
     struct post *mine = malloc(sizeof *mine), **end = &p.port->posts;
 
-    ck_assert_ptr_nonnull(mine);
+    must(mine, "out of memory");
     *mine = p;
     mine->delay = -1;
     while (*end)
@@ -68,7 +68,7 @@ static int post(struct post p)
     struct post *other = counterpart(mine, &net->port[p.peer]);
     if (other) {
         struct post *send = mine->from ? mine : other, *receive = mine->from ? other : mine;
-        ck_assert_uint_eq(send->length, receive->length);
+        must(send->length == receive->length, "lengths differ");
         memcpy(receive->to, send->from, send->length);
         send->delay = (int)rng_below(&net->rng, 5);
         receive->delay = (int)rng_below(&net->rng, 5);

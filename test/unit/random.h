@@ -6,9 +6,17 @@
 #ifndef COLLSHIM_TEST_UNIT_RANDOM_H
 #define COLLSHIM_TEST_UNIT_RANDOM_H
 
+#include <check.h>
 #include <stdint.h>
 
 #include "planners/registry.h"
+
+/* As ck_assert_msg, for inner loops: Check writes to a file at every assertion that holds. */
+#define must(holds, ...)                                                                           \
+    do {                                                                                           \
+        if (!(holds))                                                                              \
+            ck_abort_msg(__VA_ARGS__);                                                             \
+    } while (0)
 
 struct rng {
     uint64_t state;

@@ -29,7 +29,7 @@ static void add_bytes(void *context, const void *a, const void *b, void *dst, si
     const unsigned char *x = a, *y = b;
     unsigned char *to = dst;
 
-    ck_assert_uint_eq(bytes % *(size_t *)context, 0); /* never half an element */
+    must(bytes % *(size_t *)context == 0, "half an element is combined");
     for (size_t i = 0; i < bytes; i++)
         to[i] = (unsigned char)(x[i] + y[i]);
 }
@@ -93,9 +93,8 @@ static void close_member(struct member *m, const struct plan_request *q, int ran
             else
                 for (int r = 0; r < q->topo->nranks; r++)
                     want = (unsigned char)(want + contribution((uint32_t)r, logical, seed));
-            ck_assert_msg(m->output[at] == want, "seed %llu, rank %d, byte %llu: %s",
-                          (unsigned long long)seed, rank, (unsigned long long)at,
-                          rng_request_text(q, text));
+            must(m->output[at] == want, "seed %llu, rank %d, byte %llu: %s",
+                 (unsigned long long)seed, rank, (unsigned long long)at, rng_request_text(q, text));
         }
     ck_assert_uint_eq(m->output[plan_output_bytes(q, rank)], 0xee); /* nothing past the end */
     ck_assert_uint_eq(m->scratch[m->plan->scratch_bytes], 0xdd);
@@ -121,10 +120,10 @@ static void run(const struct plan_algorithm *a, int collective, uint64_t seed)
         struct member *m = &member[rng_below(&r, (uint32_t)nranks)];
         enum engine_state state;
 
-        ck_assert_msg(step < 3000000, "seed %llu: no end in sight", (unsigned long long)seed);
+        must(step < 3000000, "seed %llu: no end in sight", (unsigned long long)seed);
         if (m->finished)
             continue;
-        ck_assert_int_eq(engine_step(m->engine, &state), 0);
+        must(engine_step(m->engine, &state) == 0, "the engine fails");
         m->finished = state == ENGINE_DONE;
         left -= m->finished;
     }
