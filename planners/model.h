@@ -18,7 +18,8 @@
  * the Parallel Rings paper, figure 2a); else the sender's port out and the receiver's in, at the
  * rate of shared memory between sockets    the link of the two sockets in that direction, which all
  * share, and the ends' ports: shared memory's rate, or PCIe's where the rank has a GPU (figure 2b)
- * COPY, REDUCE and the combining of RECV_REDUCE share the rank's memory, at one rate.
+ * COPY, REDUCE and the combining of RECV_REDUCE share the rank's memory, at one rate. A rank that
+ * has a GPU is taken to have its data there.
  *
  * Not in it: processor time per message, incast and copy-engine serialisation (a shared link loses
  * nothing by being shared), the switches between nodes, protocol changes with size.
@@ -41,11 +42,12 @@ enum {
 struct model_rates {
     struct topo_link rail;
     struct topo_link link[TOPO_LINK_CLASSES];
-    double memory_bytes_per_s; /* of copying and combining; the topology never knows it */
+    /* Of copying and combining, which the topology never knows: in a host, and in a GPU. */
+    double memory_bytes_per_s, gpu_memory_bytes_per_s;
 };
 
 /* Rail 10 Gbit/s and 20 us; shared memory 5, sockets 2.5, PCIe 12, NVLink 25 GB/s, 1 us each;
-   memory 5 GB/s. */
+   memory 5 GB/s, in a GPU 400. */
 extern const struct model_rates model_default_rates;
 
 enum model_link_kind {
