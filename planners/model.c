@@ -81,6 +81,8 @@ static int open_model(struct model *m, const struct topo *t, const struct model_
     if (rc)
         return rc;
     uint32_t n = m->streams.n, most = model_links_most(&m->links) + 1;
+    if ((uint64_t)n * most > UINT32_MAX)
+        return -E2BIG;
     struct model_use *use = malloc(most * sizeof *use);
     m->first_op = malloc((size_t)t->nranks * sizeof *m->first_op);
     for (int r = 0; m->first_op && r < t->nranks; r++) {

@@ -93,8 +93,9 @@ double model_link_busy(const struct model_result *m, const struct model_link *l)
  * longer; that a window of small chunks may not fill a link is kept as a limit on the flow. Where
  * plans cannot run with larger chunks, smaller ones are taken again.
  *
- * Returns 0 and *m, -ENOMEM, -E2BIG (more than MODEL_MOST_CHUNKS operations), or -EDEADLK (these
- * plans never end: the checker says why). On error *m is untouched.
+ * Returns 0 and *m, -ENOMEM, -E2BIG (more than MODEL_MOST_CHUNKS operations, or as many queues
+ * times rails), or -EDEADLK (these plans never end: the checker says why). On error *m is
+ * untouched.
  */
 int model_run(const struct topo *t, const struct plan *const *plan, const struct model_rates *rates,
               struct model_result *m);
