@@ -33,7 +33,7 @@ FORTRAN_TESTS := $(notdir $(basename $(wildcard test/fortran/*.f90)))
 
 TARGETS := $(B)/libcollshim.so $(B)/collshim $(FAMILIES:%=$(B)/libcollshim-%.so) \
            $(FAMILIES:%=$(B)/collshim-bench-%) $(FAMILIES:%=$(B)/collshim-overhead-%) \
-           $(B)/test/bench_plan
+           $(B)/test/bench_plan $(B)/test/bench_congestion
 
 OWN_CFLAGS := -std=gnu11 -I. -MMD -MP -Wall -Wextra -Wshadow -Wstrict-prototypes \
               -fvisibility=hidden -DCOLLSHIM_VERSION='"$(VERSION)"' \
@@ -89,7 +89,9 @@ $(B)/collshim: $(CLI_SRC:%.c=$(B)/pic/%.o) $(CORE_SRC:%.c=$(B)/pic/%.o)
 	$(call say,LINK)
 	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -o $@ $^ -lyaml -lhwloc -lm $(LDFLAGS)
 
-$(B)/test/bench_plan: $(B)/pic/bench/planning/planning.o $(CORE_SRC:%.c=$(B)/pic/%.o)
+$(B)/test/bench_plan: $(B)/pic/bench/planning/planning.o
+$(B)/test/bench_congestion: $(B)/pic/bench/congestion/congestion.o
+$(B)/test/bench_%: $(CORE_SRC:%.c=$(B)/pic/%.o)
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -o $@ $^ -lyaml $(LDFLAGS)

@@ -18,7 +18,8 @@
  * the Parallel Rings paper, figure 2a); else the sender's port out and the receiver's in, at the
  * rate of shared memory between sockets    the link of the two sockets in that direction, which all
  * share, and the ends' ports: shared memory's rate, or PCIe's where the rank has a GPU (figure 2b)
- * COPY, REDUCE and the combining of RECV_REDUCE share the rank's memory, at one rate.
+ * COPY, REDUCE and the combining of RECV_REDUCE share the rank's memory, at one rate. A rank that
+ * has a GPU is taken to have its data there.
  *
  * Not in it: processor time per message, incast and copy-engine serialisation (a shared link loses
  * nothing by being shared), the switches between nodes, protocol changes with size.
@@ -41,11 +42,12 @@ enum {
 struct model_rates {
     struct topo_link rail;
     struct topo_link link[TOPO_LINK_CLASSES];
-    double memory_bytes_per_s; /* of copying and combining; the topology never knows it */
+    /* Of copying and combining, which the topology never knows: in a host, and in a GPU. */
+    double memory_bytes_per_s, gpu_memory_bytes_per_s;
 };
 
 /* Rail 10 Gbit/s and 20 us; shared memory 5, sockets 2.5, PCIe 12, NVLink 25 GB/s, 1 us each;
-   memory 5 GB/s. */
+   memory 5 GB/s, in a GPU 400. */
 extern const struct model_rates model_default_rates;
 
 enum model_link_kind {
@@ -91,8 +93,9 @@ double model_link_busy(const struct model_result *m, const struct model_link *l)
  * longer; that a window of small chunks may not fill a link is kept as a limit on the flow. Where
  * plans cannot run with larger chunks, smaller ones are taken again.
  *
- * Returns 0 and *m, -ENOMEM, -E2BIG (more than MODEL_MOST_CHUNKS operations), or -EDEADLK (these
- * plans never end: the checker says why). On error *m is untouched.
+ * Returns 0 and *m, -ENOMEM, -E2BIG (more than MODEL_MOST_CHUNKS operations, or as many queues
+ * times rails), or -EDEADLK (these plans never end: the checker says why). On error *m is
+ * untouched.
  */
 int model_run(const struct topo *t, const struct plan *const *plan, const struct model_rates *rates,
               struct model_result *m);

@@ -11,6 +11,7 @@ const struct model_rates model_default_rates = {
              [TOPO_LINK_PCIE] = {12e9, 1e3},
              [TOPO_LINK_SOCKET] = {2.5e9, 1e3}},
     .memory_bytes_per_s = 5e9,
+    .gpu_memory_bytes_per_s = 400e9,
 };
 
 /* What there is one of. Links of a kind are numbered in this order, then `from`, then `to`. */
@@ -145,7 +146,8 @@ struct model_link model_links_get(const struct model_links *l, uint32_t link)
         found.node = t->rank[i].node;
         found.from = (int)i;
         if (k == MODEL_MEMORY)
-            found.bw_bytes_per_s = l->rates.memory_bytes_per_s;
+            found.bw_bytes_per_s =
+                t->rank[i].gpu >= 0 ? l->rates.gpu_memory_bytes_per_s : l->rates.memory_bytes_per_s;
     } else {
         while (l->node[k][found.node + 1] <= i)
             found.node++;

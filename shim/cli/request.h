@@ -18,21 +18,19 @@ struct request_options {
     int in_place;
 };
 
-/* Their rows for cli_options, and their lines for --help. */
+/* Their rows for cli_options, and their lines for --help. (clang-format takes rows for blocks.) */
+/* clang-format off */
 #define REQUEST_OPTIONS(o)                                                                         \
     {"--topology", NULL, &(o)->topology}, {"--bytes", NULL, &(o)->bytes},                          \
-        {"--counts", NULL, &(o)->counts}, {"--algorithm", NULL, &(o)->algorithm},                  \
-        {"--chunk", NULL, &(o)->chunk}, {"--root", NULL, &(o)->root},                              \
-    {                                                                                              \
-        "--in-place", &(o)->in_place, NULL                                                         \
-    }
+    {"--counts", NULL, &(o)->counts}, {"--algorithm", NULL, &(o)->algorithm},                      \
+    {"--chunk", NULL, &(o)->chunk}, {"--root", NULL, &(o)->root},                                  \
+    {"--in-place", &(o)->in_place, NULL}
+/* clang-format on */
 #define REQUEST_HELP                                                                               \
     "  --topology TEXT   synthetic form or file (default: COLLSHIM_TOPOLOGY, else\n"               \
     "                    'node:4 gpu:4 rail:4'); `collshim topo TEXT` explains one\n"              \
-    "  --bytes SIZE      payload of each rank, such as 1MiB (default); of alltoall, for each "     \
-    "rank\n"                                                                                       \
-    "  --counts A,B,...  payload of rank 0, 1, ... instead; the last one goes for all that "       \
-    "follow\n"                                                                                     \
+    "  --bytes SIZE      payload of each rank (alltoall: for each rank), 1MiB by default\n"        \
+    "  --counts A,B,...  payload of rank 0, 1, ... instead; the last one for all that follow\n"    \
     "  --algorithm NAME  instead of the default; `collshim info` lists them. NAME(RECIPE) where\n" \
     "                    the algorithm takes one, as in COLLSHIM_ALGORITHM\n"                      \
     "  --chunk SIZE      pipeline chunk (default: what the preload would take)\n"                  \

@@ -17,7 +17,7 @@ static const char help[] =
     "plans of all ranks in a fluid simulation, where messages that share a link share its rate.\n"
     "The bound is the least time the rails need for what must cross them. Rates that the topology\n"
     "leaves open are assumed: rails 10Gbit, shared memory 5GB/s, between sockets 2.5GB/s, PCIe\n"
-    "12GB/s, NVLink 25GB/s; 20us between nodes, 1us within.\n"
+    "12GB/s, NVLink 25GB/s; 20us between nodes, 1us within; copies 5GB/s, in a GPU 400GB/s.\n"
     "\n" REQUEST_HELP "  --compare         all algorithms that serve the collective, side by side\n"
     "  --json            the same as JSON\n"
     "\n"

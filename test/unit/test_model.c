@@ -192,6 +192,10 @@ START_TEST(test_model__combining_costs_memory_time)
     plan_copy(copies.b[0], 0, PLAN_INPUT, 0, PLAN_OUTPUT, 0, 1000000);
     plan_copy(copies.b[0], 1, PLAN_INPUT, 0, PLAN_SCRATCH, 0, 1000000);
     assert_seconds(copies, 2 * 1e6 / 5e9);
+
+    struct hand device = hand_begin("node:1 gpu:1", 1000);
+    plan_copy(device.b[0], 0, PLAN_INPUT, 0, PLAN_OUTPUT, 0, 1000000);
+    assert_seconds(device, 1e6 / 400e9);
 }
 END_TEST
 
