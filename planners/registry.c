@@ -5,11 +5,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "planners/lanes.h"
 #include "planners/rings.h"
 
 const struct plan_algorithm *const plan_algorithms[] = {
     &plan_rings,   &plan_binomial_doubling,  &plan_binomial_halving,
-    &plan_knomial, &plan_recursive_doubling,
+    &plan_knomial, &plan_recursive_doubling, &plan_lanes,
 };
 const int plan_algorithm_count = sizeof plan_algorithms / sizeof *plan_algorithms;
 
