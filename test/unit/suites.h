@@ -10,5 +10,7 @@ Suite *suite_topo(void);
 Suite *suite_plan(void);
 Suite *suite_check(void);
 Suite *suite_engine(void);
+Suite *suite_variants(void);
+Suite *suite_lanes(void);
 
 #endif
