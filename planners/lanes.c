@@ -137,6 +137,8 @@ static int reduce(struct lane_work *w)
 }
 
 static int (*const stages[COLL_COUNT])(struct lane_work *w) = {
+    [COLL_ALLGATHER] = lanes_allgather,
+    [COLL_ALLGATHERV] = lanes_allgather,
     [COLL_ALLREDUCE] = allreduce,
     [COLL_BCAST] = bcast,
     [COLL_REDUCE] = reduce,
@@ -199,7 +201,8 @@ static const char *lanes_pays(const struct plan_request *q)
 
 const struct plan_algorithm plan_lanes = {
     .name = "lane",
-    .collectives = 1u << COLL_ALLREDUCE | 1u << COLL_BCAST | 1u << COLL_REDUCE,
+    .collectives = 1u << COLL_ALLGATHER | 1u << COLL_ALLGATHERV | 1u << COLL_ALLREDUCE |
+                   1u << COLL_BCAST | 1u << COLL_REDUCE,
     .description = "each local rank takes its slice between nodes, in few steps (inter=...)",
     .source = "Optimizing Allreduce with Multiple Processes per GPU, lane-aware allreduce",
     .pays = lanes_pays,

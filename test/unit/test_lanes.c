@@ -104,6 +104,62 @@ START_TEST(test_lanes__steps_and_bytes_are_those_of_the_table)
 }
 END_TEST
 
+/* Thirteen nodes in four steps, although every node's unit enters each other node but once. */
+START_TEST(test_lanes__allgather_takes_the_logarithm_of_the_nodes_in_messages)
+{
+    struct topo *t = NULL;
+    char why[256];
+    int messages;
+    uint64_t bytes;
+
+    ck_assert_int_eq(topo_parse("node:13 gpu:2 rail:2", 0, &t, why, sizeof why), 0);
+    struct plan_request q = {.collective = COLL_ALLGATHER,
+                             .topo = t,
+                             .rank = 7,
+                             .nbytes = 1000,
+                             .grain = 1,
+                             .chunk_bytes = 1 << 20};
+    outside(&q, &messages, &bytes);
+    ck_assert_int_eq(messages, 4);
+    ck_assert_uint_eq(bytes, 12000);
+    topo_free(t);
+}
+END_TEST
+
+/* A rank of a large machine plans its own part only. */
+START_TEST(test_lanes__one_rank_of_8192_is_small)
+{
+    static const struct {
+        enum plan_collective collective;
+        const char *recipe;
+        size_t most;
+    } plans[] = {{COLL_ALLREDUCE, "inter=rabenseifner", 16 << 10},
+                 {COLL_ALLREDUCE, "inter=recursive_doubling", 16 << 10},
+                 {COLL_ALLREDUCE, "inter=ring", 512 << 10},
+                 {COLL_BCAST, "", 16 << 10},
+                 {COLL_ALLGATHER, "", 1 << 20}};
+    struct topo *t = NULL;
+    char why[256];
+
+    ck_assert_int_eq(topo_parse("node:1024 gpu:8 rail:8", 0, &t, why, sizeof why), 0);
+    for (size_t i = 0; i < sizeof plans / sizeof *plans; i++) {
+        struct plan_request q = {.collective = plans[i].collective,
+                                 .topo = t,
+                                 .rank = 4321,
+                                 .nbytes = 1 << 20,
+                                 .grain = 4,
+                                 .chunk_bytes = 1 << 16,
+                                 .recipe = plans[i].recipe};
+        struct plan *p = NULL;
+
+        ck_assert_int_eq(plan_lanes.build(&q, &p), 0);
+        ck_assert_uint_le(plan_footprint(p), plans[i].most);
+        plan_free(p);
+    }
+    topo_free(t);
+}
+END_TEST
+
 static enum lanes_inter chosen(const char *text, size_t nbytes)
 {
     struct topo *t = NULL;
@@ -170,6 +226,8 @@ Suite *suite_lanes(void)
                         sizeof inters / sizeof *inters);
     tcase_add_test(t, test_lanes__a_wrong_recipe_says_what_would_do);
     tcase_add_test(t, test_lanes__steps_and_bytes_are_those_of_the_table);
+    tcase_add_test(t, test_lanes__allgather_takes_the_logarithm_of_the_nodes_in_messages);
+    tcase_add_test(t, test_lanes__one_rank_of_8192_is_small);
     tcase_add_test(t, test_lanes__the_default_follows_size_and_nodes);
     tcase_add_test(t, test_lanes__a_lane_has_one_rank_on_every_node);
     suite_add_tcase(s, t);
