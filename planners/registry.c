@@ -6,11 +6,13 @@
 #include <string.h>
 
 #include "planners/compose.h"
+#include "planners/lanes.h"
 #include "planners/rings.h"
 
 /* clang-format off: a row a line */
 const struct plan_algorithm *const plan_algorithms[] = {
     &plan_rings,
+    &plan_lanes,
     &plan_binomial_doubling,
     &plan_binomial_halving,
     &plan_knomial,

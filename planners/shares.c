@@ -18,7 +18,7 @@ static uint64_t rail_weight(const struct topo *t, int node, int local)
     return (uint64_t)t->rail[rail].bw_bytes_per_s / sharing + 1;
 }
 
-static int cutter_open(struct cutter *c, const struct topo *t, int node)
+int cutter_open(struct cutter *c, const struct topo *t, int node)
 {
     c->size = topo_node_size(t, node);
     c->weight = malloc(2 * (size_t)(c->size + 1) * sizeof *c->weight);
@@ -31,7 +31,7 @@ static int cutter_open(struct cutter *c, const struct topo *t, int node)
     return 0;
 }
 
-static int cutters_alike(const struct cutter *a, const struct cutter *b)
+int cutters_alike(const struct cutter *a, const struct cutter *b)
 {
     return a->size == b->size &&
            !memcmp(a->weight, b->weight, (size_t)(a->size + 1) * sizeof *a->weight);
@@ -65,7 +65,7 @@ void shares_close(struct shares *s)
         free(s->cutter[i].weight);
 }
 
-static uint64_t cut_at(const struct cutter *c, uint64_t total, size_t grain, int l)
+uint64_t cut_at(const struct cutter *c, uint64_t total, size_t grain, int l)
 {
     uint64_t at = (uint64_t)((unsigned __int128)total * c->weight[l] / c->weight[c->size]);
 

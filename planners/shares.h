@@ -45,6 +45,12 @@ struct cutter {
     int equal;        /* it is right for every unit of so many equal blocks; 0: for none */
 };
 
+/* The weights of a node's ranks; nothing is cut yet. 0 or -ENOMEM; free weight. */
+int cutter_open(struct cutter *c, const struct topo *t, int node);
+int cutters_alike(const struct cutter *a, const struct cutter *b);
+/* Where the share of local rank l of `total` bytes begins, by weight and grain alone. */
+uint64_t cut_at(const struct cutter *c, uint64_t total, size_t grain, int l);
+
 /* A piece of a share that lies in one block. */
 struct segment {
     int rank;        /* whose block */

@@ -12,5 +12,7 @@ Suite *suite_check(void);
 Suite *suite_engine(void);
 Suite *suite_model(void);
 Suite *suite_compose(void);
+Suite *suite_variants(void);
+Suite *suite_lanes(void);
 
 #endif

@@ -136,11 +136,10 @@ static void run(const struct plan_algorithm *a, int collective, uint64_t seed)
 
 START_TEST(test_engine__every_algorithm_delivers_over_a_slow_and_unfair_transport)
 {
-    for (int a = 0; a < plan_algorithm_count; a++)
-        for (int c = 0; c < COLL_COUNT; c++)
-            if (plan_algorithms[a]->collectives & 1u << c)
-                for (uint64_t seed = 1; seed <= 150; seed++)
-                    run(plan_algorithms[a], c, seed);
+    for (int c = 0; c < COLL_COUNT; c++)
+        if (plan_algorithms[_i]->collectives & 1u << c)
+            for (uint64_t seed = 1; seed <= 60; seed++)
+                run(plan_algorithms[_i], c, seed);
 }
 END_TEST
 
@@ -178,7 +177,8 @@ Suite *suite_engine(void)
     TCase *t = tcase_create("engine");
 
     tcase_set_timeout(t, 120);
-    tcase_add_test(t, test_engine__every_algorithm_delivers_over_a_slow_and_unfair_transport);
+    tcase_add_loop_test(t, test_engine__every_algorithm_delivers_over_a_slow_and_unfair_transport,
+                        0, plan_algorithm_count);
     tcase_add_test(t, test_engine__a_transport_error_ends_the_call_with_its_code);
     suite_add_tcase(s, t);
     return s;
