@@ -98,9 +98,9 @@ static void follow_path(const struct compose_shape *s, uint64_t from, int root, 
         if (next == here)
             continue;
         if (next == me)
-            role->parent = (struct compose_hop){here, time};
+            role->parent = (struct compose_hop){here, time, 0};
         if (here == me)
-            role->child[role->nchildren++] = (struct compose_hop){next, time};
+            role->child[role->nchildren++] = (struct compose_hop){next, time, 0};
         here = next;
     }
 }
@@ -128,40 +128,47 @@ static struct compose_hop find_parent(const struct compose_shape *s, uint64_t fr
     uint64_t distance = ring_distance(s, from, address);
 
     if (me == root)
-        return (struct compose_hop){-1, 0};
+        return (struct compose_hop){-1, 0, 0};
     if (compose_rank_at(s, from) == me)
-        return (struct compose_hop){root, 0};
+        return (struct compose_hop){root, 0, 0};
     for (int depth = s->levels; depth > s->ring_levels; depth--) {
         int before = compose_rank_at(s, mix(s, address, from, depth - 1));
+        uint64_t time = distance + (uint64_t)(depth - s->ring_levels);
         if (before != me)
-            return (struct compose_hop){before,
-                                        (uint32_t)(distance + (uint64_t)(depth - s->ring_levels))};
+            return (struct compose_hop){before, (uint32_t)time, 0};
     }
     return (struct compose_hop){compose_rank_at(s, on_ring(s, from, address, s->ring - 1)),
-                                (uint32_t)distance};
+                                (uint32_t)distance, 0};
 }
 
 static void add_child(struct compose_role *role, int root, int me, int rank, uint64_t time)
 {
     if (rank != root && rank != me)
-        role->child[role->nchildren++] = (struct compose_hop){rank, (uint32_t)time};
+        role->child[role->nchildren++] = (struct compose_hop){rank, (uint32_t)time, 0};
 }
 
-/* The other groups of a level, seen from the rank that has the stripe in its own. */
+/*
+ * The other groups of a level, seen from the rank that has the stripe in its own. Each starts with
+ * the group behind its own, so that nobody is everybody's first; where order matters, with the
+ * last.
+ */
 static void add_level(const struct compose_shape *s, uint64_t from, int root, int me, int level,
                       struct compose_role *role)
 {
     uint64_t address = compose_address(s, me), below = s->width[level + 1];
-    uint64_t group = address - address % s->width[level];
+    uint64_t group = address - address % s->width[level], own = (address - group) / below;
     uint64_t time = ring_distance(s, from, address) + 1 + (uint64_t)(level - s->ring_levels);
 
-    /* Each starts with the group behind its own, so that nobody is everybody's first. */
-    for (uint64_t turn = 1; turn < s->factor[level]; turn++) {
-        uint64_t digit = (address % s->width[level] / below + turn) % s->factor[level];
+    for (uint64_t turn = 1; turn <= s->factor[level]; turn++) {
+        uint64_t digit = (s->same_order ? s->factor[level] - turn : own + turn) % s->factor[level];
         uint64_t to = group + digit * below + from % below;
+        uint32_t n = role->nchildren;
 
-        if (level < s->levels - 1 || compose_is_own(s, to))
-            add_child(role, root, me, compose_rank_at(s, to), time);
+        if (digit == own || (level == s->levels - 1 && !compose_is_own(s, to)))
+            continue;
+        add_child(role, root, me, compose_rank_at(s, to), time);
+        if (role->nchildren > n)
+            role->child[n].before = digit < own;
     }
 }
 
@@ -190,7 +197,7 @@ void compose_factorise(const struct compose_shape *s, int root, int leaf, int st
     uint64_t from = carrier(s, root, leaf, stripe);
 
     role->nchildren = 0;
-    role->parent = (struct compose_hop){-1, 0};
+    role->parent = (struct compose_hop){-1, 0, 0};
     if (leaf != COMPOSE_EVERYONE) {
         follow_path(s, from, root, leaf, me, role);
         return;

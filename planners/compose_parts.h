@@ -22,6 +22,13 @@ enum { COMPOSE_LEVELS = 8 };
 /* Where the compositions of a collective stand in their table; see compose.c. */
 enum compose_steps { COMPOSE_SINGLE, COMPOSE_MULTI, COMPOSE_ROOTED, COMPOSE_CHOICES };
 
+/*
+ * What matters for the defaults of a composition. Of one primitive: it is striped over a node,
+ * unless the recipe says otherwise; many use all rails anyway. In the same order: several ranks
+ * combine the same data, so they must do it in one order, or sums would differ between ranks.
+ */
+enum compose_nature { COMPOSE_MANY, COMPOSE_ONE, COMPOSE_SAME_ORDER };
+
 /* What a recipe comes to on a topology. */
 struct compose_shape {
     const struct topo *t; /* borrowed */
@@ -38,6 +45,7 @@ struct compose_shape {
     int stripe_depth; /* the root's group at this depth carries the stripes */
     int pipeline;     /* 0: not named */
     enum compose_steps steps;
+    int same_order; /* no ring and no stripes then */
 };
 
 /* A library (transport) a level may name. */
@@ -49,14 +57,12 @@ extern const struct compose_library compose_libraries[];
 extern const int compose_library_count;
 
 /*
- * Read q->recipe against q's topology. steps: what it means not to name them. one: the
- * composition has one primitive, which is then striped over a node unless the recipe says otherwise
- * (many primitives use all rails anyway). The recipe may name steps, which tells `one` by
- * has_one[steps].
+ * Read q->recipe against q's topology. steps: what it means not to name them. nature: enum
+ * compose_nature of each composition.
  * Returns 0 (close it), or -EINVAL with one line in why (may be NULL if why_size is 0), or -ENOMEM.
  */
 int compose_shape_open(struct compose_shape *s, const struct plan_request *q,
-                       enum compose_steps steps, const uint8_t has_one[COMPOSE_CHOICES], char *why,
+                       enum compose_steps steps, const uint8_t nature[COMPOSE_CHOICES], char *why,
                        size_t why_size);
 void compose_shape_close(struct compose_shape *s);
 
@@ -83,7 +89,8 @@ struct compose_primitive {
  */
 struct compose_hop {
     int peer;
-    uint32_t time; /* hops before it can begin, about; along each path strictly growing */
+    uint32_t time;  /* hops before it can begin, about; along each path strictly growing */
+    uint8_t before; /* a child whose group stands before the own in the hierarchy */
 };
 
 struct compose_role {

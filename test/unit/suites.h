@@ -11,5 +11,6 @@ Suite *suite_plan(void);
 Suite *suite_check(void);
 Suite *suite_engine(void);
 Suite *suite_compose(void);
+Suite *suite_compose_recipes(void);
 
 #endif
