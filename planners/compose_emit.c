@@ -157,15 +157,6 @@ void compose_emit_copy(struct compose_emit *e, enum compose_place from, uint64_t
         copy(e, spot_of(e, from, from_at), spot_of(e, to, to_at), bytes);
 }
 
-/* Bytes of a primitive that a stripe begins at, in whole elements. */
-static uint64_t cut(const struct compose_emit *e, uint64_t bytes, int stripe, int stripes)
-{
-    uint64_t elements = bytes / e->q->grain;
-
-    return (uint64_t)((unsigned __int128)elements * (unsigned)stripe / (unsigned)stripes) *
-           e->q->grain;
-}
-
 /*
  * A level's groups in their order, the own among them: what stands before it is combined first,
  * apart. So the sum is the same bit by bit whoever forms it. *sum is where the own part is, and
@@ -260,9 +251,9 @@ static void pass_on(struct compose_emit *e, const struct compose_primitive *p, i
 void compose_emit_stripe(struct compose_emit *e, const struct compose_primitive *p, int stripe)
 {
     const struct compose_role *role = &e->role;
-    int stripes = compose_stripes(e->s, p->root, p->leaf);
-    uint64_t from = cut(e, p->bytes, stripe, stripes);
-    uint64_t bytes = cut(e, p->bytes, stripe + 1, stripes) - from;
+    uint64_t grain = e->q->grain, elements = p->bytes / grain;
+    uint64_t from = grain * compose_cut(e->s, p->root, p->leaf, stripe, elements);
+    uint64_t bytes = grain * compose_cut(e->s, p->root, p->leaf, stripe + 1, elements) - from;
     const struct compose_hop *parent;
 
     if (!bytes)

@@ -78,6 +78,24 @@ static uint64_t carrier(const struct compose_shape *s, int root, int leaf, int s
     return compose_stripes(s, root, leaf) == 1 ? address : carrier_of(s, address, stripe);
 }
 
+uint64_t compose_cut(const struct compose_shape *s, int root, int leaf, int stripe,
+                     uint64_t elements)
+{
+    int stripes = compose_stripes(s, root, leaf);
+    uint64_t before = 0, all = 0;
+
+    for (int j = 0; s->weight && j < stripes; j++) {
+        uint64_t weight = s->weight[compose_rank_at(s, carrier(s, root, leaf, j))];
+        before += j < stripe ? weight : 0;
+        all += weight;
+    }
+    if (!s->weight) {
+        before = (uint64_t)stripe;
+        all = (uint64_t)stripes;
+    }
+    return (uint64_t)((unsigned __int128)elements * before / all);
+}
+
 /* Depths at which a path can rest: 0 (the carrier), the ring's or the first level's, and on. */
 static int next_depth(const struct compose_shape *s, int depth)
 {

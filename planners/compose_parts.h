@@ -41,6 +41,8 @@ struct compose_shape {
     int *place;      /* [nranks] inside order: the address of a rank */
     int ring_levels; /* so many levels, from the first, form the ring; 0: no ring */
     uint64_t ring;   /* groups on the ring; 1: none */
+    uint64_t
+        *weight; /* [nranks] owned: what a rank's rail can carry; NULL where all rails are equal */
     int stripe;
     int stripe_depth; /* the root's group at this depth carries the stripes */
     int pipeline;     /* 0: not named */
@@ -108,6 +110,13 @@ uint32_t compose_time_limit(const struct compose_shape *s);
 
 /* Stripes of a primitive: one if its leaf is within the group that would carry them. */
 int compose_stripes(const struct compose_shape *s, int root, int leaf);
+
+/*
+ * Of so many elements of a primitive, at which one a stripe begins; the last is followed by
+ * `stripes`, where all end. A carrier with a faster rail takes more.
+ */
+uint64_t compose_cut(const struct compose_shape *s, int root, int leaf, int stripe,
+                     uint64_t elements);
 
 /* The role of rank `me` in a stripe. O(levels), and the number of its children. */
 void compose_factorise(const struct compose_shape *s, int root, int leaf, int stripe, int me,

@@ -82,6 +82,36 @@ START_TEST(test_compose__every_collective_loads_the_rails_as_the_bound_says)
 }
 END_TEST
 
+/* Stripes are as wide as their rails: three rails of 10 and one of 5 carry 35. */
+START_TEST(test_compose__a_slow_rail_carries_its_share)
+{
+    enum { B = 70000 };
+    static const struct {
+        int collective;
+        size_t nbytes;
+        const char *recipe;
+        double bytes; /* that enter the node which takes most, or leave it */
+    } cases[] = {
+        {COLL_BCAST, 16 * B, NULL, 16 * B},
+        {COLL_REDUCE, 16 * B, NULL, 16 * B},
+        {COLL_ALLREDUCE, 16 * B, NULL, 24 * B},
+        {COLL_ALLGATHER, B, "stripe=4", 12 * B},
+        {COLL_REDUCE_SCATTER_BLOCK, B, "stripe=4", 12 * B},
+        {COLL_GATHER, B, "stripe=4", 12 * B},
+        {COLL_SCATTER, B, "stripe=4", 12 * B},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        double seconds = busiest_rail("node:4 gpu:4 rail:4@80Mbit,80Mbit,40Mbit,80Mbit",
+                                      cases[i].collective, cases[i].nbytes, cases[i].recipe);
+        double bound = cases[i].bytes / 35e6;
+
+        ck_assert_msg(seconds >= 0.999 * bound && seconds < 1.001 * bound, "%s: %g s, bound %g s",
+                      plan_collective_name(cases[i].collective), seconds, bound);
+    }
+}
+END_TEST
+
 /* Hops from the root to the farthest rank of an unstriped broadcast. */
 static int longest_path(const char *recipe)
 {
@@ -210,6 +240,7 @@ Suite *suite_compose(void)
     TCase *t = tcase_create("compose");
 
     tcase_add_test(t, test_compose__every_collective_loads_the_rails_as_the_bound_says);
+    tcase_add_test(t, test_compose__a_slow_rail_carries_its_share);
     tcase_add_test(t, test_compose__a_tree_is_logarithmic_and_a_ring_is_not);
     tcase_add_test(t, test_compose__the_pipeline_sets_the_chunk);
     tcase_add_test(t, test_compose__one_rank_of_many_is_small);
