@@ -245,6 +245,23 @@ static int find_library(const char *name, size_t length)
     return -1;
 }
 
+static int wrong_library(struct reader *r, const char *name, size_t length)
+{
+    const struct recipe_value *v = &r->value[LIBRARY];
+    char known[64] = "";
+    size_t n = 0;
+
+    for (int i = 0; i < compose_library_count && n < sizeof known; i++)
+        n += (size_t)snprintf(known + n, sizeof known - n, "%s%s", i ? ", " : "",
+                              compose_libraries[i].name);
+    return WRONG(r, "library=%.*s: no library '%.*s'; there is %s", (int)v->length, v->text,
+                 (int)length, name, known);
+}
+
+/*
+ * For the record, and checked against what the level links: a plan names peers, and the transports
+ * themselves know which of them reaches a peer best.
+ */
 static int take_library(struct reader *r)
 {
     struct compose_shape *s = r->s;
@@ -258,13 +275,13 @@ static int take_library(struct reader *r)
         int library = find_library(at, length);
 
         if (library < 0)
-            return WRONG(r, "library=%.*s: no library '%.*s'; there are mpi and shm",
-                         (int)v->length, v->text, (int)length, at);
+            return wrong_library(r, at, length);
         if (level < s->levels && compose_libraries[library].inside_node && crosses_nodes(s, level))
             return WRONG(r,
-                         "library=%.*s: level %d of hierarchy=%s crosses nodes, which shm "
+                         "library=%.*s: level %d of hierarchy=%s crosses nodes, which %s "
                          "cannot; mpi can",
-                         (int)v->length, v->text, level + 1, r->hierarchy);
+                         (int)v->length, v->text, level + 1, r->hierarchy,
+                         compose_libraries[library].name);
         if (level < s->levels)
             s->library[level] = (uint8_t)library;
         at = next;

@@ -159,6 +159,37 @@ START_TEST(test_compose__a_tree_is_logarithmic_and_a_ring_is_not)
 }
 END_TEST
 
+/* Ranks that alternate between sockets, as launchers often place them: a level is a socket still.
+ */
+START_TEST(test_compose__groups_inside_a_node_are_sockets)
+{
+    struct topo *t = topo_of("node:2 gpu:4 rail:4");
+    struct plan_request q = {.collective = COLL_BCAST,
+                             .topo = t,
+                             .nbytes = 1000,
+                             .grain = 1,
+                             .chunk_bytes = 100,
+                             .recipe = "hierarchy=2:2:2,stripe=1"};
+    int across = 0;
+
+    for (int rank = 0; rank < 8; rank++)
+        t->rank[rank].socket = rank % 2;
+    for (q.rank = 0; q.rank < 8; q.rank++) {
+        struct plan *p = NULL;
+
+        ck_assert_int_eq(plan_compose.build(&q, &p), 0);
+        for (uint32_t i = 0; i < p->nqueues; i++) {
+            const struct plan_queue *queue = &p->queues[i];
+            if (queue->kind == PLAN_SEND && t->rank[queue->peer].node == t->rank[q.rank].node)
+                across += t->rank[queue->peer].socket != t->rank[q.rank].socket;
+        }
+        plan_free(p);
+    }
+    ck_assert_int_eq(across, 2); /* once on each node */
+    topo_free(t);
+}
+END_TEST
+
 /* Pipeline depth m: what a stripe moves, in m chunks of whole elements, the same on all ranks. */
 START_TEST(test_compose__the_pipeline_sets_the_chunk)
 {
@@ -176,6 +207,7 @@ START_TEST(test_compose__the_pipeline_sets_the_chunk)
         {COLL_ALLREDUCE, 64000, "pipeline=2,steps=rooted", 32000},
         {COLL_BCAST, 8, "pipeline=1000", 8},
         {COLL_BCAST, 0, "pipeline=4", 8},
+        {COLL_BCAST, (size_t)8 << 30, "pipeline=1", 1 << 30}, /* a message counts in an int */
         {COLL_BCAST, 64000, "", 800},
     };
 
@@ -242,6 +274,7 @@ Suite *suite_compose(void)
     tcase_add_test(t, test_compose__every_collective_loads_the_rails_as_the_bound_says);
     tcase_add_test(t, test_compose__a_slow_rail_carries_its_share);
     tcase_add_test(t, test_compose__a_tree_is_logarithmic_and_a_ring_is_not);
+    tcase_add_test(t, test_compose__groups_inside_a_node_are_sockets);
     tcase_add_test(t, test_compose__the_pipeline_sets_the_chunk);
     tcase_add_test(t, test_compose__one_rank_of_many_is_small);
     suite_add_tcase(s, t);

@@ -154,6 +154,8 @@ static void check_recipe(int collective, uint64_t seed, int most)
     char why[256] = "", text[1024];
     int rc;
 
+    for (int rank = 0; rank < q.topo->nranks; rank++)
+        q.topo->rank[rank].socket = (int32_t)rng_below(&r, 2);
     cook_recipe(&c, collective);
     q.recipe = c.text;
     rc = plan_compose.accepts(&q, why, sizeof why);
@@ -205,7 +207,7 @@ START_TEST(test_compose__a_wrong_recipe_is_told_what_would_do)
         {"node:4 gpu:4", COLL_BCAST, "stripe=5", "groups of 4; 1 to 4 would do"},
         {"node:4 gpu:4", COLL_BCAST, "hierarchy=2:2:4,ring=2,stripe=9", "1 to 8 would do"},
         {"node:4 gpu:4", COLL_BCAST, "pipeline=0", "pipeline=0: must be"},
-        {"node:4 gpu:4", COLL_BCAST, "library=mpi:ucx", "no library 'ucx'; there are mpi and shm"},
+        {"node:4 gpu:4", COLL_BCAST, "library=mpi:ucx", "no library 'ucx'; there is mpi, shm"},
         {"node:4 gpu:4", COLL_BCAST, "library=mpi", "names 1, hierarchy=4:4 has 2 levels"},
         {"node:4 gpu:4", COLL_BCAST, "library=mpi:mpi:shm", "names 3"},
         {"node:4 gpu:4", COLL_BCAST, "library=shm:shm", "level 1 of hierarchy=4:4 crosses nodes"},
