@@ -7,8 +7,7 @@
  * nodes stay on a rail, and each rank finds its parent and children from two addresses alone.
  *
  * The paper's striping sends a stripe back to the root it came from, and draws those arrows dashed
- * because they can be omitted; they are omitted here. It stripes whatever the leaves; here a
- * point-to-point primitive whose leaf is among the carriers goes there directly.
+ * because they can be omitted; they are omitted here.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -34,66 +33,6 @@ void compose_role_close(struct compose_role *role)
 static uint64_t mix(const struct compose_shape *s, uint64_t head, uint64_t tail, int depth)
 {
     return head - head % s->width[depth] + tail % s->width[depth];
-}
-
-static uint64_t stripe_offset(const struct compose_shape *s, int stripe)
-{
-    return (uint64_t)stripe * s->width[s->stripe_depth] / (uint64_t)s->stripe;
-}
-
-/* The address that carries a stripe of what the root has. */
-static uint64_t carrier_of(const struct compose_shape *s, uint64_t root, int stripe)
-{
-    uint64_t width = s->width[s->stripe_depth];
-
-    return root - root % width + (root % width + stripe_offset(s, stripe)) % width;
-}
-
-/* The root whose stripe an address carries. */
-static uint64_t root_of(const struct compose_shape *s, uint64_t carrier, int stripe)
-{
-    uint64_t width = s->width[s->stripe_depth];
-
-    return carrier - carrier % width + (carrier % width + width - stripe_offset(s, stripe)) % width;
-}
-
-static int same_group(const struct compose_shape *s, uint64_t a, uint64_t b, int depth)
-{
-    return a / s->width[depth] == b / s->width[depth];
-}
-
-int compose_stripes(const struct compose_shape *s, int root, int leaf)
-{
-    if (s->stripe == 1 || leaf == COMPOSE_EVERYONE)
-        return s->stripe;
-    return same_group(s, compose_address(s, root), compose_address(s, leaf), s->stripe_depth)
-               ? 1
-               : s->stripe;
-}
-
-static uint64_t carrier(const struct compose_shape *s, int root, int leaf, int stripe)
-{
-    uint64_t address = compose_address(s, root);
-
-    return compose_stripes(s, root, leaf) == 1 ? address : carrier_of(s, address, stripe);
-}
-
-uint64_t compose_cut(const struct compose_shape *s, int root, int leaf, int stripe,
-                     uint64_t elements)
-{
-    int stripes = compose_stripes(s, root, leaf);
-    uint64_t before = 0, all = 0;
-
-    for (int j = 0; s->weight && j < stripes; j++) {
-        uint64_t weight = s->weight[compose_rank_at(s, carrier(s, root, leaf, j))];
-        before += j < stripe ? weight : 0;
-        all += weight;
-    }
-    if (!s->weight) {
-        before = (uint64_t)stripe;
-        all = (uint64_t)stripes;
-    }
-    return (uint64_t)((unsigned __int128)elements * before / all);
 }
 
 /* Depths at which a path can rest: 0 (the carrier), the ring's or the first level's, and on. */
@@ -212,7 +151,7 @@ uint32_t compose_time_limit(const struct compose_shape *s)
 void compose_factorise(const struct compose_shape *s, int root, int leaf, int stripe, int me,
                        struct compose_role *role)
 {
-    uint64_t from = carrier(s, root, leaf, stripe);
+    uint64_t from = compose_carrier(s, root, leaf, stripe);
 
     role->nchildren = 0;
     role->parent = (struct compose_hop){-1, 0, 0};
@@ -244,7 +183,7 @@ static void pass_pair(const struct passing *p, uint64_t from, uint64_t root, uin
     if (source == p->me || sink == p->me || source == sink)
         return;
     if (p->stripe >= compose_stripes(s, source, sink) ||
-        carrier(s, source, sink, p->stripe) != from)
+        compose_carrier(s, source, sink, p->stripe) != from)
         return;
     for (int depth = 0; depth < p->depth; depth = next_depth(s, depth))
         before = compose_rank_at(s, mix(s, leaf, from, depth));
@@ -260,7 +199,7 @@ static void pass_all(const struct passing *p)
 
     for (uint64_t head = 0; head < heads; head++) {
         uint64_t from = head * below + p->address % below;
-        uint64_t root = root_of(s, from, p->stripe);
+        uint64_t root = compose_root_of(s, from, p->stripe);
 
         if (!compose_is_own(s, root))
             continue;

@@ -3,8 +3,10 @@
  * The parts of HiCCL's composition (papers: HiCCL, sections III and IV), each in a file of its own:
  *
  *   compose_shape.c   the optimization space: hierarchy, library, stripe, ring, pipeline (IV-A)
- *   compose_factor.c  a primitive, factorised over that into point-to-point hops (IV-B to IV-D)
- *   compose_emit.c    the hops of one rank as operations, with fences by byte ranges (III-C, IV-E)
+ *   compose_stripe.c  how a primitive is divided among the rails of its root's node (IV-C)
+ *   compose_factor.c  a stripe, factorised over ring and tree into point-to-point hops (IV-B, IV-D)
+ *   compose_emit.c    the hops of one rank as operations, in an order all ranks share (IV-E)
+ *   compose_hazard.c  the fence: which operations must wait for which bytes (III-C)
  *   compose.c         which primitives a collective is composed of (III-B, III-C, Table II)
  *
  * HiCCL counts ranks in an order that follows the hierarchy and wants groups of equal size. Here a
@@ -85,6 +87,24 @@ struct compose_primitive {
     uint64_t bytes;
 };
 
+/* Fill in s->weight; for compose_shape_open. 0 or -ENOMEM. */
+int compose_weigh_rails(struct compose_shape *s);
+
+/* Stripes of a primitive: one if its leaf is within the group that would carry them. */
+int compose_stripes(const struct compose_shape *s, int root, int leaf);
+
+/* The address that carries a stripe, and the root (as an address) whose stripe an address carries.
+ */
+uint64_t compose_carrier(const struct compose_shape *s, int root, int leaf, int stripe);
+uint64_t compose_root_of(const struct compose_shape *s, uint64_t carrier, int stripe);
+
+/*
+ * Of so many elements of a primitive, at which one a stripe begins; the last is followed by
+ * `stripes`, where all end. A carrier with a faster rail takes more.
+ */
+uint64_t compose_cut(const struct compose_shape *s, int root, int leaf, int stripe,
+                     uint64_t elements);
+
 /*
  * What a rank does with one stripe of a multicast: takes it from a parent and passes it on to
  * children. A reduction is the same tree with its arrows, and its time, reversed.
@@ -107,16 +127,6 @@ void compose_role_close(struct compose_role *role);
 
 /* More than any time of a hop. */
 uint32_t compose_time_limit(const struct compose_shape *s);
-
-/* Stripes of a primitive: one if its leaf is within the group that would carry them. */
-int compose_stripes(const struct compose_shape *s, int root, int leaf);
-
-/*
- * Of so many elements of a primitive, at which one a stripe begins; the last is followed by
- * `stripes`, where all end. A carrier with a faster rail takes more.
- */
-uint64_t compose_cut(const struct compose_shape *s, int root, int leaf, int stripe,
-                     uint64_t elements);
 
 /* The role of rank `me` in a stripe. O(levels), and the number of its children. */
 void compose_factorise(const struct compose_shape *s, int root, int leaf, int stripe, int me,

@@ -321,46 +321,6 @@ static int order_ranks(struct compose_shape *s)
     return 0;
 }
 
-static int rates_differ(const struct topo *t)
-{
-    for (int r = 0; r < t->nrails; r++)
-        if (!(t->rail[r].bw_bytes_per_s >= 1))
-            return 0;
-    for (int r = 1; r < t->nrails; r++)
-        if (t->rail[r].bw_bytes_per_s != t->rail[0].bw_bytes_per_s)
-            return 1;
-    return 0;
-}
-
-/* What each rank's rail can carry: ranks of a node that share a rail share its rate. */
-static int weigh_rails(struct compose_shape *s)
-{
-    const struct topo *t = s->t;
-    int *sharing;
-
-    if (s->stripe == 1 || !rates_differ(t))
-        return 0;
-    sharing = calloc((size_t)t->nnodes * (size_t)t->nrails, sizeof *sharing);
-    s->weight = calloc((size_t)t->nranks, sizeof *s->weight);
-    if (!sharing || !s->weight) {
-        free(sharing);
-        return -ENOMEM;
-    }
-    for (int r = 0; r < t->nranks; r++)
-        if (t->rank[r].rail >= 0)
-            sharing[t->rank[r].node * t->nrails + t->rank[r].rail]++;
-    for (int r = 0; r < t->nranks; r++) {
-        int rail = t->rank[r].rail;
-
-        /* A rank that uses all rails counts as one with a common rail. */
-        s->weight[r] = rail < 0 ? 1 + (uint64_t)t->rail[0].bw_bytes_per_s
-                                : 1 + (uint64_t)t->rail[rail].bw_bytes_per_s /
-                                          (uint64_t)sharing[t->rank[r].node * t->nrails + rail];
-    }
-    free(sharing);
-    return 0;
-}
-
 int compose_shape_open(struct compose_shape *s, const struct plan_request *q,
                        enum compose_steps steps, const uint8_t nature[COMPOSE_CHOICES], char *why,
                        size_t why_size)
@@ -384,7 +344,7 @@ int compose_shape_open(struct compose_shape *s, const struct plan_request *q,
     if (!rc && r.value[LIBRARY].text)
         rc = take_library(&r);
     if (!rc)
-        rc = weigh_rails(s);
+        rc = compose_weigh_rails(s);
     s->pipeline = r.value[PIPELINE].number;
     if (rc)
         compose_shape_close(s);
