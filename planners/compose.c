@@ -19,7 +19,17 @@
 
 /* Table II, Single: roots and leaves of the primitives, and whether each is about the root's block
    or the whole vector. */
-enum pattern { BROADCAST, REDUCE, ALLGATHER, REDUCE_SCATTER, ALLREDUCE, SCATTER, GATHER, ALLTOALL };
+enum pattern {
+    NO_STEP,
+    BROADCAST,
+    REDUCE,
+    ALLGATHER,
+    REDUCE_SCATTER,
+    ALLREDUCE,
+    SCATTER,
+    GATHER,
+    ALLTOALL
+};
 enum ranks { ROOT, EACH, ALL };
 
 static const struct {
@@ -35,9 +45,22 @@ static const struct {
     [ALLTOALL] = {COMPOSE_MULTICAST, EACH, EACH, 0},
 };
 
-/* A composition: at most two steps, the first executed first; steps == 0: there is none. */
+#define BIT(c) (1u << COLL_##c)
+enum {
+    ALLGATHERS = BIT(ALLGATHER) | BIT(ALLGATHERV),
+    REDUCE_SCATTERS = BIT(REDUCE_SCATTER) | BIT(REDUCE_SCATTER_BLOCK),
+    GATHERS = BIT(GATHER) | BIT(GATHERV),
+    SCATTERS = BIT(SCATTER) | BIT(SCATTERV),
+    ROOTED = BIT(BCAST) | BIT(REDUCE) | GATHERS | SCATTERS,
+    VECTORS = BIT(BCAST) | BIT(REDUCE) | BIT(ALLREDUCE), /* one thing, and not a rank's blocks */
+};
+
+/* Table II for MPI's collectives: at most two steps, the one executed first stands first. The first
+   row of a collective is what a recipe need not name. Where any rank may be the one between two
+   steps, rank 0 is. */
 struct composition {
-    int nsteps;
+    unsigned collectives;
+    uint8_t steps; /* enum compose_steps: what the recipe calls it */
     struct compose_step step[2];
 };
 
@@ -45,69 +68,28 @@ struct composition {
 #define OUT COMPOSE_OUTPUT
 #define KEPT COMPOSE_KEPT
 #define FRESH COMPOSE_FRESH
-#define ALLGATHERS                                                                                 \
-    {                                                                                              \
-        [COMPOSE_SINGLE] = {1, {{ALLGATHER, IN, OUT, OUT}}}, [COMPOSE_MULTI] = {                   \
-            2,                                                                                     \
-            {{GATHER, IN, OUT, OUT}, {BROADCAST, OUT, OUT, OUT}}                                   \
-        }                                                                                          \
-    }
-#define REDUCE_SCATTERS                                                                            \
-    {                                                                                              \
-        [COMPOSE_SINGLE] = {1, {{REDUCE_SCATTER, IN, FRESH, OUT}}}, [COMPOSE_MULTI] = {            \
-            2,                                                                                     \
-            {{REDUCE, IN, FRESH, KEPT}, {SCATTER, KEPT, FRESH, OUT}}                               \
-        }                                                                                          \
-    }
-#define GATHERS                                                                                    \
-    {                                                                                              \
-        [COMPOSE_SINGLE] = { 1, {{GATHER, IN, FRESH, OUT}} }                                       \
-    }
-#define SCATTERS                                                                                   \
-    {                                                                                              \
-        [COMPOSE_SINGLE] = { 1, {{SCATTER, IN, FRESH, OUT}} }                                      \
-    }
-
-/* Table II for MPI's collectives. Where several ranks may be the one between two steps, rank 0 is.
- */
-static const struct {
-    uint8_t usual;     /* enum compose_steps, where the recipe names none */
-    uint8_t own_input; /* the input starts with the own block, not with the vector */
-    uint8_t own_output;
-    struct composition by_steps[COMPOSE_CHOICES];
-} collectives[COLL_COUNT] = {
-    [COLL_BCAST] = {COMPOSE_SINGLE,
-                    0,
-                    0,
-                    {[COMPOSE_SINGLE] = {1, {{BROADCAST, OUT, OUT, OUT}}},
-                     [COMPOSE_MULTI] = {2,
-                                        {{SCATTER, OUT, OUT, OUT}, {ALLGATHER, OUT, OUT, OUT}}}}},
-    [COLL_REDUCE] =
-        {COMPOSE_SINGLE,
-         0,
-         0,
-         {[COMPOSE_SINGLE] = {1, {{REDUCE, IN, FRESH, OUT}}},
-          [COMPOSE_MULTI] = {2, {{REDUCE_SCATTER, IN, FRESH, KEPT}, {GATHER, KEPT, FRESH, OUT}}}}},
-    [COLL_ALLREDUCE] =
-        {COMPOSE_MULTI,
-         0,
-         0,
-         {[COMPOSE_SINGLE] = {1, {{ALLREDUCE, IN, FRESH, OUT}}},
-          [COMPOSE_MULTI] = {2, {{REDUCE_SCATTER, IN, OUT, OUT}, {ALLGATHER, OUT, OUT, OUT}}},
-          [COMPOSE_ROOTED] = {2, {{REDUCE, IN, OUT, OUT}, {BROADCAST, OUT, OUT, OUT}}}}},
-    [COLL_ALLGATHER] = {COMPOSE_SINGLE, 1, 0, ALLGATHERS},
-    [COLL_ALLGATHERV] = {COMPOSE_SINGLE, 1, 0, ALLGATHERS},
-    [COLL_REDUCE_SCATTER] = {COMPOSE_SINGLE, 0, 1, REDUCE_SCATTERS},
-    [COLL_REDUCE_SCATTER_BLOCK] = {COMPOSE_SINGLE, 0, 1, REDUCE_SCATTERS},
-    [COLL_GATHER] = {COMPOSE_SINGLE, 1, 0, GATHERS},
-    [COLL_GATHERV] = {COMPOSE_SINGLE, 1, 0, GATHERS},
-    [COLL_SCATTER] = {COMPOSE_SINGLE, 0, 1, SCATTERS},
-    [COLL_SCATTERV] = {COMPOSE_SINGLE, 0, 1, SCATTERS},
-    [COLL_ALLTOALL] = {COMPOSE_SINGLE,
-                       0,
-                       0,
-                       {[COMPOSE_SINGLE] = {1, {{ALLTOALL, IN, FRESH, OUT}}}}},
+static const struct composition compositions[] = {
+    {BIT(BCAST), COMPOSE_SINGLE, {{BROADCAST, OUT, OUT, OUT}}},
+    {BIT(BCAST), COMPOSE_MULTI, {{SCATTER, OUT, OUT, OUT}, {ALLGATHER, OUT, OUT, OUT}}},
+    {BIT(REDUCE), COMPOSE_SINGLE, {{REDUCE, IN, FRESH, OUT}}},
+    {BIT(REDUCE), COMPOSE_MULTI, {{REDUCE_SCATTER, IN, FRESH, KEPT}, {GATHER, KEPT, FRESH, OUT}}},
+    {ALLGATHERS, COMPOSE_SINGLE, {{ALLGATHER, IN, OUT, OUT}}},
+    {ALLGATHERS, COMPOSE_MULTI, {{GATHER, IN, OUT, OUT}, {BROADCAST, OUT, OUT, OUT}}},
+    {REDUCE_SCATTERS, COMPOSE_SINGLE, {{REDUCE_SCATTER, IN, FRESH, OUT}}},
+    {REDUCE_SCATTERS, COMPOSE_MULTI, {{REDUCE, IN, FRESH, KEPT}, {SCATTER, KEPT, FRESH, OUT}}},
+    {BIT(ALLREDUCE), COMPOSE_MULTI, {{REDUCE_SCATTER, IN, OUT, OUT}, {ALLGATHER, OUT, OUT, OUT}}},
+    {BIT(ALLREDUCE), COMPOSE_ROOTED, {{REDUCE, IN, OUT, OUT}, {BROADCAST, OUT, OUT, OUT}}},
+    {BIT(ALLREDUCE), COMPOSE_SINGLE, {{ALLREDUCE, IN, FRESH, OUT}}},
+    {GATHERS, COMPOSE_SINGLE, {{GATHER, IN, FRESH, OUT}}},
+    {SCATTERS, COMPOSE_SINGLE, {{SCATTER, IN, FRESH, OUT}}},
+    {BIT(ALLTOALL), COMPOSE_SINGLE, {{ALLTOALL, IN, FRESH, OUT}}},
 };
+enum { COMPOSITIONS = sizeof compositions / sizeof *compositions };
+
+static int is_among(const struct plan_request *q, unsigned collectives)
+{
+    return (1u << q->collective & collectives) != 0;
+}
 
 /* A plan under way. */
 struct work {
@@ -125,28 +107,32 @@ struct work {
 static int read_recipe(const struct plan_request *q, struct compose_shape *s,
                        const struct composition **composition, char *why, size_t why_size)
 {
-    const struct composition *all = collectives[q->collective].by_steps;
-    uint8_t has_one[COMPOSE_CHOICES];
+    const struct composition *by_steps[COMPOSE_CHOICES] = {NULL}, *usual = NULL;
+    uint8_t nature[COMPOSE_CHOICES] = {0};
     int rc;
 
-    for (int i = 0; i < COMPOSE_CHOICES; i++)
-        has_one[i] = all[i].nsteps == 1 && patterns[all[i].step[0].pattern].root == ROOT;
-    rc = compose_shape_open(s, q, collectives[q->collective].usual, has_one, why, why_size);
+    for (int i = COMPOSITIONS - 1; i >= 0; i--) {
+        const struct composition *c = &compositions[i];
+        if (!is_among(q, c->collectives))
+            continue;
+        usual = by_steps[c->steps] = c;
+        if (c->step[0].pattern == ALLREDUCE)
+            nature[c->steps] = COMPOSE_SAME_ORDER;
+        else if (!c->step[1].pattern && patterns[c->step[0].pattern].root == ROOT)
+            nature[c->steps] = COMPOSE_ONE;
+    }
+    if (!usual)
+        return -EINVAL;
+    rc = compose_shape_open(s, q, (enum compose_steps)usual->steps, nature, why, why_size);
     if (rc)
         return rc;
-    *composition = &all[s->steps];
-    if ((*composition)->nsteps)
+    *composition = by_steps[s->steps];
+    if (*composition)
         return 0;
     snprintf(why, why_size, "steps: %s has no such composition; leave steps out, or steps=single",
              plan_collective_name(q->collective));
     compose_shape_close(s);
     return -EINVAL;
-}
-
-static int combines_vector(const struct plan_request *q)
-{
-    return q->collective == COLL_BCAST || q->collective == COLL_REDUCE ||
-           q->collective == COLL_ALLREDUCE;
 }
 
 /* The vector's blocks: the caller's, or where the vector is one thing, a part for each rank. */
@@ -160,7 +146,7 @@ static int divide(struct work *w)
     w->from = malloc(nranks * sizeof *w->from);
     if (!w->sizes || !w->from)
         return -ENOMEM;
-    if (combines_vector(q))
+    if (is_among(q, VECTORS))
         return shares_divide(q->topo, q->nbytes, q->grain, w->sizes, w->from);
     for (size_t r = 0, next = 0; r < nranks; next += w->sizes[r++]) {
         w->sizes[r] = plan_block_bytes(q, (int)r);
@@ -171,10 +157,7 @@ static int divide(struct work *w)
 
 static int the_root(const struct work *w)
 {
-    int rooted = w->q->collective == COLL_BCAST || w->q->collective == COLL_REDUCE ||
-                 w->q->collective >= COLL_GATHER;
-
-    return rooted ? w->q->root : 0;
+    return is_among(w->q, ROOTED) ? w->q->root : 0;
 }
 
 /* A single-step allreduce destroys its input in place while others still need it. */
@@ -204,15 +187,14 @@ static uint64_t kept_bytes(const struct work *w, uint64_t *start)
 static uint64_t lay_ground(struct work *w)
 {
     const struct plan_request *q = w->q;
-    int keeps_input = q->collective == COLL_SCATTER || q->collective == COLL_SCATTERV;
     uint64_t own = w->from[q->rank], kept_start, kept = kept_bytes(w, &kept_start);
 
     w->ground[IN] =
-        (struct compose_ground){PLAN_INPUT, collectives[q->collective].own_input ? own : 0, 0};
+        (struct compose_ground){PLAN_INPUT, is_among(q, ALLGATHERS | GATHERS) ? own : 0, 0};
     w->ground[OUT] =
-        (struct compose_ground){PLAN_OUTPUT, collectives[q->collective].own_output ? own : 0, 0};
+        (struct compose_ground){PLAN_OUTPUT, is_among(q, REDUCE_SCATTERS | SCATTERS) ? own : 0, 0};
     w->ground[KEPT] = (struct compose_ground){PLAN_SCRATCH, kept_start, 0};
-    if (plan_in_place(q, q->rank) && !keeps_input)
+    if (plan_in_place(q, q->rank) && !is_among(q, SCATTERS))
         w->ground[IN] = saves_input(w) ? w->ground[KEPT] : w->ground[OUT];
     return kept;
 }
@@ -293,6 +275,9 @@ static void do_step(const struct work *w, const struct compose_step *step)
             each_stripe(w, step, r, leaf);
 }
 
+/* The most COLLSHIM_CHUNK_BYTES may be: a transport counts bytes of a message in an int. */
+static const uint64_t CHUNK_LIMIT = 1 << 30;
+
 /* Pipeline depth m (IV-E): what one stripe of the largest primitive moves, in m chunks. */
 static uint64_t chunk_of(const struct work *w)
 {
@@ -304,10 +289,12 @@ static uint64_t chunk_of(const struct work *w)
     for (int r = 0; r < w->q->topo->nranks; r++)
         if (w->sizes[r] > most)
             most = w->sizes[r];
-    for (int s = 0; s < w->composition->nsteps; s++)
+    for (int s = 0; s < 2; s++)
         if (patterns[w->composition->step[s].pattern].whole)
             most = w->total;
     uint64_t elements = (most / grain + parts - 1) / parts;
+    if (elements > CHUNK_LIMIT / grain)
+        elements = CHUNK_LIMIT / grain;
     return elements ? elements * grain : grain;
 }
 
@@ -330,7 +317,7 @@ static int compose_build(const struct plan_request *q, struct plan **plan_p)
             compose_emit_step(w.emit, 0, &w.composition->step[0]);
             compose_emit_copy(w.emit, OUT, 0, KEPT, 0, w.total);
         }
-        for (int s = 0; s < w.composition->nsteps; s++)
+        for (int s = 0; s < 2 && w.composition->step[s].pattern; s++)
             do_step(&w, &w.composition->step[s]);
         rc = compose_emit_finish(w.emit, chunk_of(&w), plan_compose.name, plan_p);
     }

@@ -122,36 +122,32 @@ static struct compose_move move_of(const struct compose_emit *e, const struct co
         .length = bytes};
 }
 
-/* What arrives is combined with `with`, if that is somewhere. */
-static void take(struct compose_emit *e, struct compose_move m, struct spot with, struct spot to)
+static void operate(struct compose_emit *e, struct compose_move m, enum plan_kind kind,
+                    struct spot from, struct spot to)
 {
-    m.kind = with.buffer == PLAN_NONE ? PLAN_RECV : PLAN_RECV_REDUCE;
-    m.src = (uint8_t)with.buffer;
-    m.src_at = with.at;
+    m.kind = (uint8_t)kind;
+    m.src = (uint8_t)from.buffer;
+    m.src_at = from.at;
     m.dst = (uint8_t)to.buffer;
     m.dst_at = to.at;
     add(e, m);
 }
 
+/* What arrives is combined with `with`, if that is somewhere. */
+static void take(struct compose_emit *e, struct compose_move m, struct spot with, struct spot to)
+{
+    operate(e, m, with.buffer == PLAN_NONE ? PLAN_RECV : PLAN_RECV_REDUCE, with, to);
+}
+
 static void give(struct compose_emit *e, struct compose_move m, struct spot from)
 {
-    m.kind = PLAN_SEND;
-    m.src = (uint8_t)from.buffer;
-    m.src_at = from.at;
-    add(e, m);
+    operate(e, m, PLAN_SEND, from, (struct spot){PLAN_NONE, 0});
 }
 
 static void copy(struct compose_emit *e, struct spot from, struct spot to, uint64_t bytes)
 {
-    if (from.buffer == to.buffer && from.at == to.at)
-        return;
-    add(e, (struct compose_move){.kind = PLAN_COPY,
-                                 .peer = -1,
-                                 .src = (uint8_t)from.buffer,
-                                 .src_at = from.at,
-                                 .dst = (uint8_t)to.buffer,
-                                 .dst_at = to.at,
-                                 .length = bytes});
+    if (from.buffer != to.buffer || from.at != to.at)
+        operate(e, (struct compose_move){.peer = -1, .length = bytes}, PLAN_COPY, from, to);
 }
 
 void compose_emit_copy(struct compose_emit *e, enum compose_place from, uint64_t from_at,
@@ -161,13 +157,59 @@ void compose_emit_copy(struct compose_emit *e, enum compose_place from, uint64_t
         copy(e, spot_of(e, from, from_at), spot_of(e, to, to_at), bytes);
 }
 
-/* Bytes of a primitive that a stripe begins at, in whole elements. */
-static uint64_t cut(const struct compose_emit *e, uint64_t bytes, int stripe, int stripes)
+/*
+ * A level's groups in their order, the own among them: what stands before it is combined first,
+ * apart. So the sum is the same bit by bit whoever forms it. *sum is where the own part is, and
+ * then all.
+ */
+static uint32_t reduce_level(struct compose_emit *e, const struct compose_primitive *p,
+                             uint32_t children, struct spot *sum)
 {
-    uint64_t elements = bytes / e->q->grain;
+    const struct compose_hop *child = e->role.child;
+    const struct spot mine = spot_of(e, e->places->from, p->from_at);
+    uint64_t to_at = p->to_at, bytes = p->bytes;
+    uint32_t i = children;
+    struct spot part = {PLAN_NONE, 0};
 
-    return (uint64_t)((unsigned __int128)elements * (unsigned)stripe / (unsigned)stripes) *
-           e->q->grain;
+    for (; i && child[i - 1].before && child[i - 1].time == child[children - 1].time; i--) {
+        struct spot to = part.buffer == PLAN_NONE ? spot_between(e, to_at, bytes) : part;
+
+        take(e, move_of(e, p, 0, &child[i - 1], bytes), part, to);
+        part = to;
+    }
+    if (part.buffer != PLAN_NONE) {
+        struct compose_move m = move_of(e, p, 0, &child[i], bytes);
+
+        m.peer = -1;
+        operate(e, m, PLAN_REDUCE, *sum, part);
+        *sum = part;
+    }
+    part = *sum;
+    for (; i && !child[i - 1].before && child[i - 1].time == child[children - 1].time; i--) {
+        if (part.buffer == mine.buffer && part.at == mine.at)
+            *sum = spot_between(e, to_at, bytes);
+        take(e, move_of(e, p, 0, &child[i - 1], bytes), part, *sum);
+        part = *sum;
+    }
+    return i;
+}
+
+/* As reduce(), in an order that does not depend on the root. */
+static void reduce_in_order(struct compose_emit *e, const struct compose_primitive *p)
+{
+    const struct compose_role *role = &e->role;
+    struct spot sum = spot_of(e, e->places->from, p->from_at);
+
+    for (uint32_t i = role->nchildren; i;)
+        i = reduce_level(e, p, i, &sum);
+    if (role->parent.peer >= 0) {
+        give(e, move_of(e, p, 0, &role->parent, p->bytes), sum);
+    } else {
+        struct compose_hop end = {.peer = -1, .time = 0};
+
+        operate(e, move_of(e, p, 0, &end, p->bytes), PLAN_COPY, sum,
+                spot_of(e, e->places->to, p->to_at));
+    }
 }
 
 /* Everybody's contributions along the tree to the root: what this rank's children have, what it has
@@ -209,9 +251,9 @@ static void pass_on(struct compose_emit *e, const struct compose_primitive *p, i
 void compose_emit_stripe(struct compose_emit *e, const struct compose_primitive *p, int stripe)
 {
     const struct compose_role *role = &e->role;
-    int stripes = compose_stripes(e->s, p->root, p->leaf);
-    uint64_t from = cut(e, p->bytes, stripe, stripes);
-    uint64_t bytes = cut(e, p->bytes, stripe + 1, stripes) - from;
+    uint64_t grain = e->q->grain, elements = p->bytes / grain;
+    uint64_t from = grain * compose_cut(e->s, p->root, p->leaf, stripe, elements);
+    uint64_t bytes = grain * compose_cut(e->s, p->root, p->leaf, stripe + 1, elements) - from;
     const struct compose_hop *parent;
 
     if (!bytes)
@@ -220,7 +262,9 @@ void compose_emit_stripe(struct compose_emit *e, const struct compose_primitive 
     parent = role->parent.peer < 0 ? NULL : &role->parent;
     if (!parent && !role->nchildren && (p->kind == COMPOSE_MULTICAST || p->leaf >= 0))
         return;
-    if (p->leaf == COMPOSE_EVERYONE && p->kind == COMPOSE_REDUCTION)
+    if (e->s->same_order)
+        reduce_in_order(e, p);
+    else if (p->leaf == COMPOSE_EVERYONE && p->kind == COMPOSE_REDUCTION)
         reduce(e, p, stripe, p->from_at + from, p->to_at + from, bytes);
     else if (p->kind == COMPOSE_REDUCTION)
         pass_on(e, p, stripe, role->nchildren ? role->child : NULL, parent, parent != NULL,
@@ -260,6 +304,8 @@ static uint32_t append(struct plan_builder *b, const struct compose_move *m)
         return plan_recv(b, m->peer, lane, m->dst, m->dst_at, m->length);
     case PLAN_COPY:
         return plan_copy(b, lane, m->src, m->src_at, m->dst, m->dst_at, m->length);
+    case PLAN_REDUCE:
+        return plan_reduce(b, lane, m->src, m->src_at, m->dst, m->dst_at, m->length);
     default:
         return plan_recv_reduce(b, m->peer, lane, m->src, m->src_at, m->dst, m->dst_at, m->length);
     }

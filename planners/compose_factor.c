@@ -7,8 +7,7 @@
  * nodes stay on a rail, and each rank finds its parent and children from two addresses alone.
  *
  * The paper's striping sends a stripe back to the root it came from, and draws those arrows dashed
- * because they can be omitted; they are omitted here. It stripes whatever the leaves; here a
- * point-to-point primitive whose leaf is among the carriers goes there directly.
+ * because they can be omitted; they are omitted here.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -36,48 +35,6 @@ static uint64_t mix(const struct compose_shape *s, uint64_t head, uint64_t tail,
     return head - head % s->width[depth] + tail % s->width[depth];
 }
 
-static uint64_t stripe_offset(const struct compose_shape *s, int stripe)
-{
-    return (uint64_t)stripe * s->width[s->stripe_depth] / (uint64_t)s->stripe;
-}
-
-/* The address that carries a stripe of what the root has. */
-static uint64_t carrier_of(const struct compose_shape *s, uint64_t root, int stripe)
-{
-    uint64_t width = s->width[s->stripe_depth];
-
-    return root - root % width + (root % width + stripe_offset(s, stripe)) % width;
-}
-
-/* The root whose stripe an address carries. */
-static uint64_t root_of(const struct compose_shape *s, uint64_t carrier, int stripe)
-{
-    uint64_t width = s->width[s->stripe_depth];
-
-    return carrier - carrier % width + (carrier % width + width - stripe_offset(s, stripe)) % width;
-}
-
-static int same_group(const struct compose_shape *s, uint64_t a, uint64_t b, int depth)
-{
-    return a / s->width[depth] == b / s->width[depth];
-}
-
-int compose_stripes(const struct compose_shape *s, int root, int leaf)
-{
-    if (s->stripe == 1 || leaf == COMPOSE_EVERYONE)
-        return s->stripe;
-    return same_group(s, compose_address(s, root), compose_address(s, leaf), s->stripe_depth)
-               ? 1
-               : s->stripe;
-}
-
-static uint64_t carrier(const struct compose_shape *s, int root, int leaf, int stripe)
-{
-    uint64_t address = compose_address(s, root);
-
-    return compose_stripes(s, root, leaf) == 1 ? address : carrier_of(s, address, stripe);
-}
-
 /* Depths at which a path can rest: 0 (the carrier), the ring's or the first level's, and on. */
 static int next_depth(const struct compose_shape *s, int depth)
 {
@@ -98,9 +55,9 @@ static void follow_path(const struct compose_shape *s, uint64_t from, int root, 
         if (next == here)
             continue;
         if (next == me)
-            role->parent = (struct compose_hop){here, time};
+            role->parent = (struct compose_hop){here, time, 0};
         if (here == me)
-            role->child[role->nchildren++] = (struct compose_hop){next, time};
+            role->child[role->nchildren++] = (struct compose_hop){next, time, 0};
         here = next;
     }
 }
@@ -128,40 +85,47 @@ static struct compose_hop find_parent(const struct compose_shape *s, uint64_t fr
     uint64_t distance = ring_distance(s, from, address);
 
     if (me == root)
-        return (struct compose_hop){-1, 0};
+        return (struct compose_hop){-1, 0, 0};
     if (compose_rank_at(s, from) == me)
-        return (struct compose_hop){root, 0};
+        return (struct compose_hop){root, 0, 0};
     for (int depth = s->levels; depth > s->ring_levels; depth--) {
         int before = compose_rank_at(s, mix(s, address, from, depth - 1));
+        uint64_t time = distance + (uint64_t)(depth - s->ring_levels);
         if (before != me)
-            return (struct compose_hop){before,
-                                        (uint32_t)(distance + (uint64_t)(depth - s->ring_levels))};
+            return (struct compose_hop){before, (uint32_t)time, 0};
     }
     return (struct compose_hop){compose_rank_at(s, on_ring(s, from, address, s->ring - 1)),
-                                (uint32_t)distance};
+                                (uint32_t)distance, 0};
 }
 
 static void add_child(struct compose_role *role, int root, int me, int rank, uint64_t time)
 {
     if (rank != root && rank != me)
-        role->child[role->nchildren++] = (struct compose_hop){rank, (uint32_t)time};
+        role->child[role->nchildren++] = (struct compose_hop){rank, (uint32_t)time, 0};
 }
 
-/* The other groups of a level, seen from the rank that has the stripe in its own. */
+/*
+ * The other groups of a level, seen from the rank that has the stripe in its own. Each starts with
+ * the group behind its own, so that nobody is everybody's first; where order matters, with the
+ * last.
+ */
 static void add_level(const struct compose_shape *s, uint64_t from, int root, int me, int level,
                       struct compose_role *role)
 {
     uint64_t address = compose_address(s, me), below = s->width[level + 1];
-    uint64_t group = address - address % s->width[level];
+    uint64_t group = address - address % s->width[level], own = (address - group) / below;
     uint64_t time = ring_distance(s, from, address) + 1 + (uint64_t)(level - s->ring_levels);
 
-    /* Each starts with the group behind its own, so that nobody is everybody's first. */
-    for (uint64_t turn = 1; turn < s->factor[level]; turn++) {
-        uint64_t digit = (address % s->width[level] / below + turn) % s->factor[level];
+    for (uint64_t turn = 1; turn <= s->factor[level]; turn++) {
+        uint64_t digit = (s->same_order ? s->factor[level] - turn : own + turn) % s->factor[level];
         uint64_t to = group + digit * below + from % below;
+        uint32_t n = role->nchildren;
 
-        if (level < s->levels - 1 || compose_is_own(s, to))
-            add_child(role, root, me, compose_rank_at(s, to), time);
+        if (digit == own || (level == s->levels - 1 && !compose_is_own(s, to)))
+            continue;
+        add_child(role, root, me, compose_rank_at(s, to), time);
+        if (role->nchildren > n)
+            role->child[n].before = digit < own;
     }
 }
 
@@ -187,10 +151,10 @@ uint32_t compose_time_limit(const struct compose_shape *s)
 void compose_factorise(const struct compose_shape *s, int root, int leaf, int stripe, int me,
                        struct compose_role *role)
 {
-    uint64_t from = carrier(s, root, leaf, stripe);
+    uint64_t from = compose_carrier(s, root, leaf, stripe);
 
     role->nchildren = 0;
-    role->parent = (struct compose_hop){-1, 0};
+    role->parent = (struct compose_hop){-1, 0, 0};
     if (leaf != COMPOSE_EVERYONE) {
         follow_path(s, from, root, leaf, me, role);
         return;
@@ -219,7 +183,7 @@ static void pass_pair(const struct passing *p, uint64_t from, uint64_t root, uin
     if (source == p->me || sink == p->me || source == sink)
         return;
     if (p->stripe >= compose_stripes(s, source, sink) ||
-        carrier(s, source, sink, p->stripe) != from)
+        compose_carrier(s, source, sink, p->stripe) != from)
         return;
     for (int depth = 0; depth < p->depth; depth = next_depth(s, depth))
         before = compose_rank_at(s, mix(s, leaf, from, depth));
@@ -235,7 +199,7 @@ static void pass_all(const struct passing *p)
 
     for (uint64_t head = 0; head < heads; head++) {
         uint64_t from = head * below + p->address % below;
-        uint64_t root = root_of(s, from, p->stripe);
+        uint64_t root = compose_root_of(s, from, p->stripe);
 
         if (!compose_is_own(s, root))
             continue;

@@ -3,8 +3,10 @@
  * The parts of HiCCL's composition (papers: HiCCL, sections III and IV), each in a file of its own:
  *
  *   compose_shape.c   the optimization space: hierarchy, library, stripe, ring, pipeline (IV-A)
- *   compose_factor.c  a primitive, factorised over that into point-to-point hops (IV-B to IV-D)
- *   compose_emit.c    the hops of one rank as operations, with fences by byte ranges (III-C, IV-E)
+ *   compose_stripe.c  how a primitive is divided among the rails of its root's node (IV-C)
+ *   compose_factor.c  a stripe, factorised over ring and tree into point-to-point hops (IV-B, IV-D)
+ *   compose_emit.c    the hops of one rank as operations, in an order all ranks share (IV-E)
+ *   compose_hazard.c  the fence: which operations must wait for which bytes (III-C)
  *   compose.c         which primitives a collective is composed of (III-B, III-C, Table II)
  *
  * HiCCL counts ranks in an order that follows the hierarchy and wants groups of equal size. Here a
@@ -22,6 +24,13 @@ enum { COMPOSE_LEVELS = 8 };
 /* Where the compositions of a collective stand in their table; see compose.c. */
 enum compose_steps { COMPOSE_SINGLE, COMPOSE_MULTI, COMPOSE_ROOTED, COMPOSE_CHOICES };
 
+/*
+ * What matters for the defaults of a composition. Of one primitive: it is striped over a node,
+ * unless the recipe says otherwise; many use all rails anyway. In the same order: several ranks
+ * combine the same data, so they must do it in one order, or sums would differ between ranks.
+ */
+enum compose_nature { COMPOSE_MANY, COMPOSE_ONE, COMPOSE_SAME_ORDER };
+
 /* What a recipe comes to on a topology. */
 struct compose_shape {
     const struct topo *t; /* borrowed */
@@ -34,10 +43,13 @@ struct compose_shape {
     int *place;      /* [nranks] inside order: the address of a rank */
     int ring_levels; /* so many levels, from the first, form the ring; 0: no ring */
     uint64_t ring;   /* groups on the ring; 1: none */
+    uint64_t
+        *weight; /* [nranks] owned: what a rank's rail can carry; NULL where all rails are equal */
     int stripe;
     int stripe_depth; /* the root's group at this depth carries the stripes */
     int pipeline;     /* 0: not named */
     enum compose_steps steps;
+    int same_order; /* no ring and no stripes then */
 };
 
 /* A library (transport) a level may name. */
@@ -49,14 +61,12 @@ extern const struct compose_library compose_libraries[];
 extern const int compose_library_count;
 
 /*
- * Read q->recipe against q's topology. steps: what it means not to name them. one: the
- * composition has one primitive, which is then striped over a node unless the recipe says otherwise
- * (many primitives use all rails anyway). The recipe may name steps, which tells `one` by
- * has_one[steps].
+ * Read q->recipe against q's topology. steps: what it means not to name them. nature: enum
+ * compose_nature of each composition.
  * Returns 0 (close it), or -EINVAL with one line in why (may be NULL if why_size is 0), or -ENOMEM.
  */
 int compose_shape_open(struct compose_shape *s, const struct plan_request *q,
-                       enum compose_steps steps, const uint8_t has_one[COMPOSE_CHOICES], char *why,
+                       enum compose_steps steps, const uint8_t nature[COMPOSE_CHOICES], char *why,
                        size_t why_size);
 void compose_shape_close(struct compose_shape *s);
 
@@ -77,13 +87,32 @@ struct compose_primitive {
     uint64_t bytes;
 };
 
+/* Fill in s->weight; for compose_shape_open. 0 or -ENOMEM. */
+int compose_weigh_rails(struct compose_shape *s);
+
+/* Stripes of a primitive: one if its leaf is within the group that would carry them. */
+int compose_stripes(const struct compose_shape *s, int root, int leaf);
+
+/* The address that carries a stripe, and the root (as an address) whose stripe an address carries.
+ */
+uint64_t compose_carrier(const struct compose_shape *s, int root, int leaf, int stripe);
+uint64_t compose_root_of(const struct compose_shape *s, uint64_t carrier, int stripe);
+
+/*
+ * Of so many elements of a primitive, at which one a stripe begins; the last is followed by
+ * `stripes`, where all end. A carrier with a faster rail takes more.
+ */
+uint64_t compose_cut(const struct compose_shape *s, int root, int leaf, int stripe,
+                     uint64_t elements);
+
 /*
  * What a rank does with one stripe of a multicast: takes it from a parent and passes it on to
  * children. A reduction is the same tree with its arrows, and its time, reversed.
  */
 struct compose_hop {
     int peer;
-    uint32_t time; /* hops before it can begin, about; along each path strictly growing */
+    uint32_t time;  /* hops before it can begin, about; along each path strictly growing */
+    uint8_t before; /* a child whose group stands before the own in the hierarchy */
 };
 
 struct compose_role {
@@ -98,9 +127,6 @@ void compose_role_close(struct compose_role *role);
 
 /* More than any time of a hop. */
 uint32_t compose_time_limit(const struct compose_shape *s);
-
-/* Stripes of a primitive: one if its leaf is within the group that would carry them. */
-int compose_stripes(const struct compose_shape *s, int root, int leaf);
 
 /* The role of rank `me` in a stripe. O(levels), and the number of its children. */
 void compose_factorise(const struct compose_shape *s, int root, int leaf, int stripe, int me,

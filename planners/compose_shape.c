@@ -171,7 +171,7 @@ static int take_ring(struct reader *r)
     struct compose_shape *s = r->s;
     int levels;
 
-    s->ring = (uint64_t)s->t->nnodes;
+    s->ring = s->same_order ? 1 : (uint64_t)s->t->nnodes;
     if (r->value[RING].text)
         s->ring = (uint64_t)r->value[RING].number;
     levels = levels_making(s, s->ring);
@@ -188,6 +188,11 @@ static int take_ring(struct reader *r)
         return WRONG(r, "ring=%llu: hierarchy=%s makes rings of %s", (unsigned long long)s->ring,
                      r->hierarchy, fits);
     }
+    if (s->same_order && levels)
+        return WRONG(r,
+                     "ring=%llu: here all ranks must combine in one order, which a ring does "
+                     "not; ring=1, or steps=multi",
+                     (unsigned long long)s->ring);
     if (levels < 0)
         s->ring = 1;
     s->ring_levels = levels < 0 ? 0 : levels;
@@ -195,13 +200,13 @@ static int take_ring(struct reader *r)
 }
 
 /* Stripes stay within one group of the ring, or of the first level. */
-static int take_stripe(struct reader *r, int one)
+static int take_stripe(struct reader *r, int wanted)
 {
     struct compose_shape *s = r->s;
     int top = s->ring_levels ? s->ring_levels : s->levels > 1;
     int nodes = levels_making(s, (uint64_t)s->t->nnodes);
 
-    s->stripe = !one ? 1 : (int)s->width[nodes < top ? top : nodes];
+    s->stripe = !wanted ? 1 : (int)s->width[nodes < top ? top : nodes];
     if (r->value[STRIPE].text)
         s->stripe = r->value[STRIPE].number;
     if ((uint64_t)s->stripe > s->width[top])
@@ -210,6 +215,11 @@ static int take_stripe(struct reader *r, int one)
                      "would do",
                      s->stripe, r->hierarchy, (unsigned long long)s->ring,
                      (unsigned long long)s->width[top], (unsigned long long)s->width[top]);
+    if (s->same_order && s->stripe > 1)
+        return WRONG(r,
+                     "stripe=%d: here all ranks must combine in one order, which stripes do "
+                     "not; stripe=1, or steps=multi",
+                     s->stripe);
     s->stripe_depth = s->levels;
     while (s->stripe_depth > top && s->width[s->stripe_depth] < (uint64_t)s->stripe)
         s->stripe_depth--;
@@ -235,6 +245,23 @@ static int find_library(const char *name, size_t length)
     return -1;
 }
 
+static int wrong_library(struct reader *r, const char *name, size_t length)
+{
+    const struct recipe_value *v = &r->value[LIBRARY];
+    char known[64] = "";
+    size_t n = 0;
+
+    for (int i = 0; i < compose_library_count && n < sizeof known; i++)
+        n += (size_t)snprintf(known + n, sizeof known - n, "%s%s", i ? ", " : "",
+                              compose_libraries[i].name);
+    return WRONG(r, "library=%.*s: no library '%.*s'; there is %s", (int)v->length, v->text,
+                 (int)length, name, known);
+}
+
+/*
+ * For the record, and checked against what the level links: a plan names peers, and the transports
+ * themselves know which of them reaches a peer best.
+ */
 static int take_library(struct reader *r)
 {
     struct compose_shape *s = r->s;
@@ -248,13 +275,13 @@ static int take_library(struct reader *r)
         int library = find_library(at, length);
 
         if (library < 0)
-            return WRONG(r, "library=%.*s: no library '%.*s'; there are mpi and shm",
-                         (int)v->length, v->text, (int)length, at);
+            return wrong_library(r, at, length);
         if (level < s->levels && compose_libraries[library].inside_node && crosses_nodes(s, level))
             return WRONG(r,
-                         "library=%.*s: level %d of hierarchy=%s crosses nodes, which shm "
+                         "library=%.*s: level %d of hierarchy=%s crosses nodes, which %s "
                          "cannot; mpi can",
-                         (int)v->length, v->text, level + 1, r->hierarchy);
+                         (int)v->length, v->text, level + 1, r->hierarchy,
+                         compose_libraries[library].name);
         if (level < s->levels)
             s->library[level] = (uint8_t)library;
         at = next;
@@ -283,7 +310,7 @@ static int order_ranks(struct compose_shape *s)
 
     if (s->by_node)
         return 0;
-    s->order = malloc(2 * (size_t)t->nranks * sizeof *s->order);
+    s->order = calloc(2 * (size_t)t->nranks, sizeof *s->order);
     if (!s->order)
         return -ENOMEM;
     s->place = s->order + t->nranks;
@@ -295,7 +322,7 @@ static int order_ranks(struct compose_shape *s)
 }
 
 int compose_shape_open(struct compose_shape *s, const struct plan_request *q,
-                       enum compose_steps steps, const uint8_t has_one[COMPOSE_CHOICES], char *why,
+                       enum compose_steps steps, const uint8_t nature[COMPOSE_CHOICES], char *why,
                        size_t why_size)
 {
     struct reader r = {.s = s, .why = why, .why_size = why_size};
@@ -304,6 +331,8 @@ int compose_shape_open(struct compose_shape *s, const struct plan_request *q,
     *s = (struct compose_shape){.t = q->topo};
     r.value[STEPS].number = (int)steps;
     rc = recipe_read(q->recipe, keys, KEYS, r.value, why, why_size);
+    s->steps = (enum compose_steps)r.value[STEPS].number;
+    s->same_order = nature[s->steps] == COMPOSE_SAME_ORDER;
     if (!rc)
         rc = take_hierarchy(&r);
     if (!rc)
@@ -311,11 +340,12 @@ int compose_shape_open(struct compose_shape *s, const struct plan_request *q,
     if (!rc)
         rc = take_ring(&r);
     if (!rc)
-        rc = take_stripe(&r, has_one[r.value[STEPS].number]);
+        rc = take_stripe(&r, nature[s->steps] == COMPOSE_ONE);
     if (!rc && r.value[LIBRARY].text)
         rc = take_library(&r);
+    if (!rc)
+        rc = compose_weigh_rails(s);
     s->pipeline = r.value[PIPELINE].number;
-    s->steps = (enum compose_steps)r.value[STEPS].number;
     if (rc)
         compose_shape_close(s);
     return rc;
@@ -324,5 +354,7 @@ int compose_shape_open(struct compose_shape *s, const struct plan_request *q,
 void compose_shape_close(struct compose_shape *s)
 {
     free(s->order);
+    free(s->weight);
     s->order = NULL;
+    s->weight = NULL;
 }

@@ -16,6 +16,7 @@ int main(void)
     srunner_add_suite(r, suite_compose());
     srunner_add_suite(r, suite_variants());
     srunner_add_suite(r, suite_lanes());
+    srunner_add_suite(r, suite_compose_recipes());
     srunner_run_all(r, CK_ENV);
     int failed = srunner_ntests_failed(r);
     srunner_free(r);

@@ -14,5 +14,6 @@ Suite *suite_model(void);
 Suite *suite_compose(void);
 Suite *suite_variants(void);
 Suite *suite_lanes(void);
+Suite *suite_compose_recipes(void);
 
 #endif

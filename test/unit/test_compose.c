@@ -1,175 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * HiCCL's composition: random recipes on random shapes through the checker, what is said of wrong
- * recipes, and the paper's own claims: the load of each rail (Table III), the length of paths.
+ * What HiCCL claims for its composition: the load of each rail (Table III), the length of paths,
+ * the depth of the pipeline; and that a rank works out no more than its own part.
  */
 #include <check.h>
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "planners/check.h"
 #include "planners/compose.h"
 #include "planners/load.h"
-#include "test/unit/random.h"
 #include "test/unit/suites.h"
-
-/* A random recipe, and a hierarchy it is for. */
-struct cook {
-    struct rng *r;
-    const struct topo *t;
-    int levels, factor[8];
-    int by_node;
-    char text[256];
-};
-
-static void say(struct cook *c, const char *key, const char *value)
-{
-    size_t n = strlen(c->text);
-
-    snprintf(c->text + n, sizeof c->text - n, "%s%s=%s", n ? "," : "", key, value);
-}
-
-static void say_number(struct cook *c, const char *key, int value)
-{
-    char text[16];
-
-    snprintf(text, sizeof text, "%d", value);
-    say(c, key, text);
-}
-
-/* Some factors, in some order, whose product is n. */
-static void add_factors(struct cook *c, int n)
-{
-    for (int d = 2; d <= n; d++)
-        while (n % d == 0 && c->levels < 5 && rng_below(c->r, 4)) {
-            c->factor[c->levels++] = d;
-            n /= d;
-        }
-    if (n > 1 || !c->levels || !rng_below(c->r, 6))
-        c->factor[c->levels++] = n;
-    for (int i = c->levels - 1; i > 0; i--) {
-        int j = (int)rng_below(c->r, (uint32_t)i + 1), f = c->factor[i];
-        c->factor[i] = c->factor[j];
-        c->factor[j] = f;
-    }
-}
-
-static int product(const struct cook *c, int from, int to)
-{
-    int all = 1;
-
-    for (int l = from; l < to; l++)
-        all *= c->factor[l];
-    return all;
-}
-
-static void cook_hierarchy(struct cook *c)
-{
-    int shape = (int)rng_below(c->r, 3), most = 0;
-    char text[64] = "";
-
-    for (int n = 0; n < c->t->nnodes; n++)
-        if (topo_node_size(c->t, n) > most)
-            most = topo_node_size(c->t, n);
-    if (shape == 0) {
-        add_factors(c, c->t->nranks);
-    } else {
-        if (shape == 1)
-            add_factors(c, c->t->nnodes);
-        else
-            c->factor[c->levels++] = c->t->nnodes;
-        c->factor[c->levels++] = most;
-        c->by_node = 1;
-    }
-    for (int l = 0; l < c->levels; l++)
-        snprintf(text + strlen(text), sizeof text - strlen(text), "%s%d", l ? ":" : "",
-                 c->factor[l]);
-    if (shape != 2)
-        say(c, "hierarchy", text);
-}
-
-/* The least number of levels that make so many groups, or -1. */
-static int levels_of(const struct cook *c, int groups)
-{
-    for (int l = 0; l <= c->levels; l++)
-        if (product(c, 0, l) == groups)
-            return l;
-    return -1;
-}
-
-static void cook_ring_and_stripe(struct cook *c)
-{
-    int ring = c->t->nnodes, levels;
-
-    if (rng_below(c->r, 2)) {
-        /* A ring of all ranks needs equal nodes. */
-        int most = product(c, 0, c->levels) == c->t->nranks ? c->levels : c->levels - 1;
-
-        ring = product(c, 0, (int)rng_below(c->r, (uint32_t)most + 1));
-        say_number(c, "ring", ring);
-    }
-    levels = levels_of(c, ring);
-    if (levels <= 0)
-        levels = c->levels > 1;
-    if (rng_below(c->r, 3))
-        say_number(c, "stripe", 1 + (int)rng_below(c->r, (uint32_t)product(c, levels, c->levels)));
-}
-
-static void cook_library(struct cook *c)
-{
-    char text[64] = "";
-
-    for (int l = 0; l < c->levels; l++)
-        strcat(strcat(text, l ? ":" : ""), c->by_node && l == c->levels - 1 ? "shm" : "mpi");
-    say(c, "library", text);
-}
-
-static void cook_recipe(struct cook *c, int collective)
-{
-    static const char *const steps[] = {"single", "multi", "rooted"};
-    int choices = collective == COLL_ALLREDUCE                               ? 3
-                  : collective >= COLL_GATHER && collective <= COLL_ALLTOALL ? 1
-                                                                             : 2;
-
-    cook_hierarchy(c);
-    cook_ring_and_stripe(c);
-    if (rng_below(c->r, 2))
-        say_number(c, "pipeline", 1 + (int)rng_below(c->r, 9));
-    if (rng_below(c->r, 2))
-        cook_library(c);
-    if (rng_below(c->r, 3))
-        say(c, "steps", steps[rng_below(c->r, (uint32_t)choices)]);
-}
-
-static void check_recipe(int collective, uint64_t seed, int most)
-{
-    struct rng r = {seed * 7919 + (uint64_t)collective};
-    struct plan_request q = rng_request(&r, (enum plan_collective)collective, most, 120);
-    struct cook c = {.r = &r, .t = q.topo};
-    char why[256] = "", text[1024];
-    int rc;
-
-    cook_recipe(&c, collective);
-    q.recipe = c.text;
-    rc = plan_compose.accepts(&q, why, sizeof why);
-    ck_assert_msg(rc == 0, "'%s', seed %llu, %s: %s", c.text, (unsigned long long)seed,
-                  rng_request_text(&q, text), why);
-    rc = plan_check_algorithm(&q, &plan_compose, why, sizeof why);
-    ck_assert_msg(rc == 0, "'%s', seed %llu, %s: %s", c.text, (unsigned long long)seed,
-                  rng_request_text(&q, text), why);
-    rng_request_free(&q);
-}
-
-START_TEST(test_compose__random_recipes_pass_the_checker_on_random_shapes)
-{
-    for (uint64_t seed = 1; seed <= 2000; seed++)
-        check_recipe(_i, seed, 14);
-    for (uint64_t seed = 1; seed <= 25; seed++)
-        check_recipe(_i, seed, 48);
-}
-END_TEST
 
 static struct topo *topo_of(const char *text)
 {
@@ -179,59 +18,6 @@ static struct topo *topo_of(const char *text)
     ck_assert_msg(topo_parse(text, 0, &t, why, sizeof why) == 0, "%s", why);
     return t;
 }
-
-/* What is wrong and what would do, in one line. */
-START_TEST(test_compose__a_wrong_recipe_is_told_what_would_do)
-{
-    static const struct {
-        const char *topo;
-        int collective;
-        const char *recipe, *says;
-    } wrong[] = {
-        {"node:4 gpu:4", COLL_BCAST, "strype=4", "'strype': no such key"},
-        {"node:4 gpu:4", COLL_BCAST, "hierarchy=4:5", "there are 16 ranks on 4 nodes"},
-        {"node:4 gpu:4", COLL_BCAST, "hierarchy=4:5", "4:4 would do"},
-        {"node:4 gpu:4", COLL_BCAST, "hierarchy=4:", "must be a number of groups"},
-        {"node:4 gpu:4", COLL_BCAST, "hierarchy=4:x", "'x' must be a number"},
-        {"node:4 gpu:4", COLL_BCAST, "hierarchy=0:4", "'0' must be a number"},
-        {"node:4 gpu:4", COLL_BCAST, "hierarchy=16777216:16777216:16777216", "4:4 would do"},
-        {"node:4 gpu:4", COLL_BCAST, "hierarchy=1:1:1:1:1:1:1:4:4", "at most 8 levels"},
-        {"node:4 gpu:4", COLL_BCAST, "hierarchy=4:4,ring=3", "rings of 1 (no ring), 4, 16"},
-        {"node:2 rank:1,3", COLL_BCAST, "ring=6", "rings of 1 (no ring), 2"},
-        {"node:4 gpu:4", COLL_BCAST, "ring=0", "from 1"},
-        {"node:4 gpu:4", COLL_BCAST, "stripe=5", "groups of 4; 1 to 4 would do"},
-        {"node:4 gpu:4", COLL_BCAST, "hierarchy=2:2:4,ring=2,stripe=9", "1 to 8 would do"},
-        {"node:4 gpu:4", COLL_BCAST, "pipeline=0", "pipeline=0: must be"},
-        {"node:4 gpu:4", COLL_BCAST, "library=mpi:ucx", "no library 'ucx'; there are mpi and shm"},
-        {"node:4 gpu:4", COLL_BCAST, "library=mpi", "names 1, hierarchy=4:4 has 2 levels"},
-        {"node:4 gpu:4", COLL_BCAST, "library=mpi:mpi:shm", "names 3"},
-        {"node:4 gpu:4", COLL_BCAST, "library=shm:shm", "level 1 of hierarchy=4:4 crosses nodes"},
-        {"node:4 gpu:4", COLL_BCAST, "hierarchy=2:8,library=mpi:shm", "level 2 of hierarchy=2:8"},
-        {"node:4 gpu:4", COLL_BCAST, "steps=rooted", "bcast has no such composition"},
-        {"node:4 gpu:4", COLL_SCATTER, "steps=multi", "scatter has no such composition"},
-        {"node:4 gpu:4", COLL_BCAST, "steps=two", "must be single, multi or rooted"},
-    };
-
-    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        struct topo *t = topo_of(wrong[i].topo);
-        struct plan_request q = {.collective = (enum plan_collective)wrong[i].collective,
-                                 .topo = t,
-                                 .nbytes = 1000,
-                                 .grain = 1,
-                                 .chunk_bytes = 100,
-                                 .recipe = wrong[i].recipe};
-        struct plan *p = NULL;
-        char why[256] = "";
-
-        ck_assert_int_eq(plan_compose.accepts(&q, why, sizeof why), -EINVAL);
-        ck_assert_msg(strstr(why, wrong[i].says), "'%s': %s", wrong[i].recipe, why);
-        ck_assert_msg(!strchr(why, '\n'), "'%s': %s", wrong[i].recipe, why);
-        ck_assert_int_eq(plan_compose.build(&q, &p), -ENOTSUP);
-        ck_assert_ptr_null(p);
-        topo_free(t);
-    }
-}
-END_TEST
 
 /* The busiest rail of all, in bytes. */
 static double busiest_rail(const char *topo, int collective, size_t nbytes, const char *recipe)
@@ -296,6 +82,36 @@ START_TEST(test_compose__every_collective_loads_the_rails_as_the_bound_says)
 }
 END_TEST
 
+/* Stripes are as wide as their rails: three rails of 10 and one of 5 carry 35. */
+START_TEST(test_compose__a_slow_rail_carries_its_share)
+{
+    enum { B = 70000 };
+    static const struct {
+        int collective;
+        size_t nbytes;
+        const char *recipe;
+        double bytes; /* that enter the node which takes most, or leave it */
+    } cases[] = {
+        {COLL_BCAST, 16 * B, NULL, 16 * B},
+        {COLL_REDUCE, 16 * B, NULL, 16 * B},
+        {COLL_ALLREDUCE, 16 * B, NULL, 24 * B},
+        {COLL_ALLGATHER, B, "stripe=4", 12 * B},
+        {COLL_REDUCE_SCATTER_BLOCK, B, "stripe=4", 12 * B},
+        {COLL_GATHER, B, "stripe=4", 12 * B},
+        {COLL_SCATTER, B, "stripe=4", 12 * B},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        double seconds = busiest_rail("node:4 gpu:4 rail:4@80Mbit,80Mbit,40Mbit,80Mbit",
+                                      cases[i].collective, cases[i].nbytes, cases[i].recipe);
+        double bound = cases[i].bytes / 35e6;
+
+        ck_assert_msg(seconds >= 0.999 * bound && seconds < 1.001 * bound, "%s: %g s, bound %g s",
+                      plan_collective_name(cases[i].collective), seconds, bound);
+    }
+}
+END_TEST
+
 /* Hops from the root to the farthest rank of an unstriped broadcast. */
 static int longest_path(const char *recipe)
 {
@@ -343,6 +159,37 @@ START_TEST(test_compose__a_tree_is_logarithmic_and_a_ring_is_not)
 }
 END_TEST
 
+/* Ranks that alternate between sockets, as launchers often place them: a level is a socket still.
+ */
+START_TEST(test_compose__groups_inside_a_node_are_sockets)
+{
+    struct topo *t = topo_of("node:2 gpu:4 rail:4");
+    struct plan_request q = {.collective = COLL_BCAST,
+                             .topo = t,
+                             .nbytes = 1000,
+                             .grain = 1,
+                             .chunk_bytes = 100,
+                             .recipe = "hierarchy=2:2:2,stripe=1"};
+    int across = 0;
+
+    for (int rank = 0; rank < 8; rank++)
+        t->rank[rank].socket = rank % 2;
+    for (q.rank = 0; q.rank < 8; q.rank++) {
+        struct plan *p = NULL;
+
+        ck_assert_int_eq(plan_compose.build(&q, &p), 0);
+        for (uint32_t i = 0; i < p->nqueues; i++) {
+            const struct plan_queue *queue = &p->queues[i];
+            if (queue->kind == PLAN_SEND && t->rank[queue->peer].node == t->rank[q.rank].node)
+                across += t->rank[queue->peer].socket != t->rank[q.rank].socket;
+        }
+        plan_free(p);
+    }
+    ck_assert_int_eq(across, 2); /* once on each node */
+    topo_free(t);
+}
+END_TEST
+
 /* Pipeline depth m: what a stripe moves, in m chunks of whole elements, the same on all ranks. */
 START_TEST(test_compose__the_pipeline_sets_the_chunk)
 {
@@ -360,6 +207,7 @@ START_TEST(test_compose__the_pipeline_sets_the_chunk)
         {COLL_ALLREDUCE, 64000, "pipeline=2,steps=rooted", 32000},
         {COLL_BCAST, 8, "pipeline=1000", 8},
         {COLL_BCAST, 0, "pipeline=4", 8},
+        {COLL_BCAST, (size_t)8 << 30, "pipeline=1", 1 << 30}, /* a message counts in an int */
         {COLL_BCAST, 64000, "", 800},
     };
 
@@ -423,12 +271,10 @@ Suite *suite_compose(void)
     Suite *s = suite_create("compose");
     TCase *t = tcase_create("compose");
 
-    tcase_set_timeout(t, 120);
-    tcase_add_loop_test(t, test_compose__random_recipes_pass_the_checker_on_random_shapes, 0,
-                        COLL_COUNT);
-    tcase_add_test(t, test_compose__a_wrong_recipe_is_told_what_would_do);
     tcase_add_test(t, test_compose__every_collective_loads_the_rails_as_the_bound_says);
+    tcase_add_test(t, test_compose__a_slow_rail_carries_its_share);
     tcase_add_test(t, test_compose__a_tree_is_logarithmic_and_a_ring_is_not);
+    tcase_add_test(t, test_compose__groups_inside_a_node_are_sockets);
     tcase_add_test(t, test_compose__the_pipeline_sets_the_chunk);
     tcase_add_test(t, test_compose__one_rank_of_many_is_small);
     suite_add_tcase(s, t);
