@@ -89,31 +89,51 @@ static double node_rate(const struct topo *t, int node)
     return sum;
 }
 
-/* What must enter node n (allgather) or leave it (reduce-scatter): all blocks but its own. */
-static double foreign_blocks(const struct plan_request *q, int node)
+/* The blocks of node n's ranks. */
+static double node_blocks(const struct plan_request *q, int node)
 {
-    double bytes = (double)plan_total_bytes(q);
+    double bytes = 0;
 
     for (int l = 0; l < topo_node_size(q->topo, node); l++)
-        bytes -= (double)plan_block_bytes(q, topo_node_rank(q->topo, node, l));
+        bytes += (double)plan_block_bytes(q, topo_node_rank(q->topo, node, l));
     return bytes;
+}
+
+/* What must enter or leave node n at least, whichever is more. */
+static double node_traffic(const struct plan_request *q, int node)
+{
+    double foreign = (double)plan_total_bytes(q) - node_blocks(q, node);
+
+    switch (q->collective) {
+    case COLL_BCAST:
+    case COLL_REDUCE:
+    case COLL_ALLREDUCE:
+        return (double)q->nbytes;
+    case COLL_GATHER:
+    case COLL_GATHERV:
+    case COLL_SCATTER:
+    case COLL_SCATTERV:
+        return node == q->topo->rank[q->root].node ? foreign : node_blocks(q, node);
+    case COLL_ALLTOALL: /* each of its ranks has a block for each rank elsewhere */
+        return foreign * topo_node_size(q->topo, node);
+    default:
+        return foreign;
+    }
 }
 
 double load_bound(const struct plan_request *q)
 {
     const struct topo *t = q->topo;
-    int blocks = q->collective != COLL_ALLREDUCE && q->collective != COLL_BCAST &&
-                 q->collective != COLL_REDUCE;
     double rates = 0, bound = 0;
 
     if (t->nnodes < 2)
         return 0;
     for (int n = 0; n < t->nnodes; n++) {
-        double bytes = blocks ? foreign_blocks(q, n) : (double)q->nbytes;
+        double seconds = node_traffic(q, n) / node_rate(t, n);
 
         rates += node_rate(t, n);
-        if (q->collective != COLL_ALLREDUCE && bytes / node_rate(t, n) > bound)
-            bound = bytes / node_rate(t, n);
+        if (q->collective != COLL_ALLREDUCE && seconds > bound)
+            bound = seconds;
     }
     if (q->collective == COLL_ALLREDUCE)
         bound = 2 * (double)q->nbytes * (t->nnodes - 1) / rates;
