@@ -20,6 +20,11 @@ const struct bench_collective *const bench_collectives[] = {
     &bench_reduce_scatter_block,
     &bench_bcast,
     &bench_reduce,
+    &bench_gather,
+    &bench_gatherv,
+    &bench_scatter,
+    &bench_scatterv,
+    &bench_alltoall,
     NULL,
 };
 

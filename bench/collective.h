@@ -76,7 +76,8 @@ struct bench_collective {
 extern const struct bench_collective *const bench_collectives[];
 
 extern const struct bench_collective bench_allgather, bench_allgatherv, bench_allreduce,
-    bench_reduce_scatter, bench_reduce_scatter_block, bench_bcast, bench_reduce;
+    bench_reduce_scatter, bench_reduce_scatter_block, bench_bcast, bench_reduce, bench_gather,
+    bench_gatherv, bench_scatter, bench_scatterv, bench_alltoall;
 
 /* The row of this name, or NULL. */
 const struct bench_collective *bench_collective_find(const char *name);

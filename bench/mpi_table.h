@@ -17,14 +17,19 @@
     X(Allgather)                                                                                   \
     X(Allgatherv)                                                                                  \
     X(Allreduce)                                                                                   \
+    X(Alltoall)                                                                                    \
     X(Barrier)                                                                                     \
     X(Bcast)                                                                                       \
     X(Comm_dup)                                                                                    \
     X(Comm_free)                                                                                   \
     X(Comm_split_type)                                                                             \
+    X(Gather)                                                                                      \
+    X(Gatherv)                                                                                     \
     X(Reduce)                                                                                      \
     X(Reduce_scatter)                                                                              \
-    X(Reduce_scatter_block)
+    X(Reduce_scatter_block)                                                                        \
+    X(Scatter)                                                                                     \
+    X(Scatterv)
 
 struct bench_mpi {
 #define X(name) __typeof__(&MPI_##name) name;

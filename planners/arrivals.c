@@ -34,3 +34,18 @@ void arrivals_wait(const struct arrivals *a, struct plan_builder *b, struct shar
         if (share_common(a->list[i].at, at).to)
             plan_after(b, a->list[i].op);
 }
+
+void arrivals_forget(struct arrivals *a, uint64_t upto)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < a->n; i++) {
+        struct arrival one = a->list[i];
+
+        if (one.at.from < upto)
+            one.at.from = upto;
+        if (one.at.from < one.at.to)
+            a->list[kept++] = one;
+    }
+    a->n = kept;
+}

@@ -27,4 +27,7 @@ void arrivals_note(struct arrivals *a, struct share at, uint32_t op);
 /* The operation added last to b waits for everything in a that meets `at`. */
 void arrivals_wait(const struct arrivals *a, struct plan_builder *b, struct share at);
 
+/* Bytes below `upto` are in new use, and whoever used them before has been waited for. */
+void arrivals_forget(struct arrivals *a, uint64_t upto);
+
 #endif

@@ -7,12 +7,14 @@
 
 #include "planners/compose.h"
 #include "planners/lanes.h"
+#include "planners/alltoall.h"
 #include "planners/rings.h"
 
 /* clang-format off: a row a line */
 const struct plan_algorithm *const plan_algorithms[] = {
     &plan_rings,
     &plan_lanes,
+    &plan_alltoall,
     &plan_binomial_doubling,
     &plan_binomial_halving,
     &plan_knomial,
@@ -136,12 +138,13 @@ uint64_t plan_total_bytes(const struct plan_request *q)
 int plan_chunks(const struct plan_request *q, size_t *chunk)
 {
     enum { EAGER = 32 << 10, STRIPED = 256 << 10, PIECES = 64 };
+    enum { MOST = 1 << 30 }; /* what MPI sends at once: its lengths are ints */
     /* What travels in one piece between two ranks: a share of what a node handles. */
     uint64_t block = plan_total_bytes(q) / (uint64_t)q->topo->nranks;
     size_t sizes[PLAN_CHUNKS] = {block < STRIPED ? EAGER : STRIPED, EAGER};
     int n = sizes[0] == sizes[1] ? 1 : 2;
 
-    while (block / PIECES > sizes[0])
+    while (block / PIECES > sizes[0] && sizes[0] < MOST)
         sizes[0] *= 2;
     for (int i = 0; i < n; i++)
         chunk[i] = sizes[i] > q->grain ? sizes[i] / q->grain * q->grain : q->grain;

@@ -7,7 +7,8 @@
  *
  * Allgather spreads all blocks; reduce-scatter collects them; allreduce does one after the other
  * over blocks of its own making. Broadcast and reduce are the same with one block, the root's:
- * the shares of it then travel side by side through all rails.
+ * the shares of it then travel side by side through all rails. Gather and scatter have no rings,
+ * but divide what enters or leaves the root's node among its rails alike (rings_rooted.c).
  */
 #include "planners/rings.h"
 
@@ -16,6 +17,7 @@
 #include <stdlib.h>
 
 #include "planners/recipe.h"
+#include "planners/rings_rooted.h"
 #include "planners/rings_stage.h"
 
 /* A plan under way. */
@@ -61,12 +63,18 @@ static int allreduce(struct work *w)
     return rc;
 }
 
-/* How each collective is put together, and which blocks it is about. */
+static int rooted(struct work *w)
+{
+    return rings_rooted(w->b, &w->s, w->q, &w->scratch_bytes);
+}
+
+/* How each collective is put together, which blocks it is about, and from where it is seen. */
 enum division { BLOCKS_AS_ASKED, ONE_BLOCK_AT_ROOT, BLOCKS_BY_RAILS };
 
 static const struct {
     int (*stages)(struct work *w);
     enum division division;
+    int from_root; /* the shares are the root's */
 } collectives[COLL_COUNT] = {
     [COLL_ALLGATHER] = {spread_only, BLOCKS_AS_ASKED},
     [COLL_ALLGATHERV] = {spread_only, BLOCKS_AS_ASKED},
@@ -75,6 +83,10 @@ static const struct {
     [COLL_ALLREDUCE] = {allreduce, BLOCKS_BY_RAILS},
     [COLL_BCAST] = {bcast, ONE_BLOCK_AT_ROOT},
     [COLL_REDUCE] = {collect_only, ONE_BLOCK_AT_ROOT},
+    [COLL_GATHER] = {rooted, BLOCKS_AS_ASKED, 1},
+    [COLL_GATHERV] = {rooted, BLOCKS_AS_ASKED, 1},
+    [COLL_SCATTER] = {rooted, BLOCKS_AS_ASKED, 1},
+    [COLL_SCATTERV] = {rooted, BLOCKS_AS_ASKED, 1},
 };
 
 /* Fill in the blocks. Equal ones need no table. */
@@ -154,7 +166,8 @@ static int build(const struct plan_request *q, const char *name, int intra, int 
     if (intra == INTRA_BY_NODE)
         intra = rings_sockets_matter(q->topo, node) ? RINGS_SOCKETS : RINGS_LINEAR;
     if (!rc)
-        rc = shares_open(&w.s, q->topo, q->rank, blocks, q->grain);
+        rc = shares_open(&w.s, q->topo, collectives[q->collective].from_root ? q->root : q->rank,
+                         blocks, q->grain);
     if (!rc)
         rc = rings_trees_open(&w.trees, q->topo, node, (enum rings_intra)intra, k);
     if (!rc)
@@ -187,6 +200,10 @@ static const char *rings_pays(const struct plan_request *q)
 
     if (t->nnodes < 2)
         return "all ranks share a node";
+    if (collectives[q->collective].from_root)
+        return topo_node_size(t, t->rank[q->root].node) > 1
+                   ? NULL
+                   : "the root is alone on its node, and all its rails are its own";
     for (int n = 0; n < t->nnodes; n++)
         if (topo_node_size(t, n) > 1)
             return NULL;
@@ -197,7 +214,8 @@ const struct plan_algorithm plan_rings = {
     .name = "parallel_rings",
     .collectives = 1u << COLL_ALLGATHER | 1u << COLL_ALLGATHERV | 1u << COLL_REDUCE_SCATTER |
                    1u << COLL_REDUCE_SCATTER_BLOCK | 1u << COLL_ALLREDUCE | 1u << COLL_BCAST |
-                   1u << COLL_REDUCE,
+                   1u << COLL_REDUCE | 1u << COLL_GATHER | 1u << COLL_GATHERV | 1u << COLL_SCATTER |
+                   1u << COLL_SCATTERV,
     .description =
         "one inter-node ring per local rank, pipelined with a linear intra-node exchange",
     .source = "Parallel Rings Allgather, Algorithm 1",

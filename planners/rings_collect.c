@@ -108,22 +108,6 @@ static void collect_own(struct collect *w, struct arrivals *next)
     swap_partial(w, next);
 }
 
-/* Bytes below `upto` are in new use, and whoever used them before has been waited for. */
-static void forget_below(struct arrivals *used, uint64_t upto)
-{
-    size_t kept = 0;
-
-    for (size_t i = 0; i < used->n; i++) {
-        struct arrival a = used->list[i];
-
-        if (a.at.from < upto)
-            a.at.from = upto;
-        if (a.at.from < a.at.to)
-            used->list[kept++] = a;
-    }
-    used->n = kept;
-}
-
 /* A local peer's contribution, by way of its stage. */
 static void collect_peer(struct collect *w, int turn, struct arrivals *next)
 {
@@ -141,7 +125,7 @@ static void collect_peer(struct collect *w, int turn, struct arrivals *next)
         arrivals_note(&readers, in_slot(w, g.at),
                       collect_add(w, &g, turn, PLAN_SCRATCH, stage, staged, next));
     }
-    forget_below(used, w->mine.to - w->mine.from);
+    arrivals_forget(used, w->mine.to - w->mine.from);
     for (size_t i = 0; i < readers.n; i++)
         arrivals_note(used, readers.list[i].at, readers.list[i].op);
     used->failed |= readers.failed;
@@ -301,7 +285,7 @@ static void collect_unit(struct collect *w, int step, struct arrivals *next)
     for (int turn = w->first ? 2 : 1; turn < size; turn++)
         collect_peer(w, turn, next);
     if (!w->direct && !nothing_to_combine(w))
-        forget_below(&w->slot_used[w->slot], w->mine.to - w->mine.from);
+        arrivals_forget(&w->slot_used[w->slot], w->mine.to - w->mine.from);
     if (last) {
         collect_deliver(w);
         collect_delivered(w);

@@ -5,8 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a rank's rail can carry, as a weight. Ranks that share a rail share its rate. */
-static uint64_t rail_weight(const struct topo *t, int node, int local)
+uint64_t shares_rail_weight(const struct topo *t, int node, int local)
 {
     int rail = t->rank[topo_node_rank(t, node, local)].rail;
     uint64_t sharing = 1;
@@ -27,7 +26,7 @@ int cutter_open(struct cutter *c, const struct topo *t, int node)
     c->cut = c->weight + c->size + 1;
     c->weight[0] = 0;
     for (int l = 0; l < c->size; l++)
-        c->weight[l + 1] = c->weight[l] + rail_weight(t, node, l);
+        c->weight[l + 1] = c->weight[l] + shares_rail_weight(t, node, l);
     return 0;
 }
 

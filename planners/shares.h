@@ -71,6 +71,9 @@ struct shares {
         *by_right; /* into cutter; one for all where nodes are alike */
 };
 
+/* What a rank's rail can carry, as a weight > 0. Ranks that share a rail share its rate. */
+uint64_t shares_rail_weight(const struct topo *t, int node, int local);
+
 /* 0 or -ENOMEM; close in either case. blocks: its arrays must outlive s. */
 int shares_open(struct shares *s, const struct topo *t, int rank, struct blocks blocks,
                 size_t grain);

@@ -8,45 +8,57 @@
 #include "shim/mpi/comm.h"
 #include "shim/mpi/count.h"
 #include "shim/mpi/reroute.h"
+#include "shim/mpi/vectors.h"
 #include "shim/mpi/wrappers.h"
 
 struct arguments {
     const void *sendbuf;
     void *recvbuf;
-    int count;         /* elements of the vector, or of each block */
-    const int *counts; /* Reduce_scatter */
+    MPI_Count count;      /* elements of the vector, or of each block */
+    struct counts counts; /* Reduce_scatter */
     MPI_Datatype type;
     MPI_Op op;
     int root;
     MPI_Comm comm;
+    int large; /* called by its _c name */
 };
 
 static int native_allreduce(const struct call *call)
 {
     const struct arguments *a = call->arguments;
 
-    return mpi.Allreduce(a->sendbuf, a->recvbuf, a->count, a->type, a->op, a->comm);
+    if (a->large)
+        return mpi.Allreduce_c(a->sendbuf, a->recvbuf, a->count, a->type, a->op, a->comm);
+    return mpi.Allreduce(a->sendbuf, a->recvbuf, (int)a->count, a->type, a->op, a->comm);
 }
 
 static int native_reduce(const struct call *call)
 {
     const struct arguments *a = call->arguments;
 
-    return mpi.Reduce(a->sendbuf, a->recvbuf, a->count, a->type, a->op, a->root, a->comm);
+    if (a->large)
+        return mpi.Reduce_c(a->sendbuf, a->recvbuf, a->count, a->type, a->op, a->root, a->comm);
+    return mpi.Reduce(a->sendbuf, a->recvbuf, (int)a->count, a->type, a->op, a->root, a->comm);
 }
 
 static int native_reduce_scatter(const struct call *call)
 {
     const struct arguments *a = call->arguments;
 
-    return mpi.Reduce_scatter(a->sendbuf, a->recvbuf, a->counts, a->type, a->op, a->comm);
+    if (a->large)
+        return mpi.Reduce_scatter_c(a->sendbuf, a->recvbuf, a->counts.wide, a->type, a->op,
+                                    a->comm);
+    return mpi.Reduce_scatter(a->sendbuf, a->recvbuf, a->counts.narrow, a->type, a->op, a->comm);
 }
 
 static int native_reduce_scatter_block(const struct call *call)
 {
     const struct arguments *a = call->arguments;
 
-    return mpi.Reduce_scatter_block(a->sendbuf, a->recvbuf, a->count, a->type, a->op, a->comm);
+    if (a->large)
+        return mpi.Reduce_scatter_block_c(a->sendbuf, a->recvbuf, a->count, a->type, a->op,
+                                          a->comm);
+    return mpi.Reduce_scatter_block(a->sendbuf, a->recvbuf, (int)a->count, a->type, a->op, a->comm);
 }
 
 /* The one block that the output is; its length is in own_bytes. */
@@ -62,26 +74,22 @@ static struct call_block output_block(const struct call *call, int i)
 }
 
 /*
- * The way all four go. elements: of the vector, or of all blocks together; they and the handles
- * are equal on all ranks. call: collective and native filled in. Returns what MPI returns.
+ * The way all four go. elements: of the vector, or of all blocks together, or -1 for what the
+ * library should judge; they and the handles are equal on all ranks. call: collective and native
+ * filled in. Returns what MPI returns.
  */
-static int run(struct arguments *a, struct call *call, int64_t elements)
+static int run(const struct arguments *a, struct call *call, MPI_Count elements)
 {
     enum reason why = process.verdict;
     struct comm *c = NULL;
-    MPI_Count element;
     int size;
 
     call->comm = a->comm;
     call->arguments = a;
-    if (!why) {
-        why = REASON_ARGUMENTS;
-        if (elements >= 0 && a->type != MPI_DATATYPE_NULL && a->comm != MPI_COMM_NULL &&
-            mpi.Type_size_x(a->type, &element) == MPI_SUCCESS && element >= 0) {
-            call->total = (uint64_t)elements * (uint64_t)element;
-            why = gate_size(call->total);
-        }
-    }
+    if (!why)
+        why = a->comm == MPI_COMM_NULL || bytes_of(elements, a->type, &call->total) < 0
+                  ? REASON_ARGUMENTS
+                  : gate_size(call->total);
     if (!why && !reduction_of(a->type, a->op, &call->reduction))
         why = REASON_OPERATION;
     if (!why && call->reduction.rounds && process.cfg.exact)
@@ -103,9 +111,9 @@ static int run(struct arguments *a, struct call *call, int64_t elements)
                                .nbytes = (size_t)a->count * extent,
                                .grain = extent,
                                .in_place = in_place && call->collective == COLL_ALLREDUCE};
-    if (a->counts) {
+    if (counts_given(a->counts)) {
         for (int r = 0; r < c->size; r++)
-            c->bytes[r] = (size_t)a->counts[r] * extent;
+            c->bytes[r] = (size_t)counts_at(a->counts, r) * extent;
         q->bytes = c->bytes;
     }
     call->total = (uint64_t)elements * extent;
@@ -129,74 +137,140 @@ static int run(struct arguments *a, struct call *call, int64_t elements)
     return reroute(c, call);
 }
 
+static int allreduce(const struct arguments *a)
+{
+    struct call call = {.collective = COLL_ALLREDUCE, .native = native_allreduce};
+
+    return run(a, &call, a->count);
+}
+
+static int reduce(const struct arguments *a)
+{
+    struct call call = {.collective = COLL_REDUCE, .native = native_reduce};
+    int size;
+
+    /* A root that is none is the library's to refuse; on all ranks alike, as MPI requires. */
+    if (a->comm == MPI_COMM_NULL || mpi.Comm_size(a->comm, &size) != MPI_SUCCESS || a->root < 0 ||
+        a->root >= size)
+        return run(a, &call, -1);
+    return run(a, &call, a->count);
+}
+
+static int reduce_scatter_block(const struct arguments *a)
+{
+    struct call call = {.collective = COLL_REDUCE_SCATTER_BLOCK,
+                        .native = native_reduce_scatter_block};
+    MPI_Count elements;
+    int size;
+
+    if (a->comm == MPI_COMM_NULL || mpi.Comm_size(a->comm, &size) != MPI_SUCCESS || a->count < 0 ||
+        __builtin_mul_overflow(a->count, size, &elements))
+        return run(a, &call, -1);
+    return run(a, &call, elements);
+}
+
+static int reduce_scatter(const struct arguments *a)
+{
+    struct call call = {.collective = COLL_REDUCE_SCATTER, .native = native_reduce_scatter};
+    uint64_t elements;
+    int size;
+
+    if (a->comm == MPI_COMM_NULL || mpi.Comm_size(a->comm, &size) != MPI_SUCCESS ||
+        vectors_sizes(a->counts, size, MPI_BYTE, NULL, NULL, &elements) < 0)
+        return run(a, &call, -1);
+    return run(a, &call, (MPI_Count)elements);
+}
+
 int wrap_Allreduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype type, MPI_Op op,
                    MPI_Comm comm)
 {
-    struct arguments a = {.sendbuf = sendbuf,
-                          .recvbuf = recvbuf,
-                          .count = count,
-                          .type = type,
-                          .op = op,
-                          .comm = comm};
-    struct call call = {.collective = COLL_ALLREDUCE, .native = native_allreduce};
+    return allreduce(&(struct arguments){.sendbuf = sendbuf,
+                                         .recvbuf = recvbuf,
+                                         .count = count,
+                                         .type = type,
+                                         .op = op,
+                                         .comm = comm});
+}
 
-    return run(&a, &call, count);
+int wrap_Allreduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype type,
+                     MPI_Op op, MPI_Comm comm)
+{
+    return allreduce(&(struct arguments){.sendbuf = sendbuf,
+                                         .recvbuf = recvbuf,
+                                         .count = count,
+                                         .type = type,
+                                         .op = op,
+                                         .comm = comm,
+                                         .large = 1});
 }
 
 int wrap_Reduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype type, MPI_Op op,
                 int root, MPI_Comm comm)
 {
-    struct arguments a = {.sendbuf = sendbuf,
-                          .recvbuf = recvbuf,
-                          .count = count,
-                          .type = type,
-                          .op = op,
-                          .root = root,
-                          .comm = comm};
-    struct call call = {.collective = COLL_REDUCE, .native = native_reduce};
-    int size;
+    return reduce(&(struct arguments){.sendbuf = sendbuf,
+                                      .recvbuf = recvbuf,
+                                      .count = count,
+                                      .type = type,
+                                      .op = op,
+                                      .root = root,
+                                      .comm = comm});
+}
 
-    /* A root that is none is the library's to refuse; on all ranks alike, as MPI requires. */
-    if (comm == MPI_COMM_NULL || mpi.Comm_size(comm, &size) != MPI_SUCCESS || root < 0 ||
-        root >= size)
-        return run(&a, &call, -1);
-    return run(&a, &call, count);
+int wrap_Reduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype type, MPI_Op op,
+                  int root, MPI_Comm comm)
+{
+    return reduce(&(struct arguments){.sendbuf = sendbuf,
+                                      .recvbuf = recvbuf,
+                                      .count = count,
+                                      .type = type,
+                                      .op = op,
+                                      .root = root,
+                                      .comm = comm,
+                                      .large = 1});
 }
 
 int wrap_Reduce_scatter_block(const void *sendbuf, void *recvbuf, int recvcount, MPI_Datatype type,
                               MPI_Op op, MPI_Comm comm)
 {
-    struct arguments a = {.sendbuf = sendbuf,
-                          .recvbuf = recvbuf,
-                          .count = recvcount,
-                          .type = type,
-                          .op = op,
-                          .comm = comm};
-    struct call call = {.collective = COLL_REDUCE_SCATTER_BLOCK,
-                        .native = native_reduce_scatter_block};
-    int size;
+    return reduce_scatter_block(&(struct arguments){.sendbuf = sendbuf,
+                                                    .recvbuf = recvbuf,
+                                                    .count = recvcount,
+                                                    .type = type,
+                                                    .op = op,
+                                                    .comm = comm});
+}
 
-    if (comm == MPI_COMM_NULL || mpi.Comm_size(comm, &size) != MPI_SUCCESS)
-        return run(&a, &call, -1);
-    return run(&a, &call, recvcount < 0 ? -1 : (int64_t)recvcount * size);
+int wrap_Reduce_scatter_block_c(const void *sendbuf, void *recvbuf, MPI_Count recvcount,
+                                MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+{
+    return reduce_scatter_block(&(struct arguments){.sendbuf = sendbuf,
+                                                    .recvbuf = recvbuf,
+                                                    .count = recvcount,
+                                                    .type = type,
+                                                    .op = op,
+                                                    .comm = comm,
+                                                    .large = 1});
 }
 
 int wrap_Reduce_scatter(const void *sendbuf, void *recvbuf, const int *recvcounts,
                         MPI_Datatype type, MPI_Op op, MPI_Comm comm)
 {
-    struct arguments a = {.sendbuf = sendbuf,
-                          .recvbuf = recvbuf,
-                          .counts = recvcounts,
-                          .type = type,
-                          .op = op,
-                          .comm = comm};
-    struct call call = {.collective = COLL_REDUCE_SCATTER, .native = native_reduce_scatter};
-    int64_t elements = 0;
-    int size;
+    return reduce_scatter(&(struct arguments){.sendbuf = sendbuf,
+                                              .recvbuf = recvbuf,
+                                              .counts = {.narrow = recvcounts},
+                                              .type = type,
+                                              .op = op,
+                                              .comm = comm});
+}
 
-    if (!recvcounts || comm == MPI_COMM_NULL || mpi.Comm_size(comm, &size) != MPI_SUCCESS)
-        return run(&a, &call, -1);
-    for (int r = 0; elements >= 0 && r < size; r++)
-        elements = recvcounts[r] < 0 ? -1 : elements + recvcounts[r];
-    return run(&a, &call, elements);
+int wrap_Reduce_scatter_c(const void *sendbuf, void *recvbuf, const MPI_Count *recvcounts,
+                          MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+{
+    return reduce_scatter(&(struct arguments){.sendbuf = sendbuf,
+                                              .recvbuf = recvbuf,
+                                              .counts = {.wide = recvcounts},
+                                              .type = type,
+                                              .op = op,
+                                              .comm = comm,
+                                              .large = 1});
 }

@@ -6,6 +6,7 @@
  */
 #include "shim/preload/backend.h"
 
+#include <dlfcn.h>
 #include <stdio.h>
 
 #include "shim/mpi/process.h"
@@ -29,12 +30,32 @@ __attribute__((used)) static const char built_for[] = "@(#)collshim backend for 
 #name, (void *)wrap_##name                                                                 \
     }
 
-static const struct backend_entry entries[] = {
-    ENTRY(Init),      ENTRY(Init_thread),    ENTRY(Finalize),
-    ENTRY(Allgather), ENTRY(Allgatherv),     ENTRY(Allreduce),
-    ENTRY(Reduce),    ENTRY(Reduce_scatter), ENTRY(Reduce_scatter_block),
-    ENTRY(Bcast),     {NULL, NULL},
+/* Those that the library lacks are taken out when the backend opens. */
+static struct backend_entry entries[] = {
+    ENTRY(Init),        ENTRY(Init_thread),      ENTRY(Finalize),
+    ENTRY(Allgather),   ENTRY(Allgatherv),       ENTRY(Allreduce),
+    ENTRY(Reduce),      ENTRY(Reduce_scatter),   ENTRY(Reduce_scatter_block),
+    ENTRY(Bcast),       ENTRY(Gather),           ENTRY(Gatherv),
+    ENTRY(Scatter),     ENTRY(Scatterv),         ENTRY(Alltoall),
+    ENTRY(Allgather_c), ENTRY(Allgatherv_c),     ENTRY(Allreduce_c),
+    ENTRY(Reduce_c),    ENTRY(Reduce_scatter_c), ENTRY(Reduce_scatter_block_c),
+    ENTRY(Bcast_c),     ENTRY(Gather_c),         ENTRY(Gatherv_c),
+    ENTRY(Scatter_c),   ENTRY(Scatterv_c),       ENTRY(Alltoall_c),
+    {NULL, NULL},
 };
+
+static void leave_out_what_is_absent(void *libmpi)
+{
+    struct backend_entry *kept = entries;
+    char symbol[64];
+
+    for (const struct backend_entry *e = entries; e->name; e++) {
+        snprintf(symbol, sizeof symbol, "PMPI_%s", e->name);
+        if (dlsym(libmpi, symbol))
+            *kept++ = *e;
+    }
+    *kept = (struct backend_entry){0};
+}
 
 static const struct backend_entry entries_off[] = {
     ENTRY(Init),
@@ -55,6 +76,7 @@ collshim_backend_open(const struct backend_host *host, char *why, unsigned size)
         snprintf(why, size, "%s has no %s", host->libmpi_path, missing);
         return NULL;
     }
+    leave_out_what_is_absent(host->libmpi);
     process_open(host->library_version);
     return process.cfg.mode == CFG_MODE_OFF ? entries_off : entries;
 }

@@ -5,21 +5,25 @@
 #include "shim/mpi/comm.h"
 #include "shim/mpi/count.h"
 #include "shim/mpi/reroute.h"
+#include "shim/mpi/vectors.h"
 #include "shim/mpi/wrappers.h"
 
 struct arguments {
     void *buffer;
-    int count;
+    MPI_Count count;
     MPI_Datatype type;
     int root;
     MPI_Comm comm;
+    int large; /* called by its _c name */
 };
 
 static int native_bcast(const struct call *call)
 {
     const struct arguments *a = call->arguments;
 
-    return mpi.Bcast(a->buffer, a->count, a->type, a->root, a->comm);
+    if (a->large)
+        return mpi.Bcast_c(a->buffer, a->count, a->type, a->root, a->comm);
+    return mpi.Bcast(a->buffer, (int)a->count, a->type, a->root, a->comm);
 }
 
 static struct call_block buffer_block(const struct call *call, int i)
@@ -30,47 +34,57 @@ static struct call_block buffer_block(const struct call *call, int i)
     return (struct call_block){.user = a->buffer, .count = a->count};
 }
 
-int wrap_Bcast(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm)
+static int run(struct comm *c, const struct arguments *a, struct call *call)
 {
-    struct arguments a = {
-        .buffer = buffer, .count = count, .type = type, .root = root, .comm = comm};
-    enum reason why = REASON_ARGUMENTS;
+    int at_root = c->rank == a->root;
+
+    call->request.root = a->root;
+    call->request.grain = 1;
+    call->request.nbytes = (size_t)call->total;
+    call->nblocks = 1;
+    call->output_block = buffer_block;
+    call->held_block = at_root ? 0 : NO_BLOCK;
+    call->output_unchanged = at_root;
+    if (layout_of(a->type, &call->output) < 0 ||
+        layout_is_nowhere(a->buffer, &call->output, call->total))
+        return leave_to_library(call);
+    call->output_dense = call->output.dense;
+    return reroute(c, call);
+}
+
+static int bcast(const struct arguments *a)
+{
+    struct call call = {.collective = COLL_BCAST,
+                        .comm = a->comm,
+                        .request = {.collective = COLL_BCAST},
+                        .arguments = a,
+                        .native = native_bcast};
+    enum reason why = process.verdict;
     struct comm *c = NULL;
-    MPI_Count element;
     int size;
 
-    if (count >= 0 && type != MPI_DATATYPE_NULL && comm != MPI_COMM_NULL &&
-        mpi.Type_size_x(type, &element) == MPI_SUCCESS && element >= 0 &&
-        mpi.Comm_size(comm, &size) == MPI_SUCCESS && root >= 0 && root < size) {
-        uint64_t total = (uint64_t)count * (uint64_t)element;
-
-        why = gate_size(total);
-        if (!why)
-            c = gate_comm(comm, size, COLL_BCAST, &why);
-        if (c) {
-            struct call call = {.collective = COLL_BCAST,
-                                .comm = comm,
-                                .request = {.collective = COLL_BCAST,
-                                            .root = root,
-                                            .grain = 1,
-                                            .nbytes = (size_t)total},
-                                .total = total,
-                                .arguments = &a,
-                                .native = native_bcast,
-                                .nblocks = 1,
-                                .output_block = buffer_block,
-                                .held_block = c->rank == root ? 0 : NO_BLOCK};
-
-            if (!layout_of(type, &call.output)) {
-                if (layout_is_nowhere(buffer, &call.output, total))
-                    return leave_to_library(&call);
-                call.output_dense = call.output.dense;
-                call.output_unchanged = c->rank == root;
-                return reroute(c, &call);
-            }
-            why = REASON_ARGUMENTS;
-        }
+    if (!why) {
+        why = REASON_ARGUMENTS;
+        if (a->comm != MPI_COMM_NULL && !bytes_of(a->count, a->type, &call.total) &&
+            mpi.Comm_size(a->comm, &size) == MPI_SUCCESS && a->root >= 0 && a->root < size)
+            why = gate_size(call.total);
     }
+    if (!why)
+        c = gate_comm(a->comm, size, COLL_BCAST, &why);
+    if (c)
+        return run(c, a, &call);
     count_native(COLL_BCAST, why);
-    return mpi.Bcast(buffer, count, type, root, comm);
+    return call.native(&call);
+}
+
+int wrap_Bcast(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm)
+{
+    return bcast(&(struct arguments){
+        .buffer = buffer, .count = count, .type = type, .root = root, .comm = comm});
+}
+
+int wrap_Bcast_c(void *buffer, MPI_Count count, MPI_Datatype type, int root, MPI_Comm comm)
+{
+    return bcast(&(struct arguments){
+        .buffer = buffer, .count = count, .type = type, .root = root, .comm = comm, .large = 1});
 }

@@ -11,6 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "shim/mpi/sizes.h"
+
 enum { PLANS_KEPT = 16 };
 
 struct comm_plan {
@@ -66,11 +68,14 @@ int comm_open(void)
                                        .Testsome = mpi.Testsome,
                                        .Cancel = mpi.Cancel,
                                        .Request_free = mpi.Request_free};
-    return mpi.Comm_create_keyval(MPI_COMM_NULL_COPY_FN, on_comm_free, &process.keyval, NULL);
+    int rc = sizes_open();
+    return rc ? rc
+              : mpi.Comm_create_keyval(MPI_COMM_NULL_COPY_FN, on_comm_free, &process.keyval, NULL);
 }
 
 void comm_close(void)
 {
+    sizes_close();
     if (process.keyval == MPI_KEYVAL_INVALID)
         return;
     if (comm_find(MPI_COMM_WORLD))
@@ -142,6 +147,28 @@ static enum reason world_ranks(MPI_Comm comm, int size, int *member)
     mpi.Group_free(&world);
     free(own);
     return verdict;
+}
+
+int comm_is_foreign(MPI_Comm comm, int n)
+{
+    enum { AT_ONCE = 64 }; /* on the stack: an answer that must not depend on memory */
+    int own[AT_ONCE], member[AT_ONCE], foreign = 0;
+    MPI_Group group, world;
+
+    mpi.Comm_group(comm, &group);
+    mpi.Comm_group(MPI_COMM_WORLD, &world);
+    for (int from = 0; from < n; from += AT_ONCE) {
+        int some = n - from < AT_ONCE ? n - from : AT_ONCE;
+
+        for (int i = 0; i < some; i++)
+            own[i] = from + i;
+        mpi.Group_translate_ranks(group, some, own, world, member);
+        for (int i = 0; i < some; i++)
+            foreign |= member[i] == MPI_UNDEFINED;
+    }
+    mpi.Group_free(&group);
+    mpi.Group_free(&world);
+    return foreign;
 }
 
 /* Did it go well on every rank? */

@@ -44,6 +44,10 @@ void comm_close(void);
  */
 struct comm *comm_find(MPI_Comm comm);
 
+/* Has it members that are not in this rank's MPI_COMM_WORLD? Local, and the same on all ranks; n:
+   its size. */
+int comm_is_foreign(MPI_Comm comm, int n);
+
 /*
  * Make the state. Collective over comm; every rank gets the same verdict. Never NULL.
  */

@@ -19,22 +19,39 @@
 /* Set while the shim itself is inside the library, which may call intercepted functions. */
 static __thread int inside __attribute__((tls_model("initial-exec")));
 
-struct comm *gate_comm(MPI_Comm comm, int nranks, enum plan_collective collective, enum reason *why)
+enum reason gate_call(MPI_Comm comm, int nranks, enum plan_collective collective)
 {
     const struct choice *choice = &process.choice[collective];
     int inter = 0;
 
-    *why = REASON_NONE;
     if (inside)
-        *why = REASON_NESTED;
-    else if (choice->native)
-        *why = REASON_CHOSEN;
-    else if (!choice->algorithm)
-        *why = REASON_NO_ALGORITHM;
-    else if (nranks < 2)
-        *why = REASON_ONE_RANK;
-    else if (mpi.Comm_test_inter(comm, &inter) != MPI_SUCCESS || inter)
-        *why = REASON_INTERCOMM;
+        return REASON_NESTED;
+    if (choice->native)
+        return REASON_CHOSEN;
+    if (!choice->algorithm)
+        return REASON_NO_ALGORITHM;
+    if (nranks < 2)
+        return REASON_ONE_RANK;
+    if (mpi.Comm_test_inter(comm, &inter) != MPI_SUCCESS || inter)
+        return REASON_INTERCOMM;
+    return REASON_NONE;
+}
+
+enum reason gate_rooted(MPI_Comm comm, int root, enum plan_collective collective, int *size,
+                        int *rank)
+{
+    if (process.verdict)
+        return process.verdict;
+    if (comm == MPI_COMM_NULL || mpi.Comm_size(comm, size) != MPI_SUCCESS ||
+        mpi.Comm_rank(comm, rank) != MPI_SUCCESS)
+        return REASON_ARGUMENTS;
+    enum reason why = gate_call(comm, *size, collective);
+    return why ? why : root < 0 || root >= *size ? REASON_ARGUMENTS : REASON_NONE;
+}
+
+struct comm *gate_comm(MPI_Comm comm, int nranks, enum plan_collective collective, enum reason *why)
+{
+    *why = gate_call(comm, nranks, collective);
     if (*why)
         return NULL;
     struct comm *c = comm_find(comm);
@@ -112,7 +129,11 @@ static int staging_open(struct staging *s, const struct call *call, const struct
     if ((!s->output && plan->output_bytes) || (!s->input && plan->input_bytes) ||
         (!s->scratch && plan->scratch_bytes))
         return -ENOMEM;
-    if (s->allocated[1])
+    for (int i = 0; rc == MPI_SUCCESS && s->allocated[1] && i < call->ninputs; i++) {
+        struct call_block b = call->inputs(call, i);
+        rc = layout_pack(&call->input, b.user, b.count, s->input + b.packed, comm);
+    }
+    if (s->allocated[1] && !call->ninputs)
         rc = layout_pack(&call->input, call->input_block.user, call->input_block.count, s->input,
                          comm);
     if (rc == MPI_SUCCESS && s->allocated[0] && call->held_block != NO_BLOCK) {
@@ -239,6 +260,7 @@ static int run_guarded(struct comm *c, const struct plan_algorithm *a, struct ca
 
     if (picked == GUARD_NATIVE) {
         count_native(call->collective, settled ? REASON_SLOWER : REASON_TRIAL);
+        call->in_vain = settled;
         rc = run_native(call);
     } else {
         call->request.chunk_bytes = chunk[picked - 1];
@@ -264,6 +286,7 @@ int reroute(struct comm *c, struct call *call)
     call->request.rank = c->rank;
     if (!choice->forced && process.cfg.min_bytes && choice->algorithm->pays(&call->request)) {
         count_native(call->collective, REASON_SHAPE);
+        call->in_vain = 1;
         return call->native(call);
     }
     if (!chunk[0])

@@ -31,9 +31,11 @@ struct call {
     /* The library's own function with the application's arguments. */
     int (*native)(const struct call *call);
 
-    /* Input: one block, unless in place. */
+    /* Input: one block, unless in place; or the first of ninputs, which are then packed. */
     struct layout input;
     struct call_block input_block;
+    int ninputs;
+    struct call_block (*inputs)(const struct call *call, int i);
 
     /* Output: nblocks blocks; block i is what `output_block` says. */
     struct layout output;
@@ -46,6 +48,8 @@ struct call {
 
     int combines; /* reduction is set */
     struct reduction reduction;
+
+    int in_vain; /* set by reroute: it ran natively, and calls like it will */
 };
 
 #define NO_BLOCK (-1)
@@ -60,6 +64,14 @@ static inline enum reason gate_size(uint64_t total)
         return REASON_SMALL;
     return total ? REASON_NONE : REASON_EMPTY;
 }
+
+/* The part of the gate that asks nobody: settings, and what the communicator is. nranks: its size.
+ */
+enum reason gate_call(MPI_Comm comm, int nranks, enum plan_collective c);
+
+/* The same for a rooted collective: the verdict, and is there such a root? *size, *rank: filled in
+   where the answer is REASON_NONE. Before it, nothing that only a root must pass may be read. */
+enum reason gate_rooted(MPI_Comm comm, int root, enum plan_collective c, int *size, int *rank);
 
 /*
  * The rest of the gate, collective in the first call on a communicator. Returns NULL and *why if

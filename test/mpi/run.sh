@@ -65,6 +65,8 @@ unset OMPI_COMM_WORLD_RANK PMIX_RANK PMI_RANK SLURM_PROCID
 . "$here/cases_results.sh"
 # shellcheck source=test/mpi/cases_reductions.sh
 . "$here/cases_reductions.sh"
+# shellcheck source=test/mpi/cases_rooted.sh
+. "$here/cases_rooted.sh"
 # shellcheck source=test/mpi/cases_settings.sh
 . "$here/cases_settings.sh"
 # shellcheck source=test/mpi/cases_process.sh
@@ -86,6 +88,7 @@ for family in openmpi mpich; do
     fi
     cases_results
     cases_reductions
+    cases_rooted
     cases_settings
     cases_process
 done

@@ -6,7 +6,9 @@
 #include <check.h>
 #include <stdlib.h>
 
+#include "planners/alltoall.h"
 #include "planners/check.h"
+#include "planners/load.h"
 #include "planners/rings.h"
 #include "test/unit/random.h"
 #include "test/unit/suites.h"
@@ -188,6 +190,59 @@ START_TEST(test_plan__a_dependency_asks_for_the_shared_bytes_only)
 }
 END_TEST
 
+START_TEST(test_chunks__even_a_terabyte_goes_in_pieces_that_an_int_can_count)
+{
+    struct topo *t = NULL;
+    size_t chunk[PLAN_CHUNKS];
+    char why[256];
+
+    ck_assert_int_eq(topo_parse("node:2", 0, &t, why, sizeof why), 0);
+    for (int shift = 0; shift < 45; shift++) {
+        struct plan_request q = {
+            .collective = COLL_ALLGATHER, .topo = t, .nbytes = (size_t)1 << shift, .grain = 1};
+        int n = plan_chunks(&q, chunk);
+
+        ck_assert(n >= 1 && n <= PLAN_CHUNKS);
+        for (int i = 0; i < n; i++)
+            ck_assert(chunk[i] > 0 && chunk[i] <= INT32_MAX);
+    }
+    topo_free(t);
+}
+END_TEST
+
+/* A rank with a slow rail leaves to the others what its rail cannot carry in time. */
+START_TEST(test_alltoall__every_rail_gets_its_share)
+{
+    static const char *const shapes[] = {"node:3 rank:5 rail:4@100Mbit",
+                                         "node:2 rank:4 rail:4@3x100Mbit,50Mbit",
+                                         "node:3 rank:4,3,5 rail:4@100Mbit"};
+    char why[256];
+
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        struct topo *t = NULL;
+        struct load load;
+
+        ck_assert_int_eq(topo_parse(shapes[i], 0, &t, why, sizeof why), 0);
+        struct plan_request q = {.collective = COLL_ALLTOALL,
+                                 .topo = t,
+                                 .nbytes = 70000,
+                                 .grain = 1,
+                                 .chunk_bytes = 1 << 15};
+        ck_assert_int_eq(load_open(t, &load), 0);
+        for (q.rank = 0; q.rank < t->nranks; q.rank++) {
+            struct plan *p = NULL;
+
+            ck_assert_int_eq(plan_alltoall.build(&q, &p), 0);
+            load_add(&load, t, p);
+            plan_free(p);
+        }
+        ck_assert(load_time(&load, t) <= load_bound(&q) * 1.001);
+        load_free(&load);
+        topo_free(t);
+    }
+}
+END_TEST
+
 Suite *suite_plan(void)
 {
     Suite *s = suite_create("plan");
@@ -201,6 +256,8 @@ Suite *suite_plan(void)
     tcase_add_test(t, test_plan__one_rank_of_8192_is_small);
     tcase_add_test(t, test_plan__queues_keep_the_order_in_which_operations_were_added);
     tcase_add_test(t, test_plan__a_dependency_asks_for_the_shared_bytes_only);
+    tcase_add_test(t, test_chunks__even_a_terabyte_goes_in_pieces_that_an_int_can_count);
+    tcase_add_test(t, test_alltoall__every_rail_gets_its_share);
     suite_add_tcase(s, t);
     return s;
 }

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Alltoall by direct exchange, in steps of which each is a matching: at step (d, j) local rank l of
+ * node n sends to local rank l + j of the node d further on. So every rank sends to one and
+ * receives from one other, all rails are busy in both directions, and nobody's rail is wanted by
+ * two at a time. A rank has a few steps under way (WINDOW): one would leave the rail idle between
+ * two of them, all of them at once would crowd together whichever rails are behind.
+ *
+ * Where one pair would send both ways in one step, at half the nodes' distance, one half of the
+ * nodes is a local rank ahead of the other: two ranks in rendezvous with each other run at half
+ * speed over TCP.
+ *
+ * Nothing is combined into larger messages, as Bruck's algorithm or node leaders would: that sends
+ * bytes more than once, and this row is for large blocks. Bytes take a second local hop only where
+ * rails differ (carriers.h).
+ */
+#include "planners/alltoall.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "planners/carriers.h"
+
+enum { WINDOW = 2 };
+
+enum alltoall_lane { RAIL, TO_CARRIER, FROM_CARRIER, LOCAL };
+
+struct work {
+    const struct plan_request *q;
+    const struct topo *t;
+    struct plan_builder *b;
+    int node, local, turns;     /* turns: steps for each distance, the size of the largest node */
+    struct carriers here, peer; /* of the own node, of the one at the other end */
+    int peer_node;              /* whose peer is, or -1 */
+    uint64_t scratch_bytes;
+    uint32_t *sent, *received; /* [steps] owned: the last operation of each step */
+};
+
+/* One piece of block source -> target, which leaves by the rail of `exit` and enters by that of
+   `entry`. */
+struct piece {
+    int source, target, exit, entry;
+    uint64_t from, length; /* in the block */
+};
+
+static uint64_t input_at(const struct work *w, const struct piece *p)
+{
+    return (uint64_t)p->target * w->q->nbytes + p->from;
+}
+
+static uint64_t output_at(const struct work *w, const struct piece *p)
+{
+    return (uint64_t)p->source * w->q->nbytes + p->from;
+}
+
+static uint64_t scratch_for(struct work *w, uint64_t length)
+{
+    w->scratch_bytes += length;
+    return w->scratch_bytes - length;
+}
+
+/* Begin a step only when the one WINDOW before it is through. */
+static void keep_pace(struct work *w, int step, const uint32_t *done)
+{
+    if (step >= WINDOW)
+        plan_after(w->b, done[step - WINDOW]);
+}
+
+/* This rank's rail lets a piece out. */
+static void let_out(struct work *w, const struct piece *p, int step)
+{
+    uint64_t at = 0;
+    uint32_t staged = PLAN_NO_OP, op;
+
+    if (p->source == w->q->rank) {
+        op = plan_send(w->b, p->entry, RAIL, PLAN_INPUT, input_at(w, p), p->length);
+    } else {
+        at = scratch_for(w, p->length);
+        staged = plan_recv(w->b, p->source, TO_CARRIER, PLAN_SCRATCH, at, p->length);
+        op = plan_send(w->b, p->entry, RAIL, PLAN_SCRATCH, at, p->length);
+        plan_after(w->b, staged);
+    }
+    keep_pace(w, step, w->sent);
+    w->sent[step] = op;
+}
+
+/* This rank's rail lets a piece in. */
+static void let_in(struct work *w, const struct piece *p, int step)
+{
+    uint64_t at = 0;
+    uint32_t op;
+
+    if (p->target == w->q->rank) {
+        op = plan_recv(w->b, p->exit, RAIL, PLAN_OUTPUT, output_at(w, p), p->length);
+        keep_pace(w, step, w->received);
+    } else {
+        at = scratch_for(w, p->length);
+        op = plan_recv(w->b, p->exit, RAIL, PLAN_SCRATCH, at, p->length);
+        keep_pace(w, step, w->received);
+        plan_send(w->b, p->target, FROM_CARRIER, PLAN_SCRATCH, at, p->length);
+        plan_after(w->b, op);
+    }
+    w->received[step] = op;
+}
+
+/* Another local rank's rail lets out what is this rank's, or in. */
+static void hand_over(struct work *w, const struct piece *p, int step)
+{
+    (void)step;
+    if (p->source == w->q->rank)
+        plan_send(w->b, p->exit, TO_CARRIER, PLAN_INPUT, input_at(w, p), p->length);
+}
+
+static void take_over(struct work *w, const struct piece *p, int step)
+{
+    (void)step;
+    if (p->target == w->q->rank)
+        plan_recv(w->b, p->entry, FROM_CARRIER, PLAN_OUTPUT, output_at(w, p), p->length);
+}
+
+/* The local rank that meets `local` at a step, as it sends (way 1) or receives (way -1), or -1. */
+static int partner(const struct work *w, int node, int local, int distance, int turn, int way)
+{
+    int nodes = w->t->nnodes;
+    int other = (node + (way > 0 ? distance : nodes - distance)) % nodes;
+    int sender = way > 0 ? node : other;
+    int shift = turn + (2 * distance == nodes && sender >= distance);
+    int met = ((local + way * shift) % w->turns + w->turns) % w->turns;
+
+    return met < topo_node_size(w->t, other) ? met : -1;
+}
+
+/*
+ * What local rank v of this node lets out (way 1) or in (way -1) at a step: visit every piece, in
+ * the order in which all who touch it see it.
+ */
+static int each_piece(struct work *w, int v, int distance, int turn, int way,
+                      void (*visit)(struct work *, const struct piece *, int step))
+{
+    int nodes = w->t->nnodes;
+    int other = (w->node + (way > 0 ? distance : nodes - distance)) % nodes;
+    int met = partner(w, w->node, v, distance, turn, way);
+
+    if (met < 0)
+        return 0;
+    if (w->peer_node != other && carriers_open(&w->peer, w->t, other, w->q->nbytes) < 0)
+        return -ENOMEM;
+    w->peer_node = other;
+    const struct carriers *from = way > 0 ? &w->here : &w->peer,
+                          *to = way > 0 ? &w->peer : &w->here;
+    int from_node = way > 0 ? w->node : other, to_node = way > 0 ? other : w->node;
+    int exit = way > 0 ? v : met, entry = way > 0 ? met : v;
+    for (int i = 0; i < from->n; i++)
+        for (int k = 0; from->list[i].carrier == exit && k < to->n; k++) {
+            struct share at = share_common(from->list[i].at, to->list[k].at);
+
+            if (to->list[k].carrier == entry && at.to)
+                visit(
+                    w,
+                    &(struct piece){.source = topo_node_rank(w->t, from_node, from->list[i].owner),
+                                    .target = topo_node_rank(w->t, to_node, to->list[k].owner),
+                                    .exit = topo_node_rank(w->t, from_node, exit),
+                                    .entry = topo_node_rank(w->t, to_node, entry),
+                                    .from = at.from,
+                                    .length = at.to - at.from},
+                    (distance - 1) * w->turns + turn);
+        }
+    return 0;
+}
+
+/* This rank's own rail, step by step. */
+static int own_rail(struct work *w)
+{
+    int rc = 0;
+
+    for (int d = 1; !rc && d < w->t->nnodes; d++)
+        for (int j = 0; !rc && j < w->turns; j++) {
+            rc = each_piece(w, w->local, d, j, -1, let_in);
+            if (!rc)
+                rc = each_piece(w, w->local, d, j, 1, let_out);
+        }
+    return rc;
+}
+
+/* What other local ranks carry for this one. */
+static int others_rails(struct work *w)
+{
+    int rc = 0;
+
+    for (int i = 0; !rc && i < w->here.n; i++) {
+        const struct carried *c = &w->here.list[i];
+
+        if (c->owner != w->local || c->carrier == w->local)
+            continue;
+        for (int d = 1; !rc && d < w->t->nnodes; d++)
+            for (int j = 0; !rc && j < w->turns; j++) {
+                rc = each_piece(w, c->carrier, d, j, 1, hand_over);
+                if (!rc)
+                    rc = each_piece(w, c->carrier, d, j, -1, take_over);
+            }
+    }
+    return rc;
+}
+
+static void local_blocks(struct work *w)
+{
+    int size = topo_node_size(w->t, w->node);
+    uint64_t bytes = w->q->nbytes;
+
+    for (int turn = 1; turn < size; turn++) {
+        int to = topo_node_rank(w->t, w->node, (w->local + turn) % size);
+        int from = topo_node_rank(w->t, w->node, (w->local + size - turn) % size);
+
+        plan_recv(w->b, from, LOCAL, PLAN_OUTPUT, (uint64_t)from * bytes, bytes);
+        plan_send(w->b, to, LOCAL, PLAN_INPUT, (uint64_t)to * bytes, bytes);
+    }
+    plan_copy(w->b, LOCAL, PLAN_INPUT, (uint64_t)w->q->rank * bytes, PLAN_OUTPUT,
+              (uint64_t)w->q->rank * bytes, bytes);
+}
+
+static int build_with(struct work *w)
+{
+    int steps;
+
+    for (int n = 0; n < w->t->nnodes; n++)
+        if (topo_node_size(w->t, n) > w->turns)
+            w->turns = topo_node_size(w->t, n);
+    steps = w->turns * w->t->nnodes;
+    w->sent = malloc((size_t)steps * sizeof *w->sent);
+    w->received = malloc((size_t)steps * sizeof *w->received);
+    if (!w->sent || !w->received || carriers_open(&w->here, w->t, w->node, w->q->nbytes) < 0)
+        return -ENOMEM;
+    for (int i = 0; i < steps; i++)
+        w->sent[i] = w->received[i] = PLAN_NO_OP;
+    int rc = own_rail(w);
+    if (!rc)
+        rc = others_rails(w);
+    if (!rc)
+        local_blocks(w);
+    return rc;
+}
+
+static int alltoall_build(const struct plan_request *q, struct plan **plan_p)
+{
+    struct work w = {.q = q,
+                     .t = q->topo,
+                     .b = plan_build_begin(q->rank, q->topo->nranks, q->chunk_bytes),
+                     .node = q->topo->rank[q->rank].node,
+                     .local = q->topo->rank[q->rank].local,
+                     .peer_node = -1};
+    int rc = w.b ? build_with(&w) : -ENOMEM;
+
+    if (!rc) {
+        rc = plan_build_finish(w.b, plan_alltoall.name, plan_input_bytes(q, q->rank),
+                               plan_output_bytes(q, q->rank), w.scratch_bytes, plan_p);
+        w.b = NULL;
+    }
+    carriers_close(&w.here);
+    carriers_close(&w.peer);
+    free(w.sent);
+    free(w.received);
+    plan_build_discard(w.b);
+    return rc;
+}
+
+static const char *alltoall_pays(const struct plan_request *q)
+{
+    return q->topo->nnodes < 2 ? "all ranks share a node" : NULL;
+}
+
+const struct plan_algorithm plan_alltoall = {
+    .name = "staggered_pairwise",
+    .collectives = 1u << COLL_ALLTOALL,
+    .description = "direct exchange, each step a matching of rails, rails of unequal rate levelled",
+    .source = "pairwise exchange; bound: HiCCL, Table III",
+    .pays = alltoall_pays,
+    .build = alltoall_build,
+};

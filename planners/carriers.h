@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Carriers: who takes what one rank sends to, or receives from, other nodes through which rail.
+ * Where a node's ranks have equal rails, each carries its own. Otherwise a rank with a slow rail,
+ * or one that shares its rail, keeps what its rail can carry and leaves the rest of every block to
+ * local ranks that have room, so that all rails of the node end at the same time.
+ *
+ * Thread rule: none; it depends on topology and size only, so all ranks divide alike.
+ */
+#ifndef COLLSHIM_PLANNERS_CARRIERS_H
+#define COLLSHIM_PLANNERS_CARRIERS_H
+
+#include "config/topo.h"
+#include "planners/shares.h"
+
+/* Bytes `at` of every block of `owner` travel through the rail of `carrier`. Local indexes. */
+struct carried {
+    int owner, carrier;
+    struct share at;
+};
+
+struct carriers {
+    int size; /* ranks of the node */
+    int n;
+    struct carried *list; /* [2 * size] owned: by owner, then by bytes; they cover every block */
+};
+
+/* For a node whose ranks all exchange blocks of so many bytes. 0 or -ENOMEM; close in either case.
+   c: all zero, or from an earlier call, whose room is used again where it suffices. */
+int carriers_open(struct carriers *c, const struct topo *t, int node, uint64_t block);
+void carriers_close(struct carriers *c);
+
+#endif

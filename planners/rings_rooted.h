@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Gather and scatter through all rails of the root's node: of every remote node's unit each local
+ * rank of the root's node holds its share (shares.h), takes it through its own rail and hands it on
+ * to the root, or the other way round.
+ */
+#ifndef COLLSHIM_PLANNERS_RINGS_ROOTED_H
+#define COLLSHIM_PLANNERS_RINGS_ROOTED_H
+
+#include "planners/shares.h"
+
+/*
+ * Add this rank's part of q, a gather(v) or scatter(v). s: the shares as the root sees them, that
+ * is opened for q->root. Uses scratch from 0 on; *scratch_bytes is what it needs, a few shares
+ * however many nodes there are. Returns 0 or -ENOMEM; other errors stay in the builder.
+ */
+int rings_rooted(struct plan_builder *b, struct shares *s, const struct plan_request *q,
+                 uint64_t *scratch_bytes);
+
+#endif

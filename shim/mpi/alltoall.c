@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * MPI_Alltoall. Sizes are taken from the receive side, which is there in place too. In place, the
+ * data is copied aside first: blocks arrive where others still have to leave.
+ */
+#include <stdint.h>
+
+#include "shim/mpi/comm.h"
+#include "shim/mpi/count.h"
+#include "shim/mpi/reroute.h"
+#include "shim/mpi/vectors.h"
+#include "shim/mpi/wrappers.h"
+
+struct arguments {
+    const void *sendbuf;
+    MPI_Count sendcount;
+    MPI_Datatype sendtype;
+    void *recvbuf;
+    MPI_Count recvcount;
+    MPI_Datatype recvtype;
+    MPI_Comm comm;
+    int size;
+    int large; /* called by its _c name */
+};
+
+static int native_alltoall(const struct call *call)
+{
+    const struct arguments *a = call->arguments;
+
+    if (a->large)
+        return mpi.Alltoall_c(a->sendbuf, a->sendcount, a->sendtype, a->recvbuf, a->recvcount,
+                              a->recvtype, a->comm);
+    return mpi.Alltoall(a->sendbuf, (int)a->sendcount, a->sendtype, a->recvbuf, (int)a->recvcount,
+                        a->recvtype, a->comm);
+}
+
+/* All blocks, which lie one behind the other. */
+static struct call_block all_blocks(const struct call *call, int i)
+{
+    const struct arguments *a = call->arguments;
+
+    (void)i;
+    return (struct call_block){.user = a->recvbuf, .count = a->recvcount * a->size};
+}
+
+static int run(struct comm *c, const struct arguments *a, struct call *call)
+{
+    uint64_t sends;
+
+    call->held_block = NO_BLOCK;
+    call->nblocks = 1;
+    call->output_block = all_blocks;
+    if (layout_of(a->recvtype, &call->output) < 0 || a->recvbuf == MPI_IN_PLACE ||
+        layout_is_nowhere(a->recvbuf, &call->output, call->total))
+        return leave_to_library(call);
+    call->output_dense = call->output.dense;
+    if (a->sendbuf == MPI_IN_PLACE) {
+        call->input = call->output;
+        call->input_block = all_blocks(call, 0);
+        call->stage_input = 1;
+        return reroute(c, call);
+    }
+    if (bytes_of(a->sendcount, a->sendtype, &sends) < 0 || sends != call->request.nbytes ||
+        layout_of(a->sendtype, &call->input) < 0 ||
+        layout_is_nowhere(a->sendbuf, &call->input, call->total))
+        return leave_to_library(call);
+    call->input_block =
+        (struct call_block){.user = (char *)(uintptr_t)a->sendbuf, .count = a->sendcount * a->size};
+    return reroute(c, call);
+}
+
+static int alltoall(struct arguments *a)
+{
+    struct call call = {.collective = COLL_ALLTOALL,
+                        .comm = a->comm,
+                        .request = {.collective = COLL_ALLTOALL, .grain = 1},
+                        .arguments = a,
+                        .native = native_alltoall};
+    enum reason why = process.verdict;
+    struct comm *c = NULL;
+    uint64_t block = 0;
+
+    if (!why) {
+        why = REASON_ARGUMENTS;
+        if (a->comm != MPI_COMM_NULL && mpi.Comm_size(a->comm, &a->size) == MPI_SUCCESS &&
+            !bytes_of(a->recvcount, a->recvtype, &block) &&
+            !bytes_of_all(block, a->size, &call.total))
+            why = gate_size(call.total);
+    }
+    if (!why)
+        c = gate_comm(a->comm, a->size, COLL_ALLTOALL, &why);
+    if (c) {
+        call.request.nbytes = (size_t)block;
+        return run(c, a, &call);
+    }
+    count_native(COLL_ALLTOALL, why);
+    return call.native(&call);
+}
+
+int wrap_Alltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
+                  int recvcount, MPI_Datatype recvtype, MPI_Comm comm)
+{
+    return alltoall(&(struct arguments){.sendbuf = sendbuf,
+                                        .sendcount = sendcount,
+                                        .sendtype = sendtype,
+                                        .recvbuf = recvbuf,
+                                        .recvcount = recvcount,
+                                        .recvtype = recvtype,
+                                        .comm = comm});
+}
+
+int wrap_Alltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
+                    MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm)
+{
+    return alltoall(&(struct arguments){.sendbuf = sendbuf,
+                                        .sendcount = sendcount,
+                                        .sendtype = sendtype,
+                                        .recvbuf = recvbuf,
+                                        .recvcount = recvcount,
+                                        .recvtype = recvtype,
+                                        .comm = comm,
+                                        .large = 1});
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "shim/mpi/vectors.h"
+
+int vectors_sizes(struct counts counts, int n, MPI_Datatype type, size_t *bytes, uint64_t *offset,
+                  uint64_t *total)
+{
+    uint64_t element, block, next = 0;
+
+    if (!counts_given(counts) || bytes_of(1, type, &element) < 0)
+        return -1;
+    for (int i = 0; i < n; i++) {
+        MPI_Count count = counts_at(counts, i);
+
+        if (count < 0 || __builtin_mul_overflow((uint64_t)count, element, &block) ||
+            block > MOST_BYTES - next)
+            return -1;
+        if (bytes)
+            bytes[i] = (size_t)block;
+        if (offset)
+            offset[i] = next;
+        next += block;
+    }
+    *total = next;
+    return 0;
+}
+
+int vectors_are_packed(struct counts counts, struct displs displs, int n, MPI_Count extent,
+                       const uint64_t *offset)
+{
+    for (int i = 0; i < n; i++)
+        if (counts_at(counts, i) &&
+            (uint64_t)(((MPI_Count)displs_at(displs, i) - displs_at(displs, 0)) * extent) !=
+                offset[i])
+            return 0;
+    return 1;
+}

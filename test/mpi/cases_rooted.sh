@@ -1,0 +1,94 @@
+# shellcheck shell=bash disable=SC2154,SC2034 # variables shared with run.sh and launch.sh
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Gather, scatter, alltoall: random calls that check themselves and are counted exactly; what agreeing
+# on sizes costs; the functions with large counts.
+
+rooted_collectives=(gather gatherv scatter scatterv alltoall)
+
+# want_all FIELD: as many calls of each collective as the program says can be rerouted
+want_all() {
+    local collective want
+    for collective in "${rooted_collectives[@]}"; do
+        want=$(expected "$collective")
+        want_number "$collective" "$1" -gt 0
+        want_number "$collective" "$1" -eq "${want:-unknown}"
+    done
+}
+
+# rooted N CALLS HOW [NAME=VALUE...]: a whole test
+rooted() {
+    local n=$1 calls=$2 how=$3 collective
+    shift 3
+    seed=$((seed + 1))
+    begin "$calls random gathers, scatters and alltoalls on $n ranks, types $how${*:+, $*}"
+    launch "$n" "$@" -- "$programs/rooted" "$seed" "$calls" "$how"
+    want_right
+    want_lines
+    [[ " $* " = *" COLLSHIM_MODE=off "* ]] || want_all .rerouted
+    if [[ " $* " = *" COLLSHIM_MODE=verify "* ]]; then
+        want_all .verified_equal
+        for collective in "${rooted_collectives[@]}"; do
+            want_number "$collective" .verified_different -eq 0
+        done
+    fi
+    finish
+}
+
+# Of 200 small calls nine are asked about: after each the next 1, 2, 4 ... 64 are not. The large ones
+# that follow are found out about, and the guard gets to try them.
+rooted_sizes_are_asked_for_rarely() {
+    local collective ranks=3
+
+    begin "many small gatherv and scatterv calls, then large ones"
+    launch $ranks COLLSHIM_MIN_BYTES=64KiB COLLSHIM_TOPOLOGY='node:2 rank:2,1' -- \
+        "$programs/rooted" "$seed" 0 small
+    want_right
+    want_lines
+    for collective in gatherv scatterv; do
+        want_number $collective '.native["smaller than COLLSHIM_MIN_BYTES"]' -eq $((9 * ranks))
+        want_number $collective \
+            '.native["agreeing on the sizes costs more than it brings"]' -ge $((191 * ranks))
+        want_number $collective .rerouted -gt 0
+    done
+    finish
+}
+
+large_counts() {
+    begin "functions with large counts"
+    launch 3 COLLSHIM_TOPOLOGY='node:2 rank:2,1' -- "$programs/large"
+    if [ "$rc" -eq 77 ]; then
+        skip "functions with large counts" "${out#large: }"
+        return
+    fi
+    want_right
+    want_lines
+    for collective in allgather allgatherv allreduce reduce reduce_scatter reduce_scatter_block \
+        bcast; do
+        want_number $collective .rerouted -gt "$(expected above)"
+    done
+    finish
+}
+
+# Ranks, chunk and topology. MPICH's ranks never yield a core, so it gets fewer.
+rooted_openmpi=('5 100 place:0,1,0,2,1' '6 0 node:2 rank:3 rail:2@100Mbit,50Mbit'
+    '7 50 rank:1,5,1 rail:2@100Mbit place:cyclic' '6 100 node:3 rank:2 rail:2@10Mbit,90Mbit')
+rooted_mpich=('3 100 node:2 rank:2,1 rail:2@100Mbit,30Mbit')
+
+cases_rooted() {
+    local calls=300 row n chunk topology
+    local -n rows=rooted_$family
+
+    [ "$family" = openmpi ] || calls=100
+    [ "$quick" -eq 0 ] || calls=$((calls / 3))
+    rooted 3 $calls alike COLLSHIM_MODE=off
+    rooted 4 $calls mixed COLLSHIM_TOPOLOGY='node:2 rank:2' COLLSHIM_CHUNK_BYTES=100
+    rooted 4 $calls alike COLLSHIM_TOPOLOGY='node:2 rank:2' COLLSHIM_MODE=verify
+    rooted_sizes_are_asked_for_rarely
+    large_counts
+    [ "$quick" -eq 0 ] || return 0
+    for row in "${rows[@]}"; do
+        read -r n chunk topology <<<"$row"
+        rooted "$n" $calls mixed COLLSHIM_TOPOLOGY="$topology" COLLSHIM_CHUNK_BYTES="$chunk"
+    done
+}
