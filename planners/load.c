@@ -142,36 +142,6 @@ static double amount_bytes(const struct plan_request *q, int node, uint8_t amoun
         return (double)q->nbytes * ranks * (q->topo->nranks - ranks);
     }
     return 0;
-/* The blocks of node n's ranks. */
-static double node_blocks(const struct plan_request *q, int node)
-{
-    double bytes = 0;
-
-    for (int l = 0; l < topo_node_size(q->topo, node); l++)
-        bytes += (double)plan_block_bytes(q, topo_node_rank(q->topo, node, l));
-    return bytes;
-}
-
-/* What must enter or leave node n at least, whichever is more. */
-static double node_traffic(const struct plan_request *q, int node)
-{
-    double foreign = (double)plan_total_bytes(q) - node_blocks(q, node);
-
-    switch (q->collective) {
-    case COLL_BCAST:
-    case COLL_REDUCE:
-    case COLL_ALLREDUCE:
-        return (double)q->nbytes;
-    case COLL_GATHER:
-    case COLL_GATHERV:
-    case COLL_SCATTER:
-    case COLL_SCATTERV:
-        return node == q->topo->rank[q->root].node ? foreign : node_blocks(q, node);
-    case COLL_ALLTOALL: /* each of its ranks has a block for each rank elsewhere */
-        return foreign * topo_node_size(q->topo, node);
-    default:
-        return foreign;
-    }
 }
 
 double load_bound(const struct plan_request *q)
@@ -189,11 +159,6 @@ double load_bound(const struct plan_request *q)
         rates += r;
         if ((in > out ? in : out) / r > bound)
             bound = (in > out ? in : out) / r;
-        double seconds = node_traffic(q, n) / node_rate(t, n);
-
-        rates += node_rate(t, n);
-        if (q->collective != COLL_ALLREDUCE && seconds > bound)
-            bound = seconds;
     }
     if (q->collective == COLL_ALLREDUCE && 2 * (double)q->nbytes * (t->nnodes - 1) / rates > bound)
         bound = 2 * (double)q->nbytes * (t->nnodes - 1) / rates;
