@@ -5,10 +5,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "planners/linear.h"
 #include "planners/rings.h"
 
 const struct plan_algorithm *const plan_algorithms[] = {
     &plan_rings,
+    &plan_linear,
 };
 const int plan_algorithm_count = sizeof plan_algorithms / sizeof *plan_algorithms;
 
