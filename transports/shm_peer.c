@@ -337,7 +337,7 @@ ssize_t shm_read_memory(pid_t pid, uint64_t address, void *to, size_t n)
     return got < 0 ? -errno : got;
 }
 
-/* The oldest extent that may have unclaimed pieces, or NULL. */
+/* The extent with the first unclaimed piece, or NULL. */
 static struct extent *unclaimed(struct peer *p)
 {
     uint32_t claimed = load(&p->in->claimed);
@@ -345,12 +345,40 @@ static struct extent *unclaimed(struct peer *p)
     return claimed == p->wanted.pieces ? NULL : extent_of(p, claimed);
 }
 
+static void relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#else
+    atomic_signal_fence(memory_order_seq_cst);
+#endif
+}
+
+/*
+ * Does the peer fill a cell in about the time that reading one takes? Then its help is worth
+ * having. If it does not, it is busy or has no CPU, and is not waited for in the next reads.
+ */
+static int helps(struct peer *p)
+{
+    enum { MOMENT = 100, READS = 32 };
+
+    if (p->impatient) {
+        p->impatient--;
+        return 0;
+    }
+    for (int i = 0; i < MOMENT; i++, relax())
+        if (load(&p->in->filled) != load(&p->in->emptied))
+            return 1;
+    p->impatient = READS;
+    return 0;
+}
+
 ssize_t shm_peer_read(struct peer *p, struct shm_report *r, char *bounce)
 {
     struct extent *e = p->unread ? NULL : unclaimed(p);
     uint32_t piece;
 
-    if (!e)
+    if (!e || helps(p))
         return 0;
     uint32_t n = claim(p->in, e->base + e->pieces, SHM_READ / e->step, &piece);
     if (!n || !(e = extent_of(p, piece))) /* the sender was quicker */

@@ -57,6 +57,7 @@ struct peer {
     struct extents wanted;  /* that has */
     struct fifo received;   /* the sender has not been told yet */
     struct extent lost; /* claimed and then not readable; to be asked for again; length 0: none */
+    unsigned impatient; /* so many reads more before it is waited for again */
     struct shm_post *early; /* [early_room] owned: posts without a receive, oldest first */
     unsigned nearly, early_room;
 };
@@ -80,8 +81,9 @@ int shm_peer_receive(struct peer *p, struct slot *s);
    moved is taken off. Returns 0, -ENOMEM or -EPROTO. */
 int shm_peer_serve(struct peer *p, struct shm_report *r, size_t *budget);
 
-/* Read a few pieces that nobody has claimed from the peer's memory, if there are any. bounce:
-   SHM_READ bytes. Returns the bytes read, or -ESRCH if the peer is no more. */
+/* If there are pieces that nobody has claimed: wait a moment for the peer to fill a cell, and
+   if it does not, read a few from its memory. bounce: SHM_READ bytes. Returns the bytes read, or
+   -ESRCH if the peer is no more. */
 enum { SHM_READ = 64 << 10 };
 ssize_t shm_peer_read(struct peer *p, struct shm_report *r, char *bounce);
 

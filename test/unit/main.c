@@ -12,6 +12,8 @@ int main(void)
     srunner_add_suite(r, suite_plan());
     srunner_add_suite(r, suite_check());
     srunner_add_suite(r, suite_engine());
+    srunner_add_suite(r, suite_shm());
+    srunner_add_suite(r, suite_kernels());
     srunner_run_all(r, CK_ENV);
     int failed = srunner_ntests_failed(r);
     srunner_free(r);

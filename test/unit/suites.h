@@ -10,5 +10,7 @@ Suite *suite_topo(void);
 Suite *suite_plan(void);
 Suite *suite_check(void);
 Suite *suite_engine(void);
+Suite *suite_shm(void);
+Suite *suite_kernels(void);
 
 #endif
