@@ -23,7 +23,7 @@ B       := build
 FAMILIES := $(foreach f,openmpi mpich,$(if $(shell command -v $(MPICC_$(f))),$(f)))
 
 PRELOAD_SRC := $(wildcard shim/preload/*.c)
-CORE_SRC    := $(wildcard config/*.c planners/*.c) transports/engine.c
+CORE_SRC    := $(wildcard config/*.c planners/*.c) $(filter-out transports/mpi_%,$(wildcard transports/*.c))
 BACKEND_SRC := $(wildcard shim/mpi/*.c) transports/mpi_p2p.c
 CLI_SRC     := $(wildcard shim/cli/*.c)
 BENCH_SRC   := $(wildcard bench/*.c)

@@ -34,6 +34,7 @@ static const char *const tool_prefixes[] = {"COLLSHIM_FABRIC", "COLLSHIM_BENCH"}
 
 #define NAME_MODE "mode"
 #define NAME_LEVEL "level"
+#define NAME_SHM "shm"
 #define NAME_BYTES "bytes"
 #define NAME_INT "int"
 #define NAME_BOOL "bool"

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 enum cfg_mode { CFG_MODE_ON, CFG_MODE_OFF, CFG_MODE_AB, CFG_MODE_VERIFY };
+enum cfg_shm { CFG_SHM_ON, CFG_SHM_COPY, CFG_SHM_OFF };
 enum cfg_level { CFG_LEVEL_ERROR, CFG_LEVEL_WARN, CFG_LEVEL_INFO, CFG_LEVEL_DEBUG };
 enum cfg_origin { CFG_FROM_DEFAULT, CFG_FROM_FILE, CFG_FROM_ENVIRONMENT };
 
@@ -21,6 +22,7 @@ enum cfg_origin { CFG_FROM_DEFAULT, CFG_FROM_FILE, CFG_FROM_ENVIRONMENT };
 
 typedef int cfg_MODE;
 typedef int cfg_LEVEL;
+typedef int cfg_SHM;
 typedef size_t cfg_BYTES;
 typedef int cfg_INT;
 typedef int cfg_BOOL;

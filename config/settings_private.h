@@ -17,8 +17,8 @@ struct cfg_kind {
 };
 
 /* The names of the types as in settings.def. */
-extern const struct cfg_kind cfg_kind_MODE, cfg_kind_LEVEL, cfg_kind_BYTES, cfg_kind_INT,
-    cfg_kind_BOOL, cfg_kind_TEXT;
+extern const struct cfg_kind cfg_kind_MODE, cfg_kind_LEVEL, cfg_kind_SHM, cfg_kind_BYTES,
+    cfg_kind_INT, cfg_kind_BOOL, cfg_kind_TEXT;
 
 /* 0 if text has the form of COLLSHIM_ALGORITHM, else -EINVAL and why. */
 int cfg_check_algorithm(const char *text, char *why, size_t why_size);

@@ -26,6 +26,12 @@ static const struct word modes[] = {
     {"verify", CFG_MODE_VERIFY},
     {0},
 };
+static const struct word shm[] = {
+    {"on", CFG_SHM_ON},
+    {"copy", CFG_SHM_COPY},
+    {"off", CFG_SHM_OFF},
+    {0},
+};
 static const struct word levels[] = {
     {"error", CFG_LEVEL_ERROR}, {"warn", CFG_LEVEL_WARN},    {"info", CFG_LEVEL_INFO},
     {"debug", CFG_LEVEL_DEBUG}, {"warning", CFG_LEVEL_WARN}, {0},
@@ -100,6 +106,17 @@ static int read_level(const char *text, size_t size, long long least, long long 
 static int print_level(const void *value, char *text, size_t size)
 {
     return print_word(levels, value, text, size);
+}
+
+static int read_shm(const char *text, size_t size, long long least, long long most, void *value)
+{
+    (void)least, (void)most;
+    return read_word(shm, text, size, value);
+}
+
+static int print_shm(const void *value, char *text, size_t size)
+{
+    return print_word(shm, value, text, size);
 }
 
 static int read_bool(const char *text, size_t size, long long least, long long most, void *value)
@@ -198,6 +215,7 @@ static int print_text(const void *value, char *text, size_t size)
 
 const struct cfg_kind cfg_kind_MODE = {"on, off, ab or verify", read_mode, print_mode};
 const struct cfg_kind cfg_kind_LEVEL = {"error, warn, info or debug", read_level, print_level};
+const struct cfg_kind cfg_kind_SHM = {"on, copy or off", read_shm, print_shm};
 const struct cfg_kind cfg_kind_BYTES = {"a size such as 65536, 64K or 1MiB", read_bytes,
                                         print_bytes};
 const struct cfg_kind cfg_kind_INT = {"a whole number", read_int, print_int};

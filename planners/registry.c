@@ -8,11 +8,13 @@
 #include "planners/compose.h"
 #include "planners/lanes.h"
 #include "planners/alltoall.h"
+#include "planners/linear.h"
 #include "planners/rings.h"
 
 /* clang-format off: a row a line */
 const struct plan_algorithm *const plan_algorithms[] = {
     &plan_rings,
+    &plan_linear,
     &plan_lanes,
     &plan_alltoall,
     &plan_binomial_doubling,

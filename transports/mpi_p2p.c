@@ -83,8 +83,8 @@ static int p2p_poll(void *state, unsigned *done, unsigned *ndone)
     int completed = 0;
 
     *ndone = 0;
-    if (!p->active)
-        return 0;
+    if (!p->active) /* the library's other traffic still wants to move on */
+        return p->mpi->Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, p->comm, &completed, MPI_STATUS_IGNORE);
     int rc =
         p->mpi->Testsome((int)p->active, p->request, &completed, p->index, MPI_STATUSES_IGNORE);
     if (rc != MPI_SUCCESS)

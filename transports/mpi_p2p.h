@@ -16,6 +16,7 @@ struct mpi_p2p_calls {
     int (*Isend)(const void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request *);
     int (*Irecv)(void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request *);
     int (*Testsome)(int, MPI_Request *, int *, int *, MPI_Status *);
+    int (*Iprobe)(int, int, MPI_Comm, int *, MPI_Status *);
     int (*Cancel)(MPI_Request *);
     int (*Request_free)(MPI_Request *);
 };

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "shim/mpi/rails.h"
 #include "shim/mpi/sizes.h"
 
 enum { PLANS_KEPT = 16 };
@@ -24,7 +25,6 @@ struct comm_plan {
 };
 
 static struct comm out_of_memory = {.verdict = REASON_MEMORY};
-static struct mpi_p2p_calls p2p_calls;
 
 static void free_plan(struct comm_plan *p)
 {
@@ -43,7 +43,7 @@ static void free_comm(struct comm *c)
         c->plans = first->next;
         free_plan(first);
     }
-    xport_mpi_p2p_close(&c->xport);
+    links_close(&c->links);
     topo_free(c->topo);
     free(c->bytes);
     free(c->offset);
@@ -63,12 +63,9 @@ static int on_comm_free(MPI_Comm comm, int keyval, void *value, void *extra)
 
 int comm_open(void)
 {
-    p2p_calls = (struct mpi_p2p_calls){.Isend = mpi.Isend,
-                                       .Irecv = mpi.Irecv,
-                                       .Testsome = mpi.Testsome,
-                                       .Cancel = mpi.Cancel,
-                                       .Request_free = mpi.Request_free};
     int rc = sizes_open();
+
+    links_init();
     return rc ? rc
               : mpi.Comm_create_keyval(MPI_COMM_NULL_COPY_FN, on_comm_free, &process.keyval, NULL);
 }
@@ -216,7 +213,11 @@ static enum reason exchange(struct comm *c, MPI_Comm comm, struct topo_report *r
             return REASON_MIXED;
     int well = make_topology(c, report, member) == 0;
     well &= make_private_comm(c, comm);
-    well &= xport_mpi_p2p_open(&p2p_calls, c->private_comm, &c->xport) == 0;
+    well = well && links_prepare(&c->links, c->private_comm, c->topo, report, c->rank);
+    if (!all_well(comm, well))
+        return REASON_MEMORY;
+    well = rails_measure(c->private_comm, c->rank, c->topo) == MPI_SUCCESS;
+    well &= links_share(&c->links, comm);
     return all_well(comm, well) ? REASON_NONE : REASON_MEMORY;
 }
 
@@ -315,7 +316,7 @@ static int make_plan(struct comm *c, const struct plan_request *q, const struct 
         memcpy(bytes, q->bytes, (size_t)c->size * sizeof *bytes);
     }
     if ((rc = a->build(&p->request, &p->plan)) ||
-        (rc = engine_create(p->plan, &c->xport, &p->engine)))
+        (rc = engine_create(p->plan, c->links.use, &p->engine)))
         goto fail;
     *made = p;
     return 0;

@@ -14,9 +14,9 @@
 
 #include "planners/registry.h"
 #include "shim/mpi/guard.h"
+#include "shim/mpi/links.h"
 #include "shim/mpi/process.h"
 #include "transports/engine.h"
-#include "transports/mpi_p2p.h"
 
 struct comm_plan; /* a cached plan with its engine */
 
@@ -25,7 +25,7 @@ struct comm {
     int rank, size;
     MPI_Comm private_comm;   /* owned */
     struct topo *topo;       /* owned */
-    struct xport xport;      /* owned */
+    struct links links;      /* owned */
     unsigned turn;           /* rerouted calls so far, for COLLSHIM_MODE=ab */
     struct guard guard;      /* what has been measured */
     size_t *bytes;           /* [size] owned: room for a call's block sizes */

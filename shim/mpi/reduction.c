@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Elements are combined by the library's own MPI_Reduce_local: its results are then the
- * library's results for each pair of elements, oddities included.
+ * Elements are combined by the kernels of transports/; what has none, because its form is the
+ * library's own affair (Fortran's LOGICAL), by the library's MPI_Reduce_local.
  */
 #include "shim/mpi/reduction.h"
 
@@ -15,92 +15,111 @@
 
 enum kind { INTEGER = 1, REAL = 2, COMPLEX = 4, LOGICAL = 8, BYTES = 16, PAIR = 32 };
 
-static const struct {
+static const struct type_row {
     MPI_Datatype type;
     int kind;
+    enum kernel_type kernel; /* the first of its form, which wider ones follow */
 } types[] = {
-    {MPI_INT, INTEGER},
-    {MPI_LONG, INTEGER},
-    {MPI_SHORT, INTEGER},
-    {MPI_UNSIGNED, INTEGER},
-    {MPI_UNSIGNED_LONG, INTEGER},
-    {MPI_UNSIGNED_SHORT, INTEGER},
-    {MPI_LONG_LONG, INTEGER},
-    {MPI_UNSIGNED_LONG_LONG, INTEGER},
-    {MPI_SIGNED_CHAR, INTEGER},
-    {MPI_UNSIGNED_CHAR, INTEGER},
-    {MPI_INT8_T, INTEGER},
-    {MPI_INT16_T, INTEGER},
-    {MPI_INT32_T, INTEGER},
-    {MPI_INT64_T, INTEGER},
-    {MPI_UINT8_T, INTEGER},
-    {MPI_UINT16_T, INTEGER},
-    {MPI_UINT32_T, INTEGER},
-    {MPI_UINT64_T, INTEGER},
-    {MPI_INTEGER, INTEGER},
-    {MPI_FLOAT, REAL},
-    {MPI_DOUBLE, REAL},
-    {MPI_LONG_DOUBLE, REAL},
-    {MPI_REAL, REAL},
-    {MPI_DOUBLE_PRECISION, REAL},
-    {MPI_C_FLOAT_COMPLEX, COMPLEX},
-    {MPI_C_DOUBLE_COMPLEX, COMPLEX},
-    {MPI_C_LONG_DOUBLE_COMPLEX, COMPLEX},
-    {MPI_COMPLEX, COMPLEX},
-    {MPI_DOUBLE_COMPLEX, COMPLEX},
-    {MPI_C_BOOL, LOGICAL},
-    {MPI_LOGICAL, LOGICAL},
-    {MPI_BYTE, BYTES},
-    {MPI_FLOAT_INT, PAIR},
-    {MPI_DOUBLE_INT, PAIR},
-    {MPI_LONG_INT, PAIR},
-    {MPI_SHORT_INT, PAIR},
-    {MPI_2INT, PAIR},
-    {MPI_LONG_DOUBLE_INT, PAIR},
+    {MPI_INT, INTEGER, KERNEL_I8},
+    {MPI_LONG, INTEGER, KERNEL_I8},
+    {MPI_SHORT, INTEGER, KERNEL_I8},
+    {MPI_UNSIGNED, INTEGER, KERNEL_U8},
+    {MPI_UNSIGNED_LONG, INTEGER, KERNEL_U8},
+    {MPI_UNSIGNED_SHORT, INTEGER, KERNEL_U8},
+    {MPI_LONG_LONG, INTEGER, KERNEL_I8},
+    {MPI_UNSIGNED_LONG_LONG, INTEGER, KERNEL_U8},
+    {MPI_SIGNED_CHAR, INTEGER, KERNEL_I8},
+    {MPI_UNSIGNED_CHAR, INTEGER, KERNEL_U8},
+    {MPI_INT8_T, INTEGER, KERNEL_I8},
+    {MPI_INT16_T, INTEGER, KERNEL_I8},
+    {MPI_INT32_T, INTEGER, KERNEL_I8},
+    {MPI_INT64_T, INTEGER, KERNEL_I8},
+    {MPI_UINT8_T, INTEGER, KERNEL_U8},
+    {MPI_UINT16_T, INTEGER, KERNEL_U8},
+    {MPI_UINT32_T, INTEGER, KERNEL_U8},
+    {MPI_UINT64_T, INTEGER, KERNEL_U8},
+    {MPI_INTEGER, INTEGER, KERNEL_I8},
+    {MPI_FLOAT, REAL, KERNEL_F32},
+    {MPI_DOUBLE, REAL, KERNEL_F32},
+    {MPI_LONG_DOUBLE, REAL, KERNEL_F32},
+    {MPI_REAL, REAL, KERNEL_F32},
+    {MPI_DOUBLE_PRECISION, REAL, KERNEL_F32},
+    {MPI_C_FLOAT_COMPLEX, COMPLEX, KERNEL_C32},
+    {MPI_C_DOUBLE_COMPLEX, COMPLEX, KERNEL_C32},
+    {MPI_C_LONG_DOUBLE_COMPLEX, COMPLEX, KERNEL_C32},
+    {MPI_COMPLEX, COMPLEX, KERNEL_C32},
+    {MPI_DOUBLE_COMPLEX, COMPLEX, KERNEL_C32},
+    {MPI_C_BOOL, LOGICAL, KERNEL_BOOL},
+    {MPI_LOGICAL, LOGICAL, KERNEL_NONE},
+    {MPI_BYTE, BYTES, KERNEL_U8},
+    {MPI_FLOAT_INT, PAIR, KERNEL_FLOAT_INT},
+    {MPI_DOUBLE_INT, PAIR, KERNEL_DOUBLE_INT},
+    {MPI_LONG_INT, PAIR, KERNEL_LONG_INT},
+    {MPI_SHORT_INT, PAIR, KERNEL_SHORT_INT},
+    {MPI_2INT, PAIR, KERNEL_INT_INT},
+    {MPI_LONG_DOUBLE_INT, PAIR, KERNEL_LONG_DOUBLE_INT},
 };
 
 static const struct {
     MPI_Op op;
     int kinds;
     int rounds; /* on REAL and COMPLEX */
+    enum kernel_op kernel;
 } operations[] = {
-    {MPI_SUM, INTEGER | REAL | COMPLEX, 1},
-    {MPI_PROD, INTEGER | REAL | COMPLEX, 1},
-    {MPI_MAX, INTEGER | REAL, 0},
-    {MPI_MIN, INTEGER | REAL, 0},
-    {MPI_LAND, INTEGER | LOGICAL, 0},
-    {MPI_LOR, INTEGER | LOGICAL, 0},
-    {MPI_LXOR, INTEGER | LOGICAL, 0},
-    {MPI_BAND, INTEGER | BYTES, 0},
-    {MPI_BOR, INTEGER | BYTES, 0},
-    {MPI_BXOR, INTEGER | BYTES, 0},
-    {MPI_MAXLOC, PAIR, 0},
-    {MPI_MINLOC, PAIR, 0},
+    {MPI_SUM, INTEGER | REAL | COMPLEX, 1, KERNEL_SUM},
+    {MPI_PROD, INTEGER | REAL | COMPLEX, 1, KERNEL_PROD},
+    {MPI_MAX, INTEGER | REAL, 0, KERNEL_MAX},
+    {MPI_MIN, INTEGER | REAL, 0, KERNEL_MIN},
+    {MPI_LAND, INTEGER | LOGICAL, 0, KERNEL_LAND},
+    {MPI_LOR, INTEGER | LOGICAL, 0, KERNEL_LOR},
+    {MPI_LXOR, INTEGER | LOGICAL, 0, KERNEL_LXOR},
+    {MPI_BAND, INTEGER | BYTES, 0, KERNEL_BAND},
+    {MPI_BOR, INTEGER | BYTES, 0, KERNEL_BOR},
+    {MPI_BXOR, INTEGER | BYTES, 0, KERNEL_BXOR},
+    {MPI_MAXLOC, PAIR, 0, KERNEL_MAXLOC},
+    {MPI_MINLOC, PAIR, 0, KERNEL_MINLOC},
 };
 
-static int kind_of(MPI_Datatype type)
+static const struct type_row *row_of(MPI_Datatype type)
 {
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
         if (types[i].type == type)
-            return types[i].kind;
-    return 0;
+            return &types[i];
+    return NULL;
+}
+
+/*
+ * The kernel type of a row for elements of that extent, which for Fortran's types and C's long is
+ * known at run time only: the row's own, or a wider one of the same form, which follow it.
+ */
+static enum kernel_type kernel_type_of(const struct type_row *row, size_t extent)
+{
+    static const int wider[PAIR + 1] = {[INTEGER] = 3, [REAL] = 2, [COMPLEX] = 2};
+
+    for (int k = row->kernel; k != KERNEL_NONE && k <= (int)row->kernel + wider[row->kind]; k++)
+        if (kernel_extent((enum kernel_type)k) == extent)
+            return (enum kernel_type)k;
+    return KERNEL_NONE;
 }
 
 int reduction_of(MPI_Datatype type, MPI_Op op, struct reduction *r)
 {
-    int kind = type == MPI_DATATYPE_NULL ? 0 : kind_of(type);
+    const struct type_row *row = type == MPI_DATATYPE_NULL ? NULL : row_of(type);
     MPI_Count lower, extent;
 
-    for (size_t i = 0; kind && i < sizeof operations / sizeof *operations; i++) {
+    for (size_t i = 0; row && i < sizeof operations / sizeof *operations; i++) {
+        int kind = row->kind;
         if (operations[i].op != op)
             continue;
         if (!(operations[i].kinds & kind) ||
             mpi.Type_get_extent_x(type, &lower, &extent) != MPI_SUCCESS || lower || extent < 1)
             return 0;
-        *r = (struct reduction){.type = type,
-                                .op = op,
-                                .extent = (size_t)extent,
-                                .rounds = operations[i].rounds && kind & (REAL | COMPLEX)};
+        *r = (struct reduction){
+            .type = type,
+            .op = op,
+            .extent = (size_t)extent,
+            .rounds = operations[i].rounds && kind & (REAL | COMPLEX),
+            .kernel = kernel_find(kernel_type_of(row, (size_t)extent), operations[i].kernel)};
         return 1;
     }
     return 0;
@@ -110,6 +129,10 @@ void reduction_combine(void *context, const void *a, const void *b, void *dst, s
 {
     const struct reduction *r = context;
 
+    if (r->kernel) {
+        r->kernel(a, b, dst, bytes / r->extent);
+        return;
+    }
     if (dst != a)
         memcpy(dst, a, bytes);
     mpi.Reduce_local(b, dst, (int)(bytes / r->extent), r->type, r->op);
@@ -166,7 +189,7 @@ static int real_pairs_equal(const char *a, const char *b, size_t bytes, size_t e
 int reduction_equal(const struct reduction *r, const void *a, const void *b, size_t bytes,
                     int nranks)
 {
-    int kind = kind_of(r->type), equal = 0;
+    int kind = row_of(r->type)->kind, equal = 0;
     MPI_Count count = (MPI_Count)(bytes / r->extent);
     struct layout packed;
 

@@ -10,11 +10,14 @@
 #include <mpi.h>
 #include <stddef.h>
 
+#include "transports/kernels.h"
+
 struct reduction {
     MPI_Datatype type;
     MPI_Op op;
-    size_t extent; /* bytes from one element to the next, gaps of pair types included */
-    int rounds;    /* the result depends on the order in which elements are combined */
+    size_t extent;    /* bytes from one element to the next, gaps of pair types included */
+    int rounds;       /* the result depends on the order in which elements are combined */
+    kernel_fn kernel; /* NULL: the library combines */
 };
 
 /* Returns 1 and fills *r, or 0. Depends on the handles only, so equal on all ranks. */

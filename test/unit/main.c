@@ -17,6 +17,8 @@ int main(void)
     srunner_add_suite(r, suite_variants());
     srunner_add_suite(r, suite_lanes());
     srunner_add_suite(r, suite_compose_recipes());
+    srunner_add_suite(r, suite_shm());
+    srunner_add_suite(r, suite_kernels());
     srunner_run_all(r, CK_ENV);
     int failed = srunner_ntests_failed(r);
     srunner_free(r);

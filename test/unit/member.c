@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "test/unit/member.h"
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "planners/check_meaning.h"
+#include "test/unit/random.h"
+
+/* What rank contributes to a logical position (see planners/check_meaning.h). */
+static unsigned char contribution(uint32_t rank, uint64_t logical, uint64_t seed)
+{
+    uint64_t mixed = (logical + 1) * 2654435761u * (rank + 1) + seed * 97;
+
+    return (unsigned char)(mixed >> 7);
+}
+
+/* Bytes combine by addition, whatever the size of an element. */
+static void add_bytes(void *context, const void *a, const void *b, void *dst, size_t bytes)
+{
+    const unsigned char *x = a, *y = b;
+    unsigned char *to = dst;
+
+    must(bytes % *(size_t *)context == 0, "half an element is combined");
+    for (size_t i = 0; i < bytes; i++)
+        to[i] = (unsigned char)(x[i] + y[i]);
+}
+
+static void fill(unsigned char *to, struct check_buffer *held, uint64_t seed)
+{
+    for (uint32_t i = 0; i < held->count; i++)
+        for (uint64_t at = held->span[i].from; at < held->span[i].to; at++)
+            to[at] = contribution(held->span[i].set, at + (uint64_t)held->span[i].shift, seed);
+    check_buffer_free(held);
+}
+
+void member_open(struct member *m, const struct plan_algorithm *a, struct plan_request *q,
+                 uint64_t seed)
+{
+    struct check_buffer input = {0}, output = {0};
+    size_t in_bytes = plan_input_bytes(q, q->rank), out_bytes = plan_output_bytes(q, q->rank);
+
+    ck_assert_int_eq(a->build(q, &m->plan), 0);
+    ck_assert_int_eq(engine_create(m->plan, &m->xport, &m->engine), 0);
+    m->input = malloc(in_bytes + 1);
+    m->output = malloc(out_bytes + 1);
+    m->scratch = malloc(m->plan->scratch_bytes + 1);
+    memset(m->output, 0xee, out_bytes + 1);
+    memset(m->scratch, 0xdd, m->plan->scratch_bytes + 1);
+    ck_assert_int_eq(check_before(q, q->rank, &input, &output), 0);
+    fill(m->input, &input, seed);
+    fill(m->output, &output, seed);
+    struct engine_buffers buffers = {.input = m->input,
+                                     .output = m->output,
+                                     .scratch = m->scratch,
+                                     .combine = add_bytes,
+                                     .combine_context = &q->grain,
+                                     .grain = q->grain};
+    ck_assert_int_eq(engine_begin(m->engine, &buffers), 0);
+}
+
+void member_close(struct member *m, const struct plan_request *q, int rank, uint64_t seed)
+{
+    struct check_buffer expected = {0};
+    uint32_t all = UINT32_MAX;
+    char text[1024];
+
+    ck_assert_int_eq(check_after(q, rank, all, &expected), 0);
+    for (uint32_t i = 0; i < expected.count; i++)
+        for (uint64_t at = expected.span[i].from; at < expected.span[i].to; at++) {
+            uint64_t logical = at + (uint64_t)expected.span[i].shift;
+            unsigned char want = 0;
+
+            if (expected.span[i].set != all)
+                want = contribution(expected.span[i].set, logical, seed);
+            else
+                for (int r = 0; r < q->topo->nranks; r++)
+                    want = (unsigned char)(want + contribution((uint32_t)r, logical, seed));
+            must(m->output[at] == want, "seed %llu, rank %d, byte %llu: %s",
+                          (unsigned long long)seed, rank, (unsigned long long)at,
+                          rng_request_text(q, text));
+        }
+    ck_assert_uint_eq(m->output[plan_output_bytes(q, rank)], 0xee); /* nothing past the end */
+    ck_assert_uint_eq(m->scratch[m->plan->scratch_bytes], 0xdd);
+    check_buffer_free(&expected);
+    engine_free(m->engine);
+    plan_free(m->plan);
+    free(m->input);
+    free(m->output);
+    free(m->scratch);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * One rank of a collective in a test: its plan, its engine and its buffers with known bytes.
+ */
+#ifndef COLLSHIM_TEST_UNIT_MEMBER_H
+#define COLLSHIM_TEST_UNIT_MEMBER_H
+
+#include <stdint.h>
+
+#include "planners/registry.h"
+#include "transports/engine.h"
+
+struct member {
+    struct plan *plan;
+    struct engine *engine;
+    struct xport xport; /* set by the caller before member_open */
+    unsigned char *input, *output, *scratch;
+    int finished;
+};
+
+/* Build the plan of q->rank, fill the buffers by the seed and begin. */
+void member_open(struct member *m, const struct plan_algorithm *a, struct plan_request *q,
+                 uint64_t seed);
+
+/* Assert that the output is what the collective means, and free all but the transport. */
+void member_close(struct member *m, const struct plan_request *q, int rank, uint64_t seed);
+
+#endif

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "transports/route.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Fruitless polls of the near transport between two of an idle far one: a poll of a library with
+   nothing in flight costs as much as several of the near one. */
+enum { PATIENCE = 8 };
+
+struct route {
+    struct xport *near, *far; /* borrowed */
+    unsigned far_flying;      /* slots in flight on far */
+    unsigned idle;            /* fruitless polls in a row */
+    unsigned char is_near[];
+};
+
+/* The transport for a message to or from that peer, which counts as in flight from here on. */
+static struct xport *take(struct route *r, int peer)
+{
+    int far = !r->is_near[peer];
+
+    r->far_flying += (unsigned)far;
+    return far ? r->far : r->near;
+}
+
+static int route_send(void *state, unsigned slot, const void *buf, size_t length, int peer,
+                      int lane)
+{
+    struct xport *x = take(state, peer);
+
+    return x->send(x->state, slot, buf, length, peer, lane);
+}
+
+static int route_recv(void *state, unsigned slot, void *buf, size_t length, int peer, int lane)
+{
+    struct xport *x = take(state, peer);
+
+    return x->recv(x->state, slot, buf, length, peer, lane);
+}
+
+static int route_reduces(void *state, int peer)
+{
+    struct route *r = state;
+    struct xport *x = r->is_near[peer] ? r->near : r->far;
+
+    return x->reduces && x->reduces(x->state, peer);
+}
+
+static int route_recv_reduce(void *state, unsigned slot, const struct xport_reduce *reduce,
+                             int peer, int lane)
+{
+    struct xport *x = take(state, peer);
+
+    return x->recv_reduce(x->state, slot, reduce, peer, lane);
+}
+
+static int route_poll(void *state, unsigned *done, unsigned *ndone)
+{
+    struct route *r = state;
+    unsigned more = 0;
+    int rc = r->near->poll(r->near->state, done, ndone);
+
+    r->idle = *ndone ? 0 : r->idle + 1;
+    if (rc || (!r->far_flying && r->idle % PATIENCE != PATIENCE - 1))
+        return rc;
+    rc = r->far->poll(r->far->state, done + *ndone, &more);
+    *ndone += more;
+    r->far_flying -= more;
+    return rc;
+}
+
+static void route_abandon(void *state)
+{
+    struct route *r = state;
+
+    r->near->abandon(r->near->state);
+    r->far->abandon(r->far->state);
+    r->far_flying = 0;
+}
+
+static int route_reserve(void *state, unsigned nslots)
+{
+    struct route *r = state;
+    int rc = r->near->reserve(r->near->state, nslots);
+
+    r->far_flying = 0;
+    return rc ? rc : r->far->reserve(r->far->state, nslots);
+}
+
+int xport_route_open(struct xport *near, struct xport *far, const unsigned char *is_near,
+                     int nranks, struct xport *x)
+{
+    struct route *r = calloc(1, sizeof *r + (size_t)nranks);
+
+    if (!r)
+        return -ENOMEM;
+    r->near = near;
+    r->far = far;
+    memcpy(r->is_near, is_near, (size_t)nranks);
+    *x = (struct xport){.name = "route",
+                        .state = r,
+                        .send = route_send,
+                        .recv = route_recv,
+                        .reduces = route_reduces,
+                        .recv_reduce = route_recv_reduce,
+                        .poll = route_poll,
+                        .abandon = route_abandon,
+                        .reserve = route_reserve};
+    return 0;
+}
+
+void xport_route_close(struct xport *x)
+{
+    free(x->state);
+    x->state = NULL;
+}

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Many peers, one poll: each peer that waits for something is served in turn, up to a budget of
+ * bytes, so that other transports and other peers get their turns. Only when nothing moved
+ * anywhere is a peer's memory read.
+ */
+#define _GNU_SOURCE
+#include "transports/shm.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "transports/shm_peer.h"
+
+enum { POLL_BUDGET = 256 << 10 };
+
+struct shm {
+    uint64_t nonce;
+    struct shm_segment segment;
+    int fd; /* of the segment, until all have joined; or -1 */
+    int members, me, copy_only;
+    int error;                /* nothing works any more */
+    int next;                 /* the peer that is served first */
+    int *member_of;           /* [nranks] owned: -1 for ranks elsewhere */
+    struct peer *peer;        /* [members] owned */
+    struct slot *slot;        /* [nslots] owned */
+    char *bounce;             /* [SHM_READ] owned */
+    struct shm_report report; /* of the poll under way */
+};
+
+/* Read from the first peer that has something to be read. */
+static int read_somebody(struct shm *t)
+{
+    for (int i = 0; i < t->members; i++) {
+        struct peer *p = &t->peer[(t->next + i) % t->members];
+        ssize_t got = p->busy ? shm_peer_read(p, &t->report, t->bounce) : 0;
+        if (got)
+            return got < 0 ? (int)got : 0;
+    }
+    return 0;
+}
+
+static int shm_poll(void *state, unsigned *done, unsigned *ndone)
+{
+    struct shm *t = state;
+    size_t budget = POLL_BUDGET;
+    int rc = t->error;
+
+    t->report.done = done;
+    t->report.ndone = 0;
+    /* Who comes after the one with whom the budget ended is first next time. */
+    for (int i = 0; i < t->members && budget && !rc; i++) {
+        struct peer *p = &t->peer[t->next];
+        t->next = t->next + 1 < t->members ? t->next + 1 : 0;
+        if (p->busy)
+            rc = shm_peer_serve(p, &t->report, &budget);
+    }
+    if (!rc && budget == POLL_BUDGET && !t->report.ndone)
+        rc = read_somebody(t);
+    *ndone = t->report.ndone;
+    return rc;
+}
+
+static struct slot *take_slot(struct shm *t, unsigned slot, size_t length, struct peer *p, int lane)
+{
+    struct slot *s = &t->slot[slot];
+
+    *s = (struct slot){.length = length, .lane = (uint32_t)lane};
+    p->busy++;
+    return s;
+}
+
+static int shm_send(void *state, unsigned slot, const void *buf, size_t length, int peer, int lane)
+{
+    struct shm *t = state;
+    struct peer *p = &t->peer[t->member_of[peer]];
+    struct slot *s = take_slot(t, slot, length, p, lane);
+
+    s->buf = (char *)(uintptr_t)buf;
+    fifo_put(&p->unposted, s);
+    shm_peer_post(p, &t->report);
+    return t->error;
+}
+
+static int shm_recv(void *state, unsigned slot, void *buf, size_t length, int peer, int lane)
+{
+    struct shm *t = state;
+    struct peer *p = &t->peer[t->member_of[peer]];
+    struct slot *s = take_slot(t, slot, length, p, lane);
+
+    s->buf = buf;
+    return shm_peer_receive(p, s);
+}
+
+static int shm_reduces(void *state, int peer)
+{
+    (void)state, (void)peer;
+    return 1;
+}
+
+static int shm_recv_reduce(void *state, unsigned slot, const struct xport_reduce *r, int peer,
+                           int lane)
+{
+    struct shm *t = state;
+    struct peer *p = &t->peer[t->member_of[peer]];
+    struct slot *s = take_slot(t, slot, r->length, p, lane);
+
+    if (!r->grain || r->grain > SHM_GRAIN_MAX)
+        return -EINVAL;
+    s->reduce = *r;
+    return shm_peer_receive(p, s);
+}
+
+/* What peers know of this rank's slots is out of step from here on. */
+static void shm_abandon(void *state)
+{
+    struct shm *t = state;
+
+    t->error = -EPIPE;
+}
+
+static int shm_reserve(void *state, unsigned nslots)
+{
+    struct shm *t = state;
+
+    if (t->error || nslots <= t->report.nslots)
+        return t->error;
+    struct slot *slot = malloc(nslots * sizeof *slot);
+    if (!slot)
+        return -ENOMEM;
+    free(t->slot);
+    t->slot = slot;
+    t->report.slots = slot;
+    t->report.nslots = nslots;
+    return 0;
+}
+
+/* A number that no other segment and no stale memory holds. */
+static uint64_t draw_nonce(void)
+{
+    uint64_t nonce;
+    struct timespec now;
+
+    if (getrandom(&nonce, sizeof nonce, GRND_NONBLOCK) == sizeof nonce)
+        return nonce;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_nsec << 32 ^ (uint64_t)now.tv_sec ^ (uint64_t)getpid() << 40;
+}
+
+int xport_shm_open(const int *member, int members, int rank, int nranks, int copy_only,
+                   struct xport *x, struct shm_offer *offer)
+{
+    struct shm *t = calloc(1, sizeof *t);
+
+    *x = (struct xport){.name = "shm",
+                        .state = t,
+                        .send = shm_send,
+                        .recv = shm_recv,
+                        .reduces = shm_reduces,
+                        .recv_reduce = shm_recv_reduce,
+                        .poll = shm_poll,
+                        .abandon = shm_abandon,
+                        .reserve = shm_reserve};
+    *offer = (struct shm_offer){.fd = -1};
+    if (!t)
+        return -ENOMEM;
+    t->fd = -1;
+    t->members = members;
+    t->copy_only = copy_only;
+    t->nonce = draw_nonce();
+    t->member_of = malloc((size_t)nranks * sizeof *t->member_of);
+    t->peer = calloc((size_t)members, sizeof *t->peer);
+    t->bounce = aligned_alloc(64, SHM_READ);
+    if (!t->member_of || !t->peer || !t->bounce) {
+        xport_shm_close(x);
+        return -ENOMEM;
+    }
+    for (int r = 0; r < nranks; r++)
+        t->member_of[r] = -1;
+    for (int m = 0; m < members; m++) {
+        t->member_of[member[m]] = m;
+        t->peer[m].segment = &t->segment;
+        t->peer[m].member = m;
+    }
+    t->me = t->member_of[rank];
+    t->next = t->me;
+    if (t->me == 0)
+        t->fd = shm_segment_create(&t->segment, members, t->nonce);
+    *offer = (struct shm_offer){
+        .nonce = t->nonce, .address = (uint64_t)(uintptr_t)&t->nonce, .pid = getpid(), .fd = t->fd};
+    return 0;
+}
+
+/* Can a peer be read from? Returns 0 or the errno. */
+static int try_reading(const struct peer *p, const struct shm_offer *offer)
+{
+    uint64_t nonce = 0;
+    ssize_t got = shm_read_memory(p->pid, offer->address, &nonce, sizeof nonce);
+
+    return got < 0 ? (int)-got : nonce == offer->nonce ? 0 : ESRCH;
+}
+
+int xport_shm_join(struct xport *x, const struct shm_offer *offer)
+{
+    struct shm *t = x->state;
+
+    if (offer[0].fd < 0)
+        return offer[0].fd == -1 ? -EPERM : offer[0].fd;
+    if (t->me != 0) {
+        int rc =
+            shm_segment_join(&t->segment, t->members, offer[0].nonce, offer[0].pid, offer[0].fd);
+        if (rc)
+            return rc;
+    }
+    for (int m = 0; m < t->members; m++) {
+        struct peer *p = &t->peer[m];
+        p->me = t->me;
+        p->out = shm_segment_pair(&t->segment, t->me, m);
+        p->in = shm_segment_pair(&t->segment, m, t->me);
+        p->pid = offer[m].pid;
+        p->unread = t->copy_only ? ECANCELED : try_reading(p, &offer[m]);
+    }
+    return 0;
+}
+
+void xport_shm_joined(struct xport *x)
+{
+    struct shm *t = x->state;
+
+    if (t->fd >= 0)
+        close(t->fd);
+    t->fd = -1;
+}
+
+void xport_shm_close(struct xport *x)
+{
+    struct shm *t = x->state;
+
+    if (!t)
+        return;
+    xport_shm_joined(x);
+    shm_segment_close(&t->segment);
+    for (int m = 0; t->peer && m < t->members; m++)
+        shm_peer_free(&t->peer[m]);
+    free(t->peer);
+    free(t->member_of);
+    free(t->slot);
+    free(t->bounce);
+    free(t);
+    x->state = NULL;
+}
+
+int xport_shm_single_copy(const struct xport *x, int *why)
+{
+    const struct shm *t = x->state;
+
+    for (int m = 0; m < t->members; m++)
+        if (m != t->me && t->peer[m].unread) {
+            *why = t->peer[m].unread;
+            return 0;
+        }
+    return 1;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The transport between the ranks of one node. The receiver reads what is sent straight from the
+ * sender's memory (process_vm_readv), so that a byte is copied once and nobody waits for the
+ * sender's CPU. Where the system does not permit that, for a peer, for a kind of memory or from
+ * some point on, the sender copies through cells of the shared segment instead: the receiver
+ * decides, message by message, and asks.
+ *
+ * Opening takes three steps, because the ranks must tell each other where the segment is:
+ *
+ *     xport_shm_open    each rank fills in an offer; all exchange them
+ *     xport_shm_join    each rank maps the segment and tries whom it can read from; all agree
+ *                       on whether everybody has joined
+ *     xport_shm_joined  each rank, if so; xport_shm_close if not
+ *
+ * Thread rule: one thread at a time; several transports are independent.
+ */
+#ifndef COLLSHIM_TRANSPORTS_SHM_H
+#define COLLSHIM_TRANSPORTS_SHM_H
+
+#include <stdint.h>
+
+#include "transports/xport.h"
+
+/* What a member tells the others. Plain bytes. */
+struct shm_offer {
+    uint64_t nonce;   /* what the others must find... */
+    uint64_t address; /* ... when they read here */
+    int32_t pid;
+    int32_t fd; /* of the segment: that of the first member; -1: there is none */
+};
+
+/* An element of a recv_reduce may have so many bytes. */
+enum { SHM_GRAIN_MAX = 4096 };
+
+/*
+ * member: [members] the ranks of the node in the communicator, rising, the own one among them; of
+ * nranks in all. copy_only: never read from a peer's memory. Local. Returns 0 and *x (close with
+ * xport_shm_close) and *offer, or -ENOMEM. That no segment could be made is said in the offer.
+ */
+int xport_shm_open(const int *member, int members, int rank, int nranks, int copy_only,
+                   struct xport *x, struct shm_offer *offer);
+
+/* offer: [members], in their order. Returns 0, or -errno if this rank cannot join. */
+int xport_shm_join(struct xport *x, const struct shm_offer *offer);
+
+/* All members have joined. */
+void xport_shm_joined(struct xport *x);
+
+void xport_shm_close(struct xport *x); /* not opened is fine */
+
+/* Can every peer be read from? If not, *why is the errno of the first that cannot. */
+int xport_shm_single_copy(const struct xport *x, int *why);
+
+#endif

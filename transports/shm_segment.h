@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The memory that the ranks of one node share for one communicator: for every ordered pair of
+ * them a ring of posts (what the one sends), a ring of answers (what the other did about it) and
+ * a few cells for bytes. Rings and cells have one writer and one reader, so counters are all they
+ * need: the writer of an entry releases its counter, the reader acquires it, and no entry is used
+ * again before the other side's counter has passed it.
+ *
+ * The memory has no name: one rank creates it (memfd), the others open it through that rank's
+ * /proc entry, which only the same user can. Whatever crashes when, nothing is left behind. Pages
+ * exist once they are touched; pairs that never talk cost addresses only.
+ */
+#ifndef COLLSHIM_TRANSPORTS_SHM_SEGMENT_H
+#define COLLSHIM_TRANSPORTS_SHM_SEGMENT_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { SHM_POSTS = 32, SHM_ANSWERS = 32, SHM_CELLS = 4 };
+
+/* A send: `length` bytes at `address` of the sender, and its slot there. */
+struct shm_post {
+    uint64_t address;
+    uint64_t length;
+    uint32_t slot;
+    uint32_t lane;
+};
+
+/*
+ * What becomes of a send: the receiver wants `length` bytes from `from` on in pieces of `step`
+ * bytes, or has them all (length 0). The pieces of everything that was wanted are numbered on and
+ * on, and each is claimed by whoever copies it: the sender into a cell, or the receiver for itself.
+ */
+struct shm_answer {
+    uint64_t from;
+    uint64_t length;
+    uint32_t slot;
+    uint32_t step;
+};
+
+/* From one rank to one other. Counters run on and on; a place is the counter modulo the room. */
+struct shm_pair {
+    struct { /* written by the sender */
+        _Alignas(64) _Atomic uint32_t posted;
+        _Atomic uint32_t heard; /* answers */
+        _Atomic uint32_t filled;
+        uint32_t piece[SHM_CELLS]; /* the number of what is in a cell */
+    };
+    struct {                                 /* written by the receiver */
+        _Alignas(64) _Atomic uint32_t taken; /* posts */
+        _Atomic uint32_t answered;
+        _Atomic uint32_t emptied;
+    };
+    _Alignas(64) _Atomic uint32_t claimed; /* pieces, by either */
+    _Alignas(64) struct shm_post post[SHM_POSTS];
+    _Alignas(64) struct shm_answer answer[SHM_ANSWERS];
+};
+
+struct shm_segment {
+    char *map;
+    size_t bytes, cell_bytes;
+    int members;
+};
+
+/*
+ * Create a segment for that many members and map it. nonce: any number that tells it from others.
+ * Returns a descriptor of it (the caller closes it once all members have joined) or -errno.
+ */
+int shm_segment_create(struct shm_segment *s, int members, uint64_t nonce);
+
+/* Map the segment that process pid created under that descriptor. Returns 0 or -errno; -ESTALE if
+   what is there is not the segment with that nonce. */
+int shm_segment_join(struct shm_segment *s, int members, uint64_t nonce, int pid, int fd);
+
+void shm_segment_close(struct shm_segment *s);
+
+/* The pair of two members, and its cells. */
+struct shm_pair *shm_segment_pair(const struct shm_segment *s, int from, int to);
+char *shm_segment_cell(const struct shm_segment *s, int from, int to, uint32_t count);
+
+#endif
