@@ -113,7 +113,7 @@ expect 2 "is no size" "$collshim" plan allgather --bytes lots
 expect 2 "more sizes than the topology has ranks" "$collshim" plan allgatherv --topology node:2 --counts 1,2,3
 expect 2 "is no rank" "$collshim" plan allgather --rank 16
 expect 1 "node:-1" "$collshim" plan allgather --topology node:-1
-expect 2 "takes nothing in parentheses" "$collshim" plan allgather --algorithm 'parallel_rings(ring=4)'
+expect 2 "parallel_rings" "$collshim" plan allgather --algorithm 'parallel_rings(bogus=4)'
 expect 2 "must be at least 1" "$collshim" plan allgather --chunk 0
 expect 2 "--counts: allgather has one size" "$collshim" plan allgather --counts 1,2
 expect 2 "--root: '16' is no rank of 0 to 15" "$collshim" plan bcast --root 16
