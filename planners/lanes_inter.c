@@ -133,8 +133,8 @@ static void halving(struct walk *k)
         combine_part(k, rank, k->now, PLAN_OUTPUT, kept[n + 1]);
         k->now = PLAN_OUTPUT;
     }
-    for (int bit = k->most / 2; bit > 0; bit /= 2, n--) {
-        int rank = partner(k, k->node ^ bit);
+    for (; n > 0; n--) {
+        int bit = 1 << (n - 1), rank = partner(k, k->node ^ bit);
 
         send_part(k, rank, LANES_RESULT, PLAN_OUTPUT, kept[n]);
         take_part(k, rank, half(k, kept[n - 1], !(k->node & bit)));
