@@ -10,5 +10,8 @@ Suite *suite_topo(void);
 Suite *suite_plan(void);
 Suite *suite_check(void);
 Suite *suite_engine(void);
+Suite *suite_choose(void);
+Suite *suite_profile(void);
+Suite *suite_guard(void);
 
 #endif
