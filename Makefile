@@ -27,7 +27,7 @@ CORE_SRC    := $(wildcard config/*.c planners/*.c) transports/engine.c
 BACKEND_SRC := $(wildcard shim/mpi/*.c) transports/mpi_p2p.c
 CLI_SRC     := $(wildcard shim/cli/*.c)
 BENCH_SRC   := $(wildcard bench/*.c)
-UNIT_SRC    := $(wildcard test/unit/*.c)
+UNIT_SRC    := $(wildcard test/unit/*.c) shim/mpi/guard.c
 MPI_TESTS   := $(notdir $(basename $(wildcard test/mpi/*.c)))
 FORTRAN_TESTS := $(notdir $(basename $(wildcard test/fortran/*.f90)))
 

@@ -12,6 +12,7 @@
 #include "config/text.h"
 #include "config/topo.h"
 #include "planners/registry.h"
+#include "planners/tuning.h"
 #include "shim/cli/cli.h"
 #include "shim/cli/json.h"
 #include "shim/cli/libraries.h"
@@ -70,7 +71,9 @@ static void print_libraries(const struct libraries *l)
 
 static void print_algorithms(int width)
 {
-    puts("Algorithms (* is taken where COLLSHIM_ALGORITHM says nothing)");
+    puts("Algorithms. Where COLLSHIM_ALGORITHM and COLLSHIM_PROFILE say nothing, a model of their "
+         "cost\n"
+         "orders those that may gain, and what it cannot tell is measured (COLLSHIM_GUARD).");
     for (int c = 0; c < COLL_COUNT; c++) {
         for (int i = 0; i < plan_algorithm_count; i++) {
             const struct plan_algorithm *a = plan_algorithms[i];
@@ -78,10 +81,9 @@ static void print_algorithms(int width)
 
             if (!serves(a, c))
                 continue;
-            printf("  %-12s %-16s %c ", plan_collective_name((enum plan_collective)c), a->name,
-                   is_default(a, c) ? '*' : ' ');
+            printf("  %-20s %-18s ", plan_collective_name((enum plan_collective)c), a->name);
             snprintf(text, sizeof text, "%s (%s)", a->description, a->source);
-            cli_wrap(stdout, text, 34, width);
+            cli_wrap(stdout, text, 42, width);
         }
     }
     putchar('\n');
@@ -223,22 +225,37 @@ static void check_pair(struct cfg *c, const char *collective, const char *algori
 {
     int id = plan_collective_find(collective);
     struct nearest n = nearest_to(id < 0 ? collective : algorithm);
+    char recipe[CFG_TEXT_MAX], why[SHORT];
 
     if (id < 0) {
         for (int i = 0; i < COLL_COUNT; i++)
             nearest_offer(&n, plan_collective_name((enum plan_collective)i));
-    } else if (!strcmp(algorithm, "native") ||
-               plan_algorithm_find((enum plan_collective)id, algorithm)) {
+        snprintf(why, sizeof why, "no collective `%s`", collective);
+    } else if (!strcmp(algorithm, PROFILE_NATIVE) ||
+               plan_algorithm_parse((enum plan_collective)id, algorithm, recipe, sizeof recipe, why,
+                                    sizeof why)) {
         return;
     } else {
-        nearest_offer(&n, "native");
+        nearest_offer(&n, PROFILE_NATIVE);
         for (int i = 0; i < plan_algorithm_count; i++)
             if (serves(plan_algorithms[i], id))
                 nearest_offer(&n, plan_algorithms[i]->name);
     }
-    cfg_problem(c, "COLLSHIM_ALGORITHM: no %s `%s`%s%s; %s%s", id < 0 ? "collective" : "algorithm",
-                n.name, id < 0 ? "" : " for ", id < 0 ? "" : collective,
-                n.best ? "the nearest is " : "`collshim info` lists them", n.best ? n.best : "");
+    cfg_problem(c, "COLLSHIM_ALGORITHM: %s%s%s", why, n.best ? "; the nearest is " : "",
+                n.best ? n.best : "");
+}
+
+static void check_profile(struct cfg *c)
+{
+    struct profile p;
+    struct tuning t = {0};
+
+    if (!c->profile[0])
+        return;
+    if (profile_read(c->profile, c, &p) < 0 || tuning_open(c->profile, &p, c, &t) < 0)
+        cfg_problem(c, "%s: out of memory", c->profile);
+    tuning_free(&t);
+    profile_free(&p);
 }
 
 /* What the preload finds out later than cfg_load: do the names exist, can the topology be? */
@@ -250,6 +267,7 @@ static void check_meaning(struct cfg *c)
     for (int i = 0;
          cfg_algorithm_pair(c, i, collective, sizeof collective, algorithm, sizeof algorithm); i++)
         check_pair(c, collective, algorithm);
+    check_profile(c);
     if (!c->topology[0])
         return;
     if (topo_parse(c->topology, 0, &t, why, sizeof why) < 0)

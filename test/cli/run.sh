@@ -70,7 +70,7 @@ expect 1 "the nearest is COLLSHIM_MODE" env COLLSHIM_MOD=off "$collshim" info
 expect 1 "expected on, off, ab or verify" env COLLSHIM_MODE=of "$collshim" info --json
 expect 1 "no collective \`algather\`; the nearest is allgather" \
     env COLLSHIM_ALGORITHM=algather=native "$collshim" info
-expect 1 "no algorithm \`rings\` for allgather" env COLLSHIM_ALGORITHM=allgather=rings "$collshim" info
+expect 1 "no algorithm 'rings' for allgather" env COLLSHIM_ALGORITHM=allgather=rings "$collshim" info
 expect 1 "COLLSHIM_TOPOLOGY: nod:4: no such word; the nearest is node" \
     env COLLSHIM_TOPOLOGY=nod:4 "$collshim" info
 json '.version and (.settings | length > 5) and (.algorithms | length > 0)' "$collshim" info --json
