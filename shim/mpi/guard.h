@@ -48,6 +48,7 @@ struct guard_entry {
     uint8_t n;                       /* contenders, with the library */
     uint8_t best;                    /* what other sizes do, and all when settled; at first 0 */
     uint8_t loose;                   /* calls of any sum of bytes take part */
+    uint8_t why;                     /* the caller's, while nothing can be tried */
     uint8_t out;                     /* contenders of this trial that are dropped, a bit each */
 };
 
@@ -65,7 +66,8 @@ struct guard_entry *guard_find(struct guard *g, enum plan_collective c, uint64_t
    contender is e->best then, and nothing is to be timed. */
 int guard_settled(struct guard_entry *e);
 
-/* If not settled: shall candidates be handed in by guard_begin before guard_pick? */
+/* If not settled: shall candidates be handed in by guard_begin before guard_pick? Without any the
+   entry is settled on the library for good. */
 int guard_wants_candidates(const struct guard_entry *e);
 void guard_begin(struct guard_entry *e, uint64_t total, const struct plan_candidate *c, int n);
 

@@ -354,14 +354,13 @@ static void tell_verdict(const struct comm *c, const struct guard_entry *e, cons
             r->algorithm->name, r->chunk_bytes, e->agreed[e->best] / e->agreed[GUARD_NATIVE]);
 }
 
-/* One of the contenders. timed: it takes part in a trial. */
+/* One of the contenders. timed: it takes part in a trial. why: the reason, if it is the library. */
 static int run_contender(struct comm *c, struct guard_entry *e, struct call *call, int contender,
-                         int timed)
+                         int timed, enum reason why)
 {
     struct ready ready;
     double began = timed ? count_now() : 0, start = began;
     int rc = 0, settled = 0;
-    enum reason why = timed ? REASON_TRIAL : REASON_SLOWER;
 
     if (contender != GUARD_NATIVE) {
         why = make_ready(c, call, &e->reroute[contender - 1], &ready, &rc);
@@ -388,17 +387,18 @@ static int run_guarded(struct comm *c, struct guard_entry *e, struct call *call,
     int timed = 0;
 
     if (guard_settled(e))
-        return run_contender(c, e, call, e->best, 0);
+        return run_contender(c, e, call, e->best, 0, REASON_SLOWER);
     if (guard_wants_candidates(e)) {
         struct plan_candidate list[PLAN_CANDIDATES];
         int n = find_candidates(&call->request, row, list);
 
-        if (!n)
-            return run_native_because(call, why_no_candidate(&call->request));
         guard_begin(e, call->total, list, n);
+        e->why = n ? REASON_NONE : why_no_candidate(&call->request);
+        if (!n)
+            return run_native_because(call, e->why);
     }
     int contender = guard_pick(e, call->total, &timed);
-    return run_contender(c, e, call, contender, timed);
+    return run_contender(c, e, call, contender, timed, REASON_TRIAL);
 }
 
 static int choose_and_run(struct comm *c, struct call *call)
@@ -414,7 +414,7 @@ static int choose_and_run(struct comm *c, struct call *call)
         return run_first(c, call, row);
     struct guard_entry *e = guard_find(&c->guard, call->collective, call->total);
     if (e->best == GUARD_NATIVE && guard_settled(e))
-        return run_native_because(call, REASON_SLOWER);
+        return run_native_because(call, e->why ? e->why : REASON_SLOWER);
     return run_guarded(c, e, call, row);
 }
 
