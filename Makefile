@@ -87,7 +87,7 @@ $(foreach f,$(FAMILIES),$(eval $(call family_rules,$(f))))
 # The command ---------------------------------------------------------------------------------
 $(B)/collshim: $(CLI_SRC:%.c=$(B)/pic/%.o) $(CORE_SRC:%.c=$(B)/pic/%.o)
 	$(call say,LINK)
-	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -o $@ $^ -lyaml -lhwloc -lm $(LDFLAGS)
+	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -o $@ $^ -lyaml -lhwloc -ljansson -lm $(LDFLAGS)
 
 $(B)/test/bench_plan: $(B)/pic/bench/planning/planning.o $(CORE_SRC:%.c=$(B)/pic/%.o)
 	$(call say,LINK)

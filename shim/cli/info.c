@@ -27,7 +27,7 @@ static const char *const origins[] = {
 };
 
 static const char usage[] =
-    "collshim info [--json | --markdown]\n"
+    "collshim info [--json | --markdown | --man]\n"
     "\n"
     "Prints the version, the MPI backends that are installed, the GPUs this build can use, the\n"
     "table of algorithms, and every setting with its value, where that comes from, and what it\n"
@@ -35,6 +35,7 @@ static const char usage[] =
     "\n"
     "  --json       the same for a script\n"
     "  --markdown   the settings only, as the table in the documentation\n"
+    "  --man        the settings only, as the manual page has them\n"
     "\n"
     "Examples:\n"
     "  collshim info\n"
@@ -143,6 +144,30 @@ static int print_markdown(void)
     return CLI_OK;
 }
 
+/* Text for troff: a backslash, and a dot or quote that begins a line, have a meaning there. */
+static void put_troff(const char *text)
+{
+    for (; *text; text++)
+        printf(*text == '\\' ? "\\e" : *text == '-' ? "\\-" : "%c", *text);
+}
+
+static int print_man(void)
+{
+    for (int id = 0; id < CFG_COUNT; id++) {
+        const struct cfg_row *r = &cfg_rows[id];
+
+        printf(".TP\n\\fB%s\\fR (\\fI%s\\fR", r->variable, r->type);
+        if (r->default_text[0]) {
+            fputs(", default ", stdout);
+            put_troff(r->default_text);
+        }
+        fputs(")\n\\&", stdout);
+        put_troff(r->meaning);
+        putchar('\n');
+    }
+    return CLI_OK;
+}
+
 static void json_libraries(struct json *j, const struct libraries *l)
 {
     char path[PATH_MAX + 64];
@@ -225,7 +250,7 @@ static void check_pair(struct cfg *c, const char *collective, const char *algori
 {
     int id = plan_collective_find(collective);
     struct nearest n = nearest_to(id < 0 ? collective : algorithm);
-    char recipe[CFG_TEXT_MAX], why[SHORT];
+    char recipe[CFG_TEXT_MAX], why[SHORT + 32];
 
     if (id < 0) {
         for (int i = 0; i < COLL_COUNT; i++)
@@ -297,9 +322,11 @@ static int report_problems(const struct cfg *c)
 
 int cli_info(int argc, char **argv)
 {
-    int json = 0, markdown = 0, left, width = cli_width();
-    const struct cli_option options[] = {
-        {"--json", &json, NULL}, {"--markdown", &markdown, NULL}, {NULL, NULL, NULL}};
+    int json = 0, markdown = 0, man = 0, left, width = cli_width();
+    const struct cli_option options[] = {{"--json", &json, NULL},
+                                         {"--markdown", &markdown, NULL},
+                                         {"--man", &man, NULL},
+                                         {NULL, NULL, NULL}};
     static struct libraries libraries;
     static struct cfg cfg;
 
@@ -308,8 +335,10 @@ int cli_info(int argc, char **argv)
         return -1 - left;
     if (left > 0)
         return cli_usage(argv[0], "it takes no argument, got %s", argv[1]);
-    if (json && markdown)
-        return cli_usage(argv[0], "--json or --markdown, not both");
+    if (json + markdown + man > 1)
+        return cli_usage(argv[0], "only one of --json, --markdown and --man");
+    if (man)
+        return print_man();
     if (markdown)
         return print_markdown();
     cfg_load(&cfg, NULL);

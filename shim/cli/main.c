@@ -19,6 +19,7 @@ static const struct command {
     {"info", "what is installed, the algorithms, and every setting with its value", cli_info},
     {"topo", "detect this machine, or explain a topology", cli_topo},
     {"plan", "the schedule of a collective on a topology: load, bound, proof", cli_plan},
+    {"report", "what a run has rerouted, how fast, and why not", cli_report},
 };
 #define NCOMMANDS (sizeof commands / sizeof *commands)
 
