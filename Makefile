@@ -27,7 +27,7 @@ CORE_SRC    := $(wildcard config/*.c planners/*.c) $(filter-out transports/mpi_%
 BACKEND_SRC := $(wildcard shim/mpi/*.c) transports/mpi_p2p.c
 CLI_SRC     := $(wildcard shim/cli/*.c)
 BENCH_SRC   := $(wildcard bench/*.c)
-UNIT_SRC    := $(wildcard test/unit/*.c)
+UNIT_SRC    := $(wildcard test/unit/*.c) shim/mpi/guard.c
 MPI_TESTS   := $(notdir $(basename $(wildcard test/mpi/*.c)))
 FORTRAN_TESTS := $(notdir $(basename $(wildcard test/fortran/*.f90)))
 
@@ -87,7 +87,7 @@ $(foreach f,$(FAMILIES),$(eval $(call family_rules,$(f))))
 # The command ---------------------------------------------------------------------------------
 $(B)/collshim: $(CLI_SRC:%.c=$(B)/pic/%.o) $(CORE_SRC:%.c=$(B)/pic/%.o)
 	$(call say,LINK)
-	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -o $@ $^ -lyaml -lhwloc -lm $(LDFLAGS)
+	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -o $@ $^ -lyaml -lhwloc -ljansson -lm $(LDFLAGS)
 
 $(B)/test/bench_plan: $(B)/pic/bench/planning/planning.o
 $(B)/test/bench_congestion: $(B)/pic/bench/congestion/congestion.o

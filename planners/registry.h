@@ -102,6 +102,10 @@ struct plan_algorithm {
     /* Why the shape gains nothing, as a constant text, or NULL if it may gain. Never consulted
        when the user forces the algorithm or sets COLLSHIM_MIN_BYTES=0. */
     const char *(*pays)(const struct plan_request *q);
+    /* Seconds that the request takes, roughly: messages that wait for each other times latency, and
+       bytes over the busiest link. Of uniform values only, never rank or in_place; cost.h has what
+       it is made of. NULL: not known; the row comes after all that have one. */
+    double (*cost)(const struct plan_request *q);
     /* Can q->recipe be built for this shape? 0, or -EINVAL with one line in why: which part is
        wrong and what would do. NULL: the algorithm takes no recipe. */
     int (*accepts)(const struct plan_request *q, char *why, size_t why_size);

@@ -18,6 +18,7 @@
 
 #include "planners/recipe.h"
 #include "planners/rings_rooted.h"
+#include "planners/cost.h"
 #include "planners/rings_stage.h"
 
 /* A plan under way. */
@@ -210,6 +211,25 @@ static const char *rings_pays(const struct plan_request *q)
     return "one rank per node leaves no rail idle";
 }
 
+/*
+ * All rails are busy all the time, once the first chunk has come round the ring and gone through
+ * the node; what goes through the node overlaps with the rails.
+ */
+static double rings_cost(const struct plan_request *q)
+{
+    const struct topo *t = q->topo;
+    int g = cost_largest_node(t), steps = t->nnodes - 1;
+    double crossing = cost_crossing(q), inside = cost_inside(q);
+    double share = (double)plan_total_bytes(q) / t->nranks; /* moves as one between two ranks */
+    double chunk = share < (double)q->chunk_bytes ? share : (double)q->chunk_bytes;
+    double chunks = chunk > 0 ? (double)plan_total_bytes(q) / chunk : 0;
+    double first = steps * (cost_rail_latency(t) + chunk / cost_rail_rate(t)) +
+                   (g > 1 ? cost_local_latency(t) + chunk / cost_local_rate(t) : 0);
+
+    return cost_passes(q) * (first + chunks * COST_MESSAGE_S) +
+           (crossing > inside ? crossing : inside);
+}
+
 const struct plan_algorithm plan_rings = {
     .name = "parallel_rings",
     .collectives = 1u << COLL_ALLGATHER | 1u << COLL_ALLGATHERV | 1u << COLL_REDUCE_SCATTER |
@@ -221,6 +241,7 @@ const struct plan_algorithm plan_rings = {
     .source = "Parallel Rings Allgather, Algorithm 1",
     .pays = rings_pays,
     .accepts = rings_accepts,
+    .cost = rings_cost,
     .build = rings_build,
 };
 

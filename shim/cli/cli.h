@@ -20,6 +20,7 @@ int cli_info(int argc, char **argv);
 int cli_topo(int argc, char **argv);
 int cli_plan(int argc, char **argv);
 int cli_sim(int argc, char **argv);
+int cli_report(int argc, char **argv);
 
 /* Print "collshim: <message>" on stderr. Returns CLI_FAILURE. */
 int cli_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -12,6 +12,7 @@
 #include "config/text.h"
 #include "config/topo.h"
 #include "planners/registry.h"
+#include "planners/tuning.h"
 #include "shim/cli/cli.h"
 #include "shim/cli/json.h"
 #include "shim/cli/libraries.h"
@@ -26,7 +27,7 @@ static const char *const origins[] = {
 };
 
 static const char usage[] =
-    "collshim info [--json | --markdown]\n"
+    "collshim info [--json | --markdown | --man]\n"
     "\n"
     "Prints the version, the MPI backends that are installed, the GPUs this build can use, the\n"
     "table of algorithms, and every setting with its value, where that comes from, and what it\n"
@@ -34,6 +35,7 @@ static const char usage[] =
     "\n"
     "  --json       the same for a script\n"
     "  --markdown   the settings only, as the table in the documentation\n"
+    "  --man        the settings only, as the manual page has them\n"
     "\n"
     "Examples:\n"
     "  collshim info\n"
@@ -70,7 +72,9 @@ static void print_libraries(const struct libraries *l)
 
 static void print_algorithms(int width)
 {
-    puts("Algorithms (* is taken where COLLSHIM_ALGORITHM says nothing)");
+    puts("Algorithms. Where COLLSHIM_ALGORITHM and COLLSHIM_PROFILE say nothing, a model of their "
+         "cost\n"
+         "orders those that may gain, and what it cannot tell is measured (COLLSHIM_GUARD).");
     for (int c = 0; c < COLL_COUNT; c++) {
         for (int i = 0; i < plan_algorithm_count; i++) {
             const struct plan_algorithm *a = plan_algorithms[i];
@@ -78,10 +82,9 @@ static void print_algorithms(int width)
 
             if (!serves(a, c))
                 continue;
-            printf("  %-12s %-16s %c ", plan_collective_name((enum plan_collective)c), a->name,
-                   is_default(a, c) ? '*' : ' ');
+            printf("  %-20s %-18s ", plan_collective_name((enum plan_collective)c), a->name);
             snprintf(text, sizeof text, "%s (%s)", a->description, a->source);
-            cli_wrap(stdout, text, 34, width);
+            cli_wrap(stdout, text, 42, width);
         }
     }
     putchar('\n');
@@ -137,6 +140,30 @@ static int print_markdown(void)
         printf(r->default_text[0] ? "`%s` | " : "%s| ", r->default_text);
         put_cell(r->meaning);
         puts(" |");
+    }
+    return CLI_OK;
+}
+
+/* Text for troff: a backslash, and a dot or quote that begins a line, have a meaning there. */
+static void put_troff(const char *text)
+{
+    for (; *text; text++)
+        printf(*text == '\\' ? "\\e" : *text == '-' ? "\\-" : "%c", *text);
+}
+
+static int print_man(void)
+{
+    for (int id = 0; id < CFG_COUNT; id++) {
+        const struct cfg_row *r = &cfg_rows[id];
+
+        printf(".TP\n\\fB%s\\fR (\\fI%s\\fR", r->variable, r->type);
+        if (r->default_text[0]) {
+            fputs(", default ", stdout);
+            put_troff(r->default_text);
+        }
+        fputs(")\n\\&", stdout);
+        put_troff(r->meaning);
+        putchar('\n');
     }
     return CLI_OK;
 }
@@ -223,22 +250,37 @@ static void check_pair(struct cfg *c, const char *collective, const char *algori
 {
     int id = plan_collective_find(collective);
     struct nearest n = nearest_to(id < 0 ? collective : algorithm);
+    char recipe[CFG_TEXT_MAX], why[SHORT + 32];
 
     if (id < 0) {
         for (int i = 0; i < COLL_COUNT; i++)
             nearest_offer(&n, plan_collective_name((enum plan_collective)i));
-    } else if (!strcmp(algorithm, "native") ||
-               plan_algorithm_find((enum plan_collective)id, algorithm)) {
+        snprintf(why, sizeof why, "no collective `%s`", collective);
+    } else if (!strcmp(algorithm, PROFILE_NATIVE) ||
+               plan_algorithm_parse((enum plan_collective)id, algorithm, recipe, sizeof recipe, why,
+                                    sizeof why)) {
         return;
     } else {
-        nearest_offer(&n, "native");
+        nearest_offer(&n, PROFILE_NATIVE);
         for (int i = 0; i < plan_algorithm_count; i++)
             if (serves(plan_algorithms[i], id))
                 nearest_offer(&n, plan_algorithms[i]->name);
     }
-    cfg_problem(c, "COLLSHIM_ALGORITHM: no %s `%s`%s%s; %s%s", id < 0 ? "collective" : "algorithm",
-                n.name, id < 0 ? "" : " for ", id < 0 ? "" : collective,
-                n.best ? "the nearest is " : "`collshim info` lists them", n.best ? n.best : "");
+    cfg_problem(c, "COLLSHIM_ALGORITHM: %s%s%s", why, n.best ? "; the nearest is " : "",
+                n.best ? n.best : "");
+}
+
+static void check_profile(struct cfg *c)
+{
+    struct profile p;
+    struct tuning t = {0};
+
+    if (!c->profile[0])
+        return;
+    if (profile_read(c->profile, c, &p) < 0 || tuning_open(c->profile, &p, c, &t) < 0)
+        cfg_problem(c, "%s: out of memory", c->profile);
+    tuning_free(&t);
+    profile_free(&p);
 }
 
 /* What the preload finds out later than cfg_load: do the names exist, can the topology be? */
@@ -250,6 +292,7 @@ static void check_meaning(struct cfg *c)
     for (int i = 0;
          cfg_algorithm_pair(c, i, collective, sizeof collective, algorithm, sizeof algorithm); i++)
         check_pair(c, collective, algorithm);
+    check_profile(c);
     if (!c->topology[0])
         return;
     if (topo_parse(c->topology, 0, &t, why, sizeof why) < 0)
@@ -279,9 +322,11 @@ static int report_problems(const struct cfg *c)
 
 int cli_info(int argc, char **argv)
 {
-    int json = 0, markdown = 0, left, width = cli_width();
-    const struct cli_option options[] = {
-        {"--json", &json, NULL}, {"--markdown", &markdown, NULL}, {NULL, NULL, NULL}};
+    int json = 0, markdown = 0, man = 0, left, width = cli_width();
+    const struct cli_option options[] = {{"--json", &json, NULL},
+                                         {"--markdown", &markdown, NULL},
+                                         {"--man", &man, NULL},
+                                         {NULL, NULL, NULL}};
     static struct libraries libraries;
     static struct cfg cfg;
 
@@ -290,8 +335,10 @@ int cli_info(int argc, char **argv)
         return -1 - left;
     if (left > 0)
         return cli_usage(argv[0], "it takes no argument, got %s", argv[1]);
-    if (json && markdown)
-        return cli_usage(argv[0], "--json or --markdown, not both");
+    if (json + markdown + man > 1)
+        return cli_usage(argv[0], "only one of --json, --markdown and --man");
+    if (man)
+        return print_man();
     if (markdown)
         return print_markdown();
     cfg_load(&cfg, NULL);

@@ -20,6 +20,7 @@ static const struct command {
     {"topo", "detect this machine, or explain a topology", cli_topo},
     {"plan", "the schedule of a collective on a topology: load, bound, proof", cli_plan},
     {"sim", "how long a collective should take on a topology, and on which links", cli_sim},
+    {"report", "what a run has rerouted, how fast, and why not", cli_report},
 };
 #define NCOMMANDS (sizeof commands / sizeof *commands)
 

@@ -16,7 +16,7 @@
 
 enum { TEXT_MAX = 8192 };
 
-/* One line per agreed setting, "name value", then the topology's hash and the problems found. */
+/* One line per agreed setting, "name value", then what the files hold and the problems found. */
 static void describe(char *text)
 {
     size_t used = 0;
@@ -28,9 +28,10 @@ static void describe(char *text)
         cfg_value_text(&process.cfg, (enum cfg_id)id, value, sizeof value);
         used += (size_t)snprintf(text + used, TEXT_MAX - used, "%s %s\n", cfg_rows[id].name, value);
     }
-    snprintf(text + used, TEXT_MAX - used, "what COLLSHIM_TOPOLOGY describes %016llx\n%s",
+    snprintf(text + used, TEXT_MAX - used,
+             "what COLLSHIM_TOPOLOGY describes %016llx\nrows of COLLSHIM_PROFILE %016llx\n%s",
              process.topo ? (unsigned long long)topo_hash(process.topo) : 0ull,
-             process.cfg.problem);
+             (unsigned long long)tuning_hash(&process.tuning), process.cfg.problem);
 }
 
 /* Tell the first line in which two texts differ. */

@@ -263,7 +263,7 @@ static int same_request(const struct comm_plan *p, const struct plan_request *q,
 
     if (p->algorithm != a || r->collective != q->collective || r->in_place != q->in_place ||
         r->root != q->root || r->grain != q->grain || r->chunk_bytes != q->chunk_bytes ||
-        !r->bytes != !q->bytes)
+        r->recipe != q->recipe || !r->bytes != !q->bytes)
         return 0;
     return q->bytes ? !memcmp(r->bytes, q->bytes, (size_t)q->topo->nranks * sizeof *q->bytes)
                     : r->nbytes == q->nbytes;

@@ -9,12 +9,15 @@
 
 enum { SIZE_CLASSES = 48 }; /* class k: 2^k <= total bytes < 2^(k+1) */
 enum { NATIVE, REROUTED, WAYS };
+enum { ROWS = 32 }; /* of the registry that are told apart */
 
 static struct {
     uint64_t native[COLL_COUNT][REASON_COUNT];
     uint64_t verified[COLL_COUNT][2]; /* different, equal */
     uint64_t calls[COLL_COUNT][SIZE_CLASSES][WAYS];
     uint64_t nanoseconds[COLL_COUNT][SIZE_CLASSES][WAYS];
+    uint64_t by_row[COLL_COUNT][SIZE_CLASSES][ROWS]; /* rerouted calls */
+    uint64_t verdicts[COLL_COUNT][SIZE_CLASSES][WAYS];
 } counts;
 
 static const char *const reason_texts[] = {
@@ -41,12 +44,33 @@ static int size_class(uint64_t total)
     return k < SIZE_CLASSES ? k : SIZE_CLASSES - 1;
 }
 
-void count_timed(enum plan_collective c, int rerouted, uint64_t total, double seconds)
+static void count_timed(enum plan_collective c, int way, uint64_t total, double seconds)
 {
     int k = size_class(total);
 
-    add(&counts.calls[c][k][rerouted], 1);
-    add(&counts.nanoseconds[c][k][rerouted], (uint64_t)(seconds * 1e9));
+    add(&counts.calls[c][k][way], 1);
+    add(&counts.nanoseconds[c][k][way], (uint64_t)(seconds * 1e9));
+}
+
+void count_timed_native(enum plan_collective c, uint64_t total, double seconds)
+{
+    count_timed(c, NATIVE, total, seconds);
+}
+
+void count_rerouted(enum plan_collective c, const struct plan_algorithm *a, uint64_t total,
+                    double seconds)
+{
+    int row = 0;
+
+    while (row < ROWS - 1 && row < plan_algorithm_count && plan_algorithms[row] != a)
+        row++;
+    count_timed(c, REROUTED, total, seconds);
+    add(&counts.by_row[c][size_class(total)][row], 1);
+}
+
+void count_verdict(enum plan_collective c, uint64_t total, int rerouted)
+{
+    add(&counts.verdicts[c][size_class(total)][rerouted], 1);
 }
 
 void count_verified(enum plan_collective c, int equal)
@@ -86,6 +110,71 @@ static uint64_t rerouted_calls(int c)
     return n;
 }
 
+/* What serves the collective: the row that most calls took; without any, the row that would have.
+ */
+static const char *main_algorithm(int c)
+{
+    const struct choice *choice = &process.choice[c];
+    uint64_t most = 0;
+    int best = -1;
+
+    for (int row = 0; row < ROWS && row < plan_algorithm_count; row++) {
+        uint64_t n = 0;
+        for (int k = 0; k < SIZE_CLASSES; k++)
+            n += counts.by_row[c][k][row];
+        if (n > most) {
+            most = n;
+            best = row;
+        }
+    }
+    if (best >= 0)
+        return plan_algorithms[best]->name;
+    if (choice->native || !choice->served)
+        return "native";
+    return (choice->forced ? choice->forced : plan_algorithm_default((enum plan_collective)c))
+        ->name;
+}
+
+static void write_reasons(FILE *f, int c)
+{
+    const char *separator = "";
+
+    for (int r = 0; r < REASON_COUNT; r++)
+        if (counts.native[c][r]) {
+            fprintf(f, "%s\n       ", separator);
+            json_text(f, reason_texts[r]);
+            fprintf(f, ": %llu", (unsigned long long)counts.native[c][r]);
+            separator = ",";
+        }
+}
+
+static double mean_us(uint64_t nanoseconds, uint64_t calls)
+{
+    return calls ? (double)nanoseconds / 1e3 / (double)calls : 0.0;
+}
+
+static void write_size(FILE *f, int c, int k)
+{
+    const uint64_t *n = counts.calls[c][k], *ns = counts.nanoseconds[c][k];
+    const uint64_t *verdicts = counts.verdicts[c][k];
+    const char *separator = "";
+
+    fprintf(f,
+            "{\"total_bytes_from\": %llu, \"rerouted\": %llu, \"rerouted_us\": %.1f, "
+            "\"native\": %llu, \"native_us\": %.1f,\n        \"guard_rerouted\": %llu, "
+            "\"guard_native\": %llu, \"algorithms\": {",
+            1ull << k, (unsigned long long)n[REROUTED], mean_us(ns[REROUTED], n[REROUTED]),
+            (unsigned long long)n[NATIVE], mean_us(ns[NATIVE], n[NATIVE]),
+            (unsigned long long)verdicts[REROUTED], (unsigned long long)verdicts[NATIVE]);
+    for (int row = 0; row < ROWS && row < plan_algorithm_count; row++)
+        if (counts.by_row[c][k][row]) {
+            fprintf(f, "%s\"%s\": %llu", separator, plan_algorithms[row]->name,
+                    (unsigned long long)counts.by_row[c][k][row]);
+            separator = ", ";
+        }
+    fprintf(f, "}}");
+}
+
 static void write_collective(FILE *f, int c)
 {
     const char *separator = "";
@@ -97,33 +186,18 @@ static void write_collective(FILE *f, int c)
             plan_collective_name((enum plan_collective)c),
             (unsigned long long)(native + rerouted_calls(c)),
             (unsigned long long)rerouted_calls(c));
-    json_text(f, process.choice[c].algorithm ? process.choice[c].algorithm->name : "native");
+    json_text(f, main_algorithm(c));
     fprintf(f,
             ",\n     \"verified_equal\": %llu, \"verified_different\": %llu,\n     \"native\": {",
             (unsigned long long)counts.verified[c][1], (unsigned long long)counts.verified[c][0]);
-    for (int r = 0; r < REASON_COUNT; r++)
-        if (counts.native[c][r]) {
+    write_reasons(f, c);
+    fprintf(f, "},\n     \"sizes\": [");
+    for (int k = 0; k < SIZE_CLASSES; k++)
+        if (counts.calls[c][k][NATIVE] || counts.calls[c][k][REROUTED]) {
             fprintf(f, "%s\n       ", separator);
-            json_text(f, reason_texts[r]);
-            fprintf(f, ": %llu", (unsigned long long)counts.native[c][r]);
+            write_size(f, c, k);
             separator = ",";
         }
-    fprintf(f, "},\n     \"sizes\": [");
-    separator = "";
-    for (int k = 0; k < SIZE_CLASSES; k++) {
-        const uint64_t *n = counts.calls[c][k], *ns = counts.nanoseconds[c][k];
-        if (!n[NATIVE] && !n[REROUTED])
-            continue;
-        fprintf(
-            f,
-            "%s\n       {\"total_bytes_from\": %llu, \"rerouted\": %llu, \"rerouted_us\": %.1f, "
-            "\"native\": %llu, \"native_us\": %.1f}",
-            separator, 1ull << k, (unsigned long long)n[REROUTED],
-            n[REROUTED] ? (double)ns[REROUTED] / 1e3 / (double)n[REROUTED] : 0.0,
-            (unsigned long long)n[NATIVE],
-            n[NATIVE] ? (double)ns[NATIVE] / 1e3 / (double)n[NATIVE] : 0.0);
-        separator = ",";
-    }
     fprintf(f, "]}");
 }
 

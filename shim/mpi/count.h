@@ -12,8 +12,13 @@
 /* A call ran natively. Cheap; says so once per collective and reason at level info. */
 void count_native(enum plan_collective c, enum reason why);
 
-/* A call of `total` bytes (over all ranks) took so long, rerouted or natively in its turn. */
-void count_timed(enum plan_collective c, int rerouted, uint64_t total, double seconds);
+/* A call of `total` bytes (over all ranks) took so long, natively or rerouted by that row. */
+void count_timed_native(enum plan_collective c, uint64_t total, double seconds);
+void count_rerouted(enum plan_collective c, const struct plan_algorithm *a, uint64_t total,
+                    double seconds);
+
+/* The guard settled calls of that size on one communicator; one rank of it counts. */
+void count_verdict(enum plan_collective c, uint64_t total, int rerouted);
 
 /* COLLSHIM_MODE=verify compared a call. */
 void count_verified(enum plan_collective c, int equal);

@@ -1,49 +1,92 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The guard: a reroute that does not pay is taken back, by measurement. For each communicator,
- * collective and size class it tries the candidates (the library's own call, and the reroute with
- * one or two chunk sizes) in turn, lets all ranks agree on the fastest, stays with it, and looks
- * again now and then. A new winner must be clearly faster than the old one.
+ * collective and size class it tries the contenders (the library's own call, which is contender 0,
+ * and up to GUARD_CANDIDATES reroutes), lets all ranks agree on the fastest, stays with it, and
+ * looks again now and then. A trial costs little where nothing is gained; a new winner must be
+ * clearly faster.
  *
- * All ranks make the same calls in the same order, so all are at the same point of the same
- * trial; they agree on what they have measured before it decides anything.
- * Source: design.md, "Choosing".
+ * What a rank measures is its own time for the call; the slowest rank's counts, because in a rooted
+ * collective the others may be through long before the result is there.
+ *
+ * A size class is a power of two of the collective's bytes. Calls of one sum of bytes take part in
+ * a trial, so that times can be compared; calls of other sizes meanwhile do what was best so far.
+ * Where one sum does not come back, as in programs whose sizes never repeat, all of the class take
+ * part, and times are compared by the byte. The verdict holds for the whole class.
+ *
+ * All ranks make the same calls in the same order, so all are at the same point of the same trial;
+ * what decides is agreed on first. This file knows no clock and no MPI: the caller brings both.
+ * Thread rule: as struct comm. Source: design.md, "Choosing".
  */
 #ifndef COLLSHIM_SHIM_MPI_GUARD_H
 #define COLLSHIM_SHIM_MPI_GUARD_H
 
-#include <mpi.h>
 #include <stdint.h>
 
-#include "planners/registry.h"
+#include "planners/choose.h"
 
-enum { GUARD_CANDIDATES = 1 + PLAN_CHUNKS, GUARD_NATIVE = 0 };
-enum { GUARD_CLASSES = 32 }; /* powers of two of the collective's bytes, from 4 KiB up */
+enum { GUARD_NATIVE = 0, GUARD_CANDIDATES = PLAN_CANDIDATES, GUARD_CONTENDERS };
+enum { GUARD_ENTRIES = 32 }; /* pairs of collective and class; more of them take turns */
+
+/* What a contender other than the library runs. */
+struct guard_reroute {
+    const struct plan_algorithm *algorithm;
+    const char *recipe; /* borrowed: lives as long as the process, or NULL */
+    size_t chunk_bytes;
+};
 
 struct guard_entry {
-    double seconds[GUARD_CANDIDATES]; /* the best this rank has measured in this trial */
-    uint32_t calls;                   /* since the last decision */
-    uint8_t settled, best;
-    uint8_t round, next; /* of the trial */
-    uint8_t alive;       /* candidates that are still tried, a bit each */
+    struct guard_reroute reroute[GUARD_CANDIDATES]; /* of contenders 1 ... */
+    double agreed[GUARD_CONTENDERS]; /* seconds of this trial, the slowest rank's; 0: not tried */
+    double native, now;              /* this rank's best, of the library and of who is on trial */
+    double spent;                    /* seconds lost against the library in this trial, agreed */
+    uint64_t total;                  /* bytes of the calls that take part */
+    uint32_t left, interval;         /* calls until the next look; between looks */
+    double scale;                    /* of this call's time, to compare by the byte */
+    uint16_t elsewhere;              /* calls of other sizes since one took part */
+    uint8_t state, contender, calls; /* whose turn it is, and how often it was measured */
+    uint8_t n;                       /* contenders, with the library */
+    uint8_t best;                    /* what other sizes do, and all when settled; at first 0 */
+    uint8_t loose;                   /* calls of any sum of bytes take part */
+    uint8_t why;                     /* the caller's, while nothing can be tried */
+    uint8_t out;                     /* contenders of this trial that are dropped, a bit each */
 };
 
 /* All of a communicator's entries; all zero at first. Owned by the communicator's state. */
 struct guard {
-    struct guard_entry entry[COLL_COUNT][GUARD_CLASSES][PLAN_CHUNKS];
+    uint16_t key[GUARD_ENTRIES]; /* 0: free */
+    uint16_t next;               /* who goes when all are taken */
+    struct guard_entry entry[GUARD_ENTRIES];
 };
 
-/* n: how many candidates there are, 2 .. GUARD_CANDIDATES; sizes of one class may differ in that.
- */
-struct guard_entry *guard_find(struct guard *g, enum plan_collective c, uint64_t total, int n);
+/* The entry of that collective and size; a new one is all zero. */
+struct guard_entry *guard_find(struct guard *g, enum plan_collective c, uint64_t total);
 
-/* Which of n candidates this call shall use. Local, and the same on all ranks. */
-int guard_pick(struct guard_entry *e, int n);
+/* Is the verdict there, and this call not the one that looks again? Counts the call if so. The
+   contender is e->best then, and nothing is to be timed. */
+int guard_settled(struct guard_entry *e);
+
+/* If not settled: shall candidates be handed in by guard_begin before guard_pick? Without any the
+   entry is settled on the library for good. */
+int guard_wants_candidates(const struct guard_entry *e);
+void guard_begin(struct guard_entry *e, uint64_t total, const struct plan_candidate *c, int n);
+
+/* If not settled: the contender of this call. *timed: whether it takes part, so that one of
+   guard_note and guard_cannot must follow. */
+int guard_pick(struct guard_entry *e, uint64_t total, int *timed);
+
+/* Replace n values by the largest of any rank: collective. 0, or -1 if that failed. */
+typedef int (*guard_agree)(void *context, double *value, int n);
 
 /*
- * The call that was picked took so long here. At the end of a round collective over comm (private
- * to the shim). Returns 1 if that settled the entry anew, else 0, or -1 if the library failed.
+ * The call took so long here; setup: what was spent on getting ready besides, such as building the
+ * plan. Collective where agree is called. Returns 1 if that settled the entry anew, else 0, or -1
+ * if agree failed; the entry is then settled on the library for good.
  */
-int guard_note(struct guard_entry *e, int n, int picked, double seconds, MPI_Comm comm);
+int guard_note(struct guard_entry *e, double seconds, double setup, guard_agree agree,
+               void *context);
+
+/* The reroute that was picked cannot serve the call, on all ranks alike. Returns as guard_note. */
+int guard_cannot(struct guard_entry *e);
 
 #endif

@@ -7,26 +7,21 @@
 
 struct process process = {.verdict = REASON_NOT_SEEN, .keyval = MPI_KEYVAL_INVALID};
 
-/* The row that COLLSHIM_ALGORITHM names, or the default one. */
-static struct choice choose(enum plan_collective c)
+/* The row that COLLSHIM_ALGORITHM names, if any. */
+static void choose(enum plan_collective c, struct choice *choice)
 {
-    struct choice choice = {.algorithm = plan_algorithm_default(c)};
-    const char *collective = plan_collective_name(c);
-    char wanted[CFG_TEXT_MAX];
+    char wanted[CFG_TEXT_MAX], why[256];
 
-    if (!cfg_algorithm_for(&process.cfg, collective, wanted, sizeof wanted))
-        return choice;
-    if (!strcmp(wanted, "native")) {
-        choice.native = 1;
-        return choice;
-    }
-    const struct plan_algorithm *named = plan_algorithm_find(c, wanted);
-    if (named)
-        return (struct choice){.algorithm = named, .forced = 1};
-    cfg_problem(&process.cfg,
-                "COLLSHIM_ALGORITHM: no algorithm '%s' for %s; `collshim info` lists them", wanted,
-                collective);
-    return choice;
+    choice->served = plan_algorithm_default(c) != NULL;
+    if (!cfg_algorithm_for(&process.cfg, plan_collective_name(c), wanted, sizeof wanted))
+        return;
+    choice->native = !strcmp(wanted, PROFILE_NATIVE);
+    if (choice->native)
+        return;
+    choice->forced =
+        plan_algorithm_parse(c, wanted, choice->recipe, sizeof choice->recipe, why, sizeof why);
+    if (!choice->forced)
+        cfg_problem(&process.cfg, "COLLSHIM_ALGORITHM: %s", why);
 }
 
 /* A collective that nobody knows is a slip of the pen. */
@@ -43,13 +38,28 @@ static void check_collectives(void)
                         collective);
 }
 
+/* Without memory there are no rows; the ranks then find that they differ. */
+static void read_profile(void)
+{
+    const char *path = process.cfg.profile;
+    struct profile p;
+
+    if (!path[0] || process.cfg.mode == CFG_MODE_OFF)
+        return;
+    if (profile_read(path, &process.cfg, &p) < 0 ||
+        tuning_open(path, &p, &process.cfg, &process.tuning) < 0)
+        cfg_problem(&process.cfg, "%s: out of memory; no rows are used", path);
+    profile_free(&p);
+}
+
 void process_open(const char *library_version)
 {
     process.library_version = library_version;
     cfg_load(&process.cfg, NULL);
     for (int c = 0; c < COLL_COUNT; c++)
-        process.choice[c] = choose((enum plan_collective)c);
+        choose((enum plan_collective)c, &process.choice[c]);
     check_collectives();
+    read_profile();
 }
 
 static void print_line(const char *format, va_list args)

@@ -11,6 +11,7 @@
 #include "config/settings.h"
 #include "config/topo.h"
 #include "planners/registry.h"
+#include "planners/tuning.h"
 #include "shim/mpi/calls.h"
 
 enum reason {
@@ -22,16 +23,18 @@ enum reason {
 
 /* What COLLSHIM_ALGORITHM says about one collective. */
 struct choice {
-    const struct plan_algorithm *algorithm; /* the row to use, or NULL */
-    int forced;                             /* the user named it */
-    int native;                             /* the user wants the library's */
+    const struct plan_algorithm *forced; /* the row the user named, or NULL */
+    char recipe[CFG_TEXT_MAX];           /* what stood in parentheses; "": nothing */
+    int native;                          /* the user wants the library's */
+    int served;                          /* some row serves the collective */
 };
 
 struct process {
     struct cfg cfg;              /* const after process_open */
     const char *library_version; /* borrowed from the preload */
     struct choice choice[COLL_COUNT];
-    enum reason verdict; /* REASON_NONE once MPI_Init has agreed; else why nothing is rerouted */
+    struct tuning tuning; /* from COLLSHIM_PROFILE */
+    enum reason verdict;  /* REASON_NONE once MPI_Init has agreed; else why nothing is rerouted */
     int world_rank, world_size;
     int keyval;              /* of the communicator state; MPI_KEYVAL_INVALID before MPI_Init */
     const struct topo *topo; /* from COLLSHIM_TOPOLOGY over MPI_COMM_WORLD, or NULL */

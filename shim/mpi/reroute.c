@@ -28,7 +28,7 @@ enum reason gate_call(MPI_Comm comm, int nranks, enum plan_collective collective
         return REASON_NESTED;
     if (choice->native)
         return REASON_CHOSEN;
-    if (!choice->algorithm)
+    if (!choice->served)
         return REASON_NO_ALGORITHM;
     if (nranks < 2)
         return REASON_ONE_RANK;
@@ -154,45 +154,57 @@ static int run_engine(struct engine *engine, const struct call *call, const stru
                                          .grain = call->request.grain});
 }
 
-static int run_plan(struct comm *c, const struct plan *plan, struct engine *engine,
-                    const struct call *call)
+/* A reroute that can run: who made the plan, and what runs it. Borrowed from the communicator. */
+struct ready {
+    const struct plan_algorithm *algorithm;
+    const struct plan *plan;
+    struct engine *engine;
+};
+
+static int run_plan(struct comm *c, const struct ready *ready, const struct call *call)
 {
+    const struct plan *plan = ready->plan;
     struct staging s;
     double start = count_now();
     int rc = staging_open(&s, call, plan, c->private_comm, 0);
 
     if (!rc)
-        rc = run_engine(engine, call, &s);
+        rc = run_engine(ready->engine, call, &s);
     if (!rc && s.allocated[0] && !call->output_unchanged)
         rc = unpack_output(call, s.output, c->private_comm);
     staging_free(&s);
-    count_timed(call->collective, 1, call->total, count_now() - start);
+    count_rerouted(call->collective, ready->algorithm, call->total, count_now() - start);
     return mpi_code(rc);
 }
 
+/* Nobody reads a clock for the library's calls, unless a report will tell of them. */
 static int run_native(const struct call *call)
 {
+    if (!process.cfg.report[0])
+        return call->native(call);
+
     double start = count_now();
     int rc = call->native(call);
 
-    count_timed(call->collective, 0, call->total, count_now() - start);
+    count_timed_native(call->collective, call->total, count_now() - start);
     return rc;
 }
 
 /* Both ways, on the same input; the application keeps the native result. handled: as run_in_mode.
  */
-static int run_both(struct comm *c, const struct plan *plan, struct engine *engine,
-                    const struct call *call, int *handled)
+static int run_both(struct comm *c, const struct ready *ready, const struct call *call,
+                    int *handled)
 {
+    const struct plan *plan = ready->plan;
     struct staging s;
     int opened = staging_open(&s, call, plan, c->private_comm, 1);
     int rc = call->native(call);
     *handled = rc != MPI_SUCCESS;
     double start = count_now();
-    int ran = opened ? opened : run_engine(engine, call, &s);
+    int ran = opened ? opened : run_engine(ready->engine, call, &s);
     char *expected = malloc(plan->output_bytes + 1);
 
-    count_timed(call->collective, 1, call->total, count_now() - start);
+    count_rerouted(call->collective, ready->algorithm, call->total, count_now() - start);
     if (rc == MPI_SUCCESS && !ran && expected &&
         pack_output(call, expected, c->private_comm) == MPI_SUCCESS) {
         int equal =
@@ -212,32 +224,65 @@ static int run_both(struct comm *c, const struct plan *plan, struct engine *engi
 }
 
 /* Take the turn of ab mode: natively, then rerouted. *handled: as in run_both. */
-static int run_in_mode(struct comm *c, const struct plan *plan, struct engine *engine,
-                       const struct call *call, int *handled)
+static int run_in_mode(struct comm *c, const struct ready *ready, const struct call *call,
+                       int *handled)
 {
     if (process.cfg.mode == CFG_MODE_VERIFY)
-        return run_both(c, plan, engine, call, handled);
+        return run_both(c, ready, call, handled);
     if (process.cfg.mode == CFG_MODE_AB && c->turn++ % 2 == 0) {
         count_native(call->collective, REASON_TURN);
         *handled = 1;
         return run_native(call);
     }
-    return run_plan(c, plan, engine, call);
+    return run_plan(c, ready, call);
 }
 
-/* Rerouted in chunks of request.chunk_bytes. */
-static int run_rerouted(struct comm *c, const struct plan_algorithm *a, struct call *call)
+static int run_native_because(struct call *call, enum reason why)
 {
-    struct engine *engine;
-    const struct plan *plan;
+    count_native(call->collective, why);
+    call->in_vain = why != REASON_TRIAL;
+    return run_native(call);
+}
+
+/* Can the candidate's recipe be built for this shape? Says why not once per collective. */
+static int recipe_suits(const struct call *call, const struct plan_algorithm *a)
+{
+    static int said[COLL_COUNT];
+    const struct plan_request *q = &call->request;
+    char why[256] = "";
+
+    if (!q->recipe || !a->accepts || a->accepts(q, why, sizeof why) == 0)
+        return 1;
+    if (!__atomic_exchange_n(&said[q->collective], 1, __ATOMIC_RELAXED))
+        say(CFG_LEVEL_WARN, "%s=%s(%s) on %d ranks: %s (it runs natively)",
+            plan_collective_name(q->collective), a->name, q->recipe, q->topo->nranks, why);
+    return 0;
+}
+
+/*
+ * Get a reroute ready: its plan and its engine. REASON_NONE and *rc (0, or a negative code: an
+ * error of the call), or why it cannot serve this call, on all ranks alike.
+ */
+static enum reason make_ready(struct comm *c, struct call *call, const struct guard_reroute *r,
+                              struct ready *ready, int *rc)
+{
+    size_t grain = call->request.grain;
+
+    call->request.recipe = r->recipe;
+    call->request.chunk_bytes = r->chunk_bytes > grain ? r->chunk_bytes / grain * grain : grain;
+    if (!recipe_suits(call, r->algorithm))
+        return REASON_RECIPE;
+    ready->algorithm = r->algorithm;
+    *rc = comm_engine(c, &call->request, r->algorithm, &ready->plan, &ready->engine);
+    return *rc == -ENOTSUP ? REASON_SHAPE : REASON_NONE;
+}
+
+/* Run what make_ready made. */
+static int run_ready(struct comm *c, struct call *call, const struct ready *ready, int rc)
+{
     int handled = 0;
 
-    int rc = comm_engine(c, &call->request, a, &plan, &engine);
-    if (rc == -ENOTSUP) {
-        count_native(call->collective, REASON_SHAPE);
-        return call->native(call);
-    }
-    rc = rc ? mpi_code(rc) : run_in_mode(c, plan, engine, call, &handled);
+    rc = rc ? mpi_code(rc) : run_in_mode(c, ready, call, &handled);
     if (rc != MPI_SUCCESS && !handled)
         mpi.Comm_call_errhandler(call->comm, rc);
     return rc;
@@ -250,54 +295,157 @@ static int guarded(const struct choice *choice)
            process.cfg.min_bytes && !choice->forced;
 }
 
-/* Let the guard pick between the library (candidate 0) and the chunks (candidates 1 ...). */
-static int run_guarded(struct comm *c, const struct plan_algorithm *a, struct call *call,
-                       const size_t *chunk, int nchunks)
+/* The one candidate that somebody named. chunk: 0 if nobody named that. */
+static int one_candidate(struct plan_request *q, const struct plan_algorithm *a, const char *recipe,
+                         size_t chunk, struct plan_candidate *list)
 {
-    struct guard_entry *e = guard_find(&c->guard, call->collective, call->total, nchunks + 1);
-    int picked = guard_pick(e, nchunks + 1), settled = e->settled, rc;
-    double start = count_now();
+    size_t chunks[PLAN_CHUNKS] = {chunk};
 
-    if (picked == GUARD_NATIVE) {
-        count_native(call->collective, settled ? REASON_SLOWER : REASON_TRIAL);
-        call->in_vain = settled;
-        rc = run_native(call);
-    } else {
-        call->request.chunk_bytes = chunk[picked - 1];
-        rc = run_rerouted(c, a, call);
+    if (!chunk)
+        plan_chunks(q, chunks);
+    list[0] = (struct plan_candidate){
+        .algorithm = a, .chunk_bytes = chunks[0], .recipe = recipe[0] ? recipe : NULL};
+    return 1;
+}
+
+/* What COLLSHIM_ALGORITHM names, else the row of the profile, else what the model thinks of. */
+static int find_candidates(struct plan_request *q, const struct tuning_row *row,
+                           struct plan_candidate *list)
+{
+    const struct choice *choice = &process.choice[q->collective];
+    size_t chunk = process.cfg.chunk_bytes / q->grain * q->grain;
+
+    q->recipe = NULL;
+    q->chunk_bytes = chunk;
+    if (choice->forced)
+        return one_candidate(q, choice->forced, choice->recipe, chunk, list);
+    if (row)
+        return one_candidate(q, row->algorithm, row->recipe, chunk ? chunk : row->chunk_bytes,
+                             list);
+    return process.cfg.min_bytes ? plan_candidates(q, list, PLAN_CANDIDATES)
+                                 : plan_candidates_all(q, list, PLAN_CANDIDATES);
+}
+
+static enum reason why_no_candidate(const struct plan_request *q)
+{
+    return plan_nothing_pays(q) ? REASON_SHAPE : REASON_SIZE;
+}
+
+/* The first candidate that can serve the call. */
+static int run_first(struct comm *c, struct call *call, const struct tuning_row *row)
+{
+    struct plan_candidate list[PLAN_CANDIDATES];
+    int n = find_candidates(&call->request, row, list), rc;
+    enum reason why = n ? REASON_SHAPE : why_no_candidate(&call->request);
+
+    for (int i = 0; i < n; i++) {
+        struct guard_reroute r = {list[i].algorithm, list[i].recipe, list[i].chunk_bytes};
+        struct ready ready;
+
+        why = make_ready(c, call, &r, &ready, &rc);
+        if (!why)
+            return run_ready(c, call, &ready, rc);
     }
-    if (guard_note(e, nchunks + 1, picked, count_now() - start, c->private_comm) == 1)
-        say(CFG_LEVEL_INFO, "guard: %s of %llu bytes on %d ranks: %s",
+    return run_native_because(call, why);
+}
+
+static int agree_on_largest(void *context, double *value, int n)
+{
+    const struct comm *c = context;
+
+    return mpi.Allreduce(MPI_IN_PLACE, value, n, MPI_DOUBLE, MPI_MAX, c->private_comm) ==
+                   MPI_SUCCESS
+               ? 0
+               : -1;
+}
+
+static void tell_verdict(const struct comm *c, const struct guard_entry *e, const struct call *call)
+{
+    const struct guard_reroute *r = &e->reroute[e->best ? e->best - 1 : 0];
+
+    if (c->rank == 0)
+        count_verdict(call->collective, call->total, e->best != GUARD_NATIVE);
+    if (e->best == GUARD_NATIVE)
+        say(CFG_LEVEL_INFO, "guard: %s of %llu bytes on %d ranks: the library is at least as fast",
+            plan_collective_name(call->collective), (unsigned long long)call->total, c->size);
+    else
+        say(CFG_LEVEL_INFO,
+            "guard: %s of %llu bytes on %d ranks: rerouted by %s in chunks of %zu bytes, %.3g of "
+            "the library's time",
             plan_collective_name(call->collective), (unsigned long long)call->total, c->size,
-            e->best == GUARD_NATIVE ? "the library is at least as fast"
-            : e->best == 1          ? "rerouted"
-                                    : "rerouted in small chunks");
+            r->algorithm->name, r->chunk_bytes, e->agreed[e->best] / e->agreed[GUARD_NATIVE]);
+}
+
+/* One of the contenders. timed: it takes part in a trial. why: the reason, if it is the library. */
+static int run_contender(struct comm *c, struct guard_entry *e, struct call *call, int contender,
+                         int timed, enum reason why)
+{
+    struct ready ready;
+    double began = timed ? count_now() : 0, start = began;
+    int rc = 0, settled = 0;
+
+    if (contender != GUARD_NATIVE) {
+        why = make_ready(c, call, &e->reroute[contender - 1], &ready, &rc);
+        start = timed ? count_now() : 0;
+    }
+    if (why) {
+        rc = run_native_because(call, why);
+        if (timed && contender != GUARD_NATIVE)
+            settled = guard_cannot(e);
+    } else {
+        rc = run_ready(c, call, &ready, rc);
+    }
+    if (timed && (contender == GUARD_NATIVE || !why))
+        settled = guard_note(e, count_now() - start, start - began, agree_on_largest, c);
+    if (settled == 1)
+        tell_verdict(c, e, call);
     return rc;
+}
+
+/* Let the guard pick between the library and the candidates. */
+static int run_guarded(struct comm *c, struct guard_entry *e, struct call *call,
+                       const struct tuning_row *row)
+{
+    int timed = 0;
+
+    if (guard_settled(e))
+        return run_contender(c, e, call, e->best, 0, REASON_SLOWER);
+    if (guard_wants_candidates(e)) {
+        struct plan_candidate list[PLAN_CANDIDATES];
+        int n = find_candidates(&call->request, row, list);
+
+        guard_begin(e, call->total, list, n);
+        e->why = n ? REASON_NONE : why_no_candidate(&call->request);
+        if (!n)
+            return run_native_because(call, e->why);
+    }
+    int contender = guard_pick(e, call->total, &timed);
+    return run_contender(c, e, call, contender, timed, REASON_TRIAL);
+}
+
+static int choose_and_run(struct comm *c, struct call *call)
+{
+    const struct choice *choice = &process.choice[call->collective];
+    const struct tuning_row *row = NULL;
+
+    if (!choice->forced && process.tuning.nrows)
+        row = tuning_find(&process.tuning, call->collective, c->topo, call->total);
+    if (row && !row->algorithm)
+        return run_native_because(call, REASON_PROFILE);
+    if (!guarded(choice))
+        return run_first(c, call, row);
+    struct guard_entry *e = guard_find(&c->guard, call->collective, call->total);
+    if (e->best == GUARD_NATIVE && guard_settled(e))
+        return run_native_because(call, e->why ? e->why : REASON_SLOWER);
+    return run_guarded(c, e, call, row);
 }
 
 int reroute(struct comm *c, struct call *call)
 {
-    const struct choice *choice = &process.choice[call->collective];
-    size_t chunk[PLAN_CHUNKS] = {process.cfg.chunk_bytes / call->request.grain *
-                                 call->request.grain};
-    int nchunks = 1, rc;
-
     call->request.topo = c->topo;
     call->request.rank = c->rank;
-    if (!choice->forced && process.cfg.min_bytes && choice->algorithm->pays(&call->request)) {
-        count_native(call->collective, REASON_SHAPE);
-        call->in_vain = 1;
-        return call->native(call);
-    }
-    if (!chunk[0])
-        nchunks = plan_chunks(&call->request, chunk);
     inside++;
-    if (guarded(choice)) {
-        rc = run_guarded(c, choice->algorithm, call, chunk, nchunks);
-    } else {
-        call->request.chunk_bytes = chunk[0];
-        rc = run_rerouted(c, choice->algorithm, call);
-    }
+    int rc = choose_and_run(c, call);
     inside--;
     return rc;
 }

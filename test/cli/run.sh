@@ -70,7 +70,7 @@ expect 1 "the nearest is COLLSHIM_MODE" env COLLSHIM_MOD=off "$collshim" info
 expect 1 "expected on, off, ab or verify" env COLLSHIM_MODE=of "$collshim" info --json
 expect 1 "no collective \`algather\`; the nearest is allgather" \
     env COLLSHIM_ALGORITHM=algather=native "$collshim" info
-expect 1 "no algorithm \`rings\` for allgather" env COLLSHIM_ALGORITHM=allgather=rings "$collshim" info
+expect 1 "no algorithm 'rings' for allgather" env COLLSHIM_ALGORITHM=allgather=rings "$collshim" info
 expect 1 "COLLSHIM_TOPOLOGY: nod:4: no such word; the nearest is node" \
     env COLLSHIM_TOPOLOGY=nod:4 "$collshim" info
 json '.version and (.settings | length > 5) and (.algorithms | length > 0)' "$collshim" info --json
@@ -143,6 +143,62 @@ expect 2 "a collective is missing" "$collshim" sim
 expect 2 "no algorithm 'bruck' for allgather" "$collshim" sim allgather --algorithm bruck
 expect 1 "too many ranks" "$collshim" sim allgather --topology 'node:8192 rank:8 rail:8'
 expect 0 "512 on 64 nodes" "$collshim" sim allgather --topology 'node:64 gpu:8 rail:8'
+
+# A profile is checked as a job would.
+printf 'allgather 4x4 64K-1M parallel_rings chunk=32K\n' >good.profile
+expect 0 "good.profile" env COLLSHIM_PROFILE=good.profile "$collshim" info
+printf 'allgather 4y4 * native\n' >bad.profile
+expect 1 "bad.profile:1: \`4y4\`: expected nodes x ranks" env COLLSHIM_PROFILE=bad.profile "$collshim" info
+expect 1 "none.profile: no such file" env COLLSHIM_PROFILE=none.profile "$collshim" info
+expect 1 "parallel_rings takes nothing in parentheses" \
+    env COLLSHIM_ALGORITHM='allgather=parallel_rings(3)' "$collshim" info
+
+# A report as a run writes it.
+cat >run.json <<'TXT'
+{"collshim": "0.1.0", "library": "A library", "ranks": 4, "counts_are": "sums over all ranks",
+ "settings": {"mode": "on", "min_bytes": "1MiB"},
+ "collectives": [
+  {"collective": "allgather", "calls": 100, "rerouted": 80, "algorithm": "parallel_rings",
+   "verified_equal": 0, "verified_different": 0,
+   "native": {"the library's turn in a trial of the guard": 20},
+   "sizes": [{"total_bytes_from": 1048576, "rerouted": 80, "rerouted_us": 100.0, "native": 20,
+              "native_us": 250.0, "guard_rerouted": 1, "guard_native": 0,
+              "algorithms": {"parallel_rings": 80}}]},
+  {"collective": "bcast", "calls": 0, "rerouted": 0, "algorithm": "native", "verified_equal": 0,
+   "verified_different": 0, "native": {}, "sizes": []}]}
+TXT
+expect 0 "collshim report run.json" "$collshim" report --help
+expect 0 "allgather: 100 calls, 80 rerouted (parallel_rings)" "$collshim" report run.json
+expect 0 "20 ran natively: the library's turn in a trial of the guard" "$collshim" report run.json
+expect 0 "    1MiB         80        100.0         20        250.0    2.50x     1:0  parallel_rings" \
+    "$collshim" report run.json
+expect 0 "COLLSHIM_MIN_BYTES=1MiB" "$collshim" report run.json
+json '.collectives[0].sizes[0].native_us == 250' "$collshim" report --json run.json
+if command -v gnuplot >/dev/null; then
+    expect 0 "allgather" "$collshim" report run.json --plot "it's.svg"
+    expect 0 "allgather, rerouted" cat "it's.svg"
+    expect 1 "gnuplot could not write none/x.png" "$collshim" report run.json --plot none/x.png
+fi
+mkdir -p empty.path
+expect 1 "gnuplot is not installed" env PATH="$PWD/empty.path" "$collshim" report run.json --plot x.svg
+expect 2 "ends neither in .png nor in .svg" "$collshim" report run.json --plot x.pdf
+expect 2 "a file is missing" "$collshim" report
+expect 2 "not both" "$collshim" report run.json --json --plot x.svg
+head -c 400 run.json >cut.json
+: >empty.json
+echo '{"collshim": "0.1.0", "ranks": 4, "collectives": [{"collective": "bcast"}]}' >old.json
+echo '[1]' >foreign.json
+echo 'ratio,1.5' >text.csv
+expect 1 "cut.json: cut off after line" "$collshim" report cut.json
+expect 1 "empty.json: empty; did the run reach MPI_Finalize?" "$collshim" report empty.json
+expect 1 "old.json: JSON, but no report" "$collshim" report old.json
+expect 1 "foreign.json: JSON, but no report" "$collshim" report foreign.json
+expect 1 "text.csv:1: not JSON" "$collshim" report text.csv
+expect 1 "none.json: No such file" "$collshim" report none.json
+expect 1 "a directory, not a report" "$collshim" report .
+
+expect 0 ".TP" "$collshim" info --man
+expect 2 "only one of --json" "$collshim" info --man --json
 
 echo "$passed passed, $failed failed"
 [[ $failed == 0 ]]

@@ -45,6 +45,8 @@ bad_values() {
         COLLSHIM_CHUNK=100
     bad "an algorithm that does not exist" "COLLSHIM_ALGORITHM: no algorithm 'magic' for allgather; *" \
         COLLSHIM_ALGORITHM=allgather=magic
+    bad "an algorithm that takes no recipe" "COLLSHIM_ALGORITHM: parallel_rings takes nothing in parentheses" \
+        "COLLSHIM_ALGORITHM=allgather=parallel_rings(4)"
     alone "a report that cannot be written" "COLLSHIM_REPORT: cannot write $tmp/none/r.json: *" \
         COLLSHIM_REPORT="$tmp/none/r.json"
 
@@ -100,6 +102,52 @@ topologies() {
     want_right
     want_lines
     want_rerouted
+    finish
+}
+
+profiles() {
+    local file=$tmp/machine.profile
+
+    printf '# of a test\nallgather 1x3 * native\nallgatherv * * parallel_rings chunk=100\n' >"$file"
+    begin "a tuning profile says which collective runs how"
+    launch 3 COLLSHIM_PROFILE="$file" -- "$programs/ordinary"
+    want_right
+    want_lines
+    want_number allgather '.native["the tuning profile says native"]' -eq "$(expected allgather)"
+    want_number allgatherv .rerouted -eq "$(expected allgatherv)"
+    want_number allgatherv '.sizes[0].algorithms.parallel_rings' -gt 0
+    finish
+
+    begin "COLLSHIM_ALGORITHM comes before the profile"
+    launch 3 COLLSHIM_PROFILE="$file" COLLSHIM_ALGORITHM=allgather=parallel_rings -- "$programs/ordinary"
+    want_right
+    want_lines
+    want_rerouted
+    finish
+
+    printf 'allgather 4x* * native\nallgther * * native\nallgatherv * * paralel_rings\n' >"$file"
+    begin "wrong rows of a profile cost a line each, and rows of other shapes do not count"
+    launch 3 COLLSHIM_PROFILE="$file" -- "$programs/ordinary"
+    want_right
+    want_lines "$file:2: no collective 'allgther'; the nearest is allgather *" \
+        "$file:3: no algorithm 'paralel_rings' for allgatherv; * the nearest is parallel_rings *"
+    want_rerouted
+    finish
+
+    bad "a profile that is not there" "$tmp/none.profile: no such file; COLLSHIM_PROFILE must name *" \
+        COLLSHIM_PROFILE="$tmp/none.profile"
+
+    # One path, another content on each host, as /tmp may have it.
+    printf 'allgather * * native\n' >"$tmp/a.profile"
+    begin "profiles of the same path that differ between ranks"
+    # shellcheck disable=SC2016 # for the ranks' shell
+    launch_apart 3 COLLSHIM_PROFILE=/proc/self/fd/9 PROFILE="$tmp/a.profile" -- \
+        COLLSHIM_PROFILE=/proc/self/fd/9 PROFILE="$file" -- \
+        bash -c 'exec "$0" 9<"$PROFILE"' "$programs/ordinary"
+    want_right
+    [ "$(grep -c '^collshim: settings differ between ranks: .rows of COLLSHIM_PROFILE ' <<<"$err")" -eq 1 ] ||
+        complain "no line on the rows that differ"
+    want_no_report
     finish
 }
 
@@ -205,6 +253,7 @@ cases_settings() {
     bad_values
     settings_file
     topologies
+    profiles
     left_native
     different_settings
     strict

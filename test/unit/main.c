@@ -19,6 +19,9 @@ int main(void)
     srunner_add_suite(r, suite_compose_recipes());
     srunner_add_suite(r, suite_shm());
     srunner_add_suite(r, suite_kernels());
+    srunner_add_suite(r, suite_choose());
+    srunner_add_suite(r, suite_profile());
+    srunner_add_suite(r, suite_guard());
     srunner_run_all(r, CK_ENV);
     int failed = srunner_ntests_failed(r);
     srunner_free(r);

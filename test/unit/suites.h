@@ -17,5 +17,8 @@ Suite *suite_lanes(void);
 Suite *suite_compose_recipes(void);
 Suite *suite_shm(void);
 Suite *suite_kernels(void);
+Suite *suite_choose(void);
+Suite *suite_profile(void);
+Suite *suite_guard(void);
 
 #endif

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Read by hand, and not as YAML: a row is what a person compares with the row above it, and a wrong
+ * one must cost itself only.
+ */
+#include "config/profile.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/read_file.h"
+#include "config/text.h"
+
+enum { FILE_MAX = 1 << 20, WORDS = 5 };
+
+struct word {
+    const char *at;
+    size_t size;
+};
+
+/* The next word of the line: up to a blank outside parentheses. Returns 0 at its end. */
+static int next_word(const char **at, const char *end, struct word *w)
+{
+    int depth = 0;
+
+    while (*at < end && text_is_blank(**at))
+        (*at)++;
+    w->at = *at;
+    for (; *at < end && (depth > 0 || !text_is_blank(**at)); (*at)++)
+        depth += (**at == '(') - (**at == ')');
+    w->size = (size_t)(*at - w->at);
+    return w->size > 0;
+}
+
+static int read_count(const char *text, uint64_t *value)
+{
+    uint64_t n = 0;
+
+    for (const char *p = text; *p; p++) {
+        if (!text_is_digit(*p) || n > 100000000)
+            return -EINVAL;
+        n = n * 10 + (uint64_t)(*p - '0');
+    }
+    if (n == 0)
+        return -EINVAL;
+    *value = n;
+    return 0;
+}
+
+static int read_bytes(const char *text, uint64_t *value)
+{
+    size_t bytes;
+    int rc = cfg_parse_bytes(text, &bytes);
+
+    if (!rc)
+        *value = bytes;
+    return rc;
+}
+
+/* `*`, one value, FROM-TO or FROM-*. */
+static int read_range(const char *text, size_t size, int (*read)(const char *, uint64_t *),
+                      struct profile_range *r)
+{
+    char copy[48];
+
+    *r = (struct profile_range){0, UINT64_MAX};
+    if (size == 1 && *text == '*')
+        return 0;
+    if (size >= sizeof copy)
+        return -EINVAL;
+    memcpy(copy, text, size);
+    copy[size] = 0;
+    char *dash = strchr(copy, '-');
+    if (dash)
+        *dash = 0;
+    if (read(copy, &r->from) < 0)
+        return -EINVAL;
+    r->to = r->from;
+    if (dash && !strcmp(dash + 1, "*"))
+        r->to = UINT64_MAX;
+    else if (dash && read(dash + 1, &r->to) < 0)
+        return -EINVAL;
+    return r->from <= r->to ? 0 : -EINVAL;
+}
+
+/* NODESxRANKS, or `*`. */
+static int read_shape(const struct word *w, struct profile_row *row)
+{
+    const char *x = memchr(w->at, 'x', w->size);
+
+    if (!x)
+        return w->size == 1 && !read_range(w->at, 1, read_count, &row->nodes) &&
+                       !read_range(w->at, 1, read_count, &row->ranks) && *w->at == '*'
+                   ? 0
+                   : -EINVAL;
+    size_t before = (size_t)(x - w->at);
+    if (read_range(w->at, before, read_count, &row->nodes) < 0)
+        return -EINVAL;
+    return read_range(x + 1, w->size - before - 1, read_count, &row->ranks);
+}
+
+static int read_name(const struct word *w, char *text, size_t size)
+{
+    if (w->size >= size)
+        return -EINVAL;
+    memcpy(text, w->at, w->size);
+    text[w->size] = 0;
+    return 0;
+}
+
+static int read_collective(const struct word *w, struct profile_row *row)
+{
+    return read_name(w, row->collective, sizeof row->collective);
+}
+
+static int read_size(const struct word *w, struct profile_row *row)
+{
+    return read_range(w->at, w->size, read_bytes, &row->bytes);
+}
+
+static int read_algorithm(const struct word *w, struct profile_row *row)
+{
+    return read_name(w, row->algorithm, sizeof row->algorithm);
+}
+
+static int read_chunk(const struct word *w, struct profile_row *row)
+{
+    static const char key[] = "chunk=";
+    char text[48];
+
+    if (w->size < sizeof key || memcmp(w->at, key, sizeof key - 1) != 0 ||
+        w->size - sizeof key + 1 >= sizeof text)
+        return -EINVAL;
+    memcpy(text, w->at + sizeof key - 1, w->size - sizeof key + 1);
+    text[w->size - sizeof key + 1] = 0;
+    return cfg_parse_bytes(text, &row->chunk_bytes) < 0 || row->chunk_bytes > 1u << 30 ? -EINVAL
+                                                                                       : 0;
+}
+
+static const struct {
+    int (*read)(const struct word *w, struct profile_row *row);
+    const char *expected;
+} words[WORDS] = {
+    {read_collective, "a collective such as allgather"},
+    {read_shape, "nodes x ranks such as 4x4, 2-8x4 or *"},
+    {read_size, "a range of bytes such as 64K-1M, 1M-* or *"},
+    {read_algorithm, "an algorithm or native"},
+    {read_chunk, "chunk=SIZE, of at most 1GiB"},
+};
+enum { NEEDED = 4 };
+
+/* Read one line. Returns 1 for a row, 0 for none, or -EINVAL after a line in c. */
+static int read_line(const char *name, int line, const char *at, const char *end, struct cfg *c,
+                     struct profile_row *row)
+{
+    const char *comment = memchr(at, '#', (size_t)(end - at));
+    struct word w;
+    char shown[48];
+    int n = 0;
+
+    if (comment)
+        end = comment;
+    *row = (struct profile_row){.line = line};
+    while (next_word(&at, end, &w)) {
+        if (n < WORDS && words[n].read(&w, row) == 0) {
+            n++;
+            continue;
+        }
+        cfg_problem(c, "%s:%d: `%s`: expected %s; the row is left out", name, line,
+                    text_show(shown, sizeof shown, w.at, w.size),
+                    n < WORDS ? words[n].expected : "the end of the line");
+        return -EINVAL;
+    }
+    if (n > 0 && n < NEEDED) {
+        cfg_problem(c, "%s:%d: it ends where %s should stand; the row is left out", name, line,
+                    words[n].expected);
+        return -EINVAL;
+    }
+    return n > 0;
+}
+
+static int append(struct profile *p, const struct profile_row *row)
+{
+    if ((p->nrows & (p->nrows - 1)) == 0) { /* full: room for as many again */
+        size_t room = p->nrows ? 2 * (size_t)p->nrows : 1;
+        struct profile_row *more = realloc(p->row, room * sizeof *more);
+
+        if (!more)
+            return -ENOMEM;
+        p->row = more;
+    }
+    p->row[p->nrows++] = *row;
+    return 0;
+}
+
+int profile_parse(const char *name, const char *text, struct cfg *c, struct profile *p)
+{
+    struct profile_row row;
+    int rc = 0;
+
+    *p = (struct profile){0};
+    for (int line = 1; *text && !rc; line++) {
+        const char *end = text + strcspn(text, "\n");
+
+        if (read_line(name, line, text, end, c, &row) == 1)
+            rc = append(p, &row);
+        text = end + (*end == '\n');
+    }
+    return rc;
+}
+
+int profile_read(const char *path, struct cfg *c, struct profile *p)
+{
+    const char *why;
+    char *text;
+    size_t size;
+    int rc;
+
+    *p = (struct profile){0};
+    if (config_read_file(path, FILE_MAX, &text, &size, &why) < 0) {
+        cfg_problem(c, "%s: %s; COLLSHIM_PROFILE must name a readable profile (no rows are used)",
+                    path, why);
+        return 0;
+    }
+    if (strlen(text) != size) {
+        cfg_problem(c, "%s: not a text; COLLSHIM_PROFILE must name a profile (no rows are used)",
+                    path);
+        rc = 0;
+    } else {
+        rc = profile_parse(path, text, c, p);
+    }
+    free(text);
+    return rc;
+}
+
+void profile_free(struct profile *p)
+{
+    free(p->row);
+    *p = (struct profile){0};
+}

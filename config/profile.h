@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The tuning profile: which algorithm serves which collective, shape and size best on a machine, as
+ * `scripts/tune` measured it or a person wrote it. One row per line, the first that matches wins:
+ *
+ *     # collective  nodes x ranks   bytes      algorithm           chunk
+ *     allgather     4x4             64K-1M     parallel_rings      chunk=32K
+ *     allgather     2-8x*           1M-*       parallel_rings
+ *     bcast         *               *          native
+ *
+ * Ranks are of the largest node. Bytes are of the whole collective, as in COLLSHIM_MIN_BYTES; both
+ * ends of a range belong to it, and * is anything. Blanks inside the parentheses of a recipe belong
+ * to it. Whether the names exist is not known here: planners/tuning.h asks that.
+ *
+ * Thread rule: reading is single-threaded; a profile is const from then on.
+ */
+#ifndef COLLSHIM_CONFIG_PROFILE_H
+#define COLLSHIM_CONFIG_PROFILE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "config/settings.h"
+
+#define PROFILE_NATIVE "native"
+
+/* Both ends belong to it. */
+struct profile_range {
+    uint64_t from, to;
+};
+
+struct profile_row {
+    int line; /* of the file, from 1 */
+    char collective[32];
+    struct profile_range nodes, ranks, bytes;
+    char algorithm[256]; /* NAME, NAME(RECIPE) or native */
+    size_t chunk_bytes;  /* 0: not said */
+};
+
+struct profile {
+    int nrows;
+    struct profile_row *row; /* [nrows] owned */
+};
+
+/*
+ * Read the file at path. A row that cannot be read is left out, with one line in c (cfg_problem)
+ * that says which line and what would be right; a file that cannot be read costs one line and gives
+ * an empty profile. Returns 0 or -ENOMEM; *p can be freed either way.
+ */
+int profile_read(const char *path, struct cfg *c, struct profile *p);
+
+/* Read it from memory; name stands for the path in messages. text: as of config_read_file. */
+int profile_parse(const char *name, const char *text, struct cfg *c, struct profile *p);
+
+void profile_free(struct profile *p);
+
+#endif

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * First the best row, then the best other row, then the first row's second chunk: whether a model
+ * has ordered two rows rightly is what a measurement can tell with most to gain, and the chunk is
+ * worth a factor of two at most (see plan_chunks).
+ */
+#include "planners/choose.h"
+
+#include <math.h>
+
+#include "planners/cost.h"
+
+/* Times the best predicted one: not worth a trial. Predictions are good to about this factor. */
+static const double behind_the_best = 2;
+/* Times what any library needs: the reroute loses, whatever the library does. */
+static const double behind_any_library = 4;
+
+static int serves(const struct plan_algorithm *a, enum plan_collective c)
+{
+    return (a->collectives & 1u << c) != 0;
+}
+
+static struct plan_candidate candidate(const struct plan_request *q, const struct plan_algorithm *a,
+                                       size_t chunk)
+{
+    struct plan_request asked = *q;
+
+    asked.chunk_bytes = chunk;
+    return (struct plan_candidate){.algorithm = a,
+                                   .chunk_bytes = chunk,
+                                   .recipe = q->recipe,
+                                   .seconds = a->cost ? a->cost(&asked) : (double)INFINITY};
+}
+
+/* Put c among the n that are there, in order; the last one falls off if there is no room. */
+static int insert(struct plan_candidate *list, int n, int max, struct plan_candidate c)
+{
+    int at = n < max ? n++ : max;
+
+    for (; at > 0 && list[at - 1].seconds > c.seconds; at--)
+        if (at < max)
+            list[at] = list[at - 1];
+    if (at < max)
+        list[at] = c;
+    return n;
+}
+
+static int choose(const struct plan_request *q, struct plan_candidate *c, int max, int must_pay)
+{
+    size_t chunk[PLAN_CHUNKS] = {q->chunk_bytes};
+    int nchunks = q->chunk_bytes ? 1 : plan_chunks(q, chunk), n = 0;
+    double least = cost_least(q);
+
+    if (max > PLAN_CANDIDATES)
+        max = PLAN_CANDIDATES;
+    for (int i = 0; i < plan_algorithm_count; i++) {
+        const struct plan_algorithm *a = plan_algorithms[i];
+
+        if (!serves(a, q->collective) || (must_pay && a->pays && a->pays(q)))
+            continue;
+        struct plan_candidate next = candidate(q, a, chunk[0]);
+        if (!must_pay || isinf(next.seconds) || next.seconds <= behind_any_library * least)
+            n = insert(c, n, max, next);
+    }
+    while (n > 1 && !isinf(c[n - 1].seconds) && c[n - 1].seconds > behind_the_best * c[0].seconds)
+        n--;
+    if (nchunks > 1 && n > 0 && max > 1) { /* a third row makes room for it */
+        n = n < max ? n : max - 1;
+        c[n++] = candidate(q, c[0].algorithm, chunk[1]);
+    }
+    return n;
+}
+
+int plan_candidates(const struct plan_request *q, struct plan_candidate *c, int max)
+{
+    return choose(q, c, max, 1);
+}
+
+int plan_candidates_all(const struct plan_request *q, struct plan_candidate *c, int max)
+{
+    return choose(q, c, max, 0);
+}
+
+const char *plan_nothing_pays(const struct plan_request *q)
+{
+    const char *why = "no algorithm for this collective";
+
+    for (int i = 0; i < plan_algorithm_count; i++) {
+        const struct plan_algorithm *a = plan_algorithms[i];
+
+        if (!serves(a, q->collective))
+            continue;
+        if (!a->pays || !(why = a->pays(q)))
+            return NULL;
+    }
+    return why;
+}

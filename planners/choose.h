@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Which schedules are worth trying when nobody forces one: rows of the registry, with a chunk each.
+ *
+ * Pure functions of values that are the same on all ranks: collective, topology, sizes, root,
+ * grain, recipe, never rank and in_place. So all ranks choose alike without a word to each other.
+ */
+#ifndef COLLSHIM_PLANNERS_CHOOSE_H
+#define COLLSHIM_PLANNERS_CHOOSE_H
+
+#include "planners/registry.h"
+
+enum { PLAN_CANDIDATES = 3 };
+
+struct plan_candidate {
+    const struct plan_algorithm *algorithm;
+    size_t chunk_bytes;
+    const char *recipe; /* borrowed from the request; NULL: the row's own way */
+    double seconds;     /* as the row predicts; infinite if it does not */
+};
+
+/*
+ * The candidates for q, the best predicted first, at most PLAN_CANDIDATES and max of them; returns
+ * how many. 0: nothing is to be gained. Left out are rows whose pays() says why not, those
+ * predicted far behind the best one, and those predicted far behind what any library needs.
+ * q->chunk_bytes 0: chunks are chosen; else all have that one.
+ */
+int plan_candidates(const struct plan_request *q, struct plan_candidate *c, int max);
+
+/* The same, but every row that serves the collective counts, whether it pays or not. */
+int plan_candidates_all(const struct plan_request *q, struct plan_candidate *c, int max);
+
+/* NULL if some row may gain on this shape, whatever the size; else why none does. */
+const char *plan_nothing_pays(const struct plan_request *q);
+
+#endif

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "planners/cost.h"
+
+#include "planners/load.h"
+
+static double or_else(double value, double otherwise)
+{
+    return value > 0 ? value : otherwise;
+}
+
+double cost_rail_latency(const struct topo *t)
+{
+    double worst = 0;
+
+    for (int r = 0; r < t->nrails; r++)
+        if (t->rail[r].latency_ns > worst)
+            worst = t->rail[r].latency_ns;
+    return or_else(worst * 1e-9, COST_RAIL_LATENCY_S);
+}
+
+double cost_rail_rate(const struct topo *t)
+{
+    double least = 0;
+
+    for (int r = 0; r < t->nrails; r++)
+        if (t->rail[r].bw_bytes_per_s > 0 && (least == 0 || t->rail[r].bw_bytes_per_s < least))
+            least = t->rail[r].bw_bytes_per_s;
+    return or_else(least, COST_RAIL_BYTES_PER_S);
+}
+
+/* Do ranks of one node sit on different sockets? */
+static int crosses_sockets(const struct topo *t)
+{
+    for (int r = 0; r < t->nranks; r++)
+        if (t->rank[r].socket != t->rank[topo_node_rank(t, t->rank[r].node, 0)].socket)
+            return 1;
+    return 0;
+}
+
+double cost_local_latency(const struct topo *t)
+{
+    const struct topo_link *socket = &t->link[TOPO_LINK_SOCKET];
+    double ns = t->link[TOPO_LINK_SHM].latency_ns;
+
+    if (socket->latency_ns > ns && crosses_sockets(t))
+        ns = socket->latency_ns;
+    return or_else(ns * 1e-9, COST_LOCAL_LATENCY_S);
+}
+
+double cost_local_rate(const struct topo *t)
+{
+    const struct topo_link *socket = &t->link[TOPO_LINK_SOCKET];
+    double rate = or_else(t->link[TOPO_LINK_SHM].bw_bytes_per_s, COST_LOCAL_BYTES_PER_S);
+
+    if (socket->bw_bytes_per_s > 0 && socket->bw_bytes_per_s < rate && crosses_sockets(t))
+        rate = socket->bw_bytes_per_s;
+    return rate;
+}
+
+double cost_crossing(const struct plan_request *q)
+{
+    double bound = load_bound(q);
+
+    return q->topo->rail[0].bw_bytes_per_s > 0 ? bound : bound / COST_RAIL_BYTES_PER_S;
+}
+
+int cost_largest_node(const struct topo *t)
+{
+    int most = 0;
+
+    for (int n = 0; n < t->nnodes; n++)
+        if (topo_node_size(t, n) > most)
+            most = topo_node_size(t, n);
+    return most;
+}
+
+int cost_log2(int n)
+{
+    int steps = 0;
+
+    while (steps < 31 && 1ll << steps < n)
+        steps++;
+    return steps;
+}
+
+int cost_passes(const struct plan_request *q)
+{
+    return q->collective == COLL_ALLREDUCE ? 2 : 1;
+}
+
+double cost_inside(const struct plan_request *q)
+{
+    int g = cost_largest_node(q->topo);
+    double bytes = (double)plan_total_bytes(q) * (g - 1) / g;
+
+    return cost_passes(q) * bytes / cost_local_rate(q->topo);
+}
+
+double cost_least(const struct plan_request *q)
+{
+    const struct topo *t = q->topo;
+    double crossing = cost_crossing(q), inside = cost_inside(q);
+    double latency = cost_log2(t->nnodes) * cost_rail_latency(t) +
+                     cost_log2(cost_largest_node(t)) * cost_local_latency(t);
+
+    return cost_passes(q) * latency + (crossing > inside ? crossing : inside);
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the cost functions of the rows are made of: latencies, rates and least transfer times of a
+ * topology, in seconds and bytes per second.
+ *
+ * They are there to put rows in order and to leave out what cannot win, not to predict a clock: the
+ * guard measures what is left. So what the topology does not know has one default each, of a
+ * present cluster; orders depend on latency times rate, which differs less between networks than
+ * either does.
+ *
+ * Pure functions of values that are the same on all ranks: never of rank or in_place.
+ */
+#ifndef COLLSHIM_PLANNERS_COST_H
+#define COLLSHIM_PLANNERS_COST_H
+
+#include "planners/registry.h"
+
+#define COST_RAIL_BYTES_PER_S 12.5e9 /* 100 Gbit/s */
+#define COST_RAIL_LATENCY_S 2e-6
+#define COST_LOCAL_BYTES_PER_S 8e9 /* a rank's copy through memory */
+#define COST_LOCAL_LATENCY_S 5e-7
+#define COST_MESSAGE_S 3e-7 /* to post and complete one message or chunk of one */
+
+/* Before the first byte of a message is there, between nodes and inside one: the slowest link's. */
+double cost_rail_latency(const struct topo *t);
+double cost_local_latency(const struct topo *t);
+
+/* Of the slowest rail; of a rank's slowest link inside its node. */
+double cost_rail_rate(const struct topo *t);
+double cost_local_rate(const struct topo *t);
+
+/* The least that the busiest node's rails need to carry the request, all of them in use; 0 on one
+   node. (load_bound in seconds, where rates are not known too.) */
+double cost_crossing(const struct plan_request *q);
+
+/* Seconds in which a rank of the largest node hands its share of the data to, or gets the others'
+   from, the ranks beside it; 0 with one rank per node. */
+double cost_inside(const struct plan_request *q);
+
+int cost_largest_node(const struct topo *t); /* ranks of it */
+int cost_log2(int n);                        /* rounded up: steps of a tree over n */
+
+/* How often a request's data goes round: 2 for allreduce, else 1. */
+int cost_passes(const struct plan_request *q);
+
+/* No library can be faster: a tree's latency and the least transfer. */
+double cost_least(const struct plan_request *q);
+
+#endif

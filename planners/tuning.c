@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "planners/tuning.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/nearest.h"
+#include "planners/cost.h"
+
+static void no_collective(const char *path, const struct profile_row *r, struct cfg *c)
+{
+    struct nearest n = nearest_to(r->collective);
+
+    for (int i = 0; i < COLL_COUNT; i++)
+        nearest_offer(&n, plan_collective_name((enum plan_collective)i));
+    cfg_problem(c, "%s:%d: no collective '%s'; %s%s (the row is left out)", path, r->line,
+                r->collective, n.best ? "the nearest is " : "`collshim info` lists them",
+                n.best ? n.best : "");
+}
+
+/* why: what plan_algorithm_parse said. */
+static void no_algorithm(const char *path, const struct profile_row *r, enum plan_collective id,
+                         const char *why, struct cfg *c)
+{
+    struct nearest n = nearest_to(r->algorithm);
+
+    nearest_offer(&n, PROFILE_NATIVE);
+    for (int i = 0; i < plan_algorithm_count; i++)
+        if (plan_algorithms[i]->collectives & 1u << id)
+            nearest_offer(&n, plan_algorithms[i]->name);
+    cfg_problem(c, "%s:%d: %s%s%s (the row is left out)", path, r->line, why,
+                n.best ? "; the nearest is " : "", n.best ? n.best : "");
+}
+
+/* Returns 1 if the names exist. */
+static int look_up(const char *path, const struct profile_row *r, struct cfg *c,
+                   struct tuning_row *row)
+{
+    int id = plan_collective_find(r->collective);
+    char why[256];
+
+    if (id < 0) {
+        no_collective(path, r, c);
+        return 0;
+    }
+    *row = (struct tuning_row){.collective = (enum plan_collective)id,
+                               .nodes = r->nodes,
+                               .ranks = r->ranks,
+                               .bytes = r->bytes,
+                               .chunk_bytes = r->chunk_bytes};
+    if (!strcmp(r->algorithm, PROFILE_NATIVE))
+        return 1;
+    row->algorithm = plan_algorithm_parse(row->collective, r->algorithm, row->recipe,
+                                          sizeof row->recipe, why, sizeof why);
+    if (!row->algorithm)
+        no_algorithm(path, r, row->collective, why, c);
+    return row->algorithm != NULL;
+}
+
+int tuning_open(const char *path, const struct profile *p, struct cfg *c, struct tuning *t)
+{
+    *t = (struct tuning){0};
+    if (!p->nrows)
+        return 0;
+    t->row = calloc((size_t)p->nrows, sizeof *t->row);
+    if (!t->row)
+        return -ENOMEM;
+    for (int i = 0; i < p->nrows; i++)
+        t->nrows += look_up(path, &p->row[i], c, &t->row[t->nrows]);
+    return 0;
+}
+
+static int within(const struct profile_range *r, uint64_t value)
+{
+    return r->from <= value && value <= r->to;
+}
+
+const struct tuning_row *tuning_find(const struct tuning *t, enum plan_collective c,
+                                     const struct topo *topo, uint64_t bytes)
+{
+    for (int i = 0; i < t->nrows; i++) {
+        const struct tuning_row *r = &t->row[i];
+
+        if (r->collective == c && within(&r->bytes, bytes) &&
+            within(&r->nodes, (uint64_t)topo->nnodes) &&
+            within(&r->ranks, (uint64_t)cost_largest_node(topo)))
+            return r;
+    }
+    return NULL;
+}
+
+static uint64_t mix(uint64_t h, const void *data, size_t size)
+{
+    for (size_t i = 0; i < size; i++)
+        h = (h ^ ((const unsigned char *)data)[i]) * 0x100000001b3ull;
+    return h;
+}
+
+uint64_t tuning_hash(const struct tuning *t)
+{
+    uint64_t h = 0xcbf29ce484222325ull;
+
+    for (int i = 0; i < t->nrows; i++) {
+        const struct tuning_row *r = &t->row[i];
+        const char *name = r->algorithm ? r->algorithm->name : PROFILE_NATIVE;
+        uint64_t numbers[] = {r->collective, r->nodes.from, r->nodes.to, r->ranks.from,
+                              r->ranks.to,   r->bytes.from, r->bytes.to, r->chunk_bytes};
+
+        h = mix(h, numbers, sizeof numbers);
+        h = mix(h, name, strlen(name) + 1);
+        h = mix(h, r->recipe, strlen(r->recipe) + 1);
+    }
+    return t->nrows ? h : 0;
+}
+
+void tuning_free(struct tuning *t)
+{
+    free(t->row);
+    *t = (struct tuning){0};
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A tuning profile (config/profile.h) with its names looked up: which row of it serves a request.
+ *
+ * Thread rule: opening is single-threaded; then const.
+ */
+#ifndef COLLSHIM_PLANNERS_TUNING_H
+#define COLLSHIM_PLANNERS_TUNING_H
+
+#include "config/profile.h"
+#include "planners/registry.h"
+
+struct tuning_row {
+    enum plan_collective collective;
+    const struct plan_algorithm *algorithm; /* NULL: native */
+    char recipe[CFG_TEXT_MAX];              /* "" : none */
+    struct profile_range nodes, ranks, bytes;
+    size_t chunk_bytes; /* 0: chosen */
+};
+
+struct tuning {
+    int nrows;
+    struct tuning_row *row; /* [nrows] owned, in the order of the file */
+};
+
+/*
+ * Look the names of p up. A row whose collective or algorithm does not exist is left out, with one
+ * line in c that gives the line, and the nearest name. path: for those lines. Returns 0 or -ENOMEM;
+ * *t can be freed either way.
+ */
+int tuning_open(const char *path, const struct profile *p, struct cfg *c, struct tuning *t);
+
+/* The first row for that collective, topology and sum of bytes, or NULL. */
+const struct tuning_row *tuning_find(const struct tuning *t, enum plan_collective c,
+                                     const struct topo *topo, uint64_t bytes);
+
+/* Equal profiles, equal hash, whatever their comments: 0 without rows. */
+uint64_t tuning_hash(const struct tuning *t);
+
+void tuning_free(struct tuning *t);
+
+#endif

@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * `collshim report FILE`: what a run's report (COLLSHIM_REPORT, written by shim/mpi/count.c) says,
+ * as a table, as a picture, or as JSON again. Read with jansson: the file may come from anywhere,
+ * and a parser of our own for the CLI's sake would be one more thing to get wrong.
+ */
+#include <errno.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "config/settings.h"
+#include "shim/cli/cli.h"
+
+static const char help[] =
+    "collshim report FILE [--json | --plot PICTURE]\n"
+    "\n"
+    "Shows the report of a run that was started with COLLSHIM_REPORT=FILE: for every collective "
+    "how\n"
+    "many calls were rerouted, how long they took beside the library's, by which algorithm, and "
+    "why\n"
+    "the others ran natively.\n"
+    "\n"
+    "  --plot PICTURE   also draw mean times over sizes into PICTURE, by gnuplot; its name ends "
+    "in\n"
+    "                   .png or .svg\n"
+    "  --json           print the report as one JSON object, in a fixed order of keys\n"
+    "\n"
+    "How to read the table\n"
+    "  calls       of all ranks together; total is the collective's bytes, from this size up to "
+    "twice\n"
+    "              of it; us is the mean over all calls and ranks that were timed\n"
+    "  gain        the library's mean time through that of the rerouted calls. Both were measured\n"
+    "              while the program ran: the guard times the library a few times per size\n"
+    "  guard       verdicts: on how many communicators the reroute, or the library, was faster\n"
+    "\n"
+    "Examples:\n"
+    "  mpirun -x LD_PRELOAD=libcollshim.so -x COLLSHIM_REPORT=run.json ./app\n"
+    "  collshim report run.json\n"
+    "  collshim report run.json --plot run.svg\n"
+    "  collshim report run.json --json | jq '.collectives[] | select(.rerouted > 0)'\n";
+
+/* A report in which every field that is used is there and of its type. */
+struct report {
+    json_t *root;        /* owned */
+    json_t *collectives; /* borrowed */
+};
+
+/* One size of a collective. Strings and objects are borrowed from the report. */
+struct size_row {
+    long long from, rerouted, native, guard_rerouted, guard_native;
+    double rerouted_us, native_us;
+    json_t *algorithms; /* NULL in reports of older versions */
+};
+
+static int read_size(json_t *o, struct size_row *s)
+{
+    *s = (struct size_row){0};
+    return json_unpack(o, "{s:I, s:I, s:F, s:I, s:F, s?I, s?I, s?o}", "total_bytes_from", &s->from,
+                       "rerouted", &s->rerouted, "rerouted_us", &s->rerouted_us, "native",
+                       &s->native, "native_us", &s->native_us, "guard_rerouted", &s->guard_rerouted,
+                       "guard_native", &s->guard_native, "algorithms", &s->algorithms);
+}
+
+struct collective_row {
+    const char *name, *algorithm;
+    long long calls, rerouted, equal, different;
+    json_t *reasons, *sizes;
+};
+
+static int read_collective(json_t *o, struct collective_row *c)
+{
+    struct size_row s;
+    size_t i;
+    json_t *size;
+
+    if (json_unpack(o, "{s:s, s:I, s:I, s:s, s:I, s:I, s:o, s:o}", "collective", &c->name, "calls",
+                    &c->calls, "rerouted", &c->rerouted, "algorithm", &c->algorithm,
+                    "verified_equal", &c->equal, "verified_different", &c->different, "native",
+                    &c->reasons, "sizes", &c->sizes) < 0 ||
+        !json_is_object(c->reasons) || !json_is_array(c->sizes))
+        return -1;
+    json_array_foreach(c->sizes, i, size)
+    {
+        if (read_size(size, &s) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int foreign(const char *path)
+{
+    return cli_fail("%s: JSON, but no report; COLLSHIM_REPORT=FILE writes one in MPI_Finalize",
+                    path);
+}
+
+/* Read and check all of it before a line is printed. Returns CLI_OK or CLI_FAILURE. */
+static int open_report(const char *path, struct report *r)
+{
+    struct collective_row c;
+    json_error_t e;
+    json_t *row;
+    size_t i;
+    FILE *f = fopen(path, "re");
+
+    if (!f)
+        return cli_fail("%s: %s", path, strerror(errno));
+    errno = 0;
+    r->root = json_loadf(f, JSON_REJECT_DUPLICATES, &e);
+    int unreadable = errno;
+    int is_empty = ftell(f) == 0;
+    fclose(f);
+    if (!r->root && unreadable == EISDIR)
+        return cli_fail("%s: a directory, not a report", path);
+    if (!r->root && is_empty)
+        return cli_fail("%s: empty; did the run reach MPI_Finalize?", path);
+    if (!r->root && json_error_code(&e) == json_error_premature_end_of_input)
+        return cli_fail("%s: cut off after line %d; did the run reach MPI_Finalize?", path, e.line);
+    if (!r->root)
+        return cli_fail("%s:%d: not JSON: %s", path, e.line, e.text);
+    r->collectives = json_object_get(r->root, "collectives");
+    if (!json_is_string(json_object_get(r->root, "collshim")) ||
+        !json_is_integer(json_object_get(r->root, "ranks")) || !json_is_array(r->collectives))
+        return foreign(path);
+    json_array_foreach(r->collectives, i, row)
+    {
+        if (read_collective(row, &c) < 0)
+            return foreign(path);
+    }
+    return CLI_OK;
+}
+
+static const char *size_text(long long bytes, char *text, size_t size)
+{
+    cfg_print_bytes((unsigned long long)bytes, text, size);
+    return text;
+}
+
+/* Algorithm names with the calls each took, where there is more than one. */
+static void print_algorithms(const struct size_row *s)
+{
+    const char *name;
+    json_t *calls;
+    int several = s->algorithms && json_object_size(s->algorithms) > 1, first = 1;
+
+    json_object_foreach(s->algorithms, name, calls)
+    {
+        printf("%s%s", first ? "  " : ", ", name);
+        if (several)
+            printf(" (%lld)", (long long)json_integer_value(calls));
+        first = 0;
+    }
+}
+
+/* A mean time, or a dash where nothing was timed. */
+static const char *us_text(double us, long long calls, char *text, size_t size)
+{
+    snprintf(text, size, calls ? "%.1f" : "-", us);
+    return text;
+}
+
+static void print_size(json_t *o)
+{
+    struct size_row s;
+    char from[32], gain[32] = "-", guard[48] = "-", rerouted[48], native[48];
+
+    read_size(o, &s);
+    if (s.rerouted && s.native && s.rerouted_us > 0)
+        snprintf(gain, sizeof gain, "%.2fx", s.native_us / s.rerouted_us);
+    if (s.guard_rerouted + s.guard_native)
+        snprintf(guard, sizeof guard, "%lld:%lld", s.guard_rerouted, s.guard_native);
+    printf("  %8s %10lld %12s %10lld %12s %8s %7s", size_text(s.from, from, sizeof from),
+           s.rerouted, us_text(s.rerouted_us, s.rerouted, rerouted, sizeof rerouted), s.native,
+           us_text(s.native_us, s.native, native, sizeof native), gain, guard);
+    print_algorithms(&s);
+    putchar('\n');
+}
+
+static void print_collective(const struct collective_row *c)
+{
+    const char *why;
+    json_t *calls, *size;
+    size_t i;
+
+    printf("\n%s: %lld call%s, %lld rerouted", c->name, c->calls, cli_s(c->calls), c->rerouted);
+    if (c->rerouted)
+        printf(" (%s)", c->algorithm);
+    if (c->equal + c->different)
+        printf("; verified: %lld equal, %lld DIFFERENT", c->equal, c->different);
+    putchar('\n');
+    json_object_foreach(c->reasons, why, calls)
+    {
+        printf("  %10lld ran natively: %s\n", (long long)json_integer_value(calls), why);
+    }
+    if (!json_array_size(c->sizes))
+        return;
+    printf("  %8s %10s %12s %10s %12s %8s %7s  %s\n", "total", "rerouted", "us", "native", "us",
+           "gain", "guard", "algorithm");
+    json_array_foreach(c->sizes, i, size)
+    {
+        print_size(size);
+    }
+}
+
+/* Settings that are not at their default say most about a run. */
+static void print_settings(const json_t *settings)
+{
+    for (int id = 0; id < CFG_COUNT; id++) {
+        const char *value = json_string_value(json_object_get(settings, cfg_rows[id].name));
+
+        if (value && strcmp(value, cfg_rows[id].default_text) != 0)
+            printf("%s=%s\n", cfg_rows[id].variable, value);
+    }
+}
+
+static void print_table(const struct report *r)
+{
+    const char *library = json_string_value(json_object_get(r->root, "library"));
+    struct collective_row c;
+    int seen = 0;
+    json_t *row;
+    size_t i;
+
+    printf("collshim %s, %lld ranks, %s\n", json_string_value(json_object_get(r->root, "collshim")),
+           (long long)json_integer_value(json_object_get(r->root, "ranks")),
+           library ? library : "unknown library");
+    print_settings(json_object_get(r->root, "settings"));
+    json_array_foreach(r->collectives, i, row)
+    {
+        read_collective(row, &c);
+        seen += c.calls > 0;
+        if (c.calls)
+            print_collective(&c);
+    }
+    if (!seen)
+        puts("\nNone of the collectives that can be rerouted was called.");
+}
+
+static int ends_in(const char *text, const char *end)
+{
+    size_t n = strlen(text), m = strlen(end);
+
+    return n > m && !strcmp(text + n - m, end);
+}
+
+/* A block of "bytes native_us rerouted_us" for gnuplot, with ? for what was not measured. */
+static void plot_data(FILE *f, const struct collective_row *c)
+{
+    struct size_row s;
+    json_t *size;
+    size_t i;
+
+    fprintf(f, "$%s << end_of_data\n", c->name);
+    json_array_foreach(c->sizes, i, size)
+    {
+        read_size(size, &s);
+        fprintf(f, "%lld", s.from);
+        fprintf(f, s.native ? " %.1f" : " ?", s.native_us);
+        fprintf(f, s.rerouted ? " %.1f\n" : " ?\n", s.rerouted_us);
+    }
+    fputs("end_of_data\n", f);
+}
+
+static int is_plain_name(const char *name)
+{
+    return name[strspn(name, "abcdefghijklmnopqrstuvwxyz_")] == 0 && name[0];
+}
+
+static void plot(FILE *f, const struct report *r, const char *picture)
+{
+    struct collective_row c;
+    json_t *row;
+    size_t i;
+    int n = 0;
+
+    fputs("set datafile missing '?'\n", f);
+    json_array_foreach(r->collectives, i, row)
+    {
+        read_collective(row, &c);
+        if (json_array_size(c.sizes) && is_plain_name(c.name))
+            plot_data(f, &c);
+    }
+    fprintf(f, "set terminal %s size 900,600\nset output '",
+            ends_in(picture, ".svg") ? "svg" : "png");
+    for (const char *p = picture; *p; p++)
+        fprintf(f, *p == '\'' ? "''" : "%c", *p);
+    fputs(
+        "'\nset logscale x 2\nset logscale y\nset format x '%.0b%BB'\nset grid\nset key top left\n"
+        "set xlabel 'bytes of the collective, from'\nset ylabel 'mean time, us'\n"
+        "set title 'collshim: mean time per call' noenhanced\nplot ",
+        f);
+    json_array_foreach(r->collectives, i, row)
+    {
+        read_collective(row, &c);
+        if (!json_array_size(c.sizes) || !is_plain_name(c.name))
+            continue;
+        fprintf(f,
+                "%s$%s using 1:2 with linespoints lt %d dt 2 title '%s, library' noenhanced, "
+                "$%s using 1:3 with linespoints lt %d title '%s, rerouted' noenhanced",
+                n ? ", " : "", c.name, n + 1, c.name, c.name, n + 1, c.name);
+        n++;
+    }
+    fputc('\n', f);
+}
+
+static int sizes_of(const struct report *r)
+{
+    struct collective_row c;
+    int n = 0;
+    json_t *row;
+    size_t i;
+
+    json_array_foreach(r->collectives, i, row)
+    {
+        read_collective(row, &c);
+        n += (int)json_array_size(c.sizes);
+    }
+    return n;
+}
+
+static int draw(const struct report *r, const char *picture)
+{
+    if (!sizes_of(r))
+        return cli_fail("nothing to draw: no call was rerouted or timed");
+    if (system("command -v gnuplot >/dev/null 2>&1") != 0)
+        return cli_fail("gnuplot is not installed; Debian has it in gnuplot-nox");
+    FILE *f = popen("gnuplot 2>/dev/null", "we"); /* a fixed text: nothing of the user's is in it */
+    if (!f)
+        return cli_fail("gnuplot cannot be started: %s", strerror(errno));
+    plot(f, r, picture);
+    int status = pclose(f);
+    if (!WIFEXITED(status) || WEXITSTATUS(status))
+        return cli_fail("gnuplot could not write %s", picture);
+    return CLI_OK;
+}
+
+int cli_report(int argc, char **argv)
+{
+    struct report r = {0};
+    const char *picture = NULL;
+    int json = 0;
+    const struct cli_option options[] = {
+        {"--json", &json, NULL}, {"--plot", NULL, &picture}, {NULL, NULL, NULL}};
+    int n = cli_options(argc, argv, options, help);
+
+    if (n < 0)
+        return -1 - n;
+    if (n != 1)
+        return cli_usage("report", n ? "one file at a time" : "a file is missing");
+    if (json && picture)
+        return cli_usage("report", "--json or --plot, not both");
+    if (picture && !ends_in(picture, ".png") && !ends_in(picture, ".svg"))
+        return cli_usage("report", "--plot: '%s' ends neither in .png nor in .svg", picture);
+    int code = open_report(argv[1], &r);
+    if (!code && json) {
+        json_dumpf(r.root, stdout, JSON_INDENT(2) | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(12));
+        putchar('\n');
+    } else if (!code) {
+        print_table(&r);
+        if (picture)
+            code = draw(&r, picture);
+    }
+    json_decref(r.root);
+    return code;
+}

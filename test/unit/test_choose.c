@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Which rows are tried when nobody forces one: alike on all ranks, in order, never the hopeless. */
+#include <check.h>
+#include <math.h>
+#include <string.h>
+
+#include "planners/choose.h"
+#include "planners/cost.h"
+#include "planners/rings.h"
+#include "test/unit/random.h"
+#include "test/unit/suites.h"
+
+static struct topo *topology(const char *text)
+{
+    struct topo *t = NULL;
+    char why[256];
+
+    ck_assert_msg(topo_parse(text, 0, &t, why, sizeof why) == 0, "%s: %s", text, why);
+    return t;
+}
+
+static int same_candidates(const struct plan_candidate *a, int n, const struct plan_candidate *b,
+                           int m)
+{
+    if (n != m)
+        return 0;
+    for (int i = 0; i < n; i++)
+        if (a[i].algorithm != b[i].algorithm || a[i].chunk_bytes != b[i].chunk_bytes ||
+            a[i].recipe != b[i].recipe)
+            return 0;
+    return 1;
+}
+
+static void check_request(struct plan_request *q, const char *text)
+{
+    struct plan_candidate c[PLAN_CANDIDATES], other[PLAN_CANDIDATES];
+    int n = plan_candidates_all(q, c, PLAN_CANDIDATES);
+
+    ck_assert_msg(n >= 0 && n <= PLAN_CANDIDATES, "%s: %d candidates", text, n);
+    for (int i = 0; i < n; i++) {
+        ck_assert_msg(c[i].algorithm->collectives & 1u << q->collective, "%s", text);
+        ck_assert_msg(c[i].chunk_bytes > 0 && c[i].chunk_bytes % q->grain == 0, "%s", text);
+        ck_assert_msg(c[i].seconds >= 0, "%s: predicts %g s", text, c[i].seconds);
+        for (int k = 0; k < i; k++)
+            ck_assert_msg(c[i].algorithm != c[k].algorithm || c[i].chunk_bytes != c[k].chunk_bytes,
+                          "%s: twice the same", text);
+    }
+    for (int rank = 0; rank < q->topo->nranks; rank++) {
+        q->rank = rank;
+        q->in_place = rank & 1;
+        ck_assert_msg(same_candidates(c, n, other, plan_candidates_all(q, other, PLAN_CANDIDATES)),
+                      "%s: rank %d chooses otherwise", text, rank);
+    }
+    n = plan_candidates(q, c, PLAN_CANDIDATES);
+    ck_assert_msg(!n || !plan_nothing_pays(q), "%s", text);
+    for (int i = 0; i < n; i++)
+        ck_assert_msg(!c[i].algorithm->pays || !c[i].algorithm->pays(q), "%s", text);
+}
+
+START_TEST(test_choose__all_ranks_choose_alike_on_random_shapes)
+{
+    for (uint64_t seed = 1; seed <= 400; seed++) {
+        struct rng r = {seed};
+        struct plan_request q = rng_request(&r, (enum plan_collective)_i, 20, 100000);
+        char text[1024];
+
+        rng_request_text(&q, text);
+        check_request(&q, text); /* with a chunk set */
+        q.chunk_bytes = 0;
+        check_request(&q, text);
+        rng_request_free(&q);
+    }
+}
+END_TEST
+
+START_TEST(test_choose__a_chunk_that_is_set_is_kept_and_alone)
+{
+    struct topo *t = topology("node:4 gpu:4 rail:4");
+    struct plan_request q = {.collective = COLL_ALLGATHER,
+                             .topo = t,
+                             .nbytes = 1 << 20,
+                             .grain = 1,
+                             .chunk_bytes = 12345};
+    struct plan_candidate c[PLAN_CANDIDATES];
+    int n = plan_candidates(&q, c, PLAN_CANDIDATES);
+
+    ck_assert_int_ge(n, 1);
+    for (int i = 0; i < n; i++)
+        ck_assert_uint_eq(c[i].chunk_bytes, 12345);
+    q.chunk_bytes = 0;
+    n = plan_candidates(&q, c, PLAN_CANDIDATES);
+    ck_assert_int_ge(n, 2); /* the second chunk of the first row is among them */
+    int again = 0;
+    for (int i = 1; i < n; i++)
+        again += c[i].algorithm == c[0].algorithm;
+    ck_assert_int_eq(again, 1);
+    ck_assert_int_eq(plan_candidates(&q, c, 1), 1);
+    ck_assert_int_eq(plan_candidates(&q, c, 0), 0);
+    topo_free(t);
+}
+END_TEST
+
+/* 256 nodes in a ring: 510 messages one after the other, where a tree needs 16. */
+START_TEST(test_choose__a_long_ring_is_not_tried_for_few_bytes)
+{
+    struct topo *t = topology("node:256 gpu:4 rail:4");
+    struct plan_request q = {
+        .collective = COLL_ALLREDUCE, .topo = t, .nbytes = 64 << 10, .grain = 8};
+    struct plan_candidate c[PLAN_CANDIDATES];
+    int n = plan_candidates(&q, c, PLAN_CANDIDATES);
+
+    for (int i = 0; i < n; i++)
+        ck_assert_ptr_ne(c[i].algorithm, &plan_rings);
+    ck_assert_ptr_null(plan_nothing_pays(&q)); /* the shape may gain, the size does not */
+    n = plan_candidates_all(&q, c, PLAN_CANDIDATES);
+    ck_assert_int_ge(n, 1);
+    q.nbytes = 256 << 20;
+    n = plan_candidates(&q, c, PLAN_CANDIDATES);
+    int rings = 0;
+    for (int i = 0; i < n; i++)
+        rings += c[i].algorithm == &plan_rings;
+    ck_assert_int_ge(rings, 1);
+    topo_free(t);
+}
+END_TEST
+
+static double rings_seconds(const char *text, enum plan_collective c, size_t nbytes, size_t chunk)
+{
+    struct topo *t = topology(text);
+    struct plan_request q = {
+        .collective = c, .topo = t, .nbytes = nbytes, .grain = 1, .chunk_bytes = chunk};
+    double seconds = plan_rings.cost(&q);
+
+    topo_free(t);
+    return seconds;
+}
+
+/* The emulated cluster: 1 MiB per rank took 272 ms, 4 MiB 1100 ms, on a bound of 263 and 1054. */
+START_TEST(test_choose__rings_cost_what_was_measured)
+{
+    const char *cluster = "node:4 gpu:4 rail:4@95.6Mbit latency_rail:100us";
+    double small = rings_seconds(cluster, COLL_ALLGATHER, 1 << 20, 32 << 10);
+    double large = rings_seconds(cluster, COLL_ALLGATHER, 4 << 20, 32 << 10);
+
+    ck_assert_msg(small > 0.263 && small < 0.290, "%g s", small);
+    ck_assert_msg(large > 1.053 && large < 1.13, "%g s", large);
+    /* Without rates: more bytes, more nodes and slower links cost more. */
+    ck_assert(rings_seconds("node:4 gpu:4 rail:4", COLL_BCAST, 1 << 20, 1 << 15) <
+              rings_seconds("node:4 gpu:4 rail:4", COLL_BCAST, 1 << 21, 1 << 15));
+    ck_assert(rings_seconds("node:4 gpu:4 rail:4", COLL_ALLREDUCE, 1 << 16, 1 << 15) <
+              rings_seconds("node:64 gpu:4 rail:4", COLL_ALLREDUCE, 1 << 16, 1 << 15));
+}
+END_TEST
+
+START_TEST(test_choose__one_node_has_nothing_for_rings_to_gain)
+{
+    struct topo *t = topology("node:1 rank:4");
+    struct plan_request q = {
+        .collective = COLL_ALLGATHER, .topo = t, .nbytes = 1 << 20, .grain = 1};
+    struct plan_candidate c[PLAN_CANDIDATES];
+    int n = plan_candidates(&q, c, PLAN_CANDIDATES);
+
+    for (int i = 0; i < n; i++)
+        ck_assert_ptr_ne(c[i].algorithm, &plan_rings);
+    ck_assert_int_eq(n == 0, plan_nothing_pays(&q) != NULL);
+    topo_free(t);
+}
+END_TEST
+
+Suite *suite_choose(void)
+{
+    Suite *s = suite_create("choose");
+    TCase *t = tcase_create("candidates");
+
+    tcase_add_loop_test(t, test_choose__all_ranks_choose_alike_on_random_shapes, 0, COLL_COUNT);
+    tcase_add_test(t, test_choose__a_chunk_that_is_set_is_kept_and_alone);
+    tcase_add_test(t, test_choose__a_long_ring_is_not_tried_for_few_bytes);
+    tcase_add_test(t, test_choose__rings_cost_what_was_measured);
+    tcase_add_test(t, test_choose__one_node_has_nothing_for_rings_to_gain);
+    suite_add_tcase(s, t);
+    return s;
+}

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The tuning profile: every form of a row, every way it may be wrong, and which row is found. */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "planners/rings.h"
+#include "planners/tuning.h"
+#include "test/unit/suites.h"
+
+static struct cfg c;
+static struct profile p;
+static struct tuning t;
+
+static void open_profile(const char *text)
+{
+    memset(&c, 0, sizeof c);
+    ck_assert_int_eq(profile_parse("P", text, &c, &p), 0);
+    ck_assert_int_eq(tuning_open("P", &p, &c, &t), 0);
+}
+
+static void close_profile(void)
+{
+    tuning_free(&t);
+    profile_free(&p);
+}
+
+/* What serves so many bytes on that topology: a row's name, "native", or "" for no row. */
+static const char *serves(const char *topology, enum plan_collective collective, uint64_t bytes)
+{
+    struct topo *topo = NULL;
+    char why[256];
+
+    ck_assert_msg(topo_parse(topology, 0, &topo, why, sizeof why) == 0, "%s", why);
+    const struct tuning_row *r = tuning_find(&t, collective, topo, bytes);
+    topo_free(topo);
+    return !r ? "" : r->algorithm ? r->algorithm->name : "native";
+}
+
+START_TEST(test_profile__the_first_row_that_matches_wins)
+{
+    open_profile("# a comment\n"
+                 "\n"
+                 "allgather 4x4   64K-1M parallel_rings chunk=32K # another\n"
+                 "allgather 4x4   *      native\n"
+                 "allgather 2-8x* 1M-*   parallel_rings\r\n"
+                 "  bcast\t*  100  native");
+    ck_assert_msg(c.problems == 0, "%s", c.problem);
+    ck_assert_int_eq(t.nrows, 4);
+    ck_assert_uint_eq(t.row[0].chunk_bytes, 32768);
+    ck_assert_uint_eq(t.row[2].chunk_bytes, 0);
+    ck_assert_str_eq(serves("node:4 rank:4", COLL_ALLGATHER, 65536), "parallel_rings");
+    ck_assert_str_eq(serves("node:4 rank:4", COLL_ALLGATHER, 1 << 20), "parallel_rings");
+    ck_assert_str_eq(serves("node:4 rank:4", COLL_ALLGATHER, 65535), "native");
+    ck_assert_str_eq(serves("node:4 rank:4", COLL_ALLGATHER, (1 << 20) + 1), "native");
+    ck_assert_str_eq(serves("node:4 rank:3", COLL_ALLGATHER, 65536), "");
+    ck_assert_str_eq(serves("node:8 rank:3", COLL_ALLGATHER, 1 << 20), "parallel_rings");
+    ck_assert_str_eq(serves("node:9 rank:3", COLL_ALLGATHER, 1 << 20), "");
+    ck_assert_str_eq(serves("node:4 rank:3,4,1,2", COLL_ALLGATHER, 65536), "parallel_rings");
+    ck_assert_str_eq(serves("node:4 rank:4", COLL_ALLGATHERV, 65536), "");
+    ck_assert_str_eq(serves("node:1", COLL_BCAST, 100), "native");
+    ck_assert_str_eq(serves("node:1", COLL_BCAST, 101), "");
+    close_profile();
+}
+END_TEST
+
+static const struct {
+    const char *row, *says;
+} wrong[] = {
+    {"alllgather * * native", "P:2: no collective 'alllgather'; the nearest is allgather"},
+    {"allgather * * paralel_rings", "the nearest is parallel_rings"},
+    {"allgather * * parallel_rings(", "P:2: "},
+    {"allgather * * nativ", "the nearest is native"},
+    {"allgather 4 * native", "P:2: `4`: expected nodes x ranks"},
+    {"allgather 0x4 * native", "`0x4`: expected nodes x ranks"},
+    {"allgather 4x4x4 * native", "`4x4x4`: expected nodes x ranks"},
+    {"allgather 8-2x4 * native", "`8-2x4`: expected nodes x ranks"},
+    {"allgather 99999999999999999999x4 * native", "expected nodes x ranks"},
+    {"allgather * 1M-64K native", "`1M-64K`: expected a range of bytes"},
+    {"allgather * 64KB native", "`64KB`: expected a range of bytes"},
+    {"allgather * -5 native", "`-5`: expected a range of bytes"},
+    {"allgather * * native chunks=3", "`chunks=3`: expected chunk=SIZE"},
+    {"allgather * * native chunk=", "`chunk=`: expected chunk=SIZE"},
+    {"allgather * * native chunk=4G", "`chunk=4G`: expected chunk=SIZE"},
+    {"allgather * * native chunk=4K more", "`more`: expected the end of the line"},
+    {"allgather * *", "it ends where an algorithm or native should stand"},
+    {"allgather", "it ends where nodes x ranks"},
+    {"an_uncommonly_long_name_of_a_collective * * native", "expected a collective"},
+};
+
+/* A wrong row costs one line and itself; the rows around it hold. */
+START_TEST(test_profile__a_wrong_row_costs_itself_only)
+{
+    char text[512];
+
+    snprintf(text, sizeof text, "allgather 4x4 1 native\n%s\nallgather 4x4 2 parallel_rings\n",
+             wrong[_i].row);
+    open_profile(text);
+    ck_assert_msg(c.problems == 1, "%s: %d problems", wrong[_i].row, c.problems);
+    ck_assert_msg(strstr(c.problem, wrong[_i].says) != NULL, "%s: %s", wrong[_i].row, c.problem);
+    ck_assert_msg(strstr(c.problem, "P:2: ") == c.problem, "%s", c.problem);
+    ck_assert_int_eq(t.nrows, 2);
+    ck_assert_str_eq(serves("node:4 rank:4", COLL_ALLGATHER, 1), "native");
+    ck_assert_str_eq(serves("node:4 rank:4", COLL_ALLGATHER, 2), "parallel_rings");
+    close_profile();
+}
+END_TEST
+
+START_TEST(test_profile__blanks_in_a_recipe_belong_to_it)
+{
+    memset(&c, 0, sizeof c);
+    ck_assert_int_eq(
+        profile_parse("P", "bcast * * compose(hierarchy=4:4, (stripe = 4)) chunk=1K\n", &c, &p), 0);
+    ck_assert_int_eq(c.problems, 0);
+    ck_assert_int_eq(p.nrows, 1);
+    ck_assert_str_eq(p.row[0].algorithm, "compose(hierarchy=4:4, (stripe = 4))");
+    ck_assert_uint_eq(p.row[0].chunk_bytes, 1024);
+    profile_free(&p);
+}
+END_TEST
+
+static uint64_t hash_of(const char *text)
+{
+    open_profile(text);
+    uint64_t h = tuning_hash(&t);
+    close_profile();
+    return h;
+}
+
+START_TEST(test_profile__the_hash_is_of_the_rows_and_not_of_the_comments)
+{
+    uint64_t h = hash_of("allgather 4x4 1M native\n");
+
+    ck_assert_uint_eq(h, hash_of("# measured today\n  allgather   4x4 1024K native # 3 ms\n"));
+    ck_assert_uint_ne(h, hash_of("allgather 4x4 1M parallel_rings\n"));
+    ck_assert_uint_ne(h, hash_of("allgather 4x4 1M native chunk=1K\n"));
+    ck_assert_uint_ne(h, hash_of("allgather 4x5 1M native\n"));
+    ck_assert_uint_ne(h, hash_of("allgather 4x4 1M-2M native\n"));
+    ck_assert_uint_ne(h, hash_of("allgatherv 4x4 1M native\n"));
+    ck_assert_uint_eq(hash_of("# nothing\n"), 0);
+    ck_assert_uint_ne(hash_of("bcast * * native\nreduce * * native\n"),
+                      hash_of("reduce * * native\nbcast * * native\n"));
+}
+END_TEST
+
+START_TEST(test_profile__a_file_that_cannot_be_read_is_one_line_and_no_rows)
+{
+    char path[] = "/tmp/collshim-test-XXXXXX";
+    int fd = mkstemp(path);
+
+    memset(&c, 0, sizeof c);
+    ck_assert_int_eq(profile_read("/none/such.profile", &c, &p), 0);
+    ck_assert_int_eq(p.nrows, 0);
+    ck_assert_int_eq(c.problems, 1);
+    ck_assert_ptr_nonnull(strstr(c.problem, "/none/such.profile: no such file; COLLSHIM_PROFILE"));
+    ck_assert_int_eq(profile_read("/tmp", &c, &p), 0);
+    ck_assert_int_eq(c.problems, 2);
+    ck_assert_int_eq(write(fd, "allgather * * native\0x", 22), 22);
+    ck_assert_int_eq(profile_read(path, &c, &p), 0);
+    ck_assert_int_eq(p.nrows, 0);
+    ck_assert_int_eq(c.problems, 3);
+    ck_assert_int_eq(ftruncate(fd, 20), 0);
+    ck_assert_int_eq(profile_read(path, &c, &p), 0);
+    ck_assert_int_eq(p.nrows, 1);
+    ck_assert_int_eq(c.problems, 3);
+    profile_free(&p);
+    close(fd);
+    unlink(path);
+}
+END_TEST
+
+/* More wrong rows than there is room to tell of: all are counted, nothing overflows. */
+START_TEST(test_profile__many_rows_good_and_bad)
+{
+    enum { ROWS = 3000 };
+    char *text = malloc(ROWS * 40), *at = text;
+
+    ck_assert_ptr_nonnull(text);
+    for (int i = 0; i < ROWS; i++)
+        at += sprintf(at, "%s * %d native\n", i % 3 ? "allgather" : "gatherall", i + 1);
+    open_profile(text);
+    ck_assert_int_eq(c.problems, ROWS / 3);
+    ck_assert_int_eq(t.nrows, ROWS - ROWS / 3);
+    ck_assert_str_eq(serves("node:1", COLL_ALLGATHER, ROWS), "native");
+    ck_assert_str_eq(serves("node:1", COLL_ALLGATHER, ROWS + 1), "");
+    close_profile();
+    free(text);
+}
+END_TEST
+
+Suite *suite_profile(void)
+{
+    Suite *s = suite_create("profile");
+    TCase *k = tcase_create("rows");
+
+    tcase_add_test(k, test_profile__the_first_row_that_matches_wins);
+    tcase_add_loop_test(k, test_profile__a_wrong_row_costs_itself_only, 0,
+                        sizeof wrong / sizeof *wrong);
+    tcase_add_test(k, test_profile__blanks_in_a_recipe_belong_to_it);
+    tcase_add_test(k, test_profile__the_hash_is_of_the_rows_and_not_of_the_comments);
+    tcase_add_test(k, test_profile__a_file_that_cannot_be_read_is_one_line_and_no_rows);
+    tcase_add_test(k, test_profile__many_rows_good_and_bad);
+    suite_add_tcase(s, k);
+    return s;
+}
