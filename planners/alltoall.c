@@ -20,6 +20,7 @@
 #include <stdlib.h>
 
 #include "planners/carriers.h"
+#include "planners/cost.h"
 
 enum { WINDOW = 2 };
 
@@ -268,11 +269,20 @@ static const char *alltoall_pays(const struct plan_request *q)
     return q->topo->nnodes < 2 ? "all ranks share a node" : NULL;
 }
 
+static double alltoall_cost(const struct plan_request *q)
+{
+    double crossing = cost_crossing(q), inside = cost_inside(q);
+
+    return (q->topo->nranks - 1) * COST_MESSAGE_S + cost_rail_latency(q->topo) + cost_messages(q) +
+           (crossing > inside ? crossing : inside);
+}
+
 const struct plan_algorithm plan_alltoall = {
     .name = "staggered_pairwise",
     .collectives = 1u << COLL_ALLTOALL,
     .description = "direct exchange, each step a matching of rails, rails of unequal rate levelled",
     .source = "pairwise exchange; bound: HiCCL, Table III",
     .pays = alltoall_pays,
+    .cost = alltoall_cost,
     .build = alltoall_build,
 };

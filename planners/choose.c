@@ -83,7 +83,7 @@ int plan_candidates_all(const struct plan_request *q, struct plan_candidate *c, 
 
 const char *plan_nothing_pays(const struct plan_request *q)
 {
-    const char *why = "no algorithm for this collective";
+    const char *first = NULL, *why;
 
     for (int i = 0; i < plan_algorithm_count; i++) {
         const struct plan_algorithm *a = plan_algorithms[i];
@@ -92,6 +92,7 @@ const char *plan_nothing_pays(const struct plan_request *q)
             continue;
         if (!a->pays || !(why = a->pays(q)))
             return NULL;
+        first = first ? first : why;
     }
-    return why;
+    return first ? first : "no algorithm for this collective";
 }

@@ -339,21 +339,12 @@ static int compose_accepts(const struct plan_request *q, char *why, size_t why_s
     return rc;
 }
 
-static const char *compose_pays(const struct plan_request *q)
-{
-    const struct topo *t = q->topo;
-
-    if (t->nnodes < 2)
-        return "all ranks share a node";
-    return t->nranks > t->nnodes ? NULL : "one rank per node leaves no rail idle";
-}
-
 const struct plan_algorithm plan_compose = {
     .name = "compose",
     .collectives = (1u << COLL_COUNT) - 1,
     .description = "multicasts and reductions factorised over a hierarchy: stripes, ring, tree",
     .source = "HiCCL, sections III and IV",
-    .pays = compose_pays,
+    .pays = plan_pays_by_name,
     .accepts = compose_accepts,
     .build = compose_build,
 };

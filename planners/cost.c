@@ -96,6 +96,14 @@ double cost_inside(const struct plan_request *q)
     return cost_passes(q) * bytes / cost_local_rate(q->topo);
 }
 
+double cost_messages(const struct plan_request *q)
+{
+    double share = (double)plan_total_bytes(q) / q->topo->nranks;
+    double chunk = share < (double)q->chunk_bytes ? share : (double)q->chunk_bytes;
+
+    return chunk > 0 ? cost_passes(q) * (double)plan_total_bytes(q) / chunk * COST_MESSAGE_S : 0;
+}
+
 double cost_least(const struct plan_request *q)
 {
     const struct topo *t = q->topo;

@@ -43,6 +43,9 @@ int cost_log2(int n);                        /* rounded up: steps of a tree over
 /* How often a request's data goes round: 2 for allreduce, else 1. */
 int cost_passes(const struct plan_request *q);
 
+/* Posting and completing all chunks of what moves between two ranks, on the busiest rank. */
+double cost_messages(const struct plan_request *q);
+
 /* No library can be faster: a tree's latency and the least transfer. */
 double cost_least(const struct plan_request *q);
 

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 
+#include "planners/cost.h"
 #include "planners/lanes_stage.h"
 #include "planners/recipe.h"
 
@@ -199,6 +200,27 @@ static const char *lanes_pays(const struct plan_request *q)
     return q->topo->nnodes < 2 ? "all ranks share a node" : NULL;
 }
 
+/* How many times the least the busiest rail carries: a tree's root sends once per step. */
+static double times_the_least(const struct plan_request *q)
+{
+    double steps = cost_log2(q->topo->nnodes), n = q->topo->nnodes;
+
+    if (q->collective == COLL_BCAST || q->collective == COLL_REDUCE)
+        return steps;
+    if (q->collective == COLL_ALLREDUCE && lanes_inter_default(q) == LANES_RECURSIVE_DOUBLING)
+        return steps / (2 * (n - 1) / n);
+    return 1;
+}
+
+static double lanes_cost(const struct plan_request *q)
+{
+    const struct topo *t = q->topo;
+
+    return cost_passes(q) * cost_log2(t->nnodes) * cost_rail_latency(t) +
+           2 * cost_local_latency(t) + cost_messages(q) + times_the_least(q) * cost_crossing(q) +
+           cost_inside(q);
+}
+
 const struct plan_algorithm plan_lanes = {
     .name = "lane",
     .collectives = 1u << COLL_ALLGATHER | 1u << COLL_ALLGATHERV | 1u << COLL_ALLREDUCE |
@@ -206,6 +228,7 @@ const struct plan_algorithm plan_lanes = {
     .description = "each local rank takes its slice between nodes, in few steps (inter=...)",
     .source = "Optimizing Allreduce with Multiple Processes per GPU, lane-aware allreduce",
     .pays = lanes_pays,
+    .cost = lanes_cost,
     .accepts = lanes_accepts,
     .build = lanes_build,
 };

@@ -13,6 +13,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "planners/cost.h"
+
 enum lane { LANE_SPREAD, LANE_COLLECT };
 
 /* A plan under way. */
@@ -255,6 +257,12 @@ static const char *linear_pays(const struct plan_request *q)
     return q->topo->nnodes > 1 ? "ranks are on several nodes" : NULL;
 }
 
+static double linear_cost(const struct plan_request *q)
+{
+    return cost_passes(q) * (q->topo->nranks - 1) * cost_local_latency(q->topo) + cost_messages(q) +
+           cost_inside(q);
+}
+
 const struct plan_algorithm plan_linear = {
     .name = "linear",
     .collectives = 1u << COLL_ALLGATHER | 1u << COLL_ALLGATHERV | 1u << COLL_REDUCE_SCATTER |
@@ -264,5 +272,6 @@ const struct plan_algorithm plan_linear = {
     .description = "every rank with every other directly, in one hop; for the ranks of one node",
     .source = "Parallel Rings Allgather, linear intra-node exchange",
     .pays = linear_pays,
+    .cost = linear_cost,
     .build = linear_build,
 };

@@ -153,6 +153,12 @@ int plan_chunks(const struct plan_request *q, size_t *chunk)
     return n;
 }
 
+const char *plan_pays_by_name(const struct plan_request *q)
+{
+    (void)q;
+    return "runs where it is named only";
+}
+
 const struct plan_algorithm *plan_algorithm_find(enum plan_collective c, const char *name)
 {
     for (int i = 0; i < plan_algorithm_count; i++)

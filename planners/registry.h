@@ -114,6 +114,9 @@ struct plan_algorithm {
     int (*build)(const struct plan_request *q, struct plan **plan_p);
 };
 
+/* A pays() for rows that are there to be compared: never chosen unless somebody names them. */
+const char *plan_pays_by_name(const struct plan_request *q);
+
 extern const struct plan_algorithm *const plan_algorithms[];
 extern const int plan_algorithm_count;
 

@@ -90,6 +90,12 @@ static const struct {
     [COLL_SCATTERV] = {rooted, BLOCKS_AS_ASKED, 1},
 };
 
+enum {
+    SERVED = 1u << COLL_ALLGATHER | 1u << COLL_ALLGATHERV | 1u << COLL_REDUCE_SCATTER |
+             1u << COLL_REDUCE_SCATTER_BLOCK | 1u << COLL_ALLREDUCE | 1u << COLL_BCAST |
+             1u << COLL_REDUCE
+};
+
 /* Fill in the blocks. Equal ones need no table. */
 static int divide(struct work *w, struct blocks *blocks)
 {
@@ -222,20 +228,15 @@ static double rings_cost(const struct plan_request *q)
     double crossing = cost_crossing(q), inside = cost_inside(q);
     double share = (double)plan_total_bytes(q) / t->nranks; /* moves as one between two ranks */
     double chunk = share < (double)q->chunk_bytes ? share : (double)q->chunk_bytes;
-    double chunks = chunk > 0 ? (double)plan_total_bytes(q) / chunk : 0;
     double first = steps * (cost_rail_latency(t) + chunk / cost_rail_rate(t)) +
                    (g > 1 ? cost_local_latency(t) + chunk / cost_local_rate(t) : 0);
 
-    return cost_passes(q) * (first + chunks * COST_MESSAGE_S) +
-           (crossing > inside ? crossing : inside);
+    return cost_passes(q) * first + cost_messages(q) + (crossing > inside ? crossing : inside);
 }
 
 const struct plan_algorithm plan_rings = {
     .name = "parallel_rings",
-    .collectives = 1u << COLL_ALLGATHER | 1u << COLL_ALLGATHERV | 1u << COLL_REDUCE_SCATTER |
-                   1u << COLL_REDUCE_SCATTER_BLOCK | 1u << COLL_ALLREDUCE | 1u << COLL_BCAST |
-                   1u << COLL_REDUCE | 1u << COLL_GATHER | 1u << COLL_GATHERV | 1u << COLL_SCATTER |
-                   1u << COLL_SCATTERV,
+    .collectives = SERVED,
     .description =
         "one inter-node ring per local rank, pipelined with a linear intra-node exchange",
     .source = "Parallel Rings Allgather, Algorithm 1",
@@ -286,44 +287,41 @@ static int knomial_build(const struct plan_request *q, struct plan **plan_p)
                : build(q, plan_knomial.name, RINGS_KNOMIAL, k.number, plan_p);
 }
 
-/* They differ in how data spreads inside a node, and serve what only spreads. */
-enum { SPREADS = 1u << COLL_ALLGATHER | 1u << COLL_ALLGATHERV | 1u << COLL_BCAST };
-
 static const char paper[] = "Parallel Rings Allgather, section III.B";
 
 const struct plan_algorithm plan_binomial_doubling = {
     .name = "binomial_doubling",
-    .collectives = SPREADS,
+    .collectives = SERVED,
     .description = "inside a node binomial trees, nearest rank first; rings between nodes",
     .source = paper,
-    .pays = rings_pays,
+    .pays = plan_pays_by_name,
     .build = doubling_build,
 };
 
 const struct plan_algorithm plan_binomial_halving = {
     .name = "binomial_halving",
-    .collectives = SPREADS,
+    .collectives = SERVED,
     .description = "inside a node binomial trees, farthest rank first; rings between nodes",
     .source = paper,
-    .pays = rings_pays,
+    .pays = plan_pays_by_name,
     .build = halving_build,
 };
 
 const struct plan_algorithm plan_knomial = {
     .name = "knomial",
-    .collectives = SPREADS,
+    .collectives = SERVED,
     .description = "inside a node k-nomial trees (k=4), farthest first; rings between nodes",
     .source = paper,
-    .pays = rings_pays,
+    .pays = plan_pays_by_name,
     .accepts = knomial_accepts,
     .build = knomial_build,
 };
 
 const struct plan_algorithm plan_recursive_doubling = {
     .name = "recursive_doubling",
-    .collectives = SPREADS,
+    .collectives = SERVED,
     .description = "inside a node pairs exchange all they have; rings between nodes",
     .source = paper,
-    .pays = rings_pays,
+    .pays = plan_pays_by_name,
     .build = exchange_build,
 };
