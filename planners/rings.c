@@ -37,7 +37,7 @@ static int spread_only(struct work *w)
 
 static int collect_only(struct work *w)
 {
-    return rings_collect(w->b, &w->s, PLAN_INPUT, 0, &w->scratch_bytes, NULL, NULL);
+    return rings_collect(w->b, &w->s, &w->trees, PLAN_INPUT, 0, &w->scratch_bytes, NULL, NULL);
 }
 
 /* The root's data is in the output, which the library calls the buffer. */
@@ -50,7 +50,7 @@ static int allreduce(struct work *w)
 {
     enum plan_buffer input = w->q->in_place ? PLAN_OUTPUT : PLAN_INPUT;
     struct arrivals made = {0}, readers = {0};
-    int rc = rings_collect(w->b, &w->s, input, block_from(&w->s.blocks, w->q->rank),
+    int rc = rings_collect(w->b, &w->s, &w->trees, input, block_from(&w->s.blocks, w->q->rank),
                            &w->scratch_bytes, &made, &readers);
 
     if (!rc)
@@ -75,6 +75,12 @@ static const struct {
     [COLL_ALLREDUCE] = {allreduce, BLOCKS_BY_RAILS},
     [COLL_BCAST] = {bcast, ONE_BLOCK_AT_ROOT},
     [COLL_REDUCE] = {collect_only, ONE_BLOCK_AT_ROOT},
+};
+
+enum {
+    SERVED = 1u << COLL_ALLGATHER | 1u << COLL_ALLGATHERV | 1u << COLL_REDUCE_SCATTER |
+             1u << COLL_REDUCE_SCATTER_BLOCK | 1u << COLL_ALLREDUCE | 1u << COLL_BCAST |
+             1u << COLL_REDUCE
 };
 
 /* Fill in the blocks. Equal ones need no table. */
@@ -195,9 +201,7 @@ static const char *rings_pays(const struct plan_request *q)
 
 const struct plan_algorithm plan_rings = {
     .name = "parallel_rings",
-    .collectives = 1u << COLL_ALLGATHER | 1u << COLL_ALLGATHERV | 1u << COLL_REDUCE_SCATTER |
-                   1u << COLL_REDUCE_SCATTER_BLOCK | 1u << COLL_ALLREDUCE | 1u << COLL_BCAST |
-                   1u << COLL_REDUCE,
+    .collectives = SERVED,
     .description =
         "one inter-node ring per local rank, pipelined with a linear intra-node exchange",
     .source = "Parallel Rings Allgather, Algorithm 1",
@@ -247,14 +251,11 @@ static int knomial_build(const struct plan_request *q, struct plan **plan_p)
                : build(q, plan_knomial.name, RINGS_KNOMIAL, k.number, plan_p);
 }
 
-/* They differ in how data spreads inside a node, and serve what only spreads. */
-enum { SPREADS = 1u << COLL_ALLGATHER | 1u << COLL_ALLGATHERV | 1u << COLL_BCAST };
-
 static const char paper[] = "Parallel Rings Allgather, section III.B";
 
 const struct plan_algorithm plan_binomial_doubling = {
     .name = "binomial_doubling",
-    .collectives = SPREADS,
+    .collectives = SERVED,
     .description = "inside a node binomial trees, nearest rank first; rings between nodes",
     .source = paper,
     .pays = rings_pays,
@@ -263,7 +264,7 @@ const struct plan_algorithm plan_binomial_doubling = {
 
 const struct plan_algorithm plan_binomial_halving = {
     .name = "binomial_halving",
-    .collectives = SPREADS,
+    .collectives = SERVED,
     .description = "inside a node binomial trees, farthest rank first; rings between nodes",
     .source = paper,
     .pays = rings_pays,
@@ -272,7 +273,7 @@ const struct plan_algorithm plan_binomial_halving = {
 
 const struct plan_algorithm plan_knomial = {
     .name = "knomial",
-    .collectives = SPREADS,
+    .collectives = SERVED,
     .description = "inside a node k-nomial trees (k=4), farthest first; rings between nodes",
     .source = paper,
     .pays = rings_pays,
@@ -282,7 +283,7 @@ const struct plan_algorithm plan_knomial = {
 
 const struct plan_algorithm plan_recursive_doubling = {
     .name = "recursive_doubling",
-    .collectives = SPREADS,
+    .collectives = SERVED,
     .description = "inside a node pairs exchange all they have; rings between nodes",
     .source = paper,
     .pays = rings_pays,

@@ -151,11 +151,16 @@ static uint64_t across(const struct plan_request *all, int node, int from, int t
  */
 START_TEST(test_variants__each_byte_crosses_between_two_sockets_once)
 {
+    /* allreduce: the contributions to each byte cross, combined, and then the result */
+    static const struct {
+        enum plan_collective collective;
+        uint64_t times;
+    } cases[] = {{COLL_ALLGATHERV, 1}, {COLL_ALLREDUCE, 2}};
     int met = 0;
 
     for (uint64_t seed = 1; seed <= 400; seed++) {
         struct rng r = {seed};
-        struct plan_request q = rng_request(&r, COLL_ALLGATHERV, 14, 100);
+        struct plan_request q = rng_request(&r, cases[_i].collective, 14, 100);
         uint64_t total = plan_total_bytes(&q);
 
         for (int node = 0; node < q.topo->nnodes; node++) {
@@ -171,7 +176,7 @@ START_TEST(test_variants__each_byte_crosses_between_two_sockets_once)
             for (int from = 0; from < 3; from++)
                 for (int to = 0; to < 3; to++)
                     bytes += from == to ? 0 : across(&q, node, from, to);
-            ck_assert_uint_eq(bytes, total * (uint64_t)(sockets - 1));
+            ck_assert_uint_eq(bytes, cases[_i].times * total * (uint64_t)(sockets - 1));
         }
         rng_request_free(&q);
     }
@@ -230,7 +235,8 @@ START_TEST(test_variants__recipes_are_served_or_refused_with_the_reason)
 {
     for (uint64_t seed = 1; seed <= 60; seed++) {
         struct rng r = {seed};
-        struct plan_request q = rng_request(&r, seed % 2 ? COLL_ALLGATHERV : COLL_BCAST, 14, 100);
+        struct plan_request q =
+            rng_request(&r, (enum plan_collective)(seed % (COLL_REDUCE + 1)), 14, 100);
         char why[256] = "", text[1024];
         int accepted, built;
 
@@ -281,7 +287,7 @@ Suite *suite_variants(void)
     tcase_add_test(t, test_variants__four_ranks_follow_the_papers_table);
     tcase_add_test(t, test_variants__trees_are_as_deep_as_they_must_be);
     tcase_add_test(t, test_variants__recursive_doubling_sends_one_message_a_step);
-    tcase_add_test(t, test_variants__each_byte_crosses_between_two_sockets_once);
+    tcase_add_loop_test(t, test_variants__each_byte_crosses_between_two_sockets_once, 0, 2);
     tcase_add_test(t, test_variants__sockets_matter_only_where_their_link_is_slower);
     tcase_add_loop_test(t, test_variants__recipes_are_served_or_refused_with_the_reason, 0,
                         sizeof recipes / sizeof *recipes);
