@@ -40,7 +40,7 @@ static int spread_only(struct work *w)
 
 static int collect_only(struct work *w)
 {
-    return rings_collect(w->b, &w->s, PLAN_INPUT, 0, &w->scratch_bytes, NULL, NULL);
+    return rings_collect(w->b, &w->s, &w->trees, PLAN_INPUT, 0, &w->scratch_bytes, NULL, NULL);
 }
 
 /* The root's data is in the output, which the library calls the buffer. */
@@ -53,7 +53,7 @@ static int allreduce(struct work *w)
 {
     enum plan_buffer input = w->q->in_place ? PLAN_OUTPUT : PLAN_INPUT;
     struct arrivals made = {0}, readers = {0};
-    int rc = rings_collect(w->b, &w->s, input, block_from(&w->s.blocks, w->q->rank),
+    int rc = rings_collect(w->b, &w->s, &w->trees, input, block_from(&w->s.blocks, w->q->rank),
                            &w->scratch_bytes, &made, &readers);
 
     if (!rc)
@@ -88,6 +88,12 @@ static const struct {
     [COLL_GATHERV] = {rooted, BLOCKS_AS_ASKED, 1},
     [COLL_SCATTER] = {rooted, BLOCKS_AS_ASKED, 1},
     [COLL_SCATTERV] = {rooted, BLOCKS_AS_ASKED, 1},
+};
+
+enum {
+    SERVED = 1u << COLL_ALLGATHER | 1u << COLL_ALLGATHERV | 1u << COLL_REDUCE_SCATTER |
+             1u << COLL_REDUCE_SCATTER_BLOCK | 1u << COLL_ALLREDUCE | 1u << COLL_BCAST |
+             1u << COLL_REDUCE
 };
 
 enum {

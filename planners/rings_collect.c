@@ -4,7 +4,7 @@
  * o and travels right until it reaches o; each node combines its ranks' contributions to it on
  * the way, each local rank those to its share.
  */
-#include "planners/rings_stage.h"
+#include "planners/rings_funnel.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -14,6 +14,7 @@ enum { SLOTS = 2 }; /* units whose partial results are held at once */
 struct collect {
     struct plan_builder *b;
     struct shares *s;
+    struct funnel up; /* where the exchange in the node is not linear */
     enum plan_buffer input;
     uint64_t out_from;
     struct arrivals *made, *readers;
@@ -136,6 +137,10 @@ static void collect_peer(struct collect *w, int turn, struct arrivals *next)
 /* Give the local peers this rank's contributions to their shares. */
 static void collect_give(struct collect *w)
 {
+    if (w->up.trees->intra != RINGS_LINEAR) {
+        funnel_give(&w->up, w->unit, w->slot, w->input, w->readers);
+        return;
+    }
     for (int turn = 1; turn < w->s->by_here->size; turn++) {
         /* the peer for which this rank is at that turn, so that turns meet */
         int peer = (w->s->local + w->s->by_here->size - turn) % w->s->by_here->size;
@@ -160,13 +165,26 @@ static void collect_from_left(struct collect *w)
     }
 }
 
-static void collect_from_first_peer(struct collect *w)
+/* The next turn after this one in which a peer sends to this rank: every one, if the exchange is
+   linear. The node's size when there is none. */
+static int next_giver(const struct collect *w, int turn)
+{
+    const struct rings_trees *trees = w->up.trees;
+
+    while (++turn < trees->size)
+        if (rings_parent(trees, w->s->local, shares_peer(w->s, turn)) == w->s->local)
+            break;
+    return turn;
+}
+
+static void collect_from_first_peer(struct collect *w, int turn)
 {
     struct share rest = w->mine;
     struct segment g;
 
     while (share_next(w->s, w->unit, &rest, &g))
-        collect_receive(w, shares_rank_here(w->s, shares_peer(w->s, 1)), RINGS_COLLECT_LOCAL, &g);
+        collect_receive(w, shares_rank_here(w->s, shares_peer(w->s, turn)), RINGS_COLLECT_LOCAL,
+                        &g);
 }
 
 /* A lone rank at the start of the chain has nothing to combine and sends its input on. */
@@ -268,6 +286,7 @@ static int built_in_place(const struct collect *w)
 static void collect_unit(struct collect *w, int step, struct arrivals *next)
 {
     int size = w->s->by_here->size, last = step == w->s->t->nnodes;
+    int turn = next_giver(w, 0);
 
     shares_cut(w->s, w->unit);
     w->slot = step % SLOTS;
@@ -279,10 +298,12 @@ static void collect_unit(struct collect *w, int step, struct arrivals *next)
     if (!w->first)
         collect_from_left(w);
     else if (size > 1)
-        collect_from_first_peer(w);
+        collect_from_first_peer(w, turn);
     if (!nothing_to_combine(w))
         collect_own(w, next);
-    for (int turn = w->first ? 2 : 1; turn < size; turn++)
+    if (w->first)
+        turn = next_giver(w, turn);
+    for (; turn < size; turn = next_giver(w, turn))
         collect_peer(w, turn, next);
     if (!w->direct && !nothing_to_combine(w))
         arrivals_forget(&w->slot_used[w->slot], w->mine.to - w->mine.from);
@@ -308,9 +329,9 @@ static uint64_t largest_share(struct shares *s)
     return most;
 }
 
-int rings_collect(struct plan_builder *b, struct shares *s, enum plan_buffer input,
-                  uint64_t out_from, uint64_t *scratch_bytes, struct arrivals *made,
-                  struct arrivals *readers)
+int rings_collect(struct plan_builder *b, struct shares *s, const struct rings_trees *trees,
+                  enum plan_buffer input, uint64_t out_from, uint64_t *scratch_bytes,
+                  struct arrivals *made, struct arrivals *readers)
 {
     struct collect w = {.b = b,
                         .s = s,
@@ -323,14 +344,17 @@ int rings_collect(struct plan_builder *b, struct shares *s, enum plan_buffer inp
     struct arrivals next = {0};
 
     w.stage_used = calloc((size_t)stages, sizeof *w.stage_used);
-    if (!w.stage_used)
+    if (!w.stage_used || funnel_open(&w.up, b, s, trees, w.most * (uint64_t)stages) < 0) {
+        free(w.stage_used);
         return -ENOMEM;
+    }
     for (int step = 1; step <= nodes; step++) {
         w.unit = (s->node + nodes - step) % nodes;
         collect_unit(&w, step, &next);
     }
-    *scratch_bytes = w.most * (uint64_t)stages;
-    failed =
+    *scratch_bytes = w.most * (uint64_t)stages + SLOTS * w.up.slot_bytes;
+    failed = funnel_close(&w.up) != 0;
+    failed |=
         w.partial.failed || next.failed || (made && made->failed) || (readers && readers->failed);
     for (int i = 0; i < stages; i++) {
         failed |= w.stage_used[i].failed;

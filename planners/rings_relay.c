@@ -27,7 +27,7 @@ static struct share held_by(const struct spread *w, int unit, int local)
 static void hop(struct spread *w, int unit, int root, int to, int peer, spread_use *use)
 {
     int depth = rings_depth(w->trees, root, to);
-    int lane = depth == 1 ? RINGS_SPREAD_LOCAL : RINGS_RELAY + depth - 2;
+    int lane = depth == 1 ? (int)RINGS_SPREAD_LOCAL : RINGS_RELAY + 2 * (depth - 2);
     struct share held = held_by(w, unit, root);
     struct segment g;
 

@@ -17,7 +17,7 @@ enum rings_lane {
     RINGS_COLLECT,
     RINGS_COLLECT_LOCAL,
     RINGS_DELIVER,
-    RINGS_RELAY /* and on: what local ranks pass on, a lane per hop */
+    RINGS_RELAY /* and on: what local ranks pass on, two lanes per hop, down and up */
 };
 
 /*
@@ -38,8 +38,8 @@ int rings_spread(struct plan_builder *b, struct shares *s, const struct rings_tr
  * operations that read the input, by vector bytes, or NULL.
  * Every byte is combined along one fixed chain, so all bits are the same in every run.
  */
-int rings_collect(struct plan_builder *b, struct shares *s, enum plan_buffer input,
-                  uint64_t out_from, uint64_t *scratch_bytes, struct arrivals *made,
-                  struct arrivals *readers);
+int rings_collect(struct plan_builder *b, struct shares *s, const struct rings_trees *trees,
+                  enum plan_buffer input, uint64_t out_from, uint64_t *scratch_bytes,
+                  struct arrivals *made, struct arrivals *readers);
 
 #endif

@@ -56,9 +56,12 @@ static void writes(struct tracked *w, uint32_t op, struct spot dst, uint64_t len
     arrivals_note(&w->wrote[dst.buffer], at, op);
 }
 
-void tracked_send(struct tracked *w, int peer, int lane, struct spot src, uint64_t length)
+uint32_t tracked_send(struct tracked *w, int peer, int lane, struct spot src, uint64_t length)
 {
-    reads(w, plan_send(w->b, peer, lane, src.buffer, src.at, length), src, length);
+    uint32_t op = plan_send(w->b, peer, lane, src.buffer, src.at, length);
+
+    reads(w, op, src, length);
+    return op;
 }
 
 void tracked_recv(struct tracked *w, int peer, int lane, struct spot dst, uint64_t length)
@@ -81,8 +84,8 @@ void tracked_copy(struct tracked *w, int lane, struct spot src, struct spot dst,
     writes(w, op, dst, length);
 }
 
-void tracked_recv_reduce(struct tracked *w, int peer, int lane, struct spot src, struct spot dst,
-                         uint64_t length)
+uint32_t tracked_recv_reduce(struct tracked *w, int peer, int lane, struct spot src,
+                             struct spot dst, uint64_t length)
 {
     uint32_t op =
         plan_recv_reduce(w->b, peer, lane, src.buffer, src.at, dst.buffer, dst.at, length);
@@ -90,6 +93,7 @@ void tracked_recv_reduce(struct tracked *w, int peer, int lane, struct spot src,
     if (!same(src, dst)) /* else the writing covers it */
         reads(w, op, src, length);
     writes(w, op, dst, length);
+    return op;
 }
 
 int tracked_close(struct tracked *w)

@@ -23,12 +23,12 @@ struct spot {
     uint64_t at;
 };
 
-/* All as in plan.h. */
-void tracked_send(struct tracked *w, int peer, int lane, struct spot src, uint64_t length);
+/* All as in plan.h; the operation is returned where others may have to wait for it. */
+uint32_t tracked_send(struct tracked *w, int peer, int lane, struct spot src, uint64_t length);
 void tracked_recv(struct tracked *w, int peer, int lane, struct spot dst, uint64_t length);
 void tracked_copy(struct tracked *w, int lane, struct spot src, struct spot dst, uint64_t length);
-void tracked_recv_reduce(struct tracked *w, int peer, int lane, struct spot src, struct spot dst,
-                         uint64_t length);
+uint32_t tracked_recv_reduce(struct tracked *w, int peer, int lane, struct spot src,
+                             struct spot dst, uint64_t length);
 
 /* Frees what w owns. 0, or -ENOMEM if a dependency could not be noted. */
 int tracked_close(struct tracked *w);

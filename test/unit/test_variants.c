@@ -235,7 +235,8 @@ START_TEST(test_variants__recipes_are_served_or_refused_with_the_reason)
 {
     for (uint64_t seed = 1; seed <= 60; seed++) {
         struct rng r = {seed};
-        struct plan_request q = rng_request(&r, (enum plan_collective)(seed % (COLL_REDUCE + 1)), 14, 100);
+        struct plan_request q =
+            rng_request(&r, (enum plan_collective)(seed % (COLL_REDUCE + 1)), 14, 100);
         char why[256] = "", text[1024];
         int accepted, built;
 
