@@ -319,7 +319,8 @@ int compose_emit_finish(struct compose_emit *e, uint64_t chunk_bytes, const char
     int rc = b && !e->failed ? 0 : -ENOMEM;
 
     if (!rc) {
-        qsort(e->move, e->moves, sizeof *e->move, by_order);
+        if (e->moves) /* else there is no list */
+            qsort(e->move, e->moves, sizeof *e->move, by_order);
         rc = compose_hazards_open(&h, e->move, e->moves);
     }
     for (size_t i = 0; !rc && i < e->moves; i++) {
