@@ -22,7 +22,7 @@
 #include "planners/carriers.h"
 #include "planners/cost.h"
 
-enum { WINDOW = 2 };
+enum { SENDS = 4, RECEIVES = 8 }; /* steps that a rank has under way */
 
 enum alltoall_lane { RAIL, TO_CARRIER, FROM_CARRIER, LOCAL };
 
@@ -60,11 +60,11 @@ static uint64_t scratch_for(struct work *w, uint64_t length)
     return w->scratch_bytes - length;
 }
 
-/* Begin a step only when the one WINDOW before it is through. */
-static void keep_pace(struct work *w, int step, const uint32_t *done)
+/* Begin a step only when the one `window` before it is through. */
+static void keep_pace(struct work *w, int step, int window, const uint32_t *done)
 {
-    if (step >= WINDOW)
-        plan_after(w->b, done[step - WINDOW]);
+    if (step >= window)
+        plan_after(w->b, done[step - window]);
 }
 
 /* This rank's rail lets a piece out. */
@@ -81,7 +81,7 @@ static void let_out(struct work *w, const struct piece *p, int step)
         op = plan_send(w->b, p->entry, RAIL, PLAN_SCRATCH, at, p->length);
         plan_after(w->b, staged);
     }
-    keep_pace(w, step, w->sent);
+    keep_pace(w, step, SENDS, w->sent);
     w->sent[step] = op;
 }
 
@@ -93,11 +93,11 @@ static void let_in(struct work *w, const struct piece *p, int step)
 
     if (p->target == w->q->rank) {
         op = plan_recv(w->b, p->exit, RAIL, PLAN_OUTPUT, output_at(w, p), p->length);
-        keep_pace(w, step, w->received);
+        keep_pace(w, step, RECEIVES, w->received);
     } else {
         at = scratch_for(w, p->length);
         op = plan_recv(w->b, p->exit, RAIL, PLAN_SCRATCH, at, p->length);
-        keep_pace(w, step, w->received);
+        keep_pace(w, step, RECEIVES, w->received);
         plan_send(w->b, p->target, FROM_CARRIER, PLAN_SCRATCH, at, p->length);
         plan_after(w->b, op);
     }
@@ -169,6 +169,15 @@ static int each_piece(struct work *w, int v, int distance, int turn, int way,
     return 0;
 }
 
+/* A step without a partner ends when the one before it in its window does. */
+static void bridge(struct work *w, int step)
+{
+    if (step >= SENDS && w->sent[step] == PLAN_NO_OP)
+        w->sent[step] = w->sent[step - SENDS];
+    if (step >= RECEIVES && w->received[step] == PLAN_NO_OP)
+        w->received[step] = w->received[step - RECEIVES];
+}
+
 /* This rank's own rail, step by step. */
 static int own_rail(struct work *w)
 {
@@ -179,6 +188,7 @@ static int own_rail(struct work *w)
             rc = each_piece(w, w->local, d, j, -1, let_in);
             if (!rc)
                 rc = each_piece(w, w->local, d, j, 1, let_out);
+            bridge(w, (d - 1) * w->turns + j);
         }
     return rc;
 }
