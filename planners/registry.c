@@ -132,6 +132,25 @@ uint64_t plan_total_bytes(const struct plan_request *q)
 }
 
 /*
+ * Through a node's memory nothing is won by small chunks but bytes that are still in the cache when
+ * they are combined with the next rank's. With a quarter of a message in each chunk, a sender
+ * hands over all of it at once and is not needed any more.
+ */
+static size_t memory_chunk(const struct plan_request *q, uint64_t block)
+{
+    enum { SMALLEST = 64 << 10, CACHED = 1 << 20, HANDED_OVER = 4 };
+    int combines = q->collective == COLL_ALLREDUCE || q->collective == COLL_REDUCE ||
+                   q->collective == COLL_REDUCE_SCATTER ||
+                   q->collective == COLL_REDUCE_SCATTER_BLOCK;
+    uint64_t message = q->collective == COLL_BCAST ? q->nbytes : block;
+    size_t chunk = SMALLEST;
+
+    while (chunk < message / HANDED_OVER && (!combines || chunk < CACHED))
+        chunk *= 2;
+    return chunk;
+}
+
+/*
  * Measured on the emulated cluster (4 x 4 rails of 100 Mbit/s, Open MPI's TCP): chunks below the
  * eager limit reach 1.00 of the bound where each rank has its rail, but half of it where the
  * library stripes messages over all rails, because it sends an eager message over one of them;
@@ -148,6 +167,10 @@ int plan_chunks(const struct plan_request *q, size_t *chunk)
 
     while (block / PIECES > sizes[0] && sizes[0] < MOST)
         sizes[0] *= 2;
+    if (q->topo->nnodes == 1) {
+        sizes[0] = memory_chunk(q, block);
+        n = 1;
+    }
     for (int i = 0; i < n; i++)
         chunk[i] = sizes[i] > q->grain ? sizes[i] / q->grain * q->grain : q->grain;
     return n;

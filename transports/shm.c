@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Many peers, one poll: each peer that waits for something is served in turn, up to a budget of
- * bytes, so that other transports and other peers get their turns. Only when nothing moved
- * anywhere is a peer's memory read.
+ * Many peers, one poll: each peer that waits for something is served in turn; only when nothing
+ * moved anywhere is a peer's memory read. A poll goes on until something is complete or nothing
+ * moves, since whoever polls takes a poll without result for a reason to give the CPU away; but
+ * not beyond a budget of bytes, so that other transports get their turns.
  */
 #define _GNU_SOURCE
 #include "transports/shm.h"
@@ -15,7 +16,7 @@
 
 #include "transports/shm_peer.h"
 
-enum { POLL_BUDGET = 256 << 10 };
+enum { POLL_BUDGET = 4 << 20, TURN_BUDGET = 256 << 10 };
 
 struct shm {
     uint64_t nonce;
@@ -27,41 +28,54 @@ struct shm {
     int *member_of;           /* [nranks] owned: -1 for ranks elsewhere */
     struct peer *peer;        /* [members] owned */
     struct slot *slot;        /* [nslots] owned */
-    char *bounce;             /* [SHM_READ] owned */
+    char *bounce;             /* [SHM_BOUNCE] owned */
     struct shm_report report; /* of the poll under way */
 };
 
-/* Read from the first peer that has something to be read. */
-static int read_somebody(struct shm *t)
+/* Read from the first peer that has something to be read. Returns the bytes read, or -ESRCH. */
+static ssize_t read_somebody(struct shm *t)
 {
     for (int i = 0; i < t->members; i++) {
         struct peer *p = &t->peer[(t->next + i) % t->members];
         ssize_t got = p->busy ? shm_peer_read(p, &t->report, t->bounce) : 0;
         if (got)
-            return got < 0 ? (int)got : 0;
+            return got;
     }
     return 0;
+}
+
+/* Serve all peers once. Returns the bytes moved, or an error. */
+static ssize_t turn(struct shm *t)
+{
+    size_t budget = TURN_BUDGET;
+
+    /* Who comes after the one with whom the budget ended is first next time. */
+    for (int i = 0; i < t->members && budget; i++) {
+        struct peer *p = &t->peer[t->next];
+        t->next = t->next + 1 < t->members ? t->next + 1 : 0;
+        int rc = p->busy ? shm_peer_serve(p, &t->report, &budget) : 0;
+        if (rc)
+            return rc;
+    }
+    if (budget == TURN_BUDGET && !t->report.ndone)
+        return read_somebody(t);
+    return (ssize_t)(TURN_BUDGET - budget);
 }
 
 static int shm_poll(void *state, unsigned *done, unsigned *ndone)
 {
     struct shm *t = state;
-    size_t budget = POLL_BUDGET;
-    int rc = t->error;
+    ssize_t moved = t->error;
 
     t->report.done = done;
     t->report.ndone = 0;
-    /* Who comes after the one with whom the budget ended is first next time. */
-    for (int i = 0; i < t->members && budget && !rc; i++) {
-        struct peer *p = &t->peer[t->next];
-        t->next = t->next + 1 < t->members ? t->next + 1 : 0;
-        if (p->busy)
-            rc = shm_peer_serve(p, &t->report, &budget);
+    for (size_t total = 0; moved >= 0 && total < POLL_BUDGET; total += (size_t)moved) {
+        moved = turn(t);
+        if (!moved || t->report.ndone)
+            break;
     }
-    if (!rc && budget == POLL_BUDGET && !t->report.ndone)
-        rc = read_somebody(t);
     *ndone = t->report.ndone;
-    return rc;
+    return moved < 0 ? (int)moved : 0;
 }
 
 static struct slot *take_slot(struct shm *t, unsigned slot, size_t length, struct peer *p, int lane)
@@ -173,7 +187,7 @@ int xport_shm_open(const int *member, int members, int rank, int nranks, int cop
     t->nonce = draw_nonce();
     t->member_of = malloc((size_t)nranks * sizeof *t->member_of);
     t->peer = calloc((size_t)members, sizeof *t->peer);
-    t->bounce = aligned_alloc(64, SHM_READ);
+    t->bounce = aligned_alloc(64, SHM_BOUNCE);
     if (!t->member_of || !t->peer || !t->bounce) {
         xport_shm_close(x);
         return -ENOMEM;

@@ -378,9 +378,15 @@ ssize_t shm_peer_read(struct peer *p, struct shm_report *r, char *bounce)
     struct extent *e = p->unread ? NULL : unclaimed(p);
     uint32_t piece;
 
-    if (!e || helps(p))
+    if (!e)
         return 0;
-    uint32_t n = claim(p->in, e->base + e->pieces, SHM_READ / e->step, &piece);
+    if (helps(p)) {
+        ssize_t moved = empty_cells(p, SHM_READ);
+        tell_received(p, r);
+        return moved;
+    }
+    uint32_t most = (e->slot->buf ? SHM_READ : SHM_BOUNCE) / e->step;
+    uint32_t n = claim(p->in, e->base + e->pieces, most, &piece);
     if (!n || !(e = extent_of(p, piece))) /* the sender was quicker */
         return 0;
     uint64_t from;

@@ -81,10 +81,13 @@ int shm_peer_receive(struct peer *p, struct slot *s);
    moved is taken off. Returns 0, -ENOMEM or -EPROTO. */
 int shm_peer_serve(struct peer *p, struct shm_report *r, size_t *budget);
 
-/* If there are pieces that nobody has claimed: wait a moment for the peer to fill a cell, and
-   if it does not, read a few from its memory. bounce: SHM_READ bytes. Returns the bytes read, or
-   -ESRCH if the peer is no more. */
-enum { SHM_READ = 64 << 10 };
+/*
+ * If there are pieces that nobody has claimed: wait a moment for the peer to fill a cell, and if it
+ * does not, read some from its memory. bounce: SHM_BOUNCE bytes. Returns the bytes moved, or -ESRCH
+ * if the peer is no more. What is combined is read in pieces that stay in the cache; else the more
+ * at once the better: calls of 32 KiB reach half the rate of calls of 512 KiB.
+ */
+enum { SHM_BOUNCE = 128 << 10, SHM_READ = 512 << 10 };
 ssize_t shm_peer_read(struct peer *p, struct shm_report *r, char *bounce);
 
 /* Read from the memory of another process; the bytes read, or -errno. */
