@@ -90,16 +90,12 @@ static const struct {
     [COLL_SCATTERV] = {rooted, BLOCKS_AS_ASKED, 1},
 };
 
+/* What goes round the rings, and what goes straight to the root's rails. */
 enum {
-    SERVED = 1u << COLL_ALLGATHER | 1u << COLL_ALLGATHERV | 1u << COLL_REDUCE_SCATTER |
-             1u << COLL_REDUCE_SCATTER_BLOCK | 1u << COLL_ALLREDUCE | 1u << COLL_BCAST |
-             1u << COLL_REDUCE
-};
-
-enum {
-    SERVED = 1u << COLL_ALLGATHER | 1u << COLL_ALLGATHERV | 1u << COLL_REDUCE_SCATTER |
-             1u << COLL_REDUCE_SCATTER_BLOCK | 1u << COLL_ALLREDUCE | 1u << COLL_BCAST |
-             1u << COLL_REDUCE
+    ON_RINGS = 1u << COLL_ALLGATHER | 1u << COLL_ALLGATHERV | 1u << COLL_REDUCE_SCATTER |
+               1u << COLL_REDUCE_SCATTER_BLOCK | 1u << COLL_ALLREDUCE | 1u << COLL_BCAST |
+               1u << COLL_REDUCE,
+    ROOTED = 1u << COLL_GATHER | 1u << COLL_GATHERV | 1u << COLL_SCATTER | 1u << COLL_SCATTERV
 };
 
 /* Fill in the blocks. Equal ones need no table. */
@@ -242,7 +238,7 @@ static double rings_cost(const struct plan_request *q)
 
 const struct plan_algorithm plan_rings = {
     .name = "parallel_rings",
-    .collectives = SERVED,
+    .collectives = ON_RINGS | ROOTED,
     .description =
         "one inter-node ring per local rank, pipelined with a linear intra-node exchange",
     .source = "Parallel Rings Allgather, Algorithm 1",
@@ -297,7 +293,7 @@ static const char paper[] = "Parallel Rings Allgather, section III.B";
 
 const struct plan_algorithm plan_binomial_doubling = {
     .name = "binomial_doubling",
-    .collectives = SERVED,
+    .collectives = ON_RINGS,
     .description = "inside a node binomial trees, nearest rank first; rings between nodes",
     .source = paper,
     .pays = plan_pays_by_name,
@@ -306,7 +302,7 @@ const struct plan_algorithm plan_binomial_doubling = {
 
 const struct plan_algorithm plan_binomial_halving = {
     .name = "binomial_halving",
-    .collectives = SERVED,
+    .collectives = ON_RINGS,
     .description = "inside a node binomial trees, farthest rank first; rings between nodes",
     .source = paper,
     .pays = plan_pays_by_name,
@@ -315,7 +311,7 @@ const struct plan_algorithm plan_binomial_halving = {
 
 const struct plan_algorithm plan_knomial = {
     .name = "knomial",
-    .collectives = SERVED,
+    .collectives = ON_RINGS,
     .description = "inside a node k-nomial trees (k=4), farthest first; rings between nodes",
     .source = paper,
     .pays = plan_pays_by_name,
@@ -325,7 +321,7 @@ const struct plan_algorithm plan_knomial = {
 
 const struct plan_algorithm plan_recursive_doubling = {
     .name = "recursive_doubling",
-    .collectives = SERVED,
+    .collectives = ON_RINGS,
     .description = "inside a node pairs exchange all they have; rings between nodes",
     .source = paper,
     .pays = plan_pays_by_name,
