@@ -205,6 +205,9 @@ static double times_the_least(const struct plan_request *q)
 {
     double steps = cost_log2(q->topo->nnodes), n = q->topo->nnodes;
 
+    if (n < 2)
+        return 1;
+
     if (q->collective == COLL_BCAST || q->collective == COLL_REDUCE)
         return steps;
     if (q->collective == COLL_ALLREDUCE && lanes_inter_default(q) == LANES_RECURSIVE_DOUBLING)

@@ -110,7 +110,7 @@ static void call(struct machine *m, uint64_t total)
         int this_timed;
         e[r] = guard_find(&m->guard[r], COLL_BCAST, total);
         int picked = begin_call(m, e[r], total, &this_timed);
-        ck_assert_msg(r == 0 || (picked == contender && this_timed == timed),
+        must(r == 0 || (picked == contender && this_timed == timed),
                       "call %d: rank %d picks %d, rank 0 %d", m->calls, r, picked, contender);
         contender = picked;
         timed = this_timed;
@@ -132,7 +132,7 @@ static void call(struct machine *m, uint64_t total)
         struct guard_entry copy = *e[r];
         guard_note(&copy, mine[r], setup, collect, &agreed);
     }
-    ck_assert_msg(!agreed.asked || agreed.asked == m->ranks, "call %d: %d ranks of %d agree",
+    must(!agreed.asked || agreed.asked == m->ranks, "call %d: %d ranks of %d agree",
                   m->calls, agreed.asked, m->ranks);
     for (int r = 0; timed && r < m->ranks; r++)
         settled[r] =
