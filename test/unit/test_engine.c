@@ -93,9 +93,9 @@ static void close_member(struct member *m, const struct plan_request *q, int ran
             else
                 for (int r = 0; r < q->topo->nranks; r++)
                     want = (unsigned char)(want + contribution((uint32_t)r, logical, seed));
-            ck_assert_msg(m->output[at] == want, "seed %llu, rank %d, byte %llu: %s",
-                          (unsigned long long)seed, rank, (unsigned long long)at,
-                          rng_request_text(q, text));
+            if (m->output[at] != want) /* an assertion costs a system call: none per byte */
+                ck_abort_msg("seed %llu, rank %d, byte %llu: %s", (unsigned long long)seed, rank,
+                             (unsigned long long)at, rng_request_text(q, text));
         }
     ck_assert_uint_eq(m->output[plan_output_bytes(q, rank)], 0xee); /* nothing past the end */
     ck_assert_uint_eq(m->scratch[m->plan->scratch_bytes], 0xdd);
@@ -121,10 +121,12 @@ static void run(const struct plan_algorithm *a, int collective, uint64_t seed)
         struct member *m = &member[rng_below(&r, (uint32_t)nranks)];
         enum engine_state state;
 
-        ck_assert_msg(step < 3000000, "seed %llu: no end in sight", (unsigned long long)seed);
+        if (step >= 3000000)
+            ck_abort_msg("seed %llu: no end in sight", (unsigned long long)seed);
         if (m->finished)
             continue;
-        ck_assert_int_eq(engine_step(m->engine, &state), 0);
+        if (engine_step(m->engine, &state) != 0)
+            ck_abort_msg("seed %llu: the engine fails", (unsigned long long)seed);
         m->finished = state == ENGINE_DONE;
         left -= m->finished;
     }
@@ -139,7 +141,7 @@ START_TEST(test_engine__every_algorithm_delivers_over_a_slow_and_unfair_transpor
 {
     for (int c = 0; c < COLL_COUNT; c++)
         if (plan_algorithms[_i]->collectives & 1u << c)
-            for (uint64_t seed = 1; seed <= 60; seed++)
+            for (uint64_t seed = 1; seed <= 150; seed++)
                 run(plan_algorithms[_i], c, seed);
 }
 END_TEST
