@@ -138,7 +138,7 @@ static void call(struct machine *m, uint64_t total)
         settled[r] =
             cannot ? guard_cannot(e[r]) : guard_note(e[r], mine[r], setup, tell_largest, &agreed);
     for (int r = 1; r < m->ranks; r++)
-        ck_assert_msg(same_entry(e[0], e[r]) && settled[r] == settled[0],
+        must(same_entry(e[0], e[r]) && settled[r] == settled[0],
                       "call %d: rank %d differs from rank 0", m->calls, r);
     m->verdicts += settled[0] == 1;
     m->agreements += agreed.asked > 0;
