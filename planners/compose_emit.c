@@ -232,7 +232,7 @@ static void reduce(struct compose_emit *e, const struct compose_primitive *p, in
         copy(e, mine, sum, bytes);
 }
 
-/* Data as they are, from one rank on to others. at: where they are at the final rank. */
+/* Data as they are, from one rank on to others. */
 static void pass_on(struct compose_emit *e, const struct compose_primitive *p, int stripe,
                     const struct compose_hop *before, const struct compose_hop *after,
                     uint32_t nafter, uint64_t from_at, uint64_t to_at, uint64_t bytes)
