@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Minimise T subject to: the parts of every message add up to it, and what all of them put on a
+ * link, with the background, is at most capacity * T. Bytes are scaled so that the numbers are near
+ * one.
+ */
+#include "test/lp/lp.h"
+
+#include <errno.h>
+#include <glpk.h>
+#include <stdlib.h>
+
+struct program {
+    glp_prob *lp;
+    int *row, *column; /* of each entry, from 1 */
+    double *value;
+    int entries, room;
+    int links; /* row of the first message is behind those of the links */
+};
+
+static int add_entry(struct program *p, int row, int column, double value)
+{
+    if (p->entries + 2 > p->room) {
+        int room = p->room ? 2 * p->room : 1024;
+        int *rows = realloc(p->row, (size_t)room * sizeof *rows);
+        p->row = rows ? rows : p->row;
+        int *columns = realloc(p->column, (size_t)room * sizeof *columns);
+        p->column = columns ? columns : p->column;
+        double *values = realloc(p->value, (size_t)room * sizeof *values);
+        p->value = values ? values : p->value;
+        if (!rows || !columns || !values)
+            return -ENOMEM;
+        p->room = room;
+    }
+    p->entries++;
+    p->row[p->entries] = row;
+    p->column[p->entries] = column;
+    p->value[p->entries] = value;
+    return 0;
+}
+
+static int add_message(struct program *p, const struct balance_net *net, int from, int to,
+                       double bytes, int npaths)
+{
+    int row = glp_add_rows(p->lp, 1), rc = 0;
+    struct balance_path path;
+
+    glp_set_row_bnds(p->lp, row, GLP_FX, bytes, bytes);
+    for (int i = 0; !rc && i < npaths; i++) {
+        if (!balance_path(net, from, to, i, &path))
+            continue;
+        int column = glp_add_cols(p->lp, 1);
+        glp_set_col_bnds(p->lp, column, GLP_LO, 0, 0);
+        rc = add_entry(p, row, column, 1);
+        for (int l = 0; !rc && l < path.nlinks; l++)
+            rc = add_entry(p, (int)path.link[l] + 1, column, 1);
+    }
+    return rc;
+}
+
+static int fill(struct program *p, const struct balance_net *net, const uint64_t *demand,
+                uint64_t split_bytes, double scale, double rate)
+{
+    int nranks = net->t->nranks, rc = 0;
+
+    glp_add_rows(p->lp, (int)net->nlinks);
+    glp_add_cols(p->lp, 1); /* T */
+    glp_set_obj_coef(p->lp, 1, 1);
+    glp_set_col_bnds(p->lp, 1, GLP_LO, 0, 0);
+    for (int l = 0; !rc && l < (int)net->nlinks; l++) {
+        glp_set_row_bnds(p->lp, l + 1, GLP_UP, 0, -net->background[l] / scale);
+        rc = add_entry(p, l + 1, 1, -net->capacity[l] / rate);
+    }
+    for (int from = 0; !rc && from < nranks; from++)
+        for (int to = 0; !rc && to < nranks; to++) {
+            uint64_t bytes = from == to ? 0 : demand[(size_t)from * (size_t)nranks + (size_t)to];
+            if (bytes)
+                rc = add_message(p, net, from, to, (double)bytes / scale,
+                                 bytes <= split_bytes ? 1 : balance_npaths(net, from, to));
+        }
+    return rc;
+}
+
+int lp_congestion(const struct balance_net *net, const uint64_t *demand, uint64_t split_bytes,
+                  double *congestion)
+{
+    struct program p = {.lp = glp_create_prob()};
+    size_t pairs = (size_t)net->t->nranks * (size_t)net->t->nranks;
+    double scale = 1, rate = net->capacity[2];
+    glp_smcp how;
+
+    for (size_t i = 0; i < pairs; i++)
+        scale = (double)demand[i] > scale ? (double)demand[i] : scale;
+    int rc = fill(&p, net, demand, split_bytes, scale, rate);
+    if (!rc) {
+        glp_load_matrix(p.lp, p.entries, p.row, p.column, p.value);
+        glp_init_smcp(&how);
+        how.msg_lev = GLP_MSG_OFF;
+        how.presolve = GLP_ON;
+        rc = glp_simplex(p.lp, &how) || glp_get_status(p.lp) != GLP_OPT ? -EDOM : 0;
+    }
+    if (!rc)
+        *congestion = glp_get_obj_val(p.lp) * scale / rate;
+    glp_delete_prob(p.lp);
+    free(p.row);
+    free(p.column);
+    free(p.value);
+    return rc;
+}
