@@ -347,7 +347,7 @@ static int open_work(struct work *w, const uint64_t *demand)
     if (rc || !w->load || !w->price || !w->slow || !w->cost || !w->sums)
         return -ENOMEM;
     w->price[1] = INFINITY;
-    w->left = (long)(w->o->visits_per_pair * (nranks * nranks + 45 * nranks + 200));
+    w->left = (long)(w->o->visits_per_pair * (nranks * nranks + 60 * nranks + 200));
     for (uint32_t l = 0; l < w->net->nlinks; l++)
         w->slow[l] = 1 / w->net->capacity[l];
     balance_flows_load(&w->flows, w->load);

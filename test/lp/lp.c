@@ -96,7 +96,7 @@ int lp_congestion(const struct balance_net *net, const uint64_t *demand, uint64_
         glp_load_matrix(p.lp, p.entries, p.row, p.column, p.value);
         glp_init_smcp(&how);
         how.msg_lev = GLP_MSG_OFF;
-        how.presolve = GLP_ON;
+        how.presolve = GLP_OFF; /* with it, answers are off by up to 0.1% */
         rc = glp_simplex(p.lp, &how) || glp_get_status(p.lp) != GLP_OPT ? -EDOM : 0;
     }
     if (!rc)
