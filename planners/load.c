@@ -99,6 +99,27 @@ static double foreign_blocks(const struct plan_request *q, int node)
     return bytes;
 }
 
+/* What leaves or enters a node must pass its rails. */
+static double demand_bound(const struct plan_request *q)
+{
+    const struct topo *t = q->topo;
+    double bound = 0;
+
+    for (int n = 0; n < t->nnodes; n++) {
+        double in = 0, out = 0;
+        for (int from = 0; from < t->nranks; from++)
+            for (int to = 0; to < t->nranks; to++) {
+                double bytes = (double)q->demand[(size_t)from * (size_t)t->nranks + (size_t)to];
+                int leaves = t->rank[from].node == n, enters = t->rank[to].node == n;
+                out += leaves && !enters ? bytes : 0;
+                in += enters && !leaves ? bytes : 0;
+            }
+        double most = (in > out ? in : out) / node_rate(t, n);
+        bound = most > bound ? most : bound;
+    }
+    return bound;
+}
+
 double load_bound(const struct plan_request *q)
 {
     const struct topo *t = q->topo;
@@ -108,6 +129,8 @@ double load_bound(const struct plan_request *q)
 
     if (t->nnodes < 2)
         return 0;
+    if (q->collective == COLL_ALLTOALLV)
+        return demand_bound(q);
     for (int n = 0; n < t->nnodes; n++) {
         double bytes = blocks ? foreign_blocks(q, n) : (double)q->nbytes;
 
