@@ -12,6 +12,7 @@ int main(void)
     srunner_add_suite(r, suite_plan());
     srunner_add_suite(r, suite_check());
     srunner_add_suite(r, suite_engine());
+    srunner_add_suite(r, suite_balance());
     srunner_run_all(r, CK_ENV);
     int failed = srunner_ntests_failed(r);
     srunner_free(r);

@@ -10,5 +10,6 @@ Suite *suite_topo(void);
 Suite *suite_plan(void);
 Suite *suite_check(void);
 Suite *suite_engine(void);
+Suite *suite_balance(void);
 
 #endif
