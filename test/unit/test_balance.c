@@ -90,7 +90,7 @@ START_TEST(test_balance__every_split_is_whole_and_never_worse_than_direct)
                            .hot = rng_below(&r, 100) / 100.0,
                            .peer = (int)rng_below(&r, 20),
                            .every = 1 + (int)rng_below(&r, 4),
-                           .bytes = 1u << rng_below(&r, 28),
+                           .bytes = 1ull << (16 + rng_below(&r, 16)),
                            .seed = seed};
         uint64_t *demand = matrix_of(t, &d);
         struct balance_net net;
@@ -99,7 +99,7 @@ START_TEST(test_balance__every_split_is_whole_and_never_worse_than_direct)
         t->link[TOPO_LINK_SHM].bw_bytes_per_s = rng_below(&r, 2) * 1e6 * (1 + rng_below(&r, 20));
         ck_assert_int_eq(balance_net_open(&net, t, (enum balance_node)rng_below(&r, 3)), 0);
         for (uint32_t l = 2; l < net.nlinks; l++)
-            net.background[l] = rng_below(&r, 4) ? 0 : rng_below(&r, (uint32_t)d.bytes + 1);
+            net.background[l] = rng_below(&r, 4) ? 0 : rng_below(&r, (uint32_t)(d.bytes / 2));
         ck_assert_int_eq(balance_plan(&net, demand, &balance_defaults, &plan), 0);
         ck_assert_int_eq(balance_plan(&net, demand, &balance_defaults, &again), 0);
         ck_assert_int_eq(balance_direct(&net, demand, &direct), 0);
