@@ -28,7 +28,7 @@ BACKEND_SRC := $(wildcard shim/mpi/*.c) transports/mpi_p2p.c
 CLI_SRC     := $(wildcard shim/cli/*.c)
 BENCH_SRC   := $(wildcard bench/*.c)
 UNIT_SRC    := $(wildcard test/unit/*.c)
-LP_SRC      := $(wildcard test/lp/*.c)
+LP_SRC      := $(wildcard test/lp/*.c) shim/cli/lp.c
 GLPK        := $(shell printf '\043include <glpk.h>' | $(CC) -E - >/dev/null 2>&1 && echo yes)
 MPI_TESTS   := $(notdir $(basename $(wildcard test/mpi/*.c)))
 FORTRAN_TESTS := $(notdir $(basename $(wildcard test/fortran/*.f90)))
@@ -89,7 +89,7 @@ $(foreach f,$(FAMILIES),$(eval $(call family_rules,$(f))))
 # The command ---------------------------------------------------------------------------------
 $(B)/collshim: $(CLI_SRC:%.c=$(B)/pic/%.o) $(CORE_SRC:%.c=$(B)/pic/%.o)
 	$(call say,LINK)
-	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -o $@ $^ -lyaml -lhwloc -lm $(LDFLAGS)
+	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -o $@ $^ -lyaml -lhwloc -lm $(if $(GLPK),-lglpk) $(LDFLAGS)
 
 $(B)/test/bench_plan: $(B)/pic/bench/planning/planning.o $(CORE_SRC:%.c=$(B)/pic/%.o)
 	$(call say,LINK)
@@ -100,6 +100,8 @@ $(B)/test/bench_balance: $(B)/pic/bench/balance/balance.o $(CORE_SRC:%.c=$(B)/pi
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -o $@ $^ -lyaml $(LDFLAGS)
+
+$(B)/pic/shim/cli/lp.o: OWN_CFLAGS += $(if $(GLPK),-DCOLLSHIM_GLPK)
 
 # The exact optimum that balancing is graded against, where GLPK is there.
 $(B)/test/grade: $(LP_SRC:%.c=$(B)/pic/%.o) $(CORE_SRC:%.c=$(B)/pic/%.o)

@@ -130,7 +130,7 @@ double load_bound(const struct plan_request *q)
     if (t->nnodes < 2)
         return 0;
     if (q->collective == COLL_ALLTOALLV)
-        return demand_bound(q);
+        return q->demand ? demand_bound(q) : 0;
     for (int n = 0; n < t->nnodes; n++) {
         double bytes = blocks ? foreign_blocks(q, n) : (double)q->nbytes;
 

@@ -303,8 +303,10 @@ static int build(const struct plan_request *q, int balanced, const char *name, s
     struct balance_options o = nimble_options(q);
     struct balance_net net;
     struct balance b = {0};
-    int rc = balance_net_open(&net, q->topo, BALANCE_AUTO);
 
+    if (!q->demand)
+        return -ENOTSUP;
+    int rc = balance_net_open(&net, q->topo, BALANCE_AUTO);
     if (!rc)
         rc = balanced ? balance_plan(&net, q->demand, &o, &b) : balance_direct(&net, q->demand, &b);
     if (!rc)
@@ -331,7 +333,7 @@ static const char *balanced_pays(const struct plan_request *q)
 
     if (nranks > MOST_RANKS)
         return "planning for all pairs of so many ranks takes too long";
-    for (size_t i = 0; i < nranks * nranks; i++)
+    for (size_t i = 0; q->demand && i < nranks * nranks; i++)
         if (q->demand[i] > split && i % (nranks + 1))
             return NULL;
     return "no message is long enough to be split";

@@ -51,7 +51,7 @@ static uint64_t demand_sum(const struct plan_request *q, size_t first, size_t st
 {
     uint64_t sum = 0;
 
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; q->demand && i < n; i++)
         sum += q->demand[first + i * stride];
     return sum;
 }

@@ -64,7 +64,7 @@ struct plan_request {
     const size_t *bytes;    /* [nranks] borrowed: sizes that differ; NULL: all nbytes. Allgatherv,
                                gatherv, scatterv and reduce_scatter only */
     const uint64_t *demand; /* [nranks * nranks] borrowed: alltoallv only, row s what rank s sends
-                               to each rank. nbytes is then 0 */
+                               to each rank; nbytes is then 0 */
     size_t grain;           /* bytes of an element where something is combined; else 1 */
     int in_place;       /* the input is in the output already: all of it (allreduce), or where the
                            own block belongs (allgather(v); gather(v): the root's). The plan then

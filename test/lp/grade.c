@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "planners/demand.h"
-#include "test/lp/lp.h"
+#include "shim/cli/lp.h"
 
 enum { CASES = 240 };
 
@@ -99,7 +99,11 @@ static int grade(int i, const struct balance_net *net, const struct demand *d, e
 
 int main(int argc, char **argv)
 {
-    int first = argc > 1 ? atoi(argv[1]) : 0, last = argc > 2 ? atoi(argv[2]) : argc > 1 ? first + 1 : CASES, bad = 0;
+    int first = argc > 1 ? atoi(argv[1]) : 0,
+        last = argc > 2   ? atoi(argv[2])
+               : argc > 1 ? first + 1
+                          : CASES,
+        bad = 0;
     double worst = 0;
 
     for (int i = first; i < last; i++) {
