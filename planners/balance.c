@@ -34,7 +34,7 @@ const struct balance_options balance_defaults = {.lambda = 0.3,
 /* The least factors by which the congestion must be below that of going direct, and that of
    striping below what was found. */
 #define WORTH 1.01
-#define WORTH_STRIPING 1.015
+#define WORTH_STRIPING 1.02
 enum {
     CRUMBS = 16,     /* no piece of less than the length that may be split divided by this */
     SWEEPS = 8,      /* at one power at most */
@@ -354,59 +354,6 @@ static int open_work(struct work *w, const uint64_t *demand)
     return 0;
 }
 
-static int all_rails_everywhere(const struct balance_net *net)
-{
-    for (size_t i = 0; i < (size_t)net->t->nranks * (size_t)net->nrails; i++)
-        if (net->holder[i] < 0)
-            return 0;
-    return 1;
-}
-
-/* A rank's bytes for other nodes on their way to the rails (at leg), or from them. */
-static void stripe_rank(struct work *w, int rank, double bytes, const uint32_t *leg,
-                        uint32_t first_rail)
-{
-    const struct balance_net *net = w->net;
-    double all = 0;
-
-    for (int r = 0; r < net->nrails; r++)
-        all += net->capacity[2 + r];
-    for (int r = 0; r < net->nrails; r++, leg += 4) {
-        double part = bytes * net->capacity[2 + r] / all;
-        w->load[first_rail + (uint32_t)(net->t->rank[rank].node * net->nrails + r)] += part;
-        for (int i = 0; i < 2; i++)
-            w->load[leg[i]] += leg[i] ? part : 0;
-    }
-}
-
-/* The congestion of striping by rate, from each rank's sums alone; w->load is lost. */
-static double striped_congestion(struct work *w)
-{
-    const struct balance_net *net = w->net;
-    const struct topo_rank *rank = net->t->rank;
-    double *out = w->sums, *in = w->sums + net->t->nranks;
-
-    memcpy(w->load, net->background, net->nlinks * sizeof *w->load);
-    for (uint32_t i = 0; i < w->flows.n; i++) {
-        const struct balance_flow *f = &w->flows.flow[i];
-        double bytes = (double)f->bytes;
-
-        if (!f->fixed && rank[f->from].node != rank[f->to].node) {
-            out[f->from] += bytes;
-            in[f->to] += bytes;
-            continue;
-        }
-        w->load[f->direct[0]] += bytes;
-        w->load[f->direct[1]] += f->direct[1] ? bytes : 0;
-    }
-    for (int r = 0; r < net->t->nranks; r++) {
-        const uint32_t *leg = net->leg + 4 * (size_t)r * (size_t)net->nrails;
-        stripe_rank(w, r, out[r], leg, balance_rail_out(net, 0, 0));
-        stripe_rank(w, r, in[r], leg + 2, balance_rail_in(net, 0, 0));
-    }
-    return balance_congestion(net, w->load, NULL);
-}
-
 /* Cut the messages as the visits left them; but what is hardly better than going direct is not
    worth a relay, and where the visits did not suffice, striping may be better. */
 static int conclude(struct work *w, const uint64_t *demand, double direct, struct balance *b)
@@ -415,8 +362,7 @@ static int conclude(struct work *w, const uint64_t *demand, double direct, struc
 
     if (direct <= w->worst * WORTH)
         return balance_direct(w->net, demand, b);
-    if (!good(w) && all_rails_everywhere(w->net) &&
-        striped_congestion(w) * WORTH_STRIPING < w->worst)
+    if (!good(w) && balance_flows_striped(&w->flows, w->load, w->sums) * WORTH_STRIPING < w->worst)
         return balance_striped(w->net, demand, split, b);
     return balance_flows_cut(&w->flows, split / CRUMBS, b);
 }

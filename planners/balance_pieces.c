@@ -2,6 +2,7 @@
 #include "planners/balance_pieces.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -161,16 +162,16 @@ static double share(const struct balance_net *net, const struct balance_flow *fl
 static int stripe(struct balance_flows *f, struct balance_flow *flow, int by_rate)
 {
     int n = balance_npaths(f->net, flow->from, flow->to);
-    double all = 0, *x;
+    double all = 0, *x = balance_flow_spread(f, flow);
 
-    for (int p = 0; p < n; p++)
-        all += share(f->net, flow, p, by_rate);
-    if (!(all > 0))
-        return 0;
-    if (!(x = balance_flow_spread(f, flow)))
+    if (!x)
         return -ENOMEM;
     for (int p = 0; p < n; p++)
-        x[p] = (double)flow->bytes * share(f->net, flow, p, by_rate) / all;
+        all += x[p] = share(f->net, flow, p, by_rate);
+    for (int p = 0; p < n; p++)
+        x[p] *= all > 0 ? (double)flow->bytes / all : 0;
+    if (!(all > 0))
+        x[0] = (double)flow->bytes; /* the nodes have no rail in common */
     return 0;
 }
 
@@ -202,6 +203,60 @@ int balance_striped(const struct balance_net *net, const uint64_t *demand, uint6
                     struct balance *b)
 {
     return stripe_all(net, demand, split_bytes, 1, b);
+}
+
+static int all_rails_everywhere(const struct balance_net *net)
+{
+    for (size_t i = 0; i < (size_t)net->t->nranks * (size_t)net->nrails; i++)
+        if (net->holder[i] < 0)
+            return 0;
+    return 1;
+}
+
+/* A rank's bytes for other nodes on their way to the rails (at leg), or from them. */
+static void stripe_rank(const struct balance_net *net, int rank, double bytes, const uint32_t *leg,
+                        uint32_t first_rail, double *load)
+{
+    double all = 0;
+
+    for (int r = 0; r < net->nrails; r++)
+        all += net->capacity[2 + r];
+    for (int r = 0; r < net->nrails; r++, leg += 4) {
+        double part = bytes * net->capacity[2 + r] / all;
+        load[first_rail + (uint32_t)(net->t->rank[rank].node * net->nrails + r)] += part;
+        for (int i = 0; i < 2; i++)
+            load[leg[i]] += leg[i] ? part : 0;
+    }
+}
+
+double balance_flows_striped(const struct balance_flows *f, double *load, double *sums)
+{
+    const struct balance_net *net = f->net;
+    const struct topo_rank *rank = net->t->rank;
+    double *out = sums, *in = sums + net->t->nranks;
+
+    if (!all_rails_everywhere(net))
+        return INFINITY;
+    memset(sums, 0, 2 * (size_t)net->t->nranks * sizeof *sums);
+    memcpy(load, net->background, net->nlinks * sizeof *load);
+    for (uint32_t i = 0; i < f->n; i++) {
+        const struct balance_flow *flow = &f->flow[i];
+        double bytes = (double)flow->bytes;
+
+        if (!flow->fixed && rank[flow->from].node != rank[flow->to].node) {
+            out[flow->from] += bytes;
+            in[flow->to] += bytes;
+            continue;
+        }
+        load[flow->direct[0]] += bytes;
+        load[flow->direct[1]] += flow->direct[1] ? bytes : 0;
+    }
+    for (int r = 0; r < net->t->nranks; r++) {
+        const uint32_t *leg = net->leg + 4 * (size_t)r * (size_t)net->nrails;
+        stripe_rank(net, r, out[r], leg, balance_rail_out(net, 0, 0), load);
+        stripe_rank(net, r, in[r], leg + 2, balance_rail_in(net, 0, 0), load);
+    }
+    return balance_congestion(net, load, NULL);
 }
 
 void balance_free(struct balance *b)

@@ -42,6 +42,12 @@ double *balance_flow_spread(struct balance_flows *f, struct balance_flow *flow);
 void balance_flows_load(const struct balance_flows *f, double *load);
 
 /*
+ * The congestion of striping by rate, from each rank's sums alone, which costs next to nothing;
+ * INFINITY where some node lacks a rail. load: [nlinks], sums: [2 * nranks], written to.
+ */
+double balance_flows_striped(const struct balance_flows *f, double *load, double *sums);
+
+/*
  * Cut every message into pieces as its row says, parts of less than crumb bytes or 1/256 of it
  * going with its largest part. Fills in all of b but bound and sweeps. 0 or -ENOMEM.
  */

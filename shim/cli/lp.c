@@ -14,33 +14,50 @@
 
 enum { MOST_COLUMNS = 20000 };
 
+struct entry {
+    int row, column;
+    double value;
+};
+
 struct program {
     glp_prob *lp;
-    int *row, *column; /* of each entry, from 1 */
-    double *value;
+    struct entry *entry; /* [room] owned */
     int entries, room;
-    int links; /* row of the first message is behind those of the links */
 };
 
 static int add_entry(struct program *p, int row, int column, double value)
 {
-    if (p->entries + 2 > p->room) {
-        int room = p->room ? 2 * p->room : 1024;
-        int *rows = realloc(p->row, (size_t)room * sizeof *rows);
-        p->row = rows ? rows : p->row;
-        int *columns = realloc(p->column, (size_t)room * sizeof *columns);
-        p->column = columns ? columns : p->column;
-        double *values = realloc(p->value, (size_t)room * sizeof *values);
-        p->value = values ? values : p->value;
-        if (!rows || !columns || !values)
+    if (p->entries == p->room) {
+        int room = 2 * p->room + 1024;
+        struct entry *larger = realloc(p->entry, (size_t)room * sizeof *larger);
+        if (!larger)
             return -ENOMEM;
+        p->entry = larger;
         p->room = room;
     }
-    p->entries++;
-    p->row[p->entries] = row;
-    p->column[p->entries] = column;
-    p->value[p->entries] = value;
+    p->entry[p->entries++] = (struct entry){row, column, value};
     return 0;
+}
+
+/* GLPK wants three lists that begin at 1. */
+static int load_entries(struct program *p)
+{
+    size_t n = (size_t)p->entries + 1;
+    int *row = malloc(n * sizeof *row), *column = malloc(n * sizeof *column);
+    double *value = malloc(n * sizeof *value);
+    int rc = row && column && value ? 0 : -ENOMEM;
+
+    for (int i = 0; !rc && i < p->entries; i++) {
+        row[i + 1] = p->entry[i].row;
+        column[i + 1] = p->entry[i].column;
+        value[i + 1] = p->entry[i].value;
+    }
+    if (!rc)
+        glp_load_matrix(p->lp, p->entries, row, column, value);
+    free(row);
+    free(column);
+    free(value);
+    return rc;
 }
 
 static int add_message(struct program *p, const struct balance_net *net, int from, int to,
@@ -99,8 +116,9 @@ int lp_congestion(const struct balance_net *net, const uint64_t *demand, uint64_
         return -E2BIG;
     p.lp = glp_create_prob();
     int rc = fill(&p, net, demand, split_bytes, scale, rate);
+    if (!rc)
+        rc = load_entries(&p);
     if (!rc) {
-        glp_load_matrix(p.lp, p.entries, p.row, p.column, p.value);
         glp_init_smcp(&how);
         how.msg_lev = GLP_MSG_OFF;
         how.presolve = GLP_OFF; /* with it, answers are off by up to 0.1% */
@@ -109,9 +127,7 @@ int lp_congestion(const struct balance_net *net, const uint64_t *demand, uint64_
     if (!rc)
         *congestion = glp_get_obj_val(p.lp) * scale / rate;
     glp_delete_prob(p.lp);
-    free(p.row);
-    free(p.column);
-    free(p.value);
+    free(p.entry);
     return rc;
 }
 
