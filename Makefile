@@ -130,7 +130,7 @@ unit: $(B)/unit
 .PHONY: grade
 ifeq ($(GLPK),yes)
 grade: $(B)/test/grade
-	$(Q)$< >$(B)/test/grade.txt; status=$$?; grep BAD $(B)/test/grade.txt; tail -n 1 $(B)/test/grade.txt; exit $$status
+	$(Q)$< >$(B)/test/grade.txt; status=$$?; grep BAD $(B)/test/grade.txt; tail -n 2 $(B)/test/grade.txt; exit $$status
 else
 grade:
 	@echo 'grade: skipped, GLPK (libglpk-dev) is not installed'

@@ -290,6 +290,51 @@ START_TEST(test_nimble__every_rank_may_relay_for_every_other)
 }
 END_TEST
 
+/* Nobody is everybody's first: the k-th message of every rank goes to the k-th rank after it. */
+START_TEST(test_nimble__ranks_send_to_one_after_the_other)
+{
+    struct topo *t = machine("node:2 gpu:4 rail:4@1GB/s");
+    struct demand d = demand_defaults;
+    struct plan *p = NULL;
+
+    d.kind = DEMAND_UNIFORM;
+    uint64_t *demand = matrix_of(t, &d);
+    for (int rank = 0; rank < 8; rank++) {
+        int sends = 0;
+        struct plan_request q = {.collective = COLL_ALLTOALLV,
+                                 .topo = t,
+                                 .rank = rank,
+                                 .demand = demand,
+                                 .grain = 1,
+                                 .chunk_bytes = 1000};
+
+        ck_assert_int_eq(plan_nimble_pairwise.build(&q, &p), 0);
+        ck_assert_uint_eq(p->scratch_bytes, 0);
+        for (uint32_t i = 0; i < p->nqueues; i++)
+            if (p->queues[i].kind == PLAN_SEND)
+                ck_assert_int_eq(p->queues[i].peer, (rank + ++sends) % 8);
+        ck_assert_int_eq(sends, 7);
+        plan_free(p);
+    }
+    free(demand);
+    topo_free(t);
+}
+END_TEST
+
+START_TEST(test_balance__holders_of_a_rail_take_turns)
+{
+    struct topo *t = machine("node:2 rank:6 rail:3@1GB/s");
+    struct balance_net net;
+
+    ck_assert_int_eq(balance_net_open(&net, t, BALANCE_AUTO), 0);
+    ck_assert_int_eq(net.holder[1 * 3 + 0], 3); /* rail 0 is held by ranks 0 and 3 */
+    ck_assert_int_eq(net.holder[2 * 3 + 0], 0);
+    ck_assert_int_eq(net.holder[3 * 3 + 0], 3); /* who holds it uses it itself */
+    balance_net_close(&net);
+    topo_free(t);
+}
+END_TEST
+
 /* A relay's memory and list of operations stay small however long the stream is. */
 START_TEST(test_nimble__a_long_stream_needs_a_small_window)
 {
@@ -347,6 +392,8 @@ Suite *suite_balance(void)
     tcase_add_loop_test(t, test_balance__known_optima_are_reached, 0, sizeof known / sizeof *known);
     tcase_add_test(t, test_balance__short_messages_go_direct);
     tcase_add_test(t, test_demand__a_seed_always_gives_the_same);
+    tcase_add_test(t, test_balance__holders_of_a_rail_take_turns);
+    tcase_add_test(t, test_nimble__ranks_send_to_one_after_the_other);
     tcase_add_test(t, test_nimble__every_rank_may_relay_for_every_other);
     tcase_add_test(t, test_nimble__a_long_stream_needs_a_small_window);
     tcase_add_test(t, test_nimble__random_shapes_do_relay);
