@@ -28,15 +28,17 @@ BACKEND_SRC := $(wildcard shim/mpi/*.c) transports/mpi_p2p.c
 CLI_SRC     := $(wildcard shim/cli/*.c)
 BENCH_SRC   := $(wildcard bench/*.c)
 UNIT_SRC    := $(wildcard test/unit/*.c) shim/mpi/guard.c
+LP_SRC      := $(wildcard test/lp/*.c) shim/cli/lp.c
+GLPK        := $(shell printf '\043include <glpk.h>' | $(CC) -E - >/dev/null 2>&1 && echo yes)
 MPI_TESTS   := $(notdir $(basename $(wildcard test/mpi/*.c)))
 FORTRAN_TESTS := $(notdir $(basename $(wildcard test/fortran/*.f90)))
 
 TARGETS := $(B)/libcollshim.so $(B)/collshim $(FAMILIES:%=$(B)/libcollshim-%.so) \
            $(FAMILIES:%=$(B)/collshim-bench-%) $(FAMILIES:%=$(B)/collshim-overhead-%) \
-           $(B)/test/bench_plan $(B)/test/bench_congestion
+           $(B)/test/bench_plan $(B)/test/bench_congestion $(B)/test/bench_balance
 
 OWN_CFLAGS := -std=gnu11 -I. -MMD -MP -Wall -Wextra -Wshadow -Wstrict-prototypes \
-              -fvisibility=hidden -DCOLLSHIM_VERSION='"$(VERSION)"' \
+              -ffp-contract=off -fvisibility=hidden -DCOLLSHIM_VERSION='"$(VERSION)"' \
               $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-omit-frame-pointer)
 SHARED := -shared -Wl,-z,defs -Wl,-z,now -Wl,--exclude-libs,ALL
 
@@ -50,7 +52,7 @@ all: $(TARGETS)
 help:
 	@printf '%s\n' 'make            build into $(B)/ (MPI families found: $(or $(FAMILIES),none))' \
 	  'make install    into PREFIX=$(PREFIX)' 'make uninstall  remove what install put there' \
-	  'make unit       build and run the unit tests' 'make test       scripts/test' \
+	  'make unit       build and run the unit tests' 'make grade      balancing against the exact linear program (needs GLPK)' 'make test       scripts/test' \
 	  'make bench      the A/B suite on the emulated cluster' 'make lint       clang-tidy, cppcheck, shellcheck, format' \
 	  'make clean      remove $(B)/' 'Knobs: CFLAGS SANITIZE V MPICC_openmpi MPICC_mpich'
 
@@ -87,14 +89,23 @@ $(foreach f,$(FAMILIES),$(eval $(call family_rules,$(f))))
 # The command ---------------------------------------------------------------------------------
 $(B)/collshim: $(CLI_SRC:%.c=$(B)/pic/%.o) $(CORE_SRC:%.c=$(B)/pic/%.o)
 	$(call say,LINK)
-	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -o $@ $^ -lyaml -lhwloc -ljansson -lm $(LDFLAGS)
+	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -o $@ $^ -lyaml -lhwloc -ljansson -lm $(if $(GLPK),-lglpk) $(LDFLAGS)
 
 $(B)/test/bench_plan: $(B)/pic/bench/planning/planning.o
+$(B)/test/bench_balance: $(B)/pic/bench/balance/balance.o
 $(B)/test/bench_congestion: $(B)/pic/bench/congestion/congestion.o
 $(B)/test/bench_%: $(CORE_SRC:%.c=$(B)/pic/%.o)
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -o $@ $^ -lyaml $(LDFLAGS)
+
+$(B)/pic/shim/cli/lp.o: OWN_CFLAGS += $(if $(GLPK),-DCOLLSHIM_GLPK)
+
+# The exact optimum that balancing is graded against, where GLPK is there.
+$(B)/test/grade: $(LP_SRC:%.c=$(B)/pic/%.o) $(CORE_SRC:%.c=$(B)/pic/%.o)
+	$(call say,LINK)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -o $@ $^ -lglpk -lyaml -lm $(LDFLAGS)
 
 $(B)/pic/%.o: %.c
 	$(call say,CC)
@@ -112,6 +123,17 @@ $(B)/unit: $(UNIT_SRC:%.c=$(B)/pic/%.o) $(CORE_SRC:%.c=$(B)/pic/%.o)
 
 unit: $(B)/unit
 	$(Q)$(B)/unit
+
+# The worst of the random cases, and all of them in build/test/grade.txt.
+.PHONY: grade
+ifeq ($(GLPK),yes)
+grade: $(B)/test/grade
+	$(Q)$< >$(B)/test/grade.txt; status=$$?; grep BAD $(B)/test/grade.txt; tail -n 2 $(B)/test/grade.txt; exit $$status
+else
+grade:
+	@echo 'grade: skipped, GLPK (libglpk-dev) is not installed'
+endif
+
 test:
 	scripts/test
 bench: all
@@ -134,7 +156,7 @@ uninstall:
 
 # Style -----------------------------------------------------------------------------------------
 C_FILES  := $(wildcard config/*.[ch] planners/*.[ch] transports/*.[ch] shim/*/*.[ch] bench/*.[ch] \
-              bench/*/*.c test/unit/*.[ch] test/mpi/*.c test/apps/*.c)
+              bench/*/*.c test/unit/*.[ch] test/lp/*.[ch] test/mpi/*.c test/apps/*.c)
 SH_FILES := $(wildcard scripts/setup scripts/test scripts/demo scripts/fabric scripts/fabric.d/agent scripts/fabric.d/host scripts/fabric.d/rank \
               $(wildcard scripts/fabric.d/*.sh) .ci/run \
               bench/run test/*.sh test/*/*.sh)

@@ -15,6 +15,16 @@ static uint64_t block_start(const struct plan_request *q, int rank)
     return start;
 }
 
+/* Where entry i of the demand is among all of it, row by row. */
+static uint64_t message_start(const struct plan_request *q, uint64_t i)
+{
+    uint64_t start = 0;
+
+    while (i--)
+        start += q->demand[i];
+    return start;
+}
+
 /* `length` bytes at `at` hold the contribution of `set` to logical position `logical` and on. */
 static int put(struct check_buffer *b, uint64_t at, uint64_t length, uint32_t set, uint64_t logical)
 {
@@ -53,6 +63,9 @@ int check_before(const struct plan_request *q, int rank, struct check_buffer *in
         return rank == q->root ? put(input, 0, all, own, 0) : 0;
     case COLL_ALLTOALL: /* what rank s has for rank d is at s * nranks + d */
         return put(input, 0, all, own, (uint64_t)rank * all);
+    case COLL_ALLTOALLV:
+        return put(input, 0, plan_input_bytes(q, rank), own,
+                   message_start(q, (uint64_t)rank * (uint64_t)q->topo->nranks));
     case COLL_COUNT:
         break;
     }
@@ -81,6 +94,20 @@ static int exchanged(const struct plan_request *q, int rank, struct check_buffer
     return rc;
 }
 
+/* What everybody has for that rank, by sender. */
+static int delivered(const struct plan_request *q, int rank, struct check_buffer *expected)
+{
+    uint64_t nranks = (uint64_t)q->topo->nranks, at = 0;
+    int rc = 0;
+
+    for (uint64_t s = 0; !rc && s < nranks; s++) {
+        uint64_t i = s * nranks + (uint64_t)rank;
+        rc = put(expected, at, q->demand[i], (uint32_t)s, message_start(q, i));
+        at += q->demand[i];
+    }
+    return rc;
+}
+
 int check_after(const struct plan_request *q, int rank, uint32_t all, struct check_buffer *expected)
 {
     uint64_t bytes = plan_block_bytes(q, rank), start = block_start(q, rank);
@@ -106,6 +133,8 @@ int check_after(const struct plan_request *q, int rank, uint32_t all, struct che
         return plan_in_place(q, rank) ? 0 : put(expected, 0, bytes, (uint32_t)q->root, start);
     case COLL_ALLTOALL:
         return exchanged(q, rank, expected);
+    case COLL_ALLTOALLV:
+        return delivered(q, rank, expected);
     case COLL_COUNT:
         break;
     }

@@ -341,7 +341,7 @@ static int compose_accepts(const struct plan_request *q, char *why, size_t why_s
 
 const struct plan_algorithm plan_compose = {
     .name = "compose",
-    .collectives = (1u << COLL_COUNT) - 1,
+    .collectives = ((1u << COLL_COUNT) - 1) & ~(1u << COLL_ALLTOALLV),
     .description = "multicasts and reductions factorised over a hierarchy: stripes, ring, tree",
     .source = "HiCCL, sections III and IV",
     .pays = plan_pays_by_name,

@@ -144,6 +144,35 @@ static double amount_bytes(const struct plan_request *q, int node, uint8_t amoun
     return 0;
 }
 
+/* What rank r and the ranks of other nodes have for each other. */
+static void add_foreign(const struct plan_request *q, int r, double *in, double *out)
+{
+    size_t n = (size_t)q->topo->nranks, own = (size_t)r;
+
+    for (size_t peer = 0; peer < n; peer++)
+        if (q->topo->rank[peer].node != q->topo->rank[r].node) {
+            *out += (double)q->demand[own * n + peer];
+            *in += (double)q->demand[peer * n + own];
+        }
+}
+
+/* What leaves or enters a node must pass its rails. */
+static double demand_bound(const struct plan_request *q)
+{
+    const struct topo *t = q->topo;
+    double bound = 0;
+
+    for (int n = 0; n < t->nnodes; n++) {
+        double in = 0, out = 0;
+
+        for (int l = 0; l < topo_node_size(t, n); l++)
+            add_foreign(q, topo_node_rank(t, n, l), &in, &out);
+        double most = (in > out ? in : out) / node_rate(t, n);
+        bound = most > bound ? most : bound;
+    }
+    return bound;
+}
+
 double load_bound(const struct plan_request *q)
 {
     const struct topo *t = q->topo;
@@ -151,6 +180,8 @@ double load_bound(const struct plan_request *q)
 
     if (t->nnodes < 2)
         return 0;
+    if (q->collective == COLL_ALLTOALLV)
+        return q->demand ? demand_bound(q) : 0;
     for (int n = 0; n < t->nnodes; n++) {
         struct crossing c = n == t->rank[q->root].node ? crossings[q->collective].root
                                                        : crossings[q->collective].other;

@@ -9,6 +9,7 @@
 #include "planners/lanes.h"
 #include "planners/alltoall.h"
 #include "planners/linear.h"
+#include "planners/nimble.h"
 #include "planners/rings.h"
 
 /* clang-format off: a row a line */
@@ -17,11 +18,13 @@ const struct plan_algorithm *const plan_algorithms[] = {
     &plan_linear,
     &plan_lanes,
     &plan_alltoall,
+    &plan_nimble,
     &plan_binomial_doubling,
     &plan_binomial_halving,
     &plan_knomial,
     &plan_recursive_doubling,
     &plan_compose,
+    &plan_nimble_pairwise,
 };
 /* clang-format on */
 const int plan_algorithm_count = sizeof plan_algorithms / sizeof *plan_algorithms;
@@ -57,8 +60,18 @@ static uint64_t all_blocks(const struct plan_request *q)
     return total;
 }
 
+/* A rank's row or column of the demand: its first entry, and how far it is to the next. */
+static uint64_t demand_sum(const struct plan_request *q, size_t first, size_t stride, size_t n)
+{
+    uint64_t sum = 0;
+
+    for (size_t i = 0; q->demand && i < n; i++)
+        sum += q->demand[first + i * stride];
+    return sum;
+}
+
 /* What a rank holds of the collective on one side. */
-enum side { NOTHING, VECTOR, BLOCK, BLOCKS, ROOT_VECTOR, ROOT_BLOCKS };
+enum side { NOTHING, VECTOR, BLOCK, BLOCKS, ROOT_VECTOR, ROOT_BLOCKS, ROW, COLUMN };
 
 static const struct {
     uint8_t input, output;
@@ -75,10 +88,13 @@ static const struct {
     [COLL_SCATTER] = {ROOT_BLOCKS, BLOCK},
     [COLL_SCATTERV] = {ROOT_BLOCKS, BLOCK},
     [COLL_ALLTOALL] = {BLOCKS, BLOCKS},
+    [COLL_ALLTOALLV] = {ROW, COLUMN},
 };
 
 static uint64_t side_bytes(const struct plan_request *q, int rank, uint8_t side)
 {
+    size_t nranks = (size_t)q->topo->nranks;
+
     switch ((enum side)side) {
     case NOTHING:
         return 0;
@@ -91,6 +107,10 @@ static uint64_t side_bytes(const struct plan_request *q, int rank, uint8_t side)
         return rank == q->root ? q->nbytes : 0;
     case ROOT_BLOCKS:
         return rank == q->root ? all_blocks(q) : 0;
+    case ROW:
+        return demand_sum(q, (size_t)rank * nranks, 1, nranks);
+    case COLUMN:
+        return demand_sum(q, (size_t)rank, nranks, nranks);
     }
     return 0;
 }
@@ -127,7 +147,10 @@ uint64_t plan_output_bytes(const struct plan_request *q, int rank)
 uint64_t plan_total_bytes(const struct plan_request *q)
 {
     uint8_t in = sides[q->collective].input, out = sides[q->collective].output;
+    size_t nranks = (size_t)q->topo->nranks;
 
+    if (in == ROW)
+        return demand_sum(q, 0, 1, nranks * nranks);
     return in == VECTOR || out == VECTOR ? q->nbytes : all_blocks(q);
 }
 

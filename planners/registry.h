@@ -25,7 +25,8 @@
     COLLECTIVE(GATHERV, "gatherv")                                                                 \
     COLLECTIVE(SCATTER, "scatter")                                                                 \
     COLLECTIVE(SCATTERV, "scatterv")                                                               \
-    COLLECTIVE(ALLTOALL, "alltoall")
+    COLLECTIVE(ALLTOALL, "alltoall")                                                               \
+    COLLECTIVE(ALLTOALLV, "alltoallv")
 
 enum plan_collective {
 #define COLLECTIVE(id, text) COLL_##id,
@@ -49,6 +50,7 @@ int plan_collective_find(const char *name);               /* or -1 */
  *   gather(v)               rank r's block            own block               root: all blocks
  *   scatter(v)              rank r's block            root: all blocks        own block
  *   alltoall                a block (nbytes)          a block per rank        a block from each
+ *   alltoallv               demand[]                  a message per rank      one from each
  *
  * Blocks are packed in rank order. 0 bytes are legal everywhere. Combining is commutative and
  * element by element; elements have `grain` bytes, and all sizes are multiples of it.
@@ -59,17 +61,19 @@ struct plan_request {
     int rank;
     int root;
     size_t nbytes;
-    const size_t *bytes; /* [nranks] borrowed: sizes that differ; NULL: all nbytes. Allgatherv,
-                            gatherv, scatterv and reduce_scatter only */
-    size_t grain;        /* bytes of an element where something is combined; else 1 */
-    int in_place;        /* the input is in the output already: all of it (allreduce), or where the
-                            own block belongs (allgather(v); gather(v): the root's). The plan then
-                            does not use the input. scatter(v): the root's block stays in the
-                            input, and the root has no output. Read it with plan_in_place. Other
-                            collectives: 0 */
-    size_t chunk_bytes;  /* > 0, a multiple of grain */
-    const char *recipe;  /* borrowed: what stands in parentheses behind the algorithm's name in
-                            COLLSHIM_ALGORITHM, or NULL */
+    const size_t *bytes;    /* [nranks] borrowed: sizes that differ; NULL: all nbytes. Allgatherv,
+                               gatherv, scatterv and reduce_scatter only */
+    const uint64_t *demand; /* [nranks * nranks] borrowed: alltoallv only, row s what rank s sends
+                               to each rank; nbytes is then 0 */
+    size_t grain;           /* bytes of an element where something is combined; else 1 */
+    int in_place;       /* the input is in the output already: all of it (allreduce), or where the
+                           own block belongs (allgather(v); gather(v): the root's). The plan then
+                           does not use the input. scatter(v): the root's block stays in the
+                           input, and the root has no output. Read it with plan_in_place. Other
+                           collectives: 0 */
+    size_t chunk_bytes; /* > 0, a multiple of grain */
+    const char *recipe; /* borrowed: what stands in parentheses behind the algorithm's name in
+                           COLLSHIM_ALGORITHM, or NULL */
 };
 
 /* The size of rank r's block, or of the vector. */

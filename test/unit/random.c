@@ -53,6 +53,22 @@ static size_t *unequal_sizes(struct rng *r, int n, uint32_t most, size_t grain)
     return bytes;
 }
 
+/* Silent ranks, ranks that nobody writes to, hot ones, nothing at all. */
+static uint64_t *random_demand(struct rng *r, int n, uint32_t most)
+{
+    uint64_t *demand = calloc((size_t)n * (size_t)n, sizeof *demand);
+    uint32_t shape = rng_below(r, 6), hot = rng_below(r, (uint32_t)n);
+
+    ck_assert_ptr_nonnull(demand);
+    for (uint32_t i = 0; shape && i < (uint32_t)(n * n); i++) {
+        uint32_t from = i / (uint32_t)n, to = i % (uint32_t)n;
+        int silent = (shape == 2 && from % 3 == 1) || (shape == 3 && to % 3 == 1) ||
+                     (shape == 4 && to != hot && rng_below(r, 8));
+        demand[i] = silent ? 0 : shape == 5 ? most : rng_below(r, most);
+    }
+    return demand;
+}
+
 static int combines(enum plan_collective c)
 {
     return c == COLL_ALLREDUCE || c == COLL_REDUCE || c == COLL_REDUCE_SCATTER ||
@@ -76,12 +92,18 @@ struct plan_request rng_request(struct rng *r, enum plan_collective c, int most_
 
     if (c == COLL_ALLGATHERV || c == COLL_REDUCE_SCATTER || c == COLL_GATHERV || c == COLL_SCATTERV)
         q.bytes = unequal_sizes(r, t->nranks, most_elements, grain);
+    if (c == COLL_ALLTOALLV) {
+        q.nbytes = 0;
+        q.demand = random_demand(r, t->nranks, most_elements);
+        q.chunk_bytes = 1 + rng_below(r, most_elements / 8); /* of which a long message has many */
+    }
     return q;
 }
 
 void rng_request_free(struct plan_request *q)
 {
     free((size_t *)(uintptr_t)q->bytes);
+    free((uint64_t *)(uintptr_t)q->demand);
     topo_free((struct topo *)(uintptr_t)q->topo);
 }
 

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Balancing: which way each message of an exchange takes, so that the busiest link is as little
+ * busy as it can be. For every pair of ranks some bytes are to go from one to the other; they may
+ * go
+ *   - direct: between nodes they leave through the sender's rail and enter through the receiver's;
+ *   - inside a node over one other rank of it, where ranks have a link to each other (not where
+ *     each has one uplink to a switch or to memory: a relay would only use it twice);
+ *   - between nodes over one rail at both ends (rail-matched), handed by the sender to the rank of
+ *     its node that holds the rail, and by the rank there to the receiver.
+ *
+ * A link is busy for load / capacity seconds, or "bytes of one rail" where no rates are known; the
+ * most over all links is the congestion. Planning is a pure function and has the same result on
+ * every rank: no clock, no random numbers, one order of operations, and of floating point only what
+ * IEEE 754 rounds exactly (+ - * / and comparison), which the build does not let the compiler fuse
+ * or reorder.
+ *
+ * Source: papers/nimble-multipath-balancing.txt, sections IV-B and V-B; see README.md for what is
+ * done differently. Thread rule: no state; a finished net and a finished balance are const.
+ */
+#ifndef COLLSHIM_PLANNERS_BALANCE_H
+#define COLLSHIM_PLANNERS_BALANCE_H
+
+#include "config/topo.h"
+
+/* How the ranks of a node reach each other. */
+enum balance_node {
+    BALANCE_AUTO,  /* mesh where all ranks have GPUs and NVLink has a rate, else switch */
+    BALANCE_MESH,  /* a link from each to each */
+    BALANCE_SWITCH /* one link from and one to each rank */
+};
+
+/*
+ * The links. Link 0 is no link at all (nobody's load), link 1 has no capacity and stands in paths
+ * that do not exist. Rails come next, then what is inside the nodes. Where a rank spreads its
+ * traffic over all rails (rail -1), the rails count as one. Where nothing is known of the rate
+ * inside nodes, it counts as that of all rails together.
+ */
+struct balance_net {
+    const struct topo *t; /* borrowed */
+    int nrails, mesh;
+    uint32_t nlinks, first_in;
+    double *capacity;   /* [nlinks] owned: bytes/s, or 1 for a rail of unknown rate */
+    double *background; /* [nlinks] owned: bytes that are under way anyway, 0 at first */
+    uint32_t *local;    /* [nnodes] owned: the first link inside the node */
+    int32_t *holder;    /* [nranks * nrails] owned: through whom the rank uses the rail: itself, a
+                           rank of its node, or -1 */
+    uint32_t *leg;      /* [4 * nranks * nrails] owned: the links to and from the holder */
+};
+
+/* 0 or -ENOMEM; close in either case. */
+int balance_net_open(struct balance_net *net, const struct topo *t, enum balance_node node);
+void balance_net_close(struct balance_net *net);
+
+/* A rail's link out of a node and into it. */
+static inline uint32_t balance_rail_out(const struct balance_net *net, int node, int rail)
+{
+    return 2 + (uint32_t)(node * net->nrails + rail);
+}
+
+static inline uint32_t balance_rail_in(const struct balance_net *net, int node, int rail)
+{
+    return net->first_in + (uint32_t)(node * net->nrails + rail);
+}
+
+/* What a link is, for people: "node 0 rail 2 out", "rank 3 to rank 5". Returns text. */
+const char *balance_link_text(const struct balance_net *net, uint32_t link, char *text,
+                              size_t size);
+
+enum { BALANCE_LINKS = 6 };
+
+struct balance_path {
+    int out_relay, in_relay; /* ranks, or -1; inside a node only out_relay */
+    int nlinks;
+    uint32_t link[BALANCE_LINKS];
+};
+
+/* How many paths a pair of different ranks may have, and the i-th of them. Path 0 is the direct
+   one. Returns 1, or 0 where there is no such path or it is the direct one again. */
+int balance_npaths(const struct balance_net *net, int from, int to);
+int balance_path(const struct balance_net *net, int from, int to, int i, struct balance_path *path);
+
+struct balance_options {
+    double lambda;          /* most of a message that one visit moves: 0 < lambda <= 1 */
+    uint64_t split_bytes;   /* messages of so many bytes and less go direct */
+    uint64_t relay_bytes;   /* what being relayed costs, in bytes a message seems longer */
+    double accuracy;        /* stop when proven so near to the best, e.g. 0.01 */
+    double visits_per_pair; /* how much work at most: visits to messages, about 1 per pair */
+};
+
+extern const struct balance_options balance_defaults;
+
+/* Consecutive bytes of the message from one rank to another. */
+struct balance_piece {
+    int32_t from, to, out_relay, in_relay; /* relays as in balance_path */
+    uint64_t bytes;
+};
+
+struct balance {
+    uint32_t npieces;
+    struct balance_piece *piece; /* owned: by from, by to, as they follow in the message */
+    double *load;                /* [nlinks] owned: bytes, background included */
+    double congestion;
+    double bound;     /* proven: no split has less; 0 where nothing was proven */
+    uint64_t relayed; /* bytes that take more than one hop */
+    int sweeps;       /* that were made */
+};
+
+/*
+ * Split the demand: [nranks * nranks], row by row what a rank sends to each; the diagonal does not
+ * count. 0 and *b (free with balance_free in either case) or -ENOMEM.
+ * balance_uniform cuts all messages between nodes alike over the rails, as striping libraries do;
+ * balance_striped the longer ones in proportion to the rails' rates; balance_direct cuts nothing.
+ */
+int balance_plan(const struct balance_net *net, const uint64_t *demand,
+                 const struct balance_options *options, struct balance *b);
+int balance_uniform(const struct balance_net *net, const uint64_t *demand, struct balance *b);
+int balance_striped(const struct balance_net *net, const uint64_t *demand, uint64_t split_bytes,
+                    struct balance *b);
+int balance_direct(const struct balance_net *net, const uint64_t *demand, struct balance *b);
+void balance_free(struct balance *b);
+
+/* The most of load / capacity over all links; *busiest (may be NULL): which. */
+double balance_congestion(const struct balance_net *net, const double *load, uint32_t *busiest);
+
+#endif
