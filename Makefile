@@ -79,7 +79,7 @@ $(B)/collshim-overhead-$(1): $(B)/$(1)/bench/overhead/overhead.o $$(filter-out %
 $(B)/$(1)/test/mpi/%: $(B)/$(1)/test/mpi/%.o
 	$$(call say,LINK)
 	$$(Q)$(MPICC_$(1)) $$(CFLAGS) $$(OWN_CFLAGS) -o $$@ $$< -ldl -lm -lpthread $$(LDFLAGS)
-$(B)/$(1)/test/fortran/%: test/fortran/%.f90
+$(B)/$(1)/test/fortran/%: test/fortran/%.f90 $$(wildcard test/fortran/*.inc)
 	$$(call say,FC)
 	$$(Q)mkdir -p $$(@D)
 	$$(Q)$(MPICC_$(1:%=%)) --version >/dev/null; mpif90.$(1) -O1 -g -J $$(@D) -o $$@ $$<

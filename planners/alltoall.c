@@ -236,7 +236,7 @@ static int build_with(struct work *w)
     for (int n = 0; n < w->t->nnodes; n++)
         if (topo_node_size(w->t, n) > w->turns)
             w->turns = topo_node_size(w->t, n);
-    steps = w->turns * w->t->nnodes;
+    steps = w->turns * w->t->nnodes + 1;
     w->sent = malloc((size_t)steps * sizeof *w->sent);
     w->received = malloc((size_t)steps * sizeof *w->received);
     if (!w->sent || !w->received || carriers_open(&w->here, w->t, w->node, w->q->nbytes) < 0)

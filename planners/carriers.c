@@ -63,8 +63,9 @@ int carriers_open(struct carriers *c, const struct topo *t, int node, uint64_t b
         uint64_t from = carries < block ? carries : block;
 
         carry(c, l, l, 0, from);
-        /* The rest to whoever has room: `spare` is the first of them, `used` what it has taken. */
-        while (from < block) {
+        /* The rest to whoever has room, which is just as much in all: `spare` is the first of them,
+           `used` what it has taken. */
+        while (from < block && spare < size) {
             uint64_t room = carried_below(weight, size, block, spare + 1) -
                             carried_below(weight, size, block, spare);
 

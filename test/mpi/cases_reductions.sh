@@ -7,18 +7,20 @@
 
 reduction_collectives=(allreduce reduce reduce_scatter reduce_scatter_block bcast)
 
-# want_each FIELD: as many calls as the program says can be rerouted, of each collective that is
+# want_each FIELD: as many calls as the program says can be rerouted, of each collective that is; few
+# random calls may have left one collective out, but not all
 want_each() {
-    local collective want
+    local collective want all=0
     for collective in "${reduction_collectives[@]}"; do
         if [ "$(report "$collective" .algorithm)" = native ]; then
             unserved[$collective]=1
             continue
         fi
         want=$(expected "$collective")
-        want_number "$collective" "$1" -gt 0
         want_number "$collective" "$1" -eq "${want:-unknown}"
+        all=$((all + ${want:-0}))
     done
+    [ "$all" -gt 0 ] || complain "no call could be rerouted"
 }
 
 # reductions N CALLS HOW [NAME=VALUE...]: a whole test

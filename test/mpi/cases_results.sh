@@ -133,6 +133,8 @@ fortran_bindings() {
         want_right
         want_lines
         want_rerouted
+        want_number gather .rerouted -eq "$(expected gather)"
+        want_number alltoall .rerouted -eq "$(expected alltoall)"
         finish
     done
 }

@@ -8,12 +8,13 @@ rooted_collectives=(gather gatherv scatter scatterv alltoall)
 
 # want_all FIELD: as many calls of each collective as the program says can be rerouted
 want_all() {
-    local collective want
+    local collective want all=0
     for collective in "${rooted_collectives[@]}"; do
         want=$(expected "$collective")
-        want_number "$collective" "$1" -gt 0
         want_number "$collective" "$1" -eq "${want:-unknown}"
+        all=$((all + ${want:-0}))
     done
+    [ "$all" -gt 0 ] || complain "no call could be rerouted"
 }
 
 # rooted N CALLS HOW [NAME=VALUE...]: a whole test
@@ -58,7 +59,7 @@ large_counts() {
     begin "functions with large counts"
     launch 3 COLLSHIM_TOPOLOGY='node:2 rank:2,1' -- "$programs/large"
     if [ "$rc" -eq 77 ]; then
-        skip "functions with large counts" "${out#large: }"
+        skip "functions with large counts" "$(head -n 1 <<<"${out#large: }")"
         return
     fi
     want_right
@@ -76,14 +77,14 @@ rooted_openmpi=('5 100 place:0,1,0,2,1' '6 0 node:2 rank:3 rail:2@100Mbit,50Mbit
 rooted_mpich=('3 100 node:2 rank:2,1 rail:2@100Mbit,30Mbit')
 
 cases_rooted() {
-    local calls=300 row n chunk topology
+    local calls=300 how=alike row n chunk topology
     local -n rows=rooted_$family
 
-    [ "$family" = openmpi ] || calls=100
+    [ "$family" = openmpi ] || { calls=100; how=plain; }
     [ "$quick" -eq 0 ] || calls=$((calls / 3))
-    rooted 3 $calls alike COLLSHIM_MODE=off
+    rooted 3 $calls $how COLLSHIM_MODE=off
     rooted 4 $calls mixed COLLSHIM_TOPOLOGY='node:2 rank:2' COLLSHIM_CHUNK_BYTES=100
-    rooted 4 $calls alike COLLSHIM_TOPOLOGY='node:2 rank:2' COLLSHIM_MODE=verify
+    rooted 4 $calls $how COLLSHIM_TOPOLOGY='node:2 rank:2' COLLSHIM_MODE=verify
     rooted_sizes_are_asked_for_rarely
     large_counts
     [ "$quick" -eq 0 ] || return 0

@@ -4,6 +4,7 @@
  *
  *   mixed   each rank describes its data by a type of its own
  *   alike   all ranks have one type, for runs in which the library serves calls (differential.c)
+ *   plain   and it is a predefined one: MPICH 4.0.2's own Gather truncates derived types
  *   small   many small Gatherv and Scatterv calls, then large ones
  *
  * Where MPI gives arguments a meaning at the root only, other ranks pass nonsense. Half of the
@@ -19,7 +20,7 @@ static const char *const what_names[WHATS] = {"gather", "gatherv", "scatter", "s
                                               "alltoall"};
 static MPI_Comm place_comm[PLACES];
 static long expected[WHATS];
-static int all_alike;
+static int all_alike, all_plain;
 
 /* What is equal on all ranks of a call. */
 struct shape {
@@ -93,6 +94,9 @@ static struct typemap draw_type(struct call *c, int *per_element)
 {
     struct draw again = c->shared_type, *d = all_alike ? &again : &c->own;
 
+    *per_element = 1;
+    if (all_plain)
+        return typemap_kind(c->shape.member[0]);
     *per_element = draw_below(d, 2) ? c->shape.common : 1;
     return typemap_draw(d, c->shape.member, c->shape.nmembers, *per_element);
 }
@@ -358,6 +362,37 @@ static void between_groups(void)
     MPI_Comm_free(&half);
 }
 
+static void want_class(const char *what, int code, int wanted)
+{
+    int class = code;
+
+    if (code != MPI_SUCCESS)
+        MPI_Error_class(code, &class);
+    if (class != wanted)
+        fail("%s: error class %d, expected %d", what, class, wanted);
+}
+
+/* Wrong on all ranks alike, so that nobody waits: the library answers, and the communicator lives.
+ */
+static void wrong_calls(void)
+{
+    int data[MOST_RANKS] = {0}, got[MOST_RANKS], counts[MOST_RANKS] = {0}, root = world_size;
+
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    want_class("gather to nobody",
+               MPI_Gather(data, 1, MPI_INT, got, 1, MPI_INT, root, MPI_COMM_WORLD), MPI_ERR_ROOT);
+    want_class("scatterv from nobody",
+               MPI_Scatterv(data, counts, counts, MPI_INT, got, 1, MPI_INT, root, MPI_COMM_WORLD),
+               MPI_ERR_ROOT);
+    want_class("gatherv of less than nothing",
+               MPI_Gatherv(data, -1, MPI_INT, got, counts, counts, MPI_INT, 0, MPI_COMM_WORLD),
+               MPI_ERR_COUNT);
+    want_class("alltoall of no type",
+               MPI_Alltoall(data, 1, MPI_DATATYPE_NULL, got, 1, MPI_DATATYPE_NULL, MPI_COMM_WORLD),
+               MPI_ERR_TYPE);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+}
+
 static void say_expected(void)
 {
     long all[WHATS];
@@ -381,8 +416,10 @@ int main(int argc, char **argv)
     test_began("rooted", argc, argv);
     if (world_size > MOST_RANKS)
         MPI_Abort(MPI_COMM_WORLD, 2);
-    all_alike = !strcmp(how, "alike");
+    all_plain = !strcmp(how, "plain");
+    all_alike = all_plain || !strcmp(how, "alike");
     between_groups();
+    wrong_calls();
     if (!strcmp(how, "small")) {
         small_then_large();
         calls = 0;
