@@ -395,7 +395,7 @@ Suite *suite_guard(void)
     Suite *s = suite_create("guard");
     TCase *t = tcase_create("trials");
 
-    tcase_set_timeout(t, 30);
+    tcase_set_timeout(t, 120);
     tcase_add_test(t, test_guard__the_fastest_wins);
     tcase_add_test(t, test_guard__a_trial_that_does_not_pay_costs_little_over_three_calls);
     tcase_add_test(t, test_guard__a_cold_start_is_forgiven_later);
