@@ -142,14 +142,18 @@ bench: all
 # Install ---------------------------------------------------------------------------------------
 # DESTDIR is put in front for packagers. The backends lie beside the preload, which looks there.
 INSTALLED := lib/libcollshim.so $(FAMILIES:%=lib/libcollshim-%.so) bin/collshim \
-             $(FAMILIES:%=bin/collshim-bench-%) share/modulefiles/collshim/$(VERSION)
+             $(FAMILIES:%=bin/collshim-bench-%) bin/collshim-tune share/man/man1/collshim.1 \
+             lib/pkgconfig/collshim.pc share/modulefiles/collshim/$(VERSION)
+FILL_IN := sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@VERSION@|$(VERSION)|g'
 
 install: all
-	@mkdir -p $(DESTDIR)$(PREFIX)/lib $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/modulefiles/collshim
+	@mkdir -p $(sort $(dir $(INSTALLED:%=$(DESTDIR)$(PREFIX)/%)))
 	install -m 644 $(B)/libcollshim.so $(FAMILIES:%=$(B)/libcollshim-%.so) $(DESTDIR)$(PREFIX)/lib
 	install -m 755 $(B)/collshim $(FAMILIES:%=$(B)/collshim-bench-%) $(DESTDIR)$(PREFIX)/bin
-	sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@VERSION@|$(VERSION)|g' scripts/modulefile.in \
-	  >$(DESTDIR)$(PREFIX)/share/modulefiles/collshim/$(VERSION)
+	install -m 755 scripts/tune $(DESTDIR)$(PREFIX)/bin/collshim-tune
+	scripts/manpage $(B)/collshim >$(DESTDIR)$(PREFIX)/share/man/man1/collshim.1
+	$(FILL_IN) scripts/collshim.pc.in >$(DESTDIR)$(PREFIX)/lib/pkgconfig/collshim.pc
+	$(FILL_IN) scripts/modulefile.in >$(DESTDIR)$(PREFIX)/share/modulefiles/collshim/$(VERSION)
 
 uninstall:
 	rm -f $(INSTALLED:%=$(DESTDIR)$(PREFIX)/%)
@@ -157,7 +161,7 @@ uninstall:
 # Style -----------------------------------------------------------------------------------------
 C_FILES  := $(wildcard config/*.[ch] planners/*.[ch] transports/*.[ch] shim/*/*.[ch] bench/*.[ch] \
               bench/*/*.c test/unit/*.[ch] test/lp/*.[ch] test/mpi/*.c test/apps/*.c)
-SH_FILES := $(wildcard scripts/setup scripts/test scripts/demo scripts/fabric scripts/fabric.d/agent scripts/fabric.d/host scripts/fabric.d/rank \
+SH_FILES := $(wildcard scripts/setup scripts/manpage scripts/tune scripts/test scripts/demo scripts/fabric scripts/fabric.d/agent scripts/fabric.d/host scripts/fabric.d/rank \
               $(wildcard scripts/fabric.d/*.sh) .ci/run \
               bench/run test/*.sh test/*/*.sh)
 format:

@@ -90,11 +90,23 @@ const struct tuning_row *tuning_find(const struct tuning *t, enum plan_collectiv
     return NULL;
 }
 
-static uint64_t mix(uint64_t h, const void *data, size_t size)
+static uint64_t mix(uint64_t h, uint64_t value)
 {
-    for (size_t i = 0; i < size; i++)
-        h = (h ^ ((const unsigned char *)data)[i]) * 0x100000001b3ull;
+    for (int shift = 0; shift < 64; shift += 8)
+        h = (h ^ (value >> shift & 0xff)) * 0x100000001b3ull;
     return h;
+}
+
+static uint64_t mix_range(uint64_t h, const struct profile_range *r)
+{
+    return mix(mix(h, r->from), r->to);
+}
+
+static uint64_t mix_text(uint64_t h, const char *text)
+{
+    for (; *text; text++)
+        h = mix(h, (unsigned char)*text);
+    return mix(h, 0);
 }
 
 uint64_t tuning_hash(const struct tuning *t)
@@ -103,13 +115,11 @@ uint64_t tuning_hash(const struct tuning *t)
 
     for (int i = 0; i < t->nrows; i++) {
         const struct tuning_row *r = &t->row[i];
-        const char *name = r->algorithm ? r->algorithm->name : PROFILE_NATIVE;
-        uint64_t numbers[] = {r->collective, r->nodes.from, r->nodes.to, r->ranks.from,
-                              r->ranks.to,   r->bytes.from, r->bytes.to, r->chunk_bytes};
 
-        h = mix(h, numbers, sizeof numbers);
-        h = mix(h, name, strlen(name) + 1);
-        h = mix(h, r->recipe, strlen(r->recipe) + 1);
+        h = mix(mix(h, r->collective), r->chunk_bytes);
+        h = mix_range(mix_range(mix_range(h, &r->nodes), &r->ranks), &r->bytes);
+        h = mix_text(h, r->algorithm ? r->algorithm->name : PROFILE_NATIVE);
+        h = mix_text(h, r->recipe);
     }
     return t->nrows ? h : 0;
 }

@@ -21,9 +21,10 @@ enum { BASELINE_CALLS = 2, MOST_ELSEWHERE = 4, SMALLEST_CLASS = 12 };
 enum { SOON = 100, COLD = 300, NOW_AND_THEN = 1000, RARELY = 16000, RARER = 4, NEVER = 0 };
 
 /* All in times of the library's call. */
-static const double limit = 4;  /* a trial that does not pay may lose so much: 2% of 200 calls */
-static const double budget = 2; /* no new reroute after that */
-static const double near = 1.5; /* worth a second measurement */
+static const double limit =
+    3; /* a trial that does not pay may lose so much; with agreeing, 2% of 200 calls */
+static const double budget = 1.5;          /* no new reroute after that */
+static const double near = 1.5;            /* worth a second measurement */
 static const double clearly_faster = .95;  /* to take the library's place */
 static const double clearly_slower = 1.03; /* to give it back */
 static const double comfortable = .8;      /* so much faster that it need not be looked at soon */

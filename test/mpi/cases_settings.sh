@@ -151,6 +151,24 @@ profiles() {
     finish
 }
 
+# A profile that scripts/tune wrote is one that a job takes without a word.
+tuned() {
+    local file=$tmp/tuned.profile log=$tmp/tune.log
+
+    begin "scripts/tune writes a profile that a job takes"
+    if ! timeout -k 5 "$limit" "$here/../../scripts/tune" --build "$build" --mpi "$family" --ranks 3 \
+        --collectives allgather,allreduce --sizes 4K,8K --chunks 0,1K --repetitions 2 --output "$file" \
+        >"$log" 2>&1; then
+        complain "scripts/tune failed: $(tail -n 3 "$log")"
+    fi
+    [ "$(grep -cE '^(allgather|allreduce)  1x3  ' "$file")" -eq 4 ] || complain "not 4 rows: $(cat "$file" "$log")"
+    [ "$(jq -s length "$file.measured")" -ge 8 ] || complain "not 8 measurements"
+    launch 3 COLLSHIM_MIN_BYTES=1 COLLSHIM_PROFILE="$file" -- "$programs/ordinary"
+    want_right
+    want_lines
+    finish
+}
+
 left_native() {
     native "calls smaller than the default limit" "smaller than COLLSHIM_MIN_BYTES" COLLSHIM_MIN_BYTES=
     native "all ranks on one host" "nothing to gain on this topology" COLLSHIM_MIN_BYTES=1
@@ -254,6 +272,7 @@ cases_settings() {
     settings_file
     topologies
     profiles
+    tuned
     left_native
     different_settings
     strict

@@ -173,7 +173,7 @@ START_TEST(test_guard__the_fastest_wins)
         int best;
     } cases[] = {
         {{.5, .6, .7}, 1},  {{.7, .6, .5}, 3}, {{1.2, .5, 1.4}, 2}, {{.94, 3, 3}, 1},
-        {{.97, 1, 1.1}, 0}, {{3, 3, 3}, 0},    {{1.9, .9, 3}, 2},   {{0, .8, .9}, 2},
+        {{.97, 1, 1.1}, 0}, {{3, 3, 3}, 0},    {{1.7, .9, 3}, 2},   {{0, .8, .9}, 2},
         {{0, 0, 0}, 0},     {{1, 0, .2}, 3},   {{20, 20, 20}, 0},   {{1, 1, 1}, 0},
     };
 
@@ -191,7 +191,7 @@ START_TEST(test_guard__the_fastest_wins)
 END_TEST
 
 /* Or one call, where the very first costs more. */
-START_TEST(test_guard__a_trial_that_does_not_pay_costs_less_than_four_calls)
+START_TEST(test_guard__a_trial_that_does_not_pay_costs_little_over_three_calls)
 {
     for (int share = 96; share <= 390; share += 14)
         for (int cold = 0; cold <= 20; cold += 4)
@@ -203,7 +203,7 @@ START_TEST(test_guard__a_trial_that_does_not_pay_costs_less_than_four_calls)
                     m.cold[i] = cold / 10.0;
                 }
                 ck_assert_int_eq(settled_on(&m), GUARD_NATIVE);
-                double first = share / 100.0 + cold / 10.0 - 1, most = first > 4 ? first : 4;
+                double first = share / 100.0 + cold / 10.0 - 1, most = first > 3.2 ? first : 3.2;
                 ck_assert_msg(m.lost < (most + 1e-9) * m.native,
                               "%d%%, %d tenths cold: lost %.2f calls", share, cold,
                               m.lost / m.native);
@@ -395,9 +395,9 @@ Suite *suite_guard(void)
     Suite *s = suite_create("guard");
     TCase *t = tcase_create("trials");
 
-    tcase_set_timeout(t, 30);
+    tcase_set_timeout(t, 120);
     tcase_add_test(t, test_guard__the_fastest_wins);
-    tcase_add_test(t, test_guard__a_trial_that_does_not_pay_costs_less_than_four_calls);
+    tcase_add_test(t, test_guard__a_trial_that_does_not_pay_costs_little_over_three_calls);
     tcase_add_test(t, test_guard__a_cold_start_is_forgiven_later);
     tcase_add_test(t, test_guard__noise_does_not_flip_it_and_ranks_stay_together);
     tcase_add_test(t, test_guard__hysteresis);

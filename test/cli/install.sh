@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# make install puts everything where it belongs, and uninstall leaves nothing. Usage: install.sh [BUILD_DIR]
+set -euo pipefail
+
+root=$(realpath "$(dirname "$0")/../..")
+build=${1:-build}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+prefix=/opt/some/where at=$work$prefix
+passed=0 failed=0
+
+# check NAME COMMAND...
+check() {
+    local name=$1
+    shift
+    if "$@" >"$work/said" 2>&1; then
+        passed=$((passed + 1))
+    else
+        echo "not ok - $name: $(head -c 300 "$work/said")"
+        failed=$((failed + 1))
+    fi
+}
+
+# says TEXT COMMAND...: stdout has TEXT
+says() {
+    local text=$1
+    shift
+    "$@" | grep -F -- "$text"
+}
+
+check "make install" make -C "$root" B="$build" PREFIX="$prefix" DESTDIR="$work" install
+for file in lib/libcollshim.so bin/collshim bin/collshim-tune share/man/man1/collshim.1 \
+    lib/pkgconfig/collshim.pc; do
+    check "$file is installed" test -s "$at/$file"
+done
+check "the command runs" says "lib/libcollshim.so" "$at/bin/collshim" info
+check "the tuner runs" says "--output FILE" "$at/bin/collshim-tune" --help
+check "the manual page has the settings" says "COLLSHIM_MIN_BYTES" cat "$at/share/man/man1/collshim.1"
+check "the manual page has the subcommands" says ".SH COLLSHIM REPORT" cat "$at/share/man/man1/collshim.1"
+if command -v groff >/dev/null; then
+    groff -man -Tutf8 -ww "$at/share/man/man1/collshim.1" >"$work/page" 2>"$work/warnings" || true
+    check "the manual page has no mistakes" test ! -s "$work/warnings"
+    check "the manual page shows an example" grep -F "collshim report run.json" "$work/page"
+fi
+if command -v pkg-config >/dev/null; then
+    export PKG_CONFIG_PATH=$at/lib/pkgconfig
+    check "pkg-config knows the preload" says "$prefix/lib/libcollshim.so" pkg-config --variable=preload collshim
+fi
+check "make uninstall" make -C "$root" B="$build" PREFIX="$prefix" DESTDIR="$work" uninstall
+check "nothing is left" test -z "$(find "$work$prefix" -type f)"
+
+echo "$passed passed, $failed failed"
+[[ $failed == 0 ]]
