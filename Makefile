@@ -13,6 +13,12 @@ MPICC_mpich   ?= mpicc.mpich
 # backend that names no library serves every MPI of the MPICH ABI.
 LINK_openmpi ?= $(MPICC_openmpi)
 LINK_mpich   ?= $(CC)
+# The CUDA toolkit; without its headers the GPU parts are left out, without nvcc the GPU kernels.
+CUDA_HOME ?= /usr/local/cuda
+# Machine code in the kernels' image, and the one PTX from which drivers make what is newer. CUDA 13
+# starts at 75 (it dropped Volta, 70); 80 also runs on 86 and 89.
+CUDA_ARCHS ?= 75 80 90
+CUDA_PTX   ?= 90
 # V=1 prints the commands
 V ?= 0
 
@@ -20,10 +26,15 @@ VERSION := 0.1.0
 B       := build
 
 # What there is -----------------------------------------------------------------------------
+CUDA := $(if $(wildcard $(CUDA_HOME)/include/cudaTypedefs.h),yes)
+NVCC := $(if $(CUDA),$(wildcard $(CUDA_HOME)/bin/nvcc))
 FAMILIES := $(foreach f,openmpi mpich,$(if $(shell command -v $(MPICC_$(f))),$(f)))
 
 PRELOAD_SRC := $(wildcard shim/preload/*.c)
+CUDA_SRC    := $(if $(CUDA),transports/cuda_driver.c transports/cuda_describe.c transports/cuda_reduce.c \
+                 transports/cuda_image.S,transports/cuda_absent.c)
 CORE_SRC    := $(wildcard config/*.c planners/*.c) transports/engine.c
+CUDA_OBJ    := $(patsubst %.S,$(B)/pic/%.o,$(CUDA_SRC:%.c=$(B)/pic/%.o))
 BACKEND_SRC := $(wildcard shim/mpi/*.c) transports/mpi_p2p.c
 CLI_SRC     := $(wildcard shim/cli/*.c)
 BENCH_SRC   := $(wildcard bench/*.c)
@@ -85,7 +96,7 @@ endef
 $(foreach f,$(FAMILIES),$(eval $(call family_rules,$(f))))
 
 # The command ---------------------------------------------------------------------------------
-$(B)/collshim: $(CLI_SRC:%.c=$(B)/pic/%.o) $(CORE_SRC:%.c=$(B)/pic/%.o)
+$(B)/collshim: $(CLI_SRC:%.c=$(B)/pic/%.o) $(CORE_SRC:%.c=$(B)/pic/%.o) $(CUDA_OBJ)
 	$(call say,LINK)
 	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -o $@ $^ -lyaml -lhwloc -lm $(LDFLAGS)
 
@@ -98,6 +109,21 @@ $(B)/pic/%.o: %.c
 	$(call say,CC)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -fPIC -c -o $@ $<
+
+# CUDA: headers at build time only, the library at run time; the kernels' image is embedded ----------
+CUDA_CFLAGS := -isystem $(CUDA_HOME)/include -DCOLLSHIM_CUDA_ARCHS='"$(CUDA_ARCHS:%=sm_%) and newer"'
+$(CUDA_OBJ) $(B)/pic/test/gpu/%.o $(B)/pic/test/gpusim/%.o: OWN_CFLAGS += $(CUDA_CFLAGS)
+
+$(B)/cuda_kernels.fatbin: transports/cuda_kernels.cu transports/cuda_reduce.def transports/cuda_reduce_args.h
+	$(call say,NVCC)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(NVCC) -std=c++17 -O3 -I. -t 2 --compress-mode=size -fatbin -o $@ $< \
+	  $(foreach a,$(CUDA_ARCHS),-gencode=arch=compute_$(a),code=sm_$(a)) \
+	  -gencode=arch=compute_$(CUDA_PTX),code=compute_$(CUDA_PTX)
+$(B)/pic/transports/cuda_image.o: transports/cuda_image.S $(if $(NVCC),$(B)/cuda_kernels.fatbin)
+	$(call say,AS)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(if $(NVCC),-DCUDA_IMAGE='"$(B)/cuda_kernels.fatbin"') -c -o $@ $<
 
 # Tests -----------------------------------------------------------------------------------------
 TEST_PROGRAMS := $(foreach f,$(FAMILIES),$(MPI_TESTS:%=$(B)/$(f)/test/mpi/%) $(FORTRAN_TESTS:%=$(B)/$(f)/test/fortran/%))
