@@ -134,6 +134,18 @@ $(B)/unit: $(UNIT_SRC:%.c=$(B)/pic/%.o) $(CORE_SRC:%.c=$(B)/pic/%.o)
 	$(call say,LINK)
 	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -o $@ $^ $$(pkg-config --libs check) -lyaml -lm $(LDFLAGS)
 
+# The simulated driver: a libcuda.so.1 that only tests see, by LD_LIBRARY_PATH; never installed.
+SIM_OBJ := $(patsubst %.cpp,$(B)/pic/%.o,$(patsubst %.c,$(B)/pic/%.o,$(wildcard test/gpusim/*.c test/gpusim/*.cpp)))
+$(B)/pic/test/gpusim/%.o: test/gpusim/%.cpp
+	$(call say,CXX)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CXX) $(CFLAGS) -std=c++17 -fno-exceptions -fno-rtti -I. $(CUDA_CFLAGS) -MMD -MP -fPIC -fvisibility=hidden -O1 \
+	  $(if $(SANITIZE),-fsanitize=$(SANITIZE)) -c -o $@ $<
+$(B)/gpusim/libcuda.so.1: $(SIM_OBJ)
+	$(call say,LINK)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -shared -Wl,-z,now -Wl,-soname,libcuda.so.1 -o $@ $^ -lpthread $(LDFLAGS)
+
 unit: $(B)/unit
 	$(Q)$(B)/unit
 test:

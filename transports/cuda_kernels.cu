@@ -258,3 +258,4 @@ template <class Op, class T> __device__ void reduce(const cuda_reduce_args &g)
         reduce<op_##op, type_##type>(g);                                                           \
     }
 #include "transports/cuda_reduce.def"
+#undef REDUCE_KERNEL
