@@ -62,6 +62,7 @@ help:
 	@printf '%s\n' 'make            build into $(B)/ (MPI families found: $(or $(FAMILIES),none))' \
 	  'make install    into PREFIX=$(PREFIX)' 'make uninstall  remove what install put there' \
 	  'make unit       build and run the unit tests' 'make test       scripts/test' \
+	  'make test-gpu   the GPU contract on this machine'"'"'s device, with rates' \
 	  'make bench      the A/B suite on the emulated cluster' 'make lint       clang-tidy, cppcheck, shellcheck, format' \
 	  'make clean      remove $(B)/' 'Knobs: CFLAGS SANITIZE V MPICC_openmpi MPICC_mpich'
 
@@ -128,7 +129,7 @@ $(B)/pic/transports/cuda_image.o: transports/cuda_image.S $(if $(NVCC),$(B)/cuda
 # Tests -----------------------------------------------------------------------------------------
 TEST_PROGRAMS := $(foreach f,$(FAMILIES),$(MPI_TESTS:%=$(B)/$(f)/test/mpi/%) $(FORTRAN_TESTS:%=$(B)/$(f)/test/fortran/%))
 .PHONY: test-programs
-test-programs: $(TEST_PROGRAMS) $(B)/unit
+test-programs: $(TEST_PROGRAMS) $(B)/unit $(if $(CUDA),$(B)/test/gpu_contract $(B)/gpusim/libcuda.so.1)
 
 $(B)/unit: $(UNIT_SRC:%.c=$(B)/pic/%.o) $(CORE_SRC:%.c=$(B)/pic/%.o)
 	$(call say,LINK)
@@ -145,6 +146,16 @@ $(B)/gpusim/libcuda.so.1: $(SIM_OBJ)
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -shared -Wl,-z,now -Wl,-soname,libcuda.so.1 -o $@ $^ -lpthread $(LDFLAGS)
+
+GPU_TEST_OBJ := $(patsubst %.c,$(B)/pic/%.o,$(wildcard test/gpu/*.c))
+$(B)/test/gpu_contract: $(GPU_TEST_OBJ) $(filter-out %/cuda_describe.o,$(CUDA_OBJ))
+	$(call say,LINK)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -o $@ $^ -ldl -lm -lpthread $(LDFLAGS)
+# On this machine's own GPU; nothing but the driver and what is in $(B)/ is needed to run it.
+test-gpu: $(if $(CUDA),$(B)/test/gpu_contract)
+	$(Q)$(if $(CUDA),$(B)/test/gpu_contract --rates,echo 'skip: no CUDA headers in $(CUDA_HOME)')
+.PHONY: test-gpu
 
 unit: $(B)/unit
 	$(Q)$(B)/unit
