@@ -181,7 +181,7 @@ uninstall:
 
 # Style -----------------------------------------------------------------------------------------
 C_FILES  := $(wildcard config/*.[ch] planners/*.[ch] transports/*.[ch] shim/*/*.[ch] bench/*.[ch] \
-              bench/*/*.c test/unit/*.[ch] test/mpi/*.c test/apps/*.c)
+              bench/*/*.c test/unit/*.[ch] test/mpi/*.c test/apps/*.c test/gpu/*.[ch] test/gpusim/*.[ch])
 SH_FILES := $(wildcard scripts/setup scripts/test scripts/demo scripts/fabric scripts/fabric.d/agent scripts/fabric.d/host scripts/fabric.d/rank \
               $(wildcard scripts/fabric.d/*.sh) .ci/run \
               bench/run test/*.sh test/*/*.sh)

@@ -17,6 +17,11 @@
 
 #include "transports/cuda_reduce_args.h"
 
+/* A CPU forgives a wide access that is not aligned, a device does not: the tests look here. */
+#ifndef COLLSHIM_WIDE_ACCESS
+#define COLLSHIM_WIDE_ACCESS(pointer)
+#endif
+
 namespace
 {
 
@@ -154,6 +159,7 @@ template <class V> union wide {
 template <class V> __device__ pack<V> load(const void *from, uint64_t index)
 {
     wide<V> w;
+    COLLSHIM_WIDE_ACCESS(from);
     w.bits = static_cast<const uint4 *>(from)[index];
     return w.values;
 }
@@ -162,6 +168,7 @@ template <class V> __device__ void store(void *to, uint64_t index, pack<V> value
 {
     wide<V> w;
     w.values = values;
+    COLLSHIM_WIDE_ACCESS(to);
     static_cast<uint4 *>(to)[index] = w.bits;
 }
 

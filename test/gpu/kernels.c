@@ -302,7 +302,7 @@ static void try_nan(struct bench *b)
     float out[2] = {0, 0};
 
     for (int n = 0; n < 2; n++)
-        MUST(MemcpyHtoD(b->device[n], in[n], sizeof in[n]));
+        MUST(MemcpyHtoDAsync(b->device[n], in[n], sizeof in[n], b->stream));
     gpu_check(cuda_reduce(b->reducer, REDUCE_OP_max, REDUCE_TYPE_f32, &args, b->stream) == 0,
               "max of NaN");
     MUST(StreamSynchronize(b->stream));

@@ -93,7 +93,7 @@ char *area_use(uintptr_t p, size_t bytes, struct area **area)
 void area_done(struct area *a)
 {
     if (a)
-        __atomic_sub_fetch(&a->users, 1, __ATOMIC_RELAXED);
+        __atomic_sub_fetch(&a->users, 1, __ATOMIC_RELEASE); /* for settle() alone */
 }
 
 struct area *area_map(int fd, size_t bytes, int device, enum area_kind kind)

@@ -8,6 +8,8 @@
 
 #include "test/gpusim/sim.h"
 
+#define SHOWN 50 /* violations; all are counted */
+
 static const struct {
     const char *name;
     int version;
@@ -38,8 +40,8 @@ void sim_violation(const char *format, ...)
     va_start(list, format);
     vsnprintf(text, sizeof text, format, list);
     va_end(list);
-    fprintf(stderr, "gpusim: %s\n", text);
-    __atomic_add_fetch(&violations, 1, __ATOMIC_RELAXED);
+    if (__atomic_add_fetch(&violations, 1, __ATOMIC_RELAXED) <= SHOWN)
+        fprintf(stderr, "gpusim: %s\n", text);
 }
 
 /* For tests: how many so far. */

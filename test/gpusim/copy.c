@@ -4,6 +4,7 @@
  * pinned wait at the call; of pinned memory they never do, which is the more awkward of what CUDA
  * allows.
  */
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -23,6 +24,7 @@ static uint64_t run_copy(struct work *w, uint64_t start)
     uint64_t bytes = w->copy.bytes, end = start, other;
 
     memmove(w->copy.dst, w->copy.src, bytes);
+    free(w->copy.staged);
     if (from < 0 && to < 0)
         return start;
     if (from == to)
@@ -41,7 +43,7 @@ static CUresult copy(CUdeviceptr dst, CUdeviceptr src, size_t bytes, struct stre
                      const char *what)
 {
     struct work *w;
-    int pageable;
+    int to_pageable;
 
     if (bytes == 0)
         return CUDA_SUCCESS;
@@ -61,10 +63,18 @@ static CUresult copy(CUdeviceptr dst, CUdeviceptr src, size_t bytes, struct stre
         w->copy.to >= 0 && w->copy.from >= 0 &&
         (sim_ctxs[w->copy.to].peer[w->copy.from] || sim_ctxs[w->copy.from].peer[w->copy.to] ||
          s->ctx->peer[w->copy.to] || s->ctx->peer[w->copy.from]);
-    pageable = !w->areas[0] || !w->areas[1];
+    to_pageable = !w->areas[0];
+    if (!w->areas[1] && !to_pageable) {
+        w->copy.staged = malloc(bytes);
+        if (!w->copy.staged) {
+            work_drop(w);
+            return CUDA_ERROR_OUT_OF_MEMORY;
+        }
+        w->copy.src = memcpy(w->copy.staged, w->copy.src, bytes);
+    }
     if (stream_submit(s, w) != CUDA_SUCCESS)
         return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
-    return pageable ? stream_drain(s) : CUDA_SUCCESS;
+    return to_pageable ? stream_drain(s) : CUDA_SUCCESS;
 }
 
 static int is_device(CUdeviceptr p)
@@ -121,7 +131,9 @@ CUresult sim_MemcpyHtoD(CUdeviceptr dst, const void *src, size_t bytes)
 {
     CUresult bad = copy_async(SIM_MemcpyHtoD, dst, (CUdeviceptr)src, bytes, NULL, 1, 0);
 
-    return bad ? bad : stream_drain(sim_current()->legacy);
+    if (bad || !area_find((uintptr_t)src))
+        return bad;
+    return stream_drain(sim_current()->legacy);
 }
 
 CUresult sim_MemcpyDtoH(void *dst, CUdeviceptr src, size_t bytes)

@@ -13,6 +13,7 @@
 #define MAGIC 0x6576656e74000002u
 
 struct event {
+    struct event *next; /* among the destroyed ones */
     uint64_t magic;
     struct ctx *ctx;
     unsigned flags;
@@ -24,6 +25,8 @@ struct event_handle {
     uint64_t magic;
     int pid, fd;
 };
+
+static struct event *destroyed; /* kept, so that a later use is seen to be one */
 
 static struct event *event_of(CUevent handle)
 {
@@ -90,6 +93,10 @@ CUresult sim_EventDestroy(CUevent handle)
     if (e->fd >= 0)
         close(e->fd);
     e->magic = 0;
+    e->next = __atomic_load_n(&destroyed, __ATOMIC_RELAXED);
+    while (!__atomic_compare_exchange_n(&destroyed, &e->next, e, 0, __ATOMIC_RELEASE,
+                                        __ATOMIC_RELAXED))
+        ;
     return CUDA_SUCCESS;
 }
 

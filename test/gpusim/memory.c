@@ -40,7 +40,7 @@ static void settle(struct area *a, const char *what)
     if (__atomic_load_n(&a->users, __ATOMIC_RELAXED) == 0)
         return;
     sim_violation("%s of memory that work under way still uses", what);
-    while (__atomic_load_n(&a->users, __ATOMIC_RELAXED) > 0)
+    while (__atomic_load_n(&a->users, __ATOMIC_ACQUIRE) > 0)
         nanosleep(&moment, NULL);
 }
 

@@ -141,6 +141,7 @@ struct work {
             size_t bytes;
             int from, to; /* devices, -1 the host */
             int direct;
+            void *staged; /* a copy of what src was at the call, or NULL */
         } copy;
         struct {
             char *dst;

@@ -10,6 +10,12 @@ thread_local uint3 threadIdx, blockIdx;
 thread_local dim3 blockDim, gridDim;
 } // namespace
 
+extern "C" void sim_violation(const char *format, ...);
+#define COLLSHIM_WIDE_ACCESS(pointer)                                                              \
+    do {                                                                                           \
+        if (uintptr_t(pointer) % 16)                                                               \
+            sim_violation("a kernel's 16-byte access is not aligned");                             \
+    } while (0)
 #pragma GCC diagnostic ignored "-Wunknown-pragmas"
 #include "transports/cuda_kernels.cu"
 
