@@ -259,8 +259,10 @@ template <class Op, class T> __device__ void reduce(const cuda_reduce_args &g)
 
 } // namespace
 
+/* __grid_constant__: without it, src[s] makes every thread copy the arguments to its own memory. */
 #define REDUCE_KERNEL(op, type)                                                                    \
-    extern "C" __global__ void CUDA_REDUCE_KERNEL(op, type)(const cuda_reduce_args g)              \
+    extern "C" __global__ void CUDA_REDUCE_KERNEL(op, type)(                                       \
+        const __grid_constant__ cuda_reduce_args g)                                                \
     {                                                                                              \
         reduce<op_##op, type_##type>(g);                                                           \
     }
