@@ -13,6 +13,12 @@ MPICC_mpich   ?= mpicc.mpich
 # backend that names no library serves every MPI of the MPICH ABI.
 LINK_openmpi ?= $(MPICC_openmpi)
 LINK_mpich   ?= $(CC)
+# The CUDA toolkit; without its headers the GPU parts are left out, without nvcc the GPU kernels.
+CUDA_HOME ?= /usr/local/cuda
+# Machine code in the kernels' image, and the one PTX from which drivers make what is newer. CUDA 13
+# starts at 75 (it dropped Volta, 70); 80 also runs on 86 and 89.
+CUDA_ARCHS ?= 75 80 90
+CUDA_PTX   ?= 90
 # V=1 prints the commands
 V ?= 0
 
@@ -20,10 +26,16 @@ VERSION := 0.1.0
 B       := build
 
 # What there is -----------------------------------------------------------------------------
+CUDA := $(if $(wildcard $(CUDA_HOME)/include/cudaTypedefs.h),yes)
+NVCC := $(if $(CUDA),$(wildcard $(CUDA_HOME)/bin/nvcc))
 FAMILIES := $(foreach f,openmpi mpich,$(if $(shell command -v $(MPICC_$(f))),$(f)))
 
 PRELOAD_SRC := $(wildcard shim/preload/*.c)
-CORE_SRC    := $(wildcard config/*.c planners/*.c) $(filter-out transports/mpi_%,$(wildcard transports/*.c))
+CUDA_SRC    := $(if $(CUDA),transports/cuda_driver.c transports/cuda_describe.c transports/cuda_reduce.c \
+                 transports/cuda_image.S,transports/cuda_absent.c)
+CORE_SRC    := $(wildcard config/*.c planners/*.c) \
+               $(filter-out transports/mpi_% transports/cuda_%,$(wildcard transports/*.c))
+CUDA_OBJ    := $(patsubst %.S,$(B)/pic/%.o,$(CUDA_SRC:%.c=$(B)/pic/%.o))
 BACKEND_SRC := $(wildcard shim/mpi/*.c) transports/mpi_p2p.c
 CLI_SRC     := $(wildcard shim/cli/*.c)
 BENCH_SRC   := $(wildcard bench/*.c)
@@ -53,6 +65,7 @@ help:
 	@printf '%s\n' 'make            build into $(B)/ (MPI families found: $(or $(FAMILIES),none))' \
 	  'make install    into PREFIX=$(PREFIX)' 'make uninstall  remove what install put there' \
 	  'make unit       build and run the unit tests' 'make grade      balancing against the exact linear program (needs GLPK)' 'make test       scripts/test' \
+	  'make test-gpu   the GPU contract on this machine'"'"'s device, with rates' \
 	  'make bench      the A/B suite on the emulated cluster' 'make lint       clang-tidy, cppcheck, shellcheck, format' \
 	  'make clean      remove $(B)/' 'Knobs: CFLAGS SANITIZE V MPICC_openmpi MPICC_mpich'
 
@@ -87,7 +100,7 @@ endef
 $(foreach f,$(FAMILIES),$(eval $(call family_rules,$(f))))
 
 # The command ---------------------------------------------------------------------------------
-$(B)/collshim: $(CLI_SRC:%.c=$(B)/pic/%.o) $(CORE_SRC:%.c=$(B)/pic/%.o)
+$(B)/collshim: $(CLI_SRC:%.c=$(B)/pic/%.o) $(CORE_SRC:%.c=$(B)/pic/%.o) $(CUDA_OBJ)
 	$(call say,LINK)
 	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -o $@ $^ -lyaml -lhwloc -ljansson -lm $(if $(GLPK),-lglpk) $(LDFLAGS)
 
@@ -112,14 +125,51 @@ $(B)/pic/%.o: %.c
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -fPIC -c -o $@ $<
 
+# CUDA: headers at build time only, the library at run time; the kernels' image is embedded ----------
+CUDA_CFLAGS := -isystem $(CUDA_HOME)/include -DCOLLSHIM_CUDA_ARCHS='"$(CUDA_ARCHS:%=sm_%) and newer"'
+$(CUDA_OBJ) $(B)/pic/test/gpu/%.o $(B)/pic/test/gpusim/%.o: OWN_CFLAGS += $(CUDA_CFLAGS)
+
+$(B)/cuda_kernels.fatbin: transports/cuda_kernels.cu transports/cuda_reduce.def transports/cuda_reduce_args.h
+	$(call say,NVCC)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(NVCC) -std=c++17 -O3 -I. -t 2 --compress-mode=size -fatbin -o $@ $< \
+	  $(foreach a,$(CUDA_ARCHS),-gencode=arch=compute_$(a),code=sm_$(a)) \
+	  -gencode=arch=compute_$(CUDA_PTX),code=compute_$(CUDA_PTX)
+$(B)/pic/transports/cuda_image.o: transports/cuda_image.S $(if $(NVCC),$(B)/cuda_kernels.fatbin)
+	$(call say,AS)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(if $(NVCC),-DCUDA_IMAGE='"$(B)/cuda_kernels.fatbin"') -c -o $@ $<
+
 # Tests -----------------------------------------------------------------------------------------
 TEST_PROGRAMS := $(foreach f,$(FAMILIES),$(MPI_TESTS:%=$(B)/$(f)/test/mpi/%) $(FORTRAN_TESTS:%=$(B)/$(f)/test/fortran/%))
 .PHONY: test-programs
-test-programs: $(TEST_PROGRAMS) $(B)/unit
+test-programs: $(TEST_PROGRAMS) $(B)/unit $(if $(CUDA),$(B)/test/gpu_contract $(B)/gpusim/libcuda.so.1)
 
 $(B)/unit: $(UNIT_SRC:%.c=$(B)/pic/%.o) $(CORE_SRC:%.c=$(B)/pic/%.o)
 	$(call say,LINK)
 	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -o $@ $^ $$(pkg-config --libs check) -lyaml -lm $(LDFLAGS)
+
+# The simulated driver: a libcuda.so.1 that only tests see, by LD_LIBRARY_PATH; never installed.
+SIM_OBJ := $(patsubst %.cpp,$(B)/pic/%.o,$(patsubst %.c,$(B)/pic/%.o,$(wildcard test/gpusim/*.c test/gpusim/*.cpp)))
+$(B)/pic/test/gpusim/%.o: test/gpusim/%.cpp
+	$(call say,CXX)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CXX) $(CFLAGS) -std=c++17 -fno-exceptions -fno-rtti -I. $(CUDA_CFLAGS) -MMD -MP -fPIC -fvisibility=hidden -O1 \
+	  $(if $(SANITIZE),-fsanitize=$(SANITIZE)) -c -o $@ $<
+$(B)/gpusim/libcuda.so.1: $(SIM_OBJ)
+	$(call say,LINK)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -shared -Wl,-z,now -Wl,-soname,libcuda.so.1 -o $@ $^ -lpthread $(LDFLAGS)
+
+GPU_TEST_OBJ := $(patsubst %.c,$(B)/pic/%.o,$(wildcard test/gpu/*.c))
+$(B)/test/gpu_contract: $(GPU_TEST_OBJ) $(filter-out %/cuda_describe.o,$(CUDA_OBJ))
+	$(call say,LINK)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -o $@ $^ -ldl -lm -lpthread $(LDFLAGS)
+# On this machine's own GPU; nothing but the driver and what is in $(B)/ is needed to run it.
+test-gpu: $(if $(CUDA),$(B)/test/gpu_contract)
+	$(Q)$(if $(CUDA),$(B)/test/gpu_contract --rates,echo 'skip: no CUDA headers in $(CUDA_HOME)')
+.PHONY: test-gpu
 
 unit: $(B)/unit
 	$(Q)$(B)/unit
@@ -131,7 +181,7 @@ grade: $(B)/test/grade
 	$(Q)$< >$(B)/test/grade.txt; status=$$?; grep BAD $(B)/test/grade.txt; tail -n 2 $(B)/test/grade.txt; exit $$status
 else
 grade:
-	@echo 'grade: skipped, GLPK (libglpk-dev) is not installed'
+	@echo 'skipped: GLPK (libglpk-dev) is not installed'; exit 77
 endif
 
 test:
@@ -160,7 +210,7 @@ uninstall:
 
 # Style -----------------------------------------------------------------------------------------
 C_FILES  := $(wildcard config/*.[ch] planners/*.[ch] transports/*.[ch] shim/*/*.[ch] bench/*.[ch] \
-              bench/*/*.c test/unit/*.[ch] test/lp/*.[ch] test/mpi/*.c test/apps/*.c)
+              bench/*/*.c test/unit/*.[ch] test/lp/*.[ch] test/mpi/*.c test/apps/*.c test/gpu/*.[ch] test/gpusim/*.[ch])
 SH_FILES := $(wildcard scripts/setup scripts/manpage scripts/tune scripts/test scripts/demo scripts/fabric scripts/fabric.d/agent scripts/fabric.d/host scripts/fabric.d/rank \
               $(wildcard scripts/fabric.d/*.sh) .ci/run \
               bench/run test/*.sh test/*/*.sh)

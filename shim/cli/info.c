@@ -16,6 +16,7 @@
 #include "shim/cli/cli.h"
 #include "shim/cli/json.h"
 #include "shim/cli/libraries.h"
+#include "transports/cuda_describe.h"
 
 #define VALUE_WIDTH 14
 #define SHORT 256
@@ -56,6 +57,8 @@ static int is_default(const struct plan_algorithm *a, int collective)
 
 static void print_libraries(const struct libraries *l)
 {
+    char gpus[4096];
+
     puts("MPI backends");
     if (!l->directory[0])
         printf("  no library of the project in %s or in its ../lib\n", l->searched);
@@ -67,7 +70,11 @@ static void print_libraries(const struct libraries *l)
                l->backend[i].built_for);
     if (l->has_preload)
         printf("  use: LD_PRELOAD=%s/libcollshim.so mpirun ./app\n", l->directory);
-    puts("\nGPUs\n  built without CUDA: only data in host memory is rerouted\n");
+    cuda_describe(gpus, sizeof gpus);
+    puts("\nGPUs");
+    for (char *line = gpus, *rest; (line = strtok_r(line, "\n", &rest)); line = NULL)
+        printf("  %s\n", line);
+    putchar('\n');
 }
 
 static void print_algorithms(int width)
@@ -234,12 +241,15 @@ static void json_settings(struct json *j, const struct cfg *c)
 static void print_json(const struct cfg *c, const struct libraries *l)
 {
     struct json j = json_begin(stdout);
+    char gpus[4096];
 
     json_open(&j, NULL, '{');
     json_string(&j, "version", COLLSHIM_VERSION);
     json_libraries(&j, l);
     json_open(&j, "gpus", '{');
-    json_bool(&j, "cuda", 0);
+    json_int(&j, "devices", cuda_describe(gpus, sizeof gpus));
+    json_bool(&j, "cuda", strncmp(gpus, "built without", 13) != 0);
+    json_string(&j, "found", gpus);
     json_close(&j, '}');
     json_algorithms(&j);
     json_settings(&j, c);

@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# test/gpu/run.sh BUILD: the GPU contract on the simulated driver, on several machines of it, and what
+# happens without one. On a real device: make test-gpu.
+set -uo pipefail
+build=$(cd "${1:?usage: test/gpu/run.sh BUILD}" && pwd)
+contract=$build/test/gpu_contract
+sim=$build/gpusim
+passed=0
+failed=0
+
+if [ ! -x "$contract" ]; then
+  echo "gpu: built without the CUDA headers"
+  exit 77
+fi
+
+ok() { # DESCRIPTION STATUS
+  if [ "$2" -eq 0 ]; then passed=$((passed + 1)); else failed=$((failed + 1)) && echo "not ok $1"; fi
+}
+
+# The program's own claims count, and what it prints but the driver's expected complaints is kept.
+simulated() { # DESCRIPTION GPUSIM ARGUMENTS...
+  local name=$1 machine=$2 out status=0
+  shift 2
+  out=$(LD_LIBRARY_PATH=$sim GPUSIM=$machine timeout 120 "$contract" "$@" 2>&1) || status=$?
+  printf '# %s: %s\n' "$name" "$machine"
+  grep -v '^gpusim: ' <<<"$out"
+  read -r p f _ <<<"$(sed -nE 's/^([0-9]+) passed, ([0-9]+) failed$/\1 \2/p' <<<"$out") 0 0"
+  passed=$((passed + p))
+  failed=$((failed + f))
+  [ "$status" -eq 0 ] || [ "$f" -gt 0 ] || ok "$name: exit status $status" 1
+}
+
+prints() { # DESCRIPTION STATUS PATTERN COMMAND...
+  local name=$1 want=$2 pattern=$3 out status=0
+  shift 3
+  out=$("$@" 2>&1) || status=$?
+  [ "$status" -eq "$want" ] && grep -q -- "$pattern" <<<"$out"
+  ok "$name (status $status)" $?
+}
+
+simulated 'every kernel' 'devices=2'
+for seed in 1 2 3 4 5 6 7 8; do
+  simulated 'late streams' "devices=3 seed=$seed" --without-kernels
+done
+simulated 'one device' 'devices=1' --without-kernels
+simulated 'devices without peer access' 'devices=2 nopeer=0-1' --without-kernels
+with() { LD_LIBRARY_PATH=$sim GPUSIM=$1 "${@:2}"; }
+prints 'no device is a skip' 77 'skip: no device' with devices=0 "$contract"
+prints 'info lists the devices' 0 'device 1: simulated device, sm_90' with devices=2 "$build/collshim" info
+prints 'info without a device' 0 'CUDA_ERROR_NO_DEVICE' with devices=0 "$build/collshim" info
+prints 'info with a driver that fails' 0 'CUDA_ERROR_OPERATING_SYSTEM' \
+  with 'devices=1 fail=DeviceGetCount:1' "$build/collshim" info
+prints 'a machine that cannot be is refused' 1 'cannot use' with devices=99 "$contract"
+if [ ! -e /dev/nvidiactl ]; then
+  prints 'no driver is a skip' 77 'skip: no libcuda.so.1' "$contract"
+  prints 'info without a driver' 0 'driver: no libcuda.so.1' "$build/collshim" info
+fi
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Memory that the driver knows. A device allocation is a file mapped twice: at its device address
+ * without any access, so that a host that touches device memory gets a SIGSEGV, and at the alias
+ * that streams use. The file's first page is a header that importers share.
+ */
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "test/gpusim/sim.h"
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* hosts among themselves */
+static struct area *areas;
+static uint64_t made;
+
+int area_is_host(const struct area *a)
+{
+    return a->kind == AREA_PINNED || a->kind == AREA_REGISTERED;
+}
+
+void area_add(struct area *a)
+{
+    pthread_mutex_lock(&lock);
+    a->id = ++made;
+    a->refs = 1;
+    a->next = areas;
+    areas = a;
+    pthread_mutex_unlock(&lock);
+}
+
+void area_remove(struct area *a)
+{
+    pthread_mutex_lock(&lock);
+    for (struct area **at = &areas; *at; at = &(*at)->next) {
+        if (*at == a) {
+            *at = a->next;
+            break;
+        }
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+static struct area *find_locked(uintptr_t p)
+{
+    for (struct area *a = areas; a; a = a->next)
+        if (p >= a->base && p - a->base < a->bytes)
+            return a;
+    return NULL;
+}
+
+struct area *area_find(uintptr_t p)
+{
+    struct area *a;
+
+    pthread_mutex_lock(&lock);
+    a = find_locked(p);
+    pthread_mutex_unlock(&lock);
+    return a;
+}
+
+struct area *area_find_file(const void *key, int (*same)(const struct area *, const void *))
+{
+    struct area *a;
+
+    pthread_mutex_lock(&lock);
+    for (a = areas; a && !same(a, key); a = a->next)
+        ;
+    pthread_mutex_unlock(&lock);
+    return a;
+}
+
+char *area_use(uintptr_t p, size_t bytes, struct area **area)
+{
+    struct area *a;
+
+    pthread_mutex_lock(&lock);
+    a = find_locked(p);
+    if (a)
+        __atomic_add_fetch(&a->users, 1, __ATOMIC_RELAXED);
+    pthread_mutex_unlock(&lock);
+    *area = a;
+    if (!a)
+        return (char *)p;
+    if (bytes > a->bytes - (p - a->base)) {
+        area_done(a);
+        *area = NULL;
+        return NULL;
+    }
+    return a->alias + (p - a->base);
+}
+
+void area_done(struct area *a)
+{
+    if (a)
+        __atomic_sub_fetch(&a->users, 1, __ATOMIC_RELEASE); /* for settle() alone */
+}
+
+struct area *area_map(int fd, size_t bytes, int device, enum area_kind kind)
+{
+    struct area *a = calloc(1, sizeof *a);
+    char *file, *base;
+
+    if (!a)
+        return NULL;
+    base = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    file = mmap(NULL, SIM_PAGE + bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (base == MAP_FAILED || file == MAP_FAILED) {
+        free(a);
+        return NULL;
+    }
+    a->base = (uintptr_t)base;
+    a->bytes = bytes;
+    a->header = (struct area_header *)(void *)file;
+    a->alias = file + SIM_PAGE;
+    a->fd = fd;
+    a->device = device;
+    a->kind = kind;
+    area_add(a);
+    return a;
+}
+
+void area_unmap(struct area *a)
+{
+    area_remove(a);
+    munmap((void *)a->base, a->bytes);
+    munmap(a->header, SIM_PAGE + a->bytes);
+    close(a->fd);
+    free(a);
+}

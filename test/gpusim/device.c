@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Devices, their primary contexts (there are no others), and who may access whom. */
+#include <stdio.h>
+#include <string.h>
+
+#include "test/gpusim/sim.h"
+
+#define STACK 16
+
+struct ctx sim_ctxs[SIM_DEVICES];
+static __thread struct ctx *stack[STACK];
+static __thread int depth;
+
+struct ctx *sim_current(void)
+{
+    return depth > 0 ? stack[depth - 1] : NULL;
+}
+
+static int is_device(int d)
+{
+    return d >= 0 && d < sim_config.devices;
+}
+
+int sim_can_peer(int a, int b)
+{
+    return a != b && !sim_config.no_peer[a][b];
+}
+
+static struct ctx *ctx_of(CUcontext handle)
+{
+    struct ctx *c = (struct ctx *)handle;
+
+    return c >= sim_ctxs && c < sim_ctxs + SIM_DEVICES && c->retained ? c : NULL;
+}
+
+CUresult sim_DeviceGetCount(int *n)
+{
+    CUresult bad = sim_enter(SIM_DeviceGetCount);
+
+    *n = sim_config.devices;
+    return bad;
+}
+
+CUresult sim_DeviceGet(CUdevice *d, int ordinal)
+{
+    CUresult bad = sim_enter(SIM_DeviceGet);
+
+    if (bad)
+        return bad;
+    *d = ordinal;
+    return is_device(ordinal) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+}
+
+CUresult sim_DeviceGetName(char *name, int size, CUdevice d)
+{
+    CUresult bad = sim_enter(SIM_DeviceGetName);
+
+    if (bad || !is_device(d))
+        return bad ? bad : CUDA_ERROR_INVALID_DEVICE;
+    snprintf(name, (size_t)size, "simulated device");
+    return CUDA_SUCCESS;
+}
+
+CUresult sim_DeviceTotalMem(size_t *bytes, CUdevice d)
+{
+    CUresult bad = sim_enter(SIM_DeviceTotalMem);
+
+    if (bad || !is_device(d))
+        return bad ? bad : CUDA_ERROR_INVALID_DEVICE;
+    *bytes = (size_t)1 << 32;
+    return CUDA_SUCCESS;
+}
+
+CUresult sim_DeviceGetPCIBusId(char *id, int size, CUdevice d)
+{
+    CUresult bad = sim_enter(SIM_DeviceGetPCIBusId);
+
+    if (bad || !is_device(d))
+        return bad ? bad : CUDA_ERROR_INVALID_DEVICE;
+    snprintf(id, (size_t)size, "0000:%02x:00.0", 16 * (d + 1));
+    return CUDA_SUCCESS;
+}
+
+CUresult sim_DeviceGetAttribute(int *value, CUdevice_attribute what, CUdevice d)
+{
+    static const struct {
+        CUdevice_attribute what;
+        int value;
+    } known[] = {
+        {CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 9},
+        {CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 0},
+        {CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 4},
+        {CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT, 3},
+        {CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING, 1},
+        {CU_DEVICE_ATTRIBUTE_IPC_EVENT_SUPPORTED, 1},
+        {CU_DEVICE_ATTRIBUTE_COMPUTE_MODE, CU_COMPUTEMODE_DEFAULT},
+    };
+    CUresult bad = sim_enter(SIM_DeviceGetAttribute);
+
+    if (bad || !is_device(d))
+        return bad ? bad : CUDA_ERROR_INVALID_DEVICE;
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        if (known[i].what == what) {
+            *value = known[i].value;
+            return CUDA_SUCCESS;
+        }
+    }
+    sim_violation("device attribute %d is not simulated", (int)what);
+    return CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult sim_DeviceCanAccessPeer(int *can, CUdevice a, CUdevice b)
+{
+    CUresult bad = sim_enter(SIM_DeviceCanAccessPeer);
+
+    if (bad || !is_device(a) || !is_device(b))
+        return bad ? bad : CUDA_ERROR_INVALID_DEVICE;
+    *can = sim_can_peer(a, b);
+    return CUDA_SUCCESS;
+}
+
+CUresult sim_DevicePrimaryCtxRetain(CUcontext *handle, CUdevice d)
+{
+    CUresult bad = sim_enter(SIM_DevicePrimaryCtxRetain);
+    struct ctx *c = &sim_ctxs[d];
+
+    if (bad || !is_device(d))
+        return bad ? bad : CUDA_ERROR_INVALID_DEVICE;
+    c->device = d;
+    if (__atomic_add_fetch(&c->retained, 1, __ATOMIC_RELAXED) == 1 && !c->legacy)
+        c->legacy = stream_make(c, CU_STREAM_DEFAULT);
+    *handle = (CUcontext)c;
+    return c->legacy ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+/* The context stays as it is after the last release: resetting it would need everything of it
+ * found; a use after it is refused all the same. */
+CUresult sim_DevicePrimaryCtxRelease(CUdevice d)
+{
+    CUresult bad = sim_enter(SIM_DevicePrimaryCtxRelease);
+
+    if (bad || !is_device(d) || sim_ctxs[d].retained == 0)
+        return bad ? bad : CUDA_ERROR_INVALID_CONTEXT;
+    __atomic_sub_fetch(&sim_ctxs[d].retained, 1, __ATOMIC_RELAXED);
+    return CUDA_SUCCESS;
+}
+
+CUresult sim_CtxPushCurrent(CUcontext handle)
+{
+    CUresult bad = sim_enter(SIM_CtxPushCurrent);
+    struct ctx *c = ctx_of(handle);
+
+    if (bad || !c || depth == STACK)
+        return bad ? bad : CUDA_ERROR_INVALID_CONTEXT;
+    stack[depth++] = c;
+    return CUDA_SUCCESS;
+}
+
+CUresult sim_CtxPopCurrent(CUcontext *handle)
+{
+    CUresult bad = sim_enter(SIM_CtxPopCurrent);
+
+    if (bad || depth == 0)
+        return bad ? bad : CUDA_ERROR_INVALID_CONTEXT;
+    depth--;
+    if (handle)
+        *handle = (CUcontext)stack[depth];
+    return CUDA_SUCCESS;
+}
+
+CUresult sim_CtxGetCurrent(CUcontext *handle)
+{
+    CUresult bad = sim_enter(SIM_CtxGetCurrent);
+
+    *handle = (CUcontext)sim_current();
+    return bad;
+}
+
+CUresult sim_CtxSetCurrent(CUcontext handle)
+{
+    CUresult bad = sim_enter(SIM_CtxSetCurrent);
+    struct ctx *c = ctx_of(handle);
+
+    if (bad || (handle && !c))
+        return bad ? bad : CUDA_ERROR_INVALID_CONTEXT;
+    if (!c) {
+        depth -= depth > 0;
+        return CUDA_SUCCESS;
+    }
+    depth += depth == 0;
+    stack[depth - 1] = c;
+    return CUDA_SUCCESS;
+}
+
+CUresult sim_CtxGetDevice(CUdevice *d)
+{
+    CUresult bad = sim_enter(SIM_CtxGetDevice);
+    struct ctx *c = sim_current();
+
+    if (bad || !c)
+        return bad ? bad : CUDA_ERROR_INVALID_CONTEXT;
+    *d = c->device;
+    return CUDA_SUCCESS;
+}
+
+CUresult sim_CtxEnablePeerAccess(CUcontext handle, unsigned flags)
+{
+    CUresult bad = sim_enter(SIM_CtxEnablePeerAccess);
+    struct ctx *c = sim_current(), *other = ctx_of(handle);
+
+    if (bad || flags || !c || !other || c == other)
+        return bad ? bad : CUDA_ERROR_INVALID_CONTEXT;
+    if (!sim_can_peer(c->device, other->device))
+        return CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
+    if (c->peer[other->device])
+        return CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED;
+    c->peer[other->device] = 1;
+    return CUDA_SUCCESS;
+}

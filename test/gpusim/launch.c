@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Modules, kernels and host functions. */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "test/gpusim/sim.h"
+
+#define FATBIN_MAGIC 0xba55ed50u
+
+struct module {
+    uint32_t magic;
+};
+
+/* The image may be compressed, so nothing but its first word is looked at; the kernels' names come
+ * from the same table that the image was made from. */
+CUresult sim_ModuleLoadData(CUmodule *handle, const void *image)
+{
+    CUresult bad = sim_enter(SIM_ModuleLoadData);
+    struct module *m;
+
+    if (bad || !sim_current())
+        return bad ? bad : CUDA_ERROR_INVALID_CONTEXT;
+    if (!image || *(const uint32_t *)image != FATBIN_MAGIC)
+        return CUDA_ERROR_INVALID_IMAGE;
+    m = malloc(sizeof *m);
+    if (!m)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    m->magic = FATBIN_MAGIC;
+    *handle = (CUmodule)m;
+    return CUDA_SUCCESS;
+}
+
+CUresult sim_ModuleUnload(CUmodule handle)
+{
+    CUresult bad = sim_enter(SIM_ModuleUnload);
+
+    if (bad || !handle)
+        return bad ? bad : CUDA_ERROR_INVALID_HANDLE;
+    free(handle);
+    return CUDA_SUCCESS;
+}
+
+CUresult sim_ModuleGetFunction(CUfunction *function, CUmodule handle, const char *name)
+{
+    CUresult bad = sim_enter(SIM_ModuleGetFunction);
+
+    if (bad || !handle)
+        return bad ? bad : CUDA_ERROR_INVALID_HANDLE;
+    for (int i = 0; i < sim_twin_count; i++) {
+        if (!strcmp(sim_twins[i].name, name)) {
+            *function = (CUfunction)&sim_twins[i];
+            return CUDA_SUCCESS;
+        }
+    }
+    return CUDA_ERROR_NOT_FOUND;
+}
+
+CUresult sim_OccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction function,
+                                                       int threads, size_t shared)
+{
+    CUresult bad = sim_enter(SIM_OccupancyMaxActiveBlocksPerMultiprocessor);
+
+    (void)function;
+    (void)shared;
+    *blocks = threads > 1024 ? 0 : 2;
+    return bad;
+}
+
+static uint64_t run_kernel(struct work *w, uint64_t start)
+{
+    int device = w->ctx->device;
+    uint64_t end, other;
+
+    sim_twin_run(w->launch.twin, &w->launch.args, w->launch.blocks, w->launch.threads);
+    end = sim_link_use(LINK_HBM, device, 0, start, w->launch.local);
+    for (int d = 0; d < sim_config.devices; d++) {
+        if (!w->launch.remote[d])
+            continue;
+        other = sim_link_use(LINK_PEER, d, device, start, w->launch.remote[d]);
+        end = other > end ? other : end;
+    }
+    return end;
+}
+
+/* A pointer of the kernel as the twin sees it, counted as load on its link; NULL if the context has
+ * no access. */
+static void *reach(struct work *w, const struct ctx *c, const void *p, size_t bytes, int slot)
+{
+    char *at = area_use((uintptr_t)p, bytes, &w->areas[slot]);
+    struct area *a = w->areas[slot];
+
+    if (!at || !a)
+        return NULL;
+    if (a->device == c->device)
+        w->launch.local += bytes;
+    else if (a->device >= 0 && c->peer[a->device])
+        w->launch.remote[a->device] += bytes;
+    else if (a->device >= 0)
+        return NULL;
+    return at;
+}
+
+CUresult sim_LaunchKernel(CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
+                          unsigned by, unsigned bz, unsigned shared, CUstream stream,
+                          void **parameters, void **extra)
+{
+    CUresult bad = sim_enter(SIM_LaunchKernel);
+    struct stream *s = bad ? NULL : stream_of(stream);
+    const struct twin *t = (const struct twin *)function;
+    struct cuda_reduce_args *args;
+    struct work *w;
+    int all = 1;
+
+    (void)shared;
+    if (!s)
+        return bad ? bad : CUDA_ERROR_INVALID_HANDLE;
+    if (s->ctx != sim_current()) {
+        sim_violation("a kernel is launched in a stream of another context");
+        return CUDA_ERROR_INVALID_HANDLE;
+    }
+    if (!gx || gy != 1 || gz != 1 || !bx || bx > 1024 || by != 1 || bz != 1 || extra)
+        return CUDA_ERROR_INVALID_VALUE;
+    w = work_new(run_kernel);
+    if (!w)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    args = &w->launch.args;
+    memcpy(args, parameters[0], sizeof *args);
+    w->launch.twin = t;
+    w->launch.blocks = gx;
+    w->launch.threads = bx;
+    args->dst = reach(w, s->ctx, args->dst, args->count * t->element, 0);
+    all &= args->dst != NULL;
+    for (uint32_t i = 0; i < args->sources; i++) {
+        args->src[i] = reach(w, s->ctx, args->src[i], args->count * t->element, (int)i + 1);
+        all &= args->src[i] != NULL;
+    }
+    if (!all) { /* the launch itself succeeds on a device; what comes after it does not */
+        work_drop(w);
+        sim_violation("%s: a buffer the device has no access to", t->name);
+        __atomic_store_n(&s->ctx->sticky, CUDA_ERROR_ILLEGAL_ADDRESS, __ATOMIC_RELAXED);
+        return CUDA_SUCCESS;
+    }
+    return stream_submit(s, w);
+}
+
+static uint64_t cpu_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* A host function takes the CPU time that it takes: the one thing that is measured, not modelled.
+ */
+static uint64_t run_host(struct work *w, uint64_t start)
+{
+    uint64_t begun = cpu_ns();
+
+    w->host.function(w->host.data);
+    return start + (cpu_ns() - begun);
+}
+
+CUresult sim_LaunchHostFunc(CUstream stream, CUhostFn function, void *data)
+{
+    CUresult bad = sim_enter(SIM_LaunchHostFunc);
+    struct stream *s = bad ? NULL : stream_of(stream);
+    struct work *w;
+
+    if (!s || !function)
+        return bad ? bad : CUDA_ERROR_INVALID_VALUE;
+    w = work_new(run_host);
+    if (!w)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    w->host.function = function;
+    w->host.data = data;
+    return stream_submit(s, w);
+}

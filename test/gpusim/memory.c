@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Allocation, pinned memory, and what a pointer is. */
+#define _GNU_SOURCE /* memfd_create */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "test/gpusim/sim.h"
+
+static CUresult allocate(CUdeviceptr *p, size_t bytes, int device, enum area_kind kind)
+{
+    struct area *a;
+    int fd;
+
+    if (bytes == 0)
+        return CUDA_ERROR_INVALID_VALUE;
+    fd = memfd_create("gpusim", MFD_CLOEXEC);
+    if (fd < 0 || ftruncate(fd, (off_t)(SIM_PAGE + bytes)) < 0)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    a = area_map(fd, bytes, device, kind);
+    if (!a) {
+        close(fd);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    /* What a fresh allocation holds is not defined: never the zeroes of a file. */
+    memset(a->alias, 0xa5, bytes);
+    *p = a->base;
+    return CUDA_SUCCESS;
+}
+
+/* A device waits in cuMemFree, but nothing promises it: work under way is a fault of the program.
+ */
+static void settle(struct area *a, const char *what)
+{
+    const struct timespec moment = {0, 100000};
+
+    if (__atomic_load_n(&a->users, __ATOMIC_RELAXED) == 0)
+        return;
+    sim_violation("%s of memory that work under way still uses", what);
+    while (__atomic_load_n(&a->users, __ATOMIC_ACQUIRE) > 0)
+        nanosleep(&moment, NULL);
+}
+
+CUresult sim_MemAlloc(CUdeviceptr *p, size_t bytes)
+{
+    CUresult bad = sim_enter(SIM_MemAlloc);
+    struct ctx *c = sim_current();
+
+    if (bad || !c)
+        return bad ? bad : CUDA_ERROR_INVALID_CONTEXT;
+    return allocate(p, bytes, c->device, AREA_DEVICE);
+}
+
+CUresult sim_MemFree(CUdeviceptr p)
+{
+    CUresult bad = sim_enter(SIM_MemFree);
+    struct area *a;
+
+    if (bad || !p)
+        return bad;
+    a = area_find(p);
+    if (!a || a->base != p || (a->kind != AREA_DEVICE && a->kind != AREA_POOL)) {
+        sim_violation("cuMemFree of what is no allocation");
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    settle(a, "cuMemFree");
+    if (__atomic_load_n(&a->header->imports, __ATOMIC_RELAXED))
+        sim_violation("cuMemFree of memory that another process has open");
+    __atomic_store_n(&a->header->freed, 1, __ATOMIC_RELAXED);
+    area_unmap(a);
+    return CUDA_SUCCESS;
+}
+
+CUresult sim_MemAllocAsync(CUdeviceptr *p, size_t bytes, CUstream stream)
+{
+    CUresult bad = sim_enter(SIM_MemAllocAsync);
+    struct stream *s = bad ? NULL : stream_of(stream);
+
+    if (!s)
+        return bad ? bad : CUDA_ERROR_INVALID_HANDLE;
+    return allocate(p, bytes, s->ctx->device, AREA_POOL);
+}
+
+static uint64_t run_free(struct work *w, uint64_t start)
+{
+    struct area *a = area_find(w->free);
+
+    if (a)
+        area_unmap(a);
+    return start;
+}
+
+CUresult sim_MemFreeAsync(CUdeviceptr p, CUstream stream)
+{
+    CUresult bad = sim_enter(SIM_MemFreeAsync);
+    struct stream *s = bad ? NULL : stream_of(stream);
+    struct area *a = bad ? NULL : area_find(p);
+    struct work *w;
+
+    if (!s || !a || a->base != p)
+        return bad ? bad : CUDA_ERROR_INVALID_VALUE;
+    w = work_new(run_free);
+    if (!w)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    w->free = p;
+    return stream_submit(s, w);
+}
+
+static CUresult pin(void *p, size_t bytes, enum area_kind kind)
+{
+    struct area *a;
+
+    if (area_find((uintptr_t)p))
+        return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+    a = calloc(1, sizeof *a);
+    if (!a)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    a->base = (uintptr_t)p;
+    a->alias = p;
+    a->bytes = bytes;
+    a->kind = kind;
+    a->device = -1;
+    a->fd = -1;
+    area_add(a);
+    return CUDA_SUCCESS;
+}
+
+static CUresult unpin(void *p, enum area_kind kind, struct area **area)
+{
+    struct area *a = area_find((uintptr_t)p);
+
+    if (!a || a->base != (uintptr_t)p || a->kind != kind)
+        return kind == AREA_PINNED ? CUDA_ERROR_INVALID_VALUE
+                                   : CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
+    settle(a, "unpinning");
+    area_remove(a);
+    *area = a;
+    return CUDA_SUCCESS;
+}
+
+CUresult sim_MemHostAlloc(void **p, size_t bytes, unsigned flags)
+{
+    CUresult bad = sim_enter(SIM_MemHostAlloc);
+    void *at;
+
+    (void)flags;
+    if (bad || !sim_current() || !bytes)
+        return bad ? bad : CUDA_ERROR_INVALID_VALUE;
+    if (posix_memalign(&at, SIM_PAGE, bytes))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    *p = at;
+    return pin(at, bytes, AREA_PINNED);
+}
+
+CUresult sim_MemFreeHost(void *p)
+{
+    CUresult bad = sim_enter(SIM_MemFreeHost);
+    struct area *a = NULL;
+
+    bad = bad ? bad : unpin(p, AREA_PINNED, &a);
+    if (bad)
+        return bad;
+    free(p);
+    free(a);
+    return CUDA_SUCCESS;
+}
+
+CUresult sim_MemHostRegister(void *p, size_t bytes, unsigned flags)
+{
+    CUresult bad = sim_enter(SIM_MemHostRegister);
+
+    (void)flags;
+    if (bad || !sim_current() || !p || !bytes)
+        return bad ? bad : CUDA_ERROR_INVALID_VALUE;
+    return pin(p, bytes, AREA_REGISTERED);
+}
+
+CUresult sim_MemHostUnregister(void *p)
+{
+    CUresult bad = sim_enter(SIM_MemHostUnregister);
+    struct area *a = NULL;
+
+    bad = bad ? bad : unpin(p, AREA_REGISTERED, &a);
+    if (!bad)
+        free(a);
+    return bad;
+}
+
+CUresult sim_MemHostGetDevicePointer(CUdeviceptr *device, void *p, unsigned flags)
+{
+    CUresult bad = sim_enter(SIM_MemHostGetDevicePointer);
+    struct area *a = bad ? NULL : area_find((uintptr_t)p);
+
+    if (!a || flags || !area_is_host(a))
+        return bad ? bad : CUDA_ERROR_INVALID_VALUE;
+    *device = (CUdeviceptr)p;
+    return CUDA_SUCCESS;
+}
+
+CUresult sim_MemGetAddressRange(CUdeviceptr *base, size_t *bytes, CUdeviceptr p)
+{
+    CUresult bad = sim_enter(SIM_MemGetAddressRange);
+    struct area *a = bad ? NULL : area_find(p);
+
+    if (!a || area_is_host(a))
+        return bad ? bad : CUDA_ERROR_NOT_FOUND;
+    if (base)
+        *base = a->base;
+    if (bytes)
+        *bytes = a->bytes;
+    return CUDA_SUCCESS;
+}
+
+/* One attribute of an area, or of memory CUDA does not know (NULL): all zero then. */
+static CUresult attribute(void *out, CUpointer_attribute what, const struct area *a)
+{
+    switch (what) {
+    case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+        *(unsigned *)out = !a ? 0 : area_is_host(a) ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
+        return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_BUFFER_ID:
+        *(unsigned long long *)out = a ? a->id : 0;
+        return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+        *(int *)out = a && a->device >= 0 ? a->device : a ? 0 : -2;
+        return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_IS_MANAGED:
+        *(unsigned *)out = 0;
+        return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
+        *(unsigned *)out = a && a->kind == AREA_DEVICE;
+        return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+        *(CUdeviceptr *)out = a ? a->base : 0;
+        return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
+        *(size_t *)out = a ? a->bytes : 0;
+        return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_CONTEXT:
+        *(CUcontext *)out = a && a->device >= 0 ? (CUcontext)&sim_ctxs[a->device] : NULL;
+        return CUDA_SUCCESS;
+    default:
+        sim_violation("pointer attribute %d is not simulated", (int)what);
+        return CUDA_ERROR_NOT_SUPPORTED;
+    }
+}
+
+CUresult sim_PointerGetAttribute(void *out, CUpointer_attribute what, CUdeviceptr p)
+{
+    CUresult bad = sim_enter(SIM_PointerGetAttribute);
+    struct area *a = bad ? NULL : area_find(p);
+
+    if (!a)
+        return bad ? bad : CUDA_ERROR_INVALID_VALUE;
+    return attribute(out, what, a);
+}
+
+CUresult sim_PointerGetAttributes(unsigned n, CUpointer_attribute *what, void **out, CUdeviceptr p)
+{
+    CUresult bad = sim_enter(SIM_PointerGetAttributes);
+    struct area *a = bad ? NULL : area_find(p);
+
+    for (unsigned i = 0; i < n && !bad; i++)
+        bad = attribute(out[i], what[i], a);
+    return bad;
+}

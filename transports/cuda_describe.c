@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "transports/cuda_describe.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "transports/cuda_driver.h"
+#include "transports/cuda_reduce.h"
+
+#define GIB (1024.0 * 1024.0 * 1024.0)
+
+struct text {
+    char *at;
+    size_t left;
+};
+
+__attribute__((format(printf, 2, 3))) static void add(struct text *t, const char *format, ...)
+{
+    va_list list;
+    int n;
+
+    va_start(list, format);
+    n = vsnprintf(t->at, t->left, format, list);
+    va_end(list);
+    if (n < 0)
+        return;
+    if ((size_t)n >= t->left)
+        n = t->left ? (int)t->left - 1 : 0;
+    t->at += n;
+    t->left -= (size_t)n;
+}
+
+static int describe_device(struct text *t, const struct cuda_calls *cu, int number)
+{
+    char name[128] = "", bus[32] = "";
+    int major = 0, minor = 0;
+    size_t bytes = 0;
+    CUdevice d;
+
+    if (cu->DeviceGet(&d, number) != CUDA_SUCCESS)
+        return 0;
+    cu->DeviceGetName(name, sizeof name, d);
+    cu->DeviceGetPCIBusId(bus, sizeof bus, d);
+    cu->DeviceTotalMem(&bytes, d);
+    cu->DeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, d);
+    cu->DeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, d);
+    add(t, "\ndevice %d: %s, sm_%d%d, %.0f GiB, %s", number, name, major, minor,
+        (double)bytes / GIB, bus);
+    return 1;
+}
+
+int cuda_describe(char *text, size_t size)
+{
+    const struct cuda_calls *cu = cuda_open(CUDA_LOAD);
+    struct text t = {text, size};
+    int version = 0, n = 0, usable = 0;
+    CUresult started;
+
+    add(&t, "built with CUDA %d.%d, %s; ", CUDA_VERSION / 1000, CUDA_VERSION % 1000 / 10,
+        cuda_kernels_built());
+    if (!cu) {
+        add(&t, "driver: %s", cuda_missing());
+        return 0;
+    }
+    started = cu->Init(0);
+    cu->DriverGetVersion(&version);
+    add(&t, "driver for CUDA %d.%d", version / 1000, version % 1000 / 10);
+    if (started == CUDA_SUCCESS)
+        started = cu->DeviceGetCount(&n);
+    if (started != CUDA_SUCCESS) {
+        add(&t, " (%s)", cuda_result_name(started));
+        return 0;
+    }
+    for (int i = 0; i < n; i++)
+        usable += describe_device(&t, cu, i);
+    return usable;
+}

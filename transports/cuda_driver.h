@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * CUDA, through the driver API alone and found at run time: nothing is linked, so one build serves
+ * machines with and without a GPU. The CUDA runtime is not used: it would drag its own state into
+ * the application's process, and it cannot be simulated in tests.
+ */
+#ifndef COLLSHIM_TRANSPORTS_CUDA_DRIVER_H
+#define COLLSHIM_TRANSPORTS_CUDA_DRIVER_H
+
+#include <cudaTypedefs.h>
+
+struct cuda_calls {
+#define CUDA_CALL(name, version) PFN_cu##name##_v##version name;
+#include "transports/cuda_calls.def"
+#undef CUDA_CALL
+};
+
+/*
+ * CUDA_IF_LOADED leaves a process without CUDA as it is: only memory of a process that has the
+ * driver loaded can lie on a device. CUDA_LOAD loads it.
+ */
+enum cuda_wish { CUDA_IF_LOADED, CUDA_LOAD };
+
+/*
+ * The driver's functions, for good (never unloaded, never freed), or NULL: there is no driver, or
+ * one older than CUDA 12.0; cuda_missing() then says which. Does not call cuInit. Thread-safe.
+ */
+const struct cuda_calls *cuda_open(enum cuda_wish wish);
+
+/* Why the last cuda_open() gave NULL, as half a sentence; static. "" after a success. */
+const char *cuda_missing(void);
+
+/* The name of a result, CUDA_ERROR_INVALID_VALUE say; static. Works without a driver. */
+const char *cuda_result_name(CUresult result);
+
+#endif

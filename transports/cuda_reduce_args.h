@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The one argument of every reduction kernel; read by C, CUDA C++ and the simulated driver. */
+#ifndef COLLSHIM_TRANSPORTS_CUDA_REDUCE_ARGS_H
+#define COLLSHIM_TRANSPORTS_CUDA_REDUCE_ARGS_H
+
+#include <stdint.h>
+
+#define CUDA_REDUCE_SOURCES 8
+
+/* dst[i] = src[0][i] op src[1][i] op ... in that order; dst may be any of the sources. */
+struct cuda_reduce_args {
+    void *dst;
+    const void *src[CUDA_REDUCE_SOURCES];
+    uint64_t count;   /* elements */
+    uint32_t sources; /* 2 .. CUDA_REDUCE_SOURCES */
+    uint32_t divisor; /* of `mean`; else 1 */
+};
+
+#define CUDA_REDUCE_KERNEL(op, type) collshim_reduce_##op##_##type
+
+#endif
