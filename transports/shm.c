@@ -106,6 +106,7 @@ static int shm_recv(void *state, unsigned slot, void *buf, size_t length, int pe
     struct slot *s = take_slot(t, slot, length, p, lane);
 
     s->buf = buf;
+    t->report.receiving++;
     return shm_peer_receive(p, s);
 }
 
@@ -125,6 +126,7 @@ static int shm_recv_reduce(void *state, unsigned slot, const struct xport_reduce
     if (!r->grain || r->grain > SHM_GRAIN_MAX)
         return -EINVAL;
     s->reduce = *r;
+    t->report.receiving++;
     return shm_peer_receive(p, s);
 }
 

@@ -6,9 +6,10 @@
  * cells, which the receiver empties, and the receiver straight out of the sender's memory when
  * there is nothing in the cells. When all pieces are in, it tells the sender so.
  *
- * Why both: through the cells two CPUs share the work and bytes stay in the cache, which is faster
- * than one system call that has to pin pages; but a sender that computes, or waits for a CPU, fills
- * no cells, and where reading is not permitted there is nothing else.
+ * Why both: through the cells two CPUs share the work, which is faster than one system call that
+ * has to pin pages; but a sender that computes, or waits for a CPU, fills no cells, and one that
+ * has something to receive itself had better do that, since two copies cost more than one. Where
+ * reading is not permitted, cells are all there is.
  *
  * Cells hold only what a posted receive wants, so nothing in them can be in the way.
  */
@@ -139,6 +140,7 @@ static int hear_answers(struct peer *p, struct shm_report *r)
             rc = extents_put(&p->filling, (struct extent){.buf = r->slots[a.slot].buf,
                                                           .from = a.from,
                                                           .length = a.length,
+                                                          .unread = a.unread,
                                                           .step = a.step});
         advance(&p->out->heard);
     }
@@ -155,11 +157,11 @@ static size_t range_of(const struct extent *e, uint32_t piece, uint32_t n, uint6
 }
 
 /* Fill free cells. Returns the bytes copied. */
-static size_t fill_cells(struct peer *p, size_t budget)
+static size_t fill_cells(struct peer *p, const struct shm_report *r, size_t budget)
 {
     size_t copied = 0;
 
-    while (p->filling.n && copied < budget &&
+    while (p->filling.n && copied < budget && (!r->receiving || p->filling.at[0].unread) &&
            load(&p->out->filled) - load(&p->out->emptied) < SHM_CELLS) {
         const struct extent *e = &p->filling.at[0];
         uint32_t cell = load(&p->out->filled), piece;
@@ -249,8 +251,11 @@ static int want(struct peer *p, struct slot *s, uint64_t from, uint64_t length)
                        .length = length,
                        .step = (uint32_t)(p->segment->cell_bytes / grain * grain)};
 
-    if (!answer(p, (struct shm_answer){
-                       .from = from, .length = length, .slot = s->sender, .step = e.step}))
+    if (!answer(p, (struct shm_answer){.from = from,
+                                       .length = length,
+                                       .slot = s->sender,
+                                       .step = e.step,
+                                       .unread = p->unread != 0}))
         return 1;
     return extents_put(&p->wanted, e);
 }
@@ -274,8 +279,10 @@ static int want_matched(struct peer *p)
 
 static void tell_received(struct peer *p, struct shm_report *r)
 {
-    while (p->received.first && answer(p, (struct shm_answer){.slot = p->received.first->sender}))
+    while (p->received.first && answer(p, (struct shm_answer){.slot = p->received.first->sender})) {
+        r->receiving--;
         complete(p, r, fifo_take(&p->received));
+    }
 }
 
 static struct extent *extent_of(struct peer *p, uint32_t piece)
@@ -417,7 +424,7 @@ int shm_peer_serve(struct peer *p, struct shm_report *r, size_t *budget)
     if (rc < 0)
         return rc;
     shm_peer_post(p, r);
-    size_t copied = fill_cells(p, *budget);
+    size_t copied = fill_cells(p, r, *budget);
     ssize_t got = empty_cells(p, *budget);
     if (got < 0)
         return (int)got;

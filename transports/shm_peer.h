@@ -34,7 +34,8 @@ struct extent {
     char *buf;
     uint64_t from, length;
     uint32_t step, base, pieces;
-    uint32_t left; /* pieces still to be received */
+    uint32_t unread; /* as in the answer */
+    uint32_t left;   /* pieces still to be received */
 };
 
 struct extents {
@@ -67,6 +68,7 @@ struct shm_report {
     struct slot *slots; /* [nslots] borrowed: the transport's */
     unsigned nslots;
     unsigned *done, ndone; /* completed slots by number */
+    unsigned receiving;    /* receives under way, of all peers */
 };
 
 void fifo_put(struct fifo *f, struct slot *s);

@@ -37,6 +37,7 @@ struct shm_answer {
     uint64_t length;
     uint32_t slot;
     uint32_t step;
+    uint32_t unread; /* not 0: the receiver cannot read them itself */
 };
 
 /* From one rank to one other. Counters run on and on; a place is the counter modulo the room. */
