@@ -1,18 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A message's way: the sender posts its address. The receiver takes posts out of the ring at once
- * and matches them to its receives by lane, so that no lane can block another. What is matched is
- * worked off in order: read from the sender's memory and answered, or asked for through the cells.
- * Cells are filled only on demand, for a receive that is there; a message in the cells can
- * therefore not be in the way of one that somebody waits for.
- *
- * What is combined is read in pieces that stay in the cache until they are added; else the more at
- * once the better: calls of 32 KiB reach half the rate of large ones.
- *
- * Rejected: a sender that helps its reader by filling cells meanwhile. With a CPU to spare, a
- * broadcast to one rank was up to twice as fast; but a sender that loses its CPU in the middle of a
- * piece then holds up a receiver who could have read it.
- *
  * A poll goes on until something is complete or nothing moves, since whoever polls takes a poll
  * without result for a reason to give the CPU away; but not beyond a budget of bytes, so that other
  * transports get their turns.
@@ -22,336 +9,13 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/random.h>
-#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "transports/shm_segment.h"
+#include "transports/shm_peer.h"
 
-enum { READ_PIECE = 4 << 20, REDUCE_PIECE = 128 << 10 };
 enum { TURN_BUDGET = 512 << 10, POLL_BUDGET = 16 << 20 };
-
-/* A send or a receive that the engine has posted. */
-struct slot {
-    struct slot *next;
-    char *buf; /* NULL for a receive that combines */
-    size_t length, done;
-    uint32_t lane;
-    uint32_t step;    /* bytes per cell */
-    int granted;      /* a receive that comes through the cells */
-    uint64_t address; /* a receive's bytes at the sender */
-    uint32_t sender;  /* and the sender's slot */
-    struct xport_reduce reduce;
-};
-
-struct fifo {
-    struct slot *first, **end;
-};
-
-struct peer {
-    struct shm_pair *out, *in;
-    pid_t pid;
-    int member;
-    int unread;             /* errno if its memory cannot be read */
-    unsigned busy;          /* slots that wait for it */
-    struct fifo unposted;   /* sends for which the ring had no room */
-    struct fifo streaming;  /* sends that go through the cells */
-    struct fifo unmatched;  /* receives */
-    struct fifo matched;    /* receives whose sender is known */
-    struct shm_post *early; /* [early_room] owned: posts without a receive, oldest first */
-    unsigned nearly, early_room;
-};
-
-struct shm {
-    uint64_t nonce;
-    struct shm_segment segment;
-    int fd; /* of the segment, until all have joined; or -1 */
-    int members, me, copy_only;
-    int error;         /* nothing works any more */
-    int *member_of;    /* [nranks] owned: -1 for ranks elsewhere */
-    struct peer *peer; /* [members] owned */
-    struct slot *slot; /* [nslots] owned */
-    unsigned nslots;
-    int next;         /* the peer that is served first */
-    char *bounce;     /* [REDUCE_PIECE] owned */
-    unsigned *report; /* during a poll: completed slots */
-    unsigned reported;
-};
-
-static void fifo_put(struct fifo *f, struct slot *s)
-{
-    if (!f->first)
-        f->end = &f->first;
-    s->next = NULL;
-    *f->end = s;
-    f->end = &s->next;
-}
-
-static struct slot *fifo_take(struct fifo *f)
-{
-    struct slot *s = f->first;
-
-    f->first = s->next;
-    return s;
-}
-
-/* Take the first slot on that lane out, or return NULL. */
-static struct slot *fifo_take_lane(struct fifo *f, uint32_t lane)
-{
-    for (struct slot **at = &f->first; *at; at = &(*at)->next) {
-        struct slot *s = *at;
-        if (s->lane != lane)
-            continue;
-        *at = s->next;
-        if (!*at)
-            f->end = at;
-        return s;
-    }
-    return NULL;
-}
-
-static uint32_t load(const _Atomic uint32_t *counter)
-{
-    return atomic_load_explicit(counter, memory_order_acquire);
-}
-
-/* Count one more; only the counter's owner does. */
-static void advance(_Atomic uint32_t *counter)
-{
-    atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + 1,
-                          memory_order_release);
-}
-
-static void complete(struct shm *t, struct peer *p, struct slot *s)
-{
-    p->busy--;
-    t->report[t->reported++] = (unsigned)(s - t->slot);
-}
-
-/* Sending ------------------------------------------------------------------------------------- */
-
-static void post_sends(struct shm *t, struct peer *p)
-{
-    while (p->unposted.first && load(&p->out->posted) - load(&p->out->taken) < SHM_POSTS) {
-        struct slot *s = fifo_take(&p->unposted);
-        p->out->post[load(&p->out->posted) % SHM_POSTS] =
-            (struct shm_post){.address = (uint64_t)(uintptr_t)s->buf,
-                              .length = s->length,
-                              .slot = (uint32_t)(s - t->slot),
-                              .lane = s->lane};
-        advance(&p->out->posted);
-    }
-}
-
-/* What has become of the sends. */
-static int hear_answers(struct shm *t, struct peer *p)
-{
-    while (load(&p->out->heard) != load(&p->out->answered)) {
-        struct shm_answer a = p->out->answer[load(&p->out->heard) % SHM_ANSWERS];
-        if (a.slot >= t->nslots)
-            return -EPROTO;
-        struct slot *s = &t->slot[a.slot];
-        if (a.from == SHM_TAKEN) {
-            complete(t, p, s);
-        } else {
-            s->done = a.from;
-            s->step = a.step;
-            fifo_put(&p->streaming, s);
-        }
-        advance(&p->out->heard);
-    }
-    return 0;
-}
-
-/* Fill free cells. Returns the bytes copied. */
-static size_t fill_cells(struct shm *t, struct peer *p, size_t budget)
-{
-    size_t copied = 0;
-
-    while (p->streaming.first && copied < budget &&
-           load(&p->out->filled) - load(&p->out->emptied) < SHM_CELLS) {
-        struct slot *s = p->streaming.first;
-        size_t n = s->length - s->done < s->step ? s->length - s->done : s->step;
-        memcpy(shm_segment_cell(&t->segment, t->me, p->member, load(&p->out->filled)),
-               s->buf + s->done, n);
-        advance(&p->out->filled);
-        copied += n;
-        s->done += n;
-        if (s->done == s->length)
-            complete(t, p, fifo_take(&p->streaming));
-    }
-    return copied;
-}
-
-/* Receiving ----------------------------------------------------------------------------------- */
-
-static int match(struct peer *p, struct slot *s, const struct shm_post *post)
-{
-    if (s->length != post->length)
-        return -EPROTO;
-    s->address = post->address;
-    s->sender = post->slot;
-    fifo_put(&p->matched, s);
-    return 0;
-}
-
-static int keep_early(struct peer *p, const struct shm_post *post)
-{
-    if (p->nearly == p->early_room) {
-        unsigned room = p->early_room ? 2 * p->early_room : 16;
-        struct shm_post *early = realloc(p->early, room * sizeof *early);
-        if (!early)
-            return -ENOMEM;
-        p->early = early;
-        p->early_room = room;
-    }
-    p->early[p->nearly++] = *post;
-    return 0;
-}
-
-static int take_posts(struct peer *p)
-{
-    while (load(&p->in->taken) != load(&p->in->posted)) {
-        struct shm_post post = p->in->post[load(&p->in->taken) % SHM_POSTS];
-        struct slot *s = fifo_take_lane(&p->unmatched, post.lane);
-        int rc = s ? match(p, s, &post) : keep_early(p, &post);
-        if (rc)
-            return rc;
-        advance(&p->in->taken);
-    }
-    return 0;
-}
-
-static int answer(struct peer *p, const struct shm_answer *a)
-{
-    if (load(&p->in->answered) - load(&p->in->heard) == SHM_ANSWERS)
-        return 0;
-    p->in->answer[load(&p->in->answered) % SHM_ANSWERS] = *a;
-    advance(&p->in->answered);
-    return 1;
-}
-
-/* Ask for all matched messages that cannot be read; in order, as they will come. */
-static void ask_for_cells(const struct shm *t, struct peer *p)
-{
-    for (struct slot *s = p->matched.first; s; s = s->next) {
-        size_t grain = s->buf ? 1 : s->reduce.grain;
-        if (s->granted)
-            continue;
-        s->step = (uint32_t)(t->segment.cell_bytes / grain * grain);
-        if (!answer(p, &(struct shm_answer){.from = s->done, .slot = s->sender, .step = s->step}))
-            return;
-        s->granted = 1;
-    }
-}
-
-/* n bytes of the message are at `from`: put them where they belong. */
-static void deliver(struct slot *s, const char *from, size_t n)
-{
-    const struct xport_reduce *r = &s->reduce;
-
-    if (s->buf)
-        memcpy(s->buf + s->done, from, n);
-    else
-        r->combine(r->context, (const char *)r->own + s->done, from, (char *)r->dst + s->done, n);
-    s->done += n;
-}
-
-static size_t empty_cells(struct shm *t, struct peer *p, size_t budget)
-{
-    size_t copied = 0;
-
-    while (p->matched.first && p->matched.first->granted && copied < budget &&
-           load(&p->in->filled) != load(&p->in->emptied)) {
-        struct slot *s = p->matched.first;
-        size_t n = s->length - s->done < s->step ? s->length - s->done : s->step;
-        deliver(s, shm_segment_cell(&t->segment, p->member, t->me, load(&p->in->emptied)), n);
-        advance(&p->in->emptied);
-        copied += n;
-        if (s->done == s->length)
-            complete(t, p, fifo_take(&p->matched));
-    }
-    return copied;
-}
-
-static ssize_t read_peer(const struct peer *p, uint64_t address, void *to, size_t n)
-{
-    struct iovec local = {.iov_base = to, .iov_len = n};
-    struct iovec remote = {.iov_base = (void *)(uintptr_t)address, .iov_len = n};
-    ssize_t got = process_vm_readv(p->pid, &local, 1, &remote, 1, 0);
-
-    return got < 0 ? -errno : got;
-}
-
-/* Read one piece of a message. Returns its bytes, or -errno if not even one element can be had. */
-static ssize_t read_piece(struct shm *t, const struct peer *p, struct slot *s)
-{
-    size_t grain = s->buf ? 1 : s->reduce.grain;
-    size_t piece = s->buf ? READ_PIECE : REDUCE_PIECE / grain * grain;
-    size_t n = s->length - s->done < piece ? s->length - s->done : piece;
-    ssize_t got = read_peer(p, s->address + s->done, s->buf ? s->buf + s->done : t->bounce, n);
-
-    if (got < 0)
-        return got;
-    got -= got % (ssize_t)grain;
-    if (!got)
-        return -EFAULT;
-    if (s->buf)
-        s->done += (size_t)got;
-    else
-        deliver(s, t->bounce, (size_t)got);
-    return got;
-}
-
-/* Read pieces and answer what is complete. Returns the bytes read, or -ESRCH. */
-static ssize_t read_messages(struct shm *t, struct peer *p, size_t budget)
-{
-    size_t copied = 0;
-
-    while (p->matched.first && !p->matched.first->granted && !p->unread) {
-        struct slot *s = p->matched.first;
-        if (s->done == s->length) {
-            if (!answer(p, &(struct shm_answer){.from = SHM_TAKEN, .slot = s->sender}))
-                break;
-            complete(t, p, fifo_take(&p->matched));
-            continue;
-        }
-        if (copied >= budget)
-            break;
-        ssize_t got = read_piece(t, p, s);
-        if (got == -ESRCH)
-            return got; /* the peer is no more */
-        if (got < 0)
-            p->unread = (int)-got;
-        else
-            copied += (size_t)got;
-    }
-    return (ssize_t)copied;
-}
-
-/* The transport ------------------------------------------------------------------------------- */
-
-static int serve(struct shm *t, struct peer *p, size_t *budget)
-{
-    int rc = hear_answers(t, p);
-
-    if (!rc)
-        rc = take_posts(p);
-    if (rc)
-        return rc;
-    post_sends(t, p);
-    size_t copied = fill_cells(t, p, *budget);
-    ssize_t got = read_messages(t, p, *budget);
-    if (got < 0)
-        return (int)got;
-    if (p->unread)
-        ask_for_cells(t, p);
-    copied += (size_t)got + empty_cells(t, p, *budget);
-    *budget -= copied < *budget ? copied : *budget;
-    return 0;
-}
 
 /* Serve all peers once. Returns the bytes moved, or an error. */
 static ssize_t turn(struct shm *t)
@@ -362,7 +26,7 @@ static ssize_t turn(struct shm *t)
     for (int i = 0; i < t->members && budget; i++) {
         struct peer *p = &t->peer[t->next];
         t->next = t->next + 1 < t->members ? t->next + 1 : 0;
-        int rc = p->busy ? serve(t, p, &budget) : 0;
+        int rc = p->busy ? shm_peer_serve(t, p, &budget) : 0;
         if (rc)
             return rc;
     }
@@ -402,19 +66,7 @@ static int shm_send(void *state, unsigned slot, const void *buf, size_t length, 
 
     s->buf = (char *)(uintptr_t)buf;
     fifo_put(&p->unposted, s);
-    post_sends(t, p);
-    return t->error;
-}
-
-static int receive(struct shm *t, struct peer *p, struct slot *s)
-{
-    for (unsigned i = 0; i < p->nearly; i++)
-        if (p->early[i].lane == s->lane) {
-            struct shm_post post = p->early[i];
-            memmove(p->early + i, p->early + i + 1, (--p->nearly - i) * sizeof post);
-            return match(p, s, &post);
-        }
-    fifo_put(&p->unmatched, s);
+    shm_peer_post(t, p);
     return t->error;
 }
 
@@ -425,7 +77,7 @@ static int shm_recv(void *state, unsigned slot, void *buf, size_t length, int pe
     struct slot *s = take_slot(t, slot, length, p, lane);
 
     s->buf = buf;
-    return receive(t, p, s);
+    return shm_peer_receive(p, s);
 }
 
 static int shm_reduces(void *state, int peer)
@@ -444,7 +96,7 @@ static int shm_recv_reduce(void *state, unsigned slot, const struct xport_reduce
     if (!r->grain || r->grain > SHM_GRAIN_MAX)
         return -EINVAL;
     s->reduce = *r;
-    return receive(t, p, s);
+    return shm_peer_receive(p, s);
 }
 
 /* What peers know of this rank's slots is out of step from here on. */
@@ -529,7 +181,7 @@ int xport_shm_open(const int *member, int members, int rank, int nranks, int cop
 static int try_reading(const struct peer *p, const struct shm_offer *offer)
 {
     uint64_t nonce = 0;
-    ssize_t got = read_peer(p, offer->address, &nonce, sizeof nonce);
+    ssize_t got = shm_peer_read(p, offer->address, &nonce, sizeof nonce);
 
     return got < 0 ? (int)-got : nonce == offer->nonce ? 0 : ESRCH;
 }
