@@ -110,7 +110,7 @@ shared_memory() {
     linear=${linear#*,}
     for how in on copy off; do
         begin "a large send under way while a rank waits in a collective, COLLSHIM_SHM=$how"
-        launch 3 COLLSHIM_SHM=$how -- "$programs/pending"
+        launch 3 COLLSHIM_SHM=$how OMPI_MCA_btl_vader_single_copy_mechanism=none -- "$programs/pending"
         want_right
         want_lines
         want_number allgather .rerouted -eq "$(expected allgather)"
