@@ -156,19 +156,19 @@ uint64_t plan_total_bytes(const struct plan_request *q)
 
 /*
  * Through a node's memory nothing is won by small chunks but bytes that are still in the cache when
- * they are combined with the next rank's. With a quarter of a message in each chunk, a sender
- * hands over all of it at once and is not needed any more.
+ * they are combined with the next rank's. A message in one chunk is handed over at once, and its
+ * sender is not needed any more.
  */
 static size_t memory_chunk(const struct plan_request *q, uint64_t block)
 {
-    enum { SMALLEST = 64 << 10, CACHED = 1 << 20, HANDED_OVER = 4 };
+    enum { SMALLEST = 64 << 10, CACHED = 512 << 10 };
     int combines = q->collective == COLL_ALLREDUCE || q->collective == COLL_REDUCE ||
                    q->collective == COLL_REDUCE_SCATTER ||
                    q->collective == COLL_REDUCE_SCATTER_BLOCK;
     uint64_t message = q->collective == COLL_BCAST ? q->nbytes : block;
     size_t chunk = SMALLEST;
 
-    while (chunk < message / HANDED_OVER && (!combines || chunk < CACHED))
+    while (chunk < message && (!combines || chunk < CACHED))
         chunk *= 2;
     return chunk;
 }

@@ -6,8 +6,8 @@
 #include <string.h>
 
 /* Fruitless polls of the near transport between two of an idle far one: a poll of a library with
-   nothing in flight costs as much as several of the near one. */
-enum { PATIENCE = 8 };
+   nothing in flight may cost as much as many of the near one. */
+enum { PATIENCE = 64 };
 
 struct route {
     struct xport *near, *far; /* borrowed */

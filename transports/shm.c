@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Many peers, one poll: each peer that waits for something is served in turn; only when nothing
- * moved anywhere is a peer's memory read. A poll goes on until something is complete or nothing
- * moves, since whoever polls takes a poll without result for a reason to give the CPU away; but
- * not beyond a budget of bytes, so that other transports get their turns.
+ * A poll goes on until something is complete or nothing moves, since whoever polls takes a poll
+ * without result for a reason to give the CPU away; but not beyond a budget of bytes, so that other
+ * transports get their turns.
  */
 #define _GNU_SOURCE
 #include "transports/shm.h"
@@ -16,33 +15,7 @@
 
 #include "transports/shm_peer.h"
 
-enum { POLL_BUDGET = 4 << 20, TURN_BUDGET = 256 << 10 };
-
-struct shm {
-    uint64_t nonce;
-    struct shm_segment segment;
-    int fd; /* of the segment, until all have joined; or -1 */
-    int members, me, copy_only;
-    int error;                /* nothing works any more */
-    int next;                 /* the peer that is served first */
-    int *member_of;           /* [nranks] owned: -1 for ranks elsewhere */
-    struct peer *peer;        /* [members] owned */
-    struct slot *slot;        /* [nslots] owned */
-    char *bounce;             /* [SHM_BOUNCE] owned */
-    struct shm_report report; /* of the poll under way */
-};
-
-/* Read from the first peer that has something to be read. Returns the bytes read, or -ESRCH. */
-static ssize_t read_somebody(struct shm *t)
-{
-    for (int i = 0; i < t->members; i++) {
-        struct peer *p = &t->peer[(t->next + i) % t->members];
-        ssize_t got = p->busy ? shm_peer_read(p, &t->report, t->bounce) : 0;
-        if (got)
-            return got;
-    }
-    return 0;
-}
+enum { TURN_BUDGET = 512 << 10, POLL_BUDGET = 16 << 20 };
 
 /* Serve all peers once. Returns the bytes moved, or an error. */
 static ssize_t turn(struct shm *t)
@@ -53,12 +26,10 @@ static ssize_t turn(struct shm *t)
     for (int i = 0; i < t->members && budget; i++) {
         struct peer *p = &t->peer[t->next];
         t->next = t->next + 1 < t->members ? t->next + 1 : 0;
-        int rc = p->busy ? shm_peer_serve(p, &t->report, &budget) : 0;
+        int rc = p->busy ? shm_peer_serve(t, p, &budget) : 0;
         if (rc)
             return rc;
     }
-    if (budget == TURN_BUDGET && !t->report.ndone)
-        return read_somebody(t);
     return (ssize_t)(TURN_BUDGET - budget);
 }
 
@@ -67,14 +38,14 @@ static int shm_poll(void *state, unsigned *done, unsigned *ndone)
     struct shm *t = state;
     ssize_t moved = t->error;
 
-    t->report.done = done;
-    t->report.ndone = 0;
+    t->report = done;
+    t->reported = 0;
     for (size_t total = 0; moved >= 0 && total < POLL_BUDGET; total += (size_t)moved) {
         moved = turn(t);
-        if (!moved || t->report.ndone)
+        if (!moved || t->reported)
             break;
     }
-    *ndone = t->report.ndone;
+    *ndone = t->reported;
     return moved < 0 ? (int)moved : 0;
 }
 
@@ -95,7 +66,7 @@ static int shm_send(void *state, unsigned slot, const void *buf, size_t length, 
 
     s->buf = (char *)(uintptr_t)buf;
     fifo_put(&p->unposted, s);
-    shm_peer_post(p, &t->report);
+    shm_peer_post(t, p);
     return t->error;
 }
 
@@ -140,15 +111,14 @@ static int shm_reserve(void *state, unsigned nslots)
 {
     struct shm *t = state;
 
-    if (t->error || nslots <= t->report.nslots)
+    if (t->error || nslots <= t->nslots)
         return t->error;
     struct slot *slot = malloc(nslots * sizeof *slot);
     if (!slot)
         return -ENOMEM;
     free(t->slot);
     t->slot = slot;
-    t->report.slots = slot;
-    t->report.nslots = nslots;
+    t->nslots = nslots;
     return 0;
 }
 
@@ -187,7 +157,7 @@ int xport_shm_open(const int *member, int members, int rank, int nranks, int cop
     t->nonce = draw_nonce();
     t->member_of = malloc((size_t)nranks * sizeof *t->member_of);
     t->peer = calloc((size_t)members, sizeof *t->peer);
-    t->bounce = aligned_alloc(64, SHM_BOUNCE);
+    t->bounce = aligned_alloc(64, REDUCE_PIECE);
     if (!t->member_of || !t->peer || !t->bounce) {
         xport_shm_close(x);
         return -ENOMEM;
@@ -196,7 +166,6 @@ int xport_shm_open(const int *member, int members, int rank, int nranks, int cop
         t->member_of[r] = -1;
     for (int m = 0; m < members; m++) {
         t->member_of[member[m]] = m;
-        t->peer[m].segment = &t->segment;
         t->peer[m].member = m;
     }
     t->me = t->member_of[rank];
@@ -212,7 +181,7 @@ int xport_shm_open(const int *member, int members, int rank, int nranks, int cop
 static int try_reading(const struct peer *p, const struct shm_offer *offer)
 {
     uint64_t nonce = 0;
-    ssize_t got = shm_read_memory(p->pid, offer->address, &nonce, sizeof nonce);
+    ssize_t got = shm_peer_read(p, offer->address, &nonce, sizeof nonce);
 
     return got < 0 ? (int)-got : nonce == offer->nonce ? 0 : ESRCH;
 }
@@ -231,7 +200,6 @@ int xport_shm_join(struct xport *x, const struct shm_offer *offer)
     }
     for (int m = 0; m < t->members; m++) {
         struct peer *p = &t->peer[m];
-        p->me = t->me;
         p->out = shm_segment_pair(&t->segment, t->me, m);
         p->in = shm_segment_pair(&t->segment, m, t->me);
         p->pid = offer[m].pid;
@@ -258,7 +226,7 @@ void xport_shm_close(struct xport *x)
     xport_shm_joined(x);
     shm_segment_close(&t->segment);
     for (int m = 0; t->peer && m < t->members; m++)
-        shm_peer_free(&t->peer[m]);
+        free(t->peer[m].early);
     free(t->peer);
     free(t->member_of);
     free(t->slot);

@@ -2,9 +2,9 @@
 /*
  * The memory that the ranks of one node share for one communicator: for every ordered pair of
  * them a ring of posts (what the one sends), a ring of answers (what the other did about it) and
- * a few cells for bytes. Rings and cells have one writer and one reader, so counters are all they
- * need: the writer of an entry releases its counter, the reader acquires it, and no entry is used
- * again before the other side's counter has passed it.
+ * a few cells for bytes. Each ring has one writer and one reader, so counters are all it needs:
+ * the writer of an entry releases its counter, the reader acquires it, and no entry is used again
+ * before the other side's counter has passed it.
  *
  * The memory has no name: one rank creates it (memfd), the others open it through that rank's
  * /proc entry, which only the same user can. Whatever crashes when, nothing is left behind. Pages
@@ -27,17 +27,14 @@ struct shm_post {
     uint32_t lane;
 };
 
-/*
- * What becomes of a send: the receiver wants `length` bytes from `from` on in pieces of `step`
- * bytes, or has them all (length 0). The pieces of everything that was wanted are numbered on and
- * on, and each is claimed by whoever copies it: the sender into a cell, or the receiver for itself.
- */
+/* The receiver has the bytes (from is SHM_TAKEN), or wants those from `from` on through the cells,
+   `step` in each. */
 struct shm_answer {
     uint64_t from;
-    uint64_t length;
     uint32_t slot;
     uint32_t step;
 };
+#define SHM_TAKEN UINT64_MAX
 
 /* From one rank to one other. Counters run on and on; a place is the counter modulo the room. */
 struct shm_pair {
@@ -45,14 +42,12 @@ struct shm_pair {
         _Alignas(64) _Atomic uint32_t posted;
         _Atomic uint32_t heard; /* answers */
         _Atomic uint32_t filled;
-        uint32_t piece[SHM_CELLS]; /* the number of what is in a cell */
     };
     struct {                                 /* written by the receiver */
         _Alignas(64) _Atomic uint32_t taken; /* posts */
         _Atomic uint32_t answered;
         _Atomic uint32_t emptied;
     };
-    _Alignas(64) _Atomic uint32_t claimed; /* pieces, by either */
     _Alignas(64) struct shm_post post[SHM_POSTS];
     _Alignas(64) struct shm_answer answer[SHM_ANSWERS];
 };

@@ -101,7 +101,36 @@ tools() {
     done
 }
 
+# Ranks of a node: by reading each other's memory, by copying, and not sharing any.
+shared_memory() {
+    local how linear=linear collective
+    for collective in allgather allgatherv allreduce reduce reduce_scatter reduce_scatter_block bcast; do
+        linear+=,$collective=linear
+    done
+    linear=${linear#*,}
+    for how in on copy off; do
+        begin "a large send under way while a rank waits in a collective, COLLSHIM_SHM=$how"
+        launch 3 COLLSHIM_SHM=$how OMPI_MCA_btl_vader_single_copy_mechanism=none -- "$programs/pending"
+        want_right
+        want_lines
+        want_number allgather .rerouted -eq "$(expected allgather)"
+        finish
+    done
+    for how in on copy; do
+        rerouted 3 60 COLLSHIM_ALGORITHM="$linear" COLLSHIM_SHM=$how
+        rerouted 4 60 COLLSHIM_TOPOLOGY='node:2 gpu:2' COLLSHIM_SHM=$how COLLSHIM_CHUNK_BYTES=1000
+        reductions 3 100 mixed COLLSHIM_ALGORITHM="$linear" COLLSHIM_SHM=$how
+    done
+    begin "COLLSHIM_LOG=info says how the ranks of a node reach each other"
+    launch 3 COLLSHIM_LOG=info COLLSHIM_SHM=copy -- "$programs/ordinary"
+    want_right
+    grep -q '^collshim: 3 ranks of a node share memory, two copies: .*(COLLSHIM_SHM)' <<<"$err" ||
+        complain "it does not say so"
+    finish
+}
+
 cases_process() {
+    shared_memory
     modes
     ends
     later_processes
