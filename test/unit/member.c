@@ -78,8 +78,7 @@ void member_close(struct member *m, const struct plan_request *q, int rank, uint
                 for (int r = 0; r < q->topo->nranks; r++)
                     want = (unsigned char)(want + contribution((uint32_t)r, logical, seed));
             must(m->output[at] == want, "seed %llu, rank %d, byte %llu: %s",
-                          (unsigned long long)seed, rank, (unsigned long long)at,
-                          rng_request_text(q, text));
+                 (unsigned long long)seed, rank, (unsigned long long)at, rng_request_text(q, text));
         }
     ck_assert_uint_eq(m->output[plan_output_bytes(q, rank)], 0xee); /* nothing past the end */
     ck_assert_uint_eq(m->scratch[m->plan->scratch_bytes], 0xdd);

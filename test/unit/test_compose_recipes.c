@@ -169,6 +169,8 @@ static void check_recipe(int collective, uint64_t seed, int most)
 
 START_TEST(test_compose__random_recipes_pass_the_checker_on_random_shapes)
 {
+    if (!(plan_compose.collectives & 1u << _i))
+        return;
     for (uint64_t seed = 1; seed <= 2000; seed++)
         check_recipe(_i, seed, 14);
     for (uint64_t seed = 1; seed <= 25; seed++)

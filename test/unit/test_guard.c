@@ -111,7 +111,7 @@ static void call(struct machine *m, uint64_t total)
         e[r] = guard_find(&m->guard[r], COLL_BCAST, total);
         int picked = begin_call(m, e[r], total, &this_timed);
         must(r == 0 || (picked == contender && this_timed == timed),
-                      "call %d: rank %d picks %d, rank 0 %d", m->calls, r, picked, contender);
+             "call %d: rank %d picks %d, rank 0 %d", m->calls, r, picked, contender);
         contender = picked;
         timed = this_timed;
     }
@@ -132,14 +132,14 @@ static void call(struct machine *m, uint64_t total)
         struct guard_entry copy = *e[r];
         guard_note(&copy, mine[r], setup, collect, &agreed);
     }
-    must(!agreed.asked || agreed.asked == m->ranks, "call %d: %d ranks of %d agree",
-                  m->calls, agreed.asked, m->ranks);
+    must(!agreed.asked || agreed.asked == m->ranks, "call %d: %d ranks of %d agree", m->calls,
+         agreed.asked, m->ranks);
     for (int r = 0; timed && r < m->ranks; r++)
         settled[r] =
             cannot ? guard_cannot(e[r]) : guard_note(e[r], mine[r], setup, tell_largest, &agreed);
     for (int r = 1; r < m->ranks; r++)
         must(same_entry(e[0], e[r]) && settled[r] == settled[0],
-                      "call %d: rank %d differs from rank 0", m->calls, r);
+             "call %d: rank %d differs from rank 0", m->calls, r);
     m->verdicts += settled[0] == 1;
     m->agreements += agreed.asked > 0;
 }

@@ -383,14 +383,20 @@ START_TEST(test_load__equal_nodes_have_the_bounds_of_table_III)
         [COLL_REDUCE_SCATTER_BLOCK] = d * (p - g) / (p * kf),
         [COLL_ALLREDUCE] = 2 * d * (p - g) / (p * kf),
         [COLL_ALLTOALL] = g * d * (p - g) / (p * kf), /* d: what one rank sends */
+        [COLL_ALLTOALLV] = g * d * (p - g) / (p * kf),
     };
 
+    static uint64_t even[12 * 12];
+
+    for (int i = 0; i < 12 * 12; i++) /* an alltoallv that is an alltoall */
+        even[i] = (uint64_t)block;
     for (int c = 0; c < COLL_COUNT; c++) {
         int vector = c == COLL_BCAST || c == COLL_REDUCE || c == COLL_ALLREDUCE;
         struct plan_request q = {.collective = (enum plan_collective)c,
                                  .topo = t,
                                  .root = 5,
                                  .nbytes = (size_t)(vector ? d : block),
+                                 .demand = c == COLL_ALLTOALLV ? even : NULL,
                                  .grain = 1,
                                  .chunk_bytes = 1};
 
