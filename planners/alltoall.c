@@ -274,11 +274,6 @@ static int alltoall_build(const struct plan_request *q, struct plan **plan_p)
     return rc;
 }
 
-static const char *alltoall_pays(const struct plan_request *q)
-{
-    return q->topo->nnodes < 2 ? "all ranks share a node" : NULL;
-}
-
 static double alltoall_cost(const struct plan_request *q)
 {
     double crossing = cost_crossing(q), inside = cost_inside(q);
@@ -292,7 +287,7 @@ const struct plan_algorithm plan_alltoall = {
     .collectives = 1u << COLL_ALLTOALL,
     .description = "direct exchange, each step a matching of rails, rails of unequal rate levelled",
     .source = "pairwise exchange; bound: HiCCL, Table III",
-    .pays = alltoall_pays,
+    .pays = plan_pays_on_idle_rails,
     .cost = alltoall_cost,
     .build = alltoall_build,
 };

@@ -195,11 +195,6 @@ static int lanes_build(const struct plan_request *q, struct plan **plan_p)
                              plan_output_bytes(q, q->rank), w.scratch_bytes, plan_p);
 }
 
-static const char *lanes_pays(const struct plan_request *q)
-{
-    return q->topo->nnodes < 2 ? "all ranks share a node" : NULL;
-}
-
 /* How many times the least the busiest rail carries: a tree's root sends once per step. */
 static double times_the_least(const struct plan_request *q)
 {
@@ -230,7 +225,7 @@ const struct plan_algorithm plan_lanes = {
                    1u << COLL_BCAST | 1u << COLL_REDUCE,
     .description = "each local rank takes its slice between nodes, in few steps (inter=...)",
     .source = "Optimizing Allreduce with Multiple Processes per GPU, lane-aware allreduce",
-    .pays = lanes_pays,
+    .pays = plan_pays_on_idle_rails,
     .cost = lanes_cost,
     .accepts = lanes_accepts,
     .build = lanes_build,

@@ -199,6 +199,15 @@ int plan_chunks(const struct plan_request *q, size_t *chunk)
     return n;
 }
 
+const char *plan_pays_on_idle_rails(const struct plan_request *q)
+{
+    const struct topo *t = q->topo;
+
+    if (t->nnodes < 2)
+        return "all ranks share a node";
+    return t->nranks > t->nnodes ? NULL : "one rank per node leaves no rail idle";
+}
+
 const char *plan_pays_by_name(const struct plan_request *q)
 {
     (void)q;

@@ -118,6 +118,9 @@ struct plan_algorithm {
     int (*build)(const struct plan_request *q, struct plan **plan_p);
 };
 
+/* A pays() for rows that use all rails of a node where a library's algorithm would use one. */
+const char *plan_pays_on_idle_rails(const struct plan_request *q);
+
 /* A pays() for rows that are there to be compared: never chosen unless somebody names them. */
 const char *plan_pays_by_name(const struct plan_request *q);
 

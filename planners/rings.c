@@ -203,26 +203,20 @@ static int rings_build(const struct plan_request *q, struct plan **plan_p)
               : build(q, plan_rings.name, value[KEY_INTRA].number, value[KEY_K].number, plan_p);
 }
 
-static const char *rings_pays(const struct plan_request *q)
-{
-    const struct topo *t = q->topo;
-
-    if (t->nnodes < 2)
-        return "all ranks share a node";
-    if (collectives[q->collective].from_root)
-        return topo_node_size(t, t->rank[q->root].node) > 1
-                   ? NULL
-                   : "the root is alone on its node, and all its rails are its own";
-    for (int n = 0; n < t->nnodes; n++)
-        if (topo_node_size(t, n) > 1)
-            return NULL;
-    return "one rank per node leaves no rail idle";
-}
-
 /*
  * All rails are busy all the time, once the first chunk has come round the ring and gone through
  * the node; what goes through the node overlaps with the rails.
  */
+static const char *rings_pays(const struct plan_request *q)
+{
+    const struct topo *t = q->topo;
+
+    if (t->nnodes > 1 && collectives[q->collective].from_root &&
+        topo_node_size(t, t->rank[q->root].node) == 1)
+        return "the root is alone on its node, and all its rails are its own";
+    return plan_pays_on_idle_rails(q);
+}
+
 static double rings_cost(const struct plan_request *q)
 {
     const struct topo *t = q->topo;

@@ -45,8 +45,8 @@ bad_values() {
         COLLSHIM_CHUNK=100
     bad "an algorithm that does not exist" "COLLSHIM_ALGORITHM: no algorithm 'magic' for allgather; *" \
         COLLSHIM_ALGORITHM=allgather=magic
-    bad "an algorithm that takes no recipe" "COLLSHIM_ALGORITHM: parallel_rings takes nothing in parentheses" \
-        "COLLSHIM_ALGORITHM=allgather=parallel_rings(4)"
+    bad "an algorithm that takes no recipe" "COLLSHIM_ALGORITHM: linear takes nothing in parentheses" \
+        "COLLSHIM_ALGORITHM=allgather=linear(4)"
     alone "a report that cannot be written" "COLLSHIM_REPORT: cannot write $tmp/none/r.json: *" \
         COLLSHIM_REPORT="$tmp/none/r.json"
 
@@ -171,7 +171,8 @@ tuned() {
 
 left_native() {
     native "calls smaller than the default limit" "smaller than COLLSHIM_MIN_BYTES" COLLSHIM_MIN_BYTES=
-    native "all ranks on one host" "nothing to gain on this topology" COLLSHIM_MIN_BYTES=1
+    native "one rank per host" "nothing to gain on this topology" COLLSHIM_MIN_BYTES=1 \
+        COLLSHIM_TOPOLOGY=node:3
     native "algorithms set to native" "COLLSHIM_ALGORITHM says native" \
         COLLSHIM_ALGORITHM=allgather=native,allgatherv=native
 
