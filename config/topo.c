@@ -210,6 +210,8 @@ uint64_t topo_hash(const struct topo *t)
 {
     uint64_t hash = mix((uint64_t)t->nranks, (uint64_t)t->nrails);
 
+    hash = mix(hash, t->rail_chunk);
+
     for (int r = 0; r < t->nranks; r++) {
         const struct topo_rank *k = &t->rank[r];
 

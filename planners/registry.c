@@ -185,11 +185,17 @@ int plan_chunks(const struct plan_request *q, size_t *chunk)
     enum { MOST = 1 << 30 }; /* what MPI sends at once: its lengths are ints */
     /* What travels in one piece between two ranks: a share of what a node handles. */
     uint64_t block = plan_total_bytes(q) / (uint64_t)q->topo->nranks;
-    size_t sizes[PLAN_CHUNKS] = {block < STRIPED ? EAGER : STRIPED, EAGER};
-    int n = sizes[0] == sizes[1] ? 1 : 2;
+    size_t large = STRIPED;
 
-    while (block / PIECES > sizes[0] && sizes[0] < MOST)
-        sizes[0] *= 2;
+    while (block / PIECES > large && large < MOST)
+        large *= 2;
+    int small_first = q->topo->rail_chunk && q->topo->rail_chunk <= EAGER;
+    size_t sizes[PLAN_CHUNKS] = {small_first ? EAGER : large, small_first ? large : EAGER};
+    int n = PLAN_CHUNKS;
+    if (block < STRIPED) {
+        sizes[0] = EAGER;
+        n = 1;
+    }
     if (q->topo->nnodes == 1) {
         sizes[0] = memory_chunk(q, block);
         n = 1;

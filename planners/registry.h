@@ -92,7 +92,8 @@ uint64_t plan_output_bytes(const struct plan_request *q, int rank);
 uint64_t plan_total_bytes(const struct plan_request *q);
 
 /*
- * Chunks worth trying where nobody sets one, the safest first, at most PLAN_CHUNKS of them; returns
+ * Chunks worth trying where nobody sets one, what was measured to be the best or else is the
+ * safest first, at most PLAN_CHUNKS of them; returns
  * how many. Multiples of the grain, the same on all ranks.
  */
 enum { PLAN_CHUNKS = 2 };

@@ -34,15 +34,20 @@ static void free_plan(struct comm_plan *p)
     free(p);
 }
 
-static void free_comm(struct comm *c)
+static void forget_plans(struct comm *c)
 {
-    if (!c || c == &out_of_memory)
-        return;
     while (c->plans) {
         struct comm_plan *first = c->plans;
         c->plans = first->next;
         free_plan(first);
     }
+}
+
+static void free_comm(struct comm *c)
+{
+    if (!c || c == &out_of_memory)
+        return;
+    forget_plans(c);
     links_close(&c->links);
     topo_free(c->topo);
     free(c->bytes);
@@ -216,8 +221,7 @@ static enum reason exchange(struct comm *c, MPI_Comm comm, struct topo_report *r
     well = well && links_prepare(&c->links, c->private_comm, c->topo, report, c->rank);
     if (!all_well(comm, well))
         return REASON_MEMORY;
-    well = rails_measure(c->private_comm, c->rank, c->topo) == MPI_SUCCESS;
-    well &= links_share(&c->links, comm);
+    well = links_share(&c->links, comm);
     return all_well(comm, well) ? REASON_NONE : REASON_MEMORY;
 }
 
@@ -323,6 +327,15 @@ static int make_plan(struct comm *c, const struct plan_request *q, const struct 
 fail:
     free_plan(p);
     return rc;
+}
+
+int comm_measure_rails(struct comm *c)
+{
+    if (c->rails_measured)
+        return MPI_SUCCESS;
+    c->rails_measured = 1;
+    forget_plans(c); /* they are for the rails as they were thought to be */
+    return rails_measure(c->private_comm, c->rank, c->topo);
 }
 
 int comm_engine(struct comm *c, struct plan_request *request, const struct plan_algorithm *a,

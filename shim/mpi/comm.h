@@ -26,6 +26,7 @@ struct comm {
     MPI_Comm private_comm;   /* owned */
     struct topo *topo;       /* owned */
     struct links links;      /* owned */
+    int rails_measured;      /* comm_measure_rails was called */
     unsigned turn;           /* rerouted calls so far, for COLLSHIM_MODE=ab */
     struct guard guard;      /* what has been measured */
     size_t *bytes;           /* [size] owned: room for a call's block sizes */
@@ -52,6 +53,12 @@ int comm_is_foreign(MPI_Comm comm, int n);
  * Make the state. Collective over comm; every rank gets the same verdict. Never NULL.
  */
 struct comm *comm_make(MPI_Comm comm);
+
+/*
+ * Measure the rails if they are not known and this was not done before (rails.h): collective over
+ * the communicator, before a call that is large enough to be worth it. Returns an MPI code.
+ */
+int comm_measure_rails(struct comm *c);
 
 /*
  * The plan and the engine for a request, made on first use; request->topo and rank

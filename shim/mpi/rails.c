@@ -6,6 +6,7 @@
  */
 #include "shim/mpi/rails.h"
 
+#include <float.h>
 #include <stdlib.h>
 
 #include "shim/mpi/calls.h"
@@ -13,12 +14,16 @@
 #include "shim/mpi/process.h"
 
 enum { FIRST_CONTACT = 4 << 10, TIMED = 512 << 10, TAG = 0 };
+enum { SMALL = 32 << 10, LARGE = 256 << 10, PIECES = TIMED / SMALL };
 enum { NOT_MEASURABLE = -1 };     /* the next node has no such rank */
 static const double alike = 0.75; /* the slowest to the fastest rail, if they are equal */
 
-/* What this process measured, in bytes/s; 0: nothing yet. Threads may make communicators at the
-   same time; whose measurement stays is all one. */
-static _Atomic double own_rate;
+/* What this process measured; rate 0: nothing yet. Threads may make communicators at the same time;
+   whose measurement stays is all one. */
+static struct measured {
+    double rate;         /* bytes/s, or NOT_MEASURABLE */
+    double small, large; /* seconds, in pieces of SMALL and of LARGE bytes */
+} own;
 
 /* The rank of the same local index on the node `step` further, or -1. */
 static int counterpart(const struct topo *t, int rank, int step)
@@ -28,46 +33,60 @@ static int counterpart(const struct topo *t, int rank, int step)
     return local < topo_node_size(t, node) ? topo_node_rank(t, node, local) : MPI_PROC_NULL;
 }
 
-/* Send so many bytes on and receive as many; the time until the receiver has them goes to *seconds.
- */
-static int pass_on(MPI_Comm comm, int to, int from, char *out, char *in, int bytes, double *seconds)
+/* Send so many bytes on in such pieces, and receive as many; the time until the receiver has them
+   goes to *seconds. */
+static int pass_on(MPI_Comm comm, int to, int from, char *out, char *in, int bytes, int piece,
+                   double *seconds)
 {
-    MPI_Request request[4];
+    MPI_Request request[2 * PIECES + 2];
     char told = 0, heard;
+    int n = bytes / piece, rc = MPI_SUCCESS;
     double start = count_now();
-    int rc = mpi.Irecv(in, bytes, MPI_BYTE, from, TAG, comm, &request[0]);
 
+    for (int i = 0; rc == MPI_SUCCESS && i < n; i++)
+        rc = mpi.Irecv(in + (size_t)i * (size_t)piece, piece, MPI_BYTE, from, TAG, comm,
+                       &request[i]);
+    for (int i = 0; rc == MPI_SUCCESS && i < n; i++)
+        rc = mpi.Isend(out + (size_t)i * (size_t)piece, piece, MPI_BYTE, to, TAG, comm,
+                       &request[n + i]);
     if (rc == MPI_SUCCESS)
-        rc = mpi.Irecv(&heard, 1, MPI_BYTE, to, TAG + 1, comm, &request[1]);
+        rc = mpi.Irecv(&heard, 1, MPI_BYTE, to, TAG + 1, comm, &request[2 * n]);
     if (rc == MPI_SUCCESS)
-        rc = mpi.Isend(out, bytes, MPI_BYTE, to, TAG, comm, &request[2]);
+        rc = mpi.Waitall(n, request, MPI_STATUSES_IGNORE);
     if (rc == MPI_SUCCESS)
-        rc = mpi.Waitall(1, &request[0], MPI_STATUSES_IGNORE);
+        rc = mpi.Isend(&told, 1, MPI_BYTE, from, TAG + 1, comm, &request[2 * n + 1]);
     if (rc == MPI_SUCCESS)
-        rc = mpi.Isend(&told, 1, MPI_BYTE, from, TAG + 1, comm, &request[3]);
-    if (rc == MPI_SUCCESS)
-        rc = mpi.Waitall(1, &request[1], MPI_STATUSES_IGNORE);
+        rc = mpi.Waitall(1, &request[2 * n], MPI_STATUSES_IGNORE);
     *seconds = count_now() - start;
-    return rc == MPI_SUCCESS ? mpi.Waitall(2, &request[2], MPI_STATUSES_IGNORE) : rc;
+    if (rc == MPI_SUCCESS)
+        rc = mpi.Waitall(n, request + n, MPI_STATUSES_IGNORE);
+    return rc == MPI_SUCCESS ? mpi.Waitall(1, &request[2 * n + 1], MPI_STATUSES_IGNORE) : rc;
 }
 
-/* The better of two passes: whoever lost its core for a moment is slow once. */
+/* Pieces of both lengths in turn; of each the better pass, since whoever lost its core for a moment
+   is slow once. */
 static int measure_own(MPI_Comm comm, int rank, const struct topo *t, char *buffer)
 {
-    enum { PASSES = 2 };
+    enum { PASSES = 4 };
     int to = counterpart(t, rank, 1), from = counterpart(t, rank, -1), here = 0, all;
-    double seconds, best = 0;
-    int rc = pass_on(comm, to, from, buffer, buffer + TIMED, FIRST_CONTACT, &seconds);
+    double seconds, best[2] = {DBL_MAX, DBL_MAX};
+    int rc =
+        pass_on(comm, to, from, buffer, buffer + TIMED, FIRST_CONTACT, FIRST_CONTACT, &seconds);
 
     for (int i = 0; rc == MPI_SUCCESS && i < PASSES; i++) {
         rc = mpi.Allreduce(&here, &all, 1, MPI_INT, MPI_MAX, comm); /* all start together */
         if (rc == MPI_SUCCESS)
-            rc = pass_on(comm, to, from, buffer, buffer + TIMED, TIMED, &seconds);
-        if (seconds > 0 && TIMED / seconds > best)
-            best = TIMED / seconds;
+            rc = pass_on(comm, to, from, buffer, buffer + TIMED, TIMED, i % 2 ? LARGE : SMALL,
+                         &seconds);
+        if (seconds < best[i % 2])
+            best[i % 2] = seconds;
     }
     if (rc == MPI_SUCCESS)
-        own_rate = to == MPI_PROC_NULL ? NOT_MEASURABLE : best;
+        own = (struct measured){.rate = to == MPI_PROC_NULL
+                                            ? NOT_MEASURABLE
+                                            : TIMED / (best[0] < best[1] ? best[0] : best[1]),
+                                .small = to == MPI_PROC_NULL ? 0 : best[0],
+                                .large = to == MPI_PROC_NULL ? 0 : best[1]};
     return rc;
 }
 
@@ -79,24 +98,24 @@ static int ascending(const void *a, const void *b)
 }
 
 /* The median over the ranks of that rail, or over all ranks (rail -1); 0 if nobody measured. */
-static double rail_rate(const struct topo *t, const double *rate, int rail, double *room)
+static double rail_rate(const struct topo *t, const struct measured *m, int rail, double *room)
 {
     size_t n = 0;
 
     for (int r = 0; r < t->nranks; r++)
-        if (rate[r] > 0 && (rail < 0 || t->rank[r].rail == rail))
-            room[n++] = rate[r];
+        if (m[r].rate > 0 && (rail < 0 || t->rank[r].rail == rail))
+            room[n++] = m[r].rate;
     qsort(room, n, sizeof *room, ascending);
     return n ? room[n / 2] : 0;
 }
 
 /* Rails that nobody measured count as the usual one. */
-static void fill_in(struct topo *t, const double *rate, double *room)
+static void fill_in_rates(struct topo *t, const struct measured *m, double *room)
 {
-    double usual = rail_rate(t, rate, -1, room), least = usual, most = usual;
+    double usual = rail_rate(t, m, -1, room), least = usual, most = usual;
 
     for (int rail = 0; rail < t->nrails; rail++) {
-        double measured = rail_rate(t, rate, rail, room);
+        double measured = rail_rate(t, m, rail, room);
 
         t->rail[rail].bw_bytes_per_s = measured > 0 ? measured : usual;
         if (t->rail[rail].bw_bytes_per_s < least)
@@ -110,6 +129,19 @@ static void fill_in(struct topo *t, const double *rate, double *room)
         else
             say(CFG_LEVEL_INFO, "rail %d was measured at %.0f Mbit/s", rail,
                 t->rail[rail].bw_bytes_per_s * 8 / 1e6);
+}
+
+static void fill_in_chunk(struct topo *t, const struct measured *m)
+{
+    double small = 0, large = 0;
+
+    for (int r = 0; r < t->nranks; r++) {
+        small += m[r].small;
+        large += m[r].large;
+    }
+    t->rail_chunk = small < large ? SMALL : LARGE;
+    say(CFG_LEVEL_INFO, "rails were measured to be faster with messages of %zu bytes: %.3g to %.3g",
+        t->rail_chunk, small < large ? small : large, small < large ? large : small);
 }
 
 /* Is there anything to find out? One rail, or one rank per node, leaves nothing to divide. */
@@ -127,20 +159,22 @@ int rails_measure(MPI_Comm comm, int rank, struct topo *t)
 {
     if (!wanted(t))
         return MPI_SUCCESS;
-    double *rate = calloc(2 * (size_t)t->nranks, sizeof *rate);
+    struct measured *m = calloc((size_t)t->nranks, sizeof *m);
+    double *room = calloc((size_t)t->nranks, sizeof *room);
     char *buffer = calloc(2, TIMED);
-    double mine[2] = {rate && buffer ? 1 : 0, own_rate != 0}, least[2];
-    int rc = mpi.Allreduce(mine, least, 2, MPI_DOUBLE, MPI_MIN, comm);
+    int here[2] = {m && room && buffer, own.rate != 0}, all[2];
+    int rc = mpi.Allreduce(here, all, 2, MPI_INT, MPI_MIN, comm);
 
-    if (rc == MPI_SUCCESS && least[0] > 0 && !(least[1] > 0))
+    if (rc == MPI_SUCCESS && all[0] && !all[1])
         rc = measure_own(comm, rank, t, buffer);
-    if (rc == MPI_SUCCESS && least[0] > 0) {
-        double told = own_rate;
-        rc = mpi.Allgather(&told, 1, MPI_DOUBLE, rate, 1, MPI_DOUBLE, comm);
-        if (rc == MPI_SUCCESS)
-            fill_in(t, rate, rate + t->nranks);
+    if (rc == MPI_SUCCESS && all[0])
+        rc = mpi.Allgather(&own, sizeof own, MPI_BYTE, m, sizeof own, MPI_BYTE, comm);
+    if (rc == MPI_SUCCESS && all[0]) {
+        fill_in_rates(t, m, room);
+        fill_in_chunk(t, m);
     }
-    free(rate);
+    free(m);
+    free(room);
     free(buffer);
     return rc;
 }

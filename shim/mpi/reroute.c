@@ -442,10 +442,19 @@ static int choose_and_run(struct comm *c, struct call *call)
 
 int reroute(struct comm *c, struct call *call)
 {
+    /* Measuring takes about as long as this much takes to cross. */
+    enum { WORTH_MEASURING = 4 << 20 };
+    int rc = MPI_SUCCESS;
+
     call->request.topo = c->topo;
     call->request.rank = c->rank;
     inside++;
-    int rc = choose_and_run(c, call);
+    if (call->total >= WORTH_MEASURING)
+        rc = comm_measure_rails(c);
+    if (rc == MPI_SUCCESS)
+        rc = choose_and_run(c, call);
+    else
+        mpi.Comm_call_errhandler(call->comm, rc);
     inside--;
     return rc;
 }
