@@ -2,12 +2,12 @@
 /*
  * Collecting turns every arrow of spreading round: the unit of node o starts at the node right of
  * o and travels right until it reaches o; each node combines its ranks' contributions to it on
- * the way, each local rank those to its share.
+ * the way, each local rank those to its share. Everything is combined as it arrives: what comes
+ * from the left with the own contribution, and the result with each local peer's in turn.
  */
 #include "planners/rings_funnel.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 enum { SLOTS = 2 }; /* units whose partial results are held at once */
 
@@ -25,14 +25,7 @@ struct collect {
     int direct;                       /* the partial result is built in its place in the output */
     struct arrivals partial;          /* the last operation on it so far, by unit bytes */
     struct arrivals slot_used[SLOTS]; /* what reads the slot's partial result, by slot bytes */
-    struct arrivals *stage_used;      /* [SLOTS * size] what reads a stage, by stage bytes */
 };
-
-/* Scratch holds, per slot, the partial result and one stage per local turn. */
-static uint64_t slot_from(const struct collect *w, int turn)
-{
-    return ((uint64_t)w->slot * (uint64_t)w->s->by_here->size + (uint64_t)turn) * w->most;
-}
 
 static enum plan_buffer partial_buffer(const struct collect *w)
 {
@@ -42,7 +35,8 @@ static enum plan_buffer partial_buffer(const struct collect *w)
 /* Where unit bytes from `at` on lie in the partial result. */
 static uint64_t partial_from(const struct collect *w, uint64_t at, uint64_t offset_in_block)
 {
-    return w->direct ? w->out_from + offset_in_block : slot_from(w, 0) + at - w->mine.from;
+    return w->direct ? w->out_from + offset_in_block
+                     : (uint64_t)w->slot * w->most + at - w->mine.from;
 }
 
 static struct share in_slot(const struct collect *w, struct share at)
@@ -58,80 +52,37 @@ static void note_reader(struct collect *w, const struct segment *g, uint32_t op)
         arrivals_note(w->readers, (struct share){at, at + g->length}, op);
 }
 
-/* The first contribution to a segment arrives straight in the partial result. */
-static void collect_receive(struct collect *w, int peer, enum rings_lane lane,
-                            const struct segment *g)
-{
-    uint32_t op = plan_recv(w->b, peer, lane, partial_buffer(w),
-                            partial_from(w, g->at.from, g->offset), g->length);
-
-    if (!w->direct)
-        arrivals_wait(&w->slot_used[w->slot], w->b, in_slot(w, g->at));
-    arrivals_note(&w->partial, g->at, op);
-}
-
 /*
- * One more contribution: from src on, behind the operation that the stage waits for. Each turn has
- * a queue of its own (the own contribution is turn 0): in one queue, the first contribution would
- * have to be complete before the second begins, and nothing could be sent on until the last.
+ * A peer's contribution to a segment, combined with this rank's own if it is the first to come,
+ * else with what there is. Each peer has a queue of its own: in one queue, the first contribution
+ * would have to be complete before the second begins, and nothing could be sent on until the last.
  */
-static uint32_t collect_add(struct collect *w, const struct segment *g, int turn,
-                            enum plan_buffer src, uint64_t src_from, uint32_t staged,
-                            struct arrivals *next)
+static void collect_receive(struct collect *w, int peer, enum rings_lane lane,
+                            const struct segment *g, int is_first, struct arrivals *now)
 {
-    uint32_t op = plan_reduce(w->b, turn, src, src_from, partial_buffer(w),
-                              partial_from(w, g->at.from, g->offset), g->length);
+    uint64_t to = partial_from(w, g->at.from, g->offset);
+    uint32_t op =
+        plan_recv_reduce(w->b, peer, lane, is_first ? w->input : partial_buffer(w),
+                         is_first ? segment_from(w->s, g) : to, partial_buffer(w), to, g->length);
 
-    plan_after(w->b, staged);
-    arrivals_wait(&w->partial, w->b, g->at);
-    arrivals_note(next, g->at, op);
-    return op;
+    if (!is_first)
+        arrivals_wait(&w->partial, w->b, g->at);
+    else if (!w->direct)
+        arrivals_wait(&w->slot_used[w->slot], w->b, in_slot(w, g->at));
+    if (is_first)
+        note_reader(w, g, op);
+    arrivals_note(now, g->at, op);
 }
 
-static void swap_partial(struct collect *w, struct arrivals *next)
-{
-    struct arrivals last = w->partial;
-
-    w->partial = *next;
-    *next = last;
-    next->n = 0;
-}
-
-/* This rank's own contribution to its share. */
-static void collect_own(struct collect *w, struct arrivals *next)
+/* What a local peer has for this rank's share. */
+static void collect_from_peer(struct collect *w, int turn, int is_first, struct arrivals *now)
 {
     struct share rest = w->mine;
     struct segment g;
 
     while (share_next(w->s, w->unit, &rest, &g))
-        note_reader(w, &g,
-                    collect_add(w, &g, 0, w->input, segment_from(w->s, &g), PLAN_NO_OP, next));
-    swap_partial(w, next);
-}
-
-/* A local peer's contribution, by way of its stage. */
-static void collect_peer(struct collect *w, int turn, struct arrivals *next)
-{
-    struct arrivals *used = &w->stage_used[w->slot * w->s->by_here->size + turn];
-    struct arrivals readers = {0};
-    struct share rest = w->mine;
-    struct segment g;
-
-    while (share_next(w->s, w->unit, &rest, &g)) {
-        uint64_t stage = slot_from(w, turn) + g.at.from - w->mine.from;
-        uint32_t staged = plan_recv(w->b, shares_rank_here(w->s, shares_peer(w->s, turn)),
-                                    RINGS_COLLECT_LOCAL, PLAN_SCRATCH, stage, g.length);
-
-        arrivals_wait(used, w->b, in_slot(w, g.at));
-        arrivals_note(&readers, in_slot(w, g.at),
-                      collect_add(w, &g, turn, PLAN_SCRATCH, stage, staged, next));
-    }
-    arrivals_forget(used, w->mine.to - w->mine.from);
-    for (size_t i = 0; i < readers.n; i++)
-        arrivals_note(used, readers.list[i].at, readers.list[i].op);
-    used->failed |= readers.failed;
-    arrivals_close(&readers);
-    swap_partial(w, next);
+        collect_receive(w, shares_rank_here(w->s, shares_peer(w->s, turn)), RINGS_COLLECT_LOCAL, &g,
+                        is_first, now);
 }
 
 /* Give the local peers this rank's contributions to their shares. */
@@ -147,10 +98,11 @@ static void collect_give(struct collect *w)
         struct share rest = share_of(w->s->by_here, peer);
         struct segment g;
 
-        while (share_next(w->s, w->unit, &rest, &g))
-            note_reader(w, &g,
-                        plan_send(w->b, shares_rank_here(w->s, peer), RINGS_COLLECT_LOCAL, w->input,
-                                  segment_from(w->s, &g), g.length));
+        while (share_next(w->s, w->unit, &rest, &g)) {
+            uint32_t op = plan_send(w->b, shares_rank_here(w->s, peer), RINGS_COLLECT_LOCAL,
+                                    w->input, segment_from(w->s, &g), g.length);
+            note_reader(w, &g, op);
+        }
     }
 }
 
@@ -161,7 +113,8 @@ static void collect_from_left(struct collect *w)
         struct segment g;
 
         while (share_next(w->s, w->unit, &rest, &g))
-            collect_receive(w, topo_node_rank(w->s->t, w->s->left, l), RINGS_COLLECT, &g);
+            collect_receive(w, topo_node_rank(w->s->t, w->s->left, l), RINGS_COLLECT, &g, 1,
+                            &w->partial);
     }
 }
 
@@ -175,16 +128,6 @@ static int next_giver(const struct collect *w, int turn)
         if (rings_parent(trees, w->s->local, shares_peer(w->s, turn)) == w->s->local)
             break;
     return turn;
-}
-
-static void collect_from_first_peer(struct collect *w, int turn)
-{
-    struct share rest = w->mine;
-    struct segment g;
-
-    while (share_next(w->s, w->unit, &rest, &g))
-        collect_receive(w, shares_rank_here(w->s, shares_peer(w->s, turn)), RINGS_COLLECT_LOCAL,
-                        &g);
 }
 
 /* A lone rank at the start of the chain has nothing to combine and sends its input on. */
@@ -295,16 +238,20 @@ static void collect_unit(struct collect *w, int step, struct arrivals *next)
     w->direct = built_in_place(w) && !nothing_to_combine(w);
     w->partial.n = 0;
     collect_give(w);
-    if (!w->first)
+    if (!w->first) {
         collect_from_left(w);
-    else if (size > 1)
-        collect_from_first_peer(w, turn);
-    if (!nothing_to_combine(w))
-        collect_own(w, next);
-    if (w->first)
+    } else if (size > 1) {
+        collect_from_peer(w, turn, 1, &w->partial);
         turn = next_giver(w, turn);
-    for (; turn < size; turn = next_giver(w, turn))
-        collect_peer(w, turn, next);
+    }
+    for (; turn < size; turn = next_giver(w, turn)) {
+        struct arrivals before = w->partial;
+
+        next->n = 0;
+        collect_from_peer(w, turn, 0, next);
+        w->partial = *next;
+        *next = before;
+    }
     if (!w->direct && !nothing_to_combine(w))
         arrivals_forget(&w->slot_used[w->slot], w->mine.to - w->mine.from);
     if (last) {
@@ -340,31 +287,23 @@ int rings_collect(struct plan_builder *b, struct shares *s, const struct rings_t
                         .made = made,
                         .readers = readers,
                         .most = largest_share(s)};
-    int nodes = s->t->nnodes, stages = SLOTS * s->by_here->size, failed;
+    int nodes = s->t->nnodes, failed;
     struct arrivals next = {0};
 
-    w.stage_used = calloc((size_t)stages, sizeof *w.stage_used);
-    if (!w.stage_used || funnel_open(&w.up, b, s, trees, w.most * (uint64_t)stages) < 0) {
-        free(w.stage_used);
+    if (funnel_open(&w.up, b, s, trees, SLOTS * w.most) < 0)
         return -ENOMEM;
-    }
     for (int step = 1; step <= nodes; step++) {
         w.unit = (s->node + nodes - step) % nodes;
         collect_unit(&w, step, &next);
     }
-    *scratch_bytes = w.most * (uint64_t)stages + SLOTS * w.up.slot_bytes;
+    *scratch_bytes = SLOTS * (w.most + w.up.slot_bytes);
     failed = funnel_close(&w.up) != 0;
     failed |=
         w.partial.failed || next.failed || (made && made->failed) || (readers && readers->failed);
-    for (int i = 0; i < stages; i++) {
-        failed |= w.stage_used[i].failed;
-        arrivals_close(&w.stage_used[i]);
-    }
     for (int i = 0; i < SLOTS; i++) {
         failed |= w.slot_used[i].failed;
         arrivals_close(&w.slot_used[i]);
     }
-    free(w.stage_used);
     arrivals_close(&w.partial);
     arrivals_close(&next);
     return failed ? -ENOMEM : 0;

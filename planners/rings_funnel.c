@@ -40,8 +40,7 @@ int funnel_open(struct funnel *f, struct plan_builder *b, struct shares *s,
     return 0;
 }
 
-/* The lane on which a rank so far from the root sends; the first hop ends in another kind of
-   receive than the others. */
+/* The lane on which a rank so far from the root sends. The last hop is the linear exchange's. */
 static int lane_of(int depth)
 {
     return depth == 1 ? (int)RINGS_COLLECT_LOCAL : RINGS_RELAY + 2 * (depth - 2) + 1;
