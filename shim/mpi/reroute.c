@@ -240,7 +240,7 @@ static int run_in_mode(struct comm *c, const struct ready *ready, const struct c
 static int run_native_because(struct call *call, enum reason why)
 {
     count_native(call->collective, why);
-    call->in_vain = why != REASON_TRIAL;
+    call->in_vain = why != REASON_TRIAL ? why : REASON_NONE;
     return run_native(call);
 }
 

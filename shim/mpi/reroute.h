@@ -49,7 +49,7 @@ struct call {
     int combines; /* reduction is set */
     struct reduction reduction;
 
-    int in_vain; /* set by reroute: it ran natively, and calls like it will */
+    enum reason in_vain; /* set by reroute: why it ran natively, and calls like it will */
 };
 
 #define NO_BLOCK (-1)
