@@ -257,6 +257,27 @@ static enum reason gate(struct arguments *a)
     return gate_call(a->comm, a->size, COLL_ALLTOALLV);
 }
 
+/* For the report: without a word to anybody, how skewed what this rank sends is. */
+static void monitor(const struct arguments *a)
+{
+    const struct side *s = a->send.buffer == MPI_IN_PLACE ? &a->receive : &a->send;
+    uint64_t bytes, sum = 0, most = 0;
+    int rank;
+
+    if (!process.cfg.report[0] || !counts_given(s->counts) ||
+        mpi.Comm_rank(a->comm, &rank) != MPI_SUCCESS)
+        return;
+    for (int i = 0; i < a->size; i++) {
+        if (i == rank || !counts_at(s->counts, i) ||
+            bytes_of(counts_at(s->counts, i), s->types ? s->types[i] : s->type, &bytes) < 0)
+            continue;
+        sum += bytes;
+        most = bytes > most ? bytes : most;
+    }
+    count_exchange(COUNT_SENT_BYTES, sum);
+    count_exchange(COUNT_HOTTEST_BYTES, most);
+}
+
 static int alltoallv(struct arguments *a)
 {
     struct call call = {.collective = COLL_ALLTOALLV,
@@ -269,8 +290,10 @@ static int alltoallv(struct arguments *a)
     int rc = MPI_SUCCESS;
     enum reason why = gate(a);
 
-    if (!why)
+    if (!why) {
+        monitor(a);
         why = rows_begin(&r, a->comm, a->size);
+    }
     if (why) {
         count_native(COLL_ALLTOALLV, why);
         return call.native(&call);

@@ -70,6 +70,7 @@ enum reason rows_begin(struct rows_call *r, MPI_Comm comm, int n)
         return REASON_NONE;
     }
     r->watch = watch_get(comm);
+    r->was_active = (int)r->watch.active;
     if (!r->watch.seen) {
         r->watch.seen = 1;
         r->watch.foreign = (unsigned)comm_is_foreign(comm, n) & 1;
@@ -94,6 +95,7 @@ enum reason rows_ask(const struct rows_call *r, int wrong, uint64_t sent, uint64
         mine[1] = (int64_t)sent;
         mine[2] = (int64_t)received;
     }
+    count_exchange(COUNT_QUESTIONS, 1);
     if (mpi.Allreduce(mine, all, 3, MPI_INT64_T, MPI_SUM, r->comm) != MPI_SUCCESS || all[0] ||
         all[1] != all[2])
         return REASON_ARGUMENTS;
@@ -172,6 +174,7 @@ int rows_exchange(struct comm *c, enum reason own, uint64_t *total, enum reason 
     rows->sends[n + 1] = 0;
     for (int from = 0; from < n && !own; from++)
         rows->sends[n + 1] += weight(from, c->rank) * rows->receives[from];
+    count_exchange(COUNT_ROWS, 1);
     int rc = mpi.Allgather(rows->sends, each, MPI_UINT64_T, rows->matrix, each, MPI_UINT64_T,
                            c->private_comm);
     if (rc != MPI_SUCCESS)
@@ -189,6 +192,7 @@ static enum reason predict(struct rows_call *r, struct comm *c, struct plan_requ
     double congestion[2]; /* direct, balanced */
     size_t chunk[PLAN_CHUNKS];
 
+    count_exchange(COUNT_PREDICTIONS, 1);
     q->topo = c->topo;
     plan_chunks(q, chunk);
     q->chunk_bytes = chunk[0];
@@ -212,5 +216,7 @@ void rows_end(struct rows_call *r, enum reason native)
         watch_was_slower(&r->watch);
     else if (native && native != REASON_BALANCED) /* it knows of that */
         watch_was_vain(&r->watch);
+    if ((int)r->watch.active != r->was_active)
+        count_exchange(COUNT_CHANGES, 1);
     watch_set(r->comm, r->watch);
 }

@@ -31,6 +31,7 @@ struct rows_call {
     int always; /* the user wants every call rerouted that can be: nothing is remembered */
     int lost;   /* nothing can be remembered on this rank */
     struct watch watch;
+    int was_active; /* before the call */
     enum watch_turn turn;
 };
 
