@@ -85,6 +85,12 @@ enum reason rows_begin(struct rows_call *r, MPI_Comm comm, int n)
     return REASON_SIZES;
 }
 
+/* The size of a call is what one rank sends on average, as with Alltoall. */
+static uint64_t share_of(uint64_t sum, int n)
+{
+    return sum / (unsigned)n + (sum % (unsigned)n != 0);
+}
+
 enum reason rows_ask(const struct rows_call *r, int wrong, uint64_t sent, uint64_t received)
 {
     uint64_t most = MOST_BYTES / (unsigned)r->n;
@@ -99,7 +105,7 @@ enum reason rows_ask(const struct rows_call *r, int wrong, uint64_t sent, uint64
     if (mpi.Allreduce(mine, all, 3, MPI_INT64_T, MPI_SUM, r->comm) != MPI_SUCCESS || all[0] ||
         all[1] != all[2])
         return REASON_ARGUMENTS;
-    return gate_size((uint64_t)all[2]);
+    return gate_size(share_of((uint64_t)all[2], r->n));
 }
 
 static struct rows *rows_make(size_t n)
@@ -180,6 +186,7 @@ int rows_exchange(struct comm *c, enum reason own, uint64_t *total, enum reason 
     if (rc != MPI_SUCCESS)
         return rc;
     *why = verdict_of(rows->matrix, n, total);
+    *total = share_of(*total, n);
     for (int from = 1; from < n; from++)
         memmove(rows->matrix + (size_t)from * (size_t)n, rows->matrix + (size_t)from * (size_t)each,
                 (size_t)n * sizeof *rows->matrix);

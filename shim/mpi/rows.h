@@ -54,7 +54,8 @@ struct rows *rows_of(struct comm *c, enum reason *why);
 /*
  * Fill in the matrix from all ranks' sends. own: why this rank cannot serve the call, or
  * REASON_NONE. Collective. Returns an MPI code; on success *why is the answer of all ranks, and if
- * that is REASON_NONE *total are the bytes of all rows.
+ * that is REASON_NONE *total is the size of the call: the bytes of all rows, by the number of
+ * ranks.
  */
 int rows_exchange(struct comm *c, enum reason own, uint64_t *total, enum reason *why);
 
