@@ -357,6 +357,40 @@ static void wrong_calls(void)
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
 }
 
+/* Rank 1 expects less of rank 0 than that sends, and as much more of the last: the sums are equal.
+   Beyond the receive buffer nothing may be written. */
+static void sides_that_disagree(void)
+{
+    int sent[2 * MOST_RANKS] = {0}, got[2 * MOST_RANKS + 1], counts[2][MOST_RANKS],
+                 displs[2][MOST_RANKS], next = 0, rc;
+    MPI_Comm comm;
+
+    if (world_size < 3)
+        return;
+    for (int r = 0; r < world_size; r++) {
+        counts[0][r] = counts[1][r] = 2;
+        displs[0][r] = 2 * r;
+    }
+    if (world_rank == 1) {
+        counts[1][0] = 1;
+        counts[1][world_size - 1] = 3;
+    }
+    for (int r = 0; r < world_size; r++) {
+        displs[1][r] = next;
+        next += counts[1][r];
+    }
+    got[next] = 77;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    rc = MPI_Alltoallv(sent, counts[0], displs[0], MPI_INT, got, counts[1], displs[1], MPI_INT,
+                       comm);
+    if (world_rank == 1 && rc == MPI_SUCCESS)
+        fail("a block that is too long for its place is received");
+    if (got[next] != 77)
+        fail("bytes behind the receive buffer were written");
+    MPI_Comm_free(&comm);
+}
+
 /* Blocks that are received into the same place: wrong, and nobody may crash or write elsewhere. */
 static void overlapping(void)
 {
@@ -420,6 +454,7 @@ int main(int argc, char **argv)
         between_groups();
         wrong_calls();
         overlapping();
+        sides_that_disagree();
     }
     make_places();
     for (int i = 0; i < calls; i++) {
