@@ -243,8 +243,10 @@ static enum reason get_ready(struct arguments *a, struct rows_call *r, struct ca
         return why;
     call->request.demand = rows->matrix;
     why = rows_judge(r, *c, &call->request);
-    if (!why)
+    if (!why) {
         fill_buffers(a, call, rows);
+        call->begun = count_now() - rows->seconds;
+    }
     return why;
 }
 

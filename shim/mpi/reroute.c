@@ -387,6 +387,8 @@ static int run_contender(struct comm *c, struct guard_entry *e, struct call *cal
     if (contender != GUARD_NATIVE) {
         why = make_ready(c, call, &e->reroute[contender - 1], &ready, &rc);
         start = timed ? count_now() : 0;
+        if (timed && call->begun > 0)
+            began = start = call->begun;
     }
     if (why) {
         rc = run_native_because(call, why);

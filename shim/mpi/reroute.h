@@ -49,6 +49,9 @@ struct call {
     int combines; /* reduction is set */
     struct reduction reduction;
 
+    double begun; /* where plans are new with every call: when it began, less what agreeing took, so
+                     that the guard counts both against a reroute; else 0 */
+
     enum reason in_vain; /* set by reroute: why it ran natively, and calls like it will */
 };
 

@@ -181,10 +181,14 @@ int rows_exchange(struct comm *c, enum reason own, uint64_t *total, enum reason 
     for (int from = 0; from < n && !own; from++)
         rows->sends[n + 1] += weight(from, c->rank) * rows->receives[from];
     count_exchange(COUNT_ROWS, 1);
+    double start = count_now(), seconds;
     int rc = mpi.Allgather(rows->sends, each, MPI_UINT64_T, rows->matrix, each, MPI_UINT64_T,
                            c->private_comm);
     if (rc != MPI_SUCCESS)
         return rc;
+    seconds = count_now() - start;
+    if (rows->seconds <= 0 || seconds < rows->seconds)
+        rows->seconds = seconds;
     *why = verdict_of(rows->matrix, n, total);
     *total = share_of(*total, n);
     for (int from = 1; from < n; from++)
