@@ -239,7 +239,7 @@ static enum reason get_ready(struct arguments *a, struct rows_call *r, struct ca
         !(rows = rows_of(*c, &why)))
         return why;
     *rc = rows_exchange(*c, describe_both(a, rows), &call->total, &why);
-    if (*rc != MPI_SUCCESS || why || (why = gate_size(call->total)))
+    if (*rc != MPI_SUCCESS || why || (why = rows_gate(r, call->total)))
         return why;
     call->request.demand = rows->matrix;
     why = rows_judge(r, *c, &call->request);

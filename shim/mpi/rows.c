@@ -13,6 +13,7 @@
 #include "shim/mpi/vectors.h"
 
 enum { MOST_RANKS = 1024 }; /* the matrix of more would take long to plan, and 8 bytes per pair */
+enum { ROWS_WORTH = 16 };   /* what a rank sends must be so many times its row */
 enum { EXTRA = 2 };         /* words that follow a row: the verdict, what is expected */
 
 _Static_assert(sizeof(struct watch) <= sizeof(uintptr_t), "the watch is an attribute's value");
@@ -91,6 +92,14 @@ static uint64_t share_of(uint64_t sum, int n)
     return sum / (unsigned)n + (sum % (unsigned)n != 0);
 }
 
+enum reason rows_gate(const struct rows_call *r, uint64_t total)
+{
+    uint64_t row = (uint64_t)(r->n + EXTRA) * sizeof(uint64_t);
+    enum reason why = gate_size(total);
+
+    return !why && !r->always && total < ROWS_WORTH * row ? REASON_SIZES : why;
+}
+
 enum reason rows_ask(const struct rows_call *r, int wrong, uint64_t sent, uint64_t received)
 {
     uint64_t most = MOST_BYTES / (unsigned)r->n;
@@ -105,7 +114,7 @@ enum reason rows_ask(const struct rows_call *r, int wrong, uint64_t sent, uint64
     if (mpi.Allreduce(mine, all, 3, MPI_INT64_T, MPI_SUM, r->comm) != MPI_SUCCESS || all[0] ||
         all[1] != all[2])
         return REASON_ARGUMENTS;
-    return gate_size(share_of((uint64_t)all[2], r->n));
+    return rows_gate(r, share_of((uint64_t)all[2], r->n));
 }
 
 static struct rows *rows_make(size_t n)

@@ -50,6 +50,9 @@ enum reason rows_begin(struct rows_call *r, MPI_Comm comm, int n);
    wrong: its arguments are for the library to judge. Returns as above. */
 enum reason rows_ask(const struct rows_call *r, int wrong, uint64_t sent, uint64_t received);
 
+/* Is a call of that size large enough? Returns as above. */
+enum reason rows_gate(const struct rows_call *r, uint64_t total);
+
 /* Room for them: NULL and *why on all ranks alike. Collective where there was none yet. */
 struct rows *rows_of(struct comm *c, enum reason *why);
 

@@ -45,6 +45,11 @@ exchange_is_watched() {
     want_number alltoallv '.native["smaller than COLLSHIM_MIN_BYTES"]' -ge $((7 * ranks))
     want_number alltoallv "$asking" -ge $((127 * ranks))
     want_number alltoallv .rerouted -ge $((100 * ranks))
+    want_number alltoallv .balancing.questions -ge $((8 * ranks))
+    want_number alltoallv .balancing.state_changes -ge $ranks
+    want_number alltoallv .balancing.state_changes -le $((160 / 8 * ranks))
+    want_number alltoallv \
+        '.balancing | if .to_hottest_bytes * 2 > .sent_bytes and .to_hottest_bytes < .sent_bytes then 1 else 0 end' -eq 1
     finish
 
     begin "the same exchanges with the guard"
