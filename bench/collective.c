@@ -25,6 +25,10 @@ const struct bench_collective *const bench_collectives[] = {
     &bench_scatter,
     &bench_scatterv,
     &bench_alltoall,
+    &bench_alltoallv,
+    &bench_alltoallv_hot10,
+    &bench_alltoallv_hot40,
+    &bench_alltoallv_hot90,
     NULL,
 };
 
@@ -84,7 +88,10 @@ int bench_problem_make(const struct bench_collective *row, const struct bench_sh
     problem->counts = calloc((size_t)shape->ranks, sizeof(int));
     problem->offsets = calloc((size_t)shape->ranks, sizeof(size_t));
     problem->displs = calloc((size_t)shape->ranks, sizeof(int));
-    if (!problem->counts || !problem->offsets || !problem->displs)
+    problem->recv_counts = calloc((size_t)shape->ranks, sizeof(int));
+    problem->recv_displs = calloc((size_t)shape->ranks, sizeof(int));
+    if (!problem->counts || !problem->offsets || !problem->displs || !problem->recv_counts ||
+        !problem->recv_displs)
         return -ENOMEM;
     rc = row->lay_out(problem);
     if (rc)
@@ -101,6 +108,8 @@ void bench_problem_free(struct bench_problem *problem)
     free(problem->counts);
     free(problem->offsets);
     free(problem->displs);
+    free(problem->recv_counts);
+    free(problem->recv_displs);
     free(problem->send);
     free(problem->recv);
     memset(problem, 0, sizeof(*problem));

@@ -18,6 +18,7 @@
     X(Allgatherv)                                                                                  \
     X(Allreduce)                                                                                   \
     X(Alltoall)                                                                                    \
+    X(Alltoallv)                                                                                   \
     X(Barrier)                                                                                     \
     X(Bcast)                                                                                       \
     X(Comm_dup)                                                                                    \

@@ -7,7 +7,7 @@
 #include "collective.h"
 #include "rate.h"
 
-enum { BENCH_MOST_SIZES = 64, BENCH_MOST_COLLECTIVES = 16 };
+enum { BENCH_MOST_SIZES = 64, BENCH_MOST_COLLECTIVES = 32 };
 
 struct bench_options {
     const struct bench_collective *collectives[BENCH_MOST_COLLECTIVES];

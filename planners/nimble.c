@@ -298,6 +298,25 @@ struct balance_options nimble_options(const struct plan_request *q)
     return o;
 }
 
+int nimble_predict(const struct plan_request *q, double *direct, double *balanced)
+{
+    struct balance_options o = nimble_options(q);
+    struct balance_net net;
+    struct balance b = {0}, d = {0};
+    int rc = balance_net_open(&net, q->topo, BALANCE_AUTO);
+
+    if (!rc)
+        rc = balance_plan(&net, q->demand, &o, &b);
+    if (!rc)
+        rc = balance_direct(&net, q->demand, &d);
+    *balanced = b.congestion;
+    *direct = d.congestion;
+    balance_free(&d);
+    balance_free(&b);
+    balance_net_close(&net);
+    return rc;
+}
+
 static int build(const struct plan_request *q, int balanced, const char *name, struct plan **plan_p)
 {
     struct balance_options o = nimble_options(q);

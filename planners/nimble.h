@@ -16,6 +16,13 @@ extern const struct plan_algorithm plan_nimble_pairwise;
 struct balance_options nimble_options(const struct plan_request *q);
 
 /*
+ * How busy the busiest link would be if every message went direct, and if they were balanced: in
+ * seconds, or bytes of one rail where no rates are known. Of q, rank does not matter. Returns 0 or
+ * -ENOMEM.
+ */
+int nimble_predict(const struct plan_request *q, double *direct, double *balanced);
+
+/*
  * The plan of q->rank for an exchange that is cut like this, the same pieces on all ranks. Any
  * relays will do, so that tests can ask for stranger paths than balancing finds. name: constant.
  * Returns as plan_algorithm.build does.

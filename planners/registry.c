@@ -173,6 +173,18 @@ static size_t memory_chunk(const struct plan_request *q, uint64_t block)
     return chunk;
 }
 
+/* Of a demand: messages are split from four chunks on (nimble_options), so a quarter of the longest
+   one. */
+static uint64_t piece_of_demand(const struct plan_request *q)
+{
+    size_t pairs = (size_t)q->topo->nranks * (size_t)q->topo->nranks;
+    uint64_t longest = 0;
+
+    for (size_t i = 0; i < pairs; i++)
+        longest = q->demand[i] > longest ? q->demand[i] : longest;
+    return longest / 4;
+}
+
 /*
  * Measured on the emulated cluster (4 x 4 rails of 100 Mbit/s, Open MPI's TCP): chunks below the
  * eager limit reach 1.00 of the bound where each rank has its rail, but half of it where the
@@ -184,7 +196,8 @@ int plan_chunks(const struct plan_request *q, size_t *chunk)
     enum { EAGER = 32 << 10, STRIPED = 256 << 10, PIECES = 64 };
     enum { MOST = 1 << 30 }; /* what MPI sends at once: its lengths are ints */
     /* What travels in one piece between two ranks: a share of what a node handles. */
-    uint64_t block = plan_total_bytes(q) / (uint64_t)q->topo->nranks;
+    uint64_t block =
+        q->demand ? piece_of_demand(q) : plan_total_bytes(q) / (uint64_t)q->topo->nranks;
     size_t large = STRIPED;
 
     while (block / PIECES > large && large < MOST)

@@ -25,6 +25,7 @@ static const char help[] =
     "Examples:\n"
     "  collshim plan allgather --bytes 4MiB --check\n"
     "  collshim plan allgatherv --topology 'node:3 rank:4,3,4 rail:4' --counts 1M,0,64K\n"
+    "  collshim plan alltoallv --demand skew:hot=0.7,bytes=4MiB --topology 'node:2 gpu:4 rail:4'\n"
     "  collshim plan allgather --topology 'node:2 gpu:2' --dot | dot -Tsvg > plan.svg\n";
 
 struct arguments {
@@ -197,7 +198,15 @@ static int show(const struct work *w, const struct arguments *a)
     else if (a->json)
         print_json(w, a->check);
     else {
+        int code = CLI_OK;
+
         print_summary(w);
+        if (w->r.q.demand) {
+            putchar('\n');
+            code = cli_demand_show(&w->r.q);
+        }
+        if (code)
+            return code;
         if (a->check)
             printf("checked      sends meet receives, no deadlock, every byte right, no hazard\n");
         if (w->r.topo->nnodes > 1)

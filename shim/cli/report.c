@@ -67,6 +67,7 @@ struct collective_row {
     const char *name, *algorithm;
     long long calls, rerouted, equal, different;
     json_t *reasons, *sizes;
+    json_t *balancing; /* of alltoallv, or NULL */
 };
 
 static int read_collective(json_t *o, struct collective_row *c)
@@ -75,6 +76,7 @@ static int read_collective(json_t *o, struct collective_row *c)
     size_t i;
     json_t *size;
 
+    c->balancing = json_object_get(o, "balancing");
     if (json_unpack(o, "{s:s, s:I, s:I, s:s, s:I, s:I, s:o, s:o}", "collective", &c->name, "calls",
                     &c->calls, "rerouted", &c->rerouted, "algorithm", &c->algorithm,
                     "verified_equal", &c->equal, "verified_different", &c->different, "native",
@@ -177,6 +179,21 @@ static void print_size(json_t *o)
     putchar('\n');
 }
 
+/* How skewed the traffic is, and what finding that out took. */
+static void print_balancing(json_t *o)
+{
+    long long sent, hottest, questions, rows, predictions, changes;
+
+    if (json_unpack(o, "{s:I, s:I, s:I, s:I, s:I, s:I}", "sent_bytes", &sent, "to_hottest_bytes",
+                    &hottest, "questions", &questions, "row_exchanges", &rows, "predictions",
+                    &predictions, "state_changes", &changes) < 0)
+        return;
+    printf(
+        "  %.3g of what a rank sends goes to its hottest peer; over all ranks %lld questions, %lld "
+        "exchanges of rows, %lld predictions, %lld changes of state\n",
+        sent ? (double)hottest / (double)sent : 0, questions, rows, predictions, changes);
+}
+
 static void print_collective(const struct collective_row *c)
 {
     const char *why;
@@ -193,6 +210,8 @@ static void print_collective(const struct collective_row *c)
     {
         printf("  %10lld ran natively: %s\n", (long long)json_integer_value(calls), why);
     }
+    if (c->balancing)
+        print_balancing(c->balancing);
     if (!json_array_size(c->sizes))
         return;
     printf("  %8s %10s %12s %10s %12s %8s %7s  %s\n", "total", "rerouted", "us", "native", "us",

@@ -93,6 +93,25 @@ static int take_chunk(struct request *r, const char *text)
     return code;
 }
 
+/* Alltoallv has a matrix instead of a size. */
+static int take_demand(struct request *r, const struct request_options *o)
+{
+    const char *text = o->demand;
+    int v = r->q.collective == COLL_ALLTOALLV;
+
+    if (!v && text)
+        return cli_usage(r->command, "--demand is for alltoallv; --bytes gives the size of %s",
+                         plan_collective_name(r->q.collective));
+    if (!v)
+        return CLI_OK;
+    if (o->bytes)
+        return cli_usage(r->command, "--bytes: alltoallv has --demand instead");
+    int code = cli_demand_read(r->command, text ? text : "skew", r->topo, &r->demand);
+    r->q.demand = r->demand;
+    r->q.nbytes = 0;
+    return code;
+}
+
 int request_read(const char *command, const struct request_options *o, const char *collective,
                  struct request *r)
 {
@@ -112,7 +131,7 @@ int request_read(const char *command, const struct request_options *o, const cha
     r->q.grain = 1;
     if ((code = find_algorithm(r, o->algorithm)) ||
         (code = take_size(r, "--bytes", o->bytes ? o->bytes : "1MiB", &r->q.nbytes)) ||
-        (o->counts && (code = take_counts(r, o->counts))) ||
+        (o->counts && (code = take_counts(r, o->counts))) || (code = take_demand(r, o)) ||
         (o->root && (code = take_root(r, o->root))) || (code = take_chunk(r, o->chunk)))
         return code;
     if (r->q.recipe && r->algorithm->accepts(&r->q, why, sizeof why) < 0)
@@ -123,6 +142,7 @@ int request_read(const char *command, const struct request_options *o, const cha
 void request_free(struct request *r)
 {
     free(r->counts);
+    free(r->demand);
     topo_free(r->topo);
     *r = (struct request){0};
 }

@@ -11,10 +11,11 @@
 #include "planners/model.h"
 #include "planners/registry.h"
 #include "shim/cli/cli.h"
+#include "shim/cli/demand.h"
 
 /* What the user wrote, or NULL; borrowed from argv. */
 struct request_options {
-    const char *topology, *bytes, *counts, *algorithm, *chunk, *root;
+    const char *topology, *bytes, *counts, *algorithm, *chunk, *root, *demand;
     int in_place;
 };
 
@@ -24,13 +25,15 @@ struct request_options {
     {"--topology", NULL, &(o)->topology}, {"--bytes", NULL, &(o)->bytes},                          \
     {"--counts", NULL, &(o)->counts}, {"--algorithm", NULL, &(o)->algorithm},                      \
     {"--chunk", NULL, &(o)->chunk}, {"--root", NULL, &(o)->root},                                  \
+    {"--demand", NULL, &(o)->demand},                                                              \
     {"--in-place", &(o)->in_place, NULL}
 /* clang-format on */
 #define REQUEST_HELP                                                                               \
     "  --topology TEXT   synthetic form or file (default: COLLSHIM_TOPOLOGY, else\n"               \
     "                    'node:4 gpu:4 rail:4'); `collshim topo TEXT` explains one\n"              \
     "  --bytes SIZE      payload of each rank (alltoall: for each rank), 1MiB by default\n"        \
-    "  --counts A,B,...  payload of rank 0, 1, ... instead; the last one for all that follow\n"    \
+    "  --counts A,B,...  payload of rank 0, 1, ... instead; the last one for all that "            \
+    "follow\n" CLI_DEMAND_HELP                                                                     \
     "  --algorithm NAME  instead of the default; `collshim info` lists them. NAME(RECIPE) where\n" \
     "                    the algorithm takes one, as in COLLSHIM_ALGORITHM\n"                      \
     "  --chunk SIZE      pipeline chunk (default: what the preload would take)\n"                  \
@@ -41,6 +44,7 @@ struct request {
     const char *command;   /* borrowed: "plan", for messages */
     struct topo *topo;     /* owned */
     size_t *counts;        /* owned */
+    uint64_t *demand;      /* owned */
     char recipe[512];      /* what q.recipe points to */
     struct plan_request q; /* rank is 0 */
     const struct plan_algorithm *algorithm;

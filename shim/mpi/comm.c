@@ -12,14 +12,15 @@
 #include <unistd.h>
 
 #include "shim/mpi/rails.h"
+#include "shim/mpi/rows.h"
 #include "shim/mpi/sizes.h"
 
-enum { PLANS_KEPT = 16 };
+enum { PLANS_KEPT = 16, DEMANDS_KEPT = 4 }; /* a matrix is large, and seldom comes back */
 
 struct comm_plan {
     struct comm_plan *next;
     const struct plan_algorithm *algorithm;
-    struct plan_request request; /* bytes: [size] owned, or NULL; topo is the communicator's */
+    struct plan_request request; /* bytes, demand: owned, or NULL; topo is the communicator's */
     struct plan *plan;
     struct engine *engine;
 };
@@ -31,6 +32,7 @@ static void free_plan(struct comm_plan *p)
     engine_free(p->engine);
     plan_free(p->plan);
     free((size_t *)(uintptr_t)p->request.bytes);
+    free((uint64_t *)(uintptr_t)p->request.demand);
     free(p);
 }
 
@@ -52,6 +54,7 @@ static void free_comm(struct comm *c)
     topo_free(c->topo);
     free(c->bytes);
     free(c->offset);
+    rows_free(c->rows);
     if (c->private_comm != MPI_COMM_NULL)
         mpi.Comm_free(&c->private_comm);
     free(c);
@@ -71,6 +74,7 @@ int comm_open(void)
     int rc = sizes_open();
 
     links_init();
+    rc = rc ? rc : rows_open();
     return rc ? rc
               : mpi.Comm_create_keyval(MPI_COMM_NULL_COPY_FN, on_comm_free, &process.keyval, NULL);
 }
@@ -78,6 +82,7 @@ int comm_open(void)
 void comm_close(void)
 {
     sizes_close();
+    rows_close();
     if (process.keyval == MPI_KEYVAL_INVALID)
         return;
     if (comm_find(MPI_COMM_WORLD))
@@ -260,14 +265,21 @@ struct comm *comm_make(MPI_Comm comm)
     return c;
 }
 
-static int same_request(const struct comm_plan *p, const struct plan_request *q,
-                        const struct plan_algorithm *a)
+static size_t demand_bytes(const struct comm *c)
+{
+    return (size_t)c->size * (size_t)c->size * sizeof(uint64_t);
+}
+
+static int same_request(const struct comm *c, const struct comm_plan *p,
+                        const struct plan_request *q, const struct plan_algorithm *a)
 {
     const struct plan_request *r = &p->request;
 
     if (p->algorithm != a || r->collective != q->collective || r->in_place != q->in_place ||
         r->root != q->root || r->grain != q->grain || r->chunk_bytes != q->chunk_bytes ||
-        r->recipe != q->recipe || !r->bytes != !q->bytes)
+        r->recipe != q->recipe || !r->bytes != !q->bytes || !r->demand != !q->demand)
+        return 0;
+    if (q->demand && memcmp(r->demand, q->demand, demand_bytes(c)) != 0)
         return 0;
     return q->bytes ? !memcmp(r->bytes, q->bytes, (size_t)q->topo->nranks * sizeof *q->bytes)
                     : r->nbytes == q->nbytes;
@@ -278,7 +290,7 @@ static struct comm_plan *find_plan(struct comm *c, const struct plan_request *q,
                                    const struct plan_algorithm *a)
 {
     for (struct comm_plan **at = &c->plans; *at; at = &(*at)->next)
-        if (same_request(*at, q, a)) {
+        if (same_request(c, *at, q, a)) {
             struct comm_plan *p = *at;
             *at = p->next;
             p->next = c->plans;
@@ -288,45 +300,55 @@ static struct comm_plan *find_plan(struct comm *c, const struct plan_request *q,
     return NULL;
 }
 
+/* A plan was put in front; another one has to go if there are too many of its kind. */
 static void forget_oldest(struct comm *c)
 {
-    int kept = 0;
+    int demand = c->plans->request.demand != NULL, kept = 0;
+    int most = demand ? DEMANDS_KEPT : PLANS_KEPT;
 
-    for (struct comm_plan **at = &c->plans; *at; at = &(*at)->next)
-        if (++kept == PLANS_KEPT) {
-            struct comm_plan *rest = (*at)->next;
-            (*at)->next = NULL;
-            if (rest) /* there is never more than one */
-                free_plan(rest);
-            return;
-        }
+    for (struct comm_plan **at = &c->plans; *at; at = &(*at)->next) {
+        struct comm_plan *p = *at;
+
+        if ((p->request.demand != NULL) != demand || ++kept <= most)
+            continue;
+        *at = p->next; /* there is never more than one */
+        free_plan(p);
+        return;
+    }
+}
+
+/* A copy; NULL and *rc = -ENOMEM if there is no memory. */
+static void *copy_of(const void *from, size_t bytes, int *rc)
+{
+    void *copy = malloc(bytes);
+
+    if (copy)
+        memcpy(copy, from, bytes);
+    else
+        *rc = -ENOMEM;
+    return copy;
 }
 
 static int make_plan(struct comm *c, const struct plan_request *q, const struct plan_algorithm *a,
                      struct comm_plan **made)
 {
     struct comm_plan *p = calloc(1, sizeof *p);
-    int rc = -ENOMEM;
+    int rc = 0;
 
     if (!p)
-        return rc;
+        return -ENOMEM;
     *p = (struct comm_plan){.algorithm = a, .request = *q};
-    if (q->bytes) {
-        size_t *bytes = malloc((size_t)c->size * sizeof *bytes);
-
-        p->request.bytes = bytes;
-        if (!bytes)
-            goto fail;
-        memcpy(bytes, q->bytes, (size_t)c->size * sizeof *bytes);
+    if (q->bytes)
+        p->request.bytes = copy_of(q->bytes, (size_t)c->size * sizeof *q->bytes, &rc);
+    if (q->demand)
+        p->request.demand = copy_of(q->demand, demand_bytes(c), &rc);
+    if (rc || (rc = a->build(&p->request, &p->plan)) ||
+        (rc = engine_create(p->plan, c->links.use, &p->engine))) {
+        free_plan(p);
+        return rc;
     }
-    if ((rc = a->build(&p->request, &p->plan)) ||
-        (rc = engine_create(p->plan, c->links.use, &p->engine)))
-        goto fail;
     *made = p;
     return 0;
-fail:
-    free_plan(p);
-    return rc;
 }
 
 int comm_measure_rails(struct comm *c)

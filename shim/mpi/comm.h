@@ -19,6 +19,7 @@
 #include "transports/engine.h"
 
 struct comm_plan; /* a cached plan with its engine */
+struct rows;      /* who sends how much to whom (rows.h) */
 
 struct comm {
     enum reason verdict; /* REASON_NONE, or why all calls on this communicator run natively */
@@ -31,6 +32,7 @@ struct comm {
     struct guard guard;      /* what has been measured */
     size_t *bytes;           /* [size] owned: room for a call's block sizes */
     uint64_t *offset;        /* [size] owned: and for where they start, packed */
+    struct rows *rows;       /* owned: NULL until Alltoallv needs them */
     struct comm_plan *plans; /* owned: most recently used first */
 };
 

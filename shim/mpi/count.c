@@ -18,6 +18,7 @@ static struct {
     uint64_t nanoseconds[COLL_COUNT][SIZE_CLASSES][WAYS];
     uint64_t by_row[COLL_COUNT][SIZE_CLASSES][ROWS]; /* rerouted calls */
     uint64_t verdicts[COLL_COUNT][SIZE_CLASSES][WAYS];
+    uint64_t exchange[COUNT_EXCHANGES_COUNT];
 } counts;
 
 static const char *const reason_texts[] = {
@@ -71,6 +72,11 @@ void count_rerouted(enum plan_collective c, const struct plan_algorithm *a, uint
 void count_verdict(enum plan_collective c, uint64_t total, int rerouted)
 {
     add(&counts.verdicts[c][size_class(total)][rerouted], 1);
+}
+
+void count_exchange(enum count_exchange what, uint64_t n)
+{
+    add(&counts.exchange[what], n);
 }
 
 void count_verified(enum plan_collective c, int equal)
@@ -175,6 +181,21 @@ static void write_size(FILE *f, int c, int k)
     fprintf(f, "}}");
 }
 
+static void write_exchange(FILE *f)
+{
+    static const char *const keys[] = {
+#define EXCHANGE(id, key) key,
+        COUNT_EXCHANGES(EXCHANGE)
+#undef EXCHANGE
+    };
+
+    fprintf(f, ",\n     \"balancing\": {");
+    for (int i = 0; i < COUNT_EXCHANGES_COUNT; i++)
+        fprintf(f, "%s\"%s\": %llu", i ? ", " : "", keys[i],
+                (unsigned long long)counts.exchange[i]);
+    fprintf(f, "}");
+}
+
 static void write_collective(FILE *f, int c)
 {
     const char *separator = "";
@@ -191,7 +212,10 @@ static void write_collective(FILE *f, int c)
             ",\n     \"verified_equal\": %llu, \"verified_different\": %llu,\n     \"native\": {",
             (unsigned long long)counts.verified[c][1], (unsigned long long)counts.verified[c][0]);
     write_reasons(f, c);
-    fprintf(f, "},\n     \"sizes\": [");
+    fprintf(f, "}");
+    if (c == COLL_ALLTOALLV)
+        write_exchange(f);
+    fprintf(f, ",\n     \"sizes\": [");
     for (int k = 0; k < SIZE_CLASSES; k++)
         if (counts.calls[c][k][NATIVE] || counts.calls[c][k][REROUTED]) {
             fprintf(f, "%s\n       ", separator);

@@ -20,6 +20,23 @@ void count_rerouted(enum plan_collective c, const struct plan_algorithm *a, uint
 /* The guard settled calls of that size on one communicator; one rank of it counts. */
 void count_verdict(enum plan_collective c, uint64_t total, int rerouted);
 
+/* What Alltoallv's monitor saw and did: EXCHANGE(enum name, key in the report). Bytes are what a
+   rank sent to other ranks, and to the one of them that got most of that call. */
+#define COUNT_EXCHANGES(EXCHANGE)                                                                  \
+    EXCHANGE(SENT_BYTES, "sent_bytes")                                                             \
+    EXCHANGE(HOTTEST_BYTES, "to_hottest_bytes")                                                    \
+    EXCHANGE(QUESTIONS, "questions")                                                               \
+    EXCHANGE(ROWS, "row_exchanges")                                                                \
+    EXCHANGE(PREDICTIONS, "predictions")                                                           \
+    EXCHANGE(CHANGES, "state_changes")
+enum count_exchange {
+#define EXCHANGE(id, key) COUNT_##id,
+    COUNT_EXCHANGES(EXCHANGE)
+#undef EXCHANGE
+        COUNT_EXCHANGES_COUNT
+};
+void count_exchange(enum count_exchange what, uint64_t n);
+
 /* COLLSHIM_MODE=verify compared a call. */
 void count_verified(enum plan_collective c, int equal);
 

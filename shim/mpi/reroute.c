@@ -240,7 +240,7 @@ static int run_in_mode(struct comm *c, const struct ready *ready, const struct c
 static int run_native_because(struct call *call, enum reason why)
 {
     count_native(call->collective, why);
-    call->in_vain = why != REASON_TRIAL;
+    call->in_vain = why != REASON_TRIAL ? why : REASON_NONE;
     return run_native(call);
 }
 
@@ -387,6 +387,8 @@ static int run_contender(struct comm *c, struct guard_entry *e, struct call *cal
     if (contender != GUARD_NATIVE) {
         why = make_ready(c, call, &e->reroute[contender - 1], &ready, &rc);
         start = timed ? count_now() : 0;
+        if (timed && call->begun > 0)
+            began = start = call->begun;
     }
     if (why) {
         rc = run_native_because(call, why);

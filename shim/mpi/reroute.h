@@ -49,7 +49,10 @@ struct call {
     int combines; /* reduction is set */
     struct reduction reduction;
 
-    int in_vain; /* set by reroute: it ran natively, and calls like it will */
+    double begun; /* where plans are new with every call: when it began, less what agreeing took, so
+                     that the guard counts both against a reroute; else 0 */
+
+    enum reason in_vain; /* set by reroute: why it ran natively, and calls like it will */
 };
 
 #define NO_BLOCK (-1)

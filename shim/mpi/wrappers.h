@@ -33,6 +33,12 @@ int wrap_Scatterv(const void *sendbuf, const int *sendcounts, const int *displs,
                   int root, MPI_Comm comm);
 int wrap_Alltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
                   int recvcount, MPI_Datatype recvtype, MPI_Comm comm);
+int wrap_Alltoallv(const void *sendbuf, const int *sendcounts, const int *sdispls,
+                   MPI_Datatype sendtype, void *recvbuf, const int *recvcounts, const int *rdispls,
+                   MPI_Datatype recvtype, MPI_Comm comm);
+int wrap_Alltoallw(const void *sendbuf, const int *sendcounts, const int *sdispls,
+                   const MPI_Datatype *sendtypes, void *recvbuf, const int *recvcounts,
+                   const int *rdispls, const MPI_Datatype *recvtypes, MPI_Comm comm);
 
 /* With large counts (MPI 4.0). */
 int wrap_Allgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
@@ -61,5 +67,11 @@ int wrap_Scatterv_c(const void *sendbuf, const MPI_Count *sendcounts, const MPI_
                     MPI_Datatype recvtype, int root, MPI_Comm comm);
 int wrap_Alltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
                     MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm);
+int wrap_Alltoallv_c(const void *sendbuf, const MPI_Count *sendcounts, const MPI_Aint *sdispls,
+                     MPI_Datatype sendtype, void *recvbuf, const MPI_Count *recvcounts,
+                     const MPI_Aint *rdispls, MPI_Datatype recvtype, MPI_Comm comm);
+int wrap_Alltoallw_c(const void *sendbuf, const MPI_Count *sendcounts, const MPI_Aint *sdispls,
+                     const MPI_Datatype *sendtypes, void *recvbuf, const MPI_Count *recvcounts,
+                     const MPI_Aint *rdispls, const MPI_Datatype *recvtypes, MPI_Comm comm);
 
 #endif

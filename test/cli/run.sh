@@ -116,6 +116,16 @@ expect 1 "node:-1" "$collshim" plan allgather --topology node:-1
 expect 2 "parallel_rings" "$collshim" plan allgather --algorithm 'parallel_rings(bogus=4)'
 expect 2 "must be at least 1" "$collshim" plan allgather --chunk 0
 expect 2 "--counts: allgather has one size" "$collshim" plan allgather --counts 1,2
+expect 0 "no deadlock, every byte right" "$collshim" plan alltoallv --check --demand skew:hot=0.7,bytes=8MiB
+expect 0 "optimum (exact)" "$collshim" plan alltoallv --topology 'node:2 rank:2 rail:2@100Mbit,50Mbit'
+printf '%s\n' '0 8MiB # to rank 1' '0 0' >"$work/demand"
+json '.total_bytes == 8388608 and .algorithm == "nimble"' \
+    "$collshim" plan alltoallv --topology 'node:2 rail:1' --demand "$work/demand" --json
+expect 1 "line 1: 2 sizes for 4 ranks" "$collshim" plan alltoallv --topology 'node:4' --demand "$work/demand"
+expect 2 "no kind 'skw', the nearest is skew" "$collshim" plan alltoallv --demand skw:hot=1
+expect 2 "--demand is for alltoallv" "$collshim" plan allgather --demand skew
+expect 2 "alltoallv has --demand instead" "$collshim" plan alltoallv --bytes 1M
+expect 0 "pairwise" "$collshim" sim alltoallv --compare --demand moe:seed=3
 expect 2 "--root: '16' is no rank of 0 to 15" "$collshim" plan bcast --root 16
 json '.rail_load[3].out_bytes > 0 and .rail_load[2].out_bytes == 0' \
     "$collshim" plan bcast --topology 'node:4 rail:1' --root 3 --json

@@ -135,6 +135,7 @@ fortran_bindings() {
         want_rerouted
         want_number gather .rerouted -eq "$(expected gather)"
         want_number alltoall .rerouted -eq "$(expected alltoall)"
+        want_number alltoallv .rerouted -eq "$(expected alltoallv)"
         finish
     done
 }

@@ -67,6 +67,8 @@ unset OMPI_COMM_WORLD_RANK PMIX_RANK PMI_RANK SLURM_PROCID
 . "$here/cases_reductions.sh"
 # shellcheck source=test/mpi/cases_rooted.sh
 . "$here/cases_rooted.sh"
+# shellcheck source=test/mpi/cases_exchange.sh
+. "$here/cases_exchange.sh"
 # shellcheck source=test/mpi/cases_settings.sh
 . "$here/cases_settings.sh"
 # shellcheck source=test/mpi/cases_process.sh
@@ -89,6 +91,7 @@ for family in openmpi mpich; do
     cases_results
     cases_reductions
     cases_rooted
+    cases_exchange
     cases_settings
     cases_process
 done

@@ -382,6 +382,28 @@ START_TEST(test_nimble__random_shapes_do_relay)
 }
 END_TEST
 
+/* Two senders of a node, one receiver of the other, two rails of 1 and 2: 2 messages over the rails
+   together against one whole message over the slower rail. */
+START_TEST(test_nimble__what_balancing_gains_is_predicted)
+{
+    struct topo *t = machine("node:2 rank:2 rail:2@100Mbit,50Mbit");
+    uint64_t demand[16] = {0}, message = 900000;
+    size_t chunk[PLAN_CHUNKS];
+    double direct, balanced, rail = 6.25e6;
+    struct plan_request q = {.collective = COLL_ALLTOALLV, .topo = t, .demand = demand, .grain = 1};
+
+    demand[2 * 4 + 0] = demand[3 * 4 + 0] = message;
+    plan_chunks(&q, chunk);
+    ck_assert_uint_eq(chunk[0], 32 << 10); /* of 256 KiB it would have too few to be split */
+    q.chunk_bytes = chunk[0];
+    ck_assert_int_eq(nimble_predict(&q, &direct, &balanced), 0);
+    ck_assert_double_eq_tol(direct, (double)message / rail, 1e-9);
+    ck_assert_double_ge(balanced, 2 * (double)message / (3 * rail));
+    ck_assert_double_le(balanced, 1.02 * 2 * (double)message / (3 * rail));
+    topo_free(t);
+}
+END_TEST
+
 Suite *suite_balance(void)
 {
     Suite *s = suite_create("balance");
@@ -396,6 +418,7 @@ Suite *suite_balance(void)
     tcase_add_test(t, test_nimble__ranks_send_to_one_after_the_other);
     tcase_add_test(t, test_nimble__every_rank_may_relay_for_every_other);
     tcase_add_test(t, test_nimble__a_long_stream_needs_a_small_window);
+    tcase_add_test(t, test_nimble__what_balancing_gains_is_predicted);
     tcase_add_test(t, test_nimble__random_shapes_do_relay);
     suite_add_tcase(s, t);
     return s;

@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * MPI_Alltoallv and MPI_Alltoallw. Who sends how much to whom is agreed on first (rows.h). In
+ * place, the receiving side describes both sides, and the data is copied aside first.
+ *
+ * Alltoallw, counted as alltoallv, is rerouted if on every rank the types of a side are all alike,
+ * or all packed as they lie; its blocks are then bytes. Others would need a layout for each block.
+ */
+#include <stdint.h>
+
+#include "shim/mpi/comm.h"
+#include "shim/mpi/count.h"
+#include "shim/mpi/reroute.h"
+#include "shim/mpi/rows.h"
+#include "shim/mpi/vectors.h"
+#include "shim/mpi/wrappers.h"
+
+/* What a rank sends, or what it receives. */
+struct side {
+    const void *buffer;
+    struct counts counts;
+    struct displs displs;
+    MPI_Datatype type;         /* of all blocks; Alltoallw: MPI_DATATYPE_NULL, and */
+    const MPI_Datatype *types; /* one for each; its displacements are bytes */
+
+    struct layout layout; /* of all blocks: of bytes where types differ */
+    int mixed;            /* they do */
+    const uint64_t *at;   /* [size + 1] where blocks start, packed, and where the last one ends */
+    char *start;          /* of the first block, if they lie one behind the other; else NULL */
+};
+
+struct arguments {
+    struct side send, receive;
+    MPI_Comm comm;
+    int size;
+    int by_type; /* Alltoallw */
+    int large;   /* called by its _c name */
+};
+
+static int native_alltoallv(const struct call *call)
+{
+    const struct arguments *a = call->arguments;
+    const struct side *s = &a->send, *r = &a->receive;
+    void *into = (void *)(uintptr_t)r->buffer;
+
+    if (a->by_type && a->large)
+        return mpi.Alltoallw_c(s->buffer, s->counts.wide, s->displs.wide, s->types, into,
+                               r->counts.wide, r->displs.wide, r->types, a->comm);
+    if (a->by_type)
+        return mpi.Alltoallw(s->buffer, s->counts.narrow, s->displs.narrow, s->types, into,
+                             r->counts.narrow, r->displs.narrow, r->types, a->comm);
+    if (a->large)
+        return mpi.Alltoallv_c(s->buffer, s->counts.wide, s->displs.wide, s->type, into,
+                               r->counts.wide, r->displs.wide, r->type, a->comm);
+    return mpi.Alltoallv(s->buffer, s->counts.narrow, s->displs.narrow, s->type, into,
+                         r->counts.narrow, r->displs.narrow, r->type, a->comm);
+}
+
+/* Bytes of each block (bytes may be NULL) and of all. 0, or -1: the library should judge them. */
+static int sizes_of(const struct side *s, int n, uint64_t *bytes, uint64_t *sum)
+{
+    uint64_t element = 0, block;
+
+    *sum = 0;
+    if (!counts_given(s->counts) || !displs_given(s->displs))
+        return -1;
+    for (int i = 0; i < n; i++) {
+        MPI_Count count = counts_at(s->counts, i);
+
+        if ((s->types || !i) && bytes_of(1, s->types ? s->types[i] : s->type, &element) < 0)
+            return -1;
+        if (count < 0 || __builtin_mul_overflow((uint64_t)count, element, &block) ||
+            block > MOST_BYTES - *sum)
+            return -1;
+        if (bytes)
+            bytes[i] = block;
+        *sum += block;
+    }
+    return 0;
+}
+
+/* One layout for blocks of several types, if there is one. */
+static enum reason join_types(struct side *s, int n)
+{
+    struct layout l;
+    int first = -1, all_dense = 1;
+
+    s->layout = (struct layout){.type = MPI_BYTE, .size = 1, .extent = 1, .dense = 1};
+    for (int i = 0; i < n; i++) {
+        if (!counts_at(s->counts, i) || (first >= 0 && s->types[i] == s->types[first]))
+            continue;
+        if (layout_of(s->types[i], &l) < 0)
+            return REASON_ARGUMENTS;
+        all_dense &= l.dense;
+        s->mixed |= first >= 0;
+        if (first < 0) {
+            s->layout = l;
+            first = i;
+        }
+    }
+    if (s->mixed)
+        s->layout = (struct layout){.type = MPI_BYTE, .size = 1, .extent = 1, .dense = 1};
+    return s->mixed && !all_dense ? REASON_TYPES : REASON_NONE;
+}
+
+/* Fill in sizes and layout. REASON_NONE, or why this rank cannot serve the call. */
+static enum reason describe(struct side *s, int n, uint64_t *bytes)
+{
+    uint64_t sum;
+
+    if (sizes_of(s, n, bytes, &sum) < 0)
+        return REASON_ARGUMENTS;
+    if (!s->types && layout_of(s->type, &s->layout) < 0)
+        return REASON_ARGUMENTS;
+    enum reason why = s->types ? join_types(s, n) : REASON_NONE;
+    if (!why && layout_is_nowhere(s->buffer, &s->layout, sum))
+        why = REASON_ARGUMENTS;
+    return why;
+}
+
+static struct call_block block_of(const struct side *s, int i)
+{
+    MPI_Count step = s->types ? 1 : s->layout.extent;
+
+    return (struct call_block){
+        .user = (char *)((uintptr_t)s->buffer + (uintptr_t)(displs_at(s->displs, i) * step)),
+        .count = s->mixed ? (MPI_Count)(s->at[i + 1] - s->at[i]) : counts_at(s->counts, i),
+        .packed = s->at[i]};
+}
+
+/* All blocks as one, where they lie one behind the other. */
+static struct call_block all_blocks(const struct side *s, int n)
+{
+    return (struct call_block){.user = s->start,
+                               .count = s->layout.size ? (MPI_Count)s->at[n] / s->layout.size : 0};
+}
+
+/* From the sizes of blocks to where they start; and do they lie as packed ones do? */
+static void place(struct side *s, int n, uint64_t *at)
+{
+    uint64_t next = 0;
+
+    for (int i = 0; i <= n; i++) {
+        uint64_t bytes = i < n ? at[i] : 0;
+
+        at[i] = next;
+        next += bytes;
+    }
+    s->at = at;
+    s->start = NULL;
+    for (int i = 0; s->layout.dense && i < n; i++) {
+        struct call_block b = block_of(s, i);
+
+        if (at[i + 1] == at[i])
+            continue;
+        if (!s->start)
+            s->start = b.user;
+        if ((uintptr_t)b.user - (uintptr_t)s->start != at[i]) {
+            s->start = NULL;
+            return;
+        }
+    }
+}
+
+static struct call_block output_block(const struct call *call, int i)
+{
+    const struct arguments *a = call->arguments;
+
+    return a->receive.start ? all_blocks(&a->receive, a->size) : block_of(&a->receive, i);
+}
+
+static struct call_block input_block(const struct call *call, int i)
+{
+    const struct arguments *a = call->arguments;
+
+    return block_of(a->send.buffer == MPI_IN_PLACE ? &a->receive : &a->send, i);
+}
+
+static void fill_buffers(struct arguments *a, struct call *call, struct rows *rows)
+{
+    struct side *in = &a->send, *out = &a->receive;
+
+    place(out, a->size, rows->receives);
+    call->output = out->layout;
+    call->output_block = output_block;
+    call->output_dense = out->start != NULL;
+    call->nblocks = out->start ? 1 : a->size;
+    call->held_block = NO_BLOCK;
+    if (in->buffer == MPI_IN_PLACE)
+        in = out;
+    else
+        place(in, a->size, rows->sends);
+    call->input = in->layout;
+    call->stage_input = in == out || !in->start;
+    if (in->start) {
+        call->input_block = all_blocks(in, a->size);
+    } else {
+        call->ninputs = a->size;
+        call->inputs = input_block;
+    }
+}
+
+/* Sizes and layout of both sides. REASON_NONE, or why this rank cannot serve the call. */
+static enum reason describe_both(struct arguments *a, struct rows *rows)
+{
+    int in_place = a->send.buffer == MPI_IN_PLACE;
+    enum reason why = a->receive.buffer == MPI_IN_PLACE
+                          ? REASON_ARGUMENTS
+                          : describe(&a->receive, a->size, rows->receives);
+
+    if (!why && !in_place)
+        why = describe(&a->send, a->size, rows->sends);
+    for (int i = 0; in_place && !why && i < a->size; i++)
+        rows->sends[i] = rows->receives[i];
+    return why;
+}
+
+static enum reason ask(const struct arguments *a, const struct rows_call *r)
+{
+    uint64_t sent, received;
+    int wrong = sizes_of(&a->receive, a->size, NULL, &received) < 0;
+
+    if (a->send.buffer == MPI_IN_PLACE)
+        sent = received;
+    else
+        wrong |= sizes_of(&a->send, a->size, NULL, &sent) < 0;
+    return rows_ask(r, wrong, sent, received);
+}
+
+/* All that precedes a reroute. REASON_NONE and *c, or why the call runs natively, on all ranks
+   alike; *rc: an MPI code if it failed. */
+static enum reason get_ready(struct arguments *a, struct rows_call *r, struct call *call,
+                             struct comm **c, int *rc)
+{
+    enum reason why = r->turn == WATCH_ASK ? ask(a, r) : REASON_NONE;
+    struct rows *rows;
+
+    if (why || !(*c = gate_comm(a->comm, a->size, COLL_ALLTOALLV, &why)) ||
+        !(rows = rows_of(*c, &why)))
+        return why;
+    *rc = rows_exchange(*c, describe_both(a, rows), &call->total, &why);
+    if (*rc != MPI_SUCCESS || why || (why = rows_gate(r, call->total)))
+        return why;
+    call->request.demand = rows->matrix;
+    why = rows_judge(r, *c, &call->request);
+    if (!why) {
+        fill_buffers(a, call, rows);
+        call->begun = count_now() - rows->seconds;
+    }
+    return why;
+}
+
+static enum reason gate(struct arguments *a)
+{
+    if (process.verdict)
+        return process.verdict;
+    if (a->comm == MPI_COMM_NULL || mpi.Comm_size(a->comm, &a->size) != MPI_SUCCESS)
+        return REASON_ARGUMENTS;
+    return gate_call(a->comm, a->size, COLL_ALLTOALLV);
+}
+
+/* For the report: without a word to anybody, how skewed what this rank sends is. */
+static void monitor(const struct arguments *a)
+{
+    const struct side *s = a->send.buffer == MPI_IN_PLACE ? &a->receive : &a->send;
+    uint64_t bytes, sum = 0, most = 0;
+    int rank;
+
+    if (!process.cfg.report[0] || !counts_given(s->counts) ||
+        mpi.Comm_rank(a->comm, &rank) != MPI_SUCCESS)
+        return;
+    for (int i = 0; i < a->size; i++) {
+        if (i == rank || !counts_at(s->counts, i) ||
+            bytes_of(counts_at(s->counts, i), s->types ? s->types[i] : s->type, &bytes) < 0)
+            continue;
+        sum += bytes;
+        most = bytes > most ? bytes : most;
+    }
+    count_exchange(COUNT_SENT_BYTES, sum);
+    count_exchange(COUNT_HOTTEST_BYTES, most);
+}
+
+static int alltoallv(struct arguments *a)
+{
+    struct call call = {.collective = COLL_ALLTOALLV,
+                        .comm = a->comm,
+                        .request = {.collective = COLL_ALLTOALLV, .grain = 1},
+                        .arguments = a,
+                        .native = native_alltoallv};
+    struct comm *c = NULL;
+    struct rows_call r;
+    int rc = MPI_SUCCESS;
+    enum reason why = gate(a);
+
+    if (!why) {
+        monitor(a);
+        why = rows_begin(&r, a->comm, a->size);
+    }
+    if (why) {
+        count_native(COLL_ALLTOALLV, why);
+        return call.native(&call);
+    }
+    why = get_ready(a, &r, &call, &c, &rc);
+    if (rc != MPI_SUCCESS) {
+        mpi.Comm_call_errhandler(a->comm, rc);
+        return rc;
+    }
+    if (why) {
+        rows_end(&r, why);
+        count_native(COLL_ALLTOALLV, why);
+        return call.native(&call);
+    }
+    rc = reroute(c, &call);
+    rows_end(&r, call.in_vain);
+    return rc;
+}
+
+int wrap_Alltoallv(const void *sendbuf, const int *sendcounts, const int *sdispls,
+                   MPI_Datatype sendtype, void *recvbuf, const int *recvcounts, const int *rdispls,
+                   MPI_Datatype recvtype, MPI_Comm comm)
+{
+    return alltoallv(&(struct arguments){.send = {.buffer = sendbuf,
+                                                  .counts = {.narrow = sendcounts},
+                                                  .displs = {.narrow = sdispls},
+                                                  .type = sendtype},
+                                         .receive = {.buffer = recvbuf,
+                                                     .counts = {.narrow = recvcounts},
+                                                     .displs = {.narrow = rdispls},
+                                                     .type = recvtype},
+                                         .comm = comm});
+}
+
+int wrap_Alltoallv_c(const void *sendbuf, const MPI_Count *sendcounts, const MPI_Aint *sdispls,
+                     MPI_Datatype sendtype, void *recvbuf, const MPI_Count *recvcounts,
+                     const MPI_Aint *rdispls, MPI_Datatype recvtype, MPI_Comm comm)
+{
+    return alltoallv(&(struct arguments){.send = {.buffer = sendbuf,
+                                                  .counts = {.wide = sendcounts},
+                                                  .displs = {.wide = sdispls},
+                                                  .type = sendtype},
+                                         .receive = {.buffer = recvbuf,
+                                                     .counts = {.wide = recvcounts},
+                                                     .displs = {.wide = rdispls},
+                                                     .type = recvtype},
+                                         .comm = comm,
+                                         .large = 1});
+}
+
+int wrap_Alltoallw(const void *sendbuf, const int *sendcounts, const int *sdispls,
+                   const MPI_Datatype *sendtypes, void *recvbuf, const int *recvcounts,
+                   const int *rdispls, const MPI_Datatype *recvtypes, MPI_Comm comm)
+{
+    return alltoallv(&(struct arguments){.send = {.buffer = sendbuf,
+                                                  .counts = {.narrow = sendcounts},
+                                                  .displs = {.narrow = sdispls},
+                                                  .type = MPI_DATATYPE_NULL,
+                                                  .types = sendtypes},
+                                         .receive = {.buffer = recvbuf,
+                                                     .counts = {.narrow = recvcounts},
+                                                     .displs = {.narrow = rdispls},
+                                                     .type = MPI_DATATYPE_NULL,
+                                                     .types = recvtypes},
+                                         .comm = comm,
+                                         .by_type = 1});
+}
+
+int wrap_Alltoallw_c(const void *sendbuf, const MPI_Count *sendcounts, const MPI_Aint *sdispls,
+                     const MPI_Datatype *sendtypes, void *recvbuf, const MPI_Count *recvcounts,
+                     const MPI_Aint *rdispls, const MPI_Datatype *recvtypes, MPI_Comm comm)
+{
+    return alltoallv(&(struct arguments){.send = {.buffer = sendbuf,
+                                                  .counts = {.wide = sendcounts},
+                                                  .displs = {.wide = sdispls},
+                                                  .type = MPI_DATATYPE_NULL,
+                                                  .types = sendtypes},
+                                         .receive = {.buffer = recvbuf,
+                                                     .counts = {.wide = recvcounts},
+                                                     .displs = {.wide = rdispls},
+                                                     .type = MPI_DATATYPE_NULL,
+                                                     .types = recvtypes},
+                                         .comm = comm,
+                                         .by_type = 1,
+                                         .large = 1});
+}

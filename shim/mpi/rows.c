@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What is remembered of a communicator before it has any state of ours is the watch alone, and that
+ * is the value of an attribute itself, as in sizes.c.
+ */
+#include "shim/mpi/rows.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "planners/nimble.h"
+#include "shim/mpi/count.h"
+#include "shim/mpi/vectors.h"
+
+enum { MOST_RANKS = 1024 }; /* the matrix of more would take long to plan, and 8 bytes per pair */
+enum { ROWS_WORTH = 16 };   /* what a rank sends must be so many times its row */
+enum { EXTRA = 2 };         /* words that follow a row: the verdict, what is expected */
+
+_Static_assert(sizeof(struct watch) <= sizeof(uintptr_t), "the watch is an attribute's value");
+
+static int keyval = MPI_KEYVAL_INVALID;
+
+int rows_open(void)
+{
+    return mpi.Comm_create_keyval(MPI_COMM_NULL_COPY_FN, MPI_COMM_NULL_DELETE_FN, &keyval, NULL);
+}
+
+void rows_close(void)
+{
+    if (keyval != MPI_KEYVAL_INVALID)
+        mpi.Comm_free_keyval(&keyval);
+}
+
+void rows_free(struct rows *rows)
+{
+    if (!rows)
+        return;
+    free(rows->sends);
+    free(rows->receives);
+    free(rows->matrix);
+    free(rows);
+}
+
+static struct watch watch_get(MPI_Comm comm)
+{
+    struct watch w = {0};
+    void *value = NULL;
+    int found = 0;
+
+    if (mpi.Comm_get_attr(comm, keyval, &value, &found) == MPI_SUCCESS && found)
+        memcpy(&w, &value, sizeof w);
+    return w;
+}
+
+static int watch_set(MPI_Comm comm, struct watch w)
+{
+    void *value = NULL;
+
+    memcpy(&value, &w, sizeof w);
+    return mpi.Comm_set_attr(comm, keyval, value) == MPI_SUCCESS;
+}
+
+enum reason rows_begin(struct rows_call *r, MPI_Comm comm, int n)
+{
+    *r = (struct rows_call){.comm = comm, .n = n};
+    if (n > MOST_RANKS)
+        return REASON_SHAPE;
+    r->always = !process.cfg.min_bytes || process.choice[COLL_ALLTOALLV].forced;
+    if (r->always) {
+        r->turn = WATCH_EXCHANGE;
+        return REASON_NONE;
+    }
+    r->watch = watch_get(comm);
+    r->was_active = (int)r->watch.active;
+    if (!r->watch.seen) {
+        r->watch.seen = 1;
+        r->watch.foreign = (unsigned)comm_is_foreign(comm, n) & 1;
+        r->lost = !watch_set(comm, r->watch);
+    }
+    if (r->watch.foreign)
+        return REASON_FOREIGN;
+    r->turn = watch_turn(&r->watch);
+    if (r->turn != WATCH_PASS)
+        return REASON_NONE;
+    watch_set(comm, r->watch);
+    return REASON_SIZES;
+}
+
+/* The size of a call is what one rank sends on average, as with Alltoall. */
+static uint64_t share_of(uint64_t sum, int n)
+{
+    return sum / (unsigned)n + (sum % (unsigned)n != 0);
+}
+
+enum reason rows_gate(const struct rows_call *r, uint64_t total)
+{
+    uint64_t row = (uint64_t)(r->n + EXTRA) * sizeof(uint64_t);
+    enum reason why = gate_size(total);
+
+    return !why && !r->always && total < ROWS_WORTH * row ? REASON_SIZES : why;
+}
+
+enum reason rows_ask(const struct rows_call *r, int wrong, uint64_t sent, uint64_t received)
+{
+    uint64_t most = MOST_BYTES / (unsigned)r->n;
+    int64_t mine[3] = {wrong || r->lost || sent > most || received > most};
+    int64_t all[3] = {1};
+
+    if (!mine[0]) {
+        mine[1] = (int64_t)sent;
+        mine[2] = (int64_t)received;
+    }
+    count_exchange(COUNT_QUESTIONS, 1);
+    if (mpi.Allreduce(mine, all, 3, MPI_INT64_T, MPI_SUM, r->comm) != MPI_SUCCESS || all[0] ||
+        all[1] != all[2])
+        return REASON_ARGUMENTS;
+    return rows_gate(r, share_of((uint64_t)all[2], r->n));
+}
+
+static struct rows *rows_make(size_t n)
+{
+    struct rows *rows = calloc(1, sizeof *rows);
+
+    if (!rows)
+        return NULL;
+    rows->sends = malloc((n + EXTRA) * sizeof *rows->sends);
+    rows->receives = malloc((n + 1) * sizeof *rows->receives);
+    rows->matrix = malloc(n * (n + EXTRA) * sizeof *rows->matrix);
+    if (rows->sends && rows->receives && rows->matrix)
+        return rows;
+    rows_free(rows);
+    return NULL;
+}
+
+struct rows *rows_of(struct comm *c, enum reason *why)
+{
+    int well, all = 0;
+
+    if (!c->rows) {
+        struct rows *rows = rows_make((size_t)c->size);
+
+        well = rows != NULL;
+        if (mpi.Allreduce(&well, &all, 1, MPI_INT, MPI_MIN, c->private_comm) == MPI_SUCCESS && all)
+            c->rows = rows;
+        else
+            rows_free(rows);
+    }
+    *why = c->rows ? REASON_NONE : REASON_MEMORY;
+    return c->rows;
+}
+
+/* Spread evenly, so that sums which are equal by chance are as good as impossible. */
+static uint64_t weight(int from, int to)
+{
+    uint64_t h = ((uint64_t)from << 32 | (uint64_t)to) + 0x9e3779b97f4a7c15ull;
+
+    h = (h ^ (h >> 30)) * 0xbf58476d1ce4e5b9ull;
+    h = (h ^ (h >> 27)) * 0x94d049bb133111ebull;
+    return h ^ (h >> 31);
+}
+
+/* What all say, from all rows as they arrived. */
+static enum reason verdict_of(const uint64_t *all, int n, uint64_t *total)
+{
+    uint64_t sent = 0, expected = 0, why = REASON_NONE;
+
+    *total = 0;
+    for (int from = 0; from < n; from++) {
+        const uint64_t *row = all + (size_t)from * (size_t)(n + EXTRA);
+
+        why = row[n] > why ? row[n] : why;
+        expected += row[n + 1];
+        for (int to = 0; to < n && !row[n]; to++) {
+            sent += weight(from, to) * row[to];
+            if (row[to] > MOST_BYTES - *total)
+                return REASON_ARGUMENTS;
+            *total += row[to];
+        }
+    }
+    return why ? (enum reason)why : sent != expected ? REASON_ARGUMENTS : REASON_NONE;
+}
+
+int rows_exchange(struct comm *c, enum reason own, uint64_t *total, enum reason *why)
+{
+    struct rows *rows = c->rows;
+    int n = c->size, each = n + EXTRA;
+
+    rows->sends[n] = own;
+    rows->sends[n + 1] = 0;
+    for (int from = 0; from < n && !own; from++)
+        rows->sends[n + 1] += weight(from, c->rank) * rows->receives[from];
+    count_exchange(COUNT_ROWS, 1);
+    double start = count_now(), seconds;
+    int rc = mpi.Allgather(rows->sends, each, MPI_UINT64_T, rows->matrix, each, MPI_UINT64_T,
+                           c->private_comm);
+    if (rc != MPI_SUCCESS)
+        return rc;
+    seconds = count_now() - start;
+    if (rows->seconds <= 0 || seconds < rows->seconds)
+        rows->seconds = seconds;
+    *why = verdict_of(rows->matrix, n, total);
+    *total = share_of(*total, n);
+    for (int from = 1; from < n; from++)
+        memmove(rows->matrix + (size_t)from * (size_t)n, rows->matrix + (size_t)from * (size_t)each,
+                (size_t)n * sizeof *rows->matrix);
+    return rc;
+}
+
+/* Rank 0 tells all: memory may be short on one rank, and one answer is needed. */
+static enum reason predict(struct rows_call *r, struct comm *c, struct plan_request *q)
+{
+    double congestion[2]; /* direct, balanced */
+    size_t chunk[PLAN_CHUNKS];
+
+    count_exchange(COUNT_PREDICTIONS, 1);
+    q->topo = c->topo;
+    plan_chunks(q, chunk);
+    q->chunk_bytes = chunk[0];
+    if (c->rank == 0 && nimble_predict(q, &congestion[0], &congestion[1]) < 0)
+        congestion[0] = congestion[1] = 0;
+    if (mpi.Bcast(congestion, 2, MPI_DOUBLE, 0, c->private_comm) != MPI_SUCCESS)
+        return REASON_BALANCED;
+    return watch_predicted(&r->watch, congestion[0], congestion[1]) ? REASON_NONE : REASON_BALANCED;
+}
+
+enum reason rows_judge(struct rows_call *r, struct comm *c, struct plan_request *q)
+{
+    return r->always || !watch_wants_prediction(&r->watch) ? REASON_NONE : predict(r, c, q);
+}
+
+void rows_end(struct rows_call *r, enum reason native)
+{
+    if (r->always)
+        return;
+    if (native == REASON_SLOWER)
+        watch_was_slower(&r->watch);
+    else if (native && native != REASON_BALANCED) /* it knows of that */
+        watch_was_vain(&r->watch);
+    if ((int)r->watch.active != r->was_active)
+        count_exchange(COUNT_CHANGES, 1);
+    watch_set(r->comm, r->watch);
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Alltoallv: who sends how much to whom is known to nobody. This is how the ranks find out, when it
+ * is their turn to (watch.h): first the sum over all ranks, by one small reduction on the
+ * application's communicator, so that a program whose calls are all small never pays for a private
+ * one; then, if that is large, the rows of the matrix, by one Allgather. With its row each rank
+ * says whether its arguments can be served, and a sum of what it expects to receive, weighted by
+ * where from; so that all ranks know from one message whether the two sides of every pair agree.
+ */
+#ifndef COLLSHIM_SHIM_MPI_ROWS_H
+#define COLLSHIM_SHIM_MPI_ROWS_H
+
+#include <mpi.h>
+#include <stdint.h>
+
+#include "shim/mpi/comm.h"
+#include "shim/mpi/reroute.h"
+#include "shim/mpi/watch.h"
+
+/* Owned by the communicator's state. */
+struct rows {
+    uint64_t *sends;    /* [size + 1] what this rank sends to each, */
+    uint64_t *receives; /* [size + 1] and receives from each: the caller's; the last one is spare */
+    uint64_t *matrix;   /* [size * size] row s: what rank s sends to each */
+    double seconds;     /* that an exchange of rows takes: the shortest so far, since whoever comes
+                           early waits for others, with or without it */
+};
+
+/* One call on its way. */
+struct rows_call {
+    MPI_Comm comm;
+    int n;      /* its ranks */
+    int always; /* the user wants every call rerouted that can be: nothing is remembered */
+    int lost;   /* nothing can be remembered on this rank */
+    struct watch watch;
+    int was_active; /* before the call */
+    enum watch_turn turn;
+};
+
+/* At MPI_Init and MPI_Finalize. Returns an MPI code. */
+int rows_open(void);
+void rows_close(void);
+void rows_free(struct rows *rows); /* NULL is fine */
+
+/* A call on a communicator that passed gate_call. Local. REASON_NONE, or why it runs natively: the
+   same on all ranks. Unless it does, rows_end must follow. */
+enum reason rows_begin(struct rows_call *r, MPI_Comm comm, int n);
+
+/* If r->turn is WATCH_ASK. Collective over the communicator. sent, received: sums of this rank;
+   wrong: its arguments are for the library to judge. Returns as above. */
+enum reason rows_ask(const struct rows_call *r, int wrong, uint64_t sent, uint64_t received);
+
+/* Is a call of that size large enough? Returns as above. */
+enum reason rows_gate(const struct rows_call *r, uint64_t total);
+
+/* Room for them: NULL and *why on all ranks alike. Collective where there was none yet. */
+struct rows *rows_of(struct comm *c, enum reason *why);
+
+/*
+ * Fill in the matrix from all ranks' sends. own: why this rank cannot serve the call, or
+ * REASON_NONE. Collective. Returns an MPI code; on success *why is the answer of all ranks, and if
+ * that is REASON_NONE *total is the size of the call: the bytes of all rows, by the number of
+ * ranks.
+ */
+int rows_exchange(struct comm *c, enum reason own, uint64_t *total, enum reason *why);
+
+/* Is it worth a reroute now? q: complete but for chunk_bytes. Collective where a prediction is due.
+   Returns as rows_begin. */
+enum reason rows_judge(struct rows_call *r, struct comm *c, struct plan_request *q);
+
+/* Remember how it went: why it ran natively, or REASON_NONE. */
+void rows_end(struct rows_call *r, enum reason native);
+
+#endif

@@ -1,0 +1,100 @@
+# shellcheck shell=bash disable=SC2154,SC2034 # variables shared with run.sh and launch.sh
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Alltoallv and Alltoallw: random calls that check themselves and are counted exactly; when a
+# communicator's traffic is looked at, and when it is rerouted.
+
+# exchange N CALLS HOW [NAME=VALUE...]: a whole test
+exchange() {
+    local n=$1 calls=$2 how=$3
+    shift 3
+    seed=$((seed + 1))
+    begin "$calls random exchanges on $n ranks, types $how${*:+, $*}"
+    launch "$n" "$@" -- "$programs/exchange" "$seed" "$calls" "$how"
+    want_right
+    want_lines
+    case " $* $how " in
+        *" COLLSHIM_MODE=off "*) ;;
+        *" odd ")
+            want_number alltoallv .rerouted -gt 0
+            want_number alltoallv '.native["Alltoallw of types that are not packed, or not alike"]' -gt 0
+            ;;
+        *)
+            want_number alltoallv .rerouted -eq "$(expected alltoallv)"
+            want_number alltoallv .rerouted -gt 0
+            ;;
+    esac
+    if [[ " $* " = *" COLLSHIM_MODE=verify "* ]]; then
+        want_number alltoallv .verified_equal -eq "$(expected alltoallv)"
+        want_number alltoallv .verified_different -eq 0
+    fi
+    finish
+}
+
+# 134 small calls are asked about seven times. The large ones that follow are predicted to gain where
+# rails differ, and only there. Then come 60 calls, each with a demand of its own.
+asking='.native["agreeing on the sizes costs more than it brings"]'
+exchange_is_watched() {
+    local ranks=4 uneven='node:2 rank:2 rail:2@100Mbit,50Mbit'
+
+    begin "small exchanges, then skewed ones over unequal rails, then changing ones"
+    launch $ranks COLLSHIM_MIN_BYTES=64KiB COLLSHIM_GUARD=0 COLLSHIM_TOPOLOGY="$uneven" -- \
+        "$programs/exchange" 9 0 phases
+    want_right
+    want_lines
+    want_number alltoallv '.native["smaller than COLLSHIM_MIN_BYTES"]' -ge $((7 * ranks))
+    want_number alltoallv "$asking" -ge $((127 * ranks))
+    want_number alltoallv .rerouted -ge $((100 * ranks))
+    want_number alltoallv .balancing.questions -ge $((8 * ranks))
+    want_number alltoallv .balancing.state_changes -ge $ranks
+    want_number alltoallv .balancing.state_changes -le $((160 / 8 * ranks))
+    want_number alltoallv \
+        '.balancing | if .to_hottest_bytes * 2 > .sent_bytes and .to_hottest_bytes < .sent_bytes then 1 else 0 end' -eq 1
+    finish
+
+    begin "the same exchanges with the guard"
+    launch $ranks COLLSHIM_MIN_BYTES=64KiB COLLSHIM_TOPOLOGY="$uneven" -- "$programs/exchange" 9 0 phases
+    want_right
+    want_number alltoallv .rerouted -gt 0
+    finish
+
+    begin "the same exchanges where balancing gains nothing"
+    launch $ranks COLLSHIM_MIN_BYTES=64KiB COLLSHIM_GUARD=0 COLLSHIM_TOPOLOGY='node:1 rank:4' -- \
+        "$programs/exchange" 9 0 phases
+    want_right
+    want_number alltoallv .rerouted -eq 0
+    want_number alltoallv '.native["balancing would gain too little on the links"]' -ge $ranks
+    want_number alltoallv "$asking" -ge $((270 * ranks))
+    finish
+
+    begin "a forced algorithm reroutes every large exchange"
+    launch $ranks COLLSHIM_MIN_BYTES=64KiB COLLSHIM_TOPOLOGY="$uneven" \
+        COLLSHIM_ALGORITHM=alltoallv=pairwise -- "$programs/exchange" 9 0 phases
+    want_right
+    want_number alltoallv "$asking" -eq 0
+    want_number alltoallv .rerouted -ge $((140 * ranks))
+    finish
+}
+
+# Ranks, chunk and topology. MPICH's ranks never yield a core, so it gets fewer.
+exchange_openmpi=('5 5 place:0,1,0,2,1' '6 100 node:2 rank:3 rail:2@100Mbit,50Mbit'
+    '7 50 rank:1,5,1 rail:2@100Mbit place:cyclic' '6 100 node:3 rank:2 rail:2@10Mbit,90Mbit')
+exchange_mpich=('3 100 node:2 rank:2,1 rail:2@100Mbit,30Mbit')
+
+cases_exchange() {
+    local calls=200 row n chunk topology
+    local -n rows=exchange_$family
+
+    [ "$family" = openmpi ] || calls=80
+    [ "$quick" -eq 0 ] || calls=$((calls / 3))
+    exchange 3 $calls plain COLLSHIM_MODE=off
+    exchange 4 $calls mixed COLLSHIM_TOPOLOGY='node:2 rank:2 rail:2@100Mbit,50Mbit' COLLSHIM_CHUNK_BYTES=100
+    exchange 4 $calls odd COLLSHIM_TOPOLOGY='node:2 rank:2'
+    exchange 4 $calls plain COLLSHIM_TOPOLOGY='node:2 rank:2' COLLSHIM_MODE=verify
+    exchange_is_watched
+    [ "$quick" -eq 0 ] || return 0
+    for row in "${rows[@]}"; do
+        read -r n chunk topology <<<"$row"
+        exchange "$n" $calls mixed COLLSHIM_TOPOLOGY="$topology" COLLSHIM_CHUNK_BYTES="$chunk"
+    done
+}

@@ -1,0 +1,468 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Random calls of Alltoallv and Alltoallw: exchange [SEED [CALLS [HOW]]]
+ *
+ *   mixed   each rank describes its data by types of its own; Alltoallw's are alike on a side, or
+ *           predefined
+ *   odd     the same, and some of Alltoallw's are neither
+ *   plain   predefined types only, for runs in which the library serves calls
+ *   phases  many small calls, then large skewed ones, then demands that change from call to call
+ *
+ * Blocks lie in any order with gaps between; some pairs, rows and columns are empty, some messages
+ * large. Half of the calls go through the names with large counts, where the library has them.
+ */
+#include "test/mpi/image.h"
+
+enum { MOST_RANKS = 16, MOST_MEMBERS = 3, SHAPES = 12 };
+enum place { WORLD, DUPLICATE, PARITY, REVERSED, RECREATED, SELF, PLACES };
+enum way { VECTOR, BY_TYPE_ALIKE, BY_TYPE_PLAIN, BY_TYPE_ODD, WAYS };
+
+static MPI_Comm place_comm[PLACES];
+static long expected;
+static int all_plain, some_odd;
+
+/* What is equal on all ranks of a call. */
+struct shape {
+    enum kind member[MOST_MEMBERS];
+    int nmembers, common; /* common divides all units: types may be so long */
+    int units[MOST_RANKS][MOST_RANKS];
+};
+
+/* Blocks of one side, each of a type. */
+struct side {
+    struct typemap own[MOST_RANKS];
+    int nown;
+    const struct typemap *type[MOST_RANKS];
+    int count[MOST_RANKS];
+    MPI_Aint at[MOST_RANKS]; /* bytes */
+    int displ[MOST_RANKS];   /* what MPI is told */
+    struct image m[2];       /* passed; what it should be afterwards */
+};
+
+struct call {
+    uint64_t number;
+    enum way way;
+    struct shape shape;
+    int in_place, large;
+    struct draw own;
+    MPI_Comm comm;
+    int rank, size;
+    struct side send, receive;
+};
+
+static int draw_units(struct draw *d, int kind_of_shape)
+{
+    switch (kind_of_shape) {
+    case 0:
+        return draw_below(d, 60);
+    case 1:
+        return draw_below(d, 3) ? 0 : draw_below(d, 200);
+    case 2:
+        return draw_below(d, 12) ? draw_below(d, 20) : 6000; /* a few large ones */
+    default:
+        return draw_below(d, 2);
+    }
+}
+
+static struct shape draw_shape(uint64_t id, int symmetric)
+{
+    struct draw d = draw_from(1, id);
+    struct shape s = {.nmembers = 1 + draw_below(&d, MOST_MEMBERS),
+                      .common = 1 + draw_below(&d, 3)};
+    int kind_of_shape = draw_below(&d, 4), no_row = draw_below(&d, 2 * MOST_RANKS),
+        no_column = draw_below(&d, 2 * MOST_RANKS);
+
+    for (int i = 0; i < s.nmembers; i++)
+        s.member[i] = (enum kind)draw_below(&d, KINDS);
+    for (int from = 0; from < MOST_RANKS; from++)
+        for (int to = 0; to < MOST_RANKS; to++) {
+            int units = s.common * draw_units(&d, kind_of_shape);
+
+            s.units[from][to] = from == no_row || to == no_column ? 0 : units;
+        }
+    for (int from = 0; symmetric && from < MOST_RANKS; from++)
+        for (int to = 0; to < from; to++)
+            s.units[from][to] = s.units[to][from];
+    return s;
+}
+
+static MPI_Comm some_order(uint64_t id)
+{
+    struct draw d = draw_from(2, id);
+    MPI_Comm comm;
+
+    MPI_Comm_split(MPI_COMM_WORLD, draw_below(&d, 2) * (world_rank % 2),
+                   (world_rank + draw_below(&d, world_size)) % world_size, &comm);
+    return comm;
+}
+
+static void make_places(void)
+{
+    place_comm[WORLD] = MPI_COMM_WORLD;
+    place_comm[SELF] = MPI_COMM_SELF;
+    MPI_Comm_dup(MPI_COMM_WORLD, &place_comm[DUPLICATE]);
+    MPI_Comm_split(MPI_COMM_WORLD, world_rank % 2, 0, &place_comm[PARITY]);
+    MPI_Comm_split(MPI_COMM_WORLD, 0, -world_rank, &place_comm[REVERSED]);
+    place_comm[RECREATED] = some_order(0);
+}
+
+/* The kind of what goes from one rank to another where each pair has its own. */
+static enum kind kind_of_pair(const struct call *c, int from, int to)
+{
+    if (c->in_place && from > to)
+        return kind_of_pair(c, to, from);
+    return (enum kind)(mix(c->number * 1000 + (uint64_t)(from * MOST_RANKS + to)) % KINDS);
+}
+
+/* Types of a side, and how many elements of which go to or come from each rank. */
+static void draw_types(struct call *c, struct side *s, int receives)
+{
+    const struct shape *shape = &c->shape;
+    int per_element = 1;
+
+    s->nown = c->way == BY_TYPE_PLAIN || c->way == BY_TYPE_ODD ? c->size : 1;
+    for (int i = 0; i < s->nown; i++) {
+        int from = receives ? i : c->rank, to = receives ? c->rank : i;
+
+        if (c->way == BY_TYPE_PLAIN) {
+            s->own[i] = typemap_kind(kind_of_pair(c, from, to));
+        } else if (all_plain) {
+            s->own[i] = typemap_kind(shape->member[0]);
+        } else {
+            per_element = draw_below(&c->own, 2) ? shape->common : 1;
+            s->own[i] = typemap_draw(&c->own, shape->member, shape->nmembers, per_element);
+        }
+        for (int r = s->nown > 1 ? i : 0; r < (s->nown > 1 ? i + 1 : c->size); r++) {
+            s->type[r] = &s->own[i];
+            s->count[r] =
+                (receives ? shape->units[r][c->rank] : shape->units[c->rank][r]) / per_element;
+        }
+    }
+}
+
+/* Blocks in some order, with some room between. */
+static void place_blocks(struct call *c, struct side *s)
+{
+    int order[MOST_RANKS], tidy = draw_below(&c->own, 2), next = 0;
+    MPI_Aint end = 0;
+
+    shuffle(&c->own, order, c->size);
+    for (int i = 0; i < c->size; i++) {
+        int r = tidy ? i : order[i], room = tidy ? 0 : draw_below(&c->own, 3);
+
+        if (s->nown == 1) { /* in elements, to suit both functions */
+            s->displ[r] = next;
+            s->at[r] = next * s->type[r]->extent;
+            next += s->count[r] + room;
+        } else { /* in bytes; a map may begin below its address */
+            struct bounds b = {0, 0};
+
+            bounds_cover(&b, s->type[r], 0, s->count[r]);
+            s->at[r] = (end - b.low + 15) / 16 * 16 + 16 * room;
+            end = s->at[r] + b.high;
+        }
+        if (c->way != VECTOR)
+            s->displ[r] = (int)s->at[r];
+    }
+}
+
+static void make_images(struct call *c, struct side *s)
+{
+    struct bounds b = {0, 1};
+
+    for (int r = 0; r < c->size; r++)
+        bounds_cover(&b, s->type[r], s->at[r], s->count[r]);
+    for (int i = 0; i < 2; i++)
+        s->m[i] = image_make(&b);
+}
+
+static void write_blocks(const struct call *c, struct side *s, int image, int received)
+{
+    for (int r = 0; r < c->size; r++)
+        image_write(&s->m[image], s->type[r], s->at[r], s->count[r], c->number,
+                    received ? r * MOST_RANKS + c->rank : c->rank * MOST_RANKS + r);
+}
+
+static void call_begin(struct call *c, uint64_t number)
+{
+    struct draw d = draw_from(3, number);
+
+    memset(c, 0, sizeof *c);
+    c->number = number;
+    c->comm = place_comm[draw_below(&d, PLACES)];
+    c->way = draw_below(&d, 2) ? VECTOR : (enum way)draw_below(&d, some_odd ? WAYS : BY_TYPE_ODD);
+    c->in_place = draw_below(&d, 4) == 0;
+    c->shape = draw_shape((uint64_t)draw_below(&d, SHAPES), c->in_place);
+    c->large = draw_below(&d, 2);
+    c->own = draw_from(number + 10, (uint64_t)world_rank);
+    MPI_Comm_rank(c->comm, &c->rank);
+    MPI_Comm_size(c->comm, &c->size);
+    draw_types(c, &c->receive, 1);
+    place_blocks(c, &c->receive);
+    make_images(c, &c->receive);
+    draw_types(c, &c->send, 0);
+    place_blocks(c, &c->send);
+    make_images(c, &c->send);
+    write_blocks(c, &c->send, 0, 0);
+    write_blocks(c, &c->send, 1, 0);
+    if (c->in_place)
+        write_blocks(c, &c->receive, 0, 0);
+    write_blocks(c, &c->receive, 1, 1);
+}
+
+static int call_mpi(struct call *c)
+{
+    struct side *s = &c->send, *r = &c->receive;
+    const void *from = c->in_place ? MPI_IN_PLACE : image_buffer(&s->m[0]);
+    void *into = image_buffer(&r->m[0]);
+    MPI_Datatype types[2][MOST_RANKS];
+
+    for (int i = 0; i < c->size; i++) {
+        types[0][i] = s->type[i]->type;
+        types[1][i] = r->type[i]->type;
+    }
+#if MPI_VERSION >= 4
+    if (c->large) {
+        MPI_Count count[2][MOST_RANKS];
+        MPI_Aint displ[2][MOST_RANKS];
+
+        for (int i = 0; i < c->size; i++) {
+            count[0][i] = s->count[i];
+            count[1][i] = r->count[i];
+            displ[0][i] = s->displ[i];
+            displ[1][i] = r->displ[i];
+        }
+        if (c->way == VECTOR)
+            return MPI_Alltoallv_c(from, count[0], displ[0], types[0][0], into, count[1], displ[1],
+                                   types[1][0], c->comm);
+        return MPI_Alltoallw_c(from, count[0], displ[0], types[0], into, count[1], displ[1],
+                               types[1], c->comm);
+    }
+#endif
+    if (c->way == VECTOR && c->in_place)
+        return MPI_Alltoallv(from, NULL, NULL, MPI_DATATYPE_NULL, into, r->count, r->displ,
+                             types[1][0], c->comm);
+    if (c->way == VECTOR)
+        return MPI_Alltoallv(from, s->count, s->displ, types[0][0], into, r->count, r->displ,
+                             types[1][0], c->comm);
+    return MPI_Alltoallw(from, s->count, s->displ, types[0], into, r->count, r->displ, types[1],
+                         c->comm);
+}
+
+static void check(const struct call *c, const char *what, const struct side *s)
+{
+    int differs;
+    MPI_Aint at = image_differs(&s->m[0], &s->m[1], &differs);
+
+    if (differs)
+        fail("seed %llu call %llu (way %d%s of %d, %d kinds%s): %s wrong at byte %ld: %02x, "
+             "expected %02x",
+             (unsigned long long)test_seed, (unsigned long long)c->number, (int)c->way,
+             c->in_place ? " in place" : "", c->size, c->shape.nmembers, c->large ? ", large" : "",
+             what, (long)at, s->m[0].byte[at - s->m[0].low], s->m[1].byte[at - s->m[1].low]);
+}
+
+static void side_free(struct side *s)
+{
+    for (int i = 0; i < s->nown; i++)
+        typemap_free(&s->own[i]);
+    for (int i = 0; i < 2; i++)
+        free(s->m[i].byte);
+}
+
+static void call_run(struct call *c)
+{
+    struct side *r = &c->receive;
+    int rc = call_mpi(c), moves = 0;
+
+    if (rc != MPI_SUCCESS)
+        fail("seed %llu call %llu: returned %d", (unsigned long long)test_seed,
+             (unsigned long long)c->number, rc);
+    for (int i = 0; i < c->size; i++)
+        image_ignore_padding(&r->m[0], &r->m[1], r->type[i], r->at[i], r->count[i]);
+    check(c, "received", r);
+    check(c, "sent", &c->send);
+    for (int from = 0; from < c->size; from++)
+        for (int to = 0; to < c->size; to++)
+            moves |= c->shape.units[from][to] > 0;
+    expected += moves && c->size > 1 && c->way != BY_TYPE_ODD;
+    side_free(&c->send);
+    side_free(&c->receive);
+}
+
+/* Ints, packed in rank order: `most` of them to rank hot, `least` to every other. */
+static void skewed(int most, int least, int hot)
+{
+    int counts[2][MOST_RANKS], displs[2][MOST_RANKS], next[2] = {0, 0};
+
+    for (int r = 0; r < world_size; r++) {
+        counts[0][r] = r == hot ? most : least;
+        counts[1][r] = world_rank == hot ? most : least;
+        for (int side = 0; side < 2; side++) {
+            displs[side][r] = next[side];
+            next[side] += counts[side][r];
+        }
+    }
+    int *sent = malloc(sizeof(int) * (size_t)(next[0] + 1));
+    int *got = calloc((size_t)next[1] + 1, sizeof(int));
+    for (int r = 0; r < world_size; r++)
+        for (int i = 0; i < counts[0][r]; i++)
+            sent[displs[0][r] + i] = world_rank * 1000003 + r * 101 + i;
+    MPI_Alltoallv(sent, counts[0], displs[0], MPI_INT, got, counts[1], displs[1], MPI_INT,
+                  MPI_COMM_WORLD);
+    for (int r = 0; r < world_size; r++)
+        for (int i = 0; i < counts[1][r]; i++)
+            if (got[displs[1][r] + i] != r * 1000003 + world_rank * 101 + i) {
+                fail("%d to %d: element %d from %d is %d", most, hot, i, r, got[displs[1][r] + i]);
+                break;
+            }
+    free(sent);
+    free(got);
+}
+
+static void phases(void)
+{
+    struct draw d = draw_from(4, 0);
+
+    for (int i = 0; i < 134; i++) /* so that the first large call is one that is asked about */
+        skewed(3, 1, i % world_size);
+    for (int i = 0; i < 100; i++)
+        skewed(150000, 1000, 0);
+    for (int i = 0; i < 60; i++)
+        skewed(draw_below(&d, 4) ? 60000 : 30, draw_below(&d, 2) * 20000,
+               draw_below(&d, world_size));
+}
+
+/* Wrong on all ranks alike, so that nobody waits: the library answers, and the communicator lives.
+ */
+static void wrong_calls(void)
+{
+    int data[MOST_RANKS] = {0}, got[MOST_RANKS], none[MOST_RANKS] = {0}, negative[MOST_RANKS], rc;
+    MPI_Datatype no_type[MOST_RANKS];
+
+    for (int i = 0; i < MOST_RANKS; i++) {
+        negative[i] = -1;
+        no_type[i] = MPI_DATATYPE_NULL;
+    }
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    rc = MPI_Alltoallv(data, negative, none, MPI_INT, got, negative, none, MPI_INT, MPI_COMM_WORLD);
+    if (rc == MPI_SUCCESS)
+        fail("alltoallv of less than nothing succeeds");
+    rc = MPI_Alltoallw(data, none, none, no_type, got, none, none, no_type, MPI_COMM_WORLD);
+    (void)rc; /* libraries differ */
+    rc = MPI_Alltoallv(data, none, none, MPI_DATATYPE_NULL, got, none, none, MPI_DATATYPE_NULL,
+                       MPI_COMM_WORLD);
+    if (rc == MPI_SUCCESS)
+        fail("alltoallv of no type succeeds");
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+}
+
+/* Room for more than what is sent: not legal, but libraries take it. Each block begins where it
+   should, and behind it nothing is written. */
+static void more_room_than_data(void)
+{
+    enum { SENT = 2, ROOM = 3 };
+    int out[SENT * MOST_RANKS], in[ROOM * MOST_RANKS], counts[2][MOST_RANKS], displs[2][MOST_RANKS];
+
+    for (int r = 0; r < world_size; r++) {
+        counts[0][r] = SENT;
+        counts[1][r] = r == world_rank ? SENT : ROOM;
+        displs[0][r] = SENT * r;
+        displs[1][r] = ROOM * r;
+        for (int i = 0; i < SENT; i++)
+            out[SENT * r + i] = 100 * world_rank + 10 * r + i;
+        for (int i = 0; i < ROOM; i++)
+            in[ROOM * r + i] = -1;
+    }
+    MPI_Alltoallv(out, counts[0], displs[0], MPI_INT, in, counts[1], displs[1], MPI_INT,
+                  MPI_COMM_WORLD);
+    for (int r = 0; r < world_size; r++)
+        for (int i = 0; i < ROOM; i++)
+            if (in[ROOM * r + i] != (i < SENT ? 100 * r + 10 * world_rank + i : -1))
+                fail("more room than data: element %d from %d is %d", i, r, in[ROOM * r + i]);
+}
+
+/* Blocks that are received into the same place: wrong, and nobody may crash or write elsewhere. */
+static void overlapping(void)
+{
+    enum { EACH = 500 };
+    static int sent[EACH * MOST_RANKS], got[EACH + 2];
+    int counts[MOST_RANKS], displs[MOST_RANKS], same[MOST_RANKS] = {0};
+
+    for (int r = 0; r < world_size; r++) {
+        counts[r] = EACH;
+        displs[r] = r * EACH;
+    }
+    got[0] = got[EACH + 1] = 77;
+    MPI_Alltoallv(sent, counts, displs, MPI_INT, got + 1, counts, same, MPI_INT, MPI_COMM_WORLD);
+    if (got[0] != 77 || got[EACH + 1] != 77)
+        fail("overlapping blocks: bytes beside them were written");
+    expected += world_size > 1;
+}
+
+static void between_groups(void)
+{
+    int low = world_rank < (world_size + 1) / 2, others;
+    int out[MOST_RANKS], in[MOST_RANKS], counts[MOST_RANKS], displs[MOST_RANKS];
+    MPI_Comm half, inter;
+
+    if (world_size == 1)
+        return;
+    MPI_Comm_split(MPI_COMM_WORLD, low, 0, &half);
+    MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, low ? (world_size + 1) / 2 : 0, 5, &inter);
+    MPI_Comm_remote_size(inter, &others);
+    for (int r = 0; r < others; r++) {
+        out[r] = world_rank;
+        in[r] = -1;
+        counts[r] = 1;
+        displs[r] = r;
+    }
+    MPI_Alltoallv(out, counts, displs, MPI_INT, in, counts, displs, MPI_INT, inter);
+    for (int r = 0; r < others; r++)
+        if (in[r] != r + (low ? (world_size + 1) / 2 : 0))
+            fail("between groups: element %d is %d", r, in[r]);
+    MPI_Comm_free(&inter);
+    MPI_Comm_free(&half);
+}
+
+int main(int argc, char **argv)
+{
+    int calls = argc > 2 ? atoi(argv[2]) : 300;
+    const char *how = argc > 3 ? argv[3] : "mixed";
+    static struct call c;
+    long all;
+
+    MPI_Init(&argc, &argv);
+    test_began("exchange", argc, argv);
+    if (world_size > MOST_RANKS)
+        MPI_Abort(MPI_COMM_WORLD, 2);
+    all_plain = !strcmp(how, "plain");
+    some_odd = !strcmp(how, "odd");
+    if (!strcmp(how, "phases")) {
+        phases();
+        calls = 0;
+    } else {
+        between_groups();
+        wrong_calls();
+        overlapping();
+        more_room_than_data();
+    }
+    make_places();
+    for (int i = 0; i < calls; i++) {
+        if (i % 10 == 9) {
+            MPI_Comm_free(&place_comm[RECREATED]);
+            place_comm[RECREATED] = some_order((uint64_t)i);
+        }
+        call_begin(&c, (uint64_t)i);
+        call_run(&c);
+    }
+    for (int p = 0; p < PLACES; p++)
+        if (p != WORLD && p != SELF)
+            MPI_Comm_free(&place_comm[p]);
+    MPI_Reduce(&expected, &all, 1, MPI_LONG, MPI_SUM, 0, MPI_COMM_WORLD);
+    if (!world_rank)
+        printf("exchange: to reroute: alltoallv=%ld\n", all);
+    int code = test_ended();
+    MPI_Finalize();
+    return code;
+}
