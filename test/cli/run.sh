@@ -161,7 +161,7 @@ printf 'allgather 4y4 * native\n' >bad.profile
 expect 1 "bad.profile:1: \`4y4\`: expected nodes x ranks" env COLLSHIM_PROFILE=bad.profile "$collshim" info
 expect 1 "none.profile: no such file" env COLLSHIM_PROFILE=none.profile "$collshim" info
 expect 1 "parallel_rings takes nothing in parentheses" \
-    env COLLSHIM_ALGORITHM='allgather=parallel_rings(3)' "$collshim" info
+    env COLLSHIM_ALGORITHM='allgather=linear(3)' "$collshim" info
 
 # A report as a run writes it.
 cat >run.json <<'TXT'
