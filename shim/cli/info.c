@@ -270,7 +270,7 @@ static void check_pair(struct cfg *c, const char *collective, const char *algori
                plan_algorithm_parse((enum plan_collective)id, algorithm, recipe, sizeof recipe, why,
                                     sizeof why)) {
         return;
-    } else {
+    } else if (!strchr(algorithm, '(')) {
         nearest_offer(&n, PROFILE_NATIVE);
         for (int i = 0; i < plan_algorithm_count; i++)
             if (serves(plan_algorithms[i], id))

@@ -160,7 +160,7 @@ expect 0 "good.profile" env COLLSHIM_PROFILE=good.profile "$collshim" info
 printf 'allgather 4y4 * native\n' >bad.profile
 expect 1 "bad.profile:1: \`4y4\`: expected nodes x ranks" env COLLSHIM_PROFILE=bad.profile "$collshim" info
 expect 1 "none.profile: no such file" env COLLSHIM_PROFILE=none.profile "$collshim" info
-expect 1 "parallel_rings takes nothing in parentheses" \
+expect 1 "linear takes nothing in parentheses" \
     env COLLSHIM_ALGORITHM='allgather=linear(3)' "$collshim" info
 
 # A report as a run writes it.
