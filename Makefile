@@ -39,7 +39,7 @@ CUDA_OBJ    := $(patsubst %.S,$(B)/pic/%.o,$(CUDA_SRC:%.c=$(B)/pic/%.o))
 BACKEND_SRC := $(wildcard shim/mpi/*.c) transports/mpi_p2p.c
 CLI_SRC     := $(wildcard shim/cli/*.c)
 BENCH_SRC   := $(wildcard bench/*.c)
-UNIT_SRC    := $(wildcard test/unit/*.c) shim/mpi/guard.c shim/mpi/watch.c
+UNIT_SRC    := $(wildcard test/unit/*.c) shim/mpi/guard.c shim/mpi/socket.c shim/mpi/watch.c
 LP_SRC      := $(wildcard test/lp/*.c) shim/cli/lp.c
 GLPK        := $(shell printf '\043include <glpk.h>' | $(CC) -E - >/dev/null 2>&1 && echo yes)
 MPI_TESTS   := $(notdir $(basename $(wildcard test/mpi/*.c)))

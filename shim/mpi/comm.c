@@ -14,6 +14,7 @@
 #include "shim/mpi/rails.h"
 #include "shim/mpi/rows.h"
 #include "shim/mpi/sizes.h"
+#include "shim/mpi/socket.h"
 
 enum { PLANS_KEPT = 16, DEMANDS_KEPT = 4 }; /* a matrix is large, and seldom comes back */
 
@@ -211,6 +212,7 @@ static enum reason exchange(struct comm *c, MPI_Comm comm, struct topo_report *r
                             const int *member)
 {
     struct topo_report own = {.node_key = node_key(),
+                              .socket = socket_here(),
                               .gpu = -1,
                               .world_rank = process.world_rank,
                               .reserved = representation()};

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* On which socket this process runs, for the topology. */
+#ifndef COLLSHIM_SHIM_MPI_SOCKET_H
+#define COLLSHIM_SHIM_MPI_SOCKET_H
+
+#include <sched.h>
+
+/*
+ * The socket that all of those processors belong to, as the kernel numbers them, or -1 if they are on
+ * several or that cannot be told. sysfs: where the kernel describes its processors,
+ * "/sys/devices/system/cpu". No MPI.
+ */
+int socket_of(const cpu_set_t *cpus, const char *sysfs);
+
+/* The same for the processors that this process may use now: a rank that is not bound has none. */
+int socket_here(void);
+
+#endif

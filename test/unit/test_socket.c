@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Which socket a set of processors is on, from a made-up description of a machine. */
+#define _GNU_SOURCE
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "shim/mpi/socket.h"
+#include "test/unit/suites.h"
+
+static char root[] = "/tmp/collshim-socket-XXXXXX";
+
+/* Processors 0 to 3: sockets 0, 0, 1, and one whose file is missing. */
+static void make_machine(void)
+{
+    char path[128];
+
+    ck_assert_ptr_nonnull(mkdtemp(root));
+    for (int cpu = 0; cpu < 3; cpu++) {
+        snprintf(path, sizeof path, "%s/cpu%d", root, cpu);
+        ck_assert_int_eq(mkdir(path, 0700), 0);
+        snprintf(path, sizeof path, "%s/cpu%d/topology", root, cpu);
+        ck_assert_int_eq(mkdir(path, 0700), 0);
+        snprintf(path, sizeof path, "%s/cpu%d/topology/physical_package_id", root, cpu);
+        FILE *f = fopen(path, "w");
+        ck_assert_ptr_nonnull(f);
+        fprintf(f, "%d\n", cpu == 2);
+        fclose(f);
+    }
+}
+
+static void remove_machine(void)
+{
+    char command[128];
+
+    snprintf(command, sizeof command, "rm -rf %s", root);
+    ck_assert_int_eq(system(command), 0);
+}
+
+static int socket_of_two(int a, int b)
+{
+    cpu_set_t cpus;
+
+    CPU_ZERO(&cpus);
+    CPU_SET(a, &cpus);
+    CPU_SET(b, &cpus);
+    return socket_of(&cpus, root);
+}
+
+START_TEST(test_socket__is_known_where_all_processors_share_one)
+{
+    make_machine();
+    ck_assert_int_eq(socket_of_two(0, 1), 0);
+    ck_assert_int_eq(socket_of_two(2, 2), 1);
+    ck_assert_int_eq(socket_of_two(0, 2), -1);
+    ck_assert_int_eq(socket_of_two(1, 3), -1);
+    remove_machine();
+}
+END_TEST
+
+Suite *suite_socket(void)
+{
+    Suite *s = suite_create("socket");
+    TCase *t = tcase_create("socket");
+
+    tcase_add_test(t, test_socket__is_known_where_all_processors_share_one);
+    suite_add_tcase(s, t);
+    return s;
+}
