@@ -11,8 +11,8 @@
  * so on, and its largest factors are 4.57 on one node and 2.24 on several (section III.C).
  *
  * The model counts bytes on links. What the paper explains by incast and by a copy engine that
- * serves one transfer at a time is not in it: expect the order of the exchanges, not the height of
- * its bars on one node. Where rails and rings are in the time as well, the two come close.
+ * serves one transfer at a time is not in it: expect neither the height nor the exact order of its
+ * bars on one node. Where rails and rings are in the time as well, the two come close.
  */
 #include <stdio.h>
 #include <stdlib.h>
