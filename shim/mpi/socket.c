@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The kernel's own files, because a preload's backend should not bring a topology library into every
-   application for one number. */
+/* The kernel's own files, because a preload's backend should not bring a topology library into
+   every application for one number. */
 #define _GNU_SOURCE
 #include "shim/mpi/socket.h"
 
