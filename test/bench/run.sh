@@ -7,6 +7,8 @@ cd "$(dirname "$0")/../.." || exit 1
 build=${1:-build}
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
+# Ranks that are killed leave Open MPI's shared memory behind: it goes with this folder.
+export OMPI_MCA_btl_vader_backing_directory=$dir
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 passed=0
 failed=0

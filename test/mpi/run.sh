@@ -53,6 +53,8 @@ done
 
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
+# Ranks that are killed leave Open MPI's shared memory behind: it goes with this folder.
+export OMPI_MCA_btl_vader_backing_directory=$tmp
 export TMPDIR=$tmp # the launchers' own files
 
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1

@@ -23,6 +23,8 @@ shim=$build/libcollshim.so
 
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
+# Ranks that are killed leave Open MPI's shared memory behind: it goes with this folder.
+export OMPI_MCA_btl_vader_backing_directory=$tmp
 
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 unset LD_PRELOAD LD_BIND_NOW COLLSHIM_LOG COLLSHIM_MODE
