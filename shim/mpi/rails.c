@@ -7,6 +7,7 @@
 #include "shim/mpi/rails.h"
 
 #include <float.h>
+#include <pthread.h>
 #include <stdlib.h>
 
 #include "shim/mpi/calls.h"
@@ -18,12 +19,30 @@ enum { SMALL = 32 << 10, LARGE = 256 << 10, PIECES = TIMED / SMALL };
 enum { NOT_MEASURABLE = -1 };     /* the next node has no such rank */
 static const double alike = 0.75; /* the slowest to the fastest rail, if they are equal */
 
-/* What this process measured; rate 0: nothing yet. Threads may make communicators at the same time;
-   whose measurement stays is all one. */
-static struct measured {
-    double rate;         /* bytes/s, or NOT_MEASURABLE */
+/* What a process measured. */
+struct measured {
+    double rate;         /* bytes/s, or NOT_MEASURABLE; 0: nothing yet */
     double small, large; /* seconds, in pieces of SMALL and of LARGE bytes */
-} own;
+};
+
+/* Threads may measure at the same time, on a communicator each; whose result stays is all one. */
+static struct measured own;
+static pthread_mutex_t own_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static struct measured own_get(void)
+{
+    pthread_mutex_lock(&own_lock);
+    struct measured m = own;
+    pthread_mutex_unlock(&own_lock);
+    return m;
+}
+
+static void own_set(struct measured m)
+{
+    pthread_mutex_lock(&own_lock);
+    own = m;
+    pthread_mutex_unlock(&own_lock);
+}
 
 /* The rank of the same local index on the node `step` further, or -1. */
 static int counterpart(const struct topo *t, int rank, int step)
@@ -82,11 +101,11 @@ static int measure_own(MPI_Comm comm, int rank, const struct topo *t, char *buff
             best[i % 2] = seconds;
     }
     if (rc == MPI_SUCCESS)
-        own = (struct measured){.rate = to == MPI_PROC_NULL
-                                            ? NOT_MEASURABLE
-                                            : TIMED / (best[0] < best[1] ? best[0] : best[1]),
-                                .small = to == MPI_PROC_NULL ? 0 : best[0],
-                                .large = to == MPI_PROC_NULL ? 0 : best[1]};
+        own_set((struct measured){.rate = to == MPI_PROC_NULL
+                                              ? NOT_MEASURABLE
+                                              : TIMED / (best[0] < best[1] ? best[0] : best[1]),
+                                  .small = to == MPI_PROC_NULL ? 0 : best[0],
+                                  .large = to == MPI_PROC_NULL ? 0 : best[1]});
     return rc;
 }
 
@@ -162,13 +181,14 @@ int rails_measure(MPI_Comm comm, int rank, struct topo *t)
     struct measured *m = calloc((size_t)t->nranks, sizeof *m);
     double *room = calloc((size_t)t->nranks, sizeof *room);
     char *buffer = calloc(2, TIMED);
-    int here[2] = {m && room && buffer, own.rate != 0}, all[2];
+    int here[2] = {m && room && buffer, own_get().rate != 0}, all[2];
     int rc = mpi.Allreduce(here, all, 2, MPI_INT, MPI_MIN, comm);
 
     if (rc == MPI_SUCCESS && all[0] && !all[1])
         rc = measure_own(comm, rank, t, buffer);
+    struct measured mine = own_get();
     if (rc == MPI_SUCCESS && all[0])
-        rc = mpi.Allgather(&own, sizeof own, MPI_BYTE, m, sizeof own, MPI_BYTE, comm);
+        rc = mpi.Allgather(&mine, sizeof mine, MPI_BYTE, m, sizeof mine, MPI_BYTE, comm);
     if (rc == MPI_SUCCESS && all[0]) {
         fill_in_rates(t, m, room);
         fill_in_chunk(t, m);
