@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "shim/mpi/rooted.h"
+
+#include "shim/mpi/comm.h"
+#include "shim/mpi/count.h"
+#include "shim/mpi/sizes.h"
+
+struct call_block rooted_block(const struct call *call, const struct layout *layout, int i)
+{
+    const struct rooted *a = call->arguments;
+
+    if (!a->offset)
+        return (struct call_block){.user = a->all.buffer + i * a->all.count * layout->extent,
+                                   .count = a->all.count,
+                                   .packed = (uint64_t)i * call->request.nbytes};
+    return (struct call_block){.user = a->all.buffer + displs_at(a->all.displs, i) * layout->extent,
+                               .count = counts_at(a->all.counts, i),
+                               .packed = a->offset[i]};
+}
+
+int rooted_is_packed(const struct rooted *a, const struct layout *layout, int n)
+{
+    return layout->dense && (!a->offset || vectors_are_packed(a->all.counts, a->all.displs, n,
+                                                              layout->extent, a->offset));
+}
+
+static int run(struct comm *c, const struct rooted *a, struct call *call, rooted_fill fill)
+{
+    call->request.root = a->root;
+    call->request.grain = 1;
+    call->request.in_place = c->rank == a->root && a->own.buffer == MPI_IN_PLACE;
+    call->held_block = NO_BLOCK;
+    call->output_dense = 1; /* where there is none */
+    return fill(c, call) ? leave_to_library(call) : reroute(c, call);
+}
+
+/* What both forms begin with. */
+static enum reason prepare(const struct rooted *a, struct call *call, int *size, int *rank)
+{
+    call->comm = a->comm;
+    call->request.collective = call->collective;
+    call->arguments = a;
+    return gate_rooted(a->comm, a->root, call->collective, size, rank);
+}
+
+int rooted_run(struct rooted *a, struct call *call, rooted_fill fill)
+{
+    struct comm *c = NULL;
+    uint64_t block = 0;
+    int size, rank;
+    enum reason why = prepare(a, call, &size, &rank);
+
+    if (!why) {
+        int wrong = rank == a->root ? bytes_of(a->all.count, a->all.type, &block)
+                                    : bytes_of(a->own.count, a->own.type, &block);
+
+        why = wrong || bytes_of_all(block, size, &call->total) ? REASON_ARGUMENTS
+                                                               : gate_size(call->total);
+    }
+    if (!why)
+        c = gate_comm(a->comm, size, call->collective, &why);
+    if (c) {
+        call->request.nbytes = (size_t)block;
+        return run(c, a, call, fill);
+    }
+    count_native(call->collective, why);
+    return call->native(call);
+}
+
+/* What this rank knows of the sizes. */
+static struct sizes_claim claim_of(const struct rooted *a, int rank, int size)
+{
+    struct sizes_claim claim = {0};
+
+    if (rank == a->root) {
+        claim.wrong = !displs_given(a->all.displs) ||
+                      vectors_sizes(a->all.counts, size, a->all.type, NULL, NULL, &claim.total) < 0;
+        if (!claim.wrong && a->own.buffer == MPI_IN_PLACE) {
+            claim.wrong = bytes_of(counts_at(a->all.counts, rank), a->all.type, &claim.own) < 0;
+            return claim;
+        }
+    }
+    claim.wrong |= bytes_of(a->own.count, a->own.type, &claim.own) < 0;
+    return claim;
+}
+
+int rooted_run_v(struct rooted *a, struct call *call, rooted_fill fill)
+{
+    struct comm *c = NULL;
+    int size, rank;
+    enum reason why = prepare(a, call, &size, &rank);
+
+    if (!why) {
+        struct sizes_claim claim = claim_of(a, rank, size);
+
+        why = sizes_agree(a->comm, size, call->collective, &claim, &call->total);
+        if (!why && !(c = gate_comm(a->comm, size, call->collective, &why)))
+            sizes_were_vain(a->comm, call->collective);
+    }
+    if (!c) {
+        count_native(call->collective, why);
+        return call->native(call);
+    }
+    int rc = sizes_share(c, a->comm, a->root, a->all.counts, a->all.type);
+    if (rc != MPI_SUCCESS)
+        return rc;
+    a->offset = c->offset;
+    call->request.bytes = c->bytes;
+    rc = run(c, a, call, fill);
+    if (call->in_vain)
+        sizes_were_vain(a->comm, call->collective);
+    return rc;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What MPI_Gather(v) and MPI_Scatter(v) have in common: one side of the call holds all blocks and
+ * is significant at the root only, the other holds a rank's own block. Gather's and scatter's block
+ * size is known to all: from the own side, and at the root, which may be in place, from the side of
+ * all. The sizes of the v forms are agreed on first (sizes.h).
+ */
+#ifndef COLLSHIM_SHIM_MPI_ROOTED_H
+#define COLLSHIM_SHIM_MPI_ROOTED_H
+
+#include <mpi.h>
+
+#include "shim/mpi/reroute.h"
+#include "shim/mpi/vectors.h"
+
+struct rooted {
+    struct { /* read at the root only */
+        char *buffer;
+        MPI_Count count;      /* of each block */
+        struct counts counts; /* the v forms: of each */
+        struct displs displs;
+        MPI_Datatype type;
+    } all;
+    struct {
+        char *buffer; /* the root's may be MPI_IN_PLACE */
+        MPI_Count count;
+        MPI_Datatype type;
+    } own;
+    int root;
+    MPI_Comm comm;
+    int large;              /* called by its _c name */
+    const uint64_t *offset; /* filled in: where each block starts, packed; NULL: all are equal */
+};
+
+/* Of all the blocks, block i where the application has it. layout: of their type. */
+struct call_block rooted_block(const struct call *call, const struct layout *layout, int i);
+
+/* Do all the blocks lie as packed ones do? n: how many. */
+int rooted_is_packed(const struct rooted *a, const struct layout *layout, int n);
+
+/*
+ * Run the call: call->collective, native and fill are set, arguments is a struct rooted. fill: is
+ * there anything in this rank's arguments that the library should judge? Else it fills in the
+ * call's buffers. Returns what the MPI function returns.
+ */
+typedef int (*rooted_fill)(struct comm *c, struct call *call);
+int rooted_run(struct rooted *a, struct call *call, rooted_fill fill);
+int rooted_run_v(struct rooted *a, struct call *call, rooted_fill fill);
+
+#endif
