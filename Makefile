@@ -33,7 +33,7 @@ FAMILIES := $(foreach f,openmpi mpich,$(if $(shell command -v $(MPICC_$(f))),$(f
 PRELOAD_SRC := $(wildcard shim/preload/*.c)
 CUDA_SRC    := $(if $(CUDA),transports/cuda_driver.c transports/cuda_describe.c transports/cuda_reduce.c \
                  transports/cuda_image.S,transports/cuda_absent.c)
-CORE_SRC    := $(wildcard config/*.c planners/*.c) \
+CORE_SRC    := $(wildcard config/*.c planners/*.c planners/*/*.c) \
                $(filter-out transports/mpi_% transports/cuda_%,$(wildcard transports/*.c))
 CUDA_OBJ    := $(patsubst %.S,$(B)/pic/%.o,$(CUDA_SRC:%.c=$(B)/pic/%.o))
 BACKEND_SRC := $(wildcard shim/mpi/*.c) transports/mpi_p2p.c
@@ -209,7 +209,7 @@ uninstall:
 	rm -f $(INSTALLED:%=$(DESTDIR)$(PREFIX)/%)
 
 # Style -----------------------------------------------------------------------------------------
-C_FILES  := $(wildcard config/*.[ch] planners/*.[ch] transports/*.[ch] shim/*/*.[ch] bench/*.[ch] \
+C_FILES  := $(wildcard config/*.[ch] planners/*.[ch] planners/*/*.[ch] transports/*.[ch] shim/*/*.[ch] bench/*.[ch] \
               bench/*/*.c test/unit/*.[ch] test/lp/*.[ch] test/mpi/*.c test/apps/*.c test/gpu/*.[ch] test/gpusim/*.[ch])
 SH_FILES := $(wildcard scripts/setup scripts/manpage scripts/tune scripts/test scripts/demo scripts/fabric scripts/fabric.d/agent scripts/fabric.d/host scripts/fabric.d/rank \
               $(wildcard scripts/fabric.d/*.sh) .ci/run \
@@ -221,7 +221,7 @@ lint:
 	shellcheck -x $(SH_FILES)
 	cppcheck -q --error-exitcode=1 --inline-suppr --std=c11 -I. -DCOLLSHIM_VERSION='"x"' \
 	  --enable=warning,portability config planners transports/engine.c shim/preload shim/cli
-	clang-tidy -quiet --warnings-as-errors='*' $(wildcard config/*.c planners/*.c transports/engine.c shim/cli/*.c) \
+	clang-tidy -quiet --warnings-as-errors='*' $(wildcard config/*.c planners/*.c planners/*/*.c transports/engine.c shim/cli/*.c) \
 	  -- -std=gnu11 -I. -DCOLLSHIM_VERSION='"x"'
 
 clean:

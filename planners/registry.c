@@ -5,12 +5,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "planners/compose.h"
-#include "planners/lanes.h"
+#include "planners/compose/compose.h"
+#include "planners/lanes/lanes.h"
 #include "planners/alltoall.h"
 #include "planners/linear.h"
-#include "planners/nimble.h"
-#include "planners/rings.h"
+#include "planners/balance/nimble.h"
+#include "planners/rings/rings.h"
 
 /* clang-format off: a row a line */
 const struct plan_algorithm *const plan_algorithms[] = {

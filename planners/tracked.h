@@ -9,7 +9,7 @@
 #ifndef COLLSHIM_PLANNERS_TRACKED_H
 #define COLLSHIM_PLANNERS_TRACKED_H
 
-#include "planners/arrivals.h"
+#include "planners/rings/arrivals.h"
 
 struct tracked {
     struct plan_builder *b;           /* borrowed */

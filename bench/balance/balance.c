@@ -9,8 +9,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "planners/balance.h"
-#include "planners/demand.h"
+#include "planners/balance/balance.h"
+#include "planners/balance/demand.h"
 
 enum { REPETITIONS = 21 };
 

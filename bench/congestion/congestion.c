@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The exchanges inside a node that the Parallel Rings paper compares in its figures 4 and 5, by the
- * model of planners/model.h: how much slower each is than the fastest, for both of the paper's
- * nodes (four GPUs in a full mesh; two sockets of two), on one node and on four. A table on stdout,
- * or JSON lines with --json.
+ * model of planners/model/model.h: how much slower each is than the fastest, for both of the
+ * paper's nodes (four GPUs in a full mesh; two sockets of two), on one node and on four. A table on
+ * stdout, or JSON lines with --json.
  *
  * The paper's measure is the congestion impact factor: at each size, a latency over the lowest at
  * that size. Its numbers stand beside ours where it gives any: "latency improvements
@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "planners/model.h"
+#include "planners/model/model.h"
 #include "planners/registry.h"
 
 enum { MOST_RANKS = 16, SIZES = 4, FORMS = 2 };

@@ -8,7 +8,7 @@
 #include "config/nearest.h"
 #include "config/read_file.h"
 #include "config/settings.h"
-#include "planners/demand.h"
+#include "planners/balance/demand.h"
 
 enum { MOST_FILE = 64 << 20, WORD = 64 };
 

@@ -8,7 +8,7 @@
 #define COLLSHIM_SHIM_CLI_REQUEST_H
 
 #include "planners/load.h"
-#include "planners/model.h"
+#include "planners/model/model.h"
 #include "planners/registry.h"
 #include "shim/cli/cli.h"
 #include "shim/cli/demand.h"

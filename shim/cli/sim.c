@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * `collshim sim`: how long a collective should take, by the model of planners/model.h, beside the
- * bound of the links.
+ * `collshim sim`: how long a collective should take, by the model of planners/model/model.h, beside
+ * the bound of the links.
  */
 #include <string.h>
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "planners/nimble.h"
+#include "planners/balance/nimble.h"
 #include "shim/mpi/count.h"
 #include "shim/mpi/vectors.h"
 

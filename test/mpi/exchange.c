@@ -17,6 +17,16 @@ enum { MOST_RANKS = 16, MOST_MEMBERS = 3, SHAPES = 12 };
 enum place { WORLD, DUPLICATE, PARITY, REVERSED, RECREATED, SELF, PLACES };
 enum way { VECTOR, BY_TYPE_ALIKE, BY_TYPE_PLAIN, BY_TYPE_ODD, WAYS };
 
+/*
+ * MPICH 4.0.2 itself aborts with "Message truncated" in some Alltoallw in place whose pairs have
+ * types of their own (MPIR_Alltoallw_intra_pairwise_sendrecv_replace); no such call is rerouted.
+ */
+#ifdef MPICH_VERSION
+enum { library_fails_odd_in_place = 1 };
+#else
+enum { library_fails_odd_in_place = 0 };
+#endif
+
 static MPI_Comm place_comm[PLACES];
 static long expected;
 static int all_plain, some_odd;
@@ -191,7 +201,7 @@ static void call_begin(struct call *c, uint64_t number)
     c->number = number;
     c->comm = place_comm[draw_below(&d, PLACES)];
     c->way = draw_below(&d, 2) ? VECTOR : (enum way)draw_below(&d, some_odd ? WAYS : BY_TYPE_ODD);
-    c->in_place = draw_below(&d, 4) == 0;
+    c->in_place = draw_below(&d, 4) == 0 && !(library_fails_odd_in_place && c->way == BY_TYPE_ODD);
     c->shape = draw_shape((uint64_t)draw_below(&d, SHAPES), c->in_place);
     c->large = draw_below(&d, 2);
     c->own = draw_from(number + 10, (uint64_t)world_rank);

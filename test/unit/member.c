@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "planners/check_meaning.h"
+#include "planners/check/check_meaning.h"
 #include "test/unit/random.h"
 
-/* What rank contributes to a logical position (see planners/check_meaning.h). */
+/* What rank contributes to a logical position (see planners/check/check_meaning.h). */
 static unsigned char contribution(uint32_t rank, uint64_t logical, uint64_t seed)
 {
     uint64_t mixed = (logical + 1) * 2654435761u * (rank + 1) + seed * 97;

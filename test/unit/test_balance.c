@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "planners/check.h"
-#include "planners/demand.h"
-#include "planners/nimble.h"
+#include "planners/check/check.h"
+#include "planners/balance/demand.h"
+#include "planners/balance/nimble.h"
 #include "test/unit/random.h"
 #include "test/unit/suites.h"
 

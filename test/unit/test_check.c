@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "planners/check.h"
-#include "planners/rings.h"
+#include "planners/check/check.h"
+#include "planners/rings/rings.h"
 #include "test/unit/random.h"
 #include "test/unit/suites.h"
 

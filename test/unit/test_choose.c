@@ -6,7 +6,7 @@
 
 #include "planners/choose.h"
 #include "planners/cost.h"
-#include "planners/rings.h"
+#include "planners/rings/rings.h"
 #include "test/unit/random.h"
 #include "test/unit/suites.h"
 

@@ -6,7 +6,7 @@
 #include <check.h>
 #include <stdlib.h>
 
-#include "planners/compose.h"
+#include "planners/compose/compose.h"
 #include "planners/load.h"
 #include "test/unit/suites.h"
 

@@ -6,10 +6,10 @@
 #include <check.h>
 #include <string.h>
 
-#include "planners/check.h"
-#include "planners/lanes.h"
-#include "planners/lanes_cut.h"
-#include "planners/lanes_stage.h"
+#include "planners/check/check.h"
+#include "planners/lanes/lanes.h"
+#include "planners/lanes/lanes_cut.h"
+#include "planners/lanes/lanes_stage.h"
 #include "test/unit/random.h"
 #include "test/unit/suites.h"
 

@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "planners/load.h"
-#include "planners/model.h"
-#include "planners/rings.h"
+#include "planners/model/model.h"
+#include "planners/rings/rings.h"
 #include "test/unit/random.h"
 #include "test/unit/suites.h"
 

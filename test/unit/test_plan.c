@@ -7,9 +7,9 @@
 #include <stdlib.h>
 
 #include "planners/alltoall.h"
-#include "planners/check.h"
+#include "planners/check/check.h"
 #include "planners/load.h"
-#include "planners/rings.h"
+#include "planners/rings/rings.h"
 #include "test/unit/random.h"
 #include "test/unit/suites.h"
 

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "planners/rings.h"
+#include "planners/rings/rings.h"
 #include "planners/tuning.h"
 #include "test/unit/suites.h"
 

@@ -7,10 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "planners/check.h"
+#include "planners/check/check.h"
 #include "planners/recipe.h"
-#include "planners/rings.h"
-#include "planners/rings_trees.h"
+#include "planners/rings/rings.h"
+#include "planners/rings/rings_trees.h"
 #include "test/unit/random.h"
 #include "test/unit/suites.h"
 

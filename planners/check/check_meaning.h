@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What each collective means, for the checker only: contents before and after. */
+#ifndef COLLSHIM_PLANNERS_CHECK_MEANING_H
+#define COLLSHIM_PLANNERS_CHECK_MEANING_H
+
+#include "planners/check/check_value.h"
+#include "planners/registry.h"
+
+/* The logical position of the bytes: see check_value.h. Fill a rank's buffers (empty before) with
+   what they hold at the start. 0 or -ENOMEM. */
+int check_before(const struct plan_request *q, int rank, struct check_buffer *input,
+                 struct check_buffer *output);
+
+/* What the output must hold at the end; all: the set of all ranks. 0 or -ENOMEM. */
+int check_after(const struct plan_request *q, int rank, uint32_t all,
+                struct check_buffer *expected);
+
+#endif

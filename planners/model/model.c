@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Setting a simulation up, choosing its chunk, and reading its result. */
+#include "planners/model/model.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "planners/model/model_sim.h"
+
+/* Bytes that a stream moves in all. */
+static double stream_bytes(const struct model *m, const struct model_side *side)
+{
+    double bytes = 0;
+
+    for (uint32_t op = side->op; op < side->last; op++)
+        bytes += (double)m->plan[side->rank]->ops[op].length;
+    return bytes;
+}
+
+/*
+ * A flow for every stream. Where chunks are simulated larger than they are, a flow gets a
+ * link of its own as well, as fast as a window of real ones is on an empty path.
+ */
+static void add_flows(struct model *m, struct model_use *use)
+{
+    uint32_t window_link = m->links.n;
+    uint64_t real = m->plan[0]->chunk_bytes;
+
+    for (uint32_t i = 0; i < m->links.n; i++)
+        fair_set_capacity(&m->fair, i, model_links_get(&m->links, i).bw_bytes_per_s);
+    for (uint32_t i = 0; i < m->streams.n; i++) {
+        const struct model_stream *s = &m->streams.stream[i];
+        double bytes = stream_bytes(m, &s->side[0]), path = 0;
+        uint32_t n = 1;
+
+        if (s->to < 0)
+            use[0] = model_links_memory(&m->links, s->side[0].rank);
+        else
+            n = model_links_route(&m->links, s->side[0].rank, s->to, use, &m->state[i].latency_s);
+        for (uint32_t k = 0; k < n; k++) {
+            double full = use[k].weight / model_links_get(&m->links, use[k].link).bw_bytes_per_s;
+
+            m->carried[use[k].link] += bytes * use[k].weight;
+            if (full > path)
+                path = full;
+        }
+        if (s->to >= 0 && m->chunk > real) {
+            double window = MODEL_WINDOW * (double)real;
+            fair_set_capacity(&m->fair, window_link,
+                              window / (m->state[i].latency_s + (double)real * path));
+            use[n++] = (struct model_use){window_link++, 1};
+        }
+        fair_add(&m->fair, use, n);
+    }
+}
+
+static void close_model(struct model *m)
+{
+    model_links_close(&m->links);
+    model_streams_close(&m->streams);
+    fair_close(&m->fair);
+    events_close(&m->events);
+    free(m->state);
+    free(m->waiter);
+    free(m->first_op);
+    free(m->bytes_done);
+    free(m->first_waiter);
+    free(m->again);
+    free(m->before);
+    free(m->carried);
+}
+
+static int open_model(struct model *m, const struct topo *t, const struct model_rates *rates)
+{
+    uint32_t nops = 0;
+    int rc = model_links_open(t, rates, &m->links);
+
+    if (!rc)
+        rc = model_streams_open(m->plan, t->nranks, &m->streams);
+    if (rc)
+        return rc;
+    uint32_t n = m->streams.n, most = model_links_most(&m->links) + 1;
+    if ((uint64_t)n * most > UINT32_MAX)
+        return -E2BIG;
+    struct model_use *use = malloc(most * sizeof *use);
+    m->first_op = malloc((size_t)t->nranks * sizeof *m->first_op);
+    for (int r = 0; m->first_op && r < t->nranks; r++) {
+        m->first_op[r] = nops;
+        nops += m->plan[r]->nops;
+    }
+    m->state = calloc(n + 1u, sizeof *m->state);
+    m->waiter = calloc(2u * n + 1u, sizeof *m->waiter);
+    m->bytes_done = calloc(nops + 1u, sizeof *m->bytes_done);
+    m->first_waiter = malloc((nops + 1u) * sizeof *m->first_waiter);
+    m->again = malloc((n + 1u) * sizeof *m->again);
+    m->before = malloc((n + 1u) * sizeof *m->before);
+    m->carried = calloc(m->links.n + 1u, sizeof *m->carried);
+    if (!use || !m->first_op || !m->state || !m->waiter || !m->bytes_done || !m->first_waiter ||
+        !m->again || !m->before || !m->carried ||
+        fair_open(&m->fair, n, m->links.n + n, n * most) || events_open(&m->events, 2 * n))
+        rc = -ENOMEM;
+    else {
+        memset(m->first_waiter, 0xff, nops * sizeof *m->first_waiter); /* MODEL_NONE */
+        add_flows(m, use);
+    }
+    free(use);
+    return rc;
+}
+
+/* The busiest first, then in the order of their numbers (kind, node, place). */
+static int by_time(const void *a, const void *b)
+{
+    const struct model_link *x = a, *y = b;
+    double left = x->bytes / x->bw_bytes_per_s, right = y->bytes / y->bw_bytes_per_s;
+
+    if (left < right || left > right)
+        return left < right ? 1 : -1;
+    if (x->kind != y->kind)
+        return x->kind < y->kind ? -1 : 1;
+    if (x->node != y->node)
+        return x->node < y->node ? -1 : 1;
+    return x->from != y->from ? (x->from < y->from ? -1 : 1) : x->to - y->to;
+}
+
+static int report(const struct model *m, struct model_result *result)
+{
+    struct model_link *link = malloc((m->links.n + 1u) * sizeof *link);
+    int n = 0;
+
+    if (!link)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < m->links.n; i++)
+        if (m->carried[i] > 0) {
+            link[n] = model_links_get(&m->links, i);
+            link[n++].bytes = m->carried[i];
+        }
+    qsort(link, (size_t)n, sizeof *link, by_time);
+    *result = (struct model_result){
+        .seconds = m->now, .chunk_bytes = m->chunk, .nlinks = n, .link = link};
+    for (uint32_t i = 0; i < m->streams.n; i++)
+        result->chunks += m->state[i].done;
+    return 0;
+}
+
+/* One simulation with chunks of that size. */
+static int attempt(const struct topo *t, const struct plan *const *plan,
+                   const struct model_rates *rates, uint64_t chunk, struct model_result *result)
+{
+    struct model m = {.plan = plan, .chunk = chunk};
+    int rc = open_model(&m, t, rates);
+
+    if (!rc) {
+        rc = model_simulate(&m);
+        if (!rc)
+            rc = report(&m, result);
+    }
+    close_model(&m);
+    return rc;
+}
+
+/* The chunk to simulate: the plans' own, doubled while there are too many and it makes fewer. */
+static int choose_chunk(const struct plan *const *plan, int nranks, uint64_t *chunk)
+{
+    struct model_streams s;
+    int rc = model_streams_open(plan, nranks, &s);
+
+    if (rc)
+        return rc;
+    uint64_t least = model_streams_chunks(&s, plan, UINT64_MAX);
+    *chunk = plan[0]->chunk_bytes;
+    while (*chunk < UINT64_MAX / 2) {
+        uint64_t n = model_streams_chunks(&s, plan, *chunk);
+        if (n <= MODEL_CHUNKS || n == least)
+            break;
+        *chunk *= 2;
+    }
+    model_streams_close(&s);
+    return least > MODEL_MOST_CHUNKS ? -E2BIG : 0;
+}
+
+int model_run(const struct topo *t, const struct plan *const *plan, const struct model_rates *rates,
+              struct model_result *m)
+{
+    uint64_t chunk;
+    int rc = choose_chunk(plan, t->nranks, &chunk);
+
+    if (rc)
+        return rc;
+    while ((rc = attempt(t, plan, rates, chunk, m)) == -EDEADLK && chunk > plan[0]->chunk_bytes)
+        chunk /= 2;
+    return rc;
+}
+
+double model_link_busy(const struct model_result *m, const struct model_link *l)
+{
+    return m->seconds > 0 ? l->bytes / l->bw_bytes_per_s / m->seconds : 0;
+}
+
+void model_free(struct model_result *m)
+{
+    free(m->link);
+    *m = (struct model_result){0};
+}

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "planners/model/model_links.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+const struct model_rates model_default_rates = {
+    .rail = {1.25e9, 20e3},
+    .link = {[TOPO_LINK_SHM] = {5e9, 1e3},
+             [TOPO_LINK_NVLINK] = {25e9, 1e3},
+             [TOPO_LINK_PCIE] = {12e9, 1e3},
+             [TOPO_LINK_SOCKET] = {2.5e9, 1e3}},
+    .memory_bytes_per_s = 5e9,
+    .gpu_memory_bytes_per_s = 400e9,
+};
+
+/* What there is one of. Links of a kind are numbered in this order, then `from`, then `to`. */
+enum per { PER_RAIL, PER_RANK, PER_RANK_PAIR, PER_SOCKET_PAIR };
+
+static const struct {
+    const char *name;
+    enum per per;
+    enum topo_link_class rate; /* not of rails and memory */
+} kinds[MODEL_LINK_KINDS] = {
+    [MODEL_RAIL_OUT] = {"rail out", PER_RAIL, 0},
+    [MODEL_RAIL_IN] = {"rail in", PER_RAIL, 0},
+    [MODEL_PORT_OUT] = {"port out", PER_RANK, TOPO_LINK_SHM},
+    [MODEL_PORT_IN] = {"port in", PER_RANK, TOPO_LINK_SHM},
+    [MODEL_BUS_OUT] = {"bus out", PER_RANK, TOPO_LINK_PCIE},
+    [MODEL_BUS_IN] = {"bus in", PER_RANK, TOPO_LINK_PCIE},
+    [MODEL_MEMORY] = {"memory", PER_RANK, 0},
+    [MODEL_MESH] = {"gpu pair", PER_RANK_PAIR, TOPO_LINK_NVLINK},
+    [MODEL_SOCKET] = {"socket link", PER_SOCKET_PAIR, TOPO_LINK_SOCKET},
+};
+
+const char *model_link_name(enum model_link_kind kind)
+{
+    return kinds[kind].name;
+}
+
+/* What the topology knows, else what stands in for it. */
+static struct topo_link known(struct topo_link link, struct topo_link otherwise)
+{
+    return (struct topo_link){link.bw_bytes_per_s > 0 ? link.bw_bytes_per_s
+                                                      : otherwise.bw_bytes_per_s,
+                              link.latency_ns > 0 ? link.latency_ns : otherwise.latency_ns};
+}
+
+static struct topo_link rail_rate(const struct model_links *l, int rail)
+{
+    return known(l->t->rail[rail], l->rates.rail);
+}
+
+static struct topo_link class_rate(const struct model_links *l, enum topo_link_class c)
+{
+    return known(l->t->link[c], l->rates.link[c]);
+}
+
+/* How many things on one side of a pair the node has. */
+static uint32_t side(const struct topo *t, int node, enum per per)
+{
+    int ranks = topo_node_size(t, node), sockets = 1, gpus = 0;
+
+    for (int i = 0; i < ranks; i++) {
+        const struct topo_rank *r = &t->rank[topo_node_rank(t, node, i)];
+
+        gpus |= r->gpu >= 0;
+        if (r->socket >= sockets)
+            sockets = r->socket + 1;
+    }
+    if (per == PER_RANK_PAIR)
+        return gpus ? (uint32_t)ranks : 0;
+    return (uint32_t)sockets;
+}
+
+void model_links_close(struct model_links *l)
+{
+    for (int k = 0; k < MODEL_LINK_KINDS; k++)
+        free(l->node[k]);
+    *l = (struct model_links){0};
+}
+
+int model_links_open(const struct topo *t, const struct model_rates *rates, struct model_links *l)
+{
+    *l = (struct model_links){.t = t, .rates = rates ? *rates : model_default_rates};
+    for (int k = 0; k < MODEL_LINK_KINDS; k++) {
+        uint32_t n = 0;
+
+        l->first[k] = l->n;
+        if (kinds[k].per == PER_RAIL)
+            n = (uint32_t)t->nnodes * (uint32_t)t->nrails;
+        else if (kinds[k].per == PER_RANK)
+            n = (uint32_t)t->nranks;
+        else {
+            l->node[k] = malloc(((size_t)t->nnodes + 1) * sizeof *l->node[k]);
+            if (!l->node[k]) {
+                model_links_close(l);
+                return -ENOMEM;
+            }
+            for (int node = 0; node < t->nnodes; node++) {
+                uint32_t s = side(t, node, kinds[k].per);
+                l->node[k][node] = n;
+                n += s * s;
+            }
+            l->node[k][t->nnodes] = n;
+        }
+        l->n += n;
+    }
+    return 0;
+}
+
+/* The number of one side of a pair, from the node's number of pairs. */
+static uint32_t root_of(uint32_t square)
+{
+    uint32_t s = 0;
+
+    while (s * s < square)
+        s++;
+    return s;
+}
+
+static uint32_t pair(const struct model_links *l, enum model_link_kind kind, int node, int from,
+                     int to)
+{
+    uint32_t at = l->node[kind][node], s = root_of(l->node[kind][node + 1] - at);
+
+    return l->first[kind] + at + (uint32_t)from * s + (uint32_t)to;
+}
+
+struct model_link model_links_get(const struct model_links *l, uint32_t link)
+{
+    const struct topo *t = l->t;
+    enum model_link_kind k = MODEL_LINK_KINDS - 1;
+    struct model_link found = {.to = -1};
+
+    while (l->first[k] > link)
+        k--;
+    found.kind = k;
+    uint32_t i = link - l->first[k];
+    found.bw_bytes_per_s = class_rate(l, kinds[k].rate).bw_bytes_per_s;
+    if (kinds[k].per == PER_RAIL) {
+        found.node = (int)i / t->nrails;
+        found.from = (int)i % t->nrails;
+        found.bw_bytes_per_s = rail_rate(l, found.from).bw_bytes_per_s;
+    } else if (kinds[k].per == PER_RANK) {
+        found.node = t->rank[i].node;
+        found.from = (int)i;
+        if (k == MODEL_MEMORY)
+            found.bw_bytes_per_s =
+                t->rank[i].gpu >= 0 ? l->rates.gpu_memory_bytes_per_s : l->rates.memory_bytes_per_s;
+    } else {
+        while (l->node[k][found.node + 1] <= i)
+            found.node++;
+        i -= l->node[k][found.node];
+        uint32_t s = root_of(l->node[k][found.node + 1] - l->node[k][found.node]);
+        found.from = (int)(i / s);
+        found.to = (int)(i % s);
+        if (k == MODEL_MESH) {
+            found.from = topo_node_rank(t, found.node, found.from);
+            found.to = topo_node_rank(t, found.node, found.to);
+        }
+    }
+    return found;
+}
+
+uint32_t model_links_most(const struct model_links *l)
+{
+    return 2 * (uint32_t)l->t->nrails > 3 ? 2 * (uint32_t)l->t->nrails : 3;
+}
+
+/* One end's rails; the slowest latency among them is the message's. */
+static uint32_t rails(const struct model_links *l, int rank, enum model_link_kind kind,
+                      struct model_use *use, double *latency_ns)
+{
+    const struct topo_rank *r = &l->t->rank[rank];
+    uint32_t first = l->first[kind] + (uint32_t)r->node * (uint32_t)l->t->nrails, n = 0;
+    double all = 0;
+
+    for (int rail = 0; rail < l->t->nrails; rail++)
+        if (r->rail < 0 || r->rail == rail) {
+            struct topo_link rate = rail_rate(l, rail);
+
+            use[n++] = (struct model_use){first + (uint32_t)rail, rate.bw_bytes_per_s};
+            all += rate.bw_bytes_per_s;
+            if (rate.latency_ns > *latency_ns)
+                *latency_ns = rate.latency_ns;
+        }
+    for (uint32_t i = 0; i < n; i++)
+        use[i].weight /= all;
+    return n;
+}
+
+/* A rank's own way to the ranks of other sockets. */
+static struct model_use own_port(const struct model_links *l, int rank, int incoming)
+{
+    enum model_link_kind out = l->t->rank[rank].gpu >= 0 ? MODEL_BUS_OUT : MODEL_PORT_OUT;
+
+    return (struct model_use){l->first[out + incoming] + (uint32_t)rank, 1};
+}
+
+uint32_t model_links_route(const struct model_links *l, int from, int to, struct model_use *use,
+                           double *latency_s)
+{
+    const struct topo_rank *a = &l->t->rank[from], *b = &l->t->rank[to];
+    enum topo_link_class class = TOPO_LINK_SHM;
+    uint32_t n = 0;
+
+    if (a->node != b->node) {
+        double latency_ns = 0;
+
+        n = rails(l, from, MODEL_RAIL_OUT, use, &latency_ns);
+        n += rails(l, to, MODEL_RAIL_IN, use + n, &latency_ns);
+        *latency_s = latency_ns / 1e9;
+        return n;
+    }
+    if (a->socket != b->socket) {
+        class = TOPO_LINK_SOCKET;
+        use[n++] = (struct model_use){pair(l, MODEL_SOCKET, a->node, a->socket, b->socket), 1};
+        use[n++] = own_port(l, from, 0);
+        use[n++] = own_port(l, to, 1);
+    } else if (a->gpu >= 0 && b->gpu >= 0) {
+        class = TOPO_LINK_NVLINK;
+        use[n++] = (struct model_use){pair(l, MODEL_MESH, a->node, a->local, b->local), 1};
+    } else {
+        use[n++] = (struct model_use){l->first[MODEL_PORT_OUT] + (uint32_t)from, 1};
+        use[n++] = (struct model_use){l->first[MODEL_PORT_IN] + (uint32_t)to, 1};
+    }
+    *latency_s = class_rate(l, class).latency_ns / 1e9;
+    return n;
+}
+
+struct model_use model_links_memory(const struct model_links *l, int rank)
+{
+    return (struct model_use){l->first[MODEL_MEMORY] + (uint32_t)rank, 1};
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The links of a topology, numbered, and which of them a message crosses. model.h says what the
+ * links are. Thread rule: const once it is open.
+ */
+#ifndef COLLSHIM_PLANNERS_MODEL_LINKS_H
+#define COLLSHIM_PLANNERS_MODEL_LINKS_H
+
+#include "planners/model/model.h"
+
+struct model_links {
+    const struct topo *t; /* borrowed */
+    struct model_rates rates;
+    uint32_t n;                       /* links */
+    uint32_t first[MODEL_LINK_KINDS]; /* the first of a kind */
+    uint32_t *node[MODEL_LINK_KINDS]; /* [nnodes + 1] owned: of MESH and SOCKET, the first of a
+                                         node, counted from first[kind] */
+};
+
+/* A message's share of a link: so much of each byte crosses it. */
+struct model_use {
+    uint32_t link;
+    double weight;
+};
+
+/* 0 or -ENOMEM; free with model_links_close. */
+int model_links_open(const struct topo *t, const struct model_rates *rates, struct model_links *l);
+void model_links_close(struct model_links *l);
+
+/* The link's kind, place and rate; bytes are 0. */
+struct model_link model_links_get(const struct model_links *l, uint32_t link);
+
+/* How many links a message can cross at most. */
+uint32_t model_links_most(const struct model_links *l);
+
+/* The links that a message between two ranks crosses, and its latency. Returns how many. */
+uint32_t model_links_route(const struct model_links *l, int from, int to, struct model_use *use,
+                           double *latency_s);
+
+/* The link that copying and combining of a rank occupy. */
+struct model_use model_links_memory(const struct model_links *l, int rank);
+
+#endif
