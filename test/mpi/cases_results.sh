@@ -121,6 +121,46 @@ threads() {
     done
 }
 
+overlapping() {
+    local n=3 calls=60 collective
+    local claim="threads whose communicators share some ranks"
+    [ "$quick" -eq 0 ] || calls=20
+
+    begin "$claim"
+    launch $n COLLSHIM_TOPOLOGY='node:2 rank:2,1' -- "$programs/overlap" "$seed" $calls
+    if [ "$rc" -eq 77 ]; then
+        skip "$claim" "${out#overlap: }"
+        return
+    fi
+    want_right
+    want_lines
+    for collective in allgather allgatherv allreduce reduce reduce_scatter_block bcast gather gatherv \
+        scatter scatterv alltoall alltoallv; do
+        want_number $collective .rerouted -ge "$(expected $collective)"
+    done
+    finish
+}
+
+# Open MPI copies twice between what it takes for nodes, which takes a minute; so its two ranks share one.
+more_than_an_int() {
+    local -A settings_of=([openmpi]='node:1 rank:2' [mpich]='node:2 rank:1')
+    local claim="messages of more than 2 GiB" collective
+
+    begin "$claim"
+    launch 2 COLLSHIM_GUARD=0 COLLSHIM_CHUNK_BYTES=4MiB COLLSHIM_TOPOLOGY="${settings_of[$family]}" -- \
+        "$programs/huge" "$seed"
+    if [ "$rc" -eq 77 ]; then
+        skip "$claim" "${out#huge: }"
+        return
+    fi
+    want_right
+    want_lines
+    for collective in allgather allreduce bcast alltoallv; do
+        want_number $collective .rerouted -ge 2
+    done
+    finish
+}
+
 fortran_bindings() {
     local binding
     for binding in mpif_h mpi mpi_f08; do
@@ -145,5 +185,7 @@ cases_results() {
     random_calls_both_ways
     one_thing_each
     threads
+    overlapping
+    [ "$quick" -ne 0 ] || more_than_an_int
     fortran_bindings
 }
