@@ -81,5 +81,7 @@ int main(int argc, char **argv)
     code = test_ended();
     if (strcmp(how, "no-finalize") != 0)
         MPI_Finalize();
+    else
+        MPI_Barrier(MPI_COMM_WORLD); /* a launcher may kill the others as soon as one has ended */
     return code;
 }
