@@ -108,6 +108,10 @@ static int index_grow(struct plan_builder *b)
 /* The queue of that kind, peer and lane, made if it is new; 0 with b->error set on failure. */
 static uint32_t queue_of(struct plan_builder *b, enum plan_kind kind, int peer, int lane)
 {
+    if (lane < 0 || lane >= PLAN_LANES) {
+        b->error = -EOVERFLOW;
+        return 0;
+    }
     if (index_grow(b) < 0) {
         b->error = -ENOMEM;
         return 0;

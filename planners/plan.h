@@ -9,7 +9,8 @@
  *
  * Messages match by queue: the i-th SEND of rank a to rank b on a lane meets the
  * i-th RECV or RECV_REDUCE of rank b from rank a on that lane, and both have the same
- * length. (A lane between two ranks has receives of one kind only.)
+ * length. (A lane between two ranks has receives of one kind only.) On lanes from PLAN_NETWORK_LANE
+ * on they go through the network's transport, also where the peer is nearer.
  *
  * Every operation moves its bytes in chunks of plan->chunk_bytes (the last one
  * shorter), in order. Chunks are a loop in whoever runs the plan, not copies of
@@ -49,6 +50,8 @@ enum plan_buffer {
     PLAN_SCRATCH, /* private to the call, contents undefined at the start */
     PLAN_NONE
 };
+
+enum { PLAN_NETWORK_LANE = 0x4000, PLAN_LANES = 0x8000 };
 
 struct plan_op {
     uint64_t src_off; /* unused where src is PLAN_NONE */
@@ -101,10 +104,10 @@ void plan_free(struct plan *p); /* NULL is fine */
 uint64_t plan_dep_need(const struct plan_op *op, uint64_t end, const struct plan_op *dep);
 
 /*
- * Building. Errors (memory, more than 65535 dependencies of one operation) are
- * kept in the builder and returned by plan_build_finish, so that a planner reads
- * as the schedule it writes. An operation of length 0 is dropped: its id is
- * PLAN_NO_OP, which plan_after ignores.
+ * Building. Errors (memory, more than 65535 dependencies of one operation, a lane beyond
+ * PLAN_LANES) are kept in the builder and returned by plan_build_finish, so that a planner reads as
+ * the schedule it writes. An operation of length 0 is dropped: its id is PLAN_NO_OP, which
+ * plan_after ignores.
  */
 #define PLAN_NO_OP UINT32_MAX
 struct plan_builder;

@@ -98,7 +98,7 @@ static size_t bounce_room(const struct engine *e, const struct plan_queue *q)
 {
     const struct xport *x = e->xport;
 
-    if (q->kind != PLAN_RECV_REDUCE || (x->reduces && x->reduces(x->state, q->peer)))
+    if (q->kind != PLAN_RECV_REDUCE || (x->reduces && x->reduces(x->state, q->peer, q->lane)))
         return 0;
     return (largest_chunk(e->plan, q) + 63) & ~(size_t)63;
 }

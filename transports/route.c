@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "planners/plan.h"
+
 /* Fruitless polls of the near transport between two of an idle far one: a poll of a library with
    nothing in flight may cost as much as many of the near one. */
 enum { PATIENCE = 64 };
@@ -16,10 +18,15 @@ struct route {
     unsigned char is_near[];
 };
 
-/* The transport for a message to or from that peer, which counts as in flight from here on. */
-static struct xport *take(struct route *r, int peer)
+static int is_far(const struct route *r, int peer, int lane)
 {
-    int far = !r->is_near[peer];
+    return !r->is_near[peer] || lane >= PLAN_NETWORK_LANE;
+}
+
+/* The transport for a message to or from that peer, which counts as in flight from here on. */
+static struct xport *take(struct route *r, int peer, int lane)
+{
+    int far = is_far(r, peer, lane);
 
     r->far_flying += (unsigned)far;
     return far ? r->far : r->near;
@@ -28,30 +35,30 @@ static struct xport *take(struct route *r, int peer)
 static int route_send(void *state, unsigned slot, const void *buf, size_t length, int peer,
                       int lane)
 {
-    struct xport *x = take(state, peer);
+    struct xport *x = take(state, peer, lane);
 
     return x->send(x->state, slot, buf, length, peer, lane);
 }
 
 static int route_recv(void *state, unsigned slot, void *buf, size_t length, int peer, int lane)
 {
-    struct xport *x = take(state, peer);
+    struct xport *x = take(state, peer, lane);
 
     return x->recv(x->state, slot, buf, length, peer, lane);
 }
 
-static int route_reduces(void *state, int peer)
+static int route_reduces(void *state, int peer, int lane)
 {
     struct route *r = state;
-    struct xport *x = r->is_near[peer] ? r->near : r->far;
+    struct xport *x = is_far(r, peer, lane) ? r->far : r->near;
 
-    return x->reduces && x->reduces(x->state, peer);
+    return x->reduces && x->reduces(x->state, peer, lane);
 }
 
 static int route_recv_reduce(void *state, unsigned slot, const struct xport_reduce *reduce,
                              int peer, int lane)
 {
-    struct xport *x = take(state, peer);
+    struct xport *x = take(state, peer, lane);
 
     return x->recv_reduce(x->state, slot, reduce, peer, lane);
 }

@@ -80,9 +80,9 @@ static int shm_recv(void *state, unsigned slot, void *buf, size_t length, int pe
     return shm_peer_receive(p, s);
 }
 
-static int shm_reduces(void *state, int peer)
+static int shm_reduces(void *state, int peer, int lane)
 {
-    (void)state, (void)peer;
+    (void)state, (void)peer, (void)lane;
     return 1;
 }
 

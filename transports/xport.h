@@ -34,8 +34,8 @@ struct xport {
     int (*send)(void *state, unsigned slot, const void *buf, size_t length, int peer, int lane);
     int (*recv)(void *state, unsigned slot, void *buf, size_t length, int peer, int lane);
     /* As recv, but combines what arrives, where the transport can without storing it first.
-       Optional: both NULL if it never can. reduces: can it, for that peer? */
-    int (*reduces)(void *state, int peer);
+       Optional: both NULL if it never can. reduces: can it, for that peer and lane? */
+    int (*reduces)(void *state, int peer, int lane);
     int (*recv_reduce)(void *state, unsigned slot, const struct xport_reduce *r, int peer,
                        int lane);
     /* Make progress on everything in flight; write the completed slots to done, which has room for

@@ -293,9 +293,17 @@ static int by_order(const void *a, const void *b)
 
 /* A lane for each step: all its receives are of one kind, and none waits behind an earlier step's.
  */
-static uint32_t append(struct plan_builder *b, const struct compose_move *m)
+static int lane_of(const struct compose_emit *e, const struct compose_move *m)
 {
-    int lane = m->step;
+    if (m->peer >= 0 && compose_library_between(e->s, e->q->rank, m->peer)->network)
+        return PLAN_NETWORK_LANE + m->step;
+    return m->step;
+}
+
+static uint32_t append(const struct compose_emit *e, struct plan_builder *b,
+                       const struct compose_move *m)
+{
+    int lane = lane_of(e, m);
 
     switch (m->kind) {
     case PLAN_SEND:
@@ -326,7 +334,7 @@ int compose_emit_finish(struct compose_emit *e, uint64_t chunk_bytes, const char
     for (size_t i = 0; !rc && i < e->moves; i++) {
         const struct compose_move *m = &e->move[i];
 
-        rc = compose_hazards_wait(&h, b, m, append(b, m));
+        rc = compose_hazards_wait(&h, b, m, append(e, b, m));
     }
     if (!rc) {
         rc = plan_build_finish(b, algorithm, plan_input_bytes(e->q, e->q->rank),

@@ -37,7 +37,7 @@ struct compose_shape {
     int levels;
     uint64_t factor[COMPOSE_LEVELS];
     uint64_t width[COMPOSE_LEVELS + 1]; /* addresses of a group below so many levels; [0]: of all */
-    uint8_t library[COMPOSE_LEVELS];    /* for the record: index into compose_libraries */
+    uint8_t library[COMPOSE_LEVELS];    /* index into compose_libraries; 0 where none is named */
     int by_node;     /* the last level's groups are the nodes, which may differ in size */
     int *order;      /* [nranks] owned: the rank at an address; NULL where by_node */
     int *place;      /* [nranks] inside order: the address of a rank */
@@ -52,10 +52,11 @@ struct compose_shape {
     int same_order; /* no ring and no stripes then */
 };
 
-/* A library (transport) a level may name. */
+/* A library (transport) a level may name; auto: whichever the transports find best for a peer. */
 struct compose_library {
     const char *name;
     int inside_node; /* it cannot cross nodes */
+    int network;     /* the network's transport, also inside a node */
 };
 extern const struct compose_library compose_libraries[];
 extern const int compose_library_count;
@@ -73,6 +74,8 @@ void compose_shape_close(struct compose_shape *s);
 /* The rank at an address, the address of a rank, and whether that address is its rank's own. */
 int compose_rank_at(const struct compose_shape *s, uint64_t address);
 uint64_t compose_address(const struct compose_shape *s, int rank);
+/* What the level names that links two ranks: the first at which their groups differ. */
+const struct compose_library *compose_library_between(const struct compose_shape *s, int a, int b);
 int compose_is_own(const struct compose_shape *s, uint64_t address);
 
 /* Primitives: M(root, leaves) and R(leaves, root) of III-A. */

@@ -17,8 +17,9 @@
 #include "planners/recipe.h"
 
 const struct compose_library compose_libraries[] = {
-    {"mpi", 0},
-    {"shm", 1},
+    {"auto", 0, 0},
+    {"mpi", 0, 1},
+    {"shm", 1, 0},
 };
 const int compose_library_count = sizeof compose_libraries / sizeof *compose_libraries;
 
@@ -60,6 +61,16 @@ uint64_t compose_address(const struct compose_shape *s, int rank)
 
     return s->by_node ? (uint64_t)r->node * s->factor[s->levels - 1] + (uint64_t)r->local
                       : (uint64_t)s->place[rank];
+}
+
+const struct compose_library *compose_library_between(const struct compose_shape *s, int a, int b)
+{
+    uint64_t at = compose_address(s, a), to = compose_address(s, b);
+    int level = 0;
+
+    while (level < s->levels - 1 && at / s->width[level + 1] == to / s->width[level + 1])
+        level++;
+    return &compose_libraries[s->library[level]];
 }
 
 int compose_is_own(const struct compose_shape *s, uint64_t address)
@@ -258,10 +269,7 @@ static int wrong_library(struct reader *r, const char *name, size_t length)
                  (int)length, name, known);
 }
 
-/*
- * For the record, and checked against what the level links: a plan names peers, and the transports
- * themselves know which of them reaches a peer best.
- */
+/* Each level's library, checked against what the level links. */
 static int take_library(struct reader *r)
 {
     struct compose_shape *s = r->s;

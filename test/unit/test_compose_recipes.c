@@ -122,8 +122,12 @@ static void cook_library(struct cook *c)
 {
     char text[64] = "";
 
+    static const char *const any[] = {"auto", "mpi"};
+
     for (int l = 0; l < c->levels; l++)
-        strcat(strcat(text, l ? ":" : ""), c->by_node && l == c->levels - 1 ? "shm" : "mpi");
+        strcat(strcat(text, l ? ":" : ""), c->by_node && l == c->levels - 1 && rng_below(c->r, 2)
+                                               ? "shm"
+                                               : any[rng_below(c->r, 2)]);
     say(c, "library", text);
 }
 
@@ -209,7 +213,8 @@ START_TEST(test_compose__a_wrong_recipe_is_told_what_would_do)
         {"node:4 gpu:4", COLL_BCAST, "stripe=5", "groups of 4; 1 to 4 would do"},
         {"node:4 gpu:4", COLL_BCAST, "hierarchy=2:2:4,ring=2,stripe=9", "1 to 8 would do"},
         {"node:4 gpu:4", COLL_BCAST, "pipeline=0", "pipeline=0: must be"},
-        {"node:4 gpu:4", COLL_BCAST, "library=mpi:ucx", "no library 'ucx'; there is mpi, shm"},
+        {"node:4 gpu:4", COLL_BCAST, "library=mpi:ucx",
+         "no library 'ucx'; there is auto, mpi, shm"},
         {"node:4 gpu:4", COLL_BCAST, "library=mpi", "names 1, hierarchy=4:4 has 2 levels"},
         {"node:4 gpu:4", COLL_BCAST, "library=mpi:mpi:shm", "names 3"},
         {"node:4 gpu:4", COLL_BCAST, "library=shm:shm", "level 1 of hierarchy=4:4 crosses nodes"},
@@ -239,6 +244,51 @@ START_TEST(test_compose__a_wrong_recipe_is_told_what_would_do)
         ck_assert_ptr_null(p);
         topo_free(t);
     }
+}
+END_TEST
+
+/* Every message between ranks of a node, or none, goes over the network. */
+START_TEST(test_compose__a_levels_library_is_obeyed)
+{
+    static const struct {
+        const char *recipe;
+        int inside, across; /* on lanes of the network's? */
+    } row[] = {{"", 0, 0},
+               {"library=auto:auto", 0, 0},
+               {"library=mpi:shm", 0, 1},
+               {"library=auto:mpi", 1, 0},
+               {"hierarchy=2:2:2,library=mpi:mpi:mpi", 1, 1}};
+
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+        for (int rank = 0; rank < 8; rank++) {
+            struct topo *t = topo_of("node:4 gpu:2");
+            struct plan_request q = {.collective = COLL_ALLREDUCE,
+                                     .topo = t,
+                                     .rank = rank,
+                                     .nbytes = 1000,
+                                     .grain = 1,
+                                     .chunk_bytes = 100,
+                                     .recipe = row[i].recipe};
+            struct plan *p = NULL;
+            int messages = 0;
+
+            ck_assert_int_eq(plan_compose.build(&q, &p), 0);
+            for (uint32_t j = 0; j < p->nqueues; j++) {
+                const struct plan_queue *queue = &p->queues[j];
+                int inside = queue->peer >= 0 && t->rank[queue->peer].node == t->rank[rank].node;
+
+                if (queue->peer < 0)
+                    continue;
+                messages++;
+                ck_assert_msg((queue->lane >= PLAN_NETWORK_LANE) ==
+                                  (inside ? row[i].inside : row[i].across),
+                              "'%s': rank %d to %d on lane %d", row[i].recipe, rank, queue->peer,
+                              queue->lane);
+            }
+            ck_assert_int_gt(messages, 0);
+            plan_free(p);
+            topo_free(t);
+        }
 }
 END_TEST
 
@@ -350,6 +400,7 @@ Suite *suite_compose_recipes(void)
     tcase_set_timeout(t, 120);
     tcase_add_loop_test(t, test_compose__random_recipes_pass_the_checker_on_random_shapes, 0,
                         COLL_COUNT);
+    tcase_add_test(t, test_compose__a_levels_library_is_obeyed);
     tcase_add_test(t, test_compose__a_wrong_recipe_is_told_what_would_do);
     tcase_add_test(t, test_compose__all_ranks_of_an_allreduce_get_the_same_bits_in_every_run);
     suite_add_tcase(s, t);

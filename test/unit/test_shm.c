@@ -183,7 +183,7 @@ static void post_one(struct xport *x, struct stream *s, int rank, unsigned slot,
     }
     s->own[k] = i % 2 ? malloc(n) : s->buf[k]; /* elsewhere, or in place */
     memset(s->own[k], 5, n);
-    need(x->reduces(x->state, s->peer));
+    need(x->reduces(x->state, s->peer, s->lane));
     need(!x->recv_reduce(x->state, slot + (unsigned)k,
                          &(struct xport_reduce){.combine = sum,
                                                 .context = &grain,
