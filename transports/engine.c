@@ -346,10 +346,12 @@ int engine_step(struct engine *e, enum engine_state *state)
 int engine_run(struct engine *e, const struct engine_buffers *buffers)
 {
     enum engine_state state = ENGINE_MOVED;
+    unsigned idle = 0;
     int rc = engine_begin(e, buffers);
 
     while (!rc && state != ENGINE_DONE) {
-        if (state == ENGINE_IDLE)
+        idle = state == ENGINE_IDLE ? idle + 1 : 0;
+        if (idle > e->xport->patience)
             sched_yield();
         rc = engine_step(e, &state);
     }

@@ -108,6 +108,7 @@ int xport_route_open(struct xport *near, struct xport *far, const unsigned char 
     memcpy(r->is_near, is_near, (size_t)nranks);
     *x = (struct xport){.name = "route",
                         .state = r,
+                        .patience = near->patience,
                         .send = route_send,
                         .recv = route_recv,
                         .reduces = route_reduces,

@@ -17,6 +17,21 @@
 
 enum { TURN_BUDGET = 512 << 10, POLL_BUDGET = 16 << 20 };
 
+/* Fruitless polls, where each rank has a CPU of its own, until the CPU is given away all the same:
+   some microseconds. Giving it away costs about one, and the peer has answered meanwhile. */
+enum { PATIENCE = 200 };
+
+/* Nothing of this rank's own can be moved now: help one whom it sends to. */
+static size_t help(struct shm *t)
+{
+    size_t moved = 0;
+
+    for (int m = 0; m < t->members && !moved; m++)
+        if (t->peer[m].sends)
+            moved = shm_peer_help(t, &t->peer[m]);
+    return moved;
+}
+
 /* Serve all peers once. Returns the bytes moved, or an error. */
 static ssize_t turn(struct shm *t)
 {
@@ -26,10 +41,12 @@ static ssize_t turn(struct shm *t)
     for (int i = 0; i < t->members && budget; i++) {
         struct peer *p = &t->peer[t->next];
         t->next = t->next + 1 < t->members ? t->next + 1 : 0;
-        int rc = p->busy ? shm_peer_serve(t, p, &budget) : 0;
+        int rc = p->sends || p->receives ? shm_peer_serve(t, p, &budget) : 0;
         if (rc)
             return rc;
     }
+    if (budget == TURN_BUDGET && t->helping)
+        return (ssize_t)help(t);
     return (ssize_t)(TURN_BUDGET - budget);
 }
 
@@ -49,12 +66,11 @@ static int shm_poll(void *state, unsigned *done, unsigned *ndone)
     return moved < 0 ? (int)moved : 0;
 }
 
-static struct slot *take_slot(struct shm *t, unsigned slot, size_t length, struct peer *p, int lane)
+static struct slot *take_slot(struct shm *t, unsigned slot, size_t length, int lane)
 {
     struct slot *s = &t->slot[slot];
 
     *s = (struct slot){.length = length, .lane = (uint32_t)lane};
-    p->busy++;
     return s;
 }
 
@@ -62,9 +78,10 @@ static int shm_send(void *state, unsigned slot, const void *buf, size_t length, 
 {
     struct shm *t = state;
     struct peer *p = &t->peer[t->member_of[peer]];
-    struct slot *s = take_slot(t, slot, length, p, lane);
+    struct slot *s = take_slot(t, slot, length, lane);
 
     s->buf = (char *)(uintptr_t)buf;
+    p->sends++;
     fifo_put(&p->unposted, s);
     shm_peer_post(t, p);
     return t->error;
@@ -74,9 +91,10 @@ static int shm_recv(void *state, unsigned slot, void *buf, size_t length, int pe
 {
     struct shm *t = state;
     struct peer *p = &t->peer[t->member_of[peer]];
-    struct slot *s = take_slot(t, slot, length, p, lane);
+    struct slot *s = take_slot(t, slot, length, lane);
 
     s->buf = buf;
+    p->receives++;
     return shm_peer_receive(p, s);
 }
 
@@ -91,11 +109,12 @@ static int shm_recv_reduce(void *state, unsigned slot, const struct xport_reduce
 {
     struct shm *t = state;
     struct peer *p = &t->peer[t->member_of[peer]];
-    struct slot *s = take_slot(t, slot, r->length, p, lane);
+    struct slot *s = take_slot(t, slot, r->length, lane);
 
     if (!r->grain || r->grain > SHM_GRAIN_MAX)
         return -EINVAL;
     s->reduce = *r;
+    p->receives++;
     return shm_peer_receive(p, s);
 }
 
@@ -172,9 +191,24 @@ int xport_shm_open(const int *member, int members, int rank, int nranks, int cop
     t->next = t->me;
     if (t->me == 0)
         t->fd = shm_segment_create(&t->segment, members, t->nonce);
-    *offer = (struct shm_offer){
-        .nonce = t->nonce, .address = (uint64_t)(uintptr_t)&t->nonce, .pid = getpid(), .fd = t->fd};
+    *offer = (struct shm_offer){.nonce = t->nonce,
+                                .address = (uint64_t)(uintptr_t)&t->nonce,
+                                .pid = getpid(),
+                                .fd = t->fd,
+                                .cpus = shm_cpus_here()};
     return 0;
+}
+
+static int all_have_cpus(const struct shm_offer *offer, int members)
+{
+    struct shm_cpus *cpus = malloc((size_t)members * sizeof *cpus);
+    int well = cpus != NULL;
+
+    for (int m = 0; well && m < members; m++)
+        cpus[m] = offer[m].cpus;
+    well = well && shm_cpus_suffice(cpus, members);
+    free(cpus);
+    return well;
 }
 
 /* Can a peer be read from? Returns 0 or the errno. */
@@ -198,6 +232,8 @@ int xport_shm_join(struct xport *x, const struct shm_offer *offer)
         if (rc)
             return rc;
     }
+    t->helping = all_have_cpus(offer, t->members);
+    x->patience = t->helping ? PATIENCE : 0;
     for (int m = 0; m < t->members; m++) {
         struct peer *p = &t->peer[m];
         p->out = shm_segment_pair(&t->segment, t->me, m);

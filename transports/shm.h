@@ -2,9 +2,10 @@
 /*
  * The transport between the ranks of one node. The receiver reads what is sent straight from the
  * sender's memory (process_vm_readv), so that a byte is copied once and nobody waits for the
- * sender's CPU. Where the system does not permit that, for a peer, for a kind of memory or from
- * some point on, the sender copies through cells of the shared segment instead: the receiver
- * decides, message by message, and asks.
+ * sender's CPU; a sender that has one of its own and waits meanwhile writes some of it. Where the
+ * system does not permit that, for a peer, for a kind of memory or from some point on, the sender
+ * copies through cells of the shared segment instead: the receiver decides, message by message, and
+ * asks.
  *
  * Opening takes three steps, because the ranks must tell each other where the segment is:
  *
@@ -20,6 +21,7 @@
 
 #include <stdint.h>
 
+#include "transports/shm_cpus.h"
 #include "transports/xport.h"
 
 /* What a member tells the others. Plain bytes. */
@@ -28,6 +30,7 @@ struct shm_offer {
     uint64_t address; /* ... when they read here */
     int32_t pid;
     int32_t fd; /* of the segment: that of the first member; -1: there is none */
+    struct shm_cpus cpus;
 };
 
 /* An element of a recv_reduce may have so many bytes. */

@@ -5,13 +5,6 @@
  * worked off in order: read from the sender's memory and answered, or asked for through the cells.
  * Cells are filled only on demand, for a receive that is there; a message in the cells can
  * therefore not be in the way of one that somebody waits for.
- *
- * What is combined is read in pieces that stay in the cache until they are added; else the more at
- * once the better: calls of 32 KiB reach half the rate of large ones.
- *
- * Rejected: a sender that helps its reader by filling cells meanwhile. With a CPU to spare, a
- * broadcast to one rank was up to twice as fast; but a sender that loses its CPU in the middle of a
- * piece then holds up a receiver who could have read it.
  */
 #define _GNU_SOURCE
 #include "transports/shm_peer.h"
@@ -19,7 +12,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/uio.h>
 
 void fifo_put(struct fifo *f, struct slot *s)
 {
@@ -30,7 +22,7 @@ void fifo_put(struct fifo *f, struct slot *s)
     f->end = &s->next;
 }
 
-static struct slot *fifo_take(struct fifo *f)
+struct slot *fifo_take(struct fifo *f)
 {
     struct slot *s = f->first;
 
@@ -65,9 +57,9 @@ static void advance(_Atomic uint32_t *counter)
                           memory_order_release);
 }
 
-static void complete(struct shm *t, struct peer *p, struct slot *s)
+void shm_peer_complete(struct shm *t, unsigned *waiting, struct slot *s)
 {
-    p->busy--;
+    --*waiting;
     t->report[t->reported++] = (unsigned)(s - t->slot);
 }
 
@@ -95,7 +87,7 @@ static int hear_answers(struct shm *t, struct peer *p)
             return -EPROTO;
         struct slot *s = &t->slot[a.slot];
         if (a.from == SHM_TAKEN) {
-            complete(t, p, s);
+            shm_peer_complete(t, &p->sends, s);
         } else {
             s->done = a.from;
             s->step = a.step;
@@ -121,7 +113,7 @@ static size_t fill_cells(struct shm *t, struct peer *p, size_t budget)
         copied += n;
         s->done += n;
         if (s->done == s->length)
-            complete(t, p, fifo_take(&p->streaming));
+            shm_peer_complete(t, &p->sends, fifo_take(&p->streaming));
     }
     return copied;
 }
@@ -165,7 +157,7 @@ static int take_posts(struct peer *p)
     return 0;
 }
 
-static int answer(struct peer *p, const struct shm_answer *a)
+int shm_peer_answer(struct peer *p, const struct shm_answer *a)
 {
     if (load(&p->in->answered) - load(&p->in->heard) == SHM_ANSWERS)
         return 0;
@@ -174,22 +166,28 @@ static int answer(struct peer *p, const struct shm_answer *a)
     return 1;
 }
 
-/* Ask for all matched messages that cannot be read; in order, as they will come. */
+/* Ask for all matched messages that cannot be read; in order, as they will come. Of the first, the
+   sender may still be writing pieces. */
 static void ask_for_cells(const struct shm *t, struct peer *p)
 {
+    struct shm_piece piece;
+
+    if (p->matched.first && p->matched.first->sharing == SHARING &&
+        shm_share_look(&p->in->share, &piece) == SHM_SHARE_WAITING)
+        return;
     for (struct slot *s = p->matched.first; s; s = s->next) {
         size_t grain = s->buf ? 1 : s->reduce.grain;
         if (s->granted)
             continue;
         s->step = (uint32_t)(t->segment.cell_bytes / grain * grain);
-        if (!answer(p, &(struct shm_answer){.from = s->done, .slot = s->sender, .step = s->step}))
+        if (!shm_peer_answer(
+                p, &(struct shm_answer){.from = s->done, .slot = s->sender, .step = s->step}))
             return;
         s->granted = 1;
     }
 }
 
-/* n bytes of the message are at `from`: put them where they belong. */
-static void deliver(struct slot *s, const char *from, size_t n)
+void shm_peer_deliver(struct slot *s, const char *from, size_t n)
 {
     const struct xport_reduce *r = &s->reduce;
 
@@ -208,68 +206,14 @@ static size_t empty_cells(struct shm *t, struct peer *p, size_t budget)
            load(&p->in->filled) != load(&p->in->emptied)) {
         struct slot *s = p->matched.first;
         size_t n = s->length - s->done < s->step ? s->length - s->done : s->step;
-        deliver(s, shm_segment_cell(&t->segment, p->member, t->me, load(&p->in->emptied)), n);
+        shm_peer_deliver(s, shm_segment_cell(&t->segment, p->member, t->me, load(&p->in->emptied)),
+                         n);
         advance(&p->in->emptied);
         copied += n;
         if (s->done == s->length)
-            complete(t, p, fifo_take(&p->matched));
+            shm_peer_complete(t, &p->receives, fifo_take(&p->matched));
     }
     return copied;
-}
-
-ssize_t shm_peer_read(const struct peer *p, uint64_t address, void *to, size_t n)
-{
-    struct iovec local = {.iov_base = to, .iov_len = n};
-    struct iovec remote = {.iov_base = (void *)(uintptr_t)address, .iov_len = n};
-    ssize_t got = process_vm_readv(p->pid, &local, 1, &remote, 1, 0);
-
-    return got < 0 ? -errno : got;
-}
-
-/* Read one piece of a message. Returns its bytes, or -errno if not even one element can be had. */
-static ssize_t read_piece(struct shm *t, const struct peer *p, struct slot *s)
-{
-    size_t grain = s->buf ? 1 : s->reduce.grain;
-    size_t piece = s->buf ? READ_PIECE : REDUCE_PIECE / grain * grain;
-    size_t n = s->length - s->done < piece ? s->length - s->done : piece;
-    ssize_t got = shm_peer_read(p, s->address + s->done, s->buf ? s->buf + s->done : t->bounce, n);
-
-    if (got < 0)
-        return got;
-    got -= got % (ssize_t)grain;
-    if (!got)
-        return -EFAULT;
-    if (s->buf)
-        s->done += (size_t)got;
-    else
-        deliver(s, t->bounce, (size_t)got);
-    return got;
-}
-
-/* Read pieces and answer what is complete. Returns the bytes read, or -ESRCH. */
-static ssize_t read_messages(struct shm *t, struct peer *p, size_t budget)
-{
-    size_t copied = 0;
-
-    while (p->matched.first && !p->matched.first->granted && !p->unread) {
-        struct slot *s = p->matched.first;
-        if (s->done == s->length) {
-            if (!answer(p, &(struct shm_answer){.from = SHM_TAKEN, .slot = s->sender}))
-                break;
-            complete(t, p, fifo_take(&p->matched));
-            continue;
-        }
-        if (copied >= budget)
-            break;
-        ssize_t got = read_piece(t, p, s);
-        if (got == -ESRCH)
-            return got; /* the peer is no more */
-        if (got < 0)
-            p->unread = (int)-got;
-        else
-            copied += (size_t)got;
-    }
-    return (ssize_t)copied;
 }
 
 int shm_peer_receive(struct peer *p, struct slot *s)
@@ -294,7 +238,7 @@ int shm_peer_serve(struct shm *t, struct peer *p, size_t *budget)
         return rc;
     shm_peer_post(t, p);
     size_t copied = fill_cells(t, p, *budget);
-    ssize_t got = read_messages(t, p, *budget);
+    ssize_t got = shm_peer_read_messages(t, p, *budget);
     if (got < 0)
         return (int)got;
     if (p->unread)

@@ -11,16 +11,21 @@
 #include "transports/shm_segment.h"
 #include "transports/xport.h"
 
-enum { READ_PIECE = 4 << 20, REDUCE_PIECE = 128 << 10 };
+enum { REDUCE_PIECE = 128 << 10 };
+
+/* Of a receive: does its sender copy, too? RETURNED: this rank copies what it gave back. */
+enum sharing { SHARING_NOT, SHARING, SHARING_RETURNED };
 
 /* A send or a receive that the engine has posted. */
 struct slot {
     struct slot *next;
     char *buf; /* NULL for a receive that combines */
     size_t length, done;
+    size_t until; /* of a receive that is read: this rank's to read */
     uint32_t lane;
-    uint32_t step;    /* bytes per cell */
-    int granted;      /* a receive that comes through the cells */
+    uint32_t step; /* bytes per cell */
+    int granted;   /* a receive that comes through the cells */
+    enum sharing sharing;
     uint64_t address; /* a receive's bytes at the sender */
     uint32_t sender;  /* and the sender's slot */
     struct xport_reduce reduce;
@@ -34,13 +39,16 @@ struct peer {
     struct shm_pair *out, *in;
     pid_t pid;
     int member;
-    int unread;             /* errno if its memory cannot be read */
-    unsigned busy;          /* slots that wait for it */
-    struct fifo unposted;   /* sends for which the ring had no room */
-    struct fifo streaming;  /* sends that go through the cells */
-    struct fifo unmatched;  /* receives */
-    struct fifo matched;    /* receives whose sender is known */
-    struct shm_post *early; /* [early_room] owned: posts without a receive, oldest first */
+    int unread;               /* errno if its memory cannot be read */
+    int unwritten;            /* its memory cannot be written */
+    int unhelpful;            /* it could not write to this rank's */
+    unsigned waits;           /* turns that this rank has waited for its pieces */
+    unsigned sends, receives; /* slots that wait for it */
+    struct fifo unposted;     /* sends for which the ring had no room */
+    struct fifo streaming;    /* sends that go through the cells */
+    struct fifo unmatched;    /* receives */
+    struct fifo matched;      /* receives whose sender is known */
+    struct shm_post *early;   /* [early_room] owned: posts without a receive, oldest first */
     unsigned nearly, early_room;
 };
 
@@ -49,6 +57,7 @@ struct shm {
     struct shm_segment segment;
     int fd; /* of the segment, until all have joined; or -1 */
     int members, me, copy_only;
+    int helping;       /* each member has a CPU of its own */
     int error;         /* nothing works any more */
     int *member_of;    /* [nranks] owned: -1 for ranks elsewhere */
     struct peer *peer; /* [members] owned */
@@ -61,6 +70,7 @@ struct shm {
 };
 
 void fifo_put(struct fifo *f, struct slot *s);
+struct slot *fifo_take(struct fifo *f); /* not of an empty one */
 
 /* Hand sends to the peer while there is room. */
 void shm_peer_post(struct shm *t, struct peer *p);
@@ -72,7 +82,23 @@ int shm_peer_receive(struct peer *p, struct slot *s);
    Returns 0, -ENOMEM, -EPROTO, or -ESRCH if the peer is no more. */
 int shm_peer_serve(struct shm *t, struct peer *p, size_t *budget);
 
+/* Of serving: read what is matched and can be read, and answer what is complete. Returns the bytes
+   read, or -ESRCH. */
+ssize_t shm_peer_read_messages(struct shm *t, struct peer *p, size_t budget);
+
+/* Write a piece of what the peer is reading, if it wants that. Returns the bytes. */
+size_t shm_peer_help(const struct shm *t, struct peer *p);
+
 /* Read from the memory of the peer's process. Returns the bytes read, or -errno. */
 ssize_t shm_peer_read(const struct peer *p, uint64_t address, void *to, size_t n);
+
+/* n more bytes of a receive are at `from`: put them where they belong. */
+void shm_peer_deliver(struct slot *s, const char *from, size_t n);
+
+/* Tell a message's sender. Returns 0 if there is no room for an answer now. */
+int shm_peer_answer(struct peer *p, const struct shm_answer *a);
+
+/* A slot is done, and in no queue any more. waiting: the peer's sends or receives. */
+void shm_peer_complete(struct shm *t, unsigned *waiting, struct slot *s);
 
 #endif

@@ -17,6 +17,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "transports/shm_share.h"
+
 enum { SHM_POSTS = 32, SHM_ANSWERS = 32, SHM_CELLS = 4 };
 
 /* A send: `length` bytes at `address` of the sender, and its slot there. */
@@ -50,6 +52,7 @@ struct shm_pair {
     };
     _Alignas(64) struct shm_post post[SHM_POSTS];
     _Alignas(64) struct shm_answer answer[SHM_ANSWERS];
+    struct shm_share share; /* the message that both copy at present */
 };
 
 struct shm_segment {

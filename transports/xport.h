@@ -27,7 +27,8 @@ struct xport_reduce {
 
 struct xport {
     const char *name;
-    void *state; /* owned by the transport */
+    void *state;       /* owned by the transport */
+    unsigned patience; /* polls without result until the CPU is to be given away */
     /* Start moving length bytes (> 0). The buffer belongs to the transport until `slot`, a number
        below nslots that is not in use, is reported done. Returns 0, or the transport's own
        non-zero error code. */

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Single copy: the receiver reads the sender's memory. What is combined is read in pieces that stay
+ * in the cache until they are added; else the more at once the better: calls of 32 KiB reach half
+ * the rate of large ones.
+ *
+ * A copy goes at the rate of one CPU, of which the kernel needs several times what memcpy does; so
+ * a sender that would only wait writes pieces of the message itself (shm_share.h), which takes half
+ * the time. Only where each rank has a CPU of its own: a sender that loses its CPU in the middle of
+ * a piece holds up a receiver who could have read it. What is combined is not shared: its receiver
+ * is not waiting for bytes alone, and its sender is usually a receiver too.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <sys/uio.h>
+
+#include "transports/shm_peer.h"
+
+enum { READ_PIECE = 4 << 20, PATIENCE = 64 };
+
+ssize_t shm_peer_read(const struct peer *p, uint64_t address, void *to, size_t n)
+{
+    struct iovec local = {.iov_base = to, .iov_len = n};
+    struct iovec remote = {.iov_base = (void *)(uintptr_t)address, .iov_len = n};
+    ssize_t got = process_vm_readv(p->pid, &local, 1, &remote, 1, 0);
+
+    return got < 0 ? -errno : got;
+}
+
+/* Read one piece of a message. Returns its bytes, or -errno if not even one element can be had. */
+static ssize_t read_piece(struct shm *t, const struct peer *p, struct slot *s)
+{
+    size_t grain = s->buf ? 1 : s->reduce.grain;
+    size_t piece = s->buf ? READ_PIECE : REDUCE_PIECE / grain * grain;
+    size_t n = s->until - s->done < piece ? s->until - s->done : piece;
+    ssize_t got = shm_peer_read(p, s->address + s->done, s->buf ? s->buf + s->done : t->bounce, n);
+
+    if (got < 0)
+        return got;
+    got -= got % (ssize_t)grain;
+    if (!got)
+        return -EFAULT;
+    if (s->buf)
+        s->done += (size_t)got;
+    else
+        shm_peer_deliver(s, t->bounce, (size_t)got);
+    return got;
+}
+
+/* A sender who has this rank's bytes to read itself would not help, and pieces would cost. */
+static int is_shared(const struct shm *t, const struct peer *p, const struct slot *s)
+{
+    return t->helping && !p->unhelpful && s->buf && !p->sends && shm_share_pays(s->length);
+}
+
+/* What this rank has to read next of a message is [done, until), nothing if it is complete.
+   Returns 0 as long as only the sender's pieces are missing. */
+static int find_work(const struct shm *t, struct peer *p, struct slot *s)
+{
+    struct shm_share *share = &p->in->share;
+    struct shm_piece piece = {s->length, 0};
+
+    if (!s->until) {
+        s->sharing = is_shared(t, p, s) ? SHARING : SHARING_NOT;
+        if (!s->sharing)
+            s->until = s->length;
+        else
+            shm_share_open(share, s->sender, (uint64_t)(uintptr_t)s->buf, s->length);
+    }
+    if (s->done < s->until || s->done == s->length)
+        return 1;
+    if (s->sharing == SHARING && !shm_share_claim_first(share, &piece)) {
+        enum shm_share_state state = shm_share_look(share, &piece);
+        if (state == SHM_SHARE_WAITING)
+            return 0;
+        s->sharing = state == SHM_SHARE_RETURNED ? SHARING_RETURNED : SHARING_NOT;
+        p->unhelpful = state == SHM_SHARE_RETURNED;
+    } else if (s->sharing == SHARING_RETURNED) {
+        s->sharing = SHARING_NOT;
+    }
+    s->done = piece.from;
+    s->until = piece.from + piece.length;
+    return 1;
+}
+
+/* Is the sender that is waited for no more? A question for the system, thus not asked always. */
+static int is_gone(struct peer *p, const struct slot *s)
+{
+    char byte;
+
+    return ++p->waits % PATIENCE == 0 && shm_peer_read(p, s->address, &byte, 1) == -ESRCH;
+}
+
+ssize_t shm_peer_read_messages(struct shm *t, struct peer *p, size_t budget)
+{
+    size_t copied = 0;
+
+    while (p->matched.first && !p->matched.first->granted && !p->unread) {
+        struct slot *s = p->matched.first;
+        if (copied >= budget && s->done < s->length)
+            break;
+        if (!find_work(t, p, s)) {
+            if (is_gone(p, s))
+                return -ESRCH;
+            break;
+        }
+        if (s->done == s->length) {
+            if (!shm_peer_answer(p, &(struct shm_answer){.from = SHM_TAKEN, .slot = s->sender}))
+                break;
+            shm_peer_complete(t, &p->receives, fifo_take(&p->matched));
+            continue;
+        }
+        ssize_t got = read_piece(t, p, s);
+        if (got == -ESRCH)
+            return got; /* the peer is no more */
+        if (got >= 0) {
+            copied += (size_t)got;
+            continue;
+        }
+        p->unread = (int)-got;
+        if (s->sharing == SHARING)
+            shm_share_close(&p->in->share);
+    }
+    return (ssize_t)copied;
+}
+
+/* Returns 1 if all of it is where it belongs. */
+static int write_piece(const struct peer *p, const char *from, uint64_t address, size_t n)
+{
+    while (n) {
+        struct iovec local = {.iov_base = (char *)(uintptr_t)from, .iov_len = n};
+        struct iovec remote = {.iov_base = (void *)(uintptr_t)address, .iov_len = n};
+        ssize_t put = process_vm_writev(p->pid, &local, 1, &remote, 1, 0);
+        if (put <= 0)
+            return 0;
+        from += put;
+        address += (uint64_t)put;
+        n -= (size_t)put;
+    }
+    return 1;
+}
+
+size_t shm_peer_help(const struct shm *t, struct peer *p)
+{
+    struct shm_claim c;
+
+    if (p->unwritten || !shm_share_claim_last(&p->out->share, &c))
+        return 0;
+    p->unwritten = !write_piece(p, t->slot[c.slot].buf + c.piece.from, c.address + c.piece.from,
+                                c.piece.length);
+    shm_share_put(&p->out->share, !p->unwritten);
+    return p->unwritten ? 0 : c.piece.length;
+}
