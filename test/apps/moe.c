@@ -224,8 +224,8 @@ static uint64_t check(struct job *j, int step)
     return all;
 }
 
-/* Phases end for all at once: what one rank waits for belongs to the phase. Who waits sleeps, because
-   ranks may share a core with those that still compute. */
+/* Phases end for all at once: what one rank waits for belongs to the phase. Who waits sleeps,
+   because ranks may share a core with those that still compute. */
 static double mark(double since, double *phase)
 {
     MPI_Request request;
