@@ -104,6 +104,9 @@ $(B)/collshim: $(CLI_SRC:%.c=$(B)/pic/%.o) $(CORE_SRC:%.c=$(B)/pic/%.o) $(CUDA_O
 	$(call say,LINK)
 	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -o $@ $^ -lyaml -lhwloc -ljansson -lm $(if $(GLPK),-lglpk) $(LDFLAGS)
 
+# Balancing is planned during the call that it is for.
+$(B)/pic/planners/balance/%.o: CFLAGS += -O3
+
 $(B)/test/bench_plan: $(B)/pic/bench/planning/planning.o
 $(B)/test/bench_balance: $(B)/pic/bench/balance/balance.o
 $(B)/test/bench_congestion: $(B)/pic/bench/congestion/congestion.o
@@ -213,7 +216,7 @@ C_FILES  := $(wildcard config/*.[ch] planners/*.[ch] planners/*/*.[ch] transport
               bench/*/*.c test/unit/*.[ch] test/lp/*.[ch] test/mpi/*.c test/apps/*.c test/gpu/*.[ch] test/gpusim/*.[ch])
 SH_FILES := $(wildcard scripts/setup scripts/manpage scripts/tune scripts/test scripts/demo scripts/fabric scripts/fabric.d/agent scripts/fabric.d/host scripts/fabric.d/rank \
               $(wildcard scripts/fabric.d/*.sh) .ci/run \
-              bench/run test/*.sh test/*/*.sh)
+              bench/run bench/balance/run bench/moe/run test/*.sh test/*/*.sh)
 format:
 	clang-format -i $(C_FILES)
 lint:

@@ -26,9 +26,6 @@ const struct bench_collective *const bench_collectives[] = {
     &bench_scatterv,
     &bench_alltoall,
     &bench_alltoallv,
-    &bench_alltoallv_hot10,
-    &bench_alltoallv_hot40,
-    &bench_alltoallv_hot90,
     NULL,
 };
 

@@ -26,7 +26,6 @@ struct bench_problem {
     size_t *offsets;                 /* [ranks] bytes from the first block to each; owned */
     int *displs;                     /* [ranks] the same for calls that take int offsets; owned */
     int *recv_counts, *recv_displs;  /* [ranks] owned: of what is received, where it differs */
-    double hot;                      /* the row's own: share that goes to one rank */
     unsigned char *send, *recv;      /* owned */
 };
 
@@ -79,8 +78,7 @@ extern const struct bench_collective *const bench_collectives[];
 
 extern const struct bench_collective bench_allgather, bench_allgatherv, bench_allreduce,
     bench_reduce_scatter, bench_reduce_scatter_block, bench_bcast, bench_reduce, bench_gather,
-    bench_gatherv, bench_scatter, bench_scatterv, bench_alltoall, bench_alltoallv,
-    bench_alltoallv_hot10, bench_alltoallv_hot40, bench_alltoallv_hot90;
+    bench_gatherv, bench_scatter, bench_scatterv, bench_alltoall, bench_alltoallv;
 
 /* The row of this name, or NULL. */
 const struct bench_collective *bench_collective_find(const char *name);

@@ -8,6 +8,7 @@
  */
 #include "algorithms.h"
 #include "connect.h"
+#include "demand.h"
 #include "options.h"
 #include "progress.h"
 #include "report.h"
@@ -65,6 +66,19 @@ static int open_outputs(struct job *job)
     }
     job->native.Allreduce(MPI_IN_PLACE, &rc, 1, MPI_INT, MPI_MIN, job->run.control);
     return rc;
+}
+
+/* A rank that cannot read the file must not leave the others waiting. */
+static int open_demand(struct job *job)
+{
+    char why[512] = "";
+    int rc = bench_demand_open(job->options.demand_path, job->shape.ranks, why, sizeof(why)), all;
+
+    job->native.Allreduce(&rc, &all, 1, MPI_INT, MPI_MIN, job->run.control);
+    if (all && job->shape.rank == 0)
+        fprintf(stderr, "collshim: bench: --demand: %s\n",
+                rc ? why : "another rank cannot read it");
+    return all;
 }
 
 static void measure_rates(struct job *job)
@@ -222,6 +236,8 @@ static int run_job(struct job *job)
     }
     if (check_preload(job))
         return 2;
+    if (open_demand(job))
+        return 2;
     if (open_outputs(job))
         return 1;
     if (job->shape.rank == 0)
@@ -238,6 +254,7 @@ static int run_job(struct job *job)
     if (job->json && job->json != stdout)
         fclose(job->json);
     bench_rates_free(&job->rates);
+    bench_demand_close();
     bench_shape_free(&job->shape);
     free(job->results);
     if (rc)

@@ -29,6 +29,9 @@ static const char help_after[] =
     "                            range 1K..16M, in steps of 2, or 1K..16M:4 in steps of 4; K, M,\n"
     "                            G are powers of 1024; reductions add 64-bit integers up if 8\n"
     "                            divides the size, else they xor bytes; default 64K..4M:4\n"
+    "  --demand FILE             for alltoallv: who sends how much to whom, a row of numbers per\n"
+    "                            sender, of which the proportions count (collshim plan alltoallv\n"
+    "                            --demand KIND --rows prints such); default: 0.7 to rank 0\n"
     "  --repetitions N           timed calls of each contender and size; default 10\n"
     "  --native WHICH            the baseline: 'best' (default) forces each of the library's own\n"
     "                            algorithms and keeps the fastest, 'default' takes its own choice\n"
@@ -71,6 +74,7 @@ static const char help_after[] =
 enum option_id {
     COLLECTIVE = 256,
     BYTES,
+    DEMAND,
     REPETITIONS,
     SETTLE,
     LIMIT,
@@ -91,6 +95,7 @@ enum option_id {
 static const struct option table[] = {
     {"collective", required_argument, NULL, COLLECTIVE},
     {"bytes", required_argument, NULL, BYTES},
+    {"demand", required_argument, NULL, DEMAND},
     {"repetitions", required_argument, NULL, REPETITIONS},
     {"settle", required_argument, NULL, SETTLE},
     {"limit", required_argument, NULL, LIMIT},
@@ -241,6 +246,9 @@ static int parse_one(int id, const char *name, const char *value, int speak,
         return strcmp(value, "none") && strcmp(value, "all")
                    ? wrong(speak, name, value, "right are all and none")
                    : BENCH_RUN;
+    case DEMAND:
+        o->demand_path = value;
+        break;
     case NATIVE:
         o->native = value;
         break;

@@ -21,6 +21,7 @@ struct bench_options {
     const char *native; /* "default", "best", or algorithm names separated by commas */
     int bound, verify, corrupt, placement, emulated; /* flags */
     enum bench_rails rails;
+    const char *demand_path;                         /* or NULL */
     const char *algorithm_label, *label, *json_path; /* label and json_path may be NULL */
 };
 

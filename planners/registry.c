@@ -24,6 +24,7 @@ const struct plan_algorithm *const plan_algorithms[] = {
     &plan_knomial,
     &plan_recursive_doubling,
     &plan_compose,
+    &plan_nimble_striped,
     &plan_nimble_pairwise,
 };
 /* clang-format on */

@@ -49,11 +49,11 @@ struct work {
     double *load, *price; /* [nlinks] */
     double *slow;         /* [nlinks] 1 / capacity */
     double *cost;         /* [most paths of a message] */
-    double *sums;         /* [2 * nranks] */
+    double striped;       /* the congestion of striping by rate */
     double worst, slack;  /* the congestion when prices were last made, and 1 / it */
     double bound;         /* proven so far */
     int power;            /* of two */
-    long left;            /* visits that may still be made */
+    long left, half;      /* visits that may still be made; half of all */
     double hop[3];        /* what the visited message pays for 0, 1, 2 relays, as a factor */
 };
 
@@ -97,7 +97,7 @@ static int all_costs(const struct work *w, const struct balance_flow *f)
     const struct balance_net *net = w->net;
     const struct topo_rank *a = &net->t->rank[f->from], *b = &net->t->rank[f->to];
     const double *price = w->price;
-    int n = balance_npaths(net, f->from, f->to);
+    int n = f->npaths;
 
     cost[0] = direct_cost(w, f);
     if (a->node != b->node) {
@@ -138,8 +138,8 @@ static void prove(struct work *w)
     }
     for (uint32_t i = 0; i < w->flows.n; i++) {
         const struct balance_flow *f = &w->flows.flow[i];
-        int n = f->fixed ? 1 : all_costs(w, f);
-        double least = f->fixed ? direct_cost(w, f) : cost[0];
+        int n = f->npaths > 1 ? all_costs(w, f) : 1;
+        double least = f->npaths > 1 ? cost[0] : direct_cost(w, f);
 
         for (int p = 1; p < n; p++)
             least = cost[p] < least ? cost[p] : least;
@@ -256,7 +256,8 @@ static int sweep(struct work *w)
     w->left -= w->flows.n / 16; /* for looking at them */
     for (uint32_t i = 0; !rc && i < w->flows.n && w->left > 0; i++) {
         struct balance_flow *f = &w->flows.flow[i];
-        if (!f->fixed && (f->row || busy(w, f->direct[0]) >= near || busy(w, f->direct[1]) >= near))
+        if (f->npaths > 1 &&
+            (f->row || busy(w, f->direct[0]) >= near || busy(w, f->direct[1]) >= near))
             rc = visit(w, f, near);
     }
     return rc;
@@ -287,6 +288,19 @@ static int good(const struct work *w)
     return w->worst <= w->bound * (1 + w->o->accuracy);
 }
 
+/* Half the visits are gone, and striping would be as good as can be: more of them would hardly find
+   the like with less relaying. */
+static int should_stripe(const struct work *w)
+{
+    return w->left < w->half && w->striped <= w->bound * (1 + w->o->accuracy) &&
+           w->striped * WORTH_STRIPING < w->worst;
+}
+
+static int done(const struct work *w)
+{
+    return good(w) || w->left <= 0 || should_stripe(w);
+}
+
 /* Sweeps at one power, until they bring little. */
 static int descend_at(struct work *w, int *sweeps)
 {
@@ -294,7 +308,7 @@ static int descend_at(struct work *w, int *sweeps)
     int rc = 0;
 
     make_prices(w);
-    for (int i = 0; i < SWEEPS && w->worst < before * 0.999 && !good(w) && w->left > 0; i++) {
+    for (int i = 0; i < SWEEPS && w->worst < before * 0.999 && !done(w); i++) {
         before = w->worst;
         if ((rc = sweep(w)) < 0)
             break;
@@ -310,10 +324,10 @@ static int descend(struct work *w, int *sweeps)
 
     make_prices(w);
     prove_cuts(w);
-    for (w->power = FIRST_POWER; w->power <= LAST_POWER && !good(w) && w->left > 0; w->power++) {
+    for (w->power = FIRST_POWER; w->power <= LAST_POWER && !done(w); w->power++) {
         if ((rc = descend_at(w, sweeps)) < 0)
             break;
-        if (!good(w))
+        if (!good(w) && !should_stripe(w))
             prove(w);
     }
     return rc;
@@ -326,7 +340,6 @@ static void close_work(struct work *w)
     free(w->price);
     free(w->slow);
     free(w->cost);
-    free(w->sums);
 }
 
 /* Small exchanges have more visits per pair to make, because there they cost next to nothing. */
@@ -341,17 +354,17 @@ static int open_work(struct work *w, const uint64_t *demand)
     w->load = calloc(w->net->nlinks, sizeof *w->load);
     w->price = calloc(w->net->nlinks, sizeof *w->price);
     w->slow = calloc(w->net->nlinks, sizeof *w->slow);
-    w->sums = calloc(2 * (size_t)w->net->t->nranks, sizeof *w->sums);
     w->cost = calloc(1 + (size_t)most, sizeof *w->cost);
     int rc = balance_flows_open(&w->flows, w->net, demand, w->o->split_bytes);
-    if (rc || !w->load || !w->price || !w->slow || !w->cost || !w->sums)
+    if (rc || !w->load || !w->price || !w->slow || !w->cost)
         return -ENOMEM;
     w->price[1] = INFINITY;
     w->left = (long)(w->o->visits_per_pair * (nranks * nranks + 60 * nranks + 200));
+    w->half = w->left / 2;
     for (uint32_t l = 0; l < w->net->nlinks; l++)
         w->slow[l] = 1 / w->net->capacity[l];
     balance_flows_load(&w->flows, w->load);
-    return 0;
+    return balance_flows_striped(&w->flows, &w->striped);
 }
 
 /* Cut the messages as the visits left them; but what is hardly better than going direct is not
@@ -361,8 +374,8 @@ static int conclude(struct work *w, const uint64_t *demand, double direct, struc
     uint64_t split = w->o->split_bytes;
 
     if (direct <= w->worst * WORTH)
-        return balance_direct(w->net, demand, b);
-    if (!good(w) && balance_flows_striped(&w->flows, w->load, w->sums) * WORTH_STRIPING < w->worst)
+        balance_flows_reset(&w->flows);
+    else if (!good(w) && w->striped * WORTH_STRIPING < w->worst)
         return balance_striped(w->net, demand, split, b);
     return balance_flows_cut(&w->flows, split / CRUMBS, b);
 }

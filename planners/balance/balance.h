@@ -75,6 +75,9 @@ struct balance_path {
     uint32_t link[BALANCE_LINKS];
 };
 
+/* The links of the direct path between two different ranks; the second may be 0, no link. */
+void balance_direct_links(const struct balance_net *net, int from, int to, uint32_t link[2]);
+
 /* How many paths a pair of different ranks may have, and the i-th of them. Path 0 is the direct
    one. Returns 1, or 0 where there is no such path or it is the direct one again. */
 int balance_npaths(const struct balance_net *net, int from, int to);

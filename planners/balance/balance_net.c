@@ -221,6 +221,19 @@ int balance_npaths(const struct balance_net *net, int from, int to)
     return 1 + (net->mesh ? topo_node_size(net->t, a->node) : 0);
 }
 
+void balance_direct_links(const struct balance_net *net, int from, int to, uint32_t link[2])
+{
+    const struct topo_rank *a = &net->t->rank[from], *b = &net->t->rank[to];
+    int one = net->nrails == 1;
+
+    if (a->node == b->node) {
+        local_links(net, from, to, link);
+        return;
+    }
+    link[0] = balance_rail_out(net, a->node, one ? 0 : a->rail);
+    link[1] = balance_rail_in(net, b->node, one ? 0 : b->rail);
+}
+
 static void add(struct balance_path *path, const uint32_t link[2])
 {
     for (int i = 0; i < 2; i++)
@@ -228,21 +241,13 @@ static void add(struct balance_path *path, const uint32_t link[2])
             path->link[path->nlinks++] = link[i];
 }
 
-static int path_between(const struct balance_net *net, int from, int to, int i,
+static int path_between(const struct balance_net *net, int from, int to, int rail,
                         struct balance_path *path)
 {
-    const struct topo_rank *a = &net->t->rank[from], *b = &net->t->rank[to];
-    int k = net->nrails, rail = i - 1;
-    size_t out = (size_t)from * (size_t)k, in = (size_t)to * (size_t)k;
+    int k = net->nrails;
+    size_t out = (size_t)from * (size_t)k + (size_t)rail,
+           in = (size_t)to * (size_t)k + (size_t)rail;
 
-    if (i == 0) {
-        path->nlinks = 2;
-        path->link[0] = balance_rail_out(net, a->node, k == 1 ? 0 : a->rail);
-        path->link[1] = balance_rail_in(net, b->node, k == 1 ? 0 : b->rail);
-        return 1;
-    }
-    out += (size_t)rail;
-    in += (size_t)rail;
     if (net->holder[out] < 0 || net->holder[in] < 0)
         return 0;
     if (net->holder[out] != from)
@@ -250,23 +255,18 @@ static int path_between(const struct balance_net *net, int from, int to, int i,
     if (net->holder[in] != to)
         path->in_relay = net->holder[in];
     add(path, net->leg + 4 * out);
-    path->link[path->nlinks++] = balance_rail_out(net, a->node, rail);
-    path->link[path->nlinks++] = balance_rail_in(net, b->node, rail);
+    path->link[path->nlinks++] = balance_rail_out(net, net->t->rank[from].node, rail);
+    path->link[path->nlinks++] = balance_rail_in(net, net->t->rank[to].node, rail);
     add(path, net->leg + 4 * in + 2);
     return path->out_relay >= 0 || path->in_relay >= 0;
 }
 
-static int path_inside(const struct balance_net *net, int from, int to, int i,
+static int path_inside(const struct balance_net *net, int from, int to, int relay,
                        struct balance_path *path)
 {
+    int over = topo_node_rank(net->t, net->t->rank[from].node, relay);
     uint32_t link[2];
 
-    if (i == 0) {
-        local_links(net, from, to, link);
-        add(path, link);
-        return 1;
-    }
-    int over = topo_node_rank(net->t, net->t->rank[from].node, i - 1);
     if (over == from || over == to)
         return 0;
     path->out_relay = over;
@@ -279,9 +279,18 @@ static int path_inside(const struct balance_net *net, int from, int to, int i,
 
 int balance_path(const struct balance_net *net, int from, int to, int i, struct balance_path *path)
 {
-    *path = (struct balance_path){.out_relay = -1, .in_relay = -1};
-    return net->t->rank[from].node == net->t->rank[to].node ? path_inside(net, from, to, i, path)
-                                                            : path_between(net, from, to, i, path);
+    uint32_t link[2];
+
+    path->out_relay = path->in_relay = -1;
+    path->nlinks = 0;
+    if (i == 0) {
+        balance_direct_links(net, from, to, link);
+        add(path, link);
+        return 1;
+    }
+    return net->t->rank[from].node == net->t->rank[to].node
+               ? path_inside(net, from, to, i - 1, path)
+               : path_between(net, from, to, i - 1, path);
 }
 
 double balance_congestion(const struct balance_net *net, const double *load, uint32_t *busiest)

@@ -6,21 +6,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int add_flow(struct balance_flows *f, int from, int to, uint64_t bytes, uint64_t split_bytes)
+static void add_flow(struct balance_flows *f, int from, int to, uint64_t bytes,
+                     uint64_t split_bytes)
 {
     struct balance_flow *flow = &f->flow[f->n++];
-    struct balance_path direct;
 
-    balance_path(f->net, from, to, 0, &direct);
     *flow = (struct balance_flow){.from = from,
                                   .to = to,
                                   .bytes = bytes,
-                                  .fixed = bytes <= split_bytes ||
-                                           balance_npaths(f->net, from, to) == 1};
-    memcpy(flow->direct, direct.link, sizeof flow->direct);
-    if (direct.nlinks < 2)
-        flow->direct[1] = 0;
-    return 0;
+                                  .npaths =
+                                      bytes <= split_bytes ? 1 : balance_npaths(f->net, from, to)};
+    balance_direct_links(f->net, from, to, flow->direct);
 }
 
 int balance_flows_open(struct balance_flows *f, const struct balance_net *net,
@@ -50,7 +46,7 @@ void balance_flows_close(struct balance_flows *f)
 
 double *balance_flow_spread(struct balance_flows *f, struct balance_flow *flow)
 {
-    uint32_t n = (uint32_t)balance_npaths(f->net, flow->from, flow->to);
+    uint32_t n = (uint32_t)flow->npaths;
 
     if (f->used + n > f->room) {
         uint32_t room = 2 * (f->used + n) + 256;
@@ -65,6 +61,13 @@ double *balance_flow_spread(struct balance_flows *f, struct balance_flow *flow)
     memset(f->row + flow->row, 0, n * sizeof *f->row);
     f->row[flow->row] = (double)flow->bytes;
     return f->row + flow->row;
+}
+
+void balance_flows_reset(struct balance_flows *f)
+{
+    for (uint32_t i = 0; i < f->n; i++)
+        f->flow[i].row = 0;
+    f->used = 1;
 }
 
 void balance_flows_load(const struct balance_flows *f, double *load)
@@ -94,13 +97,26 @@ static void add_piece(const struct balance_flows *f, const struct balance_flow *
         b->relayed += bytes;
 }
 
+static void add_direct(const struct balance_flow *flow, struct balance *b)
+{
+    b->piece[b->npieces++] = (struct balance_piece){
+        .from = flow->from, .to = flow->to, .out_relay = -1, .in_relay = -1, .bytes = flow->bytes};
+    b->load[flow->direct[0]] += (double)flow->bytes;
+    if (flow->direct[1])
+        b->load[flow->direct[1]] += (double)flow->bytes;
+}
+
 static void cut(const struct balance_flows *f, const struct balance_flow *flow, uint64_t crumb,
                 struct balance *b)
 {
     const double *x = balance_flow_row(f, flow);
-    int n = x ? balance_npaths(f->net, flow->from, flow->to) : 1, largest = 0;
+    int n = flow->npaths, largest = 0;
     uint64_t rest = flow->bytes, least = crumb > flow->bytes / 256 ? crumb : flow->bytes / 256;
 
+    if (!x) {
+        add_direct(flow, b);
+        return;
+    }
     for (int p = 1; p < n; p++)
         if (x[p] > x[largest])
             largest = p;
@@ -161,7 +177,7 @@ static double share(const struct balance_net *net, const struct balance_flow *fl
 
 static int stripe(struct balance_flows *f, struct balance_flow *flow, int by_rate)
 {
-    int n = balance_npaths(f->net, flow->from, flow->to);
+    int n = flow->npaths;
     double all = 0, *x = balance_flow_spread(f, flow);
 
     if (!x)
@@ -185,7 +201,7 @@ static int stripe_all(const struct balance_net *net, const uint64_t *demand, uin
     int rc = balance_flows_open(&f, net, demand, split_bytes);
     for (uint32_t i = 0; !rc && i < f.n; i++) {
         struct balance_flow *flow = &f.flow[i];
-        if (!flow->fixed && rank[flow->from].node != rank[flow->to].node)
+        if (flow->npaths > 1 && rank[flow->from].node != rank[flow->to].node)
             rc = stripe(&f, flow, by_rate);
     }
     if (!rc)
@@ -229,21 +245,27 @@ static void stripe_rank(const struct balance_net *net, int rank, double bytes, c
     }
 }
 
-double balance_flows_striped(const struct balance_flows *f, double *load, double *sums)
+int balance_flows_striped(const struct balance_flows *f, double *congestion)
 {
     const struct balance_net *net = f->net;
     const struct topo_rank *rank = net->t->rank;
-    double *out = sums, *in = sums + net->t->nranks;
+    size_t nranks = (size_t)net->t->nranks;
+    double *load, *out, *in;
 
+    *congestion = INFINITY;
     if (!all_rails_everywhere(net))
-        return INFINITY;
-    memset(sums, 0, 2 * (size_t)net->t->nranks * sizeof *sums);
+        return 0;
+    load = calloc(net->nlinks + 2 * nranks, sizeof *load);
+    if (!load)
+        return -ENOMEM;
+    out = load + net->nlinks;
+    in = out + nranks;
     memcpy(load, net->background, net->nlinks * sizeof *load);
     for (uint32_t i = 0; i < f->n; i++) {
         const struct balance_flow *flow = &f->flow[i];
         double bytes = (double)flow->bytes;
 
-        if (!flow->fixed && rank[flow->from].node != rank[flow->to].node) {
+        if (flow->npaths > 1 && rank[flow->from].node != rank[flow->to].node) {
             out[flow->from] += bytes;
             in[flow->to] += bytes;
             continue;
@@ -256,7 +278,9 @@ double balance_flows_striped(const struct balance_flows *f, double *load, double
         stripe_rank(net, r, out[r], leg, balance_rail_out(net, 0, 0), load);
         stripe_rank(net, r, in[r], leg + 2, balance_rail_in(net, 0, 0), load);
     }
-    return balance_congestion(net, load, NULL);
+    *congestion = balance_congestion(net, load, NULL);
+    free(load);
+    return 0;
 }
 
 void balance_free(struct balance *b)

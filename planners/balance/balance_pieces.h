@@ -13,7 +13,7 @@ struct balance_flow {
     uint64_t bytes;
     uint32_t direct[2]; /* the links of its direct path; the second may be 0, no link */
     uint32_t row;       /* where its row is in struct balance_flows; 0: all of it goes direct */
-    uint32_t fixed;     /* it has no choice, or is too short to be split */
+    int32_t npaths;     /* that it may take; 1: it has no choice, or is too short to be split */
 };
 
 struct balance_flows {
@@ -38,14 +38,15 @@ static inline double *balance_flow_row(const struct balance_flows *f,
 /* Give a message a row, all bytes direct. NULL if out of memory. */
 double *balance_flow_spread(struct balance_flows *f, struct balance_flow *flow);
 
+/* Let all go direct again. */
+void balance_flows_reset(struct balance_flows *f);
+
 /* load: [nlinks], what all messages put on the links when they go direct, and the background. */
 void balance_flows_load(const struct balance_flows *f, double *load);
 
-/*
- * The congestion of striping by rate, from each rank's sums alone, which costs next to nothing;
- * INFINITY where some node lacks a rail. load: [nlinks], sums: [2 * nranks], written to.
- */
-double balance_flows_striped(const struct balance_flows *f, double *load, double *sums);
+/* The congestion of striping by rate, from each rank's sums alone, which costs next to nothing;
+   INFINITY where some node lacks a rail. 0 or -ENOMEM. */
+int balance_flows_striped(const struct balance_flows *f, double *congestion);
 
 /*
  * Cut every message into pieces as its row says, parts of less than crumb bytes or 1/256 of it

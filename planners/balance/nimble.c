@@ -317,9 +317,33 @@ int nimble_predict(const struct plan_request *q, double *direct, double *balance
     return rc;
 }
 
-static int build(const struct plan_request *q, int balanced, const char *name, struct plan **plan_p)
+/* Splits q->demand, as balance_plan does. */
+typedef int (*split_demand)(const struct plan_request *q, const struct balance_net *net,
+                            struct balance *b);
+
+static int split_balanced(const struct plan_request *q, const struct balance_net *net,
+                          struct balance *b)
 {
     struct balance_options o = nimble_options(q);
+
+    return balance_plan(net, q->demand, &o, b);
+}
+
+static int split_evenly(const struct plan_request *q, const struct balance_net *net,
+                        struct balance *b)
+{
+    return balance_uniform(net, q->demand, b);
+}
+
+static int split_nothing(const struct plan_request *q, const struct balance_net *net,
+                         struct balance *b)
+{
+    return balance_direct(net, q->demand, b);
+}
+
+static int build(const struct plan_request *q, split_demand split, const char *name,
+                 struct plan **plan_p)
+{
     struct balance_net net;
     struct balance b = {0};
 
@@ -327,7 +351,7 @@ static int build(const struct plan_request *q, int balanced, const char *name, s
         return -ENOTSUP;
     int rc = balance_net_open(&net, q->topo, BALANCE_AUTO);
     if (!rc)
-        rc = balanced ? balance_plan(&net, q->demand, &o, &b) : balance_direct(&net, q->demand, &b);
+        rc = split(q, &net, &b);
     if (!rc)
         rc = nimble_build_pieces(q, &b, name, plan_p);
     balance_free(&b);
@@ -337,12 +361,55 @@ static int build(const struct plan_request *q, int balanced, const char *name, s
 
 static int build_balanced(const struct plan_request *q, struct plan **plan_p)
 {
-    return build(q, 1, plan_nimble.name, plan_p);
+    return build(q, split_balanced, plan_nimble.name, plan_p);
+}
+
+static int build_striped(const struct plan_request *q, struct plan **plan_p)
+{
+    return build(q, split_evenly, plan_nimble_striped.name, plan_p);
 }
 
 static int build_pairwise(const struct plan_request *q, struct plan **plan_p)
 {
-    return build(q, 0, plan_nimble_pairwise.name, plan_p);
+    return build(q, split_nothing, plan_nimble_pairwise.name, plan_p);
+}
+
+/* The most that one rank receives. Some columns at a time, as many as a cache line holds. */
+static uint64_t most_received(const uint64_t *demand, size_t n)
+{
+    enum { COLUMNS = 8 };
+    uint64_t most = 0;
+
+    for (size_t first = 0; first < n; first += COLUMNS) {
+        size_t end = first + COLUMNS < n ? first + COLUMNS : n;
+        uint64_t sum[COLUMNS] = {0};
+
+        for (size_t from = 0; from < n; from++)
+            for (size_t to = first; to < end; to++)
+                sum[to - first] += from == to ? 0 : demand[from * n + to];
+        for (size_t i = 0; i < COLUMNS; i++)
+            most = sum[i] > most ? sum[i] : most;
+    }
+    return most;
+}
+
+unsigned nimble_skew(const uint64_t *demand, int nranks)
+{
+    size_t n = (size_t)nranks;
+    uint64_t most = most_received(demand, n), all = 0;
+    unsigned skew = 0;
+
+    for (size_t from = 0; from < n; from++) {
+        uint64_t sent = 0;
+
+        for (size_t to = 0; to < n; to++)
+            sent += from == to ? 0 : demand[from * n + to];
+        all += sent;
+        most = sent > most ? sent : most;
+    }
+    for (uint64_t mean = all / n + 1; most / 2 >= mean; most /= 2)
+        skew++;
+    return skew;
 }
 
 static const char *balanced_pays(const struct plan_request *q)
@@ -358,6 +425,12 @@ static const char *balanced_pays(const struct plan_request *q)
     return "no message is long enough to be split";
 }
 
+static const char *striped_pays(const struct plan_request *q)
+{
+    (void)q;
+    return "balancing is never slower";
+}
+
 static const char *pairwise_pays(const struct plan_request *q)
 {
     (void)q;
@@ -371,6 +444,15 @@ const struct plan_algorithm plan_nimble = {
     .source = "NIMBLE, sections IV-B and IV-C",
     .pays = balanced_pays,
     .build = build_balanced,
+};
+
+const struct plan_algorithm plan_nimble_striped = {
+    .name = "striped",
+    .collectives = 1u << COLL_ALLTOALLV,
+    .description = "every message between nodes cut alike over all rails",
+    .source = "striping, as libraries with several rails do it",
+    .pays = striped_pays,
+    .build = build_striped,
 };
 
 const struct plan_algorithm plan_nimble_pairwise = {

@@ -7,6 +7,9 @@
 
 /* Alltoallv over balanced paths (papers/nimble-multipath-balancing.txt). */
 extern const struct plan_algorithm plan_nimble;
+/* Alltoallv with every message between nodes cut alike over the rails, whatever their rates and
+   load: what libraries that stripe do, to be compared with. */
+extern const struct plan_algorithm plan_nimble_striped;
 /* Alltoallv with every message direct, in the same order and with as many under way: what balancing
    is compared with. */
 extern const struct plan_algorithm plan_nimble_pairwise;
@@ -21,6 +24,13 @@ struct balance_options nimble_options(const struct plan_request *q);
  * -ENOMEM.
  */
 int nimble_predict(const struct plan_request *q, double *direct, double *balanced);
+
+/*
+ * How skewed a demand is, coarsely: how often the most that one rank sends or receives can be
+ * halved and is still the mean or more; 0 where no rank has twice the mean. Needs no memory, so it
+ * cannot fail on one rank.
+ */
+unsigned nimble_skew(const uint64_t *demand, int nranks);
 
 /*
  * The plan of q->rank for an exchange that is cut like this, the same pieces on all ranks. Any

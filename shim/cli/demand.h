@@ -8,6 +8,7 @@
 
 #include "planners/registry.h"
 #include "shim/cli/cli.h"
+#include "shim/cli/json.h"
 
 /* For --help. */
 #define CLI_DEMAND_HELP                                                                            \
@@ -25,5 +26,12 @@ int cli_demand_read(const char *command, const char *text, const struct topo *t,
 /* Print how q->demand is split, what each link carries, and what going direct, even striping and
    the exact optimum come to. Returns an enum cli_exit. */
 int cli_demand_show(const struct plan_request *q);
+
+/* The congestion of each way as a member "balancing" of the open object: seconds, or bytes of one
+   rail, as its "unit" says. Returns an enum cli_exit. */
+int cli_demand_json(const struct plan_request *q, struct json *j);
+
+/* Print q->demand, a row per sender, as --demand FILE reads it. */
+void cli_demand_rows(const struct plan_request *q);
 
 #endif

@@ -134,26 +134,71 @@ static void print_messages(const struct split *s)
     free(shown);
 }
 
-int cli_demand_show(const struct plan_request *q)
+static void split_close(struct split *s)
+{
+    balance_free(&s->balanced);
+    balance_free(&s->uniform);
+    balance_free(&s->direct);
+    balance_net_close(&s->net);
+}
+
+/* Returns an enum cli_exit; close in either case. */
+static int split_open(struct split *s, const struct plan_request *q)
 {
     struct balance_options o = nimble_options(q);
-    struct split s = {.q = q};
-    int rc = balance_net_open(&s.net, q->topo, BALANCE_AUTO);
 
+    *s = (struct split){.q = q};
+    int rc = balance_net_open(&s->net, q->topo, BALANCE_AUTO);
     if (!rc)
-        rc = balance_plan(&s.net, q->demand, &o, &s.balanced);
+        rc = balance_plan(&s->net, q->demand, &o, &s->balanced);
     if (!rc)
-        rc = balance_uniform(&s.net, q->demand, &s.uniform);
+        rc = balance_uniform(&s->net, q->demand, &s->uniform);
     if (!rc)
-        rc = balance_direct(&s.net, q->demand, &s.direct);
-    if (!rc) {
+        rc = balance_direct(&s->net, q->demand, &s->direct);
+    return rc ? cli_fail("out of memory") : CLI_OK;
+}
+
+int cli_demand_show(const struct plan_request *q)
+{
+    struct split s;
+    int code = split_open(&s, q);
+
+    if (!code) {
         print_ways(&s);
         print_links(&s);
         print_messages(&s);
     }
-    balance_free(&s.balanced);
-    balance_free(&s.uniform);
-    balance_free(&s.direct);
-    balance_net_close(&s.net);
-    return rc ? cli_fail("out of memory") : CLI_OK;
+    split_close(&s);
+    return code;
+}
+
+int cli_demand_json(const struct plan_request *q, struct json *j)
+{
+    struct split s;
+    double optimum;
+    int code = split_open(&s, q);
+
+    if (!code) {
+        json_open(j, "balancing", '{');
+        json_number(j, "balanced", s.balanced.congestion);
+        json_number(j, "striped_evenly", s.uniform.congestion);
+        json_number(j, "direct", s.direct.congestion);
+        if (lp_congestion(&s.net, q->demand, nimble_options(q).split_bytes, &optimum) == 0)
+            json_number(j, "optimum", optimum);
+        else
+            json_null(j, "optimum");
+        json_number(j, "proven_at_least", s.balanced.bound);
+        json_int(j, "relayed_bytes", (long long)s.balanced.relayed);
+        json_close(j, '}');
+    }
+    split_close(&s);
+    return code;
+}
+
+void cli_demand_rows(const struct plan_request *q)
+{
+    size_t n = (size_t)q->topo->nranks;
+
+    for (size_t i = 0; i < n * n; i++)
+        printf("%llu%c", (unsigned long long)q->demand[i], i % n == n - 1 ? '\n' : ' ');
 }

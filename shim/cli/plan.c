@@ -21,6 +21,7 @@ static const char help[] =
     "  --dot             rank R's (or rank 0's) operations for Graphviz\n"
     "  --goal            all ranks for LogGOPSim\n"
     "  --json            the summary as JSON\n"
+    "  --rows            the demand alone, a row per sender, as --demand FILE reads it\n"
     "\n"
     "Examples:\n"
     "  collshim plan allgather --bytes 4MiB --check\n"
@@ -31,7 +32,7 @@ static const char help[] =
 struct arguments {
     struct request_options request;
     const char *rank;
-    int check, dot, goal, json;
+    int check, dot, goal, json, rows;
 };
 
 struct work {
@@ -142,13 +143,14 @@ static void print_summary(const struct work *w)
         printf("predicted    %.6g ms; `collshim sim` says where the time goes\n", seconds * 1e3);
 }
 
-static void print_json(const struct work *w, int checked)
+static int print_json(const struct work *w, int checked)
 {
     const struct topo *t = w->r.topo;
     const struct plan_request *q = &w->r.q;
     const struct load *load = &w->plans.load;
     struct json j = json_begin(stdout);
     double seconds = predict(w);
+    int code = CLI_OK;
 
     json_open(&j, NULL, '{');
     json_string(&j, "collective", plan_collective_name(q->collective));
@@ -180,8 +182,11 @@ static void print_json(const struct work *w, int checked)
         json_close(&j, '}');
     }
     json_close(&j, ']');
+    if (q->demand)
+        code = cli_demand_json(q, &j);
     json_close(&j, '}');
     putchar('\n');
+    return code;
 }
 
 static int show(const struct work *w, const struct arguments *a)
@@ -195,8 +200,10 @@ static int show(const struct work *w, const struct arguments *a)
         plan_export_dot(stdout, plan[w->rank < 0 ? 0 : w->rank]);
     else if (a->goal)
         plan_export_goal(stdout, plan, w->r.topo->nranks);
+    else if (a->rows)
+        cli_demand_rows(&w->r.q);
     else if (a->json)
-        print_json(w, a->check);
+        return print_json(w, a->check);
     else {
         int code = CLI_OK;
 
@@ -224,7 +231,7 @@ int cli_plan(int argc, char **argv)
     const struct cli_option options[] = {REQUEST_OPTIONS(&a.request), {"--rank", NULL, &a.rank},
                                          {"--check", &a.check, NULL}, {"--dot", &a.dot, NULL},
                                          {"--goal", &a.goal, NULL},   {"--json", &a.json, NULL},
-                                         {NULL, NULL, NULL}};
+                                         {"--rows", &a.rows, NULL},   {NULL, NULL, NULL}};
     int n = cli_options(argc, argv, options, help), rc;
 
     if (n < 0)
@@ -232,6 +239,8 @@ int cli_plan(int argc, char **argv)
     if (n != 1)
         return cli_usage("plan", n ? "one collective at a time" : "a collective is missing");
     int code = request_read("plan", &a.request, argv[1], &w.r);
+    if (!code && a.rows && !w.r.q.demand)
+        code = cli_usage("plan", "--rows: only alltoallv has a demand");
     if (!code)
         code = take_rank(&w, a.rank);
     if (!code && (rc = request_build(&w.r, w.r.algorithm, &w.plans)))

@@ -13,6 +13,8 @@
  * a trial, so that times can be compared; calls of other sizes meanwhile do what was best so far.
  * Where one sum does not come back, as in programs whose sizes never repeat, all of the class take
  * part, and times are compared by the byte. The verdict holds for the whole class.
+ * Exchanges of one sum of bytes may take ten times as long when all of it goes to one rank, so
+ * there a class is also of one skew (nimble_skew).
  *
  * All ranks make the same calls in the same order, so all are at the same point of the same trial;
  * what decides is agreed on first. This file knows no clock and no MPI: the caller brings both.
@@ -26,7 +28,7 @@
 #include "planners/choose.h"
 
 enum { GUARD_NATIVE = 0, GUARD_CANDIDATES = PLAN_CANDIDATES, GUARD_CONTENDERS };
-enum { GUARD_ENTRIES = 32 }; /* pairs of collective and class; more of them take turns */
+enum { GUARD_ENTRIES = 32 }; /* collectives by class; more of them take turns */
 
 /* What a contender other than the library runs. */
 struct guard_reroute {
@@ -59,8 +61,9 @@ struct guard {
     struct guard_entry entry[GUARD_ENTRIES];
 };
 
-/* The entry of that collective and size; a new one is all zero. */
-struct guard_entry *guard_find(struct guard *g, enum plan_collective c, uint64_t total);
+/* The entry of that collective, skew (0 but for exchanges) and size; a new one is all zero. */
+struct guard_entry *guard_find(struct guard *g, enum plan_collective c, unsigned skew,
+                               uint64_t total);
 
 /* Is the verdict there, and this call not the one that looks again? Counts the call if so. The
    contender is e->best then, and nothing is to be timed. */

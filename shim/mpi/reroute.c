@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "planners/balance/nimble.h"
 #include "shim/mpi/comm.h"
 #include "shim/mpi/count.h"
 
@@ -436,7 +437,9 @@ static int choose_and_run(struct comm *c, struct call *call)
         return run_native_because(call, REASON_PROFILE);
     if (!guarded(choice))
         return run_first(c, call, row);
-    struct guard_entry *e = guard_find(&c->guard, call->collective, call->total);
+    const uint64_t *demand = call->request.demand;
+    unsigned skew = demand ? nimble_skew(demand, c->size) : 0;
+    struct guard_entry *e = guard_find(&c->guard, call->collective, skew, call->total);
     if (e->best == GUARD_NATIVE && guard_settled(e))
         return run_native_because(call, e->why ? e->why : REASON_SLOWER);
     return run_guarded(c, e, call, row);

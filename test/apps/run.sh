@@ -226,24 +226,46 @@ matrix_program() {
     seen_and_rerouted "$title" "$dir/report.json" allgather allgatherv
 }
 
+# compiled TITLE MPI SOURCE: is it? The program is $tmp/MPI/SOURCE then.
+compiled() {
+    local compiler=MPICC_$2
+    compiler=${!compiler:-mpicc.$2}
+    if ! command -v "$compiler" >/dev/null; then
+        skip "$1" "no $compiler"
+        return 1
+    fi
+    ready "$1" "$2" || return 1
+    mkdir -p "$tmp/$2"
+    if ! "$compiler" -std=gnu11 -O2 -Wall -Wextra -Wshadow -Werror -o "$tmp/$2/$3" "$here/$3.c" \
+        2>"$tmp/said"; then
+        fail "$1: compiles" "$(<"$tmp/said")"
+        return 1
+    fi
+}
+
 app_matmul() {
-    local mpi compiler title
+    local mpi
     for mpi in openmpi mpich; do
-        title="matmul, $mpi"
-        compiler=MPICC_$mpi
-        compiler=${!compiler:-mpicc.$mpi}
-        if ! command -v "$compiler" >/dev/null; then
-            skip "$title" "no $compiler"
-        elif ready "$title" "$mpi"; then
-            mkdir -p "$tmp/$mpi"
-            if "$compiler" -std=gnu11 -O2 -Wall -Wextra -Wshadow -Werror -o "$tmp/$mpi/matmul" \
-                "$here/matmul.c" 2>"$tmp/said"; then
-                # A prime: no number of ranks divides it.
-                matrix_program "$title" "$mpi" 20 509 "$tmp/$mpi/matmul"
-            else
-                fail "$title: compiles" "$(<"$tmp/said")"
-            fi
+        # A prime: no number of ranks divides it.
+        compiled "matmul, $mpi" "$mpi" matmul || continue
+        matrix_program "matmul, $mpi" "$mpi" 20 509 "$tmp/$mpi/matmul"
+    done
+}
+
+# Odd numbers of tokens; each owner computes some of what comes back itself.
+app_moe() {
+    local mpi title dir steps=6
+    for mpi in openmpi mpich; do
+        title="moe, $mpi" dir=$tmp/$mpi-moe
+        compiled "$title" "$mpi" moe || continue
+        both_ways "$title" 60 "$mpi" "$dir" "$tmp/$mpi/moe" 3001 0.7 $steps || continue
+        same "$title: same results" "$dir/native/out" "$dir/preload/out"
+        if [[ $(cut -d ' ' -f 2 "$dir/preload/out" | sort -u | wc -l) -eq $steps ]]; then
+            pass "$title: every step has a result of its own"
+        else
+            fail "$title: every step has a result of its own" "$(<"$dir/preload/out")"
         fi
+        seen_and_rerouted "$title" "$dir/report.json" alltoall alltoallv
     done
 }
 
@@ -311,6 +333,7 @@ raised=yes
 }
 
 app_matmul
+app_moe
 app_mpi4py
 app_hpcc
 

@@ -51,6 +51,13 @@ for family in openmpi mpich; do
     bench "$family" --collective all --bytes 1,1001,64K --json "$dir/$family.jsonl"
   check "$family: every line has the keys and is verified" jq -es "length > 0 and all(.[]; $keys)" "$dir/$family.jsonl"
   check "$family: a spoilt byte is found" fails bench "$family" --bytes 1001 --corrupt
+  printf '0 5 0\n1 0 2\n0 0 0\n' >"$dir/demand" # 8 in all: 300 bytes per rank are 900, 562 of them from 0 to 1
+  check "$family: an exchange as a file says" \
+    bench "$family" --collective alltoallv --demand "$dir/demand" --bytes 300 --json "$dir/$family.v.jsonl"
+  check "$family: it is of that size" jq -e '.verified == true and .total_bytes >= 899 and .total_bytes <= 901' "$dir/$family.v.jsonl"
+  echo 0 5 >"$dir/demand"
+  check "$family: a file for another number of ranks is refused" \
+    fails bench "$family" --collective alltoallv --demand "$dir/demand" --bytes 300
   check "$family: a wrong option is refused" fails bench "$family" --bites 3
 done
 check 'planning: every algorithm, small and large machine' \

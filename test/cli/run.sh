@@ -121,6 +121,12 @@ expect 0 "optimum (exact)" "$collshim" plan alltoallv --topology 'node:2 rank:2 
 printf '%s\n' '0 8MiB # to rank 1' '0 0' >"$work/demand"
 json '.total_bytes == 8388608 and .algorithm == "nimble"' \
     "$collshim" plan alltoallv --topology 'node:2 rail:1' --demand "$work/demand" --json
+json '.balancing | (.optimum == null or (.optimum > 0 and .optimum <= .balanced * 1.001)) and .balanced * 1.5 < .striped_evenly
+        and .balanced <= .direct and .relayed_bytes > 0' \
+    "$collshim" plan alltoallv --topology 'node:4 rank:4 rail:4@3x100Mbit,50Mbit' --demand skew:hot=0.7 --json
+"$collshim" plan alltoallv --topology node:3 --demand random:seed=7 --rows >"$work/rows"
+expect 0 "$(sed -n 3p "$work/rows")" "$collshim" plan alltoallv --topology node:3 --demand "$work/rows" --rows
+expect 2 "only alltoallv has a demand" "$collshim" plan allgather --rows
 expect 1 "line 1: 2 sizes for 4 ranks" "$collshim" plan alltoallv --topology 'node:4' --demand "$work/demand"
 expect 2 "no kind 'skw', the nearest is skew" "$collshim" plan alltoallv --demand skw:hot=1
 expect 2 "--demand is for alltoallv" "$collshim" plan allgather --demand skew

@@ -76,6 +76,39 @@ exchange_is_watched() {
     finish
 }
 
+# Ranks that are very unlike. Two rails into the second node: half of what goes to rank 2 is relayed by
+# rank 3, if by anybody.
+exchange_is_lopsided() {
+    local relayed='node:2 rank:2 rail:2@100Mbit' available
+
+    begin "a relay that has nothing to send itself comes late to every exchange"
+    launch 4 COLLSHIM_TOPOLOGY="$relayed" -- "$programs/lopsided" 1 late
+    want_right
+    want_lines
+    want_number alltoallv .rerouted -eq "$(expected alltoallv)"
+    finish
+
+    begin "the same with the guard, which leaves such a relay alone"
+    launch 4 COLLSHIM_MIN_BYTES=64KiB COLLSHIM_TOPOLOGY="$relayed" -- "$programs/lopsided" 1 late
+    want_right
+    want_number alltoallv .rerouted -gt 0
+    want_number alltoallv .rerouted -le $((10 * 4)) # calls of a trial, of 24 on each rank
+    finish
+
+    [ "$quick" -eq 0 ] || return 0
+    available=$(awk '/^MemAvailable/ { print int($2 / 1048576) }' /proc/meminfo)
+    if [ "$available" -lt 6 ]; then
+        skip "a message of more than 2 GiB" "$available GiB of memory are left, it takes 6"
+        return
+    fi
+    begin "a message of more than 2 GiB, relayed in part, from a rank to one other"
+    launch 4 COLLSHIM_TOPOLOGY='node:2 rank:2 rail:2@100Mbit' -- "$programs/lopsided" 1 huge
+    want_right
+    want_lines
+    want_number alltoallv .rerouted -eq 4
+    finish
+}
+
 # Ranks, chunk and topology. MPICH's ranks never yield a core, so it gets fewer.
 exchange_openmpi=('5 5 place:0,1,0,2,1' '6 100 node:2 rank:3 rail:2@100Mbit,50Mbit'
     '7 50 rank:1,5,1 rail:2@100Mbit place:cyclic' '6 100 node:3 rank:2 rail:2@10Mbit,90Mbit')
@@ -92,6 +125,7 @@ cases_exchange() {
     exchange 4 $calls odd COLLSHIM_TOPOLOGY='node:2 rank:2'
     exchange 4 $calls plain COLLSHIM_TOPOLOGY='node:2 rank:2' COLLSHIM_MODE=verify
     exchange_is_watched
+    exchange_is_lopsided
     [ "$quick" -eq 0 ] || return 0
     for row in "${rows[@]}"; do
         read -r n chunk topology <<<"$row"

@@ -382,6 +382,34 @@ START_TEST(test_nimble__random_shapes_do_relay)
 }
 END_TEST
 
+/* By hand: where all send all to one of n, that is n - 1 times the mean. */
+START_TEST(test_nimble__skew_is_the_hottest_rank_by_the_mean)
+{
+    static const struct {
+        int n, hot; /* of 16 parts, how many go to rank 2; the rest to all others alike */
+        unsigned skew;
+    } cases[] = {{4, 4, 0}, {4, 16, 1}, {16, 1, 0}, {16, 8, 2}, {16, 16, 3}, {18, 16, 4}};
+
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        size_t n = (size_t)cases[k].n;
+        uint64_t *matrix = calloc(n * n, sizeof *matrix), *turned = calloc(n * n, sizeof *turned);
+
+        for (size_t from = 0; from < n; from++)
+            for (size_t to = 0; to < n; to++)
+                matrix[from * n + to] = turned[to * n + from] =
+                    from == to ? 1ull << 40 /* what stays does not count */
+                    : to == 2  ? (uint64_t)cases[k].hot << 20
+                               : ((16 - (uint64_t)cases[k].hot) << 20) / (n - 1);
+        for (size_t to = 0; to < n; to++) /* rank 2 sends as much as the others, to all alike */
+            matrix[2 * n + to] = turned[to * n + 2] = (16 << 20) / (n - 1);
+        ck_assert_uint_eq(nimble_skew(matrix, (int)n), cases[k].skew);
+        ck_assert_uint_eq(nimble_skew(turned, (int)n), cases[k].skew);
+        free(matrix);
+        free(turned);
+    }
+}
+END_TEST
+
 /* Two senders of a node, one receiver of the other, two rails of 1 and 2: 2 messages over the rails
    together against one whole message over the slower rail. */
 START_TEST(test_nimble__what_balancing_gains_is_predicted)
@@ -418,6 +446,7 @@ Suite *suite_balance(void)
     tcase_add_test(t, test_nimble__ranks_send_to_one_after_the_other);
     tcase_add_test(t, test_nimble__every_rank_may_relay_for_every_other);
     tcase_add_test(t, test_nimble__a_long_stream_needs_a_small_window);
+    tcase_add_test(t, test_nimble__skew_is_the_hottest_rank_by_the_mean);
     tcase_add_test(t, test_nimble__what_balancing_gains_is_predicted);
     tcase_add_test(t, test_nimble__random_shapes_do_relay);
     suite_add_tcase(s, t);

@@ -22,6 +22,7 @@ struct machine {
     double noise;                   /* a call takes up to so much longer, as a share */
     double hiccup;                  /* one call in 20 takes so many times longer */
     int same_row;                   /* all reroutes are of one row */
+    unsigned skew;                  /* of the calls to come */
     struct rng rng;
 
     struct guard guard[MOST_RANKS];
@@ -108,7 +109,7 @@ static void call(struct machine *m, uint64_t total)
 
     for (int r = 0; r < m->ranks; r++) {
         int this_timed;
-        e[r] = guard_find(&m->guard[r], COLL_BCAST, total);
+        e[r] = guard_find(&m->guard[r], COLL_BCAST, m->skew, total);
         int picked = begin_call(m, e[r], total, &this_timed);
         must(r == 0 || (picked == contender && this_timed == timed),
              "call %d: rank %d picks %d, rank 0 %d", m->calls, r, picked, contender);
@@ -146,7 +147,7 @@ static void call(struct machine *m, uint64_t total)
 
 static const struct guard_entry *entry(struct machine *m)
 {
-    return guard_find(&m->guard[0], COLL_BCAST, MIB);
+    return guard_find(&m->guard[0], COLL_BCAST, m->skew, MIB);
 }
 
 static void calls(struct machine *m, int n)
@@ -328,6 +329,26 @@ START_TEST(test_guard__sizes_that_never_repeat_are_compared_by_the_byte)
 }
 END_TEST
 
+/* Exchanges of one sum of bytes: skewed ones are slow, and are what rerouting helps. */
+START_TEST(test_guard__each_skew_has_its_verdict)
+{
+    struct machine m = quiet;
+
+    m.reroutes = 1;
+    for (int i = 0; i < 80; i++) {
+        m.skew = i % 3 ? 0 : 3;
+        m.native = m.skew ? 8e-3 : 1e-3;
+        m.share[0] = m.skew ? .3 : 1.3;
+        call(&m, MIB);
+    }
+    ck_assert_int_eq(m.verdicts, 2);
+    m.skew = 0;
+    ck_assert_int_eq(entry(&m)->best, GUARD_NATIVE);
+    m.skew = 3;
+    ck_assert_int_eq(entry(&m)->best, 1);
+}
+END_TEST
+
 /* A settled call is neither timed nor agreed on. */
 START_TEST(test_guard__settled_calls_are_left_alone)
 {
@@ -356,7 +377,7 @@ static int fail_to_agree(void *context, double *value, int n)
 START_TEST(test_guard__a_failed_agreement_is_the_end_of_it)
 {
     struct machine m = quiet;
-    struct guard_entry *e = guard_find(&m.guard[0], COLL_BCAST, MIB);
+    struct guard_entry *e = guard_find(&m.guard[0], COLL_BCAST, 0, MIB);
     int timed, rc = 0;
 
     m.share[0] = .5;
@@ -381,10 +402,10 @@ START_TEST(test_guard__more_classes_than_entries)
     for (int round = 0; round < 2; round++)
         for (int c = 0; c < COLL_COUNT; c++)
             for (int k = 13; k < 19; k++) {
-                struct guard_entry *e = guard_find(&g, (enum plan_collective)c, 1ull << k);
+                struct guard_entry *e = guard_find(&g, (enum plan_collective)c, 0, 1ull << k);
                 ck_assert(guard_wants_candidates(e)); /* the 72 push each other out */
-                ck_assert_ptr_eq(e, guard_find(&g, (enum plan_collective)c, (1ull << k) + 5));
-                ck_assert_ptr_ne(e, guard_find(&g, (enum plan_collective)c, 1ull << (k + 1)));
+                ck_assert_ptr_eq(e, guard_find(&g, (enum plan_collective)c, 0, (1ull << k) + 5));
+                ck_assert_ptr_ne(e, guard_find(&g, (enum plan_collective)c, 0, 1ull << (k + 1)));
                 e->state = 1;
             }
 }
@@ -404,6 +425,7 @@ Suite *suite_guard(void)
     tcase_add_test(t, test_guard__a_reroute_that_turns_bad_is_given_back);
     tcase_add_test(t, test_guard__a_size_that_comes_back_is_compared_with_itself);
     tcase_add_test(t, test_guard__sizes_that_never_repeat_are_compared_by_the_byte);
+    tcase_add_test(t, test_guard__each_skew_has_its_verdict);
     tcase_add_test(t, test_guard__settled_calls_are_left_alone);
     tcase_add_test(t, test_guard__a_failed_agreement_is_the_end_of_it);
     tcase_add_test(t, test_guard__more_classes_than_entries);
