@@ -173,6 +173,8 @@ static char *buffer(const struct engine *e, uint8_t which)
         return e->buffers.output;
     case PLAN_SCRATCH:
         return e->buffers.scratch;
+    case PLAN_HOST:
+        return e->buffers.host;
     case PLAN_NONE:
         break;
     }

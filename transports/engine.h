@@ -19,6 +19,7 @@ struct engine_buffers {
     const void *input; /* plan->input_bytes; may be the rank's own place in output */
     void *output;      /* plan->output_bytes */
     void *scratch;     /* plan->scratch_bytes, or NULL if 0 */
+    void *host;        /* plan->host_bytes, or NULL if 0 */
     /* NULL if the plan combines nothing. grain: bytes of an element, or 0 where it is not. */
     xport_combine combine;
     void *combine_context;

@@ -338,7 +338,7 @@ int compose_emit_finish(struct compose_emit *e, uint64_t chunk_bytes, const char
     }
     if (!rc) {
         rc = plan_build_finish(b, algorithm, plan_input_bytes(e->q, e->q->rank),
-                               plan_output_bytes(e->q, e->q->rank), e->scratch_bytes, plan_p);
+                               plan_output_bytes(e->q, e->q->rank), e->scratch_bytes, 0, plan_p);
         b = NULL;
     }
     plan_build_discard(b);

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "shim/cli/plan_export.h"
 
-static const char *const buffers[] = {"input", "output", "scratch", ""};
-
 static void dot_place(FILE *f, uint8_t buffer, uint64_t off, uint64_t length)
 {
     if (buffer != PLAN_NONE)
-        fprintf(f, " %s[%llu..%llu)", buffers[buffer], (unsigned long long)off,
+        fprintf(f, " %s[%llu..%llu)", plan_buffer_name(buffer), (unsigned long long)off,
                 (unsigned long long)(off + length));
 }
 

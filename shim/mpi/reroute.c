@@ -99,13 +99,13 @@ static int pack_output(const struct call *call, char *packed, MPI_Comm comm)
 
 /* Packed buffers of one call: the application's own where they are packed already. */
 struct staging {
-    char *input, *output, *scratch;
-    char *allocated[3];
+    char *input, *output, *scratch, *host;
+    char *allocated[4];
 };
 
 static void staging_free(struct staging *s)
 {
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 4; i++)
         free(s->allocated[i]);
 }
 
@@ -126,8 +126,10 @@ static int staging_open(struct staging *s, const struct call *call, const struct
         s->input = s->allocated[1] = malloc(plan->input_bytes + 1);
     if (plan->scratch_bytes)
         s->scratch = s->allocated[2] = malloc(plan->scratch_bytes);
+    if (plan->host_bytes)
+        s->host = s->allocated[3] = malloc(plan->host_bytes);
     if ((!s->output && plan->output_bytes) || (!s->input && plan->input_bytes) ||
-        (!s->scratch && plan->scratch_bytes))
+        (!s->scratch && plan->scratch_bytes) || (!s->host && plan->host_bytes))
         return -ENOMEM;
     for (int i = 0; rc == MPI_SUCCESS && s->allocated[1] && i < call->ninputs; i++) {
         struct call_block b = call->inputs(call, i);
@@ -149,6 +151,7 @@ static int run_engine(struct engine *engine, const struct call *call, const stru
         engine, &(struct engine_buffers){.input = s->input,
                                          .output = s->output,
                                          .scratch = s->scratch,
+                                         .host = s->host,
                                          .combine = reduction_combine,
                                          .combine_context = (void *)(uintptr_t)&call->reduction,
                                          .grain = call->request.grain});

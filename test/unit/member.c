@@ -48,12 +48,15 @@ void member_open(struct member *m, const struct plan_algorithm *a, struct plan_r
     m->scratch = malloc(m->plan->scratch_bytes + 1);
     memset(m->output, 0xee, out_bytes + 1);
     memset(m->scratch, 0xdd, m->plan->scratch_bytes + 1);
+    m->host = malloc(m->plan->host_bytes + 1);
+    memset(m->host, 0xcc, m->plan->host_bytes + 1);
     ck_assert_int_eq(check_before(q, q->rank, &input, &output), 0);
     fill(m->input, &input, seed);
     fill(m->output, &output, seed);
     struct engine_buffers buffers = {.input = m->input,
                                      .output = m->output,
                                      .scratch = m->scratch,
+                                     .host = m->host,
                                      .combine = add_bytes,
                                      .combine_context = &q->grain,
                                      .grain = q->grain};
@@ -82,10 +85,12 @@ void member_close(struct member *m, const struct plan_request *q, int rank, uint
         }
     ck_assert_uint_eq(m->output[plan_output_bytes(q, rank)], 0xee); /* nothing past the end */
     ck_assert_uint_eq(m->scratch[m->plan->scratch_bytes], 0xdd);
+    ck_assert_uint_eq(m->host[m->plan->host_bytes], 0xcc);
     check_buffer_free(&expected);
     engine_free(m->engine);
     plan_free(m->plan);
     free(m->input);
     free(m->output);
     free(m->scratch);
+    free(m->host);
 }

@@ -14,7 +14,7 @@ struct member {
     struct plan *plan;
     struct engine *engine;
     struct xport xport; /* set by the caller before member_open */
-    unsigned char *input, *output, *scratch;
+    unsigned char *input, *output, *scratch, *host;
     int finished;
 };
 

@@ -71,11 +71,40 @@ START_TEST(test_engine__a_transport_error_ends_the_call_with_its_code)
     char bytes[64] = "";
 
     plan_send(b, 1, 0, PLAN_INPUT, 0, 64);
-    ck_assert_int_eq(plan_build_finish(b, "test", 64, 0, 0, &p), 0);
+    ck_assert_int_eq(plan_build_finish(b, "test", 64, 0, 0, 0, &p), 0);
     loopback_attach(net, 0, &x);
     x.send = broken_send;
     ck_assert_int_eq(engine_create(p, &x, &e), 0);
     ck_assert_int_eq(engine_run(e, &(struct engine_buffers){.input = bytes}), 17);
+    engine_free(e);
+    plan_free(p);
+    loopback_close(net);
+}
+END_TEST
+
+START_TEST(test_engine__host_memory_is_a_buffer_of_its_own)
+{
+    enum { BYTES = 100 };
+    struct plan_builder *b = plan_build_begin(0, 1, 16);
+    struct loopback *net = loopback_open(1, 1);
+    struct plan *p = NULL;
+    struct engine *e = NULL;
+    struct xport x;
+    unsigned char input[BYTES], output[BYTES] = {0}, host[BYTES] = {0};
+
+    for (int i = 0; i < BYTES; i++)
+        input[i] = (unsigned char)(i + 1);
+    uint32_t up = plan_copy(b, 0, PLAN_INPUT, 0, PLAN_HOST, 0, BYTES);
+    plan_copy(b, 1, PLAN_HOST, 0, PLAN_OUTPUT, 0, BYTES);
+    plan_after(b, up);
+    ck_assert_int_eq(plan_build_finish(b, "test", BYTES, BYTES, 0, BYTES, &p), 0);
+    ck_assert_uint_eq(p->host_bytes, BYTES);
+    loopback_attach(net, 0, &x);
+    ck_assert_int_eq(engine_create(p, &x, &e), 0);
+    ck_assert_int_eq(
+        engine_run(e, &(struct engine_buffers){.input = input, .output = output, .host = host}), 0);
+    ck_assert_mem_eq(host, input, BYTES);
+    ck_assert_mem_eq(output, input, BYTES);
     engine_free(e);
     plan_free(p);
     loopback_close(net);
@@ -90,6 +119,7 @@ Suite *suite_engine(void)
     tcase_set_timeout(t, 120);
     tcase_add_test(t, test_engine__every_algorithm_delivers_over_a_slow_and_unfair_transport);
     tcase_add_test(t, test_engine__a_transport_error_ends_the_call_with_its_code);
+    tcase_add_test(t, test_engine__host_memory_is_a_buffer_of_its_own);
     suite_add_tcase(s, t);
     return s;
 }

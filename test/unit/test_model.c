@@ -53,7 +53,7 @@ static void message(struct hand *h, int from, int to, uint64_t n)
 static int hand_run(struct hand *h, struct model_result *m)
 {
     for (int r = 0; r < h->t->nranks; r++)
-        ck_assert_int_eq(plan_build_finish(h->b[r], "test", 0, 0, 0, &h->plan[r]), 0);
+        ck_assert_int_eq(plan_build_finish(h->b[r], "test", 0, 0, 0, 0, &h->plan[r]), 0);
     int rc = model_run(h->t, (const struct plan *const *)h->plan, NULL, m);
     for (int r = 0; r < h->t->nranks; r++)
         plan_free(h->plan[r]);
