@@ -68,7 +68,7 @@ static void advance(_Atomic uint32_t *counter)
 static void complete(struct shm *t, struct peer *p, struct slot *s)
 {
     p->busy--;
-    t->report[t->reported++] = (unsigned)(s - t->slot);
+    t->report[t->reported++] = (unsigned)(s - t->slot) | (s->failed ? XPORT_FAILED : 0);
 }
 
 /* Sending ------------------------------------------------------------------------------------- */
@@ -130,6 +130,9 @@ static size_t fill_cells(struct shm *t, struct peer *p, size_t budget)
 
 static int match(struct peer *p, struct slot *s, const struct shm_post *post)
 {
+    s->failed = !post->length;
+    if (s->failed)
+        s->length = 0;
     if (s->length != post->length)
         return -EPROTO;
     s->address = post->address;
@@ -179,7 +182,7 @@ static void ask_for_cells(const struct shm *t, struct peer *p)
 {
     for (struct slot *s = p->matched.first; s; s = s->next) {
         size_t grain = s->buf ? 1 : s->reduce.grain;
-        if (s->granted)
+        if (s->granted || s->failed)
             continue;
         s->step = (uint32_t)(t->segment.cell_bytes / grain * grain);
         if (!answer(p, &(struct shm_answer){.from = s->done, .slot = s->sender, .step = s->step}))
@@ -251,7 +254,8 @@ static ssize_t read_messages(struct shm *t, struct peer *p, size_t budget)
 {
     size_t copied = 0;
 
-    while (p->matched.first && !p->matched.first->granted && !p->unread) {
+    while (p->matched.first && !p->matched.first->granted &&
+           (!p->unread || p->matched.first->failed)) {
         struct slot *s = p->matched.first;
         if (s->done == s->length) {
             if (!answer(p, &(struct shm_answer){.from = SHM_TAKEN, .slot = s->sender}))
