@@ -31,8 +31,8 @@ NVCC := $(if $(CUDA),$(wildcard $(CUDA_HOME)/bin/nvcc))
 FAMILIES := $(foreach f,openmpi mpich,$(if $(shell command -v $(MPICC_$(f))),$(f)))
 
 PRELOAD_SRC := $(wildcard shim/preload/*.c)
-CUDA_SRC    := $(if $(CUDA),transports/cuda_driver.c transports/cuda_describe.c transports/cuda_reduce.c \
-                 transports/cuda_image.S,transports/cuda_absent.c)
+CUDA_SRC    := $(if $(CUDA),$(filter-out %/cuda_absent.c,$(wildcard transports/cuda_*.c)) transports/cuda_image.S, \
+                 transports/cuda_absent.c)
 CORE_SRC    := $(wildcard config/*.c planners/*.c planners/*/*.c) \
                $(filter-out transports/mpi_% transports/cuda_%,$(wildcard transports/*.c))
 CUDA_OBJ    := $(patsubst %.S,$(B)/pic/%.o,$(CUDA_SRC:%.c=$(B)/pic/%.o))
@@ -80,7 +80,7 @@ $(B)/$(1)/%.o: %.c
 	$$(call say,CC)
 	$$(Q)mkdir -p $$(@D)
 	$$(Q)$(MPICC_$(1)) $$(CFLAGS) $$(OWN_CFLAGS) $$(if $$(filter bench/%,$$<),-Ibench) -fPIC -DCOLLSHIM_FAMILY='"$(1)"' -c -o $$@ $$<
-$(B)/libcollshim-$(1).so: $$(BACKEND_SRC:%.c=$(B)/$(1)/%.o) $$(CORE_SRC:%.c=$(B)/pic/%.o)
+$(B)/libcollshim-$(1).so: $$(BACKEND_SRC:%.c=$(B)/$(1)/%.o) $$(CORE_SRC:%.c=$(B)/pic/%.o) $(CUDA_OBJ)
 	$$(call say,LINK)
 	$$(Q)$(LINK_$(1)) $$(CFLAGS) $$(OWN_CFLAGS) $$(SHARED) -o $$@ $$(filter %.o,$$^) -l:libyaml.a $$(LDFLAGS)
 $(B)/collshim-bench-$(1): $$(BENCH_SRC:%.c=$(B)/$(1)/%.o)

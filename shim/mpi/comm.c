@@ -15,6 +15,7 @@
 #include "shim/mpi/rows.h"
 #include "shim/mpi/sizes.h"
 #include "shim/mpi/socket.h"
+#include "transports/cuda_memory.h"
 
 enum { PLANS_KEPT = 16, DEMANDS_KEPT = 4 }; /* a matrix is large, and seldom comes back */
 
@@ -51,6 +52,7 @@ static void free_comm(struct comm *c)
     if (!c || c == &out_of_memory)
         return;
     forget_plans(c);
+    cuda_gpu_close(c->gpu);
     links_close(&c->links);
     topo_free(c->topo);
     free(c->bytes);

@@ -146,7 +146,7 @@ int links_prepare(struct links *l, MPI_Comm private_comm, const struct topo *top
 {
     l->use = &l->mpi;
     l->meeting = calloc(1, sizeof *l->meeting);
-    if (!l->meeting || xport_mpi_p2p_open(&p2p_calls, private_comm, 0, &l->mpi))
+    if (!l->meeting || xport_mpi_p2p_open(&p2p_calls, private_comm, process.cuda_aware, &l->mpi))
         return 0;
     *l->meeting = (struct meeting){.topo = topo, .report = report, .rank = rank};
     return meeting_open(l->meeting, process.cfg.shm != CFG_SHM_OFF);
