@@ -94,6 +94,12 @@ static inline int plan_receives(uint8_t kind)
     return kind == PLAN_RECV || kind == PLAN_RECV_REDUCE;
 }
 
+/* Does it read or write host memory of the plan's own? */
+static inline int plan_uses_host(const struct plan_op *op)
+{
+    return op->src == PLAN_HOST || op->dst == PLAN_HOST;
+}
+
 /* "SEND" and so on, for people. */
 const char *plan_kind_name(uint8_t kind);
 

@@ -281,7 +281,8 @@ static int same_request(const struct comm *c, const struct comm_plan *p,
 
     if (p->algorithm != a || r->collective != q->collective || r->in_place != q->in_place ||
         r->root != q->root || r->grain != q->grain || r->chunk_bytes != q->chunk_bytes ||
-        r->recipe != q->recipe || !r->bytes != !q->bytes || !r->demand != !q->demand)
+        r->memory != q->memory || r->recipe != q->recipe || !r->bytes != !q->bytes ||
+        !r->demand != !q->demand)
         return 0;
     if (q->demand && memcmp(r->demand, q->demand, demand_bytes(c)) != 0)
         return 0;
