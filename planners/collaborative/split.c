@@ -108,17 +108,18 @@ static double front(const struct plan_request *q, double bytes)
     return (slice < chunk ? slice : chunk) * q->topo->nranks;
 }
 
-/* Slices cross the links twice: while a chunk is combined, the one before it keeps them busy. That
-   leaves a gap where there is one chunk only. */
+/* Slices cross the links twice: while a chunk is combined, the next one comes in over half of a
+   link. So combining shows where it takes longer than that, and where there is one chunk only. */
 static double device_fill(const struct plan_request *q, const struct work *w, double bytes)
 {
-    double links[STAGES], chunks = front(q, bytes);
+    double links[STAGES], chunks = front(q, bytes), gpu = w->device[GPU];
 
     memcpy(links, w->device, sizeof links);
     links[GPU] = 0;
-    if (w->device[GPU] > largest(links))
-        return largest(links) * chunks;
-    return chunks < bytes ? 0 : w->device[GPU] * chunks;
+    double link = largest(links), shown = 2 * gpu - link;
+    if (gpu > link)
+        return link * chunks;
+    return chunks < bytes ? (shown > 0 ? shown : 0) * chunks : gpu * chunks;
 }
 
 /* A chunk passes all stages; the busiest one is counted with the whole part. */

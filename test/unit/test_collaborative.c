@@ -78,10 +78,11 @@ START_TEST(test_collaborative__every_division_delivers)
             loopback_attach(net, q.rank, &member[q.rank].xport);
             member_open(&member[q.rank], &plan_collaborative, &q, seed);
         }
-        while (left) {
+        for (long step = 0; left; step++) {
             struct member *m = &member[rng_below(&r, (uint32_t)n)];
             enum engine_state state;
 
+            must(step < 3000000, "seed %llu: no end in sight", (unsigned long long)seed);
             if (m->finished)
                 continue;
             must(engine_step(m->engine, &state) == 0, "the engine fails");
@@ -135,10 +136,11 @@ static void allreduce(struct plan_request *q, uint64_t seed, uint64_t result[MOS
                                                                           .grain = 8}),
                          0);
     }
-    while (left) {
+    for (long step = 0; left; step++) {
         uint32_t k = rng_below(&r, (uint32_t)n);
         enum engine_state state;
 
+        must(step < 3000000, "seed %llu: no end in sight", (unsigned long long)seed);
         if (!engine[k])
             continue;
         must(engine_step(engine[k], &state) == 0, "the engine fails");
@@ -186,21 +188,28 @@ END_TEST
 
 /* ---- the division ---- */
 
-/* Seconds as the model sees them; share < 0: the row's own division. */
-static double modelled(const struct topo *t, size_t bytes, int share)
+static struct plan_request request(const struct topo *t, size_t bytes)
 {
     struct plan_request q = {.collective = COLL_ALLREDUCE,
                              .topo = t,
                              .nbytes = bytes,
                              .grain = 4,
                              .memory = PLAN_ON_DEVICE};
-    struct plan *plan[MOST];
-    struct model_result m;
     size_t chunk[PLAN_CHUNKS];
-    char recipe[32];
 
     plan_chunks(&q, chunk);
     q.chunk_bytes = chunk[0];
+    return q;
+}
+
+/* Seconds as the model sees them; share < 0: the row's own division. */
+static double modelled(const struct topo *t, size_t bytes, int share)
+{
+    struct plan_request q = request(t, bytes);
+    struct plan *plan[MOST];
+    struct model_result m;
+    char recipe[32];
+
     snprintf(recipe, sizeof recipe, "split=%d.%02d", share / 100, share % 100);
     q.recipe = share < 0 ? NULL : recipe;
     for (q.rank = 0; q.rank < t->nranks; q.rank++)
@@ -262,6 +271,36 @@ START_TEST(test_collaborative__the_division_is_as_good_as_any)
                  sizes[s], own, alone);
             topo_free(t);
         }
+}
+END_TEST
+
+/* The closed form beside the simulation, on either side of each rate that can be the narrowest. */
+START_TEST(test_collaborative__the_closed_form_says_what_the_model_says)
+{
+    static const char *const links[] = {
+        "link_nvlink:8GB/s link_pcie:2GB/s", "link_nvlink:100GB/s link_reduce_gpu:100GB/s",
+        "link_nvlink:100GB/s link_reduce_gpu:20GB/s link_pcie:20GB/s link_shm:50GB/s",
+        "link_nvlink:20GB/s link_pcie:20GB/s link_shm:40GB/s link_reduce:2GB/s",
+        "link_nvlink:20GB/s link_pcie:20GB/s link_shm:2GB/s link_reduce:40GB/s"};
+    static const int gpus[] = {2, 3, 8}, shares[] = {0, 1000, 5000, SPLIT_WHOLE};
+
+    for (size_t i = 0; i < sizeof links / sizeof *links; i++)
+        for (int n = 0; n < 3; n++)
+            for (int s = 0; s < 4; s++)
+                for (size_t bytes = 8 << 20; bytes <= 64 << 20; bytes *= 8) {
+                    char text[160];
+
+                    snprintf(text, sizeof text, "node:1 gpu:%d %s", gpus[n], links[i]);
+                    struct topo *t = topology(text);
+                    struct plan_request q = request(t, bytes);
+                    double closed = split_seconds(&q, split_bytes(&q, shares[s]));
+                    double model = modelled(t, bytes, shares[s]);
+
+                    must(closed > 0.85 * model && closed < 1.15 * model,
+                         "%s, %zu bytes, share %d: %g s, the model says %g", text, bytes, shares[s],
+                         closed, model);
+                    topo_free(t);
+                }
 }
 END_TEST
 
@@ -535,6 +574,7 @@ Suite *suite_collaborative(void)
     tcase_add_test(t, test_collaborative__every_division_delivers);
     tcase_add_test(t, test_collaborative__all_ranks_get_the_same_bits_in_every_run);
     tcase_add_loop_test(t, test_collaborative__the_division_is_as_good_as_any, 0, 3);
+    tcase_add_test(t, test_collaborative__the_closed_form_says_what_the_model_says);
     tcase_add_test(t, test_collaborative__two_paths_add_up);
     tcase_add_test(t, test_collaborative__shared_links_are_counted_for_both_paths);
     tcase_add_test(t, test_collaborative__the_host_is_left_out_where_it_does_not_pay);

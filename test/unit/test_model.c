@@ -220,6 +220,14 @@ START_TEST(test_model__host_memory_beside_a_gpu_has_its_own_links)
     plan_recv(message.b[1], 0, 1, PLAN_OUTPUT, 0, 1000000);
     assert_seconds(message, 3e-6 + 1e-3);
 
+    struct hand across =
+        hand_begin("node:1 socket:2 gpu:1 link_socket:2GB/s latency_socket:7us link_pcie:1GB/s "
+                   "link_shm:4GB/s",
+                   1 << 30); /* between sockets without PCIe */
+    plan_send(across.b[0], 1, 0, PLAN_HOST, 0, 1000000);
+    plan_recv(across.b[1], 0, 0, PLAN_HOST, 0, 1000000);
+    assert_seconds(across, 7e-6 + 5e-4);
+
     struct hand combine =
         hand_begin("node:1 gpu:2 link_shm:1GB/s latency_shm:3us link_reduce:2GB/s", 1 << 30);
     plan_send(combine.b[0], 1, 0, PLAN_HOST, 0, 1000000);
