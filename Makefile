@@ -112,6 +112,15 @@ $(B)/test/bench_%: $(CORE_SRC:%.c=$(B)/pic/%.o)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -o $@ $^ -lyaml $(LDFLAGS)
 
+# Two paths on GPUs, simulated or not.
+COLLABORATIVE_OBJ := $(patsubst %.c,$(B)/pic/%.o,$(wildcard bench/collaborative/*.c))
+$(COLLABORATIVE_OBJ): OWN_CFLAGS += $(CUDA_CFLAGS)
+$(B)/test/bench_collaborative: $(COLLABORATIVE_OBJ) $(CORE_SRC:%.c=$(B)/pic/%.o) \
+                               $(filter-out %/cuda_describe.o,$(CUDA_OBJ))
+	$(call say,LINK)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -o $@ $^ -lyaml -ldl -lm -lpthread $(LDFLAGS)
+
 $(B)/pic/shim/cli/lp.o: OWN_CFLAGS += $(if $(GLPK),-DCOLLSHIM_GLPK)
 
 # The exact optimum that balancing is graded against, where GLPK is there.
@@ -143,7 +152,7 @@ $(B)/pic/transports/cuda_image.o: transports/cuda_image.S $(if $(NVCC),$(B)/cuda
 # Tests -----------------------------------------------------------------------------------------
 TEST_PROGRAMS := $(foreach f,$(FAMILIES),$(MPI_TESTS:%=$(B)/$(f)/test/mpi/%) $(FORTRAN_TESTS:%=$(B)/$(f)/test/fortran/%))
 .PHONY: test-programs
-test-programs: $(TEST_PROGRAMS) $(B)/unit $(if $(CUDA),$(B)/test/gpu_contract $(B)/gpusim/libcuda.so.1)
+test-programs: $(TEST_PROGRAMS) $(B)/unit $(if $(CUDA),$(B)/test/gpu_contract $(B)/test/bench_collaborative $(B)/gpusim/libcuda.so.1)
 
 $(B)/unit: $(UNIT_SRC:%.c=$(B)/pic/%.o) $(CORE_SRC:%.c=$(B)/pic/%.o)
 	$(call say,LINK)
