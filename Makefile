@@ -31,8 +31,8 @@ NVCC := $(if $(CUDA),$(wildcard $(CUDA_HOME)/bin/nvcc))
 FAMILIES := $(foreach f,openmpi mpich,$(if $(shell command -v $(MPICC_$(f))),$(f)))
 
 PRELOAD_SRC := $(wildcard shim/preload/*.c)
-CUDA_SRC    := $(if $(CUDA),transports/cuda_driver.c transports/cuda_describe.c transports/cuda_reduce.c \
-                 transports/cuda_image.S,transports/cuda_absent.c)
+CUDA_SRC    := $(if $(CUDA),$(filter-out %/cuda_absent.c,$(wildcard transports/cuda_*.c)) transports/cuda_image.S, \
+                 transports/cuda_absent.c)
 CORE_SRC    := $(wildcard config/*.c planners/*.c planners/*/*.c) \
                $(filter-out transports/mpi_% transports/cuda_%,$(wildcard transports/*.c))
 CUDA_OBJ    := $(patsubst %.S,$(B)/pic/%.o,$(CUDA_SRC:%.c=$(B)/pic/%.o))
@@ -80,7 +80,7 @@ $(B)/$(1)/%.o: %.c
 	$$(call say,CC)
 	$$(Q)mkdir -p $$(@D)
 	$$(Q)$(MPICC_$(1)) $$(CFLAGS) $$(OWN_CFLAGS) $$(if $$(filter bench/%,$$<),-Ibench) -fPIC -DCOLLSHIM_FAMILY='"$(1)"' -c -o $$@ $$<
-$(B)/libcollshim-$(1).so: $$(BACKEND_SRC:%.c=$(B)/$(1)/%.o) $$(CORE_SRC:%.c=$(B)/pic/%.o)
+$(B)/libcollshim-$(1).so: $$(BACKEND_SRC:%.c=$(B)/$(1)/%.o) $$(CORE_SRC:%.c=$(B)/pic/%.o) $(CUDA_OBJ)
 	$$(call say,LINK)
 	$$(Q)$(LINK_$(1)) $$(CFLAGS) $$(OWN_CFLAGS) $$(SHARED) -o $$@ $$(filter %.o,$$^) -l:libyaml.a $$(LDFLAGS)
 $(B)/collshim-bench-$(1): $$(BENCH_SRC:%.c=$(B)/$(1)/%.o)
@@ -115,6 +115,15 @@ $(B)/test/bench_%: $(CORE_SRC:%.c=$(B)/pic/%.o)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -o $@ $^ -lyaml $(LDFLAGS)
 
+# Two paths on GPUs, simulated or not.
+COLLABORATIVE_OBJ := $(patsubst %.c,$(B)/pic/%.o,$(wildcard bench/collaborative/*.c))
+$(COLLABORATIVE_OBJ): OWN_CFLAGS += $(CUDA_CFLAGS)
+$(B)/test/bench_collaborative: $(COLLABORATIVE_OBJ) $(CORE_SRC:%.c=$(B)/pic/%.o) \
+                               $(filter-out %/cuda_describe.o,$(CUDA_OBJ))
+	$(call say,LINK)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -o $@ $^ -lyaml -ldl -lm -lpthread $(LDFLAGS)
+
 $(B)/pic/shim/cli/lp.o: OWN_CFLAGS += $(if $(GLPK),-DCOLLSHIM_GLPK)
 
 # The exact optimum that balancing is graded against, where GLPK is there.
@@ -146,7 +155,7 @@ $(B)/pic/transports/cuda_image.o: transports/cuda_image.S $(if $(NVCC),$(B)/cuda
 # Tests -----------------------------------------------------------------------------------------
 TEST_PROGRAMS := $(foreach f,$(FAMILIES),$(MPI_TESTS:%=$(B)/$(f)/test/mpi/%) $(FORTRAN_TESTS:%=$(B)/$(f)/test/fortran/%))
 .PHONY: test-programs
-test-programs: $(TEST_PROGRAMS) $(B)/unit $(if $(CUDA),$(B)/test/gpu_contract $(B)/gpusim/libcuda.so.1)
+test-programs: $(TEST_PROGRAMS) $(B)/unit $(if $(CUDA),$(B)/test/gpu_contract $(B)/test/bench_collaborative $(B)/gpusim/libcuda.so.1)
 
 $(B)/unit: $(UNIT_SRC:%.c=$(B)/pic/%.o) $(CORE_SRC:%.c=$(B)/pic/%.o)
 	$(call say,LINK)
@@ -165,10 +174,10 @@ $(B)/gpusim/libcuda.so.1: $(SIM_OBJ)
 	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -shared -Wl,-z,now -Wl,-soname,libcuda.so.1 -o $@ $^ -lpthread $(LDFLAGS)
 
 GPU_TEST_OBJ := $(patsubst %.c,$(B)/pic/%.o,$(wildcard test/gpu/*.c))
-$(B)/test/gpu_contract: $(GPU_TEST_OBJ) $(filter-out %/cuda_describe.o,$(CUDA_OBJ))
+$(B)/test/gpu_contract: $(GPU_TEST_OBJ) $(filter-out %/cuda_describe.o,$(CUDA_OBJ)) $(CORE_SRC:%.c=$(B)/pic/%.o)
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -o $@ $^ -ldl -lm -lpthread $(LDFLAGS)
+	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -o $@ $^ -l:libyaml.a -ldl -lm -lpthread $(LDFLAGS)
 # On this machine's own GPU; nothing but the driver and what is in $(B)/ is needed to run it.
 test-gpu: $(if $(CUDA),$(B)/test/gpu_contract)
 	$(Q)$(if $(CUDA),$(B)/test/gpu_contract --rates,echo 'skip: no CUDA headers in $(CUDA_HOME)')

@@ -16,10 +16,9 @@
 const char *topo_link_name(enum topo_link_class c)
 {
     static const char *const names[TOPO_LINK_CLASSES] = {
-        [TOPO_LINK_SHM] = "shm",
-        [TOPO_LINK_NVLINK] = "nvlink",
-        [TOPO_LINK_PCIE] = "pcie",
-        [TOPO_LINK_SOCKET] = "socket",
+        [TOPO_LINK_SHM] = "shm",       [TOPO_LINK_NVLINK] = "nvlink",
+        [TOPO_LINK_REDUCE] = "reduce", [TOPO_LINK_REDUCE_GPU] = "reduce_gpu",
+        [TOPO_LINK_PCIE] = "pcie",     [TOPO_LINK_SOCKET] = "socket",
     };
 
     return names[c];

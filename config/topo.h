@@ -29,6 +29,9 @@ enum topo_link_class {
     TOPO_LINK_NVLINK, /* between two GPUs of a node */
     TOPO_LINK_PCIE,   /* GPU to host */
     TOPO_LINK_SOCKET, /* between sockets of a node */
+    /* No links, but known by the same two numbers: bytes that a rank combines per second. */
+    TOPO_LINK_REDUCE,     /* in host memory, by one processor */
+    TOPO_LINK_REDUCE_GPU, /* on its GPU; the latency is a kernel's */
     TOPO_LINK_CLASSES
 };
 
@@ -53,7 +56,7 @@ struct topo {
     struct topo_link link[TOPO_LINK_CLASSES];
 };
 
-const char *topo_link_name(enum topo_link_class c); /* "shm", "nvlink", "pcie", "socket" */
+const char *topo_link_name(enum topo_link_class c); /* "shm", "reduce_gpu" */
 
 /* How many ranks node n holds, and which rank has local index l there. */
 static inline int topo_node_size(const struct topo *t, int node)

@@ -263,7 +263,7 @@ static int alltoall_build(const struct plan_request *q, struct plan **plan_p)
 
     if (!rc) {
         rc = plan_build_finish(w.b, plan_alltoall.name, plan_input_bytes(q, q->rank),
-                               plan_output_bytes(q, q->rank), w.scratch_bytes, plan_p);
+                               plan_output_bytes(q, q->rank), w.scratch_bytes, 0, plan_p);
         w.b = NULL;
     }
     carriers_close(&w.here);

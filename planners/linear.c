@@ -243,7 +243,7 @@ static int linear_build(const struct plan_request *q, struct plan **plan_p)
         divide(&w);
         collectives[q->collective].build(&w);
         rc = plan_build_finish(w.b, plan_linear.name, plan_input_bytes(q, q->rank),
-                               plan_output_bytes(q, q->rank), w.scratch_bytes, plan_p);
+                               plan_output_bytes(q, q->rank), w.scratch_bytes, 0, plan_p);
         w.b = NULL;
     }
     free(w.from);

@@ -34,6 +34,17 @@ const char *plan_kind_name(uint8_t kind)
     return kind < PLAN_KINDS ? names[kind] : "?";
 }
 
+const char *plan_buffer_name(uint8_t buffer)
+{
+    static const char *const names[] = {[PLAN_INPUT] = "input",
+                                        [PLAN_OUTPUT] = "output",
+                                        [PLAN_SCRATCH] = "scratch",
+                                        [PLAN_HOST] = "host",
+                                        [PLAN_NONE] = "-"};
+
+    return buffer <= PLAN_NONE ? names[buffer] : "?";
+}
+
 struct plan_builder *plan_build_begin(int rank, int nranks, uint64_t chunk_bytes)
 {
     struct plan_builder *b = calloc(1, sizeof *b);
@@ -231,7 +242,8 @@ static size_t aligned(size_t n)
 }
 
 int plan_build_finish(struct plan_builder *b, const char *algorithm, uint64_t input_bytes,
-                      uint64_t output_bytes, uint64_t scratch_bytes, struct plan **plan_p)
+                      uint64_t output_bytes, uint64_t scratch_bytes, uint64_t host_bytes,
+                      struct plan **plan_p)
 {
     int rc = b->error;
     uint32_t *place = NULL; /* where operation i of the builder goes */
@@ -272,6 +284,7 @@ int plan_build_finish(struct plan_builder *b, const char *algorithm, uint64_t in
                            .input_bytes = input_bytes,
                            .output_bytes = output_bytes,
                            .scratch_bytes = scratch_bytes,
+                           .host_bytes = host_bytes,
                            .nqueues = b->nqueues,
                            .nops = b->nops,
                            .ndeps = b->ndeps,

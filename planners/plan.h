@@ -22,6 +22,10 @@
  * So a chunk can be forwarded as soon as it has arrived, and two operations need
  * not be cut alike. The checker (check.h) proves that no hazard is left unnamed.
  *
+ * Input, output and scratch are memory of one kind: the host's, or a device's. PLAN_HOST is always
+ * the host's. COPY alone crosses between them: a message has PLAN_HOST at both ends or at none, and
+ * what is combined lies in PLAN_HOST altogether or not at all.
+ *
  * Buffers hold packed bytes: where the application's data has gaps or another
  * order, whoever runs the plan packs and unpacks. Offsets and lengths are bytes.
  *
@@ -48,6 +52,7 @@ enum plan_buffer {
     PLAN_INPUT,   /* the caller's send buffer, only read */
     PLAN_OUTPUT,  /* the caller's receive buffer */
     PLAN_SCRATCH, /* private to the call, contents undefined at the start */
+    PLAN_HOST,    /* likewise, and in host memory where the others lie on a device */
     PLAN_NONE
 };
 
@@ -76,7 +81,7 @@ struct plan {
     const char *algorithm; /* borrowed from the registry row */
     int rank, nranks;
     uint64_t chunk_bytes; /* > 0 */
-    uint64_t input_bytes, output_bytes, scratch_bytes;
+    uint64_t input_bytes, output_bytes, scratch_bytes, host_bytes;
     uint32_t nqueues, nops, ndeps;
     const struct plan_queue *queues;
     const struct plan_op *ops; /* grouped by queue */
@@ -89,8 +94,17 @@ static inline int plan_receives(uint8_t kind)
     return kind == PLAN_RECV || kind == PLAN_RECV_REDUCE;
 }
 
+/* Does it read or write host memory of the plan's own? */
+static inline int plan_uses_host(const struct plan_op *op)
+{
+    return op->src == PLAN_HOST || op->dst == PLAN_HOST;
+}
+
 /* "SEND" and so on, for people. */
 const char *plan_kind_name(uint8_t kind);
+
+/* "input" and so on; "-" for PLAN_NONE. */
+const char *plan_buffer_name(uint8_t buffer);
 
 /* Bytes a finished plan occupies, itself included. */
 size_t plan_footprint(const struct plan *p);
@@ -138,6 +152,7 @@ void plan_after(struct plan_builder *b, uint32_t op);
  * with plan_free), or -ENOMEM or -EOVERFLOW; on error *plan_p is untouched.
  */
 int plan_build_finish(struct plan_builder *b, const char *algorithm, uint64_t input_bytes,
-                      uint64_t output_bytes, uint64_t scratch_bytes, struct plan **plan_p);
+                      uint64_t output_bytes, uint64_t scratch_bytes, uint64_t host_bytes,
+                      struct plan **plan_p);
 
 #endif

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "planners/collaborative/collaborative.h"
 #include "planners/compose/compose.h"
 #include "planners/lanes/lanes.h"
 #include "planners/alltoall.h"
@@ -26,6 +27,7 @@ const struct plan_algorithm *const plan_algorithms[] = {
     &plan_compose,
     &plan_nimble_striped,
     &plan_nimble_pairwise,
+    &plan_collaborative,
 };
 /* clang-format on */
 const int plan_algorithm_count = sizeof plan_algorithms / sizeof *plan_algorithms;

@@ -38,6 +38,9 @@ enum plan_collective {
 const char *plan_collective_name(enum plan_collective c); /* "allgather" */
 int plan_collective_find(const char *name);               /* or -1 */
 
+/* Where input and output lie; scratch is taken there too, PLAN_HOST never on a device. */
+enum plan_memory { PLAN_IN_HOST, PLAN_ON_DEVICE };
+
 /*
  * One collective on one communicator. What nbytes and bytes[] mean:
  *
@@ -72,8 +75,9 @@ struct plan_request {
                            input, and the root has no output. Read it with plan_in_place. Other
                            collectives: 0 */
     size_t chunk_bytes; /* > 0, a multiple of grain */
-    const char *recipe; /* borrowed: what stands in parentheses behind the algorithm's name in
-                           COLLSHIM_ALGORITHM, or NULL */
+    enum plan_memory memory; /* of all ranks alike */
+    const char *recipe;      /* borrowed: what stands in parentheses behind the algorithm's name in
+                                COLLSHIM_ALGORITHM, or NULL */
 };
 
 /* The size of rank r's block, or of the vector. */

@@ -27,6 +27,13 @@ enum cuda_wish { CUDA_IF_LOADED, CUDA_LOAD };
  */
 const struct cuda_calls *cuda_open(enum cuda_wish wish);
 
+/*
+ * The same for CUDA_IF_LOADED, for every call of an application: a few ns also where there is none,
+ * since it looks only after a library was loaded (and keeps the one loaded last from being
+ * unloaded). Thread-safe.
+ */
+const struct cuda_calls *cuda_if_loaded(void);
+
 /* Why the last cuda_open() gave NULL, as half a sentence; static. "" after a success. */
 const char *cuda_missing(void);
 

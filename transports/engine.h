@@ -10,6 +10,7 @@
 #define COLLSHIM_TRANSPORTS_ENGINE_H
 
 #include "planners/plan.h"
+#include "transports/device.h"
 #include "transports/xport.h"
 
 struct engine;
@@ -19,10 +20,16 @@ struct engine_buffers {
     const void *input; /* plan->input_bytes; may be the rank's own place in output */
     void *output;      /* plan->output_bytes */
     void *scratch;     /* plan->scratch_bytes, or NULL if 0 */
+    void *host;        /* plan->host_bytes, or NULL if 0 */
     /* NULL if the plan combines nothing. grain: bytes of an element, or 0 where it is not. */
     xport_combine combine;
     void *combine_context;
     size_t grain;
+    /* Whose memory input, output and scratch are; host is pinned then. NULL: all is the host's. */
+    struct device *device;
+    /* Non-zero: the call has failed on this rank already, and buffers may be NULL. It takes part
+       all the same, so that nobody waits for it; all whose result hangs on it fail too. */
+    int failed;
 };
 
 /*
@@ -32,8 +39,11 @@ struct engine_buffers {
 int engine_create(const struct plan *plan, struct xport *xport, struct engine **engine_p);
 void engine_free(struct engine *e); /* NULL is fine; not while a call is under way */
 
-/* Run the plan to its end, yielding the CPU while nothing moves. Returns 0 or the transport's error
- * code. */
+/*
+ * Run the plan to its end, yielding the CPU while nothing moves. Returns 0, the transport's error
+ * code, or a negative code where a device failed (buffers->failed, if that came first): here, or on
+ * a rank whose data was needed here (-EIO). The next call may go well.
+ */
 int engine_run(struct engine *e, const struct engine_buffers *buffers);
 
 /*

@@ -9,12 +9,15 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#define RECEIVES 0x40000000u
+
 struct p2p {
     const struct mpi_p2p_calls *mpi; /* borrowed */
     MPI_Comm comm;                   /* borrowed */
     MPI_Request *request;            /* [room] owned: the first `active` are in flight */
-    unsigned *slot;                  /* [room] owned: the slot of each */
+    unsigned *slot;                  /* [room] owned: the slot of each; RECEIVES: it is a receive */
     int *index;                      /* [room] owned: what Testsome reports */
+    MPI_Status *status;              /* [room] owned */
     unsigned active, room;
 };
 
@@ -28,18 +31,22 @@ static int p2p_reserve(void *state, unsigned nslots)
     MPI_Request *request = malloc(nslots * sizeof(MPI_Request));
     unsigned *slot = malloc(nslots * sizeof *slot);
     int *index = malloc(nslots * sizeof *index);
-    if (!request || !slot || !index) {
+    MPI_Status *status = malloc(nslots * sizeof *status);
+    if (!request || !slot || !index || !status) {
         free(request);
         free(slot);
         free(index);
+        free(status);
         return -ENOMEM;
     }
     free(p->request);
     free(p->slot);
     free(p->index);
+    free(p->status);
     p->request = request;
     p->slot = slot;
     p->index = index;
+    p->status = status;
     p->room = nslots;
     return 0;
 }
@@ -60,8 +67,19 @@ static int p2p_recv(void *state, unsigned slot, void *buf, size_t length, int pe
     int rc = p->mpi->Irecv(buf, (int)length, MPI_BYTE, peer, lane, p->comm, &p->request[p->active]);
 
     if (rc == MPI_SUCCESS)
-        p->slot[p->active++] = slot;
+        p->slot[p->active++] = slot | RECEIVES;
     return rc;
+}
+
+/* The slot of what Testsome reports i-th, as xport.h has it. */
+static unsigned completion(const struct p2p *p, int i)
+{
+    unsigned slot = p->slot[p->index[i]];
+    int bytes = 1;
+
+    if (slot & RECEIVES)
+        p->mpi->Get_count(&p->status[i], MPI_BYTE, &bytes);
+    return (slot & ~RECEIVES) | (bytes ? 0 : XPORT_FAILED);
 }
 
 /* Close the gaps that completed requests left. */
@@ -85,14 +103,13 @@ static int p2p_poll(void *state, unsigned *done, unsigned *ndone)
     *ndone = 0;
     if (!p->active) /* the library's other traffic still wants to move on */
         return p->mpi->Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, p->comm, &completed, MPI_STATUS_IGNORE);
-    int rc =
-        p->mpi->Testsome((int)p->active, p->request, &completed, p->index, MPI_STATUSES_IGNORE);
+    int rc = p->mpi->Testsome((int)p->active, p->request, &completed, p->index, p->status);
     if (rc != MPI_SUCCESS)
         return rc;
     if (completed == MPI_UNDEFINED || completed == 0)
         return 0;
     for (int i = 0; i < completed; i++)
-        done[(*ndone)++] = p->slot[p->index[i]];
+        done[(*ndone)++] = completion(p, i);
     compact(p);
     return 0;
 }
@@ -109,7 +126,14 @@ static void p2p_abandon(void *state)
     p->active = 0;
 }
 
-int xport_mpi_p2p_open(const struct mpi_p2p_calls *calls, MPI_Comm comm, struct xport *x)
+static int p2p_moves_device(void *state, int peer, int lane)
+{
+    (void)state, (void)peer, (void)lane;
+    return 1;
+}
+
+int xport_mpi_p2p_open(const struct mpi_p2p_calls *calls, MPI_Comm comm, int moves_device,
+                       struct xport *x)
 {
     struct p2p *p = calloc(1, sizeof *p);
 
@@ -121,6 +145,7 @@ int xport_mpi_p2p_open(const struct mpi_p2p_calls *calls, MPI_Comm comm, struct 
                         .state = p,
                         .send = p2p_send,
                         .recv = p2p_recv,
+                        .moves_device = moves_device ? p2p_moves_device : NULL,
                         .poll = p2p_poll,
                         .abandon = p2p_abandon,
                         .reserve = p2p_reserve};
@@ -136,6 +161,7 @@ void xport_mpi_p2p_close(struct xport *x)
     free(p->request);
     free(p->slot);
     free(p->index);
+    free(p->status);
     free(p);
     x->state = NULL;
 }

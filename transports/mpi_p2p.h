@@ -19,14 +19,17 @@ struct mpi_p2p_calls {
     int (*Iprobe)(int, int, MPI_Comm, int *, MPI_Status *);
     int (*Cancel)(MPI_Request *);
     int (*Request_free)(MPI_Request *);
+    int (*Get_count)(const MPI_Status *, MPI_Datatype, int *);
 };
 
 /*
  * comm: private, with MPI_ERRORS_RETURN; borrowed, as are the calls (constant for the process).
+ * moves_device: the library takes pointers to device memory.
  * Returns 0 and fills *x (close with xport_mpi_p2p_close), or -ENOMEM. Error codes of the
  * transport are MPI's.
  */
-int xport_mpi_p2p_open(const struct mpi_p2p_calls *calls, MPI_Comm comm, struct xport *x);
+int xport_mpi_p2p_open(const struct mpi_p2p_calls *calls, MPI_Comm comm, int moves_device,
+                       struct xport *x);
 void xport_mpi_p2p_close(struct xport *x);
 
 #endif

@@ -63,6 +63,14 @@ static int route_recv_reduce(void *state, unsigned slot, const struct xport_redu
     return x->recv_reduce(x->state, slot, reduce, peer, lane);
 }
 
+static int route_moves_device(void *state, int peer, int lane)
+{
+    struct route *r = state;
+    struct xport *x = is_far(r, peer, lane) ? r->far : r->near;
+
+    return x->moves_device && x->moves_device(x->state, peer, lane);
+}
+
 static int route_poll(void *state, unsigned *done, unsigned *ndone)
 {
     struct route *r = state;
@@ -113,6 +121,7 @@ int xport_route_open(struct xport *near, struct xport *far, const unsigned char 
                         .recv = route_recv,
                         .reduces = route_reduces,
                         .recv_reduce = route_recv_reduce,
+                        .moves_device = route_moves_device,
                         .poll = route_poll,
                         .abandon = route_abandon,
                         .reserve = route_reserve};

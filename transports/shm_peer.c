@@ -60,7 +60,7 @@ static void advance(_Atomic uint32_t *counter)
 void shm_peer_complete(struct shm *t, unsigned *waiting, struct slot *s)
 {
     --*waiting;
-    t->report[t->reported++] = (unsigned)(s - t->slot);
+    t->report[t->reported++] = (unsigned)(s - t->slot) | (s->failed ? XPORT_FAILED : 0);
 }
 
 /* Sending ------------------------------------------------------------------------------------- */
@@ -122,6 +122,9 @@ static size_t fill_cells(struct shm *t, struct peer *p, size_t budget)
 
 static int match(struct peer *p, struct slot *s, const struct shm_post *post)
 {
+    s->failed = !post->length;
+    if (s->failed)
+        s->length = 0;
     if (s->length != post->length)
         return -EPROTO;
     s->address = post->address;
@@ -177,7 +180,7 @@ static void ask_for_cells(const struct shm *t, struct peer *p)
         return;
     for (struct slot *s = p->matched.first; s; s = s->next) {
         size_t grain = s->buf ? 1 : s->reduce.grain;
-        if (s->granted)
+        if (s->granted || s->failed)
             continue;
         s->step = (uint32_t)(t->segment.cell_bytes / grain * grain);
         if (!shm_peer_answer(

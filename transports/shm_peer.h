@@ -25,6 +25,7 @@ struct slot {
     uint32_t lane;
     uint32_t step; /* bytes per cell */
     int granted;   /* a receive that comes through the cells */
+    int failed;    /* a receive for which nothing was sent */
     enum sharing sharing;
     uint64_t address; /* a receive's bytes at the sender */
     uint32_t sender;  /* and the sender's slot */

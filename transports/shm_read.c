@@ -95,7 +95,8 @@ ssize_t shm_peer_read_messages(struct shm *t, struct peer *p, size_t budget)
 {
     size_t copied = 0;
 
-    while (p->matched.first && !p->matched.first->granted && !p->unread) {
+    while (p->matched.first && !p->matched.first->granted &&
+           (!p->unread || p->matched.first->failed)) {
         struct slot *s = p->matched.first;
         if (copied >= budget && s->done < s->length)
             break;

@@ -21,7 +21,7 @@
 
 enum { SHM_POSTS = 32, SHM_ANSWERS = 32, SHM_CELLS = 4 };
 
-/* A send: `length` bytes at `address` of the sender, and its slot there. */
+/* A send: `length` bytes at `address` of the sender, and its slot there; 0: its call has failed. */
 struct shm_post {
     uint64_t address;
     uint64_t length;

@@ -25,13 +25,16 @@ struct xport_reduce {
     size_t length;
 };
 
+#define XPORT_FAILED 0x80000000u
+
 struct xport {
     const char *name;
     void *state;       /* owned by the transport */
     unsigned patience; /* polls without result until the CPU is to be given away */
     /* Start moving length bytes (> 0). The buffer belongs to the transport until `slot`, a number
        below nslots that is not in use, is reported done. Returns 0, or the transport's own
-       non-zero error code. */
+       non-zero error code. A send of length 0 tells the receiver that the sender's call has failed
+       and nothing will come. */
     int (*send)(void *state, unsigned slot, const void *buf, size_t length, int peer, int lane);
     int (*recv)(void *state, unsigned slot, void *buf, size_t length, int peer, int lane);
     /* As recv, but combines what arrives, where the transport can without storing it first.
@@ -39,9 +42,12 @@ struct xport {
     int (*reduces)(void *state, int peer, int lane);
     int (*recv_reduce)(void *state, unsigned slot, const struct xport_reduce *r, int peer,
                        int lane);
+    /* Does it take device memory, for that peer and lane? Optional: NULL if never. */
+    int (*moves_device)(void *state, int peer, int lane);
     /* Make progress on everything in flight; write the completed slots to done, which has room for
-       all that reserve() made, and their number to *ndone (0 is fine). Never blocks. Returns 0 or
-       the error code. */
+       all that reserve() made, and their number to *ndone (0 is fine). XPORT_FAILED is added to the
+       slot of a receive for which the peer sent nothing. Never blocks. Returns 0 or the error code.
+     */
     int (*poll)(void *state, unsigned *done, unsigned *ndone);
     /* Give up everything in flight after an error; buffers may be reused afterwards only by the
        application's own risk, exactly as after a failed call of the library. */

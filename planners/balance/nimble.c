@@ -277,7 +277,7 @@ int nimble_build_pieces(const struct plan_request *q, const struct balance *b, c
         for (uint32_t i = 0; i < w.n; i++)
             add_stream(&w, &w.stream[i]);
         rc = plan_build_finish(w.b, name, plan_input_bytes(q, q->rank),
-                               plan_output_bytes(q, q->rank), w.areas, plan_p);
+                               plan_output_bytes(q, q->rank), w.areas, 0, plan_p);
     } else {
         plan_build_discard(w.b);
     }

@@ -94,8 +94,9 @@ static int take(struct checker *c, int rank, const struct plan_op *op, uint64_t 
                                &hole);
 
     if (rc == -ENODATA)
-        return fail(c, "rank %d: operation %u reads byte %llu of buffer %d before it is written",
-                    rank, (unsigned)(op - r->plan->ops), (unsigned long long)hole, op->src);
+        return fail(c, "rank %d: operation %u reads byte %llu of %s before it is written", rank,
+                    (unsigned)(op - r->plan->ops), (unsigned long long)hole,
+                    plan_buffer_name(op->src));
     return rc;
 }
 
@@ -211,6 +212,9 @@ static int try_chunk(struct checker *c, int rank, uint32_t queue)
         return fail(c, "rank %d sends %llu bytes to rank %d on lane %d where %llu are received",
                     rank, (unsigned long long)op->length, q->peer, q->lane,
                     (unsigned long long)receive->length);
+    if ((op->src == PLAN_HOST) != (receive->dst == PLAN_HOST))
+        return fail(c, "rank %d sends from %s to rank %d on lane %d what is received into %s", rank,
+                    plan_buffer_name(op->src), q->peer, q->lane, plan_buffer_name(receive->dst));
     if (!ready(to, receive, end))
         return 0;
     int rc = take(c, rank, op, from, end);
@@ -347,7 +351,8 @@ static int match_queues(struct checker *c)
 /* Offsets inside the buffers, dependencies inside the plan. */
 static int check_bounds(struct checker *c, const struct plan *p)
 {
-    const uint64_t room[] = {p->input_bytes, p->output_bytes, p->scratch_bytes, UINT64_MAX};
+    const uint64_t room[] = {p->input_bytes, p->output_bytes, p->scratch_bytes, p->host_bytes,
+                             UINT64_MAX};
 
     for (uint32_t i = 0; i < p->nops; i++) {
         const struct plan_op *op = &p->ops[i];
@@ -356,6 +361,11 @@ static int check_bounds(struct checker *c, const struct plan *p)
         if (p->queues[op->queue].kind == PLAN_RECV_REDUCE &&
             (op->src == PLAN_NONE || op->dst == PLAN_NONE))
             return fail(c, "rank %d: operation %u combines with nothing", p->rank, i);
+        if ((p->queues[op->queue].kind == PLAN_RECV_REDUCE ||
+             p->queues[op->queue].kind == PLAN_REDUCE) &&
+            (op->src == PLAN_HOST) != (op->dst == PLAN_HOST))
+            return fail(c, "rank %d: operation %u combines host memory with other memory", p->rank,
+                        i);
         if ((op->src != PLAN_NONE && op->src_off + op->length > room[op->src]) ||
             (op->dst != PLAN_NONE && op->dst_off + op->length > room[op->dst]))
             return fail(c, "rank %d: operation %u reaches past the end of its buffer", p->rank, i);

@@ -22,8 +22,6 @@ struct range {
     uint8_t buffer;
 };
 
-static const char *const buffer_names[] = {"input", "output", "scratch", "none"};
-
 static int by_place(const void *a, const void *b)
 {
     const struct access *x = a, *y = b;
@@ -103,7 +101,7 @@ static int check_pair(const struct plan *p, const struct access *a, const struct
     if (a->op == b->op)
         snprintf(why, why_size,
                  "rank %d: operation %u reads and writes the same %s bytes %llu-%llu", p->rank,
-                 a->op, buffer_names[r.buffer], (unsigned long long)r.from,
+                 a->op, plan_buffer_name(r.buffer), (unsigned long long)r.from,
                  (unsigned long long)r.to - 1);
     else if (after(p, a->op, b->op, r, p->nops) || after(p, b->op, a->op, r, p->nops))
         return 0;
@@ -111,7 +109,7 @@ static int check_pair(const struct plan *p, const struct access *a, const struct
         snprintf(why, why_size,
                  "rank %d: operations %u and %u touch %s bytes %llu-%llu and neither waits for "
                  "the other",
-                 p->rank, a->op, b->op, buffer_names[r.buffer], (unsigned long long)r.from,
+                 p->rank, a->op, b->op, plan_buffer_name(r.buffer), (unsigned long long)r.from,
                  (unsigned long long)r.to - 1);
     return -EINVAL;
 }

@@ -341,5 +341,5 @@ int compose_emit_finish(struct compose_emit *e, uint64_t chunk_bytes, const char
         return rc ? rc : noted;
     }
     return plan_build_finish(ops.b, algorithm, plan_input_bytes(e->q, e->q->rank),
-                             plan_output_bytes(e->q, e->q->rank), e->scratch_bytes, plan_p);
+                             plan_output_bytes(e->q, e->q->rank), e->scratch_bytes, 0, plan_p);
 }

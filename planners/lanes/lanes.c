@@ -194,7 +194,7 @@ static int lanes_build(const struct plan_request *q, struct plan **plan_p)
         return rc;
     }
     return plan_build_finish(w.ops.b, plan_lanes.name, plan_input_bytes(q, q->rank),
-                             plan_output_bytes(q, q->rank), w.scratch_bytes, plan_p);
+                             plan_output_bytes(q, q->rank), w.scratch_bytes, 0, plan_p);
 }
 
 /* How many times the least the busiest rail carries: a tree's root sends once per step. */

@@ -31,13 +31,16 @@ static void add_flows(struct model *m, struct model_use *use)
         fair_set_capacity(&m->fair, i, model_links_get(&m->links, i).bw_bytes_per_s);
     for (uint32_t i = 0; i < m->streams.n; i++) {
         const struct model_stream *s = &m->streams.stream[i];
+        const struct plan_op *op = &m->plan[s->side[0].rank]->ops[s->side[0].op];
         double bytes = stream_bytes(m, &s->side[0]), path = 0;
         uint32_t n = 1;
 
         if (s->to < 0)
-            use[0] = model_links_memory(&m->links, s->side[0].rank);
+            use[0] = model_links_local(&m->links, s->side[0].rank, op->src, op->dst,
+                                       &m->state[i].latency_s);
         else
-            n = model_links_route(&m->links, s->side[0].rank, s->to, use, &m->state[i].latency_s);
+            n = model_links_route(&m->links, s->side[0].rank, s->to, op->src == PLAN_HOST, use,
+                                  &m->state[i].latency_s);
         for (uint32_t k = 0; k < n; k++) {
             double full = use[k].weight / model_links_get(&m->links, use[k].link).bw_bytes_per_s;
 

@@ -19,7 +19,10 @@
  * rate of shared memory between sockets    the link of the two sockets in that direction, which all
  * share, and the ends' ports: shared memory's rate, or PCIe's where the rank has a GPU (figure 2b)
  * COPY, REDUCE and the combining of RECV_REDUCE share the rank's memory, at one rate. A rank that
- * has a GPU is taken to have its data there.
+ * has a GPU is taken to have its data there, all but PLAN_HOST: copies to and from that cross PCIe,
+ * messages of it go through shared memory as those of ranks without a GPU do, and combining in it
+ * takes the receiving port's time, since one thread does both. A queue is taken to be all of the
+ * kind that its first operation is.
  *
  * Not in it: processor time per message, incast and copy-engine serialisation (a shared link loses
  * nothing by being shared), the switches between nodes, protocol changes with size.
@@ -42,12 +45,10 @@ enum {
 struct model_rates {
     struct topo_link rail;
     struct topo_link link[TOPO_LINK_CLASSES];
-    /* Of copying and combining, which the topology never knows: in a host, and in a GPU. */
-    double memory_bytes_per_s, gpu_memory_bytes_per_s;
 };
 
 /* Rail 10 Gbit/s and 20 us; shared memory 5, sockets 2.5, PCIe 12, NVLink 25 GB/s, 1 us each;
-   memory 5 GB/s, in a GPU 400. */
+   combining and copying 5 GB/s, on a GPU 400, at once. */
 extern const struct model_rates model_default_rates;
 
 enum model_link_kind {
@@ -55,7 +56,7 @@ enum model_link_kind {
     MODEL_RAIL_IN,
     MODEL_PORT_OUT, /* of a rank, through shared memory */
     MODEL_PORT_IN,
-    MODEL_BUS_OUT, /* of a rank's GPU, to the other sockets */
+    MODEL_BUS_OUT, /* of a rank's GPU, to the host and the other sockets */
     MODEL_BUS_IN,
     MODEL_MEMORY,
     MODEL_MESH,   /* one GPU to one other */

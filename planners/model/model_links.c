@@ -9,9 +9,9 @@ const struct model_rates model_default_rates = {
     .link = {[TOPO_LINK_SHM] = {5e9, 1e3},
              [TOPO_LINK_NVLINK] = {25e9, 1e3},
              [TOPO_LINK_PCIE] = {12e9, 1e3},
-             [TOPO_LINK_SOCKET] = {2.5e9, 1e3}},
-    .memory_bytes_per_s = 5e9,
-    .gpu_memory_bytes_per_s = 400e9,
+             [TOPO_LINK_SOCKET] = {2.5e9, 1e3},
+             [TOPO_LINK_REDUCE] = {5e9, 0},
+             [TOPO_LINK_REDUCE_GPU] = {400e9, 0}},
 };
 
 /* What there is one of. Links of a kind are numbered in this order, then `from`, then `to`. */
@@ -20,7 +20,7 @@ enum per { PER_RAIL, PER_RANK, PER_RANK_PAIR, PER_SOCKET_PAIR };
 static const struct {
     const char *name;
     enum per per;
-    enum topo_link_class rate; /* not of rails and memory */
+    enum topo_link_class rate; /* not of rails */
 } kinds[MODEL_LINK_KINDS] = {
     [MODEL_RAIL_OUT] = {"rail out", PER_RAIL, 0},
     [MODEL_RAIL_IN] = {"rail in", PER_RAIL, 0},
@@ -28,7 +28,7 @@ static const struct {
     [MODEL_PORT_IN] = {"port in", PER_RANK, TOPO_LINK_SHM},
     [MODEL_BUS_OUT] = {"bus out", PER_RANK, TOPO_LINK_PCIE},
     [MODEL_BUS_IN] = {"bus in", PER_RANK, TOPO_LINK_PCIE},
-    [MODEL_MEMORY] = {"memory", PER_RANK, 0},
+    [MODEL_MEMORY] = {"memory", PER_RANK, TOPO_LINK_REDUCE},
     [MODEL_MESH] = {"gpu pair", PER_RANK_PAIR, TOPO_LINK_NVLINK},
     [MODEL_SOCKET] = {"socket link", PER_SOCKET_PAIR, TOPO_LINK_SOCKET},
 };
@@ -145,9 +145,8 @@ struct model_link model_links_get(const struct model_links *l, uint32_t link)
     } else if (kinds[k].per == PER_RANK) {
         found.node = t->rank[i].node;
         found.from = (int)i;
-        if (k == MODEL_MEMORY)
-            found.bw_bytes_per_s =
-                t->rank[i].gpu >= 0 ? l->rates.gpu_memory_bytes_per_s : l->rates.memory_bytes_per_s;
+        if (k == MODEL_MEMORY && t->rank[i].gpu >= 0)
+            found.bw_bytes_per_s = class_rate(l, TOPO_LINK_REDUCE_GPU).bw_bytes_per_s;
     } else {
         while (l->node[k][found.node + 1] <= i)
             found.node++;
@@ -190,16 +189,21 @@ static uint32_t rails(const struct model_links *l, int rank, enum model_link_kin
     return n;
 }
 
-/* A rank's own way to the ranks of other sockets. */
-static struct model_use own_port(const struct model_links *l, int rank, int incoming)
+static int on_device(const struct model_links *l, int rank, int host)
 {
-    enum model_link_kind out = l->t->rank[rank].gpu >= 0 ? MODEL_BUS_OUT : MODEL_PORT_OUT;
+    return l->t->rank[rank].gpu >= 0 && !host;
+}
+
+/* A rank's own way to the ranks of other sockets. */
+static struct model_use own_port(const struct model_links *l, int rank, int host, int incoming)
+{
+    enum model_link_kind out = on_device(l, rank, host) ? MODEL_BUS_OUT : MODEL_PORT_OUT;
 
     return (struct model_use){l->first[out + incoming] + (uint32_t)rank, 1};
 }
 
-uint32_t model_links_route(const struct model_links *l, int from, int to, struct model_use *use,
-                           double *latency_s)
+uint32_t model_links_route(const struct model_links *l, int from, int to, int from_host,
+                           struct model_use *use, double *latency_s)
 {
     const struct topo_rank *a = &l->t->rank[from], *b = &l->t->rank[to];
     enum topo_link_class class = TOPO_LINK_SHM;
@@ -216,9 +220,9 @@ uint32_t model_links_route(const struct model_links *l, int from, int to, struct
     if (a->socket != b->socket) {
         class = TOPO_LINK_SOCKET;
         use[n++] = (struct model_use){pair(l, MODEL_SOCKET, a->node, a->socket, b->socket), 1};
-        use[n++] = own_port(l, from, 0);
-        use[n++] = own_port(l, to, 1);
-    } else if (a->gpu >= 0 && b->gpu >= 0) {
+        use[n++] = own_port(l, from, from_host, 0);
+        use[n++] = own_port(l, to, from_host, 1);
+    } else if (on_device(l, from, from_host) && on_device(l, to, from_host)) {
         class = TOPO_LINK_NVLINK;
         use[n++] = (struct model_use){pair(l, MODEL_MESH, a->node, a->local, b->local), 1};
     } else {
@@ -229,7 +233,24 @@ uint32_t model_links_route(const struct model_links *l, int from, int to, struct
     return n;
 }
 
-struct model_use model_links_memory(const struct model_links *l, int rank)
+struct model_use model_links_local(const struct model_links *l, int rank, uint8_t src, uint8_t dst,
+                                   double *latency_s)
 {
-    return (struct model_use){l->first[MODEL_MEMORY] + (uint32_t)rank, 1};
+    int gpu = l->t->rank[rank].gpu >= 0, up = src == PLAN_HOST, down = dst == PLAN_HOST;
+    struct model_use use = {.weight = 1};
+    enum model_link_kind link = MODEL_MEMORY;
+    enum topo_link_class class = gpu ? TOPO_LINK_REDUCE_GPU : TOPO_LINK_REDUCE;
+
+    if (gpu && up != down) {
+        link = up ? MODEL_BUS_IN : MODEL_BUS_OUT;
+        class = TOPO_LINK_PCIE;
+    } else if (gpu && up) {
+        link = MODEL_PORT_IN;
+        class = TOPO_LINK_REDUCE;
+        use.weight =
+            class_rate(l, TOPO_LINK_SHM).bw_bytes_per_s / class_rate(l, class).bw_bytes_per_s;
+    }
+    use.link = l->first[link] + (uint32_t)rank;
+    *latency_s = class_rate(l, class).latency_ns / 1e9;
+    return use;
 }

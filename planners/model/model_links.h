@@ -33,11 +33,14 @@ struct model_link model_links_get(const struct model_links *l, uint32_t link);
 /* How many links a message can cross at most. */
 uint32_t model_links_most(const struct model_links *l);
 
-/* The links that a message between two ranks crosses, and its latency. Returns how many. */
-uint32_t model_links_route(const struct model_links *l, int from, int to, struct model_use *use,
-                           double *latency_s);
+/* The links that a message between two ranks crosses, and its latency. from_host: it is one of
+   PLAN_HOST. Returns how many. */
+uint32_t model_links_route(const struct model_links *l, int from, int to, int from_host,
+                           struct model_use *use, double *latency_s);
 
-/* The link that copying and combining of a rank occupy. */
-struct model_use model_links_memory(const struct model_links *l, int rank);
+/* The link that copying or combining from src to dst occupies (enum plan_buffer), and how long it
+   takes to begin. */
+struct model_use model_links_local(const struct model_links *l, int rank, uint8_t src, uint8_t dst,
+                                   double *latency_s);
 
 #endif

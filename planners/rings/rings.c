@@ -183,7 +183,7 @@ static int build(const struct plan_request *q, const char *name, int intra, int 
         rc = collectives[q->collective].stages(&w);
     if (!rc) {
         rc = plan_build_finish(w.b, name, plan_input_bytes(q, q->rank),
-                               plan_output_bytes(q, q->rank), w.scratch_bytes, plan_p);
+                               plan_output_bytes(q, q->rank), w.scratch_bytes, 0, plan_p);
         w.b = NULL;
     }
     rings_trees_close(&w.trees);

@@ -92,8 +92,6 @@ static void print_rails(const struct work *w)
 
 static void print_operations(const struct plan *p)
 {
-    static const char *const buffers[] = {"input", "output", "scratch", "-"};
-
     printf("\nrank %d\n%6s %-11s %6s %5s %-8s %12s %-8s %12s %12s  %s\n", p->rank, "OP", "KIND",
            "PEER", "LANE", "FROM", "OFFSET", "TO", "OFFSET", "BYTES", "AFTER");
     for (uint32_t i = 0; i < p->nops; i++) {
@@ -101,11 +99,40 @@ static void print_operations(const struct plan *p)
         const struct plan_queue *q = &p->queues[op->queue];
 
         printf("%6u %-11s %6d %5d %-8s %12llu %-8s %12llu %12llu ", i, plan_kind_name(q->kind),
-               q->peer, q->lane, buffers[op->src], (unsigned long long)op->src_off,
-               buffers[op->dst], (unsigned long long)op->dst_off, (unsigned long long)op->length);
+               q->peer, q->lane, plan_buffer_name(op->src), (unsigned long long)op->src_off,
+               plan_buffer_name(op->dst), (unsigned long long)op->dst_off,
+               (unsigned long long)op->length);
         for (uint32_t d = 0; d < op->ndeps; d++)
             printf(" %u", p->deps[op->first_dep + d]);
         putchar('\n');
+    }
+}
+
+/* A plan with memory on both sides of a device: what one rank does on which. */
+static void print_paths(const struct plan *p)
+{
+    static const char *const way[] = {"input => peers' devices => output",
+                                      "input => host => peers' hosts => host => output"};
+    uint64_t bytes[] = {p->output_bytes - p->host_bytes, p->host_bytes};
+
+    printf("split        %.2f %% through the host\n"
+           "  path   %10s %12s %12s  rank %d's way\n",
+           100.0 * (double)p->host_bytes / (double)p->output_bytes, "BYTES", "SENT", "COMBINED",
+           p->rank);
+    for (int host = 0; host < 2; host++) {
+        uint64_t sent = 0, combined = 0;
+
+        for (uint32_t i = 0; i < p->nops; i++) {
+            uint8_t kind = p->queues[p->ops[i].queue].kind;
+
+            if (plan_uses_host(&p->ops[i]) != host)
+                continue;
+            sent += kind == PLAN_SEND ? p->ops[i].length : 0;
+            combined += kind == PLAN_REDUCE || kind == PLAN_RECV_REDUCE ? p->ops[i].length : 0;
+        }
+        printf("  %-6s %10llu %12llu %12llu  %s\n", host ? "host" : "device",
+               (unsigned long long)bytes[host], (unsigned long long)sent,
+               (unsigned long long)combined, way[host]);
     }
 }
 
@@ -130,6 +157,8 @@ static void print_summary(const struct work *w)
            w->plans.plan[0]->nqueues);
     printf("a plan       at most %zu bytes, built in at most %.1f us\n", w->plans.largest,
            w->plans.build_us);
+    if (w->plans.plan[0]->host_bytes)
+        print_paths(w->plans.plan[w->rank < 0 ? 0 : w->rank]);
     if (w->r.algorithm->pays) {
         const char *why = w->r.algorithm->pays(q);
         if (why)
@@ -162,6 +191,7 @@ static int print_json(const struct work *w, int checked)
     json_int(&j, "total_bytes", (long long)plan_total_bytes(q));
     json_int(&j, "chunk_bytes", (long long)q->chunk_bytes);
     json_int(&j, "plan_bytes", (long long)w->plans.largest);
+    json_int(&j, "host_bytes", (long long)w->plans.plan[0]->host_bytes);
     json_number(&j, "build_us", w->plans.build_us);
     json_string(&j, "unit", load_rates_known(t) ? "seconds" : "bytes");
     json_number(&j, "busiest_rail", load_time(load, t));

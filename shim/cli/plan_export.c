@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "shim/cli/plan_export.h"
 
-static const char *const buffers[] = {"input", "output", "scratch", ""};
-
 static void dot_place(FILE *f, uint8_t buffer, uint64_t off, uint64_t length)
 {
     if (buffer != PLAN_NONE)
-        fprintf(f, " %s[%llu..%llu)", buffers[buffer], (unsigned long long)off,
+        fprintf(f, " %s[%llu..%llu)", plan_buffer_name(buffer), (unsigned long long)off,
                 (unsigned long long)(off + length));
 }
 
 void plan_export_dot(FILE *f, const struct plan *p)
 {
     fprintf(f, "digraph rank%d {\n  rankdir=LR; node [shape=box, fontname=\"sans\"];\n", p->rank);
+    if (p->host_bytes)
+        fprintf(f, "  label=\"filled: through the host, %llu bytes\";\n",
+                (unsigned long long)p->host_bytes);
     for (uint32_t q = 0; q < p->nqueues; q++) {
         const struct plan_queue *queue = &p->queues[q];
 
@@ -26,7 +27,8 @@ void plan_export_dot(FILE *f, const struct plan *p)
             fprintf(f, "    op%u [label=\"%s", i, plan_kind_name(queue->kind));
             dot_place(f, op->src, op->src_off, op->length);
             dot_place(f, op->dst, op->dst_off, op->length);
-            fprintf(f, "\"];\n");
+            fprintf(f, "\"%s];\n",
+                    plan_uses_host(op) ? ", style=filled, fillcolor=lightyellow" : "");
             if (i > queue->first_op) /* a queue's own order, drawn faintly */
                 fprintf(f, "    op%u -> op%u [style=dotted, arrowhead=none];\n", i - 1, i);
         }

@@ -112,6 +112,15 @@ static int take_demand(struct request *r, const struct request_options *o)
     return code;
 }
 
+/* As the model takes it: a rank that has a GPU has its data there. */
+static int all_on_gpus(const struct topo *t)
+{
+    for (int r = 0; r < t->nranks; r++)
+        if (t->rank[r].gpu < 0)
+            return 0;
+    return 1;
+}
+
 int request_read(const char *command, const struct request_options *o, const char *collective,
                  struct request *r)
 {
@@ -129,6 +138,7 @@ int request_read(const char *command, const struct request_options *o, const cha
     r->q.topo = r->topo;
     r->q.in_place = o->in_place;
     r->q.grain = 1;
+    r->q.memory = all_on_gpus(r->topo) ? PLAN_ON_DEVICE : PLAN_IN_HOST;
     if ((code = find_algorithm(r, o->algorithm)) ||
         (code = take_size(r, "--bytes", o->bytes ? o->bytes : "1MiB", &r->q.nbytes)) ||
         (o->counts && (code = take_counts(r, o->counts))) || (code = take_demand(r, o)) ||

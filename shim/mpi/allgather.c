@@ -7,6 +7,7 @@
 
 #include "shim/mpi/comm.h"
 #include "shim/mpi/count.h"
+#include "shim/mpi/library.h"
 #include "shim/mpi/reroute.h"
 #include "shim/mpi/vectors.h"
 #include "shim/mpi/wrappers.h"
@@ -45,6 +46,22 @@ static int native_allgatherv(const struct call *call)
                                 a->recvcounts.wide, a->displs.wide, a->recvtype, a->comm);
     return mpi.Allgatherv(a->sendbuf, (int)a->sendcount, a->sendtype, a->recvbuf,
                           a->recvcounts.narrow, a->displs.narrow, a->recvtype, a->comm);
+}
+
+static int allgather_buffers(const struct call *call, struct library_buffer *list)
+{
+    const struct arguments *a = call->arguments;
+    struct library_buffer send = library_block(&a->sendbuf, a->sendcount, a->sendtype);
+    struct library_buffer receive = library_block(&a->recvbuf, a->recvcount, a->recvtype);
+
+    if (counts_given(a->recvcounts)) {
+        receive.n = displs_given(a->displs) ? library_peers(a->comm) : 0;
+        receive.counts = a->recvcounts;
+        receive.displs = a->displs;
+    } else {
+        receive.count = library_times(a->recvcount, library_peers(a->comm));
+    }
+    return library_buffers(list, &send, &receive);
 }
 
 static struct call_block allgather_block(const struct call *call, int i)
@@ -100,6 +117,7 @@ static int allgather(const struct arguments *a)
                         .request = {.collective = COLL_ALLGATHER},
                         .arguments = a,
                         .native = native_allgather,
+                        .buffers = allgather_buffers,
                         .output_block = allgather_block};
     enum reason why = process.verdict;
     struct comm *c = NULL;
@@ -119,7 +137,7 @@ static int allgather(const struct arguments *a)
         return run(c, a, &call);
     }
     count_native(COLL_ALLGATHER, why);
-    return call.native(&call);
+    return library_call(&call);
 }
 
 static int allgatherv(struct arguments *a)
@@ -129,6 +147,7 @@ static int allgatherv(struct arguments *a)
                         .request = {.collective = COLL_ALLGATHERV},
                         .arguments = a,
                         .native = native_allgatherv,
+                        .buffers = allgather_buffers,
                         .output_block = allgatherv_block};
     enum reason why = process.verdict;
     struct comm *c = NULL;
@@ -155,7 +174,7 @@ static int allgatherv(struct arguments *a)
         return run(c, a, &call);
     }
     count_native(COLL_ALLGATHERV, why);
-    return call.native(&call);
+    return library_call(&call);
 }
 
 int wrap_Allgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,

@@ -7,6 +7,7 @@
 
 #include "shim/mpi/comm.h"
 #include "shim/mpi/count.h"
+#include "shim/mpi/library.h"
 #include "shim/mpi/reroute.h"
 #include "shim/mpi/vectors.h"
 #include "shim/mpi/wrappers.h"
@@ -61,6 +62,49 @@ static int native_reduce_scatter_block(const struct call *call)
     return mpi.Reduce_scatter_block(a->sendbuf, a->recvbuf, (int)a->count, a->type, a->op, a->comm);
 }
 
+static int all_to_all_buffers(const struct call *call, struct library_buffer *list)
+{
+    const struct arguments *a = call->arguments;
+    struct library_buffer send = library_block(&a->sendbuf, a->count, a->type);
+    struct library_buffer receive = library_block(&a->recvbuf, a->count, a->type);
+
+    return library_buffers(list, &send, &receive);
+}
+
+static int reduce_buffers(const struct call *call, struct library_buffer *list)
+{
+    const struct arguments *a = call->arguments;
+    struct library_buffer send = library_block(&a->sendbuf, a->count, a->type);
+    struct library_buffer receive = library_block(&a->recvbuf, a->count, a->type);
+    int root = library_is_root(a->comm, a->root), inter = a->root == MPI_ROOT;
+
+    return root < 0 ? 0 : library_buffers(list, inter ? NULL : &send, root ? &receive : NULL);
+}
+
+/* In place, the vector lies where otherwise only the own block is. */
+static int reduce_scatter_buffers(const struct call *call, struct library_buffer *list)
+{
+    const struct arguments *a = call->arguments;
+    struct library_buffer send = library_block(&a->sendbuf, a->count, a->type);
+    struct library_buffer receive = library_block(&a->recvbuf, a->count, a->type);
+    int size, rank;
+
+    if (mpi.Comm_size(a->comm, &size) != MPI_SUCCESS || mpi.Comm_rank(a->comm, &rank))
+        return 0;
+    send.count = library_times(a->count, size);
+    if (call->collective == COLL_REDUCE_SCATTER) {
+        if (!counts_given(a->counts))
+            return 0;
+        send.count = 0;
+        for (int i = 0; i < size; i++)
+            send.count += counts_at(a->counts, i);
+        receive.count = counts_at(a->counts, rank);
+    }
+    if (a->sendbuf == MPI_IN_PLACE)
+        receive.count = send.count;
+    return library_buffers(list, &send, &receive);
+}
+
 /* The one block that the output is; its length is in own_bytes. */
 static struct call_block output_block(const struct call *call, int i)
 {
@@ -98,7 +142,7 @@ static int run(const struct arguments *a, struct call *call, MPI_Count elements)
         c = gate_comm(a->comm, size, call->collective, &why);
     if (!c) {
         count_native(call->collective, why);
-        return call->native(call);
+        return library_call(call);
     }
 
     size_t extent = call->reduction.extent;
@@ -139,14 +183,16 @@ static int run(const struct arguments *a, struct call *call, MPI_Count elements)
 
 static int allreduce(const struct arguments *a)
 {
-    struct call call = {.collective = COLL_ALLREDUCE, .native = native_allreduce};
+    struct call call = {
+        .collective = COLL_ALLREDUCE, .native = native_allreduce, .buffers = all_to_all_buffers};
 
     return run(a, &call, a->count);
 }
 
 static int reduce(const struct arguments *a)
 {
-    struct call call = {.collective = COLL_REDUCE, .native = native_reduce};
+    struct call call = {
+        .collective = COLL_REDUCE, .native = native_reduce, .buffers = reduce_buffers};
     int size;
 
     /* A root that is none is the library's to refuse; on all ranks alike, as MPI requires. */
@@ -159,7 +205,8 @@ static int reduce(const struct arguments *a)
 static int reduce_scatter_block(const struct arguments *a)
 {
     struct call call = {.collective = COLL_REDUCE_SCATTER_BLOCK,
-                        .native = native_reduce_scatter_block};
+                        .native = native_reduce_scatter_block,
+                        .buffers = reduce_scatter_buffers};
     MPI_Count elements;
     int size;
 
@@ -171,7 +218,9 @@ static int reduce_scatter_block(const struct arguments *a)
 
 static int reduce_scatter(const struct arguments *a)
 {
-    struct call call = {.collective = COLL_REDUCE_SCATTER, .native = native_reduce_scatter};
+    struct call call = {.collective = COLL_REDUCE_SCATTER,
+                        .native = native_reduce_scatter,
+                        .buffers = reduce_scatter_buffers};
     uint64_t elements;
     int size;
 

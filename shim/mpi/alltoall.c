@@ -7,6 +7,7 @@
 
 #include "shim/mpi/comm.h"
 #include "shim/mpi/count.h"
+#include "shim/mpi/library.h"
 #include "shim/mpi/reroute.h"
 #include "shim/mpi/vectors.h"
 #include "shim/mpi/wrappers.h"
@@ -32,6 +33,18 @@ static int native_alltoall(const struct call *call)
                               a->recvtype, a->comm);
     return mpi.Alltoall(a->sendbuf, (int)a->sendcount, a->sendtype, a->recvbuf, (int)a->recvcount,
                         a->recvtype, a->comm);
+}
+
+static int buffers(const struct call *call, struct library_buffer *list)
+{
+    const struct arguments *a = call->arguments;
+    int peers = library_peers(a->comm);
+    struct library_buffer send =
+        library_block(&a->sendbuf, library_times(a->sendcount, peers), a->sendtype);
+    struct library_buffer receive =
+        library_block(&a->recvbuf, library_times(a->recvcount, peers), a->recvtype);
+
+    return library_buffers(list, &send, &receive);
 }
 
 /* All blocks, which lie one behind the other. */
@@ -75,7 +88,8 @@ static int alltoall(struct arguments *a)
                         .comm = a->comm,
                         .request = {.collective = COLL_ALLTOALL, .grain = 1},
                         .arguments = a,
-                        .native = native_alltoall};
+                        .native = native_alltoall,
+                        .buffers = buffers};
     enum reason why = process.verdict;
     struct comm *c = NULL;
     uint64_t block = 0;
@@ -94,7 +108,7 @@ static int alltoall(struct arguments *a)
         return run(c, a, &call);
     }
     count_native(COLL_ALLTOALL, why);
-    return call.native(&call);
+    return library_call(&call);
 }
 
 int wrap_Alltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,

@@ -10,6 +10,7 @@
 
 #include "shim/mpi/comm.h"
 #include "shim/mpi/count.h"
+#include "shim/mpi/library.h"
 #include "shim/mpi/reroute.h"
 #include "shim/mpi/rows.h"
 #include "shim/mpi/vectors.h"
@@ -54,6 +55,28 @@ static int native_alltoallv(const struct call *call)
                                r->counts.wide, r->displs.wide, r->type, a->comm);
     return mpi.Alltoallv(s->buffer, s->counts.narrow, s->displs.narrow, s->type, into,
                          r->counts.narrow, r->displs.narrow, r->type, a->comm);
+}
+
+static struct library_buffer buffer_of(const struct side *s, int peers)
+{
+    int given = counts_given(s->counts) && displs_given(s->displs);
+
+    return (struct library_buffer){.argument = (const void **)(uintptr_t)&s->buffer,
+                                   .n = given ? peers : 0,
+                                   .counts = s->counts,
+                                   .displs = s->displs,
+                                   .type = s->type,
+                                   .types = s->types};
+}
+
+static int buffers(const struct call *call, struct library_buffer *list)
+{
+    const struct arguments *a = call->arguments;
+    int peers = library_peers(a->comm);
+    struct library_buffer send = buffer_of(&a->send, peers),
+                          receive = buffer_of(&a->receive, peers);
+
+    return library_buffers(list, &send, &receive);
 }
 
 /* Bytes of each block (bytes may be NULL) and of all. 0, or -1: the library should judge them. */
@@ -286,7 +309,8 @@ static int alltoallv(struct arguments *a)
                         .comm = a->comm,
                         .request = {.collective = COLL_ALLTOALLV, .grain = 1},
                         .arguments = a,
-                        .native = native_alltoallv};
+                        .native = native_alltoallv,
+                        .buffers = buffers};
     struct comm *c = NULL;
     struct rows_call r;
     int rc = MPI_SUCCESS;
@@ -298,7 +322,7 @@ static int alltoallv(struct arguments *a)
     }
     if (why) {
         count_native(COLL_ALLTOALLV, why);
-        return call.native(&call);
+        return library_call(&call);
     }
     why = get_ready(a, &r, &call, &c, &rc);
     if (rc != MPI_SUCCESS) {
@@ -308,7 +332,7 @@ static int alltoallv(struct arguments *a)
     if (why) {
         rows_end(&r, why);
         count_native(COLL_ALLTOALLV, why);
-        return call.native(&call);
+        return library_call(&call);
     }
     rc = reroute(c, &call);
     rows_end(&r, call.in_vain);

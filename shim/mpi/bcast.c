@@ -4,6 +4,7 @@
 
 #include "shim/mpi/comm.h"
 #include "shim/mpi/count.h"
+#include "shim/mpi/library.h"
 #include "shim/mpi/reroute.h"
 #include "shim/mpi/vectors.h"
 #include "shim/mpi/wrappers.h"
@@ -24,6 +25,17 @@ static int native_bcast(const struct call *call)
     if (a->large)
         return mpi.Bcast_c(a->buffer, a->count, a->type, a->root, a->comm);
     return mpi.Bcast(a->buffer, (int)a->count, a->type, a->root, a->comm);
+}
+
+static int buffers(const struct call *call, struct library_buffer *list)
+{
+    const struct arguments *a = call->arguments;
+    int root = library_is_root(a->comm, a->root);
+
+    list[0] = library_block(&a->buffer, a->count, a->type);
+    list[0].reads = root == 1;
+    list[0].writes = root == 0;
+    return root >= 0;
 }
 
 static struct call_block buffer_block(const struct call *call, int i)
@@ -58,7 +70,8 @@ static int bcast(const struct arguments *a)
                         .comm = a->comm,
                         .request = {.collective = COLL_BCAST},
                         .arguments = a,
-                        .native = native_bcast};
+                        .native = native_bcast,
+                        .buffers = buffers};
     enum reason why = process.verdict;
     struct comm *c = NULL;
     int size;
@@ -74,7 +87,7 @@ static int bcast(const struct arguments *a)
     if (c)
         return run(c, a, &call);
     count_native(COLL_BCAST, why);
-    return call.native(&call);
+    return library_call(&call);
 }
 
 int wrap_Bcast(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm)

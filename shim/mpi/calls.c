@@ -19,8 +19,18 @@ static const struct {
 #undef CALL
 };
 
+static int (*query_cuda)(void); /* of libraries that can tell */
+
+int mpi_takes_device_memory(void)
+{
+    return query_cuda && query_cuda();
+}
+
 const char *mpi_calls_open(void *libmpi)
 {
+    void *query = dlsym(libmpi, "MPIX_Query_cuda_support");
+
+    memcpy(&query_cuda, &query, sizeof query);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         void *function = dlsym(libmpi, rows[i].symbol);
 

@@ -20,6 +20,9 @@ struct mpi_calls {
 
 extern struct mpi_calls mpi; /* filled once, before anything else of the backend runs */
 
+/* Does the library take pointers to device memory? After MPI_Init. */
+int mpi_takes_device_memory(void);
+
 /* Fill the table from a dlopen handle. Returns NULL, or the name of a function that is missing. */
 const char *mpi_calls_open(void *libmpi);
 

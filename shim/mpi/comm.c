@@ -15,6 +15,7 @@
 #include "shim/mpi/rows.h"
 #include "shim/mpi/sizes.h"
 #include "shim/mpi/socket.h"
+#include "transports/cuda_memory.h"
 
 enum { PLANS_KEPT = 16, DEMANDS_KEPT = 4 }; /* a matrix is large, and seldom comes back */
 
@@ -51,6 +52,7 @@ static void free_comm(struct comm *c)
     if (!c || c == &out_of_memory)
         return;
     forget_plans(c);
+    cuda_gpu_close(c->gpu);
     links_close(&c->links);
     topo_free(c->topo);
     free(c->bytes);
@@ -279,7 +281,8 @@ static int same_request(const struct comm *c, const struct comm_plan *p,
 
     if (p->algorithm != a || r->collective != q->collective || r->in_place != q->in_place ||
         r->root != q->root || r->grain != q->grain || r->chunk_bytes != q->chunk_bytes ||
-        r->recipe != q->recipe || !r->bytes != !q->bytes || !r->demand != !q->demand)
+        r->memory != q->memory || r->recipe != q->recipe || !r->bytes != !q->bytes ||
+        !r->demand != !q->demand)
         return 0;
     if (q->demand && memcmp(r->demand, q->demand, demand_bytes(c)) != 0)
         return 0;

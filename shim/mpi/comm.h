@@ -19,6 +19,7 @@
 #include "transports/engine.h"
 
 struct comm_plan; /* a cached plan with its engine */
+struct cuda_gpu;  /* what it uses of a device (transports/cuda_memory.h) */
 struct rows;      /* who sends how much to whom (rows.h) */
 
 struct comm {
@@ -32,6 +33,7 @@ struct comm {
     struct guard guard;      /* what has been measured */
     size_t *bytes;           /* [size] owned: room for a call's block sizes */
     uint64_t *offset;        /* [size] owned: and for where they start, packed */
+    struct cuda_gpu *gpu;    /* owned: NULL until a call needs it */
     struct rows *rows;       /* owned: NULL until Alltoallv needs them */
     struct comm_plan *plans; /* owned: most recently used first */
 };

@@ -3,6 +3,7 @@
 #include <stdint.h>
 
 #include "shim/mpi/comm.h"
+#include "shim/mpi/library.h"
 #include "shim/mpi/rooted.h"
 #include "shim/mpi/wrappers.h"
 
@@ -26,6 +27,11 @@ static int native_gatherv(const struct call *call)
                              a->all.counts.wide, a->all.displs.wide, a->all.type, a->root, a->comm);
     return mpi.Gatherv(a->own.buffer, (int)a->own.count, a->own.type, a->all.buffer,
                        a->all.counts.narrow, a->all.displs.narrow, a->all.type, a->root, a->comm);
+}
+
+static int buffers(const struct call *call, struct library_buffer *list)
+{
+    return rooted_buffers(call->arguments, 1, list);
 }
 
 static struct call_block output_block(const struct call *call, int i)
@@ -60,14 +66,14 @@ static int fill(struct comm *c, struct call *call)
 
 static int gather(struct rooted *a)
 {
-    struct call call = {.collective = COLL_GATHER, .native = native_gather};
+    struct call call = {.collective = COLL_GATHER, .native = native_gather, .buffers = buffers};
 
     return rooted_run(a, &call, fill);
 }
 
 static int gatherv(struct rooted *a)
 {
-    struct call call = {.collective = COLL_GATHERV, .native = native_gatherv};
+    struct call call = {.collective = COLL_GATHERV, .native = native_gatherv, .buffers = buffers};
 
     return rooted_run_v(a, &call, fill);
 }

@@ -9,18 +9,24 @@
 #include "shim/mpi/count.h"
 #include "shim/mpi/wrappers.h"
 
+static int begin(void)
+{
+    process.cuda_aware = mpi_takes_device_memory();
+    return agree_at_init();
+}
+
 int wrap_Init(int *argc, char ***argv)
 {
     int rc = mpi.Init(argc, argv);
 
-    return rc == MPI_SUCCESS ? agree_at_init() : rc;
+    return rc == MPI_SUCCESS ? begin() : rc;
 }
 
 int wrap_Init_thread(int *argc, char ***argv, int required, int *provided)
 {
     int rc = mpi.Init_thread(argc, argv, required, provided);
 
-    return rc == MPI_SUCCESS ? agree_at_init() : rc;
+    return rc == MPI_SUCCESS ? begin() : rc;
 }
 
 int wrap_Finalize(void)

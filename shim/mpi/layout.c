@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "shim/mpi/calls.h"
+#include "shim/mpi/device.h"
 
 enum { PACK_PIECE = 1 << 30 }; /* bytes that one MPI_Pack handles: its sizes are ints */
 
@@ -138,9 +139,12 @@ int layout_pack(const struct layout *l, const void *user, MPI_Count count, void 
                 MPI_Comm comm)
 {
     struct layout moved;
+    struct cuda_place place;
 
     if (!count || !l->size)
         return MPI_SUCCESS;
+    if (device_holds(l, user, count, &place))
+        return device_pack(&place, l, user, count, packed, comm);
     if (l->dense) {
         memcpy(packed, user, (size_t)(count * l->size));
         return MPI_SUCCESS;
@@ -159,9 +163,12 @@ int layout_unpack(const struct layout *l, const void *packed, void *user, MPI_Co
                   MPI_Comm comm)
 {
     struct layout moved;
+    struct cuda_place place;
 
     if (!count || !l->size)
         return MPI_SUCCESS;
+    if (device_holds(l, user, count, &place))
+        return device_unpack(&place, l, packed, user, count, comm);
     if (l->dense) {
         memcpy(user, packed, (size_t)(count * l->size));
         return MPI_SUCCESS;

@@ -38,7 +38,8 @@ void links_init(void)
                                        .Testsome = mpi.Testsome,
                                        .Iprobe = mpi.Iprobe,
                                        .Cancel = mpi.Cancel,
-                                       .Request_free = mpi.Request_free};
+                                       .Request_free = mpi.Request_free,
+                                       .Get_count = mpi.Get_count};
 }
 
 /* A topology that the user wrote may put ranks of one host on several nodes, which then are to be
@@ -145,7 +146,7 @@ int links_prepare(struct links *l, MPI_Comm private_comm, const struct topo *top
 {
     l->use = &l->mpi;
     l->meeting = calloc(1, sizeof *l->meeting);
-    if (!l->meeting || xport_mpi_p2p_open(&p2p_calls, private_comm, &l->mpi))
+    if (!l->meeting || xport_mpi_p2p_open(&p2p_calls, private_comm, process.cuda_aware, &l->mpi))
         return 0;
     *l->meeting = (struct meeting){.topo = topo, .report = report, .rank = rank};
     return meeting_open(l->meeting, process.cfg.shm != CFG_SHM_OFF);

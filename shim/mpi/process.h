@@ -36,6 +36,7 @@ struct process {
     struct tuning tuning; /* from COLLSHIM_PROFILE */
     enum reason verdict;  /* REASON_NONE once MPI_Init has agreed; else why nothing is rerouted */
     int world_rank, world_size;
+    int cuda_aware;          /* the library takes pointers to device memory; known after MPI_Init */
     int keyval;              /* of the communicator state; MPI_KEYVAL_INVALID before MPI_Init */
     const struct topo *topo; /* from COLLSHIM_TOPOLOGY over MPI_COMM_WORLD, or NULL */
 };

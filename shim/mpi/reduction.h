@@ -18,6 +18,8 @@ struct reduction {
     size_t extent;    /* bytes from one element to the next, gaps of pair types included */
     int rounds;       /* the result depends on the order in which elements are combined */
     kernel_fn kernel; /* NULL: the library combines */
+    enum kernel_type kernel_type; /* what kernel was found by */
+    enum kernel_op kernel_op;
 };
 
 /* Returns 1 and fills *r, or 0. Depends on the handles only, so equal on all ranks. */

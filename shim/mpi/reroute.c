@@ -16,6 +16,8 @@
 #include "planners/balance/nimble.h"
 #include "shim/mpi/comm.h"
 #include "shim/mpi/count.h"
+#include "shim/mpi/library.h"
+#include "shim/mpi/staging.h"
 
 /* Set while the shim itself is inside the library, which may call intercepted functions. */
 static __thread int inside __attribute__((tls_model("initial-exec")));
@@ -68,7 +70,7 @@ struct comm *gate_comm(MPI_Comm comm, int nranks, enum plan_collective collectiv
 int leave_to_library(const struct call *call)
 {
     count_native(call->collective, REASON_ARGUMENTS);
-    return call->native(call);
+    return library_call(call);
 }
 
 static int mpi_code(int rc)
@@ -76,83 +78,20 @@ static int mpi_code(int rc)
     return rc == -ENOMEM ? MPI_ERR_NO_MEM : rc < 0 ? MPI_ERR_OTHER : rc;
 }
 
-static int unpack_output(const struct call *call, const char *packed, MPI_Comm comm)
-{
-    for (int i = 0; i < call->nblocks; i++) {
-        struct call_block b = call->output_block(call, i);
-        int rc = layout_unpack(&call->output, packed + b.packed, b.user, b.count, comm);
-        if (rc != MPI_SUCCESS)
-            return rc;
-    }
-    return MPI_SUCCESS;
-}
-
-static int pack_output(const struct call *call, char *packed, MPI_Comm comm)
-{
-    for (int i = 0; i < call->nblocks; i++) {
-        struct call_block b = call->output_block(call, i);
-        int rc = layout_pack(&call->output, b.user, b.count, packed + b.packed, comm);
-        if (rc != MPI_SUCCESS)
-            return rc;
-    }
-    return MPI_SUCCESS;
-}
-
-/* Packed buffers of one call: the application's own where they are packed already. */
-struct staging {
-    char *input, *output, *scratch;
-    char *allocated[3];
-};
-
-static void staging_free(struct staging *s)
-{
-    for (int i = 0; i < 3; i++)
-        free(s->allocated[i]);
-}
-
-/* Get the buffers and fill in this rank's contribution. own_output: do not use the application's.
- */
-static int staging_open(struct staging *s, const struct call *call, const struct plan *plan,
-                        MPI_Comm comm, int own_output)
-{
-    int rc = MPI_SUCCESS;
-
-    *s = (struct staging){0};
-    s->input = call->input_block.user;
-    if (call->output_dense && !own_output)
-        s->output = call->nblocks ? call->output_block(call, 0).user : NULL;
-    else
-        s->output = s->allocated[0] = malloc(plan->output_bytes + 1);
-    if (plan->input_bytes && (!call->input.dense || call->stage_input))
-        s->input = s->allocated[1] = malloc(plan->input_bytes + 1);
-    if (plan->scratch_bytes)
-        s->scratch = s->allocated[2] = malloc(plan->scratch_bytes);
-    if ((!s->output && plan->output_bytes) || (!s->input && plan->input_bytes) ||
-        (!s->scratch && plan->scratch_bytes))
-        return -ENOMEM;
-    for (int i = 0; rc == MPI_SUCCESS && s->allocated[1] && i < call->ninputs; i++) {
-        struct call_block b = call->inputs(call, i);
-        rc = layout_pack(&call->input, b.user, b.count, s->input + b.packed, comm);
-    }
-    if (s->allocated[1] && !call->ninputs)
-        rc = layout_pack(&call->input, call->input_block.user, call->input_block.count, s->input,
-                         comm);
-    if (rc == MPI_SUCCESS && s->allocated[0] && call->held_block != NO_BLOCK) {
-        struct call_block own = call->output_block(call, call->held_block);
-        rc = layout_pack(&call->output, own.user, own.count, s->output + own.packed, comm);
-    }
-    return rc;
-}
-
-static int run_engine(struct engine *engine, const struct call *call, const struct staging *s)
+/* failed: the code with which the call has failed before it began, or 0. */
+static int run_engine(struct engine *engine, const struct call *call, const struct staging *s,
+                      int failed)
 {
     return engine_run(
         engine, &(struct engine_buffers){.input = s->input,
                                          .output = s->output,
                                          .scratch = s->scratch,
+                                         .host = s->host,
                                          .combine = reduction_combine,
                                          .combine_context = (void *)(uintptr_t)&call->reduction,
-                                         .grain = call->request.grain});
+                                         .grain = call->request.grain,
+                                         .device = s->device,
+                                         .failed = failed});
 }
 
 /* A reroute that can run: who made the plan, and what runs it. Borrowed from the communicator. */
@@ -164,16 +103,14 @@ struct ready {
 
 static int run_plan(struct comm *c, const struct ready *ready, const struct call *call)
 {
-    const struct plan *plan = ready->plan;
     struct staging s;
     double start = count_now();
-    int rc = staging_open(&s, call, plan, c->private_comm, 0);
+    int rc = staging_open(&s, c, call, ready->plan, 0);
 
+    rc = run_engine(ready->engine, call, &s, rc);
     if (!rc)
-        rc = run_engine(ready->engine, call, &s);
-    if (!rc && s.allocated[0] && !call->output_unchanged)
-        rc = unpack_output(call, s.output, c->private_comm);
-    staging_free(&s);
+        rc = staging_deliver(&s, call, c->private_comm);
+    staging_close(&s);
     count_rerouted(call->collective, ready->algorithm, call->total, count_now() - start);
     return mpi_code(rc);
 }
@@ -182,10 +119,10 @@ static int run_plan(struct comm *c, const struct ready *ready, const struct call
 static int run_native(const struct call *call)
 {
     if (!process.cfg.report[0])
-        return call->native(call);
+        return library_call(call);
 
     double start = count_now();
-    int rc = call->native(call);
+    int rc = library_call(call);
 
     count_timed_native(call->collective, call->total, count_now() - start);
     return rc;
@@ -196,31 +133,25 @@ static int run_native(const struct call *call)
 static int run_both(struct comm *c, const struct ready *ready, const struct call *call,
                     int *handled)
 {
-    const struct plan *plan = ready->plan;
     struct staging s;
-    int opened = staging_open(&s, call, plan, c->private_comm, 1);
-    int rc = call->native(call);
+    int opened = staging_open(&s, c, call, ready->plan, 1);
+    int rc = library_call(call);
     *handled = rc != MPI_SUCCESS;
     double start = count_now();
-    int ran = opened ? opened : run_engine(ready->engine, call, &s);
-    char *expected = malloc(plan->output_bytes + 1);
+    int ran = run_engine(ready->engine, call, &s, opened);
+    int equal = -1;
 
     count_rerouted(call->collective, ready->algorithm, call->total, count_now() - start);
-    if (rc == MPI_SUCCESS && !ran && expected &&
-        pack_output(call, expected, c->private_comm) == MPI_SUCCESS) {
-        int equal =
-            call->combines
-                ? reduction_equal(&call->reduction, expected, s.output, plan->output_bytes, c->size)
-                : layout_equal(&call->output, expected, s.output, plan->output_bytes);
+    if (rc == MPI_SUCCESS && !ran)
+        equal = staging_verify(&s, call, ready->plan, c);
+    if (equal >= 0)
         count_verified(call->collective, equal);
-        if (!equal)
-            say_here(CFG_LEVEL_ERROR,
-                     "verify: %s (%s) of %llu bytes differs from the library's result on rank %d",
-                     plan_collective_name(call->collective), plan->algorithm,
-                     (unsigned long long)call->total, process.world_rank);
-    }
-    free(expected);
-    staging_free(&s);
+    if (equal == 0)
+        say_here(CFG_LEVEL_ERROR,
+                 "verify: %s (%s) of %llu bytes differs from the library's result on rank %d",
+                 plan_collective_name(call->collective), ready->plan->algorithm,
+                 (unsigned long long)call->total, process.world_rank);
+    staging_close(&s);
     return rc != MPI_SUCCESS ? rc : mpi_code(ran);
 }
 

@@ -21,6 +21,7 @@ struct call_block {
     uint64_t packed; /* offset in the packed buffer */
 };
 
+struct library_buffer;
 struct call {
     enum plan_collective collective;
     MPI_Comm comm;
@@ -28,8 +29,11 @@ struct call {
     uint64_t total;              /* bytes of the whole collective, the same on all ranks */
     const void *arguments;       /* of the MPI call, for the functions below */
 
-    /* The library's own function with the application's arguments. */
+    /* The library's own function with the application's arguments (to be called by library_call),
+       and which of the arguments are buffers: fills in at most two and returns how many; 0 also
+       where they are for the library to judge. */
     int (*native)(const struct call *call);
+    int (*buffers)(const struct call *call, struct library_buffer *list);
 
     /* Input: one block, unless in place; or the first of ninputs, which are then packed. */
     struct layout input;

@@ -3,6 +3,7 @@
 
 #include "shim/mpi/comm.h"
 #include "shim/mpi/count.h"
+#include "shim/mpi/library.h"
 #include "shim/mpi/sizes.h"
 
 struct call_block rooted_block(const struct call *call, const struct layout *layout, int i)
@@ -22,6 +23,25 @@ int rooted_is_packed(const struct rooted *a, const struct layout *layout, int n)
 {
     return layout->dense && (!a->offset || vectors_are_packed(a->all.counts, a->all.displs, n,
                                                               layout->extent, a->offset));
+}
+
+int rooted_buffers(const struct rooted *a, int gathers, struct library_buffer *list)
+{
+    int root = library_is_root(a->comm, a->root), peers = library_peers(a->comm);
+    struct library_buffer all = library_block(
+        &a->all.buffer, root == 1 ? library_times(a->all.count, peers) : 0, a->all.type);
+    struct library_buffer own = library_block(&a->own.buffer, a->own.count, a->own.type);
+    const struct library_buffer *at_root = root == 1 ? &all : NULL;
+    const struct library_buffer *here = a->root == MPI_ROOT ? NULL : &own;
+
+    if (root < 0)
+        return 0;
+    if (counts_given(a->all.counts)) {
+        all.n = displs_given(a->all.displs) ? peers : 0;
+        all.counts = a->all.counts;
+        all.displs = a->all.displs;
+    }
+    return gathers ? library_buffers(list, here, at_root) : library_buffers(list, at_root, here);
 }
 
 static int run(struct comm *c, const struct rooted *a, struct call *call, rooted_fill fill)
@@ -64,7 +84,7 @@ int rooted_run(struct rooted *a, struct call *call, rooted_fill fill)
         return run(c, a, call, fill);
     }
     count_native(call->collective, why);
-    return call->native(call);
+    return library_call(call);
 }
 
 /* What this rank knows of the sizes. */
@@ -99,7 +119,7 @@ int rooted_run_v(struct rooted *a, struct call *call, rooted_fill fill)
     }
     if (!c) {
         count_native(call->collective, why);
-        return call->native(call);
+        return library_call(call);
     }
     int rc = sizes_share(c, a->comm, a->root, a->all.counts, a->all.type);
     if (rc != MPI_SUCCESS)

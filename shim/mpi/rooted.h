@@ -38,6 +38,9 @@ struct call_block rooted_block(const struct call *call, const struct layout *lay
 /* Do all the blocks lie as packed ones do? n: how many. */
 int rooted_is_packed(const struct rooted *a, const struct layout *layout, int n);
 
+/* What the library may find on a device (library.h). gathers: the blocks of all are received. */
+int rooted_buffers(const struct rooted *a, int gathers, struct library_buffer *list);
+
 /*
  * Run the call: call->collective, native and fill are set, arguments is a struct rooted. fill: is
  * there anything in this rank's arguments that the library should judge? Else it fills in the

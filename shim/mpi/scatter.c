@@ -4,6 +4,7 @@
 #include <stdint.h>
 
 #include "shim/mpi/comm.h"
+#include "shim/mpi/library.h"
 #include "shim/mpi/rooted.h"
 #include "shim/mpi/wrappers.h"
 
@@ -29,6 +30,11 @@ static int native_scatterv(const struct call *call)
                         a->own.buffer, (int)a->own.count, a->own.type, a->root, a->comm);
 }
 
+static int buffers(const struct call *call, struct library_buffer *list)
+{
+    return rooted_buffers(call->arguments, 0, list);
+}
+
 static struct call_block input_block(const struct call *call, int i)
 {
     return rooted_block(call, &call->input, i);
@@ -46,9 +52,8 @@ static struct call_block own_block(const struct call *call, int i)
 static void fill_input(const struct rooted *a, struct call *call, int size)
 {
     call->input_block = input_block(call, 0);
-    if (!a->offset) {
-        call->input_block.count *= size;
-    } else if (!rooted_is_packed(a, &call->input, size)) {
+    call->input_block.count = call->input.size ? (MPI_Count)call->total / call->input.size : 0;
+    if (a->offset && !rooted_is_packed(a, &call->input, size)) {
         call->stage_input = 1;
         call->ninputs = size;
         call->inputs = input_block;
@@ -80,14 +85,14 @@ static int fill(struct comm *c, struct call *call)
 
 static int scatter(struct rooted *a)
 {
-    struct call call = {.collective = COLL_SCATTER, .native = native_scatter};
+    struct call call = {.collective = COLL_SCATTER, .native = native_scatter, .buffers = buffers};
 
     return rooted_run(a, &call, fill);
 }
 
 static int scatterv(struct rooted *a)
 {
-    struct call call = {.collective = COLL_SCATTERV, .native = native_scatterv};
+    struct call call = {.collective = COLL_SCATTERV, .native = native_scatterv, .buffers = buffers};
 
     return rooted_run_v(a, &call, fill);
 }

@@ -107,6 +107,15 @@ expect 0 "RECV" "$collshim" plan allgather --rank 3
 expect 0 "digraph rank2" "$collshim" plan allgather --dot --rank 2
 expect 0 "rank 15 {" "$collshim" plan allgather --goal
 expect 0 "unless forced" "$collshim" plan allgather --topology node:1,gpu:4
+two_gpus='node:1 gpu:2 link_nvlink:8GB/s link_pcie:2GB/s'
+for claim in "18.00 % through the host" "input => host => peers' hosts => host => output" "no deadlock"; do
+  expect 0 "$claim" "$collshim" plan allreduce --algorithm collaborative --topology "$two_gpus" \
+    --bytes 64M --check
+done
+expect 0 "fillcolor" "$collshim" plan allreduce --algorithm 'collaborative(split=20)' --topology "$two_gpus" --dot
+expect 2 "must be the percentage" "$collshim" plan allreduce --algorithm 'collaborative(split=120)'
+json '.host_bytes == 838848' "$collshim" plan allreduce --algorithm 'collaborative(split=80)' \
+  --topology "$two_gpus" --json
 expect 2 "no collective 'gatherall'" "$collshim" plan gatherall
 expect 2 "no algorithm 'bruck' for allgather" "$collshim" plan allgather --algorithm bruck
 expect 2 "is no size" "$collshim" plan allgather --bytes lots

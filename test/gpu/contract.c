@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * gpu_contract [--rates] [--without-kernels]
+ * gpu_contract [--rates] [--without-kernels | --collectives]
  * Exit status 0 all held, 1 some did not, 77 no driver or no device.
  */
 #include <dlfcn.h>
@@ -133,6 +133,12 @@ int main(int argc, char **argv)
     (void)argc;
     setvbuf(stdout, NULL, _IOLBF, 0);
     gpu_test_ipc();
+    if (!given(argv, "--without-kernels"))
+        gpu_test_collectives();
+    if (given(argv, "--collectives")) {
+        printf("%d passed, %d failed\n", passed, failed);
+        return failed ? 1 : 0;
+    }
     gpu_start(0);
     violations = (int (*)(void))gpu_simulated("gpusim_violations");
     gpu_test_memory();

@@ -29,7 +29,8 @@ void *gpu_simulated(const char *symbol);
 
 void gpu_start(int device); /* cuInit and the device's primary context, made current */
 
-void gpu_test_ipc(void); /* before the driver is started in this process */
+void gpu_test_ipc(void);         /* before the driver is started in this process, */
+void gpu_test_collectives(void); /* and so is this; it needs kernels */
 void gpu_test_memory(void);
 void gpu_test_streams(void);
 void gpu_test_events(void);

@@ -43,6 +43,9 @@ simulated 'every kernel' 'devices=2'
 for seed in 1 2 3 4 5 6 7 8; do
   simulated 'late streams' "devices=3 seed=$seed" --without-kernels
 done
+for seed in 1 2 3 4 5 6 7 8; do
+  simulated 'collectives on late streams' "devices=2 seed=$seed" --collectives
+done
 simulated 'one device' 'devices=1' --without-kernels
 simulated 'devices without peer access' 'devices=2 nopeer=0-1' --without-kernels
 with() { LD_LIBRARY_PATH=$sim GPUSIM=$1 "${@:2}"; }

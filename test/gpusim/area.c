@@ -21,6 +21,7 @@ int area_is_host(const struct area *a)
 
 void area_add(struct area *a)
 {
+    sim_own(1);
     pthread_mutex_lock(&lock);
     a->id = ++made;
     a->refs = 1;
@@ -35,6 +36,7 @@ void area_remove(struct area *a)
     for (struct area **at = &areas; *at; at = &(*at)->next) {
         if (*at == a) {
             *at = a->next;
+            sim_own(-1);
             break;
         }
     }

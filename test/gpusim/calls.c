@@ -44,6 +44,20 @@ void sim_violation(const char *format, ...)
         fprintf(stderr, "gpusim: %s\n", text);
 }
 
+static int owned;
+
+void sim_own(int more)
+{
+    __atomic_add_fetch(&owned, more, __ATOMIC_RELAXED);
+}
+
+/* For tests: how many things have not been given back. */
+SIM_EXPORT int gpusim_left_over(void);
+int gpusim_left_over(void)
+{
+    return __atomic_load_n(&owned, __ATOMIC_RELAXED);
+}
+
 /* For tests: how many so far. */
 SIM_EXPORT int gpusim_violations(void);
 int gpusim_violations(void)
@@ -90,6 +104,13 @@ CUresult sim_enter(enum sim_call call)
         return CUDA_ERROR_NOT_INITIALIZED;
     ctx = sim_current();
     return ctx ? __atomic_load_n(&ctx->sticky, __ATOMIC_RELAXED) : CUDA_SUCCESS;
+}
+
+int sim_dropped(enum sim_call call)
+{
+    return sim_config.drop.call == (int)call &&
+           __atomic_load_n(&counts[call], __ATOMIC_RELAXED) % sim_config.drop.of ==
+               sim_config.drop.nth % sim_config.drop.of;
 }
 
 CUresult sim_Init(unsigned flags)

@@ -17,6 +17,7 @@ struct sim_config sim_config = {
     .h2d = 55,
     .d2h = 55,
     .fail = {.call = -1},
+    .drop = {.call = -1},
 };
 
 static int read_rate(const char *value, double *rate)
@@ -53,6 +54,24 @@ static int read_fail(const char *value)
     return 0;
 }
 
+/* CALL:N/M, each Nth of M calls; what ordering would be lost with it is lost */
+static int read_drop(const char *value)
+{
+    static const int droppable[] = {SIM_StreamWaitEvent, SIM_EventRecord, SIM_EventQuery,
+                                    SIM_StreamSynchronize};
+    size_t name = strcspn(value, ":");
+
+    sim_config.drop.call = sim_call_find(value, name);
+    for (size_t i = 0; i < sizeof droppable / sizeof *droppable; i++)
+        if (sim_config.drop.call == droppable[i])
+            return sscanf(value + name, ":%ld/%ld", &sim_config.drop.nth, &sim_config.drop.of) ==
+                               2 &&
+                           sim_config.drop.of > 0
+                       ? 0
+                       : -1;
+    return -1;
+}
+
 static int read_word(const char *key, const char *value)
 {
     if (!strcmp(key, "devices")) {
@@ -72,6 +91,8 @@ static int read_word(const char *key, const char *value)
         return read_no_peer(value);
     if (!strcmp(key, "fail"))
         return read_fail(value);
+    if (!strcmp(key, "drop"))
+        return read_drop(value);
     if (!strcmp(key, "hbm"))
         return read_rate(value, &sim_config.hbm);
     if (!strcmp(key, "peer"))

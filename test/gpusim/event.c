@@ -79,6 +79,7 @@ CUresult sim_EventCreate(CUevent *handle, unsigned flags)
         e->line = calloc(1, sizeof *e->line);
     }
     *handle = (CUevent)e;
+    sim_own(e->line != NULL);
     return e->line ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
@@ -93,6 +94,7 @@ CUresult sim_EventDestroy(CUevent handle)
     if (e->fd >= 0)
         close(e->fd);
     e->magic = 0;
+    sim_own(-1);
     e->next = __atomic_load_n(&destroyed, __ATOMIC_RELAXED);
     while (!__atomic_compare_exchange_n(&destroyed, &e->next, e, 0, __ATOMIC_RELEASE,
                                         __ATOMIC_RELAXED))
@@ -113,8 +115,8 @@ CUresult sim_EventRecord(CUevent handle, CUstream stream)
     struct stream *s = bad ? NULL : stream_of(stream);
     struct work *w;
 
-    if (!e || !s)
-        return bad ? bad : CUDA_ERROR_INVALID_HANDLE;
+    if (!e || !s || sim_dropped(SIM_EventRecord))
+        return bad ? bad : e && s ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
     if (e->ctx != s->ctx) {
         sim_violation("an event is recorded in a stream of another context");
         return CUDA_ERROR_INVALID_HANDLE;
@@ -144,8 +146,8 @@ CUresult sim_StreamWaitEvent(CUstream stream, CUevent handle, unsigned flags)
     struct work *w;
 
     (void)flags;
-    if (!e || !s)
-        return bad ? bad : CUDA_ERROR_INVALID_HANDLE;
+    if (!e || !s || sim_dropped(SIM_StreamWaitEvent))
+        return bad ? bad : e && s ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
     w = work_new(run_wait);
     if (!w)
         return CUDA_ERROR_OUT_OF_MEMORY;
@@ -159,8 +161,8 @@ CUresult sim_EventQuery(CUevent handle)
     CUresult bad = sim_enter(SIM_EventQuery);
     struct event *e = bad ? NULL : event_of(handle);
 
-    if (!e)
-        return bad ? bad : CUDA_ERROR_INVALID_HANDLE;
+    if (!e || sim_dropped(SIM_EventQuery))
+        return bad ? bad : e ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
     return line_is_done(e->line, line_issued(e->line)) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }
 
@@ -231,5 +233,6 @@ CUresult sim_IpcOpenEventHandle(CUevent *handle, CUipcEventHandle in)
     if (!e || !e->line)
         return CUDA_ERROR_OUT_OF_MEMORY;
     *handle = (CUevent)e;
+    sim_own(1);
     return CUDA_SUCCESS;
 }

@@ -28,6 +28,7 @@ CUresult sim_ModuleLoadData(CUmodule *handle, const void *image)
         return CUDA_ERROR_OUT_OF_MEMORY;
     m->magic = FATBIN_MAGIC;
     *handle = (CUmodule)m;
+    sim_own(1);
     return CUDA_SUCCESS;
 }
 
@@ -38,6 +39,7 @@ CUresult sim_ModuleUnload(CUmodule handle)
     if (bad || !handle)
         return bad ? bad : CUDA_ERROR_INVALID_HANDLE;
     free(handle);
+    sim_own(-1);
     return CUDA_SUCCESS;
 }
 

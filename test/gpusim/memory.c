@@ -54,6 +54,18 @@ CUresult sim_MemAlloc(CUdeviceptr *p, size_t bytes)
     return allocate(p, bytes, c->device, AREA_DEVICE);
 }
 
+/* Managed memory, on a system where the CPU may not touch it while a kernel runs: it never may
+ * here. */
+CUresult sim_MemAllocManaged(CUdeviceptr *p, size_t bytes, unsigned flags)
+{
+    CUresult bad = sim_enter(SIM_MemAllocManaged);
+    struct ctx *c = sim_current();
+
+    if (bad || !c || flags != CU_MEM_ATTACH_GLOBAL)
+        return bad ? bad : c ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_CONTEXT;
+    return allocate(p, bytes, c->device, AREA_MANAGED);
+}
+
 CUresult sim_MemFree(CUdeviceptr p)
 {
     CUresult bad = sim_enter(SIM_MemFree);
@@ -62,7 +74,7 @@ CUresult sim_MemFree(CUdeviceptr p)
     if (bad || !p)
         return bad;
     a = area_find(p);
-    if (!a || a->base != p || (a->kind != AREA_DEVICE && a->kind != AREA_POOL)) {
+    if (!a || a->base != p || (area_is_host(a) || a->kind == AREA_IMPORT)) {
         sim_violation("cuMemFree of what is no allocation");
         return CUDA_ERROR_INVALID_VALUE;
     }
@@ -228,7 +240,7 @@ static CUresult attribute(void *out, CUpointer_attribute what, const struct area
         *(int *)out = a && a->device >= 0 ? a->device : a ? 0 : -2;
         return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_IS_MANAGED:
-        *(unsigned *)out = 0;
+        *(unsigned *)out = a && a->kind == AREA_MANAGED;
         return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
         *(unsigned *)out = a && a->kind == AREA_DEVICE;
@@ -240,7 +252,9 @@ static CUresult attribute(void *out, CUpointer_attribute what, const struct area
         *(size_t *)out = a ? a->bytes : 0;
         return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_CONTEXT:
-        *(CUcontext *)out = a && a->device >= 0 ? (CUcontext)&sim_ctxs[a->device] : NULL;
+        /* Memory of a pool belongs to no context. */
+        *(CUcontext *)out =
+            a && a->device >= 0 && a->kind != AREA_POOL ? (CUcontext)&sim_ctxs[a->device] : NULL;
         return CUDA_SUCCESS;
     default:
         sim_violation("pointer attribute %d is not simulated", (int)what);

@@ -36,6 +36,13 @@ enum sim_call {
  * after fork, called from a host function. */
 CUresult sim_enter(enum sim_call call);
 
+/* After sim_enter: is this the call that is to do nothing? */
+int sim_dropped(enum sim_call call);
+
+/* One thing more (or less) that the program has to give back: memory, a stream, an event, a module.
+ */
+void sim_own(int more);
+
 /* Something no correct program does: one line on stderr, and counted. */
 __attribute__((format(printf, 1, 2))) void sim_violation(const char *format, ...);
 
@@ -50,6 +57,10 @@ struct sim_config {
         long nth; /* the nth call of it fails, from 1 */
         CUresult code;
     } fail;
+    struct {
+        int call; /* -1: none */
+        long nth, of;
+    } drop;          /* of every so many calls one does nothing and says that all is well */
     char share[256]; /* a file that processes which share devices name; "": this process alone */
 };
 extern struct sim_config sim_config;
@@ -93,7 +104,7 @@ int sim_can_peer(int a, int b);
 
 /* Memory (memory.c)
  * --------------------------------------------------------------------------------- */
-enum area_kind { AREA_DEVICE, AREA_POOL, AREA_IMPORT, AREA_PINNED, AREA_REGISTERED };
+enum area_kind { AREA_DEVICE, AREA_POOL, AREA_MANAGED, AREA_IMPORT, AREA_PINNED, AREA_REGISTERED };
 struct area_header { /* the first page of a device allocation's file; shared by its importers */
     uint32_t imports, freed;
     uint64_t ns; /* modelled time of the last write of a stream's value */

@@ -216,6 +216,7 @@ CUresult sim_StreamCreateWithPriority(CUstream *handle, unsigned flags, int prio
         return CUDA_ERROR_INVALID_VALUE;
     s = stream_make(c, flags);
     *handle = (CUstream)s;
+    sim_own(s != NULL);
     return s ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
@@ -231,6 +232,7 @@ CUresult sim_StreamDestroy(CUstream handle)
     __atomic_add_fetch(&s->ready, 1, __ATOMIC_RELEASE);
     syscall(SYS_futex, &s->ready, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
     pthread_join(s->thread, NULL);
+    sim_own(-1);
     s->magic = 0;
     return CUDA_SUCCESS;
 }
@@ -240,8 +242,8 @@ CUresult sim_StreamSynchronize(CUstream handle)
     CUresult bad = sim_enter(SIM_StreamSynchronize);
     struct stream *s = bad ? NULL : stream_of(handle);
 
-    if (!s)
-        return bad ? bad : CUDA_ERROR_INVALID_HANDLE;
+    if (!s || sim_dropped(SIM_StreamSynchronize))
+        return bad ? bad : s ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
     return stream_drain(s);
 }
 

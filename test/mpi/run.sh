@@ -71,6 +71,8 @@ unset OMPI_COMM_WORLD_RANK PMIX_RANK PMI_RANK SLURM_PROCID
 . "$here/cases_rooted.sh"
 # shellcheck source=test/mpi/cases_exchange.sh
 . "$here/cases_exchange.sh"
+# shellcheck source=test/mpi/cases_device.sh
+. "$here/cases_device.sh"
 # shellcheck source=test/mpi/cases_settings.sh
 . "$here/cases_settings.sh"
 # shellcheck source=test/mpi/cases_process.sh
@@ -94,6 +96,7 @@ for family in openmpi mpich; do
     cases_reductions
     cases_rooted
     cases_exchange
+    cases_device
     cases_settings
     cases_process
 done

@@ -48,12 +48,24 @@ void member_open(struct member *m, const struct plan_algorithm *a, struct plan_r
     m->scratch = malloc(m->plan->scratch_bytes + 1);
     memset(m->output, 0xee, out_bytes + 1);
     memset(m->scratch, 0xdd, m->plan->scratch_bytes + 1);
+    m->host = malloc(m->plan->host_bytes + 1);
+    memset(m->host, 0xcc, m->plan->host_bytes + 1);
     ck_assert_int_eq(check_before(q, q->rank, &input, &output), 0);
     fill(m->input, &input, seed);
     fill(m->output, &output, seed);
-    struct engine_buffers buffers = {.input = m->input,
+    const unsigned char *held[3][2] = {{m->input, m->input + in_bytes + 1},
+                                       {m->output, m->output + out_bytes + 1},
+                                       {m->scratch, m->scratch + m->plan->scratch_bytes + 1}};
+    memcpy(m->held, held, sizeof held);
+    if (m->on_device)
+        m->late = late_device_open(m->held, 3, add_bytes, &q->grain, seed + (uint64_t)q->rank,
+                                   m->fail_at, &m->device);
+    struct engine_buffers buffers = {.device = m->late ? &m->device : NULL,
+                                     .failed = m->failed,
+                                     .input = m->input,
                                      .output = m->output,
                                      .scratch = m->scratch,
+                                     .host = m->host,
                                      .combine = add_bytes,
                                      .combine_context = &q->grain,
                                      .grain = q->grain};
@@ -67,7 +79,7 @@ void member_close(struct member *m, const struct plan_request *q, int rank, uint
     char text[1024];
 
     ck_assert_int_eq(check_after(q, rank, all, &expected), 0);
-    for (uint32_t i = 0; i < expected.count; i++)
+    for (uint32_t i = 0; !m->error && i < expected.count; i++)
         for (uint64_t at = expected.span[i].from; at < expected.span[i].to; at++) {
             uint64_t logical = at + (uint64_t)expected.span[i].shift;
             unsigned char want = 0;
@@ -82,10 +94,14 @@ void member_close(struct member *m, const struct plan_request *q, int rank, uint
         }
     ck_assert_uint_eq(m->output[plan_output_bytes(q, rank)], 0xee); /* nothing past the end */
     ck_assert_uint_eq(m->scratch[m->plan->scratch_bytes], 0xdd);
+    ck_assert_uint_eq(m->host[m->plan->host_bytes], 0xcc);
     check_buffer_free(&expected);
     engine_free(m->engine);
+    if (m->late)
+        late_device_close(m->late);
     plan_free(m->plan);
     free(m->input);
     free(m->output);
     free(m->scratch);
+    free(m->host);
 }

@@ -8,14 +8,22 @@
 #include <stdint.h>
 
 #include "planners/registry.h"
+#include "test/unit/late_device.h"
 #include "transports/engine.h"
 
 struct member {
     struct plan *plan;
     struct engine *engine;
     struct xport xport; /* set by the caller before member_open */
-    unsigned char *input, *output, *scratch;
+    unsigned char *input, *output, *scratch, *host;
     int finished;
+    /* For engine tests, set by the caller: its buffers lie on a device, of which the start of so
+       many-th a job fails; the call has failed before it begins. */
+    int on_device, fail_at, failed;
+    int error; /* what the call returned, set by the caller: the output may be anything */
+    struct device device;
+    struct late_device *late; /* owned; NULL without */
+    const unsigned char *held[3][2];
 };
 
 /* Build the plan of q->rank, fill the buffers by the seed and begin. */

@@ -88,7 +88,8 @@ struct plan_request rng_request(struct rng *r, enum plan_collective c, int most_
                              .nbytes = grain * rng_below(r, most_elements),
                              .grain = grain,
                              .in_place = may_be_in_place && rng_below(r, 2),
-                             .chunk_bytes = grain * (1 + rng_below(r, most_elements / 2))};
+                             .chunk_bytes = grain * (1 + rng_below(r, most_elements / 2)),
+                             .memory = rng_below(r, 2) ? PLAN_ON_DEVICE : PLAN_IN_HOST};
 
     if (c == COLL_ALLGATHERV || c == COLL_REDUCE_SCATTER || c == COLL_GATHERV || c == COLL_SCATTERV)
         q.bytes = unequal_sizes(r, t->nranks, most_elements, grain);
@@ -109,9 +110,10 @@ void rng_request_free(struct plan_request *q)
 
 const char *rng_request_text(const struct plan_request *q, char *text)
 {
-    int n = snprintf(text, 1024, "%s of %zu bytes, root %d, grain %zu, chunk %zu%s, on ",
+    int n = snprintf(text, 1024, "%s of %zu bytes, root %d, grain %zu, chunk %zu%s%s, on ",
                      plan_collective_name(q->collective), q->nbytes, q->root, q->grain,
-                     q->chunk_bytes, q->in_place ? ", in place" : "");
+                     q->chunk_bytes, q->in_place ? ", in place" : "",
+                     q->memory == PLAN_ON_DEVICE ? ", device memory" : "");
 
     topo_print(q->topo, text + n, 1024 - (size_t)n);
     return text;

@@ -26,6 +26,10 @@ enum flaw {
     UNNAMED_HAZARD,
     PAST_THE_END,
     READS_UNWRITTEN,
+    READS_UNWRITTEN_HOST,
+    PAST_THE_HOST_END,
+    HOST_TO_OUTPUT,
+    COMBINES_ACROSS,
     FLAWS
 };
 
@@ -40,7 +44,11 @@ static const char *const expected[FLAWS] = {
     [WAITS_IN_A_CIRCLE] = "never gets past",
     [UNNAMED_HAZARD] = "neither waits",
     [PAST_THE_END] = "past the end",
-    [READS_UNWRITTEN] = "before it is written",
+    [READS_UNWRITTEN] = "of scratch before it is written",
+    [READS_UNWRITTEN_HOST] = "of host before it is written",
+    [PAST_THE_HOST_END] = "past the end",
+    [HOST_TO_OUTPUT] = "sends from host to rank 0 on lane 0 what is received into output",
+    [COMBINES_ACROSS] = "combines host memory with other memory",
 };
 
 /* Allgather of 8 bytes on two ranks; rank 1's plan has the flaw. */
@@ -57,6 +65,17 @@ static struct plan *exchange(int rank, enum flaw flaw)
         copy = plan_copy(b, 0, PLAN_INPUT, 0, PLAN_OUTPUT, flaw == WRONG_PLACE ? other : own, 8);
     if (flaw == WAITS_IN_A_CIRCLE)
         plan_after(b, 1);
+    if (flaw == READS_UNWRITTEN_HOST)
+        plan_copy(b, 1, PLAN_HOST, 0, PLAN_SCRATCH, 0, 4);
+    if (flaw == PAST_THE_HOST_END)
+        plan_copy(b, 1, PLAN_INPUT, 0, PLAN_HOST, 5, 4);
+    if (flaw == HOST_TO_OUTPUT) {
+        uint32_t staged = plan_copy(b, 1, PLAN_INPUT, 0, PLAN_HOST, 0, 8);
+        plan_send(b, 0, 0, PLAN_HOST, 0, 8);
+        plan_after(b, staged);
+    }
+    if (flaw == COMBINES_ACROSS)
+        plan_reduce(b, 0, PLAN_INPUT, 0, PLAN_HOST, 0, 8);
     plan_send(b, flaw == SELF_SEND ? rank : 1 - rank, flaw == WRONG_LANE ? 5 : 0,
               flaw == READS_UNWRITTEN ? PLAN_SCRATCH
               : flaw == NO_COPY       ? PLAN_INPUT
@@ -71,7 +90,7 @@ static struct plan *exchange(int rank, enum flaw flaw)
         plan_send(b, 1 - rank, 0, PLAN_INPUT, 0, 8);
     if (flaw != NO_RECEIVE)
         plan_recv(b, 1 - rank, 0, PLAN_OUTPUT, other, flaw == SHORT_RECEIVE ? 7 : 8);
-    ck_assert_int_eq(plan_build_finish(b, "exchange", 8, 16, 8, &p), 0);
+    ck_assert_int_eq(plan_build_finish(b, "exchange", 8, 16, 8, 8, &p), 0);
     return p;
 }
 

@@ -4,6 +4,7 @@
  * back and reorders completions as it likes (by a seed), for every algorithm.
  */
 #include <check.h>
+#include <errno.h>
 #include <stdlib.h>
 
 #include "test/unit/loopback.h"
@@ -14,7 +15,38 @@
 
 enum { MOST_RANKS = 12 };
 
-static void run(const struct plan_algorithm *a, int collective, uint64_t seed)
+/* Where the ranks' buffers lie, and what fails. */
+enum circumstances { HOST, DEVICES, FAILURES };
+
+static void draw_circumstances(struct rng *r, enum circumstances what, struct member *m)
+{
+    if (what == HOST)
+        return;
+    m->on_device = rng_below(r, 4) > 0;
+    if (what == DEVICES || rng_below(r, 3))
+        return;
+    if (m->on_device && rng_below(r, 3))
+        m->fail_at = 1 + (int)rng_below(r, 40);
+    else
+        m->failed = -EINVAL;
+}
+
+/* Who has failed knows, and somebody has, if anybody knows. */
+static void want_consistent(const struct member *m, int nranks)
+{
+    int failed = 0, know = 0;
+
+    for (int i = 0; i < nranks; i++) {
+        int first = m[i].failed || (m[i].late && late_device_failed(m[i].late));
+        failed += first;
+        know += m[i].error != 0;
+        must(!first || m[i].error, "a rank has failed and does not say so");
+    }
+    must(failed || !know, "an error out of nothing");
+}
+
+static void run(const struct plan_algorithm *a, int collective, uint64_t seed,
+                enum circumstances what)
 {
     struct rng r = {seed};
     struct plan_request q = rng_request(&r, (enum plan_collective)collective, MOST_RANKS, 1500);
@@ -24,6 +56,7 @@ static void run(const struct plan_algorithm *a, int collective, uint64_t seed)
 
     for (q.rank = 0; q.rank < nranks; q.rank++) {
         loopback_attach(net, q.rank, &member[q.rank].xport);
+        draw_circumstances(&r, what, &member[q.rank]);
         member_open(&member[q.rank], a, &q, seed);
     }
     for (long step = 0; left; step++) {
@@ -33,10 +66,13 @@ static void run(const struct plan_algorithm *a, int collective, uint64_t seed)
         must(step < 3000000, "seed %llu: no end in sight", (unsigned long long)seed);
         if (m->finished)
             continue;
-        must(engine_step(m->engine, &state) == 0, "the engine fails");
+        m->error = engine_step(m->engine, &state);
+        must(!m->error || what == FAILURES, "the engine fails");
         m->finished = state == ENGINE_DONE;
+        must(m->finished || !m->error, "an error before the end");
         left -= m->finished;
     }
+    want_consistent(member, nranks);
     for (int rank = 0; rank < nranks; rank++)
         member_close(&member[rank], &q, rank, seed);
     ck_assert_uint_eq(loopback_unmatched(net), 0);
@@ -50,7 +86,27 @@ START_TEST(test_engine__every_algorithm_delivers_over_a_slow_and_unfair_transpor
         for (int c = 0; c < COLL_COUNT; c++)
             if (plan_algorithms[a]->collectives & 1u << c)
                 for (uint64_t seed = 1; seed <= 150; seed++)
-                    run(plan_algorithms[a], c, seed);
+                    run(plan_algorithms[a], c, seed, HOST);
+}
+END_TEST
+
+START_TEST(test_engine__buffers_on_the_device_of_any_of_the_ranks)
+{
+    for (int a = 0; a < plan_algorithm_count; a++)
+        for (int c = 0; c < COLL_COUNT; c++)
+            if (plan_algorithms[a]->collectives & 1u << c)
+                for (uint64_t seed = 1; seed <= 60; seed++)
+                    run(plan_algorithms[a], c, seed, DEVICES);
+}
+END_TEST
+
+START_TEST(test_engine__who_fails_keeps_nobody_waiting_and_nobody_takes_its_data)
+{
+    for (int a = 0; a < plan_algorithm_count; a++)
+        for (int c = 0; c < COLL_COUNT; c++)
+            if (plan_algorithms[a]->collectives & 1u << c)
+                for (uint64_t seed = 1; seed <= 60; seed++)
+                    run(plan_algorithms[a], c, seed, FAILURES);
 }
 END_TEST
 
@@ -71,11 +127,40 @@ START_TEST(test_engine__a_transport_error_ends_the_call_with_its_code)
     char bytes[64] = "";
 
     plan_send(b, 1, 0, PLAN_INPUT, 0, 64);
-    ck_assert_int_eq(plan_build_finish(b, "test", 64, 0, 0, &p), 0);
+    ck_assert_int_eq(plan_build_finish(b, "test", 64, 0, 0, 0, &p), 0);
     loopback_attach(net, 0, &x);
     x.send = broken_send;
     ck_assert_int_eq(engine_create(p, &x, &e), 0);
     ck_assert_int_eq(engine_run(e, &(struct engine_buffers){.input = bytes}), 17);
+    engine_free(e);
+    plan_free(p);
+    loopback_close(net);
+}
+END_TEST
+
+START_TEST(test_engine__host_memory_is_a_buffer_of_its_own)
+{
+    enum { BYTES = 100 };
+    struct plan_builder *b = plan_build_begin(0, 1, 16);
+    struct loopback *net = loopback_open(1, 1);
+    struct plan *p = NULL;
+    struct engine *e = NULL;
+    struct xport x;
+    unsigned char input[BYTES], output[BYTES] = {0}, host[BYTES] = {0};
+
+    for (int i = 0; i < BYTES; i++)
+        input[i] = (unsigned char)(i + 1);
+    uint32_t up = plan_copy(b, 0, PLAN_INPUT, 0, PLAN_HOST, 0, BYTES);
+    plan_copy(b, 1, PLAN_HOST, 0, PLAN_OUTPUT, 0, BYTES);
+    plan_after(b, up);
+    ck_assert_int_eq(plan_build_finish(b, "test", BYTES, BYTES, 0, BYTES, &p), 0);
+    ck_assert_uint_eq(p->host_bytes, BYTES);
+    loopback_attach(net, 0, &x);
+    ck_assert_int_eq(engine_create(p, &x, &e), 0);
+    ck_assert_int_eq(
+        engine_run(e, &(struct engine_buffers){.input = input, .output = output, .host = host}), 0);
+    ck_assert_mem_eq(host, input, BYTES);
+    ck_assert_mem_eq(output, input, BYTES);
     engine_free(e);
     plan_free(p);
     loopback_close(net);
@@ -89,7 +174,10 @@ Suite *suite_engine(void)
 
     tcase_set_timeout(t, 120);
     tcase_add_test(t, test_engine__every_algorithm_delivers_over_a_slow_and_unfair_transport);
+    tcase_add_test(t, test_engine__buffers_on_the_device_of_any_of_the_ranks);
+    tcase_add_test(t, test_engine__who_fails_keeps_nobody_waiting_and_nobody_takes_its_data);
     tcase_add_test(t, test_engine__a_transport_error_ends_the_call_with_its_code);
+    tcase_add_test(t, test_engine__host_memory_is_a_buffer_of_its_own);
     suite_add_tcase(s, t);
     return s;
 }

@@ -53,7 +53,7 @@ static void message(struct hand *h, int from, int to, uint64_t n)
 static int hand_run(struct hand *h, struct model_result *m)
 {
     for (int r = 0; r < h->t->nranks; r++)
-        ck_assert_int_eq(plan_build_finish(h->b[r], "test", 0, 0, 0, &h->plan[r]), 0);
+        ck_assert_int_eq(plan_build_finish(h->b[r], "test", 0, 0, 0, 0, &h->plan[r]), 0);
     int rc = model_run(h->t, (const struct plan *const *)h->plan, NULL, m);
     for (int r = 0; r < h->t->nranks; r++)
         plan_free(h->plan[r]);
@@ -196,6 +196,64 @@ START_TEST(test_model__combining_costs_memory_time)
     struct hand device = hand_begin("node:1 gpu:1", 1000);
     plan_copy(device.b[0], 0, PLAN_INPUT, 0, PLAN_OUTPUT, 0, 1000000);
     assert_seconds(device, 1e6 / 400e9);
+}
+END_TEST
+
+/* PLAN_HOST of ranks with GPUs: across PCIe, through shared memory, combined by the thread that
+   receives. */
+START_TEST(test_model__host_memory_beside_a_gpu_has_its_own_links)
+{
+    struct hand down = hand_begin("node:1 gpu:1 link_pcie:1GB/s latency_pcie:5us", 1 << 30);
+    plan_copy(down.b[0], 0, PLAN_INPUT, 0, PLAN_HOST, 0, 1000000);
+    plan_copy(down.b[0], 1, PLAN_HOST, 1000000, PLAN_OUTPUT, 0, 1000000); /* the other direction */
+    assert_seconds(down, 5e-6 + 1e-3);
+
+    struct hand same = hand_begin("node:1 gpu:1 link_pcie:1GB/s latency_pcie:5us", 1 << 30);
+    plan_copy(same.b[0], 0, PLAN_INPUT, 0, PLAN_HOST, 0, 1000000);
+    plan_copy(same.b[0], 1, PLAN_INPUT, 0, PLAN_HOST, 1000000, 1000000);
+    assert_seconds(same, 5e-6 + 2e-3);
+
+    struct hand message = hand_begin("node:1 gpu:2 link_shm:1GB/s latency_shm:3us", 1 << 30);
+    plan_send(message.b[0], 1, 0, PLAN_HOST, 0, 1000000);
+    plan_recv(message.b[1], 0, 0, PLAN_HOST, 0, 1000000);
+    plan_send(message.b[0], 1, 1, PLAN_INPUT, 0, 1000000); /* beside it, over NVLink */
+    plan_recv(message.b[1], 0, 1, PLAN_OUTPUT, 0, 1000000);
+    assert_seconds(message, 3e-6 + 1e-3);
+
+    struct hand across =
+        hand_begin("node:1 socket:2 gpu:1 link_socket:2GB/s latency_socket:7us link_pcie:1GB/s "
+                   "link_shm:4GB/s",
+                   1 << 30); /* between sockets without PCIe */
+    plan_send(across.b[0], 1, 0, PLAN_HOST, 0, 1000000);
+    plan_recv(across.b[1], 0, 0, PLAN_HOST, 0, 1000000);
+    assert_seconds(across, 7e-6 + 5e-4);
+
+    struct hand combine =
+        hand_begin("node:1 gpu:2 link_shm:1GB/s latency_shm:3us link_reduce:2GB/s", 1 << 30);
+    plan_send(combine.b[0], 1, 0, PLAN_HOST, 0, 1000000);
+    plan_recv_reduce(combine.b[1], 0, 0, PLAN_HOST, 0, PLAN_HOST, 0, 1000000);
+    plan_reduce(combine.b[1], 1, PLAN_INPUT, 0, PLAN_OUTPUT, 0, 1000000); /* on the device */
+    assert_seconds(combine, 3e-6 + 1e-3 + 5e-4);
+
+    struct hand both = hand_begin("node:1 gpu:2 link_shm:1GB/s latency_shm:3us link_reduce:2GB/s",
+                                  1 << 30); /* one thread receives and combines */
+    plan_send(both.b[0], 1, 0, PLAN_HOST, 0, 1000000);
+    plan_recv(both.b[1], 0, 0, PLAN_HOST, 0, 1000000);
+    plan_reduce(both.b[1], 1, PLAN_HOST, 2000000, PLAN_HOST, 1000000, 1000000);
+    assert_seconds(both, 3e-6 + 1e-3 + 5e-4);
+}
+END_TEST
+
+START_TEST(test_model__combining_has_the_rate_that_the_topology_knows)
+{
+    struct hand device =
+        hand_begin("node:1 gpu:1 link_reduce_gpu:1GB/s latency_reduce_gpu:7us", 1 << 30);
+    plan_reduce(device.b[0], 0, PLAN_INPUT, 0, PLAN_OUTPUT, 0, 1000000);
+    assert_seconds(device, 7e-6 + 1e-3);
+
+    struct hand host = hand_begin("node:1 rank:1 link_reduce:2GB/s", 1 << 30);
+    plan_copy(host.b[0], 0, PLAN_INPUT, 0, PLAN_HOST, 0, 1000000);
+    assert_seconds(host, 5e-4);
 }
 END_TEST
 
@@ -467,6 +525,8 @@ Suite *suite_model(void)
     tcase_add_test(t, test_model__a_window_of_small_chunks_does_not_fill_a_long_link);
     tcase_add_test(t, test_model__too_many_chunks_are_taken_together_and_still_wait_for_the_window);
     tcase_add_test(t, test_model__combining_costs_memory_time);
+    tcase_add_test(t, test_model__host_memory_beside_a_gpu_has_its_own_links);
+    tcase_add_test(t, test_model__combining_has_the_rate_that_the_topology_knows);
     tcase_add_test(t, test_model__plans_that_never_end_are_refused);
     tcase_add_test(t, test_model__a_pipelined_ring_comes_near_its_bound);
     tcase_add_test(t, test_model__more_bytes_take_longer);

@@ -161,7 +161,7 @@ START_TEST(test_plan__queues_keep_the_order_in_which_operations_were_added)
         plan_after(b, received);
     }
     ck_assert_uint_eq(plan_copy(b, 0, PLAN_INPUT, 0, PLAN_OUTPUT, 0, 0), PLAN_NO_OP);
-    ck_assert_int_eq(plan_build_finish(b, "test", 0, 2400, 0, &p), 0);
+    ck_assert_int_eq(plan_build_finish(b, "test", 0, 2400, 0, 0, &p), 0);
     ck_assert_uint_eq(p->nqueues, 6);
     for (uint32_t q = 0; q < p->nqueues; q++)
         for (uint32_t o = 1; o < p->queues[q].nops; o++) {
@@ -182,6 +182,11 @@ START_TEST(test_plan__a_dependency_asks_for_the_shared_bytes_only)
     struct plan_op onward = {.src = PLAN_OUTPUT, .dst = PLAN_NONE, .src_off = 90, .length = 100};
     struct plan_op other = {.src = PLAN_SCRATCH, .dst = PLAN_NONE, .src_off = 90, .length = 100};
 
+    struct plan_op staged = {.src = PLAN_HOST, .dst = PLAN_NONE, .src_off = 90, .length = 100};
+    struct plan_op stage = {.src = PLAN_INPUT, .dst = PLAN_HOST, .dst_off = 100, .length = 50};
+
+    ck_assert_uint_eq(plan_dep_need(&staged, 1, &other), 100); /* two buffers share no bytes */
+    ck_assert_uint_eq(plan_dep_need(&staged, 40, &stage), 30);
     ck_assert_uint_eq(plan_dep_need(&onward, 10, &arrival), 0);
     ck_assert_uint_eq(plan_dep_need(&onward, 11, &arrival), 1);
     ck_assert_uint_eq(plan_dep_need(&onward, 40, &arrival), 30);

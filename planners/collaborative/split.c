@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "planners/collaborative/split.h"
+
+#include <string.h>
+
+#include "planners/model/model.h"
+
+/* What a path may have to pass. */
+enum stage { NVLINK, GPU, PCIE_OUT, PCIE_IN, SOCKETS, HOST, STAGES };
+
+/* Seconds of each stage per byte of the device's and of the host's part. */
+struct work {
+    double device[STAGES], host[STAGES];
+};
+
+/* What the topology knows, else what the model takes. */
+static double rate(const struct topo *t, enum topo_link_class c)
+{
+    double known = t->link[c].bw_bytes_per_s;
+
+    return known > 0 ? known : model_default_rates.link[c].bw_bytes_per_s;
+}
+
+static double latency(const struct topo *t, enum topo_link_class c)
+{
+    double known = t->link[c].latency_ns;
+
+    return (known > 0 ? known : model_default_rates.link[c].latency_ns) * 1e-9;
+}
+
+/* Ranks on the same socket as that one. */
+static int beside(const struct topo *t, int rank)
+{
+    int n = 0;
+
+    for (int r = 0; r < t->nranks; r++)
+        n += t->rank[r].socket == t->rank[rank].socket;
+    return n;
+}
+
+/* How many ranks the largest socket holds, the next one, and the smallest. */
+struct seats {
+    int first, second, least;
+};
+
+static struct seats seats_of(const struct topo *t)
+{
+    struct seats s = {.least = t->nranks};
+    int where = -1;
+
+    for (int pass = 0; pass < 2; pass++)
+        for (int r = 0; r < t->nranks; r++) {
+            int here = beside(t, r);
+
+            if (!pass && here > s.first) {
+                s.first = here;
+                where = t->rank[r].socket;
+            }
+            if (here < s.least)
+                s.least = here;
+            if (pass && t->rank[r].socket != where && here > s.second)
+                s.second = here;
+        }
+    return s;
+}
+
+/*
+ * A rank sends each peer one slice to be combined and one that is: 2/n of the part over the link of
+ * each pair. It combines n - 1 times a slice. A host part is copied whole both ways, and the
+ * thread that receives a slice in host memory also combines it.
+ */
+static struct work work_of(const struct plan_request *q)
+{
+    const struct topo *t = q->topo;
+    struct seats s = seats_of(t);
+    double n = t->nranks, pair = 2 / n, combined = (n - 1) / n;
+    double across = s.first * s.second * pair / rate(t, TOPO_LINK_SOCKET);
+
+    double out = 1 / rate(t, TOPO_LINK_PCIE), foreign = (t->nranks - s.least) * pair * out;
+
+    return (struct work){
+        .device = {[NVLINK] = s.first > 1 ? pair / rate(t, TOPO_LINK_NVLINK) : 0,
+                   [GPU] = combined / rate(t, TOPO_LINK_REDUCE_GPU),
+                   [PCIE_OUT] = foreign,
+                   [PCIE_IN] = foreign,
+                   [SOCKETS] = across},
+        .host = {[PCIE_OUT] = out,
+                 [PCIE_IN] = out,
+                 [SOCKETS] = across,
+                 [HOST] = combined * (2 / rate(t, TOPO_LINK_SHM) + 1 / rate(t, TOPO_LINK_REDUCE))},
+    };
+}
+
+static double largest(const double stage[STAGES])
+{
+    double most = 0;
+
+    for (int i = 0; i < STAGES; i++)
+        most = stage[i] > most ? stage[i] : most;
+    return most;
+}
+
+/* Bytes of the chunks, one of each slice, that are under way together. */
+static double front(const struct plan_request *q, double bytes)
+{
+    double slice = bytes / q->topo->nranks, chunk = (double)q->chunk_bytes;
+
+    return (slice < chunk ? slice : chunk) * q->topo->nranks;
+}
+
+/* Slices cross the links twice: while a chunk is combined, the next one comes in over half of a
+   link. So combining shows where it takes longer than that, and where there is one chunk only. */
+static double device_fill(const struct plan_request *q, const struct work *w, double bytes)
+{
+    double links[STAGES], chunks = front(q, bytes), gpu = w->device[GPU];
+
+    memcpy(links, w->device, sizeof links);
+    links[GPU] = 0;
+    double link = largest(links), shown = 2 * gpu - link;
+    if (gpu > link)
+        return link * chunks;
+    return chunks < bytes ? (shown > 0 ? shown : 0) * chunks : gpu * chunks;
+}
+
+/* A chunk passes all stages; the busiest one is counted with the whole part. */
+static double host_fill(const struct plan_request *q, const struct work *w, double bytes)
+{
+    double sum = 0;
+
+    for (int i = 0; i < STAGES; i++)
+        sum += w->host[i];
+    return (sum - largest(w->host)) * front(q, bytes);
+}
+
+static double larger(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+/* The later path, or the stage that both keep busy; then the path that is done sooner there has
+   passed the stages behind it while the other still goes on. */
+static double seconds(const struct plan_request *q, const struct work *w, double host)
+{
+    const struct topo *t = q->topo;
+    double device = (double)q->nbytes - host;
+    double device_wait = 2 * latency(t, TOPO_LINK_NVLINK) + device_fill(q, w, device);
+    double host_wait =
+        2 * (latency(t, TOPO_LINK_PCIE) + latency(t, TOPO_LINK_SHM)) + host_fill(q, w, host);
+    double last = larger(device > 0 ? largest(w->device) * device + device_wait : 0,
+                         host > 0 ? largest(w->host) * host + host_wait : 0);
+
+    for (int i = 0; device > 0 && host > 0 && i < STAGES; i++)
+        if (w->device[i] > 0 && w->host[i] > 0)
+            last = larger(last, w->device[i] * device + w->host[i] * host +
+                                    (device_wait < host_wait ? device_wait : host_wait));
+    return last;
+}
+
+double split_seconds(const struct plan_request *q, uint64_t host_bytes)
+{
+    struct work w = work_of(q);
+
+    return seconds(q, &w, (double)host_bytes);
+}
+
+uint64_t split_unit(const struct plan_request *q)
+{
+    enum { ELEMENTS = 64, LONG_SLICE = 64 << 10 };
+
+    return q->nbytes / (uint64_t)q->topo->nranks < LONG_SLICE ? q->grain : q->grain * ELEMENTS;
+}
+
+uint64_t split_bytes(const struct plan_request *q, int share)
+{
+    uint64_t unit = split_unit(q), units = q->nbytes / unit, s = (uint64_t)share;
+
+    if (share == SPLIT_WHOLE)
+        return q->nbytes;
+    return (units / SPLIT_WHOLE * s + units % SPLIT_WHOLE * s / SPLIT_WHOLE) * unit;
+}
+
+/* Of the time of the device path alone: a smaller gain is not worth the processors. */
+#define WORTH_IT 0.995
+
+/* Ever closer around the best of evenly spaced divisions: a walk that no small bump leads astray,
+   as chunks make them. */
+uint64_t split_best(const struct plan_request *q)
+{
+    enum { STEPS = 32 };
+    uint64_t unit = split_unit(q), units = q->nbytes / unit, from = 0, to = units, best = 0;
+
+    if (q->memory != PLAN_ON_DEVICE || q->topo->nnodes > 1 || q->topo->nranks < 2)
+        return 0;
+    struct work w = work_of(q);
+    double alone = seconds(q, &w, 0), least = alone;
+    for (uint64_t step = units / STEPS + 1;; step = (step + STEPS / 2 - 1) / (STEPS / 2)) {
+        for (uint64_t at = from; at <= to; at += step) {
+            double now = seconds(q, &w, (double)(at * unit));
+
+            if (now < least) {
+                least = now;
+                best = at;
+            }
+        }
+        if (step == 1)
+            return least < WORTH_IT * alone ? best * unit : 0;
+        from = best > step ? best - step : 0;
+        to = best + step < units ? best + step : units;
+    }
+}

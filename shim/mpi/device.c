@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A library that knows no device cannot pack its memory, and what is between the elements must not
+ * be written: a kernel of the application may be at work there. So a stretch is copied to the host
+ * as a whole and packed there, but brought back piece by piece. Which bytes are data the library
+ * itself tells: it unpacks onto two backgrounds, and what then differs is a gap.
+ */
+#include "shim/mpi/device.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "shim/mpi/calls.h"
+
+int layout_span_of(const struct layout *l, MPI_Count count, struct layout_span *span)
+{
+    MPI_Count lower, extent, last, end;
+
+    if (mpi.Type_get_true_extent_x(l->type, &lower, &extent) != MPI_SUCCESS ||
+        __builtin_mul_overflow(count - 1, l->extent, &last) ||
+        __builtin_add_overflow(last > 0 ? last : 0, lower + extent, &end))
+        return -1;
+    *span = (struct layout_span){.from = (MPI_Aint)(lower + (last < 0 ? last : 0)),
+                                 .to = (MPI_Aint)end};
+    return 0;
+}
+
+int device_holds(const struct layout *l, const void *user, MPI_Count count,
+                 struct cuda_place *place)
+{
+    struct layout_span span = {0};
+
+    if (!cuda_present() || count <= 0 || l->size <= 0)
+        return 0;
+    if (!l->dense && layout_span_of(l, count, &span) < 0)
+        return 0;
+    return cuda_place_of((const char *)user + span.from, place);
+}
+
+static int mpi_code(int rc)
+{
+    return rc ? MPI_ERR_OTHER : MPI_SUCCESS;
+}
+
+/* Are all of the elements in the allocation of the first? Returns an MPI code. */
+static int find_span(const struct cuda_place *place, const struct layout *l, MPI_Count count,
+                     struct layout_span *span)
+{
+    if (layout_span_of(l, count, span) < 0)
+        return MPI_ERR_TYPE;
+    return place->after && (size_t)(span->to - span->from) > place->after ? MPI_ERR_BUFFER
+                                                                          : MPI_SUCCESS;
+}
+
+int device_pack(const struct cuda_place *place, const struct layout *l, const void *user,
+                MPI_Count count, void *packed, MPI_Comm comm)
+{
+    struct layout_span span;
+
+    if (l->dense)
+        return mpi_code(cuda_move(place, packed, user, (size_t)(count * l->size)));
+    int rc = find_span(place, l, count, &span);
+    if (rc != MPI_SUCCESS)
+        return rc;
+    size_t bytes = (size_t)(span.to - span.from);
+    char *image = malloc(bytes);
+    if (!image)
+        return MPI_ERR_NO_MEM;
+    rc = mpi_code(cuda_move(place, image, (const char *)user + span.from, bytes));
+    if (rc == MPI_SUCCESS)
+        rc = layout_pack(l, image - span.from, count, packed, comm);
+    free(image);
+    return rc;
+}
+
+/* The pieces of `image` in which another background makes no difference. */
+static size_t find_pieces(const char *image, const char *other, size_t bytes,
+                          struct cuda_piece *piece, size_t most)
+{
+    size_t n = 0, at = 0;
+
+    while (at < bytes && n < most) {
+        while (at < bytes && image[at] != other[at])
+            at++;
+        size_t from = at;
+        while (at < bytes && image[at] == other[at])
+            at++;
+        if (at > from)
+            piece[n++] = (struct cuda_piece){from, at - from};
+    }
+    return n;
+}
+
+int device_unpack(const struct cuda_place *place, const struct layout *l, const void *packed,
+                  void *user, MPI_Count count, MPI_Comm comm)
+{
+    enum { AT_ONCE = 256 };
+    struct cuda_piece piece[AT_ONCE];
+    struct layout_span span;
+
+    if (l->dense)
+        return mpi_code(cuda_move(place, user, packed, (size_t)(count * l->size)));
+    int rc = find_span(place, l, count, &span);
+    if (rc != MPI_SUCCESS)
+        return rc;
+    size_t bytes = (size_t)(span.to - span.from);
+    char *image = malloc(bytes), *other = malloc(bytes);
+    rc = image && other ? MPI_SUCCESS : MPI_ERR_NO_MEM;
+    if (rc == MPI_SUCCESS) {
+        memset(image, 0, bytes);
+        memset(other, 0xff, bytes);
+        rc = layout_unpack(l, packed, image - span.from, count, comm);
+    }
+    if (rc == MPI_SUCCESS)
+        rc = layout_unpack(l, packed, other - span.from, count, comm);
+    for (size_t at = 0; rc == MPI_SUCCESS && at < bytes;) {
+        size_t n = find_pieces(image + at, other + at, bytes - at, piece, AT_ONCE);
+
+        rc = mpi_code(cuda_move_pieces(place, (char *)user + span.from + at, image + at, piece, n));
+        at = n < AT_ONCE ? bytes : at + piece[n - 1].offset + piece[n - 1].bytes;
+    }
+    free(image);
+    free(other);
+    return rc;
+}

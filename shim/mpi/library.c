@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "shim/mpi/library.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "shim/mpi/device.h"
+#include "shim/mpi/process.h"
+
+enum { MOST_BUFFERS = 2 };
+
+/* A buffer's stretch in device memory, and its image. */
+struct image {
+    const struct library_buffer *buffer;
+    const char *user;
+    struct cuda_place place;
+    struct layout_span span;
+    char *at; /* owned; NULL: the buffer is not on a device */
+};
+
+int library_peers(MPI_Comm comm)
+{
+    int n = 0, inter = 0;
+
+    if (comm == MPI_COMM_NULL || mpi.Comm_test_inter(comm, &inter) != MPI_SUCCESS)
+        return 0;
+    if (inter)
+        mpi.Comm_remote_size(comm, &n);
+    else
+        mpi.Comm_size(comm, &n);
+    return n;
+}
+
+int library_is_root(MPI_Comm comm, int root)
+{
+    int rank = -1, inter = 0;
+
+    mpi.Comm_test_inter(comm, &inter);
+    if (inter)
+        return root == MPI_ROOT ? 1 : root == MPI_PROC_NULL ? -1 : 0;
+    mpi.Comm_rank(comm, &rank);
+    return rank == root;
+}
+
+MPI_Count library_times(MPI_Count count, int n)
+{
+    MPI_Count product;
+
+    return count < 0 || __builtin_mul_overflow(count, n, &product) ? -1 : product;
+}
+
+int library_buffers(struct library_buffer *list, const struct library_buffer *send,
+                    const struct library_buffer *receive)
+{
+    int n = 0, reads = send && *send->argument != MPI_IN_PLACE;
+
+    if (reads) {
+        list[n] = *send;
+        list[n++].reads = 1;
+    }
+    if (receive && *receive->argument != MPI_IN_PLACE) {
+        list[n] = *receive;
+        list[n].reads = send && !reads;
+        list[n++].writes = 1;
+    }
+    return n;
+}
+
+/* Block i: its layout, its elements, its distance from the buffer. Returns 0, or -1 as for
+   layout_of. */
+static int block_of(const struct library_buffer *b, int i, struct layout *l, MPI_Count *count,
+                    MPI_Aint *offset)
+{
+    MPI_Aint displ = displs_given(b->displs) ? displs_at(b->displs, i) : 0;
+
+    *count = counts_given(b->counts) ? counts_at(b->counts, i) : b->count;
+    if (*count < 0 || ((b->types || !i) && layout_of(b->types ? b->types[i] : b->type, l) < 0))
+        return -1;
+    *offset = displ * (MPI_Aint)(b->types ? 1 : l->extent);
+    return 0;
+}
+
+/* Where the whole buffer's data lies. Returns 1, or 0: there is none, or the library should judge
+   it. */
+static int span_of(const struct library_buffer *b, struct layout_span *span)
+{
+    struct layout_span one;
+    struct layout l;
+    MPI_Count count;
+    MPI_Aint offset;
+    int any = 0;
+
+    for (int i = 0; i < b->n; i++) {
+        if (block_of(b, i, &l, &count, &offset) < 0)
+            return 0;
+        if (!count || !l.size)
+            continue;
+        if (layout_span_of(&l, count, &one) < 0)
+            return 0;
+        one.from += offset;
+        one.to += offset;
+        span->from = any && span->from < one.from ? span->from : one.from;
+        span->to = any && span->to > one.to ? span->to : one.to;
+        any = 1;
+    }
+    return any;
+}
+
+/* Make an image if the buffer is on a device, and show it. Returns an MPI code. */
+static int show(struct image *m, const struct library_buffer *b)
+{
+    *m = (struct image){.buffer = b, .user = *b->argument};
+    if (!span_of(b, &m->span) || !cuda_place_of(m->user + m->span.from, &m->place))
+        return MPI_SUCCESS;
+    size_t bytes = (size_t)(m->span.to - m->span.from);
+    if (m->place.after && bytes > m->place.after)
+        return MPI_ERR_BUFFER; /* it does not end where it began */
+    m->at = malloc(bytes);
+    if (!m->at)
+        return MPI_ERR_NO_MEM;
+    if (b->reads && cuda_move(&m->place, m->at, m->user + m->span.from, bytes) < 0)
+        return MPI_ERR_OTHER;
+    *b->argument = m->at - m->span.from;
+    return MPI_SUCCESS;
+}
+
+/* Bring what the library has written to the device, and nothing else. */
+static int bring_back(const struct image *m)
+{
+    const struct library_buffer *b = m->buffer;
+    struct layout l;
+    MPI_Count count;
+    MPI_Aint offset;
+    int rc = MPI_SUCCESS;
+
+    for (int i = 0; rc == MPI_SUCCESS && i < b->n; i++) {
+        block_of(b, i, &l, &count, &offset); /* it was asked before */
+        if (!count || !l.size)
+            continue;
+        const char *from = m->at - m->span.from + offset;
+        char *to = (char *)(uintptr_t)m->user + offset;
+        size_t bytes = (size_t)(count * l.size);
+        if (l.dense) {
+            rc = cuda_move(&m->place, to, from, bytes) ? MPI_ERR_OTHER : MPI_SUCCESS;
+            continue;
+        }
+        char *packed = malloc(bytes);
+        rc = packed ? layout_pack(&l, from, count, packed, MPI_COMM_SELF) : MPI_ERR_NO_MEM;
+        if (rc == MPI_SUCCESS)
+            rc = layout_unpack(&l, packed, to, count, MPI_COMM_SELF);
+        free(packed);
+    }
+    return rc;
+}
+
+int library_call(const struct call *call)
+{
+    struct library_buffer list[MOST_BUFFERS] = {{0}};
+    struct image image[MOST_BUFFERS] = {{0}};
+    int n, shown = 0, rc = MPI_SUCCESS;
+
+    if (!cuda_present() || process.cuda_aware || !call->buffers)
+        return call->native(call);
+    n = library_peers(call->comm) ? call->buffers(call, list) : 0;
+    for (; rc == MPI_SUCCESS && shown < n; shown++)
+        rc = show(&image[shown], &list[shown]);
+    int failed = rc;
+    if (!failed)
+        rc = call->native(call);
+    for (int i = 0; i < shown; i++) {
+        *list[i].argument = image[i].user;
+        if (rc == MPI_SUCCESS && !failed && image[i].at && list[i].writes)
+            failed = bring_back(&image[i]);
+        free(image[i].at);
+    }
+    if (failed == MPI_SUCCESS)
+        return rc;
+    mpi.Comm_call_errhandler(call->comm, failed);
+    return failed;
+}

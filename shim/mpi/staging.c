@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * On a device is a call whose buffers on this rank all lie there, in memory of one context, packed
+ * or with packed blocks; all that it needs beside them is then on that device too. Anything else,
+ * a host buffer beside a device one, a type with gaps, an operation without a kernel, an odd
+ * address, a device without memory left, is brought to the host first. Both ways give the peers
+ * the same bytes, so a rank picks for itself.
+ */
+#include "shim/mpi/staging.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "shim/mpi/device.h"
+
+/* What the rank has to offer: is it on a device, and can it stay there? */
+struct side {
+    int used, on_device, stays;
+    struct cuda_place place;
+};
+
+static struct side look_at(const struct layout *l, struct call_block b, int used, size_t alignment)
+{
+    struct side s = {.used = used};
+
+    if (!used)
+        return s;
+    s.on_device = device_holds(l, b.user, b.count, &s.place);
+    s.stays = s.on_device && l->dense && (uintptr_t)b.user % alignment == 0;
+    return s;
+}
+
+/* The first block with anything in it: one that is empty may be anywhere. */
+static struct call_block first_block(const struct call *call, int n,
+                                     struct call_block (*block)(const struct call *, int))
+{
+    struct call_block b = {0};
+
+    for (int i = 0; i < n && !b.count; i++)
+        b = block(call, i);
+    return b;
+}
+
+static int same_context(const struct side *a, const struct side *b)
+{
+    return !a->used || !b->used ||
+           (a->place.context == b->place.context && a->place.device == b->place.device);
+}
+
+/* Numbers of more than 8 bytes are aligned as their halves. */
+static size_t alignment_of(const struct call *call)
+{
+    size_t extent = call->combines ? call->reduction.extent : 1;
+
+    return extent > 8 ? 8 : extent;
+}
+
+/* The communicator's device for that place, begun; NULL if there is none to be had. A context may
+   have been destroyed and made anew since the last call. */
+static struct device *begin(struct comm *c, const struct call *call, const struct cuda_place *place)
+{
+    const struct reduction *r = &call->reduction;
+    enum kernel_type type = call->combines ? r->kernel_type : KERNEL_NONE;
+    struct device *d = NULL;
+
+    for (int attempt = 0; !d && attempt < 2; attempt++) {
+        if (c->gpu && (attempt || !cuda_gpu_is_at(c->gpu, place))) {
+            cuda_gpu_close(c->gpu);
+            c->gpu = NULL;
+        }
+        if (!c->gpu && cuda_gpu_open(place, &c->gpu) < 0)
+            return NULL;
+        if (call->combines && !cuda_gpu_combines(c->gpu, type, r->kernel_op))
+            return NULL;
+        d = cuda_gpu_begin(c->gpu, type, r->kernel_op);
+    }
+    return d;
+}
+
+static size_t rounded(size_t bytes)
+{
+    return (bytes + 255) & ~(size_t)255;
+}
+
+/* What the call needs beside the application's buffers, on the device. Returns 1, or 0: no room. */
+static int allocate_on_device(struct staging *s, const struct plan *plan, int own_input)
+{
+    size_t scratch = rounded(plan->scratch_bytes);
+    size_t output = s->own_output ? rounded(plan->output_bytes) : 0;
+    size_t input = own_input ? rounded(plan->input_bytes) : 0;
+    char *all = cuda_gpu_scratch(s->gpu, scratch + output + input);
+
+    s->host = cuda_gpu_pinned(s->gpu, plan->host_bytes);
+    if ((!all && scratch + output + input) || (!s->host && plan->host_bytes))
+        return 0;
+    s->scratch = all;
+    if (output)
+        s->output = all + scratch;
+    if (input)
+        s->input = all + scratch + output;
+    return 1;
+}
+
+static int allocate_on_host(struct staging *s, const struct plan *plan, int own_input)
+{
+    if (s->own_output)
+        s->output = s->allocated[0] = malloc(plan->output_bytes + 1);
+    if (own_input)
+        s->input = s->allocated[1] = malloc(plan->input_bytes + 1);
+    if (plan->scratch_bytes)
+        s->scratch = s->allocated[2] = malloc(plan->scratch_bytes);
+    if (plan->host_bytes)
+        s->host = s->allocated[3] = malloc(plan->host_bytes);
+    return (s->output || !plan->output_bytes) && (s->input || !plan->input_bytes) &&
+           (s->scratch || !plan->scratch_bytes) && (s->host || !plan->host_bytes);
+}
+
+static int fill(struct staging *s, const struct call *call, MPI_Comm comm, int own_input)
+{
+    int rc = MPI_SUCCESS;
+
+    for (int i = 0; rc == MPI_SUCCESS && own_input && i < call->ninputs; i++) {
+        struct call_block b = call->inputs(call, i);
+        rc = layout_pack(&call->input, b.user, b.count, s->input + b.packed, comm);
+    }
+    if (own_input && !call->ninputs)
+        rc = layout_pack(&call->input, call->input_block.user, call->input_block.count, s->input,
+                         comm);
+    if (rc == MPI_SUCCESS && s->own_output && call->held_block != NO_BLOCK) {
+        struct call_block own = call->output_block(call, call->held_block);
+        rc = layout_pack(&call->output, own.user, own.count, s->output + own.packed, comm);
+    }
+    return rc;
+}
+
+/* Try to leave everything on the device. Returns 1 if it stays. */
+static int open_on_device(struct staging *s, struct comm *c, const struct call *call,
+                          const struct plan *plan, const struct side *in, const struct side *out,
+                          int own_input)
+{
+    if ((!in->stays && in->used) || (!out->stays && out->used) || !same_context(in, out) ||
+        (!in->used && !out->used))
+        return 0;
+    s->place = in->used ? in->place : out->place;
+    s->device = begin(c, call, &s->place);
+    if (!s->device)
+        return 0;
+    s->gpu = c->gpu;
+    if (allocate_on_device(s, plan, own_input))
+        return 1;
+    cuda_gpu_end(s->gpu);
+    s->device = NULL;
+    s->gpu = NULL;
+    return 0;
+}
+
+int staging_open(struct staging *s, struct comm *c, const struct call *call,
+                 const struct plan *plan, int own_output)
+{
+    int own_input = plan->input_bytes && (!call->input.dense || call->stage_input);
+    struct side in = {0}, out = {0};
+
+    *s = (struct staging){.own_output = own_output || !call->output_dense};
+    if (cuda_present()) {
+        size_t alignment = alignment_of(call);
+        in = look_at(&call->input,
+                     call->ninputs ? first_block(call, call->ninputs, call->inputs)
+                                   : call->input_block,
+                     plan->input_bytes > 0, alignment);
+        out = look_at(&call->output, first_block(call, call->nblocks, call->output_block),
+                      plan->output_bytes > 0 && call->nblocks, alignment);
+    }
+    s->input = call->input_block.user;
+    if (!s->own_output)
+        s->output = call->nblocks ? call->output_block(call, 0).user : NULL;
+    if ((in.on_device || out.on_device) && open_on_device(s, c, call, plan, &in, &out, own_input))
+        return fill(s, call, c->private_comm, own_input);
+    own_input |= in.on_device;
+    s->own_output |= out.on_device;
+    if (!allocate_on_host(s, plan, own_input))
+        return -ENOMEM;
+    return fill(s, call, c->private_comm, own_input);
+}
+
+void staging_close(struct staging *s)
+{
+    for (int i = 0; i < 4; i++)
+        free(s->allocated[i]);
+    if (s->device)
+        cuda_gpu_end(s->gpu);
+}
+
+int staging_deliver(const struct staging *s, const struct call *call, MPI_Comm comm)
+{
+    int rc = MPI_SUCCESS;
+
+    if (!s->own_output || call->output_unchanged)
+        return rc;
+    for (int i = 0; rc == MPI_SUCCESS && i < call->nblocks; i++) {
+        struct call_block b = call->output_block(call, i);
+        rc = layout_unpack(&call->output, s->output + b.packed, b.user, b.count, comm);
+    }
+    return rc;
+}
+
+int staging_verify(const struct staging *s, const struct call *call, const struct plan *plan,
+                   const struct comm *c)
+{
+    char *expected = malloc(plan->output_bytes + 1), *fetched = NULL;
+    const char *got = s->output;
+    int rc = expected ? MPI_SUCCESS : MPI_ERR_NO_MEM, equal = -1;
+
+    for (int i = 0; rc == MPI_SUCCESS && i < call->nblocks; i++) {
+        struct call_block b = call->output_block(call, i);
+        rc = layout_pack(&call->output, b.user, b.count, expected + b.packed, c->private_comm);
+    }
+    if (rc == MPI_SUCCESS && s->device) {
+        got = fetched = malloc(plan->output_bytes + 1);
+        if (!fetched || cuda_move(&s->place, fetched, s->output, plan->output_bytes) < 0)
+            rc = MPI_ERR_OTHER;
+    }
+    if (rc == MPI_SUCCESS)
+        equal = call->combines
+                    ? reduction_equal(&call->reduction, expected, got, plan->output_bytes, c->size)
+                    : layout_equal(&call->output, expected, got, plan->output_bytes);
+    free(expected);
+    free(fetched);
+    return equal;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The packed buffers of one rerouted call: the application's own where they are packed already, in
+ * host memory or all on one device.
+ */
+#ifndef COLLSHIM_SHIM_MPI_STAGING_H
+#define COLLSHIM_SHIM_MPI_STAGING_H
+
+#include "shim/mpi/comm.h"
+#include "shim/mpi/reroute.h"
+#include "transports/cuda_memory.h"
+
+struct staging {
+    char *input, *output, *scratch, *host;
+    char *allocated[4];    /* owned: those of the four that are host memory of the call's own */
+    int own_output;        /* output is not the application's */
+    struct device *device; /* NULL: all is host memory */
+    struct cuda_gpu *gpu;  /* borrowed from the communicator; whose device that is */
+    struct cuda_place place;
+};
+
+/*
+ * Get the buffers and fill in this rank's contribution. own_output: do not use the application's.
+ * Returns 0, or a negative or MPI's code, with which the call then runs, and fails (engine.h).
+ * staging_close in any case.
+ */
+int staging_open(struct staging *s, struct comm *c, const struct call *call,
+                 const struct plan *plan, int own_output);
+void staging_close(struct staging *s);
+
+/* Hand the result to the application, if it has not got it. Returns an MPI code. */
+int staging_deliver(const struct staging *s, const struct call *call, MPI_Comm comm);
+
+/* Are the application's output and the staged one equal? Returns 1 or 0; -1 if that cannot be said.
+ */
+int staging_verify(const struct staging *s, const struct call *call, const struct plan *plan,
+                   const struct comm *c);
+
+#endif

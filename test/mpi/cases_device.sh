@@ -1,0 +1,86 @@
+# shellcheck shell=bash disable=SC2154,SC2034 # variables shared with run.sh and launch.sh
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Collectives on device memory, on the simulated driver: rerouted or not, rank by rank in whatever
+# memory, on late streams, and with each call of the driver failing on one rank.
+
+# on_devices N CALLS GPUSIM [NAME=VALUE...]: what of a test comes before its wishes
+on_devices() {
+    local n=$1 calls=$2 machine=$3
+    shift 3
+    seed=$((seed + 1))
+    begin "$calls collectives on device memory, $n ranks, $machine${*:+, $*}"
+    launch "$n" "LD_LIBRARY_PATH=$build/gpusim" "GPUSIM=$machine" "$@" -- \
+        "$programs/device" "$seed" "$calls"
+    want_right
+    want_lines
+}
+
+# rerouted_calls: of all collectives and ranks
+rerouted_calls() {
+    jq '[.collectives[].rerouted // 0] | add' "$tmp/report.json" 2>/dev/null || echo 0
+}
+
+# All that can be rerouted is, on host memory too, so more than every call once.
+devices_rerouted() {
+    on_devices "$@"
+    [ "$(rerouted_calls)" -gt $(($1 * $2)) ] || complain "$(rerouted_calls) rerouted calls on $1 ranks, wanted more than $(($1 * $2))"
+    finish
+}
+
+# ordering_is_lost WHAT: the simulation forgets to order something; results have to show it.
+ordering_is_lost() {
+    local late wrong=0
+    begin "without $1, results are wrong"
+    for late in 1 2 3 4 5 6 7 8; do
+        launch 2 "LD_LIBRARY_PATH=$build/gpusim" "GPUSIM=devices=2 seed=$late drop=$1" COLLSHIM_CHUNK_BYTES=4096 -- \
+            "$programs/device" 77 20
+        [[ "$out" != *': WRONG on '* && $rc -lt 128 ]] || { wrong=1 && break; }
+    done
+    [ $wrong -eq 1 ] || complain "nothing was wrong, with 8 seeds"
+    finish
+}
+
+# device_fails CALL:N: on the last rank. Right or an error, and never a hang.
+device_fails() {
+    local with=("LD_LIBRARY_PATH=$build/gpusim")
+    seed=$((seed + 1))
+    begin "collectives on device memory, and cu${1%:*} fails on a rank the ${1#*:}. time"
+    launch_apart 3 "${with[@]}" GPUSIM='devices=2 seed=3' -- "${with[@]}" GPUSIM="devices=2 fail=$1" -- \
+        "$programs/device" "$seed" 20 fails
+    want_right
+    finish
+}
+
+cases_device() {
+    local late calls=40 seeds=8
+    if [ ! -r "$build/gpusim/libcuda.so.1" ]; then
+        skip "collectives on device memory" "built without the CUDA headers"
+        return
+    fi
+    [ "$quick" -eq 0 ] || { calls=25; seeds=2; }
+    for ((late = 1; late <= seeds; late++)); do
+        devices_rerouted $((late % 2 * 2 + 2)) "$calls" "devices=2 seed=$late" \
+            "COLLSHIM_TOPOLOGY=node:2 rank:$((late % 2 + 1))" "COLLSHIM_CHUNK_BYTES=$((4096 << late % 3))"
+    done
+    devices_rerouted 3 $calls devices=1 COLLSHIM_CHUNK_BYTES=4096
+    devices_rerouted 3 $calls 'devices=3 nopeer=0-1' COLLSHIM_SHM=off
+    on_devices 3 $calls 'devices=2 seed=9' COLLSHIM_MODE=verify
+    want_number allreduce .verified_different -eq 0
+    want_number allreduce .verified_equal -gt 0
+    finish
+    on_devices 3 $calls 'devices=2 seed=5' COLLSHIM_MIN_BYTES=1GiB
+    want_number allreduce .rerouted -eq 0
+    finish
+    local call
+    for call in StreamWaitEvent:1/3 StreamWaitEvent:2/3 StreamWaitEvent:3/3 EventQuery:1/1 EventRecord:1/1 \
+        StreamSynchronize:1/1; do
+        ordering_is_lost "$call"
+    done
+    for call in StreamCreateWithPriority:2 EventCreate:3 EventRecord:1 EventRecord:12 StreamWaitEvent:2 \
+        EventQuery:7 MemcpyAsync:1 MemcpyAsync:15 MemHostAlloc:3 MemAlloc:2 ModuleLoadData:1 \
+        ModuleGetFunction:5 LaunchKernel:2 CtxPushCurrent:3 StreamSynchronize:4 PointerGetAttributes:6 \
+        DevicePrimaryCtxRetain:3; do
+        device_fails "$call"
+    done
+}

@@ -1,0 +1,448 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * device SEED CALLS [fails]: random collectives whose buffers lie, rank by rank and one by one, in
+ * host memory, device memory, a pool, or managed memory, at any address, put there by the default
+ * stream just before the call and without waiting. Expected is what the same call does with host
+ * buffers, gaps and surroundings included. CUDA is loaded after MPI_Init, as the runtime does.
+ * fails: errors are returned, and a call is right or an error on at least one rank; who has none
+ * has the right bytes.
+ *
+ * Without the preload, only a library that takes device memory passes.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+
+#include "test/mpi/harness.h"
+
+enum { AROUND = 64, MOST_COUNT = 3000, MOST_RANKS = 16 };
+enum kind { HOST, DEVICE, POOL, MANAGED, KINDS };
+
+/* The driver ----------------------------------------------------------------------------------- */
+typedef unsigned long long address; /* CUdeviceptr */
+#define STREAM NULL                 /* the default one */
+
+static struct {
+    int (*Init)(unsigned);
+    int (*DeviceGetCount)(int *);
+    int (*DevicePrimaryCtxRetain)(void **, int);
+    int (*CtxSetCurrent)(void *);
+    int (*MemAlloc)(address *, size_t);
+    int (*MemAllocAsync)(address *, size_t, void *);
+    int (*MemAllocManaged)(address *, size_t, unsigned);
+    int (*MemFree)(address);
+    int (*MemHostAlloc)(void **, size_t, unsigned);
+    int (*MemFreeHost)(void *);
+    int (*MemcpyHtoDAsync)(address, const void *, size_t, void *);
+    int (*MemcpyDtoHAsync)(void *, address, size_t, void *);
+    int (*CtxSynchronize)(void);
+} cu;
+static int (*violations)(void), (*left_over)(void);
+
+static void need(int rc, const char *what)
+{
+    if (!rc)
+        return;
+    fprintf(stderr, "device: rank %d: %s: %d\n", world_rank, what, rc);
+    MPI_Abort(MPI_COMM_WORLD, 3);
+}
+/* Twice, since the call that is made to fail may be this one. */
+#define NEED(call) need(cu.call &&cu.call, "cu" #call)
+
+static void load_cuda(void)
+{
+    static const struct {
+        const char *name;
+        void *to;
+        int version;
+    } rows[] = {{"cuInit", &cu.Init, 2000},
+                {"cuDeviceGetCount", &cu.DeviceGetCount, 2000},
+                {"cuDevicePrimaryCtxRetain", &cu.DevicePrimaryCtxRetain, 7000},
+                {"cuCtxSetCurrent", &cu.CtxSetCurrent, 4000},
+                {"cuMemAlloc", &cu.MemAlloc, 3020},
+                {"cuMemAllocAsync", &cu.MemAllocAsync, 11020},
+                {"cuMemAllocManaged", &cu.MemAllocManaged, 6000},
+                {"cuMemFree", &cu.MemFree, 3020},
+                {"cuMemHostAlloc", &cu.MemHostAlloc, 2020},
+                {"cuMemFreeHost", &cu.MemFreeHost, 2000},
+                {"cuMemcpyHtoDAsync", &cu.MemcpyHtoDAsync, 3020},
+                {"cuMemcpyDtoHAsync", &cu.MemcpyDtoHAsync, 3020},
+                {"cuCtxSynchronize", &cu.CtxSynchronize, 2000}};
+    int (*find)(const char *, void **, int, uint64_t, void *), status;
+    void *library = dlopen("libcuda.so.1", RTLD_NOW), *symbol, *context;
+
+    if (!library) {
+        if (!world_rank)
+            puts("device: SKIP: no libcuda.so.1");
+        MPI_Finalize();
+        exit(EXIT_SKIP);
+    }
+    symbol = dlsym(library, "cuGetProcAddress_v2");
+    memcpy(&find, &symbol, sizeof find);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        need(find(rows[i].name, rows[i].to, rows[i].version, 0, &status), rows[i].name);
+    symbol = dlsym(library, "gpusim_violations");
+    memcpy(&violations, &symbol, sizeof violations);
+    symbol = dlsym(library, "gpusim_left_over");
+    memcpy(&left_over, &symbol, sizeof left_over);
+    int devices = 0;
+    NEED(Init(0));
+    NEED(DeviceGetCount(&devices));
+    NEED(DevicePrimaryCtxRetain(&context, world_rank % devices));
+    NEED(CtxSetCurrent(context));
+}
+
+/* Buffers -------------------------------------------------------------------------------------- */
+struct buffer {
+    enum kind kind;
+    size_t bytes, offset; /* of the data in the allocation */
+    char *at;             /* what MPI gets */
+    address allocation;
+    char *host; /* pinned; where the bytes come from and go to */
+};
+
+static size_t whole(const struct buffer *b)
+{
+    return b->bytes + 2 * AROUND + b->offset;
+}
+
+/* b->host holds the bytes. */
+static void place(struct buffer *b)
+{
+    b->at = b->host + b->offset + AROUND;
+    if (b->kind == HOST)
+        return;
+    if (b->kind == DEVICE)
+        NEED(MemAlloc(&b->allocation, whole(b)));
+    else if (b->kind == POOL)
+        NEED(MemAllocAsync(&b->allocation, whole(b), STREAM));
+    else
+        NEED(MemAllocManaged(&b->allocation, whole(b), 1));
+    b->at = (char *)(uintptr_t)b->allocation + b->offset + AROUND;
+    NEED(MemcpyHtoDAsync(b->allocation, b->host, whole(b), STREAM));
+}
+
+static void bring_back(struct buffer *b)
+{
+    if (b->kind != HOST) {
+        NEED(MemcpyDtoHAsync(b->host, b->allocation, whole(b), STREAM));
+        NEED(CtxSynchronize());
+        NEED(MemFree(b->allocation));
+    }
+}
+
+static struct buffer make(struct draw *d, size_t bytes, int alignment)
+{
+    struct buffer b = {.kind = (enum kind)draw_below(d, KINDS), .bytes = bytes};
+    void *host;
+
+    b.offset = (size_t)(draw_below(d, 16) * alignment);
+    if (!draw_below(d, 6))
+        b.offset += 1; /* a number may begin anywhere, for MPI */
+    NEED(MemHostAlloc(&host, whole(&b), 1));
+    b.host = host;
+    return b;
+}
+
+/* Types and operations ------------------------------------------------------------------------- */
+struct type_row {
+    const char *name;
+    MPI_Datatype type;
+    MPI_Op op; /* MPI_OP_NULL: not reduced */
+    int extent, alignment;
+    void (*fill)(struct draw *, char *, size_t);
+};
+
+static void fill_bytes(struct draw *d, char *to, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        to[i] = (char)draw_below(d, 256);
+}
+
+static void fill_ints(struct draw *d, char *to, size_t n)
+{
+    for (size_t i = 0; i + sizeof(int) <= n; i += sizeof(int))
+        memcpy(to + i, &(int){draw_below(d, 1000) - 500}, sizeof(int));
+}
+
+static void fill_floats(struct draw *d, char *to, size_t n)
+{
+    for (size_t i = 0; i + sizeof(float) <= n; i += sizeof(float))
+        memcpy(to + i, &(float){(float)(draw_below(d, 200) - 100)}, sizeof(float));
+}
+
+static void fill_doubles(struct draw *d, char *to, size_t n)
+{
+    for (size_t i = 0; i + sizeof(double) <= n; i += sizeof(double))
+        memcpy(to + i, &(double){draw_below(d, 2000) - 1000}, sizeof(double));
+}
+
+/* Pairs with their gaps filled too: nothing may change them. */
+static void fill_pairs(struct draw *d, char *to, size_t n)
+{
+    struct {
+        double value;
+        int index;
+    } pair;
+
+    fill_bytes(d, to, n);
+    for (size_t i = 0; i + sizeof pair <= n; i += sizeof pair) {
+        memcpy(to + i, &(double){draw_below(d, 50)}, sizeof(double));
+        memcpy(to + i + sizeof(double), &(int){draw_below(d, 1000)}, sizeof(int));
+    }
+}
+
+static MPI_Datatype gappy;
+
+/* Adds the first two of three ints, of which gappy consists. */
+static void add_gappy(void *in, void *inout, int *n, MPI_Datatype *type)
+{
+    (void)type;
+    for (int i = 0; i < *n; i++)
+        for (int k = 0; k < 2; k++) {
+            int x, y;
+            memcpy(&x, (char *)in + 12 * i + 4 * k, 4);
+            memcpy(&y, (char *)inout + 12 * i + 4 * k, 4);
+            x += y;
+            memcpy((char *)inout + 12 * i + 4 * k, &x, 4);
+        }
+}
+
+static struct type_row types[7];
+
+static void open_types(void)
+{
+    MPI_Datatype vector;
+    MPI_Op add;
+
+    MPI_Type_vector(1, 2, 3, MPI_INT, &vector);
+    MPI_Type_create_resized(vector, 0, 12, &gappy);
+    MPI_Type_commit(&gappy);
+    MPI_Type_free(&vector);
+    MPI_Op_create(add_gappy, 1, &add);
+    types[0] = (struct type_row){"int", MPI_INT, MPI_SUM, 4, 4, fill_ints};
+    types[1] = (struct type_row){"double", MPI_DOUBLE, MPI_SUM, 8, 8, fill_doubles};
+    types[2] = (struct type_row){"byte", MPI_BYTE, MPI_BXOR, 1, 1, fill_bytes};
+    types[3] = (struct type_row){"double and int", MPI_DOUBLE_INT, MPI_MAXLOC, 16, 8, fill_pairs};
+    types[4] = (struct type_row){"float complex", MPI_C_FLOAT_COMPLEX, MPI_SUM, 8, 4, fill_floats};
+    types[5] = (struct type_row){"two of three ints", gappy, add, 12, 4, fill_ints};
+    types[6] = (struct type_row){"max of ints", MPI_INT, MPI_MAX, 4, 4, fill_ints};
+}
+
+/* Calls ---------------------------------------------------------------------------------------- */
+struct problem {
+    int collective, root, in_place, n; /* n: elements of a block */
+    const struct type_row *t;
+    int count[MOST_RANKS], displ[MOST_RANKS];
+    int bytes[2 * MOST_RANKS];                /* displacements in bytes: to each, from each */
+    int to[MOST_RANKS], to_displ[MOST_RANKS]; /* what this rank sends to each */
+    MPI_Datatype types[MOST_RANKS];
+};
+
+enum {
+    ALLGATHER,
+    ALLGATHERV,
+    ALLREDUCE,
+    REDUCE,
+    REDUCE_SCATTER,
+    REDUCE_SCATTER_BLOCK,
+    BCAST,
+    GATHER,
+    GATHERV,
+    SCATTER,
+    SCATTERV,
+    ALLTOALL,
+    ALLTOALLV,
+    ALLTOALLW,
+    COLLECTIVES
+};
+
+static const char *const names[] = {
+    "Allgather", "Allgatherv", "Allreduce", "Reduce",  "Reduce_scatter", "Reduce_scatter_block",
+    "Bcast",     "Gather",     "Gatherv",   "Scatter", "Scatterv",       "Alltoall",
+    "Alltoallv", "Alltoallw"};
+
+static int run(const struct problem *p, void *send, void *receive)
+{
+    const MPI_Comm w = MPI_COMM_WORLD;
+    MPI_Datatype t = p->t->type;
+    int here = world_rank == p->root;
+    void *in = p->in_place ? MPI_IN_PLACE : send;
+    void *at_root = p->in_place && here ? MPI_IN_PLACE : send;
+    void *from_root = p->in_place && here ? MPI_IN_PLACE : receive;
+
+    switch (p->collective) {
+    case ALLGATHER:
+        return MPI_Allgather(in, p->n, t, receive, p->n, t, w);
+    case ALLGATHERV:
+        return MPI_Allgatherv(in, p->count[world_rank], t, receive, p->count, p->displ, t, w);
+    case ALLREDUCE:
+        return MPI_Allreduce(in, receive, p->n, t, p->t->op, w);
+    case REDUCE:
+        return MPI_Reduce(at_root, receive, p->n, t, p->t->op, p->root, w);
+    case REDUCE_SCATTER:
+        return MPI_Reduce_scatter(in, receive, p->count, t, p->t->op, w);
+    case REDUCE_SCATTER_BLOCK:
+        return MPI_Reduce_scatter_block(in, receive, p->n, t, p->t->op, w);
+    case BCAST:
+        return MPI_Bcast(receive, p->n, t, p->root, w);
+    case GATHER:
+        return MPI_Gather(at_root, p->n, t, receive, p->n, t, p->root, w);
+    case GATHERV:
+        return MPI_Gatherv(at_root, p->count[world_rank], t, receive, p->count, p->displ, t,
+                           p->root, w);
+    case SCATTER:
+        return MPI_Scatter(send, p->n, t, from_root, p->n, t, p->root, w);
+    case SCATTERV:
+        return MPI_Scatterv(send, p->count, p->displ, t, from_root, p->count[world_rank], t,
+                            p->root, w);
+    case ALLTOALL:
+        return MPI_Alltoall(in, p->n, t, receive, p->n, t, w);
+    case ALLTOALLV:
+        return MPI_Alltoallv(in, p->to, p->to_displ, t, receive, p->count, p->displ, t, w);
+    case ALLTOALLW:
+        return MPI_Alltoallw(in, p->to, p->bytes, p->types, receive, p->count,
+                             p->bytes + world_size, p->types, w);
+    }
+    return MPI_ERR_ARG;
+}
+
+/* A problem that is the same on all ranks, but for what each sends to whom. Returns the bytes of
+   the vectors. */
+static size_t pose(struct draw *d, struct problem *p)
+{
+    int size = world_size, extent, at = 0, sent = 0;
+
+    *p = (struct problem){.collective = draw_below(d, COLLECTIVES),
+                          .root = draw_below(d, size),
+                          .in_place = !draw_below(d, 4),
+                          .n = 1 + draw_below(d, draw_below(d, 3) ? 200 : MOST_COUNT),
+                          .t = &types[draw_below(d, (int)(sizeof types / sizeof *types))]};
+    extent = p->t->extent;
+    if (p->collective >= ALLTOALLV)
+        p->in_place = 0;
+    for (int i = 0; i < size; i++)
+        for (int j = 0; j < size; j++) { /* i to j */
+            int n = draw_below(d, 4) ? 1 + draw_below(d, p->n) : 0;
+            int exchange = p->collective >= ALLTOALLV;
+            if (i == world_rank)
+                p->to[j] = n;
+            if (exchange ? j == world_rank : j == 0)
+                p->count[i] = n;
+        }
+    if (p->collective == REDUCE_SCATTER)
+        p->count[0]++; /* some element there is */
+    for (int i = 0; i < size; i++) {
+        int gap = p->collective == REDUCE_SCATTER ? 0 : draw_below(d, 3);
+        p->types[i] = p->t->type;
+        p->displ[i] = at + gap;
+        at = p->displ[i] + p->count[i];
+        p->to_displ[i] = sent + gap;
+        sent = p->to_displ[i] + p->to[i];
+        p->bytes[i] = p->to_displ[i] * extent;
+        p->bytes[size + i] = p->displ[i] * extent;
+    }
+    int most = p->n * size;
+    most = at > most ? at : most;
+    most = sent > most ? sent : most;
+    return (size_t)most * (size_t)extent;
+}
+
+/* The same bytes, for the second run. */
+static char *copy_of(const struct buffer *b)
+{
+    char *copy = malloc(whole(b));
+
+    need(!copy, "malloc");
+    return memcpy(copy, b->host, whole(b));
+}
+
+/* What lies between the parts of a pair is nobody's. */
+static int is_between(const struct problem *p, const struct buffer *b, size_t i)
+{
+    size_t from = b->offset + AROUND;
+
+    return p->t->fill == fill_pairs && i >= from && i < from + b->bytes && (i - from) % 16 >= 12;
+}
+
+static void compare(const struct problem *p, const struct buffer *b, const char *expected,
+                    const char *which, int call)
+{
+    static const char *const kinds[] = {"host", "device", "pool", "managed"};
+
+    for (size_t i = 0; i < whole(b); i++)
+        if (b->host[i] != expected[i] && !is_between(p, b, i)) {
+            fail("call %d, %s of %d x %s%s, root %d: %s buffer (%s): byte %ld is %d, not %d", call,
+                 names[p->collective], p->n, p->t->name, p->in_place ? ", in place" : "", p->root,
+                 which, kinds[b->kind], (long)i - AROUND - (long)b->offset, b->host[i],
+                 expected[i]);
+            return;
+        }
+}
+
+static long errors;
+
+static void one_call(int call, int may_fail)
+{
+    struct draw all = draw_from((uint64_t)call, 1000);
+    struct draw own = draw_from((uint64_t)call, (uint64_t)world_rank);
+    struct problem p;
+    size_t bytes = pose(&all, &p);
+    struct buffer send = make(&own, bytes, p.t->alignment);
+    struct buffer receive = make(&own, bytes, p.t->alignment);
+    char *sent, *received;
+
+    fill_bytes(&own, send.host, whole(&send));
+    fill_bytes(&own, receive.host, whole(&receive));
+    p.t->fill(&own, send.host + send.offset + AROUND, bytes);
+    p.t->fill(&own, receive.host + receive.offset + AROUND, bytes);
+    sent = copy_of(&send);
+    received = copy_of(&receive);
+    place(&send);
+    place(&receive);
+    int rc = run(&p, send.at, receive.at);
+    bring_back(&send);
+    bring_back(&receive);
+    int wrong = run(&p, sent + send.offset + AROUND, received + receive.offset + AROUND);
+    need(wrong, "the call with host memory");
+    if (rc != MPI_SUCCESS && !may_fail)
+        fail("call %d, %s: error %d", call, names[p.collective], rc);
+    if (rc == MPI_SUCCESS) {
+        compare(&p, &send, sent, "send", call);
+        compare(&p, &receive, received, "receive", call);
+    }
+    errors += rc != MPI_SUCCESS;
+    free(sent);
+    free(received);
+    NEED(MemFreeHost(send.host));
+    NEED(MemFreeHost(receive.host));
+}
+
+int main(int argc, char **argv)
+{
+    int calls = argc > 2 ? atoi(argv[2]) : 100, may_fail = argc > 3;
+    long all_errors = 0;
+
+    MPI_Init(&argc, &argv);
+    test_began("device", argc, argv);
+    open_types();
+    load_cuda();
+    if (may_fail)
+        MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    for (int call = 0; call < calls; call++)
+        one_call(call, may_fail);
+    MPI_Reduce(&errors, &all_errors, 1, MPI_LONG, MPI_SUM, 0, MPI_COMM_WORLD);
+    if (violations && violations())
+        fail("the simulated driver saw %d violations", violations());
+    int rc = test_ended();
+    if (!world_rank)
+        printf("errors returned: %ld\n", all_errors);
+    MPI_Type_free(&gappy);
+    MPI_Op_free(&types[5].op);
+    MPI_Finalize();
+    if (left_over && left_over()) {
+        fprintf(stderr, "device: rank %d: %d things of the driver's are left over\n", world_rank,
+                left_over());
+        return 1;
+    }
+    return rc;
+}

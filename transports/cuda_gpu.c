@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A struct device over CUDA. One stream for each way that bytes can go, so that a copy to the
+ * host, one from it and a kernel run at the same time; what waits for a job is started by the host
+ * once the job's event has come, so there are no waits between these streams. The streams do not
+ * block the application's; a call begins after what its default stream holds, as a call of
+ * cudaMemcpy would, and the application has to have waited for its other streams, as MPI asks.
+ *
+ * Everything is kept until the communicator goes: making events, pinning and allocating stop the
+ * device, or cost more than the messages.
+ */
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "transports/cuda_context.h"
+#include "transports/cuda_reduce.h"
+
+enum way { TO_HOST, FROM_HOST, INSIDE, WAYS };
+
+struct job {
+    CUevent event;
+    int next_free; /* index, or -1 */
+};
+
+struct block {
+    void *at;
+    size_t bytes;
+};
+
+struct cuda_gpu {
+    const struct cuda_calls *cu; /* borrowed, for good */
+    struct cuda_place place;
+    struct cuda_entry entry;
+    CUstream stream[WAYS];
+    CUevent begun;
+    struct job *job; /* [jobs] owned */
+    int jobs, first_free;
+    struct block scratch, pinned, cells; /* owned */
+    struct cuda_reducer *reducer;        /* owned; NULL before the first use */
+    int no_kernels;                      /* loading them was in vain */
+    enum reduce_type type;
+    enum reduce_op op;
+    struct device device;
+};
+
+/* From the CPU's types and operations to the device's; anything else has no kernel. */
+static const signed char types[KERNEL_TYPES] = {
+#define TYPE(ours, theirs) [KERNEL_##ours] = 1 + REDUCE_TYPE_##theirs
+    TYPE(I8, i8),   TYPE(I16, i16), TYPE(I32, i32), TYPE(I64, i64), TYPE(U8, u8),
+    TYPE(U16, u16), TYPE(U32, u32), TYPE(U64, u64), TYPE(F32, f32), TYPE(F64, f64),
+    TYPE(C32, c32), TYPE(C64, c64), TYPE(BOOL, u8),
+#undef TYPE
+};
+static const signed char ops[KERNEL_OPS] = {
+#define OP(ours, theirs) [KERNEL_##ours] = 1 + REDUCE_OP_##theirs
+    OP(SUM, sum), OP(PROD, prod), OP(MAX, max),   OP(MIN, min), OP(LAND, land),
+    OP(LOR, lor), OP(LXOR, lxor), OP(BAND, band), OP(BOR, bor), OP(BXOR, bxor),
+#undef OP
+};
+
+static int grow_jobs(struct cuda_gpu *g)
+{
+    enum { MORE = 32 };
+    struct job *job = realloc(g->job, (size_t)(g->jobs + MORE) * sizeof *job);
+
+    if (!job)
+        return -ENOMEM;
+    g->job = job;
+    for (int i = 0; i < MORE; i++) {
+        struct job *new = &g->job[g->jobs];
+
+        if (g->cu->EventCreate(&new->event, CU_EVENT_DISABLE_TIMING) != CUDA_SUCCESS)
+            return i ? 0 : -EIO;
+        new->next_free = g->first_free;
+        g->first_free = g->jobs++;
+    }
+    return 0;
+}
+
+/* Something has been put into a stream: the job is done when that is. */
+static int note_job(struct cuda_gpu *g, enum way way, unsigned *number)
+{
+    int rc = g->first_free < 0 ? grow_jobs(g) : 0;
+
+    if (rc < 0)
+        return rc;
+    struct job *job = &g->job[g->first_free];
+    if (g->cu->EventRecord(job->event, g->stream[way]) != CUDA_SUCCESS)
+        return -EIO;
+    *number = (unsigned)g->first_free;
+    g->first_free = job->next_free;
+    return 0;
+}
+
+static int is_inside(const struct block *b, const void *p)
+{
+    return (uintptr_t)p - (uintptr_t)b->at < b->bytes;
+}
+
+static int gpu_copy(void *state, void *dst, const void *src, size_t bytes, unsigned *job)
+{
+    struct cuda_gpu *g = state;
+    enum way way = is_inside(&g->cells, dst) || is_inside(&g->pinned, dst)   ? TO_HOST
+                   : is_inside(&g->cells, src) || is_inside(&g->pinned, src) ? FROM_HOST
+                                                                             : INSIDE;
+
+    if (g->cu->MemcpyAsync((CUdeviceptr)dst, (CUdeviceptr)src, bytes, g->stream[way]) !=
+        CUDA_SUCCESS)
+        return -EIO;
+    return note_job(g, way, job);
+}
+
+/* A kernel reads a cell where it is, across the bus: one pass, and no copy of it on the device. */
+static int gpu_combine(void *state, const void *a, const void *b, void *dst, size_t bytes,
+                       unsigned *job)
+{
+    struct cuda_gpu *g = state;
+    int rc = cuda_reduce(g->reducer, g->op, g->type,
+                         &(struct cuda_reduce_args){.dst = dst,
+                                                    .src = {a, b},
+                                                    .count = bytes / reduce_type_bytes(g->type),
+                                                    .sources = 2,
+                                                    .divisor = 1},
+                         g->stream[INSIDE]);
+
+    return rc ? rc : note_job(g, INSIDE, job);
+}
+
+static int gpu_test(void *state, unsigned number)
+{
+    struct cuda_gpu *g = state;
+    CUresult result = g->cu->EventQuery(g->job[number].event);
+
+    if (result != CUDA_SUCCESS)
+        return result == CUDA_ERROR_NOT_READY ? 0 : -EIO;
+    g->job[number].next_free = g->first_free;
+    g->first_free = (int)number;
+    return 1;
+}
+
+static void free_block(struct cuda_gpu *g, struct block *b, int pinned)
+{
+    if (b->at && pinned)
+        g->cu->MemFreeHost(b->at);
+    else if (b->at)
+        g->cu->MemFree((CUdeviceptr)b->at);
+    *b = (struct block){0};
+}
+
+/* Room for so many bytes, a quarter more than asked for if it has to grow again. */
+static void *grow(struct cuda_gpu *g, struct block *b, size_t bytes, int pinned)
+{
+    CUdeviceptr device;
+    CUresult result;
+
+    if (bytes <= b->bytes)
+        return bytes ? b->at : NULL;
+    if (b->bytes)
+        bytes += bytes / 4;
+    free_block(g, b, pinned);
+    if (pinned) {
+        result = g->cu->MemHostAlloc(&b->at, bytes, CU_MEMHOSTALLOC_PORTABLE);
+    } else {
+        result = g->cu->MemAlloc(&device, bytes);
+        b->at = (void *)device; /* NOLINT: an address of the device's */
+    }
+    if (result != CUDA_SUCCESS)
+        b->at = NULL;
+    b->bytes = b->at ? bytes : 0;
+    return b->at;
+}
+
+static void *gpu_cells(void *state, size_t bytes)
+{
+    struct cuda_gpu *g = state;
+
+    return grow(g, &g->cells, bytes, 1);
+}
+
+/* The events of what was abandoned are free again, all of them. */
+static void gpu_settle(void *state)
+{
+    struct cuda_gpu *g = state;
+
+    for (int way = 0; way < WAYS; way++)
+        g->cu->StreamSynchronize(g->stream[way]);
+    g->first_free = -1;
+    for (int i = 0; i < g->jobs; i++) {
+        g->job[i].next_free = g->first_free;
+        g->first_free = i;
+    }
+}
+
+/* In the context. */
+static int make(struct cuda_gpu *g)
+{
+    for (int way = 0; way < WAYS; way++)
+        if (g->cu->StreamCreateWithPriority(&g->stream[way], CU_STREAM_NON_BLOCKING, 0) !=
+            CUDA_SUCCESS)
+            return -EIO;
+    if (g->cu->EventCreate(&g->begun, CU_EVENT_DISABLE_TIMING) != CUDA_SUCCESS)
+        return -EIO;
+    return grow_jobs(g);
+}
+
+static void unmake(struct cuda_gpu *g)
+{
+    const struct cuda_calls *cu = g->cu;
+
+    cuda_reducer_free(g->reducer);
+    for (int i = 0; i < g->jobs; i++)
+        cu->EventDestroy(g->job[i].event);
+    if (g->begun)
+        cu->EventDestroy(g->begun);
+    for (int way = 0; way < WAYS; way++)
+        if (g->stream[way])
+            cu->StreamDestroy(g->stream[way]);
+    free_block(g, &g->scratch, 0);
+    free_block(g, &g->pinned, 1);
+    free_block(g, &g->cells, 1);
+}
+
+int cuda_gpu_open(const struct cuda_place *place, struct cuda_gpu **gpu_p)
+{
+    const struct cuda_calls *cu = cuda_if_loaded();
+    struct cuda_gpu *g = calloc(1, sizeof *g);
+    struct cuda_entry entry;
+
+    if (!g || !cu) {
+        free(g);
+        return g ? -EIO : -ENOMEM;
+    }
+    *g = (struct cuda_gpu){.cu = cu, .place = *place, .first_free = -1};
+    g->device = (struct device){.state = g,
+                                .copy = gpu_copy,
+                                .combine = gpu_combine,
+                                .test = gpu_test,
+                                .cells = gpu_cells,
+                                .settle = gpu_settle};
+    if (cuda_enter(cu, place, &entry) < 0) {
+        free(g);
+        return -EIO;
+    }
+    int rc = make(g);
+    if (rc)
+        unmake(g);
+    cuda_leave(cu, &entry);
+    if (rc)
+        free(g->job), free(g);
+    else
+        *gpu_p = g;
+    return rc;
+}
+
+void cuda_gpu_close(struct cuda_gpu *g)
+{
+    struct cuda_entry entry;
+
+    if (!g)
+        return;
+    /* Without its context, everything of it is gone already. */
+    if (cuda_enter(g->cu, &g->place, &entry) == 0) {
+        unmake(g);
+        cuda_leave(g->cu, &entry);
+    }
+    free(g->job);
+    free(g);
+}
+
+int cuda_gpu_is_at(const struct cuda_gpu *g, const struct cuda_place *place)
+{
+    return g->place.context == place->context && g->place.device == place->device;
+}
+
+int cuda_gpu_combines(struct cuda_gpu *g, enum kernel_type type, enum kernel_op op)
+{
+    struct cuda_entry entry;
+
+    if (!types[type] || !ops[op] || g->no_kernels ||
+        !cuda_reduce_exists((enum reduce_op)(ops[op] - 1), (enum reduce_type)(types[type] - 1)))
+        return 0;
+    if (g->reducer)
+        return 1;
+    if (cuda_enter(g->cu, &g->place, &entry) < 0)
+        return 0;
+    g->no_kernels = cuda_reducer_create(g->cu, &g->reducer) != 0;
+    cuda_leave(g->cu, &entry);
+    return !g->no_kernels;
+}
+
+static void *grow_outside(struct cuda_gpu *g, struct block *b, size_t bytes, int pinned)
+{
+    struct cuda_entry entry;
+    void *at;
+
+    if (bytes <= b->bytes)
+        return bytes ? b->at : NULL;
+    if (cuda_enter(g->cu, &g->place, &entry) < 0)
+        return NULL;
+    at = grow(g, b, bytes, pinned);
+    cuda_leave(g->cu, &entry);
+    return at;
+}
+
+void *cuda_gpu_scratch(struct cuda_gpu *g, size_t bytes)
+{
+    return grow_outside(g, &g->scratch, bytes, 0);
+}
+
+void *cuda_gpu_pinned(struct cuda_gpu *g, size_t bytes)
+{
+    return grow_outside(g, &g->pinned, bytes, 1);
+}
+
+struct device *cuda_gpu_begin(struct cuda_gpu *g, enum kernel_type type, enum kernel_op op)
+{
+    const struct cuda_calls *cu = g->cu;
+    CUresult result;
+
+    if (type != KERNEL_NONE) {
+        g->type = (enum reduce_type)(types[type] - 1);
+        g->op = (enum reduce_op)(ops[op] - 1);
+    }
+    if (cuda_enter(cu, &g->place, &g->entry) < 0)
+        return NULL;
+    result = cu->EventRecord(g->begun, CU_STREAM_LEGACY);
+    for (int way = 0; way < WAYS && result == CUDA_SUCCESS; way++)
+        result = cu->StreamWaitEvent(g->stream[way], g->begun, CU_EVENT_WAIT_DEFAULT);
+    if (result == CUDA_SUCCESS)
+        return &g->device;
+    cuda_leave(cu, &g->entry);
+    return NULL;
+}
+
+void cuda_gpu_end(struct cuda_gpu *g)
+{
+    cuda_leave(g->cu, &g->entry);
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A program may load CUDA at any time, after MPI_Init say, and its next collective may name device
+ * memory. Asking the loader in each call costs as much as a small message. But the loader keeps its
+ * libraries in a list in the order of loading: while nothing comes after the one that was last when
+ * the driver was looked for, it cannot have been loaded since. That one is kept open for good, so
+ * that its entry stays: another thread may be looking at it.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <limits.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdio.h>
+
+#include "transports/cuda_driver.h"
+#include "transports/cuda_memory.h"
+
+static const struct cuda_calls *known;
+static struct link_map *last; /* kept open; NULL: look again */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* The loader holds its lock meanwhile. */
+static int note_name(struct dl_phdr_info *info, size_t size, void *name)
+{
+    (void)size;
+    snprintf(name, PATH_MAX, "%s", info->dlpi_name);
+    return 0;
+}
+
+/* What has been loaded since the list's end was noted is behind it: first the end, then the driver.
+ */
+static void look(void)
+{
+    char name[PATH_MAX] = "";
+    struct link_map *end;
+
+    dl_iterate_phdr(note_name, name);
+    end = name[0] ? dlopen(name, RTLD_LAZY | RTLD_NOLOAD) : NULL;
+    __atomic_store_n(&known, cuda_open(CUDA_IF_LOADED), __ATOMIC_RELEASE);
+    __atomic_store_n(&last, end, __ATOMIC_RELEASE);
+}
+
+const struct cuda_calls *cuda_if_loaded(void)
+{
+    const struct cuda_calls *cu = __atomic_load_n(&known, __ATOMIC_ACQUIRE);
+    const struct link_map *end = __atomic_load_n(&last, __ATOMIC_ACQUIRE);
+
+    if (cu || (end && !__atomic_load_n(&end->l_next, __ATOMIC_RELAXED)))
+        return cu;
+    pthread_mutex_lock(&lock);
+    if (!known)
+        look();
+    cu = known;
+    pthread_mutex_unlock(&lock);
+    return cu;
+}
+
+int cuda_present(void)
+{
+    return cuda_if_loaded() != NULL;
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The context of a call is that of its buffers. Where memory has none of its own (pools, managed
+ * memory) it is the device's primary one, which the CUDA runtime uses.
+ */
+#include "transports/cuda_memory.h"
+
+#include <errno.h>
+#include <stdint.h>
+
+#include "transports/cuda_context.h"
+
+int cuda_place_of(const void *p, struct cuda_place *place)
+{
+    const struct cuda_calls *cu = cuda_if_loaded();
+    unsigned type = 0, managed = 0;
+    CUcontext context = NULL;
+    CUdeviceptr base = 0;
+    size_t bytes = 0;
+    int device = -1;
+    CUpointer_attribute what[] = {
+        CU_POINTER_ATTRIBUTE_MEMORY_TYPE,      CU_POINTER_ATTRIBUTE_IS_MANAGED,
+        CU_POINTER_ATTRIBUTE_CONTEXT,          CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
+        CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, CU_POINTER_ATTRIBUTE_RANGE_SIZE};
+    void *value[] = {&type, &managed, &context, &device, &base, &bytes};
+
+    if (!cu || cu->PointerGetAttributes(sizeof what / sizeof *what, what, value, (CUdeviceptr)p) !=
+                   CUDA_SUCCESS)
+        return 0;
+    if ((type != CU_MEMORYTYPE_DEVICE && !managed) || device < 0)
+        return 0;
+    *place = (struct cuda_place){.context = context, .device = device};
+    if (base && (uintptr_t)p >= base && (uintptr_t)p - base < bytes) {
+        place->before = (uintptr_t)p - base;
+        place->after = bytes - place->before;
+    }
+    return 1;
+}
+
+int cuda_enter(const struct cuda_calls *cu, const struct cuda_place *place,
+               struct cuda_entry *entry)
+{
+    CUdevice device;
+
+    *entry = (struct cuda_entry){.context = place->context, .device = -1};
+    if (!entry->context) {
+        if (cu->DeviceGet(&device, place->device) != CUDA_SUCCESS ||
+            cu->DevicePrimaryCtxRetain(&entry->context, device) != CUDA_SUCCESS)
+            return -EIO;
+        entry->device = device;
+    }
+    if (cu->CtxPushCurrent(entry->context) == CUDA_SUCCESS)
+        return 0;
+    if (entry->device >= 0)
+        cu->DevicePrimaryCtxRelease(entry->device);
+    return -EIO;
+}
+
+void cuda_leave(const struct cuda_calls *cu, const struct cuda_entry *entry)
+{
+    cu->CtxPopCurrent(NULL);
+    if (entry->device >= 0)
+        cu->DevicePrimaryCtxRelease(entry->device);
+}
+
+int cuda_move_pieces(const struct cuda_place *place, void *dst, const void *src,
+                     const struct cuda_piece *piece, size_t n)
+{
+    const struct cuda_calls *cu = cuda_if_loaded();
+    CUresult result = CUDA_SUCCESS, waited;
+    struct cuda_entry entry;
+
+    if (!cu || cuda_enter(cu, place, &entry) < 0)
+        return -EIO;
+    for (size_t i = 0; result == CUDA_SUCCESS && i < n; i++)
+        result =
+            cu->MemcpyAsync((CUdeviceptr)dst + piece[i].offset, (CUdeviceptr)src + piece[i].offset,
+                            piece[i].bytes, CU_STREAM_LEGACY);
+    waited = cu->StreamSynchronize(CU_STREAM_LEGACY);
+    cuda_leave(cu, &entry);
+    return result == CUDA_SUCCESS && waited == CUDA_SUCCESS ? 0 : -EIO;
+}
+
+int cuda_move(const struct cuda_place *place, void *dst, const void *src, size_t bytes)
+{
+    return bytes ? cuda_move_pieces(place, dst, src, &(struct cuda_piece){0, bytes}, 1) : 0;
+}

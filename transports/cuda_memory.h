@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Device memory as the shim sees it, without a CUDA type: what a pointer is, moving bytes, and a
+ * struct device for the engine. In every build: without the CUDA headers cuda_absent.c answers
+ * that there is none. Nothing here loads or starts the driver: a process that has not got it has
+ * no device memory.
+ */
+#ifndef COLLSHIM_TRANSPORTS_CUDA_MEMORY_H
+#define COLLSHIM_TRANSPORTS_CUDA_MEMORY_H
+
+#include <stddef.h>
+
+#include "transports/device.h"
+#include "transports/kernels.h"
+
+/*
+ * Has this process got the driver? A few ns while it has not: libraries are looked through only
+ * after one was loaded. Any thread.
+ */
+int cuda_present(void);
+
+/* A context and what it knows of a piece of device memory. */
+struct cuda_place {
+    void *context; /* NULL: the device's primary one */
+    int device;
+    size_t before, after; /* bytes of the allocation below the address, and from it on */
+};
+
+/*
+ * Is it memory of a device, managed memory included? Then the CPU is kept off it: it may not be
+ * allowed there while the application's kernels run. Returns 1 and *place, or 0.
+ */
+int cuda_place_of(const void *p, struct cuda_place *place);
+
+/*
+ * Move bytes between any two places; or n pieces, piece i from src + offset[i] to dst + offset[i],
+ * all in one allocation on either side. After all that is in the default stream of `place`, which
+ * one of the two lies in; returns when done: 0, or -EIO.
+ */
+int cuda_move(const struct cuda_place *place, void *dst, const void *src, size_t bytes);
+struct cuda_piece {
+    size_t offset, bytes;
+};
+int cuda_move_pieces(const struct cuda_place *place, void *dst, const void *src,
+                     const struct cuda_piece *piece, size_t n);
+
+/* Streams, events, kernels and memory of one context, for one communicator. */
+struct cuda_gpu;
+
+/* Returns 0 and *gpu_p (free with cuda_gpu_close), -ENOMEM or -EIO. */
+int cuda_gpu_open(const struct cuda_place *place, struct cuda_gpu **gpu_p);
+void cuda_gpu_close(struct cuda_gpu *gpu); /* NULL is fine */
+int cuda_gpu_is_at(const struct cuda_gpu *gpu, const struct cuda_place *place);
+
+/* Are there kernels for it? The first question loads them. Returns 1 or 0. */
+int cuda_gpu_combines(struct cuda_gpu *gpu, enum kernel_type type, enum kernel_op op);
+
+/* Device memory, and pinned memory, that are kept for the next call. Valid until the next of its
+   kind; NULL if there is none, or bytes is 0. */
+void *cuda_gpu_scratch(struct cuda_gpu *gpu, size_t bytes);
+void *cuda_gpu_pinned(struct cuda_gpu *gpu, size_t bytes);
+
+/*
+ * Begin a call: what is started from here on comes after all that the application has put into the
+ * default stream. type, op: of what will be combined, or KERNEL_NONE. Returns the device, or NULL
+ * if the driver refuses: then nothing has been started.
+ */
+struct device *cuda_gpu_begin(struct cuda_gpu *gpu, enum kernel_type type, enum kernel_op op);
+void cuda_gpu_end(struct cuda_gpu *gpu);
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Memory that the CPU does not touch: who copies and combines there. Work is started and asked
+ * about later, so that it goes on while messages do. What waits for a job starts after it was
+ * reported done: there is no other order between jobs than the one below.
+ *
+ * A device serves one call at a time, by one thread. cuda_device.c is the real one; the unit tests
+ * have one that is late at random.
+ */
+#ifndef COLLSHIM_TRANSPORTS_DEVICE_H
+#define COLLSHIM_TRANSPORTS_DEVICE_H
+
+#include <stddef.h>
+
+struct device {
+    void *state;
+    /* Start dst = src. Either may be host memory that cells() gave or that is pinned. Jobs that
+       cross in the same direction (or not at all), combining included, are done in the order in
+       which they were started. Returns 0 and *job, or a negative code. */
+    int (*copy)(void *state, void *dst, const void *src, size_t bytes, unsigned *job);
+    /* Start dst = a op b, whole elements; dst in device memory and may be a; a and b as above. */
+    int (*combine)(void *state, const void *a, const void *b, void *dst, size_t bytes,
+                   unsigned *job);
+    /* Is it done? Then its number may come back. Returns 1, 0 or a negative code. */
+    int (*test)(void *state, unsigned job);
+    /* Pinned host memory of at least so many bytes, 64-byte aligned; the device's, until the next
+       cells(). NULL: no memory. */
+    void *(*cells)(void *state, size_t bytes);
+    /* After an error: return when nothing that was started can touch memory any more. */
+    void (*settle)(void *state);
+};
+
+#endif
