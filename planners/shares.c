@@ -80,7 +80,7 @@ static uint64_t unit_block(const struct shares *s, int unit, int local)
  * A cut that falls close to a border between two blocks moves there: slivers of blocks would
  * cost messages and balance nothing.
  */
-static void cut_unit(const struct shares *s, struct cutter *c, int unit)
+void shares_cut_by(const struct shares *s, struct cutter *c, int unit)
 {
     int blocks = topo_node_size(s->t, unit), block = 0;
     uint64_t total = 0, border = 0, next = unit_block(s, unit, 0);
@@ -109,11 +109,11 @@ static void cut_unit(const struct shares *s, struct cutter *c, int unit)
 
 void shares_cut(struct shares *s, int unit)
 {
-    cut_unit(s, s->by_here, unit);
+    shares_cut_by(s, s->by_here, unit);
     if (s->by_left != s->by_here)
-        cut_unit(s, s->by_left, unit);
+        shares_cut_by(s, s->by_left, unit);
     if (s->by_right != s->by_here)
-        cut_unit(s, s->by_right, unit);
+        shares_cut_by(s, s->by_right, unit);
 }
 
 int shares_divide(const struct topo *t, uint64_t total, size_t grain, size_t *sizes, uint64_t *from)

@@ -81,6 +81,8 @@ void shares_close(struct shares *s);
 
 /* Cut the unit of node `unit` at the left neighbour, here and at the right neighbour. */
 void shares_cut(struct shares *s, int unit);
+/* Cut it with c, anybody's cutter, in the same way. */
+void shares_cut_by(const struct shares *s, struct cutter *c, int unit);
 
 /*
  * The blocks for which every share is its rank's own block: `total` bytes divided evenly over the

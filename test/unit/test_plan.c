@@ -12,6 +12,7 @@
 #include "planners/rings/rings.h"
 #include "test/unit/random.h"
 #include "test/unit/suites.h"
+#include "test/unit/test_topo.h"
 
 static const struct plan_algorithm *nth(int i, int *collective)
 {
@@ -210,36 +211,75 @@ START_TEST(test_chunks__even_a_terabyte_goes_in_pieces_that_an_int_can_count)
 }
 END_TEST
 
-/* A rank with a slow rail leaves to the others what its rail cannot carry in time. */
-START_TEST(test_alltoall__every_rail_gets_its_share)
+/* A rank whose rail is slow, or whose block is large, leaves to the others what its rail cannot
+   carry in time. */
+START_TEST(test_plan__every_rail_gets_its_share)
 {
-    static const char *const shapes[] = {"node:3 rank:5 rail:4@100Mbit",
-                                         "node:2 rank:4 rail:4@3x100Mbit,50Mbit",
-                                         "node:3 rank:4,3,5 rail:4@100Mbit"};
+    static const size_t large[] = {1 << 15, 1 << 10, 0, 1 << 10, 1 << 20, 0, 1 << 10, 1 << 12};
+    static const struct {
+        const char *shape;
+        enum plan_collective collective;
+        const size_t *bytes;
+    } cases[] = {
+        {"node:3 rank:5 rail:4@100Mbit", COLL_ALLTOALL, NULL},
+        {"node:2 rank:4 rail:4@3x100Mbit,50Mbit", COLL_ALLTOALL, NULL},
+        {"node:3 rank:4,3,5 rail:4@100Mbit", COLL_ALLTOALL, NULL},
+        {"node:2 rank:4 rail:4@3x100Mbit,50Mbit", COLL_GATHER, NULL},
+        {"node:2 rank:4 rail:4@3x100Mbit,50Mbit", COLL_SCATTER, NULL},
+        {"node:4 rank:4 rail:4@2x100Mbit,40Mbit,10Mbit", COLL_GATHER, NULL},
+        {"node:2 rank:4 rail:4@100Mbit", COLL_GATHERV, large},
+        {"node:2 rank:4 rail:4@100Mbit", COLL_SCATTERV, large},
+    };
     char why[256];
 
-    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct topo *t = NULL;
         struct load load;
 
-        ck_assert_int_eq(topo_parse(shapes[i], 0, &t, why, sizeof why), 0);
-        struct plan_request q = {.collective = COLL_ALLTOALL,
+        ck_assert_int_eq(topo_parse(cases[i].shape, 0, &t, why, sizeof why), 0);
+        struct plan_request q = {.collective = cases[i].collective,
                                  .topo = t,
                                  .nbytes = 70000,
+                                 .bytes = cases[i].bytes,
                                  .grain = 1,
                                  .chunk_bytes = 1 << 15};
+        const struct plan_algorithm *a =
+            q.collective == COLL_ALLTOALL ? &plan_alltoall : &plan_rings;
         ck_assert_int_eq(load_open(t, &load), 0);
         for (q.rank = 0; q.rank < t->nranks; q.rank++) {
             struct plan *p = NULL;
 
-            ck_assert_int_eq(plan_alltoall.build(&q, &p), 0);
+            ck_assert_int_eq(a->build(&q, &p), 0);
             load_add(&load, t, p);
             plan_free(p);
         }
-        ck_assert(load_time(&load, t) <= load_bound(&q) * 1.001);
+        ck_assert_msg(load_time(&load, t) <= load_bound(&q) * 1.001, "%s on %s: %g, bound %g",
+                      plan_collective_name(q.collective), cases[i].shape, load_time(&load, t),
+                      load_bound(&q));
         load_free(&load);
         topo_free(t);
     }
+}
+END_TEST
+
+/* Where the root's rails are the narrow place, nobody hands anything to a neighbour. */
+START_TEST(test_gather__a_leaf_uses_its_own_rail_where_it_can)
+{
+    struct plan_request q = {.collective = COLL_GATHER,
+                             .topo = test_topo_parse("node:4 rank:4 rail:4@3x100Mbit,40Mbit"),
+                             .nbytes = 70000,
+                             .grain = 1,
+                             .chunk_bytes = 1 << 15};
+
+    for (q.rank = 4; q.rank < q.topo->nranks; q.rank++) {
+        struct plan *p = NULL;
+
+        ck_assert_int_eq(plan_rings.build(&q, &p), 0);
+        for (uint32_t i = 0; i < p->nqueues; i++)
+            ck_assert_int_eq(q.topo->rank[p->queues[i].peer].node, 0);
+        plan_free(p);
+    }
+    topo_free((struct topo *)(uintptr_t)q.topo);
 }
 END_TEST
 
@@ -257,7 +297,8 @@ Suite *suite_plan(void)
     tcase_add_test(t, test_plan__queues_keep_the_order_in_which_operations_were_added);
     tcase_add_test(t, test_plan__a_dependency_asks_for_the_shared_bytes_only);
     tcase_add_test(t, test_chunks__even_a_terabyte_goes_in_pieces_that_an_int_can_count);
-    tcase_add_test(t, test_alltoall__every_rail_gets_its_share);
+    tcase_add_test(t, test_plan__every_rail_gets_its_share);
+    tcase_add_test(t, test_gather__a_leaf_uses_its_own_rail_where_it_can);
     suite_add_tcase(s, t);
     return s;
 }
