@@ -9,6 +9,7 @@
 #include "planners/rings/rings.h"
 #include "test/unit/random.h"
 #include "test/unit/suites.h"
+#include "test/unit/test_topo.h"
 
 static struct topo *topology(const char *text)
 {
@@ -70,6 +71,30 @@ START_TEST(test_choose__all_ranks_choose_alike_on_random_shapes)
         check_request(&q, text);
         rng_request_free(&q);
     }
+}
+END_TEST
+
+/* Whether a block of some eager messages is better sent whole depends on how the library uses the
+   rails: both are tried, unless the rails were measured to prefer small messages. */
+START_TEST(test_choose__blocks_of_medium_size_are_tried_whole)
+{
+    static const struct {
+        size_t nbytes, prefers;
+        int chunks;
+    } cases[] = {{512 << 10, 0, 1},      {1 << 20, 0, 2},        {1 << 20, 256 << 10, 2},
+                 {1 << 20, 32 << 10, 1}, {4 << 20, 32 << 10, 2}, {4 << 20, 256 << 10, 2}};
+    struct topo *t = test_topo_parse("node:4 rank:4 rail:4");
+    struct plan_request q = {.collective = COLL_ALLREDUCE, .topo = t, .grain = 8};
+    size_t chunk[PLAN_CHUNKS] = {0};
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        t->rail_chunk = cases[i].prefers;
+        q.nbytes = cases[i].nbytes;
+        ck_assert_int_eq(plan_chunks(&q, chunk), cases[i].chunks);
+        if (q.nbytes == 1 << 20 && cases[i].chunks == 2)
+            ck_assert_uint_ge(chunk[1], q.nbytes / 16);
+    }
+    topo_free(t);
 }
 END_TEST
 
@@ -174,6 +199,7 @@ Suite *suite_choose(void)
 
     tcase_add_loop_test(t, test_choose__all_ranks_choose_alike_on_random_shapes, 0, COLL_COUNT);
     tcase_add_test(t, test_choose__a_chunk_that_is_set_is_kept_and_alone);
+    tcase_add_test(t, test_choose__blocks_of_medium_size_are_tried_whole);
     tcase_add_test(t, test_choose__a_long_ring_is_not_tried_for_few_bytes);
     tcase_add_test(t, test_choose__rings_cost_what_was_measured);
     tcase_add_test(t, test_choose__one_node_has_nothing_for_rings_to_gain);
