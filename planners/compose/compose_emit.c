@@ -16,8 +16,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "planners/compose/compose_hazard.h"
 #include "planners/compose/compose_parts.h"
+#include "planners/tracked.h"
+
+/* An operation to be, and its place in the common order. */
+struct compose_move {
+    int step;
+    uint32_t time;
+    int root, leaf, stripe;
+    uint32_t turn; /* among those equal so far */
+    int peer;
+    enum plan_kind kind;
+    struct spot src, dst;
+    uint64_t length;
+};
 
 struct compose_emit {
     const struct plan_request *q;
@@ -30,12 +42,6 @@ struct compose_emit {
     int step;
     const struct compose_step *places;
     int failed;
-};
-
-/* Where bytes are. */
-struct spot {
-    enum plan_buffer buffer;
-    uint64_t at;
 };
 
 struct compose_emit *compose_emit_open(const struct plan_request *q, const struct compose_shape *s,
@@ -117,19 +123,15 @@ static struct compose_move move_of(const struct compose_emit *e, const struct co
         .leaf = p->leaf,
         .stripe = stripe,
         .peer = hop->peer,
-        .src = PLAN_NONE,
-        .dst = PLAN_NONE,
         .length = bytes};
 }
 
 static void operate(struct compose_emit *e, struct compose_move m, enum plan_kind kind,
                     struct spot from, struct spot to)
 {
-    m.kind = (uint8_t)kind;
-    m.src = (uint8_t)from.buffer;
-    m.src_at = from.at;
-    m.dst = (uint8_t)to.buffer;
-    m.dst_at = to.at;
+    m.kind = kind;
+    m.src = from;
+    m.dst = to;
     add(e, m);
 }
 
@@ -300,48 +302,44 @@ static int lane_of(const struct compose_emit *e, const struct compose_move *m)
     return m->step;
 }
 
-static uint32_t append(const struct compose_emit *e, struct plan_builder *b,
-                       const struct compose_move *m)
+/* What it waits for follows from what those before it do to the same bytes. */
+static void append(const struct compose_emit *e, struct tracked *ops, const struct compose_move *m)
 {
     int lane = lane_of(e, m);
 
     switch (m->kind) {
     case PLAN_SEND:
-        return plan_send(b, m->peer, lane, m->src, m->src_at, m->length);
+        tracked_send(ops, m->peer, lane, m->src, m->length);
+        break;
     case PLAN_RECV:
-        return plan_recv(b, m->peer, lane, m->dst, m->dst_at, m->length);
+        tracked_recv(ops, m->peer, lane, m->dst, m->length);
+        break;
     case PLAN_COPY:
-        return plan_copy(b, lane, m->src, m->src_at, m->dst, m->dst_at, m->length);
+        tracked_copy(ops, lane, m->src, m->dst, m->length);
+        break;
     case PLAN_REDUCE:
-        return plan_reduce(b, lane, m->src, m->src_at, m->dst, m->dst_at, m->length);
+        tracked_reduce(ops, lane, m->src, m->dst, m->length);
+        break;
     default:
-        return plan_recv_reduce(b, m->peer, lane, m->src, m->src_at, m->dst, m->dst_at, m->length);
+        tracked_recv_reduce(ops, m->peer, lane, m->src, m->dst, m->length);
     }
 }
 
 int compose_emit_finish(struct compose_emit *e, uint64_t chunk_bytes, const char *algorithm,
                         struct plan **plan_p)
 {
-    struct plan_builder *b = plan_build_begin(e->q->rank, e->q->topo->nranks, chunk_bytes);
-    struct compose_hazards h = {0};
-    int rc = b && !e->failed ? 0 : -ENOMEM;
+    struct tracked ops = {.b = plan_build_begin(e->q->rank, e->q->topo->nranks, chunk_bytes)};
+    int rc = ops.b && !e->failed ? 0 : -ENOMEM;
 
-    if (!rc) {
-        if (e->moves) /* else there is no list */
-            qsort(e->move, e->moves, sizeof *e->move, by_order);
-        rc = compose_hazards_open(&h, e->move, e->moves);
+    if (!rc && e->moves) /* else there is no list */
+        qsort(e->move, e->moves, sizeof *e->move, by_order);
+    for (size_t i = 0; !rc && i < e->moves; i++)
+        append(e, &ops, &e->move[i]);
+    int noted = tracked_close(&ops);
+    if (rc || noted) {
+        plan_build_discard(ops.b);
+        return rc ? rc : noted;
     }
-    for (size_t i = 0; !rc && i < e->moves; i++) {
-        const struct compose_move *m = &e->move[i];
-
-        rc = compose_hazards_wait(&h, b, m, append(e, b, m));
-    }
-    if (!rc) {
-        rc = plan_build_finish(b, algorithm, plan_input_bytes(e->q, e->q->rank),
-                               plan_output_bytes(e->q, e->q->rank), e->scratch_bytes, plan_p);
-        b = NULL;
-    }
-    plan_build_discard(b);
-    compose_hazards_close(&h);
-    return rc;
+    return plan_build_finish(ops.b, algorithm, plan_input_bytes(e->q, e->q->rank),
+                             plan_output_bytes(e->q, e->q->rank), e->scratch_bytes, plan_p);
 }

@@ -6,7 +6,7 @@
  *   compose_stripe.c  how a primitive is divided among the rails of its root's node (IV-C)
  *   compose_factor.c  a stripe, factorised over ring and tree into point-to-point hops (IV-B, IV-D)
  *   compose_emit.c    the hops of one rank as operations, in an order all ranks share (IV-E)
- *   compose_hazard.c  the fence: which operations must wait for which bytes (III-C)
+ *   tracked.h         the fence: which operations must wait for which bytes (III-C)
  *   compose.c         which primitives a collective is composed of (III-B, III-C, Table II)
  *
  * HiCCL counts ranks in an order that follows the hierarchy and wants groups of equal size. Here a

@@ -127,8 +127,7 @@ static void place_shares(struct gather *g, int local, uint64_t from)
         while (share_next(&g->s, unit_at(g, j), &rest, &piece)) {
             plan_copy(b, 1 + local, PLAN_SCRATCH, from, PLAN_OUTPUT, segment_from(&g->s, &piece),
                       piece.length);
-            arrivals_wait(&g->w->ops.wrote[PLAN_SCRATCH], b,
-                          (struct share){from, from + piece.length});
+            tracked_wait(&g->w->ops, (struct spot){PLAN_SCRATCH, from}, piece.length);
             from += piece.length;
         }
     }
