@@ -286,12 +286,16 @@ void bench_rates_free(struct bench_rates *rates)
 double bench_rates_bound_us(const struct bench_rates *rates, const struct bench_collective *row,
                             const struct bench_problem *problem)
 {
-    double seconds = 0, in, out;
+    double seconds = 0, all_in = 0, all_out = 0, in, out;
 
     for (int n = 0; n < rates->nodes; n++) {
         row->traffic(problem, n, &in, &out);
         seconds = fmax(seconds, rates->in[n] > 0 ? in / rates->in[n] : 0);
         seconds = fmax(seconds, rates->out[n] > 0 ? out / rates->out[n] : 0);
+        all_in += rates->in[n];
+        all_out += rates->out[n];
     }
+    if (row->together)
+        seconds = fmax(seconds, row->together(problem) / fmin(all_in, all_out));
     return seconds * 1e6;
 }

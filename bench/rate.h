@@ -31,7 +31,8 @@ int bench_rates_measure(const struct bench_mpi *mpi, MPI_Comm comm, const struct
                         enum bench_rails rails, struct bench_rates *rates);
 void bench_rates_free(struct bench_rates *rates);
 
-/* Least time, in microseconds, in which the problem's unavoidable traffic passes the rails. */
+/* Least time, in microseconds, in which the problem's unavoidable traffic passes the rails: each
+   node's, and all nodes' together. */
 double bench_rates_bound_us(const struct bench_rates *rates, const struct bench_collective *row,
                             const struct bench_problem *problem);
 

@@ -7,6 +7,7 @@
 #include "contender.h"
 #include "json.h"
 #include "progress.h"
+#include "rate.h"
 #include "units.h"
 
 #include <errno.h>
@@ -82,6 +83,8 @@ int bench_settle_size(const struct bench_run *run, const struct bench_collective
         rc = -ENOMEM;
     run->native->Allreduce(MPI_IN_PLACE, &rc, 1, MPI_INT, MPI_MIN, run->control);
     if (!rc) {
+        if (run->rates)
+            result->bound_us = bench_rates_bound_us(run->rates, row, &problem);
         /* What the library sets up at its first call is no part of the comparison. */
         bench_call_once(run, row, &problem, &pair[0], 0);
         conclude(pair, run_pairs(run, row, &problem, pair), result);
@@ -123,6 +126,7 @@ int bench_settle_json(FILE *out, const struct bench_run *run, const struct bench
     json_integer(&j, "calls", r->calls);
     json_figure(&j, "native_default_us", r->native.median);
     json_figure(&j, "settled_us", r->settled.median);
+    json_figure(&j, "bound_us", r->bound_us);
     json_number(&j, "behind", r->behind);
     json_number(&j, "settling_cost", r->cost);
     json_boolean(&j, "verified", r->verified);

@@ -20,6 +20,7 @@ struct bench_settled {
     double behind;                      /* settled / native - 1, of the medians */
     double
         cost; /* the first half's time over as many native calls', in parts of 200 native calls */
+    double bound_us; /* 0: not known */
     int verified;
 };
 

@@ -78,19 +78,6 @@ static void field_free(struct field *f)
     free(f->us);
 }
 
-/* Least time of the traffic, node by node and of all nodes' rails together. */
-static double bound_us(const struct bench_run *run, const struct bench_collective *row,
-                       const struct bench_problem *problem)
-{
-    double us = bench_rates_bound_us(run->rates, row, problem), in = 0, out = 0;
-
-    for (int n = 0; n < run->rates->nodes; n++) {
-        in += run->rates->in[n];
-        out += run->rates->out[n];
-    }
-    return row->together ? fmax(us, row->together(problem) / fmin(in, out) * 1e6) : us;
-}
-
 /* What an algorithm sets up at its first call on a communicator, a small call of each pays for. */
 static void warm_up(const struct bench_run *run, const struct bench_collective *row, size_t bytes,
                     struct field *f)
@@ -236,7 +223,7 @@ int bench_sweep_size(const struct bench_run *run, const struct bench_collective 
         result->bytes = bytes;
         result->total_bytes = problem.total_bytes;
         if (run->rates)
-            result->bound_us = bound_us(run, row, &problem);
+            result->bound_us = bench_rates_bound_us(run->rates, row, &problem);
         if (fresh)
             warm_up(run, row, bytes, &f);
         try_out(run, row, &problem, &f);

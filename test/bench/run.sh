@@ -41,6 +41,8 @@ fails() { ! "$@"; }
 keys='has("collective") and has("algorithm") and has("ranks") and has("nodes") and has("bytes_per_rank")
   and has("native_us") and has("collshim_us") and has("ratio") and has("bound_us")
   and has("bound_fraction") and .verified == true and .collshim_us > 0'
+settled='has("bound_us") and .native_default_us > 0 and .settled_us > 0 and .verified == true
+  and (.behind - .settled_us / .native_default_us + 1 | fabs) < 1e-3 and (.settling_cost | type) == "number"'
 
 for family in openmpi mpich; do
   if [ ! -x "$build/collshim-bench-$family" ]; then
@@ -50,6 +52,10 @@ for family in openmpi mpich; do
   check "$family: both collectives, odd sizes, verified" \
     bench "$family" --collective all --bytes 1,1001,64K --json "$dir/$family.jsonl"
   check "$family: every line has the keys and is verified" jq -es "length > 0 and all(.[]; $keys)" "$dir/$family.jsonl"
+  check "$family: a settled size says how far it is behind and what settling cost" \
+    bench "$family" --collective allreduce,gather --bytes 1K,64K --settle 40 --json "$dir/$family.settled"
+  check "$family: every such line has the keys and is verified" \
+    jq -es "length == 4 and all(.[]; $settled)" "$dir/$family.settled"
   check "$family: a spoilt byte is found" fails bench "$family" --bytes 1001 --corrupt
   printf '0 5 0\n1 0 2\n0 0 0\n' >"$dir/demand" # 8 in all: 300 bytes per rank are 900, 562 of them from 0 to 1
   check "$family: an exchange as a file says" \
