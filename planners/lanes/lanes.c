@@ -141,6 +141,8 @@ static int (*const stages[COLL_COUNT])(struct lane_work *w) = {
     [COLL_ALLGATHER] = lanes_allgather,
     [COLL_ALLGATHERV] = lanes_allgather,
     [COLL_ALLREDUCE] = allreduce,
+    [COLL_REDUCE_SCATTER] = lanes_reduce_scatter,
+    [COLL_REDUCE_SCATTER_BLOCK] = lanes_reduce_scatter,
     [COLL_BCAST] = bcast,
     [COLL_REDUCE] = reduce,
 };
@@ -210,19 +212,28 @@ static double times_the_least(const struct plan_request *q)
     return 1;
 }
 
+/* Seconds in which a rank packs all it contributes. */
+static double packing(const struct plan_request *q)
+{
+    int packs = q->collective == COLL_REDUCE_SCATTER || q->collective == COLL_REDUCE_SCATTER_BLOCK;
+
+    return packs ? (double)plan_total_bytes(q) / cost_local_rate(q->topo) : 0;
+}
+
 static double lanes_cost(const struct plan_request *q)
 {
     const struct topo *t = q->topo;
 
     return cost_passes(q) * cost_log2(t->nnodes) * cost_rail_latency(t) +
            2 * cost_local_latency(t) + cost_messages(q) + times_the_least(q) * cost_crossing(q) +
-           cost_inside(q);
+           cost_inside(q) + packing(q);
 }
 
 const struct plan_algorithm plan_lanes = {
     .name = "lane",
     .collectives = 1u << COLL_ALLGATHER | 1u << COLL_ALLGATHERV | 1u << COLL_ALLREDUCE |
-                   1u << COLL_BCAST | 1u << COLL_REDUCE,
+                   1u << COLL_REDUCE_SCATTER | 1u << COLL_REDUCE_SCATTER_BLOCK | 1u << COLL_BCAST |
+                   1u << COLL_REDUCE,
     .description = "each local rank takes its slice between nodes, in few steps (inter=...)",
     .source = "Optimizing Allreduce with Multiple Processes per GPU, lane-aware allreduce",
     .pays = plan_pays_on_idle_rails,

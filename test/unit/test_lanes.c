@@ -104,8 +104,9 @@ START_TEST(test_lanes__steps_and_bytes_are_those_of_the_table)
 }
 END_TEST
 
-/* Thirteen nodes in four steps, although every node's unit enters each other node but once. */
-START_TEST(test_lanes__allgather_takes_the_logarithm_of_the_nodes_in_messages)
+/* Thirteen nodes in four steps, although every node's unit enters (leaves) each other node but
+   once. */
+START_TEST(test_lanes__a_vector_of_blocks_takes_the_logarithm_of_the_nodes_in_messages)
 {
     struct topo *t = NULL;
     char why[256];
@@ -119,6 +120,10 @@ START_TEST(test_lanes__allgather_takes_the_logarithm_of_the_nodes_in_messages)
                              .nbytes = 1000,
                              .grain = 1,
                              .chunk_bytes = 1 << 20};
+    outside(&q, &messages, &bytes);
+    ck_assert_int_eq(messages, 4);
+    ck_assert_uint_eq(bytes, 12000);
+    q.collective = COLL_REDUCE_SCATTER_BLOCK;
     outside(&q, &messages, &bytes);
     ck_assert_int_eq(messages, 4);
     ck_assert_uint_eq(bytes, 12000);
@@ -137,7 +142,8 @@ START_TEST(test_lanes__one_rank_of_8192_is_small)
                  {COLL_ALLREDUCE, "inter=recursive_doubling", 16 << 10},
                  {COLL_ALLREDUCE, "inter=ring", 512 << 10},
                  {COLL_BCAST, "", 16 << 10},
-                 {COLL_ALLGATHER, "", 1 << 20}};
+                 {COLL_ALLGATHER, "", 1 << 20},
+                 {COLL_REDUCE_SCATTER, "", 1 << 20}};
     struct topo *t = NULL;
     char why[256];
 
@@ -226,7 +232,7 @@ Suite *suite_lanes(void)
                         sizeof inters / sizeof *inters);
     tcase_add_test(t, test_lanes__a_wrong_recipe_says_what_would_do);
     tcase_add_test(t, test_lanes__steps_and_bytes_are_those_of_the_table);
-    tcase_add_test(t, test_lanes__allgather_takes_the_logarithm_of_the_nodes_in_messages);
+    tcase_add_test(t, test_lanes__a_vector_of_blocks_takes_the_logarithm_of_the_nodes_in_messages);
     tcase_add_test(t, test_lanes__one_rank_of_8192_is_small);
     tcase_add_test(t, test_lanes__the_default_follows_size_and_nodes);
     tcase_add_test(t, test_lanes__a_lane_has_one_rank_on_every_node);
