@@ -114,12 +114,13 @@ int reduction_of(MPI_Datatype type, MPI_Op op, struct reduction *r)
         if (!(operations[i].kinds & kind) ||
             mpi.Type_get_extent_x(type, &lower, &extent) != MPI_SUCCESS || lower || extent < 1)
             return 0;
-        *r = (struct reduction){
-            .type = type,
-            .op = op,
-            .extent = (size_t)extent,
-            .rounds = operations[i].rounds && kind & (REAL | COMPLEX),
-            .kernel = kernel_find(kernel_type_of(row, (size_t)extent), operations[i].kernel)};
+        *r = (struct reduction){.type = type,
+                                .op = op,
+                                .extent = (size_t)extent,
+                                .rounds = operations[i].rounds && kind & (REAL | COMPLEX),
+                                .kernel_type = kernel_type_of(row, (size_t)extent),
+                                .kernel_op = operations[i].kernel};
+        r->kernel = kernel_find(r->kernel_type, r->kernel_op);
         return 1;
     }
     return 0;

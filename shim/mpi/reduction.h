@@ -15,9 +15,11 @@
 struct reduction {
     MPI_Datatype type;
     MPI_Op op;
-    size_t extent;    /* bytes from one element to the next, gaps of pair types included */
-    int rounds;       /* the result depends on the order in which elements are combined */
-    kernel_fn kernel; /* NULL: the library combines */
+    size_t extent; /* bytes from one element to the next, gaps of pair types included */
+    int rounds;    /* the result depends on the order in which elements are combined */
+    enum kernel_type kernel_type;
+    enum kernel_op kernel_op;
+    kernel_fn kernel; /* of these two; NULL: the library combines */
 };
 
 /* Returns 1 and fills *r, or 0. Depends on the handles only, so equal on all ranks. */

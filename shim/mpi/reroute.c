@@ -13,8 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "planners/slices.h"
 #include "shim/mpi/comm.h"
 #include "shim/mpi/count.h"
+#include "shim/mpi/slices.h"
 
 /* Set while the shim itself is inside the library, which may call intercepted functions. */
 static __thread int inside __attribute__((tls_model("initial-exec")));
@@ -111,9 +113,11 @@ static void staging_free(struct staging *s)
 
 /* Get the buffers and fill in this rank's contribution. own_output: do not use the application's.
  */
-static int staging_open(struct staging *s, const struct call *call, const struct plan *plan,
+static int staging_open(struct staging *s, const struct call *call, size_t scratch_bytes,
                         MPI_Comm comm, int own_output)
 {
+    uint64_t input_bytes = plan_input_bytes(&call->request, call->request.rank);
+    uint64_t output_bytes = plan_output_bytes(&call->request, call->request.rank);
     int rc = MPI_SUCCESS;
 
     *s = (struct staging){0};
@@ -121,13 +125,13 @@ static int staging_open(struct staging *s, const struct call *call, const struct
     if (call->output_dense && !own_output)
         s->output = call->nblocks ? call->output_block(call, 0).user : NULL;
     else
-        s->output = s->allocated[0] = malloc(plan->output_bytes + 1);
-    if (plan->input_bytes && (!call->input.dense || call->stage_input))
-        s->input = s->allocated[1] = malloc(plan->input_bytes + 1);
-    if (plan->scratch_bytes)
-        s->scratch = s->allocated[2] = malloc(plan->scratch_bytes);
-    if ((!s->output && plan->output_bytes) || (!s->input && plan->input_bytes) ||
-        (!s->scratch && plan->scratch_bytes))
+        s->output = s->allocated[0] = malloc(output_bytes + 1);
+    if (input_bytes && (!call->input.dense || call->stage_input))
+        s->input = s->allocated[1] = malloc(input_bytes + 1);
+    if (scratch_bytes)
+        s->scratch = s->allocated[2] = malloc(scratch_bytes);
+    if ((!s->output && output_bytes) || (!s->input && input_bytes) ||
+        (!s->scratch && scratch_bytes))
         return -ENOMEM;
     for (int i = 0; rc == MPI_SUCCESS && s->allocated[1] && i < call->ninputs; i++) {
         struct call_block b = call->inputs(call, i);
@@ -143,10 +147,36 @@ static int staging_open(struct staging *s, const struct call *call, const struct
     return rc;
 }
 
-static int run_engine(struct engine *engine, const struct call *call, const struct staging *s)
+/* A reroute that can run: who made the plan, and what runs it. Borrowed from the communicator. */
+struct ready {
+    const struct plan_algorithm *algorithm;
+    int ppg; /* > 1: in so many slices, each by a plan of its own; plan and engine are NULL */
+    const struct plan *plan;
+    struct engine *engine;
+};
+
+static int run_sliced(struct comm *c, const struct ready *ready, const struct call *call,
+                      const struct staging *s)
 {
-    return engine_run(
-        engine, &(struct engine_buffers){.input = s->input,
+    int redone;
+    int rc = slices_run(c, call, ready->algorithm, ready->ppg, s->input, s->output, &redone);
+
+    count_sliced(call->collective, redone);
+    if (redone)
+        say(CFG_LEVEL_WARN,
+            "%s of %llu bytes: a rank's helper died; the ranks finished the call themselves, and "
+            "such calls on this communicator run natively from now on",
+            plan_collective_name(call->collective), (unsigned long long)call->total);
+    return rc;
+}
+
+static int run_engine(struct comm *c, const struct ready *ready, const struct call *call,
+                      const struct staging *s)
+{
+    if (ready->ppg > 1)
+        return run_sliced(c, ready, call, s);
+    return engine_run(ready->engine, &(struct engine_buffers){
+                                         .input = s->input,
                                          .output = s->output,
                                          .scratch = s->scratch,
                                          .combine = reduction_combine,
@@ -154,22 +184,20 @@ static int run_engine(struct engine *engine, const struct call *call, const stru
                                          .grain = call->request.grain});
 }
 
-/* A reroute that can run: who made the plan, and what runs it. Borrowed from the communicator. */
-struct ready {
-    const struct plan_algorithm *algorithm;
-    const struct plan *plan;
-    struct engine *engine;
-};
+/* What its plan wants; slices have theirs with each plan. */
+static size_t scratch_of(const struct ready *ready)
+{
+    return ready->plan ? ready->plan->scratch_bytes : 0;
+}
 
 static int run_plan(struct comm *c, const struct ready *ready, const struct call *call)
 {
-    const struct plan *plan = ready->plan;
     struct staging s;
     double start = count_now();
-    int rc = staging_open(&s, call, plan, c->private_comm, 0);
+    int rc = staging_open(&s, call, scratch_of(ready), c->private_comm, 0);
 
     if (!rc)
-        rc = run_engine(ready->engine, call, &s);
+        rc = run_engine(c, ready, call, &s);
     if (!rc && s.allocated[0] && !call->output_unchanged)
         rc = unpack_output(call, s.output, c->private_comm);
     staging_free(&s);
@@ -195,27 +223,26 @@ static int run_native(const struct call *call)
 static int run_both(struct comm *c, const struct ready *ready, const struct call *call,
                     int *handled)
 {
-    const struct plan *plan = ready->plan;
+    uint64_t output_bytes = plan_output_bytes(&call->request, c->rank);
     struct staging s;
-    int opened = staging_open(&s, call, plan, c->private_comm, 1);
+    int opened = staging_open(&s, call, scratch_of(ready), c->private_comm, 1);
     int rc = call->native(call);
     *handled = rc != MPI_SUCCESS;
     double start = count_now();
-    int ran = opened ? opened : run_engine(ready->engine, call, &s);
-    char *expected = malloc(plan->output_bytes + 1);
+    int ran = opened ? opened : run_engine(c, ready, call, &s);
+    char *expected = malloc(output_bytes + 1);
 
     count_rerouted(call->collective, ready->algorithm, call->total, count_now() - start);
     if (rc == MPI_SUCCESS && !ran && expected &&
         pack_output(call, expected, c->private_comm) == MPI_SUCCESS) {
-        int equal =
-            call->combines
-                ? reduction_equal(&call->reduction, expected, s.output, plan->output_bytes, c->size)
-                : layout_equal(&call->output, expected, s.output, plan->output_bytes);
+        int equal = call->combines ? reduction_equal(&call->reduction, expected, s.output,
+                                                     output_bytes, c->size)
+                                   : layout_equal(&call->output, expected, s.output, output_bytes);
         count_verified(call->collective, equal);
         if (!equal)
             say_here(CFG_LEVEL_ERROR,
                      "verify: %s (%s) of %llu bytes differs from the library's result on rank %d",
-                     plan_collective_name(call->collective), plan->algorithm,
+                     plan_collective_name(call->collective), ready->algorithm->name,
                      (unsigned long long)call->total, process.world_rank);
     }
     free(expected);
@@ -272,8 +299,13 @@ static enum reason make_ready(struct comm *c, struct call *call, const struct gu
     call->request.chunk_bytes = r->chunk_bytes > grain ? r->chunk_bytes / grain * grain : grain;
     if (!recipe_suits(call, r->algorithm))
         return REASON_RECIPE;
-    ready->algorithm = r->algorithm;
-    *rc = comm_engine(c, &call->request, r->algorithm, &ready->plan, &ready->engine);
+    *ready = (struct ready){.algorithm = r->algorithm, .ppg = 1};
+    if (r->ppg > 1 && slices_possible(call))
+        ready->ppg = slices_of(&call->request, r->ppg < c->team.ppg ? r->ppg : c->team.ppg);
+    if (ready->ppg > 1)
+        *rc = slices_try(c, call, r->algorithm, ready->ppg);
+    else
+        *rc = comm_engine(c, &call->request, r->algorithm, &ready->plan, &ready->engine);
     return *rc == -ENOTSUP ? REASON_SHAPE : REASON_NONE;
 }
 
@@ -297,14 +329,14 @@ static int guarded(const struct choice *choice)
 
 /* The one candidate that somebody named. chunk: 0 if nobody named that. */
 static int one_candidate(struct plan_request *q, const struct plan_algorithm *a, const char *recipe,
-                         size_t chunk, struct plan_candidate *list)
+                         size_t chunk, int ppg, struct plan_candidate *list)
 {
     size_t chunks[PLAN_CHUNKS] = {chunk};
 
     if (!chunk)
         plan_chunks(q, chunks);
     list[0] = (struct plan_candidate){
-        .algorithm = a, .chunk_bytes = chunks[0], .recipe = recipe[0] ? recipe : NULL};
+        .algorithm = a, .chunk_bytes = chunks[0], .recipe = recipe[0] ? recipe : NULL, .ppg = ppg};
     return 1;
 }
 
@@ -318,10 +350,10 @@ static int find_candidates(struct plan_request *q, const struct tuning_row *row,
     q->recipe = NULL;
     q->chunk_bytes = chunk;
     if (choice->forced)
-        return one_candidate(q, choice->forced, choice->recipe, chunk, list);
+        return one_candidate(q, choice->forced, choice->recipe, chunk, q->ppg, list);
     if (row)
         return one_candidate(q, row->algorithm, row->recipe, chunk ? chunk : row->chunk_bytes,
-                             list);
+                             row->ppg, list);
     return process.cfg.min_bytes ? plan_candidates(q, list, PLAN_CANDIDATES)
                                  : plan_candidates_all(q, list, PLAN_CANDIDATES);
 }
@@ -339,7 +371,8 @@ static int run_first(struct comm *c, struct call *call, const struct tuning_row 
     enum reason why = n ? REASON_SHAPE : why_no_candidate(&call->request);
 
     for (int i = 0; i < n; i++) {
-        struct guard_reroute r = {list[i].algorithm, list[i].recipe, list[i].chunk_bytes};
+        struct guard_reroute r = {list[i].algorithm, list[i].recipe, list[i].chunk_bytes,
+                                  list[i].ppg};
         struct ready ready;
 
         why = make_ready(c, call, &r, &ready, &rc);
@@ -370,10 +403,11 @@ static void tell_verdict(const struct comm *c, const struct guard_entry *e, cons
             plan_collective_name(call->collective), (unsigned long long)call->total, c->size);
     else
         say(CFG_LEVEL_INFO,
-            "guard: %s of %llu bytes on %d ranks: rerouted by %s in chunks of %zu bytes, %.3g of "
-            "the library's time",
+            "guard: %s of %llu bytes on %d ranks: rerouted by %s in chunks of %zu bytes, %d "
+            "process%s per rank, %.3g of the library's time",
             plan_collective_name(call->collective), (unsigned long long)call->total, c->size,
-            r->algorithm->name, r->chunk_bytes, e->agreed[e->best] / e->agreed[GUARD_NATIVE]);
+            r->algorithm->name, r->chunk_bytes, r->ppg, r->ppg > 1 ? "es" : "",
+            e->agreed[e->best] / e->agreed[GUARD_NATIVE]);
 }
 
 /* One of the contenders. timed: it takes part in a trial. why: the reason, if it is the library. */
@@ -430,6 +464,8 @@ static int choose_and_run(struct comm *c, struct call *call)
     const struct choice *choice = &process.choice[call->collective];
     const struct tuning_row *row = NULL;
 
+    if (!c->team.ppg && slices_of(&call->request, 2) > 1)
+        return run_native_because(call, REASON_HELPERS);
     if (!choice->forced && process.tuning.nrows)
         row = tuning_find(&process.tuning, call->collective, c->topo, call->total);
     if (row && !row->algorithm)
@@ -450,6 +486,7 @@ int reroute(struct comm *c, struct call *call)
 
     call->request.topo = c->topo;
     call->request.rank = c->rank;
+    call->request.ppg = slices_possible(call) ? c->team.ppg : 1;
     inside++;
     if (call->total >= WORTH_MEASURING)
         rc = comm_measure_rails(c);
