@@ -226,7 +226,7 @@ C_FILES  := $(wildcard config/*.[ch] planners/*.[ch] planners/*/*.[ch] transport
               bench/*/*.c test/unit/*.[ch] test/lp/*.[ch] test/mpi/*.c test/apps/*.c test/gpu/*.[ch] test/gpusim/*.[ch])
 SH_FILES := $(wildcard scripts/setup scripts/manpage scripts/tune scripts/test scripts/demo scripts/fabric scripts/fabric.d/agent scripts/fabric.d/host scripts/fabric.d/rank \
               $(wildcard scripts/fabric.d/*.sh) .ci/run \
-              bench/run test/*.sh test/*/*.sh)
+              bench/run bench/ppg test/*.sh test/*/*.sh)
 format:
 	clang-format -i $(C_FILES)
 lint:

@@ -12,6 +12,7 @@
 
 #include "shim/helper/crew.h"
 #include "shim/mpi/calls.h"
+#include "shim/mpi/count.h"
 #include "shim/mpi/process.h"
 #include "transports/ucx.h"
 
@@ -129,6 +130,8 @@ void team_open(struct team *t, MPI_Comm comm, const struct topo *topo, int rank)
     const char *why = "";
     int mine[AGREED], least[AGREED];
 
+    double began = count_now();
+
     *t = (struct team){.ppg = 1, .channel = -1};
     if (process.cfg.ppg < 2 || topo->nnodes < 2 || topo->nranks >= 1 << RANK_BITS)
         return;
@@ -150,6 +153,8 @@ void team_open(struct team *t, MPI_Comm comm, const struct topo *topo, int rank)
     if (helpers > 0 && team < UCX_TEAMS) {
         if (meet(t, &in, comm, (uint32_t)team)) {
             t->ppg = helpers + 1;
+            say(CFG_LEVEL_INFO, "%d processes per rank on %d ranks, ready in %.3f s", t->ppg,
+                topo->nranks, count_now() - began);
             return;
         }
         say(CFG_LEVEL_WARN,

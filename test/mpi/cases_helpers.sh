@@ -43,7 +43,7 @@ want_no_helpers() {
 
 helpers_carry() {
     local how
-    for how in plain children traced; do
+    for how in plain children traced idle; do
         begin "helpers carry slices, $how"
         helpers_with $how
         want_right

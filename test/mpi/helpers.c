@@ -8,6 +8,7 @@
  *      children     the application starts children of its own and waits until there are none
  *      denied       the system refuses to let processes read each other's memory (seccomp)
  *      traced       rank 1 has a tracer, as under a debugger
+ *      idle         helpers have nothing to do for a while
  *      killed       rank 1 is killed while the others are in a call (SIGKILL)
  *      abort        rank 1 calls MPI_Abort while the others are in a call
  *
@@ -223,6 +224,55 @@ static void broadcast(unsigned *out, int n, int root)
         }
 }
 
+/* Clock ticks that a process has worked. */
+static long ticks_of(int pid)
+{
+    char path[64], text[1024], *at = NULL;
+    unsigned long user = 0, system = 0;
+
+    snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    FILE *f = fopen(path, "r");
+    if (f && fgets(text, sizeof text, f) && (at = strrchr(text, ')')))
+        sscanf(at, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &system);
+    if (f)
+        fclose(f);
+    return at ? (long)(user + system) : -1;
+}
+
+/* KiB that no other process has a part in. */
+static long private_kib(int pid)
+{
+    char path[64], line[256];
+    long kib = 0, n;
+
+    snprintf(path, sizeof path, "/proc/%d/smaps_rollup", pid);
+    FILE *f = fopen(path, "r");
+    while (f && fgets(line, sizeof line, f))
+        if (sscanf(line, "Private_Clean: %ld", &n) == 1 ||
+            sscanf(line, "Private_Dirty: %ld", &n) == 1)
+            kib += n;
+    if (f)
+        fclose(f);
+    return kib;
+}
+
+/* One per cent of a core is one tick in a second. */
+static void look_at_idle_helper(void)
+{
+    enum { IDLE_SECONDS = 4 };
+    int pid = find_helper();
+    long before = ticks_of(pid);
+
+    sleep(IDLE_SECONDS);
+    long spent = ticks_of(pid) - before;
+    printf("helpers: an idle one worked %ld ms of %d s, and has %ld KiB of its own\n",
+           spent * 1000 / sysconf(_SC_CLK_TCK), IDLE_SECONDS, private_kib(pid));
+    if (pid < 0 || before < 0)
+        fail("no helper to look at");
+    if (spent * 100 > IDLE_SECONDS * sysconf(_SC_CLK_TCK))
+        fail("an idle helper works");
+}
+
 /* What becomes of rank 1 in the third round. */
 static void happen(void)
 {
@@ -268,6 +318,8 @@ int main(int argc, char **argv)
         gather(in, out, n / 2, round & 1);
         broadcast(out, n, round % world_size);
     }
+    if (!strcmp(how, "idle") && world_rank == 1)
+        look_at_idle_helper();
     if (killing)
         pthread_join(killer, NULL);
     if (tracer > 0) {
