@@ -25,7 +25,7 @@ struct plan_candidate {
  * how many. 0: nothing is to be gained. Left out are rows whose pays() says why not, those
  * predicted far behind the best one, and those predicted far behind what any library needs.
  * q->chunk_bytes 0: chunks are chosen; else all have that one. Where q->ppg is more than 1, rows
- * may come with so many processes, and with half as many.
+ * may come with so many processes, or half as many.
  */
 int plan_candidates(const struct plan_request *q, struct plan_candidate *c, int max);
 
