@@ -28,24 +28,31 @@ B       := build
 # What there is -----------------------------------------------------------------------------
 CUDA := $(if $(wildcard $(CUDA_HOME)/include/cudaTypedefs.h),yes)
 NVCC := $(if $(CUDA),$(wildcard $(CUDA_HOME)/bin/nvcc))
+# UCX's headers; the library is found at run time. Without them there are no helpers (COLLSHIM_PPG).
+UCX  := $(shell printf '\043include <ucp/api/ucp.h>' | $(CC) -E - >/dev/null 2>&1 && echo yes)
+HELPER := $(if $(UCX),$(B)/collshim-helper)
 FAMILIES := $(foreach f,openmpi mpich,$(if $(shell command -v $(MPICC_$(f))),$(f)))
 
 PRELOAD_SRC := $(wildcard shim/preload/*.c)
 CUDA_SRC    := $(if $(CUDA),$(filter-out %/cuda_absent.c,$(wildcard transports/cuda_*.c)) transports/cuda_image.S, \
                  transports/cuda_absent.c)
 CORE_SRC    := $(wildcard config/*.c planners/*.c planners/*/*.c) \
-               $(filter-out transports/mpi_% transports/cuda_%,$(wildcard transports/*.c))
+               $(filter-out transports/mpi_% transports/cuda_% transports/ucx%,$(wildcard transports/*.c))
 CUDA_OBJ    := $(patsubst %.S,$(B)/pic/%.o,$(CUDA_SRC:%.c=$(B)/pic/%.o))
-BACKEND_SRC := $(wildcard shim/mpi/*.c) transports/mpi_p2p.c
+CREW_SRC    := shim/helper/crew.c shim/helper/spawn.c shim/helper/mailbox.c
+BACKEND_SRC := $(wildcard shim/mpi/*.c) $(CREW_SRC) transports/mpi_p2p.c
+HELPER_SRC  := shim/helper/main.c shim/helper/channel.c shim/helper/mailbox.c transports/ucx.c \
+               transports/engine.c transports/engine_move.c transports/kernels.c \
+               planners/plan.c planners/flat.c
 CLI_SRC     := $(wildcard shim/cli/*.c)
 BENCH_SRC   := $(wildcard bench/*.c)
-UNIT_SRC    := $(wildcard test/unit/*.c) shim/mpi/guard.c shim/mpi/socket.c shim/mpi/watch.c
+UNIT_SRC    := $(wildcard test/unit/*.c) shim/mpi/guard.c shim/mpi/socket.c shim/mpi/watch.c $(CREW_SRC)
 LP_SRC      := $(wildcard test/lp/*.c) shim/cli/lp.c
 GLPK        := $(shell printf '\043include <glpk.h>' | $(CC) -E - >/dev/null 2>&1 && echo yes)
 MPI_TESTS   := $(notdir $(basename $(wildcard test/mpi/*.c)))
 FORTRAN_TESTS := $(notdir $(basename $(wildcard test/fortran/*.f90)))
 
-TARGETS := $(B)/libcollshim.so $(B)/collshim $(FAMILIES:%=$(B)/libcollshim-%.so) \
+TARGETS := $(B)/libcollshim.so $(B)/collshim $(HELPER) $(FAMILIES:%=$(B)/libcollshim-%.so) \
            $(FAMILIES:%=$(B)/collshim-bench-%) $(FAMILIES:%=$(B)/collshim-overhead-%) \
            $(B)/test/bench_plan $(B)/test/bench_congestion $(B)/test/bench_balance
 
@@ -107,6 +114,11 @@ $(B)/collshim: $(CLI_SRC:%.c=$(B)/pic/%.o) $(CORE_SRC:%.c=$(B)/pic/%.o) $(CUDA_O
 # Balancing is planned during the call that it is for.
 $(B)/pic/planners/balance/%.o: CFLAGS += -O3
 
+# What helps a rank: a process of its own, never linked into anything of the application's.
+$(B)/collshim-helper: $(HELPER_SRC:%.c=$(B)/pic/%.o)
+	$(call say,LINK)
+	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -o $@ $^ -ldl -lpthread $(LDFLAGS)
+
 $(B)/test/bench_plan: $(B)/pic/bench/planning/planning.o
 $(B)/test/bench_balance: $(B)/pic/bench/balance/balance.o
 $(B)/test/bench_congestion: $(B)/pic/bench/congestion/congestion.o
@@ -155,7 +167,7 @@ $(B)/pic/transports/cuda_image.o: transports/cuda_image.S $(if $(NVCC),$(B)/cuda
 # Tests -----------------------------------------------------------------------------------------
 TEST_PROGRAMS := $(foreach f,$(FAMILIES),$(MPI_TESTS:%=$(B)/$(f)/test/mpi/%) $(FORTRAN_TESTS:%=$(B)/$(f)/test/fortran/%))
 .PHONY: test-programs
-test-programs: $(TEST_PROGRAMS) $(B)/unit $(if $(CUDA),$(B)/test/gpu_contract $(B)/test/bench_collaborative $(B)/gpusim/libcuda.so.1)
+test-programs: $(TEST_PROGRAMS) $(B)/unit $(HELPER) $(if $(CUDA),$(B)/test/gpu_contract $(B)/test/bench_collaborative $(B)/gpusim/libcuda.so.1)
 
 $(B)/unit: $(UNIT_SRC:%.c=$(B)/pic/%.o) $(CORE_SRC:%.c=$(B)/pic/%.o)
 	$(call say,LINK)
@@ -202,8 +214,9 @@ bench: all
 	bench/run
 
 # Install ---------------------------------------------------------------------------------------
-# DESTDIR is put in front for packagers. The backends lie beside the preload, which looks there.
-INSTALLED := lib/libcollshim.so $(FAMILIES:%=lib/libcollshim-%.so) bin/collshim \
+# DESTDIR is put in front for packagers. The backends lie beside the preload, which looks there, and
+# the helper beside the backends, which look there.
+INSTALLED := lib/libcollshim.so $(FAMILIES:%=lib/libcollshim-%.so) $(if $(UCX),lib/collshim-helper) bin/collshim \
              $(FAMILIES:%=bin/collshim-bench-%) bin/collshim-tune share/man/man1/collshim.1 \
              lib/pkgconfig/collshim.pc share/modulefiles/collshim/$(VERSION)
 FILL_IN := sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@VERSION@|$(VERSION)|g'
@@ -211,6 +224,7 @@ FILL_IN := sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@VERSION@|$(VERSION)|g'
 install: all
 	@mkdir -p $(sort $(dir $(INSTALLED:%=$(DESTDIR)$(PREFIX)/%)))
 	install -m 644 $(B)/libcollshim.so $(FAMILIES:%=$(B)/libcollshim-%.so) $(DESTDIR)$(PREFIX)/lib
+	$(if $(UCX),install -m 755 $(HELPER) $(DESTDIR)$(PREFIX)/lib)
 	install -m 755 $(B)/collshim $(FAMILIES:%=$(B)/collshim-bench-%) $(DESTDIR)$(PREFIX)/bin
 	install -m 755 scripts/tune $(DESTDIR)$(PREFIX)/bin/collshim-tune
 	scripts/manpage $(B)/collshim >$(DESTDIR)$(PREFIX)/share/man/man1/collshim.1
@@ -225,7 +239,7 @@ C_FILES  := $(wildcard config/*.[ch] planners/*.[ch] planners/*/*.[ch] transport
               bench/*/*.c test/unit/*.[ch] test/lp/*.[ch] test/mpi/*.c test/apps/*.c test/gpu/*.[ch] test/gpusim/*.[ch])
 SH_FILES := $(wildcard scripts/setup scripts/manpage scripts/tune scripts/test scripts/demo scripts/fabric scripts/fabric.d/agent scripts/fabric.d/host scripts/fabric.d/rank \
               $(wildcard scripts/fabric.d/*.sh) .ci/run \
-              bench/run bench/balance/run bench/moe/run test/*.sh test/*/*.sh)
+              bench/run bench/balance/run bench/moe/run bench/ppg test/*.sh test/*/*.sh)
 format:
 	clang-format -i $(C_FILES)
 lint:

@@ -13,7 +13,7 @@
 #include "config/read_file.h"
 #include "config/text.h"
 
-enum { FILE_MAX = 1 << 20, WORDS = 5 };
+enum { FILE_MAX = 1 << 20, WORDS = 6 };
 
 struct word {
     const char *at;
@@ -125,18 +125,34 @@ static int read_algorithm(const struct word *w, struct profile_row *row)
     return read_name(w, row->algorithm, sizeof row->algorithm);
 }
 
-static int read_chunk(const struct word *w, struct profile_row *row)
+/* What stands behind KEY= in the word, as a text; 0 if it begins otherwise or does not fit. */
+static int option_value(const struct word *w, const char *key, char *text, size_t size)
 {
-    static const char key[] = "chunk=";
+    size_t n = strlen(key);
+
+    if (w->size <= n || memcmp(w->at, key, n) != 0 || w->size - n >= size)
+        return 0;
+    memcpy(text, w->at + n, w->size - n);
+    text[w->size - n] = 0;
+    return 1;
+}
+
+/* chunk=SIZE or ppg=K, each once. */
+static int read_option(const struct word *w, struct profile_row *row)
+{
+    enum { CHUNK_MAX = 1 << 30, PPG_MAX = 64 };
+    uint64_t ppg;
     char text[48];
 
-    if (w->size < sizeof key || memcmp(w->at, key, sizeof key - 1) != 0 ||
-        w->size - sizeof key + 1 >= sizeof text)
+    if (!row->chunk_bytes && option_value(w, "chunk=", text, sizeof text))
+        return cfg_parse_bytes(text, &row->chunk_bytes) < 0 || row->chunk_bytes > CHUNK_MAX
+                   ? -EINVAL
+                   : 0;
+    if (row->ppg || !option_value(w, "ppg=", text, sizeof text) || read_count(text, &ppg) < 0 ||
+        ppg > PPG_MAX)
         return -EINVAL;
-    memcpy(text, w->at + sizeof key - 1, w->size - sizeof key + 1);
-    text[w->size - sizeof key + 1] = 0;
-    return cfg_parse_bytes(text, &row->chunk_bytes) < 0 || row->chunk_bytes > 1u << 30 ? -EINVAL
-                                                                                       : 0;
+    row->ppg = (int)ppg;
+    return 0;
 }
 
 static const struct {
@@ -147,7 +163,8 @@ static const struct {
     {read_shape, "nodes x ranks such as 4x4, 2-8x4 or *"},
     {read_size, "a range of bytes such as 64K-1M, 1M-* or *"},
     {read_algorithm, "an algorithm or native"},
-    {read_chunk, "chunk=SIZE, of at most 1GiB"},
+    {read_option, "chunk=SIZE, of at most 1GiB, or ppg=K, of at most 64"},
+    {read_option, "chunk=SIZE, of at most 1GiB, or ppg=K, of at most 64"},
 };
 enum { NEEDED = 4 };
 

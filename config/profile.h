@@ -3,8 +3,9 @@
  * The tuning profile: which algorithm serves which collective, shape and size best on a machine, as
  * `scripts/tune` measured it or a person wrote it. One row per line, the first that matches wins:
  *
- *     # collective  nodes x ranks   bytes      algorithm           chunk
+ *     # collective  nodes x ranks   bytes      algorithm           options
  *     allgather     4x4             64K-1M     parallel_rings      chunk=32K
+ *     allreduce     4x1             4M-*       parallel_rings      ppg=4
  *     allgather     2-8x*           1M-*       parallel_rings
  *     bcast         *               *          native
  *
@@ -35,6 +36,7 @@ struct profile_row {
     struct profile_range nodes, ranks, bytes;
     char algorithm[256]; /* NAME, NAME(RECIPE) or native */
     size_t chunk_bytes;  /* 0: not said */
+    int ppg;             /* processes per rank; 0: not said */
 };
 
 struct profile {

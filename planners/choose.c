@@ -9,6 +9,7 @@
 #include <math.h>
 
 #include "planners/cost.h"
+#include "planners/slices.h"
 
 /* Times the best predicted one: not worth a trial. Predictions are good to about this factor. */
 static const double behind_the_best = 2;
@@ -29,6 +30,7 @@ static struct plan_candidate candidate(const struct plan_request *q, const struc
     return (struct plan_candidate){.algorithm = a,
                                    .chunk_bytes = chunk,
                                    .recipe = q->recipe,
+                                   .ppg = 1,
                                    .seconds = a->cost ? a->cost(&asked) : (double)INFINITY};
 }
 
@@ -45,7 +47,9 @@ static int insert(struct plan_candidate *list, int n, int max, struct plan_candi
     return n;
 }
 
-static int choose(const struct plan_request *q, struct plan_candidate *c, int max, int must_pay)
+/* The rows for a rank that does it all itself, or for one slice. */
+static int choose_rows(const struct plan_request *q, struct plan_candidate *c, int max,
+                       int must_pay)
 {
     size_t chunk[PLAN_CHUNKS] = {q->chunk_bytes};
     int nchunks = q->chunk_bytes ? 1 : plan_chunks(q, chunk), n = 0;
@@ -68,6 +72,57 @@ static int choose(const struct plan_request *q, struct plan_candidate *c, int ma
         n = n < max ? n : max - 1;
         c[n++] = candidate(q, c[0].algorithm, chunk[1]);
     }
+    return n;
+}
+
+/*
+ * The rows in n slices. That slices do not get in each other's way is the best case, which is what
+ * a prediction must assume where nobody knows what limits a connection; the guard sees the truth.
+ */
+static int choose_sliced(const struct plan_request *q, int n, struct plan_candidate *c, int max,
+                         int must_pay)
+{
+    uint64_t from;
+    struct plan_request slice = slice_request(q, n, 0, &from);
+
+    slice.ppg = n;            /* rows see that rails are not idle for want of ranks */
+    if (!slice.chunk_bytes) { /* another row rather than another chunk */
+        size_t chunk[PLAN_CHUNKS];
+
+        plan_chunks(&slice, chunk);
+        slice.chunk_bytes = chunk[0];
+    }
+    int found = choose_rows(&slice, c, max, must_pay);
+    for (int i = 0; i < found; i++) {
+        c[i].ppg = n;
+        c[i].seconds += slices_cost(q, n);
+    }
+    return found;
+}
+
+/*
+ * Who could slice tries that first, with all processes and the two best rows, then the best row
+ * that does not slice, and if there is room, half the processes. Two rows, because what a model
+ * knows least is how rows fare on connections that something unknown limits: there rings took two
+ * thirds of the time of lanes, which it puts before them.
+ */
+static int choose(const struct plan_request *q, struct plan_candidate *c, int max, int must_pay)
+{
+    enum { HALVED_FROM = 4 };
+    struct plan_request alone = *q;
+    struct plan_candidate whole;
+    int most = slices_of(q, q->ppg), n = 0;
+
+    alone.ppg = 0;
+    int others = choose_rows(&alone, &whole, 1, must_pay);
+    if (most > 1 && max > 0)
+        n = choose_sliced(q, most, c, max < 2 ? max : 2, must_pay);
+    if (!n || (must_pay && others && whole.seconds <= c[0].seconds))
+        return choose_rows(&alone, c, max, must_pay);
+    if (others && n < max)
+        c[n++] = whole;
+    if (most >= HALVED_FROM && n < max)
+        n += choose_sliced(q, most / 2, c + n, 1, must_pay);
     return n;
 }
 

@@ -17,13 +17,15 @@ struct plan_candidate {
     size_t chunk_bytes;
     const char *recipe; /* borrowed from the request; NULL: the row's own way */
     double seconds;     /* as the row predicts; infinite if it does not */
+    int ppg;            /* processes per rank that carry a slice each; 1: it is not cut */
 };
 
 /*
  * The candidates for q, the best predicted first, at most PLAN_CANDIDATES and max of them; returns
  * how many. 0: nothing is to be gained. Left out are rows whose pays() says why not, those
  * predicted far behind the best one, and those predicted far behind what any library needs.
- * q->chunk_bytes 0: chunks are chosen; else all have that one.
+ * q->chunk_bytes 0: chunks are chosen; else all have that one. Where q->ppg is more than 1, rows
+ * may come with so many processes, or half as many.
  */
 int plan_candidates(const struct plan_request *q, struct plan_candidate *c, int max);
 

@@ -230,7 +230,7 @@ const char *plan_pays_on_idle_rails(const struct plan_request *q)
 
     if (t->nnodes < 2)
         return "all ranks share a node";
-    return t->nranks > t->nnodes ? NULL : "one rank per node leaves no rail idle";
+    return t->nranks > t->nnodes || q->ppg > 1 ? NULL : "one rank per node leaves no rail idle";
 }
 
 const char *plan_pays_by_name(const struct plan_request *q)

@@ -74,6 +74,8 @@ struct plan_request {
                            does not use the input. scatter(v): the root's block stays in the
                            input, and the root has no output. Read it with plan_in_place. Other
                            collectives: 0 */
+    int ppg;            /* processes that could work for each rank (slices.h), for those who choose;
+                           0 and 1: the rank alone */
     size_t chunk_bytes; /* > 0, a multiple of grain */
     enum plan_memory memory; /* of all ranks alike */
     const char *recipe;      /* borrowed: what stands in parentheses behind the algorithm's name in

@@ -48,7 +48,8 @@ static int look_up(const char *path, const struct profile_row *r, struct cfg *c,
                                .nodes = r->nodes,
                                .ranks = r->ranks,
                                .bytes = r->bytes,
-                               .chunk_bytes = r->chunk_bytes};
+                               .chunk_bytes = r->chunk_bytes,
+                               .ppg = r->ppg};
     if (!strcmp(r->algorithm, PROFILE_NATIVE))
         return 1;
     row->algorithm = plan_algorithm_parse(row->collective, r->algorithm, row->recipe,
@@ -116,7 +117,7 @@ uint64_t tuning_hash(const struct tuning *t)
     for (int i = 0; i < t->nrows; i++) {
         const struct tuning_row *r = &t->row[i];
 
-        h = mix(mix(h, r->collective), r->chunk_bytes);
+        h = mix(mix(mix(h, r->collective), r->chunk_bytes), (uint64_t)r->ppg);
         h = mix_range(mix_range(mix_range(h, &r->nodes), &r->ranks), &r->bytes);
         h = mix_text(h, r->algorithm ? r->algorithm->name : PROFILE_NATIVE);
         h = mix_text(h, r->recipe);

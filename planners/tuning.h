@@ -16,6 +16,7 @@ struct tuning_row {
     char recipe[CFG_TEXT_MAX];              /* "" : none */
     struct profile_range nodes, ranks, bytes;
     size_t chunk_bytes; /* 0: chosen */
+    int ppg;            /* processes per rank; 0: the rank alone */
 };
 
 struct tuning {

@@ -157,6 +157,45 @@ __attribute__((constructor)) static void note(void)
 C
 cc -shared -fPIC -DSPY="\"$dir/spied\"" -o "$dir/spy.so" "$dir/spy.c" || exit 1
 
+# Says what the kernel lets a TCP connection send, in Mbit/s: of a socket that connects, of one that
+# was accepted, and the same after an execve with an empty environment.
+cat >"$dir/capped.c" <<'C'
+#include <netinet/in.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static void say(int fd)
+{
+    unsigned long long rate = 0;
+    socklen_t size = sizeof rate;
+
+    getsockopt(fd, SOL_SOCKET, SO_MAX_PACING_RATE, &rate, &size);
+    printf("%llu\n", rate * 8 / 1000000);
+    fflush(stdout);
+}
+
+int main(int argc, char **argv)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET};
+    socklen_t size = sizeof at;
+    int listens = socket(AF_INET, SOCK_STREAM, 0), connects = socket(AF_INET, SOCK_STREAM, 0);
+
+    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    listen(listens, 1);
+    getsockname(listens, (struct sockaddr *)&at, &size);
+    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    connect(connects, (struct sockaddr *)&at, sizeof at);
+    say(connects);
+    say(accept(listens, NULL, NULL));
+    if (argc == 1) {
+        execve(argv[0], (char *[]){argv[0], "last", NULL}, (char *[]){NULL});
+    }
+    return 0;
+}
+C
+cc -o "$dir/capped" "$dir/capped.c" || exit 1
+
 tx_bytes() { # tx_bytes HOST RAIL
     "$fabric" exec --name "$name" "$1" -- cat "/sys/class/net/rail$2/statistics/tx_bytes"
 }
@@ -224,6 +263,8 @@ END
 END
     check "$mpi: the preload reaches the 5 ranks and no launcher" \
         diff <(yes "app.$mpi" | head -n 5) "$dir/spied"
+    check "$mpi: --flow-cap" call 0 "${run[@]}" --ppn 1 -n 1 --flow-cap 50mbit -- "$dir/capped"
+    check "$mpi: ... caps sockets, accepted ones too, and after an execve" said <<<$'50\n50\n50\n50'
     check "$mpi: a message leaves through its rank's rail" sent_through "$mpi"
     check "$mpi: --timeout ends a run with 124" \
         call 124 run --name "$name" --mpi "$mpi" --ppn 1 --timeout 2 -- "$dir/app.$mpi" hang
@@ -258,6 +299,7 @@ check "an unknown option is refused" refused 2 up --nome "$name"
 check "a malformed rate is refused" refused 2 up --name "$name" --rate fast
 check "a command on a fabric that is not up is refused" refused 1 exec --name "$name" 0 -- true
 check "up" call 0 up --name "$name" --nodes 3 --rails 2 --rate 200mbit,100mbit
+check "a malformed --flow-cap is refused" refused 2 run --name "$name" --flow-cap fast -- true
 check "up on a name in use is refused" refused 1 up --name "$name"
 check "status shows hosts, rails, rates" \
     bash -c "'$fabric' status --name '$name' | tr -s ' ' | grep -qx 'rate unshaped 200mbit 100mbit'"

@@ -89,14 +89,16 @@ openmpi_command() {
     mca mpi_yield_when_idle 1
 }
 
-# compile_cures: compiles fabric.d/ucx-cures.c, which says what it is for, once per fabric.
-compile_cures() {
-    local library=$state/ucx-cures.so
-    [[ ! -e $library ]] || return 0
-    command -v cc >/dev/null || die "cc: not found; install gcc (MPICH ranks need a small library)"
-    cc -O2 -shared -fPIC -o "$library.$$" "$here/fabric.d/ucx-cures.c" -ldl ||
-        die "fabric.d/ucx-cures.c does not compile; install libc6-dev, or report this"
-    mv "$library.$$" "$library"
+# preload_own NAME: preloads fabric.d/NAME.c, which says what it is for; compiled once per fabric.
+preload_own() {
+    local library=$state/$1.so
+    if [[ ! -e $library ]]; then
+        command -v cc >/dev/null || die "cc: not found; install gcc ($1 is a small library)"
+        cc -O2 -shared -fPIC -o "$library.$$" "$here/fabric.d/$1.c" -ldl ||
+            die "fabric.d/$1.c does not compile; install libc6-dev, or report this"
+        mv "$library.$$" "$library"
+    fi
+    wrapper_args+=(--preload "$library")
 }
 
 # deal_evenly: Hydra deals ranks out over the hosts alike, and cannot pass over one that is full.
@@ -118,8 +120,7 @@ mpich_command() {
     command_line=("$launcher" -launcher ssh -launcher-exec "$here/fabric.d/agent"
         -iface mgmt0 -f "$run_dir/hostfile" -n "$ranks")
     [[ $place == block ]] || command_line+=(-ppn 1)
-    compile_cures
-    wrapper_args+=(--preload "$state/ucx-cures.so")
+    preload_own ucx-cures
 }
 
 # run_pids: the processes of this run.
@@ -174,6 +175,10 @@ ranks_run() {
     trap 'exit 130' INT
     trap 'exit 143' TERM HUP
     "${mpi}_command"
+    if [[ -n $flow_cap ]]; then
+        preload_own flow-cap
+        wrapper_args+=(--env "FABRIC_FLOW_CAP=$(($(rate_bits "$flow_cap") / 8))")
+    fi
     command_line+=("${mpi_args[@]}" "$here/fabric.d/rank" "${wrapper_args[@]}"
         "$rail_use" "$rails" "${program[@]}")
     if [[ $verbose == yes ]]; then

@@ -53,6 +53,7 @@ static void free_comm(struct comm *c)
         return;
     forget_plans(c);
     cuda_gpu_close(c->gpu);
+    team_close(&c->team);
     links_close(&c->links);
     topo_free(c->topo);
     free(c->bytes);
@@ -231,7 +232,10 @@ static enum reason exchange(struct comm *c, MPI_Comm comm, struct topo_report *r
     if (!all_well(comm, well))
         return REASON_MEMORY;
     well = links_share(&c->links, comm);
-    return all_well(comm, well) ? REASON_NONE : REASON_MEMORY;
+    if (!all_well(comm, well))
+        return REASON_MEMORY;
+    team_open(&c->team, comm, c->topo, c->rank);
+    return REASON_NONE;
 }
 
 struct comm *comm_make(MPI_Comm comm)

@@ -16,6 +16,7 @@
 #include "shim/mpi/guard.h"
 #include "shim/mpi/links.h"
 #include "shim/mpi/process.h"
+#include "shim/mpi/team.h"
 #include "transports/engine.h"
 
 struct comm_plan; /* a cached plan with its engine */
@@ -28,6 +29,7 @@ struct comm {
     MPI_Comm private_comm;   /* owned */
     struct topo *topo;       /* owned */
     struct links links;      /* owned */
+    struct team team;        /* owned */
     int rails_measured;      /* comm_measure_rails was called */
     unsigned turn;           /* rerouted calls so far, for COLLSHIM_MODE=ab */
     struct guard guard;      /* what has been measured */

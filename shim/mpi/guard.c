@@ -84,7 +84,8 @@ void guard_begin(struct guard_entry *e, uint64_t total, const struct plan_candid
     e->n = (uint8_t)(1 + n);
     e->out = 0;
     for (int i = 0; i < n; i++)
-        e->reroute[i] = (struct guard_reroute){c[i].algorithm, c[i].recipe, c[i].chunk_bytes};
+        e->reroute[i] =
+            (struct guard_reroute){c[i].algorithm, c[i].recipe, c[i].chunk_bytes, c[i].ppg};
     begin(e, total);
 }
 

@@ -35,6 +35,7 @@ struct guard_reroute {
     const struct plan_algorithm *algorithm;
     const char *recipe; /* borrowed: lives as long as the process, or NULL */
     size_t chunk_bytes;
+    int ppg; /* processes per rank; 1: not cut into slices */
 };
 
 struct guard_entry {

@@ -4,6 +4,7 @@
  * in the same place, so the settings are agreed on after the one and the report is
  * gathered before the other.
  */
+#include "shim/helper/crew.h"
 #include "shim/mpi/agree.h"
 #include "shim/mpi/comm.h"
 #include "shim/mpi/count.h"
@@ -34,6 +35,7 @@ int wrap_Finalize(void)
     if (process.verdict == REASON_NONE) {
         count_report();
         comm_close();
+        crew_dismiss();
     }
     process.verdict = REASON_NOT_SEEN;
     return mpi.Finalize();

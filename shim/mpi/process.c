@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "shim/helper/crew.h"
+
 struct process process = {.verdict = REASON_NOT_SEEN, .keyval = MPI_KEYVAL_INVALID};
 
 /* The row that COLLSHIM_ALGORITHM names, if any. */
@@ -56,6 +58,7 @@ void process_open(const char *library_version)
 {
     process.library_version = library_version;
     cfg_load(&process.cfg, NULL);
+    crew_init();
     for (int c = 0; c < COLL_COUNT; c++)
         choose((enum plan_collective)c, &process.choice[c]);
     check_collectives();

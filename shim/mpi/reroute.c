@@ -14,9 +14,11 @@
 #include <string.h>
 
 #include "planners/balance/nimble.h"
+#include "planners/slices.h"
 #include "shim/mpi/comm.h"
 #include "shim/mpi/count.h"
 #include "shim/mpi/library.h"
+#include "shim/mpi/slices.h"
 #include "shim/mpi/staging.h"
 
 /* Set while the shim itself is inside the library, which may call intercepted functions. */
@@ -78,12 +80,38 @@ static int mpi_code(int rc)
     return rc == -ENOMEM ? MPI_ERR_NO_MEM : rc < 0 ? MPI_ERR_OTHER : rc;
 }
 
-/* failed: the code with which the call has failed before it began, or 0. */
-static int run_engine(struct engine *engine, const struct call *call, const struct staging *s,
-                      int failed)
+/* A reroute that can run: who made the plan, and what runs it. Borrowed from the communicator. */
+struct ready {
+    const struct plan_algorithm *algorithm;
+    int ppg; /* > 1: in so many slices, each by a plan of its own; plan and engine are NULL */
+    const struct plan *plan;
+    struct engine *engine;
+};
+
+static int run_sliced(struct comm *c, const struct ready *ready, const struct call *call,
+                      const struct staging *s, int failed)
 {
-    return engine_run(
-        engine, &(struct engine_buffers){.input = s->input,
+    int redone;
+    int rc = slices_run(c, call, ready->algorithm, ready->ppg,
+                        &(struct slices_buffers){s->input, s->output, failed}, &redone);
+
+    count_sliced(call->collective, redone);
+    if (redone)
+        say(CFG_LEVEL_WARN,
+            "%s of %llu bytes: a rank's helper died; the ranks finished the call themselves, and "
+            "such calls on this communicator run natively from now on",
+            plan_collective_name(call->collective), (unsigned long long)call->total);
+    return rc;
+}
+
+/* failed: the code with which the call has failed before it began, or 0. */
+static int run_engine(struct comm *c, const struct ready *ready, const struct call *call,
+                      const struct staging *s, int failed)
+{
+    if (ready->ppg > 1)
+        return run_sliced(c, ready, call, s, failed);
+    return engine_run(ready->engine, &(struct engine_buffers){
+                                         .input = s->input,
                                          .output = s->output,
                                          .scratch = s->scratch,
                                          .host = s->host,
@@ -94,20 +122,13 @@ static int run_engine(struct engine *engine, const struct call *call, const stru
                                          .failed = failed});
 }
 
-/* A reroute that can run: who made the plan, and what runs it. Borrowed from the communicator. */
-struct ready {
-    const struct plan_algorithm *algorithm;
-    const struct plan *plan;
-    struct engine *engine;
-};
-
 static int run_plan(struct comm *c, const struct ready *ready, const struct call *call)
 {
     struct staging s;
     double start = count_now();
     int rc = staging_open(&s, c, call, ready->plan, 0);
 
-    rc = run_engine(ready->engine, call, &s, rc);
+    rc = run_engine(c, ready, call, &s, rc);
     if (!rc)
         rc = staging_deliver(&s, call, c->private_comm);
     staging_close(&s);
@@ -138,18 +159,18 @@ static int run_both(struct comm *c, const struct ready *ready, const struct call
     int rc = library_call(call);
     *handled = rc != MPI_SUCCESS;
     double start = count_now();
-    int ran = run_engine(ready->engine, call, &s, opened);
+    int ran = run_engine(c, ready, call, &s, opened);
     int equal = -1;
 
     count_rerouted(call->collective, ready->algorithm, call->total, count_now() - start);
     if (rc == MPI_SUCCESS && !ran)
-        equal = staging_verify(&s, call, ready->plan, c);
+        equal = staging_verify(&s, call, c);
     if (equal >= 0)
         count_verified(call->collective, equal);
     if (equal == 0)
         say_here(CFG_LEVEL_ERROR,
                  "verify: %s (%s) of %llu bytes differs from the library's result on rank %d",
-                 plan_collective_name(call->collective), ready->plan->algorithm,
+                 plan_collective_name(call->collective), ready->algorithm->name,
                  (unsigned long long)call->total, process.world_rank);
     staging_close(&s);
     return rc != MPI_SUCCESS ? rc : mpi_code(ran);
@@ -204,8 +225,13 @@ static enum reason make_ready(struct comm *c, struct call *call, const struct gu
     call->request.chunk_bytes = r->chunk_bytes > grain ? r->chunk_bytes / grain * grain : grain;
     if (!recipe_suits(call, r->algorithm))
         return REASON_RECIPE;
-    ready->algorithm = r->algorithm;
-    *rc = comm_engine(c, &call->request, r->algorithm, &ready->plan, &ready->engine);
+    *ready = (struct ready){.algorithm = r->algorithm, .ppg = 1};
+    if (r->ppg > 1 && slices_possible(call))
+        ready->ppg = slices_of(&call->request, r->ppg < c->team.ppg ? r->ppg : c->team.ppg);
+    if (ready->ppg > 1)
+        *rc = slices_try(c, call, r->algorithm, ready->ppg);
+    else
+        *rc = comm_engine(c, &call->request, r->algorithm, &ready->plan, &ready->engine);
     return *rc == -ENOTSUP ? REASON_SHAPE : REASON_NONE;
 }
 
@@ -229,14 +255,14 @@ static int guarded(const struct choice *choice)
 
 /* The one candidate that somebody named. chunk: 0 if nobody named that. */
 static int one_candidate(struct plan_request *q, const struct plan_algorithm *a, const char *recipe,
-                         size_t chunk, struct plan_candidate *list)
+                         size_t chunk, int ppg, struct plan_candidate *list)
 {
     size_t chunks[PLAN_CHUNKS] = {chunk};
 
     if (!chunk)
         plan_chunks(q, chunks);
     list[0] = (struct plan_candidate){
-        .algorithm = a, .chunk_bytes = chunks[0], .recipe = recipe[0] ? recipe : NULL};
+        .algorithm = a, .chunk_bytes = chunks[0], .recipe = recipe[0] ? recipe : NULL, .ppg = ppg};
     return 1;
 }
 
@@ -250,10 +276,10 @@ static int find_candidates(struct plan_request *q, const struct tuning_row *row,
     q->recipe = NULL;
     q->chunk_bytes = chunk;
     if (choice->forced)
-        return one_candidate(q, choice->forced, choice->recipe, chunk, list);
+        return one_candidate(q, choice->forced, choice->recipe, chunk, q->ppg, list);
     if (row)
         return one_candidate(q, row->algorithm, row->recipe, chunk ? chunk : row->chunk_bytes,
-                             list);
+                             row->ppg, list);
     return process.cfg.min_bytes ? plan_candidates(q, list, PLAN_CANDIDATES)
                                  : plan_candidates_all(q, list, PLAN_CANDIDATES);
 }
@@ -271,7 +297,8 @@ static int run_first(struct comm *c, struct call *call, const struct tuning_row 
     enum reason why = n ? REASON_SHAPE : why_no_candidate(&call->request);
 
     for (int i = 0; i < n; i++) {
-        struct guard_reroute r = {list[i].algorithm, list[i].recipe, list[i].chunk_bytes};
+        struct guard_reroute r = {list[i].algorithm, list[i].recipe, list[i].chunk_bytes,
+                                  list[i].ppg};
         struct ready ready;
 
         why = make_ready(c, call, &r, &ready, &rc);
@@ -302,10 +329,11 @@ static void tell_verdict(const struct comm *c, const struct guard_entry *e, cons
             plan_collective_name(call->collective), (unsigned long long)call->total, c->size);
     else
         say(CFG_LEVEL_INFO,
-            "guard: %s of %llu bytes on %d ranks: rerouted by %s in chunks of %zu bytes, %.3g of "
-            "the library's time",
+            "guard: %s of %llu bytes on %d ranks: rerouted by %s in chunks of %zu bytes, %d "
+            "process%s per rank, %.3g of the library's time",
             plan_collective_name(call->collective), (unsigned long long)call->total, c->size,
-            r->algorithm->name, r->chunk_bytes, e->agreed[e->best] / e->agreed[GUARD_NATIVE]);
+            r->algorithm->name, r->chunk_bytes, r->ppg, r->ppg > 1 ? "es" : "",
+            e->agreed[e->best] / e->agreed[GUARD_NATIVE]);
 }
 
 /* One of the contenders. timed: it takes part in a trial. why: the reason, if it is the library. */
@@ -362,6 +390,8 @@ static int choose_and_run(struct comm *c, struct call *call)
     const struct choice *choice = &process.choice[call->collective];
     const struct tuning_row *row = NULL;
 
+    if (!c->team.ppg && slices_of(&call->request, 2) > 1)
+        return run_native_because(call, REASON_HELPERS);
     if (!choice->forced && process.tuning.nrows)
         row = tuning_find(&process.tuning, call->collective, c->topo, call->total);
     if (row && !row->algorithm)
@@ -384,6 +414,7 @@ int reroute(struct comm *c, struct call *call)
 
     call->request.topo = c->topo;
     call->request.rank = c->rank;
+    call->request.ppg = slices_possible(call) ? c->team.ppg : 1;
     inside++;
     if (call->total >= WORTH_MEASURING)
         rc = comm_measure_rails(c);

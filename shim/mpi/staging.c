@@ -158,6 +158,10 @@ static int open_on_device(struct staging *s, struct comm *c, const struct call *
 int staging_open(struct staging *s, struct comm *c, const struct call *call,
                  const struct plan *plan, int own_output)
 {
+    const struct plan buffers_alone = {.input_bytes = plan_input_bytes(&call->request, c->rank),
+                                       .output_bytes = plan_output_bytes(&call->request, c->rank)};
+    int on_host = !plan;
+    plan = plan ? plan : &buffers_alone;
     int own_input = plan->input_bytes && (!call->input.dense || call->stage_input);
     struct side in = {0}, out = {0};
 
@@ -174,7 +178,8 @@ int staging_open(struct staging *s, struct comm *c, const struct call *call,
     s->input = call->input_block.user;
     if (!s->own_output)
         s->output = call->nblocks ? call->output_block(call, 0).user : NULL;
-    if ((in.on_device || out.on_device) && open_on_device(s, c, call, plan, &in, &out, own_input))
+    if (!on_host && (in.on_device || out.on_device) &&
+        open_on_device(s, c, call, plan, &in, &out, own_input))
         return fill(s, call, c->private_comm, own_input);
     own_input |= in.on_device;
     s->own_output |= out.on_device;
@@ -204,10 +209,10 @@ int staging_deliver(const struct staging *s, const struct call *call, MPI_Comm c
     return rc;
 }
 
-int staging_verify(const struct staging *s, const struct call *call, const struct plan *plan,
-                   const struct comm *c)
+int staging_verify(const struct staging *s, const struct call *call, const struct comm *c)
 {
-    char *expected = malloc(plan->output_bytes + 1), *fetched = NULL;
+    size_t bytes = plan_output_bytes(&call->request, c->rank);
+    char *expected = malloc(bytes + 1), *fetched = NULL;
     const char *got = s->output;
     int rc = expected ? MPI_SUCCESS : MPI_ERR_NO_MEM, equal = -1;
 
@@ -216,14 +221,13 @@ int staging_verify(const struct staging *s, const struct call *call, const struc
         rc = layout_pack(&call->output, b.user, b.count, expected + b.packed, c->private_comm);
     }
     if (rc == MPI_SUCCESS && s->device) {
-        got = fetched = malloc(plan->output_bytes + 1);
-        if (!fetched || cuda_move(&s->place, fetched, s->output, plan->output_bytes) < 0)
+        got = fetched = malloc(bytes + 1);
+        if (!fetched || cuda_move(&s->place, fetched, s->output, bytes) < 0)
             rc = MPI_ERR_OTHER;
     }
     if (rc == MPI_SUCCESS)
-        equal = call->combines
-                    ? reduction_equal(&call->reduction, expected, got, plan->output_bytes, c->size)
-                    : layout_equal(&call->output, expected, got, plan->output_bytes);
+        equal = call->combines ? reduction_equal(&call->reduction, expected, got, bytes, c->size)
+                               : layout_equal(&call->output, expected, got, bytes);
     free(expected);
     free(fetched);
     return equal;

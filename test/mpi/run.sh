@@ -77,6 +77,8 @@ unset OMPI_COMM_WORLD_RANK PMIX_RANK PMI_RANK SLURM_PROCID
 . "$here/cases_settings.sh"
 # shellcheck source=test/mpi/cases_process.sh
 . "$here/cases_process.sh"
+# shellcheck source=test/mpi/cases_helpers.sh
+. "$here/cases_helpers.sh"
 
 echo "# seed $seed"
 for family in openmpi mpich; do
@@ -99,6 +101,7 @@ for family in openmpi mpich; do
     cases_device
     cases_settings
     cases_process
+    cases_helpers
 done
 
 echo "$passed passed, $failed failed"

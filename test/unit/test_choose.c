@@ -27,7 +27,7 @@ static int same_candidates(const struct plan_candidate *a, int n, const struct p
         return 0;
     for (int i = 0; i < n; i++)
         if (a[i].algorithm != b[i].algorithm || a[i].chunk_bytes != b[i].chunk_bytes ||
-            a[i].recipe != b[i].recipe)
+            a[i].recipe != b[i].recipe || a[i].ppg != b[i].ppg)
             return 0;
     return 1;
 }
@@ -43,7 +43,8 @@ static void check_request(struct plan_request *q, const char *text)
         ck_assert_msg(c[i].chunk_bytes > 0 && c[i].chunk_bytes % q->grain == 0, "%s", text);
         ck_assert_msg(c[i].seconds >= 0, "%s: predicts %g s", text, c[i].seconds);
         for (int k = 0; k < i; k++)
-            ck_assert_msg(c[i].algorithm != c[k].algorithm || c[i].chunk_bytes != c[k].chunk_bytes,
+            ck_assert_msg(c[i].algorithm != c[k].algorithm ||
+                              c[i].chunk_bytes != c[k].chunk_bytes || c[i].ppg != c[k].ppg,
                           "%s: twice the same", text);
     }
     for (int rank = 0; rank < q->topo->nranks; rank++) {
@@ -68,6 +69,8 @@ START_TEST(test_choose__all_ranks_choose_alike_on_random_shapes)
         rng_request_text(&q, text);
         check_request(&q, text); /* with a chunk set */
         q.chunk_bytes = 0;
+        check_request(&q, text);
+        q.ppg = 1 + (int)(seed % 8); /* with helpers */
         check_request(&q, text);
         rng_request_free(&q);
     }

@@ -45,12 +45,13 @@ START_TEST(test_profile__the_first_row_that_matches_wins)
                  "\n"
                  "allgather 4x4   64K-1M parallel_rings chunk=32K # another\n"
                  "allgather 4x4   *      native\n"
-                 "allgather 2-8x* 1M-*   parallel_rings\r\n"
+                 "allgather 2-8x* 1M-*   parallel_rings ppg=4\r\n"
                  "  bcast\t*  100  native");
     ck_assert_msg(c.problems == 0, "%s", c.problem);
     ck_assert_int_eq(t.nrows, 4);
     ck_assert_uint_eq(t.row[0].chunk_bytes, 32768);
     ck_assert_uint_eq(t.row[2].chunk_bytes, 0);
+    ck_assert_int_eq(t.row[2].ppg, 4);
     ck_assert_str_eq(serves("node:4 rank:4", COLL_ALLGATHER, 65536), "parallel_rings");
     ck_assert_str_eq(serves("node:4 rank:4", COLL_ALLGATHER, 1 << 20), "parallel_rings");
     ck_assert_str_eq(serves("node:4 rank:4", COLL_ALLGATHER, 65535), "native");
@@ -84,7 +85,10 @@ static const struct {
     {"allgather * * native chunks=3", "`chunks=3`: expected chunk=SIZE"},
     {"allgather * * native chunk=", "`chunk=`: expected chunk=SIZE"},
     {"allgather * * native chunk=4G", "`chunk=4G`: expected chunk=SIZE"},
-    {"allgather * * native chunk=4K more", "`more`: expected the end of the line"},
+    {"allgather * * native chunk=4K more", "`more`: expected chunk=SIZE"},
+    {"allgather * * native ppg=65", "`ppg=65`: expected chunk=SIZE"},
+    {"allgather * * native ppg=2 ppg=2", "`ppg=2`: expected chunk=SIZE"},
+    {"allgather * * native ppg=2 chunk=4K more", "`more`: expected the end of the line"},
     {"allgather * *", "it ends where an algorithm or native should stand"},
     {"allgather", "it ends where nodes x ranks"},
     {"an_uncommonly_long_name_of_a_collective * * native", "expected a collective"},

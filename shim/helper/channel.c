@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A run: the slice comes from the owner's memory into the window, the plan runs there, and only a
+ * later order takes the result back. Until then the owner's memory is as it was, so that whatever
+ * happens to a helper the owners can do its work themselves.
+ */
+#define _GNU_SOURCE
+#include "shim/helper/channel.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+
+#include "planners/flat.h"
+#include "transports/engine.h"
+#include "transports/kernels.h"
+
+struct combining {
+    kernel_fn kernel;
+    size_t grain;
+};
+
+struct channel {
+    struct mailbox *box;          /* borrowed */
+    struct mailbox_channel *post; /* borrowed */
+    int fd, index;
+    struct ucx *ucx; /* borrowed */
+    uint32_t taken;  /* orders */
+    struct mailbox_map papers, window;
+    char *addresses; /* owned */
+    struct xport xport;
+    /* Of the run under way: */
+    struct plan plan;      /* lies in the papers */
+    struct engine *engine; /* owned; NULL: no run */
+    char *scratch;         /* owned */
+    struct combining combining;
+};
+
+struct channel *channel_open(struct mailbox *box, int fd, int index, struct ucx *ucx)
+{
+    struct channel *c = calloc(1, sizeof *c);
+
+    if (c)
+        *c = (struct channel){
+            .box = box, .post = &box->channel[index], .fd = fd, .index = index, .ucx = ucx};
+    return c;
+}
+
+static void answer(struct channel *c, int status)
+{
+    c->post->status = status;
+    atomic_store_explicit(&c->post->finished, c->taken, memory_order_release);
+}
+
+static int begin_team(struct channel *c, const struct mailbox_order *o)
+{
+    size_t bytes = (size_t)o->nranks * o->address_bytes;
+    int rc = mailbox_map_papers(c->fd, c->index, bytes, &c->papers);
+
+    if (rc)
+        return rc;
+    c->addresses = malloc(bytes);
+    if (!c->addresses)
+        return -ENOMEM;
+    memcpy(c->addresses, c->papers.at, bytes);
+    return xport_ucx_open(c->ucx, o->team, o->rank, o->nranks, c->addresses, o->address_bytes,
+                          &c->xport);
+}
+
+static int end_team(struct channel *c)
+{
+    xport_ucx_close(&c->xport);
+    free(c->addresses);
+    c->addresses = NULL;
+    mailbox_unmap_part(&c->papers);
+    mailbox_unmap_part(&c->window);
+    mailbox_clear(c->fd, c->index);
+    return 0;
+}
+
+typedef ssize_t (*transfer)(pid_t pid, const struct iovec *own, unsigned long nown,
+                            const struct iovec *others, unsigned long nothers, unsigned long flags);
+
+/* Pieces between the owner's memory and the window. */
+static int move(struct channel *c, const struct mailbox_pieces *p, transfer move_bytes)
+{
+    for (uint64_t i = 0; i < p->n; i++)
+        for (uint64_t done = 0; done < p->length;) {
+            struct iovec own = {c->window.at + p->window_at + i * p->length + done,
+                                p->length - done},
+                         theirs = {(char *)(uintptr_t)(p->address + i * p->stride) + done,
+                                   p->length - done};
+            ssize_t n = move_bytes(c->box->owner_pid, &own, 1, &theirs, 1, 0);
+
+            if (n <= 0)
+                return n < 0 ? -errno : -EFAULT;
+            done += (uint64_t)n;
+        }
+    return 0;
+}
+
+static void combine(void *context, const void *a, const void *b, void *dst, size_t bytes)
+{
+    const struct combining *k = context;
+
+    k->kernel(a, b, dst, bytes / k->grain);
+}
+
+static int begin_run(struct channel *c, const struct mailbox_order *o)
+{
+    int rc = mailbox_map_papers(c->fd, c->index, o->plan_at + o->plan_bytes, &c->papers);
+
+    rc = rc ? rc : mailbox_map_window(c->fd, c->index, o->window_bytes, &c->window);
+    rc = rc ? rc : plan_flat_open(c->papers.at + o->plan_at, o->plan_bytes, &c->plan);
+    rc = rc ? rc : move(c, &o->fetch, process_vm_readv);
+    if (rc)
+        return rc;
+    if (c->plan.scratch_bytes && !(c->scratch = malloc(c->plan.scratch_bytes)))
+        return -ENOMEM;
+    c->combining = (struct combining){
+        kernel_find((enum kernel_type)o->kernel_type, (enum kernel_op)o->kernel_op), o->grain};
+    rc = engine_create(&c->plan, &c->xport, &c->engine);
+    if (rc)
+        return rc;
+    return engine_begin(c->engine, &(struct engine_buffers){.input = c->window.at + o->input_at,
+                                                            .output = c->window.at + o->output_at,
+                                                            .scratch = c->scratch,
+                                                            .combine = combine,
+                                                            .combine_context = &c->combining,
+                                                            .grain = o->grain});
+}
+
+static void end_run(struct channel *c, int status)
+{
+    engine_free(c->engine);
+    c->engine = NULL;
+    free(c->scratch);
+    c->scratch = NULL;
+    answer(c, status);
+}
+
+/* A run goes on after this; everything else is done at once. */
+static void begin(struct channel *c)
+{
+    const struct mailbox_order *o = &c->post->order;
+    int rc;
+
+    switch ((enum mailbox_kind)o->kind) {
+    case MAILBOX_OPEN:
+        answer(c, begin_team(c, o));
+        break;
+    case MAILBOX_RUN:
+        rc = begin_run(c, o);
+        if (rc)
+            end_run(c, rc);
+        break;
+    case MAILBOX_STORE:
+        answer(c, move(c, &o->store, process_vm_writev));
+        break;
+    case MAILBOX_CLOSE:
+        answer(c, end_team(c));
+        break;
+    }
+}
+
+enum channel_state channel_step(struct channel *c)
+{
+    enum engine_state state;
+
+    if (!c->engine) {
+        uint32_t posted = atomic_load_explicit(&c->post->posted, memory_order_acquire);
+
+        if (posted == c->taken)
+            return CHANNEL_IDLE;
+        c->taken = posted;
+        begin(c);
+        return CHANNEL_MOVED;
+    }
+    int rc = engine_step(c->engine, &state);
+    if (rc || state == ENGINE_DONE)
+        end_run(c, rc);
+    return state == ENGINE_IDLE ? CHANNEL_WAITS : CHANNEL_MOVED;
+}

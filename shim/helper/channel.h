@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A helper's side of one channel: the orders of one communicator, a step at a time, so that several
+ * channels take turns.
+ */
+#ifndef COLLSHIM_SHIM_HELPER_CHANNEL_H
+#define COLLSHIM_SHIM_HELPER_CHANNEL_H
+
+#include "shim/helper/mailbox.h"
+#include "transports/ucx.h"
+
+struct channel;
+
+/* Channel number `index` of the mailbox behind fd. All borrowed. Returns NULL if out of memory. */
+struct channel *channel_open(struct mailbox *box, int fd, int index, struct ucx *ucx);
+
+/* What the last step did: nothing to do, an order waits for others, or something moved. */
+enum channel_state { CHANNEL_IDLE, CHANNEL_WAITS, CHANNEL_MOVED };
+enum channel_state channel_step(struct channel *c);
+
+#endif

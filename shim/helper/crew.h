@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The helpers of this process: started once, when they are first wanted, and gone with it.
+ *
+ * Any thread may call; a channel belongs to one thread at a time. What a helper is told goes
+ * through its mailbox (mailbox.h), on the same channel of each.
+ */
+#ifndef COLLSHIM_SHIM_HELPER_CREW_H
+#define COLLSHIM_SHIM_HELPER_CREW_H
+
+#include "shim/helper/mailbox.h"
+
+enum { CREW_MAX = 63 };
+
+/* Note what the process was given by its launcher, before the application changes it. */
+void crew_init(void);
+
+/*
+ * Start `wanted` helpers, at most CREW_MAX, unless they have been started or given up before; wait
+ * until they are ready. Returns how many there are; if fewer than wanted, *why is one half sentence
+ * (static) that says what kept the next one.
+ */
+int crew_start(int wanted, const char **why);
+
+/* All of them end, in whatever they are: nothing that they were told is done from then on but what
+   is being stored. They are not started again. */
+void crew_dismiss(void);
+
+/* A channel for a communicator, or -1 if there is none left. */
+int crew_take_channel(void);
+void crew_return_channel(int channel);
+
+/* The address of a helper's worker. */
+const void *crew_address(int helper, size_t *bytes);
+
+/* 0 if the helper reads and writes this process's memory; else the errno that says no. */
+int crew_unreachable(int helper);
+
+/* Room in a channel's papers or window, mapped here; NULL if there is none. The place may change
+   with every call, what is in it stays. */
+char *crew_papers(int helper, int channel, size_t bytes);
+char *crew_window(int helper, int channel, size_t bytes);
+
+/* Give an order, once the one before has been finished. */
+void crew_post(int helper, int channel, const struct mailbox_order *order);
+
+/* How far it is. A helper that is dead, or dismissed, has failed. */
+enum crew_state { CREW_WORKS, CREW_DONE, CREW_FAILED };
+enum crew_state crew_look(int helper, int channel);
+
+#endif

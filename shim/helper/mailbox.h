@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The memory that a process and one of its helpers share: orders from the one, answers from the
+ * other, what comes with them, and the helper's part of the data.
+ *
+ * It is a file without a name (memfd) of a fixed, sealed size, mode 0600, that both map piece by
+ * piece; what nobody touched costs nothing. There is a channel per communicator, with one order at
+ * a time: MPI permits one collective at a time on a communicator, but threads may be in those of
+ * several at once, in an order that differs from rank to rank, so a helper must be able to work on
+ * all of them. The owner writes the order and then `posted`, the helper the answer and then
+ * `finished`; equal counters mean that nothing is under way.
+ *
+ * Whether the helper lives is told by a robust mutex that it holds for as long: the kernel marks it
+ * whatever the helper dies of, and looking costs no system call, no descriptor in the application's
+ * process and no number of a process that may be somebody else's by now.
+ */
+#ifndef COLLSHIM_SHIM_HELPER_MAILBOX_H
+#define COLLSHIM_SHIM_HELPER_MAILBOX_H
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { MAILBOX_CHANNELS = 8, MAILBOX_ADDRESS_MAX = 8192 };
+
+/* Pieces of one length, evenly spaced in the owner's memory and back to back in the window. */
+struct mailbox_pieces {
+    uint64_t address; /* of the first, in the owner's process */
+    uint64_t stride;  /* from one to the next there */
+    uint64_t length;
+    uint64_t window_at; /* of the first, in the window */
+    uint64_t n;
+};
+
+enum mailbox_kind {
+    MAILBOX_OPEN,  /* a communicator: the members' addresses are in the papers */
+    MAILBOX_RUN,   /* fetch, then run the plan in the papers */
+    MAILBOX_STORE, /* hand the result of the last run over */
+    MAILBOX_CLOSE, /* forget the communicator, and give its memory back */
+};
+
+struct mailbox_order {
+    uint32_t kind; /* enum mailbox_kind */
+    /* MAILBOX_OPEN */
+    uint32_t team;
+    int32_t rank, nranks;
+    uint64_t address_bytes; /* of each; they lie at the start of the papers */
+    /* MAILBOX_RUN */
+    uint64_t plan_at, plan_bytes; /* in the papers */
+    uint64_t window_bytes;
+    uint64_t input_at, output_at; /* in the window */
+    int32_t kernel_type, kernel_op;
+    uint64_t grain;
+    /* What is left to the owner, because the helper cannot reach its memory, has n = 0. */
+    struct mailbox_pieces fetch, store;
+};
+
+struct mailbox_channel {
+    _Alignas(64) _Atomic uint32_t posted;   /* by the owner */
+    _Alignas(64) _Atomic uint32_t finished; /* by the helper */
+    int32_t status;                         /* of what was finished: 0 or a negative code */
+    struct mailbox_order order;
+};
+
+struct mailbox {
+    char version[32]; /* both must be of one build */
+    int32_t owner_pid;
+    uint64_t address_of_probe; /* in the owner: of `probe` */
+    uint64_t probe;            /* what the helper reads and writes there, to see if it can */
+    cpu_set_t cpus;            /* the owner's, as it was started */
+    pthread_mutex_t alive;     /* robust; held by the helper */
+    _Atomic uint32_t bell;     /* counts the owner's orders: what the helper sleeps on */
+    _Atomic uint32_t quit;
+    /* Written by the helper before it says that it is ready. */
+    char why[160]; /* what keeps it from working, or "" */
+    int32_t
+        unreachable; /* 0: it reads and writes the owner's memory; else the errno that says no */
+    uint32_t address_bytes;
+    unsigned char address[MAILBOX_ADDRESS_MAX];
+    struct mailbox_channel channel[MAILBOX_CHANNELS];
+};
+
+/* Descriptors of a helper at its start. */
+enum { HELPER_FD_MAILBOX = 3, HELPER_FD_READY, HELPER_FD_OWNER, HELPER_FD_END };
+
+/* What an owner puts into `probe`, and what the helper leaves there if it can. */
+#define MAILBOX_PROBE_READ 0x636f6c6c7368696dull
+#define MAILBOX_PROBE_WRITTEN (~MAILBOX_PROBE_READ)
+
+/* The largest papers and window of a channel. */
+extern const size_t mailbox_papers_max, mailbox_window_max;
+
+/* A part of the file that is mapped; all zero: nothing yet. */
+struct mailbox_map {
+    char *at;
+    size_t bytes;
+};
+
+/* Make and map a mailbox, to which nothing but this process has a descriptor. Returns the
+   descriptor (close-on-exec) or -errno. */
+int mailbox_create(struct mailbox **box_p);
+
+/* Map the mailbox behind that descriptor. Returns 0 or -errno; -EPROTO if it is another build's. */
+int mailbox_join(int fd, struct mailbox **box_p);
+void mailbox_unmap(struct mailbox *box);
+
+/*
+ * Map so many bytes of a channel's papers or window, or keep what is mapped if that is enough.
+ * Returns 0, -E2BIG (more than there can be) or -errno; then what was mapped stays.
+ */
+int mailbox_map_papers(int fd, int channel, size_t bytes, struct mailbox_map *map);
+int mailbox_map_window(int fd, int channel, size_t bytes, struct mailbox_map *map);
+void mailbox_unmap_part(struct mailbox_map *map);
+
+/* Give a channel's memory back to the system. */
+void mailbox_clear(int fd, int channel);
+
+/* Sleep until *word is no longer `value` (or for no reason), and wake who does. */
+void mailbox_wait(_Atomic uint32_t *word, uint32_t value);
+void mailbox_wake(_Atomic uint32_t *word);
+
+#endif

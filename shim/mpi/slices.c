@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * How a death becomes known: the rank of a helper that died sees it by looking; other ranks'
+ * helpers may wait for the dead one for ever, so that rank tells all others by a message. Who is
+ * through, or heard of it, goes into one small reduction, which says how many ranks sent such
+ * messages, and so how many there are to be received.
+ */
+#include "shim/mpi/slices.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "planners/flat.h"
+#include "planners/slices.h"
+#include "shim/helper/crew.h"
+#include "shim/mpi/calls.h"
+
+/* No lane has this number, and every MPI this tag. */
+enum { NOTICE = 32767 };
+
+/* One call in slices. */
+struct slicing {
+    struct comm *comm;
+    const struct call *call;
+    const struct plan_algorithm *algorithm;
+    int ppg;
+    char *input, *output;
+    char *window; /* owned: this rank's own slice */
+    int code;     /* with which the call has failed on this rank, or 0 */
+    int failed;   /* a helper of this rank did, and the others have been told */
+    int heard;    /* of another rank's */
+};
+
+int slices_possible(const struct call *call)
+{
+    return !call->combines || call->reduction.kernel;
+}
+
+/* The request, the window and the plan of a slice; plan and engine as from comm_engine. */
+struct slice {
+    struct plan_request request;
+    struct slice_window window;
+    const struct plan *plan;
+    struct engine *engine;
+};
+
+static int slice_get(struct slicing *s, int i, struct slice *slice)
+{
+    const struct plan_request *whole = &s->call->request;
+    uint64_t from;
+
+    slice->request = slice_request(whole, s->ppg, i, &from);
+    slice->window = slice_window(whole, &slice->request, from);
+    return comm_engine(s->comm, &slice->request, s->algorithm, &slice->plan, &slice->engine);
+}
+
+int slices_try(struct comm *c, const struct call *call, const struct plan_algorithm *a, int ppg)
+{
+    struct slicing s = {.comm = c, .call = call, .algorithm = a, .ppg = ppg};
+    struct slice slice;
+
+    return slice_get(&s, 0, &slice);
+}
+
+static char *whole_buffer(const struct slicing *s, enum plan_buffer which)
+{
+    return which == PLAN_INPUT ? s->input : s->output;
+}
+
+static void copy_in(const struct slicing *s, const struct slice_part *p, char *window)
+{
+    for (uint64_t i = 0; i < p->n; i++)
+        memcpy(window + p->window_at + i * p->length,
+               whole_buffer(s, p->buffer) + p->at + i * p->stride, p->length);
+}
+
+static void copy_out(const struct slicing *s, const struct slice_part *p, const char *window)
+{
+    for (uint64_t i = 0; i < p->n; i++)
+        memcpy(whole_buffer(s, p->buffer) + p->at + i * p->stride,
+               window + p->window_at + i * p->length, p->length);
+}
+
+/* Must the rank copy for this helper? */
+static int is_staged(int helper)
+{
+    return process.cfg.shm != CFG_SHM_ON || crew_unreachable(helper);
+}
+
+static struct mailbox_pieces pieces(const struct slicing *s, const struct slice_part *p)
+{
+    return (struct mailbox_pieces){.address =
+                                       (uint64_t)(uintptr_t)(whole_buffer(s, p->buffer) + p->at),
+                                   .stride = p->stride,
+                                   .length = p->length,
+                                   .window_at = p->window_at,
+                                   .n = p->n};
+}
+
+/* Give the slice to its helper. Returns 0 if it cannot be given. */
+static int hand_out(struct slicing *s, int i)
+{
+    int helper = i - 1, channel = s->comm->team.channel;
+    const struct reduction *r = &s->call->reduction;
+    struct slice slice;
+
+    if (slice_get(s, i, &slice))
+        return 0;
+    size_t bytes = plan_flat_bytes(slice.plan);
+    char *papers = crew_papers(helper, channel, bytes), *window;
+    if (!papers)
+        return 0;
+    plan_flatten(slice.plan, papers);
+    struct mailbox_order order = {.kind = MAILBOX_RUN,
+                                  .plan_bytes = bytes,
+                                  .window_bytes = slice.window.bytes,
+                                  .input_at = slice.window.input_at,
+                                  .output_at = slice.window.output_at,
+                                  .kernel_type = r->kernel_type,
+                                  .kernel_op = r->kernel_op,
+                                  .grain = slice.request.grain};
+    if (!is_staged(helper)) {
+        order.fetch = pieces(s, &slice.window.fetch);
+    } else {
+        window = crew_window(helper, channel, slice.window.bytes);
+        if (!window)
+            return 0;
+        copy_in(s, &slice.window.fetch, window);
+    }
+    crew_post(helper, channel, &order);
+    return 1;
+}
+
+static int run_plan(struct slicing *s, const struct slice *slice, char *window)
+{
+    char *scratch = slice->plan->scratch_bytes ? malloc(slice->plan->scratch_bytes) : NULL;
+
+    if (slice->plan->scratch_bytes && !scratch && !s->code)
+        s->code = -ENOMEM;
+    int rc = engine_run(
+        slice->engine,
+        &(struct engine_buffers){.input = window ? window + slice->window.input_at : NULL,
+                                 .output = window ? window + slice->window.output_at : NULL,
+                                 .scratch = scratch,
+                                 .combine = reduction_combine,
+                                 .combine_context = (void *)(uintptr_t)&s->call->reduction,
+                                 .grain = slice->request.grain,
+                                 .failed = s->code});
+    free(scratch);
+    return rc;
+}
+
+/* Carry a slice here; its result is in the rank's own window then. A rank whose call has failed
+   takes part all the same (engine.h). */
+static void carry(struct slicing *s, int i, struct slice *slice)
+{
+    int rc = slice_get(s, i, slice);
+
+    if (!rc) {
+        char *window = realloc(s->window, slice->window.bytes + 1);
+        if (window)
+            s->window = window;
+        else if (!s->code)
+            s->code = -ENOMEM;
+        if (!s->code)
+            copy_in(s, &slice->window.fetch, window);
+        rc = run_plan(s, slice, window);
+    }
+    if (!s->code)
+        s->code = rc;
+}
+
+static void tell_others(struct slicing *s)
+{
+    MPI_Request sent;
+
+    s->failed = 1;
+    for (int r = 0; r < s->comm->size; r++)
+        if (r != s->comm->rank &&
+            mpi.Isend(NULL, 0, MPI_BYTE, r, NOTICE, s->comm->private_comm, &sent) == MPI_SUCCESS)
+            mpi.Request_free(&sent);
+}
+
+/* Wait until the helpers are through, or that is not to be expected any more. */
+static int await_helpers(struct slicing *s)
+{
+    int rc = MPI_SUCCESS;
+
+    for (int next = 1; rc == MPI_SUCCESS && next < s->ppg && !s->heard;) {
+        switch (crew_look(next - 1, s->comm->team.channel)) {
+        case CREW_DONE:
+            next++;
+            continue;
+        case CREW_FAILED:
+            tell_others(s);
+            return MPI_SUCCESS;
+        case CREW_WORKS:
+            break;
+        }
+        rc =
+            mpi.Iprobe(MPI_ANY_SOURCE, NOTICE, s->comm->private_comm, &s->heard, MPI_STATUS_IGNORE);
+        sched_yield();
+    }
+    return rc;
+}
+
+/* Did all helpers of all ranks do their slices? Returns an MPI code. */
+static int agree(struct slicing *s, int *all_done)
+{
+    MPI_Comm comm = s->comm->private_comm;
+    int tellers = 0;
+    int rc = mpi.Allreduce(&s->failed, &tellers, 1, MPI_INT, MPI_SUM, comm);
+
+    for (int i = s->failed; rc == MPI_SUCCESS && i < tellers; i++) {
+        MPI_Request heard;
+
+        rc = mpi.Irecv(NULL, 0, MPI_BYTE, MPI_ANY_SOURCE, NOTICE, comm, &heard);
+        if (rc == MPI_SUCCESS)
+            rc = mpi.Waitall(1, &heard, MPI_STATUSES_IGNORE);
+    }
+    *all_done = tellers == 0;
+    return rc;
+}
+
+/* Take the results of slices 1 and up; a helper that dies only now has left its result behind. */
+static int collect(struct slicing *s)
+{
+    int channel = s->comm->team.channel;
+    const struct plan_request *whole = &s->call->request;
+
+    for (int i = 1; i < s->ppg; i++) {
+        uint64_t from;
+        struct plan_request request = slice_request(whole, s->ppg, i, &from);
+        struct slice_window w = slice_window(whole, &request, from);
+
+        if (!is_staged(i - 1))
+            crew_post(i - 1, channel,
+                      &(struct mailbox_order){.kind = MAILBOX_STORE, .store = pieces(s, &w.store)});
+    }
+    for (int i = 1; i < s->ppg; i++) {
+        uint64_t from;
+        struct plan_request request = slice_request(whole, s->ppg, i, &from);
+        struct slice_window w = slice_window(whole, &request, from);
+        enum crew_state state = CREW_FAILED;
+
+        while (!is_staged(i - 1) && (state = crew_look(i - 1, channel)) == CREW_WORKS)
+            sched_yield();
+        if (state == CREW_DONE)
+            continue;
+        const char *window = crew_window(i - 1, channel, w.bytes);
+        if (!window)
+            return -ENOMEM;
+        copy_out(s, &w.store, window);
+    }
+    return 0;
+}
+
+/* The slices of all helpers once more, without them. */
+static void redo(struct slicing *s)
+{
+    for (int i = 1; i < s->ppg; i++) {
+        struct slice slice;
+
+        carry(s, i, &slice);
+        if (!s->code)
+            copy_out(s, &slice.window.store, s->window);
+    }
+}
+
+int slices_run(struct comm *c, const struct call *call, const struct plan_algorithm *a, int ppg,
+               const struct slices_buffers *buffers, int *redone)
+{
+    struct slicing s = {.comm = c,
+                        .call = call,
+                        .algorithm = a,
+                        .ppg = ppg,
+                        .input = buffers->input,
+                        .output = buffers->output,
+                        .code = buffers->failed};
+    struct slice own;
+    int handed = 1, all_done = 0, rc;
+
+    while (!s.code && handed < ppg && hand_out(&s, handed))
+        handed++;
+    if (handed < ppg)
+        tell_others(&s);
+    carry(&s, 0, &own);
+    if (!s.code && !s.failed)
+        s.code = await_helpers(&s);
+    rc = agree(&s, &all_done);
+    if (!s.code)
+        s.code = rc;
+    if (!s.code)
+        copy_out(&s, &own.window.store, s.window);
+    *redone = !rc && !all_done;
+    if (*redone) {
+        team_give_up(&c->team);
+        redo(&s);
+    } else if (!s.code) {
+        s.code = collect(&s);
+    }
+    free(s.window);
+    return s.code;
+}

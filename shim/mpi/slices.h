@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A call that the helpers of all ranks carry together with the ranks: slice 0 is the rank's own,
+ * slice i its i-th helper's.
+ *
+ * No byte of the application's output is written before all ranks know that all slices are done.
+ * So a helper may die at any moment: the ranks then carry its slices, by the same plans, and the
+ * result is the same to the last bit.
+ */
+#ifndef COLLSHIM_SHIM_MPI_SLICES_H
+#define COLLSHIM_SHIM_MPI_SLICES_H
+
+#include "shim/mpi/comm.h"
+#include "shim/mpi/reroute.h"
+
+/* Can helpers carry this call at all? The same on all ranks. */
+int slices_possible(const struct call *call);
+
+/*
+ * Can a's plans serve the slices, ppg of them? Returns as comm_engine, on all ranks alike, with
+ * call->request as the whole call's.
+ */
+int slices_try(struct comm *c, const struct call *call, const struct plan_algorithm *a, int ppg);
+
+/* The whole call's packed buffers, as the request says, in host memory; failed: the code with which
+   the call has failed on this rank already (buffers may be NULL then), or 0. */
+struct slices_buffers {
+    char *input, *output;
+    int failed;
+};
+
+/*
+ * Run the call in so many slices. Returns 0, a negative code or an MPI code. A helper that failed
+ * costs time only; c->team is then given up on all ranks, and *redone is 1.
+ */
+int slices_run(struct comm *c, const struct call *call, const struct plan_algorithm *a, int ppg,
+               const struct slices_buffers *buffers, int *redone);
+
+#endif

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Helpers are no MPI processes: MPI_Comm_spawn does not work under every launcher, and would make
+ * them part of the application's job. So the ranks exchange the helpers' addresses for them.
+ */
+#include "shim/mpi/team.h"
+
+#include <limits.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "shim/helper/crew.h"
+#include "shim/mpi/calls.h"
+#include "shim/mpi/count.h"
+#include "shim/mpi/process.h"
+#include "transports/ucx.h"
+
+/* What the ranks agree on, each by its smallest; the room is negative, since it is the largest that
+   counts, and the team is what the first rank says. */
+enum { HELPERS, ADDRESS_ROOM, TEAM, AGREED };
+enum { RANK_BITS = 24 };
+
+/* One exchange of addresses. */
+struct introduction {
+    int helpers, nranks, rank;
+    size_t room;    /* bytes of an address, padded */
+    char *own;      /* [helpers][room] owned */
+    char *everyone; /* [nranks][helpers][room] owned */
+};
+
+static size_t longest_address(int helpers)
+{
+    size_t longest = 1, bytes;
+
+    for (int i = 0; i < helpers; i++) {
+        crew_address(i, &bytes);
+        longest = bytes > longest ? bytes : longest;
+    }
+    return longest;
+}
+
+/* How many helpers this rank has to offer; the channel goes to t. */
+static int prepare(struct team *t, const char **why)
+{
+    int n = crew_start(process.cfg.ppg - 1, why);
+
+    if (n < 1)
+        return 0;
+    t->channel = crew_take_channel();
+    if (t->channel >= 0)
+        return n;
+    *why = "more communicators at once than helpers have channels";
+    return 0;
+}
+
+static int order_done(int helper, int channel)
+{
+    enum crew_state state;
+
+    while ((state = crew_look(helper, channel)) == CREW_WORKS)
+        sched_yield();
+    return state == CREW_DONE;
+}
+
+/* Tell one helper who its peers are. Returns 1 if it knows. */
+static int introduce(const struct introduction *in, int helper, int channel, uint32_t team)
+{
+    size_t bytes = (size_t)in->nranks * in->room;
+    char *papers = crew_papers(helper, channel, bytes);
+
+    if (!papers)
+        return 0;
+    for (int r = 0; r < in->nranks; r++)
+        memcpy(papers + (size_t)r * in->room,
+               in->everyone + ((size_t)r * (size_t)in->helpers + (size_t)helper) * in->room,
+               in->room);
+    /* One number for all teams of the communicator: they have no member in common. */
+    crew_post(helper, channel,
+              &(struct mailbox_order){.kind = MAILBOX_OPEN,
+                                      .team = team,
+                                      .rank = in->rank,
+                                      .nranks = in->nranks,
+                                      .address_bytes = in->room});
+    return order_done(helper, channel);
+}
+
+static int exchange(struct introduction *in, MPI_Comm comm)
+{
+    int each = in->helpers * (int)in->room;
+
+    in->own = calloc((size_t)in->helpers, in->room);
+    in->everyone = malloc((size_t)in->nranks * (size_t)each);
+    int well = in->own && in->everyone, all = 0;
+    if (mpi.Allreduce(&well, &all, 1, MPI_INT, MPI_MIN, comm) != MPI_SUCCESS || !all)
+        return 0;
+    for (int i = 0; i < in->helpers; i++) {
+        size_t bytes;
+        const void *address = crew_address(i, &bytes);
+
+        memcpy(in->own + (size_t)i * in->room, address, bytes);
+    }
+    return mpi.Allgather(in->own, each, MPI_BYTE, in->everyone, each, MPI_BYTE, comm) ==
+           MPI_SUCCESS;
+}
+
+/* Collective. Returns 1, on all ranks alike, if all helpers know each other. */
+static int meet(const struct team *t, struct introduction *in, MPI_Comm comm, uint32_t team)
+{
+    int well = exchange(in, comm), all = 0;
+
+    for (int i = 0; i < in->helpers && well; i++)
+        well = introduce(in, i, t->channel, team);
+    free(in->own);
+    free(in->everyone);
+    return mpi.Allreduce(&well, &all, 1, MPI_INT, MPI_MIN, comm) == MPI_SUCCESS && all;
+}
+
+static void release(struct team *t, int helpers)
+{
+    for (int i = 0; i < helpers; i++) {
+        crew_post(i, t->channel, &(struct mailbox_order){.kind = MAILBOX_CLOSE});
+        order_done(i, t->channel);
+    }
+    crew_return_channel(t->channel);
+}
+
+void team_open(struct team *t, MPI_Comm comm, const struct topo *topo, int rank)
+{
+    const char *why = "";
+    int mine[AGREED], least[AGREED];
+
+    double began = count_now();
+
+    *t = (struct team){.ppg = 1, .channel = -1};
+    if (process.cfg.ppg < 2 || topo->nnodes < 2 || topo->nranks >= 1 << RANK_BITS)
+        return;
+    int offered = prepare(t, &why);
+    mine[HELPERS] = offered << RANK_BITS | rank; /* of several, the lowest rank will speak */
+    mine[ADDRESS_ROOM] = -(int)longest_address(offered);
+    /* No two communicators that are open have the same first rank and there the same channel. */
+    mine[TEAM] = rank == 0 ? process.world_rank * MAILBOX_CHANNELS + t->channel : INT_MAX;
+    if (mpi.Allreduce(mine, least, AGREED, MPI_INT, MPI_MIN, comm) != MPI_SUCCESS)
+        least[HELPERS] = 0;
+    int helpers = least[HELPERS] >> RANK_BITS, team = least[TEAM];
+    if (least[HELPERS] == mine[HELPERS] && offered < process.cfg.ppg - 1)
+        say_here(CFG_LEVEL_WARN, "COLLSHIM_PPG=%d: %d on all ranks, as rank %d has no more: %s",
+                 process.cfg.ppg, helpers + 1, process.world_rank, why);
+    struct introduction in = {.helpers = helpers,
+                              .nranks = topo->nranks,
+                              .rank = rank,
+                              .room = (size_t)-least[ADDRESS_ROOM]};
+    if (helpers > 0 && team < UCX_TEAMS) {
+        if (meet(t, &in, comm, (uint32_t)team)) {
+            t->ppg = helpers + 1;
+            say(CFG_LEVEL_INFO, "%d processes per rank on %d ranks, ready in %.3f s", t->ppg,
+                topo->nranks, count_now() - began);
+            return;
+        }
+        say(CFG_LEVEL_WARN,
+            "COLLSHIM_PPG=%d: helpers of some rank cannot be introduced to each "
+            "other; none are used",
+            process.cfg.ppg);
+        crew_dismiss();
+    }
+    if (t->channel >= 0)
+        crew_return_channel(t->channel);
+}
+
+void team_close(struct team *t)
+{
+    if (t->ppg > 1)
+        release(t, t->ppg - 1);
+    t->ppg = 0;
+}
+
+void team_give_up(struct team *t)
+{
+    crew_dismiss();
+    t->ppg = 0;
+}

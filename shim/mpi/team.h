@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The helpers of a communicator's ranks: helper i of each rank is rank r of the i-th of several
+ * teams that mirror the communicator. Opened with the communicator, where COLLSHIM_PPG asks for it.
+ *
+ * Thread rule: as struct comm.
+ */
+#ifndef COLLSHIM_SHIM_MPI_TEAM_H
+#define COLLSHIM_SHIM_MPI_TEAM_H
+
+#include <mpi.h>
+
+#include "config/topo.h"
+
+struct team {
+    int ppg;     /* processes per rank, the same on all ranks; 1: no helpers; 0: there were */
+    int channel; /* of each helper's mailbox, here; meaningless where ppg < 2 */
+};
+
+/*
+ * Start this process's helpers, agree on how many each rank has, and introduce them to each other.
+ * Collective over comm; topo is its topology. Leaves ppg 1, on all ranks, where that fails
+ * anywhere; one line then says why.
+ */
+void team_open(struct team *t, MPI_Comm comm, const struct topo *topo, int rank);
+
+/* Local. All zero is fine. */
+void team_close(struct team *t);
+
+/* A helper of some rank failed, as all ranks know: no rank asks them again. */
+void team_give_up(struct team *t);
+
+#endif

@@ -1,0 +1,193 @@
+# shellcheck shell=bash disable=SC2154,SC2034 # variables shared with run.sh and launch.sh
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Several processes per rank (COLLSHIM_PPG): slices that helpers carry, and whatever may happen to
+# helpers and to who owns them.
+
+sliced_collectives=(allgather allreduce reduce_scatter_block bcast)
+
+# helpers_with HOW [NAME=VALUE...]: starts the job; 4 ranks on 4 nodes
+helpers_with() {
+    launch 4 COLLSHIM_TOPOLOGY=node:4 COLLSHIM_PPG=3 "${@:2}" -- "$programs/helpers" "$seed" "$1"
+}
+
+want_sliced() {
+    local collective
+    for collective in "${sliced_collectives[@]}"; do
+        want_number "$collective" .sliced -gt 0
+        want_number "$collective" .sliced_redone -eq 0
+    done
+}
+
+# sum_of FIELD: over the collectives
+sum_of() {
+    jq "[.collectives[] | $1 // 0] | add" "$tmp/report.json" 2>/dev/null || echo 0
+}
+
+# No helper of these ranks lives on; they get 5 seconds.
+want_no_helpers() {
+    local tries pid state left
+    for ((tries = 0; tries < 50; tries++)); do
+        left=
+        for pid in $(pgrep -x collshim-helper || true); do
+            read -r _ _ state _ <"/proc/$pid/stat" 2>/dev/null || continue
+            [ "$state" = Z ] || grep -qzF "UCX_COLLSHIM_RUN=$tmp" "/proc/$pid/environ" 2>/dev/null ||
+                continue
+            [ "$state" = Z ] || left+=" $pid"
+        done
+        [ -n "$left" ] || return 0
+        sleep 0.1
+    done
+    complain "helpers are left: $left"
+}
+
+helpers_carry() {
+    local how
+    for how in plain children traced idle; do
+        begin "helpers carry slices, $how"
+        helpers_with $how
+        want_right
+        want_lines
+        want_sliced
+        want_no_helpers
+        finish
+    done
+
+    begin "helpers whose owner copies for them"
+    helpers_with plain COLLSHIM_SHM=copy
+    want_right
+    want_lines
+    want_sliced
+    finish
+
+    if [ "$family" = openmpi ]; then # MPICH 4.0.2 itself may hang in MPI_Finalize then
+        begin "helpers that may not read their owner's memory"
+        helpers_with denied OMPI_MCA_btl_vader_single_copy_mechanism=none
+        want_right
+        want_lines
+        want_sliced
+        finish
+    fi
+
+    seed=$((seed + 1))
+    begin "random reductions in slices, seed $seed"
+    launch 5 COLLSHIM_TOPOLOGY=node:5 COLLSHIM_PPG=2 -- "$programs/reductions" "$seed" 60 mixed
+    want_right
+    want_lines
+    want_number allreduce .sliced -gt 0
+    finish
+
+    seed=$((seed + 1))
+    begin "random allgathers in slices, lanes of two ranks, seed $seed"
+    launch 4 COLLSHIM_TOPOLOGY='node:2 rank:2' COLLSHIM_PPG=3 -- "$programs/differential" "$seed" 60
+    want_right
+    want_lines
+    want_number allgather .sliced -gt 0
+    finish
+
+    begin "threads in collectives at once, on the same helpers"
+    launch 3 COLLSHIM_TOPOLOGY=node:3 COLLSHIM_PPG=2 -- "$programs/threads" "$seed" 5 steady
+    if [ "$rc" -eq 77 ]; then
+        skip "threads in collectives at once, on the same helpers" "no MPI_THREAD_MULTIPLE"
+    else
+        want_right
+        want_number allgather .sliced -gt 0
+        finish
+    fi
+}
+
+helpers_die() {
+    local how
+    for how in between during; do
+        begin "a helper is killed $how calls: the ranks finish its work, and run natively"
+        helpers_with $how
+        want_right
+        [ "$(sum_of .sliced_redone)" -eq 4 ] ||
+            complain "$(sum_of .sliced_redone) redone, wanted one call on 4 ranks"
+        [ "$(sum_of '.native["a rank'"'"'s helper died"]')" -gt 0 ] || complain "no native call after it"
+        want_lines "* of * bytes: a rank's helper died; *"
+        want_no_helpers
+        finish
+    done
+
+    for how in killed abort; do
+        begin "a rank ends by $how: its helpers and the others' go too"
+        helpers_with $how
+        [ "$rc" -ne 0 ] || complain "exit status 0"
+        [ "$rc" -ne 124 ] || complain "the job did not end"
+        want_lines
+        want_no_helpers
+        finish
+    done
+}
+
+helpers_refused() {
+    local spare=$tmp/spare
+    begin "no helper program beside the backend: one line"
+    rm -rf "$spare"
+    mkdir "$spare"
+    cp "$build/libcollshim.so" "$build/libcollshim-$family.so" "$spare"
+    preload=$spare/libcollshim.so
+    helpers_with plain
+    want_right
+    want_lines "COLLSHIM_PPG=3: 1 on all ranks, as rank 0 has no more: there is no collshim-helper *"
+    [ "$(sum_of .sliced)" -eq 0 ] || complain "slices without helpers"
+    finish
+
+    begin "a helper program that dies as it starts: one line"
+    printf '#!/bin/sh\nexit 1\n' >"$spare/collshim-helper"
+    chmod +x "$spare/collshim-helper"
+    preload=$spare/libcollshim.so
+    helpers_with plain
+    want_right
+    want_lines "COLLSHIM_PPG=3: 1 on all ranks, as rank 0 has no more: a helper died as it started"
+    finish
+
+    begin "one rank without helpers: none on any"
+    launch_apart 4 COLLSHIM_TOPOLOGY=node:4 COLLSHIM_PPG=3 UCX_TLS=tcp,self -- \
+        COLLSHIM_TOPOLOGY=node:4 COLLSHIM_PPG=3 UCX_TLS=nothing -- "$programs/helpers" "$seed"
+    if [ "$family" = mpich ]; then
+        skip "one rank without helpers: none on any" "MPICH uses UCX itself"
+    else
+        want_right
+        want_lines "COLLSHIM_PPG=3: 1 on all ranks, as rank 3 has no more: UCX: *"
+        [ "$(sum_of .sliced)" -eq 0 ] || complain "slices without helpers"
+        finish
+    fi
+
+    begin "COLLSHIM_PPG differs between ranks: all run natively"
+    launch_apart 3 COLLSHIM_TOPOLOGY=node:3 COLLSHIM_PPG=3 -- \
+        COLLSHIM_TOPOLOGY=node:3 COLLSHIM_PPG=2 -- "$programs/helpers" "$seed"
+    want_right
+    want_lines "settings differ between ranks: 'ppg 2' on rank 2, 'ppg 3' on rank 0; *"
+    finish
+
+    begin "a rank confined to one core"
+    run_confined
+    want_right
+    want_lines
+    want_sliced
+    finish
+}
+
+# As helpers_with plain, each rank on CPU 0 alone.
+run_confined() {
+    settings=("taskset -c 0")
+    run=(taskset -c 0 "$programs/helpers" "$seed" plain)
+    settle COLLSHIM_TOPOLOGY=node:4 COLLSHIM_PPG=3
+    new_command
+    add_ranks 4 "${settled[@]}"
+    capture
+}
+
+cases_helpers() {
+    if [ ! -x "$build/collshim-helper" ]; then
+        skip "several processes per rank" "built without UCX's headers"
+        return
+    fi
+    export UCX_COLLSHIM_RUN=$tmp UCX_WARN_UNUSED_ENV_VARS=n
+    helpers_carry
+    helpers_die
+    helpers_refused
+    unset UCX_COLLSHIM_RUN UCX_WARN_UNUSED_ENV_VARS
+}

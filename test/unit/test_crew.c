@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Helpers as processes: the application does not notice them, and no end of either side leaves
+ * anything. Each test starts its own in a process of its own (Check forks), which is the owner.
+ */
+#define _GNU_SOURCE
+#include <check.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "shim/helper/crew.h"
+#include "test/unit/random.h"
+#include "test/unit/suites.h"
+
+enum { HELPERS = 2, SECONDS = 5 };
+
+static void nap(void)
+{
+    nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+}
+
+/* A file of /proc, 0-terminated; its length, or 0. */
+static size_t proc_file(int pid, const char *name, char *text, size_t size)
+{
+    char path[64];
+    size_t n = 0;
+
+    snprintf(path, sizeof path, "/proc/%d/%s", pid, name);
+    FILE *f = fopen(path, "re");
+    if (f) {
+        n = fread(text, 1, size - 1, f);
+        fclose(f);
+    }
+    text[n] = 0;
+    return n;
+}
+
+/* Is that the helper of that owner, and alive? Whose it is stands in what it has open: its mailbox,
+   which only the two know; here by the mark that the tests put into the environment. */
+static int is_helper(int pid, const char *mark)
+{
+    char text[16384], *state;
+
+    if (!proc_file(pid, "comm", text, sizeof text) || strcmp(text, "collshim-helper\n") != 0)
+        return 0;
+    proc_file(pid, "stat", text, sizeof text);
+    state = strrchr(text, ')');
+    if (!state || state[2] == 'Z' || state[2] == 'X')
+        return 0;
+    size_t n = proc_file(pid, "environ", text, sizeof text);
+    return memmem(text, n, mark, strlen(mark)) != NULL;
+}
+
+/* Helpers that live with that mark; their numbers to pid[HELPERS]. */
+static int find_helpers(const char *mark, int *pid)
+{
+    DIR *d = opendir("/proc");
+    struct dirent *e;
+    int n = 0;
+
+    while (d && (e = readdir(d)))
+        if (atoi(e->d_name) > 0 && is_helper(atoi(e->d_name), mark) && n < HELPERS)
+            pid[n++] = atoi(e->d_name);
+    closedir(d);
+    return n;
+}
+
+static int all_gone(const char *mark)
+{
+    int pid[HELPERS];
+
+    for (int tries = 0; tries < SECONDS * 100; tries++, nap())
+        if (!find_helpers(mark, pid))
+            return 1;
+    return 0;
+}
+
+/* A mark of this test's own, that helpers get by UCX's prefix. */
+static const char *make_mark(void)
+{
+    static char mark[64];
+
+    snprintf(mark, sizeof mark, "UCX_COLLSHIM_TEST=%d.", (int)getpid());
+    char *value = strchr(mark, '=');
+    *value = 0;
+    setenv(mark, value + 1, 1);
+    setenv("UCX_TLS", "tcp,self", 1);
+    setenv("UCX_WARN_UNUSED_ENV_VARS", "n", 1);
+    *value = '=';
+    return mark;
+}
+
+static int signals;
+
+static void note_signal(int number)
+{
+    (void)number;
+    signals++;
+}
+
+/* Start them; returns 0 where there is no helper program, which the build says. */
+static int started(const char **why)
+{
+    crew_init();
+    int n = crew_start(HELPERS, why);
+    if (n == 0 && strstr(*why, "no collshim-helper")) {
+        printf("skipped: %s\n", *why);
+        return 0;
+    }
+    ck_assert_msg(n == HELPERS, "%d helpers: %s", n, *why);
+    return 1;
+}
+
+START_TEST(test_crew__the_application_does_not_notice_them)
+{
+    const char *why, *mark = make_mark();
+    int pid[HELPERS], fd = open("/dev/null", O_RDONLY); /* inheritable */
+    char text[16384];
+
+    signal(SIGCHLD, note_signal);
+    setenv("OMPI_COMM_WORLD_RANK", "3", 1);
+    setenv("LD_PRELOAD", "libnone.so", 1);
+    if (!started(&why))
+        return;
+    ck_assert_int_eq(find_helpers(mark, pid), HELPERS);
+    ck_assert_int_eq(waitpid(-1, NULL, WNOHANG), -1);
+    ck_assert_int_eq(errno, ECHILD);
+    ck_assert_int_eq(signals, 0);
+    for (int i = 0; i < HELPERS; i++) {
+        size_t n = proc_file(pid[i], "environ", text, sizeof text);
+        ck_assert_ptr_null(memmem(text, n, "OMPI_", 5));
+        ck_assert_ptr_null(memmem(text, n, "LD_PRELOAD", 10));
+        snprintf(text, sizeof text, "/proc/%d/fd/%d", pid[i], fd);
+        char target[256];
+        ssize_t length = readlink(text, target, sizeof target - 1);
+        target[length > 0 ? length : 0] = 0;
+        ck_assert_msg(fd < HELPER_FD_END || strcmp(target, "/dev/null") != 0,
+                      "descriptor %d was inherited", fd);
+        for (int k = 0; k < 3; k++) {
+            snprintf(text, sizeof text, "/proc/%d/fd/%d", pid[i], k);
+            length = readlink(text, target, sizeof target - 1);
+            target[length > 0 ? length : 0] = 0;
+            ck_assert_str_eq(target, "/dev/null");
+        }
+    }
+    crew_dismiss();
+    ck_assert_int_eq(all_gone(mark), 1);
+    ck_assert_int_eq(crew_start(HELPERS, &why), 0); /* not again */
+}
+END_TEST
+
+START_TEST(test_crew__an_owner_that_is_killed_takes_them_along)
+{
+    const char *mark = make_mark();
+    int pid[HELPERS], ready[2];
+    char word;
+
+    ck_assert_int_eq(pipe(ready), 0);
+    pid_t owner = fork();
+    if (owner == 0) {
+        const char *why;
+        word = started(&why) ? 'y' : 'n';
+        must(write(ready[1], &word, 1) == 1, "no word");
+        for (;;)
+            pause();
+    }
+    ck_assert_int_eq(read(ready[0], &word, 1), 1);
+    ck_assert_int_eq(find_helpers(mark, pid), word == 'y' ? HELPERS : 0);
+    kill(owner, SIGKILL);
+    waitpid(owner, NULL, 0);
+    ck_assert_int_eq(all_gone(mark), 1);
+}
+END_TEST
+
+/* The order is one that cannot be served without peers, so that only the death ends it. */
+START_TEST(test_crew__a_death_is_seen_whatever_it_died_of)
+{
+    const char *why, *mark = make_mark();
+    int pid[HELPERS];
+
+    if (!started(&why))
+        return;
+    int channel = crew_take_channel();
+    ck_assert_int_ge(channel, 0);
+    for (int i = 0; i < HELPERS; i++) {
+        crew_post(i, channel, &(struct mailbox_order){.kind = MAILBOX_CLOSE});
+        while (crew_look(i, channel) == CREW_WORKS)
+            sched_yield();
+        ck_assert_int_eq(crew_look(i, channel), CREW_DONE);
+    }
+    ck_assert_int_eq(find_helpers(mark, pid), HELPERS);
+    for (int i = 0; i < HELPERS; i++)
+        kill(pid[i], SIGKILL);
+    ck_assert_int_eq(all_gone(mark), 1);
+    for (int i = 0; i < HELPERS; i++) {
+        crew_post(i, channel, &(struct mailbox_order){.kind = MAILBOX_CLOSE});
+        ck_assert_int_eq(crew_look(i, channel), CREW_FAILED);
+        ck_assert_int_eq(crew_look(i, channel), CREW_FAILED); /* nor does looking change it */
+    }
+}
+END_TEST
+
+START_TEST(test_crew__channels_run_out)
+{
+    int channel[MAILBOX_CHANNELS];
+
+    for (int i = 0; i < MAILBOX_CHANNELS; i++) {
+        channel[i] = crew_take_channel();
+        for (int k = 0; k < i; k++)
+            ck_assert_int_ne(channel[i], channel[k]);
+    }
+    ck_assert_int_eq(crew_take_channel(), -1);
+    crew_return_channel(channel[3]);
+    ck_assert_int_eq(crew_take_channel(), channel[3]);
+}
+END_TEST
+
+Suite *suite_crew(void)
+{
+    Suite *s = suite_create("crew");
+    TCase *t = tcase_create("processes");
+
+    tcase_set_timeout(t, 60);
+    tcase_add_test(t, test_crew__the_application_does_not_notice_them);
+    tcase_add_test(t, test_crew__an_owner_that_is_killed_takes_them_along);
+    tcase_add_test(t, test_crew__a_death_is_seen_whatever_it_died_of);
+    tcase_add_test(t, test_crew__channels_run_out);
+    suite_add_tcase(s, t);
+    return s;
+}

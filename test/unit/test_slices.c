@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Slices of a collective: together they are the whole of it, on every rank, and no byte twice. */
+#include <check.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "planners/choose.h"
+#include "planners/flat.h"
+#include "planners/slices.h"
+#include "test/unit/random.h"
+#include "test/unit/suites.h"
+
+static const enum plan_collective cut[] = {COLL_ALLREDUCE, COLL_ALLGATHER,
+                                           COLL_REDUCE_SCATTER_BLOCK, COLL_BCAST};
+
+/* Count the bytes of a part in times[], `size` long. */
+static void count_part(const struct slice_part *p, unsigned char *times, uint64_t size)
+{
+    for (uint64_t i = 0; i < p->n; i++) {
+        uint64_t at = p->at + i * p->stride;
+
+        must(at + p->length <= size, "a part ends at %llu of %llu",
+             (unsigned long long)(at + p->length), (unsigned long long)size);
+        for (uint64_t k = 0; k < p->length; k++)
+            times[at + k]++;
+    }
+}
+
+/* Is the part within the window, and where the slice's plan has that buffer? */
+static void check_window(const struct slice_window *w, const struct plan_request *slice)
+{
+    uint64_t input = plan_input_bytes(slice, slice->rank);
+    uint64_t output = plan_output_bytes(slice, slice->rank);
+
+    must(w->input_at + input <= w->bytes && w->output_at + output <= w->bytes, "too small");
+    must(!input || w->input_at + input <= w->output_at || w->output_at + output <= w->input_at,
+         "input and output overlap");
+    must(w->fetch.window_at + w->fetch.n * w->fetch.length <= w->bytes, "fetch beyond the window");
+    must(w->store.window_at + w->store.n * w->store.length <= w->bytes, "store beyond the window");
+    must(!w->store.n || w->store.window_at == w->output_at, "what is stored is not the output");
+    must(!input || w->fetch.window_at == w->input_at, "what is fetched is not the input");
+}
+
+/* What all slices fetch and store on one rank, byte by byte. */
+static void check_rank(const struct plan_request *q, int n)
+{
+    uint64_t input = plan_input_bytes(q, q->rank), output = plan_output_bytes(q, q->rank), end = 0;
+    unsigned char *in = calloc(1, input + 1), *out = calloc(1, output + 1);
+    unsigned char *held = calloc(1, output + 1);
+    int at_root = q->collective == COLL_BCAST && q->rank == q->root;
+
+    for (int i = 0; i < n; i++) {
+        uint64_t from;
+        struct plan_request slice = slice_request(q, n, i, &from);
+        struct slice_window w = slice_window(q, &slice, from);
+
+        must(from == end && slice.nbytes > 0 && slice.nbytes % q->grain == 0, "slice %d of %d", i,
+             n);
+        end = from + slice.nbytes;
+        check_window(&w, &slice);
+        count_part(&w.fetch, w.fetch.buffer == PLAN_INPUT ? in : held,
+                   w.fetch.buffer == PLAN_INPUT ? input : output);
+        count_part(&w.store, out, output);
+    }
+    must(end == q->nbytes, "slices end at %llu of %zu", (unsigned long long)end, q->nbytes);
+    for (uint64_t k = 0; k < input; k++)
+        must(in[k] == 1, "input byte %llu is fetched %d times", (unsigned long long)k, in[k]);
+    for (uint64_t k = 0; k < output; k++)
+        must(out[k] == !at_root, "output byte %llu is stored %d times", (unsigned long long)k,
+             out[k]);
+    uint64_t held_bytes = 0;
+    for (uint64_t k = 0; k < output; k++)
+        held_bytes += held[k];
+    must(held_bytes == (at_root || q->in_place ? q->nbytes : 0), "%llu bytes held",
+         (unsigned long long)held_bytes);
+    free(in);
+    free(out);
+    free(held);
+}
+
+START_TEST(test_slices__together_are_the_whole_on_every_rank)
+{
+    int were_cut = 0;
+
+    for (uint64_t seed = 1; seed <= 150; seed++) {
+        struct rng r = {seed};
+        struct plan_request q = rng_request(&r, cut[_i], 8, 3000);
+        int n = slices_of(&q, 1 + (int)(seed % 9));
+
+        were_cut += n > 1;
+        for (q.rank = 0; n > 1 && q.rank < q.topo->nranks; q.rank++)
+            check_rank(&q, n);
+        rng_request_free(&q);
+    }
+    ck_assert_int_gt(were_cut, 50);
+}
+END_TEST
+
+START_TEST(test_slices__more_processes_than_elements)
+{
+    struct topo *t = NULL;
+    char why[256];
+
+    ck_assert_int_eq(topo_parse("node:4", 0, &t, why, sizeof why), 0);
+    struct plan_request q = {.collective = COLL_ALLREDUCE, .topo = t, .nbytes = 3 * 64, .grain = 8};
+    ck_assert_int_eq(slices_of(&q, 16), 3);
+    q.nbytes = 127; /* less than two cache lines */
+    q.grain = 1;
+    ck_assert_int_eq(slices_of(&q, 16), 1);
+    q.nbytes = 0;
+    ck_assert_int_eq(slices_of(&q, 16), 1);
+    q.collective = COLL_ALLTOALL;
+    q.nbytes = 1 << 20;
+    ck_assert_int_eq(slices_of(&q, 16), 1);
+    topo_free(t);
+}
+END_TEST
+
+/* One rank per node leaves it nothing to gain but by connections; four per node gain without. */
+START_TEST(test_slices__are_tried_first_where_they_may_pay)
+{
+    static const struct {
+        const char *topology;
+        int alone; /* candidates without helpers */
+    } on[] = {{"node:4 rail:1@50Mbit latency_rail:100us", 0},
+              {"node:4 rank:4 rail:4@50Mbit latency_rail:100us", 1}};
+    struct plan_candidate c[PLAN_CANDIDATES];
+
+    for (size_t i = 0; i < sizeof on / sizeof *on; i++) {
+        struct topo *t = NULL;
+        char why[256];
+
+        ck_assert_int_eq(topo_parse(on[i].topology, 0, &t, why, sizeof why), 0);
+        struct plan_request q = {
+            .collective = COLL_ALLREDUCE, .topo = t, .nbytes = 16 << 20, .grain = 8};
+        int n = plan_candidates(&q, c, PLAN_CANDIDATES);
+        ck_assert_int_eq(n > 0, on[i].alone);
+        for (int k = 0; k < n; k++)
+            ck_assert_int_eq(c[k].ppg, 1);
+        q.ppg = 4;
+        ck_assert_int_eq(plan_candidates(&q, c, PLAN_CANDIDATES), 3);
+        ck_assert_int_eq(c[0].ppg, 4);
+        ck_assert_int_eq(c[1].ppg, 4);
+        ck_assert_ptr_ne(c[0].algorithm, c[1].algorithm);
+        ck_assert_int_eq(c[2].ppg, on[i].alone ? 1 : 2);
+        ck_assert_ptr_null(plan_nothing_pays(&q));
+        q.collective = COLL_ALLTOALL; /* which is not cut */
+        n = plan_candidates(&q, c, PLAN_CANDIDATES);
+        for (int k = 0; k < n; k++)
+            ck_assert_int_eq(c[k].ppg, 1);
+        topo_free(t);
+    }
+}
+END_TEST
+
+static void must_be_same_plan(const struct plan *a, const struct plan *b)
+{
+    must(a->rank == b->rank && a->nranks == b->nranks && a->chunk_bytes == b->chunk_bytes &&
+             a->input_bytes == b->input_bytes && a->output_bytes == b->output_bytes &&
+             a->scratch_bytes == b->scratch_bytes && a->nqueues == b->nqueues &&
+             a->nops == b->nops && a->ndeps == b->ndeps,
+         "the sizes differ");
+    must(!a->nops || !memcmp(a->ops, b->ops, a->nops * sizeof *a->ops), "operations");
+    must(!a->nqueues || !memcmp(a->queues, b->queues, a->nqueues * sizeof *a->queues), "queues");
+    must(!a->ndeps || !memcmp(a->deps, b->deps, a->ndeps * sizeof *a->deps), "dependencies");
+}
+
+START_TEST(test_slices__a_plan_is_the_same_after_it_was_flat)
+{
+    int built = 0;
+
+    for (uint64_t seed = 1; seed <= 60; seed++) {
+        struct rng r = {seed};
+        struct plan_request q = rng_request(&r, cut[_i], 12, 5000);
+        const struct plan_algorithm *a = plan_algorithm_default(cut[_i]);
+        struct plan *p = NULL, opened;
+
+        if (a->build(&q, &p) == 0) {
+            size_t bytes = plan_flat_bytes(p);
+            void *flat = aligned_alloc(PLAN_FLAT_ALIGN, bytes);
+
+            plan_flatten(p, flat);
+            must(plan_flat_open(flat, bytes, &opened) == 0, "it cannot be opened");
+            must_be_same_plan(p, &opened);
+            must(plan_flat_open(flat, bytes - PLAN_FLAT_ALIGN, &opened) == -EINVAL, "cut short");
+            must(plan_flat_open(flat, 8, &opened) == -EINVAL, "cut to nothing");
+            free(flat);
+            plan_free(p);
+            built++;
+        }
+        rng_request_free(&q);
+    }
+    ck_assert_int_gt(built, 30);
+}
+END_TEST
+
+Suite *suite_slices(void)
+{
+    Suite *s = suite_create("slices");
+    TCase *t = tcase_create("cutting");
+    int n = sizeof cut / sizeof *cut;
+
+    tcase_add_loop_test(t, test_slices__together_are_the_whole_on_every_rank, 0, n);
+    tcase_add_test(t, test_slices__more_processes_than_elements);
+    tcase_add_test(t, test_slices__are_tried_first_where_they_may_pay);
+    tcase_add_loop_test(t, test_slices__a_plan_is_the_same_after_it_was_flat, 0, n);
+    suite_add_tcase(s, t);
+    return s;
+}
