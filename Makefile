@@ -15,6 +15,8 @@ LINK_openmpi ?= $(MPICC_openmpi)
 LINK_mpich   ?= $(CC)
 # The CUDA toolkit; without its headers the GPU parts are left out, without nvcc the GPU kernels.
 CUDA_HOME ?= /usr/local/cuda
+# Where NCCL's header is; without it (or CUDA's) its backend is left out. The library is found at run time.
+NCCL_HOME ?= $(firstword $(patsubst %/include/nccl.h,%,$(wildcard $(CUDA_HOME)/include/nccl.h /usr/include/nccl.h)) $(CUDA_HOME))
 # Machine code in the kernels' image, and the one PTX from which drivers make what is newer. CUDA 13
 # starts at 75 (it dropped Volta, 70); 80 also runs on 86 and 89.
 CUDA_ARCHS ?= 75 80 90
@@ -27,6 +29,7 @@ B       := build
 
 # What there is -----------------------------------------------------------------------------
 CUDA := $(if $(wildcard $(CUDA_HOME)/include/cudaTypedefs.h),yes)
+NCCL := $(if $(CUDA),$(if $(wildcard $(NCCL_HOME)/include/nccl.h),yes))
 NVCC := $(if $(CUDA),$(wildcard $(CUDA_HOME)/bin/nvcc))
 FAMILIES := $(foreach f,openmpi mpich,$(if $(shell command -v $(MPICC_$(f))),$(f)))
 
@@ -146,7 +149,8 @@ $(B)/pic/transports/cuda_image.o: transports/cuda_image.S $(if $(NVCC),$(B)/cuda
 # Tests -----------------------------------------------------------------------------------------
 TEST_PROGRAMS := $(foreach f,$(FAMILIES),$(MPI_TESTS:%=$(B)/$(f)/test/mpi/%) $(FORTRAN_TESTS:%=$(B)/$(f)/test/fortran/%))
 .PHONY: test-programs
-test-programs: $(TEST_PROGRAMS) $(B)/unit $(if $(CUDA),$(B)/test/gpu_contract $(B)/gpusim/libcuda.so.1)
+test-programs: $(TEST_PROGRAMS) $(B)/unit $(if $(CUDA),$(B)/test/gpu_contract $(B)/gpusim/libcuda.so.1) \
+                $(if $(NCCL),$(B)/test/nccl_ranks)
 
 $(B)/unit: $(UNIT_SRC:%.c=$(B)/pic/%.o) $(CORE_SRC:%.c=$(B)/pic/%.o)
 	$(call say,LINK)
@@ -163,6 +167,28 @@ $(B)/gpusim/libcuda.so.1: $(SIM_OBJ)
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -shared -Wl,-z,now -Wl,-soname,libcuda.so.1 -o $@ $^ -lpthread $(LDFLAGS)
+
+# A libnccl.so.2 on that driver, for tests as well.
+NCCL_SIM_OBJ := $(patsubst %.cpp,$(B)/pic/%.o,$(patsubst %.c,$(B)/pic/%.o,$(wildcard test/ncclsim/*.c test/ncclsim/*.cpp)))
+NCCL_CFLAGS := $(CUDA_CFLAGS) -isystem $(NCCL_HOME)/include
+$(NCCL_SIM_OBJ): OWN_CFLAGS += $(NCCL_CFLAGS)
+$(B)/pic/test/ncclsim/%.o: test/ncclsim/%.cpp
+	$(call say,CXX)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CXX) $(CFLAGS) -std=c++17 -fno-exceptions -fno-rtti -I. $(NCCL_CFLAGS) -MMD -MP -fPIC -fvisibility=hidden \
+	  $(if $(SANITIZE),-fsanitize=$(SANITIZE)) -c -o $@ $<
+$(B)/ncclsim/libnccl.so.2: $(NCCL_SIM_OBJ) $(B)/pic/transports/cuda_driver.o
+	$(call say,LINK)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -shared -Wl,-soname,libnccl.so.2 -o $@ $^ -ldl -lpthread $(LDFLAGS)
+
+# Linked against the stand-in, whose symbols are the real library's; which one runs, the loader says.
+NCCL_TEST_OBJ := $(patsubst %.c,$(B)/pic/%.o,$(wildcard test/nccl/*.c))
+$(NCCL_TEST_OBJ): OWN_CFLAGS += $(NCCL_CFLAGS)
+$(B)/test/nccl_ranks: $(NCCL_TEST_OBJ) $(B)/pic/transports/cuda_driver.o $(B)/ncclsim/libnccl.so.2
+	$(call say,LINK)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -o $@ $^ -ldl -lm -lpthread $(LDFLAGS)
 
 GPU_TEST_OBJ := $(patsubst %.c,$(B)/pic/%.o,$(wildcard test/gpu/*.c))
 $(B)/test/gpu_contract: $(GPU_TEST_OBJ) $(filter-out %/cuda_describe.o,$(CUDA_OBJ))
@@ -213,7 +239,7 @@ uninstall:
 
 # Style -----------------------------------------------------------------------------------------
 C_FILES  := $(wildcard config/*.[ch] planners/*.[ch] planners/*/*.[ch] transports/*.[ch] shim/*/*.[ch] bench/*.[ch] \
-              bench/*/*.c test/unit/*.[ch] test/lp/*.[ch] test/mpi/*.c test/apps/*.c test/gpu/*.[ch] test/gpusim/*.[ch])
+              bench/*/*.c test/unit/*.[ch] test/lp/*.[ch] test/mpi/*.c test/apps/*.c test/gpu/*.[ch] test/gpusim/*.[ch] test/ncclsim/*.[ch] test/nccl/*.[ch])
 SH_FILES := $(wildcard scripts/setup scripts/manpage scripts/tune scripts/test scripts/demo scripts/fabric scripts/fabric.d/agent scripts/fabric.d/host scripts/fabric.d/rank \
               $(wildcard scripts/fabric.d/*.sh) .ci/run \
               bench/run bench/balance/run bench/moe/run test/*.sh test/*/*.sh)
