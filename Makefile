@@ -33,12 +33,13 @@ NCCL := $(if $(CUDA),$(if $(wildcard $(NCCL_HOME)/include/nccl.h),yes))
 NVCC := $(if $(CUDA),$(wildcard $(CUDA_HOME)/bin/nvcc))
 FAMILIES := $(foreach f,openmpi mpich,$(if $(shell command -v $(MPICC_$(f))),$(f)))
 
-PRELOAD_SRC := $(wildcard shim/preload/*.c)
+PRELOAD_SRC := $(wildcard shim/preload/*.c shim/preload/*.S)
 CUDA_SRC    := $(if $(CUDA),transports/cuda_driver.c transports/cuda_describe.c transports/cuda_reduce.c \
                  transports/cuda_image.S,transports/cuda_absent.c)
 CORE_SRC    := $(wildcard config/*.c planners/*.c planners/*/*.c) \
-               $(filter-out transports/mpi_% transports/cuda_%,$(wildcard transports/*.c))
+               $(filter-out transports/mpi_% transports/cuda_% transports/nccl_%,$(wildcard transports/*.c))
 CUDA_OBJ    := $(patsubst %.S,$(B)/pic/%.o,$(CUDA_SRC:%.c=$(B)/pic/%.o))
+NCCL_SRC    := $(wildcard shim/nccl/*.c transports/nccl_*.c)
 BACKEND_SRC := $(wildcard shim/mpi/*.c) transports/mpi_p2p.c
 CLI_SRC     := $(wildcard shim/cli/*.c)
 BENCH_SRC   := $(wildcard bench/*.c)
@@ -48,7 +49,7 @@ GLPK        := $(shell printf '\043include <glpk.h>' | $(CC) -E - >/dev/null 2>&
 MPI_TESTS   := $(notdir $(basename $(wildcard test/mpi/*.c)))
 FORTRAN_TESTS := $(notdir $(basename $(wildcard test/fortran/*.f90)))
 
-TARGETS := $(B)/libcollshim.so $(B)/collshim $(FAMILIES:%=$(B)/libcollshim-%.so) \
+TARGETS := $(B)/libcollshim.so $(B)/collshim $(FAMILIES:%=$(B)/libcollshim-%.so) $(if $(NCCL),$(B)/libcollshim-nccl.so) \
            $(FAMILIES:%=$(B)/collshim-bench-%) $(FAMILIES:%=$(B)/collshim-overhead-%) \
            $(B)/test/bench_plan $(B)/test/bench_congestion $(B)/test/bench_balance
 
@@ -73,7 +74,7 @@ help:
 	  'make clean      remove $(B)/' 'Knobs: CFLAGS SANITIZE V MPICC_openmpi MPICC_mpich'
 
 # The preload: libc and nothing else --------------------------------------------------------
-$(B)/libcollshim.so: $(PRELOAD_SRC:%.c=$(B)/pic/%.o) shim/preload/exports.map
+$(B)/libcollshim.so: $(addsuffix .o,$(basename $(PRELOAD_SRC:%=$(B)/pic/%))) shim/preload/exports.map
 	$(call say,LINK)
 	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) $(SHARED) -nostartfiles -Wl,--version-script=shim/preload/exports.map -o $@ $(filter %.o,$^) $(LDFLAGS)
 
@@ -101,6 +102,14 @@ $(B)/$(1)/test/fortran/%: test/fortran/%.f90 $$(wildcard test/fortran/*.inc)
 	$$(Q)$(MPICC_$(1:%=%)) --version >/dev/null; mpif90.$(1) -O1 -g -J $$(@D) -o $$@ $$<
 endef
 $(foreach f,$(FAMILIES),$(eval $(call family_rules,$(f))))
+
+# NCCL's backend: headers at build time only, the library is the application's --------------------
+NCCL_CFLAGS := -isystem $(CUDA_HOME)/include -isystem $(NCCL_HOME)/include
+NCCL_OBJ    := $(NCCL_SRC:%.c=$(B)/pic/%.o)
+$(NCCL_OBJ): OWN_CFLAGS += $(NCCL_CFLAGS)
+$(B)/libcollshim-nccl.so: $(NCCL_OBJ) $(CORE_SRC:%.c=$(B)/pic/%.o) $(filter-out %/cuda_describe.o,$(CUDA_OBJ))
+	$(call say,LINK)
+	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) $(SHARED) -o $@ $^ -l:libyaml.a -ldl -lm -lpthread $(LDFLAGS)
 
 # The command ---------------------------------------------------------------------------------
 $(B)/collshim: $(CLI_SRC:%.c=$(B)/pic/%.o) $(CORE_SRC:%.c=$(B)/pic/%.o) $(CUDA_OBJ)
@@ -130,6 +139,11 @@ $(B)/pic/%.o: %.c
 	$(call say,CC)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -fPIC -c -o $@ $<
+
+$(B)/pic/shim/preload/jumps.o: shim/preload/jumps.S shim/preload/nccl_symbols.def
+	$(call say,AS)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) -c -o $@ $<
 
 # CUDA: headers at build time only, the library at run time; the kernels' image is embedded ----------
 CUDA_CFLAGS := -isystem $(CUDA_HOME)/include -DCOLLSHIM_CUDA_ARCHS='"$(CUDA_ARCHS:%=sm_%) and newer"'
@@ -170,7 +184,6 @@ $(B)/gpusim/libcuda.so.1: $(SIM_OBJ)
 
 # A libnccl.so.2 on that driver, for tests as well.
 NCCL_SIM_OBJ := $(patsubst %.cpp,$(B)/pic/%.o,$(patsubst %.c,$(B)/pic/%.o,$(wildcard test/ncclsim/*.c test/ncclsim/*.cpp)))
-NCCL_CFLAGS := $(CUDA_CFLAGS) -isystem $(NCCL_HOME)/include
 $(NCCL_SIM_OBJ): OWN_CFLAGS += $(NCCL_CFLAGS)
 $(B)/pic/test/ncclsim/%.o: test/ncclsim/%.cpp
 	$(call say,CXX)

@@ -27,6 +27,7 @@ int main(void)
     srunner_add_suite(r, suite_socket());
     srunner_add_suite(r, suite_watch());
     srunner_add_suite(r, suite_balance());
+    srunner_add_suite(r, suite_rounds());
     srunner_run_all(r, CK_ENV);
     int failed = srunner_ntests_failed(r);
     srunner_free(r);

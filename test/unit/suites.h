@@ -25,5 +25,6 @@ Suite *suite_guard(void);
 Suite *suite_socket(void);
 Suite *suite_watch(void);
 Suite *suite_balance(void);
+Suite *suite_rounds(void);
 
 #endif
