@@ -164,7 +164,7 @@ $(B)/pic/transports/cuda_image.o: transports/cuda_image.S $(if $(NVCC),$(B)/cuda
 TEST_PROGRAMS := $(foreach f,$(FAMILIES),$(MPI_TESTS:%=$(B)/$(f)/test/mpi/%) $(FORTRAN_TESTS:%=$(B)/$(f)/test/fortran/%))
 .PHONY: test-programs
 test-programs: $(TEST_PROGRAMS) $(B)/unit $(if $(CUDA),$(B)/test/gpu_contract $(B)/gpusim/libcuda.so.1) \
-                $(if $(NCCL),$(B)/test/nccl_ranks)
+                $(if $(NCCL),$(B)/test/nccl_ranks $(B)/test/nccl_caught)
 
 $(B)/unit: $(UNIT_SRC:%.c=$(B)/pic/%.o) $(CORE_SRC:%.c=$(B)/pic/%.o)
 	$(call say,LINK)
@@ -203,6 +203,11 @@ $(B)/test/nccl_ranks: $(NCCL_TEST_OBJ) $(B)/pic/transports/cuda_driver.o $(B)/nc
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -o $@ $^ -ldl -lm -lpthread $(LDFLAGS)
 
+$(B)/pic/test/nccl/caught/%.o: OWN_CFLAGS += $(NCCL_CFLAGS)
+$(B)/test/nccl_caught: $(B)/pic/test/nccl/caught/caught.o
+	$(call say,LINK)
+	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -o $@ $^ -ldl $(LDFLAGS)
+
 GPU_TEST_OBJ := $(patsubst %.c,$(B)/pic/%.o,$(wildcard test/gpu/*.c))
 $(B)/test/gpu_contract: $(GPU_TEST_OBJ) $(filter-out %/cuda_describe.o,$(CUDA_OBJ))
 	$(call say,LINK)
@@ -233,14 +238,14 @@ bench: all
 
 # Install ---------------------------------------------------------------------------------------
 # DESTDIR is put in front for packagers. The backends lie beside the preload, which looks there.
-INSTALLED := lib/libcollshim.so $(FAMILIES:%=lib/libcollshim-%.so) bin/collshim \
+INSTALLED := lib/libcollshim.so $(FAMILIES:%=lib/libcollshim-%.so) $(if $(NCCL),lib/libcollshim-nccl.so) bin/collshim \
              $(FAMILIES:%=bin/collshim-bench-%) bin/collshim-tune share/man/man1/collshim.1 \
              lib/pkgconfig/collshim.pc share/modulefiles/collshim/$(VERSION)
 FILL_IN := sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@VERSION@|$(VERSION)|g'
 
 install: all
 	@mkdir -p $(sort $(dir $(INSTALLED:%=$(DESTDIR)$(PREFIX)/%)))
-	install -m 644 $(B)/libcollshim.so $(FAMILIES:%=$(B)/libcollshim-%.so) $(DESTDIR)$(PREFIX)/lib
+	install -m 644 $(B)/libcollshim.so $(FAMILIES:%=$(B)/libcollshim-%.so) $(if $(NCCL),$(B)/libcollshim-nccl.so) $(DESTDIR)$(PREFIX)/lib
 	install -m 755 $(B)/collshim $(FAMILIES:%=$(B)/collshim-bench-%) $(DESTDIR)$(PREFIX)/bin
 	install -m 755 scripts/tune $(DESTDIR)$(PREFIX)/bin/collshim-tune
 	scripts/manpage $(B)/collshim >$(DESTDIR)$(PREFIX)/share/man/man1/collshim.1
@@ -252,7 +257,7 @@ uninstall:
 
 # Style -----------------------------------------------------------------------------------------
 C_FILES  := $(wildcard config/*.[ch] planners/*.[ch] planners/*/*.[ch] transports/*.[ch] shim/*/*.[ch] bench/*.[ch] \
-              bench/*/*.c test/unit/*.[ch] test/lp/*.[ch] test/mpi/*.c test/apps/*.c test/gpu/*.[ch] test/gpusim/*.[ch] test/ncclsim/*.[ch] test/nccl/*.[ch])
+              bench/*/*.c test/unit/*.[ch] test/lp/*.[ch] test/mpi/*.c test/apps/*.c test/gpu/*.[ch] test/gpusim/*.[ch] test/ncclsim/*.[ch] test/nccl/*.[ch] test/nccl/*/*.c)
 SH_FILES := $(wildcard scripts/setup scripts/manpage scripts/tune scripts/test scripts/demo scripts/fabric scripts/fabric.d/agent scripts/fabric.d/host scripts/fabric.d/rank \
               $(wildcard scripts/fabric.d/*.sh) .ci/run \
               bench/run bench/balance/run bench/moe/run test/*.sh test/*/*.sh)

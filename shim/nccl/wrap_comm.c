@@ -72,6 +72,8 @@ static void settle_pending(struct copy *copy, ncclResult_t result)
     }
 }
 
+/* Such a communicator has no rank to ask for when the call returns, and its calls end later:
+ * unknown. */
 static int is_nonblocking(const ncclConfig_t *config)
 {
     const char *set = secure_getenv("NCCL_COMM_BLOCKING");
@@ -86,14 +88,10 @@ static void note_by_id(struct copy *copy, ncclResult_t result, const ncclComm_t 
 {
     struct pending p = {.copy = copy, .how = BY_ID};
 
-    if (result != ncclSuccess || !comm || this_thread.inside)
+    if (result != ncclSuccess || !comm || this_thread.inside || is_nonblocking(config))
         return;
     p.handle = *comm;
     p.id = *id;
-    if (is_nonblocking(config)) {
-        p.how = NATIVE;
-        p.why = REASON_NONBLOCKING;
-    }
     note(result, &p);
 }
 
@@ -151,13 +149,9 @@ static void note_child(struct copy *copy, ncclResult_t result, ncclComm_t parent
 {
     struct pending p = {.copy = copy, .how = CHILD, .parent = parent, .nth = nth, .by = by};
 
-    if (!child)
+    if (result != ncclSuccess || !child || is_nonblocking(config))
         return;
     p.handle = *child;
-    if (is_nonblocking(config)) {
-        p.how = NATIVE;
-        p.why = REASON_NONBLOCKING;
-    }
     note(result, &p);
 }
 

@@ -52,6 +52,8 @@ static void test_different_counts(struct rank *r)
 {
     char *p = device_new(1000);
 
+    if (r->nranks == 1)
+        return;
     ncclAllReduce(p, p, r->rank ? 100 : 101, ncclInt8, ncclSum, r->comm, r->stream);
     expect_failure(r, r->comm, "different counts");
     device_free(p);

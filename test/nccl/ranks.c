@@ -195,7 +195,11 @@ static int run_process(int number)
     char host[32];
     int rc;
 
+    char *odd = number % 2 ? getenv("NCCL_RANKS_ODD") : NULL;
+
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (odd)
+        putenv(odd);
     if (options.hosts > 1) {
         snprintf(host, sizeof host, "host%d", number / (options.nranks / options.hosts));
         setenv("NCCL_HOSTID", host, 1);
