@@ -49,7 +49,7 @@ GLPK        := $(shell printf '\043include <glpk.h>' | $(CC) -E - >/dev/null 2>&
 MPI_TESTS   := $(notdir $(basename $(wildcard test/mpi/*.c)))
 FORTRAN_TESTS := $(notdir $(basename $(wildcard test/fortran/*.f90)))
 
-TARGETS := $(B)/libcollshim.so $(B)/collshim $(FAMILIES:%=$(B)/libcollshim-%.so) $(if $(NCCL),$(B)/libcollshim-nccl.so) \
+TARGETS := $(B)/libcollshim.so $(B)/collshim $(FAMILIES:%=$(B)/libcollshim-%.so) $(if $(NCCL),$(B)/libcollshim-nccl.so $(B)/collshim-overhead-nccl) \
            $(FAMILIES:%=$(B)/collshim-bench-%) $(FAMILIES:%=$(B)/collshim-overhead-%) \
            $(B)/test/bench_plan $(B)/test/bench_congestion $(B)/test/bench_balance
 
@@ -110,6 +110,16 @@ $(NCCL_OBJ): OWN_CFLAGS += $(NCCL_CFLAGS)
 $(B)/libcollshim-nccl.so: $(NCCL_OBJ) $(CORE_SRC:%.c=$(B)/pic/%.o) $(filter-out %/cuda_describe.o,$(CUDA_OBJ))
 	$(call say,LINK)
 	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) $(SHARED) -o $@ $^ -l:libyaml.a -ldl -lm -lpthread $(LDFLAGS)
+
+# What the preload adds to a call of NCCL, against one that does nothing.
+$(B)/pic/bench/overhead/nccl.o $(B)/pic/bench/overhead/null_nccl.o: OWN_CFLAGS += $(NCCL_CFLAGS)
+$(B)/nullnccl/libnccl.so.2: $(B)/pic/bench/overhead/null_nccl.o
+	$(call say,LINK)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -shared -Wl,-soname,libnccl.so.2 -o $@ $^ $(LDFLAGS)
+$(B)/collshim-overhead-nccl: $(B)/pic/bench/overhead/nccl.o $(B)/nullnccl/libnccl.so.2
+	$(call say,LINK)
+	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -o $@ $^ $(LDFLAGS)
 
 # The command ---------------------------------------------------------------------------------
 $(B)/collshim: $(CLI_SRC:%.c=$(B)/pic/%.o) $(CORE_SRC:%.c=$(B)/pic/%.o) $(CUDA_OBJ)
