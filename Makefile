@@ -69,7 +69,7 @@ help:
 	@printf '%s\n' 'make            build into $(B)/ (MPI families found: $(or $(FAMILIES),none))' \
 	  'make install    into PREFIX=$(PREFIX)' 'make uninstall  remove what install put there' \
 	  'make unit       build and run the unit tests' 'make grade      balancing against the exact linear program (needs GLPK)' 'make test       scripts/test' \
-	  'make test-gpu   the GPU contract on this machine'"'"'s device, with rates' \
+	  'make test-gpu   the GPU contract and NCCL on this machine'"'"'s device, with rates' \
 	  'make bench      the A/B suite on the emulated cluster' 'make lint       clang-tidy, cppcheck, shellcheck, format' \
 	  'make clean      remove $(B)/' 'Knobs: CFLAGS SANITIZE V MPICC_openmpi MPICC_mpich'
 
@@ -224,8 +224,9 @@ $(B)/test/gpu_contract: $(GPU_TEST_OBJ) $(filter-out %/cuda_describe.o,$(CUDA_OB
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -o $@ $^ -ldl -lm -lpthread $(LDFLAGS)
 # On this machine's own GPU; nothing but the driver and what is in $(B)/ is needed to run it.
-test-gpu: $(if $(CUDA),$(B)/test/gpu_contract)
+test-gpu: $(if $(CUDA),$(B)/test/gpu_contract) $(if $(NCCL),all $(B)/test/nccl_ranks)
 	$(Q)$(if $(CUDA),$(B)/test/gpu_contract --rates,echo 'skip: no CUDA headers in $(CUDA_HOME)')
+	$(Q)for t in 'scripts/gpu-cluster' 'test/apps/torch/run.sh $(B)'; do $$t || [ $$? -eq 77 ] || exit 1; done
 .PHONY: test-gpu
 
 unit: $(B)/unit
@@ -268,9 +269,9 @@ uninstall:
 # Style -----------------------------------------------------------------------------------------
 C_FILES  := $(wildcard config/*.[ch] planners/*.[ch] planners/*/*.[ch] transports/*.[ch] shim/*/*.[ch] bench/*.[ch] \
               bench/*/*.c test/unit/*.[ch] test/lp/*.[ch] test/mpi/*.c test/apps/*.c test/gpu/*.[ch] test/gpusim/*.[ch] test/ncclsim/*.[ch] test/nccl/*.[ch] test/nccl/*/*.c)
-SH_FILES := $(wildcard scripts/setup scripts/manpage scripts/tune scripts/test scripts/demo scripts/fabric scripts/fabric.d/agent scripts/fabric.d/host scripts/fabric.d/rank \
+SH_FILES := $(wildcard scripts/setup scripts/gpu-cluster scripts/manpage scripts/tune scripts/test scripts/demo scripts/fabric scripts/fabric.d/agent scripts/fabric.d/host scripts/fabric.d/rank \
               $(wildcard scripts/fabric.d/*.sh) .ci/run \
-              bench/run bench/balance/run bench/moe/run test/*.sh test/*/*.sh)
+              bench/run bench/balance/run bench/moe/run test/*.sh test/*/*.sh test/*/*/*.sh)
 format:
 	clang-format -i $(C_FILES)
 lint:

@@ -20,6 +20,8 @@ struct side { /* one rank */
     struct head *head; /* [nqueues] owned */
     uint64_t *done;    /* [nops] owned: bytes from its start, as others may count on */
     uint32_t *order;   /* [nqueues] owned: by peer and lane */
+    uint64_t *piece;   /* [nqueues] owned: bytes that move in one round */
+    uint64_t largest;  /* of piece */
 };
 
 struct work {
@@ -48,12 +50,12 @@ static const struct plan_op *op_of(const struct side *s, uint32_t q)
     return s->head[q].op < queue->first_op + queue->nops ? &s->plan->ops[s->head[q].op] : NULL;
 }
 
-static uint64_t chunk_of(const struct side *s, uint32_t q)
+static uint64_t piece_of(const struct side *s, uint32_t q)
 {
-    return least(s->plan->chunk_bytes, op_of(s, q)->length - s->head[q].at);
+    return least(s->piece[q], op_of(s, q)->length - s->head[q].at);
 }
 
-/* May the next chunk of the queue move, by what is done so far on its rank? */
+/* May the next piece of the queue move, by what is done so far on its rank? */
 static int is_ready(const struct side *s, uint32_t q)
 {
     const struct plan_op *op = op_of(s, q);
@@ -61,7 +63,7 @@ static int is_ready(const struct side *s, uint32_t q)
 
     if (!op)
         return 0;
-    end = s->head[q].at + chunk_of(s, q);
+    end = s->head[q].at + piece_of(s, q);
     for (uint32_t d = op->first_dep; d < op->first_dep + op->ndeps; d++) {
         uint32_t dep = s->plan->deps[d];
 
@@ -71,11 +73,11 @@ static int is_ready(const struct side *s, uint32_t q)
     return 1;
 }
 
-/* Scratch behind the plan's own: a chunk per queue. */
-static struct round_place stage_of(const struct plan *p, uint32_t q)
+/* Scratch behind the plan's own: a piece per queue. */
+static struct round_place stage_of(const struct side *s, uint32_t q)
 {
-    uint64_t first = (p->scratch_bytes + ALIGNED - 1) / ALIGNED * ALIGNED;
-    uint64_t each = (p->chunk_bytes + ALIGNED - 1) / ALIGNED * ALIGNED;
+    uint64_t first = (s->plan->scratch_bytes + ALIGNED - 1) / ALIGNED * ALIGNED;
+    uint64_t each = (s->largest + ALIGNED - 1) / ALIGNED * ALIGNED;
 
     return (struct round_place){first + q * each, PLAN_SCRATCH};
 }
@@ -95,7 +97,7 @@ static int add(struct work *w, const struct round_step *step)
     return 0;
 }
 
-/* What the next chunk of a queue is to this rank: a message, or something local. */
+/* What the next piece of a queue is to this rank: a message, or something local. */
 static struct round_step step_of(const struct side *s, uint32_t q, int local)
 {
     const struct plan_op *op = op_of(s, q);
@@ -104,14 +106,14 @@ static struct round_step step_of(const struct side *s, uint32_t q, int local)
     struct round_step step = {.peer = s->plan->queues[q].peer,
                               .src = {op->src_off + at, op->src},
                               .dst = {op->dst_off + at, op->dst},
-                              .length = chunk_of(s, q)};
+                              .length = piece_of(s, q)};
 
     step.kind = kind == PLAN_SEND ? ROUND_SEND : kind == PLAN_COPY ? ROUND_COPY : ROUND_RECV;
     if (kind == PLAN_RECV_REDUCE && !local)
-        step.dst = stage_of(s->plan, q);
+        step.dst = stage_of(s, q);
     if (kind == PLAN_RECV_REDUCE && local) {
         step.kind = ROUND_REDUCE;
-        step.with = stage_of(s->plan, q);
+        step.with = stage_of(s, q);
     }
     if (kind == PLAN_REDUCE) {
         step.kind = ROUND_REDUCE;
@@ -141,10 +143,10 @@ static void close_group(struct work *w)
 static void advance(struct work *w, struct side *s, uint32_t q)
 {
     struct head *h = &s->head[q];
-    uint64_t chunk = chunk_of(s, q);
+    uint64_t piece = piece_of(s, q);
 
-    h->at += chunk;
-    w->left -= chunk;
+    h->at += piece;
+    w->left -= piece;
     s->done[h->op] = h->at;
     if (h->at == s->plan->ops[h->op].length) {
         h->op++;
@@ -192,7 +194,7 @@ static int run_round(struct work *w, uint8_t *const *moving)
             uint32_t meet = (uint32_t)s->head[q].meet;
             int go = is_ready(s, q) && is_ready(peer, meet);
 
-            if (go && chunk_of(s, q) != chunk_of(peer, meet))
+            if (go && piece_of(s, q) != piece_of(peer, meet))
                 return -EINVAL;
             moving[r][q] = (uint8_t)go;
             moving[queue->peer][meet] = (uint8_t)go;
@@ -232,17 +234,23 @@ static int by_peer_and_lane(const void *a, const void *b, void *plan)
     return x->lane < y->lane ? -1 : x->lane > y->lane;
 }
 
-static int open_side(struct work *w, struct side *s, const struct plan *p)
+static int open_side(struct work *w, struct side *s, const struct plan *p,
+                     const struct rounds_links *links)
 {
     s->plan = p;
     s->head = calloc(p->nqueues + 1, sizeof *s->head);
     s->done = calloc(p->nops + 1, sizeof *s->done);
     s->order = calloc(p->nqueues + 1, sizeof *s->order);
-    if (!s->head || !s->done || !s->order)
+    s->piece = calloc(p->nqueues + 1, sizeof *s->piece);
+    if (!s->head || !s->done || !s->order || !s->piece)
         return -ENOMEM;
     for (uint32_t q = 0; q < p->nqueues; q++) {
         s->head[q] = (struct head){.op = p->queues[q].first_op, .meet = -1};
         s->order[q] = q;
+        s->piece[q] = p->chunk_bytes;
+        if (p->queues[q].peer >= 0 && links->group[p->queues[q].peer] == links->group[p->rank])
+            s->piece[q] *= links->fast_chunks;
+        s->largest = s->piece[q] > s->largest ? s->piece[q] : s->largest;
     }
     for (uint32_t o = 0; o < p->nops; o++)
         w->left += p->ops[o].length;
@@ -291,7 +299,8 @@ static int run(struct work *w)
     return rc;
 }
 
-int rounds_build(const struct plan *const *plan, int nranks, int rank, struct rounds **rounds_p)
+int rounds_build(const struct plan *const *plan, int nranks, int rank,
+                 const struct rounds_links *links, struct rounds **rounds_p)
 {
     struct work w = {.nranks = nranks, .rank = rank};
     struct rounds *made = malloc(sizeof *made);
@@ -301,13 +310,15 @@ int rounds_build(const struct plan *const *plan, int nranks, int rank, struct ro
     if (!made || !w.side)
         rc = -ENOMEM;
     for (int r = 0; r < nranks && !rc; r++)
-        rc = open_side(&w, &w.side[r], plan[r]);
+        rc = open_side(&w, &w.side[r], plan[r], links);
     if (!rc)
         rc = run(&w);
+    uint64_t scratch = rc ? 0 : stage_of(&w.side[rank], plan[rank]->nqueues).offset;
     for (int r = 0; w.side && r < nranks; r++) {
         free(w.side[r].head);
         free(w.side[r].done);
         free(w.side[r].order);
+        free(w.side[r].piece);
     }
     free(w.side);
     if (rc) {
@@ -318,7 +329,7 @@ int rounds_build(const struct plan *const *plan, int nranks, int rank, struct ro
     *made = (struct rounds){.algorithm = plan[rank]->algorithm,
                             .nsteps = w.nsteps,
                             .ngroups = w.ngroups,
-                            .scratch_bytes = stage_of(plan[rank], plan[rank]->nqueues).offset,
+                            .scratch_bytes = scratch,
                             .step = w.step};
     *rounds_p = made;
     return 0;

@@ -8,7 +8,7 @@
  * received, which is why all ranks' plans are needed. A round may therefore wait for nothing but
  * earlier rounds, and cannot hang.
  *
- * Source: none; list scheduling, one chunk per queue and round. Thread rule: pure functions; a
+ * Source: none; list scheduling, one piece per queue and round. Thread rule: pure functions; a
  * finished struct rounds is const.
  */
 #ifndef COLLSHIM_TRANSPORTS_ROUNDS_H
@@ -43,12 +43,19 @@ struct rounds {
     const struct round_step *step; /* owned, [nsteps] in order */
 };
 
+/* What moves in one round over one queue: a chunk, and more over links that are faster. */
+struct rounds_links {
+    const int32_t *group; /* [nranks] borrowed: between ranks of one group links are fast */
+    uint32_t fast_chunks; /* at least 1: chunks over these in the time of one over the others */
+};
+
 /*
  * The steps of plan[rank]. plan: those of all ranks, for the same request and all in one form (in
  * place or not); borrowed, not needed afterwards. Returns 0 and *rounds_p (free with
  * rounds_free()), -ENOMEM, or -EINVAL if the plans do not fit together.
  */
-int rounds_build(const struct plan *const *plan, int nranks, int rank, struct rounds **rounds_p);
+int rounds_build(const struct plan *const *plan, int nranks, int rank,
+                 const struct rounds_links *links, struct rounds **rounds_p);
 void rounds_free(struct rounds *r); /* NULL is fine */
 
 #endif

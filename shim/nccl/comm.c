@@ -27,8 +27,8 @@ static struct entry *bucket[BUCKETS];
 /* What a rank tells the others when a communicator is made. */
 struct note {
     uint64_t node_key, settings;
-    int32_t device, usable;
-    char version[32];
+    int32_t device, usable, pid;
+    char version[16];
 };
 _Static_assert(sizeof(struct note) <= NOTICE_BYTES, "a note must fit");
 
@@ -172,12 +172,15 @@ static struct comm *comm_make(struct copy *copy, ncclComm_t handle)
     *at = e;
     pthread_mutex_unlock(&lock);
     count_rank(c->rank, c->nranks, copy->version);
+    if (c->rank == 0)
+        process_complain();
     return c;
 }
 
 static void post_note(struct comm *c)
 {
-    struct note note = {.node_key = node_key(), .settings = process.settings_hash};
+    struct note note = {
+        .node_key = node_key(), .settings = process.settings_hash, .pid = (int32_t)getpid()};
     char text[NOTICE_BYTES] = {0};
     CUdevice device;
 
@@ -189,6 +192,8 @@ static void post_note(struct comm *c)
     memcpy(text, &note, sizeof note);
     if (c->nranks == 1)
         c->verdict = REASON_ONE_RANK;
+    else if (c->nranks > RANKS_MOST)
+        c->verdict = REASON_TOO_MANY;
     else if ((c->notes = notice_post(&c->board, c->key, c->nranks, c->rank, text)) < 0)
         c->verdict = REASON_NOT_EVERYWHERE;
 }
@@ -290,6 +295,22 @@ static int make_topology(struct comm *c, const struct topo_report *reports)
     return rc;
 }
 
+/* How many ranks are of one process with that one. A process of several may run them from one
+ * thread, which needs groups where the others do without: then groups are not the same on all
+ * ranks. */
+static int of_its_process(const char *notes, int nranks, int rank)
+{
+    struct note mine, n;
+    int same = 0;
+
+    memcpy(&mine, notes + (size_t)rank * NOTICE_BYTES, sizeof mine);
+    for (int r = 0; r < nranks; r++) {
+        memcpy(&n, notes + (size_t)r * NOTICE_BYTES, sizeof n);
+        same += n.node_key == mine.node_key && n.pid == mine.pid;
+    }
+    return same;
+}
+
 static enum reason judge_notes(struct comm *c, const char *notes)
 {
     struct topo_report *reports = calloc((size_t)c->nranks, sizeof *reports);
@@ -306,6 +327,8 @@ static enum reason judge_notes(struct comm *c, const char *notes)
         else if (n.settings != first.settings ||
                  strncmp(n.version, first.version, sizeof n.version) != 0)
             verdict = REASON_DISAGREED;
+        else if (of_its_process(notes, c->nranks, r) != of_its_process(notes, c->nranks, 0))
+            verdict = REASON_UNEVEN;
     }
     if (!verdict) {
         rc = make_topology(c, reports);
@@ -365,25 +388,43 @@ static struct cuda_reducer *reducer_of(const struct cuda_calls *cu, CUcontext co
     return l ? l->reducer : NULL;
 }
 
+/* How much faster the links inside a node are, shared among the peers there, than a rail. */
+static uint32_t fast_chunks(const struct topo *t)
+{
+    enum { USUAL = 2, MOST = 8 };
+    double inside = t->link[TOPO_LINK_NVLINK].bw_bytes_per_s, rail = t->rail[0].bw_bytes_per_s;
+    int peers = (t->nranks + t->nnodes - 1) / t->nnodes - 1;
+    double ratio = inside > 0 && rail > 0 && peers > 0 ? inside / rail / peers : USUAL;
+
+    return ratio < 1 ? 1 : ratio > MOST ? MOST : (uint32_t)(ratio + 0.5);
+}
+
 static int build_rounds(const struct plan_request *q, const struct plan_algorithm *a,
                         struct rounds **rounds)
 {
     int nranks = q->topo->nranks, rc = 0;
     struct plan **plan = calloc((size_t)nranks, sizeof *plan);
+    int32_t *group = calloc((size_t)nranks, sizeof *group);
+    struct rounds_links links = {group, fast_chunks(q->topo)};
 
-    if (!plan)
+    if (!plan || !group) {
+        free(plan);
+        free(group);
         return -ENOMEM;
+    }
     for (int r = 0; r < nranks && !rc; r++) {
         struct plan_request theirs = *q;
 
         theirs.rank = r;
+        group[r] = q->topo->rank[r].node;
         rc = a->build(&theirs, &plan[r]);
     }
     if (!rc)
-        rc = rounds_build((const struct plan *const *)plan, nranks, q->rank, rounds);
+        rc = rounds_build((const struct plan *const *)plan, nranks, q->rank, &links, rounds);
     for (int r = 0; r < nranks; r++)
         plan_free(plan[r]);
     free(plan);
+    free(group);
     return rc;
 }
 
@@ -452,7 +493,7 @@ const struct rounds *comm_rounds(struct comm *c, struct plan_request *q,
                                  .grain = q->grain,
                                  .root = q->root,
                                  .used = ++c->plans_used};
-    if (!comm_all(c, c->nranks <= RANKS_MOST && make_ready(c, q, a, &oldest->rounds))) {
+    if (!comm_all(c, make_ready(c, q, a, &oldest->rounds))) {
         rounds_free(oldest->rounds);
         oldest->rounds = NULL;
     }

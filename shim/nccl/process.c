@@ -17,7 +17,6 @@ static uint64_t hash_text(uint64_t hash, const char *text)
 void process_open(void)
 {
     char value[CFG_TEXT_MAX];
-    const char *line;
 
     if (process.ncopies)
         return;
@@ -30,7 +29,15 @@ void process_open(void)
         cfg_value_text(&process.cfg, (enum cfg_id)id, value, sizeof value);
         process.settings_hash = hash_text(process.settings_hash, value);
     }
-    for (line = process.cfg.problem; *line; line += strcspn(line, "\n") + 1)
+}
+
+void process_complain(void)
+{
+    static int done;
+
+    if (__atomic_exchange_n(&done, 1, __ATOMIC_RELAXED))
+        return;
+    for (const char *line = process.cfg.problem; *line; line += strcspn(line, "\n") + 1)
         say(CFG_LEVEL_WARN, "%.*s", (int)strcspn(line, "\n"), line);
 }
 

@@ -41,6 +41,9 @@ extern struct process process;
 /* Read the settings, once. */
 void process_open(void);
 
+/* Say once what was wrong with the settings: the process that has a rank 0 does. */
+void process_complain(void);
+
 /* One line on stderr, "collshim: ...", if the level is wanted. */
 __attribute__((format(printf, 2, 3))) void say(enum cfg_level level, const char *format, ...);
 

@@ -105,7 +105,7 @@ static ncclResult_t run_native(const struct call *call, enum reason why)
  * worth one. */
 static size_t chunk_for(const struct call *call, const struct comm *c)
 {
-    enum { LEAST = 1 << 20, PARTS = 8, WHOLE = 256 };
+    enum { LEAST = 512 << 10, PARTS = 32, WHOLE = 256 };
     size_t unit = block_bytes(call), chunk = process.cfg.chunk_bytes;
 
     if (!chunk) {

@@ -77,14 +77,19 @@ void ranks_meet(struct rank *r)
     pthread_barrier_wait(&r->shared->barrier);
 }
 
-void ranks_tell(struct rank *r, void *data, size_t bytes)
+void ranks_tell_from(struct rank *r, int from, void *data, size_t bytes)
 {
     ranks_meet(r);
-    if (r->rank == 0)
+    if (r->rank == from)
         memcpy(r->shared->told, data, bytes);
     ranks_meet(r);
     memcpy(data, r->shared->told, bytes);
     ranks_meet(r);
+}
+
+void ranks_tell(struct rank *r, void *data, size_t bytes)
+{
+    ranks_tell_from(r, 0, data, bytes);
 }
 
 ncclComm_t ranks_comm(struct rank *r)
@@ -249,7 +254,8 @@ static int run_threads(void)
     return 0;
 }
 
-static const struct test_case *const tables[] = {cases_results, cases_rules, cases_faults};
+static const struct test_case *const tables[] = {cases_results, cases_rules, cases_faults,
+                                                 cases_rates};
 
 static int choose(const char *name)
 {

@@ -36,7 +36,8 @@ void must_nccl(ncclResult_t result, const char *what);
 #define NCCL(call) must_nccl(call, #call)
 
 void ranks_meet(struct rank *r);
-/* Rank 0's bytes, to all. */
+/* One rank's bytes (rank 0's), to all. */
+void ranks_tell_from(struct rank *r, int from, void *data, size_t bytes);
 void ranks_tell(struct rank *r, void *data, size_t bytes);
 /* Another communicator of all ranks. */
 ncclComm_t ranks_comm(struct rank *r);
@@ -61,6 +62,7 @@ struct test_case {
 };
 extern const struct test_case cases_results[]; /* what comes out; ended by a NULL name */
 extern const struct test_case cases_rules[];   /* what a program may rely on */
+extern const struct test_case cases_rates[];   /* how long it takes */
 extern const struct test_case cases_faults[];  /* what NCCL says to wrong programs */
 
 #endif

@@ -50,7 +50,7 @@ native() { jq "[.nccl.collectives[].native | to_entries[] | select(.key | test(\
 mapfile -t cases < <(simulated "$ranks" --list)
 all=(reductions moves exchanges messages premul nothing one_rank groups mixed_group split init_in_group nonblocking
   blocked_stream two_streams destroy_early finalize abort async_error registered repeated recycled captured arguments
-  different_counts different_messages different_order after_destroy)
+  different_counts different_messages different_order after_destroy rates)
 [ "${cases[*]}" = "${all[*]}" ]
 ok 'every case of the program is run here' $?
 
@@ -133,6 +133,20 @@ guarded() { # DESCRIPTION NCCLSIM EXPECTED
 guarded 'slow links between hosts' 'near=200 far=0.5' rerouted
 guarded 'slow links inside hosts' 'near=0.5 far=200' native
 
+# Modelled links: 2 hosts of 4, NVLink 12 times a rail. The bound is what must cross each rank's rail.
+fraction() { # COLLECTIVE ALGORITHM BYTES-OVER-A-RAIL-PER-BYTE CHUNK
+  local out
+  out=$(simulated LD_PRELOAD="$shim" COLLSHIM_ALGORITHM="$1=$2" COLLSHIM_CHUNK_BYTES="$4" NCCLSIM='near=1.2 far=0.1' \
+    "$ranks" --ranks 8 --hosts 2 --count 1048576 rates 2>&1)
+  jq -e -R --arg c "${1%_block}" --argjson share "$3" 'fromjson? | select(.collective == $c) |
+    (.bytes * $share / 1e8 / .seconds) | if . >= 0.9 and . <= 1 then . else halt_error end' <<<"$out" >"$tmp/fraction" 2>&1
+  ok "$1 by $2: 0.9 of the bound, not $(head -c 6 "$tmp/fraction")" $?
+  echo "# $1 by $2: $(head -c 6 "$tmp/fraction") of the bound"
+}
+fraction allgather parallel_rings 1 32K
+fraction reduce_scatter_block parallel_rings 1 32K
+fraction allreduce lane 0.25 16K
+
 # 6. A program that opens NCCL itself: caught, and nothing else about it changes.
 opened() { # DESCRIPTION LIBRARY...
   local name=$1
@@ -152,7 +166,7 @@ opened 'dlopen and dlsym' "$build/ncclsim/libnccl.so.2"
 ok 'dlopen and dlsym: counted' $?
 cp "$build/ncclsim/libnccl.so.2" "$tmp/libother_nccl.so"
 opened 'two copies of NCCL' "$build/ncclsim/libnccl.so.2" "$tmp/libother_nccl.so"
-real=$(ls /usr/local/cuda/lib/libnccl.so.2 /usr/local/cuda/lib64/libnccl.so.2 /usr/lib/*/libnccl.so.2 2>/dev/null | head -n 1)
+real=$(find /usr/local/cuda/lib/ /usr/local/cuda/lib64/ /usr/lib/*/ -maxdepth 1 -name libnccl.so.2 2>/dev/null | head -n 1)
 if [ -n "$real" ]; then
   saved=$build
   build=$tmp/nowhere # no simulated driver: the real library would misread it
@@ -160,6 +174,14 @@ if [ -n "$real" ]; then
   build=$saved
 else
   echo '# skip: no libnccl.so.2 on this machine'
+fi
+
+# What a call costs that is passed on: at most 100 ns.
+if [ -x "$build/collshim-overhead-nccl" ]; then
+  while read -r added call; do
+    awk -v ns="$added" 'BEGIN { exit !(ns <= 100) }'
+    ok "a passed on $call costs $added ns more" $?
+  done < <(LD_LIBRARY_PATH=$build/nullnccl LD_PRELOAD=$shim "$build/collshim-overhead-nccl" | jq -r '"\(.added_ns) \(.call)"')
 fi
 
 # 7. Nothing is left behind.

@@ -336,10 +336,14 @@ static uint64_t busy(const struct work *w, int kind)
 static uint64_t run_messages(struct work *w, uint64_t start)
 {
     struct ncclComm *c = w->comm;
-    uint64_t sends = start + busy(w, KIND_SEND), end = start + busy(w, KIND_RECV);
+    uint64_t sends, end;
     unsigned turns = 0;
     int left = 0;
 
+    for (int i = 0; i < w->n; i++)
+        w->held[i].bytes = w->held[i].call.post.count * type_bytes(w->held[i].call.post.type);
+    sends = start + busy(w, KIND_SEND);
+    end = start + busy(w, KIND_RECV);
     end = end > sends ? end : sends;
     for (int i = 0; i < w->n; i++) {
         struct held *h = &w->held[i];
@@ -348,7 +352,6 @@ static uint64_t run_messages(struct work *w, uint64_t start)
         if (!is_message(h))
             continue;
         left++;
-        h->bytes = h->call.post.count * type_bytes(h->call.post.type);
         header.bytes = h->bytes;
         if (h->call.post.kind == KIND_SEND)
             memcpy(h->header, &header, sizeof header);

@@ -140,16 +140,19 @@ static void run(const struct plan_algorithm *a, int collective, uint64_t seed)
     struct member member[MOST_RANKS] = {{0}};
     struct player player[MOST_RANKS] = {{0}};
     const struct plan *plan[MOST_RANKS];
+    int32_t group[MOST_RANKS];
+    struct rounds_links links = {group, 1 + rng_below(&r, 3)};
 
     for (q.rank = 0; q.rank < nranks; q.rank++) {
         loopback_attach(net, q.rank, &member[q.rank].xport);
         member_open(&member[q.rank], a, &q, seed);
         plan[q.rank] = member[q.rank].plan;
+        group[q.rank] = q.topo->rank[q.rank].node;
     }
     for (int rank = 0; rank < nranks; rank++) {
         struct member *m = &member[rank];
 
-        ck_assert_int_eq(rounds_build(plan, nranks, rank, &player[rank].rounds), 0);
+        ck_assert_int_eq(rounds_build(plan, nranks, rank, &links, &player[rank].rounds), 0);
         m->scratch = realloc(m->scratch, player[rank].rounds->scratch_bytes + 1);
         player[rank].buffer[PLAN_INPUT] = m->input;
         player[rank].buffer[PLAN_OUTPUT] = m->output;
@@ -187,7 +190,8 @@ START_TEST(test_rounds__plans_that_do_not_fit_are_refused)
     b = plan_build_begin(1, 2, 16);
     plan_recv(b, 0, 1, PLAN_OUTPUT, 0, 64); /* on another lane */
     ck_assert_int_eq(plan_build_finish(b, "test", 0, 64, 0, &plan[1]), 0);
-    ck_assert_int_lt(rounds_build((const struct plan *const *)plan, 2, 0, &rounds), 0);
+    const struct rounds_links links = {(int32_t[]){0, 1}, 1};
+    ck_assert_int_lt(rounds_build((const struct plan *const *)plan, 2, 0, &links, &rounds), 0);
     ck_assert_ptr_null(rounds);
     plan_free(plan[0]);
     plan_free(plan[1]);
