@@ -17,7 +17,7 @@ struct shared; /* of all ranks */
 
 struct rank {
     int rank, nranks, device;
-    int passed, failed;
+    int passed, failed, sums;
     ncclComm_t comm;
     CUstream stream;
     CUcontext context;

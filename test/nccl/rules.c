@@ -7,18 +7,19 @@
 
 #include "test/nccl/ranks.h"
 
-/* A sum over a communicator's ranks, checked: rank i of it brings i + 1 everywhere. */
+/* A sum over a communicator's ranks, checked: rank i of it brings i + 1, and what no other sum has.
+ */
 struct sum {
     ncclComm_t comm;
     float *data;
     size_t count;
     CUstream stream;
-    int rank, nranks;
+    int rank, nranks, own;
 };
 
 static struct sum sum_begin(struct rank *r, ncclComm_t comm, CUstream stream)
 {
-    struct sum s = {.comm = comm, .count = r->count, .stream = stream};
+    struct sum s = {.comm = comm, .count = r->count, .stream = stream, .own = 1 + r->sums++ % 50};
     float *host = malloc(s.count * sizeof *host);
 
     if (!host)
@@ -27,7 +28,7 @@ static struct sum sum_begin(struct rank *r, ncclComm_t comm, CUstream stream)
     NCCL(ncclCommCount(comm, &s.nranks));
     s.data = device_new(s.count * sizeof *host);
     for (size_t i = 0; i < s.count; i++)
-        host[i] = (float)(s.rank + 1) + (float)(i % 3);
+        host[i] = (float)(s.rank + 1) + (float)(i % 3) * (float)s.own;
     device_write(s.data, host, s.count * sizeof *host);
     free(host);
     return s;
@@ -49,7 +50,7 @@ static void sum_end(struct rank *r, struct sum *s, const char *what)
     stream_wait(s->stream);
     device_read(host, s->data, s->count * sizeof *host);
     for (size_t i = 0; i < s->count; i++)
-        wrong += host[i] != (float)(n * (n + 1) / 2) + (float)n * (float)(i % 3);
+        wrong += host[i] != (float)(n * (n + 1) / 2) + (float)n * (float)(i % 3) * (float)s->own;
     check(r, !wrong, "%s: %zu elements are wrong", what, wrong);
     device_free(s->data);
     free(host);
@@ -139,11 +140,15 @@ static void test_split(struct rank *r)
     if (part) {
         sum_all(r, part, r->stream, "one half alone");
         NCCL(ncclCommDestroy(part));
+    } else {
+        r->sums++; /* sums are numbered alike on all ranks */
     }
     if (r->nranks > 1 && r->rank != last) {
         NCCL(ncclCommShrink(r->comm, &last, 1, &rest, NULL, NCCL_SHRINK_DEFAULT));
         sum_all(r, rest, r->stream, "shrunk");
         NCCL(ncclCommDestroy(rest));
+    } else {
+        r->sums++;
     }
     sum_all(r, r->comm, r->stream, "the parent goes on");
 }
@@ -216,10 +221,45 @@ static void test_blocked_stream(struct rank *r)
     CUDA(StreamDestroy(other));
 }
 
+/* Reduce-scatters end with combining, which is not NCCL's own: on two streams they must not meet in
+ * what lies between. Block k of every rank's input holds k + own; each rank's share is checked. */
+static void scatter_on(struct rank *r, CUstream *stream, int n)
+{
+    size_t all = r->count * (size_t)r->nranks;
+    float *data[4], *host = malloc(all * sizeof *host);
+
+    if (!host)
+        abort();
+    for (int s = 0; s < n; s++) {
+        for (size_t i = 0; i < all; i++)
+            host[i] = (float)(i / r->count) + (float)(s * 10);
+        data[s] = device_new(all * sizeof *host);
+        device_write(data[s], host, all * sizeof *host);
+    }
+    for (int s = 0; s < n; s++)
+        NCCL(ncclReduceScatter(data[s], data[s] + (size_t)r->rank * r->count, r->count, ncclFloat,
+                               ncclSum, r->comm, stream[s % 2]));
+    for (int s = n - 1; s >= 0; s--) {
+        int wrong = 0;
+
+        stream_wait(stream[s % 2]);
+        device_read(host, data[s], all * sizeof *host);
+        for (size_t i = 0; i < r->count; i++)
+            wrong +=
+                host[(size_t)r->rank * r->count + i] != (float)(r->nranks * (r->rank + s * 10));
+        check(r, !wrong, "reduce-scatter %d on two streams: %d elements are wrong", s, wrong);
+        device_free(data[s]);
+    }
+    free(host);
+}
+
 /* One communicator on two streams: its operations stay in order. */
 static void test_two_streams(struct rank *r)
 {
-    CUstream other = stream_new();
+    CUstream other = stream_new(), both[2] = {r->stream, other};
+
+    for (int i = 0; i < 8; i++)
+        scatter_on(r, both, 4);
 
     for (int i = 0; i < 4; i++) {
         struct sum a = sum_begin(r, r->comm, r->stream), b = sum_begin(r, r->comm, other);
