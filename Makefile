@@ -15,6 +15,8 @@ LINK_openmpi ?= $(MPICC_openmpi)
 LINK_mpich   ?= $(CC)
 # The CUDA toolkit; without its headers the GPU parts are left out, without nvcc the GPU kernels.
 CUDA_HOME ?= /usr/local/cuda
+# Where NCCL's header is; without it (or CUDA's) its backend is left out. The library is found at run time.
+NCCL_HOME ?= $(firstword $(patsubst %/include/nccl.h,%,$(wildcard $(CUDA_HOME)/include/nccl.h /usr/include/nccl.h)) $(CUDA_HOME))
 # Machine code in the kernels' image, and the one PTX from which drivers make what is newer. CUDA 13
 # starts at 75 (it dropped Volta, 70); 80 also runs on 86 and 89.
 CUDA_ARCHS ?= 75 80 90
@@ -27,18 +29,20 @@ B       := build
 
 # What there is -----------------------------------------------------------------------------
 CUDA := $(if $(wildcard $(CUDA_HOME)/include/cudaTypedefs.h),yes)
+NCCL := $(if $(CUDA),$(if $(wildcard $(NCCL_HOME)/include/nccl.h),yes))
 NVCC := $(if $(CUDA),$(wildcard $(CUDA_HOME)/bin/nvcc))
 # UCX's headers; the library is found at run time. Without them there are no helpers (COLLSHIM_PPG).
 UCX  := $(shell printf '\043include <ucp/api/ucp.h>' | $(CC) -E - >/dev/null 2>&1 && echo yes)
 HELPER := $(if $(UCX),$(B)/collshim-helper)
 FAMILIES := $(foreach f,openmpi mpich,$(if $(shell command -v $(MPICC_$(f))),$(f)))
 
-PRELOAD_SRC := $(wildcard shim/preload/*.c)
+PRELOAD_SRC := $(wildcard shim/preload/*.c shim/preload/*.S)
 CUDA_SRC    := $(if $(CUDA),$(filter-out %/cuda_absent.c,$(wildcard transports/cuda_*.c)) transports/cuda_image.S, \
                  transports/cuda_absent.c)
 CORE_SRC    := $(wildcard config/*.c planners/*.c planners/*/*.c) \
-               $(filter-out transports/mpi_% transports/cuda_% transports/ucx%,$(wildcard transports/*.c))
+               $(filter-out transports/mpi_% transports/cuda_% transports/nccl_% transports/ucx%,$(wildcard transports/*.c))
 CUDA_OBJ    := $(patsubst %.S,$(B)/pic/%.o,$(CUDA_SRC:%.c=$(B)/pic/%.o))
+NCCL_SRC    := $(wildcard shim/nccl/*.c transports/nccl_*.c)
 CREW_SRC    := shim/helper/crew.c shim/helper/spawn.c shim/helper/mailbox.c
 BACKEND_SRC := $(wildcard shim/mpi/*.c) $(CREW_SRC) transports/mpi_p2p.c
 HELPER_SRC  := shim/helper/main.c shim/helper/channel.c shim/helper/mailbox.c transports/ucx.c \
@@ -52,7 +56,7 @@ GLPK        := $(shell printf '\043include <glpk.h>' | $(CC) -E - >/dev/null 2>&
 MPI_TESTS   := $(notdir $(basename $(wildcard test/mpi/*.c)))
 FORTRAN_TESTS := $(notdir $(basename $(wildcard test/fortran/*.f90)))
 
-TARGETS := $(B)/libcollshim.so $(B)/collshim $(HELPER) $(FAMILIES:%=$(B)/libcollshim-%.so) \
+TARGETS := $(B)/libcollshim.so $(B)/collshim $(HELPER) $(FAMILIES:%=$(B)/libcollshim-%.so) $(if $(NCCL),$(B)/libcollshim-nccl.so $(B)/collshim-overhead-nccl) \
            $(FAMILIES:%=$(B)/collshim-bench-%) $(FAMILIES:%=$(B)/collshim-overhead-%) \
            $(B)/test/bench_plan $(B)/test/bench_congestion $(B)/test/bench_balance
 
@@ -72,12 +76,12 @@ help:
 	@printf '%s\n' 'make            build into $(B)/ (MPI families found: $(or $(FAMILIES),none))' \
 	  'make install    into PREFIX=$(PREFIX)' 'make uninstall  remove what install put there' \
 	  'make unit       build and run the unit tests' 'make grade      balancing against the exact linear program (needs GLPK)' 'make test       scripts/test' \
-	  'make test-gpu   the GPU contract on this machine'"'"'s device, with rates' \
+	  'make test-gpu   the GPU contract and NCCL on this machine'"'"'s device, with rates' \
 	  'make bench      the A/B suite on the emulated cluster' 'make lint       clang-tidy, cppcheck, shellcheck, format' \
 	  'make clean      remove $(B)/' 'Knobs: CFLAGS SANITIZE V MPICC_openmpi MPICC_mpich'
 
 # The preload: libc and nothing else --------------------------------------------------------
-$(B)/libcollshim.so: $(PRELOAD_SRC:%.c=$(B)/pic/%.o) shim/preload/exports.map
+$(B)/libcollshim.so: $(addsuffix .o,$(basename $(PRELOAD_SRC:%=$(B)/pic/%))) shim/preload/exports.map
 	$(call say,LINK)
 	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) $(SHARED) -nostartfiles -Wl,--version-script=shim/preload/exports.map -o $@ $(filter %.o,$^) $(LDFLAGS)
 
@@ -105,6 +109,24 @@ $(B)/$(1)/test/fortran/%: test/fortran/%.f90 $$(wildcard test/fortran/*.inc)
 	$$(Q)$(MPICC_$(1:%=%)) --version >/dev/null; mpif90.$(1) -O1 -g -J $$(@D) -o $$@ $$<
 endef
 $(foreach f,$(FAMILIES),$(eval $(call family_rules,$(f))))
+
+# NCCL's backend: headers at build time only, the library is the application's --------------------
+NCCL_CFLAGS := -isystem $(CUDA_HOME)/include -isystem $(NCCL_HOME)/include
+NCCL_OBJ    := $(NCCL_SRC:%.c=$(B)/pic/%.o)
+$(NCCL_OBJ): OWN_CFLAGS += $(NCCL_CFLAGS)
+$(B)/libcollshim-nccl.so: $(NCCL_OBJ) $(CORE_SRC:%.c=$(B)/pic/%.o) $(filter-out %/cuda_describe.o,$(CUDA_OBJ))
+	$(call say,LINK)
+	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) $(SHARED) -o $@ $^ -l:libyaml.a -ldl -lm -lpthread $(LDFLAGS)
+
+# What the preload adds to a call of NCCL, against one that does nothing.
+$(B)/pic/bench/overhead/nccl.o $(B)/pic/bench/overhead/null_nccl.o: OWN_CFLAGS += $(NCCL_CFLAGS)
+$(B)/nullnccl/libnccl.so.2: $(B)/pic/bench/overhead/null_nccl.o
+	$(call say,LINK)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -shared -Wl,-soname,libnccl.so.2 -o $@ $^ $(LDFLAGS)
+$(B)/collshim-overhead-nccl: $(B)/pic/bench/overhead/nccl.o $(B)/nullnccl/libnccl.so.2
+	$(call say,LINK)
+	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -o $@ $^ $(LDFLAGS)
 
 # The command ---------------------------------------------------------------------------------
 $(B)/collshim: $(CLI_SRC:%.c=$(B)/pic/%.o) $(CORE_SRC:%.c=$(B)/pic/%.o) $(CUDA_OBJ)
@@ -149,6 +171,11 @@ $(B)/pic/%.o: %.c
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -fPIC -c -o $@ $<
 
+$(B)/pic/shim/preload/jumps.o: shim/preload/jumps.S shim/preload/nccl_symbols.def
+	$(call say,AS)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) -c -o $@ $<
+
 # CUDA: headers at build time only, the library at run time; the kernels' image is embedded ----------
 CUDA_CFLAGS := -isystem $(CUDA_HOME)/include -DCOLLSHIM_CUDA_ARCHS='"$(CUDA_ARCHS:%=sm_%) and newer"'
 $(CUDA_OBJ) $(B)/pic/test/gpu/%.o $(B)/pic/test/gpusim/%.o: OWN_CFLAGS += $(CUDA_CFLAGS)
@@ -167,7 +194,8 @@ $(B)/pic/transports/cuda_image.o: transports/cuda_image.S $(if $(NVCC),$(B)/cuda
 # Tests -----------------------------------------------------------------------------------------
 TEST_PROGRAMS := $(foreach f,$(FAMILIES),$(MPI_TESTS:%=$(B)/$(f)/test/mpi/%) $(FORTRAN_TESTS:%=$(B)/$(f)/test/fortran/%))
 .PHONY: test-programs
-test-programs: $(TEST_PROGRAMS) $(B)/unit $(HELPER) $(if $(CUDA),$(B)/test/gpu_contract $(B)/test/bench_collaborative $(B)/gpusim/libcuda.so.1)
+test-programs: $(TEST_PROGRAMS) $(B)/unit $(HELPER) $(if $(CUDA),$(B)/test/gpu_contract $(B)/test/bench_collaborative $(B)/gpusim/libcuda.so.1) \
+                $(if $(NCCL),$(B)/test/nccl_ranks $(B)/test/nccl_caught)
 
 $(B)/unit: $(UNIT_SRC:%.c=$(B)/pic/%.o) $(CORE_SRC:%.c=$(B)/pic/%.o)
 	$(call say,LINK)
@@ -185,14 +213,41 @@ $(B)/gpusim/libcuda.so.1: $(SIM_OBJ)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -shared -Wl,-z,now -Wl,-soname,libcuda.so.1 -o $@ $^ -lpthread $(LDFLAGS)
 
+# A libnccl.so.2 on that driver, for tests as well.
+NCCL_SIM_OBJ := $(patsubst %.cpp,$(B)/pic/%.o,$(patsubst %.c,$(B)/pic/%.o,$(wildcard test/ncclsim/*.c test/ncclsim/*.cpp)))
+$(NCCL_SIM_OBJ): OWN_CFLAGS += $(NCCL_CFLAGS)
+$(B)/pic/test/ncclsim/%.o: test/ncclsim/%.cpp
+	$(call say,CXX)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CXX) $(CFLAGS) -std=c++17 -fno-exceptions -fno-rtti -I. $(NCCL_CFLAGS) -MMD -MP -fPIC -fvisibility=hidden \
+	  $(if $(SANITIZE),-fsanitize=$(SANITIZE)) -c -o $@ $<
+$(B)/ncclsim/libnccl.so.2: $(NCCL_SIM_OBJ) $(B)/pic/transports/cuda_driver.o
+	$(call say,LINK)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -shared -Wl,-soname,libnccl.so.2 -o $@ $^ -ldl -lpthread $(LDFLAGS)
+
+# Linked against the stand-in, whose symbols are the real library's; which one runs, the loader says.
+NCCL_TEST_OBJ := $(patsubst %.c,$(B)/pic/%.o,$(wildcard test/nccl/*.c))
+$(NCCL_TEST_OBJ): OWN_CFLAGS += $(NCCL_CFLAGS)
+$(B)/test/nccl_ranks: $(NCCL_TEST_OBJ) $(B)/pic/transports/cuda_driver.o $(B)/ncclsim/libnccl.so.2
+	$(call say,LINK)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -o $@ $^ -ldl -lm -lpthread $(LDFLAGS)
+
+$(B)/pic/test/nccl/caught/%.o: OWN_CFLAGS += $(NCCL_CFLAGS)
+$(B)/test/nccl_caught: $(B)/pic/test/nccl/caught/caught.o
+	$(call say,LINK)
+	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -o $@ $^ -ldl $(LDFLAGS)
+
 GPU_TEST_OBJ := $(patsubst %.c,$(B)/pic/%.o,$(wildcard test/gpu/*.c))
 $(B)/test/gpu_contract: $(GPU_TEST_OBJ) $(filter-out %/cuda_describe.o,$(CUDA_OBJ)) $(CORE_SRC:%.c=$(B)/pic/%.o)
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -o $@ $^ -l:libyaml.a -ldl -lm -lpthread $(LDFLAGS)
 # On this machine's own GPU; nothing but the driver and what is in $(B)/ is needed to run it.
-test-gpu: $(if $(CUDA),$(B)/test/gpu_contract)
+test-gpu: $(if $(CUDA),$(B)/test/gpu_contract) $(if $(NCCL),all $(B)/test/nccl_ranks)
 	$(Q)$(if $(CUDA),$(B)/test/gpu_contract --rates,echo 'skip: no CUDA headers in $(CUDA_HOME)')
+	$(Q)for t in 'scripts/gpu-cluster' 'test/apps/torch/run.sh $(B)'; do $$t || [ $$? -eq 77 ] || exit 1; done
 .PHONY: test-gpu
 
 unit: $(B)/unit
@@ -216,14 +271,14 @@ bench: all
 # Install ---------------------------------------------------------------------------------------
 # DESTDIR is put in front for packagers. The backends lie beside the preload, which looks there, and
 # the helper beside the backends, which look there.
-INSTALLED := lib/libcollshim.so $(FAMILIES:%=lib/libcollshim-%.so) $(if $(UCX),lib/collshim-helper) bin/collshim \
+INSTALLED := lib/libcollshim.so $(FAMILIES:%=lib/libcollshim-%.so) $(if $(NCCL),lib/libcollshim-nccl.so) $(if $(UCX),lib/collshim-helper) bin/collshim \
              $(FAMILIES:%=bin/collshim-bench-%) bin/collshim-tune share/man/man1/collshim.1 \
              lib/pkgconfig/collshim.pc share/modulefiles/collshim/$(VERSION)
 FILL_IN := sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@VERSION@|$(VERSION)|g'
 
 install: all
 	@mkdir -p $(sort $(dir $(INSTALLED:%=$(DESTDIR)$(PREFIX)/%)))
-	install -m 644 $(B)/libcollshim.so $(FAMILIES:%=$(B)/libcollshim-%.so) $(DESTDIR)$(PREFIX)/lib
+	install -m 644 $(B)/libcollshim.so $(FAMILIES:%=$(B)/libcollshim-%.so) $(if $(NCCL),$(B)/libcollshim-nccl.so) $(DESTDIR)$(PREFIX)/lib
 	$(if $(UCX),install -m 755 $(HELPER) $(DESTDIR)$(PREFIX)/lib)
 	install -m 755 $(B)/collshim $(FAMILIES:%=$(B)/collshim-bench-%) $(DESTDIR)$(PREFIX)/bin
 	install -m 755 scripts/tune $(DESTDIR)$(PREFIX)/bin/collshim-tune
@@ -236,10 +291,10 @@ uninstall:
 
 # Style -----------------------------------------------------------------------------------------
 C_FILES  := $(wildcard config/*.[ch] planners/*.[ch] planners/*/*.[ch] transports/*.[ch] shim/*/*.[ch] bench/*.[ch] \
-              bench/*/*.c test/unit/*.[ch] test/lp/*.[ch] test/mpi/*.c test/apps/*.c test/gpu/*.[ch] test/gpusim/*.[ch])
-SH_FILES := $(wildcard scripts/setup scripts/manpage scripts/tune scripts/test scripts/demo scripts/fabric scripts/fabric.d/agent scripts/fabric.d/host scripts/fabric.d/rank \
+              bench/*/*.c test/unit/*.[ch] test/lp/*.[ch] test/mpi/*.c test/apps/*.c test/gpu/*.[ch] test/gpusim/*.[ch] test/ncclsim/*.[ch] test/nccl/*.[ch] test/nccl/*/*.c)
+SH_FILES := $(wildcard scripts/setup scripts/gpu-cluster scripts/manpage scripts/tune scripts/test scripts/demo scripts/fabric scripts/fabric.d/agent scripts/fabric.d/host scripts/fabric.d/rank \
               $(wildcard scripts/fabric.d/*.sh) .ci/run \
-              bench/run bench/balance/run bench/moe/run bench/ppg test/*.sh test/*/*.sh)
+              bench/run bench/balance/run bench/moe/run bench/ppg test/*.sh test/*/*.sh test/*/*/*.sh)
 format:
 	clang-format -i $(C_FILES)
 lint:

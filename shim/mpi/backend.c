@@ -93,12 +93,12 @@ collshim_backend_open(const struct backend_host *host, char *why, unsigned size)
                  BACKEND_ABI, host->abi);
         return NULL;
     }
-    const char *missing = mpi_calls_open(host->libmpi);
+    const char *missing = mpi_calls_open(host->library);
     if (missing) {
-        snprintf(why, size, "%s has no %s", host->libmpi_path, missing);
+        snprintf(why, size, "%s has no %s", host->library_path, missing);
         return NULL;
     }
-    leave_out_what_is_absent(host->libmpi);
+    leave_out_what_is_absent(host->library);
     process_open(host->library_version);
     return process.cfg.mode == CFG_MODE_OFF ? entries_off : entries;
 }

@@ -9,37 +9,6 @@
 
 struct process process = {.verdict = REASON_NOT_SEEN, .keyval = MPI_KEYVAL_INVALID};
 
-/* The row that COLLSHIM_ALGORITHM names, if any. */
-static void choose(enum plan_collective c, struct choice *choice)
-{
-    char wanted[CFG_TEXT_MAX], why[256];
-
-    choice->served = plan_algorithm_default(c) != NULL;
-    if (!cfg_algorithm_for(&process.cfg, plan_collective_name(c), wanted, sizeof wanted))
-        return;
-    choice->native = !strcmp(wanted, PROFILE_NATIVE);
-    if (choice->native)
-        return;
-    choice->forced =
-        plan_algorithm_parse(c, wanted, choice->recipe, sizeof choice->recipe, why, sizeof why);
-    if (!choice->forced)
-        cfg_problem(&process.cfg, "COLLSHIM_ALGORITHM: %s", why);
-}
-
-/* A collective that nobody knows is a slip of the pen. */
-static void check_collectives(void)
-{
-    char collective[64], value[CFG_TEXT_MAX];
-
-    for (int i = 0;
-         cfg_algorithm_pair(&process.cfg, i, collective, sizeof collective, value, sizeof value);
-         i++)
-        if (plan_collective_find(collective) < 0)
-            cfg_problem(&process.cfg,
-                        "COLLSHIM_ALGORITHM: no collective '%s'; `collshim info` lists them",
-                        collective);
-}
-
 /* Without memory there are no rows; the ranks then find that they differ. */
 static void read_profile(void)
 {
@@ -59,9 +28,7 @@ void process_open(const char *library_version)
     process.library_version = library_version;
     cfg_load(&process.cfg, NULL);
     crew_init();
-    for (int c = 0; c < COLL_COUNT; c++)
-        choose((enum plan_collective)c, &process.choice[c]);
-    check_collectives();
+    wanted_open(&process.cfg, process.choice);
     read_profile();
 }
 

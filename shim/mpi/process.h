@@ -12,6 +12,7 @@
 #include "config/topo.h"
 #include "planners/registry.h"
 #include "planners/tuning.h"
+#include "planners/wanted.h"
 #include "shim/mpi/calls.h"
 
 enum reason {
@@ -19,14 +20,6 @@ enum reason {
 #include "shim/mpi/reasons.def"
 #undef REASON
     REASON_COUNT
-};
-
-/* What COLLSHIM_ALGORITHM says about one collective. */
-struct choice {
-    const struct plan_algorithm *forced; /* the row the user named, or NULL */
-    char recipe[CFG_TEXT_MAX];           /* what stood in parentheses; "": nothing */
-    int native;                          /* the user wants the library's */
-    int served;                          /* some row serves the collective */
 };
 
 struct process {

@@ -2,7 +2,7 @@
 /*
  * The contract between libcollshim.so, which every process loads and which
  * knows no MPI, and a backend libcollshim-FAMILY.so, which is compiled against
- * one mpi.h and opened only in a process that runs that MPI.
+ * one mpi.h (or nccl.h) and opened only in a process that runs that library.
  *
  * The preload finds the MPI, opens the backend of its family once, and asks it
  * which functions it replaces. A function the backend does not name is bound to
@@ -12,22 +12,24 @@
 #ifndef COLLSHIM_SHIM_PRELOAD_BACKEND_H
 #define COLLSHIM_SHIM_PRELOAD_BACKEND_H
 
-#define BACKEND_ABI 1
+#define BACKEND_ABI 2
 #define BACKEND_OPEN_SYMBOL "collshim_backend_open"
 
 /* What the preload found. All pointers stay valid for the life of the process. */
 struct backend_host {
     int abi;                     /* BACKEND_ABI of the preload */
-    void *libmpi;                /* dlopen handle of the object that owns PMPI_Init; never closed */
-    const char *libmpi_path;     /* its path, for messages */
-    const char *family;          /* "openmpi" or "mpich" */
-    const char *library_version; /* MPI_Get_library_version, first line */
+    const char *api;             /* "MPI" or "NCCL" */
+    void *library;               /* dlopen handle of the object that owns PMPI_Init or
+                                    pncclCommInitRank; never closed */
+    const char *library_path;    /* its path, for messages */
+    const char *family;          /* "openmpi", "mpich" or "nccl" */
+    const char *library_version; /* MPI_Get_library_version, first line; "NCCL 2.28.9" */
 };
 
 /* One function the backend replaces. */
 struct backend_entry {
-    const char *name; /* without the MPI_ or PMPI_ prefix: "Allgather" */
-    void *function;   /* same signature as MPI_<name> */
+    const char *name; /* without the MPI_ or nccl prefix: "Allgather" */
+    void *function;   /* same signature as MPI_<name> or nccl<name> */
 };
 
 /*
@@ -36,6 +38,8 @@ struct backend_entry {
  * must not call MPI. Returns the entries, ended by one whose name is NULL, or
  * NULL with one line in `why` (size bytes) if this backend cannot serve this
  * process: the preload prints it and binds everything to the original symbols.
+ * The NCCL backend is called once for each copy of NCCL in the process, and gives
+ * each its own functions.
  */
 typedef const struct backend_entry *(*backend_open_fn)(const struct backend_host *host, char *why,
                                                        unsigned size);

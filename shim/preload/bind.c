@@ -28,8 +28,9 @@
  */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool bound;
-static struct mpi_library library;
+static struct library library;
 static struct backend_host host;
+static const struct library_marks mpi_marks = {"MPI", "PMPI_Init", "PMPI_Get_library_version"};
 static int err_other = 16; /* until a family is known: the value of most */
 
 /*
@@ -91,15 +92,16 @@ static void slots_fill(const struct backend_entry *entries)
 static bool bind_all(void)
 {
     static char version[256];
-    if (find_mpi(&library) != 0)
+    if (find_library(&mpi_marks, &library) != 0)
         return false;
     const struct family *family = family_find(library.handle, version, sizeof(version));
     const struct backend_entry *entries = NULL;
     if (family) {
         err_other = family->err_other;
         host.abi = BACKEND_ABI;
-        host.libmpi = library.handle;
-        host.libmpi_path = library.path;
+        host.api = "MPI";
+        host.library = library.handle;
+        host.library_path = library.path;
         host.family = family->name;
         host.library_version = version;
         entries = backend_open(&host, family->absent_level);
@@ -145,19 +147,30 @@ static void *unfound_function(const struct symbol *symbol, enum side side)
     return next;
 }
 
+bool bind_enter(void)
+{
+    if (binding)
+        return false;
+    pthread_mutex_lock(&lock);
+    binding = true;
+    return true;
+}
+
+void bind_leave(void)
+{
+    binding = false;
+    pthread_mutex_unlock(&lock);
+}
+
 void *bind_first_call(size_t row, enum side side)
 {
     const struct symbol *symbol = &symbol_table[row];
-    if (binding)
+    if (!bind_enter())
         return native_function(symbol);
-
-    pthread_mutex_lock(&lock);
-    binding = true;
     if (!bound)
         bound = bind_all();
-    binding = false;
     void *function = bound ? *(side == SIDE_MPI ? symbol->mpi_slot : symbol->pmpi_slot)
                            : unfound_function(symbol, side);
-    pthread_mutex_unlock(&lock);
+    bind_leave();
     return function;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Finding the MPI library among what is loaded.
+ * Finding the MPI (or NCCL) library among what is loaded.
  *
  * RTLD_NEXT would be simpler and is not enough: it sees the global scope only, and a library
  * that came in with a dlopen(RTLD_LOCAL), as under mpi4py, is not there. Nor is a file name
@@ -38,9 +38,6 @@ struct name_list {
     struct name *first;
     struct name **end; /* where the next one is linked in */
 };
-
-/* Not wrapped by tools, and in every MPI since version 3. */
-static const char whole_symbol[] = "PMPI_Get_library_version";
 
 static int name_append(struct dl_phdr_info *info, size_t size, void *list_p)
 {
@@ -80,13 +77,13 @@ static bool defines(void *handle, const void *object, const char *symbol)
     return address && object_of(address) == object;
 }
 
-static enum merit object_merit(void *handle, const void *object)
+static enum merit object_merit(const struct library_marks *marks, void *handle, const void *object)
 {
-    if (!object || object == object_self() || !defines(handle, object, "PMPI_Init"))
+    if (!object || object == object_self() || !defines(handle, object, marks->owns))
         return MERIT_NONE;
-    if (!defines(handle, object, whole_symbol))
+    if (!defines(handle, object, marks->whole))
         return MERIT_PMPI;
-    const void *global = dlsym(RTLD_DEFAULT, whole_symbol);
+    const void *global = dlsym(RTLD_DEFAULT, marks->whole);
     return global && object_of(global) == object ? MERIT_GLOBAL : MERIT_WHOLE;
 }
 
@@ -103,7 +100,7 @@ const void *object_self(void)
     return object_of(&here);
 }
 
-int find_mpi(struct mpi_library *library)
+int find_library(const struct library_marks *marks, struct library *library)
 {
     struct name_list names = {.end = &names.first};
     int rc = dl_iterate_phdr(name_append, &names);
@@ -120,7 +117,7 @@ int find_mpi(struct mpi_library *library)
         void *handle = dlopen(name->text, RTLD_LAZY | RTLD_NOLOAD);
         if (!handle)
             continue; /* the vdso, or unloaded since the walk */
-        enum merit merit = object_merit(handle, object_of_handle(handle));
+        enum merit merit = object_merit(marks, handle, object_of_handle(handle));
         if (merit > best_merit) {
             if (best)
                 dlclose(best);
@@ -137,8 +134,8 @@ int find_mpi(struct mpi_library *library)
 
     if (best && rival_path)
         log_line(LOG_WARN,
-                 "two MPI libraries are loaded, %s and %s: calls go to the first; load one only",
-                 best_path, rival_path);
+                 "two %s libraries are loaded, %s and %s: calls go to the first; load one only",
+                 marks->api, best_path, rival_path);
     char *path = best ? strdup(best_path) : NULL;
     names_free(&names);
     if (!best)
@@ -150,5 +147,21 @@ int find_mpi(struct mpi_library *library)
     library->handle = best;
     library->object = object_of_handle(best);
     library->path = path;
+    return 0;
+}
+
+int library_open(const void *address, struct library *library)
+{
+    Dl_info info;
+
+    void *handle = dladdr(address, &info) ? dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD) : NULL;
+    if (!handle)
+        return -ENOENT;
+    char *path = strdup(info.dli_fname);
+    if (!path) {
+        dlclose(handle);
+        return -ENOMEM;
+    }
+    *library = (struct library){.handle = handle, .object = object_of(address), .path = path};
     return 0;
 }

@@ -91,7 +91,7 @@ static char *backend_path(const char *family)
 static bool same_mpi(void *backend, const struct backend_host *host)
 {
     const void *theirs = dlsym(backend, "PMPI_Init");
-    return !theirs || theirs == dlsym(host->libmpi, "PMPI_Init");
+    return !theirs || theirs == dlsym(host->library, "PMPI_Init");
 }
 
 /* The backend's handle, or NULL after saying why not. */
@@ -100,15 +100,15 @@ static void *backend_load(const char *path, const struct backend_host *host,
 {
     if (access(path, F_OK) != 0) {
         log_line(absent_level,
-                 "MPI runs natively: %s is missing; this program runs %s, build or install the %s"
+                 "%s runs natively: %s is missing; this program runs %s, build or install the %s"
                  " backend",
-                 path, host->libmpi_path, host->family);
+                 host->api, path, host->library_path, host->family);
         return NULL;
     }
     void *backend = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!backend) {
-        log_line(LOG_WARN, "MPI runs natively: the backend cannot be loaded, rebuild it: %s",
-                 dlerror());
+        log_line(LOG_WARN, "%s runs natively: the backend cannot be loaded, rebuild it: %s",
+                 host->api, dlerror());
         return NULL;
     }
     if (!same_mpi(backend, host)) {
@@ -117,7 +117,7 @@ static void *backend_load(const char *path, const struct backend_host *host,
         log_line(LOG_WARN,
                  "MPI runs natively: %s needs %s, but this program runs %s; build collshim against"
                  " the latter",
-                 path, info.dli_fname, host->libmpi_path);
+                 path, info.dli_fname, host->library_path);
         dlclose(backend);
         return NULL;
     }
@@ -129,8 +129,10 @@ const struct backend_entry *backend_open(const struct backend_host *host,
 {
     char *path = backend_path(host->family);
     if (!path) {
-        log_line(LOG_WARN, "MPI runs natively: cannot tell where libcollshim.so was loaded from;"
-                           " the backends are expected beside it");
+        log_line(LOG_WARN,
+                 "%s runs natively: cannot tell where libcollshim.so was loaded from; the backends"
+                 " are expected beside it",
+                 host->api);
         return NULL;
     }
     const struct backend_entry *entries = NULL;
@@ -144,7 +146,7 @@ const struct backend_entry *backend_open(const struct backend_host *host,
             snprintf(why, sizeof(why), "%s is no backend: it does not define %s", path,
                      BACKEND_OPEN_SYMBOL);
         if (!entries)
-            log_line(LOG_WARN, "MPI runs natively: %s", *why ? why : path);
+            log_line(LOG_WARN, "%s runs natively: %s", host->api, *why ? why : path);
     }
     free(path);
     return entries;

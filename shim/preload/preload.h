@@ -54,10 +54,17 @@ enum side { SIDE_MPI, SIDE_PMPI };
  */
 void *bind_first_call(size_t row, enum side side);
 
+/*
+ * Take the binding lock, for nccl.c as well. False, and not taken: this thread is binding already
+ * and is to have the library's own functions.
+ */
+bool bind_enter(void);
+void bind_leave(void);
+
 /* ---- find.c: loaded objects ---- */
 
-struct mpi_library {
-    void *handle;       /* a reference of our own, never closed: the slots point into it */
+struct library {
+    void *handle;       /* a reference of our own, never closed: slots point into it */
     const void *object; /* its identity, as object_of() gives it */
     const char *path;   /* owned here, never freed */
 };
@@ -68,11 +75,20 @@ const void *object_of(const void *address);
 /* libcollshim.so itself, as object_of() would give it. */
 const void *object_self(void);
 
+/* By what a library is known: it defines `owns` itself, and `whole`, which tools do not wrap. */
+struct library_marks {
+    const char *api; /* for messages */
+    const char *owns, *whole;
+};
+
 /*
- * Find the MPI library of this process: a loaded object, other than this one, that itself
- * defines PMPI_Init. Returns 0 and fills *library, or -ENOENT or -ENOMEM and leaves it.
+ * Find the library of this process that has the marks, among all loaded objects but this one.
+ * Returns 0 and fills *library, or -ENOENT or -ENOMEM and leaves it.
  */
-int find_mpi(struct mpi_library *library);
+int find_library(const struct library_marks *marks, struct library *library);
+
+/* The object that holds this address, with a reference of our own. Returns as find_library(). */
+int library_open(const void *address, struct library *library);
 
 /* ---- family.c ---- */
 

@@ -178,6 +178,10 @@ struct work {
             CUhostFn function;
             void *data;
         } host;
+        struct {
+            uint64_t (*run)(void *data, uint64_t start);
+            void *data;
+        } foreign;
         uintptr_t free;
     };
 };

@@ -11,8 +11,13 @@ table_names() {
 expect "NEEDs libc only" "libc.so.6" \
     "$(readelf -dW "$shim" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p')"
 
-expect "exports the table's MPI_ and PMPI_ names and nothing else" \
-    "$({ table_names MPI_; table_names PMPI_; } | sort)" \
+# The functions of NCCL that are replaced, sorted, and dlsym, by which programs look for them.
+nccl_names() {
+    sed -n 's/^NCCL_SYMBOL(\(.*\))$/nccl\1/p' "$root/shim/preload/nccl_symbols.def"
+}
+
+expect "exports the tables' names, dlsym and nothing else" \
+    "$({ table_names MPI_; table_names PMPI_; nccl_names; echo dlsym; } | sort)" \
     "$(nm -D --defined-only "$shim" | awk '{print $3}' | sort)"
 
 # The compiler's own start file has one entry; a constructor of ours would be a second.

@@ -81,10 +81,10 @@ const struct backend_entry *collshim_backend_open(const struct backend_host *hos
     const char *how = getenv("TEST_BACKEND");
     how = how ? how : "";
     opened++;
-    real_init = (int (*)(word, word))dlsym(host->libmpi, "PMPI_Init");
-    *(void **)&real_allgather = dlsym(host->libmpi, "PMPI_Allgather");
-    *(void **)&real_allgatherv = dlsym(host->libmpi, "PMPI_Allgatherv");
-    *(void **)&real_allreduce = dlsym(host->libmpi, "PMPI_Allreduce");
+    real_init = (int (*)(word, word))dlsym(host->library, "PMPI_Init");
+    *(void **)&real_allgather = dlsym(host->library, "PMPI_Allgather");
+    *(void **)&real_allgatherv = dlsym(host->library, "PMPI_Allgatherv");
+    *(void **)&real_allreduce = dlsym(host->library, "PMPI_Allreduce");
     if (host->abi != BACKEND_ABI || strcmp(how, "refuse") == 0) {
         snprintf(why, size, "the test backend refuses %s", host->family);
         return NULL;

@@ -28,5 +28,6 @@ Suite *suite_balance(void);
 Suite *suite_collaborative(void);
 Suite *suite_slices(void);
 Suite *suite_crew(void);
+Suite *suite_rounds(void);
 
 #endif

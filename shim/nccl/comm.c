@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#define _GNU_SOURCE
+#include "shim/nccl/comm.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "shim/nccl/scratch.h"
+
+enum { BUCKETS = 64, RANKS_MOST = 256 /* a rank lists the operations of all */ };
+
+struct entry {
+    struct entry *next;
+    ncclComm_t handle;
+    struct comm *comm; /* owned by reference */
+    uint64_t children;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct entry *bucket[BUCKETS];
+
+/* What a rank tells the others when a communicator is made. */
+struct note {
+    uint64_t node_key, settings;
+    int32_t device, usable, pid;
+    char version[16];
+};
+_Static_assert(sizeof(struct note) <= NOTICE_BYTES, "a note must fit");
+
+static uint64_t mix(uint64_t a, uint64_t b)
+{
+    a ^= b + 0x9e3779b97f4a7c15u + (a << 6) + (a >> 2);
+    a = (a ^ a >> 30) * 0xbf58476d1ce4e5b9u;
+    return a ^ a >> 27;
+}
+
+static uint64_t hash_bytes(const void *data, size_t n)
+{
+    uint64_t hash = 0xcbf29ce484222325u;
+
+    for (size_t i = 0; i < n; i++)
+        hash = (hash ^ ((const unsigned char *)data)[i]) * 0x100000001b3u;
+    return hash;
+}
+
+/* The host as NCCL sees it: NCCL_HOSTID, or the name and the boot, which containers share. */
+static uint64_t node_key(void)
+{
+    const char *set = secure_getenv("NCCL_HOSTID");
+    char text[320] = "";
+    ssize_t n = 0;
+    int fd;
+
+    if (set && *set)
+        return hash_bytes(set, strlen(set));
+    gethostname(text, 255);
+    fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        n = read(fd, text + strlen(text), 40);
+        close(fd);
+    }
+    return hash_bytes(text, strlen(text)) ^ (uint64_t)(n < 0);
+}
+
+/* The table ------------------------------------------------------------------------------------ */
+
+static struct entry **place_of(ncclComm_t handle)
+{
+    struct entry **at = &bucket[(uintptr_t)handle / 64 % BUCKETS];
+
+    while (*at && (*at)->handle != handle)
+        at = &(*at)->next;
+    return at;
+}
+
+struct comm *comm_find(ncclComm_t handle)
+{
+    struct comm *c = NULL;
+    struct entry *e;
+
+    pthread_mutex_lock(&lock);
+    e = *place_of(handle);
+    if (e) {
+        c = e->comm;
+        c->users++;
+    }
+    pthread_mutex_unlock(&lock);
+    return c;
+}
+
+static void comm_free(struct comm *c)
+{
+    if (c->notes >= 0)
+        close(c->notes);
+    if (c->cu) {
+        trials_close(&c->trials, c->cu);
+        scratch_give(c->context, c->scratch, c->scratch_bytes, c->last);
+    }
+    for (int i = 0; i < COMM_PLANS; i++)
+        rounds_free(c->plan[i].rounds);
+    topo_free(c->topo);
+    free(c);
+}
+
+void comm_release(struct comm *c)
+{
+    int users;
+
+    pthread_mutex_lock(&lock);
+    users = --c->users;
+    pthread_mutex_unlock(&lock);
+    if (!users)
+        comm_free(c);
+}
+
+void comm_remove(ncclComm_t handle)
+{
+    struct entry **at, *e;
+
+    pthread_mutex_lock(&lock);
+    at = place_of(handle);
+    e = *at;
+    if (e)
+        *at = e->next;
+    pthread_mutex_unlock(&lock);
+    if (!e)
+        return;
+    __atomic_store_n(&e->comm->stopped, 1, __ATOMIC_RELEASE);
+    comm_release(e->comm);
+    free(e);
+}
+
+uint64_t comm_next_child(ncclComm_t parent)
+{
+    uint64_t n = 0;
+    struct entry *e;
+
+    pthread_mutex_lock(&lock);
+    e = *place_of(parent);
+    if (e)
+        n = ++e->children;
+    pthread_mutex_unlock(&lock);
+    return n;
+}
+
+/* NULL without memory: the other ranks then hear that this one is missing. */
+static struct comm *comm_make(struct copy *copy, ncclComm_t handle)
+{
+    struct comm *c = calloc(1, sizeof *c);
+    struct entry *e = calloc(1, sizeof *e);
+
+    if (!c || !e || copy->real.CommCount(handle, &c->nranks) != ncclSuccess ||
+        copy->real.CommUserRank(handle, &c->rank) != ncclSuccess) {
+        free(c);
+        free(e);
+        return NULL;
+    }
+    c->copy = copy;
+    c->handle = handle;
+    c->users = 1;
+    c->notes = -1;
+    *e = (struct entry){.handle = handle, .comm = c};
+    comm_remove(handle); /* one that ended unseen, at the same address */
+    pthread_mutex_lock(&lock);
+    struct entry **at = place_of(handle);
+    e->next = *at;
+    *at = e;
+    pthread_mutex_unlock(&lock);
+    count_rank(c->rank, c->nranks, copy->version);
+    if (c->rank == 0)
+        process_complain();
+    return c;
+}
+
+static void post_note(struct comm *c)
+{
+    struct note note = {
+        .node_key = node_key(), .settings = process.settings_hash, .pid = (int32_t)getpid()};
+    char text[NOTICE_BYTES] = {0};
+    CUdevice device;
+
+    c->cu = cuda_open(CUDA_IF_LOADED);
+    note.usable = c->cu && c->copy->real.CommCuDevice(c->handle, &note.device) == ncclSuccess &&
+                  c->cu->DeviceGet(&device, note.device) == CUDA_SUCCESS &&
+                  c->cu->DevicePrimaryCtxRetain(&c->context, device) == CUDA_SUCCESS;
+    strncpy(note.version, c->copy->version, sizeof note.version - 1);
+    memcpy(text, &note, sizeof note);
+    if (c->nranks == 1)
+        c->verdict = REASON_ONE_RANK;
+    else if (c->nranks > RANKS_MOST)
+        c->verdict = REASON_TOO_MANY;
+    else if ((c->notes = notice_post(&c->board, c->key, c->nranks, c->rank, text)) < 0)
+        c->verdict = REASON_NOT_EVERYWHERE;
+}
+
+void comm_add_by_id(struct copy *copy, ncclComm_t handle, const ncclUniqueId *id)
+{
+    struct comm *c = comm_make(copy, handle);
+
+    if (!c)
+        return;
+    c->key = hash_bytes(id, sizeof *id);
+    if (notice_find(id, &c->board) < 0)
+        c->verdict = REASON_NOT_EVERYWHERE;
+    else
+        post_note(c);
+}
+
+void comm_add_child(struct copy *copy, ncclComm_t handle, ncclComm_t parent, uint64_t nth, int by)
+{
+    struct comm *from = comm_find(parent), *c = comm_make(copy, handle);
+
+    if (c && from && from->board.length) {
+        c->board = from->board;
+        c->key = mix(mix(from->key, nth), (uint64_t)(int64_t)by);
+        post_note(c);
+    } else if (c) {
+        c->verdict = from && from->verdict ? from->verdict : REASON_UNKNOWN;
+    }
+    if (from)
+        comm_release(from);
+}
+
+void comm_add_native(struct copy *copy, ncclComm_t handle, enum reason why)
+{
+    struct comm *c = comm_make(copy, handle);
+
+    if (c)
+        c->verdict = why;
+}
+
+/* Agreeing ---------------------------------------------------------------------------------------
+ */
+
+static int exchange(struct comm *c, const void *note, void **all)
+{
+    uint64_t key = mix(c->key, ++c->asked);
+
+    *all = malloc((size_t)c->nranks * NOTICE_BYTES);
+    if (*all && notice_read(notice_post(&c->board, key, c->nranks, c->rank, note), c->nranks, *all,
+                            &c->stopped) == 0)
+        return 0;
+    free(*all);
+    return -1; /* without memory nothing was posted, and nobody gets anything */
+}
+
+int comm_all(struct comm *c, int yes)
+{
+    char note[NOTICE_BYTES] = {(char)yes}, *all;
+    void *got;
+
+    if (exchange(c, note, &got) < 0)
+        return 0;
+    all = got;
+    for (int r = 0; r < c->nranks; r++)
+        yes &= all[(size_t)r * NOTICE_BYTES];
+    free(got);
+    return yes;
+}
+
+int comm_largest(struct comm *c, double *value, int n)
+{
+    char note[NOTICE_BYTES] = {0};
+    void *all;
+
+    memcpy(note, value, (size_t)n * sizeof *value);
+    if (exchange(c, note, &all) < 0)
+        return -1;
+    for (int r = 0; r < c->nranks; r++)
+        for (int i = 0; i < n; i++) {
+            double theirs;
+
+            memcpy(&theirs, (char *)all + (size_t)r * NOTICE_BYTES + (size_t)i * sizeof theirs,
+                   sizeof theirs);
+            value[i] = fmax(value[i], theirs);
+        }
+    free(all);
+    return 0;
+}
+
+static int make_topology(struct comm *c, const struct topo_report *reports)
+{
+    char why[256];
+    int rc = process.cfg.topology[0]
+                 ? topo_parse(process.cfg.topology, c->nranks, &c->topo, why, sizeof why)
+                 : topo_from_reports(reports, c->nranks, 0, &c->topo);
+
+    if (rc == -EINVAL && c->rank == 0)
+        say(CFG_LEVEL_INFO, "COLLSHIM_TOPOLOGY for %d NCCL ranks: %s", c->nranks, why);
+    return rc;
+}
+
+/* How many ranks are of one process with that one. A process of several may run them from one
+ * thread, which needs groups where the others do without: then groups are not the same on all
+ * ranks. */
+static int of_its_process(const char *notes, int nranks, int rank)
+{
+    struct note mine, n;
+    int same = 0;
+
+    memcpy(&mine, notes + (size_t)rank * NOTICE_BYTES, sizeof mine);
+    for (int r = 0; r < nranks; r++) {
+        memcpy(&n, notes + (size_t)r * NOTICE_BYTES, sizeof n);
+        same += n.node_key == mine.node_key && n.pid == mine.pid;
+    }
+    return same;
+}
+
+static enum reason judge_notes(struct comm *c, const char *notes)
+{
+    struct topo_report *reports = calloc((size_t)c->nranks, sizeof *reports);
+    enum reason verdict = reports ? REASON_NONE : REASON_NOT_READY;
+    struct note first, n;
+    int rc;
+
+    memcpy(&first, notes, sizeof first);
+    for (int r = 0; r < c->nranks && !verdict; r++) {
+        memcpy(&n, notes + (size_t)r * NOTICE_BYTES, sizeof n);
+        reports[r] = (struct topo_report){.node_key = n.node_key, .gpu = n.device, .world_rank = r};
+        if (!n.usable)
+            verdict = REASON_NOT_READY;
+        else if (n.settings != first.settings ||
+                 strncmp(n.version, first.version, sizeof n.version) != 0)
+            verdict = REASON_DISAGREED;
+        else if (of_its_process(notes, c->nranks, r) != of_its_process(notes, c->nranks, 0))
+            verdict = REASON_UNEVEN;
+    }
+    if (!verdict) {
+        rc = make_topology(c, reports);
+        verdict = rc == -EINVAL ? REASON_TOPOLOGY : rc ? REASON_NOT_READY : REASON_NONE;
+    }
+    free(reports);
+    return verdict;
+}
+
+enum reason comm_verdict(struct comm *c)
+{
+    char *notes;
+    int fd = c->notes;
+
+    if (fd < 0)
+        return c->verdict;
+    c->notes = -1;
+    c->verdict = REASON_NOT_EVERYWHERE;
+    notes = malloc((size_t)c->nranks * NOTICE_BYTES);
+    if (!notes)
+        close(fd);
+    else if (notice_read(fd, c->nranks, notes, &c->stopped) == 0) {
+        c->verdict = judge_notes(c, notes);
+        /* a rank without memory: the others must hear of it before they send anything */
+        if (!comm_all(c, c->verdict == REASON_NONE) && !c->verdict)
+            c->verdict = REASON_NOT_READY;
+    }
+    free(notes);
+    return c->verdict;
+}

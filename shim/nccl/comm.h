@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What is kept beside a communicator, in a table: the handle that the application has stays NCCL's
+ * own. An entry is made when the making of the communicator was seen, and goes with it.
+ *
+ * Thread rule: NCCL lets one thread at a time use a communicator, but for abort. An entry in use
+ * therefore outlives its place in the table (comm_release()).
+ */
+#ifndef COLLSHIM_SHIM_NCCL_COMM_H
+#define COLLSHIM_SHIM_NCCL_COMM_H
+
+#include "config/topo.h"
+#include "shim/nccl/notice.h"
+#include "shim/nccl/process.h"
+#include "shim/nccl/trial.h"
+
+/* A schedule that has been made ready on all ranks. */
+struct comm_plan {
+    const struct plan_algorithm *algorithm;
+    const char *recipe;
+    enum plan_collective collective;
+    size_t nbytes, chunk_bytes, grain;
+    int root;
+    struct rounds *rounds; /* owned; NULL: it cannot be had, on any rank */
+    uint64_t used;         /* for who is given up first */
+};
+
+enum { COMM_PLANS = 32 };
+
+struct comm {
+    struct copy *copy; /* whose it is; borrowed */
+    ncclComm_t handle;
+    int rank, nranks;
+    int users;   /* the table, and calls under way */
+    int stopped; /* destroyed or aborted: whoever waits, ends */
+
+    /* Set when it is made */
+    enum reason verdict; /* why nothing is rerouted; REASON_NONE: the notes will say */
+    struct notice_board board;
+    uint64_t key;   /* of this communicator on the board */
+    int notes;      /* descriptor: posted, not read yet; -1: read, or never posted */
+    uint64_t asked; /* agreements so far, the same on all ranks */
+
+    /* Set when the notes are read */
+    struct topo *topo; /* owned */
+    CUcontext context; /* its device's primary one */
+    const struct cuda_calls *cu;
+    struct cuda_reducer *reducer; /* owned; NULL without kernels */
+    char *scratch;                /* from the pool (scratch.h) */
+    uint64_t scratch_bytes;
+    CUevent last; /* after the last use of scratch; owned */
+    CUstream last_stream;
+    int has_run;   /* last_stream is set */
+    unsigned turn; /* for COLLSHIM_MODE=ab */
+    struct comm_plan plan[COMM_PLANS];
+    uint64_t plans_used;
+    struct trials trials;
+};
+
+/*
+ * A communicator has been made and is ready: from an id (board found in it), or as a child of one
+ * (parent, not NULL; may be unknown) by the same call on all its ranks, `by` telling apart those of
+ * one split. Posts this rank's note; waits for nobody.
+ */
+void comm_add_by_id(struct copy *copy, ncclComm_t handle, const ncclUniqueId *id);
+void comm_add_child(struct copy *copy, ncclComm_t handle, ncclComm_t parent, uint64_t nth, int by);
+void comm_add_native(struct copy *copy, ncclComm_t handle, enum reason why);
+
+/* How many children the communicator was asked for before: for comm_add_child(). */
+uint64_t comm_next_child(ncclComm_t parent);
+
+/* The entry, held until comm_release(); NULL: its making was not seen. */
+struct comm *comm_find(ncclComm_t handle);
+void comm_release(struct comm *c);
+
+/* The communicator ends: forget it. Does not block, and may be called while others use it. */
+void comm_remove(ncclComm_t handle);
+
+/*
+ * What is known of it, after its ranks have found each other: waits for their notes the first time,
+ * uniformly and for a few seconds at most. Returns REASON_NONE or why nothing is rerouted.
+ */
+enum reason comm_verdict(struct comm *c);
+
+/* Agree: do all ranks say yes? Collective over the communicator; bounded as notice_read(). */
+int comm_all(struct comm *c, int yes);
+/* Replace the value by the largest of any rank. Returns 0, or -1 on all ranks. */
+int comm_largest(struct comm *c, double *value, int n);
+
+/*
+ * The rounds for a request, made ready on all ranks on first use; request->topo and rank are
+ * filled in. NULL: not to be had, on all ranks alike. Valid until the next call.
+ */
+const struct rounds *comm_rounds(struct comm *c, struct plan_request *q,
+                                 const struct plan_algorithm *a);
+
+#endif

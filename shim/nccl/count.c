@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What has been done so far, and the report: NCCL programs end without telling NCCL, so the process
+ * that held a rank 0 writes it when the library is unloaded at its exit. Counts are this process's
+ * own; rank 0 takes part in every collective. Any thread may count.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "shim/nccl/process.h"
+
+enum { NAMES = 16 }; /* algorithms told apart */
+
+static struct {
+    uint64_t native[COLL_COUNT][REASON_COUNT];
+    uint64_t rerouted[COLL_COUNT], bytes[COLL_COUNT];
+    const char *name[NAMES];
+    uint64_t by_name[COLL_COUNT][NAMES];
+    uint64_t sends, recvs;
+    int ranks; /* of the largest communicator with a rank 0 here; 0: none */
+    const char *version;
+} counts;
+
+static const char *const reason_texts[] = {
+#define REASON(id, text) text,
+#include "shim/nccl/reasons.def"
+#undef REASON
+};
+
+static uint64_t add(uint64_t *counter, uint64_t n)
+{
+    return __atomic_fetch_add(counter, n, __ATOMIC_RELAXED);
+}
+
+void count_native(enum plan_collective c, enum reason why)
+{
+    if (add(&counts.native[c][why], 1) == 0)
+        say(CFG_LEVEL_INFO, "NCCL %s runs natively: %s", plan_collective_name(c),
+            reason_texts[why]);
+}
+
+void count_rerouted(enum plan_collective c, const char *algorithm, uint64_t bytes)
+{
+    const char *none = NULL;
+    int i = 0;
+
+    if (add(&counts.rerouted[c], 1) == 0)
+        say(CFG_LEVEL_INFO, "NCCL %s is rerouted by %s", plan_collective_name(c), algorithm);
+    add(&counts.bytes[c], bytes);
+    while (i < NAMES - 1 && counts.name[i] != algorithm) {
+        none = NULL;
+        if (__atomic_compare_exchange_n(&counts.name[i], &none, algorithm, 0, __ATOMIC_RELAXED,
+                                        __ATOMIC_RELAXED) ||
+            none == algorithm)
+            break;
+        i++;
+    }
+    add(&counts.by_name[c][i], 1);
+}
+
+void count_rank(int rank, int nranks, const char *version)
+{
+    if (rank == 0 && nranks > counts.ranks)
+        counts.ranks = nranks;
+    counts.version = version;
+}
+
+void count_message(int sent)
+{
+    add(sent ? &counts.sends : &counts.recvs, 1);
+}
+
+static void write_texts(FILE *f, int c)
+{
+    const char *separator = "";
+
+    fprintf(f, "\"native\": {");
+    for (int r = 0; r < REASON_COUNT; r++)
+        if (counts.native[c][r]) {
+            fprintf(f, "%s\"%s\": %llu", separator, reason_texts[r],
+                    (unsigned long long)counts.native[c][r]);
+            separator = ", ";
+        }
+    separator = "";
+    fprintf(f, "}, \"algorithms\": {");
+    for (int i = 0; i < NAMES; i++)
+        if (counts.by_name[c][i]) {
+            fprintf(f, "%s\"%s\": %llu", separator, counts.name[i],
+                    (unsigned long long)counts.by_name[c][i]);
+            separator = ", ";
+        }
+    fprintf(f, "}");
+}
+
+static void write_report(FILE *f)
+{
+    const char *separator = "";
+
+    fprintf(f,
+            "{\n  \"collshim\": \"%s\",\n  \"library\": \"%s\",\n  \"ranks\": %d,\n"
+            "  \"counts_are\": \"of the process of rank 0\",\n  \"nccl\": {\n"
+            "    \"sends\": %llu, \"recvs\": %llu,\n    \"collectives\": [",
+            COLLSHIM_VERSION, counts.version, counts.ranks, (unsigned long long)counts.sends,
+            (unsigned long long)counts.recvs);
+    for (int c = 0; c < COLL_COUNT; c++) {
+        uint64_t native = 0;
+
+        for (int r = 0; r < REASON_COUNT; r++)
+            native += counts.native[c][r];
+        if (!native && !counts.rerouted[c])
+            continue;
+        fprintf(f,
+                "%s\n      {\"collective\": \"%s\", \"calls\": %llu, \"rerouted\": %llu, "
+                "\"rerouted_bytes\": %llu, ",
+                separator, plan_collective_name((enum plan_collective)c),
+                (unsigned long long)(native + counts.rerouted[c]),
+                (unsigned long long)counts.rerouted[c], (unsigned long long)counts.bytes[c]);
+        write_texts(f, c);
+        fprintf(f, "}");
+        separator = ",";
+    }
+    fprintf(f, "]\n  }\n}\n");
+}
+
+/* The path with %p replaced by the process id, and .nccl behind it where MPI's own report may be.
+ */
+static void report_path(char *path, size_t size)
+{
+    const char *from = process.cfg.report, *mark = strstr(from, "%p");
+
+    if (mark)
+        snprintf(path, size, "%.*s%d%s.nccl", (int)(mark - from), from, (int)getpid(), mark + 2);
+    else
+        snprintf(path, size, "%s.nccl", from);
+}
+
+__attribute__((destructor)) static void write_at_exit(void)
+{
+    char path[CFG_TEXT_MAX + 32];
+    FILE *f;
+
+    if (!process.cfg.report[0] || !counts.ranks)
+        return;
+    report_path(path, sizeof path);
+    f = fopen(path, "we");
+    if (f)
+        write_report(f);
+    if (!f || fclose(f))
+        say(CFG_LEVEL_WARN, "COLLSHIM_REPORT: cannot write %s: %s", path, strerror(errno));
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The notice board: how the ranks of a communicator agree on something without NCCL, a stream or a
+ * GPU. The process that made the communicator's unique id keeps the board, a thread and a socket at
+ * the address that the id holds anyway for NCCL's own start-up; the board's port stands in bytes of
+ * the id that NCCL leaves unused. A rank posts a note under a key; when all ranks have, each gets
+ * all notes. If they have not NOTICE_PATIENCE_S after the first, all get none, whoever comes later
+ * included: one decides, so all ranks are told the same.
+ *
+ * Why not a collective: a rank without this library would not take part, and the others would hang.
+ * And a stream may be blocked until the host returns from the very call that would wait for it.
+ *
+ * Rejected as well: a broadcast through MPI or a launcher, which a program that uses NCCL need not
+ * have.
+ */
+#ifndef COLLSHIM_SHIM_NCCL_NOTICE_H
+#define COLLSHIM_SHIM_NCCL_NOTICE_H
+
+#include <stdint.h>
+#include <sys/socket.h>
+
+#include <nccl.h>
+
+enum { NOTICE_BYTES = 64, NOTICE_PATIENCE_S = 5 };
+
+/* Where a board is. */
+struct notice_board {
+    struct sockaddr_storage address;
+    socklen_t length;
+    uint64_t token; /* random, in the id: whoever does not know it is not listened to */
+};
+
+/* Keep a board for a new id, and write where into it. Without one (no address in the id, no socket)
+ * the id stays as it is, and no rank finds a board. Any thread. */
+void notice_keep(ncclUniqueId *id);
+
+/* The board that an id names. Returns 0, or -ENOENT if there is none. */
+int notice_find(const ncclUniqueId *id, struct notice_board *board);
+
+/*
+ * Post this rank's note (NOTICE_BYTES) under a key that is new and the same on all ranks. Returns a
+ * descriptor for notice_read(), which closes it, or -1: nobody will get the notes. Does not wait
+ * for others.
+ */
+int notice_post(const struct notice_board *board, uint64_t key, int nranks, int rank,
+                const void *note);
+
+/*
+ * Wait for the notes of all ranks, at most about NOTICE_PATIENCE_S; *stop (may be NULL) ends the
+ * wait when it is set. note: [nranks * NOTICE_BYTES]. Returns 0, or -1: no rank got them.
+ */
+int notice_read(int fd, int nranks, void *note, const int *stop);
+
+#endif

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "shim/nccl/process.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+struct process process;
+
+static uint64_t hash_text(uint64_t hash, const char *text)
+{
+    for (; *text; text++)
+        hash = (hash ^ (unsigned char)*text) * 0x100000001b3u;
+    return (hash ^ 0xff) * 0x100000001b3u;
+}
+
+void process_open(void)
+{
+    char value[CFG_TEXT_MAX];
+
+    if (process.ncopies)
+        return;
+    cfg_load(&process.cfg, NULL);
+    wanted_open(&process.cfg, process.choice);
+    process.settings_hash = hash_text(0xcbf29ce484222325u, COLLSHIM_VERSION);
+    for (int id = 0; id < CFG_COUNT; id++) {
+        if (!cfg_rows[id].agreed)
+            continue;
+        cfg_value_text(&process.cfg, (enum cfg_id)id, value, sizeof value);
+        process.settings_hash = hash_text(process.settings_hash, value);
+    }
+}
+
+void process_complain(void)
+{
+    static int done;
+
+    if (__atomic_exchange_n(&done, 1, __ATOMIC_RELAXED))
+        return;
+    for (const char *line = process.cfg.problem; *line; line += strcspn(line, "\n") + 1)
+        say(CFG_LEVEL_WARN, "%.*s", (int)strcspn(line, "\n"), line);
+}
+
+void say(enum cfg_level level, const char *format, ...)
+{
+    char line[1024] = "collshim: ";
+    size_t n = strlen(line);
+    va_list args;
+
+    if ((int)level > process.cfg.log)
+        return;
+    va_start(args, format);
+    vsnprintf(line + n, sizeof line - n - 1, format, args);
+    va_end(args);
+    strcat(line, "\n");
+    fputs(line, stderr); /* one write, so that ranks do not cut each other's lines */
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "shim/nccl/scratch.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+struct piece {
+    struct piece *next;
+    CUcontext context;
+    char *at;
+    uint64_t bytes;
+    CUevent last;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct piece *idle;
+
+static int fits(const struct piece *p, const struct cuda_calls *cu, CUcontext context,
+                uint64_t bytes)
+{
+    return p->context == context && p->bytes >= bytes &&
+           (!p->last || cu->EventQuery(p->last) == CUDA_SUCCESS);
+}
+
+char *scratch_take(const struct cuda_calls *cu, uint64_t bytes, uint64_t *got)
+{
+    struct piece **at = &idle, *found;
+    CUcontext context = NULL;
+    CUdeviceptr made;
+    char *p = NULL;
+
+    if (cu->CtxGetCurrent(&context) != CUDA_SUCCESS)
+        return NULL;
+    pthread_mutex_lock(&lock);
+    while (*at && !fits(*at, cu, context, bytes))
+        at = &(*at)->next;
+    found = *at;
+    if (found)
+        *at = found->next;
+    pthread_mutex_unlock(&lock);
+    if (found) {
+        p = found->at;
+        *got = found->bytes;
+        if (found->last)
+            cu->EventDestroy(found->last);
+        free(found);
+        return p;
+    }
+    *got = bytes;
+    return cu->MemAlloc(&made, bytes) == CUDA_SUCCESS ? (char *)made : NULL;
+}
+
+void scratch_give(CUcontext context, char *p, uint64_t bytes, CUevent last)
+{
+    struct piece *piece = p ? malloc(sizeof *piece) : NULL;
+
+    if (!piece)
+        return; /* lost rather than freed while it may be in use */
+    *piece = (struct piece){.context = context, .at = p, .bytes = bytes, .last = last};
+    pthread_mutex_lock(&lock);
+    piece->next = idle;
+    idle = piece;
+    pthread_mutex_unlock(&lock);
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The guard for work that is only enqueued: whether a reroute pays is measured by events around
+ * calls and looked at later, never by waiting for a stream. Calls of one collective and size class
+ * take turns between the library and the reroute; some calls after the last of them the ranks
+ * compare what they have, by then long finished in any program that makes progress, and the slowest
+ * rank's times decide for all. A rank whose events are not there yet says so, and all try again.
+ *
+ * All ranks make the same calls in the same order, so all are at the same point. Knows no NCCL and
+ * no clock: the caller brings events. Thread rule: as struct comm.
+ */
+#ifndef COLLSHIM_SHIM_NCCL_TRIAL_H
+#define COLLSHIM_SHIM_NCCL_TRIAL_H
+
+#include "planners/registry.h"
+#include "transports/cuda_driver.h"
+
+enum {
+    TRIAL_CALLS = 6,    /* of each way, the first of each not counted */
+    TRIAL_PAUSE = 16,   /* calls from the last of them until the ranks compare */
+    TRIAL_AGAIN = 4000, /* calls until the next look */
+    TRIAL_ENTRIES = 32
+};
+
+enum trial_turn { TRIAL_NATIVE, TRIAL_REROUTED };
+
+struct trial {
+    uint16_t key;
+    uint32_t n;                                         /* calls in this look */
+    int settled, best;                                  /* best: enum trial_turn */
+    CUevent begin[2][TRIAL_CALLS], end[2][TRIAL_CALLS]; /* owned; NULL: not made */
+};
+
+struct trials {
+    int n;
+    struct trial entry[TRIAL_ENTRIES];
+};
+
+/* The entry of that collective and size class; NULL: no room, run natively. */
+struct trial *trial_find(struct trials *t, enum plan_collective c, uint64_t total);
+
+/* Whose turn this call is. *sample: its number among those measured, or -1. *compare: the ranks are
+ * to compare before the call, by trial_best() and trial_settle(). */
+enum trial_turn trial_pick(struct trial *t, int *sample, int *compare);
+
+/* This rank's best seconds of each way: [2]; infinite where an event has not happened. */
+void trial_best(const struct trial *t, const struct cuda_calls *cu, double *seconds);
+
+/* With the agreed seconds. Returns 1 if settled, 0: not all had finished, another look begins. */
+int trial_settle(struct trial *t, const double *seconds);
+
+void trials_close(struct trials *t, const struct cuda_calls *cu);
+
+#endif

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Communicators being made and ended. What is made inside a group is ready, and has a rank that can
+ * be asked for, only when the outermost group ends: until then it is noted down with the thread.
+ */
+#define _GNU_SOURCE
+#include <stdlib.h>
+
+#include "shim/nccl/comm.h"
+#include "shim/nccl/wrappers.h"
+
+struct pending {
+    struct pending *next;
+    struct copy *copy;
+    ncclComm_t handle;
+    enum { BY_ID, CHILD, NATIVE } how;
+    ncclUniqueId id;
+    ncclComm_t parent;
+    uint64_t nth;
+    int by;
+    enum reason why;
+};
+
+__thread struct thread this_thread;
+
+static void add(const struct pending *p)
+{
+    switch (p->how) {
+    case BY_ID:
+        comm_add_by_id(p->copy, p->handle, &p->id);
+        break;
+    case CHILD:
+        comm_add_child(p->copy, p->handle, p->parent, p->nth, p->by);
+        break;
+    default:
+        comm_add_native(p->copy, p->handle, p->why);
+    }
+}
+
+/* Now, or when the group ends. Without memory the communicator stays unknown. */
+static void note(ncclResult_t result, const struct pending *p)
+{
+    struct pending *later;
+
+    if (result != ncclSuccess || !p->handle)
+        return;
+    if (!this_thread.depth[p->copy->number]) {
+        add(p);
+        return;
+    }
+    later = malloc(sizeof *later);
+    if (!later)
+        return;
+    *later = *p;
+    later->next = this_thread.pending;
+    this_thread.pending = later;
+}
+
+static void settle_pending(struct copy *copy, ncclResult_t result)
+{
+    struct pending **at = &this_thread.pending, *p;
+
+    while ((p = *at)) {
+        if (p->copy != copy) {
+            at = &p->next;
+            continue;
+        }
+        *at = p->next;
+        if (result == ncclSuccess)
+            add(p);
+        free(p);
+    }
+}
+
+/* Such a communicator has no rank to ask for when the call returns, and its calls end later:
+ * unknown. */
+static int is_nonblocking(const ncclConfig_t *config)
+{
+    const char *set = secure_getenv("NCCL_COMM_BLOCKING");
+
+    if (set && *set)
+        return *set == '0';
+    return config && config->blocking == 0;
+}
+
+static void note_by_id(struct copy *copy, ncclResult_t result, const ncclComm_t *comm,
+                       const ncclUniqueId *id, const ncclConfig_t *config)
+{
+    struct pending p = {.copy = copy, .how = BY_ID};
+
+    if (result != ncclSuccess || !comm || this_thread.inside || is_nonblocking(config))
+        return;
+    p.handle = *comm;
+    p.id = *id;
+    note(result, &p);
+}
+
+ncclResult_t wrap_GetUniqueId(struct copy *copy, ncclUniqueId *id)
+{
+    ncclResult_t result = REAL(copy, GetUniqueId, id);
+
+    if (result == ncclSuccess && !this_thread.inside)
+        notice_keep(id);
+    return result;
+}
+
+ncclResult_t wrap_CommInitRank(struct copy *copy, ncclComm_t *comm, int nranks, ncclUniqueId id,
+                               int rank)
+{
+    ncclResult_t result = REAL(copy, CommInitRank, comm, nranks, id, rank);
+
+    note_by_id(copy, result, comm, &id, NULL);
+    return result;
+}
+
+ncclResult_t wrap_CommInitRankConfig(struct copy *copy, ncclComm_t *comm, int nranks,
+                                     ncclUniqueId id, int rank, ncclConfig_t *config)
+{
+    ncclResult_t result = REAL(copy, CommInitRankConfig, comm, nranks, id, rank, config);
+
+    note_by_id(copy, result, comm, &id, config);
+    return result;
+}
+
+ncclResult_t wrap_CommInitRankScalable(struct copy *copy, ncclComm_t *comm, int nranks, int rank,
+                                       int nids, ncclUniqueId *ids, ncclConfig_t *config)
+{
+    ncclResult_t result = REAL(copy, CommInitRankScalable, comm, nranks, rank, nids, ids, config);
+
+    if (nids > 0)
+        note_by_id(copy, result, comm, &ids[0], config);
+    return result;
+}
+
+ncclResult_t wrap_CommInitAll(struct copy *copy, ncclComm_t *comms, int n, const int *devices)
+{
+    ncclResult_t result = REAL(copy, CommInitAll, comms, n, devices);
+
+    for (int i = 0; i < n && result == ncclSuccess && !this_thread.inside; i++) {
+        struct pending p = {.copy = copy, .handle = comms[i], .how = NATIVE, .why = REASON_ALONE};
+
+        note(result, &p);
+    }
+    return result;
+}
+
+static void note_child(struct copy *copy, ncclResult_t result, ncclComm_t parent, uint64_t nth,
+                       int by, const ncclComm_t *child, const ncclConfig_t *config)
+{
+    struct pending p = {.copy = copy, .how = CHILD, .parent = parent, .nth = nth, .by = by};
+
+    if (result != ncclSuccess || !child || is_nonblocking(config))
+        return;
+    p.handle = *child;
+    note(result, &p);
+}
+
+ncclResult_t wrap_CommSplit(struct copy *copy, ncclComm_t comm, int color, int key,
+                            ncclComm_t *child, ncclConfig_t *config)
+{
+    uint64_t nth = comm_next_child(comm);
+    ncclResult_t result = REAL(copy, CommSplit, comm, color, key, child, config);
+
+    note_child(copy, result, comm, nth, color, child, config);
+    return result;
+}
+
+/* The ranks left out never hear of it: their count of children stays behind, so that a later
+ * split's notes do not meet and it runs natively. */
+ncclResult_t wrap_CommShrink(struct copy *copy, ncclComm_t comm, int *excluded, int nexcluded,
+                             ncclComm_t *child, ncclConfig_t *config, int flags)
+{
+    uint64_t nth = comm_next_child(comm);
+    ncclResult_t result = REAL(copy, CommShrink, comm, excluded, nexcluded, child, config, flags);
+
+    note_child(copy, result, comm, nth, -2, child, config);
+    return result;
+}
+
+ncclResult_t wrap_CommFinalize(struct copy *copy, ncclComm_t comm)
+{
+    comm_remove(comm);
+    return REAL(copy, CommFinalize, comm);
+}
+
+ncclResult_t wrap_CommDestroy(struct copy *copy, ncclComm_t comm)
+{
+    comm_remove(comm);
+    return REAL(copy, CommDestroy, comm);
+}
+
+ncclResult_t wrap_CommAbort(struct copy *copy, ncclComm_t comm)
+{
+    comm_remove(comm);
+    return REAL(copy, CommAbort, comm);
+}
+
+ncclResult_t wrap_CommRevoke(struct copy *copy, ncclComm_t comm, int flags)
+{
+    comm_remove(comm);
+    return REAL(copy, CommRevoke, comm, flags);
+}
+
+ncclResult_t wrap_GroupStart(struct copy *copy)
+{
+    ncclResult_t result = copy->real.GroupStart();
+
+    if (result == ncclSuccess && !this_thread.inside)
+        this_thread.depth[copy->number]++;
+    return result;
+}
+
+static ncclResult_t leave_group(struct copy *copy, ncclResult_t result)
+{
+    int *depth = &this_thread.depth[copy->number];
+
+    if (this_thread.inside || *depth == 0)
+        return result;
+    if (--*depth == 0 && this_thread.pending)
+        settle_pending(copy, result);
+    return result;
+}
+
+ncclResult_t wrap_GroupEnd(struct copy *copy)
+{
+    return leave_group(copy, REAL(copy, GroupEnd));
+}
+
+ncclResult_t wrap_GroupSimulateEnd(struct copy *copy, ncclSimInfo_t *info)
+{
+    return leave_group(copy, REAL(copy, GroupSimulateEnd, info));
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What an application's thread is doing: whether it is inside NCCL already, how deep in groups, and
+ * which communicators the group it is in will have made. And the wrappers, which know that.
+ */
+#ifndef COLLSHIM_SHIM_NCCL_WRAPPERS_H
+#define COLLSHIM_SHIM_NCCL_WRAPPERS_H
+
+#include "shim/nccl/process.h"
+
+struct pending; /* a communicator whose making ends with the group */
+
+struct thread {
+    int inside; /* NCCL's own calls of its exports come back here: they are not the application's */
+    int depth[COPIES];
+    struct pending *pending; /* owned */
+};
+
+/* Initial-exec would be a little faster, but a library opened late may find no room for it. */
+extern __thread struct thread this_thread;
+
+#define UNPACK(...) __VA_ARGS__
+#define WRAP(name, params, args) ncclResult_t wrap_##name(struct copy *copy, UNPACK params);
+#define WRAP_BARE(name) ncclResult_t wrap_##name(struct copy *copy);
+#include "shim/nccl/wraps.def"
+#undef WRAP_BARE
+#undef WRAP
+
+/* The library's own function, which may call its exports, that is us, on the way. */
+#define REAL(copy, name, ...)                                                                      \
+    __extension__({                                                                                \
+        this_thread.inside++;                                                                      \
+        ncclResult_t real_result = (copy)->real.name(__VA_ARGS__);                                 \
+        this_thread.inside--;                                                                      \
+        real_result;                                                                               \
+    })
+
+#endif

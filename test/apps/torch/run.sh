@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# test/apps/torch/run.sh BUILD [RANKS]: PyTorch steps over NCCL, unmodified, with the preload and without:
+# the same losses, and calls counted in the report. Several ranks on one GPU reach each other by sockets.
+# Exit status: 77 without PyTorch, a GPU, or the NCCL backend.
+set -uo pipefail
+build=$(cd "${1:?usage: test/apps/torch/run.sh BUILD [RANKS]}" && pwd)
+ranks=${2:-2}
+here=$(cd "$(dirname "$0")" && pwd)
+passed=0
+failed=0
+
+if [ ! -e "$build/libcollshim-nccl.so" ]; then
+  echo 'skip: built without the NCCL backend'
+  exit 77
+fi
+if ! python3 -c 'import sys, torch; sys.exit(not torch.cuda.is_available())' 2>/dev/null; then
+  echo 'skip: no PyTorch with a GPU in this python3'
+  exit 77
+fi
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+ok() { # DESCRIPTION STATUS
+  if [ "$2" -eq 0 ]; then passed=$((passed + 1)); else failed=$((failed + 1)) && echo "not ok $1"; fi
+}
+if [ "$(python3 -c 'import torch; print(torch.cuda.device_count())')" -lt "$ranks" ]; then
+  export NCCL_NET=Socket NCCL_IB_DISABLE=1 NCCL_SOCKET_IFNAME=lo NCCL_MNNVL_ENABLE=0 NCCL_NVLS_ENABLE=0
+fi
+steps() { timeout 600 env "$@" python3 -m torch.distributed.run --standalone --nproc-per-node "$ranks" "$here/steps.py"; }
+
+steps >"$tmp/bare" 2>"$tmp/err"
+ok "PyTorch runs without the preload: $(tail -n 1 "$tmp/err")" $?
+steps LD_PRELOAD="$build/libcollshim.so" COLLSHIM_MIN_BYTES=0 COLLSHIM_REPORT="$tmp/report-%p" >"$tmp/with" 2>"$tmp/err"
+ok "PyTorch runs with the preload: $(tail -n 1 "$tmp/err")" $?
+for step in ddp experts; do # exact in any order
+  grep -q "^$step " "$tmp/bare" && [ "$(grep "^$step " "$tmp/bare")" = "$(grep "^$step " "$tmp/with")" ]
+  ok "$step: the same bits" $?
+done
+awk '/^fsdp/ { v[n++] = $2 } END { d = v[0] - v[1]; d = d < 0 ? -d : d; exit !(n == 2 && d <= 1e-4 * v[0]) }' "$tmp/bare" "$tmp/with"
+ok 'fsdp: the same loss within 1e-4' $?
+cat "$tmp"/report-*.nccl 2>/dev/null | jq -s -e '[.[].nccl.collectives[].calls] | add > 0' >/dev/null
+ok 'calls are in the report' $?
+cat "$tmp"/report-*.nccl 2>/dev/null | jq -s -c '.[].nccl.collectives[] | {collective, calls, rerouted}'
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the simulated driver offers other simulated libraries (test/ncclsim), found by dlsym() on
+ * libcuda.so.1. No CUDA types, so that whoever includes it needs no headers of it.
+ */
+#ifndef COLLSHIM_TEST_GPUSIM_FOREIGN_H
+#define COLLSHIM_TEST_GPUSIM_FOREIGN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Runs on the stream's thread from modelled time `start`, returns when it ends; ns. */
+typedef uint64_t (*gpusim_work)(void *data, uint64_t start);
+
+/* Queue work as a kernel is queued. stream: a CUstream of that device's context. Returns a
+ * CUresult; `data` is the work's only if that is 0. */
+int gpusim_submit(void *stream, int device, gpusim_work run, void *data);
+
+/* Where the bytes of a pointer that a kernel of the device may use are; NULL, and a violation, if
+ * it may not. The memory counts as in use until gpusim_done(*hold). */
+void *gpusim_use(const void *p, size_t bytes, int device, void **hold);
+void gpusim_done(void *hold); /* NULL is fine */
+
+#endif

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What NCCL says to wrong programs: the same with the preload as without. */
+#include <unistd.h>
+
+#include "test/nccl/ranks.h"
+
+static void test_arguments(struct rank *r)
+{
+    size_t bytes = r->count * 4;
+    char *p = device_new(bytes * (size_t)r->nranks);
+    int n = r->nranks;
+
+    check(r,
+          ncclAllReduce(p, p, r->count, ncclFloat, ncclSum, NULL, r->stream) == ncclInvalidArgument,
+          "no communicator");
+    check(r,
+          ncclAllReduce(p, p, r->count, (ncclDataType_t)99, ncclSum, r->comm, r->stream) ==
+              ncclInvalidArgument,
+          "no such type");
+    check(r,
+          ncclAllReduce(p, p, r->count, ncclFloat, (ncclRedOp_t)77, r->comm, r->stream) ==
+              ncclInvalidArgument,
+          "no such operation");
+    check(r, ncclBroadcast(p, p, r->count, ncclFloat, n, r->comm, r->stream) == ncclInvalidArgument,
+          "no such root");
+    check(r,
+          ncclReduce(p, p, r->count, ncclFloat, ncclSum, -1, r->comm, r->stream) ==
+              ncclInvalidArgument,
+          "a negative root");
+    check(r, ncclSend(p, r->count, ncclFloat, n, r->comm, r->stream) == ncclInvalidArgument,
+          "no such peer");
+    check(r, ncclGroupEnd() == ncclInvalidUsage, "a group that has not begun");
+    NCCL(ncclAllGather(p + (size_t)r->rank * bytes, p, r->count, ncclFloat, r->comm, r->stream));
+    stream_wait(r->stream);
+    device_free(p);
+}
+
+/* All ranks hear of an error; nobody hangs. */
+static void expect_failure(struct rank *r, ncclComm_t comm, const char *what)
+{
+    ncclResult_t state = ncclSuccess;
+
+    stream_wait(r->stream);
+    for (int i = 0; i < 1000 && state == ncclSuccess; i++) {
+        NCCL(ncclCommGetAsyncError(comm, &state));
+        usleep(1000);
+    }
+    check(r, state == ncclInvalidUsage, "%s: %d", what, state);
+}
+
+static void test_different_counts(struct rank *r)
+{
+    char *p = device_new(1000);
+
+    if (r->nranks == 1)
+        return;
+    ncclAllReduce(p, p, r->rank ? 100 : 101, ncclInt8, ncclSum, r->comm, r->stream);
+    expect_failure(r, r->comm, "different counts");
+    device_free(p);
+}
+
+static void test_different_messages(struct rank *r)
+{
+    char *p = device_new(1000);
+
+    if (r->nranks == 1)
+        return;
+    ncclGroupStart();
+    if (r->rank == 0)
+        ncclSend(p, 10, ncclInt8, 1, r->comm, r->stream);
+    if (r->rank == 1)
+        ncclRecv(p, 11, ncclInt8, 0, r->comm, r->stream);
+    ncclGroupEnd();
+    if (r->rank < 2)
+        expect_failure(r, r->comm, "a message of another length");
+    ranks_meet(r);
+    device_free(p);
+}
+
+static void test_different_order(struct rank *r)
+{
+    ncclComm_t other = ranks_comm(r);
+    CUstream stream = stream_new();
+    char *p = device_new(1000);
+    ncclResult_t a = ncclSuccess, b = ncclSuccess;
+
+    if (r->nranks == 1)
+        return;
+    for (int i = 0; i < 2; i++)
+        if ((r->rank == 0) == (i == 0))
+            ncclAllReduce(p, p, 100, ncclInt8, ncclSum, r->comm, r->stream);
+        else
+            ncclAllReduce(p + 500, p + 500, 100, ncclInt8, ncclSum, other, stream);
+    stream_wait(stream);
+    stream_wait(r->stream);
+    NCCL(ncclCommGetAsyncError(r->comm, &a));
+    NCCL(ncclCommGetAsyncError(other, &b));
+    check(r, a == ncclInvalidUsage || b == ncclInvalidUsage, "another order: %d %d", a, b);
+    ranks_meet(r);
+    NCCL(ncclCommDestroy(other));
+    CUDA(StreamDestroy(stream));
+    device_free(p);
+}
+
+static void test_after_destroy(struct rank *r)
+{
+    char *p = device_new(r->count);
+
+    NCCL(ncclCommDestroy(r->comm));
+    check(r,
+          ncclAllReduce(p, p, r->count, ncclInt8, ncclSum, r->comm, r->stream) ==
+              ncclInvalidArgument,
+          "a communicator that has ended");
+    r->comm = NULL;
+    device_free(p);
+}
+
+const struct test_case cases_faults[] = {
+    {"arguments", test_arguments},
+    {"different_counts", test_different_counts},
+    {"different_messages", test_different_messages},
+    {"different_order", test_different_order},
+    {"after_destroy", test_after_destroy},
+    {NULL, NULL},
+};

@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a program may rely on, beside results: groups, streams, the life of communicators. */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "test/nccl/ranks.h"
+
+/* A sum over a communicator's ranks, checked: rank i of it brings i + 1, and what no other sum has.
+ */
+struct sum {
+    ncclComm_t comm;
+    float *data;
+    size_t count;
+    CUstream stream;
+    int rank, nranks, own;
+};
+
+static struct sum sum_begin(struct rank *r, ncclComm_t comm, CUstream stream)
+{
+    struct sum s = {.comm = comm, .count = r->count, .stream = stream, .own = 1 + r->sums++ % 50};
+    float *host = malloc(s.count * sizeof *host);
+
+    if (!host)
+        abort();
+    NCCL(ncclCommUserRank(comm, &s.rank));
+    NCCL(ncclCommCount(comm, &s.nranks));
+    s.data = device_new(s.count * sizeof *host);
+    for (size_t i = 0; i < s.count; i++)
+        host[i] = (float)(s.rank + 1) + (float)(i % 3) * (float)s.own;
+    device_write(s.data, host, s.count * sizeof *host);
+    free(host);
+    return s;
+}
+
+static ncclResult_t sum_call(const struct sum *s)
+{
+    return ncclAllReduce(s->data, s->data, s->count, ncclFloat, ncclSum, s->comm, s->stream);
+}
+
+static void sum_end(struct rank *r, struct sum *s, const char *what)
+{
+    float *host = malloc(s->count * sizeof *host);
+    size_t wrong = 0;
+    int n = s->nranks;
+
+    if (!host)
+        abort();
+    stream_wait(s->stream);
+    device_read(host, s->data, s->count * sizeof *host);
+    for (size_t i = 0; i < s->count; i++)
+        wrong += host[i] != (float)(n * (n + 1) / 2) + (float)n * (float)(i % 3) * (float)s->own;
+    check(r, !wrong, "%s: %zu elements are wrong", what, wrong);
+    device_free(s->data);
+    free(host);
+}
+
+static void sum_all(struct rank *r, ncclComm_t comm, CUstream stream, const char *what)
+{
+    struct sum s = sum_begin(r, comm, stream);
+
+    NCCL(sum_call(&s));
+    sum_end(r, &s, what);
+}
+
+static void test_nothing(struct rank *r)
+{
+    char *p = device_new(64);
+
+    NCCL(ncclAllReduce(p, p, 0, ncclFloat, ncclSum, r->comm, r->stream));
+    NCCL(ncclAllGather(p, p, 0, ncclFloat, r->comm, r->stream));
+    NCCL(ncclReduceScatter(NULL, NULL, 0, ncclFloat, ncclSum, r->comm, r->stream));
+    stream_wait(r->stream);
+    sum_all(r, r->comm, r->stream, "after nothing");
+    device_free(p);
+}
+
+static void test_one_rank(struct rank *r)
+{
+    ncclComm_t alone;
+
+    NCCL(ncclCommSplit(r->comm, r->rank, 0, &alone, NULL));
+    sum_all(r, alone, r->stream, "one rank");
+    NCCL(ncclCommDestroy(alone));
+}
+
+static void test_groups(struct rank *r)
+{
+    ncclComm_t other = ranks_comm(r);
+    struct sum a = sum_begin(r, r->comm, r->stream), b = sum_begin(r, other, r->stream),
+               c = sum_begin(r, r->comm, r->stream);
+
+    NCCL(ncclGroupStart());
+    NCCL(sum_call(&a));
+    NCCL(ncclGroupStart());
+    NCCL(sum_call(&b));
+    NCCL(ncclGroupEnd());
+    NCCL(sum_call(&c));
+    NCCL(ncclGroupEnd());
+    sum_end(r, &a, "group, first");
+    sum_end(r, &b, "group, another communicator");
+    sum_end(r, &c, "group, last");
+    for (int i = 0; i < 3; i++) { /* and one after the other */
+        sum_all(r, r->comm, r->stream, "two communicators, first");
+        sum_all(r, other, r->stream, "two communicators, second");
+    }
+    NCCL(ncclCommDestroy(other));
+}
+
+/* Messages and a collective in one group. */
+static void test_mixed_group(struct rank *r)
+{
+    struct sum s = sum_begin(r, r->comm, r->stream);
+    int next = (r->rank + 1) % r->nranks, before = (r->rank + r->nranks - 1) % r->nranks;
+    int *data = device_new(2 * sizeof *data), host[2] = {r->rank, -1};
+
+    device_write(data, host, sizeof host);
+    NCCL(ncclGroupStart());
+    NCCL(ncclSend(data, 1, ncclInt, next, r->comm, r->stream));
+    NCCL(sum_call(&s));
+    NCCL(ncclRecv(data + 1, 1, ncclInt, before, r->comm, r->stream));
+    NCCL(ncclGroupEnd());
+    sum_end(r, &s, "collective among messages");
+    device_read(host, data, sizeof host);
+    check(r, host[1] == before, "message beside a collective: %d", host[1]);
+    device_free(data);
+}
+
+static void test_split(struct rank *r)
+{
+    ncclComm_t part, rest = NULL;
+    int half = r->rank < (r->nranks + 1) / 2, last = r->nranks - 1;
+
+    NCCL(ncclCommSplit(r->comm, half, -r->rank, &part, NULL));
+    sum_all(r, part, r->stream, "half");
+    NCCL(ncclCommDestroy(part));
+    NCCL(ncclCommSplit(r->comm, half ? 1 : NCCL_SPLIT_NOCOLOR, 0, &part, NULL));
+    check(r, (part != NULL) == half, "a rank without colour has no communicator");
+    if (part) {
+        sum_all(r, part, r->stream, "one half alone");
+        NCCL(ncclCommDestroy(part));
+    } else {
+        r->sums++; /* sums are numbered alike on all ranks */
+    }
+    if (r->nranks > 1 && r->rank != last) {
+        NCCL(ncclCommShrink(r->comm, &last, 1, &rest, NULL, NCCL_SHRINK_DEFAULT));
+        sum_all(r, rest, r->stream, "shrunk");
+        NCCL(ncclCommDestroy(rest));
+    } else {
+        r->sums++;
+    }
+    sum_all(r, r->comm, r->stream, "the parent goes on");
+}
+
+static void test_init_in_group(struct rank *r)
+{
+    ncclUniqueId id[2];
+    ncclComm_t comm[2];
+
+    for (int i = 0; i < 2; i++) {
+        if (r->rank == 0)
+            NCCL(ncclGetUniqueId(&id[i]));
+        ranks_tell(r, &id[i], sizeof id[i]);
+    }
+    NCCL(ncclGroupStart());
+    for (int i = 0; i < 2; i++)
+        NCCL(ncclCommInitRank(&comm[i], r->nranks, id[i], r->rank));
+    NCCL(ncclGroupEnd());
+    for (int i = 0; i < 2; i++)
+        sum_all(r, comm[i], r->stream, "initialised in a group");
+    for (int i = 0; i < 2; i++)
+        NCCL(ncclCommDestroy(comm[i]));
+}
+
+static void test_nonblocking(struct rank *r)
+{
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    ncclResult_t state = ncclInProgress, result;
+    ncclUniqueId id;
+    ncclComm_t comm;
+
+    config.blocking = 0;
+    if (r->rank == 0)
+        NCCL(ncclGetUniqueId(&id));
+    ranks_tell(r, &id, sizeof id);
+    result = ncclCommInitRankConfig(&comm, r->nranks, id, r->rank, &config);
+    check(r, result == ncclSuccess || result == ncclInProgress, "non-blocking init: %d", result);
+    while (state == ncclInProgress)
+        NCCL(ncclCommGetAsyncError(comm, &state));
+    check(r, state == ncclSuccess, "non-blocking init ended with %d", state);
+    struct sum s = sum_begin(r, comm, r->stream);
+    result = sum_call(&s);
+    for (state = ncclInProgress; state == ncclInProgress;)
+        NCCL(ncclCommGetAsyncError(comm, &state));
+    check(r, result == ncclSuccess || result == ncclInProgress, "non-blocking call: %d", result);
+    sum_end(r, &s, "non-blocking communicator");
+    NCCL(ncclCommDestroy(comm));
+}
+
+/* The call returns while what is before it on the stream has not happened. The host lets it happen
+ * only afterwards. */
+static void test_blocked_stream(struct rank *r)
+{
+    CUstream other = stream_new();
+    uint32_t zero = 0;
+    CUdeviceptr flag = (CUdeviceptr)device_new(4);
+
+    sum_all(r, r->comm, r->stream, "before the stream is blocked");
+    for (int i = 0; i < 3; i++) {
+        struct sum s = sum_begin(r, r->comm, r->stream);
+
+        device_write((void *)flag, &zero, sizeof zero);
+        CUDA(StreamWaitValue32(r->stream, flag, 1, CU_STREAM_WAIT_VALUE_EQ));
+        NCCL(sum_call(&s));
+        check(r, cu->StreamQuery(r->stream) == CUDA_ERROR_NOT_READY, "the stream is not blocked");
+        CUDA(StreamWriteValue32(other, flag, 1, CU_STREAM_WRITE_VALUE_DEFAULT));
+        sum_end(r, &s, "blocked stream");
+    }
+    device_free((void *)flag);
+    CUDA(StreamDestroy(other));
+}
+
+/* Reduce-scatters end with combining, which is not NCCL's own: on two streams they must not meet in
+ * what lies between. Block k of every rank's input holds k + own; each rank's share is checked. */
+static void scatter_on(struct rank *r, CUstream *stream, int n)
+{
+    size_t all = r->count * (size_t)r->nranks;
+    float *data[4], *host = malloc(all * sizeof *host);
+
+    if (!host)
+        abort();
+    for (int s = 0; s < n; s++) {
+        for (size_t i = 0; i < all; i++)
+            host[i] = (float)(i / r->count) + (float)(s * 10);
+        data[s] = device_new(all * sizeof *host);
+        device_write(data[s], host, all * sizeof *host);
+    }
+    for (int s = 0; s < n; s++)
+        NCCL(ncclReduceScatter(data[s], data[s] + (size_t)r->rank * r->count, r->count, ncclFloat,
+                               ncclSum, r->comm, stream[s % 2]));
+    for (int s = n - 1; s >= 0; s--) {
+        int wrong = 0;
+
+        stream_wait(stream[s % 2]);
+        device_read(host, data[s], all * sizeof *host);
+        for (size_t i = 0; i < r->count; i++)
+            wrong +=
+                host[(size_t)r->rank * r->count + i] != (float)(r->nranks * (r->rank + s * 10));
+        check(r, !wrong, "reduce-scatter %d on two streams: %d elements are wrong", s, wrong);
+        device_free(data[s]);
+    }
+    free(host);
+}
+
+/* One communicator on two streams: its operations stay in order. */
+static void test_two_streams(struct rank *r)
+{
+    CUstream other = stream_new(), both[2] = {r->stream, other};
+
+    for (int i = 0; i < 8; i++)
+        scatter_on(r, both, 4);
+
+    for (int i = 0; i < 4; i++) {
+        struct sum a = sum_begin(r, r->comm, r->stream), b = sum_begin(r, r->comm, other);
+
+        NCCL(sum_call(&a));
+        NCCL(sum_call(&b));
+        sum_end(r, &b, "the second stream");
+        sum_end(r, &a, "the first stream");
+    }
+    CUDA(StreamDestroy(other));
+}
+
+static void test_destroy_early(struct rank *r)
+{
+    struct sum s = sum_begin(r, r->comm, r->stream);
+
+    NCCL(sum_call(&s));
+    NCCL(sum_call(&s)); /* of sums: checked by hand below */
+    NCCL(ncclCommDestroy(r->comm));
+    r->comm = NULL;
+    stream_wait(r->stream);
+    float first;
+    device_read(&first, s.data, sizeof first);
+    check(r, first == (float)(r->nranks * r->nranks * (r->nranks + 1) / 2),
+          "destroyed with work outstanding: %g", (double)first);
+    device_free(s.data);
+}
+
+static void test_finalize(struct rank *r)
+{
+    struct sum s = sum_begin(r, r->comm, r->stream);
+
+    NCCL(sum_call(&s));
+    NCCL(ncclCommFinalize(r->comm));
+    sum_end(r, &s, "finalized");
+    NCCL(ncclCommDestroy(r->comm));
+    r->comm = NULL;
+}
+
+static void *abort_soon(void *data)
+{
+    struct rank *r = data;
+
+    usleep(200000);
+    NCCL(ncclCommAbort(r->comm));
+    return NULL;
+}
+
+/* Rank 0 never comes; the others hang until another thread of theirs gives the communicator up. */
+static void test_abort(struct rank *r)
+{
+    struct sum s = sum_begin(r, r->comm, r->stream);
+    pthread_t thread;
+
+    NCCL(sum_call(&s));
+    sum_end(r, &s, "before the abort");
+    s = sum_begin(r, r->comm, r->stream);
+    pthread_create(&thread, NULL, abort_soon, r);
+    if (r->rank)
+        sum_call(&s);
+    stream_wait(r->stream);
+    pthread_join(thread, NULL);
+    check(r, 1, "aborted");
+    r->comm = NULL;
+    device_free(s.data);
+    r->comm = ranks_comm(r);
+    sum_all(r, r->comm, r->stream, "after an abort");
+}
+
+static void test_async_error(struct rank *r)
+{
+    ncclResult_t state = ncclInternalError;
+
+    for (int i = 0; i < 3; i++) {
+        struct sum s = sum_begin(r, r->comm, r->stream);
+
+        NCCL(sum_call(&s));
+        NCCL(ncclCommGetAsyncError(r->comm, &state));
+        check(r, state == ncclSuccess, "async error %d", state);
+        sum_end(r, &s, "polled");
+    }
+}
+
+static void test_registered(struct rank *r)
+{
+    struct sum s = sum_begin(r, r->comm, r->stream);
+    void *handle;
+
+    NCCL(ncclCommRegister(r->comm, s.data, s.count * sizeof *s.data, &handle));
+    NCCL(sum_call(&s));
+    stream_wait(r->stream);
+    NCCL(ncclCommDeregister(r->comm, handle));
+    sum_end(r, &s, "registered");
+}
+
+/* Many calls of one size, then others: whatever is learned about a call must not change it. */
+static void test_repeated(struct rank *r)
+{
+    size_t count = r->count;
+
+    for (int i = 0; i < 60; i++) {
+        r->count = i % 10 == 9 ? count / 2 + 1 : count;
+        sum_all(r, r->comm, r->stream, "repeated");
+    }
+    r->count = count;
+}
+
+/* A handle's address comes back for the next communicator. */
+static void test_recycled(struct rank *r)
+{
+    for (int i = 0; i < 4; i++) {
+        ncclComm_t comm = ranks_comm(r);
+
+        sum_all(r, comm, r->stream, "a new communicator");
+        if (i % 2)
+            NCCL(ncclCommAbort(comm));
+        else
+            NCCL(ncclCommDestroy(comm));
+    }
+}
+
+/* A stream in capture: into a graph on a device; the simulated driver refuses it. */
+static void test_captured(struct rank *r)
+{
+    struct sum s = sum_begin(r, r->comm, r->stream);
+    CUgraph graph;
+    ncclResult_t result;
+
+    CUDA(StreamBeginCapture(r->stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+    result = sum_call(&s);
+    CUresult ended = cu->StreamEndCapture(r->stream, &graph);
+    check(r, (result == ncclSuccess) == (ended == CUDA_SUCCESS), "in capture: %d, %d", result,
+          ended);
+    device_free(s.data);
+    sum_all(r, r->comm, r->stream, "after a capture");
+}
+
+const struct test_case cases_rules[] = {
+    {"nothing", test_nothing},
+    {"one_rank", test_one_rank},
+    {"groups", test_groups},
+    {"mixed_group", test_mixed_group},
+    {"split", test_split},
+    {"init_in_group", test_init_in_group},
+    {"nonblocking", test_nonblocking},
+    {"blocked_stream", test_blocked_stream},
+    {"two_streams", test_two_streams},
+    {"destroy_early", test_destroy_early},
+    {"finalize", test_finalize},
+    {"abort", test_abort},
+    {"async_error", test_async_error},
+    {"registered", test_registered},
+    {"repeated", test_repeated},
+    {"recycled", test_recycled},
+    {"captured", test_captured},
+    {NULL, NULL},
+};

@@ -1,0 +1,191 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# test/nccl/run.sh [--quick] BUILD: NCCL with the preload and without, on the stand-in NCCL and the
+# simulated driver; and the real libnccl, where it is, as far as it goes without a GPU.
+# On a real GPU: scripts/gpu-cluster.
+set -uo pipefail
+quick=
+[ "${1:-}" = --quick ] && { quick=1; shift; }
+build=$(cd "${1:?usage: test/nccl/run.sh [--quick] BUILD}" && pwd)
+ranks=$build/test/nccl_ranks
+caught=$build/test/nccl_caught
+shim=$build/libcollshim.so
+passed=0
+failed=0
+
+if [ ! -x "$ranks" ] || [ ! -e "$build/libcollshim-nccl.so" ]; then
+  echo "nccl: built without the headers of CUDA or NCCL"
+  exit 77
+fi
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+unset LD_PRELOAD NCCL_HOSTID NCCL_COMM_BLOCKING "${!COLLSHIM_@}"
+
+ok() { # DESCRIPTION STATUS
+  if [ "$2" -eq 0 ]; then passed=$((passed + 1)); else failed=$((failed + 1)) && echo "not ok $1"; fi
+}
+
+# The stand-in on a machine of 8 devices; VARIABLE=VALUE... first.
+simulated() { env LD_LIBRARY_PATH="$build/ncclsim:$build/gpusim" GPUSIM="devices=8" timeout 180 env "$@"; }
+
+# DESCRIPTION VARIABLE=VALUE... PROGRAM ARGUMENTS...: the program's own claims count.
+claims() {
+  local name=$1 out status=0 p f
+  shift
+  out=$(simulated "$@" 2>&1) || status=$?
+  read -r p f _ <<<"$(sed -nE 's/^([0-9]+) passed, ([0-9]+) failed$/\1 \2/p' <<<"$out") 0 0"
+  passed=$((passed + p))
+  failed=$((failed + f))
+  if [ "$status" -ne 0 ]; then
+    grep '^not ok' <<<"$out" | head -n 5
+    [ "$f" -gt 0 ] || ok "$name: exit status $status, $p claims" 1
+    echo "# in: $name"
+  fi
+}
+preloaded() { claims "$1" LD_PRELOAD="$shim" COLLSHIM_REPORT="$tmp/report" "${@:2}"; }
+# What the last report says: rerouted COLLECTIVE calls, or native REASON-PATTERN.
+rerouted() { jq "[.nccl.collectives[] | select(.collective == \"$1\") | .rerouted] | add // 0" "$tmp/report.nccl"; }
+native() { jq "[.nccl.collectives[].native | to_entries[] | select(.key | test(\"$1\")) | .value] | add // 0" "$tmp/report.nccl"; }
+
+mapfile -t cases < <(simulated "$ranks" --list)
+all=(reductions moves exchanges messages premul nothing one_rank groups mixed_group split init_in_group nonblocking
+  blocked_stream two_streams destroy_early finalize abort async_error registered repeated recycled captured arguments
+  different_counts different_messages different_order after_destroy rates)
+[ "${cases[*]}" = "${all[*]}" ]
+ok 'every case of the program is run here' $?
+
+# 1. The stand-in itself keeps NCCL's promises.
+claims 'native, 4 processes' "$ranks" --ranks 4 --count 5003 "${all[@]}"
+claims 'native, 2 hosts' "$ranks" --ranks 8 --hosts 2 --count 703 "${all[@]}"
+claims 'native, threads' "$ranks" --ranks 4 --threads --count 703 "${all[@]}"
+[ -n "$quick" ] || for seed in 1 2 3; do
+  claims "native, late streams $seed" GPUSIM="devices=8 seed=$seed" "$ranks" --ranks 4 --count 703 "${all[@]:3}"
+done
+
+# 2. The same programs with the preload: rerouted as often as it can be, forced native, and off.
+every=(COLLSHIM_MIN_BYTES=0 COLLSHIM_CHUNK_BYTES=4K)
+rows=(
+  'parallel_rings allgather allreduce reduce_scatter_block bcast reduce'
+  'lane allgather allreduce reduce_scatter_block bcast reduce'
+  'compose allgather allreduce reduce_scatter_block bcast reduce alltoall'
+  'linear allgather allreduce reduce_scatter_block bcast reduce alltoall'
+)
+for row in "${rows[@]}"; do
+  read -r name collectives <<<"$row"
+  forced=$(for c in $collectives; do printf '%s=%s,' "$c" "$name"; done)
+  preloaded "$name, 3 hosts" "${every[@]}" COLLSHIM_ALGORITHM="${forced%,}" "$ranks" --ranks 6 --hosts 3 --count 5003 reductions moves
+  for c in $collectives; do
+    [ "$(rerouted "$c")" -gt 0 ]
+    ok "$name: $c was rerouted" $?
+  done
+  [ -n "$quick" ] && break
+done
+preloaded 'as it chooses, 4 processes' "${every[@]}" "$ranks" --ranks 4 --hosts 2 --count 5003 "${all[@]}"
+preloaded 'as it chooses, threads' "${every[@]}" COLLSHIM_TOPOLOGY='node:2 rank:2' "$ranks" --ranks 4 --threads --count 703 "${all[@]}"
+preloaded 'as it chooses, one rank' "${every[@]}" "$ranks" --ranks 1 --count 703 "${all[@]}"
+preloaded 'ranks of unequal hosts' "${every[@]}" COLLSHIM_TOPOLOGY='node:0,0,0,1,1' "$ranks" --ranks 5 --count 703 "${all[@]}"
+preloaded 'large' "${every[@]:0:1}" "$ranks" --ranks 4 --hosts 2 --count 1500000 exchanges messages blocked_stream two_streams
+preloaded 'alternating' COLLSHIM_MODE=ab "${every[@]}" "$ranks" --ranks 4 --hosts 2 --count 5003 repeated
+[ "$(native 'COLLSHIM_MODE=ab')" -gt 0 ] && [ "$(rerouted allreduce)" -gt 0 ]
+ok 'ab mode does both' $?
+preloaded 'forced native' COLLSHIM_ALGORITHM=allreduce=native "${every[@]}" "$ranks" --ranks 4 --hosts 2 --count 703 "${all[@]:5}"
+[ "$(rerouted allreduce)" -eq 0 ]
+ok 'native stays native' $?
+preloaded 'off' COLLSHIM_MODE=off "$ranks" --ranks 4 --hosts 2 --count 703 "${all[@]}"
+[ -n "$quick" ] || for seed in 1 2 3 4 5 6 7 8; do
+  preloaded "late streams $seed" "${every[@]}" GPUSIM="devices=8 seed=$seed" "$ranks" --ranks 4 --hosts 2 --count 2003 \
+    moves exchanges blocked_stream two_streams groups destroy_early
+done
+
+# 3. What has to run natively does, and says why.
+reason() { # DESCRIPTION PATTERN VARIABLE=VALUE... PROGRAM...
+  preloaded "$1" "${@:3}"
+  [ "$(native "$2")" -gt 0 ]
+  ok "$1: reported" $?
+}
+two_hosts=("$ranks" --ranks 4 --hosts 2 --count 703)
+reason 'inside a group' 'inside a group' "${every[@]}" "${two_hosts[@]}" groups
+reason 'in capture' 'in capture' "${every[@]}" "${two_hosts[@]}" captured
+reason 'a created operation' 'no kernel' "${every[@]}" "${two_hosts[@]}" premul
+reason 'an average' 'ncclAvg' "${every[@]}" "${two_hosts[@]}" reductions
+reason 'a non-blocking communicator' 'non-blocking' "${every[@]}" "${two_hosts[@]}" nonblocking
+reason 'rounding sums' 'COLLSHIM_EXACT' COLLSHIM_EXACT=1 "${every[@]}" "${two_hosts[@]}" async_error
+reason 'small' 'smaller than' "${two_hosts[@]}" async_error
+reason 'a topology for other ranks' 'does not fit' COLLSHIM_TOPOLOGY='node:3 rank:3' "${every[@]}" "${two_hosts[@]}" async_error
+
+# 4. Not every rank has the preload, or the same settings: native, and no hang.
+mixed() { # DESCRIPTION ENVIRONMENT-OF-RANK-1
+  preloaded "$1" "${every[@]}" NCCL_RANKS_ODD="$2" "${two_hosts[@]}" async_error
+  [ "$(rerouted allreduce)" -eq 0 ]
+  ok "$1: native" $?
+}
+mixed 'other settings on odd ranks' COLLSHIM_EXACT=1
+mixed 'off on odd ranks' COLLSHIM_MODE=off
+
+# 5. The guard takes what is faster by the modelled links: events are looked at, no stream is waited for.
+guarded() { # DESCRIPTION NCCLSIM EXPECTED
+  preloaded "$1" COLLSHIM_MIN_BYTES=1K NCCLSIM="$2" "$ranks" --ranks 8 --hosts 2 --count 400003 repeated repeated
+  [ "$(native 'turn in a trial')" -gt 0 ]
+  ok "$1: there was a trial" $?
+  if [ "$3" = rerouted ]; then [ "$(rerouted allreduce)" -gt 12 ]; else [ "$(native 'at least as fast')" -gt 10 ]; fi
+  ok "$1: settled" $?
+}
+guarded 'slow links between hosts' 'near=200 far=0.5' rerouted
+guarded 'slow links inside hosts' 'near=0.5 far=200' native
+
+# Modelled links: 2 hosts of 4, NVLink 12 times a rail. The bound is what must cross each rank's rail.
+fraction() { # COLLECTIVE ALGORITHM BYTES-OVER-A-RAIL-PER-BYTE CHUNK
+  local out
+  out=$(simulated LD_PRELOAD="$shim" COLLSHIM_ALGORITHM="$1=$2" COLLSHIM_CHUNK_BYTES="$4" NCCLSIM='near=1.2 far=0.1' \
+    "$ranks" --ranks 8 --hosts 2 --count 1048576 rates 2>&1)
+  jq -e -R --arg c "${1%_block}" --argjson share "$3" 'fromjson? | select(.collective == $c) |
+    (.bytes * $share / 1e8 / .seconds) | if . >= 0.9 and . <= 1 then . else halt_error end' <<<"$out" >"$tmp/fraction" 2>&1
+  ok "$1 by $2: 0.9 of the bound, not $(head -c 6 "$tmp/fraction")" $?
+  echo "# $1 by $2: $(head -c 6 "$tmp/fraction") of the bound"
+}
+fraction allgather parallel_rings 1 32K
+fraction reduce_scatter_block parallel_rings 1 32K
+fraction allreduce lane 0.25 16K
+
+# 6. A program that opens NCCL itself: caught, and nothing else about it changes.
+opened() { # DESCRIPTION LIBRARY...
+  local name=$1
+  shift
+  LD_LIBRARY_PATH=$build/gpusim GPUSIM=devices=2 timeout 60 "$caught" "$@" >"$tmp/bare" 2>&1
+  LD_LIBRARY_PATH=$build/gpusim GPUSIM=devices=2 COLLSHIM_REPORT=$tmp/report LD_PRELOAD=$shim timeout 60 "$caught" "$@" >"$tmp/with" 2>&1
+  diff <(grep -v '^from' "$tmp/bare") <(grep -v '^from' "$tmp/with")
+  ok "$name: the same answers" $?
+  [ "$(grep -c 'AllReduce libcollshim-nccl.so, GetVersion lib.*nccl' "$tmp/with")" -eq $# ]
+  ok "$name: caught" $?
+  grep -q '^from id: a board' "$tmp/with"
+  ok "$name: the unique id says where the board is" $?
+}
+rm -f "$tmp/report.nccl"
+opened 'dlopen and dlsym' "$build/ncclsim/libnccl.so.2"
+[ "$(jq '.nccl.collectives[0].calls' "$tmp/report.nccl")" -eq 1 ]
+ok 'dlopen and dlsym: counted' $?
+cp "$build/ncclsim/libnccl.so.2" "$tmp/libother_nccl.so"
+opened 'two copies of NCCL' "$build/ncclsim/libnccl.so.2" "$tmp/libother_nccl.so"
+real=$(find /usr/local/cuda/lib/ /usr/local/cuda/lib64/ /usr/lib/*/ -maxdepth 1 -name libnccl.so.2 2>/dev/null | head -n 1)
+if [ -n "$real" ]; then
+  saved=$build
+  build=$tmp/nowhere # no simulated driver: the real library would misread it
+  opened "the real NCCL ($real)" "$real"
+  build=$saved
+else
+  echo '# skip: no libnccl.so.2 on this machine'
+fi
+
+# What a call costs that is passed on: at most 100 ns.
+if [ -x "$build/collshim-overhead-nccl" ]; then
+  while read -r added call; do
+    awk -v ns="$added" 'BEGIN { exit !(ns <= 100) }'
+    ok "a passed on $call costs $added ns more" $?
+  done < <(LD_LIBRARY_PATH=$build/nullnccl LD_PRELOAD=$shim "$build/collshim-overhead-nccl" | jq -r '"\(.added_ns) \(.call)"')
+fi
+
+# 7. Nothing is left behind.
+[ -z "$(find /dev/shm /tmp -maxdepth 1 -name '*ncclsim*' 2>/dev/null)" ]
+ok 'nothing is left behind' $?
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Groups: what a thread has called since the outermost ncclGroupStart, launched at its end. */
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "test/ncclsim/ncclsim.h"
+
+struct job {
+    struct job *next;
+    ncclResult_t (*run)(void *data);
+    void *data;
+    pthread_t thread;
+    ncclResult_t result;
+};
+
+static __thread struct {
+    int depth;
+    ncclResult_t error;
+    struct call *calls, **last_call;
+    struct job *jobs;
+} group;
+
+int group_open(void)
+{
+    return group.depth > 0;
+}
+
+static void *run_job(void *data)
+{
+    struct job *j = data;
+
+    j->result = j->run(j->data);
+    return NULL;
+}
+
+ncclResult_t group_defer(ncclResult_t (*run)(void *data), void *data)
+{
+    struct job *j;
+
+    if (!group_open())
+        return run(data);
+    j = calloc(1, sizeof *j);
+    if (!j)
+        return ncclSystemError;
+    j->run = run;
+    j->data = data;
+    j->next = group.jobs;
+    group.jobs = j;
+    return ncclSuccess;
+}
+
+ncclResult_t group_add(const struct call *call)
+{
+    struct call *copy = malloc(sizeof *copy);
+
+    if (!copy)
+        return ncclSystemError;
+    *copy = *call;
+    copy->next = NULL;
+    if (!group_open())
+        return run_launch(copy->comm, copy);
+    if (!group.calls)
+        group.last_call = &group.calls;
+    *group.last_call = copy;
+    group.last_call = &copy->next;
+    return ncclSuccess;
+}
+
+/* The calls of one communicator, in order, taken out of the list. */
+static struct call *take(struct call **list, const struct ncclComm *comm)
+{
+    struct call *taken = NULL, **end = &taken;
+
+    while (*list) {
+        if ((*list)->comm != comm) {
+            list = &(*list)->next;
+            continue;
+        }
+        *end = *list;
+        end = &(*list)->next;
+        *list = *end;
+        *end = NULL;
+    }
+    return taken;
+}
+
+static ncclResult_t run_jobs(struct job *jobs)
+{
+    ncclResult_t bad = ncclSuccess;
+
+    for (struct job *j = jobs; j; j = j->next)
+        if (pthread_create(&j->thread, NULL, run_job, j))
+            abort();
+    for (struct job *j = jobs, *next; j; j = next) {
+        next = j->next;
+        pthread_join(j->thread, NULL);
+        if (j->result)
+            bad = j->result;
+        free(j);
+    }
+    return bad;
+}
+
+static ncclResult_t end(int launch)
+{
+    ncclResult_t bad = group.error, result;
+    struct call *calls = group.calls;
+    struct job *jobs = group.jobs;
+
+    group.calls = NULL;
+    group.jobs = NULL;
+    group.error = ncclSuccess;
+    result = run_jobs(jobs);
+    bad = bad ? bad : result;
+    while (calls) {
+        struct call *mine = take(&calls, calls->comm);
+
+        if (launch && !bad) {
+            bad = run_launch(mine->comm, mine);
+            continue;
+        }
+        for (struct call *next; mine; mine = next) {
+            next = mine->next;
+            free(mine);
+        }
+    }
+    return bad;
+}
+
+NCCL_API(ncclResult_t, GroupStart, (void))
+{
+    group.depth++;
+    return ncclSuccess;
+}
+
+NCCL_API(ncclResult_t, GroupEnd, (void))
+{
+    if (group.depth == 0)
+        return ncclInvalidUsage;
+    return --group.depth ? ncclSuccess : end(1);
+}
+
+NCCL_API(ncclResult_t, GroupSimulateEnd, (ncclSimInfo_t * info))
+{
+    if (group.depth == 0)
+        return ncclInvalidUsage;
+    if (info)
+        info->estimatedTime = 1;
+    return --group.depth ? ncclSuccess : end(0);
+}

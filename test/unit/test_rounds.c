@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Rounds on real bytes: all ranks in one process, over messages that are buffered nowhere. A group
+ * ends when all its messages have met, so rounds that do not fit together are seen as a deadlock,
+ * and what a group receives is written at its end, so that two messages of a group which touch the
+ * same bytes are seen as wrong bytes.
+ */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "test/unit/loopback.h"
+#include "test/unit/member.h"
+#include "test/unit/random.h"
+#include "test/unit/suites.h"
+#include "transports/rounds.h"
+
+enum { MOST_RANKS = 10 };
+
+struct player {
+    struct rounds *rounds;
+    unsigned char *buffer[PLAN_NONE];
+    uint32_t at;  /* the next step, or the first of the group under way */
+    uint64_t met; /* messages of the group that have met, a bit each by their place */
+    size_t grain;
+};
+
+static unsigned char *place(const struct player *p, const struct round_place *at)
+{
+    return p->buffer[at->buffer] + at->offset;
+}
+
+static int is_message(const struct round_step *s)
+{
+    return s->kind == ROUND_SEND || s->kind == ROUND_RECV;
+}
+
+static void run_local(struct player *p)
+{
+    for (; p->at < p->rounds->nsteps && !is_message(&p->rounds->step[p->at]); p->at++) {
+        const struct round_step *s = &p->rounds->step[p->at];
+
+        if (s->kind == ROUND_COPY) {
+            memmove(place(p, &s->dst), place(p, &s->src), s->length);
+            continue;
+        }
+        must(s->length % p->grain == 0, "half an element is combined");
+        for (uint64_t i = 0; i < s->length; i++)
+            place(p, &s->dst)[i] = (unsigned char)(place(p, &s->src)[i] + place(p, &s->with)[i]);
+    }
+}
+
+static uint32_t group_length(const struct player *p)
+{
+    uint32_t n = 1;
+
+    while (!p->rounds->step[p->at + n - 1].closes)
+        n++;
+    return n;
+}
+
+/* The first message between two ranks, one way, that has not met yet in the group under way. */
+static const struct round_step *first_open(const struct player *p, int kind, int peer, uint32_t *i)
+{
+    if (p->at == p->rounds->nsteps)
+        return NULL;
+    for (*i = 0; *i < group_length(p); ++*i) {
+        const struct round_step *s = &p->rounds->step[p->at + *i];
+
+        if (s->kind == kind && s->peer == peer && !(p->met >> *i & 1))
+            return s;
+    }
+    return NULL;
+}
+
+/* Let what two ranks have for each other meet. The bytes wait in `mail` for the group's end. */
+static int meet(struct player *from, int a, struct player *to, int b, unsigned char **mail)
+{
+    uint32_t i, k;
+    const struct round_step *s = first_open(from, ROUND_SEND, b, &i);
+    const struct round_step *r = first_open(to, ROUND_RECV, a, &k);
+
+    if (!s || !r)
+        return 0;
+    must(s->length == r->length, "a message of another length");
+    must(k < 64 && i < 64, "a group of this test has at most 64 messages");
+    mail[k] = malloc(s->length);
+    memcpy(mail[k], place(from, &s->src), s->length);
+    from->met |= 1ull << i;
+    to->met |= 1ull << k;
+    return 1;
+}
+
+static int end_group(struct player *p, unsigned char **mail)
+{
+    uint32_t n = p->at < p->rounds->nsteps ? group_length(p) : 0;
+
+    if (!n || p->met != (n == 64 ? ~0ull : (1ull << n) - 1))
+        return 0;
+    must(p->rounds->step[p->at].opens, "a group does not open");
+    for (uint32_t i = 0; i < n; i++)
+        if (mail[i]) {
+            memcpy(place(p, &p->rounds->step[p->at + i].dst), mail[i],
+                   p->rounds->step[p->at + i].length);
+            free(mail[i]);
+            mail[i] = NULL;
+        }
+    p->at += n;
+    p->met = 0;
+    run_local(p);
+    return 1;
+}
+
+static void play(struct player *player, int nranks, uint64_t seed)
+{
+    unsigned char *mail[MOST_RANKS][64] = {{0}};
+    int left = 1, moved = 1;
+
+    for (int r = 0; r < nranks; r++)
+        run_local(&player[r]);
+    while (left) {
+        must(moved, "seed %llu: the rounds wait for each other", (unsigned long long)seed);
+        left = moved = 0;
+        for (int a = 0; a < nranks; a++)
+            for (int b = 0; b < nranks; b++)
+                moved |= meet(&player[a], a, &player[b], b, mail[b]);
+        for (int r = 0; r < nranks; r++) {
+            moved |= end_group(&player[r], mail[r]);
+            left |= player[r].at < player[r].rounds->nsteps;
+        }
+    }
+}
+
+static void run(const struct plan_algorithm *a, int collective, uint64_t seed)
+{
+    struct rng r = {seed};
+    struct plan_request q = rng_request(&r, (enum plan_collective)collective, MOST_RANKS, 300);
+    int nranks = q.topo->nranks;
+    struct loopback *net = loopback_open(nranks, seed);
+    struct member member[MOST_RANKS] = {{0}};
+    struct player player[MOST_RANKS] = {{0}};
+    const struct plan *plan[MOST_RANKS];
+    int32_t group[MOST_RANKS];
+    struct rounds_links links = {group, 1 + rng_below(&r, 3)};
+
+    for (q.rank = 0; q.rank < nranks; q.rank++) {
+        loopback_attach(net, q.rank, &member[q.rank].xport);
+        member_open(&member[q.rank], a, &q, seed);
+        plan[q.rank] = member[q.rank].plan;
+        group[q.rank] = q.topo->rank[q.rank].node;
+    }
+    for (int rank = 0; rank < nranks; rank++) {
+        struct member *m = &member[rank];
+
+        ck_assert_int_eq(rounds_build(plan, nranks, rank, &links, &player[rank].rounds), 0);
+        m->scratch = realloc(m->scratch, player[rank].rounds->scratch_bytes + 1);
+        player[rank].buffer[PLAN_INPUT] = m->input;
+        player[rank].buffer[PLAN_OUTPUT] = m->output;
+        player[rank].buffer[PLAN_SCRATCH] = m->scratch;
+        player[rank].grain = q.grain;
+    }
+    play(player, nranks, seed);
+    for (int rank = 0; rank < nranks; rank++) {
+        member[rank].scratch[member[rank].plan->scratch_bytes] = 0xdd; /* a stage lay there */
+        member_close(&member[rank], &q, rank, seed);
+        rounds_free(player[rank].rounds);
+    }
+    loopback_close(net);
+    rng_request_free(&q);
+}
+
+START_TEST(test_rounds__every_algorithm_in_groups_of_messages)
+{
+    for (int a = 0; a < plan_algorithm_count; a++)
+        for (int c = 0; c < COLL_COUNT; c++)
+            if (plan_algorithms[a]->collectives & 1u << c)
+                for (uint64_t seed = 1; seed <= 60; seed++)
+                    run(plan_algorithms[a], c, seed);
+}
+END_TEST
+
+START_TEST(test_rounds__plans_that_do_not_fit_are_refused)
+{
+    struct plan *plan[2] = {NULL, NULL};
+    struct rounds *rounds = NULL;
+    struct plan_builder *b = plan_build_begin(0, 2, 16);
+
+    plan_send(b, 1, 0, PLAN_INPUT, 0, 64);
+    ck_assert_int_eq(plan_build_finish(b, "test", 64, 0, 0, 0, &plan[0]), 0);
+    b = plan_build_begin(1, 2, 16);
+    plan_recv(b, 0, 1, PLAN_OUTPUT, 0, 64); /* on another lane */
+    ck_assert_int_eq(plan_build_finish(b, "test", 0, 64, 0, 0, &plan[1]), 0);
+    const struct rounds_links links = {(int32_t[]){0, 1}, 1};
+    ck_assert_int_lt(rounds_build((const struct plan *const *)plan, 2, 0, &links, &rounds), 0);
+    ck_assert_ptr_null(rounds);
+    plan_free(plan[0]);
+    plan_free(plan[1]);
+}
+END_TEST
+
+Suite *suite_rounds(void)
+{
+    Suite *s = suite_create("rounds");
+    TCase *t = tcase_create("rounds");
+
+    tcase_set_timeout(t, 120);
+    tcase_add_test(t, test_rounds__every_algorithm_in_groups_of_messages);
+    tcase_add_test(t, test_rounds__plans_that_do_not_fit_are_refused);
+    suite_add_tcase(s, t);
+    return s;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * NCCL, found at run time, and a schedule in rounds on a stream: each round a group of messages,
+ * what is local between them by copies and kernels on the same stream. Everything is enqueued; the
+ * host waits for nothing.
+ *
+ * All of it goes over the communicator and the stream that the application named: what NCCL
+ * promises of order, errors, abort and capture holds for it as for NCCL's own operations.
+ */
+#ifndef COLLSHIM_TRANSPORTS_NCCL_RUN_H
+#define COLLSHIM_TRANSPORTS_NCCL_RUN_H
+
+#include <nccl.h>
+
+#include "transports/cuda_reduce.h"
+#include "transports/rounds.h"
+
+struct nccl_calls {
+#define NCCL_CALL(name) __typeof__(&nccl##name) name;
+#define NCCL_OPTIONAL NCCL_CALL
+#include "transports/nccl_calls.def"
+#undef NCCL_OPTIONAL
+#undef NCCL_CALL
+};
+
+/* Fill the table from a dlopen handle, with the library's own functions (pncclX). Returns NULL, or
+ * the name of a required function that is missing. */
+const char *nccl_calls_open(void *library, struct nccl_calls *calls);
+
+/* Where a call runs. All borrowed. */
+struct nccl_run {
+    const struct nccl_calls *nccl;
+    const struct cuda_calls *cu;
+    struct cuda_reducer *reducer; /* NULL if nothing is combined */
+    ncclComm_t comm;
+    CUstream stream;         /* its context is current */
+    char *buffer[PLAN_NONE]; /* by enum plan_buffer; device memory, or NULL where no step uses it */
+    enum reduce_op op;
+    enum reduce_type type;
+};
+
+/*
+ * Enqueue all steps. Returns ncclSuccess; after an error the communicator's ranks have not all done
+ * the same, as after a failed call of NCCL. Any thread that may use the communicator.
+ */
+ncclResult_t nccl_run(const struct nccl_run *run, const struct rounds *rounds);
+
+#endif

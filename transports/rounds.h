@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A schedule in rounds, for libraries that move messages in groups: all messages of a group are
+ * under way at the same time, and a group ends when all of them have arrived (NCCL). What is done
+ * between two rounds is local: copies, and combining what has come.
+ *
+ * Rounds are the same on all ranks: a message is in the same one where it is sent and where it is
+ * received, which is why all ranks' plans are needed. A round may therefore wait for nothing but
+ * earlier rounds, and cannot hang.
+ *
+ * Source: none; list scheduling, one piece per queue and round. Thread rule: pure functions; a
+ * finished struct rounds is const.
+ */
+#ifndef COLLSHIM_TRANSPORTS_ROUNDS_H
+#define COLLSHIM_TRANSPORTS_ROUNDS_H
+
+#include "planners/plan.h"
+
+enum round_kind {
+    ROUND_SEND,   /* src -> peer */
+    ROUND_RECV,   /* peer -> dst */
+    ROUND_COPY,   /* src -> dst */
+    ROUND_REDUCE, /* dst = src op with */
+};
+
+struct round_place {
+    uint64_t offset;
+    uint8_t buffer; /* enum plan_buffer */
+};
+
+struct round_step {
+    uint8_t kind;
+    uint8_t opens, closes; /* first, last message of its group */
+    int32_t peer;          /* of messages */
+    struct round_place src, dst, with;
+    uint64_t length;
+};
+
+struct rounds {
+    const char *algorithm; /* borrowed from the plan */
+    uint32_t nsteps, ngroups;
+    uint64_t scratch_bytes;        /* the plan's, and places for what arrives to be combined */
+    const struct round_step *step; /* owned, [nsteps] in order */
+};
+
+/* What moves in one round over one queue: a chunk, and more over links that are faster. */
+struct rounds_links {
+    const int32_t *group; /* [nranks] borrowed: between ranks of one group links are fast */
+    uint32_t fast_chunks; /* at least 1: chunks over these in the time of one over the others */
+};
+
+/*
+ * The steps of plan[rank]. plan: those of all ranks, for the same request and all in one form (in
+ * place or not); borrowed, not needed afterwards. Returns 0 and *rounds_p (free with
+ * rounds_free()), -ENOMEM, or -EINVAL if the plans do not fit together.
+ */
+int rounds_build(const struct plan *const *plan, int nranks, int rank,
+                 const struct rounds_links *links, struct rounds **rounds_p);
+void rounds_free(struct rounds *r); /* NULL is fine */
+
+#endif
