@@ -12,6 +12,8 @@
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "transports/cuda_context.h"
 #include "transports/cuda_reduce.h"
@@ -37,8 +39,11 @@ struct cuda_gpu {
     struct job *job; /* [jobs] owned */
     int jobs, first_free;
     struct block scratch, pinned, cells; /* owned */
-    struct cuda_reducer *reducer;        /* owned; NULL before the first use */
-    int no_kernels;                      /* loading them was in vain */
+    struct block window;                 /* owned: what other processes reach */
+    struct device_window as_told;        /* and how; bytes 0: they cannot */
+    int no_window;
+    struct cuda_reducer *reducer; /* owned; NULL before the first use */
+    int no_kernels;               /* loading them was in vain */
     enum reduce_type type;
     enum reduce_op op;
     struct device device;
@@ -178,6 +183,59 @@ static void *gpu_cells(void *state, size_t bytes)
     return grow(g, &g->cells, bytes, 1);
 }
 
+/* Cells beyond it go by the host; with chunks of a MiB it is enough for a few peers. */
+enum { WINDOW_BYTES = 16 << 20 };
+
+static char *gpu_window(void *state, struct device_window *w)
+{
+    struct cuda_gpu *g = state;
+    CUipcMemHandle handle;
+
+    if (!g->window.at && !g->no_window) {
+        if (!grow(g, &g->window, WINDOW_BYTES, 0) ||
+            g->cu->IpcGetMemHandle(&handle, (CUdeviceptr)g->window.at) != CUDA_SUCCESS) {
+            free_block(g, &g->window, 0);
+            g->no_window = 1;
+            return NULL;
+        }
+        g->as_told = (struct device_window){.bytes = WINDOW_BYTES, .pid = getpid()};
+        memcpy(g->as_told.handle, &handle, sizeof handle);
+    }
+    *w = g->as_told;
+    return g->window.at;
+}
+
+static char *gpu_reach(void *state, const struct device_window *w)
+{
+    struct cuda_gpu *g = state;
+    CUipcMemHandle handle;
+    CUdeviceptr at;
+
+    memcpy(&handle, w->handle, sizeof handle);
+    if (w->pid == getpid() ||
+        g->cu->IpcOpenMemHandle(&at, handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS) != CUDA_SUCCESS)
+        return NULL;
+    return (char *)at; /* NOLINT: an address of the device's */
+}
+
+static void gpu_leave(void *state, char *at)
+{
+    struct cuda_gpu *g = state;
+    struct cuda_entry entry;
+
+    if (cuda_enter(g->cu, &g->place, &entry) < 0)
+        return;
+    g->cu->IpcCloseMemHandle((CUdeviceptr)at);
+    cuda_leave(g->cu, &entry);
+}
+
+static int gpu_pull(void *state, void *host, const char *from, size_t bytes)
+{
+    struct cuda_gpu *g = state;
+
+    return cuda_move(&g->place, host, from, bytes);
+}
+
 /* The events of what was abandoned are free again, all of them. */
 static void gpu_settle(void *state)
 {
@@ -219,6 +277,7 @@ static void unmake(struct cuda_gpu *g)
     free_block(g, &g->scratch, 0);
     free_block(g, &g->pinned, 1);
     free_block(g, &g->cells, 1);
+    free_block(g, &g->window, 0);
 }
 
 int cuda_gpu_open(const struct cuda_place *place, struct cuda_gpu **gpu_p)
@@ -237,6 +296,10 @@ int cuda_gpu_open(const struct cuda_place *place, struct cuda_gpu **gpu_p)
                                 .combine = gpu_combine,
                                 .test = gpu_test,
                                 .cells = gpu_cells,
+                                .window = gpu_window,
+                                .reach = gpu_reach,
+                                .leave = gpu_leave,
+                                .pull = gpu_pull,
                                 .settle = gpu_settle};
     if (cuda_enter(cu, place, &entry) < 0) {
         free(g);

@@ -24,9 +24,15 @@ int cuda_place_of(const void *p, struct cuda_place *place)
         CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, CU_POINTER_ATTRIBUTE_RANGE_SIZE};
     void *value[] = {&type, &managed, &context, &device, &base, &bytes};
 
-    if (!cu || cu->PointerGetAttributes(sizeof what / sizeof *what, what, value, (CUdeviceptr)p) !=
-                   CUDA_SUCCESS)
+    if (!cu)
         return 0;
+    CUresult result =
+        cu->PointerGetAttributes(sizeof what / sizeof *what, what, value, (CUdeviceptr)p);
+    if (result != CUDA_SUCCESS) {
+        *place = (struct cuda_place){.device = -1};
+        return result != CUDA_ERROR_INVALID_VALUE && result != CUDA_ERROR_NOT_INITIALIZED &&
+               result != CUDA_ERROR_DEINITIALIZED;
+    }
     if ((type != CU_MEMORYTYPE_DEVICE && !managed) || device < 0)
         return 0;
     *place = (struct cuda_place){.context = context, .device = device};

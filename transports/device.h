@@ -11,6 +11,14 @@
 #define COLLSHIM_TRANSPORTS_DEVICE_H
 
 #include <stddef.h>
+#include <stdint.h>
+
+/* Memory of a device that other processes' devices may reach. Plain bytes. */
+struct device_window {
+    unsigned char handle[64];
+    uint64_t bytes;
+    int32_t pid; /* whose it is */
+};
 
 struct device {
     void *state;
@@ -26,6 +34,15 @@ struct device {
     /* Pinned host memory of at least so many bytes, 64-byte aligned; the device's, until the next
        cells(). NULL: no memory. */
     void *(*cells)(void *state, size_t bytes);
+    /* The same in the device's own memory, as much as there is and for good: the first byte and how
+       others reach it; NULL: they cannot. */
+    char *(*window)(void *state, struct device_window *w);
+    /* Reach another process's window, once: its address here, or NULL. leave: never again; nothing
+       of this call or another's may be under way in it. pull: copy from there to host memory, and
+       wait; also outside a call. Returns 0 or a negative code. */
+    char *(*reach)(void *state, const struct device_window *w);
+    void (*leave)(void *state, char *at);
+    int (*pull)(void *state, void *host, const char *from, size_t bytes);
     /* After an error: return when nothing that was started can touch memory any more. */
     void (*settle)(void *state);
 };

@@ -134,6 +134,7 @@ static int get_cells(struct engine *e)
 {
     size_t bytes = open_windows(e);
     struct device *d = e->buffers.device;
+    size_t at = 0;
     char *cell;
 
     if (!bytes)
@@ -148,10 +149,25 @@ static int get_cells(struct engine *e)
 
         if (!run->attended || e->plan->queues[q].peer < 0)
             continue;
-        run->cell = cell;
-        cell += run->window * run->room;
+        run->cell = cell + at;
+        run->cell_at = at;
+        at += run->window * run->room;
     }
     return 0;
+}
+
+/* May the peers' devices read what this rank sends? */
+static void get_window(struct engine *e)
+{
+    struct device *d = e->buffers.device;
+    struct device_window w;
+
+    e->window = NULL;
+    if (!e->xport->use_device)
+        return;
+    e->xport->use_device(e->xport->state, d);
+    if (d && d->window && (e->window = d->window(d->state, &w)))
+        e->window_bytes = w.bytes;
 }
 
 int engine_begin(struct engine *e, const struct engine_buffers *buffers)
@@ -175,6 +191,7 @@ int engine_begin(struct engine *e, const struct engine_buffers *buffers)
         e->busy[e->nbusy++] = q;
     }
     rc = get_cells(e);
+    get_window(e);
     if (buffers->failed)
         rc = buffers->failed;
     return rc ? engine_fail(e, rc) : 0;
@@ -186,11 +203,11 @@ static int poll_transport(struct engine *e, int *moved)
     int rc = e->xport->poll(e->xport->state, e->completed, &ndone);
 
     for (unsigned i = 0; i < ndone; i++) {
-        uint32_t slot = e->completed[i] & ~XPORT_FAILED;
+        uint32_t slot = e->completed[i] & ~(XPORT_FAILED | XPORT_LENT);
 
         if (!rc && e->completed[i] & XPORT_FAILED)
             rc = engine_fail(e, -EIO);
-        engine_land(e, e->queue_of[slot], slot);
+        engine_land(e, e->queue_of[slot], slot, (e->completed[i] & XPORT_LENT) != 0);
     }
     *moved |= ndone > 0;
     return rc;

@@ -102,8 +102,9 @@ static int post_send(struct engine *e, uint32_t q, uint32_t slot)
     const struct plan_queue *pq = &e->plan->queues[q];
     struct flight *f = &e->flight[slot];
     const struct plan_op *op = &e->plan->ops[f->op];
-    const char *from =
-        f->celled ? cell_of(&e->queue[q], slot) : place(e, op->src, op->src_off, f->from);
+    const char *from = f->lent     ? f->lent
+                       : f->celled ? cell_of(&e->queue[q], slot)
+                                   : place(e, op->src, op->src_off, f->from);
 
     f->stage = STAGE_POSTED;
     if (e->error)
@@ -121,6 +122,8 @@ static int post_receive(struct engine *e, uint32_t q, uint32_t slot)
                            : place(e, op->dst, op->dst_off, f->from);
 
     f->stage = STAGE_POSTED;
+    if (f->celled && on_device(e, op) && e->xport->recv_lent)
+        return e->xport->recv_lent(e->xport->state, slot, to, f->end - f->from, pq->peer, pq->lane);
     if (e->error || f->celled || pq->kind == PLAN_RECV)
         return e->xport->recv(e->xport->state, slot, to, f->end - f->from, pq->peer, pq->lane);
     return e->xport->recv_reduce(
@@ -146,7 +149,7 @@ static int start_job(struct engine *e, uint32_t q, uint32_t slot)
 
     f->stage = STAGE_MOVING;
     if (f->celled)
-        cell = cell_of(&e->queue[q], slot);
+        cell = f->lent ? (char *)(uintptr_t)f->lent : cell_of(&e->queue[q], slot);
     switch ((enum plan_kind)e->plan->queues[q].kind) {
     case PLAN_SEND:
         return d->copy(d->state, cell, src, n, &f->job);
@@ -181,6 +184,19 @@ static void work_locally(struct engine *e, uint8_t kind, const struct flight *f)
         memcpy(dst, src, f->end - f->from);
 }
 
+/* The slot's place in the device's window, if the peer's device can read it there; else NULL. */
+static const char *lend(const struct engine *e, uint32_t q, uint32_t slot, size_t bytes)
+{
+    const struct plan_queue *pq = &e->plan->queues[q];
+    const struct queue_run *run = &e->queue[q];
+    size_t at = run->cell_at + (slot - run->slot) * run->room;
+
+    if (!e->window || at + bytes > e->window_bytes || !e->xport->lends ||
+        !e->xport->lends(e->xport->state, pq->peer, pq->lane))
+        return NULL;
+    return e->window + at;
+}
+
 /* Start chunk [from, end) of an operation. */
 static int start(struct engine *e, uint32_t q, uint32_t op_index, uint64_t from, uint64_t end)
 {
@@ -198,6 +214,8 @@ static int start(struct engine *e, uint32_t q, uint32_t op_index, uint64_t from,
         return 0;
     }
     run->flying++;
+    if (kind == PLAN_SEND && f->celled)
+        f->lent = lend(e, q, slot, end - from);
     if (plan_receives(kind))
         return post_receive(e, q, slot);
     if (e->error || (kind == PLAN_SEND && !f->celled))
@@ -266,6 +284,14 @@ static int bring_home(struct engine *e, uint32_t q, uint32_t slot, int *moved)
     return 0;
 }
 
+/* A received chunk is where it belongs, or will never be. */
+static void end_flight(struct engine *e, struct flight *f, uint32_t slot)
+{
+    f->stage = f->lent ? STAGE_RETURNING : STAGE_DONE;
+    if (f->lent)
+        e->xport->give_back(e->xport->state, slot);
+}
+
 /* Is a chunk's job done? What follows then. */
 static int ask(struct engine *e, uint32_t q, uint32_t slot)
 {
@@ -279,7 +305,7 @@ static int ask(struct engine *e, uint32_t q, uint32_t slot)
         return 0;
     if (e->plan->queues[q].kind == PLAN_SEND)
         return post_send(e, q, slot);
-    f->stage = STAGE_DONE;
+    end_flight(e, f, slot);
     return 0;
 }
 
@@ -290,8 +316,8 @@ static int give_up(struct engine *e, uint32_t q, uint32_t slot)
 
     if (f->stage == STAGE_MOVING && e->plan->queues[q].kind == PLAN_SEND)
         return post_send(e, q, slot);
-    if (f->stage != STAGE_POSTED)
-        f->stage = STAGE_DONE;
+    if (f->stage == STAGE_MOVING || f->stage == STAGE_LANDED)
+        end_flight(e, f, slot);
     return 0;
 }
 
@@ -329,12 +355,17 @@ int engine_attend(struct engine *e, uint32_t q, int *moved)
     return rc;
 }
 
-void engine_land(struct engine *e, uint32_t q, uint32_t slot)
+void engine_land(struct engine *e, uint32_t q, uint32_t slot, int lent)
 {
     struct flight *f = &e->flight[slot];
     int moved = 0;
 
-    f->stage = f->celled && plan_receives(e->plan->queues[q].kind) ? STAGE_LANDED : STAGE_DONE;
+    if (lent)
+        f->lent = e->xport->lent(e->xport->state, slot);
+    if (f->stage == STAGE_POSTED && f->celled && plan_receives(e->plan->queues[q].kind))
+        f->stage = STAGE_LANDED;
+    else
+        f->stage = STAGE_DONE;
     if (!e->queue[q].attended)
         let_go(e, &e->queue[q], &moved);
 }

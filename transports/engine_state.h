@@ -6,9 +6,10 @@
 #include "transports/engine.h"
 
 enum stage {
-    STAGE_MOVING, /* a job of the device's is under way: to its cell (SEND) or to its place */
-    STAGE_POSTED, /* the transport has it */
-    STAGE_LANDED, /* received into its cell */
+    STAGE_MOVING,    /* a job of the device's is under way: to its cell (SEND) or to its place */
+    STAGE_POSTED,    /* the transport has it */
+    STAGE_LANDED,    /* received into its cell */
+    STAGE_RETURNING, /* what the peer lent has been used */
     STAGE_DONE
 };
 
@@ -16,7 +17,8 @@ enum stage {
 struct flight {
     uint32_t op;
     enum stage stage;
-    int celled; /* it travels by its slot's cell */
+    int celled;       /* it travels by its slot's cell */
+    const char *lent; /* not by the cell, but from (or to) here on a device */
     unsigned job;
     uint64_t from;
     uint64_t end; /* bytes of the operation that are done once this is */
@@ -29,19 +31,22 @@ struct queue_run {
     uint32_t first;   /* oldest flight, counted on and on; its place is first % window */
     uint32_t flying;
     uint32_t window;
-    uint32_t slot; /* the queue's first slot */
-    size_t room;   /* bytes of its largest chunk, rounded up */
-    int bounces;   /* a RECV_REDUCE that the transport cannot combine */
-    int direct;    /* the transport moves device memory with this peer */
-    int attended;  /* its flights need more than the transport */
-    int way;       /* of the local work in flight */
-    char *cell;    /* [window * room] inside the call's; NULL where nothing is celled */
+    uint32_t slot;  /* the queue's first slot */
+    size_t room;    /* bytes of its largest chunk, rounded up */
+    int bounces;    /* a RECV_REDUCE that the transport cannot combine */
+    int direct;     /* the transport moves device memory with this peer */
+    int attended;   /* its flights need more than the transport */
+    int way;        /* of the local work in flight */
+    size_t cell_at; /* where its cells begin among the call's */
+    char *cell;     /* [window * room] inside the call's; NULL where nothing is celled */
 };
 
 struct engine {
     const struct plan *plan; /* borrowed */
     struct xport *xport;     /* borrowed */
     struct engine_buffers buffers;
+    char *window; /* the device's, borrowed; NULL: none */
+    size_t window_bytes;
     struct queue_run *queue; /* [nqueues] owned */
     uint32_t *busy;          /* [nbusy] owned: queues with something left to do */
     uint64_t *done;          /* [nops] owned: bytes done of each operation */
@@ -64,8 +69,8 @@ int engine_pump(struct engine *e, uint32_t q, int *moved);
    let go of what is complete. Returns the transport's code. */
 int engine_attend(struct engine *e, uint32_t q, int *moved);
 
-/* The transport is done with a slot. */
-void engine_land(struct engine *e, uint32_t q, uint32_t slot);
+/* The transport is done with a slot. lent: its bytes are still the peer's. */
+void engine_land(struct engine *e, uint32_t q, uint32_t slot, int lent);
 
 /* From here on the call has failed. Returns 0, or -ENOMEM: it cannot even go on without data. */
 int engine_fail(struct engine *e, int code);

@@ -71,6 +71,43 @@ static int route_moves_device(void *state, int peer, int lane)
     return x->moves_device && x->moves_device(x->state, peer, lane);
 }
 
+static void route_use_device(void *state, struct device *d)
+{
+    struct route *r = state;
+
+    if (r->near->use_device)
+        r->near->use_device(r->near->state, d);
+}
+
+static int route_lends(void *state, int peer, int lane)
+{
+    struct route *r = state;
+
+    return !is_far(r, peer, lane) && r->near->lends && r->near->lends(r->near->state, peer, lane);
+}
+
+static int route_recv_lent(void *state, unsigned slot, void *buf, size_t length, int peer, int lane)
+{
+    struct xport *x = take(state, peer, lane);
+
+    return x->recv_lent ? x->recv_lent(x->state, slot, buf, length, peer, lane)
+                        : x->recv(x->state, slot, buf, length, peer, lane);
+}
+
+static const char *route_lent(void *state, unsigned slot)
+{
+    struct route *r = state;
+
+    return r->near->lent(r->near->state, slot);
+}
+
+static void route_give_back(void *state, unsigned slot)
+{
+    struct route *r = state;
+
+    r->near->give_back(r->near->state, slot);
+}
+
 static int route_poll(void *state, unsigned *done, unsigned *ndone)
 {
     struct route *r = state;
@@ -122,6 +159,11 @@ int xport_route_open(struct xport *near, struct xport *far, const unsigned char 
                         .reduces = route_reduces,
                         .recv_reduce = route_recv_reduce,
                         .moves_device = route_moves_device,
+                        .use_device = route_use_device,
+                        .lends = route_lends,
+                        .recv_lent = route_recv_lent,
+                        .lent = route_lent,
+                        .give_back = route_give_back,
                         .poll = route_poll,
                         .abandon = route_abandon,
                         .reserve = route_reserve};

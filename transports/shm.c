@@ -98,6 +98,58 @@ static int shm_recv(void *state, unsigned slot, void *buf, size_t length, int pe
     return shm_peer_receive(p, s);
 }
 
+static void shm_use_device(void *state, struct device *d)
+{
+    struct shm *t = state;
+
+    t->device = d;
+    if (d && d->window && !t->lends)
+        t->lends = d->window(d->state, &t->window);
+}
+
+/* Only the device that was used first lends: a window is offered once. */
+static int shm_lends(void *state, int peer, int lane)
+{
+    struct shm *t = state;
+    struct peer *p = &t->peer[t->member_of[peer]];
+    struct device_window w;
+
+    (void)lane;
+    if (!t->device || !t->lends || t->device->window(t->device->state, &w) != t->lends)
+        return 0;
+    shm_peer_offer(t, p);
+    return atomic_load(&p->out->window_state) == SHM_WINDOW_ACCEPTED;
+}
+
+static int shm_recv_lent(void *state, unsigned slot, void *buf, size_t length, int peer, int lane)
+{
+    struct shm *t = state;
+    struct peer *p = &t->peer[t->member_of[peer]];
+    struct slot *s = take_slot(t, slot, length, lane);
+
+    s->buf = buf;
+    s->peer = p;
+    p->receives++;
+    /* What is lent is in the reach of one device. */
+    s->anywhere = !p->acceptor || p->acceptor == t->device;
+    return shm_peer_receive(p, s);
+}
+
+static const char *shm_lent(void *state, unsigned slot)
+{
+    struct shm *t = state;
+
+    return t->slot[slot].lent;
+}
+
+static void shm_give_back(void *state, unsigned slot)
+{
+    struct shm *t = state;
+    struct slot *s = &t->slot[slot];
+
+    fifo_put(&s->peer->returned, s);
+}
+
 static int shm_reduces(void *state, int peer, int lane)
 {
     (void)state, (void)peer, (void)lane;
@@ -164,6 +216,11 @@ int xport_shm_open(const int *member, int members, int rank, int nranks, int cop
                         .recv = shm_recv,
                         .reduces = shm_reduces,
                         .recv_reduce = shm_recv_reduce,
+                        .use_device = shm_use_device,
+                        .lends = shm_lends,
+                        .recv_lent = shm_recv_lent,
+                        .lent = shm_lent,
+                        .give_back = shm_give_back,
                         .poll = shm_poll,
                         .abandon = shm_abandon,
                         .reserve = shm_reserve};
@@ -251,6 +308,18 @@ void xport_shm_joined(struct xport *x)
     if (t->fd >= 0)
         close(t->fd);
     t->fd = -1;
+}
+
+int xport_shm_part(struct xport *x)
+{
+    struct shm *t = x->state;
+    int parted = 1;
+
+    for (int m = 0; t && t->peer && m < t->members; m++)
+        shm_peer_leave(&t->peer[m]);
+    for (int m = 0; t && t->peer && m < t->members; m++)
+        parted &= shm_peer_withdraw(&t->peer[m]);
+    return parted;
 }
 
 void xport_shm_close(struct xport *x)

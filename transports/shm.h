@@ -7,6 +7,9 @@
  * copies through cells of the shared segment instead: the receiver decides, message by message, and
  * asks.
  *
+ * Memory of a device cannot be read so. But a device may let others into a window of its own: then
+ * a sender copies to its window, and the receiver's device takes the bytes from there.
+ *
  * Opening takes three steps, because the ranks must tell each other where the segment is:
  *
  *     xport_shm_open    each rank fills in an offer; all exchange them
@@ -50,6 +53,12 @@ int xport_shm_join(struct xport *x, const struct shm_offer *offer);
 /* All members have joined. */
 void xport_shm_joined(struct xport *x);
 
+/*
+ * Before the devices of the calls go: leave what other members lent. Returns 1 once they have left
+ * what this one did; until then it is to be called again. All members do it, at the communicator's
+ * end. Not opened is fine.
+ */
+int xport_shm_part(struct xport *x);
 void xport_shm_close(struct xport *x); /* not opened is fine */
 
 /* Can every peer be read from? If not, *why is the errno of the first that cannot. */

@@ -10,6 +10,7 @@
 #include "transports/shm_peer.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -69,8 +70,11 @@ void shm_peer_post(struct shm *t, struct peer *p)
 {
     while (p->unposted.first && load(&p->out->posted) - load(&p->out->taken) < SHM_POSTS) {
         struct slot *s = fifo_take(&p->unposted);
+        uintptr_t at = (uintptr_t)s->buf - (uintptr_t)t->lends;
+        int lent = t->lends && at < t->window.bytes;
         p->out->post[load(&p->out->posted) % SHM_POSTS] =
-            (struct shm_post){.address = (uint64_t)(uintptr_t)s->buf,
+            (struct shm_post){.address = lent ? at : (uint64_t)(uintptr_t)s->buf,
+                              .lent = (uint32_t)lent,
                               .length = s->length,
                               .slot = (uint32_t)(s - t->slot),
                               .lane = s->lane};
@@ -129,7 +133,8 @@ static int match(struct peer *p, struct slot *s, const struct shm_post *post)
         return -EPROTO;
     s->address = post->address;
     s->sender = post->slot;
-    fifo_put(&p->matched, s);
+    s->lent = post->lent ? p->window + post->address : NULL;
+    fifo_put(s->lent && s->anywhere && !s->failed ? &p->arrived : &p->matched, s);
     return 0;
 }
 
@@ -180,7 +185,7 @@ static void ask_for_cells(const struct shm *t, struct peer *p)
         return;
     for (struct slot *s = p->matched.first; s; s = s->next) {
         size_t grain = s->buf ? 1 : s->reduce.grain;
-        if (s->granted || s->failed)
+        if (s->granted || s->failed || s->lent)
             continue;
         s->step = (uint32_t)(t->segment.cell_bytes / grain * grain);
         if (!shm_peer_answer(
@@ -231,14 +236,80 @@ int shm_peer_receive(struct peer *p, struct slot *s)
     return 0;
 }
 
+/* Lending ------------------------------------------------------------------------------------- */
+
+static int change(struct shm_pair *pair, enum shm_window from, enum shm_window to)
+{
+    uint32_t was = from;
+
+    return atomic_compare_exchange_strong(&pair->window_state, &was, to);
+}
+
+void shm_peer_offer(const struct shm *t, struct peer *p)
+{
+    if (load(&p->out->window_state) != SHM_WINDOW_NONE)
+        return;
+    p->out->window = t->window;
+    atomic_store_explicit(&p->out->window_state, SHM_WINDOW_OFFERED, memory_order_release);
+}
+
+/* Nobody lends before the other has said that it can be there. */
+static void accept_offer(const struct shm *t, struct peer *p)
+{
+    if (!t->device || !t->device->reach || load(&p->in->window_state) != SHM_WINDOW_OFFERED)
+        return;
+    if (!change(p->in, SHM_WINDOW_OFFERED, SHM_WINDOW_OPENING))
+        return;
+    p->acceptor = t->device;
+    p->window = t->device->reach(t->device->state, &p->in->window);
+    if (p->window)
+        change(p->in, SHM_WINDOW_OPENING, SHM_WINDOW_ACCEPTED);
+    else
+        shm_peer_leave(p);
+}
+
+void shm_peer_leave(struct peer *p)
+{
+    if (!p->acceptor)
+        return;
+    if (p->window)
+        p->acceptor->leave(p->acceptor->state, p->window);
+    p->acceptor = NULL;
+    atomic_store_explicit(&p->in->window_state, SHM_WINDOW_CLOSED, memory_order_release);
+}
+
+int shm_peer_withdraw(struct peer *p)
+{
+    return !p->out || load(&p->out->window_state) == SHM_WINDOW_NONE ||
+           change(p->out, SHM_WINDOW_OFFERED, SHM_WINDOW_CLOSED) ||
+           load(&p->out->window_state) == SHM_WINDOW_CLOSED || kill(p->pid, 0) != 0;
+}
+
+static void report_arrived(struct shm *t, struct peer *p)
+{
+    while (p->arrived.first)
+        t->report[t->reported++] = (unsigned)(fifo_take(&p->arrived) - t->slot) | XPORT_LENT;
+}
+
+static void answer_returned(struct shm *t, struct peer *p)
+{
+    while (p->returned.first &&
+           shm_peer_answer(
+               p, &(struct shm_answer){.from = SHM_TAKEN, .slot = p->returned.first->sender}))
+        shm_peer_complete(t, &p->receives, fifo_take(&p->returned));
+}
+
 int shm_peer_serve(struct shm *t, struct peer *p, size_t *budget)
 {
     int rc = hear_answers(t, p);
 
+    accept_offer(t, p);
     if (!rc)
         rc = take_posts(p);
     if (rc)
         return rc;
+    report_arrived(t, p);
+    answer_returned(t, p);
     shm_peer_post(t, p);
     size_t copied = fill_cells(t, p, *budget);
     ssize_t got = shm_peer_read_messages(t, p, *budget);

@@ -25,10 +25,13 @@ struct slot {
     uint32_t lane;
     uint32_t step; /* bytes per cell */
     int granted;   /* a receive that comes through the cells */
-    int failed;    /* a receive for which nothing was sent */
     enum sharing sharing;
-    uint64_t address; /* a receive's bytes at the sender */
-    uint32_t sender;  /* and the sender's slot */
+    struct peer *peer; /* of a receive that takes what is lent, */
+    int anywhere;      /* a receive that takes what is lent */
+    int failed;        /* a receive for which nothing was sent */
+    const char *lent;  /* a receive's bytes on the sender's device */
+    uint64_t address;  /* or at the sender */
+    uint32_t sender;   /* and the sender's slot */
     struct xport_reduce reduce;
 };
 
@@ -49,6 +52,10 @@ struct peer {
     struct fifo streaming;    /* sends that go through the cells */
     struct fifo unmatched;    /* receives */
     struct fifo matched;      /* receives whose sender is known */
+    struct fifo arrived;      /* receives of what is lent, to be reported */
+    struct fifo returned;     /* and what the engine has done with */
+    struct device *acceptor;  /* borrowed: whose reach the peer's window is in; NULL: none */
+    char *window;             /* the peer's, there */
     struct shm_post *early;   /* [early_room] owned: posts without a receive, oldest first */
     unsigned nearly, early_room;
 };
@@ -68,6 +75,9 @@ struct shm {
     char *bounce;     /* [REDUCE_PIECE] owned */
     unsigned *report; /* during a poll: completed slots */
     unsigned reported;
+    struct device *device; /* borrowed: of the call; NULL: it has none */
+    char *lends;           /* the window of the device that was used first */
+    struct device_window window;
 };
 
 void fifo_put(struct fifo *f, struct slot *s);
@@ -86,6 +96,14 @@ int shm_peer_serve(struct shm *t, struct peer *p, size_t *budget);
 /* Of serving: read what is matched and can be read, and answer what is complete. Returns the bytes
    read, or -ESRCH. */
 ssize_t shm_peer_read_messages(struct shm *t, struct peer *p, size_t budget);
+
+/* Offer the peer this rank's window. */
+void shm_peer_offer(const struct shm *t, struct peer *p);
+
+/* Leave the peer's window, and withdraw one's own. Returns 1 if the peer is not in it (any more).
+ */
+void shm_peer_leave(struct peer *p);
+int shm_peer_withdraw(struct peer *p);
 
 /* Write a piece of what the peer is reading, if it wants that. Returns the bytes. */
 size_t shm_peer_help(const struct shm *t, struct peer *p);

@@ -27,13 +27,21 @@ ssize_t shm_peer_read(const struct peer *p, uint64_t address, void *to, size_t n
     return got < 0 ? -errno : got;
 }
 
+/* The same from its device: for a receive of a call that has none of its own. */
+static ssize_t pull(const struct peer *p, const char *from, char *to, size_t n)
+{
+    return p->acceptor->pull(p->acceptor->state, to, from, n) ? -EIO : (ssize_t)n;
+}
+
 /* Read one piece of a message. Returns its bytes, or -errno if not even one element can be had. */
 static ssize_t read_piece(struct shm *t, const struct peer *p, struct slot *s)
 {
     size_t grain = s->buf ? 1 : s->reduce.grain;
     size_t piece = s->buf ? READ_PIECE : REDUCE_PIECE / grain * grain;
     size_t n = s->until - s->done < piece ? s->until - s->done : piece;
-    ssize_t got = shm_peer_read(p, s->address + s->done, s->buf ? s->buf + s->done : t->bounce, n);
+    char *to = s->buf ? s->buf + s->done : t->bounce;
+    ssize_t got =
+        s->lent ? pull(p, s->lent + s->done, to, n) : shm_peer_read(p, s->address + s->done, to, n);
 
     if (got < 0)
         return got;
@@ -50,7 +58,8 @@ static ssize_t read_piece(struct shm *t, const struct peer *p, struct slot *s)
 /* A sender who has this rank's bytes to read itself would not help, and pieces would cost. */
 static int is_shared(const struct shm *t, const struct peer *p, const struct slot *s)
 {
-    return t->helping && !p->unhelpful && s->buf && !p->sends && shm_share_pays(s->length);
+    return t->helping && !p->unhelpful && s->buf && !s->lent && !s->failed && !p->sends &&
+           shm_share_pays(s->length);
 }
 
 /* What this rank has to read next of a message is [done, until), nothing if it is complete.
@@ -96,7 +105,7 @@ ssize_t shm_peer_read_messages(struct shm *t, struct peer *p, size_t budget)
     size_t copied = 0;
 
     while (p->matched.first && !p->matched.first->granted &&
-           (!p->unread || p->matched.first->failed)) {
+           (!p->unread || p->matched.first->failed || p->matched.first->lent)) {
         struct slot *s = p->matched.first;
         if (copied >= budget && s->done < s->length)
             break;
@@ -116,6 +125,11 @@ ssize_t shm_peer_read_messages(struct shm *t, struct peer *p, size_t budget)
             return got; /* the peer is no more */
         if (got >= 0) {
             copied += (size_t)got;
+            continue;
+        }
+        if (s->lent) { /* this rank's device is no more: the call fails */
+            s->failed = 1;
+            s->done = s->until = s->length;
             continue;
         }
         p->unread = (int)-got;

@@ -17,6 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "transports/device.h"
 #include "transports/shm_share.h"
 
 enum { SHM_POSTS = 32, SHM_ANSWERS = 32, SHM_CELLS = 4 };
@@ -27,6 +28,19 @@ struct shm_post {
     uint64_t length;
     uint32_t slot;
     uint32_t lane;
+    uint32_t lent; /* `address` counts from the start of the sender's window */
+    uint32_t unused;
+};
+
+/* What becomes of a window: offered by the sender, opened by the receiver's device, and then used
+   until that has left. It is closed too if it cannot be opened, or its sender withdraws the offer.
+ */
+enum shm_window {
+    SHM_WINDOW_NONE,
+    SHM_WINDOW_OFFERED,
+    SHM_WINDOW_OPENING,
+    SHM_WINDOW_ACCEPTED,
+    SHM_WINDOW_CLOSED
 };
 
 /* The receiver has the bytes (from is SHM_TAKEN), or wants those from `from` on through the cells,
@@ -50,6 +64,8 @@ struct shm_pair {
         _Atomic uint32_t answered;
         _Atomic uint32_t emptied;
     };
+    _Alignas(64) _Atomic uint32_t window_state; /* enum shm_window */
+    struct device_window window;
     _Alignas(64) struct shm_post post[SHM_POSTS];
     _Alignas(64) struct shm_answer answer[SHM_ANSWERS];
     struct shm_share share; /* the message that both copy at present */

@@ -25,7 +25,10 @@ struct xport_reduce {
     size_t length;
 };
 
+struct device;
+
 #define XPORT_FAILED 0x80000000u
+#define XPORT_LENT 0x40000000u
 
 struct xport {
     const char *name;
@@ -44,6 +47,18 @@ struct xport {
                        int lane);
     /* Does it take device memory, for that peer and lane? Optional: NULL if never. */
     int (*moves_device)(void *state, int peer, int lane);
+    /*
+     * Device memory that the peer reads where it is. All optional: NULL altogether.
+     * use_device: the device of the call that begins, NULL if it has none. lends: may sends to that
+     * peer lie in the device's window from here on? recv_lent: as recv, but where the sender lent
+     * its bytes, completion has XPORT_LENT added to the slot: they are at lent(), for this device,
+     * until give_back(); then completion is reported once more.
+     */
+    void (*use_device)(void *state, struct device *d);
+    int (*lends)(void *state, int peer, int lane);
+    int (*recv_lent)(void *state, unsigned slot, void *buf, size_t length, int peer, int lane);
+    const char *(*lent)(void *state, unsigned slot);
+    void (*give_back)(void *state, unsigned slot);
     /* Make progress on everything in flight; write the completed slots to done, which has room for
        all that reserve() made, and their number to *ndone (0 is fine). XPORT_FAILED is added to the
        slot of a receive for which the peer sent nothing. Never blocks. Returns 0 or the error code.

@@ -52,7 +52,9 @@ static void free_comm(struct comm *c)
     if (!c || c == &out_of_memory)
         return;
     forget_plans(c);
-    cuda_gpu_close(c->gpu);
+    links_part(&c->links);
+    for (int i = 0; i < GPUS_KEPT; i++)
+        cuda_gpu_close(c->gpu[i]);
     links_close(&c->links);
     topo_free(c->topo);
     free(c->bytes);

@@ -22,20 +22,22 @@ struct comm_plan; /* a cached plan with its engine */
 struct cuda_gpu;  /* what it uses of a device (transports/cuda_memory.h) */
 struct rows;      /* who sends how much to whom (rows.h) */
 
+enum { GPUS_KEPT = 4 };
+
 struct comm {
     enum reason verdict; /* REASON_NONE, or why all calls on this communicator run natively */
     int rank, size;
-    MPI_Comm private_comm;   /* owned */
-    struct topo *topo;       /* owned */
-    struct links links;      /* owned */
-    int rails_measured;      /* comm_measure_rails was called */
-    unsigned turn;           /* rerouted calls so far, for COLLSHIM_MODE=ab */
-    struct guard guard;      /* what has been measured */
-    size_t *bytes;           /* [size] owned: room for a call's block sizes */
-    uint64_t *offset;        /* [size] owned: and for where they start, packed */
-    struct cuda_gpu *gpu;    /* owned: NULL until a call needs it */
-    struct rows *rows;       /* owned: NULL until Alltoallv needs them */
-    struct comm_plan *plans; /* owned: most recently used first */
+    MPI_Comm private_comm;           /* owned */
+    struct topo *topo;               /* owned */
+    struct links links;              /* owned */
+    int rails_measured;              /* comm_measure_rails was called */
+    unsigned turn;                   /* rerouted calls so far, for COLLSHIM_MODE=ab */
+    struct guard guard;              /* what has been measured */
+    size_t *bytes;                   /* [size] owned: room for a call's block sizes */
+    uint64_t *offset;                /* [size] owned: and for where they start, packed */
+    struct cuda_gpu *gpu[GPUS_KEPT]; /* owned: of as many contexts as calls have used */
+    struct rows *rows;               /* owned: NULL until Alltoallv needs them */
+    struct comm_plan *plans;         /* owned: most recently used first */
 };
 
 /* At MPI_Init: make the attribute key. Returns an MPI code. */

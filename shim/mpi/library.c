@@ -134,7 +134,8 @@ static int bring_back(const struct image *m)
     int rc = MPI_SUCCESS;
 
     for (int i = 0; rc == MPI_SUCCESS && i < b->n; i++) {
-        block_of(b, i, &l, &count, &offset); /* it was asked before */
+        if (block_of(b, i, &l, &count, &offset) < 0)
+            return MPI_ERR_TYPE; /* it was asked before */
         if (!count || !l.size)
             continue;
         const char *from = m->at - m->span.from + offset;
@@ -153,14 +154,12 @@ static int bring_back(const struct image *m)
     return rc;
 }
 
-int library_call(const struct call *call)
+int library_call_with_images(const struct call *call)
 {
     struct library_buffer list[MOST_BUFFERS] = {{0}};
     struct image image[MOST_BUFFERS] = {{0}};
     int n, shown = 0, rc = MPI_SUCCESS;
 
-    if (!cuda_present() || process.cuda_aware || !call->buffers)
-        return call->native(call);
     n = library_peers(call->comm) ? call->buffers(call, list) : 0;
     for (; rc == MPI_SUCCESS && shown < n; shown++)
         rc = show(&image[shown], &list[shown]);

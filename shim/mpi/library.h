@@ -8,8 +8,10 @@
 #ifndef COLLSHIM_SHIM_MPI_LIBRARY_H
 #define COLLSHIM_SHIM_MPI_LIBRARY_H
 
+#include "shim/mpi/process.h"
 #include "shim/mpi/reroute.h"
 #include "shim/mpi/vectors.h"
+#include "transports/cuda_memory.h"
 
 /* One buffer argument of a call. */
 struct library_buffer {
@@ -25,7 +27,12 @@ struct library_buffer {
 
 /* Returns what the MPI function returns; MPI_ERR_NO_MEM or MPI_ERR_OTHER, raised on the
    communicator, if an image could not be made or brought back. */
-int library_call(const struct call *call);
+int library_call_with_images(const struct call *call);
+static inline int library_call(const struct call *call)
+{
+    return !cuda_present() || process.cuda_aware ? call->native(call)
+                                                 : library_call_with_images(call);
+}
 
 /* A buffer of one block, of blocks one behind the other included. */
 static inline struct library_buffer library_block(const void *argument, MPI_Count count,

@@ -7,6 +7,7 @@
 #include "shim/mpi/links.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -159,6 +160,17 @@ int links_share(struct links *l, MPI_Comm comm)
     meeting_close(l->meeting);
     l->meeting = NULL;
     return well;
+}
+
+void links_part(struct links *l)
+{
+    unsigned none;
+
+    /* A peer may need the library's progress here to get as far. */
+    while (!xport_shm_part(&l->shm)) {
+        l->mpi.poll(l->mpi.state, NULL, &none);
+        sched_yield();
+    }
 }
 
 void links_close(struct links *l)

@@ -30,6 +30,7 @@ int links_prepare(struct links *l, MPI_Comm private_comm, const struct topo *top
 /* The other half, once all ranks have done the first. Collective over comm. Returns 1 if all is
    well on this rank. */
 int links_share(struct links *l, MPI_Comm comm);
+void links_part(struct links *l);  /* before what its calls used of devices goes (shm.h) */
 void links_close(struct links *l); /* all zero is fine */
 
 #endif

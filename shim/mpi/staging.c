@@ -56,26 +56,28 @@ static size_t alignment_of(const struct call *call)
     return extent > 8 ? 8 : extent;
 }
 
-/* The communicator's device for that place, begun; NULL if there is none to be had. A context may
-   have been destroyed and made anew since the last call. */
-static struct device *begin(struct comm *c, const struct call *call, const struct cuda_place *place)
+/* Where the communicator keeps its device for that place, or room for one; NULL: too many. */
+static struct cuda_gpu **find_gpu(struct comm *c, const struct cuda_place *place)
+{
+    for (int i = 0; i < GPUS_KEPT; i++)
+        if (!c->gpu[i] || cuda_gpu_is_at(c->gpu[i], place))
+            return &c->gpu[i];
+    return NULL;
+}
+
+/* The device, begun; NULL if there is none to be had. */
+static struct device *begin(struct comm *c, const struct call *call, const struct cuda_place *place,
+                            struct cuda_gpu **used)
 {
     const struct reduction *r = &call->reduction;
     enum kernel_type type = call->combines ? r->kernel_type : KERNEL_NONE;
-    struct device *d = NULL;
+    struct cuda_gpu **gpu = find_gpu(c, place);
 
-    for (int attempt = 0; !d && attempt < 2; attempt++) {
-        if (c->gpu && (attempt || !cuda_gpu_is_at(c->gpu, place))) {
-            cuda_gpu_close(c->gpu);
-            c->gpu = NULL;
-        }
-        if (!c->gpu && cuda_gpu_open(place, &c->gpu) < 0)
-            return NULL;
-        if (call->combines && !cuda_gpu_combines(c->gpu, type, r->kernel_op))
-            return NULL;
-        d = cuda_gpu_begin(c->gpu, type, r->kernel_op);
-    }
-    return d;
+    if (!gpu || (!*gpu && cuda_gpu_open(place, gpu) < 0) ||
+        (call->combines && !cuda_gpu_combines(*gpu, type, r->kernel_op)))
+        return NULL;
+    *used = *gpu;
+    return cuda_gpu_begin(*gpu, type, r->kernel_op);
 }
 
 static size_t rounded(size_t bytes)
@@ -143,10 +145,9 @@ static int open_on_device(struct staging *s, struct comm *c, const struct call *
         (!in->used && !out->used))
         return 0;
     s->place = in->used ? in->place : out->place;
-    s->device = begin(c, call, &s->place);
+    s->device = begin(c, call, &s->place, &s->gpu);
     if (!s->device)
         return 0;
-    s->gpu = c->gpu;
     if (allocate_on_device(s, plan, own_input))
         return 1;
     cuda_gpu_end(s->gpu);

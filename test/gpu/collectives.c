@@ -188,8 +188,9 @@ static void be_rank(struct world *w, int rank, int ranks)
         for (size_t c = 0; c < sizeof collectives / sizeof *collectives; c++)
             if (plan_algorithms[a]->collectives & 1u << collectives[c])
                 run(&r, plan_algorithms[a], collectives[c]);
+    while (!xport_shm_part(&r.xport))
+        sched_yield();
     cuda_gpu_close(r.gpu);
-    meet(&r);
     xport_shm_close(&r.xport);
     topo_free(r.topo);
     violations = (int (*)(void))gpu_simulated("gpusim_violations");

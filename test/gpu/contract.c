@@ -142,6 +142,7 @@ int main(int argc, char **argv)
     gpu_start(0);
     violations = (int (*)(void))gpu_simulated("gpusim_violations");
     gpu_test_memory();
+    gpu_test_places();
     gpu_test_streams();
     gpu_test_events();
     gpu_test_values();

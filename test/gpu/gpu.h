@@ -32,6 +32,7 @@ void gpu_start(int device); /* cuInit and the device's primary context, made cur
 void gpu_test_ipc(void);         /* before the driver is started in this process, */
 void gpu_test_collectives(void); /* and so is this; it needs kernels */
 void gpu_test_memory(void);
+void gpu_test_places(void);
 void gpu_test_streams(void);
 void gpu_test_events(void);
 void gpu_test_values(void);

@@ -49,6 +49,16 @@ done
 simulated 'one device' 'devices=1' --without-kernels
 simulated 'devices without peer access' 'devices=2 nopeer=0-1' --without-kernels
 with() { LD_LIBRARY_PATH=$sim GPUSIM=$1 "${@:2}"; }
+# Orders that the simulation leaves out, each seen by the claim that is about it.
+lost() { # GPUSIM'S-DROP CLAIM
+  prints "without $1" 1 "not ok $2" with "devices=1 drop=$1" "$contract" --without-kernels
+}
+lost StreamWaitEvent:1/3 'a copy to the host comes after the default stream'
+lost StreamWaitEvent:2/3 'a copy from the host comes after the default stream'
+lost StreamWaitEvent:3/3 'a copy on the device comes after the default stream'
+lost EventRecord:1/1 'a copy to the host comes after the default stream'
+lost EventQuery:1/1 'a copy to the host comes after the default stream'
+lost StreamSynchronize:1/1 "after the default stream's work, and the pieces alone"
 prints 'no device is a skip' 77 'skip: no device' with devices=0 "$contract"
 prints 'info lists the devices' 0 'device 1: simulated device, sm_90' with devices=2 "$build/collshim" info
 prints 'info without a device' 0 'CUDA_ERROR_NO_DEVICE' with devices=0 "$build/collshim" info

@@ -317,8 +317,13 @@ static size_t pose(struct draw *d, struct problem *p)
                           .in_place = !draw_below(d, 4),
                           .n = 1 + draw_below(d, draw_below(d, 3) ? 200 : MOST_COUNT),
                           .t = &types[draw_below(d, (int)(sizeof types / sizeof *types))]};
+    /* MPICH 4.0.2's own Gather, Scatter and Alltoall truncate what has gaps. */
+    if ((p->collective == GATHER || p->collective == SCATTER || p->collective == ALLTOALL) &&
+        p->t->extent > 8)
+        p->t = &types[0];
     extent = p->t->extent;
-    if (p->collective >= ALLTOALLV)
+    /* MPICH 4.0.2's own in-place Reduce of a few KiB crashes. */
+    if (p->collective >= ALLTOALLV || p->collective == REDUCE)
         p->in_place = 0;
     for (int i = 0; i < size; i++)
         for (int j = 0; j < size; j++) { /* i to j */
@@ -403,14 +408,15 @@ static void one_call(int call, int may_fail)
     bring_back(&send);
     bring_back(&receive);
     int wrong = run(&p, sent + send.offset + AROUND, received + receive.offset + AROUND);
-    need(wrong, "the call with host memory");
+    if (!may_fail)
+        need(wrong, "the call with host memory");
     if (rc != MPI_SUCCESS && !may_fail)
         fail("call %d, %s: error %d", call, names[p.collective], rc);
-    if (rc == MPI_SUCCESS) {
+    if (rc == MPI_SUCCESS && wrong == MPI_SUCCESS) {
         compare(&p, &send, sent, "send", call);
         compare(&p, &receive, received, "receive", call);
     }
-    errors += rc != MPI_SUCCESS;
+    errors += (rc != MPI_SUCCESS) + (wrong != MPI_SUCCESS);
     free(sent);
     free(received);
     NEED(MemFreeHost(send.host));
