@@ -317,8 +317,9 @@ static size_t pose(struct draw *d, struct problem *p)
                           .in_place = !draw_below(d, 4),
                           .n = 1 + draw_below(d, draw_below(d, 3) ? 200 : MOST_COUNT),
                           .t = &types[draw_below(d, (int)(sizeof types / sizeof *types))]};
-    /* MPICH 4.0.2's own Gather and Scatter truncate what has gaps. */
-    if ((p->collective == GATHER || p->collective == SCATTER) && p->t->extent > 8)
+    /* MPICH 4.0.2's own Gather, Scatter and Alltoall truncate what has gaps. */
+    if ((p->collective == GATHER || p->collective == SCATTER || p->collective == ALLTOALL) &&
+        p->t->extent > 8)
         p->t = &types[0];
     extent = p->t->extent;
     /* MPICH 4.0.2's own in-place Reduce of a few KiB crashes. */
