@@ -106,22 +106,26 @@ static int span_of(const struct library_buffer *b, struct layout_span *span)
     return any;
 }
 
-/* Make an image if the buffer is on a device, and show it. Returns an MPI code. */
+/* Make an image if the buffer is on a device, and show it, empty where its data cannot be had: the
+   rank takes part all the same, or others would wait. Returns an MPI code; at NULL with an error:
+   there is nothing to show. */
 static int show(struct image *m, const struct library_buffer *b)
 {
+    int rc = MPI_SUCCESS;
+
     *m = (struct image){.buffer = b, .user = *b->argument};
     if (!span_of(b, &m->span) || !cuda_place_of(m->user + m->span.from, &m->place))
         return MPI_SUCCESS;
     size_t bytes = (size_t)(m->span.to - m->span.from);
-    if (m->place.after && bytes > m->place.after)
-        return MPI_ERR_BUFFER; /* it does not end where it began */
-    m->at = malloc(bytes);
+    m->at = calloc(1, bytes);
     if (!m->at)
         return MPI_ERR_NO_MEM;
-    if (b->reads && cuda_move(&m->place, m->at, m->user + m->span.from, bytes) < 0)
-        return MPI_ERR_OTHER;
+    if (m->place.after && bytes > m->place.after)
+        rc = MPI_ERR_BUFFER; /* it does not end where it began */
+    else if (b->reads && cuda_move(&m->place, m->at, m->user + m->span.from, bytes) < 0)
+        rc = MPI_ERR_OTHER;
     *b->argument = m->at - m->span.from;
-    return MPI_SUCCESS;
+    return rc;
 }
 
 /* Bring what the library has written to the device, and nothing else. */
@@ -158,13 +162,15 @@ int library_call_with_images(const struct call *call)
 {
     struct library_buffer list[MOST_BUFFERS] = {{0}};
     struct image image[MOST_BUFFERS] = {{0}};
-    int n, shown = 0, rc = MPI_SUCCESS;
+    int n, shown = 0, failed = MPI_SUCCESS, hidden = 0, rc = MPI_SUCCESS;
 
     n = library_peers(call->comm) ? call->buffers(call, list) : 0;
-    for (; rc == MPI_SUCCESS && shown < n; shown++)
-        rc = show(&image[shown], &list[shown]);
-    int failed = rc;
-    if (!failed)
+    for (; shown < n; shown++) {
+        int code = show(&image[shown], &list[shown]);
+        failed = failed ? failed : code;
+        hidden |= code && !image[shown].at;
+    }
+    if (!hidden)
         rc = call->native(call);
     for (int i = 0; i < shown; i++) {
         *list[i].argument = image[i].user;
@@ -172,7 +178,7 @@ int library_call_with_images(const struct call *call)
             failed = bring_back(&image[i]);
         free(image[i].at);
     }
-    if (failed == MPI_SUCCESS)
+    if (failed == MPI_SUCCESS || rc != MPI_SUCCESS)
         return rc;
     mpi.Comm_call_errhandler(call->comm, failed);
     return failed;
