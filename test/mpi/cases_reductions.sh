@@ -98,7 +98,7 @@ cases_reductions() {
     reductions_natively 4 $((calls / 2))
     reductions 4 $calls mixed COLLSHIM_TOPOLOGY='node:2 gpu:2' COLLSHIM_CHUNK_BYTES=100
     reductions 4 $calls alike COLLSHIM_TOPOLOGY='node:2 gpu:2' COLLSHIM_MODE=verify
-    reductions_measured 4 $((calls + 50)) 'node:2 gpu:2'
+    reductions_measured 4 $((calls + 150)) 'node:2 gpu:2'
     reductions 2 $((calls / 4)) threads
     if [ "$quick" -eq 0 ]; then
         for row in "${rows[@]}"; do
