@@ -3,7 +3,8 @@
  * Which schedules are worth trying when nobody forces one: rows of the registry, with a chunk each.
  *
  * Pure functions of values that are the same on all ranks: collective, topology, sizes, root,
- * grain, memory, recipe, never rank and in_place. So all ranks choose alike without a word to each other.
+ * grain, memory, recipe, never rank and in_place. So all ranks choose alike without a word to each
+ * other.
  */
 #ifndef COLLSHIM_PLANNERS_CHOOSE_H
 #define COLLSHIM_PLANNERS_CHOOSE_H
