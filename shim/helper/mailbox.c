@@ -98,7 +98,7 @@ int mailbox_create(struct mailbox **box_p)
 int mailbox_join(int fd, struct mailbox **box_p)
 {
     struct stat st;
-    char *at;
+    char *at = NULL;
 
     if (fstat(fd, &st))
         return -errno;
