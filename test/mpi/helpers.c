@@ -84,15 +84,17 @@ static void kill_a_helper(void)
         kill(pid, SIGKILL);
 }
 
+static pthread_t killer;
+static int killed;
+
 static void *kill_soon(void *unused)
 {
     unsigned seed = (unsigned)getpid();
 
     (void)unused;
-    for (int pid; (pid = find_helper()) < 0;)
-        usleep(1000);
     usleep((useconds_t)rand_r(&seed) % 20000);
     kill_a_helper();
+    __atomic_store_n(&killed, 1, __ATOMIC_RELEASE);
     return NULL;
 }
 
@@ -282,6 +284,8 @@ static void happen(void)
         return;
     if (!strcmp(how, "between"))
         kill_a_helper();
+    if (!strcmp(how, "during") && pthread_create(&killer, NULL, kill_soon, NULL))
+        MPI_Abort(MPI_COMM_WORLD, 2);
     if (!strcmp(how, "killed"))
         kill(getpid(), SIGKILL);
     if (!strcmp(how, "abort"))
@@ -291,8 +295,7 @@ static void happen(void)
 int main(int argc, char **argv)
 {
     char owner[32];
-    pthread_t killer;
-    int tracer = -1, killing = 0;
+    int tracer = -1;
 
     how = argc > 2 ? argv[2] : "plain";
     snprintf(owner, sizeof owner, "%d.", (int)getpid());
@@ -307,8 +310,6 @@ int main(int argc, char **argv)
         MPI_Abort(MPI_COMM_WORLD, 2);
     if (!strcmp(how, "traced") && world_rank == 1)
         tracer = be_traced();
-    if (!strcmp(how, "during") && world_rank == 1)
-        killing = pthread_create(&killer, NULL, kill_soon, NULL) == 0;
     for (int round = 0; round < ROUNDS; round++) {
         int n = round == ROUNDS - 1 ? LARGEST : 1 << (2 * round + 5);
 
@@ -320,7 +321,12 @@ int main(int argc, char **argv)
     }
     if (!strcmp(how, "idle") && world_rank == 1)
         look_at_idle_helper();
-    if (killing)
+    for (int dead = strcmp(how, "during") != 0; !dead;) { /* and once more when it is */
+        dead = __atomic_load_n(&killed, __ATOMIC_ACQUIRE);
+        MPI_Bcast(&dead, 1, MPI_INT, 1, MPI_COMM_WORLD);
+        reduce(in, out, LARGEST);
+    }
+    if (!strcmp(how, "during") && world_rank == 1)
         pthread_join(killer, NULL);
     if (tracer > 0) {
         kill(tracer, SIGKILL);
