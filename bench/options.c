@@ -44,6 +44,7 @@ static const char help_after[] =
     "                            own choice from the first call on; is it behind once settled, "
     "and\n"
     "                            what did settling cost, in parts of 200 native calls\n"
+    "                            (up to ten times as many calls where all take less than 4 s)\n"
     "  --limit SECONDS           with --settle: fewer calls per size if they take longer; default "
     "60\n"
     "\n"

@@ -14,7 +14,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FEWEST_PAIRS = 40 };
+/* Short calls go on for some seconds: what else the machine does takes as long as they do. */
+enum { FEWEST_PAIRS = 40, MORE_TIMES = 10 };
+static const double SECONDS_OF_SHORT_ONES = 4;
+
+static int goes_on(const struct bench_options *o, int pairs, double spent)
+{
+    if (pairs < FEWEST_PAIRS)
+        return 1;
+    return pairs < o->settle ? spent < o->limit_s
+                             : pairs < o->settle * MORE_TIMES && spent < SECONDS_OF_SHORT_ONES;
+}
 
 /* The pairs of calls; returns how many. */
 static int run_pairs(const struct bench_run *run, const struct bench_collective *row,
@@ -23,9 +33,8 @@ static int run_pairs(const struct bench_run *run, const struct bench_collective 
     double spent = 0;
     int k = 0;
 
-    for (; k < run->options->settle && (k < FEWEST_PAIRS || spent < run->options->limit_s); k++) {
-        bench_progress("%s %zu bytes: pair %d of %d", row->name, problem->bytes, k + 1,
-                       run->options->settle);
+    for (; goes_on(run->options, k, spent); k++) {
+        bench_progress("%s %zu bytes: pair %d", row->name, problem->bytes, k + 1);
         for (int j = 0; j < 2; j++) {
             struct bench_contender *c = &pair[(j + k) % 2];
 
@@ -50,7 +59,7 @@ static double excess(const double *us, int n, double usual)
 
 static void conclude(struct bench_contender pair[2], int calls, struct bench_settled *r)
 {
-    int half = calls / 2;
+    int first = calls / 2 < BENCH_SETTLE_CALLS ? calls / 2 : BENCH_SETTLE_CALLS;
     double *sorted = malloc((size_t)calls * sizeof(*sorted));
 
     r->calls = calls;
@@ -58,9 +67,9 @@ static void conclude(struct bench_contender pair[2], int calls, struct bench_set
         memcpy(sorted, pair[0].us, (size_t)calls * sizeof(*sorted));
     r->native = bench_stats_of(sorted ? sorted : pair[0].us, calls);
     r->cost =
-        excess(pair[1].us, half, r->native.median) - excess(pair[0].us, half, r->native.median);
+        excess(pair[1].us, first, r->native.median) - excess(pair[0].us, first, r->native.median);
     r->cost /= BENCH_SETTLE_CALLS * r->native.median;
-    r->settled = bench_stats_of(pair[1].us + half, calls - half);
+    r->settled = bench_stats_of(pair[1].us + first, calls - first);
     r->behind = r->settled.median / r->native.median - 1;
     r->verified = pair[0].verdict == BENCH_RUNNING && pair[1].verdict == BENCH_RUNNING;
     free(sorted);
@@ -71,11 +80,12 @@ int bench_settle_size(const struct bench_run *run, const struct bench_collective
                       struct bench_settled *result)
 {
     struct bench_problem problem;
-    double *us = calloc(2 * (size_t)run->options->settle, sizeof(*us));
+    size_t most = (size_t)run->options->settle * MORE_TIMES;
+    double *us = calloc(2 * most, sizeof(*us));
     int rc = bench_problem_make(row, run->shape, bytes, bench_sharers(run), &problem);
     struct bench_contender pair[2] = {
         {.mpi = run->native, .algorithm = auto_algorithm, .comm = auto_algorithm->comm, .us = us},
-        {.mpi = run->app, .comm = comm, .us = us ? us + run->options->settle : NULL},
+        {.mpi = run->app, .comm = comm, .us = us ? us + most : NULL},
     };
 
     *result = (struct bench_settled){.row = row, .bytes = bytes};

@@ -16,10 +16,10 @@ struct bench_settled {
     const struct bench_collective *row;
     size_t bytes;
     int calls;                          /* of each contender */
-    struct bench_stats native, settled; /* us; of all native calls, of the preload's last half */
+    struct bench_stats native, settled; /* us; of all native calls, of the preload's later ones */
     double behind;                      /* settled / native - 1, of the medians */
-    double
-        cost; /* the first half's time over as many native calls', in parts of 200 native calls */
+    double cost; /* of the first 200 calls (half of fewer), as excess over as many native calls, in
+                    parts of 200 native calls */
     double bound_us; /* 0: not known */
     int verified;
 };
@@ -28,8 +28,9 @@ enum { BENCH_SETTLE_CALLS = 200 }; /* against which the cost is counted */
 
 /*
  * Collective over the job. auto_algorithm: the library's own choice; comm: the preload's, fresh or
- * used by smaller sizes of this collective. At most `calls` pairs, fewer (but at least 40) if they
- * take longer than limit_s. Returns 0, -EOVERFLOW or -ENOMEM, the same on all ranks.
+ * used by smaller sizes of this collective. As many pairs as --settle asks; fewer (but at
+ * least 40) if they take longer than limit_s, up to ten times more if they take less than 4 s.
+ * Returns 0, -EOVERFLOW or -ENOMEM, the same on all ranks.
  */
 int bench_settle_size(const struct bench_run *run, const struct bench_collective *row,
                       const struct bench_algorithm *auto_algorithm, MPI_Comm comm, size_t bytes,

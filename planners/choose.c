@@ -2,12 +2,13 @@
 /*
  * First the best row, then the best other row, then the first row's second chunk: whether a model
  * has ordered two rows rightly is what a measurement can tell with most to gain, and the chunk is
- * worth a factor of two at most (see plan_chunks).
+ * worth a factor of two at most (see plan_chunks). Last, what no model can judge.
  */
 #include "planners/choose.h"
 
 #include <math.h>
 
+#include "planners/compose/compose.h"
 #include "planners/cost.h"
 #include "planners/slices.h"
 
@@ -47,6 +48,28 @@ static int insert(struct plan_candidate *list, int n, int max, struct plan_candi
     return n;
 }
 
+/*
+ * A few medium messages along one rank per node, against many small ones on all rails: no topology
+ * tells whether the library spreads a message over the rails by itself, and where it does, it often
+ * does so from some length on only.
+ */
+static int add_chain(const struct plan_request *q, struct plan_candidate *c, int n, int max)
+{
+    enum { PAYS_BELOW = 4 << 20, LONGEST = 64 << 10, MOST_NODES = 16 };
+    struct plan_request asked = *q;
+    uint64_t total = plan_total_bytes(q);
+
+    if (n == 0 || n >= max || q->recipe || q->chunk_bytes || q->topo->nnodes < 2 ||
+        q->topo->nnodes > MOST_NODES || q->topo->nranks == q->topo->nnodes ||
+        !(q->collective == COLL_BCAST || q->collective == COLL_REDUCE) || total >= PAYS_BELOW)
+        return n;
+    size_t half = total / 2 < LONGEST ? (size_t)(total / 2) : LONGEST;
+    asked.recipe = "stripe=1";
+    c[n] =
+        candidate(&asked, &plan_compose, half > q->grain ? half / q->grain * q->grain : q->grain);
+    return n + 1;
+}
+
 /* The rows for a rank that does it all itself, or for one slice. */
 static int choose_rows(const struct plan_request *q, struct plan_candidate *c, int max,
                        int must_pay)
@@ -54,9 +77,10 @@ static int choose_rows(const struct plan_request *q, struct plan_candidate *c, i
     size_t chunk[PLAN_CHUNKS] = {q->chunk_bytes};
     int nchunks = q->chunk_bytes ? 1 : plan_chunks(q, chunk), n = 0;
     double least = cost_least(q);
+    const int all = max;
 
-    if (max > PLAN_CANDIDATES)
-        max = PLAN_CANDIDATES;
+    if (max > PLAN_ROWS)
+        max = PLAN_ROWS;
     for (int i = 0; i < plan_algorithm_count; i++) {
         const struct plan_algorithm *a = plan_algorithms[i];
 
@@ -72,7 +96,7 @@ static int choose_rows(const struct plan_request *q, struct plan_candidate *c, i
         n = n < max ? n : max - 1;
         c[n++] = candidate(q, c[0].algorithm, chunk[1]);
     }
-    return n;
+    return add_chain(q, c, n, all);
 }
 
 /*

@@ -11,7 +11,7 @@
 
 #include "planners/registry.h"
 
-enum { PLAN_CANDIDATES = 3 };
+enum { PLAN_ROWS = 3, PLAN_CANDIDATES = PLAN_ROWS + 1 };
 
 struct plan_candidate {
     const struct plan_algorithm *algorithm;
@@ -23,7 +23,8 @@ struct plan_candidate {
 
 /*
  * The candidates for q, the best predicted first, at most PLAN_CANDIDATES and max of them; returns
- * how many. 0: nothing is to be gained. Left out are rows whose pays() says why not, those
+ * how many. At most PLAN_ROWS rows with their own recipes; then one that only a measurement can
+ * judge. 0: nothing is to be gained. Left out are rows whose pays() says why not, those
  * predicted far behind the best one, and those predicted far behind what any library needs.
  * q->chunk_bytes 0: chunks are chosen; else all have that one. Where q->ppg is more than 1, rows
  * may come with so many processes, or half as many.

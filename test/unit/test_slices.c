@@ -139,11 +139,13 @@ START_TEST(test_slices__are_tried_first_where_they_may_pay)
         for (int k = 0; k < n; k++)
             ck_assert_int_eq(c[k].ppg, 1);
         q.ppg = 4;
-        ck_assert_int_eq(plan_candidates(&q, c, PLAN_CANDIDATES), 3);
+        n = plan_candidates(&q, c, PLAN_CANDIDATES);
+        ck_assert_int_eq(n, 3 + on[i].alone);
         ck_assert_int_eq(c[0].ppg, 4);
         ck_assert_int_eq(c[1].ppg, 4);
         ck_assert_ptr_ne(c[0].algorithm, c[1].algorithm);
         ck_assert_int_eq(c[2].ppg, on[i].alone ? 1 : 2);
+        ck_assert_int_eq(c[n - 1].ppg, 2);
         ck_assert_ptr_null(plan_nothing_pays(&q));
         q.collective = COLL_ALLTOALL; /* which is not cut */
         n = plan_candidates(&q, c, PLAN_CANDIDATES);
