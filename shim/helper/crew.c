@@ -61,12 +61,14 @@ static int find_program(char *path, size_t size)
 }
 
 /*
- * What a helper is given of the environment: where libraries are, and what sets UCX up. Nothing of
+ * What a helper is given of the environment: where libraries are, and what sets UCX and CUDA (or the
+ * simulated driver of the tests) up. Nothing of
  * the launcher's, by which an MPI would take it for a rank, nor what the user preloads into ranks.
  */
 static int is_given(const char *variable)
 {
-    static const char *const given[] = {"LD_LIBRARY_PATH=", "HOME=", "TMPDIR=", "UCX_"};
+    static const char *const given[] = {"LD_LIBRARY_PATH=", "HOME=", "TMPDIR=", "UCX_", "CUDA_",
+                                        "NVIDIA_", "GPUSIM="};
 
     for (size_t i = 0; i < sizeof given / sizeof *given; i++)
         if (!strncmp(variable, given[i], strlen(given[i])))
@@ -313,12 +315,20 @@ static int lives(struct member *m)
     return 0;
 }
 
+int crew_answered(int helper, int channel)
+{
+    struct member *m = &crew.member[helper];
+
+    return atomic_load_explicit(&m->box->channel[channel].finished, memory_order_acquire) ==
+           m->posted[channel];
+}
+
 enum crew_state crew_look(int helper, int channel)
 {
     struct member *m = &crew.member[helper];
     struct mailbox_channel *c = &m->box->channel[channel];
 
-    if (atomic_load_explicit(&c->finished, memory_order_acquire) == m->posted[channel])
+    if (crew_answered(helper, channel))
         return c->status ? CREW_FAILED : CREW_DONE;
     if (!lives(m))
         return CREW_FAILED;

@@ -48,4 +48,7 @@ void crew_post(int helper, int channel, const struct mailbox_order *order);
 enum crew_state { CREW_WORKS, CREW_DONE, CREW_FAILED };
 enum crew_state crew_look(int helper, int channel);
 
+/* Has it finished what it was told, well or not? */
+int crew_answered(int helper, int channel);
+
 #endif

@@ -53,9 +53,9 @@ static void free_comm(struct comm *c)
         return;
     forget_plans(c);
     links_part(&c->links);
+    team_close(&c->team);
     for (int i = 0; i < GPUS_KEPT; i++)
         cuda_gpu_close(c->gpu[i]);
-    team_close(&c->team);
     links_close(&c->links);
     topo_free(c->topo);
     free(c->bytes);

@@ -91,12 +91,18 @@ struct ready {
 static int run_sliced(struct comm *c, const struct ready *ready, const struct call *call,
                       const struct staging *s, int failed)
 {
-    int redone;
+    struct slices_result result;
     int rc = slices_run(c, call, ready->algorithm, ready->ppg,
-                        &(struct slices_buffers){s->input, s->output, failed}, &redone);
+                        &(struct slices_buffers){.input = s->input,
+                                                 .output = s->output,
+                                                 .device = s->device,
+                                                 .gpu = s->gpu,
+                                                 .place = &s->place,
+                                                 .failed = failed},
+                        &result);
 
-    count_sliced(call->collective, redone);
-    if (redone)
+    count_sliced(call->collective, result.on_device, result.redone);
+    if (result.redone)
         say(CFG_LEVEL_WARN,
             "%s of %llu bytes: a rank's helper died; the ranks finished the call themselves, and "
             "such calls on this communicator run natively from now on",

@@ -13,6 +13,7 @@
 #include "shim/helper/crew.h"
 #include "shim/mpi/calls.h"
 #include "shim/mpi/count.h"
+#include "shim/mpi/lent.h"
 #include "shim/mpi/process.h"
 #include "transports/ucx.h"
 
@@ -120,7 +121,9 @@ static void release(struct team *t, int helpers)
 {
     for (int i = 0; i < helpers; i++) {
         crew_post(i, t->channel, &(struct mailbox_order){.kind = MAILBOX_CLOSE});
-        order_done(i, t->channel);
+        int closed = order_done(i, t->channel);
+        if (t->lent)
+            lent_free(&t->lent[i + 1], closed);
     }
     crew_return_channel(t->channel);
 }
@@ -153,6 +156,8 @@ void team_open(struct team *t, MPI_Comm comm, const struct topo *topo, int rank)
     if (helpers > 0 && team < UCX_TEAMS) {
         if (meet(t, &in, comm, (uint32_t)team)) {
             t->ppg = helpers + 1;
+            t->lent = calloc((size_t)t->ppg, sizeof *t->lent);
+            t->nlent = t->lent ? t->ppg : 0;
             say(CFG_LEVEL_INFO, "%d processes per rank on %d ranks, ready in %.3f s", t->ppg,
                 topo->nranks, count_now() - began);
             return;
@@ -171,7 +176,10 @@ void team_close(struct team *t)
 {
     if (t->ppg > 1)
         release(t, t->ppg - 1);
-    t->ppg = 0;
+    for (int i = 0; i < t->nlent; i++)
+        lent_free(&t->lent[i], i == 0);
+    free(t->lent);
+    *t = (struct team){0};
 }
 
 void team_give_up(struct team *t)

@@ -15,6 +15,8 @@
 struct team {
     int ppg;     /* processes per rank, the same on all ranks; 1: no helpers; 0: there were */
     int channel; /* of each helper's mailbox, here; meaningless where ppg < 2 */
+    int nlent;
+    struct lent *lent; /* [nlent] owned: slices' memory on a device; NULL: they lie on the host */
 };
 
 /*
