@@ -43,7 +43,7 @@ CORE_SRC    := $(wildcard config/*.c planners/*.c planners/*/*.c) \
                $(filter-out transports/mpi_% transports/cuda_% transports/nccl_% transports/ucx%,$(wildcard transports/*.c))
 CUDA_OBJ    := $(patsubst %.S,$(B)/pic/%.o,$(CUDA_SRC:%.c=$(B)/pic/%.o))
 NCCL_SRC    := $(wildcard shim/nccl/*.c transports/nccl_*.c)
-CREW_SRC    := shim/helper/crew.c shim/helper/spawn.c shim/helper/mailbox.c
+CREW_SRC    := shim/helper/crew.c shim/helper/environment.c shim/helper/spawn.c shim/helper/mailbox.c
 BACKEND_SRC := $(wildcard shim/mpi/*.c) $(CREW_SRC) transports/mpi_p2p.c
 HELPER_SRC  := shim/helper/main.c shim/helper/channel.c shim/helper/reach.c shim/helper/mailbox.c transports/ucx.c \
                transports/engine.c transports/engine_move.c transports/kernels.c \

@@ -37,18 +37,17 @@ double cost_rail_rate(const struct topo *t)
     return flow_rate(t) > 0 && flow_rate(t) < least ? flow_rate(t) : least;
 }
 
-/* What one process of each rank of a node can bring over its rails, of what the rails carry;
-   0: not known. */
+/* What one process of each rank of a node can bring over the rails that these ranks use, of what
+   the rails carry; 0: not known. */
 static double reach(const struct topo *t)
 {
-    double rails = 0, flows = flow_rate(t) * cost_largest_node(t);
+    int ranks = cost_largest_node(t), striped = t->rank[0].rail < 0;
+    double rails = 0, flows = flow_rate(t) * ranks * (striped ? t->nrails : 1);
 
     if (flows <= 0 || !load_rates_known(t))
         return 0;
-    for (int r = 0; r < t->nrails; r++)
+    for (int r = 0; r < t->nrails && (striped || r < ranks); r++)
         rails += t->rail[r].bw_bytes_per_s;
-    if (t->rank[0].rail < 0) /* a connection over each */
-        flows *= t->nrails;
     return flows / rails;
 }
 

@@ -212,5 +212,5 @@ enum channel_state channel_step(struct channel *c)
     int rc = engine_step(c->engine, &state);
     if (rc || state == ENGINE_DONE)
         end_run(c, rc);
-    return state == ENGINE_IDLE ? CHANNEL_WAITS : CHANNEL_MOVED;
+    return state != ENGINE_IDLE ? CHANNEL_MOVED : c->device ? CHANNEL_POLLS : CHANNEL_WAITS;
 }

@@ -16,9 +16,17 @@ enum { CREW_MAX = 63 };
 void crew_init(void);
 
 /*
- * Start `wanted` helpers, at most CREW_MAX, unless they have been started or given up before; wait
- * until they are ready. Returns how many there are; if fewer than wanted, *why is one half sentence
- * (static) that says what kept the next one.
+ * Start `wanted` helpers, at most CREW_MAX, unless they have been started or given up before.
+ * Returns at once: loading a transport library takes each a twentieth of a second of a core.
+ */
+void crew_begin(int wanted);
+
+/* Would crew_start not have to wait? */
+int crew_settled(void);
+
+/*
+ * The same as crew_begin, and wait until they are ready. Returns how many there are; if fewer than
+ * wanted, *why is one half sentence (static) that says what kept the next one.
  */
 int crew_start(int wanted, const char **why);
 

@@ -236,7 +236,7 @@ static enum reason exchange(struct comm *c, MPI_Comm comm, struct topo_report *r
     well = links_share(&c->links, comm);
     if (!all_well(comm, well))
         return REASON_MEMORY;
-    team_open(&c->team, comm, c->topo, c->rank);
+    team_open(&c->team, c->topo);
     return REASON_NONE;
 }
 

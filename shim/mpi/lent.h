@@ -28,8 +28,8 @@ struct lent {
 enum { LENT_TO_NOBODY = -1 };
 
 /*
- * So many bytes on the gpu's device, which the helper has open; kept for later calls. r: what will be
- * combined, or NULL. NULL: there is no room, or the helper cannot; it then works in host memory.
+ * So many bytes on the gpu's device, which the helper has open; kept for later calls. r: what will
+ * be combined, or NULL. NULL: there is no room, or the helper cannot; it then works in host memory.
  */
 char *lent_get(struct lent *l, int helper, int channel, struct cuda_gpu *gpu, size_t bytes,
                const struct cuda_place *place, const struct reduction *r);

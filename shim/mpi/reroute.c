@@ -396,6 +396,13 @@ static int choose_and_run(struct comm *c, struct call *call)
     const struct choice *choice = &process.choice[call->collective];
     const struct tuning_row *row = NULL;
 
+    if (c->team.starting && slices_possible(call) && slices_of(&call->request, 2) > 1) {
+        /* Who wants no measuring wants every call to be the same. */
+        team_join(&c->team, c->private_comm, c->topo, c->rank, !guarded(choice));
+        if (c->team.starting)
+            return run_native_because(call, REASON_STARTING);
+    }
+    call->request.ppg = slices_possible(call) ? c->team.ppg : 1;
     if (!c->team.ppg && slices_of(&call->request, 2) > 1)
         return run_native_because(call, REASON_HELPERS);
     if (!choice->forced && process.tuning.nrows)
@@ -420,7 +427,6 @@ int reroute(struct comm *c, struct call *call)
 
     call->request.topo = c->topo;
     call->request.rank = c->rank;
-    call->request.ppg = slices_possible(call) ? c->team.ppg : 1;
     inside++;
     if (call->total >= WORTH_MEASURING)
         rc = comm_measure_rails(c);

@@ -31,9 +31,9 @@ struct slicing {
     char *window;             /* owned: this rank's own slice, in host memory */
     char *own;                /* where its result is */
     char *lent[CREW_MAX + 1]; /* slices that lie on the device, by number; else NULL */
-    int code;     /* with which the call has failed on this rank, or 0 */
-    int failed;   /* a helper of this rank did, and the others have been told */
-    int heard;    /* of another rank's */
+    int code;                 /* with which the call has failed on this rank, or 0 */
+    int failed;               /* a helper of this rank did, and the others have been told */
+    int heard;                /* of another rank's */
 };
 
 int slices_possible(const struct call *call)
@@ -194,16 +194,15 @@ static int run_plan(struct slicing *s, const struct slice *slice, const struct r
 {
     char *window = room->window;
 
-    return engine_run(
-        slice->engine,
-        &(struct engine_buffers){.input = window ? window + slice->window.input_at : NULL,
-                                 .output = window ? window + slice->window.output_at : NULL,
-                                 .scratch = room->scratch,
-                                 .combine = reduction_combine,
-                                 .combine_context = (void *)(uintptr_t)&s->call->reduction,
-                                 .grain = slice->request.grain,
-                                 .device = room->device,
-                                 .failed = s->code});
+    return engine_run(slice->engine, &(struct engine_buffers){
+                                         .input = window ? window + slice->window.input_at : NULL,
+                                         .output = window ? window + slice->window.output_at : NULL,
+                                         .scratch = room->scratch,
+                                         .combine = reduction_combine,
+                                         .combine_context = (void *)(uintptr_t)&s->call->reduction,
+                                         .grain = slice->request.grain,
+                                         .device = room->device,
+                                         .failed = s->code});
 }
 
 static void note(struct slicing *s, int rc)

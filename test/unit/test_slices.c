@@ -167,6 +167,7 @@ START_TEST(test_slices__no_more_than_fill_the_rails)
               {"node:4 rail:1@200Mbit link_flow:50Mbit", 2, 2},
               {"node:4 rank:2 rail:2@200Mbit link_flow:100Mbit", 8, 2},
               {"node:4 rank:2 rail:2@200Mbit link_flow:200Mbit", 8, 1},
+              {"node:4 rank:1 rail:4@200Mbit link_flow:100Mbit", 8, 2},
               {"node:4 rank:1 rail:2@200Mbit rail_of:all link_flow:100Mbit", 8, 2}};
     struct plan_candidate c[PLAN_CANDIDATES];
     char why[256];
