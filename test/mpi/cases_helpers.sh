@@ -222,7 +222,7 @@ helpers_refused() {
     preload=$spare/libcollshim.so
     helpers_with stopped COLLSHIM_MIN_BYTES=1 COLLSHIM_LOG=info
     want_right
-    grep -q "3 processes per rank on 4 ranks, ready in" <<<"$err" || complain "no line says that helpers are ready"
+    grep -q "3 processes per rank on 4 ranks, ready within" <<<"$err" || complain "no line says that helpers are ready"
     [ "$(sum_of '.native["helpers are starting"]')" -gt 0 ] || complain "no call ran natively meanwhile"
     want_no_helpers
     finish

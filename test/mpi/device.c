@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * device SEED CALLS [fails | killed | lost]: random collectives whose buffers lie, rank by rank and one by
- * one, in host memory, device memory, a pool, or managed memory, at any address, put there by the
- * default stream just before the call and without waiting. Expected is what the same call does with
- * host buffers, gaps and surroundings included. CUDA is loaded after MPI_Init, as the runtime does.
+ * device SEED CALLS [fails | killed | lost]: random collectives whose buffers lie, rank by rank and
+ * one by one, in host memory, device memory, a pool, or managed memory, at any address, put there
+ * by the default stream just before the call and without waiting. Expected is what the same call
+ * does with host buffers, gaps and surroundings included. CUDA is loaded after MPI_Init, as the
+ * runtime does.
  * fails: errors are returned, and a call is right or an error on at least one rank; who has none
  * has the right bytes. (With an operation of the user's, which the library serves, only if nobody
  * has an error.)
