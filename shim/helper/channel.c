@@ -35,7 +35,7 @@ struct channel {
     /* Of the run under way: */
     struct plan plan;      /* lies in the papers */
     struct engine *engine; /* owned; NULL: no run */
-    char *scratch;         /* owned, unless on the device */
+    char *scratch;         /* owned, unless it is lent */
     struct device *device; /* NULL: it runs in host memory */
     struct combining combining;
 };
@@ -127,9 +127,7 @@ static int find_room(struct channel *c, const struct mailbox_order *o, char **wi
     if (!c->reach.lent)
         return -EPROTO;
     *window = c->reach.lent;
-    c->scratch = cuda_gpu_scratch(c->reach.gpu, scratch);
-    if (scratch && !c->scratch)
-        return -ENOMEM;
+    c->scratch = c->reach.lent + o->scratch_at;
     c->device = cuda_gpu_begin(c->reach.gpu, (enum kernel_type)o->kernel_type,
                                (enum kernel_op)o->kernel_op);
     return c->device ? 0 : -EIO;

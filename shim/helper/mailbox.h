@@ -54,7 +54,8 @@ struct mailbox_order {
     struct device_window lent;
     char bus_id[CUDA_BUS_ID];
     /* MAILBOX_RUN */
-    uint32_t on_device; /* the window is what was lent, and so nothing is fetched or stored */
+    uint32_t on_device;  /* window and scratch are what was lent; nothing is fetched or stored */
+    uint64_t scratch_at; /* there */
     uint64_t plan_at, plan_bytes; /* in the papers */
     uint64_t window_bytes;
     uint64_t input_at, output_at; /* in the window */

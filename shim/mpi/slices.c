@@ -103,16 +103,19 @@ static int is_staged(const struct slicing *s, int helper)
     return s->whole.device || process.cfg.shm != CFG_SHM_ON || crew_unreachable(helper);
 }
 
-/* Room for slice i on the device: the helper's, or with 0 the rank's own. NULL: none, or not there.
- */
-static char *lend(struct slicing *s, int i, size_t bytes)
+/* Room for slice i on the device, its window and behind that its scratch: the helper's, or with 0
+   the rank's own. NULL: none, or not there. */
+static char *lend(struct slicing *s, int i, const struct slice *slice, size_t *scratch_at)
 {
+    enum { ALIGNED = 256 };
     struct team *t = &s->comm->team;
 
     if (!s->whole.device || !t->lent)
         return NULL;
-    return lent_get(&t->lent[i], i ? i - 1 : LENT_TO_NOBODY, t->channel, s->whole.gpu, bytes,
-                    s->whole.place, s->call->combines ? &s->call->reduction : NULL);
+    *scratch_at = (slice->window.bytes + ALIGNED - 1) / ALIGNED * ALIGNED;
+    return lent_get(&t->lent[i], i ? i - 1 : LENT_TO_NOBODY, t->channel, s->whole.gpu,
+                    *scratch_at + slice->plan->scratch_bytes, s->whole.place,
+                    s->call->combines ? &s->call->reduction : NULL);
 }
 
 static struct mailbox_pieces pieces(const struct slicing *s, const struct slice_part *p)
@@ -151,8 +154,11 @@ static int hand_out(struct slicing *s, int i)
     if (!is_staged(s, helper)) {
         order.fetch = pieces(s, &slice.window.fetch);
     } else {
-        window = s->lent[i] = lend(s, i, slice.window.bytes);
+        size_t scratch_at = 0;
+
+        window = s->lent[i] = lend(s, i, &slice, &scratch_at);
         order.on_device = window != NULL;
+        order.scratch_at = scratch_at;
         if (!window)
             window = crew_window(helper, channel, slice.window.bytes);
         if (!window || copy_in(s, &slice.window.fetch, window))
@@ -172,14 +178,12 @@ struct room {
 /* Returns 0 or -ENOMEM. */
 static int find_room(struct slicing *s, const struct slice *slice, struct room *room)
 {
-    enum { ALIGNED = 256 };
-    size_t scratch = slice->plan->scratch_bytes;
-    size_t bytes = (slice->window.bytes + ALIGNED - 1) / ALIGNED * ALIGNED;
-    char *lent = lend(s, 0, bytes + scratch);
+    size_t scratch = slice->plan->scratch_bytes, scratch_at;
+    char *lent = lend(s, 0, slice, &scratch_at);
 
     *room = (struct room){.device = lent ? s->whole.device : NULL, .window = lent};
     if (lent) {
-        room->scratch = lent + bytes;
+        room->scratch = lent + scratch_at;
         return 0;
     }
     room->window = realloc(s->window, slice->window.bytes + 1);

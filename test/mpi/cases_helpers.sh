@@ -135,23 +135,33 @@ helpers_on_devices() {
         return
     fi
     for late in 1 2; do
-        on_devices $((late + 1)) 40 "devices=2 seed=$late" "CUDA_GPUSIM=devices=2 seed=$late" "COLLSHIM_TOPOLOGY=node:$((late + 1))" COLLSHIM_PPG=$((late + 1)) \
+        on_devices $((late + 1)) 80 "devices=2 seed=$late" "CUDA_GPUSIM=devices=2 seed=$late" "COLLSHIM_TOPOLOGY=node:$((late + 1))" COLLSHIM_PPG=$((late + 1)) \
             "COLLSHIM_CHUNK_BYTES=$((2048 << late))"
         [ "$(sum_of .sliced_on_device)" -gt 0 ] || complain "no slice was on a device"
         [ "$(sum_of .sliced_redone)" -eq 0 ] || complain "$(sum_of .sliced_redone) calls were redone"
         want_no_helpers
         finish
     done
-    on_devices 2 30 devices=1 COLLSHIM_TOPOLOGY=node:2 COLLSHIM_PPG=2 COLLSHIM_MODE=verify
+    on_devices 2 80 devices=1 COLLSHIM_TOPOLOGY=node:2 COLLSHIM_PPG=2 COLLSHIM_MODE=verify
     [ "$(of_all verified_different)" -eq 0 ] || complain "some results differ"
     [ "$(sum_of .sliced_on_device)" -gt 0 ] || complain "no slice was on a device"
     finish
     for late in IpcOpenMemHandle:1 ModuleLoadData:1 MemHostAlloc:1 EventRecord:40 MemcpyAsync:30; do
         device_helpers_fail "$late"
     done
+    for late in IpcGetMemHandle:1 MemAlloc:9; do # there is no room to lend; and then there is
+        seed=$((seed + 1))
+        begin "slices on devices, and cu${late%:*} fails in ranks the ${late#*:}. time"
+        launch 2 "LD_LIBRARY_PATH=$build/gpusim" "GPUSIM=devices=1 fail=$late" CUDA_GPUSIM=devices=1 \
+            COLLSHIM_TOPOLOGY=node:2 COLLSHIM_PPG=2 -- "$programs/device" "$seed" 80
+        want_right
+        want_lines
+        [ "$(sum_of .sliced_on_device)" -gt 0 ] || complain "no slice was on a device"
+        finish
+    done
     begin "a helper is killed while slices are on devices"
     launch 2 "LD_LIBRARY_PATH=$build/gpusim" "GPUSIM=devices=1 seed=4" COLLSHIM_TOPOLOGY=node:2 COLLSHIM_PPG=3 -- \
-        "$programs/device" "$seed" 40 killed
+        "$programs/device" "$seed" 80 killed
     want_right
     [ "$(sum_of .sliced_redone)" -eq 2 ] || complain "$(sum_of .sliced_redone) redone, wanted one call on 2 ranks"
     want_no_helpers
@@ -163,7 +173,7 @@ device_helpers_fail() {
     seed=$((seed + 1))
     begin "slices on devices, and cu${1%:*} fails in helpers the ${1#*:}. time"
     launch 2 "LD_LIBRARY_PATH=$build/gpusim" "GPUSIM=devices=1 seed=5" "CUDA_GPUSIM=devices=1 fail=$1" \
-        COLLSHIM_TOPOLOGY=node:2 COLLSHIM_PPG=2 -- "$programs/device" "$seed" 20 lost
+        COLLSHIM_TOPOLOGY=node:2 COLLSHIM_PPG=2 -- "$programs/device" "$seed" 60 lost
     want_right
     [ "$(sum_of .sliced)" -gt 0 ] || complain "nothing was sliced"
     want_no_helpers
