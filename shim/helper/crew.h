@@ -17,7 +17,7 @@ void crew_init(void);
 
 /*
  * Start `wanted` helpers, at most CREW_MAX, unless they have been started or given up before.
- * Returns at once: loading a transport library takes each a twentieth of a second of a core.
+ * Returns at once: loading a transport library takes each some ten milliseconds of a core.
  */
 void crew_begin(int wanted);
 
