@@ -43,9 +43,9 @@ CORE_SRC    := $(wildcard config/*.c planners/*.c planners/*/*.c) \
                $(filter-out transports/mpi_% transports/cuda_% transports/nccl_% transports/ucx%,$(wildcard transports/*.c))
 CUDA_OBJ    := $(patsubst %.S,$(B)/pic/%.o,$(CUDA_SRC:%.c=$(B)/pic/%.o))
 NCCL_SRC    := $(wildcard shim/nccl/*.c transports/nccl_*.c)
-CREW_SRC    := shim/helper/crew.c shim/helper/spawn.c shim/helper/mailbox.c
+CREW_SRC    := shim/helper/crew.c shim/helper/environment.c shim/helper/spawn.c shim/helper/mailbox.c
 BACKEND_SRC := $(wildcard shim/mpi/*.c) $(CREW_SRC) transports/mpi_p2p.c
-HELPER_SRC  := shim/helper/main.c shim/helper/channel.c shim/helper/mailbox.c transports/ucx.c \
+HELPER_SRC  := shim/helper/main.c shim/helper/channel.c shim/helper/reach.c shim/helper/mailbox.c transports/ucx.c \
                transports/engine.c transports/engine_move.c transports/kernels.c \
                planners/plan.c planners/flat.c
 CLI_SRC     := $(wildcard shim/cli/*.c)
@@ -137,7 +137,7 @@ $(B)/collshim: $(CLI_SRC:%.c=$(B)/pic/%.o) $(CORE_SRC:%.c=$(B)/pic/%.o) $(CUDA_O
 $(B)/pic/planners/balance/%.o: CFLAGS += -O3
 
 # What helps a rank: a process of its own, never linked into anything of the application's.
-$(B)/collshim-helper: $(HELPER_SRC:%.c=$(B)/pic/%.o)
+$(B)/collshim-helper: $(HELPER_SRC:%.c=$(B)/pic/%.o) $(filter-out %/cuda_describe.o,$(CUDA_OBJ))
 	$(call say,LINK)
 	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -o $@ $^ -ldl -lpthread $(LDFLAGS)
 

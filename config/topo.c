@@ -19,6 +19,7 @@ const char *topo_link_name(enum topo_link_class c)
         [TOPO_LINK_SHM] = "shm",       [TOPO_LINK_NVLINK] = "nvlink",
         [TOPO_LINK_REDUCE] = "reduce", [TOPO_LINK_REDUCE_GPU] = "reduce_gpu",
         [TOPO_LINK_PCIE] = "pcie",     [TOPO_LINK_SOCKET] = "socket",
+        [TOPO_LINK_FLOW] = "flow",
     };
 
     return names[c];

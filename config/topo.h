@@ -32,6 +32,7 @@ enum topo_link_class {
     /* No links, but known by the same two numbers: bytes that a rank combines per second. */
     TOPO_LINK_REDUCE,     /* in host memory, by one processor */
     TOPO_LINK_REDUCE_GPU, /* on its GPU; the latency is a kernel's */
+    TOPO_LINK_FLOW,       /* most that one connection carries over a rail: clouds cap it */
     TOPO_LINK_CLASSES
 };
 

@@ -236,12 +236,14 @@ static const struct word {
     {"link_socket", read_rate, AT(link[TOPO_LINK_SOCKET].bw_bytes_per_s)},
     {"link_reduce", read_rate, AT(link[TOPO_LINK_REDUCE].bw_bytes_per_s)},
     {"link_reduce_gpu", read_rate, AT(link[TOPO_LINK_REDUCE_GPU].bw_bytes_per_s)},
+    {"link_flow", read_rate, AT(link[TOPO_LINK_FLOW].bw_bytes_per_s)},
     {"latency_rail", read_times, AT(rail_latency)},
     {"latency_shm", read_time, AT(link[TOPO_LINK_SHM].latency_ns)},
     {"latency_nvlink", read_time, AT(link[TOPO_LINK_NVLINK].latency_ns)},
     {"latency_pcie", read_time, AT(link[TOPO_LINK_PCIE].latency_ns)},
     {"latency_socket", read_time, AT(link[TOPO_LINK_SOCKET].latency_ns)},
     {"latency_reduce", read_time, AT(link[TOPO_LINK_REDUCE].latency_ns)},
+    {"latency_flow", read_time, AT(link[TOPO_LINK_FLOW].latency_ns)},
     {"latency_reduce_gpu", read_time, AT(link[TOPO_LINK_REDUCE_GPU].latency_ns)},
 };
 #define NWORDS (sizeof words / sizeof *words)

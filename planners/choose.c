@@ -127,15 +127,16 @@ static int choose_sliced(const struct plan_request *q, int n, struct plan_candid
 /*
  * Who could slice tries that first, with all processes and the two best rows, then the best row
  * that does not slice, and if there is room, half the processes. Two rows, because what a model
- * knows least is how rows fare on connections that something unknown limits: there rings took two
- * thirds of the time of lanes, which it puts before them.
+ * knows least is how rows fare on connections that something unknown limits. Where it is known
+ * what a connection carries, no more processes than fill the rails.
  */
 static int choose(const struct plan_request *q, struct plan_candidate *c, int max, int must_pay)
 {
     enum { HALVED_FROM = 4 };
     struct plan_request alone = *q;
     struct plan_candidate whole;
-    int most = slices_of(q, q->ppg), n = 0;
+    int useful = cost_processes(q->topo), n = 0;
+    int most = slices_of(q, q->ppg < useful ? q->ppg : useful);
 
     alone.ppg = 0;
     int others = choose_rows(&alone, &whole, 1, must_pay);

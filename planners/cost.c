@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "planners/cost.h"
 
+#include <limits.h>
+#include <math.h>
+
 #include "planners/load.h"
 
 static double or_else(double value, double otherwise)
@@ -18,6 +21,11 @@ double cost_rail_latency(const struct topo *t)
     return or_else(worst * 1e-9, COST_RAIL_LATENCY_S);
 }
 
+static double flow_rate(const struct topo *t)
+{
+    return t->link[TOPO_LINK_FLOW].bw_bytes_per_s;
+}
+
 double cost_rail_rate(const struct topo *t)
 {
     double least = 0;
@@ -25,7 +33,29 @@ double cost_rail_rate(const struct topo *t)
     for (int r = 0; r < t->nrails; r++)
         if (t->rail[r].bw_bytes_per_s > 0 && (least == 0 || t->rail[r].bw_bytes_per_s < least))
             least = t->rail[r].bw_bytes_per_s;
-    return or_else(least, COST_RAIL_BYTES_PER_S);
+    least = or_else(least, COST_RAIL_BYTES_PER_S);
+    return flow_rate(t) > 0 && flow_rate(t) < least ? flow_rate(t) : least;
+}
+
+/* What one process of each rank of a node can bring over the rails that these ranks use, of what
+   the rails carry; 0: not known. */
+static double reach(const struct topo *t)
+{
+    int ranks = cost_largest_node(t), striped = t->rank[0].rail < 0;
+    double rails = 0, flows = flow_rate(t) * ranks * (striped ? t->nrails : 1);
+
+    if (flows <= 0 || !load_rates_known(t))
+        return 0;
+    for (int r = 0; r < t->nrails && (striped || r < ranks); r++)
+        rails += t->rail[r].bw_bytes_per_s;
+    return flows / rails;
+}
+
+int cost_processes(const struct topo *t)
+{
+    double share = reach(t);
+
+    return share <= 0 ? INT_MAX : share >= 1 ? 1 : (int)ceil(1 / share);
 }
 
 /* Do ranks of one node sit on different sockets? */
@@ -59,8 +89,11 @@ double cost_local_rate(const struct topo *t)
 
 double cost_crossing(const struct plan_request *q)
 {
-    double bound = load_bound(q);
+    double bound = load_bound(q), share = reach(q->topo);
+    int processes = q->ppg > 1 ? q->ppg : 1;
 
+    if (share > 0) /* slices fill the rails together, and so share them */
+        bound *= processes / (share * processes < 1 ? share * processes : 1);
     return q->topo->rail[0].bw_bytes_per_s > 0 ? bound : bound / COST_RAIL_BYTES_PER_S;
 }
 

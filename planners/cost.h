@@ -25,13 +25,18 @@
 double cost_rail_latency(const struct topo *t);
 double cost_local_latency(const struct topo *t);
 
-/* Of the slowest rail; of a rank's slowest link inside its node. */
+/* Of one connection over the slowest rail; of a rank's slowest link inside its node. */
 double cost_rail_rate(const struct topo *t);
 double cost_local_rate(const struct topo *t);
 
 /* The least that the busiest node's rails need to carry the request, all of them in use; 0 on one
-   node. (load_bound in seconds, where rates are not known too.) */
+   node. (load_bound in seconds, where rates are not known too.) Longer where connections are known
+   to be capped and too few to fill the rails. Of a slice (q->ppg of them): the best case, that
+   slices do not get in each other's way, unless it is known what a connection carries. */
 double cost_crossing(const struct plan_request *q);
+
+/* Processes per rank whose connections fill the rails; INT_MAX if nobody knows. */
+int cost_processes(const struct topo *t);
 
 /* Seconds in which a rank of the largest node hands its share of the data to, or gets the others'
    from, the ranks beside it; 0 with one rank per node. */

@@ -81,3 +81,44 @@ void cuda_gpu_end(struct cuda_gpu *gpu)
 {
     (void)gpu;
 }
+
+int cuda_move_spaced(const struct cuda_place *place, void *dst, size_t dst_stride, const void *src,
+                     size_t src_stride, size_t bytes, size_t n)
+{
+    (void)place, (void)dst, (void)dst_stride, (void)src, (void)src_stride, (void)bytes, (void)n;
+    return -EIO;
+}
+
+int cuda_bus_id(const struct cuda_place *place, char id[CUDA_BUS_ID])
+{
+    (void)place, (void)id;
+    return -ENODEV;
+}
+
+int cuda_start(const char *bus_id, struct cuda_place *place)
+{
+    (void)bus_id, (void)place;
+    return -ENODEV;
+}
+
+char *cuda_gpu_lend(struct cuda_gpu *gpu, size_t bytes, struct device_window *w)
+{
+    (void)gpu, (void)bytes, (void)w;
+    return NULL;
+}
+
+void cuda_gpu_take_back(struct cuda_gpu *gpu, char *at)
+{
+    (void)gpu, (void)at;
+}
+
+char *cuda_gpu_reach(struct cuda_gpu *gpu, const struct device_window *w)
+{
+    (void)gpu, (void)w;
+    return NULL;
+}
+
+void cuda_gpu_leave(struct cuda_gpu *gpu, char *at)
+{
+    (void)gpu, (void)at;
+}

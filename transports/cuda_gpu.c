@@ -376,6 +376,56 @@ void *cuda_gpu_pinned(struct cuda_gpu *g, size_t bytes)
     return grow_outside(g, &g->pinned, bytes, 1);
 }
 
+char *cuda_gpu_lend(struct cuda_gpu *g, size_t bytes, struct device_window *w)
+{
+    const struct cuda_calls *cu = g->cu;
+    struct cuda_entry entry;
+    CUipcMemHandle handle;
+    CUdeviceptr at = 0;
+
+    if (!bytes || cuda_enter(cu, &g->place, &entry) < 0)
+        return NULL;
+    if (cu->MemAlloc(&at, bytes) != CUDA_SUCCESS)
+        at = 0;
+    if (at && w && cu->IpcGetMemHandle(&handle, at) != CUDA_SUCCESS) {
+        cu->MemFree(at);
+        at = 0;
+    }
+    cuda_leave(cu, &entry);
+    if (at && w) {
+        *w = (struct device_window){.bytes = bytes, .pid = getpid()};
+        memcpy(w->handle, &handle, sizeof handle);
+    }
+    return (char *)at; /* NOLINT: an address of the device's */
+}
+
+void cuda_gpu_take_back(struct cuda_gpu *g, char *at)
+{
+    struct cuda_entry entry;
+
+    if (!at || cuda_enter(g->cu, &g->place, &entry) < 0)
+        return;
+    g->cu->MemFree((CUdeviceptr)at);
+    cuda_leave(g->cu, &entry);
+}
+
+char *cuda_gpu_reach(struct cuda_gpu *g, const struct device_window *w)
+{
+    struct cuda_entry entry;
+
+    if (cuda_enter(g->cu, &g->place, &entry) < 0)
+        return NULL;
+    char *at = gpu_reach(g, w);
+    cuda_leave(g->cu, &entry);
+    return at;
+}
+
+void cuda_gpu_leave(struct cuda_gpu *g, char *at)
+{
+    if (at)
+        gpu_leave(g, at);
+}
+
 struct device *cuda_gpu_begin(struct cuda_gpu *g, enum kernel_type type, enum kernel_op op)
 {
     const struct cuda_calls *cu = g->cu;

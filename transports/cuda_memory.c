@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "transports/cuda_context.h"
 
@@ -69,6 +70,38 @@ void cuda_leave(const struct cuda_calls *cu, const struct cuda_entry *entry)
         cu->DevicePrimaryCtxRelease(entry->device);
 }
 
+int cuda_bus_id(const struct cuda_place *place, char id[CUDA_BUS_ID])
+{
+    const struct cuda_calls *cu = cuda_if_loaded();
+    CUdevice device;
+
+    return cu && cu->DeviceGet(&device, place->device) == CUDA_SUCCESS &&
+                   cu->DeviceGetPCIBusId(id, CUDA_BUS_ID, device) == CUDA_SUCCESS
+               ? 0
+               : -ENODEV;
+}
+
+int cuda_start(const char *bus_id, struct cuda_place *place)
+{
+    const struct cuda_calls *cu = cuda_open(CUDA_LOAD);
+    char id[CUDA_BUS_ID];
+    CUdevice device;
+    int n = 0;
+
+    if (!cu || cu->Init(0) != CUDA_SUCCESS || cu->DeviceGetCount(&n) != CUDA_SUCCESS)
+        return -ENODEV;
+    for (int i = 0; i < n; i++) {
+        *place = (struct cuda_place){.device = i};
+        if (cuda_bus_id(place, id) == 0 && !strcmp(id, bus_id))
+            return cu->DeviceGet(&device, i) == CUDA_SUCCESS &&
+                           cu->DevicePrimaryCtxRetain((CUcontext *)&place->context, device) ==
+                               CUDA_SUCCESS
+                       ? 0
+                       : -ENODEV;
+    }
+    return -ENODEV;
+}
+
 int cuda_move_pieces(const struct cuda_place *place, void *dst, const void *src,
                      const struct cuda_piece *piece, size_t n)
 {
@@ -90,4 +123,23 @@ int cuda_move_pieces(const struct cuda_place *place, void *dst, const void *src,
 int cuda_move(const struct cuda_place *place, void *dst, const void *src, size_t bytes)
 {
     return bytes ? cuda_move_pieces(place, dst, src, &(struct cuda_piece){0, bytes}, 1) : 0;
+}
+
+int cuda_move_spaced(const struct cuda_place *place, void *dst, size_t dst_stride, const void *src,
+                     size_t src_stride, size_t bytes, size_t n)
+{
+    const struct cuda_calls *cu = cuda_if_loaded();
+    CUresult result = CUDA_SUCCESS, waited;
+    struct cuda_entry entry;
+
+    if (!bytes || !n)
+        return 0;
+    if (!cu || cuda_enter(cu, place, &entry) < 0)
+        return -EIO;
+    for (size_t i = 0; result == CUDA_SUCCESS && i < n; i++)
+        result = cu->MemcpyAsync((CUdeviceptr)dst + i * dst_stride,
+                                 (CUdeviceptr)src + i * src_stride, bytes, CU_STREAM_LEGACY);
+    waited = cu->StreamSynchronize(CU_STREAM_LEGACY);
+    cuda_leave(cu, &entry);
+    return result == CUDA_SUCCESS && waited == CUDA_SUCCESS ? 0 : -EIO;
 }

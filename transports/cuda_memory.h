@@ -46,6 +46,19 @@ struct cuda_piece {
 int cuda_move_pieces(const struct cuda_place *place, void *dst, const void *src,
                      const struct cuda_piece *piece, size_t n);
 
+/* The same for n pieces of one length, evenly spaced on either side. */
+int cuda_move_spaced(const struct cuda_place *place, void *dst, size_t dst_stride, const void *src,
+                     size_t src_stride, size_t bytes, size_t n);
+
+/*
+ * A process that works for another one on its device: what device that is, for a message; and, in a
+ * process that is collshim's own, load and start the driver, and hold that device's primary context
+ * for good. Returns 0 or -ENODEV.
+ */
+enum { CUDA_BUS_ID = 16 };
+int cuda_bus_id(const struct cuda_place *place, char id[CUDA_BUS_ID]);
+int cuda_start(const char *bus_id, struct cuda_place *place);
+
 /* Streams, events, kernels and memory of one context, for one communicator. */
 struct cuda_gpu;
 
@@ -61,6 +74,17 @@ int cuda_gpu_combines(struct cuda_gpu *gpu, enum kernel_type type, enum kernel_o
    kind; NULL if there is none, or bytes is 0. */
 void *cuda_gpu_scratch(struct cuda_gpu *gpu, size_t bytes);
 void *cuda_gpu_pinned(struct cuda_gpu *gpu, size_t bytes);
+
+/*
+ * Device memory that another process may reach; w NULL: that none will. NULL: there is none. To be
+ * taken back before the gpu is closed, and not while the other has it open.
+ */
+char *cuda_gpu_lend(struct cuda_gpu *gpu, size_t bytes, struct device_window *w);
+void cuda_gpu_take_back(struct cuda_gpu *gpu, char *at); /* NULL is fine */
+
+/* The other's side of it. */
+char *cuda_gpu_reach(struct cuda_gpu *gpu, const struct device_window *w);
+void cuda_gpu_leave(struct cuda_gpu *gpu, char *at); /* NULL is fine */
 
 /*
  * Begin a call: what is started from here on comes after all that the application has put into the

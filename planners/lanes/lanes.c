@@ -220,11 +220,15 @@ static double packing(const struct plan_request *q)
     return packs ? (double)plan_total_bytes(q) / cost_local_rate(q->topo) : 0;
 }
 
+/* A step sends what the one before has brought, so each waits for a chunk to fill it. */
 static double lanes_cost(const struct plan_request *q)
 {
     const struct topo *t = q->topo;
+    double share = (double)plan_total_bytes(q) / t->nranks;
+    double chunk = share < (double)q->chunk_bytes ? share : (double)q->chunk_bytes;
 
-    return cost_passes(q) * cost_log2(t->nnodes) * cost_rail_latency(t) +
+    return cost_passes(q) * cost_log2(t->nnodes) *
+               (cost_rail_latency(t) + chunk / cost_rail_rate(t)) +
            2 * cost_local_latency(t) + cost_messages(q) + times_the_least(q) * cost_crossing(q) +
            cost_inside(q) + packing(q);
 }

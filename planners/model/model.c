@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "planners/model/model_flows.h"
 #include "planners/model/model_sim.h"
 
 /* Bytes that a stream moves in all. */
@@ -20,11 +21,14 @@ static double stream_bytes(const struct model *m, const struct model_side *side)
 
 /*
  * A flow for every stream. Where chunks are simulated larger than they are, a flow gets a
- * link of its own as well, as fast as a window of real ones is on an empty path.
+ * link of its own as well, as fast as a window of real ones is on an empty path; and where
+ * connections are capped, one that it shares with all between the same two ranks.
  */
-static void add_flows(struct model *m, struct model_use *use)
+static void add_flows(struct model *m, const struct topo *t, struct model_flows *flows,
+                      struct model_use *use)
 {
-    uint32_t window_link = m->links.n;
+    double capped = t->link[TOPO_LINK_FLOW].bw_bytes_per_s;
+    uint32_t next_link = m->links.n;
     uint64_t real = m->plan[0]->chunk_bytes;
 
     for (uint32_t i = 0; i < m->links.n; i++)
@@ -50,9 +54,16 @@ static void add_flows(struct model *m, struct model_use *use)
         }
         if (s->to >= 0 && m->chunk > real) {
             double window = MODEL_WINDOW * (double)real;
-            fair_set_capacity(&m->fair, window_link,
+            fair_set_capacity(&m->fair, next_link,
                               window / (m->state[i].latency_s + (double)real * path));
-            use[n++] = (struct model_use){window_link++, 1};
+            use[n++] = (struct model_use){next_link++, 1};
+        }
+        if (capped > 0 && s->to >= 0 && t->rank[s->to].node != t->rank[s->side[0].rank].node) {
+            uint32_t link = model_flows_number(flows, s->side[0].rank, s->to, next_link);
+
+            fair_set_capacity(&m->fair, link, capped);
+            next_link += link == next_link;
+            use[n++] = (struct model_use){link, 1};
         }
         fair_add(&m->fair, use, n);
     }
@@ -83,7 +94,8 @@ static int open_model(struct model *m, const struct topo *t, const struct model_
         rc = model_streams_open(m->plan, t->nranks, &m->streams);
     if (rc)
         return rc;
-    uint32_t n = m->streams.n, most = model_links_most(&m->links) + 1;
+    uint32_t n = m->streams.n, most = model_links_most(&m->links) + 2;
+    struct model_flows flows = {0};
     if ((uint64_t)n * most > UINT32_MAX)
         return -E2BIG;
     struct model_use *use = malloc(most * sizeof *use);
@@ -101,13 +113,15 @@ static int open_model(struct model *m, const struct topo *t, const struct model_
     m->carried = calloc(m->links.n + 1u, sizeof *m->carried);
     if (!use || !m->first_op || !m->state || !m->waiter || !m->bytes_done || !m->first_waiter ||
         !m->again || !m->before || !m->carried ||
-        fair_open(&m->fair, n, m->links.n + n, n * most) || events_open(&m->events, 2 * n))
+        fair_open(&m->fair, n, m->links.n + 2 * n, n * most) || model_flows_open(&flows, n) ||
+        events_open(&m->events, 2 * n))
         rc = -ENOMEM;
     else {
         memset(m->first_waiter, 0xff, nops * sizeof *m->first_waiter); /* MODEL_NONE */
-        add_flows(m, use);
+        add_flows(m, t, &flows, use);
     }
     free(use);
+    model_flows_close(&flows);
     return rc;
 }
 

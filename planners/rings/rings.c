@@ -217,6 +217,15 @@ static const char *rings_pays(const struct plan_request *q)
     return plan_pays_on_idle_rails(q);
 }
 
+/* Does every rank send from the start, so that chunks on their way round keep all rails busy? */
+static int rails_fill_at_once(enum plan_collective c)
+{
+    return c == COLL_ALLGATHER || c == COLL_ALLGATHERV || c == COLL_ALLREDUCE ||
+           c == COLL_REDUCE_SCATTER || c == COLL_REDUCE_SCATTER_BLOCK;
+}
+
+/* One chunk goes all the way, and the busiest link carries all: at the same time where that link
+   is busy from the start, else one after the other. */
 static double rings_cost(const struct plan_request *q)
 {
     const struct topo *t = q->topo;
@@ -224,10 +233,15 @@ static double rings_cost(const struct plan_request *q)
     double crossing = cost_crossing(q), inside = cost_inside(q);
     double share = (double)plan_total_bytes(q) / t->nranks; /* moves as one between two ranks */
     double chunk = share < (double)q->chunk_bytes ? share : (double)q->chunk_bytes;
-    double first = steps * (cost_rail_latency(t) + chunk / cost_rail_rate(t)) +
-                   (g > 1 ? cost_local_latency(t) + chunk / cost_local_rate(t) : 0);
+    double local = g > 1 ? cost_local_latency(t) + chunk / cost_local_rate(t) : 0;
+    double round = steps * (cost_rail_latency(t) + chunk / cost_rail_rate(t));
+    double busiest = crossing > inside ? crossing : inside, posting = cost_messages(q);
 
-    return cost_passes(q) * first + cost_messages(q) + (crossing > inside ? crossing : inside);
+    if (!rails_fill_at_once(q->collective))
+        return cost_passes(q) * (round + local) + posting + busiest;
+    busiest += cost_rail_latency(t);
+    round *= cost_passes(q);
+    return (round > busiest ? round : busiest) + cost_passes(q) * local + posting;
 }
 
 const struct plan_algorithm plan_rings = {

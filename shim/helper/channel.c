@@ -13,6 +13,7 @@
 #include <sys/uio.h>
 
 #include "planners/flat.h"
+#include "shim/helper/reach.h"
 #include "transports/engine.h"
 #include "transports/kernels.h"
 
@@ -28,12 +29,14 @@ struct channel {
     struct ucx *ucx; /* borrowed */
     uint32_t taken;  /* orders */
     struct mailbox_map papers, window;
-    char *addresses; /* owned */
+    char *addresses;    /* owned */
+    struct reach reach; /* on the owner's device, if it has lent memory there */
     struct xport xport;
     /* Of the run under way: */
     struct plan plan;      /* lies in the papers */
     struct engine *engine; /* owned; NULL: no run */
-    char *scratch;         /* owned */
+    char *scratch;         /* owned, unless it is lent */
+    struct device *device; /* NULL: it runs in host memory */
     struct combining combining;
 };
 
@@ -71,6 +74,7 @@ static int begin_team(struct channel *c, const struct mailbox_order *o)
 static int end_team(struct channel *c)
 {
     xport_ucx_close(&c->xport);
+    reach_close(&c->reach);
     free(c->addresses);
     c->addresses = NULL;
     mailbox_unmap_part(&c->papers);
@@ -107,35 +111,58 @@ static void combine(void *context, const void *a, const void *b, void *dst, size
     k->kernel(a, b, dst, bytes / k->grain);
 }
 
+/* Where the slice lies, and the run's scratch beside it. */
+static int find_room(struct channel *c, const struct mailbox_order *o, char **window)
+{
+    size_t scratch = c->plan.scratch_bytes;
+
+    if (!o->on_device) {
+        int rc = mailbox_map_window(c->fd, c->index, o->window_bytes, &c->window);
+
+        rc = rc ? rc : move(c, &o->fetch, process_vm_readv);
+        *window = c->window.at;
+        c->scratch = !rc && scratch ? malloc(scratch) : NULL;
+        return !rc && scratch && !c->scratch ? -ENOMEM : rc;
+    }
+    if (!c->reach.lent)
+        return -EPROTO;
+    *window = c->reach.lent;
+    c->scratch = c->reach.lent + o->scratch_at;
+    c->device = cuda_gpu_begin(c->reach.gpu, (enum kernel_type)o->kernel_type,
+                               (enum kernel_op)o->kernel_op);
+    return c->device ? 0 : -EIO;
+}
+
 static int begin_run(struct channel *c, const struct mailbox_order *o)
 {
     int rc = mailbox_map_papers(c->fd, c->index, o->plan_at + o->plan_bytes, &c->papers);
+    char *window = NULL;
 
-    rc = rc ? rc : mailbox_map_window(c->fd, c->index, o->window_bytes, &c->window);
     rc = rc ? rc : plan_flat_open(c->papers.at + o->plan_at, o->plan_bytes, &c->plan);
-    rc = rc ? rc : move(c, &o->fetch, process_vm_readv);
+    rc = rc ? rc : find_room(c, o, &window);
+    rc = rc ? rc : engine_create(&c->plan, &c->xport, &c->engine);
     if (rc)
         return rc;
-    if (c->plan.scratch_bytes && !(c->scratch = malloc(c->plan.scratch_bytes)))
-        return -ENOMEM;
     c->combining = (struct combining){
         kernel_find((enum kernel_type)o->kernel_type, (enum kernel_op)o->kernel_op), o->grain};
-    rc = engine_create(&c->plan, &c->xport, &c->engine);
-    if (rc)
-        return rc;
-    return engine_begin(c->engine, &(struct engine_buffers){.input = c->window.at + o->input_at,
-                                                            .output = c->window.at + o->output_at,
+    return engine_begin(c->engine, &(struct engine_buffers){.input = window + o->input_at,
+                                                            .output = window + o->output_at,
                                                             .scratch = c->scratch,
                                                             .combine = combine,
                                                             .combine_context = &c->combining,
-                                                            .grain = o->grain});
+                                                            .grain = o->grain,
+                                                            .device = c->device});
 }
 
 static void end_run(struct channel *c, int status)
 {
     engine_free(c->engine);
     c->engine = NULL;
-    free(c->scratch);
+    if (c->device)
+        cuda_gpu_end(c->reach.gpu);
+    if (!c->post->order.on_device)
+        free(c->scratch);
+    c->device = NULL;
     c->scratch = NULL;
     answer(c, status);
 }
@@ -149,6 +176,9 @@ static void begin(struct channel *c)
     switch ((enum mailbox_kind)o->kind) {
     case MAILBOX_OPEN:
         answer(c, begin_team(c, o));
+        break;
+    case MAILBOX_REACH:
+        answer(c, reach_open(&c->reach, o));
         break;
     case MAILBOX_RUN:
         rc = begin_run(c, o);
@@ -180,5 +210,5 @@ enum channel_state channel_step(struct channel *c)
     int rc = engine_step(c->engine, &state);
     if (rc || state == ENGINE_DONE)
         end_run(c, rc);
-    return state == ENGINE_IDLE ? CHANNEL_WAITS : CHANNEL_MOVED;
+    return state != ENGINE_IDLE ? CHANNEL_MOVED : c->device ? CHANNEL_POLLS : CHANNEL_WAITS;
 }

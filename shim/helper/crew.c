@@ -12,8 +12,10 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "shim/helper/environment.h"
 #include "shim/helper/spawn.h"
 
 extern char **environ;
@@ -24,6 +26,8 @@ struct member {
     struct mailbox *box; /* owned; mapped for good, since threads may be looking */
     int fd;
     struct stat file; /* what fd was: an application may close what it did not open */
+    int ready;        /* what the helper says its first word through; until crew.settled */
+    struct stat ready_file;
     struct mailbox_map papers[MAILBOX_CHANNELS], window[MAILBOX_CHANNELS];
     uint32_t posted[MAILBOX_CHANNELS];
 };
@@ -31,8 +35,9 @@ struct member {
 static struct {
     pthread_mutex_t lock;
     struct member member[CREW_MAX];
-    int n;
-    int settled; /* started, or given up */
+    int launched, n; /* of these so many can be used */
+    int begun, settled;
+    int64_t deadline; /* for all of them to be ready, ms */
     int dismissed;
     unsigned channels; /* in use, a bit each */
     cpu_set_t cpus;
@@ -60,58 +65,54 @@ static int find_program(char *path, size_t size)
     return 0;
 }
 
-/*
- * What a helper is given of the environment: where libraries are, and what sets UCX up. Nothing of
- * the launcher's, by which an MPI would take it for a rank, nor what the user preloads into ranks.
- */
-static int is_given(const char *variable)
-{
-    static const char *const given[] = {"LD_LIBRARY_PATH=", "HOME=", "TMPDIR=", "UCX_"};
-
-    for (size_t i = 0; i < sizeof given / sizeof *given; i++)
-        if (!strncmp(variable, given[i], strlen(given[i])))
-            return 1;
-    return 0;
-}
-
-/* Returns a list to be freed (not what it points to), or NULL. */
-static char **choose_environment(void)
-{
-    size_t n = 0, kept = 0;
-
-    while (environ && environ[n])
-        n++;
-    char **chosen = malloc((n + 1) * sizeof *chosen);
-    if (!chosen)
-        return NULL;
-    for (size_t i = 0; i < n; i++)
-        if (is_given(environ[i]))
-            chosen[kept++] = environ[i];
-    chosen[kept] = NULL;
-    return chosen;
-}
-
 static void say_why(const char *what, int error)
 {
     snprintf(crew.why, sizeof crew.why, "%s (%s)", what, strerror(error));
 }
 
-/* Wait for a helper's first word. Returns 0, or -1 with crew.why set. */
-static int await(const struct mailbox *box, int ready)
+static int64_t now_ms(void)
 {
-    struct pollfd on = {.fd = ready, .events = POLLIN};
-    char word;
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* Is the descriptor still what it was? */
+static int holds(int fd, const struct stat *file)
+{
+    struct stat now;
+
+    return fstat(fd, &now) == 0 && now.st_dev == file->st_dev && now.st_ino == file->st_ino;
+}
+
+/* Wait so long for a helper's first word. It is not read: that would harm whoever has got the
+   descriptor's number since. */
+enum word { SILENT, READY, DIED };
+static enum word listen_to(const struct member *m, int64_t ms)
+{
+    struct pollfd on = {.fd = m->ready, .events = POLLIN};
     int rc;
 
+    if (!holds(m->ready, &m->ready_file))
+        return DIED;
     do
-        rc = poll(&on, 1, START_MS);
+        rc = poll(&on, 1, ms > 0 ? (int)ms : 0);
     while (rc < 0 && errno == EINTR);
-    if (rc <= 0)
+    return rc <= 0 ? SILENT : on.revents & POLLIN ? READY : DIED;
+}
+
+/* Returns 0, or -1 with crew.why set. */
+static int await(const struct member *m)
+{
+    enum word word = listen_to(m, crew.deadline - now_ms());
+
+    if (word == SILENT)
         snprintf(crew.why, sizeof crew.why, "a helper did not start within %d s", START_MS / 1000);
-    else if (read(ready, &word, 1) != 1)
+    else if (word == DIED)
         snprintf(crew.why, sizeof crew.why, "a helper died as it started");
-    else if (box->why[0])
-        snprintf(crew.why, sizeof crew.why, "%s", box->why);
+    else if (m->box->why[0])
+        snprintf(crew.why, sizeof crew.why, "%s", m->box->why);
     else
         return 0;
     return -1;
@@ -124,22 +125,23 @@ static void close_all(const int *fd, int n)
             close(fd[i]);
 }
 
-/* Start one, without waiting for it. ready: what it will speak through, for the caller to close.
-   Returns 0 or -1 with crew.why set. */
-static int launch(struct member *m, const char *path, char *const *environment, int *ready)
+/* Start one, without waiting for it. Returns 0 or -1 with crew.why set. */
+static int launch(struct member *m, const char *path)
 {
+    char **environment = environment_of(environ, (int)(m - crew.member));
     int ends[2] = {-1, -1};
     int owner = (int)syscall(SYS_pidfd_open, getpid(), 0);
 
     m->fd = -1;
     if (owner < 0) {
         say_why("this system cannot tell a helper that its process has ended", errno);
+        free(environment);
         return -1;
     }
-    int rc = pipe2(ends, O_CLOEXEC) ? -errno : mailbox_create(&m->box);
+    int rc = !environment ? -ENOMEM : pipe2(ends, O_CLOEXEC) ? -errno : mailbox_create(&m->box);
     if (rc >= 0) {
         m->fd = rc;
-        rc = fstat(m->fd, &m->file) ? -errno : 0;
+        rc = fstat(m->fd, &m->file) || fstat(ends[0], &m->ready_file) ? -errno : 0;
     }
     if (!rc) {
         m->box->owner_pid = getpid();
@@ -148,8 +150,9 @@ static int launch(struct member *m, const char *path, char *const *environment, 
         m->box->cpus = crew.cpus;
         rc = spawn_apart(path, environment, (int[]){m->fd, ends[1], owner}, 3);
     }
+    free(environment);
     close_all((int[]){owner, ends[1]}, 2);
-    *ready = ends[0];
+    m->ready = ends[0];
     if (!rc)
         return 0;
     say_why("a helper cannot be started", -rc);
@@ -171,43 +174,71 @@ static void end(struct member *m)
     ring(m->box);
 }
 
-/* All are started before any is waited for. */
-static void start(int wanted, const char *path)
+static void launch_all(int wanted)
 {
-    char **environment = choose_environment();
-    int ready[CREW_MAX], launched = 0;
+    char path[4096];
 
-    if (!environment) {
-        say_why("a helper cannot be started", ENOMEM);
+    crew.deadline = now_ms() + START_MS;
+    if (find_program(path, sizeof path))
+        snprintf(crew.why, sizeof crew.why,
+                 "there is no collshim-helper beside the backend; it is built where UCX's "
+                 "headers are");
+    else
+        while (crew.launched < wanted && crew.launched < CREW_MAX &&
+               launch(&crew.member[crew.launched], path) == 0)
+            crew.launched++;
+}
+
+/* With the lock. */
+static void settle(void)
+{
+    if (crew.settled)
         return;
-    }
-    while (launched < wanted &&
-           launch(&crew.member[launched], path, environment, &ready[launched]) == 0)
-        launched++;
-    for (int i = 0; i < launched; i++) {
-        if (crew.n == i && await(crew.member[i].box, ready[i]) == 0)
+    crew.settled = 1;
+    for (int i = 0; i < crew.launched; i++) {
+        struct member *m = &crew.member[i];
+
+        if (crew.n == i && await(m) == 0)
             crew.n++;
         else
-            end(&crew.member[i]);
-        close(ready[i]);
+            end(m);
+        if (holds(m->ready, &m->ready_file))
+            close(m->ready);
     }
-    free(environment);
+}
+
+/* With the lock. */
+static void begin(int wanted)
+{
+    if (!crew.begun)
+        launch_all(wanted);
+    crew.begun = 1;
+}
+
+void crew_begin(int wanted)
+{
+    pthread_mutex_lock(&crew.lock);
+    begin(wanted);
+    pthread_mutex_unlock(&crew.lock);
+}
+
+int crew_settled(void)
+{
+    int all = 1;
+
+    pthread_mutex_lock(&crew.lock);
+    if (!crew.settled && now_ms() < crew.deadline)
+        for (int i = 0; all && i < crew.launched; i++)
+            all = listen_to(&crew.member[i], 0) != SILENT;
+    pthread_mutex_unlock(&crew.lock);
+    return all;
 }
 
 int crew_start(int wanted, const char **why)
 {
-    char path[4096];
-
     pthread_mutex_lock(&crew.lock);
-    if (!crew.settled) {
-        crew.settled = 1;
-        if (find_program(path, sizeof path))
-            snprintf(crew.why, sizeof crew.why,
-                     "there is no collshim-helper beside the backend; it is built where UCX's "
-                     "headers are");
-        else
-            start(wanted < CREW_MAX ? wanted : CREW_MAX, path);
-    }
+    begin(wanted);
+    settle();
     int n = crew.dismissed ? 0 : crew.n < wanted ? crew.n : wanted;
     *why = crew.dismissed ? "a helper died" : crew.why;
     pthread_mutex_unlock(&crew.lock);
@@ -218,7 +249,7 @@ void crew_dismiss(void)
 {
     pthread_mutex_lock(&crew.lock);
     if (!crew.dismissed)
-        for (int i = 0; i < crew.n; i++)
+        for (int i = 0; i < crew.launched; i++)
             end(&crew.member[i]);
     __atomic_store_n(&crew.dismissed, 1, __ATOMIC_RELEASE);
     pthread_mutex_unlock(&crew.lock);
@@ -260,20 +291,13 @@ int crew_unreachable(int helper)
     return crew.member[helper].box->unreachable;
 }
 
-/* Is the descriptor still the mailbox's? */
-static int holds(const struct member *m)
-{
-    struct stat now;
-
-    return fstat(m->fd, &now) == 0 && now.st_dev == m->file.st_dev && now.st_ino == m->file.st_ino;
-}
-
 char *crew_papers(int helper, int channel, size_t bytes)
 {
     struct member *m = &crew.member[helper];
     struct mailbox_map *map = &m->papers[channel];
 
-    if (bytes > map->bytes && (!holds(m) || mailbox_map_papers(m->fd, channel, bytes, map)))
+    if (bytes > map->bytes &&
+        (!holds(m->fd, &m->file) || mailbox_map_papers(m->fd, channel, bytes, map)))
         return NULL;
     return map->at;
 }
@@ -283,7 +307,8 @@ char *crew_window(int helper, int channel, size_t bytes)
     struct member *m = &crew.member[helper];
     struct mailbox_map *map = &m->window[channel];
 
-    if (bytes > map->bytes && (!holds(m) || mailbox_map_window(m->fd, channel, bytes, map)))
+    if (bytes > map->bytes &&
+        (!holds(m->fd, &m->file) || mailbox_map_window(m->fd, channel, bytes, map)))
         return NULL;
     return map->at;
 }
@@ -313,12 +338,20 @@ static int lives(struct member *m)
     return 0;
 }
 
+int crew_answered(int helper, int channel)
+{
+    struct member *m = &crew.member[helper];
+
+    return atomic_load_explicit(&m->box->channel[channel].finished, memory_order_acquire) ==
+           m->posted[channel];
+}
+
 enum crew_state crew_look(int helper, int channel)
 {
     struct member *m = &crew.member[helper];
     struct mailbox_channel *c = &m->box->channel[channel];
 
-    if (atomic_load_explicit(&c->finished, memory_order_acquire) == m->posted[channel])
+    if (crew_answered(helper, channel))
         return c->status ? CREW_FAILED : CREW_DONE;
     if (!lives(m))
         return CREW_FAILED;

@@ -16,9 +16,17 @@ enum { CREW_MAX = 63 };
 void crew_init(void);
 
 /*
- * Start `wanted` helpers, at most CREW_MAX, unless they have been started or given up before; wait
- * until they are ready. Returns how many there are; if fewer than wanted, *why is one half sentence
- * (static) that says what kept the next one.
+ * Start `wanted` helpers, at most CREW_MAX, unless they have been started or given up before.
+ * Returns at once: loading a transport library takes each some ten milliseconds of a core.
+ */
+void crew_begin(int wanted);
+
+/* Would crew_start not have to wait? */
+int crew_settled(void);
+
+/*
+ * The same as crew_begin, and wait until they are ready. Returns how many there are; if fewer than
+ * wanted, *why is one half sentence (static) that says what kept the next one.
  */
 int crew_start(int wanted, const char **why);
 
@@ -47,5 +55,8 @@ void crew_post(int helper, int channel, const struct mailbox_order *order);
 /* How far it is. A helper that is dead, or dismissed, has failed. */
 enum crew_state { CREW_WORKS, CREW_DONE, CREW_FAILED };
 enum crew_state crew_look(int helper, int channel);
+
+/* Has it finished what it was told, well or not? */
+int crew_answered(int helper, int channel);
 
 #endif

@@ -23,6 +23,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "transports/cuda_memory.h"
+
 enum { MAILBOX_CHANNELS = 8, MAILBOX_ADDRESS_MAX = 8192 };
 
 /* Pieces of one length, evenly spaced in the owner's memory and back to back in the window. */
@@ -36,6 +38,7 @@ struct mailbox_pieces {
 
 enum mailbox_kind {
     MAILBOX_OPEN,  /* a communicator: the members' addresses are in the papers */
+    MAILBOX_REACH, /* leave the memory on a device that was lent before, and open this */
     MAILBOX_RUN,   /* fetch, then run the plan in the papers */
     MAILBOX_STORE, /* hand the result of the last run over */
     MAILBOX_CLOSE, /* forget the communicator, and give its memory back */
@@ -47,7 +50,12 @@ struct mailbox_order {
     uint32_t team;
     int32_t rank, nranks;
     uint64_t address_bytes; /* of each; they lie at the start of the papers */
+    /* MAILBOX_REACH; kernel_type and kernel_op: what it must be able to combine */
+    struct device_window lent;
+    char bus_id[CUDA_BUS_ID];
     /* MAILBOX_RUN */
+    uint32_t on_device;  /* window and scratch are what was lent; nothing is fetched or stored */
+    uint64_t scratch_at; /* there */
     uint64_t plan_at, plan_bytes; /* in the papers */
     uint64_t window_bytes;
     uint64_t input_at, output_at; /* in the window */

@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -126,8 +127,10 @@ static void *pass_the_bell_on(void *helper)
     return NULL;
 }
 
-static void sleep_until_something(struct helper *h)
+/* polls: for a moment only. */
+static void sleep_until_something(struct helper *h, int polls)
 {
+    static const struct timespec moment = {.tv_nsec = 20000};
     struct pollfd on[] = {{.fd = h->bell, .events = POLLIN},
                           {.fd = ucx_event_fd(h->ucx), .events = POLLIN},
                           {.fd = HELPER_FD_OWNER, .events = POLLIN}};
@@ -135,7 +138,7 @@ static void sleep_until_something(struct helper *h)
 
     if (!ucx_may_sleep(h->ucx))
         return;
-    poll(on, sizeof on / sizeof *on, -1);
+    ppoll(on, sizeof on / sizeof *on, polls ? &moment : NULL, NULL);
     if (on[2].revents)
         _exit(0);
     if (on[0].revents && read(h->bell, &rung, sizeof rung) < 0)
@@ -145,19 +148,20 @@ static void sleep_until_something(struct helper *h)
 static void work(struct helper *h)
 {
     for (int fruitless = 0;;) {
-        int moved = 0, waits = 0;
+        int moved = 0, waits = 0, polls = 0;
 
         for (int i = 0; i < MAILBOX_CHANNELS; i++) {
             enum channel_state state = channel_step(h->channel[i]);
             moved |= state == CHANNEL_MOVED;
-            waits |= state == CHANNEL_WAITS;
+            polls |= state == CHANNEL_POLLS;
+            waits |= state == CHANNEL_WAITS || state == CHANNEL_POLLS;
         }
         moved |= ucx_progress(h->ucx);
         fruitless = moved ? 0 : fruitless + 1;
         if (waits && fruitless < ROUNDS)
             sched_yield();
         else if (!moved)
-            sleep_until_something(h);
+            sleep_until_something(h, polls);
     }
 }
 
@@ -173,6 +177,7 @@ int main(void)
     pthread_mutex_lock(&h.box->alive);
     detach();
     sched_setaffinity(0, sizeof h.box->cpus, &h.box->cpus);
+    prctl(PR_SET_TIMERSLACK, 1000); /* moments are short */
     if (make_ready(&h) == 0 && pthread_create(&thread, NULL, pass_the_bell_on, &h) != 0)
         snprintf(h.box->why, sizeof h.box->why, "no thread can be started");
     if (write(HELPER_FD_READY, "", 1) != 1 || h.box->why[0])

@@ -53,9 +53,9 @@ static void free_comm(struct comm *c)
         return;
     forget_plans(c);
     links_part(&c->links);
+    team_close(&c->team);
     for (int i = 0; i < GPUS_KEPT; i++)
         cuda_gpu_close(c->gpu[i]);
-    team_close(&c->team);
     links_close(&c->links);
     topo_free(c->topo);
     free(c->bytes);
@@ -236,7 +236,7 @@ static enum reason exchange(struct comm *c, MPI_Comm comm, struct topo_report *r
     well = links_share(&c->links, comm);
     if (!all_well(comm, well))
         return REASON_MEMORY;
-    team_open(&c->team, comm, c->topo, c->rank);
+    team_open(&c->team, c->topo);
     return REASON_NONE;
 }
 

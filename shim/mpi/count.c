@@ -18,7 +18,7 @@ static struct {
     uint64_t nanoseconds[COLL_COUNT][SIZE_CLASSES][WAYS];
     uint64_t by_row[COLL_COUNT][SIZE_CLASSES][ROWS]; /* rerouted calls */
     uint64_t verdicts[COLL_COUNT][SIZE_CLASSES][WAYS];
-    uint64_t sliced[COLL_COUNT][2]; /* by helpers too, and of these again without them */
+    uint64_t sliced[COLL_COUNT][3]; /* by helpers too; of these on a device; again without them */
     uint64_t exchange[COUNT_EXCHANGES_COUNT];
 } counts;
 
@@ -75,10 +75,11 @@ void count_verdict(enum plan_collective c, uint64_t total, int rerouted)
     add(&counts.verdicts[c][size_class(total)][rerouted], 1);
 }
 
-void count_sliced(enum plan_collective c, int redone)
+void count_sliced(enum plan_collective c, int on_device, int redone)
 {
     add(&counts.sliced[c][0], 1);
-    add(&counts.sliced[c][1], redone);
+    add(&counts.sliced[c][1], on_device);
+    add(&counts.sliced[c][2], redone);
 }
 
 void count_exchange(enum count_exchange what, uint64_t n)
@@ -217,8 +218,11 @@ static void write_collective(FILE *f, int c)
     json_text(f, main_algorithm(c));
     fprintf(f, ",\n     \"verified_equal\": %llu, \"verified_different\": %llu,",
             (unsigned long long)counts.verified[c][1], (unsigned long long)counts.verified[c][0]);
-    fprintf(f, "\n     \"sliced\": %llu, \"sliced_redone\": %llu,\n     \"native\": {",
-            (unsigned long long)counts.sliced[c][0], (unsigned long long)counts.sliced[c][1]);
+    fprintf(f,
+            "\n     \"sliced\": %llu, \"sliced_on_device\": %llu, \"sliced_redone\": %llu,"
+            "\n     \"native\": {",
+            (unsigned long long)counts.sliced[c][0], (unsigned long long)counts.sliced[c][1],
+            (unsigned long long)counts.sliced[c][2]);
     write_reasons(f, c);
     fprintf(f, "}");
     if (c == COLL_ALLTOALLV)

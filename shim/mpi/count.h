@@ -17,9 +17,9 @@ void count_timed_native(enum plan_collective c, uint64_t total, double seconds);
 void count_rerouted(enum plan_collective c, const struct plan_algorithm *a, uint64_t total,
                     double seconds);
 
-/* A rerouted call was carried in slices by so many processes per rank; redone: a helper died, and
-   the ranks did its part themselves. */
-void count_sliced(enum plan_collective c, int redone);
+/* A rerouted call was carried in slices. on_device: this rank's helpers worked on its device;
+   redone: a helper died, and the ranks did its part themselves. */
+void count_sliced(enum plan_collective c, int on_device, int redone);
 
 /* The guard settled calls of that size on one communicator; one rank of it counts. */
 void count_verdict(enum plan_collective c, uint64_t total, int rerouted);

@@ -91,12 +91,18 @@ struct ready {
 static int run_sliced(struct comm *c, const struct ready *ready, const struct call *call,
                       const struct staging *s, int failed)
 {
-    int redone;
+    struct slices_result result;
     int rc = slices_run(c, call, ready->algorithm, ready->ppg,
-                        &(struct slices_buffers){s->input, s->output, failed}, &redone);
+                        &(struct slices_buffers){.input = s->input,
+                                                 .output = s->output,
+                                                 .device = s->device,
+                                                 .gpu = s->gpu,
+                                                 .place = &s->place,
+                                                 .failed = failed},
+                        &result);
 
-    count_sliced(call->collective, redone);
-    if (redone)
+    count_sliced(call->collective, result.on_device, result.redone);
+    if (result.redone)
         say(CFG_LEVEL_WARN,
             "%s of %llu bytes: a rank's helper died; the ranks finished the call themselves, and "
             "such calls on this communicator run natively from now on",
@@ -390,6 +396,13 @@ static int choose_and_run(struct comm *c, struct call *call)
     const struct choice *choice = &process.choice[call->collective];
     const struct tuning_row *row = NULL;
 
+    if (c->team.starting && slices_possible(call) && slices_of(&call->request, 2) > 1) {
+        /* Who wants no measuring wants every call to be the same. */
+        team_join(&c->team, c->private_comm, c->topo, c->rank, !guarded(choice));
+        if (c->team.starting)
+            return run_native_because(call, REASON_STARTING);
+    }
+    call->request.ppg = slices_possible(call) ? c->team.ppg : 1;
     if (!c->team.ppg && slices_of(&call->request, 2) > 1)
         return run_native_because(call, REASON_HELPERS);
     if (!choice->forced && process.tuning.nrows)
@@ -414,7 +427,6 @@ int reroute(struct comm *c, struct call *call)
 
     call->request.topo = c->topo;
     call->request.rank = c->rank;
-    call->request.ppg = slices_possible(call) ? c->team.ppg : 1;
     inside++;
     if (call->total >= WORTH_MEASURING)
         rc = comm_measure_rails(c);

@@ -16,6 +16,7 @@
 #include "planners/slices.h"
 #include "shim/helper/crew.h"
 #include "shim/mpi/calls.h"
+#include "shim/mpi/lent.h"
 
 /* No lane has this number, and every MPI this tag. */
 enum { NOTICE = 32767 };
@@ -26,11 +27,13 @@ struct slicing {
     const struct call *call;
     const struct plan_algorithm *algorithm;
     int ppg;
-    char *input, *output;
-    char *window; /* owned: this rank's own slice */
-    int code;     /* with which the call has failed on this rank, or 0 */
-    int failed;   /* a helper of this rank did, and the others have been told */
-    int heard;    /* of another rank's */
+    struct slices_buffers whole;
+    char *window;             /* owned: this rank's own slice, in host memory */
+    char *own;                /* where its result is */
+    char *lent[CREW_MAX + 1]; /* slices that lie on the device, by number; else NULL */
+    int code;                 /* with which the call has failed on this rank, or 0 */
+    int failed;               /* a helper of this rank did, and the others have been told */
+    int heard;                /* of another rank's */
 };
 
 int slices_possible(const struct call *call)
@@ -66,27 +69,53 @@ int slices_try(struct comm *c, const struct call *call, const struct plan_algori
 
 static char *whole_buffer(const struct slicing *s, enum plan_buffer which)
 {
-    return which == PLAN_INPUT ? s->input : s->output;
+    return which == PLAN_INPUT ? s->whole.input : s->whole.output;
 }
 
-static void copy_in(const struct slicing *s, const struct slice_part *p, char *window)
+/* n pieces, evenly spaced on either side. Returns 0 or a negative code. */
+static int copy(const struct slicing *s, char *dst, uint64_t dst_stride, const char *src,
+                uint64_t src_stride, uint64_t length, uint64_t n)
 {
-    for (uint64_t i = 0; i < p->n; i++)
-        memcpy(window + p->window_at + i * p->length,
-               whole_buffer(s, p->buffer) + p->at + i * p->stride, p->length);
+    if (s->whole.device)
+        return cuda_move_spaced(s->whole.place, dst, dst_stride, src, src_stride, length, n);
+    for (uint64_t i = 0; i < n; i++)
+        memcpy(dst + i * dst_stride, src + i * src_stride, length);
+    return 0;
 }
 
-static void copy_out(const struct slicing *s, const struct slice_part *p, const char *window)
+static int copy_in(const struct slicing *s, const struct slice_part *p, char *window)
 {
-    for (uint64_t i = 0; i < p->n; i++)
-        memcpy(whole_buffer(s, p->buffer) + p->at + i * p->stride,
-               window + p->window_at + i * p->length, p->length);
+    return p->n ? copy(s, window + p->window_at, p->length, whole_buffer(s, p->buffer) + p->at,
+                       p->stride, p->length, p->n)
+                : 0;
+}
+
+static int copy_out(const struct slicing *s, const struct slice_part *p, const char *window)
+{
+    return p->n ? copy(s, whole_buffer(s, p->buffer) + p->at, p->stride, window + p->window_at,
+                       p->length, p->length, p->n)
+                : 0;
 }
 
 /* Must the rank copy for this helper? */
-static int is_staged(int helper)
+static int is_staged(const struct slicing *s, int helper)
 {
-    return process.cfg.shm != CFG_SHM_ON || crew_unreachable(helper);
+    return s->whole.device || process.cfg.shm != CFG_SHM_ON || crew_unreachable(helper);
+}
+
+/* Room for slice i on the device, its window and behind that its scratch: the helper's, or with 0
+   the rank's own. NULL: none, or not there. */
+static char *lend(struct slicing *s, int i, const struct slice *slice, size_t *scratch_at)
+{
+    enum { ALIGNED = 256 };
+    struct team *t = &s->comm->team;
+
+    if (!s->whole.device || !t->lent)
+        return NULL;
+    *scratch_at = (slice->window.bytes + ALIGNED - 1) / ALIGNED * ALIGNED;
+    return lent_get(&t->lent[i], i ? i - 1 : LENT_TO_NOBODY, t->channel, s->whole.gpu,
+                    *scratch_at + slice->plan->scratch_bytes, s->whole.place,
+                    s->call->combines ? &s->call->reduction : NULL);
 }
 
 static struct mailbox_pieces pieces(const struct slicing *s, const struct slice_part *p)
@@ -105,11 +134,12 @@ static int hand_out(struct slicing *s, int i)
     int helper = i - 1, channel = s->comm->team.channel;
     const struct reduction *r = &s->call->reduction;
     struct slice slice;
+    char *window = NULL;
 
     if (slice_get(s, i, &slice))
         return 0;
     size_t bytes = plan_flat_bytes(slice.plan);
-    char *papers = crew_papers(helper, channel, bytes), *window;
+    char *papers = crew_papers(helper, channel, bytes);
     if (!papers)
         return 0;
     plan_flatten(slice.plan, papers);
@@ -118,58 +148,90 @@ static int hand_out(struct slicing *s, int i)
                                   .window_bytes = slice.window.bytes,
                                   .input_at = slice.window.input_at,
                                   .output_at = slice.window.output_at,
-                                  .kernel_type = r->kernel_type,
+                                  .kernel_type = s->call->combines ? r->kernel_type : KERNEL_NONE,
                                   .kernel_op = r->kernel_op,
                                   .grain = slice.request.grain};
-    if (!is_staged(helper)) {
+    if (!is_staged(s, helper)) {
         order.fetch = pieces(s, &slice.window.fetch);
     } else {
-        window = crew_window(helper, channel, slice.window.bytes);
+        size_t scratch_at = 0;
+
+        window = s->lent[i] = lend(s, i, &slice, &scratch_at);
+        order.on_device = window != NULL;
+        order.scratch_at = scratch_at;
         if (!window)
+            window = crew_window(helper, channel, slice.window.bytes);
+        if (!window || copy_in(s, &slice.window.fetch, window))
             return 0;
-        copy_in(s, &slice.window.fetch, window);
     }
     crew_post(helper, channel, &order);
     return 1;
 }
 
-static int run_plan(struct slicing *s, const struct slice *slice, char *window)
-{
-    char *scratch = slice->plan->scratch_bytes ? malloc(slice->plan->scratch_bytes) : NULL;
+/* Where the rank itself carries a slice: on the device if there is room, else in host memory. */
+struct room {
+    struct device *device;
+    char *window, *scratch;
+    char *allocated; /* owned: scratch in host memory */
+};
 
-    if (slice->plan->scratch_bytes && !scratch && !s->code)
-        s->code = -ENOMEM;
-    int rc = engine_run(
-        slice->engine,
-        &(struct engine_buffers){.input = window ? window + slice->window.input_at : NULL,
-                                 .output = window ? window + slice->window.output_at : NULL,
-                                 .scratch = scratch,
-                                 .combine = reduction_combine,
-                                 .combine_context = (void *)(uintptr_t)&s->call->reduction,
-                                 .grain = slice->request.grain,
-                                 .failed = s->code});
-    free(scratch);
-    return rc;
+/* Returns 0 or -ENOMEM. */
+static int find_room(struct slicing *s, const struct slice *slice, struct room *room)
+{
+    size_t scratch = slice->plan->scratch_bytes, scratch_at;
+    char *lent = lend(s, 0, slice, &scratch_at);
+
+    *room = (struct room){.device = lent ? s->whole.device : NULL, .window = lent};
+    if (lent) {
+        room->scratch = lent + scratch_at;
+        return 0;
+    }
+    room->window = realloc(s->window, slice->window.bytes + 1);
+    if (!room->window)
+        return -ENOMEM;
+    s->window = room->window;
+    room->scratch = room->allocated = scratch ? malloc(scratch) : NULL;
+    return scratch && !room->scratch ? -ENOMEM : 0;
 }
 
-/* Carry a slice here; its result is in the rank's own window then. A rank whose call has failed
-   takes part all the same (engine.h). */
+static int run_plan(struct slicing *s, const struct slice *slice, const struct room *room)
+{
+    char *window = room->window;
+
+    return engine_run(slice->engine, &(struct engine_buffers){
+                                         .input = window ? window + slice->window.input_at : NULL,
+                                         .output = window ? window + slice->window.output_at : NULL,
+                                         .scratch = room->scratch,
+                                         .combine = reduction_combine,
+                                         .combine_context = (void *)(uintptr_t)&s->call->reduction,
+                                         .grain = slice->request.grain,
+                                         .device = room->device,
+                                         .failed = s->code});
+}
+
+static void note(struct slicing *s, int rc)
+{
+    if (!s->code)
+        s->code = rc;
+}
+
+/* Carry a slice here; its result is in s->own then. A rank whose call has failed takes part all the
+   same (engine.h). */
 static void carry(struct slicing *s, int i, struct slice *slice)
 {
     int rc = slice_get(s, i, slice);
 
     if (!rc) {
-        char *window = realloc(s->window, slice->window.bytes + 1);
-        if (window)
-            s->window = window;
-        else if (!s->code)
-            s->code = -ENOMEM;
+        struct room room;
+
+        note(s, find_room(s, slice, &room));
         if (!s->code)
-            copy_in(s, &slice->window.fetch, window);
-        rc = run_plan(s, slice, window);
+            note(s, copy_in(s, &slice->window.fetch, room.window));
+        rc = run_plan(s, slice, &room);
+        s->own = room.window;
+        free(room.allocated);
     }
-    if (!s->code)
-        s->code = rc;
+    note(s, rc);
 }
 
 static void tell_others(struct slicing *s)
@@ -235,7 +297,7 @@ static int collect(struct slicing *s)
         struct plan_request request = slice_request(whole, s->ppg, i, &from);
         struct slice_window w = slice_window(whole, &request, from);
 
-        if (!is_staged(i - 1))
+        if (!is_staged(s, i - 1))
             crew_post(i - 1, channel,
                       &(struct mailbox_order){.kind = MAILBOX_STORE, .store = pieces(s, &w.store)});
     }
@@ -245,14 +307,14 @@ static int collect(struct slicing *s)
         struct slice_window w = slice_window(whole, &request, from);
         enum crew_state state = CREW_FAILED;
 
-        while (!is_staged(i - 1) && (state = crew_look(i - 1, channel)) == CREW_WORKS)
+        while (!is_staged(s, i - 1) && (state = crew_look(i - 1, channel)) == CREW_WORKS)
             sched_yield();
         if (state == CREW_DONE)
             continue;
-        const char *window = crew_window(i - 1, channel, w.bytes);
-        if (!window)
-            return -ENOMEM;
-        copy_out(s, &w.store, window);
+        const char *window = s->lent[i] ? s->lent[i] : crew_window(i - 1, channel, w.bytes);
+        int rc = window ? copy_out(s, &w.store, window) : -ENOMEM;
+        if (rc)
+            return rc;
     }
     return 0;
 }
@@ -265,19 +327,18 @@ static void redo(struct slicing *s)
 
         carry(s, i, &slice);
         if (!s->code)
-            copy_out(s, &slice.window.store, s->window);
+            note(s, copy_out(s, &slice.window.store, s->own));
     }
 }
 
 int slices_run(struct comm *c, const struct call *call, const struct plan_algorithm *a, int ppg,
-               const struct slices_buffers *buffers, int *redone)
+               const struct slices_buffers *buffers, struct slices_result *result)
 {
     struct slicing s = {.comm = c,
                         .call = call,
                         .algorithm = a,
                         .ppg = ppg,
-                        .input = buffers->input,
-                        .output = buffers->output,
+                        .whole = *buffers,
                         .code = buffers->failed};
     struct slice own;
     int handed = 1, all_done = 0, rc;
@@ -290,12 +351,11 @@ int slices_run(struct comm *c, const struct call *call, const struct plan_algori
     if (!s.code && !s.failed)
         s.code = await_helpers(&s);
     rc = agree(&s, &all_done);
+    note(&s, rc);
     if (!s.code)
-        s.code = rc;
-    if (!s.code)
-        copy_out(&s, &own.window.store, s.window);
-    *redone = !rc && !all_done;
-    if (*redone) {
+        s.code = copy_out(&s, &own.window.store, s.own);
+    *result = (struct slices_result){.redone = !rc && !all_done, .on_device = s.lent[1] != NULL};
+    if (result->redone) {
         team_give_up(&c->team);
         redo(&s);
     } else if (!s.code) {

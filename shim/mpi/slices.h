@@ -22,18 +22,26 @@ int slices_possible(const struct call *call);
  */
 int slices_try(struct comm *c, const struct call *call, const struct plan_algorithm *a, int ppg);
 
-/* The whole call's packed buffers, as the request says, in host memory; failed: the code with which
-   the call has failed on this rank already (buffers may be NULL then), or 0. */
+/* The whole call's packed buffers, as the request says, in host memory or on a device; failed: the
+   code with which the call has failed on this rank already (buffers may be NULL then), or 0. */
 struct slices_buffers {
     char *input, *output;
+    struct device *device;          /* begun; NULL: host memory */
+    struct cuda_gpu *gpu;           /* whose that is */
+    const struct cuda_place *place; /* and where */
     int failed;
+};
+
+struct slices_result {
+    int redone;    /* a helper failed */
+    int on_device; /* helpers of this rank worked on its device */
 };
 
 /*
  * Run the call in so many slices. Returns 0, a negative code or an MPI code. A helper that failed
- * costs time only; c->team is then given up on all ranks, and *redone is 1.
+ * costs time only; c->team is then given up on all ranks, and result->redone is 1.
  */
 int slices_run(struct comm *c, const struct call *call, const struct plan_algorithm *a, int ppg,
-               const struct slices_buffers *buffers, int *redone);
+               const struct slices_buffers *buffers, struct slices_result *result);
 
 #endif

@@ -161,7 +161,6 @@ int staging_open(struct staging *s, struct comm *c, const struct call *call,
 {
     const struct plan buffers_alone = {.input_bytes = plan_input_bytes(&call->request, c->rank),
                                        .output_bytes = plan_output_bytes(&call->request, c->rank)};
-    int on_host = !plan;
     plan = plan ? plan : &buffers_alone;
     int own_input = plan->input_bytes && (!call->input.dense || call->stage_input);
     struct side in = {0}, out = {0};
@@ -179,8 +178,7 @@ int staging_open(struct staging *s, struct comm *c, const struct call *call,
     s->input = call->input_block.user;
     if (!s->own_output)
         s->output = call->nblocks ? call->output_block(call, 0).user : NULL;
-    if (!on_host && (in.on_device || out.on_device) &&
-        open_on_device(s, c, call, plan, &in, &out, own_input))
+    if ((in.on_device || out.on_device) && open_on_device(s, c, call, plan, &in, &out, own_input))
         return fill(s, call, c->private_comm, own_input);
     own_input |= in.on_device;
     s->own_output |= out.on_device;

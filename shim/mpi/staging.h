@@ -21,9 +21,9 @@ struct staging {
 
 /*
  * Get the buffers and fill in this rank's contribution. own_output: do not use the application's.
- * plan NULL: of a call that is cut in slices, whose plans have room of their own and run on the
- * host. Returns 0, or a negative or MPI's code, with which the call then runs, and fails
- * (engine.h). staging_close in any case.
+ * plan NULL: of a call that is cut in slices, whose plans have room of their own. Returns 0, or a
+ * negative or MPI's code, with which the call then runs, and fails (engine.h). staging_close in any
+ * case.
  */
 int staging_open(struct staging *s, struct comm *c, const struct call *call,
                  const struct plan *plan, int own_output);

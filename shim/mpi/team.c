@@ -13,6 +13,7 @@
 #include "shim/helper/crew.h"
 #include "shim/mpi/calls.h"
 #include "shim/mpi/count.h"
+#include "shim/mpi/lent.h"
 #include "shim/mpi/process.h"
 #include "transports/ucx.h"
 
@@ -120,21 +121,46 @@ static void release(struct team *t, int helpers)
 {
     for (int i = 0; i < helpers; i++) {
         crew_post(i, t->channel, &(struct mailbox_order){.kind = MAILBOX_CLOSE});
-        order_done(i, t->channel);
+        int closed = order_done(i, t->channel);
+        if (t->lent)
+            lent_free(&t->lent[i + 1], closed);
     }
     crew_return_channel(t->channel);
 }
 
-void team_open(struct team *t, MPI_Comm comm, const struct topo *topo, int rank)
+void team_open(struct team *t, const struct topo *topo)
+{
+    *t = (struct team){.ppg = 1, .channel = -1};
+    if (process.cfg.ppg < 2 || topo->nnodes < 2 || topo->nranks >= 1 << RANK_BITS)
+        return;
+    t->starting = 1;
+    t->began = count_now();
+    crew_begin(process.cfg.ppg - 1);
+}
+
+/* Calls 1, 2, 4 and 8, and every 16th from there on. */
+static int is_due(unsigned calls)
+{
+    enum { OFTEN = 16 };
+
+    return calls % OFTEN == 0 || (calls < OFTEN && (calls & (calls - 1)) == 0);
+}
+
+static int all_settled(MPI_Comm comm)
+{
+    int settled = crew_settled(), all = 0;
+
+    return mpi.Allreduce(&settled, &all, 1, MPI_INT, MPI_MIN, comm) == MPI_SUCCESS && all;
+}
+
+void team_join(struct team *t, MPI_Comm comm, const struct topo *topo, int rank, int wait)
 {
     const char *why = "";
     int mine[AGREED], least[AGREED];
 
-    double began = count_now();
-
-    *t = (struct team){.ppg = 1, .channel = -1};
-    if (process.cfg.ppg < 2 || topo->nnodes < 2 || topo->nranks >= 1 << RANK_BITS)
+    if (!wait && (!is_due(++t->calls) || !all_settled(comm)))
         return;
+    t->starting = 0;
     int offered = prepare(t, &why);
     mine[HELPERS] = offered << RANK_BITS | rank; /* of several, the lowest rank will speak */
     mine[ADDRESS_ROOM] = -(int)longest_address(offered);
@@ -153,8 +179,10 @@ void team_open(struct team *t, MPI_Comm comm, const struct topo *topo, int rank)
     if (helpers > 0 && team < UCX_TEAMS) {
         if (meet(t, &in, comm, (uint32_t)team)) {
             t->ppg = helpers + 1;
-            say(CFG_LEVEL_INFO, "%d processes per rank on %d ranks, ready in %.3f s", t->ppg,
-                topo->nranks, count_now() - began);
+            t->lent = calloc((size_t)t->ppg, sizeof *t->lent);
+            t->nlent = t->lent ? t->ppg : 0;
+            say(CFG_LEVEL_INFO, "%d processes per rank on %d ranks, ready within %.3f s", t->ppg,
+                topo->nranks, count_now() - t->began);
             return;
         }
         say(CFG_LEVEL_WARN,
@@ -171,7 +199,10 @@ void team_close(struct team *t)
 {
     if (t->ppg > 1)
         release(t, t->ppg - 1);
-    t->ppg = 0;
+    for (int i = 0; i < t->nlent; i++)
+        lent_free(&t->lent[i], i == 0);
+    free(t->lent);
+    *t = (struct team){0};
 }
 
 void team_give_up(struct team *t)

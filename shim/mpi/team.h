@@ -13,16 +13,26 @@
 #include "config/topo.h"
 
 struct team {
-    int ppg;     /* processes per rank, the same on all ranks; 1: no helpers; 0: there were */
-    int channel; /* of each helper's mailbox, here; meaningless where ppg < 2 */
+    int ppg;        /* processes per rank, the same on all ranks; 1: no helpers; 0: there were */
+    int channel;    /* of each helper's mailbox, here; meaningless where ppg < 2 */
+    int starting;   /* whether there are helpers is not known yet */
+    unsigned calls; /* since then */
+    double began;   /* s */
+    int nlent;
+    struct lent *lent; /* [nlent] owned: slices' memory on a device; NULL: they lie on the host */
 };
 
+/* Start this process's helpers, if the communicator may use any; topo is its topology. Local, and
+   t->starting is then the same on all ranks. */
+void team_open(struct team *t, const struct topo *topo);
+
 /*
- * Start this process's helpers, agree on how many each rank has, and introduce them to each other.
- * Collective over comm; topo is its topology. Leaves ppg 1, on all ranks, where that fails
- * anywhere; one line then says why.
+ * While t->starting, before each call that helpers could carry: have all ranks' helpers started?
+ * Then agree on how many each rank has, and introduce them to each other. wait: for that; else it
+ * is asked now and then, and the calls in between do without. Collective over comm, with the same
+ * wait. Leaves ppg 1, on all ranks, where that fails anywhere; one line then says why.
  */
-void team_open(struct team *t, MPI_Comm comm, const struct topo *topo, int rank);
+void team_join(struct team *t, MPI_Comm comm, const struct topo *topo, int rank, int wait);
 
 /* Local. All zero is fine. */
 void team_close(struct team *t);

@@ -23,11 +23,11 @@ check() {
     fi
 }
 
-# says TEXT COMMAND...: stdout has TEXT
+# says TEXT COMMAND...: its output has TEXT
 says() {
     local text=$1
     shift
-    "$@" | grep -F -- "$text"
+    "$@" 2>&1 | grep -F -- "$text"
 }
 
 check "make install" make -C "$root" B="$build" PREFIX="$prefix" DESTDIR="$work" install
@@ -35,6 +35,12 @@ for file in lib/libcollshim.so bin/collshim bin/collshim-tune share/man/man1/col
     lib/pkgconfig/collshim.pc; do
     check "$file is installed" test -s "$at/$file"
 done
+if [[ -x $build/collshim-helper && -x $build/openmpi/test/mpi/helpers ]] && command -v mpirun.openmpi >/dev/null; then
+    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+    check "the helper is found where it is installed" says "2 processes per rank" mpirun.openmpi --oversubscribe -n 2 \
+        -x LD_PRELOAD="$at/lib/libcollshim.so" -x COLLSHIM_TOPOLOGY=node:2 -x COLLSHIM_PPG=2 -x COLLSHIM_MIN_BYTES=0 \
+        -x COLLSHIM_LOG=info "$build/openmpi/test/mpi/helpers" 1
+fi
 check "the command runs" says "lib/libcollshim.so" "$at/bin/collshim" info
 check "the tuner runs" says "--output FILE" "$at/bin/collshim-tune" --help
 check "the manual page has the settings" says "COLLSHIM_MIN_BYTES" cat "$at/share/man/man1/collshim.1"

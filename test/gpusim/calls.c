@@ -123,7 +123,11 @@ CUresult sim_Init(unsigned flags)
         return CUDA_SUCCESS;
     if (started)
         return CUDA_ERROR_NOT_INITIALIZED;
-    if (sim_config_read(getenv("GPUSIM")) < 0 || sim_clock_start() < 0)
+    const char *text = getenv("GPUSIM");
+
+    if (!text) /* in a process that is given CUDA's variables alone */
+        text = getenv("CUDA_GPUSIM");
+    if (sim_config_read(text) < 0 || sim_clock_start() < 0)
         return CUDA_ERROR_UNKNOWN;
     if (sim_config.devices == 0)
         return CUDA_ERROR_NO_DEVICE;

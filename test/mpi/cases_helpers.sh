@@ -30,7 +30,7 @@ want_no_helpers() {
     for ((tries = 0; tries < 50; tries++)); do
         left=
         for pid in $(pgrep -x collshim-helper || true); do
-            read -r _ _ state _ <"/proc/$pid/stat" 2>/dev/null || continue
+            read -r _ _ state _ 2>/dev/null <"/proc/$pid/stat" || continue
             [ "$state" = Z ] || grep -qzF "UCX_COLLSHIM_RUN=$tmp" "/proc/$pid/environ" 2>/dev/null ||
                 continue
             [ "$state" = Z ] || left+=" $pid"
@@ -43,7 +43,7 @@ want_no_helpers() {
 
 helpers_carry() {
     local how
-    for how in plain children traced idle; do
+    for how in plain children traced stopped idle; do
         begin "helpers carry slices, $how"
         helpers_with $how
         want_right
@@ -85,6 +85,37 @@ helpers_carry() {
     want_number allgather .sliced -gt 0
     finish
 
+    # The paper's two forms: each slice's allreduce over all ranks (standard), or over the lanes of
+    # a node (multi-lane).
+    local form
+    for form in 'compose(hierarchy=4,ring=4)' lane 'lane(inter=ring)' parallel_rings; do
+        begin "helpers carry slices, each by $form"
+        launch 4 COLLSHIM_TOPOLOGY='node:2 rank:2' COLLSHIM_PPG=3 "COLLSHIM_ALGORITHM=allreduce=$form" -- \
+            "$programs/helpers" "$seed"
+        want_right
+        want_lines
+        want_sliced
+        finish
+    done
+
+    helpers_on_devices
+
+    begin "a program that spawns processes, with helpers"
+    launch 2 COLLSHIM_TOPOLOGY=node:2 COLLSHIM_PPG=2 COLLSHIM_REPORT="$tmp/report.%p.json" -- "$programs/spawn"
+    if [ "$rc" -eq 77 ]; then
+        skip "a program that spawns processes, with helpers" "this $family cannot spawn here"
+    else
+        want_right
+        want_lines
+        local file
+        for file in "$tmp"/report.*.json; do # of the parents, and of the children, who have their own
+            mv "$file" "$tmp/report.json"
+            want_number allgather .sliced -gt 0
+        done
+        want_no_helpers
+        finish
+    fi
+
     begin "threads in collectives at once, on the same helpers"
     launch 3 COLLSHIM_TOPOLOGY=node:3 COLLSHIM_PPG=2 -- "$programs/threads" "$seed" 5 steady
     if [ "$rc" -eq 77 ]; then
@@ -94,6 +125,59 @@ helpers_carry() {
         want_number allgather .sliced -gt 0
         finish
     fi
+}
+
+# Slices on simulated devices; and where helpers get no memory there, or no kernels, on the host.
+helpers_on_devices() {
+    local late
+    if [ ! -r "$build/gpusim/libcuda.so.1" ]; then
+        skip "slices on devices" "built without the CUDA headers"
+        return
+    fi
+    for late in 1 2; do
+        on_devices $((late + 1)) 80 "devices=2 seed=$late" "CUDA_GPUSIM=devices=2 seed=$late" "COLLSHIM_TOPOLOGY=node:$((late + 1))" COLLSHIM_PPG=$((late + 1)) \
+            "COLLSHIM_CHUNK_BYTES=$((2048 << late))"
+        [ "$(sum_of .sliced_on_device)" -gt 0 ] || complain "no slice was on a device"
+        [ "$(sum_of .sliced_redone)" -eq 0 ] || complain "$(sum_of .sliced_redone) calls were redone"
+        want_no_helpers
+        finish
+    done
+    on_devices 2 80 devices=1 COLLSHIM_TOPOLOGY=node:2 COLLSHIM_PPG=2 COLLSHIM_MODE=verify
+    [ "$(of_all verified_different)" -eq 0 ] || complain "some results differ"
+    [ "$(sum_of .sliced_on_device)" -gt 0 ] || complain "no slice was on a device"
+    finish
+    for late in IpcOpenMemHandle:1 ModuleLoadData:1 MemHostAlloc:1 EventRecord:40 MemcpyAsync:30; do
+        device_helpers_fail "$late"
+    done
+    for late in IpcGetMemHandle:1 MemAlloc:9; do # there is no room to lend; and then there is
+        seed=$((seed + 1))
+        begin "slices on devices, and cu${late%:*} fails in ranks the ${late#*:}. time"
+        launch 2 "LD_LIBRARY_PATH=$build/gpusim" "GPUSIM=devices=1 fail=$late" CUDA_GPUSIM=devices=1 \
+            COLLSHIM_TOPOLOGY=node:2 COLLSHIM_PPG=2 -- "$programs/device" "$seed" 80
+        want_right
+        want_lines
+        [ "$(sum_of .sliced_on_device)" -gt 0 ] || complain "no slice was on a device"
+        finish
+    done
+    begin "a helper is killed while slices are on devices"
+    launch 2 "LD_LIBRARY_PATH=$build/gpusim" "GPUSIM=devices=1 seed=4" COLLSHIM_TOPOLOGY=node:2 COLLSHIM_PPG=3 -- \
+        "$programs/device" "$seed" 80 killed
+    want_right
+    [ "$(sum_of .sliced_redone)" -eq 2 ] || complain "$(sum_of .sliced_redone) redone, wanted one call on 2 ranks"
+    want_no_helpers
+    finish
+}
+
+# device_helpers_fail CALL:N: in the helpers alone, which are given the variables of CUDA.
+device_helpers_fail() {
+    seed=$((seed + 1))
+    begin "slices on devices, and cu${1%:*} fails in helpers the ${1#*:}. time"
+    launch 2 "LD_LIBRARY_PATH=$build/gpusim" "GPUSIM=devices=1 seed=5" "CUDA_GPUSIM=devices=1 fail=$1" \
+        COLLSHIM_TOPOLOGY=node:2 COLLSHIM_PPG=2 -- "$programs/device" "$seed" 60 lost
+    want_right
+    [ "$(sum_of .sliced)" -gt 0 ] || complain "nothing was sliced"
+    want_no_helpers
+    finish
 }
 
 helpers_die() {
@@ -141,6 +225,16 @@ helpers_refused() {
     helpers_with plain
     want_right
     want_lines "COLLSHIM_PPG=3: 1 on all ranks, as rank 0 has no more: a helper died as it started"
+    finish
+
+    begin "while helpers start, calls run natively"
+    printf '#!/bin/sh\n/bin/sleep 1\nexec %s/collshim-helper\n' "$build" >"$spare/collshim-helper"
+    preload=$spare/libcollshim.so
+    helpers_with stopped COLLSHIM_MIN_BYTES=1 COLLSHIM_LOG=info
+    want_right
+    grep -q "3 processes per rank on 4 ranks, ready within" <<<"$err" || complain "no line says that helpers are ready"
+    [ "$(sum_of '.native["helpers are starting"]')" -gt 0 ] || complain "no call ran natively meanwhile"
+    want_no_helpers
     finish
 
     begin "one rank without helpers: none on any"

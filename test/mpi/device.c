@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * device SEED CALLS [fails]: random collectives whose buffers lie, rank by rank and one by one, in
- * host memory, device memory, a pool, or managed memory, at any address, put there by the default
- * stream just before the call and without waiting. Expected is what the same call does with host
- * buffers, gaps and surroundings included. CUDA is loaded after MPI_Init, as the runtime does.
+ * device SEED CALLS [fails | killed | lost]: random collectives whose buffers lie, rank by rank and
+ * one by one, in host memory, device memory, a pool, or managed memory, at any address, put there
+ * by the default stream just before the call and without waiting. Expected is what the same call
+ * does with host buffers, gaps and surroundings included. CUDA is loaded after MPI_Init, as the
+ * runtime does.
  * fails: errors are returned, and a call is right or an error on at least one rank; who has none
  * has the right bytes. (With an operation of the user's, which the library serves, only if nobody
  * has an error.)
+ * killed: half-way, one of rank 1's helpers is. lost: helpers fail in other ways.
  *
  * Without the preload, only a library that takes device memory passes.
  */
@@ -14,6 +16,7 @@
 #include <dlfcn.h>
 
 #include "test/mpi/harness.h"
+#include "test/mpi/own_helper.h"
 
 enum { AROUND = 64, MOST_COUNT = 3000, MOST_RANKS = 16 };
 enum kind { HOST, DEVICE, POOL, MANAGED, KINDS };
@@ -429,17 +432,23 @@ static void one_call(int call, int may_fail)
 
 int main(int argc, char **argv)
 {
-    int calls = argc > 2 ? atoi(argv[2]) : 100, may_fail = argc > 3;
+    int calls = argc > 2 ? atoi(argv[2]) : 100, may_fail = argc > 3 && !strcmp(argv[3], "fails");
+    int killed = argc > 3 && !strcmp(argv[3], "killed");
+    int lost = killed || (argc > 3 && !strcmp(argv[3], "lost"));
     long all_errors = 0;
 
+    mark_helpers();
     MPI_Init(&argc, &argv);
     test_began("device", argc, argv);
     open_types();
     load_cuda();
     if (may_fail)
         MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    for (int call = 0; call < calls; call++)
+    for (int call = 0; call < calls; call++) {
+        if (killed && world_rank == 1 && call == calls / 2)
+            kill_a_helper();
         one_call(call, may_fail);
+    }
     MPI_Reduce(&errors, &all_errors, 1, MPI_LONG, MPI_SUM, 0, MPI_COMM_WORLD);
     if (violations && violations())
         fail("the simulated driver saw %d violations", violations());
@@ -449,7 +458,8 @@ int main(int argc, char **argv)
     MPI_Type_free(&gappy);
     MPI_Op_free(&types[5].op);
     MPI_Finalize();
-    if (left_over && left_over()) {
+    /* What a helper that failed may have open is not freed before the process ends. */
+    if (left_over && left_over() && !lost) {
         fprintf(stderr, "device: rank %d: %d things of the driver's are left over\n", world_rank,
                 left_over());
         return 1;

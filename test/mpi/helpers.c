@@ -8,14 +8,12 @@
  *      children     the application starts children of its own and waits until there are none
  *      denied       the system refuses to let processes read each other's memory (seccomp)
  *      traced       rank 1 has a tracer, as under a debugger
+ *      stopped      rank 1 has a debugger that stops it for a second while the others are in a call
  *      idle         helpers have nothing to do for a while
  *      killed       rank 1 is killed while the others are in a call (SIGKILL)
  *      abort        rank 1 calls MPI_Abort while the others are in a call
- *
- * A rank knows its helpers by a variable that it sets for them: they are given those of UCX.
  */
 #define _GNU_SOURCE
-#include <dirent.h>
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -30,59 +28,10 @@
 #include <unistd.h>
 
 #include "test/mpi/harness.h"
+#include "test/mpi/own_helper.h"
 
 enum { ROUNDS = 6, LARGEST = 40000 };
-static const char mark[] = "UCX_COLLSHIM_TEST";
 static const char *how;
-
-static int is_own_helper(int pid)
-{
-    char path[64], text[16384], wanted[64];
-    FILE *f;
-    size_t n = 0;
-
-    snprintf(path, sizeof path, "/proc/%d/comm", pid);
-    f = fopen(path, "r");
-    if (!f || !fgets(text, sizeof text, f) || strcmp(text, "collshim-helper\n") != 0) {
-        if (f)
-            fclose(f);
-        return 0;
-    }
-    fclose(f);
-    snprintf(path, sizeof path, "/proc/%d/environ", pid);
-    snprintf(wanted, sizeof wanted, "%s=%d.", mark, (int)getpid());
-    f = fopen(path, "r");
-    if (f) {
-        n = fread(text, 1, sizeof text, f);
-        fclose(f);
-    }
-    return memmem(text, n, wanted, strlen(wanted)) != NULL;
-}
-
-/* One of this rank's helpers, or -1. */
-static int find_helper(void)
-{
-    DIR *d = opendir("/proc");
-    struct dirent *e;
-    int found = -1;
-
-    while (d && found < 0 && (e = readdir(d)))
-        if (atoi(e->d_name) > 0 && is_own_helper(atoi(e->d_name)))
-            found = atoi(e->d_name);
-    if (d)
-        closedir(d);
-    return found;
-}
-
-static void kill_a_helper(void)
-{
-    int pid = find_helper();
-
-    if (pid < 0)
-        fail("rank %d has no helper", world_rank);
-    else
-        kill(pid, SIGKILL);
-}
 
 static pthread_t killer;
 static int killed;
@@ -118,7 +67,7 @@ static void refuse_reading(void)
 /* Returns the tracer; it lives until it is killed, and lets signals through. */
 static int be_traced(void)
 {
-    int ready[2], owner = getpid(), status;
+    int ready[2], status;
     char word = 0;
 
     if (pipe(ready))
@@ -136,6 +85,46 @@ static int be_traced(void)
     if (read(ready[0], &word, 1) != 1 || word != 'y')
         fail("no tracer: ptrace is refused");
     return tracer;
+}
+
+/* Clock ticks that a process has worked. */
+static long ticks_of(int pid)
+{
+    char path[64], text[1024], *at = NULL;
+    unsigned long user = 0, system = 0;
+
+    snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    FILE *f = fopen(path, "r");
+    if (f && fgets(text, sizeof text, f) && (at = strrchr(text, ')')))
+        sscanf(at, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &system);
+    if (f)
+        fclose(f);
+    return at ? (long)(user + system) : -1;
+}
+
+/* A debugger attaches to this process alone, stops it, looks around for a while, and leaves. Its
+   helper has nothing to do meanwhile, and sleeps. */
+static void be_stopped(void)
+{
+    enum { SECONDS = 2, TENTH = 10 };
+    int status = 0;
+
+    fflush(NULL);
+    pid_t debugger = fork();
+    if (debugger == 0) {
+        int helper = find_helper(), well = helper > 0;
+
+        well = well && !ptrace(PTRACE_SEIZE, owner, NULL, NULL) &&
+               !ptrace(PTRACE_INTERRUPT, owner, NULL, NULL) && waitpid(owner, &status, 0) == owner;
+        sleep(1); /* the others come to wait for it */
+        long before = ticks_of(helper);
+        sleep(SECONDS);
+        well = well && ticks_of(helper) - before <= SECONDS * sysconf(_SC_CLK_TCK) / TENTH;
+        ptrace(PTRACE_DETACH, owner, NULL, NULL);
+        _exit(!well);
+    }
+    if (waitpid(debugger, &status, 0) != debugger || status)
+        fail("a debugger was refused, or the helper of a stopped rank works");
 }
 
 /* What a shell, or a program with workers, does: it must see its own children and no others. */
@@ -226,21 +215,6 @@ static void broadcast(unsigned *out, int n, int root)
         }
 }
 
-/* Clock ticks that a process has worked. */
-static long ticks_of(int pid)
-{
-    char path[64], text[1024], *at = NULL;
-    unsigned long user = 0, system = 0;
-
-    snprintf(path, sizeof path, "/proc/%d/stat", pid);
-    FILE *f = fopen(path, "r");
-    if (f && fgets(text, sizeof text, f) && (at = strrchr(text, ')')))
-        sscanf(at, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &system);
-    if (f)
-        fclose(f);
-    return at ? (long)(user + system) : -1;
-}
-
 /* KiB that no other process has a part in. */
 static long private_kib(int pid)
 {
@@ -284,6 +258,8 @@ static void happen(void)
         return;
     if (!strcmp(how, "between"))
         kill_a_helper();
+    if (!strcmp(how, "stopped"))
+        be_stopped();
     if (!strcmp(how, "during") && pthread_create(&killer, NULL, kill_soon, NULL))
         MPI_Abort(MPI_COMM_WORLD, 2);
     if (!strcmp(how, "killed"))
@@ -294,12 +270,10 @@ static void happen(void)
 
 int main(int argc, char **argv)
 {
-    char owner[32];
     int tracer = -1;
 
     how = argc > 2 ? argv[2] : "plain";
-    snprintf(owner, sizeof owner, "%d.", (int)getpid());
-    setenv(mark, owner, 1);
+    mark_helpers();
     if (!strcmp(how, "denied"))
         refuse_reading();
     MPI_Init(&argc, &argv);

@@ -12,9 +12,11 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
 usage() {
     cat <<'TXT'
-test/mpi/run.sh [--quick] [--seed N] [BUILD_DIR]
+test/mpi/run.sh [--quick] [--only LIST] [--mpi FAMILY] [--seed N] [BUILD_DIR]
 
   --quick     fewer topologies and fewer random calls
+  --only LIST these cases_*.sh alone, such as results,helpers
+  --mpi FAMILY  openmpi or mpich alone
   --seed N    for the random calls; without it, one from the clock, which is printed
   BUILD_DIR   default: build
 
@@ -24,11 +26,15 @@ TXT
 
 build=
 quick=0
+only=results,reductions,rooted,exchange,device,settings,process,helpers
+families=(openmpi mpich)
 seed=$((EPOCHSECONDS % 100000 + 1))
 while [ $# -gt 0 ]; do
     case $1 in
         -h | --help) usage; exit 0 ;;
         --quick) quick=1 ;;
+        --only) only=${2:?--only: names are missing} && shift ;;
+        --mpi) families=("${2:?--mpi: a name is missing}") && shift ;;
         --seed)
             [[ ${2:-} =~ ^[1-9][0-9]{0,8}$ ]] || { echo "test/mpi: --seed: expected a number from 1 on" >&2; exit 2; }
             seed=$2
@@ -81,7 +87,7 @@ unset OMPI_COMM_WORLD_RANK PMIX_RANK PMI_RANK SLURM_PROCID
 . "$here/cases_helpers.sh"
 
 echo "# seed $seed"
-for family in openmpi mpich; do
+for family in "${families[@]}"; do
     programs=$build/$family/test/mpi
     fortran=$build/$family/test/fortran
     if ! command -v "${launcher[$family]}" >/dev/null; then
@@ -94,14 +100,9 @@ for family in openmpi mpich; do
         finish
         continue
     fi
-    cases_results
-    cases_reductions
-    cases_rooted
-    cases_exchange
-    cases_device
-    cases_settings
-    cases_process
-    cases_helpers
+    for cases in ${only//,/ }; do
+        "cases_$cases"
+    done
 done
 
 echo "$passed passed, $failed failed"

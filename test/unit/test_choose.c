@@ -6,6 +6,7 @@
 
 #include "planners/choose.h"
 #include "planners/cost.h"
+#include "planners/lanes/lanes.h"
 #include "planners/rings/rings.h"
 #include "test/unit/random.h"
 #include "test/unit/suites.h"
@@ -223,6 +224,41 @@ START_TEST(test_choose__rings_cost_what_was_measured)
 }
 END_TEST
 
+/* As in the simulation: lanes wait for chunks at each step, rings for latency at each node. */
+START_TEST(test_choose__rings_for_many_bytes_lanes_for_few)
+{
+    static const struct {
+        const char *topology;
+        size_t nbytes;
+        int ppg;
+        const struct plan_algorithm *first;
+    } cases[] = {
+        {"node:4 rank:4 rail:4@10Gbit latency_rail:20us", 64 << 20, 0, &plan_rings},
+        {"node:8 rank:4 rail:4@10Gbit latency_rail:20us", 64 << 20, 0, &plan_rings},
+        {"node:16 rank:4 rail:4@10Gbit latency_rail:20us", 512 << 10, 0, &plan_lanes},
+        {"node:4 rail:1@200Mbit latency_rail:100us", 16 << 20, 4, &plan_rings},
+        {"node:4 rail:1", 16 << 20, 4, &plan_rings},
+        {"node:4 rail:1@200Mbit latency_rail:100us link_flow:50Mbit", 16 << 20, 4, &plan_rings},
+        {"node:16 rail:1@10Gbit latency_rail:20us", 256 << 10, 2, &plan_lanes},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct topo *t = topology(cases[i].topology);
+        struct plan_request q = {.collective = COLL_ALLREDUCE,
+                                 .topo = t,
+                                 .nbytes = cases[i].nbytes,
+                                 .grain = 4,
+                                 .ppg = cases[i].ppg};
+        struct plan_candidate c[PLAN_CANDIDATES];
+
+        ck_assert_int_ge(plan_candidates(&q, c, PLAN_CANDIDATES), 1);
+        ck_assert_msg(c[0].algorithm == cases[i].first, "%s, %zu bytes: %s", cases[i].topology,
+                      cases[i].nbytes, c[0].algorithm->name);
+        topo_free(t);
+    }
+}
+END_TEST
+
 START_TEST(test_choose__one_node_has_nothing_for_rings_to_gain)
 {
     struct topo *t = topology("node:1 rank:4");
@@ -249,6 +285,7 @@ Suite *suite_choose(void)
     tcase_add_test(t, test_choose__blocks_of_medium_size_are_tried_whole);
     tcase_add_test(t, test_choose__a_long_ring_is_not_tried_for_few_bytes);
     tcase_add_test(t, test_choose__rings_cost_what_was_measured);
+    tcase_add_test(t, test_choose__rings_for_many_bytes_lanes_for_few);
     tcase_add_test(t, test_choose__one_node_has_nothing_for_rings_to_gain);
     suite_add_tcase(s, t);
     return s;

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "shim/helper/crew.h"
+#include "shim/helper/environment.h"
 #include "test/unit/random.h"
 #include "test/unit/suites.h"
 
@@ -209,6 +210,61 @@ START_TEST(test_crew__a_death_is_seen_whatever_it_died_of)
 }
 END_TEST
 
+/* The value of a variable, or NULL. */
+static const char *value_of(char *const *environment, const char *name)
+{
+    size_t length = strlen(name);
+
+    for (; *environment; environment++)
+        if (!strncmp(*environment, name, length) && (*environment)[length] == '=')
+            return *environment + length + 1;
+    return NULL;
+}
+
+START_TEST(test_crew__each_gets_one_of_the_network_devices)
+{
+    static const struct {
+        const char *list, *given[4];
+    } cases[] = {{"UCX_NET_DEVICES=rail0", {"rail0", "rail0", "rail0", "rail0"}},
+                 {"UCX_NET_DEVICES=rail0,rail1", {"rail1", "rail0", "rail1", "rail0"}},
+                 {"UCX_NET_DEVICES=a:1,bb:1,c:2", {"bb:1", "c:2", "a:1", "bb:1"}},
+                 {"UCX_NET_DEVICES=^a,b", {"^a,b", "^a,b", "^a,b", "^a,b"}},
+                 {"UCX_NET_DEVICES=", {"", "", "", ""}}};
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int helper = 0; helper < 4; helper++) {
+            char *all[] = {"PATH=/bin", (char *)cases[i].list, "UCX_TLS=tcp", "OMPI_X=1", NULL};
+            char **given = environment_of(all, helper);
+
+            ck_assert_str_eq(value_of(given, "UCX_NET_DEVICES"), cases[i].given[helper]);
+            ck_assert_str_eq(value_of(given, "UCX_TLS"), "tcp");
+            ck_assert_ptr_null(value_of(given, "OMPI_X"));
+            ck_assert_ptr_null(value_of(given, "PATH"));
+            free(given);
+        }
+}
+END_TEST
+
+/* Asking does not wait, and waiting is short once the answer is yes. */
+START_TEST(test_crew__it_can_be_asked_whether_they_are_ready)
+{
+    const char *why, *mark = make_mark();
+    int pid[HELPERS];
+
+    crew_init();
+    crew_begin(HELPERS);
+    for (int tries = 0; tries < 2000 && !crew_settled(); tries++)
+        nap();
+    ck_assert_int_eq(crew_settled(), 1);
+    if (!started(&why))
+        return;
+    ck_assert_int_eq(crew_settled(), 1);
+    ck_assert_int_eq(find_helpers(mark, pid), HELPERS);
+    crew_dismiss();
+    ck_assert_int_eq(all_gone(mark), 1);
+}
+END_TEST
+
 START_TEST(test_crew__channels_run_out)
 {
     int channel[MAILBOX_CHANNELS];
@@ -233,6 +289,8 @@ Suite *suite_crew(void)
     tcase_add_test(t, test_crew__the_application_does_not_notice_them);
     tcase_add_test(t, test_crew__an_owner_that_is_killed_takes_them_along);
     tcase_add_test(t, test_crew__a_death_is_seen_whatever_it_died_of);
+    tcase_add_test(t, test_crew__it_can_be_asked_whether_they_are_ready);
+    tcase_add_test(t, test_crew__each_gets_one_of_the_network_devices);
     tcase_add_test(t, test_crew__channels_run_out);
     suite_add_tcase(s, t);
     return s;

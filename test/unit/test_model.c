@@ -113,6 +113,25 @@ START_TEST(test_model__two_messages_on_one_rail_get_half_each)
 }
 END_TEST
 
+/* Rails of 4 MB/s, connections of 1: messages between the same two ranks share one. */
+START_TEST(test_model__a_capped_connection_does_not_fill_its_rail)
+{
+    const char *text = "node:3 rank:2 rail:1@32Mbit link_flow:8Mbit latency_rail:1ms";
+    struct hand h = hand_begin(text, 1 << 30);
+
+    message(&h, 0, 2, 1000000);
+    assert_seconds(h, 1e-3 + 1);
+    h = hand_begin(text, 1 << 30);
+    message(&h, 0, 2, 250000);
+    plan_send(h.b[0], 2, 1, PLAN_INPUT, 0, 250000); /* another queue */
+    plan_recv(h.b[2], 0, 1, PLAN_OUTPUT, 0, 250000);
+    message(&h, 0, 3, 500000);
+    message(&h, 1, 4, 500000);
+    message(&h, 1, 0, 5000000); /* inside the node, where nothing caps it */
+    assert_seconds(h, 1e-3 + 0.5);
+}
+END_TEST
+
 START_TEST(test_model__both_directions_of_a_rail_are_independent)
 {
     struct hand h = hand_begin("node:2 rail:1@80Mbit latency_rail:1ms", 1 << 30);
@@ -519,6 +538,7 @@ Suite *suite_model(void)
     tcase_add_test(t, test_model__a_message_takes_latency_plus_bytes_over_rate);
     tcase_add_test(t, test_model__chunks_of_one_message_follow_each_other_without_a_gap);
     tcase_add_test(t, test_model__two_messages_on_one_rail_get_half_each);
+    tcase_add_test(t, test_model__a_capped_connection_does_not_fill_its_rail);
     tcase_add_test(t, test_model__both_directions_of_a_rail_are_independent);
     tcase_add_test(t, test_model__what_one_flow_cannot_use_the_others_get);
     tcase_add_test(t, test_model__a_chunk_is_forwarded_when_it_is_in);

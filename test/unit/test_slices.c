@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "planners/choose.h"
+#include "planners/cost.h"
 #include "planners/flat.h"
 #include "planners/slices.h"
 #include "test/unit/random.h"
@@ -156,6 +157,64 @@ START_TEST(test_slices__are_tried_first_where_they_may_pay)
 }
 END_TEST
 
+/* As many processes as fill the rails, and none where one does; half as many are tried beside. */
+START_TEST(test_slices__no_more_than_fill_the_rails)
+{
+    static const struct {
+        const char *topology;
+        int ppg, first; /* processes of the first candidate */
+    } on[] = {{"node:4 rail:1@200Mbit", 8, 8},
+              {"node:4 rail:1@200Mbit link_flow:50Mbit", 8, 4},
+              {"node:4 rail:1@200Mbit link_flow:60Mbit", 8, 4},
+              {"node:4 rail:1@200Mbit link_flow:50Mbit", 2, 2},
+              {"node:4 rank:2 rail:2@200Mbit link_flow:100Mbit", 8, 2},
+              {"node:4 rank:2 rail:2@200Mbit link_flow:200Mbit", 8, 1},
+              {"node:4 rank:1 rail:4@200Mbit link_flow:100Mbit", 8, 2},
+              {"node:4 rank:1 rail:2@200Mbit rail_of:all link_flow:100Mbit", 8, 2}};
+    struct plan_candidate c[PLAN_CANDIDATES];
+    char why[256];
+
+    for (size_t i = 0; i < sizeof on / sizeof *on; i++) {
+        struct topo *t = NULL;
+
+        ck_assert_int_eq(topo_parse(on[i].topology, 0, &t, why, sizeof why), 0);
+        struct plan_request q = {.collective = COLL_ALLREDUCE,
+                                 .topo = t,
+                                 .nbytes = 16 << 20,
+                                 .grain = 8,
+                                 .ppg = on[i].ppg};
+        ck_assert_int_ge(plan_candidates_all(&q, c, PLAN_CANDIDATES), 1);
+        ck_assert_msg(c[0].ppg == on[i].first, "%s: %d processes", on[i].topology, c[0].ppg);
+        topo_free(t);
+    }
+}
+END_TEST
+
+/* On rails of 200 Mbit/s and connections of 50, in bytes of both: k times as fast up to four. */
+START_TEST(test_slices__cost_what_capped_connections_carry)
+{
+    struct topo *t = NULL;
+    char why[256];
+    double seconds[3];
+
+    ck_assert_int_eq(topo_parse("node:4 rail:1@200Mbit link_flow:50Mbit", 0, &t, why, sizeof why),
+                     0);
+    struct plan_request q = {
+        .collective = COLL_ALLREDUCE, .topo = t, .nbytes = 16 << 20, .grain = 8};
+    seconds[0] = cost_crossing(&q);
+    ck_assert_double_eq_tol(seconds[0], 1.5 * (16 << 20) / 6.25e6, 1e-6);
+    for (int i = 1; i < 3; i++) {
+        uint64_t from;
+        struct plan_request slice = slice_request(&q, 4 * i, 0, &from);
+
+        slice.ppg = 4 * i;
+        seconds[i] = cost_crossing(&slice);
+        ck_assert_double_eq_tol(seconds[i], seconds[0] / 4, 1e-6);
+    }
+    topo_free(t);
+}
+END_TEST
+
 static void must_be_same_plan(const struct plan *a, const struct plan *b)
 {
     must(a->rank == b->rank && a->nranks == b->nranks && a->chunk_bytes == b->chunk_bytes &&
@@ -206,6 +265,8 @@ Suite *suite_slices(void)
     tcase_add_loop_test(t, test_slices__together_are_the_whole_on_every_rank, 0, n);
     tcase_add_test(t, test_slices__more_processes_than_elements);
     tcase_add_test(t, test_slices__are_tried_first_where_they_may_pay);
+    tcase_add_test(t, test_slices__no_more_than_fill_the_rails);
+    tcase_add_test(t, test_slices__cost_what_capped_connections_carry);
     tcase_add_loop_test(t, test_slices__a_plan_is_the_same_after_it_was_flat, 0, n);
     suite_add_tcase(s, t);
     return s;

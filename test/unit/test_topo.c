@@ -113,6 +113,7 @@ static const char *const canonical[] = {
     "node:1 rank:2 rail:2 latency_rail:1.5us",
     "node:1 rank:2 rail:2@200Gbit latency_rail:1us,2us link_shm:10GB/s latency_shm:200ns "
     "link_nvlink:200GB/s latency_socket:0.5ns",
+    "node:2 rail:1@200Mbit link_flow:6.25MB/s",
 };
 
 START_TEST(test_topo__canonical_text_is_printed_again)

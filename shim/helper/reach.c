@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * All channels use one device, which is the owner's in the first order: with contexts of one device
+ * only, runs that take turns cannot be in each other's.
+ */
+#include "shim/helper/reach.h"
+
+#include <errno.h>
+#include <string.h>
+
+static struct {
+    int asked, rc;
+    char bus_id[CUDA_BUS_ID];
+    struct cuda_place place;
+} chosen;
+
+static int choose(const char *bus_id)
+{
+    if (!chosen.asked) {
+        chosen.asked = 1;
+        memcpy(chosen.bus_id, bus_id, sizeof chosen.bus_id);
+        chosen.rc = cuda_start(bus_id, &chosen.place);
+    }
+    return strncmp(chosen.bus_id, bus_id, sizeof chosen.bus_id) != 0 ? -ENOTSUP : chosen.rc;
+}
+
+int reach_open(struct reach *r, const struct mailbox_order *o)
+{
+    enum kernel_type type = (enum kernel_type)o->kernel_type;
+
+    if (r->gpu)
+        cuda_gpu_leave(r->gpu, r->lent);
+    r->lent = NULL;
+    int rc = choose(o->bus_id);
+    if (!rc && !r->gpu)
+        rc = cuda_gpu_open(&chosen.place, &r->gpu);
+    if (rc)
+        return rc;
+    if (type != KERNEL_NONE && !cuda_gpu_combines(r->gpu, type, (enum kernel_op)o->kernel_op))
+        return -ENOTSUP;
+    r->lent = cuda_gpu_reach(r->gpu, &o->lent);
+    return r->lent ? 0 : -EIO;
+}
+
+void reach_close(struct reach *r)
+{
+    if (r->gpu)
+        cuda_gpu_leave(r->gpu, r->lent);
+    cuda_gpu_close(r->gpu);
+    *r = (struct reach){0};
+}

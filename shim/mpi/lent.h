@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Memory on a device that a helper works in as well.
+ *
+ * It is the rank's own, exported once, and never the application's buffers: what another process
+ * has open must not be freed, and the application frees when it likes; pools and virtual memory
+ * cannot be exported this way at all. To copy a slice there and back takes one pass each at the
+ * speed of the device's memory, a hundredth of what a network takes; in return the application's
+ * output stays untouched until all slices are done, and a helper's result is there when it is dead.
+ *
+ * Which ranks lend is their own affair: peers see the same messages. Thread rule: as struct comm.
+ */
+#ifndef COLLSHIM_SHIM_MPI_LENT_H
+#define COLLSHIM_SHIM_MPI_LENT_H
+
+#include "shim/mpi/reduction.h"
+#include "transports/cuda_memory.h"
+
+/* To one helper, on one channel; or without a helper, for the rank itself. All zero: nothing. */
+struct lent {
+    struct cuda_gpu *gpu; /* borrowed: whose memory it is */
+    char *at;             /* owned, unless a helper may be in it that did not answer */
+    size_t bytes;
+    int combines; /* the helper is known to have kernels */
+    int refused;  /* it cannot work there: for good */
+};
+
+enum { LENT_TO_NOBODY = -1 };
+
+/*
+ * So many bytes on the gpu's device, which the helper has open; kept for later calls. r: what will
+ * be combined, or NULL. NULL: there is no room, or the helper cannot; it then works in host memory.
+ */
+char *lent_get(struct lent *l, int helper, int channel, struct cuda_gpu *gpu, size_t bytes,
+               const struct cuda_place *place, const struct reduction *r);
+
+/* closed: the helper has left it, and with it the channel. */
+void lent_free(struct lent *l, int closed);
+
+#endif

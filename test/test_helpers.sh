@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Several processes per rank on hosts of their own, with two rails and connections that are capped:
+# results, and who uses which rail. How fast it is, bench/ppg says.
+#
+# Prints a line per claim and, last, "N passed, N failed"; exits 1 if a claim failed. Needs root.
+set -uo pipefail
+
+cd "$(dirname "$(readlink -f "$0")")/.." || exit 1
+build=$(readlink -f "${1:-build}")
+fabric=$PWD/scripts/fabric
+name=h$$
+passed=0
+failed=0
+
+check() { # check CLAIM COMMAND...: the claim holds if COMMAND succeeds
+    if "${@:2}"; then
+        passed=$((passed + 1))
+        echo "ok $((passed + failed)) - $1"
+    else
+        failed=$((failed + 1))
+        echo "not ok $((passed + failed)) - $1"
+        sed 's/^/# /' "$dir/out"
+    fi
+}
+
+if [[ $EUID -ne 0 || ! -x $build/collshim-helper ]]; then
+    echo "ok - helpers on the emulated cluster # SKIP needs root, and UCX's headers when built"
+    exit 77
+fi
+
+dir=$(mktemp -d)
+# shellcheck disable=SC2317 # called by the trap
+finish() {
+    "$fabric" down --name "$name"
+    rm -rf "$dir"
+}
+trap finish EXIT
+trap 'exit 1' INT TERM
+
+# sent RAIL: bytes that host 0 has sent over it
+sent() {
+    "$fabric" exec --name "$name" 0 -- cat "/sys/class/net/rail$1/statistics/tx_bytes"
+}
+
+# works OPTION...: two ranks on two hosts, 3 processes each; sets rail[i] to what host 0 sent over it
+works() {
+    local i before=("$(sent 0)" "$(sent 1)")
+    "$fabric" run --name "$name" --mpi openmpi --ppn 1 --timeout 60 --preload "$build/libcollshim.so" \
+        --env COLLSHIM_PPG=3 --env COLLSHIM_MIN_BYTES=0 --env COLLSHIM_REPORT="$dir/report.json" "$@" \
+        -- "$build/openmpi/test/mpi/helpers" 7 plain >"$dir/out" 2>&1 || return 1
+    for i in 0 1; do rail[i]=$(($(sent $i) - before[i])); done
+    echo "rails carried ${rail[*]}" >>"$dir/out"
+    grep -q ': right on ' "$dir/out" &&
+        jq -e 'any(.collectives[]; .sliced > 0) and all(.collectives[]; .sliced_redone == 0)' "$dir/report.json" >>"$dir/out"
+}
+
+"$fabric" up --name "$name" --nodes 2 --rails 2 --rate 200mbit >"$dir/out" 2>&1 || { cat "$dir/out"; exit 1; }
+rail=(0 0)
+idle=20000 # bytes that hosts say to each other whatever happens
+check "on one rail: helpers stay on it" works --env UCX_NET_DEVICES=rail0
+check "the other rail is idle" test "${rail[1]}" -lt $idle
+check "on two rails: each helper has one" works --env UCX_NET_DEVICES=rail0,rail1
+check "both rails carry data" test "${rail[0]}" -gt $((10 * idle)) -a "${rail[1]}" -gt $((10 * idle))
+check "with capped connections" works --flow-cap 50mbit
+echo "$passed passed, $failed failed"
+((failed == 0))
