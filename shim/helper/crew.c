@@ -36,11 +36,13 @@ static struct {
     int dismissed;
     unsigned channels; /* in use, a bit each */
     cpu_set_t cpus;
+    enum mailbox_work work;
     char why[256];
 } crew = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-void crew_init(void)
+void crew_init(enum mailbox_work work)
 {
+    crew.work = work;
     if (sched_getaffinity(0, sizeof crew.cpus, &crew.cpus) != 0)
         memset(&crew.cpus, 0xff, sizeof crew.cpus);
 }
@@ -60,18 +62,28 @@ static int find_program(char *path, size_t size)
     return 0;
 }
 
+static int begins_with_one_of(const char *text, const char *const *list, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!strncmp(text, list[i], strlen(list[i])))
+            return 1;
+    return 0;
+}
+
 /*
- * What a helper is given of the environment: where libraries are, and what sets UCX up. Nothing of
- * the launcher's, by which an MPI would take it for a rank, nor what the user preloads into ranks.
+ * What a helper is given of the environment. For MPI, where libraries are and what sets UCX up;
+ * nothing of the launcher's, by which an MPI would take it for a rank. For NCCL, all but what the
+ * user preloads into ranks: its network plugins have variables that nobody can list, and without an
+ * MPI a launcher's are harmless.
  */
 static int is_given(const char *variable)
 {
-    static const char *const given[] = {"LD_LIBRARY_PATH=", "HOME=", "TMPDIR=", "UCX_"};
+    static const char *const given[] = {"LD_LIBRARY_PATH=", "HOME=", "TMPDIR=", "UCX_"},
+                             *const kept[] = {"LD_PRELOAD=", "LD_AUDIT=", "COLLSHIM_"};
 
-    for (size_t i = 0; i < sizeof given / sizeof *given; i++)
-        if (!strncmp(variable, given[i], strlen(given[i])))
-            return 1;
-    return 0;
+    if (crew.work == MAILBOX_FOR_NCCL)
+        return !begins_with_one_of(variable, kept, sizeof kept / sizeof *kept);
+    return begins_with_one_of(variable, given, sizeof given / sizeof *given);
 }
 
 /* Returns a list to be freed (not what it points to), or NULL. */
@@ -142,6 +154,7 @@ static int launch(struct member *m, const char *path, char *const *environment, 
         rc = fstat(m->fd, &m->file) ? -errno : 0;
     }
     if (!rc) {
+        m->box->work = crew.work;
         m->box->owner_pid = getpid();
         m->box->probe = MAILBOX_PROBE_READ;
         m->box->address_of_probe = (uint64_t)(uintptr_t)&m->box->probe;
@@ -204,7 +217,7 @@ int crew_start(int wanted, const char **why)
         if (find_program(path, sizeof path))
             snprintf(crew.why, sizeof crew.why,
                      "there is no collshim-helper beside the backend; it is built where UCX's "
-                     "headers are");
+                     "or NCCL's headers are");
         else
             start(wanted < CREW_MAX ? wanted : CREW_MAX, path);
     }
@@ -326,4 +339,14 @@ enum crew_state crew_look(int helper, int channel)
     return __atomic_load_n(&crew.dismissed, __ATOMIC_ACQUIRE) && c->order.kind != MAILBOX_STORE
                ? CREW_FAILED
                : CREW_WORKS;
+}
+
+int crew_lives(int helper)
+{
+    return !__atomic_load_n(&crew.dismissed, __ATOMIC_ACQUIRE) && lives(&crew.member[helper]);
+}
+
+void crew_ring(int helper)
+{
+    ring(crew.member[helper].box);
 }

@@ -110,7 +110,7 @@ static void note_signal(int number)
 /* Start them; returns 0 where there is no helper program, which the build says. */
 static int started(const char **why)
 {
-    crew_init();
+    crew_init(MAILBOX_FOR_MPI);
     int n = crew_start(HELPERS, why);
     if (n == 0 && strstr(*why, "no collshim-helper")) {
         printf("skipped: %s\n", *why);
