@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -119,12 +120,15 @@ int ppg_desk_plan(int helper, struct desk_order *o, const struct rounds *r, cons
 
 /* Starting ------------------------------------------------------------------------------------- */
 
+/* As a full path, since a helper is not where its owner is. Returns 0 or -1. */
 static int path_of(const void *function, char *path)
 {
     Dl_info info;
+    char *full = dladdr(function, &info) && info.dli_fname ? realpath(info.dli_fname, NULL) : NULL;
+    int well = full && snprintf(path, DESK_PATH, "%s", full) < DESK_PATH;
 
-    return !dladdr(function, &info) || !info.dli_fname ||
-           snprintf(path, DESK_PATH, "%s", info.dli_fname) >= DESK_PATH;
+    free(full);
+    return well ? 0 : -1;
 }
 
 /* The counters in this process's reach, as in the helper's: pinned, and known to the device. */
