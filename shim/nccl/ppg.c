@@ -28,8 +28,9 @@ static uint32_t tickets[DESK_CHANNELS];
 
 /* Opening -------------------------------------------------------------------------------------- */
 
-/* What the ranks agree on, by the largest of any; helpers negative, as the fewest count. */
-enum { FEWEST, SERVICE, AGREED };
+/* What the ranks agree on, by the largest of any: how many helpers the rank has that has the
+   fewest, and the lowest such rank, both negative; and whether there is a service. */
+enum { FEWEST, SERVICE, AGREED, RANKS = 1 << 16 };
 
 static int has_service(const struct comm *c)
 {
@@ -149,6 +150,7 @@ static struct ppg *make(struct comm *c, int offered)
 
 static void open_helpers(struct comm *c)
 {
+    static int warned; /* once, not for each communicator */
     const char *why = "";
     int wanted = process.cfg.ppg - 1, offered = ppg_desk_open(c, wanted, &why);
     struct ppg *p = make(c, offered);
@@ -159,14 +161,18 @@ static void open_helpers(struct comm *c)
         why = "more communicators at once than helpers have channels";
     if (!p || p->channel < 0)
         offered = 0;
-    double agreed[AGREED] = {-offered, has_service(c)};
+    const double mine = -(double)offered * RANKS - c->rank;
+    double agreed[AGREED] = {mine, has_service(c)};
     if (comm_largest(c, agreed, AGREED) < 0)
         agreed[FEWEST] = 0;
-    int helpers = (int)-agreed[FEWEST];
-    if (offered == helpers && offered < wanted)
-        say(CFG_LEVEL_WARN,
-            "COLLSHIM_PPG=%d: NCCL ranks have %d processes each, as rank %d has no more: %s",
+    int helpers = (int)(-agreed[FEWEST] / RANKS);
+    if (agreed[FEWEST] == mine && offered < wanted)
+        say(warned ? CFG_LEVEL_INFO : CFG_LEVEL_WARN,
+            "COLLSHIM_PPG=%d: a communicator of NCCL's has %d on all ranks, as rank %d has no "
+            "more: "
+            "%s",
             process.cfg.ppg, helpers + 1, c->rank, why);
+    warned = offered < wanted;
     __atomic_store_n(&c->ppg, p && helpers ? p : &none, __ATOMIC_RELEASE);
     if (p && helpers) {
         p->helpers = helpers;
@@ -176,10 +182,11 @@ static void open_helpers(struct comm *c)
             say(CFG_LEVEL_WARN, "COLLSHIM_PPG=%d: NCCL helpers are not used by rank %d: %s",
                 process.cfg.ppg, c->rank, why);
     }
-    if (c->ppg->usable && c->rank == 0) {
+    if (c->ppg->usable) {
         count_helpers(helpers + 1, p->mps);
-        say(CFG_LEVEL_INFO, "NCCL: %d processes per rank on %d ranks, %s", helpers + 1, c->nranks,
-            p->mps ? "side by side (MPS)" : "in turns on the device (no MPS)");
+        if (c->rank == 0)
+            say(CFG_LEVEL_INFO, "NCCL: %d processes per rank on %d ranks, %s", helpers + 1,
+                c->nranks, p->mps ? "side by side (MPS)" : "taking turns on the device (no MPS)");
     }
     if (p && !p->usable && helpers)
         crew_dismiss(); /* some may wait for others that never come */
@@ -273,6 +280,8 @@ static int make_ready(struct comm *c, struct ppg *p, uint64_t bytes, struct comm
     if (well && plans)
         well = hand_over(c, p, plan) == 0;
     p->usable = comm_all(c, well);
+    if (!p->usable)
+        count_helpers(1, p->mps);
     if (!p->usable && !well)
         say(CFG_LEVEL_WARN, "COLLSHIM_PPG=%d: NCCL rank %d has no memory that helpers can share",
             process.cfg.ppg, c->rank);
