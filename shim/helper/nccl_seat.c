@@ -101,6 +101,8 @@ static int carry(struct nccl_seat *s, const struct desk_order *o)
                            .op = (enum reduce_op)o->kernel_op,
                            .type = (enum reduce_type)o->kernel_type};
 
+    if (o->count == 0)
+        return 0;
     if (o->plan == DESK_LIBRARY)
         return nccl_failed(s, "ncclAllReduce",
                            s->bench->nccl->AllReduce(s->memory, s->memory, o->count,

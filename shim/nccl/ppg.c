@@ -8,11 +8,9 @@
 #define _GNU_SOURCE
 #include "shim/nccl/ppg.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "shim/nccl/ppg_desk.h"
 #include "shim/nccl/ppg_watch.h"
@@ -34,18 +32,9 @@ enum { FEWEST, SERVICE, AGREED, RANKS = 1 << 16 };
 
 static int has_service(const struct comm *c)
 {
-    /* CU_DEVICE_ATTRIBUTE_MPS_ENABLED, which older headers lack */
-    const CUdevice_attribute enabled = (CUdevice_attribute)133;
-    const char *set = secure_getenv("CUDA_MPS_PIPE_DIRECTORY");
-    char path[4096];
     CUdevice device;
-    int value;
 
-    if (c->cu->CtxGetDevice(&device) == CUDA_SUCCESS &&
-        c->cu->DeviceGetAttribute(&value, enabled, device) == CUDA_SUCCESS)
-        return value != 0;
-    snprintf(path, sizeof path, "%s/control", set && *set ? set : "/tmp/nvidia-mps");
-    return access(path, F_OK) == 0;
+    return c->cu->CtxGetDevice(&device) == CUDA_SUCCESS && cuda_has_mps(c->cu, device);
 }
 
 /*
@@ -320,8 +309,8 @@ static char *piece(const struct cutting *k, int i)
 
 static int copy(const struct cutting *k, void *to, const void *from, size_t n)
 {
-    return k->c->cu->MemcpyDtoDAsync((CUdeviceptr)to, (CUdeviceptr)from, n * k->element,
-                                     (CUstream)k->call->stream) == CUDA_SUCCESS;
+    return !n || k->c->cu->MemcpyDtoDAsync((CUdeviceptr)to, (CUdeviceptr)from, n * k->element,
+                                           (CUstream)k->call->stream) == CUDA_SUCCESS;
 }
 
 static int hand_out(const struct cutting *k, int i, uint32_t ticket)
@@ -371,7 +360,7 @@ static ncclResult_t run_all(const struct cutting *k)
     tickets[p->channel] = ticket;
     if (p->has_run && p->last_stream != stream)
         k->c->cu->StreamWaitEvent(stream, p->last, 0);
-    for (int i = 1; i <= p->helpers && elements(k, i) && well; i++)
+    for (int i = 1; i <= p->helpers && well; i++) /* also an empty one: then all count alike */
         well = hand_out(k, i, ticket);
     result = run_first(k);
     for (int i = 1; i <= p->helpers && elements(k, i) && well && !result; i++)
@@ -384,21 +373,21 @@ static ncclResult_t run_all(const struct cutting *k)
     return result || well ? result : ncclSystemError;
 }
 
-/* Helpers were lost: this process's part of calls that other ranks have begun, one call that says
-   so on all ranks, and then the library's own. */
-static ncclResult_t run_lost(const struct cutting *k, uint64_t number, enum reason *why)
+/* Helpers failed: this process's part of calls that other ranks have begun with theirs; if calls
+   were lost, one that says so on all ranks; and then the library's own. */
+static ncclResult_t run_without(const struct cutting *k, uint64_t number, enum reason *why)
 {
     struct ppg *p = k->p;
     int condition;
 
     *why = REASON_HELPER_LOST;
-    while ((condition = atomic_load(&p->condition)) == PPG_LOST &&
+    while ((condition = atomic_load(&p->condition)) == PPG_FAILED &&
            !__atomic_load_n(&k->c->stopped, __ATOMIC_ACQUIRE))
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-    if (condition == PPG_SETTLED && number > p->until)
+    if (condition == PPG_UNHARMED || (condition == PPG_HARMED && number > p->until))
         return k->call->native(k->call);
     atomic_store(&p->told, 1);
-    if (condition == PPG_SETTLED && number < p->until)
+    if (condition == PPG_HARMED && number < p->until)
         run_first(k);
     return ncclSystemError;
 }
@@ -468,5 +457,5 @@ ncclResult_t ppg_run(struct comm *c, const struct call *call, const struct plan_
         return call->native(call);
     }
     k.plan = plan;
-    return count_call(k.p, &number) ? run_all(&k) : run_lost(&k, number, why);
+    return count_call(k.p, &number) ? run_all(&k) : run_without(&k, number, why);
 }

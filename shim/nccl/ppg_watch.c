@@ -36,46 +36,74 @@ static const char *find_fault(const struct ppg *p)
     return NULL;
 }
 
-/* From here on no call is given to the helpers, and none that was is counted on. */
-static void lose(struct ppg *p, const char *fault)
-{
-    char note[NOTICE_BYTES] = {0};
+/* What a rank says when helpers failed. */
+struct account {
     uint64_t calls;
+    uint32_t undone;
+};
+
+static int is_undone(const struct ppg *p)
+{
+    for (int i = 0; i < p->helpers; i++)
+        if ((int32_t)(atomic_load(&ppg_desk_at(i, p->channel)->done) - atomic_load(&p->ticket)) < 0)
+            return 1;
+    return 0;
+}
+
+/* From here on no call is given to the helpers. */
+static void fail(struct ppg *p, const char *fault)
+{
+    struct account own = {0};
+    char note[NOTICE_BYTES] = {0};
 
     pthread_mutex_lock(&p->lock);
-    atomic_store(&p->condition, PPG_LOST);
-    calls = p->calls;
+    atomic_store(&p->condition, PPG_FAILED);
+    own.calls = p->calls;
     pthread_mutex_unlock(&p->lock);
+    own.undone = (uint32_t)(is_undone(p) || atomic_load(&p->fault));
     if (fault) {
         notice_ring(p->alarm);
-        say(CFG_LEVEL_ERROR,
-            "NCCL: rank %d of %d: %s; the communicator's calls that are under way are lost "
-            "(ncclCommGetAsyncError: ncclSystemError), later ones run natively",
+        say(CFG_LEVEL_WARN, "NCCL: rank %d of %d: %s; the communicator runs natively from now on",
             p->rank, p->nranks, fault);
     }
     crew_dismiss(); /* they may wait on the device for the one that failed */
-    memcpy(note, &calls, sizeof calls);
+    memcpy(note, &own, sizeof own);
     p->verdict = notice_post(&p->board, p->key ^ VERDICT, p->nranks, p->rank, note);
     if (p->verdict < 0)
         atomic_store(&p->condition, PPG_UNSETTLED);
 }
 
+/* A call is lost if some rank's helpers are not through with it, or some rank has not begun it. */
+static int judge(struct ppg *p, const char *notes)
+{
+    struct account theirs;
+    int harmed = 0;
+
+    for (int r = 0; r < p->nranks; r++) {
+        memcpy(&theirs, notes + (size_t)r * NOTICE_BYTES, sizeof theirs);
+        harmed |= theirs.undone != 0 || (r > 0 && theirs.calls != p->until);
+        p->until = theirs.calls > p->until ? theirs.calls : p->until;
+    }
+    return harmed ? PPG_HARMED : PPG_UNHARMED;
+}
+
 static void settle(struct ppg *p)
 {
     char *notes = malloc((size_t)p->nranks * NOTICE_BYTES);
-    int rc = notes ? notice_read(p->verdict, p->nranks, notes, NULL) : -1;
-    uint64_t until = 0, theirs;
+    int condition = PPG_UNSETTLED;
 
     if (!notes)
         close(p->verdict);
-    p->verdict = -1;
-    for (int r = 0; r < p->nranks && rc == 0; r++) {
-        memcpy(&theirs, notes + (size_t)r * NOTICE_BYTES, sizeof theirs);
-        until = theirs > until ? theirs : until;
-    }
+    else if (notice_read(p->verdict, p->nranks, notes, NULL) == 0)
+        condition = judge(p, notes);
     free(notes);
-    p->until = until;
-    atomic_store(&p->condition, rc == 0 ? PPG_SETTLED : PPG_UNSETTLED);
+    p->verdict = -1;
+    if (condition != PPG_UNHARMED)
+        say(CFG_LEVEL_ERROR,
+            "NCCL: rank %d of %d: a call is lost with a helper (ncclCommGetAsyncError: "
+            "ncclSystemError)",
+            p->rank, p->nranks);
+    atomic_store(&p->condition, condition);
 }
 
 static int is_readable(int fd)
@@ -114,13 +142,13 @@ static void look(struct ppg *p)
         p->alarm = -1;
     }
     if (atomic_load(&p->condition) == PPG_WORKS && ((fault = find_fault(p)) || rang > 0))
-        lose(p, fault);
-    if (atomic_load(&p->condition) == PPG_LOST && is_readable(p->verdict))
+        fail(p, fault);
+    if (atomic_load(&p->condition) == PPG_FAILED && is_readable(p->verdict))
         settle(p);
     if (ends && !p->left)
         leave(p, ends);
-    if (atomic_load(&p->condition) != PPG_WORKS ? ends || atomic_load(&p->told)
-                                                : ends == ENDS_AT_ONCE)
+    if (ends == ENDS_AT_ONCE ||
+        (atomic_load(&p->condition) != PPG_WORKS && (ends || atomic_load(&p->told))))
         release(p);
 }
 
@@ -211,7 +239,7 @@ int ppg_watch(struct ppg *p)
 
 ncclResult_t ppg_state(struct ppg *p)
 {
-    if (!p || atomic_load(&p->condition) == PPG_WORKS)
+    if (!p || atomic_load(&p->condition) < PPG_HARMED)
         return ncclSuccess;
     atomic_store(&p->told, 1);
     return ncclSystemError;

@@ -5,9 +5,10 @@
  * part in anything else.
  *
  * When a helper fails, its rank rings the alarm. Each rank then says how many calls it has given to
- * its helpers, and the largest number is where all go back to the library: calls before it are lost
- * on every rank. The application's streams stay where they are, behind the lost call, until the
- * program has been told of it, so that nothing is done with a result that is none.
+ * its helpers, and whether these are done. The largest number is where all go back to the library.
+ * If nothing was under way, that is all. Else calls before it are lost on every rank, and the
+ * application's streams stay where they are, behind the lost call, until the program has been told
+ * of it, so that nothing is done with a result that is none.
  */
 #ifndef COLLSHIM_SHIM_NCCL_PPG_WATCH_H
 #define COLLSHIM_SHIM_NCCL_PPG_WATCH_H
@@ -19,9 +20,10 @@
 
 enum ppg_condition {
     PPG_WORKS,
-    PPG_LOST,     /* a helper failed, the ranks are agreeing on what is lost */
-    PPG_SETTLED,  /* they have, in `until` */
-    PPG_UNSETTLED /* they could not: every call fails */
+    PPG_FAILED,   /* a helper did, and the ranks are agreeing on what that means */
+    PPG_UNHARMED, /* nothing was under way: from call `until` on, the library */
+    PPG_HARMED,   /* calls before `until` are lost */
+    PPG_UNSETTLED /* the ranks could not agree: every call fails */
 };
 
 struct ppg {
@@ -34,8 +36,8 @@ struct ppg {
     uint64_t key;
     int alarm, verdict;   /* descriptors; owned by the watch; -1: none */
     pthread_mutex_t lock; /* of calls with condition */
-    uint64_t calls;       /* given to the helpers, or lost: the same on all ranks */
-    uint64_t until;       /* the number of the first call that is not lost */
+    uint64_t calls;       /* so far, with helpers or without: the same on all ranks */
+    uint64_t until;       /* the number of the first that no rank gives to its helpers */
     _Atomic int condition;
     _Atomic int told;        /* the program knows */
     _Atomic int fault;       /* a call could not be enqueued as a whole */

@@ -174,6 +174,22 @@ static void test_helper_killed(struct rank *r)
     CUDA(StreamDestroy(other));
 }
 
+/* Between calls nothing is lost, and nobody hears of anything. */
+static void test_helper_killed_idle(struct rank *r)
+{
+    int pid[64];
+
+    sum_once(r, "before");
+    ranks_meet(r);
+    if (r->rank == 0)
+        kill_a_helper();
+    for (int i = 0; i < PATIENCE_MS && r->rank == 0 && find_helpers(pid, 64); i++)
+        usleep(1000);
+    ranks_meet(r);
+    for (int i = 0; i < 5; i++)
+        sum_once(r, "after an idle helper died");
+}
+
 /* At any moment. Every call that is not said to be lost is right; and calls are lost no longer than
    until all know. */
 static void test_helper_killed_anytime(struct rank *r)
@@ -247,6 +263,7 @@ static void test_many_communicators(struct rank *r)
 const struct test_case cases_helpers[] = {
     {"many_communicators", test_many_communicators},
     {"helper_killed", test_helper_killed},
+    {"helper_killed_idle", test_helper_killed_idle},
     {"helper_killed_anytime", test_helper_killed_anytime},
     {"rank_killed", test_rank_killed},
     {NULL, NULL},

@@ -50,7 +50,8 @@ native() { jq "[.nccl.collectives[].native | to_entries[] | select(.key | test(\
 mapfile -t cases < <(simulated "$ranks" --list | grep -v rank_killed)
 all=(reductions moves exchanges messages premul nothing one_rank groups mixed_group split init_in_group nonblocking
   blocked_stream two_streams destroy_early finalize abort async_error registered repeated recycled captured arguments
-  different_counts different_messages different_order after_destroy many_communicators helper_killed helper_killed_anytime rates)
+  different_counts different_messages different_order after_destroy many_communicators helper_killed helper_killed_idle
+  helper_killed_anytime rates)
 [ "${cases[*]}" = "${all[*]}" ]
 ok 'every case of the program is run here' $?
 
@@ -187,7 +188,7 @@ fi
 # 7. Several processes per rank: the library's own algorithm in slices (one rank on each host), and by lanes.
 # GUARD=0: every call is cut.
 cut=(COLLSHIM_MIN_BYTES=1 COLLSHIM_GUARD=0 NCCL_RANKS_MARK="$tmp")
-ordinary=(nothing one_rank groups mixed_group split init_in_group nonblocking blocked_stream two_streams destroy_early finalize
+ordinary=(nothing groups mixed_group init_in_group nonblocking blocked_stream two_streams destroy_early finalize
   abort async_error registered repeated recycled captured)
 helped() { # DESCRIPTION PROCESSES ALGORITHM VARIABLE=VALUE... PROGRAM...
   preloaded "$1" COLLSHIM_PPG="$2" "${@:4}"
@@ -202,7 +203,8 @@ unhelped() { # DESCRIPTION PROCESSES MESSAGE VARIABLE=VALUE... PROGRAM...: right
   preloaded "$1" COLLSHIM_PPG="$2" COLLSHIM_LOG=info "${cut[@]}" "${@:4}"
   [ "$(jq '.nccl.processes_per_rank' "$tmp/report.nccl")" -eq 1 ]
   ok "$1: without helpers" $?
-  simulated LD_PRELOAD="$shim" COLLSHIM_PPG="$2" "${cut[@]}" "${@:4}" 2>&1 | grep -q "$3"
+  simulated LD_PRELOAD="$shim" COLLSHIM_PPG="$2" "${cut[@]}" "${@:4}" >"$tmp/said" 2>&1
+  grep -q "$3" "$tmp/said"
   ok "$1: said" $?
 }
 each_host() { printf '%s\n' "$ranks" --ranks "$1" --hosts "$1" --count "$2"; }
@@ -210,9 +212,11 @@ mapfile -t two < <(each_host 2 5003)
 mapfile -t three < <(each_host 3 703)
 helped '2 processes, the library in slices' 2 library "${cut[@]}" "${three[@]}" reductions "${ordinary[@]}"
 helped '4 processes, lanes' 4 lane COLLSHIM_ALGORITHM=allreduce=lane "${cut[@]}" "$ranks" --ranks 4 --hosts 2 --count 703 "${ordinary[@]}"
+preloaded '2 processes, parts of communicators' COLLSHIM_PPG=2 "${cut[@]}" "$ranks" --ranks 4 --hosts 4 --count 703 one_rank split
 helped 'a helper is killed in a call' 3 library "${cut[@]}" "${two[@]}" helper_killed
 [ "$(native 'a helper was lost')" -gt 0 ]
 ok 'a helper is killed: reported' $?
+helped 'a helper is killed between calls' 3 library "${cut[@]}" "${three[@]}" helper_killed_idle
 if [ -z "$quick" ]; then
   helped '4 processes, the library in slices' 4 library "${cut[@]}" "${two[@]}" reductions "${ordinary[@]}"
   helped '2 processes, lanes' 2 lane COLLSHIM_ALGORITHM=allreduce=lane "${cut[@]}" "$ranks" --ranks 4 --hosts 2 --count 5003 reductions
