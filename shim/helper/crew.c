@@ -74,12 +74,13 @@ static int begins_with_one_of(const char *text, const char *const *list, size_t 
  * What a helper is given of the environment. For MPI, where libraries are and what sets UCX up;
  * nothing of the launcher's, by which an MPI would take it for a rank. For NCCL, all but what the
  * user preloads into ranks: its network plugins have variables that nobody can list, and without an
- * MPI a launcher's are harmless.
+ * MPI a launcher's are harmless. But helpers make unique ids of their own, and wait for them.
  */
 static int is_given(const char *variable)
 {
     static const char *const given[] = {"LD_LIBRARY_PATH=", "HOME=", "TMPDIR=", "UCX_"},
-                             *const kept[] = {"LD_PRELOAD=", "LD_AUDIT=", "COLLSHIM_"};
+                             *const kept[] = {"LD_PRELOAD=", "LD_AUDIT=", "COLLSHIM_",
+                                              "NCCL_COMM_ID=", "NCCL_COMM_BLOCKING="};
 
     if (crew.work == MAILBOX_FOR_NCCL)
         return !begins_with_one_of(variable, kept, sizeof kept / sizeof *kept);

@@ -66,10 +66,11 @@ struct desk_channel {
 struct desk {
     /* Written before DESK_START: the very libraries that the owner has, and its device. */
     char nccl_path[DESK_PATH], cuda_path[DESK_PATH], bus[32];
-    struct desk_channel channel[DESK_CHANNELS];
-    _Alignas(128) _Atomic uint32_t posted; /* by the owner */
-    _Alignas(128) _Atomic uint32_t taken;  /* by the helper */
-    struct desk_order order[DESK_ORDERS];  /* number i at i % DESK_ORDERS */
+    /* Pages of their own, which both pin. */
+    _Alignas(4096) struct desk_channel channel[DESK_CHANNELS];
+    _Alignas(4096) _Atomic uint32_t posted; /* by the owner */
+    _Alignas(128) _Atomic uint32_t taken;   /* by the helper */
+    struct desk_order order[DESK_ORDERS];   /* number i at i % DESK_ORDERS */
 };
 
 #endif

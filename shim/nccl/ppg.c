@@ -18,6 +18,14 @@
 
 enum { JOIN = 1, LEAST_PIECE = 2 << 20 /* what CUDA maps: no other memory is exported with it */ };
 
+static double now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
 /* For communicators without helpers. */
 static struct ppg none = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -141,6 +149,7 @@ static void open_helpers(struct comm *c)
 {
     static int warned; /* once, not for each communicator */
     const char *why = "";
+    const double began = now();
     int wanted = process.cfg.ppg - 1, offered = ppg_desk_open(c, wanted, &why);
     struct ppg *p = make(c, offered);
 

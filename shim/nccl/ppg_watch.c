@@ -12,7 +12,7 @@
 #include "shim/nccl/ppg_desk.h"
 #include "shim/nccl/scratch.h"
 
-enum { LOOK_MS = 20, ENDS = 1, ENDS_AT_ONCE = 2, VERDICT = 2 };
+enum { LOOK_MS = 20, IDLE_MS = 200, ENDS = 1, ENDS_AT_ONCE = 2, VERDICT = 2 };
 
 static struct {
     pthread_mutex_t lock;
@@ -190,8 +190,9 @@ static void *keep_watch(void *unused)
                 at = &p->next;
             }
         }
+        int pause = watch.list ? LOOK_MS : IDLE_MS;
         pthread_mutex_unlock(&watch.lock);
-        poll(NULL, 0, LOOK_MS);
+        poll(NULL, 0, pause);
     }
     return NULL;
 }

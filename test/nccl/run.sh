@@ -235,6 +235,8 @@ if [ -z "$quick" ]; then
   helped 'more slices than elements' 20 library "${cut[@]}" "${two[@]}" --count 3 async_error
   unhelped 'memory that cannot be shared' 2 'has no memory that helpers can share' GPUSIM='devices=8 fail=IpcGetMemHandle:1' "${two[@]}" async_error
   unhelped 'memory that cannot be pinned' 2 'cannot be pinned' GPUSIM='devices=8 fail=MemHostRegister:1' "${two[@]}" async_error
+  preloaded 'helpers and ranks that are threads' COLLSHIM_PPG=2 "${cut[@]}" COLLSHIM_TOPOLOGY='node:2 rank:2' "$ranks" --ranks 4 \
+    --threads --count 703 "${ordinary[@]}"
   preloaded 'other numbers of processes on odd ranks' COLLSHIM_PPG=2 "${cut[@]}" NCCL_RANKS_ODD=COLLSHIM_PPG=3 "${two[@]}" async_error
   [ "$(native 'did not agree')" -gt 0 ]
   ok 'other numbers of processes on odd ranks: native' $?
