@@ -85,7 +85,7 @@ static int open_device(struct desk_channel *c)
     const struct cuda_calls *cu = desk_work.bench.cu;
     CUdeviceptr base;
     CUresult result;
-    CUdevice device;
+    CUdevice device = 0;
 
     if (find_device(c, &device))
         return -1;

@@ -132,8 +132,9 @@ void comm_remove(ncclComm_t handle, int at_once)
     pthread_mutex_unlock(&lock);
     if (!e)
         return;
-    __atomic_store_n(&e->comm->stopped, 1, __ATOMIC_RELEASE);
-    ppg_end(__atomic_load_n(&e->comm->ppg, __ATOMIC_ACQUIRE), at_once);
+    __atomic_store_n(&e->comm->stopped, 1,
+                     __ATOMIC_SEQ_CST); /* or its helpers end it: open_helpers */
+    ppg_end(__atomic_load_n(&e->comm->ppg, __ATOMIC_SEQ_CST), at_once);
     comm_release(e->comm);
     free(e);
 }

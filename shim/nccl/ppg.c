@@ -126,13 +126,35 @@ static int meet(struct comm *c, struct ppg *p, const char **why)
     return well;
 }
 
-static struct ppg *make(struct comm *c, int offered)
+/* Those that end give theirs back as soon as their helpers are through. */
+static int take_channel(void)
 {
-    struct ppg *p = calloc(1, sizeof *p);
+    enum { PATIENCE_MS = 1000 };
+    int channel = ppg_desk_take();
 
-    if (!p)
+    for (int i = 0; channel < 0 && i < PATIENCE_MS && ppg_watch_expects(); i++) {
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+        channel = ppg_desk_take();
+    }
+    return channel;
+}
+
+/* For a communicator whose rank has so many helpers to offer; NULL, and *why, if it can use none.
+ */
+static struct ppg *make(const struct comm *c, int offered, const char **why)
+{
+    struct ppg *p = offered ? calloc(1, sizeof *p) : NULL;
+
+    if (!p) {
+        *why = offered ? "out of memory" : *why;
         return NULL;
-    p->channel = offered ? ppg_desk_take() : -1;
+    }
+    p->channel = take_channel();
+    if (p->channel < 0) {
+        *why = "more communicators at once than helpers have channels";
+        free(p);
+        return NULL;
+    }
     p->rank = c->rank;
     p->nranks = c->nranks;
     p->board = c->board;
@@ -140,61 +162,71 @@ static struct ppg *make(struct comm *c, int offered)
     p->context = c->context;
     p->alarm = p->verdict = -1;
     pthread_mutex_init(&p->lock, NULL);
-    if (p->channel >= 0)
-        atomic_store(&p->ticket, tickets[p->channel]);
+    atomic_store(&p->ticket, tickets[p->channel]);
     return p;
+}
+
+/* How many helpers all ranks have, of which this one offers so many. */
+static int agree_on_number(struct comm *c, int offered, int *mps, const char *why)
+{
+    static int warned; /* once, not for each communicator */
+    const double mine = -(double)offered * RANKS - c->rank;
+    double agreed[AGREED] = {mine, has_service(c)};
+
+    if (comm_largest(c, agreed, AGREED) < 0)
+        agreed[FEWEST] = 0;
+    int helpers = (int)(-agreed[FEWEST] / RANKS);
+    if (agreed[FEWEST] == mine && offered < process.cfg.ppg - 1) {
+        say(warned ? CFG_LEVEL_INFO : CFG_LEVEL_WARN,
+            "COLLSHIM_PPG=%d: a communicator of NCCL's has %d on all ranks, as rank %d has no "
+            "more: %s",
+            process.cfg.ppg, helpers + 1, c->rank, why);
+        warned = 1;
+    }
+    *mps = agreed[SERVICE] > 0;
+    return helpers;
+}
+
+/* Together with all other ranks' helpers. */
+static void begin(struct comm *c, struct ppg *p, const char *why)
+{
+    const double began = now();
+
+    p->usable = meet(c, p, &why);
+    if (!p->usable) {
+        say(CFG_LEVEL_WARN, "COLLSHIM_PPG=%d: NCCL helpers are not used by rank %d: %s",
+            process.cfg.ppg, c->rank, why);
+        crew_dismiss(); /* some may wait for others that never come */
+        return;
+    }
+    count_helpers(p->helpers + 1, p->mps);
+    if (c->rank == 0)
+        say(CFG_LEVEL_INFO, "NCCL: %d processes per rank on %d ranks, %s; joined in %.3f s",
+            p->helpers + 1, c->nranks,
+            p->mps ? "side by side (MPS)" : "taking turns on the device (no MPS)", now() - began);
 }
 
 static void open_helpers(struct comm *c)
 {
-    static int warned; /* once, not for each communicator */
     const char *why = "";
-    const double began = now();
-    int wanted = process.cfg.ppg - 1, offered = ppg_desk_open(c, wanted, &why);
-    struct ppg *p = make(c, offered);
+    int offered = ppg_desk_open(c, process.cfg.ppg - 1, &why), mps;
+    struct ppg *p = make(c, offered, &why);
+    int helpers = agree_on_number(c, p ? offered : 0, &mps, why);
 
-    if (!p)
-        why = "out of memory";
-    else if (offered && p->channel < 0)
-        why = "more communicators at once than helpers have channels";
-    if (!p || p->channel < 0)
-        offered = 0;
-    const double mine = -(double)offered * RANKS - c->rank;
-    double agreed[AGREED] = {mine, has_service(c)};
-    if (comm_largest(c, agreed, AGREED) < 0)
-        agreed[FEWEST] = 0;
-    int helpers = (int)(-agreed[FEWEST] / RANKS);
-    if (agreed[FEWEST] == mine && offered < wanted)
-        say(warned ? CFG_LEVEL_INFO : CFG_LEVEL_WARN,
-            "COLLSHIM_PPG=%d: a communicator of NCCL's has %d on all ranks, as rank %d has no "
-            "more: "
-            "%s",
-            process.cfg.ppg, helpers + 1, c->rank, why);
-    warned = offered < wanted;
-    __atomic_store_n(&c->ppg, p && helpers ? p : &none, __ATOMIC_RELEASE);
     if (p && helpers) {
         p->helpers = helpers;
-        p->mps = agreed[SERVICE] > 0;
-        p->usable = meet(c, p, &why);
-        if (!p->usable)
-            say(CFG_LEVEL_WARN, "COLLSHIM_PPG=%d: NCCL helpers are not used by rank %d: %s",
-                process.cfg.ppg, c->rank, why);
+        p->mps = mps;
+        begin(c, p, why);
     }
-    if (c->ppg->usable) {
-        count_helpers(helpers + 1, p->mps);
-        if (c->rank == 0)
-            say(CFG_LEVEL_INFO, "NCCL: %d processes per rank on %d ranks, %s", helpers + 1,
-                c->nranks, p->mps ? "side by side (MPS)" : "taking turns on the device (no MPS)");
-    }
-    if (p && !p->usable && helpers)
-        crew_dismiss(); /* some may wait for others that never come */
     if (p && !p->watched) {
-        if (p->channel >= 0 && !helpers)
+        if (!helpers)
             ppg_desk_return(p->channel);
-        if (c->ppg == p)
-            __atomic_store_n(&c->ppg, &none, __ATOMIC_RELEASE);
         free(p);
+        p = NULL;
     }
+    __atomic_store_n(&c->ppg, p ? p : &none, __ATOMIC_SEQ_CST);
+    if (__atomic_load_n(&c->stopped, __ATOMIC_SEQ_CST)) /* it ended meanwhile, unseen */
+        ppg_end(p, 1);
 }
 
 int ppg_slices(struct comm *c, const struct call *call)

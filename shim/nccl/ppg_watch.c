@@ -238,6 +238,17 @@ int ppg_watch(struct ppg *p)
     return rc;
 }
 
+int ppg_watch_expects(void)
+{
+    int ends = 0;
+
+    pthread_mutex_lock(&watch.lock);
+    for (const struct ppg *p = watch.list; p && !ends; p = p->next)
+        ends = atomic_load(&p->ends) != 0;
+    pthread_mutex_unlock(&watch.lock);
+    return ends;
+}
+
 ncclResult_t ppg_state(struct ppg *p)
 {
     if (!p || atomic_load(&p->condition) < PPG_HARMED)

@@ -58,4 +58,7 @@ struct ppg {
  * ppg_end() and ppg_forget(). */
 int ppg_watch(struct ppg *p);
 
+/* Is a communicator of this process ending, so that a channel will soon be free? */
+int ppg_watch_expects(void);
+
 #endif
