@@ -63,8 +63,9 @@ static void fail(struct ppg *p, const char *fault)
     own.undone = (uint32_t)(is_undone(p) || atomic_load(&p->fault));
     if (fault) {
         notice_ring(p->alarm);
-        say(CFG_LEVEL_WARN, "NCCL: rank %d of %d: %s; the communicator runs natively from now on",
-            p->rank, p->nranks, fault);
+        say(atomic_load(&p->ends) ? CFG_LEVEL_INFO : CFG_LEVEL_WARN,
+            "NCCL: rank %d of %d: %s; the communicator runs natively from now on", p->rank,
+            p->nranks, fault);
     }
     crew_dismiss(); /* they may wait on the device for the one that failed */
     memcpy(note, &own, sizeof own);
