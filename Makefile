@@ -33,7 +33,7 @@ NCCL := $(if $(CUDA),$(if $(wildcard $(NCCL_HOME)/include/nccl.h),yes))
 NVCC := $(if $(CUDA),$(wildcard $(CUDA_HOME)/bin/nvcc))
 # UCX's headers; the library is found at run time. Without them there are no helpers (COLLSHIM_PPG).
 UCX  := $(shell printf '\043include <ucp/api/ucp.h>' | $(CC) -E - >/dev/null 2>&1 && echo yes)
-HELPER := $(if $(UCX),$(B)/collshim-helper)
+HELPER := $(if $(UCX)$(NCCL),$(B)/collshim-helper)
 FAMILIES := $(foreach f,openmpi mpich,$(if $(shell command -v $(MPICC_$(f))),$(f)))
 
 PRELOAD_SRC := $(wildcard shim/preload/*.c shim/preload/*.S)
@@ -42,12 +42,13 @@ CUDA_SRC    := $(if $(CUDA),$(filter-out %/cuda_absent.c,$(wildcard transports/c
 CORE_SRC    := $(wildcard config/*.c planners/*.c planners/*/*.c) \
                $(filter-out transports/mpi_% transports/cuda_% transports/nccl_% transports/ucx%,$(wildcard transports/*.c))
 CUDA_OBJ    := $(patsubst %.S,$(B)/pic/%.o,$(CUDA_SRC:%.c=$(B)/pic/%.o))
-NCCL_SRC    := $(wildcard shim/nccl/*.c transports/nccl_*.c)
 CREW_SRC    := shim/helper/crew.c shim/helper/environment.c shim/helper/spawn.c shim/helper/mailbox.c
+NCCL_SRC    := $(wildcard shim/nccl/*.c transports/nccl_*.c) $(CREW_SRC)
 BACKEND_SRC := $(wildcard shim/mpi/*.c) $(CREW_SRC) transports/mpi_p2p.c
-HELPER_SRC  := shim/helper/main.c shim/helper/channel.c shim/helper/reach.c shim/helper/mailbox.c transports/ucx.c \
-               transports/engine.c transports/engine_move.c transports/kernels.c \
-               planners/plan.c planners/flat.c
+HELPER_SRC  := shim/helper/main.c shim/helper/mailbox.c \
+               $(if $(UCX),shim/helper/mpi_work.c shim/helper/channel.c shim/helper/reach.c transports/ucx.c transports/engine.c \
+                 transports/engine_move.c transports/kernels.c planners/plan.c planners/flat.c) \
+               $(if $(NCCL),$(wildcard shim/helper/nccl_*.c) transports/nccl_run.c)
 CLI_SRC     := $(wildcard shim/cli/*.c)
 BENCH_SRC   := $(wildcard bench/*.c)
 UNIT_SRC    := $(wildcard test/unit/*.c) shim/mpi/guard.c shim/mpi/socket.c shim/mpi/watch.c $(CREW_SRC)
@@ -113,7 +114,7 @@ $(foreach f,$(FAMILIES),$(eval $(call family_rules,$(f))))
 # NCCL's backend: headers at build time only, the library is the application's --------------------
 NCCL_CFLAGS := -isystem $(CUDA_HOME)/include -isystem $(NCCL_HOME)/include
 NCCL_OBJ    := $(NCCL_SRC:%.c=$(B)/pic/%.o)
-$(NCCL_OBJ): OWN_CFLAGS += $(NCCL_CFLAGS)
+$(filter-out $(CREW_SRC:%.c=$(B)/pic/%.o),$(NCCL_OBJ)) $(B)/pic/shim/helper/nccl_%.o: OWN_CFLAGS += $(NCCL_CFLAGS)
 $(B)/libcollshim-nccl.so: $(NCCL_OBJ) $(CORE_SRC:%.c=$(B)/pic/%.o) $(filter-out %/cuda_describe.o,$(CUDA_OBJ))
 	$(call say,LINK)
 	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) $(SHARED) -o $@ $^ -l:libyaml.a -ldl -lm -lpthread $(LDFLAGS)
@@ -137,6 +138,7 @@ $(B)/collshim: $(CLI_SRC:%.c=$(B)/pic/%.o) $(CORE_SRC:%.c=$(B)/pic/%.o) $(CUDA_O
 $(B)/pic/planners/balance/%.o: CFLAGS += -O3
 
 # What helps a rank: a process of its own, never linked into anything of the application's.
+$(B)/pic/shim/helper/main.o: OWN_CFLAGS += $(if $(UCX),-DHELPER_MPI=1) $(if $(NCCL),-DHELPER_NCCL=1)
 $(B)/collshim-helper: $(HELPER_SRC:%.c=$(B)/pic/%.o) $(filter-out %/cuda_describe.o,$(CUDA_OBJ))
 	$(call say,LINK)
 	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -o $@ $^ -ldl -lpthread $(LDFLAGS)
@@ -271,7 +273,7 @@ bench: all
 # Install ---------------------------------------------------------------------------------------
 # DESTDIR is put in front for packagers. The backends lie beside the preload, which looks there, and
 # the helper beside the backends, which look there.
-INSTALLED := lib/libcollshim.so $(FAMILIES:%=lib/libcollshim-%.so) $(if $(NCCL),lib/libcollshim-nccl.so) $(if $(UCX),lib/collshim-helper) bin/collshim \
+INSTALLED := lib/libcollshim.so $(FAMILIES:%=lib/libcollshim-%.so) $(if $(NCCL),lib/libcollshim-nccl.so) $(if $(HELPER),lib/collshim-helper) bin/collshim \
              $(FAMILIES:%=bin/collshim-bench-%) bin/collshim-tune share/man/man1/collshim.1 \
              lib/pkgconfig/collshim.pc share/modulefiles/collshim/$(VERSION)
 FILL_IN := sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@VERSION@|$(VERSION)|g'
@@ -279,7 +281,7 @@ FILL_IN := sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@VERSION@|$(VERSION)|g'
 install: all
 	@mkdir -p $(sort $(dir $(INSTALLED:%=$(DESTDIR)$(PREFIX)/%)))
 	install -m 644 $(B)/libcollshim.so $(FAMILIES:%=$(B)/libcollshim-%.so) $(if $(NCCL),$(B)/libcollshim-nccl.so) $(DESTDIR)$(PREFIX)/lib
-	$(if $(UCX),install -m 755 $(HELPER) $(DESTDIR)$(PREFIX)/lib)
+	$(if $(HELPER),install -m 755 $(HELPER) $(DESTDIR)$(PREFIX)/lib)
 	install -m 755 $(B)/collshim $(FAMILIES:%=$(B)/collshim-bench-%) $(DESTDIR)$(PREFIX)/bin
 	install -m 755 scripts/tune $(DESTDIR)$(PREFIX)/bin/collshim-tune
 	scripts/manpage $(B)/collshim >$(DESTDIR)$(PREFIX)/share/man/man1/collshim.1
@@ -302,7 +304,7 @@ lint:
 	shellcheck -x $(SH_FILES)
 	cppcheck -q --error-exitcode=1 --inline-suppr --std=c11 -I. -DCOLLSHIM_VERSION='"x"' \
 	  --enable=warning,portability config planners transports/engine.c shim/preload shim/cli shim/helper
-	clang-tidy -quiet --warnings-as-errors='*' $(wildcard config/*.c planners/*.c planners/*/*.c transports/engine.c shim/cli/*.c shim/helper/*.c) \
+	clang-tidy -quiet --warnings-as-errors='*' $(wildcard config/*.c planners/*.c planners/*/*.c transports/engine.c shim/cli/*.c $(filter-out shim/helper/nccl_%,$(wildcard shim/helper/*.c))) \
 	  -- -std=gnu11 -I. -DCOLLSHIM_VERSION='"x"'
 
 clean:

@@ -45,8 +45,8 @@ static int describe_device(struct text *t, const struct cuda_calls *cu, int numb
     cu->DeviceTotalMem(&bytes, d);
     cu->DeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, d);
     cu->DeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, d);
-    add(t, "\ndevice %d: %s, sm_%d%d, %.0f GiB, %s", number, name, major, minor,
-        (double)bytes / GIB, bus);
+    add(t, "\ndevice %d: %s, sm_%d%d, %.0f GiB, %s, %s", number, name, major, minor,
+        (double)bytes / GIB, bus, cuda_has_mps(cu, d) ? "MPS" : "no MPS");
     return 1;
 }
 

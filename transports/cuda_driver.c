@@ -5,12 +5,16 @@
  * knows. Drivers older than 12.0 lack the form of cuGetProcAddress used here; the kernels that CUDA
  * 13 builds do not run on them either.
  */
+#define _GNU_SOURCE
 #include "transports/cuda_driver.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define LIBRARY "libcuda.so.1"
 
@@ -101,4 +105,18 @@ const char *cuda_result_name(CUresult result)
         calls.GetErrorName(result, &name) == CUDA_SUCCESS && name)
         return name;
     return result == CUDA_SUCCESS ? "CUDA_SUCCESS" : "a CUDA error";
+}
+
+int cuda_has_mps(const struct cuda_calls *cu, CUdevice device)
+{
+    /* CU_DEVICE_ATTRIBUTE_MPS_ENABLED, which older headers lack */
+    const CUdevice_attribute enabled = (CUdevice_attribute)133;
+    const char *set = secure_getenv("CUDA_MPS_PIPE_DIRECTORY");
+    char path[4096];
+    int value;
+
+    if (cu->DeviceGetAttribute(&value, enabled, device) == CUDA_SUCCESS)
+        return value != 0;
+    snprintf(path, sizeof path, "%s/control", set && *set ? set : "/tmp/nvidia-mps");
+    return access(path, F_OK) == 0;
 }

@@ -34,6 +34,10 @@ const struct cuda_calls *cuda_open(enum cuda_wish wish);
  */
 const struct cuda_calls *cuda_if_loaded(void);
 
+/* Do processes share the device through a Multi-Process Service, so that their kernels run side by
+ * side? As the driver says, or, of one that does not know, whether the service's pipe is there. */
+int cuda_has_mps(const struct cuda_calls *cu, CUdevice device);
+
 /* Why the last cuda_open() gave NULL, as half a sentence; static. "" after a success. */
 const char *cuda_missing(void);
 

@@ -41,11 +41,13 @@ static struct {
     int dismissed;
     unsigned channels; /* in use, a bit each */
     cpu_set_t cpus;
+    enum mailbox_work work;
     char why[256];
 } crew = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-void crew_init(void)
+void crew_init(enum mailbox_work work)
 {
+    crew.work = work;
     if (sched_getaffinity(0, sizeof crew.cpus, &crew.cpus) != 0)
         memset(&crew.cpus, 0xff, sizeof crew.cpus);
 }
@@ -128,7 +130,7 @@ static void close_all(const int *fd, int n)
 /* Start one, without waiting for it. Returns 0 or -1 with crew.why set. */
 static int launch(struct member *m, const char *path)
 {
-    char **environment = environment_of(environ, (int)(m - crew.member));
+    char **environment = environment_of(environ, (int)(m - crew.member), crew.work);
     int ends[2] = {-1, -1};
     int owner = (int)syscall(SYS_pidfd_open, getpid(), 0);
 
@@ -144,6 +146,7 @@ static int launch(struct member *m, const char *path)
         rc = fstat(m->fd, &m->file) || fstat(ends[0], &m->ready_file) ? -errno : 0;
     }
     if (!rc) {
+        m->box->work = crew.work;
         m->box->owner_pid = getpid();
         m->box->probe = MAILBOX_PROBE_READ;
         m->box->address_of_probe = (uint64_t)(uintptr_t)&m->box->probe;
@@ -182,7 +185,7 @@ static void launch_all(int wanted)
     if (find_program(path, sizeof path))
         snprintf(crew.why, sizeof crew.why,
                  "there is no collshim-helper beside the backend; it is built where UCX's "
-                 "headers are");
+                 "or NCCL's headers are");
     else
         while (crew.launched < wanted && crew.launched < CREW_MAX &&
                launch(&crew.member[crew.launched], path) == 0)
@@ -359,4 +362,14 @@ enum crew_state crew_look(int helper, int channel)
     return __atomic_load_n(&crew.dismissed, __ATOMIC_ACQUIRE) && c->order.kind != MAILBOX_STORE
                ? CREW_FAILED
                : CREW_WORKS;
+}
+
+int crew_lives(int helper)
+{
+    return !__atomic_load_n(&crew.dismissed, __ATOMIC_ACQUIRE) && lives(&crew.member[helper]);
+}
+
+void crew_ring(int helper)
+{
+    ring(crew.member[helper].box);
 }

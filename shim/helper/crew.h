@@ -12,8 +12,9 @@
 
 enum { CREW_MAX = 63 };
 
-/* Note what the process was given by its launcher, before the application changes it. */
-void crew_init(void);
+/* What this crew is for. Also notes what the process was given by its launcher, before the
+   application changes it. */
+void crew_init(enum mailbox_work work);
 
 /*
  * Start `wanted` helpers, at most CREW_MAX, unless they have been started or given up before.
@@ -43,6 +44,12 @@ const void *crew_address(int helper, size_t *bytes);
 
 /* 0 if the helper reads and writes this process's memory; else the errno that says no. */
 int crew_unreachable(int helper);
+
+/* Is a helper alive, and not dismissed? No system call. */
+int crew_lives(int helper);
+
+/* For work that has orders of its own, in the papers: there is something to be seen. */
+void crew_ring(int helper);
 
 /* Room in a channel's papers or window, mapped here; NULL if there is none. The place may change
    with every call, what is in it stays. */

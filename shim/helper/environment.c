@@ -5,15 +5,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const given[] = {"LD_LIBRARY_PATH=", "HOME=", "TMPDIR=", "UCX_", "CUDA_"};
 static const char devices[] = "UCX_NET_DEVICES=";
 
-static int is_given(const char *variable)
+static int begins_with_one_of(const char *text, const char *const *list, size_t n)
 {
-    for (size_t i = 0; i < sizeof given / sizeof *given; i++)
-        if (!strncmp(variable, given[i], strlen(given[i])))
+    for (size_t i = 0; i < n; i++)
+        if (!strncmp(text, list[i], strlen(list[i])))
             return 1;
     return 0;
+}
+
+static int is_given(const char *variable, enum mailbox_work work)
+{
+    static const char *const given[] = {"LD_LIBRARY_PATH=", "HOME=", "TMPDIR=", "UCX_", "CUDA_"},
+                             *const kept[] = {"LD_PRELOAD=", "LD_AUDIT=", "COLLSHIM_",
+                                              "NCCL_COMM_ID=", "NCCL_COMM_BLOCKING="};
+
+    if (work == MAILBOX_FOR_NCCL)
+        return !begins_with_one_of(variable, kept, sizeof kept / sizeof *kept);
+    return begins_with_one_of(variable, given, sizeof given / sizeof *given);
 }
 
 /* The device of a list that is the helper's; *length: of its name. The owner has the first one
@@ -30,7 +40,7 @@ static const char *pick(const char *list, int helper, int *length)
     return list;
 }
 
-char **environment_of(char *const *all, int helper)
+char **environment_of(char *const *all, int helper, enum mailbox_work work)
 {
     size_t n = 0, kept = 0, longest = 0;
 
@@ -45,7 +55,7 @@ char **environment_of(char *const *all, int helper)
     for (size_t i = 0; i < n; i++) {
         const char *list = all[i] + sizeof devices - 1;
 
-        if (!is_given(all[i]))
+        if (!is_given(all[i], work))
             continue;
         chosen[kept] = all[i];
         /* ^ excludes: which are left only UCX knows. */

@@ -72,8 +72,12 @@ struct mailbox_channel {
     struct mailbox_order order;
 };
 
+/* What the helper is for (work.h). */
+enum mailbox_work { MAILBOX_FOR_MPI, MAILBOX_FOR_NCCL };
+
 struct mailbox {
     char version[32]; /* both must be of one build */
+    uint32_t work;    /* enum mailbox_work */
     int32_t owner_pid;
     uint64_t address_of_probe; /* in the owner: of `probe` */
     uint64_t probe;            /* what the helper reads and writes there, to see if it can */

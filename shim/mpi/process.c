@@ -27,7 +27,7 @@ void process_open(const char *library_version)
 {
     process.library_version = library_version;
     cfg_load(&process.cfg, NULL);
-    crew_init();
+    crew_init(MAILBOX_FOR_MPI);
     wanted_open(&process.cfg, process.choice);
     read_profile();
 }

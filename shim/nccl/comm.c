@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "shim/nccl/ppg.h"
 #include "shim/nccl/scratch.h"
 
 enum { BUCKETS = 64, RANKS_MOST = 256 /* a rank lists the operations of all */ };
@@ -97,6 +98,7 @@ static void comm_free(struct comm *c)
 {
     if (c->notes >= 0)
         close(c->notes);
+    ppg_forget(c->ppg);
     if (c->cu) {
         trials_close(&c->trials, c->cu);
         scratch_give(c->context, c->scratch, c->scratch_bytes, c->last);
@@ -118,7 +120,7 @@ void comm_release(struct comm *c)
         comm_free(c);
 }
 
-void comm_remove(ncclComm_t handle)
+void comm_remove(ncclComm_t handle, int at_once)
 {
     struct entry **at, *e;
 
@@ -130,7 +132,9 @@ void comm_remove(ncclComm_t handle)
     pthread_mutex_unlock(&lock);
     if (!e)
         return;
-    __atomic_store_n(&e->comm->stopped, 1, __ATOMIC_RELEASE);
+    __atomic_store_n(&e->comm->stopped, 1,
+                     __ATOMIC_SEQ_CST); /* or its helpers end it: open_helpers */
+    ppg_end(__atomic_load_n(&e->comm->ppg, __ATOMIC_SEQ_CST), at_once);
     comm_release(e->comm);
     free(e);
 }
@@ -165,7 +169,7 @@ static struct comm *comm_make(struct copy *copy, ncclComm_t handle)
     c->users = 1;
     c->notes = -1;
     *e = (struct entry){.handle = handle, .comm = c};
-    comm_remove(handle); /* one that ended unseen, at the same address */
+    comm_remove(handle, 1); /* one that ended unseen, at the same address */
     pthread_mutex_lock(&lock);
     struct entry **at = place_of(handle);
     e->next = *at;
@@ -281,6 +285,27 @@ int comm_largest(struct comm *c, double *value, int n)
         }
     free(all);
     return 0;
+}
+
+int comm_tell(struct comm *c, void *data, size_t bytes)
+{
+    for (size_t done = 0; done < bytes; done += NOTICE_BYTES) {
+        size_t n = bytes - done < NOTICE_BYTES ? bytes - done : NOTICE_BYTES;
+        char note[NOTICE_BYTES] = {0};
+        void *all;
+
+        memcpy(note, (char *)data + done, n);
+        if (exchange(c, note, &all) < 0)
+            return -1;
+        memcpy((char *)data + done, all, n);
+        free(all);
+    }
+    return 0;
+}
+
+uint64_t comm_key(const struct comm *c, uint64_t purpose)
+{
+    return mix(~c->key, purpose);
 }
 
 static int make_topology(struct comm *c, const struct topo_report *reports)

@@ -23,6 +23,7 @@ struct comm_plan {
     int root;
     struct rounds *rounds; /* owned; NULL: it cannot be had, on any rank */
     uint64_t used;         /* for who is given up first */
+    int with_helpers;      /* all helpers of all ranks have it */
 };
 
 enum { COMM_PLANS = 32 };
@@ -55,6 +56,7 @@ struct comm {
     struct comm_plan plan[COMM_PLANS];
     uint64_t plans_used;
     struct trials trials;
+    struct ppg *ppg; /* its helpers (ppg.h); NULL: not asked for yet */
 };
 
 /*
@@ -73,8 +75,9 @@ uint64_t comm_next_child(ncclComm_t parent);
 struct comm *comm_find(ncclComm_t handle);
 void comm_release(struct comm *c);
 
-/* The communicator ends: forget it. Does not block, and may be called while others use it. */
-void comm_remove(ncclComm_t handle);
+/* The communicator ends: forget it. at_once: without regard to work that is under way. Does not
+ * block, and may be called while others use it. */
+void comm_remove(ncclComm_t handle, int at_once);
 
 /*
  * What is known of it, after its ranks have found each other: waits for their notes the first time,
@@ -86,6 +89,11 @@ enum reason comm_verdict(struct comm *c);
 int comm_all(struct comm *c, int yes);
 /* Replace the value by the largest of any rank. Returns 0, or -1 on all ranks. */
 int comm_largest(struct comm *c, double *value, int n);
+
+/* Rank 0's bytes, to all. Returns as comm_largest(). */
+int comm_tell(struct comm *c, void *data, size_t bytes);
+/* A key of the notice board that no agreement uses. */
+uint64_t comm_key(const struct comm *c, uint64_t purpose);
 
 /*
  * The rounds for a request, made ready on all ranks on first use; request->topo and rank are

@@ -22,6 +22,7 @@ static struct {
     uint64_t sends, recvs;
     int ranks; /* of the largest communicator with a rank 0 here; 0: none */
     const char *version;
+    int processes, mps; /* per rank, of the last communicator that has several; 0: none */
 } counts;
 
 static const char *const reason_texts[] = {
@@ -73,6 +74,12 @@ void count_message(int sent)
     add(sent ? &counts.sends : &counts.recvs, 1);
 }
 
+void count_helpers(int processes, int mps)
+{
+    counts.processes = processes;
+    counts.mps = mps;
+}
+
 static void write_texts(FILE *f, int c)
 {
     const char *separator = "";
@@ -102,9 +109,13 @@ static void write_report(FILE *f)
     fprintf(f,
             "{\n  \"collshim\": \"%s\",\n  \"library\": \"%s\",\n  \"ranks\": %d,\n"
             "  \"counts_are\": \"of the process of rank 0\",\n  \"nccl\": {\n"
-            "    \"sends\": %llu, \"recvs\": %llu,\n    \"collectives\": [",
+            "    \"sends\": %llu, \"recvs\": %llu,\n    \"processes_per_rank\": %d, \"mps\": %s,\n"
+            "    \"collectives\": [",
             COLLSHIM_VERSION, counts.version, counts.ranks, (unsigned long long)counts.sends,
-            (unsigned long long)counts.recvs);
+            (unsigned long long)counts.recvs, counts.processes ? counts.processes : 1,
+            !counts.processes ? "null"
+            : counts.mps      ? "true"
+                              : "false");
     for (int c = 0; c < COLL_COUNT; c++) {
         uint64_t native = 0;
 

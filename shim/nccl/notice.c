@@ -30,7 +30,8 @@ struct id {
 };
 
 struct post {
-    uint32_t mark, nranks, rank, reserved;
+    uint32_t mark, nranks, rank;
+    uint32_t listens; /* 1: to an alarm of that key, and there is no note */
     uint64_t token, key;
     char note[NOTICE_BYTES];
 };
@@ -46,9 +47,9 @@ struct entry {
     char *note; /* [nranks * NOTICE_BYTES] owned */
 };
 
-struct client { /* somebody who has not said all yet */
+struct client { /* somebody who has not said all yet, or listens */
     int fd;
-    size_t have;
+    size_t have; /* all of the post: it listens */
     struct post post;
 };
 
@@ -141,9 +142,46 @@ static void take_post(struct entry **list, const struct client *c)
         tell(e, 1);
 }
 
-/* Returns 0 once the client has said all or has gone. */
-static int hear(struct entry **list, struct client *c)
+/* A rank rings: all that listen hear of it, itself included. */
+static void ring(const struct client *all, int n, const struct post *p)
 {
+    for (int i = 0; i < n; i++)
+        if (all[i].have == sizeof all[i].post && all[i].post.token == p->token &&
+            all[i].post.key == p->key)
+            send(all[i].fd, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+/* What one that listens says: that it rings, or, by its end, that it listens no more. */
+static int hear_listener(const struct client *all, int n, const struct client *c)
+{
+    char word;
+    ssize_t got = recv(c->fd, &word, 1, MSG_DONTWAIT);
+
+    if (got < 0 && (errno == EAGAIN || errno == EINTR))
+        return 1;
+    if (got > 0)
+        ring(all, n, &c->post);
+    else
+        close(c->fd);
+    return got > 0;
+}
+
+/* Returns 1 if it listens from now on. */
+static int take_listener(const struct client *c)
+{
+    uint32_t ok = c->post.mark == MARK && is_token(c->post.token);
+
+    if (send(c->fd, &ok, sizeof ok, MSG_NOSIGNAL) == sizeof ok && ok)
+        return 1;
+    close(c->fd);
+    return 0;
+}
+
+/* Returns 0 once the client is to be forgotten: it has said all, or has gone. */
+static int hear(struct entry **list, const struct client *all, int nall, struct client *c)
+{
+    if (c->have == sizeof c->post)
+        return hear_listener(all, nall, c);
     ssize_t n = recv(c->fd, (char *)&c->post + c->have, sizeof c->post - c->have, MSG_DONTWAIT);
 
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
@@ -155,6 +193,8 @@ static int hear(struct entry **list, struct client *c)
     c->have += (size_t)n;
     if (c->have < sizeof c->post)
         return 1;
+    if (c->post.listens)
+        return take_listener(c);
     take_post(list, c);
     return 0;
 }
@@ -173,7 +213,7 @@ static void *keep(void *unused)
             ready[i + 1] = (struct pollfd){.fd = client[i].fd, .events = POLLIN};
         poll(ready, (nfds_t)n + 1, 500);
         for (int i = n - 1; i >= 0; i--)
-            if (ready[i + 1].revents && !hear(&entries, &client[i]))
+            if (ready[i + 1].revents && !hear(&entries, client, n, &client[i]))
                 client[i] = client[--n];
         if (ready[0].revents & POLLIN && n < CLIENTS_MOST) {
             int fd = accept4(board.fd, NULL, NULL, SOCK_CLOEXEC);
@@ -310,26 +350,57 @@ static int move_all(int fd, void *data, size_t bytes, int sends)
     return 0;
 }
 
-int notice_post(const struct notice_board *b, uint64_t key, int nranks, int rank, const void *note)
+/* Say that to the board. Returns the descriptor, or -1. */
+static int say_to(const struct notice_board *b, struct post *p)
 {
-    struct post p = {.mark = MARK,
-                     .nranks = (uint32_t)nranks,
-                     .rank = (uint32_t)rank,
-                     .token = b->token,
-                     .key = key};
     const struct timeval patience = {NOTICE_PATIENCE_S, 0};
     int fd = socket(b->address.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
     if (fd < 0)
         return -1;
-    memcpy(p.note, note, NOTICE_BYTES);
+    p->mark = MARK;
+    p->token = b->token;
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience); /* of connect() too */
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
     if (connect(fd, (const struct sockaddr *)&b->address, b->length) == 0 &&
-        move_all(fd, &p, sizeof p, 1) == 0)
+        move_all(fd, p, sizeof *p, 1) == 0)
         return fd;
     close(fd);
     return -1;
+}
+
+int notice_post(const struct notice_board *b, uint64_t key, int nranks, int rank, const void *note)
+{
+    struct post p = {.nranks = (uint32_t)nranks, .rank = (uint32_t)rank, .key = key};
+
+    memcpy(p.note, note, NOTICE_BYTES);
+    return say_to(b, &p);
+}
+
+int notice_listen(const struct notice_board *b, uint64_t key)
+{
+    struct post p = {.listens = 1, .key = key};
+    int fd = say_to(b, &p);
+    uint32_t ok = 0;
+
+    if (fd >= 0 && move_all(fd, &ok, sizeof ok, 0) == 0 && ok)
+        return fd;
+    if (fd >= 0)
+        close(fd);
+    return -1;
+}
+
+void notice_ring(int fd)
+{
+    send(fd, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+int notice_rang(int fd)
+{
+    char word;
+    ssize_t n = recv(fd, &word, 1, MSG_DONTWAIT);
+
+    return n > 0 ? 1 : n == 0 || (errno != EAGAIN && errno != EINTR) ? -1 : 0;
 }
 
 int notice_read(int fd, int nranks, void *note, const int *stop)

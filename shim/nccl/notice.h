@@ -51,4 +51,14 @@ int notice_post(const struct notice_board *board, uint64_t key, int nranks, int 
  */
 int notice_read(int fd, int nranks, void *note, const int *stop);
 
+/*
+ * An alarm, for what comes at any time: listen to one under a key, ring it, and ask without waiting
+ * whether anybody rang. notice_listen() returns a descriptor, to be closed, once the board knows of
+ * it, or -1. A rank that ends without ringing is not heard of. notice_rang() returns 1, 0, or -1:
+ * the board has gone, and nothing will be heard any more.
+ */
+int notice_listen(const struct notice_board *board, uint64_t key);
+void notice_ring(int fd);
+int notice_rang(int fd);
+
 #endif

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "shim/helper/crew.h"
+
 struct process process;
 
 static uint64_t hash_text(uint64_t hash, const char *text)
@@ -21,6 +23,7 @@ void process_open(void)
     if (process.ncopies)
         return;
     cfg_load(&process.cfg, NULL);
+    crew_init(MAILBOX_FOR_NCCL);
     wanted_open(&process.cfg, process.choice);
     process.settings_hash = hash_text(0xcbf29ce484222325u, COLLSHIM_VERSION);
     for (int id = 0; id < CFG_COUNT; id++) {

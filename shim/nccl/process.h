@@ -53,6 +53,8 @@ void count_native(enum plan_collective c, enum reason why);
 void count_rerouted(enum plan_collective c, const char *algorithm, uint64_t bytes);
 /* A rank of a communicator: the process with a rank 0 writes the report when it ends. */
 void count_rank(int rank, int nranks, const char *version);
+/* A communicator of this process's has so many processes per rank; mps: with a service. */
+void count_helpers(int processes, int mps);
 /* A message of ncclSend (sent) or ncclRecv, which pass through. */
 void count_message(int sent);
 

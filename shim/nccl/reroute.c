@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "planners/choose.h"
+#include "shim/nccl/ppg.h"
 
 /* NCCL's types and operations as the kernels have them, by number. */
 static const enum reduce_type types[] = {
@@ -29,10 +30,21 @@ static int rounds_results(const struct call *call)
     return call->type >= ncclFloat16 && (call->op == ncclSum || call->op == ncclProd);
 }
 
+size_t reroute_element_bytes(const struct call *call)
+{
+    return reduce_type_bytes(types[call->type]);
+}
+
+void reroute_kernel(const struct call *call, int *type, int *op)
+{
+    *type = types[call->type];
+    *op = ops[call->op];
+}
+
 /* Bytes of what each rank has, or of the vector. */
 static size_t block_bytes(const struct call *call)
 {
-    return call->count * reduce_type_bytes(types[call->type]);
+    return call->count * reroute_element_bytes(call);
 }
 
 /* What needs no look at the communicator. All of it is the same on all ranks. */
@@ -117,7 +129,7 @@ static size_t chunk_for(const struct call *call, const struct comm *c)
     return (chunk + WHOLE - 1) / WHOLE * WHOLE;
 }
 
-static struct plan_request request_of(const struct call *call, const struct comm *c)
+struct plan_request reroute_request(const struct call *call, const struct comm *c)
 {
     struct plan_request q = {.collective = call->collective,
                              .topo = c->topo,
@@ -176,7 +188,7 @@ static CUresult copy(const struct comm *c, char *to, const char *from, uint64_t 
     return c->cu->MemcpyDtoDAsync((CUdeviceptr)to, (CUdeviceptr)from, bytes, stream);
 }
 
-static ncclResult_t run_rounds(struct comm *c, const struct call *call, const struct rounds *r,
+ncclResult_t reroute_by_rounds(struct comm *c, const struct call *call, const struct rounds *r,
                                const struct plan_request *q)
 {
     CUstream stream = (CUstream)call->stream;
@@ -209,10 +221,30 @@ static ncclResult_t run_rounds(struct comm *c, const struct call *call, const st
     return result;
 }
 
+static const char *name_of(const struct plan_candidate *choice)
+{
+    return choice->algorithm ? choice->algorithm->name : "library";
+}
+
+static ncclResult_t run_sliced(struct comm *c, const struct call *call,
+                               const struct plan_candidate *choice)
+{
+    enum reason why;
+    ncclResult_t result = ppg_run(c, call, choice, &why);
+
+    if (why)
+        count_native(call->collective, why);
+    else
+        count_rerouted(call->collective, name_of(choice), block_bytes(call));
+    return result;
+}
+
 static ncclResult_t run_rerouted(struct comm *c, const struct call *call,
                                  const struct plan_candidate *choice)
 {
-    struct plan_request q = request_of(call, c);
+    if (ppg_slices(c, call) > 1)
+        return run_sliced(c, call, choice);
+    struct plan_request q = reroute_request(call, c);
     const struct rounds *r;
     ncclResult_t result;
 
@@ -226,7 +258,7 @@ static ncclResult_t run_rerouted(struct comm *c, const struct call *call,
     r = comm_rounds(c, &q, choice->algorithm);
     if (!r)
         return run_native(call, REASON_NOT_READY);
-    result = run_rounds(c, call, r, &q);
+    result = reroute_by_rounds(c, call, r, &q);
     count_rerouted(call->collective, choice->algorithm->name, plan_total_bytes(&q));
     return result;
 }
@@ -263,7 +295,7 @@ static void compare(struct comm *c, const struct call *call, struct trial *t,
         say(CFG_LEVEL_INFO,
             "guard: NCCL %s of %zu bytes on %d ranks: %s, %.3g of the library's time",
             plan_collective_name(call->collective), block_bytes(call), c->nranks,
-            t->best ? choice->algorithm->name : "the library's own",
+            t->best ? name_of(choice) : "the library's own",
             seconds[TRIAL_REROUTED] / seconds[TRIAL_NATIVE]);
 }
 
@@ -276,7 +308,7 @@ static int is_guarded(const struct choice *choice)
 static ncclResult_t choose_and_run(struct comm *c, const struct call *call)
 {
     const struct choice *choice = &process.choice[call->collective];
-    struct plan_request q = request_of(call, c);
+    struct plan_request q = reroute_request(call, c);
     struct plan_candidate best = {.algorithm = choice->forced,
                                   .recipe = choice->recipe[0] ? choice->recipe : NULL};
     struct trial *t;
@@ -285,7 +317,7 @@ static ncclResult_t choose_and_run(struct comm *c, const struct call *call)
     if (!choice->forced) {
         int n = process.cfg.min_bytes ? plan_candidates(&q, &best, 1)
                                       : plan_candidates_all(&q, &best, 1);
-        if (!n)
+        if (!n && ppg_slices(c, call) < 2)
             return run_native(call, plan_nothing_pays(&q) ? REASON_SHAPE : REASON_SIZE);
     }
     if (process.cfg.mode == CFG_MODE_AB && c->turn++ % 2 == 0)

@@ -26,4 +26,12 @@ struct call {
 /* Run the call, rerouted or natively. grouped: the thread is inside a group of the application. */
 ncclResult_t reroute(const struct call *call, int grouped);
 
+/* For ppg.h: the request of a call, what a schedule says for it enqueued, the bytes of an element,
+ * and NCCL's type and operation as kernels number them. */
+struct plan_request reroute_request(const struct call *call, const struct comm *c);
+ncclResult_t reroute_by_rounds(struct comm *c, const struct call *call, const struct rounds *r,
+                               const struct plan_request *q);
+size_t reroute_element_bytes(const struct call *call);
+void reroute_kernel(const struct call *call, int *type, int *op);
+
 #endif

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "shim/nccl/comm.h"
+#include "shim/nccl/ppg.h"
 #include "shim/nccl/wrappers.h"
 
 struct pending {
@@ -179,26 +180,41 @@ ncclResult_t wrap_CommShrink(struct copy *copy, ncclComm_t comm, int *excluded, 
 
 ncclResult_t wrap_CommFinalize(struct copy *copy, ncclComm_t comm)
 {
-    comm_remove(comm);
+    comm_remove(comm, 0);
     return REAL(copy, CommFinalize, comm);
 }
 
 ncclResult_t wrap_CommDestroy(struct copy *copy, ncclComm_t comm)
 {
-    comm_remove(comm);
+    comm_remove(comm, 0);
     return REAL(copy, CommDestroy, comm);
 }
 
 ncclResult_t wrap_CommAbort(struct copy *copy, ncclComm_t comm)
 {
-    comm_remove(comm);
+    comm_remove(comm, 1);
     return REAL(copy, CommAbort, comm);
 }
 
 ncclResult_t wrap_CommRevoke(struct copy *copy, ncclComm_t comm, int flags)
 {
-    comm_remove(comm);
+    comm_remove(comm, 1);
     return REAL(copy, CommRevoke, comm, flags);
+}
+
+/* The library's own errors first: they say more. */
+ncclResult_t wrap_CommGetAsyncError(struct copy *copy, ncclComm_t comm, ncclResult_t *state)
+{
+    ncclResult_t result = REAL(copy, CommGetAsyncError, comm, state);
+    struct comm *c = NULL;
+
+    if (result == ncclSuccess && *state == ncclSuccess && !this_thread.inside)
+        c = comm_find(comm);
+    if (c) {
+        *state = ppg_state(__atomic_load_n(&c->ppg, __ATOMIC_ACQUIRE));
+        comm_release(c);
+    }
+    return result;
 }
 
 ncclResult_t wrap_GroupStart(struct copy *copy)

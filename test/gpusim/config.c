@@ -78,6 +78,10 @@ static int read_word(const char *key, const char *value)
         sim_config.devices = atoi(value);
         return sim_config.devices >= 0 && sim_config.devices <= SIM_DEVICES ? 0 : -1;
     }
+    if (!strcmp(key, "mps")) {
+        sim_config.mps = atoi(value);
+        return 0;
+    }
     if (!strcmp(key, "seed")) {
         sim_config.seed = strtoull(value, NULL, 0);
         return 0;

@@ -99,6 +99,10 @@ CUresult sim_DeviceGetAttribute(int *value, CUdevice_attribute what, CUdevice d)
 
     if (bad || !is_device(d))
         return bad ? bad : CUDA_ERROR_INVALID_DEVICE;
+    if (what == CU_DEVICE_ATTRIBUTE_MPS_ENABLED) {
+        *value = sim_config.mps;
+        return CUDA_SUCCESS;
+    }
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
         if (known[i].what == what) {
             *value = known[i].value;

@@ -48,7 +48,7 @@ __attribute__((format(printf, 1, 2))) void sim_violation(const char *format, ...
 
 /* The settings, from GPUSIM (config.c) ------------------------------------------------------ */
 struct sim_config {
-    int devices;
+    int devices, mps;
     uint64_t seed;              /* 0: no jitter */
     double hbm, peer, h2d, d2h; /* bytes/ns, that is GB/s */
     unsigned char no_peer[SIM_DEVICES][SIM_DEVICES];

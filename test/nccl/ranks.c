@@ -203,6 +203,8 @@ static int run_process(int number)
     char *odd = number % 2 ? getenv("NCCL_RANKS_ODD") : NULL;
 
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    snprintf(host, sizeof host, "%d", (int)getpid());
+    setenv("NCCL_RANKS_OWNER", host, 1); /* by which a rank knows its helpers */
     if (odd)
         putenv(odd);
     if (options.hosts > 1) {
@@ -255,7 +257,7 @@ static int run_threads(void)
 }
 
 static const struct test_case *const tables[] = {cases_results, cases_rules, cases_faults,
-                                                 cases_rates};
+                                                 cases_helpers, cases_rates};
 
 static int choose(const char *name)
 {

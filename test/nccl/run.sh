@@ -47,10 +47,11 @@ preloaded() { claims "$1" LD_PRELOAD="$shim" COLLSHIM_REPORT="$tmp/report" "${@:
 rerouted() { jq "[.nccl.collectives[] | select(.collective == \"$1\") | .rerouted] | add // 0" "$tmp/report.nccl"; }
 native() { jq "[.nccl.collectives[].native | to_entries[] | select(.key | test(\"$1\")) | .value] | add // 0" "$tmp/report.nccl"; }
 
-mapfile -t cases < <(simulated "$ranks" --list)
+mapfile -t cases < <(simulated "$ranks" --list | grep -v rank_killed)
 all=(reductions moves exchanges messages premul nothing one_rank groups mixed_group split init_in_group nonblocking
   blocked_stream two_streams destroy_early finalize abort async_error registered repeated recycled captured arguments
-  different_counts different_messages different_order after_destroy rates)
+  different_counts different_messages different_order after_destroy many_communicators helper_killed helper_killed_idle
+  helper_killed_anytime rates)
 [ "${cases[*]}" = "${all[*]}" ]
 ok 'every case of the program is run here' $?
 
@@ -184,7 +185,68 @@ if [ -x "$build/collshim-overhead-nccl" ]; then
   done < <(LD_LIBRARY_PATH=$build/nullnccl LD_PRELOAD=$shim "$build/collshim-overhead-nccl" | jq -r '"\(.added_ns) \(.call)"')
 fi
 
-# 7. Nothing is left behind.
+# 7. Several processes per rank: the library's own algorithm in slices (one rank on each host), and by lanes.
+# GUARD=0: every call is cut.
+cut=(COLLSHIM_MIN_BYTES=1 COLLSHIM_GUARD=0 NCCL_RANKS_MARK="$tmp")
+ordinary=(nothing groups mixed_group init_in_group nonblocking blocked_stream two_streams destroy_early finalize
+  abort async_error registered repeated recycled captured)
+helped() { # DESCRIPTION PROCESSES ALGORITHM VARIABLE=VALUE... PROGRAM...
+  preloaded "$1" COLLSHIM_PPG="$2" "${@:4}"
+  [ "$(jq ".nccl.processes_per_rank" "$tmp/report.nccl")" -eq "$2" ] &&
+    [ "$(jq "[.nccl.collectives[].algorithms.$3 // 0] | add" "$tmp/report.nccl")" -gt 0 ]
+  ok "$1: in slices by $3" $?
+}
+# Helpers of this script's ranks, which are given its mark.
+left_behind() { grep -lsF "NCCL_RANKS_MARK=$tmp" /proc/[0-9]*/environ 2>/dev/null | while read -r f; do
+  [ "$(cat "${f%/environ}/comm" 2>/dev/null)" != collshim-helper ] || echo "${f%/environ}"; done | wc -l; }
+unhelped() { # DESCRIPTION PROCESSES MESSAGE VARIABLE=VALUE... PROGRAM...: right, and native with a line that says why
+  preloaded "$1" COLLSHIM_PPG="$2" COLLSHIM_LOG=info "${cut[@]}" "${@:4}"
+  [ "$(jq '.nccl.processes_per_rank' "$tmp/report.nccl")" -eq 1 ]
+  ok "$1: without helpers" $?
+  simulated LD_PRELOAD="$shim" COLLSHIM_PPG="$2" "${cut[@]}" "${@:4}" >"$tmp/said" 2>&1
+  grep -q "$3" "$tmp/said"
+  ok "$1: said" $?
+}
+each_host() { printf '%s\n' "$ranks" --ranks "$1" --hosts "$1" --count "$2"; }
+mapfile -t two < <(each_host 2 5003)
+mapfile -t three < <(each_host 3 703)
+helped '2 processes, the library in slices' 2 library "${cut[@]}" "${three[@]}" reductions "${ordinary[@]}"
+helped '4 processes, lanes' 4 lane COLLSHIM_ALGORITHM=allreduce=lane "${cut[@]}" "$ranks" --ranks 4 --hosts 2 --count 703 "${ordinary[@]}"
+preloaded '2 processes, parts of communicators' COLLSHIM_PPG=2 "${cut[@]}" "$ranks" --ranks 4 --hosts 4 --count 703 one_rank split
+helped 'a helper is killed in a call' 3 library "${cut[@]}" "${two[@]}" helper_killed
+[ "$(native 'a helper was lost')" -gt 0 ]
+ok 'a helper is killed: reported' $?
+helped 'a helper is killed between calls' 3 library "${cut[@]}" "${three[@]}" helper_killed_idle
+if [ -z "$quick" ]; then
+  helped '4 processes, the library in slices' 4 library "${cut[@]}" "${two[@]}" reductions "${ordinary[@]}"
+  helped '2 processes, lanes' 2 lane COLLSHIM_ALGORITHM=allreduce=lane "${cut[@]}" "$ranks" --ranks 4 --hosts 2 --count 5003 reductions
+  helped 'large, and larger again' 3 library "${cut[@]}" "$ranks" --ranks 2 --hosts 2 --count 1500000 async_error repeated
+  helped 'with a Multi-Process Service' 2 library "${cut[@]}" GPUSIM='devices=8 mps=1' "${two[@]}" async_error
+  [ "$(jq '.nccl.mps' "$tmp/report.nccl")" = true ]
+  ok 'a Multi-Process Service is seen' $?
+  helped 'more communicators than helpers have channels' 2 library "${cut[@]}" "${two[@]}" many_communicators
+  helped 'as the guard finds it' 2 library COLLSHIM_MIN_BYTES=1 "${two[@]}" repeated
+  for seed in 1 2 3 4 5; do
+    helped "helpers, late streams $seed" 3 library "${cut[@]}" GPUSIM="devices=8 seed=$seed" "${three[@]}" blocked_stream two_streams \
+      destroy_early async_error repeated
+    helped "a helper is killed at any moment $seed" 2 library "${cut[@]}" GPUSIM="devices=8 seed=$seed" "${three[@]}" helper_killed \
+      helper_killed_anytime
+  done
+  helped 'more slices than elements' 20 library "${cut[@]}" "${two[@]}" --count 3 async_error
+  unhelped 'memory that cannot be shared' 2 'has no memory that helpers can share' GPUSIM='devices=8 fail=IpcGetMemHandle:1' "${two[@]}" async_error
+  unhelped 'memory that cannot be pinned' 2 'cannot be pinned' GPUSIM='devices=8 fail=MemHostRegister:1' "${two[@]}" async_error
+  preloaded 'helpers and ranks that are threads' COLLSHIM_PPG=2 "${cut[@]}" COLLSHIM_TOPOLOGY='node:2 rank:2' "$ranks" --ranks 4 \
+    --threads --count 703 "${ordinary[@]}"
+  preloaded 'other numbers of processes on odd ranks' COLLSHIM_PPG=2 "${cut[@]}" NCCL_RANKS_ODD=COLLSHIM_PPG=3 "${two[@]}" async_error
+  [ "$(native 'did not agree')" -gt 0 ]
+  ok 'other numbers of processes on odd ranks: native' $?
+fi
+simulated LD_PRELOAD="$shim" COLLSHIM_PPG=3 "${cut[@]}" "${two[@]}" rank_killed >/dev/null 2>&1
+for _ in $(seq 50); do [ "$(left_behind)" -eq 0 ] || sleep 0.1; done
+[ "$(left_behind)" -eq 0 ]
+ok 'no helper outlives its rank by 5 s' $?
+
+# 8. Nothing is left behind.
 [ -z "$(find /dev/shm /tmp -maxdepth 1 -name '*ncclsim*' 2>/dev/null)" ]
 ok 'nothing is left behind' $?
 echo "$passed passed, $failed failed"

@@ -111,7 +111,7 @@ static void note_signal(int number)
 /* Start them; returns 0 where there is no helper program, which the build says. */
 static int started(const char **why)
 {
-    crew_init();
+    crew_init(MAILBOX_FOR_MPI);
     int n = crew_start(HELPERS, why);
     if (n == 0 && strstr(*why, "no collshim-helper")) {
         printf("skipped: %s\n", *why);
@@ -234,7 +234,7 @@ START_TEST(test_crew__each_gets_one_of_the_network_devices)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         for (int helper = 0; helper < 4; helper++) {
             char *all[] = {"PATH=/bin", (char *)cases[i].list, "UCX_TLS=tcp", "OMPI_X=1", NULL};
-            char **given = environment_of(all, helper);
+            char **given = environment_of(all, helper, MAILBOX_FOR_MPI);
 
             ck_assert_str_eq(value_of(given, "UCX_NET_DEVICES"), cases[i].given[helper]);
             ck_assert_str_eq(value_of(given, "UCX_TLS"), "tcp");
@@ -251,7 +251,7 @@ START_TEST(test_crew__it_can_be_asked_whether_they_are_ready)
     const char *why, *mark = make_mark();
     int pid[HELPERS];
 
-    crew_init();
+    crew_init(MAILBOX_FOR_MPI);
     crew_begin(HELPERS);
     for (int tries = 0; tries < 2000 && !crew_settled(); tries++)
         nap();

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Several processes for each rank of an NCCL communicator (COLLSHIM_PPG): an Allreduce in slices,
+ * of which the first is this process's own, on the application's communicator, and each other one
+ * that of a helper, on a communicator of the helpers with the same number. README.md says how a
+ * slice gets to its helper and back, and what happens when one dies.
+ *
+ * Source: papers/lane-multi-process-per-gpu-allreduce.txt, 3.1. Thread rule: as struct comm, but
+ * for ppg_end() and ppg_state(), which any thread may call at any time.
+ */
+#ifndef COLLSHIM_SHIM_NCCL_PPG_H
+#define COLLSHIM_SHIM_NCCL_PPG_H
+
+#include "planners/choose.h"
+#include "shim/nccl/reroute.h"
+
+struct ppg;
+
+/*
+ * How many slices this call is cut into, 1 for none; the same on all ranks. The first time that
+ * helpers are wanted it starts them and makes the ranks agree on them, which takes a second or so
+ * and waits for no stream.
+ */
+int ppg_slices(struct comm *c, const struct call *call);
+
+/*
+ * Run the call in slices: by a schedule, or (algorithm NULL) by the library's own Allreduce for
+ * each. *why: REASON_NONE, or why it ran natively. Only enqueues.
+ */
+ncclResult_t ppg_run(struct comm *c, const struct call *call, const struct plan_candidate *choice,
+                     enum reason *why);
+
+/* What ncclCommGetAsyncError has to say of the helpers. NULL is fine. */
+ncclResult_t ppg_state(struct ppg *p);
+
+/* The communicator ends; at_once: without regard to work under way. Does not wait. NULL is fine. */
+void ppg_end(struct ppg *p, int at_once);
+
+/* Nobody will use it any more; it ends by itself. NULL is fine. */
+void ppg_forget(struct ppg *p);
+
+#endif

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Processes that help a rank (COLLSHIM_PPG), while something happens to them. A rank knows its own
+ * by a variable that it has set, which they are given. Where there are none, as without the
+ * preload, these cases are ordinary sums.
+ */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "test/nccl/ranks.h"
+
+enum { PATIENCE_MS = 15000 };
+
+static size_t proc_file(int pid, const char *name, char *text, size_t size)
+{
+    char path[64];
+    size_t n = 0;
+
+    snprintf(path, sizeof path, "/proc/%d/%s", pid, name);
+    FILE *f = fopen(path, "re");
+    if (f) {
+        n = fread(text, 1, size - 1, f);
+        fclose(f);
+    }
+    text[n] = '\0';
+    return n;
+}
+
+static int is_own_helper(int pid)
+{
+    static char text[1 << 17];
+    char mark[64];
+
+    proc_file(pid, "comm", text, sizeof text);
+    if (strcmp(text, "collshim-helper\n") != 0)
+        return 0;
+    size_t n = proc_file(pid, "environ", text, sizeof text);
+    int length = snprintf(mark, sizeof mark, "NCCL_RANKS_OWNER=%d", (int)getpid()) + 1;
+    return memmem(text, n, mark, (size_t)length) != NULL;
+}
+
+/* The helpers of this rank; returns how many. */
+static int find_helpers(int *pid, int most)
+{
+    DIR *d = opendir("/proc");
+    struct dirent *e;
+    int n = 0;
+
+    while (d && n < most && (e = readdir(d)))
+        if (atoi(e->d_name) > 0 && is_own_helper(atoi(e->d_name)))
+            pid[n++] = atoi(e->d_name);
+    if (d)
+        closedir(d);
+    return n;
+}
+
+static void kill_a_helper(void)
+{
+    int pid[64], n = find_helpers(pid, 64);
+
+    if (n)
+        kill(pid[n / 2], SIGKILL);
+}
+
+/* A sum over all ranks: rank r brings r + 1 and the element's number. */
+static float *sum_data(struct rank *r)
+{
+    float *host = malloc(r->count * sizeof *host), *data = device_new(r->count * sizeof *host);
+
+    if (!host)
+        abort();
+    for (size_t i = 0; i < r->count; i++)
+        host[i] = (float)(r->rank + 1) + (float)(i % 1000);
+    device_write(data, host, r->count * sizeof *host);
+    free(host);
+    return data;
+}
+
+static ncclResult_t sum_call(struct rank *r, float *data)
+{
+    return ncclAllReduce(data, data, r->count, ncclFloat, ncclSum, r->comm, r->stream);
+}
+
+static void sum_check(struct rank *r, float *data, const char *what)
+{
+    float *host = malloc(r->count * sizeof *host);
+    size_t wrong = 0;
+    int n = r->nranks;
+
+    if (!host)
+        abort();
+    device_read(host, data, r->count * sizeof *host);
+    for (size_t i = 0; i < r->count; i++)
+        wrong += host[i] != (float)(n * (n + 1) / 2) + (float)n * (float)(i % 1000);
+    check(r, !wrong, "%s: %zu elements are wrong", what, wrong);
+    device_free(data);
+    free(host);
+}
+
+/* Wait for the stream as a careful program does. Returns what NCCL says meanwhile. */
+static ncclResult_t careful_wait(struct rank *r)
+{
+    ncclResult_t state = ncclSuccess;
+
+    for (int i = 0; i < PATIENCE_MS; i++) {
+        if (cu->StreamQuery(r->stream) == CUDA_SUCCESS)
+            return state;
+        if (!state)
+            NCCL(ncclCommGetAsyncError(r->comm, &state));
+        usleep(1000);
+    }
+    check(r, 0, "the stream does not go on (%d)", state);
+    _exit(1);
+}
+
+static void sum_once(struct rank *r, const char *what)
+{
+    float *data = sum_data(r);
+    ncclResult_t result = sum_call(r, data);
+
+    check(r, result == ncclSuccess, "%s: %d", what, result);
+    check(r, careful_wait(r) == ncclSuccess, "%s: an error behind the call", what);
+    sum_check(r, data, what);
+}
+
+/* A call that has begun on all ranks loses a helper of one: all are told, none hangs, one more call
+   says so, and the communicator is the library's from then on. */
+static void test_helper_killed(struct rank *r)
+{
+    CUdeviceptr flag = (CUdeviceptr)device_new(4);
+    CUstream other = stream_new();
+    ncclResult_t state = ncclSuccess;
+    uint32_t zero = 0;
+    int pid[64], helped;
+
+    sum_once(r, "before");
+    helped = find_helpers(pid, 64);
+    device_write((void *)flag, &zero, sizeof zero);
+    CUDA(StreamWaitValue32(r->stream, flag, 1, CU_STREAM_WAIT_VALUE_EQ));
+    float *data = sum_data(r);
+    NCCL(sum_call(r, data));
+    ranks_meet(r);
+    if (r->rank == r->nranks - 1)
+        kill_a_helper();
+    for (int i = 0; helped && state == ncclSuccess && i < PATIENCE_MS; i++) {
+        NCCL(ncclCommGetAsyncError(r->comm, &state));
+        usleep(1000);
+    }
+    check(r, state == (helped ? ncclSystemError : ncclSuccess), "told of the loss: %d", state);
+    CUDA(StreamWriteValue32(other, flag, 1, CU_STREAM_WRITE_VALUE_DEFAULT));
+    careful_wait(r);
+    if (helped) {
+        check(r, sum_call(r, data) == ncclSystemError, "the call behind a lost one succeeds");
+        device_free(data);
+    } else {
+        sum_check(r, data, "no helpers");
+    }
+    for (int i = 0; i < 3; i++) {
+        data = sum_data(r);
+        NCCL(sum_call(r, data));
+        stream_wait(r->stream);
+        sum_check(r, data, "after the loss");
+    }
+    check(r, find_helpers(pid, 64) == 0 || !helped, "helpers are left behind");
+    NCCL(ncclCommDestroy(r->comm));
+    r->comm = ranks_comm(r);
+    sum_once(r, "a communicator made after the loss");
+    device_free((void *)flag);
+    CUDA(StreamDestroy(other));
+}
+
+/* Between calls nothing is lost, and the program hears of nothing. All ranks know once their own
+   helpers have been sent away. */
+static void test_helper_killed_idle(struct rank *r)
+{
+    int pid[64];
+
+    sum_once(r, "before");
+    ranks_meet(r);
+    if (r->rank == 0)
+        kill_a_helper();
+    for (int i = 0; i < PATIENCE_MS && find_helpers(pid, 64); i++)
+        usleep(1000);
+    ranks_meet(r);
+    for (int i = 0; i < 5; i++)
+        sum_once(r, "after an idle helper died");
+}
+
+/* At any moment. Every call that is not said to be lost is right; and calls are lost no longer than
+   until all know. */
+static void test_helper_killed_anytime(struct rank *r)
+{
+    enum { CALLS = 40, LATEST = 20 };
+    int lost = 0, when = rand() % LATEST;
+
+    ranks_tell(r, &when, sizeof when);
+    for (int i = 0; i < CALLS; i++) {
+        float *data = sum_data(r);
+        ncclResult_t result = sum_call(r, data), state;
+
+        if (i == when && r->rank == 0)
+            kill_a_helper();
+        state = careful_wait(r);
+        if (result == ncclSuccess && state == ncclSuccess) {
+            sum_check(r, data, "a call that is not lost");
+            continue;
+        }
+        check(r, result == ncclSuccess || result == ncclSystemError, "a lost call: %d", result);
+        check(r, i >= when, "call %d is lost before there was a loss, %d", i, when);
+        lost += result != ncclSuccess;
+        device_free(data);
+        for (int k = 0; k < 1000 && state == ncclSuccess; k++)
+            NCCL(ncclCommGetAsyncError(r->comm, &state));
+        /* The error stays; what the stream says from here on is the result. */
+        for (int k = i + 1; k < CALLS; k++) {
+            data = sum_data(r);
+            result = sum_call(r, data);
+            stream_wait(r->stream);
+            if (result == ncclSuccess && k > i + 3)
+                sum_check(r, data, "after the loss");
+            else
+                device_free(data);
+            lost += result != ncclSuccess;
+        }
+        break;
+    }
+    check(r, lost <= 3, "%d calls were lost", lost);
+}
+
+/* A rank that is killed: its helpers end with it (the script looks). */
+static void test_rank_killed(struct rank *r)
+{
+    sum_once(r, "before");
+    ranks_meet(r);
+    if (r->rank == 0)
+        kill(getpid(), SIGKILL);
+    pause();
+}
+
+/* Communicators that use helpers one beside the other, and more of them than helpers can serve. */
+static void test_many_communicators(struct rank *r)
+{
+    enum { MANY = 10 };
+    ncclComm_t first = r->comm, comm[MANY];
+
+    for (int i = 0; i < MANY; i++)
+        comm[i] = ranks_comm(r);
+    for (int round = 0; round < 3; round++)
+        for (int i = 0; i < MANY; i++) {
+            r->comm = comm[i];
+            sum_once(r, "one of many communicators");
+        }
+    for (int i = 0; i < MANY; i++)
+        NCCL(ncclCommDestroy(comm[i]));
+    r->comm = first;
+    sum_once(r, "after many");
+}
+
+const struct test_case cases_helpers[] = {
+    {"many_communicators", test_many_communicators},
+    {"helper_killed", test_helper_killed},
+    {"helper_killed_idle", test_helper_killed_idle},
+    {"helper_killed_anytime", test_helper_killed_anytime},
+    {"rank_killed", test_rank_killed},
+    {NULL, NULL},
+};
