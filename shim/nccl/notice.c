@@ -29,27 +29,28 @@ struct id {
     uint16_t port, reserved;
 };
 
+/* Goes before the note. */
 struct post {
-    uint32_t mark, nranks, rank, reserved;
+    uint32_t mark, nranks, rank, bytes;
     uint64_t token, key;
-    char note[NOTICE_BYTES];
 };
 
 /* One key. Notes that were given out, or given up, stay as a stub: no rank may hear otherwise. */
 struct entry {
     struct entry *next;
     uint64_t token, key;
-    uint32_t nranks, have;
+    uint32_t nranks, have, bytes;
     time_t begun;
     int over;
     int *fd;    /* [nranks] owned, -1: not posted */
-    char *note; /* [nranks * NOTICE_BYTES] owned */
+    char *note; /* [nranks * bytes] owned */
 };
 
 struct client { /* somebody who has not said all yet */
     int fd;
     size_t have;
     struct post post;
+    char *note; /* owned, once the post is in */
 };
 
 static struct {
@@ -89,7 +90,7 @@ static void tell(struct entry *e, uint32_t ok)
         if (e->fd[r] < 0)
             continue;
         if (send(e->fd[r], &ok, sizeof ok, MSG_NOSIGNAL) == sizeof ok && ok)
-            send(e->fd[r], e->note, (size_t)e->nranks * NOTICE_BYTES, MSG_NOSIGNAL);
+            send(e->fd[r], e->note, (size_t)e->nranks * e->bytes, MSG_NOSIGNAL);
         close(e->fd[r]);
     }
     free(e->fd);
@@ -110,10 +111,14 @@ static struct entry *entry_find(struct entry **list, const struct post *p)
     e = calloc(1, sizeof *e);
     if (!e)
         return NULL;
-    *e = (struct entry){
-        .next = *list, .token = p->token, .key = p->key, .nranks = p->nranks, .begun = now()};
+    *e = (struct entry){.next = *list,
+                        .token = p->token,
+                        .key = p->key,
+                        .nranks = p->nranks,
+                        .bytes = p->bytes,
+                        .begun = now()};
     e->fd = malloc(p->nranks * sizeof *e->fd);
-    e->note = malloc((size_t)p->nranks * NOTICE_BYTES);
+    e->note = malloc((size_t)p->nranks * p->bytes);
     e->over = !e->fd || !e->note;
     for (uint32_t r = 0; e->fd && r < p->nranks; r++)
         e->fd[r] = -1;
@@ -127,36 +132,56 @@ static void take_post(struct entry **list, const struct client *c)
     uint32_t no = 0;
     struct entry *e = NULL;
 
-    if (p->mark == MARK && p->nranks > 0 && p->nranks <= RANKS_MOST && p->rank < p->nranks &&
-        is_token(p->token))
+    if (c->note)
         e = entry_find(list, p);
-    if (!e || e->over || e->nranks != p->nranks || e->fd[p->rank] >= 0) {
+    if (!e || e->over || e->nranks != p->nranks || e->bytes != p->bytes || e->fd[p->rank] >= 0) {
         send(c->fd, &no, sizeof no, MSG_NOSIGNAL);
         close(c->fd);
         return;
     }
     e->fd[p->rank] = c->fd;
-    memcpy(e->note + (size_t)p->rank * NOTICE_BYTES, p->note, NOTICE_BYTES);
+    memcpy(e->note + (size_t)p->rank * e->bytes, c->note, e->bytes);
     if (++e->have == e->nranks)
         tell(e, 1);
+}
+
+static int is_sound(const struct post *p)
+{
+    return p->mark == MARK && p->nranks > 0 && p->nranks <= RANKS_MOST && p->rank < p->nranks &&
+           p->bytes > 0 && p->bytes <= NOTICE_MOST && is_token(p->token);
 }
 
 /* Returns 0 once the client has said all or has gone. */
 static int hear(struct entry **list, struct client *c)
 {
-    ssize_t n = recv(c->fd, (char *)&c->post + c->have, sizeof c->post - c->have, MSG_DONTWAIT);
+    size_t head = sizeof c->post, all = c->note ? head + c->post.bytes : head;
+    char *to = c->note ? c->note + (c->have - head) : (char *)&c->post + c->have;
+    ssize_t n = recv(c->fd, to, all - c->have, MSG_DONTWAIT);
 
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return 1;
     if (n <= 0) {
         close(c->fd);
+        free(c->note);
         return 0;
     }
     c->have += (size_t)n;
-    if (c->have < sizeof c->post)
+    if (c->have < all)
         return 1;
+    if (!c->note && is_sound(&c->post) && (c->note = malloc(c->post.bytes)))
+        return 1; /* now the note */
     take_post(list, c);
+    free(c->note);
     return 0;
+}
+
+/* Whoever does not read what he is told holds up nobody else for long. */
+static void welcome(struct client *c, int fd)
+{
+    const struct timeval patience = {1, 0};
+
+    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+    *c = (struct client){.fd = fd};
 }
 
 static void *keep(void *unused)
@@ -179,7 +204,7 @@ static void *keep(void *unused)
             int fd = accept4(board.fd, NULL, NULL, SOCK_CLOEXEC);
 
             if (fd >= 0)
-                client[n++] = (struct client){.fd = fd};
+                welcome(&client[n++], fd);
         }
         for (struct entry *e = entries; e; e = e->next)
             if (!e->over && now() - e->begun > NOTICE_PATIENCE_S)
@@ -293,12 +318,13 @@ int notice_find(const ncclUniqueId *unique, struct notice_board *b)
     return 0;
 }
 
-static int move_all(int fd, void *data, size_t bytes, int sends)
+/* flags: of a send; 0: receive. */
+static int move_all(int fd, void *data, size_t bytes, int flags)
 {
     size_t done = 0;
 
     while (done < bytes) {
-        ssize_t n = sends ? send(fd, (char *)data + done, bytes - done, MSG_NOSIGNAL)
+        ssize_t n = flags ? send(fd, (char *)data + done, bytes - done, flags | MSG_NOSIGNAL)
                           : recv(fd, (char *)data + done, bytes - done, 0);
 
         if (n < 0 && errno == EINTR)
@@ -310,11 +336,13 @@ static int move_all(int fd, void *data, size_t bytes, int sends)
     return 0;
 }
 
-int notice_post(const struct notice_board *b, uint64_t key, int nranks, int rank, const void *note)
+int notice_post(const struct notice_board *b, uint64_t key, int nranks, int rank, const void *note,
+                size_t bytes)
 {
     struct post p = {.mark = MARK,
                      .nranks = (uint32_t)nranks,
                      .rank = (uint32_t)rank,
+                     .bytes = (uint32_t)bytes,
                      .token = b->token,
                      .key = key};
     const struct timeval patience = {NOTICE_PATIENCE_S, 0};
@@ -322,17 +350,17 @@ int notice_post(const struct notice_board *b, uint64_t key, int nranks, int rank
 
     if (fd < 0)
         return -1;
-    memcpy(p.note, note, NOTICE_BYTES);
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience); /* of connect() too */
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
     if (connect(fd, (const struct sockaddr *)&b->address, b->length) == 0 &&
-        move_all(fd, &p, sizeof p, 1) == 0)
+        move_all(fd, &p, sizeof p, MSG_MORE) == 0 &&
+        move_all(fd, (void *)(uintptr_t)note, bytes, MSG_NOSIGNAL) == 0)
         return fd;
     close(fd);
     return -1;
 }
 
-int notice_read(int fd, int nranks, void *note, const int *stop)
+int notice_read(int fd, int nranks, void *note, size_t bytes, const int *stop)
 {
     const time_t until = now() + NOTICE_PATIENCE_S + 3;
     struct pollfd ready = {.fd = fd, .events = POLLIN};
@@ -344,7 +372,7 @@ int notice_read(int fd, int nranks, void *note, const int *stop)
         if (stop && __atomic_load_n(stop, __ATOMIC_ACQUIRE))
             break;
     if (!(ready.revents & POLLIN) || move_all(fd, &ok, sizeof ok, 0) < 0 || !ok ||
-        move_all(fd, note, (size_t)nranks * NOTICE_BYTES, 0) < 0)
+        move_all(fd, note, (size_t)nranks * bytes, 0) < 0)
         ok = 0;
     close(fd);
     return ok ? 0 : -1;

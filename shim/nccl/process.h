@@ -31,6 +31,7 @@ struct copy {
 struct process {
     struct cfg cfg; /* const after process_open */
     struct choice choice[COLL_COUNT];
+    struct tuning tuning;   /* const after process_open */
     uint64_t settings_hash; /* of all that ranks must agree on */
     int ncopies;
     struct copy copy[COPIES];

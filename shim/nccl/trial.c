@@ -5,10 +5,9 @@
 
 #define CLEARLY 0.97 /* of the library's time: what is gained must be seen */
 
-struct trial *trial_find(struct trials *t, enum plan_collective c, uint64_t total)
+struct trial *trial_find(struct trials *t, unsigned kind, uint64_t total)
 {
-    uint16_t key =
-        (uint16_t)(1 + (unsigned)c * 64 + (total ? 63u - (unsigned)__builtin_clzll(total) : 0));
+    uint16_t key = (uint16_t)(1 + kind * 64 + (total ? 63u - (unsigned)__builtin_clzll(total) : 0));
 
     for (int i = 0; i < t->n; i++)
         if (t->entry[i].key == key)

@@ -36,8 +36,9 @@ struct trials {
     struct trial entry[TRIAL_ENTRIES];
 };
 
-/* The entry of that collective and size class; NULL: no room, run natively. */
-struct trial *trial_find(struct trials *t, enum plan_collective c, uint64_t total);
+/* The entry of that kind (a collective, or what the caller numbers behind them) and size class;
+ * NULL: no room, run natively. */
+struct trial *trial_find(struct trials *t, unsigned kind, uint64_t total);
 
 /* Whose turn this call is. *sample: its number among those measured, or -1. *compare: the ranks are
  * to compare before the call, by trial_best() and trial_settle(). */

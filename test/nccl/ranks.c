@@ -255,7 +255,7 @@ static int run_threads(void)
 }
 
 static const struct test_case *const tables[] = {cases_results, cases_rules, cases_faults,
-                                                 cases_rates};
+                                                 cases_groups,  cases_sets,  cases_rates};
 
 static int choose(const char *name)
 {

@@ -25,6 +25,13 @@ int group_open(void)
     return group.depth > 0;
 }
 
+ncclResult_t group_refuse(ncclResult_t result)
+{
+    if (group_open() && !group.error)
+        group.error = result;
+    return result;
+}
+
 static void *run_job(void *data)
 {
     struct job *j = data;
