@@ -53,7 +53,7 @@ static int build_rounds(const struct plan_request *q, const struct plan_algorith
     int nranks = q->topo->nranks, rc = 0;
     struct plan **plan = calloc((size_t)nranks, sizeof *plan);
     int32_t *group = calloc((size_t)nranks, sizeof *group);
-    struct rounds_links links = {group, fast_chunks(q->topo)};
+    struct rounds_links links = {group, fast_chunks(q->topo), q->demand != NULL};
 
     if (!plan || !group) {
         free(plan);

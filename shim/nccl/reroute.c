@@ -5,6 +5,7 @@
 
 #include "planners/balance/nimble.h"
 #include "shim/nccl/unit.h"
+#include "shim/nccl/verify.h"
 
 /* What needs no look at the communicator. All of it is the same on all ranks. */
 static enum reason gate_call(const struct call *call)
@@ -22,8 +23,6 @@ static enum reason gate_call(const struct call *call)
         return REASON_CHOSEN;
     if (!choice->served)
         return REASON_NO_ALGORITHM;
-    if (process.cfg.mode == CFG_MODE_VERIFY)
-        return REASON_MODE;
     if (!call->combines)
         return REASON_NONE;
     if (call->op == ncclAvg)
@@ -140,6 +139,8 @@ static int judge(struct unit *u)
 
 static ncclResult_t run_chosen(struct unit *u)
 {
+    if (process.cfg.mode == CFG_MODE_VERIFY)
+        return verify_unit(u);
     if (process.cfg.mode == CFG_MODE_AB && u->c->turn++ % 2 == 0)
         return unit_native(u, REASON_TURN);
     if (process.cfg.guard && !process.cfg.reproducible && process.cfg.mode == CFG_MODE_ON &&

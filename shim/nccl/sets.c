@@ -53,7 +53,7 @@ int set_is_candidate(const struct comm *c, const struct call *call, int n)
     int sends, receives;
 
     if (c->nranks > SET_RANKS_MOST || c->sets.given_up || (c->notes < 0 && c->verdict) ||
-        process.choice[COLL_ALLTOALLV].native || process.cfg.mode == CFG_MODE_VERIFY)
+        process.choice[COLL_ALLTOALLV].native)
         return 0;
     for (int i = 0; i < n; i++)
         if (call[i].kind == CALL_COLLECTIVE)

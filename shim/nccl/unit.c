@@ -5,7 +5,7 @@
 
 static ncclResult_t run_native(const struct call *call, enum reason why)
 {
-    if (call->kind == CALL_COLLECTIVE)
+    if (call->kind == CALL_COLLECTIVE && why != REASON_VERIFIED)
         count_native(call->collective, why);
     return call->native(call);
 }
@@ -87,9 +87,8 @@ static void order(const struct cuda_calls *cu, CUstream first, CUstream then)
     cu->EventDestroy(e);
 }
 
-/* A group with several streams waits for all of them, and all of them for it: that is what NCCL
- * says of such groups. So one stream is enough. */
-ncclResult_t unit_reroute(struct unit *u)
+/* That is what NCCL says of a group with several streams. */
+ncclResult_t unit_joined(struct unit *u, ncclResult_t (*run)(struct unit *u))
 {
     CUstream *other = u->several_streams ? malloc((size_t)u->n * sizeof *other) : NULL;
     ncclResult_t result;
@@ -101,16 +100,21 @@ ncclResult_t unit_reroute(struct unit *u)
         u->part[i].call->stream = (cudaStream_t)u->stream;
         order(u->c->cu, other[i], u->stream);
     }
-    result = u->set ? run_set(u) : run_parts(u);
+    result = run(u);
     for (int i = 0; other && i < u->n; i++)
         order(u->c->cu, u->stream, other[i]);
     free(other);
     return result;
 }
 
+ncclResult_t unit_reroute(struct unit *u)
+{
+    return unit_joined(u, u->set ? run_set : run_parts);
+}
+
 ncclResult_t unit_native(struct unit *u, enum reason why)
 {
-    if (u->set)
+    if (u->set && why != REASON_VERIFIED)
         count_native(COLL_ALLTOALLV, why);
     for (int i = 0; i < u->n; i++)
         if (!u->part[i].why)

@@ -39,6 +39,9 @@ ncclResult_t unit_reroute(struct unit *u);
 /* None of it; why: of the parts that could have been. */
 ncclResult_t unit_native(struct unit *u, enum reason why);
 
+/* Run it on one stream: a group of several waits for all of them, and all of them for it. */
+ncclResult_t unit_joined(struct unit *u, ncclResult_t (*run)(struct unit *u));
+
 /* As the guard decides. */
 ncclResult_t unit_guarded(struct unit *u);
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "shim/nccl/comm.h"
+#include "shim/nccl/verify.h"
 #include "shim/nccl/wrappers.h"
 
 struct pending {
@@ -182,6 +183,8 @@ static void end_of(struct copy *copy, ncclComm_t comm)
 {
     if (!this_thread.inside)
         group_leave_native(&this_thread.group[copy->number], comm);
+    if (process.cfg.mode == CFG_MODE_VERIFY)
+        verify_sweep();
     comm_remove(comm);
 }
 
