@@ -41,7 +41,7 @@ struct nccl_run {
     const struct cuda_calls *cu;
     struct cuda_reducer *reducer; /* NULL if nothing is combined */
     ncclComm_t comm;
-    CUstream stream;         /* its context is current */
+    CUstream stream;                             /* its context is current */
     const struct nccl_pieces *pieces[PLAN_NONE]; /* NULL: the buffer is one piece */
     char *buffer[PLAN_NONE]; /* by enum plan_buffer; device memory, or NULL where no step uses it */
     enum reduce_op op;

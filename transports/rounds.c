@@ -223,10 +223,9 @@ static int find_ready(struct work *w)
                 continue;
             if (piece_of(s, q) != piece_of(peer, meet))
                 return -EINVAL;
-            w->ready[n++] =
-                (struct ready){r, queue->peer, q, meet,
-                               most(s->left[OUT][reach] / s->most[reach],
-                                    peer->left[IN][reach] / peer->most[reach])};
+            w->ready[n++] = (struct ready){r, queue->peer, q, meet,
+                                           most(s->left[OUT][reach] / s->most[reach],
+                                                peer->left[IN][reach] / peer->most[reach])};
         }
     }
     return n;

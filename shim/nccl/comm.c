@@ -182,8 +182,7 @@ static struct comm *comm_make(struct copy *copy, ncclComm_t handle)
 
 static void post_note(struct comm *c)
 {
-    struct note note = {
-        .node_key = node_key(), .settings = process.settings_hash};
+    struct note note = {.node_key = node_key(), .settings = process.settings_hash};
     char text[NOTICE_BYTES] = {0};
     CUdevice device;
 
@@ -243,9 +242,9 @@ void comm_add_native(struct copy *copy, ncclComm_t handle, enum reason why)
 int comm_exchange(struct comm *c, uint64_t about, const void *note, size_t bytes, void **all)
 {
     *all = malloc((size_t)c->nranks * bytes);
-    if (*all && notice_read(notice_post(&c->board, mix(c->key, about), c->nranks, c->rank, note,
-                                        bytes),
-                            c->nranks, *all, bytes, &c->stopped) == 0)
+    if (*all &&
+        notice_read(notice_post(&c->board, mix(c->key, about), c->nranks, c->rank, note, bytes),
+                    c->nranks, *all, bytes, &c->stopped) == 0)
         return 0;
     free(*all);
     return -1; /* without memory nothing was posted, and nobody gets anything */

@@ -38,17 +38,18 @@ struct comm {
     /* Set when it is made */
     enum reason verdict; /* why nothing is rerouted; REASON_NONE: the notes will say */
     struct notice_board board;
-    uint64_t key;   /* of this communicator on the board */
-    int notes;      /* descriptor: posted, not read yet; -1: read, or never posted */
+    uint64_t key;    /* of this communicator on the board */
+    int notes;       /* descriptor: posted, not read yet; -1: read, or never posted */
     int unconfirmed; /* this rank has judged them, and not heard how the others did */
-    uint64_t asked; /* agreements so far, the same on all ranks */
+    uint64_t asked;  /* agreements so far, the same on all ranks */
 
     /* Messages of the application to and from each rank so far: [nranks] each, of one allocation */
     uint64_t *sent, *received; /* sent: owned */
     struct set_state {         /* sets.h */
         int met, given_up;     /* all ranks had a set once; some once had not */
         uint64_t asked;        /* agreements on sets, that need not be the same on all ranks */
-        unsigned dull, pause;  /* sets in a row that gained nothing; sets until the next is looked at */
+        unsigned dull,
+            pause; /* sets in a row that gained nothing; sets until the next is looked at */
     } sets;
 
     /* Set when the notes are read */
@@ -95,9 +96,9 @@ enum reason comm_verdict(struct comm *c);
 enum reason comm_judged(struct comm *c);
 
 /*
- * Give all ranks each other's notes about something new, bytes <= NOTICE_MOST on all of them. Returns
- * 0 and *all ([nranks * bytes], freed by the caller), or -1: then no rank got them. Bounded as
- * notice_read().
+ * Give all ranks each other's notes about something new, bytes <= NOTICE_MOST on all of them.
+ * Returns 0 and *all ([nranks * bytes], freed by the caller), or -1: then no rank got them. Bounded
+ * as notice_read().
  */
 int comm_exchange(struct comm *c, uint64_t about, const void *note, size_t bytes, void **all);
 

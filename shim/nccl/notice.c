@@ -35,7 +35,7 @@ struct post {
     uint64_t token, key;
 };
 
-/* One key. Notes that were given out, or given up, stay as a stub: no rank may hear otherwise. */
+/* One key. One that was given up stays as a stub: no rank may hear otherwise. */
 struct entry {
     struct entry *next;
     uint64_t token, key;
@@ -126,6 +126,15 @@ static struct entry *entry_find(struct entry **list, const struct post *p)
     return e;
 }
 
+/* All ranks have posted and been told: nobody will ask again. */
+static void forget(struct entry **list, struct entry *e)
+{
+    while (*list != e)
+        list = &(*list)->next;
+    *list = e->next;
+    free(e);
+}
+
 static void take_post(struct entry **list, const struct client *c)
 {
     const struct post *p = &c->post;
@@ -141,8 +150,10 @@ static void take_post(struct entry **list, const struct client *c)
     }
     e->fd[p->rank] = c->fd;
     memcpy(e->note + (size_t)p->rank * e->bytes, c->note, e->bytes);
-    if (++e->have == e->nranks)
-        tell(e, 1);
+    if (++e->have < e->nranks)
+        return;
+    tell(e, 1);
+    forget(list, e);
 }
 
 static int is_sound(const struct post *p)

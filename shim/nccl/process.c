@@ -37,8 +37,8 @@ void process_open(void)
     cfg_load(&process.cfg, NULL);
     wanted_open(&process.cfg, process.choice);
     read_profile();
-    process.settings_hash = hash_text(0xcbf29ce484222325u ^ tuning_hash(&process.tuning),
-                                      COLLSHIM_VERSION);
+    process.settings_hash =
+        hash_text(0xcbf29ce484222325u ^ tuning_hash(&process.tuning), COLLSHIM_VERSION);
     for (int id = 0; id < CFG_COUNT; id++) {
         if (!cfg_rows[id].agreed)
             continue;

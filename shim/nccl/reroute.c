@@ -64,9 +64,9 @@ static int is_captured(const struct unit *u)
     for (int i = 0; cu && i < u->n && !captured; i++) {
         CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
 
-        captured = cu->StreamIsCapturing((CUstream)u->part[i].call->stream, &status) !=
-                       CUDA_SUCCESS ||
-                   status != CU_STREAM_CAPTURE_STATUS_NONE;
+        captured =
+            cu->StreamIsCapturing((CUstream)u->part[i].call->stream, &status) != CUDA_SUCCESS ||
+            status != CU_STREAM_CAPTURE_STATUS_NONE;
     }
     return captured;
 }

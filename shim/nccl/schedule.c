@@ -156,4 +156,3 @@ ncclResult_t schedule_run_set(struct comm *c, const struct call *call, const str
     end_turn(c, stream);
     return result;
 }
-

@@ -28,9 +28,9 @@ enum { SET_RANKS_MOST = 64 }; /* each rank plans for all pairs, again and again 
 
 /* What all ranks together send. */
 struct set {
-    uint64_t *demand;         /* [nranks * nranks] owned */
-    uint64_t *offset[2];      /* [nranks + 1] each, owned: of the input's and the output's parts */
-    char **at[2];             /* [nranks] each, owned: where they lie */
+    uint64_t *demand;    /* [nranks * nranks] owned */
+    uint64_t *offset[2]; /* [nranks + 1] each, owned: of the input's and the output's parts */
+    char **at[2];        /* [nranks] each, owned: where they lie */
     struct nccl_pieces in, out; /* made of these */
 };
 

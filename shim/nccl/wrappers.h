@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What an application's thread is doing: whether it is inside NCCL already, the groups it is in, and
- * which communicators these will have made. And the wrappers, which know that.
+ * What an application's thread is doing: whether it is inside NCCL already, the groups it is in,
+ * and which communicators these will have made. And the wrappers, which know that.
  */
 #ifndef COLLSHIM_SHIM_NCCL_WRAPPERS_H
 #define COLLSHIM_SHIM_NCCL_WRAPPERS_H

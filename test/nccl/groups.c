@@ -77,6 +77,33 @@ static void test_group_many(struct rank *r)
     CUDA(StreamDestroy(t));
 }
 
+/* Two communicators on one stream, called in one order by some ranks and in the other by the rest.
+ */
+static void test_group_crosswise(struct rank *r)
+{
+    ncclComm_t comm[2] = {r->comm, ranks_comm(r)};
+    size_t n = r->count;
+    float ranks = (float)r->nranks, me = (float)(r->rank + 1);
+
+    for (int round = 0; round < 4; round++) {
+        float *a[2];
+
+        NCCL(ncclGroupStart());
+        for (int k = 0; k < 2; k++) {
+            int i = k ^ (r->rank & 1);
+
+            a[i] = numbers(n, 0, n, me * (float)(i + 1));
+            NCCL(ncclAllReduce(a[i], a[i], n, ncclFloat, ncclSum, comm[i], r->stream));
+        }
+        NCCL(ncclGroupEnd());
+        stream_wait(r->stream);
+        for (int i = 0; i < 2; i++)
+            expect(r, a[i], n, n, (float)(i + 1) * ranks * (ranks + 1) / 2, 0,
+                   "communicators called crosswise");
+    }
+    NCCL(ncclCommDestroy(comm[1]));
+}
+
 /* What only the library understands among what may be rerouted, in every place; one rank has a
  * message more in the group, which says nothing about the others' collectives. */
 static void test_group_foreign(struct rank *r)
@@ -174,15 +201,14 @@ static void test_group_devices(struct rank *r)
         for (int i = 0; i < mine; i++) {
             CUDA(CtxPushCurrent(context[i]));
             a[i] = numbers(n, 0, n, (float)(2 * r->rank + i + 1));
-            b[i] = numbers(n * (size_t)nranks, 0, n * (size_t)nranks,
-                           (float)(2 * r->rank + i + 1));
+            b[i] = numbers(n * (size_t)nranks, 0, n * (size_t)nranks, (float)(2 * r->rank + i + 1));
             CUDA(CtxPopCurrent(NULL));
         }
         if (mine > 1)
             NCCL(ncclGroupStart()); /* the others may do without */
         for (int i = 0; i < mine; i++)
-            NCCL(ncclAllReduce(a[i], a[i], n, ncclFloat, ncclSum, comm[i],
-                               (cudaStream_t)stream[i]));
+            NCCL(
+                ncclAllReduce(a[i], a[i], n, ncclFloat, ncclSum, comm[i], (cudaStream_t)stream[i]));
         if (mine > 1) {
             NCCL(ncclGroupEnd());
             NCCL(ncclGroupStart());
@@ -217,7 +243,7 @@ static void test_group_devices(struct rank *r)
 }
 
 const struct test_case cases_groups[] = {
-    {"group_many", test_group_many},       {"group_foreign", test_group_foreign},
-    {"group_refused", test_group_refused}, {"group_devices", test_group_devices},
-    {NULL, NULL},
+    {"group_many", test_group_many},       {"group_crosswise", test_group_crosswise},
+    {"group_foreign", test_group_foreign}, {"group_refused", test_group_refused},
+    {"group_devices", test_group_devices}, {NULL, NULL},
 };

@@ -73,6 +73,18 @@ ncclResult_t group_add(const struct call *call)
     return ncclSuccess;
 }
 
+/* The communicator whose work is launched first: on all ranks in one order, however it was called.
+ * Several ranks of one are launched as they were called. */
+static const struct ncclComm *first_of(const struct call *list)
+{
+    const struct ncclComm *first = list->comm;
+
+    for (; list; list = list->next)
+        if (list->comm->board->number < first->board->number)
+            first = list->comm;
+    return first;
+}
+
 /* The calls of one communicator, in order, taken out of the list. */
 static struct call *take(struct call **list, const struct ncclComm *comm)
 {
@@ -120,7 +132,7 @@ static ncclResult_t end(int launch)
     result = run_jobs(jobs);
     bad = bad ? bad : result;
     while (calls) {
-        struct call *mine = take(&calls, calls->comm);
+        struct call *mine = take(&calls, first_of(calls));
 
         if (launch && !bad) {
             bad = run_launch(mine->comm, mine);
