@@ -56,13 +56,13 @@ static void every_collective(struct rank *r, ncclComm_t other, CUstream s, CUstr
     NCCL(ncclReduceScatter(in, scattered, n, ncclFloat, ncclSum, r->comm, s));
     NCCL(ncclBroadcast(sent, sent, n, ncclFloat, 1 % r->nranks, other, s));
     NCCL(ncclGroupEnd());
-    stream_wait(s); /* of both streams of the group */
+    stream_wait(t); /* each of a group's streams waits for all of the group */
     expect(r, a, n, n, sum, 0, "AllReduce in a group");
     expect(r, gathered, all, n, 1, 1, "AllGather in a group, on another stream");
-    expect(r, b, n, n, 2 * ranks, 0, "AllReduce on another communicator");
     expect(r, scattered, n, n, sum, 0, "ReduceScatter in a group");
+    stream_wait(s);
+    expect(r, b, n, n, 2 * ranks, 0, "AllReduce on another communicator");
     expect(r, sent, n, n, 7.0f * (float)(1 % r->nranks + 1), 0, "Broadcast in a group");
-    stream_wait(t);
     device_free(in);
 }
 

@@ -96,12 +96,15 @@ ok 'native stays native' $?
 preloaded 'off' COLLSHIM_MODE=off "$ranks" --ranks 4 --hosts 2 --count 703 "${all[@]}"
 [ -n "$quick" ] || for seed in 1 2 3 4 5 6 7 8; do
   preloaded "late streams $seed" "${every[@]}" GPUSIM="devices=8 seed=$seed" "$ranks" --ranks 4 --hosts 2 --count 2003 \
-    moves exchanges blocked_stream two_streams groups destroy_early
+    moves exchanges blocked_stream two_streams groups destroy_early group_many group_crosswise sets sets_blocked
 done
 
 preloaded 'exchanges, 8 ranks' "${every[@]}" "$ranks" --ranks 8 --hosts 2 --count 20003 sets sets_blocked group_many
 [ "$(rerouted alltoallv)" -ge 12 ] && [ "$(rerouted allgather)" -ge 40 ]
 ok 'groups and exchanges are rerouted' $?
+preloaded 'a thread of several ranks' "${every[@]}" "$ranks" --ranks 4 --hosts 2 --count 703 group_devices
+[ "$(rerouted allreduce)" -eq 12 ] && [ "$(rerouted reduce_scatter_block)" -eq 12 ]
+ok 'a thread of several ranks: all is rerouted' $?
 # The same groups, cut differently by each rank.
 claims 'exchanges in parts, native' "$ranks" --ranks 4 --count 703 "${slow[@]}"
 preloaded 'exchanges in parts' "${every[@]}" "$ranks" --ranks 4 --hosts 2 --count 703 "${slow[@]}"

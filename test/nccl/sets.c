@@ -143,32 +143,48 @@ static void test_sets(struct rank *r)
     CUDA(StreamDestroy(other));
 }
 
-/* Ranks cut the same exchange into groups as they like: a full one to some, to others not. What
- * looks like an exchange to one rank may also meet another one's next. */
+enum { SCENES = 3, ROUNDS = 5 };
+
+/* All pairs the same, so that no size tells one exchange from the next, and cut into groups: rank 0
+ * all at once while the others do not, the other way round, as it comes; then all at once. */
+static struct exchange in_parts(const struct rank *r, int scene, int round, unsigned *seed)
+{
+    struct exchange x = {.round = round};
+
+    for (int a = 0; a < r->nranks; a++) {
+        for (int b = 0; b < r->nranks; b++) {
+            x.bytes[a][b] = r->count;
+            x.phase[a][b] = (a < b ? a + 3 * b : b + 3 * a) % PHASES;
+        }
+        x.last[a] = scene == 0   ? (a ? 0 : PHASES - 1)
+                    : scene == 1 ? (a ? PHASES - 1 : 0)
+                                 : (int)(next_random(seed) % PHASES);
+        if (round > 2)
+            x.last[a] = PHASES - 1;
+    }
+    return x;
+}
+
+/* Ranks cut the same exchanges into groups as they like: a full one to some, to others not. Nobody
+ * waits in between, so that one rank's first exchange meets another one's fourth. */
 static void test_sets_apart(struct rank *r)
 {
+    struct exchange_buffers b[ROUNDS];
+    struct exchange x[ROUNDS];
     unsigned seed = 7;
 
-    for (int scene = 0; scene < 3; scene++) {
+    for (int scene = 0; scene < SCENES; scene++) {
         ncclComm_t comm = ranks_comm(r);
 
-        for (int round = 0; round < 5; round++) {
-            struct exchange x = skewed(r, round, &seed, 0);
-
-            for (int a = 0; a < r->nranks; a++) {
-                for (int b = 0; b < r->nranks; b++) {
-                    x.bytes[a][b] = r->count; /* no size gives it away */
-                    x.phase[a][b] = (a < b ? a + 3 * b : b + 3 * a) % PHASES;
-                }
-                /* rank 0 all at once while the others do not, the other way round, as it comes */
-                x.last[a] = scene == 0   ? (a ? 0 : PHASES - 1)
-                            : scene == 1 ? (a ? PHASES - 1 : 0)
-                                         : (int)(next_random(&seed) % PHASES);
-                if (round > 2)
-                    x.last[a] = PHASES - 1;
-            }
-            run(r, comm, &x, r->stream, "an exchange in parts");
+        for (int round = 0; round < ROUNDS; round++) {
+            x[round] = in_parts(r, scene, round, &seed);
+            b[round] = fill(r, &x[round]);
         }
+        for (int round = 0; round < ROUNDS; round++)
+            send_all(r, comm, &x[round], &b[round], r->stream);
+        stream_wait(r->stream);
+        for (int round = 0; round < ROUNDS; round++)
+            verify(r, &x[round], &b[round], "an exchange in parts");
         NCCL(ncclCommDestroy(comm));
     }
 }
