@@ -29,11 +29,11 @@ enum trial_turn trial_pick(struct trial *t, int *sample, int *compare)
             t->settled = 0, t->n = 0;
         return (enum trial_turn)t->best;
     }
-    if (n < 2 * TRIAL_CALLS) {
-        *sample = (int)(n / 2);
-        return n % 2 ? TRIAL_REROUTED : TRIAL_NATIVE;
+    if (n < 4 * TRIAL_CALLS) {
+        *sample = n % 2 ? (int)(n / 4) : -1;
+        return n / 2 % 2 ? TRIAL_REROUTED : TRIAL_NATIVE;
     }
-    *compare = n == 2 * TRIAL_CALLS + TRIAL_PAUSE;
+    *compare = n == 4 * TRIAL_CALLS + TRIAL_PAUSE;
     return TRIAL_NATIVE;
 }
 

@@ -51,7 +51,7 @@ mapfile -t cases < <(simulated "$ranks" --list)
 all=(reductions moves exchanges messages premul nothing one_rank groups mixed_group split init_in_group nonblocking
   blocked_stream two_streams destroy_early finalize abort async_error registered repeated recycled captured arguments
   different_counts different_messages different_order after_destroy
-  group_many group_crosswise group_foreign group_refused group_devices sets sets_blocked rates set_rates)
+  group_many group_crosswise group_foreign group_refused group_devices sets sets_repeated sets_blocked rates set_rates)
 slow=(sets_apart) # several times until a rank has lost its patience
 [ "$(printf '%s\n' "${cases[@]}" | sort)" = "$(printf '%s\n' "${all[@]}" "${slow[@]}" | sort)" ]
 ok 'every case of the program is run here' $?
@@ -165,6 +165,17 @@ guarded() { # DESCRIPTION NCCLSIM EXPECTED
 }
 guarded 'slow links between hosts' 'near=200 far=0.5' rerouted
 guarded 'slow links inside hosts' 'near=0.5 far=200' native
+# The same of exchanges: where the model sees a gain, the clock has the last word.
+exchanged() { # DESCRIPTION NCCLSIM CONDITION
+  preloaded "$1" COLLSHIM_MIN_BYTES=1K COLLSHIM_CHUNK_BYTES=16K NCCLSIM="$2" \
+    COLLSHIM_TOPOLOGY='node:2 gpu:4 rail:4@0.1GB/s link_nvlink:1.2GB/s' \
+    "$ranks" --ranks 8 --hosts 2 --count 200003 sets_repeated
+  jq -e ".nccl.collectives[] | select(.collective == \"alltoallv\") | $3" "$tmp/report.nccl" >/dev/null
+  ok "$1: settled" $?
+}
+exchanged 'exchanges over slow rails' 'near=1.2 far=0.1' '.rerouted > 30'
+exchanged 'exchanges over rails that are none' 'near=0.1 far=1.2' \
+  '.rerouted <= 10 and .native["exchanges like it gained nothing"] > 5'
 
 # Modelled links: 2 hosts of 4, NVLink 12 times a rail. The bound is what must cross each rank's rail.
 fraction() { # COLLECTIVE ALGORITHM BYTES-OVER-A-RAIL-PER-BYTE CHUNK [VARIABLE=VALUE]

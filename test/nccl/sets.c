@@ -143,6 +143,19 @@ static void test_sets(struct rank *r)
     CUDA(StreamDestroy(other));
 }
 
+/* The same exchange again and again, with others' hosts at different places in their programs. */
+static void test_sets_repeated(struct rank *r)
+{
+    for (int round = 0; round < 60; round++) {
+        unsigned seed = 5;
+        struct exchange x = skewed(r, round, &seed, 0);
+
+        if (round % 8 == 5)
+            usleep((unsigned)r->rank * 3000);
+        run(r, r->comm, &x, r->stream, "an exchange as before");
+    }
+}
+
 enum { SCENES = 3, ROUNDS = 5 };
 
 /* All pairs the same, so that no size tells one exchange from the next, and cut into groups: rank 0
@@ -215,6 +228,7 @@ static void test_sets_blocked(struct rank *r)
 
 const struct test_case cases_sets[] = {
     {"sets", test_sets},
+    {"sets_repeated", test_sets_repeated},
     {"sets_apart", test_sets_apart},
     {"sets_blocked", test_sets_blocked},
     {NULL, NULL},
