@@ -169,6 +169,8 @@ static enum reason choose_for_set(const struct comm *c, const struct set *set,
     uint64_t total = plan_total_bytes(&q);
 
     *best = (struct plan_candidate){.algorithm = choice->forced, .chunk_bytes = q.chunk_bytes};
+    if (!set_ties_all(set, c->nranks))
+        return REASON_LOOSE;
     if (total < process.cfg.min_bytes)
         return REASON_SMALL;
     if (choice->forced)

@@ -182,6 +182,15 @@ enum reason set_agree(struct comm *c, const struct call *call, int n, struct set
     return REASON_NONE;
 }
 
+int set_ties_all(const struct set *set, int nranks)
+{
+    for (int a = 0; a < nranks; a++)
+        for (int b = 0; b < a; b++)
+            if (!set->demand[a * nranks + b] && !set->demand[b * nranks + a])
+                return 0;
+    return 1;
+}
+
 void set_learn(struct comm *c, int gained)
 {
     if (gained) {

@@ -47,6 +47,10 @@ int set_is_candidate(const struct comm *c, const struct call *call, int n);
 enum reason set_agree(struct comm *c, const struct call *call, int n, struct set *set);
 void set_close(struct set *set);
 
+/* Has every rank something for each other, or from it? Then each rank's group ends only after all
+ * have begun theirs anyhow, and a schedule may let everybody wait for everybody. */
+int set_ties_all(const struct set *set, int nranks);
+
 /* What came of looking at a set: it gained, or not. The less it does, the rarer they are asked. */
 void set_learn(struct comm *c, int gained);
 

@@ -202,6 +202,39 @@ static void test_sets_apart(struct rank *r)
     }
 }
 
+/* The first and the last rank have nothing for each other, so the last one's exchange may end
+ * before the first one's begins: a program may count on that. */
+static void test_sets_loose(struct rank *r)
+{
+    CUstream other = stream_new();
+    CUdeviceptr flag = (CUdeviceptr)device_new(4);
+    uint32_t zero = 0;
+    int last = r->nranks - 1;
+    unsigned seed = 3;
+
+    for (int round = 0; round < 4; round++) {
+        struct exchange x = skewed(r, round, &seed, 0);
+        struct exchange_buffers b;
+
+        if (round && last > 1)
+            x.bytes[0][last] = x.bytes[last][0] = 0;
+        b = fill(r, &x);
+        device_write((void *)flag, &zero, sizeof zero);
+        if (round && last > 1 && r->rank == 0)
+            CUDA(StreamWaitValue32(r->stream, flag, 1, CU_STREAM_WAIT_VALUE_EQ));
+        send_all(r, r->comm, &x, &b, r->stream);
+        if (last > 1 && r->rank == last)
+            stream_wait(r->stream);
+        ranks_meet(r);
+        CUDA(StreamWriteValue32(other, flag, 1, CU_STREAM_WRITE_VALUE_DEFAULT));
+        stream_wait(other);
+        stream_wait(r->stream);
+        verify(r, &x, &b, "a loose exchange");
+    }
+    device_free((void *)flag);
+    CUDA(StreamDestroy(other));
+}
+
 /* The call returns while the stream is blocked. */
 static void test_sets_blocked(struct rank *r)
 {
@@ -230,6 +263,7 @@ const struct test_case cases_sets[] = {
     {"sets", test_sets},
     {"sets_repeated", test_sets_repeated},
     {"sets_apart", test_sets_apart},
+    {"sets_loose", test_sets_loose},
     {"sets_blocked", test_sets_blocked},
     {NULL, NULL},
 };
