@@ -31,7 +31,21 @@ const char *nccl_calls_open(void *library, struct nccl_calls *calls)
 
 static char *at(const struct nccl_run *run, const struct round_place *place)
 {
-    return run->buffer[place->buffer] + place->offset;
+    const struct nccl_pieces *p = run->pieces[place->buffer];
+    int first = 0, behind;
+
+    if (!p)
+        return run->buffer[place->buffer] + place->offset;
+    behind = p->n;
+    while (behind - first > 1) { /* the last one that begins there or before: it is not empty */
+        int middle = (first + behind) / 2;
+
+        if (p->from[middle] <= place->offset)
+            first = middle;
+        else
+            behind = middle;
+    }
+    return p->at[first] + (place->offset - p->from[first]);
 }
 
 static ncclResult_t run_message(const struct nccl_run *run, const struct round_step *s)

@@ -27,13 +27,22 @@ struct nccl_calls {
  * the name of a required function that is missing. */
 const char *nccl_calls_open(void *library, struct nccl_calls *calls);
 
+/* A buffer of the plan that lies in several pieces of memory: bytes from[i] .. from[i + 1] of it at
+ * at[i]. No step crosses a border. */
+struct nccl_pieces {
+    int n;
+    const uint64_t *from; /* [n + 1] */
+    char *const *at;      /* [n] */
+};
+
 /* Where a call runs. All borrowed. */
 struct nccl_run {
     const struct nccl_calls *nccl;
     const struct cuda_calls *cu;
     struct cuda_reducer *reducer; /* NULL if nothing is combined */
     ncclComm_t comm;
-    CUstream stream;         /* its context is current */
+    CUstream stream;                             /* its context is current */
+    const struct nccl_pieces *pieces[PLAN_NONE]; /* NULL: the buffer is one piece */
     char *buffer[PLAN_NONE]; /* by enum plan_buffer; device memory, or NULL where no step uses it */
     enum reduce_op op;
     enum reduce_type type;

@@ -6,7 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ALIGNED 256 /* where a place in scratch begins */
+enum {
+    ALIGNED = 256, /* where a place in scratch begins, and a message is cut */
+    SLIVER = 8     /* a part of a chunk that is no message of its own */
+};
 
 /* Where a queue is. */
 struct head {
@@ -15,13 +18,26 @@ struct head {
     int32_t meet; /* the queue at the peer that this one's messages meet */
 };
 
+enum { OUT, IN, WAYS };
+enum { NEAR, FAR, REACHES };
+
 struct side { /* one rank */
     const struct plan *plan;
     struct head *head; /* [nqueues] owned */
     uint64_t *done;    /* [nops] owned: bytes from its start, as others may count on */
     uint32_t *order;   /* [nqueues] owned: by peer and lane */
-    uint64_t *piece;   /* [nqueues] owned: bytes that move in one round */
-    uint64_t largest;  /* of piece */
+    uint64_t *whole;   /* [nqueues] owned: bytes that move in one round at most */
+    uint64_t *piece;   /* [nqueues] owned: in this one */
+    uint64_t largest;  /* of whole */
+    uint64_t left[WAYS][REACHES], used[WAYS][REACHES]; /* bytes in all, and in this round */
+    uint64_t most[REACHES];                            /* in a round */
+};
+
+/* A message that both ends are ready for. */
+struct ready {
+    int32_t from, to;
+    uint32_t send, recv; /* queues */
+    uint64_t urgency;
 };
 
 struct work {
@@ -29,7 +45,9 @@ struct work {
     int nranks, rank;
     struct round_step *step; /* owned until the end */
     uint32_t nsteps, room, ngroups;
-    int in_group;
+    int in_group, shared;
+    struct ready *ready; /* [all queues] owned */
+    const int32_t *group;
     uint64_t left; /* bytes of all ranks' operations that are not done */
 };
 
@@ -174,13 +192,20 @@ static int run_local(struct work *w, int rank)
     return rc;
 }
 
-/*
- * One round: first find all messages that both ends are ready for, by the state before the round,
- * then move them all. moving: [nranks][nqueues of each], one flag per queue.
- */
-static int run_round(struct work *w, uint8_t *const *moving)
+static int reach_of(const struct work *w, int a, int b)
 {
-    int rc = 0, moved = 0;
+    return w->group[a] == w->group[b] ? NEAR : FAR;
+}
+
+static uint64_t most(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* All messages that both ends are ready for. Returns how many, or -EINVAL if two do not fit. */
+static int find_ready(struct work *w)
+{
+    int n = 0;
 
     for (int r = 0; r < w->nranks; r++) {
         const struct side *s = &w->side[r];
@@ -192,17 +217,88 @@ static int run_round(struct work *w, uint8_t *const *moving)
                 continue;
             const struct side *peer = &w->side[queue->peer];
             uint32_t meet = (uint32_t)s->head[q].meet;
-            int go = is_ready(s, q) && is_ready(peer, meet);
+            int reach = reach_of(w, r, queue->peer);
 
-            if (go && piece_of(s, q) != piece_of(peer, meet))
+            if (!is_ready(s, q) || !is_ready(peer, meet))
+                continue;
+            if (piece_of(s, q) != piece_of(peer, meet))
                 return -EINVAL;
-            moving[r][q] = (uint8_t)go;
-            moving[queue->peer][meet] = (uint8_t)go;
-            moved |= go;
+            w->ready[n++] = (struct ready){r, queue->peer, q, meet,
+                                           most(s->left[OUT][reach] / s->most[reach],
+                                                peer->left[IN][reach] / peer->most[reach])};
         }
     }
-    if (!moved)
+    return n;
+}
+
+static int more_urgent(const void *a, const void *b)
+{
+    const struct ready *x = a, *y = b;
+
+    if (x->urgency != y->urgency)
+        return x->urgency < y->urgency ? 1 : -1;
+    if (x->from != y->from)
+        return x->from < y->from ? -1 : 1;
+    return x->send < y->send ? -1 : x->send > y->send;
+}
+
+/* Is there room for it in this round on both ends' links, or for a part that is worth a message? */
+static int take_room(struct work *w, const struct ready *m)
+{
+    struct side *from = &w->side[m->from], *to = &w->side[m->to];
+    int reach = reach_of(w, m->from, m->to);
+    uint64_t *out = &from->used[OUT][reach], *in = &to->used[IN][reach];
+    uint64_t room = from->most[reach] - least(most(*out, *in), from->most[reach]);
+    uint64_t bytes = piece_of(from, m->send);
+
+    if (bytes > room && (*out || *in)) {
+        bytes = room / ALIGNED * ALIGNED;
+        if (bytes < from->plan->chunk_bytes / SLIVER || !bytes)
+            return 0;
+        from->piece[m->send] = to->piece[m->recv] = bytes;
+    }
+    *out += bytes;
+    *in += bytes;
+    from->left[OUT][reach] -= bytes;
+    to->left[IN][reach] -= bytes;
+    return 1;
+}
+
+/* What moves in this round: moving, as of run_round(). Returns 0, or -EINVAL if nothing can. */
+static int choose(struct work *w, uint8_t *const *moving)
+{
+    int n;
+
+    for (int r = 0; r < w->nranks; r++) {
+        memset(moving[r], 0, w->side[r].plan->nqueues);
+        memset(w->side[r].used, 0, sizeof w->side[r].used);
+        memcpy(w->side[r].piece, w->side[r].whole,
+               w->side[r].plan->nqueues * sizeof *w->side[r].piece);
+    }
+    n = find_ready(w);
+    if (n <= 0)
         return -EINVAL;
+    if (w->shared)
+        qsort(w->ready, (size_t)n, sizeof *w->ready, more_urgent);
+    for (int i = 0; i < n; i++) {
+        const struct ready *m = &w->ready[i];
+
+        if (!w->shared || take_room(w, m))
+            moving[m->from][m->send] = moving[m->to][m->recv] = 1;
+    }
+    return 0;
+}
+
+/*
+ * One round: first find the messages that move, by the state before the round, then move them all.
+ * moving: [nranks][nqueues of each], one flag per queue.
+ */
+static int run_round(struct work *w, uint8_t *const *moving)
+{
+    int rc = choose(w, moving);
+
+    if (rc)
+        return rc;
     const struct side *mine = &w->side[w->rank];
     for (uint32_t i = 0; i < mine->plan->nqueues && !rc; i++)
         if (moving[w->rank][mine->order[i]])
@@ -241,16 +337,18 @@ static int open_side(struct work *w, struct side *s, const struct plan *p,
     s->head = calloc(p->nqueues + 1, sizeof *s->head);
     s->done = calloc(p->nops + 1, sizeof *s->done);
     s->order = calloc(p->nqueues + 1, sizeof *s->order);
+    s->whole = calloc(p->nqueues + 1, sizeof *s->whole);
     s->piece = calloc(p->nqueues + 1, sizeof *s->piece);
-    if (!s->head || !s->done || !s->order || !s->piece)
+    if (!s->head || !s->done || !s->order || !s->whole || !s->piece)
         return -ENOMEM;
     for (uint32_t q = 0; q < p->nqueues; q++) {
         s->head[q] = (struct head){.op = p->queues[q].first_op, .meet = -1};
         s->order[q] = q;
-        s->piece[q] = p->chunk_bytes;
+        s->whole[q] = p->chunk_bytes;
         if (p->queues[q].peer >= 0 && links->group[p->queues[q].peer] == links->group[p->rank])
-            s->piece[q] *= links->fast_chunks;
-        s->largest = s->piece[q] > s->largest ? s->piece[q] : s->largest;
+            s->whole[q] *= links->fast_chunks;
+        s->piece[q] = s->whole[q];
+        s->largest = s->whole[q] > s->largest ? s->whole[q] : s->largest;
     }
     for (uint32_t o = 0; o < p->nops; o++)
         w->left += p->ops[o].length;
@@ -279,10 +377,38 @@ static int introduce(struct work *w)
     return 0;
 }
 
-static int run(struct work *w)
+/* What each rank's links have to carry, and can in a round. */
+static void weigh(struct work *w, uint32_t fast_chunks)
+{
+    for (int r = 0; r < w->nranks; r++) {
+        struct side *s = &w->side[r];
+        uint32_t peers = 0;
+
+        for (int p = 0; p < w->nranks; p++)
+            peers += p != r && reach_of(w, r, p) == NEAR;
+        s->most[FAR] = s->plan->chunk_bytes;
+        s->most[NEAR] = s->plan->chunk_bytes * fast_chunks * (peers ? peers : 1);
+        for (uint32_t o = 0; o < s->plan->nops; o++) {
+            const struct plan_queue *q = &s->plan->queues[s->plan->ops[o].queue];
+
+            if (!is_local(q->kind))
+                s->left[q->kind == PLAN_SEND ? OUT : IN][reach_of(w, r, q->peer)] +=
+                    s->plan->ops[o].length;
+        }
+    }
+}
+
+static int run(struct work *w, uint32_t fast_chunks)
 {
     uint8_t **moving = calloc((size_t)w->nranks, sizeof *moving);
     int rc = moving ? introduce(w) : -ENOMEM;
+    size_t queues = 1;
+
+    for (int r = 0; r < w->nranks; r++)
+        queues += w->side[r].plan->nqueues;
+    w->ready = malloc(queues * sizeof *w->ready);
+    rc = w->ready ? rc : -ENOMEM;
+    weigh(w, fast_chunks);
 
     for (int r = 0; r < w->nranks && !rc; r++) {
         moving[r] = calloc(w->side[r].plan->nqueues + 1, 1);
@@ -296,13 +422,15 @@ static int run(struct work *w)
     for (int r = 0; moving && r < w->nranks; r++)
         free(moving[r]);
     free(moving);
+    free(w->ready);
     return rc;
 }
 
 int rounds_build(const struct plan *const *plan, int nranks, int rank,
                  const struct rounds_links *links, struct rounds **rounds_p)
 {
-    struct work w = {.nranks = nranks, .rank = rank};
+    struct work w = {
+        .nranks = nranks, .rank = rank, .shared = links->shared, .group = links->group};
     struct rounds *made = malloc(sizeof *made);
     int rc = 0;
 
@@ -312,12 +440,13 @@ int rounds_build(const struct plan *const *plan, int nranks, int rank,
     for (int r = 0; r < nranks && !rc; r++)
         rc = open_side(&w, &w.side[r], plan[r], links);
     if (!rc)
-        rc = run(&w);
+        rc = run(&w, links->fast_chunks);
     uint64_t scratch = rc ? 0 : stage_of(&w.side[rank], plan[rank]->nqueues).offset;
     for (int r = 0; w.side && r < nranks; r++) {
         free(w.side[r].head);
         free(w.side[r].done);
         free(w.side[r].order);
+        free(w.side[r].whole);
         free(w.side[r].piece);
     }
     free(w.side);

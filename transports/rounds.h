@@ -47,6 +47,9 @@ struct rounds {
 struct rounds_links {
     const int32_t *group; /* [nranks] borrowed: between ranks of one group links are fast */
     uint32_t fast_chunks; /* at least 1: chunks over these in the time of one over the others */
+    int shared; /* a rank's messages share its links: no more of them in a round than these
+                   carry in the time of a chunk, those first whose links have most to do.
+                   Without: whatever is ready moves, in fewer rounds */
 };
 
 /*

@@ -28,7 +28,7 @@ static struct entry *bucket[BUCKETS];
 /* What a rank tells the others when a communicator is made. */
 struct note {
     uint64_t node_key, settings;
-    int32_t device, usable, pid;
+    int32_t device, usable;
     char version[16];
 };
 _Static_assert(sizeof(struct note) <= NOTICE_BYTES, "a note must fit");
@@ -104,8 +104,9 @@ static void comm_free(struct comm *c)
         scratch_give(c->context, c->scratch, c->scratch_bytes, c->last);
     }
     for (int i = 0; i < COMM_PLANS; i++)
-        rounds_free(c->plan[i].rounds);
+        comm_plan_clear(&c->plan[i]);
     topo_free(c->topo);
+    free(c->sent);
     free(c);
 }
 
@@ -159,7 +160,8 @@ static struct comm *comm_make(struct copy *copy, ncclComm_t handle)
     struct entry *e = calloc(1, sizeof *e);
 
     if (!c || !e || copy->real.CommCount(handle, &c->nranks) != ncclSuccess ||
-        copy->real.CommUserRank(handle, &c->rank) != ncclSuccess) {
+        copy->real.CommUserRank(handle, &c->rank) != ncclSuccess ||
+        !(c->sent = calloc(2 * (size_t)c->nranks, sizeof *c->sent))) {
         free(c);
         free(e);
         return NULL;
@@ -168,6 +170,7 @@ static struct comm *comm_make(struct copy *copy, ncclComm_t handle)
     c->handle = handle;
     c->users = 1;
     c->notes = -1;
+    c->received = c->sent + c->nranks;
     *e = (struct entry){.handle = handle, .comm = c};
     comm_remove(handle, 1); /* one that ended unseen, at the same address */
     pthread_mutex_lock(&lock);
@@ -183,8 +186,7 @@ static struct comm *comm_make(struct copy *copy, ncclComm_t handle)
 
 static void post_note(struct comm *c)
 {
-    struct note note = {
-        .node_key = node_key(), .settings = process.settings_hash, .pid = (int32_t)getpid()};
+    struct note note = {.node_key = node_key(), .settings = process.settings_hash};
     char text[NOTICE_BYTES] = {0};
     CUdevice device;
 
@@ -198,7 +200,7 @@ static void post_note(struct comm *c)
         c->verdict = REASON_ONE_RANK;
     else if (c->nranks > RANKS_MOST)
         c->verdict = REASON_TOO_MANY;
-    else if ((c->notes = notice_post(&c->board, c->key, c->nranks, c->rank, text)) < 0)
+    else if ((c->notes = notice_post(&c->board, c->key, c->nranks, c->rank, text, sizeof text)) < 0)
         c->verdict = REASON_NOT_EVERYWHERE;
 }
 
@@ -241,16 +243,20 @@ void comm_add_native(struct copy *copy, ncclComm_t handle, enum reason why)
 /* Agreeing ---------------------------------------------------------------------------------------
  */
 
-static int exchange(struct comm *c, const void *note, void **all)
+int comm_exchange(struct comm *c, uint64_t about, const void *note, size_t bytes, void **all)
 {
-    uint64_t key = mix(c->key, ++c->asked);
-
-    *all = malloc((size_t)c->nranks * NOTICE_BYTES);
-    if (*all && notice_read(notice_post(&c->board, key, c->nranks, c->rank, note), c->nranks, *all,
-                            &c->stopped) == 0)
+    *all = malloc((size_t)c->nranks * bytes);
+    if (*all &&
+        notice_read(notice_post(&c->board, mix(c->key, about), c->nranks, c->rank, note, bytes),
+                    c->nranks, *all, bytes, &c->stopped) == 0)
         return 0;
     free(*all);
     return -1; /* without memory nothing was posted, and nobody gets anything */
+}
+
+static int exchange(struct comm *c, const void *note, void **all)
+{
+    return comm_exchange(c, ++c->asked, note, NOTICE_BYTES, all);
 }
 
 int comm_all(struct comm *c, int yes)
@@ -320,22 +326,6 @@ static int make_topology(struct comm *c, const struct topo_report *reports)
     return rc;
 }
 
-/* How many ranks are of one process with that one. A process of several may run them from one
- * thread, which needs groups where the others do without: then groups are not the same on all
- * ranks. */
-static int of_its_process(const char *notes, int nranks, int rank)
-{
-    struct note mine, n;
-    int same = 0;
-
-    memcpy(&mine, notes + (size_t)rank * NOTICE_BYTES, sizeof mine);
-    for (int r = 0; r < nranks; r++) {
-        memcpy(&n, notes + (size_t)r * NOTICE_BYTES, sizeof n);
-        same += n.node_key == mine.node_key && n.pid == mine.pid;
-    }
-    return same;
-}
-
 static enum reason judge_notes(struct comm *c, const char *notes)
 {
     struct topo_report *reports = calloc((size_t)c->nranks, sizeof *reports);
@@ -352,8 +342,6 @@ static enum reason judge_notes(struct comm *c, const char *notes)
         else if (n.settings != first.settings ||
                  strncmp(n.version, first.version, sizeof n.version) != 0)
             verdict = REASON_DISAGREED;
-        else if (of_its_process(notes, c->nranks, r) != of_its_process(notes, c->nranks, 0))
-            verdict = REASON_UNEVEN;
     }
     if (!verdict) {
         rc = make_topology(c, reports);
@@ -363,7 +351,7 @@ static enum reason judge_notes(struct comm *c, const char *notes)
     return verdict;
 }
 
-enum reason comm_verdict(struct comm *c)
+enum reason comm_judged(struct comm *c)
 {
     char *notes;
     int fd = c->notes;
@@ -375,12 +363,22 @@ enum reason comm_verdict(struct comm *c)
     notes = malloc((size_t)c->nranks * NOTICE_BYTES);
     if (!notes)
         close(fd);
-    else if (notice_read(fd, c->nranks, notes, &c->stopped) == 0) {
+    else if (notice_read(fd, c->nranks, notes, NOTICE_BYTES, &c->stopped) == 0) {
         c->verdict = judge_notes(c, notes);
-        /* a rank without memory: the others must hear of it before they send anything */
+        c->unconfirmed = 1;
+    }
+    free(notes);
+    return c->verdict;
+}
+
+enum reason comm_verdict(struct comm *c)
+{
+    comm_judged(c);
+    /* a rank without memory: the others must hear of it before they send anything */
+    if (c->unconfirmed) {
+        c->unconfirmed = 0;
         if (!comm_all(c, c->verdict == REASON_NONE) && !c->verdict)
             c->verdict = REASON_NOT_READY;
     }
-    free(notes);
     return c->verdict;
 }

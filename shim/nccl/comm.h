@@ -21,6 +21,7 @@ struct comm_plan {
     enum plan_collective collective;
     size_t nbytes, chunk_bytes, grain;
     int root;
+    uint64_t *demand;      /* [nranks * nranks] owned; NULL: none belongs to it */
     struct rounds *rounds; /* owned; NULL: it cannot be had, on any rank */
     uint64_t used;         /* for who is given up first */
     int with_helpers;      /* all helpers of all ranks have it */
@@ -38,9 +39,19 @@ struct comm {
     /* Set when it is made */
     enum reason verdict; /* why nothing is rerouted; REASON_NONE: the notes will say */
     struct notice_board board;
-    uint64_t key;   /* of this communicator on the board */
-    int notes;      /* descriptor: posted, not read yet; -1: read, or never posted */
-    uint64_t asked; /* agreements so far, the same on all ranks */
+    uint64_t key;    /* of this communicator on the board */
+    int notes;       /* descriptor: posted, not read yet; -1: read, or never posted */
+    int unconfirmed; /* this rank has judged them, and not heard how the others did */
+    uint64_t asked;  /* agreements so far, the same on all ranks */
+
+    /* Messages of the application to and from each rank so far: [nranks] each, of one allocation */
+    uint64_t *sent, *received; /* sent: owned */
+    struct set_state {         /* sets.h */
+        int met, given_up;     /* all ranks had a set once; some once had not */
+        uint64_t asked;        /* agreements on sets, that need not be the same on all ranks */
+        unsigned dull,
+            pause; /* sets in a row that gained nothing; sets until the next is looked at */
+    } sets;
 
     /* Set when the notes are read */
     struct topo *topo; /* owned */
@@ -84,6 +95,15 @@ void comm_remove(ncclComm_t handle, int at_once);
  * uniformly and for a few seconds at most. Returns REASON_NONE or why nothing is rerouted.
  */
 enum reason comm_verdict(struct comm *c);
+/* The same as far as this rank can tell: it asks nobody, and the others need not be there. */
+enum reason comm_judged(struct comm *c);
+
+/*
+ * Give all ranks each other's notes about something new, bytes <= NOTICE_MOST on all of them.
+ * Returns 0 and *all ([nranks * bytes], freed by the caller), or -1: then no rank got them. Bounded
+ * as notice_read().
+ */
+int comm_exchange(struct comm *c, uint64_t about, const void *note, size_t bytes, void **all);
 
 /* Agree: do all ranks say yes? Collective over the communicator; bounded as notice_read(). */
 int comm_all(struct comm *c, int yes);
@@ -101,5 +121,6 @@ uint64_t comm_key(const struct comm *c, uint64_t purpose);
  */
 const struct rounds *comm_rounds(struct comm *c, struct plan_request *q,
                                  const struct plan_algorithm *a);
+void comm_plan_clear(struct comm_plan *p);
 
 #endif

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "shim/nccl/process.h"
+#include "shim/nccl/verify.h"
 
 enum { NAMES = 16 }; /* algorithms told apart */
 
@@ -19,6 +20,7 @@ static struct {
     uint64_t rerouted[COLL_COUNT], bytes[COLL_COUNT];
     const char *name[NAMES];
     uint64_t by_name[COLL_COUNT][NAMES];
+    uint64_t verified[COLL_COUNT][2]; /* different, equal */
     uint64_t sends, recvs;
     int ranks; /* of the largest communicator with a rank 0 here; 0: none */
     const char *version;
@@ -60,6 +62,11 @@ void count_rerouted(enum plan_collective c, const char *algorithm, uint64_t byte
         i++;
     }
     add(&counts.by_name[c][i], 1);
+}
+
+void count_verified(enum plan_collective c, int equal)
+{
+    add(&counts.verified[c][equal], 1);
 }
 
 void count_rank(int rank, int nranks, const char *version)
@@ -129,6 +136,10 @@ static void write_report(FILE *f)
                 separator, plan_collective_name((enum plan_collective)c),
                 (unsigned long long)(native + counts.rerouted[c]),
                 (unsigned long long)counts.rerouted[c], (unsigned long long)counts.bytes[c]);
+        if (process.cfg.mode == CFG_MODE_VERIFY)
+            fprintf(f, "\"verified_equal\": %llu, \"verified_different\": %llu, ",
+                    (unsigned long long)counts.verified[c][1],
+                    (unsigned long long)counts.verified[c][0]);
         write_texts(f, c);
         fprintf(f, "}");
         separator = ",";
@@ -153,6 +164,8 @@ __attribute__((destructor)) static void write_at_exit(void)
     char path[CFG_TEXT_MAX + 32];
     FILE *f;
 
+    if (process.cfg.mode == CFG_MODE_VERIFY)
+        verify_sweep();
     if (!process.cfg.report[0] || !counts.ranks)
         return;
     report_path(path, sizeof path);

@@ -29,28 +29,29 @@ struct id {
     uint16_t port, reserved;
 };
 
+/* Goes before the note. */
 struct post {
-    uint32_t mark, nranks, rank;
-    uint32_t listens; /* 1: to an alarm of that key, and there is no note */
+    uint32_t mark, nranks, rank, bytes;
+    uint32_t listens, reserved; /* 1: to an alarm of that key, and there is no note */
     uint64_t token, key;
-    char note[NOTICE_BYTES];
 };
 
-/* One key. Notes that were given out, or given up, stay as a stub: no rank may hear otherwise. */
+/* One key. One that was given up stays as a stub: no rank may hear otherwise. */
 struct entry {
     struct entry *next;
     uint64_t token, key;
-    uint32_t nranks, have;
+    uint32_t nranks, have, bytes;
     time_t begun;
     int over;
     int *fd;    /* [nranks] owned, -1: not posted */
-    char *note; /* [nranks * NOTICE_BYTES] owned */
+    char *note; /* [nranks * bytes] owned */
 };
 
 struct client { /* somebody who has not said all yet, or listens */
     int fd;
     size_t have; /* all of the post: it listens */
     struct post post;
+    char *note; /* owned, once the post is in */
 };
 
 static struct {
@@ -90,7 +91,7 @@ static void tell(struct entry *e, uint32_t ok)
         if (e->fd[r] < 0)
             continue;
         if (send(e->fd[r], &ok, sizeof ok, MSG_NOSIGNAL) == sizeof ok && ok)
-            send(e->fd[r], e->note, (size_t)e->nranks * NOTICE_BYTES, MSG_NOSIGNAL);
+            send(e->fd[r], e->note, (size_t)e->nranks * e->bytes, MSG_NOSIGNAL);
         close(e->fd[r]);
     }
     free(e->fd);
@@ -111,15 +112,28 @@ static struct entry *entry_find(struct entry **list, const struct post *p)
     e = calloc(1, sizeof *e);
     if (!e)
         return NULL;
-    *e = (struct entry){
-        .next = *list, .token = p->token, .key = p->key, .nranks = p->nranks, .begun = now()};
+    *e = (struct entry){.next = *list,
+                        .token = p->token,
+                        .key = p->key,
+                        .nranks = p->nranks,
+                        .bytes = p->bytes,
+                        .begun = now()};
     e->fd = malloc(p->nranks * sizeof *e->fd);
-    e->note = malloc((size_t)p->nranks * NOTICE_BYTES);
+    e->note = malloc((size_t)p->nranks * p->bytes);
     e->over = !e->fd || !e->note;
     for (uint32_t r = 0; e->fd && r < p->nranks; r++)
         e->fd[r] = -1;
     *list = e;
     return e;
+}
+
+/* All ranks have posted and been told: nobody will ask again. */
+static void forget(struct entry **list, struct entry *e)
+{
+    while (*list != e)
+        list = &(*list)->next;
+    *list = e->next;
+    free(e);
 }
 
 static void take_post(struct entry **list, const struct client *c)
@@ -128,26 +142,38 @@ static void take_post(struct entry **list, const struct client *c)
     uint32_t no = 0;
     struct entry *e = NULL;
 
-    if (p->mark == MARK && p->nranks > 0 && p->nranks <= RANKS_MOST && p->rank < p->nranks &&
-        is_token(p->token))
+    if (c->note)
         e = entry_find(list, p);
-    if (!e || e->over || e->nranks != p->nranks || e->fd[p->rank] >= 0) {
+    if (!e || e->over || e->nranks != p->nranks || e->bytes != p->bytes || e->fd[p->rank] >= 0) {
         send(c->fd, &no, sizeof no, MSG_NOSIGNAL);
         close(c->fd);
         return;
     }
     e->fd[p->rank] = c->fd;
-    memcpy(e->note + (size_t)p->rank * NOTICE_BYTES, p->note, NOTICE_BYTES);
-    if (++e->have == e->nranks)
-        tell(e, 1);
+    memcpy(e->note + (size_t)p->rank * e->bytes, c->note, e->bytes);
+    if (++e->have < e->nranks)
+        return;
+    tell(e, 1);
+    forget(list, e);
+}
+
+static int is_sound(const struct post *p)
+{
+    return p->mark == MARK && p->nranks > 0 && p->nranks <= RANKS_MOST && p->rank < p->nranks &&
+           p->bytes > 0 && p->bytes <= NOTICE_MOST && is_token(p->token);
+}
+
+/* Its post is in, and no note follows. */
+static int is_listening(const struct client *c)
+{
+    return c->have == sizeof c->post && !c->note;
 }
 
 /* A rank rings: all that listen hear of it, itself included. */
 static void ring(const struct client *all, int n, const struct post *p)
 {
     for (int i = 0; i < n; i++)
-        if (all[i].have == sizeof all[i].post && all[i].post.token == p->token &&
-            all[i].post.key == p->key)
+        if (is_listening(&all[i]) && all[i].post.token == p->token && all[i].post.key == p->key)
             send(all[i].fd, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
@@ -180,23 +206,38 @@ static int take_listener(const struct client *c)
 /* Returns 0 once the client is to be forgotten: it has said all, or has gone. */
 static int hear(struct entry **list, const struct client *all, int nall, struct client *c)
 {
-    if (c->have == sizeof c->post)
+    if (is_listening(c))
         return hear_listener(all, nall, c);
-    ssize_t n = recv(c->fd, (char *)&c->post + c->have, sizeof c->post - c->have, MSG_DONTWAIT);
+    size_t head = sizeof c->post, whole = c->note ? head + c->post.bytes : head;
+    char *to = c->note ? c->note + (c->have - head) : (char *)&c->post + c->have;
+    ssize_t n = recv(c->fd, to, whole - c->have, MSG_DONTWAIT);
 
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return 1;
     if (n <= 0) {
         close(c->fd);
+        free(c->note);
         return 0;
     }
     c->have += (size_t)n;
-    if (c->have < sizeof c->post)
+    if (c->have < whole)
         return 1;
     if (c->post.listens)
         return take_listener(c);
+    if (!c->note && is_sound(&c->post) && (c->note = malloc(c->post.bytes)))
+        return 1; /* now the note */
     take_post(list, c);
+    free(c->note);
     return 0;
+}
+
+/* Whoever does not read what he is told holds up nobody else for long. */
+static void welcome(struct client *c, int fd)
+{
+    const struct timeval patience = {1, 0};
+
+    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+    *c = (struct client){.fd = fd};
 }
 
 static void *keep(void *unused)
@@ -219,7 +260,7 @@ static void *keep(void *unused)
             int fd = accept4(board.fd, NULL, NULL, SOCK_CLOEXEC);
 
             if (fd >= 0)
-                client[n++] = (struct client){.fd = fd};
+                welcome(&client[n++], fd);
         }
         for (struct entry *e = entries; e; e = e->next)
             if (!e->over && now() - e->begun > NOTICE_PATIENCE_S)
@@ -333,12 +374,13 @@ int notice_find(const ncclUniqueId *unique, struct notice_board *b)
     return 0;
 }
 
-static int move_all(int fd, void *data, size_t bytes, int sends)
+/* flags: of a send; 0: receive. */
+static int move_all(int fd, void *data, size_t bytes, int flags)
 {
     size_t done = 0;
 
     while (done < bytes) {
-        ssize_t n = sends ? send(fd, (char *)data + done, bytes - done, MSG_NOSIGNAL)
+        ssize_t n = flags ? send(fd, (char *)data + done, bytes - done, flags | MSG_NOSIGNAL)
                           : recv(fd, (char *)data + done, bytes - done, 0);
 
         if (n < 0 && errno == EINTR)
@@ -351,7 +393,7 @@ static int move_all(int fd, void *data, size_t bytes, int sends)
 }
 
 /* Say that to the board. Returns the descriptor, or -1. */
-static int say_to(const struct notice_board *b, struct post *p)
+static int say_to(const struct notice_board *b, struct post *p, const void *note)
 {
     const struct timeval patience = {NOTICE_PATIENCE_S, 0};
     int fd = socket(b->address.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -363,24 +405,26 @@ static int say_to(const struct notice_board *b, struct post *p)
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience); /* of connect() too */
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
     if (connect(fd, (const struct sockaddr *)&b->address, b->length) == 0 &&
-        move_all(fd, p, sizeof *p, 1) == 0)
+        move_all(fd, p, sizeof *p, p->bytes ? MSG_MORE : MSG_NOSIGNAL) == 0 &&
+        (!p->bytes || move_all(fd, (void *)(uintptr_t)note, p->bytes, MSG_NOSIGNAL) == 0))
         return fd;
     close(fd);
     return -1;
 }
 
-int notice_post(const struct notice_board *b, uint64_t key, int nranks, int rank, const void *note)
+int notice_post(const struct notice_board *b, uint64_t key, int nranks, int rank, const void *note,
+                size_t bytes)
 {
-    struct post p = {.nranks = (uint32_t)nranks, .rank = (uint32_t)rank, .key = key};
+    struct post p = {
+        .nranks = (uint32_t)nranks, .rank = (uint32_t)rank, .bytes = (uint32_t)bytes, .key = key};
 
-    memcpy(p.note, note, NOTICE_BYTES);
-    return say_to(b, &p);
+    return say_to(b, &p, note);
 }
 
 int notice_listen(const struct notice_board *b, uint64_t key)
 {
     struct post p = {.listens = 1, .key = key};
-    int fd = say_to(b, &p);
+    int fd = say_to(b, &p, NULL);
     uint32_t ok = 0;
 
     if (fd >= 0 && move_all(fd, &ok, sizeof ok, 0) == 0 && ok)
@@ -403,7 +447,7 @@ int notice_rang(int fd)
     return n > 0 ? 1 : n == 0 || (errno != EAGAIN && errno != EINTR) ? -1 : 0;
 }
 
-int notice_read(int fd, int nranks, void *note, const int *stop)
+int notice_read(int fd, int nranks, void *note, size_t bytes, const int *stop)
 {
     const time_t until = now() + NOTICE_PATIENCE_S + 3;
     struct pollfd ready = {.fd = fd, .events = POLLIN};
@@ -415,7 +459,7 @@ int notice_read(int fd, int nranks, void *note, const int *stop)
         if (stop && __atomic_load_n(stop, __ATOMIC_ACQUIRE))
             break;
     if (!(ready.revents & POLLIN) || move_all(fd, &ok, sizeof ok, 0) < 0 || !ok ||
-        move_all(fd, note, (size_t)nranks * NOTICE_BYTES, 0) < 0)
+        move_all(fd, note, (size_t)nranks * bytes, 0) < 0)
         ok = 0;
     close(fd);
     return ok ? 0 : -1;

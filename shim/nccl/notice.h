@@ -16,12 +16,13 @@
 #ifndef COLLSHIM_SHIM_NCCL_NOTICE_H
 #define COLLSHIM_SHIM_NCCL_NOTICE_H
 
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/socket.h>
 
 #include <nccl.h>
 
-enum { NOTICE_BYTES = 64, NOTICE_PATIENCE_S = 5 };
+enum { NOTICE_BYTES = 64, NOTICE_MOST = 4096, NOTICE_PATIENCE_S = 5 };
 
 /* Where a board is. */
 struct notice_board {
@@ -38,18 +39,18 @@ void notice_keep(ncclUniqueId *id);
 int notice_find(const ncclUniqueId *id, struct notice_board *board);
 
 /*
- * Post this rank's note (NOTICE_BYTES) under a key that is new and the same on all ranks. Returns a
- * descriptor for notice_read(), which closes it, or -1: nobody will get the notes. Does not wait
- * for others.
+ * Post this rank's note, `bytes` long on all ranks and at most NOTICE_MOST, under a key that is new
+ * and the same on all ranks. Returns a descriptor for notice_read(), which closes it, or -1: nobody
+ * will get the notes. Does not wait for others.
  */
 int notice_post(const struct notice_board *board, uint64_t key, int nranks, int rank,
-                const void *note);
+                const void *note, size_t bytes);
 
 /*
  * Wait for the notes of all ranks, at most about NOTICE_PATIENCE_S; *stop (may be NULL) ends the
- * wait when it is set. note: [nranks * NOTICE_BYTES]. Returns 0, or -1: no rank got them.
+ * wait when it is set. note: [nranks * bytes]. Returns 0, or -1: no rank got them.
  */
-int notice_read(int fd, int nranks, void *note, const int *stop);
+int notice_read(int fd, int nranks, void *note, size_t bytes, const int *stop);
 
 /*
  * An alarm, for what comes at any time: listen to one under a key, ring it, and ask without waiting

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "shim/nccl/comm.h"
 #include "shim/nccl/scratch.h"
@@ -52,7 +53,7 @@ static int build_rounds(const struct plan_request *q, const struct plan_algorith
     int nranks = q->topo->nranks, rc = 0;
     struct plan **plan = calloc((size_t)nranks, sizeof *plan);
     int32_t *group = calloc((size_t)nranks, sizeof *group);
-    struct rounds_links links = {group, fast_chunks(q->topo)};
+    struct rounds_links links = {group, fast_chunks(q->topo), q->demand != NULL};
 
     if (!plan || !group) {
         free(plan);
@@ -109,18 +110,54 @@ static int make_ready(struct comm *c, const struct plan_request *q, const struct
     return !combines || c->reducer;
 }
 
+static size_t demand_bytes(const struct plan_request *q)
+{
+    return (size_t)q->topo->nranks * (size_t)q->topo->nranks * sizeof *q->demand;
+}
+
 static int is_for(const struct comm_plan *p, const struct plan_request *q,
                   const struct plan_algorithm *a)
 {
     return p->algorithm == a && p->recipe == q->recipe && p->collective == q->collective &&
            p->nbytes == q->nbytes && p->chunk_bytes == q->chunk_bytes && p->grain == q->grain &&
-           p->root == q->root;
+           p->root == q->root && !p->demand == !q->demand &&
+           (!q->demand || !memcmp(p->demand, q->demand, demand_bytes(q)));
+}
+
+void comm_plan_clear(struct comm_plan *p)
+{
+    rounds_free(p->rounds);
+    free(p->demand);
+    *p = (struct comm_plan){0};
+}
+
+/* An entry for the request in that one's place. Returns 0, or -1 without memory for it. */
+static int describe(struct comm_plan *p, const struct plan_request *q,
+                    const struct plan_algorithm *a, uint64_t used)
+{
+    comm_plan_clear(p);
+    *p = (struct comm_plan){.algorithm = a,
+                            .recipe = q->recipe,
+                            .collective = q->collective,
+                            .nbytes = q->nbytes,
+                            .chunk_bytes = q->chunk_bytes,
+                            .grain = q->grain,
+                            .root = q->root,
+                            .used = used};
+    if (!q->demand)
+        return 0;
+    p->demand = malloc(demand_bytes(q));
+    if (!p->demand)
+        return -1;
+    memcpy(p->demand, q->demand, demand_bytes(q));
+    return 0;
 }
 
 const struct rounds *comm_rounds(struct comm *c, struct plan_request *q,
                                  const struct plan_algorithm *a)
 {
     struct comm_plan *oldest = &c->plan[0];
+    int ready;
 
     q->topo = c->topo;
     q->rank = c->rank;
@@ -131,16 +168,8 @@ const struct rounds *comm_rounds(struct comm *c, struct plan_request *q,
         }
         oldest = p->used < oldest->used ? p : oldest;
     }
-    rounds_free(oldest->rounds);
-    *oldest = (struct comm_plan){.algorithm = a,
-                                 .recipe = q->recipe,
-                                 .collective = q->collective,
-                                 .nbytes = q->nbytes,
-                                 .chunk_bytes = q->chunk_bytes,
-                                 .grain = q->grain,
-                                 .root = q->root,
-                                 .used = ++c->plans_used};
-    if (!comm_all(c, make_ready(c, q, a, &oldest->rounds))) {
+    ready = describe(oldest, q, a, ++c->plans_used) == 0 && make_ready(c, q, a, &oldest->rounds);
+    if (!comm_all(c, ready)) {
         rounds_free(oldest->rounds);
         oldest->rounds = NULL;
     }

@@ -363,9 +363,12 @@ static int hand_out(const struct cutting *k, int i, uint32_t ticket)
                            .ticket = ticket,
                            .count = elements(k, i),
                            .type = (int32_t)k->call->type,
-                           .op = (int32_t)k->call->op};
+                           .op = (int32_t)k->call->op,
+                           .kernel_type = (int32_t)call_reduce_type(k->call)};
+    enum reduce_op op;
 
-    reroute_kernel(k->call, &o.kernel_type, &o.kernel_op);
+    if (call_reduce_op(k->call, &op))
+        o.kernel_op = (int32_t)op;
     return copy(k, piece(k, i), (const char *)k->call->send + (size_t)i * k->each * k->element,
                 elements(k, i)) &&
            k->c->cu->StreamWriteValue32((CUstream)k->call->stream, ppg_desk_address(i - 1, &at->go),
@@ -386,7 +389,7 @@ static int take_back(const struct cutting *k, int i, uint32_t ticket)
 
 static ncclResult_t run_first(const struct cutting *k)
 {
-    return k->plan ? reroute_by_rounds(k->c, &k->first, k->plan->rounds, k->request)
+    return k->plan ? schedule_run(k->c, &k->first, k->plan->rounds, k->request)
                    : k->first.native(&k->first);
 }
 
@@ -446,7 +449,7 @@ static int count_call(struct ppg *p, uint64_t *number)
 /* Elements of a slice: whole cache lines of a multiple that any chunk starts at. */
 static size_t slice_elements(const struct call *call, int slices)
 {
-    const size_t whole = 256 / reroute_element_bytes(call);
+    const size_t whole = 256 / reduce_type_bytes(call_reduce_type(call));
     size_t each = (call->count + (size_t)slices - 1) / (size_t)slices;
 
     return (each + whole - 1) / whole * whole;
@@ -468,7 +471,7 @@ ncclResult_t ppg_run(struct comm *c, const struct call *call, const struct plan_
                         .p = c->ppg,
                         .call = call,
                         .first = *call,
-                        .element = reroute_element_bytes(call),
+                        .element = reduce_type_bytes(call_reduce_type(call)),
                         .each = slice_elements(call, c->ppg->helpers + 1)};
     struct comm_plan *plan = NULL;
     struct plan_request q;
@@ -480,7 +483,7 @@ ncclResult_t ppg_run(struct comm *c, const struct call *call, const struct plan_
         if (call->count < k.each)
             k.each = call->count; /* one slice: a schedule is for whole ones */
         k.first.count = k.each;
-        q = reroute_request(&k.first, c);
+        q = schedule_request(&k.first, c);
         q.recipe = choice->recipe;
         if (q.recipe && choice->algorithm->accepts &&
             choice->algorithm->accepts(&q, text, sizeof text)) {

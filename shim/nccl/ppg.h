@@ -12,7 +12,7 @@
 #define COLLSHIM_SHIM_NCCL_PPG_H
 
 #include "planners/choose.h"
-#include "shim/nccl/reroute.h"
+#include "shim/nccl/schedule.h"
 
 struct ppg;
 

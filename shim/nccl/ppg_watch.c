@@ -69,7 +69,7 @@ static void fail(struct ppg *p, const char *fault)
     }
     crew_dismiss(); /* they may wait on the device for the one that failed */
     memcpy(note, &own, sizeof own);
-    p->verdict = notice_post(&p->board, p->key ^ VERDICT, p->nranks, p->rank, note);
+    p->verdict = notice_post(&p->board, p->key ^ VERDICT, p->nranks, p->rank, note, sizeof note);
     if (p->verdict < 0)
         atomic_store(&p->condition, PPG_UNSETTLED);
 }
@@ -95,7 +95,7 @@ static void settle(struct ppg *p)
 
     if (!notes)
         close(p->verdict);
-    else if (notice_read(p->verdict, p->nranks, notes, NULL) == 0)
+    else if (notice_read(p->verdict, p->nranks, notes, NOTICE_BYTES, NULL) == 0)
         condition = judge(p, notes);
     free(notes);
     p->verdict = -1;

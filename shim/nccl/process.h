@@ -31,6 +31,7 @@ struct copy {
 struct process {
     struct cfg cfg; /* const after process_open */
     struct choice choice[COLL_COUNT];
+    struct tuning tuning;   /* const after process_open */
     uint64_t settings_hash; /* of all that ranks must agree on */
     int ncopies;
     struct copy copy[COPIES];
@@ -51,6 +52,8 @@ __attribute__((format(printf, 2, 3))) void say(enum cfg_level level, const char 
 enum count_way { COUNT_NATIVE, COUNT_REROUTED };
 void count_native(enum plan_collective c, enum reason why);
 void count_rerouted(enum plan_collective c, const char *algorithm, uint64_t bytes);
+/* COLLSHIM_MODE=verify compared a result. */
+void count_verified(enum plan_collective c, int equal);
 /* A rank of a communicator: the process with a rank 0 writes the report when it ends. */
 void count_rank(int rank, int nranks, const char *version);
 /* A communicator of this process's has so many processes per rank; mps: with a service. */

@@ -1,37 +1,28 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One collective call of the application on its way: is it worth a reroute (one rule, the same
- * answer on every rank), then the schedule, then the stream.
+ * What the application has called on its way: is it worth a reroute (one rule, the same answer on
+ * every rank), then the schedule, then the stream.
+ *
+ * A unit is what a rank has called of one communicator at once: a call, or those of a group. Each
+ * of its collectives is judged for itself, so that ranks may use groups as they like; the guard
+ * weighs the unit as a whole, because the library merges what it gets together.
  */
 #ifndef COLLSHIM_SHIM_NCCL_REROUTE_H
 #define COLLSHIM_SHIM_NCCL_REROUTE_H
 
+#include "shim/nccl/call.h"
 #include "shim/nccl/comm.h"
 
-struct call {
-    enum plan_collective collective;
-    struct copy *copy;
-    const void *send;
-    void *recv;
-    size_t count;
-    ncclDataType_t type;
-    ncclRedOp_t op; /* where it combines */
-    int root;       /* where there is one */
-    int combines;
-    ncclComm_t comm;
-    cudaStream_t stream;
-    ncclResult_t (*native)(const struct call *call); /* the library's own, with these arguments */
-};
+/* A call outside of groups, rerouted or natively. */
+ncclResult_t reroute(const struct call *call);
 
-/* Run the call, rerouted or natively. grouped: the thread is inside a group of the application. */
-ncclResult_t reroute(const struct call *call, int grouped);
+/* Why a call is native, as far as can be said without waiting; REASON_NONE: it may be rerouted. */
+enum reason unit_gate(const struct comm *c, const struct call *call);
 
-/* For ppg.h: the request of a call, what a schedule says for it enqueued, the bytes of an element,
- * and NCCL's type and operation as kernels number them. */
-struct plan_request reroute_request(const struct call *call, const struct comm *c);
-ncclResult_t reroute_by_rounds(struct comm *c, const struct call *call, const struct rounds *r,
-                               const struct plan_request *q);
-size_t reroute_element_bytes(const struct call *call);
-void reroute_kernel(const struct call *call, int *type, int *op);
+/* May any of the calls be rerouted? Waits for nothing. */
+int unit_is_candidate(const struct comm *c, const struct call *call, int n);
+
+/* Run it, outside of NCCL's groups. Ranks of a communicator wait for each other: a thread each. */
+ncclResult_t unit_run(struct comm *c, struct call *call, int n);
 
 #endif

@@ -5,10 +5,9 @@
 
 #define CLEARLY 0.97 /* of the library's time: what is gained must be seen */
 
-struct trial *trial_find(struct trials *t, enum plan_collective c, uint64_t total)
+struct trial *trial_find(struct trials *t, unsigned kind, uint64_t total)
 {
-    uint16_t key =
-        (uint16_t)(1 + (unsigned)c * 64 + (total ? 63u - (unsigned)__builtin_clzll(total) : 0));
+    uint16_t key = (uint16_t)(1 + kind * 64 + (total ? 63u - (unsigned)__builtin_clzll(total) : 0));
 
     for (int i = 0; i < t->n; i++)
         if (t->entry[i].key == key)
@@ -30,11 +29,11 @@ enum trial_turn trial_pick(struct trial *t, int *sample, int *compare)
             t->settled = 0, t->n = 0;
         return (enum trial_turn)t->best;
     }
-    if (n < 2 * TRIAL_CALLS) {
-        *sample = (int)(n / 2);
-        return n % 2 ? TRIAL_REROUTED : TRIAL_NATIVE;
+    if (n < 4 * TRIAL_CALLS) {
+        *sample = n % 2 ? (int)(n / 4) : -1;
+        return n / 2 % 2 ? TRIAL_REROUTED : TRIAL_NATIVE;
     }
-    *compare = n == 2 * TRIAL_CALLS + TRIAL_PAUSE;
+    *compare = n == 4 * TRIAL_CALLS + TRIAL_PAUSE;
     return TRIAL_NATIVE;
 }
 

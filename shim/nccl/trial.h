@@ -6,6 +6,9 @@
  * compare what they have, by then long finished in any program that makes progress, and the slowest
  * rank's times decide for all. A rank whose events are not there yet says so, and all try again.
  *
+ * Turns are of two calls, and the second is measured. Ranks do not end an uneven exchange together,
+ * and the call behind it has to wait for the last of them: it must not be the other way's fault.
+ *
  * All ranks make the same calls in the same order, so all are at the same point. Knows no NCCL and
  * no clock: the caller brings events. Thread rule: as struct comm.
  */
@@ -16,7 +19,7 @@
 #include "transports/cuda_driver.h"
 
 enum {
-    TRIAL_CALLS = 6,    /* of each way, the first of each not counted */
+    TRIAL_CALLS = 5,    /* of each way that are measured, the first of each not counted */
     TRIAL_PAUSE = 16,   /* calls from the last of them until the ranks compare */
     TRIAL_AGAIN = 4000, /* calls until the next look */
     TRIAL_ENTRIES = 32
@@ -36,8 +39,9 @@ struct trials {
     struct trial entry[TRIAL_ENTRIES];
 };
 
-/* The entry of that collective and size class; NULL: no room, run natively. */
-struct trial *trial_find(struct trials *t, enum plan_collective c, uint64_t total);
+/* The entry of that kind (a collective, or what the caller numbers behind them) and size class;
+ * NULL: no room, run natively. */
+struct trial *trial_find(struct trials *t, unsigned kind, uint64_t total);
 
 /* Whose turn this call is. *sample: its number among those measured, or -1. *compare: the ranks are
  * to compare before the call, by trial_best() and trial_settle(). */

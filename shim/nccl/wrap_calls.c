@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The operations: arguments into a struct call, and what the library's own call with them is. */
 #include "shim/nccl/reroute.h"
+#include "shim/nccl/sets.h"
 #include "shim/nccl/wrappers.h"
 
 /* NCCL's own call of one of its exports is not the application's. */
 static ncclResult_t run(const struct call *call)
 {
-    return this_thread.inside ? call->native(call)
-                              : reroute(call, this_thread.depth[call->copy->number] > 0);
+    struct group *g = &this_thread.group[call->copy->number];
+
+    if (this_thread.inside)
+        return call->native(call);
+    return g->depth ? group_add(g, call) : reroute(call);
 }
 
 static ncclResult_t native_AllReduce(const struct call *c)
@@ -172,18 +176,84 @@ ncclResult_t wrap_Bcast(struct copy *copy, void *buffer, size_t count, ncclDataT
     return run(&call);
 }
 
+/* Messages and what is made of them */
+
+static ncclResult_t run_message(const struct call *call)
+{
+    struct group *g = &this_thread.group[call->copy->number];
+    struct comm *c;
+
+    if (this_thread.inside)
+        return call->native(call);
+    count_message(call->kind == CALL_SEND);
+    if (g->depth)
+        return group_add(g, call);
+    if ((c = comm_find(call->comm))) {
+        set_note_message(c, call);
+        comm_release(c);
+    }
+    return call->native(call);
+}
+
+static ncclResult_t native_Send(const struct call *c)
+{
+    return REAL(c->copy, Send, c->send, c->count, c->type, c->root, c->comm, c->stream);
+}
+
 ncclResult_t wrap_Send(struct copy *copy, const void *send, size_t count, ncclDataType_t type,
                        int peer, ncclComm_t comm, cudaStream_t stream)
 {
-    if (!this_thread.inside)
-        count_message(1);
-    return copy->real.Send(send, count, type, peer, comm, stream);
+    struct call call = {.kind = CALL_SEND,
+                        .copy = copy,
+                        .send = send,
+                        .count = count,
+                        .type = type,
+                        .root = peer,
+                        .comm = comm,
+                        .stream = stream,
+                        .native = native_Send};
+
+    return run_message(&call);
+}
+
+static ncclResult_t native_Recv(const struct call *c)
+{
+    return REAL(c->copy, Recv, c->recv, c->count, c->type, c->root, c->comm, c->stream);
 }
 
 ncclResult_t wrap_Recv(struct copy *copy, void *recv, size_t count, ncclDataType_t type, int peer,
                        ncclComm_t comm, cudaStream_t stream)
 {
+    struct call call = {.kind = CALL_RECV,
+                        .copy = copy,
+                        .recv = recv,
+                        .count = count,
+                        .type = type,
+                        .root = peer,
+                        .comm = comm,
+                        .stream = stream,
+                        .native = native_Recv};
+
+    return run_message(&call);
+}
+
+/* Never rerouted; inside a group what was called before comes before. */
+static void let_pass(struct copy *copy, ncclComm_t comm)
+{
     if (!this_thread.inside)
-        count_message(0);
-    return copy->real.Recv(recv, count, type, peer, comm, stream);
+        group_leave_native(&this_thread.group[copy->number], comm);
+}
+
+ncclResult_t wrap_Gather(struct copy *copy, const void *send, void *recv, size_t count,
+                         ncclDataType_t type, int root, ncclComm_t comm, cudaStream_t stream)
+{
+    let_pass(copy, comm);
+    return REAL(copy, Gather, send, recv, count, type, root, comm, stream);
+}
+
+ncclResult_t wrap_Scatter(struct copy *copy, const void *send, void *recv, size_t count,
+                          ncclDataType_t type, int root, ncclComm_t comm, cudaStream_t stream)
+{
+    let_pass(copy, comm);
+    return REAL(copy, Scatter, send, recv, count, type, root, comm, stream);
 }

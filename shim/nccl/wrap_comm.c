@@ -8,6 +8,7 @@
 
 #include "shim/nccl/comm.h"
 #include "shim/nccl/ppg.h"
+#include "shim/nccl/verify.h"
 #include "shim/nccl/wrappers.h"
 
 struct pending {
@@ -45,7 +46,7 @@ static void note(ncclResult_t result, const struct pending *p)
 
     if (result != ncclSuccess || !p->handle)
         return;
-    if (!this_thread.depth[p->copy->number]) {
+    if (!this_thread.group[p->copy->number].depth) {
         add(p);
         return;
     }
@@ -178,15 +179,25 @@ ncclResult_t wrap_CommShrink(struct copy *copy, ncclComm_t comm, int *excluded, 
     return result;
 }
 
+/* In a group, what was called before comes before. */
+static void end_of(struct copy *copy, ncclComm_t comm, int at_once)
+{
+    if (!this_thread.inside)
+        group_leave_native(&this_thread.group[copy->number], comm);
+    if (process.cfg.mode == CFG_MODE_VERIFY)
+        verify_sweep();
+    comm_remove(comm, at_once);
+}
+
 ncclResult_t wrap_CommFinalize(struct copy *copy, ncclComm_t comm)
 {
-    comm_remove(comm, 0);
+    end_of(copy, comm, 0);
     return REAL(copy, CommFinalize, comm);
 }
 
 ncclResult_t wrap_CommDestroy(struct copy *copy, ncclComm_t comm)
 {
-    comm_remove(comm, 0);
+    end_of(copy, comm, 0);
     return REAL(copy, CommDestroy, comm);
 }
 
@@ -198,7 +209,7 @@ ncclResult_t wrap_CommAbort(struct copy *copy, ncclComm_t comm)
 
 ncclResult_t wrap_CommRevoke(struct copy *copy, ncclComm_t comm, int flags)
 {
-    comm_remove(comm, 1);
+    end_of(copy, comm, 1);
     return REAL(copy, CommRevoke, comm, flags);
 }
 
@@ -222,27 +233,36 @@ ncclResult_t wrap_GroupStart(struct copy *copy)
     ncclResult_t result = copy->real.GroupStart();
 
     if (result == ncclSuccess && !this_thread.inside)
-        this_thread.depth[copy->number]++;
-    return result;
-}
-
-static ncclResult_t leave_group(struct copy *copy, ncclResult_t result)
-{
-    int *depth = &this_thread.depth[copy->number];
-
-    if (this_thread.inside || *depth == 0)
-        return result;
-    if (--*depth == 0 && this_thread.pending)
-        settle_pending(copy, result);
+        this_thread.group[copy->number].depth++;
     return result;
 }
 
 ncclResult_t wrap_GroupEnd(struct copy *copy)
 {
-    return leave_group(copy, REAL(copy, GroupEnd));
+    struct group *g = &this_thread.group[copy->number];
+    ncclResult_t result;
+
+    if (this_thread.inside || g->depth == 0)
+        return REAL(copy, GroupEnd);
+    if (--g->depth)
+        return REAL(copy, GroupEnd);
+    result = group_end(g, copy);
+    if (this_thread.pending)
+        settle_pending(copy, result);
+    return result;
 }
 
+/* An end as well, but nothing runs. */
 ncclResult_t wrap_GroupSimulateEnd(struct copy *copy, ncclSimInfo_t *info)
 {
-    return leave_group(copy, REAL(copy, GroupSimulateEnd, info));
+    struct group *g = &this_thread.group[copy->number];
+    int outermost = !this_thread.inside && g->depth && --g->depth == 0;
+    ncclResult_t result;
+
+    if (outermost)
+        group_flush_all(g);
+    result = REAL(copy, GroupSimulateEnd, info);
+    if (outermost && this_thread.pending)
+        settle_pending(copy, result);
+    return result;
 }

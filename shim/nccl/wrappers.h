@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What an application's thread is doing: whether it is inside NCCL already, how deep in groups, and
- * which communicators the group it is in will have made. And the wrappers, which know that.
+ * What an application's thread is doing: whether it is inside NCCL already, the groups it is in,
+ * and which communicators these will have made. And the wrappers, which know that.
  */
 #ifndef COLLSHIM_SHIM_NCCL_WRAPPERS_H
 #define COLLSHIM_SHIM_NCCL_WRAPPERS_H
 
+#include "shim/nccl/group.h"
 #include "shim/nccl/process.h"
 
 struct pending; /* a communicator whose making ends with the group */
 
 struct thread {
     int inside; /* NCCL's own calls of its exports come back here: they are not the application's */
-    int depth[COPIES];
+    struct group group[COPIES];
     struct pending *pending; /* owned */
 };
 

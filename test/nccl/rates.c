@@ -69,4 +69,61 @@ static void test_rates(struct rank *r)
     device_free(out);
 }
 
-const struct test_case cases_rates[] = {{"rates", test_rates}, {NULL, NULL}};
+/* What rank `from` sends `to`: a share of 0.7 of all to rank 0, which has its own for rank 1. */
+static size_t hot(const struct rank *r, int from, int to)
+{
+    size_t all = r->count * sizeof(float), rest = (all - all / 10 * 7) / (size_t)(r->nranks - 1);
+    int favourite = from ? 0 : 1 % r->nranks;
+
+    return to == from ? 0 : rest + (to == favourite ? all / 10 * 7 : 0);
+}
+
+/* Messages to everybody, most of them to one rank. */
+static void test_set_rates(struct rank *r)
+{
+    size_t all = r->count * sizeof(float) * 2 * (size_t)r->nranks;
+    char *in, *out;
+    CUevent begin, end;
+    float ms = 0;
+
+    if (r->nranks == 1)
+        return;
+    in = device_new(all);
+    out = device_new(all);
+    CUDA(EventCreate(&begin, CU_EVENT_DEFAULT));
+    CUDA(EventCreate(&end, CU_EVENT_DEFAULT));
+    for (int warm = 0; warm < 2; warm++) {
+        size_t from = 0, to = 0;
+
+        stream_wait(r->stream);
+        ranks_meet(r);
+        CUDA(EventRecord(begin, r->stream));
+        NCCL(ncclGroupStart());
+        for (int p = 0; p < r->nranks; p++) {
+            size_t sends = hot(r, r->rank, p), receives = hot(r, p, r->rank);
+
+            if (p == r->rank)
+                continue;
+            NCCL(ncclSend(in + from, sends, ncclInt8, p, r->comm, r->stream));
+            NCCL(ncclRecv(out + to, receives, ncclInt8, p, r->comm, r->stream));
+            from += sends;
+            to += receives;
+        }
+        NCCL(ncclGroupEnd());
+        CUDA(EventRecord(end, r->stream));
+    }
+    stream_wait(r->stream);
+    CUDA(EventElapsedTime(&ms, begin, end));
+    double seconds = largest(r, (double)ms / 1e3);
+    if (r->rank == 0)
+        printf("{\"collective\": \"alltoallv\", \"bytes\": %zu, \"seconds\": %.6g}\n",
+               r->count * sizeof(float), seconds);
+    check(r, seconds > 0, "an exchange takes no time");
+    CUDA(EventDestroy(begin));
+    CUDA(EventDestroy(end));
+    device_free(in);
+    device_free(out);
+}
+
+const struct test_case cases_rates[] = {
+    {"rates", test_rates}, {"set_rates", test_set_rates}, {NULL, NULL}};

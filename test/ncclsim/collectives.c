@@ -2,10 +2,10 @@
 /* The operations' entry points: arguments checked as NCCL does, then into the group. */
 #include "test/ncclsim/ncclsim.h"
 
-static ncclResult_t add(const char *name, struct call *call, ncclComm_t comm, int needs_send,
-                        int needs_recv)
+static ncclResult_t judge(const char *name, const struct call *call, ncclComm_t comm,
+                          int needs_send, int needs_recv)
 {
-    struct post *p = &call->post;
+    const struct post *p = &call->post;
     ncclResult_t bad = comm_check(comm, name);
 
     if (bad)
@@ -22,9 +22,22 @@ static ncclResult_t add(const char *name, struct call *call, ncclComm_t comm, in
                           p->root ? p->root : call->peer, comm->nranks);
     if (p->count && ((needs_send && !call->send) || (needs_recv && !call->recv)))
         return comm_error(comm, ncclInvalidArgument, "%s: a NULL buffer", name);
+    return ncclSuccess;
+}
+
+static ncclResult_t add(const char *name, struct call *call, ncclComm_t comm, int needs_send,
+                        int needs_recv)
+{
+    const struct post *p = &call->post;
+    ncclResult_t bad = judge(name, call, comm, needs_send, needs_recv);
+
+    if (bad)
+        return group_refuse(bad);
     if (p->count == 0 && p->kind != KIND_SEND && p->kind != KIND_RECV)
         return ncclSuccess;
     call->comm = comm;
+    if (comm_redop(comm, p->op))
+        call->redop = *comm_redop(comm, p->op);
     return group_add(call);
 }
 

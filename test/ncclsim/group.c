@@ -25,6 +25,13 @@ int group_open(void)
     return group.depth > 0;
 }
 
+ncclResult_t group_refuse(ncclResult_t result)
+{
+    if (group_open() && !group.error)
+        group.error = result;
+    return result;
+}
+
 static void *run_job(void *data)
 {
     struct job *j = data;
@@ -64,6 +71,18 @@ ncclResult_t group_add(const struct call *call)
     *group.last_call = copy;
     group.last_call = &copy->next;
     return ncclSuccess;
+}
+
+/* The communicator whose work is launched first: on all ranks in one order, however it was called.
+ * Several ranks of one are launched as they were called. */
+static const struct ncclComm *first_of(const struct call *list)
+{
+    const struct ncclComm *first = list->comm;
+
+    for (; list; list = list->next)
+        if (list->comm->board->number < first->board->number)
+            first = list->comm;
+    return first;
 }
 
 /* The calls of one communicator, in order, taken out of the list. */
@@ -113,7 +132,7 @@ static ncclResult_t end(int launch)
     result = run_jobs(jobs);
     bad = bad ? bad : result;
     while (calls) {
-        struct call *mine = take(&calls, calls->comm);
+        struct call *mine = take(&calls, first_of(calls));
 
         if (launch && !bad) {
             bad = run_launch(mine->comm, mine);

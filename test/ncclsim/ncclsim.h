@@ -146,8 +146,11 @@ struct call {
     void *recv;
     int peer; /* of KIND_SEND and KIND_RECV */
     void *stream;
+    struct redop redop; /* a created operation as it was at the call: it may end before the group */
 };
 
+/* A call is refused: so is the group, if there is one. Returns result. */
+ncclResult_t group_refuse(ncclResult_t result);
 /* Is the thread between ncclGroupStart and ncclGroupEnd? */
 int group_open(void);
 /* Run work at the end of the group, on a thread of its own; at once if there is no group. */

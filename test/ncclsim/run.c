@@ -430,9 +430,9 @@ static ncclResult_t hold(struct ncclComm *c, struct held *h)
 {
     const struct post *p = &h->call.post;
     uint64_t in = bytes_in(c, p), out = bytes_out(c, p);
-    const struct redop *op = comm_redop(c, p->op);
+    const struct redop *op = &h->call.redop;
 
-    if (op) {
+    if (op->used) {
         h->call.post.scale = op->scale;
         if (op->device_scalar)
             h->scalar = sim_use(op->device_scalar, type_bytes(p->type), c->device, &h->scalar_hold);

@@ -141,7 +141,7 @@ static void run(const struct plan_algorithm *a, int collective, uint64_t seed)
     struct player player[MOST_RANKS] = {{0}};
     const struct plan *plan[MOST_RANKS];
     int32_t group[MOST_RANKS];
-    struct rounds_links links = {group, 1 + rng_below(&r, 3)};
+    struct rounds_links links = {group, 1 + rng_below(&r, 3), (int)rng_below(&r, 2)};
 
     for (q.rank = 0; q.rank < nranks; q.rank++) {
         loopback_attach(net, q.rank, &member[q.rank].xport);
@@ -190,7 +190,7 @@ START_TEST(test_rounds__plans_that_do_not_fit_are_refused)
     b = plan_build_begin(1, 2, 16);
     plan_recv(b, 0, 1, PLAN_OUTPUT, 0, 64); /* on another lane */
     ck_assert_int_eq(plan_build_finish(b, "test", 0, 64, 0, 0, &plan[1]), 0);
-    const struct rounds_links links = {(int32_t[]){0, 1}, 1};
+    const struct rounds_links links = {(int32_t[]){0, 1}, 1, 0};
     ck_assert_int_lt(rounds_build((const struct plan *const *)plan, 2, 0, &links, &rounds), 0);
     ck_assert_ptr_null(rounds);
     plan_free(plan[0]);

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "shim/nccl/call.h"
+
+/* NCCL's types and operations as the kernels have them, by number. */
+static const enum reduce_type types[] = {
+    [ncclInt8] = REDUCE_TYPE_i8,         [ncclUint8] = REDUCE_TYPE_u8,
+    [ncclInt32] = REDUCE_TYPE_i32,       [ncclUint32] = REDUCE_TYPE_u32,
+    [ncclInt64] = REDUCE_TYPE_i64,       [ncclUint64] = REDUCE_TYPE_u64,
+    [ncclFloat16] = REDUCE_TYPE_f16,     [ncclFloat32] = REDUCE_TYPE_f32,
+    [ncclFloat64] = REDUCE_TYPE_f64,     [ncclBfloat16] = REDUCE_TYPE_bf16,
+    [ncclFloat8e4m3] = REDUCE_TYPE_e4m3, [ncclFloat8e5m2] = REDUCE_TYPE_e5m2,
+};
+enum { TYPES = sizeof types / sizeof types[0] };
+
+static const enum reduce_op ops[] = {
+    [ncclSum] = REDUCE_OP_sum,
+    [ncclProd] = REDUCE_OP_prod,
+    [ncclMax] = REDUCE_OP_max,
+    [ncclMin] = REDUCE_OP_min,
+};
+enum { OPS = sizeof ops / sizeof ops[0] };
+
+int call_is_understood(const struct call *call)
+{
+    return (unsigned)call->type < TYPES &&
+           (!call->combines || (unsigned)call->op < ncclNumOps_dummy);
+}
+
+enum reduce_type call_reduce_type(const struct call *call)
+{
+    return types[call->type];
+}
+
+int call_reduce_op(const struct call *call, enum reduce_op *op)
+{
+    if ((unsigned)call->op >= OPS || !cuda_reduce_exists(ops[call->op], types[call->type]))
+        return 0;
+    *op = ops[call->op];
+    return 1;
+}
+
+int call_rounds_results(const struct call *call)
+{
+    return call->type >= ncclFloat16 && (call->op == ncclSum || call->op == ncclProd);
+}
+
+size_t call_block_bytes(const struct call *call)
+{
+    return call->count * reduce_type_bytes(types[call->type]);
+}
+
+uint64_t call_total_bytes(const struct call *call, int nranks)
+{
+    int vector = call->collective == COLL_ALLREDUCE || call->collective == COLL_REDUCE ||
+                 call->collective == COLL_BCAST;
+
+    return (uint64_t)call_block_bytes(call) * (vector ? 1 : (uint64_t)nranks);
+}
+
+int call_has_buffers(const struct call *call, int rank)
+{
+    int at_root = rank == call->root;
+
+    if (call->kind != CALL_COLLECTIVE)
+        return call->kind == CALL_SEND ? call->send != NULL : call->recv != NULL;
+    if (call->collective == COLL_REDUCE)
+        return call->send && (call->recv || !at_root);
+    if (call->collective == COLL_BCAST)
+        return call->recv && (call->send || !at_root);
+    return call->send && call->recv;
+}

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "shim/nccl/group.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "shim/nccl/reroute.h"
+#include "shim/nccl/sets.h"
+#include "shim/nccl/wrappers.h"
+
+/* What the group holds of one communicator, in the order of the calls. */
+struct part {
+    struct comm *c;
+    struct call *call; /* [n] */
+    int n, wanted;
+    pthread_t thread;
+    int has_thread;
+    ncclResult_t result;
+};
+
+static ncclResult_t issue(struct group *g, const struct call *call)
+{
+    ncclResult_t result = call->native(call);
+
+    g->failed |= result != ncclSuccess && result != ncclInProgress;
+    return result;
+}
+
+/* NCCL would answer with an error at once, or do nothing. */
+static int is_void(const struct call *call, const struct comm *c)
+{
+    if (call->kind == CALL_COLLECTIVE && !call->count)
+        return 1;
+    return call->root < 0 || call->root >= c->nranks ||
+           (call->count && !call_has_buffers(call, c->rank));
+}
+
+static int keep(struct group *g, const struct call *call, struct comm *c)
+{
+    if (g->n == g->room) {
+        int room = g->room ? 2 * g->room : 16;
+        struct group_call *more = realloc(g->call, (size_t)room * sizeof *more);
+
+        if (!more)
+            return -1;
+        g->call = more;
+        g->room = room;
+    }
+    g->call[g->n] = (struct group_call){.call = *call, .c = c, .index = g->n};
+    g->n++;
+    return 0;
+}
+
+/* Has the communicator been given to the library for the rest of this group? */
+static int is_native(const struct group *g, const struct comm *c)
+{
+    for (int i = 0; g->some_issued && i < g->n; i++)
+        if (g->call[i].issued && g->call[i].c == c)
+            return 1;
+    return 0;
+}
+
+static ncclResult_t pass_on(struct group *g, const struct call *call, enum reason why)
+{
+    if (call->kind == CALL_COLLECTIVE)
+        count_native(call->collective, why);
+    return issue(g, call);
+}
+
+ncclResult_t group_add(struct group *g, const struct call *call)
+{
+    struct comm *c = comm_find(call->comm);
+    enum reason why = !c ? REASON_UNKNOWN : c->notes < 0 ? c->verdict : REASON_NONE;
+
+    if (!why && is_void(call, c))
+        why = REASON_ARGUMENTS;
+    if (!why && !call_is_understood(call))
+        group_leave_native(g, call->comm);
+    if (!why && is_native(g, c))
+        why = REASON_GROUP;
+    if (c && call->kind != CALL_COLLECTIVE)
+        set_note_message(c, call);
+    if (!why && keep(g, call, c) == 0)
+        return ncclSuccess;
+    if (c)
+        comm_release(c);
+    return pass_on(g, call, why ? why : REASON_NOT_READY);
+}
+
+/* A call that has been issued stands for the rest: also where there was none before. */
+void group_leave_native(struct group *g, ncclComm_t comm)
+{
+    struct comm *c = g->depth ? comm_find(comm) : NULL;
+
+    if (!c)
+        return;
+    for (int i = 0; i < g->n; i++) {
+        struct group_call *k = &g->call[i];
+
+        if (k->issued || k->c != c)
+            continue;
+        k->issued = 1;
+        pass_on(g, &k->call, REASON_GROUP);
+    }
+    g->some_issued = 1;
+    if (keep(g, &(struct call){.comm = comm}, c) == 0)
+        g->call[g->n - 1].issued = 1;
+    else
+        comm_release(c);
+}
+
+static void forget(struct group *g)
+{
+    for (int i = 0; i < g->n; i++)
+        comm_release(g->call[i].c);
+    free(g->call);
+    g->call = NULL;
+    g->n = g->room = g->some_issued = g->failed = 0;
+}
+
+void group_flush_all(struct group *g)
+{
+    for (int i = 0; i < g->n; i++)
+        if (!g->call[i].issued)
+            pass_on(g, &g->call[i].call, REASON_GROUP);
+    forget(g);
+}
+
+/* By communicator, alike on all ranks; then as they were called. */
+static int in_order(const void *a, const void *b)
+{
+    const struct group_call *x = a, *y = b;
+
+    if (x->c->key != y->c->key)
+        return x->c->key < y->c->key ? -1 : 1;
+    if (x->c != y->c)
+        return x->c->rank - y->c->rank;
+    return x->index - y->index;
+}
+
+/* Returns how many parts there are; call: [g->n], theirs one after the other. */
+static int cut(struct group *g, struct part *part, struct call *call)
+{
+    int n = 0;
+
+    qsort(g->call, (size_t)g->n, sizeof *g->call, in_order);
+    for (int i = 0; i < g->n; i++) {
+        if (g->call[i].issued)
+            continue;
+        if (!n || part[n - 1].c != g->call[i].c)
+            part[n++] = (struct part){.c = g->call[i].c, .call = call};
+        part[n - 1].n++;
+        *call++ = g->call[i].call;
+    }
+    return n;
+}
+
+static void *run_part(void *data)
+{
+    struct part *p = data;
+
+    p->result = unit_run(p->c, p->call, p->n);
+    return NULL;
+}
+
+/* Ranks of one communicator, at the same time. Returns how many they were. */
+static int run_together(struct part *part, int n)
+{
+    int same = 1;
+
+    while (same < n && part[same].c->key == part[0].c->key)
+        same++;
+    for (int i = 1; i < same; i++)
+        part[i].has_thread =
+            part[i].wanted && !pthread_create(&part[i].thread, NULL, run_part, &part[i]);
+    for (int i = 0; i < same; i++)
+        if (part[i].wanted && !part[i].has_thread)
+            run_part(&part[i]);
+    for (int i = 1; i < same; i++)
+        if (part[i].has_thread)
+            pthread_join(part[i].thread, NULL);
+    return same;
+}
+
+static ncclResult_t run_parts(struct group *g, struct part *part, int n, struct copy *copy)
+{
+    ncclResult_t result;
+
+    for (int i = 0; i < n; i++) {
+        part[i].wanted = unit_is_candidate(part[i].c, part[i].call, part[i].n);
+        for (int k = 0; !part[i].wanted && k < part[i].n; k++)
+            pass_on(g, &part[i].call[k], unit_gate(part[i].c, &part[i].call[k]));
+    }
+    result = REAL(copy, GroupEnd);
+    if (g->failed || (result != ncclSuccess && result != ncclInProgress))
+        return result;
+    for (int i = 0; i < n;)
+        i += run_together(&part[i], n - i);
+    for (int i = 0; i < n && result == ncclSuccess; i++)
+        result = part[i].result;
+    return result;
+}
+
+ncclResult_t group_end(struct group *g, struct copy *copy)
+{
+    struct part *part = g->n ? malloc((size_t)g->n * sizeof *part) : NULL;
+    struct call *call = g->n ? malloc((size_t)g->n * sizeof *call) : NULL;
+    ncclResult_t result;
+
+    if (part && call && !g->failed) {
+        result = run_parts(g, part, cut(g, part, call), copy);
+    } else {
+        if (!g->failed)
+            group_flush_all(g);
+        result = REAL(copy, GroupEnd);
+    }
+    free(part);
+    free(call);
+    forget(g);
+    return result;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Groups: what a thread calls between ncclGroupStart and the outermost ncclGroupEnd is kept until
+ * that end, as NCCL itself does, because only then is it known what belongs together.
+ *
+ * Where nothing of a communicator is worth a reroute, all that was called on it goes to NCCL in the
+ * order of the calls, in the application's own group. The other communicators follow behind the
+ * group, one after the other in an order that is the same on all ranks (NCCL sorts by a hash of its
+ * own for the same reason). Whether a call is rerouted never depends on the group: the same call
+ * may stand alone on another rank.
+ *
+ * A thread that has several ranks of one communicator runs each of them in a thread of its own:
+ * they wait for each other.
+ */
+#ifndef COLLSHIM_SHIM_NCCL_GROUP_H
+#define COLLSHIM_SHIM_NCCL_GROUP_H
+
+#include "shim/nccl/call.h"
+
+struct comm;
+
+struct group_call {
+    struct call call;
+    struct comm *c; /* held until the group ends */
+    int index;      /* as they were called */
+    int issued;     /* in NCCL's group already */
+};
+
+struct group {
+    int depth;
+    struct group_call *call; /* [n] owned */
+    int n, room;
+    int some_issued; /* at least one is */
+    int failed;      /* NCCL has refused a call: nothing of the group happens */
+};
+
+/* A call inside the group: kept, or handed to NCCL at once where that makes no difference. */
+ncclResult_t group_add(struct group *g, const struct call *call);
+
+/*
+ * An operation comes that only the library understands: what was kept of the communicator goes
+ * before it, and the group's rest on it is the library's too. The order of a group's collectives is
+ * something that ranks have in common; which messages are among them is not, and plays no part.
+ */
+void group_leave_native(struct group *g, ncclComm_t comm);
+
+/* The outermost end, NCCL's own included. */
+ncclResult_t group_end(struct group *g, struct copy *copy);
+
+/* Nothing is to run: what was kept goes to NCCL, whose group is still open. */
+void group_flush_all(struct group *g);
+
+#endif

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "shim/nccl/schedule.h"
+
+#include <string.h>
+
+/* The pipeline's chunk of what moves in one go: few rounds, since each costs a launch, and none so
+ * small that it is not worth one. */
+static size_t chunk_for(size_t unit)
+{
+    enum { LEAST = 512 << 10, PARTS = 32, WHOLE = 256 };
+    size_t chunk = process.cfg.chunk_bytes;
+
+    if (!chunk)
+        chunk = unit / PARTS > LEAST ? unit / PARTS : LEAST;
+    return (chunk + WHOLE - 1) / WHOLE * WHOLE;
+}
+
+static size_t unit_of(const struct call *call, const struct comm *c)
+{
+    int cut = call->collective == COLL_ALLREDUCE || call->collective == COLL_BCAST ||
+              call->collective == COLL_REDUCE;
+
+    return call_block_bytes(call) / (cut ? (size_t)c->nranks : 1);
+}
+
+struct plan_request schedule_request(const struct call *call, const struct comm *c)
+{
+    struct plan_request q = {.collective = call->collective,
+                             .topo = c->topo,
+                             .rank = c->rank,
+                             .root = call->root,
+                             .nbytes = call_block_bytes(call),
+                             .grain = 1,
+                             .chunk_bytes = chunk_for(unit_of(call, c))};
+
+    if (call->combines)
+        q.grain = reduce_type_bytes(call_reduce_type(call));
+    /* One form for all ranks, whoever is in place: rounds are made of all ranks' plans. */
+    q.in_place = call->collective == COLL_ALLREDUCE;
+    return q;
+}
+
+/* Where the schedule reads and writes. What is before it and behind it are copies on the stream. */
+struct buffers {
+    const char *copy_from; /* before: to input or output; NULL: nothing */
+    char *copy_to;
+    uint64_t copy_bytes;
+    char *staged; /* the output until the end; NULL: written where it belongs */
+    char *buffer[PLAN_NONE];
+};
+
+static struct buffers buffers_of(const struct call *call, const struct comm *c,
+                                 const struct rounds *r, const struct plan_request *q)
+{
+    char *send = (char *)(uintptr_t)call->send, *recv = call->recv;
+    char *spare = c->scratch + r->scratch_bytes;
+    struct buffers b = {.buffer = {send, recv, c->scratch}};
+
+    if (call->collective == COLL_ALLREDUCE ||
+        (call->collective == COLL_BCAST && c->rank == call->root)) {
+        if (send != recv) {
+            b.copy_from = send;
+            b.copy_to = recv;
+            b.copy_bytes = q->nbytes;
+        }
+        b.buffer[PLAN_INPUT] = recv;
+    } else if (call->combines && (call->collective != COLL_REDUCE || c->rank == call->root)) {
+        /* the output may lie in the input, and be written before all of that is read */
+        size_t own = call->collective == COLL_REDUCE ? 0 : (size_t)c->rank * q->nbytes;
+
+        if (recv == send + own) {
+            b.staged = spare;
+            b.buffer[PLAN_OUTPUT] = spare;
+        }
+    }
+    return b;
+}
+
+static CUresult copy(const struct comm *c, char *to, const char *from, uint64_t bytes,
+                     CUstream stream)
+{
+    return c->cu->MemcpyDtoDAsync((CUdeviceptr)to, (CUdeviceptr)from, bytes, stream);
+}
+
+/* Scratch is one for all streams; NCCL's own order of a communicator does not cover our kernels. */
+static void take_turn(struct comm *c, CUstream stream)
+{
+    if (c->has_run && c->last_stream != stream)
+        c->cu->StreamWaitEvent(stream, c->last, 0);
+}
+
+static void end_turn(struct comm *c, CUstream stream)
+{
+    c->cu->EventRecord(c->last, stream);
+    c->last_stream = stream;
+    c->has_run = 1;
+}
+
+ncclResult_t schedule_run(struct comm *c, const struct call *call, const struct rounds *r,
+                          const struct plan_request *q)
+{
+    CUstream stream = (CUstream)call->stream;
+    struct buffers b = buffers_of(call, c, r, q);
+    struct nccl_run run = {.nccl = &call->copy->real,
+                           .cu = c->cu,
+                           .reducer = c->reducer,
+                           .comm = call->comm,
+                           .stream = stream};
+    ncclResult_t result = ncclSuccess;
+
+    memcpy(run.buffer, b.buffer, sizeof run.buffer);
+    if (call->combines) {
+        call_reduce_op(call, &run.op);
+        run.type = call_reduce_type(call);
+    }
+    take_turn(c, stream);
+    if (b.copy_bytes && copy(c, b.copy_to, b.copy_from, b.copy_bytes, stream) != CUDA_SUCCESS)
+        result = ncclUnhandledCudaError;
+    if (!result)
+        result = nccl_run(&run, r);
+    if (!result && b.staged && copy(c, call->recv, b.staged, q->nbytes, stream) != CUDA_SUCCESS)
+        result = ncclUnhandledCudaError;
+    end_turn(c, stream);
+    return result;
+}
+
+struct plan_request schedule_set_request(const struct set *set, const struct comm *c)
+{
+    struct plan_request q = {.collective = COLL_ALLTOALLV,
+                             .topo = c->topo,
+                             .rank = c->rank,
+                             .grain = 1,
+                             .demand = set->demand};
+    uint64_t longest = 0;
+
+    for (size_t i = 0; i < (size_t)c->nranks * (size_t)c->nranks; i++)
+        longest = set->demand[i] > longest ? set->demand[i] : longest;
+    q.chunk_bytes = chunk_for(longest);
+    return q;
+}
+
+ncclResult_t schedule_run_set(struct comm *c, const struct call *call, const struct set *set,
+                              const struct rounds *r)
+{
+    CUstream stream = (CUstream)call->stream;
+    struct nccl_run run = {.nccl = &call->copy->real,
+                           .cu = c->cu,
+                           .comm = call->comm,
+                           .stream = stream,
+                           .pieces = {[PLAN_INPUT] = &set->in, [PLAN_OUTPUT] = &set->out},
+                           .buffer = {[PLAN_SCRATCH] = c->scratch}};
+    ncclResult_t result;
+
+    take_turn(c, stream);
+    result = nccl_run(&run, r);
+    end_turn(c, stream);
+    return result;
+}
