@@ -53,7 +53,8 @@ struct topo {
                                node_first[n+1]) */
     int32_t *node_ranks;    /* [nranks] owned: ranks by node, then by local index */
     struct topo_link *rail; /* [nrails] owned: per rail, the same on every node */
-    size_t rail_chunk;      /* length at which messages over the rails are fastest; 0: not known */
+    int lanes; /* a node's ranks, its first ones, that a planner uses between nodes; 0: all */
+    size_t rail_chunk; /* length at which messages over the rails are fastest; 0: not known */
     struct topo_link link[TOPO_LINK_CLASSES];
 };
 

@@ -10,6 +10,7 @@
 
 #include "planners/compose/compose.h"
 #include "planners/cost.h"
+#include "planners/lanes/lanes.h"
 #include "planners/slices.h"
 
 /* Times the best predicted one: not worth a trial. Predictions are good to about this factor. */
@@ -49,24 +50,39 @@ static int insert(struct plan_candidate *list, int n, int max, struct plan_candi
 }
 
 /*
- * A few medium messages along one rank per node, against many small ones on all rails: no topology
- * tells whether the library spreads a message over the rails by itself, and where it does, it often
- * does so from some length on only.
+ * A few medium messages along one rank of each node, against many small ones on all rails: no
+ * topology tells whether the library spreads a message over the rails by itself, and where it does,
+ * it often does so from some length on only. Chunks: half of the bytes, so many at most.
  */
-static int add_chain(const struct plan_request *q, struct plan_candidate *c, int n, int max)
+static const struct leaders {
+    const struct plan_algorithm *algorithm; /* NULL: no such way */
+    const char *recipe;
+    size_t longest;
+} leaders[COLL_COUNT] = {
+    [COLL_BCAST] = {&plan_compose, "stripe=1", 64 << 10},
+    [COLL_REDUCE] = {&plan_compose, "stripe=1", 64 << 10},
+    [COLL_ALLGATHER] = {&plan_lanes, "lanes=1", 256 << 10},
+    [COLL_ALLGATHERV] = {&plan_lanes, "lanes=1", 256 << 10},
+    [COLL_ALLREDUCE] = {&plan_lanes, "lanes=1", 256 << 10},
+    [COLL_REDUCE_SCATTER] = {&plan_lanes, "lanes=1", 256 << 10},
+    [COLL_REDUCE_SCATTER_BLOCK] = {&plan_lanes, "lanes=1", 256 << 10},
+};
+
+static int add_leaders(const struct plan_request *q, struct plan_candidate *c, int n, int max)
 {
-    enum { PAYS_BELOW = 4 << 20, LONGEST = 64 << 10, MOST_NODES = 16 };
+    enum { PAYS_BELOW = 4 << 20, MOST_NODES = 16 };
+    const struct leaders *way = &leaders[q->collective];
+    const struct topo *t = q->topo;
     struct plan_request asked = *q;
     uint64_t total = plan_total_bytes(q);
 
-    if (n == 0 || n >= max || q->recipe || q->chunk_bytes || q->topo->nnodes < 2 ||
-        q->topo->nnodes > MOST_NODES || q->topo->nranks == q->topo->nnodes ||
-        !(q->collective == COLL_BCAST || q->collective == COLL_REDUCE) || total >= PAYS_BELOW)
+    if (n == 0 || n >= max || !way->algorithm || q->recipe || q->chunk_bytes || t->nnodes < 2 ||
+        t->nnodes > MOST_NODES || t->nranks == t->nnodes || total >= PAYS_BELOW)
         return n;
-    size_t half = total / 2 < LONGEST ? (size_t)(total / 2) : LONGEST;
-    asked.recipe = "stripe=1";
-    c[n] =
-        candidate(&asked, &plan_compose, half > q->grain ? half / q->grain * q->grain : q->grain);
+    size_t chunk = total / 2 < way->longest ? (size_t)(total / 2) : way->longest;
+    asked.recipe = way->recipe;
+    c[n] = candidate(&asked, way->algorithm,
+                     chunk > q->grain ? chunk / q->grain * q->grain : q->grain);
     return n + 1;
 }
 
@@ -96,7 +112,7 @@ static int choose_rows(const struct plan_request *q, struct plan_candidate *c, i
         n = n < max ? n : max - 1;
         c[n++] = candidate(q, c[0].algorithm, chunk[1]);
     }
-    return add_chain(q, c, n, all);
+    return add_leaders(q, c, n, all);
 }
 
 /*

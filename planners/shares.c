@@ -10,6 +10,8 @@ uint64_t shares_rail_weight(const struct topo *t, int node, int local)
     int rail = t->rank[topo_node_rank(t, node, local)].rail;
     uint64_t sharing = 1;
 
+    if (t->lanes && local >= t->lanes)
+        return 0;
     if (rail < 0 || !(t->rail[rail].bw_bytes_per_s >= 1))
         return 1;
     for (int l = 0; l < topo_node_size(t, node); l++)

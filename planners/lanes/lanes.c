@@ -154,33 +154,42 @@ static const char *const inter_names[] = {
 #undef INTER
         NULL};
 
-static const struct recipe_key inter_key = {.name = "inter", .words = inter_names};
+enum { KEY_INTER, KEY_LANES, KEYS };
+static const struct recipe_key keys[KEYS] = {
+    [KEY_INTER] = {.name = "inter", .words = inter_names},
+    [KEY_LANES] = {.name = "lanes", .least = 1, .most = 1 << 20},
+};
 
-static int read_recipe(const struct plan_request *q, struct recipe_value *inter, char *why,
+static int read_recipe(const struct plan_request *q, struct recipe_value value[KEYS], char *why,
                        size_t why_size)
 {
-    inter->number = (int)lanes_inter_default(q);
-    return recipe_read(q->recipe, &inter_key, 1, inter, why, why_size);
+    value[KEY_INTER].number = (int)lanes_inter_default(q);
+    value[KEY_LANES].number = 0;
+    return recipe_read(q->recipe, keys, KEYS, value, why, why_size);
 }
 
 static int lanes_accepts(const struct plan_request *q, char *why, size_t why_size)
 {
-    struct recipe_value inter;
+    struct recipe_value value[KEYS];
 
-    return read_recipe(q, &inter, why, why_size);
+    return read_recipe(q, value, why, why_size);
 }
 
 static int lanes_build(const struct plan_request *q, struct plan **plan_p)
 {
-    struct lane_work w = {.q = q};
-    struct recipe_value inter;
+    struct recipe_value value[KEYS];
     int rc;
 
-    if (read_recipe(q, &inter, NULL, 0))
+    if (read_recipe(q, value, NULL, 0))
         return -ENOTSUP;
-    w.inter = (enum lanes_inter)inter.number;
-    w.ops.b = plan_build_begin(q->rank, q->topo->nranks, q->chunk_bytes);
-    rc = w.ops.b ? lanes_open(&w.l, q->topo, q->rank, plan_total_bytes(q), q->grain) : -ENOMEM;
+    struct topo topo = *q->topo; /* as this schedule uses it */
+    struct plan_request asked = *q;
+    struct lane_work w = {.q = &asked, .inter = (enum lanes_inter)value[KEY_INTER].number};
+
+    topo.lanes = value[KEY_LANES].number;
+    asked.topo = &topo;
+    w.ops.b = plan_build_begin(q->rank, topo.nranks, q->chunk_bytes);
+    rc = w.ops.b ? lanes_open(&w.l, &topo, q->rank, plan_total_bytes(q), q->grain) : -ENOMEM;
     if (!rc)
         rc = stages[q->collective](&w);
     if (!rc)
@@ -238,7 +247,8 @@ const struct plan_algorithm plan_lanes = {
     .collectives = 1u << COLL_ALLGATHER | 1u << COLL_ALLGATHERV | 1u << COLL_ALLREDUCE |
                    1u << COLL_REDUCE_SCATTER | 1u << COLL_REDUCE_SCATTER_BLOCK | 1u << COLL_BCAST |
                    1u << COLL_REDUCE,
-    .description = "each local rank takes its slice between nodes, in few steps (inter=...)",
+    .description =
+        "each local rank takes its slice between nodes, in few steps (inter=..., lanes=...)",
     .source = "Optimizing Allreduce with Multiple Processes per GPU, lane-aware allreduce",
     .pays = plan_pays_on_idle_rails,
     .cost = lanes_cost,

@@ -27,6 +27,12 @@ topologies_openmpi=('4 node:2 gpu:2 place:cyclic' '4 node:3 rank:2,1,1' '5 place
     '6 node:2 rank:3 rail:2@100Mbit,50Mbit' '6 rank:1,5 place:cyclic' '7 node:7' '3 node:1 rank:3')
 topologies_mpich=('3 node:2 rank:2,1' '4 place:0,1,1,0')
 
+# One rank of each node crosses.
+leaders='bcast=compose(stripe=1),reduce=compose(stripe=1)'
+for one in allgather allgatherv allreduce reduce_scatter reduce_scatter_block; do
+    leaders+=",$one=lane(lanes=1)"
+done
+
 random_calls() {
     local calls=300 n topology
     local -n topologies=topologies_$family
@@ -36,6 +42,7 @@ random_calls() {
     rerouted 1 $calls
     rerouted 2 $calls
     rerouted 4 $calls COLLSHIM_TOPOLOGY='node:2 rank:2' COLLSHIM_CHUNK_BYTES=100
+    rerouted 4 $calls COLLSHIM_TOPOLOGY='node:2 rank:3,1' COLLSHIM_CHUNK_BYTES=100 COLLSHIM_ALGORITHM="$leaders"
     [ "$quick" -eq 0 ] || return 0
     for topology in "${topologies[@]}"; do
         read -r n topology <<<"$topology"

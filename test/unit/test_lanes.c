@@ -4,6 +4,7 @@
  * beyond being right.
  */
 #include <check.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "planners/check/check.h"
@@ -15,6 +16,26 @@
 
 static const char *const inters[] = {"inter=ring", "inter=recursive_doubling",
                                      "inter=rabenseifner"};
+
+/* Messages to other nodes and their bytes, of rank 0's plan. */
+static void outside(const struct plan_request *q, int *messages, uint64_t *bytes)
+{
+    struct plan *p = NULL;
+
+    ck_assert_int_eq(plan_lanes.build(q, &p), 0);
+    *messages = 0;
+    *bytes = 0;
+    for (uint32_t i = 0; i < p->nops; i++) {
+        const struct plan_queue *queue = &p->queues[p->ops[i].queue];
+        if (queue->kind == PLAN_SEND &&
+            q->topo->rank[queue->peer].node != q->topo->rank[q->rank].node) {
+            ck_assert_int_eq(q->topo->rank[queue->peer].local, q->topo->rank[q->rank].local);
+            *messages += 1;
+            *bytes += p->ops[i].length;
+        }
+    }
+    plan_free(p);
+}
 
 START_TEST(test_lanes__every_way_between_nodes_passes_the_checker)
 {
@@ -30,6 +51,52 @@ START_TEST(test_lanes__every_way_between_nodes_passes_the_checker)
                       "%s, seed %d, %s: %s", q.recipe, (int)seed, rng_request_text(&q, text), why);
         rng_request_free(&q);
     }
+}
+END_TEST
+
+START_TEST(test_lanes__any_number_of_lanes_passes_the_checker)
+{
+    for (uint64_t seed = 1; seed <= 300; seed++) {
+        struct rng r = {seed};
+        int c = 0;
+
+        for (int skip = (int)(seed % 7); !(plan_lanes.collectives & 1u << c) || skip-- > 0;)
+            c++;
+        struct plan_request q = rng_request(&r, (enum plan_collective)c, 12, seed % 3 ? 200 : 3);
+        char why[256] = "", text[1024], recipe[32];
+
+        snprintf(recipe, sizeof recipe, "lanes=%d", 1 + (int)(seed % 3));
+        q.recipe = recipe;
+        ck_assert_msg(plan_check_algorithm(&q, &plan_lanes, why, sizeof why) == 0,
+                      "%s, seed %d, %s: %s", q.recipe, (int)seed, rng_request_text(&q, text), why);
+        rng_request_free(&q);
+    }
+}
+END_TEST
+
+/* Of a node's ranks the first two speak to other nodes, and carry half of it each. */
+START_TEST(test_lanes__as_many_ranks_as_lanes_cross)
+{
+    struct topo *t = NULL;
+    char why[256];
+
+    ck_assert_int_eq(topo_parse("node:2 gpu:4 rail:4", 0, &t, why, sizeof why), 0);
+    for (int rank = 0; rank < 8; rank++) {
+        struct plan_request q = {.collective = COLL_ALLGATHER,
+                                 .topo = t,
+                                 .rank = rank,
+                                 .nbytes = 1000,
+                                 .grain = 1,
+                                 .chunk_bytes = 1 << 20,
+                                 .recipe = "lanes=2"};
+        int messages;
+        uint64_t bytes;
+
+        outside(&q, &messages, &bytes);
+        ck_assert_int_eq(messages, rank % 4 < 2);
+        ck_assert_uint_eq(bytes, rank % 4 < 2 ? 2000 : 0);
+    }
+    topo_free(t);
 }
 END_TEST
 
@@ -53,26 +120,6 @@ START_TEST(test_lanes__a_wrong_recipe_says_what_would_do)
     topo_free(t);
 }
 END_TEST
-
-/* Messages to other nodes and their bytes, of rank 0's plan. */
-static void outside(const struct plan_request *q, int *messages, uint64_t *bytes)
-{
-    struct plan *p = NULL;
-
-    ck_assert_int_eq(plan_lanes.build(q, &p), 0);
-    *messages = 0;
-    *bytes = 0;
-    for (uint32_t i = 0; i < p->nops; i++) {
-        const struct plan_queue *queue = &p->queues[p->ops[i].queue];
-        if (queue->kind == PLAN_SEND &&
-            q->topo->rank[queue->peer].node != q->topo->rank[q->rank].node) {
-            ck_assert_int_eq(q->topo->rank[queue->peer].local, q->topo->rank[q->rank].local);
-            *messages += 1;
-            *bytes += p->ops[i].length;
-        }
-    }
-    plan_free(p);
-}
 
 /* Eight nodes of four, a slice of 8000 bytes: the table in lanes_stage.h, to the byte. */
 START_TEST(test_lanes__steps_and_bytes_are_those_of_the_table)
@@ -230,6 +277,8 @@ Suite *suite_lanes(void)
     tcase_set_timeout(t, 60);
     tcase_add_loop_test(t, test_lanes__every_way_between_nodes_passes_the_checker, 0,
                         sizeof inters / sizeof *inters);
+    tcase_add_test(t, test_lanes__any_number_of_lanes_passes_the_checker);
+    tcase_add_test(t, test_lanes__as_many_ranks_as_lanes_cross);
     tcase_add_test(t, test_lanes__a_wrong_recipe_says_what_would_do);
     tcase_add_test(t, test_lanes__steps_and_bytes_are_those_of_the_table);
     tcase_add_test(t, test_lanes__a_vector_of_blocks_takes_the_logarithm_of_the_nodes_in_messages);
