@@ -66,6 +66,8 @@ static const struct leaders {
     [COLL_ALLREDUCE] = {&plan_lanes, "lanes=1", 256 << 10},
     [COLL_REDUCE_SCATTER] = {&plan_lanes, "lanes=1", 256 << 10},
     [COLL_REDUCE_SCATTER_BLOCK] = {&plan_lanes, "lanes=1", 256 << 10},
+    [COLL_SCATTER] = {&plan_lanes, "lanes=1", 256 << 10},
+    [COLL_SCATTERV] = {&plan_lanes, "lanes=1", 256 << 10},
 };
 
 static int add_leaders(const struct plan_request *q, struct plan_candidate *c, int n, int max)

@@ -145,6 +145,8 @@ static int (*const stages[COLL_COUNT])(struct lane_work *w) = {
     [COLL_REDUCE_SCATTER_BLOCK] = lanes_reduce_scatter,
     [COLL_BCAST] = bcast,
     [COLL_REDUCE] = reduce,
+    [COLL_SCATTER] = lanes_scatter,
+    [COLL_SCATTERV] = lanes_scatter,
 };
 
 /* The recipe. */
@@ -242,15 +244,23 @@ static double lanes_cost(const struct plan_request *q)
            cost_inside(q) + packing(q);
 }
 
+/* The root's copies gain only where messages are few, by leaders (choose.c). */
+static const char *lanes_pays(const struct plan_request *q)
+{
+    if (q->collective == COLL_SCATTER || q->collective == COLL_SCATTERV)
+        return plan_pays_by_name(q);
+    return plan_pays_on_idle_rails(q);
+}
+
 const struct plan_algorithm plan_lanes = {
     .name = "lane",
     .collectives = 1u << COLL_ALLGATHER | 1u << COLL_ALLGATHERV | 1u << COLL_ALLREDUCE |
                    1u << COLL_REDUCE_SCATTER | 1u << COLL_REDUCE_SCATTER_BLOCK | 1u << COLL_BCAST |
-                   1u << COLL_REDUCE,
+                   1u << COLL_REDUCE | 1u << COLL_SCATTER | 1u << COLL_SCATTERV,
     .description =
         "each local rank takes its slice between nodes, in few steps (inter=..., lanes=...)",
     .source = "Optimizing Allreduce with Multiple Processes per GPU, lane-aware allreduce",
-    .pays = plan_pays_on_idle_rails,
+    .pays = lanes_pays,
     .cost = lanes_cost,
     .accepts = lanes_accepts,
     .build = lanes_build,

@@ -8,10 +8,17 @@
  * The price is a copy of all that a rank contributes, so that messages are few. The rings need
  * none, and as many messages as there are nodes.
  *
+ * Scatter is its second half, before which the root deals out what the others have combined there.
+ *
  * Behind its own shares (lanes_units.h), scratch holds what this rank contributes to those of one
  * local peer after the other.
  */
 #include "planners/lanes/lanes_units.h"
+
+static int is_scatter(const struct plan_request *q)
+{
+    return q->collective == COLL_SCATTER || q->collective == COLL_SCATTERV;
+}
 
 /* What this rank contributes to a local rank's shares, to scratch. Returns where they end. */
 static uint64_t pack(struct lane_units *u, int local, uint64_t at)
@@ -46,12 +53,14 @@ static void hand_in(struct lane_units *u)
     u->w->scratch_bytes = at;
 }
 
-/* A piece of the own unit, now combined, that `local` holds. */
+/* A piece of the own unit that `local` holds. A root's own block has not left it. */
 static void deliver(struct lane_units *u, int local, const struct segment *piece, uint64_t at)
 {
     struct spot from = {PLAN_SCRATCH, at}, to = {PLAN_OUTPUT, piece->offset};
     int holder = shares_rank_here(&u->s, local), owner = piece->rank, me = u->s.rank;
 
+    if (is_scatter(u->w->q) && owner == u->w->q->root)
+        return;
     if (holder == me && owner == me)
         tracked_copy(&u->w->ops, 0, from, to, piece->length);
     else if (holder == me)
@@ -87,6 +96,53 @@ int lanes_reduce_scatter(struct lane_work *w)
         rc = lane_units_trade(&u, lane_unit(&u, have), LANES_COMBINE, 1, have, count);
         if (!rc)
             rc = lane_units_trade(&u, lane_unit(&u, u.nodes - have), LANES_COMBINE, 0, 0, count);
+    }
+    if (!rc)
+        hand_out(&u);
+    lane_units_close(&u);
+    return rc;
+}
+
+/* The root gives each rank of its node the shares of all units that are this rank's to carry. */
+static void deal(struct lane_units *u)
+{
+    const struct plan_request *q = u->w->q;
+    int root = q->root;
+    uint64_t at = u->own[u->nodes];
+
+    if (q->rank == root) {
+        struct spot own = {PLAN_INPUT, block_from(&u->s.blocks, root)};
+
+        pack(u, u->s.local, 0);
+        if (!plan_in_place(q, root))
+            tracked_copy(&u->w->ops, 0, own, (struct spot){PLAN_OUTPUT, 0},
+                         block_bytes(&u->s.blocks, root));
+        for (int turn = 1; turn < u->s.by_here->size; turn++) {
+            int peer = shares_peer(&u->s, turn);
+            uint64_t end = pack(u, peer, at);
+
+            tracked_send(&u->w->ops, shares_rank_here(&u->s, peer), LANES_HAND_IN,
+                         (struct spot){PLAN_SCRATCH, at}, end - at);
+            at = end;
+        }
+    } else {
+        tracked_recv(&u->w->ops, root, LANES_HAND_IN, (struct spot){PLAN_SCRATCH, 0}, at);
+    }
+    u->w->scratch_bytes = at;
+}
+
+int lanes_scatter(struct lane_work *w)
+{
+    struct lane_units u;
+    int rc = lane_units_open(&u, w), home = w->q->topo->rank[w->q->root].node;
+
+    if (!rc && u.s.node == home) {
+        deal(&u);
+        for (int j = 1; j < u.nodes && !rc; j++)
+            rc = lane_units_trade(&u, lane_unit(&u, j), LANES_RESULT, 1, j, 1);
+    } else if (!rc) {
+        w->scratch_bytes = u.own[1];
+        rc = lane_units_trade(&u, home, LANES_RESULT, 0, 0, 1);
     }
     if (!rc)
         hand_out(&u);

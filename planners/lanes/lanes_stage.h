@@ -65,6 +65,8 @@ enum plan_buffer lanes_reduce(struct lane_work *w, struct share lane, enum plan_
 int lanes_allgather(struct lane_work *w);
 /* All of a reduce_scatter(_block). 0 or -ENOMEM. */
 int lanes_reduce_scatter(struct lane_work *w);
+/* All of a scatter(v). 0 or -ENOMEM. */
+int lanes_scatter(struct lane_work *w);
 
 /* The way that takes the least time by the table above. */
 enum lanes_inter lanes_inter_default(const struct plan_request *q);
