@@ -225,7 +225,7 @@ static double rings_cost(const struct plan_request *q)
     double share = (double)plan_total_bytes(q) / t->nranks; /* moves as one between two ranks */
     double chunk = share < (double)q->chunk_bytes ? share : (double)q->chunk_bytes;
     double first = steps * (cost_rail_latency(t) + chunk / cost_rail_rate(t)) +
-                   (g > 1 ? cost_local_latency(t) + chunk / cost_local_rate(t) : 0);
+                   (g > 1 ? cost_local_latency(t) + chunk / cost_local_rate(q) : 0);
 
     return cost_passes(q) * first + cost_messages(q) + (crossing > inside ? crossing : inside);
 }
