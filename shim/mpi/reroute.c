@@ -20,6 +20,7 @@
 #include "shim/mpi/library.h"
 #include "shim/mpi/slices.h"
 #include "shim/mpi/staging.h"
+#include "shim/mpi/threads.h"
 
 /* Set while the shim itself is inside the library, which may call intercepted functions. */
 static __thread int inside __attribute__((tls_model("initial-exec")));
@@ -124,7 +125,9 @@ static int run_engine(struct comm *c, const struct ready *ready, const struct ca
 
     if (ready->ppg > 1)
         return run_sliced(c, ready, call, s, failed);
-    if (ready->plan->host_bytes)
+    int on_two = ready->plan->host_bytes && s->device;
+    int hired = on_two && threads_hire(&c->links.shm);
+    if (on_two)
         parts.start = count_now();
     int rc =
         engine_run(ready->engine,
@@ -137,8 +140,10 @@ static int run_engine(struct comm *c, const struct ready *ready, const struct ca
                                             .grain = call->request.grain,
                                             .device = s->device,
                                             .failed = failed,
-                                            .part_done = ready->plan->host_bytes ? note_part : NULL,
+                                            .part_done = on_two ? note_part : NULL,
                                             .part_context = &parts});
+    if (hired)
+        threads_rest(&c->links.shm);
     if (ready->plan->host_bytes)
         division_ended(&c->divisions, call->request.recipe, parts.took);
     return rc;
