@@ -124,12 +124,14 @@ static uint64_t mix_text(uint64_t h, const char *text)
 uint64_t tuning_hash(const struct tuning *t)
 {
     static const struct topo_link unknown[TOPO_LINK_CLASSES];
-    uint64_t h = 0xcbf29ce484222325ull, bits[sizeof t->link / sizeof(uint64_t)];
+    uint64_t h = 0xcbf29ce484222325ull, bits[2];
     int rates = memcmp(t->link, unknown, sizeof unknown) != 0;
 
-    memcpy(bits, t->link, sizeof bits);
-    for (size_t i = 0; rates && i < sizeof bits / sizeof *bits; i++)
-        h = mix(h, bits[i]);
+    _Static_assert(sizeof bits == sizeof *unknown, "a link is two doubles without padding");
+    for (int i = 0; rates && i < TOPO_LINK_CLASSES; i++) {
+        memcpy(bits, &t->link[i], sizeof bits);
+        h = mix(mix(h, bits[0]), bits[1]);
+    }
     for (int i = 0; i < t->nrows; i++) {
         const struct tuning_row *r = &t->row[i];
 
