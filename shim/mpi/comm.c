@@ -230,12 +230,14 @@ static enum reason exchange(struct comm *c, MPI_Comm comm, struct topo_report *r
     if (mpi.Allgather(&own, sizeof own, MPI_BYTE, report, sizeof own, MPI_BYTE, comm) !=
         MPI_SUCCESS)
         return REASON_MEMORY;
-    c->gpus.everywhere = 1;
+    int gpus = 1;
     for (int r = 0; r < c->size; r++) {
-        c->gpus.everywhere &= report[r].gpu >= 0;
+        gpus &= report[r].gpu >= 0;
         if (report[r].reserved != own.reserved)
             return REASON_MIXED;
     }
+    if (gpus)
+        gpus_everywhere(c);
     int well = make_topology(c, report, member) == 0;
     well &= make_private_comm(c, comm);
     well = well && links_prepare(&c->links, c->private_comm, c->topo, report, c->rank);

@@ -9,7 +9,7 @@
 
 /* Bytes from which on asking, some us, is less than a hundredth of a call. */
 enum { WORTH_ASKING = 1 << 20 };
-enum { MOST_PATIENCE = 64 };
+enum { SURELY = 8, MOST_PATIENCE = 64 };
 
 /* The highest bit of a domain is lost, which no machine has set for some GPUs and not for others.
  */
@@ -18,6 +18,12 @@ int32_t gpus_here(void)
     int64_t address = cuda_current_address();
 
     return address < 0 ? -1 : (int32_t)(address & INT32_MAX);
+}
+
+void gpus_everywhere(struct comm *c)
+{
+    c->gpus.everywhere = 1;
+    say(CFG_LEVEL_INFO, "each of %d ranks has a GPU", c->size);
 }
 
 /* Has every rank a GPU by now? Collective. Returns an MPI code. */
@@ -31,14 +37,14 @@ static int look_again(struct comm *c)
     rc = mpi.Allgather(&own, 1, MPI_INT32_T, all, 1, MPI_INT32_T, c->private_comm);
     if (rc != MPI_SUCCESS)
         return rc;
-    c->gpus.everywhere = 1;
+    gpus_everywhere(c);
     if (!process.topo)
         topo_number_gpus(c->topo, all, c->offset);
     return rc;
 }
 
-/* Large calls number 1, 2, 4 ... look, the last time at MOST_PATIENCE: who has no CUDA pays a few
-   messages in all. Only on one node, as far as any algorithm asks. */
+/* The first large calls look, then number 16, 32 and 64, and none after that: who has no CUDA pays
+   a few messages in all. Only on one node, as far as any algorithm asks. */
 static int look_now(struct comm *c, const struct call *call)
 {
     struct gpus *g = &c->gpus;
@@ -47,7 +53,7 @@ static int look_now(struct comm *c, const struct call *call)
         call->total < WORTH_ASKING)
         return 0;
     g->unseen++;
-    return (g->unseen & (g->unseen - 1)) == 0;
+    return g->unseen <= SURELY || (g->unseen & (g->unseen - 1)) == 0;
 }
 
 /* Is there an algorithm for device memory that suits the communicator? */

@@ -32,6 +32,9 @@ struct gpus {
 /* What this rank says of its GPU in a struct topo_report: that of the calling thread's context. */
 int32_t gpus_here(void);
 
+/* Every rank has said that it has one. */
+void gpus_everywhere(struct comm *c);
+
 /* Collective over the communicator, where it is: say in call->request.memory whether the call's
    buffers lie on every rank's device. Returns an MPI code. */
 int gpus_agree(struct comm *c, struct call *call);
