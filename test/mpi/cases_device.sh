@@ -104,6 +104,8 @@ cases_paths() {
     by_both -eq $((2 * (n - 1)))
     [[ "$err" == *'two paths: '*' of 3 (COLLSHIM_HOST_THREADS) on '* ]] || complain "nobody says how many threads there are"
     finish
+    paths 2 $n device 'devices=2 seed=7' COLLSHIM_HOST_THREADS=2 COLLSHIM_ALGORITHM='allreduce=collaborative(split=60)'
+    finish
     paths 2 $n device devices=2 COLLSHIM_GUARD=0 COLLSHIM_HOST_THREADS=0 # a bad value harms nothing
     by_both -eq $((2 * (n - 1)))
     [[ "$err" == *COLLSHIM_HOST_THREADS*'1 to 64'* || "$err" == *COLLSHIM_HOST_THREADS*'from 1'* ]] || complain "nobody says what the value must be"
