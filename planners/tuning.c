@@ -121,17 +121,25 @@ static uint64_t mix_text(uint64_t h, const char *text)
     return mix(h, 0);
 }
 
-uint64_t tuning_hash(const struct tuning *t)
+/* What is known of the machine; *any is set if there is anything. */
+static uint64_t mix_links(uint64_t h, const struct topo_link *link, int *any)
 {
-    static const struct topo_link unknown[TOPO_LINK_CLASSES];
-    uint64_t h = 0xcbf29ce484222325ull, bits[2];
-    int rates = memcmp(t->link, unknown, sizeof unknown) != 0;
+    uint64_t bits[2];
 
-    _Static_assert(sizeof bits == sizeof *unknown, "a link is two doubles without padding");
-    for (int i = 0; rates && i < TOPO_LINK_CLASSES; i++) {
-        memcpy(bits, &t->link[i], sizeof bits);
+    _Static_assert(sizeof bits == sizeof *link, "a link is two doubles without padding");
+    for (int i = 0; i < TOPO_LINK_CLASSES; i++) {
+        memcpy(bits, &link[i], sizeof bits);
+        *any |= bits[0] || bits[1];
         h = mix(mix(h, bits[0]), bits[1]);
     }
+    return h;
+}
+
+uint64_t tuning_hash(const struct tuning *t)
+{
+    int any = t->nrows > 0;
+    uint64_t h = mix_links(0xcbf29ce484222325ull, t->link, &any);
+
     for (int i = 0; i < t->nrows; i++) {
         const struct tuning_row *r = &t->row[i];
 
@@ -140,7 +148,7 @@ uint64_t tuning_hash(const struct tuning *t)
         h = mix_text(h, r->algorithm ? r->algorithm->name : PROFILE_NATIVE);
         h = mix_text(h, r->recipe);
     }
-    return t->nrows || rates ? h : 0;
+    return any ? h : 0;
 }
 
 void tuning_free(struct tuning *t)

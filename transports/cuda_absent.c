@@ -30,6 +30,12 @@ int64_t cuda_current_address(void)
     return -1;
 }
 
+int64_t cuda_place_address(const struct cuda_place *place)
+{
+    (void)place;
+    return -1;
+}
+
 int cuda_place_of(const void *p, struct cuda_place *place)
 {
     (void)p, (void)place;

@@ -39,6 +39,9 @@ struct cuda_place {
  */
 int cuda_place_of(const void *p, struct cuda_place *place);
 
+/* As cuda_current_address, of the device that it is on. */
+int64_t cuda_place_address(const struct cuda_place *place);
+
 /*
  * Move bytes between any two places; or n pieces, piece i from src + offset[i] to dst + offset[i],
  * all in one allocation on either side. After all that is in the default stream of `place`, which

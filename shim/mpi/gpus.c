@@ -3,6 +3,7 @@
 
 #include "planners/choose.h"
 #include "shim/mpi/comm.h"
+#include "shim/mpi/device.h"
 #include "shim/mpi/reroute.h"
 #include "shim/mpi/staging.h"
 #include "transports/cuda_memory.h"
@@ -13,11 +14,28 @@ enum { SURELY = 8, MOST_PATIENCE = 64 };
 
 /* The highest bit of a domain is lost, which no machine has set for some GPUs and not for others.
  */
+static int32_t number_of(int64_t address)
+{
+    return address < 0 ? -1 : (int32_t)(address & INT32_MAX);
+}
+
 int32_t gpus_here(void)
 {
-    int64_t address = cuda_current_address();
+    return number_of(cuda_current_address());
+}
 
-    return address < 0 ? -1 : (int32_t)(address & INT32_MAX);
+/* A thread may call MPI that has no context itself; its buffers have one. */
+static int32_t gpu_of(const struct call *call)
+{
+    struct call_block in = call->input_block, out = {0};
+    struct cuda_place place;
+
+    if (call->nblocks)
+        out = call->output_block(call, 0);
+    return device_holds(&call->input, in.user, in.count, &place) ||
+                   device_holds(&call->output, out.user, out.count, &place)
+               ? number_of(cuda_place_address(&place))
+               : gpus_here();
 }
 
 void gpus_everywhere(struct comm *c)
@@ -27,9 +45,9 @@ void gpus_everywhere(struct comm *c)
 }
 
 /* Has every rank a GPU by now? Collective. Returns an MPI code. */
-static int look_again(struct comm *c)
+static int look_again(struct comm *c, const struct call *call)
 {
-    int32_t own = gpus_here(), least = -1, *all = (int32_t *)(void *)c->bytes;
+    int32_t own = gpu_of(call), least = -1, *all = (int32_t *)(void *)c->bytes;
     int rc = mpi.Allreduce(&own, &least, 1, MPI_INT32_T, MPI_MIN, c->private_comm);
 
     if (rc != MPI_SUCCESS || least < 0)
@@ -88,7 +106,7 @@ int gpus_agree(struct comm *c, struct call *call)
 
     call->request.memory = PLAN_IN_HOST;
     if (look_now(c, call)) {
-        int looked = look_again(c);
+        int looked = look_again(c, call);
 
         if (looked != MPI_SUCCESS)
             return looked;

@@ -181,7 +181,7 @@ cases_device() {
     for call in MemcpyAsync:20 LaunchKernel:6 EventRecord:30; do
         paths_fail "$call" error
     done
-    for call in MemHostAlloc:1 StreamWaitEvent:3 PointerGetAttributes:9 CtxGetDevice:1 DeviceGetPCIBusId:1; do
+    for call in MemHostAlloc:1 StreamWaitEvent:3 PointerGetAttributes:9 DeviceGetPCIBusId:1; do
         paths_fail "$call"
     done
 }

@@ -25,6 +25,7 @@ static struct {
     int (*MemcpyHtoD)(address, const void *, size_t);
     int (*MemcpyDtoH)(void *, address, size_t);
 } cu;
+static void *context;
 static int (*violations)(void), (*left_over)(void);
 
 static void need(int rc, const char *what)
@@ -52,7 +53,7 @@ static void load_cuda(void)
                 {"cuMemcpyHtoD", &cu.MemcpyHtoD, 3020},
                 {"cuMemcpyDtoH", &cu.MemcpyDtoH, 3020}};
     int (*find)(const char *, void **, int, uint64_t, void *), status, devices = 0;
-    void *library = dlopen("libcuda.so.1", RTLD_NOW), *symbol, *context;
+    void *library = dlopen("libcuda.so.1", RTLD_NOW), *symbol;
 
     if (!library) {
         if (!world_rank)
@@ -182,9 +183,13 @@ static void one_call(int call, const char *kind, int may_fail)
     }
     send_there(&in);
     send_there(&out);
+    if (call % 2) /* a thread that calls MPI need not have a context of its own */
+        NEED(CtxSetCurrent(NULL));
     int rc = MPI_Allreduce(in_place ? MPI_IN_PLACE : in.at, out.at, n, floats ? MPI_FLOAT : MPI_INT,
                            MPI_SUM, MPI_COMM_WORLD);
     int failed = rc != MPI_SUCCESS;
+    if (call % 2)
+        NEED(CtxSetCurrent(context));
     bring_back(&out);
     errors += failed;
     if (may_fail)
