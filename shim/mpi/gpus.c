@@ -62,13 +62,14 @@ static int look_again(struct comm *c, const struct call *call)
 }
 
 /* The first large calls look, then number 16, 32 and 64, and none after that: who has no CUDA pays
-   a few messages in all. Only on one node, as far as any algorithm asks. */
+   a few messages in all. Only on one node, as far as any algorithm asks; and in calls that leave
+   the communicator's room for sizes alone, which the look takes. */
 static int look_now(struct comm *c, const struct call *call)
 {
     struct gpus *g = &c->gpus;
 
     if (g->everywhere || g->unseen == MOST_PATIENCE || c->topo->nnodes > 1 ||
-        call->total < WORTH_ASKING)
+        call->total < WORTH_ASKING || call->request.bytes || call->request.demand)
         return 0;
     g->unseen++;
     return g->unseen <= SURELY || (g->unseen & (g->unseen - 1)) == 0;
@@ -95,8 +96,8 @@ static int always(const struct call *call)
 
 static void be_patient(struct gpus *g)
 {
-    g->patience =
-        g->patience < MOST_PATIENCE ? g->patience + !g->patience + g->patience : MOST_PATIENCE;
+    if (g->patience < MOST_PATIENCE)
+        g->patience = g->patience ? (uint16_t)(2 * g->patience) : 1;
     g->waiting = g->patience;
 }
 

@@ -204,6 +204,37 @@ static void one_call(int call, const char *kind, int may_fail)
     drop(&out);
 }
 
+/* Blocks of unequal sizes in host memory, in the first call after CUDA is there: finding out about
+   GPUs must not disturb the sizes. */
+static void gather_unequal(void)
+{
+    int *count = calloc((size_t)world_size, sizeof *count);
+    int *at = calloc((size_t)world_size, sizeof *at), total = 0;
+
+    need(!count || !at, "calloc");
+    for (int r = 0; r < world_size; r++) {
+        count[r] = SMALLEST / (r + 1);
+        at[r] = total;
+        total += count[r];
+    }
+    int *own = malloc(SMALLEST * sizeof *own), *all = malloc((size_t)total * sizeof *all);
+    need(!own || !all, "malloc");
+    for (int i = 0; i < count[world_rank]; i++)
+        own[i] = contribution(0, world_rank, i);
+    need(MPI_Allgatherv(own, count[world_rank], MPI_INT, all, count, at, MPI_INT, MPI_COMM_WORLD),
+         "MPI_Allgatherv");
+    for (int r = 0; r < world_size; r++)
+        for (int i = 0; i < count[r]; i++)
+            if (all[at[r] + i] != contribution(0, r, i)) {
+                fail("Allgatherv: element %d of rank %d's is wrong", i, r);
+                i = count[r];
+            }
+    free(count);
+    free(at);
+    free(own);
+    free(all);
+}
+
 int main(int argc, char **argv)
 {
     int calls = argc > 2 ? atoi(argv[2]) : 10, may_fail = argc > 4;
@@ -214,6 +245,7 @@ int main(int argc, char **argv)
     test_began("paths", argc, argv);
     one_call(0, "host", 0);
     load_cuda();
+    gather_unequal();
     if (may_fail)
         MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     for (int call = 1; call < calls; call++)
