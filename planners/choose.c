@@ -161,6 +161,21 @@ int plan_candidates_all(const struct plan_request *q, struct plan_candidate *c, 
     return choose(q, c, max, 0);
 }
 
+int plan_memory_matters(const struct plan_request *q)
+{
+    struct plan_request host = *q, device = *q;
+
+    host.memory = PLAN_IN_HOST;
+    device.memory = PLAN_ON_DEVICE;
+    for (int i = 0; i < plan_algorithm_count; i++) {
+        const struct plan_algorithm *a = plan_algorithms[i];
+
+        if (serves(a, q->collective) && a->pays && !a->pays(&host) != !a->pays(&device))
+            return 1;
+    }
+    return 0;
+}
+
 const char *plan_nothing_pays(const struct plan_request *q)
 {
     const char *first = NULL, *why;

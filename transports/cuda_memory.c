@@ -7,9 +7,37 @@
 
 #include <errno.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "transports/cuda_context.h"
+
+static int64_t address_of(const struct cuda_calls *cu, CUdevice d)
+{
+    unsigned domain, bus, device, function = 0;
+    char text[32] = "";
+
+    if (cu->DeviceGetPCIBusId(text, sizeof text, d) != CUDA_SUCCESS ||
+        sscanf(text, "%x:%x:%x.%x", &domain, &bus, &device, &function) < 3)
+        return -1;
+    return (int64_t)domain << 16 | bus << 8 | device << 3 | function;
+}
+
+int64_t cuda_current_address(void)
+{
+    const struct cuda_calls *cu = cuda_if_loaded();
+    CUdevice d;
+
+    return cu && cu->CtxGetDevice(&d) == CUDA_SUCCESS ? address_of(cu, d) : -1;
+}
+
+int64_t cuda_place_address(const struct cuda_place *place)
+{
+    const struct cuda_calls *cu = cuda_if_loaded();
+    CUdevice d;
+
+    return cu && cu->DeviceGet(&d, place->device) == CUDA_SUCCESS ? address_of(cu, d) : -1;
+}
 
 int cuda_place_of(const void *p, struct cuda_place *place)
 {

@@ -9,6 +9,7 @@
 #define COLLSHIM_TRANSPORTS_CUDA_MEMORY_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "transports/device.h"
 #include "transports/kernels.h"
@@ -18,6 +19,10 @@
  * after one was loaded. Any thread.
  */
 int cuda_present(void);
+
+/* The PCI address of the device whose context is current for the calling thread, domain in the bits
+   from 16 on; negative: there is none, or it cannot be told. Starts nothing. */
+int64_t cuda_current_address(void);
 
 /* A context and what it knows of a piece of device memory. */
 struct cuda_place {
@@ -33,6 +38,9 @@ struct cuda_place {
  * fails instead of the process.
  */
 int cuda_place_of(const void *p, struct cuda_place *place);
+
+/* As cuda_current_address, of the device that it is on. */
+int64_t cuda_place_address(const struct cuda_place *place);
 
 /*
  * Move bytes between any two places; or n pieces, piece i from src + offset[i] to dst + offset[i],

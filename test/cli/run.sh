@@ -222,6 +222,18 @@ expect 1 "text.csv:1: not JSON" "$collshim" report text.csv
 expect 1 "none.json: No such file" "$collshim" report none.json
 expect 1 "a directory, not a report" "$collshim" report .
 
+expect 0 "link_reduce:" "$collshim" rates
+expect 0 '"reduce": {' "$collshim" rates --json
+expect 2 "no argument, got 1" "$collshim" rates all
+simulated=$(dirname "$collshim")/gpusim
+if [ -r "$simulated/libcuda.so.1" ]; then
+    with() { LD_LIBRARY_PATH=$simulated GPUSIM=$1 "${@:2}"; }
+    expect 0 "link_nvlink:8GB/s" with 'devices=2 peer=8 h2d=2 d2h=3' "$collshim" rates
+    expect 0 "link_pcie:2GB/s" with 'devices=1 peer=8 h2d=2 d2h=3' "$collshim" rates
+    expect 0 "no rates of GPUs: CUDA_ERROR" with 'devices=1 fail=MemAlloc:1' "$collshim" rates
+    expect 0 "no rates of GPUs: CUDA_ERROR_NO_DEVICE" with devices=0 "$collshim" rates
+fi
+
 expect 0 ".TP" "$collshim" info --man
 expect 2 "only one of --json" "$collshim" info --man --json
 

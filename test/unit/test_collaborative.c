@@ -542,7 +542,7 @@ START_TEST(test_collaborative__it_is_chosen_for_gpus_of_one_node_alone)
         {"node:1 gpu:2", PLAN_ON_DEVICE, 1},  {"node:1 gpu:8", PLAN_ON_DEVICE, 1},
         {"node:1 gpu:2", PLAN_IN_HOST, 0},    {"node:2 gpu:2", PLAN_ON_DEVICE, 0},
         {"node:1 gpu:1", PLAN_ON_DEVICE, 0},  {"node:1 gpu:2 rank:2", PLAN_ON_DEVICE, 0},
-        {"node:1 rank:2", PLAN_ON_DEVICE, 0},
+        {"node:1 rank:2", PLAN_ON_DEVICE, 0}, {"node:1 gpu:9", PLAN_ON_DEVICE, 0},
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -559,6 +559,9 @@ START_TEST(test_collaborative__it_is_chosen_for_gpus_of_one_node_alone)
         ck_assert_msg(chosen == cases[i].chosen, "%s, case %zu", cases[i].topology, i);
         ck_assert_msg((plan_collaborative.pays(&q) == NULL) == cases[i].chosen, "%s, case %zu",
                       cases[i].topology, i);
+        q.memory = PLAN_ON_DEVICE; /* it must be asked about exactly where it could be that */
+        ck_assert_msg((plan_collaborative.pays(&q) == NULL) == plan_memory_matters(&q),
+                      "%s, case %zu", cases[i].topology, i);
         topo_free(t);
     }
 }
