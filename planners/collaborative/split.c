@@ -122,14 +122,26 @@ static double device_fill(const struct plan_request *q, const struct work *w, do
     return chunks < bytes ? (shown > 0 ? shown : 0) * chunks : gpu * chunks;
 }
 
-/* A chunk passes all stages; the busiest one is counted with the whole part. */
+/* A chunk passes all stages; the busiest one is counted with the whole part, the others with the
+   chunks that are first or last there. The copies of one direction follow each other, a chunk of
+   each slice in turn; so the first slice's is combined while the others come down, and goes up
+   while they are combined. But the longer a result is handed to the others, the more of them come
+   at once; and where the bus is the busiest, it waits for results that the next chunks hold up. */
 static double host_fill(const struct plan_request *q, const struct work *w, double bytes)
 {
-    double sum = 0;
+    double n = q->topo->nranks, all = front(q, bytes), one = all / n;
+    double handing = (n - 1) / rate(q->topo, TOPO_LINK_SHM), combining = n * w->host[HOST], sum = 0;
+    enum stage busiest = PCIE_OUT;
 
-    for (int i = 0; i < STAGES; i++)
-        sum += w->host[i];
-    return (sum - largest(w->host)) * front(q, bytes);
+    for (enum stage i = 0; i < STAGES; i++)
+        busiest = w->host[i] > w->host[busiest] ? i : busiest;
+    double held_up = busiest == PCIE_OUT && bytes > all ? combining : handing;
+    double late = one * (1 + held_up / w->host[PCIE_OUT]);
+    double passed[STAGES] = {
+        [PCIE_OUT] = all, [PCIE_IN] = late < all ? late : all, [SOCKETS] = one, [HOST] = all};
+    for (enum stage i = 0; i < STAGES; i++)
+        sum += i == busiest ? 0 : w->host[i] * passed[i];
+    return sum;
 }
 
 static double larger(double a, double b)
@@ -179,8 +191,9 @@ uint64_t split_bytes(const struct plan_request *q, int share)
     return (units / SPLIT_WHOLE * s + units % SPLIT_WHOLE * s / SPLIT_WHOLE) * unit;
 }
 
-/* Of the time of the device path alone: a smaller gain is not worth the processors. */
-#define WORTH_IT 0.995
+/* Of the time of the device path alone: a smaller gain is not worth the processors, and may be an
+   error of the above. */
+#define WORTH_IT 0.985
 
 /* Ever closer around the best of evenly spaced divisions: a walk that no small bump leads astray,
    as chunks make them. */

@@ -339,7 +339,7 @@ END_TEST
 START_TEST(test_collaborative__the_host_is_left_out_where_it_does_not_pay)
 {
     struct topo *t =
-        topology("node:1 gpu:2 link_nvlink:400GB/s link_pcie:20GB/s latency_pcie:10us");
+        topology("node:1 gpu:2 link_nvlink:100GB/s link_pcie:20GB/s latency_pcie:10us");
     struct plan_request q = {.collective = COLL_ALLREDUCE,
                              .topo = t,
                              .nbytes = 1 << 20,
