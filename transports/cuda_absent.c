@@ -12,6 +12,18 @@ int cuda_describe(char *text, size_t size)
     return 0;
 }
 
+int cuda_list(struct cuda_device *device, int most)
+{
+    (void)device, (void)most;
+    return 0;
+}
+
+enum cuda_link cuda_link_between(int a, int b)
+{
+    (void)a, (void)b;
+    return CUDA_LINK_NONE;
+}
+
 int cuda_present(void)
 {
     return 0;
