@@ -12,9 +12,10 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
 usage() {
     cat <<'TXT'
-test/mpi/run.sh [--quick] [--seed N] [BUILD_DIR]
+test/mpi/run.sh [--quick] [--only CASES] [--seed N] [BUILD_DIR]
 
   --quick     fewer topologies and fewer random calls
+  --only A,B  of the cases_*.sh beside this, those alone
   --seed N    for the random calls; without it, one from the clock, which is printed
   BUILD_DIR   default: build
 
@@ -24,11 +25,13 @@ TXT
 
 build=
 quick=0
+only=results,reductions,rooted,exchange,device,settings,process,helpers
 seed=$((EPOCHSECONDS % 100000 + 1))
 while [ $# -gt 0 ]; do
     case $1 in
         -h | --help) usage; exit 0 ;;
         --quick) quick=1 ;;
+        --only) only=${2:?--only needs a list} && shift ;;
         --seed)
             [[ ${2:-} =~ ^[1-9][0-9]{0,8}$ ]] || { echo "test/mpi: --seed: expected a number from 1 on" >&2; exit 2; }
             seed=$2
@@ -94,14 +97,9 @@ for family in openmpi mpich; do
         finish
         continue
     fi
-    cases_results
-    cases_reductions
-    cases_rooted
-    cases_exchange
-    cases_device
-    cases_settings
-    cases_process
-    cases_helpers
+    for cases in ${only//,/ }; do
+        "cases_$cases"
+    done
 done
 
 echo "$passed passed, $failed failed"
