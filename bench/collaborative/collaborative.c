@@ -175,6 +175,10 @@ int main(int argc, char **argv)
     b.topo = ranks(&b.rig);
     if (!b.topo)
         return 1;
+    if (b.rig.devices < nranks && !b.check) {
+        puts("ranks share a device, which no path could use the better for: results alone");
+        b.check = 1;
+    }
     b.between = rig_rate_between(&b.rig, most);
     b.down = rig_rate_down(&b.rig, most);
     printf("%d ranks%s; GB/s: between GPUs %.2f, to the host %.2f\n", nranks,

@@ -310,14 +310,14 @@ static void rig_abandon(void *state)
 
 /* ---- ranks ---- */
 
-static void make_rank(struct rig *g, int rank, int devices)
+static void make_rank(struct rig *g, int rank)
 {
     struct rig_rank *r = &g->rank[rank];
     void *host;
     CUdevice d;
 
     *r = (struct rig_rank){.rig = g, .rank = rank};
-    MUST(DeviceGet(&d, rank % devices));
+    MUST(DeviceGet(&d, rank % g->devices));
     MUST(DevicePrimaryCtxRetain(&r->context, d));
     enter(r);
     for (int i = 0; i < RIG_WAYS; i++)
@@ -352,8 +352,6 @@ static void make_rank(struct rig *g, int rank, int devices)
 
 void rig_open(struct rig *g, int n, size_t bytes)
 {
-    int devices = 0;
-
     *g = (struct rig){.cu = cuda_open(CUDA_LOAD), .n = n, .bytes = bytes};
     if (!g->cu || g->cu->Init(0) == CUDA_ERROR_NO_DEVICE) {
         printf("skip: %s\n", g->cu ? "no device" : cuda_missing());
@@ -361,9 +359,9 @@ void rig_open(struct rig *g, int n, size_t bytes)
     }
     void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
     g->simulated = library && dlsym(library, "gpusim_now_ns");
-    MUST(DeviceGetCount(&devices));
+    MUST(DeviceGetCount(&g->devices));
     for (int r = 0; r < n; r++)
-        make_rank(g, r, devices);
+        make_rank(g, r);
     for (int r = 0; r < n; r++)
         for (int p = 0; p < n; p++) {
             enter(&g->rank[r]);

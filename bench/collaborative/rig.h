@@ -55,7 +55,7 @@ struct rig_rank {
 
 struct rig {
     const struct cuda_calls *cu;
-    int n, simulated;
+    int n, simulated, devices;
     size_t bytes;
     CUevent zero; /* time is counted from here */
     struct rig_rank rank[RIG_RANKS];

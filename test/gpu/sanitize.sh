@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# test/gpu/sanitize.sh BUILD: the GPU contract and the collectives on the simulated driver, with every
+# test/gpu/sanitize.sh BUILD [address,undefined | thread]: the GPU contract and the collectives on the simulated driver, with every
 # part under the address and undefined-behaviour sanitizers, then under the thread sanitizer, on late
 # streams of 8 seeds; and the thread sanitizer has to see orders that are taken away.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
 build=${1:-build}
+kinds=("${@:2}")
+[ ${#kinds[@]} -gt 0 ] || kinds=('address,undefined' thread)
 passed=0
 failed=0
 
@@ -47,8 +49,13 @@ fi
 # Where addresses are too random for the thread sanitizer, not so.
 plain=(env)
 setarch -R true 2>/dev/null && plain=(setarch -R)
+# What the simulated driver keeps because a call that gives it back was made to fail: it counts that
+# itself, and the tests look at the count.
+mkdir -p "$build/sanitize"
+echo 'leak:libcuda.so.1' >"$build/sanitize/not-leaks"
+export LSAN_OPTIONS=suppressions=$build/sanitize/not-leaks:print_suppressions=0
 export ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1 TSAN_OPTIONS=halt_on_error=0
-for kind in address,undefined thread; do
+for kind in "${kinds[@]}"; do
   dir=$build/sanitize/${kind%,*}
   build_with "$kind" "$dir" || { ok "a build with $kind" 1 && continue; }
   clean "$kind" "$dir" 'devices=2'
@@ -57,7 +64,7 @@ for kind in address,undefined thread; do
     clean "$kind" "$dir" "devices=2 seed=$seed" --collectives
   done
 done
-for drop in StreamWaitEvent:1/3 StreamWaitEvent:2/3 StreamWaitEvent:3/3 EventRecord:1/1 EventQuery:1/1 \
+[[ " ${kinds[*]} " == *' thread '* ]] && for drop in StreamWaitEvent:1/3 StreamWaitEvent:2/3 StreamWaitEvent:3/3 EventRecord:1/1 EventQuery:1/1 \
   StreamSynchronize:1/1; do
   lost "$build/sanitize/thread" "$drop"
 done

@@ -121,6 +121,15 @@ void area_done(struct area *a)
         __atomic_sub_fetch(&a->users, 1, __ATOMIC_RELEASE); /* for settle() alone */
 }
 
+void area_lose_imports(void)
+{
+    pthread_mutex_lock(&lock);
+    for (struct area *a = areas; a; a = a->next)
+        if (a->kind == AREA_IMPORT)
+            __atomic_sub_fetch(&a->header->imports, 1, __ATOMIC_RELAXED);
+    pthread_mutex_unlock(&lock);
+}
+
 /* A device waits in cuMemFree, but nothing promises it: work under way is a fault of the program.
  */
 void area_settle(struct area *a, const char *what)

@@ -114,8 +114,8 @@ static CUresult fault(enum sim_call call, long n)
     if (sim_config.fail.call != (int)call || sim_config.fail.nth != n)
         return CUDA_SUCCESS;
     sim_config.fail.happened = 1;
-    if (sim_config.loses)
-        __atomic_store_n(&lost, 1, __ATOMIC_RELAXED);
+    if (sim_config.loses && !__atomic_exchange_n(&lost, 1, __ATOMIC_RELAXED))
+        area_lose_imports();
     return sim_config.fail.code;
 }
 

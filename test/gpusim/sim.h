@@ -150,6 +150,8 @@ char *area_use(uintptr_t p, size_t bytes, struct area **area);
 void area_done(struct area *a); /* NULL is fine */
 /* Before memory goes: a violation if work under way uses it. `what` does it. */
 void area_settle(struct area *a, const char *what);
+/* A lost device has nothing of other processes open any more. */
+void area_lose_imports(void);
 struct ctx;
 /* May work of that context use the area, as far as MAPPED ones say? */
 int area_allows(const struct area *a, const struct ctx *c);

@@ -89,7 +89,10 @@ cases_device() {
         DevicePrimaryCtxRetain:3 IpcGetMemHandle:1 IpcOpenMemHandle:1; do
         device_fails "$call"
     done
-    for call in MemcpyAsync:15 LaunchKernel:2 EventQuery:40 StreamWaitEvent:9; do
+    for call in MemcpyAsync:15 LaunchKernel:2 EventQuery:7 StreamWaitEvent:9; do
         how=lose device_fails "$call" error
+    done
+    for call in PointerGetAttributes:6 MemHostAlloc:4 IpcOpenMemHandle:1; do
+        how=lose device_fails "$call"
     done
 }
