@@ -23,7 +23,7 @@ struct reservation {
 };
 
 struct allocation {
-    int fd, device;
+    int fd, device, mapped; /* it has been, and holds what was written then */
     size_t bytes;
 };
 
@@ -162,7 +162,7 @@ CUresult sim_MemRelease(CUmemGenericAllocationHandle handle)
     return CUDA_SUCCESS;
 }
 
-static struct area *map(struct reservation *r, size_t at, const struct allocation *from)
+static struct area *map(struct reservation *r, size_t at, struct allocation *from)
 {
     struct area *a = calloc(1, sizeof *a);
     int access = PROT_READ | PROT_WRITE;
@@ -185,7 +185,8 @@ static struct area *map(struct reservation *r, size_t at, const struct allocatio
     a->kind = AREA_MAPPED;
     a->reserved = (uintptr_t)r->base;
     a->reserved_bytes = r->bytes;
-    memset(a->alias, 0xa5, a->bytes); /* as any fresh allocation */
+    if (!from->mapped++)
+        memset(a->alias, 0xa5, a->bytes); /* as any fresh allocation */
     area_add(a);
     return a;
 }
@@ -194,7 +195,7 @@ CUresult sim_MemMap(CUdeviceptr p, size_t bytes, size_t offset, CUmemGenericAllo
                     unsigned long long flags)
 {
     CUresult bad = sim_enter(SIM_MemMap);
-    const struct allocation *from = (const struct allocation *)(uintptr_t)handle;
+    struct allocation *from = (struct allocation *)(uintptr_t)handle;
     struct reservation **at;
 
     if (bad || flags || offset || !from || bytes != from->bytes)
