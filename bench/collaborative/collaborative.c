@@ -67,11 +67,11 @@ static void measure(struct bench *b, size_t bytes)
     size_t chunk = request_for(b, bytes).chunk_bytes;
 
     link[TOPO_LINK_NVLINK].bw_bytes_per_s = rig_rate_between(g, chunk);
-    link[TOPO_LINK_PCIE].bw_bytes_per_s = rig_rate_down(g, chunk);
+    link[TOPO_LINK_PCIE].bw_bytes_per_s = b->down;
     link[TOPO_LINK_REDUCE_GPU].bw_bytes_per_s = rig_rate_combining(g, chunk);
     link[TOPO_LINK_SHM].bw_bytes_per_s = link[TOPO_LINK_REDUCE].bw_bytes_per_s =
         rig_rate_processor(g);
-    /* Of the host path alone, whose chunks are few and short: the others' rates have it in them. */
+    /* Of the host path alone, whose chunks may be short: the others' rates have it in them. */
     for (int i = 0; i < TOPO_LINK_CLASSES; i++)
         link[i].latency_ns = 1;
     link[TOPO_LINK_PCIE].latency_ns = rig_latency_down(g) * 1e9;

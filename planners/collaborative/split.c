@@ -149,21 +149,32 @@ static double larger(double a, double b)
     return a > b ? a : b;
 }
 
+/* A copy takes its time to begin, and the next one waits. */
+static struct work with_copies(const struct plan_request *q, struct work w, double host)
+{
+    double n = q->topo->nranks, chunks = host / n / (double)q->chunk_bytes;
+    double copies = n * (double)(uint64_t)(chunks + 1), each = latency(q->topo, TOPO_LINK_PCIE);
+
+    w.host[PCIE_OUT] += copies * each / host;
+    w.host[PCIE_IN] += copies * each / host;
+    return w;
+}
+
 /* The later path, or the stage that both keep busy; then the path that is done sooner there has
    passed the stages behind it while the other still goes on. */
-static double seconds(const struct plan_request *q, const struct work *w, double host)
+static double seconds(const struct plan_request *q, const struct work *work, double host)
 {
     const struct topo *t = q->topo;
+    struct work w = host > 0 ? with_copies(q, *work, host) : *work;
     double device = (double)q->nbytes - host;
-    double device_wait = 2 * latency(t, TOPO_LINK_NVLINK) + device_fill(q, w, device);
-    double host_wait =
-        2 * (latency(t, TOPO_LINK_PCIE) + latency(t, TOPO_LINK_SHM)) + host_fill(q, w, host);
-    double last = larger(device > 0 ? largest(w->device) * device + device_wait : 0,
-                         host > 0 ? largest(w->host) * host + host_wait : 0);
+    double device_wait = 2 * latency(t, TOPO_LINK_NVLINK) + device_fill(q, &w, device);
+    double host_wait = 2 * latency(t, TOPO_LINK_SHM) + host_fill(q, &w, host);
+    double last = larger(device > 0 ? largest(w.device) * device + device_wait : 0,
+                         host > 0 ? largest(w.host) * host + host_wait : 0);
 
     for (int i = 0; device > 0 && host > 0 && i < STAGES; i++)
-        if (w->device[i] > 0 && w->host[i] > 0)
-            last = larger(last, w->device[i] * device + w->host[i] * host +
+        if (w.device[i] > 0 && w.host[i] > 0)
+            last = larger(last, w.device[i] * device + w.host[i] * host +
                                     (device_wait < host_wait ? device_wait : host_wait));
     return last;
 }

@@ -27,6 +27,8 @@ static void take_turns(struct model *m, uint32_t stream, uint32_t link)
     if (kind != MODEL_BUS_OUT && kind != MODEL_BUS_IN)
         return;
     now->link = link;
+    now->lead = now->latency_s * model_links_get(&m->links, link).bw_bytes_per_s;
+    now->latency_s = 0;
     for (uint32_t i = stream; i-- > 0;)
         if (m->state[i].link == link) {
             now->turn = m->state[i].turn;

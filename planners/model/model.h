@@ -25,7 +25,7 @@
  * kind that its first operation is.
  *
  * Copies of a rank to PLAN_HOST take turns, a chunk each, as a device's copy engine does them; so
- * do those from it.
+ * do those from it. Their latency is part of the turn.
  *
  * Not in it: processor time per message, incast (a shared link loses nothing by being shared), the
  * switches between nodes, protocol changes with size.

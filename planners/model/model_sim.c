@@ -82,7 +82,7 @@ static void start(struct model *m, uint32_t stream, uint64_t end)
     struct flight *f = &now->flight[now->started++ % MODEL_WINDOW];
     uint64_t length = m->plan[s->side[0].rank]->ops[s->side[0].op].length;
 
-    now->left = (double)(end - now->from) * now->scale;
+    now->left = (double)(end - now->from) * now->scale + now->lead;
     now->since = m->now;
     now->moving = 1;
     now->from = end < length ? end : 0;
