@@ -20,6 +20,18 @@ int cuda_rates_measure(struct cuda_rates *r, const char **why)
     return -ENODEV;
 }
 
+int cuda_list(struct cuda_device *device, int most)
+{
+    (void)device, (void)most;
+    return 0;
+}
+
+enum cuda_link cuda_link_between(int a, int b)
+{
+    (void)a, (void)b;
+    return CUDA_LINK_NONE;
+}
+
 int cuda_present(void)
 {
     return 0;

@@ -3,12 +3,15 @@
  * The context of a call is that of its buffers. Where memory has none of its own (pools, managed
  * memory) it is the device's primary one, which the CUDA runtime uses.
  */
+#define _GNU_SOURCE /* process_vm_readv */
 #include "transports/cuda_memory.h"
 
 #include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 #include "transports/cuda_context.h"
 
@@ -39,6 +42,15 @@ int64_t cuda_place_address(const struct cuda_place *place)
     return cu && cu->DeviceGet(&d, place->device) == CUDA_SUCCESS ? address_of(cu, d) : -1;
 }
 
+/* Can the CPU read there? Asked of the kernel, which answers where a look would be a fault. */
+static int is_readable(const void *p)
+{
+    char byte;
+    struct iovec here = {&byte, 1}, there = {(void *)(uintptr_t)p, 1};
+
+    return process_vm_readv(getpid(), &here, 1, &there, 1, 0) == 1;
+}
+
 int cuda_place_of(const void *p, struct cuda_place *place)
 {
     const struct cuda_calls *cu = cuda_if_loaded();
@@ -60,7 +72,7 @@ int cuda_place_of(const void *p, struct cuda_place *place)
     if (result != CUDA_SUCCESS) {
         *place = (struct cuda_place){.device = -1};
         return result != CUDA_ERROR_INVALID_VALUE && result != CUDA_ERROR_NOT_INITIALIZED &&
-               result != CUDA_ERROR_DEINITIALIZED;
+               result != CUDA_ERROR_DEINITIALIZED && !is_readable(p);
     }
     if ((type != CU_MEMORYTYPE_DEVICE && !managed) || device < 0)
         return 0;

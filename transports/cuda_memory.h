@@ -33,9 +33,10 @@ struct cuda_place {
 
 /*
  * Is it memory of a device, managed memory included? Then the CPU is kept off it: it may not be
- * allowed there while the application's kernels run. Returns 1 and *place, or 0. Also 1 where a
- * driver that is out of order does not say: everything else then refuses the place, and the call
- * fails instead of the process.
+ * allowed there while the application's kernels run. Returns 1 and *place, or 0. Where a driver
+ * that is out of order does not say, as after its device is lost: 0 if the CPU can read there, so
+ * that collectives on host memory go on; else 1, and everything else refuses the place, so that the
+ * call fails instead of the process.
  */
 int cuda_place_of(const void *p, struct cuda_place *place);
 

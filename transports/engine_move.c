@@ -265,7 +265,7 @@ int engine_pump(struct engine *e, uint32_t q, int *moved)
             run->next_op++;
             run->posted = 0;
         }
-        if (is_local(kind) && !run->flying)
+        if (is_local(kind)) /* a chunk of each queue in turn: on a device too, they share its bus */
             break;
     }
     return 0;
