@@ -168,7 +168,7 @@ cases_device() {
     for call in StreamWaitEvent:1/1 EventQuery:1/1 EventRecord:1/1 StreamSynchronize:1/1; do
         ordering_is_lost "$call"
     done
-    for call in MemcpyAsync:15 LaunchKernel:2 EventQuery:7 EventRecord:12; do
+    for call in MemcpyAsync:15 LaunchKernel:2 EventQuery:7 EventRecord:13; do
         device_fails "$call" error
     done
     for call in StreamCreateWithPriority:2 EventCreate:3 EventRecord:1 StreamWaitEvent:2 MemcpyAsync:1 \
