@@ -78,6 +78,7 @@ help:
 	  'make install    into PREFIX=$(PREFIX)' 'make uninstall  remove what install put there' \
 	  'make unit       build and run the unit tests' 'make grade      balancing against the exact linear program (needs GLPK)' 'make test       scripts/test' \
 	  'make test-gpu   the GPU contract and NCCL on this machine'"'"'s device, with rates' \
+	  'make sanitize   the GPU contract on the simulated driver, under sanitizers' \
 	  'make bench      the A/B suite on the emulated cluster' 'make lint       clang-tidy, cppcheck, shellcheck, format' \
 	  'make clean      remove $(B)/' 'Knobs: CFLAGS SANITIZE V MPICC_openmpi MPICC_mpich'
 
@@ -151,14 +152,17 @@ $(B)/test/bench_%: $(CORE_SRC:%.c=$(B)/pic/%.o)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -o $@ $^ -lyaml $(LDFLAGS)
 
+# What runs on a machine that has a GPU, a compiler and the CUDA toolkit, and perhaps nothing else.
+GPU_CORE_OBJ := $(patsubst %.c,$(B)/pic/%.o,$(filter-out config/yaml.c,$(CORE_SRC)) test/gpu/no_yaml.c) \
+                $(filter-out %/cuda_describe.o,$(CUDA_OBJ))
+
 # Two paths on GPUs, simulated or not.
 COLLABORATIVE_OBJ := $(patsubst %.c,$(B)/pic/%.o,$(wildcard bench/collaborative/*.c))
 $(COLLABORATIVE_OBJ): OWN_CFLAGS += $(CUDA_CFLAGS)
-$(B)/test/bench_collaborative: $(COLLABORATIVE_OBJ) $(CORE_SRC:%.c=$(B)/pic/%.o) \
-                               $(filter-out %/cuda_describe.o,$(CUDA_OBJ))
+$(B)/test/bench_collaborative: $(COLLABORATIVE_OBJ) $(GPU_CORE_OBJ)
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -o $@ $^ -lyaml -ldl -lm -lpthread $(LDFLAGS)
+	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -o $@ $^ -ldl -lm -lpthread $(LDFLAGS)
 
 $(B)/pic/shim/cli/lp.o: OWN_CFLAGS += $(if $(GLPK),-DCOLLSHIM_GLPK)
 
@@ -182,16 +186,20 @@ $(B)/pic/shim/preload/jumps.o: shim/preload/jumps.S shim/preload/nccl_symbols.de
 CUDA_CFLAGS := -isystem $(CUDA_HOME)/include -DCOLLSHIM_CUDA_ARCHS='"$(CUDA_ARCHS:%=sm_%) and newer"'
 $(CUDA_OBJ) $(B)/pic/test/gpu/%.o $(B)/pic/test/gpusim/%.o: OWN_CFLAGS += $(CUDA_CFLAGS)
 
+ifneq ($(NVCC),)
 $(B)/cuda_kernels.fatbin: transports/cuda_kernels.cu transports/cuda_reduce.def transports/cuda_reduce_args.h
 	$(call say,NVCC)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(NVCC) -std=c++17 -O3 -I. -t 2 --compress-mode=size -fatbin -o $@ $< \
 	  $(foreach a,$(CUDA_ARCHS),-gencode=arch=compute_$(a),code=sm_$(a)) \
 	  -gencode=arch=compute_$(CUDA_PTX),code=compute_$(CUDA_PTX)
-$(B)/pic/transports/cuda_image.o: transports/cuda_image.S $(if $(NVCC),$(B)/cuda_kernels.fatbin)
+endif
+# Without nvcc, the image that a build with it has left here.
+KERNELS := $(if $(NVCC),$(B)/cuda_kernels.fatbin,$(wildcard $(B)/cuda_kernels.fatbin))
+$(B)/pic/transports/cuda_image.o: transports/cuda_image.S $(KERNELS)
 	$(call say,AS)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(if $(NVCC),-DCUDA_IMAGE='"$(B)/cuda_kernels.fatbin"') -c -o $@ $<
+	$(Q)$(CC) $(if $(KERNELS),-DCUDA_IMAGE='"$(B)/cuda_kernels.fatbin"') -c -o $@ $<
 
 # Tests -----------------------------------------------------------------------------------------
 TEST_PROGRAMS := $(foreach f,$(FAMILIES),$(MPI_TESTS:%=$(B)/$(f)/test/mpi/%) $(FORTRAN_TESTS:%=$(B)/$(f)/test/fortran/%))
@@ -241,16 +249,18 @@ $(B)/test/nccl_caught: $(B)/pic/test/nccl/caught/caught.o
 	$(call say,LINK)
 	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -o $@ $^ -ldl $(LDFLAGS)
 
-GPU_TEST_OBJ := $(patsubst %.c,$(B)/pic/%.o,$(wildcard test/gpu/*.c))
-$(B)/test/gpu_contract: $(GPU_TEST_OBJ) $(filter-out %/cuda_describe.o,$(CUDA_OBJ)) $(CORE_SRC:%.c=$(B)/pic/%.o)
+GPU_TEST_OBJ := $(patsubst %.c,$(B)/pic/%.o,$(filter-out %/no_yaml.c,$(wildcard test/gpu/*.c)))
+$(B)/test/gpu_contract: $(GPU_TEST_OBJ) $(GPU_CORE_OBJ)
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -o $@ $^ -l:libyaml.a -ldl -lm -lpthread $(LDFLAGS)
+	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -o $@ $^ -ldl -lm -lpthread $(LDFLAGS)
 # On this machine's own GPU; nothing but the driver and what is in $(B)/ is needed to run it.
-test-gpu: $(if $(CUDA),$(B)/test/gpu_contract) $(if $(NCCL),all $(B)/test/nccl_ranks)
-	$(Q)$(if $(CUDA),$(B)/test/gpu_contract --rates,echo 'skip: no CUDA headers in $(CUDA_HOME)')
-	$(Q)for t in 'scripts/gpu-cluster' 'test/apps/torch/run.sh $(B)'; do $$t || [ $$? -eq 77 ] || exit 1; done
-.PHONY: test-gpu
+test-gpu:
+	$(Q)test/gpu/device.sh $(B)
+# The simulated driver and what runs on it, under sanitizers.
+sanitize: $(if $(NVCC),$(B)/cuda_kernels.fatbin)
+	$(Q)test/gpu/sanitize.sh $(B)
+.PHONY: test-gpu sanitize
 
 unit: $(B)/unit
 	$(Q)$(B)/unit
@@ -296,16 +306,21 @@ C_FILES  := $(wildcard config/*.[ch] planners/*.[ch] planners/*/*.[ch] transport
               bench/*/*.c test/unit/*.[ch] test/lp/*.[ch] test/mpi/*.c test/apps/*.c test/gpu/*.[ch] test/gpusim/*.[ch] test/ncclsim/*.[ch] test/nccl/*.[ch] test/nccl/*/*.c)
 SH_FILES := $(wildcard scripts/setup scripts/gpu-cluster scripts/manpage scripts/tune scripts/test scripts/demo scripts/fabric scripts/fabric.d/agent scripts/fabric.d/host scripts/fabric.d/rank \
               $(wildcard scripts/fabric.d/*.sh) .ci/run \
-              bench/run bench/balance/run bench/moe/run bench/ppg test/*.sh test/*/*.sh test/*/*/*.sh)
+              bench/run bench/balance/run bench/collaborative/run bench/moe/run bench/ppg test/*.sh test/*/*.sh test/*/*/*.sh)
 format:
 	clang-format -i $(C_FILES)
+# Where their headers are.
+LINT_CUDA := $(if $(CUDA),$(wildcard transports/cuda_*.c)) $(if $(NCCL),transports/nccl_run.c $(wildcard shim/nccl/*.c))
 lint:
 	clang-format --dry-run -Werror $(C_FILES)
 	shellcheck -x $(SH_FILES)
 	cppcheck -q --error-exitcode=1 --inline-suppr --std=c11 -I. -DCOLLSHIM_VERSION='"x"' \
-	  --enable=warning,portability config planners transports/engine.c shim/preload shim/cli shim/helper
-	clang-tidy -quiet --warnings-as-errors='*' $(wildcard config/*.c planners/*.c planners/*/*.c transports/engine.c shim/cli/*.c $(filter-out shim/helper/nccl_%,$(wildcard shim/helper/*.c))) \
+	  --enable=warning,portability config planners transports/engine.c transports/rounds.c shim/preload shim/cli \
+	  shim/helper $(LINT_CUDA)
+	clang-tidy -quiet --warnings-as-errors='*' $(wildcard config/*.c planners/*.c planners/*/*.c transports/engine.c transports/rounds.c shim/cli/*.c $(filter-out shim/helper/nccl_%,$(wildcard shim/helper/*.c))) \
 	  -- -std=gnu11 -I. -DCOLLSHIM_VERSION='"x"'
+	$(if $(LINT_CUDA),clang-tidy -quiet --warnings-as-errors='*' $(LINT_CUDA) \
+	  -- -std=gnu11 -I. -DCOLLSHIM_VERSION='"x"' $(CUDA_CFLAGS) $(NCCL_CFLAGS))
 
 clean:
 	rm -rf $(B)

@@ -12,6 +12,7 @@
 
 #include "config/read_file.h"
 #include "config/text.h"
+#include "config/topo_rate.h"
 
 enum { FILE_MAX = 1 << 20, WORDS = 6 };
 
@@ -168,9 +169,63 @@ static const struct {
 };
 enum { NEEDED = 4 };
 
+/* The number that a word KIND_CLASS: sets, and which kind; NULL: there is no such word. */
+static double *rate_of(const struct word *w, struct topo_link *link, int *is_time)
+{
+    char name[32];
+
+    for (int i = 0; i < TOPO_LINK_CLASSES; i++)
+        for (*is_time = 0; *is_time < 2; ++*is_time) {
+            int n = snprintf(name, sizeof name, "%s_%s:", *is_time ? "latency" : "link",
+                             topo_link_name((enum topo_link_class)i));
+
+            if (w->size > (size_t)n && !memcmp(w->at, name, (size_t)n))
+                return *is_time ? &link[i].latency_ns : &link[i].bw_bytes_per_s;
+        }
+    return NULL;
+}
+
+/* link_CLASS:RATE or latency_CLASS:TIME, each once. Returns what was expected instead, or NULL. */
+static const char *read_rate(const struct word *w, struct topo_link *link)
+{
+    int is_time;
+    double value, *field = rate_of(w, link, &is_time);
+    const char *at = memchr(w->at, ':', w->size);
+
+    if (!field)
+        return "link_CLASS:RATE or latency_CLASS:TIME, as in a topology";
+    if (*field > 0)
+        return "each rate once";
+    at++;
+    if ((is_time ? topo_read_time : topo_read_rate)(&at, &value) < 0 || at != w->at + w->size ||
+        !(value > 0))
+        return is_time ? TOPO_TIME_EXPECTED : TOPO_RATE_EXPECTED;
+    *field = value;
+    return NULL;
+}
+
+/* A line of rates, which begins with w. Returns 0, or -EINVAL after a line in c. */
+static int read_rates(const char *name, int line, const char *at, const char *end, struct cfg *c,
+                      struct word w, struct topo_link *link)
+{
+    char shown[48];
+    int rc = 0;
+
+    do {
+        const char *expected = read_rate(&w, link);
+
+        if (!expected)
+            continue;
+        cfg_problem(c, "%s:%d: `%s`: expected %s; it is left out", name, line,
+                    text_show(shown, sizeof shown, w.at, w.size), expected);
+        rc = -EINVAL;
+    } while (next_word(&at, end, &w));
+    return rc;
+}
+
 /* Read one line. Returns 1 for a row, 0 for none, or -EINVAL after a line in c. */
 static int read_line(const char *name, int line, const char *at, const char *end, struct cfg *c,
-                     struct profile_row *row)
+                     struct profile_row *row, struct topo_link *link)
 {
     const char *comment = memchr(at, '#', (size_t)(end - at));
     struct word w;
@@ -181,6 +236,8 @@ static int read_line(const char *name, int line, const char *at, const char *end
         end = comment;
     *row = (struct profile_row){.line = line};
     while (next_word(&at, end, &w)) {
+        if (!n && memchr(w.at, ':', w.size))
+            return read_rates(name, line, at, end, c, w, link);
         if (n < WORDS && words[n].read(&w, row) == 0) {
             n++;
             continue;
@@ -221,7 +278,7 @@ int profile_parse(const char *name, const char *text, struct cfg *c, struct prof
     for (int line = 1; *text && !rc; line++) {
         const char *end = text + strcspn(text, "\n");
 
-        if (read_line(name, line, text, end, c, &row) == 1)
+        if (read_line(name, line, text, end, c, &row, p->link) == 1)
             rc = append(p, &row);
         text = end + (*end == '\n');
     }

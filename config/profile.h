@@ -13,6 +13,11 @@
  * ends of a range belong to it, and * is anything. Blanks inside the parentheses of a recipe belong
  * to it. Whether the names exist is not known here: planners/tuning.h asks that.
  *
+ * A line may also hold rates of the machine, in the words of a topology (`collshim rates` prints
+ * them): they stand in where no topology says more.
+ *
+ *     link_nvlink:392GB/s link_pcie:55GB/s link_reduce:9.1GB/s latency_pcie:2us
+ *
  * Thread rule: reading is single-threaded; a profile is const from then on.
  */
 #ifndef COLLSHIM_CONFIG_PROFILE_H
@@ -22,6 +27,7 @@
 #include <stdint.h>
 
 #include "config/settings.h"
+#include "config/topo.h"
 
 #define PROFILE_NATIVE "native"
 
@@ -42,6 +48,7 @@ struct profile_row {
 struct profile {
     int nrows;
     struct profile_row *row; /* [nrows] owned */
+    struct topo_link link[TOPO_LINK_CLASSES];
 };
 
 /*

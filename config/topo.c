@@ -127,6 +127,49 @@ static int label_by_key(struct keyed_rank *sorted, int nranks, int32_t *label)
     return nlabels;
 }
 
+static int by_value(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* How many of n values, in rising order, are less. */
+static int less_than(const uint64_t *value, int n, uint64_t limit)
+{
+    int from = 0;
+
+    while (from < n) {
+        int middle = from + (n - from) / 2;
+
+        if (value[middle] < limit)
+            from = middle + 1;
+        else
+            n = middle;
+    }
+    return from;
+}
+
+void topo_number_gpus(struct topo *t, const int32_t *gpu, uint64_t *room)
+{
+    int n = 0, distinct = 0;
+
+    for (int r = 0; r < t->nranks; r++)
+        if (gpu[r] >= 0)
+            room[n++] = (uint64_t)t->rank[r].node << 32 | (uint32_t)gpu[r];
+    qsort(room, (size_t)n, sizeof *room, by_value);
+    for (int i = 0; i < n; i++)
+        if (!i || room[i] != room[distinct - 1])
+            room[distinct++] = room[i];
+    for (int r = 0; r < t->nranks; r++) {
+        uint64_t node = (uint64_t)t->rank[r].node << 32;
+
+        t->rank[r].gpu = gpu[r] < 0 ? -1
+                                    : less_than(room, distinct, node | (uint32_t)gpu[r]) -
+                                          less_than(room, distinct, node);
+    }
+}
+
 int topo_from_reports(const struct topo_report *report, int nranks, int nrails,
                       struct topo **topo_p)
 {
@@ -144,16 +187,17 @@ int topo_from_reports(const struct topo_report *report, int nranks, int nrails,
             sorted[r] = (struct keyed_rank){.key = report[r].node_key, .rank = r};
         code = topo_build(label, nranks, label_by_key(sorted, nranks, label), nrails, &t);
     }
+    if (!code) {
+        for (int r = 0; r < nranks; r++) {
+            t->rank[r].socket = report[r].socket > 0 ? report[r].socket : 0;
+            label[r] = report[r].gpu; /* nobody needs the labels any more, nor the keys */
+        }
+        topo_number_gpus(t, label, (uint64_t *)(void *)sorted);
+        *topo_p = t;
+    }
     free(label);
     free(sorted);
-    if (code)
-        return code;
-    for (int r = 0; r < nranks; r++) {
-        t->rank[r].socket = report[r].socket > 0 ? report[r].socket : 0;
-        t->rank[r].gpu = report[r].gpu >= 0 ? report[r].gpu : -1;
-    }
-    *topo_p = t;
-    return 0;
+    return code;
 }
 
 int topo_restrict(const struct topo *t, const int *member, int nmembers, struct topo **topo_p)

@@ -76,7 +76,7 @@ static inline int topo_node_rank(const struct topo *t, int node, int local)
 struct topo_report {
     uint64_t node_key; /* equal on two ranks exactly if they share a node */
     int32_t socket;
-    int32_t gpu;
+    int32_t gpu; /* any number that tells a node's GPUs apart; negative: none */
     int32_t world_rank;
     int32_t reserved; /* 0 */
 };
@@ -84,12 +84,17 @@ struct topo_report {
 /*
  * Build a topology of nranks ranks from their reports: nodes by equal node_key,
  * rails one per local index (rail = local index modulo nrails; nrails 0: as many
- * as the largest node has ranks). Link rates stay unknown. A negative socket counts as 0, a
- * negative GPU as none.
+ * as the largest node has ranks). Link rates stay unknown. A negative socket counts as 0; a node's
+ * GPUs are numbered from 0 on, in the order of what the reports call them.
  * Returns 0 and *topo_p (free with topo_free), -EINVAL (nranks < 1) or -ENOMEM.
  */
 int topo_from_reports(const struct topo_report *report, int nranks, int nrails,
                       struct topo **topo_p);
+
+/*
+ * Set the ranks' GPUs anew: gpu[nranks] are numbers as in reports. room: [nranks], for the work.
+ */
+void topo_number_gpus(struct topo *t, const int32_t *gpu, uint64_t *room);
 
 /*
  * Parse the synthetic form, or the file it names, for nranks ranks; see

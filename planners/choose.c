@@ -52,7 +52,9 @@ static int insert(struct plan_candidate *list, int n, int max, struct plan_candi
 /*
  * A few medium messages along one rank of each node, against many small ones on all rails: no
  * topology tells whether the library spreads a message over the rails by itself, and where it does,
- * it often does so from some length on only. Chunks: half of the bytes, so many at most.
+ * it often does so from some length on only. Not for allreduce, of which libraries' own ways are
+ * good at these sizes: a trial where one rail has to carry all costs more than there is to gain.
+ * Chunks: half of the bytes, so many at most.
  */
 static const struct leaders {
     const struct plan_algorithm *algorithm; /* NULL: no such way */
@@ -63,7 +65,6 @@ static const struct leaders {
     [COLL_REDUCE] = {&plan_compose, "stripe=1", 64 << 10},
     [COLL_ALLGATHER] = {&plan_lanes, "lanes=1", 256 << 10},
     [COLL_ALLGATHERV] = {&plan_lanes, "lanes=1", 256 << 10},
-    [COLL_ALLREDUCE] = {&plan_lanes, "lanes=1", 256 << 10},
     [COLL_REDUCE_SCATTER] = {&plan_lanes, "lanes=1", 256 << 10},
     [COLL_REDUCE_SCATTER_BLOCK] = {&plan_lanes, "lanes=1", 256 << 10},
     [COLL_SCATTER] = {&plan_lanes, "lanes=1", 256 << 10},
@@ -177,6 +178,21 @@ int plan_candidates(const struct plan_request *q, struct plan_candidate *c, int 
 int plan_candidates_all(const struct plan_request *q, struct plan_candidate *c, int max)
 {
     return choose(q, c, max, 0);
+}
+
+int plan_memory_matters(const struct plan_request *q)
+{
+    struct plan_request host = *q, device = *q;
+
+    host.memory = PLAN_IN_HOST;
+    device.memory = PLAN_ON_DEVICE;
+    for (int i = 0; i < plan_algorithm_count; i++) {
+        const struct plan_algorithm *a = plan_algorithms[i];
+
+        if (serves(a, q->collective) && a->pays && !a->pays(&host) != !a->pays(&device))
+            return 1;
+    }
+    return 0;
 }
 
 const char *plan_nothing_pays(const struct plan_request *q)

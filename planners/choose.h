@@ -34,6 +34,10 @@ int plan_candidates(const struct plan_request *q, struct plan_candidate *c, int 
 /* The same, but every row that serves the collective counts, whether it pays or not. */
 int plan_candidates_all(const struct plan_request *q, struct plan_candidate *c, int max);
 
+/* Does it make a difference to what may gain whether the buffers of all ranks lie on devices? Then
+   q->memory has to be found out before the others are asked. */
+int plan_memory_matters(const struct plan_request *q);
+
 /* NULL if some row may gain on this shape, whatever the size; else why none does. */
 const char *plan_nothing_pays(const struct plan_request *q);
 

@@ -77,10 +77,13 @@ double cost_local_latency(const struct topo *t)
     return or_else(ns * 1e-9, COST_LOCAL_LATENCY_S);
 }
 
-double cost_local_rate(const struct topo *t)
+double cost_local_rate(const struct plan_request *q)
 {
+    const struct topo *t = q->topo;
     const struct topo_link *socket = &t->link[TOPO_LINK_SOCKET];
-    double rate = or_else(t->link[TOPO_LINK_SHM].bw_bytes_per_s, COST_LOCAL_BYTES_PER_S);
+    double rate = q->memory == PLAN_ON_DEVICE
+                      ? or_else(t->link[TOPO_LINK_NVLINK].bw_bytes_per_s, COST_GPU_BYTES_PER_S)
+                      : or_else(t->link[TOPO_LINK_SHM].bw_bytes_per_s, COST_LOCAL_BYTES_PER_S);
 
     if (socket->bw_bytes_per_s > 0 && socket->bw_bytes_per_s < rate && crosses_sockets(t))
         rate = socket->bw_bytes_per_s;
@@ -126,7 +129,7 @@ double cost_inside(const struct plan_request *q)
     int g = cost_largest_node(q->topo);
     double bytes = (double)plan_total_bytes(q) * (g - 1) / g;
 
-    return cost_passes(q) * bytes / cost_local_rate(q->topo);
+    return cost_passes(q) * bytes / cost_local_rate(q);
 }
 
 double cost_messages(const struct plan_request *q)

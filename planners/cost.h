@@ -19,15 +19,17 @@
 #define COST_RAIL_LATENCY_S 2e-6
 #define COST_LOCAL_BYTES_PER_S 8e9 /* a rank's copy through memory */
 #define COST_LOCAL_LATENCY_S 5e-7
-#define COST_MESSAGE_S 3e-7 /* to post and complete one message or chunk of one */
+#define COST_GPU_BYTES_PER_S 25e9 /* between two GPUs of a node */
+#define COST_MESSAGE_S 3e-7       /* to post and complete one message or chunk of one */
 
 /* Before the first byte of a message is there, between nodes and inside one: the slowest link's. */
 double cost_rail_latency(const struct topo *t);
 double cost_local_latency(const struct topo *t);
 
-/* Of one connection over the slowest rail; of a rank's slowest link inside its node. */
+/* Of one connection over the slowest rail; of a rank's slowest link inside its node, which for data
+   on GPUs is theirs. */
 double cost_rail_rate(const struct topo *t);
-double cost_local_rate(const struct topo *t);
+double cost_local_rate(const struct plan_request *q);
 
 /* The least that the busiest node's rails need to carry the request, all of them in use; 0 on one
    node. (load_bound in seconds, where rates are not known too.) Longer where connections are known

@@ -87,7 +87,7 @@ double slices_cost(const struct plan_request *q, int n)
 {
     static const double orders = 50e-6; /* telling helpers, and being told, twice */
     const struct topo *t = q->topo;
-    double copied = 2 * (double)plan_total_bytes(q) / n / cost_local_rate(t);
+    double copied = 2 * (double)plan_total_bytes(q) / n / cost_local_rate(q);
 
     return orders + copied + 2 * cost_log2(t->nranks) * cost_rail_latency(t);
 }

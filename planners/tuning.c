@@ -62,6 +62,7 @@ static int look_up(const char *path, const struct profile_row *r, struct cfg *c,
 int tuning_open(const char *path, const struct profile *p, struct cfg *c, struct tuning *t)
 {
     *t = (struct tuning){0};
+    memcpy(t->link, p->link, sizeof t->link);
     if (!p->nrows)
         return 0;
     t->row = calloc((size_t)p->nrows, sizeof *t->row);
@@ -91,6 +92,16 @@ const struct tuning_row *tuning_find(const struct tuning *t, enum plan_collectiv
     return NULL;
 }
 
+void tuning_fill_in(const struct tuning *t, struct topo *topo)
+{
+    for (int i = 0; i < TOPO_LINK_CLASSES; i++) {
+        if (!(topo->link[i].bw_bytes_per_s > 0))
+            topo->link[i].bw_bytes_per_s = t->link[i].bw_bytes_per_s;
+        if (!(topo->link[i].latency_ns > 0))
+            topo->link[i].latency_ns = t->link[i].latency_ns;
+    }
+}
+
 static uint64_t mix(uint64_t h, uint64_t value)
 {
     for (int shift = 0; shift < 64; shift += 8)
@@ -110,9 +121,24 @@ static uint64_t mix_text(uint64_t h, const char *text)
     return mix(h, 0);
 }
 
+/* What is known of the machine; *any is set if there is anything. */
+static uint64_t mix_links(uint64_t h, const struct topo_link *link, int *any)
+{
+    uint64_t bits[2];
+
+    _Static_assert(sizeof bits == sizeof *link, "a link is two doubles without padding");
+    for (int i = 0; i < TOPO_LINK_CLASSES; i++) {
+        memcpy(bits, &link[i], sizeof bits);
+        *any |= bits[0] || bits[1];
+        h = mix(mix(h, bits[0]), bits[1]);
+    }
+    return h;
+}
+
 uint64_t tuning_hash(const struct tuning *t)
 {
-    uint64_t h = 0xcbf29ce484222325ull;
+    int any = t->nrows > 0;
+    uint64_t h = mix_links(0xcbf29ce484222325ull, t->link, &any);
 
     for (int i = 0; i < t->nrows; i++) {
         const struct tuning_row *r = &t->row[i];
@@ -122,7 +148,7 @@ uint64_t tuning_hash(const struct tuning *t)
         h = mix_text(h, r->algorithm ? r->algorithm->name : PROFILE_NATIVE);
         h = mix_text(h, r->recipe);
     }
-    return t->nrows ? h : 0;
+    return any ? h : 0;
 }
 
 void tuning_free(struct tuning *t)

@@ -21,7 +21,8 @@ struct tuning_row {
 
 struct tuning {
     int nrows;
-    struct tuning_row *row; /* [nrows] owned, in the order of the file */
+    struct tuning_row *row;                   /* [nrows] owned, in the order of the file */
+    struct topo_link link[TOPO_LINK_CLASSES]; /* of the machine, where the file says it */
 };
 
 /*
@@ -35,7 +36,10 @@ int tuning_open(const char *path, const struct profile *p, struct cfg *c, struct
 const struct tuning_row *tuning_find(const struct tuning *t, enum plan_collective c,
                                      const struct topo *topo, uint64_t bytes);
 
-/* Equal profiles, equal hash, whatever their comments: 0 without rows. */
+/* Let t's links have the profile's rates where theirs are not known. */
+void tuning_fill_in(const struct tuning *t, struct topo *topo);
+
+/* Equal profiles, equal hash, whatever their comments: 0 without rows and rates. */
 uint64_t tuning_hash(const struct tuning *t);
 
 void tuning_free(struct tuning *t);

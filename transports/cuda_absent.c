@@ -5,6 +5,7 @@
 
 #include "transports/cuda_describe.h"
 #include "transports/cuda_memory.h"
+#include "transports/cuda_rates.h"
 
 int cuda_describe(char *text, size_t size)
 {
@@ -12,9 +13,39 @@ int cuda_describe(char *text, size_t size)
     return 0;
 }
 
+int cuda_rates_measure(struct cuda_rates *r, const char **why)
+{
+    (void)r;
+    *why = "built without CUDA";
+    return -ENODEV;
+}
+
+int cuda_list(struct cuda_device *device, int most)
+{
+    (void)device, (void)most;
+    return 0;
+}
+
+enum cuda_link cuda_link_between(int a, int b)
+{
+    (void)a, (void)b;
+    return CUDA_LINK_NONE;
+}
+
 int cuda_present(void)
 {
     return 0;
+}
+
+int64_t cuda_current_address(void)
+{
+    return -1;
+}
+
+int64_t cuda_place_address(const struct cuda_place *place)
+{
+    (void)place;
+    return -1;
 }
 
 int cuda_place_of(const void *p, struct cuda_place *place)

@@ -76,3 +76,41 @@ int cuda_describe(char *text, size_t size)
         usable += describe_device(&t, cu, i);
     return usable;
 }
+
+int cuda_list(struct cuda_device *device, int most)
+{
+    const struct cuda_calls *cu = cuda_open(CUDA_LOAD);
+    int n = 0;
+
+    if (!cu || cu->Init(0) != CUDA_SUCCESS || cu->DeviceGetCount(&n) != CUDA_SUCCESS)
+        return 0;
+    for (int i = 0; i < n && i < most; i++) {
+        CUdevice d;
+
+        device[i] = (struct cuda_device){0};
+        if (cu->DeviceGet(&d, i) != CUDA_SUCCESS)
+            continue;
+        cu->DeviceGetPCIBusId(device[i].address, sizeof device[i].address, d);
+        cu->DeviceGetName(device[i].name, sizeof device[i].name, d);
+    }
+    return n < most ? n : most;
+}
+
+static int link_has(const struct cuda_calls *cu, CUdevice_P2PAttribute what, int a, int b)
+{
+    CUdevice from, to;
+    int has = 0;
+
+    return cu->DeviceGet(&from, a) == CUDA_SUCCESS && cu->DeviceGet(&to, b) == CUDA_SUCCESS &&
+           cu->DeviceGetP2PAttribute(&has, what, from, to) == CUDA_SUCCESS && has;
+}
+
+enum cuda_link cuda_link_between(int a, int b)
+{
+    const struct cuda_calls *cu = cuda_open(CUDA_LOAD);
+
+    if (!cu || !link_has(cu, CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED, a, b))
+        return CUDA_LINK_NONE;
+    return link_has(cu, CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED, a, b) ? CUDA_LINK_NVLINK
+                                                                               : CUDA_LINK_PCIE;
+}

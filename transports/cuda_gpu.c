@@ -322,10 +322,11 @@ void cuda_gpu_close(struct cuda_gpu *g)
 
     if (!g)
         return;
-    /* Without its context, everything of it is gone already. */
     if (cuda_enter(g->cu, &g->place, &entry) == 0) {
         unmake(g);
         cuda_leave(g->cu, &entry);
+    } else { /* without its context, everything of the driver's is gone already */
+        cuda_reducer_forget(g->reducer);
     }
     free(g->job);
     free(g);

@@ -3,13 +3,53 @@
  * The context of a call is that of its buffers. Where memory has none of its own (pools, managed
  * memory) it is the device's primary one, which the CUDA runtime uses.
  */
+#define _GNU_SOURCE /* process_vm_readv */
 #include "transports/cuda_memory.h"
 
 #include <errno.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 #include "transports/cuda_context.h"
+
+static int64_t address_of(const struct cuda_calls *cu, CUdevice d)
+{
+    unsigned domain, bus, device, function = 0;
+    char text[32] = "";
+
+    if (cu->DeviceGetPCIBusId(text, sizeof text, d) != CUDA_SUCCESS ||
+        sscanf(text, "%x:%x:%x.%x", &domain, &bus, &device, &function) < 3)
+        return -1;
+    return (int64_t)domain << 16 | bus << 8 | device << 3 | function;
+}
+
+int64_t cuda_current_address(void)
+{
+    const struct cuda_calls *cu = cuda_if_loaded();
+    CUdevice d;
+
+    return cu && cu->CtxGetDevice(&d) == CUDA_SUCCESS ? address_of(cu, d) : -1;
+}
+
+int64_t cuda_place_address(const struct cuda_place *place)
+{
+    const struct cuda_calls *cu = cuda_if_loaded();
+    CUdevice d;
+
+    return cu && cu->DeviceGet(&d, place->device) == CUDA_SUCCESS ? address_of(cu, d) : -1;
+}
+
+/* Can the CPU read there? Asked of the kernel, which answers where a look would be a fault. */
+static int is_readable(const void *p)
+{
+    char byte;
+    struct iovec here = {&byte, 1}, there = {(void *)(uintptr_t)p, 1};
+
+    return process_vm_readv(getpid(), &here, 1, &there, 1, 0) == 1;
+}
 
 int cuda_place_of(const void *p, struct cuda_place *place)
 {
@@ -32,7 +72,7 @@ int cuda_place_of(const void *p, struct cuda_place *place)
     if (result != CUDA_SUCCESS) {
         *place = (struct cuda_place){.device = -1};
         return result != CUDA_ERROR_INVALID_VALUE && result != CUDA_ERROR_NOT_INITIALIZED &&
-               result != CUDA_ERROR_DEINITIALIZED;
+               result != CUDA_ERROR_DEINITIALIZED && !is_readable(p);
     }
     if ((type != CU_MEMORYTYPE_DEVICE && !managed) || device < 0)
         return 0;

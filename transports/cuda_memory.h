@@ -9,6 +9,7 @@
 #define COLLSHIM_TRANSPORTS_CUDA_MEMORY_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "transports/device.h"
 #include "transports/kernels.h"
@@ -19,6 +20,10 @@
  */
 int cuda_present(void);
 
+/* The PCI address of the device whose context is current for the calling thread, domain in the bits
+   from 16 on; negative: there is none, or it cannot be told. Starts nothing. */
+int64_t cuda_current_address(void);
+
 /* A context and what it knows of a piece of device memory. */
 struct cuda_place {
     void *context; /* NULL: the device's primary one */
@@ -28,11 +33,15 @@ struct cuda_place {
 
 /*
  * Is it memory of a device, managed memory included? Then the CPU is kept off it: it may not be
- * allowed there while the application's kernels run. Returns 1 and *place, or 0. Also 1 where a
- * driver that is out of order does not say: everything else then refuses the place, and the call
- * fails instead of the process.
+ * allowed there while the application's kernels run. Returns 1 and *place, or 0. Where a driver
+ * that is out of order does not say, as after its device is lost: 0 if the CPU can read there, so
+ * that collectives on host memory go on; else 1, and everything else refuses the place, so that the
+ * call fails instead of the process.
  */
 int cuda_place_of(const void *p, struct cuda_place *place);
+
+/* As cuda_current_address, of the device that it is on. */
+int64_t cuda_place_address(const struct cuda_place *place);
 
 /*
  * Move bytes between any two places; or n pieces, piece i from src + offset[i] to dst + offset[i],

@@ -161,6 +161,11 @@ void cuda_reducer_free(struct cuda_reducer *r)
     free(r);
 }
 
+void cuda_reducer_forget(struct cuda_reducer *r)
+{
+    free(r);
+}
+
 static int usable(const struct cuda_reduce_args *args, enum reduce_type type)
 {
     size_t mask = type_alignment(type) - 1;

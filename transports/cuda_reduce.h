@@ -44,6 +44,8 @@ struct cuda_reducer;
  */
 int cuda_reducer_create(const struct cuda_calls *cu, struct cuda_reducer **reducer_p);
 void cuda_reducer_free(struct cuda_reducer *reducer); /* NULL is fine; nothing of it in flight */
+/* The same where the context is gone, and its kernels with it: the driver is not asked. */
+void cuda_reducer_forget(struct cuda_reducer *reducer);
 
 /*
  * Enqueue one reduction on a stream of the current context, which is the reducer's. args is copied.

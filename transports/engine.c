@@ -105,6 +105,8 @@ int engine_create(const struct plan *plan, struct xport *xport, struct engine **
         set_up_queue(e, q, slot);
         slot += slots_of(plan->queues[q].kind);
     }
+    for (uint32_t op = 0; op < plan->nops; op++)
+        e->parts[plan_uses_host(&plan->ops[op])]++;
     *engine_p = e;
     return 0;
 }
@@ -179,6 +181,7 @@ int engine_begin(struct engine *e, const struct engine_buffers *buffers)
         return rc;
     e->buffers = *buffers;
     e->unfinished = p->nops;
+    memcpy(e->left, e->parts, sizeof e->left);
     e->error = 0;
     memset(e->done, 0, p->nops * sizeof *e->done);
     e->nbusy = 0;

@@ -27,6 +27,10 @@ struct engine_buffers {
     size_t grain;
     /* Whose memory input, output and scratch are; host is pinned then. NULL: all is the host's. */
     struct device *device;
+    /* Told, unless NULL, when the last operation with host memory of the plan's own is done (1),
+       and the last of all others (0): once each, of those that there are. */
+    void (*part_done)(void *context, int host);
+    void *part_context;
     /* Non-zero: the call has failed on this rank already, and buffers may be NULL. It takes part
        all the same, so that nobody waits for it; all whose result hangs on it fail too. */
     int failed;

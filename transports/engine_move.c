@@ -49,8 +49,14 @@ static int ready(const struct engine *e, const struct plan_op *op, uint64_t end)
 /* Bytes [.., end) of an operation are done. */
 static void finish(struct engine *e, uint32_t op, uint64_t end)
 {
+    int host = plan_uses_host(&e->plan->ops[op]);
+
     e->done[op] = end;
-    e->unfinished -= end == e->plan->ops[op].length;
+    if (end < e->plan->ops[op].length)
+        return;
+    e->unfinished--;
+    if (!--e->left[host] && e->buffers.part_done)
+        e->buffers.part_done(e->buffers.part_context, host);
 }
 
 static int is_local(uint8_t kind)
@@ -259,7 +265,7 @@ int engine_pump(struct engine *e, uint32_t q, int *moved)
             run->next_op++;
             run->posted = 0;
         }
-        if (is_local(kind) && !run->flying)
+        if (is_local(kind)) /* a chunk of each queue in turn: on a device too, they share its bus */
             break;
     }
     return 0;

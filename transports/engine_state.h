@@ -57,6 +57,8 @@ struct engine {
     char *sink;              /* owned during a call that has failed: where receives go */
     uint32_t nbusy, nslots;
     uint32_t unfinished; /* operations */
+    uint32_t parts[2];   /* operations without and with PLAN_HOST */
+    uint32_t left[2];    /* and of these, unfinished */
     int error;           /* the call has failed; its schedule goes on without data */
 };
 

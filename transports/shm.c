@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "transports/hands.h"
 #include "transports/shm_peer.h"
 
 enum { TURN_BUDGET = 512 << 10, POLL_BUDGET = 16 << 20 };
@@ -234,6 +235,7 @@ int xport_shm_open(const int *member, int members, int rank, int nranks, int cop
     t->member_of = malloc((size_t)nranks * sizeof *t->member_of);
     t->peer = calloc((size_t)members, sizeof *t->peer);
     t->bounce = aligned_alloc(64, REDUCE_PIECE);
+    t->room = 1;
     if (!t->member_of || !t->peer || !t->bounce) {
         xport_shm_close(x);
         return -ENOMEM;
@@ -338,6 +340,24 @@ void xport_shm_close(struct xport *x)
     free(t->bounce);
     free(t);
     x->state = NULL;
+}
+
+int xport_shm_hire(struct xport *x, struct hands *h)
+{
+    struct shm *t = x->state;
+    int count = h ? hands_count(h) : 1;
+
+    if (count > t->room) {
+        char *more = aligned_alloc(64, (size_t)count * REDUCE_PIECE);
+
+        if (!more)
+            return -ENOMEM;
+        free(t->bounce);
+        t->bounce = more;
+        t->room = count;
+    }
+    t->hands = h;
+    return 0;
 }
 
 int xport_shm_single_copy(const struct xport *x, int *why)

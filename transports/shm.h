@@ -61,6 +61,11 @@ void xport_shm_joined(struct xport *x);
 int xport_shm_part(struct xport *x);
 void xport_shm_close(struct xport *x); /* not opened is fine */
 
+/* From here on, what is combined is read and combined by these too; NULL: by the caller alone.
+   Borrowed. Returns 0 or -ENOMEM. */
+struct hands;
+int xport_shm_hire(struct xport *x, struct hands *h);
+
 /* Can every peer be read from? If not, *why is the errno of the first that cannot. */
 int xport_shm_single_copy(const struct xport *x, int *why);
 

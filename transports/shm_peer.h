@@ -71,9 +71,11 @@ struct shm {
     struct peer *peer; /* [members] owned */
     struct slot *slot; /* [nslots] owned */
     unsigned nslots;
-    int next;         /* the peer that is served first */
-    char *bounce;     /* [REDUCE_PIECE] owned */
-    unsigned *report; /* during a poll: completed slots */
+    int next;            /* the peer that is served first */
+    char *bounce;        /* [REDUCE_PIECE * hands] owned */
+    int room;            /* of how many hands that is */
+    struct hands *hands; /* borrowed; NULL: the caller works alone */
+    unsigned *report;    /* during a poll: completed slots */
     unsigned reported;
     struct device *device; /* borrowed: of the call; NULL: it has none */
     char *lends;           /* the window of the device that was used first */

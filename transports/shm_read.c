@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <sys/uio.h>
 
+#include "transports/hands.h"
 #include "transports/shm_peer.h"
 
 enum { READ_PIECE = 4 << 20, PATIENCE = 64 };
@@ -33,6 +34,65 @@ static ssize_t pull(const struct peer *p, const char *from, char *to, size_t n)
     return p->acceptor->pull(p->acceptor->state, to, from, n) ? -EIO : (ssize_t)n;
 }
 
+/* Pieces of one message that is combined, one for each hand. */
+struct together {
+    const struct peer *p;
+    const struct slot *s;
+    char *bounce;
+    size_t piece, bytes; /* of each, and of all */
+    int read[HANDS_MOST];
+};
+
+static size_t together_bytes(const struct together *w, int part)
+{
+    size_t from = (size_t)part * w->piece;
+
+    return w->bytes - from < w->piece ? w->bytes - from : w->piece;
+}
+
+static void read_one(void *context, int part)
+{
+    struct together *w = context;
+    size_t n = together_bytes(w, part), from = (size_t)part * w->piece;
+
+    w->read[part] =
+        shm_peer_read(w->p, w->s->address + w->s->done + from, w->bounce + from, n) == (ssize_t)n;
+}
+
+static void combine_one(void *context, int part)
+{
+    struct together *w = context;
+    const struct xport_reduce *r = &w->s->reduce;
+    size_t from = (size_t)part * w->piece, at = w->s->done + from;
+
+    r->combine(r->context, (const char *)r->own + at, w->bounce + from, (char *)r->dst + at,
+               together_bytes(w, part));
+}
+
+/* All are read before any is combined: what is combined twice is wrong. Returns the bytes; 0: the
+   caller is to try alone. */
+static ssize_t read_together(struct shm *t, const struct peer *p, struct slot *s)
+{
+    struct together w = {.p = p, .s = s, .bounce = t->bounce};
+    size_t left = s->until - s->done;
+    int parts, whole = 0;
+
+    w.piece = REDUCE_PIECE / s->reduce.grain * s->reduce.grain;
+    w.bytes = w.piece * (size_t)hands_count(t->hands);
+    w.bytes = left < w.bytes ? left : w.bytes;
+    parts = (int)((w.bytes + w.piece - 1) / w.piece);
+    hands_run(t->hands, parts, read_one, &w);
+    while (whole < parts && w.read[whole])
+        whole++;
+    if (!whole)
+        return 0;
+    if (whole < parts)
+        w.bytes = (size_t)whole * w.piece;
+    hands_run(t->hands, whole, combine_one, &w);
+    s->done += w.bytes;
+    return (ssize_t)w.bytes;
+}
+
 /* Read one piece of a message. Returns its bytes, or -errno if not even one element can be had. */
 static ssize_t read_piece(struct shm *t, const struct peer *p, struct slot *s)
 {
@@ -41,6 +101,11 @@ static ssize_t read_piece(struct shm *t, const struct peer *p, struct slot *s)
     size_t n = s->until - s->done < piece ? s->until - s->done : piece;
     char *to = s->buf ? s->buf + s->done : t->bounce;
     ssize_t got =
+        t->hands && !s->buf && !s->lent && s->until - s->done > piece ? read_together(t, p, s) : 0;
+
+    if (got > 0)
+        return got;
+    got =
         s->lent ? pull(p, s->lent + s->done, to, n) : shm_peer_read(p, s->address + s->done, to, n);
 
     if (got < 0)

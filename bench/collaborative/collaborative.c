@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * bench_collaborative [--ranks N] [--claim] SIZE...
+ * bench_collaborative [--ranks N] [--claim | --check] SIZE...
  *
  * The collaborative Allreduce through the engine, on GPUs or on the simulated driver: the device
  * path alone, the division the planner chooses from rates measured first, and the best of all
- * divisions that are tried. Every result is compared. With --claim the exit status is 1 unless the
- * chosen division is within 3% of the best and not behind the device path, and from 64 MiB on 0.9
- * of the bound; that holds for the modelled time of the simulated driver, where nothing disturbs.
+ * divisions: every percent, and every tenth of one around the best of those. Every result is
+ * compared. With --claim the exit status is 1 unless the chosen division is within 3% of the best
+ * and not behind the device path, and from 64 MiB on 0.9 of the bound; that holds for the modelled
+ * time of the simulated driver, where nothing disturbs. --check compares results alone, of a few
+ * divisions.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,35 +22,17 @@
 struct bench {
     struct rig rig;
     struct topo *topo;
-    int failed, claim;
+    double between, down; /* bytes/s of GPU to GPU and to the host, in one piece */
+    int failed, claim, check;
 };
 
 static int refuse(const char *text)
 {
     fprintf(stderr,
-            "bench_collaborative: '%s': expected [--ranks 2..%d] [--claim] SIZE..., as 8M\n", text,
-            RIG_RANKS);
+            "bench_collaborative: '%s': expected [--ranks 2..%d] [--claim | --check] SIZE..., as "
+            "8M\n",
+            text, RIG_RANKS);
     return 2;
-}
-
-/* The machine as it was measured. */
-static struct topo *measured(struct rig *g)
-{
-    struct topo *t = NULL;
-    char text[64], why[256];
-    double processor = rig_rate_processor(g);
-
-    snprintf(text, sizeof text, "node:1 gpu:%d", g->n);
-    if (topo_parse(text, 0, &t, why, sizeof why) < 0)
-        return NULL;
-    t->link[TOPO_LINK_NVLINK].bw_bytes_per_s = rig_rate_between(g);
-    t->link[TOPO_LINK_PCIE].bw_bytes_per_s = rig_rate_down(g);
-    t->link[TOPO_LINK_REDUCE_GPU].bw_bytes_per_s = rig_rate_combining(g);
-    t->link[TOPO_LINK_SHM].bw_bytes_per_s = t->link[TOPO_LINK_REDUCE].bw_bytes_per_s = processor;
-    if (g->simulated) /* of the model alone */
-        for (int i = 0; i < TOPO_LINK_CLASSES; i++)
-            t->link[i].latency_ns = 1;
-    return t;
 }
 
 static struct plan_request request_for(const struct bench *b, size_t bytes)
@@ -63,6 +47,34 @@ static struct plan_request request_for(const struct bench *b, size_t bytes)
     plan_chunks(&q, chunk);
     q.chunk_bytes = chunk[0];
     return q;
+}
+
+/* The machine's ranks; their links are measured for each size. */
+static struct topo *ranks(const struct rig *g)
+{
+    struct topo *t = NULL;
+    char text[64], why[256];
+
+    snprintf(text, sizeof text, "node:1 gpu:%d", g->n);
+    return topo_parse(text, 0, &t, why, sizeof why) < 0 ? NULL : t;
+}
+
+/* In chunks as they are for that size. */
+static void measure(struct bench *b, size_t bytes)
+{
+    struct rig *g = &b->rig;
+    struct topo_link *link = b->topo->link;
+    size_t chunk = request_for(b, bytes).chunk_bytes;
+
+    link[TOPO_LINK_NVLINK].bw_bytes_per_s = rig_rate_between(g, chunk);
+    link[TOPO_LINK_PCIE].bw_bytes_per_s = b->down;
+    link[TOPO_LINK_REDUCE_GPU].bw_bytes_per_s = rig_rate_combining(g, chunk);
+    link[TOPO_LINK_SHM].bw_bytes_per_s = link[TOPO_LINK_REDUCE].bw_bytes_per_s =
+        rig_rate_processor(g);
+    /* Of the host path alone, whose chunks may be short: the others' rates have it in them. */
+    for (int i = 0; i < TOPO_LINK_CLASSES; i++)
+        link[i].latency_ns = 1;
+    link[TOPO_LINK_PCIE].latency_ns = rig_latency_down(g) * 1e9;
 }
 
 /* Seconds with that share through the host, or with the planner's own if it is negative. */
@@ -90,27 +102,39 @@ static double run(struct bench *b, size_t bytes, int share)
     return seconds;
 }
 
-static void compare(struct bench *b, size_t bytes)
+/* The best of the divisions in that range, up to such as take twice its time; *at is its share. */
+static double search(struct bench *b, size_t bytes, int from, int to, int step, int *at)
 {
-    struct plan_request q = request_for(b, bytes);
-    uint64_t host = split_best(&q);
-    int share = (int)((double)host / (double)bytes * SPLIT_WHOLE + 0.5), at = share;
-    double n = b->rig.n, alone = run(b, bytes, 0), own = run(b, bytes, -1), best = own;
-    double bound = 1 + b->topo->link[TOPO_LINK_PCIE].bw_bytes_per_s /
-                           b->topo->link[TOPO_LINK_NVLINK].bw_bytes_per_s * 2 / n;
-    static const int around[] = {60, 70, 80, 90, 95, 105, 110, 120, 130, 150};
+    double best = -1;
 
-    for (size_t i = 0; i < sizeof around / sizeof *around; i++) {
-        int other = share * around[i] / 100;
-        double now = other && other <= SPLIT_WHOLE ? run(b, bytes, other) : best;
+    for (int share = from < 0 ? 0 : from; share <= to && share <= SPLIT_WHOLE; share += step) {
+        double now = run(b, bytes, share);
 
-        if (now > 0 && now < best) {
+        if (best > 0 && now > 2 * best)
+            break;
+        if (now > 0 && (best < 0 || now < best)) {
             best = now;
-            at = other;
+            *at = share;
         }
     }
+    return best;
+}
+
+static void compare(struct bench *b, size_t bytes)
+{
+    enum { PERCENT = SPLIT_WHOLE / 100, FINE = PERCENT / 10 };
+    struct plan_request q = request_for(b, bytes);
+    double share = 100.0 * (double)split_best(&q) / (double)bytes, n = b->rig.n;
+    double alone = run(b, bytes, 0), own = run(b, bytes, -1);
+    double bound = 1 + b->down / b->between * 2 / n;
+    int coarse = 0, at = 0;
+
+    search(b, bytes, 0, SPLIT_WHOLE, PERCENT, &coarse);
+    double best = search(b, bytes, coarse - PERCENT, coarse + PERCENT, FINE, &at);
+    if (own > 0 && own < best)
+        best = own;
     printf("%9zu %10.1f %10.1f %7.2f %10.1f %7.2f %6.3f %6.3f %6.3f\n", bytes, alone * 1e6,
-           own * 1e6, share / 100.0, best * 1e6, at / 100.0, own / best, alone / own, bound);
+           own * 1e6, share, best * 1e6, at / 100.0, own / best, alone / own, bound);
     if (b->claim && (own > 1.03 * best || own > 1.001 * alone ||
                      (bytes >= 64 << 20 && alone / own < 0.9 * bound))) {
         fprintf(stderr, "bench_collaborative: %zu bytes: the claim does not hold\n", bytes);
@@ -118,38 +142,54 @@ static void compare(struct bench *b, size_t bytes)
     }
 }
 
+static void check(struct bench *b, size_t bytes)
+{
+    int at;
+
+    run(b, bytes, -1);
+    search(b, bytes, 0, SPLIT_WHOLE, SPLIT_WHOLE / 4, &at);
+}
+
 int main(int argc, char **argv)
 {
     enum { SIZES = 16 };
     struct bench b = {0};
     size_t size[SIZES], most = 0;
-    int n = 0, ranks = 2;
+    int n = 0, nranks = 2;
 
     for (int i = 1; i < argc; i++) {
         if (!strcmp(argv[i], "--claim"))
             b.claim = 1;
+        else if (!strcmp(argv[i], "--check"))
+            b.check = 1;
         else if (!strcmp(argv[i], "--ranks") && i + 1 < argc)
-            ranks = atoi(argv[++i]);
+            nranks = atoi(argv[++i]);
         else if (n == SIZES || cfg_parse_bytes(argv[i], &size[n]) < 0 || size[n] % 4 || !size[n])
             return refuse(argv[i]);
         else
             most = size[n] > most ? size[n] : most, n++;
     }
-    if (!n || ranks < 2 || ranks > RIG_RANKS)
+    if (!n || nranks < 2 || nranks > RIG_RANKS)
         return refuse(n ? "--ranks" : "no size");
-    rig_open(&b.rig, ranks, most);
-    b.topo = measured(&b.rig);
+    rig_open(&b.rig, nranks, most);
+    b.topo = ranks(&b.rig);
     if (!b.topo)
         return 1;
-    printf("%d ranks%s; GB/s: between GPUs %.2f, to the host %.2f, combining %.0f\n", ranks,
-           b.rig.simulated ? ", modelled time" : "",
-           b.topo->link[TOPO_LINK_NVLINK].bw_bytes_per_s / 1e9,
-           b.topo->link[TOPO_LINK_PCIE].bw_bytes_per_s / 1e9,
-           b.topo->link[TOPO_LINK_REDUCE_GPU].bw_bytes_per_s / 1e9);
-    printf("%9s %10s %10s %7s %10s %7s %6s %6s %6s\n", "BYTES", "ALONE US", "CHOSEN US", "HOST %",
-           "BEST US", "HOST %", "/BEST", "GAIN", "BOUND");
-    for (int i = 0; i < n; i++)
-        compare(&b, size[i]);
+    if (b.rig.devices < nranks && !b.check) {
+        puts("ranks share a device, which no path could use the better for: results alone");
+        b.check = 1;
+    }
+    b.between = rig_rate_between(&b.rig, most);
+    b.down = rig_rate_down(&b.rig, most);
+    printf("%d ranks%s; GB/s: between GPUs %.2f, to the host %.2f\n", nranks,
+           b.rig.simulated ? ", modelled time" : "", b.between / 1e9, b.down / 1e9);
+    if (!b.check)
+        printf("%9s %10s %10s %7s %10s %7s %6s %6s %6s\n", "BYTES", "ALONE US", "CHOSEN US",
+               "HOST %", "BEST US", "HOST %", "/BEST", "GAIN", "BOUND");
+    for (int i = 0; i < n; i++) {
+        measure(&b, size[i]);
+        (b.check ? check : compare)(&b, size[i]);
+    }
     topo_free(b.topo);
     rig_close(&b.rig);
     return b.failed;

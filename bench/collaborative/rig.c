@@ -310,14 +310,14 @@ static void rig_abandon(void *state)
 
 /* ---- ranks ---- */
 
-static void make_rank(struct rig *g, int rank, int devices)
+static void make_rank(struct rig *g, int rank)
 {
     struct rig_rank *r = &g->rank[rank];
     void *host;
     CUdevice d;
 
     *r = (struct rig_rank){.rig = g, .rank = rank};
-    MUST(DeviceGet(&d, rank % devices));
+    MUST(DeviceGet(&d, rank % g->devices));
     MUST(DevicePrimaryCtxRetain(&r->context, d));
     enter(r);
     for (int i = 0; i < RIG_WAYS; i++)
@@ -352,8 +352,6 @@ static void make_rank(struct rig *g, int rank, int devices)
 
 void rig_open(struct rig *g, int n, size_t bytes)
 {
-    int devices = 0;
-
     *g = (struct rig){.cu = cuda_open(CUDA_LOAD), .n = n, .bytes = bytes};
     if (!g->cu || g->cu->Init(0) == CUDA_ERROR_NO_DEVICE) {
         printf("skip: %s\n", g->cu ? "no device" : cuda_missing());
@@ -361,9 +359,9 @@ void rig_open(struct rig *g, int n, size_t bytes)
     }
     void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
     g->simulated = library && dlsym(library, "gpusim_now_ns");
-    MUST(DeviceGetCount(&devices));
+    MUST(DeviceGetCount(&g->devices));
     for (int r = 0; r < n; r++)
-        make_rank(g, r, devices);
+        make_rank(g, r);
     for (int r = 0; r < n; r++)
         for (int p = 0; p < n; p++) {
             enter(&g->rank[r]);
@@ -486,19 +484,27 @@ double rig_run(struct rig *g, const struct plan *const *plan)
 
 /* ---- rates ---- */
 
-/* Seconds of one job by itself, the best of a few. */
-static double time_job(struct rig *g, void (*start)(struct rig *g, CUstream stream))
+typedef void start_piece(struct rig *g, size_t at, size_t bytes, CUstream stream);
+
+/* Seconds of a job that is done as the engine has it done: in chunks, each with an event behind it.
+   The best of a few times. */
+static double seconds_of(struct rig *g, size_t bytes, size_t chunk, start_piece *start)
 {
     struct rig_rank *r = &g->rank[0];
-    CUevent from, to;
+    CUevent from, to, each;
     float ms, best = 1e30f;
 
     enter(r);
     MUST(EventCreate(&from, CU_EVENT_DEFAULT));
     MUST(EventCreate(&to, CU_EVENT_DEFAULT));
+    MUST(EventCreate(&each, CU_EVENT_DEFAULT));
     for (int i = 0; i < 5; i++) {
         MUST(EventRecord(from, r->stream[RIG_INSIDE]));
-        start(g, r->stream[RIG_INSIDE]);
+        for (size_t at = 0, n; at < bytes; at += n) {
+            n = bytes - at < chunk ? bytes - at : chunk;
+            start(g, at, n, r->stream[RIG_INSIDE]);
+            MUST(EventRecord(each, r->stream[RIG_INSIDE]));
+        }
         MUST(EventRecord(to, r->stream[RIG_INSIDE]));
         MUST(EventSynchronize(to));
         MUST(EventElapsedTime(&ms, from, to));
@@ -506,47 +512,60 @@ static double time_job(struct rig *g, void (*start)(struct rig *g, CUstream stre
     }
     MUST(EventDestroy(from));
     MUST(EventDestroy(to));
+    MUST(EventDestroy(each));
     return (double)best / 1e3;
 }
 
-static void copy_between(struct rig *g, CUstream stream)
+static double rate_of(struct rig *g, size_t chunk, start_piece *start)
+{
+    return (double)g->bytes / seconds_of(g, g->bytes, chunk, start);
+}
+
+static void copy_between(struct rig *g, size_t at, size_t bytes, CUstream stream)
 {
     struct rig_rank *a = &g->rank[0], *b = &g->rank[1];
 
-    MUST(MemcpyPeerAsync(a->input, a->context, b->input, b->context, g->bytes, stream));
+    MUST(MemcpyPeerAsync(a->input + at, a->context, b->input + at, b->context, bytes, stream));
 }
 
-static void copy_down(struct rig *g, CUstream stream)
-{
-    MUST(MemcpyAsync((CUdeviceptr)g->rank[0].host, g->rank[0].input, g->bytes, stream));
-}
-
-static void combine_inside(struct rig *g, CUstream stream)
+static void copy_down(struct rig *g, size_t at, size_t bytes, CUstream stream)
 {
     struct rig_rank *r = &g->rank[0];
-    struct cuda_reduce_args args = {.dst = (void *)r->output, /* NOLINT: the device's */
-                                    .src = {(void *)r->output, (void *)r->input},
-                                    .count = g->bytes / 4,
-                                    .sources = 2,
-                                    .divisor = 1};
+
+    MUST(MemcpyAsync((CUdeviceptr)(r->host + at), r->input + at, bytes, stream));
+}
+
+static void combine_inside(struct rig *g, size_t at, size_t bytes, CUstream stream)
+{
+    struct rig_rank *r = &g->rank[0];
+    void *dst = (void *)(r->output + at), *src = (void *)(r->input + at); /* NOLINT: the device's */
+    struct cuda_reduce_args args = {
+        .dst = dst, .src = {dst, src}, .count = bytes / 4, .sources = 2, .divisor = 1};
 
     if (cuda_reduce(r->reducer, REDUCE_OP_sum, REDUCE_TYPE_u32, &args, stream))
         must(CUDA_ERROR_NOT_SUPPORTED, "cuda_reduce");
 }
 
-double rig_rate_between(struct rig *g)
+double rig_rate_between(struct rig *g, size_t chunk)
 {
-    return (double)g->bytes / time_job(g, copy_between);
+    return rate_of(g, chunk, copy_between);
 }
 
-double rig_rate_down(struct rig *g)
+double rig_rate_down(struct rig *g, size_t chunk)
 {
-    return (double)g->bytes / time_job(g, copy_down);
+    return rate_of(g, chunk, copy_down);
 }
 
-double rig_rate_combining(struct rig *g)
+double rig_latency_down(struct rig *g)
 {
-    return (double)g->bytes / time_job(g, combine_inside);
+    enum { PIECES = 16 };
+
+    return seconds_of(g, PIECES * sizeof(uint32_t), sizeof(uint32_t), copy_down) / PIECES;
+}
+
+double rig_rate_combining(struct rig *g, size_t chunk)
+{
+    return rate_of(g, chunk, combine_inside);
 }
 
 double rig_rate_processor(struct rig *g)

@@ -55,7 +55,7 @@ struct rig_rank {
 
 struct rig {
     const struct cuda_calls *cu;
-    int n, simulated;
+    int n, simulated, devices;
     size_t bytes;
     CUevent zero; /* time is counted from here */
     struct rig_rank rank[RIG_RANKS];
@@ -70,10 +70,13 @@ void rig_close(struct rig *g);
    output is not the sum of all inputs. */
 double rig_run(struct rig *g, const struct plan *const *plan);
 
-/* Bytes per second of a copy between two GPUs, of one to the host, and of combining on a GPU. */
-double rig_rate_between(struct rig *g);
-double rig_rate_down(struct rig *g);
-double rig_rate_combining(struct rig *g);
+/* Bytes per second of copies between two GPUs, of such to the host, and of combining on a GPU, in
+   chunks of that size one behind the other: each of them takes its time to begin. */
+double rig_rate_between(struct rig *g, size_t chunk);
+double rig_rate_down(struct rig *g, size_t chunk);
+double rig_rate_combining(struct rig *g, size_t chunk);
+/* Seconds that a copy to the host takes to begin. */
+double rig_latency_down(struct rig *g);
 /* Of this thread: copying and combining in host memory, shared by all ranks; on the simulated
    driver, as good as infinite. */
 double rig_rate_processor(struct rig *g);

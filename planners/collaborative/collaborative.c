@@ -23,6 +23,8 @@ enum lane { HAND_IN = 0, HAND_OUT = 1, DEVICE = 0, HOST = 2 };
 
 enum device_way { DIRECT, RING };
 
+enum { MOST_GPUS = 8 };
+
 struct work {
     const struct plan_request *q;
     struct tracked ops;
@@ -228,6 +230,8 @@ static const char *collaborative_pays(const struct plan_request *q)
         return "ranks are on several nodes";
     if (t->nranks < 2)
         return "there is one rank";
+    if (t->nranks > MOST_GPUS)
+        return "there are more GPUs than have links to each other";
     for (int a = 0; a < t->nranks; a++) {
         if (t->rank[a].gpu < 0)
             return "a rank has no GPU";

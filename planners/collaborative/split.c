@@ -122,14 +122,26 @@ static double device_fill(const struct plan_request *q, const struct work *w, do
     return chunks < bytes ? (shown > 0 ? shown : 0) * chunks : gpu * chunks;
 }
 
-/* A chunk passes all stages; the busiest one is counted with the whole part. */
+/* A chunk passes all stages; the busiest one is counted with the whole part, the others with the
+   chunks that are first or last there. The copies of one direction follow each other, a chunk of
+   each slice in turn; so the first slice's is combined while the others come down, and goes up
+   while they are combined. But the longer a result is handed to the others, the more of them come
+   at once; and where the bus is the busiest, it waits for results that the next chunks hold up. */
 static double host_fill(const struct plan_request *q, const struct work *w, double bytes)
 {
-    double sum = 0;
+    double n = q->topo->nranks, all = front(q, bytes), one = all / n;
+    double handing = (n - 1) / rate(q->topo, TOPO_LINK_SHM), combining = n * w->host[HOST], sum = 0;
+    enum stage busiest = PCIE_OUT;
 
-    for (int i = 0; i < STAGES; i++)
-        sum += w->host[i];
-    return (sum - largest(w->host)) * front(q, bytes);
+    for (enum stage i = 0; i < STAGES; i++)
+        busiest = w->host[i] > w->host[busiest] ? i : busiest;
+    double held_up = busiest == PCIE_OUT && bytes > all ? combining : handing;
+    double late = one * (1 + held_up / w->host[PCIE_OUT]);
+    double passed[STAGES] = {
+        [PCIE_OUT] = all, [PCIE_IN] = late < all ? late : all, [SOCKETS] = one, [HOST] = all};
+    for (enum stage i = 0; i < STAGES; i++)
+        sum += i == busiest ? 0 : w->host[i] * passed[i];
+    return sum;
 }
 
 static double larger(double a, double b)
@@ -137,21 +149,32 @@ static double larger(double a, double b)
     return a > b ? a : b;
 }
 
+/* A copy takes its time to begin, and the next one waits. */
+static struct work with_copies(const struct plan_request *q, struct work w, double host)
+{
+    double n = q->topo->nranks, chunks = host / n / (double)q->chunk_bytes;
+    double copies = n * (double)(uint64_t)(chunks + 1), each = latency(q->topo, TOPO_LINK_PCIE);
+
+    w.host[PCIE_OUT] += copies * each / host;
+    w.host[PCIE_IN] += copies * each / host;
+    return w;
+}
+
 /* The later path, or the stage that both keep busy; then the path that is done sooner there has
    passed the stages behind it while the other still goes on. */
-static double seconds(const struct plan_request *q, const struct work *w, double host)
+static double seconds(const struct plan_request *q, const struct work *work, double host)
 {
     const struct topo *t = q->topo;
+    struct work w = host > 0 ? with_copies(q, *work, host) : *work;
     double device = (double)q->nbytes - host;
-    double device_wait = 2 * latency(t, TOPO_LINK_NVLINK) + device_fill(q, w, device);
-    double host_wait =
-        2 * (latency(t, TOPO_LINK_PCIE) + latency(t, TOPO_LINK_SHM)) + host_fill(q, w, host);
-    double last = larger(device > 0 ? largest(w->device) * device + device_wait : 0,
-                         host > 0 ? largest(w->host) * host + host_wait : 0);
+    double device_wait = 2 * latency(t, TOPO_LINK_NVLINK) + device_fill(q, &w, device);
+    double host_wait = 2 * latency(t, TOPO_LINK_SHM) + host_fill(q, &w, host);
+    double last = larger(device > 0 ? largest(w.device) * device + device_wait : 0,
+                         host > 0 ? largest(w.host) * host + host_wait : 0);
 
     for (int i = 0; device > 0 && host > 0 && i < STAGES; i++)
-        if (w->device[i] > 0 && w->host[i] > 0)
-            last = larger(last, w->device[i] * device + w->host[i] * host +
+        if (w.device[i] > 0 && w.host[i] > 0)
+            last = larger(last, w.device[i] * device + w.host[i] * host +
                                     (device_wait < host_wait ? device_wait : host_wait));
     return last;
 }
@@ -179,8 +202,9 @@ uint64_t split_bytes(const struct plan_request *q, int share)
     return (units / SPLIT_WHOLE * s + units % SPLIT_WHOLE * s / SPLIT_WHOLE) * unit;
 }
 
-/* Of the time of the device path alone: a smaller gain is not worth the processors. */
-#define WORTH_IT 0.995
+/* Of the time of the device path alone: a smaller gain is not worth the processors, and may be an
+   error of the above. */
+#define WORTH_IT 0.985
 
 /* Ever closer around the best of evenly spaced divisions: a walk that no small bump leads astray,
    as chunks make them. */

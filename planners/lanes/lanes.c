@@ -228,7 +228,7 @@ static double packing(const struct plan_request *q)
 {
     int packs = q->collective == COLL_REDUCE_SCATTER || q->collective == COLL_REDUCE_SCATTER_BLOCK;
 
-    return packs ? (double)plan_total_bytes(q) / cost_local_rate(q->topo) : 0;
+    return packs ? (double)plan_total_bytes(q) / cost_local_rate(q) : 0;
 }
 
 /* A step sends what the one before has brought, so each waits for a chunk to fill it. */

@@ -19,6 +19,25 @@ static double stream_bytes(const struct model *m, const struct model_side *side)
     return bytes;
 }
 
+/* Copies across a rank's bus in one direction take turns; all others are their own ring. */
+static void take_turns(struct model *m, uint32_t stream, uint32_t link)
+{
+    enum model_link_kind kind = model_links_get(&m->links, link).kind;
+    struct state *now = &m->state[stream];
+
+    if (kind != MODEL_BUS_OUT && kind != MODEL_BUS_IN)
+        return;
+    now->link = link;
+    now->lead = now->latency_s * model_links_get(&m->links, link).bw_bytes_per_s;
+    now->latency_s = 0;
+    for (uint32_t i = stream; i-- > 0;)
+        if (m->state[i].link == link) {
+            now->turn = m->state[i].turn;
+            m->state[i].turn = stream;
+            return;
+        }
+}
+
 /*
  * A flow for every stream. Where chunks are simulated larger than they are, a flow gets a
  * link of its own as well, as fast as a window of real ones is on an empty path; and where
@@ -39,10 +58,14 @@ static void add_flows(struct model *m, const struct topo *t, struct model_flows 
         double bytes = stream_bytes(m, &s->side[0]), path = 0;
         uint32_t n = 1;
 
-        if (s->to < 0)
+        m->state[i].scale = 1;
+        m->state[i].turn = i;
+        m->state[i].link = MODEL_NONE;
+        if (s->to < 0) {
             use[0] = model_links_local(&m->links, s->side[0].rank, op->src, op->dst,
                                        &m->state[i].latency_s);
-        else
+            take_turns(m, i, use[0].link);
+        } else
             n = model_links_route(&m->links, s->side[0].rank, s->to, op->src == PLAN_HOST, use,
                                   &m->state[i].latency_s);
         for (uint32_t k = 0; k < n; k++) {
@@ -51,6 +74,10 @@ static void add_flows(struct model *m, const struct topo *t, struct model_flows 
             m->carried[use[k].link] += bytes * use[k].weight;
             if (full > path)
                 path = full;
+        }
+        if (s->to < 0) { /* it takes its share of the link's time, however much that moves */
+            m->state[i].scale = use[0].weight;
+            use[0].weight = 1;
         }
         if (s->to >= 0 && m->chunk > real) {
             double window = MODEL_WINDOW * (double)real;

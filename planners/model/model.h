@@ -24,8 +24,11 @@
  * takes the receiving port's time, since one thread does both. A queue is taken to be all of the
  * kind that its first operation is.
  *
- * Not in it: processor time per message, incast and copy-engine serialisation (a shared link loses
- * nothing by being shared), the switches between nodes, protocol changes with size.
+ * Copies of a rank to PLAN_HOST take turns, a chunk each, as a device's copy engine does them; so
+ * do those from it. Their latency is part of the turn.
+ *
+ * Not in it: processor time per message, incast (a shared link loses nothing by being shared), the
+ * switches between nodes, protocol changes with size.
  *
  * Pure and deterministic: equal arguments, equal result, to the bit. Thread-safe.
  */

@@ -82,7 +82,7 @@ static void start(struct model *m, uint32_t stream, uint64_t end)
     struct flight *f = &now->flight[now->started++ % MODEL_WINDOW];
     uint64_t length = m->plan[s->side[0].rank]->ops[s->side[0].op].length;
 
-    now->left = (double)(end - now->from);
+    now->left = (double)(end - now->from) * now->scale + now->lead;
     now->since = m->now;
     now->moving = 1;
     now->from = end < length ? end : 0;
@@ -94,13 +94,24 @@ static void start(struct model *m, uint32_t stream, uint64_t end)
     }
 }
 
+/* Is it not the stream's turn on its engine? */
+static int is_behind(const struct model *m, uint32_t stream)
+{
+    uint32_t other = m->state[stream].turn;
+
+    while (other != stream && !m->state[other].moving)
+        other = m->state[other].turn;
+    return other != stream;
+}
+
 /* Start the stream's next chunk if it can. */
 static void try_start(struct model *m, uint32_t stream)
 {
     struct model_stream *s = &m->streams.stream[stream];
     struct state *now = &m->state[stream];
 
-    if (now->moving || s->side[0].op == s->side[0].last || now->started - now->done >= MODEL_WINDOW)
+    if (now->moving || s->side[0].op == s->side[0].last ||
+        now->started - now->done >= MODEL_WINDOW || is_behind(m, stream))
         return;
     if (s->fed_by != MODEL_NONE && now->started == m->state[s->fed_by].arrived)
         return;
@@ -121,6 +132,8 @@ static void leave(struct model *m, uint32_t stream)
     now->flight[(now->started - 1) % MODEL_WINDOW].there = m->now + now->latency_s;
     if (now->started - now->arrived == 1)
         events_set(&m->events, 2 * stream + 1, m->now + now->latency_s);
+    for (uint32_t other = now->turn; other != stream; other = m->state[other].turn)
+        look_again(m, other);
     look_again(m, stream);
 }
 

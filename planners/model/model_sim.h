@@ -20,9 +20,13 @@ struct state {
     struct flight flight[MODEL_WINDOW]; /* number i at i % MODEL_WINDOW */
     uint64_t from;                      /* the next chunk begins here in its operation */
     uint64_t started, arrived, done;    /* chunks; arrived == done but where they are combined */
-    double left;                        /* bytes of the chunk under way */
-    double since;                       /* when `left` was right */
+    double scale;                       /* local work: what a byte counts on its link; else 1 */
+    double lead;  /* bytes that a copy across a bus waits for before its first */
+    double left;  /* bytes of the chunk under way, as they count */
+    double since; /* when `left` was right */
     double latency_s;
+    uint32_t link;  /* of copies across a bus: which; else MODEL_NONE */
+    uint32_t turn;  /* the stream that may go on after this one, in a ring; alone, itself */
     uint8_t moving; /* a chunk is under way */
     uint8_t listed; /* in `again` */
 };

@@ -233,7 +233,7 @@ static double rings_cost(const struct plan_request *q)
     double crossing = cost_crossing(q), inside = cost_inside(q);
     double share = (double)plan_total_bytes(q) / t->nranks; /* moves as one between two ranks */
     double chunk = share < (double)q->chunk_bytes ? share : (double)q->chunk_bytes;
-    double local = g > 1 ? cost_local_latency(t) + chunk / cost_local_rate(t) : 0;
+    double local = g > 1 ? cost_local_latency(t) + chunk / cost_local_rate(q) : 0;
     double round = steps * (cost_rail_latency(t) + chunk / cost_rail_rate(t));
     double busiest = crossing > inside ? crossing : inside, posting = cost_messages(q);
 

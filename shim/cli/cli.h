@@ -18,6 +18,7 @@ enum cli_exit { CLI_OK = 0, CLI_FAILURE = 1, CLI_USAGE = 2 };
 /* The subcommands. argv[0] is the subcommand's name. Return an enum cli_exit. */
 int cli_info(int argc, char **argv);
 int cli_topo(int argc, char **argv);
+int cli_rates(int argc, char **argv);
 int cli_plan(int argc, char **argv);
 int cli_sim(int argc, char **argv);
 int cli_report(int argc, char **argv);

@@ -2,20 +2,20 @@
 /*
  * Detection. hwloc knows packages, PCI devices and where they hang; network
  * devices without PCI (veth, bridges) it leaves out, so their list comes from
- * sysfs and hwloc only adds the place. GPUs are told by PCI class and vendor, so
- * that no vendor's library is needed; its plugins for them are kept out, because
- * some start a driver.
+ * sysfs and hwloc only adds the place. Its plugins for GPUs are kept out, because
+ * what they add the driver is asked for where there is one (machine_gpu.c).
  */
 #define _GNU_SOURCE /* strverscmp */
 #include "shim/cli/machine.h"
 
 #include <dirent.h>
 #include <errno.h>
-#include <hwloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "shim/cli/machine_gpu.h"
 
 #define NET "/sys/class/net"
 #define INFINIBAND "/sys/class/infiniband"
@@ -186,8 +186,7 @@ static void list_packages(struct machine *m, hwloc_topology_t topology)
     };
 }
 
-/* The package a device hangs on, -1 if it is as near to all of them. */
-static int package_of(hwloc_topology_t topology, hwloc_obj_t device)
+int machine_package_of(hwloc_topology_t topology, hwloc_obj_t device)
 {
     hwloc_obj_t near = hwloc_get_non_io_ancestor_obj(topology, device), p = NULL;
     int index = 0;
@@ -239,51 +238,9 @@ static void place_nics(struct machine *m, hwloc_topology_t topology, int own_sys
         }
         if (!nic)
             continue;
-        nic->package = package_of(topology, o);
+        nic->package = machine_package_of(topology, o);
         if (is_net && has_rdma_twin(o))
             nic->no_rail = "is the same as its RDMA device";
-    }
-}
-
-/* Display controllers of a server's console are of these classes, too, but of other vendors. */
-static int is_gpu(const struct hwloc_pcidev_attr_s *pci)
-{
-    enum { VGA = 0x0300, THREE_D = 0x0302, DISPLAY = 0x0380, ACCELERATOR = 0x1200 };
-    enum { NVIDIA = 0x10de, AMD = 0x1002, INTEL = 0x8086 };
-
-    switch (pci->class_id) {
-    case VGA:
-        return pci->vendor_id == NVIDIA || pci->vendor_id == AMD;
-    case THREE_D:
-    case DISPLAY:
-    case ACCELERATOR:
-        return pci->vendor_id == NVIDIA || pci->vendor_id == AMD || pci->vendor_id == INTEL;
-    default:
-        return 0;
-    }
-}
-
-static void list_gpus(struct machine *m, hwloc_topology_t topology)
-{
-    hwloc_obj_t o = NULL;
-
-    while (m->ngpus < MACHINE_MOST && (o = hwloc_get_next_pcidev(topology, o)) != NULL) {
-        const struct hwloc_pcidev_attr_s *pci = &o->attr->pcidev;
-        const char *vendor = hwloc_obj_get_info_by_name(o, "PCIVendor");
-        const char *name = hwloc_obj_get_info_by_name(o, "PCIDevice");
-        struct machine_gpu *gpu = &m->gpu[m->ngpus];
-
-        if (!is_gpu(pci))
-            continue;
-        gpu->package = package_of(topology, o);
-        snprintf(gpu->address, sizeof gpu->address, "%04x:%02x:%02x.%x", pci->domain, pci->bus,
-                 pci->dev, pci->func);
-        if (name)
-            snprintf(gpu->name, sizeof gpu->name, "%s %s", vendor ? vendor : "", name);
-        else
-            snprintf(gpu->name, sizeof gpu->name, "PCI device %04x:%04x", pci->vendor_id,
-                     pci->device_id);
-        m->ngpus++;
     }
 }
 
@@ -336,10 +293,10 @@ int machine_detect(struct machine *m, char *why, size_t why_size)
     }
     list_packages(m, topology);
     place_nics(m, topology, own_sysfs);
-    list_gpus(m, topology);
-    hwloc_topology_destroy(topology);
     qsort(m->nic, (size_t)m->nnics, sizeof *m->nic, by_name);
     choose_rails(m);
+    machine_list_gpus(m, topology, own_sysfs);
+    hwloc_topology_destroy(topology);
     return 0;
 }
 

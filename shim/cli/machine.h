@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "config/topo.h"
+#include "transports/cuda_describe.h"
 
 #define MACHINE_MOST 256 /* devices of one kind; what is beyond is not listed */
 
@@ -33,7 +34,11 @@ struct machine_nic {
 struct machine_gpu {
     char address[32]; /* PCI */
     char name[128];
-    int package; /* as above */
+    int package;                       /* as above */
+    int numa;                          /* its NUMA node's number, -1: none is nearer */
+    int cuda;                          /* the driver's number for it, -1: the driver has it not */
+    unsigned char near[MACHINE_MOST];  /* is that network device one of the nearest rails? */
+    enum cuda_link peer[MACHINE_MOST]; /* the way to that GPU, as far as the driver says */
 };
 
 struct machine {

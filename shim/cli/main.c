@@ -18,6 +18,7 @@ static const struct command {
 } commands[] = {
     {"info", "what is installed, the algorithms, and every setting with its value", cli_info},
     {"topo", "detect this machine, or explain a topology", cli_topo},
+    {"rates", "what this machine's processors and GPUs copy and combine per second", cli_rates},
     {"plan", "the schedule of a collective on a topology: load, bound, proof", cli_plan},
     {"sim", "how long a collective should take on a topology, and on which links", cli_sim},
     {"report", "what a run has rerouted, how fast, and why not", cli_report},

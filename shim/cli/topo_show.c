@@ -205,6 +205,64 @@ void topo_show_json(const struct topo *t, struct json *j)
     json_close(j, '}');
 }
 
+static void put_near_rails(const struct machine *m, const struct machine_gpu *gpu)
+{
+    int rails = 0, near = 0;
+
+    for (int i = 0; i < m->nnics; i++) {
+        rails += !m->nic[i].no_rail;
+        near += gpu->near[i];
+    }
+    if (near == rails)
+        printf(rails ? "all" : "none");
+    for (int i = 0, shown = 0; near < rails && i < m->nnics; i++)
+        if (gpu->near[i])
+            printf(shown++ ? ",%s" : "%s", m->nic[i].name);
+}
+
+static const char *const link_names[] = {
+    [CUDA_LINK_NONE] = "-", [CUDA_LINK_PCIE] = "PCIe", [CUDA_LINK_NVLINK] = "NVLink"};
+
+/* How each GPU reaches each other one, where the driver has said so. */
+static void show_peers(const struct machine *m)
+{
+    int known = 0;
+
+    for (int g = 0; g < m->ngpus; g++)
+        known += m->gpu[g].cuda >= 0;
+    if (known < 2)
+        return;
+    printf("\n  link to GPU");
+    for (int g = 0; g < m->ngpus; g++)
+        printf(" %6d", g);
+    for (int a = 0; a < m->ngpus; a++) {
+        printf("\n  %11d", a);
+        for (int b = 0; b < m->ngpus; b++)
+            printf(" %6s", a == b ? "" : link_names[m->gpu[a].peer[b]]);
+    }
+    putchar('\n');
+}
+
+static void show_gpus(const struct machine *m)
+{
+    char package[16], numa[16], cuda[16];
+
+    printf("\n  GPU  address       package  NUMA  CUDA  name; near rails\n");
+    for (int g = 0; g < m->ngpus; g++) {
+        const struct machine_gpu *gpu = &m->gpu[g];
+
+        printf("  %3d  %-12s  %7s  %4s  %4s  %s; ", g, gpu->address,
+               index_text(gpu->package, "-", package, sizeof package),
+               index_text(gpu->numa, "-", numa, sizeof numa),
+               index_text(gpu->cuda, "-", cuda, sizeof cuda), gpu->name);
+        put_near_rails(m, gpu);
+        putchar('\n');
+    }
+    if (!m->ngpus)
+        printf("  none found\n");
+    show_peers(m);
+}
+
 void machine_show(const struct machine *m)
 {
     char rate[TOPO_RATE_TEXT], package[16];
@@ -226,12 +284,31 @@ void machine_show(const struct machine *m)
     if (!m->nnics)
         printf("  none found\n");
 
-    printf("\n  GPU  address       package  name\n");
+    show_gpus(m);
+}
+
+/* peer: one for each GPU, null where the driver knows no way, or no GPU; itself is null. */
+static void json_gpu(const struct machine *m, const struct machine_gpu *gpu, struct json *j)
+{
+    static const char *const names[] = {
+        [CUDA_LINK_NONE] = NULL, [CUDA_LINK_PCIE] = "pcie", [CUDA_LINK_NVLINK] = "nvlink"};
+
+    json_open(j, NULL, '{');
+    json_string(j, "address", gpu->address);
+    json_index(j, "package", gpu->package);
+    json_index(j, "numa", gpu->numa);
+    json_index(j, "cuda", gpu->cuda);
+    json_string(j, "name", gpu->name);
+    json_open(j, "near", '[');
+    for (int i = 0; i < m->nnics; i++)
+        if (gpu->near[i])
+            json_string(j, NULL, m->nic[i].name);
+    json_close(j, ']');
+    json_open(j, "peer", '[');
     for (int g = 0; g < m->ngpus; g++)
-        printf("  %3d  %-12s  %7s  %s\n", g, m->gpu[g].address,
-               index_text(m->gpu[g].package, "-", package, sizeof package), m->gpu[g].name);
-    if (!m->ngpus)
-        printf("  none found\n");
+        json_string(j, NULL, names[gpu->peer[g]]);
+    json_close(j, ']');
+    json_close(j, '}');
 }
 
 void machine_show_json(const struct machine *m, struct json *j)
@@ -258,12 +335,7 @@ void machine_show_json(const struct machine *m, struct json *j)
     }
     json_close(j, ']');
     json_open(j, "gpu", '[');
-    for (int g = 0; g < m->ngpus; g++) {
-        json_open(j, NULL, '{');
-        json_string(j, "address", m->gpu[g].address);
-        json_index(j, "package", m->gpu[g].package);
-        json_string(j, "name", m->gpu[g].name);
-        json_close(j, '}');
-    }
+    for (int g = 0; g < m->ngpus; g++)
+        json_gpu(m, &m->gpu[g], j);
     json_close(j, ']');
 }

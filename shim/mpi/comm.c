@@ -22,7 +22,8 @@ enum { PLANS_KEPT = 16, DEMANDS_KEPT = 4 }; /* a matrix is large, and seldom com
 struct comm_plan {
     struct comm_plan *next;
     const struct plan_algorithm *algorithm;
-    struct plan_request request; /* bytes, demand: owned, or NULL; topo is the communicator's */
+    struct plan_request request; /* bytes, demand, recipe: owned, or NULL; topo is the
+                                    communicator's */
     struct plan *plan;
     struct engine *engine;
 };
@@ -35,6 +36,7 @@ static void free_plan(struct comm_plan *p)
     plan_free(p->plan);
     free((size_t *)(uintptr_t)p->request.bytes);
     free((uint64_t *)(uintptr_t)p->request.demand);
+    free((char *)(uintptr_t)p->request.recipe);
     free(p);
 }
 
@@ -196,9 +198,12 @@ static int all_well(MPI_Comm comm, int well)
 
 static int make_topology(struct comm *c, const struct topo_report *report, const int *member)
 {
-    if (process.topo)
-        return topo_restrict(process.topo, member, c->size, &c->topo);
-    return topo_from_reports(report, c->size, 0, &c->topo);
+    int rc = process.topo ? topo_restrict(process.topo, member, c->size, &c->topo)
+                          : topo_from_reports(report, c->size, 0, &c->topo);
+
+    if (!rc)
+        tuning_fill_in(&process.tuning, c->topo);
+    return rc;
 }
 
 static int make_private_comm(struct comm *c, MPI_Comm comm)
@@ -218,16 +223,21 @@ static enum reason exchange(struct comm *c, MPI_Comm comm, struct topo_report *r
 {
     struct topo_report own = {.node_key = node_key(),
                               .socket = socket_here(),
-                              .gpu = -1,
+                              .gpu = gpus_here(),
                               .world_rank = process.world_rank,
                               .reserved = representation()};
 
     if (mpi.Allgather(&own, sizeof own, MPI_BYTE, report, sizeof own, MPI_BYTE, comm) !=
         MPI_SUCCESS)
         return REASON_MEMORY;
-    for (int r = 0; r < c->size; r++)
+    int gpus = 1;
+    for (int r = 0; r < c->size; r++) {
+        gpus &= report[r].gpu >= 0;
         if (report[r].reserved != own.reserved)
             return REASON_MIXED;
+    }
+    if (gpus)
+        gpus_everywhere(c);
     int well = make_topology(c, report, member) == 0;
     well &= make_private_comm(c, comm);
     well = well && links_prepare(&c->links, c->private_comm, c->topo, report, c->rank);
@@ -280,6 +290,11 @@ static size_t demand_bytes(const struct comm *c)
     return (size_t)c->size * (size_t)c->size * sizeof(uint64_t);
 }
 
+static int same_text(const char *a, const char *b)
+{
+    return a == b || (a && b && !strcmp(a, b));
+}
+
 static int same_request(const struct comm *c, const struct comm_plan *p,
                         const struct plan_request *q, const struct plan_algorithm *a)
 {
@@ -287,7 +302,7 @@ static int same_request(const struct comm *c, const struct comm_plan *p,
 
     if (p->algorithm != a || r->collective != q->collective || r->in_place != q->in_place ||
         r->root != q->root || r->grain != q->grain || r->chunk_bytes != q->chunk_bytes ||
-        r->memory != q->memory || r->recipe != q->recipe || !r->bytes != !q->bytes ||
+        r->memory != q->memory || !same_text(r->recipe, q->recipe) || !r->bytes != !q->bytes ||
         !r->demand != !q->demand)
         return 0;
     if (q->demand && memcmp(r->demand, q->demand, demand_bytes(c)) != 0)
@@ -349,6 +364,8 @@ static int make_plan(struct comm *c, const struct plan_request *q, const struct 
     if (!p)
         return -ENOMEM;
     *p = (struct comm_plan){.algorithm = a, .request = *q};
+    if (q->recipe)
+        p->request.recipe = copy_of(q->recipe, strlen(q->recipe) + 1, &rc);
     if (q->bytes)
         p->request.bytes = copy_of(q->bytes, (size_t)c->size * sizeof *q->bytes, &rc);
     if (q->demand)

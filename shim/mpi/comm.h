@@ -13,6 +13,8 @@
 #include <mpi.h>
 
 #include "planners/registry.h"
+#include "shim/mpi/division.h"
+#include "shim/mpi/gpus.h"
 #include "shim/mpi/guard.h"
 #include "shim/mpi/links.h"
 #include "shim/mpi/process.h"
@@ -35,6 +37,8 @@ struct comm {
     int rails_measured;              /* comm_measure_rails was called */
     unsigned turn;                   /* rerouted calls so far, for COLLSHIM_MODE=ab */
     struct guard guard;              /* what has been measured */
+    struct gpus gpus;                /* what is known of the ranks' devices */
+    struct divisions divisions;      /* of calls on two paths */
     size_t *bytes;                   /* [size] owned: room for a call's block sizes */
     uint64_t *offset;                /* [size] owned: and for where they start, packed */
     struct cuda_gpu *gpu[GPUS_KEPT]; /* owned: of as many contexts as calls have used */

@@ -17,7 +17,7 @@
 
 enum state { NEW, BASELINE, WARM_UP, MEASURE, CONFIRM_NATIVE, CONFIRM, SETTLED };
 
-enum { BASELINE_CALLS = 2, MOST_ELSEWHERE = 4, SMALLEST_CLASS = 12, MOST_SKEW = 7 };
+enum { BASELINE_CALLS = 2, MOST_ELSEWHERE = 4, SMALLEST_CLASS = 12, MOST_KIND = 7 };
 enum { SOON = 100, COLD = 300, NOW_AND_THEN = 1000, RARELY = 16000, RARER = 4, NEVER = 0 };
 
 /* All in times of the library's call. */
@@ -29,16 +29,16 @@ static const double clearly_faster = .95;  /* to take the library's place */
 static const double clearly_slower = 1.03; /* to give it back */
 static const double comfortable = .8;      /* so much faster that it need not be looked at soon */
 
-struct guard_entry *guard_find(struct guard *g, enum plan_collective c, unsigned skew,
+struct guard_entry *guard_find(struct guard *g, enum plan_collective c, unsigned kind,
                                uint64_t total)
 {
     int class = total ? 63 - __builtin_clzll(total) : 0;
 
     if (class < SMALLEST_CLASS) /* all below 8 KiB are one */
         class = SMALLEST_CLASS;
-    if (skew > MOST_SKEW)
-        skew = MOST_SKEW;
-    uint16_t key = (uint16_t)(1 + (skew * COLL_COUNT + (unsigned)c) * 64 + (unsigned)class);
+    if (kind > MOST_KIND)
+        kind = MOST_KIND;
+    uint16_t key = (uint16_t)(1 + (kind * COLL_COUNT + (unsigned)c) * 64 + (unsigned)class);
 
     for (int i = 0; i < GUARD_ENTRIES; i++)
         if (g->key[i] == key)

@@ -14,7 +14,8 @@
  * Where one sum does not come back, as in programs whose sizes never repeat, all of the class take
  * part, and times are compared by the byte. The verdict holds for the whole class.
  * Exchanges of one sum of bytes may take ten times as long when all of it goes to one rank, so
- * there a class is also of one skew (nimble_skew).
+ * there a class is also of one skew (nimble_skew); so do calls in device memory, which others are
+ * not judged by.
  *
  * All ranks make the same calls in the same order, so all are at the same point of the same trial;
  * what decides is agreed on first. This file knows no clock and no MPI: the caller brings both.
@@ -62,8 +63,9 @@ struct guard {
     struct guard_entry entry[GUARD_ENTRIES];
 };
 
-/* The entry of that collective, skew (0 but for exchanges) and size; a new one is all zero. */
-struct guard_entry *guard_find(struct guard *g, enum plan_collective c, unsigned skew,
+/* The entry of that collective, kind and size; a new one is all zero. kind: of an exchange its
+   skew, of others where the buffers are (enum plan_memory). */
+struct guard_entry *guard_find(struct guard *g, enum plan_collective c, unsigned kind,
                                uint64_t total);
 
 /* Is the verdict there, and this call not the one that looks again? Counts the call if so. The

@@ -8,6 +8,7 @@
 #include "shim/mpi/agree.h"
 #include "shim/mpi/comm.h"
 #include "shim/mpi/count.h"
+#include "shim/mpi/threads.h"
 #include "shim/mpi/wrappers.h"
 
 static int begin(void)
@@ -35,6 +36,7 @@ int wrap_Finalize(void)
     if (process.verdict == REASON_NONE) {
         count_report();
         comm_close();
+        threads_close();
         crew_dismiss();
     }
     process.verdict = REASON_NOT_SEEN;

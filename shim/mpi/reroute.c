@@ -20,6 +20,7 @@
 #include "shim/mpi/library.h"
 #include "shim/mpi/slices.h"
 #include "shim/mpi/staging.h"
+#include "shim/mpi/threads.h"
 
 /* Set while the shim itself is inside the library, which may call intercepted functions. */
 static __thread int inside __attribute__((tls_model("initial-exec")));
@@ -110,22 +111,48 @@ static int run_sliced(struct comm *c, const struct ready *ready, const struct ca
     return rc;
 }
 
+/* When the parts of a call on two paths were done. */
+struct watch_parts {
+    double start, took[DIVISION_TIMES];
+};
+
+static void note_part(void *context, int host)
+{
+    struct watch_parts *w = context;
+
+    w->took[host] = count_now() - w->start;
+}
+
 /* failed: the code with which the call has failed before it began, or 0. */
 static int run_engine(struct comm *c, const struct ready *ready, const struct call *call,
                       const struct staging *s, int failed)
 {
+    struct watch_parts parts = {0};
+
     if (ready->ppg > 1)
         return run_sliced(c, ready, call, s, failed);
-    return engine_run(ready->engine, &(struct engine_buffers){
-                                         .input = s->input,
-                                         .output = s->output,
-                                         .scratch = s->scratch,
-                                         .host = s->host,
-                                         .combine = reduction_combine,
-                                         .combine_context = (void *)(uintptr_t)&call->reduction,
-                                         .grain = call->request.grain,
-                                         .device = s->device,
-                                         .failed = failed});
+    int on_two = ready->plan->host_bytes && s->device;
+    int hired = on_two && threads_hire(&c->links.shm);
+    if (on_two)
+        parts.start = count_now();
+    int rc =
+        engine_run(ready->engine,
+                   &(struct engine_buffers){.input = s->input,
+                                            .output = s->output,
+                                            .scratch = s->scratch,
+                                            .host = s->host,
+                                            .combine = reduction_combine,
+                                            .combine_context = (void *)(uintptr_t)&call->reduction,
+                                            .grain = call->request.grain,
+                                            .device = s->device,
+                                            .failed = failed,
+                                            .part_done = on_two ? note_part : NULL,
+                                            .part_context = &parts});
+    if (hired)
+        threads_rest(&c->links.shm);
+    if (ready->plan->host_bytes)
+        division_ended(&c->divisions, call->request.recipe, parts.took);
+    return rc;
 }
 
 static int run_plan(struct comm *c, const struct ready *ready, const struct call *call)
@@ -227,8 +254,9 @@ static enum reason make_ready(struct comm *c, struct call *call, const struct gu
 {
     size_t grain = call->request.grain;
 
-    call->request.recipe = r->recipe;
     call->request.chunk_bytes = r->chunk_bytes > grain ? r->chunk_bytes / grain * grain : grain;
+    call->request.recipe = r->recipe;
+    call->request.recipe = division_recipe(&c->divisions, &call->request, r->algorithm);
     if (!recipe_suits(call, r->algorithm))
         return REASON_RECIPE;
     *ready = (struct ready){.algorithm = r->algorithm, .ppg = 1};
@@ -412,8 +440,8 @@ static int choose_and_run(struct comm *c, struct call *call)
     if (!guarded(choice))
         return run_first(c, call, row);
     const uint64_t *demand = call->request.demand;
-    unsigned skew = demand ? nimble_skew(demand, c->size) : 0;
-    struct guard_entry *e = guard_find(&c->guard, call->collective, skew, call->total);
+    unsigned kind = demand ? nimble_skew(demand, c->size) : call->request.memory;
+    struct guard_entry *e = guard_find(&c->guard, call->collective, kind, call->total);
     if (e->best == GUARD_NATIVE && guard_settled(e))
         return run_native_because(call, e->why ? e->why : REASON_SLOWER);
     return run_guarded(c, e, call, row);
@@ -430,6 +458,8 @@ int reroute(struct comm *c, struct call *call)
     inside++;
     if (call->total >= WORTH_MEASURING)
         rc = comm_measure_rails(c);
+    if (rc == MPI_SUCCESS)
+        rc = gpus_agree(c, call);
     if (rc == MPI_SUCCESS)
         rc = choose_and_run(c, call);
     else

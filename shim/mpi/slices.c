@@ -62,9 +62,12 @@ static int slice_get(struct slicing *s, int i, struct slice *slice)
 int slices_try(struct comm *c, const struct call *call, const struct plan_algorithm *a, int ppg)
 {
     struct slicing s = {.comm = c, .call = call, .algorithm = a, .ppg = ppg};
-    struct slice slice;
+    struct slice first, last; /* one of them is the longest */
+    int rc = slice_get(&s, 0, &first);
 
-    return slice_get(&s, 0, &slice);
+    if (!rc)
+        rc = slice_get(&s, ppg - 1, &last);
+    return rc ? rc : first.plan->host_bytes || last.plan->host_bytes ? -ENOTSUP : 0;
 }
 
 static char *whole_buffer(const struct slicing *s, enum plan_buffer which)

@@ -18,7 +18,8 @@ int slices_possible(const struct call *call);
 
 /*
  * Can a's plans serve the slices, ppg of them? Returns as comm_engine, on all ranks alike, with
- * call->request as the whole call's.
+ * call->request as the whole call's; -ENOTSUP too where a plan wants host memory beside a device's,
+ * for which slices have no room.
  */
 int slices_try(struct comm *c, const struct call *call, const struct plan_algorithm *a, int ppg);
 

@@ -65,19 +65,17 @@ static struct cuda_gpu **find_gpu(struct comm *c, const struct cuda_place *place
     return NULL;
 }
 
-/* The device, begun; NULL if there is none to be had. */
-static struct device *begin(struct comm *c, const struct call *call, const struct cuda_place *place,
-                            struct cuda_gpu **used)
+/* What serves the call there; NULL if there is nothing to be had. */
+static struct cuda_gpu *get_gpu(struct comm *c, const struct call *call,
+                                const struct cuda_place *place)
 {
     const struct reduction *r = &call->reduction;
-    enum kernel_type type = call->combines ? r->kernel_type : KERNEL_NONE;
     struct cuda_gpu **gpu = find_gpu(c, place);
 
     if (!gpu || (!*gpu && cuda_gpu_open(place, gpu) < 0) ||
-        (call->combines && !cuda_gpu_combines(*gpu, type, r->kernel_op)))
+        (call->combines && !cuda_gpu_combines(*gpu, r->kernel_type, r->kernel_op)))
         return NULL;
-    *used = *gpu;
-    return cuda_gpu_begin(*gpu, type, r->kernel_op);
+    return *gpu;
 }
 
 static size_t rounded(size_t bytes)
@@ -136,16 +134,52 @@ static int fill(struct staging *s, const struct call *call, MPI_Comm comm, int o
     return rc;
 }
 
+/* Both sides of a call that reads and writes so many packed bytes here. */
+static void look_at_both(const struct call *call, uint64_t input_bytes, uint64_t output_bytes,
+                         struct side *in, struct side *out)
+{
+    size_t alignment = alignment_of(call);
+
+    *in =
+        look_at(&call->input,
+                call->ninputs ? first_block(call, call->ninputs, call->inputs) : call->input_block,
+                input_bytes > 0, alignment);
+    *out = look_at(&call->output, first_block(call, call->nblocks, call->output_block),
+                   output_bytes > 0 && call->nblocks, alignment);
+}
+
+/* What keeps the call on the device; NULL if it cannot stay there. */
+static struct cuda_gpu *stay(struct comm *c, const struct call *call, const struct side *in,
+                             const struct side *out)
+{
+    if ((!in->stays && in->used) || (!out->stays && out->used) || !same_context(in, out) ||
+        (!in->used && !out->used))
+        return NULL;
+    return get_gpu(c, call, in->used ? &in->place : &out->place);
+}
+
+int staging_stays(struct comm *c, const struct call *call)
+{
+    const struct plan_request *q = &call->request;
+    struct side in, out;
+
+    if (!cuda_present())
+        return 0;
+    look_at_both(call, plan_input_bytes(q, c->rank), plan_output_bytes(q, c->rank), &in, &out);
+    return stay(c, call, &in, &out) != NULL;
+}
+
 /* Try to leave everything on the device. Returns 1 if it stays. */
 static int open_on_device(struct staging *s, struct comm *c, const struct call *call,
                           const struct plan *plan, const struct side *in, const struct side *out,
                           int own_input)
 {
-    if ((!in->stays && in->used) || (!out->stays && out->used) || !same_context(in, out) ||
-        (!in->used && !out->used))
+    s->gpu = stay(c, call, in, out);
+    if (!s->gpu)
         return 0;
     s->place = in->used ? in->place : out->place;
-    s->device = begin(c, call, &s->place, &s->gpu);
+    s->device = cuda_gpu_begin(s->gpu, call->combines ? call->reduction.kernel_type : KERNEL_NONE,
+                               call->reduction.kernel_op);
     if (!s->device)
         return 0;
     if (allocate_on_device(s, plan, own_input))
@@ -166,15 +200,8 @@ int staging_open(struct staging *s, struct comm *c, const struct call *call,
     struct side in = {0}, out = {0};
 
     *s = (struct staging){.own_output = own_output || !call->output_dense};
-    if (cuda_present()) {
-        size_t alignment = alignment_of(call);
-        in = look_at(&call->input,
-                     call->ninputs ? first_block(call, call->ninputs, call->inputs)
-                                   : call->input_block,
-                     plan->input_bytes > 0, alignment);
-        out = look_at(&call->output, first_block(call, call->nblocks, call->output_block),
-                      plan->output_bytes > 0 && call->nblocks, alignment);
-    }
+    if (cuda_present())
+        look_at_both(call, plan->input_bytes, plan->output_bytes, &in, &out);
     s->input = call->input_block.user;
     if (!s->own_output)
         s->output = call->nblocks ? call->output_block(call, 0).user : NULL;

@@ -29,6 +29,9 @@ int staging_open(struct staging *s, struct comm *c, const struct call *call,
                  const struct plan *plan, int own_output);
 void staging_close(struct staging *s);
 
+/* Would the call stay on this rank's device? What serves it there is made ready. */
+int staging_stays(struct comm *c, const struct call *call);
+
 /* Hand the result to the application, if it has not got it. Returns an MPI code. */
 int staging_deliver(const struct staging *s, const struct call *call, MPI_Comm comm);
 

@@ -71,6 +71,6 @@ void say(enum cfg_level level, const char *format, ...)
     va_start(args, format);
     vsnprintf(line + n, sizeof line - n - 1, format, args);
     va_end(args);
-    strcat(line, "\n");
+    memcpy(line + strlen(line), "\n", 2);
     fputs(line, stderr); /* one write, so that ranks do not cut each other's lines */
 }

@@ -97,6 +97,20 @@ expect 1 "none/cluster.topo: no such file" "$collshim" topo none/cluster.topo
 expect 1 "none/x: cannot be written" "$collshim" topo --output none/x "$text"
 json '.ranks == 4 and .rank[3].gpu == 3 and .rank[3].socket == 1 and (.rail | length == 2)' \
     env HWLOC_XMLFILE="$here/machine.xml" "$collshim" topo --json
+json '[.machine.gpu[].numa] == [0,0,1,1] and .machine.gpu[0].near == ["mlx5_0"] and .machine.gpu[3].near == ["mlx5_1"]' \
+    env HWLOC_XMLFILE="$here/machine.xml" "$collshim" topo --json
+if [[ -e ${collshim%/*}/gpusim/libcuda.so.1 ]]; then
+    with_gpus() { # GPUSIM ARGUMENTS...: that machine with the simulated driver
+        env HWLOC_XMLFILE="$here/machine.xml" LD_LIBRARY_PATH="${collshim%/*}/gpusim" GPUSIM="$1" "$collshim" "${@:2}"
+    }
+    pairs='devices=4 bus=1-2-21-22 pcie=0-2 nopeer=1-3'
+    json '[.machine.gpu[].cuda] == [0,1,2,3] and .machine.gpu[0].peer == [null,"nvlink","pcie","nvlink"]
+          and .machine.gpu[1].peer == ["nvlink",null,"nvlink",null]' with_gpus "$pairs" topo --json
+    expect 0 'simulated device; mlx5_1' with_gpus "$pairs" topo
+    expect 0 '  0        NVLink   PCIe NVLink' with_gpus "$pairs" topo
+    json '[.machine.gpu[].cuda] == [null,0,null,null]' with_gpus 'devices=1 bus=2' topo --json
+    json '[.machine.gpu[].cuda] == [null,null,null,null]' with_gpus 'devices=0' topo --json
+fi
 
 expect 0 "1.000 of the bound" "$collshim" plan allgather
 expect 0 "no deadlock, every byte right" "$collshim" plan allgather --check
@@ -221,6 +235,18 @@ expect 1 "foreign.json: JSON, but no report" "$collshim" report foreign.json
 expect 1 "text.csv:1: not JSON" "$collshim" report text.csv
 expect 1 "none.json: No such file" "$collshim" report none.json
 expect 1 "a directory, not a report" "$collshim" report .
+
+expect 0 "link_reduce:" "$collshim" rates
+expect 0 '"reduce": {' "$collshim" rates --json
+expect 2 "no argument, got 1" "$collshim" rates all
+simulated=$(dirname "$collshim")/gpusim
+if [ -r "$simulated/libcuda.so.1" ]; then
+    with() { LD_LIBRARY_PATH=$simulated GPUSIM=$1 "${@:2}"; }
+    expect 0 "link_nvlink:8GB/s" with 'devices=2 peer=8 h2d=2 d2h=3' "$collshim" rates
+    expect 0 "link_pcie:2GB/s" with 'devices=1 peer=8 h2d=2 d2h=3' "$collshim" rates
+    expect 0 "no rates of GPUs: CUDA_ERROR" with 'devices=1 fail=MemAlloc:1' "$collshim" rates
+    expect 0 "no rates of GPUs: CUDA_ERROR_NO_DEVICE" with devices=0 "$collshim" rates
+fi
 
 expect 0 ".TP" "$collshim" info --man
 expect 2 "only one of --json" "$collshim" info --man --json

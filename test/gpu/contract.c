@@ -142,6 +142,7 @@ int main(int argc, char **argv)
     gpu_start(0);
     violations = (int (*)(void))gpu_simulated("gpusim_violations");
     gpu_test_memory();
+    gpu_test_mapped();
     gpu_test_places();
     gpu_test_streams();
     gpu_test_events();
@@ -149,6 +150,8 @@ int main(int argc, char **argv)
     gpu_test_peers();
     if (!given(argv, "--without-kernels"))
         gpu_test_kernels();
+    if (violations && !given(argv, "--without-kernels"))
+        gpu_test_faults();
     if (violations)
         gpu_check(violations() == 0, "the simulated driver saw %d violations", violations());
     if (given(argv, "--rates"))

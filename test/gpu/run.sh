@@ -48,6 +48,12 @@ for seed in 1 2 3 4 5 6 7 8; do
 done
 simulated 'one device' 'devices=1' --without-kernels
 simulated 'devices without peer access' 'devices=2 nopeer=0-1' --without-kernels
+# Both paths of the collaborative Allreduce at several divisions; results alone are judged.
+for ranks in 2 3 8; do
+  LD_LIBRARY_PATH=$sim GPUSIM="devices=$ranks seed=$ranks" timeout 120 \
+    "$build/test/bench_collaborative" --ranks "$ranks" --check 4 4000 999996 3M >/dev/null
+  ok "collaborative Allreduce of $ranks GPUs, any division" $?
+done
 with() { LD_LIBRARY_PATH=$sim GPUSIM=$1 "${@:2}"; }
 # Orders that the simulation leaves out, each seen by the claim that is about it.
 lost() { # GPUSIM'S-DROP CLAIM

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* That the simulated driver catches what it is there to catch, and that modelled time adds up. */
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -68,7 +69,8 @@ static void test_violations(void)
     if (pid == 0) {
         if (cu->MemFree(b) != CUDA_ERROR_NOT_INITIALIZED)
             _exit(USABLE);
-        (void)*(volatile char *)b; /* SIGSEGV, which a sanitizer turns into an exit status */
+        signal(SIGSEGV, SIG_DFL); /* no sanitizer's affair */
+        (void)*(volatile char *)b;
         _exit(TOUCHED);
     }
     waitpid(pid, &status, 0);

@@ -6,6 +6,7 @@
  */
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "test/gpusim/sim.h"
@@ -72,6 +73,28 @@ struct area *area_find_file(const void *key, int (*same)(const struct area *, co
     return a;
 }
 
+/* Mappings that follow each other in a reservation do so at their aliases, too. */
+static int runs_over(const struct area *a, uintptr_t p, size_t bytes)
+{
+    size_t left = a->bytes - (p - a->base);
+
+    while (bytes > left && a->kind == AREA_MAPPED) {
+        const struct area *next = area_find(a->base + a->bytes);
+
+        if (!next || next->kind != AREA_MAPPED || next->reserved != a->reserved ||
+            next->users_allowed != a->users_allowed)
+            break;
+        left += next->bytes;
+        a = next;
+    }
+    return bytes > left;
+}
+
+int area_allows(const struct area *a, const struct ctx *c)
+{
+    return !a || a->kind != AREA_MAPPED || a->users_allowed >> c->device & 1;
+}
+
 char *area_use(uintptr_t p, size_t bytes, struct area **area)
 {
     struct area *a;
@@ -84,7 +107,7 @@ char *area_use(uintptr_t p, size_t bytes, struct area **area)
     *area = a;
     if (!a)
         return (char *)p;
-    if (bytes > a->bytes - (p - a->base)) {
+    if (runs_over(a, p, bytes)) {
         area_done(a);
         *area = NULL;
         return NULL;
@@ -96,6 +119,28 @@ void area_done(struct area *a)
 {
     if (a)
         __atomic_sub_fetch(&a->users, 1, __ATOMIC_RELEASE); /* for settle() alone */
+}
+
+void area_lose_imports(void)
+{
+    pthread_mutex_lock(&lock);
+    for (struct area *a = areas; a; a = a->next)
+        if (a->kind == AREA_IMPORT)
+            __atomic_sub_fetch(&a->header->imports, 1, __ATOMIC_RELAXED);
+    pthread_mutex_unlock(&lock);
+}
+
+/* A device waits in cuMemFree, but nothing promises it: work under way is a fault of the program.
+ */
+void area_settle(struct area *a, const char *what)
+{
+    const struct timespec moment = {0, 100000};
+
+    if (__atomic_load_n(&a->users, __ATOMIC_RELAXED) == 0)
+        return;
+    sim_violation("%s of memory that work under way still uses", what);
+    while (__atomic_load_n(&a->users, __ATOMIC_ACQUIRE) > 0)
+        nanosleep(&moment, NULL);
 }
 
 struct area *area_map(int fd, size_t bytes, int device, enum area_kind kind)

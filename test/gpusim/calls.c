@@ -44,18 +44,25 @@ void sim_violation(const char *format, ...)
         fprintf(stderr, "gpusim: %s\n", text);
 }
 
-static int owned;
+static int owned, lost;
 
 void sim_own(int more)
 {
     __atomic_add_fetch(&owned, more, __ATOMIC_RELAXED);
 }
 
-/* For tests: how many things have not been given back. */
+/* For tests: are the devices lost? */
+SIM_EXPORT int gpusim_lost(void);
+int gpusim_lost(void)
+{
+    return __atomic_load_n(&lost, __ATOMIC_RELAXED);
+}
+
+/* For tests: how many things have not been given back; to a lost device nothing can be. */
 SIM_EXPORT int gpusim_left_over(void);
 int gpusim_left_over(void)
 {
-    return __atomic_load_n(&owned, __ATOMIC_RELAXED);
+    return gpusim_lost() ? 0 : __atomic_load_n(&owned, __ATOMIC_RELAXED);
 }
 
 /* For tests: how many so far. */
@@ -72,11 +79,44 @@ int gpusim_fail(const char *name, long nth, int code)
     int call = name ? sim_call_find(name, strlen(name)) : -1;
 
     sim_config.fail.call = call;
+    sim_config.fail.happened = 0;
+    sim_config.loses = 0;
+    __atomic_store_n(&lost, 0, __ATOMIC_RELAXED);
     if (call < 0)
         return name ? -1 : 0;
     sim_config.fail.nth = counts[call] + nth;
     sim_config.fail.code = (CUresult)code;
     return 0;
+}
+
+/* For tests: the same, but from that call on everything fails; NULL finds the devices again. */
+SIM_EXPORT int gpusim_lose(const char *name, long nth);
+int gpusim_lose(const char *name, long nth)
+{
+    int rc = gpusim_fail(name, nth, SIM_LOST);
+
+    sim_config.loses = 1;
+    return rc;
+}
+
+/* For tests: has the call that was to fail been made? */
+SIM_EXPORT int gpusim_failed(void);
+int gpusim_failed(void)
+{
+    return sim_config.fail.happened;
+}
+
+/* The call that has been asked for fails, and whatever follows if it takes the devices along. */
+static CUresult fault(enum sim_call call, long n)
+{
+    if (gpusim_lost())
+        return SIM_LOST;
+    if (sim_config.fail.call != (int)call || sim_config.fail.nth != n)
+        return CUDA_SUCCESS;
+    sim_config.fail.happened = 1;
+    if (sim_config.loses && !__atomic_exchange_n(&lost, 1, __ATOMIC_RELAXED))
+        area_lose_imports();
+    return sim_config.fail.code;
 }
 
 static int works_without_init(enum sim_call call)
@@ -89,6 +129,7 @@ CUresult sim_enter(enum sim_call call)
 {
     long n = __atomic_add_fetch(&counts[call], 1, __ATOMIC_RELAXED);
     struct ctx *ctx;
+    CUresult bad;
 
     if (works_without_init(call) && sim_config.fail.call != (int)call)
         return CUDA_SUCCESS;
@@ -96,8 +137,9 @@ CUresult sim_enter(enum sim_call call)
         sim_violation("cu%s called from a host function", calls[call].name);
         return CUDA_ERROR_NOT_PERMITTED;
     }
-    if (sim_config.fail.call == (int)call && sim_config.fail.nth == n)
-        return sim_config.fail.code;
+    bad = fault(call, n);
+    if (bad)
+        return bad;
     if (works_without_init(call))
         return CUDA_SUCCESS;
     if (started != getpid()) /* also in a child after fork, as on a device */
@@ -164,6 +206,7 @@ static const struct {
     RESULT(CUDA_ERROR_INVALID_HANDLE),
     RESULT(CUDA_ERROR_NOT_FOUND),
     RESULT(CUDA_ERROR_NOT_READY),
+    RESULT(CUDA_ERROR_ECC_UNCORRECTABLE),
     RESULT(CUDA_ERROR_ILLEGAL_ADDRESS),
     RESULT(CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED),
     RESULT(CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED),

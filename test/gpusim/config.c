@@ -28,7 +28,7 @@ static int read_rate(const char *value, double *rate)
     return *end == '\0' && *rate > 0 ? 0 : -1;
 }
 
-static int read_no_peer(const char *value)
+static int read_pair(const char *value, unsigned char of[SIM_DEVICES][SIM_DEVICES])
 {
     int a, b;
     char rest;
@@ -36,8 +36,23 @@ static int read_no_peer(const char *value)
     if (sscanf(value, "%d-%d%c", &a, &b, &rest) != 2 || a < 0 || b < 0 || a >= SIM_DEVICES ||
         b >= SIM_DEVICES)
         return -1;
-    sim_config.no_peer[a][b] = sim_config.no_peer[b][a] = 1;
+    of[a][b] = of[b][a] = 1;
     return 0;
+}
+
+/* The PCI bus of each device, 1-2-21. */
+static int read_buses(const char *value)
+{
+    int n = 0;
+
+    for (char *end; n < SIM_DEVICES; value = end + 1) {
+        sim_config.bus[n++] = (int)strtoul(value, &end, 16);
+        if (end == value || (*end && *end != '-'))
+            return -1;
+        if (!*end)
+            return 0;
+    }
+    return -1;
 }
 
 /* CALL:N or CALL:N:CODE */
@@ -51,6 +66,16 @@ static int read_fail(const char *value)
         sscanf(value + name, ":%ld:%d", &sim_config.fail.nth, &code) < 1)
         return -1;
     sim_config.fail.code = (CUresult)code;
+    return 0;
+}
+
+/* CALL:N */
+static int read_lose(const char *value)
+{
+    if (strchr(value, ':') != strrchr(value, ':') || read_fail(value) < 0)
+        return -1;
+    sim_config.loses = 1;
+    sim_config.fail.code = SIM_LOST;
     return 0;
 }
 
@@ -92,9 +117,15 @@ static int read_word(const char *key, const char *value)
                    ? 0
                    : -1;
     if (!strcmp(key, "nopeer"))
-        return read_no_peer(value);
+        return read_pair(value, sim_config.no_peer);
+    if (!strcmp(key, "pcie"))
+        return read_pair(value, sim_config.over_pcie);
+    if (!strcmp(key, "bus"))
+        return read_buses(value);
     if (!strcmp(key, "fail"))
         return read_fail(value);
+    if (!strcmp(key, "lose"))
+        return read_lose(value);
     if (!strcmp(key, "drop"))
         return read_drop(value);
     if (!strcmp(key, "hbm"))

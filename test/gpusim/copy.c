@@ -13,7 +13,8 @@
 /* What runs out of its allocation poisons the context, as an illegal access does on a device. */
 static CUresult illegal(struct ctx *c, const char *what)
 {
-    sim_violation("%s: the range is outside its allocation", what);
+    sim_violation("%s: the range is outside its allocation, or not to be used by this device",
+                  what);
     __atomic_store_n(&c->sticky, CUDA_ERROR_ILLEGAL_ADDRESS, __ATOMIC_RELAXED);
     return CUDA_ERROR_ILLEGAL_ADDRESS;
 }
@@ -53,7 +54,8 @@ static CUresult copy(CUdeviceptr dst, CUdeviceptr src, size_t bytes, struct stre
     w->copy.dst = area_use(dst, bytes, &w->areas[0]);
     w->copy.src = area_use(src, bytes, &w->areas[1]);
     w->copy.bytes = bytes;
-    if (!w->copy.dst || !w->copy.src) {
+    if (!w->copy.dst || !w->copy.src || !area_allows(w->areas[0], s->ctx) ||
+        !area_allows(w->areas[1], s->ctx)) {
         work_drop(w);
         return illegal(s->ctx, what);
     }

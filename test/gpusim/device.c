@@ -77,7 +77,8 @@ CUresult sim_DeviceGetPCIBusId(char *id, int size, CUdevice d)
 
     if (bad || !is_device(d))
         return bad ? bad : CUDA_ERROR_INVALID_DEVICE;
-    snprintf(id, (size_t)size, "0000:%02x:00.0", 16 * (d + 1));
+    snprintf(id, (size_t)size, "0000:%02X:00.0",
+             sim_config.bus[d] ? (unsigned)sim_config.bus[d] : 16 * ((unsigned)d + 1));
     return CUDA_SUCCESS;
 }
 
@@ -123,6 +124,20 @@ CUresult sim_DeviceCanAccessPeer(int *can, CUdevice a, CUdevice b)
     return CUDA_SUCCESS;
 }
 
+CUresult sim_DeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute what, CUdevice a, CUdevice b)
+{
+    CUresult bad = sim_enter(SIM_DeviceGetP2PAttribute);
+
+    if (bad || !is_device(a) || !is_device(b) || a == b)
+        return bad ? bad : CUDA_ERROR_INVALID_DEVICE;
+    *value = sim_can_peer(a, b);
+    if (what == CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED)
+        *value &= !sim_config.over_pcie[a][b];
+    else if (what != CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED)
+        return CUDA_ERROR_NOT_SUPPORTED;
+    return CUDA_SUCCESS;
+}
+
 CUresult sim_DevicePrimaryCtxRetain(CUcontext *handle, CUdevice d)
 {
     CUresult bad = sim_enter(SIM_DevicePrimaryCtxRetain);
@@ -164,12 +179,12 @@ CUresult sim_CtxPopCurrent(CUcontext *handle)
 {
     CUresult bad = sim_enter(SIM_CtxPopCurrent);
 
-    if (bad || depth == 0)
-        return bad ? bad : CUDA_ERROR_INVALID_CONTEXT;
-    depth--;
+    if (depth == 0)
+        return CUDA_ERROR_INVALID_CONTEXT;
+    depth--; /* the thread's own affair, whatever has become of the device */
     if (handle)
         *handle = (CUcontext)stack[depth];
-    return CUDA_SUCCESS;
+    return bad;
 }
 
 CUresult sim_CtxGetCurrent(CUcontext *handle)

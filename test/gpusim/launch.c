@@ -92,11 +92,11 @@ static void *reach(struct work *w, const struct ctx *c, const void *p, size_t by
     char *at = area_use((uintptr_t)p, bytes, &w->areas[slot]);
     struct area *a = w->areas[slot];
 
-    if (!at || !a)
+    if (!at || !a || !area_allows(a, c))
         return NULL;
     if (a->device == c->device)
         w->launch.local += bytes;
-    else if (a->device >= 0 && c->peer[a->device])
+    else if (a->device >= 0 && (a->kind == AREA_MAPPED || c->peer[a->device]))
         w->launch.remote[a->device] += bytes;
     else if (a->device >= 0)
         return NULL;

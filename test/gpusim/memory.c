@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "test/gpusim/sim.h"
@@ -29,19 +28,6 @@ static CUresult allocate(CUdeviceptr *p, size_t bytes, int device, enum area_kin
     memset(a->alias, 0xa5, bytes);
     *p = a->base;
     return CUDA_SUCCESS;
-}
-
-/* A device waits in cuMemFree, but nothing promises it: work under way is a fault of the program.
- */
-static void settle(struct area *a, const char *what)
-{
-    const struct timespec moment = {0, 100000};
-
-    if (__atomic_load_n(&a->users, __ATOMIC_RELAXED) == 0)
-        return;
-    sim_violation("%s of memory that work under way still uses", what);
-    while (__atomic_load_n(&a->users, __ATOMIC_ACQUIRE) > 0)
-        nanosleep(&moment, NULL);
 }
 
 CUresult sim_MemAlloc(CUdeviceptr *p, size_t bytes)
@@ -74,11 +60,11 @@ CUresult sim_MemFree(CUdeviceptr p)
     if (bad || !p)
         return bad;
     a = area_find(p);
-    if (!a || a->base != p || (area_is_host(a) || a->kind == AREA_IMPORT)) {
+    if (!a || a->base != p || area_is_host(a) || a->kind == AREA_IMPORT || a->kind == AREA_MAPPED) {
         sim_violation("cuMemFree of what is no allocation");
         return CUDA_ERROR_INVALID_VALUE;
     }
-    settle(a, "cuMemFree");
+    area_settle(a, "cuMemFree");
     if (__atomic_load_n(&a->header->imports, __ATOMIC_RELAXED))
         sim_violation("cuMemFree of memory that another process has open");
     __atomic_store_n(&a->header->freed, 1, __ATOMIC_RELAXED);
@@ -147,7 +133,7 @@ static CUresult unpin(void *p, enum area_kind kind, struct area **area)
     if (!a || a->base != (uintptr_t)p || a->kind != kind)
         return kind == AREA_PINNED ? CUDA_ERROR_INVALID_VALUE
                                    : CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
-    settle(a, "unpinning");
+    area_settle(a, "unpinning");
     area_remove(a);
     *area = a;
     return CUDA_SUCCESS;
@@ -246,15 +232,16 @@ static CUresult attribute(void *out, CUpointer_attribute what, const struct area
         *(unsigned *)out = a && a->kind == AREA_DEVICE;
         return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
-        *(CUdeviceptr *)out = a ? a->base : 0;
+        *(CUdeviceptr *)out = !a ? 0 : a->kind == AREA_MAPPED ? a->reserved : a->base;
         return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
-        *(size_t *)out = a ? a->bytes : 0;
+        *(size_t *)out = !a ? 0 : a->kind == AREA_MAPPED ? a->reserved_bytes : a->bytes;
         return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_CONTEXT:
-        /* Memory of a pool belongs to no context. */
-        *(CUcontext *)out =
-            a && a->device >= 0 && a->kind != AREA_POOL ? (CUcontext)&sim_ctxs[a->device] : NULL;
+        /* Memory of a pool belongs to no context, nor does what is mapped. */
+        *(CUcontext *)out = a && a->device >= 0 && a->kind != AREA_POOL && a->kind != AREA_MAPPED
+                                ? (CUcontext)&sim_ctxs[a->device]
+                                : NULL;
         return CUDA_SUCCESS;
     default:
         sim_violation("pointer attribute %d is not simulated", (int)what);

@@ -19,6 +19,7 @@
 #include "transports/cuda_reduce_args.h"
 
 #define SIM_DEVICES 8
+#define SIM_LOST CUDA_ERROR_ECC_UNCORRECTABLE /* what every call gives then */
 #define SIM_EXPORT __attribute__((visibility("default")))
 
 /* The functions --------------------------------------------------------------------------- */
@@ -52,11 +53,15 @@ struct sim_config {
     uint64_t seed;              /* 0: no jitter */
     double hbm, peer, h2d, d2h; /* bytes/ns, that is GB/s */
     unsigned char no_peer[SIM_DEVICES][SIM_DEVICES];
+    unsigned char over_pcie[SIM_DEVICES][SIM_DEVICES]; /* their link, else NVLink */
+    int bus[SIM_DEVICES];                              /* PCI; 0: one of our own */
     struct {
         int call; /* -1: none */
         long nth; /* the nth call of it fails, from 1 */
         CUresult code;
+        int happened; /* it has */
     } fail;
+    int loses; /* the call that fails is the one at which the devices are lost */
     struct {
         int call; /* -1: none */
         long nth, of;
@@ -104,7 +109,15 @@ int sim_can_peer(int a, int b);
 
 /* Memory (memory.c)
  * --------------------------------------------------------------------------------- */
-enum area_kind { AREA_DEVICE, AREA_POOL, AREA_MANAGED, AREA_IMPORT, AREA_PINNED, AREA_REGISTERED };
+enum area_kind {
+    AREA_DEVICE,
+    AREA_POOL,
+    AREA_MANAGED,
+    AREA_MAPPED, /* a part of a reservation (mapped.c) */
+    AREA_IMPORT,
+    AREA_PINNED,
+    AREA_REGISTERED
+};
 struct area_header { /* the first page of a device allocation's file; shared by its importers */
     uint32_t imports, freed;
     uint64_t ns; /* modelled time of the last write of a stream's value */
@@ -118,7 +131,10 @@ struct area {
     int fd, device, refs;
     enum area_kind kind;
     uint64_t id;
-    uint32_t users; /* work under way */
+    uint32_t users;         /* work under way */
+    uintptr_t reserved;     /* MAPPED: where the reservation begins, */
+    size_t reserved_bytes;  /* its length, */
+    unsigned users_allowed; /* and a bit for each device that may use this part */
 };
 #define SIM_PAGE 4096
 int area_is_host(const struct area *a);
@@ -132,6 +148,13 @@ struct area *area_find_file(const void *key, int (*same)(const struct area *, co
  * and the pointer itself. Returns NULL for a range that runs over its area. */
 char *area_use(uintptr_t p, size_t bytes, struct area **area);
 void area_done(struct area *a); /* NULL is fine */
+/* Before memory goes: a violation if work under way uses it. `what` does it. */
+void area_settle(struct area *a, const char *what);
+/* A lost device has nothing of other processes open any more. */
+void area_lose_imports(void);
+struct ctx;
+/* May work of that context use the area, as far as MAPPED ones say? */
+int area_allows(const struct area *a, const struct ctx *c);
 
 /* Streams (stream.c)
  * ------------------------------------------------------------------------------------ */

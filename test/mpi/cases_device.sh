@@ -43,15 +43,103 @@ ordering_is_lost() {
 }
 
 # device_fails CALL:N [error]: on the last rank. Right or an error, and never a hang; with `error`,
-# there is one.
+# there is one. With how=lose the device is lost at that call.
 device_fails() {
-    local with=("LD_LIBRARY_PATH=$build/gpusim") fixed=27
+    local with=("LD_LIBRARY_PATH=$build/gpusim") fixed=27 how=${how:-fail}
     seed=$((seed + 1))
     [ "${2:-}" = error ] || fixed=$seed
-    begin "collectives on device memory, and cu${1%:*} fails on a rank the ${1#*:}. time"
-    launch_apart 3 "${with[@]}" GPUSIM='devices=2 seed=3' -- "${with[@]}" GPUSIM="devices=2 fail=$1" -- \
+    begin "collectives on device memory, and cu${1%:*} ${how}s on a rank the ${1#*:}. time"
+    launch_apart 3 "${with[@]}" GPUSIM='devices=2 seed=3' -- "${with[@]}" GPUSIM="devices=2 $how=$1" -- \
         "$programs/device" "$fixed" 20 fails
     want_right
+    [ "${2:-}" != error ] || [[ "$out" =~ errors\ returned:\ [1-9] ]] || complain "no rank says that it failed"
+    finish
+}
+
+# paths N CALLS KIND GPUSIM [NAME=VALUE...]: large Allreduces of ranks with a GPU each, as nobody forces
+paths() {
+    local n=$1 calls=$2 kind=$3 machine=$4
+    shift 4
+    seed=$((seed + 1))
+    begin "$calls large Allreduces of $n ranks, $kind memory, $machine${*:+, $*}"
+    launch "$n" "LD_LIBRARY_PATH=$build/gpusim" "GPUSIM=$machine" COLLSHIM_MIN_BYTES=64KiB COLLSHIM_LOG=info "$@" -- \
+        "$programs/paths" "$seed" "$calls" "$kind"
+    want_right
+}
+
+# by_both OPERATOR N: so many calls, of all ranks together, took two paths
+by_both() {
+    want_number allreduce '[.sizes[].algorithms.collaborative // 0] | add' "$@"
+}
+
+# corrected yes|no: the division was settled by measurement
+corrected() {
+    local got=no
+    [[ "$err" != *'go through the host'* ]] || got=yes
+    [ $got = "$1" ] || complain "was the division corrected by measurement? $got, wanted $1"
+}
+
+# What is chosen where nothing is forced. The first call is always in host memory, before CUDA.
+cases_paths() {
+    local n=10
+    [ "$quick" -eq 0 ] || n=6
+    paths 2 $n device devices=2 COLLSHIM_GUARD=0
+    by_both -eq $((2 * (n - 1)))
+    finish
+    paths 2 24 device 'devices=2 seed=4' COLLSHIM_GUARD=0
+    corrected yes
+    finish
+    paths 2 24 device devices=2 COLLSHIM_REPRODUCIBLE=1
+    by_both -eq 46
+    corrected no
+    finish
+    paths 2 24 device devices=2 COLLSHIM_ALGORITHM='allreduce=collaborative(split=30)'
+    by_both -eq 48
+    corrected no
+    finish
+    paths 4 $n device 'devices=4 seed=2' COLLSHIM_GUARD=0
+    by_both -eq $((4 * (n - 1)))
+    finish
+    paths 2 $n device 'devices=2 seed=6' COLLSHIM_GUARD=0 COLLSHIM_HOST_THREADS=3
+    by_both -eq $((2 * (n - 1)))
+    [[ "$err" == *'two paths: '*' of 3 (COLLSHIM_HOST_THREADS) on '* ]] || complain "nobody says how many threads there are"
+    finish
+    paths 2 $n device 'devices=2 seed=7' COLLSHIM_HOST_THREADS=2 COLLSHIM_ALGORITHM='allreduce=collaborative(split=60)'
+    finish
+    paths 2 $n device devices=2 COLLSHIM_GUARD=0 COLLSHIM_HOST_THREADS=0 # a bad value harms nothing
+    by_both -eq $((2 * (n - 1)))
+    [[ "$err" == *COLLSHIM_HOST_THREADS*'1 to 64'* || "$err" == *COLLSHIM_HOST_THREADS*'from 1'* ]] || complain "nobody says what the value must be"
+    finish
+    paths 2 $n host devices=2 COLLSHIM_GUARD=0 # the driver is there, the data is not
+    by_both -eq 0
+    finish
+    paths 3 $n mixed 'devices=3 seed=3' COLLSHIM_GUARD=0
+    finish
+    paths 2 $n device devices=1 COLLSHIM_GUARD=0 # the ranks share a GPU
+    by_both -eq 0
+    finish
+    paths 2 $n device devices=2 COLLSHIM_GUARD=0 'COLLSHIM_TOPOLOGY=node:2 rank:1'
+    by_both -eq 0
+    finish
+    paths 2 20 device devices=2 # the guard tries it, and says which is faster
+    by_both -ge 2
+    [[ "$err" == *'guard: allreduce of '*' on 2 ranks: '* ]] || complain "the guard came to no verdict"
+    finish
+    paths 2 $n device devices=2 COLLSHIM_MODE=verify
+    want_number allreduce .verified_different -eq 0
+    want_number allreduce .verified_equal -gt 0
+    finish
+}
+
+# A rank's GPU fails in the middle: an error or the right result, on all ranks, and no hang.
+paths_fail() {
+    local with=("LD_LIBRARY_PATH=$build/gpusim" COLLSHIM_MIN_BYTES=64KiB COLLSHIM_GUARD=0)
+    seed=$((seed + 1))
+    begin "Allreduces on two paths, and cu${1%:*} fails on a rank the ${1#*:}. time"
+    launch_apart 2 "${with[@]}" GPUSIM='devices=2 seed=3' -- "${with[@]}" "GPUSIM=devices=2 fail=$1" -- \
+        "$programs/paths" "$seed" 6 device fails
+    want_right
+    by_both -gt 0
     [ "${2:-}" != error ] || [[ "$out" =~ errors\ returned:\ [1-9] ]] || complain "no rank says that it failed"
     finish
 }
@@ -80,7 +168,7 @@ cases_device() {
     for call in StreamWaitEvent:1/1 EventQuery:1/1 EventRecord:1/1 StreamSynchronize:1/1; do
         ordering_is_lost "$call"
     done
-    for call in MemcpyAsync:15 LaunchKernel:2 EventQuery:7 EventRecord:12; do
+    for call in MemcpyAsync:15 LaunchKernel:2 EventQuery:7 EventRecord:13; do
         device_fails "$call" error
     done
     for call in StreamCreateWithPriority:2 EventCreate:3 EventRecord:1 StreamWaitEvent:2 MemcpyAsync:1 \
@@ -88,5 +176,18 @@ cases_device() {
         StreamSynchronize:4 PointerGetAttributes:6 \
         DevicePrimaryCtxRetain:3 IpcGetMemHandle:1 IpcOpenMemHandle:1; do
         device_fails "$call"
+    done
+    for call in MemcpyAsync:15 LaunchKernel:2 EventQuery:7 StreamWaitEvent:9; do
+        how=lose device_fails "$call" error
+    done
+    for call in PointerGetAttributes:6 MemHostAlloc:4 IpcOpenMemHandle:1; do
+        how=lose device_fails "$call"
+    done
+    cases_paths
+    for call in MemcpyAsync:20 LaunchKernel:6 EventRecord:30; do
+        paths_fail "$call" error
+    done
+    for call in MemHostAlloc:1 StreamWaitEvent:3 PointerGetAttributes:9 DeviceGetPCIBusId:1; do
+        paths_fail "$call"
     done
 }

@@ -98,6 +98,14 @@ helpers_carry() {
         finish
     done
 
+    begin "what wants host memory beside is not sliced"
+    launch 4 COLLSHIM_TOPOLOGY=node:4 COLLSHIM_PPG=3 'COLLSHIM_ALGORITHM=allreduce=collaborative(split=50)' -- \
+        "$programs/helpers" "$seed"
+    want_right
+    want_number allreduce '.sliced // 0' -eq 0
+    want_number allreduce '.native["nothing to gain on this topology"]' -gt 0
+    finish
+
     helpers_on_devices
 
     begin "a program that spawns processes, with helpers"

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * device SEED CALLS [fails | killed | lost]: random collectives whose buffers lie, rank by rank and
- * one by one, in host memory, device memory, a pool, or managed memory, at any address, put there
- * by the default stream just before the call and without waiting. Expected is what the same call
- * does with host buffers, gaps and surroundings included. CUDA is loaded after MPI_Init, as the
- * runtime does.
+ * one by one, in host memory, device memory, a pool, managed memory, or mapped in two parts, at any
+ * address, put there by the default stream just before the call and without waiting. Expected is
+ * what the same call does with host buffers, gaps and surroundings included. CUDA is loaded after
+ * MPI_Init, as the runtime does.
  * fails: errors are returned, and a call is right or an error on at least one rank; who has none
  * has the right bytes. (With an operation of the user's, which the library serves, only if nobody
- * has an error.)
+ * has an error.) A rank may lose its device on the way; its buffers are in host memory from then
+ * on.
  * killed: half-way, one of rank 1's helpers is. lost: helpers fail in other ways.
  *
  * Without the preload, only a library that takes device memory passes.
@@ -19,11 +20,27 @@
 #include "test/mpi/own_helper.h"
 
 enum { AROUND = 64, MOST_COUNT = 3000, MOST_RANKS = 16 };
-enum kind { HOST, DEVICE, POOL, MANAGED, KINDS };
+enum kind { HOST, DEVICE, POOL, MANAGED, MAPPED, KINDS };
 
 /* The driver ----------------------------------------------------------------------------------- */
 typedef unsigned long long address; /* CUdeviceptr */
 #define STREAM NULL                 /* the default one */
+
+/* CUmemAllocationProp and CUmemAccessDesc. */
+struct location {
+    int type, id;
+};
+struct properties {
+    int type, handles;
+    struct location where;
+    void *security;
+    unsigned char flags[8];
+};
+struct access {
+    struct location where;
+    int flags;
+};
+enum { PINNED = 1, ON_DEVICE = 1, READ_WRITE = 3 };
 
 static struct {
     int (*Init)(unsigned);
@@ -34,13 +51,27 @@ static struct {
     int (*MemAllocAsync)(address *, size_t, void *);
     int (*MemAllocManaged)(address *, size_t, unsigned);
     int (*MemFree)(address);
+    int (*MemGetAllocationGranularity)(size_t *, const struct properties *, int);
+    int (*MemAddressReserve)(address *, size_t, size_t, address, unsigned long long);
+    int (*MemAddressFree)(address, size_t);
+    int (*MemCreate)(address *, size_t, const struct properties *, unsigned long long);
+    int (*MemRelease)(address);
+    int (*MemMap)(address, size_t, size_t, address, unsigned long long);
+    int (*MemUnmap)(address, size_t);
+    int (*MemSetAccess)(address, size_t, const struct access *, size_t);
     int (*MemHostAlloc)(void **, size_t, unsigned);
     int (*MemFreeHost)(void *);
     int (*MemcpyHtoDAsync)(address, const void *, size_t, void *);
     int (*MemcpyDtoHAsync)(void *, address, size_t, void *);
     int (*CtxSynchronize)(void);
 } cu;
-static int (*violations)(void), (*left_over)(void);
+static int (*violations)(void), (*left_over)(void), (*simulated_lost)(void);
+static int own_device;
+
+static int lost(void)
+{
+    return simulated_lost && simulated_lost();
+}
 
 static void need(int rc, const char *what)
 {
@@ -50,7 +81,7 @@ static void need(int rc, const char *what)
     MPI_Abort(MPI_COMM_WORLD, 3);
 }
 /* Twice, since the call that is made to fail may be this one. */
-#define NEED(call) need(cu.call &&cu.call, "cu" #call)
+#define NEED(call) need(cu.call &&cu.call && !lost(), "cu" #call)
 
 static void load_cuda(void)
 {
@@ -66,6 +97,14 @@ static void load_cuda(void)
                 {"cuMemAllocAsync", &cu.MemAllocAsync, 11020},
                 {"cuMemAllocManaged", &cu.MemAllocManaged, 6000},
                 {"cuMemFree", &cu.MemFree, 3020},
+                {"cuMemGetAllocationGranularity", &cu.MemGetAllocationGranularity, 10020},
+                {"cuMemAddressReserve", &cu.MemAddressReserve, 10020},
+                {"cuMemAddressFree", &cu.MemAddressFree, 10020},
+                {"cuMemCreate", &cu.MemCreate, 10020},
+                {"cuMemRelease", &cu.MemRelease, 10020},
+                {"cuMemMap", &cu.MemMap, 10020},
+                {"cuMemUnmap", &cu.MemUnmap, 10020},
+                {"cuMemSetAccess", &cu.MemSetAccess, 10020},
                 {"cuMemHostAlloc", &cu.MemHostAlloc, 2020},
                 {"cuMemFreeHost", &cu.MemFreeHost, 2000},
                 {"cuMemcpyHtoDAsync", &cu.MemcpyHtoDAsync, 3020},
@@ -88,10 +127,13 @@ static void load_cuda(void)
     memcpy(&violations, &symbol, sizeof violations);
     symbol = dlsym(library, "gpusim_left_over");
     memcpy(&left_over, &symbol, sizeof left_over);
+    symbol = dlsym(library, "gpusim_lost");
+    memcpy(&simulated_lost, &symbol, sizeof simulated_lost);
     int devices = 0;
     NEED(Init(0));
     NEED(DeviceGetCount(&devices));
-    NEED(DevicePrimaryCtxRetain(&context, world_rank % devices));
+    own_device = world_rank % devices;
+    NEED(DevicePrimaryCtxRetain(&context, own_device));
     NEED(CtxSetCurrent(context));
 }
 
@@ -101,12 +143,41 @@ struct buffer {
     size_t bytes, offset; /* of the data in the allocation */
     char *at;             /* what MPI gets */
     address allocation;
-    char *host; /* pinned; where the bytes come from and go to */
+    address reserved, part[2]; /* MAPPED, of part_bytes each */
+    size_t part_bytes;
+    char *host;     /* pinned; where the bytes come from and go to */
+    int not_pinned; /* the device was lost before */
 };
 
 static size_t whole(const struct buffer *b)
 {
     return b->bytes + 2 * AROUND + b->offset;
+}
+
+/* With the middle of the bytes where one part ends. */
+static void map(struct buffer *b)
+{
+    const struct properties on = {.type = PINNED, .where = {ON_DEVICE, own_device}};
+    const struct access access = {on.where, READ_WRITE};
+    size_t grain = 1;
+
+    NEED(MemGetAllocationGranularity(&grain, &on, 0));
+    b->part_bytes = (whole(b) + grain - 1) / grain * grain;
+    NEED(MemAddressReserve(&b->reserved, 2 * b->part_bytes, 0, 0, 0));
+    for (size_t i = 0; i < 2; i++) {
+        NEED(MemCreate(&b->part[i], b->part_bytes, &on, 0));
+        NEED(MemMap(b->reserved + i * b->part_bytes, b->part_bytes, 0, b->part[i], 0));
+    }
+    NEED(MemSetAccess(b->reserved, 2 * b->part_bytes, &access, 1));
+    b->allocation = b->reserved + b->part_bytes - (whole(b) / 2 + 255) / 256 * 256;
+}
+
+static void unmap(const struct buffer *b)
+{
+    NEED(MemUnmap(b->reserved, 2 * b->part_bytes));
+    for (int i = 0; i < 2; i++)
+        NEED(MemRelease(b->part[i]));
+    NEED(MemAddressFree(b->reserved, 2 * b->part_bytes));
 }
 
 /* b->host holds the bytes. */
@@ -119,8 +190,14 @@ static void place(struct buffer *b)
         NEED(MemAlloc(&b->allocation, whole(b)));
     else if (b->kind == POOL)
         NEED(MemAllocAsync(&b->allocation, whole(b), STREAM));
+    else if (b->kind == MAPPED)
+        map(b);
     else
         NEED(MemAllocManaged(&b->allocation, whole(b), 1));
+    if (lost()) {
+        b->kind = HOST;
+        return;
+    }
     b->at = (char *)(uintptr_t)b->allocation + b->offset + AROUND;
     NEED(MemcpyHtoDAsync(b->allocation, b->host, whole(b), STREAM));
 }
@@ -130,21 +207,34 @@ static void bring_back(struct buffer *b)
     if (b->kind != HOST) {
         NEED(MemcpyDtoHAsync(b->host, b->allocation, whole(b), STREAM));
         NEED(CtxSynchronize());
-        NEED(MemFree(b->allocation));
     }
+    if (b->kind == MAPPED)
+        unmap(b);
+    else if (b->kind != HOST)
+        NEED(MemFree(b->allocation));
 }
 
 static struct buffer make(struct draw *d, size_t bytes, int alignment)
 {
     struct buffer b = {.kind = (enum kind)draw_below(d, KINDS), .bytes = bytes};
-    void *host;
+    void *host = NULL;
 
     b.offset = (size_t)(draw_below(d, 16) * alignment);
     if (!draw_below(d, 6))
         b.offset += 1; /* a number may begin anywhere, for MPI */
     NEED(MemHostAlloc(&host, whole(&b), 1));
-    b.host = host;
+    b.not_pinned = !host;
+    b.host = host ? host : malloc(whole(&b));
+    need(!b.host, "malloc");
     return b;
+}
+
+static void drop(const struct buffer *b)
+{
+    if (b->not_pinned)
+        free(b->host);
+    else
+        NEED(MemFreeHost(b->host));
 }
 
 /* Types and operations ------------------------------------------------------------------------- */
@@ -376,8 +466,10 @@ static int is_between(const struct problem *p, const struct buffer *b, size_t i)
 static void compare(const struct problem *p, const struct buffer *b, const char *expected,
                     const char *which, int call)
 {
-    static const char *const kinds[] = {"host", "device", "pool", "managed"};
+    static const char *const kinds[] = {"host", "device", "pool", "managed", "mapped"};
 
+    if (b->kind != HOST && lost())
+        return; /* nobody knows */
     for (size_t i = 0; i < whole(b); i++)
         if (b->host[i] != expected[i] && !is_between(p, b, i)) {
             fail("call %d, %s of %d x %s%s, root %d: %s buffer (%s): byte %ld is %d, not %d", call,
@@ -426,8 +518,8 @@ static void one_call(int call, int may_fail)
     errors += (rc != MPI_SUCCESS) + (wrong != MPI_SUCCESS);
     free(sent);
     free(received);
-    NEED(MemFreeHost(send.host));
-    NEED(MemFreeHost(receive.host));
+    drop(&send);
+    drop(&receive);
 }
 
 int main(int argc, char **argv)

@@ -35,6 +35,24 @@ static void fill(unsigned char *to, struct check_buffer *held, uint64_t seed)
     check_buffer_free(held);
 }
 
+static void note_part(void *context, int host)
+{
+    struct member *m = context;
+
+    m->parts_done[host]++;
+}
+
+/* A part of which there is anything has ended once. */
+static void assert_parts_ended(const struct member *m)
+{
+    int there[2] = {0};
+
+    for (uint32_t i = 0; i < m->plan->nops; i++)
+        there[plan_uses_host(&m->plan->ops[i])] = 1;
+    ck_assert_int_eq(m->parts_done[0], there[0]);
+    ck_assert_int_eq(m->parts_done[1], there[1]);
+}
+
 void member_open(struct member *m, const struct plan_algorithm *a, struct plan_request *q,
                  uint64_t seed)
 {
@@ -68,7 +86,9 @@ void member_open(struct member *m, const struct plan_algorithm *a, struct plan_r
                                      .host = m->host,
                                      .combine = add_bytes,
                                      .combine_context = &q->grain,
-                                     .grain = q->grain};
+                                     .grain = q->grain,
+                                     .part_done = note_part,
+                                     .part_context = m};
     ck_assert_int_eq(engine_begin(m->engine, &buffers), 0);
 }
 
@@ -95,6 +115,8 @@ void member_close(struct member *m, const struct plan_request *q, int rank, uint
     ck_assert_uint_eq(m->output[plan_output_bytes(q, rank)], 0xee); /* nothing past the end */
     ck_assert_uint_eq(m->scratch[m->plan->scratch_bytes], 0xdd);
     ck_assert_uint_eq(m->host[m->plan->host_bytes], 0xcc);
+    if (m->finished) /* by the engine */
+        assert_parts_ended(m);
     check_buffer_free(&expected);
     engine_free(m->engine);
     if (m->late)

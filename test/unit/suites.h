@@ -22,6 +22,7 @@ Suite *suite_kernels(void);
 Suite *suite_choose(void);
 Suite *suite_profile(void);
 Suite *suite_guard(void);
+Suite *suite_hands(void);
 Suite *suite_socket(void);
 Suite *suite_watch(void);
 Suite *suite_balance(void);

@@ -146,7 +146,8 @@ START_TEST(test_choose__a_way_by_leaders_is_tried_last_and_for_few_bytes_only)
     } const rows[] = {
         {"node:4 gpu:4 rail:4", COLL_BCAST, 64 << 10, 32 << 10, "stripe=1"},
         {"node:4 gpu:4 rail:4", COLL_REDUCE, 1 << 20, 64 << 10, "stripe=1"},
-        {"node:4 gpu:4 rail:4", COLL_ALLREDUCE, 256 << 10, 128 << 10, "lanes=1"},
+        {"node:4 gpu:4 rail:4", COLL_ALLREDUCE, 256 << 10, 0, NULL},
+        {"node:4 gpu:4 rail:4", COLL_SCATTER, 16 << 10, 128 << 10, "lanes=1"},
         {"node:4 gpu:4 rail:4", COLL_ALLGATHER, 64 << 10, 256 << 10, "lanes=1"},
         {"node:4 gpu:4 rail:4", COLL_BCAST, 4 << 20, 0, NULL},
         {"node:4 gpu:4 rail:4", COLL_ALLTOALL, 64 << 10, 0, NULL},

@@ -304,6 +304,22 @@ START_TEST(test_collaborative__the_closed_form_says_what_the_model_says)
 }
 END_TEST
 
+/* The copies of a rank in one direction follow each other, a chunk of each slice in turn: so the
+   first slice's first chunk goes up while the second slice's comes down. */
+START_TEST(test_collaborative__slices_come_down_in_turn)
+{
+    const double down = 2e9, bytes = 8 << 20;
+    struct topo *t =
+        topology("node:1 gpu:2 link_pcie:2GB/s link_shm:1000GB/s link_reduce:1000GB/s");
+    struct plan_request q = request(t, 8 << 20);
+    double chunk = (double)q.chunk_bytes, took = modelled(t, 8 << 20, SPLIT_WHOLE);
+
+    ck_assert_double_ge(took, (bytes + chunk) / down);
+    ck_assert_double_le(took, (bytes + 1.5 * chunk) / down);
+    topo_free(t);
+}
+END_TEST
+
 START_TEST(test_collaborative__two_paths_add_up)
 {
     struct topo *t = linked(2, 4);
@@ -339,7 +355,7 @@ END_TEST
 START_TEST(test_collaborative__the_host_is_left_out_where_it_does_not_pay)
 {
     struct topo *t =
-        topology("node:1 gpu:2 link_nvlink:400GB/s link_pcie:20GB/s latency_pcie:10us");
+        topology("node:1 gpu:2 link_nvlink:100GB/s link_pcie:20GB/s latency_pcie:10us");
     struct plan_request q = {.collective = COLL_ALLREDUCE,
                              .topo = t,
                              .nbytes = 1 << 20,
@@ -542,7 +558,7 @@ START_TEST(test_collaborative__it_is_chosen_for_gpus_of_one_node_alone)
         {"node:1 gpu:2", PLAN_ON_DEVICE, 1},  {"node:1 gpu:8", PLAN_ON_DEVICE, 1},
         {"node:1 gpu:2", PLAN_IN_HOST, 0},    {"node:2 gpu:2", PLAN_ON_DEVICE, 0},
         {"node:1 gpu:1", PLAN_ON_DEVICE, 0},  {"node:1 gpu:2 rank:2", PLAN_ON_DEVICE, 0},
-        {"node:1 rank:2", PLAN_ON_DEVICE, 0},
+        {"node:1 rank:2", PLAN_ON_DEVICE, 0}, {"node:1 gpu:9", PLAN_ON_DEVICE, 0},
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -559,6 +575,9 @@ START_TEST(test_collaborative__it_is_chosen_for_gpus_of_one_node_alone)
         ck_assert_msg(chosen == cases[i].chosen, "%s, case %zu", cases[i].topology, i);
         ck_assert_msg((plan_collaborative.pays(&q) == NULL) == cases[i].chosen, "%s, case %zu",
                       cases[i].topology, i);
+        q.memory = PLAN_ON_DEVICE; /* it must be asked about exactly where it could be that */
+        ck_assert_msg((plan_collaborative.pays(&q) == NULL) == plan_memory_matters(&q),
+                      "%s, case %zu", cases[i].topology, i);
         topo_free(t);
     }
 }
@@ -575,6 +594,7 @@ Suite *suite_collaborative(void)
     tcase_add_test(t, test_collaborative__all_ranks_get_the_same_bits_in_every_run);
     tcase_add_loop_test(t, test_collaborative__the_division_is_as_good_as_any, 0, 3);
     tcase_add_test(t, test_collaborative__the_closed_form_says_what_the_model_says);
+    tcase_add_test(t, test_collaborative__slices_come_down_in_turn);
     tcase_add_test(t, test_collaborative__two_paths_add_up);
     tcase_add_test(t, test_collaborative__shared_links_are_counted_for_both_paths);
     tcase_add_test(t, test_collaborative__the_host_is_left_out_where_it_does_not_pay);

@@ -91,6 +91,13 @@ static const struct {
     {"allgather * * native ppg=2 chunk=4K more", "`more`: expected the end of the line"},
     {"allgather * *", "it ends where an algorithm or native should stand"},
     {"allgather", "it ends where nodes x ranks"},
+    {"link_pcie:fast", "`link_pcie:fast`: expected a rate such as"},
+    {"link_pcie:5GB/s5", "`link_pcie:5GB/s5`: expected a rate such as"},
+    {"link_pcie:0", "`link_pcie:0`: expected a rate such as"},
+    {"latency_pcie:5GB/s", "`latency_pcie:5GB/s`: expected a time such as"},
+    {"link_pci:5GB/s", "`link_pci:5GB/s`: expected link_CLASS:RATE"},
+    {"link_pcie:5GB/s link_pcie:6GB/s", "`link_pcie:6GB/s`: expected each rate once"},
+    {"link_pcie:5GB/s native", "`native`: expected link_CLASS:RATE"},
     {"an_uncommonly_long_name_of_a_collective * * native", "expected a collective"},
 };
 
@@ -149,6 +156,36 @@ START_TEST(test_profile__the_hash_is_of_the_rows_and_not_of_the_comments)
 }
 END_TEST
 
+/* Rates of a profile stand in for what a topology does not say, and for nothing else. */
+START_TEST(test_profile__rates_fill_in_what_is_not_known)
+{
+    struct topo *topo = NULL;
+    char why[256];
+
+    open_profile("link_nvlink:400GB/s latency_nvlink:2us # measured\n"
+                 "allgather * * native\n"
+                 "link_reduce_gpu:1TB/s\n"
+                 "link_pcie:50GB/s\n");
+    ck_assert_msg(c.problems == 0, "%s", c.problem);
+    ck_assert_int_eq(t.nrows, 1);
+    ck_assert_int_eq(topo_parse("node:1 gpu:2 link_pcie:12GB/s", 0, &topo, why, sizeof why), 0);
+    tuning_fill_in(&t, topo);
+    ck_assert_double_eq(topo->link[TOPO_LINK_NVLINK].bw_bytes_per_s, 400e9);
+    ck_assert_double_eq(topo->link[TOPO_LINK_NVLINK].latency_ns, 2000);
+    ck_assert_double_eq(topo->link[TOPO_LINK_REDUCE_GPU].bw_bytes_per_s, 1e12);
+    ck_assert_double_eq(topo->link[TOPO_LINK_PCIE].bw_bytes_per_s, 12e9);
+    ck_assert_double_eq(topo->link[TOPO_LINK_SHM].bw_bytes_per_s, 0);
+    topo_free(topo);
+    close_profile();
+    ck_assert_uint_ne(hash_of("link_pcie:50GB/s\n"), 0);
+    ck_assert_uint_ne(hash_of("link_pcie:50GB/s\n"), hash_of("link_pcie:51GB/s\n"));
+    ck_assert_uint_eq(hash_of("link_pcie:50GB/s link_shm:1GB/s\n"),
+                      hash_of("link_shm:1GB/s\nlink_pcie:50GB/s # as it was\n"));
+    ck_assert_uint_ne(hash_of("allgather 4x4 1M native\n"),
+                      hash_of("allgather 4x4 1M native\nlink_pcie:50GB/s\n"));
+}
+END_TEST
+
 START_TEST(test_profile__a_file_that_cannot_be_read_is_one_line_and_no_rows)
 {
     char path[] = "/tmp/collshim-test-XXXXXX";
@@ -204,6 +241,7 @@ Suite *suite_profile(void)
                         sizeof wrong / sizeof *wrong);
     tcase_add_test(k, test_profile__blanks_in_a_recipe_belong_to_it);
     tcase_add_test(k, test_profile__the_hash_is_of_the_rows_and_not_of_the_comments);
+    tcase_add_test(k, test_profile__rates_fill_in_what_is_not_known);
     tcase_add_test(k, test_profile__a_file_that_cannot_be_read_is_one_line_and_no_rows);
     tcase_add_test(k, test_profile__many_rows_good_and_bad);
     suite_add_tcase(s, k);

@@ -28,6 +28,7 @@
 #include "test/unit/random.h"
 #include "test/unit/suites.h"
 #include "transports/engine.h"
+#include "transports/hands.h"
 #include "transports/shm.h"
 
 enum { MOST = 12, WINDOW = 3, LANES = 3 };
@@ -209,6 +210,21 @@ static void finish_one(struct stream *s, int rank, int k, int i)
     s->buf[k] = NULL;
 }
 
+/* With some seeds two more threads read and combine; what is forbidden later is so to this one
+   alone, so that some parts of a message can be read and others cannot. */
+static struct hands *hire(struct world *w, uint64_t seed, struct xport *x)
+{
+    struct hands *h = NULL;
+    cpu_set_t cpus;
+
+    if (seed < 3 || w->ranks > 3)
+        return NULL;
+    need(!sched_getaffinity(0, sizeof cpus, &cpus));
+    need(!hands_open(2, &cpus, sizeof cpus, &h) && !xport_shm_hire(x, h));
+    hands_wake(h);
+    return h;
+}
+
 /* Every rank sends to every other on every lane, or, with an odd seed, to those above it: then
    senders that have nothing to receive help. Streams proceed at the whim of the seed. */
 static void exchange(struct world *w, int rank, enum way way, uint64_t seed)
@@ -221,6 +237,7 @@ static void exchange(struct world *w, int rank, enum way way, uint64_t seed)
     struct xport x;
 
     join(w, rank, way, &x);
+    struct hands *hands = hire(w, seed, &x);
     for (int peer = 0; peer < w->ranks; peer++)
         for (int lane = 0; lane < LANES && peer != rank; lane++)
             for (int receives = 0; receives < 2; receives++) {
@@ -254,6 +271,7 @@ static void exchange(struct world *w, int rank, enum way way, uint64_t seed)
             sched_yield();
     }
     meet(w, 3);
+    hands_close(hands);
     xport_shm_close(&x);
 }
 
@@ -264,6 +282,56 @@ START_TEST(test_shm__every_message_arrives_once_whole_and_in_order_of_its_lane)
     for (size_t i = 0; i < sizeof ranks / sizeof *ranks; i++)
         for (uint64_t seed = 1; seed <= (ranks[i] == MOST ? 2 : 4); seed++)
             run_ranks(ranks[i], exchange, (enum way)_i, seed);
+}
+END_TEST
+
+/* Of a message that two threads read together, one may not read: its parts come through the cells.
+ */
+static void read_in_part(struct world *w, int rank, enum way way, uint64_t seed)
+{
+    enum { BYTES = 400000 };
+    struct xport x;
+    unsigned done[1], ndone = 0;
+    unsigned char *own = malloc(BYTES), *buf = malloc(BYTES);
+    struct hands *hands = NULL;
+
+    join(w, rank, way, &x);
+    need(own && buf && !x.reserve(x.state, 1));
+    for (size_t at = 0; at < BYTES; at++) {
+        own[at] = 5;
+        buf[at] = byte_of(0, 1, 0, 0, at);
+    }
+    if (rank == 0) {
+        need(!x.send(x.state, 0, buf, BYTES, 1, 0));
+    } else {
+        hands = hire(w, seed, &x);
+        forbid(SYS_process_vm_readv);
+        need(!x.recv_reduce(x.state, 0,
+                            &(struct xport_reduce){.combine = sum,
+                                                   .context = &grain,
+                                                   .grain = grain,
+                                                   .own = own,
+                                                   .dst = own,
+                                                   .length = BYTES},
+                            0, 0));
+    }
+    while (!ndone) {
+        need(!x.poll(x.state, done, &ndone));
+        sched_yield();
+    }
+    for (size_t at = 0; rank && at < BYTES; at++)
+        need(own[at] == (unsigned char)(byte_of(0, 1, 0, 0, at) + 5));
+    meet(w, 3);
+    hands_close(hands);
+    xport_shm_close(&x);
+    free(own);
+    free(buf);
+}
+
+START_TEST(test_shm__what_only_some_threads_can_read_arrives_once)
+{
+    for (uint64_t seed = 3; seed < 13; seed++)
+        run_ranks(2, read_in_part, READING, seed);
 }
 END_TEST
 
@@ -460,6 +528,7 @@ Suite *suite_shm(void)
     tcase_add_loop_test(t, test_shm__every_message_arrives_once_whole_and_in_order_of_its_lane, 0,
                         WAYS);
     tcase_add_loop_test(t, test_shm__every_algorithm_delivers, 0, WAYS);
+    tcase_add_test(t, test_shm__what_only_some_threads_can_read_arrives_once);
     tcase_add_loop_test(t, test_shm__a_send_is_done_when_it_has_been_received, 0, COPYING + 1);
     tcase_add_loop_test(t, test_shm__a_lane_without_receives_blocks_no_other, 0, COPYING + 1);
     tcase_add_test(t, test_shm__lengths_that_differ_and_an_abandoned_transport_are_errors);

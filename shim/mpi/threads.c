@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#define _GNU_SOURCE
+#include "shim/mpi/threads.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "shim/mpi/process.h"
+#include "transports/cuda_memory.h"
+#include "transports/hands.h"
+#include "transports/shm.h"
+
+static pthread_mutex_t in_use = PTHREAD_MUTEX_INITIALIZER;
+static struct hands *hands; /* owned; NULL: there are none (yet) */
+static int tried;
+
+/* Add a list such as 0-15,32 to the set. */
+static void read_list(const char *list, cpu_set_t *cpus)
+{
+    int from, to, length;
+
+    while (sscanf(list, "%d%n", &from, &length) == 1) {
+        to = from;
+        list += length;
+        if (sscanf(list, "-%d%n", &to, &length) == 1)
+            list += length;
+        for (; from <= to && from >= 0 && from < CPU_SETSIZE; from++)
+            CPU_SET(from, cpus);
+        list += *list == ',';
+    }
+}
+
+/* Those of the rank's processors that are near its GPU; all of them, if none is or nobody says. */
+static cpu_set_t choose_cpus(void)
+{
+    int64_t gpu = cuda_current_address();
+    cpu_set_t own, near;
+    char path[128], list[1024] = "";
+
+    CPU_ZERO(&own);
+    CPU_ZERO(&near);
+    sched_getaffinity(0, sizeof own, &own);
+    snprintf(path, sizeof path, "/sys/bus/pci/devices/%04x:%02x:%02x.%x/local_cpulist",
+             (unsigned)(gpu >> 16), (unsigned)(gpu >> 8 & 0xff), (unsigned)(gpu >> 3 & 0x1f),
+             (unsigned)(gpu & 7));
+    FILE *f = gpu < 0 ? NULL : fopen(path, "re");
+    if (f) {
+        if (fgets(list, sizeof list, f))
+            read_list(list, &near);
+        fclose(f);
+    }
+    CPU_AND(&near, &near, &own);
+    return CPU_COUNT(&near) ? near : own;
+}
+
+/* No more threads than processors to run on. */
+static void make(void)
+{
+    cpu_set_t cpus = choose_cpus();
+    int n = process.cfg.host_threads, most = CPU_COUNT(&cpus);
+
+    tried = 1;
+    n = n < most ? n : most;
+    if (n > 1 && hands_open(n - 1, &cpus, sizeof cpus, &hands) < 0)
+        hands = NULL;
+    say(CFG_LEVEL_INFO, "two paths: %d thread%s of %d (COLLSHIM_HOST_THREADS) on %d processors",
+        hands ? n : 1, hands ? "s" : "", process.cfg.host_threads, most);
+}
+
+int threads_hire(struct xport *shm)
+{
+    if (process.cfg.host_threads < 2 || !shm->state || pthread_mutex_trylock(&in_use))
+        return 0;
+    if (!tried)
+        make();
+    if (!hands || xport_shm_hire(shm, hands) < 0) {
+        pthread_mutex_unlock(&in_use);
+        return 0;
+    }
+    hands_wake(hands);
+    return 1;
+}
+
+void threads_rest(struct xport *shm)
+{
+    hands_rest(hands);
+    xport_shm_hire(shm, NULL);
+    pthread_mutex_unlock(&in_use);
+}
+
+void threads_close(void)
+{
+    hands_close(hands);
+    hands = NULL;
+    tried = 0;
+}

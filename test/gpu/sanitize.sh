@@ -1,0 +1,74 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# test/gpu/sanitize.sh BUILD [address,undefined | thread]: the GPU contract and the collectives on the simulated driver, with every
+# part under the address and undefined-behaviour sanitizers, then under the thread sanitizer, on late
+# streams of 8 seeds; and the thread sanitizer has to see orders that are taken away.
+set -uo pipefail
+cd "$(dirname "$0")/../.." || exit 1
+build=${1:-build}
+kinds=("${@:2}")
+[ ${#kinds[@]} -gt 0 ] || kinds=('address,undefined' thread)
+passed=0
+failed=0
+
+ok() { # DESCRIPTION STATUS
+  if [ "$2" -eq 0 ]; then passed=$((passed + 1)); else failed=$((failed + 1)) && echo "not ok $1"; fi
+}
+
+# The kernels' image is no code that runs here, and takes a while to make.
+build_with() { # SANITIZERS DIRECTORY
+  mkdir -p "$2"
+  [ ! -e "$build/cuda_kernels.fatbin" ] || cp -u "$build/cuda_kernels.fatbin" "$2"
+  make -s -j"$(nproc)" B="$2" NVCC= SANITIZE="$1" "$2/test/gpu_contract" "$2/gpusim/libcuda.so.1"
+}
+
+run() { # DIRECTORY GPUSIM ARGUMENTS...: into $out
+  out=$(LD_LIBRARY_PATH=$1/gpusim GPUSIM=$2 timeout "${limit:-250}" "${plain[@]}" "$1/test/gpu_contract" "${@:3}" 2>&1)
+}
+
+clean() { # SANITIZERS DIRECTORY GPUSIM ARGUMENTS...
+  local status=0
+  run "${@:2}" || status=$?
+  grep -qE 'WARNING: ThreadSanitizer|ERROR: (Address|Leak)Sanitizer|runtime error:' <<<"$out" && status=1
+  [ $status -eq 0 ] || grep -E -m 12 -A 14 'Sanitizer|runtime error|^not ok' <<<"$out"
+  [ $status -ne 124 ] || echo 'it did not end in time'
+  ok "$1, $3: ${*:4}" $status
+}
+
+# Both see that something is wrong: the results, or the thread sanitizer.
+lost() { # DIRECTORY DROP
+  limit=60 run "$1" "devices=1 seed=3 drop=$2" --without-kernels
+  grep -qE 'WARNING: ThreadSanitizer|^not ok' <<<"$out"
+  ok "without $2: something is seen" $?
+}
+
+if [ ! -e "${CUDA_HOME:-/usr/local/cuda}/include/cudaTypedefs.h" ]; then
+  echo 'skip: no CUDA headers'
+  exit 77
+fi
+# Where addresses are too random for the thread sanitizer, not so.
+plain=(env)
+setarch -R true 2>/dev/null && plain=(setarch -R)
+# What the simulated driver keeps because a call that gives it back was made to fail: it counts that
+# itself, and the tests look at the count.
+mkdir -p "$build/sanitize"
+echo 'leak:libcuda.so.1' >"$build/sanitize/not-leaks"
+export LSAN_OPTIONS=suppressions=$build/sanitize/not-leaks:print_suppressions=0
+export ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1 TSAN_OPTIONS=halt_on_error=0
+for kind in "${kinds[@]}"; do
+  dir=$build/sanitize/${kind%,*}
+  build_with "$kind" "$dir" || { ok "a build with $kind" 1 && continue; }
+  # Every kernel and every fault: one thing after the other, so no affair of the thread sanitizer's.
+  [ "$kind" = thread ] || clean "$kind" "$dir" 'devices=2'
+  for seed in 1 2 3 4 5 6 7 8; do
+    clean "$kind" "$dir" "devices=3 seed=$seed" --without-kernels
+    clean "$kind" "$dir" "devices=2 seed=$seed" --collectives
+  done
+done
+[[ " ${kinds[*]} " == *' thread '* ]] && for drop in StreamWaitEvent:1/3 StreamWaitEvent:2/3 StreamWaitEvent:3/3 EventRecord:1/1 EventQuery:1/1 \
+  StreamSynchronize:1/1; do
+  lost "$build/sanitize/thread" "$drop"
+done
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]

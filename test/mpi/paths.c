@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * paths SEED CALLS KIND [fails]: large Allreduces of ranks that have a GPU each, the first of them
+ * before CUDA is there. KIND: `device`: all buffers lie on the ranks' GPUs; `host`: none; `mixed`:
+ * each where it happens to. Results are what the program computes itself, and sums of floating
+ * point have the same bits on all ranks. fails: an error on any rank is fine, a hang is not, and
+ * who has no error has the right bytes if nobody has one.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+
+#include "test/mpi/harness.h"
+
+enum { SMALLEST = 1 << 18, RANGE = 1 << 17 }; /* elements */
+
+typedef unsigned long long address; /* CUdeviceptr */
+
+static struct {
+    int (*Init)(unsigned);
+    int (*DeviceGetCount)(int *);
+    int (*DevicePrimaryCtxRetain)(void **, int);
+    int (*CtxSetCurrent)(void *);
+    int (*MemAlloc)(address *, size_t);
+    int (*MemFree)(address);
+    int (*MemcpyHtoD)(address, const void *, size_t);
+    int (*MemcpyDtoH)(void *, address, size_t);
+} cu;
+static void *context;
+static int (*violations)(void), (*left_over)(void);
+
+static void need(int rc, const char *what)
+{
+    if (!rc)
+        return;
+    fprintf(stderr, "paths: rank %d: %s: %d\n", world_rank, what, rc);
+    MPI_Abort(MPI_COMM_WORLD, 3);
+}
+/* Twice, since the call that is made to fail may be this one. */
+#define NEED(call) need(cu.call &&cu.call, "cu" #call)
+
+static void load_cuda(void)
+{
+    static const struct {
+        const char *name;
+        void *to;
+        int version;
+    } rows[] = {{"cuInit", &cu.Init, 2000},
+                {"cuDeviceGetCount", &cu.DeviceGetCount, 2000},
+                {"cuDevicePrimaryCtxRetain", &cu.DevicePrimaryCtxRetain, 7000},
+                {"cuCtxSetCurrent", &cu.CtxSetCurrent, 4000},
+                {"cuMemAlloc", &cu.MemAlloc, 3020},
+                {"cuMemFree", &cu.MemFree, 3020},
+                {"cuMemcpyHtoD", &cu.MemcpyHtoD, 3020},
+                {"cuMemcpyDtoH", &cu.MemcpyDtoH, 3020}};
+    int (*find)(const char *, void **, int, uint64_t, void *), status, devices = 0;
+    void *library = dlopen("libcuda.so.1", RTLD_NOW), *symbol;
+
+    if (!library) {
+        if (!world_rank)
+            puts("paths: SKIP: no libcuda.so.1");
+        MPI_Finalize();
+        exit(EXIT_SKIP);
+    }
+    symbol = dlsym(library, "cuGetProcAddress_v2");
+    memcpy(&find, &symbol, sizeof find);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        need(find(rows[i].name, rows[i].to, rows[i].version, 0, &status), rows[i].name);
+    symbol = dlsym(library, "gpusim_violations");
+    memcpy(&violations, &symbol, sizeof violations);
+    symbol = dlsym(library, "gpusim_left_over");
+    memcpy(&left_over, &symbol, sizeof left_over);
+    NEED(Init(0));
+    NEED(DeviceGetCount(&devices));
+    NEED(DevicePrimaryCtxRetain(&context, world_rank % devices));
+    NEED(CtxSetCurrent(context));
+}
+
+/* Bytes that MPI gets as `at`, on the device or not. */
+struct buffer {
+    char *host, *at;
+    address device; /* 0: none */
+    size_t bytes;
+};
+
+static struct buffer make(size_t bytes, int on_device)
+{
+    struct buffer b = {.host = malloc(bytes), .bytes = bytes};
+
+    need(!b.host, "malloc");
+    if (on_device)
+        NEED(MemAlloc(&b.device, bytes));
+    b.at = on_device ? (char *)(uintptr_t)b.device : b.host;
+    return b;
+}
+
+static void send_there(const struct buffer *b)
+{
+    if (b->device)
+        NEED(MemcpyHtoD(b->device, b->host, b->bytes));
+}
+
+static void bring_back(const struct buffer *b)
+{
+    if (b->device)
+        NEED(MemcpyDtoH(b->host, b->device, b->bytes));
+}
+
+static void drop(struct buffer *b)
+{
+    if (b->device)
+        NEED(MemFree(b->device));
+    free(b->host);
+}
+
+static int contribution(int call, int rank, int i)
+{
+    return (int)(mix((uint64_t)call << 40 ^ (uint64_t)rank << 32 ^ (uint64_t)i) & 0xffffff);
+}
+
+static void check_ints(int call, const struct buffer *b, int n)
+{
+    for (int i = 0; i < n; i++) {
+        int want = 0, got;
+
+        for (int r = 0; r < world_size; r++)
+            want += contribution(call, r, i);
+        memcpy(&got, b->host + sizeof(int) * (size_t)i, sizeof got);
+        if (got != want) {
+            fail("call %d: element %d of %d is %d, not %d", call, i, n, got, want);
+            return;
+        }
+    }
+}
+
+/* Thirds, whose sums depend on the order: near the exact ones, and equal on all ranks. */
+static void check_floats(int call, const struct buffer *b, int n)
+{
+    const float *got = (const float *)(const void *)b->host;
+    char *first = malloc(b->bytes);
+
+    need(!first, "malloc");
+    memcpy(first, b->host, b->bytes);
+    MPI_Bcast(first, (int)b->bytes, MPI_BYTE, 0, MPI_COMM_WORLD);
+    if (memcmp(first, b->host, b->bytes) != 0)
+        fail("call %d: the result is not that of rank 0", call);
+    free(first);
+    for (int i = 0; i < n; i++) {
+        double want = 0;
+
+        for (int r = 0; r < world_size; r++)
+            want += contribution(call, r, i) / 3.0;
+        if (got[i] < want * (1 - 1e-5) || got[i] > want * (1 + 1e-5)) {
+            fail("call %d: element %d of %d is %g, not %g", call, i, n, (double)got[i], want);
+            return;
+        }
+    }
+}
+
+/* Where a buffer is in that call: in `mixed` calls any of them may be anywhere, on any rank. */
+static int on_device(struct draw *own, const char *kind)
+{
+    return !strcmp(kind, "device") || (!strcmp(kind, "mixed") && draw_below(own, 4));
+}
+
+static long errors;
+
+static void one_call(int call, const char *kind, int may_fail)
+{
+    struct draw all = draw_from((uint64_t)call, 1000);
+    struct draw own = draw_from((uint64_t)call, (uint64_t)world_rank);
+    int n = SMALLEST + draw_below(&all, RANGE), in_place = !draw_below(&all, 3);
+    int floats = !draw_below(&all, 3) && !may_fail;
+    size_t bytes = (size_t)n * sizeof(int);
+    struct buffer in = make(bytes, on_device(&own, kind)), out = make(bytes, on_device(&own, kind));
+    struct buffer *from = in_place ? &out : &in;
+
+    memset(out.host, 0xdd, bytes);
+    for (int i = 0; i < n; i++) {
+        int c = contribution(call, world_rank, i);
+        float third = (float)c / 3;
+
+        memcpy(from->host + sizeof c * (size_t)i, floats ? (void *)&third : (void *)&c, sizeof c);
+    }
+    send_there(&in);
+    send_there(&out);
+    if (call % 2) /* a thread that calls MPI need not have a context of its own */
+        NEED(CtxSetCurrent(NULL));
+    int rc = MPI_Allreduce(in_place ? MPI_IN_PLACE : in.at, out.at, n, floats ? MPI_FLOAT : MPI_INT,
+                           MPI_SUM, MPI_COMM_WORLD);
+    int failed = rc != MPI_SUCCESS;
+    if (call % 2)
+        NEED(CtxSetCurrent(context));
+    bring_back(&out);
+    errors += failed;
+    if (may_fail)
+        MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+    else if (failed)
+        fail("call %d: error %d", call, rc);
+    if (!failed && floats)
+        check_floats(call, &out, n);
+    else if (!failed)
+        check_ints(call, &out, n);
+    drop(&in);
+    drop(&out);
+}
+
+/* Blocks of unequal sizes in host memory, in the first call after CUDA is there: finding out about
+   GPUs must not disturb the sizes. */
+static void gather_unequal(void)
+{
+    int *count = calloc((size_t)world_size, sizeof *count);
+    int *at = calloc((size_t)world_size, sizeof *at), total = 0;
+
+    need(!count || !at, "calloc");
+    for (int r = 0; r < world_size; r++) {
+        count[r] = SMALLEST / (r + 1);
+        at[r] = total;
+        total += count[r];
+    }
+    int *own = malloc(SMALLEST * sizeof *own), *all = malloc((size_t)total * sizeof *all);
+    need(!own || !all, "malloc");
+    for (int i = 0; i < count[world_rank]; i++)
+        own[i] = contribution(0, world_rank, i);
+    need(MPI_Allgatherv(own, count[world_rank], MPI_INT, all, count, at, MPI_INT, MPI_COMM_WORLD),
+         "MPI_Allgatherv");
+    for (int r = 0; r < world_size; r++)
+        for (int i = 0; i < count[r]; i++)
+            if (all[at[r] + i] != contribution(0, r, i)) {
+                fail("Allgatherv: element %d of rank %d's is wrong", i, r);
+                i = count[r];
+            }
+    free(count);
+    free(at);
+    free(own);
+    free(all);
+}
+
+int main(int argc, char **argv)
+{
+    int calls = argc > 2 ? atoi(argv[2]) : 10, may_fail = argc > 4;
+    const char *kind = argc > 3 ? argv[3] : "device";
+    long all_errors = 0;
+
+    MPI_Init(&argc, &argv);
+    test_began("paths", argc, argv);
+    one_call(0, "host", 0);
+    load_cuda();
+    gather_unequal();
+    if (may_fail)
+        MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    for (int call = 1; call < calls; call++)
+        one_call(call, kind, may_fail);
+    MPI_Reduce(&errors, &all_errors, 1, MPI_LONG, MPI_SUM, 0, MPI_COMM_WORLD);
+    if (violations && violations())
+        fail("the simulated driver saw %d violations", violations());
+    int rc = test_ended();
+    if (!world_rank)
+        printf("errors returned: %ld\n", all_errors);
+    MPI_Finalize();
+    if (left_over && left_over()) {
+        fprintf(stderr, "paths: rank %d: %d things of the driver's are left over\n", world_rank,
+                left_over());
+        return 1;
+    }
+    return rc;
+}

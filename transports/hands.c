@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * One word holds what there is to do: the number of the work, how many parts it has, and how many
+ * are taken. To take one is to count the last up, which fails for whoever looks at an older work.
+ */
+#define _GNU_SOURCE
+#include "transports/hands.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+enum { PATIENCE = 2000 }; /* looks in vain until the CPU is given away */
+
+struct hands {
+    _Alignas(64) _Atomic uint64_t todo; /* number << 32 | parts << 16 | taken */
+    _Alignas(64) _Atomic int done;      /* parts */
+    void (*work)(void *context, int part);
+    void *context;
+    uint32_t number;
+    int threads;
+    atomic_int awake;
+    int closing;
+    pthread_mutex_t lock; /* of closing, and of going to sleep */
+    pthread_cond_t called;
+    pthread_t thread[HANDS_MOST];
+};
+
+static void lose_patience(unsigned *looks)
+{
+    if (++*looks % PATIENCE == 0)
+        sched_yield();
+}
+
+/* Take a part and do it. Returns 0 if there is none. */
+static int do_part(struct hands *h)
+{
+    uint64_t todo = atomic_load_explicit(&h->todo, memory_order_acquire);
+
+    for (;;) {
+        uint64_t taken = todo & 0xffff, parts = todo >> 16 & 0xffff;
+
+        if (taken == parts)
+            return 0;
+        if (atomic_compare_exchange_weak_explicit(&h->todo, &todo, todo + 1, memory_order_acq_rel,
+                                                  memory_order_acquire)) {
+            h->work(h->context, (int)taken);
+            atomic_fetch_add_explicit(&h->done, 1, memory_order_release);
+            return 1;
+        }
+    }
+}
+
+/* Returns 0 once there will be no more work. */
+static int sleep_until_called(struct hands *h)
+{
+    int closing;
+
+    pthread_mutex_lock(&h->lock);
+    while (!atomic_load(&h->awake) && !h->closing)
+        pthread_cond_wait(&h->called, &h->lock);
+    closing = h->closing;
+    pthread_mutex_unlock(&h->lock);
+    return !closing;
+}
+
+static void *live(void *state)
+{
+    struct hands *h = state;
+    unsigned looks = 0;
+
+    while (sleep_until_called(h))
+        while (atomic_load_explicit(&h->awake, memory_order_relaxed))
+            if (!do_part(h))
+                lose_patience(&looks);
+    return NULL;
+}
+
+static int start(struct hands *h, const void *cpus, size_t cpus_bytes)
+{
+    pthread_attr_t attributes;
+    sigset_t all, before;
+    int rc = pthread_attr_init(&attributes);
+
+    if (rc)
+        return -rc;
+    pthread_attr_setaffinity_np(&attributes, cpus_bytes, cpus);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    rc = pthread_create(&h->thread[h->threads], &attributes, live, h);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+    h->threads += !rc;
+    return -rc;
+}
+
+int hands_open(int threads, const void *cpus, size_t cpus_bytes, struct hands **hands_p)
+{
+    struct hands *h = aligned_alloc(64, (sizeof *h + 63) & ~(size_t)63);
+    int rc = 0;
+
+    if (!h)
+        return -ENOMEM;
+    *h = (struct hands){.lock = PTHREAD_MUTEX_INITIALIZER, .called = PTHREAD_COND_INITIALIZER};
+    while (!rc && h->threads < threads)
+        rc = start(h, cpus, cpus_bytes);
+    if (rc) {
+        hands_close(h);
+        return rc;
+    }
+    *hands_p = h;
+    return 0;
+}
+
+void hands_close(struct hands *h)
+{
+    if (!h)
+        return;
+    pthread_mutex_lock(&h->lock);
+    h->closing = 1;
+    atomic_store(&h->awake, 0);
+    pthread_cond_broadcast(&h->called);
+    pthread_mutex_unlock(&h->lock);
+    for (int i = 0; i < h->threads; i++)
+        pthread_join(h->thread[i], NULL);
+    pthread_cond_destroy(&h->called);
+    pthread_mutex_destroy(&h->lock);
+    free(h);
+}
+
+void hands_wake(struct hands *h)
+{
+    pthread_mutex_lock(&h->lock);
+    atomic_store(&h->awake, 1);
+    pthread_cond_broadcast(&h->called);
+    pthread_mutex_unlock(&h->lock);
+}
+
+void hands_rest(struct hands *h)
+{
+    atomic_store(&h->awake, 0);
+}
+
+int hands_count(const struct hands *h)
+{
+    return h->threads + 1;
+}
+
+void hands_run(struct hands *h, int parts, void (*work)(void *context, int part), void *context)
+{
+    unsigned looks = 0;
+
+    h->work = work;
+    h->context = context;
+    atomic_store_explicit(&h->done, 0, memory_order_relaxed);
+    atomic_store_explicit(&h->todo, (uint64_t)++h->number << 32 | (uint64_t)parts << 16,
+                          memory_order_release);
+    while (do_part(h))
+        ;
+    while (atomic_load_explicit(&h->done, memory_order_acquire) < parts)
+        lose_patience(&looks);
+}
