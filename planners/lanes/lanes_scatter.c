@@ -34,10 +34,10 @@ static uint64_t pack(struct lane_units *u, int local, uint64_t at)
     return at;
 }
 
-static void hand_in(struct lane_units *u)
+/* The own shares are packed, and each local peer's packed and sent. */
+static void pack_all(struct lane_units *u)
 {
-    uint64_t at = pack(u, u->s.local, 0), mine = at;
-    struct spot own = {PLAN_SCRATCH, 0};
+    uint64_t at = pack(u, u->s.local, 0);
 
     for (int turn = 1; turn < u->s.by_here->size; turn++) {
         int peer = shares_peer(&u->s, turn);
@@ -47,10 +47,17 @@ static void hand_in(struct lane_units *u)
                      (struct spot){PLAN_SCRATCH, at}, end - at);
         at = end;
     }
+    u->w->scratch_bytes = at;
+}
+
+static void hand_in(struct lane_units *u)
+{
+    struct spot own = {PLAN_SCRATCH, 0};
+
+    pack_all(u);
     for (int turn = 1; turn < u->s.by_here->size; turn++)
         tracked_recv_reduce(&u->w->ops, shares_rank_here(&u->s, shares_peer(&u->s, turn)),
-                            LANES_HAND_IN, own, own, mine);
-    u->w->scratch_bytes = at;
+                            LANES_HAND_IN, own, own, u->own[u->nodes]);
 }
 
 /* A piece of the own unit that `local` holds. A root's own block has not left it. */
@@ -107,28 +114,18 @@ int lanes_reduce_scatter(struct lane_work *w)
 static void deal(struct lane_units *u)
 {
     const struct plan_request *q = u->w->q;
-    int root = q->root;
-    uint64_t at = u->own[u->nodes];
+    struct spot own = {PLAN_INPUT, block_from(&u->s.blocks, q->root)};
 
-    if (q->rank == root) {
-        struct spot own = {PLAN_INPUT, block_from(&u->s.blocks, root)};
-
-        pack(u, u->s.local, 0);
-        if (!plan_in_place(q, root))
-            tracked_copy(&u->w->ops, 0, own, (struct spot){PLAN_OUTPUT, 0},
-                         block_bytes(&u->s.blocks, root));
-        for (int turn = 1; turn < u->s.by_here->size; turn++) {
-            int peer = shares_peer(&u->s, turn);
-            uint64_t end = pack(u, peer, at);
-
-            tracked_send(&u->w->ops, shares_rank_here(&u->s, peer), LANES_HAND_IN,
-                         (struct spot){PLAN_SCRATCH, at}, end - at);
-            at = end;
-        }
-    } else {
-        tracked_recv(&u->w->ops, root, LANES_HAND_IN, (struct spot){PLAN_SCRATCH, 0}, at);
+    if (q->rank != q->root) {
+        u->w->scratch_bytes = u->own[u->nodes];
+        tracked_recv(&u->w->ops, q->root, LANES_HAND_IN, (struct spot){PLAN_SCRATCH, 0},
+                     u->own[u->nodes]);
+        return;
     }
-    u->w->scratch_bytes = at;
+    pack_all(u);
+    if (!plan_in_place(q, q->root))
+        tracked_copy(&u->w->ops, 0, own, (struct spot){PLAN_OUTPUT, 0},
+                     block_bytes(&u->s.blocks, q->root));
 }
 
 int lanes_scatter(struct lane_work *w)
