@@ -23,6 +23,7 @@ struct call {
     int combines;
     ncclComm_t comm;
     cudaStream_t stream;
+    int captured;                                    /* the stream is in capture */
     ncclResult_t (*native)(const struct call *call); /* the library's own, with these arguments */
 };
 

@@ -102,6 +102,11 @@ static void comm_free(struct comm *c)
     if (c->cu) {
         trials_close(&c->trials, c->cu);
         scratch_give(c->context, c->scratch, c->scratch_bytes, c->last);
+        for (struct comm_kept *k = c->kept, *next; k; k = next) {
+            next = k->next;
+            scratch_give(c->context, k->at, k->bytes, k->last);
+            free(k);
+        }
     }
     for (int i = 0; i < COMM_PLANS; i++)
         comm_plan_clear(&c->plan[i]);

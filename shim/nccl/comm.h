@@ -62,7 +62,14 @@ struct comm {
     uint64_t scratch_bytes;
     CUevent last; /* after the last use of scratch; owned */
     CUstream last_stream;
-    int has_run;   /* last_stream is set */
+    int has_run;    /* last_stream is set */
+    int in_a_graph; /* scratch, which may thus be used at any time */
+    struct comm_kept /* what was scratch before, and is in a graph */ {
+        struct comm_kept *next;
+        char *at;
+        uint64_t bytes;
+        CUevent last;
+    } * kept;      /* owned */
     unsigned turn; /* for COLLSHIM_MODE=ab */
     struct comm_plan plan[COMM_PLANS];
     uint64_t plans_used;
@@ -121,6 +128,9 @@ uint64_t comm_key(const struct comm *c, uint64_t purpose);
  */
 const struct rounds *comm_rounds(struct comm *c, struct plan_request *q,
                                  const struct plan_algorithm *a);
+/* Is there such an entry? Changes nothing, asks nobody; the same on all ranks. */
+int comm_has_rounds(const struct comm *c, const struct plan_request *q,
+                    const struct plan_algorithm *a);
 void comm_plan_clear(struct comm_plan *p);
 
 #endif

@@ -76,6 +76,17 @@ static int build_rounds(const struct plan_request *q, const struct plan_algorith
     return rc;
 }
 
+/* A graph uses it as long as the communicator is there. Without memory to note it, it is lost. */
+static void keep_scratch(struct comm *c)
+{
+    struct comm_kept *kept = malloc(sizeof *kept);
+
+    if (!kept)
+        return;
+    *kept = (struct comm_kept){c->kept, c->scratch, c->scratch_bytes, c->last};
+    c->kept = kept;
+}
+
 /* Room for the schedule and, behind it, for an output that must not be written in place. */
 static int make_room(struct comm *c, uint64_t bytes)
 {
@@ -87,8 +98,12 @@ static int make_room(struct comm *c, uint64_t bytes)
     more = scratch_take(c->cu, bytes, &got);
     if (!more)
         return 0;
-    scratch_give(c->context, c->scratch, c->scratch_bytes, c->last);
+    if (c->in_a_graph)
+        keep_scratch(c);
+    else
+        scratch_give(c->context, c->scratch, c->scratch_bytes, c->last);
     c->last = NULL;
+    c->in_a_graph = 0;
     c->scratch = more;
     c->scratch_bytes = got;
     return 1;
@@ -150,6 +165,15 @@ static int describe(struct comm_plan *p, const struct plan_request *q,
     if (!p->demand)
         return -1;
     memcpy(p->demand, q->demand, demand_bytes(q));
+    return 0;
+}
+
+int comm_has_rounds(const struct comm *c, const struct plan_request *q,
+                    const struct plan_algorithm *a)
+{
+    for (const struct comm_plan *p = c->plan; p < c->plan + COMM_PLANS; p++)
+        if (is_for(p, q, a))
+            return p->rounds != NULL;
     return 0;
 }
 

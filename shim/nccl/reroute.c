@@ -57,19 +57,38 @@ int unit_is_candidate(const struct comm *c, const struct call *call, int n)
     return candidate || set_is_candidate(c, call, n);
 }
 
-static int is_captured(const struct unit *u)
+static void note_captures(struct unit *u)
 {
     const struct cuda_calls *cu = u->c->cu;
-    int captured = 0;
 
-    for (int i = 0; cu && i < u->n && !captured; i++) {
+    for (int i = 0; cu && i < u->n; i++) {
+        struct call *call = u->part[i].call;
         CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
 
-        captured =
-            cu->StreamIsCapturing((CUstream)u->part[i].call->stream, &status) != CUDA_SUCCESS ||
-            status != CU_STREAM_CAPTURE_STATUS_NONE;
+        call->captured = cu->StreamIsCapturing((CUstream)call->stream, &status) != CUDA_SUCCESS ||
+                         status != CU_STREAM_CAPTURE_STATUS_NONE;
+        u->captured |= call->captured;
     }
-    return captured;
+}
+
+/*
+ * A capture cannot allocate, and meets neither the other ranks' hosts nor helpers. So it takes what
+ * earlier calls have left: a verdict, and schedules. All ranks made the same calls before, and have
+ * left the same.
+ */
+static int is_capturable(const struct unit *u)
+{
+    return !u->several_streams && process.cfg.mode == CFG_MODE_ON && process.cfg.ppg < 2 &&
+           u->c->notes < 0 && !u->c->unconfirmed;
+}
+
+static int is_prepared(const struct comm *c, const struct part *p)
+{
+    struct plan_request q = schedule_request(p->call, c);
+
+    q.recipe = p->candidate.recipe;
+    q.chunk_bytes = p->candidate.chunk_bytes;
+    return comm_has_rounds(c, &q, p->candidate.algorithm);
 }
 
 /* Choosing ------------------------------------------------------------------------------------ */
@@ -112,13 +131,13 @@ static enum reason choose(struct comm *c, const struct call *call, struct plan_c
 /* Judge every call. Is one of them to be rerouted? */
 static int judge(struct unit *u)
 {
-    int captured = is_captured(u), waited = 0, some = 0;
+    int waited = 0, some = 0;
 
     for (int i = 0; i < u->n; i++) {
         struct part *p = &u->part[i];
 
         p->why = unit_gate(u->c, p->call);
-        if (!p->why && captured)
+        if (!p->why && u->captured && !is_capturable(u))
             p->why = REASON_CAPTURE;
         if (!p->why && !waited++)
             comm_verdict(u->c);
@@ -126,6 +145,8 @@ static int judge(struct unit *u)
             p->why = u->c->verdict;
         if (!p->why)
             p->why = choose(u->c, p->call, &p->candidate);
+        if (!p->why && u->captured && !is_prepared(u->c, p))
+            p->why = REASON_CAPTURE;
         if (!p->why && !some++) {
             u->collective = p->call->collective;
             u->algorithm = unit_algorithm(&p->candidate);
@@ -146,7 +167,7 @@ static ncclResult_t run_chosen(struct unit *u)
         return unit_native(u, REASON_TURN);
     if (process.cfg.guard && !process.cfg.reproducible && process.cfg.mode == CFG_MODE_ON &&
         process.cfg.min_bytes && !process.choice[u->collective].forced)
-        return unit_guarded(u);
+        return u->captured ? unit_settled(u) : unit_guarded(u);
     return unit_reroute(u);
 }
 
@@ -188,7 +209,7 @@ static enum reason choose_for_set(const struct comm *c, const struct set *set,
 
 static ncclResult_t run_set_unit(struct unit *u)
 {
-    enum reason why = is_captured(u) ? REASON_CAPTURE : comm_judged(u->c);
+    enum reason why = u->captured ? REASON_CAPTURE : comm_judged(u->c);
     struct plan_request q;
     ncclResult_t result;
     struct set set;
@@ -232,6 +253,7 @@ ncclResult_t unit_run(struct comm *c, struct call *call, int n)
     }
     if (c->cu)
         c->cu->CtxPushCurrent(c->context);
+    note_captures(&u);
     if (set_is_candidate(c, call, n))
         result = run_set_unit(&u);
     else

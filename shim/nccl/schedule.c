@@ -82,18 +82,29 @@ static CUresult copy(const struct comm *c, char *to, const char *from, uint64_t 
     return c->cu->MemcpyDtoDAsync((CUdeviceptr)to, (CUdeviceptr)from, bytes, stream);
 }
 
-/* Scratch is one for all streams; NCCL's own order of a communicator does not cover our kernels. */
-static void take_turn(struct comm *c, CUstream stream)
+/*
+ * Scratch is one for all streams; NCCL's own order of a communicator does not cover our kernels.
+ * Captured calls take turns as well, each time that their graph is launched: their wait and their
+ * record are of an event outside of it. On which stream a graph runs is not known.
+ */
+static CUresult take_turn(const struct comm *c, CUstream stream, int captured)
 {
-    if (c->has_run && c->last_stream != stream)
-        c->cu->StreamWaitEvent(stream, c->last, 0);
+    if (captured)
+        return c->cu->StreamWaitEvent(stream, c->last, CU_EVENT_WAIT_EXTERNAL);
+    if (c->in_a_graph || (c->has_run && c->last_stream != stream))
+        return c->cu->StreamWaitEvent(stream, c->last, CU_EVENT_WAIT_DEFAULT);
+    return CUDA_SUCCESS;
 }
 
-static void end_turn(struct comm *c, CUstream stream)
+static CUresult end_turn(struct comm *c, CUstream stream, int captured)
 {
-    c->cu->EventRecord(c->last, stream);
+    if (captured) {
+        c->in_a_graph = 1;
+        return c->cu->EventRecordWithFlags(c->last, stream, CU_EVENT_RECORD_EXTERNAL);
+    }
     c->last_stream = stream;
     c->has_run = 1;
+    return c->cu->EventRecord(c->last, stream);
 }
 
 ncclResult_t schedule_run(struct comm *c, const struct call *call, const struct rounds *r,
@@ -106,21 +117,23 @@ ncclResult_t schedule_run(struct comm *c, const struct call *call, const struct 
                            .reducer = c->reducer,
                            .comm = call->comm,
                            .stream = stream};
-    ncclResult_t result = ncclSuccess;
+    ncclResult_t result;
 
     memcpy(run.buffer, b.buffer, sizeof run.buffer);
     if (call->combines) {
         call_reduce_op(call, &run.op);
         run.type = call_reduce_type(call);
     }
-    take_turn(c, stream);
-    if (b.copy_bytes && copy(c, b.copy_to, b.copy_from, b.copy_bytes, stream) != CUDA_SUCCESS)
+    result = take_turn(c, stream, call->captured) ? ncclUnhandledCudaError : ncclSuccess;
+    if (!result && b.copy_bytes &&
+        copy(c, b.copy_to, b.copy_from, b.copy_bytes, stream) != CUDA_SUCCESS)
         result = ncclUnhandledCudaError;
     if (!result)
         result = nccl_run(&run, r);
     if (!result && b.staged && copy(c, call->recv, b.staged, q->nbytes, stream) != CUDA_SUCCESS)
         result = ncclUnhandledCudaError;
-    end_turn(c, stream);
+    if (end_turn(c, stream, call->captured) && !result)
+        result = ncclUnhandledCudaError;
     return result;
 }
 
@@ -151,8 +164,8 @@ ncclResult_t schedule_run_set(struct comm *c, const struct call *call, const str
                            .buffer = {[PLAN_SCRATCH] = c->scratch}};
     ncclResult_t result;
 
-    take_turn(c, stream);
-    result = nccl_run(&run, r);
-    end_turn(c, stream);
+    result = take_turn(c, stream, 0) ? ncclUnhandledCudaError : nccl_run(&run, r);
+    if (end_turn(c, stream, 0) && !result)
+        result = ncclUnhandledCudaError;
     return result;
 }

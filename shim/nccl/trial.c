@@ -5,16 +5,30 @@
 
 #define CLEARLY 0.97 /* of the library's time: what is gained must be seen */
 
-struct trial *trial_find(struct trials *t, unsigned kind, uint64_t total)
+static uint16_t key_of(unsigned kind, uint64_t total)
 {
-    uint16_t key = (uint16_t)(1 + kind * 64 + (total ? 63u - (unsigned)__builtin_clzll(total) : 0));
+    return (uint16_t)(1 + kind * 64 + (total ? 63u - (unsigned)__builtin_clzll(total) : 0));
+}
+
+const struct trial *trial_known(const struct trials *t, unsigned kind, uint64_t total)
+{
+    uint16_t key = key_of(kind, total);
 
     for (int i = 0; i < t->n; i++)
         if (t->entry[i].key == key)
             return &t->entry[i];
+    return NULL;
+}
+
+struct trial *trial_find(struct trials *t, unsigned kind, uint64_t total)
+{
+    const struct trial *known = trial_known(t, kind, total);
+
+    if (known)
+        return &t->entry[known - t->entry];
     if (t->n == TRIAL_ENTRIES)
         return NULL;
-    t->entry[t->n].key = key;
+    t->entry[t->n].key = key_of(kind, total);
     return &t->entry[t->n++];
 }
 

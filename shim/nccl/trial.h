@@ -43,6 +43,9 @@ struct trials {
  * NULL: no room, run natively. */
 struct trial *trial_find(struct trials *t, unsigned kind, uint64_t total);
 
+/* The one that there is, or NULL. */
+const struct trial *trial_known(const struct trials *t, unsigned kind, uint64_t total);
+
 /* Whose turn this call is. *sample: its number among those measured, or -1. *compare: the ranks are
  * to compare before the call, by trial_best() and trial_settle(). */
 enum trial_turn trial_pick(struct trial *t, int *sample, int *compare);

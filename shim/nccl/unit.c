@@ -212,3 +212,12 @@ ncclResult_t unit_guarded(struct unit *u)
     return turn == TRIAL_REROUTED ? unit_reroute(u)
                                   : unit_native(u, t->settled ? REASON_SLOWER : REASON_TRIAL);
 }
+
+ncclResult_t unit_settled(struct unit *u)
+{
+    const struct trial *t = trial_known(&u->c->trials, kind_of(u), u->total);
+
+    if (!t || !t->settled)
+        return unit_native(u, REASON_CAPTURE);
+    return t->best == TRIAL_REROUTED ? unit_reroute(u) : unit_native(u, REASON_SLOWER);
+}

@@ -20,6 +20,7 @@ struct unit {
     struct comm *c;
     struct part *part; /* [n] */
     int n, several_streams;
+    int captured;    /* one of its streams is in capture */
     CUstream stream; /* of the first */
 
     /* If something of it may be rerouted: what stands for all of it, and how it is called. */
@@ -47,5 +48,8 @@ ncclResult_t unit_joined(struct unit *u, ncclResult_t (*run)(struct unit *u));
 
 /* As the guard decides. */
 ncclResult_t unit_guarded(struct unit *u);
+
+/* As the guard has decided, of a unit in capture: there nothing can be measured. */
+ncclResult_t unit_settled(struct unit *u);
 
 #endif

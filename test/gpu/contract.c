@@ -145,6 +145,7 @@ int main(int argc, char **argv)
     gpu_test_mapped();
     gpu_test_places();
     gpu_test_streams();
+    gpu_test_graphs();
     gpu_test_events();
     gpu_test_values();
     gpu_test_peers();

@@ -43,6 +43,7 @@ void gpu_test_memory(void);
 void gpu_test_mapped(void);
 void gpu_test_places(void);
 void gpu_test_streams(void);
+void gpu_test_graphs(void);
 void gpu_test_events(void);
 void gpu_test_values(void);
 void gpu_test_peers(void);

@@ -115,6 +115,19 @@ char *area_use(uintptr_t p, size_t bytes, struct area **area)
     return a->alias + (p - a->base);
 }
 
+int area_use_again(struct area *a, uint64_t id)
+{
+    struct area *known;
+
+    pthread_mutex_lock(&lock);
+    for (known = areas; known && (known != a || known->id != id); known = known->next)
+        ;
+    if (known)
+        __atomic_add_fetch(&a->users, 1, __ATOMIC_RELAXED);
+    pthread_mutex_unlock(&lock);
+    return known ? 0 : -1;
+}
+
 void area_done(struct area *a)
 {
     if (a)

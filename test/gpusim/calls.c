@@ -145,7 +145,9 @@ CUresult sim_enter(enum sim_call call)
     if (started != getpid()) /* also in a child after fork, as on a device */
         return CUDA_ERROR_NOT_INITIALIZED;
     ctx = sim_current();
-    return ctx ? __atomic_load_n(&ctx->sticky, __ATOMIC_RELAXED) : CUDA_SUCCESS;
+    if (ctx && __atomic_load_n(&ctx->sticky, __ATOMIC_RELAXED))
+        return __atomic_load_n(&ctx->sticky, __ATOMIC_RELAXED);
+    return capture_check(call);
 }
 
 int sim_dropped(enum sim_call call)
@@ -215,6 +217,9 @@ static const struct {
     RESULT(CUDA_ERROR_NOT_SUPPORTED),
     RESULT(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED),
     RESULT(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED),
+    RESULT(CUDA_ERROR_STREAM_CAPTURE_ISOLATION),
+    RESULT(CUDA_ERROR_STREAM_CAPTURE_UNJOINED),
+    RESULT(CUDA_ERROR_CAPTURED_EVENT),
     RESULT(CUDA_ERROR_OPERATING_SYSTEM),
 #undef RESULT
 };

@@ -66,6 +66,10 @@ static CUresult copy(CUdeviceptr dst, CUdeviceptr src, size_t bytes, struct stre
         (sim_ctxs[w->copy.to].peer[w->copy.from] || sim_ctxs[w->copy.from].peer[w->copy.to] ||
          s->ctx->peer[w->copy.to] || s->ctx->peer[w->copy.from]);
     to_pageable = !w->areas[0];
+    if (s->capture && (to_pageable || !w->areas[1])) { /* what such a node does is not simulated */
+        work_drop(w);
+        return capture_spoil(s->capture);
+    }
     if (!w->areas[1] && !to_pageable) {
         w->copy.staged = malloc(bytes);
         if (!w->copy.staged) {

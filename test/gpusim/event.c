@@ -17,8 +17,9 @@ struct event {
     uint64_t magic;
     struct ctx *ctx;
     unsigned flags;
-    struct line *line; /* for other processes: in a file of its own */
-    int fd;            /* -1 if not exported by this process */
+    struct line *line;       /* for other processes: in a file of its own */
+    int fd;                  /* -1 if not exported by this process */
+    struct capture *capture; /* of which the last record became part; else NULL */
 };
 
 struct event_handle {
@@ -108,27 +109,55 @@ static uint64_t run_record(struct work *w, uint64_t start)
     return start;
 }
 
-CUresult sim_EventRecord(CUevent handle, CUstream stream)
+/* A launch counts as a call of all records and waits in the graph. */
+static int record_again(struct work *w)
 {
-    CUresult bad = sim_enter(SIM_EventRecord);
+    w->line.ticket = line_issue(w->line.line);
+    return 0;
+}
+
+static int wait_again(struct work *w)
+{
+    w->line.ticket = line_issued(w->line.line);
+    return 0;
+}
+
+static CUresult record(enum sim_call call, CUevent handle, CUstream stream, int external)
+{
+    CUresult bad = sim_enter(call);
     struct event *e = bad ? NULL : event_of(handle);
     struct stream *s = bad ? NULL : stream_of(stream);
     struct work *w;
 
-    if (!e || !s || sim_dropped(SIM_EventRecord))
+    if (!e || !s || sim_dropped(call))
         return bad ? bad : e && s ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+    if (external && !s->capture)
+        return CUDA_ERROR_INVALID_VALUE;
     if (e->ctx != s->ctx) {
         sim_violation("an event is recorded in a stream of another context");
         return CUDA_ERROR_INVALID_HANDLE;
     }
+    e->capture = external ? NULL : s->capture;
+    if (e->capture) /* the order of the calls is the graph's */
+        return CUDA_SUCCESS;
     w = work_new(run_record);
     if (!w)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    if (s->capturing)
-        return stream_submit(s, w);
+    w->again = record_again;
     w->line.line = e->line;
-    w->line.ticket = line_issue(e->line);
+    if (!external)
+        record_again(w);
     return stream_submit(s, w);
+}
+
+CUresult sim_EventRecord(CUevent handle, CUstream stream)
+{
+    return record(SIM_EventRecord, handle, stream, 0);
+}
+
+CUresult sim_EventRecordWithFlags(CUevent handle, CUstream stream, unsigned flags)
+{
+    return record(SIM_EventRecordWithFlags, handle, stream, flags == CU_EVENT_RECORD_EXTERNAL);
 }
 
 static uint64_t run_wait(struct work *w, uint64_t start)
@@ -145,14 +174,18 @@ CUresult sim_StreamWaitEvent(CUstream stream, CUevent handle, unsigned flags)
     struct stream *s = bad ? NULL : stream_of(stream);
     struct work *w;
 
-    (void)flags;
     if (!e || !s || sim_dropped(SIM_StreamWaitEvent))
         return bad ? bad : e && s ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+    if (flags == CU_EVENT_WAIT_EXTERNAL && !s->capture)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (flags != CU_EVENT_WAIT_EXTERNAL && (e->capture || s->capture))
+        return capture_join(s, e->capture);
     w = work_new(run_wait);
     if (!w)
         return CUDA_ERROR_OUT_OF_MEMORY;
+    w->again = wait_again;
     w->line.line = e->line;
-    w->line.ticket = line_issued(e->line);
+    wait_again(w);
     return stream_submit(s, w);
 }
 
@@ -163,6 +196,8 @@ CUresult sim_EventQuery(CUevent handle)
 
     if (!e || sim_dropped(SIM_EventQuery))
         return bad ? bad : e ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+    if (e->capture)
+        return CUDA_ERROR_CAPTURED_EVENT;
     return line_is_done(e->line, line_issued(e->line)) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }
 
@@ -173,6 +208,8 @@ CUresult sim_EventSynchronize(CUevent handle)
 
     if (!e)
         return bad ? bad : CUDA_ERROR_INVALID_HANDLE;
+    if (e->capture)
+        return CUDA_ERROR_CAPTURED_EVENT;
     sim_host_advance(line_wait(e->line, line_issued(e->line)));
     return CUDA_SUCCESS;
 }

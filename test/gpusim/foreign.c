@@ -5,6 +5,8 @@
  */
 #include "test/gpusim/foreign.h"
 
+#include <stdlib.h>
+
 #include "test/gpusim/sim.h"
 
 static uint64_t run_foreign(struct work *w, uint64_t start)
@@ -25,6 +27,29 @@ int gpusim_submit(void *stream, int device, gpusim_work run, void *data)
         return CUDA_ERROR_OUT_OF_MEMORY;
     w->foreign.run = run;
     w->foreign.data = data;
+    return (int)stream_submit(s, w);
+}
+
+static int foreign_again(struct work *w)
+{
+    w->foreign.data = w->foreign.again(w->foreign.data);
+    return w->foreign.data ? 0 : -1;
+}
+
+SIM_EXPORT __typeof__(gpusim_capture) gpusim_capture;
+int gpusim_capture(void *stream, int device, gpusim_work run, void *(*again)(void *), void *data)
+{
+    struct stream *s = stream_of((CUstream)stream);
+    struct work *w = s && s->capture && s->ctx->device == device ? work_new(run_foreign) : NULL;
+
+    if (!w) {
+        free(data);
+        return CUDA_ERROR_INVALID_HANDLE;
+    }
+    w->again = foreign_again;
+    w->foreign.run = run;
+    w->foreign.again = again;
+    w->foreign.data = w->owned = data;
     return (int)stream_submit(s, w);
 }
 

@@ -16,6 +16,12 @@ typedef uint64_t (*gpusim_work)(void *data, uint64_t start);
  * CUresult; `data` is the work's only if that is 0. */
 int gpusim_submit(void *stream, int device, gpusim_work run, void *data);
 
+/* The same for a stream in capture: at each launch of the graph the host calls `again`, which gives
+ * what that launch's work is run with, or NULL. `data` is from malloc() and is the graph's from
+ * here on, whatever is returned. */
+int gpusim_capture(void *stream, int device, gpusim_work run, void *(*again)(void *data),
+                   void *data);
+
 /* Where the bytes of a pointer that a kernel of the device may use are; NULL, and a violation, if
  * it may not. The memory counts as in use until gpusim_done(*hold). */
 void *gpusim_use(const void *p, size_t bytes, int device, void **hold);

@@ -147,6 +147,8 @@ struct area *area_find_file(const void *key, int (*same)(const struct area *, co
 /* Check a range that work will touch and keep its area in use. Plain host memory gives *area NULL
  * and the pointer itself. Returns NULL for a range that runs over its area. */
 char *area_use(uintptr_t p, size_t bytes, struct area **area);
+/* Keep one in use that was so before. Returns 0, or -1: it has gone meanwhile. */
+int area_use_again(struct area *a, uint64_t id);
 void area_done(struct area *a); /* NULL is fine */
 /* Before memory goes: a violation if work under way uses it. `what` does it. */
 void area_settle(struct area *a, const char *what);
@@ -160,8 +162,12 @@ int area_allows(const struct area *a, const struct ctx *c);
  * ------------------------------------------------------------------------------------ */
 #define WORK_AREAS (CUDA_REDUCE_SOURCES + 1)
 struct twin;
+struct capture;
 struct work {
     struct work *next;
+    /* on the host, of work out of a graph, at each launch; NULL: it is the same each time */
+    int (*again)(struct work *w);
+    void *owned; /* freed with the graph that it is part of */
     /* on the stream's thread; returns the modelled end, ns */
     uint64_t (*run)(struct work *w, uint64_t start);
     struct ctx *ctx;
@@ -203,6 +209,7 @@ struct work {
         } host;
         struct {
             uint64_t (*run)(void *data, uint64_t start);
+            void *(*again)(void *data);
             void *data;
         } foreign;
         uintptr_t free;
@@ -214,7 +221,7 @@ struct stream {
     uint64_t magic;
     struct ctx *ctx;
     unsigned flags;
-    int capturing;
+    struct capture *capture; /* it is part of; else NULL */
     uint64_t number;
     struct line line;
     struct work *tail; /* the host's end of the queue, under `lock` */
@@ -235,7 +242,20 @@ CUresult stream_submit(struct stream *s, struct work *w);
 /* Forget work that was not submitted. */
 void work_drop(struct work *w);
 CUresult stream_drain(struct stream *s);
+/* The same whether or not the stream is in capture: what a launched graph does. */
+void stream_queue(struct stream *s, struct work *w);
 extern __thread int sim_on_stream_thread;
+
+/* Graphs (graph.c): the work of a stream in capture, in the order of the calls.
+ * ------------------------------------------------------------------------------------ */
+/* A stream waits for what was captured: it becomes part of the capture. c: the event's, or NULL. */
+CUresult capture_join(struct stream *s, struct capture *c);
+/* Keep the work, which is the capture's from here on. */
+CUresult capture_add(struct capture *c, struct work *w);
+/* Something that no capture allows. Returns what the call has to. */
+CUresult capture_spoil(struct capture *c);
+/* Of a call that waits or allocates: the same, if there is a capture that it must not meet. */
+CUresult capture_check(enum sim_call call);
 
 /* Kernels (twins.cpp)
  * -------------------------------------------------------------------------------------- */

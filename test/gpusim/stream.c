@@ -183,22 +183,22 @@ static void order_legacy(struct stream *s)
 
 CUresult stream_submit(struct stream *s, struct work *w)
 {
-    if (s->capturing) {
-        s->capturing = 2;
-        work_drop(w);
-        return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
-    }
+    if (s->capture)
+        return capture_add(s->capture, w);
+    stream_queue(s, w);
+    return CUDA_SUCCESS;
+}
+
+void stream_queue(struct stream *s, struct work *w)
+{
     order_legacy(s);
     queue(s, w);
-    return CUDA_SUCCESS;
 }
 
 CUresult stream_drain(struct stream *s)
 {
-    if (s->capturing) {
-        s->capturing = 2;
-        return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
-    }
+    if (s->capture)
+        return capture_spoil(s->capture);
     sim_host_advance(line_wait(&s->line, line_issued(&s->line)));
     return __atomic_load_n(&s->ctx->sticky, __ATOMIC_RELAXED);
 }
@@ -254,6 +254,8 @@ CUresult sim_StreamQuery(CUstream handle)
 
     if (!s)
         return bad ? bad : CUDA_ERROR_INVALID_HANDLE;
+    if (s->capture)
+        return capture_spoil(s->capture);
     return line_is_done(&s->line, line_issued(&s->line)) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }
 
@@ -279,45 +281,4 @@ CUresult sim_CtxSynchronize(void)
         if (s->magic == MAGIC)
             stream_drain(s);
     return __atomic_load_n(&c->sticky, __ATOMIC_RELAXED);
-}
-
-/* Graphs are not simulated: a stream can be put into capture, so that code which has to notice can
- * be tested, and whatever is then put into it invalidates the capture. */
-CUresult sim_StreamBeginCapture(CUstream handle, CUstreamCaptureMode mode)
-{
-    CUresult bad = sim_enter(SIM_StreamBeginCapture);
-    struct stream *s = bad || !handle ? NULL : stream_of(handle);
-
-    (void)mode;
-    if (!s)
-        return bad ? bad : CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
-    s->capturing = 1;
-    return CUDA_SUCCESS;
-}
-
-CUresult sim_StreamEndCapture(CUstream handle, CUgraph *graph)
-{
-    CUresult bad = sim_enter(SIM_StreamEndCapture);
-    struct stream *s = bad || !handle ? NULL : stream_of(handle);
-    int was;
-
-    if (!s)
-        return bad ? bad : CUDA_ERROR_INVALID_HANDLE;
-    was = s->capturing;
-    s->capturing = 0;
-    *graph = NULL;
-    return was == 2 ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED : CUDA_ERROR_NOT_SUPPORTED;
-}
-
-CUresult sim_StreamIsCapturing(CUstream handle, CUstreamCaptureStatus *status)
-{
-    CUresult bad = sim_enter(SIM_StreamIsCapturing);
-    struct stream *s = bad ? NULL : stream_of(handle);
-
-    if (!s)
-        return bad ? bad : CUDA_ERROR_INVALID_HANDLE;
-    *status = s->capturing == 2 ? CU_STREAM_CAPTURE_STATUS_INVALIDATED
-              : s->capturing    ? CU_STREAM_CAPTURE_STATUS_ACTIVE
-                                : CU_STREAM_CAPTURE_STATUS_NONE;
-    return CUDA_SUCCESS;
 }

@@ -256,8 +256,9 @@ static int run_threads(void)
     return 0;
 }
 
-static const struct test_case *const tables[] = {
-    cases_results, cases_rules, cases_faults, cases_groups, cases_sets, cases_helpers, cases_rates};
+static const struct test_case *const tables[] = {cases_results,  cases_rules, cases_faults,
+                                                 cases_groups,   cases_sets,  cases_helpers,
+                                                 cases_captures, cases_rates};
 
 static int choose(const char *name)
 {

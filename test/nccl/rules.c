@@ -381,22 +381,6 @@ static void test_recycled(struct rank *r)
     }
 }
 
-/* A stream in capture: into a graph on a device; the simulated driver refuses it. */
-static void test_captured(struct rank *r)
-{
-    struct sum s = sum_begin(r, r->comm, r->stream);
-    CUgraph graph;
-    ncclResult_t result;
-
-    CUDA(StreamBeginCapture(r->stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
-    result = sum_call(&s);
-    CUresult ended = cu->StreamEndCapture(r->stream, &graph);
-    check(r, (result == ncclSuccess) == (ended == CUDA_SUCCESS), "in capture: %d, %d", result,
-          ended);
-    device_free(s.data);
-    sum_all(r, r->comm, r->stream, "after a capture");
-}
-
 const struct test_case cases_rules[] = {
     {"nothing", test_nothing},
     {"one_rank", test_one_rank},
@@ -414,6 +398,5 @@ const struct test_case cases_rules[] = {
     {"registered", test_registered},
     {"repeated", test_repeated},
     {"recycled", test_recycled},
-    {"captured", test_captured},
     {NULL, NULL},
 };

@@ -49,12 +49,14 @@ native() { jq "[.nccl.collectives[].native | to_entries[] | select(.key | test(\
 
 mapfile -t cases < <(simulated "$ranks" --list | grep -v rank_killed)
 all=(reductions moves exchanges messages premul nothing one_rank groups mixed_group split init_in_group nonblocking
-  blocked_stream two_streams destroy_early finalize abort async_error registered repeated recycled captured arguments
+  blocked_stream two_streams destroy_early finalize abort async_error registered repeated recycled arguments
   different_counts different_messages different_order after_destroy many_communicators helper_killed helper_killed_idle
   helper_killed_anytime
-  group_many group_crosswise group_foreign group_refused group_devices sets sets_repeated sets_loose sets_blocked rates set_rates)
+  group_many group_crosswise group_foreign group_refused group_devices sets sets_repeated sets_loose sets_blocked captured captured_grown captured_first
+  rates set_rates)
+late=(captured_late) # many calls
 slow=(sets_apart) # several times until a rank has lost its patience
-[ "$(printf '%s\n' "${cases[@]}" | sort)" = "$(printf '%s\n' "${all[@]}" "${slow[@]}" | sort)" ]
+[ "$(printf '%s\n' "${cases[@]}" | sort)" = "$(printf '%s\n' "${all[@]}" "${late[@]}" "${slow[@]}" | sort)" ]
 ok 'every case of the program is run here' $?
 
 # 1. The stand-in itself keeps NCCL's promises.
@@ -100,6 +102,14 @@ preloaded 'off' COLLSHIM_MODE=off "$ranks" --ranks 4 --hosts 2 --count 703 "${al
     moves exchanges blocked_stream two_streams groups destroy_early group_many group_crosswise sets sets_blocked
 done
 
+# Into graphs, which are launched beside other calls. Rank 0 makes 7 calls of each kind outside of the graph and one in it.
+preloaded 'in graphs' "${every[@]}" "$ranks" --ranks 4 --hosts 2 --count 5003 captured
+jq -e '[.nccl.collectives[] | select(.collective | test("^(allreduce|allgather|reduce_scatter_block)$")) | .rerouted == 8] | all and length == 3' \
+  "$tmp/report.nccl" >/dev/null
+ok 'in graphs: all is rerouted, and counted' $?
+[ -n "$quick" ] || for seed in 1 2 3 4; do
+  preloaded "in graphs, late streams $seed" "${every[@]}" GPUSIM="devices=8 seed=$seed" "$ranks" --ranks 4 --hosts 2 --count 2003 captured captured_grown
+done
 preloaded 'exchanges, 8 ranks' "${every[@]}" "$ranks" --ranks 8 --hosts 2 --count 20003 sets sets_loose sets_blocked group_many
 [ "$(rerouted alltoallv)" -ge 10 ] && [ "$(rerouted allgather)" -ge 40 ]
 ok 'groups and exchanges are rerouted' $?
@@ -139,7 +149,9 @@ reason() { # DESCRIPTION PATTERN VARIABLE=VALUE... PROGRAM...
 }
 two_hosts=("$ranks" --ranks 4 --hosts 2 --count 703)
 reason 'foreign operations in a group' 'in a group with' "${every[@]}" "${two_hosts[@]}" group_foreign
-reason 'in capture' 'in capture' "${every[@]}" "${two_hosts[@]}" captured
+reason 'the first call, in capture' 'in capture' "${every[@]}" "${two_hosts[@]}" captured_first
+reason 'before the guard has settled, in capture' 'in capture' COLLSHIM_MIN_BYTES=1K "$ranks" --ranks 4 --hosts 2 --count 50003 captured
+reason 'both ways at once, not in capture' 'in capture' COLLSHIM_MODE=verify "${every[@]}" "${two_hosts[@]}" captured
 reason 'a created operation' 'no kernel' "${every[@]}" "${two_hosts[@]}" premul
 reason 'an average' 'ncclAvg' "${every[@]}" "${two_hosts[@]}" reductions
 reason 'a non-blocking communicator' 'non-blocking' "${every[@]}" "${two_hosts[@]}" nonblocking
@@ -166,6 +178,10 @@ guarded() { # DESCRIPTION NCCLSIM EXPECTED
 }
 guarded 'slow links between hosts' 'near=200 far=0.5' rerouted
 guarded 'slow links inside hosts' 'near=0.5 far=200' native
+# What it has settled on is what a graph gets.
+preloaded 'captured after the guard has settled' COLLSHIM_MIN_BYTES=1K NCCLSIM='near=200 far=0.5' "$ranks" --ranks 8 --hosts 2 --count 100003 captured_late
+[ "$(native 'in capture')" -eq 0 ]
+ok 'captured after the guard has settled: as it has' $?
 # The same of exchanges: where the model sees a gain, the clock has the last word.
 exchanged() { # DESCRIPTION NCCLSIM CONDITION
   preloaded "$1" COLLSHIM_MIN_BYTES=1K COLLSHIM_CHUNK_BYTES=16K NCCLSIM="$2" \
@@ -235,7 +251,7 @@ fi
 # GUARD=0: every call is cut.
 cut=(COLLSHIM_MIN_BYTES=1 COLLSHIM_GUARD=0 NCCL_RANKS_MARK="$tmp")
 ordinary=(nothing groups mixed_group init_in_group nonblocking blocked_stream two_streams destroy_early finalize
-  abort async_error registered repeated recycled captured)
+  abort async_error registered repeated recycled captured captured_first)
 helped() { # DESCRIPTION PROCESSES ALGORITHM VARIABLE=VALUE... PROGRAM...
   preloaded "$1" COLLSHIM_PPG="$2" "${@:4}"
   [ "$(jq ".nccl.processes_per_rank" "$tmp/report.nccl")" -eq "$2" ] &&

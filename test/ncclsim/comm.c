@@ -22,6 +22,7 @@
 #define PATIENCE_S 60 /* for ranks that never come to an initialisation */
 
 __typeof__(gpusim_submit) *sim_submit;
+__typeof__(gpusim_capture) *sim_capture;
 __typeof__(gpusim_use) *sim_use;
 __typeof__(gpusim_done) *sim_done;
 
@@ -40,9 +41,10 @@ static void open_driver(void)
     if (!library)
         return;
     *(void **)&sim_submit = dlsym(library, "gpusim_submit");
+    *(void **)&sim_capture = dlsym(library, "gpusim_capture");
     *(void **)&sim_use = dlsym(library, "gpusim_use");
     *(void **)&sim_done = dlsym(library, "gpusim_done");
-    if (!sim_submit || !sim_use || !sim_done || cuda->Init(0) != CUDA_SUCCESS)
+    if (!sim_submit || !sim_capture || !sim_use || !sim_done || cuda->Init(0) != CUDA_SUCCESS)
         cuda = NULL;
 }
 

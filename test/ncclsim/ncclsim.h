@@ -124,6 +124,7 @@ struct ncclComm {
 
 const struct cuda_calls *sim_cuda(void); /* NULL: no simulated driver */
 extern __typeof__(gpusim_submit) *sim_submit;
+extern __typeof__(gpusim_capture) *sim_capture;
 extern __typeof__(gpusim_use) *sim_use;
 extern __typeof__(gpusim_done) *sim_done;
 

@@ -462,11 +462,89 @@ static int order(void *from, void *to)
     return 0;
 }
 
+/* Take the work's place among the communicator's, and its memory. */
+static ncclResult_t issue(struct work *w)
+{
+    struct ncclComm *c = w->comm;
+    ncclResult_t bad = ncclSuccess;
+
+    for (int i = 0; i < w->n && !bad; i++) {
+        struct held *h = &w->held[i];
+
+        h->call.post.nothers = comm_others(c, h->call.post.others);
+        if (!is_message(h))
+            __atomic_store_n(&c->collectives, c->collectives + 1, __ATOMIC_RELEASE);
+        bad = hold(c, h);
+    }
+    w->ticket = c->issued;
+    if (!bad)
+        __atomic_store_n(&c->issued, c->issued + 1, __ATOMIC_RELEASE);
+    return bad;
+}
+
+static struct work *work_new(struct ncclComm *c, int n)
+{
+    struct work *w = calloc(1, sizeof *w + (size_t)n * sizeof w->held[0]);
+
+    if (!w)
+        abort(); /* a test's process, out of memory */
+    w->comm = c;
+    w->n = n;
+    return w;
+}
+
+/* A launch of the graph that the work was captured in: the same calls, once more. */
+static void *again(void *data)
+{
+    const struct work *captured = data;
+    struct work *w = work_new(captured->comm, captured->n);
+
+    for (int i = 0; i < w->n; i++)
+        w->held[i].call = captured->held[i].call;
+    if (comm_check(w->comm, "a graph's launch") || issue(w)) {
+        drop(w);
+        return NULL;
+    }
+    return w;
+}
+
+static int is_captured(void *stream)
+{
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+
+    sim_cuda()->StreamIsCapturing(stream, &status);
+    return status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+static ncclResult_t no_stream(struct ncclComm *c)
+{
+    return comm_error(c, ncclUnhandledCudaError, "a stream that is not of device %d", c->device);
+}
+
+/* The work is the stream's from here on. */
+static ncclResult_t submit_to(void *stream, struct work *w)
+{
+    struct ncclComm *c = w->comm;
+    ncclResult_t bad;
+
+    if (is_captured(stream))
+        return sim_capture(stream, c->device, run, again, w) ? no_stream(c) : ncclSuccess;
+    bad = issue(w);
+    if (!bad && sim_submit(stream, c->device, run, w)) {
+        __atomic_store_n(&c->issued, c->issued - 1, __ATOMIC_RELEASE);
+        bad = no_stream(c);
+    }
+    if (bad)
+        drop(w);
+    return bad;
+}
+
 /* The first call's stream runs the work; the others' earlier work goes before it, their later work
  * after it. */
-static int submit(struct work *w)
+static ncclResult_t submit(struct work *w)
 {
-    int n = w->n, bad = 0;
+    int n = w->n, unordered = 0;
+    ncclResult_t bad;
     void **stream = malloc((size_t)n * sizeof *stream), *first = w->held[0].call.stream;
 
     if (!stream)
@@ -474,8 +552,10 @@ static int submit(struct work *w)
     for (int i = 0; i < n; i++)
         stream[i] = w->held[i].call.stream;
     for (int i = 0; i < n; i++)
-        bad |= order(stream[i], first);
-    bad = bad || sim_submit(first, w->comm->device, run, w);
+        unordered |= order(stream[i], first);
+    bad = unordered ? no_stream(w->comm) : submit_to(first, w);
+    if (unordered)
+        drop(w);
     for (int i = 0; i < n && !bad; i++)
         order(first, stream[i]);
     free(stream);
@@ -484,39 +564,21 @@ static int submit(struct work *w)
 
 ncclResult_t run_launch(struct ncclComm *c, struct call *calls)
 {
-    ncclResult_t bad = ncclSuccess;
+    ncclResult_t bad;
     struct work *w;
     int n = 0;
 
     for (struct call *call = calls; call; call = call->next)
         n++;
-    w = calloc(1, sizeof *w + (size_t)n * sizeof w->held[0]);
-    if (!w)
-        abort(); /* a test's process, out of memory */
-    w->comm = c;
-    w->n = n;
+    w = work_new(c, n);
     n = 0;
     for (struct call *call = calls, *next; call; call = next) {
         next = call->next;
-        w->held[n].call = *call;
-        w->held[n].call.post.nothers = comm_others(c, w->held[n].call.post.others);
+        w->held[n++].call = *call;
         free(call);
-        if (!is_message(&w->held[n]))
-            __atomic_store_n(&c->collectives, c->collectives + 1, __ATOMIC_RELEASE);
-        if (!bad)
-            bad = hold(c, &w->held[n]);
-        n++;
     }
     sim_cuda()->CtxPushCurrent(c->context);
-    w->ticket = c->issued;
-    __atomic_store_n(&c->issued, c->issued + 1, __ATOMIC_RELEASE);
-    if (!bad && submit(w))
-        bad = comm_error(c, ncclUnhandledCudaError,
-                         "a stream that is not of device %d, or is in capture", c->device);
-    if (bad) {
-        __atomic_store_n(&c->issued, c->issued - 1, __ATOMIC_RELEASE);
-        drop(w);
-    }
+    bad = submit(w);
     sim_cuda()->CtxPopCurrent(NULL);
     return bad;
 }

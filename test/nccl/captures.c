@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Calls that are captured into a graph: what it does each time that it is launched. */
+#include <stdlib.h>
+
+#include "test/nccl/ranks.h"
+
+/* One AllReduce, AllGather and ReduceScatter (in place) with buffers that stay. */
+struct trio {
+    float *sum_in, *sum_out, *all, *scatter;
+    size_t count;
+};
+
+static size_t bytes_of(size_t count)
+{
+    return count * sizeof(float);
+}
+
+static struct trio trio_new(const struct rank *r, size_t count)
+{
+    size_t n = (size_t)r->nranks;
+
+    return (struct trio){.sum_in = device_new(bytes_of(count)),
+                         .sum_out = device_new(bytes_of(count)),
+                         .all = device_new(bytes_of(n * count)),
+                         .scatter = device_new(bytes_of(n * count)),
+                         .count = count};
+}
+
+static void trio_free(struct trio *t)
+{
+    device_free(t->sum_in);
+    device_free(t->sum_out);
+    device_free(t->all);
+    device_free(t->scatter);
+}
+
+/* What rank `from` brings: another number in each round and place. */
+static float number(int from, int round, size_t i)
+{
+    return (float)((from + 1) * (round + 1) + (int)(i % 5));
+}
+
+static void trio_fill(struct rank *r, struct trio *t, int round)
+{
+    size_t n = (size_t)r->nranks * t->count;
+    float *host = malloc(bytes_of(n));
+
+    if (!host)
+        abort();
+    for (size_t i = 0; i < n; i++)
+        host[i] = number(r->rank, round, i);
+    device_write(t->sum_in, host, bytes_of(t->count));
+    device_write(t->all + (size_t)r->rank * t->count, host, bytes_of(t->count));
+    device_write(t->scatter, host, bytes_of(n));
+    free(host);
+}
+
+static void trio_call(const struct rank *r, const struct trio *t, ncclComm_t comm, CUstream stream)
+{
+    size_t own = (size_t)r->rank * t->count;
+
+    NCCL(ncclAllReduce(t->sum_in, t->sum_out, t->count, ncclFloat, ncclSum, comm, stream));
+    NCCL(ncclAllGather(t->all + own, t->all, t->count, ncclFloat, comm, stream));
+    NCCL(ncclReduceScatter(t->scatter, t->scatter + own, t->count, ncclFloat, ncclSum, comm,
+                           stream));
+}
+
+static float sum_of(const struct rank *r, int round, size_t i)
+{
+    float sum = 0;
+
+    for (int from = 0; from < r->nranks; from++)
+        sum += number(from, round, i);
+    return sum;
+}
+
+/* After its stream was waited for. */
+static void trio_check(struct rank *r, const struct trio *t, int round, const char *what)
+{
+    size_t n = (size_t)r->nranks, own = (size_t)r->rank * t->count, wrong[3] = {0};
+    float *host = malloc(bytes_of(n * t->count));
+
+    if (!host)
+        abort();
+    device_read(host, t->sum_out, bytes_of(t->count));
+    for (size_t i = 0; i < t->count; i++)
+        wrong[0] += host[i] != sum_of(r, round, i);
+    device_read(host, t->all, bytes_of(n * t->count));
+    for (size_t i = 0; i < n * t->count; i++)
+        wrong[1] += host[i] != number((int)(i / t->count), round, i % t->count);
+    device_read(host, t->scatter + own, bytes_of(t->count));
+    for (size_t i = 0; i < t->count; i++)
+        wrong[2] += host[i] != sum_of(r, round, own + i);
+    check(r, !wrong[0] && !wrong[1] && !wrong[2],
+          "%s, round %d: of the sum %zu elements are wrong, gathered %zu, scattered %zu", what,
+          round, wrong[0], wrong[1], wrong[2]);
+    free(host);
+}
+
+static CUgraphExec captured(const struct rank *r, const struct trio *t, ncclComm_t comm)
+{
+    CUgraphExec exec;
+    CUgraph graph;
+
+    CUDA(StreamBeginCapture(r->stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+    trio_call(r, t, comm, r->stream);
+    CUDA(StreamEndCapture(r->stream, &graph));
+    CUDA(GraphInstantiateWithFlags(&exec, graph, 0));
+    CUDA(GraphDestroy(graph));
+    return exec;
+}
+
+static void eager(struct rank *r, struct trio *t, CUstream stream, int round)
+{
+    trio_fill(r, t, round);
+    trio_call(r, t, r->comm, stream);
+    stream_wait(stream);
+    trio_check(r, t, round, "a call outside of the graph");
+}
+
+/* A graph on one stream and calls on another, at the same time: neither is in the other's way. */
+static void beside(struct rank *r, CUgraphExec exec, struct trio *in_graph, struct trio *outside,
+                   CUstream other, int round)
+{
+    trio_fill(r, in_graph, round);
+    trio_fill(r, outside, round + 1);
+    if (round % 2)
+        trio_call(r, outside, r->comm, other);
+    CUDA(GraphLaunch(exec, r->stream));
+    if (!(round % 2))
+        trio_call(r, outside, r->comm, other);
+    stream_wait(other);
+    stream_wait(r->stream);
+    trio_check(r, in_graph, round, "in the graph");
+    trio_check(r, outside, round + 1, "beside the graph");
+}
+
+/* After a call of its kind, and launched with other inputs each time. */
+static void test_captured(struct rank *r)
+{
+    struct trio t = trio_new(r, r->count), o = trio_new(r, r->count);
+    CUstream other = stream_new();
+    CUgraphExec exec;
+
+    eager(r, &t, r->stream, 0);
+    exec = captured(r, &t, r->comm);
+    for (int round = 0; round < 3; round++) {
+        trio_fill(r, &t, round);
+        CUDA(GraphLaunch(exec, r->stream));
+        stream_wait(r->stream);
+        trio_check(r, &t, round, "a graph");
+    }
+    for (int round = 0; round < 6; round++)
+        beside(r, exec, &t, &o, other, round);
+    CUDA(GraphExecDestroy(exec));
+    trio_free(&t);
+    trio_free(&o);
+    CUDA(StreamDestroy(other));
+}
+
+/* Larger calls, which need more memory, and a communicator that would be glad of what is left. */
+static void test_captured_grown(struct rank *r)
+{
+    struct trio t = trio_new(r, r->count), o = trio_new(r, r->count),
+                large = trio_new(r, 8 * r->count);
+    CUstream other = stream_new();
+    ncclComm_t second;
+    CUgraphExec exec;
+
+    eager(r, &t, r->stream, 0);
+    exec = captured(r, &t, r->comm);
+    eager(r, &large, other, 1);
+    second = ranks_comm(r);
+    for (int round = 0; round < 8; round++) {
+        trio_fill(r, &t, round);
+        trio_fill(r, &o, round + 3);
+        CUDA(GraphLaunch(exec, r->stream));
+        trio_call(r, &o, second, other);
+        stream_wait(r->stream);
+        stream_wait(other);
+        trio_check(r, &t, round, "a graph from before");
+        trio_check(r, &o, round + 3, "another communicator");
+    }
+    CUDA(GraphExecDestroy(exec));
+    NCCL(ncclCommDestroy(second));
+    trio_free(&t);
+    trio_free(&o);
+    trio_free(&large);
+    CUDA(StreamDestroy(other));
+}
+
+/* Nothing was called before: then nothing can be prepared. */
+static void test_captured_first(struct rank *r)
+{
+    struct trio t = trio_new(r, r->count);
+    ncclComm_t comm = ranks_comm(r);
+    CUgraphExec exec = captured(r, &t, comm);
+
+    for (int round = 0; round < 3; round++) {
+        trio_fill(r, &t, round);
+        CUDA(GraphLaunch(exec, r->stream));
+        stream_wait(r->stream);
+        trio_check(r, &t, round, "the first call");
+    }
+    CUDA(GraphExecDestroy(exec));
+    NCCL(ncclCommDestroy(comm));
+    trio_free(&t);
+}
+
+/* After many calls: by then the guard has settled. */
+static void test_captured_late(struct rank *r)
+{
+    struct trio t = trio_new(r, r->count);
+    CUgraphExec exec;
+
+    for (int round = 0; round < 50; round++)
+        eager(r, &t, r->stream, round % 7);
+    exec = captured(r, &t, r->comm);
+    for (int round = 0; round < 3; round++) {
+        trio_fill(r, &t, round);
+        CUDA(GraphLaunch(exec, r->stream));
+        stream_wait(r->stream);
+        trio_check(r, &t, round, "after many calls");
+    }
+    CUDA(GraphExecDestroy(exec));
+    trio_free(&t);
+}
+
+const struct test_case cases_captures[] = {
+    {"captured", test_captured},
+    {"captured_grown", test_captured_grown},
+    {"captured_first", test_captured_first},
+    {"captured_late", test_captured_late},
+    {NULL, NULL},
+};
