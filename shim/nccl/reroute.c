@@ -207,33 +207,33 @@ static enum reason choose_for_set(const struct comm *c, const struct set *set,
     return row || is_worth_it(&q) ? REASON_NONE : REASON_SIZE;
 }
 
-static ncclResult_t run_set_unit(struct unit *u)
+/* set: room for it. */
+static ncclResult_t run_set_unit(struct unit *u, struct set *set)
 {
     enum reason why = u->captured ? REASON_CAPTURE : comm_judged(u->c);
     struct plan_request q;
     ncclResult_t result;
-    struct set set;
 
     for (int i = 0; i < u->n; i++)
         u->part[i].why = REASON_MESSAGE;
-    u->set = &set;
+    u->set = set;
     u->collective = COLL_ALLTOALLV;
     u->merged = 1;
     if (!why)
-        why = set_agree(u->c, u->part[0].call, u->n, &set);
+        why = set_agree(u->c, u->part[0].call, u->n, set);
     if (why)
         return unit_native(u, why);
-    why = choose_for_set(u->c, &set, &u->set_candidate);
+    why = choose_for_set(u->c, set, &u->set_candidate);
     set_learn(u->c, !why);
     if (why) {
         result = unit_native(u, why);
     } else {
-        q = schedule_set_request(&set, u->c);
+        q = schedule_set_request(set, u->c);
         u->total = plan_total_bytes(&q);
         u->algorithm = u->set_candidate.algorithm->name;
         result = run_chosen(u);
     }
-    set_close(&set);
+    set_close(set);
     return result;
 }
 
@@ -241,8 +241,9 @@ static ncclResult_t run_set_unit(struct unit *u)
 
 ncclResult_t unit_run(struct comm *c, struct call *call, int n)
 {
-    struct part alone, *part = n == 1 ? &alone : malloc((size_t)n * sizeof *part);
+    struct part alone = {0}, *part = n == 1 ? &alone : malloc((size_t)n * sizeof *part);
     struct unit u = {.c = c, .part = part, .n = n, .stream = (CUstream)call->stream};
+    struct set set;
     ncclResult_t result;
 
     if (!part)
@@ -255,7 +256,7 @@ ncclResult_t unit_run(struct comm *c, struct call *call, int n)
         c->cu->CtxPushCurrent(c->context);
     note_captures(&u);
     if (set_is_candidate(c, call, n))
-        result = run_set_unit(&u);
+        result = run_set_unit(&u, &set);
     else
         result = judge(&u) ? run_chosen(&u) : unit_native(&u, REASON_NONE);
     if (c->cu)
