@@ -68,9 +68,11 @@ void shares_close(struct shares *s)
 
 uint64_t cut_at(const struct cutter *c, uint64_t total, size_t grain, int l)
 {
-    uint64_t at = (uint64_t)((unsigned __int128)total * c->weight[l] / c->weight[c->size]);
+    uint64_t all = c->weight[c->size]; /* not 0: a node has a first rank, and that has weight */
 
-    return l == c->size ? total : at / grain * grain;
+    if (l == c->size || !all)
+        return total;
+    return (uint64_t)((unsigned __int128)total * c->weight[l] / all) / grain * grain;
 }
 
 static uint64_t unit_block(const struct shares *s, int unit, int local)

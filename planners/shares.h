@@ -71,7 +71,8 @@ struct shares {
         *by_right; /* into cutter; one for all where nodes are alike */
 };
 
-/* What a rank's rail can carry, as a weight > 0. Ranks that share a rail share its rate. */
+/* What a rank's rail can carry, as a weight: > 0, but for ranks behind t->lanes. Ranks that share a
+   rail share its rate. */
 uint64_t shares_rail_weight(const struct topo *t, int node, int local);
 
 /* 0 or -ENOMEM; close in either case. blocks: its arrays must outlive s. */
