@@ -116,7 +116,7 @@ static void order(const struct cuda_calls *cu, CUstream first, CUstream then)
 /* That is what NCCL says of a group with several streams. */
 ncclResult_t unit_joined(struct unit *u, ncclResult_t (*run)(struct unit *u))
 {
-    CUstream *other = u->several_streams ? malloc((size_t)u->n * sizeof *other) : NULL;
+    CUstream *other = u->several_streams ? calloc((size_t)u->n, sizeof *other) : NULL;
     ncclResult_t result;
 
     if (u->several_streams && !other)

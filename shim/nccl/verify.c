@@ -11,7 +11,7 @@
 /* Comparing ----------------------------------------------------------------------------------- */
 
 static const struct {
-    signed char exponent, mantissa; /* bits; 0: no floating-point number */
+    unsigned char exponent, mantissa; /* bits; 0: no floating-point number */
 } formats[REDUCE_TYPE_COUNT] = {
     [REDUCE_TYPE_f16] = {5, 10}, [REDUCE_TYPE_bf16] = {8, 7}, [REDUCE_TYPE_e4m3] = {4, 3},
     [REDUCE_TYPE_e5m2] = {5, 2}, [REDUCE_TYPE_f32] = {8, 23}, [REDUCE_TYPE_f64] = {11, 52},
