@@ -43,13 +43,13 @@ ordering_is_lost() {
 }
 
 # device_fails CALL:N [error]: on the last rank. Right or an error, and never a hang; with `error`,
-# there is one. With how=lose the device is lost at that call.
+# there is one. With harm=lose the device is lost at that call.
 device_fails() {
-    local with=("LD_LIBRARY_PATH=$build/gpusim") fixed=27 how=${how:-fail}
+    local with=("LD_LIBRARY_PATH=$build/gpusim") fixed=27 harm=${harm:-fail}
     seed=$((seed + 1))
     [ "${2:-}" = error ] || fixed=$seed
-    begin "collectives on device memory, and cu${1%:*} ${how}s on a rank the ${1#*:}. time"
-    launch_apart 3 "${with[@]}" GPUSIM='devices=2 seed=3' -- "${with[@]}" GPUSIM="devices=2 $how=$1" -- \
+    begin "collectives on device memory, and cu${1%:*} ${harm}s on a rank the ${1#*:}. time"
+    launch_apart 3 "${with[@]}" GPUSIM='devices=2 seed=3' -- "${with[@]}" GPUSIM="devices=2 $harm=$1" -- \
         "$programs/device" "$fixed" 20 fails
     want_right
     [ "${2:-}" != error ] || [[ "$out" =~ errors\ returned:\ [1-9] ]] || complain "no rank says that it failed"
@@ -178,10 +178,10 @@ cases_device() {
         device_fails "$call"
     done
     for call in MemcpyAsync:15 LaunchKernel:2 EventQuery:7 StreamWaitEvent:9; do
-        how=lose device_fails "$call" error
+        harm=lose device_fails "$call" error
     done
     for call in PointerGetAttributes:6 MemHostAlloc:4 IpcOpenMemHandle:1; do
-        how=lose device_fails "$call"
+        harm=lose device_fails "$call"
     done
     cases_paths
     for call in MemcpyAsync:20 LaunchKernel:6 EventRecord:30; do

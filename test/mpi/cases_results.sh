@@ -110,7 +110,7 @@ one_thing_each() {
 }
 
 threads() {
-    local n=2 rounds=20
+    local n=2 rounds=20 how
     [ "$family" = openmpi ] || rounds=5
     [ "$quick" -eq 0 ] || rounds=3
 
