@@ -17,8 +17,8 @@
 enum { PATIENCE = 2000 }; /* looks in vain until the CPU is given away */
 
 struct hands {
-    _Alignas(64) _Atomic uint64_t todo; /* number << 32 | parts << 16 | taken */
-    _Alignas(64) _Atomic int done;      /* parts */
+    _Alignas(64) _Atomic uint64_t ticket; /* number << 32 | parts << 16 | taken */
+    _Alignas(64) _Atomic int done;        /* parts */
     void (*work)(void *context, int part);
     void *context;
     uint32_t number;
@@ -39,15 +39,15 @@ static void lose_patience(unsigned *looks)
 /* Take a part and do it. Returns 0 if there is none. */
 static int do_part(struct hands *h)
 {
-    uint64_t todo = atomic_load_explicit(&h->todo, memory_order_acquire);
+    uint64_t ticket = atomic_load_explicit(&h->ticket, memory_order_acquire);
 
     for (;;) {
-        uint64_t taken = todo & 0xffff, parts = todo >> 16 & 0xffff;
+        uint64_t taken = ticket & 0xffff, parts = ticket >> 16 & 0xffff;
 
         if (taken == parts)
             return 0;
-        if (atomic_compare_exchange_weak_explicit(&h->todo, &todo, todo + 1, memory_order_acq_rel,
-                                                  memory_order_acquire)) {
+        if (atomic_compare_exchange_weak_explicit(&h->ticket, &ticket, ticket + 1,
+                                                  memory_order_acq_rel, memory_order_acquire)) {
             h->work(h->context, (int)taken);
             atomic_fetch_add_explicit(&h->done, 1, memory_order_release);
             return 1;
@@ -157,7 +157,7 @@ void hands_run(struct hands *h, int parts, void (*work)(void *context, int part)
     h->work = work;
     h->context = context;
     atomic_store_explicit(&h->done, 0, memory_order_relaxed);
-    atomic_store_explicit(&h->todo, (uint64_t)++h->number << 32 | (uint64_t)parts << 16,
+    atomic_store_explicit(&h->ticket, (uint64_t)++h->number << 32 | (uint64_t)parts << 16,
                           memory_order_release);
     while (do_part(h))
         ;
