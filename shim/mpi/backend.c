@@ -2,13 +2,15 @@
 /*
  * What the preload sees of a backend: one function, which names the functions that are
  * replaced. With COLLSHIM_MODE=off that is MPI_Init alone, where the other ranks may be
- * waiting to hear that this one is off; every other call goes to the library directly.
+ * waiting to hear that this one is off, and large counts, where the library has none; every other
+ * call goes to the library directly.
  */
 #include "shim/preload/backend.h"
 
-#include <dlfcn.h>
 #include <stdio.h>
 
+#include "shim/mpi/calls.h"
+#include "shim/mpi/narrow.h"
 #include "shim/mpi/process.h"
 #include "shim/mpi/wrappers.h"
 
@@ -30,60 +32,42 @@ __attribute__((used)) static const char built_for[] = "@(#)collshim backend for 
 #name, (void *)wrap_##name                                                                 \
     }
 
-/* Those that the library lacks are taken out when the backend opens. */
-static struct backend_entry entries[] = {
-    ENTRY(Init),
-    ENTRY(Init_thread),
-    ENTRY(Finalize),
-    ENTRY(Allgather),
-    ENTRY(Allgatherv),
-    ENTRY(Allreduce),
-    ENTRY(Reduce),
-    ENTRY(Reduce_scatter),
-    ENTRY(Reduce_scatter_block),
-    ENTRY(Bcast),
-    ENTRY(Gather),
-    ENTRY(Gatherv),
-    ENTRY(Scatter),
-    ENTRY(Scatterv),
-    ENTRY(Alltoall),
-    ENTRY(Allgather_c),
-    ENTRY(Allgatherv_c),
-    ENTRY(Allreduce_c),
-    ENTRY(Reduce_c),
-    ENTRY(Reduce_scatter_c),
-    ENTRY(Reduce_scatter_block_c),
-    ENTRY(Bcast_c),
-    ENTRY(Gather_c),
-    ENTRY(Gatherv_c),
-    ENTRY(Scatter_c),
-    ENTRY(Scatterv_c),
-    ENTRY(Alltoall_c),
-    ENTRY(Alltoallv),
-    ENTRY(Alltoallw),
-    ENTRY(Alltoallv_c),
-    ENTRY(Alltoallw_c),
+static const struct backend_entry entries[] = {
+    ENTRY(Init),      ENTRY(Init_thread),    ENTRY(Finalize),
+    ENTRY(Allgather), ENTRY(Allgatherv),     ENTRY(Allreduce),
+    ENTRY(Reduce),    ENTRY(Reduce_scatter), ENTRY(Reduce_scatter_block),
+    ENTRY(Bcast),     ENTRY(Gather),         ENTRY(Gatherv),
+    ENTRY(Scatter),   ENTRY(Scatterv),       ENTRY(Alltoall),
+    ENTRY(Alltoallv), ENTRY(Alltoallw),
+#define CALL(name, arguments)
+#define OPTIONAL(name, arguments)
+#define LARGE(name, arguments) ENTRY(name),
+#include "shim/mpi/calls.def"
+#undef LARGE
     {NULL, NULL},
 };
 
-static void leave_out_what_is_absent(void *libmpi)
+/* Large counts are not left to the library, which may have none; functions: see off(). */
+static struct backend_entry entries_off[] = {
+#define LARGE(name, arguments) {#name, NULL},
+#include "shim/mpi/calls.def"
+#undef LARGE
+    ENTRY(Init),
+    ENTRY(Init_thread),
+    {NULL, NULL},
+};
+
+static const struct backend_entry *off(void)
 {
-    struct backend_entry *kept = entries;
-    char symbol[64];
+    struct backend_entry *entry = entries_off;
 
-    for (const struct backend_entry *e = entries; e->name; e++) {
-        snprintf(symbol, sizeof symbol, "PMPI_%s", e->name);
-        if (dlsym(libmpi, symbol))
-            *kept++ = *e;
-    }
-    *kept = (struct backend_entry){0};
+#define LARGE(name, arguments) entry++->function = (void *)mpi.name;
+#include "shim/mpi/calls.def"
+#undef LARGE
+#undef OPTIONAL
+#undef CALL
+    return entries_off;
 }
-
-static const struct backend_entry entries_off[] = {
-    ENTRY(Init),
-    ENTRY(Init_thread),
-    {NULL, NULL},
-};
 
 __attribute__((visibility("default"))) const struct backend_entry *
 collshim_backend_open(const struct backend_host *host, char *why, unsigned size)
@@ -98,7 +82,7 @@ collshim_backend_open(const struct backend_host *host, char *why, unsigned size)
         snprintf(why, size, "%s has no %s", host->library_path, missing);
         return NULL;
     }
-    leave_out_what_is_absent(host->library);
+    narrow_fill();
     process_open(host->library_version);
-    return process.cfg.mode == CFG_MODE_OFF ? entries_off : entries;
+    return process.cfg.mode == CFG_MODE_OFF ? off() : entries;
 }

@@ -14,7 +14,9 @@ static const struct {
 } rows[] = {
 #define CALL(name, arguments) {#name, "PMPI_" #name, offsetof(struct mpi_calls, name), 0},
 #define OPTIONAL(name, arguments) {#name, "PMPI_" #name, offsetof(struct mpi_calls, name), 1},
+#define LARGE OPTIONAL
 #include "shim/mpi/calls.def"
+#undef LARGE
 #undef OPTIONAL
 #undef CALL
 };

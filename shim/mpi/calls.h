@@ -13,7 +13,9 @@
 struct mpi_calls {
 #define CALL(name, arguments) int(*name) arguments;
 #define OPTIONAL CALL
+#define LARGE CALL
 #include "shim/mpi/calls.def"
+#undef LARGE
 #undef OPTIONAL
 #undef CALL
 };

@@ -122,7 +122,7 @@ cases_exchange() {
     [ "$quick" -eq 0 ] || calls=$((calls / 3))
     exchange 3 $calls plain COLLSHIM_MODE=off
     exchange 4 $calls mixed COLLSHIM_TOPOLOGY='node:2 rank:2 rail:2@100Mbit,50Mbit' COLLSHIM_CHUNK_BYTES=100
-    exchange 4 $calls odd COLLSHIM_TOPOLOGY='node:2 rank:2'
+    exchange 4 80 odd COLLSHIM_TOPOLOGY='node:2 rank:2'
     exchange 4 $calls plain COLLSHIM_TOPOLOGY='node:2 rank:2' COLLSHIM_MODE=verify
     exchange_is_watched
     exchange_is_lopsided

@@ -55,18 +55,17 @@ rooted_sizes_are_asked_for_rarely() {
     finish
 }
 
+# large_counts [NAME=VALUE...]: a library that has none is served all the same
 large_counts() {
-    begin "functions with large counts"
-    launch 3 COLLSHIM_TOPOLOGY='node:2 rank:2,1' -- "$programs/large"
-    if [ "$rc" -eq 77 ]; then
-        skip "functions with large counts" "$(head -n 1 <<<"${out#large: }")"
-        return
-    fi
+    local collective
+
+    begin "functions with large counts${*:+, $*}"
+    launch 3 COLLSHIM_TOPOLOGY='node:2 rank:2,1' "$@" -- "$programs/large"
     want_right
     want_lines
     for collective in allgather allgatherv allreduce reduce reduce_scatter reduce_scatter_block \
         bcast; do
-        want_number $collective .rerouted -gt "$(expected above)"
+        [ $# -gt 0 ] || want_number $collective .rerouted -gt "$(expected above)"
     done
     finish
 }
@@ -87,6 +86,10 @@ cases_rooted() {
     rooted 4 $calls $how COLLSHIM_TOPOLOGY='node:2 rank:2' COLLSHIM_MODE=verify
     rooted_sizes_are_asked_for_rarely
     large_counts
+    if [ "$family" = openmpi ]; then # MPICH 4.0.2's own MPI_Reduce_c in place crashes
+        large_counts COLLSHIM_MODE=off
+        large_counts COLLSHIM_MIN_BYTES=1G
+    fi
     [ "$quick" -eq 0 ] || return 0
     for row in "${rows[@]}"; do
         read -r n chunk topology <<<"$row"

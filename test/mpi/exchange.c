@@ -12,6 +12,7 @@
  * large. Half of the calls go through the names with large counts, where the library has them.
  */
 #include "test/mpi/image.h"
+#include "test/mpi/large_counts.h"
 
 enum { MOST_RANKS = 16, MOST_MEMBERS = 3, SHAPES = 12 };
 enum place { WORLD, DUPLICATE, PARITY, REVERSED, RECREATED, SELF, PLACES };
@@ -203,7 +204,7 @@ static void call_begin(struct call *c, uint64_t number)
     c->way = draw_below(&d, 2) ? VECTOR : (enum way)draw_below(&d, some_odd ? WAYS : BY_TYPE_ODD);
     c->in_place = draw_below(&d, 4) == 0 && !(library_fails_odd_in_place && c->way == BY_TYPE_ODD);
     c->shape = draw_shape((uint64_t)draw_below(&d, SHAPES), c->in_place);
-    c->large = draw_below(&d, 2);
+    c->large = draw_below(&d, 2) && large_counts();
     c->own = draw_from(number + 10, (uint64_t)world_rank);
     MPI_Comm_rank(c->comm, &c->rank);
     MPI_Comm_size(c->comm, &c->size);
@@ -231,7 +232,6 @@ static int call_mpi(struct call *c)
         types[0][i] = s->type[i]->type;
         types[1][i] = r->type[i]->type;
     }
-#if MPI_VERSION >= 4
     if (c->large) {
         MPI_Count count[2][MOST_RANKS];
         MPI_Aint displ[2][MOST_RANKS];
@@ -248,7 +248,6 @@ static int call_mpi(struct call *c)
         return MPI_Alltoallw_c(from, count[0], displ[0], types[0], into, count[1], displ[1],
                                types[1], c->comm);
     }
-#endif
     if (c->way == VECTOR && c->in_place)
         return MPI_Alltoallv(from, NULL, NULL, MPI_DATATYPE_NULL, into, r->count, r->displ,
                              types[1][0], c->comm);
