@@ -258,6 +258,8 @@ helped() { # DESCRIPTION PROCESSES ALGORITHM VARIABLE=VALUE... PROGRAM...
     [ "$(jq "[.nccl.collectives[].algorithms.$3 // 0] | add" "$tmp/report.nccl")" -gt 0 ]
   ok "$1: in slices by $3" $?
 }
+# Calls of the last report with so many processes for each rank.
+processes() { jq "[.nccl.collectives[].processes[\"$1\"] // 0] | add" "$tmp/report.nccl"; }
 # Helpers of this script's ranks, which are given its mark.
 left_behind() { grep -lsF "NCCL_RANKS_MARK=$tmp" /proc/[0-9]*/environ 2>/dev/null | while read -r f; do
   [ "$(cat "${f%/environ}/comm" 2>/dev/null)" != collshim-helper ] || echo "${f%/environ}"; done | wc -l; }
@@ -287,7 +289,25 @@ if [ -z "$quick" ]; then
   [ "$(jq '.nccl.mps' "$tmp/report.nccl")" = true ]
   ok 'a Multi-Process Service is seen' $?
   helped 'more communicators than helpers have channels' 2 library "${cut[@]}" "${two[@]}" many_communicators
-  helped 'as the guard finds it' 2 library COLLSHIM_MIN_BYTES=1 "${two[@]}" repeated
+  # Each connection has a rate of its own: the more there are, the faster, where links are what takes the time.
+  helped 'as the guard finds it' 4 library COLLSHIM_MIN_BYTES=1K NCCLSIM='near=200 far=0.1' "$ranks" --ranks 2 --hosts 2 --count 400003 repeated
+  [ "$(processes 4)" -gt "$(processes 2)" ] && [ "$(processes 2)" -gt 0 ] && [ "$(native 'turn in a trial')" -gt 0 ]
+  ok 'as the guard finds it: 4 processes beside 2 and the library' $?
+  helped 'as the guard finds it, by lanes or whole' 4 library COLLSHIM_MIN_BYTES=1K NCCLSIM='near=200 far=0.5' "$ranks" --ranks 8 --hosts 2 \
+    --count 100003 repeated repeated
+  [ "$(jq '.nccl.collectives[0] | (.processes | keys) == ["1", "2", "4"] and (.algorithms | length) == 2' "$tmp/report.nccl")" = true ]
+  ok 'as the guard finds it: the library and a schedule in slices, and whole' $?
+  helped 'verified slices' 2 library "${cut[@]}" COLLSHIM_MODE=verify "${two[@]}" reductions async_error
+  jq -e '.nccl.collectives[0] | .verified_equal > 100 and .verified_different == 0 and .native == {}' "$tmp/report.nccl" >/dev/null
+  ok 'verified slices: compared, and equal, averages too' $?
+  # The profile says how many, and of what.
+  for row in 'native ppg=2:library:2' 'native ppg=9:library:3' 'lane ppg=2:lane:2' 'lane:lane:1'; do
+    IFS=: read -r way name k <<<"$row"
+    echo "allreduce 2x2 * $way" >"$tmp/profile"
+    preloaded "a profile, $way" COLLSHIM_PPG=3 "${cut[@]}" COLLSHIM_PROFILE="$tmp/profile" "$ranks" --ranks 4 --hosts 2 --count 5003 async_error repeated
+    [ "$(jq -c '.nccl.collectives[] | select(.collective == "allreduce") | [.algorithms, .processes | keys[]]' "$tmp/report.nccl")" = "[\"$name\",\"$k\"]" ]
+    ok "a profile, $way: $k processes per rank, by $name" $?
+  done
   for seed in 1 2 3 4 5; do
     helped "helpers, late streams $seed" 3 library "${cut[@]}" GPUSIM="devices=8 seed=$seed" "${three[@]}" blocked_stream two_streams \
       destroy_early async_error repeated
