@@ -47,16 +47,17 @@ preloaded() { claims "$1" LD_PRELOAD="$shim" COLLSHIM_REPORT="$tmp/report" "${@:
 rerouted() { jq "[.nccl.collectives[] | select(.collective == \"$1\") | .rerouted] | add // 0" "$tmp/report.nccl"; }
 native() { jq "[.nccl.collectives[].native | to_entries[] | select(.key | test(\"$1\")) | .value] | add // 0" "$tmp/report.nccl"; }
 
-mapfile -t cases < <(simulated "$ranks" --list | grep -v rank_killed)
+mapfile -t cases < <(simulated "$ranks" --list | grep -v '^rank_')
 all=(reductions moves exchanges messages premul nothing one_rank groups mixed_group split init_in_group nonblocking
   blocked_stream two_streams destroy_early finalize abort async_error registered repeated recycled arguments
   different_counts different_messages different_order after_destroy many_communicators helper_killed helper_killed_idle
   helper_killed_anytime
   group_many group_crosswise group_foreign group_refused group_devices sets sets_repeated sets_loose sets_blocked captured captured_grown captured_first
   rates set_rates)
+processes_only=(forks debugged) # of ranks that are processes
 late=(captured_late) # many calls
 slow=(sets_apart) # several times until a rank has lost its patience
-[ "$(printf '%s\n' "${cases[@]}" | sort)" = "$(printf '%s\n' "${all[@]}" "${late[@]}" "${slow[@]}" | sort)" ]
+[ "$(printf '%s\n' "${cases[@]}" | sort)" = "$(printf '%s\n' "${all[@]}" "${processes_only[@]}" "${late[@]}" "${slow[@]}" | sort)" ]
 ok 'every case of the program is run here' $?
 
 # 1. The stand-in itself keeps NCCL's promises.
@@ -314,19 +315,30 @@ if [ -z "$quick" ]; then
     helped "a helper is killed at any moment $seed" 2 library "${cut[@]}" GPUSIM="devices=8 seed=$seed" "${three[@]}" helper_killed \
       helper_killed_anytime
   done
+  helped 'beside children of its own, and a debugger' 3 library "${cut[@]}" "${three[@]}" "${processes_only[@]}"
+  helped 'more processes than cores, of which there is one' 6 library "${cut[@]}" taskset -c 0 "${two[@]}" async_error two_streams
   helped 'more slices than elements' 20 library "${cut[@]}" "${two[@]}" --count 3 async_error
   unhelped 'memory that cannot be shared' 2 'has no memory that helpers can share' GPUSIM='devices=8 fail=IpcGetMemHandle:1' "${two[@]}" async_error
   unhelped 'memory that cannot be pinned' 2 'cannot be pinned' GPUSIM='devices=8 fail=MemHostRegister:1' "${two[@]}" async_error
+  mkdir -p "$tmp/spare"
+  cp "$build/libcollshim.so" "$build/libcollshim-nccl.so" "$tmp/spare"
+  printf '#!/bin/sh\nGPUSIM="devices=8 fail=DevicePrimaryCtxRetain:1:2" exec %s\n' "$build/collshim-helper" >"$tmp/spare/collshim-helper"
+  chmod +x "$tmp/spare/collshim-helper"
+  full=$shim shim=$tmp/spare/libcollshim.so
+  unhelped 'no room for helpers on the device' 2 'has no room on the device' "${two[@]}" async_error
+  shim=$full
   preloaded 'helpers and ranks that are threads' COLLSHIM_PPG=2 "${cut[@]}" COLLSHIM_TOPOLOGY='node:2 rank:2' "$ranks" --ranks 4 \
     --threads --count 703 "${ordinary[@]}"
   preloaded 'other numbers of processes on odd ranks' COLLSHIM_PPG=2 "${cut[@]}" NCCL_RANKS_ODD=COLLSHIM_PPG=3 "${two[@]}" async_error
   [ "$(native 'did not agree')" -gt 0 ]
   ok 'other numbers of processes on odd ranks: native' $?
 fi
-simulated LD_PRELOAD="$shim" COLLSHIM_PPG=3 "${cut[@]}" "${two[@]}" rank_killed >/dev/null 2>&1
-for _ in $(seq 50); do [ "$(left_behind)" -eq 0 ] || sleep 0.1; done
-[ "$(left_behind)" -eq 0 ]
-ok 'no helper outlives its rank by 5 s' $?
+for end in rank_killed rank_aborted; do
+  simulated LD_PRELOAD="$shim" COLLSHIM_PPG=3 "${cut[@]}" "${two[@]}" $end >/dev/null 2>&1
+  for _ in $(seq 50); do [ "$(left_behind)" -eq 0 ] || sleep 0.1; done
+  [ "$(left_behind)" -eq 0 ]
+  ok "$end: no helper outlives its rank by 5 s" $?
+done
 
 # 8. Nothing is left behind.
 [ -z "$(find /dev/shm /tmp -maxdepth 1 -name '*ncclsim*' 2>/dev/null)" ]
