@@ -251,7 +251,7 @@ fi
 # 7. Several processes per rank: the library's own algorithm in slices (one rank on each host), and by lanes.
 # GUARD=0: every call is cut.
 cut=(COLLSHIM_MIN_BYTES=1 COLLSHIM_GUARD=0 NCCL_RANKS_MARK="$tmp")
-ordinary=(nothing groups mixed_group init_in_group nonblocking blocked_stream two_streams destroy_early finalize
+ordinary=(premul nothing groups mixed_group init_in_group nonblocking blocked_stream two_streams destroy_early finalize
   abort async_error registered repeated recycled captured captured_first)
 helped() { # DESCRIPTION PROCESSES ALGORITHM VARIABLE=VALUE... PROGRAM...
   preloaded "$1" COLLSHIM_PPG="$2" "${@:4}"
