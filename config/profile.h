@@ -6,12 +6,14 @@
  *     # collective  nodes x ranks   bytes      algorithm           options
  *     allgather     4x4             64K-1M     parallel_rings      chunk=32K
  *     allreduce     4x1             4M-*       parallel_rings      ppg=4
+ *     allreduce     8x8             64M-*      native              ppg=2
  *     allgather     2-8x*           1M-*       parallel_rings
  *     bcast         *               *          native
  *
  * Ranks are of the largest node. Bytes are of the whole collective, as in COLLSHIM_MIN_BYTES; both
  * ends of a range belong to it, and * is anything. Blanks inside the parentheses of a recipe belong
- * to it. Whether the names exist is not known here: planners/tuning.h asks that.
+ * to it. Native in slices is the library's own call on each, where helpers have the library (NCCL).
+ * Whether the names exist is not known here: planners/tuning.h asks that.
  *
  * A line may also hold rates of the machine, in the words of a topology (`collshim rates` prints
  * them): they stand in where no topology says more.

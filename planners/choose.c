@@ -149,13 +149,20 @@ static int choose_sliced(const struct plan_request *q, int n, struct plan_candid
  * knows least is how rows fare on connections that something unknown limits. Where it is known
  * what a connection carries, no more processes than fill the rails.
  */
+enum { HALVED_FROM = 4 };
+
+static int useful_processes(const struct plan_request *q)
+{
+    int useful = cost_processes(q->topo);
+
+    return q->ppg < useful ? q->ppg : useful;
+}
+
 static int choose(const struct plan_request *q, struct plan_candidate *c, int max, int must_pay)
 {
-    enum { HALVED_FROM = 4 };
     struct plan_request alone = *q;
     struct plan_candidate whole;
-    int useful = cost_processes(q->topo), n = 0;
-    int most = slices_of(q, q->ppg < useful ? q->ppg : useful);
+    int most = slices_of(q, useful_processes(q)), n = 0;
 
     alone.ppg = 0;
     int others = choose_rows(&alone, &whole, 1, must_pay);
@@ -178,6 +185,41 @@ int plan_candidates(const struct plan_request *q, struct plan_candidate *c, int 
 int plan_candidates_all(const struct plan_request *q, struct plan_candidate *c, int max)
 {
     return choose(q, c, max, 0);
+}
+
+static struct plan_candidate library_in(int slices)
+{
+    return (struct plan_candidate){.seconds = (double)INFINITY, .ppg = slices};
+}
+
+/*
+ * What the library makes of a slice no model tells, so it is tried beside the row. Rows are those
+ * that gain without slices too: where none does, the library's own algorithm over all ranks is the
+ * better one, in slices as well.
+ */
+int plan_candidates_with_library(const struct plan_request *q,
+                                 struct plan_candidate c[PLAN_CANDIDATES], int must_pay)
+{
+    struct plan_request alone = *q;
+    struct plan_candidate row;
+    int most = useful_processes(q), cut = slices_of(q, most), n;
+
+    alone.ppg = 0;
+    int rows = choose_rows(&alone, &row, 1, must_pay);
+    int sliced = rows && cut > 1 && choose_sliced(q, cut, c, 1, must_pay) &&
+                 (!must_pay || c[0].seconds < row.seconds);
+    n = sliced;
+    if (rows && !sliced)
+        c[n++] = row;
+    if (most > 1)
+        c[n++] = library_in(most);
+    if (sliced)
+        c[n++] = row;
+    if (sliced && cut >= HALVED_FROM)
+        n += choose_sliced(q, cut / 2, c + n, 1, must_pay);
+    else if (most >= HALVED_FROM)
+        c[n++] = library_in(most / 2);
+    return n;
 }
 
 int plan_memory_matters(const struct plan_request *q)

@@ -34,6 +34,15 @@ int plan_candidates(const struct plan_request *q, struct plan_candidate *c, int 
 /* The same, but every row that serves the collective counts, whether it pays or not. */
 int plan_candidates_all(const struct plan_request *q, struct plan_candidate *c, int max);
 
+/*
+ * For a library that helpers can call as well, so that slices may be its own: algorithm NULL, ppg
+ * more than 1. A row with all of q->ppg processes if that is predicted to gain, the library's own
+ * with as many, the row alone, and the first of them with half as many processes; where q->ppg is
+ * less than 2, the row alone. Returns how many. must_pay 0: every row counts.
+ */
+int plan_candidates_with_library(const struct plan_request *q,
+                                 struct plan_candidate c[PLAN_CANDIDATES], int must_pay);
+
 /* Does it make a difference to what may gain whether the buffers of all ranks lie on devices? Then
    q->memory has to be found out before the others are asked. */
 int plan_memory_matters(const struct plan_request *q);

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # Several processes per rank on hosts of their own, with two rails and connections that are capped:
-# results, and who uses which rail. How fast it is, bench/ppg says.
+# results, and who uses which rail. How fast it is, bench/ppg says, which is run here on little data.
 #
 # Prints a line per claim and, last, "N passed, N failed"; exits 1 if a claim failed. Needs root.
 set -uo pipefail
@@ -64,5 +64,17 @@ check "the other rail is idle" test "${rail[1]}" -lt $idle
 check "on two rails: each helper has one" works --env UCX_NET_DEVICES=rail0,rail1
 check "both rails carry data" test "${rail[0]}" -gt $((10 * idle)) -a "${rail[1]}" -gt $((10 * idle))
 check "with capped connections" works --flow-cap 50mbit
+"$fabric" down --name "$name" >"$dir/out" 2>&1
+
+# the bench, in both forms
+measures() {
+    bench/ppg --nodes 2 --ppn 2 --k 1,2 --sizes 8K,64K --algorithms 'standard lane' --native default --repetitions 1 \
+        --name "$name" --out "$dir" >"$dir/out" 2>&1
+}
+check "bench/ppg runs" measures
+check "it has a line for each form, size and k" jq -es '([.[] | [.slices, .bytes_per_rank, .k]] | sort) ==
+    ([["lane", "standard"], [8192, 65536], [1, 2]] | [combinations] | sort)' "$dir/results.jsonl"
+check "all of it was verified and rerouted" jq -es 'all(.[]; .verified and .collshim_us > 0)' "$dir/results.jsonl"
+check "it says what helpers cost" test "$(grep -Ec 'ready within|an idle one worked' "$dir/out")" -eq 2
 echo "$passed passed, $failed failed"
 ((failed == 0))

@@ -41,7 +41,8 @@ int call_reduce_op(const struct call *call, enum reduce_op *op)
 
 int call_rounds_results(const struct call *call)
 {
-    return call->type >= ncclFloat16 && (call->op == ncclSum || call->op == ncclProd);
+    return call->type >= ncclFloat16 &&
+           (call->op == ncclSum || call->op == ncclProd || call->op == ncclAvg);
 }
 
 size_t call_block_bytes(const struct call *call)

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "shim/helper/crew.h"
 #include "shim/nccl/process.h"
 #include "shim/nccl/verify.h"
 
@@ -20,7 +21,8 @@ static struct {
     uint64_t rerouted[COLL_COUNT], bytes[COLL_COUNT];
     const char *name[NAMES];
     uint64_t by_name[COLL_COUNT][NAMES];
-    uint64_t verified[COLL_COUNT][2]; /* different, equal */
+    uint64_t by_processes[COLL_COUNT][CREW_MAX + 2]; /* per rank */
+    uint64_t verified[COLL_COUNT][2];                /* different, equal */
     uint64_t sends, recvs;
     int ranks; /* of the largest communicator with a rank 0 here; 0: none */
     const char *version;
@@ -45,7 +47,7 @@ void count_native(enum plan_collective c, enum reason why)
             reason_texts[why]);
 }
 
-void count_rerouted(enum plan_collective c, const char *algorithm, uint64_t bytes)
+void count_rerouted(enum plan_collective c, const char *algorithm, int processes, uint64_t bytes)
 {
     const char *none = NULL;
     int i = 0;
@@ -53,6 +55,7 @@ void count_rerouted(enum plan_collective c, const char *algorithm, uint64_t byte
     if (add(&counts.rerouted[c], 1) == 0)
         say(CFG_LEVEL_INFO, "NCCL %s is rerouted by %s", plan_collective_name(c), algorithm);
     add(&counts.bytes[c], bytes);
+    add(&counts.by_processes[c][processes], 1);
     while (i < NAMES - 1 && counts.name[i] != algorithm) {
         none = NULL;
         if (__atomic_compare_exchange_n(&counts.name[i], &none, algorithm, 0, __ATOMIC_RELAXED,
@@ -104,6 +107,14 @@ static void write_texts(FILE *f, int c)
         if (counts.by_name[c][i]) {
             fprintf(f, "%s\"%s\": %llu", separator, counts.name[i],
                     (unsigned long long)counts.by_name[c][i]);
+            separator = ", ";
+        }
+    separator = "";
+    fprintf(f, "}, \"processes\": {");
+    for (int k = 1; k <= CREW_MAX + 1; k++)
+        if (counts.by_processes[c][k]) {
+            fprintf(f, "%s\"%d\": %llu", separator, k,
+                    (unsigned long long)counts.by_processes[c][k]);
             separator = ", ";
         }
     fprintf(f, "}");

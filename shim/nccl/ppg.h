@@ -16,19 +16,23 @@
 
 struct ppg;
 
+/* Is it a call that helpers could carry, as far as it says itself? */
+int ppg_may_serve(const struct call *call);
+
 /*
- * How many slices this call is cut into, 1 for none; the same on all ranks. The first time that
- * helpers are wanted it starts them and makes the ranks agree on them, which takes a second or so
- * and waits for no stream.
+ * How many processes each rank has for this call, 1: itself alone; the same on all ranks. The first
+ * time that helpers are wanted it starts them and makes the ranks agree on them, which takes a
+ * second or so and waits for no stream.
  */
 int ppg_slices(struct comm *c, const struct call *call);
 
 /*
- * Run the call in slices: by a schedule, or (algorithm NULL) by the library's own Allreduce for
- * each. *why: REASON_NONE, or why it ran natively. Only enqueues.
+ * Run the call in so many slices, at most ppg_slices() of them: by a schedule, or (algorithm NULL)
+ * by the library's own Allreduce for each. REASON_NONE and *result, or why not: then it is the
+ * caller's to run natively, unless *result is an error. Only enqueues.
  */
-ncclResult_t ppg_run(struct comm *c, const struct call *call, const struct plan_candidate *choice,
-                     enum reason *why);
+enum reason ppg_run(struct comm *c, const struct call *call, const struct plan_candidate *way,
+                    int slices, ncclResult_t *result);
 
 /* What ncclCommGetAsyncError has to say of the helpers. NULL is fine. */
 ncclResult_t ppg_state(struct ppg *p);

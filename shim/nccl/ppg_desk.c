@@ -18,10 +18,16 @@ static struct {
     CUcontext context;     /* of the device that is served; NULL: not opened yet */
     int n;                 /* helpers that are ready */
     unsigned channels;     /* in use, a bit each */
+    uint32_t ticket[DESK_CHANNELS];
     const char *why;
     struct desk *desk[CREW_MAX];   /* borrowed from the crew, for good */
     CUdeviceptr address[CREW_MAX]; /* of desk->channel */
 } desks = {.lock = PTHREAD_MUTEX_INITIALIZER, .plans = PTHREAD_MUTEX_INITIALIZER, .why = ""};
+
+uint32_t *ppg_desk_ticket(int channel)
+{
+    return &desks.ticket[channel];
+}
 
 struct desk_channel *ppg_desk_at(int helper, int channel)
 {
@@ -100,6 +106,11 @@ int ppg_desk_await(int helper, int channel, const int *stop)
     return await(ppg_desk_at(helper, channel), helper, stop);
 }
 
+int ppg_desk_ask(int helper, const struct desk_order *o, const int *stop)
+{
+    return ppg_desk_post(helper, o, stop) ? -1 : ppg_desk_await(helper, o->channel, stop);
+}
+
 int ppg_desk_plan(int helper, struct desk_order *o, const struct rounds *r, const int *stop)
 {
     size_t bytes = r->nsteps * sizeof *r->step;
@@ -112,7 +123,7 @@ int ppg_desk_plan(int helper, struct desk_order *o, const struct rounds *r, cons
         o->kind = DESK_PLAN;
         o->nsteps = r->nsteps;
         o->scratch_bytes = r->scratch_bytes;
-        rc = ppg_desk_post(helper, o, stop) ? -1 : ppg_desk_await(helper, o->channel, stop);
+        rc = ppg_desk_ask(helper, o, stop);
     }
     pthread_mutex_unlock(&desks.plans);
     return rc;

@@ -20,6 +20,9 @@ int ppg_desk_open(const struct comm *c, int wanted, const char **why);
 int ppg_desk_take(void);
 void ppg_desk_return(int channel);
 
+/* The last ticket of a channel: its communicators follow each other in one count. */
+uint32_t *ppg_desk_ticket(int channel);
+
 struct desk_channel *ppg_desk_at(int helper, int channel);
 /* The counter there, as the device sees it. */
 CUdeviceptr ppg_desk_address(int helper, const _Atomic uint32_t *counter);
@@ -30,6 +33,9 @@ int ppg_desk_post(int helper, const struct desk_order *o, const int *stop);
 
 /* The answer to the last order of the channel that has one: 0, or -1 with the channel's `why`. */
 int ppg_desk_await(int helper, int channel, const int *stop);
+
+/* Both. */
+int ppg_desk_ask(int helper, const struct desk_order *o, const int *stop);
 
 /* Hand over a plan, and wait for the answer. */
 int ppg_desk_plan(int helper, struct desk_order *o, const struct rounds *r, const int *stop);

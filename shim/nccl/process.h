@@ -51,7 +51,7 @@ __attribute__((format(printf, 2, 3))) void say(enum cfg_level level, const char 
 /* What the report tells apart. */
 enum count_way { COUNT_NATIVE, COUNT_REROUTED };
 void count_native(enum plan_collective c, enum reason why);
-void count_rerouted(enum plan_collective c, const char *algorithm, uint64_t bytes);
+void count_rerouted(enum plan_collective c, const char *algorithm, int processes, uint64_t bytes);
 /* COLLSHIM_MODE=verify compared a result. */
 void count_verified(enum plan_collective c, int equal);
 /* A rank of a communicator: the process with a rank 0 writes the report when it ends. */

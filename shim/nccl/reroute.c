@@ -8,11 +8,20 @@
 #include "shim/nccl/unit.h"
 #include "shim/nccl/verify.h"
 
+/* Schedules combine by kernels of ours; helpers can leave it to the library. */
+static enum reason why_no_kernel(const struct call *call)
+{
+    enum reduce_op op;
+
+    if (!call->combines || call_reduce_op(call, &op))
+        return REASON_NONE;
+    return call->op == ncclAvg ? REASON_AVERAGE : REASON_OPERATION;
+}
+
 /* What needs no look at the communicator. All of it is the same on all ranks. */
 static enum reason gate_call(const struct call *call)
 {
     const struct choice *choice = &process.choice[call->collective];
-    enum reduce_op op;
 
     if (call->kind != CALL_COLLECTIVE)
         return REASON_MESSAGE;
@@ -26,11 +35,9 @@ static enum reason gate_call(const struct call *call)
         return REASON_NO_ALGORITHM;
     if (!call->combines)
         return REASON_NONE;
-    if (call->op == ncclAvg)
-        return REASON_AVERAGE;
-    if (!call_reduce_op(call, &op))
-        return REASON_OPERATION;
-    return process.cfg.exact && call_rounds_results(call) ? REASON_EXACT : REASON_NONE;
+    if (process.cfg.exact && call_rounds_results(call))
+        return REASON_EXACT;
+    return ppg_may_serve(call) ? REASON_NONE : why_no_kernel(call);
 }
 
 enum reason unit_gate(const struct comm *c, const struct call *call)
@@ -84,48 +91,92 @@ static int is_capturable(const struct unit *u)
 
 static int is_prepared(const struct comm *c, const struct part *p)
 {
-    struct plan_request q = schedule_request(p->call, c);
+    struct plan_request q = schedule_request(p->call, c, p->way);
 
-    q.recipe = p->candidate.recipe;
-    q.chunk_bytes = p->candidate.chunk_bytes;
-    return comm_has_rounds(c, &q, p->candidate.algorithm);
+    return comm_has_rounds(c, &q, p->way->algorithm);
 }
 
 /* Choosing ------------------------------------------------------------------------------------ */
 
-/* What COLLSHIM_ALGORITHM names, else the row of the profile, else what the model thinks of. */
-static enum reason choose(struct comm *c, const struct call *call, struct plan_candidate *best)
+/* The ways that a communicator with so many processes per rank has for the call: what
+   COLLSHIM_ALGORITHM names, else the row of the profile, else what the model thinks of. */
+static int find_ways(const struct plan_request *q, const struct tuning_row *row,
+                     struct plan_candidate *way)
 {
-    const struct choice *choice = &process.choice[call->collective];
-    struct plan_request q = schedule_request(call, c);
-    const struct tuning_row *row = NULL;
+    const struct choice *choice = &process.choice[q->collective];
+    int n;
 
-    if (!choice->forced && process.tuning.nrows)
-        row = tuning_find(&process.tuning, call->collective, c->topo, plan_total_bytes(&q));
-    if (row && !row->algorithm)
-        return REASON_PROFILE;
-    *best = (struct plan_candidate){.chunk_bytes = q.chunk_bytes};
     if (choice->forced) {
-        best->algorithm = choice->forced;
-        best->recipe = choice->recipe[0] ? choice->recipe : NULL;
-    } else if (row) {
-        best->algorithm = row->algorithm;
-        best->recipe = row->recipe[0] ? row->recipe : NULL;
-        if (row->chunk_bytes && !process.cfg.chunk_bytes)
-            best->chunk_bytes = row->chunk_bytes;
-    } else if (!(process.cfg.min_bytes ? plan_candidates(&q, best, 1)
-                                       : plan_candidates_all(&q, best, 1))) {
-        if (ppg_slices(c, call) < 2) /* else each slice is the library's */
-            return plan_nothing_pays(&q) ? REASON_SHAPE : REASON_SIZE;
+        *way = (struct plan_candidate){.algorithm = choice->forced,
+                                       .recipe = choice->recipe[0] ? choice->recipe : NULL,
+                                       .ppg = q->ppg};
+        return 1;
     }
-    q.recipe = best->recipe;
-    if (q.recipe && best->algorithm->accepts) {
-        char why[256] = "";
+    if (row) {
+        *way =
+            (struct plan_candidate){.algorithm = row->algorithm,
+                                    .recipe = row->recipe[0] ? row->recipe : NULL,
+                                    .chunk_bytes = process.cfg.chunk_bytes ? 0 : row->chunk_bytes,
+                                    .ppg = q->ppg};
+        return row->algorithm || way->ppg > 1;
+    }
+    n = plan_candidates_with_library(q, way, process.cfg.min_bytes != 0);
+    for (int i = 0; i < n; i++)
+        way[i].chunk_bytes = 0; /* the size of what is run decides */
+    return n;
+}
 
-        if (best->algorithm->accepts(&q, why, sizeof why))
-            return REASON_RECIPE;
+/* Leave out the ways that cannot serve the call. Returns how many are left. */
+static int sift(const struct call *call, const struct comm *c, struct plan_candidate *way, int n)
+{
+    int left = 0;
+
+    for (int i = 0; i < n; i++) {
+        struct plan_request q = schedule_request(call, c, &way[i]);
+        const struct plan_algorithm *a = way[i].algorithm;
+        char why[256];
+
+        if (a &&
+            (why_no_kernel(call) || (q.recipe && a->accepts && a->accepts(&q, why, sizeof why))))
+            continue;
+        way[left++] = way[i];
     }
-    return REASON_NONE;
+    return left;
+}
+
+/* As many processes per rank as there are, or as the row says: a row without a word of it means
+ * one.
+ */
+static int processes_for(struct comm *c, const struct call *call, const struct tuning_row *row)
+{
+    int most = row && row->ppg < 2 ? 1 : ppg_slices(c, call);
+
+    return row && row->ppg > 1 && row->ppg < most ? row->ppg : most;
+}
+
+/* Fill in the part's ways. */
+static enum reason choose(struct comm *c, struct part *p)
+{
+    const struct call *call = p->call;
+    struct plan_request q = schedule_request(call, c, NULL);
+    const struct tuning_row *row = NULL;
+    int n;
+
+    if (!process.choice[call->collective].forced && process.tuning.nrows)
+        row = tuning_find(&process.tuning, call->collective, c->topo, plan_total_bytes(&q));
+    if (row && !row->algorithm && row->ppg < 2)
+        return REASON_PROFILE;
+    q.ppg = processes_for(c, call, row);
+    n = find_ways(&q, row, p->way);
+    p->nways = sift(call, c, p->way, n);
+    if (p->nways)
+        return REASON_NONE;
+    if (why_no_kernel(call))
+        return why_no_kernel(call);
+    return n                       ? REASON_RECIPE
+           : row                   ? REASON_PROFILE
+           : plan_nothing_pays(&q) ? REASON_SHAPE
+                                   : REASON_SIZE;
 }
 
 /* Judge every call. Is one of them to be rerouted? */
@@ -144,13 +195,15 @@ static int judge(struct unit *u)
         if (!p->why)
             p->why = u->c->verdict;
         if (!p->why)
-            p->why = choose(u->c, p->call, &p->candidate);
+            p->why = choose(u->c, p);
         if (!p->why && u->captured && !is_prepared(u->c, p))
             p->why = REASON_CAPTURE;
         if (!p->why && !some++) {
             u->collective = p->call->collective;
-            u->algorithm = unit_algorithm(&p->candidate);
+            u->lead = p;
         }
+        if (!p->why && p->nways > u->nways)
+            u->nways = p->nways;
         if (p->call->kind == CALL_COLLECTIVE) {
             u->total += call_total_bytes(p->call, u->c->nranks);
             u->merged++;
@@ -168,7 +221,7 @@ static ncclResult_t run_chosen(struct unit *u)
     if (process.cfg.guard && !process.cfg.reproducible && process.cfg.mode == CFG_MODE_ON &&
         process.cfg.min_bytes && !process.choice[u->collective].forced)
         return u->captured ? unit_settled(u) : unit_guarded(u);
-    return unit_reroute(u);
+    return unit_reroute(u, 0);
 }
 
 /* Sets of messages ---------------------------------------------------------------------------- */
@@ -183,14 +236,14 @@ static int is_worth_it(const struct plan_request *q)
 }
 
 static enum reason choose_for_set(const struct comm *c, const struct set *set,
-                                  struct plan_candidate *best)
+                                  struct plan_candidate *way)
 {
     const struct choice *choice = &process.choice[COLL_ALLTOALLV];
-    struct plan_request q = schedule_set_request(set, c);
+    struct plan_request q = schedule_set_request(set, c, NULL);
     const struct tuning_row *row = NULL;
     uint64_t total = plan_total_bytes(&q);
 
-    *best = (struct plan_candidate){.algorithm = choice->forced, .chunk_bytes = q.chunk_bytes};
+    *way = (struct plan_candidate){.algorithm = choice->forced, .ppg = 1};
     if (!set_ties_all(set, c->nranks))
         return REASON_LOOSE;
     if (total < process.cfg.min_bytes)
@@ -202,8 +255,8 @@ static enum reason choose_for_set(const struct comm *c, const struct set *set,
     if (row && !row->algorithm)
         return REASON_PROFILE;
     if (row && row->chunk_bytes && !process.cfg.chunk_bytes)
-        best->chunk_bytes = row->chunk_bytes;
-    best->algorithm = row ? row->algorithm : &plan_nimble;
+        way->chunk_bytes = row->chunk_bytes;
+    way->algorithm = row ? row->algorithm : &plan_nimble;
     return row || is_worth_it(&q) ? REASON_NONE : REASON_SIZE;
 }
 
@@ -211,26 +264,26 @@ static enum reason choose_for_set(const struct comm *c, const struct set *set,
 static ncclResult_t run_set_unit(struct unit *u, struct set *set)
 {
     enum reason why = u->captured ? REASON_CAPTURE : comm_judged(u->c);
-    struct plan_request q;
     ncclResult_t result;
 
     for (int i = 0; i < u->n; i++)
         u->part[i].why = REASON_MESSAGE;
     u->set = set;
     u->collective = COLL_ALLTOALLV;
-    u->merged = 1;
+    u->lead = u->part;
+    u->merged = u->nways = u->part->nways = 1;
     if (!why)
         why = set_agree(u->c, u->part[0].call, u->n, set);
     if (why)
         return unit_native(u, why);
-    why = choose_for_set(u->c, set, &u->set_candidate);
+    why = choose_for_set(u->c, set, u->part->way);
     set_learn(u->c, !why);
     if (why) {
         result = unit_native(u, why);
     } else {
-        q = schedule_set_request(set, u->c);
+        struct plan_request q = schedule_set_request(set, u->c, NULL);
+
         u->total = plan_total_bytes(&q);
-        u->algorithm = u->set_candidate.algorithm->name;
         result = run_chosen(u);
     }
     set_close(set);

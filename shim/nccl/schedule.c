@@ -3,12 +3,12 @@
 
 #include <string.h>
 
-/* The pipeline's chunk of what moves in one go: few rounds, since each costs a launch, and none so
- * small that it is not worth one. */
-static size_t chunk_for(size_t unit)
+/* The pipeline's chunk of what moves in one go: what the way or the settings say, else few rounds,
+ * since each costs a launch, and none so small that it is not worth one. */
+static size_t chunk_for(size_t unit, const struct plan_candidate *way)
 {
     enum { LEAST = 512 << 10, PARTS = 32, WHOLE = 256 };
-    size_t chunk = process.cfg.chunk_bytes;
+    size_t chunk = way && way->chunk_bytes ? way->chunk_bytes : process.cfg.chunk_bytes;
 
     if (!chunk)
         chunk = unit / PARTS > LEAST ? unit / PARTS : LEAST;
@@ -23,7 +23,8 @@ static size_t unit_of(const struct call *call, const struct comm *c)
     return call_block_bytes(call) / (cut ? (size_t)c->nranks : 1);
 }
 
-struct plan_request schedule_request(const struct call *call, const struct comm *c)
+struct plan_request schedule_request(const struct call *call, const struct comm *c,
+                                     const struct plan_candidate *way)
 {
     struct plan_request q = {.collective = call->collective,
                              .topo = c->topo,
@@ -31,7 +32,8 @@ struct plan_request schedule_request(const struct call *call, const struct comm 
                              .root = call->root,
                              .nbytes = call_block_bytes(call),
                              .grain = 1,
-                             .chunk_bytes = chunk_for(unit_of(call, c))};
+                             .chunk_bytes = chunk_for(unit_of(call, c), way),
+                             .recipe = way ? way->recipe : NULL};
 
     if (call->combines)
         q.grain = reduce_type_bytes(call_reduce_type(call));
@@ -137,18 +139,20 @@ ncclResult_t schedule_run(struct comm *c, const struct call *call, const struct 
     return result;
 }
 
-struct plan_request schedule_set_request(const struct set *set, const struct comm *c)
+struct plan_request schedule_set_request(const struct set *set, const struct comm *c,
+                                         const struct plan_candidate *way)
 {
     struct plan_request q = {.collective = COLL_ALLTOALLV,
                              .topo = c->topo,
                              .rank = c->rank,
                              .grain = 1,
-                             .demand = set->demand};
+                             .demand = set->demand,
+                             .recipe = way ? way->recipe : NULL};
     uint64_t longest = 0;
 
     for (size_t i = 0; i < (size_t)c->nranks * (size_t)c->nranks; i++)
         longest = set->demand[i] > longest ? set->demand[i] : longest;
-    q.chunk_bytes = chunk_for(longest);
+    q.chunk_bytes = chunk_for(longest, way);
     return q;
 }
 

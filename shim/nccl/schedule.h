@@ -6,19 +6,23 @@
 #ifndef COLLSHIM_SHIM_NCCL_SCHEDULE_H
 #define COLLSHIM_SHIM_NCCL_SCHEDULE_H
 
+#include "planners/choose.h"
 #include "shim/nccl/call.h"
 #include "shim/nccl/comm.h"
 #include "shim/nccl/sets.h"
 
-/* The request for a collective; its chunk is what the settings say, or suits the size. */
-struct plan_request schedule_request(const struct call *call, const struct comm *c);
+/* The request for a collective, by that way (NULL: none is chosen yet). Its chunk is what the way
+ * or the settings say, or suits the size. */
+struct plan_request schedule_request(const struct call *call, const struct comm *c,
+                                     const struct plan_candidate *way);
 
 /* Enqueue it. q: the request that the rounds were made for. The device's context is current. */
 ncclResult_t schedule_run(struct comm *c, const struct call *call, const struct rounds *r,
                           const struct plan_request *q);
 
-/* The request for a set of messages, whose demand it borrows; and enqueueing that. */
-struct plan_request schedule_set_request(const struct set *set, const struct comm *c);
+/* The same for a set of messages, whose demand the request borrows. */
+struct plan_request schedule_set_request(const struct set *set, const struct comm *c,
+                                         const struct plan_candidate *way);
 ncclResult_t schedule_run_set(struct comm *c, const struct call *call, const struct set *set,
                               const struct rounds *r);
 

@@ -32,64 +32,89 @@ struct trial *trial_find(struct trials *t, unsigned kind, uint64_t total)
     return &t->entry[t->n++];
 }
 
-enum trial_turn trial_pick(struct trial *t, int *sample, int *compare)
+/* Turn i of a look. */
+static int way_of(const struct trial *t, uint32_t i)
 {
-    uint32_t n = t->n++;
+    int way = (int)(i % (uint32_t)t->ways);
+
+    return way && t->rival ? t->rival : way;
+}
+
+int trial_pick(struct trial *t, int reroutes, int *sample, int *compare)
+{
+    uint32_t n = t->n++, measured;
 
     *sample = -1;
     *compare = 0;
     if (t->settled) {
         if (n == TRIAL_AGAIN)
             t->settled = 0, t->n = 0;
-        return (enum trial_turn)t->best;
+        return t->best;
     }
-    if (n < 4 * TRIAL_CALLS) {
-        *sample = n % 2 ? (int)(n / 4) : -1;
-        return n / 2 % 2 ? TRIAL_REROUTED : TRIAL_NATIVE;
+    if (n == 0)
+        t->ways = 1 + (t->rival ? 1 : reroutes);
+    measured = 2 * TRIAL_CALLS * (uint32_t)t->ways;
+    if (n < measured) {
+        *sample = n % 2 ? (int)n / (2 * t->ways) : -1;
+        return way_of(t, n / 2);
     }
-    *compare = n == 4 * TRIAL_CALLS + TRIAL_PAUSE;
+    *compare = n == measured + TRIAL_PAUSE;
     return TRIAL_NATIVE;
 }
 
-void trial_best(const struct trial *t, const struct cuda_calls *cu, double *seconds)
+static double best_of(const struct trial *t, int way, const struct cuda_calls *cu)
 {
-    for (int way = 0; way < 2; way++) {
-        seconds[way] = INFINITY;
-        for (int i = 1; i < TRIAL_CALLS; i++) {
-            float ms = 0;
+    double best = INFINITY;
 
-            if (!t->begin[way][i] || !t->end[way][i] ||
-                cu->EventElapsedTime(&ms, t->begin[way][i], t->end[way][i]) != CUDA_SUCCESS) {
-                seconds[way] = INFINITY;
-                break;
-            }
-            seconds[way] = fmin(seconds[way], (double)ms / 1e3);
-        }
+    for (int i = 1; i < TRIAL_CALLS; i++) {
+        float ms = 0;
+
+        if (!t->begin[way][i] || !t->end[way][i] ||
+            cu->EventElapsedTime(&ms, t->begin[way][i], t->end[way][i]) != CUDA_SUCCESS)
+            return INFINITY;
+        best = fmin(best, (double)ms / 1e3);
     }
+    return best;
 }
 
-int trial_settle(struct trial *t, const double *seconds)
+void trial_best(const struct trial *t, const struct cuda_calls *cu, double seconds[TRIAL_WAYS])
 {
+    for (int way = 0; way < TRIAL_WAYS; way++)
+        seconds[way] = 0;
+    for (int i = 0; i < t->ways; i++)
+        seconds[way_of(t, (uint32_t)i)] = best_of(t, way_of(t, (uint32_t)i), cu);
+}
+
+int trial_settle(struct trial *t, const double seconds[TRIAL_WAYS])
+{
+    int first = 0;
+
     t->n = 0;
-    if (!isfinite(seconds[TRIAL_NATIVE]) || !isfinite(seconds[TRIAL_REROUTED]))
-        return 0;
-    t->best = seconds[TRIAL_REROUTED] < CLEARLY * seconds[TRIAL_NATIVE];
+    for (int i = 0; i < t->ways; i++) {
+        int way = way_of(t, (uint32_t)i);
+
+        if (!isfinite(seconds[way]))
+            return 0;
+        if (way && (!first || seconds[way] < seconds[first]))
+            first = way;
+    }
+    t->rival = first;
+    t->best = seconds[first] < CLEARLY * seconds[TRIAL_NATIVE] ? first : TRIAL_NATIVE;
     t->settled = 1;
     return 1;
 }
 
 void trials_close(struct trials *t, const struct cuda_calls *cu)
 {
-    for (int i = 0; i < t->n; i++)
-        for (int k = 0; k < 2 * TRIAL_CALLS; k++) {
-            CUevent *begin = &t->entry[i].begin[k % 2][k / 2],
-                    *end = &t->entry[i].end[k % 2][k / 2];
+    for (struct trial *e = t->entry; e < t->entry + t->n; e++)
+        for (int k = 0; k < TRIAL_WAYS * TRIAL_CALLS; k++) {
+            CUevent *begin = &e->begin[k % TRIAL_WAYS][k / TRIAL_WAYS],
+                    *end = &e->end[k % TRIAL_WAYS][k / TRIAL_WAYS];
 
             if (*begin)
                 cu->EventDestroy(*begin);
             if (*end)
                 cu->EventDestroy(*end);
-            *begin = *end = NULL;
         }
-    t->n = 0;
+    *t = (struct trials){0};
 }

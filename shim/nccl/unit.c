@@ -12,51 +12,47 @@ static ncclResult_t run_native(const struct call *call, enum reason why)
     return call->native(call);
 }
 
-const char *unit_algorithm(const struct plan_candidate *candidate)
+const struct plan_candidate *part_way(const struct part *p, int i)
 {
-    return candidate->algorithm ? candidate->algorithm->name : "library";
+    return &p->way[i < p->nways ? i : p->nways - 1];
 }
 
-static ncclResult_t run_sliced(struct comm *c, const struct part *p)
+static const char *name_of(const struct plan_candidate *way)
 {
-    enum reason why;
-    ncclResult_t result = ppg_run(c, p->call, &p->candidate, &why);
-
-    if (why)
-        count_native(p->call->collective, why);
-    else
-        count_rerouted(p->call->collective, unit_algorithm(&p->candidate),
-                       call_block_bytes(p->call));
-    return result;
+    return way->algorithm ? way->algorithm->name : "library";
 }
 
-/* Returns REASON_NONE and *result if it ran. */
-static enum reason run_rerouted(struct comm *c, const struct part *p, ncclResult_t *result)
+enum reason part_reroute(struct comm *c, const struct call *call, const struct plan_candidate *way,
+                         ncclResult_t *result)
 {
-    if (ppg_slices(c, p->call) > 1) {
-        *result = run_sliced(c, p);
-        return REASON_NONE;
+    int processes = way->ppg < 2 ? 1 : ppg_slices(c, call);
+    enum reason why = REASON_NONE;
+
+    processes = processes < way->ppg ? processes : way->ppg;
+    if (processes > 1) {
+        why = ppg_run(c, call, way, processes, result);
+    } else if (!way->algorithm) { /* the helpers have gone meanwhile */
+        why = REASON_NOT_READY;
+    } else {
+        struct plan_request q = schedule_request(call, c, way);
+        const struct rounds *r = comm_rounds(c, &q, way->algorithm);
+
+        if (r)
+            *result = schedule_run(c, call, r, &q);
+        else
+            why = REASON_NOT_READY;
     }
-    if (!p->candidate.algorithm) /* the helpers have gone meanwhile */
-        return REASON_SIZE;
-    struct plan_request q = schedule_request(p->call, c);
-    const struct rounds *r;
-
-    q.recipe = p->candidate.recipe;
-    q.chunk_bytes = p->candidate.chunk_bytes;
-    r = comm_rounds(c, &q, p->candidate.algorithm);
-    if (!r)
-        return REASON_NOT_READY;
-    *result = schedule_run(c, p->call, r, &q);
-    count_rerouted(p->call->collective, p->candidate.algorithm->name, plan_total_bytes(&q));
-    return REASON_NONE;
+    if (!why)
+        count_rerouted(call->collective, name_of(way), processes,
+                       call_total_bytes(call, c->nranks));
+    return why;
 }
 
 /*
  * The collectives in their order, what is native between two reroutes as a group; behind them the
  * messages, as in NCCL's own groups.
  */
-static ncclResult_t run_parts(struct unit *u)
+static ncclResult_t run_parts(struct unit *u, int way)
 {
     const struct nccl_calls *nccl = &u->part[0].call->copy->real;
     ncclResult_t result = ncclSuccess, ended;
@@ -73,7 +69,7 @@ static ncclResult_t run_parts(struct unit *u)
             open = 0;
         }
         if (!why && !result)
-            why = run_rerouted(u->c, p, &result);
+            why = part_reroute(u->c, p->call, part_way(p, way), &result);
         if (!why || result)
             continue;
         if (!open && u->n > 1)
@@ -85,19 +81,17 @@ static ncclResult_t run_parts(struct unit *u)
     return result ? result : ended;
 }
 
-static ncclResult_t run_set(struct unit *u)
+static ncclResult_t run_set(struct unit *u, int way)
 {
-    struct plan_request q = schedule_set_request(u->set, u->c);
-    const struct rounds *r;
+    const struct plan_candidate *by = part_way(u->lead, way);
+    struct plan_request q = schedule_set_request(u->set, u->c, by);
+    const struct rounds *r = comm_rounds(u->c, &q, by->algorithm);
     ncclResult_t result;
 
-    q.recipe = u->set_candidate.recipe;
-    q.chunk_bytes = u->set_candidate.chunk_bytes;
-    r = comm_rounds(u->c, &q, u->set_candidate.algorithm);
     if (!r)
         return unit_native(u, REASON_NOT_READY);
     result = schedule_run_set(u->c, u->part[0].call, u->set, r);
-    count_rerouted(COLL_ALLTOALLV, u->set_candidate.algorithm->name, u->total);
+    count_rerouted(COLL_ALLTOALLV, by->algorithm->name, 1, u->total);
     return result;
 }
 
@@ -114,7 +108,7 @@ static void order(const struct cuda_calls *cu, CUstream first, CUstream then)
 }
 
 /* That is what NCCL says of a group with several streams. */
-ncclResult_t unit_joined(struct unit *u, ncclResult_t (*run)(struct unit *u))
+ncclResult_t unit_joined(struct unit *u, int way, ncclResult_t (*run)(struct unit *u, int way))
 {
     CUstream *other = u->several_streams ? calloc((size_t)u->n, sizeof *other) : NULL;
     ncclResult_t result;
@@ -126,16 +120,16 @@ ncclResult_t unit_joined(struct unit *u, ncclResult_t (*run)(struct unit *u))
         u->part[i].call->stream = (cudaStream_t)u->stream;
         order(u->c->cu, other[i], u->stream);
     }
-    result = run(u);
+    result = run(u, way);
     for (int i = 0; other && i < u->n; i++)
         order(u->c->cu, u->stream, other[i]);
     free(other);
     return result;
 }
 
-ncclResult_t unit_reroute(struct unit *u)
+ncclResult_t unit_reroute(struct unit *u, int way)
 {
-    return unit_joined(u, u->set ? run_set : run_parts);
+    return unit_joined(u, way, u->set ? run_set : run_parts);
 }
 
 ncclResult_t unit_native(struct unit *u, enum reason why)
@@ -145,13 +139,19 @@ ncclResult_t unit_native(struct unit *u, enum reason why)
     for (int i = 0; i < u->n; i++)
         if (!u->part[i].why)
             u->part[i].why = why;
-    return run_parts(u);
+    return run_parts(u, 0);
 }
 
 /* The guard ----------------------------------------------------------------------------------- */
 
+/* The library, or a reroute. why: if it is the library. */
+static ncclResult_t run_way(struct unit *u, int way, enum reason why)
+{
+    return way == TRIAL_NATIVE ? unit_native(u, why) : unit_reroute(u, way - 1);
+}
+
 /* Events around one unit of a trial. */
-static ncclResult_t run_timed(struct unit *u, struct trial *t, int sample, enum trial_turn way)
+static ncclResult_t run_timed(struct unit *u, struct trial *t, int sample, int way)
 {
     const struct cuda_calls *cu = u->c->cu;
     CUevent *begin = &t->begin[way][sample], *end = &t->end[way][sample];
@@ -163,25 +163,35 @@ static ncclResult_t run_timed(struct unit *u, struct trial *t, int sample, enum 
         cu->EventCreate(end, CU_EVENT_DEFAULT);
     if (*begin)
         cu->EventRecord(*begin, u->stream);
-    result = way == TRIAL_REROUTED ? unit_reroute(u) : unit_native(u, REASON_TRIAL);
+    result = run_way(u, way, REASON_TRIAL);
     if (*end)
         cu->EventRecord(*end, u->stream);
     return result;
 }
 
+static void tell_verdict(const struct unit *u, const struct trial *t, const double *seconds)
+{
+    const struct plan_candidate *way = part_way(u->lead, (t->best ? t->best : t->rival) - 1);
+
+    say(CFG_LEVEL_INFO,
+        "guard: NCCL %s of %llu bytes on %d ranks: %s (%s, %d process%s per rank: %.3g of the "
+        "library's time)",
+        plan_collective_name(u->collective), (unsigned long long)u->total, u->c->nranks,
+        t->best ? "rerouted" : "the library's own", name_of(way), way->ppg,
+        way->ppg > 1 ? "es" : "", seconds[t->rival] / seconds[TRIAL_NATIVE]);
+}
+
 static void compare(const struct unit *u, struct trial *t)
 {
-    double seconds[2];
+    double seconds[TRIAL_WAYS];
 
+    _Static_assert(sizeof seconds <= NOTICE_BYTES, "a note must hold them");
     trial_best(t, u->c->cu, seconds);
-    if (comm_largest(u->c, seconds, 2) < 0)
-        seconds[TRIAL_REROUTED] = seconds[TRIAL_NATIVE]; /* on all ranks */
+    if (comm_largest(u->c, seconds, TRIAL_WAYS) < 0)
+        for (int i = 0; i < TRIAL_WAYS; i++)
+            seconds[i] = 1; /* on all ranks: nothing is gained */
     if (trial_settle(t, seconds) && u->c->rank == 0)
-        say(CFG_LEVEL_INFO,
-            "guard: NCCL %s of %llu bytes on %d ranks: %s, %.3g of the library's time",
-            plan_collective_name(u->collective), (unsigned long long)u->total, u->c->nranks,
-            t->best ? u->algorithm : "the library's own",
-            seconds[TRIAL_REROUTED] / seconds[TRIAL_NATIVE]);
+        tell_verdict(u, t, seconds);
 }
 
 /* What is measured together: calls of one kind; groups of several apart from single calls, by how
@@ -195,22 +205,20 @@ static unsigned kind_of(const struct unit *u)
 ncclResult_t unit_guarded(struct unit *u)
 {
     struct trial *t = trial_find(&u->c->trials, kind_of(u), u->total);
-    enum trial_turn turn;
-    int sample, wants_compare;
+    int sample, wants_compare, way;
 
     if (!t)
         return unit_native(u, REASON_SLOWER);
-    turn = trial_pick(t, &sample, &wants_compare);
+    way = trial_pick(t, u->nways, &sample, &wants_compare);
     if (wants_compare) {
         compare(u, t);
-        turn = t->settled ? (enum trial_turn)t->best : TRIAL_NATIVE;
+        way = t->settled ? t->best : TRIAL_NATIVE;
     }
     if (u->set && t->settled)
-        set_learn(u->c, t->best == TRIAL_REROUTED);
+        set_learn(u->c, t->best != TRIAL_NATIVE);
     if (sample >= 0)
-        return run_timed(u, t, sample, turn);
-    return turn == TRIAL_REROUTED ? unit_reroute(u)
-                                  : unit_native(u, t->settled ? REASON_SLOWER : REASON_TRIAL);
+        return run_timed(u, t, sample, way);
+    return run_way(u, way, t->settled ? REASON_SLOWER : REASON_TRIAL);
 }
 
 ncclResult_t unit_settled(struct unit *u)
@@ -219,5 +227,5 @@ ncclResult_t unit_settled(struct unit *u)
 
     if (!t || !t->settled)
         return unit_native(u, REASON_CAPTURE);
-    return t->best == TRIAL_REROUTED ? unit_reroute(u) : unit_native(u, REASON_SLOWER);
+    return run_way(u, t->best, REASON_SLOWER);
 }

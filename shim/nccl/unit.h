@@ -12,8 +12,9 @@
 /* One call of a unit and what has been thought of it. */
 struct part {
     struct call *call;
-    enum reason why;                 /* it runs natively; REASON_NONE: by the candidate */
-    struct plan_candidate candidate; /* its algorithm NULL: in slices, each by the library */
+    enum reason why; /* it runs natively; REASON_NONE: by one of the ways */
+    int nways;
+    struct plan_candidate way[PLAN_CANDIDATES]; /* algorithm NULL: in slices, each by the library */
 };
 
 struct unit {
@@ -23,28 +24,31 @@ struct unit {
     int captured;    /* one of its streams is in capture */
     CUstream stream; /* of the first */
 
-    /* If something of it may be rerouted: what stands for all of it, and how it is called. */
+    /* If something of it may be rerouted: what stands for all of it. */
     enum plan_collective collective;
-    const char *algorithm;
-    int merged; /* collectives in it */
+    const struct part *lead; /* the first such part; of a set, that with the set's only way */
+    int merged;              /* collectives in it */
+    int nways;               /* of the part that has most */
     uint64_t total;
 
-    /* If it is an exchange of all ranks by messages: */
-    const struct set *set; /* else NULL; borrowed */
-    struct plan_candidate set_candidate;
+    const struct set *set; /* if it is an exchange of all ranks by messages, else NULL; borrowed */
 };
 
-/* What the report calls it. */
-const char *unit_algorithm(const struct plan_candidate *candidate);
+/* Way i of as many as the part has: the last one, if it has fewer. */
+const struct plan_candidate *part_way(const struct part *p, int i);
 
-/* By schedules, wherever a part may be. */
-ncclResult_t unit_reroute(struct unit *u);
+/* The part, by that way. Returns REASON_NONE and *result if it ran, or was lost with a helper. */
+enum reason part_reroute(struct comm *c, const struct call *call, const struct plan_candidate *way,
+                         ncclResult_t *result);
+
+/* By that way, wherever a part may be. */
+ncclResult_t unit_reroute(struct unit *u, int way);
 
 /* None of it; why: of the parts that could have been. */
 ncclResult_t unit_native(struct unit *u, enum reason why);
 
 /* Run it on one stream: a group of several waits for all of them, and all of them for it. */
-ncclResult_t unit_joined(struct unit *u, ncclResult_t (*run)(struct unit *u));
+ncclResult_t unit_joined(struct unit *u, int way, ncclResult_t (*run)(struct unit *u, int way));
 
 /* As the guard decides. */
 ncclResult_t unit_guarded(struct unit *u);

@@ -197,23 +197,22 @@ static void shadow_give(struct shadow *s, const struct unit *u)
     }
 }
 
-static ncclResult_t reroute_aside(struct unit *u, struct part *p, struct shadow *s)
+static ncclResult_t reroute_aside(struct unit *u, struct part *p, int way, struct shadow *s)
 {
-    struct plan_request q = schedule_request(p->call, u->c);
+    const struct plan_candidate *by = part_way(p, way);
+    struct plan_request q = schedule_request(p->call, u->c, by);
     struct call aside = *p->call;
-    const struct rounds *r;
+    ncclResult_t result = ncclSuccess;
 
-    q.recipe = p->candidate.recipe;
-    q.chunk_bytes = p->candidate.chunk_bytes;
-    r = comm_rounds(u->c, &q, p->candidate.algorithm);
-    if (!r || !comm_all(u->c, shadow_take(s, u, plan_output_bytes(&q, u->c->rank)))) {
+    if (!comm_all(u->c, shadow_take(s, u, plan_output_bytes(&q, u->c->rank)))) {
         p->why = REASON_NOT_READY;
         return ncclSuccess;
     }
-    p->why = REASON_VERIFIED;
     aside.recv = s->at;
-    count_rerouted(p->call->collective, p->candidate.algorithm->name, plan_total_bytes(&q));
-    return schedule_run(u->c, &aside, r, &q);
+    p->why = part_reroute(u->c, &aside, by, &result);
+    if (!p->why)
+        p->why = REASON_VERIFIED;
+    return result;
 }
 
 static void compare_later(const struct unit *u, const struct part *p, const struct shadow *s)
@@ -229,7 +228,7 @@ static void compare_later(const struct unit *u, const struct part *p, const stru
     await(r, u->stream);
 }
 
-static ncclResult_t verify_parts(struct unit *u)
+static ncclResult_t verify_parts(struct unit *u, int way)
 {
     struct shadow *shadow = calloc((size_t)u->n, sizeof *shadow);
     ncclResult_t result = ncclSuccess, ended;
@@ -240,7 +239,7 @@ static ncclResult_t verify_parts(struct unit *u)
     }
     for (int i = 0; i < u->n && !result; i++)
         if (!u->part[i].why)
-            result = reroute_aside(u, &u->part[i], &shadow[i]);
+            result = reroute_aside(u, &u->part[i], way, &shadow[i]);
     ended = unit_native(u, REASON_NOT_READY);
     for (int i = 0; i < u->n; i++) {
         if (!result && !ended && u->part[i].why == REASON_VERIFIED)
@@ -251,10 +250,11 @@ static ncclResult_t verify_parts(struct unit *u)
     return ended ? ended : result;
 }
 
-static ncclResult_t verify_set(struct unit *u)
+static ncclResult_t verify_set(struct unit *u, int way)
 {
-    struct plan_request q = schedule_set_request(u->set, u->c);
-    const struct rounds *rounds;
+    const struct plan_candidate *by = part_way(u->lead, way);
+    struct plan_request q = schedule_set_request(u->set, u->c, by);
+    const struct rounds *rounds = comm_rounds(u->c, &q, by->algorithm);
     int n = u->c->nranks;
     size_t all = u->set->offset[1][n];
     char **at = malloc((size_t)n * sizeof *at);
@@ -263,9 +263,6 @@ static ncclResult_t verify_set(struct unit *u)
     ncclResult_t result, ended;
     struct result *r;
 
-    q.recipe = u->set_candidate.recipe;
-    q.chunk_bytes = u->set_candidate.chunk_bytes;
-    rounds = comm_rounds(u->c, &q, u->set_candidate.algorithm);
     if (!rounds || !comm_all(u->c, at && shadow_take(&shadow, u, all))) {
         shadow_give(&shadow, u);
         free(at);
@@ -275,7 +272,7 @@ static ncclResult_t verify_set(struct unit *u)
         at[p] = shadow.at + u->set->offset[1][p];
     aside.out.at = at;
     result = schedule_run_set(u->c, u->part[0].call, &aside, rounds);
-    count_rerouted(COLL_ALLTOALLV, u->set_candidate.algorithm->name, u->total);
+    count_rerouted(COLL_ALLTOALLV, by->algorithm->name, 1, u->total);
     ended = unit_native(u, REASON_VERIFIED);
     r = all && !result && !ended ? expect(u, COLL_ALLTOALLV, all) : NULL;
     if (r) {
@@ -293,5 +290,5 @@ static ncclResult_t verify_set(struct unit *u)
 ncclResult_t verify_unit(struct unit *u)
 {
     verify_sweep();
-    return unit_joined(u, u->set ? verify_set : verify_parts);
+    return unit_joined(u, 0, u->set ? verify_set : verify_parts);
 }

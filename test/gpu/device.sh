@@ -31,7 +31,7 @@ try() { # COMMAND...
 have "$build/test/gpu_contract" && try "$build/test/gpu_contract" --rates
 have "$build/test/bench_collaborative" && try "$build/test/bench_collaborative" --check 4000 1M 16M &&
   try "$build/test/bench_collaborative" 64M
-if have "$build/libcollshim.so" "$build/libcollshim-nccl.so" "$build/test/nccl_ranks"; then
+if have "$build/libcollshim.so" "$build/libcollshim-nccl.so" "$build/collshim-helper" "$build/test/nccl_ranks"; then
   try scripts/gpu-cluster --build "$build"
   try test/apps/torch/run.sh "$build"
 fi

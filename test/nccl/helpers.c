@@ -6,10 +6,13 @@
  */
 #define _GNU_SOURCE
 #include <dirent.h>
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "test/nccl/ranks.h"
@@ -232,14 +235,69 @@ static void test_helper_killed_anytime(struct rank *r)
     check(r, lost <= 3, "%d calls were lost", lost);
 }
 
-/* A rank that is killed: its helpers end with it (the script looks). */
-static void test_rank_killed(struct rank *r)
+/* A rank that is killed, or aborts: its helpers end with it (the script looks). */
+static void end_by(struct rank *r, int signal)
 {
     sum_once(r, "before");
     ranks_meet(r);
     if (r->rank == 0)
-        kill(getpid(), SIGKILL);
+        kill(getpid(), signal);
     pause();
+}
+
+static void test_rank_killed(struct rank *r)
+{
+    end_by(r, SIGKILL);
+}
+
+static void test_rank_aborted(struct rank *r)
+{
+    end_by(r, SIGABRT);
+}
+
+/* A program with children of its own sees no others, and helpers outlive these. */
+static void test_forks(struct rank *r)
+{
+    enum { CHILDREN = 3 };
+    int ended = 0;
+
+    sum_once(r, "before");
+    fflush(NULL);
+    for (int i = 0; i < CHILDREN; i++)
+        if (fork() == 0)
+            _exit(0);
+    while (wait(NULL) > 0)
+        ended++;
+    check(r, ended == CHILDREN && errno == ECHILD, "%d children ended, and then: %s", ended,
+          strerror(errno));
+    for (int i = 0; i < 3; i++)
+        sum_once(r, "with children that have ended");
+}
+
+/* A debugger attaches to rank 0 alone, stops it while the others are in a call, and leaves. */
+static void test_debugged(struct rank *r)
+{
+    enum { STOPPED_MS = 300 };
+    int status = 0, owner = getpid();
+
+    sum_once(r, "before");
+    ranks_meet(r);
+    if (r->rank == 0) {
+        fflush(NULL);
+        pid_t debugger = fork();
+        if (debugger == 0) {
+            int well = !ptrace(PTRACE_SEIZE, owner, NULL, NULL) &&
+                       !ptrace(PTRACE_INTERRUPT, owner, NULL, NULL) &&
+                       waitpid(owner, &status, __WALL) == owner;
+
+            usleep(STOPPED_MS * 1000);
+            ptrace(PTRACE_DETACH, owner, NULL, NULL);
+            _exit(!well);
+        }
+        check(r, waitpid(debugger, &status, 0) == debugger && !status, "a debugger was refused");
+    }
+    for (int i = 0; i < 3; i++)
+        sum_once(r, "beside a debugger");
 }
 
 /* Communicators that use helpers one beside the other, and more of them than helpers can serve. */
@@ -267,5 +325,8 @@ const struct test_case cases_helpers[] = {
     {"helper_killed_idle", test_helper_killed_idle},
     {"helper_killed_anytime", test_helper_killed_anytime},
     {"rank_killed", test_rank_killed},
+    {"rank_aborted", test_rank_aborted},
+    {"forks", test_forks},
+    {"debugged", test_debugged},
     {NULL, NULL},
 };

@@ -47,16 +47,17 @@ preloaded() { claims "$1" LD_PRELOAD="$shim" COLLSHIM_REPORT="$tmp/report" "${@:
 rerouted() { jq "[.nccl.collectives[] | select(.collective == \"$1\") | .rerouted] | add // 0" "$tmp/report.nccl"; }
 native() { jq "[.nccl.collectives[].native | to_entries[] | select(.key | test(\"$1\")) | .value] | add // 0" "$tmp/report.nccl"; }
 
-mapfile -t cases < <(simulated "$ranks" --list | grep -v rank_killed)
+mapfile -t cases < <(simulated "$ranks" --list | grep -v '^rank_')
 all=(reductions moves exchanges messages premul nothing one_rank groups mixed_group split init_in_group nonblocking
   blocked_stream two_streams destroy_early finalize abort async_error registered repeated recycled arguments
   different_counts different_messages different_order after_destroy many_communicators helper_killed helper_killed_idle
   helper_killed_anytime
   group_many group_crosswise group_foreign group_refused group_devices sets sets_repeated sets_loose sets_blocked captured captured_grown captured_first
   rates set_rates)
+processes_only=(forks debugged) # of ranks that are processes
 late=(captured_late) # many calls
 slow=(sets_apart) # several times until a rank has lost its patience
-[ "$(printf '%s\n' "${cases[@]}" | sort)" = "$(printf '%s\n' "${all[@]}" "${late[@]}" "${slow[@]}" | sort)" ]
+[ "$(printf '%s\n' "${cases[@]}" | sort)" = "$(printf '%s\n' "${all[@]}" "${processes_only[@]}" "${late[@]}" "${slow[@]}" | sort)" ]
 ok 'every case of the program is run here' $?
 
 # 1. The stand-in itself keeps NCCL's promises.
@@ -250,7 +251,7 @@ fi
 # 7. Several processes per rank: the library's own algorithm in slices (one rank on each host), and by lanes.
 # GUARD=0: every call is cut.
 cut=(COLLSHIM_MIN_BYTES=1 COLLSHIM_GUARD=0 NCCL_RANKS_MARK="$tmp")
-ordinary=(nothing groups mixed_group init_in_group nonblocking blocked_stream two_streams destroy_early finalize
+ordinary=(premul nothing groups mixed_group init_in_group nonblocking blocked_stream two_streams destroy_early finalize
   abort async_error registered repeated recycled captured captured_first)
 helped() { # DESCRIPTION PROCESSES ALGORITHM VARIABLE=VALUE... PROGRAM...
   preloaded "$1" COLLSHIM_PPG="$2" "${@:4}"
@@ -258,6 +259,8 @@ helped() { # DESCRIPTION PROCESSES ALGORITHM VARIABLE=VALUE... PROGRAM...
     [ "$(jq "[.nccl.collectives[].algorithms.$3 // 0] | add" "$tmp/report.nccl")" -gt 0 ]
   ok "$1: in slices by $3" $?
 }
+# Calls of the last report with so many processes for each rank.
+processes() { jq "[.nccl.collectives[].processes[\"$1\"] // 0] | add" "$tmp/report.nccl"; }
 # Helpers of this script's ranks, which are given its mark.
 left_behind() { grep -lsF "NCCL_RANKS_MARK=$tmp" /proc/[0-9]*/environ 2>/dev/null | while read -r f; do
   [ "$(cat "${f%/environ}/comm" 2>/dev/null)" != collshim-helper ] || echo "${f%/environ}"; done | wc -l; }
@@ -287,26 +290,55 @@ if [ -z "$quick" ]; then
   [ "$(jq '.nccl.mps' "$tmp/report.nccl")" = true ]
   ok 'a Multi-Process Service is seen' $?
   helped 'more communicators than helpers have channels' 2 library "${cut[@]}" "${two[@]}" many_communicators
-  helped 'as the guard finds it' 2 library COLLSHIM_MIN_BYTES=1 "${two[@]}" repeated
+  # Each connection has a rate of its own: the more there are, the faster, where links are what takes the time.
+  helped 'as the guard finds it' 4 library COLLSHIM_MIN_BYTES=1K NCCLSIM='near=200 far=0.1' "$ranks" --ranks 2 --hosts 2 --count 400003 repeated
+  [ "$(processes 4)" -gt "$(processes 2)" ] && [ "$(processes 2)" -gt 0 ] && [ "$(native 'turn in a trial')" -gt 0 ]
+  ok 'as the guard finds it: 4 processes beside 2 and the library' $?
+  helped 'as the guard finds it, by lanes or whole' 4 library COLLSHIM_MIN_BYTES=1K NCCLSIM='near=200 far=0.5' "$ranks" --ranks 8 --hosts 2 \
+    --count 100003 repeated repeated
+  [ "$(jq '.nccl.collectives[0] | (.processes | keys) == ["1", "2", "4"] and (.algorithms | length) == 2' "$tmp/report.nccl")" = true ]
+  ok 'as the guard finds it: the library and a schedule in slices, and whole' $?
+  helped 'verified slices' 2 library "${cut[@]}" COLLSHIM_MODE=verify "${two[@]}" reductions async_error
+  jq -e '.nccl.collectives[0] | .verified_equal > 100 and .verified_different == 0 and .native == {}' "$tmp/report.nccl" >/dev/null
+  ok 'verified slices: compared, and equal, averages too' $?
+  # The profile says how many, and of what.
+  for row in 'native ppg=2:library:2' 'native ppg=9:library:3' 'lane ppg=2:lane:2' 'lane:lane:1'; do
+    IFS=: read -r way name k <<<"$row"
+    echo "allreduce 2x2 * $way" >"$tmp/profile"
+    preloaded "a profile, $way" COLLSHIM_PPG=3 "${cut[@]}" COLLSHIM_PROFILE="$tmp/profile" "$ranks" --ranks 4 --hosts 2 --count 5003 async_error repeated
+    [ "$(jq -c '.nccl.collectives[] | select(.collective == "allreduce") | [.algorithms, .processes | keys[]]' "$tmp/report.nccl")" = "[\"$name\",\"$k\"]" ]
+    ok "a profile, $way: $k processes per rank, by $name" $?
+  done
   for seed in 1 2 3 4 5; do
     helped "helpers, late streams $seed" 3 library "${cut[@]}" GPUSIM="devices=8 seed=$seed" "${three[@]}" blocked_stream two_streams \
       destroy_early async_error repeated
     helped "a helper is killed at any moment $seed" 2 library "${cut[@]}" GPUSIM="devices=8 seed=$seed" "${three[@]}" helper_killed \
       helper_killed_anytime
   done
+  helped 'beside children of its own, and a debugger' 3 library "${cut[@]}" "${three[@]}" "${processes_only[@]}"
+  helped 'more processes than cores, of which there is one' 6 library "${cut[@]}" taskset -c 0 "${two[@]}" async_error two_streams
   helped 'more slices than elements' 20 library "${cut[@]}" "${two[@]}" --count 3 async_error
   unhelped 'memory that cannot be shared' 2 'has no memory that helpers can share' GPUSIM='devices=8 fail=IpcGetMemHandle:1' "${two[@]}" async_error
   unhelped 'memory that cannot be pinned' 2 'cannot be pinned' GPUSIM='devices=8 fail=MemHostRegister:1' "${two[@]}" async_error
+  mkdir -p "$tmp/spare"
+  cp "$build/libcollshim.so" "$build/libcollshim-nccl.so" "$tmp/spare"
+  printf '#!/bin/sh\nGPUSIM="devices=8 fail=DevicePrimaryCtxRetain:1:2" exec %s\n' "$build/collshim-helper" >"$tmp/spare/collshim-helper"
+  chmod +x "$tmp/spare/collshim-helper"
+  full=$shim shim=$tmp/spare/libcollshim.so
+  unhelped 'no room for helpers on the device' 2 'has no room on the device' "${two[@]}" async_error
+  shim=$full
   preloaded 'helpers and ranks that are threads' COLLSHIM_PPG=2 "${cut[@]}" COLLSHIM_TOPOLOGY='node:2 rank:2' "$ranks" --ranks 4 \
     --threads --count 703 "${ordinary[@]}"
   preloaded 'other numbers of processes on odd ranks' COLLSHIM_PPG=2 "${cut[@]}" NCCL_RANKS_ODD=COLLSHIM_PPG=3 "${two[@]}" async_error
   [ "$(native 'did not agree')" -gt 0 ]
   ok 'other numbers of processes on odd ranks: native' $?
 fi
-simulated LD_PRELOAD="$shim" COLLSHIM_PPG=3 "${cut[@]}" "${two[@]}" rank_killed >/dev/null 2>&1
-for _ in $(seq 50); do [ "$(left_behind)" -eq 0 ] || sleep 0.1; done
-[ "$(left_behind)" -eq 0 ]
-ok 'no helper outlives its rank by 5 s' $?
+for end in rank_killed rank_aborted; do
+  simulated LD_PRELOAD="$shim" COLLSHIM_PPG=3 "${cut[@]}" "${two[@]}" $end >/dev/null 2>&1
+  for _ in $(seq 50); do [ "$(left_behind)" -eq 0 ] || sleep 0.1; done
+  [ "$(left_behind)" -eq 0 ]
+  ok "$end: no helper outlives its rank by 5 s" $?
+done
 
 # 8. Nothing is left behind.
 [ -z "$(find /dev/shm /tmp -maxdepth 1 -name '*ncclsim*' 2>/dev/null)" ]

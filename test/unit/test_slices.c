@@ -2,6 +2,7 @@
 /* Slices of a collective: together they are the whole of it, on every rank, and no byte twice. */
 #include <check.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -157,6 +158,47 @@ START_TEST(test_slices__are_tried_first_where_they_may_pay)
 }
 END_TEST
 
+/* Where helpers can leave slices to the library: the processes of each candidate in their order, as
+   letters behind them what carries a slice, r a row and l the library. */
+START_TEST(test_slices__may_be_the_librarys_own)
+{
+    static const struct {
+        const char *topology;
+        int ppg;
+        const char *candidates;
+    } on[] = {{"node:4 rail:1@50Mbit", 0, ""},
+              {"node:4 rail:1@50Mbit", 2, "2l"},
+              {"node:4 rail:1@50Mbit", 16, "16l 8l"},
+              {"node:4 rail:1@200Mbit link_flow:50Mbit", 16, "4l 2l"},
+              {"node:4 rail:1@200Mbit link_flow:200Mbit", 16, ""},
+              {"node:4 rank:4 rail:4@50Mbit latency_rail:100us", 1, "1r"},
+              {"node:4 rank:4 rail:4@50Mbit latency_rail:100us", 3, "3r 3l 1r"},
+              {"node:4 rank:4 rail:4@50Mbit latency_rail:100us", 4, "4r 4l 1r 2r"},
+              {"node:4 rank:2 rail:2@200Mbit link_flow:200Mbit", 8, "1r"}};
+    struct plan_candidate c[PLAN_CANDIDATES];
+    char why[256];
+
+    for (size_t i = 0; i < sizeof on / sizeof *on; i++) {
+        struct topo *t = NULL;
+        char got[64] = "";
+
+        ck_assert_int_eq(topo_parse(on[i].topology, 0, &t, why, sizeof why), 0);
+        struct plan_request q = {.collective = COLL_ALLREDUCE,
+                                 .topo = t,
+                                 .nbytes = 16 << 20,
+                                 .grain = 8,
+                                 .ppg = on[i].ppg};
+        int n = plan_candidates_with_library(&q, c, 1);
+        for (int k = 0; k < n; k++)
+            snprintf(got + strlen(got), sizeof got - strlen(got), "%s%d%c", k ? " " : "", c[k].ppg,
+                     c[k].algorithm ? 'r' : 'l');
+        ck_assert_msg(!strcmp(got, on[i].candidates), "%s, %d processes: %s", on[i].topology,
+                      on[i].ppg, got);
+        topo_free(t);
+    }
+}
+END_TEST
+
 /* As many processes as fill the rails, and none where one does; half as many are tried beside. */
 START_TEST(test_slices__no_more_than_fill_the_rails)
 {
@@ -265,6 +307,7 @@ Suite *suite_slices(void)
     tcase_add_loop_test(t, test_slices__together_are_the_whole_on_every_rank, 0, n);
     tcase_add_test(t, test_slices__more_processes_than_elements);
     tcase_add_test(t, test_slices__are_tried_first_where_they_may_pay);
+    tcase_add_test(t, test_slices__may_be_the_librarys_own);
     tcase_add_test(t, test_slices__no_more_than_fill_the_rails);
     tcase_add_test(t, test_slices__cost_what_capped_connections_carry);
     tcase_add_loop_test(t, test_slices__a_plan_is_the_same_after_it_was_flat, 0, n);
