@@ -24,8 +24,8 @@ an error is kept by what does not fail: 1
 next: 1 1
 default: 1
 the older name: 1"
-nccl_bare=" init(7 10416 5) allreduce(1 2 3 4 5 6 7) group"
-nccl_served=" backend: init(7 10416 5) backend: allreduce(1 2 3 4 5 6 7) group"
+nccl_bare=" allreduce(1 2 3 4 5 6 7) init(7 10416 5) group"
+nccl_served=" backend: allreduce(1 2 3 4 5 6 7) backend: init(7 10416 5) group"
 
 # nccl_cases NAME DIRECTORY SHIM RUN...: RUN starts a program with the library that follows it preloaded
 nccl_cases() {
