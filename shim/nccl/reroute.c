@@ -210,7 +210,9 @@ static enum reason choose_for_set(const struct comm *c, const struct set *set,
 /* set: room for it. */
 static ncclResult_t run_set_unit(struct unit *u, struct set *set)
 {
-    enum reason why = u->captured ? REASON_CAPTURE : comm_judged(u->c);
+    enum reason why = u->captured                     ? REASON_CAPTURE
+                      : u->c->nranks > SET_RANKS_MOST ? REASON_TOO_MANY
+                                                      : comm_judged(u->c);
     struct plan_request q;
     ncclResult_t result;
 

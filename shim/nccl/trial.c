@@ -74,7 +74,7 @@ int trial_settle(struct trial *t, const double *seconds)
     if (!isfinite(seconds[TRIAL_NATIVE]) || !isfinite(seconds[TRIAL_REROUTED]))
         return 0;
     t->best = seconds[TRIAL_REROUTED] < CLEARLY * seconds[TRIAL_NATIVE];
-    t->settled = 1;
+    t->settled = t->ended = 1;
     return 1;
 }
 

@@ -29,8 +29,9 @@ enum trial_turn { TRIAL_NATIVE, TRIAL_REROUTED };
 
 struct trial {
     uint16_t key;
-    uint32_t n;                                         /* calls in this look */
-    int settled, best;                                  /* best: enum trial_turn */
+    uint32_t n;        /* calls in this look */
+    int settled, best; /* best: enum trial_turn; of the last look that ended */
+    int ended;         /* one has */
     CUevent begin[2][TRIAL_CALLS], end[2][TRIAL_CALLS]; /* owned; NULL: not made */
 };
 
