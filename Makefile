@@ -202,10 +202,11 @@ $(B)/pic/transports/cuda_image.o: transports/cuda_image.S $(KERNELS)
 	$(Q)$(CC) $(if $(KERNELS),-DCUDA_IMAGE='"$(B)/cuda_kernels.fatbin"') -c -o $@ $<
 
 # Tests -----------------------------------------------------------------------------------------
+NCCL_CAUGHT   := $(B)/test/nccl_caught $(B)/test/nccl_linked $(B)/test/nccl_static
 TEST_PROGRAMS := $(foreach f,$(FAMILIES),$(MPI_TESTS:%=$(B)/$(f)/test/mpi/%) $(FORTRAN_TESTS:%=$(B)/$(f)/test/fortran/%))
 .PHONY: test-programs
 test-programs: $(TEST_PROGRAMS) $(B)/unit $(HELPER) $(if $(CUDA),$(B)/test/gpu_contract $(B)/test/bench_collaborative $(B)/gpusim/libcuda.so.1) \
-                $(if $(NCCL),$(B)/test/nccl_ranks $(B)/test/nccl_caught)
+                $(if $(NCCL),$(B)/test/nccl_ranks $(NCCL_CAUGHT))
 
 $(B)/unit: $(UNIT_SRC:%.c=$(B)/pic/%.o) $(CORE_SRC:%.c=$(B)/pic/%.o)
 	$(call say,LINK)
@@ -244,10 +245,16 @@ $(B)/test/nccl_ranks: $(NCCL_TEST_OBJ) $(B)/pic/transports/cuda_driver.o $(B)/nc
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -o $@ $^ -ldl -lm -lpthread $(LDFLAGS)
 
+# The same program by each way to NCCL: it opens it, is linked with it, and has it inside.
 $(B)/pic/test/nccl/caught/%.o: OWN_CFLAGS += $(NCCL_CFLAGS)
 $(B)/test/nccl_caught: $(B)/pic/test/nccl/caught/caught.o
 	$(call say,LINK)
 	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -o $@ $^ -ldl $(LDFLAGS)
+$(B)/test/nccl_linked: test/nccl/caught/caught.c $(B)/ncclsim/libnccl.so.2
+$(B)/test/nccl_static: test/nccl/caught/caught.c $(NCCL_SIM_OBJ) $(B)/pic/transports/cuda_driver.o
+$(B)/test/nccl_linked $(B)/test/nccl_static:
+	$(call say,LINK)
+	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) $(NCCL_CFLAGS) -DLINKED -o $@ $^ -ldl -lpthread $(LDFLAGS)
 
 GPU_TEST_OBJ := $(patsubst %.c,$(B)/pic/%.o,$(filter-out %/no_yaml.c,$(wildcard test/gpu/*.c)))
 $(B)/test/gpu_contract: $(GPU_TEST_OBJ) $(GPU_CORE_OBJ)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * `collshim report FILE`: what a run's report (COLLSHIM_REPORT, written by shim/mpi/count.c) says,
- * as a table, as a picture, or as JSON again. Read with jansson: the file may come from anywhere,
- * and a parser of our own for the CLI's sake would be one more thing to get wrong.
+ * `collshim report FILE`: what a run's report (COLLSHIM_REPORT, written by shim/mpi/count.c and, as
+ * FILE.nccl, by shim/nccl/count.c) says, as a table, as a picture, or as JSON again. Read with
+ * jansson: the file may come from anywhere, and a parser of our own for the CLI's sake would be one
+ * more thing to get wrong.
  */
 #include <errno.h>
 #include <jansson.h>
@@ -20,7 +21,9 @@ static const char help[] =
     "how\n"
     "many calls were rerouted, how long they took beside the library's, by which algorithm, and "
     "why\n"
-    "the others ran natively.\n"
+    "the others ran natively. A program of NCCL alone leaves its report in FILE.nccl: that is "
+    "shown\n"
+    "where there is no FILE.\n"
     "\n"
     "  --plot PICTURE   also draw mean times over sizes into PICTURE, by gnuplot; its name ends "
     "in\n"
@@ -45,6 +48,7 @@ static const char help[] =
 struct report {
     json_t *root;        /* owned */
     json_t *collectives; /* borrowed */
+    json_t *nccl;        /* borrowed; NULL: of MPI */
 };
 
 /* One size of a collective. Strings and objects are borrowed from the report. */
@@ -97,15 +101,35 @@ static int foreign(const char *path)
                     path);
 }
 
+/* The file, or the one that NCCL's calls left beside it; *path is which. NULL: neither, as errno
+ * says. */
+static FILE *open_file(const char **path, char *beside, size_t size)
+{
+    FILE *f = fopen(*path, "re");
+
+    if (f || errno != ENOENT)
+        return f;
+    snprintf(beside, size, "%s.nccl", *path);
+    f = fopen(beside, "re");
+    if (f)
+        *path = beside;
+    return f;
+}
+
 /* Read and check all of it before a line is printed. Returns CLI_OK or CLI_FAILURE. */
 static int open_report(const char *path, struct report *r)
 {
     struct collective_row c;
+    char beside[4096];
     json_error_t e;
     json_t *row;
     size_t i;
-    FILE *f = fopen(path, "re");
+    FILE *f = open_file(&path, beside, sizeof beside);
 
+    if (!f && errno == ENOENT)
+        return cli_fail("%s: %s, nor a %s.nccl: 0 calls seen, or the run has not ended; of a "
+                        "library that is linked statically no call is seen",
+                        path, strerror(errno), path);
     if (!f)
         return cli_fail("%s: %s", path, strerror(errno));
     errno = 0;
@@ -121,7 +145,8 @@ static int open_report(const char *path, struct report *r)
         return cli_fail("%s: cut off after line %d; did the run reach MPI_Finalize?", path, e.line);
     if (!r->root)
         return cli_fail("%s:%d: not JSON: %s", path, e.line, e.text);
-    r->collectives = json_object_get(r->root, "collectives");
+    r->nccl = json_object_get(r->root, "nccl");
+    r->collectives = json_object_get(r->nccl ? r->nccl : r->root, "collectives");
     if (!json_is_string(json_object_get(r->root, "collshim")) ||
         !json_is_integer(json_object_get(r->root, "ranks")) || !json_is_array(r->collectives))
         return foreign(path);
@@ -245,6 +270,11 @@ static void print_table(const struct report *r)
            (long long)json_integer_value(json_object_get(r->root, "ranks")),
            library ? library : "unknown library");
     print_settings(json_object_get(r->root, "settings"));
+    if (r->nccl)
+        printf("Counts are %s; ncclSend %lld, ncclRecv %lld\n",
+               json_string_value(json_object_get(r->root, "counts_are")),
+               (long long)json_integer_value(json_object_get(r->nccl, "sends")),
+               (long long)json_integer_value(json_object_get(r->nccl, "recvs")));
     json_array_foreach(r->collectives, i, row)
     {
         read_collective(row, &c);

@@ -13,7 +13,7 @@
 #include "shim/nccl/ppg.h"
 #include "shim/nccl/scratch.h"
 
-enum { BUCKETS = 64, RANKS_MOST = 256 /* a rank lists the operations of all */ };
+enum { BUCKETS = 64 };
 
 struct entry {
     struct entry *next;
@@ -159,7 +159,7 @@ uint64_t comm_next_child(ncclComm_t parent)
 }
 
 /* NULL without memory: the other ranks then hear that this one is missing. */
-static struct comm *comm_make(struct copy *copy, ncclComm_t handle)
+static struct comm *comm_make(struct copy *copy, ncclComm_t handle, uint64_t key)
 {
     struct comm *c = calloc(1, sizeof *c);
     struct entry *e = calloc(1, sizeof *e);
@@ -173,6 +173,7 @@ static struct comm *comm_make(struct copy *copy, ncclComm_t handle)
     }
     c->copy = copy;
     c->handle = handle;
+    c->key = key;
     c->users = 1;
     c->notes = -1;
     c->received = c->sent + c->nranks;
@@ -183,7 +184,7 @@ static struct comm *comm_make(struct copy *copy, ncclComm_t handle)
     e->next = *at;
     *at = e;
     pthread_mutex_unlock(&lock);
-    count_rank(c->rank, c->nranks, copy->version);
+    count_rank(c->rank, c->nranks, key, copy->version);
     if (c->rank == 0)
         process_complain();
     return c;
@@ -203,7 +204,7 @@ static void post_note(struct comm *c)
     memcpy(text, &note, sizeof note);
     if (c->nranks == 1)
         c->verdict = REASON_ONE_RANK;
-    else if (c->nranks > RANKS_MOST)
+    else if (c->nranks > COMM_RANKS_MOST)
         c->verdict = REASON_TOO_MANY;
     else if ((c->notes = notice_post(&c->board, c->key, c->nranks, c->rank, text, sizeof text)) < 0)
         c->verdict = REASON_NOT_EVERYWHERE;
@@ -211,11 +212,10 @@ static void post_note(struct comm *c)
 
 void comm_add_by_id(struct copy *copy, ncclComm_t handle, const ncclUniqueId *id)
 {
-    struct comm *c = comm_make(copy, handle);
+    struct comm *c = comm_make(copy, handle, hash_bytes(id, sizeof *id));
 
     if (!c)
         return;
-    c->key = hash_bytes(id, sizeof *id);
     if (notice_find(id, &c->board) < 0)
         c->verdict = REASON_NOT_EVERYWHERE;
     else
@@ -224,11 +224,12 @@ void comm_add_by_id(struct copy *copy, ncclComm_t handle, const ncclUniqueId *id
 
 void comm_add_child(struct copy *copy, ncclComm_t handle, ncclComm_t parent, uint64_t nth, int by)
 {
-    struct comm *from = comm_find(parent), *c = comm_make(copy, handle);
+    struct comm *from = comm_find(parent);
+    uint64_t key = from ? mix(mix(from->key, nth), (uint64_t)(int64_t)by) : 0;
+    struct comm *c = comm_make(copy, handle, key);
 
     if (c && from && from->board.length) {
         c->board = from->board;
-        c->key = mix(mix(from->key, nth), (uint64_t)(int64_t)by);
         post_note(c);
     } else if (c) {
         c->verdict = from && from->verdict ? from->verdict : REASON_UNKNOWN;
@@ -239,7 +240,7 @@ void comm_add_child(struct copy *copy, ncclComm_t handle, ncclComm_t parent, uin
 
 void comm_add_native(struct copy *copy, ncclComm_t handle, enum reason why)
 {
-    struct comm *c = comm_make(copy, handle);
+    struct comm *c = comm_make(copy, handle, 0);
 
     if (c)
         c->verdict = why;

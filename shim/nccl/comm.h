@@ -27,7 +27,7 @@ struct comm_plan {
     int with_helpers;      /* all helpers of all ranks have it */
 };
 
-enum { COMM_PLANS = 32 };
+enum { COMM_PLANS = 32, COMM_RANKS_MOST = 256 /* a rank lists the operations of all */ };
 
 struct comm {
     struct copy *copy; /* whose it is; borrowed */

@@ -1,12 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What has been done so far, and the report: NCCL programs end without telling NCCL, so the process
- * that held a rank 0 writes it when the library is unloaded at its exit. Counts are this process's
- * own; rank 0 takes part in every collective. Any thread may count.
+ * What has been done so far, and the report: NCCL programs end without telling NCCL, so a process
+ * writes it when the library is unloaded at its exit. Counts are this process's own; rank 0 takes
+ * part in every collective. Any thread may count.
+ *
+ * One process writes: rank 0 of the largest communicator it was in, unless its launcher calls it
+ * another rank. The parts of a split have a rank 0 each, but belong to a larger one; those of a
+ * mesh do not, there the launcher tells. Where neither does, the last to end has its report there,
+ * whole. With %p in its name every process has its own.
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -24,10 +31,15 @@ static struct {
     uint64_t by_processes[COLL_COUNT][CREW_MAX + 2]; /* per rank */
     uint64_t verified[COLL_COUNT][2];                /* different, equal */
     uint64_t sends, recvs;
-    int ranks; /* of the largest communicator with a rank 0 here; 0: none */
-    const char *version;
+    struct largest { /* communicator so far */
+        pthread_mutex_t lock;
+        int nranks, rank; /* rank: the lowest of this process's; nranks 0: none yet */
+        uint64_t key;
+        const char *version;
+        pid_t process; /* not that of a child that it has forked */
+    } largest;
     int processes, mps; /* per rank, of the last communicator that has several; 0: none */
-} counts;
+} counts = {.largest.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static const char *const reason_texts[] = {
 #define REASON(id, text) text,
@@ -72,11 +84,19 @@ void count_verified(enum plan_collective c, int equal)
     add(&counts.verified[c][equal], 1);
 }
 
-void count_rank(int rank, int nranks, const char *version)
+void count_rank(int rank, int nranks, uint64_t key, const char *version)
 {
-    if (rank == 0 && nranks > counts.ranks)
-        counts.ranks = nranks;
-    counts.version = version;
+    struct largest *l = &counts.largest;
+
+    pthread_mutex_lock(&l->lock);
+    if (nranks > l->nranks || (nranks == l->nranks && key == l->key && rank < l->rank)) {
+        l->nranks = nranks;
+        l->rank = rank;
+        l->key = key;
+        l->version = version;
+        l->process = getpid();
+    }
+    pthread_mutex_unlock(&l->lock);
 }
 
 void count_message(int sent)
@@ -88,6 +108,16 @@ void count_helpers(int processes, int mps)
 {
     counts.processes = processes;
     counts.mps = mps;
+}
+
+/* What most of its calls were rerouted by. */
+static const char *main_algorithm(int c)
+{
+    int most = 0;
+
+    for (int i = 1; i < NAMES; i++)
+        most = counts.by_name[c][i] > counts.by_name[c][most] ? i : most;
+    return counts.by_name[c][most] ? counts.name[most] : "native";
 }
 
 static void write_texts(FILE *f, int c)
@@ -126,11 +156,12 @@ static void write_report(FILE *f)
 
     fprintf(f,
             "{\n  \"collshim\": \"%s\",\n  \"library\": \"%s\",\n  \"ranks\": %d,\n"
-            "  \"counts_are\": \"of the process of rank 0\",\n  \"nccl\": {\n"
+            "  \"counts_are\": \"of the process of rank %d\",\n  \"nccl\": {\n"
             "    \"sends\": %llu, \"recvs\": %llu,\n    \"processes_per_rank\": %d, \"mps\": %s,\n"
             "    \"collectives\": [",
-            COLLSHIM_VERSION, counts.version, counts.ranks, (unsigned long long)counts.sends,
-            (unsigned long long)counts.recvs, counts.processes ? counts.processes : 1,
+            COLLSHIM_VERSION, counts.largest.version, counts.largest.nranks, counts.largest.rank,
+            (unsigned long long)counts.sends, (unsigned long long)counts.recvs,
+            counts.processes ? counts.processes : 1,
             !counts.processes ? "null"
             : counts.mps      ? "true"
                               : "false");
@@ -143,46 +174,78 @@ static void write_report(FILE *f)
             continue;
         fprintf(f,
                 "%s\n      {\"collective\": \"%s\", \"calls\": %llu, \"rerouted\": %llu, "
-                "\"rerouted_bytes\": %llu, ",
+                "\"rerouted_bytes\": %llu, \"algorithm\": \"%s\", \"verified_equal\": %llu, "
+                "\"verified_different\": %llu, ",
                 separator, plan_collective_name((enum plan_collective)c),
                 (unsigned long long)(native + counts.rerouted[c]),
-                (unsigned long long)counts.rerouted[c], (unsigned long long)counts.bytes[c]);
-        if (process.cfg.mode == CFG_MODE_VERIFY)
-            fprintf(f, "\"verified_equal\": %llu, \"verified_different\": %llu, ",
-                    (unsigned long long)counts.verified[c][1],
-                    (unsigned long long)counts.verified[c][0]);
+                (unsigned long long)counts.rerouted[c], (unsigned long long)counts.bytes[c],
+                main_algorithm(c), (unsigned long long)counts.verified[c][1],
+                (unsigned long long)counts.verified[c][0]);
         write_texts(f, c);
-        fprintf(f, "}");
+        fprintf(f, ", \"sizes\": []}"); /* as in the MPI report; NCCL's calls have no times here */
         separator = ",";
     }
     fprintf(f, "]\n  }\n}\n");
 }
 
+/* Does whoever has started this process say that it is another rank than 0? */
+static int launched_as_another(void)
+{
+    static const char *const variables[] = {"RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
+                                            "SLURM_PROCID"};
+
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
+        const char *rank = secure_getenv(variables[i]);
+
+        if (rank && *rank)
+            return strcmp(rank, "0") != 0;
+    }
+    return 0;
+}
+
 /* The path with %p replaced by the process id, and .nccl behind it where MPI's own report may be.
- */
-static void report_path(char *path, size_t size)
+ * Returns 0, or -1: this process is to write none. */
+static int report_path(char *path, size_t size)
 {
     const char *from = process.cfg.report, *mark = strstr(from, "%p");
+    const struct largest *l = &counts.largest;
 
+    if (!*from || !l->nranks || l->process != getpid())
+        return -1;
     if (mark)
         snprintf(path, size, "%.*s%d%s.nccl", (int)(mark - from), from, (int)getpid(), mark + 2);
+    else if (l->rank || launched_as_another())
+        return -1;
     else
         snprintf(path, size, "%s.nccl", from);
+    return 0;
+}
+
+/* Written beside it and put in its place: whoever reads it finds all of one process's. */
+static int write_file(const char *path)
+{
+    char beside[CFG_TEXT_MAX + 64];
+    int failed;
+    FILE *f;
+
+    snprintf(beside, sizeof beside, "%s.%d", path, (int)getpid());
+    f = fopen(beside, "we");
+    if (!f)
+        return -1;
+    write_report(f);
+    failed = ferror(f);
+    failed |= fclose(f) || (!failed && rename(beside, path));
+    if (failed)
+        unlink(beside);
+    return failed ? -1 : 0;
 }
 
 __attribute__((destructor)) static void write_at_exit(void)
 {
     char path[CFG_TEXT_MAX + 32];
-    FILE *f;
 
     if (process.cfg.mode == CFG_MODE_VERIFY)
         verify_sweep();
-    if (!process.cfg.report[0] || !counts.ranks)
-        return;
-    report_path(path, sizeof path);
-    f = fopen(path, "we");
-    if (f)
-        write_report(f);
-    if (!f || fclose(f))
+    if (report_path(path, sizeof path) == 0 && write_file(path) < 0)
         say(CFG_LEVEL_WARN, "COLLSHIM_REPORT: cannot write %s: %s", path, strerror(errno));
 }

@@ -54,8 +54,8 @@ void count_native(enum plan_collective c, enum reason why);
 void count_rerouted(enum plan_collective c, const char *algorithm, int processes, uint64_t bytes);
 /* COLLSHIM_MODE=verify compared a result. */
 void count_verified(enum plan_collective c, int equal);
-/* A rank of a communicator: the process with a rank 0 writes the report when it ends. */
-void count_rank(int rank, int nranks, const char *version);
+/* A rank of a communicator: of the largest one's the report speaks. key: alike for its ranks. */
+void count_rank(int rank, int nranks, uint64_t key, const char *version);
 /* A communicator of this process's has so many processes per rank; mps: with a service. */
 void count_helpers(int processes, int mps);
 /* A message of ncclSend (sent) or ncclRecv, which pass through. */

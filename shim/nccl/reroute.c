@@ -263,7 +263,9 @@ static enum reason choose_for_set(const struct comm *c, const struct set *set,
 /* set: room for it. */
 static ncclResult_t run_set_unit(struct unit *u, struct set *set)
 {
-    enum reason why = u->captured ? REASON_CAPTURE : comm_judged(u->c);
+    enum reason why = u->captured                     ? REASON_CAPTURE
+                      : u->c->nranks > SET_RANKS_MOST ? REASON_TOO_MANY
+                                                      : comm_judged(u->c);
     ncclResult_t result;
 
     for (int i = 0; i < u->n; i++)

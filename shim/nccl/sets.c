@@ -26,7 +26,7 @@ void set_note_message(struct comm *c, const struct call *call)
 /* How many messages of a direction there are for each rank; -1: several for one. */
 static int count_peers(const struct comm *c, const struct call *call, int n, int sent)
 {
-    char seen[SET_RANKS_MOST] = {0};
+    char seen[COMM_RANKS_MOST] = {0};
     int peers = 0;
 
     for (int i = 0; i < n; i++) {
@@ -52,8 +52,7 @@ int set_is_candidate(const struct comm *c, const struct call *call, int n)
 {
     int sends, receives;
 
-    if (c->nranks > SET_RANKS_MOST || c->sets.given_up || (c->notes < 0 && c->verdict) ||
-        process.choice[COLL_ALLTOALLV].native)
+    if (c->sets.given_up || (c->notes < 0 && c->verdict) || process.choice[COLL_ALLTOALLV].native)
         return 0;
     for (int i = 0; i < n; i++)
         if (call[i].kind == CALL_COLLECTIVE)

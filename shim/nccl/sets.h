@@ -24,7 +24,8 @@
 #include "shim/nccl/comm.h"
 #include "transports/nccl_run.h"
 
-enum { SET_RANKS_MOST = 64 }; /* each rank plans for all pairs, again and again */
+/* The board hands a line per pair to every rank at each exchange: 6 MB at 64 ranks, 400 at 256. */
+enum { SET_RANKS_MOST = 64 };
 
 /* What all ranks together send. */
 struct set {
@@ -37,7 +38,7 @@ struct set {
 /* A message of the application goes to NCCL, now or at its group's end: count it. */
 void set_note_message(struct comm *c, const struct call *call);
 
-/* Is that worth asking the others? Waits for nothing. */
+/* Is that worth asking the others, if they are not too many? Waits for nothing. */
 int set_is_candidate(const struct comm *c, const struct call *call, int n);
 
 /*

@@ -100,7 +100,7 @@ int trial_settle(struct trial *t, const double seconds[TRIAL_WAYS])
     }
     t->rival = first;
     t->best = seconds[first] < CLEARLY * seconds[TRIAL_NATIVE] ? first : TRIAL_NATIVE;
-    t->settled = 1;
+    t->settled = t->ended = 1;
     return 1;
 }
 

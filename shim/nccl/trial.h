@@ -33,7 +33,8 @@ struct trial {
     uint32_t n;        /* calls in this look */
     int ways;          /* in this look, the library being one */
     int rival;         /* the one reroute that it is about; 0: all */
-    int settled, best; /* best: a way */
+    int settled, best; /* best: a way, of the last look that ended */
+    int ended;         /* one has */
     CUevent begin[TRIAL_WAYS][TRIAL_CALLS],
         end[TRIAL_WAYS][TRIAL_CALLS]; /* owned; NULL: not made */
 };

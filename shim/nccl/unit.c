@@ -5,8 +5,11 @@
 
 #include "shim/nccl/ppg.h"
 
-static ncclResult_t run_native(const struct call *call, enum reason why)
+static ncclResult_t run_native(const struct comm *c, const struct call *call, enum reason why)
 {
+    /* aborted while its ranks were waited for: the library may have freed it */
+    if (__atomic_load_n(&c->stopped, __ATOMIC_ACQUIRE))
+        return ncclInvalidArgument;
     if (call->kind == CALL_COLLECTIVE && why != REASON_VERIFIED)
         count_native(call->collective, why);
     return call->native(call);
@@ -75,7 +78,7 @@ static ncclResult_t run_parts(struct unit *u, int way)
         if (!open && u->n > 1)
             open = (result = nccl->GroupStart()) == ncclSuccess;
         if (!result)
-            result = run_native(p->call, why);
+            result = run_native(u->c, p->call, why);
     }
     ended = open ? nccl->GroupEnd() : ncclSuccess;
     return result ? result : ended;
@@ -225,7 +228,7 @@ ncclResult_t unit_settled(struct unit *u)
 {
     const struct trial *t = trial_known(&u->c->trials, kind_of(u), u->total);
 
-    if (!t || !t->settled)
+    if (!t || !t->ended)
         return unit_native(u, REASON_CAPTURE);
     return run_way(u, t->best, REASON_SLOWER);
 }

@@ -53,7 +53,8 @@ ncclResult_t unit_joined(struct unit *u, int way, ncclResult_t (*run)(struct uni
 /* As the guard decides. */
 ncclResult_t unit_guarded(struct unit *u);
 
-/* As the guard has decided, of a unit in capture: there nothing can be measured. */
+/* As the guard decided last, of a unit in capture, also while it looks again: in a capture nothing
+ * can be measured. */
 ncclResult_t unit_settled(struct unit *u);
 
 #endif

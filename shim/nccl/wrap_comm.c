@@ -85,12 +85,18 @@ static int is_nonblocking(const ncclConfig_t *config)
     return config && config->blocking == 0;
 }
 
-static void note_by_id(struct copy *copy, ncclResult_t result, const ncclComm_t *comm,
-                       const ncclUniqueId *id, const ncclConfig_t *config)
+static void note_by_id(struct copy *copy, ncclResult_t result, const ncclComm_t *comm, int nranks,
+                       int rank, const ncclUniqueId *id, const ncclConfig_t *config)
 {
     struct pending p = {.copy = copy, .how = BY_ID};
 
-    if (result != ncclSuccess || !comm || this_thread.inside || is_nonblocking(config))
+    if (this_thread.inside)
+        return;
+    if (is_nonblocking(config)) {
+        count_rank(rank, nranks, 0, copy->version);
+        return;
+    }
+    if (result != ncclSuccess || !comm)
         return;
     p.handle = *comm;
     p.id = *id;
@@ -111,7 +117,7 @@ ncclResult_t wrap_CommInitRank(struct copy *copy, ncclComm_t *comm, int nranks, 
 {
     ncclResult_t result = REAL(copy, CommInitRank, comm, nranks, id, rank);
 
-    note_by_id(copy, result, comm, &id, NULL);
+    note_by_id(copy, result, comm, nranks, rank, &id, NULL);
     return result;
 }
 
@@ -120,7 +126,7 @@ ncclResult_t wrap_CommInitRankConfig(struct copy *copy, ncclComm_t *comm, int nr
 {
     ncclResult_t result = REAL(copy, CommInitRankConfig, comm, nranks, id, rank, config);
 
-    note_by_id(copy, result, comm, &id, config);
+    note_by_id(copy, result, comm, nranks, rank, &id, config);
     return result;
 }
 
@@ -130,7 +136,7 @@ ncclResult_t wrap_CommInitRankScalable(struct copy *copy, ncclComm_t *comm, int 
     ncclResult_t result = REAL(copy, CommInitRankScalable, comm, nranks, rank, nids, ids, config);
 
     if (nids > 0)
-        note_by_id(copy, result, comm, &ids[0], config);
+        note_by_id(copy, result, comm, nranks, rank, &ids[0], config);
     return result;
 }
 

@@ -237,6 +237,7 @@ expect 1 "old.json: JSON, but no report" "$collshim" report old.json
 expect 1 "foreign.json: JSON, but no report" "$collshim" report foreign.json
 expect 1 "text.csv:1: not JSON" "$collshim" report text.csv
 expect 1 "none.json: No such file" "$collshim" report none.json
+expect 1 "0 calls seen" "$collshim" report none.json
 expect 1 "a directory, not a report" "$collshim" report .
 
 expect 0 "link_reduce:" "$collshim" rates

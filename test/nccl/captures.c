@@ -8,6 +8,7 @@
 struct trio {
     float *sum_in, *sum_out, *all, *scatter;
     size_t count;
+    int grouped; /* called as one group */
 };
 
 static size_t bytes_of(size_t count)
@@ -59,10 +60,14 @@ static void trio_call(const struct rank *r, const struct trio *t, ncclComm_t com
 {
     size_t own = (size_t)r->rank * t->count;
 
+    if (t->grouped)
+        NCCL(ncclGroupStart());
     NCCL(ncclAllReduce(t->sum_in, t->sum_out, t->count, ncclFloat, ncclSum, comm, stream));
     NCCL(ncclAllGather(t->all + own, t->all, t->count, ncclFloat, comm, stream));
     NCCL(ncclReduceScatter(t->scatter, t->scatter + own, t->count, ncclFloat, ncclSum, comm,
                            stream));
+    if (t->grouped)
+        NCCL(ncclGroupEnd());
 }
 
 static float sum_of(const struct rank *r, int round, size_t i)
@@ -207,13 +212,30 @@ static void test_captured_first(struct rank *r)
     trio_free(&t);
 }
 
-/* After many calls: by then the guard has settled. */
-static void test_captured_late(struct rank *r)
+static void test_captured_group(struct rank *r)
 {
     struct trio t = trio_new(r, r->count);
     CUgraphExec exec;
 
-    for (int round = 0; round < 50; round++)
+    t.grouped = 1;
+    eager(r, &t, r->stream, 0);
+    exec = captured(r, &t, r->comm);
+    for (int round = 0; round < 3; round++) {
+        trio_fill(r, &t, round);
+        CUDA(GraphLaunch(exec, r->stream));
+        stream_wait(r->stream);
+        trio_check(r, &t, round, "a group in a graph");
+    }
+    CUDA(GraphExecDestroy(exec));
+    trio_free(&t);
+}
+
+static void captured_after(struct rank *r, int calls)
+{
+    struct trio t = trio_new(r, r->count);
+    CUgraphExec exec;
+
+    for (int round = 0; round < calls; round++)
         eager(r, &t, r->stream, round % 7);
     exec = captured(r, &t, r->comm);
     for (int round = 0; round < 3; round++) {
@@ -226,10 +248,24 @@ static void test_captured_late(struct rank *r)
     trio_free(&t);
 }
 
+/* After many calls: by then the guard has settled. */
+static void test_captured_late(struct rank *r)
+{
+    captured_after(r, 50);
+}
+
+/* After so many that it is looking again. */
+static void test_captured_again(struct rank *r)
+{
+    captured_after(r, 37 + 4000 + 10);
+}
+
 const struct test_case cases_captures[] = {
     {"captured", test_captured},
     {"captured_grown", test_captured_grown},
     {"captured_first", test_captured_first},
+    {"captured_group", test_captured_group},
     {"captured_late", test_captured_late},
+    {"captured_again", test_captured_again},
     {NULL, NULL},
 };

@@ -115,11 +115,37 @@ static void test_after_destroy(struct rank *r)
     device_free(p);
 }
 
+/* A stream of a device that the communicator is not of. */
+static void test_foreign_stream(struct rank *r)
+{
+    char *p = device_new(r->count);
+    CUstream stream;
+    CUcontext other;
+    int devices;
+
+    CUDA(DeviceGetCount(&devices));
+    if (devices > 1) {
+        CUDA(DevicePrimaryCtxRetain(&other, (r->device + 1) % devices));
+        CUDA(CtxPushCurrent(other));
+        stream = stream_new();
+        check(r, ncclAllReduce(p, p, r->count, ncclInt8, ncclSum, r->comm, stream) != ncclSuccess,
+              "a stream of another device");
+        CUDA(StreamSynchronize(stream));
+        CUDA(StreamDestroy(stream));
+        CUDA(CtxPopCurrent(NULL));
+    }
+    ranks_meet(r);
+    NCCL(ncclCommAbort(r->comm));
+    r->comm = NULL;
+    device_free(p);
+}
+
 const struct test_case cases_faults[] = {
     {"arguments", test_arguments},
     {"different_counts", test_different_counts},
     {"different_messages", test_different_messages},
     {"different_order", test_different_order},
     {"after_destroy", test_after_destroy},
+    {"foreign_stream", test_foreign_stream},
     {NULL, NULL},
 };

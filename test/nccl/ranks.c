@@ -18,7 +18,7 @@
 #include <signal.h>
 #include <unistd.h>
 
-#define RANKS 16
+#define RANKS 72
 
 struct shared {
     pthread_barrier_t barrier;
@@ -92,15 +92,33 @@ void ranks_tell(struct rank *r, void *data, size_t bytes)
     ranks_tell_from(r, 0, data, bytes);
 }
 
-ncclComm_t ranks_comm(struct rank *r)
+ncclResult_t comm_wait(ncclComm_t comm)
+{
+    ncclResult_t state = ncclInProgress;
+
+    while (state == ncclInProgress)
+        NCCL(ncclCommGetAsyncError(comm, &state));
+    return state;
+}
+
+ncclUniqueId ranks_id(struct rank *r)
 {
     ncclUniqueId id;
-    ncclComm_t comm;
 
     if (r->rank == 0)
         NCCL(ncclGetUniqueId(&id));
     ranks_tell(r, &id, sizeof id);
-    NCCL(ncclCommInitRank(&comm, r->nranks, id, r->rank));
+    return id;
+}
+
+ncclComm_t ranks_comm(struct rank *r)
+{
+    ncclUniqueId id = ranks_id(r);
+    ncclResult_t result;
+    ncclComm_t comm;
+
+    result = ncclCommInitRank(&comm, r->nranks, id, r->rank);
+    NCCL(result == ncclInProgress ? comm_wait(comm) : result); /* NCCL_COMM_BLOCKING=0 */
     return comm;
 }
 
@@ -256,9 +274,9 @@ static int run_threads(void)
     return 0;
 }
 
-static const struct test_case *const tables[] = {cases_results,  cases_rules, cases_faults,
-                                                 cases_groups,   cases_sets,  cases_helpers,
-                                                 cases_captures, cases_rates};
+static const struct test_case *const tables[] = {cases_results, cases_rules,    cases_kinds,
+                                                 cases_faults,  cases_groups,   cases_sets,
+                                                 cases_helpers, cases_captures, cases_rates};
 
 static int choose(const char *name)
 {
@@ -301,7 +319,7 @@ int main(int argc, char **argv)
     }
     if (options.nranks < 1 || options.nranks > RANKS || options.hosts < 1 ||
         options.nranks % options.hosts)
-        return usage("ranks must be 1 ... 16 and a multiple of hosts");
+        return usage("ranks must be 1 ... 72 and a multiple of hosts");
     if (!options.nchosen)
         return 0;
 

@@ -39,8 +39,11 @@ void ranks_meet(struct rank *r);
 /* One rank's bytes (rank 0's), to all. */
 void ranks_tell_from(struct rank *r, int from, void *data, size_t bytes);
 void ranks_tell(struct rank *r, void *data, size_t bytes);
-/* Another communicator of all ranks. */
+/* A unique id, and another communicator, of all ranks. */
+ncclUniqueId ranks_id(struct rank *r);
 ncclComm_t ranks_comm(struct rank *r);
+/* What a non-blocking communicator's last call has come to. */
+ncclResult_t comm_wait(ncclComm_t comm);
 
 void *device_new(size_t bytes);
 void device_free(void *p);
@@ -67,6 +70,7 @@ extern const struct test_case cases_sets[];     /* messages in groups */
 extern const struct test_case cases_captures[]; /* calls in graphs */
 extern const struct test_case cases_rates[];    /* how long it takes */
 extern const struct test_case cases_helpers[];  /* processes that help a rank, and their end */
+extern const struct test_case cases_kinds[];    /* communicators made in every way */
 extern const struct test_case cases_faults[];   /* what NCCL says to wrong programs */
 
 #endif

@@ -5,64 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "test/nccl/ranks.h"
-
-/* A sum over a communicator's ranks, checked: rank i of it brings i + 1, and what no other sum has.
- */
-struct sum {
-    ncclComm_t comm;
-    float *data;
-    size_t count;
-    CUstream stream;
-    int rank, nranks, own;
-};
-
-static struct sum sum_begin(struct rank *r, ncclComm_t comm, CUstream stream)
-{
-    struct sum s = {.comm = comm, .count = r->count, .stream = stream, .own = 1 + r->sums++ % 50};
-    float *host = malloc(s.count * sizeof *host);
-
-    if (!host)
-        abort();
-    NCCL(ncclCommUserRank(comm, &s.rank));
-    NCCL(ncclCommCount(comm, &s.nranks));
-    s.data = device_new(s.count * sizeof *host);
-    for (size_t i = 0; i < s.count; i++)
-        host[i] = (float)(s.rank + 1) + (float)(i % 3) * (float)s.own;
-    device_write(s.data, host, s.count * sizeof *host);
-    free(host);
-    return s;
-}
-
-static ncclResult_t sum_call(const struct sum *s)
-{
-    return ncclAllReduce(s->data, s->data, s->count, ncclFloat, ncclSum, s->comm, s->stream);
-}
-
-static void sum_end(struct rank *r, struct sum *s, const char *what)
-{
-    float *host = malloc(s->count * sizeof *host);
-    size_t wrong = 0;
-    int n = s->nranks;
-
-    if (!host)
-        abort();
-    stream_wait(s->stream);
-    device_read(host, s->data, s->count * sizeof *host);
-    for (size_t i = 0; i < s->count; i++)
-        wrong += host[i] != (float)(n * (n + 1) / 2) + (float)n * (float)(i % 3) * (float)s->own;
-    check(r, !wrong, "%s: %zu elements are wrong", what, wrong);
-    device_free(s->data);
-    free(host);
-}
-
-static void sum_all(struct rank *r, ncclComm_t comm, CUstream stream, const char *what)
-{
-    struct sum s = sum_begin(r, comm, stream);
-
-    NCCL(sum_call(&s));
-    sum_end(r, &s, what);
-}
+#include "test/nccl/sums.h"
 
 static void test_nothing(struct rank *r)
 {
@@ -155,14 +98,9 @@ static void test_split(struct rank *r)
 
 static void test_init_in_group(struct rank *r)
 {
-    ncclUniqueId id[2];
+    ncclUniqueId id[2] = {ranks_id(r), ranks_id(r)};
     ncclComm_t comm[2];
 
-    for (int i = 0; i < 2; i++) {
-        if (r->rank == 0)
-            NCCL(ncclGetUniqueId(&id[i]));
-        ranks_tell(r, &id[i], sizeof id[i]);
-    }
     NCCL(ncclGroupStart());
     for (int i = 0; i < 2; i++)
         NCCL(ncclCommInitRank(&comm[i], r->nranks, id[i], r->rank));
@@ -171,31 +109,6 @@ static void test_init_in_group(struct rank *r)
         sum_all(r, comm[i], r->stream, "initialised in a group");
     for (int i = 0; i < 2; i++)
         NCCL(ncclCommDestroy(comm[i]));
-}
-
-static void test_nonblocking(struct rank *r)
-{
-    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-    ncclResult_t state = ncclInProgress, result;
-    ncclUniqueId id;
-    ncclComm_t comm;
-
-    config.blocking = 0;
-    if (r->rank == 0)
-        NCCL(ncclGetUniqueId(&id));
-    ranks_tell(r, &id, sizeof id);
-    result = ncclCommInitRankConfig(&comm, r->nranks, id, r->rank, &config);
-    check(r, result == ncclSuccess || result == ncclInProgress, "non-blocking init: %d", result);
-    while (state == ncclInProgress)
-        NCCL(ncclCommGetAsyncError(comm, &state));
-    check(r, state == ncclSuccess, "non-blocking init ended with %d", state);
-    struct sum s = sum_begin(r, comm, r->stream);
-    result = sum_call(&s);
-    for (state = ncclInProgress; state == ncclInProgress;)
-        NCCL(ncclCommGetAsyncError(comm, &state));
-    check(r, result == ncclSuccess || result == ncclInProgress, "non-blocking call: %d", result);
-    sum_end(r, &s, "non-blocking communicator");
-    NCCL(ncclCommDestroy(comm));
 }
 
 /* The call returns while what is before it on the stream has not happened. The host lets it happen
@@ -329,6 +242,28 @@ static void test_abort(struct rank *r)
     sum_all(r, r->comm, r->stream, "after an abort");
 }
 
+/* The same where the others meet each other before anything is on a stream: a size that is new. */
+static void test_abort_meeting(struct rank *r)
+{
+    struct sum s = sum_begin(r, r->comm, r->stream);
+    size_t count = r->count;
+    pthread_t thread;
+
+    NCCL(sum_call(&s));
+    sum_end(r, &s, "before the abort");
+    r->count = count / 2 + 2;
+    s = sum_begin(r, r->comm, r->stream);
+    pthread_create(&thread, NULL, abort_soon, r);
+    if (r->rank)
+        sum_call(&s);
+    stream_wait(r->stream);
+    pthread_join(thread, NULL);
+    device_free(s.data);
+    r->count = count;
+    r->comm = ranks_comm(r);
+    sum_all(r, r->comm, r->stream, "after an abort");
+}
+
 static void test_async_error(struct rank *r)
 {
     ncclResult_t state = ncclInternalError;
@@ -341,18 +276,6 @@ static void test_async_error(struct rank *r)
         check(r, state == ncclSuccess, "async error %d", state);
         sum_end(r, &s, "polled");
     }
-}
-
-static void test_registered(struct rank *r)
-{
-    struct sum s = sum_begin(r, r->comm, r->stream);
-    void *handle;
-
-    NCCL(ncclCommRegister(r->comm, s.data, s.count * sizeof *s.data, &handle));
-    NCCL(sum_call(&s));
-    stream_wait(r->stream);
-    NCCL(ncclCommDeregister(r->comm, handle));
-    sum_end(r, &s, "registered");
 }
 
 /* Many calls of one size, then others: whatever is learned about a call must not change it. */
@@ -388,14 +311,13 @@ const struct test_case cases_rules[] = {
     {"mixed_group", test_mixed_group},
     {"split", test_split},
     {"init_in_group", test_init_in_group},
-    {"nonblocking", test_nonblocking},
     {"blocked_stream", test_blocked_stream},
     {"two_streams", test_two_streams},
     {"destroy_early", test_destroy_early},
     {"finalize", test_finalize},
     {"abort", test_abort},
+    {"abort_meeting", test_abort_meeting},
     {"async_error", test_async_error},
-    {"registered", test_registered},
     {"repeated", test_repeated},
     {"recycled", test_recycled},
     {NULL, NULL},

@@ -8,7 +8,6 @@ quick=
 [ "${1:-}" = --quick ] && { quick=1; shift; }
 build=$(cd "${1:?usage: test/nccl/run.sh [--quick] BUILD}" && pwd)
 ranks=$build/test/nccl_ranks
-caught=$build/test/nccl_caught
 shim=$build/libcollshim.so
 passed=0
 failed=0
@@ -49,13 +48,14 @@ native() { jq "[.nccl.collectives[].native | to_entries[] | select(.key | test(\
 
 mapfile -t cases < <(simulated "$ranks" --list | grep -v '^rank_')
 all=(reductions moves exchanges messages premul nothing one_rank groups mixed_group split init_in_group nonblocking
+  configured init_all unseen revoked windows current_device unaligned simulated_end foreign_stream abort_meeting
   blocked_stream two_streams destroy_early finalize abort async_error registered repeated recycled arguments
   different_counts different_messages different_order after_destroy many_communicators helper_killed helper_killed_idle
   helper_killed_anytime
   group_many group_crosswise group_foreign group_refused group_devices sets sets_repeated sets_loose sets_blocked captured captured_grown captured_first
-  rates set_rates)
+  captured_group rates set_rates)
 processes_only=(forks debugged) # of ranks that are processes
-late=(captured_late) # many calls
+late=(captured_late captured_again) # many calls
 slow=(sets_apart) # several times until a rank has lost its patience
 [ "$(printf '%s\n' "${cases[@]}" | sort)" = "$(printf '%s\n' "${all[@]}" "${processes_only[@]}" "${late[@]}" "${slow[@]}" | sort)" ]
 ok 'every case of the program is run here' $?
@@ -149,6 +149,10 @@ reason() { # DESCRIPTION PATTERN VARIABLE=VALUE... PROGRAM...
   ok "$1: reported" $?
 }
 two_hosts=("$ranks" --ranks 4 --hosts 2 --count 703)
+reason 'devices of one process' 'ncclCommInitAll' "${every[@]}" "${two_hosts[@]}" init_all
+reason 'a communicator made unseen' 'not seen' "${every[@]}" "${two_hosts[@]}" unseen
+reason 'all communicators are non-blocking' 'non-blocking' NCCL_COMM_BLOCKING=0 "${every[@]}" "${two_hosts[@]}" nonblocking
+reason 'an exchange of 65 ranks' 'more ranks than' "${every[@]}" NCCLSIM='near=9 far=9' "$ranks" --ranks 65 --hosts 13 --count 4000 set_rates
 reason 'foreign operations in a group' 'in a group with' "${every[@]}" "${two_hosts[@]}" group_foreign
 reason 'the first call, in capture' 'in capture' "${every[@]}" "${two_hosts[@]}" captured_first
 reason 'before the guard has settled, in capture' 'in capture' COLLSHIM_MIN_BYTES=1K "$ranks" --ranks 4 --hosts 2 --count 50003 captured
@@ -159,6 +163,22 @@ reason 'a non-blocking communicator' 'non-blocking' "${every[@]}" "${two_hosts[@
 reason 'rounding sums' 'COLLSHIM_EXACT' COLLSHIM_EXACT=1 "${every[@]}" "${two_hosts[@]}" async_error
 reason 'small' 'smaller than' "${two_hosts[@]}" async_error
 reason 'a topology for other ranks' 'does not fit' COLLSHIM_TOPOLOGY='node:3 rank:3' "${every[@]}" "${two_hosts[@]}" async_error
+
+# Aborted while its ranks meet: the library, which may have freed it by then, is not called with it.
+simulated LD_PRELOAD="$shim" "${every[@]}" "${two_hosts[@]}" abort_meeting >"$tmp/said" 2>&1 && ! grep -q '^ncclsim' "$tmp/said"
+ok 'aborted while its ranks meet: not called' $?
+
+# One report of a job, of rank 0 of the largest communicator: the parts of a split have a rank 0 each, on other ranks. Or each
+# process has its own.
+preloaded 'the report of a job' "${every[@]}" "${two_hosts[@]}" split
+[ "$(jq -c '[.ranks, .counts_are]' "$tmp/report.nccl")" = '[4,"of the process of rank 0"]' ] && "$build/collshim" report "$tmp/report" | grep -q '^allreduce: 4 calls'
+ok 'the report of a job: of rank 0' $?
+claims 'reports of processes' LD_PRELOAD="$shim" COLLSHIM_REPORT="$tmp/of-%p" "${every[@]}" "${two_hosts[@]}" split
+[ "$(jq -s -c '[map(.counts_are) | sort[] | .[-1:]]' "$tmp"/of-*.nccl)" = '["0","1","2","3"]' ]
+ok 'reports of processes: one of each rank' $?
+claims 'no report of what the launcher calls rank 3' LD_PRELOAD="$shim" COLLSHIM_REPORT="$tmp/of-3" RANK=3 "${every[@]}" "${two_hosts[@]}" split
+[ "$(echo "$tmp"/of-3*)" = "$tmp/of-3*" ]
+ok 'no report of what the launcher calls rank 3' $?
 
 # 4. Not every rank has the preload, or the same settings: native, and no hang.
 mixed() { # DESCRIPTION ENVIRONMENT-OF-RANK-1
@@ -179,10 +199,16 @@ guarded() { # DESCRIPTION NCCLSIM EXPECTED
 }
 guarded 'slow links between hosts' 'near=200 far=0.5' rerouted
 guarded 'slow links inside hosts' 'near=0.5 far=200' native
-# What it has settled on is what a graph gets.
+# What it has settled on is what a graph gets, also while the guard looks again.
 preloaded 'captured after the guard has settled' COLLSHIM_MIN_BYTES=1K NCCLSIM='near=200 far=0.5' "$ranks" --ranks 8 --hosts 2 --count 100003 captured_late
 [ "$(native 'in capture')" -eq 0 ]
 ok 'captured after the guard has settled: as it has' $?
+if [ -z "$quick" ]; then
+  preloaded 'captured while the guard looks again' COLLSHIM_MIN_BYTES=1 NCCLSIM='near=200 far=0.01' COLLSHIM_TOPOLOGY='node:2 rank:2 rail:2@0.01GB/s' \
+    "$ranks" --ranks 4 --hosts 2 --count 503 captured_again
+  [ "$(native 'in capture')" -eq 0 ] && [ "$(native 'turn in a trial')" -gt 40 ]
+  ok 'captured while the guard looks again: as it was settled' $?
+fi
 # The same of exchanges: where the model sees a gain, the clock has the last word.
 exchanged() { # DESCRIPTION NCCLSIM CONDITION
   preloaded "$1" COLLSHIM_MIN_BYTES=1K COLLSHIM_CHUNK_BYTES=16K NCCLSIM="$2" \
@@ -208,34 +234,58 @@ fraction() { # COLLECTIVE ALGORITHM BYTES-OVER-A-RAIL-PER-BYTE CHUNK [VARIABLE=V
 fraction allgather parallel_rings 1 32K
 fraction reduce_scatter_block parallel_rings 1 32K
 fraction allreduce lane 0.25 16K
-# 0.7 of what each sends goes to one rank: what 4 ranks send to the other host leaves by 4 rails, however it is split.
-fraction alltoallv nimble 0.8714 64K COLLSHIM_TOPOLOGY='node:2 gpu:4 rail:4@0.1GB/s link_nvlink:1.2GB/s'
+# 0.7 of what each sends goes to one rank. The bound is the exact linear program's, by GLPK where it is: of the demand of
+# set_rates, as rows from each rank.
+skewed='node:2 gpu:4 rail:4@0.1GB/s link_nvlink:1.2GB/s'
+awk -v all=4194304 'BEGIN { hot = int(all / 10) * 7; rest = int((all - hot) / 7)
+  for (f = 0; f < 8; f++) { for (t = 0; t < 8; t++) printf "%d ", t == f ? 0 : rest + (t == (f == 0) ? hot : 0); print "" } }' >"$tmp/demand"
+"$build/collshim" plan alltoallv --topology "$skewed" --demand "$tmp/demand" --json >"$tmp/plan"
+share=$(jq '.balancing | (.optimum // empty) * 1e8 / 4194304' "$tmp/plan")
+if [ -n "$share" ]; then
+  fraction alltoallv nimble "$share" 64K COLLSHIM_TOPOLOGY="$skewed"
+else
+  echo '# skip: the exact bound of exchanges needs GLPK'
+fi
 
 # 6. A program that opens NCCL itself: caught, and nothing else about it changes.
-opened() { # DESCRIPTION LIBRARY...
-  local name=$1
-  shift
-  LD_LIBRARY_PATH=$build/gpusim GPUSIM=devices=2 timeout 60 "$caught" "$@" >"$tmp/bare" 2>&1
-  LD_LIBRARY_PATH=$build/gpusim GPUSIM=devices=2 COLLSHIM_REPORT=$tmp/report LD_PRELOAD=$shim timeout 60 "$caught" "$@" >"$tmp/with" 2>&1
-  diff <(grep -v '^from' "$tmp/bare") <(grep -v '^from' "$tmp/with")
+answers() { # DESCRIPTION FOLDERS PROGRAM...: the same with the preload as without; FOLDERS: of libraries
+  local name=$1 folders=$2
+  shift 2
+  rm -f "$tmp/report.nccl"
+  LD_LIBRARY_PATH=$folders GPUSIM=devices=2 timeout 60 "$@" >"$tmp/bare" 2>&1
+  LD_LIBRARY_PATH=$folders GPUSIM=devices=2 COLLSHIM_REPORT=$tmp/report LD_PRELOAD=$shim timeout 60 "$@" >"$tmp/with" 2>&1
+  grep -q '^init: [01]$' "$tmp/bare" && diff <(grep -v '^from' "$tmp/bare") <(grep -v '^from' "$tmp/with")
   ok "$name: the same answers" $?
-  [ "$(grep -c 'AllReduce libcollshim-nccl.so, GetVersion lib.*nccl' "$tmp/with")" -eq $# ]
-  ok "$name: caught" $?
-  grep -q '^from id: a board' "$tmp/with"
-  ok "$name: the unique id says where the board is" $?
 }
-rm -f "$tmp/report.nccl"
-opened 'dlopen and dlsym' "$build/ncclsim/libnccl.so.2"
-[ "$(jq '.nccl.collectives[0].calls' "$tmp/report.nccl")" -eq 1 ]
-ok 'dlopen and dlsym: counted' $?
+opened() { # DESCRIPTION OWNER FOLDERS PROGRAM LIBRARY...: OWNER: whose function the program gets
+  answers "$1" "${@:3}"
+  [ "$(grep -c "AllReduce $2, GetVersion lib.*nccl" "$tmp/with")" -eq "$(grep -c '^from.*AllReduce' "$tmp/bare")" ]
+  ok "$1: caught" $?
+  grep -q '^from id: a board' "$tmp/with"
+  ok "$1: the unique id says where the board is" $?
+}
+counted() { # DESCRIPTION CALLS
+  [ "$(jq '.nccl.collectives[0].calls' "$tmp/report.nccl")" -eq "$2" ]
+  ok "$1: counted" $?
+}
+backend=libcollshim-nccl.so
+opened 'dlopen and dlsym' $backend "$build/gpusim" "$build/test/nccl_caught" "$build/ncclsim/libnccl.so.2"
+counted 'dlopen and dlsym' 1
+opened 'linked' libcollshim.so "$build/ncclsim:$build/gpusim" "$build/test/nccl_linked"
+counted 'linked' 1
 cp "$build/ncclsim/libnccl.so.2" "$tmp/libother_nccl.so"
-opened 'two copies of NCCL' "$build/ncclsim/libnccl.so.2" "$tmp/libother_nccl.so"
+opened 'two copies of NCCL' $backend "$build/gpusim" "$build/test/nccl_caught" "$build/ncclsim/libnccl.so.2" "$tmp/libother_nccl.so"
+# Not to be caught; whoever asks for the report hears so.
+answers 'linked statically' "$build/gpusim" "$build/test/nccl_static"
+grep -q '^call: 0' "$tmp/with" && grep -q '0 calls seen' <("$build/collshim" report "$tmp/report" 2>&1)
+ok 'linked statically: 0 calls seen' $?
 real=$(find /usr/local/cuda/lib/ /usr/local/cuda/lib64/ /usr/lib/*/ -maxdepth 1 -name libnccl.so.2 2>/dev/null | head -n 1)
 if [ -n "$real" ]; then
-  saved=$build
-  build=$tmp/nowhere # no simulated driver: the real library would misread it
-  opened "the real NCCL ($real)" "$real"
-  build=$saved
+  # no simulated driver: the real library would misread it
+  opened "the real NCCL ($real)" $backend "$tmp" "$build/test/nccl_caught" "$real"
+  opened "the real NCCL ($real), linked" libcollshim.so "$(dirname "$real")" "$build/test/nccl_linked"
+  grep -qx "version $(($(grep -ao 'NCCL version [0-9.]*' "$real" | head -n 1 | sed -E 's/.* ([0-9]+)\.([0-9]+)\.([0-9]+).*/\1*10000+\2*100+\3/')))" "$tmp/with"
+  ok "the real NCCL ($real): its own version" $?
 else
   echo '# skip: no libnccl.so.2 on this machine'
 fi

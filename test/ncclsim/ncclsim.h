@@ -16,7 +16,7 @@
 #include "test/gpusim/foreign.h"
 #include "transports/cuda_driver.h"
 
-#define SIM_RANKS 16
+#define SIM_RANKS 72
 #define SIM_SLOT_BYTES ((uint64_t)48 << 20) /* the largest input of a collective */
 #define SIM_PIPE_BYTES ((uint64_t)64 << 10)
 #define SIM_OTHERS 16 /* communicators whose order is compared */

@@ -98,6 +98,8 @@ done
 . "$here/cases_inert.sh"
 # shellcheck source=test/preload/cases_fake.sh
 . "$here/cases_fake.sh"
+# shellcheck source=test/preload/cases_nccl.sh
+. "$here/cases_nccl.sh"
 # shellcheck source=test/preload/cases_mpi.sh
 . "$here/cases_mpi.sh"
 

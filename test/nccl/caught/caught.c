@@ -4,6 +4,9 @@
  * functions up. Prints what it finds, one line each; the same lines are expected with the preload
  * as without, but for those that begin with "from". No driver is needed, and with one, one rank
  * runs.
+ *
+ * -DLINKED: without arguments, and linked with NCCL, perhaps statically: then nobody sees its
+ * calls.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -34,6 +37,13 @@ static const char *owner(void *address)
     return slash ? slash + 1 : info.dli_fname;
 }
 
+#ifdef LINKED
+#define FIND(name) n.name = nccl##name
+#else
+#define FIND(name) *(void **)&n.name = dlsym(n.handle, "nccl" #name)
+#endif
+
+/* NULL: the program itself. */
 static struct nccl nccl_open(const char *path)
 {
     struct nccl n = {.handle = dlopen(path, RTLD_NOW | RTLD_LOCAL)};
@@ -42,7 +52,6 @@ static struct nccl nccl_open(const char *path)
         printf("cannot open %s: %s\n", path, dlerror());
         exit(1);
     }
-#define FIND(name) *(void **)&n.name = dlsym(n.handle, "nccl" #name)
     FIND(GetVersion);
     FIND(GetUniqueId);
     FIND(CommInitRank);
@@ -50,8 +59,8 @@ static struct nccl nccl_open(const char *path)
     FIND(AllReduce);
     FIND(GroupStart);
     FIND(GroupEnd);
-    printf("from %s: AllReduce %s, GetVersion %s\n", path, owner((void *)n.AllReduce),
-           owner((void *)n.GetVersion));
+    printf("from %s: AllReduce %s, GetVersion %s\n", path ? path : "itself",
+           owner((void *)n.AllReduce), owner((void *)n.GetVersion));
     return n;
 }
 
@@ -62,6 +71,8 @@ static void ask(struct nccl *n)
 
     n->GetVersion(&version);
     printf("version %d\n", version);
+    if (!dlsym(n->handle, "pncclAllReduce"))
+        return; /* linked statically: there is nothing to look up */
     printf("a second look finds the same: %d\n",
            dlsym(n->handle, "ncclAllReduce") == (void *)n->AllReduce);
     dlerror();
@@ -124,8 +135,10 @@ int main(int argc, char **argv)
 {
     struct nccl n, other;
 
+#ifndef LINKED
     if (argc < 2)
         return 2;
+#endif
     setvbuf(stdout, NULL, _IOLBF, 0);
     use_device();
     n = nccl_open(argv[1]);
