@@ -192,6 +192,25 @@ static void check(struct bench *b, size_t bytes)
     search(b, bytes, 0, SPLIT_WHOLE, SPLIT_WHOLE / 4, &at);
 }
 
+/* The host path alone, of ranks that share a GPU's bus and this thread: against the slower of its
+   two parts, the copies in either direction and the n - 1 passes that combine and hand out. */
+static void show_host_path(struct bench *b, size_t bytes)
+{
+    double best = -1, n = b->rig.n, passes = 2 * (n - 1) / n;
+    double copies = (double)bytes * n / b->rig.devices / b->down;
+    double processor = (double)bytes * passes / rig_rate_processor(&b->rig);
+
+    for (int i = 0; i < 5; i++) {
+        double now = run(b, bytes, SPLIT_WHOLE);
+
+        best = i && best < now ? best : now;
+    }
+    printf("the host path alone, %zu bytes: %.1f us; its copies take %.1f us, its combining %.1f: "
+           "%.2f of the slower\n",
+           bytes, best * 1e6, copies * 1e6, processor * 1e6,
+           (copies > processor ? copies : processor) / best);
+}
+
 int main(int argc, char **argv)
 {
     enum { SIZES = 16 };
@@ -234,6 +253,8 @@ int main(int argc, char **argv)
     for (int i = 0; i < n; i++) {
         measure(&b, size[i]);
         (b.check ? check : b.unknown ? learn : compare)(&b, size[i]);
+        if (b.check && !b.rig.simulated)
+            show_host_path(&b, size[i]);
     }
     topo_free(b.topo);
     rig_close(&b.rig);
