@@ -1,8 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * NVML's binary interface is stable, and not much of it is needed: the few declarations below stand
- * for its header, which many CUDA installations lack.
- */
 #include "shim/cli/nvml.h"
 
 #include <dlfcn.h>
@@ -10,30 +6,16 @@
 #include <string.h>
 #include <strings.h>
 
-enum { SUCCESS = 0, MOST_LINKS = 32, SPEED_OF_A_LINK = 90, UNSIGNED_INT = 1 };
+#include "shim/cli/nvml_abi.h"
 
-struct pci {
-    char legacy[16];
-    unsigned domain, bus, device, id, subsystem;
-    char address[32];
-};
-
-struct field {
-    unsigned id, scope;
-    long long at, took;
-    int type, result;
-    union {
-        unsigned number;
-        double widest;
-    } value;
-};
+enum { MOST_LINKS = 32 };
 
 static struct {
     int (*Init)(void);
     int (*DeviceGetHandleByPciBusId)(const char *, void **);
     int (*DeviceGetNvLinkState)(void *, unsigned, int *);
-    int (*DeviceGetNvLinkRemotePciInfo)(void *, unsigned, struct pci *);
-    int (*DeviceGetFieldValues)(void *, int, struct field *);
+    int (*DeviceGetNvLinkRemotePciInfo)(void *, unsigned, struct nvml_pci *);
+    int (*DeviceGetFieldValues)(void *, int, struct nvml_field *);
 } nvml;
 
 /* Returns 1 if the library is there and has started. */
@@ -56,7 +38,7 @@ static int start(void)
             return 0;
         memcpy(rows[i].to, &symbol, sizeof symbol);
     }
-    return library && nvml.Init() == SUCCESS;
+    return library && nvml.Init() == NVML_DONE;
 }
 
 /* PCI addresses have domains of four digits or of eight, and letters of either case. */
@@ -74,14 +56,14 @@ static int count_links(void *device, const char *peer, int *to_peer)
 
     *to_peer = 0;
     for (unsigned i = 0; i < MOST_LINKS; i++) {
-        struct pci far = {0};
+        struct nvml_pci far = {0};
 
-        if (nvml.DeviceGetNvLinkState(device, i, &active) != SUCCESS)
+        if (nvml.DeviceGetNvLinkState(device, i, &active) != NVML_DONE)
             break;
         if (!active)
             continue;
         links++;
-        *to_peer += nvml.DeviceGetNvLinkRemotePciInfo(device, i, &far) == SUCCESS &&
+        *to_peer += nvml.DeviceGetNvLinkRemotePciInfo(device, i, &far) == NVML_DONE &&
                     same_address(far.address, peer);
     }
     return links;
@@ -89,10 +71,10 @@ static int count_links(void *device, const char *peer, int *to_peer)
 
 static double speed_of(void *device)
 {
-    struct field f = {.id = SPEED_OF_A_LINK};
+    struct nvml_field f = {.id = NVML_SPEED_OF_A_LINK};
 
-    return nvml.DeviceGetFieldValues(device, 1, &f) == SUCCESS && f.result == SUCCESS &&
-                   f.type == UNSIGNED_INT
+    return nvml.DeviceGetFieldValues(device, 1, &f) == NVML_DONE && f.result == NVML_DONE &&
+                   f.type == NVML_UNSIGNED_INT
                ? f.value.number * 1e6
                : 0;
 }
@@ -105,8 +87,8 @@ int nvml_links(const char *a, const char *b, double *bytes_per_s)
 
     if (started < 0)
         started = start();
-    if (!started || nvml.DeviceGetHandleByPciBusId(a, &device[0]) != SUCCESS ||
-        nvml.DeviceGetHandleByPciBusId(b, &device[1]) != SUCCESS)
+    if (!started || nvml.DeviceGetHandleByPciBusId(a, &device[0]) != NVML_DONE ||
+        nvml.DeviceGetHandleByPciBusId(b, &device[1]) != NVML_DONE)
         return 0;
     int of_a = count_links(device[0], b, &direct), of_b = count_links(device[1], a, &back);
     *bytes_per_s = speed_of(device[0]);

@@ -7,22 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shim/cli/nvml_abi.h"
+
 #define EXPORT __attribute__((visibility("default")))
 
-enum { SUCCESS = 0, INVALID = 2, NOT_FOUND = 6, NO_DRIVER = 9 };
-
-struct pci {
-    char legacy[16];
-    unsigned domain, bus, device, id, subsystem;
-    char address[32];
-};
-
-struct field {
-    unsigned id, scope;
-    long long at, took;
-    int type, result;
-    unsigned value, rest;
-};
+enum { INVALID = 2, NOT_FOUND = 6, NO_DRIVER = 9 };
 
 /* Of that handle, a place in NVMLSIM: the bus behind link number n. Returns 0, or -1: no such link.
  *bus < 0: it is down. */
@@ -40,7 +29,7 @@ static int link_of(const char *at, unsigned n, long *bus)
 EXPORT int nvmlInit_v2(void);
 EXPORT int nvmlInit_v2(void)
 {
-    return getenv("NVMLSIM") ? SUCCESS : NO_DRIVER;
+    return getenv("NVMLSIM") ? NVML_DONE : NO_DRIVER;
 }
 
 EXPORT int nvmlDeviceGetHandleByPciBusId_v2(const char *address, void **device);
@@ -55,7 +44,7 @@ EXPORT int nvmlDeviceGetHandleByPciBusId_v2(const char *address, void **device)
     while (at && strncmp(at, key, strlen(key)) != 0)
         at = strchr(at, ' ') ? strchr(at, ' ') + 1 : NULL;
     *device = at;
-    return at ? SUCCESS : NOT_FOUND;
+    return at ? NVML_DONE : NOT_FOUND;
 }
 
 EXPORT int nvmlDeviceGetNvLinkState(void *device, unsigned n, int *active);
@@ -66,29 +55,27 @@ EXPORT int nvmlDeviceGetNvLinkState(void *device, unsigned n, int *active)
     if (link_of(device, n, &bus) < 0)
         return INVALID;
     *active = bus >= 0;
-    return SUCCESS;
+    return NVML_DONE;
 }
 
-EXPORT int nvmlDeviceGetNvLinkRemotePciInfo_v2(void *device, unsigned n, struct pci *pci);
-EXPORT int nvmlDeviceGetNvLinkRemotePciInfo_v2(void *device, unsigned n, struct pci *pci)
+EXPORT int nvmlDeviceGetNvLinkRemotePciInfo_v2(void *device, unsigned n, struct nvml_pci *pci);
+EXPORT int nvmlDeviceGetNvLinkRemotePciInfo_v2(void *device, unsigned n, struct nvml_pci *pci)
 {
     long bus;
 
     if (link_of(device, n, &bus) < 0 || bus < 0)
         return INVALID;
     snprintf(pci->address, sizeof pci->address, "%08X:%02lX:00.0", 0, bus);
-    return SUCCESS;
+    return NVML_DONE;
 }
 
-EXPORT int nvmlDeviceGetFieldValues(void *device, int n, struct field *f);
-EXPORT int nvmlDeviceGetFieldValues(void *device, int n, struct field *f)
+EXPORT int nvmlDeviceGetFieldValues(void *device, int n, struct nvml_field *f);
+EXPORT int nvmlDeviceGetFieldValues(void *device, int n, struct nvml_field *f)
 {
-    enum { SPEED_OF_A_LINK = 90, UNSIGNED_INT = 1 };
-
-    if (!device || n != 1 || f->id != SPEED_OF_A_LINK)
+    if (!device || n != 1 || f->id != NVML_SPEED_OF_A_LINK)
         return INVALID;
-    f->type = UNSIGNED_INT;
-    f->result = SUCCESS;
-    f->value = 25000;
-    return SUCCESS;
+    f->type = NVML_UNSIGNED_INT;
+    f->result = NVML_DONE;
+    f->value.number = 25000;
+    return NVML_DONE;
 }
