@@ -18,8 +18,8 @@ CUDA_HOME ?= /usr/local/cuda
 # Where NCCL's header is; without it (or CUDA's) its backend is left out. The library is found at run time.
 NCCL_HOME ?= $(firstword $(patsubst %/include/nccl.h,%,$(wildcard $(CUDA_HOME)/include/nccl.h /usr/include/nccl.h)) $(CUDA_HOME))
 # Machine code in the kernels' image, and the one PTX from which drivers make what is newer. CUDA 13
-# starts at 75 (it dropped Volta, 70); 80 also runs on 86 and 89.
-CUDA_ARCHS ?= 75 80 90
+# dropped Volta (70), PTX for it included: only an older nvcc makes that; 80 also runs on 86 and 89.
+CUDA_ARCHS ?= $(VOLTA) 75 80 90
 CUDA_PTX   ?= 90
 # V=1 prints the commands
 V ?= 0
@@ -31,6 +31,7 @@ B       := build
 CUDA := $(if $(wildcard $(CUDA_HOME)/include/cudaTypedefs.h),yes)
 NCCL := $(if $(CUDA),$(if $(wildcard $(NCCL_HOME)/include/nccl.h),yes))
 NVCC := $(if $(CUDA),$(wildcard $(CUDA_HOME)/bin/nvcc))
+VOLTA := $(if $(NVCC),$(patsubst sm_%,%,$(filter sm_70,$(shell $(NVCC) --list-gpu-code 2>/dev/null))))
 # UCX's headers; the library is found at run time. Without them there are no helpers (COLLSHIM_PPG).
 UCX  := $(shell printf '\043include <ucp/api/ucp.h>' | $(CC) -E - >/dev/null 2>&1 && echo yes)
 HELPER := $(if $(UCX)$(NCCL),$(B)/collshim-helper)
@@ -205,7 +206,7 @@ $(B)/pic/transports/cuda_image.o: transports/cuda_image.S $(KERNELS)
 NCCL_CAUGHT   := $(B)/test/nccl_caught $(B)/test/nccl_linked $(B)/test/nccl_static
 TEST_PROGRAMS := $(foreach f,$(FAMILIES),$(MPI_TESTS:%=$(B)/$(f)/test/mpi/%) $(FORTRAN_TESTS:%=$(B)/$(f)/test/fortran/%))
 .PHONY: test-programs
-test-programs: $(TEST_PROGRAMS) $(B)/unit $(HELPER) $(if $(CUDA),$(B)/test/gpu_contract $(B)/test/bench_collaborative $(B)/gpusim/libcuda.so.1) \
+test-programs: $(TEST_PROGRAMS) $(B)/unit $(HELPER) $(if $(CUDA),$(B)/test/gpu_contract $(B)/test/bench_collaborative $(B)/gpusim/libcuda.so.1 $(B)/gpusim/libnvidia-ml.so.1) \
                 $(if $(NCCL),$(B)/test/nccl_ranks $(NCCL_CAUGHT))
 
 $(B)/unit: $(UNIT_SRC:%.c=$(B)/pic/%.o) $(CORE_SRC:%.c=$(B)/pic/%.o)
@@ -223,6 +224,12 @@ $(B)/gpusim/libcuda.so.1: $(SIM_OBJ)
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -shared -Wl,-z,now -Wl,-soname,libcuda.so.1 -o $@ $^ -lpthread $(LDFLAGS)
+
+# What it says of NVLinks comes by another library of NVIDIA's.
+$(B)/gpusim/libnvidia-ml.so.1: $(B)/pic/test/nvmlsim/nvml.o
+	$(call say,LINK)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -shared -Wl,-soname,libnvidia-ml.so.1 -o $@ $^ $(LDFLAGS)
 
 # A libnccl.so.2 on that driver, for tests as well.
 NCCL_SIM_OBJ := $(patsubst %.cpp,$(B)/pic/%.o,$(patsubst %.c,$(B)/pic/%.o,$(wildcard test/ncclsim/*.c test/ncclsim/*.cpp)))
@@ -310,7 +317,7 @@ uninstall:
 
 # Style -----------------------------------------------------------------------------------------
 C_FILES  := $(wildcard config/*.[ch] planners/*.[ch] planners/*/*.[ch] transports/*.[ch] shim/*/*.[ch] bench/*.[ch] \
-              bench/*/*.c test/unit/*.[ch] test/lp/*.[ch] test/mpi/*.c test/apps/*.c test/gpu/*.[ch] test/gpusim/*.[ch] test/ncclsim/*.[ch] test/nccl/*.[ch] test/nccl/*/*.c)
+              bench/*/*.c test/unit/*.[ch] test/lp/*.[ch] test/mpi/*.c test/apps/*.c test/gpu/*.[ch] test/gpusim/*.[ch] test/nvmlsim/*.c test/ncclsim/*.[ch] test/nccl/*.[ch] test/nccl/*/*.c)
 SH_FILES := $(wildcard scripts/setup scripts/gpu-cluster scripts/manpage scripts/tune scripts/test scripts/demo scripts/fabric scripts/fabric.d/agent scripts/fabric.d/host scripts/fabric.d/rank \
               $(wildcard scripts/fabric.d/*.sh) .ci/run \
               bench/run bench/balance/run bench/collaborative/run bench/moe/run bench/ppg test/*.sh test/*/*.sh test/*/*/*.sh)

@@ -157,21 +157,30 @@ uint64_t plan_total_bytes(const struct plan_request *q)
     return in == VECTOR || out == VECTOR ? q->nbytes : all_blocks(q);
 }
 
+static int all_have_gpus(const struct topo *t)
+{
+    for (int r = 0; r < t->nranks; r++)
+        if (t->rank[r].gpu < 0)
+            return 0;
+    return 1;
+}
+
 /*
  * Through a node's memory nothing is won by small chunks but bytes that are still in the cache when
  * they are combined with the next rank's. A message in one chunk is handed over at once, and its
- * sender is not needed any more.
+ * sender is not needed any more. GPUs copy it to where others reach it, and the next chunk while
+ * one is fetched: to them it comes in several.
  */
 static size_t memory_chunk(const struct plan_request *q, uint64_t block)
 {
-    enum { SMALLEST = 64 << 10, CACHED = 512 << 10 };
+    enum { SMALLEST = 64 << 10, CACHED = 512 << 10, OF_GPUS = 1 << 20 };
     int combines = q->collective == COLL_ALLREDUCE || q->collective == COLL_REDUCE ||
                    q->collective == COLL_REDUCE_SCATTER ||
                    q->collective == COLL_REDUCE_SCATTER_BLOCK;
     uint64_t message = q->collective == COLL_BCAST ? q->nbytes : block;
-    size_t chunk = SMALLEST;
+    size_t chunk = SMALLEST, most = combines ? CACHED : all_have_gpus(q->topo) ? OF_GPUS : SIZE_MAX;
 
-    while (chunk < message && (!combines || chunk < CACHED))
+    while (chunk < message && chunk < most)
         chunk *= 2;
     return chunk;
 }

@@ -76,6 +76,8 @@ struct plan_request {
                            collectives: 0 */
     int ppg;            /* processes that could work for each rank (slices.h), for those who choose;
                            0 and 1: the rank alone */
+    int host_threads;   /* of a rank that combine what goes through the host beside a device's own
+                           way, its own among them; 0 and 1: that alone */
     size_t chunk_bytes; /* > 0, a multiple of grain */
     enum plan_memory memory; /* of all ranks alike */
     const char *recipe;      /* borrowed: what stands in parentheses behind the algorithm's name in

@@ -183,22 +183,19 @@ static void *gpu_cells(void *state, size_t bytes)
     return grow(g, &g->cells, bytes, 1);
 }
 
-/* Cells beyond it go by the host; with chunks of a MiB it is enough for a few peers. */
-enum { WINDOW_BYTES = 16 << 20 };
-
 static char *gpu_window(void *state, struct device_window *w)
 {
     struct cuda_gpu *g = state;
     CUipcMemHandle handle;
 
     if (!g->window.at && !g->no_window) {
-        if (!grow(g, &g->window, WINDOW_BYTES, 0) ||
+        if (!grow(g, &g->window, DEVICE_WINDOW_BYTES, 0) ||
             g->cu->IpcGetMemHandle(&handle, (CUdeviceptr)g->window.at) != CUDA_SUCCESS) {
             free_block(g, &g->window, 0);
             g->no_window = 1;
             return NULL;
         }
-        g->as_told = (struct device_window){.bytes = WINDOW_BYTES, .pid = getpid()};
+        g->as_told = (struct device_window){.bytes = DEVICE_WINDOW_BYTES, .pid = getpid()};
         memcpy(g->as_told.handle, &handle, sizeof handle);
     }
     *w = g->as_told;

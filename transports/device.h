@@ -20,6 +20,10 @@ struct device_window {
     int32_t pid; /* whose it is */
 };
 
+/* As much as it holds: enough for what a rank sends to seven others at once, six chunks each of
+   512 KiB (planners/collaborative/); what is beyond goes by the host. */
+enum { DEVICE_WINDOW_BYTES = 24 << 20 };
+
 struct device {
     void *state;
     /* Start dst = src. Either may be host memory that cells() gave or that is pinned. Jobs that

@@ -65,6 +65,14 @@ static size_t largest_chunk(const struct plan *p, const struct plan_queue *q)
     return most < p->chunk_bytes ? most : p->chunk_bytes;
 }
 
+static int is_host_alone(const struct plan *p, const struct plan_queue *q)
+{
+    for (uint32_t i = 0; i < q->nops; i++)
+        if (!plan_uses_host(&p->ops[q->first_op + i]))
+            return 0;
+    return 1;
+}
+
 static void set_up_queue(struct engine *e, uint32_t q, uint32_t slot)
 {
     const struct plan_queue *pq = &e->plan->queues[q];
@@ -73,6 +81,7 @@ static void set_up_queue(struct engine *e, uint32_t q, uint32_t slot)
 
     run->slot = slot;
     run->room = (largest_chunk(e->plan, pq) + 63) & ~(size_t)63;
+    run->host_alone = is_host_alone(e->plan, pq);
     run->bounces =
         pq->kind == PLAN_RECV_REDUCE && !(x->reduces && x->reduces(x->state, pq->peer, pq->lane));
     run->direct = pq->peer >= 0 && x->moves_device && x->moves_device(x->state, pq->peer, pq->lane);
@@ -126,7 +135,8 @@ static size_t open_windows(struct engine *e)
                       : !local && on_device && slots_of(kind) > DEVICE_WINDOW ? DEVICE_WINDOW
                                                                               : slots_of(kind);
         run->cell = NULL;
-        if (!local && run->attended)
+        run->celled = !local && (run->bounces || (on_device && !run->host_alone));
+        if (run->celled)
             total += run->window * run->room;
     }
     return total;
@@ -136,7 +146,7 @@ static int get_cells(struct engine *e)
 {
     size_t bytes = open_windows(e);
     struct device *d = e->buffers.device;
-    size_t at = 0;
+    size_t lent = 0;
     char *cell;
 
     if (!bytes)
@@ -149,11 +159,13 @@ static int get_cells(struct engine *e)
     for (uint32_t q = 0; q < e->plan->nqueues; q++) {
         struct queue_run *run = &e->queue[q];
 
-        if (!run->attended || e->plan->queues[q].peer < 0)
+        if (!run->celled)
             continue;
-        run->cell = cell + at;
-        run->cell_at = at;
-        at += run->window * run->room;
+        run->cell = cell;
+        cell += run->window * run->room;
+        run->lent_at = lent;
+        if (e->plan->queues[q].kind == PLAN_SEND)
+            lent += run->window * run->room;
     }
     return 0;
 }

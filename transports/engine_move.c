@@ -195,7 +195,7 @@ static const char *lend(const struct engine *e, uint32_t q, uint32_t slot, size_
 {
     const struct plan_queue *pq = &e->plan->queues[q];
     const struct queue_run *run = &e->queue[q];
-    size_t at = run->cell_at + (slot - run->slot) * run->room;
+    size_t at = run->lent_at + (slot - run->slot) * run->room;
 
     if (!e->window || at + bytes > e->window_bytes || !e->xport->lends ||
         !e->xport->lends(e->xport->state, pq->peer, pq->lane))

@@ -35,10 +35,12 @@ struct queue_run {
     size_t room;    /* bytes of its largest chunk, rounded up */
     int bounces;    /* a RECV_REDUCE that the transport cannot combine */
     int direct;     /* the transport moves device memory with this peer */
+    int host_alone; /* all its messages are of PLAN_HOST */
     int attended;   /* its flights need more than the transport */
+    int celled;     /* some of them travel by cells */
     int way;        /* of the local work in flight */
-    size_t cell_at; /* where its cells begin among the call's */
     char *cell;     /* [window * room] inside the call's; NULL where nothing is celled */
+    size_t lent_at; /* of sends: as much in the device's window, from here on */
 };
 
 struct engine {

@@ -437,6 +437,13 @@ static int is_right(struct rig *g, size_t bytes)
     return right;
 }
 
+static void note_part(void *context, int host)
+{
+    struct rig *g = context;
+
+    g->part[host] = now_s(g) - g->start;
+}
+
 static void begin(struct rig_rank *r, const struct plan *plan, struct engine **e)
 {
     struct engine_buffers buffers = {.input = (void *)r->input, /* NOLINT: the device's */
@@ -444,7 +451,9 @@ static void begin(struct rig_rank *r, const struct plan *plan, struct engine **e
                                      .host = r->host,
                                      .combine = sum_on_host,
                                      .grain = 4,
-                                     .device = &r->device};
+                                     .device = &r->device,
+                                     .part_done = note_part,
+                                     .part_context = r->rig};
 
     if (engine_create(plan, &r->xport, e) || engine_begin(*e, &buffers))
         must(CUDA_ERROR_OUT_OF_MEMORY, "an engine");
@@ -456,7 +465,8 @@ double rig_run(struct rig *g, const struct plan *const *plan)
     int running[RIG_RANKS], left = g->n;
 
     fill(g, plan[0]->output_bytes);
-    double start = now_s(g);
+    g->start = now_s(g);
+    g->part[0] = g->part[1] = 0;
     for (int r = 0; r < g->n; r++, running[r - 1] = 1)
         begin(&g->rank[r], plan[r], &engine[r]);
     while (left) {
@@ -476,7 +486,7 @@ double rig_run(struct rig *g, const struct plan *const *plan)
         if (!moved || !g->simulated)
             progress(g);
     }
-    double seconds = now_s(g) - start;
+    double seconds = now_s(g) - g->start;
     for (int r = 0; r < g->n; r++)
         engine_free(engine[r]);
     return is_right(g, plan[0]->output_bytes) ? seconds : -1;

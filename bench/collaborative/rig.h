@@ -57,7 +57,9 @@ struct rig {
     const struct cuda_calls *cu;
     int n, simulated, devices;
     size_t bytes;
-    CUevent zero; /* time is counted from here */
+    CUevent zero;   /* time is counted from here */
+    double start;   /* of the last run; */
+    double part[2]; /* seconds until the devices' part was done on all ranks, and the host's */
     struct rig_rank rank[RIG_RANKS];
 };
 

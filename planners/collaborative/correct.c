@@ -6,17 +6,24 @@
 /* Of the later path's time: so close together is balanced, so far apart is worth another look. */
 #define CLOSE 0.04
 #define APART 0.15
-enum { PATIENCE = 8 }; /* calls in a row that are apart */
+enum { APART_CALLS = 8 }; /* in a row */
+enum { FIRST_REST = 1000, RARER = 4, LONGEST_REST = 16000 };
 
 void correction_begin(struct correction *c, int share)
 {
-    *c = (struct correction){
-        .share = share, .best = share, .settled = share <= 0 || share >= SPLIT_WHOLE};
+    *c = (struct correction){.share = share ? share : CORRECT_PROBE,
+                             .patience = FIRST_REST,
+                             .settled = share >= SPLIT_WHOLE};
 }
 
 static double smaller(double a, double b)
 {
     return a < b ? a : b;
+}
+
+static double later(const struct correction *c)
+{
+    return c->device > c->host ? c->device : c->host;
 }
 
 /* How much earlier the sooner path ends, of the later one's time. */
@@ -25,12 +32,16 @@ static double gap(double device, double host)
     return 1 - (device < host ? device / host : host / device);
 }
 
-/* Where both paths would end together, at least one step from either end. */
-static int balanced(int share, double device, double host)
+/* The next share, at least one step from either end: where the devices' time, in proportion to
+   their part, meets the line through the host's last two times. */
+static int balanced(const struct correction *c)
 {
-    double x = (double)share / SPLIT_WHOLE, whole_device = device / (1 - x), whole_host = host / x;
-    int to = (int)(SPLIT_WHOLE * (whole_device / (whole_device + whole_host)) + 0.5);
+    double x = (double)c->share / SPLIT_WHOLE, device = c->device / (1 - x);
+    double step = x - (double)c->last / SPLIT_WHOLE, host = (c->host - c->last_host) / step;
 
+    if (!c->last || !(host > 0))
+        host = c->host / x;
+    int to = (int)(SPLIT_WHOLE * (device - c->host + host * x) / (device + host) + 0.5);
     return to < 1 ? 1 : to >= SPLIT_WHOLE ? SPLIT_WHOLE - 1 : to;
 }
 
@@ -38,6 +49,8 @@ static int move_to(struct correction *c, int share)
 {
     int moved = share != c->share;
 
+    c->last = c->share;
+    c->last_host = c->host;
     c->share = share;
     c->calls = 0;
     return moved;
@@ -47,37 +60,46 @@ static int settle(struct correction *c)
 {
     c->settled = 1;
     c->apart = 0;
+    c->rest = c->patience;
     return move_to(c, c->best);
 }
 
-/* Of a settled share: have its paths been apart long enough to begin anew? */
-static int drifted(struct correction *c, double device_seconds, double host_seconds)
+/* Of a settled share: begin anew? Returns 1 if the share has changed. */
+static int look_again(struct correction *c, double device_seconds, double host_seconds)
 {
+    int before = c->share, patience = c->patience * RARER;
+
+    if (c->share >= SPLIT_WHOLE)
+        return 0;
+    if (!c->share) {
+        if (c->rest--)
+            return 0;
+        correction_begin(c, 0);
+        c->patience = (uint16_t)(patience < LONGEST_REST ? patience : LONGEST_REST);
+        return 1;
+    }
     c->apart = gap(device_seconds, host_seconds) > APART ? (uint8_t)(c->apart + 1) : 0;
-    return c->apart == PATIENCE;
+    if (c->apart == APART_CALLS)
+        correction_begin(c, before);
+    return 0;
 }
 
 int correction_note(struct correction *c, double device_seconds, double host_seconds)
 {
-    if (c->share <= 0 || c->share >= SPLIT_WHOLE)
-        return 0;
-    if (c->settled && !drifted(c, device_seconds, host_seconds))
-        return 0;
     if (c->settled)
-        correction_begin(c, c->share);
+        return look_again(c, device_seconds, host_seconds);
     c->device = c->calls ? smaller(c->device, device_seconds) : device_seconds;
     c->host = c->calls ? smaller(c->host, host_seconds) : host_seconds;
     if (++c->calls < CORRECT_CALLS)
         return 0;
-    double later = c->device > c->host ? c->device : c->host;
-    int to = balanced(c->share, c->device, c->host);
-    if (!c->steps++ || later < c->least) {
-        c->least = later;
+    if (!c->steps++ || later(c) < c->least) {
+        c->least = later(c);
         c->best = c->share;
     }
-    if (c->steps > 1)
-        to = (to + c->share) / 2;
-    if (gap(c->device, c->host) <= CLOSE || c->steps == CORRECT_STEPS || to == c->share)
+    if (!c->share)
         return settle(c);
+    int to = balanced(c);
+    if (gap(c->device, c->host) <= CLOSE || c->steps == CORRECT_STEPS || to == c->share)
+        to = 0;
     return move_to(c, to);
 }

@@ -66,8 +66,8 @@ static struct seats seats_of(const struct topo *t)
 
 /*
  * A rank sends each peer one slice to be combined and one that is: 2/n of the part over the link of
- * each pair. It combines n - 1 times a slice. A host part is copied whole both ways, and the
- * thread that receives a slice in host memory also combines it.
+ * each pair. It combines n - 1 times a slice. A host part is copied whole both ways, and who
+ * receives a slice in host memory also combines it: the rank's threads together.
  */
 static struct work work_of(const struct plan_request *q)
 {
@@ -77,6 +77,8 @@ static struct work work_of(const struct plan_request *q)
     double across = s.first * s.second * pair / rate(t, TOPO_LINK_SOCKET);
 
     double out = 1 / rate(t, TOPO_LINK_PCIE), foreign = (t->nranks - s.least) * pair * out;
+    double threads = q->host_threads > 1 ? q->host_threads : 1;
+    double by_one = combined * (2 / rate(t, TOPO_LINK_SHM) + 1 / rate(t, TOPO_LINK_REDUCE));
 
     return (struct work){
         .device = {[NVLINK] = s.first > 1 ? pair / rate(t, TOPO_LINK_NVLINK) : 0,
@@ -84,10 +86,7 @@ static struct work work_of(const struct plan_request *q)
                    [PCIE_OUT] = foreign,
                    [PCIE_IN] = foreign,
                    [SOCKETS] = across},
-        .host = {[PCIE_OUT] = out,
-                 [PCIE_IN] = out,
-                 [SOCKETS] = across,
-                 [HOST] = combined * (2 / rate(t, TOPO_LINK_SHM) + 1 / rate(t, TOPO_LINK_REDUCE))},
+        .host = {[PCIE_OUT] = out, [PCIE_IN] = out, [SOCKETS] = across, [HOST] = by_one / threads},
     };
 }
 

@@ -330,6 +330,21 @@ static int fill_reports(const struct machine *m, struct topo_report *report)
     return n;
 }
 
+/* What the fewest links between two GPUs carry; 0 if nobody says. */
+static double nvlink_rate(const struct machine *m)
+{
+    double least = 0;
+
+    for (int a = 0; a < m->ngpus; a++)
+        for (int b = 0; b < m->ngpus; b++) {
+            double rate = m->gpu[a].links[b] * m->gpu[a].link_bytes_per_s;
+
+            if (rate > 0 && (least == 0 || rate < least))
+                least = rate;
+        }
+    return least;
+}
+
 int machine_topo(const struct machine *m, struct topo **topo_p)
 {
     struct topo_report *report = calloc((size_t)(m->ngpus + count_cores(m) + 1), sizeof *report);
@@ -347,6 +362,7 @@ int machine_topo(const struct machine *m, struct topo **topo_p)
     for (int i = 0, rail = 0; i < m->nnics; i++)
         if (!m->nic[i].no_rail)
             t->rail[rail++].bw_bytes_per_s = m->nic[i].bw_bytes_per_s;
+    t->link[TOPO_LINK_NVLINK].bw_bytes_per_s = nvlink_rate(m);
     *topo_p = t;
     return 0;
 }

@@ -39,6 +39,8 @@ struct machine_gpu {
     int cuda;                          /* the driver's number for it, -1: the driver has it not */
     unsigned char near[MACHINE_MOST];  /* is that network device one of the nearest rails? */
     enum cuda_link peer[MACHINE_MOST]; /* the way to that GPU, as far as the driver says */
+    unsigned char links[MACHINE_MOST]; /* NVLinks to it; 0: nobody says */
+    double link_bytes_per_s;           /* of each of them and each way; 0: nobody says */
 };
 
 struct machine {

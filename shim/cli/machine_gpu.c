@@ -2,13 +2,15 @@
 /*
  * GPUs are told by PCI class and vendor, so that they are listed without any vendor's library. The
  * CUDA driver, where there is one, adds what only it knows: its own number for each, and how they
- * reach each other.
+ * reach each other; and the management library, over how many NVLinks.
  */
 #include "shim/cli/machine_gpu.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+
+#include "shim/cli/nvml.h"
 
 /* Display controllers of a server's console are of these classes, too, but of other vendors. */
 static int is_gpu(const struct hwloc_pcidev_attr_s *pci)
@@ -119,6 +121,18 @@ static struct machine_gpu *find_gpu(struct machine *m, const char *address)
     return NULL;
 }
 
+static void find_link(struct machine *m, int a, int b)
+{
+    struct machine_gpu *gpu = &m->gpu[a];
+
+    if (a == b || gpu->cuda < 0 || m->gpu[b].cuda < 0)
+        return;
+    gpu->peer[b] = cuda_link_between(gpu->cuda, m->gpu[b].cuda);
+    if (gpu->peer[b] == CUDA_LINK_NVLINK)
+        gpu->links[b] =
+            (unsigned char)nvml_links(gpu->address, m->gpu[b].address, &gpu->link_bytes_per_s);
+}
+
 static void ask_driver(struct machine *m, hwloc_topology_t topology, int own)
 {
     static struct cuda_device device[MACHINE_MOST];
@@ -138,8 +152,7 @@ static void ask_driver(struct machine *m, hwloc_topology_t topology, int own)
     }
     for (int a = 0; a < m->ngpus; a++)
         for (int b = 0; b < m->ngpus; b++)
-            if (a != b && m->gpu[a].cuda >= 0 && m->gpu[b].cuda >= 0)
-                m->gpu[a].peer[b] = cuda_link_between(m->gpu[a].cuda, m->gpu[b].cuda);
+            find_link(m, a, b);
 }
 
 void machine_list_gpus(struct machine *m, hwloc_topology_t topology, int own)

@@ -223,10 +223,11 @@ static void put_near_rails(const struct machine *m, const struct machine_gpu *gp
 static const char *const link_names[] = {
     [CUDA_LINK_NONE] = "-", [CUDA_LINK_PCIE] = "PCIe", [CUDA_LINK_NVLINK] = "NVLink"};
 
-/* How each GPU reaches each other one, where the driver has said so. */
+/* How each GPU reaches each other one, where the driver has said so; NV4 are four NVLinks. */
 static void show_peers(const struct machine *m)
 {
     int known = 0;
+    char link[16];
 
     for (int g = 0; g < m->ngpus; g++)
         known += m->gpu[g].cuda >= 0;
@@ -237,8 +238,12 @@ static void show_peers(const struct machine *m)
         printf(" %6d", g);
     for (int a = 0; a < m->ngpus; a++) {
         printf("\n  %11d", a);
-        for (int b = 0; b < m->ngpus; b++)
-            printf(" %6s", a == b ? "" : link_names[m->gpu[a].peer[b]]);
+        for (int b = 0; b < m->ngpus; b++) {
+            const struct machine_gpu *gpu = &m->gpu[a];
+
+            snprintf(link, sizeof link, "NV%d", gpu->links[b]);
+            printf(" %6s", a == b ? "" : gpu->links[b] ? link : link_names[gpu->peer[b]]);
+        }
     }
     putchar('\n');
 }
@@ -287,7 +292,8 @@ void machine_show(const struct machine *m)
     show_gpus(m);
 }
 
-/* peer: one for each GPU, null where the driver knows no way, or no GPU; itself is null. */
+/* peer: one for each GPU, null where the driver knows no way, or no GPU; itself is null. nvlinks:
+   to each, 0 where there are none or nobody says. */
 static void json_gpu(const struct machine *m, const struct machine_gpu *gpu, struct json *j)
 {
     static const char *const names[] = {
@@ -308,6 +314,11 @@ static void json_gpu(const struct machine *m, const struct machine_gpu *gpu, str
     for (int g = 0; g < m->ngpus; g++)
         json_string(j, NULL, names[gpu->peer[g]]);
     json_close(j, ']');
+    json_open(j, "nvlinks", '[');
+    for (int g = 0; g < m->ngpus; g++)
+        json_int(j, NULL, gpu->links[g]);
+    json_close(j, ']');
+    json_known(j, "nvlink_bytes_per_s", gpu->link_bytes_per_s);
     json_close(j, '}');
 }
 

@@ -14,46 +14,49 @@ static void write_recipe(struct division *one)
              one->correction.share % 100);
 }
 
-/* The class's, begun with what the planner computes; NULL if there are too many. */
+/* Does somebody say how fast the two paths' links are? */
+static int rates_known(const struct topo *t)
+{
+    return t->link[TOPO_LINK_NVLINK].bw_bytes_per_s > 0 &&
+           t->link[TOPO_LINK_PCIE].bw_bytes_per_s > 0;
+}
+
+/* What the planner computes, of SPLIT_WHOLE. */
+static int computed(const struct plan_request *q)
+{
+    return (int)((double)split_best(q) / (double)q->nbytes * SPLIT_WHOLE + 0.5);
+}
+
 static struct division *find(struct divisions *d, const struct plan_request *q)
 {
-    uint8_t class = (uint8_t)(64 - __builtin_clzll(q->nbytes | 1));
+    int bit = 63 - __builtin_clzll(q->nbytes);
+    struct division *one = &d->of[bit < DIVISIONS ? bit : DIVISIONS - 1];
 
-    for (int i = 0; i < DIVISIONS; i++) {
-        struct division *one = &d->of[i];
-
-        if (one->class == class)
-            return one;
-        if (one->class)
-            continue;
-        double share = (double)split_best(q) / (double)q->nbytes * SPLIT_WHOLE;
-        one->class = class;
-        correction_begin(&one->correction, (int)(share + 0.5));
+    if (!one->recipe[0]) {
+        correction_begin(&one->correction, rates_known(q->topo) ? computed(q) : 0);
         write_recipe(one);
-        return one;
     }
-    return NULL;
+    return one;
 }
 
 const char *division_recipe(struct divisions *d, const struct plan_request *q,
                             const struct plan_algorithm *a)
 {
-    struct division *one;
-
-    if (a != &plan_collaborative || q->recipe || q->memory != PLAN_ON_DEVICE ||
-        process.cfg.reproducible || !q->nbytes)
+    if (a != &plan_collaborative || q->recipe || q->memory != PLAN_ON_DEVICE || !q->nbytes)
         return q->recipe;
-    one = find(d, q);
-    return one ? one->recipe : NULL;
+    if (process.cfg.reproducible)
+        return rates_known(q->topo) ? NULL : "split=0";
+    return find(d, q)->recipe;
 }
 
-void division_ended(struct divisions *d, const char *recipe, const double took[DIVISION_TIMES])
+int division_used(struct divisions *d, const char *recipe)
 {
-    for (int i = 0; i < DIVISIONS; i++)
+    for (int i = 0; recipe && i < DIVISIONS; i++)
         if (recipe == d->of[i].recipe) {
             d->used = &d->of[i];
-            memcpy(d->took, took, sizeof d->took);
+            return 1;
         }
+    return 0;
 }
 
 void divisions_tell(const struct divisions *d, double took[DIVISION_TIMES])
@@ -65,16 +68,15 @@ void divisions_tell(const struct divisions *d, double took[DIVISION_TIMES])
 void divisions_hear(struct divisions *d, const double took[DIVISION_TIMES])
 {
     struct division *one = d->used;
-    int settled;
 
     d->used = NULL;
-    if (!one || !(took[0] > 0) || !(took[1] > 0))
+    if (!one || !(took[0] > 0) || (one->correction.share && !(took[1] > 0)))
         return;
-    settled = one->correction.settled;
+    int settled = one->correction.settled;
     if (correction_note(&one->correction, took[0], took[1]))
         write_recipe(one);
     if (one->correction.settled && !settled)
         say(CFG_LEVEL_INFO,
             "two paths: of calls of %llu bytes and more, %d.%02d%% go through the host",
-            1ull << (one->class - 1), one->correction.share / 100, one->correction.share % 100);
+            1ull << (one - d->of), one->correction.share / 100, one->correction.share % 100);
 }

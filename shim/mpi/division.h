@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How calls that take two paths (planners/collaborative/) divide their data: by what the planner
- * computes at first, then by what the paths took. What a call took is agreed on by the next call's
- * message (gpus.h), so it costs none of its own. Where the user says a division, or wants the same
- * bits in every run, it stays as it is.
+ * How calls that take two paths (planners/collaborative/) divide their data: at first by what the
+ * planner computes, or if nobody has told the links' rates next to nothing goes through the host,
+ * so that no guess costs anything; then by what the paths took. What a call took is agreed on by
+ * the next call's message (gpus.h), so it costs none of its own. Where the user says a division, or
+ * wants the same bits in every run, it stays as it is; for the latter, nothing goes through the
+ * host if the rates are not known.
  *
  * All ranks make the same calls and hear the same times, so all come to the same divisions.
  * Thread rule: as struct comm.
@@ -16,19 +18,18 @@
 #include "planners/collaborative/correct.h"
 #include "planners/registry.h"
 
-enum { DIVISIONS = 8, DIVISION_TIMES = 2 };
+enum { DIVISIONS = 48, DIVISION_TIMES = 2 };
 
 /* Of one power of two of the bytes. */
 struct division {
-    uint8_t class; /* 0: free */
     struct correction correction;
-    char recipe[24];
+    char recipe[24]; /* "": not begun */
 };
 
 struct divisions {
-    struct division of[DIVISIONS];
-    struct division *used;       /* by a call whose times are not agreed on yet, or NULL */
-    double took[DIVISION_TIMES]; /* seconds of that call here: by the devices, and by the host */
+    struct division of[DIVISIONS]; /* by the bytes' highest bit */
+    struct division *used;         /* by a call whose times are not agreed on yet, or NULL */
+    double took[DIVISION_TIMES];   /* seconds of that call here: by the devices, and by the host */
 };
 
 /*
@@ -38,8 +39,9 @@ struct divisions {
 const char *division_recipe(struct divisions *d, const struct plan_request *q,
                             const struct plan_algorithm *a);
 
-/* A call with that recipe has ended; its parts took so long here, in seconds. */
-void division_ended(struct divisions *d, const char *recipe, const double took[DIVISION_TIMES]);
+/* A call with that recipe begins. Is it a division's, so that d->took is wanted when it has ended?
+   A time that stays 0, as of a rank without its part, is the others' to tell. */
+int division_used(struct divisions *d, const char *recipe);
 
 /* What this rank tells, and what all have agreed on: the largest of each. */
 void divisions_tell(const struct divisions *d, double took[DIVISION_TIMES]);

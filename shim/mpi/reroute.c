@@ -131,9 +131,9 @@ static int run_engine(struct comm *c, const struct ready *ready, const struct ca
 
     if (ready->ppg > 1)
         return run_sliced(c, ready, call, s, failed);
-    int on_two = ready->plan->host_bytes && s->device;
-    int hired = on_two && threads_hire(&c->links.shm);
-    if (on_two)
+    int divided = division_used(&c->divisions, call->request.recipe);
+    int hired = ready->plan->host_bytes && s->device && threads_hire(&c->links.shm);
+    if (divided)
         parts.start = count_now();
     int rc =
         engine_run(ready->engine,
@@ -146,12 +146,12 @@ static int run_engine(struct comm *c, const struct ready *ready, const struct ca
                                             .grain = call->request.grain,
                                             .device = s->device,
                                             .failed = failed,
-                                            .part_done = on_two ? note_part : NULL,
+                                            .part_done = divided ? note_part : NULL,
                                             .part_context = &parts});
     if (hired)
         threads_rest(&c->links.shm);
-    if (ready->plan->host_bytes)
-        division_ended(&c->divisions, call->request.recipe, parts.took);
+    if (divided)
+        memcpy(c->divisions.took, parts.took, sizeof parts.took);
     return rc;
 }
 
@@ -455,6 +455,7 @@ int reroute(struct comm *c, struct call *call)
 
     call->request.topo = c->topo;
     call->request.rank = c->rank;
+    call->request.host_threads = process.cfg.host_threads;
     inside++;
     if (call->total >= WORTH_MEASURING)
         rc = comm_measure_rails(c);

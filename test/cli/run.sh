@@ -108,6 +108,16 @@ if [[ -e ${collshim%/*}/gpusim/libcuda.so.1 ]]; then
           and .machine.gpu[1].peer == ["nvlink",null,"nvlink",null]' with_gpus "$pairs" topo --json
     expect 0 'simulated device; mlx5_1' with_gpus "$pairs" topo
     expect 0 '  0        NVLink   PCIe NVLink' with_gpus "$pairs" topo
+    json '[.machine.gpu[].nvlinks] == [[0,0,0,0],[0,0,0,0],[0,0,0,0],[0,0,0,0]] and
+          (.synthetic | contains("link_nvlink") | not)' with_gpus "$pairs" topo --json
+    # NVML's links: two between GPUs 0 and 1 beside one that is down, four of GPU 0 to a switch and three of GPU 3.
+    links='1=2,2,-,c0,c0,c0,c0 2=1,1 22=c0,c1,c0'
+    json '.machine.gpu[0].nvlinks == [0,2,0,3] and .machine.gpu[3].nvlinks == [3,0,0,0] and
+          .machine.gpu[0].nvlink_bytes_per_s == 25e9 and (.synthetic | contains("link_nvlink:50GB/s"))' \
+        env NVMLSIM="$links" HWLOC_XMLFILE="$here/machine.xml" LD_LIBRARY_PATH="${collshim%/*}/gpusim" \
+        GPUSIM="$pairs" "$collshim" topo --json
+    expect 0 '  0           NV2   PCIe    NV3' env NVMLSIM="$links" HWLOC_XMLFILE="$here/machine.xml" \
+        LD_LIBRARY_PATH="${collshim%/*}/gpusim" GPUSIM="$pairs" "$collshim" topo
     json '[.machine.gpu[].cuda] == [null,0,null,null]' with_gpus 'devices=1 bus=2' topo --json
     json '[.machine.gpu[].cuda] == [null,null,null,null]' with_gpus 'devices=0' topo --json
 fi

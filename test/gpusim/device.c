@@ -84,7 +84,7 @@ CUresult sim_DeviceGetPCIBusId(char *id, int size, CUdevice d)
 
 CUresult sim_DeviceGetAttribute(int *value, CUdevice_attribute what, CUdevice d)
 {
-    static const struct {
+    const struct {
         CUdevice_attribute what;
         int value;
     } known[] = {
@@ -95,15 +95,14 @@ CUresult sim_DeviceGetAttribute(int *value, CUdevice_attribute what, CUdevice d)
         {CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING, 1},
         {CU_DEVICE_ATTRIBUTE_IPC_EVENT_SUPPORTED, 1},
         {CU_DEVICE_ATTRIBUTE_COMPUTE_MODE, CU_COMPUTEMODE_DEFAULT},
+        {CU_DEVICE_ATTRIBUTE_MPS_ENABLED, sim_config.mps},
+        {CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH, 8000},
+        {CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE, (int)(sim_config.hbm * 500)},
     };
     CUresult bad = sim_enter(SIM_DeviceGetAttribute);
 
     if (bad || !is_device(d))
         return bad ? bad : CUDA_ERROR_INVALID_DEVICE;
-    if (what == CU_DEVICE_ATTRIBUTE_MPS_ENABLED) {
-        *value = sim_config.mps;
-        return CUDA_SUCCESS;
-    }
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
         if (known[i].what == what) {
             *value = known[i].value;

@@ -131,12 +131,13 @@ cases_paths() {
     finish
 }
 
-# A rank's GPU fails in the middle: an error or the right result, on all ranks, and no hang.
+# A rank's GPU fails in the middle: an error or the right result, on all ranks, and no hang. With
+# harm=lose the device is lost at that call.
 paths_fail() {
-    local with=("LD_LIBRARY_PATH=$build/gpusim" COLLSHIM_MIN_BYTES=64KiB COLLSHIM_GUARD=0)
+    local with=("LD_LIBRARY_PATH=$build/gpusim" COLLSHIM_MIN_BYTES=64KiB COLLSHIM_GUARD=0) harm=${harm:-fail}
     seed=$((seed + 1))
-    begin "Allreduces on two paths, and cu${1%:*} fails on a rank the ${1#*:}. time"
-    launch_apart 2 "${with[@]}" GPUSIM='devices=2 seed=3' -- "${with[@]}" "GPUSIM=devices=2 fail=$1" -- \
+    begin "Allreduces on two paths, and cu${1%:*} ${harm}s on a rank the ${1#*:}. time"
+    launch_apart 2 "${with[@]}" GPUSIM='devices=2 seed=3' -- "${with[@]}" "GPUSIM=devices=2 $harm=$1" -- \
         "$programs/paths" "$seed" 6 device fails
     want_right
     by_both -gt 0
@@ -160,6 +161,10 @@ cases_device() {
     on_devices 3 $calls 'devices=2 seed=9' COLLSHIM_MODE=verify
     [ "$(of_all verified_different)" -eq 0 ] || complain "some results differ"
     [ "$(of_all verified_equal)" -gt $calls ] || complain "few calls were compared"
+    finish
+    # Two paths in memory of any kind, from any address on, as far as all ranks' is on their devices.
+    on_devices 2 $((4 * calls)) 'devices=2 seed=8' 'COLLSHIM_ALGORITHM=allreduce=collaborative(split=30)'
+    want_number allreduce '[.sizes[].algorithms.collaborative // 0] | add' -gt 0
     finish
     on_devices 3 $calls 'devices=2 seed=5' COLLSHIM_MIN_BYTES=1GiB
     want_number allreduce .rerouted -eq 0
@@ -187,7 +192,13 @@ cases_device() {
     for call in MemcpyAsync:20 LaunchKernel:6 EventRecord:30; do
         paths_fail "$call" error
     done
-    for call in MemHostAlloc:1 StreamWaitEvent:3 PointerGetAttributes:9 DeviceGetPCIBusId:1; do
+    local -a sites=(MemHostAlloc:1 StreamWaitEvent:3 PointerGetAttributes:9 DeviceGetPCIBusId:1)
+    [ "$quick" -eq 1 ] || sites+=(MemAlloc:{1..6} MemHostAlloc:{2..4} EventCreate:{1..40..13} ModuleLoadData:1 ModuleGetFunction:1 \
+        StreamCreateWithPriority:{1..3} IpcGetMemHandle:1 IpcOpenMemHandle:1)
+    for call in "${sites[@]}"; do
         paths_fail "$call"
+    done
+    for call in MemcpyAsync:20 LaunchKernel:6 StreamWaitEvent:3; do
+        harm=lose paths_fail "$call" error
     done
 }

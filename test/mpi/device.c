@@ -14,128 +14,14 @@
  * Without the preload, only a library that takes device memory passes.
  */
 #define _GNU_SOURCE
-#include <dlfcn.h>
-
+#include "test/mpi/driver.h"
 #include "test/mpi/harness.h"
 #include "test/mpi/own_helper.h"
 
 enum { AROUND = 64, MOST_COUNT = 3000, MOST_RANKS = 16 };
 enum kind { HOST, DEVICE, POOL, MANAGED, MAPPED, KINDS };
 
-/* The driver ----------------------------------------------------------------------------------- */
-typedef unsigned long long address; /* CUdeviceptr */
-#define STREAM NULL                 /* the default one */
-
-/* CUmemAllocationProp and CUmemAccessDesc. */
-struct location {
-    int type, id;
-};
-struct properties {
-    int type, handles;
-    struct location where;
-    void *security;
-    unsigned char flags[8];
-};
-struct access {
-    struct location where;
-    int flags;
-};
-enum { PINNED = 1, ON_DEVICE = 1, READ_WRITE = 3 };
-
-static struct {
-    int (*Init)(unsigned);
-    int (*DeviceGetCount)(int *);
-    int (*DevicePrimaryCtxRetain)(void **, int);
-    int (*CtxSetCurrent)(void *);
-    int (*MemAlloc)(address *, size_t);
-    int (*MemAllocAsync)(address *, size_t, void *);
-    int (*MemAllocManaged)(address *, size_t, unsigned);
-    int (*MemFree)(address);
-    int (*MemGetAllocationGranularity)(size_t *, const struct properties *, int);
-    int (*MemAddressReserve)(address *, size_t, size_t, address, unsigned long long);
-    int (*MemAddressFree)(address, size_t);
-    int (*MemCreate)(address *, size_t, const struct properties *, unsigned long long);
-    int (*MemRelease)(address);
-    int (*MemMap)(address, size_t, size_t, address, unsigned long long);
-    int (*MemUnmap)(address, size_t);
-    int (*MemSetAccess)(address, size_t, const struct access *, size_t);
-    int (*MemHostAlloc)(void **, size_t, unsigned);
-    int (*MemFreeHost)(void *);
-    int (*MemcpyHtoDAsync)(address, const void *, size_t, void *);
-    int (*MemcpyDtoHAsync)(void *, address, size_t, void *);
-    int (*CtxSynchronize)(void);
-} cu;
-static int (*violations)(void), (*left_over)(void), (*simulated_lost)(void);
-static int own_device;
-
-static int lost(void)
-{
-    return simulated_lost && simulated_lost();
-}
-
-static void need(int rc, const char *what)
-{
-    if (!rc)
-        return;
-    fprintf(stderr, "device: rank %d: %s: %d\n", world_rank, what, rc);
-    MPI_Abort(MPI_COMM_WORLD, 3);
-}
-/* Twice, since the call that is made to fail may be this one. */
-#define NEED(call) need(cu.call &&cu.call && !lost(), "cu" #call)
-
-static void load_cuda(void)
-{
-    static const struct {
-        const char *name;
-        void *to;
-        int version;
-    } rows[] = {{"cuInit", &cu.Init, 2000},
-                {"cuDeviceGetCount", &cu.DeviceGetCount, 2000},
-                {"cuDevicePrimaryCtxRetain", &cu.DevicePrimaryCtxRetain, 7000},
-                {"cuCtxSetCurrent", &cu.CtxSetCurrent, 4000},
-                {"cuMemAlloc", &cu.MemAlloc, 3020},
-                {"cuMemAllocAsync", &cu.MemAllocAsync, 11020},
-                {"cuMemAllocManaged", &cu.MemAllocManaged, 6000},
-                {"cuMemFree", &cu.MemFree, 3020},
-                {"cuMemGetAllocationGranularity", &cu.MemGetAllocationGranularity, 10020},
-                {"cuMemAddressReserve", &cu.MemAddressReserve, 10020},
-                {"cuMemAddressFree", &cu.MemAddressFree, 10020},
-                {"cuMemCreate", &cu.MemCreate, 10020},
-                {"cuMemRelease", &cu.MemRelease, 10020},
-                {"cuMemMap", &cu.MemMap, 10020},
-                {"cuMemUnmap", &cu.MemUnmap, 10020},
-                {"cuMemSetAccess", &cu.MemSetAccess, 10020},
-                {"cuMemHostAlloc", &cu.MemHostAlloc, 2020},
-                {"cuMemFreeHost", &cu.MemFreeHost, 2000},
-                {"cuMemcpyHtoDAsync", &cu.MemcpyHtoDAsync, 3020},
-                {"cuMemcpyDtoHAsync", &cu.MemcpyDtoHAsync, 3020},
-                {"cuCtxSynchronize", &cu.CtxSynchronize, 2000}};
-    int (*find)(const char *, void **, int, uint64_t, void *), status;
-    void *library = dlopen("libcuda.so.1", RTLD_NOW), *symbol, *context;
-
-    if (!library) {
-        if (!world_rank)
-            puts("device: SKIP: no libcuda.so.1");
-        MPI_Finalize();
-        exit(EXIT_SKIP);
-    }
-    symbol = dlsym(library, "cuGetProcAddress_v2");
-    memcpy(&find, &symbol, sizeof find);
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        need(find(rows[i].name, rows[i].to, rows[i].version, 0, &status), rows[i].name);
-    symbol = dlsym(library, "gpusim_violations");
-    memcpy(&violations, &symbol, sizeof violations);
-    symbol = dlsym(library, "gpusim_left_over");
-    memcpy(&left_over, &symbol, sizeof left_over);
-    symbol = dlsym(library, "gpusim_lost");
-    memcpy(&simulated_lost, &symbol, sizeof simulated_lost);
-    int devices = 0;
-    NEED(Init(0));
-    NEED(DeviceGetCount(&devices));
-    own_device = world_rank % devices;
-    NEED(DevicePrimaryCtxRetain(&context, own_device));
-    NEED(CtxSetCurrent(context));
-}
+#define STREAM NULL /* the default one */
 
 /* Buffers -------------------------------------------------------------------------------------- */
 struct buffer {
@@ -526,7 +412,7 @@ int main(int argc, char **argv)
 {
     int calls = argc > 2 ? atoi(argv[2]) : 100, may_fail = argc > 3 && !strcmp(argv[3], "fails");
     int killed = argc > 3 && !strcmp(argv[3], "killed");
-    int lost = killed || (argc > 3 && !strcmp(argv[3], "lost"));
+    int helpers_fail = killed || (argc > 3 && !strcmp(argv[3], "lost"));
     long all_errors = 0;
 
     mark_helpers();
@@ -542,8 +428,7 @@ int main(int argc, char **argv)
         one_call(call, may_fail);
     }
     MPI_Reduce(&errors, &all_errors, 1, MPI_LONG, MPI_SUM, 0, MPI_COMM_WORLD);
-    if (violations && violations())
-        fail("the simulated driver saw %d violations", violations());
+    check_violations();
     int rc = test_ended();
     if (!world_rank)
         printf("errors returned: %ld\n", all_errors);
@@ -551,10 +436,5 @@ int main(int argc, char **argv)
     MPI_Op_free(&types[5].op);
     MPI_Finalize();
     /* What a helper that failed may have open is not freed before the process ends. */
-    if (left_over && left_over() && !lost) {
-        fprintf(stderr, "device: rank %d: %d things of the driver's are left over\n", world_rank,
-                left_over());
-        return 1;
-    }
-    return rc;
+    return (!helpers_fail && is_left_over()) || rc;
 }

@@ -7,89 +7,30 @@
  * who has no error has the right bytes if nobody has one.
  */
 #define _GNU_SOURCE
-#include <dlfcn.h>
-
+#include "test/mpi/driver.h"
 #include "test/mpi/harness.h"
 
 enum { SMALLEST = 1 << 18, RANGE = 1 << 17 }; /* elements */
 
-typedef unsigned long long address; /* CUdeviceptr */
-
-static struct {
-    int (*Init)(unsigned);
-    int (*DeviceGetCount)(int *);
-    int (*DevicePrimaryCtxRetain)(void **, int);
-    int (*CtxSetCurrent)(void *);
-    int (*MemAlloc)(address *, size_t);
-    int (*MemFree)(address);
-    int (*MemcpyHtoD)(address, const void *, size_t);
-    int (*MemcpyDtoH)(void *, address, size_t);
-} cu;
-static void *context;
-static int (*violations)(void), (*left_over)(void);
-
-static void need(int rc, const char *what)
-{
-    if (!rc)
-        return;
-    fprintf(stderr, "paths: rank %d: %s: %d\n", world_rank, what, rc);
-    MPI_Abort(MPI_COMM_WORLD, 3);
-}
-/* Twice, since the call that is made to fail may be this one. */
-#define NEED(call) need(cu.call &&cu.call, "cu" #call)
-
-static void load_cuda(void)
-{
-    static const struct {
-        const char *name;
-        void *to;
-        int version;
-    } rows[] = {{"cuInit", &cu.Init, 2000},
-                {"cuDeviceGetCount", &cu.DeviceGetCount, 2000},
-                {"cuDevicePrimaryCtxRetain", &cu.DevicePrimaryCtxRetain, 7000},
-                {"cuCtxSetCurrent", &cu.CtxSetCurrent, 4000},
-                {"cuMemAlloc", &cu.MemAlloc, 3020},
-                {"cuMemFree", &cu.MemFree, 3020},
-                {"cuMemcpyHtoD", &cu.MemcpyHtoD, 3020},
-                {"cuMemcpyDtoH", &cu.MemcpyDtoH, 3020}};
-    int (*find)(const char *, void **, int, uint64_t, void *), status, devices = 0;
-    void *library = dlopen("libcuda.so.1", RTLD_NOW), *symbol;
-
-    if (!library) {
-        if (!world_rank)
-            puts("paths: SKIP: no libcuda.so.1");
-        MPI_Finalize();
-        exit(EXIT_SKIP);
-    }
-    symbol = dlsym(library, "cuGetProcAddress_v2");
-    memcpy(&find, &symbol, sizeof find);
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        need(find(rows[i].name, rows[i].to, rows[i].version, 0, &status), rows[i].name);
-    symbol = dlsym(library, "gpusim_violations");
-    memcpy(&violations, &symbol, sizeof violations);
-    symbol = dlsym(library, "gpusim_left_over");
-    memcpy(&left_over, &symbol, sizeof left_over);
-    NEED(Init(0));
-    NEED(DeviceGetCount(&devices));
-    NEED(DevicePrimaryCtxRetain(&context, world_rank % devices));
-    NEED(CtxSetCurrent(context));
-}
-
 /* Bytes that MPI gets as `at`, on the device or not. */
 struct buffer {
     char *host, *at;
-    address device; /* 0: none */
+    address allocation, device; /* 0: none */
     size_t bytes;
 };
 
-static struct buffer make(size_t bytes, int on_device)
+/* So many elements into an allocation. */
+static struct buffer make(size_t bytes, int on_device, int offset)
 {
+    size_t before = sizeof(int) * (size_t)offset;
     struct buffer b = {.host = malloc(bytes), .bytes = bytes};
 
     need(!b.host, "malloc");
     if (on_device)
-        NEED(MemAlloc(&b.device, bytes));
-    b.at = on_device ? (char *)(uintptr_t)b.device : b.host;
+        NEED(MemAlloc(&b.allocation, before + bytes));
+    if (b.allocation)
+        b.device = b.allocation + before;
+    b.at = b.device ? (char *)(uintptr_t)b.device : b.host;
     return b;
 }
 
@@ -108,7 +49,7 @@ static void bring_back(const struct buffer *b)
 static void drop(struct buffer *b)
 {
     if (b->device)
-        NEED(MemFree(b->device));
+        NEED(MemFree(b->allocation));
     free(b->host);
 }
 
@@ -162,6 +103,47 @@ static int on_device(struct draw *own, const char *kind)
     return !strcmp(kind, "device") || (!strcmp(kind, "mixed") && draw_below(own, 4));
 }
 
+/* A stream of the application's that has work until long after the call: neither may wait for it
+   nor disturb it. */
+static struct {
+    void *stream;
+    unsigned *gate; /* pinned */
+} busy;
+
+static void open_busy(void)
+{
+    void *gate = NULL;
+
+    NEED(StreamCreateWithPriority(&busy.stream, NON_BLOCKING, 0));
+    NEED(MemHostAlloc(&gate, sizeof *busy.gate, 1));
+    busy.gate = gate;
+    *busy.gate = 0;
+}
+
+static void hold_busy(unsigned call)
+{
+    if (busy.stream)
+        NEED(StreamWaitValue32(busy.stream, (address)(uintptr_t)busy.gate, call, 0));
+}
+
+static void release_busy(unsigned call)
+{
+    if (!busy.stream)
+        return;
+    if (!cu.StreamQuery(busy.stream))
+        fail("call %u: the application's stream did not wait", call);
+    __atomic_store_n(busy.gate, call, __ATOMIC_RELEASE);
+    NEED(StreamSynchronize(busy.stream));
+}
+
+static void close_busy(void)
+{
+    if (!busy.stream)
+        return;
+    NEED(StreamDestroy(busy.stream));
+    NEED(MemFreeHost(busy.gate));
+}
+
 static long errors;
 
 static void one_call(int call, const char *kind, int may_fail)
@@ -171,7 +153,8 @@ static void one_call(int call, const char *kind, int may_fail)
     int n = SMALLEST + draw_below(&all, RANGE), in_place = !draw_below(&all, 3);
     int floats = !draw_below(&all, 3) && !may_fail;
     size_t bytes = (size_t)n * sizeof(int);
-    struct buffer in = make(bytes, on_device(&own, kind)), out = make(bytes, on_device(&own, kind));
+    struct buffer in = make(bytes, on_device(&own, kind), draw_below(&own, 8));
+    struct buffer out = make(bytes, on_device(&own, kind), draw_below(&own, 8));
     struct buffer *from = in_place ? &out : &in;
 
     memset(out.host, 0xdd, bytes);
@@ -183,19 +166,22 @@ static void one_call(int call, const char *kind, int may_fail)
     }
     send_there(&in);
     send_there(&out);
+    hold_busy((unsigned)call);
     if (call % 2) /* a thread that calls MPI need not have a context of its own */
         NEED(CtxSetCurrent(NULL));
     int rc = MPI_Allreduce(in_place ? MPI_IN_PLACE : in.at, out.at, n, floats ? MPI_FLOAT : MPI_INT,
                            MPI_SUM, MPI_COMM_WORLD);
     int failed = rc != MPI_SUCCESS;
     if (call % 2)
-        NEED(CtxSetCurrent(context));
+        NEED(CtxSetCurrent(own_context));
+    release_busy((unsigned)call);
     bring_back(&out);
     errors += failed;
     if (may_fail)
         MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
     else if (failed)
         fail("call %d: error %d", call, rc);
+    failed |= out.device && lost(); /* nobody knows what it holds */
     if (!failed && floats)
         check_floats(call, &out, n);
     else if (!failed)
@@ -248,19 +234,16 @@ int main(int argc, char **argv)
     gather_unequal();
     if (may_fail)
         MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    else
+        open_busy();
     for (int call = 1; call < calls; call++)
         one_call(call, kind, may_fail);
     MPI_Reduce(&errors, &all_errors, 1, MPI_LONG, MPI_SUM, 0, MPI_COMM_WORLD);
-    if (violations && violations())
-        fail("the simulated driver saw %d violations", violations());
+    close_busy();
+    check_violations();
     int rc = test_ended();
     if (!world_rank)
         printf("errors returned: %ld\n", all_errors);
     MPI_Finalize();
-    if (left_over && left_over()) {
-        fprintf(stderr, "paths: rank %d: %d things of the driver's are left over\n", world_rank,
-                left_over());
-        return 1;
-    }
-    return rc;
+    return is_left_over() || rc;
 }

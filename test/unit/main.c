@@ -30,6 +30,7 @@ int main(void)
     srunner_add_suite(r, suite_balance());
     srunner_add_suite(r, suite_collaborative());
     srunner_add_suite(r, suite_correction());
+    srunner_add_suite(r, suite_windows());
     srunner_add_suite(r, suite_slices());
     srunner_add_suite(r, suite_crew());
     srunner_add_suite(r, suite_rounds());

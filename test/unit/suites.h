@@ -28,6 +28,7 @@ Suite *suite_watch(void);
 Suite *suite_balance(void);
 Suite *suite_collaborative(void);
 Suite *suite_correction(void);
+Suite *suite_windows(void);
 Suite *suite_slices(void);
 Suite *suite_crew(void);
 Suite *suite_rounds(void);

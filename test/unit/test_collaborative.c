@@ -371,6 +371,28 @@ START_TEST(test_collaborative__the_host_is_left_out_where_it_does_not_pay)
 }
 END_TEST
 
+/* Where combining is the narrowest, twice the threads take twice as much; else they change little.
+ */
+START_TEST(test_collaborative__a_rank_s_threads_are_counted)
+{
+    static const char *const texts[] = {
+        "node:1 gpu:2 link_nvlink:40GB/s link_pcie:50GB/s link_shm:6GB/s link_reduce:6GB/s",
+        "node:1 gpu:2 link_nvlink:40GB/s link_pcie:5GB/s link_shm:200GB/s link_reduce:200GB/s"};
+
+    for (int i = 0; i < 2; i++) {
+        struct topo *t = topology(texts[i]);
+        struct plan_request q = request(t, 64 << 20);
+        double one = (double)split_best(&q), two;
+
+        q.host_threads = 2;
+        two = (double)split_best(&q);
+        ck_assert_double_ge(two / one, i ? 0.99 : 1.7);
+        ck_assert_double_le(two / one, i ? 1.1 : 2);
+        topo_free(t);
+    }
+}
+END_TEST
+
 /* ---- recipe and choice ---- */
 
 START_TEST(test_collaborative__a_wrong_recipe_is_named)
@@ -487,6 +509,7 @@ Suite *suite_collaborative(void)
     tcase_add_test(t, test_collaborative__two_paths_add_up);
     tcase_add_test(t, test_collaborative__shared_links_are_counted_for_both_paths);
     tcase_add_test(t, test_collaborative__the_host_is_left_out_where_it_does_not_pay);
+    tcase_add_test(t, test_collaborative__a_rank_s_threads_are_counted);
     tcase_add_test(t, test_collaborative__a_wrong_recipe_is_named);
     tcase_add_test(t, test_collaborative__a_share_is_the_share_it_says);
     tcase_add_test(t, test_collaborative__it_is_chosen_for_gpus_of_one_node_alone);

@@ -20,7 +20,8 @@ static double noisy(struct paths *p, double seconds)
 
 static double later_path(const struct paths *p, double x)
 {
-    double device = p->device_start + p->device * (1 - x), host = p->host_start + p->host * x;
+    double device = p->device_start + p->device * (1 - x),
+           host = x > 0 ? p->host_start + p->host * x : 0;
 
     return device > host ? device : host;
 }
@@ -34,7 +35,7 @@ static int note_calls(struct correction *c, struct paths *p, int calls)
         double x = (double)c->share / SPLIT_WHOLE;
         double device = noisy(p, p->device_start + p->device * (1 - x));
 
-        changed += correction_note(c, device, noisy(p, p->host_start + p->host * x));
+        changed += correction_note(c, device, x > 0 ? noisy(p, p->host_start + p->host * x) : 0);
     }
     return changed;
 }
@@ -49,26 +50,82 @@ static double best_time(const struct paths *p)
     return least;
 }
 
-/* Rates that are wrong by up to a factor of 4 either way, with and without noise. */
-START_TEST(test_correction__a_wrong_division_is_put_right_in_few_steps)
+/* Any two paths; the host's may take long to begin. */
+static struct paths any_paths(uint64_t seed)
+{
+    struct rng r = {seed};
+    struct paths p = {
+        .device = 1e-3 * (1 + rng_below(&r, 9)), .noise = seed % 2 ? 0.01 : 0, .r = {seed * 7}};
+
+    p.host = p.device * (1 + rng_below(&r, 32));
+    p.host_start = p.device * 0.01 * rng_below(&r, 15);
+    return p;
+}
+
+START_TEST(test_correction__a_wrong_division_is_put_right_in_few_calls)
 {
     for (uint64_t seed = 1; seed <= 400; seed++) {
-        struct rng r = {seed};
-        struct paths p = {
-            .device = 1e-3 * (1 + rng_below(&r, 9)), .noise = seed % 2 ? 0.01 : 0, .r = {seed * 7}};
-        p.host = p.device * (1 + rng_below(&r, 16));
-        p.host_start = p.device * 0.01 * rng_below(&r, 5);
+        struct paths p = any_paths(seed);
         double right = p.device / (p.device + p.host);
-        int first = (int)(SPLIT_WHOLE * right * (0.25 + rng_below(&r, 376) / 100.0));
+        int first = (int)(SPLIT_WHOLE * right * (0.25 + rng_below(&p.r, 376) / 100.0));
         struct correction c;
 
         correction_begin(&c, first < SPLIT_WHOLE ? first : SPLIT_WHOLE - 1);
-        must(note_calls(&c, &p, 50) <= CORRECT_STEPS, "seed %llu: too many divisions",
-             (unsigned long long)seed);
+        note_calls(&c, &p, (CORRECT_STEPS + 1) * CORRECT_CALLS);
+        must(c.settled, "seed %llu: not settled", (unsigned long long)seed);
         double now = later_path(&p, (double)c.share / SPLIT_WHOLE);
         must(now <= 1.05 * best_time(&p), "seed %llu: %g s from %d to %d, the best %g",
              (unsigned long long)seed, now, first, c.share, best_time(&p));
     }
+}
+END_TEST
+
+/* Within 3% of the best after ten calls, and before that no call behind the devices alone but by
+   noise. */
+START_TEST(test_correction__who_knows_nothing_finds_the_division_and_loses_nothing)
+{
+    int within = 0;
+
+    for (uint64_t seed = 1; seed <= 400; seed++) {
+        struct paths p = any_paths(seed);
+        struct correction c;
+
+        correction_begin(&c, 0);
+        ck_assert_int_eq(c.share, CORRECT_PROBE);
+        for (int call = 0; call < 10; call++) {
+            double now = later_path(&p, (double)c.share / SPLIT_WHOLE);
+
+            must(now <= 1.05 * later_path(&p, 0), "seed %llu, call %d, share %d: behind",
+                 (unsigned long long)seed, call, c.share);
+            note_calls(&c, &p, 1);
+        }
+        within += later_path(&p, (double)c.share / SPLIT_WHOLE) <= 1.03 * best_time(&p);
+    }
+    ck_assert_int_ge(within, 395);
+}
+END_TEST
+
+/* A host path that only costs is given up, tried again much later, and rarer each time; if it has
+   become useful by then, it is taken. */
+START_TEST(test_correction__what_does_not_pay_is_tried_again_now_and_then)
+{
+    struct paths p = {.device = 1e-3, .host = 4e-3, .host_start = 1.5e-3, .r = {1}};
+    struct correction c;
+    int with_host = 0;
+
+    correction_begin(&c, 3000);
+    note_calls(&c, &p, 20);
+    ck_assert_int_eq(c.share, 0);
+    ck_assert_int_eq(c.settled, 1);
+    for (int call = 0; call < 20000; call++) {
+        with_host += c.share > 0;
+        note_calls(&c, &p, 1);
+    }
+    ck_assert_int_gt(with_host, 0);
+    ck_assert_int_lt(with_host, 40);
+    p.host_start = 0;
+    note_calls(&c, &p, 20000);
+    ck_assert_int_gt(c.share, 1500);
 }
 END_TEST
 
@@ -91,27 +148,25 @@ START_TEST(test_correction__a_settled_division_stays_through_noise_and_follows_a
 }
 END_TEST
 
-START_TEST(test_correction__one_path_alone_is_left_alone)
+START_TEST(test_correction__shares_stay_shares)
 {
-    static const int alone[] = {0, SPLIT_WHOLE};
+    struct correction c;
 
-    for (int i = 0; i < 2; i++) {
-        struct correction c;
+    correction_begin(&c, SPLIT_WHOLE); /* there is no second path */
+    for (int n = 0; n < 100; n++)
+        ck_assert_int_eq(correction_note(&c, 1e-3, 5e-3), 0);
+    ck_assert_int_eq(c.share, SPLIT_WHOLE);
+    for (int useless = 0; useless < 2; useless++) {
+        correction_begin(&c, 5000);
+        for (int n = 0; n < 200; n++) {
+            double whole = useless ? 1 : 1e-9, x = (double)c.share / SPLIT_WHOLE;
 
-        correction_begin(&c, alone[i]);
-        for (int n = 0; n < 100; n++)
-            ck_assert_int_eq(correction_note(&c, 1e-3, 5e-3), 0);
-        ck_assert_int_eq(c.share, alone[i]);
+            correction_note(&c, whole * (1 - x), c.share ? 1e-9 / whole : 0);
+            ck_assert_int_ge(c.share, 0);
+            ck_assert_int_lt(c.share, SPLIT_WHOLE);
+        }
+        ck_assert_int_eq(c.share > 9000, useless);
     }
-    struct correction c; /* a path that is next to useless keeps a foot in */
-    correction_begin(&c, 5000);
-    for (int n = 0; n < 200; n++)
-        correction_note(&c, 1e-9, 1);
-    ck_assert_int_ge(c.share, 1);
-    correction_begin(&c, 5000);
-    for (int n = 0; n < 200; n++)
-        correction_note(&c, 1, 1e-9);
-    ck_assert_int_lt(c.share, SPLIT_WHOLE);
 }
 END_TEST
 
@@ -120,9 +175,11 @@ Suite *suite_correction(void)
     Suite *s = suite_create("correction");
     TCase *t = tcase_create("correction");
 
-    tcase_add_test(t, test_correction__a_wrong_division_is_put_right_in_few_steps);
+    tcase_add_test(t, test_correction__a_wrong_division_is_put_right_in_few_calls);
+    tcase_add_test(t, test_correction__who_knows_nothing_finds_the_division_and_loses_nothing);
+    tcase_add_test(t, test_correction__what_does_not_pay_is_tried_again_now_and_then);
     tcase_add_test(t, test_correction__a_settled_division_stays_through_noise_and_follows_a_change);
-    tcase_add_test(t, test_correction__one_path_alone_is_left_alone);
+    tcase_add_test(t, test_correction__shares_stay_shares);
     suite_add_tcase(s, t);
     return s;
 }
