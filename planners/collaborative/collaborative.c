@@ -11,6 +11,7 @@
 #include "planners/collaborative/collaborative.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 
 #include "planners/collaborative/split.h"
@@ -246,9 +247,8 @@ static double collaborative_cost(const struct plan_request *q)
 {
     struct recipe r;
 
-    if (collaborative_pays(q)) /* one path, through memory */
-        return cost_passes(q) * (q->topo->nranks - 1) * cost_local_latency(q->topo) +
-               cost_inside(q) + cost_messages(q);
+    if (collaborative_pays(q)) /* right there too, and not what it is for */
+        return INFINITY;
     if (read_recipe(q, &r, NULL, 0))
         r = (struct recipe){.share = -1};
     return split_seconds(q, host_bytes(q, &r)) + cost_messages(q);
