@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "planners/cost.h"
 #include "shim/nccl/ppg.h"
 
 static ncclResult_t run_native(const struct comm *c, const struct call *call, enum reason why)
@@ -172,6 +173,20 @@ static ncclResult_t run_timed(struct unit *u, struct trial *t, int sample, int w
     return result;
 }
 
+/* A verdict holds for its size class; of single calls it is a row that a tuning profile can keep.
+ */
+static void tell_row(const struct unit *u, const struct plan_candidate *way)
+{
+    const struct topo *topo = u->c->topo;
+    unsigned long long least = 1ull << (63 - __builtin_clzll(u->total));
+    const char *recipe = way && way->recipe ? way->recipe : "";
+
+    say(CFG_LEVEL_INFO, "profile: %s %dx%d %llu-%llu %s%s%s%s ppg=%d",
+        plan_collective_name(u->collective), topo->nnodes, cost_largest_node(topo), least,
+        2 * least - 1, way && way->algorithm ? way->algorithm->name : PROFILE_NATIVE,
+        *recipe ? "(" : "", recipe, *recipe ? ")" : "", way ? way->ppg : 1);
+}
+
 static void tell_verdict(const struct unit *u, const struct trial *t, const double *seconds)
 {
     const struct plan_candidate *way = part_way(u->lead, (t->best ? t->best : t->rival) - 1);
@@ -182,6 +197,8 @@ static void tell_verdict(const struct unit *u, const struct trial *t, const doub
         plan_collective_name(u->collective), (unsigned long long)u->total, u->c->nranks,
         t->best ? "rerouted" : "the library's own", name_of(way), way->ppg,
         way->ppg > 1 ? "es" : "", seconds[t->rival] / seconds[TRIAL_NATIVE]);
+    if (u->merged == 1)
+        tell_row(u, t->best ? way : NULL);
 }
 
 static void compare(const struct unit *u, struct trial *t)

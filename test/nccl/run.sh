@@ -344,6 +344,12 @@ if [ -z "$quick" ]; then
   helped 'as the guard finds it' 4 library COLLSHIM_MIN_BYTES=1K NCCLSIM='near=200 far=0.1' "$ranks" --ranks 2 --hosts 2 --count 400003 repeated
   [ "$(processes 4)" -gt "$(processes 2)" ] && [ "$(processes 2)" -gt 0 ] && [ "$(native 'turn in a trial')" -gt 0 ]
   ok 'as the guard finds it: 4 processes beside 2 and the library' $?
+  simulated LD_PRELOAD="$shim" COLLSHIM_PPG=4 COLLSHIM_MIN_BYTES=1K COLLSHIM_LOG=info NCCLSIM='near=200 far=0.1' \
+    "$ranks" --ranks 2 --hosts 2 --count 400003 repeated 2>&1 | sed -n 's/^collshim: profile: //p' >"$tmp/profile"
+  helped 'as a profile keeps it' 4 library "${cut[@]}" COLLSHIM_PROFILE="$tmp/profile" "$ranks" --ranks 2 --hosts 2 --count 400003 repeated
+  jq -e '.nccl.collectives[0] | (.processes | keys) == ["4"] and .native == {}' "$tmp/report.nccl" >/dev/null &&
+    grep -q '^allreduce 2x1 1048576-2097151 native ppg=4$' "$tmp/profile"
+  ok 'as a profile keeps it: what the guard found, without measuring' $?
   helped 'as the guard finds it, by lanes or whole' 4 library COLLSHIM_MIN_BYTES=1K NCCLSIM='near=200 far=0.5' "$ranks" --ranks 8 --hosts 2 \
     --count 100003 repeated repeated
   [ "$(jq '.nccl.collectives[0] | (.processes | keys) == ["1", "2", "4"] and (.algorithms | length) == 2' "$tmp/report.nccl")" = true ]
