@@ -58,7 +58,7 @@ GLPK        := $(shell printf '\043include <glpk.h>' | $(CC) -E - >/dev/null 2>&
 MPI_TESTS   := $(notdir $(basename $(wildcard test/mpi/*.c)))
 FORTRAN_TESTS := $(notdir $(basename $(wildcard test/fortran/*.f90)))
 
-TARGETS := $(B)/libcollshim.so $(B)/collshim $(HELPER) $(FAMILIES:%=$(B)/libcollshim-%.so) $(if $(NCCL),$(B)/libcollshim-nccl.so $(B)/collshim-overhead-nccl) \
+TARGETS := $(B)/libcollshim.so $(B)/collshim $(HELPER) $(FAMILIES:%=$(B)/libcollshim-%.so) $(if $(NCCL),$(B)/libcollshim-nccl.so $(B)/collshim-overhead-nccl $(B)/collshim-enqueue-nccl) \
            $(FAMILIES:%=$(B)/collshim-bench-%) $(FAMILIES:%=$(B)/collshim-overhead-%) \
            $(B)/test/bench_plan $(B)/test/bench_congestion $(B)/test/bench_balance
 
@@ -122,14 +122,20 @@ $(B)/libcollshim-nccl.so: $(NCCL_OBJ) $(CORE_SRC:%.c=$(B)/pic/%.o) $(filter-out 
 	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) $(SHARED) -o $@ $^ -l:libyaml.a -ldl -lm -lpthread $(LDFLAGS)
 
 # What the preload adds to a call of NCCL, against one that does nothing.
-$(B)/pic/bench/overhead/nccl.o $(B)/pic/bench/overhead/null_nccl.o: OWN_CFLAGS += $(NCCL_CFLAGS)
+$(patsubst %,$(B)/pic/bench/overhead/%.o,nccl enqueue null_nccl): OWN_CFLAGS += $(NCCL_CFLAGS)
 $(B)/nullnccl/libnccl.so.2: $(B)/pic/bench/overhead/null_nccl.o
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -shared -Wl,-soname,libnccl.so.2 -o $@ $^ $(LDFLAGS)
-$(B)/collshim-overhead-nccl: $(B)/pic/bench/overhead/nccl.o $(B)/nullnccl/libnccl.so.2
+$(B)/nullnccl/libcuda.so.1: $(B)/pic/bench/overhead/null_cuda.o
 	$(call say,LINK)
-	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -o $@ $^ $(LDFLAGS)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -shared -Wl,-soname,libcuda.so.1 -o $@ $^ $(LDFLAGS)
+$(B)/collshim-overhead-nccl: $(B)/pic/bench/overhead/nccl.o $(B)/nullnccl/libnccl.so.2
+$(B)/collshim-enqueue-nccl: $(B)/pic/bench/overhead/enqueue.o $(B)/nullnccl/libnccl.so.2 | $(B)/nullnccl/libcuda.so.1
+$(B)/collshim-overhead-nccl $(B)/collshim-enqueue-nccl:
+	$(call say,LINK)
+	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -o $@ $^ -ldl -lpthread $(LDFLAGS)
 
 # The command ---------------------------------------------------------------------------------
 $(B)/collshim: $(CLI_SRC:%.c=$(B)/pic/%.o) $(CORE_SRC:%.c=$(B)/pic/%.o) $(CUDA_OBJ)

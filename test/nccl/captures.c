@@ -163,35 +163,51 @@ static void test_captured(struct rank *r)
     CUDA(StreamDestroy(other));
 }
 
-/* Larger calls, which need more memory, and a communicator that would be glad of what is left. */
+/* Larger calls, which need more memory, and communicators that would be glad of what is left: as
+ * many as there may be pieces of it. One rank's graph is late, so that the others' are under way
+ * while a communicator is used from its beginning to its end. */
 static void test_captured_grown(struct rank *r)
 {
+    enum { OTHERS = 6 };
     struct trio t = trio_new(r, r->count), o = trio_new(r, r->count),
                 large = trio_new(r, 8 * r->count);
-    CUstream other = stream_new();
-    ncclComm_t second;
+    CUdeviceptr flag = (CUdeviceptr)device_new(4);
+    CUstream stream = stream_new();
+    ncclComm_t other[OTHERS];
     CUgraphExec exec;
 
     eager(r, &t, r->stream, 0);
     exec = captured(r, &t, r->comm);
-    eager(r, &large, other, 1);
-    second = ranks_comm(r);
-    for (int round = 0; round < 8; round++) {
+    eager(r, &large, stream, 1);
+    for (int i = 0; i < OTHERS; i++) {
+        other[i] = ranks_comm(r);
+        trio_fill(r, &o, i);
+        trio_call(r, &o, other[i], stream); /* has its memory from here on */
+        stream_wait(stream);
+        trio_check(r, &o, i, "its first call");
+    }
+    for (int round = 0; round < 4 * OTHERS; round++) {
         trio_fill(r, &t, round);
         trio_fill(r, &o, round + 3);
+        device_write((void *)flag, &(uint32_t){0}, 4);
+        if (r->rank == round % r->nranks)
+            CUDA(StreamWaitValue32(r->stream, flag, 1, CU_STREAM_WAIT_VALUE_EQ));
         CUDA(GraphLaunch(exec, r->stream));
-        trio_call(r, &o, second, other);
+        trio_call(r, &o, other[round % OTHERS], stream);
+        CUDA(StreamWriteValue32(stream, flag, 1, CU_STREAM_WRITE_VALUE_DEFAULT));
+        stream_wait(stream);
         stream_wait(r->stream);
-        stream_wait(other);
         trio_check(r, &t, round, "a graph from before");
         trio_check(r, &o, round + 3, "another communicator");
     }
     CUDA(GraphExecDestroy(exec));
-    NCCL(ncclCommDestroy(second));
+    for (int i = 0; i < OTHERS; i++)
+        NCCL(ncclCommDestroy(other[i]));
     trio_free(&t);
     trio_free(&o);
     trio_free(&large);
-    CUDA(StreamDestroy(other));
+    device_free((void *)flag);
+    CUDA(StreamDestroy(stream));
 }
 
 /* Nothing was called before: then nothing can be prepared. */
@@ -209,6 +225,25 @@ static void test_captured_first(struct rank *r)
     }
     CUDA(GraphExecDestroy(exec));
     NCCL(ncclCommDestroy(comm));
+    trio_free(&t);
+}
+
+/* Of another size than what was called before, and so unprepared. */
+static void test_captured_other(struct rank *r)
+{
+    struct trio called = trio_new(r, r->count), t = trio_new(r, r->count / 2);
+    CUgraphExec exec;
+
+    eager(r, &called, r->stream, 0);
+    exec = captured(r, &t, r->comm);
+    for (int round = 0; round < 3; round++) {
+        trio_fill(r, &t, round);
+        CUDA(GraphLaunch(exec, r->stream));
+        stream_wait(r->stream);
+        trio_check(r, &t, round, "of another size");
+    }
+    CUDA(GraphExecDestroy(exec));
+    trio_free(&called);
     trio_free(&t);
 }
 
@@ -264,6 +299,7 @@ const struct test_case cases_captures[] = {
     {"captured", test_captured},
     {"captured_grown", test_captured_grown},
     {"captured_first", test_captured_first},
+    {"captured_other", test_captured_other},
     {"captured_group", test_captured_group},
     {"captured_late", test_captured_late},
     {"captured_again", test_captured_again},
