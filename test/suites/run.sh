@@ -1,0 +1,204 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Other people's test suites with every call forced onto our paths.
+set -euo pipefail
+
+usage() {
+    cat <<'TXT'
+test/suites/run.sh [--mpi openmpi|mpich] [--folders 'FOLDER...'] [--topology] [--work DIR] [SUITE...]
+
+  mpich    MPICH's test suite: the folders coll, comm, topo, attr and threads/comm of it
+  mpi4py   mpi4py's, but for files, windows and spawned processes (Open MPI: Debian's mpi4py is for it)
+
+Both come from Debian's source packages and are built in DIR (default: a temporary folder that goes
+at the end; give one to build once). A test that fails is run once more without the preload: what
+the library fails as well says nothing about us and is skipped, with that reason.
+
+  --mpi M          with one library; default: those that are installed
+  --folders LIST   of MPICH's suite
+  --topology       ranks as if on several nodes, so that what runs between nodes does
+
+Takes 20 minutes and more, so no part of scripts/test. Prints TAP lines, then `N passed, N failed`.
+Exit status: 0 none failed, 1 some did, 2 wrong usage.
+TXT
+}
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+folders='coll comm topo attr threads/comm'
+families=()
+suites=()
+topology=0
+work=
+forced=0
+limit=60 # seconds a test may take, unless its list says more
+
+die() {
+    echo "test/suites: $1" >&2
+    exit 2
+}
+
+while [ $# -gt 0 ]; do
+    case $1 in
+        -h | --help) usage && exit 0 ;;
+        --mpi) families=("${2?$1 needs a value: openmpi or mpich}") && shift ;;
+        --folders) folders=${2?$1 needs a value: folders of MPICH\'s test/mpi} && shift ;;
+        --topology) topology=1 ;;
+        --work) work=${2?$1 needs a value: a folder} && shift ;;
+        mpich | mpi4py) suites+=("$1") ;;
+        *) die "'$1' is neither an option nor a suite; test/suites/run.sh --help" ;;
+    esac
+    shift
+done
+[ ${#suites[@]} -gt 0 ] || suites=(mpich mpi4py)
+[ ${#families[@]} -gt 0 ] || families=(openmpi mpich)
+[ -r "$root/build/libcollshim.so" ] || die "build/libcollshim.so is missing: run make first"
+if [ -z "$work" ]; then
+    work=$(mktemp -d)
+    trap 'rm -rf "$work"' EXIT
+fi
+mkdir -p "$work"
+work=$(cd "$work" && pwd)
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+unset LD_PRELOAD
+for variable in "${!COLLSHIM_@}"; do unset "$variable"; done
+
+passed=0
+failed=0
+skipped=0
+
+# fetch PACKAGE: its unchanged source in $work/PACKAGE, by lists of our own
+fetch() {
+    local codename apt
+    [ ! -d "$work/$1" ] || return 0
+    # shellcheck source=/dev/null
+    codename=$(. /etc/os-release && echo "$VERSION_CODENAME")
+    mkdir -p "$work/lists/partial" "$work/fetched"
+    echo "deb-src http://deb.debian.org/debian $codename main" >"$work/sources.list"
+    apt=(apt-get -qq -o Dir::Etc::SourceList="$work/sources.list" -o Dir::Etc::SourceParts=/dev/null
+        -o Dir::State::lists="$work/lists" -o APT::Sandbox::User=root)
+    "${apt[@]}" update
+    (cd "$work/fetched" && "${apt[@]}" source --download-only "$1")
+    mkdir "$work/$1.part"
+    tar -C "$work/$1.part" --strip-components=1 -xf "$(ls "$work"/fetched/"$1"_*.orig.tar.*)"
+    mv "$work/$1.part" "$work/$1"
+}
+
+# launch FAMILY N SECONDS COMMAND...: under the preload if `forced` is 1; sets out and rc
+launch() {
+    local family=$1 n=$2 seconds=$3 per_node=1
+    local -a set=() job
+    shift 3
+    if [ "$forced" -eq 1 ]; then
+        set=(LD_PRELOAD="$root/build/libcollshim.so" COLLSHIM_MIN_BYTES=0)
+        [ $((n % 2)) -ne 0 ] || per_node=2
+        [ $((n % 8)) -ne 0 ] || per_node=4
+        [ "$topology" -eq 0 ] || set+=(COLLSHIM_TOPOLOGY="node:$((n / per_node)) rank:$per_node rail:$per_node")
+    fi
+    case $family in
+        openmpi)
+            job=(mpirun.openmpi --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 -n "$n")
+            for pair in "${set[@]}"; do job+=(-x "$pair"); done
+            ;;
+        mpich)
+            job=(mpiexec.mpich -n "$n")
+            for pair in "${set[@]}"; do job+=(-env "${pair%%=*}" "${pair#*=}"); done
+            ;;
+    esac
+    rc=0
+    out=$(timeout --kill-after=5 "$seconds" "${job[@]}" "$@" 2>&1 </dev/null) || rc=$?
+}
+
+# judge NAME FUNCTION FAMILY N SECONDS COMMAND...: forced; and if FUNCTION finds that wrong, without us
+judge() {
+    local name=$1 is_right=$2 ours
+    shift 2
+    forced=1 launch "$@"
+    if "$is_right"; then
+        passed=$((passed + 1))
+        echo "ok $((passed + failed + skipped)) - $name"
+        return
+    fi
+    ours=$(tail -n 8 <<<"exit status $rc; $out")
+    forced=0 launch "$@"
+    if "$is_right"; then
+        failed=$((failed + 1))
+        echo "not ok $((passed + failed + skipped)) - $name"
+        printf '%s\n' "$ours" | sed 's/^/#   /'
+    else
+        skipped=$((skipped + 1))
+        echo "ok $((passed + failed + skipped)) - $name # SKIP the library fails it too"
+    fi
+}
+
+says_no_errors() { [ "$rc" -eq 0 ] && [[ $out == *"No Errors"* ]]; }
+exits_well() { [ "$rc" -eq 0 ]; }
+
+build_mpich() {
+    local family=$1 folder at=$work/mpich-$1
+    [ ! -d "$at" ] || return 0
+    # Open MPI's mpi.h has only the names that replaced these.
+    sed -i -E 's/MPI_Type_(hvector|hindexed|struct)\(/MPI_Type_create_\1(/' "$work"/mpich/test/mpi/dtpools/src/*.c
+    mkdir "$at.part"
+    (
+        cd "$at.part"
+        "$work/mpich/test/mpi/configure" --with-mpi=/usr CC="mpicc.$family" MPICC="mpicc.$family" \
+            --without-cuda --disable-fortran --disable-cxx --disable-spawn --disable-ft-tests --disable-romio
+        make -j"$(nproc)" -C util
+        make -j"$(nproc)" -C dtpools
+        for folder in $folders; do # what uses extensions of MPICH does not build with others
+            make -k -j"$(nproc)" -C "$folder" || :
+        done
+    ) >"$work/build-$family.log" 2>&1 || die "MPICH's suite does not build: $work/build-$family.log"
+    mv "$at.part" "$at"
+}
+
+suite_mpich() {
+    local family=$1 folder word list program n seconds
+    local -a words arguments
+    fetch mpich
+    build_mpich "$family"
+    for folder in $folders; do
+        list=$work/mpich/test/mpi/$folder/testlist
+        [ -r "$list" ] || list=$list.in
+        # a row: program, ranks, and words such as arg=X and timeLimit=X; mem=: for large machines
+        while read -r -a words; do
+            program=$work/mpich-$family/$folder/${words[0]}
+            [[ ${words[*]} != *mem=* && ${words[1]:-} =~ ^[0-9]+$ && -x $program ]] || continue
+            n=${words[1]}
+            seconds=$limit
+            arguments=()
+            for word in "${words[@]:2}"; do
+                case $word in
+                    arg=*) arguments+=("${word#arg=}") ;;
+                    timeLimit=*) seconds=${word#timeLimit=} ;;
+                esac
+            done
+            [ "$n" -le 16 ] || continue
+            judge "$family: $folder/${words[0]} $n${arguments[*]:+ ${arguments[*]}}" says_no_errors \
+                "$family" "$n" "$seconds" "$program" "${arguments[@]}"
+        done < <(sed -E 's/^@[A-Za-z_]+@//; s/#.*//; /^ *$/d' "$list")
+    done
+}
+
+suite_mpi4py() {
+    local n
+    [ "$1" = openmpi ] || return 0
+    fetch mpi4py
+    for n in 1 3 4; do
+        judge "$1: mpi4py's tests $n" exits_well "$1" "$n" 300 /usr/bin/python3 "$work/mpi4py/test/runtests.py" -q \
+            -e spawn -e dynproc -e io -e file -e rma -e win
+    done
+}
+
+for family in "${families[@]}"; do
+    if ! command -v "mpicc.$family" >/dev/null; then
+        echo "# $family is not installed: scripts/setup installs it"
+        continue
+    fi
+    for suite in "${suites[@]}"; do
+        "suite_$suite" "$family"
+    done
+done
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" -eq 0 ]
