@@ -160,18 +160,23 @@ uint64_t plan_total_bytes(const struct plan_request *q)
 /*
  * Through a node's memory nothing is won by small chunks but bytes that are still in the cache when
  * they are combined with the next rank's. A message in one chunk is handed over at once, and its
- * sender is not needed any more.
+ * sender is not needed any more. But what several ranks read goes in pieces that the sender copies
+ * once for all of them (transports/shm_board.h); a device's memory does not go there.
  */
 static size_t memory_chunk(const struct plan_request *q, uint64_t block)
 {
-    enum { SMALLEST = 64 << 10, CACHED = 512 << 10 };
+    enum { SMALLEST = 64 << 10, SHARED = 128 << 10, CACHED = 512 << 10 };
     int combines = q->collective == COLL_ALLREDUCE || q->collective == COLL_REDUCE ||
                    q->collective == COLL_REDUCE_SCATTER ||
                    q->collective == COLL_REDUCE_SCATTER_BLOCK;
+    int shared = q->topo->nranks > 2 && q->topo->rank[0].gpu < 0 &&
+                 (q->collective == COLL_BCAST || q->collective == COLL_ALLGATHER ||
+                  q->collective == COLL_ALLGATHERV);
+    size_t most = shared ? SHARED : combines ? CACHED : SIZE_MAX / 2;
     uint64_t message = q->collective == COLL_BCAST ? q->nbytes : block;
     size_t chunk = SMALLEST;
 
-    while (chunk < message && (!combines || chunk < CACHED))
+    while (chunk < message && chunk < most)
         chunk *= 2;
     return chunk;
 }
