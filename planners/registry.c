@@ -161,15 +161,18 @@ uint64_t plan_total_bytes(const struct plan_request *q)
  * Through a node's memory nothing is won by small chunks but bytes that are still in the cache when
  * they are combined with the next rank's. A message in one chunk is handed over at once, and its
  * sender is not needed any more. But what several ranks read goes in pieces that the sender copies
- * once for all of them (transports/shm_board.h); a device's memory does not go there.
+ * once for all of them (transports/shm_board.h), unless the memory's own rate is all that counts;
+ * a device's memory does not go there.
  */
 static size_t memory_chunk(const struct plan_request *q, uint64_t block)
 {
     enum { SMALLEST = 64 << 10, SHARED = 128 << 10, CACHED = 512 << 10 };
+    enum { STAYS_IN_CACHE = 32 << 20 };
     int combines = q->collective == COLL_ALLREDUCE || q->collective == COLL_REDUCE ||
                    q->collective == COLL_REDUCE_SCATTER ||
                    q->collective == COLL_REDUCE_SCATTER_BLOCK;
     int shared = q->topo->nranks > 2 && q->topo->rank[0].gpu < 0 &&
+                 plan_total_bytes(q) <= STAYS_IN_CACHE &&
                  (q->collective == COLL_BCAST || q->collective == COLL_ALLGATHER ||
                   q->collective == COLL_ALLGATHERV);
     size_t most = shared ? SHARED : combines ? CACHED : SIZE_MAX / 2;
