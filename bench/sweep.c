@@ -17,7 +17,7 @@
 
 /* A preload that tries both ways first gets so many calls more: the repetitions are about what it
    settles on, and what settling cost is printed beside them. */
-enum { TRIALS = 2, SETTLING = 11, WARM_UP_BYTES = 1024 };
+enum { TRIALS = 2, SETTLING = 16, WARM_UP_BYTES = 1024 };
 
 struct field {
     int n, native; /* the preload, if any, comes after the native ones */

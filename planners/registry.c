@@ -168,17 +168,25 @@ static int all_have_gpus(const struct topo *t)
 /*
  * Through a node's memory nothing is won by small chunks but bytes that are still in the cache when
  * they are combined with the next rank's. A message in one chunk is handed over at once, and its
- * sender is not needed any more. GPUs copy it to where others reach it, and the next chunk while
- * one is fetched: to them it comes in several.
+ * sender is not needed any more. What several ranks read goes in pieces that the sender copies once
+ * for all of them (transports/shm_board.h), unless the memory's own rate is all that counts. GPUs
+ * copy a message to where others reach it, and the next chunk while one is fetched.
  */
 static size_t memory_chunk(const struct plan_request *q, uint64_t block)
 {
-    enum { SMALLEST = 64 << 10, CACHED = 512 << 10, OF_GPUS = 1 << 20 };
+    enum { SMALLEST = 64 << 10, SHARED = 128 << 10, CACHED = 512 << 10, OF_GPUS = 1 << 20 };
+    enum { STAYS_IN_CACHE = 32 << 20 };
     int combines = q->collective == COLL_ALLREDUCE || q->collective == COLL_REDUCE ||
                    q->collective == COLL_REDUCE_SCATTER ||
                    q->collective == COLL_REDUCE_SCATTER_BLOCK;
+    int shared = (q->collective == COLL_BCAST || q->collective == COLL_ALLGATHER ||
+                  q->collective == COLL_ALLGATHERV) &&
+                 q->topo->nranks > 2 && plan_total_bytes(q) <= STAYS_IN_CACHE;
     uint64_t message = q->collective == COLL_BCAST ? q->nbytes : block;
-    size_t chunk = SMALLEST, most = combines ? CACHED : all_have_gpus(q->topo) ? OF_GPUS : SIZE_MAX;
+    size_t chunk = SMALLEST, most = combines                 ? CACHED
+                                    : all_have_gpus(q->topo) ? OF_GPUS
+                                    : shared                 ? SHARED
+                                                             : SIZE_MAX / 2;
 
     while (chunk < message && chunk < most)
         chunk *= 2;

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
@@ -51,6 +52,17 @@ static ssize_t turn(struct shm *t)
     return (ssize_t)(TURN_BUDGET - budget);
 }
 
+/* Whatever is sent now is in flight, so what a notice was copied from stays as it is until all are
+   handed over. */
+static void post_all(struct shm *t)
+{
+    memset(t->recent, 0, sizeof t->recent);
+    for (int m = 0; m < t->members; m++)
+        if (t->peer[m].unposted.first)
+            shm_peer_post(t, &t->peer[m]);
+    board_close(&t->board);
+}
+
 static int shm_poll(void *state, unsigned *done, unsigned *ndone)
 {
     struct shm *t = state;
@@ -58,6 +70,8 @@ static int shm_poll(void *state, unsigned *done, unsigned *ndone)
 
     t->report = done;
     t->reported = 0;
+    if (!t->error)
+        post_all(t);
     for (size_t total = 0; moved >= 0 && total < POLL_BUDGET; total += (size_t)moved) {
         moved = turn(t);
         if (!moved || t->reported)
@@ -75,6 +89,18 @@ static struct slot *take_slot(struct shm *t, unsigned slot, size_t length, int l
     return s;
 }
 
+/* Has the same been sent to somebody else just now? */
+static void find_twin(struct shm *t, struct slot *s)
+{
+    uint64_t mixed = (uint64_t)(uintptr_t)s->buf * 0x9e3779b97f4a7c15u;
+    struct slot **recent = &t->recent[(mixed >> 32) % TWINS];
+
+    if (*recent && (*recent)->buf == s->buf && (*recent)->length == s->length &&
+        (*recent)->peer != s->peer)
+        (*recent)->twins = s->twins = 1;
+    *recent = s;
+}
+
 static int shm_send(void *state, unsigned slot, const void *buf, size_t length, int peer, int lane)
 {
     struct shm *t = state;
@@ -82,9 +108,10 @@ static int shm_send(void *state, unsigned slot, const void *buf, size_t length, 
     struct slot *s = take_slot(t, slot, length, lane);
 
     s->buf = (char *)(uintptr_t)buf;
+    s->peer = p;
     p->sends++;
     fifo_put(&p->unposted, s);
-    shm_peer_post(t, p);
+    find_twin(t, s);
     return t->error;
 }
 
@@ -189,6 +216,7 @@ static int shm_reserve(void *state, unsigned nslots)
     if (!slot)
         return -ENOMEM;
     free(t->slot);
+    memset(t->recent, 0, sizeof t->recent);
     t->slot = slot;
     t->nslots = nslots;
     return 0;
@@ -293,6 +321,7 @@ int xport_shm_join(struct xport *x, const struct shm_offer *offer)
     }
     t->helping = all_have_cpus(offer, t->members);
     x->patience = t->helping ? PATIENCE : 0;
+    board_open(&t->board, &t->segment, t->me);
     for (int m = 0; m < t->members; m++) {
         struct peer *p = &t->peer[m];
         p->out = shm_segment_pair(&t->segment, t->me, m);

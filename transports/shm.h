@@ -2,7 +2,9 @@
 /*
  * The transport between the ranks of one node. The receiver reads what is sent straight from the
  * sender's memory (process_vm_readv), so that a byte is copied once and nobody waits for the
- * sender's CPU; a sender that has one of its own and waits meanwhile writes some of it. Where the
+ * sender's CPU; a sender that has one of its own and waits meanwhile writes some of it. What is
+ * short, and what goes to several ranks in pieces that are not long, the sender copies to shared
+ * memory instead, once for all of them (shm_board.h), and is done. Where the
  * system does not permit that, for a peer, for a kind of memory or from some point on, the sender
  * copies through cells of the shared segment instead: the receiver decides, message by message, and
  * asks.

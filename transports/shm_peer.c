@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A message's way: the sender posts its address. The receiver takes posts out of the ring at once
- * and matches them to its receives by lane, so that no lane can block another. What is matched is
- * worked off in order: read from the sender's memory and answered, or asked for through the cells.
- * Cells are filled only on demand, for a receive that is there; a message in the cells can
- * therefore not be in the way of one that somebody waits for.
+ * A message's way: the sender posts its address, or that it is on the board. The receiver takes
+ * posts out of the ring at once and matches them to its receives by lane, so that no lane can block
+ * another. What is matched is worked off in order: read from the sender's memory and answered, or
+ * asked for through the cells. Cells are filled only on demand, for a receive that is there; a
+ * message in the cells can therefore not be in the way of one that somebody waits for.
  */
 #define _GNU_SOURCE
 #include "transports/shm_peer.h"
@@ -66,19 +66,51 @@ void shm_peer_complete(struct shm *t, unsigned *waiting, struct slot *s)
 
 /* Sending ------------------------------------------------------------------------------------- */
 
+static int is_lent(const struct shm *t, const struct slot *s)
+{
+    return t->lends && (uintptr_t)s->buf - (uintptr_t)t->lends < t->window.bytes;
+}
+
+/* One reader could as well copy the bytes itself, but for what it costs to ask the system, and to
+   have the sender wait. */
+static int suits_board(const struct shm *t, const struct slot *s)
+{
+    enum { ALWAYS_BELOW = 32 << 10 };
+
+    return s->length && s->length <= SHM_NOTICE_BYTES && !is_lent(t, s) &&
+           (s->twins || s->length <= ALWAYS_BELOW);
+}
+
+/* Is a place on the board worth waiting for? Not for long: who has to read what is there may be
+   waiting for this very message. */
+static int is_held(struct slot *s)
+{
+    enum { LONG_ENOUGH = 2000 };
+
+    return s->twins && ++s->held < LONG_ENOUGH;
+}
+
 void shm_peer_post(struct shm *t, struct peer *p)
 {
     while (p->unposted.first && load(&p->out->posted) - load(&p->out->taken) < SHM_POSTS) {
-        struct slot *s = fifo_take(&p->unposted);
-        uintptr_t at = (uintptr_t)s->buf - (uintptr_t)t->lends;
-        int lent = t->lends && at < t->window.bytes;
-        p->out->post[load(&p->out->posted) % SHM_POSTS] =
-            (struct shm_post){.address = lent ? at : (uint64_t)(uintptr_t)s->buf,
-                              .lent = (uint32_t)lent,
-                              .length = s->length,
-                              .slot = (uint32_t)(s - t->slot),
-                              .lane = s->lane};
+        struct slot *s = p->unposted.first;
+        int lent = is_lent(t, s);
+        int notice = -1;
+
+        if (suits_board(t, s) && (notice = board_put(&t->board, s->buf, s->length)) < 0 &&
+            is_held(s))
+            break;
+        fifo_take(&p->unposted);
+        p->out->post[load(&p->out->posted) % SHM_POSTS] = (struct shm_post){
+            .address = (uint64_t)(uintptr_t)s->buf - (lent ? (uint64_t)(uintptr_t)t->lends : 0),
+            .lent = (uint32_t)lent,
+            .length = s->length,
+            .slot = (uint32_t)(s - t->slot),
+            .lane = s->lane,
+            .notice = (uint32_t)(notice + 1)};
         advance(&p->out->posted);
+        if (notice >= 0)
+            shm_peer_complete(t, &p->sends, s);
     }
 }
 
@@ -133,6 +165,7 @@ static int match(struct peer *p, struct slot *s, const struct shm_post *post)
         return -EPROTO;
     s->address = post->address;
     s->sender = post->slot;
+    s->notice = post->notice;
     s->lent = post->lent ? p->window + post->address : NULL;
     fifo_put(s->lent && s->anywhere && !s->failed ? &p->arrived : &p->matched, s);
     return 0;
@@ -185,7 +218,7 @@ static void ask_for_cells(const struct shm *t, struct peer *p)
         return;
     for (struct slot *s = p->matched.first; s; s = s->next) {
         size_t grain = s->buf ? 1 : s->reduce.grain;
-        if (s->granted || s->failed || s->lent)
+        if (s->granted || s->failed || s->lent || s->notice)
             continue;
         s->step = (uint32_t)(t->segment.cell_bytes / grain * grain);
         if (!shm_peer_answer(
@@ -310,7 +343,6 @@ int shm_peer_serve(struct shm *t, struct peer *p, size_t *budget)
         return rc;
     report_arrived(t, p);
     answer_returned(t, p);
-    shm_peer_post(t, p);
     size_t copied = fill_cells(t, p, *budget);
     ssize_t got = shm_peer_read_messages(t, p, *budget);
     if (got < 0)

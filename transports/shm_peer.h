@@ -8,6 +8,7 @@
 
 #include <sys/types.h>
 
+#include "transports/shm_board.h"
 #include "transports/shm_segment.h"
 #include "transports/xport.h"
 
@@ -26,9 +27,12 @@ struct slot {
     uint32_t step; /* bytes per cell */
     int granted;   /* a receive that comes through the cells */
     enum sharing sharing;
-    struct peer *peer; /* of a receive that takes what is lent, */
+    struct peer *peer; /* of a send, or a receive that takes what is lent */
     int anywhere;      /* a receive that takes what is lent */
     int failed;        /* a receive for which nothing was sent */
+    int twins;         /* a send: others are sent the same bytes */
+    unsigned held;     /* a send: how often it waited for a place on the board */
+    uint32_t notice;   /* a receive's, counted from 1; 0: it comes otherwise */
     const char *lent;  /* a receive's bytes on the sender's device */
     uint64_t address;  /* or at the sender */
     uint32_t sender;   /* and the sender's slot */
@@ -48,7 +52,7 @@ struct peer {
     int unhelpful;            /* it could not write to this rank's */
     unsigned waits;           /* turns that this rank has waited for its pieces */
     unsigned sends, receives; /* slots that wait for it */
-    struct fifo unposted;     /* sends for which the ring had no room */
+    struct fifo unposted;     /* sends that the peer has not been told of */
     struct fifo streaming;    /* sends that go through the cells */
     struct fifo unmatched;    /* receives */
     struct fifo matched;      /* receives whose sender is known */
@@ -60,6 +64,9 @@ struct peer {
     unsigned nearly, early_room;
 };
 
+/* What was sent since the last poll, by the address of its bytes. */
+enum { TWINS = 16 };
+
 struct shm {
     uint64_t nonce;
     struct shm_segment segment;
@@ -70,6 +77,8 @@ struct shm {
     int *member_of;    /* [nranks] owned: -1 for ranks elsewhere */
     struct peer *peer; /* [members] owned */
     struct slot *slot; /* [nslots] owned */
+    struct board board;
+    struct slot *recent[TWINS];
     unsigned nslots;
     int next;            /* the peer that is served first */
     char *bounce;        /* [REDUCE_PIECE * hands] owned */
@@ -85,7 +94,7 @@ struct shm {
 void fifo_put(struct fifo *f, struct slot *s);
 struct slot *fifo_take(struct fifo *f); /* not of an empty one */
 
-/* Hand sends to the peer while there is room. */
+/* Hand sends to the peer while there is room; those that are on the board then are done. */
 void shm_peer_post(struct shm *t, struct peer *p);
 
 /* A receive has been posted. Returns 0, or -EPROTO if its sender's length differs. */

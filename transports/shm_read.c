@@ -165,15 +165,35 @@ static int is_gone(struct peer *p, const struct slot *s)
     return ++p->waits % PATIENCE == 0 && shm_peer_read(p, s->address, &byte, 1) == -ESRCH;
 }
 
+static void read_notice(struct shm *t, struct peer *p, struct slot *s)
+{
+    uint32_t notice = s->notice - 1;
+
+    shm_peer_deliver(s, shm_segment_notice_bytes(&t->segment, p->member, notice), s->length);
+    board_read(shm_segment_notice(&t->segment, p->member, notice));
+    shm_peer_complete(t, &p->receives, s);
+}
+
+/* The message whose turn it is, if this rank need not wait for the sender's CPU. */
+static struct slot *next_readable(const struct peer *p)
+{
+    struct slot *s = p->matched.first;
+
+    return s && !s->granted && (!p->unread || s->failed || s->lent || s->notice) ? s : NULL;
+}
+
 ssize_t shm_peer_read_messages(struct shm *t, struct peer *p, size_t budget)
 {
     size_t copied = 0;
 
-    while (p->matched.first && !p->matched.first->granted &&
-           (!p->unread || p->matched.first->failed || p->matched.first->lent)) {
-        struct slot *s = p->matched.first;
+    for (struct slot *s; (s = next_readable(p)) != NULL;) {
         if (copied >= budget && s->done < s->length)
             break;
+        if (s->notice) {
+            copied += s->length;
+            read_notice(t, p, fifo_take(&p->matched));
+            continue;
+        }
         if (!find_work(t, p, s)) {
             if (is_gone(p, s))
                 return -ESRCH;

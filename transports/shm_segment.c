@@ -26,9 +26,19 @@ static size_t pages(size_t bytes)
     return (bytes + PAGE - 1) / PAGE * PAGE;
 }
 
-static size_t cells_from(const struct shm_segment *s)
+static size_t boards_from(const struct shm_segment *s)
 {
     return PAGE + pages((size_t)s->members * (size_t)s->members * sizeof(struct shm_pair));
+}
+
+static size_t notices_from(const struct shm_segment *s)
+{
+    return boards_from(s) + pages((size_t)s->members * SHM_NOTICES * sizeof(struct shm_notice));
+}
+
+static size_t cells_from(const struct shm_segment *s)
+{
+    return notices_from(s) + (size_t)s->members * SHM_NOTICES * SHM_NOTICE_BYTES;
 }
 
 /* The same on all members: a function of their number. */
@@ -143,4 +153,19 @@ char *shm_segment_cell(const struct shm_segment *s, int from, int to, uint32_t c
 {
     return s->map + cells_from(s) +
            (pair_index(s, from, to) * SHM_CELLS + count % SHM_CELLS) * s->cell_bytes;
+}
+
+static size_t notice_index(int member, uint32_t notice)
+{
+    return (size_t)member * SHM_NOTICES + notice;
+}
+
+struct shm_notice *shm_segment_notice(const struct shm_segment *s, int member, uint32_t notice)
+{
+    return (struct shm_notice *)(s->map + boards_from(s)) + notice_index(member, notice);
+}
+
+char *shm_segment_notice_bytes(const struct shm_segment *s, int member, uint32_t notice)
+{
+    return s->map + notices_from(s) + notice_index(member, notice) * SHM_NOTICE_BYTES;
 }

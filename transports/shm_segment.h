@@ -2,9 +2,9 @@
 /*
  * The memory that the ranks of one node share for one communicator: for every ordered pair of
  * them a ring of posts (what the one sends), a ring of answers (what the other did about it) and
- * a few cells for bytes. Each ring has one writer and one reader, so counters are all it needs:
- * the writer of an entry releases its counter, the reader acquires it, and no entry is used again
- * before the other side's counter has passed it.
+ * a few cells for bytes; and for every rank a board of notices (shm_board.h). Each ring has one
+ * writer and one reader, so counters are all it needs: the writer of an entry releases its counter,
+ * the reader acquires it, and no entry is used again before the other side's counter has passed it.
  *
  * The memory has no name: one rank creates it (memfd), the others open it through that rank's
  * /proc entry, which only the same user can. Whatever crashes when, nothing is left behind. Pages
@@ -21,15 +21,17 @@
 #include "transports/shm_share.h"
 
 enum { SHM_POSTS = 32, SHM_ANSWERS = 32, SHM_CELLS = 4 };
+enum { SHM_NOTICES = 8, SHM_NOTICE_BYTES = 128 << 10 };
 
-/* A send: `length` bytes at `address` of the sender, and its slot there; 0: its call has failed. */
+/* A send: `length` bytes at `address` of the sender, and its slot there; 0: its call has failed.
+   Or of a notice of the sender's, which is not answered. */
 struct shm_post {
     uint64_t address;
     uint64_t length;
     uint32_t slot;
     uint32_t lane;
-    uint32_t lent; /* `address` counts from the start of the sender's window */
-    uint32_t unused;
+    uint32_t lent;   /* `address` counts from the start of the sender's window */
+    uint32_t notice; /* counted from 1; 0: none */
 };
 
 /* What becomes of a window: offered by the sender, opened by the receiver's device, and then used
@@ -71,6 +73,11 @@ struct shm_pair {
     struct shm_share share; /* the message that both copy at present */
 };
 
+/* Who has yet to read it; 0: its place is free. */
+struct shm_notice {
+    _Alignas(64) _Atomic uint32_t readers;
+};
+
 struct shm_segment {
     char *map;
     size_t bytes, cell_bytes;
@@ -92,5 +99,9 @@ void shm_segment_close(struct shm_segment *s);
 /* The pair of two members, and its cells. */
 struct shm_pair *shm_segment_pair(const struct shm_segment *s, int from, int to);
 char *shm_segment_cell(const struct shm_segment *s, int from, int to, uint32_t count);
+
+/* A member's notice, [0, SHM_NOTICES), and its bytes. */
+struct shm_notice *shm_segment_notice(const struct shm_segment *s, int member, uint32_t notice);
+char *shm_segment_notice_bytes(const struct shm_segment *s, int member, uint32_t notice);
 
 #endif

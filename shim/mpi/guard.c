@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A trial: the library twice, then each reroute, warmed up and measured. It is meant to be cheap
- * where rerouting does not pay: a reroute whose first, cold call was so slow that another one might
- * lose more than `limit` calls of the library is not measured, and a trial that has lost `budget`
- * begins with no further reroute. The first calls are the dear ones, so who was dropped for that
- * has its second chance soon. Who seems to win is measured once more before anything changes: a
- * call that a scheduler held up only ever looks too slow.
+ * A trial: the library twice, then each reroute, warmed up and measured, twice where it may win.
+ * Of several calls the fastest counts: one that a scheduler or a network held up says nothing, and
+ * a trial must not hang on it. It is meant to be cheap where rerouting does not pay: a reroute
+ * whose first, cold call was so slow that another one might lose more than `limit` calls of the
+ * library is not measured, and a trial that has lost `budget` begins with no further reroute. The
+ * first calls are the dear ones, so who was dropped for that has its second chance soon. Who seems
+ * to win is measured once more before anything changes: a call that a scheduler held up only ever
+ * looks too slow.
  *
  * Looks after that are trials of two, the library and the fastest reroute. They become rarer while
  * nothing changes.
@@ -177,7 +179,6 @@ static int next(struct guard_entry *e)
         return finish(e);
     e->contender = (uint8_t)i;
     e->calls = 0;
-    e->now = DBL_MAX;
     e->state = WARM_UP;
     return 0;
 }
@@ -199,7 +200,7 @@ static int agree_on(struct guard_entry *e, double seconds, double cost, guard_ag
         return -1;
     }
     e->agreed[GUARD_NATIVE] = value[0];
-    if (e->state == CONFIRM && e->agreed[e->contender] < value[1])
+    if (e->agreed[e->contender] > 0 && e->agreed[e->contender] < value[1])
         value[1] = e->agreed[e->contender];
     e->agreed[e->contender] = value[1];
     e->spent += value[2] - value[0];
@@ -221,13 +222,10 @@ static int note_warm_up(struct guard_entry *e, double seconds, double setup, gua
 
 static int note_measured(struct guard_entry *e, double seconds, guard_agree agree, void *context)
 {
-    if (seconds < e->now)
-        e->now = seconds;
-    if (agree_on(e, e->now, seconds, agree, context) < 0)
+    if (agree_on(e, seconds, seconds, agree, context) < 0)
         return -1;
     double share = e->agreed[e->contender] / e->agreed[GUARD_NATIVE];
-    if (++e->calls < 2 && share > clearly_faster && share <= near &&
-        affordable(e, e->agreed[e->contender]))
+    if (++e->calls < 2 && share <= near && affordable(e, e->agreed[e->contender]))
         return 0; /* once more */
     return next(e);
 }

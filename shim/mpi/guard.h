@@ -41,8 +41,9 @@ struct guard_reroute {
 
 struct guard_entry {
     struct guard_reroute reroute[GUARD_CANDIDATES]; /* of contenders 1 ... */
-    double agreed[GUARD_CONTENDERS]; /* seconds of this trial, the slowest rank's; 0: not tried */
-    double native, now;              /* this rank's best, of the library and of who is on trial */
+    double agreed[GUARD_CONTENDERS]; /* seconds of this trial: the fastest call, of the slowest
+                                        rank; 0: not tried */
+    double native;                   /* of the library, this rank's fastest call */
     double spent;                    /* seconds lost against the library in this trial, agreed */
     uint64_t total;                  /* bytes of the calls that take part */
     uint32_t left, interval;         /* calls until the next look; between looks */

@@ -19,6 +19,7 @@ int main(void)
     srunner_add_suite(r, suite_compose_recipes());
     srunner_add_suite(r, suite_shm());
     srunner_add_suite(r, suite_route());
+    srunner_add_suite(r, suite_shm_board());
     srunner_add_suite(r, suite_shm_share());
     srunner_add_suite(r, suite_kernels());
     srunner_add_suite(r, suite_choose());

@@ -17,6 +17,7 @@ Suite *suite_lanes(void);
 Suite *suite_compose_recipes(void);
 Suite *suite_shm(void);
 Suite *suite_route(void);
+Suite *suite_shm_board(void);
 Suite *suite_shm_share(void);
 Suite *suite_kernels(void);
 Suite *suite_choose(void);

@@ -21,6 +21,7 @@ struct machine {
     double cold[GUARD_CANDIDATES];  /* what its first call takes longer, and its plan */
     double noise;                   /* a call takes up to so much longer, as a share */
     double hiccup;                  /* one call in 20 takes so many times longer */
+    int held_up;                    /* this call, counted from 1, takes four times as long */
     int same_row;                   /* all reroutes are of one row */
     unsigned skew;                  /* of the calls to come */
     struct rng rng;
@@ -71,6 +72,8 @@ static double time_of(struct machine *m, int contender, uint64_t total)
     t *= 1 + m->noise * (rng_below(&m->rng, 1000) / 1000.0);
     if (m->hiccup > 0 && rng_below(&m->rng, 20) == 0)
         t *= m->hiccup;
+    if (m->calls + 1 == m->held_up)
+        t *= 4;
     return t;
 }
 
@@ -187,6 +190,20 @@ START_TEST(test_guard__the_fastest_wins)
         int ran = m.ran[best];
         calls(&m, 90); /* before the first look */
         ck_assert_int_eq(m.ran[best] - ran, 90);
+    }
+}
+END_TEST
+
+START_TEST(test_guard__one_call_that_is_held_up_decides_nothing)
+{
+    for (int nth = 1; nth <= 13; nth++) {
+        struct machine m = quiet;
+        m.reroutes = 2;
+        m.share[0] = .6;
+        m.share[1] = .5;
+        m.held_up = nth;
+        int best = settled_on(&m);
+        ck_assert_msg(best == 2, "call %d held up: settled on %d", nth, best);
     }
 }
 END_TEST
@@ -418,6 +435,7 @@ Suite *suite_guard(void)
 
     tcase_set_timeout(t, 120);
     tcase_add_test(t, test_guard__the_fastest_wins);
+    tcase_add_test(t, test_guard__one_call_that_is_held_up_decides_nothing);
     tcase_add_test(t, test_guard__a_trial_that_does_not_pay_costs_little_over_three_calls);
     tcase_add_test(t, test_guard__a_cold_start_is_forgiven_later);
     tcase_add_test(t, test_guard__noise_does_not_flip_it_and_ranks_stay_together);

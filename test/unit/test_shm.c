@@ -467,6 +467,7 @@ START_TEST(test_shm__lengths_that_differ_and_an_abandoned_transport_are_errors)
         ck_assert_int_eq(x[r].reserve(x[r].state, 1), 0);
     }
     ck_assert_int_eq(x[0].send(x[0].state, 0, bytes, 64, 1, 0), 0);
+    ck_assert_int_eq(x[0].poll(x[0].state, done, &ndone), 0);
     ck_assert_int_eq(x[1].recv(x[1].state, 0, bytes, 32, 0, 0), 0);
     ck_assert_int_lt(x[1].poll(x[1].state, done, &ndone), 0);
     x[1].abandon(x[1].state);
