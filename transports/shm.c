@@ -111,7 +111,11 @@ static int shm_send(void *state, unsigned slot, const void *buf, size_t length, 
     s->peer = p;
     p->sends++;
     fifo_put(&p->unposted, s);
-    find_twin(t, s);
+    if (length <= SHM_NOTICE_BYTES)
+        find_twin(t, s);
+    else if (p->unposted.first ==
+             s) /* what can be on the board waits for its twins, until a poll */
+        shm_peer_post(t, p);
     return t->error;
 }
 
