@@ -193,7 +193,8 @@ cases_device() {
         paths_fail "$call" error
     done
     local -a sites=(MemHostAlloc:1 StreamWaitEvent:3 PointerGetAttributes:9 DeviceGetPCIBusId:1)
-    [ "$quick" -eq 1 ] || sites+=(MemAlloc:{1..6} MemHostAlloc:{2..4} EventCreate:{1..40..13} \
+    # what follows of a failure is nothing of the library's: one of them is enough
+    [[ $quick -eq 1 || $family != openmpi ]] || sites+=(MemAlloc:{1..6} MemHostAlloc:{2..4} EventCreate:{1..40..13} \
         StreamCreateWithPriority:{1..3} IpcGetMemHandle:1 IpcOpenMemHandle:1)
     for call in "${sites[@]}"; do
         paths_fail "$call"
