@@ -8,7 +8,6 @@
 on_devices() {
     local n=$1 calls=$2 machine=$3
     shift 3
-    seed=$((seed + 1))
     begin "$calls collectives on device memory, $n ranks, $machine${*:+, $*}"
     launch "$n" "LD_LIBRARY_PATH=$build/gpusim" "GPUSIM=$machine" "$@" -- \
         "$programs/device" "$seed" "$calls"
@@ -45,12 +44,11 @@ ordering_is_lost() {
 # device_fails CALL:N [error]: on the last rank. Right or an error, and never a hang; with `error`,
 # there is one. With harm=lose the device is lost at that call.
 device_fails() {
-    local with=("LD_LIBRARY_PATH=$build/gpusim") fixed=27 harm=${harm:-fail}
-    seed=$((seed + 1))
-    [ "${2:-}" = error ] || fixed=$seed
+    local with=("LD_LIBRARY_PATH=$build/gpusim") harm=${harm:-fail}
     begin "collectives on device memory, and cu${1%:*} ${harm}s on a rank the ${1#*:}. time"
+    [ "${2:-}" != error ] || seed=27 # among its calls are those that fail
     launch_apart 3 "${with[@]}" GPUSIM='devices=2 seed=3' -- "${with[@]}" GPUSIM="devices=2 $harm=$1" -- \
-        "$programs/device" "$fixed" 20 fails
+        "$programs/device" "$seed" 20 fails
     want_right
     [ "${2:-}" != error ] || [[ "$out" =~ errors\ returned:\ [1-9] ]] || complain "no rank says that it failed"
     finish
@@ -60,7 +58,6 @@ device_fails() {
 paths() {
     local n=$1 calls=$2 kind=$3 machine=$4
     shift 4
-    seed=$((seed + 1))
     begin "$calls large Allreduces of $n ranks, $kind memory, $machine${*:+, $*}"
     launch "$n" "LD_LIBRARY_PATH=$build/gpusim" "GPUSIM=$machine" COLLSHIM_MIN_BYTES=64KiB COLLSHIM_LOG=info "$@" -- \
         "$programs/paths" "$seed" "$calls" "$kind"
@@ -135,7 +132,6 @@ cases_paths() {
 # harm=lose the device is lost at that call.
 paths_fail() {
     local with=("LD_LIBRARY_PATH=$build/gpusim" COLLSHIM_MIN_BYTES=64KiB COLLSHIM_GUARD=0) harm=${harm:-fail}
-    seed=$((seed + 1))
     begin "Allreduces on two paths, and cu${1%:*} ${harm}s on a rank the ${1#*:}. time"
     launch_apart 2 "${with[@]}" GPUSIM='devices=2 seed=3' -- "${with[@]}" "GPUSIM=devices=2 $harm=$1" -- \
         "$programs/paths" "$seed" 6 device fails
