@@ -94,7 +94,8 @@ exchange_is_lopsided() {
     want_number alltoallv .rerouted -le $((10 * 4)) # calls of a trial, of 24 on each rank
     finish
 
-    [ "$quick" -eq 0 ] || return 0
+    # Of relays and of their sizes; messages of that size to MPICH are among huge.c's.
+    [ "$quick" -eq 0 ] && [ "$family" = openmpi ] || return 0
     available=$(awk '/^MemAvailable/ { print int($2 / 1048576) }' /proc/meminfo)
     if [ "$available" -lt 6 ]; then
         skip "a message of more than 2 GiB" "$available GiB of memory are left, it takes 6"
