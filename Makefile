@@ -212,8 +212,14 @@ $(B)/pic/transports/cuda_image.o: transports/cuda_image.S $(KERNELS)
 NCCL_CAUGHT   := $(B)/test/nccl_caught $(B)/test/nccl_linked $(B)/test/nccl_static
 TEST_PROGRAMS := $(foreach f,$(FAMILIES),$(MPI_TESTS:%=$(B)/$(f)/test/mpi/%) $(FORTRAN_TESTS:%=$(B)/$(f)/test/fortran/%))
 .PHONY: test-programs
-test-programs: $(TEST_PROGRAMS) $(B)/unit $(HELPER) $(if $(CUDA),$(B)/test/gpu_contract $(B)/test/bench_collaborative $(B)/gpusim/libcuda.so.1 $(B)/gpusim/libnvidia-ml.so.1) \
+test-programs: $(TEST_PROGRAMS) $(B)/unit $(HELPER) $(B)/test/yield.so $(if $(CUDA),$(B)/test/gpu_contract $(B)/test/bench_collaborative $(B)/gpusim/libcuda.so.1 $(B)/gpusim/libnvidia-ml.so.1) \
                 $(if $(NCCL),$(B)/test/nccl_ranks $(NCCL_CAUGHT))
+
+# Preloaded where there are more of MPICH's ranks than cores.
+$(B)/test/yield.so: test/mpi/tool/yield.c
+	$(call say,LINK)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -fPIC -shared -o $@ $< -ldl $(LDFLAGS)
 
 $(B)/unit: $(UNIT_SRC:%.c=$(B)/pic/%.o) $(CORE_SRC:%.c=$(B)/pic/%.o)
 	$(call say,LINK)

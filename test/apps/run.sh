@@ -86,6 +86,7 @@ trap 'exit 143' TERM HUP
 on_fabric() {
     local seconds=$1 mpi=$2 dir=$3 status=0
     shift 3
+    [[ $mpi != mpich ]] || set -- --preload "$build/test/yield.so" "$@"
     mkdir -p "$dir"
     (cd "$dir" && exec "$fabric" run --name "$name" --mpi "$mpi" -n 4 --timeout "$seconds" "$@") \
         >"$dir/out" 2>"$dir/err" </dev/null &

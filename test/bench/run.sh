@@ -21,7 +21,7 @@ check() {
     passed=$((passed + 1))
   else
     echo "not ok - $name"
-    tail -n 5 "$dir/out"
+    tail -n 5 "$dir/out" | sed 's/^/# /'
     failed=$((failed + 1))
   fi
 }
@@ -33,7 +33,7 @@ bench() {
     openmpi) timeout 100 mpirun.openmpi --oversubscribe --mca mpi_yield_when_idle 1 -n 3 \
       -x LD_PRELOAD="$PWD/$build/libcollshim.so" -x COLLSHIM_MIN_BYTES=0 -x COLLSHIM_TOPOLOGY='node:3' \
       "$build/collshim-bench-openmpi" --repetitions 2 --native default "$@" ;;
-    mpich) LD_PRELOAD=$PWD/$build/libcollshim.so COLLSHIM_MIN_BYTES=0 COLLSHIM_TOPOLOGY='node:3' \
+    mpich) LD_PRELOAD=$PWD/$build/libcollshim.so:$PWD/$build/test/yield.so COLLSHIM_MIN_BYTES=0 COLLSHIM_TOPOLOGY='node:3' \
       timeout 100 mpiexec.mpich -n 3 "$build/collshim-bench-mpich" --repetitions 2 --native default "$@" ;;
   esac
 }

@@ -8,7 +8,6 @@
 exchange() {
     local n=$1 calls=$2 how=$3
     shift 3
-    seed=$((seed + 1))
     begin "$calls random exchanges on $n ranks, types $how${*:+, $*}"
     launch "$n" "$@" -- "$programs/exchange" "$seed" "$calls" "$how"
     want_right
@@ -95,7 +94,8 @@ exchange_is_lopsided() {
     want_number alltoallv .rerouted -le $((10 * 4)) # calls of a trial, of 24 on each rank
     finish
 
-    [ "$quick" -eq 0 ] || return 0
+    # Of relays and of their sizes; messages of that size to MPICH are among huge.c's.
+    [ "$quick" -eq 0 ] && [ "$family" = openmpi ] || return 0
     available=$(awk '/^MemAvailable/ { print int($2 / 1048576) }' /proc/meminfo)
     if [ "$available" -lt 6 ]; then
         skip "a message of more than 2 GiB" "$available GiB of memory are left, it takes 6"
@@ -109,7 +109,7 @@ exchange_is_lopsided() {
     finish
 }
 
-# Ranks, chunk and topology. MPICH's ranks never yield a core, so it gets fewer.
+# Ranks, chunk and topology.
 exchange_openmpi=('5 5 place:0,1,0,2,1' '6 100 node:2 rank:3 rail:2@100Mbit,50Mbit'
     '7 50 rank:1,5,1 rail:2@100Mbit place:cyclic' '6 100 node:3 rank:2 rail:2@10Mbit,90Mbit')
 exchange_mpich=('3 100 node:2 rank:2,1 rail:2@100Mbit,30Mbit')

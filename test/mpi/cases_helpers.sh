@@ -69,16 +69,14 @@ helpers_carry() {
         finish
     fi
 
-    seed=$((seed + 1))
-    begin "random reductions in slices, seed $seed"
+    begin "random reductions in slices"
     launch 5 COLLSHIM_TOPOLOGY=node:5 COLLSHIM_PPG=2 -- "$programs/reductions" "$seed" 60 mixed
     want_right
     want_lines
     want_number allreduce .sliced -gt 0
     finish
 
-    seed=$((seed + 1))
-    begin "random allgathers in slices, lanes of two ranks, seed $seed"
+    begin "random allgathers in slices, lanes of two ranks"
     launch 4 COLLSHIM_TOPOLOGY='node:2 rank:2' COLLSHIM_PPG=3 -- "$programs/differential" "$seed" 60
     want_right
     want_lines
@@ -158,8 +156,7 @@ helpers_on_devices() {
         device_helpers_fail "$late"
     done
     for late in IpcGetMemHandle:1 MemAlloc:9; do # there is no room to lend; and then there is
-        seed=$((seed + 1))
-        begin "slices on devices, and cu${late%:*} fails in ranks the ${late#*:}. time"
+            begin "slices on devices, and cu${late%:*} fails in ranks the ${late#*:}. time"
         launch 2 "LD_LIBRARY_PATH=$build/gpusim" "GPUSIM=devices=1 fail=$late" CUDA_GPUSIM=devices=1 \
             COLLSHIM_TOPOLOGY=node:2 COLLSHIM_PPG=2 -- "$programs/device" "$seed" 80
         want_right
@@ -178,7 +175,6 @@ helpers_on_devices() {
 
 # device_helpers_fail CALL:N: in the helpers alone, which are given the variables of CUDA.
 device_helpers_fail() {
-    seed=$((seed + 1))
     begin "slices on devices, and cu${1%:*} fails in helpers the ${1#*:}. time"
     launch 2 "LD_LIBRARY_PATH=$build/gpusim" "GPUSIM=devices=1 seed=5" "CUDA_GPUSIM=devices=1 fail=$1" \
         COLLSHIM_TOPOLOGY=node:2 COLLSHIM_PPG=2 -- "$programs/device" "$seed" 60 lost

@@ -27,7 +27,6 @@ want_each() {
 reductions() {
     local n=$1 calls=$2 how=$3 collective
     shift 3
-    seed=$((seed + 1))
     begin "$calls random reductions and broadcasts on $n ranks, $how${*:+, $*}"
     launch "$n" "$@" -- "$programs/reductions" "$seed" "$calls" "$how"
     if [ "$rc" -eq 77 ]; then
@@ -48,7 +47,6 @@ reductions() {
 
 # Without a reroute the program must say the same: else it, or the library, is what is wrong.
 reductions_natively() {
-    seed=$((seed + 1))
     begin "$2 random reductions and broadcasts on $1 ranks, the library's own"
     launch "$1" COLLSHIM_MODE=off -- "$programs/reductions" "$seed" "$2" alike
     want_right
@@ -64,7 +62,6 @@ want_sum() {
 
 # All settings as they are by default, but for the size: the guard tries both ways, call by call.
 reductions_measured() {
-    seed=$((seed + 1))
     begin "$2 random reductions and broadcasts on $1 ranks, under the guard"
     launch "$1" COLLSHIM_MIN_BYTES=1 COLLSHIM_TOPOLOGY="$3" -- "$programs/reductions" "$seed" "$2" measured
     want_right
@@ -83,7 +80,7 @@ reductions_measured() {
     finish
 }
 
-# Ranks, chunk and topology. MPICH's ranks never yield a core, so it gets fewer.
+# Ranks, chunk and topology.
 reductions_openmpi=('3 0' '5 100 place:0,1,0,2,1' '4 0 node:3 rank:2,1,1'
     '4 100 node:2 gpu:2 place:cyclic')
 reductions_mpich=('3 100 node:2 rank:2,1')

@@ -7,7 +7,6 @@
 differential() {
     local n=$1 calls=$2 how=$3
     shift 3
-    seed=$((seed + 1))
     begin "$calls random calls on $n ranks, types $how${*:+, $*}"
     launch "$n" "$@" -- "$programs/differential" "$seed" "$calls" "$how"
     want_right
@@ -22,10 +21,10 @@ rerouted() {
 }
 
 # Ranks and topology: nodes of one rank, of different sizes, ranks dealt out or in no order, slow
-# and shared rails. MPICH's ranks never yield a core, so it gets fewer.
-topologies_openmpi=('4 node:2 gpu:2 place:cyclic' '4 node:3 rank:2,1,1' '5 place:0,1,0,2,1'
-    '6 node:2 rank:3 rail:2@100Mbit,50Mbit' '6 rank:1,5 place:cyclic' '7 node:7' '3 node:1 rank:3')
-topologies_mpich=('3 node:2 rank:2,1' '4 place:0,1,1,0')
+# and shared rails. Behind the ranks, the chunk.
+topologies_openmpi=('4 250 node:2 gpu:2 place:cyclic' '4 0 node:3 rank:2,1,1' '5 500 place:0,1,0,2,1'
+    '6 1000 node:2 rank:3 rail:2@100Mbit,50Mbit' '6 250 rank:1,5 place:cyclic' '7 750 node:7' '3 0 node:1 rank:3')
+topologies_mpich=('3 250 node:2 rank:2,1' '4 0 place:0,1,1,0')
 
 # One rank of each node crosses.
 leaders='bcast=compose(stripe=1),reduce=compose(stripe=1)'
@@ -34,7 +33,7 @@ for one in allgather allgatherv allreduce reduce_scatter reduce_scatter_block; d
 done
 
 random_calls() {
-    local calls=300 n topology
+    local calls=300 n chunk topology row
     local -n topologies=topologies_$family
 
     [ "$family" = openmpi ] || calls=100
@@ -44,9 +43,9 @@ random_calls() {
     rerouted 4 $calls COLLSHIM_TOPOLOGY='node:2 rank:2' COLLSHIM_CHUNK_BYTES=100
     rerouted 4 $calls COLLSHIM_TOPOLOGY='node:2 rank:3,1' COLLSHIM_CHUNK_BYTES=100 COLLSHIM_ALGORITHM="$leaders"
     [ "$quick" -eq 0 ] || return 0
-    for topology in "${topologies[@]}"; do
-        read -r n topology <<<"$topology"
-        rerouted "$n" $calls COLLSHIM_TOPOLOGY="$topology" COLLSHIM_CHUNK_BYTES=$((RANDOM % 5 * 250))
+    for row in "${topologies[@]}"; do
+        read -r n chunk topology <<<"$row"
+        rerouted "$n" $calls COLLSHIM_TOPOLOGY="$topology" COLLSHIM_CHUNK_BYTES="$chunk"
     done
 }
 

@@ -21,7 +21,6 @@ want_all() {
 rooted() {
     local n=$1 calls=$2 how=$3 collective
     shift 3
-    seed=$((seed + 1))
     begin "$calls random gathers, scatters and alltoalls on $n ranks, types $how${*:+, $*}"
     launch "$n" "$@" -- "$programs/rooted" "$seed" "$calls" "$how"
     want_right
@@ -70,7 +69,7 @@ large_counts() {
     finish
 }
 
-# Ranks, chunk and topology. MPICH's ranks never yield a core, so it gets fewer.
+# Ranks, chunk and topology.
 rooted_openmpi=('5 100 place:0,1,0,2,1' '6 0 node:2 rank:3 rail:2@100Mbit,50Mbit'
     '7 50 rank:1,5,1 rail:2@100Mbit place:cyclic' '6 100 node:3 rank:2 rail:2@10Mbit,90Mbit')
 rooted_mpich=('3 100 node:2 rank:2,1 rail:2@100Mbit,30Mbit')

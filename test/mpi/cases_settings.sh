@@ -157,12 +157,12 @@ tuned() {
 
     begin "scripts/tune writes a profile that a job takes"
     if ! timeout -k 5 "$limit" "$here/../../scripts/tune" --build "$build" --mpi "$family" --ranks 2 \
-        --collectives allgather,allreduce --sizes 4K,8K --chunks 0,1K --repetitions 2 --output "$file" \
+        --collectives allgather,allreduce --algorithms linear,lane --sizes 4K,8K --chunks 0,1K --repetitions 2 --output "$file" \
         >"$log" 2>&1; then
         complain "scripts/tune failed: $(tail -n 3 "$log")"
     fi
     [ "$(grep -cE '^(allgather|allreduce)  1x2  ' "$file")" -eq 4 ] || complain "not 4 rows: $(cat "$file" "$log")"
-    [ "$(jq -s length "$file.measured")" -ge 8 ] || complain "not 8 measurements"
+    [ "$(jq -s length "$file.measured")" -eq 16 ] || complain "not 16 measurements"
     launch 2 COLLSHIM_MIN_BYTES=1 COLLSHIM_PROFILE="$file" -- "$programs/ordinary"
     want_right
     want_lines

@@ -12,9 +12,13 @@ failed=0
 limit=90 # seconds a job may take
 family=
 declare -A launcher=([openmpi]=mpirun.openmpi [mpich]=mpiexec.mpich)
+declare -A yielding=([mpich]=$build/test/yield.so)
 
+# Sets `seed`, which follows from run.sh's and the test's own name: tests before it do not matter.
 begin() {
     name=${family:+$family: }$1
+    seed=$(cksum <<<"$first_seed $name")
+    seed=$((${seed%% *} % 1000000000 + 1))
     preload=$build/libcollshim.so
     complaints=
     settings=()
@@ -37,7 +41,7 @@ finish() {
     echo "not ok $((passed + failed)) - $name"
     {
         printf '%s' "$complaints"
-        echo "settings: ${settings[*]}; exit status $rc"
+        echo "settings: ${settings[*]}; seed $seed; exit status $rc"
         [ -z "$out" ] || printf 'stdout: %s\n' "$out"
         [ -z "$err" ] || printf 'stderr: %s\n' "$(head -n 30 <<<"$err")"
     } | sed 's/^/#   /'
@@ -54,7 +58,7 @@ skip() {
 settle() {
     local pair
     local -A value=()
-    for pair in "LD_PRELOAD=$preload" COLLSHIM_MIN_BYTES=0 "COLLSHIM_REPORT=$tmp/report.json" "$@"; do
+    for pair in "LD_PRELOAD=$preload${yielding[$family]:+:${yielding[$family]}}" COLLSHIM_MIN_BYTES=0 "COLLSHIM_REPORT=$tmp/report.json" "$@"; do
         value[${pair%%=*}]=${pair#*=}
     done
     settled=()
@@ -76,7 +80,7 @@ add_ranks() {
     command+=("${run[@]}")
 }
 
-# The launcher itself. There are more ranks than cores, so let them yield.
+# The launcher itself. There are more ranks than cores, so let them yield (`yielding`, for MPICH's).
 new_command() {
     command=("${launcher[$family]}")
     [ "$family" != openmpi ] || command+=(--oversubscribe --mca mpi_yield_when_idle 1)
