@@ -14,6 +14,7 @@
 #include "test/unit/member.h"
 #include "test/unit/random.h"
 #include "test/unit/suites.h"
+#include "test/unit/test_topo.h"
 #include "transports/rounds.h"
 
 enum { MOST_RANKS = 10 };
@@ -237,13 +238,10 @@ END_TEST
 static struct rounds *paced(const char *topology, const char *algorithm, enum plan_collective c,
                             double mib, size_t chunk, uint32_t *launches)
 {
-    struct plan_request q = {.collective = c, .grain = 4, .chunk_bytes = chunk};
+    struct topo *t = test_topo_parse(topology);
+    struct plan_request q = {.collective = c, .topo = t, .grain = 4, .chunk_bytes = chunk};
     struct rounds *rounds = NULL;
-    struct topo *t = NULL;
-    char why[256];
 
-    ck_assert_int_eq(topo_parse(topology, 0, &t, why, sizeof why), 0);
-    q.topo = t;
     q.nbytes = (size_t)(mib * (1 << 20));
     q.in_place = c == COLL_ALLREDUCE;
     ck_assert_int_eq(pace_rounds(&q, plan_algorithm_find(c, algorithm), &rounds), 0);
