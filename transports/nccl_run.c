@@ -77,14 +77,21 @@ static ncclResult_t run_copy(const struct nccl_run *run, const struct round_step
                : ncclUnhandledCudaError;
 }
 
+/* All steps of a pass at its first. */
 static ncclResult_t run_reduce(const struct nccl_run *run, const struct round_step *s)
 {
     struct cuda_reduce_args args = {.dst = at(run, &s->dst),
-                                    .src = {at(run, &s->src), at(run, &s->with)},
+                                    .src = {at(run, &s->src)},
                                     .count = s->length / reduce_type_bytes(run->type),
-                                    .sources = 2,
+                                    .sources = 1,
                                     .divisor = 1};
 
+    _Static_assert((int)ROUND_SOURCES <= CUDA_REDUCE_SOURCES, "a pass must be one launch");
+    if (!s->opens)
+        return ncclSuccess;
+    do
+        args.src[args.sources++] = at(run, &s->with);
+    while (!s++->closes);
     return cuda_reduce(run->reducer, run->op, run->type, &args, run->stream)
                ? ncclUnhandledCudaError
                : ncclSuccess;

@@ -6,7 +6,8 @@
  *
  * Rounds are the same on all ranks: a message is in the same one where it is sent and where it is
  * received, which is why all ranks' plans are needed. A round may therefore wait for nothing but
- * earlier rounds, and cannot hang.
+ * earlier rounds, and cannot hang. Combining, too: what comes to be combined goes to a place of its
+ * own, so that all of a round's can come at once, and those of one place are combined in one pass.
  *
  * Source: none; list scheduling, one piece per queue and round. Thread rule: pure functions; a
  * finished struct rounds is const.
@@ -23,6 +24,13 @@ enum round_kind {
     ROUND_REDUCE, /* dst = src op with */
 };
 
+enum { ROUND_SOURCES = 8 /* that are combined in one pass at most */ };
+
+/* What a group and a launch between two groups cost, whatever they carry: rough, of NCCL between
+ * nodes and of a driver. They decide how finely a schedule is cut, not what is right. */
+#define ROUND_GROUP_S 6e-6
+#define ROUND_LAUNCH_S 3e-6
+
 struct round_place {
     uint64_t offset;
     uint8_t buffer; /* enum plan_buffer */
@@ -30,8 +38,10 @@ struct round_place {
 
 struct round_step {
     uint8_t kind;
-    uint8_t opens, closes; /* first, last message of its group */
-    int32_t peer;          /* of messages */
+    /* First, last message of its group; of steps that combine: of one pass. Those behind the first
+       in a pass have its dst and length, and that dst for src. */
+    uint8_t opens, closes;
+    int32_t peer; /* of messages */
     struct round_place src, dst, with;
     uint64_t length;
 };
@@ -39,6 +49,8 @@ struct round_step {
 struct rounds {
     const char *algorithm; /* borrowed from the plan */
     uint32_t nsteps, ngroups;
+    double seconds;                /* that all ranks need, by the links; the same on all ranks */
+    uint64_t whole_bytes;          /* a chunk of so many would cut no message; likewise */
     uint64_t scratch_bytes;        /* the plan's, and places for what arrives to be combined */
     const struct round_step *step; /* owned, [nsteps] in order */
 };
@@ -50,6 +62,7 @@ struct rounds_links {
     int shared; /* a rank's messages share its links: no more of them in a round than these
                    carry in the time of a chunk, those first whose links have most to do.
                    Without: whatever is ready moves, in fewer rounds */
+    double bytes_per_s[2]; /* of a rank each way: to its group, and beyond */
 };
 
 /*

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "shim/nccl/comm.h"
+#include "shim/nccl/pace.h"
 #include "shim/nccl/scratch.h"
 
 /* The kernels of a context are loaded once and stay. */
@@ -34,46 +35,6 @@ static struct cuda_reducer *reducer_of(const struct cuda_calls *cu, CUcontext co
     }
     pthread_mutex_unlock(&one_by_one);
     return l ? l->reducer : NULL;
-}
-
-/* How much faster the links inside a node are, shared among the peers there, than a rail. */
-static uint32_t fast_chunks(const struct topo *t)
-{
-    enum { USUAL = 2, MOST = 8 };
-    double inside = t->link[TOPO_LINK_NVLINK].bw_bytes_per_s, rail = t->rail[0].bw_bytes_per_s;
-    int peers = (t->nranks + t->nnodes - 1) / t->nnodes - 1;
-    double ratio = inside > 0 && rail > 0 && peers > 0 ? inside / rail / peers : USUAL;
-
-    return ratio < 1 ? 1 : ratio > MOST ? MOST : (uint32_t)(ratio + 0.5);
-}
-
-static int build_rounds(const struct plan_request *q, const struct plan_algorithm *a,
-                        struct rounds **rounds)
-{
-    int nranks = q->topo->nranks, rc = 0;
-    struct plan **plan = calloc((size_t)nranks, sizeof *plan);
-    int32_t *group = calloc((size_t)nranks, sizeof *group);
-    struct rounds_links links = {group, fast_chunks(q->topo), q->demand != NULL};
-
-    if (!plan || !group) {
-        free(plan);
-        free(group);
-        return -ENOMEM;
-    }
-    for (int r = 0; r < nranks && !rc; r++) {
-        struct plan_request theirs = *q;
-
-        theirs.rank = r;
-        group[r] = q->topo->rank[r].node;
-        rc = a->build(&theirs, &plan[r]);
-    }
-    if (!rc)
-        rc = rounds_build((const struct plan *const *)plan, nranks, q->rank, &links, rounds);
-    for (int r = 0; r < nranks; r++)
-        plan_free(plan[r]);
-    free(plan);
-    free(group);
-    return rc;
 }
 
 /* A graph uses it as long as the communicator is there. Without memory to note it, it is lost. */
@@ -114,7 +75,7 @@ static int make_ready(struct comm *c, const struct plan_request *q, const struct
 {
     int combines = q->grain > 1;
 
-    if (build_rounds(q, a, rounds))
+    if (pace_rounds(q, a, rounds))
         return 0;
     if (!make_room(c, (*rounds)->scratch_bytes + q->nbytes))
         return 0;

@@ -3,24 +3,14 @@
 
 #include <string.h>
 
-/* The pipeline's chunk of what moves in one go: what the way or the settings say, else few rounds,
- * since each costs a launch, and none so small that it is not worth one. */
-static size_t chunk_for(size_t unit, const struct plan_candidate *way)
+#include "shim/nccl/pace.h"
+
+/* What the way or the settings say; 0: what suits the size (pace.h). */
+static size_t chunk_for(const struct plan_candidate *way)
 {
-    enum { LEAST = 512 << 10, PARTS = 32, WHOLE = 256 };
     size_t chunk = way && way->chunk_bytes ? way->chunk_bytes : process.cfg.chunk_bytes;
 
-    if (!chunk)
-        chunk = unit / PARTS > LEAST ? unit / PARTS : LEAST;
-    return (chunk + WHOLE - 1) / WHOLE * WHOLE;
-}
-
-static size_t unit_of(const struct call *call, const struct comm *c)
-{
-    int cut = call->collective == COLL_ALLREDUCE || call->collective == COLL_BCAST ||
-              call->collective == COLL_REDUCE;
-
-    return call_block_bytes(call) / (cut ? (size_t)c->nranks : 1);
+    return pace_chunk(chunk);
 }
 
 struct plan_request schedule_request(const struct call *call, const struct comm *c,
@@ -32,7 +22,7 @@ struct plan_request schedule_request(const struct call *call, const struct comm 
                              .root = call->root,
                              .nbytes = call_block_bytes(call),
                              .grain = 1,
-                             .chunk_bytes = chunk_for(unit_of(call, c), way),
+                             .chunk_bytes = chunk_for(way),
                              .recipe = way ? way->recipe : NULL};
 
     if (call->combines)
@@ -139,9 +129,12 @@ ncclResult_t schedule_run(struct comm *c, const struct call *call, const struct 
     return result;
 }
 
+/* Its matrix may be a new one each time, so its chunk is not searched for: few rounds, since each
+ * costs a launch, and none so small that it is not worth one. */
 struct plan_request schedule_set_request(const struct set *set, const struct comm *c,
                                          const struct plan_candidate *way)
 {
+    enum { LEAST = 512 << 10, PARTS = 32 };
     struct plan_request q = {.collective = COLL_ALLTOALLV,
                              .topo = c->topo,
                              .rank = c->rank,
@@ -152,7 +145,9 @@ struct plan_request schedule_set_request(const struct set *set, const struct com
 
     for (size_t i = 0; i < (size_t)c->nranks * (size_t)c->nranks; i++)
         longest = set->demand[i] > longest ? set->demand[i] : longest;
-    q.chunk_bytes = chunk_for(longest, way);
+    q.chunk_bytes = chunk_for(way);
+    if (!q.chunk_bytes)
+        q.chunk_bytes = pace_chunk(longest / PARTS > LEAST ? longest / PARTS : LEAST);
     return q;
 }
 

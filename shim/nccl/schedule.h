@@ -12,7 +12,7 @@
 #include "shim/nccl/sets.h"
 
 /* The request for a collective, by that way (NULL: none is chosen yet). Its chunk is what the way
- * or the settings say, or suits the size. */
+ * or the settings say, else 0. */
 struct plan_request schedule_request(const struct call *call, const struct comm *c,
                                      const struct plan_candidate *way);
 

@@ -123,6 +123,17 @@ static void eager(struct rank *r, struct trio *t, CUstream stream, int round)
     trio_check(r, t, round, "a call outside of the graph");
 }
 
+/* Each time with other inputs. */
+static void launch(struct rank *r, CUgraphExec exec, struct trio *t, const char *what)
+{
+    for (int round = 0; round < 3; round++) {
+        trio_fill(r, t, round);
+        CUDA(GraphLaunch(exec, r->stream));
+        stream_wait(r->stream);
+        trio_check(r, t, round, what);
+    }
+}
+
 /* A graph on one stream and calls on another, at the same time: neither is in the other's way. */
 static void beside(struct rank *r, CUgraphExec exec, struct trio *in_graph, struct trio *outside,
                    CUstream other, int round)
@@ -149,12 +160,7 @@ static void test_captured(struct rank *r)
 
     eager(r, &t, r->stream, 0);
     exec = captured(r, &t, r->comm);
-    for (int round = 0; round < 3; round++) {
-        trio_fill(r, &t, round);
-        CUDA(GraphLaunch(exec, r->stream));
-        stream_wait(r->stream);
-        trio_check(r, &t, round, "a graph");
-    }
+    launch(r, exec, &t, "a graph");
     for (int round = 0; round < 6; round++)
         beside(r, exec, &t, &o, other, round);
     CUDA(GraphExecDestroy(exec));
@@ -217,12 +223,7 @@ static void test_captured_first(struct rank *r)
     ncclComm_t comm = ranks_comm(r);
     CUgraphExec exec = captured(r, &t, comm);
 
-    for (int round = 0; round < 3; round++) {
-        trio_fill(r, &t, round);
-        CUDA(GraphLaunch(exec, r->stream));
-        stream_wait(r->stream);
-        trio_check(r, &t, round, "the first call");
-    }
+    launch(r, exec, &t, "the first call");
     CUDA(GraphExecDestroy(exec));
     NCCL(ncclCommDestroy(comm));
     trio_free(&t);
@@ -236,63 +237,41 @@ static void test_captured_other(struct rank *r)
 
     eager(r, &called, r->stream, 0);
     exec = captured(r, &t, r->comm);
-    for (int round = 0; round < 3; round++) {
-        trio_fill(r, &t, round);
-        CUDA(GraphLaunch(exec, r->stream));
-        stream_wait(r->stream);
-        trio_check(r, &t, round, "of another size");
-    }
+    launch(r, exec, &t, "of another size");
     CUDA(GraphExecDestroy(exec));
     trio_free(&called);
     trio_free(&t);
 }
 
-static void test_captured_group(struct rank *r)
+static void captured_after(struct rank *r, int calls, int grouped)
 {
     struct trio t = trio_new(r, r->count);
     CUgraphExec exec;
 
-    t.grouped = 1;
-    eager(r, &t, r->stream, 0);
+    t.grouped = grouped;
+    for (int round = 0; round < calls; round++)
+        eager(r, &t, r->stream, round % 7);
     exec = captured(r, &t, r->comm);
-    for (int round = 0; round < 3; round++) {
-        trio_fill(r, &t, round);
-        CUDA(GraphLaunch(exec, r->stream));
-        stream_wait(r->stream);
-        trio_check(r, &t, round, "a group in a graph");
-    }
+    launch(r, exec, &t, "in a graph");
     CUDA(GraphExecDestroy(exec));
     trio_free(&t);
 }
 
-static void captured_after(struct rank *r, int calls)
+static void test_captured_group(struct rank *r)
 {
-    struct trio t = trio_new(r, r->count);
-    CUgraphExec exec;
-
-    for (int round = 0; round < calls; round++)
-        eager(r, &t, r->stream, round % 7);
-    exec = captured(r, &t, r->comm);
-    for (int round = 0; round < 3; round++) {
-        trio_fill(r, &t, round);
-        CUDA(GraphLaunch(exec, r->stream));
-        stream_wait(r->stream);
-        trio_check(r, &t, round, "after many calls");
-    }
-    CUDA(GraphExecDestroy(exec));
-    trio_free(&t);
+    captured_after(r, 1, 1);
 }
 
 /* After many calls: by then the guard has settled. */
 static void test_captured_late(struct rank *r)
 {
-    captured_after(r, 50);
+    captured_after(r, 50, 0);
 }
 
 /* After so many that it is looking again. */
 static void test_captured_again(struct rank *r)
 {
-    captured_after(r, 37 + 4000 + 10);
+    captured_after(r, 37 + 4000 + 10, 0);
 }
 
 const struct test_case cases_captures[] = {

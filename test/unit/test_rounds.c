@@ -9,13 +9,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shim/nccl/pace.h"
 #include "test/unit/loopback.h"
 #include "test/unit/member.h"
 #include "test/unit/random.h"
 #include "test/unit/suites.h"
+#include "test/unit/test_topo.h"
 #include "transports/rounds.h"
 
 enum { MOST_RANKS = 10 };
+
+static int most_sources; /* of a pass, in all that was run */
 
 struct player {
     struct rounds *rounds;
@@ -35,18 +39,47 @@ static int is_message(const struct round_step *s)
     return s->kind == ROUND_SEND || s->kind == ROUND_RECV;
 }
 
+static int same_place(const struct round_place *a, const struct round_place *b)
+{
+    return a->buffer == b->buffer && a->offset == b->offset;
+}
+
+/* Combine as a kernel does: nothing is written before all sources are read. */
+static void run_pass(struct player *p, const struct round_step *first)
+{
+    unsigned char *sum = malloc(first->length);
+    const struct round_step *s = first;
+    int sources = 2;
+
+    must(first->opens, "a pass does not open");
+    must(first->length % p->grain == 0, "half an element is combined");
+    memcpy(sum, place(p, &first->src), first->length);
+    for (;; s++, sources++) {
+        must(s->kind == ROUND_REDUCE && s->length == first->length &&
+                 same_place(&s->dst, &first->dst) &&
+                 (s == first || (!s->opens && same_place(&s->src, &first->dst))),
+             "a pass of other places");
+        for (uint64_t i = 0; i < s->length; i++)
+            sum[i] = (unsigned char)(sum[i] + place(p, &s->with)[i]);
+        if (s->closes)
+            break;
+    }
+    must(sources <= ROUND_SOURCES, "a pass of too many sources");
+    most_sources = sources > most_sources ? sources : most_sources;
+    memcpy(place(p, &first->dst), sum, first->length);
+    free(sum);
+    p->at += (uint32_t)(s - first);
+}
+
 static void run_local(struct player *p)
 {
     for (; p->at < p->rounds->nsteps && !is_message(&p->rounds->step[p->at]); p->at++) {
         const struct round_step *s = &p->rounds->step[p->at];
 
-        if (s->kind == ROUND_COPY) {
+        if (s->kind == ROUND_COPY)
             memmove(place(p, &s->dst), place(p, &s->src), s->length);
-            continue;
-        }
-        must(s->length % p->grain == 0, "half an element is combined");
-        for (uint64_t i = 0; i < s->length; i++)
-            place(p, &s->dst)[i] = (unsigned char)(place(p, &s->src)[i] + place(p, &s->with)[i]);
+        else
+            run_pass(p, s);
     }
 }
 
@@ -141,7 +174,7 @@ static void run(const struct plan_algorithm *a, int collective, uint64_t seed)
     struct player player[MOST_RANKS] = {{0}};
     const struct plan *plan[MOST_RANKS];
     int32_t group[MOST_RANKS];
-    struct rounds_links links = {group, 1 + rng_below(&r, 3), (int)rng_below(&r, 2)};
+    struct rounds_links links = {group, 1 + rng_below(&r, 3), (int)rng_below(&r, 2), {2e9, 1e9}};
 
     for (q.rank = 0; q.rank < nranks; q.rank++) {
         loopback_attach(net, q.rank, &member[q.rank].xport);
@@ -158,6 +191,8 @@ static void run(const struct plan_algorithm *a, int collective, uint64_t seed)
         player[rank].buffer[PLAN_OUTPUT] = m->output;
         player[rank].buffer[PLAN_SCRATCH] = m->scratch;
         player[rank].grain = q.grain;
+        ck_assert_double_eq(player[rank].rounds->seconds, player[0].rounds->seconds);
+        ck_assert_uint_eq(player[rank].rounds->whole_bytes, player[0].rounds->whole_bytes);
     }
     play(player, nranks, seed);
     for (int rank = 0; rank < nranks; rank++) {
@@ -176,6 +211,7 @@ START_TEST(test_rounds__every_algorithm_in_groups_of_messages)
             if (plan_algorithms[a]->collectives & 1u << c)
                 for (uint64_t seed = 1; seed <= 60; seed++)
                     run(plan_algorithms[a], c, seed);
+    ck_assert_int_gt(most_sources, 2);
 }
 END_TEST
 
@@ -190,11 +226,89 @@ START_TEST(test_rounds__plans_that_do_not_fit_are_refused)
     b = plan_build_begin(1, 2, 16);
     plan_recv(b, 0, 1, PLAN_OUTPUT, 0, 64); /* on another lane */
     ck_assert_int_eq(plan_build_finish(b, "test", 0, 64, 0, 0, &plan[1]), 0);
-    const struct rounds_links links = {(int32_t[]){0, 1}, 1, 0};
+    const struct rounds_links links = {(int32_t[]){0, 1}, 1, 0, {1e9, 1e9}};
     ck_assert_int_lt(rounds_build((const struct plan *const *)plan, 2, 0, &links, &rounds), 0);
     ck_assert_ptr_null(rounds);
     plan_free(plan[0]);
     plan_free(plan[1]);
+}
+END_TEST
+
+/* The request's rounds, and how many launches are between its groups. */
+static struct rounds *paced(const char *topology, const char *algorithm, enum plan_collective c,
+                            double mib, size_t chunk, uint32_t *launches)
+{
+    struct topo *t = test_topo_parse(topology);
+    struct plan_request q = {.collective = c, .topo = t, .grain = 4, .chunk_bytes = chunk};
+    struct rounds *rounds = NULL;
+
+    q.nbytes = (size_t)(mib * (1 << 20));
+    q.in_place = c == COLL_ALLREDUCE;
+    ck_assert_int_eq(pace_rounds(&q, plan_algorithm_find(c, algorithm), &rounds), 0);
+    *launches = 0;
+    for (uint32_t i = 0; i < rounds->nsteps; i++)
+        *launches += rounds->step[i].kind == ROUND_COPY ||
+                     (rounds->step[i].kind == ROUND_REDUCE && rounds->step[i].opens);
+    topo_free(t);
+    return rounds;
+}
+
+#define TWO_OF_FOUR "node:2 gpu:4 rail:4@25GB/s link_nvlink:300GB/s"
+#define SLOW "node:2 gpu:4 rail:4@0.1GB/s link_nvlink:1.2GB/s"
+
+/* Groups and launches are few where they would take longer than what they overlap, and many where
+ * they do not matter. */
+START_TEST(test_rounds__as_many_as_pay)
+{
+    static const struct {
+        const char *topology, *algorithm;
+        enum plan_collective collective;
+        double mib;
+        uint32_t groups, launches; /* at most */
+        double fraction;           /* of the bound at least, groups and launches included */
+    } rows[] = {
+        {TWO_OF_FOUR, "lane", COLL_ALLREDUCE, 1, 4, 2, 0.25},
+        {TWO_OF_FOUR, "lane", COLL_ALLREDUCE, 16, 4, 4, 0.65},
+        {TWO_OF_FOUR, "lane", COLL_ALLREDUCE, 64, 6, 8, 0.8},
+        {TWO_OF_FOUR, "lane", COLL_ALLREDUCE, 512, 18, 32, 0.92},
+        {TWO_OF_FOUR, "parallel_rings", COLL_ALLREDUCE, 16, 4, 3, 0.65},
+        {TWO_OF_FOUR, "parallel_rings", COLL_ALLGATHER, 2, 2, 1, 0.65},
+        {TWO_OF_FOUR, "parallel_rings", COLL_ALLGATHER, 64, 17, 1, 0.9},
+        {TWO_OF_FOUR, "parallel_rings", COLL_REDUCE_SCATTER_BLOCK, 2, 2, 2, 0.65},
+        {TWO_OF_FOUR, "parallel_rings", COLL_REDUCE_SCATTER_BLOCK, 64, 17, 32, 0.9},
+        {SLOW, "lane", COLL_ALLREDUCE, 4, 20, 40, 0.93},
+        {SLOW, "parallel_rings", COLL_ALLGATHER, 4, 70, 1, 0.95},
+        {SLOW, "parallel_rings", COLL_REDUCE_SCATTER_BLOCK, 4, 40, 70, 0.95},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        double rate = strcmp(rows[i].topology, SLOW) ? 25e9 : 0.1e9;
+        double bytes = rows[i].mib * (1 << 20) * (rows[i].collective == COLL_ALLREDUCE ? 0.25 : 1);
+        uint32_t launches;
+        struct rounds *r = paced(rows[i].topology, rows[i].algorithm, rows[i].collective,
+                                 rows[i].mib, 0, &launches);
+        double fraction = bytes / rate / r->seconds;
+
+        ck_assert_msg(r->ngroups <= rows[i].groups && launches <= rows[i].launches &&
+                          fraction >= rows[i].fraction && fraction <= 1,
+                      "row %zu: %u groups, %u launches, %.3f of the bound", i, r->ngroups, launches,
+                      fraction);
+        rounds_free(r);
+    }
+}
+END_TEST
+
+/* What the settings name is not searched for. */
+START_TEST(test_rounds__by_the_chunk_that_is_named)
+{
+    uint32_t launches;
+    struct rounds *coarse = paced(TWO_OF_FOUR, "lane", COLL_ALLREDUCE, 64, 8 << 20, &launches),
+                  *fine = paced(TWO_OF_FOUR, "lane", COLL_ALLREDUCE, 64, 512 << 10, &launches);
+
+    ck_assert_uint_gt(fine->ngroups, 4 * coarse->ngroups);
+    ck_assert_double_gt(fine->seconds, coarse->seconds);
+    rounds_free(coarse);
+    rounds_free(fine);
 }
 END_TEST
 
@@ -206,6 +320,8 @@ Suite *suite_rounds(void)
     tcase_set_timeout(t, 120);
     tcase_add_test(t, test_rounds__every_algorithm_in_groups_of_messages);
     tcase_add_test(t, test_rounds__plans_that_do_not_fit_are_refused);
+    tcase_add_test(t, test_rounds__as_many_as_pay);
+    tcase_add_test(t, test_rounds__by_the_chunk_that_is_named);
     suite_add_tcase(s, t);
     return s;
 }

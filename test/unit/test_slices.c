@@ -12,6 +12,14 @@
 #include "planners/slices.h"
 #include "test/unit/random.h"
 #include "test/unit/suites.h"
+#include "test/unit/test_topo.h"
+
+/* An allreduce of 16 MiB where there are so many processes per rank. */
+static struct plan_request sums_of(const struct topo *t, int ppg)
+{
+    return (struct plan_request){
+        .collective = COLL_ALLREDUCE, .topo = t, .nbytes = 16 << 20, .grain = 8, .ppg = ppg};
+}
 
 static const enum plan_collective cut[] = {COLL_ALLREDUCE, COLL_ALLGATHER,
                                            COLL_REDUCE_SCATTER_BLOCK, COLL_BCAST};
@@ -101,10 +109,7 @@ END_TEST
 
 START_TEST(test_slices__more_processes_than_elements)
 {
-    struct topo *t = NULL;
-    char why[256];
-
-    ck_assert_int_eq(topo_parse("node:4", 0, &t, why, sizeof why), 0);
+    struct topo *t = test_topo_parse("node:4");
     struct plan_request q = {.collective = COLL_ALLREDUCE, .topo = t, .nbytes = 3 * 64, .grain = 8};
     ck_assert_int_eq(slices_of(&q, 16), 3);
     q.nbytes = 127; /* less than two cache lines */
@@ -130,12 +135,8 @@ START_TEST(test_slices__are_tried_first_where_they_may_pay)
     struct plan_candidate c[PLAN_CANDIDATES];
 
     for (size_t i = 0; i < sizeof on / sizeof *on; i++) {
-        struct topo *t = NULL;
-        char why[256];
-
-        ck_assert_int_eq(topo_parse(on[i].topology, 0, &t, why, sizeof why), 0);
-        struct plan_request q = {
-            .collective = COLL_ALLREDUCE, .topo = t, .nbytes = 16 << 20, .grain = 8};
+        struct topo *t = test_topo_parse(on[i].topology);
+        struct plan_request q = sums_of(t, 0);
         int n = plan_candidates(&q, c, PLAN_CANDIDATES);
         ck_assert_int_eq(n > 0, on[i].alone);
         for (int k = 0; k < n; k++)
@@ -176,18 +177,11 @@ START_TEST(test_slices__may_be_the_librarys_own)
               {"node:4 rank:4 rail:4@50Mbit latency_rail:100us", 4, "4r 4l 1r 2r"},
               {"node:4 rank:2 rail:2@200Mbit link_flow:200Mbit", 8, "1r"}};
     struct plan_candidate c[PLAN_CANDIDATES];
-    char why[256];
 
     for (size_t i = 0; i < sizeof on / sizeof *on; i++) {
-        struct topo *t = NULL;
+        struct topo *t = test_topo_parse(on[i].topology);
+        struct plan_request q = sums_of(t, on[i].ppg);
         char got[64] = "";
-
-        ck_assert_int_eq(topo_parse(on[i].topology, 0, &t, why, sizeof why), 0);
-        struct plan_request q = {.collective = COLL_ALLREDUCE,
-                                 .topo = t,
-                                 .nbytes = 16 << 20,
-                                 .grain = 8,
-                                 .ppg = on[i].ppg};
         int n = plan_candidates_with_library(&q, c, 1);
         for (int k = 0; k < n; k++)
             snprintf(got + strlen(got), sizeof got - strlen(got), "%s%d%c", k ? " " : "", c[k].ppg,
@@ -214,17 +208,11 @@ START_TEST(test_slices__no_more_than_fill_the_rails)
               {"node:4 rank:1 rail:4@200Mbit link_flow:100Mbit", 8, 2},
               {"node:4 rank:1 rail:2@200Mbit rail_of:all link_flow:100Mbit", 8, 2}};
     struct plan_candidate c[PLAN_CANDIDATES];
-    char why[256];
 
     for (size_t i = 0; i < sizeof on / sizeof *on; i++) {
-        struct topo *t = NULL;
+        struct topo *t = test_topo_parse(on[i].topology);
+        struct plan_request q = sums_of(t, on[i].ppg);
 
-        ck_assert_int_eq(topo_parse(on[i].topology, 0, &t, why, sizeof why), 0);
-        struct plan_request q = {.collective = COLL_ALLREDUCE,
-                                 .topo = t,
-                                 .nbytes = 16 << 20,
-                                 .grain = 8,
-                                 .ppg = on[i].ppg};
         ck_assert_int_ge(plan_candidates_all(&q, c, PLAN_CANDIDATES), 1);
         ck_assert_msg(c[0].ppg == on[i].first, "%s: %d processes", on[i].topology, c[0].ppg);
         topo_free(t);
@@ -235,12 +223,9 @@ END_TEST
 /* On rails of 200 Mbit/s and connections of 50, in bytes of both: k times as fast up to four. */
 START_TEST(test_slices__cost_what_capped_connections_carry)
 {
-    struct topo *t = NULL;
-    char why[256];
+    struct topo *t = test_topo_parse("node:4 rail:1@200Mbit link_flow:50Mbit");
     double seconds[3];
 
-    ck_assert_int_eq(topo_parse("node:4 rail:1@200Mbit link_flow:50Mbit", 0, &t, why, sizeof why),
-                     0);
     struct plan_request q = {
         .collective = COLL_ALLREDUCE, .topo = t, .nbytes = 16 << 20, .grain = 8};
     seconds[0] = cost_crossing(&q);
