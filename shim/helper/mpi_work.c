@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -34,12 +35,41 @@ static int32_t try_reach(struct mailbox *box)
     return process_vm_writev(box->owner_pid, &own, 1, &theirs, 1, 0) == sizeof read ? 0 : errno;
 }
 
+/*
+ * UCX, with what suits a helper beside what its user has set.
+ *
+ * Over TCP the usual chunks (plan_chunks) go without a handshake: over a connection that is
+ * slow, each of its steps waits behind the data that goes the same way.
+ *
+ * A list of transports without shared memory was made for an MPI that has its own. Without it
+ * helpers of one host would talk through the network device. It may not be there to be had.
+ */
+static int open_ucx(char *why, size_t why_size)
+{
+    const char *given = getenv("UCX_TLS");
+    size_t length = given ? strlen(given) : 0;
+    char *more = NULL;
+
+    setenv("UCX_TCP_TX_SEG_SIZE", "64k", 0);
+    if (given && given[0] != '^' && asprintf(&more, "%s,sm", given) >= 0) {
+        setenv("UCX_TLS", more, 1);
+        int rc = ucx_open(&ucx, why, why_size);
+        more[length] = '\0';
+        setenv("UCX_TLS", more, 1);
+        free(more);
+        if (!rc)
+            return 0;
+        why[0] = '\0';
+    }
+    return ucx_open(&ucx, why, why_size);
+}
+
 int work_ready_mpi(struct work *w)
 {
     struct mailbox *box = w->box;
     size_t bytes;
 
-    if (ucx_open(&ucx, box->why, sizeof box->why))
+    if (open_ucx(box->why, sizeof box->why))
         return -1;
     const void *address = ucx_address(ucx, &bytes);
     if (bytes > sizeof box->address) {
