@@ -2,7 +2,7 @@
 /*
  * Every algorithm on device memory: a process per rank, with the engine, the shared-memory
  * transport and the device as the shim puts them together, but no MPI. On a machine with one device
- * all ranks use it.
+ * all ranks use it. Each call is made again, which has to find everything that it needs.
  */
 #include <errno.h>
 #include <sched.h>
@@ -123,21 +123,32 @@ static void add(void *context, const void *a, const void *b, void *dst, size_t b
         to[i] = x[i] + y[i];
 }
 
-static int run_engine(struct rank *r, const struct plan *plan, CUdeviceptr in, CUdeviceptr out)
+/* What stops the device or takes long: making and ending things, and waiting for anything but a
+   job's event. All of it belongs before the first call or after the last one. */
+static long costly_calls(void)
 {
-    struct engine *e = NULL;
-    struct cuda_place place;
-    struct device *d;
-    int rc;
+    static const char *const names[] = {
+        "MemAlloc",        "MemFree",           "MemHostAlloc",
+        "MemFreeHost",     "MemHostRegister",   "StreamCreateWithPriority",
+        "StreamDestroy",   "EventDestroy",      "ModuleLoadData",
+        "IpcGetMemHandle", "IpcOpenMemHandle",  "IpcCloseMemHandle",
+        "CtxSynchronize",  "StreamSynchronize", "EventSynchronize",
+        "MemcpyHtoD",      "MemcpyDtoH"};
+    long (*calls)(const char *) = (long (*)(const char *))gpu_simulated("gpusim_calls"), sum = 0;
 
-    claim(cuda_place_of((void *)out, &place), "the output is device memory", plan->algorithm);
-    if (!r->gpu)
-        claim(cuda_gpu_open(&place, &r->gpu) == 0, "a device opens", NULL);
-    claim(cuda_gpu_combines(r->gpu, KERNEL_I32, KERNEL_SUM), "a sum has a kernel", NULL);
-    claim(engine_create(plan, &r->xport, &e) == 0, "an engine", plan->algorithm);
-    d = cuda_gpu_begin(r->gpu, KERNEL_I32, KERNEL_SUM);
+    for (size_t i = 0; calls && i < sizeof names / sizeof *names; i++)
+        sum += calls(names[i]);
+    return sum;
+}
+
+/* Once, with what it needs of the device kept from call to call. */
+static int run_engine(struct rank *r, const struct plan *plan, struct engine *e, CUdeviceptr in,
+                      CUdeviceptr out)
+{
+    struct device *d = cuda_gpu_begin(r->gpu, KERNEL_I32, KERNEL_SUM);
+
     claim(d != NULL, "a call begins", plan->algorithm);
-    rc = engine_run(
+    int rc = engine_run(
         e, &(struct engine_buffers){.input = (void *)in,
                                     .output = (void *)out,
                                     .scratch = cuda_gpu_scratch(r->gpu, plan->scratch_bytes),
@@ -146,6 +157,25 @@ static int run_engine(struct rank *r, const struct plan *plan, CUdeviceptr in, C
                                     .grain = sizeof(int32_t),
                                     .device = d});
     cuda_gpu_end(r->gpu);
+    return rc;
+}
+
+static int run_twice(struct rank *r, const struct plan *plan, CUdeviceptr in, CUdeviceptr out)
+{
+    struct engine *e = NULL;
+    struct cuda_place place;
+
+    claim(cuda_place_of((void *)out, &place), "the output is device memory", plan->algorithm);
+    if (!r->gpu)
+        claim(cuda_gpu_open(&place, &r->gpu) == 0, "a device opens", NULL);
+    claim(cuda_gpu_combines(r->gpu, KERNEL_I32, KERNEL_SUM), "a sum has a kernel", NULL);
+    claim(engine_create(plan, &r->xport, &e) == 0, "an engine", plan->algorithm);
+    int rc = run_engine(r, plan, e, in, out);
+    meet(r); /* who has not begun yet may have windows to open */
+    long before = costly_calls();
+    rc = rc ? rc : run_engine(r, plan, e, in, out);
+    claim(costly_calls() == before,
+          "a second call makes nothing, and waits for nothing but its jobs", plan->algorithm);
     engine_free(e);
     return rc;
 }
@@ -171,7 +201,7 @@ static void run(struct rank *r, const struct plan_algorithm *a, enum plan_collec
     if (a->build(&q, &plan) == 0) {
         in = upload(&q, 1, given, in_bytes, &mapped);
         out = upload(&q, 0, got, out_bytes, &mapped);
-        claim(run_engine(r, plan, in, out) == 0, "a call succeeds", a->name);
+        claim(run_twice(r, plan, in, out) == 0, "a call succeeds", a->name);
         MUST(MemcpyDtoH(got, out, out_bytes + AROUND));
         for (size_t i = 0; i < out_bytes / sizeof *got; i++)
             claim(got[i] == expected(&q, r->ranks, i), plan_collective_name(c), a->name);

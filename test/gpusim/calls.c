@@ -72,6 +72,15 @@ int gpusim_violations(void)
     return __atomic_load_n(&violations, __ATOMIC_RELAXED);
 }
 
+/* For tests: how often that function was called, or -1: there is none. */
+SIM_EXPORT long gpusim_calls(const char *name);
+long gpusim_calls(const char *name)
+{
+    int call = sim_call_find(name, strlen(name));
+
+    return call < 0 ? -1 : __atomic_load_n(&counts[call], __ATOMIC_RELAXED);
+}
+
 /* For tests: make the nth call from now on fail; NULL ends it. */
 SIM_EXPORT int gpusim_fail(const char *name, long nth, int code);
 int gpusim_fail(const char *name, long nth, int code)
