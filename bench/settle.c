@@ -45,16 +45,29 @@ static int run_pairs(const struct bench_run *run, const struct bench_collective 
     return k;
 }
 
-/* A call that the machine held up says nothing about settling; one that took a reroute's trial
-   does. Of each call's excess over the median, what the other contender's calls show as well is
-   noise. */
-static double excess(const double *us, int n, double usual)
+/* By how much more than as many of the library's the preload's calls [from, from + n) took, in
+   parts of 200 of the library's. Sums, not medians: a reroute's trial may be in one call alone. */
+static double excess(const struct bench_contender pair[2], int from, int n, double usual)
 {
     double sum = 0;
 
-    for (int k = 0; k < n; k++)
-        sum += us[k] - usual;
-    return sum;
+    for (int k = from; k < from + n; k++)
+        sum += pair[1].us[k] - pair[0].us[k];
+    return sum / (BENCH_SETTLE_CALLS * usual);
+}
+
+/* How far calls [from, calls) in windows of n are from their usual excess: so much any window of
+   calls may have because the machine held one up, with nothing left to settle. */
+static double noise(const struct bench_contender pair[2], int from, int n, int calls, double usual)
+{
+    double most = 0, mean = excess(pair, from, calls - from, usual) * n / (calls - from);
+
+    for (int k = from; k + n <= calls; k += n) {
+        double off = excess(pair, k, n, usual) - mean;
+
+        most = off > most ? off : -off > most ? -off : most;
+    }
+    return most;
 }
 
 static void conclude(struct bench_contender pair[2], int calls, struct bench_settled *r)
@@ -66,9 +79,8 @@ static void conclude(struct bench_contender pair[2], int calls, struct bench_set
     if (sorted)
         memcpy(sorted, pair[0].us, (size_t)calls * sizeof(*sorted));
     r->native = bench_stats_of(sorted ? sorted : pair[0].us, calls);
-    r->cost =
-        excess(pair[1].us, first, r->native.median) - excess(pair[0].us, first, r->native.median);
-    r->cost /= BENCH_SETTLE_CALLS * r->native.median;
+    r->cost = excess(pair, 0, first, r->native.median);
+    r->noise = noise(pair, first, first, calls, r->native.median);
     r->settled = bench_stats_of(pair[1].us + first, calls - first);
     r->behind = r->settled.median / r->native.median - 1;
     r->verified = pair[0].verdict == BENCH_RUNNING && pair[1].verdict == BENCH_RUNNING;
@@ -114,13 +126,13 @@ void bench_settle_print(FILE *out, const struct bench_settled *r, int first)
     char size[32], native[32], settled[32];
 
     if (first)
-        fprintf(out, "\n%-20s %9s %6s %11s %11s %9s %14s  %s\n", "collective", "per rank", "calls",
-                "native, ms", "settled, ms", "behind", "settling costs", "verified");
-    fprintf(out, "%-20s %9s %6d %11s %11s %8.1f%% %13.2f%%  %s\n", r->row->name,
+        fprintf(out, "\n%-20s %9s %6s %11s %11s %9s %14s %7s  %s\n", "collective", "per rank",
+                "calls", "native, ms", "settled, ms", "behind", "settling costs", "+-", "verified");
+    fprintf(out, "%-20s %9s %6d %11s %11s %8.1f%% %13.2f%% %6.2f%%  %s\n", r->row->name,
             bench_units_bytes(r->bytes, size, sizeof(size)), r->calls,
             bench_units_ms(r->native.median, native, sizeof(native)),
             bench_units_ms(r->settled.median, settled, sizeof(settled)), 100 * r->behind,
-            100 * r->cost, r->verified ? "yes" : "WRONG");
+            100 * r->cost, 100 * r->noise, r->verified ? "yes" : "WRONG");
     fflush(out);
 }
 
@@ -139,6 +151,7 @@ int bench_settle_json(FILE *out, const struct bench_run *run, const struct bench
     json_figure(&j, "bound_us", r->bound_us);
     json_number(&j, "behind", r->behind);
     json_number(&j, "settling_cost", r->cost);
+    json_number(&j, "settling_noise", r->noise);
     json_boolean(&j, "verified", r->verified);
     json_string(&j, "label", run->options->label);
     json_boolean(&j, "emulated", run->options->emulated);

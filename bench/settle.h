@@ -20,6 +20,8 @@ struct bench_settled {
     double behind;                      /* settled / native - 1, of the medians */
     double cost; /* of the first 200 calls (half of fewer), as excess over as many native calls, in
                     parts of 200 native calls */
+    double
+        noise; /* the same of later calls, as many at a time, at the most; their mean taken off */
     double bound_us; /* 0: not known */
     int verified;
 };

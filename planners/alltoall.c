@@ -3,8 +3,14 @@
  * Alltoall by direct exchange, in steps of which each is a matching: at step (d, j) local rank l of
  * node n sends to local rank l + j of the node d further on. So every rank sends to one and
  * receives from one other, all rails are busy in both directions, and nobody's rail is wanted by
- * two at a time. A rank has a few steps under way (WINDOW): one would leave the rail idle between
- * two of them, all of them at once would crowd together whichever rails are behind.
+ * two at a time. A rank has WINDOW steps under way: one would leave the rail idle between two of
+ * them, all of them at once would crowd together whichever rails are behind.
+ *
+ * Few nodes have few steps, hardly more than a window. So blocks are cut into slices, and all
+ * steps are made for one slice after the other. A step's send waits for what is received WINDOW
+ * steps before, not for earlier sends: these end when the bytes are in the system's buffers, and
+ * whoever goes by that sends to all others alike, too early to a slow rail, where it queues while
+ * faster ones lack what should have gone instead.
  *
  * Where one pair would send both ways in one step, at half the nodes' distance, one half of the
  * nodes is a local rank ahead of the other: two ranks in rendezvous with each other run at half
@@ -22,7 +28,7 @@
 #include "planners/carriers.h"
 #include "planners/cost.h"
 
-enum { SENDS = 4, RECEIVES = 8 }; /* steps that a rank has under way */
+enum { WINDOW = 8, ENOUGH_STEPS = 16 * WINDOW };
 
 enum alltoall_lane { RAIL, TO_CARRIER, FROM_CARRIER, LOCAL };
 
@@ -30,28 +36,31 @@ struct work {
     const struct plan_request *q;
     const struct topo *t;
     struct plan_builder *b;
-    int node, local, turns;     /* turns: steps for each distance, the size of the largest node */
+    int node, local, turns; /* turns: steps for each distance, the size of the largest node */
+    int slices, nsteps;     /* of all slices together */
+    int step, distance, turn;
+    struct share slice;         /* of every block, at this step */
     struct carriers here, peer; /* of the own node, of the one at the other end */
     int peer_node;              /* whose peer is, or -1 */
     uint64_t scratch_bytes;
-    uint32_t *sent, *received; /* [steps] owned: the last operation of each step */
+    uint32_t *received; /* [nsteps] owned: the last receive of each step */
 };
 
 /* One piece of block source -> target, which leaves by the rail of `exit` and enters by that of
    `entry`. */
 struct piece {
     int source, target, exit, entry;
-    uint64_t from, length; /* in the block */
+    uint64_t from, length; /* in the slice */
 };
 
 static uint64_t input_at(const struct work *w, const struct piece *p)
 {
-    return (uint64_t)p->target * w->q->nbytes + p->from;
+    return (uint64_t)p->target * w->q->nbytes + w->slice.from + p->from;
 }
 
 static uint64_t output_at(const struct work *w, const struct piece *p)
 {
-    return (uint64_t)p->source * w->q->nbytes + p->from;
+    return (uint64_t)p->source * w->q->nbytes + w->slice.from + p->from;
 }
 
 static uint64_t scratch_for(struct work *w, uint64_t length)
@@ -60,91 +69,102 @@ static uint64_t scratch_for(struct work *w, uint64_t length)
     return w->scratch_bytes - length;
 }
 
-/* Begin a step only when the one `window` before it is through. */
-static void keep_pace(struct work *w, int step, int window, const uint32_t *done)
+/* Begin an operation of this step only when the step WINDOW before it is through. */
+static void keep_pace(struct work *w)
 {
-    if (step >= window)
-        plan_after(w->b, done[step - window]);
+    if (w->step >= WINDOW)
+        plan_after(w->b, w->received[w->step - WINDOW]);
 }
 
 /* This rank's rail lets a piece out. */
-static void let_out(struct work *w, const struct piece *p, int step)
+static void let_out(struct work *w, const struct piece *p)
 {
-    uint64_t at = 0;
-    uint32_t staged = PLAN_NO_OP, op;
-
     if (p->source == w->q->rank) {
-        op = plan_send(w->b, p->entry, RAIL, PLAN_INPUT, input_at(w, p), p->length);
+        plan_send(w->b, p->entry, RAIL, PLAN_INPUT, input_at(w, p), p->length);
     } else {
-        at = scratch_for(w, p->length);
-        staged = plan_recv(w->b, p->source, TO_CARRIER, PLAN_SCRATCH, at, p->length);
-        op = plan_send(w->b, p->entry, RAIL, PLAN_SCRATCH, at, p->length);
+        uint64_t at = scratch_for(w, p->length);
+        uint32_t staged = plan_recv(w->b, p->source, TO_CARRIER, PLAN_SCRATCH, at, p->length);
+
+        plan_send(w->b, p->entry, RAIL, PLAN_SCRATCH, at, p->length);
         plan_after(w->b, staged);
     }
-    keep_pace(w, step, SENDS, w->sent);
-    w->sent[step] = op;
+    keep_pace(w);
 }
 
 /* This rank's rail lets a piece in. */
-static void let_in(struct work *w, const struct piece *p, int step)
+static void let_in(struct work *w, const struct piece *p)
 {
     uint64_t at = 0;
     uint32_t op;
 
     if (p->target == w->q->rank) {
         op = plan_recv(w->b, p->exit, RAIL, PLAN_OUTPUT, output_at(w, p), p->length);
-        keep_pace(w, step, RECEIVES, w->received);
+        keep_pace(w);
     } else {
         at = scratch_for(w, p->length);
         op = plan_recv(w->b, p->exit, RAIL, PLAN_SCRATCH, at, p->length);
-        keep_pace(w, step, RECEIVES, w->received);
+        keep_pace(w);
         plan_send(w->b, p->target, FROM_CARRIER, PLAN_SCRATCH, at, p->length);
         plan_after(w->b, op);
     }
-    w->received[step] = op;
+    w->received[w->step] = op;
 }
 
 /* Another local rank's rail lets out what is this rank's, or in. */
-static void hand_over(struct work *w, const struct piece *p, int step)
+static void hand_over(struct work *w, const struct piece *p)
 {
-    (void)step;
     if (p->source == w->q->rank)
         plan_send(w->b, p->exit, TO_CARRIER, PLAN_INPUT, input_at(w, p), p->length);
 }
 
-static void take_over(struct work *w, const struct piece *p, int step)
+static void take_over(struct work *w, const struct piece *p)
 {
-    (void)step;
     if (p->target == w->q->rank)
         plan_recv(w->b, p->entry, FROM_CARRIER, PLAN_OUTPUT, output_at(w, p), p->length);
 }
 
-/* The local rank that meets `local` at a step, as it sends (way 1) or receives (way -1), or -1. */
-static int partner(const struct work *w, int node, int local, int distance, int turn, int way)
+/* Go to a step. */
+static int enter(struct work *w, int step)
 {
-    int nodes = w->t->nnodes;
-    int other = (node + (way > 0 ? distance : nodes - distance)) % nodes;
-    int sender = way > 0 ? node : other;
-    int shift = turn + (2 * distance == nodes && sender >= distance);
+    int others = w->t->nnodes - 1, slice = step / (others * w->turns);
+
+    w->step = step;
+    w->distance = 1 + step / w->turns % others;
+    w->turn = step % w->turns;
+    if (step % (others * w->turns))
+        return 0;
+    w->slice.from = w->q->nbytes * (uint64_t)slice / (uint64_t)w->slices;
+    w->slice.to = w->q->nbytes * (uint64_t)(slice + 1) / (uint64_t)w->slices;
+    w->peer_node = -1;
+    return carriers_open(&w->here, w->t, w->node, w->slice.to - w->slice.from);
+}
+
+/* The local rank that meets `local` at this step, as it sends (way 1) or receives (way -1), or
+   -1. */
+static int partner(const struct work *w, int local, int other, int way)
+{
+    int sender = way > 0 ? w->node : other;
+    int shift = w->turn + (2 * w->distance == w->t->nnodes && sender >= w->distance);
     int met = ((local + way * shift) % w->turns + w->turns) % w->turns;
 
     return met < topo_node_size(w->t, other) ? met : -1;
 }
 
 /*
- * What local rank v of this node lets out (way 1) or in (way -1) at a step: visit every piece, in
- * the order in which all who touch it see it.
+ * What local rank v of this node lets out (way 1) or in (way -1) at this step: visit every piece,
+ * in the order in which all who touch it see it.
  */
-static int each_piece(struct work *w, int v, int distance, int turn, int way,
-                      void (*visit)(struct work *, const struct piece *, int step))
+static int each_piece(struct work *w, int v, int way,
+                      void (*visit)(struct work *, const struct piece *))
 {
     int nodes = w->t->nnodes;
-    int other = (w->node + (way > 0 ? distance : nodes - distance)) % nodes;
-    int met = partner(w, w->node, v, distance, turn, way);
+    int other = (w->node + (way > 0 ? w->distance : nodes - w->distance)) % nodes;
+    int met = partner(w, v, other, way);
 
     if (met < 0)
         return 0;
-    if (w->peer_node != other && carriers_open(&w->peer, w->t, other, w->q->nbytes) < 0)
+    if (w->peer_node != other &&
+        carriers_open(&w->peer, w->t, other, w->slice.to - w->slice.from) < 0)
         return -ENOMEM;
     w->peer_node = other;
     const struct carriers *from = way > 0 ? &w->here : &w->peer,
@@ -156,40 +176,26 @@ static int each_piece(struct work *w, int v, int distance, int turn, int way,
             struct share at = share_common(from->list[i].at, to->list[k].at);
 
             if (to->list[k].carrier == entry && at.to)
-                visit(
-                    w,
-                    &(struct piece){.source = topo_node_rank(w->t, from_node, from->list[i].owner),
-                                    .target = topo_node_rank(w->t, to_node, to->list[k].owner),
-                                    .exit = topo_node_rank(w->t, from_node, exit),
-                                    .entry = topo_node_rank(w->t, to_node, entry),
-                                    .from = at.from,
-                                    .length = at.to - at.from},
-                    (distance - 1) * w->turns + turn);
+                visit(w, &(struct piece){.source =
+                                             topo_node_rank(w->t, from_node, from->list[i].owner),
+                                         .target = topo_node_rank(w->t, to_node, to->list[k].owner),
+                                         .exit = topo_node_rank(w->t, from_node, exit),
+                                         .entry = topo_node_rank(w->t, to_node, entry),
+                                         .from = at.from,
+                                         .length = at.to - at.from});
         }
     return 0;
 }
 
-/* A step without a partner ends when the one before it in its window does. */
-static void bridge(struct work *w, int step)
-{
-    if (step >= SENDS && w->sent[step] == PLAN_NO_OP)
-        w->sent[step] = w->sent[step - SENDS];
-    if (step >= RECEIVES && w->received[step] == PLAN_NO_OP)
-        w->received[step] = w->received[step - RECEIVES];
-}
-
-/* This rank's own rail, step by step. */
+/* This rank's own rail. A step that lets nothing in ends when the one a window before it does. */
 static int own_rail(struct work *w)
 {
-    int rc = 0;
+    int rc = each_piece(w, w->local, -1, let_in);
 
-    for (int d = 1; !rc && d < w->t->nnodes; d++)
-        for (int j = 0; !rc && j < w->turns; j++) {
-            rc = each_piece(w, w->local, d, j, -1, let_in);
-            if (!rc)
-                rc = each_piece(w, w->local, d, j, 1, let_out);
-            bridge(w, (d - 1) * w->turns + j);
-        }
+    if (!rc)
+        rc = each_piece(w, w->local, 1, let_out);
+    if (w->received[w->step] == PLAN_NO_OP && w->step >= WINDOW)
+        w->received[w->step] = w->received[w->step - WINDOW];
     return rc;
 }
 
@@ -203,12 +209,9 @@ static int others_rails(struct work *w)
 
         if (c->owner != w->local || c->carrier == w->local)
             continue;
-        for (int d = 1; !rc && d < w->t->nnodes; d++)
-            for (int j = 0; !rc && j < w->turns; j++) {
-                rc = each_piece(w, c->carrier, d, j, 1, hand_over);
-                if (!rc)
-                    rc = each_piece(w, c->carrier, d, j, -1, take_over);
-            }
+        rc = each_piece(w, c->carrier, 1, hand_over);
+        if (!rc)
+            rc = each_piece(w, c->carrier, -1, take_over);
     }
     return rc;
 }
@@ -229,23 +232,41 @@ static void local_blocks(struct work *w)
               (uint64_t)w->q->rank * bytes, bytes);
 }
 
+/* As many slices as make enough steps, but none shorter than a chunk. */
+static void count_steps(struct work *w)
+{
+    const struct topo *t = w->t;
+
+    for (int n = 0; n < t->nnodes; n++)
+        if (topo_node_size(t, n) > w->turns)
+            w->turns = topo_node_size(t, n);
+    int each = (t->nnodes - 1) * w->turns;
+    size_t chunks = w->q->nbytes / w->q->chunk_bytes;
+
+    w->slices = each ? ENOUGH_STEPS / each : 1;
+    if (chunks < (size_t)w->slices)
+        w->slices = (int)chunks;
+    if (w->slices < 1)
+        w->slices = 1;
+    w->nsteps = w->slices * each;
+}
+
 static int build_with(struct work *w)
 {
-    int steps;
+    int rc = 0;
 
-    for (int n = 0; n < w->t->nnodes; n++)
-        if (topo_node_size(w->t, n) > w->turns)
-            w->turns = topo_node_size(w->t, n);
-    steps = w->turns * w->t->nnodes + 1;
-    w->sent = malloc((size_t)steps * sizeof *w->sent);
-    w->received = malloc((size_t)steps * sizeof *w->received);
-    if (!w->sent || !w->received || carriers_open(&w->here, w->t, w->node, w->q->nbytes) < 0)
+    count_steps(w);
+    w->received = malloc(((size_t)w->nsteps + 1) * sizeof *w->received);
+    if (!w->received)
         return -ENOMEM;
-    for (int i = 0; i < steps; i++)
-        w->sent[i] = w->received[i] = PLAN_NO_OP;
-    int rc = own_rail(w);
-    if (!rc)
-        rc = others_rails(w);
+    for (int step = 0; !rc && step < w->nsteps; step++) {
+        w->received[step] = PLAN_NO_OP;
+        rc = enter(w, step);
+        if (!rc)
+            rc = own_rail(w);
+        if (!rc)
+            rc = others_rails(w);
+    }
     if (!rc)
         local_blocks(w);
     return rc;
@@ -268,7 +289,6 @@ static int alltoall_build(const struct plan_request *q, struct plan **plan_p)
     }
     carriers_close(&w.here);
     carriers_close(&w.peer);
-    free(w.sent);
     free(w.received);
     plan_build_discard(w.b);
     return rc;

@@ -17,7 +17,8 @@
 enum { FIRST_CONTACT = 4 << 10, TIMED = 512 << 10, TAG = 0 };
 enum { SMALL = 32 << 10, LARGE = 256 << 10, PIECES = TIMED / SMALL };
 enum { NOT_MEASURABLE = -1 };     /* the next node has no such rank */
-static const double alike = 0.75; /* the slowest to the fastest rail, if they are equal */
+static const double alike = 0.75; /* the slowest to the fastest rail, if all are equal */
+static const double told_apart = 0.9;
 
 /* What a process measured. */
 struct measured {
@@ -128,6 +129,27 @@ static double rail_rate(const struct topo *t, const struct measured *m, int rail
     return n ? room[n / 2] : 0;
 }
 
+/* Rails that measuring does not tell apart get their mean: what one is given too much of, because
+   it had a good moment, all others wait for. */
+static void level(struct topo *t, double *room)
+{
+    for (int rail = 0; rail < t->nrails; rail++)
+        room[rail] = t->rail[rail].bw_bytes_per_s;
+    qsort(room, (size_t)t->nrails, sizeof *room, ascending);
+    for (int first = 0, end; first < t->nrails; first = end) {
+        double sum = 0;
+
+        for (end = first; end < t->nrails && room[first] >= told_apart * room[end]; end++)
+            sum += room[end];
+        for (int rail = 0; rail < t->nrails; rail++) {
+            double *rate = &t->rail[rail].bw_bytes_per_s;
+
+            if (*rate >= room[first] && *rate <= room[end - 1])
+                *rate = sum / (end - first);
+        }
+    }
+}
+
 /* Rails that nobody measured count as the usual one. */
 static void fill_in_rates(struct topo *t, const struct measured *m, double *room)
 {
@@ -142,6 +164,7 @@ static void fill_in_rates(struct topo *t, const struct measured *m, double *room
         if (t->rail[rail].bw_bytes_per_s > most)
             most = t->rail[rail].bw_bytes_per_s;
     }
+    level(t, room);
     for (int rail = 0; rail < t->nrails; rail++)
         if (least >= alike * most)
             t->rail[rail].bw_bytes_per_s = 0; /* equal, as far as can be told */
@@ -179,7 +202,7 @@ int rails_measure(MPI_Comm comm, int rank, struct topo *t)
     if (!wanted(t))
         return MPI_SUCCESS;
     struct measured *m = calloc((size_t)t->nranks, sizeof *m);
-    double *room = calloc((size_t)t->nranks, sizeof *room);
+    double *room = calloc((size_t)(t->nranks + t->nrails), sizeof *room);
     char *buffer = calloc(2, TIMED);
     int here[2] = {m && room && buffer, own_get().rate != 0}, all[2];
     int rc = mpi.Allreduce(here, all, 2, MPI_INT, MPI_MIN, comm);
