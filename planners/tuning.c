@@ -78,13 +78,14 @@ static int within(const struct profile_range *r, uint64_t value)
     return r->from <= value && value <= r->to;
 }
 
-/* Is it an algorithm for device memory, and the request in the host's? */
+/* Is the request's memory, the host's, what speaks against the algorithm? On a device it then has
+   nothing against it, or, as where no rank has one, something else. */
 static int wants_a_device(const struct plan_algorithm *a, const struct plan_request *q)
 {
     struct plan_request there = *q;
 
     there.memory = PLAN_ON_DEVICE;
-    return a && a->pays && q->memory == PLAN_IN_HOST && a->pays(q) && !a->pays(&there);
+    return a && a->pays && a->pays(q) && a->pays(q) != a->pays(&there);
 }
 
 const struct tuning_row *tuning_find(const struct tuning *t, const struct plan_request *q,

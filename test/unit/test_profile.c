@@ -90,6 +90,7 @@ START_TEST(test_profile__a_row_for_device_memory_is_for_nothing_else)
     ck_assert_str_eq(serves_in(PLAN_ON_DEVICE, gpus, COLL_ALLREDUCE, 1 << 20), "collaborative");
     ck_assert_str_eq(serves_in(PLAN_ON_DEVICE, gpus, COLL_ALLREDUCE, 4 << 20), "linear");
     ck_assert_str_eq(serves_in(PLAN_IN_HOST, gpus, COLL_ALLREDUCE, 1 << 20), "linear");
+    ck_assert_str_eq(serves_in(PLAN_IN_HOST, "node:1 rank:2", COLL_ALLREDUCE, 1 << 20), "linear");
     ck_assert_str_eq(t.row[0].recipe, "split=20.10");
     close_profile();
 }
