@@ -78,15 +78,26 @@ static int within(const struct profile_range *r, uint64_t value)
     return r->from <= value && value <= r->to;
 }
 
-const struct tuning_row *tuning_find(const struct tuning *t, enum plan_collective c,
-                                     const struct topo *topo, uint64_t bytes)
+/* Is the request's memory, the host's, what speaks against the algorithm? On a device it then has
+   nothing against it, or, as where no rank has one, something else. */
+static int wants_a_device(const struct plan_algorithm *a, const struct plan_request *q)
+{
+    struct plan_request there = *q;
+
+    there.memory = PLAN_ON_DEVICE;
+    return a && a->pays && a->pays(q) && a->pays(q) != a->pays(&there);
+}
+
+const struct tuning_row *tuning_find(const struct tuning *t, const struct plan_request *q,
+                                     uint64_t bytes)
 {
     for (int i = 0; i < t->nrows; i++) {
         const struct tuning_row *r = &t->row[i];
 
-        if (r->collective == c && within(&r->bytes, bytes) &&
-            within(&r->nodes, (uint64_t)topo->nnodes) &&
-            within(&r->ranks, (uint64_t)cost_largest_node(topo)))
+        if (r->collective == q->collective && within(&r->bytes, bytes) &&
+            within(&r->nodes, (uint64_t)q->topo->nnodes) &&
+            within(&r->ranks, (uint64_t)cost_largest_node(q->topo)) &&
+            !wants_a_device(r->algorithm, q))
             return r;
     }
     return NULL;

@@ -32,9 +32,10 @@ struct tuning {
  */
 int tuning_open(const char *path, const struct profile *p, struct cfg *c, struct tuning *t);
 
-/* The first row for that collective, topology and sum of bytes, or NULL. */
-const struct tuning_row *tuning_find(const struct tuning *t, enum plan_collective c,
-                                     const struct topo *topo, uint64_t bytes);
+/* The first row for the request's collective and topology and that sum of bytes, or NULL. Rows of
+   algorithms for device memory are for requests in such memory alone. */
+const struct tuning_row *tuning_find(const struct tuning *t, const struct plan_request *q,
+                                     uint64_t bytes);
 
 /* Let t's links have the profile's rates where theirs are not known. */
 void tuning_fill_in(const struct tuning *t, struct topo *topo);

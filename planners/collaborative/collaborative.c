@@ -185,6 +185,14 @@ static uint64_t host_bytes(const struct plan_request *q, const struct recipe *r)
     return r->share < 0 ? split_best(q) : split_bytes(q, r->share);
 }
 
+int collaborative_share(const char *recipe)
+{
+    struct plan_request q = {.recipe = recipe};
+    struct recipe r;
+
+    return read_recipe(&q, &r, NULL, 0) || r.way != DIRECT ? -1 : r.share;
+}
+
 /* ---- the row ---- */
 
 static int collaborative_accepts(const struct plan_request *q, char *why, size_t why_size)

@@ -19,4 +19,7 @@
 
 extern const struct plan_algorithm plan_collaborative;
 
+/* What a recipe that is a division and nothing else says, of SPLIT_WHOLE (split.h); else -1. */
+int collaborative_share(const char *recipe);
+
 #endif

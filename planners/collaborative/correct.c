@@ -16,6 +16,12 @@ void correction_begin(struct correction *c, int share)
                              .settled = share >= SPLIT_WHOLE};
 }
 
+void correction_resume(struct correction *c, int share)
+{
+    *c = (struct correction){
+        .share = share, .patience = FIRST_REST, .rest = FIRST_REST, .settled = 1};
+}
+
 static double smaller(double a, double b)
 {
     return a < b ? a : b;

@@ -42,6 +42,10 @@ struct correction {
 /* Begin with that share; 0: with CORRECT_PROBE. SPLIT_WHOLE stays, for want of a second path. */
 void correction_begin(struct correction *c, int share);
 
+/* Begin with a share that was settled before, perhaps in another job: it stays like one settled
+   here. */
+void correction_resume(struct correction *c, int share);
+
 /* A call with c->share took its paths so long; > 0, but 0 of a host path without a share. Returns 1
    if c->share has changed. */
 int correction_note(struct correction *c, double device_seconds, double host_seconds);

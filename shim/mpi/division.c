@@ -27,26 +27,33 @@ static int computed(const struct plan_request *q)
     return (int)((double)split_best(q) / (double)q->nbytes * SPLIT_WHOLE + 0.5);
 }
 
-static struct division *find(struct divisions *d, const struct plan_request *q)
+/* told: what the profile says, or -1. */
+static struct division *find(struct divisions *d, const struct plan_request *q, int told)
 {
     int bit = 63 - __builtin_clzll(q->nbytes);
     struct division *one = &d->of[bit < DIVISIONS ? bit : DIVISIONS - 1];
 
-    if (!one->recipe[0]) {
+    if (one->recipe[0])
+        return one;
+    if (told >= 0)
+        correction_resume(&one->correction, told);
+    else
         correction_begin(&one->correction, rates_known(q->topo) ? computed(q) : 0);
-        write_recipe(one);
-    }
+    write_recipe(one);
     return one;
 }
 
 const char *division_recipe(struct divisions *d, const struct plan_request *q,
                             const struct plan_algorithm *a)
 {
-    if (a != &plan_collaborative || q->recipe || q->memory != PLAN_ON_DEVICE || !q->nbytes)
+    if (a != &plan_collaborative || q->memory != PLAN_ON_DEVICE || !q->nbytes)
+        return q->recipe;
+    int told = q->recipe ? collaborative_share(q->recipe) : -1;
+    if (q->recipe && (told < 0 || process.choice[q->collective].forced || process.cfg.reproducible))
         return q->recipe;
     if (process.cfg.reproducible)
         return rates_known(q->topo) ? NULL : "split=0";
-    return find(d, q)->recipe;
+    return find(d, q, told)->recipe;
 }
 
 int division_used(struct divisions *d, const char *recipe)
@@ -65,7 +72,16 @@ void divisions_tell(const struct divisions *d, double took[DIVISION_TIMES])
         memcpy(took, d->took, sizeof d->took);
 }
 
-void divisions_hear(struct divisions *d, const double took[DIVISION_TIMES])
+/* A row that a profile can keep. */
+static void tell_row(const struct divisions *d, const struct division *one, int ranks)
+{
+    unsigned long long least = 1ull << (one - d->of);
+
+    say(CFG_LEVEL_INFO, "profile: allreduce 1x%d %llu-%llu %s(%s) # so much goes through the host",
+        ranks, least, 2 * least - 1, plan_collaborative.name, one->recipe);
+}
+
+void divisions_hear(struct divisions *d, const double took[DIVISION_TIMES], int ranks)
 {
     struct division *one = d->used;
 
@@ -76,7 +92,5 @@ void divisions_hear(struct divisions *d, const double took[DIVISION_TIMES])
     if (correction_note(&one->correction, took[0], took[1]))
         write_recipe(one);
     if (one->correction.settled && !settled)
-        say(CFG_LEVEL_INFO,
-            "two paths: of calls of %llu bytes and more, %d.%02d%% go through the host",
-            1ull << (one - d->of), one->correction.share / 100, one->correction.share % 100);
+        tell_row(d, one, ranks);
 }

@@ -2,10 +2,11 @@
 /*
  * How calls that take two paths (planners/collaborative/) divide their data: at first by what the
  * planner computes, or if nobody has told the links' rates next to nothing goes through the host,
- * so that no guess costs anything; then by what the paths took. What a call took is agreed on by
- * the next call's message (gpus.h), so it costs none of its own. Where the user says a division, or
- * wants the same bits in every run, it stays as it is; for the latter, nothing goes through the
- * host if the rates are not known.
+ * so that no guess costs anything; then by what the paths took. What comes out of that is logged as
+ * a row for the tuning profile, and a division that the profile names is where correcting goes on.
+ * What a call took is agreed on by the next call's message (gpus.h), so it costs none of its own.
+ * Where the user says a division, or wants the same bits in every run, it stays as it is; for the
+ * latter, nothing goes through the host if neither a division nor the rates are known.
  *
  * All ranks make the same calls and hear the same times, so all come to the same divisions.
  * Thread rule: as struct comm.
@@ -43,8 +44,8 @@ const char *division_recipe(struct divisions *d, const struct plan_request *q,
    A time that stays 0, as of a rank without its part, is the others' to tell. */
 int division_used(struct divisions *d, const char *recipe);
 
-/* What this rank tells, and what all have agreed on: the largest of each. */
+/* What this rank tells, and what all have agreed on, so many on one node: the largest of each. */
 void divisions_tell(const struct divisions *d, double took[DIVISION_TIMES]);
-void divisions_hear(struct divisions *d, const double took[DIVISION_TIMES]);
+void divisions_hear(struct divisions *d, const double took[DIVISION_TIMES], int ranks);
 
 #endif

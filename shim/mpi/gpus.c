@@ -124,7 +124,7 @@ int gpus_agree(struct comm *c, struct call *call)
                            c->private_comm);
     if (rc != MPI_SUCCESS)
         return rc;
-    divisions_hear(&c->divisions, answer + 1);
+    divisions_hear(&c->divisions, answer + 1, c->size);
     if (answer[0] > 0) {
         be_patient(g);
         return MPI_SUCCESS;

@@ -434,7 +434,7 @@ static int choose_and_run(struct comm *c, struct call *call)
     if (!c->team.ppg && slices_of(&call->request, 2) > 1)
         return run_native_because(call, REASON_HELPERS);
     if (!choice->forced && process.tuning.nrows)
-        row = tuning_find(&process.tuning, call->collective, c->topo, call->total);
+        row = tuning_find(&process.tuning, &call->request, call->total);
     if (row && !row->algorithm)
         return run_native_because(call, REASON_PROFILE);
     if (!guarded(choice))

@@ -163,7 +163,7 @@ static enum reason choose(struct comm *c, struct part *p)
     int n;
 
     if (!process.choice[call->collective].forced && process.tuning.nrows)
-        row = tuning_find(&process.tuning, call->collective, c->topo, plan_total_bytes(&q));
+        row = tuning_find(&process.tuning, &q, plan_total_bytes(&q));
     if (row && !row->algorithm && row->ppg < 2)
         return REASON_PROFILE;
     q.ppg = processes_for(c, call, row);
@@ -251,7 +251,7 @@ static enum reason choose_for_set(const struct comm *c, const struct set *set,
     if (choice->forced)
         return REASON_NONE;
     if (process.tuning.nrows)
-        row = tuning_find(&process.tuning, COLL_ALLTOALLV, c->topo, total);
+        row = tuning_find(&process.tuning, &q, total);
     if (row && !row->algorithm)
         return REASON_PROFILE;
     if (row && row->chunk_bytes && !process.cfg.chunk_bytes)

@@ -28,7 +28,7 @@ build_with() { # SANITIZERS DIRECTORY
 }
 
 run() { # DIRECTORY GPUSIM ARGUMENTS...: into $out
-  out=$(LD_LIBRARY_PATH=$1/gpusim GPUSIM=$2 timeout "${limit:-250}" "${plain[@]}" "$1/test/gpu_contract" "${@:3}" 2>&1)
+  out=$(LD_LIBRARY_PATH=$1/gpusim GPUSIM=$2 timeout 250 "${plain[@]}" "$1/test/gpu_contract" "${@:3}" 2>&1)
 }
 
 clean() { # SANITIZERS DIRECTORY GPUSIM ARGUMENTS...
@@ -42,7 +42,7 @@ clean() { # SANITIZERS DIRECTORY GPUSIM ARGUMENTS...
 
 # Both see that something is wrong: the results, or the thread sanitizer.
 lost() { # DIRECTORY DROP
-  limit=60 run "$1" "devices=1 seed=3 drop=$2" --without-kernels
+  run "$1" "devices=1 seed=3 drop=$2" --without-kernels
   grep -qE 'WARNING: ThreadSanitizer|^not ok' <<<"$out"
   ok "without $2: something is seen" $?
 }

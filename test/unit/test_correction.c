@@ -148,6 +148,27 @@ START_TEST(test_correction__a_settled_division_stays_through_noise_and_follows_a
 }
 END_TEST
 
+/* What another job settled on is not tried again, but followed when the paths have changed. */
+START_TEST(test_correction__a_division_of_another_job_stays_until_the_paths_change)
+{
+    struct paths p = {.device = 1e-3, .host = 4e-3, .noise = 0.03, .r = {1}};
+    struct correction c;
+
+    correction_resume(&c, 2000);
+    ck_assert_int_eq(note_calls(&c, &p, 1000), 0);
+    ck_assert_int_eq(c.share, 2000);
+    p.host *= 2;
+    note_calls(&c, &p, 40);
+    ck_assert_int_lt(c.share, 1500);
+    ck_assert(later_path(&p, (double)c.share / SPLIT_WHOLE) <= 1.1 * best_time(&p));
+    correction_resume(&c, 0); /* one path was faster there: looked at again much later */
+    ck_assert_int_eq(note_calls(&c, &p, 500), 0);
+    ck_assert_int_eq(c.share, 0);
+    note_calls(&c, &p, 1000);
+    ck_assert_int_gt(c.share, 0);
+}
+END_TEST
+
 START_TEST(test_correction__shares_stay_shares)
 {
     struct correction c;
@@ -179,6 +200,7 @@ Suite *suite_correction(void)
     tcase_add_test(t, test_correction__who_knows_nothing_finds_the_division_and_loses_nothing);
     tcase_add_test(t, test_correction__what_does_not_pay_is_tried_again_now_and_then);
     tcase_add_test(t, test_correction__a_settled_division_stays_through_noise_and_follows_a_change);
+    tcase_add_test(t, test_correction__a_division_of_another_job_stays_until_the_paths_change);
     tcase_add_test(t, test_correction__shares_stay_shares);
     suite_add_tcase(s, t);
     return s;

@@ -2,9 +2,15 @@
 /* Hands: every part is done once and before the call returns, whoever comes in time. */
 #define _GNU_SOURCE
 #include <check.h>
+#include <dirent.h>
+#include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "test/unit/suites.h"
 #include "transports/hands.h"
@@ -79,6 +85,93 @@ START_TEST(test_hands__parts_are_done_at_the_same_time)
 }
 END_TEST
 
+/* Where a part is done: on which processors, and do signals come there? */
+struct place {
+    atomic_int met, alone; /* threads that came; of them on one processor */
+    int signals;           /* that another thread than the caller would get */
+    pthread_t caller;
+};
+
+static void look(void *context, int part)
+{
+    struct place *p = context;
+    sigset_t blocked;
+    cpu_set_t cpus;
+
+    (void)part;
+    if (!pthread_equal(pthread_self(), p->caller)) {
+        sched_getaffinity(0, sizeof cpus, &cpus);
+        atomic_fetch_add(&p->alone, CPU_COUNT(&cpus) == 1);
+        pthread_sigmask(SIG_SETMASK, NULL, &blocked);
+        p->signals = !sigismember(&blocked, SIGTERM) || !sigismember(&blocked, SIGALRM);
+    }
+    atomic_fetch_add(&p->met, 1);
+    while (atomic_load(&p->met) < 2)
+        sched_yield();
+}
+
+START_TEST(test_hands__stay_where_they_are_put_and_get_no_signals)
+{
+    struct place p = {.caller = pthread_self()};
+    struct hands *h = NULL;
+    cpu_set_t own, one;
+    int cpu = 0;
+
+    ck_assert_int_eq(sched_getaffinity(0, sizeof own, &own), 0);
+    while (!CPU_ISSET(cpu, &own))
+        cpu++;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    ck_assert_int_eq(hands_open(1, &one, sizeof one, &h), 0);
+    hands_wake(h);
+    hands_run(h, 2, look, &p);
+    ck_assert_int_eq(atomic_load(&p.alone), 1);
+    ck_assert_int_eq(p.signals, 0);
+    hands_close(h);
+}
+END_TEST
+
+/* Threads of this process that are awake, the calling one not counted. */
+static int awake(void)
+{
+    char path[300], text[512];
+    struct dirent *entry;
+    DIR *tasks = opendir("/proc/self/task");
+    int n = 0;
+
+    ck_assert_ptr_nonnull(tasks);
+    while ((entry = readdir(tasks))) {
+        if (entry->d_name[0] == '.' || atoi(entry->d_name) == getpid())
+            continue;
+        snprintf(path, sizeof path, "/proc/self/task/%s/stat", entry->d_name);
+        FILE *f = fopen(path, "re");
+        size_t bytes = f ? fread(text, 1, sizeof text - 1, f) : 0;
+        if (f)
+            fclose(f);
+        text[bytes] = 0;
+        n += strstr(text, ") S ") == NULL;
+    }
+    closedir(tasks);
+    return n;
+}
+
+/* Between calls the processors are the application's. */
+START_TEST(test_hands__sleep_while_nobody_wants_them)
+{
+    struct hands *h = open_hands(3);
+    struct count c = {.round = 1};
+
+    for (int round = 0; round < 20; round++) {
+        hands_wake(h);
+        hands_run(h, 4, note, &c);
+        hands_rest(h);
+        while (awake()) /* for ever, if one of them went on looking for work */
+            sched_yield();
+    }
+    hands_close(h);
+}
+END_TEST
+
 Suite *suite_hands(void)
 {
     Suite *s = suite_create("hands");
@@ -87,6 +180,8 @@ Suite *suite_hands(void)
     tcase_set_timeout(t, 60);
     tcase_add_loop_test(t, test_hands__every_part_is_done_once, 0, 4);
     tcase_add_test(t, test_hands__parts_are_done_at_the_same_time);
+    tcase_add_test(t, test_hands__stay_where_they_are_put_and_get_no_signals);
+    tcase_add_test(t, test_hands__sleep_while_nobody_wants_them);
     suite_add_tcase(s, t);
     return s;
 }

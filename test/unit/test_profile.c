@@ -28,15 +28,27 @@ static void close_profile(void)
 }
 
 /* What serves so many bytes on that topology: a row's name, "native", or "" for no row. */
-static const char *serves(const char *topology, enum plan_collective collective, uint64_t bytes)
+static const char *serves_in(enum plan_memory memory, const char *topology,
+                             enum plan_collective collective, uint64_t bytes)
 {
     struct topo *topo = NULL;
     char why[256];
 
     ck_assert_msg(topo_parse(topology, 0, &topo, why, sizeof why) == 0, "%s", why);
-    const struct tuning_row *r = tuning_find(&t, collective, topo, bytes);
+    struct plan_request q = {.collective = collective,
+                             .topo = topo,
+                             .nbytes = bytes,
+                             .grain = 1,
+                             .chunk_bytes = 1 << 20,
+                             .memory = memory};
+    const struct tuning_row *r = tuning_find(&t, &q, bytes);
     topo_free(topo);
     return !r ? "" : r->algorithm ? r->algorithm->name : "native";
+}
+
+static const char *serves(const char *topology, enum plan_collective collective, uint64_t bytes)
+{
+    return serves_in(PLAN_IN_HOST, topology, collective, bytes);
 }
 
 START_TEST(test_profile__the_first_row_that_matches_wins)
@@ -63,6 +75,23 @@ START_TEST(test_profile__the_first_row_that_matches_wins)
     ck_assert_str_eq(serves("node:4 rank:4", COLL_ALLGATHERV, 65536), "");
     ck_assert_str_eq(serves("node:1", COLL_BCAST, 100), "native");
     ck_assert_str_eq(serves("node:1", COLL_BCAST, 101), "");
+    close_profile();
+}
+END_TEST
+
+/* What two paths have learned is for memory on the GPUs: other calls of the size pass it over. */
+START_TEST(test_profile__a_row_for_device_memory_is_for_nothing_else)
+{
+    static const char gpus[] = "node:1 gpu:2";
+
+    open_profile("allreduce 1x2 1M-2M collaborative(split=20.10) # so much goes through the host\n"
+                 "allreduce *   1M-* linear\n");
+    ck_assert_msg(c.problems == 0, "%s", c.problem);
+    ck_assert_str_eq(serves_in(PLAN_ON_DEVICE, gpus, COLL_ALLREDUCE, 1 << 20), "collaborative");
+    ck_assert_str_eq(serves_in(PLAN_ON_DEVICE, gpus, COLL_ALLREDUCE, 4 << 20), "linear");
+    ck_assert_str_eq(serves_in(PLAN_IN_HOST, gpus, COLL_ALLREDUCE, 1 << 20), "linear");
+    ck_assert_str_eq(serves_in(PLAN_IN_HOST, "node:1 rank:2", COLL_ALLREDUCE, 1 << 20), "linear");
+    ck_assert_str_eq(t.row[0].recipe, "split=20.10");
     close_profile();
 }
 END_TEST
@@ -237,6 +266,7 @@ Suite *suite_profile(void)
     TCase *k = tcase_create("rows");
 
     tcase_add_test(k, test_profile__the_first_row_that_matches_wins);
+    tcase_add_test(k, test_profile__a_row_for_device_memory_is_for_nothing_else);
     tcase_add_loop_test(k, test_profile__a_wrong_row_costs_itself_only, 0,
                         sizeof wrong / sizeof *wrong);
     tcase_add_test(k, test_profile__blanks_in_a_recipe_belong_to_it);
