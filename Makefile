@@ -341,9 +341,9 @@ lint:
 	clang-format --dry-run -Werror $(C_FILES)
 	shellcheck -x $(SH_FILES)
 	cppcheck -q --error-exitcode=1 --inline-suppr --std=c11 -I. -DCOLLSHIM_VERSION='"x"' \
-	  --enable=warning,portability config planners transports/engine.c transports/rounds.c shim/preload shim/cli \
+	  --enable=warning,portability config planners transports/engine.c $(wildcard transports/rounds*.c) shim/preload shim/cli \
 	  shim/helper $(LINT_CUDA)
-	clang-tidy -quiet --warnings-as-errors='*' $(wildcard config/*.c planners/*.c planners/*/*.c transports/engine.c transports/rounds.c shim/cli/*.c $(filter-out shim/helper/nccl_%,$(wildcard shim/helper/*.c))) \
+	clang-tidy -quiet --warnings-as-errors='*' $(wildcard config/*.c planners/*.c planners/*/*.c transports/engine.c $(wildcard transports/rounds*.c) shim/cli/*.c $(filter-out shim/helper/nccl_%,$(wildcard shim/helper/*.c))) \
 	  -- -std=gnu11 -I. -DCOLLSHIM_VERSION='"x"'
 	$(if $(LINT_CUDA),clang-tidy -quiet --warnings-as-errors='*' $(LINT_CUDA) \
 	  -- -std=gnu11 -I. -DCOLLSHIM_VERSION='"x"' $(CUDA_CFLAGS) $(NCCL_CFLAGS))
