@@ -310,7 +310,7 @@ bench: all
 # DESTDIR is put in front for packagers. The backends lie beside the preload, which looks there, and
 # the helper beside the backends, which look there.
 INSTALLED := lib/libcollshim.so $(FAMILIES:%=lib/libcollshim-%.so) $(if $(NCCL),lib/libcollshim-nccl.so) $(if $(HELPER),lib/collshim-helper) bin/collshim \
-             $(FAMILIES:%=bin/collshim-bench-%) bin/collshim-tune share/man/man1/collshim.1 \
+             $(FAMILIES:%=bin/collshim-bench-%) bin/collshim-tune $(if $(NCCL),bin/collshim-tune-nccl) share/man/man1/collshim.1 \
              lib/pkgconfig/collshim.pc share/modulefiles/collshim/$(VERSION)
 FILL_IN := sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@VERSION@|$(VERSION)|g'
 
@@ -320,6 +320,7 @@ install: all
 	$(if $(HELPER),install -m 755 $(HELPER) $(DESTDIR)$(PREFIX)/lib)
 	install -m 755 $(B)/collshim $(FAMILIES:%=$(B)/collshim-bench-%) $(DESTDIR)$(PREFIX)/bin
 	install -m 755 scripts/tune $(DESTDIR)$(PREFIX)/bin/collshim-tune
+	$(if $(NCCL),install -m 755 scripts/tune-nccl $(DESTDIR)$(PREFIX)/bin/collshim-tune-nccl)
 	scripts/manpage $(B)/collshim >$(DESTDIR)$(PREFIX)/share/man/man1/collshim.1
 	$(FILL_IN) scripts/collshim.pc.in >$(DESTDIR)$(PREFIX)/lib/pkgconfig/collshim.pc
 	$(FILL_IN) scripts/modulefile.in >$(DESTDIR)$(PREFIX)/share/modulefiles/collshim/$(VERSION)
@@ -330,7 +331,7 @@ uninstall:
 # Style -----------------------------------------------------------------------------------------
 C_FILES  := $(wildcard config/*.[ch] planners/*.[ch] planners/*/*.[ch] transports/*.[ch] shim/*/*.[ch] bench/*.[ch] \
               bench/*/*.c test/unit/*.[ch] test/lp/*.[ch] test/mpi/*.c test/apps/*.c test/gpu/*.[ch] test/gpusim/*.[ch] test/nvmlsim/*.c test/ncclsim/*.[ch] test/nccl/*.[ch] test/nccl/*/*.c)
-SH_FILES := $(wildcard scripts/setup scripts/gpu-cluster scripts/manpage scripts/tune scripts/test scripts/demo scripts/fabric scripts/fabric.d/agent scripts/fabric.d/host scripts/fabric.d/rank \
+SH_FILES := $(wildcard scripts/setup scripts/gpu-cluster scripts/manpage scripts/tune scripts/tune-nccl scripts/test scripts/demo scripts/fabric scripts/fabric.d/agent scripts/fabric.d/host scripts/fabric.d/rank \
               $(wildcard scripts/fabric.d/*.sh) .ci/run \
               bench/run bench/balance/run bench/collaborative/run bench/moe/run bench/ppg test/*.sh test/*/*.sh test/*/*/*.sh)
 format:

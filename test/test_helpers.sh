@@ -39,31 +39,41 @@ finish() {
 trap finish EXIT
 trap 'exit 1' INT TERM
 
-# sent RAIL: bytes that host 0 has sent over it
+# sent DEVICE: bytes that host 0 has sent over it
 sent() {
-    "$fabric" exec --name "$name" 0 -- cat "/sys/class/net/rail$1/statistics/tx_bytes"
+    "$fabric" exec --name "$name" 0 -- cat "/sys/class/net/$1/statistics/tx_bytes"
 }
 
-# works OPTION...: two ranks on two hosts, 3 processes each; sets rail[i] to what host 0 sent over it
+# works PPN OPTION...: so many ranks on each of two hosts, 3 processes each; sets rail[i] to what host 0 sent over it,
+# and itself to what it sent to itself
 works() {
-    local i before=("$(sent 0)" "$(sent 1)")
-    "$fabric" run --name "$name" --mpi openmpi --ppn 1 --timeout 60 --preload "$build/libcollshim.so" \
-        --env COLLSHIM_PPG=3 --env COLLSHIM_MIN_BYTES=0 --env COLLSHIM_REPORT="$dir/report.json" "$@" \
+    local i before=("$(sent rail0)" "$(sent rail1)" "$(sent lo)")
+    "$fabric" run --name "$name" --mpi openmpi --ppn "$1" --timeout 120 --preload "$build/libcollshim.so" \
+        --env COLLSHIM_PPG=3 --env COLLSHIM_MIN_BYTES=0 --env COLLSHIM_REPORT="$dir/report.json" "${@:2}" \
         -- "$build/openmpi/test/mpi/helpers" 7 plain >"$dir/out" 2>&1 || return 1
-    for i in 0 1; do rail[i]=$(($(sent $i) - before[i])); done
-    echo "rails carried ${rail[*]}" >>"$dir/out"
+    for i in 0 1; do rail[i]=$(($(sent rail$i) - before[i])); done
+    itself=$(($(sent lo) - before[2]))
+    echo "rails carried ${rail[*]}, lo $itself" >>"$dir/out"
     grep -q ': right on ' "$dir/out" &&
         jq -e 'any(.collectives[]; .sliced > 0) and all(.collectives[]; .sliced_redone == 0)' "$dir/report.json" >>"$dir/out"
 }
 
 "$fabric" up --name "$name" --nodes 2 --rails 2 --rate 200mbit >"$dir/out" 2>&1 || { cat "$dir/out"; exit 1; }
-rail=(0 0)
+rail=(0 0) itself=0
 idle=20000 # bytes that hosts say to each other whatever happens
-check "on one rail: helpers stay on it" works --env UCX_NET_DEVICES=rail0
+check "on one rail: helpers stay on it" works 1 --env UCX_NET_DEVICES=rail0
 check "the other rail is idle" test "${rail[1]}" -lt $idle
-check "on two rails: each helper has one" works --env UCX_NET_DEVICES=rail0,rail1
+check "on two rails: each helper has one" works 1 --env UCX_NET_DEVICES=rail0,rail1
 check "both rails carry data" test "${rail[0]}" -gt $((10 * idle)) -a "${rail[1]}" -gt $((10 * idle))
-check "with capped connections" works --flow-cap 50mbit
+check "with capped connections" works 1 --flow-cap 50mbit
+lanes=(--env "COLLSHIM_ALGORITHM=allreduce=lane,allgather=lane")
+check "several ranks on a host" works 2 "${lanes[@]}"
+check "their helpers meet in its memory" test "$itself" -lt $((5 * idle))
+for host in 0 1; do
+    "$fabric" exec --name "$name" $host -- sh -c 'echo 100 >/proc/sys/kernel/shmmax'
+done
+check "a host without shared memory for them" works 2 "${lanes[@]}"
+check "they meet on the network device" test "$itself" -gt $((10 * idle))
 "$fabric" down --name "$name" >"$dir/out" 2>&1
 
 # the bench, in both forms

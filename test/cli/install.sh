@@ -43,6 +43,10 @@ if [[ -x $build/collshim-helper && -x $build/openmpi/test/mpi/helpers ]] && comm
 fi
 check "the command runs" says "lib/libcollshim.so" "$at/bin/collshim" info
 check "the tuner runs" says "--output FILE" "$at/bin/collshim-tune" --help
+if [[ -e $at/lib/libcollshim-nccl.so ]]; then
+    check "the tuner for NCCL runs" says "--output FILE" "$at/bin/collshim-tune-nccl" --help
+    check "it wants to know where to" says "--output FILE is missing" "$at/bin/collshim-tune-nccl" true
+fi
 check "the manual page has the settings" says "COLLSHIM_MIN_BYTES" cat "$at/share/man/man1/collshim.1"
 check "the manual page has the subcommands" says ".SH COLLSHIM REPORT" cat "$at/share/man/man1/collshim.1"
 if command -v groff >/dev/null; then

@@ -9,6 +9,7 @@ quick=
 build=$(cd "${1:?usage: test/nccl/run.sh [--quick] BUILD}" && pwd)
 ranks=$build/test/nccl_ranks
 shim=$build/libcollshim.so
+tune=$(realpath "$(dirname "$0")/../../scripts/tune-nccl")
 passed=0
 failed=0
 
@@ -371,12 +372,16 @@ if [ -z "$quick" ]; then
   helped 'as the guard finds it' 4 library COLLSHIM_MIN_BYTES=1K NCCLSIM='near=200 far=0.1' "$ranks" --ranks 2 --hosts 2 --count 400003 repeated
   [ "$(processes 4)" -gt "$(processes 2)" ] && [ "$(processes 2)" -gt 0 ] && [ "$(native 'turn in a trial')" -gt 0 ]
   ok 'as the guard finds it: 4 processes beside 2 and the library' $?
-  simulated LD_PRELOAD="$shim" COLLSHIM_PPG=4 COLLSHIM_MIN_BYTES=1K COLLSHIM_LOG=info NCCLSIM='near=200 far=0.1' \
-    "$ranks" --ranks 2 --hosts 2 --count 400003 repeated 2>&1 | sed -n 's/^collshim: profile: //p' >"$tmp/profile"
+  simulated COLLSHIM_MIN_BYTES=1K NCCLSIM='near=200 far=0.1' "$tune" --output "$tmp/profile" --build "$build" --ppg 2,4 -- \
+    "$ranks" --ranks 2 --hosts 2 --count 400003 repeated >"$tmp/said" 2>&1
+  ok 'tune-nccl writes a profile' $?
   helped 'as a profile keeps it' 4 library "${cut[@]}" COLLSHIM_PROFILE="$tmp/profile" "$ranks" --ranks 2 --hosts 2 --count 400003 repeated
   jq -e '.nccl.collectives[0] | (.processes | keys) == ["4"] and .native == {}' "$tmp/report.nccl" >/dev/null &&
-    grep -q '^allreduce 2x1 1048576-2097151 native ppg=4$' "$tmp/profile"
-  ok 'as a profile keeps it: what the guard found, without measuring' $?
+    grep -q '^allreduce 2x1 1048576-2097151 native ppg=4  # 0.2' "$tmp/profile" && [ "$(grep -vc '^#' "$tmp/profile")" -eq 1 ]
+  ok 'as a profile keeps it: the best that the guard found, without measuring' $?
+  ! simulated "$tune" --output "$tmp/none" --build "$build" --ppg 2 "${two[@]}" async_error >"$tmp/said" 2>&1 && [ ! -e "$tmp/none" ] &&
+    grep -q 'came to no verdict' "$tmp/said"
+  ok 'tune-nccl: too few calls, and no profile' $?
   helped 'as the guard finds it, by lanes or whole' 4 library COLLSHIM_MIN_BYTES=1K NCCLSIM='near=200 far=0.5' "$ranks" --ranks 8 --hosts 2 \
     --count 100003 repeated repeated
   [ "$(jq '.nccl.collectives[0] | (.processes | keys) == ["1", "2", "4"] and (.algorithms | length) == 2' "$tmp/report.nccl")" = true ]
