@@ -110,6 +110,8 @@ int rooted_run_v(struct rooted *a, struct call *call, rooted_fill fill)
     int size, rank;
     enum reason why = prepare(a, call, &size, &rank);
 
+    if (!why)
+        why = sizes_ask(a->comm, size, call->collective);
     if (!why) {
         struct sizes_claim claim = claim_of(a, rank, size);
 

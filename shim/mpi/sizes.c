@@ -1,79 +1,80 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What is remembered is one word, the attribute's value itself: nothing to allocate, and so nothing
- * that could fail on one rank alone. The application's own communicator is used for the question,
- * so that a program whose calls are all small never pays for a private one.
+ * What is remembered is a few bytes that the attribute points to: small calls come by here, and
+ * setting an attribute anew in each of them was felt. Whoever finds no room says so when asked. The
+ * application's own communicator is used for the question, so that a program whose calls are all
+ * small never pays for a private one.
  */
 #include "shim/mpi/sizes.h"
 
-enum { SEEN = 1, FOREIGN = 2 };
-enum {
-    FIELD_BITS = 12,
-    WAIT_BITS = 7,
-    MOST_LEVEL = 7
-}; /* at level k the next 2^(k-1) calls wait */
+#include <stdlib.h>
+
+enum { MOST_LEVEL = 7 }; /* at level k the next 2^(k-1) calls wait */
+
+struct memory {
+    int foreign;
+    struct pause {
+        uint8_t wait, level;
+    } gatherv, scatterv;
+};
 
 static int keyval = MPI_KEYVAL_INVALID;
 
+static int forget(MPI_Comm comm, int key, void *value, void *extra)
+{
+    (void)comm, (void)key, (void)extra;
+    free(value);
+    return MPI_SUCCESS;
+}
+
 int sizes_open(void)
 {
-    return mpi.Comm_create_keyval(MPI_COMM_NULL_COPY_FN, MPI_COMM_NULL_DELETE_FN, &keyval, NULL);
+    return mpi.Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget, &keyval, NULL);
 }
 
-void sizes_close(void)
-{
-    if (keyval != MPI_KEYVAL_INVALID)
-        mpi.Comm_free_keyval(&keyval);
-}
-
-/* What is remembered of a collective lies in a field of the word. */
-struct memory {
-    unsigned wait, level;
-};
-
-static int field_at(enum plan_collective c)
-{
-    return c == COLL_GATHERV ? 8 : 8 + FIELD_BITS;
-}
-
-static struct memory memory_of(uintptr_t word, enum plan_collective c)
-{
-    uintptr_t field = word >> field_at(c);
-
-    return (struct memory){.wait = field & ((1u << WAIT_BITS) - 1),
-                           .level = field >> WAIT_BITS & ((1u << (FIELD_BITS - WAIT_BITS)) - 1)};
-}
-
-static uintptr_t remember(uintptr_t word, enum plan_collective c, struct memory m)
-{
-    uintptr_t mask = (((uintptr_t)1 << FIELD_BITS) - 1) << field_at(c);
-
-    return (word & ~mask) | ((uintptr_t)m.wait | (uintptr_t)m.level << WAIT_BITS) << field_at(c);
-}
-
-static uintptr_t word_get(MPI_Comm comm)
+/* NULL: nothing yet. */
+static struct memory *memory_of(MPI_Comm comm)
 {
     void *value = NULL;
     int found = 0;
 
     if (mpi.Comm_get_attr(comm, keyval, &value, &found) != MPI_SUCCESS || !found)
-        return 0;
-    return (uintptr_t)value;
+        return NULL;
+    return value;
 }
 
-static int word_set(MPI_Comm comm, uintptr_t word)
+void sizes_close(void)
 {
-    return mpi.Comm_set_attr(comm, keyval, (void *)word) == MPI_SUCCESS; /* NOLINT: a number */
+    if (keyval == MPI_KEYVAL_INVALID)
+        return;
+    if (memory_of(MPI_COMM_WORLD))
+        mpi.Comm_delete_attr(MPI_COMM_WORLD, keyval);
+    mpi.Comm_free_keyval(&keyval);
 }
 
-static void begin_to_wait(MPI_Comm comm, enum plan_collective c)
+/* At the first call on a communicator. NULL: there is no room. */
+static struct memory *memory_begin(MPI_Comm comm, int n)
 {
-    uintptr_t word = word_get(comm);
-    struct memory m = memory_of(word, c);
+    struct memory *m = calloc(1, sizeof *m);
 
-    m.level += m.level < MOST_LEVEL;
-    m.wait = 1u << (m.level - 1);
-    word_set(comm, remember(word, c, m));
+    if (!m)
+        return NULL;
+    m->foreign = comm_is_foreign(comm, n);
+    if (mpi.Comm_set_attr(comm, keyval, m) == MPI_SUCCESS)
+        return m;
+    free(m);
+    return NULL;
+}
+
+static struct pause *pause_of(struct memory *m, enum plan_collective c)
+{
+    return c == COLL_GATHERV ? &m->gatherv : &m->scatterv;
+}
+
+static void begin_to_wait(struct pause *p)
+{
+    p->level += p->level < MOST_LEVEL;
+    p->wait = (uint8_t)(1u << (p->level - 1));
 }
 
 /* Does the user want every call rerouted that can be? */
@@ -84,30 +85,35 @@ static int always(enum plan_collective c)
 
 void sizes_were_vain(MPI_Comm comm, enum plan_collective c)
 {
-    if (!always(c))
-        begin_to_wait(comm, c);
+    struct memory *m = memory_of(comm);
+
+    if (m && !always(c))
+        begin_to_wait(pause_of(m, c));
+}
+
+enum reason sizes_ask(MPI_Comm comm, int n, enum plan_collective c)
+{
+    struct memory *m = memory_of(comm);
+
+    if (!m)
+        m = memory_begin(comm, n);
+    if (!m)
+        return comm_is_foreign(comm, n) ? REASON_FOREIGN : REASON_NONE;
+    if (m->foreign)
+        return REASON_FOREIGN;
+    if (!pause_of(m, c)->wait)
+        return REASON_NONE;
+    pause_of(m, c)->wait--;
+    return REASON_SIZES;
 }
 
 enum reason sizes_agree(MPI_Comm comm, int n, enum plan_collective c,
                         const struct sizes_claim *claim, uint64_t *total)
 {
-    uintptr_t word = word_get(comm);
-    int kept = 1;
-
-    if (!(word & SEEN)) {
-        word = SEEN | (comm_is_foreign(comm, n) ? FOREIGN : 0);
-        kept = word_set(comm, word);
-    }
-    if (word & FOREIGN)
-        return REASON_FOREIGN;
-    struct memory m = memory_of(word, c);
-    if (m.wait) {
-        m.wait--;
-        word_set(comm, remember(word, c, m));
-        return REASON_SIZES;
-    }
-    int64_t mine[3] = {claim->wrong || !kept || claim->own > MOST_BYTES / (unsigned)n};
+    struct memory *m = memory_of(comm);
+    int64_t mine[3] = {claim->wrong || !m || claim->own > MOST_BYTES / (unsigned)n};
     int64_t all[3] = {1};
+
     if (!mine[0]) {
         mine[1] = (int64_t)claim->own;
         mine[2] = (int64_t)claim->total;
@@ -118,9 +124,9 @@ enum reason sizes_agree(MPI_Comm comm, int n, enum plan_collective c,
     *total = (uint64_t)all[2];
     enum reason why = gate_size(*total);
     if (why && !always(c))
-        begin_to_wait(comm, c);
-    else if (m.level)
-        word_set(comm, remember(word, c, (struct memory){0}));
+        begin_to_wait(pause_of(m, c));
+    else
+        *pause_of(m, c) = (struct pause){0};
     return why;
 }
 

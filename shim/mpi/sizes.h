@@ -28,8 +28,14 @@ int sizes_open(void);
 void sizes_close(void);
 
 /*
- * Collective over comm, which has n ranks and passed gate_call. Returns REASON_NONE and the total,
- * or why the call runs natively: the same on all ranks.
+ * Are the ranks to agree on this call? REASON_NONE, or why it runs natively unasked: the same on
+ * all ranks. comm has n ranks and passed gate_call. Counts the call.
+ */
+enum reason sizes_ask(MPI_Comm comm, int n, enum plan_collective c);
+
+/*
+ * Collective over comm, after sizes_ask found no reason. Returns REASON_NONE and the total, or why
+ * the call runs natively: the same on all ranks.
  */
 enum reason sizes_agree(MPI_Comm comm, int n, enum plan_collective c,
                         const struct sizes_claim *claim, uint64_t *total);
