@@ -374,6 +374,8 @@ int rounds_build(const struct plan *const *plan, int nranks, int rank,
                             .ngroups = w.ngroups,
                             .seconds = w.seconds,
                             .whole_bytes = w.longest,
+                            .chunk_bytes = plan[rank]->chunk_bytes,
+                            .fast_chunks = links->fast_chunks,
                             .scratch_bytes = scratch,
                             .step = w.step};
     *rounds_p = made;

@@ -49,8 +49,10 @@ struct round_step {
 struct rounds {
     const char *algorithm; /* borrowed from the plan */
     uint32_t nsteps, ngroups;
-    double seconds;                /* that all ranks need, by the links; the same on all ranks */
-    uint64_t whole_bytes;          /* a chunk of so many would cut no message; likewise */
+    double seconds;       /* that all ranks need, by the links; the same on all ranks */
+    uint64_t whole_bytes; /* a chunk of so many would cut no message; likewise */
+    uint64_t chunk_bytes; /* what it is cut by, and the fast_chunks of its links */
+    uint32_t fast_chunks;
     uint64_t scratch_bytes;        /* the plan's, and places for what arrives to be combined */
     const struct round_step *step; /* owned, [nsteps] in order */
 };

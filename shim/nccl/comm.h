@@ -22,7 +22,8 @@ struct comm_plan {
     size_t nbytes, chunk_bytes, grain;
     int root;
     uint64_t *demand;      /* [nranks * nranks] owned; NULL: none belongs to it */
-    struct rounds *rounds; /* owned; NULL: it cannot be had, on any rank */
+    struct rounds *rounds; /* owned; NULL: it cannot be had, on any rank, or only_noted */
+    int only_noted;        /* it came once, and nothing is made for it yet */
     uint64_t used;         /* for who is given up first */
     int with_helpers;      /* all helpers of all ranks have it */
 };
@@ -128,9 +129,10 @@ uint64_t comm_key(const struct comm *c, uint64_t purpose);
  */
 const struct rounds *comm_rounds(struct comm *c, struct plan_request *q,
                                  const struct plan_algorithm *a);
-/* Is there such an entry? Changes nothing, asks nobody; the same on all ranks. */
-int comm_has_rounds(const struct comm *c, const struct plan_request *q,
-                    const struct plan_algorithm *a);
+/* Did such a request come before? If not it is noted, and will have. The same on all ranks. */
+int comm_came_before(struct comm *c, const struct plan_request *q, const struct plan_algorithm *a);
+/* Are there such rounds? Changes nothing, asks nobody; the same on all ranks. */
+int comm_has_rounds(struct comm *c, const struct plan_request *q, const struct plan_algorithm *a);
 void comm_plan_clear(struct comm_plan *p);
 
 #endif

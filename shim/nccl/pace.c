@@ -108,20 +108,22 @@ static int halve(const struct material *m, uint32_t fast, struct rounds **best)
     return 0;
 }
 
-static int choose(const struct material *m, struct rounds **best)
+static int choose(const struct material *m, const struct rounds *like, struct rounds **best)
 {
     uint32_t fastest = fast_chunks(m->q->topo);
     int rc = 0;
 
     if (m->q->chunk_bytes)
         return build(m, m->q->chunk_bytes, fastest, best);
+    if (like)
+        return build(m, like->chunk_bytes, like->fast_chunks, best);
     for (uint32_t fast = 1; fast <= fastest && !rc; fast *= 2)
         rc = halve(m, fast, best);
     return rc;
 }
 
 int pace_rounds(const struct plan_request *q, const struct plan_algorithm *a,
-                struct rounds **rounds_p)
+                const struct rounds *like, struct rounds **rounds_p)
 {
     size_t nranks = (size_t)q->topo->nranks;
     struct material m = {.q = q,
@@ -134,7 +136,7 @@ int pace_rounds(const struct plan_request *q, const struct plan_algorithm *a,
     for (size_t r = 0; r < nranks && !rc; r++)
         m.group[r] = q->topo->rank[r].node;
     if (!rc)
-        rc = choose(&m, &best);
+        rc = choose(&m, like, &best);
     free(m.group);
     free(m.plan);
     if (rc)

@@ -71,11 +71,11 @@ static int make_room(struct comm *c, uint64_t bytes)
 }
 
 static int make_ready(struct comm *c, const struct plan_request *q, const struct plan_algorithm *a,
-                      struct rounds **rounds)
+                      const struct rounds *like, struct rounds **rounds)
 {
     int combines = q->grain > 1;
 
-    if (pace_rounds(q, a, rounds))
+    if (pace_rounds(q, a, like, rounds))
         return 0;
     if (!make_room(c, (*rounds)->scratch_bytes + q->nbytes))
         return 0;
@@ -129,34 +129,80 @@ static int describe(struct comm_plan *p, const struct plan_request *q,
     return 0;
 }
 
-int comm_has_rounds(const struct comm *c, const struct plan_request *q,
-                    const struct plan_algorithm *a)
+static struct comm_plan *find(struct comm *c, const struct plan_request *q,
+                              const struct plan_algorithm *a)
+{
+    for (struct comm_plan *p = c->plan; p < c->plan + COMM_PLANS; p++)
+        if (is_for(p, q, a))
+            return p;
+    return NULL;
+}
+
+int comm_has_rounds(struct comm *c, const struct plan_request *q, const struct plan_algorithm *a)
+{
+    const struct comm_plan *p = find(c, q, a);
+
+    return p && p->rounds;
+}
+
+/* The entry that is given up for a new one. Notes take no more than half of the table, so that ever
+ * new sizes do not drive out what is used again and again. */
+static struct comm_plan *oldest(struct comm *c)
+{
+    struct comm_plan *old = NULL;
+    int noted = 0;
+
+    for (struct comm_plan *p = c->plan; p < c->plan + COMM_PLANS; p++)
+        noted += p->only_noted;
+    for (struct comm_plan *p = c->plan; p < c->plan + COMM_PLANS; p++)
+        if (noted < COMM_PLANS / 2 || p->only_noted)
+            old = !old || p->used < old->used ? p : old;
+    return old;
+}
+
+int comm_came_before(struct comm *c, const struct plan_request *q, const struct plan_algorithm *a)
+{
+    struct comm_plan *p = find(c, q, a);
+
+    if (p)
+        return 1;
+    p = oldest(c);
+    describe(p, q, a, ++c->plans_used);
+    p->only_noted = 1;
+    return 0;
+}
+
+/* Rounds of nearly the same request: these are cut alike, and it is not searched again how. */
+static const struct rounds *similar(const struct comm *c, const struct plan_request *q,
+                                    const struct plan_algorithm *a)
 {
     for (const struct comm_plan *p = c->plan; p < c->plan + COMM_PLANS; p++)
-        if (is_for(p, q, a))
-            return p->rounds != NULL;
-    return 0;
+        if (p->rounds && p->algorithm == a && p->recipe == q->recipe &&
+            p->collective == q->collective && p->chunk_bytes == q->chunk_bytes &&
+            __builtin_clzll(p->nbytes | 1) == __builtin_clzll(q->nbytes | 1))
+            return p->rounds;
+    return NULL;
 }
 
 const struct rounds *comm_rounds(struct comm *c, struct plan_request *q,
                                  const struct plan_algorithm *a)
 {
-    struct comm_plan *oldest = &c->plan[0];
+    struct comm_plan *p = find(c, q, a);
     int ready;
 
     q->topo = c->topo;
     q->rank = c->rank;
-    for (struct comm_plan *p = c->plan; p < c->plan + COMM_PLANS; p++) {
-        if (is_for(p, q, a)) {
-            p->used = ++c->plans_used;
-            return p->rounds;
-        }
-        oldest = p->used < oldest->used ? p : oldest;
+    if (p && !p->only_noted) {
+        p->used = ++c->plans_used;
+        return p->rounds;
     }
-    ready = describe(oldest, q, a, ++c->plans_used) == 0 && make_ready(c, q, a, &oldest->rounds);
+    if (!p)
+        p = oldest(c);
+    ready = describe(p, q, a, ++c->plans_used) == 0 &&
+            make_ready(c, q, a, similar(c, q, a), &p->rounds);
     if (!comm_all(c, ready)) {
-        rounds_free(oldest->rounds);
-        oldest->rounds = NULL;
+        rounds_free(p->rounds);
+        p->rounds = NULL;
     }
-    return oldest->rounds;
+    return p->rounds;
 }

@@ -28,11 +28,11 @@ int ppg_slices(struct comm *c, const struct call *call);
 
 /*
  * Run the call in so many slices, at most ppg_slices() of them: by a schedule, or (algorithm NULL)
- * by the library's own Allreduce for each. REASON_NONE and *result, or why not: then it is the
- * caller's to run natively, unless *result is an error. Only enqueues.
+ * by the library's own Allreduce for each; patient: as of a unit (unit.h). REASON_NONE and *result,
+ * or why not: then it is the caller's to run natively, unless *result is an error. Only enqueues.
  */
 enum reason ppg_run(struct comm *c, const struct call *call, const struct plan_candidate *way,
-                    int slices, ncclResult_t *result);
+                    int slices, int patient, ncclResult_t *result);
 
 /* What ncclCommGetAsyncError has to say of the helpers. NULL is fine. */
 ncclResult_t ppg_state(struct ppg *p);

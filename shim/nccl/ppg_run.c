@@ -242,7 +242,7 @@ static struct comm_plan *plan_of(struct comm *c, const struct rounds *r)
 }
 
 enum reason ppg_run(struct comm *c, const struct call *call, const struct plan_candidate *way,
-                    int slices, ncclResult_t *result)
+                    int slices, int patient, ncclResult_t *result)
 {
     struct cutting k = {.c = c,
                         .p = c->ppg,
@@ -262,6 +262,8 @@ enum reason ppg_run(struct comm *c, const struct call *call, const struct plan_c
         q = schedule_request(&k.first, c, way);
         if (q.recipe && way->algorithm->accepts && way->algorithm->accepts(&q, text, sizeof text))
             return REASON_RECIPE;
+        if (patient && !comm_came_before(c, &q, way->algorithm))
+            return REASON_NEW;
         const struct rounds *r = comm_rounds(c, &q, way->algorithm);
         if (!r)
             return REASON_NOT_READY;

@@ -89,7 +89,7 @@ static int is_capturable(const struct unit *u)
            u->c->notes < 0 && !u->c->unconfirmed;
 }
 
-static int is_prepared(const struct comm *c, const struct part *p)
+static int is_prepared(struct comm *c, const struct part *p)
 {
     struct plan_request q = schedule_request(p->call, c, p->way);
 

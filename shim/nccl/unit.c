@@ -27,24 +27,26 @@ static const char *name_of(const struct plan_candidate *way)
 }
 
 enum reason part_reroute(struct comm *c, const struct call *call, const struct plan_candidate *way,
-                         ncclResult_t *result)
+                         int patient, ncclResult_t *result)
 {
     int processes = way->ppg < 2 ? 1 : ppg_slices(c, call);
     enum reason why = REASON_NONE;
 
     processes = processes < way->ppg ? processes : way->ppg;
     if (processes > 1) {
-        why = ppg_run(c, call, way, processes, result);
+        why = ppg_run(c, call, way, processes, patient, result);
     } else if (!way->algorithm) { /* the helpers have gone meanwhile */
         why = REASON_NOT_READY;
     } else {
         struct plan_request q = schedule_request(call, c, way);
-        const struct rounds *r = comm_rounds(c, &q, way->algorithm);
+        const struct rounds *r = NULL;
 
-        if (r)
-            *result = schedule_run(c, call, r, &q);
-        else
+        if (patient && !comm_came_before(c, &q, way->algorithm))
+            why = REASON_NEW;
+        else if (!(r = comm_rounds(c, &q, way->algorithm)))
             why = REASON_NOT_READY;
+        if (!why)
+            *result = schedule_run(c, call, r, &q);
     }
     if (!why)
         count_rerouted(call->collective, name_of(way), processes,
@@ -73,7 +75,7 @@ static ncclResult_t run_parts(struct unit *u, int way)
             open = 0;
         }
         if (!why && !result)
-            why = part_reroute(u->c, p->call, part_way(p, way), &result);
+            why = part_reroute(u->c, p->call, part_way(p, way), u->patient, &result);
         if (!why || result)
             continue;
         if (!open && u->n > 1)
@@ -238,6 +240,7 @@ ncclResult_t unit_guarded(struct unit *u)
         set_learn(u->c, t->best != TRIAL_NATIVE);
     if (sample >= 0)
         return run_timed(u, t, sample, way);
+    u->patient = t->settled;
     return run_way(u, way, t->settled ? REASON_SLOWER : REASON_TRIAL);
 }
 

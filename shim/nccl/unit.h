@@ -31,15 +31,19 @@ struct unit {
     int nways;               /* of the part that has most */
     uint64_t total;
 
+    int patient; /* the guard has settled: a schedule is made for what comes a second time only, as
+                    making it takes longer than a call, and sizes may be new in every step */
+
     const struct set *set; /* if it is an exchange of all ranks by messages, else NULL; borrowed */
 };
 
 /* Way i of as many as the part has: the last one, if it has fewer. */
 const struct plan_candidate *part_way(const struct part *p, int i);
 
-/* The part, by that way. Returns REASON_NONE and *result if it ran, or was lost with a helper. */
+/* The call, by that way; patient: as of a unit. Returns REASON_NONE and *result if it ran, or was
+ * lost with a helper. */
 enum reason part_reroute(struct comm *c, const struct call *call, const struct plan_candidate *way,
-                         ncclResult_t *result);
+                         int patient, ncclResult_t *result);
 
 /* By that way, wherever a part may be. */
 ncclResult_t unit_reroute(struct unit *u, int way);

@@ -209,7 +209,7 @@ static ncclResult_t reroute_aside(struct unit *u, struct part *p, int way, struc
         return ncclSuccess;
     }
     aside.recv = s->at;
-    p->why = part_reroute(u->c, &aside, by, &result);
+    p->why = part_reroute(u->c, &aside, by, 0, &result);
     if (!p->why)
         p->why = REASON_VERIFIED;
     return result;

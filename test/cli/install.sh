@@ -41,11 +41,18 @@ if [[ -x $build/collshim-helper && -x $build/openmpi/test/mpi/helpers ]] && comm
         -x LD_PRELOAD="$at/lib/libcollshim.so" -x COLLSHIM_TOPOLOGY=node:2 -x COLLSHIM_PPG=2 -x COLLSHIM_MIN_BYTES=0 \
         -x COLLSHIM_LOG=info "$build/openmpi/test/mpi/helpers" 1
 fi
+# refuses TEXT COMMAND...: it fails, and its output has TEXT
+refuses() {
+    local text=$1
+    shift
+    ! "$@" >"$work/heard" 2>&1 && grep -F -- "$text" "$work/heard"
+}
+
 check "the command runs" says "lib/libcollshim.so" "$at/bin/collshim" info
 check "the tuner runs" says "--output FILE" "$at/bin/collshim-tune" --help
 if [[ -e $at/lib/libcollshim-nccl.so ]]; then
     check "the tuner for NCCL runs" says "--output FILE" "$at/bin/collshim-tune-nccl" --help
-    check "it wants to know where to" says "--output FILE is missing" "$at/bin/collshim-tune-nccl" true
+    check "it wants to know where to" refuses "--output FILE is missing" "$at/bin/collshim-tune-nccl" true
 fi
 check "the manual page has the settings" says "COLLSHIM_MIN_BYTES" cat "$at/share/man/man1/collshim.1"
 check "the manual page has the subcommands" says ".SH COLLSHIM REPORT" cat "$at/share/man/man1/collshim.1"

@@ -164,12 +164,11 @@ paths_fail() {
 
 # each_call_fails [lost]: every function of the driver, at its first call, its second ...
 each_call_fails() {
-    seed=$((seed + 1))
     begin "Allreduces on two paths, and each call of the driver fails in turn${1:+, the device $1}"
     launch 2 "LD_LIBRARY_PATH=$build/gpusim" GPUSIM='devices=2 seed=3' COLLSHIM_CHUNK_BYTES=4096 \
         'COLLSHIM_ALGORITHM=allreduce=collaborative(split=30)' -- "$programs/sites" "$seed" "$@"
     want_right
-    [[ "$out" =~ faults:\ [1-9][0-9][0-9] ]] || complain "fewer than 100 calls failed"
+    [[ "$out" =~ faults:\ ([1-9][0-9][0-9]|[5-9][0-9]) ]] || complain "fewer than 50 calls failed"
     [[ "$out" =~ errors\ returned:\ [1-9][0-9] ]] || complain "hardly an error was returned"
     finish
 }

@@ -290,6 +290,20 @@ static void test_repeated(struct rank *r)
     r->count = count;
 }
 
+/* Once the guard has settled: sizes of one class, each new, then all of them once more. */
+static void test_fresh(struct rank *r)
+{
+    size_t count = r->count;
+
+    for (int i = 0; i < 60; i++)
+        sum_all(r, r->comm, r->stream, "settling");
+    for (int i = 0; i < 20; i++) {
+        r->count = count - 1 - (size_t)i % 10;
+        sum_all(r, r->comm, r->stream, "a size of its own");
+    }
+    r->count = count;
+}
+
 /* A handle's address comes back for the next communicator. */
 static void test_recycled(struct rank *r)
 {
@@ -319,6 +333,7 @@ const struct test_case cases_rules[] = {
     {"abort_meeting", test_abort_meeting},
     {"async_error", test_async_error},
     {"repeated", test_repeated},
+    {"fresh", test_fresh},
     {"recycled", test_recycled},
     {NULL, NULL},
 };

@@ -56,7 +56,7 @@ all=(reductions moves exchanges messages premul nothing one_rank groups mixed_gr
   group_many group_crosswise group_foreign group_refused group_devices sets sets_repeated sets_loose sets_blocked captured captured_grown captured_first
   captured_other captured_group rates set_rates)
 processes_only=(forks debugged) # of ranks that are processes
-late=(captured_late captured_again) # many calls
+late=(captured_late captured_again fresh) # many calls
 slow=(sets_apart) # several times until a rank has lost its patience
 # But those of which a rerouted run waits 5 s for ranks that do not come.
 mapfile -t prompt < <(printf '%s\n' "${all[@]}" | grep -vxE 'exchanges|different_order')
@@ -214,6 +214,10 @@ guarded() { # DESCRIPTION NCCLSIM EXPECTED
 }
 guarded 'slow links between hosts' 'near=200 far=0.5' rerouted
 guarded 'slow links inside hosts' 'near=0.5 far=200' native
+# Sizes may be new in every step: a schedule is made for those that come again.
+preloaded 'sizes that come once' COLLSHIM_MIN_BYTES=1K NCCLSIM='near=200 far=0.5' "$ranks" --ranks 8 --hosts 2 --count 200003 fresh
+[ "$(native 'has not come before')" -eq 10 ] && [ "$(native 'could not get it ready')" -eq 0 ]
+ok 'sizes that come once: native, and by a schedule the second time' $?
 # What it has settled on is what a graph gets, also while the guard looks again.
 preloaded 'captured after the guard has settled' COLLSHIM_MIN_BYTES=1K NCCLSIM='near=200 far=0.5' "$ranks" --ranks 8 --hosts 2 --count 100003 captured_late
 [ "$(native 'in capture')" -eq 0 ]

@@ -244,7 +244,7 @@ static struct rounds *paced(const char *topology, const char *algorithm, enum pl
 
     q.nbytes = (size_t)(mib * (1 << 20));
     q.in_place = c == COLL_ALLREDUCE;
-    ck_assert_int_eq(pace_rounds(&q, plan_algorithm_find(c, algorithm), &rounds), 0);
+    ck_assert_int_eq(pace_rounds(&q, plan_algorithm_find(c, algorithm), NULL, &rounds), 0);
     *launches = 0;
     for (uint32_t i = 0; i < rounds->nsteps; i++)
         *launches += rounds->step[i].kind == ROUND_COPY ||
