@@ -9,12 +9,14 @@
 
 #include <stdlib.h>
 
-enum { MOST_LEVEL = 7 }; /* at level k the next 2^(k-1) calls wait */
+/* How many calls wait after the first vain question, the second ...: the question costs as much as
+ * several of the smallest calls, so even a program of these alone must not feel it. */
+static const uint16_t pauses[] = {4, 64, 256};
 
 struct memory {
     int foreign;
     struct pause {
-        uint8_t wait, level;
+        uint16_t wait, level;
     } gatherv, scatterv;
 };
 
@@ -73,8 +75,8 @@ static struct pause *pause_of(struct memory *m, enum plan_collective c)
 
 static void begin_to_wait(struct pause *p)
 {
-    p->level += p->level < MOST_LEVEL;
-    p->wait = (uint8_t)(1u << (p->level - 1));
+    p->wait = pauses[p->level];
+    p->level += p->level + 1u < sizeof pauses / sizeof *pauses;
 }
 
 /* Does the user want every call rerouted that can be? */

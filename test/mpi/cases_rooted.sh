@@ -46,9 +46,9 @@ rooted_sizes_are_asked_for_rarely() {
     want_right
     want_lines
     for collective in gatherv scatterv; do
-        want_number $collective '.native["smaller than COLLSHIM_MIN_BYTES"]' -eq $((9 * ranks))
+        want_number $collective '.native["smaller than COLLSHIM_MIN_BYTES"]' -eq $((3 * ranks))
         want_number $collective \
-            '.native["agreeing on the sizes costs more than it brings"]' -ge $((191 * ranks))
+            '.native["agreeing on the sizes costs more than it brings"]' -ge $((197 * ranks))
         want_number $collective .rerouted -gt 0
     done
     finish

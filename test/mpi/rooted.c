@@ -336,7 +336,7 @@ static void small_then_large(void)
 {
     for (int i = 0; i < 200; i++)
         there_and_back(2, i % world_size);
-    for (int i = 0; i < 70; i++)
+    for (int i = 0; i < 200; i++)
         there_and_back(20000, i % world_size);
 }
 
