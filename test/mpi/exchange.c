@@ -5,7 +5,8 @@
  *   mixed   each rank describes its data by types of its own; Alltoallw's are alike on a side, or
  *           predefined
  *   odd     the same, and some of Alltoallw's are neither
- *   plain   predefined types only, for runs in which the library serves calls
+ *   plain   predefined types only, for runs in which the library serves calls: MPICH 4.0.2's own
+ *           Alltoallv in place truncates messages where ranks have types of their own
  *   phases  many small calls, then large skewed ones, then demands that change from call to call
  *
  * Blocks lie in any order with gaps between; some pairs, rows and columns are empty, some messages

@@ -10,7 +10,8 @@
  * ranks (Open MPI 4.1.4 cuts messages into segments by each rank's own type), and in-place
  * Reduce calls have root 0 (MPICH 4.0.2 crashes).
  * measured: as alike, for runs in which timing chooses who serves a call, and so the bits of sums.
- * threads: two threads with a communicator each; exit code 77 if the library has no such level.
+ * threads: two threads with a communicator each, their calls as mixed ones, so not for the library;
+ * exit code 77 if it has no such level.
  *
  * As in differential.c, everything follows from the seed and the call's number.
  */
