@@ -11,7 +11,7 @@
 
 /* How many calls wait after the first vain question, the second ...: the question costs as much as
  * several of the smallest calls, so even a program of these alone must not feel it. */
-static const uint16_t pauses[] = {4, 64, 256};
+static const uint16_t pauses[] = {4, 64, 256, 1024};
 
 struct memory {
     int foreign;

@@ -3,8 +3,8 @@
  * Gatherv and Scatterv: only the root knows all sizes, so the ranks must talk before they can tell
  * whether a call is worth a reroute. That costs one small reduction, which small calls would feel.
  * So each communicator remembers, per collective, whether it has been worth it: after calls that
- * ran natively all the same, the next 4, then 64, then 256 calls run natively unasked. What is remembered
- * follows from agreed values and the number of calls, so it is the same on all ranks.
+ * ran natively all the same, the next 4, 64, 256, then 1024 calls run natively unasked. What is
+ * remembered follows from agreed values and the number of calls, so it is the same on all ranks.
  */
 #ifndef COLLSHIM_SHIM_MPI_SIZES_H
 #define COLLSHIM_SHIM_MPI_SIZES_H
