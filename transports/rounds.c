@@ -99,12 +99,14 @@ static int goes_with(const struct side *s, const struct round_step *step)
            same_place(&step->dst, &last->dst) && s->sources < ROUND_SOURCES;
 }
 
-/* Is it what follows the copy before it? */
+/* Is it what follows the copy before it? Not within one buffer, where it may copy what that one has
+ * written. */
 static int follows(const struct side *s, const struct round_step *step)
 {
     const struct round_step *last = &s->last;
 
     return last->length && last->kind == ROUND_COPY && step->kind == ROUND_COPY &&
+           last->src.buffer != last->dst.buffer &&
            same_place(&step->src,
                       &(struct round_place){last->src.offset + last->length, last->src.buffer}) &&
            same_place(&step->dst,

@@ -236,7 +236,7 @@ END_TEST
 
 /* The request's rounds, and how many launches are between its groups. */
 static struct rounds *paced(const char *topology, const char *algorithm, enum plan_collective c,
-                            double mib, size_t chunk, uint32_t *launches)
+                            double mib, size_t chunk, const struct rounds *like, uint32_t *launches)
 {
     struct topo *t = test_topo_parse(topology);
     struct plan_request q = {.collective = c, .topo = t, .grain = 4, .chunk_bytes = chunk};
@@ -244,7 +244,7 @@ static struct rounds *paced(const char *topology, const char *algorithm, enum pl
 
     q.nbytes = (size_t)(mib * (1 << 20));
     q.in_place = c == COLL_ALLREDUCE;
-    ck_assert_int_eq(pace_rounds(&q, plan_algorithm_find(c, algorithm), NULL, &rounds), 0);
+    ck_assert_int_eq(pace_rounds(&q, plan_algorithm_find(c, algorithm), like, &rounds), 0);
     *launches = 0;
     for (uint32_t i = 0; i < rounds->nsteps; i++)
         *launches += rounds->step[i].kind == ROUND_COPY ||
@@ -286,7 +286,7 @@ START_TEST(test_rounds__as_many_as_pay)
         double bytes = rows[i].mib * (1 << 20) * (rows[i].collective == COLL_ALLREDUCE ? 0.25 : 1);
         uint32_t launches;
         struct rounds *r = paced(rows[i].topology, rows[i].algorithm, rows[i].collective,
-                                 rows[i].mib, 0, &launches);
+                                 rows[i].mib, 0, NULL, &launches);
         double fraction = bytes / rate / r->seconds;
 
         ck_assert_msg(r->ngroups <= rows[i].groups && launches <= rows[i].launches &&
@@ -302,13 +302,59 @@ END_TEST
 START_TEST(test_rounds__by_the_chunk_that_is_named)
 {
     uint32_t launches;
-    struct rounds *coarse = paced(TWO_OF_FOUR, "lane", COLL_ALLREDUCE, 64, 8 << 20, &launches),
-                  *fine = paced(TWO_OF_FOUR, "lane", COLL_ALLREDUCE, 64, 512 << 10, &launches);
+    struct rounds *coarse =
+                      paced(TWO_OF_FOUR, "lane", COLL_ALLREDUCE, 64, 8 << 20, NULL, &launches),
+                  *fine =
+                      paced(TWO_OF_FOUR, "lane", COLL_ALLREDUCE, 64, 512 << 10, NULL, &launches);
 
     ck_assert_uint_gt(fine->ngroups, 4 * coarse->ngroups);
     ck_assert_double_gt(fine->seconds, coarse->seconds);
     rounds_free(coarse);
     rounds_free(fine);
+}
+END_TEST
+
+/* Nor what a size like it was cut by, unless the settings name a chunk. */
+START_TEST(test_rounds__as_a_size_like_it)
+{
+    const struct rounds like = {.chunk_bytes = 96 << 10, .fast_chunks = 2};
+    uint32_t launches;
+    struct rounds *alike = paced(TWO_OF_FOUR, "lane", COLL_ALLREDUCE, 64, 0, &like, &launches),
+                  *named =
+                      paced(TWO_OF_FOUR, "lane", COLL_ALLREDUCE, 64, 512 << 10, &like, &launches);
+
+    ck_assert_uint_eq(alike->chunk_bytes, like.chunk_bytes);
+    ck_assert_uint_eq(alike->fast_chunks, like.fast_chunks);
+    ck_assert_uint_eq(named->chunk_bytes, 512 << 10);
+    rounds_free(alike);
+    rounds_free(named);
+}
+END_TEST
+
+static uint32_t steps_of_copies(enum plan_buffer first, enum plan_buffer then)
+{
+    const struct rounds_links links = {(int32_t[]){0}, 1, 0, {1e9, 1e9}};
+    struct plan_builder *b = plan_build_begin(0, 1, 16);
+    struct plan *plan = NULL;
+    struct rounds *rounds = NULL;
+    uint32_t steps;
+
+    uint32_t one = plan_copy(b, 0, first, 0, then, 16, 16);
+    plan_copy(b, 0, first, 16, then, 32, 16);
+    plan_after(b, one);
+    ck_assert_int_eq(plan_build_finish(b, "test", 32, 48, 48, 0, &plan), 0);
+    ck_assert_int_eq(rounds_build((const struct plan *const *)&plan, 1, 0, &links, &rounds), 0);
+    steps = rounds->nsteps;
+    rounds_free(rounds);
+    plan_free(plan);
+    return steps;
+}
+
+/* Copies become one, but for those that copy what others have copied. */
+START_TEST(test_rounds__copies_are_joined)
+{
+    ck_assert_uint_eq(steps_of_copies(PLAN_INPUT, PLAN_OUTPUT), 1);
+    ck_assert_uint_eq(steps_of_copies(PLAN_SCRATCH, PLAN_SCRATCH), 2);
 }
 END_TEST
 
@@ -322,6 +368,8 @@ Suite *suite_rounds(void)
     tcase_add_test(t, test_rounds__plans_that_do_not_fit_are_refused);
     tcase_add_test(t, test_rounds__as_many_as_pay);
     tcase_add_test(t, test_rounds__by_the_chunk_that_is_named);
+    tcase_add_test(t, test_rounds__as_a_size_like_it);
+    tcase_add_test(t, test_rounds__copies_are_joined);
     suite_add_tcase(s, t);
     return s;
 }
