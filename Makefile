@@ -47,8 +47,8 @@ CREW_SRC    := shim/helper/crew.c shim/helper/environment.c shim/helper/spawn.c 
 NCCL_SRC    := $(wildcard shim/nccl/*.c transports/nccl_*.c) $(CREW_SRC)
 BACKEND_SRC := $(wildcard shim/mpi/*.c) $(CREW_SRC) transports/mpi_p2p.c
 HELPER_SRC  := shim/helper/main.c shim/helper/mailbox.c \
-               $(if $(UCX),shim/helper/mpi_work.c shim/helper/channel.c shim/helper/reach.c transports/ucx.c transports/engine.c \
-                 transports/engine_move.c transports/kernels.c planners/plan.c planners/flat.c) \
+               $(if $(UCX),shim/helper/mpi_work.c shim/helper/channel.c shim/helper/reach.c shim/helper/nameless.c transports/ucx.c \
+                 transports/engine.c transports/engine_move.c transports/kernels.c planners/plan.c planners/flat.c) \
                $(if $(NCCL),$(wildcard shim/helper/nccl_*.c) transports/nccl_run.c)
 CLI_SRC     := $(wildcard shim/cli/*.c)
 BENCH_SRC   := $(wildcard bench/*.c)
@@ -149,7 +149,7 @@ $(B)/pic/planners/balance/%.o: CFLAGS += -O3
 $(B)/pic/shim/helper/main.o: OWN_CFLAGS += $(if $(UCX),-DHELPER_MPI=1) $(if $(NCCL),-DHELPER_NCCL=1)
 $(B)/collshim-helper: $(HELPER_SRC:%.c=$(B)/pic/%.o) $(filter-out %/cuda_describe.o,$(CUDA_OBJ))
 	$(call say,LINK)
-	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -o $@ $^ -ldl -lpthread $(LDFLAGS)
+	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -rdynamic -o $@ $^ -ldl -lpthread $(LDFLAGS)
 
 $(B)/test/bench_plan: $(B)/pic/bench/planning/planning.o
 $(B)/test/bench_balance: $(B)/pic/bench/balance/balance.o

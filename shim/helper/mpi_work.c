@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "shim/helper/channel.h"
+#include "shim/helper/nameless.h"
 #include "shim/helper/work.h"
 #include "transports/ucx.h"
 
@@ -50,6 +51,7 @@ static int open_ucx(char *why, size_t why_size)
     size_t length = given ? strlen(given) : 0;
     char *more = NULL;
 
+    nameless_begin();
     setenv("UCX_TCP_TX_SEG_SIZE", "64k", 0);
     if (given && given[0] != '^' && asprintf(&more, "%s,sm", given) >= 0) {
         setenv("UCX_TLS", more, 1);
