@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "config/settings.h"
+#include "planners/choose.h"
 
 static int take_size(const struct request *r, const char *option, const char *text, size_t *bytes)
 {
@@ -54,18 +55,26 @@ static int find_algorithm(struct request *r, const char *text)
 {
     char why[256];
 
-    if (!text) {
-        r->algorithm = plan_algorithm_default(r->q.collective);
-        return r->algorithm ? CLI_OK
-                            : cli_fail("no algorithm serves %s yet; the library's own runs",
-                                       plan_collective_name(r->q.collective));
-    }
     r->algorithm =
         plan_algorithm_parse(r->q.collective, text, r->recipe, sizeof r->recipe, why, sizeof why);
     if (!r->algorithm)
         return cli_usage(r->command, "%s", why);
     if (*r->recipe)
         r->q.recipe = r->recipe;
+    return CLI_OK;
+}
+
+/* As the preload would at first, before it measures; where it leaves the call native, the row that
+   is best in spite of that. */
+static int choose_algorithm(struct request *r)
+{
+    struct plan_candidate best;
+
+    if (!plan_candidates(&r->q, &best, 1) && !plan_candidates_all(&r->q, &best, 1))
+        return cli_fail("no algorithm serves %s yet; the library's own runs",
+                        plan_collective_name(r->q.collective));
+    r->algorithm = best.algorithm;
+    r->q.chunk_bytes = best.chunk_bytes;
     return CLI_OK;
 }
 
@@ -83,11 +92,8 @@ static int take_root(struct request *r, const char *text)
 
 static int take_chunk(struct request *r, const char *text)
 {
-    size_t chunk[PLAN_CHUNKS];
+    int code = take_size(r, "--chunk", text, &r->q.chunk_bytes);
 
-    plan_chunks(&r->q, chunk);
-    r->q.chunk_bytes = chunk[0];
-    int code = text ? take_size(r, "--chunk", text, &r->q.chunk_bytes) : CLI_OK;
     if (!code && !r->q.chunk_bytes)
         code = cli_usage(r->command, "--chunk must be at least 1");
     return code;
@@ -125,6 +131,7 @@ int request_read(const char *command, const struct request_options *o, const cha
                  struct request *r)
 {
     char why[256];
+    size_t chunk[PLAN_CHUNKS];
     const char *topology = o->topology ? o->topology : getenv("COLLSHIM_TOPOLOGY");
     int c = plan_collective_find(collective), code;
 
@@ -139,11 +146,17 @@ int request_read(const char *command, const struct request_options *o, const cha
     r->q.in_place = o->in_place;
     r->q.grain = 1;
     r->q.memory = all_on_gpus(r->topo) ? PLAN_ON_DEVICE : PLAN_IN_HOST;
-    if ((code = find_algorithm(r, o->algorithm)) ||
+    if ((o->algorithm && (code = find_algorithm(r, o->algorithm))) ||
         (code = take_size(r, "--bytes", o->bytes ? o->bytes : "1MiB", &r->q.nbytes)) ||
         (o->counts && (code = take_counts(r, o->counts))) || (code = take_demand(r, o)) ||
-        (o->root && (code = take_root(r, o->root))) || (code = take_chunk(r, o->chunk)))
+        (o->root && (code = take_root(r, o->root))) ||
+        (o->chunk && (code = take_chunk(r, o->chunk))) ||
+        (!o->algorithm && (code = choose_algorithm(r))))
         return code;
+    if (!r->q.chunk_bytes) {
+        plan_chunks(&r->q, chunk);
+        r->q.chunk_bytes = chunk[0];
+    }
     if (r->q.recipe && r->algorithm->accepts(&r->q, why, sizeof why) < 0)
         return cli_usage(command, "%s: %s", r->algorithm->name, why);
     return CLI_OK;

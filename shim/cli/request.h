@@ -34,8 +34,8 @@ struct request_options {
     "  --bytes SIZE      payload of each rank (alltoall: for each rank), 1MiB by default\n"        \
     "  --counts A,B,...  payload of rank 0, 1, ... instead; the last one for all that "            \
     "follow\n" CLI_DEMAND_HELP                                                                     \
-    "  --algorithm NAME  instead of the default; `collshim info` lists them. NAME(RECIPE) where\n" \
-    "                    the algorithm takes one, as in COLLSHIM_ALGORITHM\n"                      \
+    "  --algorithm NAME  instead of what the preload would try first; `collshim info` lists\n"     \
+    "                    them. NAME(RECIPE) where one is taken, as in COLLSHIM_ALGORITHM\n"        \
     "  --chunk SIZE      pipeline chunk (default: what the preload would take)\n"                  \
     "  --root R          the root of a bcast, reduce, gather or scatter (default: 0)\n"            \
     "  --in-place        as with MPI_IN_PLACE\n"

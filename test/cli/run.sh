@@ -130,7 +130,7 @@ json '.total_bytes == 16777216 and (.rail_load | length == 16)' "$collshim" plan
 expect 0 "RECV" "$collshim" plan allgather --rank 3
 expect 0 "digraph rank2" "$collshim" plan allgather --dot --rank 2
 expect 0 "rank 15 {" "$collshim" plan allgather --goal
-expect 0 "unless forced" "$collshim" plan allgather --topology node:1,gpu:4
+expect 0 "unless forced" "$collshim" plan allgather --topology node:1,gpu:4 --algorithm parallel_rings
 two_gpus='node:1 gpu:2 link_nvlink:8GB/s link_pcie:2GB/s'
 for claim in " % through the host" "input => host => peers' hosts => host => output" "no deadlock"; do
   expect 0 "$claim" "$collshim" plan allreduce --algorithm collaborative --topology "$two_gpus" \
@@ -194,6 +194,10 @@ expect 2 "--compare takes all algorithms" "$collshim" sim allgather --compare --
 expect 2 "a collective is missing" "$collshim" sim
 expect 2 "no algorithm 'bruck' for allgather" "$collshim" sim allgather --algorithm bruck
 expect 1 "too many ranks" "$collshim" sim allgather --topology 'node:8192 rank:8 rail:8'
+# Without a name: what the preload would try first, and in its chunks.
+json '.algorithm == "staggered_pairwise"' "$collshim" sim alltoall --json
+json '.algorithm == "linear"' "$collshim" plan alltoall --algorithm linear --json
+json '.algorithm == "parallel_rings" and .chunk_bytes == 65536' "$collshim" plan allreduce --topology "$rails" --bytes 4M --chunk 64K --json
 expect 0 "512 on 64 nodes" "$collshim" sim allgather --topology 'node:64 gpu:8 rail:8'
 
 # A profile is checked as a job would.
@@ -225,6 +229,8 @@ expect 0 "20 ran natively: the library's turn in a trial of the guard" "$collshi
 expect 0 "    1MiB         80        100.0         20        250.0    2.50x     1:0  parallel_rings" \
     "$collshim" report run.json
 expect 0 "COLLSHIM_MIN_BYTES=1MiB" "$collshim" report run.json
+jq '.all_native = "COLLSHIM_TOPOLOGY does not fit"' run.json >unfit.json
+expect 0 "All calls ran natively: COLLSHIM_TOPOLOGY does not fit. Counts are sums over all ranks." "$collshim" report unfit.json
 json '.collectives[0].sizes[0].native_us == 250' "$collshim" report --json run.json
 if command -v gnuplot >/dev/null; then
     expect 0 "allgather" "$collshim" report run.json --plot "it's.svg"
