@@ -261,6 +261,7 @@ static void print_settings(const json_t *settings)
 static void print_table(const struct report *r)
 {
     const char *library = json_string_value(json_object_get(r->root, "library"));
+    const char *all_native = json_string_value(json_object_get(r->root, "all_native"));
     struct collective_row c;
     int seen = 0;
     json_t *row;
@@ -270,6 +271,9 @@ static void print_table(const struct report *r)
            (long long)json_integer_value(json_object_get(r->root, "ranks")),
            library ? library : "unknown library");
     print_settings(json_object_get(r->root, "settings"));
+    if (all_native)
+        printf("All calls ran natively: %s. Counts are %s.\n", all_native,
+               json_string_value(json_object_get(r->root, "counts_are")));
     if (r->nccl)
         printf("Counts are %s; ncclSend %lld, ncclRecv %lld\n",
                json_string_value(json_object_get(r->root, "counts_are")),

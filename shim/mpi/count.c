@@ -237,14 +237,26 @@ static void write_collective(FILE *f, int c)
     fprintf(f, "]}");
 }
 
+/* Do all ranks know of each other's reports? Then the settings are the same on all. */
+static int ranks_report_together(void)
+{
+    return process.verdict == REASON_NONE || process.verdict == REASON_TOPOLOGY;
+}
+
 static void write_report(FILE *f)
 {
     char value[CFG_TEXT_MAX];
 
     fprintf(f, "{\n  \"collshim\": \"%s\",\n  \"library\": ", COLLSHIM_VERSION);
     json_text(f, process.library_version);
-    fprintf(f, ",\n  \"ranks\": %d,\n  \"counts_are\": \"sums over all ranks\",\n  \"settings\": {",
-            process.world_size);
+    fprintf(f, ",\n  \"ranks\": %d,\n  \"counts_are\": \"%s\",\n  ", process.world_size,
+            ranks_report_together() ? "sums over all ranks" : "those of rank 0");
+    if (process.verdict) {
+        fprintf(f, "\"all_native\": ");
+        json_text(f, reason_texts[process.verdict]);
+        fprintf(f, ",\n  ");
+    }
+    fprintf(f, "\"settings\": {");
     for (int id = 0; id < CFG_COUNT; id++) {
         cfg_value_text(&process.cfg, (enum cfg_id)id, value, sizeof value);
         fprintf(f, "%s\"%s\": ", id ? ", " : "", cfg_rows[id].name);
@@ -275,7 +287,7 @@ void count_report(void)
 
     if (!process.cfg.report[0])
         return;
-    if (process.world_size > 1)
+    if (process.world_size > 1 && ranks_report_together())
         mpi.Reduce(process.world_rank ? &counts : MPI_IN_PLACE, &counts,
                    (int)(sizeof counts / sizeof(uint64_t)), MPI_UINT64_T, MPI_SUM, 0,
                    MPI_COMM_WORLD);

@@ -48,8 +48,9 @@ void count_verified(enum plan_collective c, int equal);
 double count_now(void);
 
 /*
- * Write the report that COLLSHIM_REPORT asks for, if any. Collective over MPI_COMM_WORLD, before
- * the library's own MPI_Finalize; all ranks must have agreed on the settings.
+ * Write the report that COLLSHIM_REPORT asks for, if any, before the library's own MPI_Finalize.
+ * Collective over MPI_COMM_WORLD where all ranks agreed on the settings; else rank 0 writes its own
+ * counts, and why all ran natively.
  */
 void count_report(void);
 

@@ -33,8 +33,9 @@ int wrap_Init_thread(int *argc, char ***argv, int required, int *provided)
 
 int wrap_Finalize(void)
 {
-    if (process.verdict == REASON_NONE) {
+    if (process.verdict != REASON_NOT_SEEN)
         count_report();
+    if (process.verdict == REASON_NONE) {
         comm_close();
         threads_close();
         crew_dismiss();

@@ -24,13 +24,14 @@ native() {
     finish
 }
 
-# alone NAME PATTERN [NAME=VALUE...]: one line, no report
-alone() {
+# unfit NAME PATTERN [NAME=VALUE...]: one line, and all natively
+unfit() {
     begin "$1"
     launch 3 "${@:3}" -- "$programs/ordinary"
     want_right
     want_lines "$2"
-    want_no_report
+    want_all_native "COLLSHIM_TOPOLOGY does not fit"
+    want_number allgather .calls -ge "$(expected allgather)"
     finish
 }
 
@@ -47,8 +48,12 @@ bad_values() {
         COLLSHIM_ALGORITHM=allgather=magic
     bad "an algorithm that takes no recipe" "COLLSHIM_ALGORITHM: linear takes nothing in parentheses" \
         "COLLSHIM_ALGORITHM=allgather=linear(4)"
-    alone "a report that cannot be written" "COLLSHIM_REPORT: cannot write $tmp/none/r.json: *" \
-        COLLSHIM_REPORT="$tmp/none/r.json"
+    begin "a report that cannot be written"
+    launch 3 COLLSHIM_REPORT="$tmp/none/r.json" -- "$programs/ordinary"
+    want_right
+    want_lines "COLLSHIM_REPORT: cannot write $tmp/none/r.json: *"
+    want_no_report
+    finish
 
     begin "two bad settings: a line each"
     launch 3 COLLSHIM_MODE=sideways COLLSHIM_LOUD=1 -- "$programs/ordinary"
@@ -89,12 +94,12 @@ settings_file() {
 }
 
 topologies() {
-    alone "a topology of more ranks than there are" \
+    unfit "a topology of more ranks than there are" \
         "COLLSHIM_TOPOLOGY: it describes 10 ranks on 5 nodes, but there are 3 ranks (all ranks run natively)" \
         COLLSHIM_TOPOLOGY='node:5 gpu:2'
-    alone "a topology with a wrong word" "COLLSHIM_TOPOLOGY: nod:3: no such word; the nearest is node*" \
+    unfit "a topology with a wrong word" "COLLSHIM_TOPOLOGY: nod:3: no such word; the nearest is node*" \
         COLLSHIM_TOPOLOGY='nod:3'
-    alone "a topology file that is not there" "COLLSHIM_TOPOLOGY: $tmp/none.topo: *" \
+    unfit "a topology file that is not there" "COLLSHIM_TOPOLOGY: $tmp/none.topo: *" \
         COLLSHIM_TOPOLOGY="$tmp/none.topo"
     printf '# three hosts\nnode:3\n' >"$tmp/three.topo"
     begin "a topology from a file"
@@ -147,7 +152,7 @@ profiles() {
     want_right
     [ "$(grep -c '^collshim: settings differ between ranks: .rows of COLLSHIM_PROFILE ' <<<"$err")" -eq 1 ] ||
         complain "no line on the rows that differ"
-    want_no_report
+    want_all_native "the ranks did not agree on the settings"
     finish
 }
 
@@ -204,7 +209,11 @@ apart() {
     launch_apart 3 "$@" -- "$programs/ordinary"
     want_right
     want_lines "$pattern"
-    want_no_report
+    if [ "$1" = COLLSHIM_MODE=off ]; then # on rank 0
+        want_no_report
+    else
+        want_all_native "the ranks did not agree on the settings"
+    fi
     finish
 }
 
@@ -264,7 +273,7 @@ missing_rank() {
     launch_apart 3 COLLSHIM_MIN_BYTES=0 -- bare -- "$programs/ordinary"
     want_right
     want_lines "rank 2 has not loaded collshim, all run natively; LD_PRELOAD must reach every rank *"
-    want_no_report
+    want_all_native "not every rank has loaded collshim"
     finish
 }
 

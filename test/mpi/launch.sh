@@ -178,6 +178,13 @@ want_number() {
     test "$got" "$3" "$4" 2>/dev/null || complain "report: $1 $2 is $got, wanted $3 ${4:-what is unknown}"
 }
 
+# want_all_native REASON: so the report says, and counts calls with it
+want_all_native() {
+    jq -e --arg why "$1" '.all_native == $why and any(.collectives[]; .native[$why] > 0) and
+        all(.collectives[]; .rerouted == 0 and (.native | del(.[$why])) == {})' \
+        "$tmp/report.json" >/dev/null 2>&1 || complain "the report does not say of all calls: $1"
+}
+
 want_no_report() {
     [ ! -e "$tmp/report.json" ] || complain "there is a report"
 }
