@@ -128,7 +128,7 @@ static void close_all(const int *fd, int n)
 }
 
 /* Start one, without waiting for it. Returns 0 or -1 with crew.why set. */
-static int launch(struct member *m, const char *path)
+static int launch(struct member *m, const char *path, int leash)
 {
     char **environment = environment_of(environ, (int)(m - crew.member), crew.work);
     int ends[2] = {-1, -1};
@@ -151,7 +151,7 @@ static int launch(struct member *m, const char *path)
         m->box->probe = MAILBOX_PROBE_READ;
         m->box->address_of_probe = (uint64_t)(uintptr_t)&m->box->probe;
         m->box->cpus = crew.cpus;
-        rc = spawn_apart(path, environment, (int[]){m->fd, ends[1], owner}, 3);
+        rc = spawn_apart(path, environment, (int[]){m->fd, ends[1], owner, leash}, 4);
     }
     free(environment);
     close_all((int[]){owner, ends[1]}, 2);
@@ -180,16 +180,20 @@ static void end(struct member *m)
 static void launch_all(int wanted)
 {
     char path[4096];
+    int leash = leash_make();
 
     crew.deadline = now_ms() + START_MS;
-    if (find_program(path, sizeof path))
+    if (leash < 0)
+        say_why("a helper cannot be started", -leash);
+    else if (find_program(path, sizeof path))
         snprintf(crew.why, sizeof crew.why,
                  "there is no collshim-helper beside the backend; it is built where UCX's "
                  "or NCCL's headers are");
     else
         while (crew.launched < wanted && crew.launched < CREW_MAX &&
-               launch(&crew.member[crew.launched], path) == 0)
+               launch(&crew.member[crew.launched], path, leash) == 0)
             crew.launched++;
+    close_all(&leash, 1);
 }
 
 /* With the lock. */

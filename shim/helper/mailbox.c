@@ -11,6 +11,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 /* Addresses in a file of which most is never there. */
@@ -162,9 +163,32 @@ void mailbox_clear(int fd, int channel)
               (off_t)(mailbox_papers_max + mailbox_window_max));
 }
 
+int leash_make(void)
+{
+    int fd = memfd_create("collshim-leash", MFD_CLOEXEC | MFD_ALLOW_SEALING), rc = 0;
+    char *page;
+
+    if (fd < 0)
+        return -errno;
+    rc = ftruncate(fd, 1) ? -errno : map_part(fd, 0, 1, &page);
+    if (rc) {
+        close(fd);
+        return rc;
+    }
+    return fd;
+}
+
+/* The system forbids writing to what some process has mapped to write to. */
+int leash_is_loose(int fd)
+{
+    return fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE) == 0;
+}
+
 void mailbox_wait(_Atomic uint32_t *word, uint32_t value)
 {
-    syscall(SYS_futex, word, FUTEX_WAIT, value, NULL, NULL, 0);
+    static const struct timespec most = {.tv_sec = 2};
+
+    syscall(SYS_futex, word, FUTEX_WAIT, value, &most, NULL, 0);
 }
 
 void mailbox_wake(_Atomic uint32_t *word)

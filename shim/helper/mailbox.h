@@ -95,7 +95,13 @@ struct mailbox {
 };
 
 /* Descriptors of a helper at its start. */
-enum { HELPER_FD_MAILBOX = 3, HELPER_FD_READY, HELPER_FD_OWNER, HELPER_FD_END };
+enum {
+    HELPER_FD_MAILBOX = 3,
+    HELPER_FD_READY,
+    HELPER_FD_OWNER, /* of the process, which outlives a program in it */
+    HELPER_FD_LEASH, /* of the program */
+    HELPER_FD_END
+};
 
 /* What an owner puts into `probe`, and what the helper leaves there if it can. */
 #define MAILBOX_PROBE_READ 0x636f6c6c7368696dull
@@ -129,7 +135,16 @@ void mailbox_unmap_part(struct mailbox_map *map);
 /* Give a channel's memory back to the system. */
 void mailbox_clear(int fd, int channel);
 
-/* Sleep until *word is no longer `value` (or for no reason), and wake who does. */
+/*
+ * A leash is a page that this process alone has mapped, no child of its: so it is loose once the
+ * process has ended, or runs another program. Making one returns its descriptor (close-on-exec; the
+ * page stays when it is closed) or -errno.
+ */
+int leash_make(void);
+int leash_is_loose(int fd);
+
+/* Sleep until *word is no longer `value` (or for no reason, or for two seconds), and wake who does.
+ */
 void mailbox_wait(_Atomic uint32_t *word, uint32_t value);
 void mailbox_wake(_Atomic uint32_t *word);
 

@@ -54,7 +54,8 @@ static void detach(void)
 }
 
 /* The mailbox's bell is a word of memory, since the application's process is to hold no descriptor
-   that it might close; the main thread sleeps on descriptors. */
+   that it might close; the main thread sleeps on descriptors. That the owner's process has become
+   another program no descriptor tells. */
 static void *pass_the_bell_on(void *work)
 {
     struct work *w = work;
@@ -64,7 +65,7 @@ static void *pass_the_bell_on(void *work)
     for (;;) {
         uint32_t now = atomic_load(&w->box->bell);
 
-        if (atomic_load(&w->box->quit))
+        if (atomic_load(&w->box->quit) || leash_is_loose(HELPER_FD_LEASH))
             _exit(0);
         if (now == heard)
             mailbox_wait(&w->box->bell, now);

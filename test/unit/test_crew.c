@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/inotify.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -184,6 +185,41 @@ START_TEST(test_crew__an_owner_that_is_killed_takes_them_along)
 }
 END_TEST
 
+/* It becomes another program, while a child of its, which has all that it had, lives on. */
+START_TEST(test_crew__an_owner_that_becomes_another_program_loses_them)
+{
+    const char *mark = make_mark();
+    int pid[HELPERS], ready[2], go[2];
+    char word;
+
+    ck_assert_int_eq(pipe(ready), 0);
+    ck_assert_int_eq(pipe(go), 0);
+    pid_t owner = fork();
+    if (owner == 0) {
+        const char *why;
+        word = started(&why) ? 'y' : 'n';
+        close(go[1]);
+        must(write(ready[1], &word, 1) == 1, "no word");
+        if (fork() == 0) {
+            prctl(PR_SET_PDEATHSIG, SIGKILL);
+            for (;;)
+                pause();
+        }
+        must(read(go[0], &word, 1) == 1, "no word back");
+        unsetenv("UCX_COLLSHIM_TEST");
+        execlp("sleep", "sleep", "60", NULL);
+    }
+    ck_assert_int_eq(read(ready[0], &word, 1), 1);
+    int helpers = word == 'y' ? HELPERS : 0;
+    nanosleep(&(struct timespec){.tv_sec = 3}, NULL); /* they have looked */
+    ck_assert_int_eq(find_helpers(mark, pid), helpers);
+    ck_assert_int_eq(write(go[1], "", 1), 1);
+    ck_assert_int_eq(all_gone(mark), 1);
+    ck_assert_int_eq(waitpid(owner, NULL, WNOHANG), 0);
+    kill(owner, SIGKILL);
+}
+END_TEST
+
 /* The order is one that cannot be served without peers, so that only the death ends it. */
 START_TEST(test_crew__a_death_is_seen_whatever_it_died_of)
 {
@@ -342,6 +378,7 @@ Suite *suite_crew(void)
     tcase_set_timeout(t, 60);
     tcase_add_test(t, test_crew__the_application_does_not_notice_them);
     tcase_add_test(t, test_crew__an_owner_that_is_killed_takes_them_along);
+    tcase_add_test(t, test_crew__an_owner_that_becomes_another_program_loses_them);
     tcase_add_test(t, test_crew__a_death_is_seen_whatever_it_died_of);
     tcase_add_test(t, test_crew__it_can_be_asked_whether_they_are_ready);
     tcase_add_test(t, test_crew__each_gets_one_of_the_network_devices);
