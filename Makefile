@@ -46,13 +46,13 @@ CUDA_OBJ    := $(patsubst %.S,$(B)/pic/%.o,$(CUDA_SRC:%.c=$(B)/pic/%.o))
 CREW_SRC    := shim/helper/crew.c shim/helper/environment.c shim/helper/spawn.c shim/helper/mailbox.c
 NCCL_SRC    := $(wildcard shim/nccl/*.c transports/nccl_*.c) $(CREW_SRC)
 BACKEND_SRC := $(wildcard shim/mpi/*.c) $(CREW_SRC) transports/mpi_p2p.c
-HELPER_SRC  := shim/helper/main.c shim/helper/mailbox.c \
+HELPER_SRC  := shim/helper/main.c shim/helper/mailbox.c shim/helper/near.c \
                $(if $(UCX),shim/helper/mpi_work.c shim/helper/channel.c shim/helper/reach.c shim/helper/nameless.c transports/ucx.c \
                  transports/engine.c transports/engine_move.c transports/kernels.c planners/plan.c planners/flat.c) \
                $(if $(NCCL),$(wildcard shim/helper/nccl_*.c) transports/nccl_run.c)
 CLI_SRC     := $(wildcard shim/cli/*.c)
 BENCH_SRC   := $(wildcard bench/*.c)
-UNIT_SRC    := $(wildcard test/unit/*.c) shim/mpi/guard.c shim/mpi/socket.c shim/mpi/watch.c shim/nccl/pace.c $(CREW_SRC)
+UNIT_SRC    := $(wildcard test/unit/*.c) shim/mpi/guard.c shim/mpi/socket.c shim/mpi/watch.c shim/nccl/pace.c shim/helper/near.c $(CREW_SRC)
 LP_SRC      := $(wildcard test/lp/*.c) shim/cli/lp.c
 GLPK        := $(shell printf '\043include <glpk.h>' | $(CC) -E - >/dev/null 2>&1 && echo yes)
 MPI_TESTS   := $(notdir $(basename $(wildcard test/mpi/*.c)))

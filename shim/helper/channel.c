@@ -178,7 +178,7 @@ static void begin(struct channel *c)
         answer(c, begin_team(c, o));
         break;
     case MAILBOX_REACH:
-        answer(c, reach_open(&c->reach, o));
+        answer(c, reach_open(&c->reach, o, c->box->processes));
         break;
     case MAILBOX_RUN:
         rc = begin_run(c, o);

@@ -41,6 +41,7 @@ static struct {
     int dismissed;
     unsigned channels; /* in use, a bit each */
     cpu_set_t cpus;
+    int processes; /* that share them */
     enum mailbox_work work;
     char why[256];
 } crew = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -151,6 +152,7 @@ static int launch(struct member *m, const char *path, int leash)
         m->box->probe = MAILBOX_PROBE_READ;
         m->box->address_of_probe = (uint64_t)(uintptr_t)&m->box->probe;
         m->box->cpus = crew.cpus;
+        m->box->processes = crew.processes;
         rc = spawn_apart(path, environment, (int[]){m->fd, ends[1], owner, leash}, 4);
     }
     free(environment);
@@ -183,6 +185,7 @@ static void launch_all(int wanted)
     int leash = leash_make();
 
     crew.deadline = now_ms() + START_MS;
+    crew.processes = wanted + 1;
     if (leash < 0)
         say_why("a helper cannot be started", -leash);
     else if (find_program(path, sizeof path))

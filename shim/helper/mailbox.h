@@ -82,6 +82,7 @@ struct mailbox {
     uint64_t address_of_probe; /* in the owner: of `probe` */
     uint64_t probe;            /* what the helper reads and writes there, to see if it can */
     cpu_set_t cpus;            /* the owner's, as it was started */
+    int32_t processes;         /* that share them: the owner, and all its helpers */
     pthread_mutex_t alive;     /* robust; held by the helper */
     _Atomic uint32_t bell;     /* counts the owner's orders: what the helper sleeps on */
     _Atomic uint32_t quit;

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "shim/helper/near.h"
 #include "shim/helper/nccl_seat.h"
 #include "shim/helper/work.h"
 
@@ -29,6 +30,7 @@ struct opened {
 
 static struct {
     struct desk *desk;
+    int processes; /* of its owner's */
     struct mailbox_map papers, window;
     struct nccl_calls nccl;
     struct nccl_bench bench;
@@ -89,6 +91,7 @@ static int open_device(struct desk_channel *c)
 
     if (find_device(c, &device))
         return -1;
+    near_device(desk_work.desk->bus, desk_work.processes);
     result = cu->DevicePrimaryCtxRetain(&desk_work.context, device);
     if (result == CUDA_SUCCESS)
         result = cu->CtxSetCurrent(desk_work.context);
@@ -281,6 +284,7 @@ int work_ready_nccl(struct work *w)
         return -1;
     }
     desk_work.desk = (struct desk *)desk_work.papers.at;
+    desk_work.processes = w->box->processes;
     return 0;
 }
 

@@ -8,30 +8,33 @@
 #include <errno.h>
 #include <string.h>
 
+#include "shim/helper/near.h"
+
 static struct {
     int asked, rc;
     char bus_id[CUDA_BUS_ID];
     struct cuda_place place;
 } chosen;
 
-static int choose(const char *bus_id)
+static int choose(const char *bus_id, int processes)
 {
     if (!chosen.asked) {
         chosen.asked = 1;
         memcpy(chosen.bus_id, bus_id, sizeof chosen.bus_id);
+        near_device(bus_id, processes);
         chosen.rc = cuda_start(bus_id, &chosen.place);
     }
     return strncmp(chosen.bus_id, bus_id, sizeof chosen.bus_id) != 0 ? -ENOTSUP : chosen.rc;
 }
 
-int reach_open(struct reach *r, const struct mailbox_order *o)
+int reach_open(struct reach *r, const struct mailbox_order *o, int processes)
 {
     enum kernel_type type = (enum kernel_type)o->kernel_type;
 
     if (r->gpu)
         cuda_gpu_leave(r->gpu, r->lent);
     r->lent = NULL;
-    int rc = choose(o->bus_id);
+    int rc = choose(o->bus_id, processes);
     if (!rc && !r->gpu)
         rc = cuda_gpu_open(&chosen.place, &r->gpu);
     if (rc)

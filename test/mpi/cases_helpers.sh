@@ -231,6 +231,17 @@ helpers_refused() {
     want_lines "COLLSHIM_PPG=3: 1 on all ranks, as rank 0 has no more: a helper died as it started"
     finish
 
+    if [ "$family" = openmpi ]; then # MPICH does not run without it
+        begin "no UCX on the machine: one line"
+        mkdir "$spare/none"
+        : >"$spare/none/libucp.so.0"
+        helpers_with plain LD_LIBRARY_PATH="$spare/none"
+        want_right
+        want_lines "COLLSHIM_PPG=3: 1 on all ranks, as rank 0 has no more: no libucp.so.0 on this machine"
+        [ "$(sum_of .sliced)" -eq 0 ] || complain "slices without helpers"
+        finish
+    fi
+
     begin "while helpers start, calls run natively"
     printf '#!/bin/sh\n/bin/sleep 1\nexec %s/collshim-helper\n' "$build" >"$spare/collshim-helper"
     preload=$spare/libcollshim.so
