@@ -274,13 +274,29 @@ static void test_forks(struct rank *r)
         sum_once(r, "with children that have ended");
 }
 
-/* A debugger attaches to rank 0 alone, stops it while the others are in a call, and leaves. */
+/* Clock ticks that a process has worked; -1: there is none. */
+static long ticks_of(int pid)
+{
+    unsigned long user = 0, system = 0;
+    char text[1024], *at;
+
+    proc_file(pid, "stat", text, sizeof text);
+    at = strrchr(text, ')');
+    if (!at ||
+        sscanf(at, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &system) != 2)
+        return -1;
+    return (long)(user + system);
+}
+
+/* A debugger attaches to rank 0 alone, stops it while the others are in a call, and leaves. Its
+   helper has nothing to do meanwhile: it lives, and sleeps. */
 static void test_debugged(struct rank *r)
 {
-    enum { STOPPED_MS = 300 };
-    int status = 0, owner = getpid();
+    enum { STOPPED_MS = 1000, TENTH = 10 };
+    int status = 0, owner = getpid(), helper[1], helped;
 
     sum_once(r, "before");
+    helped = find_helpers(helper, 1);
     ranks_meet(r);
     if (r->rank == 0) {
         fflush(NULL);
@@ -290,11 +306,17 @@ static void test_debugged(struct rank *r)
                        !ptrace(PTRACE_INTERRUPT, owner, NULL, NULL) &&
                        waitpid(owner, &status, __WALL) == owner;
 
+            long before = helped ? ticks_of(helper[0]) : 0;
             usleep(STOPPED_MS * 1000);
+            long after = helped ? ticks_of(helper[0]) : 0;
             ptrace(PTRACE_DETACH, owner, NULL, NULL);
-            _exit(!well);
+            if (!well)
+                _exit(1);
+            _exit(before < 0 || after < 0 || after - before > sysconf(_SC_CLK_TCK) / TENTH ? 2 : 0);
         }
-        check(r, waitpid(debugger, &status, 0) == debugger && !status, "a debugger was refused");
+        check(r, waitpid(debugger, &status, 0) == debugger && status != 1 << 8,
+              "a debugger was refused");
+        check(r, status != 2 << 8, "the helper of a stopped rank died, or works");
     }
     for (int i = 0; i < 3; i++)
         sum_once(r, "beside a debugger");
