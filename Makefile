@@ -17,9 +17,10 @@ LINK_mpich   ?= $(CC)
 CUDA_HOME ?= /usr/local/cuda
 # Where NCCL's header is; without it (or CUDA's) its backend is left out. The library is found at run time.
 NCCL_HOME ?= $(firstword $(patsubst %/include/nccl.h,%,$(wildcard $(CUDA_HOME)/include/nccl.h /usr/include/nccl.h)) $(CUDA_HOME))
-# Machine code in the kernels' image, and the one PTX from which drivers make what is newer. CUDA 13
-# dropped Volta (70), PTX for it included: only an older nvcc makes that; 80 also runs on 86 and 89.
-CUDA_ARCHS ?= $(VOLTA) 75 80 90
+# Machine code in the kernels' image, as far as this nvcc makes it, and the one PTX from which drivers make
+# what is newer, which takes them seconds. CUDA 13 dropped Volta (70), PTX for it included; CUDA 12.8 brought
+# Blackwell (100). 80 also runs on 86 and 89, 100 on 103.
+CUDA_ARCHS ?= $(or $(filter 70 75 80 90 100,$(NVCC_ARCHS)),75 80 90)
 CUDA_PTX   ?= 90
 # V=1 prints the commands
 V ?= 0
@@ -31,7 +32,7 @@ B       := build
 CUDA := $(if $(wildcard $(CUDA_HOME)/include/cudaTypedefs.h),yes)
 NCCL := $(if $(CUDA),$(if $(wildcard $(NCCL_HOME)/include/nccl.h),yes))
 NVCC := $(if $(CUDA),$(wildcard $(CUDA_HOME)/bin/nvcc))
-VOLTA := $(if $(NVCC),$(patsubst sm_%,%,$(filter sm_70,$(shell $(NVCC) --list-gpu-code 2>/dev/null))))
+NVCC_ARCHS := $(if $(NVCC),$(patsubst sm_%,%,$(shell $(NVCC) --list-gpu-code 2>/dev/null)))
 # UCX's headers; the library is found at run time. Without them there are no helpers (COLLSHIM_PPG).
 UCX  := $(shell printf '\043include <ucp/api/ucp.h>' | $(CC) -E - >/dev/null 2>&1 && echo yes)
 HELPER := $(if $(UCX)$(NCCL),$(B)/collshim-helper)

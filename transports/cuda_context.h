@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Being in the context of a piece of memory for a while. For the files of this folder. */
+/*
+ * Being in a context for a while, for calls that are no part of the program's captures. While
+ * anybody captures in the global mode, CUDA refuses a thread whatever might wait for the device or
+ * allocate (cuEventQuery, cuMemAlloc), and spoils that capture. What is ours has nothing to do with
+ * it, and says so by the relaxed mode.
+ */
 #ifndef COLLSHIM_TRANSPORTS_CUDA_CONTEXT_H
 #define COLLSHIM_TRANSPORTS_CUDA_CONTEXT_H
 
@@ -9,6 +14,8 @@
 struct cuda_entry {
     CUcontext context;
     CUdevice device; /* whose primary context is retained, or -1 */
+    int relaxed;     /* the thread's mode was another before: */
+    CUstreamCaptureMode before;
 };
 
 /* Make the place's context the current one of this thread. Returns 0 (cuda_leave ends it) or -EIO.

@@ -374,6 +374,10 @@ void *cuda_gpu_pinned(struct cuda_gpu *g, size_t bytes)
     return grow_outside(g, &g->pinned, bytes, 1);
 }
 
+/* CUDA maps so much at once: smaller allocations share it, and would be exported with each other.
+ */
+enum { EXPORT_GRAIN = 2 << 20 };
+
 char *cuda_gpu_lend(struct cuda_gpu *g, size_t bytes, struct device_window *w)
 {
     const struct cuda_calls *cu = g->cu;
@@ -381,6 +385,8 @@ char *cuda_gpu_lend(struct cuda_gpu *g, size_t bytes, struct device_window *w)
     CUipcMemHandle handle;
     CUdeviceptr at = 0;
 
+    if (w)
+        bytes = (bytes + EXPORT_GRAIN - 1) / EXPORT_GRAIN * EXPORT_GRAIN;
     if (!bytes || cuda_enter(cu, &g->place, &entry) < 0)
         return NULL;
     if (cu->MemAlloc(&at, bytes) != CUDA_SUCCESS)

@@ -96,8 +96,11 @@ int cuda_enter(const struct cuda_calls *cu, const struct cuda_place *place,
             return -EIO;
         entry->device = device;
     }
-    if (cu->CtxPushCurrent(entry->context) == CUDA_SUCCESS)
+    if (cu->CtxPushCurrent(entry->context) == CUDA_SUCCESS) {
+        entry->before = CU_STREAM_CAPTURE_MODE_RELAXED;
+        entry->relaxed = cu->ThreadExchangeStreamCaptureMode(&entry->before) == CUDA_SUCCESS;
         return 0;
+    }
     if (entry->device >= 0)
         cu->DevicePrimaryCtxRelease(entry->device);
     return -EIO;
@@ -105,6 +108,10 @@ int cuda_enter(const struct cuda_calls *cu, const struct cuda_place *place,
 
 void cuda_leave(const struct cuda_calls *cu, const struct cuda_entry *entry)
 {
+    CUstreamCaptureMode mode = entry->before;
+
+    if (entry->relaxed)
+        cu->ThreadExchangeStreamCaptureMode(&mode);
     cu->CtxPopCurrent(NULL);
     if (entry->device >= 0)
         cu->DevicePrimaryCtxRelease(entry->device);

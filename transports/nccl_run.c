@@ -52,6 +52,9 @@ static ncclResult_t run_message(const struct nccl_run *run, const struct round_s
 {
     ncclResult_t result = ncclSuccess, ended;
 
+    /* the library may have freed an aborted communicator: between groups is as before a call */
+    if (s->opens && run->stop && __atomic_load_n(run->stop, __ATOMIC_ACQUIRE))
+        return ncclInvalidArgument;
     if (s->opens)
         result = run->nccl->GroupStart();
     if (!result && s->kind == ROUND_SEND)

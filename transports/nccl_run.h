@@ -40,6 +40,7 @@ struct nccl_run {
     const struct nccl_calls *nccl;
     const struct cuda_calls *cu;
     struct cuda_reducer *reducer; /* NULL if nothing is combined */
+    const int *stop;              /* set once the communicator is aborted; NULL: it is not */
     ncclComm_t comm;
     CUstream stream;                             /* its context is current */
     const struct nccl_pieces *pieces[PLAN_NONE]; /* NULL: the buffer is one piece */

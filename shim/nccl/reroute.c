@@ -298,8 +298,10 @@ ncclResult_t unit_run(struct comm *c, struct call *call, int n)
 {
     struct part alone = {0}, *part = n == 1 ? &alone : malloc((size_t)n * sizeof *part);
     struct unit u = {.c = c, .part = part, .n = n, .stream = (CUstream)call->stream};
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
     struct set set;
     ncclResult_t result;
+    int relaxed;
 
     if (!part)
         return ncclSystemError;
@@ -310,10 +312,14 @@ ncclResult_t unit_run(struct comm *c, struct call *call, int n)
     if (c->cu)
         c->cu->CtxPushCurrent(c->context);
     note_captures(&u);
+    /* what other threads capture, or this one on other streams, is not ours to spoil */
+    relaxed = c->cu && !u.captured && !c->cu->ThreadExchangeStreamCaptureMode(&mode);
     if (set_is_candidate(c, call, n))
         result = run_set_unit(&u, &set);
     else
         result = judge(&u) ? run_chosen(&u) : unit_native(&u, REASON_NONE);
+    if (relaxed)
+        c->cu->ThreadExchangeStreamCaptureMode(&mode);
     if (c->cu)
         c->cu->CtxPopCurrent(NULL);
     if (part != &alone)

@@ -107,6 +107,7 @@ ncclResult_t schedule_run(struct comm *c, const struct call *call, const struct 
     struct nccl_run run = {.nccl = &call->copy->real,
                            .cu = c->cu,
                            .reducer = c->reducer,
+                           .stop = &c->stopped,
                            .comm = call->comm,
                            .stream = stream};
     ncclResult_t result;
@@ -157,6 +158,7 @@ ncclResult_t schedule_run_set(struct comm *c, const struct call *call, const str
     CUstream stream = (CUstream)call->stream;
     struct nccl_run run = {.nccl = &call->copy->real,
                            .cu = c->cu,
+                           .stop = &c->stopped,
                            .comm = call->comm,
                            .stream = stream,
                            .pieces = {[PLAN_INPUT] = &set->in, [PLAN_OUTPUT] = &set->out},

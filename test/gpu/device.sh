@@ -4,6 +4,10 @@
 # test/gpu/device.sh BUILD: what there is to try on this machine's own GPU, `make test-gpu`. The
 # machine may be bare: what it cannot build (no compiler, no CUDA toolkit, no MPI, no NCCL) is run as
 # it lies in BUILD, built elsewhere, or skipped with a line. Exit status 0: all that ran held.
+#
+# Such a machine needs the driver, bash and glibc 2.34, and of BUILD what is named below: 10 MiB.
+# libnccl.so.2 (300 MiB, hardly smaller if compressed) is not among it: it comes with PyTorch, the CUDA
+# toolkit, or a path in NCCL_LIBRARY.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
 build=${1:-build}
@@ -12,7 +16,7 @@ status=0
 # have FILE...: built from these sources, or at least there
 have() {
   local log file
-  if log=$(make -s B="$build" "$@" 2>&1); then return 0; fi
+  if log=$(make -s -j"$(nproc)" B="$build" "$@" 2>&1); then return 0; fi
   for file in "$@"; do
     [ -e "$file" ] && continue
     echo "skip: no $file, and it cannot be built here: $(grep -m 1 -iE 'error|no rule|not found' <<<"$log")"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Capture, and what a graph does at each launch. */
+#include <pthread.h>
 #include <string.h>
 
 #include "test/gpu/gpu.h"
@@ -144,6 +145,59 @@ static void spoilt(CUstream s, CUstream other)
     MUST(EventDestroy(inside));
 }
 
+/* What another thread may do while this one captures: by its mode, and its own affair. */
+static void *beside(void *context)
+{
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    CUevent old = NULL;
+    CUdeviceptr p = 0;
+
+    MUST(CtxSetCurrent(context));
+    MUST(EventCreate(&old, CU_EVENT_DISABLE_TIMING));
+    MUST(ThreadExchangeStreamCaptureMode(&mode));
+    gpu_check(mode == CU_STREAM_CAPTURE_MODE_GLOBAL, "a thread begins in the global mode");
+    MUST(EventQuery(old));
+    MUST(MemAlloc(&p, N));
+    MUST(MemFree(p));
+    MUST(ThreadExchangeStreamCaptureMode(&mode));
+    gpu_check(mode == CU_STREAM_CAPTURE_MODE_RELAXED, "a thread has its mode until it changes it");
+    MUST(EventDestroy(old));
+    return NULL;
+}
+
+static void *beside_strictly(void *context)
+{
+    CUdeviceptr p;
+
+    MUST(CtxSetCurrent(context));
+    gpu_check(cu->MemAlloc(&p, N) == CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,
+              "no allocation while another thread captures");
+    return NULL;
+}
+
+static CUresult captured_beside(CUstream s, void *(*other)(void *), CUgraph *graph)
+{
+    CUcontext context;
+    pthread_t thread;
+
+    MUST(CtxGetCurrent(&context));
+    MUST(StreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    if (pthread_create(&thread, NULL, other, context) == 0)
+        pthread_join(thread, NULL);
+    return cu->StreamEndCapture(s, graph);
+}
+
+static void threads(CUstream s)
+{
+    CUgraph graph = NULL;
+
+    gpu_check(captured_beside(s, beside, &graph) == CUDA_SUCCESS,
+              "a relaxed thread does not spoil another's capture");
+    MUST(GraphDestroy(graph));
+    if (captured_beside(s, beside_strictly, &graph) == CUDA_SUCCESS)
+        MUST(GraphDestroy(graph));
+}
+
 void gpu_test_graphs(void)
 {
     CUstream a = gpu_stream(), b = gpu_stream();
@@ -151,6 +205,7 @@ void gpu_test_graphs(void)
     launches(a, b);
     external(a, b);
     spoilt(a, b);
+    threads(a);
     MUST(StreamDestroy(a));
     MUST(StreamDestroy(b));
 }

@@ -13,6 +13,7 @@
 #include "test/gpu/gpu.h"
 
 #define N (1u << 18)
+#define WHOLE (2u << 20)
 #define ROUNDS 20
 
 struct offer {
@@ -51,8 +52,8 @@ static int owner(int fd)
     char word = 0;
 
     gpu_start(0);
-    memory = gpu_alloc(N + 512);
-    counters = gpu_alloc(64);
+    memory = gpu_alloc(WHOLE); /* what is smaller shares its pages, and is exported with others */
+    counters = gpu_alloc(WHOLE);
     event = gpu_event(CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING);
     s = gpu_stream();
     MUST(MemsetD8Async(counters, 0, 64, s));

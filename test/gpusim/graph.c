@@ -106,6 +106,30 @@ static int is_unsafe(enum sim_call call)
     return calls[call];
 }
 
+/* Of this thread's unsafe calls: which captures they must not meet. */
+static __thread CUstreamCaptureMode own_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
+
+static int meets(const struct capture *c)
+{
+    if (own_mode == CU_STREAM_CAPTURE_MODE_RELAXED)
+        return 0;
+    if (pthread_equal(c->thread, pthread_self()))
+        return c->mode != CU_STREAM_CAPTURE_MODE_RELAXED;
+    return c->mode == CU_STREAM_CAPTURE_MODE_GLOBAL && own_mode == CU_STREAM_CAPTURE_MODE_GLOBAL;
+}
+
+CUresult sim_ThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
+{
+    CUresult bad = sim_enter(SIM_ThreadExchangeStreamCaptureMode);
+    CUstreamCaptureMode before = own_mode;
+
+    if (bad)
+        return bad;
+    own_mode = *mode;
+    *mode = before;
+    return CUDA_SUCCESS;
+}
+
 CUresult capture_check(enum sim_call call)
 {
     CUresult bad = CUDA_SUCCESS;
@@ -114,9 +138,7 @@ CUresult capture_check(enum sim_call call)
         return CUDA_SUCCESS;
     pthread_mutex_lock(&lock);
     for (struct capture *c = under_way; c; c = c->next)
-        if (c->mode == CU_STREAM_CAPTURE_MODE_GLOBAL ||
-            (c->mode == CU_STREAM_CAPTURE_MODE_THREAD_LOCAL &&
-             pthread_equal(c->thread, pthread_self())))
+        if (meets(c))
             bad = capture_spoil(c);
     pthread_mutex_unlock(&lock);
     return bad;

@@ -9,6 +9,7 @@
 #include "test/gpusim/sim.h"
 
 #define MAGIC 0x6970636d656d0003u
+#define MAPPED_AT_ONCE (2u << 20) /* a device's page: small allocations share one */
 
 struct handle {
     uint64_t magic;
@@ -26,6 +27,8 @@ CUresult sim_IpcGetMemHandle(CUipcMemHandle *out, CUdeviceptr p)
 
     if (!a || a->kind != AREA_DEVICE || fstat(a->fd, &file) < 0)
         return bad ? bad : CUDA_ERROR_INVALID_VALUE;
+    if (a->bytes < MAPPED_AT_ONCE)
+        sim_violation("memory of %zu bytes is exported with what lies beside it", a->bytes);
     h = (struct handle){MAGIC, getpid(), a->fd, a->device, a->bytes, file.st_ino};
     memset(out, 0, sizeof *out);
     memcpy(out, &h, sizeof h);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Calls that are captured into a graph: what it does each time that it is launched. */
+#include <pthread.h>
 #include <stdlib.h>
 
 #include "test/nccl/ranks.h"
@@ -216,6 +217,59 @@ static void test_captured_grown(struct rank *r)
     CUDA(StreamDestroy(stream));
 }
 
+/* A capture of another thread's, in the mode that is the default everywhere. */
+struct other_capture {
+    struct rank *r;
+    CUstream stream;
+    pthread_barrier_t begun, over;
+    int sound;
+};
+
+static void *capture_aside(void *data)
+{
+    struct other_capture *o = data;
+    CUgraph graph;
+
+    CUDA(CtxSetCurrent(o->r->context));
+    CUDA(StreamBeginCapture(o->stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    pthread_barrier_wait(&o->begun);
+    pthread_barrier_wait(&o->over);
+    o->sound = cu->StreamEndCapture(o->stream, &graph) == CUDA_SUCCESS;
+    if (o->sound)
+        CUDA(GraphDestroy(graph));
+    return NULL;
+}
+
+/* The first calls of their size, for which memory and kernels are looked for: they spoil nothing.
+ */
+static void test_capture_elsewhere(struct rank *r)
+{
+    struct trio t = trio_new(r, r->count);
+    struct other_capture o = {.r = r, .stream = stream_new()};
+    ncclComm_t comm = ranks_comm(r);
+    pthread_t thread;
+
+    trio_fill(r, &t, 2);
+    pthread_barrier_init(&o.begun, NULL, 2);
+    pthread_barrier_init(&o.over, NULL, 2);
+    ranks_meet(r);
+    if (pthread_create(&thread, NULL, capture_aside, &o))
+        abort();
+    pthread_barrier_wait(&o.begun);
+    trio_call(r, &t, comm, r->stream);
+    pthread_barrier_wait(&o.over);
+    pthread_join(thread, NULL);
+    ranks_meet(r);
+    check(r, o.sound, "a capture of another thread's is spoilt");
+    stream_wait(r->stream);
+    trio_check(r, &t, 2, "beside a capture");
+    pthread_barrier_destroy(&o.begun);
+    pthread_barrier_destroy(&o.over);
+    NCCL(ncclCommDestroy(comm));
+    CUDA(StreamDestroy(o.stream));
+    trio_free(&t);
+}
+
 /* Nothing was called before: then nothing can be prepared. */
 static void test_captured_first(struct rank *r)
 {
@@ -278,6 +332,7 @@ const struct test_case cases_captures[] = {
     {"captured", test_captured},
     {"captured_grown", test_captured_grown},
     {"captured_first", test_captured_first},
+    {"capture_elsewhere", test_capture_elsewhere},
     {"captured_other", test_captured_other},
     {"captured_group", test_captured_group},
     {"captured_late", test_captured_late},

@@ -53,7 +53,7 @@ all=(reductions moves exchanges messages premul nothing one_rank groups mixed_gr
   blocked_stream two_streams destroy_early finalize abort async_error registered repeated recycled arguments
   different_counts different_messages different_order after_destroy many_communicators helper_killed helper_killed_idle
   helper_killed_anytime
-  group_many group_crosswise group_foreign group_refused group_devices sets sets_repeated sets_loose sets_blocked captured captured_grown captured_first
+  group_many group_crosswise group_foreign group_refused group_devices sets sets_repeated sets_loose sets_blocked captured captured_grown captured_first capture_elsewhere
   captured_other captured_group rates set_rates)
 processes_only=(forks debugged) # of ranks that are processes
 late=(captured_late captured_again fresh) # many calls
