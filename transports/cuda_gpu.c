@@ -121,13 +121,11 @@ static int gpu_combine(void *state, const void *a, const void *b, void *dst, siz
                        unsigned *job)
 {
     struct cuda_gpu *g = state;
-    int rc = cuda_reduce(g->reducer, g->op, g->type,
-                         &(struct cuda_reduce_args){.dst = dst,
-                                                    .src = {a, b},
-                                                    .count = bytes / reduce_type_bytes(g->type),
-                                                    .sources = 2,
-                                                    .divisor = 1},
-                         g->stream[INSIDE]);
+    int rc = cuda_reduce(
+        g->reducer, g->op, g->type,
+        &(struct cuda_reduce_args){
+            .dst = dst, .src = {a, b}, .count = bytes / reduce_type_bytes(g->type), .sources = 2},
+        g->stream[INSIDE]);
 
     return rc ? rc : note_job(g, INSIDE, job);
 }

@@ -14,6 +14,7 @@
 #include <cuda_fp16.h>
 #include <cuda_fp8.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "transports/cuda_reduce_args.h"
 
@@ -48,15 +49,8 @@ template <> struct as_unsigned<int64_t> {
     using type = uint64_t;
 };
 
-/* Operations: combine two, and finish what was combined ------------------------------------- */
-struct plain {
-    template <class V, class H> static __device__ H finish(H a, uint32_t)
-    {
-        return a;
-    }
-};
-
-struct op_sum : plain {
+/* Operations that combine two ---------------------------------------------------------------- */
+struct op_sum {
     template <class H> static __device__ H of(H a, H b)
     {
         using U = typename as_unsigned<H>::type;
@@ -68,7 +62,7 @@ struct op_sum : plain {
     }
 };
 
-struct op_prod : plain {
+struct op_prod {
     template <class H> static __device__ H of(H a, H b)
     {
         using U = typename as_unsigned<H>::type;
@@ -81,67 +75,69 @@ struct op_prod : plain {
 };
 
 /* A NaN gives way to a number, in either order, as in fmin(). */
-struct op_min : plain {
+struct op_min {
     template <class H> static __device__ H of(H a, H b)
     {
         return a != a ? b : b < a ? b : a;
     }
 };
 
-struct op_max : plain {
+struct op_max {
     template <class H> static __device__ H of(H a, H b)
     {
         return a != a ? b : b > a ? b : a;
     }
 };
 
-/* The sum is brought to the element's range first: the same bits as dividing a stored sum. */
-struct op_mean : op_sum {
-    template <class V, class H> static __device__ H finish(H a, uint32_t divisor)
-    {
-        return divide<V>(a, divisor);
-    }
-    template <class V> static __device__ float divide(float a, uint32_t n)
-    {
-        return a / float(n);
-    }
-    template <class V> static __device__ double divide(double a, uint32_t n)
-    {
-        return a / double(n);
-    }
-    template <class V> static __device__ int32_t divide(int32_t a, uint32_t n)
-    {
-        return int32_t(int64_t(V(a)) / int64_t(n));
-    }
-    template <class V> static __device__ uint32_t divide(uint32_t a, uint32_t n)
-    {
-        return V(a) / n;
-    }
-    template <class V> static __device__ int64_t divide(int64_t a, uint32_t n)
-    {
-        return a / int64_t(n);
-    }
-    template <class V> static __device__ uint64_t divide(uint64_t a, uint32_t n)
-    {
-        return a / n;
-    }
-};
-
 #define INTEGER_OP(name, expression)                                                               \
-    struct op_##name : plain {                                                                     \
+    struct op_##name {                                                                             \
         template <class H> static __device__ H of(H a, H b)                                        \
         {                                                                                          \
             return H(expression);                                                                  \
         }                                                                                          \
     };
-INTEGER_OP(land, a && b)
+INTEGER_OP(land, a &&b)
 INTEGER_OP(lor, a || b)
 INTEGER_OP(lxor, !a != !b)
 INTEGER_OP(band, a &b)
 INTEGER_OP(bor, a | b)
 INTEGER_OP(bxor, a ^ b)
 
-/* The body ----------------------------------------------------------------------------------- */
+/* Operations of one source, with an operand ------------------------------------------------------
+ */
+
+/* Integers as C divides them: towards 0. */
+template <class T> struct op_divide {
+    using H = typename T::held;
+    H divisor;
+
+    __device__ op_divide(const cuda_reduce_args &g) : divisor(H(g.divisor))
+    {
+    }
+    __device__ H of(H a) const
+    {
+        return a / divisor;
+    }
+};
+
+template <class T> struct op_scale {
+    using H = typename T::held;
+    H factor;
+
+    __device__ op_scale(const cuda_reduce_args &g)
+    {
+        typename T::value element;
+
+        memcpy(&element, g.factor_at ? g.factor_at : &g.factor, sizeof element);
+        factor = H(element);
+    }
+    __device__ H of(H a) const
+    {
+        return op_prod::of(a, factor);
+    }
+};
+
+/* The bodies --------------------------------------------------------------------------------- */
 constexpr unsigned WIDE = 16;
 
 template <class V> struct alignas(WIDE) pack {
@@ -187,62 +183,106 @@ template <class V> __device__ uint64_t elements_before_wide(const cuda_reduce_ar
     return off / sizeof(V);
 }
 
-template <class Op, class T> __device__ void reduce_one(const cuda_reduce_args &g, uint64_t i)
-{
+/* Two or more sources. */
+template <class Op, class T> struct combine {
     using V = typename T::value;
     using H = typename T::held;
-    H sum = Op::of(H(static_cast<const V *>(g.src[0])[i]), H(static_cast<const V *>(g.src[1])[i]));
 
-    for (uint32_t s = 2; s < g.sources; s++)
-        sum = Op::of(sum, H(static_cast<const V *>(g.src[s])[i]));
-    static_cast<V *>(g.dst)[i] = V(Op::template finish<V>(sum, g.divisor));
-}
-
-/* Reduce N packs, `stride` apart: 2 N loads are under way before the first is used. */
-template <class Op, class T, int N>
-__device__ void reduce_wide(const cuda_reduce_args &g, uint64_t skip, uint64_t first,
-                            uint64_t stride)
-{
-    using V = typename T::value;
-    using H = typename T::held;
-    constexpr int L = WIDE / sizeof(V);
-    pack<V> a[N], b[N];
-    H sum[N][L];
-
-#pragma unroll
-    for (int n = 0; n < N; n++) {
-        a[n] = load<V>(static_cast<const V *>(g.src[0]) + skip, first + n * stride);
-        b[n] = load<V>(static_cast<const V *>(g.src[1]) + skip, first + n * stride);
+    __device__ combine(const cuda_reduce_args &)
+    {
     }
+    __device__ void one(const cuda_reduce_args &g, uint64_t i) const
+    {
+        H sum =
+            Op::of(H(static_cast<const V *>(g.src[0])[i]), H(static_cast<const V *>(g.src[1])[i]));
+
+        for (uint32_t s = 2; s < g.sources; s++)
+            sum = Op::of(sum, H(static_cast<const V *>(g.src[s])[i]));
+        static_cast<V *>(g.dst)[i] = V(sum);
+    }
+
+    /* N packs, `stride` apart: 2 N loads are under way before the first is used. */
+    template <int N>
+    __device__ void wide(const cuda_reduce_args &g, uint64_t skip, uint64_t first,
+                         uint64_t stride) const
+    {
+        constexpr int L = WIDE / sizeof(V);
+        pack<V> a[N], b[N];
+        H sum[N][L];
+
 #pragma unroll
-    for (int n = 0; n < N; n++)
-#pragma unroll
-        for (int l = 0; l < L; l++)
-            sum[n][l] = Op::of(H(a[n].lane[l]), H(b[n].lane[l]));
-    for (uint32_t s = 2; s < g.sources; s++) {
-#pragma unroll
-        for (int n = 0; n < N; n++)
-            a[n] = load<V>(static_cast<const V *>(g.src[s]) + skip, first + n * stride);
+        for (int n = 0; n < N; n++) {
+            a[n] = load<V>(static_cast<const V *>(g.src[0]) + skip, first + n * stride);
+            b[n] = load<V>(static_cast<const V *>(g.src[1]) + skip, first + n * stride);
+        }
 #pragma unroll
         for (int n = 0; n < N; n++)
 #pragma unroll
             for (int l = 0; l < L; l++)
-                sum[n][l] = Op::of(sum[n][l], H(a[n].lane[l]));
-    }
+                sum[n][l] = Op::of(H(a[n].lane[l]), H(b[n].lane[l]));
+        for (uint32_t s = 2; s < g.sources; s++) {
 #pragma unroll
-    for (int n = 0; n < N; n++) {
+            for (int n = 0; n < N; n++)
+                a[n] = load<V>(static_cast<const V *>(g.src[s]) + skip, first + n * stride);
 #pragma unroll
-        for (int l = 0; l < L; l++)
-            a[n].lane[l] = V(Op::template finish<V>(sum[n][l], g.divisor));
-        store<V>(static_cast<V *>(g.dst) + skip, first + n * stride, a[n]);
+            for (int n = 0; n < N; n++)
+#pragma unroll
+                for (int l = 0; l < L; l++)
+                    sum[n][l] = Op::of(sum[n][l], H(a[n].lane[l]));
+        }
+#pragma unroll
+        for (int n = 0; n < N; n++) {
+#pragma unroll
+            for (int l = 0; l < L; l++)
+                a[n].lane[l] = V(sum[n][l]);
+            store<V>(static_cast<V *>(g.dst) + skip, first + n * stride, a[n]);
+        }
     }
-}
+};
 
-template <class Op, class T> __device__ void reduce(const cuda_reduce_args &g)
-{
+/* One source. */
+template <class Op, class T> struct change {
     using V = typename T::value;
+    using H = typename T::held;
+    Op op;
+
+    __device__ change(const cuda_reduce_args &g) : op(g)
+    {
+    }
+    __device__ void one(const cuda_reduce_args &g, uint64_t i) const
+    {
+        static_cast<V *>(g.dst)[i] = V(op.of(H(static_cast<const V *>(g.src[0])[i])));
+    }
+    template <int N>
+    __device__ void wide(const cuda_reduce_args &g, uint64_t skip, uint64_t first,
+                         uint64_t stride) const
+    {
+        constexpr int L = WIDE / sizeof(V);
+        pack<V> a[N];
+
+#pragma unroll
+        for (int n = 0; n < N; n++)
+            a[n] = load<V>(static_cast<const V *>(g.src[0]) + skip, first + n * stride);
+#pragma unroll
+        for (int n = 0; n < N; n++) {
+#pragma unroll
+            for (int l = 0; l < L; l++)
+                a[n].lane[l] = V(op.of(H(a[n].lane[l])));
+            store<V>(static_cast<V *>(g.dst) + skip, first + n * stride, a[n]);
+        }
+    }
+};
+
+/* What an operation of either kind is run by. */
+template <template <class> class Op, class T> change<Op<T>, T> body_of(T);
+template <class Op, class T> combine<Op, T> body_of(T);
+
+template <class Body> __device__ void run(const cuda_reduce_args &g)
+{
+    using V = typename Body::V;
     constexpr unsigned L = WIDE / sizeof(V);
     constexpr int N = sizeof(V) < 4 ? 2 : 4; /* narrow elements need the registers */
+    const Body body(g);
     const uint64_t threads = uint64_t(gridDim.x) * blockDim.x;
     const uint64_t me = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x;
     const uint64_t head = elements_before_wide<V>(g), packs = (g.count - head) / L;
@@ -250,11 +290,11 @@ template <class Op, class T> __device__ void reduce(const cuda_reduce_args &g)
     uint64_t p = me;
 
     for (; p + (N - 1) * threads < packs; p += N * threads)
-        reduce_wide<Op, T, N>(g, head, p, threads);
+        body.template wide<N>(g, head, p, threads);
     for (; p < packs; p += threads)
-        reduce_wide<Op, T, 1>(g, head, p, threads);
+        body.template wide<1>(g, head, p, threads);
     for (uint64_t i = me; i < narrow; i += threads)
-        reduce_one<Op, T>(g, i < head ? i : i + packs * L);
+        body.one(g, i < head ? i : i + packs * L);
 }
 
 } // namespace
@@ -264,7 +304,7 @@ template <class Op, class T> __device__ void reduce(const cuda_reduce_args &g)
     extern "C" __global__ void CUDA_REDUCE_KERNEL(op, type)(                                       \
         const __grid_constant__ cuda_reduce_args g)                                                \
     {                                                                                              \
-        reduce<op_##op, type_##type>(g);                                                           \
+        run<decltype(body_of<op_##op>(type_##type()))>(g);                                         \
     }
 #include "transports/cuda_reduce.def"
 #undef REDUCE_KERNEL

@@ -104,8 +104,7 @@ static void combine(struct bed *b)
     struct cuda_reduce_args args = {.dst = (void *)b->a, /* NOLINT: the device's */
                                     .src = {(void *)b->a, (void *)b->b},
                                     .count = BYTES / sizeof(float),
-                                    .sources = 2,
-                                    .divisor = 1};
+                                    .sources = 2};
 
     if (b->result == CUDA_SUCCESS &&
         cuda_reduce(b->reducer, REDUCE_OP_sum, REDUCE_TYPE_f32, &args, b->stream))

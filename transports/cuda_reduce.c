@@ -166,11 +166,19 @@ void cuda_reducer_forget(struct cuda_reducer *r)
     free(r);
 }
 
-static int usable(const struct cuda_reduce_args *args, enum reduce_type type)
+static int has_one_source(enum reduce_op op)
+{
+    return op == REDUCE_OP_divide || op == REDUCE_OP_scale;
+}
+
+static int usable(enum reduce_op op, const struct cuda_reduce_args *args, enum reduce_type type)
 {
     size_t mask = type_alignment(type) - 1;
 
-    if (args->sources < 2 || args->sources > CUDA_REDUCE_SOURCES || args->divisor == 0)
+    if (has_one_source(op) ? args->sources != 1
+                           : args->sources < 2 || args->sources > CUDA_REDUCE_SOURCES)
+        return 0;
+    if (op == REDUCE_OP_divide && !args->divisor)
         return 0;
     for (uint32_t s = 0; s < args->sources; s++)
         if ((uintptr_t)args->src[s] & mask)
@@ -195,7 +203,7 @@ int cuda_reduce(struct cuda_reducer *r, enum reduce_op op, enum reduce_type type
 
     if (!function)
         return -ENOTSUP;
-    if (!usable(args, type))
+    if (!usable(op, args, type))
         return -EINVAL;
     if (args->count == 0)
         return 0;

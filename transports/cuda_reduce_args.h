@@ -7,13 +7,16 @@
 
 #define CUDA_REDUCE_SOURCES 8
 
-/* dst[i] = src[0][i] op src[1][i] op ... in that order; dst may be any of the sources. */
+/* dst[i] = src[0][i] op src[1][i] op ... in that order; dst may be any of the sources. Operations
+ * of one source: dst[i] = src[0][i] op the operand. */
 struct cuda_reduce_args {
     void *dst;
     const void *src[CUDA_REDUCE_SOURCES];
-    uint64_t count;   /* elements */
-    uint32_t sources; /* 2 .. CUDA_REDUCE_SOURCES */
-    uint32_t divisor; /* of `mean`; else 1 */
+    uint64_t count;        /* elements */
+    uint32_t sources;      /* 2 .. CUDA_REDUCE_SOURCES; 1 of `divide` and `scale` */
+    uint32_t divisor;      /* of `divide` */
+    uint64_t factor;       /* of `scale`: its first bytes are the element */
+    const void *factor_at; /* where on the device it is read from instead, when it runs; or NULL */
 };
 
 #define CUDA_REDUCE_KERNEL(op, type) collshim_reduce_##op##_##type

@@ -86,8 +86,7 @@ static ncclResult_t run_reduce(const struct nccl_run *run, const struct round_st
     struct cuda_reduce_args args = {.dst = at(run, &s->dst),
                                     .src = {at(run, &s->src)},
                                     .count = s->length / reduce_type_bytes(run->type),
-                                    .sources = 1,
-                                    .divisor = 1};
+                                    .sources = 1};
 
     _Static_assert((int)ROUND_SOURCES <= CUDA_REDUCE_SOURCES, "a pass must be one launch");
     if (!s->opens)

@@ -148,8 +148,7 @@ static int rig_combine(void *state, const void *a, const void *b, void *dst, siz
                        unsigned *job)
 {
     struct rig_rank *r = state;
-    struct cuda_reduce_args args = {
-        .dst = dst, .src = {a, b}, .count = bytes / 4, .sources = 2, .divisor = 1};
+    struct cuda_reduce_args args = {.dst = dst, .src = {a, b}, .count = bytes / 4, .sources = 2};
 
     enter(r);
     int rc = cuda_reduce(r->reducer, REDUCE_OP_sum, REDUCE_TYPE_u32, &args, r->stream[RIG_INSIDE]);
@@ -550,7 +549,7 @@ static void combine_inside(struct rig *g, size_t at, size_t bytes, CUstream stre
     struct rig_rank *r = &g->rank[0];
     void *dst = (void *)(r->output + at), *src = (void *)(r->input + at); /* NOLINT: the device's */
     struct cuda_reduce_args args = {
-        .dst = dst, .src = {dst, src}, .count = bytes / 4, .sources = 2, .divisor = 1};
+        .dst = dst, .src = {dst, src}, .count = bytes / 4, .sources = 2};
 
     if (cuda_reduce(r->reducer, REDUCE_OP_sum, REDUCE_TYPE_u32, &args, stream))
         must(CUDA_ERROR_NOT_SUPPORTED, "cuda_reduce");

@@ -13,17 +13,23 @@ static const enum reduce_type types[] = {
 enum { TYPES = sizeof types / sizeof types[0] };
 
 static const enum reduce_op ops[] = {
-    [ncclSum] = REDUCE_OP_sum,
-    [ncclProd] = REDUCE_OP_prod,
-    [ncclMax] = REDUCE_OP_max,
-    [ncclMin] = REDUCE_OP_min,
+    [ncclSum] = REDUCE_OP_sum, [ncclProd] = REDUCE_OP_prod, [ncclMax] = REDUCE_OP_max,
+    [ncclMin] = REDUCE_OP_min, [ncclAvg] = REDUCE_OP_sum,
 };
 enum { OPS = sizeof ops / sizeof ops[0] };
 
 int call_is_understood(const struct call *call)
 {
-    return (unsigned)call->type < TYPES &&
-           (!call->combines || (unsigned)call->op < ncclNumOps_dummy);
+    if ((unsigned)call->type >= TYPES)
+        return 0;
+    if (!call->combines || (unsigned)call->op < OPS)
+        return 1;
+    return call->redop && call->redop->type == call->type;
+}
+
+size_t call_type_bytes(ncclDataType_t type)
+{
+    return (unsigned)type < TYPES ? reduce_type_bytes(types[type]) : 0;
 }
 
 enum reduce_type call_reduce_type(const struct call *call)
@@ -31,23 +37,45 @@ enum reduce_type call_reduce_type(const struct call *call)
     return types[call->type];
 }
 
-int call_reduce_op(const struct call *call, enum reduce_op *op)
+enum reduce_op call_reduce_op(const struct call *call)
 {
-    if ((unsigned)call->op >= OPS || !cuda_reduce_exists(ops[call->op], types[call->type]))
+    return call->redop ? REDUCE_OP_sum : ops[call->op];
+}
+
+static int is_float(const struct call *call)
+{
+    return call->type >= ncclFloat16;
+}
+
+int call_scales(const struct call *call, enum call_time when)
+{
+    if (!call->combines)
         return 0;
-    *op = ops[call->op];
-    return 1;
+    if (call->redop)
+        return when == CALL_BEFORE;
+    return call->op == ncclAvg && is_float(call) == (when == CALL_BEFORE);
+}
+
+enum reduce_op call_scale_op(const struct call *call, int nranks, struct cuda_reduce_args *args)
+{
+    if (!call->redop) {
+        args->divisor = (uint32_t)nranks;
+        return REDUCE_OP_divide;
+    }
+    args->factor = call->redop->factor;
+    args->factor_at = call->redop->factor_at;
+    return REDUCE_OP_scale;
 }
 
 int call_rounds_results(const struct call *call)
 {
-    return call->type >= ncclFloat16 &&
-           (call->op == ncclSum || call->op == ncclProd || call->op == ncclAvg);
+    return is_float(call) &&
+           (call->redop || call->op == ncclSum || call->op == ncclProd || call->op == ncclAvg);
 }
 
 size_t call_block_bytes(const struct call *call)
 {
-    return call->count * reduce_type_bytes(types[call->type]);
+    return call->count * call_type_bytes(call->type);
 }
 
 uint64_t call_total_bytes(const struct call *call, int nranks)

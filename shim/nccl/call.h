@@ -7,6 +7,7 @@
 #define COLLSHIM_SHIM_NCCL_CALL_H
 
 #include "shim/nccl/process.h"
+#include "shim/nccl/redop.h"
 
 enum call_kind { CALL_COLLECTIVE, CALL_SEND, CALL_RECV };
 
@@ -18,8 +19,9 @@ struct call {
     void *recv;
     size_t count;
     ncclDataType_t type;
-    ncclRedOp_t op; /* where it combines */
-    int root;       /* where there is one; of a message: the peer */
+    ncclRedOp_t op;      /* where it combines */
+    struct redop *redop; /* borrowed: that, if the program has made it; NULL: not, or unknown */
+    int root;            /* where there is one; of a message: the peer */
     int combines;
     ncclComm_t comm;
     cudaStream_t stream;
@@ -27,8 +29,11 @@ struct call {
     ncclResult_t (*native)(const struct call *call); /* the library's own, with these arguments */
 };
 
-/* Is its type one that is known here, and its operation one of NCCL's own? */
+/* Are its type and its operation known here? */
 int call_is_understood(const struct call *call);
+
+/* 0: not a type that is known. */
+size_t call_type_bytes(ncclDataType_t type);
 
 /* Bytes of what each rank has, or of the vector, or of the message. Its type must be known. */
 size_t call_block_bytes(const struct call *call);
@@ -38,8 +43,18 @@ uint64_t call_total_bytes(const struct call *call, int nranks);
 
 enum reduce_type call_reduce_type(const struct call *call);
 
-/* Is the operation one of NCCL's own that kernels can do? Sets *op. */
-int call_reduce_op(const struct call *call, enum reduce_op *op);
+/* What two elements are combined by: the sum, where the operation does more. */
+enum reduce_op call_reduce_op(const struct call *call);
+
+/*
+ * What more it does, element by element, before ranks are combined or behind that, as NCCL does it:
+ * operations of the program scale this rank's input by this rank's scalar; ncclAvg divides, floats
+ * before, so that their sum does not overflow, and integers behind, towards 0.
+ */
+enum call_time { CALL_BEFORE, CALL_BEHIND };
+int call_scales(const struct call *call, enum call_time when); /* the same on all ranks */
+/* The kernel for it; sets the operand of *args. */
+enum reduce_op call_scale_op(const struct call *call, int nranks, struct cuda_reduce_args *args);
 
 /* Does the result depend on the order in which ranks are combined? */
 int call_rounds_results(const struct call *call);

@@ -110,6 +110,7 @@ static void comm_free(struct comm *c)
     }
     for (int i = 0; i < COMM_PLANS; i++)
         comm_plan_clear(&c->plan[i]);
+    redop_forget_all(c);
     topo_free(c->topo);
     free(c->sent);
     free(c);

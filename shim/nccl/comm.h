@@ -12,6 +12,7 @@
 #include "config/topo.h"
 #include "shim/nccl/notice.h"
 #include "shim/nccl/process.h"
+#include "shim/nccl/redop.h"
 #include "shim/nccl/trial.h"
 
 /* A schedule that has been made ready on all ranks. */
@@ -21,6 +22,7 @@ struct comm_plan {
     enum plan_collective collective;
     size_t nbytes, chunk_bytes, grain;
     int root;
+    uint64_t beside;       /* bytes of scratch behind the rounds' own, for the caller */
     uint64_t *demand;      /* [nranks * nranks] owned; NULL: none belongs to it */
     struct rounds *rounds; /* owned; NULL: it cannot be had, on any rank, or only_noted */
     int only_noted;        /* it came once, and nothing is made for it yet */
@@ -44,6 +46,8 @@ struct comm {
     int notes;       /* descriptor: posted, not read yet; -1: read, or never posted */
     int unconfirmed; /* this rank has judged them, and not heard how the others did */
     uint64_t asked;  /* agreements so far, the same on all ranks */
+
+    struct redop *redops; /* owned: operations that the program has made of it */
 
     /* Messages of the application to and from each rank so far: [nranks] each, of one allocation */
     uint64_t *sent, *received; /* sent: owned */
@@ -124,15 +128,18 @@ int comm_tell(struct comm *c, void *data, size_t bytes);
 uint64_t comm_key(const struct comm *c, uint64_t purpose);
 
 /*
- * The rounds for a request, made ready on all ranks on first use; request->topo and rank are
- * filled in. NULL: not to be had, on all ranks alike. Valid until the next call.
+ * The rounds for a request, made ready on all ranks on first use, with so many bytes of scratch
+ * behind the rounds' own; request->topo and rank are filled in. NULL: not to be had, on all ranks
+ * alike. Valid until the next call.
  */
 const struct rounds *comm_rounds(struct comm *c, struct plan_request *q,
-                                 const struct plan_algorithm *a);
+                                 const struct plan_algorithm *a, uint64_t beside);
 /* Did such a request come before? If not it is noted, and will have. The same on all ranks. */
-int comm_came_before(struct comm *c, const struct plan_request *q, const struct plan_algorithm *a);
+int comm_came_before(struct comm *c, const struct plan_request *q, const struct plan_algorithm *a,
+                     uint64_t beside);
 /* Are there such rounds? Changes nothing, asks nobody; the same on all ranks. */
-int comm_has_rounds(struct comm *c, const struct plan_request *q, const struct plan_algorithm *a);
+int comm_has_rounds(struct comm *c, const struct plan_request *q, const struct plan_algorithm *a,
+                    uint64_t beside);
 void comm_plan_clear(struct comm_plan *p);
 
 #endif

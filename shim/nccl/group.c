@@ -46,6 +46,7 @@ static int keep(struct group *g, const struct call *call, struct comm *c)
         g->call = more;
         g->room = room;
     }
+    redop_keep(call->redop);
     g->call[g->n] = (struct group_call){.call = *call, .c = c, .index = g->n};
     g->n++;
     return 0;
@@ -111,8 +112,10 @@ void group_leave_native(struct group *g, ncclComm_t comm)
 
 static void forget(struct group *g)
 {
-    for (int i = 0; i < g->n; i++)
+    for (int i = 0; i < g->n; i++) {
+        redop_drop(g->call[i].c, g->call[i].call.redop);
         comm_release(g->call[i].c);
+    }
     free(g->call);
     g->call = NULL;
     g->n = g->room = g->some_issued = g->failed = 0;

@@ -48,7 +48,6 @@ static void keep_scratch(struct comm *c)
     c->kept = kept;
 }
 
-/* Room for the schedule and, behind it, for an output that must not be written in place. */
 static int make_room(struct comm *c, uint64_t bytes)
 {
     uint64_t got;
@@ -70,20 +69,23 @@ static int make_room(struct comm *c, uint64_t bytes)
     return 1;
 }
 
-static int make_ready(struct comm *c, const struct plan_request *q, const struct plan_algorithm *a,
-                      const struct rounds *like, struct rounds **rounds)
+static int combines(enum plan_collective c)
 {
-    int combines = q->grain > 1;
+    return c == COLL_ALLREDUCE || c == COLL_REDUCE || c == COLL_REDUCE_SCATTER_BLOCK;
+}
 
+static int make_ready(struct comm *c, const struct plan_request *q, const struct plan_algorithm *a,
+                      uint64_t beside, const struct rounds *like, struct rounds **rounds)
+{
     if (pace_rounds(q, a, like, rounds))
         return 0;
-    if (!make_room(c, (*rounds)->scratch_bytes + q->nbytes))
+    if (!make_room(c, (*rounds)->scratch_bytes + beside))
         return 0;
     if (!c->last && c->cu->EventCreate(&c->last, CU_EVENT_DISABLE_TIMING) != CUDA_SUCCESS)
         return 0;
     if (!c->reducer)
         c->reducer = reducer_of(c->cu, c->context);
-    return !combines || c->reducer;
+    return !combines(q->collective) || c->reducer;
 }
 
 static size_t demand_bytes(const struct plan_request *q)
@@ -92,11 +94,12 @@ static size_t demand_bytes(const struct plan_request *q)
 }
 
 static int is_for(const struct comm_plan *p, const struct plan_request *q,
-                  const struct plan_algorithm *a)
+                  const struct plan_algorithm *a, uint64_t beside)
 {
-    return p->algorithm == a && p->recipe == q->recipe && p->collective == q->collective &&
-           p->nbytes == q->nbytes && p->chunk_bytes == q->chunk_bytes && p->grain == q->grain &&
-           p->root == q->root && !p->demand == !q->demand &&
+    return p->algorithm == a && p->beside == beside && p->recipe == q->recipe &&
+           p->collective == q->collective && p->nbytes == q->nbytes &&
+           p->chunk_bytes == q->chunk_bytes && p->grain == q->grain && p->root == q->root &&
+           !p->demand == !q->demand &&
            (!q->demand || !memcmp(p->demand, q->demand, demand_bytes(q)));
 }
 
@@ -109,7 +112,7 @@ void comm_plan_clear(struct comm_plan *p)
 
 /* An entry for the request in that one's place. Returns 0, or -1 without memory for it. */
 static int describe(struct comm_plan *p, const struct plan_request *q,
-                    const struct plan_algorithm *a, uint64_t used)
+                    const struct plan_algorithm *a, uint64_t beside, uint64_t used)
 {
     comm_plan_clear(p);
     *p = (struct comm_plan){.algorithm = a,
@@ -119,6 +122,7 @@ static int describe(struct comm_plan *p, const struct plan_request *q,
                             .chunk_bytes = q->chunk_bytes,
                             .grain = q->grain,
                             .root = q->root,
+                            .beside = beside,
                             .used = used};
     if (!q->demand)
         return 0;
@@ -130,17 +134,18 @@ static int describe(struct comm_plan *p, const struct plan_request *q,
 }
 
 static struct comm_plan *find(struct comm *c, const struct plan_request *q,
-                              const struct plan_algorithm *a)
+                              const struct plan_algorithm *a, uint64_t beside)
 {
     for (struct comm_plan *p = c->plan; p < c->plan + COMM_PLANS; p++)
-        if (is_for(p, q, a))
+        if (is_for(p, q, a, beside))
             return p;
     return NULL;
 }
 
-int comm_has_rounds(struct comm *c, const struct plan_request *q, const struct plan_algorithm *a)
+int comm_has_rounds(struct comm *c, const struct plan_request *q, const struct plan_algorithm *a,
+                    uint64_t beside)
 {
-    const struct comm_plan *p = find(c, q, a);
+    const struct comm_plan *p = find(c, q, a, beside);
 
     return p && p->rounds;
 }
@@ -160,14 +165,15 @@ static struct comm_plan *oldest(struct comm *c)
     return old;
 }
 
-int comm_came_before(struct comm *c, const struct plan_request *q, const struct plan_algorithm *a)
+int comm_came_before(struct comm *c, const struct plan_request *q, const struct plan_algorithm *a,
+                     uint64_t beside)
 {
-    struct comm_plan *p = find(c, q, a);
+    struct comm_plan *p = find(c, q, a, beside);
 
     if (p)
         return 1;
     p = oldest(c);
-    describe(p, q, a, ++c->plans_used);
+    describe(p, q, a, beside, ++c->plans_used);
     p->only_noted = 1;
     return 0;
 }
@@ -185,9 +191,9 @@ static const struct rounds *similar(const struct comm *c, const struct plan_requ
 }
 
 const struct rounds *comm_rounds(struct comm *c, struct plan_request *q,
-                                 const struct plan_algorithm *a)
+                                 const struct plan_algorithm *a, uint64_t beside)
 {
-    struct comm_plan *p = find(c, q, a);
+    struct comm_plan *p = find(c, q, a, beside);
     int ready;
 
     q->topo = c->topo;
@@ -198,8 +204,8 @@ const struct rounds *comm_rounds(struct comm *c, struct plan_request *q,
     }
     if (!p)
         p = oldest(c);
-    ready = describe(p, q, a, ++c->plans_used) == 0 &&
-            make_ready(c, q, a, similar(c, q, a), &p->rounds);
+    ready = describe(p, q, a, beside, ++c->plans_used) == 0 &&
+            make_ready(c, q, a, beside, similar(c, q, a), &p->rounds);
     if (!comm_all(c, ready)) {
         rounds_free(p->rounds);
         p->rounds = NULL;

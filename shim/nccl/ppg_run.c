@@ -126,10 +126,13 @@ static char *piece(const struct cutting *k, int i)
     return k->p->staging + (uint64_t)(i - 1) * k->p->piece_bytes;
 }
 
-static int copy(const struct cutting *k, void *to, const void *from, size_t n)
+/* Where the library carries slices, it does with them what the operation says. */
+static int move(const struct cutting *k, enum call_time when, char *to, const char *from, size_t n)
 {
-    return !n || k->c->cu->MemcpyDtoDAsync((CUdeviceptr)to, (CUdeviceptr)from, n * k->element,
-                                           (CUstream)k->call->stream) == CUDA_SUCCESS;
+    struct call plain = *k->call;
+
+    plain.combines = k->plan != NULL;
+    return schedule_move(k->c, &plain, when, to, from, n * k->element) == CUDA_SUCCESS;
 }
 
 static int hand_out(const struct cutting *k, int i, uint32_t ticket)
@@ -142,13 +145,11 @@ static int hand_out(const struct cutting *k, int i, uint32_t ticket)
                            .count = elements(k, i),
                            .type = (int32_t)k->call->type,
                            .op = (int32_t)k->call->op,
+                           .kernel_op = (int32_t)call_reduce_op(k->call),
                            .kernel_type = (int32_t)call_reduce_type(k->call)};
-    enum reduce_op op;
 
-    if (call_reduce_op(k->call, &op))
-        o.kernel_op = (int32_t)op;
-    return copy(k, piece(k, i), (const char *)k->call->send + (size_t)i * k->each * k->element,
-                elements(k, i)) &&
+    return move(k, CALL_BEFORE, piece(k, i),
+                (const char *)k->call->send + (size_t)i * k->each * k->element, elements(k, i)) &&
            k->c->cu->StreamWriteValue32((CUstream)k->call->stream, ppg_desk_address(i - 1, &at->go),
                                         ticket, CU_STREAM_WRITE_VALUE_DEFAULT) == CUDA_SUCCESS &&
            ppg_desk_post(i - 1, &o, &k->c->stopped) == 0;
@@ -161,8 +162,8 @@ static int take_back(const struct cutting *k, int i, uint32_t ticket)
     return k->c->cu->StreamWaitValue32((CUstream)k->call->stream,
                                        ppg_desk_address(i - 1, &at->done), ticket,
                                        CU_STREAM_WAIT_VALUE_GEQ) == CUDA_SUCCESS &&
-           copy(k, (char *)k->call->recv + (size_t)i * k->each * k->element, piece(k, i),
-                elements(k, i));
+           move(k, CALL_BEHIND, (char *)k->call->recv + (size_t)i * k->each * k->element,
+                piece(k, i), elements(k, i));
 }
 
 static ncclResult_t run_first(const struct cutting *k)
@@ -262,9 +263,9 @@ enum reason ppg_run(struct comm *c, const struct call *call, const struct plan_c
         q = schedule_request(&k.first, c, way);
         if (q.recipe && way->algorithm->accepts && way->algorithm->accepts(&q, text, sizeof text))
             return REASON_RECIPE;
-        if (patient && !comm_came_before(c, &q, way->algorithm))
+        if (patient && !comm_came_before(c, &q, way->algorithm, 0))
             return REASON_NEW;
-        const struct rounds *r = comm_rounds(c, &q, way->algorithm);
+        const struct rounds *r = comm_rounds(c, &q, way->algorithm, 0);
         if (!r)
             return REASON_NOT_READY;
         plan = plan_of(c, r);

@@ -8,16 +8,6 @@
 #include "shim/nccl/unit.h"
 #include "shim/nccl/verify.h"
 
-/* Schedules combine by kernels of ours; helpers can leave it to the library. */
-static enum reason why_no_kernel(const struct call *call)
-{
-    enum reduce_op op;
-
-    if (!call->combines || call_reduce_op(call, &op))
-        return REASON_NONE;
-    return call->op == ncclAvg ? REASON_AVERAGE : REASON_OPERATION;
-}
-
 /* What needs no look at the communicator. All of it is the same on all ranks. */
 static enum reason gate_call(const struct call *call)
 {
@@ -33,11 +23,9 @@ static enum reason gate_call(const struct call *call)
         return REASON_CHOSEN;
     if (!choice->served)
         return REASON_NO_ALGORITHM;
-    if (!call->combines)
-        return REASON_NONE;
-    if (process.cfg.exact && call_rounds_results(call))
+    if (process.cfg.exact && call->combines && call_rounds_results(call))
         return REASON_EXACT;
-    return ppg_may_serve(call) ? REASON_NONE : why_no_kernel(call);
+    return REASON_NONE;
 }
 
 enum reason unit_gate(const struct comm *c, const struct call *call)
@@ -93,7 +81,7 @@ static int is_prepared(struct comm *c, const struct part *p)
 {
     struct plan_request q = schedule_request(p->call, c, p->way);
 
-    return comm_has_rounds(c, &q, p->way->algorithm);
+    return comm_has_rounds(c, &q, p->way->algorithm, schedule_beside(p->call, &q));
 }
 
 /* Choosing ------------------------------------------------------------------------------------ */
@@ -126,7 +114,18 @@ static int find_ways(const struct plan_request *q, const struct tuning_row *row,
     return n;
 }
 
-/* Leave out the ways that cannot serve the call. Returns how many are left. */
+/* A helper's communicator does not know what the program has made of its own. */
+static int without_library(struct plan_candidate *way, int n)
+{
+    int left = 0;
+
+    for (int i = 0; i < n; i++)
+        if (way[i].algorithm)
+            way[left++] = way[i];
+    return left;
+}
+
+/* Leave out recipes that cannot be built for the call. Returns how many ways are left. */
 static int sift(const struct call *call, const struct comm *c, struct plan_candidate *way, int n)
 {
     int left = 0;
@@ -136,10 +135,8 @@ static int sift(const struct call *call, const struct comm *c, struct plan_candi
         const struct plan_algorithm *a = way[i].algorithm;
         char why[256];
 
-        if (a &&
-            (why_no_kernel(call) || (q.recipe && a->accepts && a->accepts(&q, why, sizeof why))))
-            continue;
-        way[left++] = way[i];
+        if (!a || !q.recipe || !a->accepts || !a->accepts(&q, why, sizeof why))
+            way[left++] = way[i];
     }
     return left;
 }
@@ -168,11 +165,11 @@ static enum reason choose(struct comm *c, struct part *p)
         return REASON_PROFILE;
     q.ppg = processes_for(c, call, row);
     n = find_ways(&q, row, p->way);
+    if (call->redop)
+        n = without_library(p->way, n);
     p->nways = sift(call, c, p->way, n);
     if (p->nways)
         return REASON_NONE;
-    if (why_no_kernel(call))
-        return why_no_kernel(call);
     return n                       ? REASON_RECIPE
            : row                   ? REASON_PROFILE
            : plan_nothing_pays(&q) ? REASON_SHAPE

@@ -32,12 +32,37 @@ struct plan_request schedule_request(const struct call *call, const struct comm 
     return q;
 }
 
-/* Where the schedule reads and writes. What is before it and behind it are copies on the stream. */
+/* A scaled input, which is not the schedule's to write; or an output that lies in the input. */
+uint64_t schedule_beside(const struct call *call, const struct plan_request *q)
+{
+    if (!call->combines || call->collective == COLL_ALLREDUCE)
+        return 0;
+    return call_scales(call, CALL_BEFORE) ? plan_input_bytes(q, q->rank) : q->nbytes;
+}
+
+CUresult schedule_move(const struct comm *c, const struct call *call, enum call_time when, char *to,
+                       const char *from, uint64_t bytes)
+{
+    struct cuda_reduce_args args = {.dst = to, .src = {from}, .sources = 1};
+
+    if (!call_scales(call, when))
+        return to == from || !bytes ? CUDA_SUCCESS
+                                    : c->cu->MemcpyDtoDAsync((CUdeviceptr)to, (CUdeviceptr)from,
+                                                             bytes, (CUstream)call->stream);
+    args.count = bytes / call_type_bytes(call->type);
+    return cuda_reduce(c->reducer, call_scale_op(call, c->nranks, &args), call_reduce_type(call),
+                       &args, (CUstream)call->stream)
+               ? CUDA_ERROR_LAUNCH_FAILED
+               : CUDA_SUCCESS;
+}
+
+/* Where the schedule reads and writes, and what moves before it and behind it. */
 struct buffers {
-    const char *copy_from; /* before: to input or output; NULL: nothing */
-    char *copy_to;
-    uint64_t copy_bytes;
-    char *staged; /* the output until the end; NULL: written where it belongs */
+    struct {
+        const char *from;
+        char *to;
+        uint64_t bytes; /* 0: nothing */
+    } move[2];          /* by enum call_time */
     char *buffer[PLAN_NONE];
 };
 
@@ -46,32 +71,31 @@ static struct buffers buffers_of(const struct call *call, const struct comm *c,
 {
     char *send = (char *)(uintptr_t)call->send, *recv = call->recv;
     char *spare = c->scratch + r->scratch_bytes;
+    int at_root = c->rank == call->root;
     struct buffers b = {.buffer = {send, recv, c->scratch}};
 
-    if (call->collective == COLL_ALLREDUCE ||
-        (call->collective == COLL_BCAST && c->rank == call->root)) {
-        if (send != recv) {
-            b.copy_from = send;
-            b.copy_to = recv;
-            b.copy_bytes = q->nbytes;
-        }
+    if (call->collective == COLL_ALLREDUCE || (call->collective == COLL_BCAST && at_root)) {
+        b.move[CALL_BEFORE].bytes = q->nbytes;
         b.buffer[PLAN_INPUT] = recv;
-    } else if (call->combines && (call->collective != COLL_REDUCE || c->rank == call->root)) {
+    } else if (call_scales(call, CALL_BEFORE)) {
+        b.move[CALL_BEFORE].bytes = plan_input_bytes(q, c->rank);
+        b.buffer[PLAN_INPUT] = spare;
+    }
+    b.move[CALL_BEFORE].from = send;
+    b.move[CALL_BEFORE].to = b.buffer[PLAN_INPUT];
+    if (!call->combines || (call->collective == COLL_REDUCE && !at_root))
+        return b;
+    if (b.buffer[PLAN_INPUT] == send && call->collective != COLL_ALLREDUCE) {
         /* the output may lie in the input, and be written before all of that is read */
         size_t own = call->collective == COLL_REDUCE ? 0 : (size_t)c->rank * q->nbytes;
 
-        if (recv == send + own) {
-            b.staged = spare;
+        if (recv == send + own)
             b.buffer[PLAN_OUTPUT] = spare;
-        }
     }
+    b.move[CALL_BEHIND].from = b.buffer[PLAN_OUTPUT];
+    b.move[CALL_BEHIND].to = recv;
+    b.move[CALL_BEHIND].bytes = q->nbytes;
     return b;
-}
-
-static CUresult copy(const struct comm *c, char *to, const char *from, uint64_t bytes,
-                     CUstream stream)
-{
-    return c->cu->MemcpyDtoDAsync((CUdeviceptr)to, (CUdeviceptr)from, bytes, stream);
 }
 
 /*
@@ -99,6 +123,14 @@ static CUresult end_turn(struct comm *c, CUstream stream, int captured)
     return c->cu->EventRecord(c->last, stream);
 }
 
+static ncclResult_t move(const struct comm *c, const struct call *call, const struct buffers *b,
+                         enum call_time when)
+{
+    return schedule_move(c, call, when, b->move[when].to, b->move[when].from, b->move[when].bytes)
+               ? ncclUnhandledCudaError
+               : ncclSuccess;
+}
+
 ncclResult_t schedule_run(struct comm *c, const struct call *call, const struct rounds *r,
                           const struct plan_request *q)
 {
@@ -114,17 +146,16 @@ ncclResult_t schedule_run(struct comm *c, const struct call *call, const struct 
 
     memcpy(run.buffer, b.buffer, sizeof run.buffer);
     if (call->combines) {
-        call_reduce_op(call, &run.op);
+        run.op = call_reduce_op(call);
         run.type = call_reduce_type(call);
     }
     result = take_turn(c, stream, call->captured) ? ncclUnhandledCudaError : ncclSuccess;
-    if (!result && b.copy_bytes &&
-        copy(c, b.copy_to, b.copy_from, b.copy_bytes, stream) != CUDA_SUCCESS)
-        result = ncclUnhandledCudaError;
+    if (!result)
+        result = move(c, call, &b, CALL_BEFORE);
     if (!result)
         result = nccl_run(&run, r);
-    if (!result && b.staged && copy(c, call->recv, b.staged, q->nbytes, stream) != CUDA_SUCCESS)
-        result = ncclUnhandledCudaError;
+    if (!result)
+        result = move(c, call, &b, CALL_BEHIND);
     if (end_turn(c, stream, call->captured) && !result)
         result = ncclUnhandledCudaError;
     return result;

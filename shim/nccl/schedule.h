@@ -16,6 +16,13 @@
 struct plan_request schedule_request(const struct call *call, const struct comm *c,
                                      const struct plan_candidate *way);
 
+/* Scratch that it needs behind the rounds' own: of a kind of call, the same on all ranks. */
+uint64_t schedule_beside(const struct call *call, const struct plan_request *q);
+
+/* On the stream: elements as they are, or as the call scales them at that time. to may be from. */
+CUresult schedule_move(const struct comm *c, const struct call *call, enum call_time when, char *to,
+                       const char *from, uint64_t bytes);
+
 /* Enqueue it. q: the request that the rounds were made for. The device's context is current. */
 ncclResult_t schedule_run(struct comm *c, const struct call *call, const struct rounds *r,
                           const struct plan_request *q);

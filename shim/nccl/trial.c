@@ -5,14 +5,14 @@
 
 #define CLEARLY 0.97 /* of the library's time: what is gained must be seen */
 
-static uint16_t key_of(unsigned kind, uint64_t total)
+static uint32_t key_of(unsigned kind, uint64_t total)
 {
-    return (uint16_t)(1 + kind * 64 + (total ? 63u - (unsigned)__builtin_clzll(total) : 0));
+    return 1 + kind * 64 + (total ? 63u - (unsigned)__builtin_clzll(total) : 0);
 }
 
 const struct trial *trial_known(const struct trials *t, unsigned kind, uint64_t total)
 {
-    uint16_t key = key_of(kind, total);
+    uint32_t key = key_of(kind, total);
 
     for (int i = 0; i < t->n; i++)
         if (t->entry[i].key == key)

@@ -29,7 +29,7 @@ enum {
 };
 
 struct trial {
-    uint16_t key;
+    uint32_t key;
     uint32_t n;        /* calls in this look */
     int ways;          /* in this look, the library being one */
     int rival;         /* the one reroute that it is about; 0: all */

@@ -39,11 +39,12 @@ enum reason part_reroute(struct comm *c, const struct call *call, const struct p
         why = REASON_NOT_READY;
     } else {
         struct plan_request q = schedule_request(call, c, way);
+        uint64_t beside = schedule_beside(call, &q);
         const struct rounds *r = NULL;
 
-        if (patient && !comm_came_before(c, &q, way->algorithm))
+        if (patient && !comm_came_before(c, &q, way->algorithm, beside))
             why = REASON_NEW;
-        else if (!(r = comm_rounds(c, &q, way->algorithm)))
+        else if (!(r = comm_rounds(c, &q, way->algorithm, beside)))
             why = REASON_NOT_READY;
         if (!why)
             *result = schedule_run(c, call, r, &q);
@@ -91,7 +92,7 @@ static ncclResult_t run_set(struct unit *u, int way)
 {
     const struct plan_candidate *by = part_way(u->lead, way);
     struct plan_request q = schedule_set_request(u->set, u->c, by);
-    const struct rounds *r = comm_rounds(u->c, &q, by->algorithm);
+    const struct rounds *r = comm_rounds(u->c, &q, by->algorithm, 0);
     ncclResult_t result;
 
     if (!r)
@@ -216,12 +217,15 @@ static void compare(const struct unit *u, struct trial *t)
         tell_verdict(u, t, seconds);
 }
 
-/* What is measured together: calls of one kind; groups of several apart from single calls, by how
- * many there are. */
+/* What is measured together: calls of one kind; apart from them those that scale what they combine,
+ * which costs a pass; groups of several apart from single calls, by how many there are. */
 static unsigned kind_of(const struct unit *u)
 {
-    return (unsigned)u->collective +
-           (unsigned)COLL_COUNT * (31u - (unsigned)__builtin_clz((unsigned)u->merged));
+    const struct call *call = u->lead->call;
+    unsigned scales = call_scales(call, CALL_BEFORE) || call_scales(call, CALL_BEHIND);
+    unsigned merged = 31u - (unsigned)__builtin_clz((unsigned)u->merged);
+
+    return (unsigned)u->collective + (unsigned)COLL_COUNT * (2 * merged + scales);
 }
 
 ncclResult_t unit_guarded(struct unit *u)

@@ -254,7 +254,7 @@ static ncclResult_t verify_set(struct unit *u, int way)
 {
     const struct plan_candidate *by = part_way(u->lead, way);
     struct plan_request q = schedule_set_request(u->set, u->c, by);
-    const struct rounds *rounds = comm_rounds(u->c, &q, by->algorithm);
+    const struct rounds *rounds = comm_rounds(u->c, &q, by->algorithm, 0);
     int n = u->c->nranks;
     size_t all = u->set->offset[1][n];
     char **at = malloc((size_t)n * sizeof *at);

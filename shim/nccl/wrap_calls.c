@@ -4,14 +4,29 @@
 #include "shim/nccl/sets.h"
 #include "shim/nccl/wrappers.h"
 
-/* NCCL's own call of one of its exports is not the application's. */
-static ncclResult_t run(const struct call *call)
+static ncclResult_t run_own(const struct call *call)
 {
     struct group *g = &this_thread.group[call->copy->number];
 
+    return g->depth ? group_add(g, call) : reroute(call);
+}
+
+/* NCCL's own call of one of its exports is not the application's. */
+static ncclResult_t run(const struct call *call)
+{
+    struct comm *c = NULL;
+    struct call mine;
+    ncclResult_t result;
+
     if (this_thread.inside)
         return call->native(call);
-    return g->depth ? group_add(g, call) : reroute(call);
+    if (!call->combines || (unsigned)call->op < ncclNumOps_dummy || !(c = comm_find(call->comm)))
+        return run_own(call);
+    mine = *call;
+    mine.redop = redop_find(c, call->op);
+    result = run_own(&mine);
+    comm_release(c);
+    return result;
 }
 
 static ncclResult_t native_AllReduce(const struct call *c)

@@ -35,7 +35,13 @@ struct shape {
     uint32_t sources;
     size_t skip[3]; /* elements before dst, the first source, the others */
     int in_place;
+    uint64_t operand; /* of operations of one source: the divisor, or the factor as an element */
 };
+
+static int has_one_source(enum reduce_op op)
+{
+    return op == REDUCE_OP_divide || op == REDUCE_OP_scale;
+}
 
 static uint64_t bits_at(const void *p, int bytes)
 {
@@ -81,10 +87,12 @@ static uint64_t integer_op(enum reduce_op op, enum kind kind, uint64_t a, uint64
 
     switch (op) {
     case REDUCE_OP_sum:
-    case REDUCE_OP_mean:
         return a + b;
     case REDUCE_OP_prod:
+    case REDUCE_OP_scale:
         return a * b;
+    case REDUCE_OP_divide:
+        return kind == SIGNED ? (uint64_t)((int64_t)a / (int64_t)b) : a / b;
     case REDUCE_OP_min:
         return less ? b : a;
     case REDUCE_OP_max:
@@ -120,8 +128,8 @@ static int integer_right(const struct format *f, enum reduce_op op, const struct
 
     for (uint32_t n = 1; n < s->sources; n++)
         sum = widen(f, integer_op(op, f->kind, sum, widen(f, bits_at(source[n] + at, f->bytes))));
-    if (op == REDUCE_OP_mean)
-        sum = f->kind == SIGNED ? (uint64_t)((int64_t)sum / (int64_t)s->sources) : sum / s->sources;
+    if (has_one_source(op))
+        sum = integer_op(op, f->kind, sum, widen(f, s->operand));
     return widen(f, bits_at(got + at, f->bytes)) == widen(f, sum);
 }
 
@@ -129,7 +137,10 @@ static double float_op(enum reduce_op op, double a, double b)
 {
     switch (op) {
     case REDUCE_OP_prod:
+    case REDUCE_OP_scale:
         return a * b;
+    case REDUCE_OP_divide:
+        return a / b;
     case REDUCE_OP_min:
         return fmin(a, b);
     case REDUCE_OP_max:
@@ -161,8 +172,10 @@ static int float_right(const struct format *f, enum reduce_op op, const struct s
         v = float_op(op, v, b);
         size = op == REDUCE_OP_prod ? fabs(v) : size + fabs(b);
     }
-    if (op == REDUCE_OP_mean)
-        v /= s->sources;
+    if (has_one_source(op)) {
+        v = float_op(op, v, op == REDUCE_OP_scale ? decode(f, s->operand) : (double)s->operand);
+        size = fabs(v);
+    }
     return fabs(decode(f, bits_at(got + at, f->bytes)) - v) <= allowed(f, v, size, s->sources);
 }
 
@@ -224,7 +237,7 @@ static void try_shape(struct bench *b, enum reduce_op op, enum reduce_type type,
     const struct format *f = &formats[type];
     size_t size = reduce_type_bytes(type), bytes = s->count * size, wrong, touched;
     struct cuda_reduce_args args = {
-        .count = s->count, .sources = s->sources, .divisor = op == REDUCE_OP_mean ? s->sources : 1};
+        .count = s->count, .sources = s->sources, .divisor = (uint32_t)s->operand};
     CUdeviceptr dst = b->device[CUDA_REDUCE_SOURCES] + GUARD + s->skip[0] * size;
 
     MUST(MemsetD8Async(dst - GUARD, GUARD_BYTE, bytes + 2 * (size_t)GUARD, b->stream));
@@ -239,6 +252,14 @@ static void try_shape(struct bench *b, enum reduce_op op, enum reduce_type type,
             MUST(MemcpyHtoDAsync(at, b->host[n], bytes, b->stream));
     }
     args.dst = (void *)dst;
+    if (op == REDUCE_OP_scale && s->in_place) {
+        args.factor_at = (void *)b->device[CUDA_REDUCE_SOURCES - 1];
+        memcpy(b->host[CUDA_REDUCE_SOURCES - 1], &s->operand, size);
+        MUST(MemcpyHtoDAsync((CUdeviceptr)args.factor_at, b->host[CUDA_REDUCE_SOURCES - 1], size,
+                             b->stream));
+    } else {
+        args.factor = s->operand;
+    }
     if (!gpu_check(cuda_reduce(b->reducer, op, type, &args, b->stream) == 0, "%s of %s: refused",
                    reduce_op_name(op), reduce_type_name(type)))
         return;
@@ -257,18 +278,27 @@ static void try_pair(struct bench *b, enum reduce_op op, enum reduce_type type)
 {
     size_t size = reduce_type_bytes(type);
     const struct shape shapes[] = {
-        {0, 2, {0, 0, 0}, 0},
-        {1, 2, {0, 0, 0}, 0},
-        {1000, 2, {0, 0, 0}, 1},
-        {1003, 2, {1, 1, 1}, 0},   /* the same offset: head, packs, tail */
-        {1003, 3, {16, 0, 16}, 0}, /* offsets differ, all at 16 bytes */
-        {77, 2, {1, 0, 2}, 0},     /* no common boundary */
-        {1003, CUDA_REDUCE_SOURCES, {3, 3, 3}, 1},
-        {ROOM / 2 / size + 5, 2, {1, 1, 1}, 0}, /* several packs per thread on a small device */
+        {0, 2, {0, 0, 0}, 0, 0},
+        {1, 2, {0, 0, 0}, 0, 0},
+        {1000, 2, {0, 0, 0}, 1, 0},
+        {1003, 2, {1, 1, 1}, 0, 0},   /* the same offset: head, packs, tail */
+        {1003, 3, {16, 0, 16}, 0, 0}, /* offsets differ, all at 16 bytes */
+        {77, 2, {1, 0, 2}, 0, 0},     /* no common boundary */
+        {1003, CUDA_REDUCE_SOURCES, {3, 3, 3}, 1, 0},
+        {ROOM / 2 / size + 5, 2, {1, 1, 1}, 0, 0}, /* several packs per thread on a small device */
     };
 
-    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++)
-        try_shape(b, op, type, &shapes[i]);
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+        struct shape s = shapes[i];
+
+        if (has_one_source(op))
+            s.sources = 1;
+        if (op == REDUCE_OP_divide)
+            s.operand = 2 + i;
+        else if (op == REDUCE_OP_scale)
+            fill(&formats[type], (unsigned char *)&s.operand, 1);
+        try_shape(b, op, type, &s);
+    }
 }
 
 static void try_refusals(struct bench *b)
@@ -276,14 +306,15 @@ static void try_refusals(struct bench *b)
     struct cuda_reduce_args args = {.dst = (void *)b->device[0],
                                     .src = {(void *)b->device[0], (void *)(b->device[1] + 2)},
                                     .count = 1,
-                                    .sources = 2,
-                                    .divisor = 1};
+                                    .sources = 2};
 
     gpu_check(cuda_reduce(b->reducer, REDUCE_OP_sum, REDUCE_TYPE_f32, &args, b->stream) != 0,
               "a source that is not aligned to its element is refused");
     args.sources = 1;
     gpu_check(cuda_reduce(b->reducer, REDUCE_OP_sum, REDUCE_TYPE_u8, &args, b->stream) != 0,
               "one source is refused");
+    gpu_check(cuda_reduce(b->reducer, REDUCE_OP_divide, REDUCE_TYPE_u8, &args, b->stream) != 0,
+              "dividing by 0 is refused");
     gpu_check(!cuda_reduce_exists(REDUCE_OP_band, REDUCE_TYPE_f32) &&
                   !cuda_reduce_exists(REDUCE_OP_max, REDUCE_TYPE_c32) &&
                   cuda_reduce_exists(REDUCE_OP_band, REDUCE_TYPE_i64),
@@ -297,8 +328,7 @@ static void try_nan(struct bench *b)
     const struct cuda_reduce_args args = {.dst = (void *)b->device[2],
                                           .src = {(void *)b->device[0], (void *)b->device[1]},
                                           .count = 2,
-                                          .sources = 2,
-                                          .divisor = 1};
+                                          .sources = 2};
     float out[2] = {0, 0};
 
     for (int n = 0; n < 2; n++)

@@ -53,8 +53,7 @@ static void go_reduce(struct rig *r, const struct run *run)
 {
     struct cuda_reduce_args args = {.dst = (void *)r->device[CUDA_REDUCE_SOURCES],
                                     .count = r->bytes / reduce_type_bytes(run->type),
-                                    .sources = run->sources,
-                                    .divisor = 1};
+                                    .sources = run->sources};
 
     for (uint32_t s = 0; s < run->sources; s++)
         args.src[s] = (const void *)r->device[s];
@@ -152,13 +151,13 @@ void gpu_print_rates(void)
         enum reduce_type type;
         uint32_t sources;
     } kernels[] = {
-        {REDUCE_OP_sum, REDUCE_TYPE_f32, 2},  {REDUCE_OP_sum, REDUCE_TYPE_f32, 4},
-        {REDUCE_OP_sum, REDUCE_TYPE_f32, 8},  {REDUCE_OP_sum, REDUCE_TYPE_f64, 2},
-        {REDUCE_OP_sum, REDUCE_TYPE_f16, 2},  {REDUCE_OP_sum, REDUCE_TYPE_bf16, 2},
-        {REDUCE_OP_sum, REDUCE_TYPE_bf16, 8}, {REDUCE_OP_sum, REDUCE_TYPE_e4m3, 2},
-        {REDUCE_OP_sum, REDUCE_TYPE_e5m2, 2}, {REDUCE_OP_max, REDUCE_TYPE_f32, 2},
-        {REDUCE_OP_prod, REDUCE_TYPE_c64, 2}, {REDUCE_OP_sum, REDUCE_TYPE_i8, 2},
-        {REDUCE_OP_mean, REDUCE_TYPE_i64, 2}, {REDUCE_OP_bxor, REDUCE_TYPE_u8, 2},
+        {REDUCE_OP_sum, REDUCE_TYPE_f32, 2},    {REDUCE_OP_sum, REDUCE_TYPE_f32, 4},
+        {REDUCE_OP_sum, REDUCE_TYPE_f32, 8},    {REDUCE_OP_sum, REDUCE_TYPE_f64, 2},
+        {REDUCE_OP_sum, REDUCE_TYPE_f16, 2},    {REDUCE_OP_sum, REDUCE_TYPE_bf16, 2},
+        {REDUCE_OP_sum, REDUCE_TYPE_bf16, 8},   {REDUCE_OP_sum, REDUCE_TYPE_e4m3, 2},
+        {REDUCE_OP_sum, REDUCE_TYPE_e5m2, 2},   {REDUCE_OP_max, REDUCE_TYPE_f32, 2},
+        {REDUCE_OP_prod, REDUCE_TYPE_c64, 2},   {REDUCE_OP_sum, REDUCE_TYPE_i8, 2},
+        {REDUCE_OP_scale, REDUCE_TYPE_bf16, 1}, {REDUCE_OP_bxor, REDUCE_TYPE_u8, 2},
     };
     int simulated = gpu_simulated("gpusim_violations") != NULL;
     struct rig r = {gpu_stream(), gpu_event(CU_EVENT_DEFAULT), gpu_event(CU_EVENT_DEFAULT),

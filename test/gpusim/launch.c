@@ -137,6 +137,10 @@ CUresult sim_LaunchKernel(CUfunction function, unsigned gx, unsigned gy, unsigne
         args->src[i] = reach(w, s->ctx, args->src[i], args->count * t->element, (int)i + 1);
         all &= args->src[i] != NULL;
     }
+    if (args->factor_at) {
+        args->factor_at = reach(w, s->ctx, args->factor_at, t->element, CUDA_REDUCE_SOURCES + 1);
+        all &= args->factor_at != NULL;
+    }
     if (!all) { /* the launch itself succeeds on a device; what comes after it does not */
         work_drop(w);
         sim_violation("%s: a buffer the device has no access to", t->name);

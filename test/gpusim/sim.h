@@ -160,7 +160,7 @@ int area_allows(const struct area *a, const struct ctx *c);
 
 /* Streams (stream.c)
  * ------------------------------------------------------------------------------------ */
-#define WORK_AREAS (CUDA_REDUCE_SOURCES + 1)
+#define WORK_AREAS (CUDA_REDUCE_SOURCES + 2)
 struct twin;
 struct capture;
 struct work {

@@ -10,6 +10,8 @@ struct trio {
     float *sum_in, *sum_out, *all, *scatter;
     size_t count;
     int grouped; /* called as one group */
+    ncclRedOp_t op;
+    float factor, *factor_at; /* of that; on the device, NULL: none */
 };
 
 static size_t bytes_of(size_t count)
@@ -25,7 +27,8 @@ static struct trio trio_new(const struct rank *r, size_t count)
                          .sum_out = device_new(bytes_of(count)),
                          .all = device_new(bytes_of(n * count)),
                          .scatter = device_new(bytes_of(n * count)),
-                         .count = count};
+                         .count = count,
+                         .factor = 1};
 }
 
 static void trio_free(struct trio *t)
@@ -55,6 +58,10 @@ static void trio_fill(struct rank *r, struct trio *t, int round)
     device_write(t->all + (size_t)r->rank * t->count, host, bytes_of(t->count));
     device_write(t->scatter, host, bytes_of(n));
     free(host);
+    if (t->factor_at) {
+        t->factor = (float)(round + 2);
+        device_write(t->factor_at, &t->factor, sizeof t->factor);
+    }
 }
 
 static void trio_call(const struct rank *r, const struct trio *t, ncclComm_t comm, CUstream stream)
@@ -63,10 +70,9 @@ static void trio_call(const struct rank *r, const struct trio *t, ncclComm_t com
 
     if (t->grouped)
         NCCL(ncclGroupStart());
-    NCCL(ncclAllReduce(t->sum_in, t->sum_out, t->count, ncclFloat, ncclSum, comm, stream));
+    NCCL(ncclAllReduce(t->sum_in, t->sum_out, t->count, ncclFloat, t->op, comm, stream));
     NCCL(ncclAllGather(t->all + own, t->all, t->count, ncclFloat, comm, stream));
-    NCCL(ncclReduceScatter(t->scatter, t->scatter + own, t->count, ncclFloat, ncclSum, comm,
-                           stream));
+    NCCL(ncclReduceScatter(t->scatter, t->scatter + own, t->count, ncclFloat, t->op, comm, stream));
     if (t->grouped)
         NCCL(ncclGroupEnd());
 }
@@ -90,13 +96,13 @@ static void trio_check(struct rank *r, const struct trio *t, int round, const ch
         abort();
     device_read(host, t->sum_out, bytes_of(t->count));
     for (size_t i = 0; i < t->count; i++)
-        wrong[0] += host[i] != sum_of(r, round, i);
+        wrong[0] += host[i] != t->factor * sum_of(r, round, i);
     device_read(host, t->all, bytes_of(n * t->count));
     for (size_t i = 0; i < n * t->count; i++)
         wrong[1] += host[i] != number((int)(i / t->count), round, i % t->count);
     device_read(host, t->scatter + own, bytes_of(t->count));
     for (size_t i = 0; i < t->count; i++)
-        wrong[2] += host[i] != sum_of(r, round, own + i);
+        wrong[2] += host[i] != t->factor * sum_of(r, round, own + i);
     check(r, !wrong[0] && !wrong[1] && !wrong[2],
           "%s, round %d: of the sum %zu elements are wrong, gathered %zu, scattered %zu", what,
           round, wrong[0], wrong[1], wrong[2]);
@@ -283,6 +289,23 @@ static void test_captured_first(struct rank *r)
     trio_free(&t);
 }
 
+/* By a scalar that each launch finds anew. */
+static void test_captured_scaled(struct rank *r)
+{
+    struct trio t = trio_new(r, r->count);
+    CUgraphExec exec;
+
+    t.factor_at = device_new(sizeof *t.factor_at);
+    NCCL(ncclRedOpCreatePreMulSum(&t.op, t.factor_at, ncclFloat, ncclScalarDevice, r->comm));
+    eager(r, &t, r->stream, 0);
+    exec = captured(r, &t, r->comm);
+    NCCL(ncclRedOpDestroy(t.op, r->comm));
+    launch(r, exec, &t, "scaled");
+    CUDA(GraphExecDestroy(exec));
+    device_free(t.factor_at);
+    trio_free(&t);
+}
+
 /* Of another size than what was called before, and so unprepared. */
 static void test_captured_other(struct rank *r)
 {
@@ -333,6 +356,7 @@ const struct test_case cases_captures[] = {
     {"captured_grown", test_captured_grown},
     {"captured_first", test_captured_first},
     {"capture_elsewhere", test_capture_elsewhere},
+    {"captured_scaled", test_captured_scaled},
     {"captured_other", test_captured_other},
     {"captured_group", test_captured_group},
     {"captured_late", test_captured_late},

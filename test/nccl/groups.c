@@ -104,9 +104,9 @@ static void test_group_crosswise(struct rank *r)
     NCCL(ncclCommDestroy(comm[1]));
 }
 
-/* What only the library understands among what may be rerouted, in every place; one rank has a
- * message more in the group, which says nothing about the others' collectives. */
-static void test_group_foreign(struct rank *r)
+/* An operation that the program makes and ends within the group, for a call in every place of it;
+ * one rank has a message more in the group, which says nothing about the others' collectives. */
+static void beside_made(struct rank *r, __typeof__(&ncclRedOpCreatePreMulSum) make)
 {
     size_t n = r->count;
     float ranks = (float)r->nranks, half = 0.5f, me = (float)(r->rank + 1);
@@ -117,7 +117,7 @@ static void test_group_foreign(struct rank *r)
         float *a = numbers(n, 0, n, me), *b = numbers(n, 0, n, me), *c = numbers(n, 0, n, 2 * me);
         float *d = numbers(2 * n, 0, n, me);
 
-        NCCL(ncclRedOpCreatePreMulSum(&op, &half, ncclFloat, ncclScalarHostImmediate, r->comm));
+        NCCL(make(&op, &half, ncclFloat, ncclScalarHostImmediate, r->comm));
         NCCL(ncclGroupStart());
         if (r->rank == 0 && where % 2)
             NCCL(ncclSend(d, n, ncclFloat, 0, r->comm, r->stream));
@@ -142,6 +142,17 @@ static void test_group_foreign(struct rank *r)
         else
             device_free(d);
     }
+}
+
+static void test_group_made(struct rank *r)
+{
+    beside_made(r, ncclRedOpCreatePreMulSum);
+}
+
+/* One that only the library understands. */
+static void test_group_foreign(struct rank *r)
+{
+    beside_made(r, pncclRedOpCreatePreMulSum);
 }
 
 /* A call that NCCL refuses: nothing of the group happens, and the next one does. */
@@ -243,7 +254,11 @@ static void test_group_devices(struct rank *r)
 }
 
 const struct test_case cases_groups[] = {
-    {"group_many", test_group_many},       {"group_crosswise", test_group_crosswise},
-    {"group_foreign", test_group_foreign}, {"group_refused", test_group_refused},
-    {"group_devices", test_group_devices}, {NULL, NULL},
+    {"group_many", test_group_many},
+    {"group_crosswise", test_group_crosswise},
+    {"group_made", test_group_made},
+    {"group_foreign", test_group_foreign},
+    {"group_refused", test_group_refused},
+    {"group_devices", test_group_devices},
+    {NULL, NULL},
 };

@@ -8,7 +8,7 @@
 static const struct {
     const char *name;
     unsigned char bytes, is_signed;
-    signed char exponent, mantissa; /* bits; 0: an integer, or C's own float */
+    signed char exponent, mantissa; /* bits; 0: an integer */
 } types[] = {
     {"int8", 1, 1, 0, 0},     {"uint8", 1, 0, 0, 0},    {"int32", 4, 1, 0, 0},
     {"uint32", 4, 0, 0, 0},   {"int64", 8, 1, 0, 0},    {"uint64", 8, 0, 0, 0},
@@ -24,6 +24,21 @@ size_t type_bytes(int type)
 const char *type_name(int type)
 {
     return types[type].name;
+}
+
+int type_is_integer(int type)
+{
+    return !types[type].exponent;
+}
+
+int type_is_signed(int type)
+{
+    return types[type].is_signed;
+}
+
+double type_large(int type)
+{
+    return ldexp(1, (1 << (types[type].exponent - 1)) - 1 + (type == ncclFloat8e4m3));
 }
 
 void number_write(int type, void *at, size_t index, double value)

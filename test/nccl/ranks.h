@@ -52,9 +52,13 @@ void device_read(void *to, const void *p, size_t bytes);
 CUstream stream_new(void);
 void stream_wait(CUstream s);
 
-/* Types: numbers that every one of them holds exactly, 0 ... 8 and quarters. */
+/* Types: numbers that every one of them holds exactly, 0 ... 8 and quarters; integers of
+ * either sign, which wrap. */
 size_t type_bytes(int type);
 const char *type_name(int type);
+int type_is_integer(int type);
+int type_is_signed(int type);
+double type_large(int type); /* a power of 2: twice as much is too large for a float type */
 void number_write(int type, void *at, size_t index, double value);
 double number_read(int type, const void *at, size_t index);
 

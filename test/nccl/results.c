@@ -4,42 +4,79 @@
  * and others not, which NCCL leaves to each. Each expectation is computed here; nothing is compared
  * with another library's answer.
  */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "test/nccl/ranks.h"
 
-static const char *const op_names[] = {"sum", "prod", "max", "min", "avg"};
+/* NCCL's operations, and such as the program makes: the scalar from the host, or on the device. */
+enum { SCALED = ncclNumOps_dummy, SCALED_ON_DEVICE, OPERATIONS };
+static const char *const op_names[OPERATIONS] = {
+    "sum", "prod", "max", "min", "avg", "a scaled sum", "a sum scaled on the device"};
+
+static double scalar(int type, int r)
+{
+    return (1 + r % 3) * (type_is_integer(type) ? 1.0 : 0.5);
+}
+
+/* Integers of both signs, whose sum is no multiple of nranks; now and then one whose sum does not
+ * fit a byte, and wraps. Floats that are divided exactly, and some whose sum would be infinite. */
+static double element_of_average(int type, int nranks, int r, size_t i)
+{
+    if (!type_is_integer(type))
+        return i % 11 == 10 && !(nranks & (nranks - 1)) ? type_large(type)
+                                                        : nranks * ldexp(1, (int)(i % 3));
+    if (i % 11 == 10)
+        return 100;
+    return (double)((i + (size_t)r * 3) % 7) * (type_is_signed(type) && i % 2 ? -1 : 1);
+}
 
 /* What rank r has in element i: 0 or 1, so that every type holds the sum of 8 ranks exactly.
- * Products have at most one 2; an average is of equal numbers. */
-static double element(int op, int r, size_t i)
+ * Products have at most one 2, scaled sums two or three 1. */
+static double element(int type, int op, int nranks, int r, size_t i)
 {
     switch (op) {
     case ncclProd:
         return (size_t)r == i % 5 ? 2 : 1;
     case ncclAvg:
-        return (double)(i % 5);
+        return element_of_average(type, nranks, r, i);
+    case SCALED:
+    case SCALED_ON_DEVICE:
+        return (i + (size_t)r) % 4 == 0;
     default:
         return (double)((i + (size_t)r * 3) % 7 < 3);
     }
 }
 
-static double combined(int op, int nranks, size_t i)
+/* Of a sum: integers wrap, and are divided towards 0; all floats are the same. */
+static double average(int type, int nranks, size_t i, double sum)
 {
-    double x = element(op, 0, i);
+    char wrapped[8];
 
-    for (int r = 1; r < nranks; r++) {
-        double y = element(op, r, i);
+    if (!type_is_integer(type))
+        return element(type, ncclAvg, nranks, 0, i);
+    number_write(type, wrapped, 0, sum);
+    return trunc(number_read(type, wrapped, 0) / nranks);
+}
 
-        x = op == ncclProd  ? x * y
-            : op == ncclMax ? (y > x ? y : x)
-            : op == ncclMin ? (y < x ? y : x)
-            : op == ncclAvg ? x
-                            : x + y;
+static double combined(int type, int op, int nranks, size_t i)
+{
+    double x = 0;
+
+    for (int r = 0; r < nranks; r++) {
+        double y = element(type, op, nranks, r, i);
+
+        if (op >= SCALED)
+            y *= scalar(type, r);
+        x = r == 0           ? y
+            : op == ncclProd ? x * y
+            : op == ncclMax  ? (y > x ? y : x)
+            : op == ncclMin  ? (y < x ? y : x)
+                             : x + y;
     }
-    return x;
+    return op == ncclAvg ? average(type, nranks, i, x) : x;
 }
 
 enum { BYTES_GUARD = 64 };
@@ -93,6 +130,48 @@ static void buffers_free(struct buffers *b)
     free(b->host);
 }
 
+/* The operation of one call. A scalar on the device comes there by the stream, behind everything
+ * that was enqueued before the call. */
+struct operation {
+    ncclRedOp_t op;
+    char *on_device, *pinned; /* NULL: none */
+};
+
+static struct operation operation_begin(struct rank *r, int type, int op)
+{
+    struct operation o = {.op = (ncclRedOp_t)op};
+    char here[8];
+
+    if (op < SCALED)
+        return o;
+    number_write(type, here, 0, scalar(type, r->rank));
+    if (op == SCALED) {
+        NCCL(ncclRedOpCreatePreMulSum(&o.op, here, (ncclDataType_t)type, ncclScalarHostImmediate,
+                                      r->comm));
+        memset(here, 0, sizeof here);
+        return o;
+    }
+    o.on_device = device_new(sizeof here);
+    CUDA(MemHostAlloc((void **)&o.pinned, sizeof here, 0));
+    memcpy(o.pinned, here, sizeof here);
+    NCCL(ncclRedOpCreatePreMulSum(&o.op, o.on_device, (ncclDataType_t)type, ncclScalarDevice,
+                                  r->comm));
+    CUDA(MemcpyHtoDAsync((CUdeviceptr)o.on_device, o.pinned, sizeof here, r->stream));
+    return o;
+}
+
+/* The program may forget it before the stream has come to the call. */
+static void operation_end(struct rank *r, struct operation *o)
+{
+    if ((int)o->op >= SCALED)
+        NCCL(ncclRedOpDestroy(o->op, r->comm));
+    if (!o->on_device)
+        return;
+    stream_wait(r->stream);
+    device_free(o->on_device);
+    CUDA(MemFreeHost(o->pinned));
+}
+
 enum shape { ALLREDUCE, REDUCE_SCATTER, REDUCE, SHAPES };
 
 static void reduce_case(struct rank *r, enum shape shape, int type, int op, size_t count,
@@ -109,22 +188,23 @@ static void reduce_case(struct rank *r, enum shape shape, int type, int op, size
     snprintf(what, sizeof what, "%s %s %s of %zu%s", names[shape], type_name(type), op_names[op],
              count, in_place ? " in place" : "");
     for (size_t i = 0; i < all; i++)
-        number_write(type, b.host, i, element(op, r->rank, i));
+        number_write(type, b.host, i, element(type, op, r->nranks, r->rank, i));
     buffers_send(&b);
+    struct operation o = operation_begin(r, type, op);
     out = in_place ? b.device + first * bytes : out_of(&b, b.device);
     switch (shape) {
     case ALLREDUCE:
-        NCCL(ncclAllReduce(b.device, out, count, (ncclDataType_t)type, (ncclRedOp_t)op, r->comm,
-                           r->stream));
+        NCCL(ncclAllReduce(b.device, out, count, (ncclDataType_t)type, o.op, r->comm, r->stream));
         break;
     case REDUCE_SCATTER:
-        NCCL(ncclReduceScatter(b.device, out, count, (ncclDataType_t)type, (ncclRedOp_t)op, r->comm,
+        NCCL(ncclReduceScatter(b.device, out, count, (ncclDataType_t)type, o.op, r->comm,
                                r->stream));
         break;
     default:
-        NCCL(ncclReduce(b.device, out, count, (ncclDataType_t)type, (ncclRedOp_t)op, root, r->comm,
-                        r->stream));
+        NCCL(
+            ncclReduce(b.device, out, count, (ncclDataType_t)type, o.op, root, r->comm, r->stream));
     }
+    operation_end(r, &o);
     if (in_place) {
         stream_wait(r->stream);
         device_read(b.host, b.device, b.in);
@@ -133,12 +213,12 @@ static void reduce_case(struct rank *r, enum shape shape, int type, int op, size
         buffers_fetch(r, &b, what);
         at = out_of(&b, b.host);
         for (size_t i = 0; i < all; i++)
-            wrong += number_read(type, b.host, i) != element(op, r->rank, i);
+            wrong += number_read(type, b.host, i) != element(type, op, r->nranks, r->rank, i);
         check(r, !wrong, "%s: the input has changed", what);
     }
     wrong = 0;
     for (size_t i = 0; mine && i < count; i++)
-        wrong += number_read(type, at, i) != combined(op, r->nranks, first + i);
+        wrong += number_read(type, at, i) != combined(type, op, r->nranks, first + i);
     check(r, !wrong, "%s: %zu elements are wrong", what, wrong);
     buffers_free(&b);
 }
@@ -149,7 +229,7 @@ static void test_reductions(struct rank *r)
 
     for (int shape = 0; shape < SHAPES; shape++)
         for (int type = 0; type < ncclNumTypes; type++)
-            for (int op = 0; op < ncclNumOps_dummy; op++)
+            for (int op = 0; op < OPERATIONS; op++)
                 for (size_t c = 0; c < sizeof counts / sizeof *counts; c++)
                     reduce_case(r, (enum shape)shape, type, op, counts[c],
                                 (type + op + (int)c + r->rank / 2) & 1);
@@ -314,16 +394,17 @@ static void test_messages(struct rank *r)
     buffers_free(&b);
 }
 
-static void test_premul(struct rank *r)
+/* An operation that the library alone knows of. */
+static void test_premul_unseen(struct rank *r)
 {
     float half = 0.5f, *host = malloc(r->count * sizeof *host), *data;
     ncclRedOp_t op;
-    int wrong = 0;
+    size_t wrong = 0;
 
     if (!host)
         abort();
     data = device_new(r->count * sizeof *data);
-    NCCL(ncclRedOpCreatePreMulSum(&op, &half, ncclFloat, ncclScalarHostImmediate, r->comm));
+    NCCL(pncclRedOpCreatePreMulSum(&op, &half, ncclFloat, ncclScalarHostImmediate, r->comm));
     for (size_t i = 0; i < r->count; i++)
         host[i] = (float)(i % 9);
     device_write(data, host, r->count * sizeof *host);
@@ -332,13 +413,14 @@ static void test_premul(struct rank *r)
     device_read(host, data, r->count * sizeof *host);
     for (size_t i = 0; i < r->count; i++)
         wrong += host[i] != 0.5f * (float)(i % 9) * (float)r->nranks;
-    check(r, !wrong, "PreMulSum: %d elements are wrong", wrong);
+    check(r, !wrong, "an operation made unseen: %zu elements are wrong", wrong);
     NCCL(ncclRedOpDestroy(op, r->comm));
     device_free(data);
     free(host);
 }
 
 const struct test_case cases_results[] = {
-    {"reductions", test_reductions}, {"moves", test_moves},   {"exchanges", test_exchanges},
-    {"messages", test_messages},     {"premul", test_premul}, {NULL, NULL},
+    {"reductions", test_reductions},       {"moves", test_moves},
+    {"exchanges", test_exchanges},         {"messages", test_messages},
+    {"premul_unseen", test_premul_unseen}, {NULL, NULL},
 };

@@ -48,12 +48,13 @@ rerouted() { jq "[.nccl.collectives[] | select(.collective == \"$1\") | .reroute
 native() { jq "[.nccl.collectives[].native | to_entries[] | select(.key | test(\"$1\")) | .value] | add // 0" "$tmp/report.nccl"; }
 
 mapfile -t cases < <(simulated "$ranks" --list | grep -v '^rank_')
-all=(reductions moves exchanges messages premul nothing one_rank groups mixed_group split init_in_group nonblocking
+all=(reductions moves exchanges messages premul_unseen nothing one_rank groups mixed_group split init_in_group nonblocking
   configured init_all unseen revoked windows current_device unaligned simulated_end foreign_stream abort_meeting
   blocked_stream two_streams destroy_early finalize abort async_error registered repeated recycled arguments
   different_counts different_messages different_order after_destroy many_communicators helper_killed helper_killed_idle
   helper_killed_anytime
-  group_many group_crosswise group_foreign group_refused group_devices sets sets_repeated sets_loose sets_blocked captured captured_grown captured_first capture_elsewhere
+  group_many group_crosswise group_made group_foreign group_refused group_devices sets sets_repeated sets_loose sets_blocked captured captured_grown captured_scaled
+  captured_first capture_elsewhere
   captured_other captured_group rates set_rates)
 processes_only=(forks debugged) # of ranks that are processes
 late=(captured_late captured_again fresh) # many calls
@@ -87,6 +88,9 @@ for row in "${rows[@]}"; do
     [ "$(rerouted "$c")" -gt 0 ]
     ok "$name: $c was rerouted" $?
   done
+  # Every type, every operation: none is left to the library.
+  jq -e '[.nccl.collectives[] | select(.collective | test("reduce")) | .native == {}] | all and length == 3' "$tmp/report.nccl" >/dev/null
+  ok "$name: every operation was rerouted" $?
   [ -n "$quick" ] && break
 done
 preloaded 'as it chooses, 4 processes' "${every[@]}" "$ranks" --ranks 4 --hosts 2 --count 5003 "${all[@]}"
@@ -123,6 +127,9 @@ ok 'groups and exchanges are rerouted' $?
 preloaded 'a thread of several ranks' "${every[@]}" "$ranks" --ranks 4 --hosts 2 --count 703 group_devices
 [ "$(rerouted allreduce)" -eq 12 ] && [ "$(rerouted reduce_scatter_block)" -eq 12 ]
 ok 'a thread of several ranks: all is rerouted' $?
+preloaded 'operations made and ended in a group' "${every[@]}" "$ranks" --ranks 4 --hosts 2 --count 703 group_made captured_scaled
+jq -e '[.nccl.collectives[] | .native == {}] | all' "$tmp/report.nccl" >/dev/null && [ "$(rerouted allreduce)" -eq 14 ]
+ok 'operations made and ended in a group, or captured: all is rerouted' $?
 # The same groups, cut differently by each rank.
 claims 'exchanges in parts, native' "$ranks" --ranks 4 --count 703 "${slow[@]}"
 preloaded 'exchanges in parts' "${every[@]}" "$ranks" --ranks 4 --hosts 2 --count 703 "${slow[@]}"
@@ -166,8 +173,7 @@ ok 'a call of another size, in capture: all three' $?
 reason 'the first call, in capture' 'in capture' "${every[@]}" "${two_hosts[@]}" captured_first
 reason 'before the guard has settled, in capture' 'in capture' COLLSHIM_MIN_BYTES=1K "$ranks" --ranks 4 --hosts 2 --count 50003 captured
 reason 'both ways at once, not in capture' 'in capture' COLLSHIM_MODE=verify "${every[@]}" "${two_hosts[@]}" captured
-reason 'a created operation' 'no kernel' "${every[@]}" "${two_hosts[@]}" premul
-reason 'an average' 'ncclAvg' "${every[@]}" "${two_hosts[@]}" reductions
+reason 'an operation that was made unseen' 'only the library knows' "${every[@]}" "${two_hosts[@]}" premul_unseen
 reason 'a non-blocking communicator' 'non-blocking' "${every[@]}" "${two_hosts[@]}" nonblocking
 reason 'rounding sums' 'COLLSHIM_EXACT' COLLSHIM_EXACT=1 "${every[@]}" "${two_hosts[@]}" async_error
 reason 'small' 'smaller than' "${two_hosts[@]}" async_error
@@ -333,7 +339,7 @@ fi
 # 7. Several processes per rank: the library's own algorithm in slices (one rank on each host), and by lanes.
 # GUARD=0: every call is cut.
 cut=(COLLSHIM_MIN_BYTES=1 COLLSHIM_GUARD=0 NCCL_RANKS_MARK="$tmp")
-ordinary=(premul nothing groups mixed_group init_in_group nonblocking blocked_stream two_streams destroy_early finalize
+ordinary=(premul_unseen nothing groups mixed_group init_in_group nonblocking blocked_stream two_streams destroy_early finalize
   abort async_error registered repeated recycled captured captured_first)
 helped() { # DESCRIPTION PROCESSES ALGORITHM VARIABLE=VALUE... PROGRAM...
   preloaded "$1" COLLSHIM_PPG="$2" "${@:4}"

@@ -52,7 +52,7 @@ struct other {
 struct post {
     int kind, type, op, root;
     uint64_t count, ns; /* ns: modelled time at which the rank came */
-    double scale;       /* of PreMulSum */
+    uint64_t scale;     /* of PreMulSum: an element */
     int nothers;
     struct other others[SIM_OTHERS];
 };
@@ -102,7 +102,7 @@ int board_pause(const struct ncclComm *comm, unsigned *turns);
 struct redop { /* made by ncclRedOpCreatePreMulSum */
     int used, type;
     const void *device_scalar; /* read when the operation runs; NULL: scale is it */
-    double scale;
+    uint64_t scale;            /* an element in its first bytes */
 };
 
 enum { SIM_OPS = 16 };
@@ -166,11 +166,9 @@ int type_exists(int type);
 ncclResult_t run_launch(struct ncclComm *comm, struct call *calls);
 
 /* Combining (combine.cpp): dst = all n sources, count elements each; scale: one per source, of
- * PreMulSum, else NULL. */
-void combine(int type, int op, const void *const *src, int n, uint64_t count, const double *scale,
+ * PreMulSum, an element each, else NULL. */
+void combine(int type, int op, const void *const *src, int n, uint64_t count, const uint64_t *scale,
              void *dst);
-/* The scalar at p as a number. */
-double combine_scalar(int type, const void *p);
 
 #define NCCL_API(ret, name, args)                                                                  \
     __attribute__((visibility("default"))) ret pnccl##name args;                                   \

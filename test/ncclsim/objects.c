@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What an application keeps at a communicator: buffers, windows, operations of its own. */
+#include <string.h>
+
 #include "test/ncclsim/ncclsim.h"
 
 NCCL_API(ncclResult_t, MemAlloc, (void **p, size_t bytes))
@@ -72,7 +74,7 @@ NCCL_API(ncclResult_t, RedOpCreatePreMulSum,
     if (residence == ncclScalarDevice)
         comm->ops[i].device_scalar = scalar;
     else
-        comm->ops[i].scale = combine_scalar(type, scalar);
+        memcpy(&comm->ops[i].scale, scalar, type_bytes(type));
     *op = (ncclRedOp_t)(ncclNumOps_dummy + i);
     return ncclSuccess;
 }

@@ -165,7 +165,7 @@ static void combine_ranks(struct ncclComm *c, const struct held *h, uint64_t fir
 {
     struct board *b = c->board;
     const void *src[SIM_RANKS];
-    double scale[SIM_RANKS];
+    uint64_t scale[SIM_RANKS];
     int op = h->call.post.op;
 
     for (int r = 0; r < c->nranks; r++) {
@@ -215,7 +215,7 @@ static uint64_t run_collective(struct ncclComm *c, struct held *h, uint64_t star
     *p = h->call.post;
     p->ns = start;
     if (h->scalar)
-        p->scale = combine_scalar(p->type, h->scalar);
+        memcpy(&p->scale, h->scalar, type_bytes(p->type));
     if (in > SIM_SLOT_BYTES)
         board_fail(b, ncclInternalError, "%s of more than %llu bytes: beyond this stand-in",
                    kind_names[p->kind], (unsigned long long)SIM_SLOT_BYTES);

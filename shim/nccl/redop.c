@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "shim/nccl/redop.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "shim/nccl/call.h"
+#include "shim/nccl/comm.h"
+#include "shim/nccl/wrappers.h"
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+struct redop *redop_find(struct comm *c, ncclRedOp_t op)
+{
+    struct redop *r;
+
+    pthread_mutex_lock(&lock);
+    for (r = c->redops; r && (r->op != op || r->ended); r = r->next)
+        ;
+    pthread_mutex_unlock(&lock);
+    return r;
+}
+
+void redop_keep(struct redop *r)
+{
+    pthread_mutex_lock(&lock);
+    if (r)
+        r->users++;
+    pthread_mutex_unlock(&lock);
+}
+
+/* Returns whether nobody uses it any more: then it is gone. */
+static int leave(struct comm *c, struct redop *r, int ends)
+{
+    struct redop **at = &c->redops;
+    int last;
+
+    pthread_mutex_lock(&lock);
+    r->ended |= ends;
+    last = --r->users == 0;
+    while (last && *at != r)
+        at = &(*at)->next;
+    if (last)
+        *at = r->next;
+    pthread_mutex_unlock(&lock);
+    if (last)
+        free(r);
+    return last;
+}
+
+void redop_drop(struct comm *c, struct redop *r)
+{
+    ncclRedOp_t op = r ? r->op : ncclSum;
+
+    if (r && leave(c, r, 0) && !__atomic_load_n(&c->stopped, __ATOMIC_ACQUIRE))
+        REAL(c->copy, RedOpDestroy, op, c->handle);
+}
+
+void redop_forget_all(struct comm *c)
+{
+    for (struct redop *r = c->redops, *next; r; r = next) {
+        next = r->next;
+        free(r);
+    }
+}
+
+static int note(struct comm *c, ncclRedOp_t op, const void *scalar, ncclDataType_t type,
+                ncclScalarResidence_t residence)
+{
+    struct redop *r = malloc(sizeof *r);
+
+    if (!r)
+        return -1;
+    *r = (struct redop){.op = op, .type = type, .users = 1};
+    if (residence == ncclScalarDevice)
+        r->factor_at = scalar;
+    else
+        memcpy(&r->factor, scalar, call_type_bytes(type));
+    pthread_mutex_lock(&lock);
+    r->next = c->redops;
+    c->redops = r;
+    pthread_mutex_unlock(&lock);
+    return 0;
+}
+
+/* What is not noted on one rank would be native there alone. */
+ncclResult_t wrap_RedOpCreatePreMulSum(struct copy *copy, ncclRedOp_t *op, void *scalar,
+                                       ncclDataType_t type, ncclScalarResidence_t residence,
+                                       ncclComm_t comm)
+{
+    ncclResult_t result = REAL(copy, RedOpCreatePreMulSum, op, scalar, type, residence, comm);
+    struct comm *c = result || this_thread.inside ? NULL : comm_find(comm);
+
+    if (c && call_type_bytes(type) && note(c, *op, scalar, type, residence) < 0) {
+        REAL(copy, RedOpDestroy, *op, comm);
+        result = ncclSystemError;
+    }
+    if (c)
+        comm_release(c);
+    return result;
+}
+
+ncclResult_t wrap_RedOpDestroy(struct copy *copy, ncclRedOp_t op, ncclComm_t comm)
+{
+    struct comm *c = this_thread.inside ? NULL : comm_find(comm);
+    struct redop *r = c ? redop_find(c, op) : NULL;
+    int kept = r && !leave(c, r, 1);
+
+    if (c)
+        comm_release(c);
+    return kept ? ncclSuccess : REAL(copy, RedOpDestroy, op, comm);
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Operations that the program has made of a communicator (ncclRedOpCreatePreMulSum): what is known
+ * of each, beside NCCL's own. The program may end one as soon as the call with it has returned; a
+ * group keeps its calls until it ends, so NCCL is told then.
+ *
+ * Scalars are each rank's own: one that the host gave is known here, one on the device is read when
+ * the kernel runs. What is the same on all ranks is that a call's operation was made.
+ *
+ * Thread-safe.
+ */
+#ifndef COLLSHIM_SHIM_NCCL_REDOP_H
+#define COLLSHIM_SHIM_NCCL_REDOP_H
+
+#include <nccl.h>
+#include <stdint.h>
+
+struct comm;
+
+struct redop {
+    struct redop *next; /* of the communicator; owned by it */
+    ncclRedOp_t op;
+    ncclDataType_t type;
+    uint64_t factor;       /* an element of that type in its first bytes */
+    const void *factor_at; /* the application's, on the device; NULL: factor is it */
+    int users;             /* the program, and calls that groups keep */
+    int ended;             /* the program does not know it any more */
+};
+
+/* The communicator's operation of that handle, or NULL. Valid until the program ends it. */
+struct redop *redop_find(struct comm *c, ncclRedOp_t op);
+
+/* One more user; one less, the last of whom ends it. NULL is fine. */
+void redop_keep(struct redop *r);
+void redop_drop(struct comm *c, struct redop *r);
+
+/* All of them, NCCL having ended the communicator. */
+void redop_forget_all(struct comm *c);
+
+#endif
