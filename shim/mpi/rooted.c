@@ -90,7 +90,7 @@ int rooted_run(struct rooted *a, struct call *call, rooted_fill fill)
 /* What this rank knows of the sizes. */
 static struct sizes_claim claim_of(const struct rooted *a, int rank, int size)
 {
-    struct sizes_claim claim = {0};
+    struct sizes_claim claim = {.root = a->root};
 
     if (rank == a->root) {
         claim.wrong = !displs_given(a->all.displs) ||

@@ -9,14 +9,14 @@
 
 #include <stdlib.h>
 
-/* How many calls wait after the first vain question, the second ...: the question costs as much as
- * several of the smallest calls, so even a program of these alone must not feel it. */
+/* How many calls wait after the first vain question, the second ...: even a program of the smallest
+ * calls alone must not feel them. */
 static const uint16_t pauses[] = {4, 64, 256, 1024};
 
 struct memory {
     int foreign;
     struct pause {
-        uint16_t wait, level;
+        uint16_t wait, level; /* level: vain questions in a row, so 0 until all ranks have memory */
     } gatherv, scatterv;
 };
 
@@ -109,10 +109,20 @@ enum reason sizes_ask(MPI_Comm comm, int n, enum plan_collective c)
     return REASON_SIZES;
 }
 
-enum reason sizes_agree(MPI_Comm comm, int n, enum plan_collective c,
-                        const struct sizes_claim *claim, uint64_t *total)
+/* The root tells whether there is anything to ask all about. */
+static enum reason root_knows(MPI_Comm comm, const struct sizes_claim *claim)
 {
-    struct memory *m = memory_of(comm);
+    uint64_t total = claim->wrong ? UINT64_MAX : claim->total;
+
+    if (mpi.Bcast(&total, 1, MPI_UINT64_T, claim->root, comm) != MPI_SUCCESS || total > MOST_BYTES)
+        return REASON_ARGUMENTS;
+    return gate_size(total);
+}
+
+/* Do all serve the call, and agree on the total? */
+static enum reason all_know(MPI_Comm comm, int n, const struct memory *m,
+                            const struct sizes_claim *claim, uint64_t *total)
+{
     int64_t mine[3] = {claim->wrong || !m || claim->own > MOST_BYTES / (unsigned)n};
     int64_t all[3] = {1};
 
@@ -124,7 +134,21 @@ enum reason sizes_agree(MPI_Comm comm, int n, enum plan_collective c,
         all[1] != all[2])
         return REASON_ARGUMENTS;
     *total = (uint64_t)all[2];
-    enum reason why = gate_size(*total);
+    return gate_size(*total);
+}
+
+enum reason sizes_agree(MPI_Comm comm, int n, enum plan_collective c,
+                        const struct sizes_claim *claim, uint64_t *total)
+{
+    struct memory *m = memory_of(comm);
+    enum reason why = REASON_NONE;
+
+    if (m && pause_of(m, c)->level)
+        why = root_knows(comm, claim);
+    if (!why)
+        why = all_know(comm, n, m, claim, total);
+    if (why == REASON_ARGUMENTS)
+        return why;
     if (why && !always(c))
         begin_to_wait(pause_of(m, c));
     else

@@ -3,8 +3,10 @@
  * Gatherv and Scatterv: only the root knows all sizes, so the ranks must talk before they can tell
  * whether a call is worth a reroute. That costs one small reduction, which small calls would feel.
  * So each communicator remembers, per collective, whether it has been worth it: after calls that
- * ran natively all the same, the next 4, 64, 256, then 1024 calls run natively unasked. What is
- * remembered follows from agreed values and the number of calls, so it is the same on all ranks.
+ * ran natively all the same, the next 4, 64, 256, then 1024 calls run natively unasked; and then
+ * the root first tells its total, a broadcast that nobody else is waited for in, and all are asked
+ * only if that is large. What is remembered follows from agreed values and the number of calls, so
+ * it is the same on all ranks.
  */
 #ifndef COLLSHIM_SHIM_MPI_SIZES_H
 #define COLLSHIM_SHIM_MPI_SIZES_H
@@ -18,6 +20,7 @@
 
 /* What a rank knows of the call. */
 struct sizes_claim {
+    int root;
     int wrong;      /* its arguments are for the library to judge */
     uint64_t own;   /* bytes it sends or receives */
     uint64_t total; /* the root: bytes of all blocks; others: 0 */

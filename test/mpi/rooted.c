@@ -307,7 +307,7 @@ static void call_end(struct call *c)
 }
 
 /* Ints from everybody to the root and back; `each` of them from each rank. */
-static void there_and_back(int each, int root)
+static void there_and_back(int each, int root, MPI_Comm comm)
 {
     int *all = malloc((size_t)each * (size_t)world_size * sizeof *all);
     int *own = malloc((size_t)each * sizeof *own), counts[MOST_RANKS], displs[MOST_RANKS];
@@ -318,13 +318,13 @@ static void there_and_back(int each, int root)
     }
     for (int i = 0; i < each; i++)
         own[i] = world_rank * each + i;
-    MPI_Gatherv(own, each, MPI_INT, all, counts, displs, MPI_INT, root, MPI_COMM_WORLD);
+    MPI_Gatherv(own, each, MPI_INT, all, counts, displs, MPI_INT, root, comm);
     for (int i = 0; world_rank == root && i < each * world_size; i++)
         if (all[i] != i)
             fail("gatherv of %d ints each: element %d is %d", each, i, all[i]);
         else
             all[i] = 2 * i;
-    MPI_Scatterv(all, counts, displs, MPI_INT, own, each, MPI_INT, root, MPI_COMM_WORLD);
+    MPI_Scatterv(all, counts, displs, MPI_INT, own, each, MPI_INT, root, comm);
     for (int i = 0; i < each; i++)
         if (own[i] != 2 * (world_rank * each + i))
             fail("scatterv of %d ints each: element %d is %d", each, i, own[i]);
@@ -332,12 +332,44 @@ static void there_and_back(int each, int root)
     free(own);
 }
 
+static void want_class(const char *what, int code, int wanted)
+{
+    int class = code;
+
+    if (code != MPI_SUCCESS)
+        MPI_Error_class(code, &class);
+    if (class != wanted)
+        fail("%s: error class %d, expected %d", what, class, wanted);
+}
+
+/* The first call has all ranks asked, four run unasked, and in the sixth the root is asked alone.
+ */
+static void wrong_when_the_root_is_asked(void)
+{
+    int got[MOST_RANKS], counts[MOST_RANKS] = {0};
+    MPI_Comm comm;
+
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    for (int i = 0; i < 5; i++)
+        there_and_back(2, i % world_size, comm);
+    want_class("gatherv of less than nothing, after small ones",
+               MPI_Gatherv(got, -1, MPI_INT, got, counts, counts, MPI_INT, 0, comm), MPI_ERR_COUNT);
+    want_class("scatterv of less than nothing, after small ones",
+               MPI_Scatterv(got, counts, counts, MPI_INT, got, -1, MPI_INT, 0, comm),
+               MPI_ERR_COUNT);
+    for (int i = 0; i < 8; i++)
+        there_and_back(20000, i % world_size, comm);
+    MPI_Comm_free(&comm);
+}
+
 static void small_then_large(void)
 {
+    wrong_when_the_root_is_asked();
     for (int i = 0; i < 200; i++)
-        there_and_back(2, i % world_size);
+        there_and_back(2, i % world_size, MPI_COMM_WORLD);
     for (int i = 0; i < 200; i++)
-        there_and_back(20000, i % world_size);
+        there_and_back(20000, i % world_size, MPI_COMM_WORLD);
 }
 
 /* Roots have other names between two groups, and the library has the call. */
@@ -359,16 +391,6 @@ static void between_groups(void)
     MPI_Alltoall(&(int[MOST_RANKS]){0}, 1, MPI_INT, got, 1, MPI_INT, inter);
     MPI_Comm_free(&inter);
     MPI_Comm_free(&half);
-}
-
-static void want_class(const char *what, int code, int wanted)
-{
-    int class = code;
-
-    if (code != MPI_SUCCESS)
-        MPI_Error_class(code, &class);
-    if (class != wanted)
-        fail("%s: error class %d, expected %d", what, class, wanted);
 }
 
 /* Wrong on all ranks alike, so that nobody waits: the library answers, and the communicator lives.
