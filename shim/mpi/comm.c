@@ -30,6 +30,28 @@ struct comm_plan {
 
 static struct comm out_of_memory = {.verdict = REASON_MEMORY};
 
+/*
+ * A library has a fixed stock of communicators (MPICH some 2,000), and each of ours is one that the
+ * application cannot have; its shared memory may be a MiB per rank. So only so many at once.
+ */
+enum { MOST_AT_ONCE = 64 };
+static int at_once; /* any thread counts */
+
+static int take_place(struct comm *c)
+{
+    c->placed = __atomic_add_fetch(&at_once, 1, __ATOMIC_RELAXED) <= MOST_AT_ONCE;
+    if (!c->placed)
+        __atomic_sub_fetch(&at_once, 1, __ATOMIC_RELAXED);
+    return c->placed;
+}
+
+static void leave_place(struct comm *c)
+{
+    if (c->placed)
+        __atomic_sub_fetch(&at_once, 1, __ATOMIC_RELAXED);
+    c->placed = 0;
+}
+
 static void free_plan(struct comm_plan *p)
 {
     engine_free(p->engine);
@@ -63,6 +85,7 @@ static void free_comm(struct comm *c)
     free(c->bytes);
     free(c->offset);
     rows_free(c->rows);
+    leave_place(c);
     if (c->private_comm != MPI_COMM_NULL)
         mpi.Comm_free(&c->private_comm);
     free(c);
@@ -141,33 +164,12 @@ static int32_t representation(void)
     return (int32_t)(little | sizeof(long) << 4 | sizeof(long double) << 8 | sizeof(void *) << 16);
 }
 
-/* The members as ranks of MPI_COMM_WORLD. Returns REASON_NONE or REASON_FOREIGN. */
-static enum reason world_ranks(MPI_Comm comm, int size, int *member)
+/* Is a member no rank of MPI_COMM_WORLD? member: [n] its rank there, or NULL: nobody wants to know.
+   In pieces on the stack: an answer that must not depend on memory. */
+static int translate(MPI_Comm comm, int n, int *member)
 {
-    MPI_Group group, world;
-    enum reason verdict = REASON_NONE;
-    int *own = malloc((size_t)size * sizeof *own);
-
-    if (!own)
-        return REASON_MEMORY;
-    mpi.Comm_group(comm, &group);
-    mpi.Comm_group(MPI_COMM_WORLD, &world);
-    for (int i = 0; i < size; i++)
-        own[i] = i;
-    mpi.Group_translate_ranks(group, size, own, world, member);
-    for (int i = 0; i < size; i++)
-        if (member[i] == MPI_UNDEFINED)
-            verdict = REASON_FOREIGN;
-    mpi.Group_free(&group);
-    mpi.Group_free(&world);
-    free(own);
-    return verdict;
-}
-
-int comm_is_foreign(MPI_Comm comm, int n)
-{
-    enum { AT_ONCE = 64 }; /* on the stack: an answer that must not depend on memory */
-    int own[AT_ONCE], member[AT_ONCE], foreign = 0;
+    enum { AT_ONCE = 64 };
+    int own[AT_ONCE], there[AT_ONCE], foreign = 0;
     MPI_Group group, world;
 
     mpi.Comm_group(comm, &group);
@@ -177,23 +179,35 @@ int comm_is_foreign(MPI_Comm comm, int n)
 
         for (int i = 0; i < some; i++)
             own[i] = from + i;
-        mpi.Group_translate_ranks(group, some, own, world, member);
+        mpi.Group_translate_ranks(group, some, own, world, there);
         for (int i = 0; i < some; i++)
-            foreign |= member[i] == MPI_UNDEFINED;
+            foreign |= there[i] == MPI_UNDEFINED;
+        if (member)
+            memcpy(member + from, there, (size_t)some * sizeof *there);
     }
     mpi.Group_free(&group);
     mpi.Group_free(&world);
     return foreign;
 }
 
-/* Did it go well on every rank? */
-static int all_well(MPI_Comm comm, int well)
+int comm_is_foreign(MPI_Comm comm, int n)
 {
-    int all = 0;
+    return translate(comm, n, NULL);
+}
 
-    if (mpi.Allreduce(&well, &all, 1, MPI_INT, MPI_MIN, comm) != MPI_SUCCESS)
-        return 0;
-    return all;
+/* The worst that any rank has to say. */
+static enum reason agree(MPI_Comm comm, enum reason own)
+{
+    int mine = own, worst;
+
+    return mpi.Allreduce(&mine, &worst, 1, MPI_INT, MPI_MAX, comm) == MPI_SUCCESS
+               ? (enum reason)worst
+               : REASON_MEMORY;
+}
+
+static enum reason all_well(MPI_Comm comm, int well)
+{
+    return agree(comm, well ? REASON_NONE : REASON_MEMORY);
 }
 
 static int make_topology(struct comm *c, const struct topo_report *report, const int *member)
@@ -218,8 +232,8 @@ static int make_private_comm(struct comm *c, MPI_Comm comm)
            mpi.Comm_set_errhandler(c->private_comm, MPI_ERRORS_RETURN) == MPI_SUCCESS;
 }
 
-static enum reason exchange(struct comm *c, MPI_Comm comm, struct topo_report *report,
-                            const int *member)
+/* report, member: room, [size] each. */
+static enum reason exchange(struct comm *c, MPI_Comm comm, struct topo_report *report, int *member)
 {
     struct topo_report own = {.node_key = node_key(),
                               .socket = socket_here(),
@@ -238,14 +252,15 @@ static enum reason exchange(struct comm *c, MPI_Comm comm, struct topo_report *r
     }
     if (gpus)
         gpus_everywhere(c);
+    translate(comm, c->size, member);
     int well = make_topology(c, report, member) == 0;
     well &= make_private_comm(c, comm);
     well = well && links_prepare(&c->links, c->private_comm, c->topo, report, c->rank);
-    if (!all_well(comm, well))
-        return REASON_MEMORY;
-    well = links_share(&c->links, comm);
-    if (!all_well(comm, well))
-        return REASON_MEMORY;
+    enum reason verdict = all_well(comm, well);
+    if (!verdict)
+        verdict = all_well(comm, links_share(&c->links, comm));
+    if (verdict)
+        return verdict;
     team_open(&c->team, c->topo);
     return REASON_NONE;
 }
@@ -266,15 +281,17 @@ struct comm *comm_make(MPI_Comm comm)
         report = malloc((size_t)size * sizeof *report);
         member = malloc((size_t)size * sizeof *member);
     }
+    enum reason verdict = REASON_NONE;
+    if (!c || !c->bytes || !c->offset || !report || !member)
+        verdict = REASON_MEMORY;
+    else if (!take_place(c))
+        verdict = REASON_MANY;
     /* Ranks of several worlds each see the others as foreign, so this is the same on all. */
-    enum reason verdict = REASON_MEMORY;
-    int well = c && c->bytes && c->offset && report && member;
-    if (well)
-        verdict = world_ranks(comm, size, member);
-    if (verdict != REASON_FOREIGN)
-        verdict = all_well(comm, well && verdict == REASON_NONE) ? REASON_NONE : REASON_MEMORY;
+    verdict = comm_is_foreign(comm, size) ? REASON_FOREIGN : agree(comm, verdict);
     if (verdict == REASON_NONE)
         verdict = exchange(c, comm, report, member);
+    else if (c)
+        leave_place(c);
     free(report);
     free(member);
     if (!c)

@@ -30,6 +30,7 @@ enum { GPUS_KEPT = 4 };
 struct comm {
     enum reason verdict; /* REASON_NONE, or why all calls on this communicator run natively */
     int rank, size;
+    int placed;                      /* it counts as one of those that have a private_comm */
     MPI_Comm private_comm;           /* owned */
     struct topo *topo;               /* owned */
     struct links links;              /* owned */

@@ -100,6 +100,12 @@ one_thing_each() {
         finish
     done
 
+    program crowd 2 "more communicators at once than a library has twice; of those made later, some are rerouted"
+    want_number allgather .rerouted -gt 150
+    want_number allgather '(.rerouted + .native["too many communicators at once are rerouted already"])' \
+        -eq "$(expected allgather)"
+    finish
+
     # On one rank all goes to the library; more communicators than MPICH has room for.
     local loops=400
     [ "$family" = openmpi ] || loops=2600
