@@ -42,10 +42,17 @@ static struct call_block first_block(const struct call *call, int n,
     return b;
 }
 
-static int same_context(const struct side *a, const struct side *b)
+/* Where both are; NULL: not in one context. Memory that has none of its own, of pools say, is at
+ * home in each of its device's. */
+static const struct cuda_place *common_place(const struct side *a, const struct side *b)
 {
-    return !a->used || !b->used ||
-           (a->place.context == b->place.context && a->place.device == b->place.device);
+    const struct cuda_place *x = &a->place, *y = &b->place;
+
+    if (!a->used || !b->used)
+        return a->used ? x : y;
+    if (x->device != y->device || (x->context && y->context && x->context != y->context))
+        return NULL;
+    return x->context ? x : y;
 }
 
 /* Numbers of more than 8 bytes are aligned as their halves. */
@@ -152,10 +159,12 @@ static void look_at_both(const struct call *call, uint64_t input_bytes, uint64_t
 static struct cuda_gpu *stay(struct comm *c, const struct call *call, const struct side *in,
                              const struct side *out)
 {
-    if ((!in->stays && in->used) || (!out->stays && out->used) || !same_context(in, out) ||
+    const struct cuda_place *place = common_place(in, out);
+
+    if ((!in->stays && in->used) || (!out->stays && out->used) || !place ||
         (!in->used && !out->used))
         return NULL;
-    return get_gpu(c, call, in->used ? &in->place : &out->place);
+    return get_gpu(c, call, place);
 }
 
 int staging_stays(struct comm *c, const struct call *call)
@@ -177,7 +186,7 @@ static int open_on_device(struct staging *s, struct comm *c, const struct call *
     s->gpu = stay(c, call, in, out);
     if (!s->gpu)
         return 0;
-    s->place = in->used ? in->place : out->place;
+    s->place = *common_place(in, out);
     s->device = cuda_gpu_begin(s->gpu, call->combines ? call->reduction.kernel_type : KERNEL_NONE,
                                call->reduction.kernel_op);
     if (!s->device)

@@ -378,13 +378,27 @@ enum reason comm_judged(struct comm *c)
     return c->verdict;
 }
 
+/* At first one rank may be far behind, since it loads or compiles longer than the others. */
+static int is_time_to_confirm(struct comm *c)
+{
+    enum { RARER = 8, LAST = 512 };
+    uint32_t call = c->unconfirmed++, n = call;
+
+    while (n > 1 && n % RARER == 0)
+        n /= RARER;
+    return n == 1 && call <= LAST;
+}
+
 enum reason comm_verdict(struct comm *c)
 {
-    comm_judged(c);
+    double no = comm_judged(c) != REASON_NONE;
+
     /* a rank without memory: the others must hear of it before they send anything */
     if (c->unconfirmed) {
+        if (!is_time_to_confirm(c) || comm_largest(c, &no, 1) < 0)
+            return c->verdict ? c->verdict : REASON_NOT_READY;
         c->unconfirmed = 0;
-        if (!comm_all(c, c->verdict == REASON_NONE) && !c->verdict)
+        if (no > 0 && !c->verdict)
             c->verdict = REASON_NOT_READY;
     }
     return c->verdict;

@@ -42,10 +42,11 @@ struct comm {
     /* Set when it is made */
     enum reason verdict; /* why nothing is rerouted; REASON_NONE: the notes will say */
     struct notice_board board;
-    uint64_t key;    /* of this communicator on the board */
-    int notes;       /* descriptor: posted, not read yet; -1: read, or never posted */
-    int unconfirmed; /* this rank has judged them, and not heard how the others did */
-    uint64_t asked;  /* agreements so far, the same on all ranks */
+    uint64_t key;         /* of this communicator on the board */
+    int notes;            /* descriptor: posted, not read yet; -1: read, or never posted */
+    uint32_t unconfirmed; /* this rank has judged them, and not heard how the others did: the number
+                             of the next call that would hear; 0: it has, or has not judged yet */
+    uint64_t asked;       /* agreements so far, the same on all ranks */
 
     struct redop *redops; /* owned: operations that the program has made of it */
 
@@ -104,7 +105,8 @@ void comm_remove(ncclComm_t handle, int at_once);
 
 /*
  * What is known of it, after its ranks have found each other: waits for their notes the first time,
- * uniformly and for a few seconds at most. Returns REASON_NONE or why nothing is rerouted.
+ * uniformly and for a few seconds at most, and then that all ranks' hosts have come so far; if one
+ * is late, some later calls do so again. Returns REASON_NONE or why this call is not rerouted.
  */
 enum reason comm_verdict(struct comm *c);
 /* The same as far as this rank can tell: it asks nobody, and the others need not be there. */

@@ -179,6 +179,7 @@ static enum reason choose(struct comm *c, struct part *p)
 /* Judge every call. Is one of them to be rerouted? */
 static int judge(struct unit *u)
 {
+    enum reason verdict = REASON_NONE;
     int waited = 0, some = 0;
 
     for (int i = 0; i < u->n; i++) {
@@ -188,9 +189,9 @@ static int judge(struct unit *u)
         if (!p->why && u->captured && !is_capturable(u))
             p->why = REASON_CAPTURE;
         if (!p->why && !waited++)
-            comm_verdict(u->c);
+            verdict = comm_verdict(u->c);
         if (!p->why)
-            p->why = u->c->verdict;
+            p->why = verdict;
         if (!p->why)
             p->why = choose(u->c, p);
         if (!p->why && u->captured && !is_prepared(u->c, p))

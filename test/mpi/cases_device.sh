@@ -133,6 +133,9 @@ cases_paths() {
     finish
     paths 3 $n mixed 'devices=3 seed=3' COLLSHIM_GUARD=0
     finish
+    paths 2 $n pools devices=2 COLLSHIM_GUARD=0 # one device's memory, with a context of its own and without
+    by_both -eq $((2 * (n - 1)))
+    finish
     paths 2 $n device devices=1 COLLSHIM_GUARD=0 # the ranks share a GPU
     by_both -eq 0
     finish

@@ -2,9 +2,10 @@
 /*
  * paths SEED CALLS KIND [fails]: large Allreduces of ranks that have a GPU each, the first of them
  * before CUDA is there. KIND: `device`: all buffers lie on the ranks' GPUs; `host`: none; `mixed`:
- * each where it happens to. Results are what the program computes itself, and sums of floating
- * point have the same bits on all ranks. fails: an error on any rank is fine, a hang is not, and
- * who has no error has the right bytes if nobody has one.
+ * each where it happens to; `pools`: what is sent lies in device memory, what is received in a
+ * pool's. Results are what the program computes itself, and sums of floating point have the same
+ * bits on all ranks. fails: an error on any rank is fine, a hang is not, and who has no error has
+ * the right bytes if nobody has one.
  */
 #define _GNU_SOURCE
 #include "test/mpi/driver.h"
@@ -20,14 +21,17 @@ struct buffer {
 };
 
 /* So many elements into an allocation. */
-static struct buffer make(size_t bytes, int on_device, int offset)
+enum place { IN_HOST, IN_DEVICE, IN_POOL };
+static struct buffer make(size_t bytes, enum place place, int offset)
 {
     size_t before = sizeof(int) * (size_t)offset;
     struct buffer b = {.host = malloc(bytes), .bytes = bytes};
 
     need(!b.host, "malloc");
-    if (on_device)
+    if (place == IN_DEVICE)
         NEED(MemAlloc(&b.allocation, before + bytes));
+    if (place == IN_POOL)
+        NEED(MemAllocAsync(&b.allocation, before + bytes, NULL));
     if (b.allocation)
         b.device = b.allocation + before;
     b.at = b.device ? (char *)(uintptr_t)b.device : b.host;
@@ -98,9 +102,12 @@ static void check_floats(int call, const struct buffer *b, int n)
 }
 
 /* Where a buffer is in that call: in `mixed` calls any of them may be anywhere, on any rank. */
-static int on_device(struct draw *own, const char *kind)
+static enum place place_of(struct draw *own, const char *kind, int received)
 {
-    return !strcmp(kind, "device") || (!strcmp(kind, "mixed") && draw_below(own, 4));
+    if (!strcmp(kind, "pools"))
+        return received ? IN_POOL : IN_DEVICE;
+    return !strcmp(kind, "device") || (!strcmp(kind, "mixed") && draw_below(own, 4)) ? IN_DEVICE
+                                                                                     : IN_HOST;
 }
 
 /* A stream of the application's that has work until long after the call: neither may wait for it
@@ -153,8 +160,8 @@ static void one_call(int call, const char *kind, int may_fail)
     int n = SMALLEST + draw_below(&all, RANGE), in_place = !draw_below(&all, 3);
     int floats = !draw_below(&all, 3) && !may_fail;
     size_t bytes = (size_t)n * sizeof(int);
-    struct buffer in = make(bytes, on_device(&own, kind), draw_below(&own, 8));
-    struct buffer out = make(bytes, on_device(&own, kind), draw_below(&own, 8));
+    struct buffer in = make(bytes, place_of(&own, kind, 0), draw_below(&own, 8));
+    struct buffer out = make(bytes, place_of(&own, kind, 1), draw_below(&own, 8));
     struct buffer *from = in_place ? &out : &in;
 
     memset(out.host, 0xdd, bytes);

@@ -4,7 +4,9 @@
  * know of the library: whatever is current, wherever the data lie.
  */
 #include <stdlib.h>
+#include <unistd.h>
 
+#include "shim/nccl/notice.h"
 #include "test/nccl/sums.h"
 
 static void test_configured(struct rank *r)
@@ -206,16 +208,24 @@ static void test_simulated_end(struct rank *r)
     sum_end(r, &s, "after a group that was only simulated");
 }
 
+/* One rank still loads or compiles while the others wait for it in vain; from then on all keep
+ * step. */
+static void test_late_once(struct rank *r)
+{
+    ncclComm_t comm = ranks_comm(r);
+
+    if (r->rank == r->nranks - 1)
+        sleep(NOTICE_PATIENCE_S + 1);
+    for (int i = 0; i < 10; i++)
+        sum_all(r, comm, r->stream, "one rank was late");
+    NCCL(ncclCommDestroy(comm));
+}
+
 const struct test_case cases_kinds[] = {
-    {"configured", test_configured},
-    {"init_all", test_init_all},
-    {"unseen", test_unseen},
-    {"nonblocking", test_nonblocking},
-    {"revoked", test_revoked},
-    {"registered", test_registered},
-    {"windows", test_windows},
-    {"current_device", test_current_device},
-    {"unaligned", test_unaligned},
-    {"simulated_end", test_simulated_end},
-    {NULL, NULL},
+    {"configured", test_configured}, {"init_all", test_init_all},
+    {"unseen", test_unseen},         {"nonblocking", test_nonblocking},
+    {"revoked", test_revoked},       {"registered", test_registered},
+    {"windows", test_windows},       {"current_device", test_current_device},
+    {"unaligned", test_unaligned},   {"simulated_end", test_simulated_end},
+    {"late_once", test_late_once},   {NULL, NULL},
 };

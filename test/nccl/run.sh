@@ -58,7 +58,7 @@ all=(reductions moves exchanges messages premul_unseen nothing one_rank groups m
   captured_other captured_group rates set_rates)
 processes_only=(forks debugged) # of ranks that are processes
 late=(captured_late captured_again fresh) # many calls
-slow=(sets_apart) # several times until a rank has lost its patience
+slow=(sets_apart late_once) # several times until a rank has lost its patience
 # But those of which a rerouted run waits 5 s for ranks that do not come.
 mapfile -t prompt < <(printf '%s\n' "${all[@]}" | grep -vxE 'exchanges|different_order')
 [ "$(printf '%s\n' "${cases[@]}" | sort)" = "$(printf '%s\n' "${all[@]}" "${processes_only[@]}" "${late[@]}" "${slow[@]}" | sort)" ]
@@ -135,6 +135,8 @@ claims 'exchanges in parts, native' "$ranks" --ranks 4 --count 703 "${slow[@]}"
 preloaded 'exchanges in parts' "${every[@]}" "$ranks" --ranks 4 --hosts 2 --count 703 "${slow[@]}"
 [ "$(rerouted alltoallv)" -gt 0 ] && [ "$(native 'not one exchange')" -gt 0 ]
 ok 'exchanges in parts: native where they are not one' $?
+[ "$(rerouted allreduce)" -eq 3 ] # of ten calls those from the eighth on
+ok 'a rank that is late once: rerouted later' $?
 
 # Both ways at once, results compared; the stream is not waited for.
 verified() { # DESCRIPTION COLLECTIVES PROGRAM...
