@@ -40,13 +40,16 @@ static uint64_t mix(uint64_t a, uint64_t b)
     return a ^ a >> 27;
 }
 
-static uint64_t hash_bytes(const void *data, size_t n)
+uint64_t comm_hash(const void *data, size_t n, uint64_t hash)
 {
-    uint64_t hash = 0xcbf29ce484222325u;
-
     for (size_t i = 0; i < n; i++)
         hash = (hash ^ ((const unsigned char *)data)[i]) * 0x100000001b3u;
     return hash;
+}
+
+static uint64_t hash_bytes(const void *data, size_t n)
+{
+    return comm_hash(data, n, 0xcbf29ce484222325u);
 }
 
 /* The host as NCCL sees it: NCCL_HOSTID, or the name and the boot, which containers share. */
@@ -266,18 +269,29 @@ static int exchange(struct comm *c, const void *note, void **all)
     return comm_exchange(c, ++c->asked, note, NOTICE_BYTES, all);
 }
 
+int comm_all_same(struct comm *c, int yes, uint64_t what)
+{
+    struct answer {
+        uint64_t what;
+        int yes;
+    } theirs;
+    char note[NOTICE_BYTES] = {0};
+    void *all;
+
+    memcpy(note, &(struct answer){what, yes}, sizeof theirs);
+    if (exchange(c, note, &all) < 0)
+        return 0;
+    for (int r = 0; r < c->nranks; r++) {
+        memcpy(&theirs, (char *)all + (size_t)r * NOTICE_BYTES, sizeof theirs);
+        yes = yes && theirs.yes && theirs.what == what;
+    }
+    free(all);
+    return yes;
+}
+
 int comm_all(struct comm *c, int yes)
 {
-    char note[NOTICE_BYTES] = {(char)yes}, *all;
-    void *got;
-
-    if (exchange(c, note, &got) < 0)
-        return 0;
-    all = got;
-    for (int r = 0; r < c->nranks; r++)
-        yes &= all[(size_t)r * NOTICE_BYTES];
-    free(got);
-    return yes;
+    return comm_all_same(c, yes, 0);
 }
 
 int comm_largest(struct comm *c, double *value, int n)

@@ -11,6 +11,7 @@
 
 #include "config/topo.h"
 #include "shim/nccl/notice.h"
+#include "shim/nccl/pick.h"
 #include "shim/nccl/process.h"
 #include "shim/nccl/redop.h"
 #include "shim/nccl/trial.h"
@@ -79,6 +80,7 @@ struct comm {
     unsigned turn; /* for COLLSHIM_MODE=ab */
     struct comm_plan plan[COMM_PLANS];
     uint64_t plans_used;
+    struct picks picks;
     struct trials trials;
     struct ppg *ppg; /* its helpers (ppg.h); NULL: not asked for yet */
 };
@@ -121,6 +123,9 @@ int comm_exchange(struct comm *c, uint64_t about, const void *note, size_t bytes
 
 /* Agree: do all ranks say yes? Collective over the communicator; bounded as notice_read(). */
 int comm_all(struct comm *c, int yes);
+/* And do all mean the same? */
+int comm_all_same(struct comm *c, int yes, uint64_t what);
+uint64_t comm_hash(const void *data, size_t bytes, uint64_t seed);
 /* Replace the value by the largest of any rank. Returns 0, or -1 on all ranks. */
 int comm_largest(struct comm *c, double *value, int n);
 

@@ -190,6 +190,18 @@ static const struct rounds *similar(const struct comm *c, const struct plan_requ
     return NULL;
 }
 
+/* The schedule that it is on this rank: on another it could differ if that was without memory. */
+static uint64_t what_is(const struct comm_plan *p)
+{
+    const char *recipe = p->recipe ? p->recipe : "";
+    uint64_t cut[2] = {p->rounds ? p->rounds->chunk_bytes : 0,
+                       p->rounds ? p->rounds->fast_chunks : 0};
+    uint64_t hash = comm_hash(cut, sizeof cut, p->nbytes);
+
+    hash = comm_hash(p->algorithm->name, strlen(p->algorithm->name), hash);
+    return comm_hash(recipe, strlen(recipe), hash);
+}
+
 const struct rounds *comm_rounds(struct comm *c, struct plan_request *q,
                                  const struct plan_algorithm *a, uint64_t beside)
 {
@@ -206,7 +218,7 @@ const struct rounds *comm_rounds(struct comm *c, struct plan_request *q,
         p = oldest(c);
     ready = describe(p, q, a, beside, ++c->plans_used) == 0 &&
             make_ready(c, q, a, beside, similar(c, q, a), &p->rounds);
-    if (!comm_all(c, ready)) {
+    if (!comm_all_same(c, ready, what_is(p))) {
         rounds_free(p->rounds);
         p->rounds = NULL;
     }

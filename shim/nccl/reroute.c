@@ -89,10 +89,10 @@ static int is_prepared(struct comm *c, const struct part *p)
 /* The ways that a communicator with so many processes per rank has for the call: what
    COLLSHIM_ALGORITHM names, else the row of the profile, else what the model thinks of. */
 static int find_ways(const struct plan_request *q, const struct tuning_row *row,
-                     struct plan_candidate *way)
+                     struct picks *picks, struct plan_candidate *way)
 {
     const struct choice *choice = &process.choice[q->collective];
-    int n;
+    int n, must_pay = process.cfg.min_bytes != 0;
 
     if (choice->forced) {
         *way = (struct plan_candidate){.algorithm = choice->forced,
@@ -108,9 +108,15 @@ static int find_ways(const struct plan_request *q, const struct tuning_row *row,
                                     .ppg = q->ppg};
         return row->algorithm || way->ppg > 1;
     }
-    n = plan_candidates_with_library(q, way, process.cfg.min_bytes != 0);
-    for (int i = 0; i < n; i++)
+    n = plan_candidates_with_library(q, way, must_pay);
+    for (int i = 0; i < n; i++) {
+        struct plan_request slice = *q;
+
+        slice.nbytes /= (size_t)way[i].ppg;
+        if (way[i].algorithm)
+            pick_row(picks, &slice, must_pay, &way[i]);
         way[i].chunk_bytes = 0; /* the size of what is run decides */
+    }
     return n;
 }
 
@@ -164,7 +170,7 @@ static enum reason choose(struct comm *c, struct part *p)
     if (row && !row->algorithm && row->ppg < 2)
         return REASON_PROFILE;
     q.ppg = processes_for(c, call, row);
-    n = find_ways(&q, row, p->way);
+    n = find_ways(&q, row, &c->picks, p->way);
     if (call->redop)
         n = without_library(p->way, n);
     p->nways = sift(call, c, p->way, n);

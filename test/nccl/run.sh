@@ -178,6 +178,10 @@ reason 'both ways at once, not in capture' 'in capture' COLLSHIM_MODE=verify "${
 reason 'an operation that was made unseen' 'only the library knows' "${every[@]}" "${two_hosts[@]}" premul_unseen
 reason 'a non-blocking communicator' 'non-blocking' "${every[@]}" "${two_hosts[@]}" nonblocking
 reason 'rounding sums' 'COLLSHIM_EXACT' COLLSHIM_EXACT=1 "${every[@]}" "${two_hosts[@]}" async_error
+preloaded 'operations that round' COLLSHIM_EXACT=1 "${every[@]}" "${two_hosts[@]}" reductions
+# 3 collectives, 6 types of floats, 3 lengths; sums, products, averages and both scaled sums.
+[ "$(native 'COLLSHIM_EXACT')" -eq $((3 * 6 * 3 * 5)) ]
+ok 'operations that round: all of them are native' $?
 reason 'small' 'smaller than' "${two_hosts[@]}" async_error
 reason 'a topology for other ranks' 'does not fit' COLLSHIM_TOPOLOGY='node:3 rank:3' "${every[@]}" "${two_hosts[@]}" async_error
 

@@ -23,6 +23,7 @@ int main(void)
     srunner_add_suite(r, suite_shm_share());
     srunner_add_suite(r, suite_kernels());
     srunner_add_suite(r, suite_choose());
+    srunner_add_suite(r, suite_pick());
     srunner_add_suite(r, suite_profile());
     srunner_add_suite(r, suite_guard());
     srunner_add_suite(r, suite_hands());

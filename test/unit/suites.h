@@ -21,6 +21,7 @@ Suite *suite_shm_board(void);
 Suite *suite_shm_share(void);
 Suite *suite_kernels(void);
 Suite *suite_choose(void);
+Suite *suite_pick(void);
 Suite *suite_profile(void);
 Suite *suite_guard(void);
 Suite *suite_hands(void);

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""One training step each of DDP, FSDP and an MoE-like unequal all_to_all, printed as numbers.
+"""One training step each of DDP, FSDP and an MoE-like unequal all_to_all, and the reductions that FSDP2
+makes of gradients, printed as numbers.
 
 Run by run.sh under torchrun, with the preload and without; the printed lines are compared. Data and
 weights depend on the rank and a fixed seed alone. Numbers are small integers where sums are exact in
@@ -42,6 +43,19 @@ def fsdp_step(rank, device):
     return loss.item()
 
 
+def gradient_step(rank, world, device):
+    """An average, and sums by a factor, one of them in a group; exact where world is a power of two."""
+    whole = torch.arange(world * 4096, device=device).remainder(13).float() + rank
+    parts = [torch.empty(4096, device=device) for _ in range(4)]
+    half = dist._make_nccl_premul_sum(0.5)
+    dist.reduce_scatter_tensor(parts[0], whole, op=dist.ReduceOp.AVG)
+    dist.reduce_scatter_tensor(parts[1], whole, op=half)
+    with dist._coalescing_manager(device=device):
+        dist.reduce_scatter_tensor(parts[2], whole, op=half)
+        dist.reduce_scatter_tensor(parts[3], whole + 1, op=half)
+    return sum(part.double().sum().item() * (n + 1) for n, part in enumerate(parts))
+
+
 def expert_step(rank, world, device):
     """Rank 0 is the expert that most tokens go to."""
     counts = [(3000 if to == 0 else 200) + 10 * rank + to for to in range(world)]
@@ -61,9 +75,14 @@ def main():
     os.environ["NCCL_HOSTID"] = f"host{rank}" if torch.cuda.device_count() < world else ""
     torch.cuda.set_device(device)
     dist.init_process_group("nccl", device_id=device)
-    results = ddp_step(rank, device), fsdp_step(rank, device), expert_step(rank, world, device)
+    results = {
+        "ddp": ddp_step(rank, device),
+        "fsdp": fsdp_step(rank, device),
+        "gradients": gradient_step(rank, world, device),
+        "experts": expert_step(rank, world, device),
+    }
     if rank == 0:
-        for name, value in zip(("ddp", "fsdp", "experts"), results):
+        for name, value in results.items():
             print(f"{name} {value:.9g}", flush=True)
     dist.destroy_process_group()
 
