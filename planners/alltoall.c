@@ -3,12 +3,13 @@
  * Alltoall by direct exchange, in steps of which each is a matching: at step (d, j) local rank l of
  * node n sends to local rank l + j of the node d further on. So every rank sends to one and
  * receives from one other, all rails are busy in both directions, and nobody's rail is wanted by
- * two at a time. A rank has WINDOW steps under way: one would leave the rail idle between two of
- * them, all of them at once would crowd together whichever rails are behind.
+ * two at a time. A rank has a window of steps under way: one would leave the rail idle between two
+ * of them, all of them at once would crowd together whichever rails are behind. So do eight of
+ * 256 KiB, most of all where the library spreads each over all rails; so what counts is bytes.
  *
  * Few nodes have few steps, hardly more than a window. So blocks are cut into slices, and all
- * steps are made for one slice after the other. A step's send waits for what is received WINDOW
- * steps before, not for earlier sends: these end when the bytes are in the system's buffers, and
+ * steps are made for one slice after the other. A step's send waits for what is received a
+ * window before, not for earlier sends: these end when the bytes are in the system's buffers, and
  * whoever goes by that sends to all others alike, too early to a slow rail, where it queues while
  * faster ones lack what should have gone instead.
  *
@@ -28,7 +29,7 @@
 #include "planners/carriers.h"
 #include "planners/cost.h"
 
-enum { WINDOW = 8, ENOUGH_STEPS = 16 * WINDOW };
+enum { FEWEST_STEPS = 2, MOST_STEPS = 8, BYTES_UNDER_WAY = 512 << 10, ENOUGH_STEPS = 128 };
 
 enum alltoall_lane { RAIL, TO_CARRIER, FROM_CARRIER, LOCAL };
 
@@ -38,6 +39,7 @@ struct work {
     struct plan_builder *b;
     int node, local, turns; /* turns: steps for each distance, the size of the largest node */
     int slices, nsteps;     /* of all slices together */
+    int window;             /* steps under way */
     int step, distance, turn;
     struct share slice;         /* of every block, at this step */
     struct carriers here, peer; /* of the own node, of the one at the other end */
@@ -69,11 +71,11 @@ static uint64_t scratch_for(struct work *w, uint64_t length)
     return w->scratch_bytes - length;
 }
 
-/* Begin an operation of this step only when the step WINDOW before it is through. */
+/* Begin an operation of this step only when the step a window before it is through. */
 static void keep_pace(struct work *w)
 {
-    if (w->step >= WINDOW)
-        plan_after(w->b, w->received[w->step - WINDOW]);
+    if (w->step >= w->window)
+        plan_after(w->b, w->received[w->step - w->window]);
 }
 
 /* This rank's rail lets a piece out. */
@@ -194,8 +196,8 @@ static int own_rail(struct work *w)
 
     if (!rc)
         rc = each_piece(w, w->local, 1, let_out);
-    if (w->received[w->step] == PLAN_NO_OP && w->step >= WINDOW)
-        w->received[w->step] = w->received[w->step - WINDOW];
+    if (w->received[w->step] == PLAN_NO_OP && w->step >= w->window)
+        w->received[w->step] = w->received[w->step - w->window];
     return rc;
 }
 
@@ -232,6 +234,13 @@ static void local_blocks(struct work *w)
               (uint64_t)w->q->rank * bytes, bytes);
 }
 
+static int window_of(uint64_t slice)
+{
+    uint64_t steps = slice ? BYTES_UNDER_WAY / slice : MOST_STEPS;
+
+    return steps < FEWEST_STEPS ? FEWEST_STEPS : steps > MOST_STEPS ? MOST_STEPS : (int)steps;
+}
+
 /* As many slices as make enough steps, but none shorter than a chunk. */
 static void count_steps(struct work *w)
 {
@@ -249,6 +258,7 @@ static void count_steps(struct work *w)
     if (w->slices < 1)
         w->slices = 1;
     w->nsteps = w->slices * each;
+    w->window = window_of(w->q->nbytes / (uint64_t)w->slices);
 }
 
 static int build_with(struct work *w)

@@ -288,6 +288,38 @@ START_TEST(test_gather__a_leaf_uses_its_own_rail_where_it_can)
 }
 END_TEST
 
+/* Of 4 x 4 ranks on equal rails each sends one piece of a block per step. */
+START_TEST(test_alltoall__begins_with_half_a_mebibyte_in_two_to_eight_steps)
+{
+    static const struct {
+        size_t block, chunk;
+        int steps;
+    } cases[] = {{4 << 10, 32 << 10, 8},    {64 << 10, 64 << 10, 8},  {128 << 10, 256 << 10, 4},
+                 {256 << 10, 256 << 10, 2}, {256 << 10, 32 << 10, 8}, {4 << 20, 512 << 10, 2}};
+    struct plan_request q = {.collective = COLL_ALLTOALL,
+                             .topo = test_topo_parse("node:4 rank:4 rail:4@100Mbit"),
+                             .grain = 1};
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct plan *p = NULL;
+        int at_once = 0;
+
+        q.nbytes = cases[i].block;
+        q.chunk_bytes = cases[i].chunk;
+        ck_assert_int_eq(plan_alltoall.build(&q, &p), 0);
+        for (uint32_t at = 0; at < p->nops; at++) {
+            const struct plan_queue *queue = &p->queues[p->ops[at].queue];
+
+            at_once += queue->kind == PLAN_SEND && q.topo->rank[queue->peer].node != 0 &&
+                       !p->ops[at].ndeps;
+        }
+        ck_assert_int_eq(at_once, cases[i].steps);
+        plan_free(p);
+    }
+    topo_free((struct topo *)(uintptr_t)q.topo);
+}
+END_TEST
+
 Suite *suite_plan(void)
 {
     Suite *s = suite_create("plan");
@@ -303,6 +335,7 @@ Suite *suite_plan(void)
     tcase_add_test(t, test_plan__a_dependency_asks_for_the_shared_bytes_only);
     tcase_add_test(t, test_chunks__even_a_terabyte_goes_in_pieces_that_an_int_can_count);
     tcase_add_test(t, test_plan__every_rail_gets_its_share);
+    tcase_add_test(t, test_alltoall__begins_with_half_a_mebibyte_in_two_to_eight_steps);
     tcase_add_test(t, test_gather__a_leaf_uses_its_own_rail_where_it_can);
     suite_add_tcase(s, t);
     return s;
