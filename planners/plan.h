@@ -56,7 +56,8 @@ enum plan_buffer {
     PLAN_NONE
 };
 
-enum { PLAN_NETWORK_LANE = 0x4000, PLAN_LANES = 0x8000 };
+/* Lanes are tags, of which MPI promises 0x7fff and less: the last one is for notices. */
+enum { PLAN_NETWORK_LANE = 0x4000, PLAN_LANES = 0x7fff };
 
 struct plan_op {
     uint64_t src_off; /* unused where src is PLAN_NONE */

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "shim/mpi/calls.h"
+#include "shim/mpi/parts.h"
 
 /* Bytes of a long double that hold a value. */
 #define LONG_DOUBLE_VALUED (LDBL_MANT_DIG == 64 ? 10 : sizeof(long double))
@@ -63,42 +64,26 @@ static int mask_struct(const int *integers, const MPI_Datatype *types, unsigned 
     return 0;
 }
 
-static void free_contents(MPI_Datatype *types, int n)
-{
-    struct type_parts p;
-
-    for (int i = 0; i < n; i++)
-        if (!type_parts_of(types[i], &p) && !type_is_predefined(&p))
-            mpi.Type_free(&types[i]);
-}
-
 /* For each packed byte of one element: does it hold a value? Returns 0 or -1. */
 static int mask_of(MPI_Datatype type, unsigned char *mask, size_t size)
 {
     struct type_parts p;
+    struct type_contents c;
     int rc = -1;
 
-    if (type_parts_of(type, &p) < 0 || p.large)
+    if (type_parts_of(type, &p) < 0)
         return -1;
     if (type_is_predefined(&p)) {
         mask_predefined(type, mask, size);
         return 0;
     }
-    int *integers = malloc(((size_t)p.integers + 1) * sizeof *integers);
-    MPI_Aint *addresses = malloc(((size_t)p.addresses + 1) * sizeof *addresses);
-    MPI_Datatype *types = malloc(((size_t)p.types + 1) * sizeof *types);
-    if (integers && addresses && types &&
-        mpi.Type_get_contents(type, p.integers, p.addresses, p.types, integers, addresses, types) ==
-            MPI_SUCCESS) {
-        if (p.combiner == MPI_COMBINER_STRUCT)
-            rc = mask_struct(integers, types, mask, size);
-        else if (p.types == 1) /* all others repeat one type */
-            rc = mask_repeated(types[0], mask, size);
-        free_contents(types, p.types);
-    }
-    free(integers);
-    free(addresses);
-    free(types);
+    if (type_contents_open(type, &c) < 0)
+        return -1;
+    if (p.combiner == MPI_COMBINER_STRUCT)
+        rc = mask_struct(c.integer, c.type, mask, size);
+    else if (p.types == 1) /* all others repeat one type */
+        rc = mask_repeated(c.type[0], mask, size);
+    type_contents_close(&c);
     return rc;
 }
 

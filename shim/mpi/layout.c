@@ -1,68 +1,48 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "shim/mpi/layout.h"
 
+#include <limits.h>
 #include <stdint.h>
 #include <string.h>
 
 #include "shim/mpi/calls.h"
 #include "shim/mpi/device.h"
+#include "shim/mpi/parts.h"
 
-enum { PACK_PIECE = 1 << 30 }; /* bytes that one MPI_Pack handles: its sizes are ints */
+enum { PIECE = 1 << 30 }; /* bytes that one MPI_Pack handles: its sizes are ints */
 
 #define ABOVE_BOTTOM ((intptr_t)4096) /* neither MPI_BOTTOM nor MPI_IN_PLACE of any library */
 
-/* The F90 types are predefined but have no name. */
-int type_is_predefined(const struct type_parts *p)
-{
-    return p->combiner == MPI_COMBINER_NAMED || p->combiner == MPI_COMBINER_F90_REAL ||
-           p->combiner == MPI_COMBINER_F90_COMPLEX || p->combiner == MPI_COMBINER_F90_INTEGER;
-}
-
-/* MPI_Type_get_envelope fails, through the error handler, on a type made with large counts. */
-int type_parts_of(MPI_Datatype type, struct type_parts *p)
-{
-    MPI_Count integers, addresses, counts, types;
-
-    *p = (struct type_parts){0};
-    if (!mpi.Type_get_envelope_c)
-        return mpi.Type_get_envelope(type, &p->integers, &p->addresses, &p->types, &p->combiner)
-                   ? -1
-                   : 0;
-    if (mpi.Type_get_envelope_c(type, &integers, &addresses, &counts, &types, &p->combiner))
-        return -1;
-    p->integers = (int)integers;
-    p->addresses = (int)addresses;
-    p->types = (int)types;
-    p->large = counts > 0;
-    return 0;
-}
-
 /*
  * Is an element exactly its packed bytes? That size and extent agree is not enough: a struct
- * type may list its members in another order, or overlap them. So only predefined types, and
- * contiguous types and duplicates made of them, count; anything else is packed, which is
- * always right.
+ * type may list its members in another order, or overlap them. So its few blocks must follow one
+ * upon the other. Anything else is packed, which is always right; and so is whatever an int can
+ * count and is not merely repeated, since MPI_Pack finds types that were never committed.
  */
 static int is_dense(MPI_Datatype type, MPI_Count size, MPI_Count extent)
 {
+    enum { FEW = 8 };
     struct type_parts p;
-    int count, dense = 0;
-    MPI_Aint no_address;
-    MPI_Datatype inner;
+    struct type_contents c;
     struct layout in;
+    MPI_Count next = 0;
 
     if (size != extent || type_parts_of(type, &p) < 0)
         return 0;
     if (type_is_predefined(&p))
         return 1;
-    if ((p.combiner != MPI_COMBINER_CONTIGUOUS && p.combiner != MPI_COMBINER_DUP) || p.large ||
-        p.types != 1 || p.integers > 1 || p.addresses ||
-        mpi.Type_get_contents(type, p.integers, 0, 1, &count, &no_address, &inner) != MPI_SUCCESS)
+    int repeated = p.combiner == MPI_COMBINER_CONTIGUOUS || p.combiner == MPI_COMBINER_DUP;
+    if ((size <= INT_MAX && !repeated) || type_contents_open(type, &c) < 0)
         return 0;
-    if (!layout_of(inner, &in))
-        dense = in.dense;
-    if (!type_parts_of(inner, &p) && !type_is_predefined(&p))
-        mpi.Type_free(&inner); /* contents of derived types are new references */
+    MPI_Count n = type_blocks(&c);
+    int dense = n >= 0 && n <= FEW;
+    for (MPI_Count i = 0; dense && i < n; i++) {
+        struct type_block b = type_block_at(&c, i);
+
+        dense = !layout_of(b.type, &in) && in.dense && b.at == next;
+        next += b.count * in.size;
+    }
+    type_contents_close(&c);
     return dense;
 }
 
@@ -78,107 +58,127 @@ int layout_of(MPI_Datatype type, struct layout *l)
     return 0;
 }
 
-/* How many elements one MPI_Pack may take. */
-static MPI_Count piece_of(const struct layout *l, MPI_Count count)
-{
-    MPI_Count most = l->size < PACK_PIECE ? PACK_PIECE / l->size : 1;
+/* The application's elements to packed bytes, or back. */
+enum way { PACK, UNPACK };
 
-    return count < most ? count : most;
+static int convert_all(const struct layout *l, char *user, MPI_Count count, char *packed,
+                       MPI_Comm comm, enum way way);
+
+/* Can the library pack an element? An int may not count its bytes, and there may be no other way to
+   say how many. */
+static int packs_elements(const struct layout *l)
+{
+    return l->size <= INT_MAX || (mpi.Pack_c && mpi.Unpack_c);
 }
 
-static int pack_pieces(const struct layout *l, const char *from, MPI_Count count, char *to,
-                       MPI_Comm comm)
+/* If not: by its blocks. Distributed arrays, which cannot be taken apart, are the one failure. */
+static int convert_apart(const struct layout *l, char *user, char *packed, MPI_Comm comm,
+                         enum way way)
 {
-    while (count > 0) {
-        MPI_Count piece = piece_of(l, count);
-        int position = 0;
-        int rc = mpi.Pack(from, (int)piece, l->type, to, (int)(piece * l->size), &position, comm);
+    struct type_contents c;
+    struct layout in;
 
-        if (rc != MPI_SUCCESS)
-            return rc;
-        from += piece * l->extent;
-        to += piece * l->size;
-        count -= piece;
+    if (type_contents_open(l->type, &c) < 0)
+        return MPI_ERR_TYPE;
+    MPI_Count n = type_blocks(&c);
+    int rc = n < 0 ? MPI_ERR_TYPE : MPI_SUCCESS;
+    for (MPI_Count i = 0; rc == MPI_SUCCESS && i < n; i++) {
+        struct type_block b = type_block_at(&c, i);
+
+        rc = layout_of(b.type, &in) < 0 ? MPI_ERR_TYPE : mpi.Type_commit(&b.type);
+        if (rc == MPI_SUCCESS)
+            rc = convert_all(&in, user + b.at, b.count, packed, comm, way);
+        packed += b.count * in.size;
     }
-    return MPI_SUCCESS;
+    type_contents_close(&c);
+    return rc;
 }
 
-static int unpack_pieces(const struct layout *l, const char *from, char *to, MPI_Count count,
-                         MPI_Comm comm)
+/* As much as one MPI_Pack takes. */
+static int convert(const struct layout *l, char *user, int count, char *packed, MPI_Comm comm,
+                   enum way way)
 {
-    while (count > 0) {
-        MPI_Count piece = piece_of(l, count);
-        int position = 0;
-        int rc = mpi.Unpack(from, (int)(piece * l->size), &position, to, (int)piece, l->type, comm);
+    MPI_Count bytes = count * l->size, done = 0;
+    int position = 0;
 
-        if (rc != MPI_SUCCESS)
-            return rc;
-        to += piece * l->extent;
-        from += piece * l->size;
+    if (!packs_elements(l))
+        return convert_apart(l, user, packed, comm, way);
+    if (bytes > INT_MAX)
+        return way == PACK ? mpi.Pack_c(user, count, l->type, packed, bytes, &done, comm)
+                           : mpi.Unpack_c(packed, bytes, &done, user, count, l->type, comm);
+    return way == PACK ? mpi.Pack(user, count, l->type, packed, (int)bytes, &position, comm)
+                       : mpi.Unpack(packed, (int)bytes, &position, user, count, l->type, comm);
+}
+
+static int convert_pieces(const struct layout *l, char *user, MPI_Count count, char *packed,
+                          MPI_Comm comm, enum way way)
+{
+    MPI_Count most = l->size < PIECE ? PIECE / l->size : 1;
+    int rc = MPI_SUCCESS;
+
+    while (rc == MPI_SUCCESS && count > 0) {
+        int piece = (int)(count < most ? count : most);
+
+        rc = convert(l, user, piece, packed, comm, way);
+        user += piece * l->extent;
+        packed += piece * l->size;
         count -= piece;
     }
-    return MPI_SUCCESS;
+    return rc;
 }
 
 /*
  * For MPI_BOTTOM, that is a type of absolute addresses on a null pointer: MPICH's MPI_Pack takes
- * no null pointer, so the same type moved down, to be used on the address ABOVE_BOTTOM.
- * Returns an MPI code; on success the caller frees moved->type.
+ * no null pointer, so the same type moved down, used on the address ABOVE_BOTTOM.
  */
-static int move_down(const struct layout *l, struct layout *moved)
+static int convert_at_bottom(const struct layout *l, MPI_Count count, char *packed, MPI_Comm comm,
+                             enum way way)
 {
     int one = 1;
     MPI_Aint down = -ABOVE_BOTTOM;
+    struct layout moved = *l;
+    int rc = mpi.Type_create_hindexed(1, &one, &down, l->type, &moved.type);
 
-    *moved = *l;
-    int rc = mpi.Type_create_hindexed(1, &one, &down, l->type, &moved->type);
-    return rc == MPI_SUCCESS ? mpi.Type_commit(&moved->type) : rc;
+    if (rc != MPI_SUCCESS)
+        return rc;
+    rc = mpi.Type_commit(&moved.type);
+    if (rc == MPI_SUCCESS)
+        rc = convert_pieces(&moved, (char *)ABOVE_BOTTOM, count, packed, comm, way);
+    mpi.Type_free(&moved.type);
+    return rc;
+}
+
+static int convert_all(const struct layout *l, char *user, MPI_Count count, char *packed,
+                       MPI_Comm comm, enum way way)
+{
+    size_t bytes = (size_t)(count * l->size);
+
+    if (!bytes)
+        return MPI_SUCCESS;
+    if (l->dense)
+        memcpy(way == PACK ? packed : user, way == PACK ? user : packed, bytes);
+    else
+        return user || !packs_elements(l) ? convert_pieces(l, user, count, packed, comm, way)
+                                          : convert_at_bottom(l, count, packed, comm, way);
+    return MPI_SUCCESS;
 }
 
 int layout_pack(const struct layout *l, const void *user, MPI_Count count, void *packed,
                 MPI_Comm comm)
 {
-    struct layout moved;
     struct cuda_place place;
 
-    if (!count || !l->size)
-        return MPI_SUCCESS;
     if (device_holds(l, user, count, &place))
         return device_pack(&place, l, user, count, packed, comm);
-    if (l->dense) {
-        memcpy(packed, user, (size_t)(count * l->size));
-        return MPI_SUCCESS;
-    }
-    if (user)
-        return pack_pieces(l, user, count, packed, comm);
-    int rc = move_down(l, &moved);
-    if (rc == MPI_SUCCESS) {
-        rc = pack_pieces(&moved, (const char *)ABOVE_BOTTOM, count, packed, comm);
-        mpi.Type_free(&moved.type);
-    }
-    return rc;
+    return convert_all(l, (char *)(uintptr_t)user, count, packed, comm, PACK);
 }
 
 int layout_unpack(const struct layout *l, const void *packed, void *user, MPI_Count count,
                   MPI_Comm comm)
 {
-    struct layout moved;
     struct cuda_place place;
 
-    if (!count || !l->size)
-        return MPI_SUCCESS;
     if (device_holds(l, user, count, &place))
         return device_unpack(&place, l, packed, user, count, comm);
-    if (l->dense) {
-        memcpy(user, packed, (size_t)(count * l->size));
-        return MPI_SUCCESS;
-    }
-    if (user)
-        return unpack_pieces(l, packed, user, count, comm);
-    int rc = move_down(l, &moved);
-    if (rc == MPI_SUCCESS) {
-        rc = unpack_pieces(&moved, packed, (char *)ABOVE_BOTTOM, count, comm);
-        mpi.Type_free(&moved.type);
-    }
-    return rc;
+    return convert_all(l, user, count, (char *)(uintptr_t)packed, comm, UNPACK);
 }

@@ -40,16 +40,4 @@ int layout_unpack(const struct layout *l, const void *packed, void *user, MPI_Co
  */
 int layout_equal(const struct layout *l, const void *a, const void *b, size_t bytes);
 
-/* What a type was made by, for those who take it apart. */
-struct type_parts {
-    int integers, addresses, types, combiner;
-    int large; /* made with large counts: MPI_Type_get_contents cannot take it apart */
-};
-
-/* Returns 0, or -1 if the type cannot be asked. */
-int type_parts_of(MPI_Datatype type, struct type_parts *p);
-
-/* Such a type was not made by the application and must not be freed. */
-int type_is_predefined(const struct type_parts *p);
-
 #endif

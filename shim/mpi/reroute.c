@@ -275,8 +275,7 @@ static int run_ready(struct comm *c, struct call *call, const struct ready *read
     int handled = 0;
 
     rc = rc ? mpi_code(rc) : run_in_mode(c, ready, call, &handled);
-    if (rc != MPI_SUCCESS && !handled)
-        mpi.Comm_call_errhandler(call->comm, rc);
+    call->unhandled = handled ? MPI_SUCCESS : rc;
     return rc;
 }
 
@@ -464,7 +463,10 @@ int reroute(struct comm *c, struct call *call)
     if (rc == MPI_SUCCESS)
         rc = choose_and_run(c, call);
     else
-        mpi.Comm_call_errhandler(call->comm, rc);
+        call->unhandled = rc;
     inside--;
+    /* Not before: the application's handler may call MPI, on ranks that are not in here, too. */
+    if (call->unhandled != MPI_SUCCESS)
+        mpi.Comm_call_errhandler(call->comm, call->unhandled);
     return rc;
 }

@@ -57,6 +57,7 @@ struct call {
                      that the guard counts both against a reroute; else 0 */
 
     enum reason in_vain; /* set by reroute: why it ran natively, and calls like it will */
+    int unhandled;       /* likewise: the code that the error handler is to hear of */
 };
 
 #define NO_BLOCK (-1)

@@ -100,6 +100,10 @@ one_thing_each() {
         finish
     done
 
+    program handler 2 "one rank's error handler calls a collective"
+    want_rerouted
+    finish
+
     program crowd 2 "more communicators at once than a library has twice; of those made later, some are rerouted"
     want_number allgather .rerouted -gt 150
     want_number allgather '(.rerouted + .native["too many communicators at once are rerouted already"])' \

@@ -2,8 +2,9 @@
 /*
  * Calls that move more bytes than an int can count, on two to eight ranks: huge [SEED]
  *
- * Few elements of a long type, and many elements of a short one. Words are checked one in
- * every 509, and those on both sides of 2 and 4 GiB. Exit code 77: too little free memory.
+ * Few elements of a long type, one of a type that is longer than an int says, and many of a short
+ * one. Words are checked one in every 509, and those on both sides of 2 and 4 GiB. Exit code 77:
+ * too little free memory.
  */
 #include <sys/mman.h>
 
@@ -88,6 +89,73 @@ static void few_elements(MPI_Datatype mebibyte)
     check("bcast", data, (size_t)MIB_EACH * WORDS, world_size - 1, 0, 0);
 }
 
+/* The members one behind the other, `gap` MiB between them. */
+static MPI_Datatype join(int n, const int *gap, MPI_Datatype *member)
+{
+    int one[] = {1, 1, 1};
+    MPI_Aint at[3] = {0}, lower, extent;
+    MPI_Datatype joined;
+
+    for (int i = 1; i < n; i++) {
+        MPI_Type_get_true_extent(member[i - 1], &lower, &extent);
+        at[i] = at[i - 1] + lower + extent + (MPI_Aint)gap[i] * MIB;
+    }
+    MPI_Type_create_struct(n, one, at, member, &joined);
+    MPI_Type_commit(&joined);
+    for (int i = 0; i < n; i++)
+        MPI_Type_free(&member[i]);
+    return joined;
+}
+
+/* One element of all MIB_EACH, as programs make it for counts beyond an int: packed as it lies. */
+static MPI_Datatype one_packed(MPI_Datatype mebibyte)
+{
+    MPI_Datatype member[2];
+
+    MPI_Type_vector(MIB_EACH / 100, 100, 100, mebibyte, &member[0]);
+    MPI_Type_contiguous(MIB_EACH % 100, mebibyte, &member[1]);
+    return join(2, (int[]){0, 0}, member);
+}
+
+/* One element of exactly 2 GiB, of several makings, with a MiB left out here and there. */
+enum { GRID = 26 * 40, PERIODS = 4 * 256, LEFT_OUT = 8, LAST = 15 };
+
+static MPI_Datatype one_with_gaps(MPI_Datatype mebibyte)
+{
+    MPI_Datatype member[3];
+
+    MPI_Type_create_subarray(2, (int[]){26, 40}, (int[]){26, 39}, (int[]){0, 0}, MPI_ORDER_C,
+                             mebibyte, &member[0]);
+    MPI_Type_vector(4, 255, 256, mebibyte, &member[1]);
+    MPI_Type_indexed(2, (int[]){8, 6}, (int[]){0, LEFT_OUT + 1}, mebibyte, &member[2]);
+    return join(3, (int[]){0, 1, 1}, member);
+}
+
+static int is_gap(int mib)
+{
+    return mib < GRID ? mib % 40 == 39
+           : mib < GRID + PERIODS
+               ? (mib - GRID) % 256 == 255
+               : mib - GRID - PERIODS == LEFT_OUT || mib >= GRID + PERIODS + LAST;
+}
+
+/* Counts of one. */
+static void one_element(MPI_Datatype mebibyte)
+{
+    MPI_Datatype packed = one_packed(mebibyte), gaps = one_with_gaps(mebibyte);
+    int root = world_size - 1;
+
+    MPI_Bcast(data, 1, packed, root, MPI_COMM_WORLD);
+    check("one element", data, (size_t)MIB_EACH * WORDS, root, 0, 0);
+    refill();
+    MPI_Bcast(data, 1, gaps, root, MPI_COMM_WORLD);
+    for (int mib = 0; mib < MOST_MIB; mib++)
+        check("one element with gaps", data + (size_t)mib * WORDS, WORDS,
+              is_gap(mib) ? world_rank : root, (size_t)mib * WORDS, 0);
+    MPI_Type_free(&packed);
+    MPI_Type_free(&gaps);
+}
+
 /* One message, from the first rank to the last. */
 static void one_message(MPI_Datatype mebibyte)
 {
@@ -134,6 +202,8 @@ int main(int argc, char **argv)
     refill();
     few_elements(mebibyte);
     refill(); /* the broadcast was received there */
+    one_element(mebibyte);
+    refill();
     one_message(mebibyte);
     many_elements();
     MPI_Type_free(&mebibyte);

@@ -68,6 +68,40 @@ static struct description contiguous_twice(void)
     return in_order(type, 1);
 }
 
+/* A struct of a vector without gaps, and of what is left; neither leaves a gap. */
+static MPI_Datatype two_members(MPI_Aint vector_at, MPI_Aint rest_at, int vector_first)
+{
+    MPI_Datatype type, member[2];
+    MPI_Aint at[2] = {vector_at, rest_at};
+
+    MPI_Type_vector(2, 2, 2, MPI_DOUBLE, &member[!vector_first]);
+    MPI_Type_contiguous(N - 4, MPI_DOUBLE, &member[vector_first]);
+    if (!vector_first) {
+        at[0] = rest_at;
+        at[1] = vector_at;
+    }
+    MPI_Type_create_struct(2, (int[]){1, 1}, at, member, &type);
+    MPI_Type_free(&member[0]);
+    MPI_Type_free(&member[1]);
+    return type;
+}
+
+/* Packed as it lies. */
+static struct description members_in_order(void)
+{
+    return in_order(two_members(0, 4 * sizeof(double), 1), 1);
+}
+
+/* Not packed as it lies, though its extent is its size. */
+static struct description members_swapped(void)
+{
+    struct description d = in_order(two_members(0, 4 * sizeof(double), 0), 1);
+
+    for (int i = 0; i < N; i++)
+        d.place[i] = i < N - 4 ? 4 + i : i - (N - 4);
+    return d;
+}
+
 /* Elements follow each other downwards. */
 static struct description backwards(void)
 {
@@ -137,6 +171,8 @@ static const struct {
     {"contiguous of a Fortran kind", f90_contiguous, 0},
     {"a duplicate of a Fortran kind", f90_duplicate, 0},
     {"contiguous of contiguous", contiguous_twice, 0},
+    {"a struct of neighbours", members_in_order, 0},
+    {"a struct of neighbours in the wrong order", members_swapped, 0},
     {"elements downwards", backwards, 0},
     {"a distributed array", darray, 0},
 #if MPI_VERSION >= 4
