@@ -55,12 +55,17 @@ static int run(struct comm *c, const struct rooted *a, struct call *call, rooted
 }
 
 /* What both forms begin with. */
-static enum reason prepare(const struct rooted *a, struct call *call, int *size, int *rank)
+static void begin(const struct rooted *a, struct call *call)
 {
     call->comm = a->comm;
     call->request.collective = call->collective;
     call->arguments = a;
-    return gate_rooted(a->comm, a->root, call->collective, size, rank);
+}
+
+static int run_natively(const struct call *call, enum reason why)
+{
+    count_native(call->collective, why);
+    return library_call(call);
 }
 
 int rooted_run(struct rooted *a, struct call *call, rooted_fill fill)
@@ -68,8 +73,9 @@ int rooted_run(struct rooted *a, struct call *call, rooted_fill fill)
     struct comm *c = NULL;
     uint64_t block = 0;
     int size, rank;
-    enum reason why = prepare(a, call, &size, &rank);
 
+    begin(a, call);
+    enum reason why = gate_rooted(a->comm, a->root, call->collective, &size, &rank);
     if (!why) {
         int wrong = rank == a->root ? bytes_of(a->all.count, a->all.type, &block)
                                     : bytes_of(a->own.count, a->own.type, &block);
@@ -83,8 +89,7 @@ int rooted_run(struct rooted *a, struct call *call, rooted_fill fill)
         call->request.nbytes = (size_t)block;
         return run(c, a, call, fill);
     }
-    count_native(call->collective, why);
-    return library_call(call);
+    return run_natively(call, why);
 }
 
 /* What this rank knows of the sizes. */
@@ -108,10 +113,13 @@ int rooted_run_v(struct rooted *a, struct call *call, rooted_fill fill)
 {
     struct comm *c = NULL;
     int size, rank;
-    enum reason why = prepare(a, call, &size, &rank);
 
+    begin(a, call);
+    if (sizes_wait(a->comm, call->collective))
+        return run_natively(call, REASON_SIZES);
+    enum reason why = gate_rooted(a->comm, a->root, call->collective, &size, &rank);
     if (!why)
-        why = sizes_ask(a->comm, size, call->collective);
+        why = sizes_ask(a->comm, size);
     if (!why) {
         struct sizes_claim claim = claim_of(a, rank, size);
 
@@ -119,10 +127,8 @@ int rooted_run_v(struct rooted *a, struct call *call, rooted_fill fill)
         if (!why && !(c = gate_comm(a->comm, size, call->collective, &why)))
             sizes_were_vain(a->comm, call->collective);
     }
-    if (!c) {
-        count_native(call->collective, why);
-        return library_call(call);
-    }
+    if (!c)
+        return run_natively(call, why);
     int rc = sizes_share(c, a->comm, a->root, a->all.counts, a->all.type);
     if (rc != MPI_SUCCESS)
         return rc;

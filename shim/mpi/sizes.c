@@ -22,9 +22,19 @@ struct memory {
 
 static int keyval = MPI_KEYVAL_INVALID;
 
+/* The attribute that this thread saw last. Handles come again: no longer than until one is deleted,
+ * which any thread counts. */
+static unsigned long deleted;
+static __thread struct {
+    MPI_Comm comm;
+    unsigned long deleted;
+    struct memory *memory;
+} last __attribute__((tls_model("initial-exec")));
+
 static int forget(MPI_Comm comm, int key, void *value, void *extra)
 {
     (void)comm, (void)key, (void)extra;
+    __atomic_add_fetch(&deleted, 1, __ATOMIC_RELEASE);
     free(value);
     return MPI_SUCCESS;
 }
@@ -37,11 +47,17 @@ int sizes_open(void)
 /* NULL: nothing yet. */
 static struct memory *memory_of(MPI_Comm comm)
 {
+    unsigned long now = __atomic_load_n(&deleted, __ATOMIC_ACQUIRE);
     void *value = NULL;
     int found = 0;
 
+    if (last.memory && last.comm == comm && last.deleted == now)
+        return last.memory;
     if (mpi.Comm_get_attr(comm, keyval, &value, &found) != MPI_SUCCESS || !found)
         return NULL;
+    last.comm = comm;
+    last.deleted = now;
+    last.memory = value;
     return value;
 }
 
@@ -93,20 +109,23 @@ void sizes_were_vain(MPI_Comm comm, enum plan_collective c)
         begin_to_wait(pause_of(m, c));
 }
 
-enum reason sizes_ask(MPI_Comm comm, int n, enum plan_collective c)
+int sizes_wait(MPI_Comm comm, enum plan_collective c)
+{
+    struct memory *m = process.verdict || comm == MPI_COMM_NULL ? NULL : memory_of(comm);
+
+    if (!m || !pause_of(m, c)->wait)
+        return 0;
+    pause_of(m, c)->wait--;
+    return 1;
+}
+
+enum reason sizes_ask(MPI_Comm comm, int n)
 {
     struct memory *m = memory_of(comm);
 
     if (!m)
         m = memory_begin(comm, n);
-    if (!m)
-        return comm_is_foreign(comm, n) ? REASON_FOREIGN : REASON_NONE;
-    if (m->foreign)
-        return REASON_FOREIGN;
-    if (!pause_of(m, c)->wait)
-        return REASON_NONE;
-    pause_of(m, c)->wait--;
-    return REASON_SIZES;
+    return (m ? m->foreign : comm_is_foreign(comm, n)) ? REASON_FOREIGN : REASON_NONE;
 }
 
 /* The root tells whether there is anything to ask all about. */

@@ -31,10 +31,16 @@ int sizes_open(void);
 void sizes_close(void);
 
 /*
- * Are the ranks to agree on this call? REASON_NONE, or why it runs natively unasked: the same on
- * all ranks. comm has n ranks and passed gate_call. Counts the call.
+ * Is this one of the calls that run natively unasked? The same on all ranks. Counts it. It comes
+ * before all gates, which have let pass whatever communicator there is anything to remember of.
  */
-enum reason sizes_ask(MPI_Comm comm, int n, enum plan_collective c);
+int sizes_wait(MPI_Comm comm, enum plan_collective c);
+
+/*
+ * Are the ranks to agree on this call? REASON_NONE, or why it runs natively unasked: the same on
+ * all ranks. comm has n ranks, passed gate_call, and does not wait.
+ */
+enum reason sizes_ask(MPI_Comm comm, int n);
 
 /*
  * Collective over comm, after sizes_ask found no reason. Returns REASON_NONE and the total, or why

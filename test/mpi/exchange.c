@@ -14,9 +14,9 @@
  */
 #include "test/mpi/image.h"
 #include "test/mpi/large_counts.h"
+#include "test/mpi/places.h"
 
 enum { MOST_RANKS = 16, MOST_MEMBERS = 3, SHAPES = 12 };
-enum place { WORLD, DUPLICATE, PARITY, REVERSED, RECREATED, SELF, PLACES };
 enum way { VECTOR, BY_TYPE_ALIKE, BY_TYPE_PLAIN, BY_TYPE_ODD, WAYS };
 
 /*
@@ -29,7 +29,6 @@ enum { library_fails_odd_in_place = 1 };
 enum { library_fails_odd_in_place = 0 };
 #endif
 
-static MPI_Comm place_comm[PLACES];
 static long expected;
 static int all_plain, some_odd;
 
@@ -96,26 +95,6 @@ static struct shape draw_shape(uint64_t id, int symmetric)
         for (int to = 0; to < from; to++)
             s.units[from][to] = s.units[to][from];
     return s;
-}
-
-static MPI_Comm some_order(uint64_t id)
-{
-    struct draw d = draw_from(2, id);
-    MPI_Comm comm;
-
-    MPI_Comm_split(MPI_COMM_WORLD, draw_below(&d, 2) * (world_rank % 2),
-                   (world_rank + draw_below(&d, world_size)) % world_size, &comm);
-    return comm;
-}
-
-static void make_places(void)
-{
-    place_comm[WORLD] = MPI_COMM_WORLD;
-    place_comm[SELF] = MPI_COMM_SELF;
-    MPI_Comm_dup(MPI_COMM_WORLD, &place_comm[DUPLICATE]);
-    MPI_Comm_split(MPI_COMM_WORLD, world_rank % 2, 0, &place_comm[PARITY]);
-    MPI_Comm_split(MPI_COMM_WORLD, 0, -world_rank, &place_comm[REVERSED]);
-    place_comm[RECREATED] = some_order(0);
 }
 
 /* The kind of what goes from one rank to another where each pair has its own. */
@@ -457,18 +436,13 @@ int main(int argc, char **argv)
         overlapping();
         more_room_than_data();
     }
-    make_places();
+    places_make();
     for (int i = 0; i < calls; i++) {
-        if (i % 10 == 9) {
-            MPI_Comm_free(&place_comm[RECREATED]);
-            place_comm[RECREATED] = some_order((uint64_t)i);
-        }
+        places_renew(i);
         call_begin(&c, (uint64_t)i);
         call_run(&c);
     }
-    for (int p = 0; p < PLACES; p++)
-        if (p != WORLD && p != SELF)
-            MPI_Comm_free(&place_comm[p]);
+    places_free();
     MPI_Reduce(&expected, &all, 1, MPI_LONG, MPI_SUM, 0, MPI_COMM_WORLD);
     if (!world_rank)
         printf("exchange: to reroute: alltoallv=%ld\n", all);

@@ -12,14 +12,13 @@
  */
 #include "test/mpi/image.h"
 #include "test/mpi/large_counts.h"
+#include "test/mpi/places.h"
 
 enum { SHAPES = 30, MOST_RANKS = 64, MOST_MEMBERS = 3 };
 enum what { GATHER, GATHERV, SCATTER, SCATTERV, ALLTOALL, WHATS };
-enum place { WORLD, DUPLICATE, PARITY, REVERSED, RECREATED, SELF, PLACES };
 
 static const char *const what_names[WHATS] = {"gather", "gatherv", "scatter", "scatterv",
                                               "alltoall"};
-static MPI_Comm place_comm[PLACES];
 static long expected[WHATS];
 static int all_alike, all_plain;
 
@@ -69,26 +68,6 @@ static struct shape draw_shape(uint64_t id)
                         : kind_of_shape == 1 ? (draw_below(&d, 4) ? 0 : most)
                                              : draw_below(&d, 2)); /* one element, or none */
     return s;
-}
-
-static MPI_Comm some_order(uint64_t id)
-{
-    struct draw d = draw_from(2, id);
-    MPI_Comm comm;
-
-    MPI_Comm_split(MPI_COMM_WORLD, draw_below(&d, 2) * (world_rank % 2),
-                   (world_rank + draw_below(&d, world_size)) % world_size, &comm);
-    return comm;
-}
-
-static void make_places(void)
-{
-    place_comm[WORLD] = MPI_COMM_WORLD;
-    place_comm[SELF] = MPI_COMM_SELF;
-    MPI_Comm_dup(MPI_COMM_WORLD, &place_comm[DUPLICATE]);
-    MPI_Comm_split(MPI_COMM_WORLD, world_rank % 2, 0, &place_comm[PARITY]);
-    MPI_Comm_split(MPI_COMM_WORLD, 0, -world_rank, &place_comm[REVERSED]);
-    place_comm[RECREATED] = some_order(0);
 }
 
 static struct typemap draw_type(struct call *c, int *per_element)
@@ -363,9 +342,23 @@ static void wrong_when_the_root_is_asked(void)
     MPI_Comm_free(&comm);
 }
 
+/* Handles come again, and then they are of a communicator that nothing is known of. */
+static void few_on_new_communicators(void)
+{
+    for (int i = 0; i < 3; i++) {
+        MPI_Comm comm;
+
+        MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+        there_and_back(2, 0, comm);
+        there_and_back(2, 0, comm);
+        MPI_Comm_free(&comm);
+    }
+}
+
 static void small_then_large(void)
 {
     wrong_when_the_root_is_asked();
+    few_on_new_communicators();
     for (int i = 0; i < 200; i++)
         there_and_back(2, i % world_size, MPI_COMM_WORLD);
     for (int i = 0; i < 200; i++)
@@ -445,19 +438,14 @@ int main(int argc, char **argv)
         small_then_large();
         calls = 0;
     }
-    make_places();
+    places_make();
     for (int i = 0; i < calls; i++) {
-        if (i % 10 == 9) {
-            MPI_Comm_free(&place_comm[RECREATED]);
-            place_comm[RECREATED] = some_order((uint64_t)i);
-        }
+        places_renew(i);
         call_begin(&c, (uint64_t)i);
         call_run(&c);
         call_end(&c);
     }
-    for (int p = 0; p < PLACES; p++)
-        if (p != WORLD && p != SELF)
-            MPI_Comm_free(&place_comm[p]);
+    places_free();
     say_expected();
     int code = test_ended();
     MPI_Finalize();
