@@ -238,8 +238,7 @@ static uint64_t draw_nonce(void)
     return (uint64_t)now.tv_nsec << 32 ^ (uint64_t)now.tv_sec ^ (uint64_t)getpid() << 40;
 }
 
-int xport_shm_open(const int *member, int members, int rank, int nranks, int copy_only,
-                   struct xport *x, struct shm_offer *offer)
+int xport_shm_open(int copy_only, struct xport *x, struct shm_offer *offer)
 {
     struct shm *t = calloc(1, sizeof *t);
 
@@ -257,21 +256,38 @@ int xport_shm_open(const int *member, int members, int rank, int nranks, int cop
                         .poll = shm_poll,
                         .abandon = shm_abandon,
                         .reserve = shm_reserve};
-    *offer = (struct shm_offer){.fd = -1};
+    *offer = (struct shm_offer){.fd = -ENOMEM};
     if (!t)
         return -ENOMEM;
-    t->fd = -1;
-    t->members = members;
     t->copy_only = copy_only;
     t->nonce = draw_nonce();
+    t->fd = shm_segment_file();
+    *offer = (struct shm_offer){.nonce = t->nonce,
+                                .address = (uint64_t)(uintptr_t)&t->nonce,
+                                .pid = getpid(),
+                                .fd = t->fd,
+                                .cpus = shm_cpus_here()};
+    return 0;
+}
+
+static void close_file(struct shm *t)
+{
+    if (t->fd >= 0)
+        close(t->fd);
+    t->fd = -1;
+}
+
+int xport_shm_place(struct xport *x, const int *member, int members, int rank, int nranks)
+{
+    struct shm *t = x->state;
+
+    t->members = members;
     t->member_of = malloc((size_t)nranks * sizeof *t->member_of);
     t->peer = calloc((size_t)members, sizeof *t->peer);
     t->bounce = aligned_alloc(64, REDUCE_PIECE);
     t->room = 1;
-    if (!t->member_of || !t->peer || !t->bounce) {
-        xport_shm_close(x);
+    if (!t->member_of || !t->peer || !t->bounce)
         return -ENOMEM;
-    }
     for (int r = 0; r < nranks; r++)
         t->member_of[r] = -1;
     for (int m = 0; m < members; m++) {
@@ -281,12 +297,8 @@ int xport_shm_open(const int *member, int members, int rank, int nranks, int cop
     t->me = t->member_of[rank];
     t->next = t->me;
     if (t->me == 0)
-        t->fd = shm_segment_create(&t->segment, members, t->nonce);
-    *offer = (struct shm_offer){.nonce = t->nonce,
-                                .address = (uint64_t)(uintptr_t)&t->nonce,
-                                .pid = getpid(),
-                                .fd = t->fd,
-                                .cpus = shm_cpus_here()};
+        return t->fd < 0 ? t->fd : shm_segment_create(&t->segment, members, t->nonce, t->fd);
+    close_file(t);
     return 0;
 }
 
@@ -316,7 +328,7 @@ int xport_shm_join(struct xport *x, const struct shm_offer *offer)
     struct shm *t = x->state;
 
     if (offer[0].fd < 0)
-        return offer[0].fd == -1 ? -EPERM : offer[0].fd;
+        return offer[0].fd; /* -errno */
     if (t->me != 0) {
         int rc =
             shm_segment_join(&t->segment, t->members, offer[0].nonce, offer[0].pid, offer[0].fd);
@@ -338,11 +350,7 @@ int xport_shm_join(struct xport *x, const struct shm_offer *offer)
 
 void xport_shm_joined(struct xport *x)
 {
-    struct shm *t = x->state;
-
-    if (t->fd >= 0)
-        close(t->fd);
-    t->fd = -1;
+    close_file(x->state);
 }
 
 int xport_shm_part(struct xport *x)

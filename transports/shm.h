@@ -12,11 +12,14 @@
  * Memory of a device cannot be read so. But a device may let others into a window of its own: then
  * a sender copies to its window, and the receiver's device takes the bytes from there.
  *
- * Opening takes three steps, because the ranks must tell each other where the segment is:
+ * Opening takes four steps, because the ranks must tell each other where the segment is, and may do
+ * so in the same breath as who is on which node:
  *
  *     xport_shm_open    each rank fills in an offer; all exchange them
- *     xport_shm_join    each rank maps the segment and tries whom it can read from; all agree
- *                       on whether everybody has joined
+ *     xport_shm_place   each rank, when it knows who is on its node; the first one there makes the
+ *                       segment
+ *     xport_shm_join    each rank, when all have: maps the segment and tries whom it can read
+ *                       from; all agree on whether everybody has joined
  *     xport_shm_joined  each rank, if so; xport_shm_close if not
  *
  * Thread rule: one thread at a time; several transports are independent.
@@ -34,7 +37,7 @@ struct shm_offer {
     uint64_t nonce;   /* what the others must find... */
     uint64_t address; /* ... when they read here */
     int32_t pid;
-    int32_t fd; /* of the segment: that of the first member; -1: there is none */
+    int32_t fd; /* of the segment: that of the node's first member counts; < 0: there is none */
     struct shm_cpus cpus;
 };
 
@@ -42,14 +45,19 @@ struct shm_offer {
 enum { SHM_GRAIN_MAX = 4096 };
 
 /*
- * member: [members] the ranks of the node in the communicator, rising, the own one among them; of
- * nranks in all. copy_only: never read from a peer's memory. Local. Returns 0 and *x (close with
- * xport_shm_close) and *offer, or -ENOMEM. That no segment could be made is said in the offer.
+ * copy_only: never read from a peer's memory. Local. Returns 0 and *x (close with xport_shm_close)
+ * and *offer, or -ENOMEM. That no segment can be made is said in the offer.
  */
-int xport_shm_open(const int *member, int members, int rank, int nranks, int copy_only,
-                   struct xport *x, struct shm_offer *offer);
+int xport_shm_open(int copy_only, struct xport *x, struct shm_offer *offer);
 
-/* offer: [members], in their order. Returns 0, or -errno if this rank cannot join. */
+/*
+ * member: [members] the ranks of the node in the communicator, rising, the own one among them; of
+ * nranks in all. Local. Returns 0, or -errno: nobody of the node can join then.
+ */
+int xport_shm_place(struct xport *x, const int *member, int members, int rank, int nranks);
+
+/* offer: [members], in their order. Returns 0, or -errno if this rank cannot join; -ESTALE too if
+   the first member has not placed yet. */
 int xport_shm_join(struct xport *x, const struct shm_offer *offer);
 
 /* All members have joined. */

@@ -73,26 +73,26 @@ static int too_large(size_t bytes)
            bytes > limit.rlim_cur;
 }
 
-int shm_segment_create(struct shm_segment *s, int members, uint64_t nonce)
+int shm_segment_file(void)
+{
+    int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+    return fd < 0 ? -errno : fd;
+}
+
+int shm_segment_create(struct shm_segment *s, int members, uint64_t nonce, int fd)
 {
     lay_out(s, members);
     if (too_large(s->bytes))
         return -EFBIG;
-    int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING), rc = 0;
-    if (fd < 0)
-        return -errno;
     /* Sealed: nobody can shrink it under our feet. */
     if (fchmod(fd, 0600) || ftruncate(fd, (off_t)s->bytes) ||
         fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
-        rc = -errno;
+        return -errno;
+    int rc = map(s, fd);
     if (!rc)
-        rc = map(s, fd);
-    if (rc) {
-        close(fd);
-        return rc;
-    }
-    *(struct header *)s->map = (struct header){.nonce = nonce, .bytes = s->bytes};
-    return fd;
+        *(struct header *)s->map = (struct header){.nonce = nonce, .bytes = s->bytes};
+    return rc;
 }
 
 /* Process ids of another name space may belong to anybody: look before opening. */

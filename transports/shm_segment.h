@@ -84,11 +84,13 @@ struct shm_segment {
     int members;
 };
 
-/*
- * Create a segment for that many members and map it. nonce: any number that tells it from others.
- * Returns a descriptor of it (the caller closes it once all members have joined) or -errno.
- */
-int shm_segment_create(struct shm_segment *s, int members, uint64_t nonce);
+/* A file for a segment, empty so far. Returns a descriptor (the caller closes it once all members
+   have joined) or -errno. */
+int shm_segment_file(void);
+
+/* Make the file a segment for that many members and map it. nonce: any number that tells it from
+   others. Returns 0 or -errno. */
+int shm_segment_create(struct shm_segment *s, int members, uint64_t nonce, int fd);
 
 /* Map the segment that process pid created under that descriptor. Returns 0 or -errno; -ESTALE if
    what is there is not the segment with that nonce. */

@@ -1,20 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * The private communicator is made by Comm_create and not by Comm_dup: a duplicate would
- * run the application's attribute copy callbacks and inherit its info hints.
- */
 #include "shim/mpi/comm.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "shim/mpi/meet.h"
 #include "shim/mpi/rails.h"
 #include "shim/mpi/rows.h"
 #include "shim/mpi/sizes.h"
-#include "shim/mpi/socket.h"
 #include "transports/cuda_memory.h"
 
 enum { PLANS_KEPT = 16, DEMANDS_KEPT = 4 }; /* a matrix is large, and seldom comes back */
@@ -45,11 +39,10 @@ static int take_place(struct comm *c)
     return c->placed;
 }
 
-static void leave_place(struct comm *c)
+static void leave_place(const struct comm *c)
 {
     if (c->placed)
         __atomic_sub_fetch(&at_once, 1, __ATOMIC_RELAXED);
-    c->placed = 0;
 }
 
 static void free_plan(struct comm_plan *p)
@@ -71,10 +64,9 @@ static void forget_plans(struct comm *c)
     }
 }
 
-static void free_comm(struct comm *c)
+/* All that it owns. */
+static void empty(struct comm *c)
 {
-    if (!c || c == &out_of_memory)
-        return;
     forget_plans(c);
     links_part(&c->links);
     team_close(&c->team);
@@ -88,7 +80,6 @@ static void free_comm(struct comm *c)
     leave_place(c);
     if (c->private_comm != MPI_COMM_NULL)
         mpi.Comm_free(&c->private_comm);
-    free(c);
 }
 
 static int on_comm_free(MPI_Comm comm, int keyval, void *value, void *extra)
@@ -96,7 +87,10 @@ static int on_comm_free(MPI_Comm comm, int keyval, void *value, void *extra)
     (void)comm;
     (void)keyval;
     (void)extra;
-    free_comm(value);
+    if (value != &out_of_memory) {
+        empty(value);
+        free(value);
+    }
     return MPI_SUCCESS;
 }
 
@@ -131,42 +125,8 @@ struct comm *comm_find(MPI_Comm comm)
     return value;
 }
 
-static uint64_t hash_text(uint64_t h, const char *text)
-{
-    for (; *text; text++)
-        h = (h ^ (unsigned char)*text) * 0x100000001b3ull;
-    return h;
-}
-
-/* Equal on two ranks exactly if they run on one host: its name, and the id of its last boot,
-   since a name alone may be `localhost` everywhere. */
-static uint64_t node_key(void)
-{
-    char host[256] = "", boot[64] = "";
-    FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
-
-    gethostname(host, sizeof host - 1);
-    if (f) {
-        if (!fgets(boot, sizeof boot, f))
-            boot[0] = 0;
-        fclose(f);
-    }
-    return hash_text(hash_text(0xcbf29ce484222325ull, host), boot);
-}
-
-/* How this process lays out its numbers: ranks that differ cannot exchange packed bytes. */
-static int32_t representation(void)
-{
-    uint16_t one = 1;
-    unsigned char little;
-
-    memcpy(&little, &one, 1);
-    return (int32_t)(little | sizeof(long) << 4 | sizeof(long double) << 8 | sizeof(void *) << 16);
-}
-
-/* Is a member no rank of MPI_COMM_WORLD? member: [n] its rank there, or NULL: nobody wants to know.
-   In pieces on the stack: an answer that must not depend on memory. */
-static int translate(MPI_Comm comm, int n, int *member)
+/* In pieces on the stack: an answer that must not depend on memory. */
+int comm_is_foreign(MPI_Comm comm, int n)
 {
     enum { AT_ONCE = 64 };
     int own[AT_ONCE], there[AT_ONCE], foreign = 0;
@@ -182,94 +142,17 @@ static int translate(MPI_Comm comm, int n, int *member)
         mpi.Group_translate_ranks(group, some, own, world, there);
         for (int i = 0; i < some; i++)
             foreign |= there[i] == MPI_UNDEFINED;
-        if (member)
-            memcpy(member + from, there, (size_t)some * sizeof *there);
     }
     mpi.Group_free(&group);
     mpi.Group_free(&world);
     return foreign;
 }
 
-int comm_is_foreign(MPI_Comm comm, int n)
-{
-    return translate(comm, n, NULL);
-}
-
-/* The worst that any rank has to say. */
-static enum reason agree(MPI_Comm comm, enum reason own)
-{
-    int mine = own, worst;
-
-    return mpi.Allreduce(&mine, &worst, 1, MPI_INT, MPI_MAX, comm) == MPI_SUCCESS
-               ? (enum reason)worst
-               : REASON_MEMORY;
-}
-
-static enum reason all_well(MPI_Comm comm, int well)
-{
-    return agree(comm, well ? REASON_NONE : REASON_MEMORY);
-}
-
-static int make_topology(struct comm *c, const struct topo_report *report, const int *member)
-{
-    int rc = process.topo ? topo_restrict(process.topo, member, c->size, &c->topo)
-                          : topo_from_reports(report, c->size, 0, &c->topo);
-
-    if (!rc)
-        tuning_fill_in(&process.tuning, c->topo);
-    return rc;
-}
-
-static int make_private_comm(struct comm *c, MPI_Comm comm)
-{
-    MPI_Group group;
-
-    if (mpi.Comm_group(comm, &group) != MPI_SUCCESS)
-        return 0;
-    int rc = mpi.Comm_create(comm, group, &c->private_comm);
-    mpi.Group_free(&group);
-    return rc == MPI_SUCCESS &&
-           mpi.Comm_set_errhandler(c->private_comm, MPI_ERRORS_RETURN) == MPI_SUCCESS;
-}
-
-/* report, member: room, [size] each. */
-static enum reason exchange(struct comm *c, MPI_Comm comm, struct topo_report *report, int *member)
-{
-    struct topo_report own = {.node_key = node_key(),
-                              .socket = socket_here(),
-                              .gpu = gpus_here(),
-                              .world_rank = process.world_rank,
-                              .reserved = representation()};
-
-    if (mpi.Allgather(&own, sizeof own, MPI_BYTE, report, sizeof own, MPI_BYTE, comm) !=
-        MPI_SUCCESS)
-        return REASON_MEMORY;
-    int gpus = 1;
-    for (int r = 0; r < c->size; r++) {
-        gpus &= report[r].gpu >= 0;
-        if (report[r].reserved != own.reserved)
-            return REASON_MIXED;
-    }
-    if (gpus)
-        gpus_everywhere(c);
-    translate(comm, c->size, member);
-    int well = make_topology(c, report, member) == 0;
-    well &= make_private_comm(c, comm);
-    well = well && links_prepare(&c->links, c->private_comm, c->topo, report, c->rank);
-    enum reason verdict = all_well(comm, well);
-    if (!verdict)
-        verdict = all_well(comm, links_share(&c->links, comm));
-    if (verdict)
-        return verdict;
-    team_open(&c->team, c->topo);
-    return REASON_NONE;
-}
-
 struct comm *comm_make(MPI_Comm comm)
 {
     struct comm *c = calloc(1, sizeof *c);
-    struct topo_report *report = NULL;
-    int *member = NULL, size;
+    enum reason own = REASON_NONE, verdict;
+    int size;
 
     mpi.Comm_size(comm, &size);
     if (c) {
@@ -278,26 +161,18 @@ struct comm *comm_make(MPI_Comm comm)
         mpi.Comm_rank(comm, &c->rank);
         c->bytes = malloc((size_t)size * sizeof *c->bytes);
         c->offset = malloc((size_t)size * sizeof *c->offset);
-        report = malloc((size_t)size * sizeof *report);
-        member = malloc((size_t)size * sizeof *member);
     }
-    enum reason verdict = REASON_NONE;
-    if (!c || !c->bytes || !c->offset || !report || !member)
-        verdict = REASON_MEMORY;
+    if (!c || !c->bytes || !c->offset)
+        own = REASON_MEMORY;
     else if (!take_place(c))
-        verdict = REASON_MANY;
-    /* Ranks of several worlds each see the others as foreign, so this is the same on all. */
-    verdict = comm_is_foreign(comm, size) ? REASON_FOREIGN : agree(comm, verdict);
-    if (verdict == REASON_NONE)
-        verdict = exchange(c, comm, report, member);
-    else if (c)
-        leave_place(c);
-    free(report);
-    free(member);
-    if (!c)
+        own = REASON_MANY;
+    verdict = comm_is_foreign(comm, size) ? REASON_FOREIGN : meet(c, comm, size, own);
+    if (!c) {
         c = &out_of_memory;
-    else
-        c->verdict = verdict;
+    } else if (verdict) {
+        empty(c);
+        *c = (struct comm){.verdict = verdict, .private_comm = MPI_COMM_NULL};
+    }
     mpi.Comm_set_attr(comm, process.keyval, c);
     return c;
 }

@@ -24,7 +24,7 @@ enum { SOON = 100, COLD = 300, NOW_AND_THEN = 1000, RARELY = 16000, RARER = 4, N
 
 /* All in times of the library's call. */
 static const double limit =
-    3; /* a trial that does not pay may lose so much; with agreeing, 2% of 200 calls */
+    2; /* a trial that does not pay may lose so much, and less than one more in its last call */
 static const double budget = 1.5;          /* no new reroute after that */
 static const double near = 1.5;            /* worth a second measurement */
 static const double clearly_faster = .95;  /* to take the library's place */

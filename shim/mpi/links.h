@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The transports of a communicator: MPI point-to-point between nodes, shared memory inside each
- * node where COLLSHIM_SHM and the system permit it.
+ * node where COLLSHIM_SHM and the system permit it. Opening takes four steps, all of them local;
+ * what ranks have to hear of each other between them travels with what else they tell (comm.c).
  */
 #ifndef COLLSHIM_SHIM_MPI_LINKS_H
 #define COLLSHIM_SHIM_MPI_LINKS_H
@@ -9,27 +10,42 @@
 #include <mpi.h>
 
 #include "config/topo.h"
+#include "transports/shm.h"
 #include "transports/xport.h"
 
 struct links {
     struct xport mpi, shm, route; /* owned; shm and route only if this rank's node uses them */
     struct xport *use;            /* what engines get: one of them */
-    struct meeting *meeting;      /* owned; between links_prepare and links_share */
+    int nranks;
+    int *member;            /* [nranks] owned: those that share memory with this one, rising,
+                               and itself */
+    int members;            /* 0: it shares none */
+    unsigned char *near;    /* [nranks] owned: the others of them */
+    struct shm_offer *node; /* [nranks] owned: their offers, in their order */
 };
 
 /* Fill in the library's functions, once, before any other call. */
 void links_init(void);
 
-/*
- * The local half of opening. private_comm: for the transports; borrowed, as are topo and report
- * until links_share. Returns 1 if all is well.
- */
-int links_prepare(struct links *l, MPI_Comm private_comm, const struct topo *topo,
-                  const struct topo_report *report, int rank);
+/* First. What to tell the other ranks, of which there are nranks with this one. Returns 1, or 0 if
+   there is no memory. */
+int links_offer(struct links *l, int nranks, struct shm_offer *offer);
 
-/* The other half, once all ranks have done the first. Collective over comm. Returns 1 if all is
-   well on this rank. */
-int links_share(struct links *l, MPI_Comm comm);
+/* Second, when all have heard who is on which node. report: [nranks]. Returns 0, or why this rank's
+   node cannot share memory (an errno). */
+int links_place(struct links *l, const struct topo *topo, const struct topo_report *report,
+                int rank);
+
+/*
+ * Third, when all of the node have placed. offer: [nranks] what all told; *error: what links_place
+ * returned, then why this rank cannot share memory, or 0. private_comm: borrowed. Returns 1, or 0
+ * if there is no memory.
+ */
+int links_join(struct links *l, MPI_Comm private_comm, const struct shm_offer *offer, int *error);
+
+/* Last, when all have heard each rank's error [nranks]: what this node uses. */
+void links_choose(struct links *l, int rank, const int *error);
+
 void links_part(struct links *l);  /* before what its calls used of devices goes (shm.h) */
 void links_close(struct links *l); /* all zero is fine */
 

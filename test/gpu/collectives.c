@@ -228,7 +228,8 @@ static void be_rank(struct world *w, int rank, int ranks)
     gpu_start(rank % devices);
     snprintf(text, sizeof text, "node:1 rank:%d", ranks);
     claim(topo_parse(text, ranks, &r.topo, why, sizeof why) == 0, "a topology", why);
-    claim(!xport_shm_open(member, ranks, rank, ranks, 0, &r.xport, &w->offer[rank]), "shm", NULL);
+    claim(!xport_shm_open(0, &r.xport, &w->offer[rank]), "shm", NULL);
+    claim(!xport_shm_place(&r.xport, member, ranks, rank, ranks), "shm", NULL);
     meet(&r);
     claim(!xport_shm_join(&r.xport, w->offer), "shm", NULL);
     meet(&r);

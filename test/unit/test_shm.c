@@ -75,7 +75,8 @@ static void join(struct world *w, int rank, enum way way, struct xport *x)
 
     for (int r = 0; r < w->ranks; r++)
         member[r] = r;
-    need(!xport_shm_open(member, w->ranks, rank, w->ranks, way == COPYING, x, &w->offer[rank]));
+    need(!xport_shm_open(way == COPYING, x, &w->offer[rank]));
+    need(!xport_shm_place(x, member, w->ranks, rank, w->ranks));
     w->offer[rank].cpus = (struct shm_cpus){{1u << rank}};
     meet(w, 1);
     need(!xport_shm_join(x, w->offer));
@@ -461,7 +462,9 @@ START_TEST(test_shm__lengths_that_differ_and_an_abandoned_transport_are_errors)
     unsigned done[1], ndone;
 
     for (int r = 0; r < 2; r++)
-        ck_assert_int_eq(xport_shm_open(member, 2, r, 2, 0, &x[r], &offer[r]), 0);
+        ck_assert_int_eq(xport_shm_open(0, &x[r], &offer[r]), 0);
+    for (int r = 0; r < 2; r++)
+        ck_assert_int_eq(xport_shm_place(&x[r], member, 2, r, 2), 0);
     for (int r = 0; r < 2; r++) {
         ck_assert_int_eq(xport_shm_join(&x[r], offer), 0);
         ck_assert_int_eq(x[r].reserve(x[r].state, 1), 0);
@@ -484,7 +487,9 @@ START_TEST(test_shm__a_segment_that_is_not_there_or_another_is_refused)
     struct xport x[2];
 
     for (int r = 0; r < 2; r++)
-        ck_assert_int_eq(xport_shm_open(member, 2, r, 2, 0, &x[r], &offer[r]), 0);
+        ck_assert_int_eq(xport_shm_open(0, &x[r], &offer[r]), 0);
+    for (int r = 0; r < 2; r++)
+        ck_assert_int_eq(xport_shm_place(&x[r], member, 2, r, 2), 0);
     memcpy(wrong, offer, sizeof wrong);
     wrong[0].nonce ^= 1;
     ck_assert_int_lt(xport_shm_join(&x[1], wrong), 0);
@@ -513,9 +518,8 @@ START_TEST(test_shm__a_file_size_limit_is_respected)
     struct xport x;
 
     ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
-    ck_assert_int_eq(xport_shm_open(member, 2, 0, 2, 0, &x, &offer), 0);
-    ck_assert_int_lt(offer.fd, 0);
-    ck_assert_int_lt(xport_shm_join(&x, &offer), 0);
+    ck_assert_int_eq(xport_shm_open(0, &x, &offer), 0);
+    ck_assert_int_eq(xport_shm_place(&x, member, 2, 0, 2), -EFBIG);
     xport_shm_close(&x);
 }
 END_TEST

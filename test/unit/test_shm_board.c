@@ -22,7 +22,9 @@ static void ranks_open(void)
     struct shm_offer offer[RANKS];
 
     for (int r = 0; r < RANKS; r++)
-        ck_assert_int_eq(xport_shm_open(member, RANKS, r, RANKS, 0, &x[r], &offer[r]), 0);
+        ck_assert_int_eq(xport_shm_open(0, &x[r], &offer[r]), 0);
+    for (int r = 0; r < RANKS; r++)
+        ck_assert_int_eq(xport_shm_place(&x[r], member, RANKS, r, RANKS), 0);
     for (int r = 0; r < RANKS; r++) {
         ck_assert_int_eq(xport_shm_join(&x[r], offer), 0);
         ck_assert_int_eq(x[r].reserve(x[r].state, SLOTS), 0);
@@ -138,9 +140,10 @@ START_TEST(test_board__a_place_is_free_when_all_have_read)
     struct shm_segment segment;
     struct board b;
     static char first[SHORT], second[SHORT];
-    int fd = shm_segment_create(&segment, 2, 1);
+    int fd = shm_segment_file();
 
     ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(shm_segment_create(&segment, 2, 1, fd), 0);
     board_open(&b, &segment, 1);
     for (int i = 0; i < SHM_NOTICES; i++)
         ck_assert_int_eq(board_put(&b, first + i, 8), i);

@@ -58,7 +58,9 @@ static void pair_open(struct pair *p, int own_cpus)
     p->from = mmap(NULL, LENGTH, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     ck_assert(p->to && p->from != MAP_FAILED);
     for (int r = 0; r < 2; r++)
-        ck_assert_int_eq(xport_shm_open(member, 2, r, 2, 0, &p->x[r], &offer[r]), 0);
+        ck_assert_int_eq(xport_shm_open(0, &p->x[r], &offer[r]), 0);
+    for (int r = 0; r < 2; r++)
+        ck_assert_int_eq(xport_shm_place(&p->x[r], member, 2, r, 2), 0);
     set_own_cpus(offer, 2);
     if (!own_cpus)
         offer[1].cpus = offer[0].cpus;
@@ -202,7 +204,8 @@ START_TEST(test_shm_share__a_sender_that_is_killed_is_an_error)
     ck_assert_ptr_ne(offer, MAP_FAILED);
     pid_t child = fork();
     int rank = child ? 0 : 1;
-    must(!xport_shm_open(member, 2, rank, 2, 0, &x, &offer[rank]), "rank %d", rank);
+    must(!xport_shm_open(0, &x, &offer[rank]), "rank %d", rank);
+    must(!xport_shm_place(&x, member, 2, rank, 2), "rank %d", rank);
     for (++*stage; *stage < 2;)
         usleep(100);
     if (rank == 0)

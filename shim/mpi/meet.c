@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * In three steps, because in a program's first large call all ranks wait here for all, and each
+ * step takes as long as a small call of the library's: hello, the private communicator, goodbye
+ * or not. What the node's first rank does for all of it between the first two (links_place) has
+ * happened when the library has agreed on the communicator; a library that makes one without a
+ * message would leave a node without shared memory, no more.
+ */
+#include "shim/mpi/meet.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "shim/mpi/comm.h"
+#include "shim/mpi/socket.h"
+
+/* What each rank tells first: plain bytes, laid out alike in any representation. */
+struct hello {
+    struct topo_report report;
+    struct shm_offer offer;
+    int32_t representation;
+    int32_t verdict; /* enum reason: what keeps it from going on */
+};
+
+/* So many ranks are heard on the stack. Of more, all agree beforehand that there is memory. */
+enum { FEW = 64 };
+
+/* Owned, [n] each. */
+struct room {
+    struct hello *hello; /* NULL if the ranks are few */
+    struct topo_report *report;
+    struct shm_offer *offer;
+    int *member; /* ranks in MPI_COMM_WORLD */
+    int *error;  /* of what each rank tells last: why it shares no memory (an errno), or 0, or
+                    NO_MEMORY */
+};
+enum { NO_MEMORY = -1 };
+
+static uint64_t hash_text(uint64_t h, const char *text)
+{
+    for (; *text; text++)
+        h = (h ^ (unsigned char)*text) * 0x100000001b3ull;
+    return h;
+}
+
+/* Equal on two ranks exactly if they run on one host: its name, and the id of its last boot,
+   since a name alone may be `localhost` everywhere. */
+static uint64_t node_key(void)
+{
+    char host[256] = "", boot[64] = "";
+    FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
+
+    gethostname(host, sizeof host - 1);
+    if (f) {
+        if (!fgets(boot, sizeof boot, f))
+            boot[0] = 0;
+        fclose(f);
+    }
+    return hash_text(hash_text(0xcbf29ce484222325ull, host), boot);
+}
+
+/* How this process lays out its numbers: ranks that differ cannot exchange packed bytes. */
+static int32_t representation(void)
+{
+    uint16_t one = 1;
+    unsigned char little;
+
+    memcpy(&little, &one, 1);
+    return (int32_t)(little | sizeof(long) << 4 | sizeof(long double) << 8 | sizeof(void *) << 16);
+}
+
+static int room_open(struct room *m, int size)
+{
+    size_t n = (size_t)size;
+
+    *m = (struct room){.hello = size > FEW ? malloc(n * sizeof *m->hello) : NULL,
+                       .report = malloc(n * sizeof *m->report),
+                       .offer = malloc(n * sizeof *m->offer),
+                       .member = malloc(n * sizeof *m->member),
+                       .error = malloc(n * sizeof *m->error)};
+    return (m->hello || size <= FEW) && m->report && m->offer && m->member && m->error;
+}
+
+static void room_close(struct room *m)
+{
+    free(m->hello);
+    free(m->report);
+    free(m->offer);
+    free(m->member);
+    free(m->error);
+}
+
+/* Plain bytes from every rank. Returns 0 if that failed. */
+static int tell_all(MPI_Comm comm, const void *own, void *all, int bytes)
+{
+    return mpi.Allgather(own, bytes, MPI_BYTE, all, bytes, MPI_BYTE, comm) == MPI_SUCCESS;
+}
+
+/* The first step. all: [n]. Returns the worst that any rank has to say. */
+static enum reason say_hello(MPI_Comm comm, const struct hello *own, struct hello *all, int n)
+{
+    int worst = REASON_NONE;
+
+    if (!tell_all(comm, own, all, sizeof *own))
+        return REASON_MEMORY;
+    for (int r = 0; r < n; r++) {
+        if (all[r].representation != own->representation)
+            return REASON_MIXED;
+        if (all[r].verdict > worst)
+            worst = all[r].verdict;
+    }
+    return (enum reason)worst;
+}
+
+/* Comm_create and not Comm_dup: a duplicate would run the application's attribute copy callbacks
+   and inherit its info hints. */
+static int make_private_comm(struct comm *c, MPI_Comm comm)
+{
+    MPI_Group group;
+
+    if (mpi.Comm_group(comm, &group) != MPI_SUCCESS)
+        return 0;
+    int rc = mpi.Comm_create(comm, group, &c->private_comm);
+    mpi.Group_free(&group);
+    return rc == MPI_SUCCESS &&
+           mpi.Comm_set_errhandler(c->private_comm, MPI_ERRORS_RETURN) == MPI_SUCCESS;
+}
+
+static int make_topology(struct comm *c, const struct room *m)
+{
+    int rc = process.topo ? topo_restrict(process.topo, m->member, c->size, &c->topo)
+                          : topo_from_reports(m->report, c->size, 0, &c->topo);
+
+    if (!rc)
+        tuning_fill_in(&process.tuning, c->topo);
+    return !rc;
+}
+
+/* From the first hello to the last word. */
+static enum reason settle_in(struct comm *c, MPI_Comm comm, const struct hello *all, struct room *m)
+{
+    int gpus = 1, error = 0;
+
+    for (int r = 0; r < c->size; r++) {
+        m->report[r] = all[r].report;
+        m->offer[r] = all[r].offer;
+        m->member[r] = all[r].report.world_rank;
+        gpus &= all[r].report.gpu >= 0;
+    }
+    if (gpus)
+        gpus_everywhere(c);
+    int well = make_topology(c, m);
+    if (well)
+        error = links_place(&c->links, c->topo, m->report, c->rank);
+    well &= make_private_comm(c, comm);
+    well = well && links_join(&c->links, c->private_comm, m->offer, &error);
+    if (!well)
+        error = NO_MEMORY;
+    if (!tell_all(comm, &error, m->error, sizeof error))
+        return REASON_MEMORY;
+    for (int r = 0; r < c->size; r++)
+        if (m->error[r] == NO_MEMORY)
+            return REASON_MEMORY;
+    links_choose(&c->links, c->rank, m->error);
+    team_open(&c->team, c->topo);
+    return REASON_NONE;
+}
+
+static enum reason agree(MPI_Comm comm, enum reason own)
+{
+    int mine = own, worst;
+
+    return mpi.Allreduce(&mine, &worst, 1, MPI_INT, MPI_MAX, comm) == MPI_SUCCESS
+               ? (enum reason)worst
+               : REASON_MEMORY;
+}
+
+enum reason meet(struct comm *c, MPI_Comm comm, int n, enum reason own)
+{
+    struct hello few[FEW], me = {.report = {.node_key = node_key(),
+                                            .socket = socket_here(),
+                                            .gpu = gpus_here(),
+                                            .world_rank = process.world_rank},
+                                 .offer = {.fd = -1},
+                                 .representation = representation()};
+    struct room m;
+
+    if (!room_open(&m, n) || (!own && !links_offer(&c->links, n, &me.offer)))
+        own = REASON_MEMORY;
+    me.verdict = own;
+    struct hello *all = n > FEW ? m.hello : few;
+    enum reason worst = n > FEW ? agree(comm, own) : REASON_NONE;
+    if (!worst)
+        worst = say_hello(comm, &me, all, n);
+    if (!worst)
+        worst = settle_in(c, comm, all, &m);
+    room_close(&m);
+    return worst;
+}

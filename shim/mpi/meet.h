@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * How the ranks of a communicator come together before its first rerouted call: who they are, where
+ * they are, and whether all can go on.
+ *
+ * Thread rule: as any collective, one thread at a time per communicator.
+ */
+#ifndef COLLSHIM_SHIM_MPI_MEET_H
+#define COLLSHIM_SHIM_MPI_MEET_H
+
+#include <mpi.h>
+
+#include "shim/mpi/process.h"
+
+struct comm;
+
+/*
+ * Fill in c's private communicator, topology, links and helpers. comm: of n ranks, none of them
+ * foreign. own: REASON_NONE, or what keeps this rank from going on; c may be NULL then. Collective;
+ * all ranks get the same verdict. What was filled in is to be freed with c, also if there is one.
+ */
+enum reason meet(struct comm *c, MPI_Comm comm, int n, enum reason own);
+
+#endif
