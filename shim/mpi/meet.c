@@ -26,7 +26,7 @@ struct hello {
 };
 
 /* So many ranks are heard on the stack. Of more, all agree beforehand that there is memory. */
-enum { FEW = 64 };
+enum { FEW = 32 };
 
 /* Owned, [n] each. */
 struct room {

@@ -129,8 +129,20 @@ shared_memory() {
     finish
 }
 
+# Ranks hear each other on the stack or, if they are many, in memory (shim/mpi/meet.c). Once is enough.
+many() {
+    [ "$family" = openmpi ] || return 0
+    begin "more ranks than are heard on the stack"
+    launch 33 -- "$programs/ordinary"
+    want_right
+    want_lines
+    want_rerouted
+    finish
+}
+
 cases_process() {
     shared_memory
+    many
     modes
     ends
     later_processes
