@@ -72,7 +72,7 @@ static double noise(const struct bench_contender pair[2], int from, int n, int c
 
 static void conclude(struct bench_contender pair[2], int calls, struct bench_settled *r)
 {
-    int first = calls / 2 < BENCH_SETTLE_CALLS ? calls / 2 : BENCH_SETTLE_CALLS;
+    int first = BENCH_TRIAL_CALLS; /* FEWEST_PAIRS is twice that */
     double *sorted = malloc((size_t)calls * sizeof(*sorted));
 
     r->calls = calls;

@@ -18,8 +18,8 @@ struct bench_settled {
     int calls;                          /* of each contender */
     struct bench_stats native, settled; /* us; of all native calls, of the preload's later ones */
     double behind;                      /* settled / native - 1, of the medians */
-    double cost; /* of the first 200 calls (half of fewer), as excess over as many native calls, in
-                    parts of 200 native calls */
+    double cost; /* of the first 20 calls, as excess over as many native calls, in parts of 200
+                    native calls */
     double
         noise; /* the same of later calls, as many at a time, at the most; their mean taken off */
     double bound_us; /* 0: not known */
@@ -27,6 +27,9 @@ struct bench_settled {
 };
 
 enum { BENCH_SETTLE_CALLS = 200 }; /* against which the cost is counted */
+/* In which a guard settles (a trial takes 16 at most). More would add nothing but what else the
+   machine does: of 200 calls' time it takes away or adds up to a tenth. */
+enum { BENCH_TRIAL_CALLS = 20 };
 
 /*
  * Collective over the job. auto_algorithm: the library's own choice; comm: the preload's, fresh or
