@@ -319,6 +319,10 @@ if [ -n "$real" ]; then
   opened "the real NCCL ($real), linked" libcollshim.so "$(dirname "$real")" "$build/test/nccl_linked"
   grep -qx "version $(($(grep -ao 'NCCL version [0-9.]*' "$real" | head -n 1 | sed -E 's/.* ([0-9]+)\.([0-9]+)\.([0-9]+).*/\1*10000+\2*100+\3/')))" "$tmp/with"
   ok "the real NCCL ($real): its own version" $?
+  # Each process makes the id for itself then: it must stay as the library makes it.
+  NCCL_COMM_ID=127.0.0.1:40404 answers 'an address by NCCL_COMM_ID' "$tmp" "$build/test/nccl_caught" "$real"
+  grep -q '^from id: none' "$tmp/with"
+  ok 'an address by NCCL_COMM_ID: the unique id is left alone' $?
 else
   echo '# skip: no libnccl.so.2 on this machine'
 fi
