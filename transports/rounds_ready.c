@@ -110,7 +110,7 @@ static void take_room(struct work *w, const struct ready *m)
 }
 
 /* Before the first piece of an operation has come, and behind its last one, other links have
- * nothing to carry: these may be smaller. */
+ * nothing to carry: these may be smaller. Where links are shared, they have. */
 static uint64_t next_piece(const struct work *w, const struct side *s, uint32_t q)
 {
     const struct head *h = &s->head[q];
@@ -118,7 +118,7 @@ static uint64_t next_piece(const struct work *w, const struct side *s, uint32_t 
     uint64_t left = op ? op->length - h->at : 0;
     uint64_t end = s->plan->chunk_bytes / w->links->taper / ROUNDS_ALIGNED * ROUNDS_ALIGNED;
 
-    if (!end || left <= end || op->length <= h->whole)
+    if (w->links->shared || !end || left <= end || op->length <= h->whole)
         return h->whole;
     return h->at ? least(h->whole, left - end) : end;
 }

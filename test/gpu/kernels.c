@@ -322,10 +322,11 @@ static void try_pair(struct bench *b, enum reduce_op op, enum reduce_type type)
             shapes[i].operand = 2 + i;
         else if (op == REDUCE_OP_scale)
             fill(&formats[type], (unsigned char *)&shapes[i].operand, 1);
-        try_shapes(b, op, type, &shapes[i], 1);
     }
-    for (size_t i = 0; i < SHAPES; i += CUDA_REDUCE_PASSES)
-        try_shapes(b, op, type, &shapes[i], CUDA_REDUCE_PASSES);
+    try_shapes(b, op, type, &shapes[0], 1);
+    try_shapes(b, op, type, &shapes[SHAPES - 1], 1);
+    try_shapes(b, op, type, &shapes[0], CUDA_REDUCE_PASSES);
+    try_shapes(b, op, type, &shapes[SHAPES - 1 - CUDA_REDUCE_PASSES], CUDA_REDUCE_PASSES);
 }
 
 static void try_refusals(struct bench *b)
