@@ -91,7 +91,7 @@ static ncclResult_t run_reduce(const struct nccl_run *run, const struct round_st
     if (!s->opens)
         return ncclSuccess;
     do {
-        if (s->begins)
+        if (!n || s->begins)
             pass[n++] = (struct cuda_reduce_args){.dst = at(run, &s->dst),
                                                   .src = {at(run, &s->src)},
                                                   .count = s->length / reduce_type_bytes(run->type),
