@@ -22,6 +22,8 @@ NCCL_HOME ?= $(firstword $(patsubst %/include/nccl.h,%,$(wildcard $(CUDA_HOME)/i
 # Blackwell (100). 80 also runs on 86 and 89, 100 on 103.
 CUDA_ARCHS ?= $(or $(filter 70 75 80 90 100,$(NVCC_ARCHS)),75 80 90)
 CUDA_PTX   ?= 90
+# Of CUDA 12, nvcc has no such option or the older drivers (before 12.4) cannot unpack what it makes.
+COMPRESS    = $(if $(filter 70,$(NVCC_ARCHS)),,--compress-mode=size)
 # V=1 prints the commands
 V ?= 0
 
@@ -199,7 +201,7 @@ ifneq ($(NVCC),)
 $(B)/cuda_kernels.fatbin: transports/cuda_kernels.cu transports/cuda_reduce.def transports/cuda_reduce_args.h
 	$(call say,NVCC)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(NVCC) -std=c++17 -O3 -I. -t 2 --compress-mode=size -fatbin -o $@ $< \
+	$(Q)$(NVCC) -std=c++17 -O3 -I. -t 2 $(COMPRESS) -fatbin -o $@ $< \
 	  $(foreach a,$(CUDA_ARCHS),-gencode=arch=compute_$(a),code=sm_$(a)) \
 	  -gencode=arch=compute_$(CUDA_PTX),code=compute_$(CUDA_PTX)
 endif

@@ -2,7 +2,8 @@
 /*
  * The reduction kernels. One body for every operation and type: these kernels are bound by device
  * memory, so what matters is that every thread has several 16-byte loads under way before it
- * combines anything. All sources are read and the result is stored in one pass.
+ * combines anything. All sources are read and the result is stored in one pass; a launch does
+ * several passes, each by a row of the grid.
  *
  * Operations are combined in a type that holds more (cuda_reduce.def): a fused reduction of eight
  * fp16 buffers rounds once. Integers wrap as unsigned ones do, whatever C says of signed overflow.
@@ -302,9 +303,9 @@ template <class Body> __device__ void run(const cuda_reduce_args &g)
 /* __grid_constant__: without it, src[s] makes every thread copy the arguments to its own memory. */
 #define REDUCE_KERNEL(op, type)                                                                    \
     extern "C" __global__ void CUDA_REDUCE_KERNEL(op, type)(                                       \
-        const __grid_constant__ cuda_reduce_args g)                                                \
+        const __grid_constant__ cuda_reduce_batch g)                                               \
     {                                                                                              \
-        run<decltype(body_of<op_##op>(type_##type()))>(g);                                         \
+        run<decltype(body_of<op_##op>(type_##type()))>(g.pass[blockIdx.y]);                        \
     }
 #include "transports/cuda_reduce.def"
 #undef REDUCE_KERNEL

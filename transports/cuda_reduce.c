@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define THREADS 256
 /* Each thread keeps up to eight 16-byte loads under way: this many waves hide the latency of device
@@ -186,29 +187,47 @@ static int usable(enum reduce_op op, const struct cuda_reduce_args *args, enum r
     return ((uintptr_t)args->dst & mask) == 0;
 }
 
-/* No more blocks than have a pack for each thread, no more than WAVES fill the device with. */
-static unsigned blocks_for(const struct cuda_reducer *r, uint64_t bytes)
+/* Blocks of a row. No more than have a pack for each thread, no more than WAVES fill the device
+ * with: as the longest row's part of all bytes, so that short ones take nothing from it. */
+static unsigned blocks_for(const struct cuda_reducer *r, uint64_t longest, uint64_t all)
 {
-    uint64_t useful = bytes / 16 / THREADS + 1, most = (uint64_t)r->blocks_at_once * WAVES;
+    uint64_t useful = longest / 16 / THREADS + 1;
+    double most = (double)r->blocks_at_once * WAVES * (double)longest / (double)all;
 
-    return (unsigned)(useful < most ? useful : most);
+    return (double)useful < most ? (unsigned)useful : most > 1 ? (unsigned)most : 1;
+}
+
+int cuda_reduce_several(struct cuda_reducer *r, enum reduce_op op, enum reduce_type type,
+                        const struct cuda_reduce_args *pass, unsigned n, CUstream stream)
+{
+    struct cuda_reduce_batch batch;
+    void *parameters[] = {&batch};
+    CUfunction function = r->function[op][served_as(op, type)];
+    uint64_t longest = 0, all = 0;
+
+    if (!function)
+        return -ENOTSUP;
+    if (n < 1 || n > CUDA_REDUCE_PASSES)
+        return -EINVAL;
+    for (unsigned i = 0; i < n; i++) {
+        uint64_t bytes = pass[i].count * type_bytes[type];
+
+        if (!usable(op, &pass[i], type))
+            return -EINVAL;
+        longest = bytes > longest ? bytes : longest;
+        all += bytes;
+    }
+    if (all == 0)
+        return 0;
+    memcpy(batch.pass, pass, n * sizeof *pass);
+    return r->cu->LaunchKernel(function, blocks_for(r, longest, all), n, 1, THREADS, 1, 1, 0,
+                               stream, parameters, NULL) == CUDA_SUCCESS
+               ? 0
+               : -EIO;
 }
 
 int cuda_reduce(struct cuda_reducer *r, enum reduce_op op, enum reduce_type type,
                 const struct cuda_reduce_args *args, CUstream stream)
 {
-    struct cuda_reduce_args copy = *args;
-    void *parameters[] = {&copy};
-    CUfunction function = r->function[op][served_as(op, type)];
-
-    if (!function)
-        return -ENOTSUP;
-    if (!usable(op, args, type))
-        return -EINVAL;
-    if (args->count == 0)
-        return 0;
-    return r->cu->LaunchKernel(function, blocks_for(r, args->count * type_bytes[type]), 1, 1,
-                               THREADS, 1, 1, 0, stream, parameters, NULL) == CUDA_SUCCESS
-               ? 0
-               : -EIO;
+    return cuda_reduce_several(r, op, type, args, 1, stream);
 }

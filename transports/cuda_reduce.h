@@ -58,6 +58,11 @@ void cuda_reducer_forget(struct cuda_reducer *reducer);
 int cuda_reduce(struct cuda_reducer *reducer, enum reduce_op op, enum reduce_type type,
                 const struct cuda_reduce_args *args, CUstream stream);
 
+/* The same for 1 .. CUDA_REDUCE_PASSES reductions in one launch, in any order: what one of them
+ * writes, no other reads or writes. */
+int cuda_reduce_several(struct cuda_reducer *reducer, enum reduce_op op, enum reduce_type type,
+                        const struct cuda_reduce_args *pass, unsigned n, CUstream stream);
+
 /* What of the kernels was built, for people; static. */
 const char *cuda_kernels_built(void);
 

@@ -80,21 +80,25 @@ static ncclResult_t run_copy(const struct nccl_run *run, const struct round_step
                : ncclUnhandledCudaError;
 }
 
-/* All steps of a pass at its first. */
+/* All steps of a launch at its first. */
 static ncclResult_t run_reduce(const struct nccl_run *run, const struct round_step *s)
 {
-    struct cuda_reduce_args args = {.dst = at(run, &s->dst),
-                                    .src = {at(run, &s->src)},
-                                    .count = s->length / reduce_type_bytes(run->type),
-                                    .sources = 1};
+    struct cuda_reduce_args pass[ROUND_PASSES];
+    unsigned n = 0;
 
-    _Static_assert((int)ROUND_SOURCES <= CUDA_REDUCE_SOURCES, "a pass must be one launch");
+    _Static_assert((int)ROUND_SOURCES <= CUDA_REDUCE_SOURCES, "a pass must fit into a launch");
+    _Static_assert((int)ROUND_PASSES <= CUDA_REDUCE_PASSES, "a round's launch must be one");
     if (!s->opens)
         return ncclSuccess;
-    do
-        args.src[args.sources++] = at(run, &s->with);
-    while (!s++->closes);
-    return cuda_reduce(run->reducer, run->op, run->type, &args, run->stream)
+    do {
+        if (!n || s->begins)
+            pass[n++] = (struct cuda_reduce_args){.dst = at(run, &s->dst),
+                                                  .src = {at(run, &s->src)},
+                                                  .count = s->length / reduce_type_bytes(run->type),
+                                                  .sources = 1};
+        pass[n - 1].src[pass[n - 1].sources++] = at(run, &s->with);
+    } while (!s++->closes);
+    return cuda_reduce_several(run->reducer, run->op, run->type, pass, n, run->stream)
                ? ncclUnhandledCudaError
                : ncclSuccess;
 }

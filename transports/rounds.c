@@ -89,14 +89,59 @@ static int same_place(const struct round_place *a, const struct round_place *b)
     return a->offset == b->offset && a->buffer == b->buffer;
 }
 
-/* Does it add to what the step before it has combined, so that one kernel can do both? */
-static int goes_with(const struct side *s, const struct round_step *step)
+/* Does it add to what that pass combines? */
+static int goes_on(const struct pass *pass, const struct round_step *step)
 {
-    const struct round_step *last = &s->last;
+    return pass->length == step->length && same_place(&step->src, &pass->dst) &&
+           same_place(&step->dst, &pass->dst) && pass->sources < ROUND_SOURCES;
+}
 
-    return last->length == step->length && last->kind == ROUND_REDUCE &&
-           step->kind == ROUND_REDUCE && same_place(&step->src, &last->dst) &&
-           same_place(&step->dst, &last->dst) && s->sources < ROUND_SOURCES;
+static int meet(const struct round_place *a, uint64_t a_bytes, const struct round_place *b,
+                uint64_t b_bytes)
+{
+    return a->buffer == b->buffer && a->offset < b->offset + b_bytes &&
+           b->offset < a->offset + a_bytes;
+}
+
+/* May both be done in any order? Plans have one name for each place in memory. */
+static int are_free(const struct pass *pass, const struct round_step *step)
+{
+    uint64_t n = pass->length, m = step->length;
+
+    for (uint32_t i = 0; i < pass->sources; i++)
+        if (meet(&pass->src[i], n, &step->dst, m))
+            return 0;
+    return !meet(&pass->dst, n, &step->dst, m) && !meet(&pass->dst, n, &step->src, m) &&
+           !meet(&pass->dst, n, &step->with, m);
+}
+
+/* Where a step that combines goes: on with the last pass, to a new one of this launch, or of the
+ * next. */
+enum fit { SAME_PASS, SAME_LAUNCH, NEXT_LAUNCH };
+
+static enum fit fit_of(const struct side *s, const struct round_step *step)
+{
+    uint32_t others = s->passes;
+    int on = others && goes_on(&s->pass[others - 1], step);
+
+    others -= (uint32_t)on;
+    for (uint32_t i = 0; i < others; i++)
+        if (!are_free(&s->pass[i], step))
+            return NEXT_LAUNCH;
+    return on ? SAME_PASS : others && others < ROUND_PASSES ? SAME_LAUNCH : NEXT_LAUNCH;
+}
+
+static void add_to_pass(struct side *s, enum fit fit, const struct round_step *step)
+{
+    struct pass *pass;
+
+    if (fit == NEXT_LAUNCH)
+        s->passes = 0;
+    if (fit != SAME_PASS)
+        s->pass[s->passes++] =
+            (struct pass){step->dst, {step->src}, .length = step->length, .sources = 1};
+    pass = &s->pass[s->passes - 1];
+    pass->src[pass->sources++] = step->with;
 }
 
 /* Is it what follows the copy before it? Not within one buffer, where it may copy what that one has
@@ -116,7 +161,7 @@ static int follows(const struct side *s, const struct round_step *step)
 static int add_local(struct work *w, int rank, struct round_step step)
 {
     struct side *s = &w->side[rank];
-    int together = goes_with(s, &step);
+    enum fit fit = NEXT_LAUNCH;
 
     if (follows(s, &step)) {
         s->last.length += step.length;
@@ -124,14 +169,20 @@ static int add_local(struct work *w, int rank, struct round_step step)
             w->step[w->nsteps - 1].length = s->last.length;
         return 0;
     }
-    s->sources = together ? s->sources + 1 : 2;
-    s->launches += !together;
+    if (step.kind == ROUND_REDUCE) {
+        fit = fit_of(s, &step);
+        add_to_pass(s, fit, &step);
+    } else {
+        s->passes = 0;
+    }
+    s->launches += fit == NEXT_LAUNCH;
     s->last = step;
     if (rank != w->rank)
         return 0;
-    if (together)
+    if (fit != NEXT_LAUNCH)
         w->step[w->nsteps - 1].closes = 0;
-    step.opens = !together;
+    step.opens = fit == NEXT_LAUNCH;
+    step.begins = fit != SAME_PASS;
     step.closes = 1;
     return add(w, &step);
 }
@@ -157,7 +208,7 @@ static int run_local(struct work *w, int rank)
     uint64_t bytes;
 
     s->last.length = 0;
-    s->launches = 0;
+    s->passes = s->launches = 0;
     while (moved && !rc) {
         moved = 0;
         for (uint32_t q = 0; q < s->plan->nqueues && !rc; q++)
@@ -208,7 +259,8 @@ static int end_round(struct work *w, double messages_s)
         rc = run_local(w, r);
         launches = w->side[r].launches > launches ? w->side[r].launches : launches;
     }
-    w->seconds += messages_s + launches * ROUND_LAUNCH_S;
+    w->launch_s += launches * ROUND_LAUNCH_S + (messages_s > 0 ? ROUND_GROUP_S : 0);
+    w->seconds += messages_s;
     return rc;
 }
 
@@ -224,7 +276,7 @@ static double messages_seconds(const struct work *w)
 
                 longest = s > longest ? s : longest;
             }
-    return ROUND_GROUP_S + longest;
+    return longest;
 }
 
 static int by_peer_and_lane(const void *a, const void *b, void *plan)
@@ -374,10 +426,12 @@ int rounds_build(const struct plan *const *plan, int nranks, int rank,
     *made = (struct rounds){.algorithm = plan[rank]->algorithm,
                             .nsteps = w.nsteps,
                             .ngroups = w.ngroups,
-                            .seconds = w.seconds,
+                            .seconds = w.seconds + w.launch_s,
+                            .launch_s = w.launch_s,
                             .whole_bytes = w.longest,
                             .chunk_bytes = plan[rank]->chunk_bytes,
                             .fast_chunks = links->fast_chunks,
+                            .taper = links->taper,
                             .scratch_bytes = scratch,
                             .step = w.step};
     *rounds_p = made;

@@ -7,7 +7,8 @@
  * Rounds are the same on all ranks: a message is in the same one where it is sent and where it is
  * received, which is why all ranks' plans are needed. A round may therefore wait for nothing but
  * earlier rounds, and cannot hang. Combining, too: what comes to be combined goes to a place of its
- * own, so that all of a round's can come at once, and those of one place are combined in one pass.
+ * own, so that all of a round's can come at once, and those of one place are combined in one pass;
+ * passes that have nothing to do with each other in one launch.
  *
  * Source: none; list scheduling, one piece per queue and round. Thread rule: pure functions; a
  * finished struct rounds is const.
@@ -24,7 +25,10 @@ enum round_kind {
     ROUND_REDUCE, /* dst = src op with */
 };
 
-enum { ROUND_SOURCES = 8 /* that are combined in one pass at most */ };
+enum {
+    ROUND_SOURCES = 9, /* that are combined in one pass at most */
+    ROUND_PASSES = 4   /* in one launch at most */
+};
 
 /* What a group and a launch between two groups cost, whatever they carry: rough, of NCCL between
  * nodes and of a driver. They decide how finely a schedule is cut, not what is right. */
@@ -38,10 +42,11 @@ struct round_place {
 
 struct round_step {
     uint8_t kind;
-    /* First, last message of its group; of steps that combine: of one pass. Those behind the first
-       in a pass have its dst and length, and that dst for src. */
-    uint8_t opens, closes;
-    int32_t peer; /* of messages */
+    uint8_t opens, closes; /* first, last message of its group; of steps that combine: of a launch,
+                              whose passes may run in any order */
+    uint8_t begins;        /* a pass: what is behind it there has its dst and length, and that dst
+                              for src */
+    int32_t peer;          /* of messages */
     struct round_place src, dst, with;
     uint64_t length;
 };
@@ -50,9 +55,10 @@ struct rounds {
     const char *algorithm; /* borrowed from the plan */
     uint32_t nsteps, ngroups;
     double seconds;       /* that all ranks need, by the links; the same on all ranks */
+    double launch_s;      /* of these: groups and launches */
     uint64_t whole_bytes; /* a chunk of so many would cut no message; likewise */
-    uint64_t chunk_bytes; /* what it is cut by, and the fast_chunks of its links */
-    uint32_t fast_chunks;
+    uint64_t chunk_bytes; /* what it is cut by, and what its links say of that */
+    uint32_t fast_chunks, taper;
     uint64_t scratch_bytes;        /* the plan's, and places for what arrives to be combined */
     const struct round_step *step; /* owned, [nsteps] in order */
 };
@@ -61,6 +67,7 @@ struct rounds {
 struct rounds_links {
     const int32_t *group; /* [nranks] borrowed: between ranks of one group links are fast */
     uint32_t fast_chunks; /* at least 1: chunks over these in the time of one over the others */
+    uint32_t taper;       /* the first and the last piece of what is cut: so many to a chunk */
     int shared; /* a rank's messages share its links: no more of them in a round than these
                    carry in the time of a chunk, those first whose links have most to do.
                    Without: whatever is ready moves, in fewer rounds */

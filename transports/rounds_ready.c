@@ -109,6 +109,20 @@ static void take_room(struct work *w, const struct ready *m)
     from->head[m->send].moves = to->head[m->recv].moves = 1;
 }
 
+/* Before the first piece of an operation has come, and behind its last one, other links have
+ * nothing to carry: these may be smaller. Where links are shared, they have. */
+static uint64_t next_piece(const struct work *w, const struct side *s, uint32_t q)
+{
+    const struct head *h = &s->head[q];
+    const struct plan_op *op = op_of(s, q);
+    uint64_t left = op ? op->length - h->at : 0;
+    uint64_t end = s->plan->chunk_bytes / w->links->taper / ROUNDS_ALIGNED * ROUNDS_ALIGNED;
+
+    if (w->links->shared || !end || left <= end || op->length <= h->whole)
+        return h->whole;
+    return h->at ? least(h->whole, left - end) : end;
+}
+
 int rounds_choose(struct work *w)
 {
     int n;
@@ -118,7 +132,7 @@ int rounds_choose(struct work *w)
 
         memset(s->used, 0, sizeof s->used);
         for (uint32_t q = 0; q < s->plan->nqueues; q++) {
-            s->head[q].piece = s->head[q].whole;
+            s->head[q].piece = next_piece(w, s, q);
             s->head[q].moves = 0;
         }
     }

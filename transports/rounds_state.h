@@ -25,6 +25,13 @@ struct head {
 enum { OUT, IN, WAYS };
 enum { NEAR, FAR, REACHES };
 
+/* What one pass writes, and all that it reads. */
+struct pass {
+    struct round_place dst, src[ROUND_SOURCES];
+    uint64_t length;
+    uint32_t sources;
+};
+
 struct side { /* one rank */
     const struct plan *plan;
     struct head *head; /* [nqueues] owned */
@@ -33,9 +40,9 @@ struct side { /* one rank */
     uint64_t left[WAYS][REACHES], used[WAYS][REACHES]; /* bytes in all, and in this round */
     uint64_t most[REACHES];                            /* in a round, where links are shared */
     uint64_t scratch_bytes;
-    struct round_step last; /* what was local last in this round; length 0: nothing */
-    uint32_t sources;       /* of the kernel that it is in */
-    uint32_t launches;      /* in this round */
+    struct round_step last;         /* what was local last in this round; length 0: nothing */
+    struct pass pass[ROUND_PASSES]; /* of the launch that it is in, if it combines */
+    uint32_t passes, launches;      /* in this launch, and in this round */
 };
 
 /* A message that both ends are ready for. */
@@ -55,7 +62,7 @@ struct work {
     struct ready *ready; /* [all queues] owned */
     uint64_t left;       /* bytes of all ranks' operations that are not done */
     uint64_t longest;    /* message, in chunks of its links */
-    double seconds;
+    double seconds, launch_s;
 };
 
 static inline uint64_t least(uint64_t a, uint64_t b)

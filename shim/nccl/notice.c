@@ -15,7 +15,11 @@
 
 enum { MARK = 0x636f6c6c, RANKS_MOST = 1 << 16, CLIENTS_MOST = 4096 };
 
-/* NCCL's id: a random number, the address of its start-up socket, zeros. */
+/* NCCL's id: a random number, the address of its start-up socket, zeros. Where NCCL_COMM_ID names
+ * the address, the number is this one: then each process makes the id for itself, and they must be
+ * alike in every byte, or NCCL takes each process for a host of its own. */
+#define TOKEN_OF_ALL 0x0280028002800280u
+
 struct id {
     uint64_t token;
     union {
@@ -326,7 +330,7 @@ static int is_usable(const struct id *id)
     sa_family_t f = id->address.any.sa_family;
 
     return (f == AF_INET || f == AF_INET6) && !id->mark && !id->port && !id->kept &&
-           sizeof(struct id) == sizeof(ncclUniqueId) && id->token &&
+           sizeof(struct id) == sizeof(ncclUniqueId) && id->token && id->token != TOKEN_OF_ALL &&
            !memcmp(id->unused + sizeof id->unused - 32, zeros, 32);
 }
 

@@ -6,6 +6,12 @@
 
 #include "planners/cost.h"
 
+enum {
+    CHUNK_LEAST = 4 << 10,
+    CHUNK_MOST = 16 << 20, /* takes longer than many launches, and takes memory */
+    TAPER_MOST = 4
+};
+
 /* Times the best one so far: finer cuts, with yet more rounds, will not be better. */
 static const double behind_the_best = 1.1;
 
@@ -48,17 +54,24 @@ struct material {
     struct plan **plan;
 };
 
-static int build(const struct material *m, size_t chunk, uint32_t fast, struct rounds **rounds)
+/* A way to cut it. */
+struct cut {
+    size_t chunk;
+    uint32_t fast, taper;
+};
+
+static int build(const struct material *m, struct cut cut, struct rounds **rounds)
 {
     struct plan_request theirs = *m->q;
     int nranks = theirs.topo->nranks, rc = 0;
     struct rounds_links links = {
         .group = m->group,
-        .fast_chunks = fast,
+        .fast_chunks = cut.fast,
+        .taper = cut.taper,
         .shared = theirs.demand != NULL,
         .bytes_per_s = {near_rate(theirs.topo), cost_rail_rate(theirs.topo)}};
 
-    theirs.chunk_bytes = chunk;
+    theirs.chunk_bytes = cut.chunk;
     for (theirs.rank = 0; theirs.rank < nranks && !rc; theirs.rank++)
         rc = m->algorithm->build(&theirs, &m->plan[theirs.rank]);
     if (!rc)
@@ -70,42 +83,53 @@ static int build(const struct material *m, size_t chunk, uint32_t fast, struct r
     return rc;
 }
 
-/* Keep the faster one; of equal ones the first. */
+/* What it costs stream and host: groups and launches take either's time. */
+static double cost(const struct rounds *r)
+{
+    return r->seconds + r->launch_s;
+}
+
+/* Keep the better one; of equal ones the first. */
 static void keep(struct rounds **best, struct rounds *next)
 {
     struct rounds *worse = next;
 
-    if (!*best || next->seconds < (*best)->seconds) {
+    if (!*best || cost(next) < cost(*best)) {
         worse = *best;
         *best = next;
     }
     rounds_free(worse);
 }
 
-/* Every cut that may be the best with near messages of so many chunks. */
-static int halve(const struct material *m, uint32_t fast, struct rounds **best)
+/* The longest message in `middle` chunks, and the two ends that a taper makes. */
+static size_t chunk_of(uint64_t whole, uint32_t middle, uint32_t taper)
 {
-    enum {
-        LEAST = 4 << 10,
-        MOST = 8 << 20 /* takes longer than many launches, and takes memory */
-    };
-    size_t chunk = MOST;
+    return pace_chunk(whole * taper / (middle * taper + (taper > 1 ? 2 : 0)));
+}
+
+/* Every cut of that kind that may be the best one. whole: a chunk of so many may cut no message. */
+static int halve(const struct material *m, struct cut cut, uint64_t whole, struct rounds **best)
+{
+    double last = 0, least = 0;
     struct rounds *next;
-    double seconds, shortest = 0;
 
-    do {
-        int rc = build(m, chunk, fast, &next);
+    for (uint32_t middle = 1;; middle *= 2) {
+        int rc;
 
+        cut.chunk = chunk_of(whole, middle, cut.taper);
+        if (cut.chunk > CHUNK_MOST)
+            continue;
+        if (cut.chunk < CHUNK_LEAST || last > behind_the_best * least)
+            return 0;
+        rc = build(m, cut, &next);
         if (rc)
             return rc;
-        if (chunk > next->whole_bytes)
-            chunk = next->whole_bytes;
-        chunk = pace_chunk(chunk / 2);
-        seconds = next->seconds;
-        shortest = shortest > 0 && shortest < seconds ? shortest : seconds;
+        if (whole > next->whole_bytes)
+            whole = next->whole_bytes;
+        last = cost(next);
+        least = least > 0 && least < last ? least : last;
         keep(best, next);
-    } while (chunk >= LEAST && seconds <= behind_the_best * shortest);
-    return 0;
+    }
 }
 
 static int choose(const struct material *m, const struct rounds *like, struct rounds **best)
@@ -114,11 +138,14 @@ static int choose(const struct material *m, const struct rounds *like, struct ro
     int rc = 0;
 
     if (m->q->chunk_bytes)
-        return build(m, m->q->chunk_bytes, fastest, best);
+        return build(m, (struct cut){m->q->chunk_bytes, fastest, 1}, best);
     if (like)
-        return build(m, like->chunk_bytes, like->fast_chunks, best);
+        return build(m, (struct cut){like->chunk_bytes, like->fast_chunks, like->taper}, best);
     for (uint32_t fast = 1; fast <= fastest && !rc; fast *= 2)
-        rc = halve(m, fast, best);
+        rc = halve(m, (struct cut){.fast = fast, .taper = 1}, CHUNK_MOST, best);
+    for (uint32_t taper = 2; taper <= TAPER_MOST && !rc; taper *= 2)
+        rc = halve(m, (struct cut){.fast = (*best)->fast_chunks, .taper = taper},
+                   (*best)->whole_bytes, best);
     return rc;
 }
 

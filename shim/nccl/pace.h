@@ -13,11 +13,12 @@
 size_t pace_chunk(size_t bytes);
 
 /*
- * The rounds of q->rank, by the chunk that the request names. Without one (0), by that which takes
- * the least time: from messages in one piece on, these are halved, as long as more rounds, each of
- * which costs a group and launches, make up for it by what is under way at the same time. like:
- * rounds of another size that is nearly this one (NULL: none), whose cut is taken then.
- * Returns 0 and *rounds_p (rounds_free()), or what the row or rounds_build() refuses it with.
+ * The rounds of q->rank, by the chunk that the request names. Without one (0), by that, and by
+ * those ends of messages, which cost the least of stream and host: from messages in one piece on,
+ * these are halved, as long as more rounds, each of which costs a group and launches, make up for
+ * it by what is under way at the same time. like: rounds of another size that is nearly this one
+ * (NULL: none), whose cut is taken then. Returns 0 and *rounds_p (rounds_free()), or what the row
+ * or rounds_build() refuses it with.
  */
 int pace_rounds(const struct plan_request *q, const struct plan_algorithm *a,
                 const struct rounds *like, struct rounds **rounds_p);

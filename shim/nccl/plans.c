@@ -194,8 +194,8 @@ static const struct rounds *similar(const struct comm *c, const struct plan_requ
 static uint64_t what_is(const struct comm_plan *p)
 {
     const char *recipe = p->recipe ? p->recipe : "";
-    uint64_t cut[2] = {p->rounds ? p->rounds->chunk_bytes : 0,
-                       p->rounds ? p->rounds->fast_chunks : 0};
+    uint64_t cut[3] = {p->rounds ? p->rounds->chunk_bytes : 0,
+                       p->rounds ? p->rounds->fast_chunks : 0, p->rounds ? p->rounds->taper : 0};
     uint64_t hash = comm_hash(cut, sizeof cut, p->nbytes);
 
     hash = comm_hash(p->algorithm->name, strlen(p->algorithm->name), hash);

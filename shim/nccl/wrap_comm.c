@@ -4,7 +4,9 @@
  * be asked for, only when the outermost group ends: until then it is noted down with the thread.
  */
 #define _GNU_SOURCE
+#include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "shim/nccl/comm.h"
 #include "shim/nccl/ppg.h"
@@ -85,10 +87,28 @@ static int is_nonblocking(const ncclConfig_t *config)
     return config && config->blocking == 0;
 }
 
+/* Does the program want NCCL to use few of the GPU's multiprocessors, or none, rather than be fast?
+ * What a schedule takes of them the guard does not see, which times the stream alone. */
+static int has_policy(const ncclConfig_t *config)
+{
+    const char *set = secure_getenv("NCCL_CTA_POLICY");
+
+    if (set && *set)
+        return strcmp(set, "0") != 0 && strcasecmp(set, "DEFAULT") != 0;
+#ifdef NCCL_CTA_POLICY_DEFAULT
+    return config && config->size >= offsetof(ncclConfig_t, CTAPolicy) + sizeof config->CTAPolicy &&
+           config->CTAPolicy > NCCL_CTA_POLICY_DEFAULT;
+#else
+    (void)config;
+    return 0;
+#endif
+}
+
 static void note_by_id(struct copy *copy, ncclResult_t result, const ncclComm_t *comm, int nranks,
                        int rank, const ncclUniqueId *id, const ncclConfig_t *config)
 {
-    struct pending p = {.copy = copy, .how = BY_ID};
+    struct pending p = {
+        .copy = copy, .how = has_policy(config) ? NATIVE : BY_ID, .why = REASON_FEW_BLOCKS};
 
     if (this_thread.inside)
         return;
@@ -155,7 +175,12 @@ ncclResult_t wrap_CommInitAll(struct copy *copy, ncclComm_t *comms, int n, const
 static void note_child(struct copy *copy, ncclResult_t result, ncclComm_t parent, uint64_t nth,
                        int by, const ncclComm_t *child, const ncclConfig_t *config)
 {
-    struct pending p = {.copy = copy, .how = CHILD, .parent = parent, .nth = nth, .by = by};
+    struct pending p = {.copy = copy,
+                        .how = has_policy(config) ? NATIVE : CHILD,
+                        .parent = parent,
+                        .nth = nth,
+                        .by = by,
+                        .why = REASON_FEW_BLOCKS};
 
     if (result != ncclSuccess || !child || is_nonblocking(config))
         return;

@@ -62,7 +62,7 @@ static double decode(const struct format *f, uint64_t bits)
     return bits >> (f->exponent + f->mantissa) & 1 ? -v : v;
 }
 
-/* Random values near 1, so that products of eight stay in every format's range. */
+/* Random values near 1, so that products of all sources stay in every format's range. */
 static void fill(const struct format *f, unsigned char *p, size_t parts)
 {
     for (size_t i = 0; i < parts; i++, p += f->bytes) {
@@ -231,41 +231,52 @@ static size_t guards_wrong(const unsigned char *at, size_t bytes)
     return wrong;
 }
 
-static void try_shape(struct bench *b, enum reduce_op op, enum reduce_type type,
-                      const struct shape *s)
+/* Bring in what a pass reads; `base` is the part of all buffers that is its own. */
+static struct cuda_reduce_args set_up(struct bench *b, enum reduce_op op, enum reduce_type type,
+                                      const struct shape *s, size_t base)
 {
     const struct format *f = &formats[type];
-    size_t size = reduce_type_bytes(type), bytes = s->count * size, wrong, touched;
+    size_t size = reduce_type_bytes(type), bytes = s->count * size;
     struct cuda_reduce_args args = {
         .count = s->count, .sources = s->sources, .divisor = (uint32_t)s->operand};
-    CUdeviceptr dst = b->device[CUDA_REDUCE_SOURCES] + GUARD + s->skip[0] * size;
+    CUdeviceptr dst = b->device[CUDA_REDUCE_SOURCES] + base + GUARD + s->skip[0] * size;
 
     MUST(MemsetD8Async(dst - GUARD, GUARD_BYTE, bytes + 2 * (size_t)GUARD, b->stream));
     for (uint32_t n = 0; n < s->sources; n++) {
-        CUdeviceptr at = b->device[n] + GUARD + s->skip[n ? 2 : 1] * size;
+        CUdeviceptr at = b->device[n] + base + GUARD + s->skip[n ? 2 : 1] * size;
 
         if (n == 0 && s->in_place)
             at = dst;
-        fill(f, b->host[n], bytes / (size_t)f->bytes);
+        fill(f, b->host[n] + base, bytes / (size_t)f->bytes);
         args.src[n] = (const void *)at;
         if (bytes)
-            MUST(MemcpyHtoDAsync(at, b->host[n], bytes, b->stream));
+            MUST(MemcpyHtoDAsync(at, b->host[n] + base, bytes, b->stream));
     }
     args.dst = (void *)dst;
     if (op == REDUCE_OP_scale && s->in_place) {
-        args.factor_at = (void *)b->device[CUDA_REDUCE_SOURCES - 1];
-        memcpy(b->host[CUDA_REDUCE_SOURCES - 1], &s->operand, size);
-        MUST(MemcpyHtoDAsync((CUdeviceptr)args.factor_at, b->host[CUDA_REDUCE_SOURCES - 1], size,
-                             b->stream));
+        unsigned char *factor = b->host[CUDA_REDUCE_SOURCES - 1] + base;
+
+        args.factor_at = (void *)(b->device[CUDA_REDUCE_SOURCES - 1] + base);
+        memcpy(factor, &s->operand, size);
+        MUST(MemcpyHtoDAsync((CUdeviceptr)args.factor_at, factor, size, b->stream));
     } else {
         args.factor = s->operand;
     }
-    if (!gpu_check(cuda_reduce(b->reducer, op, type, &args, b->stream) == 0, "%s of %s: refused",
-                   reduce_op_name(op), reduce_type_name(type)))
-        return;
-    MUST(MemcpyDtoHAsync(b->got, dst - GUARD, bytes + 2 * (size_t)GUARD, b->stream));
+    return args;
+}
+
+static void check(struct bench *b, enum reduce_op op, enum reduce_type type, const struct shape *s,
+                  const struct cuda_reduce_args *args, size_t base)
+{
+    size_t bytes = s->count * reduce_type_bytes(type), wrong, touched;
+    unsigned char *source[CUDA_REDUCE_SOURCES];
+
+    for (int n = 0; n < CUDA_REDUCE_SOURCES; n++)
+        source[n] = b->host[n] + base;
+    MUST(MemcpyDtoHAsync(b->got, (CUdeviceptr)args->dst - GUARD, bytes + 2 * (size_t)GUARD,
+                         b->stream));
     MUST(StreamSynchronize(b->stream));
-    wrong = elements_wrong(f, op, s, b->host, b->got + GUARD);
+    wrong = elements_wrong(&formats[type], op, s, source, b->got + GUARD);
     touched = guards_wrong(b->got, bytes);
     gpu_check(wrong == 0 && touched == 0,
               "%s of %s, %zu elements, %u sources, offsets %zu %zu %zu%s: %zu wrong, %zu bytes "
@@ -274,10 +285,25 @@ static void try_shape(struct bench *b, enum reduce_op op, enum reduce_type type,
               s->skip[1], s->skip[2], s->in_place ? ", in place" : "", wrong, touched);
 }
 
+/* n passes by one launch. */
+static void try_shapes(struct bench *b, enum reduce_op op, enum reduce_type type,
+                       const struct shape *s, unsigned n)
+{
+    struct cuda_reduce_args args[CUDA_REDUCE_PASSES];
+
+    for (unsigned i = 0; i < n; i++)
+        args[i] = set_up(b, op, type, &s[i], i * ROOM);
+    if (!gpu_check(cuda_reduce_several(b->reducer, op, type, args, n, b->stream) == 0,
+                   "%s of %s: refused", reduce_op_name(op), reduce_type_name(type)))
+        return;
+    for (unsigned i = 0; i < n; i++)
+        check(b, op, type, &s[i], &args[i], i * ROOM);
+}
+
 static void try_pair(struct bench *b, enum reduce_op op, enum reduce_type type)
 {
     size_t size = reduce_type_bytes(type);
-    const struct shape shapes[] = {
+    struct shape shapes[] = {
         {0, 2, {0, 0, 0}, 0, 0},
         {1, 2, {0, 0, 0}, 0, 0},
         {1000, 2, {0, 0, 0}, 1, 0},
@@ -287,18 +313,20 @@ static void try_pair(struct bench *b, enum reduce_op op, enum reduce_type type)
         {1003, CUDA_REDUCE_SOURCES, {3, 3, 3}, 1, 0},
         {ROOM / 2 / size + 5, 2, {1, 1, 1}, 0, 0}, /* several packs per thread on a small device */
     };
+    enum { SHAPES = sizeof shapes / sizeof shapes[0] };
 
-    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
-        struct shape s = shapes[i];
-
+    for (size_t i = 0; i < SHAPES; i++) {
         if (has_one_source(op))
-            s.sources = 1;
+            shapes[i].sources = 1;
         if (op == REDUCE_OP_divide)
-            s.operand = 2 + i;
+            shapes[i].operand = 2 + i;
         else if (op == REDUCE_OP_scale)
-            fill(&formats[type], (unsigned char *)&s.operand, 1);
-        try_shape(b, op, type, &s);
+            fill(&formats[type], (unsigned char *)&shapes[i].operand, 1);
     }
+    try_shapes(b, op, type, &shapes[0], 1);
+    try_shapes(b, op, type, &shapes[SHAPES - 1], 1);
+    try_shapes(b, op, type, &shapes[0], CUDA_REDUCE_PASSES);
+    try_shapes(b, op, type, &shapes[SHAPES - 1 - CUDA_REDUCE_PASSES], CUDA_REDUCE_PASSES);
 }
 
 static void try_refusals(struct bench *b)
@@ -310,6 +338,10 @@ static void try_refusals(struct bench *b)
 
     gpu_check(cuda_reduce(b->reducer, REDUCE_OP_sum, REDUCE_TYPE_f32, &args, b->stream) != 0,
               "a source that is not aligned to its element is refused");
+    gpu_check(cuda_reduce_several(b->reducer, REDUCE_OP_sum, REDUCE_TYPE_u8, &args, 0, b->stream) &&
+                  cuda_reduce_several(b->reducer, REDUCE_OP_sum, REDUCE_TYPE_u8, &args,
+                                      CUDA_REDUCE_PASSES + 1, b->stream),
+              "no pass, and more than a launch takes, are refused");
     args.sources = 1;
     gpu_check(cuda_reduce(b->reducer, REDUCE_OP_sum, REDUCE_TYPE_u8, &args, b->stream) != 0,
               "one source is refused");
@@ -353,9 +385,9 @@ void gpu_test_kernels(void)
         return;
     }
     for (int n = 0; n <= CUDA_REDUCE_SOURCES; n++)
-        b.device[n] = gpu_alloc(ROOM);
+        b.device[n] = gpu_alloc((size_t)CUDA_REDUCE_PASSES * ROOM);
     for (int n = 0; n < CUDA_REDUCE_SOURCES; n++)
-        b.host[n] = gpu_pinned(ROOM);
+        b.host[n] = gpu_pinned((size_t)CUDA_REDUCE_PASSES * ROOM);
     b.got = gpu_pinned(ROOM);
     for (int op = 0; op < REDUCE_OP_COUNT; op++)
         for (int type = 0; type < REDUCE_TYPE_COUNT; type++)

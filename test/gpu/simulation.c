@@ -98,6 +98,31 @@ static uint64_t both(CUstream a, CUstream b, int same_way, void *host, CUdevicep
     return now() - begun;
 }
 
+/* The second of two passes reads what the first one writes. */
+static void test_passes(void)
+{
+    int before = violations();
+    CUstream s = gpu_stream();
+    char *p = (char *)gpu_alloc(16);
+    struct cuda_reduce_args pass[2] = {
+        {.dst = p, .src = {p, p + 4}, .count = 4, .sources = 2},
+        {.dst = p + 8, .src = {p + 2, p + 12}, .count = 4, .sources = 2}};
+    struct cuda_reducer *r;
+
+    if (cuda_reducer_create(cu, &r) < 0)
+        return; /* a build without kernels: said elsewhere */
+    cuda_reduce_several(r, REDUCE_OP_sum, REDUCE_TYPE_u8, pass, 2, s);
+    gpu_check(violations() > before, "passes of one launch that touch the same bytes are seen");
+    before = violations();
+    pass[1].src[0] = p + 8;
+    cuda_reduce_several(r, REDUCE_OP_sum, REDUCE_TYPE_u8, pass, 2, s);
+    gpu_check(violations() == before, "and those that do not are no violation");
+    MUST(StreamSynchronize(s));
+    cuda_reducer_free(r);
+    MUST(MemFree((CUdeviceptr)p));
+    MUST(StreamDestroy(s));
+}
+
 static void test_links(void)
 {
     CUstream a = gpu_stream(), b = gpu_stream();
@@ -164,6 +189,7 @@ void gpu_test_simulation(void)
     fail = (int (*)(const char *, long, int))gpu_simulated("gpusim_fail");
     test_faults();
     test_violations();
+    test_passes();
     test_links();
     test_event_time();
     test_poison();

@@ -74,7 +74,8 @@ static uint64_t run_kernel(struct work *w, uint64_t start)
     int device = w->ctx->device;
     uint64_t end, other;
 
-    sim_twin_run(w->launch.twin, &w->launch.args, w->launch.blocks, w->launch.threads);
+    sim_twin_run(w->launch.twin, &w->launch.batch, w->launch.blocks, w->launch.rows,
+                 w->launch.threads);
     end = sim_link_use(LINK_HBM, device, 0, start, w->launch.local);
     for (int d = 0; d < sim_config.devices; d++) {
         if (!w->launch.remote[d])
@@ -103,6 +104,45 @@ static void *reach(struct work *w, const struct ctx *c, const void *p, size_t by
     return at;
 }
 
+/* All that a pass touches. Returns 0 if the context has no access to something. */
+static int reach_all(struct work *w, const struct ctx *c, struct cuda_reduce_args *pass, int slot)
+{
+    size_t element = w->launch.twin->element, bytes = pass->count * element;
+    int all = (pass->dst = reach(w, c, pass->dst, bytes, slot++)) != NULL;
+
+    for (uint32_t i = 0; i < pass->sources; i++)
+        all &= (pass->src[i] = reach(w, c, pass->src[i], bytes, slot++)) != NULL;
+    if (pass->factor_at)
+        all &= (pass->factor_at = reach(w, c, pass->factor_at, element, slot)) != NULL;
+    return all;
+}
+
+static int overlap(const void *a, size_t a_bytes, const void *b, size_t b_bytes)
+{
+    return (const char *)a < (const char *)b + b_bytes &&
+           (const char *)b < (const char *)a + a_bytes;
+}
+
+/* Nobody says which thread of a launch comes first. */
+static void check_order(const struct work *w)
+{
+    const struct cuda_reduce_args *pass = w->launch.batch.pass;
+    size_t element = w->launch.twin->element;
+
+    for (unsigned i = 0; i < w->launch.rows; i++)
+        for (unsigned k = 0; k < w->launch.rows; k++) {
+            size_t bytes = pass[i].count * element, others = pass[k].count * element;
+            int bad = i != k && overlap(pass[i].dst, bytes, pass[k].dst, others);
+
+            for (uint32_t s = 0; s < pass[k].sources; s++)
+                bad |= (i != k || pass[i].dst != pass[k].src[s]) &&
+                       overlap(pass[i].dst, bytes, pass[k].src[s], others);
+            if (bad)
+                sim_violation("%s: what it writes meets what others of its threads read or write",
+                              w->launch.twin->name);
+        }
+}
+
 CUresult sim_LaunchKernel(CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
                           unsigned by, unsigned bz, unsigned shared, CUstream stream,
                           void **parameters, void **extra)
@@ -110,7 +150,6 @@ CUresult sim_LaunchKernel(CUfunction function, unsigned gx, unsigned gy, unsigne
     CUresult bad = sim_enter(SIM_LaunchKernel);
     struct stream *s = bad ? NULL : stream_of(stream);
     const struct twin *t = (const struct twin *)function;
-    struct cuda_reduce_args *args;
     struct work *w;
     int all = 1;
 
@@ -121,32 +160,26 @@ CUresult sim_LaunchKernel(CUfunction function, unsigned gx, unsigned gy, unsigne
         sim_violation("a kernel is launched in a stream of another context");
         return CUDA_ERROR_INVALID_HANDLE;
     }
-    if (!gx || gy != 1 || gz != 1 || !bx || bx > 1024 || by != 1 || bz != 1 || extra)
+    if (!gx || !gy || gy > CUDA_REDUCE_PASSES || gz != 1 || !bx || bx > 1024 || by != 1 ||
+        bz != 1 || extra)
         return CUDA_ERROR_INVALID_VALUE;
     w = work_new(run_kernel);
     if (!w)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    args = &w->launch.args;
-    memcpy(args, parameters[0], sizeof *args);
+    memcpy(&w->launch.batch, parameters[0], sizeof w->launch.batch);
     w->launch.twin = t;
     w->launch.blocks = gx;
+    w->launch.rows = gy;
     w->launch.threads = bx;
-    args->dst = reach(w, s->ctx, args->dst, args->count * t->element, 0);
-    all &= args->dst != NULL;
-    for (uint32_t i = 0; i < args->sources; i++) {
-        args->src[i] = reach(w, s->ctx, args->src[i], args->count * t->element, (int)i + 1);
-        all &= args->src[i] != NULL;
-    }
-    if (args->factor_at) {
-        args->factor_at = reach(w, s->ctx, args->factor_at, t->element, CUDA_REDUCE_SOURCES + 1);
-        all &= args->factor_at != NULL;
-    }
+    for (unsigned i = 0; i < gy; i++)
+        all &= reach_all(w, s->ctx, &w->launch.batch.pass[i], (int)i * PASS_AREAS);
     if (!all) { /* the launch itself succeeds on a device; what comes after it does not */
         work_drop(w);
         sim_violation("%s: a buffer the device has no access to", t->name);
         __atomic_store_n(&s->ctx->sticky, CUDA_ERROR_ILLEGAL_ADDRESS, __ATOMIC_RELAXED);
         return CUDA_SUCCESS;
     }
+    check_order(w);
     return stream_submit(s, w);
 }
 

@@ -160,7 +160,8 @@ int area_allows(const struct area *a, const struct ctx *c);
 
 /* Streams (stream.c)
  * ------------------------------------------------------------------------------------ */
-#define WORK_AREAS (CUDA_REDUCE_SOURCES + 2)
+#define PASS_AREAS (CUDA_REDUCE_SOURCES + 2)
+#define WORK_AREAS (CUDA_REDUCE_PASSES * PASS_AREAS)
 struct twin;
 struct capture;
 struct work {
@@ -199,8 +200,8 @@ struct work {
         } value;
         struct {
             const struct twin *twin;
-            struct cuda_reduce_args args;
-            unsigned blocks, threads;
+            struct cuda_reduce_batch batch;
+            unsigned blocks, rows, threads;
             uint64_t local, remote[SIM_DEVICES]; /* bytes */
         } launch;
         struct {
@@ -261,7 +262,7 @@ CUresult capture_check(enum sim_call call);
  * -------------------------------------------------------------------------------------- */
 struct twin {
     const char *name;
-    void (*kernel)(struct cuda_reduce_args);
+    void (*kernel)(struct cuda_reduce_batch);
     size_t element; /* bytes */
 };
 #ifdef __cplusplus
@@ -269,8 +270,8 @@ extern "C" {
 #endif
 extern const struct twin sim_twins[];
 extern const int sim_twin_count;
-void sim_twin_run(const struct twin *t, const struct cuda_reduce_args *args, unsigned blocks,
-                  unsigned threads);
+void sim_twin_run(const struct twin *t, const struct cuda_reduce_batch *batch, unsigned blocks,
+                  unsigned rows, unsigned threads);
 #ifdef __cplusplus
 }
 #endif

@@ -21,7 +21,7 @@ extern "C" void sim_violation(const char *format, ...);
 
 struct twin {
     const char *name;
-    void (*kernel)(cuda_reduce_args);
+    void (*kernel)(cuda_reduce_batch);
     size_t element;
 };
 
@@ -37,12 +37,15 @@ extern const twin sim_twins[] = {
 };
 extern const int sim_twin_count = sizeof sim_twins / sizeof sim_twins[0];
 
-void sim_twin_run(const twin *t, const cuda_reduce_args *args, unsigned blocks, unsigned threads)
+void sim_twin_run(const twin *t, const cuda_reduce_batch *batch, unsigned blocks, unsigned rows,
+                  unsigned threads)
 {
     gridDim.x = blocks;
+    gridDim.y = rows;
     blockDim.x = threads;
     for (blockIdx.x = 0; blockIdx.x < blocks; blockIdx.x++)
-        for (threadIdx.x = 0; threadIdx.x < threads; threadIdx.x++)
-            t->kernel(*args);
+        for (blockIdx.y = 0; blockIdx.y < rows; blockIdx.y++)
+            for (threadIdx.x = 0; threadIdx.x < threads; threadIdx.x++)
+                t->kernel(*batch);
 }
 }

@@ -9,6 +9,7 @@ static void test_arguments(struct rank *r)
     size_t bytes = r->count * 4;
     char *p = device_new(bytes * (size_t)r->nranks);
     int n = r->nranks;
+    ncclComm_t comm;
 
     check(r,
           ncclAllReduce(p, p, r->count, ncclFloat, ncclSum, NULL, r->stream) == ncclInvalidArgument,
@@ -30,6 +31,11 @@ static void test_arguments(struct rank *r)
     check(r, ncclSend(p, r->count, ncclFloat, n, r->comm, r->stream) == ncclInvalidArgument,
           "no such peer");
     check(r, ncclGroupEnd() == ncclInvalidUsage, "a group that has not begun");
+    comm = ranks_comm(r);
+    NCCL(ncclGroupStart());
+    ncclSend(p, r->count, ncclFloat, r->rank, comm, r->stream);
+    check(r, ncclGroupEnd() == ncclInvalidUsage, "a message to itself that it does not receive");
+    NCCL(ncclCommAbort(comm));
     NCCL(ncclAllGather(p + (size_t)r->rank * bytes, p, r->count, ncclFloat, r->comm, r->stream));
     stream_wait(r->stream);
     device_free(p);

@@ -106,6 +106,25 @@ static void test_nonblocking(struct rank *r)
     NCCL(ncclCommDestroy(comm));
 }
 
+/* Few of the GPU's multiprocessors, or none, for it and its parts: run.sh looks at the report. */
+static void test_policies(struct rank *r)
+{
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+
+    for (int policy = NCCL_CTA_POLICY_EFFICIENCY; policy <= NCCL_CTA_POLICY_ZERO; policy++) {
+        ncclUniqueId id = ranks_id(r);
+        ncclComm_t comm, part;
+
+        config.CTAPolicy = policy;
+        NCCL(ncclCommInitRankConfig(&comm, r->nranks, id, r->rank, &config));
+        sum_all(r, comm, r->stream, "a communicator with a policy");
+        NCCL(ncclCommSplit(comm, 0, r->rank, &part, NULL));
+        sum_all(r, part, r->stream, "a part of one with a policy");
+        NCCL(ncclCommDestroy(part));
+        NCCL(ncclCommDestroy(comm));
+    }
+}
+
 /* Given up, without a hang: nothing can be called on it, and it can be destroyed. */
 static void test_revoked(struct rank *r)
 {
@@ -222,10 +241,17 @@ static void test_late_once(struct rank *r)
 }
 
 const struct test_case cases_kinds[] = {
-    {"configured", test_configured}, {"init_all", test_init_all},
-    {"unseen", test_unseen},         {"nonblocking", test_nonblocking},
-    {"revoked", test_revoked},       {"registered", test_registered},
-    {"windows", test_windows},       {"current_device", test_current_device},
-    {"unaligned", test_unaligned},   {"simulated_end", test_simulated_end},
-    {"late_once", test_late_once},   {NULL, NULL},
+    {"configured", test_configured},
+    {"init_all", test_init_all},
+    {"unseen", test_unseen},
+    {"nonblocking", test_nonblocking},
+    {"revoked", test_revoked},
+    {"registered", test_registered},
+    {"windows", test_windows},
+    {"current_device", test_current_device},
+    {"unaligned", test_unaligned},
+    {"simulated_end", test_simulated_end},
+    {"late_once", test_late_once},
+    {"policies", test_policies},
+    {NULL, NULL},
 };

@@ -19,7 +19,7 @@ if [ ! -x "$ranks" ] || [ ! -e "$build/libcollshim-nccl.so" ]; then
 fi
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
-unset LD_PRELOAD NCCL_HOSTID NCCL_COMM_BLOCKING "${!COLLSHIM_@}"
+unset LD_PRELOAD NCCL_HOSTID NCCL_COMM_BLOCKING NCCL_COMM_ID NCCL_CTA_POLICY "${!COLLSHIM_@}"
 
 ok() { # DESCRIPTION STATUS
   if [ "$2" -eq 0 ]; then passed=$((passed + 1)); else failed=$((failed + 1)) && echo "not ok $1"; fi
@@ -49,7 +49,7 @@ native() { jq "[.nccl.collectives[].native | to_entries[] | select(.key | test(\
 
 mapfile -t cases < <(simulated "$ranks" --list | grep -v '^rank_')
 all=(reductions moves exchanges messages premul_unseen nothing one_rank groups mixed_group split init_in_group nonblocking
-  configured init_all unseen revoked windows current_device unaligned simulated_end foreign_stream abort_meeting
+  configured policies init_all unseen revoked windows current_device unaligned simulated_end foreign_stream abort_meeting
   blocked_stream two_streams destroy_early finalize abort async_error registered repeated recycled arguments
   different_counts different_messages different_order after_destroy many_communicators helper_killed helper_killed_idle
   helper_killed_anytime
@@ -165,6 +165,13 @@ reason() { # DESCRIPTION PATTERN VARIABLE=VALUE... PROGRAM...
 }
 two_hosts=("$ranks" --ranks 4 --hosts 2 --count 703)
 reason 'devices of one process' 'ncclCommInitAll' "${every[@]}" "${two_hosts[@]}" init_all
+reason 'few multiprocessors by configuration' 'multiprocessors' "${every[@]}" "${two_hosts[@]}" policies
+[ "$(rerouted allreduce)" -eq 0 ]
+ok 'few multiprocessors by configuration: parts too' $?
+reason 'few multiprocessors by environment' 'multiprocessors' NCCL_CTA_POLICY=EFFICIENCY "${every[@]}" "${two_hosts[@]}" async_error
+preloaded 'as many as are fast' NCCL_CTA_POLICY=DEFAULT "${every[@]}" "${two_hosts[@]}" async_error
+[ "$(rerouted allreduce)" -gt 0 ]
+ok 'as many multiprocessors as are fast: rerouted' $?
 reason 'a communicator made unseen' 'not seen' "${every[@]}" "${two_hosts[@]}" unseen
 reason 'all communicators are non-blocking' 'non-blocking' NCCL_COMM_BLOCKING=0 "${every[@]}" "${two_hosts[@]}" nonblocking
 reason 'an exchange of 65 ranks' 'more ranks than' "${every[@]}" NCCLSIM='near=9 far=9' "$ranks" --ranks 65 --hosts 13 --count 4000 set_rates
@@ -319,6 +326,10 @@ if [ -n "$real" ]; then
   opened "the real NCCL ($real), linked" libcollshim.so "$(dirname "$real")" "$build/test/nccl_linked"
   grep -qx "version $(($(grep -ao 'NCCL version [0-9.]*' "$real" | head -n 1 | sed -E 's/.* ([0-9]+)\.([0-9]+)\.([0-9]+).*/\1*10000+\2*100+\3/')))" "$tmp/with"
   ok "the real NCCL ($real): its own version" $?
+  # Each process makes the id for itself then: it must stay as the library makes it.
+  NCCL_COMM_ID=127.0.0.1:40404 answers 'an address by NCCL_COMM_ID' "$tmp" "$build/test/nccl_caught" "$real"
+  grep -q '^from id: none' "$tmp/with"
+  ok 'an address by NCCL_COMM_ID: the unique id is left alone' $?
 else
   echo '# skip: no libnccl.so.2 on this machine'
 fi

@@ -56,6 +56,32 @@ ncclResult_t group_defer(ncclResult_t (*run)(void *data), void *data)
     return ncclSuccess;
 }
 
+static void forget(struct call *calls)
+{
+    for (struct call *next; calls; calls = next) {
+        next = calls->next;
+        free(calls);
+    }
+}
+
+/* A communicator's part of a group. A message to oneself is sent and received in the same one. */
+static ncclResult_t launch(struct call *calls)
+{
+    struct ncclComm *comm = calls->comm;
+    int alone = 0;
+
+    for (const struct call *c = calls; c; c = c->next)
+        if (c->peer == comm->rank)
+            alone += (c->post.kind == KIND_SEND) - (c->post.kind == KIND_RECV);
+    if (!alone)
+        return run_launch(comm, calls);
+    forget(calls);
+    return comm_error(comm, ncclInvalidUsage,
+                      "rank %d sends to itself in another group than it "
+                      "receives in",
+                      comm->rank);
+}
+
 ncclResult_t group_add(const struct call *call)
 {
     struct call *copy = malloc(sizeof *copy);
@@ -65,7 +91,7 @@ ncclResult_t group_add(const struct call *call)
     *copy = *call;
     copy->next = NULL;
     if (!group_open())
-        return run_launch(copy->comm, copy);
+        return launch(copy);
     if (!group.calls)
         group.last_call = &group.calls;
     *group.last_call = copy;
@@ -120,7 +146,7 @@ static ncclResult_t run_jobs(struct job *jobs)
     return bad;
 }
 
-static ncclResult_t end(int launch)
+static ncclResult_t end(int runs)
 {
     ncclResult_t bad = group.error, result;
     struct call *calls = group.calls;
@@ -134,14 +160,10 @@ static ncclResult_t end(int launch)
     while (calls) {
         struct call *mine = take(&calls, first_of(calls));
 
-        if (launch && !bad) {
-            bad = run_launch(mine->comm, mine);
-            continue;
-        }
-        for (struct call *next; mine; mine = next) {
-            next = mine->next;
-            free(mine);
-        }
+        if (runs && !bad)
+            bad = launch(mine);
+        else
+            forget(mine);
     }
     return bad;
 }
