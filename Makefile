@@ -282,8 +282,9 @@ $(B)/test/gpu_contract: $(GPU_TEST_OBJ) $(GPU_CORE_OBJ)
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -o $@ $^ -ldl -lm -lpthread $(LDFLAGS)
-# On this machine's own GPU; nothing but the driver and what is in $(B)/ is needed to run it.
-test-gpu:
+# On this machine's own GPU. Elsewhere test/gpu/device.sh runs what was built here: that takes the driver alone.
+test-gpu: $(if $(CUDA),$(B)/test/gpu_contract $(B)/test/bench_collaborative) \
+          $(if $(NCCL),$(B)/libcollshim.so $(B)/libcollshim-nccl.so $(HELPER) $(B)/test/nccl_ranks)
 	$(Q)test/gpu/device.sh $(B)
 # The simulated driver and what runs on it, under sanitizers.
 sanitize: $(if $(NVCC),$(B)/cuda_kernels.fatbin)

@@ -1,4 +1,4 @@
-# shellcheck shell=bash disable=SC2034 # `left` is the caller's
+# shellcheck shell=bash disable=SC2034,SC2154 # variables shared with who sources it
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # A job with helpers, all of which is killed at once, its launcher too. It runs as a user of its own, by which its processes, files and segments are known on a machine that does other things meanwhile.
@@ -37,7 +37,7 @@ job_remains() {
         sleep 0.1
     done
     find /dev/shm -maxdepth 1 -user "$job_user" -name 'mpich_shar_*' -delete # MPICH's own
-    left="$(job_processes)$(find /dev/shm /tmp -maxdepth 1 -user "$job_user" -printf ' %p')$(
+    left="$(job_processes | xargs)$(find /dev/shm /tmp -maxdepth 1 -user "$job_user" -printf ' %p')$(
         awk -v u="$job_user" 'NR > 1 && $8 == u { printf " segment %d", $2 }' /proc/sysvipc/shm)"
     # shellcheck disable=SC2046 # words are meant
     kill -KILL $(job_processes) 2>/dev/null || true
