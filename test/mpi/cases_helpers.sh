@@ -192,7 +192,7 @@ helpers_are_near() { # PROCESSES PLACES
     settle "${settings[@]}"
     new_command
     add_ranks 2 "${settled[@]}"
-    command=("$here/tool/near" "${command[@]}")
+    command=("$here/tool/near.sh" "${command[@]}")
     capture
     if [ "$rc" -eq 77 ]; then
         skip "$name" "no mount name space of its own"

@@ -438,8 +438,8 @@ if [ -z "$quick" ]; then
   unhelped 'a device on which streams cannot wait for values' 2 'cuStreamWaitValue32' "${two[@]}" async_error
   # Of two ranks with a device each, on which processes of eight cores find those that are near it.
   printf '#!/bin/sh\nLD_PRELOAD=%s CORES_LOG=%s exec %s\n' "$build/test/cores.so" "$tmp/cores" "$build/collshim-helper" >"$tmp/spare/collshim-helper"
-  if "$tool/near" true; then
-    helped 'helpers near their devices' 2 library "${cut[@]}" LD_PRELOAD="$shim:$build/test/cores.so" "$tool/near" "${two[@]}" async_error
+  if "$tool/near.sh" true; then
+    helped 'helpers near their devices' 2 library "${cut[@]}" LD_PRELOAD="$shim:$build/test/cores.so" "$tool/near.sh" "${two[@]}" async_error
     [ "$(awk '{ last[$1] = $2 } END { for (pid in last) print last[pid] }' "$tmp/cores" | sort | xargs)" = '2-4 5-7' ]
     ok 'helpers near their devices: each on the cores of its own' $?
   else
