@@ -6,6 +6,9 @@
 # job_make FILE...: sets `job`, a folder that such a user may use, with copies of these files
 job_make() {
     job_user=$((20000 + $$ % 40000))
+    while getent passwd "$job_user" >/dev/null || pgrep -U "$job_user" >/dev/null; do # somebody's
+        job_user=$((job_user + 1))
+    done
     job=$tmp/job
     rm -rf "$job"
     mkdir "$job"
