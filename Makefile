@@ -216,11 +216,11 @@ $(B)/pic/transports/cuda_image.o: transports/cuda_image.S $(KERNELS)
 NCCL_CAUGHT   := $(B)/test/nccl_caught $(B)/test/nccl_linked $(B)/test/nccl_static
 TEST_PROGRAMS := $(foreach f,$(FAMILIES),$(MPI_TESTS:%=$(B)/$(f)/test/mpi/%) $(FORTRAN_TESTS:%=$(B)/$(f)/test/fortran/%))
 .PHONY: test-programs
-test-programs: $(TEST_PROGRAMS) $(B)/unit $(HELPER) $(B)/test/yield.so $(if $(CUDA),$(B)/test/gpu_contract $(B)/test/bench_collaborative $(B)/gpusim/libcuda.so.1 $(B)/gpusim/libnvidia-ml.so.1) \
+test-programs: $(TEST_PROGRAMS) $(B)/unit $(HELPER) $(B)/test/yield.so $(B)/test/cores.so $(if $(CUDA),$(B)/test/gpu_contract $(B)/test/bench_collaborative $(B)/gpusim/libcuda.so.1 $(B)/gpusim/libnvidia-ml.so.1) \
                 $(if $(NCCL),$(B)/test/nccl_ranks $(NCCL_CAUGHT))
 
-# Preloaded where there are more of MPICH's ranks than cores.
-$(B)/test/yield.so: test/mpi/tool/yield.c
+# Preloaded: where there are more of MPICH's ranks than cores, and to see where helpers are bound.
+$(B)/test/yield.so $(B)/test/cores.so: $(B)/test/%.so: test/mpi/tool/%.c
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -fPIC -shared -o $@ $< -ldl $(LDFLAGS)
@@ -284,8 +284,9 @@ $(B)/test/gpu_contract: $(GPU_TEST_OBJ) $(GPU_CORE_OBJ)
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -o $@ $^ -ldl -lm -lpthread $(LDFLAGS)
-# On this machine's own GPU; nothing but the driver and what is in $(B)/ is needed to run it.
-test-gpu:
+# On this machine's own GPU. Elsewhere test/gpu/device.sh runs what was built here: that takes the driver alone.
+test-gpu: $(if $(CUDA),$(B)/test/gpu_contract $(B)/test/bench_collaborative) \
+          $(if $(NCCL),$(B)/libcollshim.so $(B)/libcollshim-nccl.so $(HELPER) $(B)/test/nccl_ranks)
 	$(Q)test/gpu/device.sh $(B)
 # The simulated driver and what runs on it, under sanitizers.
 sanitize: $(if $(NVCC),$(B)/cuda_kernels.fatbin)

@@ -31,6 +31,9 @@ int crew_settled(void);
  */
 int crew_start(int wanted, const char **why);
 
+/* How many cores they and this process share. */
+int crew_cores(void);
+
 /* All of them end, in whatever they are: nothing that they were told is done from then on but what
    is being stored. They are not started again. */
 void crew_dismiss(void);

@@ -18,9 +18,12 @@ static int begins_with_one_of(const char *text, const char *const *list, size_t 
 static int is_given(const char *variable, enum mailbox_work work)
 {
     static const char *const given[] = {"LD_LIBRARY_PATH=", "HOME=", "TMPDIR=", "UCX_", "CUDA_"},
-                             *const kept[] = {"LD_PRELOAD=", "LD_AUDIT=", "COLLSHIM_",
-                                              "NCCL_COMM_ID=", "NCCL_COMM_BLOCKING="};
+                             *const tools[] = {"LD_PRELOAD=", "LD_AUDIT=", "CUDA_INJECTION64_PATH=",
+                                               "NVTX_INJECTION64_PATH="},
+                             *const kept[] = {"COLLSHIM_", "NCCL_COMM_ID=", "NCCL_COMM_BLOCKING="};
 
+    if (begins_with_one_of(variable, tools, sizeof tools / sizeof *tools))
+        return 0;
     if (work == MAILBOX_FOR_NCCL)
         return !begins_with_one_of(variable, kept, sizeof kept / sizeof *kept);
     return begins_with_one_of(variable, given, sizeof given / sizeof *given);

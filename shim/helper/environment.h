@@ -2,8 +2,8 @@
 /*
  * What a helper is given of its owner's environment. For MPI: where libraries are, and what sets
  * UCX and CUDA up; nothing of the launcher's, by which an MPI would take it for a rank, nor what
- * the user preloads into ranks. For NCCL: all but what the user preloads into ranks, because its
- * network plugins have variables that nobody can list, and without an MPI a launcher's are
+ * the user preloads into ranks, or has the driver load (profilers). For NCCL: all but that, because
+ * its network plugins have variables that nobody can list, and without an MPI a launcher's are
  * harmless; but helpers make unique ids of their own, and wait for them.
  *
  * Where UCX_NET_DEVICES lists several network devices, each helper gets one of them, in turn, and

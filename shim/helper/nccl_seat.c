@@ -47,6 +47,8 @@ int nccl_seat_join(struct nccl_seat *s, const struct desk_order *o)
                     s->bench->cu->StreamCreateWithPriority(&s->stream, CU_STREAM_NON_BLOCKING, 0)))
         return -1;
     s->ticket = atomic_load(&s->at->done);
+    if (nccl_seat_run(s, &(struct desk_order){.ticket = s->ticket})) /* does the device do that? */
+        return -1;
     if (o->most_blocks > 0 && nccl->CommInitRankConfig) {
         config.maxCTAs = o->most_blocks;
         result = nccl->CommInitRankConfig(&s->comm, o->nranks, id, o->rank, &config);
@@ -145,14 +147,11 @@ int nccl_seat_check(const struct nccl_seat *s)
     return nccl_failed(s, "its communicator", state);
 }
 
-void nccl_seat_end(struct nccl_seat *s, int cut)
+void nccl_seat_end(struct nccl_seat *s, ncclComm_t comm, int cut)
 {
-    const struct cuda_calls *cu = s->bench->cu;
-
-    if (s->comm && cut)
-        s->bench->nccl->CommAbort(s->comm);
-    cu->StreamSynchronize(s->stream);
-    if (s->comm && !cut)
-        s->bench->nccl->CommDestroy(s->comm);
-    s->comm = NULL;
+    if (comm && cut)
+        s->bench->nccl->CommAbort(comm);
+    s->bench->cu->StreamSynchronize(s->stream);
+    if (comm && !cut)
+        s->bench->nccl->CommDestroy(comm);
 }

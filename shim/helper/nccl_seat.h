@@ -43,8 +43,8 @@ int nccl_seat_check(const struct nccl_seat *s);
 /* Is there work that is not known to be done? */
 int nccl_seat_works(const struct nccl_seat *s);
 
-/* End the communicator: behind its work, or (cut) at once. */
-void nccl_seat_end(struct nccl_seat *s, int cut);
+/* End a communicator that the seat has had: behind its work, or (cut) at once. NULL is fine. */
+void nccl_seat_end(struct nccl_seat *s, ncclComm_t comm, int cut);
 
 /* Say why, as half a sentence; returns -1. */
 __attribute__((format(printf, 2, 3))) int desk_say(struct desk_channel *c, const char *format, ...);

@@ -160,6 +160,7 @@ static int open_memory(struct nccl_seat *s, const struct desk_order *o)
 struct errand {
     struct nccl_seat *seat;
     struct desk_order order;
+    ncclComm_t comm; /* owned: to be ended */
 };
 
 static void *run_errand(void *data)
@@ -174,7 +175,7 @@ static void *run_errand(void *data)
         atomic_store(&s->at->joined, rc == 0);
         answer(s->at, rc);
     } else {
-        nccl_seat_end(s, e->order.kind == DESK_CUT);
+        nccl_seat_end(s, e->comm, e->order.kind == DESK_CUT);
         atomic_store(&s->at->broken, 0);
         atomic_store(&s->at->joined, 0);
     }
@@ -188,7 +189,9 @@ static int start_errand(struct nccl_seat *s, const struct desk_order *o)
     pthread_t thread;
 
     if (e)
-        *e = (struct errand){s, *o};
+        *e = (struct errand){s, *o, s->comm};
+    if (e && o->kind != DESK_JOIN)
+        s->comm = NULL; /* nobody asks it from here on: an abort frees it with work under way */
     if (!e || pthread_create(&thread, NULL, run_errand, e)) {
         free(e);
         return desk_say(s->at, "a helper has no memory, or no thread");

@@ -181,8 +181,9 @@ void team_join(struct team *t, MPI_Comm comm, const struct topo *topo, int rank,
             t->ppg = helpers + 1;
             t->lent = calloc((size_t)t->ppg, sizeof *t->lent);
             t->nlent = t->lent ? t->ppg : 0;
-            say(CFG_LEVEL_INFO, "%d processes per rank on %d ranks, ready within %.3f s", t->ppg,
-                topo->nranks, count_now() - t->began);
+            say(CFG_LEVEL_INFO,
+                "%d processes per rank on %d ranks, ready within %.3f s; cores of rank 0: %d",
+                t->ppg, topo->nranks, count_now() - t->began, crew_cores());
             return;
         }
         say(CFG_LEVEL_WARN,

@@ -185,9 +185,11 @@ static void begin(struct comm *c, struct ppg *p, const char *why)
     }
     count_helpers(p->helpers + 1, p->mps);
     if (c->rank == 0)
-        say(CFG_LEVEL_INFO, "NCCL: %d processes per rank on %d ranks, %s; joined in %.3f s",
+        say(CFG_LEVEL_INFO,
+            "NCCL: %d processes per rank on %d ranks, %s; joined in %.3f s; cores of rank 0: %d",
             p->helpers + 1, c->nranks,
-            p->mps ? "side by side (MPS)" : "taking turns on the device (no MPS)", now() - began);
+            p->mps ? "side by side (MPS)" : "taking turns on the device (no MPS)", now() - began,
+            crew_cores());
 }
 
 static void open_helpers(struct comm *c)

@@ -132,6 +132,8 @@ int main(int argc, char **argv)
 
     (void)argc;
     setvbuf(stdout, NULL, _IOLBF, 0);
+    if (!cuda_open(CUDA_LOAD))
+        gpu_start(0); /* says so, and ends; cuInit comes after the forks */
     gpu_test_ipc();
     if (!given(argv, "--without-kernels"))
         gpu_test_collectives();

@@ -88,11 +88,11 @@ void gpu_test_memory(void)
     MUST(MemFree(a));
     a = gpu_alloc(N);
     gpu_check(buffer_id(a) != id, "ids are not used again, though addresses are");
-    MUST(MemHostRegister(plain, N, CU_MEMHOSTREGISTER_PORTABLE));
+    MUST(MemHostRegister(plain, N, CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP));
     gpu_check(cu->MemHostRegister(plain, N, 0) == CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED,
               "memory is registered once");
     MUST(MemHostGetDevicePointer(&base, plain, 0));
-    gpu_check(base == (CUdeviceptr)plain, "registered memory has one address everywhere");
+    gpu_check(base != 0, "registered memory has an address on the device");
     MUST(MemHostUnregister(plain));
     MUST(MemFree(a));
     MUST(MemFree(b));

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Two processes on one device: memory and events of one used by the other, and a counter in device
- * memory that lets either's stream wait for the other's without a word between the hosts.
+ * Two processes on one device: memory and events of one used by the other, and counters in host
+ * memory that both have pinned, which let either's stream wait for the other's without a word
+ * between the hosts.
  */
+#define _GNU_SOURCE /* memfd_create */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,7 +20,7 @@
 #define ROUNDS 20
 
 struct offer {
-    CUipcMemHandle memory, counters;
+    CUipcMemHandle memory;
     CUipcEventHandle event;
     size_t offset;
 };
@@ -41,6 +44,22 @@ static void hear(int fd, void *p, size_t n)
     }
 }
 
+/* Counters of both, a line each; where this process's device sees them. */
+enum { PAGE = 4096, LINE = 128 };
+static int counters_file;
+
+static CUdeviceptr pin_counters(void)
+{
+    void *at = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, counters_file, 0);
+    CUdeviceptr p;
+
+    if (at == MAP_FAILED)
+        _exit(3);
+    MUST(MemHostRegister(at, PAGE, CU_MEMHOSTREGISTER_DEVICEMAP | CU_MEMHOSTREGISTER_PORTABLE));
+    MUST(MemHostGetDevicePointer(&p, at, 0));
+    return p;
+}
+
 /* The owner: fills the buffer with the round's number, and waits for the other's counter. */
 static int owner(int fd)
 {
@@ -53,21 +72,19 @@ static int owner(int fd)
 
     gpu_start(0);
     memory = gpu_alloc(WHOLE); /* what is smaller shares its pages, and is exported with others */
-    counters = gpu_alloc(WHOLE);
+    counters = pin_counters();
     event = gpu_event(CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING);
     s = gpu_stream();
-    MUST(MemsetD8Async(counters, 0, 64, s));
     MUST(MemsetD8Async(memory + o.offset, 0xee, N, s));
     MUST(EventRecord(event, s));
     MUST(IpcGetMemHandle(&o.memory, memory + o.offset));
-    MUST(IpcGetMemHandle(&o.counters, counters));
     MUST(IpcGetEventHandle(&o.event, event));
     MUST(StreamSynchronize(s));
     say(fd, &o, sizeof o);
     for (uint32_t round = 1; round <= ROUNDS; round++) {
         MUST(MemsetD8Async(memory + o.offset, (unsigned char)round, N, s));
         MUST(StreamWriteValue32(s, counters, round, 0));
-        MUST(StreamWaitValue32(s, counters + 4, round, CU_STREAM_WAIT_VALUE_GEQ));
+        MUST(StreamWaitValue32(s, counters + LINE, round, CU_STREAM_WAIT_VALUE_GEQ));
     }
     MUST(StreamSynchronize(s));
     hear(fd, &word, 1); /* the other has closed its mappings */
@@ -76,7 +93,6 @@ static int owner(int fd)
     MUST(EventDestroy(event));
     MUST(StreamDestroy(s));
     MUST(MemFree(memory));
-    MUST(MemFree(counters));
     return first == 0x77 && last == 0x77 ? 0 : 1;
 }
 
@@ -102,7 +118,7 @@ static int user(int fd)
     s = gpu_stream();
     hear(fd, &o, sizeof o);
     MUST(IpcOpenMemHandle(&memory, o.memory, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS));
-    MUST(IpcOpenMemHandle(&counters, o.counters, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS));
+    counters = pin_counters();
     MUST(IpcOpenEventHandle(&event, o.event));
     MUST(StreamWaitEvent(s, event, 0));
     for (uint32_t round = 1; round <= ROUNDS; round++) {
@@ -111,14 +127,13 @@ static int user(int fd)
         MUST(MemcpyDtoHAsync(host + (size_t)N * (round - 1), memory + o.offset, N, s));
         if (round == ROUNDS)
             MUST(MemsetD8Async(memory + o.offset, 0x77, N, s));
-        MUST(StreamWriteValue32(s, counters + 4, round, 0));
+        MUST(StreamWriteValue32(s, counters + LINE, round, 0));
     }
     MUST(StreamSynchronize(s));
     for (uint32_t round = 1; round <= ROUNDS; round++)
         right &= check_round(host + (size_t)N * (round - 1), round);
     MUST(EventDestroy(event));
     MUST(IpcCloseMemHandle(memory));
-    MUST(IpcCloseMemHandle(counters));
     MUST(MemFreeHost(host));
     say(fd, "", 1);
     return right ? 0 : 1;
@@ -146,12 +161,15 @@ void gpu_test_ipc(void)
     int pair[2], status[2] = {-1, -1};
     pid_t child[2];
 
-    if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) < 0)
+    counters_file = memfd_create("counters", MFD_CLOEXEC);
+    if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) < 0 || counters_file < 0 ||
+        ftruncate(counters_file, PAGE) < 0)
         exit(1);
     child[0] = start(owner, pair[0], pair[1]);
     child[1] = start(user, pair[1], pair[0]);
     close(pair[0]);
     close(pair[1]);
+    close(counters_file);
     for (int i = 0; i < 2; i++)
         waitpid(child[i], &status[i], 0);
     for (int i = 0; i < 2; i++) {

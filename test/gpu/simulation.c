@@ -82,6 +82,31 @@ static void test_violations(void)
     MUST(StreamDestroy(s));
 }
 
+/* Where streams may not wait for a value, by the documentation. */
+static void test_values(void)
+{
+    static uint32_t plain[1024];
+    int before = violations();
+    CUdeviceptr managed, seen;
+    CUstream s = gpu_stream();
+
+    MUST(MemAllocManaged(&managed, N, CU_MEM_ATTACH_GLOBAL));
+    gpu_check(cu->StreamWaitValue32(s, managed, 0, CU_STREAM_WAIT_VALUE_GEQ) != CUDA_SUCCESS &&
+                  violations() == before + 1,
+              "a value in managed memory is seen");
+    MUST(MemHostRegister(plain, sizeof plain, CU_MEMHOSTREGISTER_PORTABLE));
+    gpu_check(cu->MemHostGetDevicePointer(&seen, plain, 0) != CUDA_SUCCESS,
+              "memory that is not mapped for devices has no address there");
+    gpu_check(cu->StreamWriteValue32(s, (CUdeviceptr)plain, 1, 0) != CUDA_SUCCESS &&
+                  violations() == before + 2,
+              "nor may a stream write a value there");
+    MUST(MemHostUnregister(plain));
+    gpu_check(cu->MemHostRegister(plain, sizeof plain, ~0u) != CUDA_SUCCESS,
+              "flags that do not exist are refused");
+    MUST(MemFree(managed));
+    MUST(StreamDestroy(s));
+}
+
 /* Both copies begin at once; the host's modelled clock tells when both are done. */
 static uint64_t both(CUstream a, CUstream b, int same_way, void *host, CUdeviceptr p)
 {
@@ -190,6 +215,7 @@ void gpu_test_simulation(void)
     test_faults();
     test_violations();
     test_passes();
+    test_values();
     test_links();
     test_event_time();
     test_poison();

@@ -228,9 +228,10 @@ static CUresult value(CUstream stream, CUdeviceptr at, cuuint32_t number, unsign
     w->value.at = (uint32_t *)(void *)area_use(at, sizeof number, &w->areas[0]);
     w->value.value = number;
     w->value.flags = flags;
-    if (!w->areas[0]) {
+    if (!w->areas[0] || w->areas[0]->kind == AREA_MANAGED ||
+        (area_is_host(w->areas[0]) && !w->areas[0]->mapped)) {
         work_drop(w);
-        sim_violation("a stream's value is in memory the driver does not know");
+        sim_violation("a stream's value is in memory that it cannot be in");
         return CUDA_ERROR_INVALID_VALUE;
     }
     return stream_submit(s, w);

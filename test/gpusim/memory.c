@@ -107,7 +107,13 @@ CUresult sim_MemFreeAsync(CUdeviceptr p, CUstream stream)
     return stream_submit(s, w);
 }
 
-static CUresult pin(void *p, size_t bytes, enum area_kind kind)
+enum {
+    HOST_ALLOC_FLAGS =
+        CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED,
+    REGISTER_FLAGS = CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP
+};
+
+static CUresult pin(void *p, size_t bytes, enum area_kind kind, int mapped)
 {
     struct area *a;
 
@@ -122,6 +128,7 @@ static CUresult pin(void *p, size_t bytes, enum area_kind kind)
     a->kind = kind;
     a->device = -1;
     a->fd = -1;
+    a->mapped = mapped;
     area_add(a);
     return CUDA_SUCCESS;
 }
@@ -144,13 +151,12 @@ CUresult sim_MemHostAlloc(void **p, size_t bytes, unsigned flags)
     CUresult bad = sim_enter(SIM_MemHostAlloc);
     void *at;
 
-    (void)flags;
-    if (bad || !sim_current() || !bytes)
+    if (bad || !sim_current() || !bytes || flags & ~HOST_ALLOC_FLAGS)
         return bad ? bad : CUDA_ERROR_INVALID_VALUE;
     if (posix_memalign(&at, SIM_PAGE, bytes))
         return CUDA_ERROR_OUT_OF_MEMORY;
     *p = at;
-    return pin(at, bytes, AREA_PINNED);
+    return pin(at, bytes, AREA_PINNED, 1); /* always, where addresses are unified */
 }
 
 CUresult sim_MemFreeHost(void *p)
@@ -170,10 +176,9 @@ CUresult sim_MemHostRegister(void *p, size_t bytes, unsigned flags)
 {
     CUresult bad = sim_enter(SIM_MemHostRegister);
 
-    (void)flags;
-    if (bad || !sim_current() || !p || !bytes)
+    if (bad || !sim_current() || !p || !bytes || flags & ~REGISTER_FLAGS)
         return bad ? bad : CUDA_ERROR_INVALID_VALUE;
-    return pin(p, bytes, AREA_REGISTERED);
+    return pin(p, bytes, AREA_REGISTERED, (flags & CU_MEMHOSTREGISTER_DEVICEMAP) != 0);
 }
 
 CUresult sim_MemHostUnregister(void *p)
@@ -192,7 +197,7 @@ CUresult sim_MemHostGetDevicePointer(CUdeviceptr *device, void *p, unsigned flag
     CUresult bad = sim_enter(SIM_MemHostGetDevicePointer);
     struct area *a = bad ? NULL : area_find((uintptr_t)p);
 
-    if (!a || flags || !area_is_host(a))
+    if (!a || flags || !area_is_host(a) || !a->mapped)
         return bad ? bad : CUDA_ERROR_INVALID_VALUE;
     *device = (CUdeviceptr)p;
     return CUDA_SUCCESS;

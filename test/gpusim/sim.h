@@ -130,6 +130,7 @@ struct area {
     struct area_header *header; /* NULL for host memory */
     int fd, device, refs;
     enum area_kind kind;
+    int mapped; /* host memory: devices have it in their reach */
     uint64_t id;
     uint32_t users;         /* work under way */
     uintptr_t reserved;     /* MAPPED: where the reservation begins, */

@@ -164,12 +164,43 @@ helpers_on_devices() {
         [ "$(sum_of .sliced_on_device)" -gt 0 ] || complain "no slice was on a device"
         finish
     done
+    helpers_are_near 2 '2-4 5-7'
+    helpers_are_near 4 '0-7 0-7 0-7 0-7 0-7 0-7'
     begin "a helper is killed while slices are on devices"
     launch 2 "LD_LIBRARY_PATH=$build/gpusim" "GPUSIM=devices=1 seed=4" COLLSHIM_TOPOLOGY=node:2 COLLSHIM_PPG=3 -- \
         "$programs/device" "$seed" 80 killed
     want_right
     [ "$(sum_of .sliced_redone)" -eq 2 ] || complain "$(sum_of .sliced_redone) redone, wanted one call on 2 ranks"
     want_no_helpers
+    finish
+}
+
+# Two ranks on a device each: their helpers are given the cores that are near it, of the eight that
+# the ranks have; where those are fewer than the rank's processes, all of them.
+helpers_are_near() { # PROCESSES PLACES
+    local spare=$tmp/spare name="helpers of a rank of $1 processes run on cores $2" places
+    begin "$name"
+    rm -rf "$spare"
+    mkdir "$spare"
+    cp "$build/libcollshim.so" "$build/libcollshim-$family.so" "$spare"
+    printf '#!/bin/sh\nLD_PRELOAD=%s CORES_LOG=%s exec %s\n' "$build/test/cores.so" "$spare/cores" \
+        "$build/collshim-helper" >"$spare/collshim-helper"
+    chmod +x "$spare/collshim-helper"
+    preload=$spare/libcollshim.so:$build/test/cores.so
+    settings=("LD_LIBRARY_PATH=$build/gpusim" GPUSIM=devices=2 CUDA_GPUSIM=devices=2 COLLSHIM_TOPOLOGY=node:2 "COLLSHIM_PPG=$1")
+    run=("$programs/device" "$seed" 60)
+    settle "${settings[@]}"
+    new_command
+    add_ranks 2 "${settled[@]}"
+    command=("$here/tool/near.sh" "${command[@]}")
+    capture
+    if [ "$rc" -eq 77 ]; then
+        skip "$name" "no mount name space of its own"
+        return
+    fi
+    want_right
+    places=$(awk '{ last[$1] = $2 } END { for (pid in last) print last[pid] }' "$spare/cores" | sort | xargs)
+    [ "$places" = "$2" ] || complain "they run on $places"
     finish
 }
 
@@ -207,6 +238,28 @@ helpers_die() {
         want_no_helpers
         finish
     done
+}
+
+# At once, while helpers start and in the middle of calls: every process but the helpers, or these too.
+helpers_lose_the_job() {
+    local how left name="a whole job is killed: nothing is left of its helpers"
+    begin "$name"
+    if ! job_possible; then
+        skip "$name" "no user of its own"
+        return
+    fi
+    job_make "$build/libcollshim.so" "$build/libcollshim-$family.so" "$build/collshim-helper" "$build/test/yield.so" "$programs/helpers"
+    settings=(COLLSHIM_TOPOLOGY=node:4 COLLSHIM_PPG=3 COLLSHIM_REPORT= "LD_PRELOAD=$job/libcollshim.so:$job/yield.so")
+    settle "${settings[@]}"
+    run=("$job/helpers" "$seed" endless)
+    new_command
+    add_ranks 4 "${settled[@]}"
+    for how in 'others 0' 'others 0.05' 'others 0.5' 'all 0' 'all 0.01' 'all 0.02' 'all 0.04' 'all 0.08' 'all 0.5'; do
+        # shellcheck disable=SC2086 # two words
+        job_killed $how OMPI_MCA_btl_vader_backing_directory="$job" "${command[@]}" || complain "$how: there was no helper: $(tail -n 2 "$tmp/said")"
+        [ -z "$left" ] || complain "$how s after the start: $left is left"
+    done
+    finish
 }
 
 helpers_refused() {
@@ -297,6 +350,7 @@ cases_helpers() {
     export UCX_COLLSHIM_RUN=$tmp UCX_WARN_UNUSED_ENV_VARS=n
     helpers_carry
     helpers_die
+    helpers_lose_the_job
     helpers_refused
     unset UCX_COLLSHIM_RUN UCX_WARN_UNUSED_ENV_VARS
 }

@@ -12,6 +12,7 @@
  *      idle         helpers have nothing to do for a while
  *      killed       rank 1 is killed while the others are in a call (SIGKILL)
  *      abort        rank 1 calls MPI_Abort while the others are in a call
+ *      endless      nothing, and it goes on until the job is killed
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -284,8 +285,8 @@ int main(int argc, char **argv)
         MPI_Abort(MPI_COMM_WORLD, 2);
     if (!strcmp(how, "traced") && world_rank == 1)
         tracer = be_traced();
-    for (int round = 0; round < ROUNDS; round++) {
-        int n = round == ROUNDS - 1 ? LARGEST : 1 << (2 * round + 5);
+    for (int round = 0; round < ROUNDS || !strcmp(how, "endless"); round++) {
+        int n = round % ROUNDS == ROUNDS - 1 ? LARGEST : 1 << (2 * (round % ROUNDS) + 5);
 
         if (round == 2)
             happen();

@@ -69,6 +69,8 @@ unset OMPI_COMM_WORLD_RANK PMIX_RANK PMI_RANK SLURM_PROCID
 
 # shellcheck source=test/mpi/launch.sh
 . "$here/launch.sh"
+# shellcheck source=test/killed_job.sh
+. "$here/../killed_job.sh"
 # shellcheck source=test/mpi/cases_results.sh
 . "$here/cases_results.sh"
 # shellcheck source=test/mpi/cases_reductions.sh

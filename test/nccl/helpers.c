@@ -255,6 +255,13 @@ static void test_rank_aborted(struct rank *r)
     end_by(r, SIGABRT);
 }
 
+/* Until somebody kills it: nothing of it is left (the script looks). */
+static void test_rank_endless(struct rank *r)
+{
+    for (;;)
+        sum_once(r, "one of many");
+}
+
 /* A program with children of its own sees no others, and helpers outlive these. */
 static void test_forks(struct rank *r)
 {
@@ -348,6 +355,7 @@ const struct test_case cases_helpers[] = {
     {"helper_killed_anytime", test_helper_killed_anytime},
     {"rank_killed", test_rank_killed},
     {"rank_aborted", test_rank_aborted},
+    {"rank_endless", test_rank_endless},
     {"forks", test_forks},
     {"debugged", test_debugged},
     {NULL, NULL},

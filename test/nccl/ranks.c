@@ -16,6 +16,7 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <signal.h>
+#include <time.h>
 #include <unistd.h>
 
 #define RANKS 72
@@ -162,6 +163,14 @@ void stream_wait(CUstream s)
     CUDA(StreamSynchronize(s));
 }
 
+static double now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
 static int run_rank(int number)
 {
     struct rank r = {.rank = number,
@@ -176,6 +185,7 @@ static int run_rank(int number)
     CUDA(CtxSetCurrent(r.context));
     r.stream = stream_new();
     for (int i = 0; i < options.nchosen; i++) {
+        const double began = now();
         int failed = r.failed;
 
         r.comm = ranks_comm(&r);
@@ -185,6 +195,9 @@ static int run_rank(int number)
             NCCL(ncclCommDestroy(r.comm));
         if (r.failed > failed)
             printf("not ok rank %d: case %s\n", number, options.chosen[i]->name);
+        if (number == 0)
+            printf("# %s: %.1f s\n", options.chosen[i]->name, now() - began);
+        fflush(stdout);
     }
     CUDA(StreamDestroy(r.stream));
     __atomic_add_fetch(&shared->passed, r.passed, __ATOMIC_RELAXED);

@@ -10,6 +10,7 @@ build=$(cd "${1:?usage: test/nccl/run.sh [--quick] BUILD}" && pwd)
 ranks=$build/test/nccl_ranks
 shim=$build/libcollshim.so
 tune=$(realpath "$(dirname "$0")/../../scripts/tune-nccl")
+tool=$(realpath "$(dirname "$0")/../mpi/tool")
 passed=0
 failed=0
 
@@ -19,6 +20,8 @@ if [ ! -x "$ranks" ] || [ ! -e "$build/libcollshim-nccl.so" ]; then
 fi
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
+# shellcheck source=test/killed_job.sh
+. "$(dirname "$0")/../killed_job.sh"
 unset LD_PRELOAD NCCL_HOSTID NCCL_COMM_BLOCKING NCCL_COMM_ID NCCL_CTA_POLICY "${!COLLSHIM_@}"
 
 ok() { # DESCRIPTION STATUS
@@ -442,6 +445,17 @@ if [ -z "$quick" ]; then
   chmod +x "$tmp/spare/collshim-helper"
   full=$shim shim=$tmp/spare/libcollshim.so
   unhelped 'no room for helpers on the device' 2 'has no room on the device' "${two[@]}" async_error
+  printf '#!/bin/sh\nGPUSIM="devices=8 fail=StreamWaitValue32:1" exec %s\n' "$build/collshim-helper" >"$tmp/spare/collshim-helper"
+  unhelped 'a device on which streams cannot wait for values' 2 'cuStreamWaitValue32' "${two[@]}" async_error
+  # Of two ranks with a device each, on which processes of eight cores find those that are near it.
+  printf '#!/bin/sh\nLD_PRELOAD=%s CORES_LOG=%s exec %s\n' "$build/test/cores.so" "$tmp/cores" "$build/collshim-helper" >"$tmp/spare/collshim-helper"
+  if "$tool/near.sh" true; then
+    helped 'helpers near their devices' 2 library "${cut[@]}" LD_PRELOAD="$shim:$build/test/cores.so" "$tool/near.sh" "${two[@]}" async_error
+    [ "$(awk '{ last[$1] = $2 } END { for (pid in last) print last[pid] }' "$tmp/cores" | sort | xargs)" = '2-4 5-7' ]
+    ok 'helpers near their devices: each on the cores of its own' $?
+  else
+    echo '# skip: helpers near their devices: no mount name space'
+  fi
   shim=$full
   preloaded 'helpers and ranks that are threads' COLLSHIM_PPG=2 "${cut[@]}" COLLSHIM_TOPOLOGY='node:2 rank:2' "$ranks" --ranks 4 \
     --threads --count 703 "${ordinary[@]}"
@@ -455,6 +469,20 @@ for end in rank_killed rank_aborted; do
   [ "$(left_behind)" -eq 0 ]
   ok "$end: no helper outlives its rank by 5 s" $?
 done
+# The whole job at once, as helpers start and in the middle of calls.
+if job_possible; then
+  job_make "$build"/{libcollshim.so,libcollshim-nccl.so,collshim-helper,ncclsim/libnccl.so.2,gpusim/libcuda.so.1,test/nccl_ranks}
+  for how in 'others 0' 'others 0.1' 'others 0.6' 'all 0' 'all 0.1' 'all 0.6'; do
+    # shellcheck disable=SC2086 # two words
+    job_killed $how LD_LIBRARY_PATH="$job" GPUSIM=devices=8 LD_PRELOAD="$job/libcollshim.so" COLLSHIM_PPG=3 "${cut[@]}" \
+      "$job/nccl_ranks" --ranks 3 --hosts 3 --count 703 rank_endless
+    ok "a whole job is killed, $how s after its start: there were helpers; $(tail -n 1 "$tmp/said")" $?
+    [ -z "$left" ]
+    ok "a whole job is killed, $how s after its start: $left is left" $?
+  done
+else
+  echo '# skip: a whole job is killed: no user of its own'
+fi
 
 # 8. Nothing is left behind.
 [ -z "$(find /dev/shm /tmp -maxdepth 1 -name '*ncclsim*' 2>/dev/null)" ]
