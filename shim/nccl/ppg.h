@@ -16,9 +16,6 @@
 
 struct ppg;
 
-/* Is it a call that helpers could carry, as far as it says itself? */
-int ppg_may_serve(const struct call *call);
-
 /*
  * How many processes each rank has for this call, 1: itself alone; the same on all ranks. The first
  * time that helpers are wanted it starts them and makes the ranks agree on them, which takes a

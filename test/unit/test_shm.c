@@ -37,7 +37,6 @@ enum way { READING, WRITING_FORBIDDEN, COPYING, FORBIDDEN, WAYS };
 /* What the children of a test share beside the transport: where they meet. */
 struct world {
     _Atomic int arrived;
-    _Atomic int failed;
     int ranks;
     struct shm_offer offer[MOST];
 };
