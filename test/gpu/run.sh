@@ -22,7 +22,7 @@ ok() { # DESCRIPTION STATUS
 simulated() { # DESCRIPTION GPUSIM ARGUMENTS...
   local name=$1 machine=$2 out status=0
   shift 2
-  out=$(LD_LIBRARY_PATH=$sim GPUSIM=$machine timeout 120 "$contract" "$@" 2>&1) || status=$?
+  out=$(LD_LIBRARY_PATH=$sim GPUSIM=$machine timeout 600 "$contract" "$@" 2>&1) || status=$?
   printf '# %s: %s\n' "$name" "$machine"
   grep -v '^gpusim: ' <<<"$out"
   read -r p f _ <<<"$(sed -nE 's/^([0-9]+) passed, ([0-9]+) failed$/\1 \2/p' <<<"$out") 0 0"
@@ -50,7 +50,7 @@ simulated 'one device' 'devices=1' --without-kernels
 simulated 'devices without peer access' 'devices=2 nopeer=0-1' --without-kernels
 # Both paths of the collaborative Allreduce at several divisions; results alone are judged.
 for ranks in 2 3 8; do
-  LD_LIBRARY_PATH=$sim GPUSIM="devices=$ranks seed=$ranks" timeout 120 \
+  LD_LIBRARY_PATH=$sim GPUSIM="devices=$ranks seed=$ranks" timeout 600 \
     "$build/test/bench_collaborative" --ranks "$ranks" --check 4 4000 999996 3M >/dev/null
   ok "collaborative Allreduce of $ranks GPUs, any division" $?
 done

@@ -28,7 +28,7 @@ build_with() { # SANITIZERS DIRECTORY
 }
 
 run() { # DIRECTORY GPUSIM ARGUMENTS...: into $out
-  out=$(LD_LIBRARY_PATH=$1/gpusim GPUSIM=$2 timeout 250 "${plain[@]}" "$1/test/gpu_contract" "${@:3}" 2>&1)
+  out=$(LD_LIBRARY_PATH=$1/gpusim GPUSIM=$2 timeout 900 "${plain[@]}" "$1/test/gpu_contract" "${@:3}" 2>&1)
 }
 
 clean() { # SANITIZERS DIRECTORY GPUSIM ARGUMENTS...

@@ -27,7 +27,7 @@ trap 'rm -rf "$tmp"' EXIT
 export OMPI_MCA_btl_vader_backing_directory=$tmp
 
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-unset LD_PRELOAD LD_BIND_NOW COLLSHIM_LOG COLLSHIM_MODE
+unset LD_PRELOAD LD_BIND_NOW "${!COLLSHIM_@}"
 unset OMPI_COMM_WORLD_RANK PMIX_RANK PMI_RANK SLURM_PROCID
 
 passed=0
@@ -74,7 +74,7 @@ expect_match() {
 # capture COMMAND...: sets out (stdout), err (stderr) and rc; never fails
 capture() {
     rc=0
-    out=$(timeout 60 "$@" 2>"$tmp/stderr" </dev/null) || rc=$?
+    out=$(timeout 180 "$@" 2>"$tmp/stderr" </dev/null) || rc=$?
     err=$(<"$tmp/stderr")
 }
 

@@ -416,7 +416,6 @@ Suite *suite_crew(void)
     Suite *s = suite_create("crew");
     TCase *t = tcase_create("processes");
 
-    tcase_set_timeout(t, 60);
     tcase_add_test(t, test_crew__the_application_does_not_notice_them);
     tcase_add_test(t, test_crew__an_owner_that_is_killed_takes_them_along);
     tcase_add_test(t, test_crew__an_owner_that_becomes_another_program_loses_them);

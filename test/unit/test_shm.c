@@ -524,7 +524,6 @@ Suite *suite_shm(void)
     Suite *s = suite_create("shm");
     TCase *t = tcase_create("shm");
 
-    tcase_set_timeout(t, 120);
     tcase_add_loop_test(t, test_shm__every_message_arrives_once_whole_and_in_order_of_its_lane, 0,
                         WAYS);
     tcase_add_loop_test(t, test_shm__every_algorithm_delivers, 0, WAYS);
