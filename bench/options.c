@@ -115,10 +115,12 @@ static const struct option table[] = {
     {NULL, 0, NULL, 0},
 };
 
+/* option: "" for a word that is none. */
 static int wrong(int speak, const char *option, const char *value, const char *right)
 {
     if (speak)
-        fprintf(stderr, "collshim: bench: --%s %s: not understood; %s\n", option, value, right);
+        fprintf(stderr, "collshim: bench: %s%s%s%s: not understood; %s\n", *option ? "--" : "",
+                option, *option && *value ? " " : "", value, right);
     return 2;
 }
 
@@ -295,9 +297,11 @@ int bench_options_parse(int argc, char **argv, int speak, struct bench_options *
         .algorithm_label = "shim",
     };
     parse_sizes("64K..4M:4", options);
-    opterr = speak;
+    opterr = 0;
     while ((id = getopt_long(argc, argv, "", table, &at)) != -1) {
-        int rc = id == '?' ? 2 : parse_one(id, table[at].name, optarg, speak, options);
+        int rc = id == '?' ? wrong(speak, "", argv[optind - 1],
+                                   "no such option, or no value where it wants one; see --help")
+                           : parse_one(id, table[at].name, optarg, speak, options);
 
         if (id == HELP) {
             if (speak)

@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# What scripts/fabric promises, tried with each MPI that is installed: where ranks land, what they
-# see, what reaches them, and above all that nothing is left behind, however it ends. Speeds are not
-# tested here, since they depend on what else the machine is doing.
+# test/test_fabric.sh: what scripts/fabric promises, tried with each MPI that is installed: where ranks
+# land, what they see, what reaches them, and above all that nothing is left behind, however it ends.
+# Speeds are not tested here, since they depend on what else the machine is doing.
 #
 # Prints a line per claim and, last, "N passed, N failed"; exits 1 if a claim failed. Needs root.
 set -uo pipefail
+# shellcheck source=test/usage.sh
+. "$(dirname "$0")/usage.sh"
 
 cd "$(dirname "$(readlink -f "$0")")/.." || exit 1
 fabric=$PWD/scripts/fabric

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Unmodified MPI programs on the emulated cluster, without and with the preload:
-# run.sh [BUILD_DIR]   (default: build)
+# test/apps/run.sh [BUILD_DIR]: unmodified MPI programs on the emulated cluster, without and with the
+# preload.
 #
 # Of each program: both runs succeed and say the same, nothing is complained about, what is known
 # about the result is true, and the report shows that the collectives it calls were rerouted.
@@ -13,6 +13,8 @@
 # Prints TAP lines and at the end "N passed, N failed"; exit status 1 if any failed. A program, MPI
 # or tool that is not installed is a visible skip. Needs root, as the fabric does.
 set -euo pipefail
+# shellcheck source=test/usage.sh
+. "$(dirname "$0")/../usage.sh"
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$(cd "$here/../.." && pwd)

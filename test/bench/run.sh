@@ -1,7 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The bench verifies what it times and writes what others can read. Its figures are not judged.
+# test/bench/run.sh [BUILD_DIR]: the bench verifies what it times and writes what others can read. Its
+# figures are not judged.
 set -uo pipefail
+# shellcheck source=test/usage.sh
+. "$(dirname "$0")/../usage.sh"
 cd "$(dirname "$0")/../.." || exit 1
 
 build=${1:-build}

@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# The command as a user meets it: exit codes, one line per complaint, JSON that a parser takes,
-# and files that read back. The unit tests cover what is behind it. Usage: run.sh [BUILD_DIR]
+# test/cli/run.sh [BUILD_DIR]: the command as a user meets it: exit codes, one line per complaint, JSON
+# that a parser takes, and files that read back. The unit tests cover what is behind it.
 set -euo pipefail
+# shellcheck source=test/usage.sh
+. "$(dirname "$0")/../usage.sh"
 
 here=$(realpath "$(dirname "$0")")
 collshim=$(realpath "$here/../../${1:-build}/collshim")

@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# test/gpu/run.sh BUILD: the GPU contract on the simulated driver, on several machines of it, and what
+# test/gpu/run.sh BUILD_DIR: the GPU contract on the simulated driver, on several machines of it, and what
 # happens without one. On a real device: make test-gpu.
 set -uo pipefail
-build=$(cd "${1:?usage: test/gpu/run.sh BUILD}" && pwd)
+# shellcheck source=test/usage.sh
+. "$(dirname "$0")/../usage.sh"
+build=$(cd "${1:?usage: test/gpu/run.sh BUILD_DIR}" && pwd)
 contract=$build/test/gpu_contract
 sim=$build/gpusim
 passed=0

@@ -4,6 +4,8 @@
 # simulated driver; and the real libnccl, where it is, as far as it goes without a GPU.
 # On a real GPU: scripts/gpu-cluster.
 set -uo pipefail
+# shellcheck source=test/usage.sh
+. "$(dirname "$0")/../usage.sh"
 quick=
 [ "${1:-}" = --quick ] && { quick=1; shift; }
 build=$(cd "${1:?usage: test/nccl/run.sh [--quick] BUILD}" && pwd)

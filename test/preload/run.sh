@@ -1,13 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Tests of libcollshim.so by itself: run.sh [BUILD_DIR]   (default: build)
+# test/preload/run.sh [BUILD_DIR]: libcollshim.so by itself.
 #
 # Prints TAP lines and at the end "N passed, N failed"; exit code 1 if any failed. The real
 # backends are not used: a test backend that counts and forwards lies beside a copy of the
 # library, so that a failure here is the preload's own. An MPI or compiler that is not
 # installed is a visible skip.
 set -euo pipefail
+# shellcheck source=test/usage.sh
+. "$(dirname "$0")/../usage.sh"
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$(cd "$here/../.." && pwd)
