@@ -350,23 +350,26 @@ uninstall:
 	rm -f $(INSTALLED:%=$(DESTDIR)$(PREFIX)/%)
 
 # Style -----------------------------------------------------------------------------------------
-C_FILES  = $(wildcard $(addsuffix /*.[ch],config planners planners/* transports scripts/* shim/* bench bench/* test/* test/*/*))
+C_FILES  = $(wildcard $(addsuffix /*.[ch],config planners planners/* transports scripts/* shim/* bench bench/* \
+             test/* test/*/*))
 # What begins as a shell's script, or is read by one.
 SH_FILES = $(shell grep -rlE '^.!/.*sh$$|^. shellcheck shell=' .ci scripts bench test)
 format:
-	clang-format -i $(C_FILES)
+	$(Q)clang-format -i $(C_FILES)
 LINT     = $(wildcard config/*.c planners/*.c planners/*/*.c transports/engine.c transports/rounds*.c shim/cli/*.c \
              $(filter-out shim/helper/nccl_%,$(wildcard shim/helper/*.c)))
 # Where their headers are.
-LINT_CUDA = $(if $(CUDA),$(wildcard transports/cuda_*.c)) $(if $(NCCL),transports/nccl_run.c $(wildcard shim/nccl/*.c))
+LINT_CUDA = $(strip $(if $(CUDA),$(wildcard transports/cuda_*.c)) \
+              $(if $(NCCL),transports/nccl_run.c $(wildcard shim/nccl/*.c)))
 LINT_FLAGS := -std=gnu11 -I. -DCOLLSHIM_VERSION='"x"'
 lint:
-	clang-format --dry-run -Werror $(C_FILES)
-	shellcheck -x $(SH_FILES)
-	cppcheck -q --error-exitcode=1 --inline-suppr --std=c11 -I. -DCOLLSHIM_VERSION='"x"' \
-	  --enable=warning,portability $(LINT) $(wildcard shim/preload/*.c shim/helper/nccl_*.c) $(LINT_CUDA)
-	clang-tidy -quiet --warnings-as-errors='*' $(LINT) -- $(LINT_FLAGS)
-	$(if $(LINT_CUDA),clang-tidy -quiet --warnings-as-errors='*' $(LINT_CUDA) -- $(LINT_FLAGS) $(CUDA_CFLAGS) $(NCCL_CFLAGS))
+	$(Q)clang-format --dry-run -Werror $(C_FILES)
+	$(Q)shellcheck -x $(SH_FILES)
+	$(Q)cppcheck -q --error-exitcode=1 --inline-suppr --std=c11 -I. -DCOLLSHIM_VERSION='"x"' \
+	  --enable=warning,portability config planners transports shim
+	$(Q)clang-tidy -quiet --warnings-as-errors='*' $(LINT) -- $(LINT_FLAGS)
+	$(Q)$(if $(LINT_CUDA),clang-tidy -quiet --warnings-as-errors='*' $(LINT_CUDA) -- $(LINT_FLAGS) $(CUDA_CFLAGS) \
+	  $(NCCL_CFLAGS))
 
 clean:
 	rm -rf $(B)

@@ -464,8 +464,10 @@ double rig_run(struct rig *g, const struct plan *const *plan)
     fill(g, plan[0]->output_bytes);
     g->start = now_s(g);
     g->part[0] = g->part[1] = 0;
-    for (int r = 0; r < g->n; r++, running[r - 1] = 1)
+    for (int r = 0; r < g->n; r++) {
         begin(&g->rank[r], plan[r], &engine[r]);
+        running[r] = 1;
+    }
     while (left) {
         int moved = 0;
 
