@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The parts of HiCCL's composition (papers: HiCCL, sections III and IV), each in a file of its own:
+ * The parts of HiCCL's composition (sections III and IV), each in a file of its own:
  *
  *   compose_shape.c   the optimization space: hierarchy, library, stripe, ring, pipeline (IV-A)
  *   compose_stripe.c  how a primitive is divided among the rails of its root's node (IV-C)
