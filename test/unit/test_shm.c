@@ -94,7 +94,7 @@ static void run_ranks(int ranks, void (*body)(struct world *, int rank, enum way
         child[r] = fork();
         ck_assert_int_ge(child[r], 0);
         if (!child[r]) {
-            alarm(60);
+            alarm(240);
             body(w, r, way, seed);
             _exit(0);
         }
