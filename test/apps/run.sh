@@ -30,6 +30,10 @@ die() {
 if [[ ! -r $build/libcollshim.so ]]; then
     die "$build/libcollshim.so is missing: run make first, or name the build directory"
 fi
+if [[ $EUID -ne 0 ]]; then
+    echo "skip: the emulated cluster needs root"
+    exit 77
+fi
 command -v jq >/dev/null || die "jq is missing: scripts/setup test installs it"
 build=$(cd "$build" && pwd)
 # The caller's own settings would be tested instead of these.
