@@ -5,7 +5,7 @@
 #include "test/unit/suites.h"
 
 /* Seconds a test may take: ends what hangs, and nothing that merely shares its processors. */
-#define TIMEOUT "300"
+#define TIMEOUT "900"
 
 int main(void)
 {
