@@ -353,8 +353,8 @@ static int set_apart(void)
 }
 
 /* Segments of System V, each of which goes with its last user. Returns how many there are. in_use:
-   one that no peer has was attached once by UCX, unless that tried something with a page, and
-   before that as it was made. */
+   each is looked at: one that no peer has was attached once by UCX, unless that tried something
+   with a page, and before that as it was made. */
 static int segments(int in_use)
 {
     enum { PAGE = 4096 };
