@@ -16,7 +16,8 @@ LINK_mpich   ?= $(CC)
 # The CUDA toolkit; without its headers the GPU parts are left out, without nvcc the GPU kernels.
 CUDA_HOME ?= /usr/local/cuda
 # Where NCCL's header is; without it (or CUDA's) its backend is left out. The library is found at run time.
-NCCL_HOME ?= $(firstword $(patsubst %/include/nccl.h,%,$(wildcard $(CUDA_HOME)/include/nccl.h /usr/include/nccl.h)) $(CUDA_HOME))
+NCCL_HOME ?= $(firstword $(patsubst %/include/nccl.h,%,$(wildcard $(CUDA_HOME)/include/nccl.h \
+               /usr/include/nccl.h)) $(CUDA_HOME))
 # Machine code in the kernels' image, as far as this nvcc makes it, and the one PTX from which drivers make
 # what is newer, which takes them seconds. CUDA 13 dropped Volta (70), PTX for it included; CUDA 12.8 brought
 # Blackwell (100). 80 also runs on 86 and 89, 100 on 103.
@@ -44,25 +45,28 @@ PRELOAD_SRC := $(wildcard shim/preload/*.c shim/preload/*.S)
 CUDA_SRC    := $(if $(CUDA),$(filter-out %/cuda_absent.c,$(wildcard transports/cuda_*.c)) transports/cuda_image.S, \
                  transports/cuda_absent.c)
 CORE_SRC    := $(wildcard config/*.c planners/*.c planners/*/*.c) \
-               $(filter-out transports/mpi_% transports/cuda_% transports/nccl_% transports/ucx%,$(wildcard transports/*.c))
+               $(filter-out transports/mpi_% transports/cuda_% transports/nccl_% transports/ucx%, \
+                 $(wildcard transports/*.c))
 CUDA_OBJ    := $(patsubst %.S,$(B)/pic/%.o,$(CUDA_SRC:%.c=$(B)/pic/%.o))
 CREW_SRC    := shim/helper/crew.c shim/helper/environment.c shim/helper/spawn.c shim/helper/mailbox.c
 NCCL_SRC    := $(wildcard shim/nccl/*.c transports/nccl_*.c) $(CREW_SRC)
 BACKEND_SRC := $(wildcard shim/mpi/*.c) $(CREW_SRC) transports/mpi_p2p.c
 HELPER_SRC  := shim/helper/main.c shim/helper/mailbox.c shim/helper/near.c \
-               $(if $(UCX),shim/helper/mpi_work.c shim/helper/channel.c shim/helper/reach.c shim/helper/nameless.c transports/ucx.c \
-                 transports/engine.c transports/engine_move.c transports/kernels.c planners/plan.c planners/flat.c) \
+               $(if $(UCX),shim/helper/mpi_work.c shim/helper/channel.c shim/helper/reach.c shim/helper/nameless.c \
+                 transports/ucx.c transports/engine.c transports/engine_move.c transports/kernels.c planners/plan.c \
+                 planners/flat.c) \
                $(if $(NCCL),$(wildcard shim/helper/nccl_*.c) transports/nccl_run.c)
 CLI_SRC     := $(wildcard shim/cli/*.c)
 BENCH_SRC   := $(wildcard bench/*.c)
-UNIT_SRC    := $(wildcard test/unit/*.c) shim/mpi/guard.c shim/mpi/socket.c shim/mpi/watch.c shim/nccl/pace.c shim/nccl/pick.c \
-               shim/helper/near.c $(CREW_SRC)
+UNIT_SRC    := $(wildcard test/unit/*.c) shim/mpi/guard.c shim/mpi/socket.c shim/mpi/watch.c shim/nccl/pace.c \
+               shim/nccl/pick.c shim/helper/near.c $(CREW_SRC)
 LP_SRC      := $(wildcard test/lp/*.c) shim/cli/lp.c
 GLPK        := $(shell printf '\043include <glpk.h>' | $(CC) -E - >/dev/null 2>&1 && echo yes)
 MPI_TESTS   := $(notdir $(basename $(wildcard test/mpi/*.c)))
 FORTRAN_TESTS := $(notdir $(basename $(wildcard test/fortran/*.f90)))
 
-TARGETS := $(B)/libcollshim.so $(B)/collshim $(HELPER) $(FAMILIES:%=$(B)/libcollshim-%.so) $(if $(NCCL),$(B)/libcollshim-nccl.so $(B)/collshim-overhead-nccl $(B)/collshim-enqueue-nccl) \
+TARGETS := $(B)/libcollshim.so $(B)/collshim $(HELPER) $(FAMILIES:%=$(B)/libcollshim-%.so) \
+           $(if $(NCCL),$(B)/libcollshim-nccl.so $(B)/collshim-overhead-nccl $(B)/collshim-enqueue-nccl) \
            $(FAMILIES:%=$(B)/collshim-bench-%) $(FAMILIES:%=$(B)/collshim-overhead-%) \
            $(B)/test/bench_plan $(B)/test/bench_congestion $(B)/test/bench_balance
 
@@ -80,24 +84,34 @@ all: $(TARGETS)
 
 help:
 	@printf '%s\n' 'make            build into $(B)/ (MPI families found: $(or $(FAMILIES),none))' \
-	  'make install    into PREFIX=$(PREFIX)' 'make uninstall  remove what install put there' \
-	  'make unit       build and run the unit tests' 'make grade      balancing against the exact linear program (needs GLPK)' 'make test       scripts/test' \
+	  'make install    into PREFIX=$(PREFIX), behind DESTDIR' \
+	  'make uninstall  remove what install put there' \
+	  'make test       scripts/test: all that needs no GPU' \
+	  'make unit       build and run the unit tests' \
+	  'make grade      balancing against the exact linear program (needs GLPK)' \
+	  'make test-programs  build what the other suites run' \
 	  'make test-gpu   the GPU contract and NCCL on this machine'"'"'s device, with rates' \
 	  'make sanitize   the GPU contract on the simulated driver, under sanitizers' \
-	  'make bench      the A/B suite on the emulated cluster' 'make lint       clang-tidy, cppcheck, shellcheck, format' \
-	  'make clean      remove $(B)/' 'Knobs: CFLAGS SANITIZE V MPICC_openmpi MPICC_mpich'
+	  'make bench      the A/B suite on the emulated cluster' \
+	  'make lint       clang-tidy, cppcheck, shellcheck, format' \
+	  'make format     apply the format' \
+	  'make clean      remove $(B)/' \
+	  'Knobs, each with a comment at the top of the Makefile: CFLAGS SANITIZE V MPICC_openmpi MPICC_mpich' \
+	  'LINK_openmpi LINK_mpich CUDA_HOME NCCL_HOME CUDA_ARCHS CUDA_PTX'
 
 # The preload: libc and nothing else --------------------------------------------------------
 $(B)/libcollshim.so: $(addsuffix .o,$(basename $(PRELOAD_SRC:%=$(B)/pic/%))) shim/preload/exports.map
 	$(call say,LINK)
-	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) $(SHARED) -nostartfiles -Wl,--version-script=shim/preload/exports.map -o $@ $(filter %.o,$^) $(LDFLAGS)
+	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) $(SHARED) -nostartfiles -Wl,--version-script=shim/preload/exports.map \
+	  -o $@ $(filter %.o,$^) $(LDFLAGS)
 
 # Backends, benches and test programs: one source, once per family ----------------------------
 define family_rules
 $(B)/$(1)/%.o: %.c
 	$$(call say,CC)
 	$$(Q)mkdir -p $$(@D)
-	$$(Q)$(MPICC_$(1)) $$(CFLAGS) $$(OWN_CFLAGS) $$(if $$(filter bench/%,$$<),-Ibench) -fPIC -DCOLLSHIM_FAMILY='"$(1)"' -c -o $$@ $$<
+	$$(Q)$(MPICC_$(1)) $$(CFLAGS) $$(OWN_CFLAGS) $$(if $$(filter bench/%,$$<),-Ibench) -fPIC \
+	  -DCOLLSHIM_FAMILY='"$(1)"' -c -o $$@ $$<
 $(B)/libcollshim-$(1).so: $$(BACKEND_SRC:%.c=$(B)/$(1)/%.o) $$(CORE_SRC:%.c=$(B)/pic/%.o) $(CUDA_OBJ)
 	$$(call say,LINK)
 	$$(Q)$(LINK_$(1)) $$(CFLAGS) $$(OWN_CFLAGS) $$(SHARED) -o $$@ $$(filter %.o,$$^) -l:libyaml.a $$(LDFLAGS)
@@ -113,7 +127,7 @@ $(B)/$(1)/test/mpi/%: $(B)/$(1)/test/mpi/%.o
 $(B)/$(1)/test/fortran/%: test/fortran/%.f90 $$(wildcard test/fortran/*.inc)
 	$$(call say,FC)
 	$$(Q)mkdir -p $$(@D)
-	$$(Q)$(MPICC_$(1:%=%)) --version >/dev/null; mpif90.$(1) -O1 -g -J $$(@D) -o $$@ $$<
+	$$(Q)mpif90.$(1) -O1 -g -J $$(@D) -o $$@ $$<
 endef
 $(foreach f,$(FAMILIES),$(eval $(call family_rules,$(f))))
 
@@ -214,9 +228,12 @@ $(B)/pic/transports/cuda_image.o: transports/cuda_image.S $(KERNELS)
 
 # Tests -----------------------------------------------------------------------------------------
 NCCL_CAUGHT   := $(B)/test/nccl_caught $(B)/test/nccl_linked $(B)/test/nccl_static
-TEST_PROGRAMS := $(foreach f,$(FAMILIES),$(MPI_TESTS:%=$(B)/$(f)/test/mpi/%) $(FORTRAN_TESTS:%=$(B)/$(f)/test/fortran/%))
+TEST_PROGRAMS := $(foreach f,$(FAMILIES),$(MPI_TESTS:%=$(B)/$(f)/test/mpi/%) \
+                   $(FORTRAN_TESTS:%=$(B)/$(f)/test/fortran/%))
 .PHONY: test-programs
-test-programs: $(TEST_PROGRAMS) $(B)/unit $(HELPER) $(B)/test/yield.so $(B)/test/cores.so $(if $(CUDA),$(B)/test/gpu_contract $(B)/test/bench_collaborative $(B)/gpusim/libcuda.so.1 $(B)/gpusim/libnvidia-ml.so.1) \
+test-programs: $(TEST_PROGRAMS) $(B)/unit $(HELPER) $(B)/test/yield.so $(B)/test/cores.so \
+                $(if $(CUDA),$(B)/test/gpu_contract $(B)/test/bench_collaborative $(B)/gpusim/libcuda.so.1 \
+                  $(B)/gpusim/libnvidia-ml.so.1) \
                 $(if $(NCCL),$(B)/test/nccl_ranks $(NCCL_CAUGHT))
 
 # Preloaded: where there are more of MPICH's ranks than cores, and to see where helpers are bound.
@@ -230,7 +247,7 @@ $(B)/unit: $(UNIT_SRC:%.c=$(B)/pic/%.o) $(CORE_SRC:%.c=$(B)/pic/%.o)
 	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -o $@ $^ $$(pkg-config --libs check) -lyaml -lm $(LDFLAGS)
 
 # The simulated driver: a libcuda.so.1 that only tests see, by LD_LIBRARY_PATH; never installed.
-SIM_OBJ := $(patsubst %.cpp,$(B)/pic/%.o,$(patsubst %.c,$(B)/pic/%.o,$(wildcard test/gpusim/*.c test/gpusim/*.cpp)))
+SIM_OBJ := $(addprefix $(B)/pic/,$(addsuffix .o,$(basename $(wildcard test/gpusim/*.c test/gpusim/*.cpp))))
 $(B)/pic/test/gpusim/%.o: test/gpusim/%.cpp
 	$(call say,CXX)
 	$(Q)mkdir -p $(@D)
@@ -248,7 +265,7 @@ $(B)/gpusim/libnvidia-ml.so.1: $(B)/pic/test/nvmlsim/nvml.o
 	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -shared -Wl,-soname,libnvidia-ml.so.1 -o $@ $^ $(LDFLAGS)
 
 # A libnccl.so.2 on that driver, for tests as well.
-NCCL_SIM_OBJ := $(patsubst %.cpp,$(B)/pic/%.o,$(patsubst %.c,$(B)/pic/%.o,$(wildcard test/ncclsim/*.c test/ncclsim/*.cpp)))
+NCCL_SIM_OBJ := $(addprefix $(B)/pic/,$(addsuffix .o,$(basename $(wildcard test/ncclsim/*.c test/ncclsim/*.cpp))))
 $(NCCL_SIM_OBJ): OWN_CFLAGS += $(NCCL_CFLAGS)
 $(B)/pic/test/ncclsim/%.o: test/ncclsim/%.cpp
 	$(call say,CXX)
@@ -314,14 +331,16 @@ bench: all
 # Install ---------------------------------------------------------------------------------------
 # DESTDIR is put in front for packagers. The backends lie beside the preload, which looks there, and
 # the helper beside the backends, which look there.
-INSTALLED := lib/libcollshim.so $(FAMILIES:%=lib/libcollshim-%.so) $(if $(NCCL),lib/libcollshim-nccl.so) $(if $(HELPER),lib/collshim-helper) bin/collshim \
-             $(FAMILIES:%=bin/collshim-bench-%) bin/collshim-tune $(if $(NCCL),bin/collshim-tune-nccl) share/man/man1/collshim.1 \
+INSTALLED := lib/libcollshim.so $(FAMILIES:%=lib/libcollshim-%.so) $(if $(NCCL),lib/libcollshim-nccl.so) \
+             $(if $(HELPER),lib/collshim-helper) bin/collshim $(FAMILIES:%=bin/collshim-bench-%) bin/collshim-tune \
+             $(if $(NCCL),bin/collshim-tune-nccl) share/man/man1/collshim.1 \
              lib/pkgconfig/collshim.pc share/modulefiles/collshim/$(VERSION)
 FILL_IN := sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@VERSION@|$(VERSION)|g'
 
 install: all
 	@mkdir -p $(sort $(dir $(INSTALLED:%=$(DESTDIR)$(PREFIX)/%)))
-	install -m 644 $(B)/libcollshim.so $(FAMILIES:%=$(B)/libcollshim-%.so) $(if $(NCCL),$(B)/libcollshim-nccl.so) $(DESTDIR)$(PREFIX)/lib
+	install -m 644 $(B)/libcollshim.so $(FAMILIES:%=$(B)/libcollshim-%.so) $(if $(NCCL),$(B)/libcollshim-nccl.so) \
+	  $(DESTDIR)$(PREFIX)/lib
 	$(if $(HELPER),install -m 755 $(HELPER) $(DESTDIR)$(PREFIX)/lib)
 	install -m 755 $(B)/collshim $(FAMILIES:%=$(B)/collshim-bench-%) $(DESTDIR)$(PREFIX)/bin
 	install -m 755 scripts/tune $(DESTDIR)$(PREFIX)/bin/collshim-tune
@@ -334,25 +353,26 @@ uninstall:
 	rm -f $(INSTALLED:%=$(DESTDIR)$(PREFIX)/%)
 
 # Style -----------------------------------------------------------------------------------------
-C_FILES  := $(wildcard config/*.[ch] planners/*.[ch] planners/*/*.[ch] transports/*.[ch] shim/*/*.[ch] bench/*.[ch] \
-              bench/*/*.c test/unit/*.[ch] test/lp/*.[ch] test/mpi/*.c test/apps/*.c test/gpu/*.[ch] test/gpusim/*.[ch] test/nvmlsim/*.c test/ncclsim/*.[ch] test/nccl/*.[ch] test/nccl/*/*.c)
-SH_FILES := $(wildcard scripts/setup scripts/gpu-cluster scripts/manpage scripts/tune scripts/tune-nccl scripts/test scripts/demo scripts/fabric scripts/fabric.d/agent scripts/fabric.d/host scripts/fabric.d/rank \
-              $(wildcard scripts/fabric.d/*.sh) .ci/run \
-              bench/run bench/balance/run bench/collaborative/run bench/moe/run bench/ppg test/*.sh test/*/*.sh test/*/*/*.sh)
+C_FILES  = $(wildcard $(addsuffix /*.[ch],config planners planners/* transports scripts/* shim/* bench bench/* \
+             test/* test/*/*))
+# What begins as a shell's script, or is read by one.
+SH_FILES = $(shell grep -rlE '^.!/.*sh$$|^. shellcheck shell=' .ci scripts bench test)
 format:
-	clang-format -i $(C_FILES)
+	$(Q)clang-format -i $(C_FILES)
+LINT     = $(wildcard config/*.c planners/*.c planners/*/*.c transports/engine.c transports/rounds*.c shim/cli/*.c \
+             $(filter-out shim/helper/nccl_%,$(wildcard shim/helper/*.c)))
 # Where their headers are.
-LINT_CUDA := $(if $(CUDA),$(wildcard transports/cuda_*.c)) $(if $(NCCL),transports/nccl_run.c $(wildcard shim/nccl/*.c))
+LINT_CUDA = $(strip $(if $(CUDA),$(wildcard transports/cuda_*.c)) \
+              $(if $(NCCL),transports/nccl_run.c $(wildcard shim/nccl/*.c)))
+LINT_FLAGS := -std=gnu11 -I. -DCOLLSHIM_VERSION='"x"'
 lint:
-	clang-format --dry-run -Werror $(C_FILES)
-	shellcheck -x $(SH_FILES)
-	cppcheck -q --error-exitcode=1 --inline-suppr --std=c11 -I. -DCOLLSHIM_VERSION='"x"' \
-	  --enable=warning,portability config planners transports/engine.c $(wildcard transports/rounds*.c) shim/preload shim/cli \
-	  shim/helper $(LINT_CUDA)
-	clang-tidy -quiet --warnings-as-errors='*' $(wildcard config/*.c planners/*.c planners/*/*.c transports/engine.c $(wildcard transports/rounds*.c) shim/cli/*.c $(filter-out shim/helper/nccl_%,$(wildcard shim/helper/*.c))) \
-	  -- -std=gnu11 -I. -DCOLLSHIM_VERSION='"x"'
-	$(if $(LINT_CUDA),clang-tidy -quiet --warnings-as-errors='*' $(LINT_CUDA) \
-	  -- -std=gnu11 -I. -DCOLLSHIM_VERSION='"x"' $(CUDA_CFLAGS) $(NCCL_CFLAGS))
+	$(Q)clang-format --dry-run -Werror $(C_FILES)
+	$(Q)shellcheck -x $(SH_FILES)
+	$(Q)cppcheck -q --error-exitcode=1 --inline-suppr --std=c11 -I. -DCOLLSHIM_VERSION='"x"' \
+	  --enable=warning,portability config planners transports shim
+	$(Q)clang-tidy -quiet --warnings-as-errors='*' $(LINT) -- $(LINT_FLAGS)
+	$(Q)$(if $(LINT_CUDA),clang-tidy -quiet --warnings-as-errors='*' $(LINT_CUDA) -- $(LINT_FLAGS) $(CUDA_CFLAGS) \
+	  $(NCCL_CFLAGS))
 
 clean:
 	rm -rf $(B)

@@ -25,7 +25,8 @@ static void add(struct bench_knob_names *names, int value, const char *name, siz
     names->n++;
 }
 
-void bench_knob_names_parse(const char *text, struct bench_knob_names *names)
+/* From the text of a description; for variables without an enumeration. */
+static void parse(const char *text, struct bench_knob_names *names)
 {
     static const char dash[] = " - ", letters[] = "abcdefghijklmnopqrstuvwxyz0123456789_";
     const char *at = strstr(text, "auto - "), *next;
@@ -64,7 +65,7 @@ void bench_knob_names_get(int index, struct bench_knob_names *names)
                             &text_length, &bind, &scope) != MPI_SUCCESS)
         return;
     if (values == MPI_T_ENUM_NULL) {
-        bench_knob_names_parse(text, names);
+        parse(text, names);
         return;
     }
     name_length = sizeof(name);

@@ -14,7 +14,4 @@ struct bench_knob_names {
 /* index: of the variable in MPI_T, which must be initialised. n is 0 if no names are to be had. */
 void bench_knob_names_get(int index, struct bench_knob_names *names);
 
-/* The same from the text of a description alone; for variables without an enumeration. */
-void bench_knob_names_parse(const char *text, struct bench_knob_names *names);
-
 #endif

@@ -7,6 +7,7 @@
 #include "options.h"
 
 #include <getopt.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,53 +73,14 @@ static const char help_after[] =
     "Example, 4 ranks on this machine:\n"
     "  mpirun -n 4 --oversubscribe --mca mpi_yield_when_idle 1 %s --bytes 64K..1M:4\n";
 
-enum option_id {
-    COLLECTIVE = 256,
-    BYTES,
-    DEMAND,
-    REPETITIONS,
-    SETTLE,
-    LIMIT,
-    NATIVE,
-    PRUNE,
-    BOUND,
-    RAILS,
-    VERIFY,
-    CORRUPT,
-    JSON,
-    ALGORITHM_LABEL,
-    LABEL,
-    EMULATED,
-    PLACEMENT,
-    HELP,
-};
+enum { MOST_CALLS = 100000 };
 
-static const struct option table[] = {
-    {"collective", required_argument, NULL, COLLECTIVE},
-    {"bytes", required_argument, NULL, BYTES},
-    {"demand", required_argument, NULL, DEMAND},
-    {"repetitions", required_argument, NULL, REPETITIONS},
-    {"settle", required_argument, NULL, SETTLE},
-    {"limit", required_argument, NULL, LIMIT},
-    {"native", required_argument, NULL, NATIVE},
-    {"prune", required_argument, NULL, PRUNE},
-    {"bound", no_argument, NULL, BOUND},
-    {"rails", required_argument, NULL, RAILS},
-    {"verify", required_argument, NULL, VERIFY},
-    {"corrupt", no_argument, NULL, CORRUPT},
-    {"json", required_argument, NULL, JSON},
-    {"algorithm-label", required_argument, NULL, ALGORITHM_LABEL},
-    {"label", required_argument, NULL, LABEL},
-    {"emulated", no_argument, NULL, EMULATED},
-    {"placement", no_argument, NULL, PLACEMENT},
-    {"help", no_argument, NULL, HELP},
-    {NULL, 0, NULL, 0},
-};
-
+/* option: "" for a word that is none. */
 static int wrong(int speak, const char *option, const char *value, const char *right)
 {
     if (speak)
-        fprintf(stderr, "collshim: bench: --%s %s: not understood; %s\n", option, value, right);
+        fprintf(stderr, "collshim: bench: %s%s%s%s: not understood; %s\n", *option ? "--" : "",
+                option, *option && *value ? " " : "", value, right);
     return 2;
 }
 
@@ -206,83 +168,96 @@ static int parse_collectives(const char *text, struct bench_options *o)
     }
 }
 
-static int parse_one(int id, const char *name, const char *value, int speak,
-                     struct bench_options *o)
+static int parse_count(const char *text, int least, int *count)
 {
-    char *end = NULL;
+    char *end;
+    long n = strtol(text, &end, 10);
 
-    switch ((enum option_id)id) {
-    case COLLECTIVE:
-        return parse_collectives(value, o) ? wrong(speak, name, value, "--help lists them")
-                                           : BENCH_RUN;
-    case BYTES:
-        return parse_sizes(value, o)
-                   ? wrong(speak, name, value, "right are 64K,1M or 1K..16M or 1K..16M:4")
-                   : BENCH_RUN;
-    case REPETITIONS:
-        o->repetitions = (int)strtol(value, &end, 10);
-        return *end || o->repetitions < 1 || o->repetitions > 100000
-                   ? wrong(speak, name, value, "right is a number from 1 to 100000")
-                   : BENCH_RUN;
-    case SETTLE:
-        o->settle = (int)strtol(value, &end, 10);
-        return *end || o->settle < 40 || o->settle > 100000
-                   ? wrong(speak, name, value, "right is a number from 40 to 100000")
-                   : BENCH_RUN;
-    case LIMIT:
-        o->limit_s = strtod(value, &end);
-        return *end || !(o->limit_s > 0) ? wrong(speak, name, value, "right is a number of seconds")
-                                         : BENCH_RUN;
-    case PRUNE:
-        o->prune = strtod(value, &end);
-        return *end || !(o->prune >= 1) ? wrong(speak, name, value, "right is a number from 1 up")
-                                        : BENCH_RUN;
-    case RAILS:
-        o->rails = strcmp(value, "striped") ? BENCH_RAILS_AFFINE : BENCH_RAILS_STRIPED;
-        return strcmp(value, "affine") && strcmp(value, "striped")
-                   ? wrong(speak, name, value, "right are affine and striped")
-                   : BENCH_RUN;
-    case VERIFY:
-        o->verify = strcmp(value, "none") != 0;
-        return strcmp(value, "none") && strcmp(value, "all")
-                   ? wrong(speak, name, value, "right are all and none")
-                   : BENCH_RUN;
-    case DEMAND:
-        o->demand_path = value;
-        break;
-    case NATIVE:
-        o->native = value;
-        break;
-    case JSON:
-        o->json_path = value;
-        break;
-    case ALGORITHM_LABEL:
-        o->algorithm_label = value;
-        break;
-    case LABEL:
-        o->label = value;
-        break;
-    case BOUND:
-        o->bound = 1;
-        break;
-    case CORRUPT:
-        o->corrupt = 1;
-        break;
-    case EMULATED:
-        o->emulated = 1;
-        break;
-    case PLACEMENT:
-        o->placement = 1;
-        break;
-    case HELP:
-        break;
-    }
+    *count = (int)n;
+    return *end || n < least || n > MOST_CALLS;
+}
+
+static int parse_repetitions(const char *text, struct bench_options *o)
+{
+    return parse_count(text, 1, &o->repetitions);
+}
+
+static int parse_settle(const char *text, struct bench_options *o)
+{
+    return parse_count(text, 40, &o->settle);
+}
+
+static int parse_limit(const char *text, struct bench_options *o)
+{
+    char *end;
+
+    o->limit_s = strtod(text, &end);
+    return *end || !(o->limit_s > 0);
+}
+
+static int parse_prune(const char *text, struct bench_options *o)
+{
+    char *end;
+
+    o->prune = strtod(text, &end);
+    return *end || !(o->prune >= 1);
+}
+
+static int parse_rails(const char *text, struct bench_options *o)
+{
+    o->rails = strcmp(text, "striped") ? BENCH_RAILS_AFFINE : BENCH_RAILS_STRIPED;
+    return o->rails == BENCH_RAILS_AFFINE && strcmp(text, "affine");
+}
+
+static int parse_verify(const char *text, struct bench_options *o)
+{
+    o->verify = strcmp(text, "none") != 0;
+    return o->verify && strcmp(text, "all");
+}
+
+/* One row per option, in the order of the help text. */
+static const struct row {
+    const char *name;
+    int (*parse)(const char *value, struct bench_options *o); /* non-zero: not understood */
+    const char *right;                                        /* what to say then */
+    size_t text, flag; /* without parse: the field of bench_options that gets the value, or 1 */
+} rows[] = {
+    {"collective", .parse = parse_collectives, .right = "--help lists them"},
+    {"bytes", .parse = parse_sizes, .right = "right are 64K,1M or 1K..16M or 1K..16M:4"},
+    {"demand", .text = offsetof(struct bench_options, demand_path)},
+    {"repetitions", .parse = parse_repetitions, .right = "right is a number from 1 to 100000"},
+    {"native", .text = offsetof(struct bench_options, native)},
+    {"prune", .parse = parse_prune, .right = "right is a number from 1 up"},
+    {"settle", .parse = parse_settle, .right = "right is a number from 40 to 100000"},
+    {"limit", .parse = parse_limit, .right = "right is a number of seconds"},
+    {"bound", .flag = offsetof(struct bench_options, bound)},
+    {"rails", .parse = parse_rails, .right = "right are affine and striped"},
+    {"verify", .parse = parse_verify, .right = "right are all and none"},
+    {"corrupt", .flag = offsetof(struct bench_options, corrupt)},
+    {"json", .text = offsetof(struct bench_options, json_path)},
+    {"algorithm-label", .text = offsetof(struct bench_options, algorithm_label)},
+    {"label", .text = offsetof(struct bench_options, label)},
+    {"emulated", .flag = offsetof(struct bench_options, emulated)},
+    {"placement", .flag = offsetof(struct bench_options, placement)},
+    {.name = "help"},
+};
+enum { ROWS = sizeof rows / sizeof *rows, HELP = ROWS - 1 };
+
+static int parse_one(const struct row *r, const char *value, int speak, struct bench_options *o)
+{
+    if (r->parse)
+        return r->parse(value, o) ? wrong(speak, r->name, value, r->right) : BENCH_RUN;
+    if (r->text)
+        *(const char **)(void *)((char *)o + r->text) = value;
+    else
+        *(int *)(void *)((char *)o + r->flag) = 1;
     return BENCH_RUN;
 }
 
 int bench_options_parse(int argc, char **argv, int speak, struct bench_options *options)
 {
-    int id, at = 0;
+    struct option table[ROWS + 1] = {0};
+    int id;
 
     *options = (struct bench_options){
         .collectives = {&bench_allgather},
@@ -295,15 +270,20 @@ int bench_options_parse(int argc, char **argv, int speak, struct bench_options *
         .algorithm_label = "shim",
     };
     parse_sizes("64K..4M:4", options);
-    opterr = speak;
-    while ((id = getopt_long(argc, argv, "", table, &at)) != -1) {
-        int rc = id == '?' ? 2 : parse_one(id, table[at].name, optarg, speak, options);
-
+    for (int i = 0; i < ROWS; i++)
+        table[i] = (struct option){
+            .name = rows[i].name, .has_arg = rows[i].parse || rows[i].text, .val = i};
+    opterr = 0;
+    while ((id = getopt_long(argc, argv, "", table, NULL)) != -1) {
+        if (id == '?')
+            return wrong(speak, "", argv[optind - 1],
+                         "no such option, or no value where it wants one; see --help");
         if (id == HELP) {
             if (speak)
                 help(argv[0]);
             return 0;
         }
+        int rc = parse_one(&rows[id], optarg, speak, options);
         if (rc != BENCH_RUN)
             return rc;
     }

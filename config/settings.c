@@ -137,14 +137,14 @@ void cfg_take(struct cfg *c, enum cfg_id id, const char *where, const char *text
         char text[CFG_TEXT_MAX];
     } value; /* read here first: a text that fails its check must not have replaced the old one */
     char why[256], kept[64], shown[80], all[CFG_TEXT_MAX];
-    int code = f->kind->read(text, size, f->least, f->most, &value);
+    int code = f->kind->read(f->kind, text, size, f->least, f->most, &value);
 
     if (code == 0 && checks[id])
         code = checks[id](value.text, why, sizeof why);
     else if (code)
         word_problem(f, code, size, why, sizeof why);
     if (code == 0) {
-        f->kind->read(text, size, f->least, f->most, field_of(c, id));
+        f->kind->read(f->kind, text, size, f->least, f->most, field_of(c, id));
         c->origin[id] = origin;
         return;
     }
@@ -225,8 +225,9 @@ int cfg_load(struct cfg *c, char **environment)
         environment = getauxval(AT_SECURE) || !environ ? nothing : environ;
     memset(c, 0, sizeof *c);
     for (int id = 0; id < CFG_COUNT; id++)
-        fields[id].kind->read(cfg_rows[id].default_text, strlen(cfg_rows[id].default_text),
-                              fields[id].least, fields[id].most, field_of(c, (enum cfg_id)id));
+        fields[id].kind->read(fields[id].kind, cfg_rows[id].default_text,
+                              strlen(cfg_rows[id].default_text), fields[id].least, fields[id].most,
+                              field_of(c, (enum cfg_id)id));
     read_environment(c, environment, CFG_config, 1);
     if (c->config[0])
         cfg_read_yaml(c, c->config);
@@ -236,5 +237,5 @@ int cfg_load(struct cfg *c, char **environment)
 
 int cfg_value_text(const struct cfg *c, enum cfg_id id, char *text, size_t size)
 {
-    return fields[id].kind->print((const char *)c + fields[id].offset, text, size);
+    return fields[id].kind->print(fields[id].kind, (const char *)c + fields[id].offset, text, size);
 }

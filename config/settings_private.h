@@ -7,13 +7,18 @@
 
 #include "config/settings.h"
 
+struct cfg_word;
+
 /* How one type of setting is read and printed: one row of a table in value.c per type. */
 struct cfg_kind {
     const char *expected; /* "a size such as 65536, 64K or 1MiB", as messages word it */
     /* Read size bytes of text into *value: 0, -EINVAL (not of this form), -ERANGE or -ENAMETOOLONG.
        On error *value is untouched. */
-    int (*read)(const char *text, size_t size, long long least, long long most, void *value);
-    int (*print)(const void *value, char *text, size_t size); /* as snprintf */
+    int (*read)(const struct cfg_kind *kind, const char *text, size_t size, long long least,
+                long long most, void *value);
+    /* As snprintf. */
+    int (*print)(const struct cfg_kind *kind, const void *value, char *text, size_t size);
+    const struct cfg_word *words; /* of a type that is one of several words */
 };
 
 /* The names of the types as in settings.def. */

@@ -13,39 +13,39 @@
 #include "config/settings_private.h"
 #include "config/text.h"
 
-struct word {
+struct cfg_word {
     const char *name;
     int value;
 };
 
 /* The first row of a value is the one that is printed. */
-static const struct word modes[] = {
+static const struct cfg_word modes[] = {
     {"on", CFG_MODE_ON},
     {"off", CFG_MODE_OFF},
     {"ab", CFG_MODE_AB},
     {"verify", CFG_MODE_VERIFY},
     {0},
 };
-static const struct word shm[] = {
+static const struct cfg_word shm[] = {
     {"on", CFG_SHM_ON},
     {"copy", CFG_SHM_COPY},
     {"off", CFG_SHM_OFF},
     {0},
 };
-static const struct word levels[] = {
+static const struct cfg_word levels[] = {
     {"error", CFG_LEVEL_ERROR}, {"warn", CFG_LEVEL_WARN},    {"info", CFG_LEVEL_INFO},
     {"debug", CFG_LEVEL_DEBUG}, {"warning", CFG_LEVEL_WARN}, {0},
 };
-static const struct word booleans[] = {
+static const struct cfg_word booleans[] = {
     {"0", 0},   {"1", 1},     {"off", 0},  {"on", 1}, {"no", 0},
     {"yes", 1}, {"false", 0}, {"true", 1}, {0},
 };
-static const struct word units[] = {
+static const struct cfg_word units[] = {
     {"", 0},     {"B", 0},  {"KiB", 10}, {"K", 10}, {"MiB", 20}, {"M", 20},
     {"GiB", 30}, {"G", 30}, {"TiB", 40}, {"T", 40}, {0},
 };
 
-static const struct word *find_word(const struct word *words, const char *text, size_t size)
+static const struct cfg_word *find_word(const struct cfg_word *words, const char *text, size_t size)
 {
     for (; words->name; words++)
         if (text_is_word(text, size, words->name))
@@ -53,23 +53,27 @@ static const struct word *find_word(const struct word *words, const char *text, 
     return NULL;
 }
 
-static int read_word(const struct word *words, const char *text, size_t size, void *value)
+static int read_word(const struct cfg_kind *kind, const char *text, size_t size, long long least,
+                     long long most, void *value)
 {
-    const struct word *w;
+    const struct cfg_word *w;
 
+    (void)least, (void)most;
     text_trim(&text, &size);
-    w = find_word(words, text, size);
+    w = find_word(kind->words, text, size);
     if (!w)
         return -EINVAL;
     *(int *)value = w->value;
     return 0;
 }
 
-static int print_word(const struct word *words, const void *value, char *text, size_t size)
+static int print_word(const struct cfg_kind *kind, const void *value, char *text, size_t size)
 {
-    while (words->name && words->value != *(const int *)value)
-        words++;
-    return snprintf(text, size, "%s", words->name ? words->name : "?");
+    const struct cfg_word *w = kind->words;
+
+    while (w->name && w->value != *(const int *)value)
+        w++;
+    return snprintf(text, size, "%s", w->name ? w->name : "?");
 }
 
 /* The digits at the start of *text. Returns 0, -EINVAL (there are none) or -ERANGE. */
@@ -86,56 +90,14 @@ static int read_digits(const char **text, size_t *size, unsigned long long *valu
     return code;
 }
 
-static int read_mode(const char *text, size_t size, long long least, long long most, void *value)
-{
-    (void)least, (void)most;
-    return read_word(modes, text, size, value);
-}
-
-static int print_mode(const void *value, char *text, size_t size)
-{
-    return print_word(modes, value, text, size);
-}
-
-static int read_level(const char *text, size_t size, long long least, long long most, void *value)
-{
-    (void)least, (void)most;
-    return read_word(levels, text, size, value);
-}
-
-static int print_level(const void *value, char *text, size_t size)
-{
-    return print_word(levels, value, text, size);
-}
-
-static int read_shm(const char *text, size_t size, long long least, long long most, void *value)
-{
-    (void)least, (void)most;
-    return read_word(shm, text, size, value);
-}
-
-static int print_shm(const void *value, char *text, size_t size)
-{
-    return print_word(shm, value, text, size);
-}
-
-static int read_bool(const char *text, size_t size, long long least, long long most, void *value)
-{
-    (void)least, (void)most;
-    return read_word(booleans, text, size, value);
-}
-
-static int print_bool(const void *value, char *text, size_t size)
-{
-    return print_word(booleans, value, text, size);
-}
-
-static int read_bytes(const char *text, size_t size, long long least, long long most, void *value)
+static int read_bytes(const struct cfg_kind *kind, const char *text, size_t size, long long least,
+                      long long most, void *value)
 {
     unsigned long long bytes;
-    const struct word *unit;
+    const struct cfg_word *unit;
     int code;
 
+    (void)kind;
     text_trim(&text, &size);
     code = read_digits(&text, &size, &bytes);
     unit = find_word(units, text, size);
@@ -162,17 +124,20 @@ int cfg_print_bytes(unsigned long long bytes, char *text, size_t size)
     return snprintf(text, size, "%llu%s", bytes, names[unit]);
 }
 
-static int print_bytes(const void *value, char *text, size_t size)
+static int print_bytes(const struct cfg_kind *kind, const void *value, char *text, size_t size)
 {
+    (void)kind;
     return cfg_print_bytes(*(const size_t *)value, text, size);
 }
 
-static int read_int(const char *text, size_t size, long long least, long long most, void *value)
+static int read_int(const struct cfg_kind *kind, const char *text, size_t size, long long least,
+                    long long most, void *value)
 {
     unsigned long long magnitude;
     long long number;
     int negative = 0, code;
 
+    (void)kind;
     text_trim(&text, &size);
     if (size && *text == '-') {
         negative = 1;
@@ -191,14 +156,16 @@ static int read_int(const char *text, size_t size, long long least, long long mo
     return 0;
 }
 
-static int print_int(const void *value, char *text, size_t size)
+static int print_int(const struct cfg_kind *kind, const void *value, char *text, size_t size)
 {
+    (void)kind;
     return snprintf(text, size, "%d", *(const int *)value);
 }
 
-static int read_text(const char *text, size_t size, long long least, long long most, void *value)
+static int read_text(const struct cfg_kind *kind, const char *text, size_t size, long long least,
+                     long long most, void *value)
 {
-    (void)least, (void)most;
+    (void)kind, (void)least, (void)most;
     if (memchr(text, 0, size))
         return -EINVAL;
     if (size >= CFG_TEXT_MAX)
@@ -208,22 +175,28 @@ static int read_text(const char *text, size_t size, long long least, long long m
     return 0;
 }
 
-static int print_text(const void *value, char *text, size_t size)
+static int print_text(const struct cfg_kind *kind, const void *value, char *text, size_t size)
 {
+    (void)kind;
     return snprintf(text, size, "%s", (const char *)value);
 }
 
-const struct cfg_kind cfg_kind_MODE = {"on, off, ab or verify", read_mode, print_mode};
-const struct cfg_kind cfg_kind_LEVEL = {"error, warn, info or debug", read_level, print_level};
-const struct cfg_kind cfg_kind_SHM = {"on, copy or off", read_shm, print_shm};
-const struct cfg_kind cfg_kind_BYTES = {"a size such as 65536, 64K or 1MiB", read_bytes,
-                                        print_bytes};
-const struct cfg_kind cfg_kind_INT = {"a whole number", read_int, print_int};
-const struct cfg_kind cfg_kind_BOOL = {"0 or 1 (or off/on, no/yes, false/true)", read_bool,
-                                       print_bool};
-const struct cfg_kind cfg_kind_TEXT = {"a text without NUL bytes", read_text, print_text};
+#define WORDS(expected_, words_)                                                                   \
+    {                                                                                              \
+        .expected = expected_, .read = read_word, .print = print_word, .words = words_             \
+    }
+const struct cfg_kind cfg_kind_MODE = WORDS("on, off, ab or verify", modes);
+const struct cfg_kind cfg_kind_LEVEL = WORDS("error, warn, info or debug", levels);
+const struct cfg_kind cfg_kind_SHM = WORDS("on, copy or off", shm);
+const struct cfg_kind cfg_kind_BOOL = WORDS("0 or 1 (or off/on, no/yes, false/true)", booleans);
+const struct cfg_kind cfg_kind_BYTES = {
+    .expected = "a size such as 65536, 64K or 1MiB", .read = read_bytes, .print = print_bytes};
+const struct cfg_kind cfg_kind_INT = {
+    .expected = "a whole number", .read = read_int, .print = print_int};
+const struct cfg_kind cfg_kind_TEXT = {
+    .expected = "a text without NUL bytes", .read = read_text, .print = print_text};
 
 int cfg_parse_bytes(const char *text, size_t *bytes)
 {
-    return read_bytes(text, strlen(text), 0, LLONG_MAX, bytes);
+    return read_bytes(&cfg_kind_BYTES, text, strlen(text), 0, LLONG_MAX, bytes);
 }

@@ -96,14 +96,14 @@ static void let_out(struct work *w, const struct piece *p)
 /* This rank's rail lets a piece in. */
 static void let_in(struct work *w, const struct piece *p)
 {
-    uint64_t at = 0;
     uint32_t op;
 
     if (p->target == w->q->rank) {
         op = plan_recv(w->b, p->exit, RAIL, PLAN_OUTPUT, output_at(w, p), p->length);
         keep_pace(w);
     } else {
-        at = scratch_for(w, p->length);
+        uint64_t at = scratch_for(w, p->length);
+
         op = plan_recv(w->b, p->exit, RAIL, PLAN_SCRATCH, at, p->length);
         keep_pace(w);
         plan_send(w->b, p->target, FROM_CARRIER, PLAN_SCRATCH, at, p->length);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Linear: every rank exchanges with every other directly, one hop, no rank in between. The
- * schedule for the ranks of one node, where any two of them are linked alike and a received byte
- * costs the receiver one copy whoever it comes from. Serves every shape, in place or not. Source:
- * the linear exchange of papers/parallel-rings-allgather.txt (intra-node), and the reduce-scatter
- * and allgather composition of allreduce.
+ * Linear: every rank exchanges with every other directly, one hop, no rank in between. The schedule
+ * for the ranks of one node, where any two of them are linked alike and a received byte costs the
+ * receiver one copy whoever it comes from. Serves every shape, in place or not. Source: the linear
+ * exchange of Parallel Rings (intra-node), and the reduce-scatter and allgather composition of
+ * allreduce.
  */
 #ifndef COLLSHIM_PLANNERS_LINEAR_H
 #define COLLSHIM_PLANNERS_LINEAR_H

@@ -7,7 +7,7 @@
  * its plan wants it; here is what goes into the window and what comes out.
  *
  * Pure functions; all but slice_window of values that are the same on all ranks.
- * Source: sections 3.1 to 3.1.2 of papers/lane-multi-process-per-gpu-allreduce.txt.
+ * Source: sections 3.1 to 3.1.2 of Multiple Processes per GPU.
  */
 #ifndef COLLSHIM_PLANNERS_SLICES_H
 #define COLLSHIM_PLANNERS_SLICES_H

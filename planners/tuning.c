@@ -73,6 +73,18 @@ int tuning_open(const char *path, const struct profile *p, struct cfg *c, struct
     return 0;
 }
 
+void tuning_load(struct cfg *c, struct tuning *t)
+{
+    struct profile p;
+
+    *t = (struct tuning){0};
+    if (!c->profile[0])
+        return;
+    if (profile_read(c->profile, c, &p) < 0 || tuning_open(c->profile, &p, c, t) < 0)
+        cfg_problem(c, "%s: out of memory; no rows are used", c->profile);
+    profile_free(&p);
+}
+
 static int within(const struct profile_range *r, uint64_t value)
 {
     return r->from <= value && value <= r->to;

@@ -32,6 +32,12 @@ struct tuning {
  */
 int tuning_open(const char *path, const struct profile *p, struct cfg *c, struct tuning *t);
 
+/*
+ * The profile that c names, opened; no rows where it names none. What is wrong with it becomes
+ * problems of c. Without memory there are no rows either, and ranks then find that they differ.
+ */
+void tuning_load(struct cfg *c, struct tuning *t);
+
 /* The first row for the request's collective and topology and that sum of bytes, or NULL. Rows of
    algorithms for device memory are for requests in such memory alone. */
 const struct tuning_row *tuning_find(const struct tuning *t, const struct plan_request *q,

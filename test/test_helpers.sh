@@ -1,11 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Several processes per rank on hosts of their own, with two rails and connections that are capped:
-# results, and who uses which rail. How fast it is, bench/ppg says, which is run here on little data.
+# test/test_helpers.sh [BUILD_DIR]: several processes per rank on hosts of their own, with two rails and
+# connections that are capped: results, and who uses which rail. How fast it is, bench/ppg says, which
+# is run here on little data.
 #
 # Prints a line per claim and, last, "N passed, N failed"; exits 1 if a claim failed. Needs root.
 set -uo pipefail
+# shellcheck source=test/usage.sh
+. "$(dirname "$0")/usage.sh"
 
 cd "$(dirname "$(readlink -f "$0")")/.." || exit 1
 build=$(readlink -f "${1:-build}")

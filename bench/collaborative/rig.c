@@ -8,18 +8,15 @@
 #include <string.h>
 #include <time.h>
 
-#define FREE_OF_CHARGE 1e13
-
-static void must(CUresult result, const char *what)
+void rig_must(CUresult result, const char *what)
 {
     if (result == CUDA_SUCCESS)
         return;
     fprintf(stderr, "bench_collaborative: %s: %s\n", what, cuda_result_name(result));
     exit(1);
 }
-#define MUST(call) must(g->cu->call, #call)
 
-static double clock_s(void)
+double rig_clock_s(void)
 {
     struct timespec t;
 
@@ -38,12 +35,12 @@ static uint64_t modelled_ns(void)
 
 static double now_s(const struct rig *g)
 {
-    return g->simulated ? (double)modelled_ns() / 1e9 : clock_s();
+    return g->simulated ? (double)modelled_ns() / 1e9 : rig_clock_s();
 }
 
-static void enter(struct rig_rank *r)
+void rig_enter(struct rig_rank *r)
 {
-    must(r->rig->cu->CtxSetCurrent(r->context), "cuCtxSetCurrent");
+    rig_must(r->rig->cu->CtxSetCurrent(r->context), "cuCtxSetCurrent");
 }
 
 static int on_host(const struct rig *g, const void *p)
@@ -91,7 +88,7 @@ static void find_end(struct rig *g, struct rig_job *j)
 
     while ((result = g->cu->EventElapsedTime(&ms, g->zero, j->event)) == CUDA_ERROR_NOT_READY)
         ;
-    must(result, "cuEventElapsedTime");
+    rig_must(result, "cuEventElapsedTime");
     j->end_ns = (uint64_t)((double)ms * 1e6) + 1;
 }
 
@@ -118,7 +115,7 @@ static void progress(struct rig *g)
         }
     if (!first)
         return;
-    enter(first->owner);
+    rig_enter(first->owner);
     MUST(EventSynchronize(first->event));
     finish_job(first);
 }
@@ -139,7 +136,7 @@ static int rig_copy(void *state, void *dst, const void *src, size_t bytes, unsig
     struct rig *g = r->rig;
     CUstream stream = r->stream[on_host(g, dst) ? RIG_DOWN : on_host(g, src) ? RIG_UP : RIG_INSIDE];
 
-    enter(r);
+    rig_enter(r);
     MUST(MemcpyAsync((CUdeviceptr)dst, (CUdeviceptr)src, bytes, stream));
     return report(r, stream, job);
 }
@@ -150,7 +147,7 @@ static int rig_combine(void *state, const void *a, const void *b, void *dst, siz
     struct rig_rank *r = state;
     struct cuda_reduce_args args = {.dst = dst, .src = {a, b}, .count = bytes / 4, .sources = 2};
 
-    enter(r);
+    rig_enter(r);
     int rc = cuda_reduce(r->reducer, REDUCE_OP_sum, REDUCE_TYPE_u32, &args, r->stream[RIG_INSIDE]);
     return rc ? rc : report(r, r->stream[RIG_INSIDE], job);
 }
@@ -171,7 +168,7 @@ static void *rig_cells(void *state, size_t bytes)
     struct rig_rank *r = state;
     struct rig *g = r->rig;
 
-    enter(r);
+    rig_enter(r);
     if (bytes > r->cell_bytes) {
         if (r->cell)
             MUST(MemFree(r->cell));
@@ -191,7 +188,7 @@ static void rig_settle(void *state)
 
 /* ---- struct xport ---- */
 
-static void sum_on_host(void *context, const void *a, const void *b, void *dst, size_t bytes)
+void rig_sum_on_host(void *context, const void *a, const void *b, void *dst, size_t bytes)
 {
     const uint32_t *x = a, *y = b;
     uint32_t *to = dst;
@@ -209,18 +206,19 @@ static void deliver(struct rig_rank *from, struct rig_post *send, struct rig_ran
     send->met = receive->met = 1;
     if (on_host(g, send->from)) {
         if (receive->combine)
-            sum_on_host(NULL, receive->reduce.own, send->from, receive->reduce.dst, send->length);
+            rig_sum_on_host(NULL, receive->reduce.own, send->from, receive->reduce.dst,
+                            send->length);
         else
             memcpy(receive->to, send->from, send->length);
         send->done = receive->done = 1;
         return;
     }
-    enter(to);
+    rig_enter(to);
     MUST(MemcpyPeerAsync((CUdeviceptr)receive->to, to->context, (CUdeviceptr)send->from,
                          from->context, send->length, to->from[from->rank]));
     int job = note_job(to, to->from[from->rank]);
     if (job < 0)
-        must(CUDA_ERROR_UNKNOWN, "more jobs than a rank can have");
+        rig_must(CUDA_ERROR_UNKNOWN, "more jobs than a rank can have");
     to->job[job].send = send;
     to->job[job].receive = receive;
 }
@@ -318,7 +316,7 @@ static void make_rank(struct rig *g, int rank)
     *r = (struct rig_rank){.rig = g, .rank = rank};
     MUST(DeviceGet(&d, rank % g->devices));
     MUST(DevicePrimaryCtxRetain(&r->context, d));
-    enter(r);
+    rig_enter(r);
     for (int i = 0; i < RIG_WAYS; i++)
         MUST(StreamCreateWithPriority(&r->stream[i], CU_STREAM_NON_BLOCKING, 0));
     for (int i = 0; i < g->n; i++)
@@ -330,7 +328,7 @@ static void make_rank(struct rig *g, int rank)
     MUST(MemHostAlloc(&host, g->bytes, CU_MEMHOSTALLOC_PORTABLE));
     r->host = host;
     if (cuda_reducer_create(g->cu, &r->reducer))
-        must(CUDA_ERROR_NOT_SUPPORTED, "kernels");
+        rig_must(CUDA_ERROR_NOT_SUPPORTED, "kernels");
     r->device = (struct device){.state = r,
                                 .copy = rig_copy,
                                 .combine = rig_combine,
@@ -363,11 +361,11 @@ void rig_open(struct rig *g, int n, size_t bytes)
         make_rank(g, r);
     for (int r = 0; r < n; r++)
         for (int p = 0; p < n; p++) {
-            enter(&g->rank[r]);
+            rig_enter(&g->rank[r]);
             if (g->rank[r].context != g->rank[p].context)
                 g->cu->CtxEnablePeerAccess(g->rank[p].context, 0); /* else by way of the host */
         }
-    enter(&g->rank[0]);
+    rig_enter(&g->rank[0]);
     MUST(EventCreate(&g->zero, CU_EVENT_DEFAULT));
     MUST(EventRecord(g->zero, g->rank[0].stream[RIG_INSIDE]));
     MUST(EventSynchronize(g->zero));
@@ -378,7 +376,7 @@ void rig_close(struct rig *g)
     for (int i = 0; i < g->n; i++) {
         struct rig_rank *r = &g->rank[i];
 
-        enter(r);
+        rig_enter(r);
         for (int k = 0; k < RIG_JOBS; k++)
             MUST(EventDestroy(r->job[k].event));
         for (int k = 0; k < RIG_WAYS; k++)
@@ -409,7 +407,7 @@ static void fill(struct rig *g, size_t bytes)
 
         for (size_t i = 0; i < bytes / 4; i++)
             host[i] = contribution(r, i);
-        enter(&g->rank[r]);
+        rig_enter(&g->rank[r]);
         MUST(MemcpyHtoD(g->rank[r].input, host, bytes));
         memset(host, 0xdd, bytes);
         MUST(MemcpyHtoD(g->rank[r].output, host, bytes));
@@ -423,7 +421,7 @@ static int is_right(struct rig *g, size_t bytes)
     for (int r = 0; r < g->n; r++) {
         const uint32_t *host = (const uint32_t *)(void *)g->rank[r].host;
 
-        enter(&g->rank[r]);
+        rig_enter(&g->rank[r]);
         MUST(MemcpyDtoH(g->rank[r].host, g->rank[r].output, bytes));
         for (size_t i = 0; right && i < bytes / 4; i++) {
             uint32_t want = 0;
@@ -448,14 +446,14 @@ static void begin(struct rig_rank *r, const struct plan *plan, struct engine **e
     struct engine_buffers buffers = {.input = (void *)r->input, /* NOLINT: the device's */
                                      .output = (void *)r->output,
                                      .host = r->host,
-                                     .combine = sum_on_host,
+                                     .combine = rig_sum_on_host,
                                      .grain = 4,
                                      .device = &r->device,
                                      .part_done = note_part,
                                      .part_context = r->rig};
 
     if (engine_create(plan, &r->xport, e) || engine_begin(*e, &buffers))
-        must(CUDA_ERROR_OUT_OF_MEMORY, "an engine");
+        rig_must(CUDA_ERROR_OUT_OF_MEMORY, "an engine");
 }
 
 double rig_run(struct rig *g, const struct plan *const *plan)
@@ -466,8 +464,10 @@ double rig_run(struct rig *g, const struct plan *const *plan)
     fill(g, plan[0]->output_bytes);
     g->start = now_s(g);
     g->part[0] = g->part[1] = 0;
-    for (int r = 0; r < g->n; r++, running[r - 1] = 1)
+    for (int r = 0; r < g->n; r++) {
         begin(&g->rank[r], plan[r], &engine[r]);
+        running[r] = 1;
+    }
     while (left) {
         int moved = 0;
 
@@ -477,7 +477,7 @@ double rig_run(struct rig *g, const struct plan *const *plan)
             if (!running[r])
                 continue;
             if (engine_step(engine[r], &state))
-                must(CUDA_ERROR_UNKNOWN, "engine_step");
+                rig_must(CUDA_ERROR_UNKNOWN, "engine_step");
             moved |= state != ENGINE_IDLE;
             running[r] = state != ENGINE_DONE;
             left -= !running[r];
@@ -489,106 +489,4 @@ double rig_run(struct rig *g, const struct plan *const *plan)
     for (int r = 0; r < g->n; r++)
         engine_free(engine[r]);
     return is_right(g, plan[0]->output_bytes) ? seconds : -1;
-}
-
-/* ---- rates ---- */
-
-typedef void start_piece(struct rig *g, size_t at, size_t bytes, CUstream stream);
-
-/* Seconds of a job that is done as the engine has it done: in chunks, each with an event behind it.
-   The best of a few times. */
-static double seconds_of(struct rig *g, size_t bytes, size_t chunk, start_piece *start)
-{
-    struct rig_rank *r = &g->rank[0];
-    CUevent from, to, each;
-    float ms, best = 1e30f;
-
-    enter(r);
-    MUST(EventCreate(&from, CU_EVENT_DEFAULT));
-    MUST(EventCreate(&to, CU_EVENT_DEFAULT));
-    MUST(EventCreate(&each, CU_EVENT_DEFAULT));
-    for (int i = 0; i < 5; i++) {
-        MUST(EventRecord(from, r->stream[RIG_INSIDE]));
-        for (size_t at = 0, n; at < bytes; at += n) {
-            n = bytes - at < chunk ? bytes - at : chunk;
-            start(g, at, n, r->stream[RIG_INSIDE]);
-            MUST(EventRecord(each, r->stream[RIG_INSIDE]));
-        }
-        MUST(EventRecord(to, r->stream[RIG_INSIDE]));
-        MUST(EventSynchronize(to));
-        MUST(EventElapsedTime(&ms, from, to));
-        best = ms < best ? ms : best;
-    }
-    MUST(EventDestroy(from));
-    MUST(EventDestroy(to));
-    MUST(EventDestroy(each));
-    return (double)best / 1e3;
-}
-
-static double rate_of(struct rig *g, size_t chunk, start_piece *start)
-{
-    return (double)g->bytes / seconds_of(g, g->bytes, chunk, start);
-}
-
-static void copy_between(struct rig *g, size_t at, size_t bytes, CUstream stream)
-{
-    struct rig_rank *a = &g->rank[0], *b = &g->rank[1];
-
-    MUST(MemcpyPeerAsync(a->input + at, a->context, b->input + at, b->context, bytes, stream));
-}
-
-static void copy_down(struct rig *g, size_t at, size_t bytes, CUstream stream)
-{
-    struct rig_rank *r = &g->rank[0];
-
-    MUST(MemcpyAsync((CUdeviceptr)(r->host + at), r->input + at, bytes, stream));
-}
-
-static void combine_inside(struct rig *g, size_t at, size_t bytes, CUstream stream)
-{
-    struct rig_rank *r = &g->rank[0];
-    void *dst = (void *)(r->output + at), *src = (void *)(r->input + at); /* NOLINT: the device's */
-    struct cuda_reduce_args args = {
-        .dst = dst, .src = {dst, src}, .count = bytes / 4, .sources = 2};
-
-    if (cuda_reduce(r->reducer, REDUCE_OP_sum, REDUCE_TYPE_u32, &args, stream))
-        must(CUDA_ERROR_NOT_SUPPORTED, "cuda_reduce");
-}
-
-double rig_rate_between(struct rig *g, size_t chunk)
-{
-    return rate_of(g, chunk, copy_between);
-}
-
-double rig_rate_down(struct rig *g, size_t chunk)
-{
-    return rate_of(g, chunk, copy_down);
-}
-
-double rig_latency_down(struct rig *g)
-{
-    enum { PIECES = 16 };
-
-    return seconds_of(g, PIECES * sizeof(uint32_t), sizeof(uint32_t), copy_down) / PIECES;
-}
-
-double rig_rate_combining(struct rig *g, size_t chunk)
-{
-    return rate_of(g, chunk, combine_inside);
-}
-
-double rig_rate_processor(struct rig *g)
-{
-    double best = 1e30;
-
-    if (g->simulated)
-        return FREE_OF_CHARGE;
-    for (int i = 0; i < 3; i++) {
-        double start = clock_s();
-
-        sum_on_host(NULL, g->rank[0].host, g->rank[1].host, g->rank[0].host, g->bytes);
-        double took = clock_s() - start;
-        best = took < best ? took : best;
-    }
-    return (double)g->bytes / best / g->n;
 }

@@ -58,7 +58,7 @@ struct rig {
     int n, simulated, devices;
     size_t bytes;
     CUevent zero;   /* time is counted from here */
-    double start;   /* of the last run; */
+    double start;   /* of the last run */
     double part[2]; /* seconds until the devices' part was done on all ranks, and the host's */
     struct rig_rank rank[RIG_RANKS];
 };
@@ -72,8 +72,16 @@ void rig_close(struct rig *g);
    output is not the sum of all inputs. */
 double rig_run(struct rig *g, const struct plan *const *plan);
 
-/* Bytes per second of copies between two GPUs, of such to the host, and of combining on a GPU, in
-   chunks of that size one behind the other: each of them takes its time to begin. */
+/* For the rig's own files: end the program with a line if a call of the driver's was refused; make
+   a rank's device the current one; the clock's time; a combine function for unsigned ints. */
+void rig_must(CUresult result, const char *what);
+#define MUST(call) rig_must(g->cu->call, #call)
+void rig_enter(struct rig_rank *r);
+double rig_clock_s(void);
+void rig_sum_on_host(void *context, const void *a, const void *b, void *dst, size_t bytes);
+
+/* rig_rates.c. Bytes per second of copies between two GPUs, of such to the host, and of combining
+   on a GPU, in chunks of that size one behind the other: each of them takes its time to begin. */
 double rig_rate_between(struct rig *g, size_t chunk);
 double rig_rate_down(struct rig *g, size_t chunk);
 double rig_rate_combining(struct rig *g, size_t chunk);

@@ -62,7 +62,8 @@ int main(void)
     struct null_counts before[2];
 
     if (!launched || !sent || ncclGetUniqueId(&id) != ncclSuccess) {
-        fputs("collshim-enqueue-nccl: needs the libraries that do nothing: LD_LIBRARY_PATH\n",
+        fputs("collshim-enqueue-nccl: needs the libraries that do nothing: "
+              "LD_LIBRARY_PATH=build/nullnccl\n",
               stderr);
         return 1;
     }

@@ -66,8 +66,12 @@ int main(void)
     static double native[BATCHES], added[BATCHES];
     ncclUniqueId id;
 
-    if (ncclGetUniqueId(&id) || ncclCommInitRank(&comm, 8, id, 0))
+    if (ncclGetUniqueId(&id) || ncclCommInitRank(&comm, 8, id, 0)) {
+        fputs("collshim-overhead-nccl: needs the NCCL that does nothing: "
+              "LD_LIBRARY_PATH=build/nullnccl\n",
+              stderr);
         return 1;
+    }
     for (size_t p = 0; p < sizeof probes / sizeof *probes; p++) {
         for (int i = 0; i < BATCHES; i++) {
             native[i] = ns_per_call(probes[p].batch, 1);

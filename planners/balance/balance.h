@@ -15,8 +15,8 @@
  * IEEE 754 rounds exactly (+ - * / and comparison), which the build does not let the compiler fuse
  * or reorder.
  *
- * Source: papers/nimble-multipath-balancing.txt, sections IV-B and V-B; see README.md for what is
- * done differently. Thread rule: no state; a finished net and a finished balance are const.
+ * Source: NIMBLE, sections IV-B and V-B; see README.md for what is done differently. Thread rule:
+ * no state; a finished net and a finished balance are const.
  */
 #ifndef COLLSHIM_PLANNERS_BALANCE_H
 #define COLLSHIM_PLANNERS_BALANCE_H

@@ -3,10 +3,8 @@
 
 #include <string.h>
 
-static const struct {
-    const char *name, *text;
-} kinds[DEMAND_COUNT] = {
-#define KIND(id, text, what) {text, what},
+static const char *const kinds[DEMAND_COUNT] = {
+#define KIND(id, text) text,
     DEMAND_KINDS(KIND)
 #undef KIND
 };
@@ -16,18 +14,13 @@ const struct demand demand_defaults = {
 
 const char *demand_kind_name(enum demand_kind kind)
 {
-    return kinds[kind].name;
-}
-
-const char *demand_kind_text(enum demand_kind kind)
-{
-    return kinds[kind].text;
+    return kinds[kind];
 }
 
 int demand_kind_find(const char *name)
 {
     for (int k = 0; k < DEMAND_COUNT; k++)
-        if (!strcmp(name, kinds[k].name))
+        if (!strcmp(name, kinds[k]))
             return k;
     return -1;
 }

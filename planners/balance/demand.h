@@ -8,19 +8,29 @@
 
 #include "config/topo.h"
 
-/* KIND(enum name, text, what it is) */
+/*
+ * KIND(enum name, text). What each is:
+ * uniform   every rank sends the same to every other
+ * skew      a share `hot` of what a rank sends goes to rank `peer`, the rest to all
+ * two       as skew, with two hot ranks: `peer` and one half the ranks away
+ * few       all send to every `every`-th rank only, as to aggregators
+ * stencil   neighbours in a row; across node borders 1 / (1 - hot) as much
+ * moe       tokens to experts: popularity falls off, `hot` is the top expert's share
+ * local     skew inside each node: each rank's `hot` share goes to its neighbour
+ * random    any sizes up to twice the average, a third of the pairs silent
+ */
 #define DEMAND_KINDS(KIND)                                                                         \
-    KIND(UNIFORM, "uniform", "every rank sends the same to every other")                           \
-    KIND(SKEW, "skew", "a share `hot` of what a rank sends goes to rank `peer`, the rest to all")  \
-    KIND(TWO, "two", "as skew, with two hot ranks: `peer` and one half the ranks away")            \
-    KIND(FEW, "few", "all send to every `every`-th rank only, as to aggregators")                  \
-    KIND(STENCIL, "stencil", "neighbours in a row; across node borders 1 / (1 - hot) as much")     \
-    KIND(MOE, "moe", "tokens to experts: popularity falls off, `hot` is the top expert's share")   \
-    KIND(LOCAL, "local", "skew inside each node: each rank's `hot` share goes to its neighbour")   \
-    KIND(RANDOM, "random", "any sizes up to twice the average, a third of the pairs silent")
+    KIND(UNIFORM, "uniform")                                                                       \
+    KIND(SKEW, "skew")                                                                             \
+    KIND(TWO, "two")                                                                               \
+    KIND(FEW, "few")                                                                               \
+    KIND(STENCIL, "stencil")                                                                       \
+    KIND(MOE, "moe")                                                                               \
+    KIND(LOCAL, "local")                                                                           \
+    KIND(RANDOM, "random")
 
 enum demand_kind {
-#define KIND(id, text, what) DEMAND_##id,
+#define KIND(id, text) DEMAND_##id,
     DEMAND_KINDS(KIND)
 #undef KIND
         DEMAND_COUNT
@@ -38,8 +48,7 @@ struct demand {
 extern const struct demand demand_defaults; /* skew of 0.7 to rank 0, 4 MiB per rank */
 
 const char *demand_kind_name(enum demand_kind kind);
-const char *demand_kind_text(enum demand_kind kind); /* what it is */
-int demand_kind_find(const char *name);              /* or -1 */
+int demand_kind_find(const char *name); /* or -1 */
 
 /* Fill matrix [nranks * nranks], row by row what a rank sends; the diagonal is 0. */
 void demand_fill(const struct demand *d, const struct topo *t, uint64_t *matrix);

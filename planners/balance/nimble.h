@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * NIMBLE: Alltoallv over balanced paths, what that is compared with, and whether it is worth while.
+ *
+ * Source: NIMBLE (README.md, Papers).
+ */
 #ifndef COLLSHIM_PLANNERS_NIMBLE_H
 #define COLLSHIM_PLANNERS_NIMBLE_H
 
 #include "planners/balance/balance.h"
 #include "planners/registry.h"
 
-/* Alltoallv over balanced paths (papers/nimble-multipath-balancing.txt). */
+/* Alltoallv over balanced paths. */
 extern const struct plan_algorithm plan_nimble;
 /* Alltoallv with every message between nodes cut alike over the rails, whatever their rates and
    load: what libraries that stripe do, to be compared with. */

@@ -9,8 +9,8 @@
  * part, in one order, and gives everybody the result. It is hence the same to the bit on all ranks
  * and in every run, for a given division.
  *
- * Source: Sojoodi and others, Collaborative Bandwidth-Efficient Intra-Node Allreduce. Beyond it:
- * more than two GPUs, and a division that is computed (split.h) and not set by hand.
+ * Source: Collaborative Allreduce. Beyond it: more than two GPUs, and a division that is computed
+ * (split.h) and not set by hand.
  */
 #ifndef COLLSHIM_PLANNERS_COLLABORATIVE_H
 #define COLLSHIM_PLANNERS_COLLABORATIVE_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The parts of HiCCL's composition (papers: HiCCL, sections III and IV), each in a file of its own:
+ * The parts of HiCCL's composition (sections III and IV), each in a file of its own:
  *
  *   compose_shape.c   the optimization space: hierarchy, library, stripe, ring, pipeline (IV-A)
  *   compose_stripe.c  how a primitive is divided among the rails of its root's node (IV-C)
@@ -37,7 +37,7 @@ struct compose_shape {
     int levels;
     uint64_t factor[COMPOSE_LEVELS];
     uint64_t width[COMPOSE_LEVELS + 1]; /* addresses of a group below so many levels; [0]: of all */
-    uint8_t library[COMPOSE_LEVELS];    /* index into compose_libraries; 0 where none is named */
+    uint8_t library[COMPOSE_LEVELS]; /* index of a struct compose_library; 0 where none is named */
     int by_node;     /* the last level's groups are the nodes, which may differ in size */
     int *order;      /* [nranks] owned: the rank at an address; NULL where by_node */
     int *place;      /* [nranks] inside order: the address of a rank */
@@ -58,8 +58,6 @@ struct compose_library {
     int inside_node; /* it cannot cross nodes */
     int network;     /* the network's transport, also inside a node */
 };
-extern const struct compose_library compose_libraries[];
-extern const int compose_library_count;
 
 /*
  * Read q->recipe against q's topology. steps: what it means not to name them. nature: enum

@@ -16,12 +16,12 @@
 #include "planners/compose/compose_parts.h"
 #include "planners/recipe.h"
 
-const struct compose_library compose_libraries[] = {
+static const struct compose_library libraries[] = {
     {"auto", 0, 0},
     {"mpi", 0, 1},
     {"shm", 1, 0},
 };
-const int compose_library_count = sizeof compose_libraries / sizeof *compose_libraries;
+enum { LIBRARIES = sizeof libraries / sizeof *libraries };
 
 static const char *const steps_words[] = {"single", "multi", "rooted", NULL};
 
@@ -70,7 +70,7 @@ const struct compose_library *compose_library_between(const struct compose_shape
 
     while (level < s->levels - 1 && at / s->width[level + 1] == to / s->width[level + 1])
         level++;
-    return &compose_libraries[s->library[level]];
+    return &libraries[s->library[level]];
 }
 
 int compose_is_own(const struct compose_shape *s, uint64_t address)
@@ -249,9 +249,8 @@ static int crosses_nodes(const struct compose_shape *s, int depth)
 
 static int find_library(const char *name, size_t length)
 {
-    for (int i = 0; i < compose_library_count; i++)
-        if (strlen(compose_libraries[i].name) == length &&
-            !memcmp(compose_libraries[i].name, name, length))
+    for (int i = 0; i < LIBRARIES; i++)
+        if (strlen(libraries[i].name) == length && !memcmp(libraries[i].name, name, length))
             return i;
     return -1;
 }
@@ -262,9 +261,9 @@ static int wrong_library(struct reader *r, const char *name, size_t length)
     char known[64] = "";
     size_t n = 0;
 
-    for (int i = 0; i < compose_library_count && n < sizeof known; i++)
-        n += (size_t)snprintf(known + n, sizeof known - n, "%s%s", i ? ", " : "",
-                              compose_libraries[i].name);
+    for (int i = 0; i < LIBRARIES && n < sizeof known; i++)
+        n +=
+            (size_t)snprintf(known + n, sizeof known - n, "%s%s", i ? ", " : "", libraries[i].name);
     return WRONG(r, "library=%.*s: no library '%.*s'; there is %s", (int)v->length, v->text,
                  (int)length, name, known);
 }
@@ -284,12 +283,11 @@ static int take_library(struct reader *r)
 
         if (library < 0)
             return wrong_library(r, at, length);
-        if (level < s->levels && compose_libraries[library].inside_node && crosses_nodes(s, level))
+        if (level < s->levels && libraries[library].inside_node && crosses_nodes(s, level))
             return WRONG(r,
                          "library=%.*s: level %d of hierarchy=%s crosses nodes, which %s "
                          "cannot; mpi can",
-                         (int)v->length, v->text, level + 1, r->hierarchy,
-                         compose_libraries[library].name);
+                         (int)v->length, v->text, level + 1, r->hierarchy, libraries[library].name);
         if (level < s->levels)
             s->library[level] = (uint8_t)library;
         at = next;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Lanes: the registry row. Serves every shape; (inter=...) says what the lanes do between nodes.
- * Source: papers/lane-multi-process-per-gpu-allreduce.txt, section 2 (lane-aware allreduce).
+ * Source: Multiple Processes per GPU, section 2 (lane-aware allreduce).
  */
 #ifndef COLLSHIM_PLANNERS_LANES_H
 #define COLLSHIM_PLANNERS_LANES_H

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Parallel Rings: one inter-node ring per local rank, so that every rail of a node carries
- * traffic in both directions all the time, overlapped with a linear intra-node exchange (for
- * nodes in which any two ranks are linked). Source: papers/parallel-rings-allgather.txt,
- * Algorithm 1, and its section V for the other collectives.
+ * Parallel Rings: one inter-node ring per local rank, so that every rail of a node carries traffic
+ * in both directions all the time, overlapped with a linear intra-node exchange (for nodes in which
+ * any two ranks are linked). Source: Parallel Rings, Algorithm 1, and its section V for the other
+ * collectives.
  *
  * Allgather spreads all blocks; reduce-scatter collects them; allreduce does one after the other
  * over blocks of its own making. Broadcast and reduce are the same with one block, the root's:

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Parallel Rings: the registry rows. They serve every shape, in place or not, and differ in the
- * exchange inside a node. Source: Algorithms 1 and 2 of papers/parallel-rings-allgather.txt.
+ * exchange inside a node. Source: Algorithms 1 and 2 of Parallel Rings.
  */
 #ifndef COLLSHIM_PLANNERS_RINGS_H
 #define COLLSHIM_PLANNERS_RINGS_H

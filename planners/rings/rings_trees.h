@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How the ranks of a node pass on what one of them holds: for each local rank a tree over all
- * local ranks, rooted there. Source: papers/parallel-rings-allgather.txt, section III (Figure 4,
- * Table I, Algorithm 2), for any number of ranks and sockets.
+ * How the ranks of a node pass on what one of them holds: for each local rank a tree over all local
+ * ranks, rooted there. Source: Parallel Rings, section III (Figure 4, Table I, Algorithm 2), for
+ * any number of ranks and sockets.
  */
 #ifndef COLLSHIM_PLANNERS_RINGS_TREES_H
 #define COLLSHIM_PLANNERS_RINGS_TREES_H

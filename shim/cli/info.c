@@ -280,29 +280,18 @@ static void check_pair(struct cfg *c, const char *collective, const char *algori
                 n.best ? n.best : "");
 }
 
-static void check_profile(struct cfg *c)
-{
-    struct profile p;
-    struct tuning t = {0};
-
-    if (!c->profile[0])
-        return;
-    if (profile_read(c->profile, c, &p) < 0 || tuning_open(c->profile, &p, c, &t) < 0)
-        cfg_problem(c, "%s: out of memory", c->profile);
-    tuning_free(&t);
-    profile_free(&p);
-}
-
 /* What the preload finds out later than cfg_load: do the names exist, can the topology be? */
 static void check_meaning(struct cfg *c)
 {
     char collective[SHORT], algorithm[CFG_TEXT_MAX], why[SHORT];
+    struct tuning profile;
     struct topo *t;
 
     for (int i = 0;
          cfg_algorithm_pair(c, i, collective, sizeof collective, algorithm, sizeof algorithm); i++)
         check_pair(c, collective, algorithm);
-    check_profile(c);
+    tuning_load(c, &profile);
+    tuning_free(&profile);
     if (!c->topology[0])
         return;
     if (topo_parse(c->topology, 0, &t, why, sizeof why) < 0)

@@ -108,9 +108,6 @@ enum {
 #define MAILBOX_PROBE_READ 0x636f6c6c7368696dull
 #define MAILBOX_PROBE_WRITTEN (~MAILBOX_PROBE_READ)
 
-/* The largest papers and window of a channel. */
-extern const size_t mailbox_papers_max, mailbox_window_max;
-
 /* A part of the file that is mapped; all zero: nothing yet. */
 struct mailbox_map {
     char *at;

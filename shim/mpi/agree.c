@@ -59,7 +59,7 @@ static void say_difference(const char *mine, const char *root)
 static int first_to_differ(void)
 {
     char mine[TEXT_MAX] = "", root[TEXT_MAX];
-    int differs = process.world_size, first = process.world_size;
+    int differs = process.world_size, first = differs;
 
     describe(mine);
     memcpy(root, mine, sizeof root);

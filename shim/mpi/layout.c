@@ -40,7 +40,8 @@ static int is_dense(MPI_Datatype type, MPI_Count size, MPI_Count extent)
         struct type_block b = type_block_at(&c, i);
 
         dense = !layout_of(b.type, &in) && in.dense && b.at == next;
-        next += b.count * in.size;
+        if (dense)
+            next += b.count * in.size;
     }
     type_contents_close(&c);
     return dense;

@@ -162,8 +162,9 @@ struct type_block type_block_at(const struct type_contents *c, MPI_Count i)
         return (struct type_block){0, number[0], type};
     case MPI_COMBINER_VECTOR:
     case MPI_COMBINER_HVECTOR:
-        return is_one_run(c) ? (struct type_block){0, (MPI_Count)number[0] * number[1], type}
-                             : (struct type_block){(MPI_Aint)i * stride_of(c), number[1], type};
+        if (is_one_run(c))
+            return (struct type_block){0, (MPI_Count)number[0] * number[1], type};
+        return (struct type_block){stride_of(c) * (MPI_Aint)i, number[1], type};
     case MPI_COMBINER_INDEXED:
         return (struct type_block){number[1 + number[0] + i] * extent_of(type), number[1 + i],
                                    type};

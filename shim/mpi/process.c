@@ -9,27 +9,14 @@
 
 struct process process = {.verdict = REASON_NOT_SEEN, .keyval = MPI_KEYVAL_INVALID};
 
-/* Without memory there are no rows; the ranks then find that they differ. */
-static void read_profile(void)
-{
-    const char *path = process.cfg.profile;
-    struct profile p;
-
-    if (!path[0] || process.cfg.mode == CFG_MODE_OFF)
-        return;
-    if (profile_read(path, &process.cfg, &p) < 0 ||
-        tuning_open(path, &p, &process.cfg, &process.tuning) < 0)
-        cfg_problem(&process.cfg, "%s: out of memory; no rows are used", path);
-    profile_free(&p);
-}
-
 void process_open(const char *library_version)
 {
     process.library_version = library_version;
     cfg_load(&process.cfg, NULL);
     crew_init(MAILBOX_FOR_MPI);
     wanted_open(&process.cfg, process.choice);
-    read_profile();
+    if (process.cfg.mode != CFG_MODE_OFF)
+        tuning_load(&process.cfg, &process.tuning);
 }
 
 static void print_line(const char *format, va_list args)

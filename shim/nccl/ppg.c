@@ -215,14 +215,15 @@ static void open_helpers(struct comm *c)
         ppg_end(p, 1);
 }
 
-int ppg_may_serve(const struct call *call)
+/* Is it a call that helpers could carry, as far as it says itself? */
+static int may_serve(const struct call *call)
 {
     return process.cfg.ppg > 1 && call->collective == COLL_ALLREDUCE;
 }
 
 int ppg_slices(struct comm *c, const struct call *call)
 {
-    if (!ppg_may_serve(call) || c->topo->nnodes < 2)
+    if (!may_serve(call) || c->topo->nnodes < 2)
         return 1;
     if (!c->ppg)
         open_helpers(c);

@@ -5,8 +5,8 @@
  * that of a helper, on a communicator of the helpers with the same number. README.md says how a
  * slice gets to its helper and back, and what happens when one dies.
  *
- * Source: papers/lane-multi-process-per-gpu-allreduce.txt, 3.1. Thread rule: as struct comm, but
- * for ppg_end() and ppg_state(), which any thread may call at any time.
+ * Source: Multiple Processes per GPU, 3.1. Thread rule: as struct comm, but for ppg_end() and
+ * ppg_state(), which any thread may call at any time.
  */
 #ifndef COLLSHIM_SHIM_NCCL_PPG_H
 #define COLLSHIM_SHIM_NCCL_PPG_H
@@ -15,9 +15,6 @@
 #include "shim/nccl/schedule.h"
 
 struct ppg;
-
-/* Is it a call that helpers could carry, as far as it says itself? */
-int ppg_may_serve(const struct call *call);
 
 /*
  * How many processes each rank has for this call, 1: itself alone; the same on all ranks. The first

@@ -16,20 +16,6 @@ static uint64_t hash_text(uint64_t hash, const char *text)
     return (hash ^ 0xff) * 0x100000001b3u;
 }
 
-/* Without memory there are no rows; the ranks then find that they differ. */
-static void read_profile(void)
-{
-    const char *path = process.cfg.profile;
-    struct profile p;
-
-    if (!path[0] || process.cfg.mode == CFG_MODE_OFF)
-        return;
-    if (profile_read(path, &process.cfg, &p) < 0 ||
-        tuning_open(path, &p, &process.cfg, &process.tuning) < 0)
-        cfg_problem(&process.cfg, "%s: out of memory; no rows are used", path);
-    profile_free(&p);
-}
-
 void process_open(void)
 {
     char value[CFG_TEXT_MAX];
@@ -39,7 +25,8 @@ void process_open(void)
     cfg_load(&process.cfg, NULL);
     crew_init(MAILBOX_FOR_NCCL);
     wanted_open(&process.cfg, process.choice);
-    read_profile();
+    if (process.cfg.mode != CFG_MODE_OFF)
+        tuning_load(&process.cfg, &process.tuning);
     process.settings_hash =
         hash_text(0xcbf29ce484222325u ^ tuning_hash(&process.tuning), COLLSHIM_VERSION);
     for (int id = 0; id < CFG_COUNT; id++) {

@@ -36,8 +36,9 @@ static double number(enum reduce_type type, const char *at, size_t size)
     return bits >> (size * 8 - 1) ? -value : value;
 }
 
-int verify_same(const void *a, const void *b, size_t bytes, enum reduce_type type, int rounded,
-                int nranks)
+/* Are they the same, as the header says? nranks: how often a result was rounded. */
+static int is_same(const void *a, const void *b, size_t bytes, enum reduce_type type, int rounded,
+                   int nranks)
 {
     size_t size = reduce_type_bytes(type), n = bytes / size;
     double largest = 0;
@@ -85,7 +86,7 @@ enum { PENDING_MOST = 512 << 20 };
 
 static void settle(struct result *r)
 {
-    int same = verify_same(r->host, r->host + r->bytes, r->bytes, r->type, r->rounded, r->nranks);
+    int same = is_same(r->host, r->host + r->bytes, r->bytes, r->type, r->rounded, r->nranks);
 
     count_verified(r->collective, same);
     if (!same)

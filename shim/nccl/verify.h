@@ -19,8 +19,4 @@ ncclResult_t verify_unit(struct unit *u);
 /* Compare what has arrived by now. Any thread; waits for nothing. */
 void verify_sweep(void);
 
-/* Are they the same, as said above? nranks: how often a result was rounded. Pure. */
-int verify_same(const void *a, const void *b, size_t bytes, enum reduce_type type, int rounded,
-                int nranks);
-
 #endif

@@ -1,7 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The bench verifies what it times and writes what others can read. Its figures are not judged.
+# test/bench/run.sh [BUILD_DIR]: the bench verifies what it times and writes what others can read. Its
+# figures are not judged.
 set -uo pipefail
+# shellcheck source=test/usage.sh
+. "$(dirname "$0")/../usage.sh"
 cd "$(dirname "$0")/../.." || exit 1
 
 build=${1:-build}
@@ -30,11 +33,11 @@ bench() {
   local family=$1
   shift
   case $family in
-    openmpi) timeout 100 mpirun.openmpi --oversubscribe --mca mpi_yield_when_idle 1 -n 3 \
+    openmpi) timeout 300 mpirun.openmpi --oversubscribe --mca mpi_yield_when_idle 1 -n 3 \
       -x LD_PRELOAD="$PWD/$build/libcollshim.so" -x COLLSHIM_MIN_BYTES=0 -x COLLSHIM_TOPOLOGY='node:3' \
       "$build/collshim-bench-openmpi" --repetitions 2 --native default "$@" ;;
     mpich) LD_PRELOAD=$PWD/$build/libcollshim.so:$PWD/$build/test/yield.so COLLSHIM_MIN_BYTES=0 COLLSHIM_TOPOLOGY='node:3' \
-      timeout 100 mpiexec.mpich -n 3 "$build/collshim-bench-mpich" --repetitions 2 --native default "$@" ;;
+      timeout 300 mpiexec.mpich -n 3 "$build/collshim-bench-mpich" --repetitions 2 --native default "$@" ;;
   esac
 }
 fails() { ! "$@"; }

@@ -1,8 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# make install puts everything where it belongs, and uninstall leaves nothing. Usage: install.sh [BUILD_DIR]
+# test/cli/install.sh [BUILD_DIR]: make install puts everything where it belongs, and uninstall leaves
+# nothing.
 set -euo pipefail
+# shellcheck source=test/usage.sh
+. "$(dirname "$0")/../usage.sh"
 
 root=$(realpath "$(dirname "$0")/../..")
 build=${1:-build}

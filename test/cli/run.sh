@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# The command as a user meets it: exit codes, one line per complaint, JSON that a parser takes,
-# and files that read back. The unit tests cover what is behind it. Usage: run.sh [BUILD_DIR]
+# test/cli/run.sh [BUILD_DIR]: the command as a user meets it: exit codes, one line per complaint, JSON
+# that a parser takes, and files that read back. The unit tests cover what is behind it.
 set -euo pipefail
+# shellcheck source=test/usage.sh
+. "$(dirname "$0")/../usage.sh"
 
 here=$(realpath "$(dirname "$0")")
 collshim=$(realpath "$here/../../${1:-build}/collshim")
@@ -37,16 +39,21 @@ expect() {
     fi
 }
 
-# json FILTER COMMAND...: stdout is JSON for which the jq filter is true.
-json() {
-    local filter=$1
-    shift
-    if { "$@" || true; } 2>/dev/null | jq -e "$filter" >/dev/null; then
-        passed=$((passed + 1))
-    else
+# json_with CODE FILTER COMMAND...: exit code CODE, and stdout is JSON for which the jq filter is true.
+json_with() {
+    local code=$1 filter=$2 got=0
+    shift 2
+    "$@" >out 2>err || got=$?
+    if [[ $got != "$code" ]]; then
+        not_ok "\`$*\` exits with $got instead of $code: $(head -c 300 err)"
+    elif ! jq -e "$filter" out >/dev/null 2>&1; then
         not_ok "\`$*\` is not JSON with $filter"
+    else
+        passed=$((passed + 1))
     fi
 }
+
+json() { json_with 0 "$@"; }
 
 expect 0 "collshim " "$collshim" --version
 expect 0 "To begin with" "$collshim" --help
@@ -74,7 +81,7 @@ expect 1 "no algorithm 'rings' for allgather" env COLLSHIM_ALGORITHM=allgather=r
 expect 1 "COLLSHIM_TOPOLOGY: nod:4: no such word; the nearest is node" \
     env COLLSHIM_TOPOLOGY=nod:4 "$collshim" info
 json '.version and (.settings | length > 5) and (.algorithms | length > 0)' "$collshim" info --json
-json '.problems == 1 and .settings[0].value == "on"' env COLLSHIM_MODE=of "$collshim" info --json
+json_with 1 '.problems == 1 and .settings[0].value == "on"' env COLLSHIM_MODE=of "$collshim" info --json
 json '.settings[] | select(.name == "report") | .value == "a\"b\\c\n\ufffd"' \
     env COLLSHIM_REPORT=$'a"b\\c\n\xff' "$collshim" info --json
 printf 'mode: off\nmin_bytes: 1M\n' >job.yaml

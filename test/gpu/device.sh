@@ -11,6 +11,8 @@
 # libnccl.so.2 (300 MiB, hardly smaller if compressed) is not among it: it comes with PyTorch, the CUDA
 # toolkit, or a path in NCCL_LIBRARY.
 set -uo pipefail
+# shellcheck source=test/usage.sh
+. "$(dirname "$0")/../usage.sh"
 cd "$(dirname "$0")/../.." || exit 1
 build=${1:-build}
 parts=("${@:2}")

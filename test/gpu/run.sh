@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# test/gpu/run.sh BUILD: the GPU contract on the simulated driver, on several machines of it, and what
+# test/gpu/run.sh BUILD_DIR: the GPU contract on the simulated driver, on several machines of it, and what
 # happens without one. On a real device: make test-gpu.
 set -uo pipefail
-build=$(cd "${1:?usage: test/gpu/run.sh BUILD}" && pwd)
+# shellcheck source=test/usage.sh
+. "$(dirname "$0")/../usage.sh"
+build=$(cd "${1:?usage: test/gpu/run.sh BUILD_DIR}" && pwd)
 contract=$build/test/gpu_contract
 sim=$build/gpusim
 passed=0
@@ -22,7 +24,7 @@ ok() { # DESCRIPTION STATUS
 simulated() { # DESCRIPTION GPUSIM ARGUMENTS...
   local name=$1 machine=$2 out status=0
   shift 2
-  out=$(LD_LIBRARY_PATH=$sim GPUSIM=$machine timeout 120 "$contract" "$@" 2>&1) || status=$?
+  out=$(LD_LIBRARY_PATH=$sim GPUSIM=$machine timeout 600 "$contract" "$@" 2>&1) || status=$?
   printf '# %s: %s\n' "$name" "$machine"
   grep -v '^gpusim: ' <<<"$out"
   read -r p f _ <<<"$(sed -nE 's/^([0-9]+) passed, ([0-9]+) failed$/\1 \2/p' <<<"$out") 0 0"
@@ -50,7 +52,7 @@ simulated 'one device' 'devices=1' --without-kernels
 simulated 'devices without peer access' 'devices=2 nopeer=0-1' --without-kernels
 # Both paths of the collaborative Allreduce at several divisions; results alone are judged.
 for ranks in 2 3 8; do
-  LD_LIBRARY_PATH=$sim GPUSIM="devices=$ranks seed=$ranks" timeout 120 \
+  LD_LIBRARY_PATH=$sim GPUSIM="devices=$ranks seed=$ranks" timeout 600 \
     "$build/test/bench_collaborative" --ranks "$ranks" --check 4 4000 999996 3M >/dev/null
   ok "collaborative Allreduce of $ranks GPUs, any division" $?
 done

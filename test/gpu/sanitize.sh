@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# test/gpu/sanitize.sh [--quick] BUILD [address,undefined | thread]: the GPU contract and the collectives on the simulated driver, with every
-# part under the address and undefined-behaviour sanitizers, then under the thread sanitizer, on late
-# streams of 8 seeds; and the thread sanitizer has to see orders that are taken away. --quick: one seed,
-# one order, and no faults.
+# test/gpu/sanitize.sh [--quick] BUILD_DIR [address,undefined | thread]: the GPU contract and the
+# collectives on the simulated driver, with every part under the address and undefined-behaviour
+# sanitizers, then under the thread sanitizer, on late streams of 8 seeds; and the thread sanitizer has
+# to see orders that are taken away. --quick: one seed, one order, and no faults.
 set -uo pipefail
+# shellcheck source=test/usage.sh
+. "$(dirname "$0")/../usage.sh"
 cd "$(dirname "$0")/../.." || exit 1
 quick=0 seeds=(1 2 3 4 5 6 7 8)
 orders=(StreamWaitEvent:1/3 StreamWaitEvent:2/3 StreamWaitEvent:3/3 EventRecord:1/1 EventQuery:1/1 StreamSynchronize:1/1)
@@ -28,7 +30,7 @@ build_with() { # SANITIZERS DIRECTORY
 }
 
 run() { # DIRECTORY GPUSIM ARGUMENTS...: into $out
-  out=$(LD_LIBRARY_PATH=$1/gpusim GPUSIM=$2 timeout 250 "${plain[@]}" "$1/test/gpu_contract" "${@:3}" 2>&1)
+  out=$(LD_LIBRARY_PATH=$1/gpusim GPUSIM=$2 timeout 900 "${plain[@]}" "$1/test/gpu_contract" "${@:3}" 2>&1)
 }
 
 clean() { # SANITIZERS DIRECTORY GPUSIM ARGUMENTS...

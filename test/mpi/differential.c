@@ -110,8 +110,6 @@ static MPI_Comm random_comm(uint64_t id)
 static void make_places(void)
 {
     int ndims = world_size % 2 ? 1 : 2, dims[2] = {0, 0}, periods[2] = {1, 0};
-    int low = world_rank < (world_size + 1) / 2;
-    MPI_Comm half;
 
     for (int p = 0; p < PLACES; p++)
         place_comm[p] = MPI_COMM_NULL;
@@ -123,12 +121,8 @@ static void make_places(void)
     place_comm[RANDOM] = random_comm(1000000);
     MPI_Dims_create(world_size, ndims, dims);
     MPI_Cart_create(MPI_COMM_WORLD, ndims, dims, periods, 0, &place_comm[CARTESIAN]);
-    if (world_size == 1)
-        return;
-    MPI_Comm_split(MPI_COMM_WORLD, low, 0, &half);
-    MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, low ? (world_size + 1) / 2 : 0, 5,
-                         &place_comm[INTER]);
-    MPI_Comm_free(&half);
+    if (world_size > 1)
+        place_comm[INTER] = between_halves();
 }
 
 static void free_places(void)

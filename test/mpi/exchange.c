@@ -393,12 +393,10 @@ static void between_groups(void)
 {
     int low = world_rank < (world_size + 1) / 2, others;
     int out[MOST_RANKS], in[MOST_RANKS], counts[MOST_RANKS], displs[MOST_RANKS];
-    MPI_Comm half, inter;
 
     if (world_size == 1)
         return;
-    MPI_Comm_split(MPI_COMM_WORLD, low, 0, &half);
-    MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, low ? (world_size + 1) / 2 : 0, 5, &inter);
+    MPI_Comm inter = between_halves();
     MPI_Comm_remote_size(inter, &others);
     for (int r = 0; r < others; r++) {
         out[r] = world_rank;
@@ -411,7 +409,6 @@ static void between_groups(void)
         if (in[r] != r + (low ? (world_size + 1) / 2 : 0))
             fail("between groups: element %d is %d", r, in[r]);
     MPI_Comm_free(&inter);
-    MPI_Comm_free(&half);
 }
 
 int main(int argc, char **argv)

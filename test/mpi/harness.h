@@ -79,6 +79,19 @@ static UNUSED void test_began(const char *name, int argc, char **argv)
     MPI_Bcast(&test_seed, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
 }
 
+/* An intercommunicator between the ranks below the middle and the others, of which there are two at
+   least. */
+static UNUSED MPI_Comm between_halves(void)
+{
+    int middle = (world_size + 1) / 2, low = world_rank < middle;
+    MPI_Comm half, inter;
+
+    MPI_Comm_split(MPI_COMM_WORLD, low, 0, &half);
+    MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, low ? middle : 0, 5, &inter);
+    MPI_Comm_free(&half);
+    return inter;
+}
+
 /* Sum up over the ranks and print one line on rank 0. Returns the exit code. */
 static UNUSED int test_ended(void)
 {

@@ -9,7 +9,7 @@
 
 passed=0
 failed=0
-limit=90 # seconds a job may take
+limit=240 # seconds a job may take: ends what hangs, and nothing that merely shares its processors
 family=
 declare -A launcher=([openmpi]=mpirun.openmpi [mpich]=mpiexec.mpich)
 declare -A yielding=([mpich]=$build/test/yield.so)

@@ -348,9 +348,6 @@ static void call_run(struct call *c)
 
 static void make_places(void)
 {
-    int low = world_rank < (world_size + 1) / 2;
-    MPI_Comm half;
-
     for (int p = 0; p < PLACES; p++)
         place_comm[p] = MPI_COMM_NULL;
     place_comm[WORLD] = MPI_COMM_WORLD;
@@ -358,12 +355,8 @@ static void make_places(void)
     MPI_Comm_dup(MPI_COMM_WORLD, &place_comm[DUPLICATE]);
     MPI_Comm_split(MPI_COMM_WORLD, world_rank % 2, 0, &place_comm[PARITY]);
     MPI_Comm_split(MPI_COMM_WORLD, 0, -world_rank, &place_comm[REVERSED]);
-    if (world_size == 1)
-        return;
-    MPI_Comm_split(MPI_COMM_WORLD, low, 0, &half);
-    MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, low ? (world_size + 1) / 2 : 0, 5,
-                         &place_comm[INTER]);
-    MPI_Comm_free(&half);
+    if (world_size > 1)
+        place_comm[INTER] = between_halves();
 }
 
 static void run_everywhere(int calls)

@@ -369,12 +369,10 @@ static void small_then_large(void)
 static void between_groups(void)
 {
     int low = world_rank < (world_size + 1) / 2, others, mine = world_rank, got[MOST_RANKS];
-    MPI_Comm half, inter;
 
     if (world_size == 1)
         return;
-    MPI_Comm_split(MPI_COMM_WORLD, low, 0, &half);
-    MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, low ? (world_size + 1) / 2 : 0, 5, &inter);
+    MPI_Comm inter = between_halves();
     MPI_Comm_remote_size(inter, &others);
     int root = !low ? 0 : world_rank ? MPI_PROC_NULL : MPI_ROOT;
     MPI_Gather(&mine, 1, MPI_INT, got, 1, MPI_INT, root, inter);
@@ -383,7 +381,6 @@ static void between_groups(void)
             fail("gather between groups: element %d is %d", i, got[i]);
     MPI_Alltoall(&(int[MOST_RANKS]){0}, 1, MPI_INT, got, 1, MPI_INT, inter);
     MPI_Comm_free(&inter);
-    MPI_Comm_free(&half);
 }
 
 /* Wrong on all ranks alike, so that nobody waits: the library answers, and the communicator lives.

@@ -4,6 +4,8 @@
 # simulated driver; and the real libnccl, where it is, as far as it goes without a GPU.
 # On a real GPU: scripts/gpu-cluster.
 set -uo pipefail
+# shellcheck source=test/usage.sh
+. "$(dirname "$0")/../usage.sh"
 quick=
 [ "${1:-}" = --quick ] && { quick=1; shift; }
 build=$(cd "${1:?usage: test/nccl/run.sh [--quick] BUILD}" && pwd)
@@ -29,7 +31,7 @@ ok() { # DESCRIPTION STATUS
 }
 
 # The stand-in on a machine of 8 devices; VARIABLE=VALUE... first.
-simulated() { env LD_LIBRARY_PATH="$build/ncclsim:$build/gpusim" GPUSIM="devices=8" timeout 180 env "$@"; }
+simulated() { env LD_LIBRARY_PATH="$build/ncclsim:$build/gpusim" GPUSIM="devices=8" timeout 600 env "$@"; }
 
 # DESCRIPTION VARIABLE=VALUE... PROGRAM ARGUMENTS...: the program's own claims count.
 claims() {
@@ -295,8 +297,8 @@ answers() { # DESCRIPTION FOLDERS PROGRAM...: the same with the preload as witho
   local name=$1 folders=$2
   shift 2
   rm -f "$tmp/report.nccl"
-  LD_LIBRARY_PATH=$folders GPUSIM=devices=2 timeout 60 "$@" >"$tmp/bare" 2>&1
-  LD_LIBRARY_PATH=$folders GPUSIM=devices=2 COLLSHIM_REPORT=$tmp/report LD_PRELOAD=$shim timeout 60 "$@" >"$tmp/with" 2>&1
+  LD_LIBRARY_PATH=$folders GPUSIM=devices=2 timeout 180 "$@" >"$tmp/bare" 2>&1
+  LD_LIBRARY_PATH=$folders GPUSIM=devices=2 COLLSHIM_REPORT=$tmp/report LD_PRELOAD=$shim timeout 180 "$@" >"$tmp/with" 2>&1
   grep -q '^init: [01]$' "$tmp/bare" && diff <(grep -v '^from' "$tmp/bare") <(grep -v '^from' "$tmp/with")
   ok "$name: the same answers" $?
 }
@@ -349,7 +351,7 @@ fi
 if [ -x "$build/collshim-enqueue-nccl" ]; then
   for name in lane parallel_rings; do
     LD_LIBRARY_PATH=$build/nullnccl NULL_NCCL_BOARD=1 COLLSHIM_TOPOLOGY='node:2 gpu:4 rail:4@25GB/s link_nvlink:300GB/s' \
-      COLLSHIM_ALGORITHM=allreduce=$name LD_PRELOAD=$shim timeout 60 "$build/collshim-enqueue-nccl" >"$tmp/enqueue"
+      COLLSHIM_ALGORITHM=allreduce=$name LD_PRELOAD=$shim timeout 180 "$build/collshim-enqueue-nccl" >"$tmp/enqueue"
     echo "# $name: $(cat "$tmp/enqueue")"
     jq -e '.groups > 0 and .messages > .groups and .kernels > 0' "$tmp/enqueue" >/dev/null
     ok "$name: enqueued" $?
@@ -484,8 +486,5 @@ else
   echo '# skip: a whole job is killed: no user of its own'
 fi
 
-# 8. Nothing is left behind.
-[ -z "$(find /dev/shm /tmp -maxdepth 1 -name '*ncclsim*' 2>/dev/null)" ]
-ok 'nothing is left behind' $?
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]

@@ -1,13 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Tests of libcollshim.so by itself: run.sh [BUILD_DIR]   (default: build)
+# test/preload/run.sh [BUILD_DIR]: libcollshim.so by itself.
 #
 # Prints TAP lines and at the end "N passed, N failed"; exit code 1 if any failed. The real
 # backends are not used: a test backend that counts and forwards lies beside a copy of the
 # library, so that a failure here is the preload's own. An MPI or compiler that is not
 # installed is a visible skip.
 set -euo pipefail
+# shellcheck source=test/usage.sh
+. "$(dirname "$0")/../usage.sh"
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$(cd "$here/../.." && pwd)
@@ -27,7 +29,7 @@ trap 'rm -rf "$tmp"' EXIT
 export OMPI_MCA_btl_vader_backing_directory=$tmp
 
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-unset LD_PRELOAD LD_BIND_NOW COLLSHIM_LOG COLLSHIM_MODE
+unset LD_PRELOAD LD_BIND_NOW "${!COLLSHIM_@}"
 unset OMPI_COMM_WORLD_RANK PMIX_RANK PMI_RANK SLURM_PROCID
 
 passed=0
@@ -74,7 +76,7 @@ expect_match() {
 # capture COMMAND...: sets out (stdout), err (stderr) and rc; never fails
 capture() {
     rc=0
-    out=$(timeout 60 "$@" 2>"$tmp/stderr" </dev/null) || rc=$?
+    out=$(timeout 180 "$@" 2>"$tmp/stderr" </dev/null) || rc=$?
     err=$(<"$tmp/stderr")
 }
 

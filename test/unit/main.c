@@ -4,8 +4,12 @@
 
 #include "test/unit/suites.h"
 
+/* Seconds a test may take: ends what hangs, and nothing that merely shares its processors. */
+#define TIMEOUT "900"
+
 int main(void)
 {
+    setenv("CK_DEFAULT_TIMEOUT", TIMEOUT, 0); /* read as each case is made */
     SRunner *r = srunner_create(suite_settings());
 
     srunner_add_suite(r, suite_topo());

@@ -437,7 +437,6 @@ Suite *suite_balance(void)
     Suite *s = suite_create("balance");
     TCase *t = tcase_create("balance");
 
-    tcase_set_timeout(t, 60);
     tcase_add_test(t, test_balance__every_split_is_whole_and_never_worse_than_direct);
     tcase_add_loop_test(t, test_balance__known_optima_are_reached, 0, sizeof known / sizeof *known);
     tcase_add_test(t, test_balance__short_messages_go_direct);

@@ -177,7 +177,6 @@ Suite *suite_check(void)
     Suite *s = suite_create("check");
     TCase *t = tcase_create("check");
 
-    tcase_set_timeout(t, 60);
     tcase_add_loop_test(t, test_check__each_flaw_is_named, 0, FLAWS);
     tcase_add_test(t, test_check__random_damage_to_rings_is_found);
     suite_add_tcase(s, t);

@@ -499,7 +499,6 @@ Suite *suite_collaborative(void)
     Suite *s = suite_create("collaborative");
     TCase *t = tcase_create("collaborative");
 
-    tcase_set_timeout(t, 120);
     tcase_add_test(t, test_collaborative__every_division_passes_the_checker);
     tcase_add_test(t, test_collaborative__every_division_delivers);
     tcase_add_test(t, test_collaborative__all_ranks_get_the_same_bits_in_every_run);

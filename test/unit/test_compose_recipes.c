@@ -397,7 +397,6 @@ Suite *suite_compose_recipes(void)
     Suite *s = suite_create("compose_recipes");
     TCase *t = tcase_create("compose_recipes");
 
-    tcase_set_timeout(t, 120);
     tcase_add_loop_test(t, test_compose__random_recipes_pass_the_checker_on_random_shapes, 0,
                         COLL_COUNT);
     tcase_add_test(t, test_compose__a_levels_library_is_obeyed);

@@ -172,7 +172,6 @@ Suite *suite_engine(void)
     Suite *s = suite_create("engine");
     TCase *t = tcase_create("engine");
 
-    tcase_set_timeout(t, 120);
     tcase_add_test(t, test_engine__every_algorithm_delivers_over_a_slow_and_unfair_transport);
     tcase_add_test(t, test_engine__buffers_on_the_device_of_any_of_the_ranks);
     tcase_add_test(t, test_engine__who_fails_keeps_nobody_waiting_and_nobody_takes_its_data);

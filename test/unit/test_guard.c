@@ -433,7 +433,6 @@ Suite *suite_guard(void)
     Suite *s = suite_create("guard");
     TCase *t = tcase_create("trials");
 
-    tcase_set_timeout(t, 120);
     tcase_add_test(t, test_guard__the_fastest_wins);
     tcase_add_test(t, test_guard__one_call_that_is_held_up_decides_nothing);
     tcase_add_test(t, test_guard__a_trial_that_does_not_pay_costs_less_than_three_calls);

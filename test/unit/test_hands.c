@@ -177,7 +177,6 @@ Suite *suite_hands(void)
     Suite *s = suite_create("hands");
     TCase *t = tcase_create("hands");
 
-    tcase_set_timeout(t, 60);
     tcase_add_loop_test(t, test_hands__every_part_is_done_once, 0, 4);
     tcase_add_test(t, test_hands__parts_are_done_at_the_same_time);
     tcase_add_test(t, test_hands__stay_where_they_are_put_and_get_no_signals);

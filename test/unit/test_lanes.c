@@ -274,7 +274,6 @@ Suite *suite_lanes(void)
     Suite *s = suite_create("lanes");
     TCase *t = tcase_create("lanes");
 
-    tcase_set_timeout(t, 60);
     tcase_add_loop_test(t, test_lanes__every_way_between_nodes_passes_the_checker, 0,
                         sizeof inters / sizeof *inters);
     tcase_add_test(t, test_lanes__any_number_of_lanes_passes_the_checker);

@@ -534,7 +534,6 @@ Suite *suite_model(void)
     Suite *s = suite_create("model");
     TCase *t = tcase_create("model");
 
-    tcase_set_timeout(t, 120);
     tcase_add_test(t, test_model__a_message_takes_latency_plus_bytes_over_rate);
     tcase_add_test(t, test_model__chunks_of_one_message_follow_each_other_without_a_gap);
     tcase_add_test(t, test_model__two_messages_on_one_rail_get_half_each);

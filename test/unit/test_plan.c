@@ -325,7 +325,6 @@ Suite *suite_plan(void)
     Suite *s = suite_create("plan");
     TCase *t = tcase_create("plan");
 
-    tcase_set_timeout(t, 120);
     tcase_add_loop_test(t, test_plan__every_algorithm_passes_the_checker_on_random_shapes, 0,
                         rows());
     tcase_add_test(t, test_rings__equal_nodes_move_whole_blocks_along_local_ranks);

@@ -391,7 +391,6 @@ Suite *suite_rounds(void)
     Suite *s = suite_create("rounds");
     TCase *t = tcase_create("rounds");
 
-    tcase_set_timeout(t, 120);
     tcase_add_test(t, test_rounds__every_algorithm_in_groups_of_messages);
     tcase_add_test(t, test_rounds__plans_that_do_not_fit_are_refused);
     tcase_add_test(t, test_rounds__as_many_as_pay);

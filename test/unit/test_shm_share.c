@@ -305,7 +305,6 @@ Suite *suite_shm_share(void)
     Suite *s = suite_create("shm_share");
     TCase *t = tcase_create("shm_share");
 
-    tcase_set_timeout(t, 60);
     tcase_add_test(t, test_shm_share__a_sender_that_waits_writes_what_is_not_read);
     tcase_add_test(t, test_shm_share__no_sender_writes_where_ranks_share_a_cpu);
     tcase_add_test(t, test_shm_share__a_receive_ends_after_its_senders_last_byte);

@@ -64,7 +64,8 @@ int test_topo_same(const struct topo *a, const struct topo *b)
            !memcmp(a->link, b->link, sizeof a->link);
 }
 
-char *test_topo_print(const struct topo *t)
+/* The synthetic form; free() it. */
+static char *printed(const struct topo *t)
 {
     int n = topo_print(t, NULL, 0);
     char *text = malloc((size_t)n + 1);
@@ -77,7 +78,7 @@ char *test_topo_print(const struct topo *t)
 
 void assert_round_trip(const struct topo *t, unsigned seed)
 {
-    char *text = test_topo_print(t), *again;
+    char *text = printed(t), *again;
     struct topo *back = NULL;
 
     ck_assert_msg(topo_parse(text, t->nranks, &back, why, sizeof why) == 0, "seed %u: %s: %s", seed,
@@ -85,7 +86,7 @@ void assert_round_trip(const struct topo *t, unsigned seed)
     assert_topo_valid(back);
     ck_assert_msg(test_topo_same(t, back), "seed %u: %s", seed, text);
     ck_assert_uint_eq(topo_hash(t), topo_hash(back));
-    again = test_topo_print(back);
+    again = printed(back);
     ck_assert_str_eq(text, again);
     free(again);
     free(text);
@@ -119,7 +120,7 @@ static const char *const canonical[] = {
 START_TEST(test_topo__canonical_text_is_printed_again)
 {
     struct topo *t = test_topo_parse(canonical[_i]);
-    char *text = test_topo_print(t);
+    char *text = printed(t);
 
     assert_topo_valid(t);
     ck_assert_str_eq(text, canonical[_i]);

@@ -16,9 +16,6 @@ void assert_topo_valid(const struct topo *t);
 /* Do both hold the same ranks, rails and links? */
 int test_topo_same(const struct topo *a, const struct topo *b);
 
-/* The synthetic form; free() it. */
-char *test_topo_print(const struct topo *t);
-
 /* Printing and parsing gives the same topology. seed: for the message. */
 void assert_round_trip(const struct topo *t, unsigned seed);
 

@@ -186,7 +186,6 @@ TCase *tcase_topo_random(void)
 {
     TCase *t = tcase_create("random");
 
-    tcase_set_timeout(t, 60);
     tcase_add_loop_test(t, test_topo__random_round_trip, 0, 4);
     tcase_add_test(t, test_topo__random_restrict);
     tcase_add_test(t, test_topo__random_text);

@@ -283,7 +283,6 @@ Suite *suite_variants(void)
     Suite *s = suite_create("variants");
     TCase *t = tcase_create("variants");
 
-    tcase_set_timeout(t, 60);
     tcase_add_test(t, test_variants__four_ranks_follow_the_papers_table);
     tcase_add_test(t, test_variants__trees_are_as_deep_as_they_must_be);
     tcase_add_test(t, test_variants__recursive_doubling_sends_one_message_a_step);

@@ -5,6 +5,8 @@
 # Without a GPU: that the preload is in nobody's way, and is asked for a unique id (PyTorch with NCCL: x86-64
 # wheels are). Exit status: 77 without PyTorch or the NCCL backend.
 set -uo pipefail
+# shellcheck source=test/usage.sh
+. "$(dirname "$0")/../../usage.sh"
 build=$(cd "${1:?usage: test/apps/torch/run.sh BUILD [RANKS]}" && pwd)
 ranks=${2:-2}
 here=$(cd "$(dirname "$0")" && pwd)
