@@ -241,6 +241,19 @@ int plan_chunks(const struct plan_request *q, size_t *chunk)
     return n;
 }
 
+/* A message costs some microseconds, or a turn of the processor where ranks share one, whatever it
+   carries: 64 MiB byte by byte would take hours. */
+size_t plan_chunk(const struct plan_request *q, size_t wanted)
+{
+    if (wanted < PLAN_SMALL_CHUNK) {
+        uint64_t least = plan_total_bytes(q) / PLAN_MANY_CHUNKS + q->grain;
+
+        least = least < PLAN_SMALL_CHUNK ? least : PLAN_SMALL_CHUNK;
+        wanted = wanted > least ? wanted : (size_t)least;
+    }
+    return wanted > q->grain ? wanted / q->grain * q->grain : q->grain;
+}
+
 const char *plan_pays_on_idle_rails(const struct plan_request *q)
 {
     const struct topo *t = q->topo;

@@ -107,6 +107,14 @@ uint64_t plan_total_bytes(const struct plan_request *q);
 enum { PLAN_CHUNKS = 2 };
 int plan_chunks(const struct plan_request *q, size_t *chunk);
 
+/*
+ * The chunk for q where somebody asks for one of `wanted` bytes: a multiple of the grain, and where
+ * it is below PLAN_SMALL_CHUNK, as large as it takes for PLAN_MANY_CHUNKS to hold all of the call.
+ * The same on all ranks.
+ */
+enum { PLAN_MANY_CHUNKS = 16 << 10, PLAN_SMALL_CHUNK = 4 << 10 };
+size_t plan_chunk(const struct plan_request *q, size_t wanted);
+
 struct plan_algorithm {
     const char *name;        /* as in COLLSHIM_ALGORITHM */
     unsigned collectives;    /* bit mask of 1u << enum plan_collective */

@@ -295,7 +295,7 @@ static uint64_t chunk_of(const struct work *w)
     uint64_t elements = (most / grain + parts - 1) / parts;
     if (elements > CHUNK_LIMIT / grain)
         elements = CHUNK_LIMIT / grain;
-    return elements ? elements * grain : grain;
+    return plan_chunk(w->q, elements * grain);
 }
 
 static int compose_build(const struct plan_request *q, struct plan **plan_p)

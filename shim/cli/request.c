@@ -96,6 +96,7 @@ static int take_chunk(struct request *r, const char *text)
 
     if (!code && !r->q.chunk_bytes)
         code = cli_usage(r->command, "--chunk must be at least 1");
+    r->q.chunk_bytes = plan_chunk(&r->q, r->q.chunk_bytes);
     return code;
 }
 

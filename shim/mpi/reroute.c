@@ -252,9 +252,7 @@ static int recipe_suits(const struct call *call, const struct plan_algorithm *a)
 static enum reason make_ready(struct comm *c, struct call *call, const struct guard_reroute *r,
                               struct ready *ready, int *rc)
 {
-    size_t grain = call->request.grain;
-
-    call->request.chunk_bytes = r->chunk_bytes > grain ? r->chunk_bytes / grain * grain : grain;
+    call->request.chunk_bytes = plan_chunk(&call->request, r->chunk_bytes);
     call->request.recipe = r->recipe;
     call->request.recipe = division_recipe(&c->divisions, &call->request, r->algorithm);
     if (!recipe_suits(call, r->algorithm))
@@ -304,7 +302,7 @@ static int find_candidates(struct plan_request *q, const struct tuning_row *row,
                            struct plan_candidate *list)
 {
     const struct choice *choice = &process.choice[q->collective];
-    size_t chunk = process.cfg.chunk_bytes / q->grain * q->grain;
+    size_t chunk = process.cfg.chunk_bytes ? plan_chunk(q, process.cfg.chunk_bytes) : 0;
 
     q->recipe = NULL;
     q->chunk_bytes = chunk;

@@ -6,11 +6,11 @@
 #include "shim/nccl/pace.h"
 
 /* What the way or the settings say; 0: what suits the size (pace.h). */
-static size_t chunk_for(const struct plan_candidate *way)
+static size_t chunk_for(const struct plan_request *q, const struct plan_candidate *way)
 {
     size_t chunk = way && way->chunk_bytes ? way->chunk_bytes : process.cfg.chunk_bytes;
 
-    return pace_chunk(chunk);
+    return chunk ? pace_chunk(plan_chunk(q, chunk)) : 0;
 }
 
 struct plan_request schedule_request(const struct call *call, const struct comm *c,
@@ -22,11 +22,11 @@ struct plan_request schedule_request(const struct call *call, const struct comm 
                              .root = call->root,
                              .nbytes = call_block_bytes(call),
                              .grain = 1,
-                             .chunk_bytes = chunk_for(way),
                              .recipe = way ? way->recipe : NULL};
 
     if (call->combines)
         q.grain = reduce_type_bytes(call_reduce_type(call));
+    q.chunk_bytes = chunk_for(&q, way);
     /* One form for all ranks, whoever is in place: rounds are made of all ranks' plans. */
     q.in_place = call->collective == COLL_ALLREDUCE;
     return q;
@@ -177,7 +177,7 @@ struct plan_request schedule_set_request(const struct set *set, const struct com
 
     for (size_t i = 0; i < (size_t)c->nranks * (size_t)c->nranks; i++)
         longest = set->demand[i] > longest ? set->demand[i] : longest;
-    q.chunk_bytes = chunk_for(way);
+    q.chunk_bytes = chunk_for(&q, way);
     if (!q.chunk_bytes)
         q.chunk_bytes = pace_chunk(longest / PARTS > LEAST ? longest / PARTS : LEAST);
     return q;

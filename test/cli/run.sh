@@ -204,6 +204,7 @@ expect 1 "too many ranks" "$collshim" sim allgather --topology 'node:8192 rank:8
 # Without a name: what the preload would try first, and in its chunks.
 json '.algorithm == "staggered_pairwise"' "$collshim" sim alltoall --json
 json '.algorithm == "linear"' "$collshim" plan alltoall --algorithm linear --json
+json '.chunk_bytes == 4096' "$collshim" plan allreduce --topology "$rails" --bytes 64M --chunk 1 --json
 json '.algorithm == "parallel_rings" and .chunk_bytes == 65536' "$collshim" plan allreduce --topology "$rails" --bytes 4M --chunk 64K --json
 expect 0 "512 on 64 nodes" "$collshim" sim allgather --topology 'node:64 gpu:8 rail:8'
 

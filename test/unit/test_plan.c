@@ -216,6 +216,49 @@ START_TEST(test_chunks__even_a_terabyte_goes_in_pieces_that_an_int_can_count)
 }
 END_TEST
 
+/* However small a chunk somebody asks for, a large call stays a matter of seconds. */
+START_TEST(test_chunks__a_wish_is_kept_unless_it_cuts_the_call_too_finely)
+{
+    static const struct {
+        size_t nbytes, grain, wanted, chunk;
+    } cases[] = {{1 << 20, 1, 100, 100},
+                 {1 << 20, 1, 1, 65},
+                 {1 << 20, 24, 1, 72},
+                 {1000, 1, 1, 1},
+                 {1000, 8, 1, 8},
+                 {1000, 8, 100, 96},
+                 {0, 8, 1, 8},
+                 {64 << 20, 1, 1, 4096},
+                 {(size_t)1 << 40, 1, 1, 4096},
+                 {(size_t)1 << 40, 24, 1, 4080},
+                 {(size_t)1 << 40, 1, 5000, 5000}};
+    struct topo *t = test_topo_parse("node:2 rank:2");
+    struct rng r = {1};
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct plan_request q = {.collective = COLL_BCAST,
+                                 .topo = t,
+                                 .nbytes = cases[i].nbytes,
+                                 .grain = cases[i].grain};
+
+        ck_assert_uint_eq(plan_chunk(&q, cases[i].wanted), cases[i].chunk);
+    }
+    for (int i = 0; i < 10000; i++) {
+        struct plan_request q = {.collective = COLL_ALLTOALL,
+                                 .topo = t,
+                                 .nbytes = rng_below(&r, 1u << rng_below(&r, 28)),
+                                 .grain = 1 + rng_below(&r, 32)};
+        size_t wanted = 1 + rng_below(&r, 5000), chunk = plan_chunk(&q, wanted);
+
+        ck_assert_uint_eq(chunk % q.grain, 0);
+        ck_assert_uint_gt(chunk, 0);
+        ck_assert(chunk + q.grain > PLAN_SMALL_CHUNK ||
+                  plan_total_bytes(&q) <= (uint64_t)PLAN_MANY_CHUNKS * chunk);
+    }
+    topo_free(t);
+}
+END_TEST
+
 /* A rank whose rail is slow, or whose block is large, leaves to the others what its rail cannot
    carry in time. */
 START_TEST(test_plan__every_rail_gets_its_share)
@@ -333,6 +376,7 @@ Suite *suite_plan(void)
     tcase_add_test(t, test_plan__queues_keep_the_order_in_which_operations_were_added);
     tcase_add_test(t, test_plan__a_dependency_asks_for_the_shared_bytes_only);
     tcase_add_test(t, test_chunks__even_a_terabyte_goes_in_pieces_that_an_int_can_count);
+    tcase_add_test(t, test_chunks__a_wish_is_kept_unless_it_cuts_the_call_too_finely);
     tcase_add_test(t, test_plan__every_rail_gets_its_share);
     tcase_add_test(t, test_alltoall__begins_with_half_a_mebibyte_in_two_to_eight_steps);
     tcase_add_test(t, test_gather__a_leaf_uses_its_own_rail_where_it_can);
