@@ -51,7 +51,7 @@ CUDA_OBJ    := $(patsubst %.S,$(B)/pic/%.o,$(CUDA_SRC:%.c=$(B)/pic/%.o))
 CREW_SRC    := shim/helper/crew.c shim/helper/environment.c shim/helper/spawn.c shim/helper/mailbox.c
 NCCL_SRC    := $(wildcard shim/nccl/*.c transports/nccl_*.c) $(CREW_SRC)
 BACKEND_SRC := $(wildcard shim/mpi/*.c) $(CREW_SRC) transports/mpi_p2p.c
-HELPER_SRC  := shim/helper/main.c shim/helper/mailbox.c shim/helper/near.c \
+HELPER_SRC  := shim/helper/main.c shim/helper/mailbox.c shim/helper/near.c config/cpulist.c \
                $(if $(UCX),shim/helper/mpi_work.c shim/helper/channel.c shim/helper/reach.c shim/helper/nameless.c \
                  transports/ucx.c transports/engine.c transports/engine_move.c transports/kernels.c planners/plan.c \
                  planners/flat.c) \

@@ -4,38 +4,20 @@
 
 #include <ctype.h>
 #include <stdio.h>
-#include <stdlib.h>
 
-int near_cores(const char *list, const cpu_set_t *own, cpu_set_t *near)
-{
-    char *end;
-
-    CPU_ZERO(near);
-    for (; isdigit((unsigned char)*list); list = *end == ',' ? end + 1 : end) {
-        unsigned long first = strtoul(list, &end, 10), last = first;
-
-        if (*end == '-')
-            last = strtoul(end + 1, &end, 10);
-        for (unsigned long core = first; core <= last && core < CPU_SETSIZE; core++)
-            if (CPU_ISSET(core, own))
-                CPU_SET(core, near);
-    }
-    return CPU_COUNT(near);
-}
+#include "config/cpulist.h"
 
 void near_device(const char *bus_id, int least)
 {
-    char path[128], list[4096];
+    char path[128];
     cpu_set_t own, near;
 
     int n = snprintf(path, sizeof path, "/sys/bus/pci/devices/%s/local_cpulist", bus_id);
     for (char *c = path; n < (int)sizeof path && *c; c++)
         *c = (char)tolower((unsigned char)*c);
-    FILE *f = fopen(path, "re");
-    if (!f)
+    if (cpulist_read(path, &near) || sched_getaffinity(0, sizeof own, &own))
         return;
-    if (fgets(list, sizeof list, f) && sched_getaffinity(0, sizeof own, &own) == 0 &&
-        near_cores(list, &own, &near) >= least)
+    CPU_AND(&near, &near, &own);
+    if (CPU_COUNT(&near) >= least)
         sched_setaffinity(0, sizeof near, &near);
-    fclose(f);
 }

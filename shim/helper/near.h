@@ -15,8 +15,4 @@
  */
 void near_device(const char *bus_id, int least);
 
-/* The cores of a list as the kernel writes it ("0-15,32-47") that are in `own`. Returns how many.
- */
-int near_cores(const char *list, const cpu_set_t *own, cpu_set_t *near);
-
 #endif

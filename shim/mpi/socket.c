@@ -6,7 +6,8 @@
 
 #include <stdio.h>
 
-/* The socket of one processor, or -1. */
+#include "config/cpulist.h"
+
 static int package(int cpu, const char *sysfs)
 {
     char path[256];
@@ -22,19 +23,21 @@ static int package(int cpu, const char *sysfs)
     return id;
 }
 
+/* One processor is asked who else is on its socket: to ask each, of which a rank that is not bound
+   has hundreds, takes milliseconds. */
 int socket_of(const cpu_set_t *cpus, const char *sysfs)
 {
-    int common = -1;
+    char path[256];
+    cpu_set_t socket;
+    int cpu = 0;
 
-    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
-        if (!CPU_ISSET(cpu, cpus))
-            continue;
-        int id = package(cpu, sysfs);
-        if (id < 0 || (common >= 0 && id != common))
-            return -1;
-        common = id;
-    }
-    return common;
+    while (cpu < CPU_SETSIZE && !CPU_ISSET(cpu, cpus))
+        cpu++;
+    snprintf(path, sizeof path, "%s/cpu%d/topology/core_siblings_list", sysfs, cpu);
+    if (cpulist_read(path, &socket))
+        return -1;
+    CPU_AND(&socket, &socket, cpus);
+    return CPU_EQUAL(&socket, cpus) ? package(cpu, sysfs) : -1;
 }
 
 int socket_here(void)

@@ -6,8 +6,8 @@
 #include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <string.h>
 
+#include "config/cpulist.h"
 #include "shim/mpi/process.h"
 #include "transports/cuda_memory.h"
 #include "transports/hands.h"
@@ -17,28 +17,12 @@ static pthread_mutex_t in_use = PTHREAD_MUTEX_INITIALIZER;
 static struct hands *hands; /* owned; NULL: there are none (yet) */
 static int tried;
 
-/* Add a list such as 0-15,32 to the set. */
-static void read_list(const char *list, cpu_set_t *cpus)
-{
-    int from, to, length;
-
-    while (sscanf(list, "%d%n", &from, &length) == 1) {
-        to = from;
-        list += length;
-        if (sscanf(list, "-%d%n", &to, &length) == 1)
-            list += length;
-        for (; from <= to && from >= 0 && from < CPU_SETSIZE; from++)
-            CPU_SET(from, cpus);
-        list += *list == ',';
-    }
-}
-
 /* Those of the rank's processors that are near its GPU; all of them, if none is or nobody says. */
 static cpu_set_t choose_cpus(void)
 {
     int64_t gpu = cuda_current_address();
     cpu_set_t own, near;
-    char path[128], list[1024] = "";
+    char path[128];
 
     CPU_ZERO(&own);
     CPU_ZERO(&near);
@@ -46,12 +30,8 @@ static cpu_set_t choose_cpus(void)
     snprintf(path, sizeof path, "/sys/bus/pci/devices/%04x:%02x:%02x.%x/local_cpulist",
              (unsigned)(gpu >> 16), (unsigned)(gpu >> 8 & 0xff), (unsigned)(gpu >> 3 & 0x1f),
              (unsigned)(gpu & 7));
-    FILE *f = gpu < 0 ? NULL : fopen(path, "re");
-    if (f) {
-        if (fgets(list, sizeof list, f))
-            read_list(list, &near);
-        fclose(f);
-    }
+    if (gpu >= 0)
+        cpulist_read(path, &near);
     CPU_AND(&near, &near, &own);
     return CPU_COUNT(&near) ? near : own;
 }

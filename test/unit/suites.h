@@ -25,6 +25,7 @@ Suite *suite_pick(void);
 Suite *suite_profile(void);
 Suite *suite_guard(void);
 Suite *suite_hands(void);
+Suite *suite_cpulist(void);
 Suite *suite_socket(void);
 Suite *suite_watch(void);
 Suite *suite_balance(void);

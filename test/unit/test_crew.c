@@ -335,28 +335,6 @@ START_TEST(test_crew__tools_are_left_to_the_ranks)
 }
 END_TEST
 
-START_TEST(test_crew__cores_near_a_device_are_those_of_its_list)
-{
-    static const struct {
-        const char *list;
-        int n, first, last;
-    } cases[] = {{"0-3\n", 2, 2, 3}, {"3-4,9,11-70\n", 4, 3, 11}, {"12-40\n", 0, 0, 0},
-                 {"\n", 0, 0, 0},    {"0-99999\n", 6, 2, 11},     {"2", 1, 2, 2},
-                 {"none", 0, 0, 0}};
-    cpu_set_t own, near;
-
-    CPU_ZERO(&own);
-    for (const int *core = (const int[]){2, 3, 4, 8, 9, 11, -1}; *core >= 0; core++)
-        CPU_SET(*core, &own);
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        ck_assert_int_eq(near_cores(cases[i].list, &own, &near), cases[i].n);
-        ck_assert_int_eq(CPU_COUNT(&near), cases[i].n);
-        ck_assert(!cases[i].n ||
-                  (CPU_ISSET(cases[i].first, &near) && CPU_ISSET(cases[i].last, &near)));
-    }
-}
-END_TEST
-
 /* A device whose cores are the last of those that this process may use. */
 static int write_list(const char *device, const cpu_set_t *own, int *last)
 {
@@ -502,7 +480,6 @@ Suite *suite_crew(void)
     tcase_add_test(t, test_crew__each_gets_one_of_the_network_devices);
     tcase_add_test(t, test_crew__tools_are_left_to_the_ranks);
     tcase_add_test(t, test_crew__no_shared_memory_has_a_name);
-    tcase_add_test(t, test_crew__cores_near_a_device_are_those_of_its_list);
     tcase_add_test(t, test_crew__a_device_draws_only_where_there_is_room);
     tcase_add_test(t, test_crew__channels_run_out);
     suite_add_tcase(s, t);

@@ -12,7 +12,18 @@
 
 static char root[] = "/tmp/collshim-socket-XXXXXX";
 
-/* Processors 0 to 3: sockets 0, 0, 1, and one whose file is missing. */
+static void write_file(int cpu, const char *name, const char *text)
+{
+    char path[128];
+
+    snprintf(path, sizeof path, "%s/cpu%d/topology/%s", root, cpu, name);
+    FILE *f = fopen(path, "w");
+    ck_assert_ptr_nonnull(f);
+    ck_assert_int_ge(fputs(text, f), 0);
+    ck_assert_int_eq(fclose(f), 0);
+}
+
+/* Processors 0 to 3: sockets 0, 0, 1, and one whose files are missing. */
 static void make_machine(void)
 {
     char path[128];
@@ -23,11 +34,8 @@ static void make_machine(void)
         ck_assert_int_eq(mkdir(path, 0700), 0);
         snprintf(path, sizeof path, "%s/cpu%d/topology", root, cpu);
         ck_assert_int_eq(mkdir(path, 0700), 0);
-        snprintf(path, sizeof path, "%s/cpu%d/topology/physical_package_id", root, cpu);
-        FILE *f = fopen(path, "w");
-        ck_assert_ptr_nonnull(f);
-        fprintf(f, "%d\n", cpu == 2);
-        fclose(f);
+        write_file(cpu, "physical_package_id", cpu == 2 ? "1\n" : "0\n");
+        write_file(cpu, "core_siblings_list", cpu == 2 ? "2\n" : "0-1\n");
     }
 }
 
@@ -56,6 +64,7 @@ START_TEST(test_socket__is_known_where_all_processors_share_one)
     ck_assert_int_eq(socket_of_two(2, 2), 1);
     ck_assert_int_eq(socket_of_two(0, 2), -1);
     ck_assert_int_eq(socket_of_two(1, 3), -1);
+    ck_assert_int_eq(socket_of_two(3, 3), -1);
     remove_machine();
 }
 END_TEST
