@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shim/mpi/attribute.h"
 #include "shim/mpi/meet.h"
 #include "shim/mpi/rails.h"
 #include "shim/mpi/rows.h"
@@ -87,6 +88,7 @@ static int on_comm_free(MPI_Comm comm, int keyval, void *value, void *extra)
     (void)comm;
     (void)keyval;
     (void)extra;
+    attribute_gone();
     if (value != &out_of_memory) {
         empty(value);
         free(value);
@@ -117,12 +119,9 @@ void comm_close(void)
 
 struct comm *comm_find(MPI_Comm comm)
 {
-    void *value = NULL;
-    int found = 0;
+    static __thread struct attribute_seen last __attribute__((tls_model("initial-exec")));
 
-    if (mpi.Comm_get_attr(comm, process.keyval, &value, &found) != MPI_SUCCESS || !found)
-        return NULL;
-    return value;
+    return attribute_find(comm, process.keyval, &last);
 }
 
 /* In pieces on the stack: an answer that must not depend on memory. */

@@ -102,7 +102,7 @@ static enum kernel_type kernel_type_of(const struct type_row *row, size_t extent
     return KERNEL_NONE;
 }
 
-int reduction_of(MPI_Datatype type, MPI_Op op, struct reduction *r)
+static int look_up(MPI_Datatype type, MPI_Op op, struct reduction *r)
 {
     const struct type_row *row = type == MPI_DATATYPE_NULL ? NULL : row_of(type);
     MPI_Count lower, extent;
@@ -125,6 +125,21 @@ int reduction_of(MPI_Datatype type, MPI_Op op, struct reduction *r)
         return 1;
     }
     return 0;
+}
+
+/* Programs reduce with the same type and operation again and again, and predefined handles mean the
+   same for ever. */
+int reduction_of(MPI_Datatype type, MPI_Op op, struct reduction *r)
+{
+    static __thread struct reduction last __attribute__((tls_model("initial-exec")));
+
+    if (!last.extent || last.type != type || last.op != op) {
+        if (!look_up(type, op, r))
+            return 0;
+        last = *r;
+    }
+    *r = last;
+    return 1;
 }
 
 void reduction_combine(void *context, const void *a, const void *b, void *dst, size_t bytes)

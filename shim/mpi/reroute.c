@@ -25,17 +25,23 @@
 /* Set while the shim itself is inside the library, which may call intercepted functions. */
 static __thread int inside __attribute__((tls_model("initial-exec")));
 
-enum reason gate_call(MPI_Comm comm, int nranks, enum plan_collective collective)
+static enum reason gate_collective(enum plan_collective collective)
 {
     const struct choice *choice = &process.choice[collective];
+
+    return inside            ? REASON_NESTED
+           : choice->native  ? REASON_CHOSEN
+           : !choice->served ? REASON_NO_ALGORITHM
+                             : REASON_NONE;
+}
+
+enum reason gate_call(MPI_Comm comm, int nranks, enum plan_collective collective)
+{
+    enum reason why = gate_collective(collective);
     int inter = 0;
 
-    if (inside)
-        return REASON_NESTED;
-    if (choice->native)
-        return REASON_CHOSEN;
-    if (!choice->served)
-        return REASON_NO_ALGORITHM;
+    if (why)
+        return why;
     if (nranks < 2)
         return REASON_ONE_RANK;
     if (mpi.Comm_test_inter(comm, &inter) != MPI_SUCCESS || inter)
@@ -57,10 +63,11 @@ enum reason gate_rooted(MPI_Comm comm, int root, enum plan_collective collective
 
 struct comm *gate_comm(MPI_Comm comm, int nranks, enum plan_collective collective, enum reason *why)
 {
-    *why = gate_call(comm, nranks, collective);
+    struct comm *c = gate_collective(collective) ? NULL : comm_find(comm);
+
+    *why = c ? REASON_NONE : gate_call(comm, nranks, collective); /* it passed when it was made */
     if (*why)
         return NULL;
-    struct comm *c = comm_find(comm);
     if (!c) {
         inside++;
         c = comm_make(comm);

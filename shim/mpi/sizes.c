@@ -9,6 +9,8 @@
 
 #include <stdlib.h>
 
+#include "shim/mpi/attribute.h"
+
 /* How many calls wait after the first vain question, the second ...: even a program of the smallest
  * calls alone must not feel them. */
 static const uint16_t pauses[] = {4, 64, 256, 1024};
@@ -22,19 +24,12 @@ struct memory {
 
 static int keyval = MPI_KEYVAL_INVALID;
 
-/* The attribute that this thread saw last. Handles come again: no longer than until one is deleted,
- * which any thread counts. */
-static unsigned long deleted;
-static __thread struct {
-    MPI_Comm comm;
-    unsigned long deleted;
-    struct memory *memory;
-} last __attribute__((tls_model("initial-exec")));
+static __thread struct attribute_seen last __attribute__((tls_model("initial-exec")));
 
 static int forget(MPI_Comm comm, int key, void *value, void *extra)
 {
     (void)comm, (void)key, (void)extra;
-    __atomic_add_fetch(&deleted, 1, __ATOMIC_RELEASE);
+    attribute_gone();
     free(value);
     return MPI_SUCCESS;
 }
@@ -47,18 +42,7 @@ int sizes_open(void)
 /* NULL: nothing yet. */
 static struct memory *memory_of(MPI_Comm comm)
 {
-    unsigned long now = __atomic_load_n(&deleted, __ATOMIC_ACQUIRE);
-    void *value = NULL;
-    int found = 0;
-
-    if (last.memory && last.comm == comm && last.deleted == now)
-        return last.memory;
-    if (mpi.Comm_get_attr(comm, keyval, &value, &found) != MPI_SUCCESS || !found)
-        return NULL;
-    last.comm = comm;
-    last.deleted = now;
-    last.memory = value;
-    return value;
+    return attribute_find(comm, keyval, &last);
 }
 
 void sizes_close(void)

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "shim/mpi/attribute.h"
+
+#include <stddef.h>
+
+#include "shim/mpi/calls.h"
+
+static unsigned long gone; /* attributes, in any thread */
+
+void attribute_gone(void)
+{
+    __atomic_add_fetch(&gone, 1, __ATOMIC_RELEASE);
+}
+
+void *attribute_find(MPI_Comm comm, int keyval, struct attribute_seen *last)
+{
+    unsigned long now = __atomic_load_n(&gone, __ATOMIC_ACQUIRE);
+    void *value = NULL;
+    int found = 0;
+
+    if (last->value && last->comm == comm && last->gone == now)
+        return last->value;
+    if (mpi.Comm_get_attr(comm, keyval, &value, &found) != MPI_SUCCESS || !found)
+        return NULL;
+    *last = (struct attribute_seen){comm, now, value};
+    return value;
+}

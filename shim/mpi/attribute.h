@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Finding what an attribute of ours points to, without the library where a thread asks for the same
+ * communicator again: each call passes here, and a call of the library's, cold, takes a
+ * microsecond. The pointer of a communicator must not change while it lives.
+ *
+ * Thread rule: any thread; each has its own struct attribute_seen.
+ */
+#ifndef COLLSHIM_SHIM_MPI_ATTRIBUTE_H
+#define COLLSHIM_SHIM_MPI_ATTRIBUTE_H
+
+#include <mpi.h>
+
+/* What a thread saw last; all zero at first. */
+struct attribute_seen {
+    MPI_Comm comm;
+    unsigned long gone;
+    void *value; /* NULL: nothing */
+};
+
+/* The value, or NULL if there is none yet. */
+void *attribute_find(MPI_Comm comm, int keyval, struct attribute_seen *last);
+
+/* From every delete callback: handles come again, so nothing that was seen before holds. */
+void attribute_gone(void);
+
+#endif
