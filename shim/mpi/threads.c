@@ -20,18 +20,18 @@ static int tried;
 /* Those of the rank's processors that are near its GPU; all of them, if none is or nobody says. */
 static cpu_set_t choose_cpus(void)
 {
-    int64_t gpu = cuda_current_address();
+    int64_t address = cuda_current_address();
+    uint64_t gpu = (uint64_t)address;
     cpu_set_t own, near;
     char path[128];
 
     CPU_ZERO(&own);
-    CPU_ZERO(&near);
     sched_getaffinity(0, sizeof own, &own);
     snprintf(path, sizeof path, "/sys/bus/pci/devices/%04x:%02x:%02x.%x/local_cpulist",
              (unsigned)(gpu >> 16), (unsigned)(gpu >> 8 & 0xff), (unsigned)(gpu >> 3 & 0x1f),
              (unsigned)(gpu & 7));
-    if (gpu >= 0)
-        cpulist_read(path, &near);
+    if (address < 0 || cpulist_read(path, &near))
+        return own;
     CPU_AND(&near, &near, &own);
     return CPU_COUNT(&near) ? near : own;
 }
