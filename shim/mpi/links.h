@@ -2,7 +2,7 @@
 /*
  * The transports of a communicator: MPI point-to-point between nodes, shared memory inside each
  * node where COLLSHIM_SHM and the system permit it. Opening takes four steps, all of them local;
- * what ranks have to hear of each other between them travels with what else they tell (comm.c).
+ * what ranks have to hear of each other between them travels with what else they tell (meet.c).
  */
 #ifndef COLLSHIM_SHIM_MPI_LINKS_H
 #define COLLSHIM_SHIM_MPI_LINKS_H

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * In three steps, because in a program's first large call all ranks wait here for all, and each
- * step takes as long as a small call of the library's: hello, the private communicator, goodbye
- * or not. What the node's first rank does for all of it between the first two (links_place) has
- * happened when the library has agreed on the communicator; a library that makes one without a
- * message would leave a node without shared memory, no more.
+ * step takes as long as a small call of the library's: all say hello, make the private
+ * communicator, and tell whether they can go on. What a node's first rank does for the others after
+ * the first step (links_place) has happened once the library has agreed on the communicator; a
+ * library that made one without a message would leave nodes without shared memory, no more.
  */
 #include "shim/mpi/meet.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
