@@ -1,7 +1,8 @@
 # shellcheck shell=bash disable=SC2034,SC2154 # variables shared with who sources it
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# A job with helpers, all of which is killed at once, its launcher too. It runs as a user of its own, by which its processes, files and segments are known on a machine that does other things meanwhile.
+# A job with helpers, all of which is killed at once, its launcher too. It runs as a user of its own, by which its
+# processes, files and segments are known on a machine that does other things meanwhile.
 
 # job_make FILE...: sets `job`, a folder that such a user may use, with copies of these files
 job_make() {
