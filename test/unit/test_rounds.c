@@ -6,6 +6,7 @@
  * same bytes are seen as wrong bytes.
  */
 #include <check.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -282,8 +283,11 @@ static struct rounds *paced(const char *topology, const char *algorithm, enum pl
 #define TWO_OF_FOUR "node:2 gpu:4 rail:4@25GB/s link_nvlink:300GB/s"
 #define SLOW "node:2 gpu:4 rail:4@0.1GB/s link_nvlink:1.2GB/s"
 
-/* Groups and launches are few where they would take longer than what they overlap, and many where
- * they do not matter. */
+/*
+ * Groups and launches are few where they would take longer than what they overlap, and many where
+ * they do not matter. With ROUNDS_TABLE set, the figures of shim/nccl/README.md are printed; the
+ * blocks of 0.125 to 32 MiB are 1 to 256 MiB of all ranks'.
+ */
 START_TEST(test_rounds__as_many_as_pay)
 {
     static const struct {
@@ -294,13 +298,23 @@ START_TEST(test_rounds__as_many_as_pay)
         double fraction;           /* of the bound at least, groups and launches included */
     } rows[] = {
         {TWO_OF_FOUR, "lane", COLL_ALLREDUCE, 1, 3, 2, 0.25},
+        {TWO_OF_FOUR, "lane", COLL_ALLREDUCE, 4, 3, 2, 0.47},
         {TWO_OF_FOUR, "lane", COLL_ALLREDUCE, 16, 5, 4, 0.72},
         {TWO_OF_FOUR, "lane", COLL_ALLREDUCE, 64, 6, 5, 0.88},
+        {TWO_OF_FOUR, "lane", COLL_ALLREDUCE, 256, 8, 7, 0.94},
         {TWO_OF_FOUR, "lane", COLL_ALLREDUCE, 512, 12, 11, 0.96},
         {TWO_OF_FOUR, "parallel_rings", COLL_ALLREDUCE, 16, 4, 3, 0.68},
+        {TWO_OF_FOUR, "parallel_rings", COLL_ALLGATHER, 0.125, 2, 1, 0.23},
+        {TWO_OF_FOUR, "parallel_rings", COLL_ALLGATHER, 0.5, 2, 1, 0.50},
         {TWO_OF_FOUR, "parallel_rings", COLL_ALLGATHER, 2, 2, 1, 0.65},
+        {TWO_OF_FOUR, "parallel_rings", COLL_ALLGATHER, 8, 2, 1, 0.76},
+        {TWO_OF_FOUR, "parallel_rings", COLL_ALLGATHER, 32, 9, 1, 0.92},
         {TWO_OF_FOUR, "parallel_rings", COLL_ALLGATHER, 64, 9, 1, 0.94},
+        {TWO_OF_FOUR, "parallel_rings", COLL_REDUCE_SCATTER_BLOCK, 0.125, 2, 2, 0.20},
+        {TWO_OF_FOUR, "parallel_rings", COLL_REDUCE_SCATTER_BLOCK, 0.5, 2, 2, 0.46},
         {TWO_OF_FOUR, "parallel_rings", COLL_REDUCE_SCATTER_BLOCK, 2, 2, 2, 0.65},
+        {TWO_OF_FOUR, "parallel_rings", COLL_REDUCE_SCATTER_BLOCK, 8, 2, 2, 0.76},
+        {TWO_OF_FOUR, "parallel_rings", COLL_REDUCE_SCATTER_BLOCK, 32, 9, 11, 0.90},
         {TWO_OF_FOUR, "parallel_rings", COLL_REDUCE_SCATTER_BLOCK, 64, 9, 11, 0.93},
         {SLOW, "lane", COLL_ALLREDUCE, 4, 12, 11, 0.97},
         {SLOW, "parallel_rings", COLL_ALLGATHER, 4, 33, 1, 0.98},
@@ -319,6 +333,10 @@ START_TEST(test_rounds__as_many_as_pay)
                           fraction >= rows[i].fraction && fraction <= 1,
                       "row %zu: %u groups, %u launches, %.3f of the bound", i, r->ngroups, launches,
                       fraction);
+        if (getenv("ROUNDS_TABLE"))
+            printf("%-20s %-14s %7.3f MiB  %.2f, %.2f without launches; %u + %u\n",
+                   plan_collective_name(rows[i].collective), rows[i].algorithm, rows[i].mib,
+                   fraction, bytes / rate / (r->seconds - r->launch_s), r->ngroups, launches);
         rounds_free(r);
     }
 }
