@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Rank 0's settings travel to all as text, and each rank compares. Text and not a hash,
- * so that the rank which differs can say in which setting. A process with mode off takes
- * part too: it may be the only one that is off.
+ * First all ranks find out whether all are here, then whether they agree. Rank 0's settings travel
+ * to all as text, and each rank compares. Text and not a hash, so that the rank which differs can
+ * say in which setting. A process with mode off takes part too: it may be the only one that is off.
  */
 #include "shim/mpi/agree.h"
 
@@ -11,8 +11,9 @@
 #include <string.h>
 
 #include "shim/mpi/comm.h"
-#include "shim/mpi/presence.h"
+#include "shim/mpi/launcher.h"
 #include "shim/mpi/process.h"
+#include "shim/mpi/tree.h"
 
 enum { TEXT_MAX = 8192 };
 
@@ -55,23 +56,73 @@ static void say_difference(const char *mine, const char *root)
              process.world_rank);
 }
 
-/* The lowest rank whose settings differ from rank 0's, or the size if none does. */
-static int first_to_differ(void)
+/* What ranks find out about each other. */
+struct outcome {
+    int absent;  /* a rank that has not loaded collshim, or -1 */
+    int differs; /* the lowest rank whose settings differ from rank 0's, or MPI_COMM_WORLD's size */
+    int problems; /* the most that any rank found in its settings */
+};
+
+static void worse(void *value, const void *child)
+{
+    struct outcome *mine = value;
+    const struct outcome *theirs = child;
+
+    if (mine->absent < 0)
+        mine->absent = theirs->absent;
+    if (theirs->differs < mine->differs)
+        mine->differs = theirs->differs;
+    if (theirs->problems > mine->problems)
+        mine->problems = theirs->problems;
+}
+
+static int share(const struct tree *t, struct outcome *o)
+{
+    int rc = tree_up(t, o, sizeof *o, worse);
+
+    return rc == MPI_SUCCESS ? tree_down(t, o, sizeof *o) : rc;
+}
+
+/* Are all ranks there? Else nobody reroutes, and rank 0 says why, or its neighbours if it is the
+   one that is missing. */
+static int all_are_here(struct tree *t, struct outcome *o)
+{
+    const char *lost = NULL;
+    const struct launcher *launcher = launcher_of_job(&lost);
+
+    if (lost) {
+        say_here(CFG_LEVEL_WARN,
+                 "rank %d could not announce itself to the other ranks by %s; all run natively",
+                 process.world_rank, lost);
+        return 0;
+    }
+    o->absent =
+        tree_open(t, process.world_rank, process.world_size, launcher ? launcher->has : NULL);
+    if (share(t, o) != MPI_SUCCESS)
+        return 0;
+    if (o->absent >= 0 && t->parent < 0 && (!process.world_rank || !o->absent))
+        say_here(CFG_LEVEL_WARN,
+                 "rank %d has not loaded collshim, all run natively; LD_PRELOAD must reach every "
+                 "rank (Open MPI: mpirun -x LD_PRELOAD)",
+                 o->absent);
+    return o->absent < 0;
+}
+
+/* Compare this rank's settings with rank 0's. Returns an MPI code. */
+static int compare(const struct tree *t, struct outcome *o)
 {
     char mine[TEXT_MAX] = "", root[TEXT_MAX];
-    int differs = process.world_size, first = differs;
 
     describe(mine);
     memcpy(root, mine, sizeof root);
-    if (process.world_size > 1) {
-        mpi.Bcast(root, TEXT_MAX, MPI_CHAR, 0, MPI_COMM_WORLD);
-        if (memcmp(mine, root, TEXT_MAX) != 0)
-            differs = process.world_rank;
-        mpi.Allreduce(&differs, &first, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-    }
-    if (first == process.world_rank)
+    int rc = tree_down(t, root, sizeof root);
+    if (rc == MPI_SUCCESS && memcmp(mine, root, sizeof root) != 0)
+        o->differs = process.world_rank;
+    if (rc == MPI_SUCCESS)
+        rc = share(t, o);
+    if (rc == MPI_SUCCESS && o->differs == process.world_rank)
         say_difference(mine, root);
-    return first;
+    return rc;
 }
 
 static void say_problems(void)
@@ -100,30 +151,26 @@ static enum reason parse_topology(void)
 
 int agree_at_init(void)
 {
-    int missing;
+    struct tree tree = {.parent = -1};
+    struct outcome o = {.absent = -1};
 
     mpi.Comm_rank(MPI_COMM_WORLD, &process.world_rank);
     mpi.Comm_size(MPI_COMM_WORLD, &process.world_size);
-    if (!presence_everywhere(process.world_rank, process.world_size, &missing)) {
+    o.differs = process.world_size;
+    if (process.world_size > 1 && !all_are_here(&tree, &o)) {
         process.verdict = REASON_NOT_EVERYWHERE;
-        if (missing >= 0)
-            say_here(
-                CFG_LEVEL_WARN,
-                "rank %d has not loaded collshim, all run natively; LD_PRELOAD must reach every "
-                "rank (Open MPI: mpirun -x LD_PRELOAD)",
-                missing);
         return MPI_SUCCESS;
     }
     enum reason topology = parse_topology();
     say_problems();
-    int problems = process.cfg.problems + (topology != REASON_NONE), most = problems;
-    if (process.world_size > 1)
-        mpi.Allreduce(&problems, &most, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
-    if (process.cfg.strict && most)
+    o.problems = process.cfg.problems + (topology != REASON_NONE);
+    if (compare(&tree, &o) != MPI_SUCCESS)
+        return MPI_ERR_OTHER;
+    if (process.cfg.strict && o.problems)
         say(CFG_LEVEL_ERROR, "COLLSHIM_STRICT=1: MPI_Init fails because of the settings above");
-    if (first_to_differ() < process.world_size)
+    if (o.differs < process.world_size)
         process.verdict = REASON_DISAGREED;
-    else if (process.cfg.strict && most)
+    else if (process.cfg.strict && o.problems)
         return MPI_ERR_OTHER;
     else
         process.verdict = topology;

@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "shim/mpi/calls.h"
+#include "shim/mpi/launcher.h"
 #include "shim/mpi/narrow.h"
 #include "shim/mpi/process.h"
 #include "shim/mpi/wrappers.h"
@@ -83,6 +84,7 @@ collshim_backend_open(const struct backend_host *host, char *why, unsigned size)
         return NULL;
     }
     narrow_fill();
+    launcher_open(host->announcement);
     process_open(host->library_version);
     return process.cfg.mode == CFG_MODE_OFF ? off() : entries;
 }

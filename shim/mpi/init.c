@@ -8,6 +8,7 @@
 #include "shim/mpi/agree.h"
 #include "shim/mpi/comm.h"
 #include "shim/mpi/count.h"
+#include "shim/mpi/launcher.h"
 #include "shim/mpi/threads.h"
 #include "shim/mpi/wrappers.h"
 
@@ -19,6 +20,8 @@ static int begin(void)
 
 int wrap_Init(int *argc, char ***argv)
 {
+    launcher_announce();
+
     int rc = mpi.Init(argc, argv);
 
     return rc == MPI_SUCCESS ? begin() : rc;
@@ -26,6 +29,8 @@ int wrap_Init(int *argc, char ***argv)
 
 int wrap_Init_thread(int *argc, char ***argv, int required, int *provided)
 {
+    launcher_announce();
+
     int rc = mpi.Init_thread(argc, argv, required, provided);
 
     return rc == MPI_SUCCESS ? begin() : rc;

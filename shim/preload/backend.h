@@ -12,8 +12,21 @@
 #ifndef COLLSHIM_SHIM_PRELOAD_BACKEND_H
 #define COLLSHIM_SHIM_PRELOAD_BACKEND_H
 
-#define BACKEND_ABI 2
+#define BACKEND_ABI 3
 #define BACKEND_OPEN_SYMBOL "collshim_backend_open"
+
+/*
+ * A key that the MPI library is to publish together with its own, so that other ranks can look it
+ * up (pmix.c). The backend sets `key` before the library's MPI_Init and NULL after it; the preload
+ * fills in the rest meanwhile. One thread: the one in MPI_Init.
+ */
+enum { ANNOUNCEMENT_BESIDE = 8 };
+struct backend_announcement {
+    const char *key; /* borrowed from the backend; NULL: nothing to announce */
+    int placed;      /* it is published with the library's keys */
+    int nbeside;     /* keys of the library beside it that other hosts can read */
+    char beside[ANNOUNCEMENT_BESIDE][64];
+};
 
 /* What the preload found. All pointers stay valid for the life of the process. */
 struct backend_host {
@@ -24,6 +37,7 @@ struct backend_host {
     const char *library_path;    /* its path, for messages */
     const char *family;          /* "openmpi", "mpich" or "nccl" */
     const char *library_version; /* MPI_Get_library_version, first line; "NCCL 2.28.9" */
+    struct backend_announcement *announcement; /* MPI's backends; NULL for NCCL's */
 };
 
 /* One function the backend replaces. */

@@ -104,6 +104,7 @@ static bool bind_all(void)
         host.library_path = library.path;
         host.family = family->name;
         host.library_version = version;
+        host.announcement = &announcement;
         entries = backend_open(&host, family->absent_level);
         entries_check(entries);
     } else {

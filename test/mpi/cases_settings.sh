@@ -259,22 +259,49 @@ strict() {
     done
 }
 
-# A rank without the preload would never answer ours. Takes as long as we wait for it.
-missing_rank() {
-    if [ "$family" != openmpi ]; then
-        skip "a rank without the preload" "$family offers no way to ask whether all ranks have it"
-        return
-    fi
-    if [ "$quick" -eq 1 ]; then
-        skip "a rank without the preload" "takes 20 s; not with --quick"
-        return
-    fi
-    begin "a rank without the preload"
-    launch_apart 3 COLLSHIM_MIN_BYTES=0 -- bare -- "$programs/ordinary"
+# Ranks without the preload would never answer ours. The others know at once, whichever are bare.
+missing_ranks() {
+    local bare limit=60 # nobody is waited for
+    for bare in '2 0' '2 1' '5 0' '5 1' '5 3' '5 4' '5 0,3' '5 1,2,3,4' '5 0,1,2,3' '9 4' '9 0,8'; do
+        begin "of ${bare% *} ranks, without the preload: ${bare#* }"
+        launch "${bare% *}" -- "$here/tool/bare.sh" "${bare#* }" "$programs/ordinary"
+        want_right
+        grep -q 'collshim: rank [0-9]* has not loaded collshim, all run natively; LD_PRELOAD' <<<"$err" ||
+            complain "no line names a rank that has not loaded collshim"
+        [[ $bare == *' 0'* ]] || want_all_native "not every rank has loaded collshim"
+        finish
+    done
+}
+
+# Hydra is the one server that is spoken to over PMI_FD. Open MPI's library does not use it.
+pmi_servers() {
+    local server=("$here/tool/pmi_server.py")
+    [ "$family" = openmpi ] || return 0
+    begin "a PMI server that is not Hydra hears nothing"
+    settle
+    command=(env "${settled[@]}" "${server[@]}" slurmstepd answer "$programs/ordinary")
+    capture
     want_right
-    want_lines "rank 2 has not loaded collshim, all run natively; LD_PRELOAD must reach every rank *"
-    want_all_native "not every rank has loaded collshim"
+    grep -q '^asked:' <<<"$out" && complain "it was asked: $(grep -m 1 '^asked:' <<<"$out")"
     finish
+
+    begin "Hydra hears one announcement"
+    command=(env "${settled[@]}" "${server[@]}" hydra_pmi_proxy answer "$programs/ordinary")
+    capture
+    want_right
+    [ "$(grep '^asked:' <<<"$out" | sed 's/^asked: cmd=//')" = "init pmi_version=1 pmi_subversion=1
+get_my_kvsname
+put kvsname=kvs_7 key=collshim-0 value=here" ] || complain "it was asked something else"
+    finish
+
+    local how
+    for how in close deaf; do
+        begin "a Hydra that does not answer ($how)"
+        command=(env "${settled[@]}" "${server[@]}" hydra_pmi_proxy "$how" "$programs/ordinary")
+        capture
+        want_right
+        finish
+    done
 }
 
 cases_settings() {
@@ -286,5 +313,6 @@ cases_settings() {
     left_native
     different_settings
     strict
-    missing_rank
+    missing_ranks
+    pmi_servers
 }

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Hydra, the launcher of MPICH, Intel MPI and MVAPICH. Its ranks speak PMI-1 with a proxy on their
+ * host: one line of text for each question and each answer, on the descriptor that PMI_FD names.
+ * MPICH's libraries keep their own side of it hidden, so the lines are written here. (The
+ * protocol: Flux RFC 13, "Simple Process Manager Interface v1".)
+ *
+ * The announcement goes in before the library's MPI_Init, since Hydra passes on what was put when
+ * all ranks meet at the library's own barrier. Hydra begins its store with the first `init`, so
+ * one precedes the announcement; the library's own `init` follows and gets the same answer. After
+ * MPI_Init the library leaves the descriptor alone until it needs it again, and every question
+ * here has been answered by then.
+ *
+ * Other servers also set PMI_FD (Slurm's, ParaStation's, Flux') and may keep count of the
+ * questions. So only Hydra is spoken to. It is known by the variables that it gives each rank; if
+ * the process at the descriptor's other end is in sight, it must be Hydra's proxy as well.
+ */
+#define _GNU_SOURCE
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "shim/mpi/launcher.h"
+
+enum { LINE = 1024, PATIENCE_MS = 10000 };
+
+static int fd = -1;
+static int placed;
+static char store[256]; /* the job's name in Hydra */
+
+/* Is the process that made the pair of sockets something else than Hydra's proxy? Behind the wall
+   of a container it cannot be seen. */
+static int is_foreign(int descriptor)
+{
+    struct ucred peer;
+    socklen_t length = sizeof peer;
+    char path[64], name[32] = "";
+
+    if (getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0)
+        return 1;
+    snprintf(path, sizeof path, "/proc/%ld/comm", (long)peer.pid);
+    FILE *f = peer.pid > 0 ? fopen(path, "re") : NULL;
+    if (!f)
+        return 0;
+    char *got = fgets(name, sizeof name, f);
+    fclose(f);
+    return got && strcmp(name, "hydra_pmi_proxy\n") != 0;
+}
+
+/* The descriptor, if Hydra started this rank; else -1. */
+static int descriptor_of_hydra(void)
+{
+    static const char *const marks[] = {"PMI_RANK", "MPI_LOCALNRANKS", "MPI_LOCALRANKID",
+                                        "GFORTRAN_UNBUFFERED_PRECONNECTED"};
+    const char *number = getenv("PMI_FD");
+
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
+        if (!getenv(marks[i]))
+            return -1;
+    return number && !is_foreign(atoi(number)) ? atoi(number) : -1;
+}
+
+/* A line out and a line back, without its end. Returns 0 if there was none. */
+static int ask(const char *question, char answer[LINE])
+{
+    size_t length = strlen(question), got = 0;
+
+    if (send(fd, question, length, MSG_NOSIGNAL) != (ssize_t)length)
+        return 0;
+    while (got + 1 < LINE) {
+        struct pollfd ready = {.fd = fd, .events = POLLIN};
+
+        /* One byte at a time: what follows the line is not ours. */
+        if (poll(&ready, 1, PATIENCE_MS) != 1 || read(fd, answer + got, 1) != 1)
+            return 0;
+        if (answer[got] == '\n') {
+            answer[got] = 0;
+            return 1;
+        }
+        got++;
+    }
+    return 0;
+}
+
+/* The word behind `name=` in an answer, copied. Returns 0 if it is not there or too long. */
+static int word(const char *answer, const char *name, char *value, size_t size)
+{
+    size_t length = strlen(name);
+
+    for (const char *at = answer; (at = strstr(at, name)); at += length) {
+        size_t n = strcspn(at + length, " ");
+
+        if (at != answer && at[-1] != ' ')
+            continue;
+        if (n >= size)
+            return 0;
+        memcpy(value, at + length, n);
+        value[n] = 0;
+        return 1;
+    }
+    return 0;
+}
+
+static int went_well(const char *answer)
+{
+    char code[8];
+
+    return word(answer, "rc=", code, sizeof code) && !strcmp(code, "0");
+}
+
+static void announce(void)
+{
+    char line[LINE], answer[LINE];
+
+    fd = descriptor_of_hydra();
+    if (fd < 0 || !ask("cmd=init pmi_version=1 pmi_subversion=1\n", answer) || !went_well(answer) ||
+        !ask("cmd=get_my_kvsname\n", answer) || !word(answer, "kvsname=", store, sizeof store))
+        return;
+    snprintf(line, sizeof line, "cmd=put kvsname=%s key=collshim-%d value=here\n", store,
+             atoi(getenv("PMI_RANK")));
+    placed = ask(line, answer) && went_well(answer);
+}
+
+static enum launcher_state state(void)
+{
+    return fd < 0 ? LAUNCHER_ABSENT : placed ? LAUNCHER_READY : LAUNCHER_LOST;
+}
+
+static int has(int rank)
+{
+    char line[LINE], answer[LINE], value[16];
+
+    snprintf(line, sizeof line, "cmd=get kvsname=%s key=collshim-%d\n", store, rank);
+    return ask(line, answer) && went_well(answer) && word(answer, "value=", value, sizeof value) &&
+           !strcmp(value, "here");
+}
+
+const struct launcher launcher_hydra = {
+    .name = "Hydra", .announce = announce, .state = state, .has = has};
