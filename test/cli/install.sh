@@ -68,7 +68,8 @@ if command -v pkg-config >/dev/null; then
     export PKG_CONFIG_PATH=$at/lib/pkgconfig
     check "pkg-config knows the preload" says "$prefix/lib/libcollshim.so" pkg-config --variable=preload collshim
 fi
-check "make uninstall" make -C "$root" B="$build" PREFIX="$prefix" DESTDIR="$work" uninstall
+# By a make that finds less than the one that installed.
+check "make uninstall" make -C "$root" B="$build" PREFIX="$prefix" DESTDIR="$work" MPICC_mpich=none CUDA_HOME=/none uninstall
 check "nothing is left" test -z "$(find "$work$prefix" -type f)"
 
 echo "$passed passed, $failed failed"
