@@ -32,14 +32,19 @@ VERSION := 0.1.0
 B       := build
 
 # What there is -----------------------------------------------------------------------------
+# All macros that a compiler knows behind some headers, as one number; none where a header is missing.
+macros = $(shell text=$$($(1) -E -dM $(2:%=-include %) -x c /dev/null 2>/dev/null) && \
+           printf %s "$$text" | cksum | tr ' ' -)
 CUDA := $(if $(wildcard $(CUDA_HOME)/include/cudaTypedefs.h),yes)
 NCCL := $(if $(CUDA),$(if $(wildcard $(NCCL_HOME)/include/nccl.h),yes))
 NVCC := $(if $(CUDA),$(wildcard $(CUDA_HOME)/bin/nvcc))
 NVCC_ARCHS := $(if $(NVCC),$(patsubst sm_%,%,$(shell $(NVCC) --list-gpu-code 2>/dev/null)))
 # UCX's headers; the library is found at run time. Without them there are no helpers (COLLSHIM_PPG).
-UCX  := $(shell printf '\043include <ucp/api/ucp.h>' | $(CC) -E - >/dev/null 2>&1 && echo yes)
+UCX  := $(call macros,$(CC),ucp/api/ucp.h)
 HELPER := $(if $(UCX)$(NCCL),$(B)/collshim-helper)
-FAMILIES := $(foreach f,openmpi mpich,$(if $(shell command -v $(MPICC_$(f))),$(f)))
+MPI_openmpi := $(call macros,$(MPICC_openmpi),mpi.h)
+MPI_mpich   := $(call macros,$(MPICC_mpich),mpi.h)
+FAMILIES := $(foreach f,openmpi mpich,$(if $(MPI_$(f)),$(f)))
 
 PRELOAD_SRC := $(wildcard shim/preload/*.c shim/preload/*.S)
 CUDA_SRC    := $(if $(CUDA),$(filter-out %/cuda_absent.c,$(wildcard transports/cuda_*.c)) transports/cuda_image.S, \
@@ -61,7 +66,7 @@ BENCH_SRC   := $(wildcard bench/*.c)
 UNIT_SRC    := $(wildcard test/unit/*.c) shim/mpi/guard.c shim/mpi/socket.c shim/mpi/watch.c shim/nccl/pace.c \
                shim/nccl/pick.c shim/helper/near.c $(CREW_SRC)
 LP_SRC      := $(wildcard test/lp/*.c) shim/cli/lp.c
-GLPK        := $(shell printf '\043include <glpk.h>' | $(CC) -E - >/dev/null 2>&1 && echo yes)
+GLPK        := $(call macros,$(CC),glpk.h)
 MPI_TESTS   := $(notdir $(basename $(wildcard test/mpi/*.c)))
 FORTRAN_TESTS := $(notdir $(basename $(wildcard test/fortran/*.f90)))
 
@@ -77,6 +82,7 @@ SHARED := -shared -Wl,-z,defs -Wl,-z,now -Wl,--exclude-libs,ALL
 
 Q := $(if $(filter 1,$(V)),,@)
 say = $(if $(filter 1,$(V)),,@printf '  %-4s %s\n' $(1) $@)
+inputs = $(filter-out $(B)/found/% %.def %.h %.inc,$^)
 
 .DEFAULT_GOAL := all
 .PHONY: all install uninstall test unit lint format bench clean help
@@ -107,24 +113,24 @@ $(B)/libcollshim.so: $(addsuffix .o,$(basename $(PRELOAD_SRC:%=$(B)/pic/%))) shi
 
 # Backends, benches and test programs: one source, once per family ----------------------------
 define family_rules
-$(B)/$(1)/%.o: %.c
+$(B)/$(1)/%.o: %.c $(B)/found/$(1)
 	$$(call say,CC)
 	$$(Q)mkdir -p $$(@D)
 	$$(Q)$(MPICC_$(1)) $$(CFLAGS) $$(OWN_CFLAGS) $$(if $$(filter bench/%,$$<),-Ibench) -fPIC \
 	  -DCOLLSHIM_FAMILY='"$(1)"' -c -o $$@ $$<
 $(B)/libcollshim-$(1).so: $$(BACKEND_SRC:%.c=$(B)/$(1)/%.o) $$(CORE_SRC:%.c=$(B)/pic/%.o) $(CUDA_OBJ)
 	$$(call say,LINK)
-	$$(Q)$(LINK_$(1)) $$(CFLAGS) $$(OWN_CFLAGS) $$(SHARED) -o $$@ $$(filter %.o,$$^) -l:libyaml.a $$(LDFLAGS)
+	$$(Q)$(LINK_$(1)) $$(CFLAGS) $$(OWN_CFLAGS) $$(SHARED) -o $$@ $$(inputs) -l:libyaml.a $$(LDFLAGS)
 $(B)/collshim-bench-$(1): $$(BENCH_SRC:%.c=$(B)/$(1)/%.o)
 	$$(call say,LINK)
-	$$(Q)$(MPICC_$(1)) $$(CFLAGS) $$(OWN_CFLAGS) -o $$@ $$(filter %.o,$$^) -ldl -lm $$(LDFLAGS)
+	$$(Q)$(MPICC_$(1)) $$(CFLAGS) $$(OWN_CFLAGS) -o $$@ $$(inputs) -ldl -lm $$(LDFLAGS)
 $(B)/collshim-overhead-$(1): $(B)/$(1)/bench/overhead/overhead.o $$(filter-out %/main.o,$$(BENCH_SRC:%.c=$(B)/$(1)/%.o))
 	$$(call say,LINK)
-	$$(Q)$(MPICC_$(1)) $$(CFLAGS) $$(OWN_CFLAGS) -o $$@ $$(filter %.o,$$^) -ldl -lm $$(LDFLAGS)
+	$$(Q)$(MPICC_$(1)) $$(CFLAGS) $$(OWN_CFLAGS) -o $$@ $$(inputs) -ldl -lm $$(LDFLAGS)
 $(B)/$(1)/test/mpi/%: $(B)/$(1)/test/mpi/%.o
 	$$(call say,LINK)
 	$$(Q)$(MPICC_$(1)) $$(CFLAGS) $$(OWN_CFLAGS) -o $$@ $$< -ldl -lm -lpthread $$(LDFLAGS)
-$(B)/$(1)/test/fortran/%: test/fortran/%.f90 $$(wildcard test/fortran/*.inc)
+$(B)/$(1)/test/fortran/%: test/fortran/%.f90 $$(wildcard test/fortran/*.inc) $(B)/found/$(1)
 	$$(call say,FC)
 	$$(Q)mkdir -p $$(@D)
 	$$(Q)mpif90.$(1) -O1 -g -J $$(@D) -o $$@ $$<
@@ -137,37 +143,37 @@ NCCL_OBJ    := $(NCCL_SRC:%.c=$(B)/pic/%.o)
 $(filter-out $(CREW_SRC:%.c=$(B)/pic/%.o),$(NCCL_OBJ)) $(B)/pic/shim/helper/nccl_%.o: OWN_CFLAGS += $(NCCL_CFLAGS)
 $(B)/libcollshim-nccl.so: $(NCCL_OBJ) $(CORE_SRC:%.c=$(B)/pic/%.o) $(filter-out %/cuda_describe.o,$(CUDA_OBJ))
 	$(call say,LINK)
-	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) $(SHARED) -o $@ $^ -l:libyaml.a -ldl -lm -lpthread $(LDFLAGS)
+	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) $(SHARED) -o $@ $(inputs) -l:libyaml.a -ldl -lm -lpthread $(LDFLAGS)
 
 # What the preload adds to a call of NCCL, against one that does nothing.
 $(patsubst %,$(B)/pic/bench/overhead/%.o,nccl enqueue null_nccl): OWN_CFLAGS += $(NCCL_CFLAGS)
 $(B)/nullnccl/libnccl.so.2: $(B)/pic/bench/overhead/null_nccl.o
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -shared -Wl,-soname,libnccl.so.2 -o $@ $^ $(LDFLAGS)
+	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -shared -Wl,-soname,libnccl.so.2 -o $@ $(inputs) $(LDFLAGS)
 $(B)/nullnccl/libcuda.so.1: $(B)/pic/bench/overhead/null_cuda.o
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -shared -Wl,-soname,libcuda.so.1 -o $@ $^ $(LDFLAGS)
+	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -shared -Wl,-soname,libcuda.so.1 -o $@ $(inputs) $(LDFLAGS)
 $(B)/collshim-overhead-nccl: $(B)/pic/bench/overhead/nccl.o $(B)/nullnccl/libnccl.so.2
 $(B)/collshim-enqueue-nccl: $(B)/pic/bench/overhead/enqueue.o $(B)/nullnccl/libnccl.so.2 | $(B)/nullnccl/libcuda.so.1
 $(B)/collshim-overhead-nccl $(B)/collshim-enqueue-nccl:
 	$(call say,LINK)
-	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -o $@ $^ -ldl -lpthread $(LDFLAGS)
+	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -o $@ $(inputs) -ldl -lpthread $(LDFLAGS)
 
 # The command ---------------------------------------------------------------------------------
 $(B)/collshim: $(CLI_SRC:%.c=$(B)/pic/%.o) $(CORE_SRC:%.c=$(B)/pic/%.o) $(CUDA_OBJ)
 	$(call say,LINK)
-	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -o $@ $^ -lyaml -lhwloc -ljansson -lm $(if $(GLPK),-lglpk) $(LDFLAGS)
+	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -o $@ $(inputs) -lyaml -lhwloc -ljansson -lm $(if $(GLPK),-lglpk) $(LDFLAGS)
 
 # Balancing is planned during the call that it is for.
-$(B)/pic/planners/balance/%.o: CFLAGS += -O3
+$(B)/pic/planners/balance/%.o: override CFLAGS := $(CFLAGS:-O2=-O3)
 
 # What helps a rank: a process of its own, never linked into anything of the application's.
 $(B)/pic/shim/helper/main.o: OWN_CFLAGS += $(if $(UCX),-DHELPER_MPI=1) $(if $(NCCL),-DHELPER_NCCL=1)
 $(B)/collshim-helper: $(HELPER_SRC:%.c=$(B)/pic/%.o) $(filter-out %/cuda_describe.o,$(CUDA_OBJ))
 	$(call say,LINK)
-	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -rdynamic -o $@ $^ -ldl -lpthread $(LDFLAGS)
+	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -rdynamic -o $@ $(inputs) -ldl -lpthread $(LDFLAGS)
 
 $(B)/test/bench_plan: $(B)/pic/bench/planning/planning.o
 $(B)/test/bench_balance: $(B)/pic/bench/balance/balance.o
@@ -175,7 +181,7 @@ $(B)/test/bench_congestion: $(B)/pic/bench/congestion/congestion.o
 $(B)/test/bench_%: $(CORE_SRC:%.c=$(B)/pic/%.o)
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -o $@ $^ -lyaml $(LDFLAGS)
+	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -o $@ $(inputs) -lyaml $(LDFLAGS)
 
 # What runs on a machine that has a GPU, a compiler and the CUDA toolkit, and perhaps nothing else.
 GPU_CORE_OBJ := $(patsubst %.c,$(B)/pic/%.o,$(filter-out config/yaml.c,$(CORE_SRC)) test/gpu/no_yaml.c) \
@@ -187,7 +193,7 @@ $(COLLABORATIVE_OBJ): OWN_CFLAGS += $(CUDA_CFLAGS)
 $(B)/test/bench_collaborative: $(COLLABORATIVE_OBJ) $(GPU_CORE_OBJ)
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -o $@ $^ -ldl -lm -lpthread $(LDFLAGS)
+	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -o $@ $(inputs) -ldl -lm -lpthread $(LDFLAGS)
 
 $(B)/pic/shim/cli/lp.o: OWN_CFLAGS += $(if $(GLPK),-DCOLLSHIM_GLPK)
 
@@ -195,24 +201,27 @@ $(B)/pic/shim/cli/lp.o: OWN_CFLAGS += $(if $(GLPK),-DCOLLSHIM_GLPK)
 $(B)/test/grade: $(LP_SRC:%.c=$(B)/pic/%.o) $(CORE_SRC:%.c=$(B)/pic/%.o)
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -o $@ $^ -lglpk -lyaml -lm $(LDFLAGS)
+	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -o $@ $(inputs) -lglpk -lyaml -lm $(LDFLAGS)
 
-$(B)/pic/%.o: %.c
+$(B)/pic/%.o: %.c $(B)/found/cc
 	$(call say,CC)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -fPIC -c -o $@ $<
 
-$(B)/pic/shim/preload/jumps.o: shim/preload/jumps.S shim/preload/nccl_symbols.def
+$(B)/pic/shim/preload/jumps.o: shim/preload/jumps.S shim/preload/nccl_symbols.def $(B)/found/cc
 	$(call say,AS)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) -c -o $@ $<
 
 # CUDA: headers at build time only, the library at run time; the kernels' image is embedded ----------
-CUDA_CFLAGS := -isystem $(CUDA_HOME)/include -DCOLLSHIM_CUDA_ARCHS='"$(CUDA_ARCHS:%=sm_%) and newer"'
+CUDA_CFLAGS := -isystem $(CUDA_HOME)/include
+ARCH_CFLAGS := -DCOLLSHIM_CUDA_ARCHS='"$(CUDA_ARCHS:%=sm_%) and newer"'
+$(B)/pic/transports/cuda_reduce.o: OWN_CFLAGS += $(ARCH_CFLAGS)
 $(CUDA_OBJ) $(B)/pic/test/gpu/%.o $(B)/pic/test/gpusim/%.o: OWN_CFLAGS += $(CUDA_CFLAGS)
 
 ifneq ($(NVCC),)
-$(B)/cuda_kernels.fatbin: transports/cuda_kernels.cu transports/cuda_reduce.def transports/cuda_reduce_args.h
+$(B)/cuda_kernels.fatbin: transports/cuda_kernels.cu transports/cuda_reduce.def transports/cuda_reduce_args.h \
+  $(B)/found/kernels
 	$(call say,NVCC)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(NVCC) -std=c++17 -O3 -I. -t 2 $(COMPRESS) -fatbin -o $@ $< \
@@ -221,7 +230,7 @@ $(B)/cuda_kernels.fatbin: transports/cuda_kernels.cu transports/cuda_reduce.def 
 endif
 # Without nvcc, the image that a build with it has left here.
 KERNELS := $(if $(NVCC),$(B)/cuda_kernels.fatbin,$(wildcard $(B)/cuda_kernels.fatbin))
-$(B)/pic/transports/cuda_image.o: transports/cuda_image.S $(KERNELS)
+$(B)/pic/transports/cuda_image.o: transports/cuda_image.S $(KERNELS) $(B)/found/cc $(B)/found/kernels
 	$(call say,AS)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(if $(KERNELS),-DCUDA_IMAGE='"$(B)/cuda_kernels.fatbin"') -c -o $@ $<
@@ -244,11 +253,11 @@ $(B)/test/yield.so $(B)/test/cores.so: $(B)/test/%.so: test/mpi/tool/%.c
 
 $(B)/unit: $(UNIT_SRC:%.c=$(B)/pic/%.o) $(CORE_SRC:%.c=$(B)/pic/%.o)
 	$(call say,LINK)
-	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -o $@ $^ $$(pkg-config --libs check) -lyaml -lm $(LDFLAGS)
+	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -o $@ $(inputs) $$(pkg-config --libs check) -lyaml -lm $(LDFLAGS)
 
 # The simulated driver: a libcuda.so.1 that only tests see, by LD_LIBRARY_PATH; never installed.
 SIM_OBJ := $(addprefix $(B)/pic/,$(addsuffix .o,$(basename $(wildcard test/gpusim/*.c test/gpusim/*.cpp))))
-$(B)/pic/test/gpusim/%.o: test/gpusim/%.cpp
+$(B)/pic/test/gpusim/%.o: test/gpusim/%.cpp $(B)/found/cc
 	$(call say,CXX)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CXX) $(CFLAGS) -std=c++17 -fno-exceptions -fno-rtti -I. $(CUDA_CFLAGS) -MMD -MP -fPIC -fvisibility=hidden -O1 \
@@ -256,18 +265,18 @@ $(B)/pic/test/gpusim/%.o: test/gpusim/%.cpp
 $(B)/gpusim/libcuda.so.1: $(SIM_OBJ)
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -shared -Wl,-z,now -Wl,-soname,libcuda.so.1 -o $@ $^ -lpthread $(LDFLAGS)
+	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -shared -Wl,-z,now -Wl,-soname,libcuda.so.1 -o $@ $(inputs) -lpthread $(LDFLAGS)
 
 # What it says of NVLinks comes by another library of NVIDIA's.
 $(B)/gpusim/libnvidia-ml.so.1: $(B)/pic/test/nvmlsim/nvml.o
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -shared -Wl,-soname,libnvidia-ml.so.1 -o $@ $^ $(LDFLAGS)
+	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -shared -Wl,-soname,libnvidia-ml.so.1 -o $@ $(inputs) $(LDFLAGS)
 
 # A libnccl.so.2 on that driver, for tests as well.
 NCCL_SIM_OBJ := $(addprefix $(B)/pic/,$(addsuffix .o,$(basename $(wildcard test/ncclsim/*.c test/ncclsim/*.cpp))))
 $(NCCL_SIM_OBJ): OWN_CFLAGS += $(NCCL_CFLAGS)
-$(B)/pic/test/ncclsim/%.o: test/ncclsim/%.cpp
+$(B)/pic/test/ncclsim/%.o: test/ncclsim/%.cpp $(B)/found/cc
 	$(call say,CXX)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CXX) $(CFLAGS) -std=c++17 -fno-exceptions -fno-rtti -I. $(NCCL_CFLAGS) -MMD -MP -fPIC -fvisibility=hidden \
@@ -275,7 +284,7 @@ $(B)/pic/test/ncclsim/%.o: test/ncclsim/%.cpp
 $(B)/ncclsim/libnccl.so.2: $(NCCL_SIM_OBJ) $(B)/pic/transports/cuda_driver.o
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -shared -Wl,-soname,libnccl.so.2 -o $@ $^ -ldl -lpthread $(LDFLAGS)
+	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -shared -Wl,-soname,libnccl.so.2 -o $@ $(inputs) -ldl -lpthread $(LDFLAGS)
 
 # Linked against the stand-in, whose symbols are the real library's; which one runs, the loader says.
 NCCL_TEST_OBJ := $(patsubst %.c,$(B)/pic/%.o,$(wildcard test/nccl/*.c))
@@ -283,24 +292,24 @@ $(NCCL_TEST_OBJ): OWN_CFLAGS += $(NCCL_CFLAGS)
 $(B)/test/nccl_ranks: $(NCCL_TEST_OBJ) $(B)/pic/transports/cuda_driver.o $(B)/ncclsim/libnccl.so.2
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -o $@ $^ -ldl -lm -lpthread $(LDFLAGS)
+	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -o $@ $(inputs) -ldl -lm -lpthread $(LDFLAGS)
 
 # The same program by each way to NCCL: it opens it, is linked with it, and has it inside.
 $(B)/pic/test/nccl/caught/%.o: OWN_CFLAGS += $(NCCL_CFLAGS)
 $(B)/test/nccl_caught: $(B)/pic/test/nccl/caught/caught.o
 	$(call say,LINK)
-	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -o $@ $^ -ldl $(LDFLAGS)
+	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -o $@ $(inputs) -ldl $(LDFLAGS)
 $(B)/test/nccl_linked: test/nccl/caught/caught.c $(B)/ncclsim/libnccl.so.2
 $(B)/test/nccl_static: test/nccl/caught/caught.c $(NCCL_SIM_OBJ) $(B)/pic/transports/cuda_driver.o
 $(B)/test/nccl_linked $(B)/test/nccl_static:
 	$(call say,LINK)
-	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) $(NCCL_CFLAGS) -DLINKED -o $@ $^ -ldl -lpthread $(LDFLAGS)
+	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) $(NCCL_CFLAGS) -DLINKED -o $@ $(inputs) -ldl -lpthread $(LDFLAGS)
 
 GPU_TEST_OBJ := $(patsubst %.c,$(B)/pic/%.o,$(filter-out %/no_yaml.c,$(wildcard test/gpu/*.c)))
 $(B)/test/gpu_contract: $(GPU_TEST_OBJ) $(GPU_CORE_OBJ)
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -o $@ $^ -ldl -lm -lpthread $(LDFLAGS)
+	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -o $@ $(inputs) -ldl -lm -lpthread $(LDFLAGS)
 # On this machine's own GPU. Elsewhere test/gpu/device.sh runs what was built here: that takes the driver alone.
 test-gpu: $(if $(CUDA),$(B)/test/gpu_contract $(B)/test/bench_collaborative) \
           $(if $(NCCL),$(B)/libcollshim.so $(B)/libcollshim-nccl.so $(HELPER) $(B)/test/nccl_ranks)
@@ -315,7 +324,7 @@ unit: $(B)/unit
 
 # The worst of the random cases, and all of them in build/test/grade.txt.
 .PHONY: grade
-ifeq ($(GLPK),yes)
+ifneq ($(GLPK),)
 grade: $(B)/test/grade
 	$(Q)$< >$(B)/test/grade.txt; status=$$?; grep BAD $(B)/test/grade.txt; tail -n 2 $(B)/test/grade.txt; exit $$status
 else
@@ -327,6 +336,52 @@ test:
 	scripts/test
 bench: all
 	bench/run
+
+# What was found --------------------------------------------------------------------------------
+# Each finding is a file, written when it is another than before; what was made by a finding depends on its file.
+# Options that only warn make no difference, so that a build with -Werror takes over one without.
+comma := ,
+differ = $(filter-out -W%,$(1)) $(foreach stage,a l p,$(filter -W$(stage)$(comma)%,$(1)))
+FOUND := cc link openmpi mpich cuda nccl kernels ucx glpk sources
+FOUND_cc      := $(CC) $(call macros,$(CC)) $(CXX) $(call differ,$(CFLAGS) $(OWN_CFLAGS))
+FOUND_link    := $(FOUND_cc) $(LDFLAGS)
+FOUND_family   = $(if $(MPI_$(1)),$(MPICC_$(1)) $(MPI_$(1)) $(shell $(MPICC_$(1)) -show) $(LINK_$(1)) $(FOUND_cc))
+FOUND_openmpi := $(call FOUND_family,openmpi)
+FOUND_mpich   := $(call FOUND_family,mpich)
+FOUND_cuda    := $(if $(CUDA),$(CUDA_CFLAGS) $(call macros,$(CC) $(CUDA_CFLAGS),cudaTypedefs.h))
+FOUND_nccl    := $(if $(NCCL),$(NCCL_CFLAGS) $(call macros,$(CC) $(NCCL_CFLAGS),nccl.h))
+FOUND_kernels := $(ARCH_CFLAGS) $(if $(NVCC),$(NVCC) $(shell $(NVCC) --version | tail -n 1) $(COMPRESS) $(CUDA_PTX),$(KERNELS))
+FOUND_ucx     := $(UCX)
+FOUND_glpk    := $(GLPK)
+# An object that is no longer part of a link leaves nothing behind that is newer.
+FOUND_sources := $(PRELOAD_SRC) $(CORE_SRC) $(BACKEND_SRC) $(NCCL_SRC) $(CLI_SRC) $(BENCH_SRC) $(UNIT_SRC) $(LP_SRC)
+
+.PHONY: different
+define found_rule
+$(B)/found/$(1): $(if $(findstring <$(file <$(B)/found/$(1))>,<$(strip $(FOUND_$(1)))>),,different)
+	@mkdir -p $$(@D)
+	@printf %s '$$(subst ','\'',$$(strip $$(FOUND_$(1))))' >$$@
+endef
+$(foreach f,$(FOUND),$(eval $(call found_rule,$(f))))
+
+# What of these each thing is made by. MPI's programs and all other objects name theirs in their rules.
+CUDA_BUILT := $(CUDA_OBJ) $(SIM_OBJ) $(GPU_TEST_OBJ) $(COLLABORATIVE_OBJ) $(B)/pic/test/gpu/no_yaml.o
+NCCL_BUILT := $(filter-out $(CREW_SRC:%.c=$(B)/pic/%.o),$(NCCL_OBJ)) $(NCCL_SIM_OBJ) $(NCCL_TEST_OBJ) $(NCCL_CAUGHT) \
+              $(patsubst %.c,$(B)/pic/%.o,$(wildcard shim/helper/nccl_*.c) test/nccl/caught/caught.c) \
+              $(patsubst %,$(B)/pic/bench/overhead/%.o,nccl enqueue null_nccl)
+WITH_CUDA  := $(FAMILIES:%=$(B)/libcollshim-%.so) $(B)/collshim $(B)/collshim-helper
+FROM_LISTS := $(TARGETS) $(B)/unit $(B)/test/grade $(B)/test/bench_collaborative $(B)/test/gpu_contract \
+              $(B)/gpusim/libcuda.so.1 $(B)/ncclsim/libnccl.so.2 $(B)/test/nccl_ranks
+LINKED     := $(FROM_LISTS) $(foreach f,$(FAMILIES),$(MPI_TESTS:%=$(B)/$(f)/test/mpi/%)) $(NCCL_CAUGHT) \
+              $(addprefix $(B)/,test/yield.so test/cores.so nullnccl/libnccl.so.2 nullnccl/libcuda.so.1 \
+                gpusim/libnvidia-ml.so.1)
+$(LINKED): $(B)/found/link
+$(FROM_LISTS): $(B)/found/sources
+$(CUDA_BUILT) $(NCCL_BUILT) $(WITH_CUDA): $(B)/found/cuda
+$(NCCL_BUILT) $(B)/pic/shim/helper/main.o $(B)/collshim-helper: $(B)/found/nccl
+$(B)/pic/transports/ucx.o $(B)/pic/shim/helper/main.o $(B)/collshim-helper: $(B)/found/ucx
+$(B)/pic/shim/cli/lp.o $(B)/collshim $(B)/test/grade: $(B)/found/glpk
+$(B)/pic/transports/cuda_reduce.o: $(B)/found/kernels
 
 # Install ---------------------------------------------------------------------------------------
 # DESTDIR is put in front for packagers. The backends lie beside the preload, which looks there, and
@@ -349,8 +404,10 @@ install: all
 	$(FILL_IN) scripts/collshim.pc.in >$(DESTDIR)$(PREFIX)/lib/pkgconfig/collshim.pc
 	$(FILL_IN) scripts/modulefile.in >$(DESTDIR)$(PREFIX)/share/modulefiles/collshim/$(VERSION)
 
+# What any build installs: what this one finds may be less than what was found then.
 uninstall:
-	rm -f $(INSTALLED:%=$(DESTDIR)$(PREFIX)/%)
+	rm -f $(addprefix $(DESTDIR)$(PREFIX)/,$(sort $(INSTALLED) lib/collshim-helper bin/collshim-tune-nccl \
+	  $(foreach f,openmpi mpich nccl,lib/libcollshim-$(f).so) $(foreach f,openmpi mpich,bin/collshim-bench-$(f))))
 
 # Style -----------------------------------------------------------------------------------------
 C_FILES  = $(wildcard $(addsuffix /*.[ch],config planners planners/* transports scripts/* shim/* bench bench/* \
@@ -372,7 +429,7 @@ lint:
 	  --enable=warning,portability config planners transports shim
 	$(Q)clang-tidy -quiet --warnings-as-errors='*' $(LINT) -- $(LINT_FLAGS)
 	$(Q)$(if $(LINT_CUDA),clang-tidy -quiet --warnings-as-errors='*' $(LINT_CUDA) -- $(LINT_FLAGS) $(CUDA_CFLAGS) \
-	  $(NCCL_CFLAGS))
+	  $(ARCH_CFLAGS) $(NCCL_CFLAGS))
 
 clean:
 	rm -rf $(B)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "shim/mpi/count.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "config/write_file.h"
 
 enum { SIZE_CLASSES = 48 }; /* class k: 2^k <= total bytes < 2^(k+1) */
 enum { NATIVE, REROUTED, WAYS };
@@ -284,6 +285,7 @@ static int report_path(char *path, size_t size)
 void count_report(void)
 {
     char path[CFG_TEXT_MAX + 16];
+    const char *why;
 
     if (!process.cfg.report[0])
         return;
@@ -293,12 +295,6 @@ void count_report(void)
                    MPI_COMM_WORLD);
     if (process.world_rank || !report_path(path, sizeof path))
         return;
-    FILE *f = fopen(path, "we");
-    if (!f) {
-        say(CFG_LEVEL_WARN, "COLLSHIM_REPORT: cannot write %s: %s", path, strerror(errno));
-        return;
-    }
-    write_report(f);
-    if (fclose(f))
-        say(CFG_LEVEL_WARN, "COLLSHIM_REPORT: cannot write %s: %s", path, strerror(errno));
+    if (config_write_file(path, write_report, &why) < 0)
+        say(CFG_LEVEL_WARN, "COLLSHIM_REPORT: cannot write %s: %s", path, why);
 }

@@ -10,13 +10,13 @@
  * whole. With %p in its name every process has its own.
  */
 #define _GNU_SOURCE
-#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "config/write_file.h"
 #include "shim/helper/crew.h"
 #include "shim/nccl/process.h"
 #include "shim/nccl/verify.h"
@@ -208,44 +208,28 @@ static int launched_as_another(void)
 static int report_path(char *path, size_t size)
 {
     const char *from = process.cfg.report, *mark = strstr(from, "%p");
+    const char *behind = config_write_is_device(from) ? "" : ".nccl";
     const struct largest *l = &counts.largest;
 
     if (!*from || !l->nranks || l->process != getpid())
         return -1;
     if (mark)
-        snprintf(path, size, "%.*s%d%s.nccl", (int)(mark - from), from, (int)getpid(), mark + 2);
+        snprintf(path, size, "%.*s%d%s%s", (int)(mark - from), from, (int)getpid(), mark + 2,
+                 behind);
     else if (l->rank || launched_as_another())
         return -1;
     else
-        snprintf(path, size, "%s.nccl", from);
+        snprintf(path, size, "%s%s", from, behind);
     return 0;
-}
-
-/* Written beside it and put in its place: whoever reads it finds all of one process's. */
-static int write_file(const char *path)
-{
-    char beside[CFG_TEXT_MAX + 64];
-    int failed;
-    FILE *f;
-
-    snprintf(beside, sizeof beside, "%s.%d", path, (int)getpid());
-    f = fopen(beside, "we");
-    if (!f)
-        return -1;
-    write_report(f);
-    failed = ferror(f);
-    failed |= fclose(f) || (!failed && rename(beside, path));
-    if (failed)
-        unlink(beside);
-    return failed ? -1 : 0;
 }
 
 __attribute__((destructor)) static void write_at_exit(void)
 {
     char path[CFG_TEXT_MAX + 32];
+    const char *why;
 
     if (process.cfg.mode == CFG_MODE_VERIFY)
         verify_sweep();
-    if (report_path(path, sizeof path) == 0 && write_file(path) < 0)
-        say(CFG_LEVEL_WARN, "COLLSHIM_REPORT: cannot write %s: %s", path, strerror(errno));
+    if (report_path(path, sizeof path) == 0 && config_write_file(path, write_report, &why) < 0)
+        say(CFG_LEVEL_WARN, "COLLSHIM_REPORT: cannot write %s: %s", path, why);
 }

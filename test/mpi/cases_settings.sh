@@ -48,13 +48,6 @@ bad_values() {
         COLLSHIM_ALGORITHM=allgather=magic
     bad "an algorithm that takes no recipe" "COLLSHIM_ALGORITHM: linear takes nothing in parentheses" \
         "COLLSHIM_ALGORITHM=allgather=linear(4)"
-    begin "a report that cannot be written"
-    launch 3 COLLSHIM_REPORT="$tmp/none/r.json" -- "$programs/ordinary"
-    want_right
-    want_lines "COLLSHIM_REPORT: cannot write $tmp/none/r.json: *"
-    want_no_report
-    finish
-
     begin "two bad settings: a line each"
     launch 3 COLLSHIM_MODE=sideways COLLSHIM_LOUD=1 -- "$programs/ordinary"
     want_right

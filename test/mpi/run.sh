@@ -26,7 +26,7 @@ TXT
 
 build=
 quick=0
-only=results,reductions,rooted,exchange,device,settings,process,helpers
+only=results,reductions,rooted,exchange,device,settings,reports,process,helpers
 families=(openmpi mpich)
 first_seed=1
 while [ $# -gt 0 ]; do
@@ -58,7 +58,7 @@ for tool in jq timeout; do
 done
 
 tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
+trap 'umount "$tmp/places/folder" 2>/dev/null || true; rm -rf "$tmp"' EXIT # mounted by cases_reports.sh
 # Ranks that are killed leave Open MPI's shared memory behind: it goes with this folder.
 export OMPI_MCA_btl_vader_backing_directory=$tmp
 export TMPDIR=$tmp # the launchers' own files
@@ -83,6 +83,8 @@ unset OMPI_COMM_WORLD_RANK PMIX_RANK PMI_RANK SLURM_PROCID
 . "$here/cases_device.sh"
 # shellcheck source=test/mpi/cases_settings.sh
 . "$here/cases_settings.sh"
+# shellcheck source=test/mpi/cases_reports.sh
+. "$here/cases_reports.sh"
 # shellcheck source=test/mpi/cases_process.sh
 . "$here/cases_process.sh"
 # shellcheck source=test/mpi/cases_helpers.sh

@@ -21,7 +21,7 @@ if [ ! -x "$ranks" ] || [ ! -e "$build/libcollshim-nccl.so" ]; then
   exit 77
 fi
 tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
+trap 'umount "$tmp/places/folder.nccl" 2>/dev/null; rm -rf "$tmp"' EXIT # mounted for a report
 # shellcheck source=test/killed_job.sh
 . "$(dirname "$0")/../killed_job.sh"
 unset LD_PRELOAD NCCL_HOSTID NCCL_COMM_BLOCKING NCCL_COMM_ID NCCL_CTA_POLICY "${!COLLSHIM_@}"
@@ -212,6 +212,35 @@ ok 'reports of processes: one of each rank' $?
 claims 'no report of what the launcher calls rank 3' LD_PRELOAD="$shim" COLLSHIM_REPORT="$tmp/rank-3" RANK=3 "${every[@]}" "${two_hosts[@]}" split
 ! ls "$tmp"/rank-3* >/dev/null 2>&1
 ok 'no report of what the launcher calls rank 3' $?
+
+# What cannot take a report costs one line, and nothing is touched. The report's own name has .nccl behind it.
+no_report() { # WHAT PATH REASON
+  simulated LD_PRELOAD="$shim" COLLSHIM_REPORT="$2" "${every[@]}" "${two_hosts[@]}" async_error >"$tmp/said" 2>&1
+  ok "a report into $1: the job ends well" $?
+  [ "$(grep -c 'COLLSHIM_REPORT' "$tmp/said")" -eq 1 ] && grep -qF "COLLSHIM_REPORT: cannot write $2.nccl: $3" "$tmp/said"
+  ok "a report into $1: one line" $?
+}
+places=$tmp/places
+mkdir -p "$places/folder.nccl" && mkfifo "$places/fifo.nccl" && echo precious >"$places/target" && ln -s target "$places/link.nccl"
+before=$(ls -lAR "$places")
+no_report 'a FIFO' "$places/fifo" 'a FIFO, not a regular file'
+no_report 'a symbolic link' "$places/link" 'a symbolic link, not a regular file'
+no_report 'a folder' "$places/folder" 'a directory, not a regular file'
+no_report 'a folder that is not there' "$places/none/r" 'no such directory'
+if mount -t tmpfs -o size=8k none "$places/folder.nccl" 2>/dev/null; then
+  cat /dev/zero >"$places/folder.nccl/filling" 2>/dev/null
+  no_report 'a full file system' "$places/folder.nccl/r" 'the file system is full'
+  [ "$(ls -A "$places/folder.nccl")" = filling ]
+  ok 'a report into a full file system: nothing is left' $?
+  umount "$places/folder.nccl"
+else
+  echo 'ok - a report into a full file system # SKIP mounting one needs root'
+fi
+[ "$(ls -lAR "$places")" = "$before" ]
+ok 'reports that cannot be written: nothing has changed' $?
+simulated LD_PRELOAD="$shim" COLLSHIM_REPORT=/dev/stdout "${every[@]}" "${two_hosts[@]}" split >"$tmp/said" 2>&1 &&
+  [ "$(sed -n '/^{$/,/^}$/p' "$tmp/said" | jq .ranks)" = 4 ]
+ok 'a report on stdout' $?
 
 # 4. Not every rank has the preload, or the same settings: native, and no hang.
 # Both wait 5 s for ranks that do not come: at the same time.

@@ -26,6 +26,7 @@ Suite *suite_profile(void);
 Suite *suite_guard(void);
 Suite *suite_hands(void);
 Suite *suite_cpulist(void);
+Suite *suite_write_file(void);
 Suite *suite_socket(void);
 Suite *suite_watch(void);
 Suite *suite_balance(void);

@@ -1,0 +1,100 @@
+# shellcheck shell=bash disable=SC2154 # variables of test/cli/install.sh, which sources this
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# The installed modulefile, with Environment Modules and with Lmod: what it sets and takes back, and that launchers
+# take their own options with it, on this host and on two that are reached by a stand-in for ssh.
+#
+# The stand-in starts a daemon on this machine with an environment of its own, under a host's name that nobody has.
+
+module_install() { # sets prefix_real, where an installation lies that can be loaded
+    prefix_real=$work/real
+    check "make install where it will run" make -C "$root" B="$build" PREFIX="$prefix_real" install
+    cat >"$work/ssh" <<TXT
+#!/bin/sh
+while :; do case \$1 in -*) shift ;; *) break ;; esac; done
+tmp=$work/\$1 # two daemons in one place get in each other's way
+mkdir -p "\$tmp"
+shift
+exec env -i HOME="$HOME" TMPDIR="\$tmp" PATH="$PATH" LD_LIBRARY_PATH="${LD_LIBRARY_PATH:-}" sh -c "\$*"
+TXT
+    chmod +x "$work/ssh"
+    cat >"$work/rank" <<'TXT'
+#!/bin/sh
+echo "rank preload=$LD_PRELOAD A=$A B=$B"
+TXT
+    chmod +x "$work/rank"
+    echo "-x B=2" >"$work/tune"
+}
+
+# modules_with INIT COMMANDS: they run in a shell that has `module` and the installed modulefile in its path. Lmod takes
+# what is twice in PATH out of it.
+modules_with() {
+    local once
+    once=$(tr : '\n' <<<"$PATH" | awk '!seen[$0]++' | paste -sd :)
+    env -u LD_PRELOAD -u LOADEDMODULES -u _LMFILES_ -u MODULEPATH -u BASH_ENV PATH="$once" \
+        OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
+        bash --norc -c "set +u; . '$1'; module use '$prefix_real/share/modulefiles'; cd '$work'; $2"
+}
+
+# ranks N TEXT COMMAND...: it ends well within a minute, and N of its lines are TEXT
+ranks() {
+    local n=$1 text=$2
+    shift 2
+    timeout 60 "$@" >"$work/ranks" 2>&1 || { cat "$work/ranks"; return 1; }
+    [[ $(grep -cFx -- "$text" "$work/ranks") == "$n" ]] || { cat "$work/ranks"; return 1; }
+}
+
+module_cases() { # NAME INIT
+    local name=$1 init=$2 library=$prefix_real/lib/libcollshim.so openmpi=mpirun.openmpi mpich=mpiexec.mpich apart
+    if [[ ! -r $init ]]; then
+        echo "ok - the module under $name # SKIP it is not installed ($init)"
+        return
+    fi
+    export -f ranks
+    export work
+    in_it() { modules_with "$init" "$1"; }
+    check "$name: the preload is loaded" in_it "module load collshim && [[ \$LD_PRELOAD == '$library' ]] && collshim --version"
+    check "$name: what is preloaded already stays" in_it "export LD_PRELOAD=libdl.so.2
+        module load collshim && [[ \$LD_PRELOAD == '$library:libdl.so.2' ]] &&
+        module unload collshim && [[ \$LD_PRELOAD == libdl.so.2 ]]"
+    check "$name: unloading leaves nothing, after loading twice too" in_it "
+        list() { env | grep -vE '^(_|.*LM.*|.*MODULE.*|_ModuleTable.*|BASH_FUNC.*|SHLVL|OLDPWD)=' | sort; }
+        list >before; module load collshim; module load collshim; list >between; module unload collshim; list >after
+        ! cmp -s before between && diff before after && module unload collshim && list | diff before - &&
+        module load collshim && list | diff between - && module unload collshim && list | diff before -"
+    check "$name: a user's own daemon stays" in_it "export OMPI_MCA_orte_launch_agent=mine
+        module load collshim && [[ \$OMPI_MCA_orte_launch_agent == mine ]] &&
+        module unload collshim && [[ \$OMPI_MCA_orte_launch_agent == mine ]]"
+    if command -v "$openmpi" >/dev/null; then
+        apart="--mca plm_rsh_agent $work/ssh --host here.invalid,there.invalid"
+        check "$name: Open MPI, one host" in_it "module load collshim; ranks 2 'rank preload=$library A= B=' \
+            $openmpi --oversubscribe -n 2 ./rank"
+        check "$name: Open MPI with -x, one host" in_it "module load collshim; ranks 2 'rank preload=$library A=1 B=' \
+            $openmpi --oversubscribe -x A=1 -n 2 ./rank"
+        check "$name: Open MPI, two hosts" in_it "module load collshim; ranks 2 'rank preload=$library A= B=' \
+            $openmpi $apart -n 2 ./rank"
+        check "$name: Open MPI with -x, two hosts" in_it "module load collshim; ranks 2 'rank preload=$library A=1 B=' \
+            $openmpi $apart -x A=1 -n 2 ./rank"
+        check "$name: Open MPI with -x LD_PRELOAD, two hosts" in_it "module load collshim
+            ranks 2 'rank preload=libdl.so.2 A= B=' $openmpi $apart -x LD_PRELOAD=libdl.so.2 -n 2 ./rank"
+        check "$name: Open MPI with --tune, two hosts" in_it "module load collshim; ranks 2 'rank preload=$library A= B=2' \
+            $openmpi $apart --tune tune -n 2 ./rank"
+        check "$name: Open MPI with --prefix, two hosts" in_it "module load collshim; ranks 2 'rank preload=$library A= B=' \
+            $openmpi $apart --prefix /usr -n 2 ./rank"
+    else
+        echo "ok - $name: Open MPI # SKIP $openmpi is not installed"
+    fi
+    if command -v "$mpich" >/dev/null; then
+        check "$name: MPICH" in_it "module load collshim; ranks 2 'rank preload=$library A= B=' $mpich -n 2 ./rank"
+        check "$name: MPICH with -genv" in_it "module load collshim; ranks 2 'rank preload=$library A=1 B=' \
+            $mpich -genv A 1 -n 2 ./rank"
+        check "$name: MPICH, two hosts" in_it "module load collshim; ranks 2 'rank preload=$library A= B=' \
+            $mpich -launcher ssh -launcher-exec $work/ssh -hosts $(hostname),localhost -n 2 ./rank"
+    else
+        echo "ok - $name: MPICH # SKIP $mpich is not installed"
+    fi
+}
+
+module_install
+module_cases "Environment Modules" /usr/share/modules/init/bash
+module_cases "Lmod" /usr/share/lmod/lmod/init/bash

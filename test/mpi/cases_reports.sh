@@ -1,0 +1,69 @@
+# shellcheck shell=bash disable=SC2154 # variables shared with run.sh and launch.sh
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# COLLSHIM_REPORT naming anything: what cannot take a report costs one line, and nothing is touched.
+
+# no_report WHAT PATH REASON: one line says why, the job ends well, and the folder is as before
+no_report() {
+    local folder before
+    folder=$(dirname "$2")
+    before=$(ls -lA "$folder" 2>&1) || true
+    begin "a report into $1"
+    launch 2 COLLSHIM_REPORT="$2" -- "$programs/ordinary"
+    want_right
+    want_lines "COLLSHIM_REPORT: cannot write $2: $3"
+    [ "$folder" = /dev ] || [ "$(ls -lA "$folder" 2>&1 || true)" = "$before" ] || complain "$folder has changed: $(ls -lA "$folder")"
+    finish
+}
+
+cases_reports() {
+    local place=$tmp/places
+
+    mkdir -p "$place/folder"
+    mkfifo "$place/fifo"
+    echo precious >"$place/target"
+    ln -s target "$place/link"
+    ln -s nowhere "$place/dangling"
+    no_report "a folder that is not there" "$tmp/none/r.json" "no such directory"
+    no_report "a FIFO that nobody reads" "$place/fifo" "a FIFO, not a regular file"
+    no_report "a symbolic link" "$place/link" "a symbolic link, not a regular file"
+    no_report "a symbolic link to nothing" "$place/dangling" "a symbolic link, not a regular file"
+    no_report "a folder" "$place/folder" "a directory, not a regular file"
+    no_report "a device" /dev/full "a device, not a regular file"
+    if mount -t tmpfs -o size=8k none "$place/folder" 2>/dev/null; then
+        echo old >"$place/folder/r.json"
+        cat /dev/zero >"$place/folder/filling" 2>/dev/null || true
+        no_report "a full file system" "$place/folder/r.json" "the file system is full"
+        mount -o remount,ro "$place/folder"
+        no_report "a file system that is read-only" "$place/folder/r.json" "the file system is read-only"
+        umount "$place/folder"
+    else
+        skip "a report into a full file system" "mounting one needs root"
+    fi
+
+    begin "a report in place of a file"
+    echo old >"$place/r.json"
+    chmod 640 "$place/r.json"
+    launch 2 COLLSHIM_REPORT="$place/r.json" -- "$programs/ordinary"
+    want_right
+    want_lines
+    jq -e .collectives "$place/r.json" >/dev/null 2>&1 || complain "it is no report"
+    [ "$(stat -c %a "$place/r.json")" = 640 ] || complain "its permissions are $(stat -c %a "$place/r.json")"
+    rm "$place/r.json"
+    finish
+
+    begin "a report on stdout"
+    launch 2 COLLSHIM_REPORT=/dev/stdout -- "$programs/ordinary"
+    want_right
+    want_lines
+    [ "$(sed -n '/^{$/,/^}$/p' <<<"$out" | jq -r '.ranks')" = 2 ] || complain "it is not there, or not whole"
+    finish
+
+    begin "a report that nobody wants"
+    launch 2 COLLSHIM_REPORT=/dev/null -- "$programs/ordinary"
+    want_right
+    want_lines
+    [ -c /dev/null ] || complain "/dev/null is no device any more"
+    finish
+    rm -r "$place"
+}
