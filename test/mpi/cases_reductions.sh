@@ -80,6 +80,19 @@ reductions_measured() {
     finish
 }
 
+fortran_types() {
+    if [ ! -x "$fortran/reduce_types" ]; then
+        skip "Fortran's types" "no program was built: is mpif90.$family installed?"
+        return
+    fi
+    begin "Allreduce of Fortran's types, by name and by size"
+    launch 3 COLLSHIM_TOPOLOGY='node:2 rank:2,1' -- "$fortran/reduce_types"
+    want_right
+    want_lines
+    want_number allreduce .rerouted -eq "$(expected allreduce)"
+    finish
+}
+
 # Ranks, chunk and topology.
 reductions_openmpi=('3 0' '5 100 place:0,1,0,2,1' '4 0 node:3 rank:2,1,1'
     '4 100 node:2 gpu:2 place:cyclic')
@@ -97,6 +110,7 @@ cases_reductions() {
     reductions 4 $calls alike COLLSHIM_TOPOLOGY='node:2 gpu:2' COLLSHIM_MODE=verify
     reductions_measured 4 $((calls + 150)) 'node:2 gpu:2'
     reductions 2 $((calls / 4)) threads
+    fortran_types
     if [ "$quick" -eq 0 ]; then
         for row in "${rows[@]}"; do
             read -r n chunk topology <<<"$row"
