@@ -63,8 +63,8 @@ HELPER_SRC  := shim/helper/main.c shim/helper/mailbox.c shim/helper/near.c confi
                $(if $(NCCL),$(wildcard shim/helper/nccl_*.c) transports/nccl_run.c)
 CLI_SRC     := $(wildcard shim/cli/*.c)
 BENCH_SRC   := $(wildcard bench/*.c)
-UNIT_SRC    := $(wildcard test/unit/*.c) shim/mpi/guard.c shim/mpi/socket.c shim/mpi/watch.c shim/nccl/pace.c \
-               shim/nccl/pick.c shim/helper/near.c $(CREW_SRC)
+UNIT_SRC    := $(wildcard test/unit/*.c) shim/mpi/arithmetic.c shim/mpi/guard.c shim/mpi/socket.c shim/mpi/watch.c \
+               shim/nccl/pace.c shim/nccl/pick.c shim/helper/near.c $(CREW_SRC)
 LP_SRC      := $(wildcard test/lp/*.c) shim/cli/lp.c
 GLPK        := $(call macros,$(CC),glpk.h)
 MPI_TESTS   := $(notdir $(basename $(wildcard test/mpi/*.c)))

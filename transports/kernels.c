@@ -40,11 +40,16 @@
 #define COMPLEX_ROWS(ROW)                                                                          \
     ROW(C32, float complex) ROW(C64, double complex) ROW(COMPLEX_LONG_DOUBLE, long double complex)
 #define BOOL_ROWS(ROW) ROW(BOOL, uint8_t)
+/* ROW(name of the type, C type of the value, C type of the index) */
 #define PAIR_ROWS(ROW)                                                                             \
-    ROW(SHORT_INT, short)                                                                          \
-    ROW(INT_INT, int)                                                                              \
-    ROW(LONG_INT, long)                                                                            \
-    ROW(FLOAT_INT, float) ROW(DOUBLE_INT, double) ROW(LONG_DOUBLE_INT, long double)
+    ROW(SHORT_INT, short, int)                                                                     \
+    ROW(INT_INT, int, int)                                                                         \
+    ROW(LONG_INT, long, int)                                                                       \
+    ROW(FLOAT_INT, float, int)                                                                     \
+    ROW(DOUBLE_INT, double, int)                                                                   \
+    ROW(LONG_DOUBLE_INT, long double, int)                                                         \
+    ROW(I32_I32, int32_t, int32_t)                                                                 \
+    ROW(I64_I64, int64_t, int64_t) ROW(F32_F32, float, float) ROW(F64_F64, double, double)
 
 #define KERNEL(name, T, op, formula)                                                               \
     VERSIONS static void op##_##name(const void *a, const void *b, void *dst, size_t n)            \
@@ -70,24 +75,25 @@
     KERNEL(name, T, BAND, BAND) KERNEL(name, T, BOR, BOR) KERNEL(name, T, BXOR, BXOR)
 
 /* The loop decides field by field, so that gaps in the struct are left alone. */
-#define PAIR_KERNEL(name, T, op, better)                                                           \
+#define PAIR_KERNEL(name, T, U, op, better)                                                        \
     static void op##_##name(const void *a, const void *b, void *dst, size_t n)                     \
     {                                                                                              \
         struct __attribute__((may_alias)) pair {                                                   \
             T value;                                                                               \
-            int index;                                                                             \
+            U index;                                                                               \
         };                                                                                         \
         const struct pair *x = a, *y = b;                                                          \
         struct pair *to = dst;                                                                     \
         for (size_t i = 0; i < n; i++) {                                                           \
             T xv = x[i].value, yv = y[i].value;                                                    \
-            int xi = x[i].index, yi = y[i].index;                                                  \
+            U xi = x[i].index, yi = y[i].index;                                                    \
             int other = yv better xv || (yv == xv && yi < xi);                                     \
             to[i].value = other ? yv : xv;                                                         \
             to[i].index = other ? yi : xi;                                                         \
         }                                                                                          \
     }
-#define PAIR_KERNELS(name, T) PAIR_KERNEL(name, T, MAXLOC, >) PAIR_KERNEL(name, T, MINLOC, <)
+#define PAIR_KERNELS(name, T, U)                                                                   \
+    PAIR_KERNEL(name, T, U, MAXLOC, >) PAIR_KERNEL(name, T, U, MINLOC, <)
 
 SIGNED_ROWS(ORDER_KERNELS)
 UNSIGNED_ROWS(UNSIGNED_KERNELS)
@@ -113,7 +119,7 @@ PAIR_ROWS(PAIR_KERNELS)
                        [KERNEL_MIN] = MIN_##name},
 #define COMPLEX_ENTRIES(name, T)                                                                   \
     [KERNEL_##name] = {[KERNEL_SUM] = SUM_##name, [KERNEL_PROD] = PROD_##name},
-#define PAIR_ENTRIES(name, T)                                                                      \
+#define PAIR_ENTRIES(name, T, U)                                                                   \
     [KERNEL_##name] = {[KERNEL_MAXLOC] = MAXLOC_##name, [KERNEL_MINLOC] = MINLOC_##name},
 
 static const kernel_fn kernels[KERNEL_TYPES][KERNEL_OPS] = {
@@ -129,10 +135,10 @@ static const kernel_fn kernels[KERNEL_TYPES][KERNEL_OPS] = {
     PAIR_ROWS(PAIR_ENTRIES)};
 
 #define EXTENT(name, T) [KERNEL_##name] = sizeof(T),
-#define PAIR_EXTENT(name, T)                                                                       \
+#define PAIR_EXTENT(name, T, U)                                                                    \
     [KERNEL_##name] = sizeof(struct {                                                              \
         T value;                                                                                   \
-        int index;                                                                                 \
+        U index;                                                                                   \
     }),
 static const size_t extents[KERNEL_TYPES] = {SIGNED_ROWS(EXTENT) UNSIGNED_ROWS(EXTENT) REAL_ROWS(
     EXTENT) COMPLEX_ROWS(EXTENT) BOOL_ROWS(EXTENT) PAIR_ROWS(PAIR_EXTENT)};

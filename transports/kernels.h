@@ -36,6 +36,10 @@ enum kernel_type {
     KERNEL_FLOAT_INT,
     KERNEL_DOUBLE_INT,
     KERNEL_LONG_DOUBLE_INT,
+    KERNEL_I32_I32, /* a value and an index of one type, as Fortran has them */
+    KERNEL_I64_I64,
+    KERNEL_F32_F32,
+    KERNEL_F64_F64,
     KERNEL_TYPES
 };
 

@@ -8,6 +8,7 @@
 #include "shim/mpi/comm.h"
 #include "shim/mpi/count.h"
 #include "shim/mpi/library.h"
+#include "shim/mpi/pairs.h"
 #include "shim/mpi/reroute.h"
 #include "shim/mpi/vectors.h"
 #include "shim/mpi/wrappers.h"
@@ -140,9 +141,14 @@ static int run(const struct arguments *a, struct call *call, MPI_Count elements)
         why = REASON_EXACT;
     if (!why && mpi.Comm_size(a->comm, &size) == MPI_SUCCESS)
         c = gate_comm(a->comm, size, call->collective, &why);
-    if (!c) {
+    if (c)
+        why = gate_reduction(c, call);
+    if (why) {
         count_native(call->collective, why);
-        return library_call(call);
+        int rc = library_call(call);
+        if (why == REASON_UNTRIED)
+            pairs_served(c, &call->reduction, rc);
+        return rc;
     }
 
     size_t extent = call->reduction.extent;

@@ -18,6 +18,7 @@
 #include "shim/mpi/guard.h"
 #include "shim/mpi/links.h"
 #include "shim/mpi/process.h"
+#include "shim/mpi/reduction.h"
 #include "shim/mpi/team.h"
 #include "transports/engine.h"
 
@@ -45,6 +46,9 @@ struct comm {
     struct cuda_gpu *gpu[GPUS_KEPT]; /* owned: of as many contexts as calls have used */
     struct rows *rows;               /* owned: NULL until Alltoallv needs them */
     struct comm_plan *plans;         /* owned: most recently used first */
+
+    /* What is agreed on types and operations (pairs.h). */
+    unsigned char pairs[REDUCTION_PAIRS];
 };
 
 /* At MPI_Init: make the attribute key. Returns an MPI code. */

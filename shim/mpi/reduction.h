@@ -12,13 +12,30 @@
 
 #include "transports/kernels.h"
 
+enum { REDUCTION_PAIRS = 1024 }; /* of a type and an operation, at most */
+
+/* How real numbers are written. */
+enum reduction_real {
+    REAL_NOT,
+    REAL_16,
+    REAL_16_BRAIN, /* the upper half of 32 bits */
+    REAL_32,
+    REAL_64,
+    REAL_LONG_DOUBLE,
+    REAL_128
+};
+
 struct reduction {
     MPI_Datatype type;
     MPI_Op op;
-    size_t extent;    /* bytes from one element to the next, gaps of pair types included */
-    int rounds;       /* the result depends on the order in which elements are combined */
-    kernel_fn kernel; /* NULL: the library combines */
-    enum kernel_type kernel_type; /* what kernel was found by */
+    int pair;      /* number of the type and the operation */
+    size_t extent; /* bytes from one element to the next, gaps of pair types included */
+    enum reduction_real
+        real;           /* of an element, or its halves, or the value that a pair begins with */
+    size_t index_bytes; /* of a pair's index; 0: it is no pair */
+    int rounds;         /* the result depends on the order in which elements are combined */
+    kernel_fn kernel;   /* NULL: the library combines */
+    enum kernel_type kernel_type; /* what kernel was found by; KERNEL_NONE without one */
     enum kernel_op kernel_op;
 };
 
@@ -28,6 +45,9 @@ int reduction_of(MPI_Datatype type, MPI_Op op, struct reduction *r);
 /* dst = a op b, `bytes` of each; dst may be a (an xport_combine). context: a const struct
  * reduction. */
 void reduction_combine(void *context, const void *a, const void *b, void *dst, size_t bytes);
+
+/* inout = in op inout by the library, n elements (an arithmetic_fn). context: as above. */
+int reduction_by_library(void *context, const void *in, void *inout, int n);
 
 /*
  * Are two results of the reduction over nranks ranks equal, up to rounding where the order of

@@ -18,6 +18,7 @@
 #include "shim/mpi/comm.h"
 #include "shim/mpi/count.h"
 #include "shim/mpi/library.h"
+#include "shim/mpi/pairs.h"
 #include "shim/mpi/slices.h"
 #include "shim/mpi/staging.h"
 #include "shim/mpi/threads.h"
@@ -75,6 +76,14 @@ struct comm *gate_comm(MPI_Comm comm, int nranks, enum plan_collective collectiv
     }
     *why = c->verdict;
     return *why ? NULL : c;
+}
+
+enum reason gate_reduction(struct comm *c, struct call *call)
+{
+    inside++;
+    enum reason why = pairs_agree(c, &call->reduction);
+    inside--;
+    return why;
 }
 
 int leave_to_library(const struct call *call)

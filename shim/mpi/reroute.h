@@ -88,6 +88,10 @@ enum reason gate_rooted(MPI_Comm comm, int root, enum plan_collective c, int *si
 struct comm;
 struct comm *gate_comm(MPI_Comm comm, int nranks, enum plan_collective c, enum reason *why);
 
+/* The gate of a reduction, behind the others: may it be rerouted, and who combines? Collective like
+   pairs_agree, and returns what that does. */
+enum reason gate_reduction(struct comm *c, struct call *call);
+
 /* For arguments that the library should judge: run the call natively, and count that. */
 int leave_to_library(const struct call *call);
 

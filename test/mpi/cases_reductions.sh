@@ -80,6 +80,57 @@ reductions_measured() {
     finish
 }
 
+fortran_types() {
+    if [ ! -x "$fortran/reduce_types" ]; then
+        skip "Fortran's types" "no program was built: is mpif90.$family installed?"
+        return
+    fi
+    begin "Allreduce of Fortran's types, by name and by size"
+    launch 3 COLLSHIM_TOPOLOGY='node:2 rank:2,1' -- "$fortran/reduce_types"
+    want_right
+    want_lines
+    want_number allreduce .rerouted -eq "$(expected allreduce)"
+    finish
+}
+
+# types [NAME=VALUE...]: each with each operation
+every_type() {
+    local collective
+    begin "every type with every operation${*:+, $*}"
+    launch 3 COLLSHIM_TOPOLOGY='node:2 rank:2,1' "$@" -- "$programs/types"
+    want_right
+    want_lines
+    for collective in allreduce reduce_scatter_block; do
+        want_number $collective .rerouted -eq "$(expected $collective)"
+        if [[ " $* " = *" COLLSHIM_MODE=verify "* ]]; then
+            want_number $collective .verified_equal -eq "$(expected $collective)"
+            want_number $collective .verified_different -eq 0
+        fi
+    done
+    finish
+}
+
+# A program sees one arithmetic, whoever serves its calls; some libraries serve sums of narrow integers alone.
+one_arithmetic() {
+    begin "equal calls give equal results, under the guard"
+    launch 2 COLLSHIM_MIN_BYTES=65536 -- "$programs/steady"
+    want_right
+    want_lines
+    want_sum .rerouted
+    want_sum '.native["the library\u0027s turn in a trial of the guard"]'
+    [ "$family" != openmpi ] ||
+        want_sum '.native["the library\u0027s results depend on where an element lies in the vector"]'
+    finish
+
+    begin "calls whose results depend on the arithmetic, COLLSHIM_MODE=verify"
+    launch 2 COLLSHIM_MODE=verify COLLSHIM_TOPOLOGY='node:2' -- "$programs/steady" 0 3
+    want_right
+    want_lines
+    want_sum .verified_equal
+    want_number allreduce .verified_different -eq 0
+    finish
+}
+
 # Ranks, chunk and topology.
 reductions_openmpi=('3 0' '5 100 place:0,1,0,2,1' '4 0 node:3 rank:2,1,1'
     '4 100 node:2 gpu:2 place:cyclic')
@@ -97,6 +148,10 @@ cases_reductions() {
     reductions 4 $calls alike COLLSHIM_TOPOLOGY='node:2 gpu:2' COLLSHIM_MODE=verify
     reductions_measured 4 $((calls + 150)) 'node:2 gpu:2'
     reductions 2 $((calls / 4)) threads
+    fortran_types
+    every_type
+    every_type COLLSHIM_MODE=verify
+    one_arithmetic
     if [ "$quick" -eq 0 ]; then
         for row in "${rows[@]}"; do
             read -r n chunk topology <<<"$row"

@@ -26,6 +26,7 @@ int main(void)
     srunner_add_suite(r, suite_shm_board());
     srunner_add_suite(r, suite_shm_share());
     srunner_add_suite(r, suite_kernels());
+    srunner_add_suite(r, suite_arithmetic());
     srunner_add_suite(r, suite_choose());
     srunner_add_suite(r, suite_pick());
     srunner_add_suite(r, suite_profile());

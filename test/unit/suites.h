@@ -20,6 +20,7 @@ Suite *suite_route(void);
 Suite *suite_shm_board(void);
 Suite *suite_shm_share(void);
 Suite *suite_kernels(void);
+Suite *suite_arithmetic(void);
 Suite *suite_choose(void);
 Suite *suite_pick(void);
 Suite *suite_profile(void);

@@ -21,6 +21,7 @@ enum form { NONE, SIGNED, UNSIGNED, REAL, COMPLEX, TRUTH, SIGNED_PAIR, REAL_PAIR
 static const struct {
     enum form form;
     size_t size, extent, index_at;
+    int index_is_value; /* the index has the value's type */
 } types[KERNEL_TYPES] = {
 #define PAIR_OF(form, T)                                                                           \
     {                                                                                              \
@@ -51,6 +52,10 @@ static const struct {
     [KERNEL_FLOAT_INT] = PAIR_OF(REAL_PAIR, float),
     [KERNEL_DOUBLE_INT] = PAIR_OF(REAL_PAIR, double),
     [KERNEL_LONG_DOUBLE_INT] = PAIR_OF(REAL_PAIR, long double),
+    [KERNEL_I32_I32] = {SIGNED_PAIR, 4, 8, 4, 1},
+    [KERNEL_I64_I64] = {SIGNED_PAIR, 8, 16, 8, 1},
+    [KERNEL_F32_F32] = {REAL_PAIR, 4, 8, 4, 1},
+    [KERNEL_F64_F64] = {REAL_PAIR, 8, 16, 8, 1},
 };
 
 /* Which forms an operation is for. */
@@ -94,6 +99,26 @@ static void store_real(unsigned char *at, size_t size, long double value)
     memcpy(at, size == 4 ? (void *)&f : size == 8 ? (void *)&d : (void *)&value, size);
 }
 
+static int load_index(int t, const unsigned char *at)
+{
+    int64_t wide = 0;
+
+    if (types[t].form == REAL_PAIR)
+        return (int)load_real(at, types[t].size);
+    memcpy(&wide, at, types[t].size);
+    return (int)wide;
+}
+
+static void store_index(int t, unsigned char *at, int index)
+{
+    int64_t wide = index;
+
+    if (types[t].form == REAL_PAIR)
+        store_real(at, types[t].size, index);
+    else
+        memcpy(at, &wide, types[t].size);
+}
+
 static struct wide load(int t, const unsigned char *at)
 {
     enum form form = types[t].form;
@@ -109,7 +134,9 @@ static struct wide load(int t, const unsigned char *at)
         if (form == SIGNED || form == SIGNED_PAIR)
             w.bits = (int64_t)((uint64_t)w.bits << (64 - 8 * size)) >> (64 - 8 * size);
     }
-    if (types[t].index_at)
+    if (types[t].index_is_value)
+        w.index = load_index(t, at + types[t].index_at);
+    else if (types[t].index_at)
         memcpy(&w.index, at + types[t].index_at, sizeof w.index);
     return w;
 }
@@ -195,7 +222,9 @@ static void draw(struct rng *r, int t, unsigned char *at)
     } else {
         memcpy(at, &bits, size);
     }
-    if (types[t].index_at)
+    if (types[t].index_is_value)
+        store_index(t, at + types[t].index_at, index);
+    else if (types[t].index_at)
         memcpy(at + types[t].index_at, &index, sizeof index);
 }
 

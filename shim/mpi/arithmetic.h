@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Does a library combine as the kernels of transports/ do? MPI leaves open what an overflow gives,
+ * and libraries differ: some saturate in vectors and wrap round in what is left over, some compare
+ * unsigned numbers as signed ones. A program must not see one arithmetic in the calls that are
+ * rerouted and another in those that are not.
+ */
+#ifndef COLLSHIM_SHIM_MPI_ARITHMETIC_H
+#define COLLSHIM_SHIM_MPI_ARITHMETIC_H
+
+#include <stddef.h>
+
+#include "transports/kernels.h"
+
+enum arithmetic {
+    ARITHMETIC_SAME,   /* as the kernel */
+    ARITHMETIC_OTHER,  /* not as the kernel, but alike for an element wherever it lies */
+    ARITHMETIC_UNEVEN, /* the result depends on an element's place or on the order of combining:
+                          only the library itself gives what it gives */
+};
+
+/* inout[i] = in[i] op inout[i] for n elements, by the library. Returns 0 if it did. */
+typedef int (*arithmetic_fn)(void *context, const void *in, void *inout, int n);
+
+/*
+ * Compare on telling values: limits, signs, overflows, ties; in vectors of several lengths, at
+ * several addresses. type, op: a pair that has a kernel, and no reals but in pairs. Takes some 100
+ * us. ARITHMETIC_UNEVEN also where the library refuses or there is no memory. Any thread; the
+ * library's function is all that is called.
+ */
+enum arithmetic arithmetic_probe(enum kernel_type type, enum kernel_op op, arithmetic_fn library,
+                                 void *context);
+
+#endif

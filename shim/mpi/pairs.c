@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Each rank asks its library once per process (arithmetic.h), and the ranks of a communicator
+ * compare what they found in one small reduction: libraries choose their loops by the processor, so
+ * ranks on different ones may differ. Sums of real numbers need none of this.
+ *
+ * A pair without a kernel is not tried out: a library that lacks it may abort, and may do so even
+ * where the type exists. Its first call on a communicator is the library's, as it would be without
+ * us.
+ */
+#include "shim/mpi/pairs.h"
+
+#include "shim/mpi/arithmetic.h"
+#include "shim/mpi/calls.h"
+
+/* Of a pair on a communicator. */
+enum state {
+    UNKNOWN,
+    REFUSED, /* by the library, as far as this rank knows: its call did not return well */
+    SERVED,
+    AGREED /* + enum arithmetic */
+};
+
+/* Of this process: 0, or 1 + enum arithmetic. Threads that ask at once find the same. */
+static unsigned char found[REDUCTION_PAIRS];
+
+static enum arithmetic find(const struct reduction *r)
+{
+    struct reduction by = *r;
+    unsigned char known = __atomic_load_n(&found[r->pair], __ATOMIC_RELAXED);
+
+    if (!known) {
+        known = (unsigned char)(1 + arithmetic_probe(r->kernel_type, r->kernel_op,
+                                                     reduction_by_library, &by));
+        __atomic_store_n(&found[r->pair], known, __ATOMIC_RELAXED);
+    }
+    return (enum arithmetic)(known - 1);
+}
+
+/* All find the same, or the library is left alone. */
+static enum arithmetic agree(const struct comm *c, enum arithmetic own)
+{
+    int mine[2] = {(int)own, -(int)own}, most[2];
+
+    if (mpi.Allreduce(mine, most, 2, MPI_INT, MPI_MAX, c->private_comm) != MPI_SUCCESS ||
+        most[0] != -most[1])
+        return ARITHMETIC_UNEVEN;
+    return own;
+}
+
+enum reason pairs_agree(struct comm *c, struct reduction *r)
+{
+    unsigned char *state = &c->pairs[r->pair];
+
+    if (r->real && !r->index_bytes && r->kernel)
+        return REASON_NONE;
+    if (*state == UNKNOWN && !r->kernel) {
+        *state = REFUSED;
+        return REASON_UNTRIED;
+    }
+    if (*state < AGREED)
+        *state = (unsigned char)(AGREED + agree(c, r->kernel          ? find(r)
+                                                   : *state == SERVED ? ARITHMETIC_OTHER
+                                                                      : ARITHMETIC_UNEVEN));
+    if (*state == AGREED + ARITHMETIC_UNEVEN)
+        return r->kernel ? REASON_ARITHMETIC : REASON_OPERATION;
+    if (*state == AGREED + ARITHMETIC_OTHER) {
+        r->kernel = NULL;
+        r->kernel_type = KERNEL_NONE;
+    }
+    return REASON_NONE;
+}
+
+void pairs_served(struct comm *c, const struct reduction *r, int rc)
+{
+    if (rc == MPI_SUCCESS)
+        c->pairs[r->pair] = SERVED;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What a communicator's ranks have agreed on about each pair of a type and an operation: may the
+ * library's calls and rerouted ones take turns, and who combines in the latter?
+ */
+#ifndef COLLSHIM_SHIM_MPI_PAIRS_H
+#define COLLSHIM_SHIM_MPI_PAIRS_H
+
+#include "shim/mpi/comm.h"
+#include "shim/mpi/reduction.h"
+
+/*
+ * Before a call is rerouted: set who combines (r->kernel). Collective over c in the first such call
+ * of a pair whose arithmetic may differ. Returns REASON_NONE, REASON_ARITHMETIC, or REASON_UNTRIED:
+ * then pairs_served is to be told how the library's own call went. The same on all ranks.
+ */
+enum reason pairs_agree(struct comm *c, struct reduction *r);
+
+/* rc: what the library's call returned. */
+void pairs_served(struct comm *c, const struct reduction *r, int rc);
+
+#endif
