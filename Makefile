@@ -434,5 +434,5 @@ lint:
 clean:
 	rm -rf $(B)
 
--include $(shell test -d $(B) && find $(B) -name '*.d')
+-include $(shell test -d $(B) && find $(B) -path $(B)/wheels -prune -o -name '*.d' -print)
 .SECONDARY:

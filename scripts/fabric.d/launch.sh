@@ -19,12 +19,24 @@ find_launcher() {
     "$2" --version 2>/dev/null | grep -qi "$3" && command -v "$2"
 }
 
+# home_launcher: sets launcher, and home, where the library of --mpi has bin/mpiexec and lib/.
+home_launcher() {
+    home=${mpi_home:-${FABRIC_WHEELS:-${here%/*}/build/wheels}/$mpi}
+    launcher=$home/bin/mpiexec
+    [[ -x $launcher ]] || die "--mpi $mpi: $launcher is missing; install it (scripts/setup wheels)," \
+        "or say where it is: --mpi-home DIR, or FABRIC_WHEELS for what setup installed"
+    home=$(readlink -f "$home")
+    wrapper_args=(--env "LD_LIBRARY_PATH=$home/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+        "${wrapper_args[@]}") # first, so that the caller's own --env wins
+}
+
 choose_launcher() {
     case $mpi in
     openmpi) launcher=$(find_launcher openmpi mpirun 'open mpi') ||
         die "no Open MPI launcher found; install openmpi-bin, or use --mpi mpich" ;;
     mpich) launcher=$(find_launcher mpich mpiexec hydra) ||
         die "no MPICH launcher found; install mpich, or use --mpi openmpi" ;;
+    openmpi5 | mpich5 | intel) home_launcher ;;
     '') if launcher=$(find_launcher openmpi mpirun 'open mpi'); then
         mpi=openmpi
     elif launcher=$(find_launcher mpich mpiexec hydra); then
@@ -32,8 +44,10 @@ choose_launcher() {
     else
         die "no MPI found; install openmpi-bin or mpich"
     fi ;;
-    *) usage_error "--mpi $mpi: expected openmpi or mpich" ;;
+    *) usage_error "--mpi $mpi: expected openmpi, mpich, openmpi5, mpich5 or intel" ;;
     esac
+    [[ -z $mpi_home || -n $home ]] ||
+        usage_error "--mpi-home: $mpi is found by PATH; expected --mpi openmpi5, mpich5 or intel"
 }
 
 # count_places: sets slots, the ranks each host may take, and ranks, their number.
@@ -60,17 +74,19 @@ count_places() {
         usage_error "-n $ranks: --ppn $ppn gives $sum places on fabric $name; expected at most that"
 }
 
-# mca NAME VALUE: adds an Open MPI setting, unless the caller has made it.
+# mca OPTION NAME VALUE: adds a setting of Open MPI (--mca) or of its launcher (--prtemca), unless the
+# caller has made it.
 mca() {
     local i
-    [[ ! -v OMPI_MCA_$1 ]] || return 0
+    [[ ! -v OMPI_MCA_$2 && ! -v PRTE_MCA_$2 ]] || return 0
     for ((i = 0; i + 1 < ${#mpi_args[@]}; i++)); do
-        [[ ${mpi_args[i]} =~ ^--?g?mca$ && ${mpi_args[i + 1]} == "$1" ]] && return 0
+        [[ ${mpi_args[i]} =~ ^--?(g|prte)?mca$ && ${mpi_args[i + 1]} == "$2" ]] && return 0
     done
-    command_line+=(--mca "$1" "$2")
+    command_line+=("$@")
 }
 
-openmpi_command() {
+# open_mpi_command: Open MPI's launchers, as far as their options are the same.
+open_mpi_command() {
     local h
     for h in "${!slots[@]}"; do
         echo "$name-h$h slots=${slots[h]}"
@@ -81,12 +97,26 @@ openmpi_command() {
     block) command_line+=(--map-by slot) ;;
     cyclic) command_line+=(--map-by node) ;;
     esac
-    mca plm_rsh_agent "$here/fabric.d/agent"
-    mca oob_tcp_if_include mgmt0
-    mca orte_tmpdir_base "$run_dir"
-    mca pml ob1
-    mca btl tcp,vader,self
-    mca mpi_yield_when_idle 1
+    mca --mca pml ob1
+    mca --mca mpi_yield_when_idle 1
+}
+
+openmpi_command() {
+    open_mpi_command
+    mca --mca plm_rsh_agent "$here/fabric.d/agent"
+    mca --mca oob_tcp_if_include mgmt0
+    mca --mca orte_tmpdir_base "$run_dir"
+    mca --mca btl tcp,vader,self
+}
+
+# The launcher of Open MPI 5 has settings of its own. It names files by process numbers, which are the
+# same on all hosts, so it needs a directory that is private to the host.
+openmpi5_command() {
+    open_mpi_command
+    mca --prtemca plm_ssh_agent "$here/fabric.d/agent"
+    mca --prtemca prte_if_include mgmt0
+    mca --prtemca prte_tmpdir_base /dev/shm
+    mca --mca btl tcp,sm,self
 }
 
 # preload_own NAME: preloads fabric.d/NAME.c, which says what it is for; compiled once per fabric.
@@ -112,15 +142,30 @@ deal_evenly() {
     done
 }
 
-mpich_command() {
+# hydra_command OPTION...: Hydra, which the options tell how to reach a host.
+hydra_command() {
     local h
     for h in "${!slots[@]}"; do
         echo "$name-h$h:${slots[h]}"
     done >"$run_dir/hostfile"
-    command_line=("$launcher" -launcher ssh -launcher-exec "$here/fabric.d/agent"
-        -iface mgmt0 -f "$run_dir/hostfile" -n "$ranks")
+    command_line=("$launcher" "$@" -iface mgmt0 -f "$run_dir/hostfile" -n "$ranks")
     [[ $place == block ]] || command_line+=(-ppn 1)
+}
+
+mpich_command() {
+    hydra_command -launcher ssh -launcher-exec "$here/fabric.d/agent"
     preload_own ucx-cures
+}
+
+mpich5_command() {
+    mpich_command
+}
+
+# Intel MPI: Hydra as well, over libfabric's TCP, which has one rail per rank.
+intel_command() {
+    [[ $rail_use == affine ]] ||
+        usage_error "--rails striped: a rank of Intel MPI uses one rail; expected affine"
+    hydra_command -bootstrap ssh -bootstrap-exec "$here/fabric.d/agent"
 }
 
 # run_pids: the processes of this run.
@@ -152,7 +197,7 @@ end_run() {
 }
 
 ranks_run() {
-    local launcher run_id run_dir lock stderr child='' filter status=0
+    local launcher home='' run_id run_dir lock stderr child='' filter status=0
     local -a slots command_line watch=()
     SECONDS=0
     read_shape
@@ -165,7 +210,7 @@ ranks_run() {
     command -v "${program[0]}" >/dev/null ||
         die "${program[0]}: no such program; it goes after --, with its path"
 
-    [[ $mpi$place != mpichcyclic ]] || deal_evenly
+    [[ $mpi == openmpi* || $place == block ]] || deal_evenly
 
     exec {lock}<"$state/shape"
     flock --shared "$lock"
@@ -187,7 +232,7 @@ ranks_run() {
 
     [[ -z $timeout ]] || watch=(timeout --foreground --kill-after=2 "$timeout")
     # Open MPI's launcher loses a race with its own child, harmlessly, and says so.
-    exec {stderr}> >(exec sed -u '/ plm:rsh: Warning: setpgid(.*) failed in parent/d' >&2)
+    exec {stderr}> >(exec sed -u '/ plm:[rs]sh: Warning: setpgid(.*) failed in parent/d' >&2)
     filter=$!
     # In the background, and waited for, so that a signal is acted on at once.
     (

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A preload for MPICH ranks on a fabric: two things that MPICH over UCX over TCP cannot do itself.
- * scripts/fabric run compiles it and preloads it after the user's own libraries.
+ * A preload for MPICH ranks on a fabric: three things that MPICH over UCX over TCP cannot do
+ * itself. scripts/fabric run compiles it and preloads it after the user's own libraries.
  *
  * MPI_Finalize would hang. MPICH 4.0.2 (Debian 12) disconnects all its endpoints, which needs an
  * answer from every peer, and then waits for the process manager without making progress: the last
@@ -12,6 +12,10 @@
  * Connections would leave through the wrong rail. UCX 1.13 chooses a device but does not bind its
  * sockets to it, so the kernel picks the rail that the peer's address is on. Here a socket is bound
  * to its rank's rail before it connects. A rank that uses several rails leaves it to the kernel.
+ *
+ * A rail would be refused. UCX 1.20 (in MPICH 5's wheel) takes a device only if the routing table
+ * has no better way to a peer, and so allows a rank on rail 1 none to a peer's rail 0. Here each
+ * rail reaches every other one, by rules that the table does not show.
  *
  * UCX is called through its public functions alone, declared here so that its headers are not
  * needed. Other sockets and other reads are left as they are.
@@ -79,6 +83,16 @@ void *ucp_disconnect_nb(void *ep)
 
     disconnecting = 1;
     return disconnect(ep);
+}
+
+/* UCX's question about a device and a peer's address. */
+int ucs_netlink_is_best_route(int if_index, const struct sockaddr *sa_remote);
+
+int ucs_netlink_is_best_route(int if_index, const struct sockaddr *sa_remote)
+{
+    (void)if_index;
+    (void)sa_remote;
+    return 1;
 }
 
 static void progress_until_readable(int fd)

