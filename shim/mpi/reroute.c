@@ -85,7 +85,10 @@ int leave_to_library(const struct call *call)
 
 static int mpi_code(int rc)
 {
-    return rc == -ENOMEM ? MPI_ERR_NO_MEM : rc < 0 ? MPI_ERR_OTHER : rc;
+    return rc == -ENOMEM     ? MPI_ERR_NO_MEM
+           : rc == -EMSGSIZE ? MPI_ERR_TRUNCATE
+           : rc < 0          ? MPI_ERR_OTHER
+                             : rc;
 }
 
 /* A reroute that can run: who made the plan, and what runs it. Borrowed from the communicator. */
