@@ -8,6 +8,7 @@
 #include "shim/mpi/attribute.h"
 #include "shim/mpi/meet.h"
 #include "shim/mpi/rails.h"
+#include "shim/mpi/refused.h"
 #include "shim/mpi/rows.h"
 #include "shim/mpi/sizes.h"
 #include "transports/cuda_memory.h"
@@ -101,6 +102,7 @@ int comm_open(void)
     int rc = sizes_open();
 
     links_init();
+    refused_open();
     rc = rc ? rc : rows_open();
     return rc ? rc
               : mpi.Comm_create_keyval(MPI_COMM_NULL_COPY_FN, on_comm_free, &process.keyval, NULL);
@@ -110,6 +112,7 @@ void comm_close(void)
 {
     sizes_close();
     rows_close();
+    refused_close();
     if (process.keyval == MPI_KEYVAL_INVALID)
         return;
     if (comm_find(MPI_COMM_WORLD))
