@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "planners/load.h"
 #include "shim/mpi/attribute.h"
 #include "shim/mpi/meet.h"
 #include "shim/mpi/rails.h"
@@ -273,9 +274,12 @@ static int make_plan(struct comm *c, const struct plan_request *q, const struct 
     return 0;
 }
 
-int comm_measure_rails(struct comm *c)
+int comm_measure_rails(struct comm *c, const struct plan_request *q)
 {
     if (c->rails_measured)
+        return MPI_SUCCESS;
+    c->rails_measured = !rails_wanted(c->topo);
+    if (c->rails_measured || !load_worth_measuring(q))
         return MPI_SUCCESS;
     c->rails_measured = 1;
     forget_plans(c); /* they are for the rails as they were thought to be */

@@ -467,10 +467,8 @@ static enum reason compare(struct comm *c, const struct call *call)
 
 int reroute(struct comm *c, struct call *call)
 {
-    /* Measuring takes about as long as this much takes to cross. */
-    enum { WORTH_MEASURING = 4 << 20 };
     enum reason why = compare(c, call);
-    int rc = MPI_SUCCESS;
+    int rc;
 
     if (why)
         return run_native_because(call, why);
@@ -478,8 +476,7 @@ int reroute(struct comm *c, struct call *call)
     call->request.rank = c->rank;
     call->request.host_threads = process.cfg.host_threads;
     inside++;
-    if (call->total >= WORTH_MEASURING)
-        rc = comm_measure_rails(c);
+    rc = comm_measure_rails(c, &call->request);
     if (rc == MPI_SUCCESS)
         rc = gpus_agree(c, call);
     if (rc == MPI_SUCCESS)
