@@ -195,3 +195,10 @@ double load_bound(const struct plan_request *q)
         bound = 2 * (double)q->nbytes * (t->nnodes - 1) / rates;
     return bound;
 }
+
+int load_worth_measuring(const struct plan_request *q)
+{
+    const double worth = 768 << 10; /* bytes of one rail */
+
+    return !load_rates_known(q->topo) && load_bound(q) >= worth;
+}

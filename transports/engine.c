@@ -15,7 +15,8 @@
  *
  * A rank whose device fails, or that has failed before the call, must not leave the others
  * waiting: it goes through its schedule to the end without moving data, and sends empty messages.
- * Who receives one has failed too.
+ * Who receives one has failed too. So has who receives a message of another length than its plan
+ * says: the ranks' calls differ in their sizes.
  */
 #include "transports/engine.h"
 
@@ -218,10 +219,12 @@ static int poll_transport(struct engine *e, int *moved)
     int rc = e->xport->poll(e->xport->state, e->completed, &ndone);
 
     for (unsigned i = 0; i < ndone; i++) {
-        uint32_t slot = e->completed[i] & ~(XPORT_FAILED | XPORT_LENT);
+        uint32_t slot = e->completed[i] & ~XPORT_FLAGS;
 
         if (!rc && e->completed[i] & XPORT_FAILED)
             rc = engine_fail(e, -EIO);
+        if (!rc && e->completed[i] & XPORT_UNEQUAL)
+            rc = engine_fail(e, -EMSGSIZE);
         engine_land(e, e->queue_of[slot], slot, (e->completed[i] & XPORT_LENT) != 0);
     }
     *moved |= ndone > 0;

@@ -46,7 +46,8 @@ void engine_free(struct engine *e); /* NULL is fine; not while a call is under w
 /*
  * Run the plan to its end, yielding the CPU while nothing moves. Returns 0, the transport's error
  * code, or a negative code where a device failed (buffers->failed, if that came first): here, or on
- * a rank whose data was needed here (-EIO). The next call may go well.
+ * a rank whose data was needed here (-EIO), or where a message had another length than this plan
+ * says (-EMSGSIZE). The next call may go well.
  */
 int engine_run(struct engine *e, const struct engine_buffers *buffers);
 

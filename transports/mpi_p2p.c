@@ -16,6 +16,7 @@ struct p2p {
     MPI_Comm comm;                   /* borrowed */
     MPI_Request *request;            /* [room] owned: the first `active` are in flight */
     unsigned *slot;                  /* [room] owned: the slot of each; RECEIVES: it is a receive */
+    int *length;                     /* [room] owned: of each, in bytes */
     int *index;                      /* [room] owned: what Testsome reports */
     MPI_Status *status;              /* [room] owned */
     unsigned active, room;
@@ -30,21 +31,25 @@ static int p2p_reserve(void *state, unsigned nslots)
         return 0;
     MPI_Request *request = malloc(nslots * sizeof(MPI_Request));
     unsigned *slot = malloc(nslots * sizeof *slot);
+    int *length = malloc(nslots * sizeof *length);
     int *index = malloc(nslots * sizeof *index);
     MPI_Status *status = malloc(nslots * sizeof *status);
-    if (!request || !slot || !index || !status) {
+    if (!request || !slot || !length || !index || !status) {
         free(request);
         free(slot);
+        free(length);
         free(index);
         free(status);
         return -ENOMEM;
     }
     free(p->request);
     free(p->slot);
+    free(p->length);
     free(p->index);
     free(p->status);
     p->request = request;
     p->slot = slot;
+    p->length = length;
     p->index = index;
     p->status = status;
     p->room = nslots;
@@ -66,20 +71,37 @@ static int p2p_recv(void *state, unsigned slot, void *buf, size_t length, int pe
     struct p2p *p = state;
     int rc = p->mpi->Irecv(buf, (int)length, MPI_BYTE, peer, lane, p->comm, &p->request[p->active]);
 
-    if (rc == MPI_SUCCESS)
+    if (rc == MPI_SUCCESS) {
+        p->length[p->active] = (int)length;
         p->slot[p->active++] = slot | RECEIVES;
+    }
     return rc;
 }
 
-/* The slot of what Testsome reports i-th, as xport.h has it. */
-static unsigned completion(const struct p2p *p, int i)
+/* The slot of what Testsome reports i-th, as xport.h has it. too_long: more was sent than there is
+   room for. */
+static unsigned completion(const struct p2p *p, int i, int too_long)
 {
     unsigned slot = p->slot[p->index[i]];
-    int bytes = 1;
+    int bytes = 0;
 
-    if (slot & RECEIVES)
-        p->mpi->Get_count(&p->status[i], MPI_BYTE, &bytes);
-    return (slot & ~RECEIVES) | (bytes ? 0 : XPORT_FAILED);
+    if (!(slot & RECEIVES))
+        return slot;
+    slot &= ~RECEIVES;
+    if (too_long)
+        return slot | XPORT_UNEQUAL;
+    p->mpi->Get_count(&p->status[i], MPI_BYTE, &bytes);
+    return !bytes                            ? slot | XPORT_FAILED
+           : bytes != p->length[p->index[i]] ? slot | XPORT_UNEQUAL
+                                             : slot;
+}
+
+static int class_of(const struct p2p *p, int code)
+{
+    int class = code;
+
+    p->mpi->Error_class(code, &class);
+    return class;
 }
 
 /* Close the gaps that completed requests left. */
@@ -90,6 +112,7 @@ static void compact(struct p2p *p)
     for (unsigned i = 0; i < p->active; i++)
         if (p->request[i] != MPI_REQUEST_NULL) {
             p->request[kept] = p->request[i];
+            p->length[kept] = p->length[i];
             p->slot[kept++] = p->slot[i];
         }
     p->active = kept;
@@ -104,12 +127,19 @@ static int p2p_poll(void *state, unsigned *done, unsigned *ndone)
     if (!p->active) /* the library's other traffic still wants to move on */
         return p->mpi->Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, p->comm, &completed, MPI_STATUS_IGNORE);
     int rc = p->mpi->Testsome((int)p->active, p->request, &completed, p->index, p->status);
-    if (rc != MPI_SUCCESS)
+    int unequal = rc != MPI_SUCCESS && class_of(p, rc) == MPI_ERR_IN_STATUS;
+
+    if (rc != MPI_SUCCESS && !unequal)
         return rc;
     if (completed == MPI_UNDEFINED || completed == 0)
         return 0;
-    for (int i = 0; i < completed; i++)
-        done[(*ndone)++] = completion(p, i);
+    for (int i = 0; i < completed; i++) {
+        int code = unequal ? p->status[i].MPI_ERROR : MPI_SUCCESS;
+
+        if (code != MPI_SUCCESS && class_of(p, code) != MPI_ERR_TRUNCATE)
+            return code;
+        done[(*ndone)++] = completion(p, i, code != MPI_SUCCESS);
+    }
     compact(p);
     return 0;
 }
@@ -160,6 +190,7 @@ void xport_mpi_p2p_close(struct xport *x)
         return;
     free(p->request);
     free(p->slot);
+    free(p->length);
     free(p->index);
     free(p->status);
     free(p);

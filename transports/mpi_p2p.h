@@ -19,6 +19,7 @@ struct mpi_p2p_calls {
     int (*Iprobe)(int, int, MPI_Comm, int *, MPI_Status *);
     int (*Cancel)(MPI_Request *);
     int (*Request_free)(MPI_Request *);
+    int (*Error_class)(int, int *);
     int (*Get_count)(const MPI_Status *, MPI_Datatype, int *);
 };
 

@@ -61,7 +61,7 @@ static void advance(_Atomic uint32_t *counter)
 void shm_peer_complete(struct shm *t, unsigned *waiting, struct slot *s)
 {
     --*waiting;
-    t->report[t->reported++] = (unsigned)(s - t->slot) | (s->failed ? XPORT_FAILED : 0);
+    t->report[t->reported++] = (unsigned)(s - t->slot) | s->failed;
 }
 
 /* Sending ------------------------------------------------------------------------------------- */
@@ -156,19 +156,17 @@ static size_t fill_cells(struct shm *t, struct peer *p, size_t budget)
 
 /* Receiving ----------------------------------------------------------------------------------- */
 
-static int match(struct peer *p, struct slot *s, const struct shm_post *post)
+/* A message of another length than is expected is taken from its sender, and its bytes are not. */
+static void match(struct peer *p, struct slot *s, const struct shm_post *post)
 {
-    s->failed = !post->length;
+    s->failed = !post->length ? XPORT_FAILED : s->length != post->length ? XPORT_UNEQUAL : 0;
     if (s->failed)
         s->length = 0;
-    if (s->length != post->length)
-        return -EPROTO;
     s->address = post->address;
     s->sender = post->slot;
     s->notice = post->notice;
     s->lent = post->lent ? p->window + post->address : NULL;
     fifo_put(s->lent && s->anywhere && !s->failed ? &p->arrived : &p->matched, s);
-    return 0;
 }
 
 static int keep_early(struct peer *p, const struct shm_post *post)
@@ -190,9 +188,11 @@ static int take_posts(struct peer *p)
     while (load(&p->in->taken) != load(&p->in->posted)) {
         struct shm_post post = p->in->post[load(&p->in->taken) % SHM_POSTS];
         struct slot *s = fifo_take_lane(&p->unmatched, post.lane);
-        int rc = s ? match(p, s, &post) : keep_early(p, &post);
+        int rc = s ? 0 : keep_early(p, &post);
         if (rc)
             return rc;
+        if (s)
+            match(p, s, &post);
         advance(&p->in->taken);
     }
     return 0;
@@ -257,16 +257,16 @@ static size_t empty_cells(struct shm *t, struct peer *p, size_t budget)
     return copied;
 }
 
-int shm_peer_receive(struct peer *p, struct slot *s)
+void shm_peer_receive(struct peer *p, struct slot *s)
 {
     for (unsigned i = 0; i < p->nearly; i++)
         if (p->early[i].lane == s->lane) {
             struct shm_post post = p->early[i];
             memmove(p->early + i, p->early + i + 1, (--p->nearly - i) * sizeof post);
-            return match(p, s, &post);
+            match(p, s, &post);
+            return;
         }
     fifo_put(&p->unmatched, s);
-    return 0;
 }
 
 /* Lending ------------------------------------------------------------------------------------- */

@@ -29,7 +29,7 @@ struct slot {
     enum sharing sharing;
     struct peer *peer; /* of a send, or a receive that takes what is lent */
     int anywhere;      /* a receive that takes what is lent */
-    int failed;        /* a receive for which nothing was sent */
+    unsigned failed;   /* a receive: XPORT_FAILED or XPORT_UNEQUAL; else 0 */
     int twins;         /* a send: others are sent the same bytes */
     unsigned held;     /* a send: how often it waited for a place on the board */
     uint32_t notice;   /* a receive's, counted from 1; 0: it comes otherwise */
@@ -97,8 +97,8 @@ struct slot *fifo_take(struct fifo *f); /* not of an empty one */
 /* Hand sends to the peer while there is room; those that are on the board then are done. */
 void shm_peer_post(struct shm *t, struct peer *p);
 
-/* A receive has been posted. Returns 0, or -EPROTO if its sender's length differs. */
-int shm_peer_receive(struct peer *p, struct slot *s);
+/* A receive has been posted. */
+void shm_peer_receive(struct peer *p, struct slot *s);
 
 /* Move what can be moved, until *budget bytes are (a little more, perhaps); they are taken off.
    Returns 0, -ENOMEM, -EPROTO, or -ESRCH if the peer is no more. */

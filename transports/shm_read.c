@@ -213,7 +213,7 @@ ssize_t shm_peer_read_messages(struct shm *t, struct peer *p, size_t budget)
             continue;
         }
         if (s->lent) { /* this rank's device is no more: the call fails */
-            s->failed = 1;
+            s->failed = XPORT_FAILED;
             s->done = s->until = s->length;
             continue;
         }

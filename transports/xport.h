@@ -29,6 +29,8 @@ struct device;
 
 #define XPORT_FAILED 0x80000000u
 #define XPORT_LENT 0x40000000u
+#define XPORT_UNEQUAL 0x20000000u
+#define XPORT_FLAGS (XPORT_FAILED | XPORT_LENT | XPORT_UNEQUAL)
 
 struct xport {
     const char *name;
@@ -61,8 +63,9 @@ struct xport {
     void (*give_back)(void *state, unsigned slot);
     /* Make progress on everything in flight; write the completed slots to done, which has room for
        all that reserve() made, and their number to *ndone (0 is fine). XPORT_FAILED is added to the
-       slot of a receive for which the peer sent nothing. Never blocks. Returns 0 or the error code.
-     */
+       slot of a receive for which the peer sent nothing, XPORT_UNEQUAL to that of one for which it
+       sent a message of another length, whose bytes are lost. Never blocks. Returns 0 or the error
+       code. */
     int (*poll)(void *state, unsigned *done, unsigned *ndone);
     /* Give up everything in flight after an error; buffers may be reused afterwards only by the
        application's own risk, exactly as after a failed call of the library. */

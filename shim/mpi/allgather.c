@@ -8,6 +8,7 @@
 #include "shim/mpi/comm.h"
 #include "shim/mpi/count.h"
 #include "shim/mpi/library.h"
+#include "shim/mpi/refused.h"
 #include "shim/mpi/reroute.h"
 #include "shim/mpi/vectors.h"
 #include "shim/mpi/wrappers.h"
@@ -83,6 +84,28 @@ static struct call_block allgatherv_block(const struct call *call, int i)
                                .packed = a->offset[i]};
 }
 
+/* What this rank's arguments alone tell, on an intracommunicator of n ranks (refused.h). */
+static int refused(const struct arguments *a, enum plan_collective c, int n)
+{
+    int vector = counts_given(a->recvcounts), rank;
+    MPI_Count count, displ;
+
+    if (vector ? refused_blocks(c, REFUSED_RECEIVE, a->recvbuf, a->recvcounts, a->displs, n,
+                                a->recvtype, NULL)
+               : refused_block(c, REFUSED_RECEIVE, a->recvbuf, a->recvcount, a->recvtype))
+        return 1;
+    if (a->sendbuf == MPI_IN_PLACE)
+        return 0;
+    if (refused_block(c, REFUSED_SEND, a->sendbuf, a->sendcount, a->sendtype))
+        return 1;
+    if (a->sendtype != a->recvtype || mpi.Comm_rank(a->comm, &rank) != MPI_SUCCESS)
+        return 0;
+    count = vector ? counts_at(a->recvcounts, rank) : a->recvcount;
+    displ = vector ? displs_at(a->displs, rank) : rank * count;
+    return count == a->sendcount &&
+           refused_alias(c, a->sendbuf, a->recvbuf, displ, count, a->recvtype);
+}
+
 /* What both have in common, once comm is known to take part. */
 static int run(struct comm *c, const struct arguments *a, struct call *call)
 {
@@ -90,9 +113,8 @@ static int run(struct comm *c, const struct arguments *a, struct call *call)
     call->request.grain = 1;
     call->request.in_place = a->sendbuf == MPI_IN_PLACE;
     call->held_block = call->request.in_place ? c->rank : NO_BLOCK;
-    if (layout_of(a->recvtype, &call->output) < 0 || a->recvbuf == MPI_IN_PLACE ||
-        layout_is_nowhere(a->recvbuf, &call->output, call->total))
-        return leave_to_library(call);
+    if (layout_of(a->recvtype, &call->output) < 0)
+        return reroute_wrong(c, call, MPI_ERR_TYPE);
     call->output_dense =
         call->output.dense &&
         (!call->request.bytes ||
@@ -100,10 +122,11 @@ static int run(struct comm *c, const struct arguments *a, struct call *call)
     if (!call->request.in_place) {
         uint64_t own = plan_block_bytes(&call->request, c->rank), sends;
 
-        if (bytes_of(a->sendcount, a->sendtype, &sends) < 0 || sends != own ||
-            layout_of(a->sendtype, &call->input) < 0 ||
-            layout_is_nowhere(a->sendbuf, &call->input, own))
-            return leave_to_library(call);
+        if (bytes_of(a->sendcount, a->sendtype, &sends) < 0 ||
+            layout_of(a->sendtype, &call->input) < 0)
+            return reroute_wrong(c, call, MPI_ERR_TYPE);
+        if (sends != own)
+            return reroute_wrong(c, call, MPI_ERR_TRUNCATE);
         call->input_block =
             (struct call_block){.user = (char *)(uintptr_t)a->sendbuf, .count = a->sendcount};
     }
@@ -130,6 +153,8 @@ static int allgather(const struct arguments *a)
             mpi.Comm_size(a->comm, &size) == MPI_SUCCESS && !bytes_of_all(block, size, &call.total))
             why = gate_size(call.total);
     }
+    if (!why && refused(a, COLL_ALLGATHER, size))
+        why = REASON_ARGUMENTS;
     if (!why)
         c = gate_comm(a->comm, size, COLL_ALLGATHER, &why);
     if (c) {
@@ -165,6 +190,8 @@ static int allgatherv(struct arguments *a)
                 why = gate_size(call.total);
         }
     }
+    if (!why && refused(a, COLL_ALLGATHERV, size))
+        why = REASON_ARGUMENTS;
     if (!why)
         c = gate_comm(a->comm, size, COLL_ALLGATHERV, &why);
     if (c) {

@@ -9,6 +9,7 @@
 #include "shim/mpi/count.h"
 #include "shim/mpi/library.h"
 #include "shim/mpi/pairs.h"
+#include "shim/mpi/refused.h"
 #include "shim/mpi/reroute.h"
 #include "shim/mpi/vectors.h"
 #include "shim/mpi/wrappers.h"
@@ -119,6 +120,32 @@ static struct call_block output_block(const struct call *call, int i)
 }
 
 /*
+ * What this rank's arguments alone tell (refused.h), of a vector of so many elements, or of all
+ * blocks together. Types are predefined here. Where counts differ, a rank without a block needs no
+ * receive buffer.
+ */
+static int refused(const struct arguments *a, enum plan_collective c, MPI_Count elements)
+{
+    int in_place = a->sendbuf == MPI_IN_PLACE, rank, receives = 1;
+    MPI_Count received = counts_given(a->counts) ? elements : a->count;
+
+    if (mpi.Comm_rank(a->comm, &rank) != MPI_SUCCESS)
+        return 1;
+    if (c == COLL_REDUCE) {
+        receives = rank == a->root;
+        if (in_place && !receives)
+            return 1;
+    } else if (c == COLL_REDUCE_SCATTER && !in_place) {
+        receives = counts_at(a->counts, rank) > 0;
+    }
+    if (!in_place && refused_block(c, REFUSED_SEND, a->sendbuf, elements, a->type))
+        return 1;
+    return receives &&
+           (refused_block(c, REFUSED_RECEIVE, a->recvbuf, received, a->type) ||
+            (!in_place && refused_alias(c, a->sendbuf, a->recvbuf, 0, received, a->type)));
+}
+
+/*
  * The way all four go. elements: of the vector, or of all blocks together, or -1 for what the
  * library should judge; they and the handles are equal on all ranks. call: collective and native
  * filled in. Returns what MPI returns.
@@ -139,6 +166,8 @@ static int run(const struct arguments *a, struct call *call, MPI_Count elements)
         why = REASON_OPERATION;
     if (!why && call->reduction.rounds && process.cfg.exact)
         why = REASON_EXACT;
+    if (!why && refused(a, call->collective, elements))
+        why = REASON_ARGUMENTS;
     if (!why && mpi.Comm_size(a->comm, &size) == MPI_SUCCESS)
         c = gate_comm(a->comm, size, call->collective, &why);
     if (c)
@@ -180,10 +209,6 @@ static int run(const struct arguments *a, struct call *call, MPI_Count elements)
     call->output_block = output_block;
     call->output_dense = 1;
     call->held_block = q->in_place ? 0 : NO_BLOCK;
-    if (layout_is_nowhere(call->input_block.user, &call->input, plan_input_bytes(q, c->rank)) ||
-        layout_is_nowhere(a->recvbuf, &call->output, plan_output_bytes(q, c->rank)) ||
-        (call->nblocks && a->recvbuf == MPI_IN_PLACE))
-        return leave_to_library(call);
     return reroute(c, call);
 }
 

@@ -8,6 +8,7 @@
 #include "shim/mpi/comm.h"
 #include "shim/mpi/count.h"
 #include "shim/mpi/library.h"
+#include "shim/mpi/refused.h"
 #include "shim/mpi/reroute.h"
 #include "shim/mpi/vectors.h"
 #include "shim/mpi/wrappers.h"
@@ -56,6 +57,20 @@ static struct call_block all_blocks(const struct call *call, int i)
     return (struct call_block){.user = a->recvbuf, .count = a->recvcount * a->size};
 }
 
+/* What this rank's arguments alone tell (refused.h). */
+static int refused(const struct arguments *a)
+{
+    const int c = COLL_ALLTOALL;
+
+    if (refused_block(c, REFUSED_RECEIVE, a->recvbuf, a->recvcount, a->recvtype))
+        return 1;
+    if (a->sendbuf == MPI_IN_PLACE)
+        return 0;
+    return refused_block(c, REFUSED_SEND, a->sendbuf, a->sendcount, a->sendtype) ||
+           (a->sendtype == a->recvtype && a->sendcount == a->recvcount &&
+            refused_alias(c, a->sendbuf, a->recvbuf, 0, a->recvcount, a->recvtype));
+}
+
 static int run(struct comm *c, const struct arguments *a, struct call *call)
 {
     uint64_t sends;
@@ -63,9 +78,8 @@ static int run(struct comm *c, const struct arguments *a, struct call *call)
     call->held_block = NO_BLOCK;
     call->nblocks = 1;
     call->output_block = all_blocks;
-    if (layout_of(a->recvtype, &call->output) < 0 || a->recvbuf == MPI_IN_PLACE ||
-        layout_is_nowhere(a->recvbuf, &call->output, call->total))
-        return leave_to_library(call);
+    if (layout_of(a->recvtype, &call->output) < 0)
+        return reroute_wrong(c, call, MPI_ERR_TYPE);
     call->output_dense = call->output.dense;
     if (a->sendbuf == MPI_IN_PLACE) {
         call->input = call->output;
@@ -73,10 +87,10 @@ static int run(struct comm *c, const struct arguments *a, struct call *call)
         call->stage_input = 1;
         return reroute(c, call);
     }
-    if (bytes_of(a->sendcount, a->sendtype, &sends) < 0 || sends != call->request.nbytes ||
-        layout_of(a->sendtype, &call->input) < 0 ||
-        layout_is_nowhere(a->sendbuf, &call->input, call->total))
-        return leave_to_library(call);
+    if (bytes_of(a->sendcount, a->sendtype, &sends) < 0 || layout_of(a->sendtype, &call->input) < 0)
+        return reroute_wrong(c, call, MPI_ERR_TYPE);
+    if (sends != call->request.nbytes)
+        return reroute_wrong(c, call, MPI_ERR_TRUNCATE);
     call->input_block =
         (struct call_block){.user = (char *)(uintptr_t)a->sendbuf, .count = a->sendcount * a->size};
     return reroute(c, call);
@@ -101,6 +115,8 @@ static int alltoall(struct arguments *a)
             !bytes_of_all(block, a->size, &call.total))
             why = gate_size(call.total);
     }
+    if (!why && refused(a))
+        why = REASON_ARGUMENTS;
     if (!why)
         c = gate_comm(a->comm, a->size, COLL_ALLTOALL, &why);
     if (c) {

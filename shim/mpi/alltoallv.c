@@ -11,6 +11,7 @@
 #include "shim/mpi/comm.h"
 #include "shim/mpi/count.h"
 #include "shim/mpi/library.h"
+#include "shim/mpi/refused.h"
 #include "shim/mpi/reroute.h"
 #include "shim/mpi/rows.h"
 #include "shim/mpi/vectors.h"
@@ -135,10 +136,7 @@ static enum reason describe(struct side *s, int n, uint64_t *bytes)
         return REASON_ARGUMENTS;
     if (!s->types && layout_of(s->type, &s->layout) < 0)
         return REASON_ARGUMENTS;
-    enum reason why = s->types ? join_types(s, n) : REASON_NONE;
-    if (!why && layout_is_nowhere(s->buffer, &s->layout, sum))
-        why = REASON_ARGUMENTS;
-    return why;
+    return s->types ? join_types(s, n) : REASON_NONE;
 }
 
 static struct call_block block_of(const struct side *s, int i)
@@ -227,9 +225,7 @@ static void fill_buffers(struct arguments *a, struct call *call, struct rows *ro
 static enum reason describe_both(struct arguments *a, struct rows *rows)
 {
     int in_place = a->send.buffer == MPI_IN_PLACE;
-    enum reason why = a->receive.buffer == MPI_IN_PLACE
-                          ? REASON_ARGUMENTS
-                          : describe(&a->receive, a->size, rows->receives);
+    enum reason why = describe(&a->receive, a->size, rows->receives);
 
     if (!why && !in_place)
         why = describe(&a->send, a->size, rows->sends);
@@ -273,13 +269,45 @@ static enum reason get_ready(struct arguments *a, struct rows_call *r, struct ca
     return why;
 }
 
+static int refused_of(const struct side *s, int function, enum refused_side side, int n)
+{
+    return refused_blocks(function, side, s->buffer, s->counts, s->displs, n, s->type, s->types);
+}
+
+static int has_elements(const struct side *s, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (counts_at(s->counts, i))
+            return 1;
+    return 0;
+}
+
+/* What this rank's arguments alone tell (refused.h). */
+static int refused(const struct arguments *a)
+{
+    const struct side *s = &a->send, *r = &a->receive;
+    int function = a->by_type ? (int)REFUSED_ALLTOALLW : (int)COLL_ALLTOALLV;
+
+    if (refused_of(r, function, REFUSED_RECEIVE, a->size))
+        return 1;
+    if (s->buffer == MPI_IN_PLACE)
+        return 0;
+    if (refused_of(s, function, REFUSED_SEND, a->size))
+        return 1;
+    /* Of vectors, libraries compare the pointers. */
+    return s->buffer == r->buffer && s->counts.narrow == r->counts.narrow &&
+           s->counts.wide == r->counts.wide && s->types == r->types && s->type == r->type &&
+           has_elements(s, a->size) && refused_alias(function, s->buffer, r->buffer, 0, 1, s->type);
+}
+
 static enum reason gate(struct arguments *a)
 {
     if (process.verdict)
         return process.verdict;
     if (a->comm == MPI_COMM_NULL || mpi.Comm_size(a->comm, &a->size) != MPI_SUCCESS)
         return REASON_ARGUMENTS;
-    return gate_call(a->comm, a->size, COLL_ALLTOALLV);
+    enum reason why = gate_call(a->comm, a->size, COLL_ALLTOALLV);
+    return !why && refused(a) ? REASON_ARGUMENTS : why;
 }
 
 /* For the report: without a word to anybody, how skewed what this rank sends is. */

@@ -5,6 +5,7 @@
 #include "shim/mpi/comm.h"
 #include "shim/mpi/count.h"
 #include "shim/mpi/library.h"
+#include "shim/mpi/refused.h"
 #include "shim/mpi/reroute.h"
 #include "shim/mpi/vectors.h"
 #include "shim/mpi/wrappers.h"
@@ -57,9 +58,8 @@ static int run(struct comm *c, const struct arguments *a, struct call *call)
     call->output_block = buffer_block;
     call->held_block = at_root ? 0 : NO_BLOCK;
     call->output_unchanged = at_root;
-    if (layout_of(a->type, &call->output) < 0 ||
-        layout_is_nowhere(a->buffer, &call->output, call->total))
-        return leave_to_library(call);
+    if (layout_of(a->type, &call->output) < 0)
+        return reroute_wrong(c, call, MPI_ERR_TYPE);
     call->output_dense = call->output.dense;
     return reroute(c, call);
 }
@@ -82,6 +82,8 @@ static int bcast(const struct arguments *a)
             mpi.Comm_size(a->comm, &size) == MPI_SUCCESS && a->root >= 0 && a->root < size)
             why = gate_size(call.total);
     }
+    if (!why && refused_block(COLL_BCAST, REFUSED_SEND, a->buffer, a->count, a->type))
+        why = REASON_ARGUMENTS;
     if (!why)
         c = gate_comm(a->comm, size, COLL_BCAST, &why);
     if (c)

@@ -5,9 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "planners/load.h"
 #include "shim/mpi/attribute.h"
 #include "shim/mpi/meet.h"
 #include "shim/mpi/rails.h"
+#include "shim/mpi/refused.h"
 #include "shim/mpi/rows.h"
 #include "shim/mpi/sizes.h"
 #include "transports/cuda_memory.h"
@@ -101,6 +103,7 @@ int comm_open(void)
     int rc = sizes_open();
 
     links_init();
+    refused_open();
     rc = rc ? rc : rows_open();
     return rc ? rc
               : mpi.Comm_create_keyval(MPI_COMM_NULL_COPY_FN, on_comm_free, &process.keyval, NULL);
@@ -110,6 +113,7 @@ void comm_close(void)
 {
     sizes_close();
     rows_close();
+    refused_close();
     if (process.keyval == MPI_KEYVAL_INVALID)
         return;
     if (comm_find(MPI_COMM_WORLD))
@@ -270,9 +274,12 @@ static int make_plan(struct comm *c, const struct plan_request *q, const struct 
     return 0;
 }
 
-int comm_measure_rails(struct comm *c)
+int comm_measure_rails(struct comm *c, const struct plan_request *q)
 {
     if (c->rails_measured)
+        return MPI_SUCCESS;
+    c->rails_measured = !rails_wanted(c->topo);
+    if (c->rails_measured || !load_worth_measuring(q))
         return MPI_SUCCESS;
     c->rails_measured = 1;
     forget_plans(c); /* they are for the rails as they were thought to be */

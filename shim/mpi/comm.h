@@ -36,7 +36,7 @@ struct comm {
     struct topo *topo;               /* owned */
     struct links links;              /* owned */
     struct team team;                /* owned */
-    int rails_measured;              /* comm_measure_rails was called */
+    int rails_measured;              /* or there is nothing to be measured */
     unsigned turn;                   /* rerouted calls so far, for COLLSHIM_MODE=ab */
     struct guard guard;              /* what has been measured */
     struct gpus gpus;                /* what is known of the ranks' devices */
@@ -72,10 +72,10 @@ int comm_is_foreign(MPI_Comm comm, int n);
 struct comm *comm_make(MPI_Comm comm);
 
 /*
- * Measure the rails if they are not known and this was not done before (rails.h): collective over
- * the communicator, before a call that is large enough to be worth it. Returns an MPI code.
+ * Measure the rails before a call that is worth it (load.h), if they are not known and this was not
+ * done before (rails.h): collective over the communicator. Returns an MPI code.
  */
-int comm_measure_rails(struct comm *c);
+int comm_measure_rails(struct comm *c, const struct plan_request *q);
 
 /*
  * The plan and the engine for a request, made on first use; request->topo and rank

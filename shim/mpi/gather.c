@@ -45,23 +45,22 @@ static int fill(struct comm *c, struct call *call)
     uint64_t own = plan_block_bytes(&call->request, c->rank), sends;
 
     if (c->rank == a->root) {
-        if (layout_of(a->all.type, &call->output) < 0 || a->all.buffer == MPI_IN_PLACE ||
-            layout_is_nowhere(a->all.buffer, &call->output, call->total))
-            return 1;
+        if (layout_of(a->all.type, &call->output) < 0)
+            return MPI_ERR_TYPE;
         call->nblocks = c->size;
         call->output_block = output_block;
         call->output_dense = rooted_is_packed(a, &call->output, c->size);
     }
     if (call->request.in_place) {
         call->held_block = c->rank;
-        return 0;
+        return MPI_SUCCESS;
     }
-    if (bytes_of(a->own.count, a->own.type, &sends) < 0 || sends != own ||
-        layout_of(a->own.type, &call->input) < 0 || a->own.buffer == MPI_IN_PLACE ||
-        layout_is_nowhere(a->own.buffer, &call->input, own))
-        return 1;
+    if (bytes_of(a->own.count, a->own.type, &sends) < 0 || layout_of(a->own.type, &call->input) < 0)
+        return MPI_ERR_TYPE;
+    if (sends != own)
+        return MPI_ERR_TRUNCATE;
     call->input_block = (struct call_block){.user = a->own.buffer, .count = a->own.count};
-    return 0;
+    return MPI_SUCCESS;
 }
 
 static int gather(struct rooted *a)

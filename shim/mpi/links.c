@@ -25,6 +25,7 @@ void links_init(void)
                                        .Iprobe = mpi.Iprobe,
                                        .Cancel = mpi.Cancel,
                                        .Request_free = mpi.Request_free,
+                                       .Error_class = mpi.Error_class,
                                        .Get_count = mpi.Get_count};
 }
 

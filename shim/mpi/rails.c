@@ -186,8 +186,7 @@ static void fill_in_chunk(struct topo *t, const struct measured *m)
         t->rail_chunk, small < large ? small : large, small < large ? large : small);
 }
 
-/* Is there anything to find out? One rail, or one rank per node, leaves nothing to divide. */
-static int wanted(const struct topo *t)
+int rails_wanted(const struct topo *t)
 {
     if (t->nnodes < 2 || t->nrails < 2)
         return 0;
@@ -199,7 +198,7 @@ static int wanted(const struct topo *t)
 
 int rails_measure(MPI_Comm comm, int rank, struct topo *t)
 {
-    if (!wanted(t))
+    if (!rails_wanted(t))
         return MPI_SUCCESS;
     struct measured *m = calloc((size_t)t->nranks, sizeof *m);
     double *room = calloc((size_t)(t->nranks + t->nrails), sizeof *room);

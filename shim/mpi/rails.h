@@ -11,6 +11,9 @@
 
 #include "config/topo.h"
 
+/* Is there anything to find out? One rail, or one rank per node, leaves nothing to divide. */
+int rails_wanted(const struct topo *t);
+
 /*
  * If the topology spans nodes and does not know its rails' rates: let every rank measure what it
  * can send to the next node, unless all ranks have done so before, and fill in t->rail if the rates

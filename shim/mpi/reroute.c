@@ -86,15 +86,12 @@ enum reason gate_reduction(struct comm *c, struct call *call)
     return why;
 }
 
-int leave_to_library(const struct call *call)
-{
-    count_native(call->collective, REASON_ARGUMENTS);
-    return library_call(call);
-}
-
 static int mpi_code(int rc)
 {
-    return rc == -ENOMEM ? MPI_ERR_NO_MEM : rc < 0 ? MPI_ERR_OTHER : rc;
+    return rc == -ENOMEM     ? MPI_ERR_NO_MEM
+           : rc == -EMSGSIZE ? MPI_ERR_TRUNCATE
+           : rc < 0          ? MPI_ERR_OTHER
+                             : rc;
 }
 
 /* A reroute that can run: who made the plan, and what runs it. Borrowed from the communicator. */
@@ -139,7 +136,16 @@ static void note_part(void *context, int host)
     w->took[host] = count_now() - w->start;
 }
 
-/* failed: the code with which the call has failed before it began, or 0. */
+/* What the call needs beside the application's buffers. Returns 0, or the code with which the call
+   has failed before it began. */
+static int open_staging(struct staging *s, struct comm *c, const struct ready *ready,
+                        const struct call *call, int own_output)
+{
+    *s = (struct staging){0};
+    return call->wrong ? call->wrong : staging_open(s, c, call, ready->plan, own_output);
+}
+
+/* failed: what open_staging returned. */
 static int run_engine(struct comm *c, const struct ready *ready, const struct call *call,
                       const struct staging *s, int failed)
 {
@@ -175,7 +181,7 @@ static int run_plan(struct comm *c, const struct ready *ready, const struct call
 {
     struct staging s;
     double start = count_now();
-    int rc = staging_open(&s, c, call, ready->plan, 0);
+    int rc = open_staging(&s, c, ready, call, 0);
 
     rc = run_engine(c, ready, call, &s, rc);
     if (!rc)
@@ -204,7 +210,7 @@ static int run_both(struct comm *c, const struct ready *ready, const struct call
                     int *handled)
 {
     struct staging s;
-    int opened = staging_open(&s, c, call, ready->plan, 1);
+    int opened = open_staging(&s, c, ready, call, 1);
     int rc = library_call(call);
     *handled = rc != MPI_SUCCESS;
     double start = count_now();
@@ -460,18 +466,26 @@ static int choose_and_run(struct comm *c, struct call *call)
     return run_guarded(c, e, call, row);
 }
 
+/* Is there anything that all ranks are to carry out together? REASON_NONE, or why not. */
+static enum reason compare(struct comm *c, const struct call *call)
+{
+    enum reason why = alike_asked() ? alike(c, call) : REASON_NONE;
+
+    return !why && !call->total ? REASON_EMPTY : why;
+}
+
 int reroute(struct comm *c, struct call *call)
 {
-    /* Measuring takes about as long as this much takes to cross. */
-    enum { WORTH_MEASURING = 4 << 20 };
-    int rc = MPI_SUCCESS;
+    enum reason why = compare(c, call);
+    int rc;
 
+    if (why)
+        return run_native_because(call, why);
     call->request.topo = c->topo;
     call->request.rank = c->rank;
     call->request.host_threads = process.cfg.host_threads;
     inside++;
-    if (call->total >= WORTH_MEASURING)
-        rc = comm_measure_rails(c);
+    rc = comm_measure_rails(c, &call->request);
     if (rc == MPI_SUCCESS)
         rc = gpus_agree(c, call);
     if (rc == MPI_SUCCESS)
@@ -483,4 +497,12 @@ int reroute(struct comm *c, struct call *call)
     if (call->unhandled != MPI_SUCCESS)
         mpi.Comm_call_errhandler(call->comm, call->unhandled);
     return rc;
+}
+
+int reroute_wrong(struct comm *c, struct call *call, int wrong)
+{
+    call->wrong = wrong;
+    call->ninputs = 0;
+    call->nblocks = 0;
+    return reroute(c, call);
 }

@@ -10,6 +10,7 @@
 #include <mpi.h>
 
 #include "planners/registry.h"
+#include "shim/mpi/alike.h"
 #include "shim/mpi/layout.h"
 #include "shim/mpi/process.h"
 #include "shim/mpi/reduction.h"
@@ -50,6 +51,7 @@ struct call {
     int output_unchanged; /* nothing is written to it here (root of a broadcast) */
     int stage_input;      /* the input must not be read where it lies */
 
+    int wrong;    /* an MPI code: this rank cannot serve the call (reroute_wrong); or 0 */
     int combines; /* reduction is set */
     struct reduction reduction;
 
@@ -63,14 +65,15 @@ struct call {
 #define NO_BLOCK (-1)
 
 /* Is rerouting on at all, and is a call of so many bytes worth looking at? Inlined into the
-   wrappers, because most calls of a program end here. */
+   wrappers, because most calls of a program end here. A call without bytes is worth asking about
+   where that is done: elsewhere it may have some. */
 static inline enum reason gate_size(uint64_t total)
 {
     if (process.verdict != REASON_NONE)
         return process.verdict;
     if (total < process.cfg.min_bytes)
         return REASON_SMALL;
-    return total ? REASON_NONE : REASON_EMPTY;
+    return total || alike_asked() ? REASON_NONE : REASON_EMPTY;
 }
 
 /* The part of the gate that asks nobody: settings, and what the communicator is. nranks: its size.
@@ -92,11 +95,15 @@ struct comm *gate_comm(MPI_Comm comm, int nranks, enum plan_collective c, enum r
    pairs_agree, and returns what that does. */
 enum reason gate_reduction(struct comm *c, struct call *call);
 
-/* For arguments that the library should judge: run the call natively, and count that. */
-int leave_to_library(const struct call *call);
-
 /* Run a call that passed gate_comm, in the mode that is set. Returns what the MPI function returns.
  */
 int reroute(struct comm *comm, struct call *call);
+
+/*
+ * The same with arguments that this rank cannot serve, of which the others know nothing: an MPI
+ * code. The call's buffers are not looked at. Where it is rerouted the rank takes part without data
+ * (engine.h) and returns the code.
+ */
+int reroute_wrong(struct comm *comm, struct call *call, int wrong);
 
 #endif

@@ -4,6 +4,7 @@
 #include "shim/mpi/comm.h"
 #include "shim/mpi/count.h"
 #include "shim/mpi/library.h"
+#include "shim/mpi/refused.h"
 #include "shim/mpi/sizes.h"
 
 struct call_block rooted_block(const struct call *call, const struct layout *layout, int i)
@@ -44,6 +45,56 @@ int rooted_buffers(const struct rooted *a, int gathers, struct library_buffer *l
     return gathers ? library_buffers(list, here, at_root) : library_buffers(list, at_root, here);
 }
 
+static int is_gather(enum plan_collective c)
+{
+    return c == COLL_GATHER || c == COLL_GATHERV;
+}
+
+/* Do the own block and its place among all coincide, in a way that the library refuses? At the
+   root. */
+static int coincides(const struct rooted *a, enum plan_collective c, int rank)
+{
+    int vector = counts_given(a->all.counts);
+    MPI_Count count = vector ? counts_at(a->all.counts, rank) : a->all.count;
+    MPI_Count displ = vector ? displs_at(a->all.displs, rank) : rank * count;
+
+    return a->own.type == a->all.type && a->own.count == count &&
+           refused_alias(c, a->own.buffer, a->all.buffer, displ, count, a->own.type);
+}
+
+/* What this rank's arguments alone tell (refused.h), on an intracommunicator that has such a
+   root. */
+static int refused(const struct rooted *a, enum plan_collective c, int size, int rank)
+{
+    enum refused_side own = is_gather(c) ? REFUSED_SEND : REFUSED_RECEIVE;
+    enum refused_side all = is_gather(c) ? REFUSED_RECEIVE : REFUSED_SEND;
+    int at_root = rank == a->root, in_place = at_root && a->own.buffer == MPI_IN_PLACE;
+
+    if (!in_place && refused_block(c, own, a->own.buffer, a->own.count, a->own.type))
+        return 1;
+    if (!at_root)
+        return 0;
+    if (c == COLL_GATHER || c == COLL_SCATTER
+            ? refused_block(c, all, a->all.buffer, a->all.count, a->all.type)
+            : refused_blocks(c, all, a->all.buffer, a->all.counts, a->all.displs, size, a->all.type,
+                             NULL))
+        return 1;
+    return !in_place && coincides(a, c, rank);
+}
+
+/* The same of any communicator: refused calls of the v forms must not be counted (sizes.h). */
+static int refused_v(const struct rooted *a, enum plan_collective c)
+{
+    int size, rank, inter;
+
+    if (process.verdict || a->comm == MPI_COMM_NULL ||
+        mpi.Comm_test_inter(a->comm, &inter) != MPI_SUCCESS || inter ||
+        mpi.Comm_size(a->comm, &size) != MPI_SUCCESS ||
+        mpi.Comm_rank(a->comm, &rank) != MPI_SUCCESS)
+        return 0;
+    return a->root < 0 || a->root >= size || refused(a, c, size, rank);
+}
+
 static int run(struct comm *c, const struct rooted *a, struct call *call, rooted_fill fill)
 {
     call->request.root = a->root;
@@ -51,7 +102,8 @@ static int run(struct comm *c, const struct rooted *a, struct call *call, rooted
     call->request.in_place = c->rank == a->root && a->own.buffer == MPI_IN_PLACE;
     call->held_block = NO_BLOCK;
     call->output_dense = 1; /* where there is none */
-    return fill(c, call) ? leave_to_library(call) : reroute(c, call);
+    int wrong = fill(c, call);
+    return wrong ? reroute_wrong(c, call, wrong) : reroute(c, call);
 }
 
 /* What both forms begin with. */
@@ -83,6 +135,8 @@ int rooted_run(struct rooted *a, struct call *call, rooted_fill fill)
         why = wrong || bytes_of_all(block, size, &call->total) ? REASON_ARGUMENTS
                                                                : gate_size(call->total);
     }
+    if (!why && refused(a, call->collective, size, rank))
+        why = REASON_ARGUMENTS;
     if (!why)
         c = gate_comm(a->comm, size, call->collective, &why);
     if (c) {
@@ -115,6 +169,8 @@ int rooted_run_v(struct rooted *a, struct call *call, rooted_fill fill)
     int size, rank;
 
     begin(a, call);
+    if (refused_v(a, call->collective))
+        return run_natively(call, REASON_ARGUMENTS);
     if (sizes_wait(a->comm, call->collective))
         return run_natively(call, REASON_SIZES);
     enum reason why = gate_rooted(a->comm, a->root, call->collective, &size, &rank);

@@ -42,9 +42,9 @@ int rooted_is_packed(const struct rooted *a, const struct layout *layout, int n)
 int rooted_buffers(const struct rooted *a, int gathers, struct library_buffer *list);
 
 /*
- * Run the call: call->collective, native and fill are set, arguments is a struct rooted. fill: is
- * there anything in this rank's arguments that the library should judge? Else it fills in the
- * call's buffers. Returns what the MPI function returns.
+ * Run the call: call->collective, native and fill are set, arguments is a struct rooted. fill:
+ * fills in the call's buffers; returns MPI_SUCCESS, or what is wrong with this rank's arguments.
+ * Returns what the MPI function returns.
  */
 typedef int (*rooted_fill)(struct comm *c, struct call *call);
 int rooted_run(struct rooted *a, struct call *call, rooted_fill fill);

@@ -66,21 +66,21 @@ static int fill(struct comm *c, struct call *call)
     uint64_t own = plan_block_bytes(&call->request, c->rank), receives;
 
     if (c->rank == a->root) {
-        if (layout_of(a->all.type, &call->input) < 0 || a->all.buffer == MPI_IN_PLACE ||
-            layout_is_nowhere(a->all.buffer, &call->input, call->total))
-            return 1;
+        if (layout_of(a->all.type, &call->input) < 0)
+            return MPI_ERR_TYPE;
         fill_input(a, call, c->size);
     }
     if (call->request.in_place)
-        return 0;
-    if (bytes_of(a->own.count, a->own.type, &receives) < 0 || receives != own ||
-        layout_of(a->own.type, &call->output) < 0 || a->own.buffer == MPI_IN_PLACE ||
-        layout_is_nowhere(a->own.buffer, &call->output, own))
-        return 1;
+        return MPI_SUCCESS;
+    if (bytes_of(a->own.count, a->own.type, &receives) < 0 ||
+        layout_of(a->own.type, &call->output) < 0)
+        return MPI_ERR_TYPE;
+    if (receives != own)
+        return MPI_ERR_TRUNCATE;
     call->nblocks = 1;
     call->output_block = own_block;
     call->output_dense = call->output.dense;
-    return 0;
+    return MPI_SUCCESS;
 }
 
 static int scatter(struct rooted *a)

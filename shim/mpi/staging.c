@@ -172,7 +172,7 @@ int staging_stays(struct comm *c, const struct call *call)
     const struct plan_request *q = &call->request;
     struct side in, out;
 
-    if (!cuda_present())
+    if (!cuda_present() || call->wrong)
         return 0;
     look_at_both(call, plan_input_bytes(q, c->rank), plan_output_bytes(q, c->rank), &in, &out);
     return stay(c, call, &in, &out) != NULL;

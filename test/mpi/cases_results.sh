@@ -118,6 +118,47 @@ one_thing_each() {
     finish
 }
 
+# wrong_on_one_rank CLAIM N [NAME=VALUE...] -- ARGUMENT...: a whole test of `refused`
+wrong_on_one_rank() {
+    local n=$2 given=()
+
+    begin "$1"
+    shift 2
+    while [ "$1" != -- ]; do
+        given+=("$1")
+        shift
+    done
+    launch "$n" "${given[@]}" -- "$programs/refused" "$seed" "${@:2}"
+    want_right
+    want_lines
+    finish
+}
+
+# Open MPI's own calls of unlike sizes end on two ranks only, MPICH's on three only.
+unlike_calls() {
+    local n=3 topology shm collective direct=
+    [ "$family" = mpich ] || n=2
+
+    wrong_on_one_rank "what the library refuses on one rank, in default settings" 3 COLLSHIM_MIN_BYTES= -- alone
+    wrong_on_one_rank "what the library refuses on one rank, all rerouted" 3 -- alone
+    wrong_on_one_rank "what the library refuses on one rank, sizes compared" 3 COLLSHIM_COMPARE_SIZES=1 -- alone
+    wrong_on_one_rank "ranks whose sizes differ get the library's own answer" $n COLLSHIM_COMPARE_SIZES=1 -- lengths
+    for collective in allgather allreduce bcast gather scatter alltoall; do
+        direct+=,$collective=linear
+    done
+    for topology in node:1 node:3; do
+        for shm in on copy; do
+            [ "$topology $shm" != "node:3 copy" ] || continue
+            wrong_on_one_rank "messages of unequal length, $topology, COLLSHIM_SHM=$shm" 3 COLLSHIM_SHM=$shm \
+                COLLSHIM_ALGORITHM="${direct#,}" COLLSHIM_CHUNK_BYTES=1MiB \
+                COLLSHIM_TOPOLOGY="$([ $topology = node:1 ] && echo node:1 rank:3 || echo $topology)" -- unequal 50000
+        done
+    done
+    differential 3 100 mixed COLLSHIM_COMPARE_SIZES=1
+    want_rerouted
+    finish
+}
+
 threads() {
     local n=2 rounds=20 how
     [ "$family" = openmpi ] || rounds=5
@@ -200,6 +241,7 @@ cases_results() {
     random_calls
     random_calls_both_ways
     one_thing_each
+    unlike_calls
     threads
     overlapping
     [ "$quick" -ne 0 ] || more_than_an_int

@@ -54,11 +54,12 @@ skip() {
 }
 
 # settle [NAME=VALUE...]: sets `settled` to what ranks get: the preload, every call that can be
-# rerouted is, a report; and the arguments, which win.
+# rerouted is, a report; and the arguments, which win. Ranks do not compare sizes: they would wait
+# for each other at every call, and never be a call apart.
 settle() {
     local pair
     local -A value=()
-    for pair in "LD_PRELOAD=$preload${yielding[$family]:+:${yielding[$family]}}" COLLSHIM_MIN_BYTES=0 "COLLSHIM_REPORT=$tmp/report.json" "$@"; do
+    for pair in "LD_PRELOAD=$preload${yielding[$family]:+:${yielding[$family]}}" COLLSHIM_MIN_BYTES=0 COLLSHIM_COMPARE_SIZES=0 "COLLSHIM_REPORT=$tmp/report.json" "$@"; do
         value[${pair%%=*}]=${pair#*=}
     done
     settled=()

@@ -16,17 +16,23 @@ static int (*native_allgather)(const void *, int, MPI_Datatype, void *, int, MPI
 static int (*native_allgatherv)(const void *, int, MPI_Datatype, void *, const int *, const int *,
                                 MPI_Datatype, MPI_Comm);
 
+static void *native_object; /* the library, as dlopen has it */
+
+static UNUSED void *native_symbol(const char *name)
+{
+    return dlsym(native_object, name);
+}
+
 static void native_open(void)
 {
     void *from = dlsym(RTLD_DEFAULT, "PMPI_Get_library_version");
     Dl_info where;
-    void *library = NULL;
 
     if (from && dladdr(from, &where))
-        library = dlopen(where.dli_fname, RTLD_NOW | RTLD_NOLOAD);
-    if (library) {
-        *(void **)&native_allgather = dlsym(library, "PMPI_Allgather");
-        *(void **)&native_allgatherv = dlsym(library, "PMPI_Allgatherv");
+        native_object = dlopen(where.dli_fname, RTLD_NOW | RTLD_NOLOAD);
+    if (native_object) {
+        *(void **)&native_allgather = dlsym(native_object, "PMPI_Allgather");
+        *(void **)&native_allgatherv = dlsym(native_object, "PMPI_Allgatherv");
     }
     if (!native_allgather || !native_allgatherv) {
         fprintf(stderr, "%s: cannot find the MPI library's own functions\n", test_name);

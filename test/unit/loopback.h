@@ -14,6 +14,7 @@ struct loopback;
 
 struct loopback *loopback_open(int nranks, uint64_t seed);
 void loopback_attach(struct loopback *net, int rank, struct xport *x);
+void loopback_let_lengths_differ(struct loopback *net);  /* else that ends the test */
 unsigned loopback_unmatched(const struct loopback *net); /* posted and never met */
 void loopback_close(struct loopback *net);
 

@@ -110,6 +110,61 @@ START_TEST(test_engine__who_fails_keeps_nobody_waiting_and_nobody_takes_its_data
 }
 END_TEST
 
+/* Rank 0 sends one length and rank 1 expects another; then rank 1 sends something back. */
+static struct plan *ping_pong(int rank, uint64_t length)
+{
+    struct plan_builder *b = plan_build_begin(rank, 2, 64);
+    struct plan *p = NULL;
+
+    if (rank == 0) {
+        plan_send(b, 1, 0, PLAN_INPUT, 0, length);
+        plan_recv(b, 1, 0, PLAN_OUTPUT, 0, 16);
+    } else {
+        uint32_t first = plan_recv(b, 0, 0, PLAN_OUTPUT, 0, length);
+        plan_send(b, 0, 0, PLAN_INPUT, 0, 16);
+        plan_after(b, first);
+    }
+    ck_assert_int_eq(plan_build_finish(b, "test", 64, 64, 0, 0, &p), 0);
+    return p;
+}
+
+START_TEST(test_engine__a_message_of_another_length_fails_the_call_on_all_that_need_it)
+{
+    static const uint64_t lengths[][2] = {{48, 64}, {64, 48}, {40, 48}};
+    const uint64_t *length = lengths[_i];
+    struct loopback *net = loopback_open(2, 1);
+    struct xport x[2];
+    struct plan *p[2];
+    struct engine *e[2];
+    char input[64] = "", output[2][64];
+    enum engine_state state[2] = {ENGINE_MOVED, ENGINE_MOVED};
+    int rc[2] = {0, 0};
+
+    loopback_let_lengths_differ(net);
+    for (int r = 0; r < 2; r++) {
+        p[r] = ping_pong(r, length[r]);
+        loopback_attach(net, r, &x[r]);
+        ck_assert_int_eq(engine_create(p[r], &x[r], &e[r]), 0);
+        ck_assert_int_eq(
+            engine_begin(e[r], &(struct engine_buffers){.input = input, .output = output[r]}), 0);
+    }
+    for (int step = 0; step < 1000; step++)
+        for (int r = 0; r < 2; r++)
+            if (state[r] != ENGINE_DONE)
+                rc[r] = engine_step(e[r], &state[r]);
+    ck_assert_int_eq(state[0], ENGINE_DONE);
+    ck_assert_int_eq(state[1], ENGINE_DONE);
+    ck_assert_int_eq(rc[1], -EMSGSIZE);
+    ck_assert_int_eq(rc[0], -EIO);
+    ck_assert_uint_eq(loopback_unmatched(net), 0);
+    for (int r = 0; r < 2; r++) {
+        engine_free(e[r]);
+        plan_free(p[r]);
+    }
+    loopback_close(net);
+}
+END_TEST
+
 static int broken_send(void *state, unsigned slot, const void *buf, size_t length, int peer,
                        int lane)
 {
@@ -175,6 +230,8 @@ Suite *suite_engine(void)
     tcase_add_test(t, test_engine__every_algorithm_delivers_over_a_slow_and_unfair_transport);
     tcase_add_test(t, test_engine__buffers_on_the_device_of_any_of_the_ranks);
     tcase_add_test(t, test_engine__who_fails_keeps_nobody_waiting_and_nobody_takes_its_data);
+    tcase_add_loop_test(
+        t, test_engine__a_message_of_another_length_fails_the_call_on_all_that_need_it, 0, 3);
     tcase_add_test(t, test_engine__a_transport_error_ends_the_call_with_its_code);
     tcase_add_test(t, test_engine__host_memory_is_a_buffer_of_its_own);
     suite_add_tcase(s, t);

@@ -529,6 +529,70 @@ START_TEST(test_load__unequal_nodes_and_rails)
 }
 END_TEST
 
+/* A call of 16 ranks. size: of a block, of the vector, or of a message of an Alltoallv (0: to rank
+   0 alone, instead of everybody). */
+static int worth_measuring(const struct topo *t, enum plan_collective c, int to_all, uint64_t size,
+                           int rank)
+{
+    static uint64_t demand[16 * 16];
+    static size_t bytes[16];
+
+    for (int i = 0; i < 16 * 16; i++)
+        demand[i] = to_all || i % 16 == 0 ? size : 0;
+    for (int r = 0; r < 16; r++)
+        bytes[r] = size;
+    return load_worth_measuring(
+        &(struct plan_request){.collective = c,
+                               .topo = t,
+                               .rank = rank,
+                               .root = 3,
+                               .nbytes = size,
+                               .bytes = c == COLL_GATHERV ? bytes : NULL,
+                               .demand = c == COLL_ALLTOALLV ? demand : NULL,
+                               .grain = 1,
+                               .chunk_bytes = 1});
+}
+
+/* 3/4 MiB cross a rail. */
+START_TEST(test_load__rails_are_measured_from_the_same_bytes_that_cross_on)
+{
+    static const struct {
+        enum plan_collective c;
+        int to_all;
+        uint64_t least;
+    } cases[] = {
+        {COLL_ALLGATHER, 1, 256 << 10}, /* blocks: of 12 ranks elsewhere, by 4 rails */
+        {COLL_ALLREDUCE, 1, 2 << 20},   /* vector: 2 (4 - 1) times over 16 rails */
+        {COLL_BCAST, 1, 3 << 20},       /* vector: once by 4 rails */
+        {COLL_GATHERV, 1, 256 << 10},   /* blocks: 12 into the root's node */
+        {COLL_ALLTOALL, 1, 64 << 10},   /* blocks: 4 ranks have one for 12 others, each */
+        {COLL_ALLTOALLV, 1, 64 << 10},  /* messages: likewise */
+        {COLL_ALLTOALLV, 0, 256 << 10}, /* messages: 12 into one node */
+    };
+    struct topo *t = topology("node:4 rank:4 rail:4"), *one = topology("node:1 rank:16");
+    struct topo *known = topology("node:4 rank:4 rail:4@100Mbit");
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        enum plan_collective c = cases[i].c;
+        uint64_t least = cases[i].least;
+
+        for (int rank = 0; rank < 16; rank++) {
+            ck_assert_msg(worth_measuring(t, c, cases[i].to_all, least, rank) &&
+                              !worth_measuring(t, c, cases[i].to_all, least - 1, rank),
+                          "%s: not from %llu bytes on", plan_collective_name(c),
+                          (unsigned long long)least);
+            ck_assert(!worth_measuring(one, c, cases[i].to_all, 64 * least, rank));
+            ck_assert(!worth_measuring(known, c, cases[i].to_all, 64 * least, rank));
+        }
+        for (uint64_t size = 1; size <= 4 * least; size += size / 3 + 1)
+            ck_assert_int_eq(worth_measuring(t, c, cases[i].to_all, size, 0), size >= least);
+    }
+    topo_free(t);
+    topo_free(one);
+    topo_free(known);
+}
+END_TEST
+
 Suite *suite_model(void)
 {
     Suite *s = suite_create("model");
@@ -552,6 +616,7 @@ Suite *suite_model(void)
     tcase_add_test(t, test_model__no_algorithm_is_faster_than_the_bound_on_random_shapes);
     tcase_add_test(t, test_load__equal_nodes_have_the_bounds_of_table_III);
     tcase_add_test(t, test_load__unequal_nodes_and_rails);
+    tcase_add_test(t, test_load__rails_are_measured_from_the_same_bytes_that_cross_on);
     suite_add_tcase(s, t);
     return s;
 }

@@ -452,12 +452,13 @@ START_TEST(test_shm__a_lane_without_receives_blocks_no_other)
 }
 END_TEST
 
-START_TEST(test_shm__lengths_that_differ_and_an_abandoned_transport_are_errors)
+START_TEST(test_shm__of_lengths_that_differ_both_ends_are_told_and_abandoning_is_an_error)
 {
     int member[2] = {0, 1};
     struct shm_offer offer[2];
     struct xport x[2];
-    char bytes[64];
+    static const size_t lengths[][2] = {{64, 32}, {32, 64}, {100000, 50000}, {50000, 100000}};
+    char bytes[100000] = "", room[100000] = "";
     unsigned done[1], ndone;
 
     for (int r = 0; r < 2; r++)
@@ -468,10 +469,20 @@ START_TEST(test_shm__lengths_that_differ_and_an_abandoned_transport_are_errors)
         ck_assert_int_eq(xport_shm_join(&x[r], offer), 0);
         ck_assert_int_eq(x[r].reserve(x[r].state, 1), 0);
     }
-    ck_assert_int_eq(x[0].send(x[0].state, 0, bytes, 64, 1, 0), 0);
-    ck_assert_int_eq(x[0].poll(x[0].state, done, &ndone), 0);
-    ck_assert_int_eq(x[1].recv(x[1].state, 0, bytes, 32, 0, 0), 0);
-    ck_assert_int_lt(x[1].poll(x[1].state, done, &ndone), 0);
+    for (int i = 0; i < 4; i++) {
+        unsigned sent, gone[1];
+
+        ck_assert_int_eq(x[0].send(x[0].state, 0, bytes, lengths[i][0], 1, 0), 0);
+        ck_assert_int_eq(x[0].poll(x[0].state, gone, &sent), 0);
+        ck_assert_int_eq(x[1].recv(x[1].state, 0, room, lengths[i][1], 0, 0), 0);
+        ck_assert_int_eq(x[1].poll(x[1].state, done, &ndone), 0);
+        ck_assert_uint_eq(ndone, 1);
+        ck_assert_uint_eq(done[0], XPORT_UNEQUAL);
+        for (int polls = 0; !sent && polls < 10; polls++)
+            ck_assert_int_eq(x[0].poll(x[0].state, gone, &sent), 0);
+        ck_assert_uint_eq(sent, 1);
+        ck_assert_uint_eq(gone[0], 0);
+    }
     x[1].abandon(x[1].state);
     ck_assert_int_lt(x[1].reserve(x[1].state, 1), 0);
     for (int r = 0; r < 2; r++)
@@ -534,7 +545,8 @@ Suite *suite_shm(void)
     tcase_add_test(t, test_shm__what_only_some_threads_can_read_arrives_once);
     tcase_add_loop_test(t, test_shm__a_send_is_done_when_it_has_been_received, 0, COPYING + 1);
     tcase_add_loop_test(t, test_shm__a_lane_without_receives_blocks_no_other, 0, COPYING + 1);
-    tcase_add_test(t, test_shm__lengths_that_differ_and_an_abandoned_transport_are_errors);
+    tcase_add_test(t,
+                   test_shm__of_lengths_that_differ_both_ends_are_told_and_abandoning_is_an_error);
     tcase_add_test(t, test_shm__a_segment_that_is_not_there_or_another_is_refused);
     tcase_add_test(t, test_shm__a_file_size_limit_is_respected);
     suite_add_tcase(s, t);

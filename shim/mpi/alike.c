@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "shim/mpi/alike.h"
+
+#include <stdint.h>
+
+#include "shim/mpi/comm.h"
+#include "shim/mpi/reroute.h"
+
+static uint64_t add(uint64_t h, uint64_t value)
+{
+    h = (h ^ value) * 0x9e3779b97f4a7c15ull;
+    return h ^ (h >> 29);
+}
+
+/* What a plan depends on and MPI requires to be equal. Handles are not: they may be addresses. */
+static uint64_t signature(const struct call *call, int n)
+{
+    const struct plan_request *q = &call->request;
+    uint64_t h = add(1, call->collective);
+
+    h = add(h, call->total);
+    h = add(h, (uint64_t)q->root);
+    h = add(h, q->nbytes);
+    h = add(h, q->grain);
+    for (int r = 0; q->bytes && r < n; r++)
+        h = add(h, q->bytes[r]);
+    if (call->combines)
+        h = add(add(h, call->reduction.kernel_type), call->reduction.kernel_op);
+    return h;
+}
+
+enum reason alike(struct comm *c, const struct call *call)
+{
+    uint64_t h = signature(call, c->size), all[3];
+    uint64_t mine[3] = {h, ~h, call->wrong != MPI_SUCCESS};
+
+    if (call->collective == COLL_ALLTOALLV) /* the rows were compared when they were exchanged */
+        return REASON_NONE;
+    if (mpi.Allreduce(mine, all, 3, MPI_UINT64_T, MPI_MAX, c->private_comm) != MPI_SUCCESS)
+        return REASON_ARGUMENTS;
+    return all[0] == ~all[1] && !all[2] ? REASON_NONE : REASON_ARGUMENTS;
+}

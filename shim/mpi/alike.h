@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Do the ranks mean the same call? MPI requires it, and a rerouted call relies on it: ranks that
+ * disagree in sizes have plans that do not fit together. To compare takes a small reduction per
+ * call, which no program should pay for the errors of others. So it is done where every call is
+ * rerouted that can be, small ones too (COLLSHIM_MIN_BYTES=0), unless COLLSHIM_COMPARE_SIZES=0.
+ */
+#ifndef COLLSHIM_SHIM_MPI_ALIKE_H
+#define COLLSHIM_SHIM_MPI_ALIKE_H
+
+#include "shim/mpi/process.h"
+
+/* Are calls compared? The same on all ranks. */
+static inline int alike_asked(void)
+{
+    return !process.cfg.min_bytes && process.cfg.compare_sizes;
+}
+
+/*
+ * Compare the ranks' calls. Collective over the communicator. REASON_NONE, or REASON_ARGUMENTS on
+ * all ranks: sizes differ, or a rank cannot serve its call (call->wrong).
+ */
+struct call;
+struct comm;
+enum reason alike(struct comm *c, const struct call *call);
+
+#endif
