@@ -6,8 +6,9 @@
  *
  *     collectives         large calls before small ones: a small Gatherv, Scatterv or Alltoallv may
  *                         let the next ones go unasked
- *     collectives small   small calls alone; each rank prints when it called MPI_Init and when
- *                         MPI_Finalize had returned, in seconds of the machine's clock
+ *     collectives small   small calls on MPI_COMM_WORLD alone; each rank prints when it called
+ *                         MPI_Init and when MPI_Finalize had returned, in seconds of the clock
+ *     collectives none    the same, without those calls
  *
  * The large calls per collective, summed over ranks, are in the line that rank 0 prints.
  */
@@ -257,26 +258,39 @@ static double now(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
+/* On MPI_COMM_WORLD and on its halves. */
+static long try_large(int me, int ranks)
+{
+    long large = try(MPI_COMM_WORLD, LARGE);
+    MPI_Comm half;
+
+    MPI_Comm_split(MPI_COMM_WORLD, me < ranks / 2, 0, &half);
+    large += try(half, LARGE);
+    MPI_Comm_free(&half);
+    return large;
+}
+
 int main(int argc, char **argv)
 {
-    int small = argc > 1 && !strcmp(argv[1], "small"), me, ranks;
+    const char *how = argc > 1 ? argv[1] : "";
     double began = now();
-    MPI_Comm half;
+    int me, ranks;
 
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &me);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    long mine[2] = {try(MPI_COMM_WORLD, small ? 0 : LARGE), 0}, all[2];
-    MPI_Comm_split(MPI_COMM_WORLD, me < ranks / 2, 0, &half);
-    mine[0] += try(half, small ? 0 : LARGE);
-    MPI_Comm_free(&half);
+    long mine[2] = {0, 0}, all[2];
+    if (!how[0])
+        mine[0] = try_large(me, ranks);
+    else if (!strcmp(how, "small"))
+        try(MPI_COMM_WORLD, 0);
     mine[1] = wrong;
     MPI_Allreduce(mine, all, 2, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
     wrong = all[1];
     if (!me)
         say(all[0], ranks);
     MPI_Finalize();
-    if (small)
+    if (how[0])
         printf("from %.6f to %.6f\n", began, now());
     return wrong != 0;
 }

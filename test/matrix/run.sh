@@ -163,7 +163,9 @@ cell_less() {
 
 # fill KIND: runs a cell, of kind native, all or less; adds it to row
 fill() {
-    local cell='' why='' mark log=$logs/$library-$on-${way:-native}$([[ $1 != less ]] || echo -less).log
+    local cell='' why='' mark log=$logs/$library-$on-${way:-native}
+    [[ $1 != less ]] || log+=-less
+    log+=.log
     where="${title[$library]}, hosts: $on, ${way:-native}$([[ $1 != less ]] || echo " less one")"
     if cell=$(absent_way "$library" "$way"); then
         cell_skip "$cell"
