@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * First all ranks find out whether all are here, then whether they agree. Rank 0's settings travel
- * to all as text, and each rank compares. Text and not a hash, so that the rank which differs can
- * say in which setting. A process with mode off takes part too: it may be the only one that is off.
+ * All ranks find out whether all are here and have the same settings. A hash of the settings tells
+ * that. If they differ, rank 0's travel to all as text, so that a rank which differs can say in
+ * which setting. A process with mode off takes part too: it may be the only one that is off.
  */
 #include "shim/mpi/agree.h"
 
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,9 +59,10 @@ static void say_difference(const char *mine, const char *root)
 
 /* What ranks find out about each other. */
 struct outcome {
-    int absent;  /* a rank that has not loaded collshim, or -1 */
-    int differs; /* the lowest rank whose settings differ from rank 0's, or MPI_COMM_WORLD's size */
-    int problems; /* the most that any rank found in its settings */
+    int absent;        /* a rank that has not loaded collshim, or -1 */
+    int differ;        /* ranks have different settings */
+    int problems;      /* the most that any rank found in its settings */
+    uint64_t settings; /* of this rank, hashed: equal for equal texts */
 };
 
 static void worse(void *value, const void *child)
@@ -70,57 +72,72 @@ static void worse(void *value, const void *child)
 
     if (mine->absent < 0)
         mine->absent = theirs->absent;
-    if (theirs->differs < mine->differs)
-        mine->differs = theirs->differs;
     if (theirs->problems > mine->problems)
         mine->problems = theirs->problems;
+    mine->differ |= theirs->differ || theirs->settings != mine->settings;
 }
 
-static int share(const struct tree *t, struct outcome *o)
+static uint64_t hash(const char *text)
 {
-    int rc = tree_up(t, o, sizeof *o, worse);
+    uint64_t h = 0xcbf29ce484222325ull;
 
-    return rc == MPI_SUCCESS ? tree_down(t, o, sizeof *o) : rc;
+    for (; *text; text++)
+        h = (h ^ (unsigned char)*text) * 0x100000001b3ull;
+    return h;
 }
 
-/* Are all ranks there? Else nobody reroutes, and rank 0 says why, or its neighbours if it is the
-   one that is missing. */
-static int all_are_here(struct tree *t, struct outcome *o)
+/*
+ * Once up the tree and once down, since all ranks wait for it in MPI_Init. Returns an MPI code. A
+ * rank that could not announce itself tells nobody anything: to the others it is absent.
+ */
+static int share(struct tree *t, struct outcome *o)
 {
     const char *lost = NULL;
-    const struct launcher *launcher = launcher_of_job(&lost);
+    const struct launcher *launcher = process.world_size > 1 ? launcher_of_job(&lost) : NULL;
 
     if (lost) {
         say_here(CFG_LEVEL_WARN,
                  "rank %d could not announce itself to the other ranks by %s; all run natively",
                  process.world_rank, lost);
-        return 0;
+        o->absent = process.world_rank;
+        return MPI_SUCCESS;
     }
     o->absent =
         tree_open(t, process.world_rank, process.world_size, launcher ? launcher->has : NULL);
-    if (share(t, o) != MPI_SUCCESS)
-        return 0;
-    if (o->absent >= 0 && t->parent < 0 && (!process.world_rank || !o->absent))
+    int rc = tree_up(t, o, sizeof *o, worse);
+    if (rc == MPI_SUCCESS)
+        rc = tree_down(t, o, sizeof *o);
+    /* Rank 0 tells all, or its neighbours do if it is the one that is absent. */
+    if (rc == MPI_SUCCESS && o->absent >= 0 && t->parent < 0 && (!process.world_rank || !o->absent))
         say_here(CFG_LEVEL_WARN,
                  "rank %d has not loaded collshim, all run natively; LD_PRELOAD must reach every "
                  "rank (Open MPI: mpirun -x LD_PRELOAD)",
                  o->absent);
-    return o->absent < 0;
+    return rc;
 }
 
-/* Compare this rank's settings with rank 0's. Returns an MPI code. */
-static int compare(const struct tree *t, struct outcome *o)
+static void lower(void *value, const void *child)
 {
-    char mine[TEXT_MAX] = "", root[TEXT_MAX];
+    int *mine = value, theirs = *(const int *)child;
 
-    describe(mine);
+    *mine = theirs < *mine ? theirs : *mine;
+}
+
+/* Ranks differ: the lowest that differs from rank 0 says in what. Returns an MPI code. */
+static int explain(const struct tree *t, const char *mine)
+{
+    char root[TEXT_MAX];
+    int differs = process.world_size;
+
     memcpy(root, mine, sizeof root);
     int rc = tree_down(t, root, sizeof root);
-    if (rc == MPI_SUCCESS && memcmp(mine, root, sizeof root) != 0)
-        o->differs = process.world_rank;
+    if (rc == MPI_SUCCESS && strcmp(mine, root) != 0)
+        differs = process.world_rank;
     if (rc == MPI_SUCCESS)
-        rc = share(t, o);
-    if (rc == MPI_SUCCESS && o->differs == process.world_rank)
+        rc = tree_up(t, &differs, sizeof differs, lower);
+    if (rc == MPI_SUCCESS)
+        rc = tree_down(t, &differs, sizeof differs);
+    if (rc == MPI_SUCCESS && differs == process.world_rank)
         say_difference(mine, root);
     return rc;
 }
@@ -149,32 +166,40 @@ static enum reason parse_topology(void)
     return REASON_NONE;
 }
 
+/* All have the same settings. Do these let MPI_Init go on, and calls be rerouted? */
+static int settle(enum reason topology, int problems)
+{
+    if (process.cfg.strict && problems) {
+        say(CFG_LEVEL_ERROR, "COLLSHIM_STRICT=1: MPI_Init fails because of the settings above");
+        return MPI_ERR_OTHER;
+    }
+    process.verdict = topology;
+    if (!topology && comm_open() != MPI_SUCCESS)
+        process.verdict = REASON_MEMORY;
+    return MPI_SUCCESS;
+}
+
 int agree_at_init(void)
 {
+    char mine[TEXT_MAX] = "";
     struct tree tree = {.parent = -1};
     struct outcome o = {.absent = -1};
 
     mpi.Comm_rank(MPI_COMM_WORLD, &process.world_rank);
     mpi.Comm_size(MPI_COMM_WORLD, &process.world_size);
-    o.differs = process.world_size;
-    if (process.world_size > 1 && !all_are_here(&tree, &o)) {
+    enum reason topology = parse_topology();
+    say_problems();
+    describe(mine);
+    o.problems = process.cfg.problems + (topology != REASON_NONE);
+    o.settings = hash(mine);
+    if (share(&tree, &o) != MPI_SUCCESS)
+        return MPI_ERR_OTHER;
+    if (o.absent >= 0) {
         process.verdict = REASON_NOT_EVERYWHERE;
         return MPI_SUCCESS;
     }
-    enum reason topology = parse_topology();
-    say_problems();
-    o.problems = process.cfg.problems + (topology != REASON_NONE);
-    if (compare(&tree, &o) != MPI_SUCCESS)
-        return MPI_ERR_OTHER;
-    if (process.cfg.strict && o.problems)
-        say(CFG_LEVEL_ERROR, "COLLSHIM_STRICT=1: MPI_Init fails because of the settings above");
-    if (o.differs < process.world_size)
-        process.verdict = REASON_DISAGREED;
-    else if (process.cfg.strict && o.problems)
-        return MPI_ERR_OTHER;
-    else
-        process.verdict = topology;
-    if (process.verdict == REASON_NONE && comm_open() != MPI_SUCCESS)
-        process.verdict = REASON_MEMORY;
-    return MPI_SUCCESS;
+    if (!o.differ)
+        return settle(topology, o.problems);
+    process.verdict = REASON_DISAGREED;
+    return explain(&tree, mine);
 }
