@@ -10,6 +10,7 @@
  */
 #include "test/mpi/driver.h"
 #include "test/mpi/harness.h"
+#include "test/mpi/uneven.h"
 
 enum { BYTES = 200000 };
 
@@ -110,6 +111,8 @@ int main(int argc, char **argv)
         NEED(MemFree(on_device[1]));
         check_violations();
     }
+    if (!world_rank && uneven(MPI_UINT8_T, MPI_SUM, 1))
+        puts("steady: the library saturates in vectors alone");
     int code = test_ended();
     MPI_Finalize();
     return code | (on_device[0] && is_left_over());
