@@ -40,15 +40,16 @@ static void integer_at(int v, size_t bytes, unsigned char *at)
 }
 
 /* Four values by four indices: ties of either. */
-#define PAIR_AT(T, I, v, at)                                                                       \
+#define PAIR_AT(T, U, v, at)                                                                       \
     {                                                                                              \
         struct {                                                                                   \
             T value;                                                                               \
-            I index;                                                                               \
+            U index;                                                                               \
         } pair;                                                                                    \
+        int value = (v) / 4 - 1, index = (v) % 4;                                                  \
         memset(&pair, 0, sizeof pair);                                                             \
-        pair.value = (T)((v) / 4 - 1);                                                             \
-        pair.index = (I)((v) % 4);                                                                 \
+        pair.value = (T)value;                                                                     \
+        pair.index = (U)index;                                                                     \
         memcpy(at, &pair, sizeof pair);                                                            \
         break;                                                                                     \
     }

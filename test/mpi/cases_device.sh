@@ -27,6 +27,18 @@ devices_rerouted() {
     finish
 }
 
+# Host and device memory in turns: who combines on a device must do it as the host's calls do.
+devices_steady() {
+    local how=$1
+    shift
+    begin "equal calls give equal results on a device and on the host, $how"
+    launch 2 "LD_LIBRARY_PATH=$build/gpusim" GPUSIM=devices=2 "$@" -- "$programs/steady" 0 6 device
+    want_right
+    want_lines
+    [ "$(of_all rerouted)" -gt 0 ] || complain "nothing was rerouted"
+    finish
+}
+
 # ordering_is_lost WHAT: the simulation forgets to order something; results have to show it.
 ordering_is_lost() {
     local late wrong=0 way=(on off) # through windows, and by the host
@@ -194,6 +206,8 @@ cases_device() {
     [ "$(of_all verified_different)" -eq 0 ] || complain "some results differ"
     [ "$(of_all verified_equal)" -gt $calls ] || complain "few calls were compared"
     finish
+    devices_steady rerouted COLLSHIM_TOPOLOGY=node:2
+    devices_steady "under the guard" COLLSHIM_MIN_BYTES=65536
     # Two paths in memory of any kind, from any address on, as far as all ranks' is on their devices.
     on_devices 2 $((2 * calls)) 'devices=2 seed=8' 'COLLSHIM_ALGORITHM=allreduce=collaborative(split=30)'
     want_number allreduce '[.sizes[].algorithms.collaborative // 0] | add' -gt 0

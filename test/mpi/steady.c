@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Equal calls give equal results: steady [SEED [CALLS]]
+ * Equal calls give equal results: steady [SEED [CALLS [device]]]
  *
  * Allreduce of integers that overflow or differ in sign, CALLS times (60) for each type and
- * operation, each on a communicator of its own, which is when the guard tries the library's way and
- * others. What the results are is not judged: MPI leaves open what an overflow gives.
+ * operation. Each has a communicator of its own, on which the guard tries the library's way and
+ * others. The results are not judged: MPI leaves open what an overflow gives. device: the buffers
+ * of every second call lie on a device; without the preload, only a library that takes device
+ * memory passes.
  */
+#include "test/mpi/driver.h"
 #include "test/mpi/harness.h"
+#include "test/mpi/uneven.h"
 
 enum { BYTES = 200000 };
 
@@ -28,6 +32,22 @@ static const struct {
     int logical;
 } ops[] = {{"SUM", MPI_SUM, 0},   {"PROD", MPI_PROD, 0}, {"MAX", MPI_MAX, 0},  {"MIN", MPI_MIN, 0},
            {"LAND", MPI_LAND, 1}, {"LOR", MPI_LOR, 1},   {"LXOR", MPI_LXOR, 1}};
+
+static address on_device[2]; /* where a call's buffers lie there; 0: none does */
+
+static void reduce(const void *mine, void *result, int count, MPI_Datatype type, MPI_Op op,
+                   MPI_Comm comm, int there)
+{
+    if (!there) {
+        MPI_Allreduce(mine, result, count, type, op, comm);
+        return;
+    }
+    NEED(MemcpyHtoD(on_device[0], mine, BYTES));
+    NEED(MemcpyHtoD(on_device[1], result, BYTES));
+    MPI_Allreduce((void *)(uintptr_t)on_device[0], (void *)(uintptr_t)on_device[1], count, type, op,
+                  comm);
+    NEED(MemcpyDtoH(result, on_device[1], BYTES));
+}
 
 /* Do the ranks have the same bytes? */
 static int all_alike(const unsigned char *bytes)
@@ -55,7 +75,8 @@ static void repeat(int type, int op, int calls)
         unsigned char *result = k ? again : first;
 
         memset(result, 0, BYTES);
-        MPI_Allreduce(mine, result, BYTES / size, types[type].type, ops[op].op, comm);
+        reduce(mine, result, BYTES / size, types[type].type, ops[op].op, comm,
+               on_device[0] && k % 2);
         if (k && memcmp(first, again, BYTES) != 0) {
             int at = 0;
 
@@ -76,11 +97,23 @@ int main(int argc, char **argv)
 
     MPI_Init(&argc, &argv);
     test_began("steady", argc, argv);
+    if (argc > 3 && !strcmp(argv[3], "device")) {
+        load_cuda();
+        NEED(MemAlloc(&on_device[0], BYTES));
+        NEED(MemAlloc(&on_device[1], BYTES));
+    }
     for (int t = 0; t < (int)(sizeof types / sizeof *types); t++)
         for (int op = 0; op < (int)(sizeof ops / sizeof *ops); op++)
             if (types[t].logical >= ops[op].logical)
                 repeat(t, op, calls);
+    if (on_device[0]) {
+        NEED(MemFree(on_device[0]));
+        NEED(MemFree(on_device[1]));
+        check_violations();
+    }
+    if (!world_rank && uneven(MPI_UINT8_T, MPI_SUM, 1))
+        puts("steady: the library saturates in vectors alone");
     int code = test_ended();
     MPI_Finalize();
-    return code;
+    return code | (on_device[0] && is_left_over());
 }
