@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <math.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -30,6 +31,7 @@ struct note {
     uint64_t node_key, settings;
     int32_t device, usable;
     char version[16];
+    int32_t one_queue; /* CUDA_DEVICE_MAX_CONNECTIONS is 1 */
 };
 _Static_assert(sizeof(struct note) <= NOTICE_BYTES, "a note must fit");
 
@@ -69,6 +71,26 @@ static uint64_t node_key(void)
         close(fd);
     }
     return hash_bytes(text, strlen(text)) ^ (uint64_t)(n < 0);
+}
+
+/* All streams of the process share one queue of the device: a round that waits for the one before
+ * it holds up whatever was enqueued behind it. The library's own call is one kernel, and does not.
+ */
+static int has_one_queue(void)
+{
+    const char *set = secure_getenv("CUDA_DEVICE_MAX_CONNECTIONS");
+
+    return set && strtol(set, NULL, 0) == 1;
+}
+
+/* Are this library's groups of messages safe between nodes, where ranks have different peers? One
+ * whose version cannot be read is not. */
+static int has_uniform_batches(const char *version)
+{
+    int major, minor, patch;
+
+    return sscanf(version, "NCCL %d.%d.%d", &major, &minor, &patch) == 3 &&
+           major * 10000 + minor * 100 + patch >= 22807;
 }
 
 /* The table ------------------------------------------------------------------------------------ */
@@ -204,6 +226,7 @@ static void post_note(struct comm *c)
     note.usable = c->cu && c->copy->real.CommCuDevice(c->handle, &note.device) == ncclSuccess &&
                   c->cu->DeviceGet(&device, note.device) == CUDA_SUCCESS &&
                   c->cu->DevicePrimaryCtxRetain(&c->context, device) == CUDA_SUCCESS;
+    note.one_queue = has_one_queue();
     strncpy(note.version, c->copy->version, sizeof note.version - 1);
     memcpy(text, &note, sizeof note);
     if (c->nranks == 1)
@@ -351,8 +374,8 @@ static enum reason judge_notes(struct comm *c, const char *notes)
 {
     struct topo_report *reports = calloc((size_t)c->nranks, sizeof *reports);
     enum reason verdict = reports ? REASON_NONE : REASON_NOT_READY;
+    int one_queue = 0, several_nodes = 0, rc;
     struct note first, n;
-    int rc;
 
     memcpy(&first, notes, sizeof first);
     for (int r = 0; r < c->nranks && !verdict; r++) {
@@ -363,7 +386,13 @@ static enum reason judge_notes(struct comm *c, const char *notes)
         else if (n.settings != first.settings ||
                  strncmp(n.version, first.version, sizeof n.version) != 0)
             verdict = REASON_DISAGREED;
+        one_queue |= n.one_queue;
+        several_nodes |= n.node_key != first.node_key;
     }
+    if (!verdict && one_queue)
+        verdict = REASON_ONE_QUEUE;
+    if (!verdict && several_nodes && !has_uniform_batches(c->copy->version))
+        verdict = REASON_OLD;
     if (!verdict) {
         rc = make_topology(c, reports);
         verdict = rc == -EINVAL ? REASON_TOPOLOGY : rc ? REASON_NOT_READY : REASON_NONE;

@@ -24,7 +24,7 @@ tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 # shellcheck source=test/killed_job.sh
 . "$(dirname "$0")/../killed_job.sh"
-unset LD_PRELOAD NCCL_HOSTID NCCL_COMM_BLOCKING NCCL_COMM_ID NCCL_CTA_POLICY "${!COLLSHIM_@}"
+unset LD_PRELOAD CUDA_DEVICE_MAX_CONNECTIONS NCCL_HOSTID NCCL_COMM_BLOCKING NCCL_COMM_ID NCCL_CTA_POLICY "${!COLLSHIM_@}"
 
 ok() { # DESCRIPTION STATUS
   if [ "$2" -eq 0 ]; then passed=$((passed + 1)); else failed=$((failed + 1)) && echo "not ok $1"; fi
@@ -55,7 +55,7 @@ native() { jq "[.nccl.collectives[].native | to_entries[] | select(.key | test(\
 mapfile -t cases < <(simulated "$ranks" --list | grep -v '^rank_')
 all=(reductions moves exchanges messages premul_unseen nothing one_rank groups mixed_group split init_in_group nonblocking
   configured policies init_all unseen revoked windows current_device unaligned simulated_end foreign_stream abort_meeting
-  blocked_stream two_streams destroy_early finalize abort async_error registered repeated recycled arguments
+  blocked_stream two_streams destroy_early finalize abort async_error registered repeated recycled arguments beside_compute
   different_counts different_messages different_order after_destroy many_communicators helper_killed helper_killed_idle
   helper_killed_anytime
   group_many group_crosswise group_made group_foreign group_refused group_devices sets sets_repeated sets_loose sets_blocked captured captured_grown captured_scaled
@@ -196,6 +196,30 @@ preloaded 'operations that round' COLLSHIM_EXACT=1 "${every[@]}" "${two_hosts[@]
 ok 'operations that round: all of them are native' $?
 reason 'small' 'smaller than' "${two_hosts[@]}" async_error
 reason 'a topology for other ranks' 'does not fit' COLLSHIM_TOPOLOGY='node:3 rank:3' "${every[@]}" "${two_hosts[@]}" async_error
+
+# Irregular groups of an NCCL that may hang in them, between hosts; inside one they are as good as any.
+reason 'an NCCL before 2.28.7' 'before 2.28.7' NCCLSIM=version=22803 "${every[@]}" "$ranks" --ranks 6 --hosts 3 --count 703 moves async_error
+[ "$(rerouted allreduce)" -eq 0 ] && [ "$(rerouted allgather)" -eq 0 ]
+ok 'an NCCL before 2.28.7: all is native' $?
+preloaded 'NCCL 2.28.7' NCCLSIM=version=22807 "${every[@]}" "$ranks" --ranks 6 --hosts 3 --count 703 moves async_error
+[ "$(rerouted allreduce)" -gt 0 ] && [ "$(native 'before 2.28.7')" -eq 0 ]
+ok 'NCCL 2.28.7: rerouted' $?
+preloaded 'an NCCL before 2.28.7 inside a host' NCCLSIM=version=22803 "${every[@]}" COLLSHIM_TOPOLOGY='node:2 rank:2' "$ranks" --ranks 4 \
+  --count 703 async_error
+[ "$(rerouted allreduce)" -gt 0 ] && [ "$(native 'before 2.28.7')" -eq 0 ]
+ok 'an NCCL before 2.28.7 inside a host: rerouted' $?
+# One queue of the device for all streams: a call holds up nothing that is enqueued behind it.
+one_queue=CUDA_DEVICE_MAX_CONNECTIONS=1
+claims 'one queue, native' $one_queue "${two_hosts[@]}" beside_compute
+reason 'one queue' 'CUDA_DEVICE_MAX_CONNECTIONS' $one_queue "${every[@]}" "${two_hosts[@]}" beside_compute async_error
+[ "$(rerouted allreduce)" -eq 0 ]
+ok 'one queue: all is native' $?
+reason 'one queue on odd ranks' 'CUDA_DEVICE_MAX_CONNECTIONS' NCCL_RANKS_ODD=$one_queue "${every[@]}" "${two_hosts[@]}" beside_compute
+[ "$(rerouted allreduce)" -eq 0 ]
+ok 'one queue on odd ranks: all is native' $?
+preloaded 'as many queues as usual' CUDA_DEVICE_MAX_CONNECTIONS=8 "${every[@]}" "${two_hosts[@]}" beside_compute
+[ "$(rerouted allreduce)" -gt 0 ]
+ok 'as many queues as usual: rerouted' $?
 
 # Aborted while its ranks meet: the library, which may have freed it by then, is not called with it.
 simulated LD_PRELOAD="$shim" "${every[@]}" "${two_hosts[@]}" abort_meeting >"$tmp/said" 2>&1 && ! grep -q '^ncclsim' "$tmp/said"

@@ -159,6 +159,9 @@ ncclResult_t group_defer(ncclResult_t (*run)(void *data), void *data);
 /* Launch a call, at the end of the group if there is one. */
 ncclResult_t group_add(const struct call *call);
 
+/* What ncclGetVersion says: NCCLSIM="version=22703", or the headers'. */
+int sim_version(void);
+
 /* Running (run.c) ------------------------------------------------------------------------------ */
 size_t type_bytes(int type);
 int type_exists(int type);

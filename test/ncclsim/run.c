@@ -61,12 +61,19 @@ size_t type_bytes(int type)
     return sizes[type];
 }
 
-/* Rates, bytes/ns; 0: links take no time. */
+/* Rates, bytes/ns; 0: links take no time. Other numbers likewise. */
 static double rate_of(const char *name)
 {
     const char *text = getenv("NCCLSIM"), *at = text ? strstr(text, name) : NULL;
 
     return at ? strtod(at + strlen(name), NULL) : 0;
+}
+
+int sim_version(void)
+{
+    int set = (int)rate_of("version=");
+
+    return set ? set : NCCL_VERSION_CODE;
 }
 
 static double near_rate(void)
@@ -333,6 +340,43 @@ static uint64_t busy(const struct work *w, int kind)
     return a > b ? a : b;
 }
 
+/* To or from how many others? */
+static int count_peers(const struct work *w, int kind)
+{
+    char seen[SIM_RANKS] = {0};
+    int n = 0;
+
+    for (int i = 0; i < w->n; i++) {
+        const struct call *call = &w->held[i].call;
+
+        if (call->post.kind == kind && call->peer != w->comm->rank)
+            n += !seen[call->peer]++;
+    }
+    return n;
+}
+
+/*
+ * Before 2.28.7 addWorkBatchToPlan (enqueue.cc, v2.28.3-1) puts messages of several rounds into one
+ * batch, whatever the peers: where ranks have different ones the batches differ, and the proxies of
+ * connections that PXN shares wait for each other. Since 2.28.7 a batch is of one round alone. Here
+ * a group is regular if it is a single message each way, or an exchange with all ranks.
+ */
+static int would_hang(const struct work *w)
+{
+    const struct ncclComm *c = w->comm;
+    int several_hosts = 0;
+
+    for (int r = 0; r < c->nranks; r++)
+        several_hosts |= is_far(c->board, r, c->rank);
+    for (int kind = KIND_SEND; several_hosts && kind <= KIND_RECV; kind++) {
+        int peers = count_peers(w, kind);
+
+        if (peers > 1 && peers < c->nranks - 1)
+            return sim_version() < 22807;
+    }
+    return 0;
+}
+
 static uint64_t run_messages(struct work *w, uint64_t start)
 {
     struct ncclComm *c = w->comm;
@@ -340,6 +384,13 @@ static uint64_t run_messages(struct work *w, uint64_t start)
     unsigned turns = 0;
     int left = 0;
 
+    if (would_hang(w)) {
+        board_fail(c->board, ncclInternalError,
+                   "rank %d: a group of messages with some of the ranks: NCCL before 2.28.7 may "
+                   "hang",
+                   c->rank);
+        return start;
+    }
     for (int i = 0; i < w->n; i++)
         w->held[i].bytes = w->held[i].call.post.count * type_bytes(w->held[i].call.post.type);
     sends = start + busy(w, KIND_SEND);
