@@ -58,7 +58,7 @@ all=(reductions moves exchanges messages premul_unseen nothing one_rank groups m
   blocked_stream two_streams destroy_early finalize abort async_error registered repeated recycled arguments beside_compute
   different_counts different_messages different_order after_destroy many_communicators helper_killed helper_killed_idle
   helper_killed_anytime
-  group_many group_crosswise group_made group_foreign group_refused group_devices sets sets_repeated sets_loose sets_blocked captured captured_grown captured_scaled
+  group_many group_crosswise group_apart group_made group_foreign group_refused group_devices sets sets_repeated sets_loose sets_blocked captured captured_grown captured_scaled
   captured_first capture_elsewhere
   captured_other captured_group rates set_rates)
 processes_only=(forks debugged) # of ranks that are processes
@@ -196,6 +196,12 @@ preloaded 'operations that round' COLLSHIM_EXACT=1 "${every[@]}" "${two_hosts[@]
 ok 'operations that round: all of them are native' $?
 reason 'small' 'smaller than' "${two_hosts[@]}" async_error
 reason 'a topology for other ranks' 'does not fit' COLLSHIM_TOPOLOGY='node:3 rank:3' "${every[@]}" "${two_hosts[@]}" async_error
+
+# Of which only some ranks have messages enough to ask the others: these neither wait nor go before the collective.
+reason 'an exchange beside a collective of another communicator' 'over several communicators' COLLSHIM_MIN_BYTES=16K "$ranks" --ranks 4 \
+  --hosts 2 --count 5003 group_apart
+[ "$(rerouted allreduce)" -gt 0 ] && [ "$(rerouted alltoallv)" -eq 0 ]
+ok 'an exchange beside a collective of another communicator: which may be rerouted' $?
 
 # Irregular groups of an NCCL that may hang in them, between hosts; inside one they are as good as any.
 reason 'an NCCL before 2.28.7' 'before 2.28.7' NCCLSIM=version=22803 "${every[@]}" "$ranks" --ranks 6 --hosts 3 --count 703 moves async_error
