@@ -136,6 +136,7 @@ static void comm_free(struct comm *c)
     for (int i = 0; i < COMM_PLANS; i++)
         comm_plan_clear(&c->plan[i]);
     redop_forget_all(c);
+    registered_forget(c);
     topo_free(c->topo);
     free(c->sent);
     free(c);
@@ -432,17 +433,56 @@ static int is_time_to_confirm(struct comm *c)
     return n == 1 && call <= LAST;
 }
 
+/* A rank without memory: the others must hear of it before they send anything. And whether a rank
+ * has registered a buffer. */
+static void confirm(struct comm *c)
+{
+    double any[] = {c->verdict != REASON_NONE, registered_hold(c)};
+
+    if (comm_largest(c, any, 2) == 0) {
+        c->unconfirmed = 0;
+        c->confirmed = 1;
+        if (!c->verdict)
+            c->verdict = any[0] > 0   ? REASON_NOT_READY
+                         : any[1] > 0 ? REASON_REGISTERED
+                                      : REASON_NONE;
+    }
+    if (c->unconfirmed || c->verdict)
+        registered_release(c);
+}
+
+/* Has a rank registered one since? The more calls there were, the rarer that is asked. */
+static void look_for_registered(struct comm *c)
+{
+    uint64_t call = ++c->confirmed;
+    double any;
+
+    if (call & (call - 1))
+        return;
+    any = registered_hold(c);
+    if (comm_largest(c, &any, 1) == 0 && any > 0)
+        comm_keep_native(c, REASON_REGISTERED);
+}
+
+void comm_keep_native(struct comm *c, enum reason why)
+{
+    if (c->notes >= 0)
+        close(c->notes);
+    c->notes = -1;
+    c->unconfirmed = 0;
+    if (!c->verdict)
+        c->verdict = why;
+    registered_release(c);
+}
+
 enum reason comm_verdict(struct comm *c)
 {
-    double no = comm_judged(c) != REASON_NONE;
-
-    /* a rank without memory: the others must hear of it before they send anything */
-    if (c->unconfirmed) {
-        if (!is_time_to_confirm(c) || comm_largest(c, &no, 1) < 0)
-            return c->verdict ? c->verdict : REASON_NOT_READY;
-        c->unconfirmed = 0;
-        if (no > 0 && !c->verdict)
-            c->verdict = REASON_NOT_READY;
-    }
-    return c->verdict;
+    comm_judged(c);
+    if (c->unconfirmed && is_time_to_confirm(c))
+        confirm(c);
+    else if (!c->unconfirmed && !c->verdict)
+        look_for_registered(c);
+    if (__atomic_load_n(&c->stopped, __ATOMIC_ACQUIRE)) /* it ended meanwhile, and its helpers */
+        return REASON_NOT_READY;
+    return c->verdict ? c->verdict : c->unconfirmed ? REASON_NOT_READY : REASON_NONE;
 }
