@@ -320,8 +320,7 @@ ncclResult_t unit_run(struct comm *c, struct call *call, int n)
     relaxed = c->cu && !u.captured && !c->cu->ThreadExchangeStreamCaptureMode(&mode);
     if (set_is_candidate(c, call, n)) {
         result = run_set_unit(&u, &set);
-        if (c->unconfirmed) /* no collective is rerouted yet, and exchanges are agreed on one by one
-                             */
+        if (c->unconfirmed) /* no collective is rerouted; exchanges are agreed on one by one */
             registered_release(c);
     } else {
         result = judge(&u) ? run_chosen(&u) : unit_native(&u, REASON_NONE);
