@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <math.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -30,6 +31,7 @@ struct note {
     uint64_t node_key, settings;
     int32_t device, usable;
     char version[16];
+    int32_t one_queue; /* CUDA_DEVICE_MAX_CONNECTIONS is 1 */
 };
 _Static_assert(sizeof(struct note) <= NOTICE_BYTES, "a note must fit");
 
@@ -69,6 +71,26 @@ static uint64_t node_key(void)
         close(fd);
     }
     return hash_bytes(text, strlen(text)) ^ (uint64_t)(n < 0);
+}
+
+/* All streams of the process share one queue of the device: a round that waits for the one before
+ * it holds up whatever was enqueued behind it. The library's own call is one kernel, and does not.
+ */
+static int has_one_queue(void)
+{
+    const char *set = secure_getenv("CUDA_DEVICE_MAX_CONNECTIONS");
+
+    return set && strtol(set, NULL, 0) == 1;
+}
+
+/* Are this library's groups of messages safe between nodes, where ranks have different peers? One
+ * whose version cannot be read is not. */
+static int has_uniform_batches(const char *version)
+{
+    int major, minor, patch;
+
+    return sscanf(version, "NCCL %d.%d.%d", &major, &minor, &patch) == 3 &&
+           major * 10000 + minor * 100 + patch >= 22807;
 }
 
 /* The table ------------------------------------------------------------------------------------ */
@@ -114,6 +136,7 @@ static void comm_free(struct comm *c)
     for (int i = 0; i < COMM_PLANS; i++)
         comm_plan_clear(&c->plan[i]);
     redop_forget_all(c);
+    registered_forget(c);
     topo_free(c->topo);
     free(c->sent);
     free(c);
@@ -204,6 +227,7 @@ static void post_note(struct comm *c)
     note.usable = c->cu && c->copy->real.CommCuDevice(c->handle, &note.device) == ncclSuccess &&
                   c->cu->DeviceGet(&device, note.device) == CUDA_SUCCESS &&
                   c->cu->DevicePrimaryCtxRetain(&c->context, device) == CUDA_SUCCESS;
+    note.one_queue = has_one_queue();
     strncpy(note.version, c->copy->version, sizeof note.version - 1);
     memcpy(text, &note, sizeof note);
     if (c->nranks == 1)
@@ -351,8 +375,8 @@ static enum reason judge_notes(struct comm *c, const char *notes)
 {
     struct topo_report *reports = calloc((size_t)c->nranks, sizeof *reports);
     enum reason verdict = reports ? REASON_NONE : REASON_NOT_READY;
+    int one_queue = 0, several_nodes = 0, rc;
     struct note first, n;
-    int rc;
 
     memcpy(&first, notes, sizeof first);
     for (int r = 0; r < c->nranks && !verdict; r++) {
@@ -363,7 +387,13 @@ static enum reason judge_notes(struct comm *c, const char *notes)
         else if (n.settings != first.settings ||
                  strncmp(n.version, first.version, sizeof n.version) != 0)
             verdict = REASON_DISAGREED;
+        one_queue |= n.one_queue;
+        several_nodes |= n.node_key != first.node_key;
     }
+    if (!verdict && one_queue)
+        verdict = REASON_ONE_QUEUE;
+    if (!verdict && several_nodes && !has_uniform_batches(c->copy->version))
+        verdict = REASON_OLD;
     if (!verdict) {
         rc = make_topology(c, reports);
         verdict = rc == -EINVAL ? REASON_TOPOLOGY : rc ? REASON_NOT_READY : REASON_NONE;
@@ -403,17 +433,56 @@ static int is_time_to_confirm(struct comm *c)
     return n == 1 && call <= LAST;
 }
 
+/* A rank without memory: the others must hear of it before they send anything. And whether a rank
+ * has registered a buffer. */
+static void confirm(struct comm *c)
+{
+    double any[] = {c->verdict != REASON_NONE, registered_hold(c)};
+
+    if (comm_largest(c, any, 2) == 0) {
+        c->unconfirmed = 0;
+        c->confirmed = 1;
+        if (!c->verdict)
+            c->verdict = any[0] > 0   ? REASON_NOT_READY
+                         : any[1] > 0 ? REASON_REGISTERED
+                                      : REASON_NONE;
+    }
+    if (c->unconfirmed || c->verdict)
+        registered_release(c);
+}
+
+/* Has a rank registered one since? The more calls there were, the rarer that is asked. */
+static void look_for_registered(struct comm *c)
+{
+    uint64_t call = ++c->confirmed;
+    double any;
+
+    if (call & (call - 1))
+        return;
+    any = registered_hold(c);
+    if (comm_largest(c, &any, 1) == 0 && any > 0)
+        comm_keep_native(c, REASON_REGISTERED);
+}
+
+void comm_keep_native(struct comm *c, enum reason why)
+{
+    if (c->notes >= 0)
+        close(c->notes);
+    c->notes = -1;
+    c->unconfirmed = 0;
+    if (!c->verdict)
+        c->verdict = why;
+    registered_release(c);
+}
+
 enum reason comm_verdict(struct comm *c)
 {
-    double no = comm_judged(c) != REASON_NONE;
-
-    /* a rank without memory: the others must hear of it before they send anything */
-    if (c->unconfirmed) {
-        if (!is_time_to_confirm(c) || comm_largest(c, &no, 1) < 0)
-            return c->verdict ? c->verdict : REASON_NOT_READY;
-        c->unconfirmed = 0;
-        if (no > 0 && !c->verdict)
-            c->verdict = REASON_NOT_READY;
-    }
-    return c->verdict;
+    comm_judged(c);
+    if (c->unconfirmed && is_time_to_confirm(c))
+        confirm(c);
+    else if (!c->unconfirmed && !c->verdict)
+        look_for_registered(c);
+    if (__atomic_load_n(&c->stopped, __ATOMIC_ACQUIRE)) /* it ended meanwhile, and its helpers */
+        return REASON_NOT_READY;
+    return c->verdict ? c->verdict : c->unconfirmed ? REASON_NOT_READY : REASON_NONE;
 }

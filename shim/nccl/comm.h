@@ -14,6 +14,7 @@
 #include "shim/nccl/pick.h"
 #include "shim/nccl/process.h"
 #include "shim/nccl/redop.h"
+#include "shim/nccl/registered.h"
 #include "shim/nccl/trial.h"
 
 /* A schedule that has been made ready on all ranks. */
@@ -47,9 +48,11 @@ struct comm {
     int notes;            /* descriptor: posted, not read yet; -1: read, or never posted */
     uint32_t unconfirmed; /* this rank has judged them, and not heard how the others did: the number
                              of the next call that would hear; 0: it has, or has not judged yet */
+    uint64_t confirmed;   /* calls that would hear since all ranks have heard: the same on all */
     uint64_t asked;       /* agreements so far, the same on all ranks */
 
     struct redop *redops; /* owned: operations that the program has made of it */
+    struct registrations registrations;
 
     /* Messages of the application to and from each rank so far: [nranks] each, of one allocation */
     uint64_t *sent, *received; /* sent: owned */
@@ -105,10 +108,14 @@ void comm_release(struct comm *c);
  * block, and may be called while others use it. */
 void comm_remove(ncclComm_t handle, int at_once);
 
+/* Nothing is rerouted on it from now on, on all ranks from the same call on. */
+void comm_keep_native(struct comm *c, enum reason why);
+
 /*
  * What is known of it, after its ranks have found each other: waits for their notes the first time,
  * uniformly and for a few seconds at most, and then that all ranks' hosts have come so far; if one
- * is late, some later calls do so again. Returns REASON_NONE or why this call is not rerouted.
+ * is late, some later calls do so again. Call 2, 4, 8, ... since then hears as well whether a rank
+ * has registered a buffer. Returns REASON_NONE or why this call is not rerouted.
  */
 enum reason comm_verdict(struct comm *c);
 /* The same as far as this rank can tell: it asks nobody, and the others need not be there. */

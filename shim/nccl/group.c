@@ -68,11 +68,21 @@ static ncclResult_t pass_on(struct group *g, const struct call *call, enum reaso
     return issue(g, call);
 }
 
+/* c: of the handle, or NULL. Ranks of one communicator that this thread has are not several. */
+static void note_communicator(struct group *g, ncclComm_t handle, const struct comm *c)
+{
+    uint64_t of = c && c->key ? c->key : (uintptr_t)handle;
+
+    g->several |= g->of && g->of != of;
+    g->of = of;
+}
+
 ncclResult_t group_add(struct group *g, const struct call *call)
 {
     struct comm *c = comm_find(call->comm);
     enum reason why = !c ? REASON_UNKNOWN : c->notes < 0 ? c->verdict : REASON_NONE;
 
+    note_communicator(g, call->comm, c);
     if (!why && is_void(call, c))
         why = REASON_ARGUMENTS;
     if (!why && !call_is_understood(call))
@@ -93,6 +103,8 @@ void group_leave_native(struct group *g, ncclComm_t comm)
 {
     struct comm *c = g->depth ? comm_find(comm) : NULL;
 
+    if (g->depth)
+        note_communicator(g, comm, c);
     if (!c)
         return;
     for (int i = 0; i < g->n; i++) {
@@ -118,7 +130,8 @@ static void forget(struct group *g)
     }
     free(g->call);
     g->call = NULL;
-    g->n = g->room = g->some_issued = g->failed = 0;
+    g->n = g->room = g->some_issued = g->failed = g->several = 0;
+    g->of = 0;
 }
 
 void group_flush_all(struct group *g)
@@ -185,12 +198,27 @@ static int run_together(struct part *part, int n)
     return same;
 }
 
+/*
+ * Is something of it worth a reroute? Messages are not in a group of several communicators: whether
+ * they are worth it each rank finds by its own messages, and of a rank's communicators those that
+ * are come behind the others. So on one rank messages would go before a collective of another
+ * communicator, on another rank behind it, and on one stream neither would end.
+ */
+static int is_wanted(const struct group *g, const struct part *p)
+{
+    if (g->several && set_is_candidate(p->c, p->call, p->n)) {
+        count_native(COLL_ALLTOALLV, REASON_SEVERAL);
+        return 0;
+    }
+    return unit_is_candidate(p->c, p->call, p->n);
+}
+
 static ncclResult_t run_parts(struct group *g, struct part *part, int n, struct copy *copy)
 {
     ncclResult_t result;
 
     for (int i = 0; i < n; i++) {
-        part[i].wanted = unit_is_candidate(part[i].c, part[i].call, part[i].n);
+        part[i].wanted = is_wanted(g, &part[i]);
         for (int k = 0; !part[i].wanted && k < part[i].n; k++)
             pass_on(g, &part[i].call[k], unit_gate(part[i].c, &part[i].call[k]));
     }

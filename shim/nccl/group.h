@@ -31,6 +31,8 @@ struct group {
     struct group_call *call; /* [n] owned */
     int n, room;
     int some_issued; /* at least one is */
+    uint64_t of;     /* the communicator of the first call; 0: there was none */
+    int several;     /* calls are of several communicators */
     int failed;      /* NCCL has refused a call: nothing of the group happens */
 };
 

@@ -195,7 +195,7 @@ static int judge(struct unit *u)
         if (!p->why && u->captured && !is_capturable(u))
             p->why = REASON_CAPTURE;
         if (!p->why && !waited++)
-            verdict = comm_verdict(u->c);
+            verdict = u->captured ? u->c->verdict : comm_verdict(u->c);
         if (!p->why)
             p->why = verdict;
         if (!p->why)
@@ -318,10 +318,13 @@ ncclResult_t unit_run(struct comm *c, struct call *call, int n)
     note_captures(&u);
     /* what other threads capture, or this one on other streams, is not ours to spoil */
     relaxed = c->cu && !u.captured && !c->cu->ThreadExchangeStreamCaptureMode(&mode);
-    if (set_is_candidate(c, call, n))
+    if (set_is_candidate(c, call, n)) {
         result = run_set_unit(&u, &set);
-    else
+        if (c->unconfirmed) /* no collective is rerouted; exchanges are agreed on one by one */
+            registered_release(c);
+    } else {
         result = judge(&u) ? run_chosen(&u) : unit_native(&u, REASON_NONE);
+    }
     if (relaxed)
         c->cu->ThreadExchangeStreamCaptureMode(&mode);
     if (c->cu)

@@ -10,6 +10,9 @@ struct pair {
 };
 _Static_assert(SET_RANKS_MOST * sizeof(struct pair) <= NOTICE_MOST, "a note must fit");
 
+/* In a rank's line for itself: it has registered a buffer. No message is as long. */
+#define SAYS_REGISTERED ((uint64_t)1 << 63)
+
 enum { ABOUT_SETS = 1 << 30, DULL_MOST = 6 };
 
 static int is_sent(const struct call *call)
@@ -152,6 +155,8 @@ enum reason set_agree(struct comm *c, const struct call *call, int n, struct set
 {
     struct pair mine[SET_RANKS_MOST], *all;
     size_t ranks = (size_t)c->nranks;
+    enum reason why;
+    int registered = 0;
     void *notes;
 
     if (c->sets.pause) {
@@ -159,6 +164,8 @@ enum reason set_agree(struct comm *c, const struct call *call, int n, struct set
         return REASON_DULL;
     }
     describe(c, call, n, mine);
+    if (registered_hold(c))
+        mine[c->rank].bytes |= SAYS_REGISTERED;
     /* without memory nothing is posted, and nobody hears yes */
     if (!set_open(set, c->nranks) ||
         comm_exchange(c, ABOUT_SETS + ++c->sets.asked, mine, ranks * sizeof *mine, &notes) < 0) {
@@ -167,15 +174,17 @@ enum reason set_agree(struct comm *c, const struct call *call, int n, struct set
         return REASON_NO_SET;
     }
     all = notes;
-    for (size_t i = 0; i < ranks * ranks; i++)
-        set->demand[i] = all[i].bytes;
-    if (!is_closed(all, c->nranks)) {
-        free(notes);
+    for (size_t i = 0; i < ranks * ranks; i++) {
+        set->demand[i] = all[i].bytes & ~SAYS_REGISTERED;
+        registered |= set->demand[i] != all[i].bytes;
+    }
+    why = !is_closed(all, c->nranks) ? REASON_NO_SET : registered ? REASON_REGISTERED : REASON_NONE;
+    free(notes);
+    if (why) {
         c->sets.given_up = 1;
         set_close(set);
-        return REASON_NO_SET;
+        return why;
     }
-    free(notes);
     c->sets.met = 1;
     place(set, c, call, n);
     return REASON_NONE;

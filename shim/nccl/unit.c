@@ -134,8 +134,28 @@ ncclResult_t unit_joined(struct unit *u, int way, ncclResult_t (*run)(struct uni
     return result;
 }
 
+/*
+ * Memory that NCCL would register by itself is a thing of each rank's own. All ranks capture the
+ * same calls, so they ask each other: hosts alone, as NCCL's own meet in a capture where they
+ * connect.
+ */
+static enum reason agree_on_capture(struct unit *u)
+{
+    double some = 0;
+
+    for (int i = 0; i < u->n; i++)
+        some = some > 0 || registered_in_graph(u->c, u->part[i].call);
+    return comm_largest(u->c, &some, 1) < 0 ? REASON_NOT_READY
+           : some > 0                       ? REASON_MAPPED
+                                            : REASON_NONE;
+}
+
 ncclResult_t unit_reroute(struct unit *u, int way)
 {
+    enum reason why = u->captured ? agree_on_capture(u) : REASON_NONE;
+
+    if (why)
+        return unit_native(u, why);
     return unit_joined(u, way, u->set ? run_set : run_parts);
 }
 

@@ -244,6 +244,45 @@ ncclResult_t wrap_CommRevoke(struct copy *copy, ncclComm_t comm, int flags)
     return REAL(copy, CommRevoke, comm, flags);
 }
 
+ncclResult_t wrap_CommRegister(struct copy *copy, const ncclComm_t comm, void *buffer, size_t bytes,
+                               void **handle)
+{
+    struct comm *c = this_thread.inside ? NULL : comm_find(comm);
+    ncclResult_t result;
+
+    if (!c)
+        return REAL(copy, CommRegister, comm, buffer, bytes, handle);
+    result = registered_add(c, buffer, bytes, handle);
+    comm_release(c);
+    return result;
+}
+
+ncclResult_t wrap_CommDeregister(struct copy *copy, const ncclComm_t comm, void *handle)
+{
+    struct comm *c = this_thread.inside ? NULL : comm_find(comm);
+    ncclResult_t result;
+
+    if (this_thread.inside)
+        return REAL(copy, CommDeregister, comm, handle);
+    result = registered_drop(copy, c, comm, handle);
+    if (c)
+        comm_release(c);
+    return result;
+}
+
+/* A collective, in which NCCL registers the buffer: all ranks come to it between the same calls. */
+ncclResult_t wrap_CommWindowRegister(struct copy *copy, ncclComm_t comm, void *buffer, size_t bytes,
+                                     ncclWindow_t *window, int flags)
+{
+    struct comm *c = this_thread.inside ? NULL : comm_find(comm);
+
+    if (c) {
+        comm_keep_native(c, REASON_REGISTERED);
+        comm_release(c);
+    }
+    return REAL(copy, CommWindowRegister, comm, buffer, bytes, window, flags);
+}
+
 /* The library's own errors first: they say more. */
 ncclResult_t wrap_CommGetAsyncError(struct copy *copy, ncclComm_t comm, ncclResult_t *state)
 {

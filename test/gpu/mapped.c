@@ -68,6 +68,24 @@ static void check_what_it_is(const struct gpu_mapping *m, CUdeviceptr p)
     gpu_check(cu->IpcGetMemHandle(&handle, p) != CUDA_SUCCESS, "mapped memory is not exported");
 }
 
+/* By which NCCL tells memory that it can export: what is mapped has a handle, an allocation has
+ * none. */
+static void check_handles(const struct gpu_mapping *m, CUdeviceptr p)
+{
+    CUmemGenericAllocationHandle handle;
+    CUdeviceptr allocated;
+
+    for (int i = 0; i < 2; i++)
+        if (gpu_check(cu->MemRetainAllocationHandle(&handle, (void *)(i ? m->base : p)) ==
+                          CUDA_SUCCESS,
+                      "mapped memory has a handle"))
+            MUST(MemRelease(handle));
+    MUST(MemAlloc(&allocated, 4096));
+    gpu_check(cu->MemRetainAllocationHandle(&handle, (void *)allocated) != CUDA_SUCCESS,
+              "an allocation has none");
+    MUST(MemFree(allocated));
+}
+
 /* Across the boundary of two allocations, as if there was none. */
 static void check_moving(CUdeviceptr p, size_t bytes)
 {
@@ -96,6 +114,7 @@ void gpu_test_mapped(void)
     gpu_check(p < m.base + m.bytes / 2 && p + BYTES > m.base + m.bytes / 2,
               "the buffer is in both parts");
     check_what_it_is(&m, p);
+    check_handles(&m, p);
     check_moving(p, BYTES);
     gpu_unmap(&m);
     gpu_check(cu->PointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, p) ==

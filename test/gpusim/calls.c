@@ -176,7 +176,7 @@ CUresult sim_Init(unsigned flags)
         return CUDA_SUCCESS;
     if (started)
         return CUDA_ERROR_NOT_INITIALIZED;
-    const char *text = getenv("GPUSIM");
+    const char *text = getenv("GPUSIM"), *queues = getenv("CUDA_DEVICE_MAX_CONNECTIONS");
 
     if (!text) /* in a process that is given CUDA's variables alone */
         text = getenv("CUDA_GPUSIM");
@@ -184,6 +184,7 @@ CUresult sim_Init(unsigned flags)
         return CUDA_ERROR_UNKNOWN;
     if (sim_config.devices == 0)
         return CUDA_ERROR_NO_DEVICE;
+    sim_config.one_queue = queues && atoi(queues) == 1;
     started = getpid();
     return CUDA_SUCCESS;
 }

@@ -148,6 +148,25 @@ CUresult sim_MemCreate(CUmemGenericAllocationHandle *handle, size_t bytes,
     return CUDA_SUCCESS;
 }
 
+/* The allocation that an address is mapped to: a handle of its own for it. */
+CUresult sim_MemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, void *p)
+{
+    CUresult bad = sim_enter(SIM_MemRetainAllocationHandle);
+    const struct area *area = bad ? NULL : area_find((uintptr_t)p);
+    struct allocation *a;
+
+    if (!area || area->kind != AREA_MAPPED)
+        return bad ? bad : CUDA_ERROR_INVALID_VALUE;
+    a = calloc(1, sizeof *a);
+    if (!a)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    *a = (struct allocation){
+        .fd = dup(area->fd), .bytes = area->bytes, .device = area->device, .mapped = 1};
+    sim_own(1);
+    *handle = (CUmemGenericAllocationHandle)(uintptr_t)a;
+    return CUDA_SUCCESS;
+}
+
 /* What is mapped of it stays: the area has the file open as well. */
 CUresult sim_MemRelease(CUmemGenericAllocationHandle handle)
 {

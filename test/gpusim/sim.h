@@ -66,6 +66,7 @@ struct sim_config {
         int call; /* -1: none */
         long nth, of;
     } drop;          /* of every so many calls one does nothing and says that all is well */
+    int one_queue;   /* CUDA_DEVICE_MAX_CONNECTIONS=1: stream.c */
     char share[256]; /* a file that processes which share devices name; "": this process alone */
 };
 extern struct sim_config sim_config;
@@ -101,6 +102,7 @@ struct ctx {
     unsigned char peer[SIM_DEVICES]; /* access enabled to */
     struct stream *legacy;           /* the stream named NULL */
     struct stream *streams;          /* list */
+    struct line queue;               /* where there is one: works issued, and those begun */
     CUresult sticky;                 /* after an illegal access: every later call gives it */
 };
 extern struct ctx sim_ctxs[SIM_DEVICES];
@@ -174,7 +176,7 @@ struct work {
     uint64_t (*run)(struct work *w, uint64_t start);
     struct ctx *ctx;
     uint64_t submitted_ns;
-    uint32_t ticket;
+    uint32_t ticket, place; /* in its stream; in the device's one queue */
     struct area *areas[WORK_AREAS];
     union {
         struct {

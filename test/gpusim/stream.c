@@ -5,6 +5,10 @@
  * faults.
  *
  * The legacy stream and blocking streams wait for each other as CUDA documents it.
+ *
+ * With CUDA_DEVICE_MAX_CONNECTIONS=1 all streams of a device share one queue to it (CUDA C++
+ * Programming Guide, environment variables): a work begins once all before it in the queue have
+ * begun, and those behind one that waits for its own stream wait with it.
  */
 #include <linux/futex.h>
 #include <stdlib.h>
@@ -69,6 +73,10 @@ static void *run(void *argument)
         uint64_t start = s->now > w->submitted_ns ? s->now : w->submitted_ns;
 
         be_late(s, w->ticket);
+        if (w->place) {
+            line_wait(&w->ctx->queue, w->place - 1);
+            line_finish(&w->ctx->queue, w->place, start);
+        }
         s->now = w->run(w, start + OVERHEAD_NS);
         for (int i = 0; i < WORK_AREAS; i++)
             area_done(w->areas[i]);
@@ -140,6 +148,8 @@ static void queue(struct stream *s, struct work *w)
     w->submitted_ns = sim_host_now();
     pthread_mutex_lock(&s->lock);
     w->ticket = line_issue(&s->line);
+    if (sim_config.one_queue)
+        w->place = line_issue(&s->ctx->queue);
     __atomic_store_n(&s->tail->next, w, __ATOMIC_RELEASE);
     s->tail = w;
     __atomic_add_fetch(&s->ready, 1, __ATOMIC_RELEASE);

@@ -12,6 +12,7 @@ struct trio {
     int grouped; /* called as one group */
     ncclRedOp_t op;
     float factor, *factor_at; /* of that; on the device, NULL: none */
+    int mapped;               /* the buffers are NCCL's (ncclMemAlloc), which it can export */
 };
 
 static size_t bytes_of(size_t count)
@@ -19,24 +20,43 @@ static size_t bytes_of(size_t count)
     return count * sizeof(float);
 }
 
-static struct trio trio_new(const struct rank *r, size_t count)
+static float *buffer_new(int mapped, size_t bytes)
+{
+    void *p;
+
+    if (!mapped)
+        return device_new(bytes);
+    NCCL(ncclMemAlloc(&p, bytes));
+    return p;
+}
+
+static struct trio trio_in(const struct rank *r, size_t count, int mapped)
 {
     size_t n = (size_t)r->nranks;
 
-    return (struct trio){.sum_in = device_new(bytes_of(count)),
-                         .sum_out = device_new(bytes_of(count)),
-                         .all = device_new(bytes_of(n * count)),
-                         .scatter = device_new(bytes_of(n * count)),
+    return (struct trio){.sum_in = buffer_new(mapped, bytes_of(count)),
+                         .sum_out = buffer_new(mapped, bytes_of(count)),
+                         .all = buffer_new(mapped, bytes_of(n * count)),
+                         .scatter = buffer_new(mapped, bytes_of(n * count)),
                          .count = count,
-                         .factor = 1};
+                         .factor = 1,
+                         .mapped = mapped};
+}
+
+static struct trio trio_new(const struct rank *r, size_t count)
+{
+    return trio_in(r, count, 0);
 }
 
 static void trio_free(struct trio *t)
 {
-    device_free(t->sum_in);
-    device_free(t->sum_out);
-    device_free(t->all);
-    device_free(t->scatter);
+    float *buffer[] = {t->sum_in, t->sum_out, t->all, t->scatter};
+
+    for (int i = 0; i < 4; i++)
+        if (t->mapped)
+            NCCL(ncclMemFree(buffer[i]));
+        else
+            device_free(buffer[i]);
 }
 
 /* What rank `from` brings: another number in each round and place. */
@@ -320,6 +340,21 @@ static void test_captured_other(struct rank *r)
     trio_free(&t);
 }
 
+/* In memory that NCCL registers by itself in a graph: of all ranks, then of one alone. */
+static void test_captured_mapped(struct rank *r)
+{
+    for (int all = 1; all >= 0; all--) {
+        struct trio t = trio_in(r, r->count, all || r->rank == 0);
+        CUgraphExec exec;
+
+        eager(r, &t, r->stream, 0);
+        exec = captured(r, &t, r->comm);
+        launch(r, exec, &t, "in memory that NCCL registers");
+        CUDA(GraphExecDestroy(exec));
+        trio_free(&t);
+    }
+}
+
 static void captured_after(struct rank *r, int calls, int grouped)
 {
     struct trio t = trio_new(r, r->count);
@@ -358,6 +393,7 @@ const struct test_case cases_captures[] = {
     {"capture_elsewhere", test_capture_elsewhere},
     {"captured_scaled", test_captured_scaled},
     {"captured_other", test_captured_other},
+    {"captured_mapped", test_captured_mapped},
     {"captured_group", test_captured_group},
     {"captured_late", test_captured_late},
     {"captured_again", test_captured_again},

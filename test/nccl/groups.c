@@ -4,6 +4,7 @@
  * ranks that one thread drives. Rank i brings i + 1 everywhere, so that results are known.
  */
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "test/nccl/ranks.h"
 
@@ -102,6 +103,62 @@ static void test_group_crosswise(struct rank *r)
                    "communicators called crosswise");
     }
     NCCL(ncclCommDestroy(comm[1]));
+}
+
+/* Messages between every two ranks: of one element with the last rank, else of `most`. */
+static void call_exchange(const struct rank *r, ncclComm_t comm, float *from, float *to,
+                          size_t most, CUstream s)
+{
+    for (int peer = 0; peer < r->nranks; peer++) {
+        int last = r->nranks - 1;
+        size_t n = peer == last || r->rank == last ? 1 : most;
+
+        NCCL(ncclSend(from, n, ncclFloat, peer, comm, s));
+        NCCL(ncclRecv(to + (size_t)peer * most, n, ncclFloat, peer, comm, s));
+    }
+}
+
+/* Is the stream idle within some seconds? */
+static int ends(CUstream s)
+{
+    enum { PATIENCE_MS = 20000 };
+
+    for (int ms = 0; ms < PATIENCE_MS; ms++) {
+        if (cu->StreamQuery(s) != CUDA_ERROR_NOT_READY)
+            return 1;
+        usleep(1000);
+    }
+    return 0;
+}
+
+/*
+ * A collective on one communicator and an exchange on the other, in one group on one stream. The
+ * last rank has little to send, the others much; each communicator has either part once.
+ */
+static void test_group_apart(struct rank *r)
+{
+    ncclComm_t comm[2] = {ranks_comm(r), ranks_comm(r)};
+    size_t n = r->count, all = n * (size_t)r->nranks;
+    float ranks = (float)r->nranks, me = (float)(r->rank + 1);
+    float *out = numbers(all, 0, 0, 0), *from = numbers(n, 0, n, 1);
+    int hangs = 0;
+
+    for (int round = 0; round < 8 && !hangs; round++) {
+        float *a = numbers(n, 0, n, me);
+
+        NCCL(ncclGroupStart());
+        NCCL(ncclAllReduce(a, a, n, ncclFloat, ncclSum, comm[round % 2], r->stream));
+        call_exchange(r, comm[1 - round % 2], from, out, n, r->stream);
+        NCCL(ncclGroupEnd());
+        hangs = !check(r, ends(r->stream), "a collective and an exchange in a group hang");
+        if (!hangs)
+            expect(r, a, n, n, ranks * (ranks + 1) / 2, 0, "a collective beside an exchange");
+    }
+    for (int i = 0; i < 2; i++)
+        NCCL(hangs ? ncclCommAbort(comm[i]) : ncclCommDestroy(comm[i]));
+    stream_wait(r->stream);
+    device_free(out);
+    device_free(from);
 }
 
 /* An operation that the program makes and ends within the group, for a call in every place of it;
@@ -254,11 +311,8 @@ static void test_group_devices(struct rank *r)
 }
 
 const struct test_case cases_groups[] = {
-    {"group_many", test_group_many},
-    {"group_crosswise", test_group_crosswise},
-    {"group_made", test_group_made},
-    {"group_foreign", test_group_foreign},
-    {"group_refused", test_group_refused},
-    {"group_devices", test_group_devices},
-    {NULL, NULL},
+    {"group_many", test_group_many},       {"group_crosswise", test_group_crosswise},
+    {"group_apart", test_group_apart},     {"group_made", test_group_made},
+    {"group_foreign", test_group_foreign}, {"group_refused", test_group_refused},
+    {"group_devices", test_group_devices}, {NULL, NULL},
 };

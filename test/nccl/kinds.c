@@ -140,36 +140,6 @@ static void test_revoked(struct rank *r)
     sum_all(r, r->comm, r->stream, "after one was revoked");
 }
 
-static void test_registered(struct rank *r)
-{
-    struct sum s = sum_begin(r, r->comm, r->stream);
-    void *handle;
-
-    NCCL(ncclCommRegister(r->comm, s.data, s.count * sizeof *s.data, &handle));
-    NCCL(sum_call(&s));
-    stream_wait(r->stream);
-    NCCL(ncclCommDeregister(r->comm, handle));
-    sum_end(r, &s, "registered");
-}
-
-/* Memory of NCCL's own, known to the communicator as a window. */
-static void test_windows(struct rank *r)
-{
-    struct sum s = sum_begin(r, r->comm, r->stream);
-    size_t bytes = s.count * sizeof *s.data;
-    ncclWindow_t window;
-    void *in_window;
-
-    NCCL(ncclMemAlloc(&in_window, bytes));
-    NCCL(ncclCommWindowRegister(r->comm, in_window, bytes, &window, NCCL_WIN_COLL_SYMMETRIC));
-    CUDA(MemcpyDtoDAsync((CUdeviceptr)in_window, (CUdeviceptr)s.data, bytes, r->stream));
-    NCCL(ncclAllReduce(in_window, in_window, s.count, ncclFloat, ncclSum, r->comm, r->stream));
-    CUDA(MemcpyDtoDAsync((CUdeviceptr)s.data, (CUdeviceptr)in_window, bytes, r->stream));
-    sum_end(r, &s, "in a window");
-    NCCL(ncclCommWindowDeregister(r->comm, window));
-    NCCL(ncclMemFree(in_window));
-}
-
 /* Another device is current at the call: NCCL knows which one the communicator is of. */
 static void test_current_device(struct rank *r)
 {
@@ -246,8 +216,6 @@ const struct test_case cases_kinds[] = {
     {"unseen", test_unseen},
     {"nonblocking", test_nonblocking},
     {"revoked", test_revoked},
-    {"registered", test_registered},
-    {"windows", test_windows},
     {"current_device", test_current_device},
     {"unaligned", test_unaligned},
     {"simulated_end", test_simulated_end},

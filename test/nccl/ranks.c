@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #define RANKS 72
+#define CASES 128
 
 struct shared {
     pthread_barrier_t barrier;
@@ -30,7 +31,7 @@ struct shared {
 static struct {
     int nranks, devices, hosts, threads;
     size_t count;
-    const struct test_case *chosen[64];
+    const struct test_case *chosen[CASES];
     int nchosen;
 } options = {.nranks = 4, .hosts = 1, .count = 100003};
 
@@ -287,15 +288,15 @@ static int run_threads(void)
     return 0;
 }
 
-static const struct test_case *const tables[] = {cases_results, cases_rules,    cases_kinds,
-                                                 cases_faults,  cases_groups,   cases_sets,
-                                                 cases_helpers, cases_captures, cases_rates};
+static const struct test_case *const tables[] = {
+    cases_results, cases_rules,   cases_kinds,      cases_faults,   cases_groups,
+    cases_sets,    cases_helpers, cases_registered, cases_captures, cases_rates};
 
 static int choose(const char *name)
 {
     for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
         for (const struct test_case *c = tables[t]; c->name; c++)
-            if (!strcmp(c->name, name) && options.nchosen < 64) {
+            if (!strcmp(c->name, name) && options.nchosen < CASES) {
                 options.chosen[options.nchosen++] = c;
                 return 1;
             }

@@ -67,14 +67,15 @@ struct test_case {
     const char *name;
     void (*run)(struct rank *r);
 };
-extern const struct test_case cases_results[];  /* what comes out; ended by a NULL name */
-extern const struct test_case cases_rules[];    /* what a program may rely on */
-extern const struct test_case cases_groups[];   /* collectives in groups */
-extern const struct test_case cases_sets[];     /* messages in groups */
-extern const struct test_case cases_captures[]; /* calls in graphs */
-extern const struct test_case cases_rates[];    /* how long it takes */
-extern const struct test_case cases_helpers[];  /* processes that help a rank, and their end */
-extern const struct test_case cases_kinds[];    /* communicators made in every way */
-extern const struct test_case cases_faults[];   /* what NCCL says to wrong programs */
+extern const struct test_case cases_results[];    /* what comes out; ended by a NULL name */
+extern const struct test_case cases_rules[];      /* what a program may rely on */
+extern const struct test_case cases_groups[];     /* collectives in groups */
+extern const struct test_case cases_sets[];       /* messages in groups */
+extern const struct test_case cases_captures[];   /* calls in graphs */
+extern const struct test_case cases_rates[];      /* how long it takes */
+extern const struct test_case cases_helpers[];    /* processes that help a rank, and their end */
+extern const struct test_case cases_kinds[];      /* communicators made in every way */
+extern const struct test_case cases_registered[]; /* buffers that NCCL knows of */
+extern const struct test_case cases_faults[];     /* what NCCL says to wrong programs */
 
 #endif

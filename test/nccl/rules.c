@@ -212,6 +212,35 @@ static void test_finalize(struct rank *r)
     r->comm = NULL;
 }
 
+/* What is enqueued behind a call on another stream does not wait for the call's other ranks, whose
+ * hosts come only when it is done: compute goes on beside communication. */
+static void test_beside_compute(struct rank *r)
+{
+    enum { PATIENCE_MS = 8000 };
+    CUstream compute = stream_new();
+    CUdeviceptr p = (CUdeviceptr)device_new(64);
+    struct sum s;
+    int ms = 0;
+
+    for (int i = 0; i < 2; i++)
+        sum_all(r, r->comm, r->stream, "before compute");
+    s = sum_begin(r, r->comm, r->stream);
+    if (r->rank == 0) {
+        NCCL(sum_call(&s));
+        CUDA(MemsetD8Async(p, 1, 64, compute));
+        while (cu->StreamQuery(compute) == CUDA_ERROR_NOT_READY && ms < PATIENCE_MS)
+            usleep(1000), ms++;
+        check(r, ms < PATIENCE_MS, "compute waits for a call on another stream");
+    }
+    ranks_meet(r);
+    if (r->rank)
+        NCCL(sum_call(&s));
+    sum_end(r, &s, "beside compute");
+    stream_wait(compute);
+    device_free((void *)p);
+    CUDA(StreamDestroy(compute));
+}
+
 static void *abort_soon(void *data)
 {
     struct rank *r = data;
@@ -327,6 +356,7 @@ const struct test_case cases_rules[] = {
     {"init_in_group", test_init_in_group},
     {"blocked_stream", test_blocked_stream},
     {"two_streams", test_two_streams},
+    {"beside_compute", test_beside_compute},
     {"destroy_early", test_destroy_early},
     {"finalize", test_finalize},
     {"abort", test_abort},

@@ -24,7 +24,7 @@ tmp=$(mktemp -d)
 trap 'umount "$tmp/places/folder.nccl" 2>/dev/null; rm -rf "$tmp"' EXIT # mounted for a report
 # shellcheck source=test/killed_job.sh
 . "$(dirname "$0")/../killed_job.sh"
-unset LD_PRELOAD NCCL_HOSTID NCCL_COMM_BLOCKING NCCL_COMM_ID NCCL_CTA_POLICY "${!COLLSHIM_@}"
+unset LD_PRELOAD CUDA_DEVICE_MAX_CONNECTIONS NCCL_LOCAL_REGISTER NCCL_GRAPH_REGISTER NCCL_HOSTID NCCL_COMM_BLOCKING NCCL_COMM_ID NCCL_CTA_POLICY "${!COLLSHIM_@}"
 
 ok() { # DESCRIPTION STATUS
   if [ "$2" -eq 0 ]; then passed=$((passed + 1)); else failed=$((failed + 1)) && echo "not ok $1"; fi
@@ -54,13 +54,14 @@ native() { jq "[.nccl.collectives[].native | to_entries[] | select(.key | test(\
 
 mapfile -t cases < <(simulated "$ranks" --list | grep -v '^rank_')
 all=(reductions moves exchanges messages premul_unseen nothing one_rank groups mixed_group split init_in_group nonblocking
-  configured policies init_all unseen revoked windows current_device unaligned simulated_end foreign_stream abort_meeting
-  blocked_stream two_streams destroy_early finalize abort async_error registered repeated recycled arguments
+  configured policies init_all unseen revoked windows window_in_group current_device unaligned simulated_end foreign_stream abort_meeting
+  blocked_stream two_streams destroy_early finalize abort async_error registered registered_late registered_by_one
+  registered_to_the_end registered_exchange repeated recycled arguments beside_compute
   different_counts different_messages different_order after_destroy many_communicators helper_killed helper_killed_idle
   helper_killed_anytime
-  group_many group_crosswise group_made group_foreign group_refused group_devices sets sets_repeated sets_loose sets_blocked captured captured_grown captured_scaled
+  group_many group_crosswise group_apart group_made group_foreign group_refused group_devices sets sets_repeated sets_loose sets_blocked captured captured_grown captured_scaled
   captured_first capture_elsewhere
-  captured_other captured_group rates set_rates)
+  captured_other captured_mapped captured_group rates set_rates)
 processes_only=(forks debugged) # of ranks that are processes
 late=(captured_late captured_again fresh) # many calls
 slow=(sets_apart late_once) # several times until a rank has lost its patience
@@ -196,6 +197,65 @@ preloaded 'operations that round' COLLSHIM_EXACT=1 "${every[@]}" "${two_hosts[@]
 ok 'operations that round: all of them are native' $?
 reason 'small' 'smaller than' "${two_hosts[@]}" async_error
 reason 'a topology for other ranks' 'does not fit' COLLSHIM_TOPOLOGY='node:3 rank:3' "${every[@]}" "${two_hosts[@]}" async_error
+
+# Buffers that NCCL knows of, and none of our scratch: before a call, behind some, by one rank alone, in a window. Calls on them
+# have been rerouted if the stand-in complains of messages of which one end is registered.
+known='buffers are registered'
+reason 'registered buffers' "$known" "${every[@]}" "${two_hosts[@]}" registered
+[ "$(rerouted allreduce)" -eq 0 ]
+ok 'registered buffers: all is native' $?
+preloaded 'buffers that are not registered' NCCL_LOCAL_REGISTER=0 "${every[@]}" "${two_hosts[@]}" registered
+[ "$(rerouted allreduce)" -gt 0 ]
+ok 'buffers that are not registered: rerouted' $?
+# Calls 1 to 7 are decided before the 8th asks; of one rank's, which is called for the 15th, the 16th.
+reason 'registered late' "$known" "${every[@]}" "${two_hosts[@]}" registered_late
+[ "$(rerouted allreduce)" -eq 7 ] && [ "$(native "$known")" -eq 11 ]
+ok 'registered late: from call 8 on' $?
+reason 'registered by one rank' "$known" "${every[@]}" "${two_hosts[@]}" registered_by_one
+[ "$(rerouted allreduce)" -eq 15 ] && [ "$(native "$known")" -eq 5 ]
+ok 'registered by one rank: from call 16 on' $?
+reason 'a registered exchange' "$known" "${every[@]}" "${two_hosts[@]}" registered_exchange
+[ "$(rerouted alltoallv)" -eq 2 ]
+ok 'a registered exchange: those before it are rerouted' $?
+for case in windows window_in_group; do
+  reason "$case" "$known" "${every[@]}" "${two_hosts[@]}" $case
+  [ "$(rerouted allreduce)" -eq 3 ]
+  ok "$case: from the window on" $?
+done
+# In a graph NCCL registers by itself what it can export. One rank's memory of that kind makes it native on all.
+reason 'mapped memory, in capture' 'NCCL registers by itself' "${every[@]}" "${two_hosts[@]}" captured_mapped
+jq -e '[.nccl.collectives[] | [.rerouted, (.native | to_entries[0].value)] == [2, 2]] | all and length == 3' "$tmp/report.nccl" >/dev/null
+ok 'mapped memory, in capture: native, and rerouted outside' $?
+
+# Of which only some ranks have messages enough to ask the others: these neither wait nor go before the collective.
+reason 'an exchange beside a collective of another communicator' 'over several communicators' COLLSHIM_MIN_BYTES=16K "$ranks" --ranks 4 \
+  --hosts 2 --count 5003 group_apart
+[ "$(rerouted allreduce)" -gt 0 ] && [ "$(rerouted alltoallv)" -eq 0 ]
+ok 'an exchange beside a collective of another communicator: which may be rerouted' $?
+
+# Irregular groups of an NCCL that may hang in them, between hosts; inside one they are as good as any.
+reason 'an NCCL before 2.28.7' 'before 2.28.7' NCCLSIM=version=22803 "${every[@]}" "$ranks" --ranks 6 --hosts 3 --count 703 moves async_error
+[ "$(rerouted allreduce)" -eq 0 ] && [ "$(rerouted allgather)" -eq 0 ]
+ok 'an NCCL before 2.28.7: all is native' $?
+preloaded 'NCCL 2.28.7' NCCLSIM=version=22807 "${every[@]}" "$ranks" --ranks 6 --hosts 3 --count 703 moves async_error
+[ "$(rerouted allreduce)" -gt 0 ] && [ "$(native 'before 2.28.7')" -eq 0 ]
+ok 'NCCL 2.28.7: rerouted' $?
+preloaded 'an NCCL before 2.28.7 inside a host' NCCLSIM=version=22803 "${every[@]}" COLLSHIM_TOPOLOGY='node:2 rank:2' "$ranks" --ranks 4 \
+  --count 703 async_error
+[ "$(rerouted allreduce)" -gt 0 ] && [ "$(native 'before 2.28.7')" -eq 0 ]
+ok 'an NCCL before 2.28.7 inside a host: rerouted' $?
+# One queue of the device for all streams: a call holds up nothing that is enqueued behind it.
+one_queue=CUDA_DEVICE_MAX_CONNECTIONS=1
+claims 'one queue, native' $one_queue "${two_hosts[@]}" beside_compute
+reason 'one queue' 'CUDA_DEVICE_MAX_CONNECTIONS' $one_queue "${every[@]}" "${two_hosts[@]}" beside_compute async_error
+[ "$(rerouted allreduce)" -eq 0 ]
+ok 'one queue: all is native' $?
+reason 'one queue on odd ranks' 'CUDA_DEVICE_MAX_CONNECTIONS' NCCL_RANKS_ODD=$one_queue "${every[@]}" "${two_hosts[@]}" beside_compute
+[ "$(rerouted allreduce)" -eq 0 ]
+ok 'one queue on odd ranks: all is native' $?
+preloaded 'as many queues as usual' CUDA_DEVICE_MAX_CONNECTIONS=8 "${every[@]}" "${two_hosts[@]}" beside_compute
+[ "$(rerouted allreduce)" -gt 0 ]
+ok 'as many queues as usual: rerouted' $?
 
 # Aborted while its ranks meet: the library, which may have freed it by then, is not called with it.
 simulated LD_PRELOAD="$shim" "${every[@]}" "${two_hosts[@]}" abort_meeting >"$tmp/said" 2>&1 && ! grep -q '^ncclsim' "$tmp/said"

@@ -249,7 +249,7 @@ NCCL_API(ncclResult_t, GetVersion, (int *version))
 {
     if (!version)
         return ncclInvalidArgument;
-    *version = NCCL_VERSION_CODE;
+    *version = sim_version();
     return ncclSuccess;
 }
 

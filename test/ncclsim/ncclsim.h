@@ -105,7 +105,12 @@ struct redop { /* made by ncclRedOpCreatePreMulSum */
     uint64_t scale;            /* an element in its first bytes */
 };
 
-enum { SIM_OPS = 16 };
+enum { SIM_OPS = 16, SIM_RANGES = 64 };
+
+struct range { /* of registered memory */
+    const char *at;
+    size_t bytes; /* 0: none */
+};
 
 struct ncclComm {
     uint64_t magic;
@@ -119,6 +124,7 @@ struct ncclComm {
     uint64_t collectives;  /* issued: the same on all ranks, other than pieces of work */
     CUcontext context;
     struct redop ops[SIM_OPS];
+    struct range ranges[SIM_RANGES];
     char last[SIM_TEXT];
 };
 
@@ -137,6 +143,9 @@ __attribute__((format(printf, 3, 4))) ncclResult_t comm_error(ncclComm_t comm, n
 int comm_others(const struct ncclComm *comm, struct other *others);
 /* The scale of a created operation, or 0 if op is none. */
 const struct redop *comm_redop(const struct ncclComm *comm, int op);
+
+/* Does a message from or to there take the way of registered buffers? captured: of a graph. */
+int comm_is_registered(const struct ncclComm *comm, const void *at, size_t bytes, int captured);
 
 /* Groups (group.c) --------------------------------------------------------------------------- */
 struct call {
@@ -158,6 +167,9 @@ int group_open(void);
 ncclResult_t group_defer(ncclResult_t (*run)(void *data), void *data);
 /* Launch a call, at the end of the group if there is one. */
 ncclResult_t group_add(const struct call *call);
+
+/* What ncclGetVersion says: NCCLSIM="version=22703", or the headers'. */
+int sim_version(void);
 
 /* Running (run.c) ------------------------------------------------------------------------------ */
 size_t type_bytes(int type);

@@ -20,6 +20,7 @@ struct held {
     const void *scalar;
     /* of KIND_SEND and KIND_RECV */
     uint64_t moved, bytes, announced; /* bytes of data; of the header */
+    int registered;                   /* its buffer is, since it was called */
     char header[64];
 };
 
@@ -33,7 +34,7 @@ struct work {
 /* What goes ahead of a message's bytes. */
 struct header {
     uint64_t bytes, ns;
-    int type;
+    int type, registered;
 };
 
 static const char *const kind_names[] = {
@@ -61,12 +62,19 @@ size_t type_bytes(int type)
     return sizes[type];
 }
 
-/* Rates, bytes/ns; 0: links take no time. */
+/* Rates, bytes/ns; 0: links take no time. Other numbers likewise. */
 static double rate_of(const char *name)
 {
     const char *text = getenv("NCCLSIM"), *at = text ? strstr(text, name) : NULL;
 
     return at ? strtod(at + strlen(name), NULL) : 0;
+}
+
+int sim_version(void)
+{
+    int set = (int)rate_of("version=");
+
+    return set ? set : NCCL_VERSION_CODE;
 }
 
 static double near_rate(void)
@@ -284,6 +292,21 @@ static void move_send(struct ncclComm *c, struct held *h)
         h->moved += pipe_write(p, h->in + h->moved, h->bytes - h->moved);
 }
 
+/*
+ * Each side looks for its own buffer (addP2pToPlan, enqueue.cc, v2.28.9-1: "We require users
+ * registering buffers on both sides"; ncclRegisterP2pIpcBuffer and ncclRegisterP2pNetBuffer,
+ * sendrecv_reg.cc). With one side alone the kernels wait for a pointer that never comes, or the
+ * data is lost (prims_simple.h). Here it is an error.
+ */
+static void one_sided(struct ncclComm *c, const struct held *h)
+{
+    board_fail(c->board, ncclInternalError,
+               "rank %d receives %llu bytes from rank %d, and the buffer of the %s alone is "
+               "registered: NCCL hangs or loses them",
+               c->rank, (unsigned long long)h->bytes, h->call.peer,
+               h->registered ? "receiver" : "sender");
+}
+
 /* Returns -1 if what comes is not what is expected. */
 static int move_recv(struct ncclComm *c, struct held *h)
 {
@@ -301,6 +324,10 @@ static int move_recv(struct ncclComm *c, struct held *h)
                        "type %d",
                        c->rank, (unsigned long long)h->bytes, h->call.post.type, h->call.peer,
                        (unsigned long long)header.bytes, header.type);
+            return -1;
+        }
+        if (header.registered != h->registered && h->call.peer != c->rank) {
+            one_sided(c, h);
             return -1;
         }
     }
@@ -333,6 +360,43 @@ static uint64_t busy(const struct work *w, int kind)
     return a > b ? a : b;
 }
 
+/* To or from how many others? */
+static int count_peers(const struct work *w, int kind)
+{
+    char seen[SIM_RANKS] = {0};
+    int n = 0;
+
+    for (int i = 0; i < w->n; i++) {
+        const struct call *call = &w->held[i].call;
+
+        if (call->post.kind == kind && call->peer != w->comm->rank)
+            n += !seen[call->peer]++;
+    }
+    return n;
+}
+
+/*
+ * Before 2.28.7 addWorkBatchToPlan (enqueue.cc, v2.28.3-1) fills a batch with whatever messages
+ * there are: where ranks have different peers the batches differ, and the proxies of connections
+ * that PXN shares wait for each other. Since 2.28.7 a batch is of one fixed set of peers on all
+ * ranks. Here a group is regular if it is a single message each way, or an exchange with all ranks.
+ */
+static int would_hang(const struct work *w)
+{
+    const struct ncclComm *c = w->comm;
+    int several_hosts = 0;
+
+    for (int r = 0; r < c->nranks; r++)
+        several_hosts |= is_far(c->board, r, c->rank);
+    for (int kind = KIND_SEND; several_hosts && kind <= KIND_RECV; kind++) {
+        int peers = count_peers(w, kind);
+
+        if (peers > 1 && peers < c->nranks - 1)
+            return sim_version() < 22807;
+    }
+    return 0;
+}
+
 static uint64_t run_messages(struct work *w, uint64_t start)
 {
     struct ncclComm *c = w->comm;
@@ -340,6 +404,13 @@ static uint64_t run_messages(struct work *w, uint64_t start)
     unsigned turns = 0;
     int left = 0;
 
+    if (would_hang(w)) {
+        board_fail(c->board, ncclInternalError,
+                   "rank %d: a group of messages with some of the ranks: NCCL before 2.28.7 may "
+                   "hang",
+                   c->rank);
+        return start;
+    }
     for (int i = 0; i < w->n; i++)
         w->held[i].bytes = w->held[i].call.post.count * type_bytes(w->held[i].call.post.type);
     sends = start + busy(w, KIND_SEND);
@@ -347,7 +418,8 @@ static uint64_t run_messages(struct work *w, uint64_t start)
     end = end > sends ? end : sends;
     for (int i = 0; i < w->n; i++) {
         struct held *h = &w->held[i];
-        struct header header = {.ns = sends, .type = h->call.post.type};
+        struct header header = {
+            .ns = sends, .type = h->call.post.type, .registered = h->registered};
 
         if (!is_message(h))
             continue;
@@ -499,8 +571,10 @@ static void *again(void *data)
     const struct work *captured = data;
     struct work *w = work_new(captured->comm, captured->n);
 
-    for (int i = 0; i < w->n; i++)
+    for (int i = 0; i < w->n; i++) {
         w->held[i].call = captured->held[i].call;
+        w->held[i].registered = captured->held[i].registered;
+    }
     if (comm_check(w->comm, "a graph's launch") || issue(w)) {
         drop(w);
         return NULL;
@@ -521,12 +595,26 @@ static ncclResult_t no_stream(struct ncclComm *c)
     return comm_error(c, ncclUnhandledCudaError, "a stream that is not of device %d", c->device);
 }
 
+/* As the call finds it: what is registered later changes nothing. */
+static void note_registered(struct work *w, int captured)
+{
+    for (int i = 0; i < w->n; i++) {
+        const struct call *call = &w->held[i].call;
+
+        if (is_message(&w->held[i]))
+            w->held[i].registered =
+                comm_is_registered(w->comm, call->post.kind == KIND_SEND ? call->send : call->recv,
+                                   call->post.count * type_bytes(call->post.type), captured);
+    }
+}
+
 /* The work is the stream's from here on. */
 static ncclResult_t submit_to(void *stream, struct work *w)
 {
     struct ncclComm *c = w->comm;
     ncclResult_t bad;
 
+    note_registered(w, is_captured(stream));
     if (is_captured(stream))
         return sim_capture(stream, c->device, run, again, w) ? no_stream(c) : ncclSuccess;
     bad = issue(w);

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Buffers that the program registers with a communicator (ncclCommRegister). NCCL wants both ends
+ * of a message registered, or neither; each end looks for itself. A schedule's messages go between
+ * the program's buffers and scratch, so where any rank has a registered buffer all calls are
+ * native.
+ *
+ * A rank registers by itself, at any time, while the hosts of others are ahead with calls that they
+ * have decided already. So from the first rerouted call on NCCL does not hear of a registration
+ * until the ranks have agreed on native calls: it is kept back, with a handle of ours. README.md
+ * has the argument.
+ *
+ * Thread rule: any thread at any time that holds the communicator's entry.
+ */
+#ifndef COLLSHIM_SHIM_NCCL_REGISTERED_H
+#define COLLSHIM_SHIM_NCCL_REGISTERED_H
+
+#include "shim/nccl/call.h"
+
+struct comm;
+struct registered_buffer;
+
+struct registrations {
+    struct registered_buffer *first; /* owned */
+    int held;                        /* new ones are kept back */
+};
+
+/* ncclCommRegister and ncclCommDeregister, with their results and arguments. c: the entry of the
+ * communicator; registered_drop() takes NULL where there is none, or none any more. */
+ncclResult_t registered_add(struct comm *c, void *buffer, size_t bytes, void **handle);
+ncclResult_t registered_drop(struct copy *copy, struct comm *c, ncclComm_t comm, void *handle);
+
+/* Keep back what is registered from now on. Returns whether anything is registered or kept back. */
+int registered_hold(struct comm *c);
+
+/* Nothing is rerouted but by another agreement: NCCL hears of what was kept back, and of what
+ * follows. A buffer that NCCL refuses now stays unregistered, and a line says so. */
+void registered_release(struct comm *c);
+
+/* The communicator's entry ends. */
+void registered_forget(struct comm *c);
+
+/* Would NCCL register a buffer of the call by itself, where it is captured? It does so with memory
+ * that it can export: such as is mapped (cuMemMap, ncclMemAlloc, PyTorch's expandable segments). */
+int registered_in_graph(const struct comm *c, const struct call *call);
+
+#endif
