@@ -5,6 +5,8 @@
  */
 #include "shim/mpi/tree.h"
 
+#include <sched.h>
+
 #include "shim/mpi/calls.h"
 
 enum { TAG = 17235, MOST_BYTES = 1024 };
@@ -29,9 +31,18 @@ int tree_open(struct tree *t, int rank, int size, int (*has)(int rank))
     return missing;
 }
 
+/* Between looks the core goes to others: where ranks share cores, the one that is waited for may
+   need it, and a library's own wait would spin for a whole time slice. */
 static int wait_for(int rc, MPI_Request *request)
 {
-    return rc == MPI_SUCCESS ? mpi.Waitall(1, request, MPI_STATUSES_IGNORE) : rc;
+    int done = 0, index;
+
+    while (rc == MPI_SUCCESS && !done) {
+        rc = mpi.Testsome(1, request, &done, &index, MPI_STATUSES_IGNORE);
+        if (!done)
+            sched_yield();
+    }
+    return rc;
 }
 
 static int send(const void *value, size_t bytes, int to)
