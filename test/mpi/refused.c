@@ -235,6 +235,10 @@ static int suits(enum function f, enum fault fault)
         ((f == SCATTER || f == SCATTERV) && (fault == NULL_TYPE || fault == NEGATIVE)))
         return 0;
 #endif
+#if defined(MPICH_NUMVERSION) && MPICH_NUMVERSION >= 50000000
+    if (fault == NULL_TYPE && combines(f))
+        return 0;
+#endif
     if (f == BCAST && (fault == ALIAS || fault == IN_PLACE))
         return 0;
     if (fault == UNCOMMITTED)
