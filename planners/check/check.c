@@ -29,6 +29,9 @@ struct rank_state {
     struct check_buffer buffer[PLAN_NONE];
 };
 
+/* Of a buffer: places and their differences are 64 bits, with a sign. */
+#define MOST_BYTES ((uint64_t)1 << 62)
+
 struct checker {
     const struct plan_request *q;
     struct rank_state *rank; /* [nranks] owned */
@@ -348,12 +351,21 @@ static int match_queues(struct checker *c)
     return 0;
 }
 
+static int fits(uint64_t off, uint64_t length, uint64_t room)
+{
+    return length <= room && off <= room - length;
+}
+
 /* Offsets inside the buffers, dependencies inside the plan. */
 static int check_bounds(struct checker *c, const struct plan *p)
 {
     const uint64_t room[] = {p->input_bytes, p->output_bytes, p->scratch_bytes, p->host_bytes,
                              UINT64_MAX};
 
+    for (int b = 0; b < PLAN_NONE; b++)
+        if (room[b] > MOST_BYTES)
+            return fail(c, "rank %d: its %s has %llu bytes; at most 4 EiB can be checked", p->rank,
+                        plan_buffer_name((uint8_t)b), (unsigned long long)room[b]);
     for (uint32_t i = 0; i < p->nops; i++) {
         const struct plan_op *op = &p->ops[i];
         if (op->src > PLAN_NONE || op->dst > PLAN_NONE || op->dst == PLAN_INPUT || !op->length)
@@ -366,8 +378,8 @@ static int check_bounds(struct checker *c, const struct plan *p)
             (op->src == PLAN_HOST) != (op->dst == PLAN_HOST))
             return fail(c, "rank %d: operation %u combines host memory with other memory", p->rank,
                         i);
-        if ((op->src != PLAN_NONE && op->src_off + op->length > room[op->src]) ||
-            (op->dst != PLAN_NONE && op->dst_off + op->length > room[op->dst]))
+        if ((op->src != PLAN_NONE && !fits(op->src_off, op->length, room[op->src])) ||
+            (op->dst != PLAN_NONE && !fits(op->dst_off, op->length, room[op->dst])))
             return fail(c, "rank %d: operation %u reaches past the end of its buffer", p->rank, i);
         for (uint32_t d = 0; d < op->ndeps; d++)
             if (p->deps[op->first_dep + d] >= p->nops)

@@ -10,7 +10,7 @@
 #include "config/settings.h"
 #include "planners/balance/demand.h"
 
-enum { MOST_FILE = 64 << 20, WORD = 64 };
+enum { MOST_FILE = 64 << 20, MOST_RANKS = 8192 /* 512 MiB of sizes */, WORD = 64 };
 
 /* "skew" or "skew:..." */
 static int kind_of(const char *text)
@@ -171,6 +171,10 @@ int cli_demand_read(const char *command, const char *text, const struct topo *t,
                     uint64_t **demand_p)
 {
     size_t nranks = (size_t)t->nranks;
+
+    if (nranks > MOST_RANKS)
+        return cli_fail("--demand: too many ranks for a size between each two: %zu; at most %d",
+                        nranks, MOST_RANKS);
     uint64_t *demand = calloc(nranks * nranks, sizeof *demand);
     int code;
 

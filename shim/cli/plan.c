@@ -263,6 +263,7 @@ int cli_plan(int argc, char **argv)
                                          {"--goal", &a.goal, NULL},   {"--json", &a.json, NULL},
                                          {"--rows", &a.rows, NULL},   {NULL, NULL, NULL}};
     int n = cli_options(argc, argv, options, help), rc;
+    char why[128];
 
     if (n < 0)
         return -1 - n;
@@ -274,7 +275,8 @@ int cli_plan(int argc, char **argv)
     if (!code)
         code = take_rank(&w, a.rank);
     if (!code && (rc = request_build(&w.r, w.r.algorithm, &w.plans)))
-        code = cli_fail("%s cannot serve this: %s", w.r.algorithm->name, request_error(rc));
+        code = cli_fail("%s cannot serve this: %s", w.r.algorithm->name,
+                        request_error(rc, &w.plans, why, sizeof why));
     if (!code)
         code = show(&w, &a);
     request_plans_free(&w.plans);

@@ -11,7 +11,11 @@
 
 static int take_size(const struct request *r, const char *option, const char *text, size_t *bytes)
 {
-    if (cfg_parse_bytes(text, bytes) < 0)
+    int code = cfg_parse_bytes(text, bytes);
+
+    if (code == -ERANGE)
+        return cli_usage(r->command, "%s: '%s' is too large", option, text);
+    if (code < 0)
         return cli_usage(r->command, "%s: '%s' is no size such as 65536, 64K or 1MiB", option,
                          text);
     return CLI_OK;
@@ -78,6 +82,34 @@ static int choose_algorithm(struct request *r)
     return CLI_OK;
 }
 
+/* Places and their differences are counted in 64 bits; some algorithms keep every rank's part. */
+static int too_large(const struct request *r, const char *option, uint64_t most)
+{
+    char text[32];
+
+    while (most & (most - 1)) /* a round number */
+        most &= most - 1;
+    cfg_print_bytes(most, text, sizeof text);
+    return cli_usage(r->command, "%s: too large for %d ranks; at most %s", option, r->topo->nranks,
+                     text);
+}
+
+static int check_sizes(const struct request *r)
+{
+    uint64_t nranks = (uint64_t)r->topo->nranks, most = ((uint64_t)1 << 62) / nranks, sum = 0;
+    const char *option = r->q.demand ? "--demand, all sizes" : "--counts, all sizes";
+
+    if (!r->q.demand && !r->counts) {
+        uint64_t equal = r->q.collective == COLL_ALLTOALL ? nranks * nranks : nranks;
+        return r->q.nbytes > most / equal ? too_large(r, "--bytes", most / equal) : CLI_OK;
+    }
+    for (uint64_t i = 0; i < (r->q.demand ? nranks * nranks : nranks); i++)
+        if (__builtin_add_overflow(sum, r->q.demand ? r->q.demand[i] : r->counts[i], &sum) ||
+            sum > most)
+            return too_large(r, option, most);
+    return CLI_OK;
+}
+
 static int take_root(struct request *r, const char *text)
 {
     char *end;
@@ -128,6 +160,24 @@ static int all_on_gpus(const struct topo *t)
     return 1;
 }
 
+/* What would end sooner: the work grows with the ranks and with the chunks of the payload. */
+static void advise(const struct request *r)
+{
+    const struct topo *t = r->topo;
+    uint64_t share = plan_total_bytes(&r->q) / (uint64_t)t->nranks;
+    char chunk[32], fewer[48] = "";
+
+    if (t->nnodes > 1)
+        snprintf(fewer, sizeof fewer, "fewer nodes than %d", t->nnodes);
+    else
+        snprintf(fewer, sizeof fewer, "fewer ranks than %d", t->nranks);
+    if (r->q.chunk_bytes && r->q.chunk_bytes < share) {
+        cfg_print_bytes(r->q.chunk_bytes, chunk, sizeof chunk);
+        cli_limit_advice("%s, less payload, chunks larger than %s", fewer, chunk);
+    } else
+        cli_limit_advice("%s", fewer);
+}
+
 int request_read(const char *command, const struct request_options *o, const char *collective,
                  struct request *r)
 {
@@ -137,6 +187,8 @@ int request_read(const char *command, const struct request_options *o, const cha
     int c = plan_collective_find(collective), code;
 
     *r = (struct request){.command = command};
+    if ((code = cli_limit(command, o->limit)))
+        return code;
     if (c < 0)
         return cli_usage(command, "no collective '%s'; `collshim info` lists them", collective);
     if (topo_parse(topology && *topology ? topology : "node:4 gpu:4 rail:4", 0, &r->topo, why,
@@ -150,7 +202,7 @@ int request_read(const char *command, const struct request_options *o, const cha
     if ((o->algorithm && (code = find_algorithm(r, o->algorithm))) ||
         (code = take_size(r, "--bytes", o->bytes ? o->bytes : "1MiB", &r->q.nbytes)) ||
         (o->counts && (code = take_counts(r, o->counts))) || (code = take_demand(r, o)) ||
-        (o->root && (code = take_root(r, o->root))) ||
+        (code = check_sizes(r)) || (o->root && (code = take_root(r, o->root))) ||
         (o->chunk && (code = take_chunk(r, o->chunk))) ||
         (!o->algorithm && (code = choose_algorithm(r))))
         return code;
@@ -158,6 +210,7 @@ int request_read(const char *command, const struct request_options *o, const cha
         plan_chunks(&r->q, chunk);
         r->q.chunk_bytes = chunk[0];
     }
+    advise(r);
     if (r->q.recipe && r->algorithm->accepts(&r->q, why, sizeof why) < 0)
         return cli_usage(command, "%s: %s", r->algorithm->name, why);
     return CLI_OK;
@@ -191,6 +244,7 @@ int request_build(const struct request *r, const struct plan_algorithm *a, struc
     for (int rank = 0; rank < p->nranks; rank++) {
         double start = now_us();
 
+        p->built = rank;
         q.rank = rank;
         int rc = a->build(&q, &p->plan[rank]);
         if (rc)
@@ -217,18 +271,26 @@ void request_plans_free(struct request_plans *p)
     *p = (struct request_plans){0};
 }
 
-const char *request_error(int code)
+const char *request_error(int code, const struct request_plans *p, char *text, size_t size)
 {
     switch (code) {
     case -ENOMEM:
-        return "out of memory";
+        snprintf(text, size, "out of memory");
+        break;
     case -E2BIG:
-        return "too many ranks for the plans of all of them; take fewer nodes";
+        snprintf(
+            text, size,
+            "too many ranks: the plans of %d fit in the %zuMiB for them, those of %d do not; take "
+            "fewer nodes",
+            p->built, REQUEST_MOST_BYTES >> 20, p->nranks);
+        break;
     case -EDEADLK:
-        return "the plans never end; `collshim plan --check` says why";
+        snprintf(text, size, "the plans never end; `collshim plan --check` says why");
+        break;
     default:
-        return "the shape is not supported";
+        snprintf(text, size, "the shape is not supported");
     }
+    return text;
 }
 
 double request_bound_s(const struct request *r)

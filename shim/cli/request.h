@@ -12,10 +12,11 @@
 #include "planners/registry.h"
 #include "shim/cli/cli.h"
 #include "shim/cli/demand.h"
+#include "shim/cli/limit.h"
 
 /* What the user wrote, or NULL; borrowed from argv. */
 struct request_options {
-    const char *topology, *bytes, *counts, *algorithm, *chunk, *root, *demand;
+    const char *topology, *bytes, *counts, *algorithm, *chunk, *root, *demand, *limit;
     int in_place;
 };
 
@@ -25,7 +26,7 @@ struct request_options {
     {"--topology", NULL, &(o)->topology}, {"--bytes", NULL, &(o)->bytes},                          \
     {"--counts", NULL, &(o)->counts}, {"--algorithm", NULL, &(o)->algorithm},                      \
     {"--chunk", NULL, &(o)->chunk}, {"--root", NULL, &(o)->root},                                  \
-    {"--demand", NULL, &(o)->demand},                                                              \
+    {"--demand", NULL, &(o)->demand}, {"--limit", NULL, &(o)->limit},                              \
     {"--in-place", &(o)->in_place, NULL}
 /* clang-format on */
 #define REQUEST_HELP                                                                               \
@@ -38,7 +39,7 @@ struct request_options {
     "                    them. NAME(RECIPE) where one is taken, as in COLLSHIM_ALGORITHM\n"        \
     "  --chunk SIZE      pipeline chunk (default: what the preload would take)\n"                  \
     "  --root R          the root of a bcast, reduce, gather or scatter (default: 0)\n"            \
-    "  --in-place        as with MPI_IN_PLACE\n"
+    "  --in-place        as with MPI_IN_PLACE\n" CLI_LIMIT_HELP
 
 struct request {
     const char *command;   /* borrowed: "plan", for messages */
@@ -59,6 +60,7 @@ void request_free(struct request *r);
 struct request_plans {
     struct plan **plan; /* [nranks] owned */
     int nranks;
+    int built;       /* of them, before an error */
     double build_us; /* of the slowest rank */
     size_t largest;  /* bytes of the largest plan */
     struct load load;
@@ -70,8 +72,8 @@ struct request_plans {
 int request_build(const struct request *r, const struct plan_algorithm *a, struct request_plans *p);
 void request_plans_free(struct request_plans *p);
 
-/* Why building or predicting failed, for people. */
-const char *request_error(int code);
+/* Why building or predicting failed, for people; written to text. */
+const char *request_error(int code, const struct request_plans *p, char *text, size_t size);
 
 /* The bound in seconds, with the model's default rate where rails have none; 0 on one node. */
 double request_bound_s(const struct request *r);

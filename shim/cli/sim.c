@@ -35,6 +35,7 @@ struct arguments {
 struct outcome {
     const struct plan_algorithm *algorithm;
     int rc; /* of building or predicting */
+    char why[128];
     struct model_result m;
 };
 
@@ -45,6 +46,8 @@ static void predict(const struct request *r, const struct plan_algorithm *a, str
     *o = (struct outcome){.algorithm = a, .rc = request_build(r, a, &p)};
     if (!o->rc)
         o->rc = model_run(r->topo, (const struct plan *const *)p.plan, NULL, &o->m);
+    if (o->rc)
+        request_error(o->rc, &p, o->why, sizeof o->why);
     request_plans_free(&p);
 }
 
@@ -156,7 +159,7 @@ static void json_outcome(struct json *j, const struct outcome *o, double bound)
     json_string(j, "algorithm", o->algorithm->name);
     if (o->rc) {
         json_null(j, "model_s");
-        json_string(j, "why", request_error(o->rc));
+        json_string(j, "why", o->why);
         return;
     }
     json_number(j, "model_s", m->seconds);
@@ -190,7 +193,7 @@ static int sim_one(const struct request *r, int as_json)
 
     predict(r, r->algorithm, &o);
     if (o.rc)
-        return cli_fail("%s: %s", o.algorithm->name, request_error(o.rc));
+        return cli_fail("%s: %s", o.algorithm->name, o.why);
     if (as_json) {
         struct json j = json_begin(stdout);
 
@@ -210,7 +213,7 @@ static void print_row(const struct outcome *o, double bound)
     char place[64], fraction[32];
 
     if (o->rc) {
-        printf("%-20s %12s %9s  %s\n", o->algorithm->name, "-", "-", request_error(o->rc));
+        printf("%-20s %12s %9s  %s\n", o->algorithm->name, "-", "-", o->why);
         return;
     }
     printf("%-20s %12.6g %9s", o->algorithm->name, o->m.seconds * 1e3,

@@ -59,17 +59,27 @@ static void put_node_ranks(const struct topo *t, int node)
     putchar('\n');
 }
 
+static int by_value(const void *a, const void *b)
+{
+    int x = *(const int *)a, y = *(const int *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* How many different values, negative ones left out, the node's ranks have; -1 without memory. */
 static int count_distinct(const struct topo *t, int node, int (*field)(const struct topo_rank *k))
 {
     int n = topo_node_size(t, node), distinct = 0;
+    int *value = malloc((size_t)n * sizeof *value);
 
-    for (int l = 0; l < n; l++) {
-        int value = field(&t->rank[topo_node_rank(t, node, l)]), before = 0;
-
-        while (before < l && field(&t->rank[topo_node_rank(t, node, before)]) != value)
-            before++;
-        distinct += before == l && value >= 0;
-    }
+    if (!value)
+        return -1;
+    for (int l = 0; l < n; l++)
+        value[l] = field(&t->rank[topo_node_rank(t, node, l)]);
+    qsort(value, (size_t)n, sizeof *value, by_value);
+    for (int l = 0; l < n; l++)
+        distinct += value[l] >= 0 && (!l || value[l] != value[l - 1]);
+    free(value);
     return distinct;
 }
 

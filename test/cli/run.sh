@@ -150,6 +150,31 @@ expect 0 "fillcolor" "$collshim" plan allreduce --algorithm 'collaborative(split
 expect 2 "must be the percentage" "$collshim" plan allreduce --algorithm 'collaborative(split=120)'
 json '.host_bytes == 838848' "$collshim" plan allreduce --algorithm 'collaborative(split=80)' \
   --topology "$two_gpus" --json
+# Sizes that no buffer or sum can hold: what is the most.
+for collective in allgather allreduce bcast gather reduce_scatter_block; do
+    expect 2 "--bytes: too large for 16 ranks; at most 16384TiB" "$collshim" plan "$collective" --bytes 16385T --check
+done
+expect 0 "16384TiB" "$collshim" sim bcast --bytes 16384T --chunk 1T
+expect 0 "262144TiB" "$collshim" plan allgather --bytes 16384T
+expect 2 "at most 1024TiB" "$collshim" sim alltoall --bytes 1025T
+expect 2 "'9223372036854775808' is too large" "$collshim" plan allgather --bytes 9223372036854775808
+expect 2 "is too large" "$collshim" plan allgather --chunk 99999999999999999999
+expect 2 "--counts, all sizes: too large for 16 ranks; at most 262144TiB" "$collshim" plan allgatherv --counts 262145T,0
+expect 2 "--demand, all sizes: too large for 16 ranks" "$collshim" plan alltoallv --demand skew:bytes=8388607T --check
+printf '0 8388607T\n8388607T 8388607T\n' >"$work/huge"
+expect 2 "--demand, all sizes: too large for 2 ranks; at most 2097152TiB" "$collshim" sim alltoallv --topology node:2 --demand "$work/huge"
+printf '0 -1\n0 0\n' >"$work/negative"
+expect 1 "line 1: '-1' is no size" "$collshim" plan alltoallv --topology node:2 --demand "$work/negative"
+expect 1 "at most 8192" "$collshim" plan alltoallv --topology node:1048576
+expect 1 "too many ranks: the plans of " "$collshim" plan alltoall --topology node:8192
+# What takes long ends, and says what does not.
+expect 1 "no result after 1 s of computing; fewer nodes than 4, less payload, chunks larger than 4KiB or --limit 10 would do" \
+    "$collshim" plan allgather --bytes 1G --chunk 1 --check --limit 1
+expect 1 "fewer nodes than 64" "$collshim" sim alltoallv --topology 'node:64 rank:8 rail:8' --limit 1
+expect 0 "no deadlock" "$collshim" plan allgather --check --limit 0
+expect 2 "--limit: '1s' is no number of seconds" "$collshim" plan allgather --limit 1s
+expect 0 "99999" timeout 20 "$collshim" topo node:1,socket:99999,rank:7
+
 expect 2 "no collective 'gatherall'" "$collshim" plan gatherall
 expect 2 "no algorithm 'bruck' for allgather" "$collshim" plan allgather --algorithm bruck
 expect 2 "is no size" "$collshim" plan allgather --bytes lots

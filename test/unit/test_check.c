@@ -30,6 +30,8 @@ enum flaw {
     PAST_THE_HOST_END,
     HOST_TO_OUTPUT,
     COMBINES_ACROSS,
+    WRAPS_AROUND,
+    TOO_LARGE,
     FLAWS
 };
 
@@ -48,6 +50,8 @@ static const char *const expected[FLAWS] = {
     [READS_UNWRITTEN_HOST] = "of host before it is written",
     [PAST_THE_HOST_END] = "past the end",
     [HOST_TO_OUTPUT] = "sends from host to rank 0 on lane 0 what is received into output",
+    [WRAPS_AROUND] = "past the end",
+    [TOO_LARGE] = "at most 4 EiB",
     [COMBINES_ACROSS] = "combines host memory with other memory",
 };
 
@@ -76,6 +80,8 @@ static struct plan *exchange(int rank, enum flaw flaw)
     }
     if (flaw == COMBINES_ACROSS)
         plan_reduce(b, 0, PLAN_INPUT, 0, PLAN_HOST, 0, 8);
+    if (flaw == WRAPS_AROUND)
+        plan_copy(b, 1, PLAN_INPUT, UINT64_MAX - 3, PLAN_SCRATCH, 0, 8);
     plan_send(b, flaw == SELF_SEND ? rank : 1 - rank, flaw == WRONG_LANE ? 5 : 0,
               flaw == READS_UNWRITTEN ? PLAN_SCRATCH
               : flaw == NO_COPY       ? PLAN_INPUT
@@ -90,7 +96,8 @@ static struct plan *exchange(int rank, enum flaw flaw)
         plan_send(b, 1 - rank, 0, PLAN_INPUT, 0, 8);
     if (flaw != NO_RECEIVE)
         plan_recv(b, 1 - rank, 0, PLAN_OUTPUT, other, flaw == SHORT_RECEIVE ? 7 : 8);
-    ck_assert_int_eq(plan_build_finish(b, "exchange", 8, 16, 8, 8, &p), 0);
+    ck_assert_int_eq(
+        plan_build_finish(b, "exchange", 8, 16, flaw == TOO_LARGE ? UINT64_MAX : 8, 8, &p), 0);
     return p;
 }
 
