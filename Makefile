@@ -64,7 +64,8 @@ HELPER_SRC  := shim/helper/main.c shim/helper/mailbox.c shim/helper/near.c confi
 CLI_SRC     := $(wildcard shim/cli/*.c)
 BENCH_SRC   := $(wildcard bench/*.c)
 UNIT_SRC    := $(wildcard test/unit/*.c) shim/mpi/arithmetic.c shim/mpi/guard.c shim/mpi/socket.c shim/mpi/watch.c \
-               shim/nccl/pace.c shim/nccl/pick.c shim/helper/near.c $(CREW_SRC)
+               shim/nccl/pace.c shim/nccl/pick.c shim/helper/near.c $(CREW_SRC) \
+               $(addprefix bench/regret/,weigh.c evidence.c worth.c)
 LP_SRC      := $(wildcard test/lp/*.c) shim/cli/lp.c
 GLPK        := $(call macros,$(CC),glpk.h)
 MPI_TESTS   := $(notdir $(basename $(wildcard test/mpi/*.c)))
@@ -73,7 +74,7 @@ FORTRAN_TESTS := $(notdir $(basename $(wildcard test/fortran/*.f90)))
 TARGETS := $(B)/libcollshim.so $(B)/collshim $(HELPER) $(FAMILIES:%=$(B)/libcollshim-%.so) \
            $(if $(NCCL),$(B)/libcollshim-nccl.so $(B)/collshim-overhead-nccl $(B)/collshim-enqueue-nccl) \
            $(FAMILIES:%=$(B)/collshim-bench-%) $(FAMILIES:%=$(B)/collshim-overhead-%) \
-           $(B)/test/bench_plan $(B)/test/bench_congestion $(B)/test/bench_balance
+           $(B)/test/bench_plan $(B)/test/bench_congestion $(B)/test/bench_balance $(B)/test/bench_regret
 
 OWN_CFLAGS := -std=gnu11 -I. -MMD -MP -Wall -Wextra -Wshadow -Wstrict-prototypes \
               -ffp-contract=off -fvisibility=hidden -DCOLLSHIM_VERSION='"$(VERSION)"' \
@@ -182,6 +183,13 @@ $(B)/test/bench_%: $(CORE_SRC:%.c=$(B)/pic/%.o)
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -o $@ $(inputs) -lyaml $(LDFLAGS)
+
+# What choosing costs, simulated.
+REGRET_SRC := $(filter-out %/record.c,$(wildcard bench/regret/*.c))
+$(B)/test/bench_regret: $(REGRET_SRC:%.c=$(B)/pic/%.o)
+	$(call say,LINK)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) -o $@ $(inputs) -lm $(LDFLAGS)
 
 # What runs on a machine that has a GPU, a compiler and the CUDA toolkit, and perhaps nothing else.
 GPU_CORE_OBJ := $(patsubst %.c,$(B)/pic/%.o,$(filter-out config/yaml.c,$(CORE_SRC)) test/gpu/no_yaml.c) \
@@ -354,7 +362,7 @@ FOUND_kernels := $(ARCH_CFLAGS) $(if $(NVCC),$(NVCC) $(shell $(NVCC) --version |
 FOUND_ucx     := $(UCX)
 FOUND_glpk    := $(GLPK)
 # An object that is no longer part of a link leaves nothing behind that is newer.
-FOUND_sources := $(PRELOAD_SRC) $(CORE_SRC) $(BACKEND_SRC) $(NCCL_SRC) $(CLI_SRC) $(BENCH_SRC) $(UNIT_SRC) $(LP_SRC)
+FOUND_sources := $(PRELOAD_SRC) $(CORE_SRC) $(BACKEND_SRC) $(NCCL_SRC) $(CLI_SRC) $(BENCH_SRC) $(UNIT_SRC) $(LP_SRC) $(REGRET_SRC)
 
 .PHONY: different
 define found_rule

@@ -25,6 +25,7 @@ Suite *suite_choose(void);
 Suite *suite_pick(void);
 Suite *suite_profile(void);
 Suite *suite_guard(void);
+Suite *suite_weigh(void);
 Suite *suite_hands(void);
 Suite *suite_cpulist(void);
 Suite *suite_write_file(void);

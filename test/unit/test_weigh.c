@@ -1,0 +1,587 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The candidate of bench/regret/ as a state machine: ranks are entries side by side, whose calls
+ * take times that a model of the machine gives. What is wanted: the same on all ranks whatever each
+ * measures; the right choice; few calls' worth of loss where a reroute does not pay; few timed
+ * calls once settled. bench/regret measures the same on thousands of machines.
+ */
+#include <check.h>
+#include <math.h>
+#include <string.h>
+
+#include "bench/regret/weigh.h"
+#include "bench/regret/worth.h"
+#include "test/unit/random.h"
+#include "test/unit/suites.h"
+
+enum { MOST_RANKS = 5, MIB = 1 << 20 };
+
+/* A machine: how long calls take, in times of the library's call of 1 MiB. */
+struct machine {
+    int ranks, reroutes;
+    double native;                /* seconds of the library's call */
+    double share[WEIGH_REROUTES]; /* of a reroute, in times of native; 0: cannot serve */
+    double cold[WEIGH_REROUTES];  /* what its first call takes longer */
+    double noise;                 /* a call takes up to so much longer, as a share */
+    double hiccup;                /* one call in 20 takes so many times longer */
+    double slow;                  /* every third call of the library takes so many times longer */
+    int held_up;                  /* this call, counted from 1, takes so many times as long: */
+    double held_up_by;
+    int lag;       /* calls until times are agreed on */
+    unsigned skew; /* of the calls to come */
+    struct rng rng;
+
+    struct weigh weigh[MOST_RANKS];
+    int warm[WEIGH_REROUTES], pending; /* calls since a round was complete */
+    double took, lost;                 /* all calls; against the library */
+    int calls, timed, ran[WEIGH_CONTENDERS], verdicts, agreements;
+};
+
+static const struct plan_algorithm row[WEIGH_REROUTES];
+
+/* The machine's time of one call on one rank. */
+static double time_of(struct machine *m, int contender, uint64_t total)
+{
+    double t = m->native * (double)total / MIB;
+
+    if (contender)
+        t *= m->share[contender - 1];
+    else if (m->slow > 0 && m->calls % 3 == 0)
+        t *= m->slow;
+    t *= 1 + m->noise * (rng_below(&m->rng, 1000) / 1000.0);
+    if (m->hiccup > 0 && rng_below(&m->rng, 20) == 0)
+        t *= m->hiccup;
+    if (m->calls + 1 == m->held_up)
+        t *= m->held_up_by;
+    return t;
+}
+
+/* What a rank does in this call up to its measurement. Returns the contender. */
+static int begin_call(struct machine *m, struct weigh *g, struct weigh_entry *e, uint64_t total,
+                      int *slot)
+{
+    *slot = WEIGH_UNTIMED;
+    if (weigh_settled(e))
+        return e->best;
+    if (weigh_wants_candidates(e)) {
+        struct plan_candidate c[WEIGH_REROUTES] = {{0}};
+        for (int i = 0; i < m->reroutes; i++)
+            c[i] = (struct plan_candidate){.algorithm = &row[i], .seconds = 1, .ppg = 1};
+        weigh_begin(g, e, total, c, m->reroutes);
+    }
+    return weigh_pick(g, e, total, slot);
+}
+
+/* All but what a rank has measured itself. */
+static int same_entry(const struct weigh_entry *a, const struct weigh_entry *b)
+{
+    struct weigh_entry x = *a, y = *b;
+
+    memset(x.mine, 0, sizeof x.mine);
+    memset(y.mine, 0, sizeof y.mine);
+    memset(x.cost, 0, sizeof x.cost);
+    memset(y.cost, 0, sizeof y.cost);
+    return !memcmp(&x, &y, sizeof x);
+}
+
+/* The ranks agree on a round if one is complete, and it is time. */
+static void agree(struct machine *m, struct weigh_entry **e)
+{
+    double value[WEIGH_VALUES], most[WEIGH_VALUES] = {0};
+    int n = weigh_values(e[0], value);
+
+    if (!n || m->pending++ < m->lag)
+        return;
+    m->pending = 0;
+    for (int r = 0; r < m->ranks; r++) {
+        int own = weigh_values(e[r], value);
+        must(own == n, "call %d: rank %d agrees on %d values, rank 0 on %d", m->calls, r, own, n);
+        for (int i = 0; i < n; i++)
+            most[i] = value[i] > most[i] ? value[i] : most[i];
+    }
+    for (int r = 0; r < m->ranks; r++) {
+        weigh_tell(&m->weigh[r], e[r], most);
+        int news = weigh_new_verdict(e[r]) != WEIGH_NO_NEWS;
+        m->verdicts += news && r == 0;
+    }
+    m->agreements++;
+}
+
+/* All ranks make one call of so many bytes. */
+static void call(struct machine *m, uint64_t total)
+{
+    struct weigh_entry *e[MOST_RANKS];
+    int contender = -1, slot = 0;
+    double slowest = 0, mine[MOST_RANKS], extra = 0;
+
+    for (int r = 0; r < m->ranks; r++) {
+        int own;
+        e[r] = weigh_find(&m->weigh[r], COLL_BCAST, m->skew, total);
+        int picked = begin_call(m, &m->weigh[r], e[r], total, &own);
+        must(r == 0 || (picked == contender && own == slot), "call %d: rank %d picks %d, rank 0 %d",
+             m->calls, r, picked, contender);
+        contender = picked;
+        slot = own;
+    }
+    int cannot = contender && m->share[contender - 1] == 0, runs = cannot ? 0 : contender;
+    if (runs && !m->warm[runs - 1]++)
+        extra = m->cold[runs - 1] * m->native;
+    for (int r = 0; r < m->ranks; r++) {
+        mine[r] = time_of(m, runs, total) + extra;
+        slowest = mine[r] > slowest ? mine[r] : slowest;
+    }
+    m->calls++;
+    m->ran[runs]++;
+    m->took += slowest;
+    m->lost += slowest - m->native * (double)total / MIB;
+    m->timed += slot != WEIGH_UNTIMED;
+    for (int r = 0; slot != WEIGH_UNTIMED && r < m->ranks; r++) {
+        if (cannot)
+            weigh_cannot(e[r], slot);
+        else
+            weigh_note(e[r], slot, mine[r], 0, total);
+    }
+    agree(m, e);
+    for (int r = 1; r < m->ranks; r++)
+        must(same_entry(e[0], e[r]), "call %d: rank %d differs from rank 0", m->calls, r);
+}
+
+static struct weigh_entry *entry(struct machine *m)
+{
+    return weigh_find(&m->weigh[0], COLL_BCAST, m->skew, MIB);
+}
+
+static void calls(struct machine *m, int n)
+{
+    for (int i = 0; i < n; i++)
+        call(m, MIB);
+}
+
+/* Which contender is in use when the first calls are over? */
+static int settled_on(struct machine *m)
+{
+    for (int i = 0; i < 150; i++)
+        call(m, MIB);
+    ck_assert_msg(m->verdicts > 0, "no verdict after %d calls", m->calls);
+    return entry(m)->best;
+}
+
+static const struct machine quiet = {.ranks = 3, .reroutes = 3, .native = 1e-3, .rng = {1}};
+
+START_TEST(test_weigh__the_fastest_wins)
+{
+    static const struct {
+        double share[3];
+        int best;
+    } cases[] = {
+        {{.5, .6, .7}, 1},   {{.7, .6, .5}, 3}, {{1.2, .5, 1.4}, 2}, {{.9, 3, 3}, 1},
+        {{1.04, 1.1, 2}, 0}, {{3, 3, 3}, 0},    {{1.7, .9, 3}, 2},   {{0, .8, .9}, 2},
+        {{0, 0, 0}, 0},      {{1.1, 0, .2}, 3}, {{20, 20, 20}, 0},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct machine m = quiet;
+        memcpy(m.share, cases[i].share, sizeof cases[i].share);
+        int best = settled_on(&m);
+        ck_assert_msg(best == cases[i].best, "case %zu: settled on %d", i, best);
+    }
+}
+END_TEST
+
+START_TEST(test_weigh__eight_contenders_are_served)
+{
+    struct machine m = quiet;
+
+    m.reroutes = WEIGH_REROUTES;
+    for (int i = 0; i < WEIGH_REROUTES; i++)
+        m.share[i] = 1.3 - .1 * i;
+    ck_assert_int_eq(settled_on(&m), WEIGH_REROUTES);
+}
+END_TEST
+
+/* Whichever of the first calls it is, and by however much. */
+START_TEST(test_weigh__one_call_that_is_held_up_decides_nothing)
+{
+    for (double by = 2; by <= 128; by *= 4)
+        for (int nth = 1; nth <= 20; nth++) {
+            struct machine m = quiet;
+            m.reroutes = 2;
+            m.share[0] = .8;
+            m.share[1] = .7;
+            m.held_up = nth;
+            m.held_up_by = by;
+            int best = settled_on(&m);
+            ck_assert_msg(best == 2, "call %d held up by %g: settled on %d", nth, by, best);
+        }
+}
+END_TEST
+
+START_TEST(test_weigh__reroutes_that_do_not_pay_cost_few_calls)
+{
+    for (int share = 104; share <= 400; share += 37)
+        for (int cold = 0; cold <= 4; cold += 2) {
+            struct machine m = quiet;
+            for (int i = 0; i < m.reroutes; i++) {
+                m.share[i] = share / 100.0;
+                m.cold[i] = cold;
+            }
+            ck_assert_int_eq(settled_on(&m), WEIGH_NATIVE);
+            double tried = m.cold[0] * ((m.warm[0] > 0) + (m.warm[1] > 0) + (m.warm[2] > 0));
+            ck_assert_msg(m.lost < (tried + 8 + share / 100.0) * m.native,
+                          "%d%%, cold %d: lost %.2f calls", share, cold, m.lost / m.native);
+            double lost = m.lost;
+            calls(&m, 5000); /* looks included */
+            ck_assert_msg(m.lost - lost < 5000 * .005 * m.native, "%d%%: looks lost %.4f", share,
+                          (m.lost - lost) / m.native / 5000);
+        }
+}
+END_TEST
+
+/* One that is cold again and again is not. */
+START_TEST(test_weigh__a_cold_start_is_forgiven)
+{
+    for (int cold = 1; cold <= 64; cold *= 2) {
+        struct machine m = quiet;
+        m.reroutes = 1;
+        m.share[0] = .5;
+        m.cold[0] = cold;
+        int best = settled_on(&m);
+        ck_assert_msg(best == 1, "cold %d: settled on %d", cold, best);
+    }
+}
+END_TEST
+
+static int wrong_side(double share, int best)
+{
+    return share < .9 ? best == WEIGH_NATIVE : share > 1.1 && best != WEIGH_NATIVE;
+}
+
+/* A tenth of noise, and one call in twenty on each rank takes five times as long. */
+START_TEST(test_weigh__noise_does_not_flip_it_and_ranks_stay_together)
+{
+    static const double shares[] = {.5, .8, 1, 1.2, 1.6};
+    int soon = 0, late = 0, changes = 0;
+
+    for (int seed = 1; seed <= 60; seed++) {
+        struct machine m = quiet;
+        double share = shares[seed % 5];
+        m.ranks = 1 + seed % MOST_RANKS;
+        m.rng.state = (uint64_t)seed;
+        m.noise = .1;
+        m.hiccup = seed % 2 ? 5 : 0;
+        m.share[0] = share;
+        m.share[1] = share * 1.1;
+        m.share[2] = share * 1.2;
+        settled_on(&m);
+        int best = entry(&m)->best;
+        soon += wrong_side(share, best);
+        for (int i = 0; i < 4000; i++) {
+            call(&m, MIB);
+            changes += entry(&m)->best != best;
+            best = entry(&m)->best;
+        }
+        late += wrong_side(share, best);
+    }
+    ck_assert_msg(soon <= 3, "%d of 60 are on the wrong side after the first calls", soon);
+    ck_assert_msg(late <= 1, "%d of 60 end on the wrong side", late);
+    ck_assert_msg(changes <= 60, "%d changes in 60 runs of 4000 calls", changes);
+}
+END_TEST
+
+/* The library is as fast as the reroute in two calls of three, and on the mean slower. */
+START_TEST(test_weigh__a_slow_mode_counts_by_its_mean)
+{
+    struct machine m = quiet;
+
+    m.reroutes = 1;
+    m.noise = .02;
+    m.slow = 2.5;
+    m.share[0] = 1.1;
+    ck_assert_int_eq(settled_on(&m), 1);
+}
+END_TEST
+
+/* Found out within a few hundred calls, and nothing before it counts any more. */
+START_TEST(test_weigh__a_reroute_that_turns_bad_is_given_back)
+{
+    for (double then = 1.5; then < 50; then *= 3) {
+        struct machine m = quiet;
+        m.reroutes = 1;
+        m.share[0] = .5;
+        ck_assert_int_eq(settled_on(&m), 1);
+        calls(&m, 3000);
+        m.share[0] = then;
+        calls(&m, 600);
+        ck_assert_msg(entry(&m)->best == WEIGH_NATIVE, "now %g: still in use", then);
+    }
+}
+END_TEST
+
+START_TEST(test_weigh__a_reroute_that_turns_good_comes_back)
+{
+    struct machine m = quiet;
+
+    m.reroutes = 1;
+    m.share[0] = 1.2;
+    ck_assert_int_eq(settled_on(&m), WEIGH_NATIVE);
+    m.share[0] = .6;
+    calls(&m, 10000);
+    ck_assert_int_eq(entry(&m)->best, 1);
+}
+END_TEST
+
+START_TEST(test_weigh__times_may_be_told_late)
+{
+    for (int lag = 1; lag <= 40; lag += 13) {
+        struct machine m = quiet;
+        m.lag = lag;
+        m.share[0] = 1.3;
+        m.share[1] = .7;
+        m.share[2] = 2;
+        for (int i = 0; i < 400; i++)
+            call(&m, MIB);
+        ck_assert_int_eq(entry(&m)->best, 2);
+        ck_assert_int_gt(m.ran[2], 250);
+    }
+}
+END_TEST
+
+/* A rank whose value is not there yet hands in an infinite one, and all ask again. */
+START_TEST(test_weigh__a_value_that_is_not_there_changes_nothing)
+{
+    static struct machine m;
+    double value[WEIGH_VALUES];
+    int slot, n = 0;
+
+    m = quiet;
+    m.share[0] = m.share[1] = m.share[2] = .5;
+    struct weigh_entry *e = weigh_find(&m.weigh[0], COLL_BCAST, 0, MIB), before;
+    while (!n) {
+        begin_call(&m, &m.weigh[0], e, MIB, &slot);
+        ck_assert_int_ge(slot, 0);
+        weigh_note(e, slot, 1e-3, 0, MIB);
+        n = weigh_values(e, value);
+    }
+    value[0] = INFINITY;
+    before = *e;
+    ck_assert_int_eq(weigh_tell(&m.weigh[0], e, value), 0);
+    ck_assert(!memcmp(&before, e, sizeof before));
+    begin_call(&m, &m.weigh[0], e, MIB, &slot);
+    ck_assert_int_eq(slot, WEIGH_UNTIMED);
+    ck_assert_int_eq(weigh_values(e, value), n);
+}
+END_TEST
+
+/* With `lead` calls of a turn before the one that is measured. */
+START_TEST(test_weigh__a_turn_may_begin_with_calls_that_are_not_measured)
+{
+    static struct machine m;
+    int slot, first, second;
+
+    m = quiet;
+    m.weigh[0].lead = 1;
+    struct weigh_entry *e = weigh_find(&m.weigh[0], COLL_BCAST, 0, MIB);
+    for (int i = 0; i < 20; i++) {
+        first = begin_call(&m, &m.weigh[0], e, MIB, &slot);
+        ck_assert_int_eq(slot, WEIGH_UNTIMED);
+        second = begin_call(&m, &m.weigh[0], e, MIB, &slot);
+        if (slot == WEIGH_UNTIMED)
+            break;
+        ck_assert_int_eq(first, second);
+        weigh_note(e, slot, 1e-3, 0, MIB);
+        double value[WEIGH_VALUES];
+        if (weigh_values(e, value))
+            weigh_tell(&m.weigh[0], e, value);
+    }
+}
+END_TEST
+
+START_TEST(test_weigh__a_size_that_comes_back_is_compared_with_itself)
+{
+    struct machine m = quiet;
+
+    m.reroutes = 1;
+    m.share[0] = .93;
+    for (int i = 0; i < 200; i++)
+        call(&m, i % 3 ? MIB + MIB / 2 : MIB);
+    ck_assert_int_eq(entry(&m)->loose, 0);
+    ck_assert_int_eq(entry(&m)->best, 1);
+}
+END_TEST
+
+START_TEST(test_weigh__sizes_that_never_repeat_are_compared_by_the_byte)
+{
+    for (int i = 0; i < 2; i++) {
+        struct machine m = quiet;
+        m.reroutes = 1;
+        m.share[0] = i ? .7 : 1.4;
+        for (int k = 0; k < 100; k++)
+            call(&m, MIB + (uint64_t)(k * 7919 % 1000) * 1000);
+        ck_assert_int_ge(m.verdicts, 1);
+        ck_assert_int_eq(entry(&m)->best, i);
+    }
+}
+END_TEST
+
+/* Exchanges of one sum of bytes: skewed ones are slow, and are what rerouting helps. */
+START_TEST(test_weigh__each_skew_has_its_verdict)
+{
+    struct machine m = quiet;
+
+    m.reroutes = 1;
+    for (int i = 0; i < 200; i++) {
+        m.skew = i % 3 ? 0 : 3;
+        m.native = m.skew ? 8e-3 : 1e-3;
+        m.share[0] = m.skew ? .3 : 1.3;
+        call(&m, MIB);
+    }
+    m.skew = 0;
+    ck_assert_int_eq(entry(&m)->best, WEIGH_NATIVE);
+    m.skew = 3;
+    ck_assert_int_eq(entry(&m)->best, 1);
+}
+END_TEST
+
+/* What one size class has found, the next one begins with. */
+START_TEST(test_weigh__a_class_learns_from_the_one_beside_it)
+{
+    struct machine m = quiet;
+
+    m.share[0] = 1.4;
+    m.share[1] = .5;
+    m.share[2] = 1.5;
+    settled_on(&m);
+    int ran = m.ran[2];
+    for (int i = 0; i < 100; i++)
+        call(&m, 2 * MIB);
+    ck_assert_int_eq(weigh_find(&m.weigh[0], COLL_BCAST, 0, 2 * MIB)->best, 2);
+    ck_assert_int_ge(m.ran[2] - ran, 95);
+}
+END_TEST
+
+/* The bound that weigh.c states, for two contenders that no measurement tells apart: the hardest.
+ */
+START_TEST(test_weigh__timed_calls_are_few)
+{
+    struct machine m = quiet;
+
+    m.ranks = m.reroutes = 1;
+    m.noise = .2;
+    m.share[0] = 1;
+    calls(&m, 300);
+    int rounds = m.agreements;
+    calls(&m, 20000);
+    ck_assert_int_le(m.agreements - rounds, 64 + 32 * 3 + 20000 / 256);
+    ck_assert_int_le(m.timed, 2 * (m.agreements + 1));
+}
+END_TEST
+
+START_TEST(test_weigh__settled_calls_are_left_alone)
+{
+    struct machine m = quiet;
+
+    m.share[0] = m.share[1] = m.share[2] = 2;
+    settled_on(&m);
+    calls(&m, 1000);
+    int timed = m.timed;
+    calls(&m, 1000);
+    ck_assert_int_le(m.timed - timed, 1000 / 128 + 2);
+}
+END_TEST
+
+START_TEST(test_weigh__a_failed_agreement_is_the_end_of_it)
+{
+    static struct machine m;
+    int slot;
+
+    m = quiet;
+    struct weigh_entry *e = weigh_find(&m.weigh[0], COLL_BCAST, 0, MIB);
+    begin_call(&m, &m.weigh[0], e, MIB, &slot);
+    weigh_give_up(e);
+    for (int i = 0; i < 100000; i++)
+        ck_assert_int_eq(weigh_settled(e), 1);
+    ck_assert_int_eq(e->best, WEIGH_NATIVE);
+}
+END_TEST
+
+/* More classes than there is room for: those that came first keep theirs, and the others are told;
+   one that is not used any more gives way. */
+START_TEST(test_weigh__a_full_table_is_told)
+{
+    static struct weigh g;
+    int found = 0, full = 0;
+
+    memset(&g, 0, sizeof g);
+    for (int round = 0; round < 2; round++)
+        for (int c = 0; c < COLL_COUNT; c++)
+            for (int k = 13; k < 19; k++) {
+                struct weigh_entry *e = weigh_find(&g, (enum plan_collective)c, 0, 1ull << k);
+                found += e != NULL;
+                full += !e;
+                ck_assert_ptr_eq(e, weigh_find(&g, (enum plan_collective)c, 0, (1ull << k) + 5));
+            }
+    ck_assert_int_eq(found, 2 * WEIGH_ENTRIES);
+    ck_assert_int_eq(full, 2 * (COLL_COUNT * 6 - WEIGH_ENTRIES));
+    for (int i = 0; i < WEIGH_IDLE; i++)
+        weigh_find(&g, COLL_ALLGATHER, 0, 1ull << 13);
+    ck_assert_ptr_nonnull(weigh_find(&g, COLL_ALLGATHER, 5, 1ull << 25));
+}
+END_TEST
+
+/* What the log and the report call a gain is the estimate that the choice was made by. */
+START_TEST(test_weigh__what_it_tells_is_what_it_weighed)
+{
+    struct machine m = quiet;
+
+    m.reroutes = 1;
+    m.share[0] = .7;
+    m.noise = .05;
+    ck_assert_int_eq(settled_on(&m), 1);
+    struct estimate e = worth_against_library(entry(&m), 1);
+    ck_assert_double_gt(e.spread, 0);
+    ck_assert_double_lt(fabs(e.mean - log(.7)), .1);
+    ck_assert_double_lt(e.mean + e.spread, 0);
+}
+END_TEST
+
+START_TEST(test_weigh__logarithms_are_right)
+{
+    for (double x = 1e-9; x < 1e9; x *= 1.37) {
+        ck_assert_double_lt(fabs(evidence_ln(x) - log(x)), 1e-4);
+        ck_assert_double_lt(fabs(evidence_root(x) / sqrt(x) - 1), 1e-3);
+    }
+    for (double x = -20; x < 20; x += .37)
+        ck_assert_double_lt(fabs(evidence_exp(x) / exp(x) - 1), 1e-3);
+}
+END_TEST
+
+Suite *suite_weigh(void)
+{
+    Suite *s = suite_create("weigh");
+    TCase *t = tcase_create("trials");
+
+    tcase_add_test(t, test_weigh__the_fastest_wins);
+    tcase_add_test(t, test_weigh__eight_contenders_are_served);
+    tcase_add_test(t, test_weigh__one_call_that_is_held_up_decides_nothing);
+    tcase_add_test(t, test_weigh__reroutes_that_do_not_pay_cost_few_calls);
+    tcase_add_test(t, test_weigh__a_cold_start_is_forgiven);
+    tcase_add_test(t, test_weigh__noise_does_not_flip_it_and_ranks_stay_together);
+    tcase_add_test(t, test_weigh__a_slow_mode_counts_by_its_mean);
+    tcase_add_test(t, test_weigh__a_reroute_that_turns_bad_is_given_back);
+    tcase_add_test(t, test_weigh__a_reroute_that_turns_good_comes_back);
+    tcase_add_test(t, test_weigh__times_may_be_told_late);
+    tcase_add_test(t, test_weigh__a_value_that_is_not_there_changes_nothing);
+    tcase_add_test(t, test_weigh__a_turn_may_begin_with_calls_that_are_not_measured);
+    tcase_add_test(t, test_weigh__a_size_that_comes_back_is_compared_with_itself);
+    tcase_add_test(t, test_weigh__sizes_that_never_repeat_are_compared_by_the_byte);
+    tcase_add_test(t, test_weigh__each_skew_has_its_verdict);
+    tcase_add_test(t, test_weigh__a_class_learns_from_the_one_beside_it);
+    tcase_add_test(t, test_weigh__timed_calls_are_few);
+    tcase_add_test(t, test_weigh__settled_calls_are_left_alone);
+    tcase_add_test(t, test_weigh__a_failed_agreement_is_the_end_of_it);
+    tcase_add_test(t, test_weigh__a_full_table_is_told);
+    tcase_add_test(t, test_weigh__what_it_tells_is_what_it_weighed);
+    tcase_add_test(t, test_weigh__logarithms_are_right);
+    suite_add_tcase(s, t);
+    return s;
+}
