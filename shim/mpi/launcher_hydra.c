@@ -72,15 +72,21 @@ static int ask(const char *question, char answer[LINE])
         return 0;
     while (got + 1 < LINE) {
         struct pollfd ready = {.fd = fd, .events = POLLIN};
+        ssize_t n;
 
-        /* One byte at a time: what follows the line is not ours. */
-        if (poll(&ready, 1, PATIENCE_MS) != 1 || read(fd, answer + got, 1) != 1)
+        if (poll(&ready, 1, PATIENCE_MS) != 1 ||
+            (n = recv(fd, answer + got, LINE - 1 - got, MSG_PEEK)) <= 0)
             return 0;
-        if (answer[got] == '\n') {
-            answer[got] = 0;
+        char *end = memchr(answer + got, '\n', (size_t)n);
+        size_t mine = end ? (size_t)(end + 1 - (answer + got)) : (size_t)n;
+        /* What follows the line is not ours, and stays. */
+        if (recv(fd, answer + got, mine, 0) != (ssize_t)mine)
+            return 0;
+        if (end) {
+            *end = 0;
             return 1;
         }
-        got++;
+        got += mine;
     }
     return 0;
 }

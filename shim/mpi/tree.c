@@ -6,10 +6,12 @@
 #include "shim/mpi/tree.h"
 
 #include <sched.h>
+#include <time.h>
 
 #include "shim/mpi/calls.h"
 
 enum { TAG = 17235, MOST_BYTES = 1024 };
+enum { SPIN = 100, PAUSE_NS = 50000 }; /* looks before a rank sleeps between them */
 
 int tree_open(struct tree *t, int rank, int size, int (*has)(int rank))
 {
@@ -35,12 +37,14 @@ int tree_open(struct tree *t, int rank, int size, int (*has)(int rank))
    need it, and a library's own wait would spin for a whole time slice. */
 static int wait_for(int rc, MPI_Request *request)
 {
-    int done = 0, index;
+    int done = 0, index, looks = 0;
 
     while (rc == MPI_SUCCESS && !done) {
         rc = mpi.Testsome(1, request, &done, &index, MPI_STATUSES_IGNORE);
-        if (!done)
+        if (!done && ++looks < SPIN)
             sched_yield();
+        else if (!done)
+            nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
     }
     return rc;
 }
