@@ -87,11 +87,17 @@ new_command() {
     [ "$family" != openmpi ] || command+=(--oversubscribe --mca mpi_yield_when_idle 1)
 }
 
+# Ranks that are killed leave the library's shared memory behind. Where that is permitted, each job has
+# a /dev/shm of its own, which goes with it.
+private=()
+! unshare --mount true 2>/dev/null ||
+    private=(unshare --mount sh -c 'mount -t tmpfs -o mode=1777 job /dev/shm && exec "$@"' sh)
+
 # Runs the command: sets rc, out and err; never fails.
 capture() {
     rm -f "$tmp/report.json"
     rc=0
-    out=$(timeout -k 5 "$limit" "${command[@]}" 2>"$tmp/stderr" </dev/null) || rc=$?
+    out=$("${private[@]}" timeout -k 5 "$limit" "${command[@]}" 2>"$tmp/stderr" </dev/null) || rc=$?
     err=$(<"$tmp/stderr")
     [ "$rc" -ne 124 ] || complain "did not end within $limit seconds"
 }
