@@ -156,7 +156,7 @@ static int allgather(const struct arguments *a)
     if (!why && refused(a, COLL_ALLGATHER, size))
         why = REASON_ARGUMENTS;
     if (!why)
-        c = gate_comm(a->comm, size, COLL_ALLGATHER, &why);
+        c = gate_comm(a->comm, size, COLL_ALLGATHER, SIZES_CLAIMED, &why);
     if (c) {
         call.request.nbytes = (size_t)block;
         return run(c, a, &call);
@@ -193,7 +193,7 @@ static int allgatherv(struct arguments *a)
     if (!why && refused(a, COLL_ALLGATHERV, size))
         why = REASON_ARGUMENTS;
     if (!why)
-        c = gate_comm(a->comm, size, COLL_ALLGATHERV, &why);
+        c = gate_comm(a->comm, size, COLL_ALLGATHERV, SIZES_CLAIMED, &why);
     if (c) {
         vectors_sizes(a->recvcounts, size, a->recvtype, c->bytes, c->offset, &call.total);
         a->offset = c->offset;

@@ -169,7 +169,7 @@ static int run(const struct arguments *a, struct call *call, MPI_Count elements)
     if (!why && refused(a, call->collective, elements))
         why = REASON_ARGUMENTS;
     if (!why && mpi.Comm_size(a->comm, &size) == MPI_SUCCESS)
-        c = gate_comm(a->comm, size, call->collective, &why);
+        c = gate_comm(a->comm, size, call->collective, SIZES_CLAIMED, &why);
     if (c)
         why = gate_reduction(c, call);
     if (why) {

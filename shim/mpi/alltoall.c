@@ -118,7 +118,7 @@ static int alltoall(struct arguments *a)
     if (!why && refused(a))
         why = REASON_ARGUMENTS;
     if (!why)
-        c = gate_comm(a->comm, a->size, COLL_ALLTOALL, &why);
+        c = gate_comm(a->comm, a->size, COLL_ALLTOALL, SIZES_CLAIMED, &why);
     if (c) {
         call.request.nbytes = (size_t)block;
         return run(c, a, &call);

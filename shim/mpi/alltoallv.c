@@ -254,7 +254,7 @@ static enum reason get_ready(struct arguments *a, struct rows_call *r, struct ca
     enum reason why = r->turn == WATCH_ASK ? ask(a, r) : REASON_NONE;
     struct rows *rows;
 
-    if (why || !(*c = gate_comm(a->comm, a->size, COLL_ALLTOALLV, &why)) ||
+    if (why || !(*c = gate_comm(a->comm, a->size, COLL_ALLTOALLV, SIZES_AGREED, &why)) ||
         !(rows = rows_of(*c, &why)))
         return why;
     *rc = rows_exchange(*c, describe_both(a, rows), &call->total, &why);

@@ -85,7 +85,7 @@ static int bcast(const struct arguments *a)
     if (!why && refused_block(COLL_BCAST, REFUSED_SEND, a->buffer, a->count, a->type))
         why = REASON_ARGUMENTS;
     if (!why)
-        c = gate_comm(a->comm, size, COLL_BCAST, &why);
+        c = gate_comm(a->comm, size, COLL_BCAST, SIZES_CLAIMED, &why);
     if (c)
         return run(c, a, &call);
     count_native(COLL_BCAST, why);

@@ -7,6 +7,7 @@
 
 #include "planners/load.h"
 #include "shim/mpi/attribute.h"
+#include "shim/mpi/first.h"
 #include "shim/mpi/meet.h"
 #include "shim/mpi/rails.h"
 #include "shim/mpi/refused.h"
@@ -105,6 +106,7 @@ int comm_open(void)
     links_init();
     refused_open();
     rc = rc ? rc : rows_open();
+    rc = rc ? rc : first_open();
     return rc ? rc
               : mpi.Comm_create_keyval(MPI_COMM_NULL_COPY_FN, on_comm_free, &process.keyval, NULL);
 }
@@ -113,6 +115,7 @@ void comm_close(void)
 {
     sizes_close();
     rows_close();
+    first_close();
     refused_close();
     if (process.keyval == MPI_KEYVAL_INVALID)
         return;

@@ -37,6 +37,8 @@ struct comm {
     struct links links;              /* owned */
     struct team team;                /* owned */
     int rails_measured;              /* or there is nothing to be measured */
+    uint32_t first_done, tried;      /* collectives whose first call was the library's; of which
+                                        the guard has begun a trial: a bit each */
     unsigned turn;                   /* rerouted calls so far, for COLLSHIM_MODE=ab */
     struct guard guard;              /* what has been measured */
     struct gpus gpus;                /* what is known of the ranks' devices */

@@ -81,7 +81,8 @@ static void begin(struct guard_entry *e, uint64_t total)
     memset(e->agreed, 0, sizeof e->agreed);
 }
 
-void guard_begin(struct guard_entry *e, uint64_t total, const struct plan_candidate *c, int n)
+void guard_begin(struct guard_entry *e, uint64_t total, const struct plan_candidate *c, int n,
+                 int warm)
 {
     e->n = (uint8_t)(1 + n);
     e->out = 0;
@@ -89,6 +90,7 @@ void guard_begin(struct guard_entry *e, uint64_t total, const struct plan_candid
         e->reroute[i] =
             (struct guard_reroute){c[i].algorithm, c[i].recipe, c[i].chunk_bytes, c[i].ppg};
     begin(e, total);
+    e->calls = warm != 0;
 }
 
 /* A look: against the reroute in use, or against the one that was closest. */

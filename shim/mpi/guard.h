@@ -74,9 +74,11 @@ struct guard_entry *guard_find(struct guard *g, enum plan_collective c, unsigned
 int guard_settled(struct guard_entry *e);
 
 /* If not settled: shall candidates be handed in by guard_begin before guard_pick? Without any the
-   entry is settled on the library for good. */
+   entry is settled on the library for good. warm: the library has had such a call just before, so
+   one more is enough to know its time. */
 int guard_wants_candidates(const struct guard_entry *e);
-void guard_begin(struct guard_entry *e, uint64_t total, const struct plan_candidate *c, int n);
+void guard_begin(struct guard_entry *e, uint64_t total, const struct plan_candidate *c, int n,
+                 int warm);
 
 /* If not settled: the contender of this call. *timed: whether it takes part, so that one of
    guard_note and guard_cannot must follow. */

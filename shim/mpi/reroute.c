@@ -17,6 +17,7 @@
 #include "planners/slices.h"
 #include "shim/mpi/comm.h"
 #include "shim/mpi/count.h"
+#include "shim/mpi/first.h"
 #include "shim/mpi/library.h"
 #include "shim/mpi/pairs.h"
 #include "shim/mpi/slices.h"
@@ -62,11 +63,35 @@ enum reason gate_rooted(MPI_Comm comm, int root, enum plan_collective collective
     return why ? why : root < 0 || root >= *size ? REASON_ARGUMENTS : REASON_NONE;
 }
 
-struct comm *gate_comm(MPI_Comm comm, int nranks, enum plan_collective collective, enum reason *why)
+/* Is measuring wanted, and not overruled by a wish for this very algorithm? */
+static int guarded(const struct choice *choice)
+{
+    return process.cfg.guard && !process.cfg.reproducible && process.cfg.mode == CFG_MODE_ON &&
+           process.cfg.min_bytes && !choice->forced;
+}
+
+/* Is the call the library's because it is the first? c: NULL before the ranks have met. */
+static int is_first(struct comm *c, MPI_Comm comm, enum plan_collective collective)
+{
+    uint32_t bit = 1u << collective;
+
+    if (!guarded(&process.choice[collective]) || (c && (c->verdict || c->first_done & bit)))
+        return 0;
+    if (first_call(comm, collective))
+        return 1;
+    if (c)
+        c->first_done |= bit;
+    return 0;
+}
+
+struct comm *gate_comm(MPI_Comm comm, int nranks, enum plan_collective collective,
+                       enum gate_sizes sizes, enum reason *why)
 {
     struct comm *c = gate_collective(collective) ? NULL : comm_find(comm);
 
     *why = c ? REASON_NONE : gate_call(comm, nranks, collective); /* it passed when it was made */
+    if (!*why && sizes == SIZES_CLAIMED && is_first(c, comm, collective))
+        *why = REASON_FIRST;
     if (*why)
         return NULL;
     if (!c) {
@@ -299,13 +324,6 @@ static int run_ready(struct comm *c, struct call *call, const struct ready *read
     return rc;
 }
 
-/* Is measuring wanted, and not overruled by a wish for this very algorithm? */
-static int guarded(const struct choice *choice)
-{
-    return process.cfg.guard && !process.cfg.reproducible && process.cfg.mode == CFG_MODE_ON &&
-           process.cfg.min_bytes && !choice->forced;
-}
-
 /* The one candidate that somebody named. chunk: 0 if nobody named that. */
 static int one_candidate(struct plan_request *q, const struct plan_algorithm *a, const char *recipe,
                          size_t chunk, int ppg, struct plan_candidate *list)
@@ -417,6 +435,16 @@ static int run_contender(struct comm *c, struct guard_entry *e, struct call *cal
     return rc;
 }
 
+/* Was the collective's first call the library's, and is this the first trial since? */
+static int take_warm(struct comm *c, enum plan_collective collective)
+{
+    uint32_t bit = 1u << collective;
+    int warm = (c->first_done & bit) && !(c->tried & bit);
+
+    c->tried |= bit;
+    return warm;
+}
+
 /* Let the guard pick between the library and the candidates. */
 static int run_guarded(struct comm *c, struct guard_entry *e, struct call *call,
                        const struct tuning_row *row)
@@ -429,7 +457,7 @@ static int run_guarded(struct comm *c, struct guard_entry *e, struct call *call,
         struct plan_candidate list[PLAN_CANDIDATES];
         int n = find_candidates(&call->request, row, list);
 
-        guard_begin(e, call->total, list, n);
+        guard_begin(e, call->total, list, n, take_warm(c, call->collective));
         e->why = n ? REASON_NONE : why_no_candidate(&call->request);
         if (!n)
             return run_native_because(call, e->why);

@@ -85,11 +85,14 @@ enum reason gate_call(MPI_Comm comm, int nranks, enum plan_collective c);
 enum reason gate_rooted(MPI_Comm comm, int root, enum plan_collective c, int *size, int *rank);
 
 /*
- * The rest of the gate, collective in the first call on a communicator. Returns NULL and *why if
- * the call runs natively. nranks: the size of the communicator.
+ * The rest of the gate, collective where the ranks have not met. Returns NULL and *why if the call
+ * runs natively. nranks: the size of the communicator. sizes: SIZES_AGREED if the ranks have told
+ * each other what they move; else the first call is the library's (first.h).
  */
+enum gate_sizes { SIZES_CLAIMED, SIZES_AGREED };
 struct comm;
-struct comm *gate_comm(MPI_Comm comm, int nranks, enum plan_collective c, enum reason *why);
+struct comm *gate_comm(MPI_Comm comm, int nranks, enum plan_collective c, enum gate_sizes sizes,
+                       enum reason *why);
 
 /* The gate of a reduction, behind the others: may it be rerouted, and who combines? Collective like
    pairs_agree, and returns what that does. */

@@ -138,7 +138,7 @@ int rooted_run(struct rooted *a, struct call *call, rooted_fill fill)
     if (!why && refused(a, call->collective, size, rank))
         why = REASON_ARGUMENTS;
     if (!why)
-        c = gate_comm(a->comm, size, call->collective, &why);
+        c = gate_comm(a->comm, size, call->collective, SIZES_CLAIMED, &why);
     if (c) {
         call->request.nbytes = (size_t)block;
         return run(c, a, call, fill);
@@ -180,7 +180,7 @@ int rooted_run_v(struct rooted *a, struct call *call, rooted_fill fill)
         struct sizes_claim claim = claim_of(a, rank, size);
 
         why = sizes_agree(a->comm, size, call->collective, &claim, &call->total);
-        if (!why && !(c = gate_comm(a->comm, size, call->collective, &why)))
+        if (!why && !(c = gate_comm(a->comm, size, call->collective, SIZES_AGREED, &why)))
             sizes_were_vain(a->comm, call->collective);
     }
     if (!c)

@@ -143,6 +143,8 @@ unlike_calls() {
     wrong_on_one_rank "what the library refuses on one rank, all rerouted" 3 -- alone
     wrong_on_one_rank "what the library refuses on one rank, sizes compared" 3 COLLSHIM_COMPARE_SIZES=1 -- alone
     wrong_on_one_rank "ranks whose sizes differ get the library's own answer" $n COLLSHIM_COMPARE_SIZES=1 -- lengths
+    wrong_on_one_rank "sizes on both sides of COLLSHIM_MIN_BYTES get the library's own answer" $n COLLSHIM_MIN_BYTES= \
+        -- beside
     for collective in allgather allreduce bcast gather scatter alltoall; do
         direct+=,$collective=linear
     done

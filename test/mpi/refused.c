@@ -15,6 +15,9 @@
  * ends on every rank, and is an error on at least one. COUNT is to be such that the plans of both
  * sizes have the same messages.
  *
+ * refused SEED beside BYTES [CASE]: ranks whose sizes lie on both sides of COLLSHIM_MIN_BYTES. Each
+ * rank gets the answer that the library itself gives it.
+ *
  * After every wrong call a right one of the same function is made, whose result is checked.
  */
 #include "test/mpi/native.h"
@@ -373,15 +376,26 @@ static void try_lengths(int only)
     }
 }
 
+/* Room for vectors of so many elements, and for what right_call needs. */
+static void make_room(int elements)
+{
+    size_t n = elements > ROOM ? (size_t)elements : ROOM;
+
+    send = realloc(send, n * sizeof *send);
+    receive = realloc(receive, n * sizeof *receive);
+    if (!send || !receive)
+        MPI_Abort(MPI_COMM_WORLD, 2);
+    memset(send, 0, n * sizeof *send);
+    memset(receive, 0, n * sizeof *receive);
+}
+
 /* The ranks but 0 have two elements more. */
 static void try_unequal(int count)
 {
     static const enum function some[] = {BCAST, ALLREDUCE, ALLGATHER, GATHER, SCATTER, ALLTOALL};
     int n = count + (world_rank ? 2 : 0);
 
-    send = realloc(send, (size_t)(count + 2) * MOST * sizeof *send);
-    receive = realloc(receive, (size_t)(count + 2) * MOST * sizeof *receive);
-    memset(send, 0, (size_t)(count + 2) * MOST * sizeof *send);
+    make_room((count + 2) * MOST);
     for (size_t i = 0; i < sizeof some / sizeof *some; i++) {
         struct arguments a = right_arguments();
         MPI_Comm comm = new_comm(MPI_COMM_WORLD);
@@ -393,6 +407,41 @@ static void try_unequal(int count)
             fail("%s of unequal sizes: no rank has an error", names[some[i]]);
         right_call(some[i], comm, "unequal sizes");
         MPI_Comm_free(&comm);
+    }
+}
+
+/* One rank's size is the threshold, the others' are smaller; then the other way round. Each time on
+   a communicator that has seen no call. */
+static void try_beside(int threshold, int only)
+{
+    static const enum function some[] = {
+#ifndef OPEN_MPI /* it waits for ever */
+        ALLREDUCE,
+#endif
+        BCAST,     REDUCE, ALLGATHER, GATHER, SCATTER, ALLTOALL};
+
+    make_room(threshold);
+    for (size_t i = 0; i < 2 * (sizeof some / sizeof *some); i++) {
+        if (only >= 0 && (int)i != only)
+            continue;
+        enum function f = some[i / 2];
+        int whole = threshold / (int)sizeof *send;
+        struct arguments a = right_arguments();
+        MPI_Comm theirs = new_comm(MPI_COMM_WORLD), ours = new_comm(MPI_COMM_WORLD);
+
+        a.sends = f == BCAST || combines(f) ? whole : whole / world_size;
+        if (!world_rank == (i % 2 != 0))
+            a.sends -= 2;
+        a.receives = a.sends;
+        int want = class_of(call(&native, f, &a, theirs));
+        MPI_Barrier(MPI_COMM_WORLD);
+        int got = class_of(call(&seen, f, &a, ours));
+        if ((got != MPI_SUCCESS) != (want != MPI_SUCCESS))
+            fail("%s beside the threshold: class %d, the library alone: %d", names[f], got, want);
+        MPI_Barrier(MPI_COMM_WORLD);
+        MPI_Comm fresh = new_comm(MPI_COMM_WORLD);
+        right_call(f, fresh, "sizes beside the threshold");
+        MPI_Comm_free(&fresh);
     }
 }
 
@@ -424,15 +473,16 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     test_began("refused", argc, argv);
     native_library();
-    send = calloc(ROOM, sizeof *send);
-    receive = calloc(ROOM, sizeof *receive);
-    if (world_size > MOST || !send || !receive)
+    if (world_size > MOST)
         MPI_Abort(MPI_COMM_WORLD, 2);
+    make_room(ROOM);
     MPI_Type_vector(1, 1, 2, MPI_INT, &uncommitted);
     /* Open MPI raises some of these errors on MPI_COMM_WORLD, whatever the communicator. */
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     if (!strcmp(what, "lengths"))
         try_lengths(argc > 3 ? atoi(argv[3]) : -1);
+    else if (!strcmp(what, "beside"))
+        try_beside(argc > 3 ? atoi(argv[3]) : 64 << 10, argc > 4 ? atoi(argv[4]) : -1);
     else if (!strcmp(what, "unequal"))
         try_unequal(argc > 3 ? atoi(argv[3]) : 50000);
     else

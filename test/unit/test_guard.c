@@ -89,7 +89,7 @@ static int begin_call(struct machine *m, struct guard_entry *e, uint64_t total, 
         for (int i = 0; i < m->reroutes; i++)
             c[i] = (struct plan_candidate){.algorithm = &row[m->same_row ? 0 : i],
                                            .chunk_bytes = 1000u + (unsigned)i};
-        guard_begin(e, total, c, m->reroutes);
+        guard_begin(e, total, c, m->reroutes, 0);
     }
     return guard_pick(e, total, timed);
 }

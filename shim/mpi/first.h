@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The first call of each collective on a communicator is the library's. It checks the arguments as
+ * it does without collshim: ranks whose sizes disagree get its error, where ours would wait for
+ * each other. It needs no agreement, so a communicator that lives for one call costs nothing. And
+ * the guard needs a call of the library's anyway.
+ *
+ * Thread rule: any; as for the collective itself, one thread at a time per communicator.
+ */
+#ifndef COLLSHIM_SHIM_MPI_FIRST_H
+#define COLLSHIM_SHIM_MPI_FIRST_H
+
+#include <mpi.h>
+
+#include "planners/registry.h"
+
+/* At MPI_Init, and before the library's MPI_Finalize. Returns an MPI code. */
+int first_open(void);
+void first_close(void);
+
+/* Is this the first call of the collective on the communicator? Remembers the call. Local. */
+int first_call(MPI_Comm comm, enum plan_collective collective);
+
+#endif
