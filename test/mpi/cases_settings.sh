@@ -168,11 +168,21 @@ tuned() {
 }
 
 left_native() {
+    local collective
     native "calls smaller than the default limit" "smaller than COLLSHIM_MIN_BYTES" COLLSHIM_MIN_BYTES=
     native "one rank per host" "nothing to gain on this topology" COLLSHIM_MIN_BYTES=1 \
-        COLLSHIM_TOPOLOGY=node:3
+        COLLSHIM_TOPOLOGY=node:3 COLLSHIM_GUARD=0
     native "algorithms set to native" "COLLSHIM_ALGORITHM says native" \
         COLLSHIM_ALGORITHM=allgather=native,allgatherv=native
+
+    begin "the first call of each collective on a communicator is the library's"
+    launch 3 COLLSHIM_MIN_BYTES=1 -- "$programs/ordinary"
+    want_right
+    for collective in allgather allgatherv; do # on three communicators
+        want_number $collective \
+            '.native["the first call of its collective on this communicator is the library'"'"'s"]' -eq 3
+    done
+    finish
 
     begin "COLLSHIM_LOG=info gives a reason once, from rank 0"
     launch 3 COLLSHIM_LOG=info COLLSHIM_MIN_BYTES=64KiB -- "$programs/ordinary"
