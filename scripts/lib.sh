@@ -4,12 +4,12 @@
 # What suites (test/tap.sh) and benches (bench/lib.sh) share: a folder and hosts that go when the script
 # ends, also when a signal ends it.
 #
-# Sourcing sets `root`, the repository; `fabric` and `apart`, commands; `tmp`, a folder. TMPDIR is that
+# Sourcing sets `root`, the repository; `fabric` and `private_shm`, commands; `tmp`, a folder. TMPDIR is that
 # folder, so it takes along what launchers leave.
 
 root=$(cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.." && pwd)
 fabric=$root/scripts/fabric
-apart=$root/scripts/apart
+private_shm=$root/scripts/private-shm
 tmp=$(mktemp -d)
 export TMPDIR=$tmp OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 

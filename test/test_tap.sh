@@ -35,7 +35,7 @@ COLLSHIM_MODE=off check "the caller's settings are gone" suite 0 'ok 1 - []' 'pa
 if unshare --mount true 2>/dev/null; then
     # shellcheck disable=SC2016 # the inner shells'
     check "a job that is killed had shared memory" bash -c \
-        '"$0" bash -c "echo >/dev/shm/collshim-$1 && kill -KILL \$\$"; [ $? -eq 137 ]' "$apart" $$
+        '"$0" bash -c "echo >/dev/shm/collshim-$1 && kill -KILL \$\$"; [ $? -eq 137 ]' "$private_shm" $$
     check "it is gone" test ! -e "/dev/shm/collshim-$$"
 else
     skip "shared memory goes with a job that is killed" "no mount name space of its own"

@@ -12,11 +12,11 @@ bench() {
   local family=$1
   shift
   case $family in
-    openmpi) "$apart" timeout 300 mpirun.openmpi --oversubscribe --mca mpi_yield_when_idle 1 -n 3 \
+    openmpi) "$private_shm" timeout 300 mpirun.openmpi --oversubscribe --mca mpi_yield_when_idle 1 -n 3 \
       -x LD_PRELOAD="$build/libcollshim.so" -x COLLSHIM_MIN_BYTES=0 -x COLLSHIM_TOPOLOGY='node:3' \
       "$build/collshim-bench-openmpi" --repetitions 2 --native default "$@" ;;
     mpich) LD_PRELOAD=$build/libcollshim.so:$build/test/yield.so COLLSHIM_MIN_BYTES=0 COLLSHIM_TOPOLOGY='node:3' \
-      "$apart" timeout 300 mpiexec.mpich -n 3 "$build/collshim-bench-mpich" --repetitions 2 --native default "$@" ;;
+      "$private_shm" timeout 300 mpiexec.mpich -n 3 "$build/collshim-bench-mpich" --repetitions 2 --native default "$@" ;;
   esac
 }
 fails() { ! "$@"; }

@@ -39,7 +39,7 @@ modules_with() {
 ranks() {
     local n=$1 text=$2
     shift 2
-    "$apart" timeout 60 "$@" >"$work/ranks" 2>&1 || { cat "$work/ranks"; return 1; }
+    "$private_shm" timeout 60 "$@" >"$work/ranks" 2>&1 || { cat "$work/ranks"; return 1; }
     [[ $(grep -cFx -- "$text" "$work/ranks") == "$n" ]] || { cat "$work/ranks"; return 1; }
 }
 
@@ -50,7 +50,7 @@ module_cases() { # NAME INIT
         return
     fi
     export -f ranks
-    export work apart
+    export work private_shm
     in_it() { modules_with "$init" "$1"; }
     check "$name: the preload is loaded" in_it "module load collshim && [[ \$LD_PRELOAD == '$library' ]] && collshim --version"
     check "$name: what is preloaded already stays" in_it "export LD_PRELOAD=libdl.so.2

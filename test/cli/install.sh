@@ -24,7 +24,7 @@ for file in lib/libcollshim.so bin/collshim bin/collshim-tune share/man/man1/col
     check "$file is installed" test -s "$at/$file"
 done
 if [[ -x $build/collshim-helper && -x $build/openmpi/test/mpi/helpers ]] && command -v mpirun.openmpi >/dev/null; then
-    check "the helper is found where it is installed" says "2 processes per rank" "$apart" mpirun.openmpi --oversubscribe -n 2 \
+    check "the helper is found where it is installed" says "2 processes per rank" "$private_shm" mpirun.openmpi --oversubscribe -n 2 \
         -x LD_PRELOAD="$at/lib/libcollshim.so" -x COLLSHIM_TOPOLOGY=node:2 -x COLLSHIM_PPG=2 -x COLLSHIM_MIN_BYTES=0 \
         -x COLLSHIM_LOG=info "$build/openmpi/test/mpi/helpers" 1
 fi
