@@ -18,22 +18,22 @@
 
 clear_environment
 passed=0 failed=0 skipped=0
-scope= # what claims begin with, such as 'mpich: '
+claim_prefix= # what claims begin with, such as 'mpich: '
 
 pass() { # pass CLAIM
     passed=$((passed + 1))
-    echo "ok $((passed + failed + skipped)) - $scope$1"
+    echo "ok $((passed + failed + skipped)) - $claim_prefix$1"
 }
 
 fail() { # fail CLAIM [REASON]
     failed=$((failed + 1))
-    echo "not ok $((passed + failed + skipped)) - $scope$1"
+    echo "not ok $((passed + failed + skipped)) - $claim_prefix$1"
     [ -z "${2:-}" ] || echo "# ${2//$'\n'/$'\n'# }"
 }
 
 skip() { # skip CLAIM REASON
     skipped=$((skipped + 1))
-    echo "ok $((passed + failed + skipped)) - $scope$1 # SKIP $2"
+    echo "ok $((passed + failed + skipped)) - $claim_prefix$1 # SKIP $2"
 }
 
 # ok CLAIM STATUS: the claim holds if the status is 0

@@ -20,7 +20,7 @@ check "claims that hold" suite 0 '3 passed, 0 failed' 'pass a; ok b 0; check c t
 check "a claim that fails fails the suite" suite 1 '1 passed, 1 failed' 'check a bash -c "echo why; exit 3"; pass b; conclude'
 check "its output is the reason" grep -qx '# why' "$tmp/out"
 check "a status that is not 0 fails it" suite 1 '0 passed, 1 failed' 'ok a 2; conclude'
-check "a skip does not count as passed" suite 0 '0 passed, 0 failed, 1 skipped' 'scope="m: "; skip a "no b"; conclude'
+check "a skip does not count as passed" suite 0 '0 passed, 0 failed, 1 skipped' 'claim_prefix="m: "; skip a "no b"; conclude'
 check "it says why" grep -qx 'ok 1 - m: a # SKIP no b' "$tmp/out"
 check "a program's own claims count" suite 1 '5 passed, 2 failed' 'pass a; add_claims p 1 "4 passed, 2 failed"; conclude'
 check "a program that dies fails it" suite 1 '4 passed, 1 failed' 'add_claims p 139 "4 passed, 0 failed"; conclude'

@@ -15,7 +15,7 @@ declare -A yielding=([mpich]=$build/test/yield.so)
 # Sets `seed`, which follows from run.sh's and the test's own name: tests before it do not matter.
 begin() {
     name=$1
-    seed=$(cksum <<<"$first_seed $scope$name")
+    seed=$(cksum <<<"$first_seed $claim_prefix$name")
     seed=$((${seed%% *} % 1000000000 + 1))
     preload=$build/libcollshim.so
     complaints=

@@ -77,7 +77,7 @@ echo "# seed $first_seed"
 for family in "${families[@]}"; do
     programs=$build/$family/test/mpi
     fortran=$build/$family/test/fortran
-    scope="$family: "
+    claim_prefix="$family: "
     if ! command -v "${launcher[$family]}" >/dev/null; then
         skip "all" "${launcher[$family]} is not installed"
         continue
