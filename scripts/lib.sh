@@ -5,7 +5,7 @@
 # ends, also when a signal ends it.
 #
 # Sourcing sets `root`, the repository; `fabric` and `private_shm`, commands; `tmp`, a folder. TMPDIR is that
-# folder, so it takes along what launchers leave.
+# folder, so it takes along what launchers leave. What is mounted below it is unmounted.
 
 root=$(cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.." && pwd)
 fabric=$root/scripts/fabric
@@ -21,6 +21,7 @@ at_exit() {
 run_exit_commands() {
     local command
     for command in "${exit_commands[@]}"; do eval "$command" || true; done
+    awk -v below="$tmp/" 'index($5, below) == 1 { print $5 }' /proc/self/mountinfo | xargs -r umount
     rm -rf --one-file-system "$tmp"
 }
 

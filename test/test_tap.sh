@@ -32,12 +32,13 @@ check "words stay whole" grep -qx 'then  this' "$tmp/out"
 # shellcheck disable=SC2016 # the suite's
 COLLSHIM_MODE=off check "the caller's settings are gone" suite 0 'ok 1 - []' 'pass "[${!COLLSHIM_@}]"'
 
+# shellcheck disable=SC2016 # the inner shells'
 if unshare --mount true 2>/dev/null; then
-    # shellcheck disable=SC2016 # the inner shells'
+    check "what is mounted in the folder is unmounted" suite 0 'ok 1 - a' 'mkdir $tmp/m; mount -t tmpfs x $tmp/m; pass a'
     check "a job that is killed had shared memory" bash -c \
         '"$0" bash -c "echo >/dev/shm/collshim-$1 && kill -KILL \$\$"; [ $? -eq 137 ]' "$private_shm" $$
     check "it is gone" test ! -e "/dev/shm/collshim-$$"
 else
-    skip "shared memory goes with a job that is killed" "no mount name space of its own"
+    skip "mounts and shared memory" "no mount name space of its own"
 fi
 conclude

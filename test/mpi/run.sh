@@ -48,8 +48,6 @@ for tool in jq timeout; do
     command -v $tool >/dev/null || { echo "test/mpi: $tool is not installed" >&2; exit 1; }
 done
 
-at_exit bash -c '! mountpoint -q "$0" || umount "$0"' "$tmp/places/folder" # mounted by cases_reports.sh
-
 # shellcheck source=test/mpi/launch.sh
 . "$here/launch.sh"
 # shellcheck source=test/killed_job.sh
