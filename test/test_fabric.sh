@@ -4,94 +4,61 @@
 # test/test_fabric.sh: what scripts/fabric promises, tried with each MPI that is installed: where ranks
 # land, what they see, what reaches them, and above all that nothing is left behind, however it ends.
 # Speeds are not tested here, since they depend on what else the machine is doing.
-#
-# Prints a line per claim and, last, "N passed, N failed"; exits 1 if a claim failed. Needs root.
+# Needs root.
 set -uo pipefail
-# shellcheck source=test/usage.sh
-. "$(dirname "$0")/usage.sh"
+# shellcheck source=test/tap.sh
+. "$(dirname "$0")/tap.sh"
 
-cd "$(dirname "$(readlink -f "$0")")/.." || exit 1
-fabric=$PWD/scripts/fabric
 name=t$$
-passed=0
-failed=0
 
-check() { # check CLAIM COMMAND...: the claim holds if COMMAND succeeds
-    local claim=$1
-    shift
-    if "$@"; then
-        passed=$((passed + 1))
-        echo "ok $((passed + failed)) - $claim"
-    else
-        failed=$((failed + 1))
-        echo "not ok $((passed + failed)) - $claim"
-        sed 's/^/# /' "$dir/out" "$dir/err" 2>/dev/null
-    fi
-}
-
-skip() {
-    echo "ok - $1 # SKIP $2"
-}
-
-if [[ $EUID -ne 0 ]]; then
-    skip "fabric" "needs root"
-    exit 77
-fi
-
-dir=$(mktemp -d)
-# shellcheck disable=SC2317 # called by the trap
-finish() {
-    "$fabric" down --name "$name"
-    "$fabric" down --name "${name}b"
-    rm -rf "$dir"
-}
-trap finish EXIT
-trap 'exit 1' INT TERM
+[[ $EUID -eq 0 ]] || skip_all "the fabric needs root"
+at_exit "$fabric" down --name "$name"
+at_exit "$fabric" down --name "${name}b"
 
 # call STATUS ARGUMENT...: runs scripts/fabric; succeeds if that is its exit status, or if it is one of
-# several, as in "3 255". Its output is in $dir/out and $dir/err.
+# several, as in "3 255". Its output is in $tmp/out and $tmp/err.
 call() {
     local expected=$1 status=0
     shift
-    "$fabric" "$@" >"$dir/out" 2>"$dir/err" </dev/null || status=$?
-    [[ " $expected " == *" $status "* ]] && return
-    echo "exit status $status, not $expected" >>"$dir/err"
-    return 1
+    "$fabric" "$@" >"$tmp/out" 2>"$tmp/err" </dev/null || status=$?
+    cat "$tmp/out" "$tmp/err"
+    echo "exit status $status, expected $expected"
+    [[ " $expected " == *" $status "* ]]
 }
 
 refused() { # refused STATUS ARGUMENT...: and says why in one line
-    call "$@" && [[ $(wc -l <"$dir/err") -eq 1 ]] && grep -q '^fabric: ' "$dir/err"
+    call "$@" && [[ $(wc -l <"$tmp/err") -eq 1 ]] && grep -q '^fabric: ' "$tmp/err"
 }
 
 said() {
-    diff <(sort "$dir/out") - >"$dir/err"
+    diff <(sort "$tmp/out") -
 }
 
 leftovers() { # leftovers NAME: what a fabric may leave; prints nothing if there is nothing
     ip netns list | grep "fabric-$1-"
     grep -lszxF "FABRIC_INSIDE=$1" /proc/[0-9]*/environ
-    find "/run/collshim-fabric/$1" /tmp /dev/shm -maxdepth 1 -name "*$1-h*" 2>/dev/null
+    find "/run/collshim-fabric/$1" /tmp "$tmp" /dev/shm -maxdepth 1 -name "*$1-h*" 2>/dev/null
     ls -d "/run/collshim-fabric/$1" 2>/dev/null
     ip -o link | grep -E 'h[0-9]+(rail|mgmt)'
 }
 
 clean() {
-    leftovers "$1" >"$dir/err"
-    [[ ! -s $dir/err ]]
+    ! leftovers "$1" | grep .
 }
 
 ranks_gone() { # no process of a run is left; one that was just told to end gets 5 s
     local tries
     for ((tries = 0; tries < 50; tries++)); do
         # Not by its exit status: a process that ends while grep reads makes that 2.
-        grep -lsz "^FABRIC_RUN=$name/" /proc/[0-9]*/environ >"$dir/err"
-        [[ -s $dir/err ]] || return 0
+        grep -lsz "^FABRIC_RUN=$name/" /proc/[0-9]*/environ >"$tmp/left"
+        [[ -s $tmp/left ]] || return 0
         sleep 0.1
     done
+    cat "$tmp/left"
     return 1
 }
 
-cat >"$dir/app.c" <<'C'
+cat >"$tmp/app.c" <<'C'
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -141,7 +108,7 @@ int main(int argc, char **argv)
 }
 C
 # A preload that records which programs it got into.
-cat >"$dir/spy.c" <<'C'
+cat >"$tmp/spy.c" <<'C'
 #include <fcntl.h>
 #include <unistd.h>
 __attribute__((constructor)) static void note(void)
@@ -157,11 +124,11 @@ __attribute__((constructor)) static void note(void)
     close(out);
 }
 C
-cc -shared -fPIC -DSPY="\"$dir/spied\"" -o "$dir/spy.so" "$dir/spy.c" || exit 1
+cc -shared -fPIC -DSPY="\"$tmp/spied\"" -o "$tmp/spy.so" "$tmp/spy.c" || exit 1
 
 # Says what the kernel lets a TCP connection send, in Mbit/s: of a socket that connects, of one that
 # was accepted, and the same after an execve with an empty environment.
-cat >"$dir/capped.c" <<'C'
+cat >"$tmp/capped.c" <<'C'
 #include <netinet/in.h>
 #include <stdio.h>
 #include <sys/socket.h>
@@ -196,7 +163,7 @@ int main(int argc, char **argv)
     return 0;
 }
 C
-cc -o "$dir/capped" "$dir/capped.c" || exit 1
+cc -o "$tmp/capped" "$tmp/capped.c" || exit 1
 
 tx_bytes() { # tx_bytes HOST RAIL
     "$fabric" exec --name "$name" "$1" -- cat "/sys/class/net/rail$2/statistics/tx_bytes"
@@ -208,12 +175,12 @@ sent_through() {
     before0=$(tx_bytes 0 0)
     before1=$(tx_bytes 0 1)
     call 0 run --name "$name" --mpi "$1" -n 4 --ppn 2 --timeout 120 -- \
-        "$dir/app.$1" send 1 2 2000000 || return 1
+        "$tmp/app.$1" send 1 2 2000000 || return 1
     (($(tx_bytes 0 1) - before1 > 2000000 && $(tx_bytes 0 0) - before0 < 500000))
 }
 
 killed_run() { # killed_run MPI: SIGKILL to `fabric run` itself ends its ranks
-    "$fabric" run --name "$name" --mpi "$1" --ppn 1 -- "$dir/app.$1" hang >/dev/null 2>&1 &
+    "$fabric" run --name "$name" --mpi "$1" --ppn 1 -- "$tmp/app.$1" hang >/dev/null 2>&1 &
     local runner=$! tries
     for ((tries = 0; tries < 50; tries++)); do
         [[ $(grep -lsz "^FABRIC_RUN=$name/" /proc/[0-9]*/environ |
@@ -234,7 +201,7 @@ compiled() {
         skip "$mpi" "mpicc.$family is not installed"
         return 1
     fi
-    libmpi=${FABRIC_WHEELS:-build/wheels}/$mpi/lib/libmpi.so.12
+    libmpi=${FABRIC_WHEELS:-$root/build/wheels}/$mpi/lib/libmpi.so.12
     case $mpi in
     openmpi5) libmpi=${libmpi%.12}.40 ;;&
     openmpi5 | mpich5 | intel)
@@ -243,8 +210,8 @@ compiled() {
             return 1
         fi
         ;;&
-    openmpi* | mpich) "mpicc.$family" -o "$dir/app.$mpi" "$dir/app.c" || exit 1 ;;
-    *) mpicc.mpich -c -o "$dir/app.o" "$dir/app.c" && cc -o "$dir/app.$mpi" "$dir/app.o" "$libmpi" || exit 1 ;;
+    openmpi* | mpich) "mpicc.$family" -o "$tmp/app.$mpi" "$tmp/app.c" || exit 1 ;;
+    *) mpicc.mpich -c -o "$tmp/app.o" "$tmp/app.c" && cc -o "$tmp/app.$mpi" "$tmp/app.o" "$libmpi" || exit 1 ;;
     esac
 }
 
@@ -255,7 +222,7 @@ try_mpi() {
     compiled "$mpi" || return 0
 
     check "$mpi: starts ranks on every host" \
-        call 0 "${run[@]}" --ppn 2 --env "TEST_ENV=a b" -- "$dir/app.$mpi" 0
+        call 0 "${run[@]}" --ppn 2 --env "TEST_ENV=a b" -- "$tmp/app.$mpi" 0
     check "$mpi: block placement, 2 sharing ranks per host, a rail each, environment" said <<END
 0 h0 0/2 rail0 x;y a b
 1 h0 1/2 rail1 x;y a b
@@ -265,10 +232,10 @@ try_mpi() {
 5 h2 1/2 rail1 x;y a b
 END
     if [[ $mpi == intel ]]; then
-        check "$mpi: striped is refused" refused 2 "${run[@]}" --ppn 1,3,1 --rails striped -- "$dir/app.$mpi" 0
+        check "$mpi: striped is refused" refused 2 "${run[@]}" --ppn 1,3,1 --rails striped -- "$tmp/app.$mpi" 0
     else
         check "$mpi: unequal hosts, striped" \
-            call 0 "${run[@]}" --ppn 1,3,1 --rails striped -- "$dir/app.$mpi" 0
+            call 0 "${run[@]}" --ppn 1,3,1 --rails striped -- "$tmp/app.$mpi" 0
         check "$mpi: unequal hosts, striped: where and what" said <<END
 0 h0 0/1 rail0,rail1 x;y -
 1 h1 0/3 rail0,rail1 x;y -
@@ -277,9 +244,9 @@ END
 4 h2 0/1 rail0,rail1 x;y -
 END
     fi
-    rm -f "$dir/spied"
+    rm -f "$tmp/spied"
     check "$mpi: cyclic placement, preload, exit status 3" \
-        call "$three" "${run[@]}" -n 5 --place cyclic --preload "$dir/spy.so" -- "$dir/app.$mpi" 3
+        call "$three" "${run[@]}" -n 5 --place cyclic --preload "$tmp/spy.so" -- "$tmp/app.$mpi" 3
     check "$mpi: cyclic placement: where" said <<END
 0 h0 0/2 rail0 x;y -
 1 h1 0/2 rail0 x;y -
@@ -288,12 +255,12 @@ END
 4 h1 1/2 rail1 x;y -
 END
     check "$mpi: the preload reaches the 5 ranks and no launcher" \
-        diff <(yes "app.$mpi" | head -n 5) "$dir/spied"
-    check "$mpi: --flow-cap" call 0 "${run[@]}" --ppn 1 -n 1 --flow-cap 50mbit -- "$dir/capped"
+        diff <(yes "app.$mpi" | head -n 5) "$tmp/spied"
+    check "$mpi: --flow-cap" call 0 "${run[@]}" --ppn 1 -n 1 --flow-cap 50mbit -- "$tmp/capped"
     check "$mpi: ... caps sockets, accepted ones too, and after an execve" said <<<$'50\n50\n50\n50'
     check "$mpi: a message leaves through its rank's rail" sent_through "$mpi"
     check "$mpi: --timeout ends a run with 124" \
-        call 124 run --name "$name" --mpi "$mpi" --ppn 1 --timeout 2 -- "$dir/app.$mpi" hang
+        call 124 run --name "$name" --mpi "$mpi" --ppn 1 --timeout 2 -- "$tmp/app.$mpi" hang
     check "$mpi: ... and all its ranks" ranks_gone
     check "$mpi: a killed run takes its ranks along" killed_run "$mpi"
 }
@@ -312,13 +279,13 @@ lost_records() { # no state, a host dead, a stray process, a namespace gone
     call 0 up --name "$name" --nodes 2 --rails 1 || return 1
     local tries
     # shellcheck disable=SC2016 # the inner shell's
-    "$fabric" exec --name "$name" 1 -- sh -c 'touch "$1"; exec setsid sleep 1000' sh "$dir/strayed" >/dev/null 2>&1 &
+    "$fabric" exec --name "$name" 1 -- sh -c 'touch "$1"; exec setsid sleep 1000' sh "$tmp/strayed" >/dev/null 2>&1 &
     disown
     for ((tries = 0; tries < 100; tries++)); do
-        [[ ! -e $dir/strayed ]] || break
+        [[ ! -e $tmp/strayed ]] || break
         sleep 0.1
     done
-    [[ -e $dir/strayed ]] || return 1
+    [[ -e $tmp/strayed ]] || return 1
     kill -KILL "$(cat "/run/collshim-fabric/$name/pid.$name-h0")"
     ip netns del "fabric-$name-h0"
     rm -rf "/run/collshim-fabric/$name"
@@ -336,17 +303,17 @@ check "up on a name in use is refused" refused 1 up --name "$name"
 check "status shows hosts, rails, rates" \
     bash -c "'$fabric' status --name '$name' | tr -s ' ' | grep -qx 'rate unshaped 200mbit 100mbit'"
 check "exec passes the exit status on" call 7 exec --name "$name" 1 -- sh -c 'hostname; exit 7'
-check "exec runs on the host named" grep -qx "$name-h1" "$dir/out"
-touch "/dev/shm/$name-probe" "$dir/shared"
+check "exec runs on the host named" grep -qx "$name-h1" "$tmp/out"
+touch "/dev/shm/$name-probe" "$tmp/shared"
 check "shared memory and processes are private, files are not" \
     call 0 exec --name "$name" "$name-h2" -- \
-    sh -c "test -e '$dir/shared' -a ! -e '/dev/shm/$name-probe' -a ! -d /proc/$$"
+    sh -c "test -e '$tmp/shared' -a ! -e '/dev/shm/$name-probe' -a ! -d /proc/$$"
 rm -f "/dev/shm/$name-probe"
-check "a program that is missing is refused" refused 1 run --name "$name" -- "$dir/missing"
+check "a program that is missing is refused" refused 1 run --name "$name" -- "$tmp/missing"
 check "too many ranks are refused" refused 2 run --name "$name" --ppn 1 -n 9 -- true
 check "a library that is not there is refused" \
-    refused 1 run --name "$name" --mpi openmpi5 --mpi-home "$dir/missing" -- true
-check "--mpi-home for a library in PATH is refused" refused 2 run --name "$name" --mpi openmpi --mpi-home "$dir" -- true
+    refused 1 run --name "$name" --mpi openmpi5 --mpi-home "$tmp/missing" -- true
+check "--mpi-home for a library in PATH is refused" refused 2 run --name "$name" --mpi openmpi --mpi-home "$tmp" -- true
 for mpi in openmpi mpich openmpi5 mpich5 intel; do try_mpi "$mpi"; done
 check "a second fabric beside it" call 0 up --name "${name}b" --nodes 1 --rails 1
 check "... goes alone" call 0 down --name "${name}b"
@@ -360,5 +327,4 @@ for after in 0.03 0.1 0.2 0.3; do
 done
 check "records lost, a host dead, a stray process: down leaves nothing" lost_records
 
-echo "$passed passed, $failed failed"
-((failed == 0))
+conclude

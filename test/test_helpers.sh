@@ -4,43 +4,17 @@
 # test/test_helpers.sh [BUILD_DIR]: several processes per rank on hosts of their own, with two rails and
 # connections that are capped: results, and who uses which rail. How fast it is, bench/ppg says, which
 # is run here on little data.
-#
-# Prints a line per claim and, last, "N passed, N failed"; exits 1 if a claim failed. Needs root.
+# Needs root.
 set -uo pipefail
-# shellcheck source=test/usage.sh
-. "$(dirname "$0")/usage.sh"
+# shellcheck source=test/tap.sh
+. "$(dirname "$0")/tap.sh"
 
-cd "$(dirname "$(readlink -f "$0")")/.." || exit 1
-build=$(readlink -f "${1:-build}")
-fabric=$PWD/scripts/fabric
+build=$(readlink -f "${1:-$root/build}")
 name=h$$
-passed=0
-failed=0
-
-check() { # check CLAIM COMMAND...: the claim holds if COMMAND succeeds
-    if "${@:2}"; then
-        passed=$((passed + 1))
-        echo "ok $((passed + failed)) - $1"
-    else
-        failed=$((failed + 1))
-        echo "not ok $((passed + failed)) - $1"
-        sed 's/^/# /' "$dir/out"
-    fi
-}
 
 if [[ $EUID -ne 0 || ! -x $build/collshim-helper ]]; then
-    echo "ok - helpers on the emulated cluster # SKIP needs root, and UCX's headers when built"
-    exit 77
+    skip_all "helpers on the emulated cluster need root, and UCX's headers when built"
 fi
-
-dir=$(mktemp -d)
-# shellcheck disable=SC2317 # called by the trap
-finish() {
-    "$fabric" down --name "$name"
-    rm -rf "$dir"
-}
-trap finish EXIT
-trap 'exit 1' INT TERM
 
 # sent DEVICE: bytes that host 0 has sent over it
 sent() {
@@ -52,16 +26,17 @@ sent() {
 works() {
     local i before=("$(sent rail0)" "$(sent rail1)" "$(sent lo)")
     "$fabric" run --name "$name" --mpi openmpi --ppn "$1" --timeout 120 --preload "$build/libcollshim.so" \
-        --env COLLSHIM_PPG=3 --env COLLSHIM_MIN_BYTES=0 --env COLLSHIM_REPORT="$dir/report.json" "${@:2}" \
-        -- "$build/openmpi/test/mpi/helpers" 7 plain >"$dir/out" 2>&1 || return 1
+        --env COLLSHIM_PPG=3 --env COLLSHIM_MIN_BYTES=0 --env COLLSHIM_REPORT="$tmp/report.json" "${@:2}" \
+        -- "$build/openmpi/test/mpi/helpers" 7 plain >"$tmp/out" 2>&1 || { cat "$tmp/out"; return 1; }
     for i in 0 1; do rail[i]=$(($(sent rail$i) - before[i])); done
     itself=$(($(sent lo) - before[2]))
-    echo "rails carried ${rail[*]}, lo $itself" >>"$dir/out"
-    grep -q ': right on ' "$dir/out" &&
-        jq -e 'any(.collectives[]; .sliced > 0) and all(.collectives[]; .sliced_redone == 0)' "$dir/report.json" >>"$dir/out"
+    cat "$tmp/out"
+    echo "rails carried ${rail[*]}, lo $itself"
+    grep -q ': right on ' "$tmp/out" &&
+        jq -e 'any(.collectives[]; .sliced > 0) and all(.collectives[]; .sliced_redone == 0)' "$tmp/report.json"
 }
 
-"$fabric" up --name "$name" --nodes 2 --rails 2 --rate 200mbit >"$dir/out" 2>&1 || { cat "$dir/out"; exit 1; }
+raise_fabric "$name" --nodes 2 --rails 2 --rate 200mbit || exit 1
 rail=(0 0) itself=0
 idle=20000 # bytes that hosts say to each other whatever happens
 check "on one rail: helpers stay on it" works 1 --env UCX_NET_DEVICES=rail0
@@ -77,17 +52,16 @@ for host in 0 1; do
 done
 check "a host without shared memory for them" works 2 "${lanes[@]}"
 check "they meet on the network device" test "$itself" -gt $((10 * idle))
-"$fabric" down --name "$name" >"$dir/out" 2>&1
+"$fabric" down --name "$name"
 
 # the bench, in both forms
 measures() {
-    bench/ppg --nodes 2 --ppn 2 --k 1,2 --sizes 8K,64K --algorithms 'standard lane' --native default --repetitions 1 \
-        --name "$name" --out "$dir" >"$dir/out" 2>&1
+    "$root/bench/ppg" --nodes 2 --ppn 2 --k 1,2 --sizes 8K,64K --algorithms 'standard lane' --native default --repetitions 1 \
+        --name "$name" --out "$tmp" | tee "$tmp/out"
 }
 check "bench/ppg runs" measures
 check "it has a line for each form, size and k" jq -es '([.[] | [.slices, .bytes_per_rank, .k]] | sort) ==
-    ([["lane", "standard"], [8192, 65536], [1, 2]] | [combinations] | sort)' "$dir/results.jsonl"
-check "all of it was verified and rerouted" jq -es 'all(.[]; .verified and .collshim_us > 0)' "$dir/results.jsonl"
-check "it says what helpers cost" test "$(grep -Ec 'ready within|an idle one worked' "$dir/out")" -eq 2
-echo "$passed passed, $failed failed"
-((failed == 0))
+    ([["lane", "standard"], [8192, 65536], [1, 2]] | [combinations] | sort)' "$tmp/results.jsonl"
+check "all of it was verified and rerouted" jq -es 'all(.[]; .verified and .collshim_us > 0)' "$tmp/results.jsonl"
+check "it says what helpers cost" test "$(grep -Ec 'ready within|an idle one worked' "$tmp/out")" -eq 2
+conclude

@@ -10,15 +10,12 @@
 # The rails are fast. HPCC sends a fixed amount through them, 50 s of it at 200 Mbit/s, and no speed
 # is judged here. COLLSHIM_MIN_BYTES=0, so that every call that can be rerouted is.
 #
-# Prints TAP lines and at the end "N passed, N failed"; exit status 1 if any failed. A program, MPI
-# or tool that is not installed is a visible skip. Needs root, as the fabric does.
+# Needs root, as the fabric does.
 set -euo pipefail
-# shellcheck source=test/usage.sh
-. "$(dirname "$0")/../usage.sh"
+# shellcheck source=test/tap.sh
+. "$(dirname "$0")/../tap.sh"
 
-here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-root=$(cd "$here/../.." && pwd)
-fabric=$root/scripts/fabric
+here=$root/test/apps
 name=apps$$
 build=${1:-$root/build}
 
@@ -30,37 +27,9 @@ die() {
 if [[ ! -r $build/libcollshim.so ]]; then
     die "$build/libcollshim.so is missing: run make first, or name the build directory"
 fi
-if [[ $EUID -ne 0 ]]; then
-    echo "skip: the emulated cluster needs root"
-    exit 77
-fi
+[[ $EUID -eq 0 ]] || skip_all "the emulated cluster needs root"
 command -v jq >/dev/null || die "jq is missing: scripts/setup test installs it"
 build=$(cd "$build" && pwd)
-# The caller's own settings would be tested instead of these.
-unset LD_PRELOAD
-for variable in "${!COLLSHIM_@}"; do unset "$variable"; done
-
-passed=0
-failed=0
-skipped=0
-
-pass() {
-    passed=$((passed + 1))
-    echo "ok $((passed + failed + skipped)) - $1"
-}
-
-# fail NAME DETAIL
-fail() {
-    failed=$((failed + 1))
-    echo "not ok $((passed + failed + skipped)) - $1"
-    printf '%s\n' "$2" | sed 's/^/# /'
-}
-
-# skip NAME WHY
-skip() {
-    skipped=$((skipped + 1))
-    echo "ok $((passed + failed + skipped)) - $1 # SKIP $2"
-}
 
 # same NAME WANTED GOT: equal files, and there is something in them
 same() {
@@ -72,18 +41,6 @@ same() {
         fail "$1" "$(head -n 20 "$tmp/diff")"
     fi
 }
-
-# The fabric goes whatever happens, and with it every process on it; but only if it is this run's.
-tmp=$(mktemp -d)
-raised=no
-clean_up() {
-    [[ $raised == no ]] || "$fabric" down --name "$name" || true
-    wait
-    rm -rf "$tmp"
-}
-trap clean_up EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM HUP
 
 # on_fabric SECONDS MPI DIR OPTION... -- PROGRAM...: runs 4 ranks on 2 hosts, in DIR; stdout goes to
 # DIR/out, stderr to DIR/err. In the background, so that a signal is acted on at once.
@@ -327,18 +284,12 @@ app_hpcc() {
     seen_and_rerouted HPCC "$dir/report.json" allreduce bcast reduce gather alltoall
 }
 
-raised=yes
-"$fabric" up --name "$name" --nodes 2 --rails 2 --rate 1gbit || {
-    raised=no
-    die "the fabric does not start"
-}
+at_exit wait
+raise_fabric "$name" --nodes 2 --rails 2 --rate 1gbit || die "the fabric does not start"
 
 app_matmul
 app_moe
 app_mpi4py
 app_hpcc
 
-summary="$passed passed, $failed failed"
-[[ $skipped -eq 0 ]] || summary+=", $skipped skipped"
-echo "$summary"
-[[ $failed -eq 0 ]]
+conclude

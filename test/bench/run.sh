@@ -3,41 +3,20 @@
 # test/bench/run.sh [BUILD_DIR]: the bench verifies what it times and writes what others can read. Its
 # figures are not judged.
 set -uo pipefail
-# shellcheck source=test/usage.sh
-. "$(dirname "$0")/../usage.sh"
-cd "$(dirname "$0")/../.." || exit 1
+# shellcheck source=test/tap.sh
+. "$(dirname "$0")/../tap.sh"
 
-build=${1:-build}
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-# Ranks that are killed leave Open MPI's shared memory behind: it goes with this folder.
-export OMPI_MCA_btl_vader_backing_directory=$dir
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-passed=0
-failed=0
-
-check() {
-  local name=$1
-  shift
-  if "$@" >"$dir/out" 2>&1; then
-    echo "ok - $name"
-    passed=$((passed + 1))
-  else
-    echo "not ok - $name"
-    tail -n 5 "$dir/out" | sed 's/^/# /'
-    failed=$((failed + 1))
-  fi
-}
+build=$(readlink -f "${1:-$root/build}")
 
 bench() {
   local family=$1
   shift
   case $family in
-    openmpi) timeout 300 mpirun.openmpi --oversubscribe --mca mpi_yield_when_idle 1 -n 3 \
-      -x LD_PRELOAD="$PWD/$build/libcollshim.so" -x COLLSHIM_MIN_BYTES=0 -x COLLSHIM_TOPOLOGY='node:3' \
+    openmpi) "$private_shm" timeout 300 mpirun.openmpi --oversubscribe --mca mpi_yield_when_idle 1 -n 3 \
+      -x LD_PRELOAD="$build/libcollshim.so" -x COLLSHIM_MIN_BYTES=0 -x COLLSHIM_TOPOLOGY='node:3' \
       "$build/collshim-bench-openmpi" --repetitions 2 --native default "$@" ;;
-    mpich) LD_PRELOAD=$PWD/$build/libcollshim.so:$PWD/$build/test/yield.so COLLSHIM_MIN_BYTES=0 COLLSHIM_TOPOLOGY='node:3' \
-      timeout 300 mpiexec.mpich -n 3 "$build/collshim-bench-mpich" --repetitions 2 --native default "$@" ;;
+    mpich) LD_PRELOAD=$build/libcollshim.so:$build/test/yield.so COLLSHIM_MIN_BYTES=0 COLLSHIM_TOPOLOGY='node:3' \
+      "$private_shm" timeout 300 mpiexec.mpich -n 3 "$build/collshim-bench-mpich" --repetitions 2 --native default "$@" ;;
   esac
 }
 fails() { ! "$@"; }
@@ -49,27 +28,26 @@ settled='has("bound_us") and .native_default_us > 0 and .settled_us > 0 and .ver
 
 for family in openmpi mpich; do
   if [ ! -x "$build/collshim-bench-$family" ]; then
-    echo "ok - $family # SKIP not built"
+    skip "$family" "not built"
     continue
   fi
   check "$family: both collectives, odd sizes, verified" \
-    bench "$family" --collective all --bytes 1,1001,64K --json "$dir/$family.jsonl"
-  check "$family: every line has the keys and is verified" jq -es "length > 0 and all(.[]; $keys)" "$dir/$family.jsonl"
+    bench "$family" --collective all --bytes 1,1001,64K --json "$tmp/$family.jsonl"
+  check "$family: every line has the keys and is verified" jq -es "length > 0 and all(.[]; $keys)" "$tmp/$family.jsonl"
   check "$family: a settled size says how far it is behind and what settling cost" \
-    bench "$family" --collective gather --bytes 64K --settle 40 --json "$dir/$family.settled"
+    bench "$family" --collective gather --bytes 64K --settle 40 --json "$tmp/$family.settled"
   check "$family: every such line has the keys and is verified" \
-    jq -es "length == 1 and all(.[]; $settled)" "$dir/$family.settled"
+    jq -es "length == 1 and all(.[]; $settled)" "$tmp/$family.settled"
   check "$family: a spoilt byte is found" fails bench "$family" --bytes 1001 --corrupt
-  printf '0 5 0\n1 0 2\n0 0 0\n' >"$dir/demand" # 8 in all: 300 bytes per rank are 900, 562 of them from 0 to 1
+  printf '0 5 0\n1 0 2\n0 0 0\n' >"$tmp/demand" # 8 in all: 300 bytes per rank are 900, 562 of them from 0 to 1
   check "$family: an exchange as a file says" \
-    bench "$family" --collective alltoallv --demand "$dir/demand" --bytes 300 --json "$dir/$family.v.jsonl"
-  check "$family: it is of that size" jq -e '.verified == true and .total_bytes >= 899 and .total_bytes <= 901' "$dir/$family.v.jsonl"
-  echo 0 5 >"$dir/demand"
+    bench "$family" --collective alltoallv --demand "$tmp/demand" --bytes 300 --json "$tmp/$family.v.jsonl"
+  check "$family: it is of that size" jq -e '.verified == true and .total_bytes >= 899 and .total_bytes <= 901' "$tmp/$family.v.jsonl"
+  echo 0 5 >"$tmp/demand"
   check "$family: a file for another number of ranks is refused" \
-    fails bench "$family" --collective alltoallv --demand "$dir/demand" --bytes 300
+    fails bench "$family" --collective alltoallv --demand "$tmp/demand" --bytes 300
   check "$family: a wrong option is refused" fails bench "$family" --bites 3
 done
 check 'planning: every algorithm, small and large machine' \
   bash -c "'$build/test/bench_plan' | jq -es 'length > 1 and all(.[]; .median_us > 0)'"
-echo "$passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+conclude

@@ -5,24 +5,14 @@
 # again what would come out differently. A copy of the tree is built with test/build/compiler, which only notes what
 # it is asked, and compared with builds that begin from nothing.
 set -euo pipefail
-# shellcheck source=test/usage.sh
-. "$(dirname "$0")/../usage.sh"
+# shellcheck source=test/tap.sh
+. "$(dirname "$0")/../tap.sh"
 
-root=$(realpath "$(dirname "$0")/../..")
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-passed=0 failed=0
+work=$tmp
 
 # is_empty CLAIM FILE: the claim holds if the file is empty; else it tells why
 is_empty() {
-    if [[ ! -s $2 ]]; then
-        passed=$((passed + 1))
-        echo "ok $((passed + failed)) - $1"
-    else
-        failed=$((failed + 1))
-        echo "not ok $((passed + failed)) - $1"
-        tail -n 8 "$2" | sed 's/^/# /'
-    fi
+    if [[ ! -s $2 ]]; then pass "$1"; else fail "$1" "$(tail -n 8 "$2")"; fi
 }
 
 mkdir "$work/tree" "$work/bin"
@@ -137,8 +127,7 @@ if echo '#include <glpk.h>' | cc -E - >/dev/null 2>&1; then
     cat "$work/before" "$work/after" | diff - <(printf '%s\n' 0 1) >"$work/differ" || true
     is_empty "GLPK is used once it is there" "$work/differ"
 else
-    echo "ok - GLPK is used once it is there # SKIP libglpk-dev is not installed"
+    skip "GLPK is used once it is there" "libglpk-dev is not installed"
 fi
 
-echo "$passed passed, $failed failed"
-[[ $failed == 0 ]]
+conclude

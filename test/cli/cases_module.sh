@@ -32,7 +32,6 @@ modules_with() {
     local once
     once=$(tr : '\n' <<<"$PATH" | awk '!seen[$0]++' | paste -sd :)
     env -u LD_PRELOAD -u LOADEDMODULES -u _LMFILES_ -u MODULEPATH -u BASH_ENV PATH="$once" \
-        OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
         bash --norc -c "set +u; . '$1'; module use '$prefix_real/share/modulefiles'; cd '$work'; $2"
 }
 
@@ -40,18 +39,18 @@ modules_with() {
 ranks() {
     local n=$1 text=$2
     shift 2
-    timeout 60 "$@" >"$work/ranks" 2>&1 || { cat "$work/ranks"; return 1; }
+    "$private_shm" timeout 60 "$@" >"$work/ranks" 2>&1 || { cat "$work/ranks"; return 1; }
     [[ $(grep -cFx -- "$text" "$work/ranks") == "$n" ]] || { cat "$work/ranks"; return 1; }
 }
 
 module_cases() { # NAME INIT
-    local name=$1 init=$2 library=$prefix_real/lib/libcollshim.so openmpi=mpirun.openmpi mpich=mpiexec.mpich apart
+    local name=$1 init=$2 library=$prefix_real/lib/libcollshim.so openmpi=mpirun.openmpi mpich=mpiexec.mpich two_hosts
     if [[ ! -r $init ]]; then
-        echo "ok - the module under $name # SKIP it is not installed ($init)"
+        skip "the module under $name" "it is not installed ($init)"
         return
     fi
     export -f ranks
-    export work
+    export work private_shm
     in_it() { modules_with "$init" "$1"; }
     check "$name: the preload is loaded" in_it "module load collshim && [[ \$LD_PRELOAD == '$library' ]] && collshim --version"
     check "$name: what is preloaded already stays" in_it "export LD_PRELOAD=libdl.so.2
@@ -66,23 +65,23 @@ module_cases() { # NAME INIT
         module load collshim && [[ \$OMPI_MCA_orte_launch_agent == mine ]] &&
         module unload collshim && [[ \$OMPI_MCA_orte_launch_agent == mine ]]"
     if command -v "$openmpi" >/dev/null; then
-        apart="--mca plm_rsh_agent $work/ssh --host here.invalid,there.invalid"
+        two_hosts="--mca plm_rsh_agent $work/ssh --host here.invalid,there.invalid"
         check "$name: Open MPI, one host" in_it "module load collshim; ranks 2 'rank preload=$library A= B=' \
             $openmpi --oversubscribe -n 2 ./rank"
         check "$name: Open MPI with -x, one host" in_it "module load collshim; ranks 2 'rank preload=$library A=1 B=' \
             $openmpi --oversubscribe -x A=1 -n 2 ./rank"
         check "$name: Open MPI, two hosts" in_it "module load collshim; ranks 2 'rank preload=$library A= B=' \
-            $openmpi $apart -n 2 ./rank"
+            $openmpi $two_hosts -n 2 ./rank"
         check "$name: Open MPI with -x, two hosts" in_it "module load collshim; ranks 2 'rank preload=$library A=1 B=' \
-            $openmpi $apart -x A=1 -n 2 ./rank"
+            $openmpi $two_hosts -x A=1 -n 2 ./rank"
         check "$name: Open MPI with -x LD_PRELOAD, two hosts" in_it "module load collshim
-            ranks 2 'rank preload=libdl.so.2 A= B=' $openmpi $apart -x LD_PRELOAD=libdl.so.2 -n 2 ./rank"
+            ranks 2 'rank preload=libdl.so.2 A= B=' $openmpi $two_hosts -x LD_PRELOAD=libdl.so.2 -n 2 ./rank"
         check "$name: Open MPI with --tune, two hosts" in_it "module load collshim; ranks 2 'rank preload=$library A= B=2' \
-            $openmpi $apart --tune tune -n 2 ./rank"
+            $openmpi $two_hosts --tune tune -n 2 ./rank"
         check "$name: Open MPI with --prefix, two hosts" in_it "module load collshim; ranks 2 'rank preload=$library A= B=' \
-            $openmpi $apart --prefix /usr -n 2 ./rank"
+            $openmpi $two_hosts --prefix /usr -n 2 ./rank"
     else
-        echo "ok - $name: Open MPI # SKIP $openmpi is not installed"
+        skip "$name: Open MPI" "$openmpi is not installed"
     fi
     if command -v "$mpich" >/dev/null; then
         check "$name: MPICH" in_it "module load collshim; ranks 2 'rank preload=$library A= B=' $mpich -n 2 ./rank"
@@ -91,7 +90,7 @@ module_cases() { # NAME INIT
         check "$name: MPICH, two hosts" in_it "module load collshim; ranks 2 'rank preload=$library A= B=' \
             $mpich -launcher ssh -launcher-exec $work/ssh -hosts $(hostname),localhost -n 2 ./rank"
     else
-        echo "ok - $name: MPICH # SKIP $mpich is not installed"
+        skip "$name: MPICH" "$mpich is not installed"
     fi
 }
 

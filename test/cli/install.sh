@@ -4,27 +4,12 @@
 # test/cli/install.sh [BUILD_DIR]: make install puts everything where it belongs, and uninstall leaves
 # nothing; the modulefile serves every launcher.
 set -euo pipefail
-# shellcheck source=test/usage.sh
-. "$(dirname "$0")/../usage.sh"
+# shellcheck source=test/tap.sh
+. "$(dirname "$0")/../tap.sh"
 
-root=$(realpath "$(dirname "$0")/../..")
 build=${1:-build}
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+work=$tmp
 prefix=/opt/some/where at=$work$prefix
-passed=0 failed=0
-
-# check NAME COMMAND...
-check() {
-    local name=$1
-    shift
-    if "$@" >"$work/said" 2>&1; then
-        passed=$((passed + 1))
-    else
-        echo "not ok - $name: $(head -c 600 "$work/said")"
-        failed=$((failed + 1))
-    fi
-}
 
 # says TEXT COMMAND...: its output has TEXT
 says() {
@@ -39,8 +24,7 @@ for file in lib/libcollshim.so bin/collshim bin/collshim-tune share/man/man1/col
     check "$file is installed" test -s "$at/$file"
 done
 if [[ -x $build/collshim-helper && -x $build/openmpi/test/mpi/helpers ]] && command -v mpirun.openmpi >/dev/null; then
-    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-    check "the helper is found where it is installed" says "2 processes per rank" mpirun.openmpi --oversubscribe -n 2 \
+    check "the helper is found where it is installed" says "2 processes per rank" "$private_shm" mpirun.openmpi --oversubscribe -n 2 \
         -x LD_PRELOAD="$at/lib/libcollshim.so" -x COLLSHIM_TOPOLOGY=node:2 -x COLLSHIM_PPG=2 -x COLLSHIM_MIN_BYTES=0 \
         -x COLLSHIM_LOG=info "$build/openmpi/test/mpi/helpers" 1
 fi
@@ -72,9 +56,6 @@ fi
 check "make uninstall" make -C "$root" B="$build" PREFIX="$prefix" DESTDIR="$work" MPICC_mpich=none CUDA_HOME=/none uninstall
 check "nothing is left" test -z "$(find "$work$prefix" -type f)"
 
-
 # shellcheck source=test/cli/cases_module.sh
-. "$(dirname "$0")/cases_module.sh"
-
-echo "$passed passed, $failed failed"
-[[ $failed == 0 ]]
+. "$root/test/cli/cases_module.sh"
+conclude

@@ -4,55 +4,51 @@
 # test/cli/run.sh [BUILD_DIR]: the command as a user meets it: exit codes, one line per complaint, JSON
 # that a parser takes, and files that read back. The unit tests cover what is behind it.
 set -euo pipefail
-# shellcheck source=test/usage.sh
-. "$(dirname "$0")/../usage.sh"
+# shellcheck source=test/tap.sh
+. "$(dirname "$0")/../tap.sh"
 
-here=$(realpath "$(dirname "$0")")
-collshim=$(realpath "$here/../../${1:-build}/collshim")
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+here=$root/test/cli
+collshim=$(realpath "$root/${1:-build}/collshim")
+work=$tmp/work
+mkdir "$work"
 cd "$work"
-unset "${!COLLSHIM_@}"
 # libpciaccess, behind hwloc, never frees its list; that is no leak of this command.
 export ASAN_OPTIONS=detect_leaks=0
 
-passed=0 failed=0
-
-not_ok() {
-    echo "not ok - $1"
-    failed=$((failed + 1))
+# run CODE COMMAND...: ends with that exit code. Its output is in the files out and err.
+run() {
+    local got=0
+    "${@:2}" >out 2>err || got=$?
+    [[ $got == "$1" ]] || echo "exits with $got instead of $1: $(head -c 300 err)"
+    [[ $got == "$1" ]]
 }
 
-# expect CODE TEXT COMMAND...: exit code CODE, and TEXT somewhere on stdout or stderr.
-expect() {
-    local code=$1 text=$2 got=0
-    shift 2
-    "$@" >out 2>err || got=$?
-    if [[ $got != "$code" ]]; then
-        not_ok "\`$*\` exits with $got instead of $code: $(head -c 300 err)"
-    elif ! grep -qF -- "$text" out err; then
-        not_ok "\`$*\` does not say '$text': $(head -c 300 err)"
-    elif [[ $code != 0 && $(wc -l <err) != 1 ]]; then
-        not_ok "\`$*\` complains in $(wc -l <err) lines instead of 1"
+# says CODE TEXT COMMAND...: exit code CODE, and TEXT somewhere on stdout or stderr; a complaint is one line.
+says() {
+    run "$1" "${@:3}" || return
+    if ! grep -qF -- "$2" out err; then
+        echo "does not say '$2': $(head -c 300 err)"
+    elif [[ $1 != 0 && $(wc -l <err) != 1 ]]; then
+        echo "complains in $(wc -l <err) lines instead of 1"
     else
-        passed=$((passed + 1))
+        return 0
     fi
+    return 1
 }
 
-# json_with CODE FILTER COMMAND...: exit code CODE, and stdout is JSON for which the jq filter is true.
-json_with() {
-    local code=$1 filter=$2 got=0
-    shift 2
-    "$@" >out 2>err || got=$?
-    if [[ $got != "$code" ]]; then
-        not_ok "\`$*\` exits with $got instead of $code: $(head -c 300 err)"
-    elif ! jq -e "$filter" out >/dev/null 2>&1; then
-        not_ok "\`$*\` is not JSON with $filter"
-    else
-        passed=$((passed + 1))
-    fi
+# is_json CODE FILTER COMMAND...: exit code CODE, and stdout is JSON for which the jq filter is true.
+is_json() {
+    run "$1" "${@:3}" && jq -e "$2" out
 }
 
+try() { # try says|is_json CODE TEXT COMMAND...
+    local claim="\`${*:4}\`: $3"
+    claim=${claim//"$collshim"/collshim}
+    check "${claim//[^[:print:]]/ }" "$@"
+}
+
+expect() { try says "$@"; }
+json_with() { try is_json "$@"; }
 json() { json_with 0 "$@"; }
 
 expect 0 "collshim " "$collshim" --version
@@ -304,5 +300,4 @@ fi
 expect 0 ".TP" "$collshim" info --man
 expect 2 "only one of --json" "$collshim" info --man --json
 
-echo "$passed passed, $failed failed"
-[[ $failed == 0 ]]
+conclude

@@ -3,22 +3,13 @@
 # test/gpu/run.sh BUILD_DIR: the GPU contract on the simulated driver, on several machines of it, and what
 # happens without one. On a real device: make test-gpu.
 set -uo pipefail
-# shellcheck source=test/usage.sh
-. "$(dirname "$0")/../usage.sh"
+# shellcheck source=test/tap.sh
+. "$(dirname "$0")/../tap.sh"
 build=$(cd "${1:?usage: test/gpu/run.sh BUILD_DIR}" && pwd)
 contract=$build/test/gpu_contract
 sim=$build/gpusim
-passed=0
-failed=0
 
-if [ ! -x "$contract" ]; then
-  echo "gpu: built without the CUDA headers"
-  exit 77
-fi
-
-ok() { # DESCRIPTION STATUS
-  if [ "$2" -eq 0 ]; then passed=$((passed + 1)); else failed=$((failed + 1)) && echo "not ok $1"; fi
-}
+[ -x "$contract" ] || skip_all "built without the CUDA headers"
 
 # The program's own claims count, and what it prints but the driver's expected complaints is kept.
 simulated() { # DESCRIPTION GPUSIM ARGUMENTS...
@@ -27,10 +18,7 @@ simulated() { # DESCRIPTION GPUSIM ARGUMENTS...
   out=$(LD_LIBRARY_PATH=$sim GPUSIM=$machine timeout 600 "$contract" "$@" 2>&1) || status=$?
   printf '# %s: %s\n' "$name" "$machine"
   grep -v '^gpusim: ' <<<"$out"
-  read -r p f _ <<<"$(sed -nE 's/^([0-9]+) passed, ([0-9]+) failed$/\1 \2/p' <<<"$out") 0 0"
-  passed=$((passed + p))
-  failed=$((failed + f))
-  [ "$status" -eq 0 ] || [ "$f" -gt 0 ] || ok "$name: exit status $status" 1
+  add_claims "$name" "$status" "$out"
 }
 
 prints() { # DESCRIPTION STATUS PATTERN COMMAND...
@@ -77,5 +65,4 @@ if [ ! -e /dev/nvidiactl ]; then
   prints 'no driver is a skip' 77 'skip: no libcuda.so.1' "$contract"
   prints 'info without a driver' 0 'driver: no libcuda.so.1' "$build/collshim" info
 fi
-echo "$passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+conclude

@@ -6,8 +6,8 @@
 # sanitizers, then under the thread sanitizer, on late streams of 8 seeds; and the thread sanitizer has
 # to see orders that are taken away. --quick: one seed, one order, and no faults.
 set -uo pipefail
-# shellcheck source=test/usage.sh
-. "$(dirname "$0")/../usage.sh"
+# shellcheck source=test/tap.sh
+. "$(dirname "$0")/../tap.sh"
 cd "$(dirname "$0")/../.." || exit 1
 quick=0 seeds=(1 2 3 4 5 6 7 8)
 orders=(StreamWaitEvent:1/3 StreamWaitEvent:2/3 StreamWaitEvent:3/3 EventRecord:1/1 EventQuery:1/1 StreamSynchronize:1/1)
@@ -15,12 +15,6 @@ orders=(StreamWaitEvent:1/3 StreamWaitEvent:2/3 StreamWaitEvent:3/3 EventRecord:
 build=${1:-build}
 kinds=("${@:2}")
 [ ${#kinds[@]} -gt 0 ] || kinds=('address,undefined' thread)
-passed=0
-failed=0
-
-ok() { # DESCRIPTION STATUS
-  if [ "$2" -eq 0 ]; then passed=$((passed + 1)); else failed=$((failed + 1)) && echo "not ok $1"; fi
-}
 
 # The kernels' image is no code that runs here, and takes a while to make.
 build_with() { # SANITIZERS DIRECTORY
@@ -50,8 +44,7 @@ lost() { # DIRECTORY DROP
 }
 
 if [ ! -e "${CUDA_HOME:-/usr/local/cuda}/include/cudaTypedefs.h" ]; then
-  echo 'skip: no CUDA headers'
-  exit 77
+  skip_all "no CUDA headers"
 fi
 # Where addresses are too random for the thread sanitizer, not so.
 plain=(env)
@@ -75,5 +68,4 @@ done
 [[ " ${kinds[*]} " == *' thread '* ]] && for drop in "${orders[@]}"; do
   lost "$build/sanitize/thread" "$drop"
 done
-echo "$passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+conclude

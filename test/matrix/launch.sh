@@ -2,23 +2,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # The libraries, and how a job of each is started on one host or on four emulated ones, with collshim
-# reaching its ranks in one of several ways. Sourced by run.sh and bench/startup, which set `root`, the
-# repository, and `self`, their name in messages; they call prepare.
+# reaching its ranks in one of several ways. Sourced by run.sh and bench/startup, behind scripts/lib.sh;
+# they set `self`, their name in messages, and call prepare.
 
-tmp=$(mktemp -d)
 prefix=$tmp/installed # where collshim is
 fabric_name=mx$$
 raised=no
-
-# shellcheck disable=SC2317 # called by the trap
-clean_up() {
-    [[ $raised == no ]] || "$root/scripts/fabric" down --name "$fabric_name" || true
-    end_strays
-    rm -rf "$tmp"
-}
-trap clean_up EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM HUP
 
 # A row per library: MPI as scripts/fabric calls it, family, launcher, its options on one host, and the
 # option with which it sets a variable of the ranks.
@@ -52,29 +41,25 @@ take_list() {
     done
 }
 
-# prepare BUILD: installs what was built, compiles the programs, clears the environment of what the caller
-# may have set.
+# prepare BUILD: installs what was built and compiles the programs.
 prepare() {
     local each
     [[ -r $1/libcollshim.so ]] || die "$1/libcollshim.so is missing: run make first, or name the build directory"
-    unset LD_PRELOAD "${!COLLSHIM_@}" OMPI_COMM_WORLD_RANK PMIX_RANK PMI_RANK SLURM_PROCID
-    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 I_MPI_PIN=off TMPDIR=$tmp
+    clear_environment
+    export I_MPI_PIN=off
+    at_exit end_strays
     make -s -C "$root" B="$(realpath --relative-to="$root" "$1")" PREFIX="$prefix" install >"$tmp/log" 2>&1 ||
         die "make install: $(tail -n 1 "$tmp/log")"
     for each in openmpi mpich; do
         ! command -v "mpicc.$each" >/dev/null || make_programs "$each" || die "the programs for $each do not compile"
     done
     find_modules
-    # A rank that is killed leaves shared memory behind. On one host it goes with this one's own.
-    private=()
-    ! unshare --mount true 2>/dev/null || private=(unshare --mount sh -c 'mount -t tmpfs -o mode=1777 matrix /dev/shm && exec "$@"' sh)
 }
 
-raise_fabric() {
-    [[ $raised == no ]] || return 0
+# four_hosts: raises them once.
+four_hosts() {
+    [[ $raised == yes ]] || raise_fabric "$fabric_name" --nodes 4 --rails 4 --rate 1gbit || die "the fabric does not start"
     raised=yes
-    "$root/scripts/fabric" up --name "$fabric_name" --nodes 4 --rails 4 --rate 1gbit ||
-        { raised=no; die "the fabric does not start"; }
 }
 
 # find_modules: sets modules_init, Environment Modules' or Lmod's; empty without.
@@ -182,12 +167,12 @@ launch() {
     way_options "$library" "$way"
     # shellcheck disable=SC2206 # options in words
     if [[ $hosts -eq 1 ]]; then
-        command=(env MATRIX_RUN=$$ "${private[@]}" timeout -k 2 "$seconds" "${launcher[$library]}" ${on_one_host[$library]}
+        command=(env MATRIX_RUN=$$ "$private_shm" timeout -k 2 "$seconds" "${launcher[$library]}" ${on_one_host[$library]}
             -n "$ranks" "${options[@]}" "$@")
         [[ -z ${libmpi[$library]-} ]] || command=("${command[@]:0:2}"
             "LD_LIBRARY_PATH=${libmpi[$library]%/*}${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" "${command[@]:2}")
     else
-        command=("$root/scripts/fabric" run --name "$fabric_name" --mpi "$library" --ppn $((ranks / hosts))
+        command=("$fabric" run --name "$fabric_name" --mpi "$library" --ppn $((ranks / hosts))
             --timeout "$seconds" --mpi-args "${options[*]}" -- "$@")
     fi
     line="${command[*]}"

@@ -17,13 +17,12 @@
 #   preloaded  the report counts every large call as rerouted, and no other call
 #   less one   no call is rerouted, a line names the rank that lacks collshim, and the job takes at
 #              most 1 s and 10 % longer than natively
-# Prints a table, why cells failed or were skipped, and at the end "N passed, N failed"; exit status 1 if
-# any failed. Logs are in BUILD_DIR/test/logs/matrix. Four hosts need root.
+# Prints a table, and why cells failed or were skipped. Logs are in BUILD_DIR/test/logs/matrix. Four hosts
+# need root.
 set -euo pipefail
-# shellcheck source=test/usage.sh
-. "$(dirname "$0")/../usage.sh"
+# shellcheck source=test/tap.sh
+. "$(dirname "$0")/../tap.sh"
 
-root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 self=test/matrix
 # shellcheck source=test/matrix/launch.sh
 . "$root/test/matrix/launch.sh"
@@ -61,7 +60,6 @@ logs=$(readlink -f "$build")/test/logs/matrix
 rm -rf "$logs"
 mkdir -p "$logs"
 
-passed=0 failed=0 skipped=0
 notes=()
 declare -A language=([c]=C [f]=Fortran)
 
@@ -222,7 +220,7 @@ for library in "${libraries[@]}"; do
         if cell=$(absent "$library" "$on"); then
             skip_row "$library" "$on" "$cell"
         else
-            [[ $on -eq 1 ]] || raise_fabric
+            [[ $on -eq 1 ]] || four_hosts
             find_programs "$library"
             find_lacks "$library"
             try "$library" "$on"
@@ -231,7 +229,4 @@ for library in "${libraries[@]}"; do
 done
 column -t -s '|' "$tmp/table"
 for ((i = 0; i < ${#notes[@]}; i++)); do echo "[$((i + 1))] ${notes[i]}"; done
-summary="$passed passed, $failed failed"
-[[ $skipped -eq 0 ]] || summary+=", $skipped skipped"
-echo "$summary"
-[[ $failed -eq 0 ]]
+conclude

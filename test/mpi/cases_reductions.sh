@@ -30,7 +30,7 @@ reductions() {
     begin "$calls random reductions and broadcasts on $n ranks, $how${*:+, $*}"
     launch "$n" "$@" -- "$programs/reductions" "$seed" "$calls" "$how"
     if [ "$rc" -eq 77 ]; then
-        skip "${name#"$family: "}" "${out#reductions: }"
+        skip "$name" "${out#reductions: }"
         return
     fi
     want_right

@@ -154,7 +154,7 @@ tuned() {
     local file=$tmp/tuned.profile log=$tmp/tune.log
 
     begin "scripts/tune writes a profile that a job takes"
-    if ! timeout -k 5 "$limit" "$here/../../scripts/tune" --build "$build" --mpi "$family" --ranks 2 \
+    if ! "$private_shm" timeout -k 5 "$limit" "$root/scripts/tune" --build "$build" --mpi "$family" --ranks 2 \
         --collectives allgather,allreduce --algorithms linear,lane --sizes 4K,8K --chunks 0,1K --repetitions 2 --output "$file" \
         >"$log" 2>&1; then
         complain "scripts/tune failed: $(tail -n 3 "$log")"

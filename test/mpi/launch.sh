@@ -7,8 +7,6 @@
 #
 # where each want_... adds a complaint if it is not met; finish prints the one TAP line.
 
-passed=0
-failed=0
 limit=240 # seconds a job may take: ends what hangs, and nothing that merely shares its processors
 family=
 declare -A launcher=([openmpi]=mpirun.openmpi [mpich]=mpiexec.mpich)
@@ -16,8 +14,8 @@ declare -A yielding=([mpich]=$build/test/yield.so)
 
 # Sets `seed`, which follows from run.sh's and the test's own name: tests before it do not matter.
 begin() {
-    name=${family:+$family: }$1
-    seed=$(cksum <<<"$first_seed $name")
+    name=$1
+    seed=$(cksum <<<"$first_seed $claim_prefix$name")
     seed=$((${seed%% *} % 1000000000 + 1))
     preload=$build/libcollshim.so
     complaints=
@@ -33,24 +31,13 @@ complain() {
 
 finish() {
     if [ -z "$complaints" ]; then
-        passed=$((passed + 1))
-        echo "ok $((passed + failed)) - $name"
+        pass "$name"
         return
     fi
-    failed=$((failed + 1))
-    echo "not ok $((passed + failed)) - $name"
-    {
-        printf '%s' "$complaints"
-        echo "settings: ${settings[*]}; seed $seed; exit status $rc"
-        [ -z "$out" ] || printf 'stdout: %s\n' "$out"
-        [ -z "$err" ] || printf 'stderr: %s\n' "$(head -n 30 <<<"$err")"
-    } | sed 's/^/#   /'
-}
-
-# skip NAME WHY
-skip() {
-    passed=$((passed + 1))
-    echo "ok $((passed + failed)) - ${family:+$family: }$1 # SKIP $2"
+    complain "settings: ${settings[*]}; seed $seed; exit status $rc"
+    [ -z "$out" ] || complain "stdout: $out"
+    [ -z "$err" ] || complain "stderr: $(head -n 30 <<<"$err")"
+    fail "$name" "${complaints%$'\n'}"
 }
 
 # settle [NAME=VALUE...]: sets `settled` to what ranks get: the preload, every call that can be
@@ -87,17 +74,11 @@ new_command() {
     [ "$family" != openmpi ] || command+=(--oversubscribe --mca mpi_yield_when_idle 1)
 }
 
-# Ranks that are killed leave the library's shared memory behind. Where that is permitted, each job has
-# a /dev/shm of its own, which goes with it.
-private=()
-! unshare --mount true 2>/dev/null ||
-    private=(unshare --mount sh -c 'mount -t tmpfs -o mode=1777 job /dev/shm && exec "$@"' sh)
-
 # Runs the command: sets rc, out and err; never fails.
 capture() {
     rm -f "$tmp/report.json"
     rc=0
-    out=$("${private[@]}" timeout -k 5 "$limit" "${command[@]}" 2>"$tmp/stderr" </dev/null) || rc=$?
+    out=$("$private_shm" timeout -k 5 "$limit" "${command[@]}" 2>"$tmp/stderr" </dev/null) || rc=$?
     err=$(<"$tmp/stderr")
     [ "$rc" -ne 124 ] || complain "did not end within $limit seconds"
 }

@@ -1,29 +1,21 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# The shim in front of real MPI libraries, several ranks, unmodified programs.
-# Prints TAP lines and at the end "N passed, N failed"; exit code 1 if any failed.
+# test/mpi/run.sh [--quick] [--only LIST] [--mpi FAMILY] [--seed N] [BUILD_DIR]: the shim in front of real
+# MPI libraries, several ranks, unmodified programs (make test-programs).
+#
+#   --quick       fewer topologies and fewer random calls
+#   --only LIST   these cases_*.sh alone, such as results,helpers
+#   --mpi FAMILY  openmpi or mpich alone
+#   --seed N      for the random calls (default: 1, so that a run tests what changed, and not the dice)
 #
 # That a result is right says nothing if all calls ran natively. So programs print how many calls
 # they made that can be rerouted, and the report of the run must have counted exactly as many.
 set -euo pipefail
+# shellcheck source=test/tap.sh
+. "$(dirname "$0")/../tap.sh"
 
-here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-
-usage() {
-    cat <<'TXT'
-test/mpi/run.sh [--quick] [--only LIST] [--mpi FAMILY] [--seed N] [BUILD_DIR]
-
-  --quick     fewer topologies and fewer random calls
-  --only LIST these cases_*.sh alone, such as results,helpers
-  --mpi FAMILY  openmpi or mpich alone
-  --seed N    for the random calls (default: 1, so that a run tests what changed, and not the dice)
-  BUILD_DIR   default: build
-
-The programs must have been built: make test-programs
-TXT
-}
-
+here=$root/test/mpi
 build=
 quick=0
 only=results,reductions,rooted,exchange,device,settings,reports,process,helpers
@@ -31,7 +23,6 @@ families=(openmpi mpich)
 first_seed=1
 while [ $# -gt 0 ]; do
     case $1 in
-        -h | --help) usage; exit 0 ;;
         --quick) quick=1 ;;
         --only) only=${2:?--only: names are missing} && shift ;;
         --mpi) families=("${2:?--mpi: a name is missing}") && shift ;;
@@ -45,7 +36,7 @@ while [ $# -gt 0 ]; do
     esac
     shift
 done
-build=${build:-$here/../../build}
+build=${build:-$root/build}
 if [ ! -r "$build/libcollshim.so" ]; then
     echo "test/mpi: $build/libcollshim.so is missing: run make all test-programs first, or name the" \
         "build directory" >&2
@@ -56,16 +47,6 @@ build=$(cd "$build" && pwd)
 for tool in jq timeout; do
     command -v $tool >/dev/null || { echo "test/mpi: $tool is not installed" >&2; exit 1; }
 done
-
-tmp=$(mktemp -d)
-trap 'umount "$tmp/places/folder" 2>/dev/null || true; rm -rf "$tmp"' EXIT # mounted by cases_reports.sh
-# Ranks that are killed leave Open MPI's shared memory behind: it goes with this folder.
-export OMPI_MCA_btl_vader_backing_directory=$tmp
-export TMPDIR=$tmp # the launchers' own files
-
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-unset LD_PRELOAD "${!COLLSHIM_@}"
-unset OMPI_COMM_WORLD_RANK PMIX_RANK PMI_RANK SLURM_PROCID
 
 # shellcheck source=test/mpi/launch.sh
 . "$here/launch.sh"
@@ -94,12 +75,13 @@ echo "# seed $first_seed"
 for family in "${families[@]}"; do
     programs=$build/$family/test/mpi
     fortran=$build/$family/test/fortran
+    claim_prefix="$family: "
     if ! command -v "${launcher[$family]}" >/dev/null; then
-        skip "all of $family" "${launcher[$family]} is not installed"
+        skip "all" "${launcher[$family]} is not installed"
         continue
     fi
     if [ ! -r "$build/libcollshim-$family.so" ] || [ ! -x "$programs/ordinary" ]; then
-        begin "all of $family"
+        begin "all"
         complain "$build has no libcollshim-$family.so or no test programs for it: make all test-programs"
         finish
         continue
@@ -109,5 +91,4 @@ for family in "${families[@]}"; do
     done
 done
 
-echo "$passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+conclude

@@ -4,48 +4,36 @@
 # simulated driver; and the real libnccl, where it is, as far as it goes without a GPU.
 # On a real GPU: scripts/gpu-cluster.
 set -uo pipefail
-# shellcheck source=test/usage.sh
-. "$(dirname "$0")/../usage.sh"
+# shellcheck source=test/tap.sh
+. "$(dirname "$0")/../tap.sh"
 quick=
 [ "${1:-}" = --quick ] && { quick=1; shift; }
 build=$(cd "${1:?usage: test/nccl/run.sh [--quick] BUILD}" && pwd)
 ranks=$build/test/nccl_ranks
 shim=$build/libcollshim.so
-tune=$(realpath "$(dirname "$0")/../../scripts/tune-nccl")
-tool=$(realpath "$(dirname "$0")/../mpi/tool")
-passed=0
-failed=0
+tune=$root/scripts/tune-nccl
+tool=$root/test/mpi/tool
 
 if [ ! -x "$ranks" ] || [ ! -e "$build/libcollshim-nccl.so" ]; then
-  echo "nccl: built without the headers of CUDA or NCCL"
-  exit 77
+  skip_all "built without the headers of CUDA or NCCL"
 fi
-tmp=$(mktemp -d)
-trap 'umount "$tmp/places/folder.nccl" 2>/dev/null; rm -rf "$tmp"' EXIT # mounted for a report
 # shellcheck source=test/killed_job.sh
-. "$(dirname "$0")/../killed_job.sh"
-unset LD_PRELOAD CUDA_DEVICE_MAX_CONNECTIONS NCCL_LOCAL_REGISTER NCCL_GRAPH_REGISTER NCCL_HOSTID NCCL_COMM_BLOCKING NCCL_COMM_ID NCCL_CTA_POLICY "${!COLLSHIM_@}"
-
-ok() { # DESCRIPTION STATUS
-  if [ "$2" -eq 0 ]; then passed=$((passed + 1)); else failed=$((failed + 1)) && echo "not ok $1"; fi
-}
+. "$root/test/killed_job.sh"
+unset CUDA_DEVICE_MAX_CONNECTIONS NCCL_LOCAL_REGISTER NCCL_GRAPH_REGISTER NCCL_HOSTID NCCL_COMM_BLOCKING NCCL_COMM_ID NCCL_CTA_POLICY
 
 # The stand-in on a machine of 8 devices; VARIABLE=VALUE... first.
 simulated() { env LD_LIBRARY_PATH="$build/ncclsim:$build/gpusim" GPUSIM="devices=8" timeout 600 env "$@"; }
 
 # DESCRIPTION VARIABLE=VALUE... PROGRAM ARGUMENTS...: the program's own claims count.
 claims() {
-  local name=$1 out status=0 p f
+  local name=$1 out status=0
   shift
   out=$(simulated "$@" 2>&1) || status=$?
-  read -r p f _ <<<"$(sed -nE 's/^([0-9]+) passed, ([0-9]+) failed$/\1 \2/p' <<<"$out") 0 0"
-  passed=$((passed + p))
-  failed=$((failed + f))
   if [ "$status" -ne 0 ]; then
     grep '^not ok' <<<"$out" | head -n 5
-    [ "$f" -gt 0 ] || ok "$name: exit status $status, $p claims" 1
     echo "# in: $name"
   fi
+  add_claims "$name" "$status" "$out"
 }
 preloaded() { claims "$1" LD_PRELOAD="$shim" COLLSHIM_REPORT="$tmp/report" "${@:2}"; }
 # What the last report says: rerouted COLLECTIVE calls, or native REASON-PATTERN.
@@ -294,7 +282,7 @@ if mount -t tmpfs -o size=8k none "$places/folder.nccl" 2>/dev/null; then
   ok 'a report into a full file system: nothing is left' $?
   umount "$places/folder.nccl"
 else
-  echo 'ok - a report into a full file system # SKIP mounting one needs root'
+  skip 'a report into a full file system' 'mounting one needs root'
 fi
 [ "$(ls -lAR "$places")" = "$before" ]
 ok 'reports that cannot be written: nothing has changed' $?
@@ -378,7 +366,7 @@ share=$(jq '.balancing | (.optimum // empty) * 1e8 / 4194304' "$tmp/plan")
 if [ -n "$share" ]; then
   fraction alltoallv nimble "$share" 64K COLLSHIM_TOPOLOGY="$skewed"
 else
-  echo '# skip: the exact bound of exchanges needs GLPK'
+  skip 'the exact bound of exchanges' 'it needs GLPK'
 fi
 
 # 6. A program that opens NCCL itself: caught, and nothing else about it changes.
@@ -425,7 +413,7 @@ if [ -n "$real" ]; then
   grep -q '^from id: none' "$tmp/with"
   ok 'an address by NCCL_COMM_ID: the unique id is left alone' $?
 else
-  echo '# skip: no libnccl.so.2 on this machine'
+  skip 'the real NCCL' 'no libnccl.so.2 on this machine'
 fi
 
 # What a call costs that is passed on: at most 100 ns.
@@ -545,7 +533,7 @@ if [ -z "$quick" ]; then
     [ "$(awk '{ last[$1] = $2 } END { for (pid in last) print last[pid] }' "$tmp/cores" | sort | xargs)" = '2-4 5-7' ]
     ok 'helpers near their devices: each on the cores of its own' $?
   else
-    echo '# skip: helpers near their devices: no mount name space'
+    skip 'helpers near their devices' 'no mount name space'
   fi
   shim=$full
   preloaded 'helpers and ranks that are threads' COLLSHIM_PPG=2 "${cut[@]}" COLLSHIM_TOPOLOGY='node:2 rank:2' "$ranks" --ranks 4 \
@@ -572,8 +560,7 @@ if job_possible; then
     ok "a whole job is killed, $how s after its start: $left is left" $?
   done
 else
-  echo '# skip: a whole job is killed: no user of its own'
+  skip 'a whole job is killed' 'no user of its own'
 fi
 
-echo "$passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+conclude

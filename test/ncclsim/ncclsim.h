@@ -168,7 +168,7 @@ ncclResult_t group_defer(ncclResult_t (*run)(void *data), void *data);
 /* Launch a call, at the end of the group if there is one. */
 ncclResult_t group_add(const struct call *call);
 
-/* What ncclGetVersion says: NCCLSIM="version=22703", or the headers'. */
+/* What ncclGetVersion says (links.c): NCCLSIM="version=22703", or the headers'. */
 int sim_version(void);
 
 /* Running (run.c) ------------------------------------------------------------------------------ */

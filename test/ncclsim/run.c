@@ -1,41 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A piece of work on its stream: the collectives one after the other, then all sends and receives
- * at the same time. Ranks compare what they were asked to do before a byte moves; what differs
- * fails the communicator for all of them.
+ * at the same time (messages.c). Ranks compare what they were asked to do before a byte moves; what
+ * differs fails the communicator for all of them.
  *
- * Modelled time: NCCLSIM="near=GB/s far=GB/s" gives links inside a host and between hosts a rate. A
- * collective is a ring through all ranks; sends and receives share each rank's link either way.
+ * Modelled time (links.c): a collective is a ring through all ranks.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "test/ncclsim/ncclsim.h"
-
-struct held {
-    struct call call;
-    char *in, *out;
-    void *in_hold, *out_hold, *scalar_hold;
-    const void *scalar;
-    /* of KIND_SEND and KIND_RECV */
-    uint64_t moved, bytes, announced; /* bytes of data; of the header */
-    int registered;                   /* its buffer is, since it was called */
-    char header[64];
-};
-
-struct work {
-    struct ncclComm *comm;
-    uint64_t ticket;
-    int n;
-    struct held held[];
-};
-
-/* What goes ahead of a message's bytes. */
-struct header {
-    uint64_t bytes, ns;
-    int type, registered;
-};
+#include "test/ncclsim/work.h"
 
 static const char *const kind_names[] = {
     [KIND_ALLREDUCE] = "AllReduce",
@@ -60,41 +35,6 @@ int type_exists(int type)
 size_t type_bytes(int type)
 {
     return sizes[type];
-}
-
-/* Rates, bytes/ns; 0: links take no time. Other numbers likewise. */
-static double rate_of(const char *name)
-{
-    const char *text = getenv("NCCLSIM"), *at = text ? strstr(text, name) : NULL;
-
-    return at ? strtod(at + strlen(name), NULL) : 0;
-}
-
-int sim_version(void)
-{
-    int set = (int)rate_of("version=");
-
-    return set ? set : NCCL_VERSION_CODE;
-}
-
-static double near_rate(void)
-{
-    return rate_of("near=");
-}
-
-static double far_rate(void)
-{
-    return rate_of("far=");
-}
-
-static uint64_t duration(uint64_t bytes, double rate)
-{
-    return rate > 0 ? (uint64_t)((double)bytes / rate) : 0;
-}
-
-static int is_far(const struct board *b, int from, int to)
-{
-    return b->member[from].host != b->member[to].host;
 }
 
 /* Elements of a rank's input and output, in counts of the call. */
@@ -218,7 +158,7 @@ static uint64_t run_collective(struct ncclComm *c, struct held *h, uint64_t star
     struct board *b = c->board;
     struct post *p = &b->post[c->rank];
     uint64_t in = bytes_in(c, &h->call.post), ns = start, links;
-    double rate = near_rate();
+    double rate = links_near_rate();
 
     *p = h->call.post;
     p->ns = start;
@@ -234,230 +174,15 @@ static uint64_t run_collective(struct ncclComm *c, struct held *h, uint64_t star
     deliver(c, h);
     for (int r = 0; r < c->nranks; r++) {
         ns = b->post[r].ns > ns ? b->post[r].ns : ns;
-        if (is_far(b, r, c->rank))
-            rate = far_rate();
+        if (links_are_far(b, r, c->rank))
+            rate = links_far_rate();
     }
     links = p->count * type_bytes(p->type) * (uint64_t)(c->nranks - 1) *
             (uint64_t)shapes[p->kind].passes;
     if (!shapes[p->kind].all_in && !shapes[p->kind].all_out)
         links /= (uint64_t)c->nranks;
     board_meet(c, &b->work); /* nobody writes the slots or posts before all have read them */
-    return ns + duration(links, rate);
-}
-
-/* Messages ----------------------------------------------------------------------------------- */
-
-static uint64_t pipe_write(struct pipe *p, const char *from, uint64_t bytes)
-{
-    uint64_t at = p->written,
-             room = SIM_PIPE_BYTES - (at - __atomic_load_n(&p->read, __ATOMIC_ACQUIRE));
-    uint64_t n = bytes < room ? bytes : room;
-
-    for (uint64_t done = 0, part; done < n; done += part) {
-        uint64_t place = (at + done) % SIM_PIPE_BYTES;
-        part = n - done < SIM_PIPE_BYTES - place ? n - done : SIM_PIPE_BYTES - place;
-        memcpy(p->bytes + place, from + done, part);
-    }
-    __atomic_store_n(&p->written, at + n, __ATOMIC_RELEASE);
-    return n;
-}
-
-static uint64_t pipe_read(struct pipe *p, char *to, uint64_t bytes)
-{
-    uint64_t at = p->read, there = __atomic_load_n(&p->written, __ATOMIC_ACQUIRE) - at;
-    uint64_t n = bytes < there ? bytes : there;
-
-    for (uint64_t done = 0, part; done < n; done += part) {
-        uint64_t place = (at + done) % SIM_PIPE_BYTES;
-        part = n - done < SIM_PIPE_BYTES - place ? n - done : SIM_PIPE_BYTES - place;
-        memcpy(to + done, p->bytes + place, part);
-    }
-    __atomic_store_n(&p->read, at + n, __ATOMIC_RELEASE);
-    return n;
-}
-
-static int is_complete(const struct held *h)
-{
-    return h->announced == sizeof(struct header) && h->moved == h->bytes;
-}
-
-static void move_send(struct ncclComm *c, struct held *h)
-{
-    struct pipe *p = &c->board->pipe[c->rank][h->call.peer];
-
-    if (h->announced < sizeof(struct header))
-        h->announced +=
-            pipe_write(p, h->header + h->announced, sizeof(struct header) - h->announced);
-    if (h->announced == sizeof(struct header))
-        h->moved += pipe_write(p, h->in + h->moved, h->bytes - h->moved);
-}
-
-/*
- * Each side looks for its own buffer (addP2pToPlan, enqueue.cc, v2.28.9-1: "We require users
- * registering buffers on both sides"; ncclRegisterP2pIpcBuffer and ncclRegisterP2pNetBuffer,
- * sendrecv_reg.cc). With one side alone the kernels wait for a pointer that never comes, or the
- * data is lost (prims_simple.h). Here it is an error.
- */
-static void one_sided(struct ncclComm *c, const struct held *h)
-{
-    board_fail(c->board, ncclInternalError,
-               "rank %d receives %llu bytes from rank %d, and the buffer of the %s alone is "
-               "registered: NCCL hangs or loses them",
-               c->rank, (unsigned long long)h->bytes, h->call.peer,
-               h->registered ? "receiver" : "sender");
-}
-
-/* Returns -1 if what comes is not what is expected. */
-static int move_recv(struct ncclComm *c, struct held *h)
-{
-    struct pipe *p = &c->board->pipe[h->call.peer][c->rank];
-    struct header header;
-
-    if (h->announced < sizeof header) {
-        h->announced += pipe_read(p, h->header + h->announced, sizeof header - h->announced);
-        if (h->announced < sizeof header)
-            return 0;
-        memcpy(&header, h->header, sizeof header);
-        if (header.bytes != h->bytes || header.type != h->call.post.type) {
-            board_fail(c->board, ncclInvalidUsage,
-                       "rank %d receives %llu bytes of type %d from rank %d, which sends %llu of "
-                       "type %d",
-                       c->rank, (unsigned long long)h->bytes, h->call.post.type, h->call.peer,
-                       (unsigned long long)header.bytes, header.type);
-            return -1;
-        }
-        if (header.registered != h->registered && h->call.peer != c->rank) {
-            one_sided(c, h);
-            return -1;
-        }
-    }
-    h->moved += pipe_read(p, h->out + h->moved, h->bytes - h->moved);
-    return 0;
-}
-
-static int is_message(const struct held *h)
-{
-    return h->call.post.kind == KIND_SEND || h->call.post.kind == KIND_RECV;
-}
-
-/* When a rank's links are through with all it sends, or gets. */
-static uint64_t busy(const struct work *w, int kind)
-{
-    uint64_t near = 0, far = 0, a, b;
-
-    for (int i = 0; i < w->n; i++) {
-        const struct held *h = &w->held[i];
-
-        if (h->call.post.kind != kind || h->call.peer == w->comm->rank)
-            continue;
-        if (is_far(w->comm->board, w->comm->rank, h->call.peer))
-            far += h->bytes;
-        else
-            near += h->bytes;
-    }
-    a = duration(near, near_rate());
-    b = duration(far, far_rate());
-    return a > b ? a : b;
-}
-
-/* To or from how many others? */
-static int count_peers(const struct work *w, int kind)
-{
-    char seen[SIM_RANKS] = {0};
-    int n = 0;
-
-    for (int i = 0; i < w->n; i++) {
-        const struct call *call = &w->held[i].call;
-
-        if (call->post.kind == kind && call->peer != w->comm->rank)
-            n += !seen[call->peer]++;
-    }
-    return n;
-}
-
-/*
- * Before 2.28.7 addWorkBatchToPlan (enqueue.cc, v2.28.3-1) fills a batch with whatever messages
- * there are: where ranks have different peers the batches differ, and the proxies of connections
- * that PXN shares wait for each other. Since 2.28.7 a batch is of one fixed set of peers on all
- * ranks. Here a group is regular if it is a single message each way, or an exchange with all ranks.
- */
-static int would_hang(const struct work *w)
-{
-    const struct ncclComm *c = w->comm;
-    int several_hosts = 0;
-
-    for (int r = 0; r < c->nranks; r++)
-        several_hosts |= is_far(c->board, r, c->rank);
-    for (int kind = KIND_SEND; several_hosts && kind <= KIND_RECV; kind++) {
-        int peers = count_peers(w, kind);
-
-        if (peers > 1 && peers < c->nranks - 1)
-            return sim_version() < 22807;
-    }
-    return 0;
-}
-
-static uint64_t run_messages(struct work *w, uint64_t start)
-{
-    struct ncclComm *c = w->comm;
-    uint64_t sends, end;
-    unsigned turns = 0;
-    int left = 0;
-
-    if (would_hang(w)) {
-        board_fail(c->board, ncclInternalError,
-                   "rank %d: a group of messages with some of the ranks: NCCL before 2.28.7 may "
-                   "hang",
-                   c->rank);
-        return start;
-    }
-    for (int i = 0; i < w->n; i++)
-        w->held[i].bytes = w->held[i].call.post.count * type_bytes(w->held[i].call.post.type);
-    sends = start + busy(w, KIND_SEND);
-    end = start + busy(w, KIND_RECV);
-    end = end > sends ? end : sends;
-    for (int i = 0; i < w->n; i++) {
-        struct held *h = &w->held[i];
-        struct header header = {
-            .ns = sends, .type = h->call.post.type, .registered = h->registered};
-
-        if (!is_message(h))
-            continue;
-        left++;
-        header.bytes = h->bytes;
-        if (h->call.post.kind == KIND_SEND)
-            memcpy(h->header, &header, sizeof header);
-    }
-    while (left > 0) {
-        char held_up[2][SIM_RANKS] = {{0}}; /* messages between two ranks keep their order */
-
-        left = 0;
-        for (int i = 0; i < w->n; i++) {
-            struct held *h = &w->held[i];
-            int recv = h->call.post.kind == KIND_RECV;
-
-            if (!is_message(h) || is_complete(h))
-                continue;
-            left++;
-            if (held_up[recv][h->call.peer])
-                continue;
-            held_up[recv][h->call.peer] = 1;
-            if (!recv)
-                move_send(c, h);
-            else if (move_recv(c, h) < 0)
-                return start;
-        }
-        if (left > 0 && board_pause(c, &turns) < 0)
-            return start;
-    }
-    for (int i = 0; i < w->n; i++) {
-        struct header header;
-
-        memcpy(&header, w->held[i].header, sizeof header);
-        if (w->held[i].call.post.kind == KIND_RECV && header.ns > end)
-            end = header.ns;
-    }
-    return end;
+    return ns + links_ns(links, rate);
 }
 
 /* The whole ------------------------------------------------------------------------------------ */
@@ -484,7 +209,7 @@ static uint64_t run(void *data, uint64_t start)
         if (board_pause(c, &turns) < 0 && __atomic_load_n(&c->aborted, __ATOMIC_ACQUIRE))
             break;
     for (int i = 0; ok && i < w->n; i++) {
-        if (is_message(&w->held[i]))
+        if (held_is_message(&w->held[i]))
             messages = 1;
         else
             start = run_collective(c, &w->held[i], start);
@@ -492,7 +217,7 @@ static uint64_t run(void *data, uint64_t start)
              !__atomic_load_n(&c->aborted, __ATOMIC_ACQUIRE);
     }
     if (ok && messages)
-        start = run_messages(w, start);
+        start = messages_run(w, start);
     drop(w);
     __atomic_add_fetch(&c->done, 1, __ATOMIC_RELEASE);
     return start;
@@ -544,7 +269,7 @@ static ncclResult_t issue(struct work *w)
         struct held *h = &w->held[i];
 
         h->call.post.nothers = comm_others(c, h->call.post.others);
-        if (!is_message(h))
+        if (!held_is_message(h))
             __atomic_store_n(&c->collectives, c->collectives + 1, __ATOMIC_RELEASE);
         bad = hold(c, h);
     }
@@ -601,7 +326,7 @@ static void note_registered(struct work *w, int captured)
     for (int i = 0; i < w->n; i++) {
         const struct call *call = &w->held[i].call;
 
-        if (is_message(&w->held[i]))
+        if (held_is_message(&w->held[i]))
             w->held[i].registered =
                 comm_is_registered(w->comm, call->post.kind == KIND_SEND ? call->send : call->recv,
                                    call->post.count * type_bytes(call->post.type), captured);

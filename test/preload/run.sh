@@ -3,16 +3,13 @@
 #
 # test/preload/run.sh [BUILD_DIR]: libcollshim.so by itself.
 #
-# Prints TAP lines and at the end "N passed, N failed"; exit code 1 if any failed. The real
-# backends are not used: a test backend that counts and forwards lies beside a copy of the
-# library, so that a failure here is the preload's own. An MPI or compiler that is not
-# installed is a visible skip.
+# The real backends are not used: a test backend that counts and forwards lies beside a copy of
+# the library, so that a failure here is the preload's own.
 set -euo pipefail
-# shellcheck source=test/usage.sh
-. "$(dirname "$0")/../usage.sh"
+# shellcheck source=test/tap.sh
+. "$(dirname "$0")/../tap.sh"
 
-here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-root=$(cd "$here/../.." && pwd)
+here=$root/test/preload
 build=${1:-$root/build}
 
 if [ ! -r "$build/libcollshim.so" ]; then
@@ -23,36 +20,8 @@ fi
 build=$(cd "$build" && pwd)
 shim=$build/libcollshim.so
 
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
-# Ranks that are killed leave Open MPI's shared memory behind: it goes with this folder.
-export OMPI_MCA_btl_vader_backing_directory=$tmp
-
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-unset LD_PRELOAD LD_BIND_NOW "${!COLLSHIM_@}"
-unset OMPI_COMM_WORLD_RANK PMIX_RANK PMI_RANK SLURM_PROCID
-
-passed=0
-failed=0
+unset LD_BIND_NOW
 warnings=(-std=gnu11 -O1 -g -Wall -Wextra -Wshadow)
-
-pass() {
-    passed=$((passed + 1))
-    echo "ok $((passed + failed)) - $1"
-}
-
-# fail NAME DETAIL
-fail() {
-    failed=$((failed + 1))
-    echo "not ok $((passed + failed)) - $1"
-    printf '%s\n' "$2" | sed 's/^/# /'
-}
-
-# skip NAME WHY
-skip() {
-    passed=$((passed + 1))
-    echo "ok $((passed + failed)) - $1 # SKIP $2"
-}
 
 # expect NAME WANTED GOT: equal texts
 expect() {
@@ -76,7 +45,7 @@ expect_match() {
 # capture COMMAND...: sets out (stdout), err (stderr) and rc; never fails
 capture() {
     rc=0
-    out=$(timeout 180 "$@" 2>"$tmp/stderr" </dev/null) || rc=$?
+    out=$("$private_shm" timeout 180 "$@" 2>"$tmp/stderr" </dev/null) || rc=$?
     err=$(<"$tmp/stderr")
 }
 
@@ -105,5 +74,4 @@ done
 # shellcheck source=test/preload/cases_mpi.sh
 . "$here/cases_mpi.sh"
 
-echo "$passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+conclude

@@ -1,32 +1,27 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Other people's test suites with every call forced onto our paths.
+# test/suites/run.sh [--mpi openmpi|mpich] [--folders 'FOLDER...'] [--topology] [--work DIR] [SUITE...]: other
+# people's test suites with every call forced onto our paths.
+#
+#   mpich      MPICH's test suite: the folders coll, comm, topo, attr and threads/comm of it
+#   mpi4py     mpi4py's, but for files, windows and spawned processes (Open MPI: Debian's mpi4py is for it)
+#   scalapack  the testers of BLACS, PBLAS and ScaLAPACK, on 4 ranks
+#
+# They come from Debian's packages, sources where there is no other way, and lie in DIR (default: a
+# temporary folder that goes at the end; give one to build once). A test that fails is run up to three
+# times without the preload: what the library fails as well, if only now and then, says nothing about
+# us and is skipped, with that reason.
+#
+#   --mpi M          with one library; default: those that are installed
+#   --folders LIST   of MPICH's suite
+#   --topology       ranks as if on several nodes, so that what runs between nodes does
+#
+# Needs root, and 20 minutes and more, so it is no part of scripts/test.
 set -euo pipefail
+# shellcheck source=test/tap.sh
+. "$(dirname "$0")/../tap.sh"
 
-usage() {
-    cat <<'TXT'
-test/suites/run.sh [--mpi openmpi|mpich] [--folders 'FOLDER...'] [--topology] [--work DIR] [SUITE...]
-
-  mpich      MPICH's test suite: the folders coll, comm, topo, attr and threads/comm of it
-  mpi4py     mpi4py's, but for files, windows and spawned processes (Open MPI: Debian's mpi4py is for it)
-  scalapack  the testers of BLACS, PBLAS and ScaLAPACK, on 4 ranks
-
-They come from Debian's packages, sources where there is no other way, and lie in DIR (default: a
-temporary folder that goes at the end; give one to build once). A test that fails is run up to three
-times without the preload: what the library fails as well, if only now and then, says nothing about
-us and is skipped, with that reason.
-
-  --mpi M          with one library; default: those that are installed
-  --folders LIST   of MPICH's suite
-  --topology       ranks as if on several nodes, so that what runs between nodes does
-
-Needs root, and 20 minutes and more, so it is no part of scripts/test. Prints TAP lines, then `N passed, N failed`.
-Exit status: 0 none failed, 1 some did, 2 wrong usage.
-TXT
-}
-
-root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 folders='coll comm topo attr threads/comm'
 families=()
 suites=()
@@ -42,7 +37,6 @@ die() {
 
 while [ $# -gt 0 ]; do
     case $1 in
-        -h | --help) usage && exit 0 ;;
         --mpi) families=("${2?$1 needs a value: openmpi or mpich}") && shift ;;
         --folders) folders=${2?$1 needs a value: folders of MPICH\'s test/mpi} && shift ;;
         --topology) topology=1 ;;
@@ -56,24 +50,12 @@ done
 [ ${#families[@]} -gt 0 ] || families=(openmpi mpich)
 [ "$(id -u)" -eq 0 ] || die "run it as root: each test gets a mount of its own, so that nothing of it stays"
 [ -r "$root/build/libcollshim.so" ] || die "build/libcollshim.so is missing: run make first"
-if [ -z "$work" ]; then
-    work=$(mktemp -d)
-    trap 'rm -rf "$work"' EXIT
-fi
+work=${work:-$tmp/work}
 mkdir -p "$work"
 work=$(cd "$work" && pwd)
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-unset LD_PRELOAD
-for variable in "${!COLLSHIM_@}"; do unset "$variable"; done
 
 # Many of these tests hang or die: with processes and shared memory of their own, nothing of them stays.
-# shellcheck disable=SC2016 # the inner shell's
-apart=(unshare --mount --pid --fork --kill-child --mount-proc
-    sh -c 'mount -t tmpfs tmpfs /dev/shm && exec "$@"' sh)
-
-passed=0
-failed=0
-skipped=0
+apart=(unshare --mount --pid --fork --kill-child --mount-proc "$private_shm")
 
 # fetch PACKAGE: its unchanged source in $work/PACKAGE, by lists of our own
 fetch() {
@@ -124,22 +106,18 @@ judge() {
     shift 2
     forced=1 launch "$@"
     if "$is_right"; then
-        passed=$((passed + 1))
-        echo "ok $((passed + failed + skipped)) - $name"
+        pass "$name"
         return
     fi
     ours=$(tail -n 8 <<<"exit status $rc; $out")
     for try in 1 2 3; do
         forced=0 launch "$@"
         if ! "$is_right"; then
-            skipped=$((skipped + 1))
-            echo "ok $((passed + failed + skipped)) - $name # SKIP the library fails it too, in run $try"
+            skip "$name" "the library fails it too, in run $try"
             return
         fi
     done
-    failed=$((failed + 1))
-    echo "not ok $((passed + failed + skipped)) - $name"
-    printf '%s\n' "$ours" | sed 's/^/#   /'
+    fail "$name" "$ours"
 }
 
 says_no_errors() { [ "$rc" -eq 0 ] && [[ $out == *"No Errors"* ]]; }
@@ -228,12 +206,11 @@ suite_scalapack() {
 
 for family in "${families[@]}"; do
     if ! command -v "mpicc.$family" >/dev/null; then
-        echo "# $family is not installed: scripts/setup installs it"
+        skip "$family" "it is not installed: scripts/setup installs it"
         continue
     fi
     for suite in "${suites[@]}"; do
         "suite_$suite" "$family"
     done
 done
-echo "$passed passed, $failed failed, $skipped skipped"
-[ "$failed" -eq 0 ]
+conclude

@@ -5,32 +5,14 @@
 # Without a GPU: that the preload is in nobody's way, and is asked for a unique id (PyTorch with NCCL: x86-64
 # wheels are). Exit status: 77 without PyTorch or the NCCL backend.
 set -uo pipefail
-# shellcheck source=test/usage.sh
-. "$(dirname "$0")/../../usage.sh"
+# shellcheck source=test/tap.sh
+. "$(dirname "$0")/../../tap.sh"
 build=$(cd "${1:?usage: test/apps/torch/run.sh BUILD [RANKS]}" && pwd)
 ranks=${2:-2}
 here=$(cd "$(dirname "$0")" && pwd)
-passed=0
-failed=0
 
-if [ ! -e "$build/libcollshim-nccl.so" ]; then
-  echo 'skip: built without the NCCL backend'
-  exit 77
-fi
-if ! python3 -c 'import torch.distributed' 2>/dev/null; then
-  echo 'skip: no PyTorch in this python3'
-  exit 77
-fi
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
-ok() { # DESCRIPTION STATUS
-  if [ "$2" -eq 0 ]; then passed=$((passed + 1)); else failed=$((failed + 1)) && echo "not ok $1"; fi
-}
-finish() {
-  echo "$passed passed, $failed failed"
-  [ "$failed" -eq 0 ]
-  exit
-}
+[ -e "$build/libcollshim-nccl.so" ] || skip_all "built without the NCCL backend"
+python3 -c 'import torch.distributed' 2>/dev/null || skip_all "no PyTorch in this python3"
 
 timeout 300 python3 "$here/processes.py" >"$tmp/bare" 2>"$tmp/err"
 ok "PyTorch's processes run without the preload: $(tail -n 1 "$tmp/err")" $?
@@ -41,8 +23,9 @@ if python3 -c 'import sys, torch.distributed as d; sys.exit(not d.is_nccl_availa
   ok 'an id that PyTorch makes names a notice board' $?
 fi
 if ! python3 -c 'import sys, torch; sys.exit(not torch.cuda.is_available())'; then
-  echo 'skip: no GPU for the rest'
-  finish
+  skip "PyTorch's steps over NCCL" "no GPU"
+  conclude
+  exit
 fi
 
 if [ "$(python3 -c 'import torch; print(torch.cuda.device_count())')" -lt "$ranks" ]; then
@@ -68,4 +51,4 @@ for row in rows:
 sys.exit(not sum(row["calls"] for row in rows))
 PY
 ok 'calls are in the report' $?
-finish
+conclude

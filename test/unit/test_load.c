@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The bounds: closed forms on equal and unequal nodes, and which bytes measure a rail. */
+#include <check.h>
+
+#include "planners/load.h"
+#include "test/unit/suites.h"
+
+#define NEAR 1e-6
+
+static struct topo *topology(const char *text)
+{
+    struct topo *t = NULL;
+    char why[256] = "";
+
+    ck_assert_msg(topo_parse(text, 0, &t, why, sizeof why) == 0, "%s", why);
+    return t;
+}
+
+/* HiCCL's Table III, as times: p ranks, g per node, k rails of f; d is the payload of Table I. */
+START_TEST(test_load__equal_nodes_have_the_bounds_of_table_III)
+{
+    double p = 12, g = 4, kf = 2e7, d = 12e6, block = d / p;
+    struct topo *t = topology("node:3 rank:4 rail:2@80Mbit");
+    const double expected[COLL_COUNT] = {
+        [COLL_BCAST] = d / kf,
+        [COLL_REDUCE] = d / kf,
+        [COLL_GATHER] = d * (p - g) / (p * kf),
+        [COLL_GATHERV] = d * (p - g) / (p * kf),
+        [COLL_SCATTER] = d * (p - g) / (p * kf),
+        [COLL_SCATTERV] = d * (p - g) / (p * kf),
+        [COLL_ALLGATHER] = d * (p - g) / (p * kf),
+        [COLL_ALLGATHERV] = d * (p - g) / (p * kf),
+        [COLL_REDUCE_SCATTER] = d * (p - g) / (p * kf),
+        [COLL_REDUCE_SCATTER_BLOCK] = d * (p - g) / (p * kf),
+        [COLL_ALLREDUCE] = 2 * d * (p - g) / (p * kf),
+        [COLL_ALLTOALL] = g * d * (p - g) / (p * kf), /* d: what one rank sends */
+        [COLL_ALLTOALLV] = g * d * (p - g) / (p * kf),
+    };
+
+    static uint64_t even[12 * 12];
+
+    for (int i = 0; i < 12 * 12; i++) /* an alltoallv that is an alltoall */
+        even[i] = (uint64_t)block;
+    for (int c = 0; c < COLL_COUNT; c++) {
+        int vector = c == COLL_BCAST || c == COLL_REDUCE || c == COLL_ALLREDUCE;
+        struct plan_request q = {.collective = (enum plan_collective)c,
+                                 .topo = t,
+                                 .root = 5,
+                                 .nbytes = (size_t)(vector ? d : block),
+                                 .demand = c == COLL_ALLTOALLV ? even : NULL,
+                                 .grain = 1,
+                                 .chunk_bytes = 1};
+
+        ck_assert_msg(expected[c] > 0, "%s has no expectation", plan_collective_name(c));
+        ck_assert_msg(load_bound(&q) > expected[c] * (1 - NEAR) &&
+                          load_bound(&q) < expected[c] * (1 + NEAR),
+                      "%s: %g instead of %g", plan_collective_name(c), load_bound(&q), expected[c]);
+    }
+    topo_free(t);
+}
+END_TEST
+
+/* Node 0 has ranks 0-2 and both rails (30 MB/s); node 1 has rank 3 on rail 1 (20 MB/s). */
+START_TEST(test_load__unequal_nodes_and_rails)
+{
+    static const size_t bytes[] = {1000000, 2000000, 3000000, 8000000};
+    static const struct {
+        enum plan_collective c;
+        int root;
+        double seconds;
+    } cases[] = {
+        {COLL_ALLGATHERV, 3, 8e6 / 20e6}, /* whatever root says */
+        {COLL_REDUCE_SCATTER, 3, 8e6 / 20e6},
+        {COLL_ALLGATHERV, 0, 8e6 / 20e6},     /* node 1 sends 8 MB on one rail */
+        {COLL_REDUCE_SCATTER, 0, 8e6 / 20e6}, /* and receives as much */
+        {COLL_GATHERV, 0, 8e6 / 20e6},        /* out of node 1 */
+        {COLL_GATHERV, 3, 6e6 / 20e6},        /* into node 1 */
+        {COLL_SCATTERV, 1, 8e6 / 20e6},
+        {COLL_SCATTERV, 3, 6e6 / 20e6},
+        {COLL_ALLTOALL, 0, 3 * 1e6 / 20e6}, /* 1 MB from each of 3 to rank 3 */
+        {COLL_BCAST, 0, 1e6 / 20e6},
+        {COLL_REDUCE, 3, 1e6 / 20e6},
+        {COLL_ALLREDUCE, 0, 1e6 / 20e6}, /* more than 2 MB / 50 MB/s */
+    };
+    struct topo *t = topology("node:2 rank:3,1 rail:2@80Mbit,160Mbit rail_of:0,1,-1,1");
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct plan_request q = {.collective = cases[i].c,
+                                 .topo = t,
+                                 .root = cases[i].root,
+                                 .nbytes = 1000000,
+                                 .grain = 1,
+                                 .chunk_bytes = 1};
+
+        if (q.collective == COLL_ALLGATHERV || q.collective == COLL_REDUCE_SCATTER ||
+            q.collective == COLL_GATHERV || q.collective == COLL_SCATTERV)
+            q.bytes = bytes;
+        ck_assert_msg(load_bound(&q) > cases[i].seconds * (1 - NEAR) &&
+                          load_bound(&q) < cases[i].seconds * (1 + NEAR),
+                      "case %zu: %g instead of %g", i, load_bound(&q), cases[i].seconds);
+    }
+    topo_free(t);
+}
+END_TEST
+
+/* A call of 16 ranks. size: of a block, of the vector, or of a message of an Alltoallv (0: to rank
+   0 alone, instead of everybody). */
+static int worth_measuring(const struct topo *t, enum plan_collective c, int to_all, uint64_t size,
+                           int rank)
+{
+    static uint64_t demand[16 * 16];
+    static size_t bytes[16];
+
+    for (int i = 0; i < 16 * 16; i++)
+        demand[i] = to_all || i % 16 == 0 ? size : 0;
+    for (int r = 0; r < 16; r++)
+        bytes[r] = size;
+    return load_worth_measuring(
+        &(struct plan_request){.collective = c,
+                               .topo = t,
+                               .rank = rank,
+                               .root = 3,
+                               .nbytes = size,
+                               .bytes = c == COLL_GATHERV ? bytes : NULL,
+                               .demand = c == COLL_ALLTOALLV ? demand : NULL,
+                               .grain = 1,
+                               .chunk_bytes = 1});
+}
+
+/* 3/4 MiB cross a rail. */
+START_TEST(test_load__rails_are_measured_from_the_same_bytes_that_cross_on)
+{
+    static const struct {
+        enum plan_collective c;
+        int to_all;
+        uint64_t least;
+    } cases[] = {
+        {COLL_ALLGATHER, 1, 256 << 10}, /* blocks: of 12 ranks elsewhere, by 4 rails */
+        {COLL_ALLREDUCE, 1, 2 << 20},   /* vector: 2 (4 - 1) times over 16 rails */
+        {COLL_BCAST, 1, 3 << 20},       /* vector: once by 4 rails */
+        {COLL_GATHERV, 1, 256 << 10},   /* blocks: 12 into the root's node */
+        {COLL_ALLTOALL, 1, 64 << 10},   /* blocks: 4 ranks have one for 12 others, each */
+        {COLL_ALLTOALLV, 1, 64 << 10},  /* messages: likewise */
+        {COLL_ALLTOALLV, 0, 256 << 10}, /* messages: 12 into one node */
+    };
+    struct topo *t = topology("node:4 rank:4 rail:4"), *one = topology("node:1 rank:16");
+    struct topo *known = topology("node:4 rank:4 rail:4@100Mbit");
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        enum plan_collective c = cases[i].c;
+        uint64_t least = cases[i].least;
+
+        for (int rank = 0; rank < 16; rank++) {
+            ck_assert_msg(worth_measuring(t, c, cases[i].to_all, least, rank) &&
+                              !worth_measuring(t, c, cases[i].to_all, least - 1, rank),
+                          "%s: not from %llu bytes on", plan_collective_name(c),
+                          (unsigned long long)least);
+            ck_assert(!worth_measuring(one, c, cases[i].to_all, 64 * least, rank));
+            ck_assert(!worth_measuring(known, c, cases[i].to_all, 64 * least, rank));
+        }
+        for (uint64_t size = 1; size <= 4 * least; size += size / 3 + 1)
+            ck_assert_int_eq(worth_measuring(t, c, cases[i].to_all, size, 0), size >= least);
+    }
+    topo_free(t);
+    topo_free(one);
+    topo_free(known);
+}
+END_TEST
+
+Suite *suite_load(void)
+{
+    Suite *s = suite_create("load");
+    TCase *t = tcase_create("load");
+
+    tcase_add_test(t, test_load__equal_nodes_have_the_bounds_of_table_III);
+    tcase_add_test(t, test_load__unequal_nodes_and_rails);
+    tcase_add_test(t, test_load__rails_are_measured_from_the_same_bytes_that_cross_on);
+    suite_add_tcase(s, t);
+    return s;
+}
