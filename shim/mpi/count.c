@@ -23,12 +23,6 @@ static struct {
     uint64_t exchange[COUNT_EXCHANGES_COUNT];
 } counts;
 
-static const char *const reason_texts[] = {
-#define REASON(id, text) text,
-#include "shim/mpi/reasons.def"
-#undef REASON
-};
-
 static void add(uint64_t *counter, uint64_t n)
 {
     __atomic_fetch_add(counter, n, __ATOMIC_RELAXED);
@@ -129,7 +123,7 @@ static uint64_t rerouted_calls(int c)
  */
 static const char *main_algorithm(int c)
 {
-    const struct choice *choice = &mpi_process.choice[c];
+    const struct choice *choice = &settings.choice[c];
     uint64_t most = 0;
     int best = -1;
 
@@ -259,7 +253,7 @@ static void write_report(FILE *f)
     }
     fprintf(f, "\"settings\": {");
     for (int id = 0; id < CFG_COUNT; id++) {
-        cfg_value_text(&mpi_process.cfg, (enum cfg_id)id, value, sizeof value);
+        cfg_value_text(&settings.cfg, (enum cfg_id)id, value, sizeof value);
         fprintf(f, "%s\"%s\": ", id ? ", " : "", cfg_rows[id].name);
         json_text(f, value);
     }
@@ -274,7 +268,7 @@ static void write_report(FILE *f)
 /* The path, with %p replaced by the process id. Returns 0 if it does not fit. */
 static int report_path(char *path, size_t size)
 {
-    const char *from = mpi_process.cfg.report, *mark = strstr(from, "%p");
+    const char *from = settings.cfg.report, *mark = strstr(from, "%p");
 
     if (!mark)
         return snprintf(path, size, "%s", from) < (int)size;
@@ -287,7 +281,7 @@ void count_report(void)
     char path[CFG_TEXT_MAX + 16];
     const char *why;
 
-    if (!mpi_process.cfg.report[0])
+    if (!settings.cfg.report[0])
         return;
     if (mpi_process.world_size > 1 && ranks_report_together())
         mpi.Reduce(mpi_process.world_rank ? &counts : MPI_IN_PLACE, &counts,

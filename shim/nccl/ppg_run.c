@@ -93,7 +93,7 @@ static int ppg_make_ready(struct nccl_comm *c, struct ppg *p, uint64_t bytes,
     }
     if (!p->usable && !well)
         say(CFG_LEVEL_WARN, "COLLSHIM_PPG=%d: NCCL rank %d has no memory that helpers can share",
-            nccl_process.cfg.ppg, c->rank);
+            settings.cfg.ppg, c->rank);
     if (stages)
         p->piece_bytes = piece_for(bytes);
     if (plans)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the NCCL backend knows about this process: the settings, the copies of NCCL in it, and what
+ * What the NCCL backend knows about this process: the copies of NCCL in it, and what
  * has been counted.
  */
 #ifndef COLLSHIM_SHIM_NCCL_PROCESS_H
@@ -8,17 +8,10 @@
 
 #include <stdint.h>
 
-#include "config/settings.h"
-#include "planners/tuning.h"
-#include "planners/wanted.h"
+#include "shim/decide/reasons.h"
+#include "shim/decide/say.h"
+#include "shim/decide/settings.h"
 #include "transports/nccl_run.h"
-
-enum reason {
-#define REASON(id, text) REASON_##id,
-#include "shim/nccl/reasons.def"
-#undef REASON
-    REASON_COUNT
-};
 
 /* One NCCL library of the process: programs may load two. */
 enum { COPIES = 2 };
@@ -29,10 +22,6 @@ struct nccl_copy {
 };
 
 struct nccl_process {
-    struct cfg cfg; /* const after nccl_process_open */
-    struct choice choice[COLL_COUNT];
-    struct tuning tuning;   /* const after nccl_process_open */
-    uint64_t settings_hash; /* of all that ranks must agree on */
     int ncopies;
     struct nccl_copy copy[COPIES];
 };
@@ -41,12 +30,6 @@ extern struct nccl_process nccl_process;
 
 /* Read the settings, once. */
 void nccl_process_open(void);
-
-/* Say once what was wrong with the settings: the process that has a rank 0 does. */
-void nccl_process_complain(void);
-
-/* One line on stderr, "collshim: ...", if the level is wanted. */
-__attribute__((format(printf, 2, 3))) void say(enum cfg_level level, const char *format, ...);
 
 /* What the report tells apart. */
 enum count_way { COUNT_NATIVE, COUNT_REROUTED };

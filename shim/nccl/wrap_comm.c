@@ -217,7 +217,7 @@ static void end_of(struct nccl_copy *copy, ncclComm_t comm, int at_once)
 {
     if (!this_thread.inside)
         nccl_group_leave_native(&this_thread.group[copy->number], comm);
-    if (nccl_process.cfg.mode == CFG_MODE_VERIFY)
+    if (settings.cfg.mode == CFG_MODE_VERIFY)
         verify_sweep();
     nccl_comm_remove(comm, at_once);
 }
