@@ -8,8 +8,9 @@
 
 struct settings settings;
 
-void settings_open(void)
+void settings_open(const char *calls)
 {
+    settings.calls = calls;
     cfg_load(&settings.cfg, NULL);
     wanted_open(&settings.cfg, settings.choice);
     if (settings.cfg.mode != CFG_MODE_OFF)

@@ -15,6 +15,7 @@
 #include "planners/wanted.h"
 
 struct settings {
+    const char *calls; /* what stands before a collective's name in lines: "", "NCCL " */
     struct cfg cfg;
     struct choice choice[COLL_COUNT]; /* from COLLSHIM_ALGORITHM */
     struct tuning tuning;             /* from COLLSHIM_PROFILE */
@@ -23,7 +24,7 @@ struct settings {
 extern struct settings settings;
 
 /* Read them; bad ones are noted in settings.cfg.problem. */
-void settings_open(void);
+void settings_open(const char *calls);
 
 /* Say what was wrong with them, a line for each; the first time. Any thread. */
 void settings_complain(void);

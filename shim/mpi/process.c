@@ -8,6 +8,6 @@ struct mpi_process mpi_process = {.verdict = REASON_NOT_SEEN, .keyval = MPI_KEYV
 void mpi_process_open(const char *library_version)
 {
     mpi_process.library_version = library_version;
-    settings_open();
+    settings_open("");
     crew_init(MAILBOX_FOR_MPI);
 }

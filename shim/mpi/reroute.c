@@ -16,7 +16,7 @@
 #include "planners/balance/nimble.h"
 #include "planners/slices.h"
 #include "shim/mpi/comm.h"
-#include "shim/mpi/count.h"
+#include "shim/decide/count.h"
 #include "shim/mpi/library.h"
 #include "shim/mpi/pairs.h"
 #include "shim/mpi/slices.h"
@@ -189,7 +189,8 @@ static int run_plan(struct mpi_comm *c, const struct ready *ready, const struct 
     if (!rc)
         rc = staging_deliver(&s, call, c->private_comm);
     staging_close(&s);
-    count_rerouted(call->collective, ready->algorithm, call->total, count_now() - start);
+    count_rerouted(call->collective, ready->algorithm, ready->ppg, call->total,
+                   count_now() - start);
     return mpi_code(rc);
 }
 
@@ -219,7 +220,8 @@ static int run_both(struct mpi_comm *c, const struct ready *ready, const struct 
     int ran = run_engine(c, ready, call, &s, opened);
     int equal = -1;
 
-    count_rerouted(call->collective, ready->algorithm, call->total, count_now() - start);
+    count_rerouted(call->collective, ready->algorithm, ready->ppg, call->total,
+                   count_now() - start);
     if (rc == MPI_SUCCESS && !ran)
         equal = staging_verify(&s, call, c);
     if (equal >= 0)

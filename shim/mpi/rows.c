@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "planners/balance/nimble.h"
-#include "shim/mpi/count.h"
+#include "shim/decide/count.h"
 #include "shim/mpi/vectors.h"
 
 enum { MOST_RANKS = 1024 }; /* the matrix of more would take long to plan, and 8 bytes per pair */

@@ -12,7 +12,7 @@
 
 #include "shim/helper/crew.h"
 #include "shim/mpi/calls.h"
-#include "shim/mpi/count.h"
+#include "shim/decide/count.h"
 #include "shim/mpi/lent.h"
 #include "shim/mpi/process.h"
 #include "transports/ucx.h"

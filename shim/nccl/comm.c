@@ -190,7 +190,7 @@ static struct nccl_comm *comm_make(struct nccl_copy *copy, ncclComm_t handle, ui
     e->next = *at;
     *at = e;
     pthread_mutex_unlock(&lock);
-    count_rank(c->rank, c->nranks, key, copy->version);
+    report_rank(c->rank, c->nranks, key, copy->version);
     if (c->rank == 0)
         settings_complain();
     return c;

@@ -9,6 +9,6 @@ void nccl_process_open(void)
 {
     if (nccl_process.ncopies)
         return;
-    settings_open();
+    settings_open("NCCL ");
     crew_init(MAILBOX_FOR_NCCL);
 }

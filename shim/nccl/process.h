@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#include "shim/decide/reasons.h"
+#include "shim/decide/count.h"
 #include "shim/decide/say.h"
 #include "shim/decide/settings.h"
 #include "transports/nccl_run.h"
@@ -31,17 +31,12 @@ extern struct nccl_process nccl_process;
 /* Read the settings, once. */
 void nccl_process_open(void);
 
-/* What the report tells apart. */
-enum count_way { COUNT_NATIVE, COUNT_REROUTED };
-void count_native(enum plan_collective c, enum reason why);
-void count_rerouted(enum plan_collective c, const char *algorithm, int processes, uint64_t bytes);
-/* COLLSHIM_MODE=verify compared a result. */
-void count_verified(enum plan_collective c, int equal);
-/* A rank of a communicator: of the largest one's the report speaks. key: alike for its ranks. */
-void count_rank(int rank, int nranks, uint64_t key, const char *version);
+/* For the report (report.c). A rank of a communicator: of the largest one's the report speaks. key:
+ * alike for its ranks. */
+void report_rank(int rank, int nranks, uint64_t key, const char *version);
 /* A communicator of this process's has so many processes per rank; mps: with a service. */
-void count_helpers(int processes, int mps);
+void report_helpers(int processes, int mps);
 /* A message of ncclSend (sent) or ncclRecv, which pass through. */
-void count_message(int sent);
+void report_message(int sent);
 
 #endif

@@ -113,7 +113,7 @@ static void note_by_id(struct nccl_copy *copy, ncclResult_t result, const ncclCo
     if (this_thread.inside)
         return;
     if (is_nonblocking(config)) {
-        count_rank(rank, nranks, 0, copy->version);
+        report_rank(rank, nranks, 0, copy->version);
         return;
     }
     if (result != ncclSuccess || !comm)
