@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "shim/mpi/division.h"
+#include "shim/decide/division.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "planners/collaborative/collaborative.h"
 #include "planners/collaborative/split.h"
-#include "shim/mpi/process.h"
+#include "shim/decide/say.h"
+#include "shim/decide/settings.h"
 
 static void write_recipe(struct division *one)
 {
