@@ -53,6 +53,7 @@ CORE_SRC    := $(wildcard config/*.c planners/*.c planners/*/*.c) \
                $(filter-out transports/mpi_% transports/cuda_% transports/nccl_% transports/ucx%, \
                  $(wildcard transports/*.c))
 CUDA_OBJ    := $(patsubst %.S,$(B)/pic/%.o,$(CUDA_SRC:%.c=$(B)/pic/%.o))
+DECIDE_SRC  := $(wildcard shim/decide/*.c)
 CREW_SRC    := shim/helper/crew.c shim/helper/environment.c shim/helper/spawn.c shim/helper/mailbox.c
 NCCL_SRC    := $(wildcard shim/nccl/*.c transports/nccl_*.c) $(CREW_SRC)
 BACKEND_SRC := $(wildcard shim/mpi/*.c) $(CREW_SRC) transports/mpi_p2p.c
@@ -63,7 +64,7 @@ HELPER_SRC  := shim/helper/main.c shim/helper/mailbox.c shim/helper/near.c confi
                $(if $(NCCL),$(wildcard shim/helper/nccl_*.c) transports/nccl_run.c)
 CLI_SRC     := $(wildcard shim/cli/*.c)
 BENCH_SRC   := $(wildcard bench/*.c)
-UNIT_SRC    := $(wildcard test/unit/*.c) shim/mpi/arithmetic.c shim/mpi/guard.c shim/mpi/socket.c shim/mpi/watch.c \
+UNIT_SRC    := $(wildcard test/unit/*.c) shim/mpi/arithmetic.c shim/mpi/socket.c $(DECIDE_SRC) \
                shim/nccl/pace.c shim/nccl/pick.c shim/helper/near.c $(CREW_SRC) \
                $(addprefix bench/regret/,weigh.c evidence.c worth.c)
 LP_SRC      := $(wildcard test/lp/*.c) shim/cli/lp.c
@@ -119,7 +120,7 @@ $(B)/$(1)/%.o: %.c $(B)/found/$(1)
 	$$(Q)mkdir -p $$(@D)
 	$$(Q)$(MPICC_$(1)) $$(CFLAGS) $$(OWN_CFLAGS) $$(if $$(filter bench/%,$$<),-Ibench) -fPIC \
 	  -DCOLLSHIM_FAMILY='"$(1)"' -c -o $$@ $$<
-$(B)/libcollshim-$(1).so: $$(BACKEND_SRC:%.c=$(B)/$(1)/%.o) $$(CORE_SRC:%.c=$(B)/pic/%.o) $(CUDA_OBJ)
+$(B)/libcollshim-$(1).so: $$(BACKEND_SRC:%.c=$(B)/$(1)/%.o) $$(DECIDE_SRC:%.c=$(B)/pic/%.o) $$(CORE_SRC:%.c=$(B)/pic/%.o) $(CUDA_OBJ)
 	$$(call say,LINK)
 	$$(Q)$(LINK_$(1)) $$(CFLAGS) $$(OWN_CFLAGS) $$(SHARED) -o $$@ $$(inputs) -l:libyaml.a $$(LDFLAGS)
 $(B)/collshim-bench-$(1): $$(BENCH_SRC:%.c=$(B)/$(1)/%.o)
@@ -142,7 +143,7 @@ $(foreach f,$(FAMILIES),$(eval $(call family_rules,$(f))))
 NCCL_CFLAGS := -isystem $(CUDA_HOME)/include -isystem $(NCCL_HOME)/include
 NCCL_OBJ    := $(NCCL_SRC:%.c=$(B)/pic/%.o)
 $(filter-out $(CREW_SRC:%.c=$(B)/pic/%.o),$(NCCL_OBJ)) $(B)/pic/shim/helper/nccl_%.o: OWN_CFLAGS += $(NCCL_CFLAGS)
-$(B)/libcollshim-nccl.so: $(NCCL_OBJ) $(CORE_SRC:%.c=$(B)/pic/%.o) $(filter-out %/cuda_describe.o,$(CUDA_OBJ))
+$(B)/libcollshim-nccl.so: $(NCCL_OBJ) $(DECIDE_SRC:%.c=$(B)/pic/%.o) $(CORE_SRC:%.c=$(B)/pic/%.o) $(filter-out %/cuda_describe.o,$(CUDA_OBJ))
 	$(call say,LINK)
 	$(Q)$(CC) $(CFLAGS) $(OWN_CFLAGS) $(SHARED) -o $@ $(inputs) -l:libyaml.a -ldl -lm -lpthread $(LDFLAGS)
 
@@ -362,7 +363,7 @@ FOUND_kernels := $(ARCH_CFLAGS) $(if $(NVCC),$(NVCC) $(shell $(NVCC) --version |
 FOUND_ucx     := $(UCX)
 FOUND_glpk    := $(GLPK)
 # An object that is no longer part of a link leaves nothing behind that is newer.
-FOUND_sources := $(PRELOAD_SRC) $(CORE_SRC) $(BACKEND_SRC) $(NCCL_SRC) $(CLI_SRC) $(BENCH_SRC) $(UNIT_SRC) $(LP_SRC) $(REGRET_SRC)
+FOUND_sources := $(PRELOAD_SRC) $(CORE_SRC) $(DECIDE_SRC) $(BACKEND_SRC) $(NCCL_SRC) $(CLI_SRC) $(BENCH_SRC) $(UNIT_SRC) $(LP_SRC) $(REGRET_SRC)
 
 .PHONY: different
 define found_rule
@@ -424,7 +425,7 @@ C_FILES  = $(wildcard $(addsuffix /*.[ch],config planners planners/* transports 
 SH_FILES = $(shell grep -rlE '^.!/.*sh$$|^. shellcheck shell=' .ci scripts bench test)
 format:
 	$(Q)clang-format -i $(C_FILES)
-LINT     = $(wildcard config/*.c planners/*.c planners/*/*.c transports/engine.c transports/rounds*.c shim/cli/*.c \
+LINT     = $(wildcard config/*.c planners/*.c planners/*/*.c transports/engine.c transports/rounds*.c shim/cli/*.c shim/decide/*.c \
              $(filter-out shim/helper/nccl_%,$(wildcard shim/helper/*.c)))
 # Where their headers are.
 LINT_CUDA = $(strip $(if $(CUDA),$(wildcard transports/cuda_*.c)) \

@@ -8,7 +8,7 @@
 
 #include "planners/registry.h"
 #include "shim/cli/cli.h"
-#include "shim/cli/json.h"
+#include "config/json.h"
 
 /* For --help. */
 #define CLI_DEMAND_HELP                                                                            \

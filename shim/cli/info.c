@@ -14,7 +14,7 @@
 #include "planners/registry.h"
 #include "planners/tuning.h"
 #include "shim/cli/cli.h"
-#include "shim/cli/json.h"
+#include "config/json.h"
 #include "shim/cli/libraries.h"
 #include "transports/cuda_describe.h"
 

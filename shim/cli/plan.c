@@ -6,7 +6,7 @@
 
 #include "config/settings.h"
 #include "planners/check/check.h"
-#include "shim/cli/json.h"
+#include "config/json.h"
 #include "shim/cli/plan_export.h"
 #include "shim/cli/request.h"
 

@@ -12,7 +12,7 @@
 #include "config/topo.h"
 #include "config/topo_rate.h"
 #include "shim/cli/cli.h"
-#include "shim/cli/json.h"
+#include "config/json.h"
 #include "transports/cuda_rates.h"
 #include "transports/kernels.h"
 

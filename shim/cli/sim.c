@@ -7,7 +7,7 @@
 
 #include "config/settings.h"
 #include "config/topo_rate.h"
-#include "shim/cli/json.h"
+#include "config/json.h"
 #include "shim/cli/request.h"
 
 static const char help[] =

@@ -4,7 +4,7 @@
 #define COLLSHIM_SHIM_CLI_TOPO_SHOW_H
 
 #include "config/topo.h"
-#include "shim/cli/json.h"
+#include "config/json.h"
 #include "shim/cli/machine.h"
 
 /* rows: how many nodes and ranks are shown at most. */

@@ -4,8 +4,8 @@
  * indentation; the caller says what opens and what closes. key is NULL inside a
  * list. Strings may hold any bytes: what is not UTF-8 comes out as U+FFFD.
  */
-#ifndef COLLSHIM_SHIM_CLI_JSON_H
-#define COLLSHIM_SHIM_CLI_JSON_H
+#ifndef COLLSHIM_CONFIG_JSON_H
+#define COLLSHIM_CONFIG_JSON_H
 
 #include <stdio.h>
 

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * A hundred lines instead of a JSON library: nothing is ever read, and a
- * library would be one more thing to find on a bare machine.
- */
-#include "shim/cli/json.h"
+/* The backends write reports too, inside programs, so this links no JSON library. */
+#include "config/json.h"
 
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 /* How many bytes the UTF-8 character at c has, 0 if it is none. */
 static int utf8_length(const unsigned char *c)
@@ -115,7 +114,24 @@ void json_bool(struct json *j, const char *key, int value)
     fputs(value ? "true" : "false", j->f);
 }
 
-/* The command never leaves the C locale, so the decimal point is a point. */
+/* The program may have chosen a locale with another decimal point. */
+static void put_number(FILE *f, double value)
+{
+    char text[64];
+    int foreign = 0, is_whole = fabs(value) < 1e15 && value == (double)(long long)value;
+
+    snprintf(text, sizeof text, is_whole ? "%.0f" : "%.15g", value);
+    if (strtod(text, NULL) != value)
+        snprintf(text, sizeof text, "%.17g", value);
+    for (const char *c = text; *c; c++) {
+        int is_own = strchr("0123456789+-e", *c) != NULL;
+
+        if (is_own || !foreign)
+            fputc(is_own ? *c : '.', f);
+        foreign = !is_own;
+    }
+}
+
 void json_number(struct json *j, const char *key, double value)
 {
     if (!isfinite(value)) {
@@ -123,7 +139,7 @@ void json_number(struct json *j, const char *key, double value)
         return;
     }
     put_key(j, key);
-    fprintf(j->f, value == floor(value) && fabs(value) < 1e15 ? "%.0f" : "%.17g", value);
+    put_number(j->f, value);
 }
 
 void json_null(struct json *j, const char *key)
