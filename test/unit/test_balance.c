@@ -14,15 +14,7 @@
 #include "planners/balance/nimble.h"
 #include "test/unit/random.h"
 #include "test/unit/suites.h"
-
-static struct topo *machine(const char *text)
-{
-    struct topo *t = NULL;
-    char why[256] = "";
-
-    ck_assert_msg(topo_parse(text, 0, &t, why, sizeof why) == 0, "%s", why);
-    return t;
-}
+#include "test/unit/test_topo.h"
 
 static uint64_t *matrix_of(const struct topo *t, const struct demand *d)
 {
@@ -166,7 +158,7 @@ static const struct {
 
 START_TEST(test_balance__known_optima_are_reached)
 {
-    struct topo *t = machine(known[_i].machine);
+    struct topo *t = test_topo_parse(known[_i].machine);
     struct demand d = known[_i].demand;
     struct balance_net net;
     struct balance b;
@@ -190,7 +182,7 @@ END_TEST
 
 START_TEST(test_balance__short_messages_go_direct)
 {
-    struct topo *t = machine("node:2 gpu:4 rail:4@1GB/s");
+    struct topo *t = test_topo_parse("node:2 gpu:4 rail:4@1GB/s");
     struct demand d = demand_defaults;
     struct balance_net net;
     struct balance b;
@@ -216,7 +208,7 @@ END_TEST
 
 START_TEST(test_demand__a_seed_always_gives_the_same)
 {
-    struct topo *t = machine("node:2 gpu:4 rail:4");
+    struct topo *t = test_topo_parse("node:2 gpu:4 rail:4");
 
     for (int kind = 0; kind < DEMAND_COUNT; kind++) {
         struct demand d = demand_defaults;
@@ -293,7 +285,7 @@ END_TEST
 /* Nobody is everybody's first: the k-th message of every rank goes to the k-th rank after it. */
 START_TEST(test_nimble__ranks_send_to_one_after_the_other)
 {
-    struct topo *t = machine("node:2 gpu:4 rail:4@1GB/s");
+    struct topo *t = test_topo_parse("node:2 gpu:4 rail:4@1GB/s");
     struct demand d = demand_defaults;
     struct plan *p = NULL;
 
@@ -323,7 +315,7 @@ END_TEST
 
 START_TEST(test_balance__holders_of_a_rail_take_turns)
 {
-    struct topo *t = machine("node:2 rank:6 rail:3@1GB/s");
+    struct topo *t = test_topo_parse("node:2 rank:6 rail:3@1GB/s");
     struct balance_net net;
 
     ck_assert_int_eq(balance_net_open(&net, t, BALANCE_AUTO), 0);
@@ -338,7 +330,7 @@ END_TEST
 /* A relay's memory and list of operations stay small however long the stream is. */
 START_TEST(test_nimble__a_long_stream_needs_a_small_window)
 {
-    struct topo *t = machine("node:2 gpu:4 rail:4@1GB/s");
+    struct topo *t = test_topo_parse("node:2 gpu:4 rail:4@1GB/s");
     uint64_t demand[64] = {0}, length = 10ull << 30;
     struct plan_request q = {.collective = COLL_ALLTOALLV,
                              .topo = t,
@@ -414,7 +406,7 @@ END_TEST
    together against one whole message over the slower rail. */
 START_TEST(test_nimble__what_balancing_gains_is_predicted)
 {
-    struct topo *t = machine("node:2 rank:2 rail:2@100Mbit,50Mbit");
+    struct topo *t = test_topo_parse("node:2 rank:2 rail:2@100Mbit,50Mbit");
     uint64_t demand[16] = {0}, message = 900000;
     size_t chunk[PLAN_CHUNKS];
     double direct, balanced, rail = 6.25e6;

@@ -17,17 +17,9 @@
 #include "test/unit/member.h"
 #include "test/unit/random.h"
 #include "test/unit/suites.h"
+#include "test/unit/test_topo.h"
 
 enum { MOST = 9 };
-
-static struct topo *topology(const char *text)
-{
-    struct topo *t = NULL;
-    char why[256] = "";
-
-    ck_assert_msg(topo_parse(text, 0, &t, why, sizeof why) == 0, "%s: %s", text, why);
-    return t;
-}
 
 /* A random request on one node, with a random division; recipe has room for 64 bytes. */
 static struct plan_request random_request(struct rng *r, char *recipe)
@@ -38,7 +30,7 @@ static struct plan_request random_request(struct rng *r, char *recipe)
 
     snprintf(text, sizeof text, "node:1 gpu:%u", 1 + rng_below(r, MOST));
     topo_free((struct topo *)(uintptr_t)q.topo);
-    q.topo = topology(text);
+    q.topo = test_topo_parse(text);
     q.memory = PLAN_ON_DEVICE;
     if (rng_below(r, 4) == 0) /* long enough for slices of whole vectors */
         q.nbytes = q.grain * ((512 << 10) + rng_below(r, 1000)), q.chunk_bytes = q.grain << 14;
@@ -164,7 +156,7 @@ START_TEST(test_collaborative__all_ranks_get_the_same_bits_in_every_run)
             char text[64];
 
             snprintf(text, sizeof text, "node:1 gpu:%d", n);
-            struct topo *t = topology(text);
+            struct topo *t = test_topo_parse(text);
             struct plan_request q = {.collective = COLL_ALLREDUCE,
                                      .topo = t,
                                      .nbytes = ELEMENTS * 8,
@@ -227,7 +219,7 @@ static struct topo *linked(int gpus, int ratio)
 
     snprintf(text, sizeof text, "node:1 gpu:%d link_nvlink:%dGB/s link_pcie:2GB/s", gpus,
              2 * ratio);
-    return topology(text);
+    return test_topo_parse(text);
 }
 
 /* Every share in steps of 2%, then of 0.1% around the best of them. */
@@ -290,7 +282,7 @@ START_TEST(test_collaborative__the_closed_form_says_what_the_model_says)
                     char text[160];
 
                     snprintf(text, sizeof text, "node:1 gpu:%d %s", gpus[n], links[i]);
-                    struct topo *t = topology(text);
+                    struct topo *t = test_topo_parse(text);
                     struct plan_request q = request(t, bytes);
                     double closed = split_seconds(&q, split_bytes(&q, shares[s]));
                     double model = modelled(t, bytes, shares[s]);
@@ -309,7 +301,7 @@ START_TEST(test_collaborative__slices_come_down_in_turn)
 {
     const double down = 2e9, bytes = 8 << 20;
     struct topo *t =
-        topology("node:1 gpu:2 link_pcie:2GB/s link_shm:1000GB/s link_reduce:1000GB/s");
+        test_topo_parse("node:1 gpu:2 link_pcie:2GB/s link_shm:1000GB/s link_reduce:1000GB/s");
     struct plan_request q = request(t, 8 << 20);
     double chunk = (double)q.chunk_bytes, took = modelled(t, 8 << 20, SPLIT_WHOLE);
 
@@ -339,7 +331,7 @@ START_TEST(test_collaborative__shared_links_are_counted_for_both_paths)
         "node:1 socket:2 gpu:4 link_nvlink:100GB/s link_pcie:20GB/s link_socket:200GB/s"};
 
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        struct topo *t = topology(texts[i]);
+        struct topo *t = test_topo_parse(texts[i]);
         double own = modelled(t, 64 << 20, -1), alone = modelled(t, 64 << 20, 0);
 
         must(own <= alone * 1.001, "%s: %g s, the devices alone %g", texts[i], own, alone);
@@ -354,7 +346,7 @@ END_TEST
 START_TEST(test_collaborative__the_host_is_left_out_where_it_does_not_pay)
 {
     struct topo *t =
-        topology("node:1 gpu:2 link_nvlink:100GB/s link_pcie:20GB/s latency_pcie:10us");
+        test_topo_parse("node:1 gpu:2 link_nvlink:100GB/s link_pcie:20GB/s latency_pcie:10us");
     struct plan_request q = {.collective = COLL_ALLREDUCE,
                              .topo = t,
                              .nbytes = 1 << 20,
@@ -380,7 +372,7 @@ START_TEST(test_collaborative__a_rank_s_threads_are_counted)
         "node:1 gpu:2 link_nvlink:40GB/s link_pcie:5GB/s link_shm:200GB/s link_reduce:200GB/s"};
 
     for (int i = 0; i < 2; i++) {
-        struct topo *t = topology(texts[i]);
+        struct topo *t = test_topo_parse(texts[i]);
         struct plan_request q = request(t, 64 << 20);
         double one = (double)split_best(&q), two;
 
@@ -414,7 +406,7 @@ START_TEST(test_collaborative__a_wrong_recipe_is_named)
         {"device=tree", "must be direct or ring"},
         {"half=50", "no such key"},
     };
-    struct topo *t = topology("node:1 gpu:2");
+    struct topo *t = test_topo_parse("node:1 gpu:2");
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct plan_request q = {.collective = COLL_ALLREDUCE,
@@ -436,7 +428,7 @@ END_TEST
 
 START_TEST(test_collaborative__a_share_is_the_share_it_says)
 {
-    struct topo *t = topology("node:1 gpu:2");
+    struct topo *t = test_topo_parse("node:1 gpu:2");
     struct plan *p = NULL;
     struct plan_request q = {.collective = COLL_ALLREDUCE,
                              .topo = t,
@@ -473,7 +465,7 @@ START_TEST(test_collaborative__it_is_chosen_for_gpus_of_one_node_alone)
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct topo *t = topology(cases[i].topology);
+        struct topo *t = test_topo_parse(cases[i].topology);
         struct plan_candidate c[PLAN_CANDIDATES];
         struct plan_request q = {.collective = COLL_ALLREDUCE,
                                  .topo = t,

@@ -9,20 +9,12 @@
 #include "planners/compose/compose.h"
 #include "planners/load.h"
 #include "test/unit/suites.h"
-
-static struct topo *topo_of(const char *text)
-{
-    struct topo *t = NULL;
-    char why[256];
-
-    ck_assert_msg(topo_parse(text, 0, &t, why, sizeof why) == 0, "%s", why);
-    return t;
-}
+#include "test/unit/test_topo.h"
 
 /* The busiest rail of all, in bytes. */
 static double busiest_rail(const char *topo, int collective, size_t nbytes, const char *recipe)
 {
-    struct topo *t = topo_of(topo);
+    struct topo *t = test_topo_parse(topo);
     struct plan_request q = {.collective = (enum plan_collective)collective,
                              .topo = t,
                              .root = 5,
@@ -115,7 +107,7 @@ END_TEST
 /* Hops from the root to the farthest rank of an unstriped broadcast. */
 static int longest_path(const char *recipe)
 {
-    struct topo *t = topo_of("node:8 gpu:2 rail:2");
+    struct topo *t = test_topo_parse("node:8 gpu:2 rail:2");
     struct plan_request q = {.collective = COLL_BCAST,
                              .topo = t,
                              .root = 3,
@@ -163,7 +155,7 @@ END_TEST
  */
 START_TEST(test_compose__groups_inside_a_node_are_sockets)
 {
-    struct topo *t = topo_of("node:2 gpu:4 rail:4");
+    struct topo *t = test_topo_parse("node:2 gpu:4 rail:4");
     struct plan_request q = {.collective = COLL_BCAST,
                              .topo = t,
                              .nbytes = 1000,
@@ -212,7 +204,7 @@ START_TEST(test_compose__the_pipeline_sets_the_chunk)
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct topo *t = topo_of("node:4 gpu:4");
+        struct topo *t = test_topo_parse("node:4 gpu:4");
         struct plan_request q = {.collective = (enum plan_collective)cases[i].collective,
                                  .topo = t,
                                  .nbytes = cases[i].nbytes,
@@ -244,7 +236,7 @@ START_TEST(test_compose__one_rank_of_many_is_small)
         {COLL_ALLGATHER, 3 * 8192}, {COLL_REDUCE_SCATTER_BLOCK, 3 * 8192},
         {COLL_ALLREDUCE, 6 * 8192}, {COLL_ALLTOALL, 4 * 8192},
     };
-    struct topo *t = topo_of("node:1024 gpu:8 rail:8");
+    struct topo *t = test_topo_parse("node:1024 gpu:8 rail:8");
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct plan *p = NULL;

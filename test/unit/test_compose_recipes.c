@@ -14,6 +14,7 @@
 #include "test/unit/loopback.h"
 #include "test/unit/random.h"
 #include "test/unit/suites.h"
+#include "test/unit/test_topo.h"
 #include "transports/engine.h"
 
 /* A random recipe, and a hierarchy it is for. */
@@ -182,15 +183,6 @@ START_TEST(test_compose__random_recipes_pass_the_checker_on_random_shapes)
 }
 END_TEST
 
-static struct topo *topo_of(const char *text)
-{
-    struct topo *t = NULL;
-    char why[256];
-
-    ck_assert_msg(topo_parse(text, 0, &t, why, sizeof why) == 0, "%s", why);
-    return t;
-}
-
 /* What is wrong and what would do, in one line. */
 START_TEST(test_compose__a_wrong_recipe_is_told_what_would_do)
 {
@@ -227,7 +219,7 @@ START_TEST(test_compose__a_wrong_recipe_is_told_what_would_do)
     };
 
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        struct topo *t = topo_of(wrong[i].topo);
+        struct topo *t = test_topo_parse(wrong[i].topo);
         struct plan_request q = {.collective = (enum plan_collective)wrong[i].collective,
                                  .topo = t,
                                  .nbytes = 1000,
@@ -261,7 +253,7 @@ START_TEST(test_compose__a_levels_library_is_obeyed)
 
     for (size_t i = 0; i < sizeof row / sizeof *row; i++)
         for (int rank = 0; rank < 8; rank++) {
-            struct topo *t = topo_of("node:4 gpu:2");
+            struct topo *t = test_topo_parse("node:4 gpu:2");
             struct plan_request q = {.collective = COLL_ALLREDUCE,
                                      .topo = t,
                                      .rank = rank,

@@ -13,6 +13,7 @@
 #include "planners/lanes/lanes_stage.h"
 #include "test/unit/random.h"
 #include "test/unit/suites.h"
+#include "test/unit/test_topo.h"
 
 static const char *const inters[] = {"inter=ring", "inter=recursive_doubling",
                                      "inter=rabenseifner"};
@@ -77,10 +78,8 @@ END_TEST
 /* Of a node's ranks the first two speak to other nodes, and carry half of it each. */
 START_TEST(test_lanes__as_many_ranks_as_lanes_cross)
 {
-    struct topo *t = NULL;
-    char why[256];
+    struct topo *t = test_topo_parse("node:2 gpu:4 rail:4");
 
-    ck_assert_int_eq(topo_parse("node:2 gpu:4 rail:4", 0, &t, why, sizeof why), 0);
     for (int rank = 0; rank < 8; rank++) {
         struct plan_request q = {.collective = COLL_ALLGATHER,
                                  .topo = t,
@@ -102,10 +101,9 @@ END_TEST
 
 START_TEST(test_lanes__a_wrong_recipe_says_what_would_do)
 {
-    struct topo *t = NULL;
-    char why[256];
+    struct topo *t = test_topo_parse("node:2 rank:2");
+    char why[256] = "";
 
-    ck_assert_int_eq(topo_parse("node:2 rank:2", 0, &t, why, sizeof why), 0);
     struct plan_request q = {.collective = COLL_ALLREDUCE,
                              .topo = t,
                              .nbytes = 64,
@@ -128,10 +126,8 @@ START_TEST(test_lanes__steps_and_bytes_are_those_of_the_table)
         int messages;
         uint64_t bytes;
     } want[] = {{14, 14000}, {3, 24000}, {6, 14000}};
-    struct topo *t = NULL;
-    char why[256];
+    struct topo *t = test_topo_parse("node:8 gpu:4 rail:4");
 
-    ck_assert_int_eq(topo_parse("node:8 gpu:4 rail:4", 0, &t, why, sizeof why), 0);
     for (int i = 0; i < 3; i++) {
         struct plan_request q = {.collective = COLL_ALLREDUCE,
                                  .topo = t,
@@ -155,12 +151,10 @@ END_TEST
    once. */
 START_TEST(test_lanes__a_vector_of_blocks_takes_the_logarithm_of_the_nodes_in_messages)
 {
-    struct topo *t = NULL;
-    char why[256];
+    struct topo *t = test_topo_parse("node:13 gpu:2 rail:2");
     int messages;
     uint64_t bytes;
 
-    ck_assert_int_eq(topo_parse("node:13 gpu:2 rail:2", 0, &t, why, sizeof why), 0);
     struct plan_request q = {.collective = COLL_ALLGATHER,
                              .topo = t,
                              .rank = 7,
@@ -191,10 +185,8 @@ START_TEST(test_lanes__one_rank_of_8192_is_small)
                  {COLL_BCAST, "", 16 << 10},
                  {COLL_ALLGATHER, "", 1 << 20},
                  {COLL_REDUCE_SCATTER, "", 1 << 20}};
-    struct topo *t = NULL;
-    char why[256];
+    struct topo *t = test_topo_parse("node:1024 gpu:8 rail:8");
 
-    ck_assert_int_eq(topo_parse("node:1024 gpu:8 rail:8", 0, &t, why, sizeof why), 0);
     for (size_t i = 0; i < sizeof plans / sizeof *plans; i++) {
         struct plan_request q = {.collective = plans[i].collective,
                                  .topo = t,

@@ -4,23 +4,15 @@
 
 #include "planners/load.h"
 #include "test/unit/suites.h"
+#include "test/unit/test_topo.h"
 
 #define NEAR 1e-6
-
-static struct topo *topology(const char *text)
-{
-    struct topo *t = NULL;
-    char why[256] = "";
-
-    ck_assert_msg(topo_parse(text, 0, &t, why, sizeof why) == 0, "%s", why);
-    return t;
-}
 
 /* HiCCL's Table III, as times: p ranks, g per node, k rails of f; d is the payload of Table I. */
 START_TEST(test_load__equal_nodes_have_the_bounds_of_table_III)
 {
     double p = 12, g = 4, kf = 2e7, d = 12e6, block = d / p;
-    struct topo *t = topology("node:3 rank:4 rail:2@80Mbit");
+    struct topo *t = test_topo_parse("node:3 rank:4 rail:2@80Mbit");
     const double expected[COLL_COUNT] = {
         [COLL_BCAST] = d / kf,
         [COLL_REDUCE] = d / kf,
@@ -82,7 +74,7 @@ START_TEST(test_load__unequal_nodes_and_rails)
         {COLL_REDUCE, 3, 1e6 / 20e6},
         {COLL_ALLREDUCE, 0, 1e6 / 20e6}, /* more than 2 MB / 50 MB/s */
     };
-    struct topo *t = topology("node:2 rank:3,1 rail:2@80Mbit,160Mbit rail_of:0,1,-1,1");
+    struct topo *t = test_topo_parse("node:2 rank:3,1 rail:2@80Mbit,160Mbit rail_of:0,1,-1,1");
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct plan_request q = {.collective = cases[i].c,
@@ -143,8 +135,9 @@ START_TEST(test_load__rails_are_measured_from_the_same_bytes_that_cross_on)
         {COLL_ALLTOALLV, 1, 64 << 10},  /* messages: likewise */
         {COLL_ALLTOALLV, 0, 256 << 10}, /* messages: 12 into one node */
     };
-    struct topo *t = topology("node:4 rank:4 rail:4"), *one = topology("node:1 rank:16");
-    struct topo *known = topology("node:4 rank:4 rail:4@100Mbit");
+    struct topo *t = test_topo_parse("node:4 rank:4 rail:4"),
+                *one = test_topo_parse("node:1 rank:16");
+    struct topo *known = test_topo_parse("node:4 rank:4 rail:4@100Mbit");
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         enum plan_collective c = cases[i].c;

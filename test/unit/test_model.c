@@ -13,6 +13,7 @@
 #include "planners/rings/rings.h"
 #include "test/unit/random.h"
 #include "test/unit/suites.h"
+#include "test/unit/test_topo.h"
 
 enum { MOST_HAND = 8 };
 #define NEAR 1e-6
@@ -24,18 +25,9 @@ struct hand {
     struct plan *plan[MOST_HAND];
 };
 
-static struct topo *topology(const char *text)
-{
-    struct topo *t = NULL;
-    char why[256] = "";
-
-    ck_assert_msg(topo_parse(text, 0, &t, why, sizeof why) == 0, "%s", why);
-    return t;
-}
-
 static struct hand hand_begin(const char *text, uint64_t chunk)
 {
-    struct hand h = {.t = topology(text)};
+    struct hand h = {.t = test_topo_parse(text)};
 
     ck_assert_int_le(h.t->nranks, MOST_HAND);
     for (int r = 0; r < h.t->nranks; r++)
@@ -326,7 +318,7 @@ static double seconds_of(const struct plan_request *q, const struct plan_algorit
 /* A ring of one rank per node sends chunk after chunk; it ends nodes - 2 chunks after the bound. */
 START_TEST(test_model__a_pipelined_ring_comes_near_its_bound)
 {
-    struct topo *t = topology("node:8 rank:1 rail:1@1Gbit latency_rail:5us");
+    struct topo *t = test_topo_parse("node:8 rank:1 rail:1@1Gbit latency_rail:5us");
     struct plan_request q = {.collective = COLL_BCAST,
                              .topo = t,
                              .nbytes = 16 << 20,
@@ -348,7 +340,7 @@ START_TEST(test_model__more_bytes_take_longer)
                                          "node:1 socket:2 gpu:2"};
 
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
-        struct topo *t = topology(shapes[s]);
+        struct topo *t = test_topo_parse(shapes[s]);
         double last = 0;
 
         for (size_t n = 1000; n < 10000000; n += n / 2) {
