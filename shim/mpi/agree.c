@@ -19,7 +19,7 @@
 enum { TEXT_MAX = 8192 };
 
 /* One line per agreed setting, "name value", then what the files hold and the problems found. */
-static void describe(char *text)
+static void agree_describe(char *text)
 {
     size_t used = 0;
     char value[CFG_TEXT_MAX];
@@ -27,13 +27,13 @@ static void describe(char *text)
     for (int id = 0; id < CFG_COUNT; id++) {
         if (!cfg_rows[id].agreed)
             continue;
-        cfg_value_text(&process.cfg, (enum cfg_id)id, value, sizeof value);
+        cfg_value_text(&mpi_process.cfg, (enum cfg_id)id, value, sizeof value);
         used += (size_t)snprintf(text + used, TEXT_MAX - used, "%s %s\n", cfg_rows[id].name, value);
     }
     snprintf(text + used, TEXT_MAX - used,
              "what COLLSHIM_TOPOLOGY describes %016llx\nrows of COLLSHIM_PROFILE %016llx\n%s",
-             process.topo ? (unsigned long long)topo_hash(process.topo) : 0ull,
-             (unsigned long long)tuning_hash(&process.tuning), process.cfg.problem);
+             mpi_process.topo ? (unsigned long long)topo_hash(mpi_process.topo) : 0ull,
+             (unsigned long long)tuning_hash(&mpi_process.tuning), mpi_process.cfg.problem);
 }
 
 /* Tell the first line in which two texts differ. */
@@ -45,7 +45,7 @@ static void say_difference(const char *mine, const char *root)
             say_here(CFG_LEVEL_WARN,
                      "settings differ between ranks: '%.*s' on rank %d, '%.*s' on rank 0; set them "
                      "alike on every rank (all run natively)",
-                     (int)m, mine, process.world_rank, (int)r, root);
+                     (int)m, mine, mpi_process.world_rank, (int)r, root);
             return;
         }
         mine += m + (mine[m] == '\n');
@@ -54,7 +54,7 @@ static void say_difference(const char *mine, const char *root)
     say_here(CFG_LEVEL_WARN,
              "rank %d and rank 0 found different problems in their settings; set them alike on "
              "every rank (all run natively)",
-             process.world_rank);
+             mpi_process.world_rank);
 }
 
 /* What ranks find out about each other. */
@@ -90,25 +90,26 @@ static uint64_t hash(const char *text)
  * Once up the tree and once down, since all ranks wait for it in MPI_Init. Returns an MPI code. A
  * rank that could not announce itself tells nobody anything: to the others it is absent.
  */
-static int share(struct tree *t, struct outcome *o)
+static int agree_share(struct tree *t, struct outcome *o)
 {
     const char *lost = NULL;
-    const struct launcher *launcher = process.world_size > 1 ? launcher_of_job(&lost) : NULL;
+    const struct launcher *launcher = mpi_process.world_size > 1 ? launcher_of_job(&lost) : NULL;
 
     if (lost) {
         say_here(CFG_LEVEL_WARN,
                  "rank %d could not announce itself to the other ranks by %s; all run natively",
-                 process.world_rank, lost);
-        o->absent = process.world_rank;
+                 mpi_process.world_rank, lost);
+        o->absent = mpi_process.world_rank;
         return MPI_SUCCESS;
     }
-    o->absent =
-        tree_open(t, process.world_rank, process.world_size, launcher ? launcher->has : NULL);
+    o->absent = tree_open(t, mpi_process.world_rank, mpi_process.world_size,
+                          launcher ? launcher->has : NULL);
     int rc = tree_up(t, o, sizeof *o, worse);
     if (rc == MPI_SUCCESS)
         rc = tree_down(t, o, sizeof *o);
     /* Rank 0 tells all, or its neighbours do if it is the one that is absent. */
-    if (rc == MPI_SUCCESS && o->absent >= 0 && t->parent < 0 && (!process.world_rank || !o->absent))
+    if (rc == MPI_SUCCESS && o->absent >= 0 && t->parent < 0 &&
+        (!mpi_process.world_rank || !o->absent))
         say_here(CFG_LEVEL_WARN,
                  "rank %d has not loaded collshim, all run natively; LD_PRELOAD must reach every "
                  "rank (Open MPI: mpirun -x LD_PRELOAD)",
@@ -127,24 +128,24 @@ static void lower(void *value, const void *child)
 static int explain(const struct tree *t, const char *mine)
 {
     char root[TEXT_MAX];
-    int differs = process.world_size;
+    int differs = mpi_process.world_size;
 
     memcpy(root, mine, sizeof root);
     int rc = tree_down(t, root, sizeof root);
     if (rc == MPI_SUCCESS && strcmp(mine, root) != 0)
-        differs = process.world_rank;
+        differs = mpi_process.world_rank;
     if (rc == MPI_SUCCESS)
         rc = tree_up(t, &differs, sizeof differs, lower);
     if (rc == MPI_SUCCESS)
         rc = tree_down(t, &differs, sizeof differs);
-    if (rc == MPI_SUCCESS && differs == process.world_rank)
+    if (rc == MPI_SUCCESS && differs == mpi_process.world_rank)
         say_difference(mine, root);
     return rc;
 }
 
 static void say_problems(void)
 {
-    for (const char *line = process.cfg.problem; *line;) {
+    for (const char *line = mpi_process.cfg.problem; *line;) {
         size_t length = strcspn(line, "\n");
         say(CFG_LEVEL_WARN, "%.*s", (int)length, line);
         line += length + (line[length] == '\n');
@@ -156,26 +157,26 @@ static enum reason parse_topology(void)
     struct topo *topo = NULL;
     char why[256];
 
-    if (!process.cfg.topology[0] || process.cfg.mode == CFG_MODE_OFF)
+    if (!mpi_process.cfg.topology[0] || mpi_process.cfg.mode == CFG_MODE_OFF)
         return REASON_NONE;
-    if (topo_parse(process.cfg.topology, process.world_size, &topo, why, sizeof why) < 0) {
+    if (topo_parse(mpi_process.cfg.topology, mpi_process.world_size, &topo, why, sizeof why) < 0) {
         say(CFG_LEVEL_WARN, "COLLSHIM_TOPOLOGY: %s (all ranks run natively)", why);
         return REASON_TOPOLOGY;
     }
-    process.topo = topo;
+    mpi_process.topo = topo;
     return REASON_NONE;
 }
 
 /* All have the same settings. Do these let MPI_Init go on, and calls be rerouted? */
-static int settle(enum reason topology, int problems)
+static int agree_settle(enum reason topology, int problems)
 {
-    if (process.cfg.strict && problems) {
+    if (mpi_process.cfg.strict && problems) {
         say(CFG_LEVEL_ERROR, "COLLSHIM_STRICT=1: MPI_Init fails because of the settings above");
         return MPI_ERR_OTHER;
     }
-    process.verdict = topology;
-    if (!topology && comm_open() != MPI_SUCCESS)
-        process.verdict = REASON_MEMORY;
+    mpi_process.verdict = topology;
+    if (!topology && mpi_comm_open() != MPI_SUCCESS)
+        mpi_process.verdict = REASON_MEMORY;
     return MPI_SUCCESS;
 }
 
@@ -185,21 +186,21 @@ int agree_at_init(void)
     struct tree tree = {.parent = -1};
     struct outcome o = {.absent = -1};
 
-    mpi.Comm_rank(MPI_COMM_WORLD, &process.world_rank);
-    mpi.Comm_size(MPI_COMM_WORLD, &process.world_size);
+    mpi.Comm_rank(MPI_COMM_WORLD, &mpi_process.world_rank);
+    mpi.Comm_size(MPI_COMM_WORLD, &mpi_process.world_size);
     enum reason topology = parse_topology();
     say_problems();
-    describe(mine);
-    o.problems = process.cfg.problems + (topology != REASON_NONE);
+    agree_describe(mine);
+    o.problems = mpi_process.cfg.problems + (topology != REASON_NONE);
     o.settings = hash(mine);
-    if (share(&tree, &o) != MPI_SUCCESS)
+    if (agree_share(&tree, &o) != MPI_SUCCESS)
         return MPI_ERR_OTHER;
     if (o.absent >= 0) {
-        process.verdict = REASON_NOT_EVERYWHERE;
+        mpi_process.verdict = REASON_NOT_EVERYWHERE;
         return MPI_SUCCESS;
     }
     if (!o.differ)
-        return settle(topology, o.problems);
-    process.verdict = REASON_DISAGREED;
+        return agree_settle(topology, o.problems);
+    mpi_process.verdict = REASON_DISAGREED;
     return explain(&tree, mine);
 }

@@ -6,30 +6,30 @@
 #include "shim/mpi/comm.h"
 #include "shim/mpi/reroute.h"
 
-static uint64_t add(uint64_t h, uint64_t value)
+static uint64_t alike_add(uint64_t h, uint64_t value)
 {
     h = (h ^ value) * 0x9e3779b97f4a7c15ull;
     return h ^ (h >> 29);
 }
 
 /* What a plan depends on and MPI requires to be equal. Handles are not: they may be addresses. */
-static uint64_t signature(const struct call *call, int n)
+static uint64_t signature(const struct mpi_call *call, int n)
 {
     const struct plan_request *q = &call->request;
-    uint64_t h = add(1, call->collective);
+    uint64_t h = alike_add(1, call->collective);
 
-    h = add(h, call->total);
-    h = add(h, (uint64_t)q->root);
-    h = add(h, q->nbytes);
-    h = add(h, q->grain);
+    h = alike_add(h, call->total);
+    h = alike_add(h, (uint64_t)q->root);
+    h = alike_add(h, q->nbytes);
+    h = alike_add(h, q->grain);
     for (int r = 0; q->bytes && r < n; r++)
-        h = add(h, q->bytes[r]);
+        h = alike_add(h, q->bytes[r]);
     if (call->combines)
-        h = add(add(h, call->reduction.kernel_type), call->reduction.kernel_op);
+        h = alike_add(alike_add(h, call->reduction.kernel_type), call->reduction.kernel_op);
     return h;
 }
 
-enum reason alike(struct comm *c, const struct call *call)
+enum reason alike(struct mpi_comm *c, const struct mpi_call *call)
 {
     uint64_t h = signature(call, c->size), all[3];
     uint64_t mine[3] = {h, ~h, call->wrong != MPI_SUCCESS};

@@ -13,15 +13,15 @@
 /* Are calls compared? The same on all ranks. */
 static inline int alike_asked(void)
 {
-    return !process.cfg.min_bytes && process.cfg.compare_sizes;
+    return !mpi_process.cfg.min_bytes && mpi_process.cfg.compare_sizes;
 }
 
 /*
  * Compare the ranks' calls. Collective over the communicator. REASON_NONE, or REASON_ARGUMENTS on
  * all ranks: sizes differ, or a rank cannot serve its call (call->wrong).
  */
-struct call;
-struct comm;
-enum reason alike(struct comm *c, const struct call *call);
+struct mpi_call;
+struct mpi_comm;
+enum reason alike(struct mpi_comm *c, const struct mpi_call *call);
 
 #endif

@@ -13,7 +13,7 @@
 #include "shim/mpi/vectors.h"
 #include "shim/mpi/wrappers.h"
 
-struct arguments {
+struct allgather_arguments {
     const void *sendbuf;
     MPI_Count sendcount;
     MPI_Datatype sendtype;
@@ -27,9 +27,9 @@ struct arguments {
     int large; /* called by its _c name */
 };
 
-static int native_allgather(const struct call *call)
+static int native_allgather(const struct mpi_call *call)
 {
-    const struct arguments *a = call->arguments;
+    const struct allgather_arguments *a = call->arguments;
 
     if (a->large)
         return mpi.Allgather_c(a->sendbuf, a->sendcount, a->sendtype, a->recvbuf, a->recvcount,
@@ -38,9 +38,9 @@ static int native_allgather(const struct call *call)
                          a->recvtype, a->comm);
 }
 
-static int native_allgatherv(const struct call *call)
+static int native_allgatherv(const struct mpi_call *call)
 {
-    const struct arguments *a = call->arguments;
+    const struct allgather_arguments *a = call->arguments;
 
     if (a->large)
         return mpi.Allgatherv_c(a->sendbuf, a->sendcount, a->sendtype, a->recvbuf,
@@ -49,9 +49,9 @@ static int native_allgatherv(const struct call *call)
                           a->recvcounts.narrow, a->displs.narrow, a->recvtype, a->comm);
 }
 
-static int allgather_buffers(const struct call *call, struct library_buffer *list)
+static int allgather_buffers(const struct mpi_call *call, struct library_buffer *list)
 {
-    const struct arguments *a = call->arguments;
+    const struct allgather_arguments *a = call->arguments;
     struct library_buffer send = library_block(&a->sendbuf, a->sendcount, a->sendtype);
     struct library_buffer receive = library_block(&a->recvbuf, a->recvcount, a->recvtype);
 
@@ -65,18 +65,18 @@ static int allgather_buffers(const struct call *call, struct library_buffer *lis
     return library_buffers(list, &send, &receive);
 }
 
-static struct call_block allgather_block(const struct call *call, int i)
+static struct call_block allgather_block(const struct mpi_call *call, int i)
 {
-    const struct arguments *a = call->arguments;
+    const struct allgather_arguments *a = call->arguments;
 
     return (struct call_block){.user = (char *)a->recvbuf + i * a->recvcount * call->output.extent,
                                .count = a->recvcount,
                                .packed = (uint64_t)i * call->request.nbytes};
 }
 
-static struct call_block allgatherv_block(const struct call *call, int i)
+static struct call_block allgatherv_block(const struct mpi_call *call, int i)
 {
-    const struct arguments *a = call->arguments;
+    const struct allgather_arguments *a = call->arguments;
 
     return (struct call_block){.user = (char *)a->recvbuf +
                                        displs_at(a->displs, i) * call->output.extent,
@@ -85,7 +85,7 @@ static struct call_block allgatherv_block(const struct call *call, int i)
 }
 
 /* What this rank's arguments alone tell, on an intracommunicator of n ranks (refused.h). */
-static int refused(const struct arguments *a, enum plan_collective c, int n)
+static int allgather_refused(const struct allgather_arguments *a, enum plan_collective c, int n)
 {
     int vector = counts_given(a->recvcounts), rank;
     MPI_Count count, displ;
@@ -107,14 +107,15 @@ static int refused(const struct arguments *a, enum plan_collective c, int n)
 }
 
 /* What both have in common, once comm is known to take part. */
-static int run(struct comm *c, const struct arguments *a, struct call *call)
+static int allgather_run(struct mpi_comm *c, const struct allgather_arguments *a,
+                         struct mpi_call *call)
 {
     call->nblocks = c->size;
     call->request.grain = 1;
     call->request.in_place = a->sendbuf == MPI_IN_PLACE;
     call->held_block = call->request.in_place ? c->rank : NO_BLOCK;
     if (layout_of(a->recvtype, &call->output) < 0)
-        return reroute_wrong(c, call, MPI_ERR_TYPE);
+        return mpi_reroute_wrong(c, call, MPI_ERR_TYPE);
     call->output_dense =
         call->output.dense &&
         (!call->request.bytes ||
@@ -124,26 +125,26 @@ static int run(struct comm *c, const struct arguments *a, struct call *call)
 
         if (bytes_of(a->sendcount, a->sendtype, &sends) < 0 ||
             layout_of(a->sendtype, &call->input) < 0)
-            return reroute_wrong(c, call, MPI_ERR_TYPE);
+            return mpi_reroute_wrong(c, call, MPI_ERR_TYPE);
         if (sends != own)
-            return reroute_wrong(c, call, MPI_ERR_TRUNCATE);
+            return mpi_reroute_wrong(c, call, MPI_ERR_TRUNCATE);
         call->input_block =
             (struct call_block){.user = (char *)(uintptr_t)a->sendbuf, .count = a->sendcount};
     }
-    return reroute(c, call);
+    return mpi_reroute(c, call);
 }
 
-static int allgather(const struct arguments *a)
+static int allgather(const struct allgather_arguments *a)
 {
-    struct call call = {.collective = COLL_ALLGATHER,
-                        .comm = a->comm,
-                        .request = {.collective = COLL_ALLGATHER},
-                        .arguments = a,
-                        .native = native_allgather,
-                        .buffers = allgather_buffers,
-                        .output_block = allgather_block};
-    enum reason why = process.verdict;
-    struct comm *c = NULL;
+    struct mpi_call call = {.collective = COLL_ALLGATHER,
+                            .comm = a->comm,
+                            .request = {.collective = COLL_ALLGATHER},
+                            .arguments = a,
+                            .native = native_allgather,
+                            .buffers = allgather_buffers,
+                            .output_block = allgather_block};
+    enum reason why = mpi_process.verdict;
+    struct mpi_comm *c = NULL;
     uint64_t block = 0;
     int size;
 
@@ -153,29 +154,29 @@ static int allgather(const struct arguments *a)
             mpi.Comm_size(a->comm, &size) == MPI_SUCCESS && !bytes_of_all(block, size, &call.total))
             why = gate_size(call.total);
     }
-    if (!why && refused(a, COLL_ALLGATHER, size))
+    if (!why && allgather_refused(a, COLL_ALLGATHER, size))
         why = REASON_ARGUMENTS;
     if (!why)
-        c = gate_comm(a->comm, size, COLL_ALLGATHER, &why);
+        c = mpi_gate_comm(a->comm, size, COLL_ALLGATHER, &why);
     if (c) {
         call.request.nbytes = (size_t)block;
-        return run(c, a, &call);
+        return allgather_run(c, a, &call);
     }
     count_native(COLL_ALLGATHER, why);
     return library_call(&call);
 }
 
-static int allgatherv(struct arguments *a)
+static int allgatherv(struct allgather_arguments *a)
 {
-    struct call call = {.collective = COLL_ALLGATHERV,
-                        .comm = a->comm,
-                        .request = {.collective = COLL_ALLGATHERV},
-                        .arguments = a,
-                        .native = native_allgatherv,
-                        .buffers = allgather_buffers,
-                        .output_block = allgatherv_block};
-    enum reason why = process.verdict;
-    struct comm *c = NULL;
+    struct mpi_call call = {.collective = COLL_ALLGATHERV,
+                            .comm = a->comm,
+                            .request = {.collective = COLL_ALLGATHERV},
+                            .arguments = a,
+                            .native = native_allgatherv,
+                            .buffers = allgather_buffers,
+                            .output_block = allgatherv_block};
+    enum reason why = mpi_process.verdict;
+    struct mpi_comm *c = NULL;
     int size, inter;
 
     if (!why) {
@@ -190,69 +191,70 @@ static int allgatherv(struct arguments *a)
                 why = gate_size(call.total);
         }
     }
-    if (!why && refused(a, COLL_ALLGATHERV, size))
+    if (!why && allgather_refused(a, COLL_ALLGATHERV, size))
         why = REASON_ARGUMENTS;
     if (!why)
-        c = gate_comm(a->comm, size, COLL_ALLGATHERV, &why);
+        c = mpi_gate_comm(a->comm, size, COLL_ALLGATHERV, &why);
     if (c) {
         vectors_sizes(a->recvcounts, size, a->recvtype, c->bytes, c->offset, &call.total);
         a->offset = c->offset;
         call.request.bytes = c->bytes;
-        return run(c, a, &call);
+        return allgather_run(c, a, &call);
     }
     count_native(COLL_ALLGATHERV, why);
     return library_call(&call);
 }
 
-int wrap_Allgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
-                   int recvcount, MPI_Datatype recvtype, MPI_Comm comm)
+int mpi_wrap_Allgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
+                       int recvcount, MPI_Datatype recvtype, MPI_Comm comm)
 {
-    return allgather(&(struct arguments){.sendbuf = sendbuf,
-                                         .sendcount = sendcount,
-                                         .sendtype = sendtype,
-                                         .recvbuf = recvbuf,
-                                         .recvcount = recvcount,
-                                         .recvtype = recvtype,
-                                         .comm = comm});
+    return allgather(&(struct allgather_arguments){.sendbuf = sendbuf,
+                                                   .sendcount = sendcount,
+                                                   .sendtype = sendtype,
+                                                   .recvbuf = recvbuf,
+                                                   .recvcount = recvcount,
+                                                   .recvtype = recvtype,
+                                                   .comm = comm});
 }
 
-int wrap_Allgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
-                     MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm)
+int mpi_wrap_Allgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+                         void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm)
 {
-    return allgather(&(struct arguments){.sendbuf = sendbuf,
-                                         .sendcount = sendcount,
-                                         .sendtype = sendtype,
-                                         .recvbuf = recvbuf,
-                                         .recvcount = recvcount,
-                                         .recvtype = recvtype,
-                                         .comm = comm,
-                                         .large = 1});
+    return allgather(&(struct allgather_arguments){.sendbuf = sendbuf,
+                                                   .sendcount = sendcount,
+                                                   .sendtype = sendtype,
+                                                   .recvbuf = recvbuf,
+                                                   .recvcount = recvcount,
+                                                   .recvtype = recvtype,
+                                                   .comm = comm,
+                                                   .large = 1});
 }
 
-int wrap_Allgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
-                    const int *recvcounts, const int *displs, MPI_Datatype recvtype, MPI_Comm comm)
+int mpi_wrap_Allgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
+                        const int *recvcounts, const int *displs, MPI_Datatype recvtype,
+                        MPI_Comm comm)
 {
-    return allgatherv(&(struct arguments){.sendbuf = sendbuf,
-                                          .sendcount = sendcount,
-                                          .sendtype = sendtype,
-                                          .recvbuf = recvbuf,
-                                          .recvcounts = {.narrow = recvcounts},
-                                          .displs = {.narrow = displs},
-                                          .recvtype = recvtype,
-                                          .comm = comm});
+    return allgatherv(&(struct allgather_arguments){.sendbuf = sendbuf,
+                                                    .sendcount = sendcount,
+                                                    .sendtype = sendtype,
+                                                    .recvbuf = recvbuf,
+                                                    .recvcounts = {.narrow = recvcounts},
+                                                    .displs = {.narrow = displs},
+                                                    .recvtype = recvtype,
+                                                    .comm = comm});
 }
 
-int wrap_Allgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
-                      void *recvbuf, const MPI_Count *recvcounts, const MPI_Aint *displs,
-                      MPI_Datatype recvtype, MPI_Comm comm)
+int mpi_wrap_Allgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+                          void *recvbuf, const MPI_Count *recvcounts, const MPI_Aint *displs,
+                          MPI_Datatype recvtype, MPI_Comm comm)
 {
-    return allgatherv(&(struct arguments){.sendbuf = sendbuf,
-                                          .sendcount = sendcount,
-                                          .sendtype = sendtype,
-                                          .recvbuf = recvbuf,
-                                          .recvcounts = {.wide = recvcounts},
-                                          .displs = {.wide = displs},
-                                          .recvtype = recvtype,
-                                          .comm = comm,
-                                          .large = 1});
+    return allgatherv(&(struct allgather_arguments){.sendbuf = sendbuf,
+                                                    .sendcount = sendcount,
+                                                    .sendtype = sendtype,
+                                                    .recvbuf = recvbuf,
+                                                    .recvcounts = {.wide = recvcounts},
+                                                    .displs = {.wide = displs},
+                                                    .recvtype = recvtype,
+                                                    .comm = comm,
+                                                    .large = 1});
 }

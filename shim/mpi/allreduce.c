@@ -14,7 +14,7 @@
 #include "shim/mpi/vectors.h"
 #include "shim/mpi/wrappers.h"
 
-struct arguments {
+struct allreduce_arguments {
     const void *sendbuf;
     void *recvbuf;
     MPI_Count count;      /* elements of the vector, or of each block */
@@ -26,27 +26,27 @@ struct arguments {
     int large; /* called by its _c name */
 };
 
-static int native_allreduce(const struct call *call)
+static int native_allreduce(const struct mpi_call *call)
 {
-    const struct arguments *a = call->arguments;
+    const struct allreduce_arguments *a = call->arguments;
 
     if (a->large)
         return mpi.Allreduce_c(a->sendbuf, a->recvbuf, a->count, a->type, a->op, a->comm);
     return mpi.Allreduce(a->sendbuf, a->recvbuf, (int)a->count, a->type, a->op, a->comm);
 }
 
-static int native_reduce(const struct call *call)
+static int native_reduce(const struct mpi_call *call)
 {
-    const struct arguments *a = call->arguments;
+    const struct allreduce_arguments *a = call->arguments;
 
     if (a->large)
         return mpi.Reduce_c(a->sendbuf, a->recvbuf, a->count, a->type, a->op, a->root, a->comm);
     return mpi.Reduce(a->sendbuf, a->recvbuf, (int)a->count, a->type, a->op, a->root, a->comm);
 }
 
-static int native_reduce_scatter(const struct call *call)
+static int native_reduce_scatter(const struct mpi_call *call)
 {
-    const struct arguments *a = call->arguments;
+    const struct allreduce_arguments *a = call->arguments;
 
     if (a->large)
         return mpi.Reduce_scatter_c(a->sendbuf, a->recvbuf, a->counts.wide, a->type, a->op,
@@ -54,9 +54,9 @@ static int native_reduce_scatter(const struct call *call)
     return mpi.Reduce_scatter(a->sendbuf, a->recvbuf, a->counts.narrow, a->type, a->op, a->comm);
 }
 
-static int native_reduce_scatter_block(const struct call *call)
+static int native_reduce_scatter_block(const struct mpi_call *call)
 {
-    const struct arguments *a = call->arguments;
+    const struct allreduce_arguments *a = call->arguments;
 
     if (a->large)
         return mpi.Reduce_scatter_block_c(a->sendbuf, a->recvbuf, a->count, a->type, a->op,
@@ -64,18 +64,18 @@ static int native_reduce_scatter_block(const struct call *call)
     return mpi.Reduce_scatter_block(a->sendbuf, a->recvbuf, (int)a->count, a->type, a->op, a->comm);
 }
 
-static int all_to_all_buffers(const struct call *call, struct library_buffer *list)
+static int all_to_all_buffers(const struct mpi_call *call, struct library_buffer *list)
 {
-    const struct arguments *a = call->arguments;
+    const struct allreduce_arguments *a = call->arguments;
     struct library_buffer send = library_block(&a->sendbuf, a->count, a->type);
     struct library_buffer receive = library_block(&a->recvbuf, a->count, a->type);
 
     return library_buffers(list, &send, &receive);
 }
 
-static int reduce_buffers(const struct call *call, struct library_buffer *list)
+static int reduce_buffers(const struct mpi_call *call, struct library_buffer *list)
 {
-    const struct arguments *a = call->arguments;
+    const struct allreduce_arguments *a = call->arguments;
     struct library_buffer send = library_block(&a->sendbuf, a->count, a->type);
     struct library_buffer receive = library_block(&a->recvbuf, a->count, a->type);
     int root = library_is_root(a->comm, a->root), inter = a->root == MPI_ROOT;
@@ -84,9 +84,9 @@ static int reduce_buffers(const struct call *call, struct library_buffer *list)
 }
 
 /* In place, the vector lies where otherwise only the own block is. */
-static int reduce_scatter_buffers(const struct call *call, struct library_buffer *list)
+static int reduce_scatter_buffers(const struct mpi_call *call, struct library_buffer *list)
 {
-    const struct arguments *a = call->arguments;
+    const struct allreduce_arguments *a = call->arguments;
     struct library_buffer send = library_block(&a->sendbuf, a->count, a->type);
     struct library_buffer receive = library_block(&a->recvbuf, a->count, a->type);
     int size, rank;
@@ -108,9 +108,9 @@ static int reduce_scatter_buffers(const struct call *call, struct library_buffer
 }
 
 /* The one block that the output is; its length is in own_bytes. */
-static struct call_block output_block(const struct call *call, int i)
+static struct call_block allreduce_output_block(const struct mpi_call *call, int i)
 {
-    const struct arguments *a = call->arguments;
+    const struct allreduce_arguments *a = call->arguments;
 
     (void)i;
     return (struct call_block){
@@ -124,7 +124,8 @@ static struct call_block output_block(const struct call *call, int i)
  * blocks together. Types are predefined here. Where counts differ, a rank without a block needs no
  * receive buffer.
  */
-static int refused(const struct arguments *a, enum plan_collective c, MPI_Count elements)
+static int allreduce_refused(const struct allreduce_arguments *a, enum plan_collective c,
+                             MPI_Count elements)
 {
     int in_place = a->sendbuf == MPI_IN_PLACE, rank, receives = 1;
     MPI_Count received = counts_given(a->counts) ? elements : a->count;
@@ -150,10 +151,11 @@ static int refused(const struct arguments *a, enum plan_collective c, MPI_Count 
  * library should judge; they and the handles are equal on all ranks. call: collective and native
  * filled in. Returns what MPI returns.
  */
-static int run(const struct arguments *a, struct call *call, MPI_Count elements)
+static int allreduce_run(const struct allreduce_arguments *a, struct mpi_call *call,
+                         MPI_Count elements)
 {
-    enum reason why = process.verdict;
-    struct comm *c = NULL;
+    enum reason why = mpi_process.verdict;
+    struct mpi_comm *c = NULL;
     int size;
 
     call->comm = a->comm;
@@ -164,14 +166,14 @@ static int run(const struct arguments *a, struct call *call, MPI_Count elements)
                   : gate_size(call->total);
     if (!why && !reduction_of(a->type, a->op, &call->reduction))
         why = REASON_OPERATION;
-    if (!why && call->reduction.rounds && process.cfg.exact)
+    if (!why && call->reduction.rounds && mpi_process.cfg.exact)
         why = REASON_EXACT;
-    if (!why && refused(a, call->collective, elements))
+    if (!why && allreduce_refused(a, call->collective, elements))
         why = REASON_ARGUMENTS;
     if (!why && mpi.Comm_size(a->comm, &size) == MPI_SUCCESS)
-        c = gate_comm(a->comm, size, call->collective, &why);
+        c = mpi_gate_comm(a->comm, size, call->collective, &why);
     if (c)
-        why = gate_reduction(c, call);
+        why = mpi_gate_reduction(c, call);
     if (why) {
         count_native(call->collective, why);
         int rc = library_call(call);
@@ -206,151 +208,151 @@ static int run(const struct arguments *a, struct call *call, MPI_Count elements)
         (struct call_block){.user = in_place ? a->recvbuf : (char *)(uintptr_t)a->sendbuf,
                             .count = (MPI_Count)(plan_input_bytes(q, c->rank) / extent)};
     call->nblocks = plan_output_bytes(q, c->rank) > 0;
-    call->output_block = output_block;
+    call->output_block = allreduce_output_block;
     call->output_dense = 1;
     call->held_block = q->in_place ? 0 : NO_BLOCK;
-    return reroute(c, call);
+    return mpi_reroute(c, call);
 }
 
-static int allreduce(const struct arguments *a)
+static int allreduce(const struct allreduce_arguments *a)
 {
-    struct call call = {
+    struct mpi_call call = {
         .collective = COLL_ALLREDUCE, .native = native_allreduce, .buffers = all_to_all_buffers};
 
-    return run(a, &call, a->count);
+    return allreduce_run(a, &call, a->count);
 }
 
-static int reduce(const struct arguments *a)
+static int reduce(const struct allreduce_arguments *a)
 {
-    struct call call = {
+    struct mpi_call call = {
         .collective = COLL_REDUCE, .native = native_reduce, .buffers = reduce_buffers};
     int size;
 
     /* A root that is none is the library's to refuse; on all ranks alike, as MPI requires. */
     if (a->comm == MPI_COMM_NULL || mpi.Comm_size(a->comm, &size) != MPI_SUCCESS || a->root < 0 ||
         a->root >= size)
-        return run(a, &call, -1);
-    return run(a, &call, a->count);
+        return allreduce_run(a, &call, -1);
+    return allreduce_run(a, &call, a->count);
 }
 
-static int reduce_scatter_block(const struct arguments *a)
+static int reduce_scatter_block(const struct allreduce_arguments *a)
 {
-    struct call call = {.collective = COLL_REDUCE_SCATTER_BLOCK,
-                        .native = native_reduce_scatter_block,
-                        .buffers = reduce_scatter_buffers};
+    struct mpi_call call = {.collective = COLL_REDUCE_SCATTER_BLOCK,
+                            .native = native_reduce_scatter_block,
+                            .buffers = reduce_scatter_buffers};
     MPI_Count elements;
     int size;
 
     if (a->comm == MPI_COMM_NULL || mpi.Comm_size(a->comm, &size) != MPI_SUCCESS || a->count < 0 ||
         __builtin_mul_overflow(a->count, size, &elements))
-        return run(a, &call, -1);
-    return run(a, &call, elements);
+        return allreduce_run(a, &call, -1);
+    return allreduce_run(a, &call, elements);
 }
 
-static int reduce_scatter(const struct arguments *a)
+static int reduce_scatter(const struct allreduce_arguments *a)
 {
-    struct call call = {.collective = COLL_REDUCE_SCATTER,
-                        .native = native_reduce_scatter,
-                        .buffers = reduce_scatter_buffers};
+    struct mpi_call call = {.collective = COLL_REDUCE_SCATTER,
+                            .native = native_reduce_scatter,
+                            .buffers = reduce_scatter_buffers};
     uint64_t elements;
     int size;
 
     if (a->comm == MPI_COMM_NULL || mpi.Comm_size(a->comm, &size) != MPI_SUCCESS ||
         vectors_sizes(a->counts, size, MPI_BYTE, NULL, NULL, &elements) < 0)
-        return run(a, &call, -1);
-    return run(a, &call, (MPI_Count)elements);
+        return allreduce_run(a, &call, -1);
+    return allreduce_run(a, &call, (MPI_Count)elements);
 }
 
-int wrap_Allreduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype type, MPI_Op op,
-                   MPI_Comm comm)
+int mpi_wrap_Allreduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype type, MPI_Op op,
+                       MPI_Comm comm)
 {
-    return allreduce(&(struct arguments){.sendbuf = sendbuf,
-                                         .recvbuf = recvbuf,
-                                         .count = count,
-                                         .type = type,
-                                         .op = op,
-                                         .comm = comm});
+    return allreduce(&(struct allreduce_arguments){.sendbuf = sendbuf,
+                                                   .recvbuf = recvbuf,
+                                                   .count = count,
+                                                   .type = type,
+                                                   .op = op,
+                                                   .comm = comm});
 }
 
-int wrap_Allreduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype type,
-                     MPI_Op op, MPI_Comm comm)
+int mpi_wrap_Allreduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype type,
+                         MPI_Op op, MPI_Comm comm)
 {
-    return allreduce(&(struct arguments){.sendbuf = sendbuf,
-                                         .recvbuf = recvbuf,
-                                         .count = count,
-                                         .type = type,
-                                         .op = op,
-                                         .comm = comm,
-                                         .large = 1});
+    return allreduce(&(struct allreduce_arguments){.sendbuf = sendbuf,
+                                                   .recvbuf = recvbuf,
+                                                   .count = count,
+                                                   .type = type,
+                                                   .op = op,
+                                                   .comm = comm,
+                                                   .large = 1});
 }
 
-int wrap_Reduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype type, MPI_Op op,
-                int root, MPI_Comm comm)
+int mpi_wrap_Reduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype type, MPI_Op op,
+                    int root, MPI_Comm comm)
 {
-    return reduce(&(struct arguments){.sendbuf = sendbuf,
-                                      .recvbuf = recvbuf,
-                                      .count = count,
-                                      .type = type,
-                                      .op = op,
-                                      .root = root,
-                                      .comm = comm});
+    return reduce(&(struct allreduce_arguments){.sendbuf = sendbuf,
+                                                .recvbuf = recvbuf,
+                                                .count = count,
+                                                .type = type,
+                                                .op = op,
+                                                .root = root,
+                                                .comm = comm});
 }
 
-int wrap_Reduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype type, MPI_Op op,
-                  int root, MPI_Comm comm)
+int mpi_wrap_Reduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype type,
+                      MPI_Op op, int root, MPI_Comm comm)
 {
-    return reduce(&(struct arguments){.sendbuf = sendbuf,
-                                      .recvbuf = recvbuf,
-                                      .count = count,
-                                      .type = type,
-                                      .op = op,
-                                      .root = root,
-                                      .comm = comm,
-                                      .large = 1});
+    return reduce(&(struct allreduce_arguments){.sendbuf = sendbuf,
+                                                .recvbuf = recvbuf,
+                                                .count = count,
+                                                .type = type,
+                                                .op = op,
+                                                .root = root,
+                                                .comm = comm,
+                                                .large = 1});
 }
 
-int wrap_Reduce_scatter_block(const void *sendbuf, void *recvbuf, int recvcount, MPI_Datatype type,
-                              MPI_Op op, MPI_Comm comm)
+int mpi_wrap_Reduce_scatter_block(const void *sendbuf, void *recvbuf, int recvcount,
+                                  MPI_Datatype type, MPI_Op op, MPI_Comm comm)
 {
-    return reduce_scatter_block(&(struct arguments){.sendbuf = sendbuf,
-                                                    .recvbuf = recvbuf,
-                                                    .count = recvcount,
-                                                    .type = type,
-                                                    .op = op,
-                                                    .comm = comm});
+    return reduce_scatter_block(&(struct allreduce_arguments){.sendbuf = sendbuf,
+                                                              .recvbuf = recvbuf,
+                                                              .count = recvcount,
+                                                              .type = type,
+                                                              .op = op,
+                                                              .comm = comm});
 }
 
-int wrap_Reduce_scatter_block_c(const void *sendbuf, void *recvbuf, MPI_Count recvcount,
-                                MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+int mpi_wrap_Reduce_scatter_block_c(const void *sendbuf, void *recvbuf, MPI_Count recvcount,
+                                    MPI_Datatype type, MPI_Op op, MPI_Comm comm)
 {
-    return reduce_scatter_block(&(struct arguments){.sendbuf = sendbuf,
-                                                    .recvbuf = recvbuf,
-                                                    .count = recvcount,
-                                                    .type = type,
-                                                    .op = op,
-                                                    .comm = comm,
-                                                    .large = 1});
+    return reduce_scatter_block(&(struct allreduce_arguments){.sendbuf = sendbuf,
+                                                              .recvbuf = recvbuf,
+                                                              .count = recvcount,
+                                                              .type = type,
+                                                              .op = op,
+                                                              .comm = comm,
+                                                              .large = 1});
 }
 
-int wrap_Reduce_scatter(const void *sendbuf, void *recvbuf, const int *recvcounts,
-                        MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+int mpi_wrap_Reduce_scatter(const void *sendbuf, void *recvbuf, const int *recvcounts,
+                            MPI_Datatype type, MPI_Op op, MPI_Comm comm)
 {
-    return reduce_scatter(&(struct arguments){.sendbuf = sendbuf,
-                                              .recvbuf = recvbuf,
-                                              .counts = {.narrow = recvcounts},
-                                              .type = type,
-                                              .op = op,
-                                              .comm = comm});
+    return reduce_scatter(&(struct allreduce_arguments){.sendbuf = sendbuf,
+                                                        .recvbuf = recvbuf,
+                                                        .counts = {.narrow = recvcounts},
+                                                        .type = type,
+                                                        .op = op,
+                                                        .comm = comm});
 }
 
-int wrap_Reduce_scatter_c(const void *sendbuf, void *recvbuf, const MPI_Count *recvcounts,
-                          MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+int mpi_wrap_Reduce_scatter_c(const void *sendbuf, void *recvbuf, const MPI_Count *recvcounts,
+                              MPI_Datatype type, MPI_Op op, MPI_Comm comm)
 {
-    return reduce_scatter(&(struct arguments){.sendbuf = sendbuf,
-                                              .recvbuf = recvbuf,
-                                              .counts = {.wide = recvcounts},
-                                              .type = type,
-                                              .op = op,
-                                              .comm = comm,
-                                              .large = 1});
+    return reduce_scatter(&(struct allreduce_arguments){.sendbuf = sendbuf,
+                                                        .recvbuf = recvbuf,
+                                                        .counts = {.wide = recvcounts},
+                                                        .type = type,
+                                                        .op = op,
+                                                        .comm = comm,
+                                                        .large = 1});
 }

@@ -13,7 +13,7 @@
 #include "shim/mpi/vectors.h"
 #include "shim/mpi/wrappers.h"
 
-struct arguments {
+struct alltoall_arguments {
     const void *sendbuf;
     MPI_Count sendcount;
     MPI_Datatype sendtype;
@@ -25,9 +25,9 @@ struct arguments {
     int large; /* called by its _c name */
 };
 
-static int native_alltoall(const struct call *call)
+static int native_alltoall(const struct mpi_call *call)
 {
-    const struct arguments *a = call->arguments;
+    const struct alltoall_arguments *a = call->arguments;
 
     if (a->large)
         return mpi.Alltoall_c(a->sendbuf, a->sendcount, a->sendtype, a->recvbuf, a->recvcount,
@@ -36,9 +36,9 @@ static int native_alltoall(const struct call *call)
                         a->recvtype, a->comm);
 }
 
-static int buffers(const struct call *call, struct library_buffer *list)
+static int alltoall_buffers(const struct mpi_call *call, struct library_buffer *list)
 {
-    const struct arguments *a = call->arguments;
+    const struct alltoall_arguments *a = call->arguments;
     int peers = library_peers(a->comm);
     struct library_buffer send =
         library_block(&a->sendbuf, library_times(a->sendcount, peers), a->sendtype);
@@ -49,16 +49,16 @@ static int buffers(const struct call *call, struct library_buffer *list)
 }
 
 /* All blocks, which lie one behind the other. */
-static struct call_block all_blocks(const struct call *call, int i)
+static struct call_block alltoall_all_blocks(const struct mpi_call *call, int i)
 {
-    const struct arguments *a = call->arguments;
+    const struct alltoall_arguments *a = call->arguments;
 
     (void)i;
     return (struct call_block){.user = a->recvbuf, .count = a->recvcount * a->size};
 }
 
 /* What this rank's arguments alone tell (refused.h). */
-static int refused(const struct arguments *a)
+static int alltoall_refused(const struct alltoall_arguments *a)
 {
     const int c = COLL_ALLTOALL;
 
@@ -71,41 +71,42 @@ static int refused(const struct arguments *a)
             refused_alias(c, a->sendbuf, a->recvbuf, 0, a->recvcount, a->recvtype));
 }
 
-static int run(struct comm *c, const struct arguments *a, struct call *call)
+static int alltoall_run(struct mpi_comm *c, const struct alltoall_arguments *a,
+                        struct mpi_call *call)
 {
     uint64_t sends;
 
     call->held_block = NO_BLOCK;
     call->nblocks = 1;
-    call->output_block = all_blocks;
+    call->output_block = alltoall_all_blocks;
     if (layout_of(a->recvtype, &call->output) < 0)
-        return reroute_wrong(c, call, MPI_ERR_TYPE);
+        return mpi_reroute_wrong(c, call, MPI_ERR_TYPE);
     call->output_dense = call->output.dense;
     if (a->sendbuf == MPI_IN_PLACE) {
         call->input = call->output;
-        call->input_block = all_blocks(call, 0);
+        call->input_block = alltoall_all_blocks(call, 0);
         call->stage_input = 1;
-        return reroute(c, call);
+        return mpi_reroute(c, call);
     }
     if (bytes_of(a->sendcount, a->sendtype, &sends) < 0 || layout_of(a->sendtype, &call->input) < 0)
-        return reroute_wrong(c, call, MPI_ERR_TYPE);
+        return mpi_reroute_wrong(c, call, MPI_ERR_TYPE);
     if (sends != call->request.nbytes)
-        return reroute_wrong(c, call, MPI_ERR_TRUNCATE);
+        return mpi_reroute_wrong(c, call, MPI_ERR_TRUNCATE);
     call->input_block =
         (struct call_block){.user = (char *)(uintptr_t)a->sendbuf, .count = a->sendcount * a->size};
-    return reroute(c, call);
+    return mpi_reroute(c, call);
 }
 
-static int alltoall(struct arguments *a)
+static int alltoall(struct alltoall_arguments *a)
 {
-    struct call call = {.collective = COLL_ALLTOALL,
-                        .comm = a->comm,
-                        .request = {.collective = COLL_ALLTOALL, .grain = 1},
-                        .arguments = a,
-                        .native = native_alltoall,
-                        .buffers = buffers};
-    enum reason why = process.verdict;
-    struct comm *c = NULL;
+    struct mpi_call call = {.collective = COLL_ALLTOALL,
+                            .comm = a->comm,
+                            .request = {.collective = COLL_ALLTOALL, .grain = 1},
+                            .arguments = a,
+                            .native = native_alltoall,
+                            .buffers = alltoall_buffers};
+    enum reason why = mpi_process.verdict;
+    struct mpi_comm *c = NULL;
     uint64_t block = 0;
 
     if (!why) {
@@ -115,39 +116,39 @@ static int alltoall(struct arguments *a)
             !bytes_of_all(block, a->size, &call.total))
             why = gate_size(call.total);
     }
-    if (!why && refused(a))
+    if (!why && alltoall_refused(a))
         why = REASON_ARGUMENTS;
     if (!why)
-        c = gate_comm(a->comm, a->size, COLL_ALLTOALL, &why);
+        c = mpi_gate_comm(a->comm, a->size, COLL_ALLTOALL, &why);
     if (c) {
         call.request.nbytes = (size_t)block;
-        return run(c, a, &call);
+        return alltoall_run(c, a, &call);
     }
     count_native(COLL_ALLTOALL, why);
     return library_call(&call);
 }
 
-int wrap_Alltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
-                  int recvcount, MPI_Datatype recvtype, MPI_Comm comm)
+int mpi_wrap_Alltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
+                      int recvcount, MPI_Datatype recvtype, MPI_Comm comm)
 {
-    return alltoall(&(struct arguments){.sendbuf = sendbuf,
-                                        .sendcount = sendcount,
-                                        .sendtype = sendtype,
-                                        .recvbuf = recvbuf,
-                                        .recvcount = recvcount,
-                                        .recvtype = recvtype,
-                                        .comm = comm});
+    return alltoall(&(struct alltoall_arguments){.sendbuf = sendbuf,
+                                                 .sendcount = sendcount,
+                                                 .sendtype = sendtype,
+                                                 .recvbuf = recvbuf,
+                                                 .recvcount = recvcount,
+                                                 .recvtype = recvtype,
+                                                 .comm = comm});
 }
 
-int wrap_Alltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
-                    MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm)
+int mpi_wrap_Alltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+                        void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm)
 {
-    return alltoall(&(struct arguments){.sendbuf = sendbuf,
-                                        .sendcount = sendcount,
-                                        .sendtype = sendtype,
-                                        .recvbuf = recvbuf,
-                                        .recvcount = recvcount,
-                                        .recvtype = recvtype,
-                                        .comm = comm,
-                                        .large = 1});
+    return alltoall(&(struct alltoall_arguments){.sendbuf = sendbuf,
+                                                 .sendcount = sendcount,
+                                                 .sendtype = sendtype,
+                                                 .recvbuf = recvbuf,
+                                                 .recvcount = recvcount,
+                                                 .recvtype = recvtype,
+                                                 .comm = comm,
+                                                 .large = 1});
 }

@@ -31,7 +31,7 @@ struct side {
     char *start;          /* of the first block, if they lie one behind the other; else NULL */
 };
 
-struct arguments {
+struct alltoallv_arguments {
     struct side send, receive;
     MPI_Comm comm;
     int size;
@@ -39,9 +39,9 @@ struct arguments {
     int large;   /* called by its _c name */
 };
 
-static int native_alltoallv(const struct call *call)
+static int native_alltoallv(const struct mpi_call *call)
 {
-    const struct arguments *a = call->arguments;
+    const struct alltoallv_arguments *a = call->arguments;
     const struct side *s = &a->send, *r = &a->receive;
     void *into = (void *)(uintptr_t)r->buffer;
 
@@ -70,9 +70,9 @@ static struct library_buffer buffer_of(const struct side *s, int peers)
                                    .types = s->types};
 }
 
-static int buffers(const struct call *call, struct library_buffer *list)
+static int alltoallv_buffers(const struct mpi_call *call, struct library_buffer *list)
 {
-    const struct arguments *a = call->arguments;
+    const struct alltoallv_arguments *a = call->arguments;
     int peers = library_peers(a->comm);
     struct library_buffer send = buffer_of(&a->send, peers),
                           receive = buffer_of(&a->receive, peers);
@@ -128,7 +128,7 @@ static enum reason join_types(struct side *s, int n)
 }
 
 /* Fill in sizes and layout. REASON_NONE, or why this rank cannot serve the call. */
-static enum reason describe(struct side *s, int n, uint64_t *bytes)
+static enum reason alltoallv_describe(struct side *s, int n, uint64_t *bytes)
 {
     uint64_t sum;
 
@@ -150,7 +150,7 @@ static struct call_block block_of(const struct side *s, int i)
 }
 
 /* All blocks as one, where they lie one behind the other. */
-static struct call_block all_blocks(const struct side *s, int n)
+static struct call_block alltoallv_all_blocks(const struct side *s, int n)
 {
     return (struct call_block){.user = s->start,
                                .count = s->layout.size ? (MPI_Count)s->at[n] / s->layout.size : 0};
@@ -183,27 +183,27 @@ static void place(struct side *s, int n, uint64_t *at)
     }
 }
 
-static struct call_block output_block(const struct call *call, int i)
+static struct call_block alltoallv_output_block(const struct mpi_call *call, int i)
 {
-    const struct arguments *a = call->arguments;
+    const struct alltoallv_arguments *a = call->arguments;
 
-    return a->receive.start ? all_blocks(&a->receive, a->size) : block_of(&a->receive, i);
+    return a->receive.start ? alltoallv_all_blocks(&a->receive, a->size) : block_of(&a->receive, i);
 }
 
-static struct call_block input_block(const struct call *call, int i)
+static struct call_block input_block(const struct mpi_call *call, int i)
 {
-    const struct arguments *a = call->arguments;
+    const struct alltoallv_arguments *a = call->arguments;
 
     return block_of(a->send.buffer == MPI_IN_PLACE ? &a->receive : &a->send, i);
 }
 
-static void fill_buffers(struct arguments *a, struct call *call, struct rows *rows)
+static void fill_buffers(struct alltoallv_arguments *a, struct mpi_call *call, struct rows *rows)
 {
     struct side *in = &a->send, *out = &a->receive;
 
     place(out, a->size, rows->receives);
     call->output = out->layout;
-    call->output_block = output_block;
+    call->output_block = alltoallv_output_block;
     call->output_dense = out->start != NULL;
     call->nblocks = out->start ? 1 : a->size;
     call->held_block = NO_BLOCK;
@@ -214,7 +214,7 @@ static void fill_buffers(struct arguments *a, struct call *call, struct rows *ro
     call->input = in->layout;
     call->stage_input = in == out || !in->start;
     if (in->start) {
-        call->input_block = all_blocks(in, a->size);
+        call->input_block = alltoallv_all_blocks(in, a->size);
     } else {
         call->ninputs = a->size;
         call->inputs = input_block;
@@ -222,19 +222,19 @@ static void fill_buffers(struct arguments *a, struct call *call, struct rows *ro
 }
 
 /* Sizes and layout of both sides. REASON_NONE, or why this rank cannot serve the call. */
-static enum reason describe_both(struct arguments *a, struct rows *rows)
+static enum reason describe_both(struct alltoallv_arguments *a, struct rows *rows)
 {
     int in_place = a->send.buffer == MPI_IN_PLACE;
-    enum reason why = describe(&a->receive, a->size, rows->receives);
+    enum reason why = alltoallv_describe(&a->receive, a->size, rows->receives);
 
     if (!why && !in_place)
-        why = describe(&a->send, a->size, rows->sends);
+        why = alltoallv_describe(&a->send, a->size, rows->sends);
     for (int i = 0; in_place && !why && i < a->size; i++)
         rows->sends[i] = rows->receives[i];
     return why;
 }
 
-static enum reason ask(const struct arguments *a, const struct rows_call *r)
+static enum reason alltoallv_ask(const struct alltoallv_arguments *a, const struct rows_call *r)
 {
     uint64_t sent, received;
     int wrong = sizes_of(&a->receive, a->size, NULL, &received) < 0;
@@ -248,13 +248,13 @@ static enum reason ask(const struct arguments *a, const struct rows_call *r)
 
 /* All that precedes a reroute. REASON_NONE and *c, or why the call runs natively, on all ranks
    alike; *rc: an MPI code if it failed. */
-static enum reason get_ready(struct arguments *a, struct rows_call *r, struct call *call,
-                             struct comm **c, int *rc)
+static enum reason get_ready(struct alltoallv_arguments *a, struct rows_call *r,
+                             struct mpi_call *call, struct mpi_comm **c, int *rc)
 {
-    enum reason why = r->turn == WATCH_ASK ? ask(a, r) : REASON_NONE;
+    enum reason why = r->turn == WATCH_ASK ? alltoallv_ask(a, r) : REASON_NONE;
     struct rows *rows;
 
-    if (why || !(*c = gate_comm(a->comm, a->size, COLL_ALLTOALLV, &why)) ||
+    if (why || !(*c = mpi_gate_comm(a->comm, a->size, COLL_ALLTOALLV, &why)) ||
         !(rows = rows_of(*c, &why)))
         return why;
     *rc = rows_exchange(*c, describe_both(a, rows), &call->total, &why);
@@ -283,7 +283,7 @@ static int has_elements(const struct side *s, int n)
 }
 
 /* What this rank's arguments alone tell (refused.h). */
-static int refused(const struct arguments *a)
+static int alltoallv_refused(const struct alltoallv_arguments *a)
 {
     const struct side *s = &a->send, *r = &a->receive;
     int function = a->by_type ? (int)REFUSED_ALLTOALLW : (int)COLL_ALLTOALLV;
@@ -300,24 +300,24 @@ static int refused(const struct arguments *a)
            has_elements(s, a->size) && refused_alias(function, s->buffer, r->buffer, 0, 1, s->type);
 }
 
-static enum reason gate(struct arguments *a)
+static enum reason alltoallv_gate(struct alltoallv_arguments *a)
 {
-    if (process.verdict)
-        return process.verdict;
+    if (mpi_process.verdict)
+        return mpi_process.verdict;
     if (a->comm == MPI_COMM_NULL || mpi.Comm_size(a->comm, &a->size) != MPI_SUCCESS)
         return REASON_ARGUMENTS;
-    enum reason why = gate_call(a->comm, a->size, COLL_ALLTOALLV);
-    return !why && refused(a) ? REASON_ARGUMENTS : why;
+    enum reason why = mpi_gate_call(a->comm, a->size, COLL_ALLTOALLV);
+    return !why && alltoallv_refused(a) ? REASON_ARGUMENTS : why;
 }
 
 /* For the report: without a word to anybody, how skewed what this rank sends is. */
-static void monitor(const struct arguments *a)
+static void monitor(const struct alltoallv_arguments *a)
 {
     const struct side *s = a->send.buffer == MPI_IN_PLACE ? &a->receive : &a->send;
     uint64_t bytes, sum = 0, most = 0;
     int rank;
 
-    if (!process.cfg.report[0] || !counts_given(s->counts) ||
+    if (!mpi_process.cfg.report[0] || !counts_given(s->counts) ||
         mpi.Comm_rank(a->comm, &rank) != MPI_SUCCESS)
         return;
     for (int i = 0; i < a->size; i++) {
@@ -331,18 +331,18 @@ static void monitor(const struct arguments *a)
     count_exchange(COUNT_HOTTEST_BYTES, most);
 }
 
-static int alltoallv(struct arguments *a)
+static int alltoallv(struct alltoallv_arguments *a)
 {
-    struct call call = {.collective = COLL_ALLTOALLV,
-                        .comm = a->comm,
-                        .request = {.collective = COLL_ALLTOALLV, .grain = 1},
-                        .arguments = a,
-                        .native = native_alltoallv,
-                        .buffers = buffers};
-    struct comm *c = NULL;
+    struct mpi_call call = {.collective = COLL_ALLTOALLV,
+                            .comm = a->comm,
+                            .request = {.collective = COLL_ALLTOALLV, .grain = 1},
+                            .arguments = a,
+                            .native = native_alltoallv,
+                            .buffers = alltoallv_buffers};
+    struct mpi_comm *c = NULL;
     struct rows_call r;
     int rc = MPI_SUCCESS;
-    enum reason why = gate(a);
+    enum reason why = alltoallv_gate(a);
 
     if (!why) {
         monitor(a);
@@ -362,75 +362,75 @@ static int alltoallv(struct arguments *a)
         count_native(COLL_ALLTOALLV, why);
         return library_call(&call);
     }
-    rc = reroute(c, &call);
+    rc = mpi_reroute(c, &call);
     rows_end(&r, call.in_vain);
     return rc;
 }
 
-int wrap_Alltoallv(const void *sendbuf, const int *sendcounts, const int *sdispls,
-                   MPI_Datatype sendtype, void *recvbuf, const int *recvcounts, const int *rdispls,
-                   MPI_Datatype recvtype, MPI_Comm comm)
+int mpi_wrap_Alltoallv(const void *sendbuf, const int *sendcounts, const int *sdispls,
+                       MPI_Datatype sendtype, void *recvbuf, const int *recvcounts,
+                       const int *rdispls, MPI_Datatype recvtype, MPI_Comm comm)
 {
-    return alltoallv(&(struct arguments){.send = {.buffer = sendbuf,
-                                                  .counts = {.narrow = sendcounts},
-                                                  .displs = {.narrow = sdispls},
-                                                  .type = sendtype},
-                                         .receive = {.buffer = recvbuf,
-                                                     .counts = {.narrow = recvcounts},
-                                                     .displs = {.narrow = rdispls},
-                                                     .type = recvtype},
-                                         .comm = comm});
+    return alltoallv(&(struct alltoallv_arguments){.send = {.buffer = sendbuf,
+                                                            .counts = {.narrow = sendcounts},
+                                                            .displs = {.narrow = sdispls},
+                                                            .type = sendtype},
+                                                   .receive = {.buffer = recvbuf,
+                                                               .counts = {.narrow = recvcounts},
+                                                               .displs = {.narrow = rdispls},
+                                                               .type = recvtype},
+                                                   .comm = comm});
 }
 
-int wrap_Alltoallv_c(const void *sendbuf, const MPI_Count *sendcounts, const MPI_Aint *sdispls,
-                     MPI_Datatype sendtype, void *recvbuf, const MPI_Count *recvcounts,
-                     const MPI_Aint *rdispls, MPI_Datatype recvtype, MPI_Comm comm)
+int mpi_wrap_Alltoallv_c(const void *sendbuf, const MPI_Count *sendcounts, const MPI_Aint *sdispls,
+                         MPI_Datatype sendtype, void *recvbuf, const MPI_Count *recvcounts,
+                         const MPI_Aint *rdispls, MPI_Datatype recvtype, MPI_Comm comm)
 {
-    return alltoallv(&(struct arguments){.send = {.buffer = sendbuf,
-                                                  .counts = {.wide = sendcounts},
-                                                  .displs = {.wide = sdispls},
-                                                  .type = sendtype},
-                                         .receive = {.buffer = recvbuf,
-                                                     .counts = {.wide = recvcounts},
-                                                     .displs = {.wide = rdispls},
-                                                     .type = recvtype},
-                                         .comm = comm,
-                                         .large = 1});
+    return alltoallv(&(struct alltoallv_arguments){.send = {.buffer = sendbuf,
+                                                            .counts = {.wide = sendcounts},
+                                                            .displs = {.wide = sdispls},
+                                                            .type = sendtype},
+                                                   .receive = {.buffer = recvbuf,
+                                                               .counts = {.wide = recvcounts},
+                                                               .displs = {.wide = rdispls},
+                                                               .type = recvtype},
+                                                   .comm = comm,
+                                                   .large = 1});
 }
 
-int wrap_Alltoallw(const void *sendbuf, const int *sendcounts, const int *sdispls,
-                   const MPI_Datatype *sendtypes, void *recvbuf, const int *recvcounts,
-                   const int *rdispls, const MPI_Datatype *recvtypes, MPI_Comm comm)
+int mpi_wrap_Alltoallw(const void *sendbuf, const int *sendcounts, const int *sdispls,
+                       const MPI_Datatype *sendtypes, void *recvbuf, const int *recvcounts,
+                       const int *rdispls, const MPI_Datatype *recvtypes, MPI_Comm comm)
 {
-    return alltoallv(&(struct arguments){.send = {.buffer = sendbuf,
-                                                  .counts = {.narrow = sendcounts},
-                                                  .displs = {.narrow = sdispls},
-                                                  .type = MPI_DATATYPE_NULL,
-                                                  .types = sendtypes},
-                                         .receive = {.buffer = recvbuf,
-                                                     .counts = {.narrow = recvcounts},
-                                                     .displs = {.narrow = rdispls},
-                                                     .type = MPI_DATATYPE_NULL,
-                                                     .types = recvtypes},
-                                         .comm = comm,
-                                         .by_type = 1});
+    return alltoallv(&(struct alltoallv_arguments){.send = {.buffer = sendbuf,
+                                                            .counts = {.narrow = sendcounts},
+                                                            .displs = {.narrow = sdispls},
+                                                            .type = MPI_DATATYPE_NULL,
+                                                            .types = sendtypes},
+                                                   .receive = {.buffer = recvbuf,
+                                                               .counts = {.narrow = recvcounts},
+                                                               .displs = {.narrow = rdispls},
+                                                               .type = MPI_DATATYPE_NULL,
+                                                               .types = recvtypes},
+                                                   .comm = comm,
+                                                   .by_type = 1});
 }
 
-int wrap_Alltoallw_c(const void *sendbuf, const MPI_Count *sendcounts, const MPI_Aint *sdispls,
-                     const MPI_Datatype *sendtypes, void *recvbuf, const MPI_Count *recvcounts,
-                     const MPI_Aint *rdispls, const MPI_Datatype *recvtypes, MPI_Comm comm)
+int mpi_wrap_Alltoallw_c(const void *sendbuf, const MPI_Count *sendcounts, const MPI_Aint *sdispls,
+                         const MPI_Datatype *sendtypes, void *recvbuf, const MPI_Count *recvcounts,
+                         const MPI_Aint *rdispls, const MPI_Datatype *recvtypes, MPI_Comm comm)
 {
-    return alltoallv(&(struct arguments){.send = {.buffer = sendbuf,
-                                                  .counts = {.wide = sendcounts},
-                                                  .displs = {.wide = sdispls},
-                                                  .type = MPI_DATATYPE_NULL,
-                                                  .types = sendtypes},
-                                         .receive = {.buffer = recvbuf,
-                                                     .counts = {.wide = recvcounts},
-                                                     .displs = {.wide = rdispls},
-                                                     .type = MPI_DATATYPE_NULL,
-                                                     .types = recvtypes},
-                                         .comm = comm,
-                                         .by_type = 1,
-                                         .large = 1});
+    return alltoallv(&(struct alltoallv_arguments){.send = {.buffer = sendbuf,
+                                                            .counts = {.wide = sendcounts},
+                                                            .displs = {.wide = sdispls},
+                                                            .type = MPI_DATATYPE_NULL,
+                                                            .types = sendtypes},
+                                                   .receive = {.buffer = recvbuf,
+                                                               .counts = {.wide = recvcounts},
+                                                               .displs = {.wide = rdispls},
+                                                               .type = MPI_DATATYPE_NULL,
+                                                               .types = recvtypes},
+                                                   .comm = comm,
+                                                   .by_type = 1,
+                                                   .large = 1});
 }

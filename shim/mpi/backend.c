@@ -30,7 +30,7 @@ __attribute__((used)) static const char built_for[] = "@(#)collshim backend for 
 
 #define ENTRY(name)                                                                                \
     {                                                                                              \
-#name, (void *)wrap_##name                                                                 \
+#name, (void *)mpi_wrap_##name                                                             \
     }
 
 static const struct backend_entry entries[] = {
@@ -85,6 +85,6 @@ collshim_backend_open(const struct backend_host *host, char *why, unsigned size)
     }
     narrow_fill();
     launcher_open(host->announcement);
-    process_open(host->library_version);
-    return process.cfg.mode == CFG_MODE_OFF ? off() : entries;
+    mpi_process_open(host->library_version);
+    return mpi_process.cfg.mode == CFG_MODE_OFF ? off() : entries;
 }

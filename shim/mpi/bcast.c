@@ -10,7 +10,7 @@
 #include "shim/mpi/vectors.h"
 #include "shim/mpi/wrappers.h"
 
-struct arguments {
+struct bcast_arguments {
     void *buffer;
     MPI_Count count;
     MPI_Datatype type;
@@ -19,18 +19,18 @@ struct arguments {
     int large; /* called by its _c name */
 };
 
-static int native_bcast(const struct call *call)
+static int native_bcast(const struct mpi_call *call)
 {
-    const struct arguments *a = call->arguments;
+    const struct bcast_arguments *a = call->arguments;
 
     if (a->large)
         return mpi.Bcast_c(a->buffer, a->count, a->type, a->root, a->comm);
     return mpi.Bcast(a->buffer, (int)a->count, a->type, a->root, a->comm);
 }
 
-static int buffers(const struct call *call, struct library_buffer *list)
+static int bcast_buffers(const struct mpi_call *call, struct library_buffer *list)
 {
-    const struct arguments *a = call->arguments;
+    const struct bcast_arguments *a = call->arguments;
     int root = library_is_root(a->comm, a->root);
 
     list[0] = library_block(&a->buffer, a->count, a->type);
@@ -39,15 +39,15 @@ static int buffers(const struct call *call, struct library_buffer *list)
     return root >= 0;
 }
 
-static struct call_block buffer_block(const struct call *call, int i)
+static struct call_block buffer_block(const struct mpi_call *call, int i)
 {
-    const struct arguments *a = call->arguments;
+    const struct bcast_arguments *a = call->arguments;
 
     (void)i;
     return (struct call_block){.user = a->buffer, .count = a->count};
 }
 
-static int run(struct comm *c, const struct arguments *a, struct call *call)
+static int bcast_run(struct mpi_comm *c, const struct bcast_arguments *a, struct mpi_call *call)
 {
     int at_root = c->rank == a->root;
 
@@ -59,21 +59,21 @@ static int run(struct comm *c, const struct arguments *a, struct call *call)
     call->held_block = at_root ? 0 : NO_BLOCK;
     call->output_unchanged = at_root;
     if (layout_of(a->type, &call->output) < 0)
-        return reroute_wrong(c, call, MPI_ERR_TYPE);
+        return mpi_reroute_wrong(c, call, MPI_ERR_TYPE);
     call->output_dense = call->output.dense;
-    return reroute(c, call);
+    return mpi_reroute(c, call);
 }
 
-static int bcast(const struct arguments *a)
+static int bcast(const struct bcast_arguments *a)
 {
-    struct call call = {.collective = COLL_BCAST,
-                        .comm = a->comm,
-                        .request = {.collective = COLL_BCAST},
-                        .arguments = a,
-                        .native = native_bcast,
-                        .buffers = buffers};
-    enum reason why = process.verdict;
-    struct comm *c = NULL;
+    struct mpi_call call = {.collective = COLL_BCAST,
+                            .comm = a->comm,
+                            .request = {.collective = COLL_BCAST},
+                            .arguments = a,
+                            .native = native_bcast,
+                            .buffers = bcast_buffers};
+    enum reason why = mpi_process.verdict;
+    struct mpi_comm *c = NULL;
     int size;
 
     if (!why) {
@@ -85,21 +85,21 @@ static int bcast(const struct arguments *a)
     if (!why && refused_block(COLL_BCAST, REFUSED_SEND, a->buffer, a->count, a->type))
         why = REASON_ARGUMENTS;
     if (!why)
-        c = gate_comm(a->comm, size, COLL_BCAST, &why);
+        c = mpi_gate_comm(a->comm, size, COLL_BCAST, &why);
     if (c)
-        return run(c, a, &call);
+        return bcast_run(c, a, &call);
     count_native(COLL_BCAST, why);
     return library_call(&call);
 }
 
-int wrap_Bcast(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm)
+int mpi_wrap_Bcast(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm)
 {
-    return bcast(&(struct arguments){
+    return bcast(&(struct bcast_arguments){
         .buffer = buffer, .count = count, .type = type, .root = root, .comm = comm});
 }
 
-int wrap_Bcast_c(void *buffer, MPI_Count count, MPI_Datatype type, int root, MPI_Comm comm)
+int mpi_wrap_Bcast_c(void *buffer, MPI_Count count, MPI_Datatype type, int root, MPI_Comm comm)
 {
-    return bcast(&(struct arguments){
+    return bcast(&(struct bcast_arguments){
         .buffer = buffer, .count = count, .type = type, .root = root, .comm = comm, .large = 1});
 }

@@ -16,8 +16,8 @@
 
 enum { PLANS_KEPT = 16, DEMANDS_KEPT = 4 }; /* a matrix is large, and seldom comes back */
 
-struct comm_plan {
-    struct comm_plan *next;
+struct mpi_plan {
+    struct mpi_plan *next;
     const struct plan_algorithm *algorithm;
     struct plan_request request; /* bytes, demand, recipe: owned, or NULL; topo is the
                                     communicator's */
@@ -25,7 +25,7 @@ struct comm_plan {
     struct engine *engine;
 };
 
-static struct comm out_of_memory = {.verdict = REASON_MEMORY};
+static struct mpi_comm out_of_memory = {.verdict = REASON_MEMORY};
 
 /*
  * A library has a fixed stock of communicators (MPICH some 2,000), and each of ours is one that the
@@ -34,7 +34,7 @@ static struct comm out_of_memory = {.verdict = REASON_MEMORY};
 enum { MOST_AT_ONCE = 64 };
 static int at_once; /* any thread counts */
 
-static int take_place(struct comm *c)
+static int take_place(struct mpi_comm *c)
 {
     c->placed = __atomic_add_fetch(&at_once, 1, __ATOMIC_RELAXED) <= MOST_AT_ONCE;
     if (!c->placed)
@@ -42,13 +42,13 @@ static int take_place(struct comm *c)
     return c->placed;
 }
 
-static void leave_place(const struct comm *c)
+static void leave_place(const struct mpi_comm *c)
 {
     if (c->placed)
         __atomic_sub_fetch(&at_once, 1, __ATOMIC_RELAXED);
 }
 
-static void free_plan(struct comm_plan *p)
+static void free_plan(struct mpi_plan *p)
 {
     engine_free(p->engine);
     plan_free(p->plan);
@@ -58,17 +58,17 @@ static void free_plan(struct comm_plan *p)
     free(p);
 }
 
-static void forget_plans(struct comm *c)
+static void forget_plans(struct mpi_comm *c)
 {
     while (c->plans) {
-        struct comm_plan *first = c->plans;
+        struct mpi_plan *first = c->plans;
         c->plans = first->next;
         free_plan(first);
     }
 }
 
 /* All that it owns. */
-static void empty(struct comm *c)
+static void empty(struct mpi_comm *c)
 {
     forget_plans(c);
     links_part(&c->links);
@@ -98,7 +98,7 @@ static int on_comm_free(MPI_Comm comm, int keyval, void *value, void *extra)
     return MPI_SUCCESS;
 }
 
-int comm_open(void)
+int mpi_comm_open(void)
 {
     int rc = sizes_open();
 
@@ -106,30 +106,31 @@ int comm_open(void)
     refused_open();
     rc = rc ? rc : rows_open();
     return rc ? rc
-              : mpi.Comm_create_keyval(MPI_COMM_NULL_COPY_FN, on_comm_free, &process.keyval, NULL);
+              : mpi.Comm_create_keyval(MPI_COMM_NULL_COPY_FN, on_comm_free, &mpi_process.keyval,
+                                       NULL);
 }
 
-void comm_close(void)
+void mpi_comm_close(void)
 {
     sizes_close();
     rows_close();
     refused_close();
-    if (process.keyval == MPI_KEYVAL_INVALID)
+    if (mpi_process.keyval == MPI_KEYVAL_INVALID)
         return;
-    if (comm_find(MPI_COMM_WORLD))
-        mpi.Comm_delete_attr(MPI_COMM_WORLD, process.keyval);
-    mpi.Comm_free_keyval(&process.keyval);
+    if (mpi_comm_find(MPI_COMM_WORLD))
+        mpi.Comm_delete_attr(MPI_COMM_WORLD, mpi_process.keyval);
+    mpi.Comm_free_keyval(&mpi_process.keyval);
 }
 
-struct comm *comm_find(MPI_Comm comm)
+struct mpi_comm *mpi_comm_find(MPI_Comm comm)
 {
     static __thread struct attribute_seen last __attribute__((tls_model("initial-exec")));
 
-    return attribute_find(comm, process.keyval, &last);
+    return attribute_find(comm, mpi_process.keyval, &last);
 }
 
 /* In pieces on the stack: an answer that must not depend on memory. */
-int comm_is_foreign(MPI_Comm comm, int n)
+int mpi_comm_is_foreign(MPI_Comm comm, int n)
 {
     enum { AT_ONCE = 64 };
     int own[AT_ONCE], there[AT_ONCE], foreign = 0;
@@ -151,9 +152,9 @@ int comm_is_foreign(MPI_Comm comm, int n)
     return foreign;
 }
 
-struct comm *comm_make(MPI_Comm comm)
+struct mpi_comm *mpi_comm_make(MPI_Comm comm)
 {
-    struct comm *c = calloc(1, sizeof *c);
+    struct mpi_comm *c = calloc(1, sizeof *c);
     enum reason own = REASON_NONE, verdict;
     int size;
 
@@ -169,18 +170,18 @@ struct comm *comm_make(MPI_Comm comm)
         own = REASON_MEMORY;
     else if (!take_place(c))
         own = REASON_MANY;
-    verdict = comm_is_foreign(comm, size) ? REASON_FOREIGN : meet(c, comm, size, own);
+    verdict = mpi_comm_is_foreign(comm, size) ? REASON_FOREIGN : mpi_comm_meet(c, comm, size, own);
     if (!c) {
         c = &out_of_memory;
     } else if (verdict) {
         empty(c);
-        *c = (struct comm){.verdict = verdict, .private_comm = MPI_COMM_NULL};
+        *c = (struct mpi_comm){.verdict = verdict, .private_comm = MPI_COMM_NULL};
     }
-    mpi.Comm_set_attr(comm, process.keyval, c);
+    mpi.Comm_set_attr(comm, mpi_process.keyval, c);
     return c;
 }
 
-static size_t demand_bytes(const struct comm *c)
+static size_t demand_bytes(const struct mpi_comm *c)
 {
     return (size_t)c->size * (size_t)c->size * sizeof(uint64_t);
 }
@@ -190,7 +191,7 @@ static int same_text(const char *a, const char *b)
     return a == b || (a && b && !strcmp(a, b));
 }
 
-static int same_request(const struct comm *c, const struct comm_plan *p,
+static int same_request(const struct mpi_comm *c, const struct mpi_plan *p,
                         const struct plan_request *q, const struct plan_algorithm *a)
 {
     const struct plan_request *r = &p->request;
@@ -207,12 +208,12 @@ static int same_request(const struct comm *c, const struct comm_plan *p,
 }
 
 /* Move the entry that serves the request to the front, if there is one. */
-static struct comm_plan *find_plan(struct comm *c, const struct plan_request *q,
-                                   const struct plan_algorithm *a)
+static struct mpi_plan *find_plan(struct mpi_comm *c, const struct plan_request *q,
+                                  const struct plan_algorithm *a)
 {
-    for (struct comm_plan **at = &c->plans; *at; at = &(*at)->next)
+    for (struct mpi_plan **at = &c->plans; *at; at = &(*at)->next)
         if (same_request(c, *at, q, a)) {
-            struct comm_plan *p = *at;
+            struct mpi_plan *p = *at;
             *at = p->next;
             p->next = c->plans;
             c->plans = p;
@@ -222,13 +223,13 @@ static struct comm_plan *find_plan(struct comm *c, const struct plan_request *q,
 }
 
 /* A plan was put in front; another one has to go if there are too many of its kind. */
-static void forget_oldest(struct comm *c)
+static void forget_oldest(struct mpi_comm *c)
 {
     int demand = c->plans->request.demand != NULL, kept = 0;
     int most = demand ? DEMANDS_KEPT : PLANS_KEPT;
 
-    for (struct comm_plan **at = &c->plans; *at; at = &(*at)->next) {
-        struct comm_plan *p = *at;
+    for (struct mpi_plan **at = &c->plans; *at; at = &(*at)->next) {
+        struct mpi_plan *p = *at;
 
         if ((p->request.demand != NULL) != demand || ++kept <= most)
             continue;
@@ -250,15 +251,15 @@ static void *copy_of(const void *from, size_t bytes, int *rc)
     return copy;
 }
 
-static int make_plan(struct comm *c, const struct plan_request *q, const struct plan_algorithm *a,
-                     struct comm_plan **made)
+static int make_plan(struct mpi_comm *c, const struct plan_request *q,
+                     const struct plan_algorithm *a, struct mpi_plan **made)
 {
-    struct comm_plan *p = calloc(1, sizeof *p);
+    struct mpi_plan *p = calloc(1, sizeof *p);
     int rc = 0;
 
     if (!p)
         return -ENOMEM;
-    *p = (struct comm_plan){.algorithm = a, .request = *q};
+    *p = (struct mpi_plan){.algorithm = a, .request = *q};
     if (q->recipe)
         p->request.recipe = copy_of(q->recipe, strlen(q->recipe) + 1, &rc);
     if (q->bytes)
@@ -274,7 +275,7 @@ static int make_plan(struct comm *c, const struct plan_request *q, const struct 
     return 0;
 }
 
-int comm_measure_rails(struct comm *c, const struct plan_request *q)
+int mpi_comm_measure_rails(struct mpi_comm *c, const struct plan_request *q)
 {
     if (c->rails_measured)
         return MPI_SUCCESS;
@@ -286,12 +287,13 @@ int comm_measure_rails(struct comm *c, const struct plan_request *q)
     return rails_measure(c->private_comm, c->rank, c->topo);
 }
 
-int comm_engine(struct comm *c, struct plan_request *request, const struct plan_algorithm *a,
-                const struct plan **plan_p, struct engine **engine_p)
+int mpi_comm_engine(struct mpi_comm *c, struct plan_request *request,
+                    const struct plan_algorithm *a, const struct plan **plan_p,
+                    struct engine **engine_p)
 {
     request->topo = c->topo;
     request->rank = c->rank;
-    struct comm_plan *p = find_plan(c, request, a);
+    struct mpi_plan *p = find_plan(c, request, a);
     if (!p) {
         int rc = make_plan(c, request, a, &p);
         if (rc)

@@ -22,20 +22,20 @@
 #include "shim/mpi/team.h"
 #include "transports/engine.h"
 
-struct comm_plan; /* a cached plan with its engine */
-struct cuda_gpu;  /* what it uses of a device (transports/cuda_memory.h) */
-struct rows;      /* who sends how much to whom (rows.h) */
+struct mpi_plan; /* a cached plan with its engine */
+struct cuda_gpu; /* what it uses of a device (transports/cuda_memory.h) */
+struct rows;     /* who sends how much to whom (rows.h) */
 
 enum { GPUS_KEPT = 4 };
 
-struct comm {
+struct mpi_comm {
     enum reason verdict; /* REASON_NONE, or why all calls on this communicator run natively */
     int rank, size;
     int placed;                      /* it counts as one of those that have a private_comm */
     MPI_Comm private_comm;           /* owned */
     struct topo *topo;               /* owned */
     struct links links;              /* owned */
-    struct team team;                /* owned */
+    struct mpi_team team;            /* owned */
     int rails_measured;              /* or there is nothing to be measured */
     unsigned turn;                   /* rerouted calls so far, for COLLSHIM_MODE=ab */
     struct guard guard;              /* what has been measured */
@@ -45,44 +45,45 @@ struct comm {
     uint64_t *offset;                /* [size] owned: and for where they start, packed */
     struct cuda_gpu *gpu[GPUS_KEPT]; /* owned: of as many contexts as calls have used */
     struct rows *rows;               /* owned: NULL until Alltoallv needs them */
-    struct comm_plan *plans;         /* owned: most recently used first */
+    struct mpi_plan *plans;          /* owned: most recently used first */
 
     /* What is agreed on types and operations (pairs.h). */
     unsigned char pairs[REDUCTION_PAIRS];
 };
 
 /* At MPI_Init: make the attribute key. Returns an MPI code. */
-int comm_open(void);
+int mpi_comm_open(void);
 
 /* At MPI_Finalize, before the library's own: drop the state of MPI_COMM_WORLD and the key. */
-void comm_close(void);
+void mpi_comm_close(void);
 
 /*
  * The state of an intracommunicator; NULL while there is none. Local, cheap.
  */
-struct comm *comm_find(MPI_Comm comm);
+struct mpi_comm *mpi_comm_find(MPI_Comm comm);
 
 /* Has it members that are not in this rank's MPI_COMM_WORLD? Local, and the same on all ranks; n:
    its size. */
-int comm_is_foreign(MPI_Comm comm, int n);
+int mpi_comm_is_foreign(MPI_Comm comm, int n);
 
 /*
  * Make the state. Collective over comm; every rank gets the same verdict. Never NULL.
  */
-struct comm *comm_make(MPI_Comm comm);
+struct mpi_comm *mpi_comm_make(MPI_Comm comm);
 
 /*
  * Measure the rails before a call that is worth it (load.h), if they are not known and this was not
  * done before (rails.h): collective over the communicator. Returns an MPI code.
  */
-int comm_measure_rails(struct comm *c, const struct plan_request *q);
+int mpi_comm_measure_rails(struct mpi_comm *c, const struct plan_request *q);
 
 /*
  * The plan and the engine for a request, made on first use; request->topo and rank
  * are filled in. Returns 0 (both owned by the state, valid until the next call of this
  * function), -ENOTSUP (on all ranks alike) or -ENOMEM.
  */
-int comm_engine(struct comm *c, struct plan_request *request, const struct plan_algorithm *a,
-                const struct plan **plan_p, struct engine **engine_p);
+int mpi_comm_engine(struct mpi_comm *c, struct plan_request *request,
+                    const struct plan_algorithm *a, const struct plan **plan_p,
+                    struct engine **engine_p);
 
 #endif

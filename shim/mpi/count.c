@@ -129,7 +129,7 @@ static uint64_t rerouted_calls(int c)
  */
 static const char *main_algorithm(int c)
 {
-    const struct choice *choice = &process.choice[c];
+    const struct choice *choice = &mpi_process.choice[c];
     uint64_t most = 0;
     int best = -1;
 
@@ -241,7 +241,7 @@ static void write_collective(FILE *f, int c)
 /* Do all ranks know of each other's reports? Then the settings are the same on all. */
 static int ranks_report_together(void)
 {
-    return process.verdict == REASON_NONE || process.verdict == REASON_TOPOLOGY;
+    return mpi_process.verdict == REASON_NONE || mpi_process.verdict == REASON_TOPOLOGY;
 }
 
 static void write_report(FILE *f)
@@ -249,17 +249,17 @@ static void write_report(FILE *f)
     char value[CFG_TEXT_MAX];
 
     fprintf(f, "{\n  \"collshim\": \"%s\",\n  \"library\": ", COLLSHIM_VERSION);
-    json_text(f, process.library_version);
-    fprintf(f, ",\n  \"ranks\": %d,\n  \"counts_are\": \"%s\",\n  ", process.world_size,
+    json_text(f, mpi_process.library_version);
+    fprintf(f, ",\n  \"ranks\": %d,\n  \"counts_are\": \"%s\",\n  ", mpi_process.world_size,
             ranks_report_together() ? "sums over all ranks" : "those of rank 0");
-    if (process.verdict) {
+    if (mpi_process.verdict) {
         fprintf(f, "\"all_native\": ");
-        json_text(f, reason_texts[process.verdict]);
+        json_text(f, reason_texts[mpi_process.verdict]);
         fprintf(f, ",\n  ");
     }
     fprintf(f, "\"settings\": {");
     for (int id = 0; id < CFG_COUNT; id++) {
-        cfg_value_text(&process.cfg, (enum cfg_id)id, value, sizeof value);
+        cfg_value_text(&mpi_process.cfg, (enum cfg_id)id, value, sizeof value);
         fprintf(f, "%s\"%s\": ", id ? ", " : "", cfg_rows[id].name);
         json_text(f, value);
     }
@@ -274,7 +274,7 @@ static void write_report(FILE *f)
 /* The path, with %p replaced by the process id. Returns 0 if it does not fit. */
 static int report_path(char *path, size_t size)
 {
-    const char *from = process.cfg.report, *mark = strstr(from, "%p");
+    const char *from = mpi_process.cfg.report, *mark = strstr(from, "%p");
 
     if (!mark)
         return snprintf(path, size, "%s", from) < (int)size;
@@ -287,13 +287,13 @@ void count_report(void)
     char path[CFG_TEXT_MAX + 16];
     const char *why;
 
-    if (!process.cfg.report[0])
+    if (!mpi_process.cfg.report[0])
         return;
-    if (process.world_size > 1 && ranks_report_together())
-        mpi.Reduce(process.world_rank ? &counts : MPI_IN_PLACE, &counts,
+    if (mpi_process.world_size > 1 && ranks_report_together())
+        mpi.Reduce(mpi_process.world_rank ? &counts : MPI_IN_PLACE, &counts,
                    (int)(sizeof counts / sizeof(uint64_t)), MPI_UINT64_T, MPI_SUM, 0,
                    MPI_COMM_WORLD);
-    if (process.world_rank || !report_path(path, sizeof path))
+    if (mpi_process.world_rank || !report_path(path, sizeof path))
         return;
     if (config_write_file(path, write_report, &why) < 0)
         say(CFG_LEVEL_WARN, "COLLSHIM_REPORT: cannot write %s: %s", path, why);

@@ -28,7 +28,7 @@ static int computed(const struct plan_request *q)
 }
 
 /* told: what the profile says, or -1. */
-static struct division *find(struct divisions *d, const struct plan_request *q, int told)
+static struct division *division_find(struct divisions *d, const struct plan_request *q, int told)
 {
     int bit = 63 - __builtin_clzll(q->nbytes);
     struct division *one = &d->of[bit < DIVISIONS ? bit : DIVISIONS - 1];
@@ -49,11 +49,12 @@ const char *division_recipe(struct divisions *d, const struct plan_request *q,
     if (a != &plan_collaborative || q->memory != PLAN_ON_DEVICE || !q->nbytes)
         return q->recipe;
     int told = q->recipe ? collaborative_share(q->recipe) : -1;
-    if (q->recipe && (told < 0 || process.choice[q->collective].forced || process.cfg.reproducible))
+    if (q->recipe &&
+        (told < 0 || mpi_process.choice[q->collective].forced || mpi_process.cfg.reproducible))
         return q->recipe;
-    if (process.cfg.reproducible)
+    if (mpi_process.cfg.reproducible)
         return rates_known(q->topo) ? NULL : "split=0";
-    return find(d, q, told)->recipe;
+    return division_find(d, q, told)->recipe;
 }
 
 int division_used(struct divisions *d, const char *recipe)

@@ -9,7 +9,7 @@
  * latter, nothing goes through the host if neither a division nor the rates are known.
  *
  * All ranks make the same calls and hear the same times, so all come to the same divisions.
- * Thread rule: as struct comm.
+ * Thread rule: as struct mpi_comm.
  */
 #ifndef COLLSHIM_SHIM_MPI_DIVISION_H
 #define COLLSHIM_SHIM_MPI_DIVISION_H

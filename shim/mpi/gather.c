@@ -7,7 +7,7 @@
 #include "shim/mpi/rooted.h"
 #include "shim/mpi/wrappers.h"
 
-static int native_gather(const struct call *call)
+static int native_gather(const struct mpi_call *call)
 {
     const struct rooted *a = call->arguments;
 
@@ -18,7 +18,7 @@ static int native_gather(const struct call *call)
                       (int)a->all.count, a->all.type, a->root, a->comm);
 }
 
-static int native_gatherv(const struct call *call)
+static int native_gatherv(const struct mpi_call *call)
 {
     const struct rooted *a = call->arguments;
 
@@ -29,17 +29,17 @@ static int native_gatherv(const struct call *call)
                        a->all.counts.narrow, a->all.displs.narrow, a->all.type, a->root, a->comm);
 }
 
-static int buffers(const struct call *call, struct library_buffer *list)
+static int gather_buffers(const struct mpi_call *call, struct library_buffer *list)
 {
     return rooted_buffers(call->arguments, 1, list);
 }
 
-static struct call_block output_block(const struct call *call, int i)
+static struct call_block gather_output_block(const struct mpi_call *call, int i)
 {
     return rooted_block(call, &call->output, i);
 }
 
-static int fill(struct comm *c, struct call *call)
+static int gather_fill(struct mpi_comm *c, struct mpi_call *call)
 {
     const struct rooted *a = call->arguments;
     uint64_t own = plan_block_bytes(&call->request, c->rank), sends;
@@ -48,7 +48,7 @@ static int fill(struct comm *c, struct call *call)
         if (layout_of(a->all.type, &call->output) < 0)
             return MPI_ERR_TYPE;
         call->nblocks = c->size;
-        call->output_block = output_block;
+        call->output_block = gather_output_block;
         call->output_dense = rooted_is_packed(a, &call->output, c->size);
     }
     if (call->request.in_place) {
@@ -65,20 +65,22 @@ static int fill(struct comm *c, struct call *call)
 
 static int gather(struct rooted *a)
 {
-    struct call call = {.collective = COLL_GATHER, .native = native_gather, .buffers = buffers};
+    struct mpi_call call = {
+        .collective = COLL_GATHER, .native = native_gather, .buffers = gather_buffers};
 
-    return rooted_run(a, &call, fill);
+    return rooted_run(a, &call, gather_fill);
 }
 
 static int gatherv(struct rooted *a)
 {
-    struct call call = {.collective = COLL_GATHERV, .native = native_gatherv, .buffers = buffers};
+    struct mpi_call call = {
+        .collective = COLL_GATHERV, .native = native_gatherv, .buffers = gather_buffers};
 
-    return rooted_run_v(a, &call, fill);
+    return rooted_run_v(a, &call, gather_fill);
 }
 
-int wrap_Gather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
-                int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
+int mpi_wrap_Gather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
+                    int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
 {
     return gather(&(struct rooted){
         .all = {.buffer = recvbuf, .count = recvcount, .type = recvtype},
@@ -87,8 +89,9 @@ int wrap_Gather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void 
         .comm = comm});
 }
 
-int wrap_Gather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
-                  MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
+int mpi_wrap_Gather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+                      void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root,
+                      MPI_Comm comm)
 {
     return gather(&(struct rooted){
         .all = {.buffer = recvbuf, .count = recvcount, .type = recvtype},
@@ -98,9 +101,9 @@ int wrap_Gather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtyp
         .large = 1});
 }
 
-int wrap_Gatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
-                 const int *recvcounts, const int *displs, MPI_Datatype recvtype, int root,
-                 MPI_Comm comm)
+int mpi_wrap_Gatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
+                     const int *recvcounts, const int *displs, MPI_Datatype recvtype, int root,
+                     MPI_Comm comm)
 {
     return gatherv(&(struct rooted){
         .all = {.buffer = recvbuf,
@@ -112,9 +115,9 @@ int wrap_Gatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void
         .comm = comm});
 }
 
-int wrap_Gatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
-                   const MPI_Count *recvcounts, const MPI_Aint *displs, MPI_Datatype recvtype,
-                   int root, MPI_Comm comm)
+int mpi_wrap_Gatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+                       void *recvbuf, const MPI_Count *recvcounts, const MPI_Aint *displs,
+                       MPI_Datatype recvtype, int root, MPI_Comm comm)
 {
     return gatherv(&(struct rooted){
         .all = {.buffer = recvbuf,

@@ -25,7 +25,7 @@ int32_t gpus_here(void)
 }
 
 /* A thread may call MPI that has no context itself; its buffers have one. */
-static int32_t gpu_of(const struct call *call)
+static int32_t gpu_of(const struct mpi_call *call)
 {
     struct call_block in = call->input_block, out = {0};
     struct cuda_place place;
@@ -38,14 +38,14 @@ static int32_t gpu_of(const struct call *call)
                : gpus_here();
 }
 
-void gpus_everywhere(struct comm *c)
+void gpus_everywhere(struct mpi_comm *c)
 {
     c->gpus.everywhere = 1;
     say(CFG_LEVEL_INFO, "each of %d ranks has a GPU", c->size);
 }
 
 /* Has every rank a GPU by now? Collective. Returns an MPI code. */
-static int look_again(struct comm *c, const struct call *call)
+static int look_again(struct mpi_comm *c, const struct mpi_call *call)
 {
     int32_t own = gpu_of(call), least = -1, *all = (int32_t *)(void *)c->bytes;
     int rc = mpi.Allreduce(&own, &least, 1, MPI_INT32_T, MPI_MIN, c->private_comm);
@@ -56,7 +56,7 @@ static int look_again(struct comm *c, const struct call *call)
     if (rc != MPI_SUCCESS)
         return rc;
     gpus_everywhere(c);
-    if (!process.topo)
+    if (!mpi_process.topo)
         topo_number_gpus(c->topo, all, c->offset);
     return rc;
 }
@@ -64,7 +64,7 @@ static int look_again(struct comm *c, const struct call *call)
 /* The first large calls look, then number 16, 32 and 64, and none after that: who has no CUDA pays
    a few messages in all. Only on one node, as far as any algorithm asks; and in calls that leave
    the communicator's room for sizes alone, which the look takes. */
-static int look_now(struct comm *c, const struct call *call)
+static int look_now(struct mpi_comm *c, const struct mpi_call *call)
 {
     struct gpus *g = &c->gpus;
 
@@ -76,7 +76,7 @@ static int look_now(struct comm *c, const struct call *call)
 }
 
 /* Is there an algorithm for device memory that suits the communicator? */
-static int matters(struct comm *c, const struct call *call)
+static int matters(struct mpi_comm *c, const struct mpi_call *call)
 {
     uint32_t bit = 1u << call->collective;
 
@@ -89,9 +89,9 @@ static int matters(struct comm *c, const struct call *call)
 }
 
 /* Does the user want every call rerouted that can be? */
-static int always(const struct call *call)
+static int always(const struct mpi_call *call)
 {
-    return !process.cfg.min_bytes || process.choice[call->collective].forced;
+    return !mpi_process.cfg.min_bytes || mpi_process.choice[call->collective].forced;
 }
 
 static void be_patient(struct gpus *g)
@@ -101,7 +101,7 @@ static void be_patient(struct gpus *g)
     g->waiting = g->patience;
 }
 
-int gpus_agree(struct comm *c, struct call *call)
+int gpus_agree(struct mpi_comm *c, struct mpi_call *call)
 {
     struct gpus *g = &c->gpus;
 

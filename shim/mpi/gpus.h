@@ -8,7 +8,7 @@
  * for calls so large that a message costs nothing beside them. While the answers are no, fewer and
  * fewer calls ask.
  *
- * Thread rule: as struct comm.
+ * Thread rule: as struct mpi_comm.
  */
 #ifndef COLLSHIM_SHIM_MPI_GPUS_H
 #define COLLSHIM_SHIM_MPI_GPUS_H
@@ -18,8 +18,8 @@
 
 #include "config/topo.h"
 
-struct call;
-struct comm;
+struct mpi_call;
+struct mpi_comm;
 
 struct gpus {
     int everywhere;          /* every rank has one, as all know */
@@ -33,10 +33,10 @@ struct gpus {
 int32_t gpus_here(void);
 
 /* Every rank has said that it has one. */
-void gpus_everywhere(struct comm *c);
+void gpus_everywhere(struct mpi_comm *c);
 
 /* Collective over the communicator, where it is: say in call->request.memory whether the call's
    buffers lie on every rank's device. Returns an MPI code. */
-int gpus_agree(struct comm *c, struct call *call);
+int gpus_agree(struct mpi_comm *c, struct mpi_call *call);
 
 #endif

@@ -12,39 +12,39 @@
 #include "shim/mpi/threads.h"
 #include "shim/mpi/wrappers.h"
 
-static int begin(void)
+static int init_begin(void)
 {
-    process.cuda_aware = mpi_takes_device_memory();
+    mpi_process.cuda_aware = mpi_takes_device_memory();
     return agree_at_init();
 }
 
-int wrap_Init(int *argc, char ***argv)
+int mpi_wrap_Init(int *argc, char ***argv)
 {
     launcher_announce();
 
     int rc = mpi.Init(argc, argv);
 
-    return rc == MPI_SUCCESS ? begin() : rc;
+    return rc == MPI_SUCCESS ? init_begin() : rc;
 }
 
-int wrap_Init_thread(int *argc, char ***argv, int required, int *provided)
+int mpi_wrap_Init_thread(int *argc, char ***argv, int required, int *provided)
 {
     launcher_announce();
 
     int rc = mpi.Init_thread(argc, argv, required, provided);
 
-    return rc == MPI_SUCCESS ? begin() : rc;
+    return rc == MPI_SUCCESS ? init_begin() : rc;
 }
 
-int wrap_Finalize(void)
+int mpi_wrap_Finalize(void)
 {
-    if (process.verdict != REASON_NOT_SEEN)
+    if (mpi_process.verdict != REASON_NOT_SEEN)
         count_report();
-    if (process.verdict == REASON_NONE) {
-        comm_close();
+    if (mpi_process.verdict == REASON_NONE) {
+        mpi_comm_close();
         threads_close();
         crew_dismiss();
     }
-    process.verdict = REASON_NOT_SEEN;
+    mpi_process.verdict = REASON_NOT_SEEN;
     return mpi.Finalize();
 }

@@ -8,7 +8,8 @@
  * speed of the device's memory, a hundredth of what a network takes; in return the application's
  * output stays untouched until all slices are done, and a helper's result is there when it is dead.
  *
- * Which ranks lend is their own affair: peers see the same messages. Thread rule: as struct comm.
+ * Which ranks lend is their own affair: peers see the same messages. Thread rule: as struct
+ * mpi_comm.
  */
 #ifndef COLLSHIM_SHIM_MPI_LENT_H
 #define COLLSHIM_SHIM_MPI_LENT_H

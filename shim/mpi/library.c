@@ -158,7 +158,7 @@ static int bring_back(const struct image *m)
     return rc;
 }
 
-int library_call_with_images(const struct call *call)
+int library_call_with_images(const struct mpi_call *call)
 {
     struct library_buffer list[MOST_BUFFERS] = {{0}};
     struct image image[MOST_BUFFERS] = {{0}};

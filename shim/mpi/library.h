@@ -27,11 +27,11 @@ struct library_buffer {
 
 /* Returns what the MPI function returns; MPI_ERR_NO_MEM or MPI_ERR_OTHER, raised on the
    communicator, if an image could not be made or brought back. */
-int library_call_with_images(const struct call *call);
-static inline int library_call(const struct call *call)
+int library_call_with_images(const struct mpi_call *call);
+static inline int library_call(const struct mpi_call *call)
 {
-    return !cuda_present() || process.cuda_aware ? call->native(call)
-                                                 : library_call_with_images(call);
+    return !cuda_present() || mpi_process.cuda_aware ? call->native(call)
+                                                     : library_call_with_images(call);
 }
 
 /* A buffer of one block, of blocks one behind the other included. */

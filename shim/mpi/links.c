@@ -39,8 +39,8 @@ int links_offer(struct links *l, int nranks, struct shm_offer *offer)
     l->near = calloc(n, 1);
     l->node = malloc(n * sizeof *l->node);
     return l->member && l->near && l->node &&
-           (process.cfg.shm == CFG_SHM_OFF ||
-            !xport_shm_open(process.cfg.shm == CFG_SHM_COPY, &l->shm, offer));
+           (mpi_process.cfg.shm == CFG_SHM_OFF ||
+            !xport_shm_open(mpi_process.cfg.shm == CFG_SHM_COPY, &l->shm, offer));
 }
 
 /* A topology that the user wrote may put ranks of one host on several nodes, which then are to be
@@ -68,7 +68,7 @@ int links_place(struct links *l, const struct topo *topo, const struct topo_repo
 int links_join(struct links *l, MPI_Comm private_comm, const struct shm_offer *offer, int *error)
 {
     l->use = &l->mpi;
-    if (xport_mpi_p2p_open(&p2p_calls, private_comm, process.cuda_aware, &l->mpi))
+    if (xport_mpi_p2p_open(&p2p_calls, private_comm, mpi_process.cuda_aware, &l->mpi))
         return 0;
     if (!l->members)
         return 1;
@@ -91,7 +91,7 @@ static void tell(const struct links *l, int error)
     else
         say_here(CFG_LEVEL_INFO,
                  "%d ranks of a node share memory, two copies: peers' memory cannot be read (%s)",
-                 l->members, process.cfg.shm == CFG_SHM_COPY ? "COLLSHIM_SHM" : strerror(why));
+                 l->members, mpi_process.cfg.shm == CFG_SHM_COPY ? "COLLSHIM_SHM" : strerror(why));
 }
 
 void links_choose(struct links *l, int rank, const int *error)

@@ -116,7 +116,7 @@ static enum reason say_hello(MPI_Comm comm, const struct hello *own, struct hell
 
 /* Comm_create and not Comm_dup: a duplicate would run the application's attribute copy callbacks
    and inherit its info hints. */
-static int make_private_comm(struct comm *c, MPI_Comm comm)
+static int make_private_comm(struct mpi_comm *c, MPI_Comm comm)
 {
     MPI_Group group;
 
@@ -128,18 +128,19 @@ static int make_private_comm(struct comm *c, MPI_Comm comm)
            mpi.Comm_set_errhandler(c->private_comm, MPI_ERRORS_RETURN) == MPI_SUCCESS;
 }
 
-static int make_topology(struct comm *c, const struct room *m)
+static int make_topology(struct mpi_comm *c, const struct room *m)
 {
-    int rc = process.topo ? topo_restrict(process.topo, m->member, c->size, &c->topo)
-                          : topo_from_reports(m->report, c->size, 0, &c->topo);
+    int rc = mpi_process.topo ? topo_restrict(mpi_process.topo, m->member, c->size, &c->topo)
+                              : topo_from_reports(m->report, c->size, 0, &c->topo);
 
     if (!rc)
-        tuning_fill_in(&process.tuning, c->topo);
+        tuning_fill_in(&mpi_process.tuning, c->topo);
     return !rc;
 }
 
 /* From the first hello to the last word. */
-static enum reason settle_in(struct comm *c, MPI_Comm comm, const struct hello *all, struct room *m)
+static enum reason settle_in(struct mpi_comm *c, MPI_Comm comm, const struct hello *all,
+                             struct room *m)
 {
     int gpus = 1, error = 0;
 
@@ -177,12 +178,12 @@ static enum reason agree(MPI_Comm comm, enum reason own)
                : REASON_MEMORY;
 }
 
-enum reason meet(struct comm *c, MPI_Comm comm, int n, enum reason own)
+enum reason mpi_comm_meet(struct mpi_comm *c, MPI_Comm comm, int n, enum reason own)
 {
     struct hello few[FEW], me = {.report = {.node_key = node_key(),
                                             .socket = socket_here(),
                                             .gpu = gpus_here(),
-                                            .world_rank = process.world_rank},
+                                            .world_rank = mpi_process.world_rank},
                                  .offer = {.fd = -1},
                                  .representation = representation()};
     struct room m;

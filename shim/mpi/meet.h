@@ -12,13 +12,13 @@
 
 #include "shim/mpi/process.h"
 
-struct comm;
+struct mpi_comm;
 
 /*
  * Fill in c's private communicator, topology, links and helpers. comm: of n ranks, none of them
  * foreign. own: REASON_NONE, or what keeps this rank from going on; c may be NULL then. Collective;
  * all ranks get the same verdict. What was filled in is to be freed with c, also if there is one.
  */
-enum reason meet(struct comm *c, MPI_Comm comm, int n, enum reason own);
+enum reason mpi_comm_meet(struct mpi_comm *c, MPI_Comm comm, int n, enum reason own);
 
 #endif

@@ -24,7 +24,7 @@ enum state {
 /* Of this process: 0, or 1 + enum arithmetic. Threads that ask at once find the same. */
 static unsigned char found[REDUCTION_PAIRS];
 
-static enum arithmetic find(const struct reduction *r)
+static enum arithmetic arithmetic_find(const struct reduction *r)
 {
     struct reduction by = *r;
     unsigned char known = __atomic_load_n(&found[r->pair], __ATOMIC_RELAXED);
@@ -38,7 +38,7 @@ static enum arithmetic find(const struct reduction *r)
 }
 
 /* All find the same, or the library is left alone. */
-static enum arithmetic agree(const struct comm *c, enum arithmetic own)
+static enum arithmetic agree(const struct mpi_comm *c, enum arithmetic own)
 {
     int mine[2] = {(int)own, -(int)own}, most[2];
 
@@ -48,7 +48,7 @@ static enum arithmetic agree(const struct comm *c, enum arithmetic own)
     return own;
 }
 
-enum reason pairs_agree(struct comm *c, struct reduction *r)
+enum reason pairs_agree(struct mpi_comm *c, struct reduction *r)
 {
     unsigned char *state = &c->pairs[r->pair];
 
@@ -59,7 +59,7 @@ enum reason pairs_agree(struct comm *c, struct reduction *r)
         return REASON_UNTRIED;
     }
     if (*state < AGREED)
-        *state = (unsigned char)(AGREED + agree(c, r->kernel          ? find(r)
+        *state = (unsigned char)(AGREED + agree(c, r->kernel          ? arithmetic_find(r)
                                                    : *state == SERVED ? ARITHMETIC_OTHER
                                                                       : ARITHMETIC_UNEVEN));
     if (*state == AGREED + ARITHMETIC_UNEVEN)
@@ -71,7 +71,7 @@ enum reason pairs_agree(struct comm *c, struct reduction *r)
     return REASON_NONE;
 }
 
-void pairs_served(struct comm *c, const struct reduction *r, int rc)
+void pairs_served(struct mpi_comm *c, const struct reduction *r, int rc)
 {
     if (rc == MPI_SUCCESS)
         c->pairs[r->pair] = SERVED;

@@ -14,9 +14,9 @@
  * of a pair whose arithmetic may differ. Returns REASON_NONE, REASON_ARITHMETIC, or REASON_UNTRIED:
  * then pairs_served is to be told how the library's own call went. The same on all ranks.
  */
-enum reason pairs_agree(struct comm *c, struct reduction *r);
+enum reason pairs_agree(struct mpi_comm *c, struct reduction *r);
 
 /* rc: what the library's call returned. */
-void pairs_served(struct comm *c, const struct reduction *r, int rc);
+void pairs_served(struct mpi_comm *c, const struct reduction *r, int rc);
 
 #endif

@@ -7,16 +7,16 @@
 
 #include "shim/helper/crew.h"
 
-struct process process = {.verdict = REASON_NOT_SEEN, .keyval = MPI_KEYVAL_INVALID};
+struct mpi_process mpi_process = {.verdict = REASON_NOT_SEEN, .keyval = MPI_KEYVAL_INVALID};
 
-void process_open(const char *library_version)
+void mpi_process_open(const char *library_version)
 {
-    process.library_version = library_version;
-    cfg_load(&process.cfg, NULL);
+    mpi_process.library_version = library_version;
+    cfg_load(&mpi_process.cfg, NULL);
     crew_init(MAILBOX_FOR_MPI);
-    wanted_open(&process.cfg, process.choice);
-    if (process.cfg.mode != CFG_MODE_OFF)
-        tuning_load(&process.cfg, &process.tuning);
+    wanted_open(&mpi_process.cfg, mpi_process.choice);
+    if (mpi_process.cfg.mode != CFG_MODE_OFF)
+        tuning_load(&mpi_process.cfg, &mpi_process.tuning);
 }
 
 static void print_line(const char *format, va_list args)
@@ -33,8 +33,8 @@ void say(enum cfg_level level, const char *format, ...)
 {
     va_list args;
 
-    if ((int)level > process.cfg.log ||
-        (process.world_rank > 0 && process.cfg.log < CFG_LEVEL_DEBUG))
+    if ((int)level > mpi_process.cfg.log ||
+        (mpi_process.world_rank > 0 && mpi_process.cfg.log < CFG_LEVEL_DEBUG))
         return;
     va_start(args, format);
     print_line(format, args);
@@ -45,7 +45,7 @@ void say_here(enum cfg_level level, const char *format, ...)
 {
     va_list args;
 
-    if ((int)level > process.cfg.log)
+    if ((int)level > mpi_process.cfg.log)
         return;
     va_start(args, format);
     print_line(format, args);

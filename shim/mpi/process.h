@@ -22,8 +22,8 @@ enum reason {
     REASON_COUNT
 };
 
-struct process {
-    struct cfg cfg;              /* const after process_open */
+struct mpi_process {
+    struct cfg cfg;              /* const after mpi_process_open */
     const char *library_version; /* borrowed from the preload */
     struct choice choice[COLL_COUNT];
     struct tuning tuning; /* from COLLSHIM_PROFILE */
@@ -34,10 +34,10 @@ struct process {
     const struct topo *topo; /* from COLLSHIM_TOPOLOGY over MPI_COMM_WORLD, or NULL */
 };
 
-extern struct process process;
+extern struct mpi_process mpi_process;
 
 /* Read the settings and the choices; no MPI calls. */
-void process_open(const char *library_version);
+void mpi_process_open(const char *library_version);
 
 /*
  * One line on stderr, "collshim: ...", if the level is wanted. Other ranks than 0 keep quiet

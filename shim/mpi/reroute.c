@@ -28,7 +28,7 @@ static __thread int inside __attribute__((tls_model("initial-exec")));
 
 static enum reason gate_collective(enum plan_collective collective)
 {
-    const struct choice *choice = &process.choice[collective];
+    const struct choice *choice = &mpi_process.choice[collective];
 
     return inside            ? REASON_NESTED
            : choice->native  ? REASON_CHOSEN
@@ -36,7 +36,7 @@ static enum reason gate_collective(enum plan_collective collective)
                              : REASON_NONE;
 }
 
-enum reason gate_call(MPI_Comm comm, int nranks, enum plan_collective collective)
+enum reason mpi_gate_call(MPI_Comm comm, int nranks, enum plan_collective collective)
 {
     enum reason why = gate_collective(collective);
     int inter = 0;
@@ -50,35 +50,37 @@ enum reason gate_call(MPI_Comm comm, int nranks, enum plan_collective collective
     return REASON_NONE;
 }
 
-enum reason gate_rooted(MPI_Comm comm, int root, enum plan_collective collective, int *size,
-                        int *rank)
+enum reason mpi_gate_rooted(MPI_Comm comm, int root, enum plan_collective collective, int *size,
+                            int *rank)
 {
-    if (process.verdict)
-        return process.verdict;
+    if (mpi_process.verdict)
+        return mpi_process.verdict;
     if (comm == MPI_COMM_NULL || mpi.Comm_size(comm, size) != MPI_SUCCESS ||
         mpi.Comm_rank(comm, rank) != MPI_SUCCESS)
         return REASON_ARGUMENTS;
-    enum reason why = gate_call(comm, *size, collective);
+    enum reason why = mpi_gate_call(comm, *size, collective);
     return why ? why : root < 0 || root >= *size ? REASON_ARGUMENTS : REASON_NONE;
 }
 
-struct comm *gate_comm(MPI_Comm comm, int nranks, enum plan_collective collective, enum reason *why)
+struct mpi_comm *mpi_gate_comm(MPI_Comm comm, int nranks, enum plan_collective collective,
+                               enum reason *why)
 {
-    struct comm *c = gate_collective(collective) ? NULL : comm_find(comm);
+    struct mpi_comm *c = gate_collective(collective) ? NULL : mpi_comm_find(comm);
 
-    *why = c ? REASON_NONE : gate_call(comm, nranks, collective); /* it passed when it was made */
+    *why =
+        c ? REASON_NONE : mpi_gate_call(comm, nranks, collective); /* it passed when it was made */
     if (*why)
         return NULL;
     if (!c) {
         inside++;
-        c = comm_make(comm);
+        c = mpi_comm_make(comm);
         inside--;
     }
     *why = c->verdict;
     return *why ? NULL : c;
 }
 
-enum reason gate_reduction(struct comm *c, struct call *call)
+enum reason mpi_gate_reduction(struct mpi_comm *c, struct mpi_call *call)
 {
     inside++;
     enum reason why = pairs_agree(c, &call->reduction);
@@ -102,7 +104,7 @@ struct ready {
     struct engine *engine;
 };
 
-static int run_sliced(struct comm *c, const struct ready *ready, const struct call *call,
+static int run_sliced(struct mpi_comm *c, const struct ready *ready, const struct mpi_call *call,
                       const struct staging *s, int failed)
 {
     struct slices_result result;
@@ -138,15 +140,15 @@ static void note_part(void *context, int host)
 
 /* What the call needs beside the application's buffers. Returns 0, or the code with which the call
    has failed before it began. */
-static int open_staging(struct staging *s, struct comm *c, const struct ready *ready,
-                        const struct call *call, int own_output)
+static int open_staging(struct staging *s, struct mpi_comm *c, const struct ready *ready,
+                        const struct mpi_call *call, int own_output)
 {
     *s = (struct staging){0};
     return call->wrong ? call->wrong : staging_open(s, c, call, ready->plan, own_output);
 }
 
 /* failed: what open_staging returned. */
-static int run_engine(struct comm *c, const struct ready *ready, const struct call *call,
+static int run_engine(struct mpi_comm *c, const struct ready *ready, const struct mpi_call *call,
                       const struct staging *s, int failed)
 {
     struct watch_parts parts = {0};
@@ -177,7 +179,7 @@ static int run_engine(struct comm *c, const struct ready *ready, const struct ca
     return rc;
 }
 
-static int run_plan(struct comm *c, const struct ready *ready, const struct call *call)
+static int run_plan(struct mpi_comm *c, const struct ready *ready, const struct mpi_call *call)
 {
     struct staging s;
     double start = count_now();
@@ -192,9 +194,9 @@ static int run_plan(struct comm *c, const struct ready *ready, const struct call
 }
 
 /* Nobody reads a clock for the library's calls, unless a report will tell of them. */
-static int run_native(const struct call *call)
+static int run_native(const struct mpi_call *call)
 {
-    if (!process.cfg.report[0])
+    if (!mpi_process.cfg.report[0])
         return library_call(call);
 
     double start = count_now();
@@ -206,7 +208,7 @@ static int run_native(const struct call *call)
 
 /* Both ways, on the same input; the application keeps the native result. handled: as run_in_mode.
  */
-static int run_both(struct comm *c, const struct ready *ready, const struct call *call,
+static int run_both(struct mpi_comm *c, const struct ready *ready, const struct mpi_call *call,
                     int *handled)
 {
     struct staging s;
@@ -226,18 +228,18 @@ static int run_both(struct comm *c, const struct ready *ready, const struct call
         say_here(CFG_LEVEL_ERROR,
                  "verify: %s (%s) of %llu bytes differs from the library's result on rank %d",
                  plan_collective_name(call->collective), ready->algorithm->name,
-                 (unsigned long long)call->total, process.world_rank);
+                 (unsigned long long)call->total, mpi_process.world_rank);
     staging_close(&s);
     return rc != MPI_SUCCESS ? rc : mpi_code(ran);
 }
 
 /* Take the turn of ab mode: natively, then rerouted. *handled: as in run_both. */
-static int run_in_mode(struct comm *c, const struct ready *ready, const struct call *call,
+static int run_in_mode(struct mpi_comm *c, const struct ready *ready, const struct mpi_call *call,
                        int *handled)
 {
-    if (process.cfg.mode == CFG_MODE_VERIFY)
+    if (mpi_process.cfg.mode == CFG_MODE_VERIFY)
         return run_both(c, ready, call, handled);
-    if (process.cfg.mode == CFG_MODE_AB && c->turn++ % 2 == 0) {
+    if (mpi_process.cfg.mode == CFG_MODE_AB && c->turn++ % 2 == 0) {
         count_native(call->collective, REASON_TURN);
         *handled = 1;
         return run_native(call);
@@ -245,7 +247,7 @@ static int run_in_mode(struct comm *c, const struct ready *ready, const struct c
     return run_plan(c, ready, call);
 }
 
-static int run_native_because(struct call *call, enum reason why)
+static int run_native_because(struct mpi_call *call, enum reason why)
 {
     count_native(call->collective, why);
     call->in_vain = why != REASON_TRIAL ? why : REASON_NONE;
@@ -253,7 +255,7 @@ static int run_native_because(struct call *call, enum reason why)
 }
 
 /* Can the candidate's recipe be built for this shape? Says why not once per collective. */
-static int recipe_suits(const struct call *call, const struct plan_algorithm *a)
+static int recipe_suits(const struct mpi_call *call, const struct plan_algorithm *a)
 {
     static int said[COLL_COUNT];
     const struct plan_request *q = &call->request;
@@ -271,8 +273,8 @@ static int recipe_suits(const struct call *call, const struct plan_algorithm *a)
  * Get a reroute ready: its plan and its engine. REASON_NONE and *rc (0, or a negative code: an
  * error of the call), or why it cannot serve this call, on all ranks alike.
  */
-static enum reason make_ready(struct comm *c, struct call *call, const struct guard_reroute *r,
-                              struct ready *ready, int *rc)
+static enum reason make_ready(struct mpi_comm *c, struct mpi_call *call,
+                              const struct guard_reroute *r, struct ready *ready, int *rc)
 {
     call->request.chunk_bytes = plan_chunk(&call->request, r->chunk_bytes);
     call->request.recipe = r->recipe;
@@ -285,12 +287,12 @@ static enum reason make_ready(struct comm *c, struct call *call, const struct gu
     if (ready->ppg > 1)
         *rc = slices_try(c, call, r->algorithm, ready->ppg);
     else
-        *rc = comm_engine(c, &call->request, r->algorithm, &ready->plan, &ready->engine);
+        *rc = mpi_comm_engine(c, &call->request, r->algorithm, &ready->plan, &ready->engine);
     return *rc == -ENOTSUP ? REASON_SHAPE : REASON_NONE;
 }
 
 /* Run what make_ready made. */
-static int run_ready(struct comm *c, struct call *call, const struct ready *ready, int rc)
+static int run_ready(struct mpi_comm *c, struct mpi_call *call, const struct ready *ready, int rc)
 {
     int handled = 0;
 
@@ -302,8 +304,8 @@ static int run_ready(struct comm *c, struct call *call, const struct ready *read
 /* Is measuring wanted, and not overruled by a wish for this very algorithm? */
 static int guarded(const struct choice *choice)
 {
-    return process.cfg.guard && !process.cfg.reproducible && process.cfg.mode == CFG_MODE_ON &&
-           process.cfg.min_bytes && !choice->forced;
+    return mpi_process.cfg.guard && !mpi_process.cfg.reproducible &&
+           mpi_process.cfg.mode == CFG_MODE_ON && mpi_process.cfg.min_bytes && !choice->forced;
 }
 
 /* The one candidate that somebody named. chunk: 0 if nobody named that. */
@@ -323,8 +325,8 @@ static int one_candidate(struct plan_request *q, const struct plan_algorithm *a,
 static int find_candidates(struct plan_request *q, const struct tuning_row *row,
                            struct plan_candidate *list)
 {
-    const struct choice *choice = &process.choice[q->collective];
-    size_t chunk = process.cfg.chunk_bytes ? plan_chunk(q, process.cfg.chunk_bytes) : 0;
+    const struct choice *choice = &mpi_process.choice[q->collective];
+    size_t chunk = mpi_process.cfg.chunk_bytes ? plan_chunk(q, mpi_process.cfg.chunk_bytes) : 0;
 
     q->recipe = NULL;
     q->chunk_bytes = chunk;
@@ -333,8 +335,8 @@ static int find_candidates(struct plan_request *q, const struct tuning_row *row,
     if (row)
         return one_candidate(q, row->algorithm, row->recipe, chunk ? chunk : row->chunk_bytes,
                              row->ppg, list);
-    return process.cfg.min_bytes ? plan_candidates(q, list, PLAN_CANDIDATES)
-                                 : plan_candidates_all(q, list, PLAN_CANDIDATES);
+    return mpi_process.cfg.min_bytes ? plan_candidates(q, list, PLAN_CANDIDATES)
+                                     : plan_candidates_all(q, list, PLAN_CANDIDATES);
 }
 
 static enum reason why_no_candidate(const struct plan_request *q)
@@ -343,7 +345,7 @@ static enum reason why_no_candidate(const struct plan_request *q)
 }
 
 /* The first candidate that can serve the call. */
-static int run_first(struct comm *c, struct call *call, const struct tuning_row *row)
+static int run_first(struct mpi_comm *c, struct mpi_call *call, const struct tuning_row *row)
 {
     struct plan_candidate list[PLAN_CANDIDATES];
     int n = find_candidates(&call->request, row, list), rc;
@@ -363,7 +365,7 @@ static int run_first(struct comm *c, struct call *call, const struct tuning_row 
 
 static int agree_on_largest(void *context, double *value, int n)
 {
-    const struct comm *c = context;
+    const struct mpi_comm *c = context;
 
     return mpi.Allreduce(MPI_IN_PLACE, value, n, MPI_DOUBLE, MPI_MAX, c->private_comm) ==
                    MPI_SUCCESS
@@ -371,7 +373,8 @@ static int agree_on_largest(void *context, double *value, int n)
                : -1;
 }
 
-static void tell_verdict(const struct comm *c, const struct guard_entry *e, const struct call *call)
+static void tell_verdict(const struct mpi_comm *c, const struct guard_entry *e,
+                         const struct mpi_call *call)
 {
     const struct guard_reroute *r = &e->reroute[e->best ? e->best - 1 : 0];
 
@@ -390,8 +393,8 @@ static void tell_verdict(const struct comm *c, const struct guard_entry *e, cons
 }
 
 /* One of the contenders. timed: it takes part in a trial. why: the reason, if it is the library. */
-static int run_contender(struct comm *c, struct guard_entry *e, struct call *call, int contender,
-                         int timed, enum reason why)
+static int run_contender(struct mpi_comm *c, struct guard_entry *e, struct mpi_call *call,
+                         int contender, int timed, enum reason why)
 {
     struct ready ready;
     double began = timed ? count_now() : 0, start = began;
@@ -418,7 +421,7 @@ static int run_contender(struct comm *c, struct guard_entry *e, struct call *cal
 }
 
 /* Let the guard pick between the library and the candidates. */
-static int run_guarded(struct comm *c, struct guard_entry *e, struct call *call,
+static int run_guarded(struct mpi_comm *c, struct guard_entry *e, struct mpi_call *call,
                        const struct tuning_row *row)
 {
     int timed = 0;
@@ -438,9 +441,9 @@ static int run_guarded(struct comm *c, struct guard_entry *e, struct call *call,
     return run_contender(c, e, call, contender, timed, REASON_TRIAL);
 }
 
-static int choose_and_run(struct comm *c, struct call *call)
+static int choose_and_run(struct mpi_comm *c, struct mpi_call *call)
 {
-    const struct choice *choice = &process.choice[call->collective];
+    const struct choice *choice = &mpi_process.choice[call->collective];
     const struct tuning_row *row = NULL;
 
     if (c->team.starting && slices_possible(call) && slices_of(&call->request, 2) > 1) {
@@ -452,8 +455,8 @@ static int choose_and_run(struct comm *c, struct call *call)
     call->request.ppg = slices_possible(call) ? c->team.ppg : 1;
     if (!c->team.ppg && slices_of(&call->request, 2) > 1)
         return run_native_because(call, REASON_HELPERS);
-    if (!choice->forced && process.tuning.nrows)
-        row = tuning_find(&process.tuning, &call->request, call->total);
+    if (!choice->forced && mpi_process.tuning.nrows)
+        row = tuning_find(&mpi_process.tuning, &call->request, call->total);
     if (row && !row->algorithm)
         return run_native_because(call, REASON_PROFILE);
     if (!guarded(choice))
@@ -467,14 +470,14 @@ static int choose_and_run(struct comm *c, struct call *call)
 }
 
 /* Is there anything that all ranks are to carry out together? REASON_NONE, or why not. */
-static enum reason compare(struct comm *c, const struct call *call)
+static enum reason compare(struct mpi_comm *c, const struct mpi_call *call)
 {
     enum reason why = alike_asked() ? alike(c, call) : REASON_NONE;
 
     return !why && !call->total ? REASON_EMPTY : why;
 }
 
-int reroute(struct comm *c, struct call *call)
+int mpi_reroute(struct mpi_comm *c, struct mpi_call *call)
 {
     enum reason why = compare(c, call);
     int rc;
@@ -483,9 +486,9 @@ int reroute(struct comm *c, struct call *call)
         return run_native_because(call, why);
     call->request.topo = c->topo;
     call->request.rank = c->rank;
-    call->request.host_threads = process.cfg.host_threads;
+    call->request.host_threads = mpi_process.cfg.host_threads;
     inside++;
-    rc = comm_measure_rails(c, &call->request);
+    rc = mpi_comm_measure_rails(c, &call->request);
     if (rc == MPI_SUCCESS)
         rc = gpus_agree(c, call);
     if (rc == MPI_SUCCESS)
@@ -499,10 +502,10 @@ int reroute(struct comm *c, struct call *call)
     return rc;
 }
 
-int reroute_wrong(struct comm *c, struct call *call, int wrong)
+int mpi_reroute_wrong(struct mpi_comm *c, struct mpi_call *call, int wrong)
 {
     call->wrong = wrong;
     call->ninputs = 0;
     call->nblocks = 0;
-    return reroute(c, call);
+    return mpi_reroute(c, call);
 }

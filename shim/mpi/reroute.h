@@ -2,7 +2,7 @@
 /*
  * One collective call of the application on its way: first the gate (the same answer on every
  * rank), then the plan, then the engine. What is particular to a collective is in its own
- * file, which fills a struct call.
+ * file, which fills a struct mpi_call.
  */
 #ifndef COLLSHIM_SHIM_MPI_REROUTE_H
 #define COLLSHIM_SHIM_MPI_REROUTE_H
@@ -23,7 +23,7 @@ struct call_block {
 };
 
 struct library_buffer;
-struct call {
+struct mpi_call {
     enum plan_collective collective;
     MPI_Comm comm;
     struct plan_request request; /* but for topo, rank and chunk_bytes */
@@ -33,25 +33,25 @@ struct call {
     /* The library's own function with the application's arguments (to be called by library_call),
        and which of the arguments are buffers: fills in at most two and returns how many; 0 also
        where they are for the library to judge. */
-    int (*native)(const struct call *call);
-    int (*buffers)(const struct call *call, struct library_buffer *list);
+    int (*native)(const struct mpi_call *call);
+    int (*buffers)(const struct mpi_call *call, struct library_buffer *list);
 
     /* Input: one block, unless in place; or the first of ninputs, which are then packed. */
     struct layout input;
     struct call_block input_block;
     int ninputs;
-    struct call_block (*inputs)(const struct call *call, int i);
+    struct call_block (*inputs)(const struct mpi_call *call, int i);
 
     /* Output: nblocks blocks; block i is what `output_block` says. */
     struct layout output;
     int nblocks;
-    struct call_block (*output_block)(const struct call *call, int i);
+    struct call_block (*output_block)(const struct mpi_call *call, int i);
     int held_block;       /* the output block that is filled from the start, or NO_BLOCK */
     int output_dense;     /* the whole output is already packed, from output_block(0).user on */
     int output_unchanged; /* nothing is written to it here (root of a broadcast) */
     int stage_input;      /* the input must not be read where it lies */
 
-    int wrong;    /* an MPI code: this rank cannot serve the call (reroute_wrong); or 0 */
+    int wrong;    /* an MPI code: this rank cannot serve the call (mpi_reroute_wrong); or 0 */
     int combines; /* reduction is set */
     struct reduction reduction;
 
@@ -69,41 +69,41 @@ struct call {
    where that is done: elsewhere it may have some. */
 static inline enum reason gate_size(uint64_t total)
 {
-    if (process.verdict != REASON_NONE)
-        return process.verdict;
-    if (total < process.cfg.min_bytes)
+    if (mpi_process.verdict != REASON_NONE)
+        return mpi_process.verdict;
+    if (total < mpi_process.cfg.min_bytes)
         return REASON_SMALL;
     return total || alike_asked() ? REASON_NONE : REASON_EMPTY;
 }
 
 /* The part of the gate that asks nobody: settings, and what the communicator is. nranks: its size.
  */
-enum reason gate_call(MPI_Comm comm, int nranks, enum plan_collective c);
+enum reason mpi_gate_call(MPI_Comm comm, int nranks, enum plan_collective c);
 
 /* The same for a rooted collective: the verdict, and is there such a root? *size, *rank: filled in
    where the answer is REASON_NONE. Before it, nothing that only a root must pass may be read. */
-enum reason gate_rooted(MPI_Comm comm, int root, enum plan_collective c, int *size, int *rank);
+enum reason mpi_gate_rooted(MPI_Comm comm, int root, enum plan_collective c, int *size, int *rank);
 
 /*
  * The rest of the gate, collective in the first call on a communicator. Returns NULL and *why if
  * the call runs natively. nranks: the size of the communicator.
  */
-struct comm;
-struct comm *gate_comm(MPI_Comm comm, int nranks, enum plan_collective c, enum reason *why);
+struct mpi_comm;
+struct mpi_comm *mpi_gate_comm(MPI_Comm comm, int nranks, enum plan_collective c, enum reason *why);
 
 /* The gate of a reduction, behind the others: may it be rerouted, and who combines? Collective like
    pairs_agree, and returns what that does. */
-enum reason gate_reduction(struct comm *c, struct call *call);
+enum reason mpi_gate_reduction(struct mpi_comm *c, struct mpi_call *call);
 
-/* Run a call that passed gate_comm, in the mode that is set. Returns what the MPI function returns.
+/* Run a call that passed mpi_gate_comm, in the mode that is set. Returns the MPI function's code.
  */
-int reroute(struct comm *comm, struct call *call);
+int mpi_reroute(struct mpi_comm *comm, struct mpi_call *call);
 
 /*
  * The same with arguments that this rank cannot serve, of which the others know nothing: an MPI
  * code. The call's buffers are not looked at. Where it is rerouted the rank takes part without data
  * (engine.h) and returns the code.
  */
-int reroute_wrong(struct comm *comm, struct call *call, int wrong);
+int mpi_reroute_wrong(struct mpi_comm *comm, struct mpi_call *call, int wrong);
 
 #endif

@@ -7,7 +7,7 @@
 #include "shim/mpi/refused.h"
 #include "shim/mpi/sizes.h"
 
-struct call_block rooted_block(const struct call *call, const struct layout *layout, int i)
+struct call_block rooted_block(const struct mpi_call *call, const struct layout *layout, int i)
 {
     const struct rooted *a = call->arguments;
 
@@ -64,7 +64,7 @@ static int coincides(const struct rooted *a, enum plan_collective c, int rank)
 
 /* What this rank's arguments alone tell (refused.h), on an intracommunicator that has such a
    root. */
-static int refused(const struct rooted *a, enum plan_collective c, int size, int rank)
+static int rooted_refused(const struct rooted *a, enum plan_collective c, int size, int rank)
 {
     enum refused_side own = is_gather(c) ? REFUSED_SEND : REFUSED_RECEIVE;
     enum refused_side all = is_gather(c) ? REFUSED_RECEIVE : REFUSED_SEND;
@@ -87,15 +87,16 @@ static int refused_v(const struct rooted *a, enum plan_collective c)
 {
     int size, rank, inter;
 
-    if (process.verdict || a->comm == MPI_COMM_NULL ||
+    if (mpi_process.verdict || a->comm == MPI_COMM_NULL ||
         mpi.Comm_test_inter(a->comm, &inter) != MPI_SUCCESS || inter ||
         mpi.Comm_size(a->comm, &size) != MPI_SUCCESS ||
         mpi.Comm_rank(a->comm, &rank) != MPI_SUCCESS)
         return 0;
-    return a->root < 0 || a->root >= size || refused(a, c, size, rank);
+    return a->root < 0 || a->root >= size || rooted_refused(a, c, size, rank);
 }
 
-static int run(struct comm *c, const struct rooted *a, struct call *call, rooted_fill fill)
+static int rooted_reroute(struct mpi_comm *c, const struct rooted *a, struct mpi_call *call,
+                          rooted_fill fill)
 {
     call->request.root = a->root;
     call->request.grain = 1;
@@ -103,31 +104,31 @@ static int run(struct comm *c, const struct rooted *a, struct call *call, rooted
     call->held_block = NO_BLOCK;
     call->output_dense = 1; /* where there is none */
     int wrong = fill(c, call);
-    return wrong ? reroute_wrong(c, call, wrong) : reroute(c, call);
+    return wrong ? mpi_reroute_wrong(c, call, wrong) : mpi_reroute(c, call);
 }
 
 /* What both forms begin with. */
-static void begin(const struct rooted *a, struct call *call)
+static void rooted_begin(const struct rooted *a, struct mpi_call *call)
 {
     call->comm = a->comm;
     call->request.collective = call->collective;
     call->arguments = a;
 }
 
-static int run_natively(const struct call *call, enum reason why)
+static int run_natively(const struct mpi_call *call, enum reason why)
 {
     count_native(call->collective, why);
     return library_call(call);
 }
 
-int rooted_run(struct rooted *a, struct call *call, rooted_fill fill)
+int rooted_run(struct rooted *a, struct mpi_call *call, rooted_fill fill)
 {
-    struct comm *c = NULL;
+    struct mpi_comm *c = NULL;
     uint64_t block = 0;
     int size, rank;
 
-    begin(a, call);
-    enum reason why = gate_rooted(a->comm, a->root, call->collective, &size, &rank);
+    rooted_begin(a, call);
+    enum reason why = mpi_gate_rooted(a->comm, a->root, call->collective, &size, &rank);
     if (!why) {
         int wrong = rank == a->root ? bytes_of(a->all.count, a->all.type, &block)
                                     : bytes_of(a->own.count, a->own.type, &block);
@@ -135,13 +136,13 @@ int rooted_run(struct rooted *a, struct call *call, rooted_fill fill)
         why = wrong || bytes_of_all(block, size, &call->total) ? REASON_ARGUMENTS
                                                                : gate_size(call->total);
     }
-    if (!why && refused(a, call->collective, size, rank))
+    if (!why && rooted_refused(a, call->collective, size, rank))
         why = REASON_ARGUMENTS;
     if (!why)
-        c = gate_comm(a->comm, size, call->collective, &why);
+        c = mpi_gate_comm(a->comm, size, call->collective, &why);
     if (c) {
         call->request.nbytes = (size_t)block;
-        return run(c, a, call, fill);
+        return rooted_reroute(c, a, call, fill);
     }
     return run_natively(call, why);
 }
@@ -163,24 +164,24 @@ static struct sizes_claim claim_of(const struct rooted *a, int rank, int size)
     return claim;
 }
 
-int rooted_run_v(struct rooted *a, struct call *call, rooted_fill fill)
+int rooted_run_v(struct rooted *a, struct mpi_call *call, rooted_fill fill)
 {
-    struct comm *c = NULL;
+    struct mpi_comm *c = NULL;
     int size, rank;
 
-    begin(a, call);
+    rooted_begin(a, call);
     if (refused_v(a, call->collective))
         return run_natively(call, REASON_ARGUMENTS);
     if (sizes_wait(a->comm, call->collective))
         return run_natively(call, REASON_SIZES);
-    enum reason why = gate_rooted(a->comm, a->root, call->collective, &size, &rank);
+    enum reason why = mpi_gate_rooted(a->comm, a->root, call->collective, &size, &rank);
     if (!why)
         why = sizes_ask(a->comm, size);
     if (!why) {
         struct sizes_claim claim = claim_of(a, rank, size);
 
         why = sizes_agree(a->comm, size, call->collective, &claim, &call->total);
-        if (!why && !(c = gate_comm(a->comm, size, call->collective, &why)))
+        if (!why && !(c = mpi_gate_comm(a->comm, size, call->collective, &why)))
             sizes_were_vain(a->comm, call->collective);
     }
     if (!c)
@@ -190,7 +191,7 @@ int rooted_run_v(struct rooted *a, struct call *call, rooted_fill fill)
         return rc;
     a->offset = c->offset;
     call->request.bytes = c->bytes;
-    rc = run(c, a, call, fill);
+    rc = rooted_reroute(c, a, call, fill);
     if (call->in_vain)
         sizes_were_vain(a->comm, call->collective);
     return rc;

@@ -33,7 +33,7 @@ struct rooted {
 };
 
 /* Of all the blocks, block i where the application has it. layout: of their type. */
-struct call_block rooted_block(const struct call *call, const struct layout *layout, int i);
+struct call_block rooted_block(const struct mpi_call *call, const struct layout *layout, int i);
 
 /* Do all the blocks lie as packed ones do? n: how many. */
 int rooted_is_packed(const struct rooted *a, const struct layout *layout, int n);
@@ -46,8 +46,8 @@ int rooted_buffers(const struct rooted *a, int gathers, struct library_buffer *l
  * fills in the call's buffers; returns MPI_SUCCESS, or what is wrong with this rank's arguments.
  * Returns what the MPI function returns.
  */
-typedef int (*rooted_fill)(struct comm *c, struct call *call);
-int rooted_run(struct rooted *a, struct call *call, rooted_fill fill);
-int rooted_run_v(struct rooted *a, struct call *call, rooted_fill fill);
+typedef int (*rooted_fill)(struct mpi_comm *c, struct mpi_call *call);
+int rooted_run(struct rooted *a, struct mpi_call *call, rooted_fill fill);
+int rooted_run_v(struct rooted *a, struct mpi_call *call, rooted_fill fill);
 
 #endif

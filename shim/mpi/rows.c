@@ -65,7 +65,7 @@ enum reason rows_begin(struct rows_call *r, MPI_Comm comm, int n)
     *r = (struct rows_call){.comm = comm, .n = n};
     if (n > MOST_RANKS)
         return REASON_SHAPE;
-    r->always = !process.cfg.min_bytes || process.choice[COLL_ALLTOALLV].forced;
+    r->always = !mpi_process.cfg.min_bytes || mpi_process.choice[COLL_ALLTOALLV].forced;
     if (r->always) {
         r->turn = WATCH_EXCHANGE;
         return REASON_NONE;
@@ -74,7 +74,7 @@ enum reason rows_begin(struct rows_call *r, MPI_Comm comm, int n)
     r->was_active = (int)r->watch.active;
     if (!r->watch.seen) {
         r->watch.seen = 1;
-        r->watch.foreign = (unsigned)comm_is_foreign(comm, n) & 1;
+        r->watch.foreign = (unsigned)mpi_comm_is_foreign(comm, n) & 1;
         r->lost = !watch_set(comm, r->watch);
     }
     if (r->watch.foreign)
@@ -132,7 +132,7 @@ static struct rows *rows_make(size_t n)
     return NULL;
 }
 
-struct rows *rows_of(struct comm *c, enum reason *why)
+struct rows *rows_of(struct mpi_comm *c, enum reason *why)
 {
     int well, all = 0;
 
@@ -180,7 +180,7 @@ static enum reason verdict_of(const uint64_t *all, int n, uint64_t *total)
     return why ? (enum reason)why : sent != expected ? REASON_ARGUMENTS : REASON_NONE;
 }
 
-int rows_exchange(struct comm *c, enum reason own, uint64_t *total, enum reason *why)
+int rows_exchange(struct mpi_comm *c, enum reason own, uint64_t *total, enum reason *why)
 {
     struct rows *rows = c->rows;
     int n = c->size, each = n + EXTRA;
@@ -207,7 +207,7 @@ int rows_exchange(struct comm *c, enum reason own, uint64_t *total, enum reason 
 }
 
 /* Rank 0 tells all: memory may be short on one rank, and one answer is needed. */
-static enum reason predict(struct rows_call *r, struct comm *c, struct plan_request *q)
+static enum reason predict(struct rows_call *r, struct mpi_comm *c, struct plan_request *q)
 {
     double congestion[2]; /* direct, balanced */
     size_t chunk[PLAN_CHUNKS];
@@ -223,7 +223,7 @@ static enum reason predict(struct rows_call *r, struct comm *c, struct plan_requ
     return watch_predicted(&r->watch, congestion[0], congestion[1]) ? REASON_NONE : REASON_BALANCED;
 }
 
-enum reason rows_judge(struct rows_call *r, struct comm *c, struct plan_request *q)
+enum reason rows_judge(struct rows_call *r, struct mpi_comm *c, struct plan_request *q)
 {
     return r->always || !watch_wants_prediction(&r->watch) ? REASON_NONE : predict(r, c, q);
 }

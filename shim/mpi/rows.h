@@ -42,8 +42,8 @@ int rows_open(void);
 void rows_close(void);
 void rows_free(struct rows *rows); /* NULL is fine */
 
-/* A call on a communicator that passed gate_call. Local. REASON_NONE, or why it runs natively: the
-   same on all ranks. Unless it does, rows_end must follow. */
+/* A call on a communicator that passed mpi_gate_call. Local. REASON_NONE, or why it runs natively:
+   the same on all ranks. Unless it does, rows_end must follow. */
 enum reason rows_begin(struct rows_call *r, MPI_Comm comm, int n);
 
 /* If r->turn is WATCH_ASK. Collective over the communicator. sent, received: sums of this rank;
@@ -54,7 +54,7 @@ enum reason rows_ask(const struct rows_call *r, int wrong, uint64_t sent, uint64
 enum reason rows_gate(const struct rows_call *r, uint64_t total);
 
 /* Room for them: NULL and *why on all ranks alike. Collective where there was none yet. */
-struct rows *rows_of(struct comm *c, enum reason *why);
+struct rows *rows_of(struct mpi_comm *c, enum reason *why);
 
 /*
  * Fill in the matrix from all ranks' sends. own: why this rank cannot serve the call, or
@@ -62,11 +62,11 @@ struct rows *rows_of(struct comm *c, enum reason *why);
  * that is REASON_NONE *total is the size of the call: the bytes of all rows, by the number of
  * ranks.
  */
-int rows_exchange(struct comm *c, enum reason own, uint64_t *total, enum reason *why);
+int rows_exchange(struct mpi_comm *c, enum reason own, uint64_t *total, enum reason *why);
 
 /* Is it worth a reroute now? q: complete but for chunk_bytes. Collective where a prediction is due.
    Returns as rows_begin. */
-enum reason rows_judge(struct rows_call *r, struct comm *c, struct plan_request *q);
+enum reason rows_judge(struct rows_call *r, struct mpi_comm *c, struct plan_request *q);
 
 /* Remember how it went: why it ran natively, or REASON_NONE. */
 void rows_end(struct rows_call *r, enum reason native);

@@ -8,7 +8,7 @@
 #include "shim/mpi/rooted.h"
 #include "shim/mpi/wrappers.h"
 
-static int native_scatter(const struct call *call)
+static int native_scatter(const struct mpi_call *call)
 {
     const struct rooted *a = call->arguments;
 
@@ -19,7 +19,7 @@ static int native_scatter(const struct call *call)
                        (int)a->own.count, a->own.type, a->root, a->comm);
 }
 
-static int native_scatterv(const struct call *call)
+static int native_scatterv(const struct mpi_call *call)
 {
     const struct rooted *a = call->arguments;
 
@@ -30,17 +30,17 @@ static int native_scatterv(const struct call *call)
                         a->own.buffer, (int)a->own.count, a->own.type, a->root, a->comm);
 }
 
-static int buffers(const struct call *call, struct library_buffer *list)
+static int scatter_buffers(const struct mpi_call *call, struct library_buffer *list)
 {
     return rooted_buffers(call->arguments, 0, list);
 }
 
-static struct call_block input_block(const struct call *call, int i)
+static struct call_block input_block(const struct mpi_call *call, int i)
 {
     return rooted_block(call, &call->input, i);
 }
 
-static struct call_block own_block(const struct call *call, int i)
+static struct call_block own_block(const struct mpi_call *call, int i)
 {
     const struct rooted *a = call->arguments;
 
@@ -49,7 +49,7 @@ static struct call_block own_block(const struct call *call, int i)
 }
 
 /* All blocks, at the root. */
-static void fill_input(const struct rooted *a, struct call *call, int size)
+static void fill_input(const struct rooted *a, struct mpi_call *call, int size)
 {
     call->input_block = input_block(call, 0);
     call->input_block.count = call->input.size ? (MPI_Count)call->total / call->input.size : 0;
@@ -60,7 +60,7 @@ static void fill_input(const struct rooted *a, struct call *call, int size)
     }
 }
 
-static int fill(struct comm *c, struct call *call)
+static int scatter_fill(struct mpi_comm *c, struct mpi_call *call)
 {
     const struct rooted *a = call->arguments;
     uint64_t own = plan_block_bytes(&call->request, c->rank), receives;
@@ -85,20 +85,22 @@ static int fill(struct comm *c, struct call *call)
 
 static int scatter(struct rooted *a)
 {
-    struct call call = {.collective = COLL_SCATTER, .native = native_scatter, .buffers = buffers};
+    struct mpi_call call = {
+        .collective = COLL_SCATTER, .native = native_scatter, .buffers = scatter_buffers};
 
-    return rooted_run(a, &call, fill);
+    return rooted_run(a, &call, scatter_fill);
 }
 
 static int scatterv(struct rooted *a)
 {
-    struct call call = {.collective = COLL_SCATTERV, .native = native_scatterv, .buffers = buffers};
+    struct mpi_call call = {
+        .collective = COLL_SCATTERV, .native = native_scatterv, .buffers = scatter_buffers};
 
-    return rooted_run_v(a, &call, fill);
+    return rooted_run_v(a, &call, scatter_fill);
 }
 
-int wrap_Scatter(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
-                 int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
+int mpi_wrap_Scatter(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
+                     int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
 {
     return scatter(&(struct rooted){
         .all = {.buffer = (char *)(uintptr_t)sendbuf, .count = sendcount, .type = sendtype},
@@ -107,8 +109,9 @@ int wrap_Scatter(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void
         .comm = comm});
 }
 
-int wrap_Scatter_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
-                   MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
+int mpi_wrap_Scatter_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+                       void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root,
+                       MPI_Comm comm)
 {
     return scatter(&(struct rooted){
         .all = {.buffer = (char *)(uintptr_t)sendbuf, .count = sendcount, .type = sendtype},
@@ -118,9 +121,9 @@ int wrap_Scatter_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendty
         .large = 1});
 }
 
-int wrap_Scatterv(const void *sendbuf, const int *sendcounts, const int *displs,
-                  MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype,
-                  int root, MPI_Comm comm)
+int mpi_wrap_Scatterv(const void *sendbuf, const int *sendcounts, const int *displs,
+                      MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype,
+                      int root, MPI_Comm comm)
 {
     return scatterv(
         &(struct rooted){.all = {.buffer = (char *)(uintptr_t)sendbuf,
@@ -132,9 +135,9 @@ int wrap_Scatterv(const void *sendbuf, const int *sendcounts, const int *displs,
                          .comm = comm});
 }
 
-int wrap_Scatterv_c(const void *sendbuf, const MPI_Count *sendcounts, const MPI_Aint *displs,
-                    MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
-                    MPI_Datatype recvtype, int root, MPI_Comm comm)
+int mpi_wrap_Scatterv_c(const void *sendbuf, const MPI_Count *sendcounts, const MPI_Aint *displs,
+                        MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
+                        MPI_Datatype recvtype, int root, MPI_Comm comm)
 {
     return scatterv(
         &(struct rooted){.all = {.buffer = (char *)(uintptr_t)sendbuf,

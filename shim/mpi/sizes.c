@@ -61,7 +61,7 @@ static struct memory *memory_begin(MPI_Comm comm, int n)
 
     if (!m)
         return NULL;
-    m->foreign = comm_is_foreign(comm, n);
+    m->foreign = mpi_comm_is_foreign(comm, n);
     if (mpi.Comm_set_attr(comm, keyval, m) == MPI_SUCCESS)
         return m;
     free(m);
@@ -82,7 +82,7 @@ static void begin_to_wait(struct pause *p)
 /* Does the user want every call rerouted that can be? */
 static int always(enum plan_collective c)
 {
-    return !process.cfg.min_bytes || process.choice[c].forced;
+    return !mpi_process.cfg.min_bytes || mpi_process.choice[c].forced;
 }
 
 void sizes_were_vain(MPI_Comm comm, enum plan_collective c)
@@ -95,7 +95,7 @@ void sizes_were_vain(MPI_Comm comm, enum plan_collective c)
 
 int sizes_wait(MPI_Comm comm, enum plan_collective c)
 {
-    struct memory *m = process.verdict || comm == MPI_COMM_NULL ? NULL : memory_of(comm);
+    struct memory *m = mpi_process.verdict || comm == MPI_COMM_NULL ? NULL : memory_of(comm);
 
     if (!m || !pause_of(m, c)->wait)
         return 0;
@@ -109,7 +109,7 @@ enum reason sizes_ask(MPI_Comm comm, int n)
 
     if (!m)
         m = memory_begin(comm, n);
-    return (m ? m->foreign : comm_is_foreign(comm, n)) ? REASON_FOREIGN : REASON_NONE;
+    return (m ? m->foreign : mpi_comm_is_foreign(comm, n)) ? REASON_FOREIGN : REASON_NONE;
 }
 
 /* The root tells whether there is anything to ask all about. */
@@ -159,7 +159,8 @@ enum reason sizes_agree(MPI_Comm comm, int n, enum plan_collective c,
     return why;
 }
 
-int sizes_share(struct comm *c, MPI_Comm comm, int root, struct counts counts, MPI_Datatype type)
+int sizes_share(struct mpi_comm *c, MPI_Comm comm, int root, struct counts counts,
+                MPI_Datatype type)
 {
     uint64_t next = 0;
 

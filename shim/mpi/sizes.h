@@ -38,7 +38,7 @@ int sizes_wait(MPI_Comm comm, enum plan_collective c);
 
 /*
  * Are the ranks to agree on this call? REASON_NONE, or why it runs natively unasked: the same on
- * all ranks. comm has n ranks, passed gate_call, and does not wait.
+ * all ranks. comm has n ranks, passed mpi_gate_call, and does not wait.
  */
 enum reason sizes_ask(MPI_Comm comm, int n);
 
@@ -53,7 +53,8 @@ enum reason sizes_agree(MPI_Comm comm, int n, enum plan_collective c,
  * Fill in c->bytes and c->offset everywhere from the root's counts (elsewhere: unread). Collective.
  * Returns an MPI code, raised on comm already.
  */
-int sizes_share(struct comm *c, MPI_Comm comm, int root, struct counts counts, MPI_Datatype type);
+int sizes_share(struct mpi_comm *c, MPI_Comm comm, int root, struct counts counts,
+                MPI_Datatype type);
 
 /* The call that was agreed on ran natively, and others like it will. */
 void sizes_were_vain(MPI_Comm comm, enum plan_collective c);

@@ -23,8 +23,8 @@ enum { NOTICE = 32767 };
 
 /* One call in slices. */
 struct slicing {
-    struct comm *comm;
-    const struct call *call;
+    struct mpi_comm *comm;
+    const struct mpi_call *call;
     const struct plan_algorithm *algorithm;
     int ppg;
     struct slices_buffers whole;
@@ -36,12 +36,12 @@ struct slicing {
     int heard;                /* of another rank's */
 };
 
-int slices_possible(const struct call *call)
+int slices_possible(const struct mpi_call *call)
 {
     return !call->combines || call->reduction.kernel;
 }
 
-/* The request, the window and the plan of a slice; plan and engine as from comm_engine. */
+/* The request, the window and the plan of a slice; plan and engine as from mpi_comm_engine. */
 struct slice {
     struct plan_request request;
     struct slice_window window;
@@ -56,10 +56,11 @@ static int slice_get(struct slicing *s, int i, struct slice *slice)
 
     slice->request = slice_request(whole, s->ppg, i, &from);
     slice->window = slice_window(whole, &slice->request, from);
-    return comm_engine(s->comm, &slice->request, s->algorithm, &slice->plan, &slice->engine);
+    return mpi_comm_engine(s->comm, &slice->request, s->algorithm, &slice->plan, &slice->engine);
 }
 
-int slices_try(struct comm *c, const struct call *call, const struct plan_algorithm *a, int ppg)
+int slices_try(struct mpi_comm *c, const struct mpi_call *call, const struct plan_algorithm *a,
+               int ppg)
 {
     struct slicing s = {.comm = c, .call = call, .algorithm = a, .ppg = ppg};
     struct slice first, last; /* one of them is the longest */
@@ -103,7 +104,7 @@ static int copy_out(const struct slicing *s, const struct slice_part *p, const c
 /* Must the rank copy for this helper? */
 static int is_staged(const struct slicing *s, int helper)
 {
-    return s->whole.device || process.cfg.shm != CFG_SHM_ON || crew_unreachable(helper);
+    return s->whole.device || mpi_process.cfg.shm != CFG_SHM_ON || crew_unreachable(helper);
 }
 
 /* Room for slice i on the device, its window and behind that its scratch: the helper's, or with 0
@@ -111,7 +112,7 @@ static int is_staged(const struct slicing *s, int helper)
 static char *lend(struct slicing *s, int i, const struct slice *slice, size_t *scratch_at)
 {
     enum { ALIGNED = 256 };
-    struct team *t = &s->comm->team;
+    struct mpi_team *t = &s->comm->team;
 
     if (!s->whole.device || !t->lent)
         return NULL;
@@ -212,7 +213,7 @@ static int run_plan(struct slicing *s, const struct slice *slice, const struct r
                                          .failed = s->code});
 }
 
-static void note(struct slicing *s, int rc)
+static void slices_note(struct slicing *s, int rc)
 {
     if (!s->code)
         s->code = rc;
@@ -227,14 +228,14 @@ static void carry(struct slicing *s, int i, struct slice *slice)
     if (!rc) {
         struct room room;
 
-        note(s, find_room(s, slice, &room));
+        slices_note(s, find_room(s, slice, &room));
         if (!s->code)
-            note(s, copy_in(s, &slice->window.fetch, room.window));
+            slices_note(s, copy_in(s, &slice->window.fetch, room.window));
         rc = run_plan(s, slice, &room);
         s->own = room.window;
         free(room.allocated);
     }
-    note(s, rc);
+    slices_note(s, rc);
 }
 
 static void tell_others(struct slicing *s)
@@ -330,12 +331,12 @@ static void redo(struct slicing *s)
 
         carry(s, i, &slice);
         if (!s->code)
-            note(s, copy_out(s, &slice.window.store, s->own));
+            slices_note(s, copy_out(s, &slice.window.store, s->own));
     }
 }
 
-int slices_run(struct comm *c, const struct call *call, const struct plan_algorithm *a, int ppg,
-               const struct slices_buffers *buffers, struct slices_result *result)
+int slices_run(struct mpi_comm *c, const struct mpi_call *call, const struct plan_algorithm *a,
+               int ppg, const struct slices_buffers *buffers, struct slices_result *result)
 {
     struct slicing s = {.comm = c,
                         .call = call,
@@ -354,7 +355,7 @@ int slices_run(struct comm *c, const struct call *call, const struct plan_algori
     if (!s.code && !s.failed)
         s.code = await_helpers(&s);
     rc = agree(&s, &all_done);
-    note(&s, rc);
+    slices_note(&s, rc);
     if (!s.code)
         s.code = copy_out(&s, &own.window.store, s.own);
     *result = (struct slices_result){.redone = !rc && !all_done, .on_device = s.lent[1] != NULL};

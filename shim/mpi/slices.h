@@ -14,14 +14,15 @@
 #include "shim/mpi/reroute.h"
 
 /* Can helpers carry this call at all? The same on all ranks. */
-int slices_possible(const struct call *call);
+int slices_possible(const struct mpi_call *call);
 
 /*
- * Can a's plans serve the slices, ppg of them? Returns as comm_engine, on all ranks alike, with
+ * Can a's plans serve the slices, ppg of them? Returns as mpi_comm_engine, on all ranks alike, with
  * call->request as the whole call's; -ENOTSUP too where a plan wants host memory beside a device's,
  * for which slices have no room.
  */
-int slices_try(struct comm *c, const struct call *call, const struct plan_algorithm *a, int ppg);
+int slices_try(struct mpi_comm *c, const struct mpi_call *call, const struct plan_algorithm *a,
+               int ppg);
 
 /* The whole call's packed buffers, as the request says, in host memory or on a device; failed: the
    code with which the call has failed on this rank already (buffers may be NULL then), or 0. */
@@ -42,7 +43,7 @@ struct slices_result {
  * Run the call in so many slices. Returns 0, a negative code or an MPI code. A helper that failed
  * costs time only; c->team is then given up on all ranks, and result->redone is 1.
  */
-int slices_run(struct comm *c, const struct call *call, const struct plan_algorithm *a, int ppg,
-               const struct slices_buffers *buffers, struct slices_result *result);
+int slices_run(struct mpi_comm *c, const struct mpi_call *call, const struct plan_algorithm *a,
+               int ppg, const struct slices_buffers *buffers, struct slices_result *result);
 
 #endif

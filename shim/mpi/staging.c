@@ -32,8 +32,8 @@ static struct side look_at(const struct layout *l, struct call_block b, int used
 }
 
 /* The first block with anything in it: one that is empty may be anywhere. */
-static struct call_block first_block(const struct call *call, int n,
-                                     struct call_block (*block)(const struct call *, int))
+static struct call_block first_block(const struct mpi_call *call, int n,
+                                     struct call_block (*block)(const struct mpi_call *, int))
 {
     struct call_block b = {0};
 
@@ -56,7 +56,7 @@ static const struct cuda_place *common_place(const struct side *a, const struct 
 }
 
 /* Numbers of more than 8 bytes are aligned as their halves. */
-static size_t alignment_of(const struct call *call)
+static size_t alignment_of(const struct mpi_call *call)
 {
     size_t extent = call->combines ? call->reduction.extent : 1;
 
@@ -64,7 +64,7 @@ static size_t alignment_of(const struct call *call)
 }
 
 /* Where the communicator keeps its device for that place, or room for one; NULL: too many. */
-static struct cuda_gpu **find_gpu(struct comm *c, const struct cuda_place *place)
+static struct cuda_gpu **find_gpu(struct mpi_comm *c, const struct cuda_place *place)
 {
     for (int i = 0; i < GPUS_KEPT; i++)
         if (!c->gpu[i] || cuda_gpu_is_at(c->gpu[i], place))
@@ -73,7 +73,7 @@ static struct cuda_gpu **find_gpu(struct comm *c, const struct cuda_place *place
 }
 
 /* What serves the call there; NULL if there is nothing to be had. */
-static struct cuda_gpu *get_gpu(struct comm *c, const struct call *call,
+static struct cuda_gpu *get_gpu(struct mpi_comm *c, const struct mpi_call *call,
                                 const struct cuda_place *place)
 {
     const struct reduction *r = &call->reduction;
@@ -123,7 +123,8 @@ static int allocate_on_host(struct staging *s, const struct plan *plan, int own_
            (s->scratch || !plan->scratch_bytes) && (s->host || !plan->host_bytes);
 }
 
-static int fill(struct staging *s, const struct call *call, MPI_Comm comm, int own_input)
+static int staging_fill(struct staging *s, const struct mpi_call *call, MPI_Comm comm,
+                        int own_input)
 {
     int rc = MPI_SUCCESS;
 
@@ -142,7 +143,7 @@ static int fill(struct staging *s, const struct call *call, MPI_Comm comm, int o
 }
 
 /* Both sides of a call that reads and writes so many packed bytes here. */
-static void look_at_both(const struct call *call, uint64_t input_bytes, uint64_t output_bytes,
+static void look_at_both(const struct mpi_call *call, uint64_t input_bytes, uint64_t output_bytes,
                          struct side *in, struct side *out)
 {
     size_t alignment = alignment_of(call);
@@ -156,7 +157,7 @@ static void look_at_both(const struct call *call, uint64_t input_bytes, uint64_t
 }
 
 /* What keeps the call on the device; NULL if it cannot stay there. */
-static struct cuda_gpu *stay(struct comm *c, const struct call *call, const struct side *in,
+static struct cuda_gpu *stay(struct mpi_comm *c, const struct mpi_call *call, const struct side *in,
                              const struct side *out)
 {
     const struct cuda_place *place = common_place(in, out);
@@ -167,7 +168,7 @@ static struct cuda_gpu *stay(struct comm *c, const struct call *call, const stru
     return get_gpu(c, call, place);
 }
 
-int staging_stays(struct comm *c, const struct call *call)
+int staging_stays(struct mpi_comm *c, const struct mpi_call *call)
 {
     const struct plan_request *q = &call->request;
     struct side in, out;
@@ -179,7 +180,7 @@ int staging_stays(struct comm *c, const struct call *call)
 }
 
 /* Try to leave everything on the device. Returns 1 if it stays. */
-static int open_on_device(struct staging *s, struct comm *c, const struct call *call,
+static int open_on_device(struct staging *s, struct mpi_comm *c, const struct mpi_call *call,
                           const struct plan *plan, const struct side *in, const struct side *out,
                           int own_input)
 {
@@ -199,7 +200,7 @@ static int open_on_device(struct staging *s, struct comm *c, const struct call *
     return 0;
 }
 
-int staging_open(struct staging *s, struct comm *c, const struct call *call,
+int staging_open(struct staging *s, struct mpi_comm *c, const struct mpi_call *call,
                  const struct plan *plan, int own_output)
 {
     const struct plan buffers_alone = {.input_bytes = plan_input_bytes(&call->request, c->rank),
@@ -215,12 +216,12 @@ int staging_open(struct staging *s, struct comm *c, const struct call *call,
     if (!s->own_output)
         s->output = call->nblocks ? call->output_block(call, 0).user : NULL;
     if ((in.on_device || out.on_device) && open_on_device(s, c, call, plan, &in, &out, own_input))
-        return fill(s, call, c->private_comm, own_input);
+        return staging_fill(s, call, c->private_comm, own_input);
     own_input |= in.on_device;
     s->own_output |= out.on_device;
     if (!allocate_on_host(s, plan, own_input))
         return -ENOMEM;
-    return fill(s, call, c->private_comm, own_input);
+    return staging_fill(s, call, c->private_comm, own_input);
 }
 
 void staging_close(struct staging *s)
@@ -231,7 +232,7 @@ void staging_close(struct staging *s)
         cuda_gpu_end(s->gpu);
 }
 
-int staging_deliver(const struct staging *s, const struct call *call, MPI_Comm comm)
+int staging_deliver(const struct staging *s, const struct mpi_call *call, MPI_Comm comm)
 {
     int rc = MPI_SUCCESS;
 
@@ -244,7 +245,7 @@ int staging_deliver(const struct staging *s, const struct call *call, MPI_Comm c
     return rc;
 }
 
-int staging_verify(const struct staging *s, const struct call *call, const struct comm *c)
+int staging_verify(const struct staging *s, const struct mpi_call *call, const struct mpi_comm *c)
 {
     size_t bytes = plan_output_bytes(&call->request, c->rank);
     char *expected = malloc(bytes + 1), *fetched = NULL;

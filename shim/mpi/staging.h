@@ -25,18 +25,18 @@ struct staging {
  * negative or MPI's code, with which the call then runs, and fails (engine.h). staging_close in any
  * case.
  */
-int staging_open(struct staging *s, struct comm *c, const struct call *call,
+int staging_open(struct staging *s, struct mpi_comm *c, const struct mpi_call *call,
                  const struct plan *plan, int own_output);
 void staging_close(struct staging *s);
 
 /* Would the call stay on this rank's device? What serves it there is made ready. */
-int staging_stays(struct comm *c, const struct call *call);
+int staging_stays(struct mpi_comm *c, const struct mpi_call *call);
 
 /* Hand the result to the application, if it has not got it. Returns an MPI code. */
-int staging_deliver(const struct staging *s, const struct call *call, MPI_Comm comm);
+int staging_deliver(const struct staging *s, const struct mpi_call *call, MPI_Comm comm);
 
 /* Are the application's output and the staged one equal? Returns 1 or 0; -1 if that cannot be said.
  */
-int staging_verify(const struct staging *s, const struct call *call, const struct comm *c);
+int staging_verify(const struct staging *s, const struct mpi_call *call, const struct mpi_comm *c);
 
 #endif

@@ -42,9 +42,9 @@ static size_t longest_address(int helpers)
 }
 
 /* How many helpers this rank has to offer; the channel goes to t. */
-static int prepare(struct team *t, const char **why)
+static int prepare(struct mpi_team *t, const char **why)
 {
-    int n = crew_start(process.cfg.ppg - 1, why);
+    int n = crew_start(mpi_process.cfg.ppg - 1, why);
 
     if (n < 1)
         return 0;
@@ -86,7 +86,7 @@ static int introduce(const struct introduction *in, int helper, int channel, uin
     return order_done(helper, channel);
 }
 
-static int exchange(struct introduction *in, MPI_Comm comm)
+static int team_exchange(struct introduction *in, MPI_Comm comm)
 {
     int each = in->helpers * (int)in->room;
 
@@ -106,9 +106,10 @@ static int exchange(struct introduction *in, MPI_Comm comm)
 }
 
 /* Collective. Returns 1, on all ranks alike, if all helpers know each other. */
-static int meet(const struct team *t, struct introduction *in, MPI_Comm comm, uint32_t team)
+static int team_meet(const struct mpi_team *t, struct introduction *in, MPI_Comm comm,
+                     uint32_t team)
 {
-    int well = exchange(in, comm), all = 0;
+    int well = team_exchange(in, comm), all = 0;
 
     for (int i = 0; i < in->helpers && well; i++)
         well = introduce(in, i, t->channel, team);
@@ -117,7 +118,7 @@ static int meet(const struct team *t, struct introduction *in, MPI_Comm comm, ui
     return mpi.Allreduce(&well, &all, 1, MPI_INT, MPI_MIN, comm) == MPI_SUCCESS && all;
 }
 
-static void release(struct team *t, int helpers)
+static void release(struct mpi_team *t, int helpers)
 {
     for (int i = 0; i < helpers; i++) {
         crew_post(i, t->channel, &(struct mailbox_order){.kind = MAILBOX_CLOSE});
@@ -128,14 +129,14 @@ static void release(struct team *t, int helpers)
     crew_return_channel(t->channel);
 }
 
-void team_open(struct team *t, const struct topo *topo)
+void team_open(struct mpi_team *t, const struct topo *topo)
 {
-    *t = (struct team){.ppg = 1, .channel = -1};
-    if (process.cfg.ppg < 2 || topo->nnodes < 2 || topo->nranks >= 1 << RANK_BITS)
+    *t = (struct mpi_team){.ppg = 1, .channel = -1};
+    if (mpi_process.cfg.ppg < 2 || topo->nnodes < 2 || topo->nranks >= 1 << RANK_BITS)
         return;
     t->starting = 1;
     t->began = count_now();
-    crew_begin(process.cfg.ppg - 1);
+    crew_begin(mpi_process.cfg.ppg - 1);
 }
 
 /* Calls 1, 2, 4 and 8, and every 16th from there on. */
@@ -153,7 +154,7 @@ static int all_settled(MPI_Comm comm)
     return mpi.Allreduce(&settled, &all, 1, MPI_INT, MPI_MIN, comm) == MPI_SUCCESS && all;
 }
 
-void team_join(struct team *t, MPI_Comm comm, const struct topo *topo, int rank, int wait)
+void team_join(struct mpi_team *t, MPI_Comm comm, const struct topo *topo, int rank, int wait)
 {
     const char *why = "";
     int mine[AGREED], least[AGREED];
@@ -165,19 +166,19 @@ void team_join(struct team *t, MPI_Comm comm, const struct topo *topo, int rank,
     mine[HELPERS] = offered << RANK_BITS | rank; /* of several, the lowest rank will speak */
     mine[ADDRESS_ROOM] = -(int)longest_address(offered);
     /* No two communicators that are open have the same first rank and there the same channel. */
-    mine[TEAM] = rank == 0 ? process.world_rank * MAILBOX_CHANNELS + t->channel : INT_MAX;
+    mine[TEAM] = rank == 0 ? mpi_process.world_rank * MAILBOX_CHANNELS + t->channel : INT_MAX;
     if (mpi.Allreduce(mine, least, AGREED, MPI_INT, MPI_MIN, comm) != MPI_SUCCESS)
         least[HELPERS] = 0;
     int helpers = least[HELPERS] >> RANK_BITS, team = least[TEAM];
-    if (least[HELPERS] == mine[HELPERS] && offered < process.cfg.ppg - 1)
+    if (least[HELPERS] == mine[HELPERS] && offered < mpi_process.cfg.ppg - 1)
         say_here(CFG_LEVEL_WARN, "COLLSHIM_PPG=%d: %d on all ranks, as rank %d has no more: %s",
-                 process.cfg.ppg, helpers + 1, process.world_rank, why);
+                 mpi_process.cfg.ppg, helpers + 1, mpi_process.world_rank, why);
     struct introduction in = {.helpers = helpers,
                               .nranks = topo->nranks,
                               .rank = rank,
                               .room = (size_t)-least[ADDRESS_ROOM]};
     if (helpers > 0 && team < UCX_TEAMS) {
-        if (meet(t, &in, comm, (uint32_t)team)) {
+        if (team_meet(t, &in, comm, (uint32_t)team)) {
             t->ppg = helpers + 1;
             t->lent = calloc((size_t)t->ppg, sizeof *t->lent);
             t->nlent = t->lent ? t->ppg : 0;
@@ -189,24 +190,24 @@ void team_join(struct team *t, MPI_Comm comm, const struct topo *topo, int rank,
         say(CFG_LEVEL_WARN,
             "COLLSHIM_PPG=%d: helpers of some rank cannot be introduced to each "
             "other; none are used",
-            process.cfg.ppg);
+            mpi_process.cfg.ppg);
         crew_dismiss();
     }
     if (t->channel >= 0)
         crew_return_channel(t->channel);
 }
 
-void team_close(struct team *t)
+void team_close(struct mpi_team *t)
 {
     if (t->ppg > 1)
         release(t, t->ppg - 1);
     for (int i = 0; i < t->nlent; i++)
         lent_free(&t->lent[i], i == 0);
     free(t->lent);
-    *t = (struct team){0};
+    *t = (struct mpi_team){0};
 }
 
-void team_give_up(struct team *t)
+void team_give_up(struct mpi_team *t)
 {
     crew_dismiss();
     t->ppg = 0;

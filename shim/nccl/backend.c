@@ -21,20 +21,20 @@ __attribute__((used)) static const char built_for[] =
 #define WRAP(name, params, args)                                                                   \
     static ncclResult_t first_##name params                                                        \
     {                                                                                              \
-        return wrap_##name(&process.copy[0], UNPACK args);                                         \
+        return nccl_wrap_##name(&nccl_process.copy[0], UNPACK args);                               \
     }                                                                                              \
     static ncclResult_t second_##name params                                                       \
     {                                                                                              \
-        return wrap_##name(&process.copy[1], UNPACK args);                                         \
+        return nccl_wrap_##name(&nccl_process.copy[1], UNPACK args);                               \
     }
 #define WRAP_BARE(name)                                                                            \
     static ncclResult_t first_##name(void)                                                         \
     {                                                                                              \
-        return wrap_##name(&process.copy[0]);                                                      \
+        return nccl_wrap_##name(&nccl_process.copy[0]);                                            \
     }                                                                                              \
     static ncclResult_t second_##name(void)                                                        \
     {                                                                                              \
-        return wrap_##name(&process.copy[1]);                                                      \
+        return nccl_wrap_##name(&nccl_process.copy[1]);                                            \
     }
 #include "shim/nccl/wraps.def"
 #undef WRAP_BARE
@@ -74,27 +74,27 @@ collshim_backend_open(const struct backend_host *host, char *why, unsigned size)
 {
     static const struct backend_entry none[1];
     const char *missing;
-    struct copy *copy;
+    struct nccl_copy *copy;
 
     if (host->abi != BACKEND_ABI) {
         snprintf(why, size, "the backend speaks version %d of the preload's interface, not %d",
                  BACKEND_ABI, host->abi);
         return NULL;
     }
-    if (process.ncopies == COPIES) {
+    if (nccl_process.ncopies == COPIES) {
         snprintf(why, size, "%s is one copy of NCCL too many; %d are served", host->library_path,
                  COPIES);
         return NULL;
     }
-    process_open();
-    copy = &process.copy[process.ncopies];
+    nccl_process_open();
+    copy = &nccl_process.copy[nccl_process.ncopies];
     missing = nccl_calls_open(host->library, &copy->real);
     if (missing) {
         snprintf(why, size, "%s has no %s", host->library_path, missing);
         return NULL;
     }
     copy->version = host->library_version;
-    copy->number = process.ncopies++;
+    copy->number = nccl_process.ncopies++;
     leave_out_what_is_absent(entries[copy->number], host->library);
-    return process.cfg.mode == CFG_MODE_OFF ? none : entries[copy->number];
+    return nccl_process.cfg.mode == CFG_MODE_OFF ? none : entries[copy->number];
 }

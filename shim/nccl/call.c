@@ -18,7 +18,7 @@ static const enum reduce_op ops[] = {
 };
 enum { OPS = sizeof ops / sizeof ops[0] };
 
-int call_is_understood(const struct call *call)
+int nccl_call_is_understood(const struct nccl_call *call)
 {
     if ((unsigned)call->type >= TYPES)
         return 0;
@@ -27,27 +27,27 @@ int call_is_understood(const struct call *call)
     return call->redop && call->redop->type == call->type;
 }
 
-size_t call_type_bytes(ncclDataType_t type)
+size_t nccl_call_type_bytes(ncclDataType_t type)
 {
     return (unsigned)type < TYPES ? reduce_type_bytes(types[type]) : 0;
 }
 
-enum reduce_type call_reduce_type(const struct call *call)
+enum reduce_type nccl_call_reduce_type(const struct nccl_call *call)
 {
     return types[call->type];
 }
 
-enum reduce_op call_reduce_op(const struct call *call)
+enum reduce_op nccl_call_reduce_op(const struct nccl_call *call)
 {
     return call->redop ? REDUCE_OP_sum : ops[call->op];
 }
 
-static int is_float(const struct call *call)
+static int is_float(const struct nccl_call *call)
 {
     return call->type >= ncclFloat16;
 }
 
-int call_scales(const struct call *call, enum call_time when)
+int nccl_call_scales(const struct nccl_call *call, enum call_time when)
 {
     if (!call->combines)
         return 0;
@@ -56,7 +56,8 @@ int call_scales(const struct call *call, enum call_time when)
     return call->op == ncclAvg && is_float(call) == (when == CALL_BEFORE);
 }
 
-enum reduce_op call_scale_op(const struct call *call, int nranks, struct cuda_reduce_args *args)
+enum reduce_op nccl_call_scale_op(const struct nccl_call *call, int nranks,
+                                  struct cuda_reduce_args *args)
 {
     if (!call->redop) {
         args->divisor = (uint32_t)nranks;
@@ -67,26 +68,26 @@ enum reduce_op call_scale_op(const struct call *call, int nranks, struct cuda_re
     return REDUCE_OP_scale;
 }
 
-int call_rounds_results(const struct call *call)
+int nccl_call_rounds_results(const struct nccl_call *call)
 {
     return is_float(call) &&
            (call->redop || call->op == ncclSum || call->op == ncclProd || call->op == ncclAvg);
 }
 
-size_t call_block_bytes(const struct call *call)
+size_t nccl_call_block_bytes(const struct nccl_call *call)
 {
-    return call->count * call_type_bytes(call->type);
+    return call->count * nccl_call_type_bytes(call->type);
 }
 
-uint64_t call_total_bytes(const struct call *call, int nranks)
+uint64_t nccl_call_total_bytes(const struct nccl_call *call, int nranks)
 {
     int vector = call->collective == COLL_ALLREDUCE || call->collective == COLL_REDUCE ||
                  call->collective == COLL_BCAST;
 
-    return (uint64_t)call_block_bytes(call) * (vector ? 1 : (uint64_t)nranks);
+    return (uint64_t)nccl_call_block_bytes(call) * (vector ? 1 : (uint64_t)nranks);
 }
 
-int call_has_buffers(const struct call *call, int rank)
+int nccl_call_has_buffers(const struct nccl_call *call, int rank)
 {
     int at_root = rank == call->root;
 

@@ -11,10 +11,10 @@
 
 enum call_kind { CALL_COLLECTIVE, CALL_SEND, CALL_RECV };
 
-struct call {
+struct nccl_call {
     enum call_kind kind;
     enum plan_collective collective; /* where it is one */
-    struct copy *copy;
+    struct nccl_copy *copy;
     const void *send;
     void *recv;
     size_t count;
@@ -25,26 +25,27 @@ struct call {
     int combines;
     ncclComm_t comm;
     cudaStream_t stream;
-    int captured;                                    /* the stream is in capture */
-    ncclResult_t (*native)(const struct call *call); /* the library's own, with these arguments */
+    int captured; /* the stream is in capture */
+    ncclResult_t (*native)(
+        const struct nccl_call *call); /* the library's own, with these arguments */
 };
 
 /* Are its type and its operation known here? */
-int call_is_understood(const struct call *call);
+int nccl_call_is_understood(const struct nccl_call *call);
 
 /* 0: not a type that is known. */
-size_t call_type_bytes(ncclDataType_t type);
+size_t nccl_call_type_bytes(ncclDataType_t type);
 
 /* Bytes of what each rank has, or of the vector, or of the message. Its type must be known. */
-size_t call_block_bytes(const struct call *call);
+size_t nccl_call_block_bytes(const struct nccl_call *call);
 
 /* Of all ranks, as COLLSHIM_MIN_BYTES means it. */
-uint64_t call_total_bytes(const struct call *call, int nranks);
+uint64_t nccl_call_total_bytes(const struct nccl_call *call, int nranks);
 
-enum reduce_type call_reduce_type(const struct call *call);
+enum reduce_type nccl_call_reduce_type(const struct nccl_call *call);
 
 /* What two elements are combined by: the sum, where the operation does more. */
-enum reduce_op call_reduce_op(const struct call *call);
+enum reduce_op nccl_call_reduce_op(const struct nccl_call *call);
 
 /*
  * What more it does, element by element, before ranks are combined or behind that, as NCCL does it:
@@ -52,14 +53,15 @@ enum reduce_op call_reduce_op(const struct call *call);
  * before, so that their sum does not overflow, and integers behind, towards 0.
  */
 enum call_time { CALL_BEFORE, CALL_BEHIND };
-int call_scales(const struct call *call, enum call_time when); /* the same on all ranks */
+int nccl_call_scales(const struct nccl_call *call, enum call_time when); /* the same on all ranks */
 /* The kernel for it; sets the operand of *args. */
-enum reduce_op call_scale_op(const struct call *call, int nranks, struct cuda_reduce_args *args);
+enum reduce_op nccl_call_scale_op(const struct nccl_call *call, int nranks,
+                                  struct cuda_reduce_args *args);
 
 /* Does the result depend on the order in which ranks are combined? */
-int call_rounds_results(const struct call *call);
+int nccl_call_rounds_results(const struct nccl_call *call);
 
 /* Are its buffers there? One that is not is for the library to complain about. */
-int call_has_buffers(const struct call *call, int rank);
+int nccl_call_has_buffers(const struct nccl_call *call, int rank);
 
 #endif

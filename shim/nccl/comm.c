@@ -19,7 +19,7 @@ enum { BUCKETS = 64 };
 struct entry {
     struct entry *next;
     ncclComm_t handle;
-    struct comm *comm; /* owned by reference */
+    struct nccl_comm *comm; /* owned by reference */
     uint64_t children;
 };
 
@@ -42,7 +42,7 @@ static uint64_t mix(uint64_t a, uint64_t b)
     return a ^ a >> 27;
 }
 
-uint64_t comm_hash(const void *data, size_t n, uint64_t hash)
+uint64_t nccl_comm_hash(const void *data, size_t n, uint64_t hash)
 {
     for (size_t i = 0; i < n; i++)
         hash = (hash ^ ((const unsigned char *)data)[i]) * 0x100000001b3u;
@@ -51,7 +51,7 @@ uint64_t comm_hash(const void *data, size_t n, uint64_t hash)
 
 static uint64_t hash_bytes(const void *data, size_t n)
 {
-    return comm_hash(data, n, 0xcbf29ce484222325u);
+    return nccl_comm_hash(data, n, 0xcbf29ce484222325u);
 }
 
 /* The host as NCCL sees it: NCCL_HOSTID, or the name and the boot, which containers share. */
@@ -104,9 +104,9 @@ static struct entry **place_of(ncclComm_t handle)
     return at;
 }
 
-struct comm *comm_find(ncclComm_t handle)
+struct nccl_comm *nccl_comm_find(ncclComm_t handle)
 {
-    struct comm *c = NULL;
+    struct nccl_comm *c = NULL;
     struct entry *e;
 
     pthread_mutex_lock(&lock);
@@ -119,7 +119,7 @@ struct comm *comm_find(ncclComm_t handle)
     return c;
 }
 
-static void comm_free(struct comm *c)
+static void comm_free(struct nccl_comm *c)
 {
     if (c->notes >= 0)
         close(c->notes);
@@ -127,14 +127,14 @@ static void comm_free(struct comm *c)
     if (c->cu) {
         trials_close(&c->trials, c->cu);
         scratch_give(c->context, c->scratch, c->scratch_bytes, c->last);
-        for (struct comm_kept *k = c->kept, *next; k; k = next) {
+        for (struct nccl_comm_kept *k = c->kept, *next; k; k = next) {
             next = k->next;
             scratch_give(c->context, k->at, k->bytes, k->last);
             free(k);
         }
     }
     for (int i = 0; i < COMM_PLANS; i++)
-        comm_plan_clear(&c->plan[i]);
+        nccl_plan_clear(&c->plan[i]);
     redop_forget_all(c);
     registered_forget(c);
     topo_free(c->topo);
@@ -142,7 +142,7 @@ static void comm_free(struct comm *c)
     free(c);
 }
 
-void comm_release(struct comm *c)
+void nccl_comm_release(struct nccl_comm *c)
 {
     int users;
 
@@ -153,7 +153,7 @@ void comm_release(struct comm *c)
         comm_free(c);
 }
 
-void comm_remove(ncclComm_t handle, int at_once)
+void nccl_comm_remove(ncclComm_t handle, int at_once)
 {
     struct entry **at, *e;
 
@@ -168,11 +168,11 @@ void comm_remove(ncclComm_t handle, int at_once)
     __atomic_store_n(&e->comm->stopped, 1,
                      __ATOMIC_SEQ_CST); /* or its helpers end it: open_helpers */
     ppg_end(__atomic_load_n(&e->comm->ppg, __ATOMIC_SEQ_CST), at_once);
-    comm_release(e->comm);
+    nccl_comm_release(e->comm);
     free(e);
 }
 
-uint64_t comm_next_child(ncclComm_t parent)
+uint64_t nccl_comm_next_child(ncclComm_t parent)
 {
     uint64_t n = 0;
     struct entry *e;
@@ -186,9 +186,9 @@ uint64_t comm_next_child(ncclComm_t parent)
 }
 
 /* NULL without memory: the other ranks then hear that this one is missing. */
-static struct comm *comm_make(struct copy *copy, ncclComm_t handle, uint64_t key)
+static struct nccl_comm *comm_make(struct nccl_copy *copy, ncclComm_t handle, uint64_t key)
 {
-    struct comm *c = calloc(1, sizeof *c);
+    struct nccl_comm *c = calloc(1, sizeof *c);
     struct entry *e = calloc(1, sizeof *e);
 
     if (!c || !e || copy->real.CommCount(handle, &c->nranks) != ncclSuccess ||
@@ -205,7 +205,7 @@ static struct comm *comm_make(struct copy *copy, ncclComm_t handle, uint64_t key
     c->notes = -1;
     c->received = c->sent + c->nranks;
     *e = (struct entry){.handle = handle, .comm = c};
-    comm_remove(handle, 1); /* one that ended unseen, at the same address */
+    nccl_comm_remove(handle, 1); /* one that ended unseen, at the same address */
     pthread_mutex_lock(&lock);
     struct entry **at = place_of(handle);
     e->next = *at;
@@ -213,13 +213,13 @@ static struct comm *comm_make(struct copy *copy, ncclComm_t handle, uint64_t key
     pthread_mutex_unlock(&lock);
     count_rank(c->rank, c->nranks, key, copy->version);
     if (c->rank == 0)
-        process_complain();
+        nccl_process_complain();
     return c;
 }
 
-static void post_note(struct comm *c)
+static void post_note(struct nccl_comm *c)
 {
-    struct note note = {.node_key = node_key(), .settings = process.settings_hash};
+    struct note note = {.node_key = node_key(), .settings = nccl_process.settings_hash};
     char text[NOTICE_BYTES] = {0};
     CUdevice device;
 
@@ -238,9 +238,9 @@ static void post_note(struct comm *c)
         c->verdict = REASON_NOT_EVERYWHERE;
 }
 
-void comm_add_by_id(struct copy *copy, ncclComm_t handle, const ncclUniqueId *id)
+void nccl_comm_add_by_id(struct nccl_copy *copy, ncclComm_t handle, const ncclUniqueId *id)
 {
-    struct comm *c = comm_make(copy, handle, hash_bytes(id, sizeof *id));
+    struct nccl_comm *c = comm_make(copy, handle, hash_bytes(id, sizeof *id));
 
     if (!c)
         return;
@@ -250,11 +250,12 @@ void comm_add_by_id(struct copy *copy, ncclComm_t handle, const ncclUniqueId *id
         post_note(c);
 }
 
-void comm_add_child(struct copy *copy, ncclComm_t handle, ncclComm_t parent, uint64_t nth, int by)
+void nccl_comm_add_child(struct nccl_copy *copy, ncclComm_t handle, ncclComm_t parent, uint64_t nth,
+                         int by)
 {
-    struct comm *from = comm_find(parent);
+    struct nccl_comm *from = nccl_comm_find(parent);
     uint64_t key = from ? mix(mix(from->key, nth), (uint64_t)(int64_t)by) : 0;
-    struct comm *c = comm_make(copy, handle, key);
+    struct nccl_comm *c = comm_make(copy, handle, key);
 
     if (c && from && from->board.length) {
         c->board = from->board;
@@ -263,12 +264,12 @@ void comm_add_child(struct copy *copy, ncclComm_t handle, ncclComm_t parent, uin
         c->verdict = from && from->verdict ? from->verdict : REASON_UNKNOWN;
     }
     if (from)
-        comm_release(from);
+        nccl_comm_release(from);
 }
 
-void comm_add_native(struct copy *copy, ncclComm_t handle, enum reason why)
+void nccl_comm_add_native(struct nccl_copy *copy, ncclComm_t handle, enum reason why)
 {
-    struct comm *c = comm_make(copy, handle, 0);
+    struct nccl_comm *c = comm_make(copy, handle, 0);
 
     if (c)
         c->verdict = why;
@@ -277,7 +278,8 @@ void comm_add_native(struct copy *copy, ncclComm_t handle, enum reason why)
 /* Agreeing ---------------------------------------------------------------------------------------
  */
 
-int comm_exchange(struct comm *c, uint64_t about, const void *note, size_t bytes, void **all)
+int nccl_comm_exchange(struct nccl_comm *c, uint64_t about, const void *note, size_t bytes,
+                       void **all)
 {
     *all = malloc((size_t)c->nranks * bytes);
     if (*all &&
@@ -288,12 +290,12 @@ int comm_exchange(struct comm *c, uint64_t about, const void *note, size_t bytes
     return -1; /* without memory nothing was posted, and nobody gets anything */
 }
 
-static int exchange(struct comm *c, const void *note, void **all)
+static int exchange_notes(struct nccl_comm *c, const void *note, void **all)
 {
-    return comm_exchange(c, ++c->asked, note, NOTICE_BYTES, all);
+    return nccl_comm_exchange(c, ++c->asked, note, NOTICE_BYTES, all);
 }
 
-int comm_all_same(struct comm *c, int yes, uint64_t what)
+int nccl_comm_all_same(struct nccl_comm *c, int yes, uint64_t what)
 {
     struct answer {
         uint64_t what;
@@ -303,7 +305,7 @@ int comm_all_same(struct comm *c, int yes, uint64_t what)
     void *all;
 
     memcpy(note, &(struct answer){what, yes}, sizeof theirs);
-    if (exchange(c, note, &all) < 0)
+    if (exchange_notes(c, note, &all) < 0)
         return 0;
     for (int r = 0; r < c->nranks; r++) {
         memcpy(&theirs, (char *)all + (size_t)r * NOTICE_BYTES, sizeof theirs);
@@ -313,18 +315,18 @@ int comm_all_same(struct comm *c, int yes, uint64_t what)
     return yes;
 }
 
-int comm_all(struct comm *c, int yes)
+int nccl_comm_all(struct nccl_comm *c, int yes)
 {
-    return comm_all_same(c, yes, 0);
+    return nccl_comm_all_same(c, yes, 0);
 }
 
-int comm_largest(struct comm *c, double *value, int n)
+int nccl_comm_largest(struct nccl_comm *c, double *value, int n)
 {
     char note[NOTICE_BYTES] = {0};
     void *all;
 
     memcpy(note, value, (size_t)n * sizeof *value);
-    if (exchange(c, note, &all) < 0)
+    if (exchange_notes(c, note, &all) < 0)
         return -1;
     for (int r = 0; r < c->nranks; r++)
         for (int i = 0; i < n; i++) {
@@ -338,7 +340,7 @@ int comm_largest(struct comm *c, double *value, int n)
     return 0;
 }
 
-int comm_tell(struct comm *c, void *data, size_t bytes)
+int nccl_comm_tell(struct nccl_comm *c, void *data, size_t bytes)
 {
     for (size_t done = 0; done < bytes; done += NOTICE_BYTES) {
         size_t n = bytes - done < NOTICE_BYTES ? bytes - done : NOTICE_BYTES;
@@ -346,7 +348,7 @@ int comm_tell(struct comm *c, void *data, size_t bytes)
         void *all;
 
         memcpy(note, (char *)data + done, n);
-        if (exchange(c, note, &all) < 0)
+        if (exchange_notes(c, note, &all) < 0)
             return -1;
         memcpy((char *)data + done, all, n);
         free(all);
@@ -354,16 +356,16 @@ int comm_tell(struct comm *c, void *data, size_t bytes)
     return 0;
 }
 
-uint64_t comm_key(const struct comm *c, uint64_t purpose)
+uint64_t nccl_comm_key(const struct nccl_comm *c, uint64_t purpose)
 {
     return mix(~c->key, purpose);
 }
 
-static int make_topology(struct comm *c, const struct topo_report *reports)
+static int make_topology(struct nccl_comm *c, const struct topo_report *reports)
 {
     char why[256];
-    int rc = process.cfg.topology[0]
-                 ? topo_parse(process.cfg.topology, c->nranks, &c->topo, why, sizeof why)
+    int rc = nccl_process.cfg.topology[0]
+                 ? topo_parse(nccl_process.cfg.topology, c->nranks, &c->topo, why, sizeof why)
                  : topo_from_reports(reports, c->nranks, 0, &c->topo);
 
     if (rc == -EINVAL && c->rank == 0)
@@ -371,7 +373,7 @@ static int make_topology(struct comm *c, const struct topo_report *reports)
     return rc;
 }
 
-static enum reason judge_notes(struct comm *c, const char *notes)
+static enum reason judge_notes(struct nccl_comm *c, const char *notes)
 {
     struct topo_report *reports = calloc((size_t)c->nranks, sizeof *reports);
     enum reason verdict = reports ? REASON_NONE : REASON_NOT_READY;
@@ -402,7 +404,7 @@ static enum reason judge_notes(struct comm *c, const char *notes)
     return verdict;
 }
 
-enum reason comm_judged(struct comm *c)
+enum reason nccl_comm_judged(struct nccl_comm *c)
 {
     char *notes;
     int fd = c->notes;
@@ -423,7 +425,7 @@ enum reason comm_judged(struct comm *c)
 }
 
 /* At first one rank may be far behind, since it loads or compiles longer than the others. */
-static int is_time_to_confirm(struct comm *c)
+static int is_time_to_confirm(struct nccl_comm *c)
 {
     enum { RARER = 8, LAST = 512 };
     uint32_t call = c->unconfirmed++, n = call;
@@ -435,11 +437,11 @@ static int is_time_to_confirm(struct comm *c)
 
 /* A rank without memory: the others must hear of it before they send anything. And whether a rank
  * has registered a buffer. */
-static void confirm(struct comm *c)
+static void confirm(struct nccl_comm *c)
 {
     double any[] = {c->verdict != REASON_NONE, registered_hold(c)};
 
-    if (comm_largest(c, any, 2) == 0) {
+    if (nccl_comm_largest(c, any, 2) == 0) {
         c->unconfirmed = 0;
         c->confirmed = 1;
         if (!c->verdict)
@@ -452,7 +454,7 @@ static void confirm(struct comm *c)
 }
 
 /* Has a rank registered one since? The more calls there were, the rarer that is asked. */
-static void look_for_registered(struct comm *c)
+static void look_for_registered(struct nccl_comm *c)
 {
     uint64_t call = ++c->confirmed;
     double any;
@@ -460,11 +462,11 @@ static void look_for_registered(struct comm *c)
     if (call & (call - 1))
         return;
     any = registered_hold(c);
-    if (comm_largest(c, &any, 1) == 0 && any > 0)
-        comm_keep_native(c, REASON_REGISTERED);
+    if (nccl_comm_largest(c, &any, 1) == 0 && any > 0)
+        nccl_comm_keep_native(c, REASON_REGISTERED);
 }
 
-void comm_keep_native(struct comm *c, enum reason why)
+void nccl_comm_keep_native(struct nccl_comm *c, enum reason why)
 {
     if (c->notes >= 0)
         close(c->notes);
@@ -475,9 +477,9 @@ void comm_keep_native(struct comm *c, enum reason why)
     registered_release(c);
 }
 
-enum reason comm_verdict(struct comm *c)
+enum reason nccl_comm_verdict(struct nccl_comm *c)
 {
-    comm_judged(c);
+    nccl_comm_judged(c);
     if (c->unconfirmed && is_time_to_confirm(c))
         confirm(c);
     else if (!c->unconfirmed && !c->verdict)

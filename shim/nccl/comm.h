@@ -4,7 +4,7 @@
  * own. An entry is made when the making of the communicator was seen, and goes with it.
  *
  * Thread rule: NCCL lets one thread at a time use a communicator, but for abort. An entry in use
- * therefore outlives its place in the table (comm_release()).
+ * therefore outlives its place in the table (nccl_comm_release()).
  */
 #ifndef COLLSHIM_SHIM_NCCL_COMM_H
 #define COLLSHIM_SHIM_NCCL_COMM_H
@@ -18,7 +18,7 @@
 #include "shim/nccl/trial.h"
 
 /* A schedule that has been made ready on all ranks. */
-struct comm_plan {
+struct nccl_plan {
     const struct plan_algorithm *algorithm;
     const char *recipe;
     enum plan_collective collective;
@@ -34,8 +34,8 @@ struct comm_plan {
 
 enum { COMM_PLANS = 32, COMM_RANKS_MOST = 256 /* a rank lists the operations of all */ };
 
-struct comm {
-    struct copy *copy; /* whose it is; borrowed */
+struct nccl_comm {
+    struct nccl_copy *copy; /* whose it is; borrowed */
     ncclComm_t handle;
     int rank, nranks;
     int users;   /* the table, and calls under way */
@@ -72,16 +72,16 @@ struct comm {
     uint64_t scratch_bytes;
     CUevent last; /* after the last use of scratch; owned */
     CUstream last_stream;
-    int has_run;    /* last_stream is set */
-    int in_a_graph; /* scratch, which may thus be used at any time */
-    struct comm_kept /* what was scratch before, and is in a graph */ {
-        struct comm_kept *next;
+    int has_run;            /* last_stream is set */
+    int in_a_graph;         /* scratch, which may thus be used at any time */
+    struct nccl_comm_kept { /* what was scratch before, and is in a graph */
+        struct nccl_comm_kept *next;
         char *at;
         uint64_t bytes;
         CUevent last;
     } * kept;      /* owned */
     unsigned turn; /* for COLLSHIM_MODE=ab */
-    struct comm_plan plan[COMM_PLANS];
+    struct nccl_plan plan[COMM_PLANS];
     uint64_t plans_used;
     struct picks picks;
     struct trials trials;
@@ -93,23 +93,24 @@ struct comm {
  * (parent, not NULL; may be unknown) by the same call on all its ranks, `by` telling apart those of
  * one split. Posts this rank's note; waits for nobody.
  */
-void comm_add_by_id(struct copy *copy, ncclComm_t handle, const ncclUniqueId *id);
-void comm_add_child(struct copy *copy, ncclComm_t handle, ncclComm_t parent, uint64_t nth, int by);
-void comm_add_native(struct copy *copy, ncclComm_t handle, enum reason why);
+void nccl_comm_add_by_id(struct nccl_copy *copy, ncclComm_t handle, const ncclUniqueId *id);
+void nccl_comm_add_child(struct nccl_copy *copy, ncclComm_t handle, ncclComm_t parent, uint64_t nth,
+                         int by);
+void nccl_comm_add_native(struct nccl_copy *copy, ncclComm_t handle, enum reason why);
 
-/* How many children the communicator was asked for before: for comm_add_child(). */
-uint64_t comm_next_child(ncclComm_t parent);
+/* How many children the communicator was asked for before: for nccl_comm_add_child(). */
+uint64_t nccl_comm_next_child(ncclComm_t parent);
 
-/* The entry, held until comm_release(); NULL: its making was not seen. */
-struct comm *comm_find(ncclComm_t handle);
-void comm_release(struct comm *c);
+/* The entry, held until nccl_comm_release(); NULL: its making was not seen. */
+struct nccl_comm *nccl_comm_find(ncclComm_t handle);
+void nccl_comm_release(struct nccl_comm *c);
 
 /* The communicator ends: forget it. at_once: without regard to work that is under way. Does not
  * block, and may be called while others use it. */
-void comm_remove(ncclComm_t handle, int at_once);
+void nccl_comm_remove(ncclComm_t handle, int at_once);
 
 /* Nothing is rerouted on it from now on, on all ranks from the same call on. */
-void comm_keep_native(struct comm *c, enum reason why);
+void nccl_comm_keep_native(struct nccl_comm *c, enum reason why);
 
 /*
  * What is known of it, after its ranks have found each other: waits for their notes the first time,
@@ -117,43 +118,44 @@ void comm_keep_native(struct comm *c, enum reason why);
  * is late, some later calls do so again. Call 2, 4, 8, ... since then hears as well whether a rank
  * has registered a buffer. Returns REASON_NONE or why this call is not rerouted.
  */
-enum reason comm_verdict(struct comm *c);
+enum reason nccl_comm_verdict(struct nccl_comm *c);
 /* The same as far as this rank can tell: it asks nobody, and the others need not be there. */
-enum reason comm_judged(struct comm *c);
+enum reason nccl_comm_judged(struct nccl_comm *c);
 
 /*
  * Give all ranks each other's notes about something new, bytes <= NOTICE_MOST on all of them.
  * Returns 0 and *all ([nranks * bytes], freed by the caller), or -1: then no rank got them. Bounded
  * as notice_read().
  */
-int comm_exchange(struct comm *c, uint64_t about, const void *note, size_t bytes, void **all);
+int nccl_comm_exchange(struct nccl_comm *c, uint64_t about, const void *note, size_t bytes,
+                       void **all);
 
 /* Agree: do all ranks say yes? Collective over the communicator; bounded as notice_read(). */
-int comm_all(struct comm *c, int yes);
+int nccl_comm_all(struct nccl_comm *c, int yes);
 /* And do all mean the same? */
-int comm_all_same(struct comm *c, int yes, uint64_t what);
-uint64_t comm_hash(const void *data, size_t bytes, uint64_t seed);
+int nccl_comm_all_same(struct nccl_comm *c, int yes, uint64_t what);
+uint64_t nccl_comm_hash(const void *data, size_t bytes, uint64_t seed);
 /* Replace the value by the largest of any rank. Returns 0, or -1 on all ranks. */
-int comm_largest(struct comm *c, double *value, int n);
+int nccl_comm_largest(struct nccl_comm *c, double *value, int n);
 
-/* Rank 0's bytes, to all. Returns as comm_largest(). */
-int comm_tell(struct comm *c, void *data, size_t bytes);
+/* Rank 0's bytes, to all. Returns as nccl_comm_largest(). */
+int nccl_comm_tell(struct nccl_comm *c, void *data, size_t bytes);
 /* A key of the notice board that no agreement uses. */
-uint64_t comm_key(const struct comm *c, uint64_t purpose);
+uint64_t nccl_comm_key(const struct nccl_comm *c, uint64_t purpose);
 
 /*
  * The rounds for a request, made ready on all ranks on first use, with so many bytes of scratch
  * behind the rounds' own; request->topo and rank are filled in. NULL: not to be had, on all ranks
  * alike. Valid until the next call.
  */
-const struct rounds *comm_rounds(struct comm *c, struct plan_request *q,
-                                 const struct plan_algorithm *a, uint64_t beside);
+const struct rounds *nccl_comm_rounds(struct nccl_comm *c, struct plan_request *q,
+                                      const struct plan_algorithm *a, uint64_t beside);
 /* Did such a request come before? If not it is noted, and will have. The same on all ranks. */
-int comm_came_before(struct comm *c, const struct plan_request *q, const struct plan_algorithm *a,
-                     uint64_t beside);
+int nccl_comm_came_before(struct nccl_comm *c, const struct plan_request *q,
+                          const struct plan_algorithm *a, uint64_t beside);
 /* Are there such rounds? Changes nothing, asks nobody; the same on all ranks. */
-int comm_has_rounds(struct comm *c, const struct plan_request *q, const struct plan_algorithm *a,
-                    uint64_t beside);
-void comm_plan_clear(struct comm_plan *p);
+int nccl_comm_has_rounds(struct nccl_comm *c, const struct plan_request *q,
+                         const struct plan_algorithm *a, uint64_t beside);
+void nccl_plan_clear(struct nccl_plan *p);
 
 #endif

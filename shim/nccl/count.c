@@ -207,7 +207,7 @@ static int launched_as_another(void)
  * Returns 0, or -1: this process is to write none. */
 static int report_path(char *path, size_t size)
 {
-    const char *from = process.cfg.report, *mark = strstr(from, "%p");
+    const char *from = nccl_process.cfg.report, *mark = strstr(from, "%p");
     const char *behind = config_write_is_device(from) ? "" : ".nccl";
     const struct largest *l = &counts.largest;
 
@@ -228,7 +228,7 @@ __attribute__((destructor)) static void write_at_exit(void)
     char path[CFG_TEXT_MAX + 32];
     const char *why;
 
-    if (process.cfg.mode == CFG_MODE_VERIFY)
+    if (nccl_process.cfg.mode == CFG_MODE_VERIFY)
         verify_sweep();
     if (report_path(path, sizeof path) == 0 && config_write_file(path, write_report, &why) < 0)
         say(CFG_LEVEL_WARN, "COLLSHIM_REPORT: cannot write %s: %s", path, why);

@@ -9,16 +9,16 @@
 #include "shim/nccl/wrappers.h"
 
 /* What the group holds of one communicator, in the order of the calls. */
-struct part {
-    struct comm *c;
-    struct call *call; /* [n] */
+struct nccl_part {
+    struct nccl_comm *c;
+    struct nccl_call *call; /* [n] */
     int n, wanted;
     pthread_t thread;
     int has_thread;
     ncclResult_t result;
 };
 
-static ncclResult_t issue(struct group *g, const struct call *call)
+static ncclResult_t issue(struct nccl_group *g, const struct nccl_call *call)
 {
     ncclResult_t result = call->native(call);
 
@@ -27,15 +27,15 @@ static ncclResult_t issue(struct group *g, const struct call *call)
 }
 
 /* NCCL would answer with an error at once, or do nothing. */
-static int is_void(const struct call *call, const struct comm *c)
+static int is_void(const struct nccl_call *call, const struct nccl_comm *c)
 {
     if (call->kind == CALL_COLLECTIVE && !call->count)
         return 1;
     return call->root < 0 || call->root >= c->nranks ||
-           (call->count && !call_has_buffers(call, c->rank));
+           (call->count && !nccl_call_has_buffers(call, c->rank));
 }
 
-static int keep(struct group *g, const struct call *call, struct comm *c)
+static int keep(struct nccl_group *g, const struct nccl_call *call, struct nccl_comm *c)
 {
     if (g->n == g->room) {
         int room = g->room ? 2 * g->room : 16;
@@ -53,7 +53,7 @@ static int keep(struct group *g, const struct call *call, struct comm *c)
 }
 
 /* Has the communicator been given to the library for the rest of this group? */
-static int is_native(const struct group *g, const struct comm *c)
+static int is_native(const struct nccl_group *g, const struct nccl_comm *c)
 {
     for (int i = 0; g->some_issued && i < g->n; i++)
         if (g->call[i].issued && g->call[i].c == c)
@@ -61,7 +61,7 @@ static int is_native(const struct group *g, const struct comm *c)
     return 0;
 }
 
-static ncclResult_t pass_on(struct group *g, const struct call *call, enum reason why)
+static ncclResult_t pass_on(struct nccl_group *g, const struct nccl_call *call, enum reason why)
 {
     if (call->kind == CALL_COLLECTIVE)
         count_native(call->collective, why);
@@ -69,7 +69,7 @@ static ncclResult_t pass_on(struct group *g, const struct call *call, enum reaso
 }
 
 /* c: of the handle, or NULL. Ranks of one communicator that this thread has are not several. */
-static void note_communicator(struct group *g, ncclComm_t handle, const struct comm *c)
+static void note_communicator(struct nccl_group *g, ncclComm_t handle, const struct nccl_comm *c)
 {
     uint64_t of = c && c->key ? c->key : (uintptr_t)handle;
 
@@ -77,31 +77,31 @@ static void note_communicator(struct group *g, ncclComm_t handle, const struct c
     g->of = of;
 }
 
-ncclResult_t group_add(struct group *g, const struct call *call)
+ncclResult_t nccl_group_add(struct nccl_group *g, const struct nccl_call *call)
 {
-    struct comm *c = comm_find(call->comm);
+    struct nccl_comm *c = nccl_comm_find(call->comm);
     enum reason why = !c ? REASON_UNKNOWN : c->notes < 0 ? c->verdict : REASON_NONE;
 
     note_communicator(g, call->comm, c);
     if (!why && is_void(call, c))
         why = REASON_ARGUMENTS;
-    if (!why && !call_is_understood(call))
-        group_leave_native(g, call->comm);
+    if (!why && !nccl_call_is_understood(call))
+        nccl_group_leave_native(g, call->comm);
     if (!why && is_native(g, c))
         why = REASON_GROUP;
     if (c && call->kind != CALL_COLLECTIVE)
-        set_note_message(c, call);
+        nccl_set_note_message(c, call);
     if (!why && keep(g, call, c) == 0)
         return ncclSuccess;
     if (c)
-        comm_release(c);
+        nccl_comm_release(c);
     return pass_on(g, call, why ? why : REASON_NOT_READY);
 }
 
 /* A call that has been issued stands for the rest: also where there was none before. */
-void group_leave_native(struct group *g, ncclComm_t comm)
+void nccl_group_leave_native(struct nccl_group *g, ncclComm_t comm)
 {
-    struct comm *c = g->depth ? comm_find(comm) : NULL;
+    struct nccl_comm *c = g->depth ? nccl_comm_find(comm) : NULL;
 
     if (g->depth)
         note_communicator(g, comm, c);
@@ -116,17 +116,17 @@ void group_leave_native(struct group *g, ncclComm_t comm)
         pass_on(g, &k->call, REASON_GROUP);
     }
     g->some_issued = 1;
-    if (keep(g, &(struct call){.comm = comm}, c) == 0)
+    if (keep(g, &(struct nccl_call){.comm = comm}, c) == 0)
         g->call[g->n - 1].issued = 1;
     else
-        comm_release(c);
+        nccl_comm_release(c);
 }
 
-static void forget(struct group *g)
+static void forget(struct nccl_group *g)
 {
     for (int i = 0; i < g->n; i++) {
         redop_drop(g->call[i].c, g->call[i].call.redop);
-        comm_release(g->call[i].c);
+        nccl_comm_release(g->call[i].c);
     }
     free(g->call);
     g->call = NULL;
@@ -134,7 +134,7 @@ static void forget(struct group *g)
     g->of = 0;
 }
 
-void group_flush_all(struct group *g)
+void nccl_group_flush_all(struct nccl_group *g)
 {
     for (int i = 0; i < g->n; i++)
         if (!g->call[i].issued)
@@ -155,7 +155,7 @@ static int in_order(const void *a, const void *b)
 }
 
 /* Returns how many parts there are; call: [g->n], theirs one after the other. */
-static int cut(struct group *g, struct part *part, struct call *call)
+static int cut(struct nccl_group *g, struct nccl_part *part, struct nccl_call *call)
 {
     int n = 0;
 
@@ -164,7 +164,7 @@ static int cut(struct group *g, struct part *part, struct call *call)
         if (g->call[i].issued)
             continue;
         if (!n || part[n - 1].c != g->call[i].c)
-            part[n++] = (struct part){.c = g->call[i].c, .call = call};
+            part[n++] = (struct nccl_part){.c = g->call[i].c, .call = call};
         part[n - 1].n++;
         *call++ = g->call[i].call;
     }
@@ -173,14 +173,14 @@ static int cut(struct group *g, struct part *part, struct call *call)
 
 static void *run_part(void *data)
 {
-    struct part *p = data;
+    struct nccl_part *p = data;
 
-    p->result = unit_run(p->c, p->call, p->n);
+    p->result = nccl_unit_run(p->c, p->call, p->n);
     return NULL;
 }
 
 /* Ranks of one communicator, at the same time. Returns how many they were. */
-static int run_together(struct part *part, int n)
+static int run_together(struct nccl_part *part, int n)
 {
     int same = 1;
 
@@ -204,23 +204,24 @@ static int run_together(struct part *part, int n)
  * are come behind the others. So on one rank messages would go before a collective of another
  * communicator, on another rank behind it, and on one stream neither would end.
  */
-static int is_wanted(const struct group *g, const struct part *p)
+static int is_wanted(const struct nccl_group *g, const struct nccl_part *p)
 {
-    if (g->several && set_is_candidate(p->c, p->call, p->n)) {
+    if (g->several && nccl_set_is_candidate(p->c, p->call, p->n)) {
         count_native(COLL_ALLTOALLV, REASON_SEVERAL);
         return 0;
     }
-    return unit_is_candidate(p->c, p->call, p->n);
+    return nccl_unit_is_candidate(p->c, p->call, p->n);
 }
 
-static ncclResult_t run_parts(struct group *g, struct part *part, int n, struct copy *copy)
+static ncclResult_t run_parts(struct nccl_group *g, struct nccl_part *part, int n,
+                              struct nccl_copy *copy)
 {
     ncclResult_t result;
 
     for (int i = 0; i < n; i++) {
         part[i].wanted = is_wanted(g, &part[i]);
         for (int k = 0; !part[i].wanted && k < part[i].n; k++)
-            pass_on(g, &part[i].call[k], unit_gate(part[i].c, &part[i].call[k]));
+            pass_on(g, &part[i].call[k], nccl_unit_gate(part[i].c, &part[i].call[k]));
     }
     result = REAL(copy, GroupEnd);
     if (g->failed || (result != ncclSuccess && result != ncclInProgress))
@@ -232,17 +233,17 @@ static ncclResult_t run_parts(struct group *g, struct part *part, int n, struct 
     return result;
 }
 
-ncclResult_t group_end(struct group *g, struct copy *copy)
+ncclResult_t nccl_group_end(struct nccl_group *g, struct nccl_copy *copy)
 {
-    struct part *part = g->n ? malloc((size_t)g->n * sizeof *part) : NULL;
-    struct call *call = g->n ? malloc((size_t)g->n * sizeof *call) : NULL;
+    struct nccl_part *part = g->n ? malloc((size_t)g->n * sizeof *part) : NULL;
+    struct nccl_call *call = g->n ? malloc((size_t)g->n * sizeof *call) : NULL;
     ncclResult_t result;
 
     if (part && call && !g->failed) {
         result = run_parts(g, part, cut(g, part, call), copy);
     } else {
         if (!g->failed)
-            group_flush_all(g);
+            nccl_group_flush_all(g);
         result = REAL(copy, GroupEnd);
     }
     free(part);

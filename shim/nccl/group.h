@@ -17,16 +17,16 @@
 
 #include "shim/nccl/call.h"
 
-struct comm;
+struct nccl_comm;
 
 struct group_call {
-    struct call call;
-    struct comm *c; /* held until the group ends */
-    int index;      /* as they were called */
-    int issued;     /* in NCCL's group already */
+    struct nccl_call call;
+    struct nccl_comm *c; /* held until the group ends */
+    int index;           /* as they were called */
+    int issued;          /* in NCCL's group already */
 };
 
-struct group {
+struct nccl_group {
     int depth;
     struct group_call *call; /* [n] owned */
     int n, room;
@@ -37,19 +37,19 @@ struct group {
 };
 
 /* A call inside the group: kept, or handed to NCCL at once where that makes no difference. */
-ncclResult_t group_add(struct group *g, const struct call *call);
+ncclResult_t nccl_group_add(struct nccl_group *g, const struct nccl_call *call);
 
 /*
  * An operation comes that only the library understands: what was kept of the communicator goes
  * before it, and the group's rest on it is the library's too. The order of a group's collectives is
  * something that ranks have in common; which messages are among them is not, and plays no part.
  */
-void group_leave_native(struct group *g, ncclComm_t comm);
+void nccl_group_leave_native(struct nccl_group *g, ncclComm_t comm);
 
 /* The outermost end, NCCL's own included. */
-ncclResult_t group_end(struct group *g, struct copy *copy);
+ncclResult_t nccl_group_end(struct nccl_group *g, struct nccl_copy *copy);
 
 /* Nothing is to run: what was kept goes to NCCL, whose group is still open. */
-void group_flush_all(struct group *g);
+void nccl_group_flush_all(struct nccl_group *g);
 
 #endif

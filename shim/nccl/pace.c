@@ -132,7 +132,7 @@ static int halve(const struct material *m, struct cut cut, uint64_t whole, struc
     }
 }
 
-static int choose(const struct material *m, const struct rounds *like, struct rounds **best)
+static int pace_choose(const struct material *m, const struct rounds *like, struct rounds **best)
 {
     uint32_t fastest = fast_chunks(m->q->topo);
     int rc = 0;
@@ -163,7 +163,7 @@ int pace_rounds(const struct plan_request *q, const struct plan_algorithm *a,
     for (size_t r = 0; r < nranks && !rc; r++)
         m.group[r] = q->topo->rank[r].node;
     if (!rc)
-        rc = choose(&m, like, &best);
+        rc = pace_choose(&m, like, &best);
     free(m.group);
     free(m.plan);
     if (rc)

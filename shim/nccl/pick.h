@@ -24,8 +24,8 @@ struct picks {
  * Replace the row and the recipe of *way, which the planners think best for the request, by those
  * of the candidate whose rounds are the fastest. One answer for all requests of a collective and
  * size class, as the guard has one verdict, and the same on all ranks; but a rank without memory
- * keeps the planners' choice (comm_rounds() finds out). Takes some ms the first time. must_pay: as
- * for plan_candidates_with_library(). Thread rule: the caller's, for *picks.
+ * keeps the planners' choice (nccl_comm_rounds() finds out). Takes some ms the first time.
+ * must_pay: as for plan_candidates_with_library(). Thread rule: the caller's, for *picks.
  */
 void pick_row(struct picks *picks, const struct plan_request *q, int must_pay,
               struct plan_candidate *way);

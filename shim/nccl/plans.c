@@ -38,17 +38,17 @@ static struct cuda_reducer *reducer_of(const struct cuda_calls *cu, CUcontext co
 }
 
 /* A graph uses it as long as the communicator is there. Without memory to note it, it is lost. */
-static void keep_scratch(struct comm *c)
+static void keep_scratch(struct nccl_comm *c)
 {
-    struct comm_kept *kept = malloc(sizeof *kept);
+    struct nccl_comm_kept *kept = malloc(sizeof *kept);
 
     if (!kept)
         return;
-    *kept = (struct comm_kept){c->kept, c->scratch, c->scratch_bytes, c->last};
+    *kept = (struct nccl_comm_kept){c->kept, c->scratch, c->scratch_bytes, c->last};
     c->kept = kept;
 }
 
-static int make_room(struct comm *c, uint64_t bytes)
+static int make_room(struct nccl_comm *c, uint64_t bytes)
 {
     uint64_t got;
     char *more;
@@ -74,8 +74,9 @@ static int combines(enum plan_collective c)
     return c == COLL_ALLREDUCE || c == COLL_REDUCE || c == COLL_REDUCE_SCATTER_BLOCK;
 }
 
-static int make_ready(struct comm *c, const struct plan_request *q, const struct plan_algorithm *a,
-                      uint64_t beside, const struct rounds *like, struct rounds **rounds)
+static int nccl_plan_make_ready(struct nccl_comm *c, const struct plan_request *q,
+                                const struct plan_algorithm *a, uint64_t beside,
+                                const struct rounds *like, struct rounds **rounds)
 {
     if (pace_rounds(q, a, like, rounds))
         return 0;
@@ -93,7 +94,7 @@ static size_t demand_bytes(const struct plan_request *q)
     return (size_t)q->topo->nranks * (size_t)q->topo->nranks * sizeof *q->demand;
 }
 
-static int is_for(const struct comm_plan *p, const struct plan_request *q,
+static int is_for(const struct nccl_plan *p, const struct plan_request *q,
                   const struct plan_algorithm *a, uint64_t beside)
 {
     return p->algorithm == a && p->beside == beside && p->recipe == q->recipe &&
@@ -103,19 +104,19 @@ static int is_for(const struct comm_plan *p, const struct plan_request *q,
            (!q->demand || !memcmp(p->demand, q->demand, demand_bytes(q)));
 }
 
-void comm_plan_clear(struct comm_plan *p)
+void nccl_plan_clear(struct nccl_plan *p)
 {
     rounds_free(p->rounds);
     free(p->demand);
-    *p = (struct comm_plan){0};
+    *p = (struct nccl_plan){0};
 }
 
 /* An entry for the request in that one's place. Returns 0, or -1 without memory for it. */
-static int describe(struct comm_plan *p, const struct plan_request *q,
-                    const struct plan_algorithm *a, uint64_t beside, uint64_t used)
+static int nccl_plan_describe(struct nccl_plan *p, const struct plan_request *q,
+                              const struct plan_algorithm *a, uint64_t beside, uint64_t used)
 {
-    comm_plan_clear(p);
-    *p = (struct comm_plan){.algorithm = a,
+    nccl_plan_clear(p);
+    *p = (struct nccl_plan){.algorithm = a,
                             .recipe = q->recipe,
                             .collective = q->collective,
                             .nbytes = q->nbytes,
@@ -133,56 +134,56 @@ static int describe(struct comm_plan *p, const struct plan_request *q,
     return 0;
 }
 
-static struct comm_plan *find(struct comm *c, const struct plan_request *q,
-                              const struct plan_algorithm *a, uint64_t beside)
+static struct nccl_plan *nccl_plan_find(struct nccl_comm *c, const struct plan_request *q,
+                                        const struct plan_algorithm *a, uint64_t beside)
 {
-    for (struct comm_plan *p = c->plan; p < c->plan + COMM_PLANS; p++)
+    for (struct nccl_plan *p = c->plan; p < c->plan + COMM_PLANS; p++)
         if (is_for(p, q, a, beside))
             return p;
     return NULL;
 }
 
-int comm_has_rounds(struct comm *c, const struct plan_request *q, const struct plan_algorithm *a,
-                    uint64_t beside)
+int nccl_comm_has_rounds(struct nccl_comm *c, const struct plan_request *q,
+                         const struct plan_algorithm *a, uint64_t beside)
 {
-    const struct comm_plan *p = find(c, q, a, beside);
+    const struct nccl_plan *p = nccl_plan_find(c, q, a, beside);
 
     return p && p->rounds;
 }
 
 /* The entry that is given up for a new one. Notes take no more than half of the table, so that ever
  * new sizes do not drive out what is used again and again. */
-static struct comm_plan *oldest(struct comm *c)
+static struct nccl_plan *oldest(struct nccl_comm *c)
 {
-    struct comm_plan *old = NULL;
+    struct nccl_plan *old = NULL;
     int noted = 0;
 
-    for (struct comm_plan *p = c->plan; p < c->plan + COMM_PLANS; p++)
+    for (struct nccl_plan *p = c->plan; p < c->plan + COMM_PLANS; p++)
         noted += p->only_noted;
-    for (struct comm_plan *p = c->plan; p < c->plan + COMM_PLANS; p++)
+    for (struct nccl_plan *p = c->plan; p < c->plan + COMM_PLANS; p++)
         if (noted < COMM_PLANS / 2 || p->only_noted)
             old = !old || p->used < old->used ? p : old;
     return old;
 }
 
-int comm_came_before(struct comm *c, const struct plan_request *q, const struct plan_algorithm *a,
-                     uint64_t beside)
+int nccl_comm_came_before(struct nccl_comm *c, const struct plan_request *q,
+                          const struct plan_algorithm *a, uint64_t beside)
 {
-    struct comm_plan *p = find(c, q, a, beside);
+    struct nccl_plan *p = nccl_plan_find(c, q, a, beside);
 
     if (p)
         return 1;
     p = oldest(c);
-    describe(p, q, a, beside, ++c->plans_used);
+    nccl_plan_describe(p, q, a, beside, ++c->plans_used);
     p->only_noted = 1;
     return 0;
 }
 
 /* Rounds of nearly the same request: these are cut alike, and it is not searched again how. */
-static const struct rounds *similar(const struct comm *c, const struct plan_request *q,
+static const struct rounds *similar(const struct nccl_comm *c, const struct plan_request *q,
                                     const struct plan_algorithm *a)
 {
-    for (const struct comm_plan *p = c->plan; p < c->plan + COMM_PLANS; p++)
+    for (const struct nccl_plan *p = c->plan; p < c->plan + COMM_PLANS; p++)
         if (p->rounds && p->algorithm == a && p->recipe == q->recipe &&
             p->collective == q->collective && p->chunk_bytes == q->chunk_bytes &&
             __builtin_clzll(p->nbytes | 1) == __builtin_clzll(q->nbytes | 1))
@@ -191,21 +192,21 @@ static const struct rounds *similar(const struct comm *c, const struct plan_requ
 }
 
 /* The schedule that it is on this rank: on another it could differ if that was without memory. */
-static uint64_t what_is(const struct comm_plan *p)
+static uint64_t what_is(const struct nccl_plan *p)
 {
     const char *recipe = p->recipe ? p->recipe : "";
     uint64_t cut[3] = {p->rounds ? p->rounds->chunk_bytes : 0,
                        p->rounds ? p->rounds->fast_chunks : 0, p->rounds ? p->rounds->taper : 0};
-    uint64_t hash = comm_hash(cut, sizeof cut, p->nbytes);
+    uint64_t hash = nccl_comm_hash(cut, sizeof cut, p->nbytes);
 
-    hash = comm_hash(p->algorithm->name, strlen(p->algorithm->name), hash);
-    return comm_hash(recipe, strlen(recipe), hash);
+    hash = nccl_comm_hash(p->algorithm->name, strlen(p->algorithm->name), hash);
+    return nccl_comm_hash(recipe, strlen(recipe), hash);
 }
 
-const struct rounds *comm_rounds(struct comm *c, struct plan_request *q,
-                                 const struct plan_algorithm *a, uint64_t beside)
+const struct rounds *nccl_comm_rounds(struct nccl_comm *c, struct plan_request *q,
+                                      const struct plan_algorithm *a, uint64_t beside)
 {
-    struct comm_plan *p = find(c, q, a, beside);
+    struct nccl_plan *p = nccl_plan_find(c, q, a, beside);
     int ready;
 
     q->topo = c->topo;
@@ -216,9 +217,9 @@ const struct rounds *comm_rounds(struct comm *c, struct plan_request *q,
     }
     if (!p)
         p = oldest(c);
-    ready = describe(p, q, a, beside, ++c->plans_used) == 0 &&
-            make_ready(c, q, a, beside, similar(c, q, a), &p->rounds);
-    if (!comm_all_same(c, ready, what_is(p))) {
+    ready = nccl_plan_describe(p, q, a, beside, ++c->plans_used) == 0 &&
+            nccl_plan_make_ready(c, q, a, beside, similar(c, q, a), &p->rounds);
+    if (!nccl_comm_all_same(c, ready, what_is(p))) {
         rounds_free(p->rounds);
         p->rounds = NULL;
     }

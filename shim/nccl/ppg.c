@@ -28,7 +28,7 @@ static struct ppg none = {.lock = PTHREAD_MUTEX_INITIALIZER};
    fewest, and the lowest such rank, both negative; and whether there is a service. */
 enum { FEWEST, SERVICE, AGREED, RANKS = 1 << 16 };
 
-static int has_service(const struct comm *c)
+static int has_service(const struct nccl_comm *c)
 {
     CUdevice device;
 
@@ -40,7 +40,7 @@ static int has_service(const struct comm *c)
  * the device together with whatever the program runs; without, processes take turns, and each has
  * all of it. Returns the most blocks of a helper's, or 0: as the library likes.
  */
-static int most_blocks(const struct comm *c, const struct ppg *p)
+static int most_blocks(const struct nccl_comm *c, const struct ppg *p)
 {
     CUdevice device;
     int sms;
@@ -54,7 +54,8 @@ static int most_blocks(const struct comm *c, const struct ppg *p)
 }
 
 /* Rank 0's helpers make an id each, which then all ranks have. Returns 0 or -1, on all alike. */
-static int exchange_ids(struct comm *c, const struct ppg *p, unsigned char (*id)[DESK_ID_BYTES])
+static int exchange_ids(struct nccl_comm *c, const struct ppg *p,
+                        unsigned char (*id)[DESK_ID_BYTES])
 {
     const struct desk_order make = {.kind = DESK_ID, .channel = p->channel};
     int well = 1;
@@ -63,13 +64,13 @@ static int exchange_ids(struct comm *c, const struct ppg *p, unsigned char (*id)
         well = ppg_desk_ask(i, &make, &c->stopped) == 0;
         memcpy(id[i], ppg_desk_at(i, p->channel)->id, DESK_ID_BYTES);
     }
-    if (!comm_all(c, well))
+    if (!nccl_comm_all(c, well))
         return -1;
-    return comm_tell(c, id, (size_t)p->helpers * DESK_ID_BYTES);
+    return nccl_comm_tell(c, id, (size_t)p->helpers * DESK_ID_BYTES);
 }
 
 /* All begin before any is waited for: they wait for each other. */
-static int join(const struct comm *c, const struct ppg *p, unsigned char (*id)[DESK_ID_BYTES],
+static int join(const struct nccl_comm *c, const struct ppg *p, unsigned char (*id)[DESK_ID_BYTES],
                 const char **why)
 {
     struct desk_order o = {.kind = DESK_JOIN,
@@ -92,16 +93,16 @@ static int join(const struct comm *c, const struct ppg *p, unsigned char (*id)[D
 }
 
 /* With the number of helpers agreed on. Returns 1, on all ranks alike, if they work together. */
-static int meet(struct comm *c, struct ppg *p, const char **why)
+static int ppg_meet(struct nccl_comm *c, struct ppg *p, const char **why)
 {
     unsigned char(*id)[DESK_ID_BYTES] = calloc((size_t)p->helpers, sizeof *id);
     int well = 0;
 
-    if (!comm_all(c, id != NULL) || exchange_ids(c, p, id) < 0) {
+    if (!nccl_comm_all(c, id != NULL) || exchange_ids(c, p, id) < 0) {
         *why = "unique ids could not be exchanged";
     } else {
         well = join(c, p, id, why) == 0 && ppg_watch(p) == 0;
-        if (!comm_all(c, well)) {
+        if (!nccl_comm_all(c, well)) {
             *why = well ? "those of another rank do not work" : *why;
             well = 0;
         }
@@ -125,7 +126,7 @@ static int take_channel(void)
 
 /* For a communicator whose rank has so many helpers to offer; NULL, and *why, if it can use none.
  */
-static struct ppg *make(const struct comm *c, int offered, const char **why)
+static struct ppg *make(const struct nccl_comm *c, int offered, const char **why)
 {
     struct ppg *p = offered ? calloc(1, sizeof *p) : NULL;
 
@@ -142,7 +143,7 @@ static struct ppg *make(const struct comm *c, int offered, const char **why)
     p->rank = c->rank;
     p->nranks = c->nranks;
     p->board = c->board;
-    p->key = comm_key(c, JOIN);
+    p->key = nccl_comm_key(c, JOIN);
     p->context = c->context;
     p->alarm = p->verdict = -1;
     pthread_mutex_init(&p->lock, NULL);
@@ -151,20 +152,20 @@ static struct ppg *make(const struct comm *c, int offered, const char **why)
 }
 
 /* How many helpers all ranks have, of which this one offers so many. */
-static int agree_on_number(struct comm *c, int offered, int *mps, const char *why)
+static int agree_on_number(struct nccl_comm *c, int offered, int *mps, const char *why)
 {
     static int warned; /* once, not for each communicator */
     const double mine = -(double)offered * RANKS - c->rank;
     double agreed[AGREED] = {mine, has_service(c)};
 
-    if (comm_largest(c, agreed, AGREED) < 0)
+    if (nccl_comm_largest(c, agreed, AGREED) < 0)
         agreed[FEWEST] = 0;
     int helpers = (int)(-agreed[FEWEST] / RANKS);
-    if (agreed[FEWEST] == mine && offered < process.cfg.ppg - 1) {
+    if (agreed[FEWEST] == mine && offered < nccl_process.cfg.ppg - 1) {
         say(warned ? CFG_LEVEL_INFO : CFG_LEVEL_WARN,
             "COLLSHIM_PPG=%d: a communicator of NCCL's has %d on all ranks, as rank %d has no "
             "more: %s",
-            process.cfg.ppg, helpers + 1, c->rank, why);
+            nccl_process.cfg.ppg, helpers + 1, c->rank, why);
         warned = 1;
     }
     *mps = agreed[SERVICE] > 0;
@@ -172,14 +173,14 @@ static int agree_on_number(struct comm *c, int offered, int *mps, const char *wh
 }
 
 /* Together with all other ranks' helpers. */
-static void begin(struct comm *c, struct ppg *p, const char *why)
+static void ppg_begin(struct nccl_comm *c, struct ppg *p, const char *why)
 {
     const double began = now();
 
-    p->usable = meet(c, p, &why);
+    p->usable = ppg_meet(c, p, &why);
     if (!p->usable) {
         say(CFG_LEVEL_WARN, "COLLSHIM_PPG=%d: NCCL helpers are not used by rank %d: %s",
-            process.cfg.ppg, c->rank, why);
+            nccl_process.cfg.ppg, c->rank, why);
         crew_dismiss(); /* some may wait for others that never come */
         return;
     }
@@ -192,17 +193,17 @@ static void begin(struct comm *c, struct ppg *p, const char *why)
             crew_cores());
 }
 
-static void open_helpers(struct comm *c)
+static void open_helpers(struct nccl_comm *c)
 {
     const char *why = "";
-    int offered = ppg_desk_open(c, process.cfg.ppg - 1, &why), mps;
+    int offered = ppg_desk_open(c, nccl_process.cfg.ppg - 1, &why), mps;
     struct ppg *p = make(c, offered, &why);
     int helpers = agree_on_number(c, p ? offered : 0, &mps, why);
 
     if (p && helpers) {
         p->helpers = helpers;
         p->mps = mps;
-        begin(c, p, why);
+        ppg_begin(c, p, why);
     }
     if (p && !p->watched) {
         if (!helpers)
@@ -216,12 +217,12 @@ static void open_helpers(struct comm *c)
 }
 
 /* Is it a call that helpers could carry, as far as it says itself? */
-static int may_serve(const struct call *call)
+static int may_serve(const struct nccl_call *call)
 {
-    return process.cfg.ppg > 1 && call->collective == COLL_ALLREDUCE;
+    return nccl_process.cfg.ppg > 1 && call->collective == COLL_ALLREDUCE;
 }
 
-int ppg_slices(struct comm *c, const struct call *call)
+int ppg_slices(struct nccl_comm *c, const struct nccl_call *call)
 {
     if (!may_serve(call) || c->topo->nnodes < 2)
         return 1;

@@ -5,7 +5,7 @@
  * that of a helper, on a communicator of the helpers with the same number. README.md says how a
  * slice gets to its helper and back, and what happens when one dies.
  *
- * Source: Multiple Processes per GPU, 3.1. Thread rule: as struct comm, but for ppg_end() and
+ * Source: Multiple Processes per GPU, 3.1. Thread rule: as struct nccl_comm, but for ppg_end() and
  * ppg_state(), which any thread may call at any time.
  */
 #ifndef COLLSHIM_SHIM_NCCL_PPG_H
@@ -21,15 +21,16 @@ struct ppg;
  * time that helpers are wanted it starts them and makes the ranks agree on them, which takes a
  * second or so and waits for no stream.
  */
-int ppg_slices(struct comm *c, const struct call *call);
+int ppg_slices(struct nccl_comm *c, const struct nccl_call *call);
 
 /*
  * Run the call in so many slices, at most ppg_slices() of them: by a schedule, or (algorithm NULL)
  * by the library's own Allreduce for each; patient: as of a unit (unit.h). REASON_NONE and *result,
  * or why not: then it is the caller's to run natively, unless *result is an error. Only enqueues.
  */
-enum reason ppg_run(struct comm *c, const struct call *call, const struct plan_candidate *way,
-                    int slices, int patient, ncclResult_t *result);
+enum reason ppg_run(struct nccl_comm *c, const struct nccl_call *call,
+                    const struct plan_candidate *way, int slices, int patient,
+                    ncclResult_t *result);
 
 /* What ncclCommGetAsyncError has to say of the helpers. NULL is fine. */
 ncclResult_t ppg_state(struct ppg *p);

@@ -143,7 +143,7 @@ static int path_of(const void *function, char *path)
 }
 
 /* The counters in this process's reach, as in the helper's: pinned, and known to the device. */
-static int lay_out(int helper, const struct comm *c)
+static int lay_out(int helper, const struct nccl_comm *c)
 {
     struct desk *d = (struct desk *)crew_papers(helper, 0, sizeof *d);
     CUdevice device;
@@ -162,7 +162,7 @@ static int lay_out(int helper, const struct comm *c)
 }
 
 /* Lock held. All are told to begin before any is waited for. */
-static void start(const struct comm *c, int wanted)
+static void start(const struct nccl_comm *c, int wanted)
 {
     const struct desk_order order = {.kind = DESK_START};
     int there = crew_start(wanted, &desks.why), told = 0;
@@ -186,7 +186,7 @@ static void start(const struct comm *c, int wanted)
     }
 }
 
-int ppg_desk_open(const struct comm *c, int wanted, const char **why)
+int ppg_desk_open(const struct nccl_comm *c, int wanted, const char **why)
 {
     int n = 0;
 

@@ -14,7 +14,7 @@
 
 /* How many helpers there are for the communicator, whose context is current: at most wanted. If
  * fewer, *why is one half sentence. The first call starts them. */
-int ppg_desk_open(const struct comm *c, int wanted, const char **why);
+int ppg_desk_open(const struct nccl_comm *c, int wanted, const char **why);
 
 /* A channel that no communicator uses, or -1. */
 int ppg_desk_take(void);

@@ -22,7 +22,7 @@ static int works(const struct ppg *p)
 }
 
 /* A piece for each helper, in one allocation of ours. */
-static int stage(struct comm *c, struct ppg *p, uint64_t piece)
+static int stage(struct nccl_comm *c, struct ppg *p, uint64_t piece)
 {
     struct desk_order o = {.kind = DESK_STAGE, .channel = p->channel};
     CUipcMemHandle handle;
@@ -54,7 +54,7 @@ static int stage(struct comm *c, struct ppg *p, uint64_t piece)
     return 0;
 }
 
-static int hand_over(struct comm *c, struct ppg *p, const struct comm_plan *plan)
+static int hand_over(struct nccl_comm *c, struct ppg *p, const struct nccl_plan *plan)
 {
     struct desk_order o = {.channel = p->channel, .plan = (int32_t)(plan - c->plan)};
 
@@ -75,7 +75,8 @@ static uint64_t piece_for(uint64_t bytes)
 
 /* All that calls of that size need, on all ranks; plan: NULL for the library's own. Returns 0 on
    all ranks if it cannot be had on one: then helpers are not used any more. */
-static int make_ready(struct comm *c, struct ppg *p, uint64_t bytes, struct comm_plan *plan)
+static int ppg_make_ready(struct nccl_comm *c, struct ppg *p, uint64_t bytes,
+                          struct nccl_plan *plan)
 {
     int stages = bytes > p->piece_bytes, plans = plan && !plan->with_helpers, well = works(p);
 
@@ -85,14 +86,14 @@ static int make_ready(struct comm *c, struct ppg *p, uint64_t bytes, struct comm
         well = stage(c, p, piece_for(bytes)) == 0;
     if (well && plans)
         well = hand_over(c, p, plan) == 0;
-    p->usable = comm_all(c, well);
+    p->usable = nccl_comm_all(c, well);
     if (!p->usable) {
         count_helpers(1, p->mps);
         trials_close(&c->trials, c->cu); /* what they weighed is not there any more */
     }
     if (!p->usable && !well)
         say(CFG_LEVEL_WARN, "COLLSHIM_PPG=%d: NCCL rank %d has no memory that helpers can share",
-            process.cfg.ppg, c->rank);
+            nccl_process.cfg.ppg, c->rank);
     if (stages)
         p->piece_bytes = piece_for(bytes);
     if (plans)
@@ -104,12 +105,12 @@ static int make_ready(struct comm *c, struct ppg *p, uint64_t bytes, struct comm
 
 /* One call, cut. */
 struct cutting {
-    struct comm *c;
+    struct nccl_comm *c;
     struct ppg *p;
-    const struct call *call;
-    struct call first; /* this process's own slice, as a call */
+    const struct nccl_call *call;
+    struct nccl_call first; /* this process's own slice, as a call */
     const struct plan_request *request;
-    const struct comm_plan *plan; /* NULL: the library's own */
+    const struct nccl_plan *plan; /* NULL: the library's own */
     size_t element, each;         /* bytes; elements of a slice but the last */
 };
 
@@ -129,7 +130,7 @@ static char *piece(const struct cutting *k, int i)
 /* Where the library carries slices, it does with them what the operation says. */
 static int move(const struct cutting *k, enum call_time when, char *to, const char *from, size_t n)
 {
-    struct call plain = *k->call;
+    struct nccl_call plain = *k->call;
 
     plain.combines = k->plan != NULL;
     return schedule_move(k->c, &plain, when, to, from, n * k->element) == CUDA_SUCCESS;
@@ -145,8 +146,8 @@ static int hand_out(const struct cutting *k, int i, uint32_t ticket)
                            .count = elements(k, i),
                            .type = (int32_t)k->call->type,
                            .op = (int32_t)k->call->op,
-                           .kernel_op = (int32_t)call_reduce_op(k->call),
-                           .kernel_type = (int32_t)call_reduce_type(k->call)};
+                           .kernel_op = (int32_t)nccl_call_reduce_op(k->call),
+                           .kernel_type = (int32_t)nccl_call_reduce_type(k->call)};
 
     return move(k, CALL_BEFORE, piece(k, i),
                 (const char *)k->call->send + (size_t)i * k->each * k->element, elements(k, i)) &&
@@ -225,33 +226,33 @@ static int count_call(struct ppg *p, uint64_t *number)
 }
 
 /* Elements of a slice: whole cache lines of a multiple that any chunk starts at. */
-static size_t slice_elements(const struct call *call, int slices)
+static size_t slice_elements(const struct nccl_call *call, int slices)
 {
-    const size_t whole = 256 / reduce_type_bytes(call_reduce_type(call));
+    const size_t whole = 256 / reduce_type_bytes(nccl_call_reduce_type(call));
     size_t each = (call->count + (size_t)slices - 1) / (size_t)slices;
 
     return (each + whole - 1) / whole * whole;
 }
 
-static struct comm_plan *plan_of(struct comm *c, const struct rounds *r)
+static struct nccl_plan *plan_of(struct nccl_comm *c, const struct rounds *r)
 {
-    struct comm_plan *plan = c->plan;
+    struct nccl_plan *plan = c->plan;
 
     while (plan->rounds != r)
         plan++;
     return plan;
 }
 
-enum reason ppg_run(struct comm *c, const struct call *call, const struct plan_candidate *way,
-                    int slices, int patient, ncclResult_t *result)
+enum reason ppg_run(struct nccl_comm *c, const struct nccl_call *call,
+                    const struct plan_candidate *way, int slices, int patient, ncclResult_t *result)
 {
     struct cutting k = {.c = c,
                         .p = c->ppg,
                         .call = call,
                         .first = *call,
-                        .element = reduce_type_bytes(call_reduce_type(call)),
+                        .element = reduce_type_bytes(nccl_call_reduce_type(call)),
                         .each = slice_elements(call, slices)};
-    struct comm_plan *plan = NULL;
+    struct nccl_plan *plan = NULL;
     struct plan_request q;
     uint64_t number;
     char text[256];
@@ -263,9 +264,9 @@ enum reason ppg_run(struct comm *c, const struct call *call, const struct plan_c
         q = schedule_request(&k.first, c, way);
         if (q.recipe && way->algorithm->accepts && way->algorithm->accepts(&q, text, sizeof text))
             return REASON_RECIPE;
-        if (patient && !comm_came_before(c, &q, way->algorithm, 0))
+        if (patient && !nccl_comm_came_before(c, &q, way->algorithm, 0))
             return REASON_NEW;
-        const struct rounds *r = comm_rounds(c, &q, way->algorithm, 0);
+        const struct rounds *r = nccl_comm_rounds(c, &q, way->algorithm, 0);
         if (!r)
             return REASON_NOT_READY;
         plan = plan_of(c, r);
@@ -273,7 +274,7 @@ enum reason ppg_run(struct comm *c, const struct call *call, const struct plan_c
     } else {
         k.first.count = elements(&k, 0);
     }
-    if (!make_ready(c, k.p, k.each * k.element, plan))
+    if (!ppg_make_ready(c, k.p, k.each * k.element, plan))
         return REASON_NOT_READY;
     k.plan = plan;
     if (count_call(k.p, &number)) {

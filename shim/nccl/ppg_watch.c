@@ -88,7 +88,7 @@ static int judge(struct ppg *p, const char *notes)
     return harmed ? PPG_HARMED : PPG_UNHARMED;
 }
 
-static void settle(struct ppg *p)
+static void ppg_settle(struct ppg *p)
 {
     char *notes = malloc((size_t)p->nranks * NOTICE_BYTES);
     int condition = PPG_UNSETTLED;
@@ -145,7 +145,7 @@ static void look(struct ppg *p)
     if (atomic_load(&p->condition) == PPG_WORKS && ((fault = find_fault(p)) || rang > 0))
         fail(p, fault);
     if (atomic_load(&p->condition) == PPG_FAILED && is_readable(p->verdict))
-        settle(p);
+        ppg_settle(p);
     if (ends && !p->left)
         leave(p, ends);
     if (ends == ENDS_AT_ONCE ||

@@ -7,7 +7,7 @@
 
 #include "shim/helper/crew.h"
 
-struct process process;
+struct nccl_process nccl_process;
 
 static uint64_t hash_text(uint64_t hash, const char *text)
 {
@@ -16,34 +16,34 @@ static uint64_t hash_text(uint64_t hash, const char *text)
     return (hash ^ 0xff) * 0x100000001b3u;
 }
 
-void process_open(void)
+void nccl_process_open(void)
 {
     char value[CFG_TEXT_MAX];
 
-    if (process.ncopies)
+    if (nccl_process.ncopies)
         return;
-    cfg_load(&process.cfg, NULL);
+    cfg_load(&nccl_process.cfg, NULL);
     crew_init(MAILBOX_FOR_NCCL);
-    wanted_open(&process.cfg, process.choice);
-    if (process.cfg.mode != CFG_MODE_OFF)
-        tuning_load(&process.cfg, &process.tuning);
-    process.settings_hash =
-        hash_text(0xcbf29ce484222325u ^ tuning_hash(&process.tuning), COLLSHIM_VERSION);
+    wanted_open(&nccl_process.cfg, nccl_process.choice);
+    if (nccl_process.cfg.mode != CFG_MODE_OFF)
+        tuning_load(&nccl_process.cfg, &nccl_process.tuning);
+    nccl_process.settings_hash =
+        hash_text(0xcbf29ce484222325u ^ tuning_hash(&nccl_process.tuning), COLLSHIM_VERSION);
     for (int id = 0; id < CFG_COUNT; id++) {
         if (!cfg_rows[id].agreed)
             continue;
-        cfg_value_text(&process.cfg, (enum cfg_id)id, value, sizeof value);
-        process.settings_hash = hash_text(process.settings_hash, value);
+        cfg_value_text(&nccl_process.cfg, (enum cfg_id)id, value, sizeof value);
+        nccl_process.settings_hash = hash_text(nccl_process.settings_hash, value);
     }
 }
 
-void process_complain(void)
+void nccl_process_complain(void)
 {
     static int done;
 
     if (__atomic_exchange_n(&done, 1, __ATOMIC_RELAXED))
         return;
-    for (const char *line = process.cfg.problem; *line; line += strcspn(line, "\n") + 1)
+    for (const char *line = nccl_process.cfg.problem; *line; line += strcspn(line, "\n") + 1)
         say(CFG_LEVEL_WARN, "%.*s", (int)strcspn(line, "\n"), line);
 }
 
@@ -53,7 +53,7 @@ void say(enum cfg_level level, const char *format, ...)
     size_t n = strlen(line);
     va_list args;
 
-    if ((int)level > process.cfg.log)
+    if ((int)level > nccl_process.cfg.log)
         return;
     va_start(args, format);
     vsnprintf(line + n, sizeof line - n - 1, format, args);

@@ -22,28 +22,28 @@ enum reason {
 
 /* One NCCL library of the process: programs may load two. */
 enum { COPIES = 2 };
-struct copy {
+struct nccl_copy {
     struct nccl_calls real;
     const char *version; /* borrowed from the preload */
     int number;
 };
 
-struct process {
-    struct cfg cfg; /* const after process_open */
+struct nccl_process {
+    struct cfg cfg; /* const after nccl_process_open */
     struct choice choice[COLL_COUNT];
-    struct tuning tuning;   /* const after process_open */
+    struct tuning tuning;   /* const after nccl_process_open */
     uint64_t settings_hash; /* of all that ranks must agree on */
     int ncopies;
-    struct copy copy[COPIES];
+    struct nccl_copy copy[COPIES];
 };
 
-extern struct process process;
+extern struct nccl_process nccl_process;
 
 /* Read the settings, once. */
-void process_open(void);
+void nccl_process_open(void);
 
 /* Say once what was wrong with the settings: the process that has a rank 0 does. */
-void process_complain(void);
+void nccl_process_complain(void);
 
 /* One line on stderr, "collshim: ...", if the level is wanted. */
 __attribute__((format(printf, 2, 3))) void say(enum cfg_level level, const char *format, ...);

@@ -11,7 +11,7 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-struct redop *redop_find(struct comm *c, ncclRedOp_t op)
+struct redop *redop_find(struct nccl_comm *c, ncclRedOp_t op)
 {
     struct redop *r;
 
@@ -31,7 +31,7 @@ void redop_keep(struct redop *r)
 }
 
 /* Returns whether nobody uses it any more: then it is gone. */
-static int leave(struct comm *c, struct redop *r, int ends)
+static int leave(struct nccl_comm *c, struct redop *r, int ends)
 {
     struct redop **at = &c->redops;
     int last;
@@ -49,7 +49,7 @@ static int leave(struct comm *c, struct redop *r, int ends)
     return last;
 }
 
-void redop_drop(struct comm *c, struct redop *r)
+void redop_drop(struct nccl_comm *c, struct redop *r)
 {
     ncclRedOp_t op = r ? r->op : ncclSum;
 
@@ -57,7 +57,7 @@ void redop_drop(struct comm *c, struct redop *r)
         REAL(c->copy, RedOpDestroy, op, c->handle);
 }
 
-void redop_forget_all(struct comm *c)
+void redop_forget_all(struct nccl_comm *c)
 {
     for (struct redop *r = c->redops, *next; r; r = next) {
         next = r->next;
@@ -65,8 +65,8 @@ void redop_forget_all(struct comm *c)
     }
 }
 
-static int note(struct comm *c, ncclRedOp_t op, const void *scalar, ncclDataType_t type,
-                ncclScalarResidence_t residence)
+static int redop_note(struct nccl_comm *c, ncclRedOp_t op, const void *scalar, ncclDataType_t type,
+                      ncclScalarResidence_t residence)
 {
     struct redop *r = malloc(sizeof *r);
 
@@ -76,7 +76,7 @@ static int note(struct comm *c, ncclRedOp_t op, const void *scalar, ncclDataType
     if (residence == ncclScalarDevice)
         r->factor_at = scalar;
     else
-        memcpy(&r->factor, scalar, call_type_bytes(type));
+        memcpy(&r->factor, scalar, nccl_call_type_bytes(type));
     pthread_mutex_lock(&lock);
     r->next = c->redops;
     c->redops = r;
@@ -85,29 +85,29 @@ static int note(struct comm *c, ncclRedOp_t op, const void *scalar, ncclDataType
 }
 
 /* What is not noted on one rank would be native there alone. */
-ncclResult_t wrap_RedOpCreatePreMulSum(struct copy *copy, ncclRedOp_t *op, void *scalar,
-                                       ncclDataType_t type, ncclScalarResidence_t residence,
-                                       ncclComm_t comm)
+ncclResult_t nccl_wrap_RedOpCreatePreMulSum(struct nccl_copy *copy, ncclRedOp_t *op, void *scalar,
+                                            ncclDataType_t type, ncclScalarResidence_t residence,
+                                            ncclComm_t comm)
 {
     ncclResult_t result = REAL(copy, RedOpCreatePreMulSum, op, scalar, type, residence, comm);
-    struct comm *c = result || this_thread.inside ? NULL : comm_find(comm);
+    struct nccl_comm *c = result || this_thread.inside ? NULL : nccl_comm_find(comm);
 
-    if (c && call_type_bytes(type) && note(c, *op, scalar, type, residence) < 0) {
+    if (c && nccl_call_type_bytes(type) && redop_note(c, *op, scalar, type, residence) < 0) {
         REAL(copy, RedOpDestroy, *op, comm);
         result = ncclSystemError;
     }
     if (c)
-        comm_release(c);
+        nccl_comm_release(c);
     return result;
 }
 
-ncclResult_t wrap_RedOpDestroy(struct copy *copy, ncclRedOp_t op, ncclComm_t comm)
+ncclResult_t nccl_wrap_RedOpDestroy(struct nccl_copy *copy, ncclRedOp_t op, ncclComm_t comm)
 {
-    struct comm *c = this_thread.inside ? NULL : comm_find(comm);
+    struct nccl_comm *c = this_thread.inside ? NULL : nccl_comm_find(comm);
     struct redop *r = c ? redop_find(c, op) : NULL;
     int kept = r && !leave(c, r, 1);
 
     if (c)
-        comm_release(c);
+        nccl_comm_release(c);
     return kept ? ncclSuccess : REAL(copy, RedOpDestroy, op, comm);
 }

@@ -15,7 +15,7 @@
 #include <nccl.h>
 #include <stdint.h>
 
-struct comm;
+struct nccl_comm;
 
 struct redop {
     struct redop *next; /* of the communicator; owned by it */
@@ -28,13 +28,13 @@ struct redop {
 };
 
 /* The communicator's operation of that handle, or NULL. Valid until the program ends it. */
-struct redop *redop_find(struct comm *c, ncclRedOp_t op);
+struct redop *redop_find(struct nccl_comm *c, ncclRedOp_t op);
 
 /* One more user; one less, the last of whom ends it. NULL is fine. */
 void redop_keep(struct redop *r);
-void redop_drop(struct comm *c, struct redop *r);
+void redop_drop(struct nccl_comm *c, struct redop *r);
 
 /* All of them, NCCL having ended the communicator. */
-void redop_forget_all(struct comm *c);
+void redop_forget_all(struct nccl_comm *c);
 
 #endif

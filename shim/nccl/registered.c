@@ -28,7 +28,7 @@ static void take_out(struct registered_buffer **at, const struct registered_buff
     *at = b->next;
 }
 
-ncclResult_t registered_add(struct comm *c, void *buffer, size_t bytes, void **handle)
+ncclResult_t registered_add(struct nccl_comm *c, void *buffer, size_t bytes, void **handle)
 {
     struct registered_buffer *b;
     ncclResult_t result;
@@ -62,7 +62,8 @@ ncclResult_t registered_add(struct comm *c, void *buffer, size_t bytes, void **h
     return result;
 }
 
-ncclResult_t registered_drop(struct copy *copy, struct comm *c, ncclComm_t comm, void *handle)
+ncclResult_t registered_drop(struct nccl_copy *copy, struct nccl_comm *c, ncclComm_t comm,
+                             void *handle)
 {
     struct registered_buffer **list = c ? &c->registrations.first : &orphans, *b;
     int kept_back = 0;
@@ -80,7 +81,7 @@ ncclResult_t registered_drop(struct copy *copy, struct comm *c, ncclComm_t comm,
     return kept_back ? ncclSuccess : REAL(copy, CommDeregister, comm, handle);
 }
 
-int registered_hold(struct comm *c)
+int registered_hold(struct nccl_comm *c)
 {
     int some;
 
@@ -91,7 +92,7 @@ int registered_hold(struct comm *c)
     return some;
 }
 
-void registered_release(struct comm *c)
+void registered_release(struct nccl_comm *c)
 {
     if (__atomic_load_n(&c->stopped, __ATOMIC_ACQUIRE))
         return; /* the library may have freed the communicator */
@@ -110,7 +111,7 @@ void registered_release(struct comm *c)
     pthread_mutex_unlock(&lock);
 }
 
-void registered_forget(struct comm *c)
+void registered_forget(struct nccl_comm *c)
 {
     pthread_mutex_lock(&lock);
     for (struct registered_buffer *b = c->registrations.first, *next; b; b = next) {
@@ -125,7 +126,7 @@ void registered_forget(struct comm *c)
     pthread_mutex_unlock(&lock);
 }
 
-static int is_mapped(const struct comm *c, const void *p)
+static int is_mapped(const struct nccl_comm *c, const void *p)
 {
     CUmemGenericAllocationHandle handle;
 
@@ -135,7 +136,7 @@ static int is_mapped(const struct comm *c, const void *p)
     return 1;
 }
 
-int registered_in_graph(const struct comm *c, const struct call *call)
+int registered_in_graph(const struct nccl_comm *c, const struct nccl_call *call)
 {
     return is_mapped(c, call->send) || is_mapped(c, call->recv);
 }

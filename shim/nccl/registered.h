@@ -17,7 +17,7 @@
 
 #include "shim/nccl/call.h"
 
-struct comm;
+struct nccl_comm;
 struct registered_buffer;
 
 struct registrations {
@@ -27,21 +27,22 @@ struct registrations {
 
 /* ncclCommRegister and ncclCommDeregister, with their results and arguments. c: the entry of the
  * communicator; registered_drop() takes NULL where there is none, or none any more. */
-ncclResult_t registered_add(struct comm *c, void *buffer, size_t bytes, void **handle);
-ncclResult_t registered_drop(struct copy *copy, struct comm *c, ncclComm_t comm, void *handle);
+ncclResult_t registered_add(struct nccl_comm *c, void *buffer, size_t bytes, void **handle);
+ncclResult_t registered_drop(struct nccl_copy *copy, struct nccl_comm *c, ncclComm_t comm,
+                             void *handle);
 
 /* Keep back what is registered from now on. Returns whether anything is registered or kept back. */
-int registered_hold(struct comm *c);
+int registered_hold(struct nccl_comm *c);
 
 /* Nothing is rerouted but by another agreement: NCCL hears of what was kept back, and of what
  * follows. A buffer that NCCL refuses now stays unregistered, and a line says so. */
-void registered_release(struct comm *c);
+void registered_release(struct nccl_comm *c);
 
 /* The communicator's entry ends. */
-void registered_forget(struct comm *c);
+void registered_forget(struct nccl_comm *c);
 
 /* Would NCCL register a buffer of the call by itself, where it is captured? It does so with memory
  * that it can export: such as is mapped (cuMemMap, ncclMemAlloc, PyTorch's expandable segments). */
-int registered_in_graph(const struct comm *c, const struct call *call);
+int registered_in_graph(const struct nccl_comm *c, const struct nccl_call *call);
 
 #endif

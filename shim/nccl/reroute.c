@@ -9,55 +9,55 @@
 #include "shim/nccl/verify.h"
 
 /* What needs no look at the communicator. All of it is the same on all ranks. */
-static enum reason gate_call(const struct call *call)
+static enum reason nccl_gate_call(const struct nccl_call *call)
 {
-    const struct choice *choice = &process.choice[call->collective];
+    const struct choice *choice = &nccl_process.choice[call->collective];
 
     if (call->kind != CALL_COLLECTIVE)
         return REASON_MESSAGE;
     if (!call->count)
         return REASON_ARGUMENTS;
-    if (!call_is_understood(call))
+    if (!nccl_call_is_understood(call))
         return REASON_OPERATION;
     if (choice->native)
         return REASON_CHOSEN;
     if (!choice->served)
         return REASON_NO_ALGORITHM;
-    if (process.cfg.exact && call->combines && call_rounds_results(call))
+    if (nccl_process.cfg.exact && call->combines && nccl_call_rounds_results(call))
         return REASON_EXACT;
     return REASON_NONE;
 }
 
-enum reason unit_gate(const struct comm *c, const struct call *call)
+enum reason nccl_unit_gate(const struct nccl_comm *c, const struct nccl_call *call)
 {
-    enum reason why = gate_call(call);
+    enum reason why = nccl_gate_call(call);
 
     if (why)
         return why;
-    if (call_total_bytes(call, c->nranks) < process.cfg.min_bytes)
+    if (nccl_call_total_bytes(call, c->nranks) < nccl_process.cfg.min_bytes)
         return REASON_SMALL;
     if (c->notes < 0 && c->verdict)
         return c->verdict;
-    if (call->root < 0 || call->root >= c->nranks || !call_has_buffers(call, c->rank))
+    if (call->root < 0 || call->root >= c->nranks || !nccl_call_has_buffers(call, c->rank))
         return REASON_ARGUMENTS;
     return REASON_NONE;
 }
 
-int unit_is_candidate(const struct comm *c, const struct call *call, int n)
+int nccl_unit_is_candidate(const struct nccl_comm *c, const struct nccl_call *call, int n)
 {
     int candidate = 0;
 
     for (int i = 0; i < n && !candidate; i++)
-        candidate = unit_gate(c, &call[i]) == REASON_NONE;
-    return candidate || set_is_candidate(c, call, n);
+        candidate = nccl_unit_gate(c, &call[i]) == REASON_NONE;
+    return candidate || nccl_set_is_candidate(c, call, n);
 }
 
-static void note_captures(struct unit *u)
+static void note_captures(struct nccl_unit *u)
 {
     const struct cuda_calls *cu = u->c->cu;
 
     for (int i = 0; cu && i < u->n; i++) {
-        struct call *call = u->part[i].call;
+        struct nccl_call *call = u->part[i].call;
         CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
 
         call->captured = cu->StreamIsCapturing((CUstream)call->stream, &status) != CUDA_SUCCESS ||
@@ -71,17 +71,17 @@ static void note_captures(struct unit *u)
  * earlier calls have left: a verdict, and schedules. All ranks made the same calls before, and have
  * left the same.
  */
-static int is_capturable(const struct unit *u)
+static int is_capturable(const struct nccl_unit *u)
 {
-    return !u->several_streams && process.cfg.mode == CFG_MODE_ON && process.cfg.ppg < 2 &&
-           u->c->notes < 0 && !u->c->unconfirmed;
+    return !u->several_streams && nccl_process.cfg.mode == CFG_MODE_ON &&
+           nccl_process.cfg.ppg < 2 && u->c->notes < 0 && !u->c->unconfirmed;
 }
 
-static int is_prepared(struct comm *c, const struct part *p)
+static int is_prepared(struct nccl_comm *c, const struct nccl_part *p)
 {
     struct plan_request q = schedule_request(p->call, c, p->way);
 
-    return comm_has_rounds(c, &q, p->way->algorithm, schedule_beside(p->call, &q));
+    return nccl_comm_has_rounds(c, &q, p->way->algorithm, schedule_beside(p->call, &q));
 }
 
 /* Choosing ------------------------------------------------------------------------------------ */
@@ -91,8 +91,8 @@ static int is_prepared(struct comm *c, const struct part *p)
 static int find_ways(const struct plan_request *q, const struct tuning_row *row,
                      struct picks *picks, struct plan_candidate *way)
 {
-    const struct choice *choice = &process.choice[q->collective];
-    int n, must_pay = process.cfg.min_bytes != 0;
+    const struct choice *choice = &nccl_process.choice[q->collective];
+    int n, must_pay = nccl_process.cfg.min_bytes != 0;
 
     if (choice->forced) {
         *way = (struct plan_candidate){.algorithm = choice->forced,
@@ -101,11 +101,11 @@ static int find_ways(const struct plan_request *q, const struct tuning_row *row,
         return 1;
     }
     if (row) {
-        *way =
-            (struct plan_candidate){.algorithm = row->algorithm,
-                                    .recipe = row->recipe[0] ? row->recipe : NULL,
-                                    .chunk_bytes = process.cfg.chunk_bytes ? 0 : row->chunk_bytes,
-                                    .ppg = q->ppg};
+        *way = (struct plan_candidate){.algorithm = row->algorithm,
+                                       .recipe = row->recipe[0] ? row->recipe : NULL,
+                                       .chunk_bytes =
+                                           nccl_process.cfg.chunk_bytes ? 0 : row->chunk_bytes,
+                                       .ppg = q->ppg};
         return row->algorithm || way->ppg > 1;
     }
     n = plan_candidates_with_library(q, way, must_pay);
@@ -132,7 +132,8 @@ static int without_library(struct plan_candidate *way, int n)
 }
 
 /* Leave out recipes that cannot be built for the call. Returns how many ways are left. */
-static int sift(const struct call *call, const struct comm *c, struct plan_candidate *way, int n)
+static int sift(const struct nccl_call *call, const struct nccl_comm *c, struct plan_candidate *way,
+                int n)
 {
     int left = 0;
 
@@ -150,7 +151,8 @@ static int sift(const struct call *call, const struct comm *c, struct plan_candi
 /* As many processes per rank as there are, or as the row says: a row without a word of it means
  * one.
  */
-static int processes_for(struct comm *c, const struct call *call, const struct tuning_row *row)
+static int processes_for(struct nccl_comm *c, const struct nccl_call *call,
+                         const struct tuning_row *row)
 {
     int most = row && row->ppg < 2 ? 1 : ppg_slices(c, call);
 
@@ -158,15 +160,15 @@ static int processes_for(struct comm *c, const struct call *call, const struct t
 }
 
 /* Fill in the part's ways. */
-static enum reason choose(struct comm *c, struct part *p)
+static enum reason choose(struct nccl_comm *c, struct nccl_part *p)
 {
-    const struct call *call = p->call;
+    const struct nccl_call *call = p->call;
     struct plan_request q = schedule_request(call, c, NULL);
     const struct tuning_row *row = NULL;
     int n;
 
-    if (!process.choice[call->collective].forced && process.tuning.nrows)
-        row = tuning_find(&process.tuning, &q, plan_total_bytes(&q));
+    if (!nccl_process.choice[call->collective].forced && nccl_process.tuning.nrows)
+        row = tuning_find(&nccl_process.tuning, &q, plan_total_bytes(&q));
     if (row && !row->algorithm && row->ppg < 2)
         return REASON_PROFILE;
     q.ppg = processes_for(c, call, row);
@@ -183,19 +185,19 @@ static enum reason choose(struct comm *c, struct part *p)
 }
 
 /* Judge every call. Is one of them to be rerouted? */
-static int judge(struct unit *u)
+static int judge(struct nccl_unit *u)
 {
     enum reason verdict = REASON_NONE;
     int waited = 0, some = 0;
 
     for (int i = 0; i < u->n; i++) {
-        struct part *p = &u->part[i];
+        struct nccl_part *p = &u->part[i];
 
-        p->why = unit_gate(u->c, p->call);
+        p->why = nccl_unit_gate(u->c, p->call);
         if (!p->why && u->captured && !is_capturable(u))
             p->why = REASON_CAPTURE;
         if (!p->why && !waited++)
-            verdict = u->captured ? u->c->verdict : comm_verdict(u->c);
+            verdict = u->captured ? u->c->verdict : nccl_comm_verdict(u->c);
         if (!p->why)
             p->why = verdict;
         if (!p->why)
@@ -209,23 +211,24 @@ static int judge(struct unit *u)
         if (!p->why && p->nways > u->nways)
             u->nways = p->nways;
         if (p->call->kind == CALL_COLLECTIVE) {
-            u->total += call_total_bytes(p->call, u->c->nranks);
+            u->total += nccl_call_total_bytes(p->call, u->c->nranks);
             u->merged++;
         }
     }
     return some > 0;
 }
 
-static ncclResult_t run_chosen(struct unit *u)
+static ncclResult_t run_chosen(struct nccl_unit *u)
 {
-    if (process.cfg.mode == CFG_MODE_VERIFY)
+    if (nccl_process.cfg.mode == CFG_MODE_VERIFY)
         return verify_unit(u);
-    if (process.cfg.mode == CFG_MODE_AB && u->c->turn++ % 2 == 0)
-        return unit_native(u, REASON_TURN);
-    if (process.cfg.guard && !process.cfg.reproducible && process.cfg.mode == CFG_MODE_ON &&
-        process.cfg.min_bytes && !process.choice[u->collective].forced)
-        return u->captured ? unit_settled(u) : unit_guarded(u);
-    return unit_reroute(u, 0);
+    if (nccl_process.cfg.mode == CFG_MODE_AB && u->c->turn++ % 2 == 0)
+        return nccl_unit_native(u, REASON_TURN);
+    if (nccl_process.cfg.guard && !nccl_process.cfg.reproducible &&
+        nccl_process.cfg.mode == CFG_MODE_ON && nccl_process.cfg.min_bytes &&
+        !nccl_process.choice[u->collective].forced)
+        return u->captured ? nccl_unit_settled(u) : nccl_unit_guarded(u);
+    return nccl_unit_reroute(u, 0);
 }
 
 /* Sets of messages ---------------------------------------------------------------------------- */
@@ -235,41 +238,41 @@ static int is_worth_it(const struct plan_request *q)
 {
     double direct, balanced;
 
-    return !process.cfg.min_bytes ||
+    return !nccl_process.cfg.min_bytes ||
            (nimble_predict(q, &direct, &balanced) == 0 && balanced < 0.9 * direct);
 }
 
-static enum reason choose_for_set(const struct comm *c, const struct set *set,
+static enum reason choose_for_set(const struct nccl_comm *c, const struct nccl_set *set,
                                   struct plan_candidate *way)
 {
-    const struct choice *choice = &process.choice[COLL_ALLTOALLV];
+    const struct choice *choice = &nccl_process.choice[COLL_ALLTOALLV];
     struct plan_request q = schedule_set_request(set, c, NULL);
     const struct tuning_row *row = NULL;
     uint64_t total = plan_total_bytes(&q);
 
     *way = (struct plan_candidate){.algorithm = choice->forced, .ppg = 1};
-    if (!set_ties_all(set, c->nranks))
+    if (!nccl_set_ties_all(set, c->nranks))
         return REASON_LOOSE;
-    if (total < process.cfg.min_bytes)
+    if (total < nccl_process.cfg.min_bytes)
         return REASON_SMALL;
     if (choice->forced)
         return REASON_NONE;
-    if (process.tuning.nrows)
-        row = tuning_find(&process.tuning, &q, total);
+    if (nccl_process.tuning.nrows)
+        row = tuning_find(&nccl_process.tuning, &q, total);
     if (row && !row->algorithm)
         return REASON_PROFILE;
-    if (row && row->chunk_bytes && !process.cfg.chunk_bytes)
+    if (row && row->chunk_bytes && !nccl_process.cfg.chunk_bytes)
         way->chunk_bytes = row->chunk_bytes;
     way->algorithm = row ? row->algorithm : &plan_nimble;
     return row || is_worth_it(&q) ? REASON_NONE : REASON_SIZE;
 }
 
 /* set: room for it. */
-static ncclResult_t run_set_unit(struct unit *u, struct set *set)
+static ncclResult_t run_set_unit(struct nccl_unit *u, struct nccl_set *set)
 {
     enum reason why = u->captured                     ? REASON_CAPTURE
                       : u->c->nranks > SET_RANKS_MOST ? REASON_TOO_MANY
-                                                      : comm_judged(u->c);
+                                                      : nccl_comm_judged(u->c);
     ncclResult_t result;
 
     for (int i = 0; i < u->n; i++)
@@ -279,38 +282,38 @@ static ncclResult_t run_set_unit(struct unit *u, struct set *set)
     u->lead = u->part;
     u->merged = u->nways = u->part->nways = 1;
     if (!why)
-        why = set_agree(u->c, u->part[0].call, u->n, set);
+        why = nccl_set_agree(u->c, u->part[0].call, u->n, set);
     if (why)
-        return unit_native(u, why);
+        return nccl_unit_native(u, why);
     why = choose_for_set(u->c, set, u->part->way);
-    set_learn(u->c, !why);
+    nccl_set_learn(u->c, !why);
     if (why) {
-        result = unit_native(u, why);
+        result = nccl_unit_native(u, why);
     } else {
         struct plan_request q = schedule_set_request(set, u->c, NULL);
 
         u->total = plan_total_bytes(&q);
         result = run_chosen(u);
     }
-    set_close(set);
+    nccl_set_close(set);
     return result;
 }
 
 /* The whole ----------------------------------------------------------------------------------- */
 
-ncclResult_t unit_run(struct comm *c, struct call *call, int n)
+ncclResult_t nccl_unit_run(struct nccl_comm *c, struct nccl_call *call, int n)
 {
-    struct part alone = {0}, *part = n == 1 ? &alone : malloc((size_t)n * sizeof *part);
-    struct unit u = {.c = c, .part = part, .n = n, .stream = (CUstream)call->stream};
+    struct nccl_part alone = {0}, *part = n == 1 ? &alone : malloc((size_t)n * sizeof *part);
+    struct nccl_unit u = {.c = c, .part = part, .n = n, .stream = (CUstream)call->stream};
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
-    struct set set;
+    struct nccl_set set;
     ncclResult_t result;
     int relaxed;
 
     if (!part)
         return ncclSystemError;
     for (int i = 0; i < n; i++) {
-        part[i] = (struct part){.call = &call[i]};
+        part[i] = (struct nccl_part){.call = &call[i]};
         u.several_streams |= (CUstream)call[i].stream != u.stream;
     }
     if (c->cu)
@@ -318,12 +321,12 @@ ncclResult_t unit_run(struct comm *c, struct call *call, int n)
     note_captures(&u);
     /* what other threads capture, or this one on other streams, is not ours to spoil */
     relaxed = c->cu && !u.captured && !c->cu->ThreadExchangeStreamCaptureMode(&mode);
-    if (set_is_candidate(c, call, n)) {
+    if (nccl_set_is_candidate(c, call, n)) {
         result = run_set_unit(&u, &set);
         if (c->unconfirmed) /* no collective is rerouted; exchanges are agreed on one by one */
             registered_release(c);
     } else {
-        result = judge(&u) ? run_chosen(&u) : unit_native(&u, REASON_NONE);
+        result = judge(&u) ? run_chosen(&u) : nccl_unit_native(&u, REASON_NONE);
     }
     if (relaxed)
         c->cu->ThreadExchangeStreamCaptureMode(&mode);
@@ -334,23 +337,23 @@ ncclResult_t unit_run(struct comm *c, struct call *call, int n)
     return result;
 }
 
-ncclResult_t reroute(const struct call *call)
+ncclResult_t nccl_reroute(const struct nccl_call *call)
 {
-    enum reason why = gate_call(call);
-    struct comm *c = why ? NULL : comm_find(call->comm);
+    enum reason why = nccl_gate_call(call);
+    struct nccl_comm *c = why ? NULL : nccl_comm_find(call->comm);
     ncclResult_t result;
 
     if (!why)
-        why = c ? unit_gate(c, call) : REASON_UNKNOWN;
+        why = c ? nccl_unit_gate(c, call) : REASON_UNKNOWN;
     if (why) {
         count_native(call->collective, why);
         result = call->native(call);
     } else {
-        struct call mine = *call;
+        struct nccl_call mine = *call;
 
-        result = unit_run(c, &mine, 1);
+        result = nccl_unit_run(c, &mine, 1);
     }
     if (c)
-        comm_release(c);
+        nccl_comm_release(c);
     return result;
 }

@@ -14,15 +14,15 @@
 #include "shim/nccl/comm.h"
 
 /* A call outside of groups, rerouted or natively. */
-ncclResult_t reroute(const struct call *call);
+ncclResult_t nccl_reroute(const struct nccl_call *call);
 
 /* Why a call is native, as far as can be said without waiting; REASON_NONE: it may be rerouted. */
-enum reason unit_gate(const struct comm *c, const struct call *call);
+enum reason nccl_unit_gate(const struct nccl_comm *c, const struct nccl_call *call);
 
 /* May any of the calls be rerouted? Waits for nothing. */
-int unit_is_candidate(const struct comm *c, const struct call *call, int n);
+int nccl_unit_is_candidate(const struct nccl_comm *c, const struct nccl_call *call, int n);
 
 /* Run it, outside of NCCL's groups. Ranks of a communicator wait for each other: a thread each. */
-ncclResult_t unit_run(struct comm *c, struct call *call, int n);
+ncclResult_t nccl_unit_run(struct nccl_comm *c, struct nccl_call *call, int n);
 
 #endif

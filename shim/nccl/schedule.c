@@ -8,24 +8,24 @@
 /* What the way or the settings say; 0: what suits the size (pace.h). */
 static size_t chunk_for(const struct plan_request *q, const struct plan_candidate *way)
 {
-    size_t chunk = way && way->chunk_bytes ? way->chunk_bytes : process.cfg.chunk_bytes;
+    size_t chunk = way && way->chunk_bytes ? way->chunk_bytes : nccl_process.cfg.chunk_bytes;
 
     return chunk ? pace_chunk(plan_chunk(q, chunk)) : 0;
 }
 
-struct plan_request schedule_request(const struct call *call, const struct comm *c,
+struct plan_request schedule_request(const struct nccl_call *call, const struct nccl_comm *c,
                                      const struct plan_candidate *way)
 {
     struct plan_request q = {.collective = call->collective,
                              .topo = c->topo,
                              .rank = c->rank,
                              .root = call->root,
-                             .nbytes = call_block_bytes(call),
+                             .nbytes = nccl_call_block_bytes(call),
                              .grain = 1,
                              .recipe = way ? way->recipe : NULL};
 
     if (call->combines)
-        q.grain = reduce_type_bytes(call_reduce_type(call));
+        q.grain = reduce_type_bytes(nccl_call_reduce_type(call));
     q.chunk_bytes = chunk_for(&q, way);
     /* One form for all ranks, whoever is in place: rounds are made of all ranks' plans. */
     q.in_place = call->collective == COLL_ALLREDUCE;
@@ -33,31 +33,31 @@ struct plan_request schedule_request(const struct call *call, const struct comm 
 }
 
 /* A scaled input, which is not the schedule's to write; or an output that lies in the input. */
-uint64_t schedule_beside(const struct call *call, const struct plan_request *q)
+uint64_t schedule_beside(const struct nccl_call *call, const struct plan_request *q)
 {
     if (!call->combines || call->collective == COLL_ALLREDUCE)
         return 0;
-    return call_scales(call, CALL_BEFORE) ? plan_input_bytes(q, q->rank) : q->nbytes;
+    return nccl_call_scales(call, CALL_BEFORE) ? plan_input_bytes(q, q->rank) : q->nbytes;
 }
 
-CUresult schedule_move(const struct comm *c, const struct call *call, enum call_time when, char *to,
-                       const char *from, uint64_t bytes)
+CUresult schedule_move(const struct nccl_comm *c, const struct nccl_call *call, enum call_time when,
+                       char *to, const char *from, uint64_t bytes)
 {
     struct cuda_reduce_args args = {.dst = to, .src = {from}, .sources = 1};
 
-    if (!call_scales(call, when))
+    if (!nccl_call_scales(call, when))
         return to == from || !bytes ? CUDA_SUCCESS
                                     : c->cu->MemcpyDtoDAsync((CUdeviceptr)to, (CUdeviceptr)from,
                                                              bytes, (CUstream)call->stream);
-    args.count = bytes / call_type_bytes(call->type);
-    return cuda_reduce(c->reducer, call_scale_op(call, c->nranks, &args), call_reduce_type(call),
-                       &args, (CUstream)call->stream)
+    args.count = bytes / nccl_call_type_bytes(call->type);
+    return cuda_reduce(c->reducer, nccl_call_scale_op(call, c->nranks, &args),
+                       nccl_call_reduce_type(call), &args, (CUstream)call->stream)
                ? CUDA_ERROR_LAUNCH_FAILED
                : CUDA_SUCCESS;
 }
 
 /* Where the schedule reads and writes, and what moves before it and behind it. */
-struct buffers {
+struct schedule_buffers {
     struct {
         const char *from;
         char *to;
@@ -66,18 +66,18 @@ struct buffers {
     char *buffer[PLAN_NONE];
 };
 
-static struct buffers buffers_of(const struct call *call, const struct comm *c,
-                                 const struct rounds *r, const struct plan_request *q)
+static struct schedule_buffers buffers_of(const struct nccl_call *call, const struct nccl_comm *c,
+                                          const struct rounds *r, const struct plan_request *q)
 {
     char *send = (char *)(uintptr_t)call->send, *recv = call->recv;
     char *spare = c->scratch + r->scratch_bytes;
     int at_root = c->rank == call->root;
-    struct buffers b = {.buffer = {send, recv, c->scratch}};
+    struct schedule_buffers b = {.buffer = {send, recv, c->scratch}};
 
     if (call->collective == COLL_ALLREDUCE || (call->collective == COLL_BCAST && at_root)) {
         b.move[CALL_BEFORE].bytes = q->nbytes;
         b.buffer[PLAN_INPUT] = recv;
-    } else if (call_scales(call, CALL_BEFORE)) {
+    } else if (nccl_call_scales(call, CALL_BEFORE)) {
         b.move[CALL_BEFORE].bytes = plan_input_bytes(q, c->rank);
         b.buffer[PLAN_INPUT] = spare;
     }
@@ -103,7 +103,7 @@ static struct buffers buffers_of(const struct call *call, const struct comm *c,
  * Captured calls take turns as well, each time that their graph is launched: their wait and their
  * record are of an event outside of it. On which stream a graph runs is not known.
  */
-static CUresult take_turn(const struct comm *c, CUstream stream, int captured)
+static CUresult take_turn(const struct nccl_comm *c, CUstream stream, int captured)
 {
     if (captured)
         return c->cu->StreamWaitEvent(stream, c->last, CU_EVENT_WAIT_EXTERNAL);
@@ -112,7 +112,7 @@ static CUresult take_turn(const struct comm *c, CUstream stream, int captured)
     return CUDA_SUCCESS;
 }
 
-static CUresult end_turn(struct comm *c, CUstream stream, int captured)
+static CUresult end_turn(struct nccl_comm *c, CUstream stream, int captured)
 {
     if (captured) {
         c->in_a_graph = 1;
@@ -123,19 +123,19 @@ static CUresult end_turn(struct comm *c, CUstream stream, int captured)
     return c->cu->EventRecord(c->last, stream);
 }
 
-static ncclResult_t move(const struct comm *c, const struct call *call, const struct buffers *b,
-                         enum call_time when)
+static ncclResult_t move(const struct nccl_comm *c, const struct nccl_call *call,
+                         const struct schedule_buffers *b, enum call_time when)
 {
     return schedule_move(c, call, when, b->move[when].to, b->move[when].from, b->move[when].bytes)
                ? ncclUnhandledCudaError
                : ncclSuccess;
 }
 
-ncclResult_t schedule_run(struct comm *c, const struct call *call, const struct rounds *r,
+ncclResult_t schedule_run(struct nccl_comm *c, const struct nccl_call *call, const struct rounds *r,
                           const struct plan_request *q)
 {
     CUstream stream = (CUstream)call->stream;
-    struct buffers b = buffers_of(call, c, r, q);
+    struct schedule_buffers b = buffers_of(call, c, r, q);
     struct nccl_run run = {.nccl = &call->copy->real,
                            .cu = c->cu,
                            .reducer = c->reducer,
@@ -146,8 +146,8 @@ ncclResult_t schedule_run(struct comm *c, const struct call *call, const struct 
 
     memcpy(run.buffer, b.buffer, sizeof run.buffer);
     if (call->combines) {
-        run.op = call_reduce_op(call);
-        run.type = call_reduce_type(call);
+        run.op = nccl_call_reduce_op(call);
+        run.type = nccl_call_reduce_type(call);
     }
     result = take_turn(c, stream, call->captured) ? ncclUnhandledCudaError : ncclSuccess;
     if (!result)
@@ -163,7 +163,7 @@ ncclResult_t schedule_run(struct comm *c, const struct call *call, const struct 
 
 /* Its matrix may be a new one each time, so its chunk is not searched for: few rounds, since each
  * costs a launch, and none so small that it is not worth one. */
-struct plan_request schedule_set_request(const struct set *set, const struct comm *c,
+struct plan_request schedule_set_request(const struct nccl_set *set, const struct nccl_comm *c,
                                          const struct plan_candidate *way)
 {
     enum { LEAST = 512 << 10, PARTS = 32 };
@@ -183,8 +183,8 @@ struct plan_request schedule_set_request(const struct set *set, const struct com
     return q;
 }
 
-ncclResult_t schedule_run_set(struct comm *c, const struct call *call, const struct set *set,
-                              const struct rounds *r)
+ncclResult_t schedule_run_set(struct nccl_comm *c, const struct nccl_call *call,
+                              const struct nccl_set *set, const struct rounds *r)
 {
     CUstream stream = (CUstream)call->stream;
     struct nccl_run run = {.nccl = &call->copy->real,

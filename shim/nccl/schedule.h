@@ -13,24 +13,24 @@
 
 /* The request for a collective, by that way (NULL: none is chosen yet). Its chunk is what the way
  * or the settings say, else 0. */
-struct plan_request schedule_request(const struct call *call, const struct comm *c,
+struct plan_request schedule_request(const struct nccl_call *call, const struct nccl_comm *c,
                                      const struct plan_candidate *way);
 
 /* Scratch that it needs behind the rounds' own: of a kind of call, the same on all ranks. */
-uint64_t schedule_beside(const struct call *call, const struct plan_request *q);
+uint64_t schedule_beside(const struct nccl_call *call, const struct plan_request *q);
 
 /* On the stream: elements as they are, or as the call scales them at that time. to may be from. */
-CUresult schedule_move(const struct comm *c, const struct call *call, enum call_time when, char *to,
-                       const char *from, uint64_t bytes);
+CUresult schedule_move(const struct nccl_comm *c, const struct nccl_call *call, enum call_time when,
+                       char *to, const char *from, uint64_t bytes);
 
 /* Enqueue it. q: the request that the rounds were made for. The device's context is current. */
-ncclResult_t schedule_run(struct comm *c, const struct call *call, const struct rounds *r,
+ncclResult_t schedule_run(struct nccl_comm *c, const struct nccl_call *call, const struct rounds *r,
                           const struct plan_request *q);
 
 /* The same for a set of messages, whose demand the request borrows. */
-struct plan_request schedule_set_request(const struct set *set, const struct comm *c,
+struct plan_request schedule_set_request(const struct nccl_set *set, const struct nccl_comm *c,
                                          const struct plan_candidate *way);
-ncclResult_t schedule_run_set(struct comm *c, const struct call *call, const struct set *set,
-                              const struct rounds *r);
+ncclResult_t schedule_run_set(struct nccl_comm *c, const struct nccl_call *call,
+                              const struct nccl_set *set, const struct rounds *r);
 
 #endif

@@ -15,19 +15,19 @@ _Static_assert(SET_RANKS_MOST * sizeof(struct pair) <= NOTICE_MOST, "a note must
 
 enum { ABOUT_SETS = 1 << 30, DULL_MOST = 6 };
 
-static int is_sent(const struct call *call)
+static int is_sent(const struct nccl_call *call)
 {
     return call->kind == CALL_SEND;
 }
 
-void set_note_message(struct comm *c, const struct call *call)
+void nccl_set_note_message(struct nccl_comm *c, const struct nccl_call *call)
 {
     if (call->root >= 0 && call->root < c->nranks)
         (is_sent(call) ? c->sent : c->received)[call->root]++;
 }
 
 /* How many messages of a direction there are for each rank; -1: several for one. */
-static int count_peers(const struct comm *c, const struct call *call, int n, int sent)
+static int count_peers(const struct nccl_comm *c, const struct nccl_call *call, int n, int sent)
 {
     char seen[COMM_RANKS_MOST] = {0};
     int peers = 0;
@@ -42,25 +42,26 @@ static int count_peers(const struct comm *c, const struct call *call, int n, int
     return peers;
 }
 
-static uint64_t own_bytes(const struct call *call, int n)
+static uint64_t own_bytes(const struct nccl_call *call, int n)
 {
     uint64_t bytes = 0;
 
     for (int i = 0; i < n; i++)
-        bytes += call_block_bytes(&call[i]);
+        bytes += nccl_call_block_bytes(&call[i]);
     return bytes;
 }
 
-int set_is_candidate(const struct comm *c, const struct call *call, int n)
+int nccl_set_is_candidate(const struct nccl_comm *c, const struct nccl_call *call, int n)
 {
     int sends, receives;
 
-    if (c->sets.given_up || (c->notes < 0 && c->verdict) || process.choice[COLL_ALLTOALLV].native)
+    if (c->sets.given_up || (c->notes < 0 && c->verdict) ||
+        nccl_process.choice[COLL_ALLTOALLV].native)
         return 0;
     for (int i = 0; i < n; i++)
         if (call[i].kind == CALL_COLLECTIVE)
             return 0;
-    if (own_bytes(call, n) < process.cfg.min_bytes)
+    if (own_bytes(call, n) < nccl_process.cfg.min_bytes)
         return 0;
     sends = count_peers(c, call, n, 1);
     receives = count_peers(c, call, n, 0);
@@ -81,7 +82,8 @@ static uint64_t digest(uint64_t messages, uint64_t bytes, int is_there)
 }
 
 /* pair: [nranks] */
-static void describe(const struct comm *c, const struct call *call, int n, struct pair *pair)
+static void set_describe(const struct nccl_comm *c, const struct nccl_call *call, int n,
+                         struct pair *pair)
 {
     uint64_t in[SET_RANKS_MOST] = {0};
     char sends[SET_RANKS_MOST] = {0}, receives[SET_RANKS_MOST] = {0};
@@ -91,9 +93,9 @@ static void describe(const struct comm *c, const struct call *call, int n, struc
         int peer = call[i].root;
 
         if (is_sent(&call[i]))
-            pair[peer].bytes = call_block_bytes(&call[i]);
+            pair[peer].bytes = nccl_call_block_bytes(&call[i]);
         else
-            in[peer] = call_block_bytes(&call[i]);
+            in[peer] = nccl_call_block_bytes(&call[i]);
         *(is_sent(&call[i]) ? &sends[peer] : &receives[peer]) = 1;
     }
     for (int p = 0; p < c->nranks; p++) {
@@ -113,7 +115,8 @@ static int is_closed(const struct pair *all, int nranks)
 }
 
 /* Where the parts of input and output lie, one rank's after the other's. */
-static void place(struct set *set, const struct comm *c, const struct call *call, int n)
+static void place(struct nccl_set *set, const struct nccl_comm *c, const struct nccl_call *call,
+                  int n)
 {
     size_t ranks = (size_t)c->nranks, rank = (size_t)c->rank;
 
@@ -130,11 +133,11 @@ static void place(struct set *set, const struct comm *c, const struct call *call
     set->out = (struct nccl_pieces){c->nranks, set->offset[1], set->at[1]};
 }
 
-static int set_open(struct set *set, int nranks)
+static int set_open(struct nccl_set *set, int nranks)
 {
     size_t n = (size_t)nranks;
 
-    *set = (struct set){.demand = calloc(n * n, sizeof *set->demand)};
+    *set = (struct nccl_set){.demand = calloc(n * n, sizeof *set->demand)};
     for (int i = 0; i < 2; i++) {
         set->offset[i] = calloc(n + 1, sizeof *set->offset[i]);
         set->at[i] = calloc(n, sizeof *set->at[i]);
@@ -142,7 +145,7 @@ static int set_open(struct set *set, int nranks)
     return set->demand && set->offset[0] && set->offset[1] && set->at[0] && set->at[1];
 }
 
-void set_close(struct set *set)
+void nccl_set_close(struct nccl_set *set)
 {
     free(set->demand);
     for (int i = 0; i < 2; i++) {
@@ -151,7 +154,8 @@ void set_close(struct set *set)
     }
 }
 
-enum reason set_agree(struct comm *c, const struct call *call, int n, struct set *set)
+enum reason nccl_set_agree(struct nccl_comm *c, const struct nccl_call *call, int n,
+                           struct nccl_set *set)
 {
     struct pair mine[SET_RANKS_MOST], *all;
     size_t ranks = (size_t)c->nranks;
@@ -163,14 +167,14 @@ enum reason set_agree(struct comm *c, const struct call *call, int n, struct set
         c->sets.pause--;
         return REASON_DULL;
     }
-    describe(c, call, n, mine);
+    set_describe(c, call, n, mine);
     if (registered_hold(c))
         mine[c->rank].bytes |= SAYS_REGISTERED;
     /* without memory nothing is posted, and nobody hears yes */
-    if (!set_open(set, c->nranks) ||
-        comm_exchange(c, ABOUT_SETS + ++c->sets.asked, mine, ranks * sizeof *mine, &notes) < 0) {
+    if (!set_open(set, c->nranks) || nccl_comm_exchange(c, ABOUT_SETS + ++c->sets.asked, mine,
+                                                        ranks * sizeof *mine, &notes) < 0) {
         c->sets.given_up = 1;
-        set_close(set);
+        nccl_set_close(set);
         return REASON_NO_SET;
     }
     all = notes;
@@ -182,7 +186,7 @@ enum reason set_agree(struct comm *c, const struct call *call, int n, struct set
     free(notes);
     if (why) {
         c->sets.given_up = 1;
-        set_close(set);
+        nccl_set_close(set);
         return why;
     }
     c->sets.met = 1;
@@ -190,7 +194,7 @@ enum reason set_agree(struct comm *c, const struct call *call, int n, struct set
     return REASON_NONE;
 }
 
-int set_ties_all(const struct set *set, int nranks)
+int nccl_set_ties_all(const struct nccl_set *set, int nranks)
 {
     for (int a = 0; a < nranks; a++)
         for (int b = 0; b < a; b++)
@@ -199,12 +203,12 @@ int set_ties_all(const struct set *set, int nranks)
     return 1;
 }
 
-void set_learn(struct comm *c, int gained)
+void nccl_set_learn(struct nccl_comm *c, int gained)
 {
     if (gained) {
         c->sets.dull = 0;
         return;
     }
     c->sets.dull += c->sets.dull < DULL_MOST;
-    c->sets.pause = process.cfg.min_bytes ? (1u << c->sets.dull) - 1 : 0;
+    c->sets.pause = nccl_process.cfg.min_bytes ? (1u << c->sets.dull) - 1 : 0;
 }

@@ -28,7 +28,7 @@
 enum { SET_RANKS_MOST = 64 };
 
 /* What all ranks together send. */
-struct set {
+struct nccl_set {
     uint64_t *demand;    /* [nranks * nranks] owned */
     uint64_t *offset[2]; /* [nranks + 1] each, owned: of the input's and the output's parts */
     char **at[2];        /* [nranks] each, owned: where they lie */
@@ -36,23 +36,24 @@ struct set {
 };
 
 /* A message of the application goes to NCCL, now or at its group's end: count it. */
-void set_note_message(struct comm *c, const struct call *call);
+void nccl_set_note_message(struct nccl_comm *c, const struct nccl_call *call);
 
 /* Is that worth asking the others, if they are not too many? Waits for nothing. */
-int set_is_candidate(const struct comm *c, const struct call *call, int n);
+int nccl_set_is_candidate(const struct nccl_comm *c, const struct nccl_call *call, int n);
 
 /*
- * Ask. Returns REASON_NONE and *set (set_close() it), or why all who asked go native. Waits for the
- * ranks' hosts as notice_read() does, never for a stream.
+ * Ask. Returns REASON_NONE and *set (nccl_set_close() it), or why all who asked go native. Waits
+ * for the ranks' hosts as notice_read() does, never for a stream.
  */
-enum reason set_agree(struct comm *c, const struct call *call, int n, struct set *set);
-void set_close(struct set *set);
+enum reason nccl_set_agree(struct nccl_comm *c, const struct nccl_call *call, int n,
+                           struct nccl_set *set);
+void nccl_set_close(struct nccl_set *set);
 
 /* Has every rank something for each other, or from it? Then each rank's group ends only after all
  * have begun theirs anyhow, and a schedule may let everybody wait for everybody. */
-int set_ties_all(const struct set *set, int nranks);
+int nccl_set_ties_all(const struct nccl_set *set, int nranks);
 
 /* What came of looking at a set: it gained, or not. The less it does, the rarer they are asked. */
-void set_learn(struct comm *c, int gained);
+void nccl_set_learn(struct nccl_comm *c, int gained);
 
 #endif

@@ -11,7 +11,7 @@
  * and the call behind it has to wait for the last of them: it must not be the other way's fault.
  *
  * All ranks make the same calls in the same order, so all are at the same point. Knows no NCCL and
- * no clock: the caller brings events. Thread rule: as struct comm.
+ * no clock: the caller brings events. Thread rule: as struct nccl_comm.
  */
 #ifndef COLLSHIM_SHIM_NCCL_TRIAL_H
 #define COLLSHIM_SHIM_NCCL_TRIAL_H

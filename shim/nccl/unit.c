@@ -6,7 +6,8 @@
 #include "planners/cost.h"
 #include "shim/nccl/ppg.h"
 
-static ncclResult_t run_native(const struct comm *c, const struct call *call, enum reason why)
+static ncclResult_t run_native(const struct nccl_comm *c, const struct nccl_call *call,
+                               enum reason why)
 {
     /* aborted while its ranks were waited for: the library may have freed it */
     if (__atomic_load_n(&c->stopped, __ATOMIC_ACQUIRE))
@@ -16,7 +17,7 @@ static ncclResult_t run_native(const struct comm *c, const struct call *call, en
     return call->native(call);
 }
 
-const struct plan_candidate *part_way(const struct part *p, int i)
+const struct plan_candidate *nccl_part_way(const struct nccl_part *p, int i)
 {
     return &p->way[i < p->nways ? i : p->nways - 1];
 }
@@ -26,8 +27,8 @@ static const char *name_of(const struct plan_candidate *way)
     return way->algorithm ? way->algorithm->name : "library";
 }
 
-enum reason part_reroute(struct comm *c, const struct call *call, const struct plan_candidate *way,
-                         int patient, ncclResult_t *result)
+enum reason nccl_part_reroute(struct nccl_comm *c, const struct nccl_call *call,
+                              const struct plan_candidate *way, int patient, ncclResult_t *result)
 {
     int processes = way->ppg < 2 ? 1 : ppg_slices(c, call);
     enum reason why = REASON_NONE;
@@ -42,16 +43,16 @@ enum reason part_reroute(struct comm *c, const struct call *call, const struct p
         uint64_t beside = schedule_beside(call, &q);
         const struct rounds *r = NULL;
 
-        if (patient && !comm_came_before(c, &q, way->algorithm, beside))
+        if (patient && !nccl_comm_came_before(c, &q, way->algorithm, beside))
             why = REASON_NEW;
-        else if (!(r = comm_rounds(c, &q, way->algorithm, beside)))
+        else if (!(r = nccl_comm_rounds(c, &q, way->algorithm, beside)))
             why = REASON_NOT_READY;
         if (!why)
             *result = schedule_run(c, call, r, &q);
     }
     if (!why)
         count_rerouted(call->collective, name_of(way), processes,
-                       call_total_bytes(call, c->nranks));
+                       nccl_call_total_bytes(call, c->nranks));
     return why;
 }
 
@@ -59,14 +60,14 @@ enum reason part_reroute(struct comm *c, const struct call *call, const struct p
  * The collectives in their order, what is native between two reroutes as a group; behind them the
  * messages, as in NCCL's own groups.
  */
-static ncclResult_t run_parts(struct unit *u, int way)
+static ncclResult_t run_parts(struct nccl_unit *u, int way)
 {
     const struct nccl_calls *nccl = &u->part[0].call->copy->real;
     ncclResult_t result = ncclSuccess, ended;
     int open = 0;
 
     for (int i = 0; i < 2 * u->n && !result; i++) {
-        const struct part *p = &u->part[i % u->n];
+        const struct nccl_part *p = &u->part[i % u->n];
         enum reason why = p->why;
 
         if ((p->call->kind == CALL_COLLECTIVE) != (i < u->n))
@@ -76,7 +77,7 @@ static ncclResult_t run_parts(struct unit *u, int way)
             open = 0;
         }
         if (!why && !result)
-            why = part_reroute(u->c, p->call, part_way(p, way), u->patient, &result);
+            why = nccl_part_reroute(u->c, p->call, nccl_part_way(p, way), u->patient, &result);
         if (!why || result)
             continue;
         if (!open && u->n > 1)
@@ -88,15 +89,15 @@ static ncclResult_t run_parts(struct unit *u, int way)
     return result ? result : ended;
 }
 
-static ncclResult_t run_set(struct unit *u, int way)
+static ncclResult_t run_set(struct nccl_unit *u, int way)
 {
-    const struct plan_candidate *by = part_way(u->lead, way);
+    const struct plan_candidate *by = nccl_part_way(u->lead, way);
     struct plan_request q = schedule_set_request(u->set, u->c, by);
-    const struct rounds *r = comm_rounds(u->c, &q, by->algorithm, 0);
+    const struct rounds *r = nccl_comm_rounds(u->c, &q, by->algorithm, 0);
     ncclResult_t result;
 
     if (!r)
-        return unit_native(u, REASON_NOT_READY);
+        return nccl_unit_native(u, REASON_NOT_READY);
     result = schedule_run_set(u->c, u->part[0].call, u->set, r);
     count_rerouted(COLL_ALLTOALLV, by->algorithm->name, 1, u->total);
     return result;
@@ -115,7 +116,8 @@ static void order(const struct cuda_calls *cu, CUstream first, CUstream then)
 }
 
 /* That is what NCCL says of a group with several streams. */
-ncclResult_t unit_joined(struct unit *u, int way, ncclResult_t (*run)(struct unit *u, int way))
+ncclResult_t nccl_unit_joined(struct nccl_unit *u, int way,
+                              ncclResult_t (*run)(struct nccl_unit *u, int way))
 {
     CUstream *other = u->several_streams ? calloc((size_t)u->n, sizeof *other) : NULL;
     ncclResult_t result;
@@ -139,27 +141,27 @@ ncclResult_t unit_joined(struct unit *u, int way, ncclResult_t (*run)(struct uni
  * same calls, so they ask each other: hosts alone, as NCCL's own meet in a capture where they
  * connect.
  */
-static enum reason agree_on_capture(struct unit *u)
+static enum reason agree_on_capture(struct nccl_unit *u)
 {
     double some = 0;
 
     for (int i = 0; i < u->n; i++)
         some = some > 0 || registered_in_graph(u->c, u->part[i].call);
-    return comm_largest(u->c, &some, 1) < 0 ? REASON_NOT_READY
-           : some > 0                       ? REASON_MAPPED
-                                            : REASON_NONE;
+    return nccl_comm_largest(u->c, &some, 1) < 0 ? REASON_NOT_READY
+           : some > 0                            ? REASON_MAPPED
+                                                 : REASON_NONE;
 }
 
-ncclResult_t unit_reroute(struct unit *u, int way)
+ncclResult_t nccl_unit_reroute(struct nccl_unit *u, int way)
 {
     enum reason why = u->captured ? agree_on_capture(u) : REASON_NONE;
 
     if (why)
-        return unit_native(u, why);
-    return unit_joined(u, way, u->set ? run_set : run_parts);
+        return nccl_unit_native(u, why);
+    return nccl_unit_joined(u, way, u->set ? run_set : run_parts);
 }
 
-ncclResult_t unit_native(struct unit *u, enum reason why)
+ncclResult_t nccl_unit_native(struct nccl_unit *u, enum reason why)
 {
     if (u->set && why != REASON_VERIFIED)
         count_native(COLL_ALLTOALLV, why);
@@ -172,13 +174,13 @@ ncclResult_t unit_native(struct unit *u, enum reason why)
 /* The guard ----------------------------------------------------------------------------------- */
 
 /* The library, or a reroute. why: if it is the library. */
-static ncclResult_t run_way(struct unit *u, int way, enum reason why)
+static ncclResult_t run_way(struct nccl_unit *u, int way, enum reason why)
 {
-    return way == TRIAL_NATIVE ? unit_native(u, why) : unit_reroute(u, way - 1);
+    return way == TRIAL_NATIVE ? nccl_unit_native(u, why) : nccl_unit_reroute(u, way - 1);
 }
 
 /* Events around one unit of a trial. */
-static ncclResult_t run_timed(struct unit *u, struct trial *t, int sample, int way)
+static ncclResult_t run_timed(struct nccl_unit *u, struct trial *t, int sample, int way)
 {
     const struct cuda_calls *cu = u->c->cu;
     CUevent *begin = &t->begin[way][sample], *end = &t->end[way][sample];
@@ -198,7 +200,7 @@ static ncclResult_t run_timed(struct unit *u, struct trial *t, int sample, int w
 
 /* A verdict holds for its size class; of single calls it is a row that a tuning profile can keep.
  */
-static void tell_row(const struct unit *u, const struct plan_candidate *way)
+static void tell_row(const struct nccl_unit *u, const struct plan_candidate *way)
 {
     const struct topo *topo = u->c->topo;
     unsigned long long least = 1ull << (63 - __builtin_clzll(u->total));
@@ -210,9 +212,9 @@ static void tell_row(const struct unit *u, const struct plan_candidate *way)
         *recipe ? "(" : "", recipe, *recipe ? ")" : "", way ? way->ppg : 1);
 }
 
-static void tell_verdict(const struct unit *u, const struct trial *t, const double *seconds)
+static void tell_verdict(const struct nccl_unit *u, const struct trial *t, const double *seconds)
 {
-    const struct plan_candidate *way = part_way(u->lead, (t->best ? t->best : t->rival) - 1);
+    const struct plan_candidate *way = nccl_part_way(u->lead, (t->best ? t->best : t->rival) - 1);
 
     say(CFG_LEVEL_INFO,
         "guard: NCCL %s of %llu bytes on %d ranks: %s (%s, %d process%s per rank: %.3g of the "
@@ -224,13 +226,13 @@ static void tell_verdict(const struct unit *u, const struct trial *t, const doub
         tell_row(u, t->best ? way : NULL);
 }
 
-static void compare(const struct unit *u, struct trial *t)
+static void compare(const struct nccl_unit *u, struct trial *t)
 {
     double seconds[TRIAL_WAYS];
 
     _Static_assert(sizeof seconds <= NOTICE_BYTES, "a note must hold them");
     trial_best(t, u->c->cu, seconds);
-    if (comm_largest(u->c, seconds, TRIAL_WAYS) < 0)
+    if (nccl_comm_largest(u->c, seconds, TRIAL_WAYS) < 0)
         for (int i = 0; i < TRIAL_WAYS; i++)
             seconds[i] = 1; /* on all ranks: nothing is gained */
     if (trial_settle(t, seconds) && u->c->rank == 0)
@@ -239,40 +241,40 @@ static void compare(const struct unit *u, struct trial *t)
 
 /* What is measured together: calls of one kind; apart from them those that scale what they combine,
  * which costs a pass; groups of several apart from single calls, by how many there are. */
-static unsigned kind_of(const struct unit *u)
+static unsigned kind_of(const struct nccl_unit *u)
 {
-    const struct call *call = u->lead->call;
-    unsigned scales = call_scales(call, CALL_BEFORE) || call_scales(call, CALL_BEHIND);
+    const struct nccl_call *call = u->lead->call;
+    unsigned scales = nccl_call_scales(call, CALL_BEFORE) || nccl_call_scales(call, CALL_BEHIND);
     unsigned merged = 31u - (unsigned)__builtin_clz((unsigned)u->merged);
 
     return (unsigned)u->collective + (unsigned)COLL_COUNT * (2 * merged + scales);
 }
 
-ncclResult_t unit_guarded(struct unit *u)
+ncclResult_t nccl_unit_guarded(struct nccl_unit *u)
 {
     struct trial *t = trial_find(&u->c->trials, kind_of(u), u->total);
     int sample, wants_compare, way;
 
     if (!t)
-        return unit_native(u, REASON_SLOWER);
+        return nccl_unit_native(u, REASON_SLOWER);
     way = trial_pick(t, u->nways, &sample, &wants_compare);
     if (wants_compare) {
         compare(u, t);
         way = t->settled ? t->best : TRIAL_NATIVE;
     }
     if (u->set && t->settled)
-        set_learn(u->c, t->best != TRIAL_NATIVE);
+        nccl_set_learn(u->c, t->best != TRIAL_NATIVE);
     if (sample >= 0)
         return run_timed(u, t, sample, way);
     u->patient = t->settled;
     return run_way(u, way, t->settled ? REASON_SLOWER : REASON_TRIAL);
 }
 
-ncclResult_t unit_settled(struct unit *u)
+ncclResult_t nccl_unit_settled(struct nccl_unit *u)
 {
     const struct trial *t = trial_known(&u->c->trials, kind_of(u), u->total);
 
     if (!t || !t->ended)
-        return unit_native(u, REASON_CAPTURE);
+        return nccl_unit_native(u, REASON_CAPTURE);
     return run_way(u, t->best, REASON_SLOWER);
 }

@@ -10,55 +10,56 @@
 #include "shim/nccl/schedule.h"
 
 /* One call of a unit and what has been thought of it. */
-struct part {
-    struct call *call;
+struct nccl_part {
+    struct nccl_call *call;
     enum reason why; /* it runs natively; REASON_NONE: by one of the ways */
     int nways;
     struct plan_candidate way[PLAN_CANDIDATES]; /* algorithm NULL: in slices, each by the library */
 };
 
-struct unit {
-    struct comm *c;
-    struct part *part; /* [n] */
+struct nccl_unit {
+    struct nccl_comm *c;
+    struct nccl_part *part; /* [n] */
     int n, several_streams;
     int captured;    /* one of its streams is in capture */
     CUstream stream; /* of the first */
 
     /* If something of it may be rerouted: what stands for all of it. */
     enum plan_collective collective;
-    const struct part *lead; /* the first such part; of a set, that with the set's only way */
-    int merged;              /* collectives in it */
-    int nways;               /* of the part that has most */
+    const struct nccl_part *lead; /* the first such part; of a set, that with the set's only way */
+    int merged;                   /* collectives in it */
+    int nways;                    /* of the part that has most */
     uint64_t total;
 
     int patient; /* the guard has settled: a schedule is made for what comes a second time only, as
                     making it takes longer than a call, and sizes may be new in every step */
 
-    const struct set *set; /* if it is an exchange of all ranks by messages, else NULL; borrowed */
+    const struct nccl_set *set; /* an exchange of all ranks by messages, or NULL; borrowed */
 };
 
 /* Way i of as many as the part has: the last one, if it has fewer. */
-const struct plan_candidate *part_way(const struct part *p, int i);
+const struct plan_candidate *nccl_part_way(const struct nccl_part *p, int i);
 
 /* The call, by that way; patient: as of a unit. Returns REASON_NONE and *result if it ran, or was
  * lost with a helper. */
-enum reason part_reroute(struct comm *c, const struct call *call, const struct plan_candidate *way,
-                         int patient, ncclResult_t *result);
+enum reason nccl_part_reroute(struct nccl_comm *c, const struct nccl_call *call,
+                              const struct plan_candidate *way, int patient, ncclResult_t *result);
 
 /* By that way, wherever a part may be. */
-ncclResult_t unit_reroute(struct unit *u, int way);
+ncclResult_t nccl_unit_reroute(struct nccl_unit *u, int way);
 
 /* None of it; why: of the parts that could have been. */
-ncclResult_t unit_native(struct unit *u, enum reason why);
+ncclResult_t nccl_unit_native(struct nccl_unit *u, enum reason why);
 
 /* Run it on one stream: a group of several waits for all of them, and all of them for it. */
-ncclResult_t unit_joined(struct unit *u, int way, ncclResult_t (*run)(struct unit *u, int way));
+ncclResult_t nccl_unit_joined(struct nccl_unit *u, int way,
+                              ncclResult_t (*run)(struct nccl_unit *u, int way));
 
 /* As the guard decides. */
-ncclResult_t unit_guarded(struct unit *u);
+ncclResult_t nccl_unit_guarded(struct nccl_unit *u);
 
 /* As the guard decided last, of a unit in capture, also while it looks again: in a capture nothing
  * can be measured. */
-ncclResult_t unit_settled(struct unit *u);
+ncclResult_t nccl_unit_settled(struct nccl_unit *u);
 
 #endif

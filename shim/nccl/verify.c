@@ -84,7 +84,7 @@ static size_t pending_bytes;
 
 enum { PENDING_MOST = 512 << 20 };
 
-static void settle(struct result *r)
+static void verify_settle(struct result *r)
 {
     int same = is_same(r->host, r->host + r->bytes, r->bytes, r->type, r->rounded, r->nranks);
 
@@ -119,13 +119,14 @@ void verify_sweep(void)
 
         next = ready->next;
         cu->CtxPushCurrent(ready->context);
-        settle(ready);
+        verify_settle(ready);
         cu->CtxPopCurrent(NULL);
     }
 }
 
 /* A place for a result, or NULL: then it is not compared. */
-static struct result *expect(const struct unit *u, enum plan_collective collective, size_t bytes)
+static struct result *expect(const struct nccl_unit *u, enum plan_collective collective,
+                             size_t bytes)
 {
     const struct cuda_calls *cu = u->c->cu;
     struct result *r = calloc(1, sizeof *r);
@@ -181,14 +182,14 @@ struct shadow {
     size_t bytes;
 };
 
-static int shadow_take(struct shadow *s, const struct unit *u, size_t bytes)
+static int shadow_take(struct shadow *s, const struct nccl_unit *u, size_t bytes)
 {
     s->bytes = bytes;
     s->at = scratch_take(u->c->cu, bytes ? bytes : 1, &s->got);
     return s->at != NULL;
 }
 
-static void shadow_give(struct shadow *s, const struct unit *u)
+static void shadow_give(struct shadow *s, const struct nccl_unit *u)
 {
     CUevent last = NULL;
 
@@ -198,50 +199,52 @@ static void shadow_give(struct shadow *s, const struct unit *u)
     }
 }
 
-static ncclResult_t reroute_aside(struct unit *u, struct part *p, int way, struct shadow *s)
+static ncclResult_t reroute_aside(struct nccl_unit *u, struct nccl_part *p, int way,
+                                  struct shadow *s)
 {
-    const struct plan_candidate *by = part_way(p, way);
+    const struct plan_candidate *by = nccl_part_way(p, way);
     struct plan_request q = schedule_request(p->call, u->c, by);
-    struct call aside = *p->call;
+    struct nccl_call aside = *p->call;
     ncclResult_t result = ncclSuccess;
 
-    if (!comm_all(u->c, shadow_take(s, u, plan_output_bytes(&q, u->c->rank)))) {
+    if (!nccl_comm_all(u->c, shadow_take(s, u, plan_output_bytes(&q, u->c->rank)))) {
         p->why = REASON_NOT_READY;
         return ncclSuccess;
     }
     aside.recv = s->at;
-    p->why = part_reroute(u->c, &aside, by, 0, &result);
+    p->why = nccl_part_reroute(u->c, &aside, by, 0, &result);
     if (!p->why)
         p->why = REASON_VERIFIED;
     return result;
 }
 
-static void compare_later(const struct unit *u, const struct part *p, const struct shadow *s)
+static void compare_later(const struct nccl_unit *u, const struct nccl_part *p,
+                          const struct shadow *s)
 {
     struct result *r = s->bytes ? expect(u, p->call->collective, s->bytes) : NULL;
 
     if (!r)
         return;
-    r->type = call_reduce_type(p->call);
-    r->rounded = p->call->combines && call_rounds_results(p->call);
+    r->type = nccl_call_reduce_type(p->call);
+    r->rounded = p->call->combines && nccl_call_rounds_results(p->call);
     fetch(r, 0, 0, p->call->recv, s->bytes, u->stream);
     fetch(r, 1, 0, s->at, s->bytes, u->stream);
     await(r, u->stream);
 }
 
-static ncclResult_t verify_parts(struct unit *u, int way)
+static ncclResult_t verify_parts(struct nccl_unit *u, int way)
 {
     struct shadow *shadow = calloc((size_t)u->n, sizeof *shadow);
     ncclResult_t result = ncclSuccess, ended;
 
-    if (!comm_all(u->c, shadow != NULL)) {
+    if (!nccl_comm_all(u->c, shadow != NULL)) {
         free(shadow);
-        return unit_native(u, REASON_NOT_READY);
+        return nccl_unit_native(u, REASON_NOT_READY);
     }
     for (int i = 0; i < u->n && !result; i++)
         if (!u->part[i].why)
             result = reroute_aside(u, &u->part[i], way, &shadow[i]);
-    ended = unit_native(u, REASON_NOT_READY);
+    ended = nccl_unit_native(u, REASON_NOT_READY);
     for (int i = 0; i < u->n; i++) {
         if (!result && !ended && u->part[i].why == REASON_VERIFIED)
             compare_later(u, &u->part[i], &shadow[i]);
@@ -251,30 +254,30 @@ static ncclResult_t verify_parts(struct unit *u, int way)
     return ended ? ended : result;
 }
 
-static ncclResult_t verify_set(struct unit *u, int way)
+static ncclResult_t verify_set(struct nccl_unit *u, int way)
 {
-    const struct plan_candidate *by = part_way(u->lead, way);
+    const struct plan_candidate *by = nccl_part_way(u->lead, way);
     struct plan_request q = schedule_set_request(u->set, u->c, by);
-    const struct rounds *rounds = comm_rounds(u->c, &q, by->algorithm, 0);
+    const struct rounds *rounds = nccl_comm_rounds(u->c, &q, by->algorithm, 0);
     int n = u->c->nranks;
     size_t all = u->set->offset[1][n];
     char **at = malloc((size_t)n * sizeof *at);
     struct shadow shadow = {0};
-    struct set aside = *u->set;
+    struct nccl_set aside = *u->set;
     ncclResult_t result, ended;
     struct result *r;
 
-    if (!rounds || !comm_all(u->c, at && shadow_take(&shadow, u, all))) {
+    if (!rounds || !nccl_comm_all(u->c, at && shadow_take(&shadow, u, all))) {
         shadow_give(&shadow, u);
         free(at);
-        return unit_native(u, REASON_NOT_READY);
+        return nccl_unit_native(u, REASON_NOT_READY);
     }
     for (int p = 0; p < n; p++)
         at[p] = shadow.at + u->set->offset[1][p];
     aside.out.at = at;
     result = schedule_run_set(u->c, u->part[0].call, &aside, rounds);
     count_rerouted(COLL_ALLTOALLV, by->algorithm->name, 1, u->total);
-    ended = unit_native(u, REASON_VERIFIED);
+    ended = nccl_unit_native(u, REASON_VERIFIED);
     r = all && !result && !ended ? expect(u, COLL_ALLTOALLV, all) : NULL;
     if (r) {
         for (int p = 0; p < n; p++)
@@ -288,8 +291,8 @@ static ncclResult_t verify_set(struct unit *u, int way)
     return ended ? ended : result;
 }
 
-ncclResult_t verify_unit(struct unit *u)
+ncclResult_t verify_unit(struct nccl_unit *u)
 {
     verify_sweep();
-    return unit_joined(u, 0, u->set ? verify_set : verify_parts);
+    return nccl_unit_joined(u, 0, u->set ? verify_set : verify_parts);
 }

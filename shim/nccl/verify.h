@@ -14,7 +14,7 @@
 #include "shim/nccl/unit.h"
 
 /* Run it both ways. The device's context is current. */
-ncclResult_t verify_unit(struct unit *u);
+ncclResult_t verify_unit(struct nccl_unit *u);
 
 /* Compare what has arrived by now. Any thread; waits for nothing. */
 void verify_sweep(void);

@@ -15,7 +15,7 @@
 
 struct pending {
     struct pending *next;
-    struct copy *copy;
+    struct nccl_copy *copy;
     ncclComm_t handle;
     enum { BY_ID, CHILD, NATIVE } how;
     ncclUniqueId id;
@@ -27,29 +27,29 @@ struct pending {
 
 __thread struct thread this_thread;
 
-static void add(const struct pending *p)
+static void pending_add(const struct pending *p)
 {
     switch (p->how) {
     case BY_ID:
-        comm_add_by_id(p->copy, p->handle, &p->id);
+        nccl_comm_add_by_id(p->copy, p->handle, &p->id);
         break;
     case CHILD:
-        comm_add_child(p->copy, p->handle, p->parent, p->nth, p->by);
+        nccl_comm_add_child(p->copy, p->handle, p->parent, p->nth, p->by);
         break;
     default:
-        comm_add_native(p->copy, p->handle, p->why);
+        nccl_comm_add_native(p->copy, p->handle, p->why);
     }
 }
 
 /* Now, or when the group ends. Without memory the communicator stays unknown. */
-static void note(ncclResult_t result, const struct pending *p)
+static void pending_note(ncclResult_t result, const struct pending *p)
 {
     struct pending *later;
 
     if (result != ncclSuccess || !p->handle)
         return;
     if (!this_thread.group[p->copy->number].depth) {
-        add(p);
+        pending_add(p);
         return;
     }
     later = malloc(sizeof *later);
@@ -60,7 +60,7 @@ static void note(ncclResult_t result, const struct pending *p)
     this_thread.pending = later;
 }
 
-static void settle_pending(struct copy *copy, ncclResult_t result)
+static void settle_pending(struct nccl_copy *copy, ncclResult_t result)
 {
     struct pending **at = &this_thread.pending, *p;
 
@@ -71,7 +71,7 @@ static void settle_pending(struct copy *copy, ncclResult_t result)
         }
         *at = p->next;
         if (result == ncclSuccess)
-            add(p);
+            pending_add(p);
         free(p);
     }
 }
@@ -104,8 +104,8 @@ static int has_policy(const ncclConfig_t *config)
 #endif
 }
 
-static void note_by_id(struct copy *copy, ncclResult_t result, const ncclComm_t *comm, int nranks,
-                       int rank, const ncclUniqueId *id, const ncclConfig_t *config)
+static void note_by_id(struct nccl_copy *copy, ncclResult_t result, const ncclComm_t *comm,
+                       int nranks, int rank, const ncclUniqueId *id, const ncclConfig_t *config)
 {
     struct pending p = {
         .copy = copy, .how = has_policy(config) ? NATIVE : BY_ID, .why = REASON_FEW_BLOCKS};
@@ -120,10 +120,10 @@ static void note_by_id(struct copy *copy, ncclResult_t result, const ncclComm_t 
         return;
     p.handle = *comm;
     p.id = *id;
-    note(result, &p);
+    pending_note(result, &p);
 }
 
-ncclResult_t wrap_GetUniqueId(struct copy *copy, ncclUniqueId *id)
+ncclResult_t nccl_wrap_GetUniqueId(struct nccl_copy *copy, ncclUniqueId *id)
 {
     ncclResult_t result = REAL(copy, GetUniqueId, id);
 
@@ -132,8 +132,8 @@ ncclResult_t wrap_GetUniqueId(struct copy *copy, ncclUniqueId *id)
     return result;
 }
 
-ncclResult_t wrap_CommInitRank(struct copy *copy, ncclComm_t *comm, int nranks, ncclUniqueId id,
-                               int rank)
+ncclResult_t nccl_wrap_CommInitRank(struct nccl_copy *copy, ncclComm_t *comm, int nranks,
+                                    ncclUniqueId id, int rank)
 {
     ncclResult_t result = REAL(copy, CommInitRank, comm, nranks, id, rank);
 
@@ -141,8 +141,8 @@ ncclResult_t wrap_CommInitRank(struct copy *copy, ncclComm_t *comm, int nranks, 
     return result;
 }
 
-ncclResult_t wrap_CommInitRankConfig(struct copy *copy, ncclComm_t *comm, int nranks,
-                                     ncclUniqueId id, int rank, ncclConfig_t *config)
+ncclResult_t nccl_wrap_CommInitRankConfig(struct nccl_copy *copy, ncclComm_t *comm, int nranks,
+                                          ncclUniqueId id, int rank, ncclConfig_t *config)
 {
     ncclResult_t result = REAL(copy, CommInitRankConfig, comm, nranks, id, rank, config);
 
@@ -150,8 +150,9 @@ ncclResult_t wrap_CommInitRankConfig(struct copy *copy, ncclComm_t *comm, int nr
     return result;
 }
 
-ncclResult_t wrap_CommInitRankScalable(struct copy *copy, ncclComm_t *comm, int nranks, int rank,
-                                       int nids, ncclUniqueId *ids, ncclConfig_t *config)
+ncclResult_t nccl_wrap_CommInitRankScalable(struct nccl_copy *copy, ncclComm_t *comm, int nranks,
+                                            int rank, int nids, ncclUniqueId *ids,
+                                            ncclConfig_t *config)
 {
     ncclResult_t result = REAL(copy, CommInitRankScalable, comm, nranks, rank, nids, ids, config);
 
@@ -160,19 +161,20 @@ ncclResult_t wrap_CommInitRankScalable(struct copy *copy, ncclComm_t *comm, int 
     return result;
 }
 
-ncclResult_t wrap_CommInitAll(struct copy *copy, ncclComm_t *comms, int n, const int *devices)
+ncclResult_t nccl_wrap_CommInitAll(struct nccl_copy *copy, ncclComm_t *comms, int n,
+                                   const int *devices)
 {
     ncclResult_t result = REAL(copy, CommInitAll, comms, n, devices);
 
     for (int i = 0; i < n && result == ncclSuccess && !this_thread.inside; i++) {
         struct pending p = {.copy = copy, .handle = comms[i], .how = NATIVE, .why = REASON_ALONE};
 
-        note(result, &p);
+        pending_note(result, &p);
     }
     return result;
 }
 
-static void note_child(struct copy *copy, ncclResult_t result, ncclComm_t parent, uint64_t nth,
+static void note_child(struct nccl_copy *copy, ncclResult_t result, ncclComm_t parent, uint64_t nth,
                        int by, const ncclComm_t *child, const ncclConfig_t *config)
 {
     struct pending p = {.copy = copy,
@@ -185,13 +187,13 @@ static void note_child(struct copy *copy, ncclResult_t result, ncclComm_t parent
     if (result != ncclSuccess || !child || is_nonblocking(config))
         return;
     p.handle = *child;
-    note(result, &p);
+    pending_note(result, &p);
 }
 
-ncclResult_t wrap_CommSplit(struct copy *copy, ncclComm_t comm, int color, int key,
-                            ncclComm_t *child, ncclConfig_t *config)
+ncclResult_t nccl_wrap_CommSplit(struct nccl_copy *copy, ncclComm_t comm, int color, int key,
+                                 ncclComm_t *child, ncclConfig_t *config)
 {
-    uint64_t nth = comm_next_child(comm);
+    uint64_t nth = nccl_comm_next_child(comm);
     ncclResult_t result = REAL(copy, CommSplit, comm, color, key, child, config);
 
     note_child(copy, result, comm, nth, color, child, config);
@@ -200,10 +202,10 @@ ncclResult_t wrap_CommSplit(struct copy *copy, ncclComm_t comm, int color, int k
 
 /* The ranks left out never hear of it: their count of children stays behind, so that a later
  * split's notes do not meet and it runs natively. */
-ncclResult_t wrap_CommShrink(struct copy *copy, ncclComm_t comm, int *excluded, int nexcluded,
-                             ncclComm_t *child, ncclConfig_t *config, int flags)
+ncclResult_t nccl_wrap_CommShrink(struct nccl_copy *copy, ncclComm_t comm, int *excluded,
+                                  int nexcluded, ncclComm_t *child, ncclConfig_t *config, int flags)
 {
-    uint64_t nth = comm_next_child(comm);
+    uint64_t nth = nccl_comm_next_child(comm);
     ncclResult_t result = REAL(copy, CommShrink, comm, excluded, nexcluded, child, config, flags);
 
     note_child(copy, result, comm, nth, -2, child, config);
@@ -211,94 +213,95 @@ ncclResult_t wrap_CommShrink(struct copy *copy, ncclComm_t comm, int *excluded, 
 }
 
 /* In a group, what was called before comes before. */
-static void end_of(struct copy *copy, ncclComm_t comm, int at_once)
+static void end_of(struct nccl_copy *copy, ncclComm_t comm, int at_once)
 {
     if (!this_thread.inside)
-        group_leave_native(&this_thread.group[copy->number], comm);
-    if (process.cfg.mode == CFG_MODE_VERIFY)
+        nccl_group_leave_native(&this_thread.group[copy->number], comm);
+    if (nccl_process.cfg.mode == CFG_MODE_VERIFY)
         verify_sweep();
-    comm_remove(comm, at_once);
+    nccl_comm_remove(comm, at_once);
 }
 
-ncclResult_t wrap_CommFinalize(struct copy *copy, ncclComm_t comm)
+ncclResult_t nccl_wrap_CommFinalize(struct nccl_copy *copy, ncclComm_t comm)
 {
     end_of(copy, comm, 0);
     return REAL(copy, CommFinalize, comm);
 }
 
-ncclResult_t wrap_CommDestroy(struct copy *copy, ncclComm_t comm)
+ncclResult_t nccl_wrap_CommDestroy(struct nccl_copy *copy, ncclComm_t comm)
 {
     end_of(copy, comm, 0);
     return REAL(copy, CommDestroy, comm);
 }
 
-ncclResult_t wrap_CommAbort(struct copy *copy, ncclComm_t comm)
+ncclResult_t nccl_wrap_CommAbort(struct nccl_copy *copy, ncclComm_t comm)
 {
-    comm_remove(comm, 1);
+    nccl_comm_remove(comm, 1);
     return REAL(copy, CommAbort, comm);
 }
 
-ncclResult_t wrap_CommRevoke(struct copy *copy, ncclComm_t comm, int flags)
+ncclResult_t nccl_wrap_CommRevoke(struct nccl_copy *copy, ncclComm_t comm, int flags)
 {
     end_of(copy, comm, 1);
     return REAL(copy, CommRevoke, comm, flags);
 }
 
-ncclResult_t wrap_CommRegister(struct copy *copy, const ncclComm_t comm, void *buffer, size_t bytes,
-                               void **handle)
+ncclResult_t nccl_wrap_CommRegister(struct nccl_copy *copy, const ncclComm_t comm, void *buffer,
+                                    size_t bytes, void **handle)
 {
-    struct comm *c = this_thread.inside ? NULL : comm_find(comm);
+    struct nccl_comm *c = this_thread.inside ? NULL : nccl_comm_find(comm);
     ncclResult_t result;
 
     if (!c)
         return REAL(copy, CommRegister, comm, buffer, bytes, handle);
     result = registered_add(c, buffer, bytes, handle);
-    comm_release(c);
+    nccl_comm_release(c);
     return result;
 }
 
-ncclResult_t wrap_CommDeregister(struct copy *copy, const ncclComm_t comm, void *handle)
+ncclResult_t nccl_wrap_CommDeregister(struct nccl_copy *copy, const ncclComm_t comm, void *handle)
 {
-    struct comm *c = this_thread.inside ? NULL : comm_find(comm);
+    struct nccl_comm *c = this_thread.inside ? NULL : nccl_comm_find(comm);
     ncclResult_t result;
 
     if (this_thread.inside)
         return REAL(copy, CommDeregister, comm, handle);
     result = registered_drop(copy, c, comm, handle);
     if (c)
-        comm_release(c);
+        nccl_comm_release(c);
     return result;
 }
 
 /* A collective, in which NCCL registers the buffer: all ranks come to it between the same calls. */
-ncclResult_t wrap_CommWindowRegister(struct copy *copy, ncclComm_t comm, void *buffer, size_t bytes,
-                                     ncclWindow_t *window, int flags)
+ncclResult_t nccl_wrap_CommWindowRegister(struct nccl_copy *copy, ncclComm_t comm, void *buffer,
+                                          size_t bytes, ncclWindow_t *window, int flags)
 {
-    struct comm *c = this_thread.inside ? NULL : comm_find(comm);
+    struct nccl_comm *c = this_thread.inside ? NULL : nccl_comm_find(comm);
 
     if (c) {
-        comm_keep_native(c, REASON_REGISTERED);
-        comm_release(c);
+        nccl_comm_keep_native(c, REASON_REGISTERED);
+        nccl_comm_release(c);
     }
     return REAL(copy, CommWindowRegister, comm, buffer, bytes, window, flags);
 }
 
 /* The library's own errors first: they say more. */
-ncclResult_t wrap_CommGetAsyncError(struct copy *copy, ncclComm_t comm, ncclResult_t *state)
+ncclResult_t nccl_wrap_CommGetAsyncError(struct nccl_copy *copy, ncclComm_t comm,
+                                         ncclResult_t *state)
 {
     ncclResult_t result = REAL(copy, CommGetAsyncError, comm, state);
-    struct comm *c = NULL;
+    struct nccl_comm *c = NULL;
 
     if (result == ncclSuccess && *state == ncclSuccess && !this_thread.inside)
-        c = comm_find(comm);
+        c = nccl_comm_find(comm);
     if (c) {
         *state = ppg_state(__atomic_load_n(&c->ppg, __ATOMIC_ACQUIRE));
-        comm_release(c);
+        nccl_comm_release(c);
     }
     return result;
 }
 
-ncclResult_t wrap_GroupStart(struct copy *copy)
+ncclResult_t nccl_wrap_GroupStart(struct nccl_copy *copy)
 {
     ncclResult_t result = copy->real.GroupStart();
 
@@ -307,30 +310,30 @@ ncclResult_t wrap_GroupStart(struct copy *copy)
     return result;
 }
 
-ncclResult_t wrap_GroupEnd(struct copy *copy)
+ncclResult_t nccl_wrap_GroupEnd(struct nccl_copy *copy)
 {
-    struct group *g = &this_thread.group[copy->number];
+    struct nccl_group *g = &this_thread.group[copy->number];
     ncclResult_t result;
 
     if (this_thread.inside || g->depth == 0)
         return REAL(copy, GroupEnd);
     if (--g->depth)
         return REAL(copy, GroupEnd);
-    result = group_end(g, copy);
+    result = nccl_group_end(g, copy);
     if (this_thread.pending)
         settle_pending(copy, result);
     return result;
 }
 
 /* An end as well, but nothing runs. */
-ncclResult_t wrap_GroupSimulateEnd(struct copy *copy, ncclSimInfo_t *info)
+ncclResult_t nccl_wrap_GroupSimulateEnd(struct nccl_copy *copy, ncclSimInfo_t *info)
 {
-    struct group *g = &this_thread.group[copy->number];
+    struct nccl_group *g = &this_thread.group[copy->number];
     int outermost = !this_thread.inside && g->depth && --g->depth == 0;
     ncclResult_t result;
 
     if (outermost)
-        group_flush_all(g);
+        nccl_group_flush_all(g);
     result = REAL(copy, GroupSimulateEnd, info);
     if (outermost && this_thread.pending)
         settle_pending(copy, result);

@@ -13,7 +13,7 @@ struct pending; /* a communicator whose making ends with the group */
 
 struct thread {
     int inside; /* NCCL's own calls of its exports come back here: they are not the application's */
-    struct group group[COPIES];
+    struct nccl_group group[COPIES];
     struct pending *pending; /* owned */
 };
 
@@ -21,8 +21,9 @@ struct thread {
 extern __thread struct thread this_thread;
 
 #define UNPACK(...) __VA_ARGS__
-#define WRAP(name, params, args) ncclResult_t wrap_##name(struct copy *copy, UNPACK params);
-#define WRAP_BARE(name) ncclResult_t wrap_##name(struct copy *copy);
+#define WRAP(name, params, args)                                                                   \
+    ncclResult_t nccl_wrap_##name(struct nccl_copy *copy, UNPACK params);
+#define WRAP_BARE(name) ncclResult_t nccl_wrap_##name(struct nccl_copy *copy);
 #include "shim/nccl/wraps.def"
 #undef WRAP_BARE
 #undef WRAP
