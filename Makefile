@@ -53,7 +53,7 @@ of  = $(patsubst %,$(B)/$(1)/%.o,$(basename $(2)))
 
 CREW_SRC  := $(addprefix shim/helper/,crew.c environment.c spawn.c mailbox.c)
 MPI_SRC   := $(wildcard shim/mpi/*.c) $(CREW_SRC) transports/mpi_p2p.c
-BENCH_SRC := $(wildcard bench/*.c)
+BENCH_SRC := $(wildcard bench/*.c) config/json.c
 CORE_SRC  := $(wildcard config/*.c planners/*.c planners/*/*.c) \
              $(filter-out $(addprefix transports/,mpi_% cuda_% nccl_% ucx%),$(wildcard transports/*.c))
 CUDA_SRC  := $(if $(CUDA),$(filter-out %/cuda_absent.c,$(wildcard transports/cuda_*.[cS])),transports/cuda_absent.c)

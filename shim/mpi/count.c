@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "config/json.h"
 #include "config/write_file.h"
 
 enum { SIZE_CLASSES = 48 }; /* class k: 2^k <= total bytes < 2^(k+1) */
@@ -101,21 +102,6 @@ double count_now(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-static void json_text(FILE *f, const char *text)
-{
-    fputc('"', f);
-    for (; *text; text++) {
-        unsigned char ch = (unsigned char)*text;
-        if (ch == '"' || ch == '\\')
-            fprintf(f, "\\%c", ch);
-        else if (ch < 0x20)
-            fprintf(f, "\\u%04x", ch);
-        else
-            fputc(ch, f);
-    }
-    fputc('"', f);
-}
-
 static uint64_t rerouted_calls(int c)
 {
     uint64_t n = 0;
@@ -150,47 +136,53 @@ static const char *main_algorithm(int c)
         ->name;
 }
 
-static void write_reasons(FILE *f, int c)
+static void write_int(struct json *j, const char *key, uint64_t n)
 {
-    const char *separator = "";
+    json_int(j, key, (long long)n);
+}
 
+static void write_reasons(struct json *j, int c)
+{
+    json_open(j, "native", '{');
     for (int r = 0; r < REASON_COUNT; r++)
-        if (counts.native[c][r]) {
-            fprintf(f, "%s\n       ", separator);
-            json_text(f, reason_texts[r]);
-            fprintf(f, ": %llu", (unsigned long long)counts.native[c][r]);
-            separator = ",";
-        }
+        if (counts.native[c][r])
+            write_int(j, reason_texts[r], counts.native[c][r]);
+    json_close(j, '}');
 }
 
-static double mean_us(uint64_t nanoseconds, uint64_t calls)
+/* To a tenth of a microsecond. */
+static void write_mean(struct json *j, const char *key, uint64_t nanoseconds, uint64_t calls)
 {
-    return calls ? (double)nanoseconds / 1e3 / (double)calls : 0.0;
+    uint64_t tenths = calls ? (nanoseconds / calls + 50) / 100 : 0;
+
+    json_rounded(j, key, 15, (double)tenths / 10);
 }
 
-static void write_size(FILE *f, int c, int k)
+/* On one line. */
+static void write_size(struct json *j, int c, int k)
 {
     const uint64_t *n = counts.calls[c][k], *ns = counts.nanoseconds[c][k];
     const uint64_t *verdicts = counts.verdicts[c][k];
-    const char *separator = "";
 
-    fprintf(f,
-            "{\"total_bytes_from\": %llu, \"rerouted\": %llu, \"rerouted_us\": %.1f, "
-            "\"native\": %llu, \"native_us\": %.1f,\n        \"guard_rerouted\": %llu, "
-            "\"guard_native\": %llu, \"algorithms\": {",
-            1ull << k, (unsigned long long)n[REROUTED], mean_us(ns[REROUTED], n[REROUTED]),
-            (unsigned long long)n[NATIVE], mean_us(ns[NATIVE], n[NATIVE]),
-            (unsigned long long)verdicts[REROUTED], (unsigned long long)verdicts[NATIVE]);
+    json_open(j, NULL, '{');
+    j->line = 1;
+    write_int(j, "total_bytes_from", 1ull << k);
+    write_int(j, "rerouted", n[REROUTED]);
+    write_mean(j, "rerouted_us", ns[REROUTED], n[REROUTED]);
+    write_int(j, "native", n[NATIVE]);
+    write_mean(j, "native_us", ns[NATIVE], n[NATIVE]);
+    write_int(j, "guard_rerouted", verdicts[REROUTED]);
+    write_int(j, "guard_native", verdicts[NATIVE]);
+    json_open(j, "algorithms", '{');
     for (int row = 0; row < ROWS && row < plan_algorithm_count; row++)
-        if (counts.by_row[c][k][row]) {
-            fprintf(f, "%s\"%s\": %llu", separator, plan_algorithms[row]->name,
-                    (unsigned long long)counts.by_row[c][k][row]);
-            separator = ", ";
-        }
-    fprintf(f, "}}");
+        if (counts.by_row[c][k][row])
+            write_int(j, plan_algorithms[row]->name, counts.by_row[c][k][row]);
+    json_close(j, '}');
+    json_close(j, '}');
+    j->line = 0;
 }
 
-static void write_exchange(FILE *f)
+static void write_exchange(struct json *j)
 {
     static const char *const keys[] = {
 #define EXCHANGE(id, key) key,
@@ -198,44 +190,37 @@ static void write_exchange(FILE *f)
 #undef EXCHANGE
     };
 
-    fprintf(f, ",\n     \"balancing\": {");
+    json_open(j, "balancing", '{');
     for (int i = 0; i < COUNT_EXCHANGES_COUNT; i++)
-        fprintf(f, "%s\"%s\": %llu", i ? ", " : "", keys[i],
-                (unsigned long long)counts.exchange[i]);
-    fprintf(f, "}");
+        write_int(j, keys[i], counts.exchange[i]);
+    json_close(j, '}');
 }
 
-static void write_collective(FILE *f, int c)
+static void write_collective(struct json *j, int c)
 {
-    const char *separator = "";
     uint64_t native = 0;
 
     for (int r = 0; r < REASON_COUNT; r++)
         native += counts.native[c][r];
-    fprintf(f, "    {\"collective\": \"%s\", \"calls\": %llu, \"rerouted\": %llu, \"algorithm\": ",
-            plan_collective_name((enum plan_collective)c),
-            (unsigned long long)(native + rerouted_calls(c)),
-            (unsigned long long)rerouted_calls(c));
-    json_text(f, main_algorithm(c));
-    fprintf(f, ",\n     \"verified_equal\": %llu, \"verified_different\": %llu,",
-            (unsigned long long)counts.verified[c][1], (unsigned long long)counts.verified[c][0]);
-    fprintf(f,
-            "\n     \"sliced\": %llu, \"sliced_on_device\": %llu, \"sliced_redone\": %llu,"
-            "\n     \"native\": {",
-            (unsigned long long)counts.sliced[c][0], (unsigned long long)counts.sliced[c][1],
-            (unsigned long long)counts.sliced[c][2]);
-    write_reasons(f, c);
-    fprintf(f, "}");
+    json_open(j, NULL, '{');
+    json_string(j, "collective", plan_collective_name((enum plan_collective)c));
+    write_int(j, "calls", native + rerouted_calls(c));
+    write_int(j, "rerouted", rerouted_calls(c));
+    json_string(j, "algorithm", main_algorithm(c));
+    write_int(j, "verified_equal", counts.verified[c][1]);
+    write_int(j, "verified_different", counts.verified[c][0]);
+    write_int(j, "sliced", counts.sliced[c][0]);
+    write_int(j, "sliced_on_device", counts.sliced[c][1]);
+    write_int(j, "sliced_redone", counts.sliced[c][2]);
+    write_reasons(j, c);
     if (c == COLL_ALLTOALLV)
-        write_exchange(f);
-    fprintf(f, ",\n     \"sizes\": [");
+        write_exchange(j);
+    json_open(j, "sizes", '[');
     for (int k = 0; k < SIZE_CLASSES; k++)
-        if (counts.calls[c][k][NATIVE] || counts.calls[c][k][REROUTED]) {
-            fprintf(f, "%s\n       ", separator);
-            write_size(f, c, k);
-            separator = ",";
-        }
-    fprintf(f, "]}");
+        if (counts.calls[c][k][NATIVE] || counts.calls[c][k][REROUTED])
+            write_size(j, c, k);
+    json_close(j, ']');
+    json_close(j, '}');
 }
 
 /* Do all ranks know of each other's reports? Then the settings are the same on all. */
@@ -247,28 +232,27 @@ static int ranks_report_together(void)
 static void write_report(FILE *f)
 {
     char value[CFG_TEXT_MAX];
+    struct json j = json_begin(f);
 
-    fprintf(f, "{\n  \"collshim\": \"%s\",\n  \"library\": ", COLLSHIM_VERSION);
-    json_text(f, mpi_process.library_version);
-    fprintf(f, ",\n  \"ranks\": %d,\n  \"counts_are\": \"%s\",\n  ", mpi_process.world_size,
-            ranks_report_together() ? "sums over all ranks" : "those of rank 0");
-    if (mpi_process.verdict) {
-        fprintf(f, "\"all_native\": ");
-        json_text(f, reason_texts[mpi_process.verdict]);
-        fprintf(f, ",\n  ");
-    }
-    fprintf(f, "\"settings\": {");
+    json_open(&j, NULL, '{');
+    json_string(&j, "collshim", COLLSHIM_VERSION);
+    json_string(&j, "library", mpi_process.library_version);
+    json_int(&j, "ranks", mpi_process.world_size);
+    json_string(&j, "counts_are",
+                ranks_report_together() ? "sums over all ranks" : "those of rank 0");
+    if (mpi_process.verdict)
+        json_string(&j, "all_native", reason_texts[mpi_process.verdict]);
+    json_open(&j, "settings", '{');
     for (int id = 0; id < CFG_COUNT; id++) {
         cfg_value_text(&mpi_process.cfg, (enum cfg_id)id, value, sizeof value);
-        fprintf(f, "%s\"%s\": ", id ? ", " : "", cfg_rows[id].name);
-        json_text(f, value);
+        json_string(&j, cfg_rows[id].name, value);
     }
-    fprintf(f, "},\n  \"collectives\": [\n");
-    for (int c = 0; c < COLL_COUNT; c++) {
-        write_collective(f, c);
-        fprintf(f, "%s\n", c + 1 < COLL_COUNT ? "," : "");
-    }
-    fprintf(f, "  ]\n}\n");
+    json_close(&j, '}');
+    json_open(&j, "collectives", '[');
+    for (int c = 0; c < COLL_COUNT; c++)
+        write_collective(&j, c);
+    json_close(&j, ']');
+    json_close(&j, '}');
 }
 
 /* The path, with %p replaced by the process id. Returns 0 if it does not fit. */

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "config/json.h"
 #include "config/write_file.h"
 #include "shim/helper/crew.h"
 #include "shim/nccl/process.h"
@@ -120,72 +121,82 @@ static const char *main_algorithm(int c)
     return counts.by_name[c][most] ? counts.name[most] : "native";
 }
 
-static void write_texts(FILE *f, int c)
+static void write_int(struct json *j, const char *key, uint64_t n)
 {
-    const char *separator = "";
+    json_int(j, key, (long long)n);
+}
 
-    fprintf(f, "\"native\": {");
+static void write_texts(struct json *j, int c)
+{
+    char processes[16];
+
+    json_open(j, "native", '{');
     for (int r = 0; r < REASON_COUNT; r++)
-        if (counts.native[c][r]) {
-            fprintf(f, "%s\"%s\": %llu", separator, reason_texts[r],
-                    (unsigned long long)counts.native[c][r]);
-            separator = ", ";
-        }
-    separator = "";
-    fprintf(f, "}, \"algorithms\": {");
+        if (counts.native[c][r])
+            write_int(j, reason_texts[r], counts.native[c][r]);
+    json_close(j, '}');
+    json_open(j, "algorithms", '{');
     for (int i = 0; i < NAMES; i++)
-        if (counts.by_name[c][i]) {
-            fprintf(f, "%s\"%s\": %llu", separator, counts.name[i],
-                    (unsigned long long)counts.by_name[c][i]);
-            separator = ", ";
-        }
-    separator = "";
-    fprintf(f, "}, \"processes\": {");
+        if (counts.by_name[c][i])
+            write_int(j, counts.name[i], counts.by_name[c][i]);
+    json_close(j, '}');
+    json_open(j, "processes", '{');
     for (int k = 1; k <= CREW_MAX + 1; k++)
         if (counts.by_processes[c][k]) {
-            fprintf(f, "%s\"%d\": %llu", separator, k,
-                    (unsigned long long)counts.by_processes[c][k]);
-            separator = ", ";
+            snprintf(processes, sizeof processes, "%d", k);
+            write_int(j, processes, counts.by_processes[c][k]);
         }
-    fprintf(f, "}");
+    json_close(j, '}');
+}
+
+/* Nothing of a collective without calls. */
+static void write_collective(struct json *j, int c)
+{
+    uint64_t native = 0;
+
+    for (int r = 0; r < REASON_COUNT; r++)
+        native += counts.native[c][r];
+    if (!native && !counts.rerouted[c])
+        return;
+    json_open(j, NULL, '{');
+    json_string(j, "collective", plan_collective_name((enum plan_collective)c));
+    write_int(j, "calls", native + counts.rerouted[c]);
+    write_int(j, "rerouted", counts.rerouted[c]);
+    write_int(j, "rerouted_bytes", counts.bytes[c]);
+    json_string(j, "algorithm", main_algorithm(c));
+    write_int(j, "verified_equal", counts.verified[c][1]);
+    write_int(j, "verified_different", counts.verified[c][0]);
+    write_texts(j, c);
+    json_open(j, "sizes", '['); /* as in the MPI report; NCCL's calls have no times here */
+    json_close(j, ']');
+    json_close(j, '}');
 }
 
 static void write_report(FILE *f)
 {
-    const char *separator = "";
+    struct json j = json_begin(f);
+    char whose[64];
 
-    fprintf(f,
-            "{\n  \"collshim\": \"%s\",\n  \"library\": \"%s\",\n  \"ranks\": %d,\n"
-            "  \"counts_are\": \"of the process of rank %d\",\n  \"nccl\": {\n"
-            "    \"sends\": %llu, \"recvs\": %llu,\n    \"processes_per_rank\": %d, \"mps\": %s,\n"
-            "    \"collectives\": [",
-            COLLSHIM_VERSION, counts.largest.version, counts.largest.nranks, counts.largest.rank,
-            (unsigned long long)counts.sends, (unsigned long long)counts.recvs,
-            counts.processes ? counts.processes : 1,
-            !counts.processes ? "null"
-            : counts.mps      ? "true"
-                              : "false");
-    for (int c = 0; c < COLL_COUNT; c++) {
-        uint64_t native = 0;
-
-        for (int r = 0; r < REASON_COUNT; r++)
-            native += counts.native[c][r];
-        if (!native && !counts.rerouted[c])
-            continue;
-        fprintf(f,
-                "%s\n      {\"collective\": \"%s\", \"calls\": %llu, \"rerouted\": %llu, "
-                "\"rerouted_bytes\": %llu, \"algorithm\": \"%s\", \"verified_equal\": %llu, "
-                "\"verified_different\": %llu, ",
-                separator, plan_collective_name((enum plan_collective)c),
-                (unsigned long long)(native + counts.rerouted[c]),
-                (unsigned long long)counts.rerouted[c], (unsigned long long)counts.bytes[c],
-                main_algorithm(c), (unsigned long long)counts.verified[c][1],
-                (unsigned long long)counts.verified[c][0]);
-        write_texts(f, c);
-        fprintf(f, ", \"sizes\": []}"); /* as in the MPI report; NCCL's calls have no times here */
-        separator = ",";
-    }
-    fprintf(f, "]\n  }\n}\n");
+    json_open(&j, NULL, '{');
+    json_string(&j, "collshim", COLLSHIM_VERSION);
+    json_string(&j, "library", counts.largest.version);
+    json_int(&j, "ranks", counts.largest.nranks);
+    snprintf(whose, sizeof whose, "of the process of rank %d", counts.largest.rank);
+    json_string(&j, "counts_are", whose);
+    json_open(&j, "nccl", '{');
+    write_int(&j, "sends", counts.sends);
+    write_int(&j, "recvs", counts.recvs);
+    json_int(&j, "processes_per_rank", counts.processes ? counts.processes : 1);
+    if (counts.processes)
+        json_bool(&j, "mps", counts.mps);
+    else
+        json_null(&j, "mps");
+    json_open(&j, "collectives", '[');
+    for (int c = 0; c < COLL_COUNT; c++)
+        write_collective(&j, c);
+    json_close(&j, ']');
+    json_close(&j, '}');
+    json_close(&j, '}');
 }
 
 /* Does whoever has started this process say that it is another rank than 0? */

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * A hundred lines instead of a JSON library: nothing is ever read, and a
- * library would be one more thing to find on a bare machine.
- */
-#include "shim/cli/json.h"
+#include "config/json.h"
 
-#include <math.h>
+#include <string.h>
 
 /* How many bytes the UTF-8 character at c has, 0 if it is none. */
 static int utf8_length(const unsigned char *c)
@@ -55,18 +51,24 @@ static void put_string(FILE *f, const char *text)
     fputc('"', f);
 }
 
+static void break_line(const struct json *j)
+{
+    if (!j->line)
+        fprintf(j->f, "\n%*s", 2 * j->depth, "");
+}
+
 /* What stands before a value: comma, line break, indentation, key. */
 static void put_key(struct json *j, const char *key)
 {
     if (!j->first)
         fputc(',', j->f);
     if (j->depth)
-        fprintf(j->f, "\n%*s", 2 * j->depth, "");
+        break_line(j);
     j->first = 0;
     if (!key)
         return;
     put_string(j->f, key);
-    fputs(": ", j->f);
+    fputs(j->line ? ":" : ": ", j->f);
 }
 
 struct json json_begin(FILE *f)
@@ -86,7 +88,7 @@ void json_close(struct json *j, char bracket)
 {
     j->depth--;
     if (!j->first)
-        fprintf(j->f, "\n%*s", 2 * j->depth, "");
+        break_line(j);
     fputc(bracket, j->f);
     j->first = 0;
     if (j->depth == 0)
@@ -115,15 +117,27 @@ void json_bool(struct json *j, const char *key, int value)
     fputs(value ? "true" : "false", j->f);
 }
 
-/* The command never leaves the C locale, so the decimal point is a point. */
 void json_number(struct json *j, const char *key, double value)
 {
-    if (!isfinite(value)) {
+    json_rounded(j, key, 17, value);
+}
+
+/* The locale is the application's: its decimal point may be a comma, or several bytes. */
+void json_rounded(struct json *j, const char *key, int digits, double value)
+{
+    static const char numeric[] = "0123456789+-e";
+    char text[64];
+
+    if (!__builtin_isfinite(value)) {
         json_null(j, key);
         return;
     }
     put_key(j, key);
-    fprintf(j->f, value == floor(value) && fabs(value) < 1e15 ? "%.0f" : "%.17g", value);
+    snprintf(text, sizeof text, "%.*g", digits, value);
+    size_t whole = strspn(text, numeric);
+    fprintf(j->f, "%.*s", (int)whole, text);
+    if (text[whole])
+        fprintf(j->f, ".%s", text + whole + strcspn(text + whole, numeric));
 }
 
 void json_null(struct json *j, const char *key)
