@@ -215,8 +215,7 @@ static double times_the_least(const struct plan_request *q)
 
     if (n < 2)
         return 1;
-
-    if (q->collective == COLL_BCAST || q->collective == COLL_REDUCE)
+    if (plan_is(q->collective, PLAN_ROOTED) && plan_is_vector(q->collective))
         return steps;
     if (q->collective == COLL_ALLREDUCE && lanes_inter_default(q) == LANES_RECURSIVE_DOUBLING)
         return steps / (2 * (n - 1) / n);
@@ -226,7 +225,7 @@ static double times_the_least(const struct plan_request *q)
 /* Seconds in which a rank packs all it contributes. */
 static double packing(const struct plan_request *q)
 {
-    int packs = q->collective == COLL_REDUCE_SCATTER || q->collective == COLL_REDUCE_SCATTER_BLOCK;
+    int packs = plan_is(q->collective, PLAN_COMBINES) && !plan_is_vector(q->collective);
 
     return packs ? (double)plan_total_bytes(q) / cost_local_rate(q) : 0;
 }
@@ -247,7 +246,7 @@ static double lanes_cost(const struct plan_request *q)
 /* The root's copies gain only where messages are few, by leaders (choose.c). */
 static const char *lanes_pays(const struct plan_request *q)
 {
-    if (q->collective == COLL_SCATTER || q->collective == COLL_SCATTERV)
+    if (plan_scatters(q->collective))
         return plan_pays_by_name(q);
     return plan_pays_on_idle_rails(q);
 }

@@ -15,11 +15,6 @@
  */
 #include "planners/lanes/lanes_units.h"
 
-static int is_scatter(const struct plan_request *q)
-{
-    return q->collective == COLL_SCATTER || q->collective == COLL_SCATTERV;
-}
-
 /* What this rank contributes to a local rank's shares, to scratch. Returns where they end. */
 static uint64_t pack(struct lane_units *u, int local, uint64_t at)
 {
@@ -66,7 +61,7 @@ static void deliver(struct lane_units *u, int local, const struct segment *piece
     struct spot from = {PLAN_SCRATCH, at}, to = {PLAN_OUTPUT, piece->offset};
     int holder = shares_rank_here(&u->s, local), owner = piece->rank, me = u->s.rank;
 
-    if (is_scatter(u->w->q) && owner == u->w->q->root)
+    if (plan_scatters(u->w->q->collective) && owner == u->w->q->root)
         return;
     if (holder == me && owner == me)
         tracked_copy(&u->w->ops, 0, from, to, piece->length);

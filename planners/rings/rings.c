@@ -217,15 +217,8 @@ static const char *rings_pays(const struct plan_request *q)
     return plan_pays_on_idle_rails(q);
 }
 
-/* Does every rank send from the start, so that chunks on their way round keep all rails busy? */
-static int rails_fill_at_once(enum plan_collective c)
-{
-    return c == COLL_ALLGATHER || c == COLL_ALLGATHERV || c == COLL_ALLREDUCE ||
-           c == COLL_REDUCE_SCATTER || c == COLL_REDUCE_SCATTER_BLOCK;
-}
-
-/* One chunk goes all the way, and the busiest link carries all: at the same time where that link
-   is busy from the start, else one after the other. */
+/* One chunk goes all the way, and the busiest link carries all: at the same time where every rank
+   sends from the start and so keeps all rails busy, one after the other where a root does. */
 static double rings_cost(const struct plan_request *q)
 {
     const struct topo *t = q->topo;
@@ -237,7 +230,7 @@ static double rings_cost(const struct plan_request *q)
     double round = steps * (cost_rail_latency(t) + chunk / cost_rail_rate(t));
     double busiest = crossing > inside ? crossing : inside, posting = cost_messages(q);
 
-    if (!rails_fill_at_once(q->collective))
+    if (plan_is(q->collective, PLAN_ROOTED))
         return cost_passes(q) * (round + local) + posting + busiest;
     busiest += cost_rail_latency(t);
     round *= cost_passes(q);

@@ -281,11 +281,8 @@ static double root_ends(const struct shares *s)
 int rings_rooted(struct plan_builder *b, struct shares *s, const struct plan_request *q,
                  uint64_t *scratch_bytes)
 {
-    struct rooted w = {.b = b,
-                       .s = s,
-                       .q = q,
-                       .up = q->collective == COLL_GATHER || q->collective == COLL_GATHERV,
-                       .root_ends = root_ends(s)};
+    struct rooted w = {
+        .b = b, .s = s, .q = q, .up = plan_gathers(q->collective), .root_ends = root_ends(s)};
 
     *scratch_bytes = 0;
     int rc = q->topo->rank[q->rank].node == s->node ? root_node(&w, scratch_bytes)

@@ -69,11 +69,6 @@ static int make_room(struct nccl_comm *c, uint64_t bytes)
     return 1;
 }
 
-static int combines(enum plan_collective c)
-{
-    return c == COLL_ALLREDUCE || c == COLL_REDUCE || c == COLL_REDUCE_SCATTER_BLOCK;
-}
-
 static int nccl_plan_make_ready(struct nccl_comm *c, const struct plan_request *q,
                                 const struct plan_algorithm *a, uint64_t beside,
                                 const struct rounds *like, struct rounds **rounds)
@@ -86,7 +81,7 @@ static int nccl_plan_make_ready(struct nccl_comm *c, const struct plan_request *
         return 0;
     if (!c->reducer)
         c->reducer = reducer_of(c->cu, c->context);
-    return !combines(q->collective) || c->reducer;
+    return !plan_is(q->collective, PLAN_COMBINES) || c->reducer;
 }
 
 static size_t demand_bytes(const struct plan_request *q)

@@ -196,6 +196,39 @@ START_TEST(test_plan__a_dependency_asks_for_the_shared_bytes_only)
 }
 END_TEST
 
+static unsigned with_trait(enum plan_trait trait)
+{
+    unsigned mask = 0;
+
+    for (int c = 0; c < COLL_COUNT; c++)
+        mask |= (unsigned)plan_is((enum plan_collective)c, trait) << c;
+    return mask;
+}
+
+/* As the MPI standard has them. */
+START_TEST(test_collective__traits_are_asked_by_name)
+{
+#define BIT(c) (1u << COLL_##c)
+    ck_assert_uint_eq(with_trait(PLAN_COMBINES), BIT(ALLREDUCE) | BIT(REDUCE) |
+                                                     BIT(REDUCE_SCATTER) |
+                                                     BIT(REDUCE_SCATTER_BLOCK));
+    ck_assert_uint_eq(with_trait(PLAN_ROOTED), BIT(BCAST) | BIT(REDUCE) | BIT(GATHER) |
+                                                   BIT(GATHERV) | BIT(SCATTER) | BIT(SCATTERV));
+    ck_assert_uint_eq(with_trait(PLAN_BY_RANK),
+                      BIT(ALLGATHERV) | BIT(REDUCE_SCATTER) | BIT(GATHERV) | BIT(SCATTERV));
+    ck_assert_uint_eq(with_trait(PLAN_SPREADS), BIT(ALLGATHER) | BIT(ALLGATHERV) | BIT(BCAST));
+    for (int c = 0; c < COLL_COUNT; c++) {
+        ck_assert_int_eq(plan_is_vector((enum plan_collective)c),
+                         c == COLL_ALLREDUCE || c == COLL_REDUCE || c == COLL_BCAST);
+        ck_assert_int_eq(plan_gathers((enum plan_collective)c),
+                         c == COLL_GATHER || c == COLL_GATHERV);
+        ck_assert_int_eq(plan_scatters((enum plan_collective)c),
+                         c == COLL_SCATTER || c == COLL_SCATTERV);
+    }
+#undef BIT
+}
+END_TEST
+
 START_TEST(test_chunks__even_a_terabyte_goes_in_pieces_that_an_int_can_count)
 {
     struct topo *t = NULL;
@@ -375,6 +408,7 @@ Suite *suite_plan(void)
     tcase_add_test(t, test_plan__one_rank_of_8192_is_small);
     tcase_add_test(t, test_plan__queues_keep_the_order_in_which_operations_were_added);
     tcase_add_test(t, test_plan__a_dependency_asks_for_the_shared_bytes_only);
+    tcase_add_test(t, test_collective__traits_are_asked_by_name);
     tcase_add_test(t, test_chunks__even_a_terabyte_goes_in_pieces_that_an_int_can_count);
     tcase_add_test(t, test_chunks__a_wish_is_kept_unless_it_cuts_the_call_too_finely);
     tcase_add_test(t, test_plan__every_rail_gets_its_share);
