@@ -59,6 +59,7 @@ CORE_SRC  := $(wildcard config/*.c planners/*.c planners/*/*.c) \
 CUDA_SRC  := $(if $(CUDA),$(filter-out %/cuda_absent.c,$(wildcard transports/cuda_*.[cS])),transports/cuda_absent.c)
 
 CORE      := $(call pic,$(CORE_SRC))
+DECIDE    := $(call pic,$(wildcard shim/decide/*.c))
 CUDA_OBJ  := $(call pic,$(CUDA_SRC))
 # Only the command and the MPI backends describe GPUs.
 CUDA_RUN  := $(filter-out %/cuda_describe.o,$(CUDA_OBJ))
@@ -67,7 +68,7 @@ HELPER_OBJ := $(call pic,$(addprefix shim/helper/,main.c mailbox.c near.c) confi
                $(if $(UCX),$(addprefix shim/helper/,mpi_work.c channel.c reach.c nameless.c) \
                  $(addprefix transports/,ucx.c engine.c engine_move.c kernels.c) planners/plan.c planners/flat.c) \
                $(if $(NCCL),$(wildcard shim/helper/nccl_*.c) transports/nccl_run.c))
-UNIT_OBJ  := $(call pic,$(wildcard test/unit/*.c) $(addprefix shim/mpi/,arithmetic.c guard.c socket.c watch.c) \
+UNIT_OBJ  := $(call pic,$(wildcard test/unit/*.c) shim/mpi/arithmetic.c shim/mpi/socket.c \
                shim/nccl/pace.c shim/nccl/pick.c shim/helper/near.c $(CREW_SRC) \
                $(addprefix bench/regret/,weigh.c evidence.c worth.c))
 SIM_OBJ       := $(call pic,$(wildcard test/gpusim/*.c test/gpusim/*.cpp))
@@ -190,7 +191,7 @@ $(B)/libcollshim.so: shim/preload/exports.map
 
 # Backends, benches and test programs: one source, compiled once per family.
 define family_rules
-$(call program,libcollshim-$(1).so,$(call of,$(1),$(MPI_SRC)) $(CORE) $(CUDA_OBJ),-l:libyaml.a,$(SHARED),$(LINK_$(1)))
+$(call program,libcollshim-$(1).so,$(call of,$(1),$(MPI_SRC)) $(DECIDE) $(CORE) $(CUDA_OBJ),-l:libyaml.a,$(SHARED),$(LINK_$(1)))
 $(call program,collshim-bench-$(1),$(call of,$(1),$(BENCH_SRC)),-ldl -lm,,$(MPICC_$(1)))
 $(call program,collshim-overhead-$(1),$(call of,$(1),bench/overhead/overhead.c \
   $(filter-out %/main.c,$(BENCH_SRC))),-ldl -lm,,$(MPICC_$(1)))
@@ -207,7 +208,7 @@ $(B)/$(1)/test/fortran/%: test/fortran/%.f90 $(wildcard test/fortran/*.inc) $(B)
 endef
 $(foreach f,$(FAMILIES),$(eval $(call family_rules,$(f))))
 
-$(call program,libcollshim-nccl.so,$(NCCL_OBJ) $(call pic,$(CREW_SRC)) $(CORE) $(CUDA_RUN),\
+$(call program,libcollshim-nccl.so,$(NCCL_OBJ) $(call pic,$(CREW_SRC)) $(DECIDE) $(CORE) $(CUDA_RUN),\
   -l:libyaml.a -ldl -lm -lpthread,$(SHARED))
 # A process of its own that works for a rank; no part of it is linked into an application.
 $(call program,collshim-helper,$(HELPER_OBJ) $(CUDA_RUN),-ldl -lpthread,-rdynamic)
@@ -227,7 +228,7 @@ $(call program,collshim-overhead-nccl,$(OVERHEAD)/nccl.o $(B)/nullnccl/libnccl.s
 $(call program,collshim-enqueue-nccl,$(OVERHEAD)/enqueue.o $(B)/nullnccl/libnccl.so.2,-ldl -lpthread)
 $(B)/collshim-enqueue-nccl: | $(B)/nullnccl/libcuda.so.1
 
-$(call program,unit,$(UNIT_OBJ) $(CORE),$$$$(pkg-config --libs check) -lyaml -lm)
+$(call program,unit,$(UNIT_OBJ) $(DECIDE) $(CORE),$$$$(pkg-config --libs check) -lyaml -lm)
 # The exact optimum that balancing is graded against.
 $(call program,test/grade,$(call pic,$(wildcard test/lp/*.c) shim/cli/lp.c) $(CORE),-lglpk -lyaml -lm)
 # Preloaded by tests: ranks of MPICH that yield their core, and the cores that helpers are bound to.
@@ -302,7 +303,7 @@ C_FILES  = $(wildcard $(addsuffix /*.[ch],config planners planners/* transports 
              test/* test/*/*))
 # Shell scripts, and files that they read.
 SH_FILES = $(shell grep -rlE '^.!/.*sh$$|^. shellcheck shell=' .ci scripts bench test)
-LINT     = $(wildcard config/*.c planners/*.c planners/*/*.c transports/engine.c transports/rounds*.c shim/cli/*.c \
+LINT     = $(wildcard config/*.c planners/*.c planners/*/*.c transports/engine.c transports/rounds*.c shim/cli/*.c shim/decide/*.c \
              $(filter-out shim/helper/nccl_%,$(wildcard shim/helper/*.c)))
 LINT_CUDA = $(strip $(if $(CUDA),$(wildcard transports/cuda_*.c)) \
               $(if $(NCCL),transports/nccl_run.c $(wildcard shim/nccl/*.c)))

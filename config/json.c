@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config/json.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* How many bytes the UTF-8 character at c has, 0 if it is none. */
@@ -119,7 +120,10 @@ void json_bool(struct json *j, const char *key, int value)
 
 void json_number(struct json *j, const char *key, double value)
 {
-    json_rounded(j, key, 17, value);
+    char text[64];
+
+    snprintf(text, sizeof text, "%.15g", value);
+    json_rounded(j, key, strtod(text, NULL) == value ? 15 : 17, value);
 }
 
 /* The locale is the application's: its decimal point may be a comma, or several bytes. */

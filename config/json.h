@@ -26,7 +26,8 @@ void json_int(struct json *j, const char *key, long long value);
 void json_bool(struct json *j, const char *key, int value);
 void json_null(struct json *j, const char *key);
 
-/* Every bit of the value; or as many significant digits, 1 to 17. null if it is not finite. */
+/* Every bit of the value, in 15 digits where they do; or as many significant digits, 1 to 17. null
+   if it is not finite. */
 void json_number(struct json *j, const char *key, double value);
 void json_rounded(struct json *j, const char *key, int digits, double value);
 

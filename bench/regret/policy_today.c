@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What shim/mpi/guard.c does, told for all ranks at once: try all, keep the fastest. The library
+ * What shim/decide/guard.c does, told for all ranks at once: try all, keep the fastest. The library
  * twice, then each reroute, warmed up and measured, twice where it may win, as long as not too much
  * is lost; of several calls the fastest counts. Who seems to win is measured once more. Looks at
  * the library and the fastest reroute come after 100 to 16000 calls.

@@ -17,7 +17,7 @@ enum { MOST_TRACES = 64, STARTS = 20 };
 
 static const char help[] =
     "bench_regret [--machines N] [--seed N] [--traces DIR] [--plot FILE.png]\n\n"
-    "Regret of today's guard (shim/mpi/guard.c), and of a candidate to replace it (weigh.c), on\n"
+    "Regret of today's guard (shim/decide/guard.c), and of a candidate to replace it (weigh.c), on\n"
     "simulated machines (bench/regret/README.md).\n\n"
     "  --machines N   made-up machines (default 2000)\n"
     "  --seed N       the first one's (default 1)\n"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A candidate to replace shim/mpi/guard.c; README.md says what it still misses. Of the library's
+ * A candidate to replace shim/decide/guard.c; README.md says what it still misses. Of the library's
  * call (contender 0) and a few reroutes it takes the one that is
  * measured to be fastest, per communicator, collective and size class, and loses little time in
  * finding out. worth.h says how it weighs a trial against what it may bring.

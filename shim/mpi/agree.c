@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/hash.h"
 #include "shim/mpi/comm.h"
 #include "shim/mpi/launcher.h"
 #include "shim/mpi/process.h"
@@ -27,13 +28,13 @@ static void agree_describe(char *text)
     for (int id = 0; id < CFG_COUNT; id++) {
         if (!cfg_rows[id].agreed)
             continue;
-        cfg_value_text(&mpi_process.cfg, (enum cfg_id)id, value, sizeof value);
+        cfg_value_text(&settings.cfg, (enum cfg_id)id, value, sizeof value);
         used += (size_t)snprintf(text + used, TEXT_MAX - used, "%s %s\n", cfg_rows[id].name, value);
     }
     snprintf(text + used, TEXT_MAX - used,
              "what COLLSHIM_TOPOLOGY describes %016llx\nrows of COLLSHIM_PROFILE %016llx\n%s",
              mpi_process.topo ? (unsigned long long)topo_hash(mpi_process.topo) : 0ull,
-             (unsigned long long)tuning_hash(&mpi_process.tuning), mpi_process.cfg.problem);
+             (unsigned long long)tuning_hash(&settings.tuning), settings.cfg.problem);
 }
 
 /* Tell the first line in which two texts differ. */
@@ -75,15 +76,6 @@ static void worse(void *value, const void *child)
     if (theirs->problems > mine->problems)
         mine->problems = theirs->problems;
     mine->differ |= theirs->differ || theirs->settings != mine->settings;
-}
-
-static uint64_t hash(const char *text)
-{
-    uint64_t h = 0xcbf29ce484222325ull;
-
-    for (; *text; text++)
-        h = (h ^ (unsigned char)*text) * 0x100000001b3ull;
-    return h;
 }
 
 /*
@@ -143,23 +135,14 @@ static int explain(const struct tree *t, const char *mine)
     return rc;
 }
 
-static void say_problems(void)
-{
-    for (const char *line = mpi_process.cfg.problem; *line;) {
-        size_t length = strcspn(line, "\n");
-        say(CFG_LEVEL_WARN, "%.*s", (int)length, line);
-        line += length + (line[length] == '\n');
-    }
-}
-
 static enum reason parse_topology(void)
 {
     struct topo *topo = NULL;
     char why[256];
 
-    if (!mpi_process.cfg.topology[0] || mpi_process.cfg.mode == CFG_MODE_OFF)
+    if (!settings.cfg.topology[0] || settings.cfg.mode == CFG_MODE_OFF)
         return REASON_NONE;
-    if (topo_parse(mpi_process.cfg.topology, mpi_process.world_size, &topo, why, sizeof why) < 0) {
+    if (topo_parse(settings.cfg.topology, mpi_process.world_size, &topo, why, sizeof why) < 0) {
         say(CFG_LEVEL_WARN, "COLLSHIM_TOPOLOGY: %s (all ranks run natively)", why);
         return REASON_TOPOLOGY;
     }
@@ -170,7 +153,7 @@ static enum reason parse_topology(void)
 /* All have the same settings. Do these let MPI_Init go on, and calls be rerouted? */
 static int agree_settle(enum reason topology, int problems)
 {
-    if (mpi_process.cfg.strict && problems) {
+    if (settings.cfg.strict && problems) {
         say(CFG_LEVEL_ERROR, "COLLSHIM_STRICT=1: MPI_Init fails because of the settings above");
         return MPI_ERR_OTHER;
     }
@@ -188,11 +171,12 @@ int agree_at_init(void)
 
     mpi.Comm_rank(MPI_COMM_WORLD, &mpi_process.world_rank);
     mpi.Comm_size(MPI_COMM_WORLD, &mpi_process.world_size);
+    say_rank = mpi_process.world_rank;
     enum reason topology = parse_topology();
-    say_problems();
+    settings_complain();
     agree_describe(mine);
-    o.problems = mpi_process.cfg.problems + (topology != REASON_NONE);
-    o.settings = hash(mine);
+    o.problems = settings.cfg.problems + (topology != REASON_NONE);
+    o.settings = hash_text(HASH_SEED, mine);
     if (agree_share(&tree, &o) != MPI_SUCCESS)
         return MPI_ERR_OTHER;
     if (o.absent >= 0) {

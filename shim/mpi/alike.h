@@ -13,7 +13,7 @@
 /* Are calls compared? The same on all ranks. */
 static inline int alike_asked(void)
 {
-    return !mpi_process.cfg.min_bytes && mpi_process.cfg.compare_sizes;
+    return !settings.cfg.min_bytes && settings.cfg.compare_sizes;
 }
 
 /*

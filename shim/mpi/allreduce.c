@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "shim/mpi/comm.h"
-#include "shim/mpi/count.h"
+#include "shim/decide/count.h"
 #include "shim/mpi/library.h"
 #include "shim/mpi/pairs.h"
 #include "shim/mpi/refused.h"
@@ -166,7 +166,7 @@ static int allreduce_run(const struct allreduce_arguments *a, struct mpi_call *c
                   : gate_size(call->total);
     if (!why && !reduction_of(a->type, a->op, &call->reduction))
         why = REASON_OPERATION;
-    if (!why && call->reduction.rounds && mpi_process.cfg.exact)
+    if (!why && call->reduction.rounds && settings.cfg.exact)
         why = REASON_EXACT;
     if (!why && allreduce_refused(a, call->collective, elements))
         why = REASON_ARGUMENTS;

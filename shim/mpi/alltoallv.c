@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "shim/mpi/comm.h"
-#include "shim/mpi/count.h"
+#include "shim/decide/count.h"
 #include "shim/mpi/library.h"
 #include "shim/mpi/refused.h"
 #include "shim/mpi/reroute.h"
@@ -317,7 +317,7 @@ static void monitor(const struct alltoallv_arguments *a)
     uint64_t bytes, sum = 0, most = 0;
     int rank;
 
-    if (!mpi_process.cfg.report[0] || !counts_given(s->counts) ||
+    if (!settings.cfg.report[0] || !counts_given(s->counts) ||
         mpi.Comm_rank(a->comm, &rank) != MPI_SUCCESS)
         return;
     for (int i = 0; i < a->size; i++) {

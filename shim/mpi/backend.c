@@ -86,5 +86,5 @@ collshim_backend_open(const struct backend_host *host, char *why, unsigned size)
     narrow_fill();
     launcher_open(host->announcement);
     mpi_process_open(host->library_version);
-    return mpi_process.cfg.mode == CFG_MODE_OFF ? off() : entries;
+    return settings.cfg.mode == CFG_MODE_OFF ? off() : entries;
 }

@@ -3,7 +3,7 @@
 #include <stdint.h>
 
 #include "shim/mpi/comm.h"
-#include "shim/mpi/count.h"
+#include "shim/decide/count.h"
 #include "shim/mpi/library.h"
 #include "shim/mpi/refused.h"
 #include "shim/mpi/reroute.h"

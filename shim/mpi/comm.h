@@ -13,9 +13,9 @@
 #include <mpi.h>
 
 #include "planners/registry.h"
-#include "shim/mpi/division.h"
+#include "shim/decide/division.h"
 #include "shim/mpi/gpus.h"
-#include "shim/mpi/guard.h"
+#include "shim/decide/guard.h"
 #include "shim/mpi/links.h"
 #include "shim/mpi/process.h"
 #include "shim/mpi/reduction.h"

@@ -7,7 +7,7 @@
 #include "shim/helper/crew.h"
 #include "shim/mpi/agree.h"
 #include "shim/mpi/comm.h"
-#include "shim/mpi/count.h"
+#include "shim/mpi/report.h"
 #include "shim/mpi/launcher.h"
 #include "shim/mpi/threads.h"
 #include "shim/mpi/wrappers.h"
@@ -39,7 +39,7 @@ int mpi_wrap_Init_thread(int *argc, char ***argv, int required, int *provided)
 int mpi_wrap_Finalize(void)
 {
     if (mpi_process.verdict != REASON_NOT_SEEN)
-        count_report();
+        mpi_report();
     if (mpi_process.verdict == REASON_NONE) {
         mpi_comm_close();
         threads_close();

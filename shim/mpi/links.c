@@ -39,8 +39,8 @@ int links_offer(struct links *l, int nranks, struct shm_offer *offer)
     l->near = calloc(n, 1);
     l->node = malloc(n * sizeof *l->node);
     return l->member && l->near && l->node &&
-           (mpi_process.cfg.shm == CFG_SHM_OFF ||
-            !xport_shm_open(mpi_process.cfg.shm == CFG_SHM_COPY, &l->shm, offer));
+           (settings.cfg.shm == CFG_SHM_OFF ||
+            !xport_shm_open(settings.cfg.shm == CFG_SHM_COPY, &l->shm, offer));
 }
 
 /* A topology that the user wrote may put ranks of one host on several nodes, which then are to be
@@ -91,7 +91,7 @@ static void tell(const struct links *l, int error)
     else
         say_here(CFG_LEVEL_INFO,
                  "%d ranks of a node share memory, two copies: peers' memory cannot be read (%s)",
-                 l->members, mpi_process.cfg.shm == CFG_SHM_COPY ? "COLLSHIM_SHM" : strerror(why));
+                 l->members, settings.cfg.shm == CFG_SHM_COPY ? "COLLSHIM_SHM" : strerror(why));
 }
 
 void links_choose(struct links *l, int rank, const int *error)

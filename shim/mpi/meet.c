@@ -8,11 +8,10 @@
  */
 #include "shim/mpi/meet.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "config/host.h"
 #include "shim/mpi/comm.h"
 #include "shim/mpi/socket.h"
 
@@ -37,29 +36,6 @@ struct room {
                     NO_MEMORY */
 };
 enum { NO_MEMORY = -1 };
-
-static uint64_t hash_text(uint64_t h, const char *text)
-{
-    for (; *text; text++)
-        h = (h ^ (unsigned char)*text) * 0x100000001b3ull;
-    return h;
-}
-
-/* Equal on two ranks exactly if they run on one host: its name, and the id of its last boot,
-   since a name alone may be `localhost` everywhere. */
-static uint64_t node_key(void)
-{
-    char host[256] = "", boot[64] = "";
-    FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
-
-    gethostname(host, sizeof host - 1);
-    if (f) {
-        if (!fgets(boot, sizeof boot, f))
-            boot[0] = 0;
-        fclose(f);
-    }
-    return hash_text(hash_text(0xcbf29ce484222325ull, host), boot);
-}
 
 /* How this process lays out its numbers: ranks that differ cannot exchange packed bytes. */
 static int32_t representation(void)
@@ -134,7 +110,7 @@ static int make_topology(struct mpi_comm *c, const struct room *m)
                               : topo_from_reports(m->report, c->size, 0, &c->topo);
 
     if (!rc)
-        tuning_fill_in(&mpi_process.tuning, c->topo);
+        tuning_fill_in(&settings.tuning, c->topo);
     return !rc;
 }
 
@@ -180,7 +156,7 @@ static enum reason agree(MPI_Comm comm, enum reason own)
 
 enum reason mpi_comm_meet(struct mpi_comm *c, MPI_Comm comm, int n, enum reason own)
 {
-    struct hello few[FEW], me = {.report = {.node_key = node_key(),
+    struct hello few[FEW], me = {.report = {.node_key = host_key(),
                                             .socket = socket_here(),
                                             .gpu = gpus_here(),
                                             .world_rank = mpi_process.world_rank},

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 #include "shim/mpi/calls.h"
-#include "shim/mpi/count.h"
+#include "shim/decide/count.h"
 #include "shim/mpi/process.h"
 
 enum { FIRST_CONTACT = 4 << 10, TIMED = 512 << 10, TAG = 0 };

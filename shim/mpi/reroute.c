@@ -16,7 +16,7 @@
 #include "planners/balance/nimble.h"
 #include "planners/slices.h"
 #include "shim/mpi/comm.h"
-#include "shim/mpi/count.h"
+#include "shim/decide/count.h"
 #include "shim/mpi/library.h"
 #include "shim/mpi/pairs.h"
 #include "shim/mpi/slices.h"
@@ -28,7 +28,7 @@ static __thread int inside __attribute__((tls_model("initial-exec")));
 
 static enum reason gate_collective(enum plan_collective collective)
 {
-    const struct choice *choice = &mpi_process.choice[collective];
+    const struct choice *choice = &settings.choice[collective];
 
     return inside            ? REASON_NESTED
            : choice->native  ? REASON_CHOSEN
@@ -189,14 +189,15 @@ static int run_plan(struct mpi_comm *c, const struct ready *ready, const struct 
     if (!rc)
         rc = staging_deliver(&s, call, c->private_comm);
     staging_close(&s);
-    count_rerouted(call->collective, ready->algorithm, call->total, count_now() - start);
+    count_rerouted(call->collective, ready->algorithm, ready->ppg, call->total,
+                   count_now() - start);
     return mpi_code(rc);
 }
 
 /* Nobody reads a clock for the library's calls, unless a report will tell of them. */
 static int run_native(const struct mpi_call *call)
 {
-    if (!mpi_process.cfg.report[0])
+    if (!settings.cfg.report[0])
         return library_call(call);
 
     double start = count_now();
@@ -219,7 +220,8 @@ static int run_both(struct mpi_comm *c, const struct ready *ready, const struct 
     int ran = run_engine(c, ready, call, &s, opened);
     int equal = -1;
 
-    count_rerouted(call->collective, ready->algorithm, call->total, count_now() - start);
+    count_rerouted(call->collective, ready->algorithm, ready->ppg, call->total,
+                   count_now() - start);
     if (rc == MPI_SUCCESS && !ran)
         equal = staging_verify(&s, call, c);
     if (equal >= 0)
@@ -237,9 +239,9 @@ static int run_both(struct mpi_comm *c, const struct ready *ready, const struct 
 static int run_in_mode(struct mpi_comm *c, const struct ready *ready, const struct mpi_call *call,
                        int *handled)
 {
-    if (mpi_process.cfg.mode == CFG_MODE_VERIFY)
+    if (settings.cfg.mode == CFG_MODE_VERIFY)
         return run_both(c, ready, call, handled);
-    if (mpi_process.cfg.mode == CFG_MODE_AB && c->turn++ % 2 == 0) {
+    if (settings.cfg.mode == CFG_MODE_AB && c->turn++ % 2 == 0) {
         count_native(call->collective, REASON_TURN);
         *handled = 1;
         return run_native(call);
@@ -304,8 +306,8 @@ static int run_ready(struct mpi_comm *c, struct mpi_call *call, const struct rea
 /* Is measuring wanted, and not overruled by a wish for this very algorithm? */
 static int guarded(const struct choice *choice)
 {
-    return mpi_process.cfg.guard && !mpi_process.cfg.reproducible &&
-           mpi_process.cfg.mode == CFG_MODE_ON && mpi_process.cfg.min_bytes && !choice->forced;
+    return settings.cfg.guard && !settings.cfg.reproducible && settings.cfg.mode == CFG_MODE_ON &&
+           settings.cfg.min_bytes && !choice->forced;
 }
 
 /* The one candidate that somebody named. chunk: 0 if nobody named that. */
@@ -325,8 +327,8 @@ static int one_candidate(struct plan_request *q, const struct plan_algorithm *a,
 static int find_candidates(struct plan_request *q, const struct tuning_row *row,
                            struct plan_candidate *list)
 {
-    const struct choice *choice = &mpi_process.choice[q->collective];
-    size_t chunk = mpi_process.cfg.chunk_bytes ? plan_chunk(q, mpi_process.cfg.chunk_bytes) : 0;
+    const struct choice *choice = &settings.choice[q->collective];
+    size_t chunk = settings.cfg.chunk_bytes ? plan_chunk(q, settings.cfg.chunk_bytes) : 0;
 
     q->recipe = NULL;
     q->chunk_bytes = chunk;
@@ -335,8 +337,8 @@ static int find_candidates(struct plan_request *q, const struct tuning_row *row,
     if (row)
         return one_candidate(q, row->algorithm, row->recipe, chunk ? chunk : row->chunk_bytes,
                              row->ppg, list);
-    return mpi_process.cfg.min_bytes ? plan_candidates(q, list, PLAN_CANDIDATES)
-                                     : plan_candidates_all(q, list, PLAN_CANDIDATES);
+    return settings.cfg.min_bytes ? plan_candidates(q, list, PLAN_CANDIDATES)
+                                  : plan_candidates_all(q, list, PLAN_CANDIDATES);
 }
 
 static enum reason why_no_candidate(const struct plan_request *q)
@@ -443,7 +445,7 @@ static int run_guarded(struct mpi_comm *c, struct guard_entry *e, struct mpi_cal
 
 static int choose_and_run(struct mpi_comm *c, struct mpi_call *call)
 {
-    const struct choice *choice = &mpi_process.choice[call->collective];
+    const struct choice *choice = &settings.choice[call->collective];
     const struct tuning_row *row = NULL;
 
     if (c->team.starting && slices_possible(call) && slices_of(&call->request, 2) > 1) {
@@ -455,8 +457,8 @@ static int choose_and_run(struct mpi_comm *c, struct mpi_call *call)
     call->request.ppg = slices_possible(call) ? c->team.ppg : 1;
     if (!c->team.ppg && slices_of(&call->request, 2) > 1)
         return run_native_because(call, REASON_HELPERS);
-    if (!choice->forced && mpi_process.tuning.nrows)
-        row = tuning_find(&mpi_process.tuning, &call->request, call->total);
+    if (!choice->forced && settings.tuning.nrows)
+        row = tuning_find(&settings.tuning, &call->request, call->total);
     if (row && !row->algorithm)
         return run_native_because(call, REASON_PROFILE);
     if (!guarded(choice))
@@ -486,7 +488,7 @@ int mpi_reroute(struct mpi_comm *c, struct mpi_call *call)
         return run_native_because(call, why);
     call->request.topo = c->topo;
     call->request.rank = c->rank;
-    call->request.host_threads = mpi_process.cfg.host_threads;
+    call->request.host_threads = settings.cfg.host_threads;
     inside++;
     rc = mpi_comm_measure_rails(c, &call->request);
     if (rc == MPI_SUCCESS)

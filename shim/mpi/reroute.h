@@ -71,7 +71,7 @@ static inline enum reason gate_size(uint64_t total)
 {
     if (mpi_process.verdict != REASON_NONE)
         return mpi_process.verdict;
-    if (total < mpi_process.cfg.min_bytes)
+    if (total < settings.cfg.min_bytes)
         return REASON_SMALL;
     return total || alike_asked() ? REASON_NONE : REASON_EMPTY;
 }

@@ -2,7 +2,7 @@
 #include "shim/mpi/rooted.h"
 
 #include "shim/mpi/comm.h"
-#include "shim/mpi/count.h"
+#include "shim/decide/count.h"
 #include "shim/mpi/library.h"
 #include "shim/mpi/refused.h"
 #include "shim/mpi/sizes.h"

@@ -15,7 +15,7 @@
 
 #include "shim/mpi/comm.h"
 #include "shim/mpi/reroute.h"
-#include "shim/mpi/watch.h"
+#include "shim/decide/watch.h"
 
 /* Owned by the communicator's state. */
 struct rows {

@@ -82,7 +82,7 @@ static void begin_to_wait(struct pause *p)
 /* Does the user want every call rerouted that can be? */
 static int always(enum plan_collective c)
 {
-    return !mpi_process.cfg.min_bytes || mpi_process.choice[c].forced;
+    return !settings.cfg.min_bytes || settings.choice[c].forced;
 }
 
 void sizes_were_vain(MPI_Comm comm, enum plan_collective c)

@@ -104,7 +104,7 @@ static int copy_out(const struct slicing *s, const struct slice_part *p, const c
 /* Must the rank copy for this helper? */
 static int is_staged(const struct slicing *s, int helper)
 {
-    return s->whole.device || mpi_process.cfg.shm != CFG_SHM_ON || crew_unreachable(helper);
+    return s->whole.device || settings.cfg.shm != CFG_SHM_ON || crew_unreachable(helper);
 }
 
 /* Room for slice i on the device, its window and behind that its scratch: the helper's, or with 0

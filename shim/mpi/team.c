@@ -12,7 +12,7 @@
 
 #include "shim/helper/crew.h"
 #include "shim/mpi/calls.h"
-#include "shim/mpi/count.h"
+#include "shim/decide/count.h"
 #include "shim/mpi/lent.h"
 #include "shim/mpi/process.h"
 #include "transports/ucx.h"
@@ -44,7 +44,7 @@ static size_t longest_address(int helpers)
 /* How many helpers this rank has to offer; the channel goes to t. */
 static int prepare(struct mpi_team *t, const char **why)
 {
-    int n = crew_start(mpi_process.cfg.ppg - 1, why);
+    int n = crew_start(settings.cfg.ppg - 1, why);
 
     if (n < 1)
         return 0;
@@ -132,11 +132,11 @@ static void release(struct mpi_team *t, int helpers)
 void team_open(struct mpi_team *t, const struct topo *topo)
 {
     *t = (struct mpi_team){.ppg = 1, .channel = -1};
-    if (mpi_process.cfg.ppg < 2 || topo->nnodes < 2 || topo->nranks >= 1 << RANK_BITS)
+    if (settings.cfg.ppg < 2 || topo->nnodes < 2 || topo->nranks >= 1 << RANK_BITS)
         return;
     t->starting = 1;
     t->began = count_now();
-    crew_begin(mpi_process.cfg.ppg - 1);
+    crew_begin(settings.cfg.ppg - 1);
 }
 
 /* Calls 1, 2, 4 and 8, and every 16th from there on. */
@@ -170,9 +170,9 @@ void team_join(struct mpi_team *t, MPI_Comm comm, const struct topo *topo, int r
     if (mpi.Allreduce(mine, least, AGREED, MPI_INT, MPI_MIN, comm) != MPI_SUCCESS)
         least[HELPERS] = 0;
     int helpers = least[HELPERS] >> RANK_BITS, team = least[TEAM];
-    if (least[HELPERS] == mine[HELPERS] && offered < mpi_process.cfg.ppg - 1)
+    if (least[HELPERS] == mine[HELPERS] && offered < settings.cfg.ppg - 1)
         say_here(CFG_LEVEL_WARN, "COLLSHIM_PPG=%d: %d on all ranks, as rank %d has no more: %s",
-                 mpi_process.cfg.ppg, helpers + 1, mpi_process.world_rank, why);
+                 settings.cfg.ppg, helpers + 1, mpi_process.world_rank, why);
     struct introduction in = {.helpers = helpers,
                               .nranks = topo->nranks,
                               .rank = rank,
@@ -190,7 +190,7 @@ void team_join(struct mpi_team *t, MPI_Comm comm, const struct topo *topo, int r
         say(CFG_LEVEL_WARN,
             "COLLSHIM_PPG=%d: helpers of some rank cannot be introduced to each "
             "other; none are used",
-            mpi_process.cfg.ppg);
+            settings.cfg.ppg);
         crew_dismiss();
     }
     if (t->channel >= 0)

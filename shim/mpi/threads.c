@@ -40,19 +40,19 @@ static cpu_set_t choose_cpus(void)
 static void make(void)
 {
     cpu_set_t cpus = choose_cpus();
-    int n = mpi_process.cfg.host_threads, most = CPU_COUNT(&cpus);
+    int n = settings.cfg.host_threads, most = CPU_COUNT(&cpus);
 
     tried = 1;
     n = n < most ? n : most;
     if (n > 1 && hands_open(n - 1, &cpus, sizeof cpus, &hands) < 0)
         hands = NULL;
     say(CFG_LEVEL_INFO, "two paths: %d thread%s of %d (COLLSHIM_HOST_THREADS) on %d processors",
-        hands ? n : 1, hands ? "s" : "", mpi_process.cfg.host_threads, most);
+        hands ? n : 1, hands ? "s" : "", settings.cfg.host_threads, most);
 }
 
 int threads_hire(struct xport *shm)
 {
-    if (mpi_process.cfg.host_threads < 2 || !shm->state || pthread_mutex_trylock(&in_use))
+    if (settings.cfg.host_threads < 2 || !shm->state || pthread_mutex_trylock(&in_use))
         return 0;
     if (!tried)
         make();

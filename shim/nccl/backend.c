@@ -96,5 +96,5 @@ collshim_backend_open(const struct backend_host *host, char *why, unsigned size)
     copy->version = host->library_version;
     copy->number = nccl_process.ncopies++;
     leave_out_what_is_absent(entries[copy->number], host->library);
-    return nccl_process.cfg.mode == CFG_MODE_OFF ? none : entries[copy->number];
+    return settings.cfg.mode == CFG_MODE_OFF ? none : entries[copy->number];
 }

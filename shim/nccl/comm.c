@@ -11,6 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "config/hash.h"
+#include "config/host.h"
 #include "shim/nccl/ppg.h"
 #include "shim/nccl/scratch.h"
 
@@ -42,35 +44,12 @@ static uint64_t mix(uint64_t a, uint64_t b)
     return a ^ a >> 27;
 }
 
-uint64_t nccl_comm_hash(const void *data, size_t n, uint64_t hash)
-{
-    for (size_t i = 0; i < n; i++)
-        hash = (hash ^ ((const unsigned char *)data)[i]) * 0x100000001b3u;
-    return hash;
-}
-
-static uint64_t hash_bytes(const void *data, size_t n)
-{
-    return nccl_comm_hash(data, n, 0xcbf29ce484222325u);
-}
-
 /* The host as NCCL sees it: NCCL_HOSTID, or the name and the boot, which containers share. */
 static uint64_t node_key(void)
 {
     const char *set = secure_getenv("NCCL_HOSTID");
-    char text[320] = "";
-    ssize_t n = 0;
-    int fd;
 
-    if (set && *set)
-        return hash_bytes(set, strlen(set));
-    gethostname(text, 255);
-    fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-    if (fd >= 0) {
-        n = read(fd, text + strlen(text), 40);
-        close(fd);
-    }
-    return hash_bytes(text, strlen(text)) ^ (uint64_t)(n < 0);
+    return set && *set ? hash_text(HASH_SEED, set) : host_key();
 }
 
 /* All streams of the process share one queue of the device: a round that waits for the one before
@@ -211,15 +190,15 @@ static struct nccl_comm *comm_make(struct nccl_copy *copy, ncclComm_t handle, ui
     e->next = *at;
     *at = e;
     pthread_mutex_unlock(&lock);
-    count_rank(c->rank, c->nranks, key, copy->version);
+    report_rank(c->rank, c->nranks, key, copy->version);
     if (c->rank == 0)
-        nccl_process_complain();
+        settings_complain();
     return c;
 }
 
 static void post_note(struct nccl_comm *c)
 {
-    struct note note = {.node_key = node_key(), .settings = nccl_process.settings_hash};
+    struct note note = {.node_key = node_key(), .settings = settings_hash()};
     char text[NOTICE_BYTES] = {0};
     CUdevice device;
 
@@ -240,7 +219,7 @@ static void post_note(struct nccl_comm *c)
 
 void nccl_comm_add_by_id(struct nccl_copy *copy, ncclComm_t handle, const ncclUniqueId *id)
 {
-    struct nccl_comm *c = comm_make(copy, handle, hash_bytes(id, sizeof *id));
+    struct nccl_comm *c = comm_make(copy, handle, hash_bytes(HASH_SEED, id, sizeof *id));
 
     if (!c)
         return;
@@ -364,8 +343,8 @@ uint64_t nccl_comm_key(const struct nccl_comm *c, uint64_t purpose)
 static int make_topology(struct nccl_comm *c, const struct topo_report *reports)
 {
     char why[256];
-    int rc = nccl_process.cfg.topology[0]
-                 ? topo_parse(nccl_process.cfg.topology, c->nranks, &c->topo, why, sizeof why)
+    int rc = settings.cfg.topology[0]
+                 ? topo_parse(settings.cfg.topology, c->nranks, &c->topo, why, sizeof why)
                  : topo_from_reports(reports, c->nranks, 0, &c->topo);
 
     if (rc == -EINVAL && c->rank == 0)

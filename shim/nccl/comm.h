@@ -134,7 +134,6 @@ int nccl_comm_exchange(struct nccl_comm *c, uint64_t about, const void *note, si
 int nccl_comm_all(struct nccl_comm *c, int yes);
 /* And do all mean the same? */
 int nccl_comm_all_same(struct nccl_comm *c, int yes, uint64_t what);
-uint64_t nccl_comm_hash(const void *data, size_t bytes, uint64_t seed);
 /* Replace the value by the largest of any rank. Returns 0, or -1 on all ranks. */
 int nccl_comm_largest(struct nccl_comm *c, double *value, int n);
 

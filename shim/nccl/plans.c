@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/hash.h"
 #include "shim/nccl/comm.h"
 #include "shim/nccl/pace.h"
 #include "shim/nccl/scratch.h"
@@ -192,10 +193,10 @@ static uint64_t what_is(const struct nccl_plan *p)
     const char *recipe = p->recipe ? p->recipe : "";
     uint64_t cut[3] = {p->rounds ? p->rounds->chunk_bytes : 0,
                        p->rounds ? p->rounds->fast_chunks : 0, p->rounds ? p->rounds->taper : 0};
-    uint64_t hash = nccl_comm_hash(cut, sizeof cut, p->nbytes);
+    uint64_t hash = hash_bytes(p->nbytes, cut, sizeof cut);
 
-    hash = nccl_comm_hash(p->algorithm->name, strlen(p->algorithm->name), hash);
-    return nccl_comm_hash(recipe, strlen(recipe), hash);
+    hash = hash_text(hash, p->algorithm->name);
+    return hash_text(hash, recipe);
 }
 
 const struct rounds *nccl_comm_rounds(struct nccl_comm *c, struct plan_request *q,

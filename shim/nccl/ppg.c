@@ -161,11 +161,11 @@ static int agree_on_number(struct nccl_comm *c, int offered, int *mps, const cha
     if (nccl_comm_largest(c, agreed, AGREED) < 0)
         agreed[FEWEST] = 0;
     int helpers = (int)(-agreed[FEWEST] / RANKS);
-    if (agreed[FEWEST] == mine && offered < nccl_process.cfg.ppg - 1) {
+    if (agreed[FEWEST] == mine && offered < settings.cfg.ppg - 1) {
         say(warned ? CFG_LEVEL_INFO : CFG_LEVEL_WARN,
             "COLLSHIM_PPG=%d: a communicator of NCCL's has %d on all ranks, as rank %d has no "
             "more: %s",
-            nccl_process.cfg.ppg, helpers + 1, c->rank, why);
+            settings.cfg.ppg, helpers + 1, c->rank, why);
         warned = 1;
     }
     *mps = agreed[SERVICE] > 0;
@@ -180,11 +180,11 @@ static void ppg_begin(struct nccl_comm *c, struct ppg *p, const char *why)
     p->usable = ppg_meet(c, p, &why);
     if (!p->usable) {
         say(CFG_LEVEL_WARN, "COLLSHIM_PPG=%d: NCCL helpers are not used by rank %d: %s",
-            nccl_process.cfg.ppg, c->rank, why);
+            settings.cfg.ppg, c->rank, why);
         crew_dismiss(); /* some may wait for others that never come */
         return;
     }
-    count_helpers(p->helpers + 1, p->mps);
+    report_helpers(p->helpers + 1, p->mps);
     if (c->rank == 0)
         say(CFG_LEVEL_INFO,
             "NCCL: %d processes per rank on %d ranks, %s; joined in %.3f s; cores of rank 0: %d",
@@ -196,7 +196,7 @@ static void ppg_begin(struct nccl_comm *c, struct ppg *p, const char *why)
 static void open_helpers(struct nccl_comm *c)
 {
     const char *why = "";
-    int offered = ppg_desk_open(c, nccl_process.cfg.ppg - 1, &why), mps;
+    int offered = ppg_desk_open(c, settings.cfg.ppg - 1, &why), mps;
     struct ppg *p = make(c, offered, &why);
     int helpers = agree_on_number(c, p ? offered : 0, &mps, why);
 
@@ -219,7 +219,7 @@ static void open_helpers(struct nccl_comm *c)
 /* Is it a call that helpers could carry, as far as it says itself? */
 static int may_serve(const struct nccl_call *call)
 {
-    return nccl_process.cfg.ppg > 1 && call->collective == COLL_ALLREDUCE;
+    return settings.cfg.ppg > 1 && call->collective == COLL_ALLREDUCE;
 }
 
 int ppg_slices(struct nccl_comm *c, const struct nccl_call *call)

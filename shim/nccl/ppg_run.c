@@ -88,12 +88,12 @@ static int ppg_make_ready(struct nccl_comm *c, struct ppg *p, uint64_t bytes,
         well = hand_over(c, p, plan) == 0;
     p->usable = nccl_comm_all(c, well);
     if (!p->usable) {
-        count_helpers(1, p->mps);
+        report_helpers(1, p->mps);
         trials_close(&c->trials, c->cu); /* what they weighed is not there any more */
     }
     if (!p->usable && !well)
         say(CFG_LEVEL_WARN, "COLLSHIM_PPG=%d: NCCL rank %d has no memory that helpers can share",
-            nccl_process.cfg.ppg, c->rank);
+            settings.cfg.ppg, c->rank);
     if (stages)
         p->piece_bytes = piece_for(bytes);
     if (plans)

@@ -11,19 +11,19 @@
 /* What needs no look at the communicator. All of it is the same on all ranks. */
 static enum reason nccl_gate_call(const struct nccl_call *call)
 {
-    const struct choice *choice = &nccl_process.choice[call->collective];
+    const struct choice *choice = &settings.choice[call->collective];
 
     if (call->kind != CALL_COLLECTIVE)
         return REASON_MESSAGE;
     if (!call->count)
         return REASON_ARGUMENTS;
     if (!nccl_call_is_understood(call))
-        return REASON_OPERATION;
+        return REASON_UNKNOWN_OPERATION;
     if (choice->native)
         return REASON_CHOSEN;
     if (!choice->served)
         return REASON_NO_ALGORITHM;
-    if (nccl_process.cfg.exact && call->combines && nccl_call_rounds_results(call))
+    if (settings.cfg.exact && call->combines && nccl_call_rounds_results(call))
         return REASON_EXACT;
     return REASON_NONE;
 }
@@ -34,7 +34,7 @@ enum reason nccl_unit_gate(const struct nccl_comm *c, const struct nccl_call *ca
 
     if (why)
         return why;
-    if (nccl_call_total_bytes(call, c->nranks) < nccl_process.cfg.min_bytes)
+    if (nccl_call_total_bytes(call, c->nranks) < settings.cfg.min_bytes)
         return REASON_SMALL;
     if (c->notes < 0 && c->verdict)
         return c->verdict;
@@ -73,8 +73,8 @@ static void note_captures(struct nccl_unit *u)
  */
 static int is_capturable(const struct nccl_unit *u)
 {
-    return !u->several_streams && nccl_process.cfg.mode == CFG_MODE_ON &&
-           nccl_process.cfg.ppg < 2 && u->c->notes < 0 && !u->c->unconfirmed;
+    return !u->several_streams && settings.cfg.mode == CFG_MODE_ON && settings.cfg.ppg < 2 &&
+           u->c->notes < 0 && !u->c->unconfirmed;
 }
 
 static int is_prepared(struct nccl_comm *c, const struct nccl_part *p)
@@ -91,8 +91,8 @@ static int is_prepared(struct nccl_comm *c, const struct nccl_part *p)
 static int find_ways(const struct plan_request *q, const struct tuning_row *row,
                      struct picks *picks, struct plan_candidate *way)
 {
-    const struct choice *choice = &nccl_process.choice[q->collective];
-    int n, must_pay = nccl_process.cfg.min_bytes != 0;
+    const struct choice *choice = &settings.choice[q->collective];
+    int n, must_pay = settings.cfg.min_bytes != 0;
 
     if (choice->forced) {
         *way = (struct plan_candidate){.algorithm = choice->forced,
@@ -101,11 +101,11 @@ static int find_ways(const struct plan_request *q, const struct tuning_row *row,
         return 1;
     }
     if (row) {
-        *way = (struct plan_candidate){.algorithm = row->algorithm,
-                                       .recipe = row->recipe[0] ? row->recipe : NULL,
-                                       .chunk_bytes =
-                                           nccl_process.cfg.chunk_bytes ? 0 : row->chunk_bytes,
-                                       .ppg = q->ppg};
+        *way =
+            (struct plan_candidate){.algorithm = row->algorithm,
+                                    .recipe = row->recipe[0] ? row->recipe : NULL,
+                                    .chunk_bytes = settings.cfg.chunk_bytes ? 0 : row->chunk_bytes,
+                                    .ppg = q->ppg};
         return row->algorithm || way->ppg > 1;
     }
     n = plan_candidates_with_library(q, way, must_pay);
@@ -167,8 +167,8 @@ static enum reason choose(struct nccl_comm *c, struct nccl_part *p)
     const struct tuning_row *row = NULL;
     int n;
 
-    if (!nccl_process.choice[call->collective].forced && nccl_process.tuning.nrows)
-        row = tuning_find(&nccl_process.tuning, &q, plan_total_bytes(&q));
+    if (!settings.choice[call->collective].forced && settings.tuning.nrows)
+        row = tuning_find(&settings.tuning, &q, plan_total_bytes(&q));
     if (row && !row->algorithm && row->ppg < 2)
         return REASON_PROFILE;
     q.ppg = processes_for(c, call, row);
@@ -220,13 +220,12 @@ static int judge(struct nccl_unit *u)
 
 static ncclResult_t run_chosen(struct nccl_unit *u)
 {
-    if (nccl_process.cfg.mode == CFG_MODE_VERIFY)
+    if (settings.cfg.mode == CFG_MODE_VERIFY)
         return verify_unit(u);
-    if (nccl_process.cfg.mode == CFG_MODE_AB && u->c->turn++ % 2 == 0)
+    if (settings.cfg.mode == CFG_MODE_AB && u->c->turn++ % 2 == 0)
         return nccl_unit_native(u, REASON_TURN);
-    if (nccl_process.cfg.guard && !nccl_process.cfg.reproducible &&
-        nccl_process.cfg.mode == CFG_MODE_ON && nccl_process.cfg.min_bytes &&
-        !nccl_process.choice[u->collective].forced)
+    if (settings.cfg.guard && !settings.cfg.reproducible && settings.cfg.mode == CFG_MODE_ON &&
+        settings.cfg.min_bytes && !settings.choice[u->collective].forced)
         return u->captured ? nccl_unit_settled(u) : nccl_unit_guarded(u);
     return nccl_unit_reroute(u, 0);
 }
@@ -238,14 +237,14 @@ static int is_worth_it(const struct plan_request *q)
 {
     double direct, balanced;
 
-    return !nccl_process.cfg.min_bytes ||
+    return !settings.cfg.min_bytes ||
            (nimble_predict(q, &direct, &balanced) == 0 && balanced < 0.9 * direct);
 }
 
 static enum reason choose_for_set(const struct nccl_comm *c, const struct nccl_set *set,
                                   struct plan_candidate *way)
 {
-    const struct choice *choice = &nccl_process.choice[COLL_ALLTOALLV];
+    const struct choice *choice = &settings.choice[COLL_ALLTOALLV];
     struct plan_request q = schedule_set_request(set, c, NULL);
     const struct tuning_row *row = NULL;
     uint64_t total = plan_total_bytes(&q);
@@ -253,15 +252,15 @@ static enum reason choose_for_set(const struct nccl_comm *c, const struct nccl_s
     *way = (struct plan_candidate){.algorithm = choice->forced, .ppg = 1};
     if (!nccl_set_ties_all(set, c->nranks))
         return REASON_LOOSE;
-    if (total < nccl_process.cfg.min_bytes)
+    if (total < settings.cfg.min_bytes)
         return REASON_SMALL;
     if (choice->forced)
         return REASON_NONE;
-    if (nccl_process.tuning.nrows)
-        row = tuning_find(&nccl_process.tuning, &q, total);
+    if (settings.tuning.nrows)
+        row = tuning_find(&settings.tuning, &q, total);
     if (row && !row->algorithm)
         return REASON_PROFILE;
-    if (row && row->chunk_bytes && !nccl_process.cfg.chunk_bytes)
+    if (row && row->chunk_bytes && !settings.cfg.chunk_bytes)
         way->chunk_bytes = row->chunk_bytes;
     way->algorithm = row ? row->algorithm : &plan_nimble;
     return row || is_worth_it(&q) ? REASON_NONE : REASON_SIZE;

@@ -8,7 +8,7 @@
 /* What the way or the settings say; 0: what suits the size (pace.h). */
 static size_t chunk_for(const struct plan_request *q, const struct plan_candidate *way)
 {
-    size_t chunk = way && way->chunk_bytes ? way->chunk_bytes : nccl_process.cfg.chunk_bytes;
+    size_t chunk = way && way->chunk_bytes ? way->chunk_bytes : settings.cfg.chunk_bytes;
 
     return chunk ? pace_chunk(plan_chunk(q, chunk)) : 0;
 }

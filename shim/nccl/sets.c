@@ -55,13 +55,12 @@ int nccl_set_is_candidate(const struct nccl_comm *c, const struct nccl_call *cal
 {
     int sends, receives;
 
-    if (c->sets.given_up || (c->notes < 0 && c->verdict) ||
-        nccl_process.choice[COLL_ALLTOALLV].native)
+    if (c->sets.given_up || (c->notes < 0 && c->verdict) || settings.choice[COLL_ALLTOALLV].native)
         return 0;
     for (int i = 0; i < n; i++)
         if (call[i].kind == CALL_COLLECTIVE)
             return 0;
-    if (own_bytes(call, n) < nccl_process.cfg.min_bytes)
+    if (own_bytes(call, n) < settings.cfg.min_bytes)
         return 0;
     sends = count_peers(c, call, n, 1);
     receives = count_peers(c, call, n, 0);
@@ -210,5 +209,5 @@ void nccl_set_learn(struct nccl_comm *c, int gained)
         return;
     }
     c->sets.dull += c->sets.dull < DULL_MOST;
-    c->sets.pause = nccl_process.cfg.min_bytes ? (1u << c->sets.dull) - 1 : 0;
+    c->sets.pause = settings.cfg.min_bytes ? (1u << c->sets.dull) - 1 : 0;
 }

@@ -51,8 +51,8 @@ enum reason nccl_part_reroute(struct nccl_comm *c, const struct nccl_call *call,
             *result = schedule_run(c, call, r, &q);
     }
     if (!why)
-        count_rerouted(call->collective, name_of(way), processes,
-                       nccl_call_total_bytes(call, c->nranks));
+        count_rerouted(call->collective, way->algorithm, processes,
+                       nccl_call_total_bytes(call, c->nranks), 0);
     return why;
 }
 
@@ -99,7 +99,7 @@ static ncclResult_t run_set(struct nccl_unit *u, int way)
     if (!r)
         return nccl_unit_native(u, REASON_NOT_READY);
     result = schedule_run_set(u->c, u->part[0].call, u->set, r);
-    count_rerouted(COLL_ALLTOALLV, by->algorithm->name, 1, u->total);
+    count_rerouted(COLL_ALLTOALLV, by->algorithm, 1, u->total, 0);
     return result;
 }
 

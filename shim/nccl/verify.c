@@ -276,7 +276,7 @@ static ncclResult_t verify_set(struct nccl_unit *u, int way)
         at[p] = shadow.at + u->set->offset[1][p];
     aside.out.at = at;
     result = schedule_run_set(u->c, u->part[0].call, &aside, rounds);
-    count_rerouted(COLL_ALLTOALLV, by->algorithm->name, 1, u->total);
+    count_rerouted(COLL_ALLTOALLV, by->algorithm, 1, u->total, 0);
     ended = nccl_unit_native(u, REASON_VERIFIED);
     r = all && !result && !ended ? expect(u, COLL_ALLTOALLV, all) : NULL;
     if (r) {

@@ -202,7 +202,7 @@ static ncclResult_t run_message(const struct nccl_call *call)
 
     if (this_thread.inside)
         return call->native(call);
-    count_message(call->kind == CALL_SEND);
+    report_message(call->kind == CALL_SEND);
     if (g->depth)
         return nccl_group_add(g, call);
     if ((c = nccl_comm_find(call->comm))) {

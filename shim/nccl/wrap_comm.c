@@ -113,7 +113,7 @@ static void note_by_id(struct nccl_copy *copy, ncclResult_t result, const ncclCo
     if (this_thread.inside)
         return;
     if (is_nonblocking(config)) {
-        count_rank(rank, nranks, 0, copy->version);
+        report_rank(rank, nranks, 0, copy->version);
         return;
     }
     if (result != ncclSuccess || !comm)
@@ -217,7 +217,7 @@ static void end_of(struct nccl_copy *copy, ncclComm_t comm, int at_once)
 {
     if (!this_thread.inside)
         nccl_group_leave_native(&this_thread.group[copy->number], comm);
-    if (nccl_process.cfg.mode == CFG_MODE_VERIFY)
+    if (settings.cfg.mode == CFG_MODE_VERIFY)
         verify_sweep();
     nccl_comm_remove(comm, at_once);
 }

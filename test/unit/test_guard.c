@@ -7,7 +7,7 @@
 #include <check.h>
 #include <string.h>
 
-#include "shim/mpi/guard.h"
+#include "shim/decide/guard.h"
 #include "test/unit/random.h"
 #include "test/unit/suites.h"
 

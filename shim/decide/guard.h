@@ -19,10 +19,10 @@
  *
  * All ranks make the same calls in the same order, so all are at the same point of the same trial;
  * what decides is agreed on first. This file knows no clock and no MPI: the caller brings both.
- * Thread rule: as struct mpi_comm. Source: planners/README.md, "Choosing".
+ * Thread rule: the communicator's: one thread at a time. Source: planners/README.md, "Choosing".
  */
-#ifndef COLLSHIM_SHIM_MPI_GUARD_H
-#define COLLSHIM_SHIM_MPI_GUARD_H
+#ifndef COLLSHIM_SHIM_DECIDE_GUARD_H
+#define COLLSHIM_SHIM_DECIDE_GUARD_H
 
 #include <stdint.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "shim/mpi/watch.h"
+#include "shim/decide/watch.h"
 
 enum { MOST_LEVEL = 7 }; /* at level k the next 2^(k-1) calls pass */
 _Static_assert(1 << (MOST_LEVEL - 1) == WATCH_MOST_WAIT, "levels end at the longest wait");

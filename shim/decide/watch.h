@@ -15,8 +15,8 @@
  * All of it follows from agreed values and the number of calls, and is the same on all ranks. The
  * memory is one word: nothing to allocate, nothing that could fail on one rank. No MPI, no clock.
  */
-#ifndef COLLSHIM_SHIM_MPI_WATCH_H
-#define COLLSHIM_SHIM_MPI_WATCH_H
+#ifndef COLLSHIM_SHIM_DECIDE_WATCH_H
+#define COLLSHIM_SHIM_DECIDE_WATCH_H
 
 #include <stdint.h>
 

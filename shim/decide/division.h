@@ -9,10 +9,10 @@
  * latter, nothing goes through the host if neither a division nor the rates are known.
  *
  * All ranks make the same calls and hear the same times, so all come to the same divisions.
- * Thread rule: as struct mpi_comm.
+ * Thread rule: the communicator's: one thread at a time.
  */
-#ifndef COLLSHIM_SHIM_MPI_DIVISION_H
-#define COLLSHIM_SHIM_MPI_DIVISION_H
+#ifndef COLLSHIM_SHIM_DECIDE_DIVISION_H
+#define COLLSHIM_SHIM_DECIDE_DIVISION_H
 
 #include <stdint.h>
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "shim/mpi/division.h"
+#include "shim/decide/division.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "planners/collaborative/collaborative.h"
 #include "planners/collaborative/split.h"
-#include "shim/mpi/process.h"
+#include "shim/decide/say.h"
+#include "shim/decide/settings.h"
 
 static void write_recipe(struct division *one)
 {
@@ -50,9 +51,9 @@ const char *division_recipe(struct divisions *d, const struct plan_request *q,
         return q->recipe;
     int told = q->recipe ? collaborative_share(q->recipe) : -1;
     if (q->recipe &&
-        (told < 0 || mpi_process.choice[q->collective].forced || mpi_process.cfg.reproducible))
+        (told < 0 || settings.choice[q->collective].forced || settings.cfg.reproducible))
         return q->recipe;
-    if (mpi_process.cfg.reproducible)
+    if (settings.cfg.reproducible)
         return rates_known(q->topo) ? NULL : "split=0";
     return division_find(d, q, told)->recipe;
 }

@@ -12,7 +12,7 @@
  * Looks after that are trials of two, the library and the fastest reroute. They become rarer while
  * nothing changes.
  */
-#include "shim/mpi/guard.h"
+#include "shim/decide/guard.h"
 
 #include <float.h>
 #include <string.h>

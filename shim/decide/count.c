@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "shim/decide/count.h"
+
+#include <time.h>
+
+#include "shim/decide/say.h"
+#include "shim/decide/settings.h"
+
+struct counters counters;
+
+static uint64_t add(uint64_t *counter, uint64_t n)
+{
+    return __atomic_fetch_add(counter, n, __ATOMIC_RELAXED);
+}
+
+void count_native(enum plan_collective c, enum reason why)
+{
+    if (add(&counters.native[c][why], 1) == 0)
+        say(CFG_LEVEL_INFO, "%s%s runs natively: %s", settings.calls, plan_collective_name(c),
+            reason_texts[why]);
+}
+
+static int size_class(uint64_t total)
+{
+    int k = total ? 63 - __builtin_clzll(total) : 0;
+
+    return k < COUNT_CLASSES ? k : COUNT_CLASSES - 1;
+}
+
+static void count_timed(enum plan_collective c, enum count_way way, uint64_t total, double seconds)
+{
+    int k = size_class(total);
+
+    add(&counters.calls[c][k][way], 1);
+    add(&counters.nanoseconds[c][k][way], (uint64_t)(seconds * 1e9));
+}
+
+void count_timed_native(enum plan_collective c, uint64_t total, double seconds)
+{
+    count_timed(c, COUNT_NATIVE, total, seconds);
+}
+
+void count_rerouted(enum plan_collective c, const struct plan_algorithm *a, int processes,
+                    uint64_t total, double seconds)
+{
+    int row = 0;
+
+    while (row < COUNT_NAMES - 1 && (row >= plan_algorithm_count || plan_algorithms[row] != a))
+        row++;
+    if (add(&counters.by_processes[c][processes], 1) == 0)
+        say(CFG_LEVEL_INFO, "%s%s is rerouted by %s", settings.calls, plan_collective_name(c),
+            a ? a->name : "library");
+    add(&counters.bytes[c], total);
+    count_timed(c, COUNT_REROUTED, total, seconds);
+    add(&counters.by_row[c][size_class(total)][row], 1);
+}
+
+void count_verdict(enum plan_collective c, uint64_t total, int rerouted)
+{
+    add(&counters.verdicts[c][size_class(total)][rerouted], 1);
+}
+
+void count_sliced(enum plan_collective c, int on_device, int redone)
+{
+    add(&counters.sliced[c][0], 1);
+    add(&counters.sliced[c][1], on_device);
+    add(&counters.sliced[c][2], redone);
+}
+
+void count_exchange(enum count_exchange what, uint64_t n)
+{
+    add(&counters.exchange[what], n);
+}
+
+void count_verified(enum plan_collective c, int equal)
+{
+    add(&counters.verified[c][equal], 1);
+}
+
+double count_now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}

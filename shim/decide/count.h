@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What has been done so far, for the log and the report (report.h): per collective how many calls
+ * ran natively and why, and per collective and size class how many calls and how much time either
+ * way took. Any thread may count.
+ */
+#ifndef COLLSHIM_SHIM_DECIDE_COUNT_H
+#define COLLSHIM_SHIM_DECIDE_COUNT_H
+
+#include <stdint.h>
+
+#include "planners/registry.h"
+#include "shim/decide/reasons.h"
+
+/* What Alltoallv's monitor saw and did: EXCHANGE(enum name, key in the report). Bytes are what a
+   rank sent to other ranks, and to the one of them that got most of that call. */
+#define COUNT_EXCHANGES(EXCHANGE)                                                                  \
+    EXCHANGE(SENT_BYTES, "sent_bytes")                                                             \
+    EXCHANGE(HOTTEST_BYTES, "to_hottest_bytes")                                                    \
+    EXCHANGE(QUESTIONS, "questions")                                                               \
+    EXCHANGE(ROWS, "row_exchanges")                                                                \
+    EXCHANGE(PREDICTIONS, "predictions")                                                           \
+    EXCHANGE(CHANGES, "state_changes")
+enum count_exchange {
+#define EXCHANGE(id, key) COUNT_##id,
+    COUNT_EXCHANGES(EXCHANGE)
+#undef EXCHANGE
+        COUNT_EXCHANGES_COUNT
+};
+
+enum {
+    COUNT_CLASSES = 48,  /* class k: 2^k <= total bytes < 2^(k+1) */
+    COUNT_NAMES = 32,    /* of the registry that are told apart, and the library in slices */
+    COUNT_PROCESSES = 64 /* per rank */
+};
+enum count_way { COUNT_NATIVE, COUNT_REROUTED, COUNT_WAYS };
+
+/* Nothing but uint64_t, so that ranks can add theirs up. */
+extern struct counters {
+    uint64_t native[COLL_COUNT][REASON_COUNT];
+    uint64_t verified[COLL_COUNT][2]; /* different, equal */
+    uint64_t calls[COLL_COUNT][COUNT_CLASSES][COUNT_WAYS];
+    uint64_t nanoseconds[COLL_COUNT][COUNT_CLASSES][COUNT_WAYS];
+    uint64_t by_row[COLL_COUNT][COUNT_CLASSES][COUNT_NAMES]; /* rerouted calls */
+    uint64_t verdicts[COLL_COUNT][COUNT_CLASSES][COUNT_WAYS];
+    uint64_t bytes[COLL_COUNT]; /* of rerouted calls */
+    uint64_t by_processes[COLL_COUNT][COUNT_PROCESSES + 1];
+    uint64_t sliced[COLL_COUNT][3]; /* by helpers too; of these on a device; again without them */
+    uint64_t exchange[COUNT_EXCHANGES_COUNT];
+} counters;
+
+/* A call ran natively. Cheap; says so once per collective and reason at level info. */
+void count_native(enum plan_collective c, enum reason why);
+
+/* A call of `total` bytes (over all ranks) took so long natively. */
+void count_timed_native(enum plan_collective c, uint64_t total, double seconds);
+
+/* Or rerouted by that row, in as many slices as processes; a NULL: each by the library. Says so
+   once per collective. seconds 0: not known. */
+void count_rerouted(enum plan_collective c, const struct plan_algorithm *a, int processes,
+                    uint64_t total, double seconds);
+
+/* A rerouted call was carried in slices. on_device: this rank's helpers worked on its device;
+   redone: a helper died, and the ranks did its part themselves. */
+void count_sliced(enum plan_collective c, int on_device, int redone);
+
+/* The guard settled calls of that size on one communicator; one rank of it counters. */
+void count_verdict(enum plan_collective c, uint64_t total, int rerouted);
+
+void count_exchange(enum count_exchange what, uint64_t n);
+
+/* COLLSHIM_MODE=verify compared a call. */
+void count_verified(enum plan_collective c, int equal);
+
+/* Seconds on a monotonic clock. */
+double count_now(void);
+
+#endif

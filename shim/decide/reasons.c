@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "shim/decide/reasons.h"
+
+const char *const reason_texts[REASON_COUNT] = {
+#define REASON(id, text) text,
+#include "shim/decide/reasons.def"
+#undef REASON
+};

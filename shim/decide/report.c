@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "shim/decide/report.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "config/write_file.h"
+#include "shim/decide/count.h"
+#include "shim/decide/say.h"
+#include "shim/decide/settings.h"
+
+static const char *row_name(int row)
+{
+    return row < plan_algorithm_count ? plan_algorithms[row]->name : "library";
+}
+
+/* Calls that were rerouted by a row, in one size class or in all (k < 0). */
+static uint64_t by_row(int c, int k, int row)
+{
+    uint64_t n = 0;
+
+    for (int i = 0; i < COUNT_CLASSES; i++)
+        n += k < 0 || i == k ? counters.by_row[c][i][row] : 0;
+    return n;
+}
+
+/* What serves the collective: the row that most calls took; without any, the row that would have.
+ */
+static const char *main_algorithm(int c, int timed)
+{
+    const struct choice *choice = &settings.choice[c];
+    int best = 0;
+
+    for (int row = 1; row < COUNT_NAMES; row++)
+        best = by_row(c, -1, row) > by_row(c, -1, best) ? row : best;
+    if (by_row(c, -1, best))
+        return row_name(best);
+    if (!timed || choice->native || !choice->served)
+        return "native";
+    return (choice->forced ? choice->forced : plan_algorithm_default((enum plan_collective)c))
+        ->name;
+}
+
+static void put_rows(struct json *j, int c, int k)
+{
+    json_open(j, "algorithms", '{');
+    for (int row = 0; row < COUNT_NAMES; row++)
+        if (by_row(c, k, row))
+            json_int(j, row_name(row), (long long)by_row(c, k, row));
+    json_close(j, '}');
+}
+
+/* Mean microseconds, to a tenth. */
+static double mean_us(uint64_t nanoseconds, uint64_t calls)
+{
+    return calls ? (double)((nanoseconds + calls * 50) / (calls * 100)) / 10 : 0;
+}
+
+static void put_way(struct json *j, int c, int k, enum count_way way, const char *name,
+                    const char *us)
+{
+    uint64_t n = counters.calls[c][k][way];
+
+    json_int(j, name, (long long)n);
+    json_number(j, us, mean_us(counters.nanoseconds[c][k][way], n));
+}
+
+static void put_sizes(struct json *j, int c, int timed)
+{
+    json_open(j, "sizes", '[');
+    for (int k = 0; timed && k < COUNT_CLASSES; k++) {
+        if (!counters.calls[c][k][COUNT_NATIVE] && !counters.calls[c][k][COUNT_REROUTED])
+            continue;
+        json_open(j, NULL, '{');
+        json_int(j, "total_bytes_from", 1ll << k);
+        put_way(j, c, k, COUNT_REROUTED, "rerouted", "rerouted_us");
+        put_way(j, c, k, COUNT_NATIVE, "native", "native_us");
+        json_int(j, "guard_rerouted", (long long)counters.verdicts[c][k][COUNT_REROUTED]);
+        json_int(j, "guard_native", (long long)counters.verdicts[c][k][COUNT_NATIVE]);
+        put_rows(j, c, k);
+        json_close(j, '}');
+    }
+    json_close(j, ']');
+}
+
+static void put_exchange(struct json *j)
+{
+    static const char *const keys[] = {
+#define EXCHANGE(id, key) key,
+        COUNT_EXCHANGES(EXCHANGE)
+#undef EXCHANGE
+    };
+
+    json_open(j, "balancing", '{');
+    for (int i = 0; i < COUNT_EXCHANGES_COUNT; i++)
+        json_int(j, keys[i], (long long)counters.exchange[i]);
+    json_close(j, '}');
+}
+
+static void put_native(struct json *j, int c)
+{
+    json_open(j, "native", '{');
+    for (int r = 0; r < REASON_COUNT; r++)
+        if (counters.native[c][r])
+            json_int(j, reason_texts[r], (long long)counters.native[c][r]);
+    json_close(j, '}');
+}
+
+static void put_processes(struct json *j, int c)
+{
+    char text[16];
+
+    json_open(j, "processes", '{');
+    for (int k = 1; k <= COUNT_PROCESSES; k++)
+        if (counters.by_processes[c][k]) {
+            snprintf(text, sizeof text, "%d", k);
+            json_int(j, text, (long long)counters.by_processes[c][k]);
+        }
+    json_close(j, '}');
+}
+
+static void put_collective(struct json *j, int c, int timed)
+{
+    uint64_t calls = 0, rerouted = 0;
+
+    for (int r = 0; r < REASON_COUNT; r++)
+        calls += counters.native[c][r];
+    for (int k = 0; k < COUNT_CLASSES; k++)
+        rerouted += counters.calls[c][k][COUNT_REROUTED];
+    if (!timed && !calls && !rerouted)
+        return;
+    json_open(j, NULL, '{');
+    json_string(j, "collective", plan_collective_name((enum plan_collective)c));
+    json_int(j, "calls", (long long)(calls + rerouted));
+    json_int(j, "rerouted", (long long)rerouted);
+    json_int(j, "rerouted_bytes", (long long)counters.bytes[c]);
+    json_string(j, "algorithm", main_algorithm(c, timed));
+    json_int(j, "verified_equal", (long long)counters.verified[c][1]);
+    json_int(j, "verified_different", (long long)counters.verified[c][0]);
+    json_int(j, "sliced", (long long)counters.sliced[c][0]);
+    json_int(j, "sliced_on_device", (long long)counters.sliced[c][1]);
+    json_int(j, "sliced_redone", (long long)counters.sliced[c][2]);
+    put_native(j, c);
+    put_rows(j, c, -1);
+    put_processes(j, c);
+    if (timed && c == COLL_ALLTOALLV)
+        put_exchange(j);
+    put_sizes(j, c, timed);
+    json_close(j, '}');
+}
+
+void report_collectives(struct json *j, int timed)
+{
+    json_open(j, "collectives", '[');
+    for (int c = 0; c < COLL_COUNT; c++)
+        put_collective(j, c, timed);
+    json_close(j, ']');
+}
+
+struct json report_begin(FILE *f, const char *library, int ranks, const char *counts_are)
+{
+    struct json j = json_begin(f);
+
+    json_open(&j, NULL, '{');
+    json_string(&j, "collshim", COLLSHIM_VERSION);
+    json_string(&j, "library", library);
+    json_int(&j, "ranks", ranks);
+    json_string(&j, "counts_are", counts_are);
+    return j;
+}
+
+void report_settings(struct json *j)
+{
+    char value[CFG_TEXT_MAX];
+
+    json_open(j, "settings", '{');
+    for (int id = 0; id < CFG_COUNT; id++) {
+        cfg_value_text(&settings.cfg, (enum cfg_id)id, value, sizeof value);
+        json_string(j, cfg_rows[id].name, value);
+    }
+    json_close(j, '}');
+}
+
+void report_write(const char *behind, void (*print)(FILE *f))
+{
+    const char *from = settings.cfg.report, *mark = strstr(from, "%p"), *why;
+    char path[CFG_TEXT_MAX + 32];
+
+    if (mark)
+        snprintf(path, sizeof path, "%.*s%d%s%s", (int)(mark - from), from, (int)getpid(), mark + 2,
+                 behind);
+    else
+        snprintf(path, sizeof path, "%s%s", from, behind);
+    if (config_write_file(path, print, &why) < 0)
+        say(CFG_LEVEL_WARN, "COLLSHIM_REPORT: cannot write %s: %s", path, why);
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The report that COLLSHIM_REPORT asks for, in parts: a backend puts its own between them. Keys
+ * stay as they are, programs read them.
+ */
+#ifndef COLLSHIM_SHIM_DECIDE_REPORT_H
+#define COLLSHIM_SHIM_DECIDE_REPORT_H
+
+#include "config/json.h"
+
+/* The object, and what stands first in it; to be closed by the caller. */
+struct json report_begin(FILE *f, const char *library, int ranks, const char *counts_are);
+
+void report_settings(struct json *j);
+
+/* The list of what was counted (count.h). timed: with the times, of all collectives and of
+   balancing; else of those that were called. */
+void report_collectives(struct json *j, int timed);
+
+/* Write the file, `behind` behind its name; %p in it is replaced by the process id. What is wrong
+   is said. */
+void report_write(const char *behind, void (*print)(FILE *f));
+
+#endif

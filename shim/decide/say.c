@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "shim/decide/say.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "shim/decide/settings.h"
+
+int say_rank;
+
+static void print_line(enum cfg_level level, const char *format, va_list args)
+{
+    char line[1024] = "collshim: ";
+    size_t n = strlen(line);
+
+    if ((int)level > settings.cfg.log)
+        return;
+    vsnprintf(line + n, sizeof line - n - 1, format, args);
+    strcat(line, "\n");
+    fputs(line, stderr);
+}
+
+void say(enum cfg_level level, const char *format, ...)
+{
+    va_list args;
+
+    if (say_rank > 0 && settings.cfg.log < CFG_LEVEL_DEBUG)
+        return;
+    va_start(args, format);
+    print_line(level, format, args);
+    va_end(args);
+}
+
+void say_here(enum cfg_level level, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    print_line(level, format, args);
+    va_end(args);
+}
