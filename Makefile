@@ -69,7 +69,7 @@ HELPER_OBJ := $(call pic,$(addprefix shim/helper/,main.c mailbox.c near.c) confi
                  $(addprefix transports/,ucx.c engine.c engine_move.c kernels.c) planners/plan.c planners/flat.c) \
                $(if $(NCCL),$(wildcard shim/helper/nccl_*.c) transports/nccl_run.c))
 UNIT_OBJ  := $(call pic,$(wildcard test/unit/*.c) shim/mpi/arithmetic.c shim/mpi/socket.c \
-               shim/nccl/pace.c shim/nccl/pick.c shim/helper/near.c $(CREW_SRC) \
+               shim/helper/near.c $(CREW_SRC) \
                $(addprefix bench/regret/,weigh.c evidence.c worth.c))
 SIM_OBJ       := $(call pic,$(wildcard test/gpusim/*.c test/gpusim/*.cpp))
 NCCL_SIM_OBJ  := $(call pic,$(wildcard test/ncclsim/*.c test/ncclsim/*.cpp))
@@ -303,7 +303,7 @@ C_FILES  = $(wildcard $(addsuffix /*.[ch],config planners planners/* transports 
              test/* test/*/*))
 # Shell scripts, and files that they read.
 SH_FILES = $(shell grep -rlE '^.!/.*sh$$|^. shellcheck shell=' .ci scripts bench test)
-LINT     = $(wildcard config/*.c planners/*.c planners/*/*.c transports/engine.c transports/rounds*.c shim/cli/*.c shim/decide/*.c \
+LINT     = $(wildcard config/*.c planners/*.c planners/*/*.c transports/engine.c shim/cli/*.c shim/decide/*.c \
              $(filter-out shim/helper/nccl_%,$(wildcard shim/helper/*.c)))
 LINT_CUDA = $(strip $(if $(CUDA),$(wildcard transports/cuda_*.c)) \
               $(if $(NCCL),transports/nccl_run.c $(wildcard shim/nccl/*.c)))

@@ -10,7 +10,7 @@
 
 #include "config/hash.h"
 #include "shim/nccl/comm.h"
-#include "shim/nccl/pace.h"
+#include "planners/rounds/pace.h"
 #include "shim/nccl/scratch.h"
 
 /* The kernels of a context are loaded once and stay. */

@@ -3,11 +3,11 @@
  * The rounds of a request, cut as finely as it pays. Knows neither NCCL nor CUDA. Pure functions:
  * the same on all ranks, from values that are.
  */
-#ifndef COLLSHIM_SHIM_NCCL_PACE_H
-#define COLLSHIM_SHIM_NCCL_PACE_H
+#ifndef COLLSHIM_PLANNERS_PACE_H
+#define COLLSHIM_PLANNERS_PACE_H
 
 #include "planners/registry.h"
-#include "transports/rounds.h"
+#include "planners/rounds/rounds.h"
 
 /* So many bytes as a chunk of any type: never 0, if they are not. */
 size_t pace_chunk(size_t bytes);

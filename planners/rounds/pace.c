@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "shim/nccl/pace.h"
+#include "planners/rounds/pace.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "shim/nccl/pick.h"
+#include "planners/rounds/pick.h"
 
-#include "shim/nccl/pace.h"
+#include "planners/rounds/pace.h"
 
 /* Making the rounds of three rows takes some ms at 32 ranks, and seconds at 256. */
 enum { RANKS_MOST = 64, GRAIN = 16 };

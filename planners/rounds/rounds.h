@@ -13,8 +13,8 @@
  * Source: none; list scheduling, one piece per queue and round. Thread rule: pure functions; a
  * finished struct rounds is const.
  */
-#ifndef COLLSHIM_TRANSPORTS_ROUNDS_H
-#define COLLSHIM_TRANSPORTS_ROUNDS_H
+#ifndef COLLSHIM_PLANNERS_ROUNDS_H
+#define COLLSHIM_PLANNERS_ROUNDS_H
 
 #include "planners/plan.h"
 

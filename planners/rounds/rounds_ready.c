@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "transports/rounds_state.h"
+#include "planners/rounds/rounds_state.h"
 
 enum { SLIVER = 8 /* a part of a chunk that is no message of its own */ };
 

@@ -4,8 +4,8 @@
  * rows for messages that go one by one, and know nothing of groups and launches. A trial is dear,
  * so the guard tries the best one alone; without the guard it is what runs.
  */
-#ifndef COLLSHIM_SHIM_NCCL_PICK_H
-#define COLLSHIM_SHIM_NCCL_PICK_H
+#ifndef COLLSHIM_PLANNERS_PICK_H
+#define COLLSHIM_PLANNERS_PICK_H
 
 #include "planners/choose.h"
 

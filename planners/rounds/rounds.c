@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "transports/rounds_state.h"
+#include "planners/rounds/rounds_state.h"
 
 static uint64_t aligned(uint64_t bytes)
 {

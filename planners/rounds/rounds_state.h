@@ -3,10 +3,10 @@
  * What rounds are made with: where each rank's queues are, and what moves next. Of rounds.c and
  * rounds_ready.c alone.
  */
-#ifndef COLLSHIM_TRANSPORTS_ROUNDS_STATE_H
-#define COLLSHIM_TRANSPORTS_ROUNDS_STATE_H
+#ifndef COLLSHIM_PLANNERS_ROUNDS_STATE_H
+#define COLLSHIM_PLANNERS_ROUNDS_STATE_H
 
-#include "transports/rounds.h"
+#include "planners/rounds/rounds.h"
 
 enum { ROUNDS_ALIGNED = 256 /* where a place in scratch begins, and a message is cut */ };
 
