@@ -136,7 +136,7 @@ $(call pic,transports/cuda_reduce.c): OWN_CFLAGS += $(ARCH_CFLAGS)
 $(call pic,shim/cli/lp.c): OWN_CFLAGS += $(if $(GLPK),-DCOLLSHIM_GLPK)
 $(call pic,shim/helper/main.c): OWN_CFLAGS += $(if $(UCX),-DHELPER_MPI=1) $(if $(NCCL),-DHELPER_NCCL=1)
 # Balancing is planned inside the call that waits for it.
-$(B)/pic/planners/balance/%.o: override CFLAGS := $(CFLAGS:-O2=-O3)
+$(B)/pic/planners/nimble/%.o: override CFLAGS := $(CFLAGS:-O2=-O3)
 $(SIM_OBJ): OWN_CXXFLAGS += -O1
 
 # The first line of a recipe: $(call say,WORD)

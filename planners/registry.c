@@ -7,26 +7,26 @@
 
 #include "planners/collaborative/collaborative.h"
 #include "planners/compose/compose.h"
-#include "planners/lanes/lanes.h"
-#include "planners/alltoall.h"
+#include "planners/lane/lane.h"
+#include "planners/staggered_pairwise.h"
 #include "planners/linear.h"
-#include "planners/balance/nimble.h"
-#include "planners/rings/rings.h"
+#include "planners/nimble/nimble.h"
+#include "planners/parallel_rings/parallel_rings.h"
 
 /* clang-format off: a row a line */
 const struct plan_algorithm *const plan_algorithms[] = {
-    &plan_rings,
+    &plan_parallel_rings,
     &plan_linear,
-    &plan_lanes,
-    &plan_alltoall,
+    &plan_lane,
+    &plan_staggered_pairwise,
     &plan_nimble,
     &plan_binomial_doubling,
     &plan_binomial_halving,
     &plan_knomial,
     &plan_recursive_doubling,
     &plan_compose,
-    &plan_nimble_striped,
-    &plan_nimble_pairwise,
+    &plan_striped,
+    &plan_pairwise,
     &plan_collaborative,
 };
 /* clang-format on */

@@ -6,10 +6,10 @@
 #include <check.h>
 #include <stdlib.h>
 
-#include "planners/alltoall.h"
+#include "planners/staggered_pairwise.h"
 #include "planners/check/check.h"
 #include "planners/load.h"
-#include "planners/rings/rings.h"
+#include "planners/parallel_rings/parallel_rings.h"
 #include "test/unit/random.h"
 #include "test/unit/suites.h"
 #include "test/unit/test_topo.h"
@@ -75,7 +75,7 @@ START_TEST(test_rings__equal_nodes_move_whole_blocks_along_local_ranks)
                                  .chunk_bytes = 64};
         int ring_blocks = 0;
 
-        ck_assert_int_eq(plan_rings.build(&q, &p), 0);
+        ck_assert_int_eq(plan_parallel_rings.build(&q, &p), 0);
         for (uint32_t i = 0; i < p->nqueues; i++) {
             int peer = p->queues[i].peer;
             if (peer < 0 || t->rank[peer].node == t->rank[rank].node)
@@ -112,7 +112,7 @@ START_TEST(test_rings__a_slow_rail_carries_its_share)
                                  .grain = 1,
                                  .chunk_bytes = 64};
 
-        ck_assert_int_eq(plan_rings.build(&q, &p), 0);
+        ck_assert_int_eq(plan_parallel_rings.build(&q, &p), 0);
         for (uint32_t i = 0; i < p->nops; i++) {
             const struct plan_queue *queue = &p->queues[p->ops[i].queue];
             if (queue->kind == PLAN_RECV && queue->peer < 4)
@@ -142,7 +142,7 @@ START_TEST(test_plan__one_rank_of_8192_is_small)
                              .nbytes = 1 << 20,
                              .grain = 1,
                              .chunk_bytes = 1 << 16};
-    ck_assert_int_eq(plan_rings.build(&q, &p), 0);
+    ck_assert_int_eq(plan_parallel_rings.build(&q, &p), 0);
     ck_assert_uint_le(plan_footprint(p), 1 << 20);
     plan_free(p);
     topo_free(t);
@@ -325,7 +325,7 @@ START_TEST(test_plan__every_rail_gets_its_share)
                                  .grain = 1,
                                  .chunk_bytes = 1 << 15};
         const struct plan_algorithm *a =
-            q.collective == COLL_ALLTOALL ? &plan_alltoall : &plan_rings;
+            q.collective == COLL_ALLTOALL ? &plan_staggered_pairwise : &plan_parallel_rings;
         ck_assert_int_eq(load_open(t, &load), 0);
         for (q.rank = 0; q.rank < t->nranks; q.rank++) {
             struct plan *p = NULL;
@@ -355,7 +355,7 @@ START_TEST(test_gather__a_leaf_uses_its_own_rail_where_it_can)
     for (q.rank = 4; q.rank < q.topo->nranks; q.rank++) {
         struct plan *p = NULL;
 
-        ck_assert_int_eq(plan_rings.build(&q, &p), 0);
+        ck_assert_int_eq(plan_parallel_rings.build(&q, &p), 0);
         for (uint32_t i = 0; i < p->nqueues; i++)
             ck_assert_int_eq(q.topo->rank[p->queues[i].peer].node, 0);
         plan_free(p);
@@ -382,7 +382,7 @@ START_TEST(test_alltoall__begins_with_half_a_mebibyte_in_two_to_eight_steps)
 
         q.nbytes = cases[i].block;
         q.chunk_bytes = cases[i].chunk;
-        ck_assert_int_eq(plan_alltoall.build(&q, &p), 0);
+        ck_assert_int_eq(plan_staggered_pairwise.build(&q, &p), 0);
         for (uint32_t at = 0; at < p->nops; at++) {
             const struct plan_queue *queue = &p->queues[p->ops[at].queue];
 
