@@ -5,7 +5,6 @@
  */
 #define _GNU_SOURCE
 #include "report.h"
-#include "json.h"
 #include "units.h"
 
 #include <errno.h>
@@ -168,52 +167,74 @@ static double over(double a, double b)
     return a > 0 && b > 0 ? a / b : 0;
 }
 
+struct json bench_report_line(FILE *out)
+{
+    struct json j = json_begin(out);
+
+    j.line = 1;
+    json_open(&j, NULL, '{');
+    return j;
+}
+
+void bench_report_figure(struct json *j, const char *key, double value)
+{
+    if (value != 0)
+        json_rounded(j, key, 6, value);
+    else
+        json_null(j, key);
+}
+
+int bench_report_line_end(struct json *j)
+{
+    json_close(j, '}');
+    return fflush(j->f) || ferror(j->f) ? -EIO : 0;
+}
+
 int bench_report_json(FILE *out, const struct bench_run *run, const struct bench_result *r,
                       const char *preload)
 {
     const struct bench_options *o = run->options;
     char text[1024];
-    struct json j;
+    struct json j = bench_report_line(out);
 
-    json_begin(&j, out);
     json_string(&j, "collective", r->row->name);
     json_string(&j, "algorithm", run->app ? o->algorithm_label : "native");
-    json_integer(&j, "ranks", run->shape->ranks);
-    json_integer(&j, "nodes", run->shape->nodes);
-    json_integer(&j, "bytes_per_rank", (long long)r->bytes);
-    json_figure(&j, "native_us", r->native.median);
-    json_figure(&j, "collshim_us", r->shim.median);
-    json_figure(&j, "ratio", over(r->native.median, r->shim.median));
-    json_figure(&j, "bound_us", r->bound_us);
-    json_figure(&j, "bound_fraction", over(r->bound_us, r->shim.median));
+    json_int(&j, "ranks", run->shape->ranks);
+    json_int(&j, "nodes", run->shape->nodes);
+    json_int(&j, "bytes_per_rank", (long long)r->bytes);
+    bench_report_figure(&j, "native_us", r->native.median);
+    bench_report_figure(&j, "collshim_us", r->shim.median);
+    bench_report_figure(&j, "ratio", over(r->native.median, r->shim.median));
+    bench_report_figure(&j, "bound_us", r->bound_us);
+    bench_report_figure(&j, "bound_fraction", over(r->bound_us, r->shim.median));
     if (o->verify)
-        json_boolean(&j, "verified", r->verified);
+        json_bool(&j, "verified", r->verified);
     else
-        json_string(&j, "verified", NULL);
-    json_integer(&j, "total_bytes", (long long)r->total_bytes);
-    json_integer(&j, "repetitions", o->repetitions);
+        json_null(&j, "verified");
+    json_int(&j, "total_bytes", (long long)r->total_bytes);
+    json_int(&j, "repetitions", o->repetitions);
     json_string(&j, "native_algorithm", r->native_name);
     json_string(&j, "native_flag", r->native_flag);
-    json_figure(&j, "native_min_us", r->native.min);
-    json_figure(&j, "native_max_us", r->native.max);
-    json_number(&j, "native_spread", r->native.spread);
-    json_figure(&j, "native_bound_fraction", over(r->bound_us, r->native.median));
-    json_figure(&j, "native_default_us", r->usual.median);
-    json_boolean(&j, "native_default_from_trial", r->usual_from_trial);
-    json_figure(&j, "collshim_min_us", r->shim.min);
-    json_figure(&j, "collshim_max_us", r->shim.max);
-    json_figure(&j, "collshim_spread", r->shim.spread);
-    json_figure(&j, "collshim_first_us", r->shim_first_us);
-    json_figure(&j, "collshim_settling_us", r->shim_settling_us);
-    json_figure(&j, "flow_mbit_per_s", run->rates ? mbit(run->rates->flow_median) : 0);
-    json_figure(&j, "node_mbit_per_s",
-                run->rates ? mbit(smallest(run->rates->in, run->rates->nodes)) : 0);
+    bench_report_figure(&j, "native_min_us", r->native.min);
+    bench_report_figure(&j, "native_max_us", r->native.max);
+    json_rounded(&j, "native_spread", 6, r->native.spread);
+    bench_report_figure(&j, "native_bound_fraction", over(r->bound_us, r->native.median));
+    bench_report_figure(&j, "native_default_us", r->usual.median);
+    json_bool(&j, "native_default_from_trial", r->usual_from_trial);
+    bench_report_figure(&j, "collshim_min_us", r->shim.min);
+    bench_report_figure(&j, "collshim_max_us", r->shim.max);
+    bench_report_figure(&j, "collshim_spread", r->shim.spread);
+    bench_report_figure(&j, "collshim_first_us", r->shim_first_us);
+    bench_report_figure(&j, "collshim_settling_us", r->shim_settling_us);
+    bench_report_figure(&j, "flow_mbit_per_s", run->rates ? mbit(run->rates->flow_median) : 0);
+    bench_report_figure(&j, "node_mbit_per_s",
+                        run->rates ? mbit(smallest(run->rates->in, run->rates->nodes)) : 0);
     json_string(&j, "bound_formula", run->rates ? r->row->formula : NULL);
     json_string(&j, "rails", o->rails == BENCH_RAILS_AFFINE ? "affine" : "striped");
     json_string(&j, "label", o->label);
-    json_boolean(&j, "emulated", o->emulated);
+    json_bool(&j, "emulated", o->emulated);
     json_string(&j, "library", library(text, sizeof(text)));
     json_string(&j, "preload", preload);
     json_string(&j, "settings", settings(text, sizeof(text)));
-    return json_end(&j);
+    return bench_report_line_end(&j);
 }

@@ -7,6 +7,7 @@
 #ifndef BENCH_REPORT_H
 #define BENCH_REPORT_H
 
+#include "config/json.h"
 #include "sweep.h"
 
 /* Library, ranks, preload (path or NULL), settings, placement if asked for, measured rates. */
@@ -14,6 +15,12 @@ void bench_report_conditions(FILE *out, const struct bench_run *run, const char 
 
 void bench_report_table(FILE *out, const struct bench_run *run, const struct bench_result *results,
                         int n);
+
+/* A line of JSON: one flat object, begun and ended; the end returns 0, or -EIO if out is in error.
+   A figure is a time, rate or ratio of the benchmark: 0, not measured, is written as null. */
+struct json bench_report_line(FILE *out);
+void bench_report_figure(struct json *j, const char *key, double value);
+int bench_report_line_end(struct json *j);
 
 /* Returns 0, or -EIO if out could not take it. */
 int bench_report_json(FILE *out, const struct bench_run *run, const struct bench_result *result,

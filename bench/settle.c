@@ -5,9 +5,9 @@
  */
 #include "settle.h"
 #include "contender.h"
-#include "json.h"
 #include "progress.h"
 #include "rate.h"
+#include "report.h"
 #include "units.h"
 
 #include <errno.h>
@@ -138,22 +138,21 @@ void bench_settle_print(FILE *out, const struct bench_settled *r, int first)
 
 int bench_settle_json(FILE *out, const struct bench_run *run, const struct bench_settled *r)
 {
-    struct json j;
+    struct json j = bench_report_line(out);
 
-    json_begin(&j, out);
     json_string(&j, "collective", r->row->name);
-    json_integer(&j, "ranks", run->shape->ranks);
-    json_integer(&j, "nodes", run->shape->nodes);
-    json_integer(&j, "bytes_per_rank", (long long)r->bytes);
-    json_integer(&j, "calls", r->calls);
-    json_figure(&j, "native_default_us", r->native.median);
-    json_figure(&j, "settled_us", r->settled.median);
-    json_figure(&j, "bound_us", r->bound_us);
-    json_number(&j, "behind", r->behind);
-    json_number(&j, "settling_cost", r->cost);
-    json_number(&j, "settling_noise", r->noise);
-    json_boolean(&j, "verified", r->verified);
+    json_int(&j, "ranks", run->shape->ranks);
+    json_int(&j, "nodes", run->shape->nodes);
+    json_int(&j, "bytes_per_rank", (long long)r->bytes);
+    json_int(&j, "calls", r->calls);
+    bench_report_figure(&j, "native_default_us", r->native.median);
+    bench_report_figure(&j, "settled_us", r->settled.median);
+    bench_report_figure(&j, "bound_us", r->bound_us);
+    json_rounded(&j, "behind", 6, r->behind);
+    json_rounded(&j, "settling_cost", 6, r->cost);
+    json_rounded(&j, "settling_noise", 6, r->noise);
+    json_bool(&j, "verified", r->verified);
     json_string(&j, "label", run->options->label);
-    json_boolean(&j, "emulated", run->options->emulated);
-    return json_end(&j);
+    json_bool(&j, "emulated", run->options->emulated);
+    return bench_report_line_end(&j);
 }

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The backends write reports too, inside programs, so this links no JSON library. */
 #include "config/json.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,18 +52,24 @@ static void put_string(FILE *f, const char *text)
     fputc('"', f);
 }
 
+static void break_line(const struct json *j)
+{
+    if (!j->line)
+        fprintf(j->f, "\n%*s", 2 * j->depth, "");
+}
+
 /* What stands before a value: comma, line break, indentation, key. */
 static void put_key(struct json *j, const char *key)
 {
     if (!j->first)
         fputc(',', j->f);
     if (j->depth)
-        fprintf(j->f, "\n%*s", 2 * j->depth, "");
+        break_line(j);
     j->first = 0;
     if (!key)
         return;
     put_string(j->f, key);
-    fputs(": ", j->f);
+    fputs(j->line ? ":" : ": ", j->f);
 }
 
 struct json json_begin(FILE *f)
@@ -85,7 +89,7 @@ void json_close(struct json *j, char bracket)
 {
     j->depth--;
     if (!j->first)
-        fprintf(j->f, "\n%*s", 2 * j->depth, "");
+        break_line(j);
     fputc(bracket, j->f);
     j->first = 0;
     if (j->depth == 0)
@@ -114,32 +118,30 @@ void json_bool(struct json *j, const char *key, int value)
     fputs(value ? "true" : "false", j->f);
 }
 
-/* The program may have chosen a locale with another decimal point. */
-static void put_number(FILE *f, double value)
-{
-    char text[64];
-    int foreign = 0, is_whole = fabs(value) < 1e15 && value == (double)(long long)value;
-
-    snprintf(text, sizeof text, is_whole ? "%.0f" : "%.15g", value);
-    if (strtod(text, NULL) != value)
-        snprintf(text, sizeof text, "%.17g", value);
-    for (const char *c = text; *c; c++) {
-        int is_own = strchr("0123456789+-e", *c) != NULL;
-
-        if (is_own || !foreign)
-            fputc(is_own ? *c : '.', f);
-        foreign = !is_own;
-    }
-}
-
 void json_number(struct json *j, const char *key, double value)
 {
-    if (!isfinite(value)) {
+    char text[64];
+
+    snprintf(text, sizeof text, "%.15g", value);
+    json_rounded(j, key, strtod(text, NULL) == value ? 15 : 17, value);
+}
+
+/* The locale is the application's: its decimal point may be a comma, or several bytes. */
+void json_rounded(struct json *j, const char *key, int digits, double value)
+{
+    static const char numeric[] = "0123456789+-e";
+    char text[64];
+
+    if (!__builtin_isfinite(value)) {
         json_null(j, key);
         return;
     }
     put_key(j, key);
-    put_number(j->f, value);
+    snprintf(text, sizeof text, "%.*g", digits, value);
+    size_t whole = strspn(text, numeric);
+    fprintf(j->f, "%.*s", (int)whole, text);
+    if (text[whole])
+        fprintf(j->f, ".%s", text + whole + strcspn(text + whole, numeric));
 }
 
 void json_null(struct json *j, const char *key)

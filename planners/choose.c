@@ -10,7 +10,7 @@
 
 #include "planners/compose/compose.h"
 #include "planners/cost.h"
-#include "planners/lanes/lanes.h"
+#include "planners/lane/lane.h"
 #include "planners/slices.h"
 
 /* Times the best predicted one: not worth a trial. Predictions are good to about this factor. */
@@ -63,12 +63,12 @@ static const struct leaders {
 } leaders[COLL_COUNT] = {
     [COLL_BCAST] = {&plan_compose, "stripe=1", 64 << 10},
     [COLL_REDUCE] = {&plan_compose, "stripe=1", 64 << 10},
-    [COLL_ALLGATHER] = {&plan_lanes, "lanes=1", 256 << 10},
-    [COLL_ALLGATHERV] = {&plan_lanes, "lanes=1", 256 << 10},
-    [COLL_REDUCE_SCATTER] = {&plan_lanes, "lanes=1", 256 << 10},
-    [COLL_REDUCE_SCATTER_BLOCK] = {&plan_lanes, "lanes=1", 256 << 10},
-    [COLL_SCATTER] = {&plan_lanes, "lanes=1", 256 << 10},
-    [COLL_SCATTERV] = {&plan_lanes, "lanes=1", 256 << 10},
+    [COLL_ALLGATHER] = {&plan_lane, "lanes=1", 256 << 10},
+    [COLL_ALLGATHERV] = {&plan_lane, "lanes=1", 256 << 10},
+    [COLL_REDUCE_SCATTER] = {&plan_lane, "lanes=1", 256 << 10},
+    [COLL_REDUCE_SCATTER_BLOCK] = {&plan_lane, "lanes=1", 256 << 10},
+    [COLL_SCATTER] = {&plan_lane, "lanes=1", 256 << 10},
+    [COLL_SCATTERV] = {&plan_lane, "lanes=1", 256 << 10},
 };
 
 static int add_leaders(const struct plan_request *q, struct plan_candidate *c, int n, int max)

@@ -13,7 +13,7 @@
 #include <nccl.h>
 
 #include "transports/cuda_reduce.h"
-#include "transports/rounds.h"
+#include "planners/rounds/rounds.h"
 
 struct nccl_calls {
 #define NCCL_CALL(name) __typeof__(&nccl##name) name;

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "planners/balance/balance.h"
-#include "planners/balance/demand.h"
+#include "planners/nimble/balance.h"
+#include "planners/nimble/demand.h"
 
 enum { REPETITIONS = 21 };
 

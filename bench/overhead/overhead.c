@@ -10,8 +10,8 @@
  * a thousand times smaller than the other's.
  */
 #define _GNU_SOURCE
-#include "json.h"
 #include "mpi_table.h"
+#include "report.h"
 #include "stats.h"
 
 #include <stdlib.h>
@@ -85,16 +85,16 @@ static void measure(const struct probe *probe, const struct bench_mpi *native,
             mode ? mode : "", BATCHES, CALLS);
     if (!json)
         return;
-    json_begin(&j, json);
+    j = bench_report_line(json);
     json_string(&j, "benchmark", "overhead");
     json_string(&j, "collective", probe->name);
     json_string(&j, "mode", mode);
-    json_number(&j, "native_ns", n.median);
-    json_number(&j, "called_ns", a.median);
-    json_number(&j, "added_ns", d.median);
-    json_integer(&j, "pairs", BATCHES);
+    json_rounded(&j, "native_ns", 6, n.median);
+    json_rounded(&j, "called_ns", 6, a.median);
+    json_rounded(&j, "added_ns", 6, d.median);
+    json_int(&j, "pairs", BATCHES);
     json_string(&j, "preload", preload);
-    json_end(&j);
+    bench_report_line_end(&j);
 }
 
 int main(int argc, char **argv)

@@ -4,6 +4,8 @@
  */
 #include "planners/check/check_meaning.h"
 
+#include <errno.h>
+
 static uint64_t block_start(const struct plan_request *q, int rank)
 {
     uint64_t start = 0;
@@ -39,37 +41,28 @@ int check_before(const struct plan_request *q, int rank, struct check_buffer *in
     uint64_t bytes = plan_block_bytes(q, rank), start = block_start(q, rank);
     uint64_t all = block_start(q, q->topo->nranks);
     uint32_t own = (uint32_t)rank;
+    int combines = plan_is(q->collective, PLAN_COMBINES);
 
-    switch (q->collective) {
-    case COLL_ALLGATHER:
-    case COLL_ALLGATHERV:
-        return plan_in_place(q, rank) ? put(output, start, bytes, own, start)
-                                      : put(input, 0, bytes, own, start);
-    case COLL_ALLREDUCE:
-        return put(plan_in_place(q, rank) ? output : input, 0, q->nbytes, own, 0);
-    case COLL_REDUCE:
-        return put(input, 0, q->nbytes, own, 0);
-    case COLL_REDUCE_SCATTER:
-    case COLL_REDUCE_SCATTER_BLOCK:
-        return put(input, 0, all, own, 0);
-    case COLL_BCAST:
+    switch ((enum plan_side)plan_collectives[q->collective].input) {
+    case PLAN_NOTHING:
         return rank == q->root ? put(output, 0, q->nbytes, own, 0) : 0;
-    case COLL_GATHER:
-    case COLL_GATHERV:
+    case PLAN_VECTOR:
+        return put(plan_in_place(q, rank) ? output : input, 0, q->nbytes, own, 0);
+    case PLAN_BLOCK:
         return plan_in_place(q, rank) ? put(output, start, bytes, own, start)
                                       : put(input, 0, bytes, own, start);
-    case COLL_SCATTER:
-    case COLL_SCATTERV:
+    case PLAN_BLOCKS: /* not combined: what rank s has for rank d is at s * nranks + d */
+        return put(input, 0, all, own, combines ? 0 : (uint64_t)rank * all);
+    case PLAN_ROOT_BLOCKS:
         return rank == q->root ? put(input, 0, all, own, 0) : 0;
-    case COLL_ALLTOALL: /* what rank s has for rank d is at s * nranks + d */
-        return put(input, 0, all, own, (uint64_t)rank * all);
-    case COLL_ALLTOALLV:
+    case PLAN_ROW:
         return put(input, 0, plan_input_bytes(q, rank), own,
                    message_start(q, (uint64_t)rank * (uint64_t)q->topo->nranks));
-    case COLL_COUNT:
+    case PLAN_ROOT_VECTOR: /* outputs alone */
+    case PLAN_COLUMN:
         break;
     }
-    return 0;
+    return -EINVAL;
 }
 
 /* All blocks, each from its own rank. */
@@ -110,33 +103,28 @@ static int delivered(const struct plan_request *q, int rank, struct check_buffer
 
 int check_after(const struct plan_request *q, int rank, uint32_t all, struct check_buffer *expected)
 {
-    uint64_t bytes = plan_block_bytes(q, rank), start = block_start(q, rank);
+    int combines = plan_is(q->collective, PLAN_COMBINES);
+    uint32_t from = combines ? all : (uint32_t)q->root;
 
-    switch (q->collective) {
-    case COLL_ALLGATHER:
-    case COLL_ALLGATHERV:
-        return gathered(q, expected);
-    case COLL_ALLREDUCE:
-        return put(expected, 0, q->nbytes, all, 0);
-    case COLL_REDUCE:
-        return rank == q->root ? put(expected, 0, q->nbytes, all, 0) : 0;
-    case COLL_REDUCE_SCATTER:
-    case COLL_REDUCE_SCATTER_BLOCK:
-        return put(expected, 0, bytes, all, start);
-    case COLL_BCAST:
-        return put(expected, 0, q->nbytes, (uint32_t)q->root, 0);
-    case COLL_GATHER:
-    case COLL_GATHERV:
+    switch ((enum plan_side)plan_collectives[q->collective].output) {
+    case PLAN_VECTOR:
+        return put(expected, 0, q->nbytes, from, 0);
+    case PLAN_ROOT_VECTOR:
+        return rank == q->root ? put(expected, 0, q->nbytes, from, 0) : 0;
+    case PLAN_BLOCK:
+        return plan_in_place(q, rank)
+                   ? 0
+                   : put(expected, 0, plan_block_bytes(q, rank), from, block_start(q, rank));
+    case PLAN_BLOCKS:
+        return plan_is(q->collective, PLAN_SPREADS) ? gathered(q, expected)
+                                                    : exchanged(q, rank, expected);
+    case PLAN_ROOT_BLOCKS:
         return rank == q->root ? gathered(q, expected) : 0;
-    case COLL_SCATTER:
-    case COLL_SCATTERV:
-        return plan_in_place(q, rank) ? 0 : put(expected, 0, bytes, (uint32_t)q->root, start);
-    case COLL_ALLTOALL:
-        return exchanged(q, rank, expected);
-    case COLL_ALLTOALLV:
+    case PLAN_COLUMN:
         return delivered(q, rank, expected);
-    case COLL_COUNT:
+    case PLAN_NOTHING: /* inputs alone */
+    case PLAN_ROW:
         break;
     }
-    return 0;
+    return -EINVAL;
 }

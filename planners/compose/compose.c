@@ -51,8 +51,6 @@ enum {
     REDUCE_SCATTERS = BIT(REDUCE_SCATTER) | BIT(REDUCE_SCATTER_BLOCK),
     GATHERS = BIT(GATHER) | BIT(GATHERV),
     SCATTERS = BIT(SCATTER) | BIT(SCATTERV),
-    ROOTED = BIT(BCAST) | BIT(REDUCE) | GATHERS | SCATTERS,
-    VECTORS = BIT(BCAST) | BIT(REDUCE) | BIT(ALLREDUCE), /* one thing, and not a rank's blocks */
 };
 
 /* Table II for MPI's collectives: at most two steps, the one executed first stands first. The first
@@ -146,7 +144,7 @@ static int divide(struct work *w)
     w->from = malloc(nranks * sizeof *w->from);
     if (!w->sizes || !w->from)
         return -ENOMEM;
-    if (is_among(q, VECTORS))
+    if (plan_is_vector(q->collective))
         return shares_divide(q->topo, q->nbytes, q->grain, w->sizes, w->from);
     for (size_t r = 0, next = 0; r < nranks; next += w->sizes[r++]) {
         w->sizes[r] = plan_block_bytes(q, (int)r);
@@ -157,7 +155,7 @@ static int divide(struct work *w)
 
 static int the_root(const struct work *w)
 {
-    return is_among(w->q, ROOTED) ? w->q->root : 0;
+    return plan_is(w->q->collective, PLAN_ROOTED) ? w->q->root : 0;
 }
 
 /* A single-step allreduce destroys its input in place while others still need it. */

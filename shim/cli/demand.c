@@ -8,7 +8,7 @@
 #include "config/nearest.h"
 #include "config/read_file.h"
 #include "config/settings.h"
-#include "planners/balance/demand.h"
+#include "planners/nimble/demand.h"
 
 enum { MOST_FILE = 64 << 20, MOST_RANKS = 8192 /* 512 MiB of sizes */, WORD = 64 };
 

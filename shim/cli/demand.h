@@ -6,9 +6,9 @@
 #ifndef COLLSHIM_SHIM_CLI_DEMAND_H
 #define COLLSHIM_SHIM_CLI_DEMAND_H
 
+#include "config/json.h"
 #include "planners/registry.h"
 #include "shim/cli/cli.h"
-#include "config/json.h"
 
 /* For --help. */
 #define CLI_DEMAND_HELP                                                                            \

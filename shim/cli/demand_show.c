@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "config/settings.h"
-#include "planners/balance/nimble.h"
+#include "planners/nimble/nimble.h"
 #include "shim/cli/lp.h"
 
 enum { LINKS = 16, MESSAGES = 16 };

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "config/json.h"
 #include "config/nearest.h"
 #include "config/settings.h"
 #include "config/text.h"
@@ -14,7 +15,6 @@
 #include "planners/registry.h"
 #include "planners/tuning.h"
 #include "shim/cli/cli.h"
-#include "config/json.h"
 #include "shim/cli/libraries.h"
 #include "transports/cuda_describe.h"
 

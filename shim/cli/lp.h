@@ -7,7 +7,7 @@
 #ifndef COLLSHIM_SHIM_CLI_LP_H
 #define COLLSHIM_SHIM_CLI_LP_H
 
-#include "planners/balance/balance.h"
+#include "planners/nimble/balance.h"
 
 /* Messages of split_bytes and less go direct. Returns 0 and *congestion; -ENOSYS if
  * built without GLPK, -E2BIG if it would take too long, or another negative errno code. */

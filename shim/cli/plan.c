@@ -4,9 +4,9 @@
  */
 #include <stdlib.h>
 
+#include "config/json.h"
 #include "config/settings.h"
 #include "planners/check/check.h"
-#include "config/json.h"
 #include "shim/cli/plan_export.h"
 #include "shim/cli/request.h"
 

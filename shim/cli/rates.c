@@ -9,10 +9,10 @@
 #include <string.h>
 #include <time.h>
 
+#include "config/json.h"
 #include "config/topo.h"
 #include "config/topo_rate.h"
 #include "shim/cli/cli.h"
-#include "config/json.h"
 #include "transports/cuda_rates.h"
 #include "transports/kernels.h"
 

@@ -21,16 +21,12 @@ static int take_size(const struct request *r, const char *option, const char *te
     return CLI_OK;
 }
 
-/* Which collectives have a size per rank. */
-#define BY_RANK                                                                                    \
-    (1u << COLL_ALLGATHERV | 1u << COLL_REDUCE_SCATTER | 1u << COLL_GATHERV | 1u << COLL_SCATTERV)
-
 static int take_counts(struct request *r, const char *text)
 {
     char one[64];
     int nranks = r->topo->nranks, known = 0;
 
-    if (!(BY_RANK & 1u << r->q.collective))
+    if (!plan_is(r->q.collective, PLAN_BY_RANK))
         return cli_usage(r->command, "--counts: %s has one size; --bytes gives it",
                          plan_collective_name(r->q.collective));
     r->counts = calloc((size_t)nranks, sizeof *r->counts);

@@ -5,9 +5,9 @@
  */
 #include <string.h>
 
+#include "config/json.h"
 #include "config/settings.h"
 #include "config/topo_rate.h"
-#include "config/json.h"
 #include "shim/cli/request.h"
 
 static const char help[] =

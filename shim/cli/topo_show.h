@@ -3,8 +3,8 @@
 #ifndef COLLSHIM_SHIM_CLI_TOPO_SHOW_H
 #define COLLSHIM_SHIM_CLI_TOPO_SHOW_H
 
-#include "config/topo.h"
 #include "config/json.h"
+#include "config/topo.h"
 #include "shim/cli/machine.h"
 
 /* rows: how many nodes and ranks are shown at most. */

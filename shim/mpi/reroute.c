@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "planners/balance/nimble.h"
+#include "planners/nimble/nimble.h"
 #include "planners/slices.h"
 #include "shim/decide/count.h"
 #include "shim/mpi/comm.h"

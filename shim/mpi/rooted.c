@@ -45,11 +45,6 @@ int rooted_buffers(const struct rooted *a, int gathers, struct library_buffer *l
     return gathers ? library_buffers(list, here, at_root) : library_buffers(list, at_root, here);
 }
 
-static int is_gather(enum plan_collective c)
-{
-    return c == COLL_GATHER || c == COLL_GATHERV;
-}
-
 /* Do the own block and its place among all coincide, in a way that the library refuses? At the
    root. */
 static int coincides(const struct rooted *a, enum plan_collective c, int rank)
@@ -66,18 +61,17 @@ static int coincides(const struct rooted *a, enum plan_collective c, int rank)
    root. */
 static int rooted_refused(const struct rooted *a, enum plan_collective c, int size, int rank)
 {
-    enum refused_side own = is_gather(c) ? REFUSED_SEND : REFUSED_RECEIVE;
-    enum refused_side all = is_gather(c) ? REFUSED_RECEIVE : REFUSED_SEND;
+    enum refused_side own = plan_gathers(c) ? REFUSED_SEND : REFUSED_RECEIVE;
+    enum refused_side all = plan_gathers(c) ? REFUSED_RECEIVE : REFUSED_SEND;
     int at_root = rank == a->root, in_place = at_root && a->own.buffer == MPI_IN_PLACE;
 
     if (!in_place && refused_block(c, own, a->own.buffer, a->own.count, a->own.type))
         return 1;
     if (!at_root)
         return 0;
-    if (c == COLL_GATHER || c == COLL_SCATTER
-            ? refused_block(c, all, a->all.buffer, a->all.count, a->all.type)
-            : refused_blocks(c, all, a->all.buffer, a->all.counts, a->all.displs, size, a->all.type,
-                             NULL))
+    if (plan_is(c, PLAN_BY_RANK) ? refused_blocks(c, all, a->all.buffer, a->all.counts,
+                                                  a->all.displs, size, a->all.type, NULL)
+                                 : refused_block(c, all, a->all.buffer, a->all.count, a->all.type))
         return 1;
     return !in_place && coincides(a, c, rank);
 }

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "planners/balance/nimble.h"
+#include "planners/nimble/nimble.h"
 #include "shim/decide/count.h"
 #include "shim/mpi/vectors.h"
 

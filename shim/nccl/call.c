@@ -81,10 +81,8 @@ size_t nccl_call_block_bytes(const struct nccl_call *call)
 
 uint64_t nccl_call_total_bytes(const struct nccl_call *call, int nranks)
 {
-    int vector = call->collective == COLL_ALLREDUCE || call->collective == COLL_REDUCE ||
-                 call->collective == COLL_BCAST;
-
-    return (uint64_t)nccl_call_block_bytes(call) * (vector ? 1 : (uint64_t)nranks);
+    return (uint64_t)nccl_call_block_bytes(call) *
+           (plan_is_vector(call->collective) ? 1 : (uint64_t)nranks);
 }
 
 int nccl_call_has_buffers(const struct nccl_call *call, int rank)

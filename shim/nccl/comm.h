@@ -11,7 +11,7 @@
 
 #include "config/topo.h"
 #include "shim/nccl/notice.h"
-#include "shim/nccl/pick.h"
+#include "planners/rounds/pick.h"
 #include "shim/nccl/process.h"
 #include "shim/nccl/redop.h"
 #include "shim/nccl/registered.h"

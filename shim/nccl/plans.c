@@ -10,7 +10,7 @@
 
 #include "config/hash.h"
 #include "shim/nccl/comm.h"
-#include "shim/nccl/pace.h"
+#include "planners/rounds/pace.h"
 #include "shim/nccl/scratch.h"
 
 /* The kernels of a context are loaded once and stay. */
@@ -70,11 +70,6 @@ static int make_room(struct nccl_comm *c, uint64_t bytes)
     return 1;
 }
 
-static int combines(enum plan_collective c)
-{
-    return c == COLL_ALLREDUCE || c == COLL_REDUCE || c == COLL_REDUCE_SCATTER_BLOCK;
-}
-
 static int nccl_plan_make_ready(struct nccl_comm *c, const struct plan_request *q,
                                 const struct plan_algorithm *a, uint64_t beside,
                                 const struct rounds *like, struct rounds **rounds)
@@ -87,7 +82,7 @@ static int nccl_plan_make_ready(struct nccl_comm *c, const struct plan_request *
         return 0;
     if (!c->reducer)
         c->reducer = reducer_of(c->cu, c->context);
-    return !combines(q->collective) || c->reducer;
+    return !plan_is(q->collective, PLAN_COMBINES) || c->reducer;
 }
 
 static size_t demand_bytes(const struct plan_request *q)

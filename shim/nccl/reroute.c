@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "planners/balance/nimble.h"
+#include "planners/nimble/nimble.h"
 #include "shim/nccl/ppg.h"
 #include "shim/nccl/unit.h"
 #include "shim/nccl/verify.h"

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "shim/nccl/pace.h"
+#include "planners/rounds/pace.h"
 
 /* What the way or the settings say; 0: what suits the size (pace.h). */
 static size_t chunk_for(const struct plan_request *q, const struct plan_candidate *way)

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "planners/balance/demand.h"
+#include "planners/nimble/demand.h"
 #include "shim/cli/lp.h"
 
 enum { CASES = 240 };

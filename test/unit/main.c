@@ -35,6 +35,7 @@ int main(void)
     srunner_add_suite(r, suite_weigh());
     srunner_add_suite(r, suite_hands());
     srunner_add_suite(r, suite_cpulist());
+    srunner_add_suite(r, suite_json());
     srunner_add_suite(r, suite_write_file());
     srunner_add_suite(r, suite_socket());
     srunner_add_suite(r, suite_watch());

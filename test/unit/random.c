@@ -69,19 +69,13 @@ static uint64_t *random_demand(struct rng *r, int n, uint32_t most)
     return demand;
 }
 
-static int combines(enum plan_collective c)
-{
-    return c == COLL_ALLREDUCE || c == COLL_REDUCE || c == COLL_REDUCE_SCATTER ||
-           c == COLL_REDUCE_SCATTER_BLOCK;
-}
-
 struct plan_request rng_request(struct rng *r, enum plan_collective c, int most_ranks,
                                 uint32_t most_elements)
 {
     struct topo *t = rng_topo(r, most_ranks);
-    size_t grain = combines(c) ? 1u << rng_below(r, 4) : 1;
-    int may_be_in_place = c == COLL_ALLGATHER || c == COLL_ALLGATHERV || c == COLL_ALLREDUCE ||
-                          (c >= COLL_GATHER && c <= COLL_SCATTERV);
+    size_t grain = plan_is(c, PLAN_COMBINES) ? 1u << rng_below(r, 4) : 1;
+    int may_be_in_place = plan_gathers(c) || plan_scatters(c) || c == COLL_ALLREDUCE ||
+                          (plan_is(c, PLAN_SPREADS) && !plan_is(c, PLAN_ROOTED));
     struct plan_request q = {.collective = c,
                              .topo = t,
                              .root = (int)rng_below(r, (uint32_t)t->nranks),
@@ -91,7 +85,7 @@ struct plan_request rng_request(struct rng *r, enum plan_collective c, int most_
                              .chunk_bytes = grain * (1 + rng_below(r, most_elements / 2)),
                              .memory = rng_below(r, 2) ? PLAN_ON_DEVICE : PLAN_IN_HOST};
 
-    if (c == COLL_ALLGATHERV || c == COLL_REDUCE_SCATTER || c == COLL_GATHERV || c == COLL_SCATTERV)
+    if (plan_is(c, PLAN_BY_RANK))
         q.bytes = unequal_sizes(r, t->nranks, most_elements, grain);
     if (c == COLL_ALLTOALLV) {
         q.nbytes = 0;

@@ -29,6 +29,7 @@ Suite *suite_guard(void);
 Suite *suite_weigh(void);
 Suite *suite_hands(void);
 Suite *suite_cpulist(void);
+Suite *suite_json(void);
 Suite *suite_write_file(void);
 Suite *suite_socket(void);
 Suite *suite_watch(void);

@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "planners/check/check.h"
-#include "planners/balance/demand.h"
-#include "planners/balance/nimble.h"
+#include "planners/nimble/demand.h"
+#include "planners/nimble/nimble.h"
 #include "test/unit/random.h"
 #include "test/unit/suites.h"
 #include "test/unit/test_topo.h"
@@ -300,7 +300,7 @@ START_TEST(test_nimble__ranks_send_to_one_after_the_other)
                                  .grain = 1,
                                  .chunk_bytes = 1000};
 
-        ck_assert_int_eq(plan_nimble_pairwise.build(&q, &p), 0);
+        ck_assert_int_eq(plan_pairwise.build(&q, &p), 0);
         ck_assert_uint_eq(p->scratch_bytes, 0);
         for (uint32_t i = 0; i < p->nqueues; i++)
             if (p->queues[i].kind == PLAN_SEND)

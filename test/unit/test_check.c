@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "planners/check/check.h"
-#include "planners/rings/rings.h"
+#include "planners/parallel_rings/parallel_rings.h"
 #include "test/unit/random.h"
 #include "test/unit/suites.h"
 #include "test/unit/test_topo.h"
@@ -162,7 +162,7 @@ START_TEST(test_check__random_damage_to_rings_is_found)
 
         for (int rank = 0; rank < t->nranks; rank++) {
             q.rank = rank;
-            ck_assert_int_eq(plan_rings.build(&q, &plan[rank]), 0);
+            ck_assert_int_eq(plan_parallel_rings.build(&q, &plan[rank]), 0);
         }
         if (t->nranks > 1)
             what = damage(&r, plan[rng_below(&r, (uint32_t)t->nranks)]);

@@ -6,8 +6,8 @@
 
 #include "planners/choose.h"
 #include "planners/cost.h"
-#include "planners/lanes/lanes.h"
-#include "planners/rings/rings.h"
+#include "planners/lane/lane.h"
+#include "planners/parallel_rings/parallel_rings.h"
 #include "test/unit/random.h"
 #include "test/unit/suites.h"
 #include "test/unit/test_topo.h"
@@ -186,7 +186,7 @@ START_TEST(test_choose__a_long_ring_is_not_tried_for_few_bytes)
     int n = plan_candidates(&q, c, PLAN_CANDIDATES);
 
     for (int i = 0; i < n; i++)
-        ck_assert_ptr_ne(c[i].algorithm, &plan_rings);
+        ck_assert_ptr_ne(c[i].algorithm, &plan_parallel_rings);
     ck_assert_ptr_null(plan_nothing_pays(&q)); /* the shape may gain, the size does not */
     n = plan_candidates_all(&q, c, PLAN_CANDIDATES);
     ck_assert_int_ge(n, 1);
@@ -194,7 +194,7 @@ START_TEST(test_choose__a_long_ring_is_not_tried_for_few_bytes)
     n = plan_candidates(&q, c, PLAN_CANDIDATES);
     int rings = 0;
     for (int i = 0; i < n; i++)
-        rings += c[i].algorithm == &plan_rings;
+        rings += c[i].algorithm == &plan_parallel_rings;
     ck_assert_int_ge(rings, 1);
     topo_free(t);
 }
@@ -205,7 +205,7 @@ static double rings_seconds(const char *text, enum plan_collective c, size_t nby
     struct topo *t = topology(text);
     struct plan_request q = {
         .collective = c, .topo = t, .nbytes = nbytes, .grain = 1, .chunk_bytes = chunk};
-    double seconds = plan_rings.cost(&q);
+    double seconds = plan_parallel_rings.cost(&q);
 
     topo_free(t);
     return seconds;
@@ -237,13 +237,14 @@ START_TEST(test_choose__rings_for_many_bytes_lanes_for_few)
         int ppg;
         const struct plan_algorithm *first;
     } cases[] = {
-        {"node:4 rank:4 rail:4@10Gbit latency_rail:20us", 64 << 20, 0, &plan_rings},
-        {"node:8 rank:4 rail:4@10Gbit latency_rail:20us", 64 << 20, 0, &plan_rings},
-        {"node:16 rank:4 rail:4@10Gbit latency_rail:20us", 512 << 10, 0, &plan_lanes},
-        {"node:4 rail:1@200Mbit latency_rail:100us", 16 << 20, 4, &plan_rings},
-        {"node:4 rail:1", 16 << 20, 4, &plan_rings},
-        {"node:4 rail:1@200Mbit latency_rail:100us link_flow:50Mbit", 16 << 20, 4, &plan_rings},
-        {"node:16 rail:1@10Gbit latency_rail:20us", 256 << 10, 2, &plan_lanes},
+        {"node:4 rank:4 rail:4@10Gbit latency_rail:20us", 64 << 20, 0, &plan_parallel_rings},
+        {"node:8 rank:4 rail:4@10Gbit latency_rail:20us", 64 << 20, 0, &plan_parallel_rings},
+        {"node:16 rank:4 rail:4@10Gbit latency_rail:20us", 512 << 10, 0, &plan_lane},
+        {"node:4 rail:1@200Mbit latency_rail:100us", 16 << 20, 4, &plan_parallel_rings},
+        {"node:4 rail:1", 16 << 20, 4, &plan_parallel_rings},
+        {"node:4 rail:1@200Mbit latency_rail:100us link_flow:50Mbit", 16 << 20, 4,
+         &plan_parallel_rings},
+        {"node:16 rail:1@10Gbit latency_rail:20us", 256 << 10, 2, &plan_lane},
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -272,7 +273,7 @@ START_TEST(test_choose__one_node_has_nothing_for_rings_to_gain)
     int n = plan_candidates(&q, c, PLAN_CANDIDATES);
 
     for (int i = 0; i < n; i++)
-        ck_assert_ptr_ne(c[i].algorithm, &plan_rings);
+        ck_assert_ptr_ne(c[i].algorithm, &plan_parallel_rings);
     ck_assert_int_eq(n == 0, plan_nothing_pays(&q) != NULL);
     topo_free(t);
 }

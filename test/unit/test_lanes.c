@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "planners/check/check.h"
-#include "planners/lanes/lanes.h"
-#include "planners/lanes/lanes_cut.h"
-#include "planners/lanes/lanes_stage.h"
+#include "planners/lane/lane.h"
+#include "planners/lane/lanes_cut.h"
+#include "planners/lane/lanes_stage.h"
 #include "test/unit/random.h"
 #include "test/unit/suites.h"
 #include "test/unit/test_topo.h"
@@ -23,7 +23,7 @@ static void outside(const struct plan_request *q, int *messages, uint64_t *bytes
 {
     struct plan *p = NULL;
 
-    ck_assert_int_eq(plan_lanes.build(q, &p), 0);
+    ck_assert_int_eq(plan_lane.build(q, &p), 0);
     *messages = 0;
     *bytes = 0;
     for (uint32_t i = 0; i < p->nops; i++) {
@@ -47,8 +47,8 @@ START_TEST(test_lanes__every_way_between_nodes_passes_the_checker)
         char why[256] = "", text[1024];
 
         q.recipe = inters[_i];
-        ck_assert_int_eq(plan_lanes.accepts(&q, why, sizeof why), 0);
-        ck_assert_msg(plan_check_algorithm(&q, &plan_lanes, why, sizeof why) == 0,
+        ck_assert_int_eq(plan_lane.accepts(&q, why, sizeof why), 0);
+        ck_assert_msg(plan_check_algorithm(&q, &plan_lane, why, sizeof why) == 0,
                       "%s, seed %d, %s: %s", q.recipe, (int)seed, rng_request_text(&q, text), why);
         rng_request_free(&q);
     }
@@ -61,14 +61,14 @@ START_TEST(test_lanes__any_number_of_lanes_passes_the_checker)
         struct rng r = {seed};
         int c = 0;
 
-        for (int skip = (int)(seed % 7); !(plan_lanes.collectives & 1u << c) || skip-- > 0;)
+        for (int skip = (int)(seed % 7); !(plan_lane.collectives & 1u << c) || skip-- > 0;)
             c++;
         struct plan_request q = rng_request(&r, (enum plan_collective)c, 12, seed % 3 ? 200 : 3);
         char why[256] = "", text[1024], recipe[32];
 
         snprintf(recipe, sizeof recipe, "lanes=%d", 1 + (int)(seed % 3));
         q.recipe = recipe;
-        ck_assert_msg(plan_check_algorithm(&q, &plan_lanes, why, sizeof why) == 0,
+        ck_assert_msg(plan_check_algorithm(&q, &plan_lane, why, sizeof why) == 0,
                       "%s, seed %d, %s: %s", q.recipe, (int)seed, rng_request_text(&q, text), why);
         rng_request_free(&q);
     }
@@ -111,9 +111,9 @@ START_TEST(test_lanes__a_wrong_recipe_says_what_would_do)
                              .chunk_bytes = 64,
                              .recipe = "inter=tree"};
     struct plan *p = NULL;
-    ck_assert_int_eq(plan_lanes.accepts(&q, why, sizeof why), -22);
+    ck_assert_int_eq(plan_lane.accepts(&q, why, sizeof why), -22);
     ck_assert_str_eq(why, "inter=tree: must be ring, recursive_doubling or rabenseifner");
-    ck_assert_int_lt(plan_lanes.build(&q, &p), 0);
+    ck_assert_int_lt(plan_lane.build(&q, &p), 0);
     ck_assert_ptr_null(p);
     topo_free(t);
 }
@@ -197,7 +197,7 @@ START_TEST(test_lanes__one_rank_of_8192_is_small)
                                  .recipe = plans[i].recipe};
         struct plan *p = NULL;
 
-        ck_assert_int_eq(plan_lanes.build(&q, &p), 0);
+        ck_assert_int_eq(plan_lane.build(&q, &p), 0);
         ck_assert_uint_le(plan_footprint(p), plans[i].most);
         plan_free(p);
     }

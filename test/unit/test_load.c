@@ -34,7 +34,7 @@ START_TEST(test_load__equal_nodes_have_the_bounds_of_table_III)
     for (int i = 0; i < 12 * 12; i++) /* an alltoallv that is an alltoall */
         even[i] = (uint64_t)block;
     for (int c = 0; c < COLL_COUNT; c++) {
-        int vector = c == COLL_BCAST || c == COLL_REDUCE || c == COLL_ALLREDUCE;
+        int vector = plan_is_vector((enum plan_collective)c);
         struct plan_request q = {.collective = (enum plan_collective)c,
                                  .topo = t,
                                  .root = 5,
@@ -84,8 +84,7 @@ START_TEST(test_load__unequal_nodes_and_rails)
                                  .grain = 1,
                                  .chunk_bytes = 1};
 
-        if (q.collective == COLL_ALLGATHERV || q.collective == COLL_REDUCE_SCATTER ||
-            q.collective == COLL_GATHERV || q.collective == COLL_SCATTERV)
+        if (plan_is(q.collective, PLAN_BY_RANK))
             q.bytes = bytes;
         ck_assert_msg(load_bound(&q) > cases[i].seconds * (1 - NEAR) &&
                           load_bound(&q) < cases[i].seconds * (1 + NEAR),

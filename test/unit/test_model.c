@@ -10,7 +10,7 @@
 
 #include "planners/load.h"
 #include "planners/model/model.h"
-#include "planners/rings/rings.h"
+#include "planners/parallel_rings/parallel_rings.h"
 #include "test/unit/random.h"
 #include "test/unit/suites.h"
 #include "test/unit/test_topo.h"
@@ -324,12 +324,12 @@ START_TEST(test_model__a_pipelined_ring_comes_near_its_bound)
                              .nbytes = 16 << 20,
                              .grain = 1,
                              .chunk_bytes = 16 << 10};
-    double seconds = seconds_of(&q, &plan_rings), bound = load_bound(&q);
+    double seconds = seconds_of(&q, &plan_parallel_rings), bound = load_bound(&q);
 
     ck_assert_double_ge(seconds, bound);
     ck_assert_double_le(seconds, bound * 1.02);
     q.chunk_bytes = 16 << 20; /* store and forward */
-    ck_assert_double_ge(seconds_of(&q, &plan_rings), 2 * bound);
+    ck_assert_double_ge(seconds_of(&q, &plan_parallel_rings), 2 * bound);
     topo_free(t);
 }
 END_TEST
@@ -349,7 +349,7 @@ START_TEST(test_model__more_bytes_take_longer)
                                      .nbytes = n,
                                      .grain = 1,
                                      .chunk_bytes = 1 << 16};
-            double seconds = seconds_of(&q, &plan_rings);
+            double seconds = seconds_of(&q, &plan_parallel_rings);
 
             ck_assert_msg(seconds > last * 0.99, "%s: %zu bytes take %g, fewer took %g", shapes[s],
                           n, seconds, last);

@@ -4,8 +4,8 @@
 #include <check.h>
 #include <stdlib.h>
 
-#include "shim/nccl/pace.h"
-#include "shim/nccl/pick.h"
+#include "planners/rounds/pace.h"
+#include "planners/rounds/pick.h"
 #include "test/unit/suites.h"
 
 #define FOUR_RAILS "node:2 gpu:4 rail:4@25GB/s link_nvlink:300GB/s"

@@ -6,10 +6,10 @@
 #include <check.h>
 #include <stdlib.h>
 
-#include "planners/alltoall.h"
+#include "planners/staggered_pairwise.h"
 #include "planners/check/check.h"
 #include "planners/load.h"
-#include "planners/rings/rings.h"
+#include "planners/parallel_rings/parallel_rings.h"
 #include "test/unit/random.h"
 #include "test/unit/suites.h"
 #include "test/unit/test_topo.h"
@@ -73,7 +73,7 @@ START_TEST(test_rings__equal_nodes_move_whole_blocks_along_local_ranks)
                                  .chunk_bytes = 64};
         int ring_blocks = 0;
 
-        ck_assert_int_eq(plan_rings.build(&q, &p), 0);
+        ck_assert_int_eq(plan_parallel_rings.build(&q, &p), 0);
         for (uint32_t i = 0; i < p->nqueues; i++) {
             int peer = p->queues[i].peer;
             if (peer < 0 || t->rank[peer].node == t->rank[rank].node)
@@ -108,7 +108,7 @@ START_TEST(test_rings__a_slow_rail_carries_its_share)
                                  .grain = 1,
                                  .chunk_bytes = 64};
 
-        ck_assert_int_eq(plan_rings.build(&q, &p), 0);
+        ck_assert_int_eq(plan_parallel_rings.build(&q, &p), 0);
         for (uint32_t i = 0; i < p->nops; i++) {
             const struct plan_queue *queue = &p->queues[p->ops[i].queue];
             if (queue->kind == PLAN_RECV && queue->peer < 4)
@@ -136,7 +136,7 @@ START_TEST(test_plan__one_rank_of_8192_is_small)
                              .nbytes = 1 << 20,
                              .grain = 1,
                              .chunk_bytes = 1 << 16};
-    ck_assert_int_eq(plan_rings.build(&q, &p), 0);
+    ck_assert_int_eq(plan_parallel_rings.build(&q, &p), 0);
     ck_assert_uint_le(plan_footprint(p), 1 << 20);
     plan_free(p);
     topo_free(t);
@@ -187,6 +187,39 @@ START_TEST(test_plan__a_dependency_asks_for_the_shared_bytes_only)
     ck_assert_uint_eq(plan_dep_need(&onward, 100, &arrival), 50);
     ck_assert_uint_eq(plan_dep_need(&other, 1, &arrival), 50);
     ck_assert_uint_eq(plan_dep_need(&arrival, 20, &onward), 30); /* overwriting what was read */
+}
+END_TEST
+
+static unsigned with_trait(enum plan_trait trait)
+{
+    unsigned mask = 0;
+
+    for (int c = 0; c < COLL_COUNT; c++)
+        mask |= (unsigned)plan_is((enum plan_collective)c, trait) << c;
+    return mask;
+}
+
+/* As the MPI standard has them. */
+START_TEST(test_collective__traits_are_asked_by_name)
+{
+#define BIT(c) (1u << COLL_##c)
+    ck_assert_uint_eq(with_trait(PLAN_COMBINES), BIT(ALLREDUCE) | BIT(REDUCE) |
+                                                     BIT(REDUCE_SCATTER) |
+                                                     BIT(REDUCE_SCATTER_BLOCK));
+    ck_assert_uint_eq(with_trait(PLAN_ROOTED), BIT(BCAST) | BIT(REDUCE) | BIT(GATHER) |
+                                                   BIT(GATHERV) | BIT(SCATTER) | BIT(SCATTERV));
+    ck_assert_uint_eq(with_trait(PLAN_BY_RANK),
+                      BIT(ALLGATHERV) | BIT(REDUCE_SCATTER) | BIT(GATHERV) | BIT(SCATTERV));
+    ck_assert_uint_eq(with_trait(PLAN_SPREADS), BIT(ALLGATHER) | BIT(ALLGATHERV) | BIT(BCAST));
+    for (int c = 0; c < COLL_COUNT; c++) {
+        ck_assert_int_eq(plan_is_vector((enum plan_collective)c),
+                         c == COLL_ALLREDUCE || c == COLL_REDUCE || c == COLL_BCAST);
+        ck_assert_int_eq(plan_gathers((enum plan_collective)c),
+                         c == COLL_GATHER || c == COLL_GATHERV);
+        ck_assert_int_eq(plan_scatters((enum plan_collective)c),
+                         c == COLL_SCATTER || c == COLL_SCATTERV);
+    }
+#undef BIT
 }
 END_TEST
 
@@ -284,7 +317,7 @@ START_TEST(test_plan__every_rail_gets_its_share)
                                  .grain = 1,
                                  .chunk_bytes = 1 << 15};
         const struct plan_algorithm *a =
-            q.collective == COLL_ALLTOALL ? &plan_alltoall : &plan_rings;
+            q.collective == COLL_ALLTOALL ? &plan_staggered_pairwise : &plan_parallel_rings;
         ck_assert_int_eq(load_open(t, &load), 0);
         for (q.rank = 0; q.rank < t->nranks; q.rank++) {
             struct plan *p = NULL;
@@ -314,7 +347,7 @@ START_TEST(test_gather__a_leaf_uses_its_own_rail_where_it_can)
     for (q.rank = 4; q.rank < q.topo->nranks; q.rank++) {
         struct plan *p = NULL;
 
-        ck_assert_int_eq(plan_rings.build(&q, &p), 0);
+        ck_assert_int_eq(plan_parallel_rings.build(&q, &p), 0);
         for (uint32_t i = 0; i < p->nqueues; i++)
             ck_assert_int_eq(q.topo->rank[p->queues[i].peer].node, 0);
         plan_free(p);
@@ -341,7 +374,7 @@ START_TEST(test_alltoall__begins_with_half_a_mebibyte_in_two_to_eight_steps)
 
         q.nbytes = cases[i].block;
         q.chunk_bytes = cases[i].chunk;
-        ck_assert_int_eq(plan_alltoall.build(&q, &p), 0);
+        ck_assert_int_eq(plan_staggered_pairwise.build(&q, &p), 0);
         for (uint32_t at = 0; at < p->nops; at++) {
             const struct plan_queue *queue = &p->queues[p->ops[at].queue];
 
@@ -367,6 +400,7 @@ Suite *suite_plan(void)
     tcase_add_test(t, test_plan__one_rank_of_8192_is_small);
     tcase_add_test(t, test_plan__queues_keep_the_order_in_which_operations_were_added);
     tcase_add_test(t, test_plan__a_dependency_asks_for_the_shared_bytes_only);
+    tcase_add_test(t, test_collective__traits_are_asked_by_name);
     tcase_add_test(t, test_chunks__even_a_terabyte_goes_in_pieces_that_an_int_can_count);
     tcase_add_test(t, test_chunks__a_wish_is_kept_unless_it_cuts_the_call_too_finely);
     tcase_add_test(t, test_plan__every_rail_gets_its_share);

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "planners/rings/rings.h"
+#include "planners/parallel_rings/parallel_rings.h"
 #include "planners/tuning.h"
 #include "test/unit/suites.h"
 

@@ -10,13 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shim/nccl/pace.h"
+#include "planners/rounds/pace.h"
 #include "test/unit/loopback.h"
 #include "test/unit/member.h"
 #include "test/unit/random.h"
 #include "test/unit/suites.h"
 #include "test/unit/test_topo.h"
-#include "transports/rounds.h"
+#include "planners/rounds/rounds.h"
 
 enum { MOST_RANKS = 10 };
 

@@ -9,8 +9,8 @@
 
 #include "planners/check/check.h"
 #include "planners/recipe.h"
-#include "planners/rings/rings.h"
-#include "planners/rings/rings_trees.h"
+#include "planners/parallel_rings/parallel_rings.h"
+#include "planners/parallel_rings/rings_trees.h"
 #include "test/unit/random.h"
 #include "test/unit/suites.h"
 
@@ -132,7 +132,7 @@ static uint64_t across(const struct plan_request *all, int node, int from, int t
 
         if (q.topo->rank[q.rank].node != node || q.topo->rank[q.rank].socket != from)
             continue;
-        p = plan_of(&q, &plan_rings);
+        p = plan_of(&q, &plan_parallel_rings);
         for (uint32_t i = 0; i < p->nops; i++) {
             const struct plan_queue *queue = &p->queues[p->ops[i].queue];
             if (queue->kind == PLAN_SEND && q.topo->rank[queue->peer].node == node &&
@@ -207,21 +207,21 @@ static const struct {
     const struct plan_algorithm *algorithm;
     const char *recipe, *why; /* why: part of the line, or NULL if the recipe is good */
 } recipes[] = {
-    {&plan_rings, "", NULL},
-    {&plan_rings, "intra=linear", NULL},
-    {&plan_rings, "intra=binomial_doubling", NULL},
-    {&plan_rings, "intra=binomial_halving", NULL},
-    {&plan_rings, "intra=recursive_doubling", NULL},
-    {&plan_rings, "intra=sockets", NULL},
-    {&plan_rings, "intra=knomial,k=3", NULL},
-    {&plan_rings, "k=3,intra=knomial", NULL},
+    {&plan_parallel_rings, "", NULL},
+    {&plan_parallel_rings, "intra=linear", NULL},
+    {&plan_parallel_rings, "intra=binomial_doubling", NULL},
+    {&plan_parallel_rings, "intra=binomial_halving", NULL},
+    {&plan_parallel_rings, "intra=recursive_doubling", NULL},
+    {&plan_parallel_rings, "intra=sockets", NULL},
+    {&plan_parallel_rings, "intra=knomial,k=3", NULL},
+    {&plan_parallel_rings, "k=3,intra=knomial", NULL},
     {&plan_knomial, "k=2", NULL},
     {&plan_knomial, "k=1024", NULL},
-    {&plan_rings, "intra=tree", "intra=tree: must be linear, binomial_doubling"},
-    {&plan_rings, "k=3", "goes with intra=knomial"},
-    {&plan_rings, "inner=linear", "'inner': no such key; there is intra, k"},
-    {&plan_rings, "intra=linear,", "last comma"},
-    {&plan_rings, "intra=linear,intra=linear", "twice"},
+    {&plan_parallel_rings, "intra=tree", "intra=tree: must be linear, binomial_doubling"},
+    {&plan_parallel_rings, "k=3", "goes with intra=knomial"},
+    {&plan_parallel_rings, "inner=linear", "'inner': no such key; there is intra, k"},
+    {&plan_parallel_rings, "intra=linear,", "last comma"},
+    {&plan_parallel_rings, "intra=linear,intra=linear", "twice"},
     {&plan_knomial, "k=1", "k=1: must be a whole number from 2 to 1024"},
     {&plan_knomial, "k=99999999999999999999", "from 2 to 1024"},
     {&plan_knomial, "k=4x", "k=4x: must be"},

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* How large the chunks are in which a plan moves its bytes. */
+#ifndef COLLSHIM_PLANNERS_CHUNKS_H
+#define COLLSHIM_PLANNERS_CHUNKS_H
+
+#include "planners/collective.h"
+
+/*
+ * Chunks worth trying where nobody sets one, what was measured to be the best or else is the
+ * safest first, at most PLAN_CHUNKS of them; returns
+ * how many. Multiples of the grain, the same on all ranks.
+ */
+enum { PLAN_CHUNKS = 2 };
+int plan_chunks(const struct plan_request *q, size_t *chunk);
+
+/*
+ * The chunk for q where somebody asks for one of `wanted` bytes: a multiple of the grain, and where
+ * it is below PLAN_SMALL_CHUNK, as large as it takes for PLAN_MANY_CHUNKS to hold all of the call.
+ * The same on all ranks.
+ */
+enum { PLAN_MANY_CHUNKS = 16 << 10, PLAN_SMALL_CHUNK = 4 << 10 };
+size_t plan_chunk(const struct plan_request *q, size_t wanted);
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * NIMBLE: Alltoallv over balanced paths, what that is compared with, and whether it is worth while.
+ *
+ * Source: NIMBLE (README.md, Papers).
+ */
+#ifndef COLLSHIM_PLANNERS_NIMBLE_H
+#define COLLSHIM_PLANNERS_NIMBLE_H
+
+#include "planners/nimble/balance.h"
+#include "planners/registry.h"
+
+/* Alltoallv over balanced paths. */
+extern const struct plan_algorithm plan_nimble;
+/* Alltoallv with every message between nodes cut alike over the rails, whatever their rates and
+   load: what libraries that stripe do, to be compared with. */
+extern const struct plan_algorithm plan_striped;
+/* Alltoallv with every message direct, in the same order and with as many under way: what balancing
+   is compared with. */
+extern const struct plan_algorithm plan_pairwise;
+
+/* The options that a request is balanced with: a message is worth splitting from a few chunks on.
+ */
+struct balance_options nimble_options(const struct plan_request *q);
+
+/*
+ * How busy the busiest link would be if every message went direct, and if they were balanced: in
+ * seconds, or bytes of one rail where no rates are known. Of q, rank does not matter. Returns 0 or
+ * -ENOMEM.
+ */
+int nimble_predict(const struct plan_request *q, double *direct, double *balanced);
+
+/*
+ * How skewed a demand is, coarsely: how often the most that one rank sends or receives can be
+ * halved and is still the mean or more; 0 where no rank has twice the mean. Needs no memory, so it
+ * cannot fail on one rank.
+ */
+unsigned nimble_skew(const uint64_t *demand, int nranks);
+
+/*
+ * The plan of q->rank for an exchange that is cut like this, the same pieces on all ranks. Any
+ * relays will do, so that tests can ask for stranger paths than balancing finds. name: constant.
+ * Returns as plan_algorithm.build does.
+ */
+int nimble_build_pieces(const struct plan_request *q, const struct balance *b, const char *name,
+                        struct plan **plan_p);
+
+#endif
