@@ -23,6 +23,8 @@
 #include "shim/mpi/staging.h"
 #include "shim/mpi/threads.h"
 
+enum { MOST_SKEW = 7 }; /* of exchanges that the guard tells apart */
+
 /* Set while the shim itself is inside the library, which may call intercepted functions. */
 static __thread int inside __attribute__((tls_model("initial-exec")));
 
@@ -276,7 +278,7 @@ static int recipe_suits(const struct mpi_call *call, const struct plan_algorithm
  * error of the call), or why it cannot serve this call, on all ranks alike.
  */
 static enum reason make_ready(struct mpi_comm *c, struct mpi_call *call,
-                              const struct guard_reroute *r, struct ready *ready, int *rc)
+                              const struct plan_candidate *r, struct ready *ready, int *rc)
 {
     call->request.chunk_bytes = plan_chunk(&call->request, r->chunk_bytes);
     call->request.recipe = r->recipe;
@@ -354,11 +356,9 @@ static int run_first(struct mpi_comm *c, struct mpi_call *call, const struct tun
     enum reason why = n ? REASON_SHAPE : why_no_candidate(&call->request);
 
     for (int i = 0; i < n; i++) {
-        struct guard_reroute r = {list[i].algorithm, list[i].recipe, list[i].chunk_bytes,
-                                  list[i].ppg};
         struct ready ready;
 
-        why = make_ready(c, call, &r, &ready, &rc);
+        why = make_ready(c, call, &list[i], &ready, &rc);
         if (!why)
             return run_ready(c, call, &ready, rc);
     }
@@ -378,7 +378,7 @@ static int agree_on_largest(void *context, double *value, int n)
 static void tell_verdict(const struct mpi_comm *c, const struct guard_entry *e,
                          const struct mpi_call *call)
 {
-    const struct guard_reroute *r = &e->reroute[e->best ? e->best - 1 : 0];
+    const struct plan_candidate *r = &e->reroute[e->best ? e->best - 1 : 0];
 
     if (c->rank == 0)
         count_verdict(call->collective, call->total, e->best != GUARD_NATIVE);
@@ -394,11 +394,12 @@ static void tell_verdict(const struct mpi_comm *c, const struct guard_entry *e,
             e->agreed[e->best] / e->agreed[GUARD_NATIVE]);
 }
 
-/* One of the contenders. timed: it takes part in a trial. why: the reason, if it is the library. */
+/* One of the contenders. slot: as of guard_pick. why: the reason, if it is the library. */
 static int run_contender(struct mpi_comm *c, struct guard_entry *e, struct mpi_call *call,
-                         int contender, int timed, enum reason why)
+                         int contender, int slot, enum reason why)
 {
     struct ready ready;
+    int timed = slot != GUARD_UNTIMED;
     double began = timed ? count_now() : 0, start = began;
     int rc = 0, settled = 0;
 
@@ -416,7 +417,7 @@ static int run_contender(struct mpi_comm *c, struct guard_entry *e, struct mpi_c
         rc = run_ready(c, call, &ready, rc);
     }
     if (timed && (contender == GUARD_NATIVE || !why))
-        settled = guard_note(e, count_now() - start, start - began, agree_on_largest, c);
+        settled = guard_note(e, slot, count_now() - start, start - began, agree_on_largest, c);
     if (settled == 1)
         tell_verdict(c, e, call);
     return rc;
@@ -426,10 +427,10 @@ static int run_contender(struct mpi_comm *c, struct guard_entry *e, struct mpi_c
 static int run_guarded(struct mpi_comm *c, struct guard_entry *e, struct mpi_call *call,
                        const struct tuning_row *row)
 {
-    int timed = 0;
+    int slot;
 
     if (guard_settled(e))
-        return run_contender(c, e, call, e->best, 0, REASON_SLOWER);
+        return run_contender(c, e, call, e->best, GUARD_UNTIMED, REASON_SLOWER);
     if (guard_wants_candidates(e)) {
         struct plan_candidate list[PLAN_CANDIDATES];
         int n = find_candidates(&call->request, row, list);
@@ -439,8 +440,8 @@ static int run_guarded(struct mpi_comm *c, struct guard_entry *e, struct mpi_cal
         if (!n)
             return run_native_because(call, e->why);
     }
-    int contender = guard_pick(e, call->total, &timed);
-    return run_contender(c, e, call, contender, timed, REASON_TRIAL);
+    int contender = guard_pick(e, call->total, &slot);
+    return run_contender(c, e, call, contender, slot, REASON_TRIAL);
 }
 
 static int choose_and_run(struct mpi_comm *c, struct mpi_call *call)
@@ -464,7 +465,8 @@ static int choose_and_run(struct mpi_comm *c, struct mpi_call *call)
     if (!guarded(choice))
         return run_first(c, call, row);
     const uint64_t *demand = call->request.demand;
-    unsigned kind = demand ? nimble_skew(demand, c->size) : call->request.memory;
+    unsigned skew = demand ? nimble_skew(demand, c->size) : 0;
+    unsigned kind = !demand ? call->request.memory : skew < MOST_SKEW ? skew : MOST_SKEW;
     struct guard_entry *e = guard_find(&c->guard, call->collective, kind, call->total);
     if (e->best == GUARD_NATIVE && guard_settled(e))
         return run_native_because(call, e->why ? e->why : REASON_SLOWER);
