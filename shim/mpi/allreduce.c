@@ -166,8 +166,8 @@ static int allreduce_run(const struct allreduce_arguments *a, struct mpi_call *c
                   : gate_size(call->total);
     if (!why && !reduction_of(a->type, a->op, &call->reduction))
         why = REASON_OPERATION;
-    if (!why && call->reduction.rounds && settings.cfg.exact)
-        why = REASON_EXACT;
+    if (!why)
+        why = gate_rounding(call->reduction.rounds);
     if (!why && allreduce_refused(a, call->collective, elements))
         why = REASON_ARGUMENTS;
     if (!why && mpi.Comm_size(a->comm, &size) == MPI_SUCCESS)

@@ -16,6 +16,7 @@
 #include "planners/balance/nimble.h"
 #include "planners/slices.h"
 #include "shim/mpi/comm.h"
+#include "shim/decide/choose.h"
 #include "shim/decide/count.h"
 #include "shim/mpi/library.h"
 #include "shim/mpi/pairs.h"
@@ -28,19 +29,14 @@ enum { MOST_SKEW = 7 }; /* of exchanges that the guard tells apart */
 /* Set while the shim itself is inside the library, which may call intercepted functions. */
 static __thread int inside __attribute__((tls_model("initial-exec")));
 
-static enum reason gate_collective(enum plan_collective collective)
+static enum reason gate_here(enum plan_collective collective)
 {
-    const struct choice *choice = &settings.choice[collective];
-
-    return inside            ? REASON_NESTED
-           : choice->native  ? REASON_CHOSEN
-           : !choice->served ? REASON_NO_ALGORITHM
-                             : REASON_NONE;
+    return inside ? REASON_NESTED : gate_collective(collective);
 }
 
 enum reason mpi_gate_call(MPI_Comm comm, int nranks, enum plan_collective collective)
 {
-    enum reason why = gate_collective(collective);
+    enum reason why = gate_here(collective);
     int inter = 0;
 
     if (why)
@@ -67,7 +63,7 @@ enum reason mpi_gate_rooted(MPI_Comm comm, int root, enum plan_collective collec
 struct mpi_comm *mpi_gate_comm(MPI_Comm comm, int nranks, enum plan_collective collective,
                                enum reason *why)
 {
-    struct mpi_comm *c = gate_collective(collective) ? NULL : mpi_comm_find(comm);
+    struct mpi_comm *c = gate_here(collective) ? NULL : mpi_comm_find(comm);
 
     *why =
         c ? REASON_NONE : mpi_gate_call(comm, nranks, collective); /* it passed when it was made */
@@ -241,14 +237,15 @@ static int run_both(struct mpi_comm *c, const struct ready *ready, const struct 
 static int run_in_mode(struct mpi_comm *c, const struct ready *ready, const struct mpi_call *call,
                        int *handled)
 {
-    if (settings.cfg.mode == CFG_MODE_VERIFY)
+    enum choose_way way = choose_way(&c->turn);
+
+    if (way == CHOOSE_BOTH)
         return run_both(c, ready, call, handled);
-    if (settings.cfg.mode == CFG_MODE_AB && c->turn++ % 2 == 0) {
-        count_native(call->collective, REASON_TURN);
-        *handled = 1;
-        return run_native(call);
-    }
-    return run_plan(c, ready, call);
+    if (way == CHOOSE_REROUTED)
+        return run_plan(c, ready, call);
+    count_native(call->collective, REASON_TURN);
+    *handled = 1;
+    return run_native(call);
 }
 
 static int run_native_because(struct mpi_call *call, enum reason why)
@@ -305,47 +302,22 @@ static int run_ready(struct mpi_comm *c, struct mpi_call *call, const struct rea
     return rc;
 }
 
-/* Is measuring wanted, and not overruled by a wish for this very algorithm? */
-static int guarded(const struct choice *choice)
-{
-    return settings.cfg.guard && !settings.cfg.reproducible && settings.cfg.mode == CFG_MODE_ON &&
-           settings.cfg.min_bytes && !choice->forced;
-}
-
-/* The one candidate that somebody named. chunk: 0 if nobody named that. */
-static int one_candidate(struct plan_request *q, const struct plan_algorithm *a, const char *recipe,
-                         size_t chunk, int ppg, struct plan_candidate *list)
-{
-    size_t chunks[PLAN_CHUNKS] = {chunk};
-
-    if (!chunk)
-        plan_chunks(q, chunks);
-    list[0] = (struct plan_candidate){
-        .algorithm = a, .chunk_bytes = chunks[0], .recipe = recipe[0] ? recipe : NULL, .ppg = ppg};
-    return 1;
-}
-
-/* What COLLSHIM_ALGORITHM names, else the row of the profile, else what the model thinks of. */
+/* What somebody names, else what the model thinks of. */
 static int find_candidates(struct plan_request *q, const struct tuning_row *row,
                            struct plan_candidate *list)
 {
-    const struct choice *choice = &settings.choice[q->collective];
     size_t chunk = settings.cfg.chunk_bytes ? plan_chunk(q, settings.cfg.chunk_bytes) : 0;
 
     q->recipe = NULL;
     q->chunk_bytes = chunk;
-    if (choice->forced)
-        return one_candidate(q, choice->forced, choice->recipe, chunk, q->ppg, list);
-    if (row)
-        return one_candidate(q, row->algorithm, row->recipe, chunk ? chunk : row->chunk_bytes,
-                             row->ppg, list);
-    return settings.cfg.min_bytes ? plan_candidates(q, list, PLAN_CANDIDATES)
-                                  : plan_candidates_all(q, list, PLAN_CANDIDATES);
-}
-
-static enum reason why_no_candidate(const struct plan_request *q)
-{
-    return plan_nothing_pays(q) ? REASON_SHAPE : REASON_SIZE;
+    if (!choose_named(q, row, list))
+        return settings.cfg.min_bytes ? plan_candidates(q, list, PLAN_CANDIDATES)
+                                      : plan_candidates_all(q, list, PLAN_CANDIDATES);
+    size_t chunks[PLAN_CHUNKS] = {chunk ? chunk : list[0].chunk_bytes};
+    if (!chunks[0])
+        plan_chunks(q, chunks);
+    list[0].chunk_bytes = chunks[0];
+    return 1;
 }
 
 /* The first candidate that can serve the call. */
@@ -353,7 +325,7 @@ static int run_first(struct mpi_comm *c, struct mpi_call *call, const struct tun
 {
     struct plan_candidate list[PLAN_CANDIDATES];
     int n = find_candidates(&call->request, row, list), rc;
-    enum reason why = n ? REASON_SHAPE : why_no_candidate(&call->request);
+    enum reason why = n ? REASON_SHAPE : choose_why_nothing(&call->request);
 
     for (int i = 0; i < n; i++) {
         struct ready ready;
@@ -436,7 +408,7 @@ static int run_guarded(struct mpi_comm *c, struct guard_entry *e, struct mpi_cal
         int n = find_candidates(&call->request, row, list);
 
         guard_begin(e, call->total, list, n);
-        e->why = n ? REASON_NONE : why_no_candidate(&call->request);
+        e->why = n ? REASON_NONE : choose_why_nothing(&call->request);
         if (!n)
             return run_native_because(call, e->why);
     }
@@ -446,23 +418,21 @@ static int run_guarded(struct mpi_comm *c, struct guard_entry *e, struct mpi_cal
 
 static int choose_and_run(struct mpi_comm *c, struct mpi_call *call)
 {
-    const struct choice *choice = &settings.choice[call->collective];
-    const struct tuning_row *row = NULL;
+    int guarded = choose_is_guarded(call->collective);
 
     if (c->team.starting && slices_possible(call) && slices_of(&call->request, 2) > 1) {
         /* Who wants no measuring wants every call to be the same. */
-        team_join(&c->team, c->private_comm, c->topo, c->rank, !guarded(choice));
+        team_join(&c->team, c->private_comm, c->topo, c->rank, !guarded);
         if (c->team.starting)
             return run_native_because(call, REASON_STARTING);
     }
     call->request.ppg = slices_possible(call) ? c->team.ppg : 1;
     if (!c->team.ppg && slices_of(&call->request, 2) > 1)
         return run_native_because(call, REASON_HELPERS);
-    if (!choice->forced && settings.tuning.nrows)
-        row = tuning_find(&settings.tuning, &call->request, call->total);
+    const struct tuning_row *row = choose_row(&call->request, call->total);
     if (row && !row->algorithm)
         return run_native_because(call, REASON_PROFILE);
-    if (!guarded(choice))
+    if (!guarded)
         return run_first(c, call, row);
     const uint64_t *demand = call->request.demand;
     unsigned skew = demand ? nimble_skew(demand, c->size) : 0;

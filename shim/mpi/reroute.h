@@ -10,6 +10,7 @@
 #include <mpi.h>
 
 #include "planners/registry.h"
+#include "shim/decide/gate.h"
 #include "shim/mpi/alike.h"
 #include "shim/mpi/layout.h"
 #include "shim/mpi/process.h"
@@ -71,7 +72,7 @@ static inline enum reason gate_size(uint64_t total)
 {
     if (mpi_process.verdict != REASON_NONE)
         return mpi_process.verdict;
-    if (total < settings.cfg.min_bytes)
+    if (gate_bytes(total))
         return REASON_SMALL;
     return total || alike_asked() ? REASON_NONE : REASON_EMPTY;
 }
