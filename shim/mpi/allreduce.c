@@ -211,7 +211,7 @@ static int allreduce_run(const struct allreduce_arguments *a, struct mpi_call *c
     call->output_block = allreduce_output_block;
     call->output_dense = 1;
     call->held_block = q->in_place ? 0 : NO_BLOCK;
-    return mpi_reroute(c, call);
+    return mpi_reroute(c, call).rc;
 }
 
 static int allreduce(const struct allreduce_arguments *a)
