@@ -14,12 +14,12 @@
  */
 #include "shim/decide/guard.h"
 
-#include <float.h>
+#include <math.h>
 #include <string.h>
 
-enum state { NEW, BASELINE, WARM_UP, MEASURE, CONFIRM_NATIVE, CONFIRM, SETTLED };
+enum state { NEW, WARM_UP, MEASURE, CONFIRM, SETTLED };
 
-enum { BASELINE_CALLS = 2, MOST_ELSEWHERE = 4, SMALLEST_CLASS = 12, MOST_KIND = 7 };
+enum { BASELINE_CALLS = 2, MOST_ELSEWHERE = 4, SMALLEST_CLASS = 12 };
 enum { SOON = 100, COLD = 300, NOW_AND_THEN = 1000, RARELY = 16000, RARER = 4, NEVER = 0 };
 
 /* All in times of the library's call. */
@@ -31,24 +31,46 @@ static const double clearly_faster = .95;  /* to take the library's place */
 static const double clearly_slower = 1.03; /* to give it back */
 static const double comfortable = .8;      /* so much faster that it need not be looked at soon */
 
-struct guard_entry *guard_find(struct guard *g, enum plan_collective c, unsigned kind,
-                               uint64_t total)
+static uint32_t key_of(enum plan_collective c, unsigned kind, uint64_t total)
 {
-    int class = total ? 63 - __builtin_clzll(total) : 0;
+    unsigned class = total ? 63u - (unsigned)__builtin_clzll(total) : 0;
 
     if (class < SMALLEST_CLASS) /* all below 8 KiB are one */
         class = SMALLEST_CLASS;
-    if (kind > MOST_KIND)
-        kind = MOST_KIND;
-    uint16_t key = (uint16_t)(1 + (kind * COLL_COUNT + (unsigned)c) * 64 + (unsigned)class);
+    return 1 + (kind * COLL_COUNT + (unsigned)c) * 64 + class;
+}
 
-    for (int i = 0; i < GUARD_ENTRIES; i++)
-        if (g->key[i] == key)
-            return &g->entry[i];
-    int i = g->next++ % GUARD_ENTRIES;
-    g->key[i] = key;
-    memset(&g->entry[i], 0, sizeof g->entry[i]);
+static int place_of(const struct guard *g, uint32_t key)
+{
+    int i = 0;
+
+    while (i < GUARD_ENTRIES && g->key[i] != key)
+        i++;
+    return i;
+}
+
+struct guard_entry *guard_find(struct guard *g, enum plan_collective c, unsigned kind,
+                               uint64_t total)
+{
+    uint32_t key = key_of(c, kind, total);
+    int i = place_of(g, key);
+
+    if (i == GUARD_ENTRIES) {
+        i = g->next++ % GUARD_ENTRIES;
+        g->key[i] = key;
+        g->entry[i] = (struct guard_entry){.later = g->later};
+    }
     return &g->entry[i];
+}
+
+const struct guard_entry *guard_known(const struct guard *g, enum plan_collective c, unsigned kind,
+                                      uint64_t total)
+{
+    int i = place_of(g, key_of(c, kind, total));
+
+    return i < GUARD_ENTRIES && (g->entry[i].state == SETTLED || g->entry[i].interval)
+               ? &g->entry[i]
+               : NULL;
 }
 
 int guard_settled(struct guard_entry *e)
@@ -68,12 +90,46 @@ int guard_wants_candidates(const struct guard_entry *e)
     return e->state == NEW;
 }
 
-static void begin(struct guard_entry *e, uint64_t total)
+/* A round: the library so often, then contenders may be added. */
+static void begin_round(struct guard_entry *e, enum state state, int natives)
 {
-    e->state = e->n > 1 ? BASELINE : SETTLED;
+    e->state = (uint8_t)state;
+    e->turns = (uint8_t)natives;
+    e->at = e->led = 0;
+    e->pause = e->wait = GUARD_PAUSE;
+    for (int i = 0; i < GUARD_CONTENDERS; i++) {
+        e->turn[i] = GUARD_NATIVE;
+        e->mine[i] = INFINITY;
+        e->cost[i] = 0;
+    }
+}
+
+static void add_turn(struct guard_entry *e, int contender)
+{
+    e->turn[e->turns++] = (uint8_t)contender;
+}
+
+/* The first of the reroutes from number i on that is not dropped; e->n: none is left. */
+static int remaining(const struct guard_entry *e, int i)
+{
+    while (i < e->n && e->out & 1u << i)
+        i++;
+    return i;
+}
+
+/* All that remain, or where the clock answers at once the first of them. */
+static void add_turns(struct guard_entry *e, int i)
+{
+    for (i = remaining(e, i); i < e->n; i = e->later ? remaining(e, i + 1) : e->n)
+        add_turn(e, i);
+}
+
+static void begin(struct guard_entry *e, uint64_t total, int natives)
+{
+    begin_round(e, e->n > 1 ? WARM_UP : SETTLED, natives);
+    add_turns(e, 1);
     e->total = total;
-    e->contender = GUARD_NATIVE;
-    e->native = DBL_MAX;
+    e->native = INFINITY;
     e->spent = 0;
     e->calls = 0;
     e->elsewhere = 0;
@@ -86,37 +142,47 @@ void guard_begin(struct guard_entry *e, uint64_t total, const struct plan_candid
 {
     e->n = (uint8_t)(1 + n);
     e->out = 0;
-    for (int i = 0; i < n; i++)
-        e->reroute[i] =
-            (struct guard_reroute){c[i].algorithm, c[i].recipe, c[i].chunk_bytes, c[i].ppg};
-    begin(e, total);
-    e->calls = warm != 0;
+    memcpy(e->reroute, c, (size_t)n * sizeof *c);
+    begin(e, total, warm ? BASELINE_CALLS - 1 : BASELINE_CALLS);
 }
 
-/* A look: against the reroute in use, or against the one that was closest. */
-static void look_again(struct guard_entry *e, uint64_t total)
+int guard_rival(const struct guard_entry *e)
 {
     int rival = e->best;
 
     for (int i = 1; e->best == GUARD_NATIVE && i < e->n; i++)
         if (e->agreed[i] > 0 && (rival == GUARD_NATIVE || e->agreed[i] < e->agreed[rival]))
             rival = i;
-    e->out = (uint8_t) ~(1u | 1u << rival);
-    begin(e, total);
+    return rival;
 }
 
-int guard_pick(struct guard_entry *e, uint64_t total, int *timed)
+/* A look: against the reroute in use, or against the one that was closest. */
+static void look_again(struct guard_entry *e, uint64_t total)
 {
+    e->out = (uint8_t) ~(1u | 1u << guard_rival(e));
+    begin(e, total, BASELINE_CALLS);
+}
+
+int guard_pick(struct guard_entry *e, uint64_t total, int *slot)
+{
+    *slot = GUARD_UNTIMED;
     if (e->state == SETTLED)
         look_again(e, total);
-    *timed = e->loose || total == e->total;
-    if (!*timed) {
+    if (!e->loose && total != e->total) {
         e->loose = ++e->elsewhere > MOST_ELSEWHERE;
         return e->best;
     }
     e->elsewhere = 0;
-    e->scale = (double)e->total / (double)total;
-    return e->contender;
+    if (e->at == e->turns) { /* a later clock has not been asked yet */
+        e->pause -= e->pause > 0;
+        return e->best;
+    }
+    e->led = e->later && !e->led;
+    if (e->led)
+        return e->turn[e->at];
+    *slot = e->at++;
+    e->scale[*slot] = (double)e->total / (double)total;
+    return e->turn[*slot];
 }
 
 static int settle(struct guard_entry *e, int best)
@@ -165,110 +231,160 @@ static int finish(struct guard_entry *e)
 {
     if (winner(e) == e->best)
         return settle(e, e->best);
-    e->contender = GUARD_NATIVE;
-    e->state = CONFIRM_NATIVE;
+    begin_round(e, CONFIRM, 1);
+    add_turn(e, e->best ? e->best : fastest_reroute(e));
+    e->out &= (uint8_t) ~(1u << e->turn[1]); /* a second chance */
     return 0;
 }
 
-/* On to the next reroute, or to the end. */
-static int next(struct guard_entry *e)
+/* On to the reroutes from number i on, or to the end. */
+static int next(struct guard_entry *e, int i)
 {
-    int i = e->contender + 1;
-
-    while (i < e->n && e->out & 1u << i)
-        i++;
-    if (i >= e->n || e->spent > budget * e->agreed[GUARD_NATIVE])
+    if (e->later || remaining(e, i) >= e->n || e->spent > budget * e->agreed[GUARD_NATIVE])
         return finish(e);
-    e->contender = (uint8_t)i;
     e->calls = 0;
-    e->state = WARM_UP;
+    begin_round(e, WARM_UP, 0);
+    add_turns(e, i);
     return 0;
 }
 
-/* Would the trial stay within its limit if the contender took as long again as it just has? */
-static int affordable(const struct guard_entry *e, double again)
+/* Would the trial stay within its limit if reroute i took as long again as it just has? */
+static int affordable(const struct guard_entry *e, int i)
 {
-    return e->spent + again <= (1 + limit) * e->agreed[GUARD_NATIVE];
+    return (e->later && e->agreed[i] <= e->agreed[GUARD_NATIVE]) ||
+           e->spent + e->agreed[i] <= (1 + limit) * e->agreed[GUARD_NATIVE];
 }
 
-/* Agree on the library's time, the contender's, and what this call has cost. Returns 0 or -1. */
-static int agree_on(struct guard_entry *e, double seconds, double cost, guard_agree agree,
-                    void *context)
+/* How often reroute i has its turn in this round. */
+static int turns_of(const struct guard_entry *e, int i)
 {
-    double value[3] = {e->native, seconds, cost};
+    int n = 0;
 
-    if (agree(context, value, 3) < 0) {
-        *e = (struct guard_entry){.state = SETTLED, .interval = NEVER};
+    for (int at = 0; at < e->turns; at++)
+        n += e->turn[at] == i;
+    return n;
+}
+
+/* Agree on the library's time, and for the reroutes of this round on theirs, and on what it has
+   cost. Returns 1, 0 if some rank does not know yet, or -1. */
+static int agree_on(struct guard_entry *e, guard_agree agree, void *context)
+{
+    double value[1 + 2 * GUARD_CANDIDATES] = {e->native};
+    int n = 1;
+
+    for (int i = 1; i < e->n; i++)
+        if (turns_of(e, i)) {
+            value[n++] = e->mine[i];
+            value[n++] = e->cost[i];
+        }
+    if (agree(context, value, n) < 0) {
+        *e = (struct guard_entry){.state = SETTLED, .interval = NEVER, .later = e->later};
         return -1;
     }
+    for (int k = 0; k < n; k++)
+        if (isinf(value[k]))
+            return 0;
     e->agreed[GUARD_NATIVE] = value[0];
-    if (e->agreed[e->contender] > 0 && e->agreed[e->contender] < value[1])
-        value[1] = e->agreed[e->contender];
-    e->agreed[e->contender] = value[1];
-    e->spent += value[2] - value[0];
+    n = 1;
+    for (int i = 1; i < e->n; i++)
+        if (turns_of(e, i)) {
+            if (!(e->agreed[i] > 0 && e->agreed[i] < value[n]))
+                e->agreed[i] = value[n];
+            e->spent += value[n + 1] - turns_of(e, i) * value[0];
+            n += 2;
+        }
+    return 1;
+}
+
+/* Drop those that are too slow to be measured; the others are, twice where that is one round. */
+static int after_warm_up(struct guard_entry *e)
+{
+    int from = e->later ? 1 : e->turn[e->turns - 1];
+
+    for (int i = 1; i < e->n; i++)
+        if (turns_of(e, i) && !affordable(e, i))
+            e->out |= (uint8_t)(1u << i);
+    if (remaining(e, from) >= (e->later ? e->n : from + 1))
+        return next(e, from + 1);
+    begin_round(e, MEASURE, 0);
+    add_turns(e, from);
+    if (e->later)
+        add_turns(e, from);
     return 0;
 }
 
-static int note_warm_up(struct guard_entry *e, double seconds, double setup, guard_agree agree,
-                        void *context)
+static int after_measuring(struct guard_entry *e)
 {
-    if (agree_on(e, seconds, seconds + setup, agree, context) < 0)
-        return -1;
-    if (!affordable(e, e->agreed[e->contender])) {
-        e->out |= (uint8_t)(1u << e->contender);
-        return next(e);
+    int i = e->turn[0];
+    double share = e->agreed[i] / e->agreed[GUARD_NATIVE];
+
+    if (!e->later && ++e->calls < 2 && share <= near && affordable(e, i)) {
+        begin_round(e, MEASURE, 0);
+        add_turn(e, i);
+        return 0;
     }
-    e->state = MEASURE;
-    return 0;
+    return next(e, i + 1);
 }
 
-static int note_measured(struct guard_entry *e, double seconds, guard_agree agree, void *context)
+/* All turns of the round have been made. */
+static int end_round(struct guard_entry *e, guard_agree agree, void *context)
 {
-    if (agree_on(e, seconds, seconds, agree, context) < 0)
-        return -1;
-    double share = e->agreed[e->contender] / e->agreed[GUARD_NATIVE];
-    if (++e->calls < 2 && share <= near && affordable(e, e->agreed[e->contender]))
-        return 0; /* once more */
-    return next(e);
+    if (e->turn[e->turns - 1] == GUARD_NATIVE) /* no reroute can serve */
+        return finish(e);
+    int rc = agree_on(e, agree, context);
+
+    if (rc == 0)
+        e->pause = e->wait = e->wait < RARELY ? 2 * e->wait : RARELY;
+    if (rc < 1)
+        return rc;
+    return e->state == WARM_UP   ? after_warm_up(e)
+           : e->state == MEASURE ? after_measuring(e)
+                                 : settle(e, winner(e));
 }
 
-int guard_note(struct guard_entry *e, double seconds, double setup, guard_agree agree,
+static void note(struct guard_entry *e, int slot, double seconds, double setup)
+{
+    int contender = e->turn[slot];
+
+    seconds *= e->scale[slot];
+    if (contender == GUARD_NATIVE && seconds < e->native)
+        e->native = seconds;
+    if (seconds < e->mine[contender])
+        e->mine[contender] = seconds;
+    e->cost[contender] += seconds + setup * e->scale[slot];
+}
+
+int guard_note(struct guard_entry *e, int slot, double seconds, double setup, guard_agree agree,
                void *context)
 {
-    seconds *= e->scale;
-    setup *= e->scale;
-    switch ((enum state)e->state) {
-    case BASELINE:
-    case CONFIRM_NATIVE:
-        if (seconds < e->native)
-            e->native = seconds;
-        if (e->state == CONFIRM_NATIVE) {
-            e->contender = (uint8_t)(e->best ? e->best : fastest_reroute(e));
-            e->out &= (uint8_t) ~(1u << e->contender); /* a second chance */
-            e->state = CONFIRM;
-            return 0;
-        }
-        return ++e->calls < BASELINE_CALLS ? 0 : next(e);
-    case WARM_UP:
-        return note_warm_up(e, seconds, setup, agree, context);
-    case MEASURE:
-        return note_measured(e, seconds, agree, context);
-    case CONFIRM:
-        if (agree_on(e, seconds, seconds, agree, context) < 0)
-            return -1;
-        return settle(e, winner(e));
-    case NEW:
-    case SETTLED:
-        break;
-    }
-    return 0;
+    note(e, slot, seconds, setup);
+    return e->at < e->turns ? 0 : end_round(e, agree, context);
 }
 
 int guard_cannot(struct guard_entry *e)
 {
-    if (e->contender == GUARD_NATIVE)
+    int contender = e->turn[e->at - 1];
+
+    if (contender == GUARD_NATIVE)
         return 0;
-    e->agreed[e->contender] = 0;
-    e->out |= (uint8_t)(1u << e->contender);
-    return e->state == CONFIRM ? settle(e, GUARD_NATIVE) : next(e);
+    e->agreed[contender] = 0;
+    e->out |= (uint8_t)(1u << contender);
+    return e->state == CONFIRM ? settle(e, GUARD_NATIVE) : next(e, contender + 1);
+}
+
+int guard_due(const struct guard_entry *e)
+{
+    return e->later && e->state != NEW && e->state != SETTLED && e->at == e->turns && !e->pause;
+}
+
+int guard_look(struct guard_entry *e, guard_clock clock, guard_agree agree, void *context)
+{
+    e->native = e->state == WARM_UP ? INFINITY : e->native;
+    for (int i = 0; i < GUARD_CONTENDERS; i++) {
+        e->mine[i] = INFINITY;
+        e->cost[i] = 0;
+    }
+    for (int slot = 0; slot < e->turns; slot++)
+        note(e, slot, clock(context, slot), 0);
+    return end_round(e, agree, context);
 }

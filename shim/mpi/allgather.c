@@ -115,7 +115,7 @@ static int allgather_run(struct mpi_comm *c, const struct allgather_arguments *a
     call->request.in_place = a->sendbuf == MPI_IN_PLACE;
     call->held_block = call->request.in_place ? c->rank : NO_BLOCK;
     if (layout_of(a->recvtype, &call->output) < 0)
-        return mpi_reroute_wrong(c, call, MPI_ERR_TYPE);
+        return mpi_reroute_wrong(c, call, MPI_ERR_TYPE).rc;
     call->output_dense =
         call->output.dense &&
         (!call->request.bytes ||
@@ -125,13 +125,13 @@ static int allgather_run(struct mpi_comm *c, const struct allgather_arguments *a
 
         if (bytes_of(a->sendcount, a->sendtype, &sends) < 0 ||
             layout_of(a->sendtype, &call->input) < 0)
-            return mpi_reroute_wrong(c, call, MPI_ERR_TYPE);
+            return mpi_reroute_wrong(c, call, MPI_ERR_TYPE).rc;
         if (sends != own)
-            return mpi_reroute_wrong(c, call, MPI_ERR_TRUNCATE);
+            return mpi_reroute_wrong(c, call, MPI_ERR_TRUNCATE).rc;
         call->input_block =
             (struct call_block){.user = (char *)(uintptr_t)a->sendbuf, .count = a->sendcount};
     }
-    return mpi_reroute(c, call);
+    return mpi_reroute(c, call).rc;
 }
 
 static int allgather(const struct allgather_arguments *a)

@@ -166,8 +166,8 @@ static int allreduce_run(const struct allreduce_arguments *a, struct mpi_call *c
                   : gate_size(call->total);
     if (!why && !reduction_of(a->type, a->op, &call->reduction))
         why = REASON_OPERATION;
-    if (!why && call->reduction.rounds && settings.cfg.exact)
-        why = REASON_EXACT;
+    if (!why)
+        why = gate_rounding(call->reduction.rounds);
     if (!why && allreduce_refused(a, call->collective, elements))
         why = REASON_ARGUMENTS;
     if (!why && mpi.Comm_size(a->comm, &size) == MPI_SUCCESS)
@@ -211,7 +211,7 @@ static int allreduce_run(const struct allreduce_arguments *a, struct mpi_call *c
     call->output_block = allreduce_output_block;
     call->output_dense = 1;
     call->held_block = q->in_place ? 0 : NO_BLOCK;
-    return mpi_reroute(c, call);
+    return mpi_reroute(c, call).rc;
 }
 
 static int allreduce(const struct allreduce_arguments *a)

@@ -80,21 +80,21 @@ static int alltoall_run(struct mpi_comm *c, const struct alltoall_arguments *a,
     call->nblocks = 1;
     call->output_block = alltoall_all_blocks;
     if (layout_of(a->recvtype, &call->output) < 0)
-        return mpi_reroute_wrong(c, call, MPI_ERR_TYPE);
+        return mpi_reroute_wrong(c, call, MPI_ERR_TYPE).rc;
     call->output_dense = call->output.dense;
     if (a->sendbuf == MPI_IN_PLACE) {
         call->input = call->output;
         call->input_block = alltoall_all_blocks(call, 0);
         call->stage_input = 1;
-        return mpi_reroute(c, call);
+        return mpi_reroute(c, call).rc;
     }
     if (bytes_of(a->sendcount, a->sendtype, &sends) < 0 || layout_of(a->sendtype, &call->input) < 0)
-        return mpi_reroute_wrong(c, call, MPI_ERR_TYPE);
+        return mpi_reroute_wrong(c, call, MPI_ERR_TYPE).rc;
     if (sends != call->request.nbytes)
-        return mpi_reroute_wrong(c, call, MPI_ERR_TRUNCATE);
+        return mpi_reroute_wrong(c, call, MPI_ERR_TRUNCATE).rc;
     call->input_block =
         (struct call_block){.user = (char *)(uintptr_t)a->sendbuf, .count = a->sendcount * a->size};
-    return mpi_reroute(c, call);
+    return mpi_reroute(c, call).rc;
 }
 
 static int alltoall(struct alltoall_arguments *a)

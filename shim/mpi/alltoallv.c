@@ -362,9 +362,9 @@ static int alltoallv(struct alltoallv_arguments *a)
         count_native(COLL_ALLTOALLV, why);
         return library_call(&call);
     }
-    rc = mpi_reroute(c, &call);
-    rows_end(&r, call.in_vain);
-    return rc;
+    struct mpi_outcome o = mpi_reroute(c, &call);
+    rows_end(&r, o.native);
+    return o.rc;
 }
 
 int mpi_wrap_Alltoallv(const void *sendbuf, const int *sendcounts, const int *sdispls,

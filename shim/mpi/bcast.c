@@ -59,9 +59,9 @@ static int bcast_run(struct mpi_comm *c, const struct bcast_arguments *a, struct
     call->held_block = at_root ? 0 : NO_BLOCK;
     call->output_unchanged = at_root;
     if (layout_of(a->type, &call->output) < 0)
-        return mpi_reroute_wrong(c, call, MPI_ERR_TYPE);
+        return mpi_reroute_wrong(c, call, MPI_ERR_TYPE).rc;
     call->output_dense = call->output.dense;
-    return mpi_reroute(c, call);
+    return mpi_reroute(c, call).rc;
 }
 
 static int bcast(const struct bcast_arguments *a)

@@ -91,7 +91,7 @@ static int matters(struct mpi_comm *c, const struct mpi_call *call)
 /* Does the user want every call rerouted that can be? */
 static int always(const struct mpi_call *call)
 {
-    return !settings.cfg.min_bytes || settings.choice[call->collective].forced;
+    return gate_always(call->collective);
 }
 
 static void be_patient(struct gpus *g)

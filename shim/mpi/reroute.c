@@ -15,6 +15,7 @@
 
 #include "planners/nimble/nimble.h"
 #include "planners/slices.h"
+#include "shim/decide/choose.h"
 #include "shim/decide/count.h"
 #include "shim/mpi/comm.h"
 #include "shim/mpi/first.h"
@@ -24,22 +25,19 @@
 #include "shim/mpi/staging.h"
 #include "shim/mpi/threads.h"
 
+enum { MOST_SKEW = 7 }; /* of exchanges that the guard tells apart */
+
 /* Set while the shim itself is inside the library, which may call intercepted functions. */
 static __thread int inside __attribute__((tls_model("initial-exec")));
 
-static enum reason gate_collective(enum plan_collective collective)
+static enum reason gate_here(enum plan_collective collective)
 {
-    const struct choice *choice = &settings.choice[collective];
-
-    return inside            ? REASON_NESTED
-           : choice->native  ? REASON_CHOSEN
-           : !choice->served ? REASON_NO_ALGORITHM
-                             : REASON_NONE;
+    return inside ? REASON_NESTED : gate_collective(collective);
 }
 
 enum reason mpi_gate_call(MPI_Comm comm, int nranks, enum plan_collective collective)
 {
-    enum reason why = gate_collective(collective);
+    enum reason why = gate_here(collective);
     int inter = 0;
 
     if (why)
@@ -63,19 +61,12 @@ enum reason mpi_gate_rooted(MPI_Comm comm, int root, enum plan_collective collec
     return why ? why : root < 0 || root >= *size ? REASON_ARGUMENTS : REASON_NONE;
 }
 
-/* Is measuring wanted, and not overruled by a wish for this very algorithm? */
-static int guarded(const struct choice *choice)
-{
-    return settings.cfg.guard && !settings.cfg.reproducible && settings.cfg.mode == CFG_MODE_ON &&
-           settings.cfg.min_bytes && !choice->forced;
-}
-
 /* Is the call the library's because it is the first? c: NULL before the ranks have met. */
 static int is_first(struct mpi_comm *c, MPI_Comm comm, enum plan_collective collective)
 {
     uint32_t bit = 1u << collective;
 
-    if (!guarded(&settings.choice[collective]) || (c && (c->verdict || c->first_done & bit)))
+    if (!choose_is_guarded(collective) || (c && (c->verdict || c->first_done & bit)))
         return 0;
     if (first_call(comm, collective))
         return 1;
@@ -87,7 +78,7 @@ static int is_first(struct mpi_comm *c, MPI_Comm comm, enum plan_collective coll
 struct mpi_comm *mpi_gate_comm(MPI_Comm comm, int nranks, enum plan_collective collective,
                                enum gate_sizes sizes, enum reason *why)
 {
-    struct mpi_comm *c = gate_collective(collective) ? NULL : mpi_comm_find(comm);
+    struct mpi_comm *c = gate_here(collective) ? NULL : mpi_comm_find(comm);
 
     *why =
         c ? REASON_NONE : mpi_gate_call(comm, nranks, collective); /* it passed when it was made */
@@ -120,17 +111,25 @@ static int mpi_code(int rc)
                              : rc;
 }
 
+/* An error of the rerouted call, or none. */
+static struct mpi_outcome failed_with(int code)
+{
+    return (struct mpi_outcome){.rc = code, .unhandled = code};
+}
+
 /* A reroute that can run: who made the plan, and what runs it. Borrowed from the communicator. */
 struct ready {
+    struct mpi_call call; /* with the request that the plan is for */
     const struct plan_algorithm *algorithm;
     int ppg; /* > 1: in so many slices, each by a plan of its own; plan and engine are NULL */
     const struct plan *plan;
     struct engine *engine;
 };
 
-static int run_sliced(struct mpi_comm *c, const struct ready *ready, const struct mpi_call *call,
-                      const struct staging *s, int failed)
+static int run_sliced(struct mpi_comm *c, const struct ready *ready, const struct staging *s,
+                      int failed)
 {
+    const struct mpi_call *call = &ready->call;
     struct slices_result result;
     int rc = slices_run(c, call, ready->algorithm, ready->ppg,
                         &(struct slices_buffers){.input = s->input,
@@ -165,20 +164,23 @@ static void note_part(void *context, int host)
 /* What the call needs beside the application's buffers. Returns 0, or the code with which the call
    has failed before it began. */
 static int open_staging(struct staging *s, struct mpi_comm *c, const struct ready *ready,
-                        const struct mpi_call *call, int own_output)
+                        int own_output)
 {
+    const struct mpi_call *call = &ready->call;
+
     *s = (struct staging){0};
     return call->wrong ? call->wrong : staging_open(s, c, call, ready->plan, own_output);
 }
 
 /* failed: what open_staging returned. */
-static int run_engine(struct mpi_comm *c, const struct ready *ready, const struct mpi_call *call,
-                      const struct staging *s, int failed)
+static int run_engine(struct mpi_comm *c, const struct ready *ready, const struct staging *s,
+                      int failed)
 {
+    const struct mpi_call *call = &ready->call;
     struct watch_parts parts = {0};
 
     if (ready->ppg > 1)
-        return run_sliced(c, ready, call, s, failed);
+        return run_sliced(c, ready, s, failed);
     int divided = division_used(&c->divisions, call->request.recipe);
     int hired = ready->plan->host_bytes && s->device && threads_hire(&c->links.shm);
     if (divided)
@@ -203,45 +205,45 @@ static int run_engine(struct mpi_comm *c, const struct ready *ready, const struc
     return rc;
 }
 
-static int run_plan(struct mpi_comm *c, const struct ready *ready, const struct mpi_call *call)
+static struct mpi_outcome run_plan(struct mpi_comm *c, const struct ready *ready)
 {
+    const struct mpi_call *call = &ready->call;
     struct staging s;
     double start = count_now();
-    int rc = open_staging(&s, c, ready, call, 0);
+    int rc = open_staging(&s, c, ready, 0);
 
-    rc = run_engine(c, ready, call, &s, rc);
+    rc = run_engine(c, ready, &s, rc);
     if (!rc)
         rc = staging_deliver(&s, call, c->private_comm);
     staging_close(&s);
     count_rerouted(call->collective, ready->algorithm, ready->ppg, call->total,
                    count_now() - start);
-    return mpi_code(rc);
+    return failed_with(mpi_code(rc));
 }
 
 /* Nobody reads a clock for the library's calls, unless a report will tell of them. */
-static int run_native(const struct mpi_call *call)
+static struct mpi_outcome run_native(const struct mpi_call *call, enum reason why)
 {
-    if (!settings.cfg.report[0])
-        return library_call(call);
+    double start = settings.cfg.report[0] ? count_now() : 0;
+    struct mpi_outcome o = {.native =
+                                why == REASON_TRIAL || why == REASON_TURN ? REASON_NONE : why};
 
-    double start = count_now();
-    int rc = library_call(call);
-
-    count_timed_native(call->collective, call->total, count_now() - start);
-    return rc;
+    count_native(call->collective, why);
+    o.rc = library_call(call);
+    if (settings.cfg.report[0])
+        count_timed_native(call->collective, call->total, count_now() - start);
+    return o;
 }
 
-/* Both ways, on the same input; the application keeps the native result. handled: as run_in_mode.
- */
-static int run_both(struct mpi_comm *c, const struct ready *ready, const struct mpi_call *call,
-                    int *handled)
+/* Both ways, on the same input; the application keeps the native result. */
+static struct mpi_outcome run_both(struct mpi_comm *c, const struct ready *ready)
 {
+    const struct mpi_call *call = &ready->call;
     struct staging s;
-    int opened = open_staging(&s, c, ready, call, 1);
+    int opened = open_staging(&s, c, ready, 1);
     int rc = library_call(call);
-    *handled = rc != MPI_SUCCESS;
     double start = count_now();
-    int ran = run_engine(c, ready, call, &s, opened);
+    int ran = run_engine(c, ready, &s, opened);
     int equal = -1;
 
     count_rerouted(call->collective, ready->algorithm, ready->ppg, call->total,
@@ -256,35 +258,24 @@ static int run_both(struct mpi_comm *c, const struct ready *ready, const struct 
                  plan_collective_name(call->collective), ready->algorithm->name,
                  (unsigned long long)call->total, mpi_process.world_rank);
     staging_close(&s);
-    return rc != MPI_SUCCESS ? rc : mpi_code(ran);
+    return rc != MPI_SUCCESS ? (struct mpi_outcome){.rc = rc} : failed_with(mpi_code(ran));
 }
 
-/* Take the turn of ab mode: natively, then rerouted. *handled: as in run_both. */
-static int run_in_mode(struct mpi_comm *c, const struct ready *ready, const struct mpi_call *call,
-                       int *handled)
+/* rc: of make_ready, with which the call has failed, or 0. */
+static struct mpi_outcome run_in_mode(struct mpi_comm *c, const struct ready *ready, int rc)
 {
-    if (settings.cfg.mode == CFG_MODE_VERIFY)
-        return run_both(c, ready, call, handled);
-    if (settings.cfg.mode == CFG_MODE_AB && c->turn++ % 2 == 0) {
-        count_native(call->collective, REASON_TURN);
-        *handled = 1;
-        return run_native(call);
-    }
-    return run_plan(c, ready, call);
-}
+    enum choose_way way = rc ? CHOOSE_REROUTED : choose_way(&c->turn);
 
-static int run_native_because(struct mpi_call *call, enum reason why)
-{
-    count_native(call->collective, why);
-    call->in_vain = why != REASON_TRIAL ? why : REASON_NONE;
-    return run_native(call);
+    return rc                       ? failed_with(mpi_code(rc))
+           : way == CHOOSE_BOTH     ? run_both(c, ready)
+           : way == CHOOSE_REROUTED ? run_plan(c, ready)
+                                    : run_native(&ready->call, REASON_TURN);
 }
 
 /* Can the candidate's recipe be built for this shape? Says why not once per collective. */
-static int recipe_suits(const struct mpi_call *call, const struct plan_algorithm *a)
+static int recipe_suits(const struct plan_request *q, const struct plan_algorithm *a)
 {
     static int said[COLL_COUNT];
-    const struct plan_request *q = &call->request;
     char why[256] = "";
 
     if (!q->recipe || !a->accepts || a->accepts(q, why, sizeof why) == 0)
@@ -299,87 +290,60 @@ static int recipe_suits(const struct mpi_call *call, const struct plan_algorithm
  * Get a reroute ready: its plan and its engine. REASON_NONE and *rc (0, or a negative code: an
  * error of the call), or why it cannot serve this call, on all ranks alike.
  */
-static enum reason make_ready(struct mpi_comm *c, struct mpi_call *call,
-                              const struct guard_reroute *r, struct ready *ready, int *rc)
+static enum reason make_ready(struct mpi_comm *c, const struct mpi_call *call,
+                              const struct plan_candidate *r, struct ready *ready, int *rc)
 {
-    call->request.chunk_bytes = plan_chunk(&call->request, r->chunk_bytes);
-    call->request.recipe = r->recipe;
-    call->request.recipe = division_recipe(&c->divisions, &call->request, r->algorithm);
-    if (!recipe_suits(call, r->algorithm))
+    struct plan_request *q = &ready->call.request;
+
+    *ready = (struct ready){.call = *call, .algorithm = r->algorithm, .ppg = 1};
+    q->chunk_bytes = plan_chunk(q, r->chunk_bytes);
+    q->recipe = r->recipe;
+    q->recipe = division_recipe(&c->divisions, q, r->algorithm);
+    if (!recipe_suits(q, r->algorithm))
         return REASON_RECIPE;
-    *ready = (struct ready){.algorithm = r->algorithm, .ppg = 1};
     if (r->ppg > 1 && slices_possible(call))
-        ready->ppg = slices_of(&call->request, r->ppg < c->team.ppg ? r->ppg : c->team.ppg);
+        ready->ppg = slices_of(q, r->ppg < c->team.ppg ? r->ppg : c->team.ppg);
     if (ready->ppg > 1)
-        *rc = slices_try(c, call, r->algorithm, ready->ppg);
+        *rc = slices_try(c, &ready->call, r->algorithm, ready->ppg);
     else
-        *rc = mpi_comm_engine(c, &call->request, r->algorithm, &ready->plan, &ready->engine);
+        *rc = mpi_comm_engine(c, q, r->algorithm, &ready->plan, &ready->engine);
     return *rc == -ENOTSUP ? REASON_SHAPE : REASON_NONE;
 }
 
-/* Run what make_ready made. */
-static int run_ready(struct mpi_comm *c, struct mpi_call *call, const struct ready *ready, int rc)
+/* What somebody names, else what the model thinks of. */
+static int find_candidates(const struct mpi_call *call, const struct tuning_row *row,
+                           struct plan_candidate *list)
 {
-    int handled = 0;
+    struct plan_request q = call->request;
+    size_t chunk = settings.cfg.chunk_bytes ? plan_chunk(&q, settings.cfg.chunk_bytes) : 0;
 
-    rc = rc ? mpi_code(rc) : run_in_mode(c, ready, call, &handled);
-    call->unhandled = handled ? MPI_SUCCESS : rc;
-    return rc;
-}
-
-/* The one candidate that somebody named. chunk: 0 if nobody named that. */
-static int one_candidate(struct plan_request *q, const struct plan_algorithm *a, const char *recipe,
-                         size_t chunk, int ppg, struct plan_candidate *list)
-{
-    size_t chunks[PLAN_CHUNKS] = {chunk};
-
-    if (!chunk)
-        plan_chunks(q, chunks);
-    list[0] = (struct plan_candidate){
-        .algorithm = a, .chunk_bytes = chunks[0], .recipe = recipe[0] ? recipe : NULL, .ppg = ppg};
+    q.chunk_bytes = chunk;
+    if (!choose_named(&q, row, list))
+        return settings.cfg.min_bytes ? plan_candidates(&q, list, PLAN_CANDIDATES)
+                                      : plan_candidates_all(&q, list, PLAN_CANDIDATES);
+    size_t chunks[PLAN_CHUNKS] = {chunk ? chunk : list[0].chunk_bytes};
+    if (!chunks[0])
+        plan_chunks(&q, chunks);
+    list[0].chunk_bytes = chunks[0];
     return 1;
 }
 
-/* What COLLSHIM_ALGORITHM names, else the row of the profile, else what the model thinks of. */
-static int find_candidates(struct plan_request *q, const struct tuning_row *row,
-                           struct plan_candidate *list)
-{
-    const struct choice *choice = &settings.choice[q->collective];
-    size_t chunk = settings.cfg.chunk_bytes ? plan_chunk(q, settings.cfg.chunk_bytes) : 0;
-
-    q->recipe = NULL;
-    q->chunk_bytes = chunk;
-    if (choice->forced)
-        return one_candidate(q, choice->forced, choice->recipe, chunk, q->ppg, list);
-    if (row)
-        return one_candidate(q, row->algorithm, row->recipe, chunk ? chunk : row->chunk_bytes,
-                             row->ppg, list);
-    return settings.cfg.min_bytes ? plan_candidates(q, list, PLAN_CANDIDATES)
-                                  : plan_candidates_all(q, list, PLAN_CANDIDATES);
-}
-
-static enum reason why_no_candidate(const struct plan_request *q)
-{
-    return plan_nothing_pays(q) ? REASON_SHAPE : REASON_SIZE;
-}
-
 /* The first candidate that can serve the call. */
-static int run_first(struct mpi_comm *c, struct mpi_call *call, const struct tuning_row *row)
+static struct mpi_outcome run_first(struct mpi_comm *c, const struct mpi_call *call,
+                                    const struct tuning_row *row)
 {
     struct plan_candidate list[PLAN_CANDIDATES];
-    int n = find_candidates(&call->request, row, list), rc;
-    enum reason why = n ? REASON_SHAPE : why_no_candidate(&call->request);
+    int n = find_candidates(call, row, list), rc;
+    enum reason why = n ? REASON_SHAPE : choose_why_nothing(&call->request);
 
     for (int i = 0; i < n; i++) {
-        struct guard_reroute r = {list[i].algorithm, list[i].recipe, list[i].chunk_bytes,
-                                  list[i].ppg};
         struct ready ready;
 
-        why = make_ready(c, call, &r, &ready, &rc);
+        why = make_ready(c, call, &list[i], &ready, &rc);
         if (!why)
-            return run_ready(c, call, &ready, rc);
+            return run_in_mode(c, &ready, rc);
     }
-    return run_native_because(call, why);
+    return run_native(call, why);
 }
 
 static int agree_on_largest(void *context, double *value, int n)
@@ -395,7 +359,7 @@ static int agree_on_largest(void *context, double *value, int n)
 static void tell_verdict(const struct mpi_comm *c, const struct guard_entry *e,
                          const struct mpi_call *call)
 {
-    const struct guard_reroute *r = &e->reroute[e->best ? e->best - 1 : 0];
+    const struct plan_candidate *r = &e->reroute[e->best ? e->best - 1 : 0];
 
     if (c->rank == 0)
         count_verdict(call->collective, call->total, e->best != GUARD_NATIVE);
@@ -411,13 +375,15 @@ static void tell_verdict(const struct mpi_comm *c, const struct guard_entry *e,
             e->agreed[e->best] / e->agreed[GUARD_NATIVE]);
 }
 
-/* One of the contenders. timed: it takes part in a trial. why: the reason, if it is the library. */
-static int run_contender(struct mpi_comm *c, struct guard_entry *e, struct mpi_call *call,
-                         int contender, int timed, enum reason why)
+/* One of the contenders. slot: as of guard_pick. why: the reason, if it is the library. */
+static struct mpi_outcome run_contender(struct mpi_comm *c, struct guard_entry *e,
+                                        const struct mpi_call *call, int contender, int slot,
+                                        enum reason why)
 {
     struct ready ready;
+    struct mpi_outcome o;
+    int timed = slot != GUARD_UNTIMED, rc = 0, settled = 0;
     double began = timed ? count_now() : 0, start = began;
-    int rc = 0, settled = 0;
 
     if (contender != GUARD_NATIVE) {
         why = make_ready(c, call, &e->reroute[contender - 1], &ready, &rc);
@@ -425,18 +391,14 @@ static int run_contender(struct mpi_comm *c, struct guard_entry *e, struct mpi_c
         if (timed && call->begun > 0)
             began = start = call->begun;
     }
-    if (why) {
-        rc = run_native_because(call, why);
-        if (timed && contender != GUARD_NATIVE)
-            settled = guard_cannot(e);
-    } else {
-        rc = run_ready(c, call, &ready, rc);
-    }
-    if (timed && (contender == GUARD_NATIVE || !why))
-        settled = guard_note(e, count_now() - start, start - began, agree_on_largest, c);
+    o = why ? run_native(call, why) : run_in_mode(c, &ready, rc);
+    if (timed && why && contender != GUARD_NATIVE)
+        settled = guard_cannot(e);
+    else if (timed)
+        settled = guard_note(e, slot, count_now() - start, start - began, agree_on_largest, c);
     if (settled == 1)
         tell_verdict(c, e, call);
-    return rc;
+    return o;
 }
 
 /* Was the collective's first call the library's, and is this the first trial since? */
@@ -450,51 +412,56 @@ static int take_warm(struct mpi_comm *c, enum plan_collective collective)
 }
 
 /* Let the guard pick between the library and the candidates. */
-static int run_guarded(struct mpi_comm *c, struct guard_entry *e, struct mpi_call *call,
-                       const struct tuning_row *row)
+static struct mpi_outcome run_guarded(struct mpi_comm *c, struct guard_entry *e,
+                                      const struct mpi_call *call, const struct tuning_row *row)
 {
-    int timed = 0;
+    int slot;
 
     if (guard_settled(e))
-        return run_contender(c, e, call, e->best, 0, REASON_SLOWER);
+        return run_contender(c, e, call, e->best, GUARD_UNTIMED, REASON_SLOWER);
     if (guard_wants_candidates(e)) {
         struct plan_candidate list[PLAN_CANDIDATES];
-        int n = find_candidates(&call->request, row, list);
+        int n = find_candidates(call, row, list);
 
         guard_begin(e, call->total, list, n, take_warm(c, call->collective));
-        e->why = n ? REASON_NONE : why_no_candidate(&call->request);
+        e->why = n ? REASON_NONE : choose_why_nothing(&call->request);
         if (!n)
-            return run_native_because(call, e->why);
+            return run_native(call, e->why);
     }
-    int contender = guard_pick(e, call->total, &timed);
-    return run_contender(c, e, call, contender, timed, REASON_TRIAL);
+    int contender = guard_pick(e, call->total, &slot);
+    return run_contender(c, e, call, contender, slot, REASON_TRIAL);
 }
 
-static int choose_and_run(struct mpi_comm *c, struct mpi_call *call)
+/* Are helpers there, as many as the request's ppg says? Else why it runs natively. */
+static enum reason find_helpers(struct mpi_comm *c, const struct mpi_call *call, int *ppg)
 {
-    const struct choice *choice = &settings.choice[call->collective];
-    const struct tuning_row *row = NULL;
+    int may_help = slices_possible(call);
 
-    if (c->team.starting && slices_possible(call) && slices_of(&call->request, 2) > 1) {
+    if (c->team.starting && may_help && slices_of(&call->request, 2) > 1) {
         /* Who wants no measuring wants every call to be the same. */
-        team_join(&c->team, c->private_comm, c->topo, c->rank, !guarded(choice));
+        team_join(&c->team, c->private_comm, c->topo, c->rank,
+                  !choose_is_guarded(call->collective));
         if (c->team.starting)
-            return run_native_because(call, REASON_STARTING);
+            return REASON_STARTING;
     }
-    call->request.ppg = slices_possible(call) ? c->team.ppg : 1;
-    if (!c->team.ppg && slices_of(&call->request, 2) > 1)
-        return run_native_because(call, REASON_HELPERS);
-    if (!choice->forced && settings.tuning.nrows)
-        row = tuning_find(&settings.tuning, &call->request, call->total);
-    if (row && !row->algorithm)
-        return run_native_because(call, REASON_PROFILE);
-    if (!guarded(choice))
-        return run_first(c, call, row);
+    *ppg = may_help ? c->team.ppg : 1;
+    return !c->team.ppg && slices_of(&call->request, 2) > 1 ? REASON_HELPERS : REASON_NONE;
+}
+
+static struct mpi_outcome choose_and_run(struct mpi_comm *c, const struct mpi_call *call)
+{
+    const struct tuning_row *row = choose_row(&call->request, call->total);
     const uint64_t *demand = call->request.demand;
-    unsigned kind = demand ? nimble_skew(demand, c->size) : call->request.memory;
+
+    if (row && !row->algorithm)
+        return run_native(call, REASON_PROFILE);
+    if (!choose_is_guarded(call->collective))
+        return run_first(c, call, row);
+    unsigned skew = demand ? nimble_skew(demand, c->size) : 0;
+    unsigned kind = !demand ? call->request.memory : skew < MOST_SKEW ? skew : MOST_SKEW;
     struct guard_entry *e = guard_find(&c->guard, call->collective, kind, call->total);
     if (e->best == GUARD_NATIVE && guard_settled(e))
-        return run_native_because(call, e->why ? e->why : REASON_SLOWER);
+        return run_native(call, e->why ? e->why : REASON_SLOWER);
     return run_guarded(c, e, call, row);
 }
 
@@ -506,35 +473,38 @@ static enum reason compare(struct mpi_comm *c, const struct mpi_call *call)
     return !why && !call->total ? REASON_EMPTY : why;
 }
 
-int mpi_reroute(struct mpi_comm *c, struct mpi_call *call)
+struct mpi_outcome mpi_reroute(struct mpi_comm *c, const struct mpi_call *given)
 {
-    enum reason why = compare(c, call);
+    struct mpi_call call = *given; /* with the rest of its request */
+    enum reason why = compare(c, given);
+    struct mpi_outcome o;
     int rc;
 
     if (why)
-        return run_native_because(call, why);
-    call->request.topo = c->topo;
-    call->request.rank = c->rank;
-    call->request.host_threads = settings.cfg.host_threads;
+        return run_native(given, why);
+    call.request.topo = c->topo;
+    call.request.rank = c->rank;
+    call.request.host_threads = settings.cfg.host_threads;
     inside++;
-    rc = mpi_comm_measure_rails(c, &call->request);
+    rc = mpi_comm_measure_rails(c, &call.request);
     if (rc == MPI_SUCCESS)
-        rc = gpus_agree(c, call);
+        rc = gpus_agree(c, &call);
     if (rc == MPI_SUCCESS)
-        rc = choose_and_run(c, call);
-    else
-        call->unhandled = rc;
+        why = find_helpers(c, &call, &call.request.ppg);
+    o = rc ? failed_with(rc) : why ? run_native(&call, why) : choose_and_run(c, &call);
     inside--;
     /* Not before: the application's handler may call MPI, on ranks that are not in here, too. */
-    if (call->unhandled != MPI_SUCCESS)
-        mpi.Comm_call_errhandler(call->comm, call->unhandled);
-    return rc;
+    if (o.unhandled != MPI_SUCCESS)
+        mpi.Comm_call_errhandler(call.comm, o.unhandled);
+    return o;
 }
 
-int mpi_reroute_wrong(struct mpi_comm *c, struct mpi_call *call, int wrong)
+struct mpi_outcome mpi_reroute_wrong(struct mpi_comm *c, const struct mpi_call *call, int wrong)
 {
-    call->wrong = wrong;
-    call->ninputs = 0;
-    call->nblocks = 0;
-    return mpi_reroute(c, call);
+    struct mpi_call none = *call;
+
+    none.wrong = wrong;
+    none.ninputs = 0;
+    none.nblocks = 0;
+    return mpi_reroute(c, &none);
 }

@@ -10,6 +10,7 @@
 #include <mpi.h>
 
 #include "planners/registry.h"
+#include "shim/decide/gate.h"
 #include "shim/mpi/alike.h"
 #include "shim/mpi/layout.h"
 #include "shim/mpi/process.h"
@@ -57,9 +58,13 @@ struct mpi_call {
 
     double begun; /* where plans are new with every call: when it began, less what agreeing took, so
                      that the guard counts both against a reroute; else 0 */
+};
 
-    enum reason in_vain; /* set by reroute: why it ran natively, and calls like it will */
-    int unhandled;       /* likewise: the code that the error handler is to hear of */
+/* How a call went. */
+struct mpi_outcome {
+    int rc;             /* the MPI function's */
+    int unhandled;      /* the code that the error handler has not heard of yet, or MPI_SUCCESS */
+    enum reason native; /* why it ran natively, and calls like it will; else REASON_NONE */
 };
 
 #define NO_BLOCK (-1)
@@ -71,7 +76,7 @@ static inline enum reason gate_size(uint64_t total)
 {
     if (mpi_process.verdict != REASON_NONE)
         return mpi_process.verdict;
-    if (total < settings.cfg.min_bytes)
+    if (gate_bytes(total))
         return REASON_SMALL;
     return total || alike_asked() ? REASON_NONE : REASON_EMPTY;
 }
@@ -98,16 +103,14 @@ struct mpi_comm *mpi_gate_comm(MPI_Comm comm, int nranks, enum plan_collective c
    pairs_agree, and returns what that does. */
 enum reason mpi_gate_reduction(struct mpi_comm *c, struct mpi_call *call);
 
-/* Run a call that passed mpi_gate_comm, in the mode that is set. Returns what the MPI function
- * returns.
- */
-int mpi_reroute(struct mpi_comm *comm, struct mpi_call *call);
+/* Run a call that passed mpi_gate_comm, in the mode that is set; errors have been handled. */
+struct mpi_outcome mpi_reroute(struct mpi_comm *comm, const struct mpi_call *call);
 
 /*
  * The same with arguments that this rank cannot serve, of which the others know nothing: an MPI
  * code. The call's buffers are not looked at. Where it is rerouted the rank takes part without data
- * (engine.h) and returns the code.
+ * (engine.h) and the outcome is the code.
  */
-int mpi_reroute_wrong(struct mpi_comm *comm, struct mpi_call *call, int wrong);
+struct mpi_outcome mpi_reroute_wrong(struct mpi_comm *comm, const struct mpi_call *call, int wrong);
 
 #endif

@@ -89,8 +89,8 @@ static int refused_v(const struct rooted *a, enum plan_collective c)
     return a->root < 0 || a->root >= size || rooted_refused(a, c, size, rank);
 }
 
-static int rooted_reroute(struct mpi_comm *c, const struct rooted *a, struct mpi_call *call,
-                          rooted_fill fill)
+static struct mpi_outcome rooted_reroute(struct mpi_comm *c, const struct rooted *a,
+                                         struct mpi_call *call, rooted_fill fill)
 {
     call->request.root = a->root;
     call->request.grain = 1;
@@ -136,7 +136,7 @@ int rooted_run(struct rooted *a, struct mpi_call *call, rooted_fill fill)
         c = mpi_gate_comm(a->comm, size, call->collective, SIZES_CLAIMED, &why);
     if (c) {
         call->request.nbytes = (size_t)block;
-        return rooted_reroute(c, a, call, fill);
+        return rooted_reroute(c, a, call, fill).rc;
     }
     return run_natively(call, why);
 }
@@ -185,8 +185,8 @@ int rooted_run_v(struct rooted *a, struct mpi_call *call, rooted_fill fill)
         return rc;
     a->offset = c->offset;
     call->request.bytes = c->bytes;
-    rc = rooted_reroute(c, a, call, fill);
-    if (call->in_vain)
+    struct mpi_outcome o = rooted_reroute(c, a, call, fill);
+    if (o.native)
         sizes_were_vain(a->comm, call->collective);
-    return rc;
+    return o.rc;
 }

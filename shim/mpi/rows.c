@@ -10,6 +10,7 @@
 
 #include "planners/nimble/nimble.h"
 #include "shim/decide/count.h"
+#include "shim/decide/gate.h"
 #include "shim/mpi/vectors.h"
 
 enum { MOST_RANKS = 1024 }; /* the matrix of more would take long to plan, and 8 bytes per pair */
@@ -65,7 +66,7 @@ enum reason rows_begin(struct rows_call *r, MPI_Comm comm, int n)
     *r = (struct rows_call){.comm = comm, .n = n};
     if (n > MOST_RANKS)
         return REASON_SHAPE;
-    r->always = !settings.cfg.min_bytes || settings.choice[COLL_ALLTOALLV].forced;
+    r->always = gate_always(COLL_ALLTOALLV);
     if (r->always) {
         r->turn = WATCH_EXCHANGE;
         return REASON_NONE;

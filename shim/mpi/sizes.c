@@ -9,6 +9,7 @@
 
 #include <stdlib.h>
 
+#include "shim/decide/gate.h"
 #include "shim/mpi/attribute.h"
 
 /* How many calls wait after the first vain question, the second ...: even a program of the smallest
@@ -82,7 +83,7 @@ static void begin_to_wait(struct pause *p)
 /* Does the user want every call rerouted that can be? */
 static int always(enum plan_collective c)
 {
-    return !settings.cfg.min_bytes || settings.choice[c].forced;
+    return gate_always(c);
 }
 
 void sizes_were_vain(MPI_Comm comm, enum plan_collective c)

@@ -104,7 +104,7 @@ static void comm_free(struct nccl_comm *c)
         close(c->notes);
     ppg_forget(c->ppg);
     if (c->cu) {
-        trials_close(&c->trials, c->cu);
+        nccl_guard_forget(c);
         scratch_give(c->context, c->scratch, c->scratch_bytes, c->last);
         for (struct nccl_comm_kept *k = c->kept, *next; k; k = next) {
             next = k->next;
@@ -182,6 +182,7 @@ static struct nccl_comm *comm_make(struct nccl_copy *copy, ncclComm_t handle, ui
     c->key = key;
     c->users = 1;
     c->notes = -1;
+    c->guard.later = 1;
     c->received = c->sent + c->nranks;
     *e = (struct entry){.handle = handle, .comm = c};
     nccl_comm_remove(handle, 1); /* one that ended unseen, at the same address */
@@ -391,6 +392,7 @@ enum reason nccl_comm_judged(struct nccl_comm *c)
     if (fd < 0)
         return c->verdict;
     c->notes = -1;
+    c->guard.later = 1;
     c->verdict = REASON_NOT_EVERYWHERE;
     notes = malloc((size_t)c->nranks * NOTICE_BYTES);
     if (!notes)
@@ -450,6 +452,7 @@ void nccl_comm_keep_native(struct nccl_comm *c, enum reason why)
     if (c->notes >= 0)
         close(c->notes);
     c->notes = -1;
+    c->guard.later = 1;
     c->unconfirmed = 0;
     if (!c->verdict)
         c->verdict = why;

@@ -10,12 +10,12 @@
 #define COLLSHIM_SHIM_NCCL_COMM_H
 
 #include "config/topo.h"
+#include "shim/decide/guard.h"
 #include "shim/nccl/notice.h"
 #include "planners/rounds/pick.h"
 #include "shim/nccl/process.h"
 #include "shim/nccl/redop.h"
 #include "shim/nccl/registered.h"
-#include "shim/nccl/trial.h"
 
 /* A schedule that has been made ready on all ranks. */
 struct nccl_plan {
@@ -30,6 +30,12 @@ struct nccl_plan {
     int only_noted;        /* it came once, and nothing is made for it yet */
     uint64_t used;         /* for who is given up first */
     int with_helpers;      /* all helpers of all ranks have it */
+};
+
+/* Around the calls that the guard measures, by their slot. */
+struct nccl_events {
+    CUevent begin[GUARD_TURNS], end[GUARD_TURNS]; /* owned; NULL: not made */
+    unsigned char recorded[GUARD_TURNS];          /* both, around the last such call */
 };
 
 enum { COMM_PLANS = 32, COMM_RANKS_MOST = 256 /* a rank lists the operations of all */ };
@@ -84,8 +90,9 @@ struct nccl_comm {
     struct nccl_plan plan[COMM_PLANS];
     uint64_t plans_used;
     struct picks picks;
-    struct trials trials;
-    struct ppg *ppg; /* its helpers (ppg.h); NULL: not asked for yet */
+    struct guard guard;                       /* what has been measured */
+    struct nccl_events events[GUARD_ENTRIES]; /* of its entries */
+    struct ppg *ppg;                          /* its helpers (ppg.h); NULL: not asked for yet */
 };
 
 /*
@@ -155,6 +162,8 @@ int nccl_comm_came_before(struct nccl_comm *c, const struct plan_request *q,
 /* Are there such rounds? Changes nothing, asks nobody; the same on all ranks. */
 int nccl_comm_has_rounds(struct nccl_comm *c, const struct plan_request *q,
                          const struct plan_algorithm *a, uint64_t beside);
+/* Forget what the guard has measured. */
+void nccl_guard_forget(struct nccl_comm *c);
 void nccl_plan_clear(struct nccl_plan *p);
 
 #endif

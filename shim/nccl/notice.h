@@ -22,7 +22,7 @@
 
 #include <nccl.h>
 
-enum { NOTICE_BYTES = 64, NOTICE_MOST = 4096, NOTICE_PATIENCE_S = 5 };
+enum { NOTICE_BYTES = 80, NOTICE_MOST = 4096, NOTICE_PATIENCE_S = 5 };
 
 /* Where a board is. */
 struct notice_board {

@@ -89,7 +89,7 @@ static int ppg_make_ready(struct nccl_comm *c, struct ppg *p, uint64_t bytes,
     p->usable = nccl_comm_all(c, well);
     if (!p->usable) {
         report_helpers(1, p->mps);
-        trials_close(&c->trials, c->cu); /* what they weighed is not there any more */
+        nccl_guard_forget(c); /* what they weighed is not there any more */
     }
     if (!p->usable && !well)
         say(CFG_LEVEL_WARN, "COLLSHIM_PPG=%d: NCCL rank %d has no memory that helpers can share",

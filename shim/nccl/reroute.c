@@ -4,6 +4,8 @@
 #include <stdlib.h>
 
 #include "planners/nimble/nimble.h"
+#include "shim/decide/choose.h"
+#include "shim/decide/gate.h"
 #include "shim/nccl/ppg.h"
 #include "shim/nccl/unit.h"
 #include "shim/nccl/verify.h"
@@ -11,7 +13,7 @@
 /* What needs no look at the communicator. All of it is the same on all ranks. */
 static enum reason nccl_gate_call(const struct nccl_call *call)
 {
-    const struct choice *choice = &settings.choice[call->collective];
+    enum reason why;
 
     if (call->kind != CALL_COLLECTIVE)
         return REASON_MESSAGE;
@@ -19,13 +21,8 @@ static enum reason nccl_gate_call(const struct nccl_call *call)
         return REASON_ARGUMENTS;
     if (!nccl_call_is_understood(call))
         return REASON_UNKNOWN_OPERATION;
-    if (choice->native)
-        return REASON_CHOSEN;
-    if (!choice->served)
-        return REASON_NO_ALGORITHM;
-    if (settings.cfg.exact && call->combines && nccl_call_rounds_results(call))
-        return REASON_EXACT;
-    return REASON_NONE;
+    why = gate_collective(call->collective);
+    return why ? why : gate_rounding(call->combines && nccl_call_rounds_results(call));
 }
 
 enum reason nccl_unit_gate(const struct nccl_comm *c, const struct nccl_call *call)
@@ -34,7 +31,7 @@ enum reason nccl_unit_gate(const struct nccl_comm *c, const struct nccl_call *ca
 
     if (why)
         return why;
-    if (nccl_call_total_bytes(call, c->nranks) < settings.cfg.min_bytes)
+    if (gate_bytes(nccl_call_total_bytes(call, c->nranks)))
         return REASON_SMALL;
     if (c->notes < 0 && c->verdict)
         return c->verdict;
@@ -86,27 +83,16 @@ static int is_prepared(struct nccl_comm *c, const struct nccl_part *p)
 
 /* Choosing ------------------------------------------------------------------------------------ */
 
-/* The ways that a communicator with so many processes per rank has for the call: what
-   COLLSHIM_ALGORITHM names, else the row of the profile, else what the model thinks of. */
+/* The ways that a communicator with so many processes per rank has for the call: what somebody
+   names, else what the model thinks of. */
 static int find_ways(const struct plan_request *q, const struct tuning_row *row,
                      struct picks *picks, struct plan_candidate *way)
 {
-    const struct choice *choice = &settings.choice[q->collective];
     int n, must_pay = settings.cfg.min_bytes != 0;
 
-    if (choice->forced) {
-        *way = (struct plan_candidate){.algorithm = choice->forced,
-                                       .recipe = choice->recipe[0] ? choice->recipe : NULL,
-                                       .ppg = q->ppg};
-        return 1;
-    }
-    if (row) {
-        *way =
-            (struct plan_candidate){.algorithm = row->algorithm,
-                                    .recipe = row->recipe[0] ? row->recipe : NULL,
-                                    .chunk_bytes = settings.cfg.chunk_bytes ? 0 : row->chunk_bytes,
-                                    .ppg = q->ppg};
-        return row->algorithm || way->ppg > 1;
+    if (choose_named(q, row, way)) {
+        way->ppg = q->ppg;
+        return way->algorithm || way->ppg > 1;
     }
     n = plan_candidates_with_library(q, way, must_pay);
     for (int i = 0; i < n; i++) {
@@ -164,11 +150,9 @@ static enum reason choose(struct nccl_comm *c, struct nccl_part *p)
 {
     const struct nccl_call *call = p->call;
     struct plan_request q = schedule_request(call, c, NULL);
-    const struct tuning_row *row = NULL;
+    const struct tuning_row *row = choose_row(&q, plan_total_bytes(&q));
     int n;
 
-    if (!settings.choice[call->collective].forced && settings.tuning.nrows)
-        row = tuning_find(&settings.tuning, &q, plan_total_bytes(&q));
     if (row && !row->algorithm && row->ppg < 2)
         return REASON_PROFILE;
     q.ppg = processes_for(c, call, row);
@@ -178,10 +162,7 @@ static enum reason choose(struct nccl_comm *c, struct nccl_part *p)
     p->nways = sift(call, c, p->way, n);
     if (p->nways)
         return REASON_NONE;
-    return n                       ? REASON_RECIPE
-           : row                   ? REASON_PROFILE
-           : plan_nothing_pays(&q) ? REASON_SHAPE
-                                   : REASON_SIZE;
+    return n ? REASON_RECIPE : row ? REASON_PROFILE : choose_why_nothing(&q);
 }
 
 /* Judge every call. Is one of them to be rerouted? */
@@ -220,12 +201,13 @@ static int judge(struct nccl_unit *u)
 
 static ncclResult_t run_chosen(struct nccl_unit *u)
 {
-    if (settings.cfg.mode == CFG_MODE_VERIFY)
+    enum choose_way by = choose_way(&u->c->turn);
+
+    if (by == CHOOSE_BOTH)
         return verify_unit(u);
-    if (settings.cfg.mode == CFG_MODE_AB && u->c->turn++ % 2 == 0)
+    if (by == CHOOSE_NATIVE)
         return nccl_unit_native(u, REASON_TURN);
-    if (settings.cfg.guard && !settings.cfg.reproducible && settings.cfg.mode == CFG_MODE_ON &&
-        settings.cfg.min_bytes && !settings.choice[u->collective].forced)
+    if (choose_is_guarded(u->collective))
         return u->captured ? nccl_unit_settled(u) : nccl_unit_guarded(u);
     return nccl_unit_reroute(u, 0);
 }
@@ -246,18 +228,16 @@ static enum reason choose_for_set(const struct nccl_comm *c, const struct nccl_s
 {
     const struct choice *choice = &settings.choice[COLL_ALLTOALLV];
     struct plan_request q = schedule_set_request(set, c, NULL);
-    const struct tuning_row *row = NULL;
     uint64_t total = plan_total_bytes(&q);
+    const struct tuning_row *row = choose_row(&q, total);
 
     *way = (struct plan_candidate){.algorithm = choice->forced, .ppg = 1};
     if (!nccl_set_ties_all(set, c->nranks))
         return REASON_LOOSE;
-    if (total < settings.cfg.min_bytes)
+    if (gate_bytes(total))
         return REASON_SMALL;
     if (choice->forced)
         return REASON_NONE;
-    if (settings.tuning.nrows)
-        row = tuning_find(&settings.tuning, &q, total);
     if (row && !row->algorithm)
         return REASON_PROFILE;
     if (row && row->chunk_bytes && !settings.cfg.chunk_bytes)

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "shim/nccl/unit.h"
 
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "planners/cost.h"
 #include "shim/nccl/ppg.h"
@@ -176,25 +178,24 @@ ncclResult_t nccl_unit_native(struct nccl_unit *u, enum reason why)
 /* The library, or a reroute. why: if it is the library. */
 static ncclResult_t run_way(struct nccl_unit *u, int way, enum reason why)
 {
-    return way == TRIAL_NATIVE ? nccl_unit_native(u, why) : nccl_unit_reroute(u, way - 1);
+    return way == GUARD_NATIVE ? nccl_unit_native(u, why) : nccl_unit_reroute(u, way - 1);
 }
 
 /* Events around one unit of a trial. */
-static ncclResult_t run_timed(struct nccl_unit *u, struct trial *t, int sample, int way)
+static ncclResult_t run_timed(struct nccl_unit *u, struct nccl_events *t, int slot, int way)
 {
     const struct cuda_calls *cu = u->c->cu;
-    CUevent *begin = &t->begin[way][sample], *end = &t->end[way][sample];
+    CUevent *begin = &t->begin[slot], *end = &t->end[slot];
     ncclResult_t result;
+    int begun;
 
     if (!*begin)
         cu->EventCreate(begin, CU_EVENT_DEFAULT);
     if (!*end)
         cu->EventCreate(end, CU_EVENT_DEFAULT);
-    if (*begin)
-        cu->EventRecord(*begin, u->stream);
+    begun = *begin && cu->EventRecord(*begin, u->stream) == CUDA_SUCCESS;
     result = run_way(u, way, REASON_TRIAL);
-    if (*end)
-        cu->EventRecord(*end, u->stream);
+    t->recorded[slot] = begun && *end && cu->EventRecord(*end, u->stream) == CUDA_SUCCESS;
     return result;
 }
 
@@ -212,31 +213,49 @@ static void tell_row(const struct nccl_unit *u, const struct plan_candidate *way
         *recipe ? "(" : "", recipe, *recipe ? ")" : "", way ? way->ppg : 1);
 }
 
-static void tell_verdict(const struct nccl_unit *u, const struct trial *t, const double *seconds)
+static void tell_verdict(const struct nccl_unit *u, const struct guard_entry *e)
 {
-    const struct plan_candidate *way = nccl_part_way(u->lead, (t->best ? t->best : t->rival) - 1);
+    int rival = guard_rival(e);
+    const struct plan_candidate *way = &e->reroute[rival ? rival - 1 : 0];
 
     say(CFG_LEVEL_INFO,
         "guard: NCCL %s of %llu bytes on %d ranks: %s (%s, %d process%s per rank: %.3g of the "
         "library's time)",
         plan_collective_name(u->collective), (unsigned long long)u->total, u->c->nranks,
-        t->best ? "rerouted" : "the library's own", name_of(way), way->ppg,
-        way->ppg > 1 ? "es" : "", seconds[t->rival] / seconds[TRIAL_NATIVE]);
+        e->best ? "rerouted" : "the library's own", name_of(way), way->ppg,
+        way->ppg > 1 ? "es" : "", e->agreed[rival] / e->agreed[GUARD_NATIVE]);
     if (u->merged == 1)
-        tell_row(u, t->best ? way : NULL);
+        tell_row(u, e->best ? way : NULL);
 }
 
-static void compare(const struct nccl_unit *u, struct trial *t)
-{
-    double seconds[TRIAL_WAYS];
+/* What the guard asks: of which unit, and where the events of its entry are. */
+struct question {
+    const struct nccl_unit *u;
+    const struct nccl_events *events;
+};
 
-    _Static_assert(sizeof seconds <= NOTICE_BYTES, "a note must hold them");
-    trial_best(t, u->c->cu, seconds);
-    if (nccl_comm_largest(u->c, seconds, TRIAL_WAYS) < 0)
-        for (int i = 0; i < TRIAL_WAYS; i++)
-            seconds[i] = 1; /* on all ranks: nothing is gained */
-    if (trial_settle(t, seconds) && u->c->rank == 0)
-        tell_verdict(u, t, seconds);
+static double seconds_of(void *context, int slot)
+{
+    const struct question *q = context;
+    const struct nccl_events *t = q->events;
+    float ms = 0;
+
+    return t->recorded[slot] &&
+                   q->u->c->cu->EventElapsedTime(&ms, t->begin[slot], t->end[slot]) == CUDA_SUCCESS
+               ? (double)ms / 1e3
+               : INFINITY;
+}
+
+/* Without an answer of the board, all ranks take the library and a reroute to be as fast. */
+static int agree_on_largest(void *context, double *value, int n)
+{
+    const struct question *q = context;
+
+    _Static_assert((1 + 2 * GUARD_CANDIDATES) * sizeof *value <= NOTICE_BYTES, "a note has room");
+    if (nccl_comm_largest(q->u->c, value, n) < 0)
+        for (int i = 0; i < n; i++)
+            value[i] = 1;
+    return 0;
 }
 
 /* What is measured together: calls of one kind; apart from them those that scale what they combine,
@@ -247,34 +266,57 @@ static unsigned kind_of(const struct nccl_unit *u)
     unsigned scales = nccl_call_scales(call, CALL_BEFORE) || nccl_call_scales(call, CALL_BEHIND);
     unsigned merged = 31u - (unsigned)__builtin_clz((unsigned)u->merged);
 
-    return (unsigned)u->collective + (unsigned)COLL_COUNT * (2 * merged + scales);
+    return 2 * merged + scales;
 }
 
 ncclResult_t nccl_unit_guarded(struct nccl_unit *u)
 {
-    struct trial *t = trial_find(&u->c->trials, kind_of(u), u->total);
-    int sample, wants_compare, way;
+    struct guard *g = &u->c->guard;
+    struct guard_entry *e = guard_find(g, u->collective, kind_of(u), u->total);
+    struct nccl_events *events = &u->c->events[e - g->entry];
+    struct plan_candidate way[PLAN_CANDIDATES];
+    int slot, contender;
 
-    if (!t)
-        return nccl_unit_native(u, REASON_SLOWER);
-    way = trial_pick(t, u->nways, &sample, &wants_compare);
-    if (wants_compare) {
-        compare(u, t);
-        way = t->settled ? t->best : TRIAL_NATIVE;
+    if (guard_due(e) &&
+        guard_look(e, seconds_of, agree_on_largest, &(struct question){.u = u, .events = events}) ==
+            1 &&
+        u->c->rank == 0)
+        tell_verdict(u, e);
+    if (guard_settled(e)) {
+        if (u->set)
+            nccl_set_learn(u->c, e->best != GUARD_NATIVE);
+        u->patient = 1;
+        return run_way(u, e->best, REASON_SLOWER);
     }
-    if (u->set && t->settled)
-        nccl_set_learn(u->c, t->best != TRIAL_NATIVE);
-    if (sample >= 0)
-        return run_timed(u, t, sample, way);
-    u->patient = t->settled;
-    return run_way(u, way, t->settled ? REASON_SLOWER : REASON_TRIAL);
+    if (guard_wants_candidates(e)) {
+        for (int i = 0; i < u->nways; i++)
+            way[i] = *nccl_part_way(u->lead, i);
+        guard_begin(e, u->total, way, u->nways, 0);
+    }
+    contender = guard_pick(e, u->total, &slot);
+    if (slot != GUARD_UNTIMED)
+        return run_timed(u, events, slot, contender);
+    return run_way(u, contender, REASON_TRIAL);
 }
 
 ncclResult_t nccl_unit_settled(struct nccl_unit *u)
 {
-    const struct trial *t = trial_known(&u->c->trials, kind_of(u), u->total);
+    const struct guard_entry *e = guard_known(&u->c->guard, u->collective, kind_of(u), u->total);
 
-    if (!t || !t->ended)
-        return nccl_unit_native(u, REASON_CAPTURE);
-    return run_way(u, t->best, REASON_SLOWER);
+    return e ? run_way(u, e->best, REASON_SLOWER) : nccl_unit_native(u, REASON_CAPTURE);
+}
+
+void nccl_guard_forget(struct nccl_comm *c)
+{
+    for (int i = 0; i < GUARD_ENTRIES * GUARD_TURNS; i++) {
+        struct nccl_events *t = &c->events[i / GUARD_TURNS];
+        CUevent begin = t->begin[i % GUARD_TURNS], end = t->end[i % GUARD_TURNS];
+
+        if (begin)
+            c->cu->EventDestroy(begin);
+        if (end)
+            c->cu->EventDestroy(end);
+    }
+    memset(c->events, 0, sizeof c->events);
+    c->guard = (struct guard){.later = 1};
 }

@@ -5,6 +5,7 @@
  * verdict; few native calls' worth of loss where rerouting does not pay; no flapping.
  */
 #include <check.h>
+#include <math.h>
 #include <string.h>
 
 #include "shim/decide/guard.h"
@@ -36,7 +37,7 @@ static const struct plan_algorithm row[GUARD_CANDIDATES];
 
 /* Ranks run one after the other here, so the maximum is worked out before, and told by agree. */
 struct agreed {
-    double value[8];
+    double value[1 + 2 * GUARD_CANDIDATES];
     int n, asked;
 };
 
@@ -81,7 +82,7 @@ static double time_of(struct machine *m, int contender, uint64_t total)
  */
 static int begin_call(struct machine *m, struct guard_entry *e, uint64_t total, int *timed)
 {
-    *timed = 0;
+    *timed = GUARD_UNTIMED;
     if (guard_settled(e))
         return e->best;
     if (guard_wants_candidates(e)) {
@@ -96,9 +97,10 @@ static int begin_call(struct machine *m, struct guard_entry *e, uint64_t total, 
 
 static int same_entry(const struct guard_entry *a, const struct guard_entry *b)
 {
-    return a->state == b->state && a->contender == b->contender && a->best == b->best &&
+    return a->state == b->state && a->turns == b->turns && a->at == b->at && a->best == b->best &&
            a->left == b->left && a->interval == b->interval && a->out == b->out &&
            a->calls == b->calls && a->total == b->total && a->loose == b->loose &&
+           !memcmp(a->turn, b->turn, sizeof a->turn) &&
            !memcmp(a->agreed, b->agreed, sizeof a->agreed);
 }
 
@@ -108,7 +110,7 @@ static void call(struct machine *m, uint64_t total)
     struct guard_entry *e[MOST_RANKS];
     struct agreed agreed = {0};
     double slowest = 0, setup = 0, mine[MOST_RANKS];
-    int contender = -1, timed = 0, settled[MOST_RANKS] = {0};
+    int contender = -1, timed = GUARD_UNTIMED, settled[MOST_RANKS] = {0};
 
     for (int r = 0; r < m->ranks; r++) {
         int this_timed;
@@ -130,17 +132,17 @@ static void call(struct machine *m, uint64_t total)
     m->calls++;
     m->ran[runs]++;
     m->took += slowest + setup;
-    if (timed)
+    if (timed >= 0)
         m->lost += slowest + setup - m->native * (double)total / MIB;
-    for (int r = 0; timed && !cannot && r < m->ranks; r++) {
+    for (int r = 0; timed >= 0 && !cannot && r < m->ranks; r++) {
         struct guard_entry copy = *e[r];
-        guard_note(&copy, mine[r], setup, collect, &agreed);
+        guard_note(&copy, timed, mine[r], setup, collect, &agreed);
     }
     must(!agreed.asked || agreed.asked == m->ranks, "call %d: %d ranks of %d agree", m->calls,
          agreed.asked, m->ranks);
-    for (int r = 0; timed && r < m->ranks; r++)
-        settled[r] =
-            cannot ? guard_cannot(e[r]) : guard_note(e[r], mine[r], setup, tell_largest, &agreed);
+    for (int r = 0; timed >= 0 && r < m->ranks; r++)
+        settled[r] = cannot ? guard_cannot(e[r])
+                            : guard_note(e[r], timed, mine[r], setup, tell_largest, &agreed);
     for (int r = 1; r < m->ranks; r++)
         must(same_entry(e[0], e[r]) && settled[r] == settled[0],
              "call %d: rank %d differs from rank 0", m->calls, r);
@@ -400,13 +402,152 @@ START_TEST(test_guard__a_failed_agreement_is_the_end_of_it)
     m.share[0] = .5;
     for (int i = 0; i < 10 && rc == 0; i++) {
         begin_call(&m, e, MIB, &timed);
-        ck_assert_int_eq(timed, 1);
-        rc = guard_note(e, 1e-3, 0, fail_to_agree, NULL);
+        ck_assert_int_eq(timed, i);
+        rc = guard_note(e, timed, 1e-3, 0, fail_to_agree, NULL);
     }
     ck_assert_int_eq(rc, -1);
     for (int i = 0; i < 100000; i++)
         ck_assert_int_eq(guard_settled(e), 1);
     ck_assert_int_eq(e->best, GUARD_NATIVE);
+}
+END_TEST
+
+/* Work that is only enqueued: what a call took is known some calls later, or never. */
+struct enqueued {
+    struct guard guard[3];
+    double took[3][GUARD_TURNS]; /* seconds on each rank, by slot */
+    double share[GUARD_CANDIDATES];
+    int reroutes, lost; /* lost: rank 1 has no answers */
+    int ran[GUARD_CONTENDERS], measured, agreements, verdicts;
+};
+
+struct asked {
+    struct enqueued *m;
+    struct agreed agreed;
+    int rank;
+};
+
+static double took(void *context, int slot)
+{
+    const struct asked *a = context;
+
+    return a->m->lost && a->rank == 1 ? INFINITY : a->m->took[a->rank][slot];
+}
+
+static int collect_later(void *context, double *value, int n)
+{
+    return collect(&((struct asked *)context)->agreed, value, n);
+}
+
+static int tell_later(void *context, double *value, int n)
+{
+    return tell_largest(&((struct asked *)context)->agreed, value, n);
+}
+
+static void look(struct enqueued *m, struct guard_entry *e[3])
+{
+    struct asked a = {.m = m};
+    int settled[3];
+
+    for (a.rank = 0; a.rank < 3; a.rank++) {
+        struct guard_entry copy = *e[a.rank];
+        guard_look(&copy, took, collect_later, &a);
+    }
+    for (a.rank = 0; a.rank < 3; a.rank++)
+        settled[a.rank] = guard_look(e[a.rank], took, tell_later, &a);
+    ck_assert(settled[0] == settled[1] && settled[0] == settled[2]);
+    m->agreements++;
+    m->verdicts += settled[0] == 1;
+}
+
+static void enqueue(struct enqueued *m, int calls)
+{
+    for (int i = 0; i < calls; i++) {
+        struct guard_entry *e[3];
+        int contender[3], slot;
+
+        for (int r = 0; r < 3; r++)
+            e[r] = guard_find(&m->guard[r], COLL_ALLREDUCE, 63, MIB);
+        ck_assert(guard_due(e[0]) == guard_due(e[1]) && guard_due(e[0]) == guard_due(e[2]));
+        if (guard_due(e[0]))
+            look(m, e);
+        for (int r = 0; r < 3; r++) {
+            struct plan_candidate c[GUARD_CANDIDATES] = {{0}};
+
+            contender[r] = e[r]->best;
+            if (guard_settled(e[r]))
+                continue;
+            if (guard_wants_candidates(e[r]))
+                guard_begin(e[r], MIB, c, m->reroutes, 0);
+            contender[r] = guard_pick(e[r], MIB, &slot);
+            if (slot >= 0)
+                m->took[r][slot] = 1e-3 * (contender[r] ? m->share[contender[r] - 1] : 1) *
+                                   (1 + .01 * r); /* the slowest counts */
+            m->measured += r == 0 && slot >= 0;
+            ck_assert(same_entry(e[0], e[r]) || r == 0);
+        }
+        ck_assert(contender[0] == contender[1] && contender[0] == contender[2]);
+        m->ran[contender[0]]++;
+    }
+}
+
+static struct enqueued enqueued(int reroutes)
+{
+    struct enqueued m = {.reroutes = reroutes};
+
+    for (int r = 0; r < 3; r++)
+        m.guard[r].later = 1;
+    return m;
+}
+
+/* Few meetings of hosts, however many contenders there are; and settled within 60 calls. */
+START_TEST(test_guard__later_clock_takes_the_fastest)
+{
+    struct enqueued m = enqueued(4);
+
+    memcpy(m.share, (double[]){1.2, .9, .5, .7}, sizeof m.share);
+    enqueue(&m, 60);
+    ck_assert_int_eq(m.verdicts, 1);
+    ck_assert_int_eq(m.agreements, 3);
+    ck_assert_int_eq(guard_known(&m.guard[0], COLL_ALLREDUCE, 63, MIB)->best, 3);
+    ck_assert_ptr_null(guard_known(&m.guard[0], COLL_ALLREDUCE, 62, MIB));
+    enqueue(&m, 1000 + 60); /* a look is of two */
+    ck_assert_int_eq(m.verdicts, 2);
+    ck_assert_int_eq(m.ran[3] > 1000, 1);
+    ck_assert_int_eq(m.ran[1] <= 6 && m.ran[2] <= 6 && m.ran[4] <= 6, 1);
+}
+END_TEST
+
+/* A reroute that loses is measured once, cold, and the library is kept. */
+START_TEST(test_guard__later_clock_keeps_the_library)
+{
+    struct enqueued m = enqueued(2);
+
+    memcpy(m.share, (double[]){6, 5}, 2 * sizeof *m.share);
+    enqueue(&m, 200);
+    ck_assert_int_eq(m.verdicts, 1);
+    ck_assert_int_eq(m.agreements, 1);
+    ck_assert_int_eq(m.ran[1], 2);
+    ck_assert_int_eq(m.ran[2], 2);
+    ck_assert_int_eq(m.measured, 4);
+}
+END_TEST
+
+/* A rank whose events are not there: all wait, ask ever more rarely, and settle when they are. */
+START_TEST(test_guard__later_clock_that_has_no_answer)
+{
+    struct enqueued m = enqueued(1);
+
+    m.share[0] = .5;
+    m.lost = 1;
+    enqueue(&m, 10000);
+    ck_assert_int_eq(m.verdicts, 0);
+    ck_assert_int_lt(m.agreements, 12);
+    ck_assert_int_eq(m.ran[1], 2);
+    m.lost = 0;
+    enqueue(&m, 20000);
+    ck_assert_int_ge(m.verdicts, 1);
+    ck_assert_int_eq(guard_known(&m.guard[0], COLL_ALLREDUCE, 63, MIB)->best, 1);
 }
 END_TEST
 
@@ -446,6 +587,9 @@ Suite *suite_guard(void)
     tcase_add_test(t, test_guard__settled_calls_are_left_alone);
     tcase_add_test(t, test_guard__a_failed_agreement_is_the_end_of_it);
     tcase_add_test(t, test_guard__more_classes_than_entries);
+    tcase_add_test(t, test_guard__later_clock_takes_the_fastest);
+    tcase_add_test(t, test_guard__later_clock_keeps_the_library);
+    tcase_add_test(t, test_guard__later_clock_that_has_no_answer);
     suite_add_tcase(s, t);
     return s;
 }
