@@ -13,11 +13,26 @@
 struct mpi_calls {
 #define CALL(name, arguments) int(*name) arguments;
 #define OPTIONAL CALL
-#define LARGE CALL
 #include "shim/mpi/calls.def"
-#undef LARGE
 #undef OPTIONAL
 #undef CALL
+
+#define COUNT int
+#define DISPL int
+#define COLLECTIVE(name, parameters) int(*name) parameters;
+#include "shim/mpi/collectives.def"
+#undef COLLECTIVE
+#undef DISPL
+#undef COUNT
+
+/* Of MPI 4.0; narrow.c's where the library has none. */
+#define COUNT MPI_Count
+#define DISPL MPI_Aint
+#define COLLECTIVE(name, parameters) int(*name##_c) parameters;
+#include "shim/mpi/collectives.def"
+#undef COLLECTIVE
+#undef DISPL
+#undef COUNT
 };
 
 extern struct mpi_calls mpi; /* filled once, before anything else of the backend runs */
