@@ -17,22 +17,17 @@ struct mpi_calls {
 #undef OPTIONAL
 #undef CALL
 
-#define COUNT int
-#define DISPL int
 #define COLLECTIVE(name, parameters) int(*name) parameters;
+#include "shim/mpi/width_int.h"
 #include "shim/mpi/collectives.def"
 #undef COLLECTIVE
-#undef DISPL
-#undef COUNT
 
 /* Of MPI 4.0; narrow.c's where the library has none. */
-#define COUNT MPI_Count
-#define DISPL MPI_Aint
 #define COLLECTIVE(name, parameters) int(*name##_c) parameters;
+#include "shim/mpi/width_large.h"
 #include "shim/mpi/collectives.def"
 #undef COLLECTIVE
-#undef DISPL
-#undef COUNT
+#include "shim/mpi/width_none.h"
 };
 
 extern struct mpi_calls mpi; /* filled once, before anything else of the backend runs */

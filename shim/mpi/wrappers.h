@@ -9,20 +9,13 @@ int mpi_wrap_Init(int *argc, char ***argv);
 int mpi_wrap_Init_thread(int *argc, char ***argv, int required, int *provided);
 int mpi_wrap_Finalize(void);
 
-#define COUNT int
-#define DISPL int
-#define COLLECTIVE(name, parameters) int mpi_wrap_##name parameters;
+#define COLLECTIVE(name, parameters) int WRAP(name) parameters;
+#include "shim/mpi/width_int.h"
 #include "shim/mpi/collectives.def"
-#undef COLLECTIVE
-#undef DISPL
-#undef COUNT
 
-#define COUNT MPI_Count
-#define DISPL MPI_Aint
-#define COLLECTIVE(name, parameters) int mpi_wrap_##name##_c parameters;
+#include "shim/mpi/width_large.h"
 #include "shim/mpi/collectives.def"
 #undef COLLECTIVE
-#undef DISPL
-#undef COUNT
+#include "shim/mpi/width_none.h"
 
 #endif
