@@ -126,8 +126,10 @@ static void add_turns(struct guard_entry *e, int i)
 
 static void begin(struct guard_entry *e, uint64_t total, int natives)
 {
-    begin_round(e, e->n > 1 ? WARM_UP : SETTLED, natives);
+    begin_round(e, e->n > 1 ? WARM_UP : SETTLED, e->later ? 1 : natives);
     add_turns(e, 1);
+    if (e->later)
+        add_turn(e, GUARD_NATIVE);
     e->total = total;
     e->native = INFINITY;
     e->spent = 0;
@@ -329,7 +331,7 @@ static int after_measuring(struct guard_entry *e)
 /* All turns of the round have been made. */
 static int end_round(struct guard_entry *e, guard_agree agree, void *context)
 {
-    if (e->turn[e->turns - 1] == GUARD_NATIVE) /* no reroute can serve */
+    if (turns_of(e, GUARD_NATIVE) == e->turns) /* no reroute can serve */
         return finish(e);
     int rc = agree_on(e, agree, context);
 

@@ -22,10 +22,10 @@
  *
  * A clock may answer later, as events on a stream do. Then a round of a trial is one call of each
  * contender instead of one contender's, so that few agreements do; the ranks agree GUARD_PAUSE
- * calls after it, and if a rank has no answer yet, later. Turns are of two calls, and the second is
- * measured: ranks do not end an uneven exchange together, and the call behind it waits for the last
- * of them, which must not be the other contender's fault.
- * Thread rule: the communicator's: one thread at a time. Source: planners/README.md, "Choosing".
+ * calls after it, and if a rank has no answer yet, after twice as many more. Turns are of two
+ * calls, and the second is measured: ranks do not end an uneven exchange together, and the call
+ * behind it waits for the last of them, which must not be the other contender's fault. Thread rule:
+ * the communicator's: one thread at a time. Source: planners/README.md, "Choosing".
  */
 #ifndef COLLSHIM_SHIM_DECIDE_GUARD_H
 #define COLLSHIM_SHIM_DECIDE_GUARD_H
@@ -38,7 +38,7 @@ enum { GUARD_NATIVE = 0, GUARD_CANDIDATES = PLAN_CANDIDATES, GUARD_CONTENDERS };
 enum {
     GUARD_ENTRIES = 32, /* collectives by class; more of them take turns */
     GUARD_TURNS = 8,    /* of a round, at most */
-    GUARD_PAUSE = 8,    /* calls from its last turn until a later clock is asked */
+    GUARD_PAUSE = 4,    /* calls from its last turn until a later clock is asked first */
     GUARD_UNTIMED = -1
 };
 

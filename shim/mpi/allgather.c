@@ -205,56 +205,8 @@ static int allgatherv(struct allgather_arguments *a)
     return library_call(&call);
 }
 
-int mpi_wrap_Allgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
-                       int recvcount, MPI_Datatype recvtype, MPI_Comm comm)
-{
-    return allgather(&(struct allgather_arguments){.sendbuf = sendbuf,
-                                                   .sendcount = sendcount,
-                                                   .sendtype = sendtype,
-                                                   .recvbuf = recvbuf,
-                                                   .recvcount = recvcount,
-                                                   .recvtype = recvtype,
-                                                   .comm = comm});
-}
+#include "shim/mpi/width_int.h"
+#include "shim/mpi/allgather_wraps.h"
 
-int mpi_wrap_Allgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
-                         void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm)
-{
-    return allgather(&(struct allgather_arguments){.sendbuf = sendbuf,
-                                                   .sendcount = sendcount,
-                                                   .sendtype = sendtype,
-                                                   .recvbuf = recvbuf,
-                                                   .recvcount = recvcount,
-                                                   .recvtype = recvtype,
-                                                   .comm = comm,
-                                                   .large = 1});
-}
-
-int mpi_wrap_Allgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
-                        const int *recvcounts, const int *displs, MPI_Datatype recvtype,
-                        MPI_Comm comm)
-{
-    return allgatherv(&(struct allgather_arguments){.sendbuf = sendbuf,
-                                                    .sendcount = sendcount,
-                                                    .sendtype = sendtype,
-                                                    .recvbuf = recvbuf,
-                                                    .recvcounts = {.narrow = recvcounts},
-                                                    .displs = {.narrow = displs},
-                                                    .recvtype = recvtype,
-                                                    .comm = comm});
-}
-
-int mpi_wrap_Allgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
-                          void *recvbuf, const MPI_Count *recvcounts, const MPI_Aint *displs,
-                          MPI_Datatype recvtype, MPI_Comm comm)
-{
-    return allgatherv(&(struct allgather_arguments){.sendbuf = sendbuf,
-                                                    .sendcount = sendcount,
-                                                    .sendtype = sendtype,
-                                                    .recvbuf = recvbuf,
-                                                    .recvcounts = {.wide = recvcounts},
-                                                    .displs = {.wide = displs},
-                                                    .recvtype = recvtype,
-                                                    .comm = comm,
-                                                    .large = 1});
-}
+#include "shim/mpi/width_large.h"
+#include "shim/mpi/allgather_wraps.h"

@@ -128,27 +128,8 @@ static int alltoall(struct alltoall_arguments *a)
     return library_call(&call);
 }
 
-int mpi_wrap_Alltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
-                      int recvcount, MPI_Datatype recvtype, MPI_Comm comm)
-{
-    return alltoall(&(struct alltoall_arguments){.sendbuf = sendbuf,
-                                                 .sendcount = sendcount,
-                                                 .sendtype = sendtype,
-                                                 .recvbuf = recvbuf,
-                                                 .recvcount = recvcount,
-                                                 .recvtype = recvtype,
-                                                 .comm = comm});
-}
+#include "shim/mpi/width_int.h"
+#include "shim/mpi/alltoall_wraps.h"
 
-int mpi_wrap_Alltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
-                        void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm)
-{
-    return alltoall(&(struct alltoall_arguments){.sendbuf = sendbuf,
-                                                 .sendcount = sendcount,
-                                                 .sendtype = sendtype,
-                                                 .recvbuf = recvbuf,
-                                                 .recvcount = recvcount,
-                                                 .recvtype = recvtype,
-                                                 .comm = comm,
-                                                 .large = 1});
-}
+#include "shim/mpi/width_large.h"
+#include "shim/mpi/alltoall_wraps.h"

@@ -367,70 +367,8 @@ static int alltoallv(struct alltoallv_arguments *a)
     return o.rc;
 }
 
-int mpi_wrap_Alltoallv(const void *sendbuf, const int *sendcounts, const int *sdispls,
-                       MPI_Datatype sendtype, void *recvbuf, const int *recvcounts,
-                       const int *rdispls, MPI_Datatype recvtype, MPI_Comm comm)
-{
-    return alltoallv(&(struct alltoallv_arguments){.send = {.buffer = sendbuf,
-                                                            .counts = {.narrow = sendcounts},
-                                                            .displs = {.narrow = sdispls},
-                                                            .type = sendtype},
-                                                   .receive = {.buffer = recvbuf,
-                                                               .counts = {.narrow = recvcounts},
-                                                               .displs = {.narrow = rdispls},
-                                                               .type = recvtype},
-                                                   .comm = comm});
-}
+#include "shim/mpi/width_int.h"
+#include "shim/mpi/alltoallv_wraps.h"
 
-int mpi_wrap_Alltoallv_c(const void *sendbuf, const MPI_Count *sendcounts, const MPI_Aint *sdispls,
-                         MPI_Datatype sendtype, void *recvbuf, const MPI_Count *recvcounts,
-                         const MPI_Aint *rdispls, MPI_Datatype recvtype, MPI_Comm comm)
-{
-    return alltoallv(&(struct alltoallv_arguments){.send = {.buffer = sendbuf,
-                                                            .counts = {.wide = sendcounts},
-                                                            .displs = {.wide = sdispls},
-                                                            .type = sendtype},
-                                                   .receive = {.buffer = recvbuf,
-                                                               .counts = {.wide = recvcounts},
-                                                               .displs = {.wide = rdispls},
-                                                               .type = recvtype},
-                                                   .comm = comm,
-                                                   .large = 1});
-}
-
-int mpi_wrap_Alltoallw(const void *sendbuf, const int *sendcounts, const int *sdispls,
-                       const MPI_Datatype *sendtypes, void *recvbuf, const int *recvcounts,
-                       const int *rdispls, const MPI_Datatype *recvtypes, MPI_Comm comm)
-{
-    return alltoallv(&(struct alltoallv_arguments){.send = {.buffer = sendbuf,
-                                                            .counts = {.narrow = sendcounts},
-                                                            .displs = {.narrow = sdispls},
-                                                            .type = MPI_DATATYPE_NULL,
-                                                            .types = sendtypes},
-                                                   .receive = {.buffer = recvbuf,
-                                                               .counts = {.narrow = recvcounts},
-                                                               .displs = {.narrow = rdispls},
-                                                               .type = MPI_DATATYPE_NULL,
-                                                               .types = recvtypes},
-                                                   .comm = comm,
-                                                   .by_type = 1});
-}
-
-int mpi_wrap_Alltoallw_c(const void *sendbuf, const MPI_Count *sendcounts, const MPI_Aint *sdispls,
-                         const MPI_Datatype *sendtypes, void *recvbuf, const MPI_Count *recvcounts,
-                         const MPI_Aint *rdispls, const MPI_Datatype *recvtypes, MPI_Comm comm)
-{
-    return alltoallv(&(struct alltoallv_arguments){.send = {.buffer = sendbuf,
-                                                            .counts = {.wide = sendcounts},
-                                                            .displs = {.wide = sdispls},
-                                                            .type = MPI_DATATYPE_NULL,
-                                                            .types = sendtypes},
-                                                   .receive = {.buffer = recvbuf,
-                                                               .counts = {.wide = recvcounts},
-                                                               .displs = {.wide = rdispls},
-                                                               .type = MPI_DATATYPE_NULL,
-                                                               .types = recvtypes},
-                                                   .comm = comm,
-                                                   .by_type = 1,
-                                                   .large = 1});
-}
+#include "shim/mpi/width_large.h"
+#include "shim/mpi/alltoallv_wraps.h"

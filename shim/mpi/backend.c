@@ -34,25 +34,20 @@ __attribute__((used)) static const char built_for[] = "@(#)collshim backend for 
     }
 
 static const struct backend_entry entries[] = {
-    ENTRY(Init),      ENTRY(Init_thread),    ENTRY(Finalize),
-    ENTRY(Allgather), ENTRY(Allgatherv),     ENTRY(Allreduce),
-    ENTRY(Reduce),    ENTRY(Reduce_scatter), ENTRY(Reduce_scatter_block),
-    ENTRY(Bcast),     ENTRY(Gather),         ENTRY(Gatherv),
-    ENTRY(Scatter),   ENTRY(Scatterv),       ENTRY(Alltoall),
-    ENTRY(Alltoallv), ENTRY(Alltoallw),
-#define CALL(name, arguments)
-#define OPTIONAL(name, arguments)
-#define LARGE(name, arguments) ENTRY(name),
-#include "shim/mpi/calls.def"
-#undef LARGE
+    ENTRY(Init),
+    ENTRY(Init_thread),
+    ENTRY(Finalize),
+#define COLLECTIVE(name, parameters) ENTRY(name), ENTRY(name##_c),
+#include "shim/mpi/collectives.def"
+#undef COLLECTIVE
     {NULL, NULL},
 };
 
 /* Large counts are not left to the library, which may have none; functions: see off(). */
 static struct backend_entry entries_off[] = {
-#define LARGE(name, arguments) {#name, NULL},
-#include "shim/mpi/calls.def"
-#undef LARGE
+#define COLLECTIVE(name, parameters) {#name "_c", NULL},
+#include "shim/mpi/collectives.def"
+#undef COLLECTIVE
     ENTRY(Init),
     ENTRY(Init_thread),
     {NULL, NULL},
@@ -62,11 +57,9 @@ static const struct backend_entry *off(void)
 {
     struct backend_entry *entry = entries_off;
 
-#define LARGE(name, arguments) entry++->function = (void *)mpi.name;
-#include "shim/mpi/calls.def"
-#undef LARGE
-#undef OPTIONAL
-#undef CALL
+#define COLLECTIVE(name, parameters) entry++->function = (void *)mpi.name##_c;
+#include "shim/mpi/collectives.def"
+#undef COLLECTIVE
     return entries_off;
 }
 

@@ -92,14 +92,8 @@ static int bcast(const struct bcast_arguments *a)
     return library_call(&call);
 }
 
-int mpi_wrap_Bcast(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm)
-{
-    return bcast(&(struct bcast_arguments){
-        .buffer = buffer, .count = count, .type = type, .root = root, .comm = comm});
-}
+#include "shim/mpi/width_int.h"
+#include "shim/mpi/bcast_wraps.h"
 
-int mpi_wrap_Bcast_c(void *buffer, MPI_Count count, MPI_Datatype type, int root, MPI_Comm comm)
-{
-    return bcast(&(struct bcast_arguments){
-        .buffer = buffer, .count = count, .type = type, .root = root, .comm = comm, .large = 1});
-}
+#include "shim/mpi/width_large.h"
+#include "shim/mpi/bcast_wraps.h"

@@ -14,9 +14,10 @@ static const struct {
 } rows[] = {
 #define CALL(name, arguments) {#name, "PMPI_" #name, offsetof(struct mpi_calls, name), 0},
 #define OPTIONAL(name, arguments) {#name, "PMPI_" #name, offsetof(struct mpi_calls, name), 1},
-#define LARGE OPTIONAL
+#define COLLECTIVE(name, parameters) CALL(name, ) OPTIONAL(name##_c, )
 #include "shim/mpi/calls.def"
-#undef LARGE
+#include "shim/mpi/collectives.def"
+#undef COLLECTIVE
 #undef OPTIONAL
 #undef CALL
 };

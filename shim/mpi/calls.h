@@ -13,11 +13,21 @@
 struct mpi_calls {
 #define CALL(name, arguments) int(*name) arguments;
 #define OPTIONAL CALL
-#define LARGE CALL
 #include "shim/mpi/calls.def"
-#undef LARGE
 #undef OPTIONAL
 #undef CALL
+
+#define COLLECTIVE(name, parameters) int(*name) parameters;
+#include "shim/mpi/width_int.h"
+#include "shim/mpi/collectives.def"
+#undef COLLECTIVE
+
+/* Of MPI 4.0; narrow.c's where the library has none. */
+#define COLLECTIVE(name, parameters) int(*name##_c) parameters;
+#include "shim/mpi/width_large.h"
+#include "shim/mpi/collectives.def"
+#undef COLLECTIVE
+#include "shim/mpi/width_none.h"
 };
 
 extern struct mpi_calls mpi; /* filled once, before anything else of the backend runs */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "planners/load.h"
+#include "shim/decide/plan_key.h"
 #include "shim/mpi/attribute.h"
 #include "shim/mpi/first.h"
 #include "shim/mpi/meet.h"
@@ -19,9 +20,7 @@ enum { PLANS_KEPT = 16, DEMANDS_KEPT = 4 }; /* a matrix is large, and seldom com
 
 struct mpi_plan {
     struct mpi_plan *next;
-    const struct plan_algorithm *algorithm;
-    struct plan_request request; /* bytes, demand, recipe: owned, or NULL; topo is the
-                                    communicator's */
+    struct plan_key key;
     struct plan *plan;
     struct engine *engine;
 };
@@ -53,9 +52,7 @@ static void free_plan(struct mpi_plan *p)
 {
     engine_free(p->engine);
     plan_free(p->plan);
-    free((size_t *)(uintptr_t)p->request.bytes);
-    free((uint64_t *)(uintptr_t)p->request.demand);
-    free((char *)(uintptr_t)p->request.recipe);
+    plan_key_clear(&p->key);
     free(p);
 }
 
@@ -184,38 +181,12 @@ struct mpi_comm *mpi_comm_make(MPI_Comm comm)
     return c;
 }
 
-static size_t demand_bytes(const struct mpi_comm *c)
-{
-    return (size_t)c->size * (size_t)c->size * sizeof(uint64_t);
-}
-
-static int same_text(const char *a, const char *b)
-{
-    return a == b || (a && b && !strcmp(a, b));
-}
-
-static int same_request(const struct mpi_comm *c, const struct mpi_plan *p,
-                        const struct plan_request *q, const struct plan_algorithm *a)
-{
-    const struct plan_request *r = &p->request;
-
-    if (p->algorithm != a || r->collective != q->collective || r->in_place != q->in_place ||
-        r->root != q->root || r->grain != q->grain || r->chunk_bytes != q->chunk_bytes ||
-        r->memory != q->memory || !same_text(r->recipe, q->recipe) || !r->bytes != !q->bytes ||
-        !r->demand != !q->demand)
-        return 0;
-    if (q->demand && memcmp(r->demand, q->demand, demand_bytes(c)) != 0)
-        return 0;
-    return q->bytes ? !memcmp(r->bytes, q->bytes, (size_t)q->topo->nranks * sizeof *q->bytes)
-                    : r->nbytes == q->nbytes;
-}
-
 /* Move the entry that serves the request to the front, if there is one. */
 static struct mpi_plan *find_plan(struct mpi_comm *c, const struct plan_request *q,
                                   const struct plan_algorithm *a)
 {
     for (struct mpi_plan **at = &c->plans; *at; at = &(*at)->next)
-        if (same_request(c, *at, q, a)) {
+        if (plan_key_is(&(*at)->key, q, a, 0)) {
             struct mpi_plan *p = *at;
             *at = p->next;
             p->next = c->plans;
@@ -228,13 +199,13 @@ static struct mpi_plan *find_plan(struct mpi_comm *c, const struct plan_request 
 /* A plan was put in front; another one has to go if there are too many of its kind. */
 static void forget_oldest(struct mpi_comm *c)
 {
-    int demand = c->plans->request.demand != NULL, kept = 0;
+    int demand = c->plans->key.request.demand != NULL, kept = 0;
     int most = demand ? DEMANDS_KEPT : PLANS_KEPT;
 
     for (struct mpi_plan **at = &c->plans; *at; at = &(*at)->next) {
         struct mpi_plan *p = *at;
 
-        if ((p->request.demand != NULL) != demand || ++kept <= most)
+        if ((p->key.request.demand != NULL) != demand || ++kept <= most)
             continue;
         *at = p->next; /* there is never more than one */
         free_plan(p);
@@ -242,34 +213,15 @@ static void forget_oldest(struct mpi_comm *c)
     }
 }
 
-/* A copy; NULL and *rc = -ENOMEM if there is no memory. */
-static void *copy_of(const void *from, size_t bytes, int *rc)
-{
-    void *copy = malloc(bytes);
-
-    if (copy)
-        memcpy(copy, from, bytes);
-    else
-        *rc = -ENOMEM;
-    return copy;
-}
-
 static int make_plan(struct mpi_comm *c, const struct plan_request *q,
                      const struct plan_algorithm *a, struct mpi_plan **made)
 {
     struct mpi_plan *p = calloc(1, sizeof *p);
-    int rc = 0;
+    int rc;
 
     if (!p)
         return -ENOMEM;
-    *p = (struct mpi_plan){.algorithm = a, .request = *q};
-    if (q->recipe)
-        p->request.recipe = copy_of(q->recipe, strlen(q->recipe) + 1, &rc);
-    if (q->bytes)
-        p->request.bytes = copy_of(q->bytes, (size_t)c->size * sizeof *q->bytes, &rc);
-    if (q->demand)
-        p->request.demand = copy_of(q->demand, demand_bytes(c), &rc);
-    if (rc || (rc = a->build(&p->request, &p->plan)) ||
+    if ((rc = plan_key_set(&p->key, q, a, 0)) || (rc = a->build(&p->key.request, &p->plan)) ||
         (rc = engine_create(p->plan, c->links.use, &p->engine))) {
         free_plan(p);
         return rc;

@@ -79,53 +79,8 @@ static int gatherv(struct rooted *a)
     return rooted_run_v(a, &call, gather_fill);
 }
 
-int mpi_wrap_Gather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
-                    int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
-{
-    return gather(&(struct rooted){
-        .all = {.buffer = recvbuf, .count = recvcount, .type = recvtype},
-        .own = {.buffer = (char *)(uintptr_t)sendbuf, .count = sendcount, .type = sendtype},
-        .root = root,
-        .comm = comm});
-}
+#include "shim/mpi/width_int.h"
+#include "shim/mpi/gather_wraps.h"
 
-int mpi_wrap_Gather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
-                      void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root,
-                      MPI_Comm comm)
-{
-    return gather(&(struct rooted){
-        .all = {.buffer = recvbuf, .count = recvcount, .type = recvtype},
-        .own = {.buffer = (char *)(uintptr_t)sendbuf, .count = sendcount, .type = sendtype},
-        .root = root,
-        .comm = comm,
-        .large = 1});
-}
-
-int mpi_wrap_Gatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
-                     const int *recvcounts, const int *displs, MPI_Datatype recvtype, int root,
-                     MPI_Comm comm)
-{
-    return gatherv(&(struct rooted){
-        .all = {.buffer = recvbuf,
-                .counts = {.narrow = recvcounts},
-                .displs = {.narrow = displs},
-                .type = recvtype},
-        .own = {.buffer = (char *)(uintptr_t)sendbuf, .count = sendcount, .type = sendtype},
-        .root = root,
-        .comm = comm});
-}
-
-int mpi_wrap_Gatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
-                       void *recvbuf, const MPI_Count *recvcounts, const MPI_Aint *displs,
-                       MPI_Datatype recvtype, int root, MPI_Comm comm)
-{
-    return gatherv(&(struct rooted){
-        .all = {.buffer = recvbuf,
-                .counts = {.wide = recvcounts},
-                .displs = {.wide = displs},
-                .type = recvtype},
-        .own = {.buffer = (char *)(uintptr_t)sendbuf, .count = sendcount, .type = sendtype},
-        .root = root,
-        .comm = comm,
-        .large = 1});
-}
+#include "shim/mpi/width_large.h"
+#include "shim/mpi/gather_wraps.h"

@@ -236,11 +236,7 @@ static int narrow_Alltoallw_c(const void *sendbuf, const MPI_Count *sendcounts,
 
 void narrow_fill(void)
 {
-#define CALL(name, arguments)
-#define OPTIONAL(name, arguments)
-#define LARGE(name, arguments) mpi.name = mpi.name ? mpi.name : narrow_##name;
-#include "shim/mpi/calls.def"
-#undef LARGE
-#undef OPTIONAL
-#undef CALL
+#define COLLECTIVE(name, parameters) mpi.name##_c = mpi.name##_c ? mpi.name##_c : narrow_##name##_c;
+#include "shim/mpi/collectives.def"
+#undef COLLECTIVE
 }

@@ -99,53 +99,8 @@ static int scatterv(struct rooted *a)
     return rooted_run_v(a, &call, scatter_fill);
 }
 
-int mpi_wrap_Scatter(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
-                     int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
-{
-    return scatter(&(struct rooted){
-        .all = {.buffer = (char *)(uintptr_t)sendbuf, .count = sendcount, .type = sendtype},
-        .own = {.buffer = recvbuf, .count = recvcount, .type = recvtype},
-        .root = root,
-        .comm = comm});
-}
+#include "shim/mpi/width_int.h"
+#include "shim/mpi/scatter_wraps.h"
 
-int mpi_wrap_Scatter_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
-                       void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root,
-                       MPI_Comm comm)
-{
-    return scatter(&(struct rooted){
-        .all = {.buffer = (char *)(uintptr_t)sendbuf, .count = sendcount, .type = sendtype},
-        .own = {.buffer = recvbuf, .count = recvcount, .type = recvtype},
-        .root = root,
-        .comm = comm,
-        .large = 1});
-}
-
-int mpi_wrap_Scatterv(const void *sendbuf, const int *sendcounts, const int *displs,
-                      MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype,
-                      int root, MPI_Comm comm)
-{
-    return scatterv(
-        &(struct rooted){.all = {.buffer = (char *)(uintptr_t)sendbuf,
-                                 .counts = {.narrow = sendcounts},
-                                 .displs = {.narrow = displs},
-                                 .type = sendtype},
-                         .own = {.buffer = recvbuf, .count = recvcount, .type = recvtype},
-                         .root = root,
-                         .comm = comm});
-}
-
-int mpi_wrap_Scatterv_c(const void *sendbuf, const MPI_Count *sendcounts, const MPI_Aint *displs,
-                        MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
-                        MPI_Datatype recvtype, int root, MPI_Comm comm)
-{
-    return scatterv(
-        &(struct rooted){.all = {.buffer = (char *)(uintptr_t)sendbuf,
-                                 .counts = {.wide = sendcounts},
-                                 .displs = {.wide = displs},
-                                 .type = sendtype},
-                         .own = {.buffer = recvbuf, .count = recvcount, .type = recvtype},
-                         .root = root,
-                         .comm = comm,
-                         .large = 1});
-}
+#include "shim/mpi/width_large.h"
+#include "shim/mpi/scatter_wraps.h"

@@ -11,6 +11,7 @@
 
 #include "config/topo.h"
 #include "shim/decide/guard.h"
+#include "shim/decide/plan_key.h"
 #include "shim/nccl/notice.h"
 #include "planners/rounds/pick.h"
 #include "shim/nccl/process.h"
@@ -19,13 +20,7 @@
 
 /* A schedule that has been made ready on all ranks. */
 struct nccl_plan {
-    const struct plan_algorithm *algorithm;
-    const char *recipe;
-    enum plan_collective collective;
-    size_t nbytes, chunk_bytes, grain;
-    int root;
-    uint64_t beside;       /* bytes of scratch behind the rounds' own, for the caller */
-    uint64_t *demand;      /* [nranks * nranks] owned; NULL: none belongs to it */
+    struct plan_key key;
     struct rounds *rounds; /* owned; NULL: it cannot be had, on any rank, or only_noted */
     int only_noted;        /* it came once, and nothing is made for it yet */
     uint64_t used;         /* for who is given up first */

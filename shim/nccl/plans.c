@@ -85,56 +85,27 @@ static int nccl_plan_make_ready(struct nccl_comm *c, const struct plan_request *
     return !plan_is(q->collective, PLAN_COMBINES) || c->reducer;
 }
 
-static size_t demand_bytes(const struct plan_request *q)
-{
-    return (size_t)q->topo->nranks * (size_t)q->topo->nranks * sizeof *q->demand;
-}
-
-static int is_for(const struct nccl_plan *p, const struct plan_request *q,
-                  const struct plan_algorithm *a, uint64_t beside)
-{
-    return p->algorithm == a && p->beside == beside && p->recipe == q->recipe &&
-           p->collective == q->collective && p->nbytes == q->nbytes &&
-           p->chunk_bytes == q->chunk_bytes && p->grain == q->grain && p->root == q->root &&
-           !p->demand == !q->demand &&
-           (!q->demand || !memcmp(p->demand, q->demand, demand_bytes(q)));
-}
-
 void nccl_plan_clear(struct nccl_plan *p)
 {
     rounds_free(p->rounds);
-    free(p->demand);
+    plan_key_clear(&p->key);
     *p = (struct nccl_plan){0};
 }
 
-/* An entry for the request in that one's place. Returns 0, or -1 without memory for it. */
+/* An entry for the request in that one's place. Returns 0, or -ENOMEM. */
 static int nccl_plan_describe(struct nccl_plan *p, const struct plan_request *q,
                               const struct plan_algorithm *a, uint64_t beside, uint64_t used)
 {
     nccl_plan_clear(p);
-    *p = (struct nccl_plan){.algorithm = a,
-                            .recipe = q->recipe,
-                            .collective = q->collective,
-                            .nbytes = q->nbytes,
-                            .chunk_bytes = q->chunk_bytes,
-                            .grain = q->grain,
-                            .root = q->root,
-                            .beside = beside,
-                            .used = used};
-    if (!q->demand)
-        return 0;
-    p->demand = malloc(demand_bytes(q));
-    if (!p->demand)
-        return -1;
-    memcpy(p->demand, q->demand, demand_bytes(q));
-    return 0;
+    p->used = used;
+    return plan_key_set(&p->key, q, a, beside);
 }
 
 static struct nccl_plan *nccl_plan_find(struct nccl_comm *c, const struct plan_request *q,
                                         const struct plan_algorithm *a, uint64_t beside)
 {
     for (struct nccl_plan *p = c->plan; p < c->plan + COMM_PLANS; p++)
-        if (is_for(p, q, a, beside))
+        if (plan_key_is(&p->key, q, a, beside))
             return p;
     return NULL;
 }
@@ -180,23 +151,20 @@ static const struct rounds *similar(const struct nccl_comm *c, const struct plan
                                     const struct plan_algorithm *a)
 {
     for (const struct nccl_plan *p = c->plan; p < c->plan + COMM_PLANS; p++)
-        if (p->rounds && p->algorithm == a && p->recipe == q->recipe &&
-            p->collective == q->collective && p->chunk_bytes == q->chunk_bytes &&
-            __builtin_clzll(p->nbytes | 1) == __builtin_clzll(q->nbytes | 1))
+        if (p->rounds && plan_key_is_near(&p->key, q, a))
             return p->rounds;
     return NULL;
 }
 
 /* The schedule that it is on this rank: on another it could differ if that was without memory. */
-static uint64_t what_is(const struct nccl_plan *p)
+static uint64_t what_is(const struct nccl_plan *p, const struct plan_request *q,
+                        const struct plan_algorithm *a)
 {
-    const char *recipe = p->recipe ? p->recipe : "";
     uint64_t cut[3] = {p->rounds ? p->rounds->chunk_bytes : 0,
                        p->rounds ? p->rounds->fast_chunks : 0, p->rounds ? p->rounds->taper : 0};
-    uint64_t hash = hash_bytes(p->nbytes, cut, sizeof cut);
+    uint64_t hash = hash_text(hash_bytes(q->nbytes, cut, sizeof cut), a->name);
 
-    hash = hash_text(hash, p->algorithm->name);
-    return hash_text(hash, recipe);
+    return hash_text(hash, q->recipe ? q->recipe : "");
 }
 
 const struct rounds *nccl_comm_rounds(struct nccl_comm *c, struct plan_request *q,
@@ -215,7 +183,7 @@ const struct rounds *nccl_comm_rounds(struct nccl_comm *c, struct plan_request *
         p = oldest(c);
     ready = nccl_plan_describe(p, q, a, beside, ++c->plans_used) == 0 &&
             nccl_plan_make_ready(c, q, a, beside, similar(c, q, a), &p->rounds);
-    if (!nccl_comm_all_same(c, ready, what_is(p))) {
+    if (!nccl_comm_all_same(c, ready, what_is(p, q, a))) {
         rounds_free(p->rounds);
         p->rounds = NULL;
     }

@@ -383,7 +383,7 @@ static void test_captured_late(struct rank *r)
 /* After so many that it is looking again. */
 static void test_captured_again(struct rank *r)
 {
-    captured_after(r, 38 + 1000 + 5, 0);
+    captured_after(r, 26 + 1000 + 5, 0);
 }
 
 const struct test_case cases_captures[] = {

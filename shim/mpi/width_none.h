@@ -1,0 +1,7 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Behind width_int.h or width_large.h. */
+#undef COUNT
+#undef DISPL
+#undef WRAP
+#undef WIDTH
+#undef LARGE
