@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config/json.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -132,7 +133,7 @@ void json_rounded(struct json *j, const char *key, int digits, double value)
     static const char numeric[] = "0123456789+-e";
     char text[64];
 
-    if (!__builtin_isfinite(value)) {
+    if (!isfinite(value)) {
         json_null(j, key);
         return;
     }
@@ -142,6 +143,19 @@ void json_rounded(struct json *j, const char *key, int digits, double value)
     fprintf(j->f, "%.*s", (int)whole, text);
     if (text[whole])
         fprintf(j->f, ".%s", text + whole + strcspn(text + whole, numeric));
+}
+
+void json_known(struct json *j, const char *key, double value)
+{
+    json_number(j, key, value != 0 ? value : NAN);
+}
+
+void json_index(struct json *j, const char *key, int value)
+{
+    if (value < 0)
+        json_null(j, key);
+    else
+        json_int(j, key, value);
 }
 
 void json_null(struct json *j, const char *key)

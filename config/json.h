@@ -30,5 +30,7 @@ void json_null(struct json *j, const char *key);
    if it is not finite. */
 void json_number(struct json *j, const char *key, double value);
 void json_rounded(struct json *j, const char *key, int digits, double value);
+void json_known(struct json *j, const char *key, double value); /* 0, not known: null */
+void json_index(struct json *j, const char *key, int value);    /* below 0, none: null */
 
 #endif

@@ -32,24 +32,14 @@ static const char *const origin_text[] = {"default", "file", "environment"};
 /* Names that belong to the project's own tools, not to this table. */
 static const char *const tool_prefixes[] = {"COLLSHIM_FABRIC", "COLLSHIM_BENCH"};
 
-#define NAME_MODE "mode"
-#define NAME_LEVEL "level"
-#define NAME_SHM "shm"
-#define NAME_BYTES "bytes"
-#define NAME_INT "int"
-#define NAME_BOOL "bool"
-#define NAME_TEXT "text"
-
 const struct cfg_row cfg_rows[CFG_COUNT] = {
 #define SETTING(field_, type_, variable_, default_, least_, most_, agreed_, meaning_)              \
     {.name = #field_,                                                                              \
      .variable = variable_,                                                                        \
-     .type = NAME_##type_,                                                                         \
      .default_text = default_,                                                                     \
      .meaning = meaning_,                                                                          \
      .agreed = agreed_},
 #include "config/settings.def"
-#undef SETTING
 };
 
 static const struct field {
@@ -60,13 +50,17 @@ static const struct field {
 #define SETTING(field_, type_, variable_, default_, least_, most_, agreed_, meaning_)              \
     {&cfg_kind_##type_, offsetof(struct cfg, field_), least_, most_},
 #include "config/settings.def"
-#undef SETTING
 };
 
 /* Texts that have a form of their own. */
 static int (*const checks[CFG_COUNT])(const char *text, char *why, size_t why_size) = {
     [CFG_algorithm] = cfg_check_algorithm,
 };
+
+const char *cfg_type(enum cfg_id id)
+{
+    return fields[id].kind->name;
+}
 
 static void *field_of(struct cfg *c, enum cfg_id id)
 {
@@ -106,7 +100,7 @@ int cfg_find_key(const char *key, const char **nearest)
 /* Word what is wrong with a value that read() or the field's own check refused. */
 static void word_problem(const struct field *f, int code, size_t size, char *why, size_t why_size)
 {
-    char least[32], most[32];
+    char least[32], most[32], expected[128];
 
     switch (code) {
     case -ENAMETOOLONG:
@@ -123,7 +117,8 @@ static void word_problem(const struct field *f, int code, size_t size, char *why
         snprintf(why, why_size, "out of range, expected %s to %s", least, most);
         return;
     default:
-        snprintf(why, why_size, "expected %s", f->kind->expected);
+        cfg_print_expected(f->kind, expected, sizeof expected);
+        snprintf(why, why_size, "expected %s", expected);
     }
 }
 

@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* In the order of their words in settings.def. */
 enum cfg_mode { CFG_MODE_ON, CFG_MODE_OFF, CFG_MODE_AB, CFG_MODE_VERIFY };
 enum cfg_shm { CFG_SHM_ON, CFG_SHM_COPY, CFG_SHM_OFF };
 enum cfg_level { CFG_LEVEL_ERROR, CFG_LEVEL_WARN, CFG_LEVEL_INFO, CFG_LEVEL_DEBUG };
@@ -20,9 +21,8 @@ enum cfg_origin { CFG_FROM_DEFAULT, CFG_FROM_FILE, CFG_FROM_ENVIRONMENT };
 
 #define CFG_TEXT_MAX 512
 
-typedef int cfg_MODE;
-typedef int cfg_LEVEL;
-typedef int cfg_SHM;
+#define WORDS(type, ...) typedef int cfg_##type;
+#include "config/settings.def"
 typedef size_t cfg_BYTES;
 typedef int cfg_INT;
 typedef int cfg_BOOL;
@@ -31,14 +31,12 @@ typedef char cfg_TEXT[CFG_TEXT_MAX];
 enum cfg_id {
 #define SETTING(field, type, ...) CFG_##field,
 #include "config/settings.def"
-#undef SETTING
     CFG_COUNT
 };
 
 struct cfg {
 #define SETTING(field, type, ...) cfg_##type field;
 #include "config/settings.def"
-#undef SETTING
     enum cfg_origin origin[CFG_COUNT];
     int problems;       /* how many lines there are in `problem` */
     char problem[2048]; /* one line each, ended by \n; lines that do not fit are counted only */
@@ -48,12 +46,12 @@ struct cfg {
 struct cfg_row {
     const char *name;     /* "min_bytes" */
     const char *variable; /* "COLLSHIM_MIN_BYTES" */
-    const char *type;     /* "bytes" */
     const char *default_text;
     const char *meaning;
     int agreed;
 };
 extern const struct cfg_row cfg_rows[CFG_COUNT];
+const char *cfg_type(enum cfg_id id); /* "bytes" */
 
 /*
  * Read all settings. environment: as `environ`, or NULL for the process's own (then through

@@ -7,23 +7,27 @@
 
 #include "config/settings.h"
 
-struct cfg_word;
-
 /* How one type of setting is read and printed: one row of a table in value.c per type. */
 struct cfg_kind {
-    const char *expected; /* "a size such as 65536, 64K or 1MiB", as messages word it */
+    const char *name;
+    const char
+        *expected; /* "a size such as 65536, 64K or 1MiB", as messages word it; NULL: words */
     /* Read size bytes of text into *value: 0, -EINVAL (not of this form), -ERANGE or -ENAMETOOLONG.
        On error *value is untouched. */
     int (*read)(const struct cfg_kind *kind, const char *text, size_t size, long long least,
                 long long most, void *value);
     /* As snprintf. */
     int (*print)(const struct cfg_kind *kind, const void *value, char *text, size_t size);
-    const struct cfg_word *words; /* of a type that is one of several words */
+    const char *const *words; /* of a type that is one of several, by value; ends with NULL */
 };
 
-/* The names of the types as in settings.def. */
-extern const struct cfg_kind cfg_kind_MODE, cfg_kind_LEVEL, cfg_kind_SHM, cfg_kind_BYTES,
-    cfg_kind_INT, cfg_kind_BOOL, cfg_kind_TEXT;
+/* The types as in settings.def. */
+extern const struct cfg_kind cfg_kind_BOOL, cfg_kind_BYTES, cfg_kind_INT, cfg_kind_TEXT;
+#define WORDS(type, ...) extern const struct cfg_kind cfg_kind_##type;
+#include "config/settings.def"
+
+/* What a value of that type may be: `expected`, or "on, copy or off". As snprintf. */
+int cfg_print_expected(const struct cfg_kind *kind, char *text, size_t size);
 
 /* 0 if text has the form of COLLSHIM_ALGORITHM, else -EINVAL and why. */
 int cfg_check_algorithm(const char *text, char *why, size_t why_size);

@@ -13,67 +13,60 @@
 #include "config/settings_private.h"
 #include "config/text.h"
 
-struct cfg_word {
-    const char *name;
-    int value;
-};
-
-/* The first row of a value is the one that is printed. */
-static const struct cfg_word modes[] = {
-    {"on", CFG_MODE_ON},
-    {"off", CFG_MODE_OFF},
-    {"ab", CFG_MODE_AB},
-    {"verify", CFG_MODE_VERIFY},
-    {0},
-};
-static const struct cfg_word shm[] = {
-    {"on", CFG_SHM_ON},
-    {"copy", CFG_SHM_COPY},
-    {"off", CFG_SHM_OFF},
-    {0},
-};
-static const struct cfg_word levels[] = {
-    {"error", CFG_LEVEL_ERROR}, {"warn", CFG_LEVEL_WARN},    {"info", CFG_LEVEL_INFO},
-    {"debug", CFG_LEVEL_DEBUG}, {"warning", CFG_LEVEL_WARN}, {0},
-};
-static const struct cfg_word booleans[] = {
-    {"0", 0},   {"1", 1},     {"off", 0},  {"on", 1}, {"no", 0},
-    {"yes", 1}, {"false", 0}, {"true", 1}, {0},
-};
-static const struct cfg_word units[] = {
-    {"", 0},     {"B", 0},  {"KiB", 10}, {"K", 10}, {"MiB", 20}, {"M", 20},
-    {"GiB", 30}, {"G", 30}, {"TiB", 40}, {"T", 40}, {0},
-};
-
-static const struct cfg_word *find_word(const struct cfg_word *words, const char *text, size_t size)
+/* The first of a word's forms, which '|' divides, is the one that is printed. */
+static int form_length(const char *word)
 {
-    for (; words->name; words++)
-        if (text_is_word(text, size, words->name))
-            return words;
-    return NULL;
+    return (int)strcspn(word, "|");
+}
+
+static int has_form(const char *word, const char *text, size_t size)
+{
+    for (;; word++) {
+        size_t n = (size_t)form_length(word), i = 0;
+
+        while (i < n && i < size && text_lower(word[i]) == text_lower(text[i]))
+            i++;
+        if (i == n && i == size)
+            return 1;
+        word += n;
+        if (!*word)
+            return 0;
+    }
 }
 
 static int read_word(const struct cfg_kind *kind, const char *text, size_t size, long long least,
                      long long most, void *value)
 {
-    const struct cfg_word *w;
-
     (void)least, (void)most;
     text_trim(&text, &size);
-    w = find_word(kind->words, text, size);
-    if (!w)
-        return -EINVAL;
-    *(int *)value = w->value;
-    return 0;
+    for (int i = 0; kind->words[i]; i++)
+        if (has_form(kind->words[i], text, size)) {
+            *(int *)value = i;
+            return 0;
+        }
+    return -EINVAL;
 }
 
 static int print_word(const struct cfg_kind *kind, const void *value, char *text, size_t size)
 {
-    const struct cfg_word *w = kind->words;
+    const char *word = kind->words[*(const int *)value];
 
-    while (w->name && w->value != *(const int *)value)
-        w++;
-    return snprintf(text, size, "%s", w->name ? w->name : "?");
+    return snprintf(text, size, "%.*s", form_length(word), word);
+}
+
+int cfg_print_expected(const struct cfg_kind *kind, char *text, size_t size)
+{
+    int n = 0;
+
+    if (kind->expected)
+        return snprintf(text, size, "%s", kind->expected);
+    for (const char *const *word = kind->words; *word && (size_t)n < size; word++)
+        n += snprintf(text + n, size - (size_t)n, "%s%.*s",
+                      word == kind->words ? ""
+                      : word[1]           ? ", "
+                                          : " or ",
+                      form_length(*word), *word);
+    return n;
 }
 
 /* The digits at the start of *text. Returns 0, -EINVAL (there are none) or -ERANGE. */
@@ -90,22 +83,33 @@ static int read_digits(const char **text, size_t *size, unsigned long long *valu
     return code;
 }
 
+static const char *const units[] = {"|B", "KiB|K", "MiB|M", "GiB|G", "TiB|T"};
+enum { UNITS = sizeof units / sizeof *units };
+
+/* The power of two that a unit stands for, or -1. */
+static int unit_shift(const char *text, size_t size)
+{
+    for (int i = 0; i < UNITS; i++)
+        if (has_form(units[i], text, size))
+            return 10 * i;
+    return -1;
+}
+
 static int read_bytes(const struct cfg_kind *kind, const char *text, size_t size, long long least,
                       long long most, void *value)
 {
     unsigned long long bytes;
-    const struct cfg_word *unit;
-    int code;
+    int code, shift;
 
     (void)kind;
     text_trim(&text, &size);
     code = read_digits(&text, &size, &bytes);
-    unit = find_word(units, text, size);
-    if (code == -EINVAL || !unit)
+    shift = unit_shift(text, size);
+    if (code == -EINVAL || shift < 0)
         return -EINVAL;
-    if (code || bytes > ULLONG_MAX >> unit->value)
+    if (code || bytes > ULLONG_MAX >> shift)
         return -ERANGE;
-    bytes <<= unit->value;
+    bytes <<= shift;
     if (bytes < (unsigned long long)least || bytes > (unsigned long long)most || bytes > SIZE_MAX)
         return -ERANGE;
     *(size_t *)value = (size_t)bytes;
@@ -114,14 +118,13 @@ static int read_bytes(const struct cfg_kind *kind, const char *text, size_t size
 
 int cfg_print_bytes(unsigned long long bytes, char *text, size_t size)
 {
-    static const char *const names[] = {"", "KiB", "MiB", "GiB", "TiB"};
     int unit = 0;
 
-    while (bytes && bytes % 1024 == 0 && unit < 4) {
+    while (bytes && bytes % 1024 == 0 && unit < UNITS - 1) {
         bytes /= 1024;
         unit++;
     }
-    return snprintf(text, size, "%llu%s", bytes, names[unit]);
+    return snprintf(text, size, "%llu%.*s", bytes, form_length(units[unit]), units[unit]);
 }
 
 static int print_bytes(const struct cfg_kind *kind, const void *value, char *text, size_t size)
@@ -181,20 +184,26 @@ static int print_text(const struct cfg_kind *kind, const void *value, char *text
     return snprintf(text, size, "%s", (const char *)value);
 }
 
-#define WORDS(expected_, words_)                                                                   \
-    {                                                                                              \
-        .expected = expected_, .read = read_word, .print = print_word, .words = words_             \
-    }
-const struct cfg_kind cfg_kind_MODE = WORDS("on, off, ab or verify", modes);
-const struct cfg_kind cfg_kind_LEVEL = WORDS("error, warn, info or debug", levels);
-const struct cfg_kind cfg_kind_SHM = WORDS("on, copy or off", shm);
-const struct cfg_kind cfg_kind_BOOL = WORDS("0 or 1 (or off/on, no/yes, false/true)", booleans);
-const struct cfg_kind cfg_kind_BYTES = {
-    .expected = "a size such as 65536, 64K or 1MiB", .read = read_bytes, .print = print_bytes};
+#define WORDS(type, name_, ...)                                                                    \
+    const struct cfg_kind cfg_kind_##type = {.name = name_,                                        \
+                                             .read = read_word,                                    \
+                                             .print = print_word,                                  \
+                                             .words = (const char *const[]){__VA_ARGS__, NULL}};
+#include "config/settings.def"
+const struct cfg_kind cfg_kind_BOOL = {
+    .name = "bool",
+    .expected = "0 or 1 (or off/on, no/yes, false/true)",
+    .read = read_word,
+    .print = print_word,
+    .words = (const char *const[]){"0|off|no|false", "1|on|yes|true", NULL}};
+const struct cfg_kind cfg_kind_BYTES = {.name = "bytes",
+                                        .expected = "a size such as 65536, 64K or 1MiB",
+                                        .read = read_bytes,
+                                        .print = print_bytes};
 const struct cfg_kind cfg_kind_INT = {
-    .expected = "a whole number", .read = read_int, .print = print_int};
+    .name = "int", .expected = "a whole number", .read = read_int, .print = print_int};
 const struct cfg_kind cfg_kind_TEXT = {
-    .expected = "a text without NUL bytes", .read = read_text, .print = print_text};
+    .name = "text", .expected = "a text without NUL bytes", .read = read_text, .print = print_text};
 
 int cfg_parse_bytes(const char *text, size_t *bytes)
 {

@@ -63,12 +63,9 @@ static const struct leaders {
 } leaders[COLL_COUNT] = {
     [COLL_BCAST] = {&plan_compose, "stripe=1", 64 << 10},
     [COLL_REDUCE] = {&plan_compose, "stripe=1", 64 << 10},
-    [COLL_ALLGATHER] = {&plan_lane, "lanes=1", 256 << 10},
-    [COLL_ALLGATHERV] = {&plan_lane, "lanes=1", 256 << 10},
-    [COLL_REDUCE_SCATTER] = {&plan_lane, "lanes=1", 256 << 10},
-    [COLL_REDUCE_SCATTER_BLOCK] = {&plan_lane, "lanes=1", 256 << 10},
-    [COLL_SCATTER] = {&plan_lane, "lanes=1", 256 << 10},
-    [COLL_SCATTERV] = {&plan_lane, "lanes=1", 256 << 10},
+    [COLL_ALLGATHER... COLL_ALLGATHERV] = {&plan_lane, "lanes=1", 256 << 10},
+    [COLL_REDUCE_SCATTER... COLL_REDUCE_SCATTER_BLOCK] = {&plan_lane, "lanes=1", 256 << 10},
+    [COLL_SCATTER... COLL_SCATTERV] = {&plan_lane, "lanes=1", 256 << 10},
 };
 
 static int add_leaders(const struct plan_request *q, struct plan_candidate *c, int n, int max)

@@ -32,7 +32,8 @@ enum plan_trait {
 };
 
 /* COLLECTIVE(enum name, text as in COLLSHIM_ALGORITHM and on the command line, input and output by
-   enum plan_side, enum plan_trait...) */
+   enum plan_side, enum plan_trait...). Two forms of a collective stand side by side: tables that do
+   not tell them apart have one row, [COLL_GATHER ... COLL_GATHERV]. */
 #define PLAN_COLLECTIVES(COLLECTIVE)                                                               \
     COLLECTIVE(ALLGATHER, "allgather", BLOCK, BLOCKS, PLAN_SPREADS)                                \
     COLLECTIVE(ALLGATHERV, "allgatherv", BLOCK, BLOCKS, PLAN_SPREADS | PLAN_BY_RANK)               \

@@ -201,17 +201,13 @@ static const struct {
     void (*build)(struct work *w);
     int slices;
 } collectives[COLL_COUNT] = {
-    [COLL_ALLGATHER] = {allgather, 0},
-    [COLL_ALLGATHERV] = {allgather, 0},
+    [COLL_ALLGATHER... COLL_ALLGATHERV] = {allgather, 0},
     [COLL_ALLREDUCE] = {allreduce, 1},
-    [COLL_REDUCE_SCATTER] = {reduce_scatter, 0},
-    [COLL_REDUCE_SCATTER_BLOCK] = {reduce_scatter, 0},
+    [COLL_REDUCE_SCATTER... COLL_REDUCE_SCATTER_BLOCK] = {reduce_scatter, 0},
     [COLL_BCAST] = {bcast, 1},
     [COLL_REDUCE] = {reduce, 1},
-    [COLL_GATHER] = {gather, 0},
-    [COLL_GATHERV] = {gather, 0},
-    [COLL_SCATTER] = {scatter, 0},
-    [COLL_SCATTERV] = {scatter, 0},
+    [COLL_GATHER... COLL_GATHERV] = {gather, 0},
+    [COLL_SCATTER... COLL_SCATTERV] = {scatter, 0},
     [COLL_ALLTOALL] = {alltoall, 0},
 };
 

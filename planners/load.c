@@ -108,17 +108,13 @@ struct crossing {
 static const struct {
     struct crossing root, other; /* nodes without the root; equal where there is none */
 } crossings[COLL_COUNT] = {
-    [COLL_ALLGATHER] = {{OTHERS, OWN}, {OTHERS, OWN}},
-    [COLL_ALLGATHERV] = {{OTHERS, OWN}, {OTHERS, OWN}},
+    [COLL_ALLGATHER... COLL_ALLGATHERV] = {{OTHERS, OWN}, {OTHERS, OWN}},
     [COLL_ALLREDUCE] = {{VECTOR, VECTOR}, {VECTOR, VECTOR}},
-    [COLL_REDUCE_SCATTER] = {{OWN, OTHERS}, {OWN, OTHERS}},
-    [COLL_REDUCE_SCATTER_BLOCK] = {{OWN, OTHERS}, {OWN, OTHERS}},
+    [COLL_REDUCE_SCATTER... COLL_REDUCE_SCATTER_BLOCK] = {{OWN, OTHERS}, {OWN, OTHERS}},
     [COLL_BCAST] = {{NONE, VECTOR}, {VECTOR, NONE}},
     [COLL_REDUCE] = {{VECTOR, NONE}, {NONE, VECTOR}},
-    [COLL_GATHER] = {{OTHERS, NONE}, {NONE, OWN}},
-    [COLL_GATHERV] = {{OTHERS, NONE}, {NONE, OWN}},
-    [COLL_SCATTER] = {{NONE, OTHERS}, {OWN, NONE}},
-    [COLL_SCATTERV] = {{NONE, OTHERS}, {OWN, NONE}},
+    [COLL_GATHER... COLL_GATHERV] = {{OTHERS, NONE}, {NONE, OWN}},
+    [COLL_SCATTER... COLL_SCATTERV] = {{NONE, OTHERS}, {OWN, NONE}},
     [COLL_ALLTOALL] = {{PAIRS, PAIRS}, {PAIRS, PAIRS}},
 };
 

@@ -138,15 +138,12 @@ static int reduce(struct lane_work *w)
 }
 
 static int (*const stages[COLL_COUNT])(struct lane_work *w) = {
-    [COLL_ALLGATHER] = lanes_allgather,
-    [COLL_ALLGATHERV] = lanes_allgather,
+    [COLL_ALLGATHER... COLL_ALLGATHERV] = lanes_allgather,
     [COLL_ALLREDUCE] = allreduce,
-    [COLL_REDUCE_SCATTER] = lanes_reduce_scatter,
-    [COLL_REDUCE_SCATTER_BLOCK] = lanes_reduce_scatter,
+    [COLL_REDUCE_SCATTER... COLL_REDUCE_SCATTER_BLOCK] = lanes_reduce_scatter,
     [COLL_BCAST] = bcast,
     [COLL_REDUCE] = reduce,
-    [COLL_SCATTER] = lanes_scatter,
-    [COLL_SCATTERV] = lanes_scatter,
+    [COLL_SCATTER... COLL_SCATTERV] = lanes_scatter,
 };
 
 /* The recipe. */

@@ -77,17 +77,13 @@ static const struct {
     enum division division;
     int from_root; /* the shares are the root's */
 } collectives[COLL_COUNT] = {
-    [COLL_ALLGATHER] = {spread_only, BLOCKS_AS_ASKED},
-    [COLL_ALLGATHERV] = {spread_only, BLOCKS_AS_ASKED},
-    [COLL_REDUCE_SCATTER] = {collect_only, BLOCKS_AS_ASKED},
-    [COLL_REDUCE_SCATTER_BLOCK] = {collect_only, BLOCKS_AS_ASKED},
+    [COLL_ALLGATHER... COLL_ALLGATHERV] = {spread_only, BLOCKS_AS_ASKED},
+    [COLL_REDUCE_SCATTER... COLL_REDUCE_SCATTER_BLOCK] = {collect_only, BLOCKS_AS_ASKED},
     [COLL_ALLREDUCE] = {allreduce, BLOCKS_BY_RAILS},
     [COLL_BCAST] = {bcast, ONE_BLOCK_AT_ROOT},
     [COLL_REDUCE] = {collect_only, ONE_BLOCK_AT_ROOT},
-    [COLL_GATHER] = {rooted, BLOCKS_AS_ASKED, 1},
-    [COLL_GATHERV] = {rooted, BLOCKS_AS_ASKED, 1},
-    [COLL_SCATTER] = {rooted, BLOCKS_AS_ASKED, 1},
-    [COLL_SCATTERV] = {rooted, BLOCKS_AS_ASKED, 1},
+    [COLL_GATHER... COLL_GATHERV] = {rooted, BLOCKS_AS_ASKED, 1},
+    [COLL_SCATTER... COLL_SCATTERV] = {rooted, BLOCKS_AS_ASKED, 1},
 };
 
 /* What goes round the rings, and what goes straight to the root's rails. */

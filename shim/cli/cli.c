@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Options, messages and line breaking. Not getopt_long: it cannot say which
- * option was meant, and a wrong one is where a newcomer needs the most help.
+ * Options, messages and line breaking. What getopt_long says of a wrong option is worded here:
+ * which one was meant is what a newcomer needs to know.
  */
 #include "shim/cli/cli.h"
 
+#include <getopt.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,17 +38,6 @@ int cli_usage(const char *command, const char *format, ...)
     return CLI_USAGE;
 }
 
-/* The row of the option in arg, whose name ends at the first `=`; NULL if there is none. */
-static const struct cli_option *find_option(const struct cli_option *options, const char *arg)
-{
-    size_t n = strcspn(arg, "=");
-
-    for (; options->name; options++)
-        if (strlen(options->name) == n && !strncmp(options->name, arg, n))
-            return options;
-    return NULL;
-}
-
 static int unknown_option(const char *command, const struct cli_option *options, const char *arg)
 {
     struct nearest n = nearest_to(arg);
@@ -60,47 +50,43 @@ static int unknown_option(const char *command, const struct cli_option *options,
     return cli_usage(command, "no option %s", arg);
 }
 
-/* Take the option at argv[*i], and its value. Returns CLI_OK or CLI_USAGE. */
-static int take_option(int argc, char **argv, int *i, const struct cli_option *options)
-{
-    const char *arg = argv[*i], *equal = strchr(arg, '=');
-    const struct cli_option *o = find_option(options, arg);
-
-    if (!o)
-        return unknown_option(argv[0], options, arg);
-    if (o->flag) {
-        if (equal)
-            return cli_usage(argv[0], "%s takes no value", o->name);
-        *o->flag = 1;
-        return CLI_OK;
-    }
-    if (!equal && *i + 1 >= argc)
-        return cli_usage(argv[0], "%s needs a value", o->name);
-    *o->text = equal ? equal + 1 : argv[++*i];
-    if (!**o->text)
-        return cli_usage(argv[0], "%s needs a value, got an empty one", o->name);
-    return CLI_OK;
-}
-
+/* Options may stand behind arguments, whatever POSIXLY_CORRECT says: '-' has getopt hand those over
+   as the argument of an option 1. */
 int cli_options(int argc, char **argv, const struct cli_option *options, const char *help)
 {
-    int left = 0, only_arguments = 0;
+    enum { MOST = 32, FIRST = 256 };
+    struct option table[MOST + 2] = {{.name = "help", .val = 'h'}};
+    int left = 0, id;
 
-    for (int i = 1; i < argc; i++) {
-        if (only_arguments || argv[i][0] != '-' || !argv[i][1]) {
-            argv[++left] = argv[i];
-        } else if (!strcmp(argv[i], "--")) {
-            only_arguments = 1;
-        } else if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
+    for (int i = 0; options[i].name && i < MOST; i++)
+        table[i + 1] = (struct option){
+            .name = options[i].name + 2, .has_arg = !options[i].flag, .val = FIRST + i};
+    optind = 0;
+    for (int at = 1; (id = getopt_long(argc, argv, "-:h", table, NULL)) != -1; at = optind) {
+        int row = (id >= FIRST ? id : optopt) - FIRST;
+        const struct cli_option *o = row < 0 ? NULL : &options[row];
+
+        if (id == 1) {
+            argv[++left] = optarg;
+        } else if (id == 'h') {
             fputs(help, stdout);
             return -1 - CLI_OK;
+        } else if (id == '?' && !o) {
+            return -1 - unknown_option(argv[0], options, argv[at]);
+        } else if (id == '?') {
+            return -1 - cli_usage(argv[0], "%s takes no value", o->name);
+        } else if (id == ':') {
+            return -1 - cli_usage(argv[0], "%s needs a value", o->name);
+        } else if (o->flag) {
+            *o->flag = 1;
+        } else if (*optarg) {
+            *o->text = optarg;
         } else {
-            int code = take_option(argc, argv, &i, options);
-
-            if (code)
-                return -1 - code;
+            return -1 - cli_usage(argv[0], "%s needs a value, got an empty one", o->name);
         }
     }
+    while (optind < argc)
+        argv[++left] = argv[optind++];
     return left;
 }
 

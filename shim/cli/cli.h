@@ -38,9 +38,10 @@ struct cli_option {
 };
 
 /*
- * Take the options out of argv, wherever they stand; "--" ends them. --help (-h) prints help.
- * Returns how many arguments are left, as argv[1] and on; or, when there is nothing left to do,
- * -1 - code, where code is what the subcommand returns (CLI_OK after --help).
+ * Take the options out of argv, wherever they stand; "--" ends them. --help (-h) prints help. A
+ * name may be cut short where it fits one option, as getopt_long has it; a table has at most 32
+ * rows. Returns how many arguments are left, as argv[1] and on; or, when there is nothing left to
+ * do, -1 - code, where code is what the subcommand returns (CLI_OK after --help).
  */
 int cli_options(int argc, char **argv, const struct cli_option *options, const char *help);
 

@@ -3,6 +3,7 @@
 #include "shim/cli/demand.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "config/settings.h"
@@ -183,10 +184,9 @@ int cli_demand_json(const struct plan_request *q, struct json *j)
         json_number(j, "balanced", s.balanced.congestion);
         json_number(j, "striped_evenly", s.uniform.congestion);
         json_number(j, "direct", s.direct.congestion);
-        if (lp_congestion(&s.net, q->demand, nimble_options(q).split_bytes, &optimum) == 0)
-            json_number(j, "optimum", optimum);
-        else
-            json_null(j, "optimum");
+        if (lp_congestion(&s.net, q->demand, nimble_options(q).split_bytes, &optimum))
+            optimum = NAN;
+        json_number(j, "optimum", optimum);
         json_number(j, "proven_at_least", s.balanced.bound);
         json_int(j, "relayed_bytes", (long long)s.balanced.relayed);
         json_close(j, '}');

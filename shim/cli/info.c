@@ -143,7 +143,7 @@ static int print_markdown(void)
     for (int id = 0; id < CFG_COUNT; id++) {
         const struct cfg_row *r = &cfg_rows[id];
 
-        printf("| `%s` | `%s` | %s | ", r->variable, r->name, r->type);
+        printf("| `%s` | `%s` | %s | ", r->variable, r->name, cfg_type((enum cfg_id)id));
         printf(r->default_text[0] ? "`%s` | " : "%s| ", r->default_text);
         put_cell(r->meaning);
         puts(" |");
@@ -163,7 +163,7 @@ static int print_man(void)
     for (int id = 0; id < CFG_COUNT; id++) {
         const struct cfg_row *r = &cfg_rows[id];
 
-        printf(".TP\n\\fB%s\\fR (\\fI%s\\fR", r->variable, r->type);
+        printf(".TP\n\\fB%s\\fR (\\fI%s\\fR", r->variable, cfg_type((enum cfg_id)id));
         if (r->default_text[0]) {
             fputs(", default ", stdout);
             put_troff(r->default_text);
@@ -226,7 +226,7 @@ static void json_settings(struct json *j, const struct cfg *c)
         json_open(j, NULL, '{');
         json_string(j, "name", r->name);
         json_string(j, "variable", r->variable);
-        json_string(j, "type", r->type);
+        json_string(j, "type", cfg_type((enum cfg_id)id));
         json_string(j, "value", value);
         json_string(j, "default", r->default_text);
         json_string(j, "origin", origins[c->origin[id]]);

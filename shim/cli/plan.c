@@ -2,6 +2,7 @@
 /*
  * `collshim plan`: what every rank would do in a collective, without an MPI.
  */
+#include <math.h>
 #include <stdlib.h>
 
 #include "config/json.h"
@@ -196,10 +197,7 @@ static int print_json(const struct work *w, int checked)
     json_string(&j, "unit", load_rates_known(t) ? "seconds" : "bytes");
     json_number(&j, "busiest_rail", load_time(load, t));
     json_number(&j, "bound", load_bound(q));
-    if (seconds >= 0)
-        json_number(&j, "model_s", seconds);
-    else
-        json_null(&j, "model_s");
+    json_number(&j, "model_s", seconds >= 0 ? seconds : NAN);
     if (checked)
         json_bool(&j, "checked", 1);
     json_open(&j, "rail_load", '[');

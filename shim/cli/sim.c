@@ -139,10 +139,7 @@ static void json_links(struct json *j, const struct model_result *m)
         json_string(j, "link", model_link_name(l->kind));
         json_int(j, "node", l->node);
         json_int(j, "from", l->from);
-        if (l->to >= 0)
-            json_int(j, "to", l->to);
-        else
-            json_null(j, "to");
+        json_index(j, "to", l->to);
         json_number(j, "bytes", l->bytes);
         json_number(j, "bw_bytes_per_s", l->bw_bytes_per_s);
         json_number(j, "busy", model_link_busy(m, l));
@@ -163,10 +160,7 @@ static void json_outcome(struct json *j, const struct outcome *o, double bound)
         return;
     }
     json_number(j, "model_s", m->seconds);
-    if (bound > 0 && m->seconds > 0)
-        json_number(j, "bound_fraction", bound / m->seconds);
-    else
-        json_null(j, "bound_fraction");
+    json_known(j, "bound_fraction", bound > 0 && m->seconds > 0 ? bound / m->seconds : 0);
     json_int(j, "simulated_chunks", (long long)m->chunks);
     json_int(j, "simulated_chunk_bytes", (long long)m->chunk_bytes);
 }
@@ -181,10 +175,7 @@ static void json_head(struct json *j, const struct request *r)
     json_int(j, "total_bytes", (long long)plan_total_bytes(&r->q));
     json_int(j, "chunk_bytes", (long long)r->q.chunk_bytes);
     json_bool(j, "rail_rates_known", load_rates_known(r->topo));
-    if (request_bound_s(r) > 0)
-        json_number(j, "bound_s", request_bound_s(r));
-    else
-        json_null(j, "bound_s");
+    json_known(j, "bound_s", request_bound_s(r));
 }
 
 static int sim_one(const struct request *r, int as_json)

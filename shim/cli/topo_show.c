@@ -160,28 +160,12 @@ void topo_show(const struct topo *t, int rows)
     show_links(t, rows);
 }
 
-static void json_known(struct json *j, const char *key, double value)
-{
-    if (value == 0)
-        json_null(j, key);
-    else
-        json_number(j, key, value);
-}
-
 static void json_link(struct json *j, const char *key, const struct topo_link *link)
 {
     json_open(j, key, '{');
     json_known(j, "bw_bytes_per_s", link->bw_bytes_per_s);
     json_known(j, "latency_ns", link->latency_ns);
     json_close(j, '}');
-}
-
-static void json_index(struct json *j, const char *key, int value)
-{
-    if (value < 0)
-        json_null(j, key);
-    else
-        json_int(j, key, value);
 }
 
 void topo_show_json(const struct topo *t, struct json *j)

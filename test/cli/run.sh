@@ -62,6 +62,8 @@ expect 2 "the nearest is --json" "$collshim" info --jsn
 expect 2 "it takes no argument" "$collshim" info everything
 expect 2 "--json takes no value" "$collshim" info --json=yes
 expect 2 "--output needs a value" "$collshim" topo --output
+expect 2 "no option --jsn, the nearest is --json" "$collshim" topo --jsn
+expect 0 '"nodes": 2' env POSIXLY_CORRECT=1 "$collshim" topo node:2 --json
 expect 2 "quote a text with blanks" "$collshim" topo node:4 rail:4
 # shellcheck disable=SC2317 # expect calls it
 full() { "$collshim" info >/dev/full; }

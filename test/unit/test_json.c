@@ -104,8 +104,12 @@ START_TEST(test_json__numbers_keep_their_bits_or_are_rounded)
     json_rounded(&j, NULL, 15, 123 / 10.0);
     json_number(&j, NULL, INFINITY);
     json_rounded(&j, NULL, 6, NAN);
+    json_known(&j, NULL, 0);
+    json_known(&j, NULL, 0.5);
+    json_index(&j, NULL, -1);
+    json_index(&j, NULL, 0);
     json_close(&j, ']');
-    end(&j, "[42,0.333333,12.3,null,null]\n");
+    end(&j, "[42,0.333333,12.3,null,null,null,0.5,null,0]\n");
 }
 END_TEST
 
