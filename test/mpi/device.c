@@ -14,6 +14,7 @@
  * Without the preload, only a library that takes device memory passes.
  */
 #define _GNU_SOURCE
+#include "test/mpi/collectives.h"
 #include "test/mpi/driver.h"
 #include "test/mpi/harness.h"
 #include "test/mpi/own_helper.h"
@@ -218,29 +219,6 @@ struct problem {
     MPI_Datatype types[MOST_RANKS];
 };
 
-enum {
-    ALLGATHER,
-    ALLGATHERV,
-    ALLREDUCE,
-    REDUCE,
-    REDUCE_SCATTER,
-    REDUCE_SCATTER_BLOCK,
-    BCAST,
-    GATHER,
-    GATHERV,
-    SCATTER,
-    SCATTERV,
-    ALLTOALL,
-    ALLTOALLV,
-    ALLTOALLW,
-    COLLECTIVES
-};
-
-static const char *const names[] = {
-    "Allgather", "Allgatherv", "Allreduce", "Reduce",  "Reduce_scatter", "Reduce_scatter_block",
-    "Bcast",     "Gather",     "Gatherv",   "Scatter", "Scatterv",       "Alltoall",
-    "Alltoallv", "Alltoallw"};
-
 static int run(const struct problem *p, void *send, void *receive)
 {
     const MPI_Comm w = MPI_COMM_WORLD;
@@ -359,8 +337,8 @@ static void compare(const struct problem *p, const struct buffer *b, const char 
     for (size_t i = 0; i < whole(b); i++)
         if (b->host[i] != expected[i] && !is_between(p, b, i)) {
             fail("call %d, %s of %d x %s%s, root %d: %s buffer (%s): byte %ld is %d, not %d", call,
-                 names[p->collective], p->n, p->t->name, p->in_place ? ", in place" : "", p->root,
-                 which, kinds[b->kind], (long)i - AROUND - (long)b->offset, b->host[i],
+                 collective_names[p->collective], p->n, p->t->name, p->in_place ? ", in place" : "",
+                 p->root, which, kinds[b->kind], (long)i - AROUND - (long)b->offset, b->host[i],
                  expected[i]);
             return;
         }
@@ -396,7 +374,7 @@ static void one_call(int call, int may_fail)
     if (!may_fail)
         need(wrong, "the call with host memory");
     if (rc != MPI_SUCCESS && !may_fail)
-        fail("call %d, %s: error %d", call, names[p.collective], rc);
+        fail("call %d, %s: error %d", call, collective_names[p.collective], rc);
     if (rc == MPI_SUCCESS && wrong == MPI_SUCCESS && (!failed || p.t->type != gappy)) {
         compare(&p, &send, sent, "send", call);
         compare(&p, &receive, received, "receive", call);

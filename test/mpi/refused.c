@@ -21,32 +21,9 @@
  * After every wrong call a right one of the same function is made, whose result is checked.
  */
 #include "test/mpi/native.h"
+#include "test/mpi/collectives.h"
 
 enum { MOST = 16, BLOCK = 2, ROOM = MOST * BLOCK * 10 };
-
-enum function {
-    ALLGATHER,
-    ALLGATHERV,
-    ALLREDUCE,
-    REDUCE,
-    REDUCE_SCATTER,
-    REDUCE_SCATTER_BLOCK,
-    BCAST,
-    GATHER,
-    GATHERV,
-    SCATTER,
-    SCATTERV,
-    ALLTOALL,
-    ALLTOALLV,
-    ALLTOALLW,
-    FUNCTIONS
-};
-
-static const char *const names[FUNCTIONS] = {
-    "Allgather", "Allgatherv", "Allreduce", "Reduce",  "Reduce_scatter", "Reduce_scatter_block",
-    "Bcast",     "Gather",     "Gatherv",   "Scatter", "Scatterv",       "Alltoall",
-    "Alltoallv", "Alltoallw",
-};
 
 /* The functions of an MPI library: those that the program sees, and those past any preload. */
 struct library {
@@ -99,7 +76,7 @@ static void fill(int *counts, int *displs, int n, int each)
     }
 }
 
-static int call(const struct library *mpi, enum function f, const struct arguments *a,
+static int call(const struct library *mpi, enum collective f, const struct arguments *a,
                 MPI_Comm comm)
 {
     int size, sc[MOST], sd[MOST], rc[MOST], rd[MOST];
@@ -158,7 +135,7 @@ static int call(const struct library *mpi, enum function f, const struct argumen
         }
         return mpi->Alltoallw(a->send, sc, sd, st, a->receive, same ? sc : rc, same ? sd : rd,
                               same ? st : rt, comm);
-    case FUNCTIONS:
+    case COLLECTIVES:
         break;
     }
     return MPI_ERR_OTHER;
@@ -180,7 +157,7 @@ static struct arguments right_arguments(void)
 }
 
 /* Where rank `rank` has what rank `from` gave it, in elements, or -1: it gets nothing of it. */
-static int place_of(enum function f, int rank, int from)
+static int place_of(enum collective f, int rank, int from)
 {
     int rooted = f == GATHER || f == GATHERV;
 
@@ -189,13 +166,13 @@ static int place_of(enum function f, int rank, int from)
     return rooted && rank ? -1 : from * BLOCK;
 }
 
-static int combines(enum function f)
+static int combines(enum collective f)
 {
     return f >= ALLREDUCE && f <= REDUCE_SCATTER_BLOCK;
 }
 
 /* What a rank sends in a right call is its number everywhere. */
-static void right_call(enum function f, MPI_Comm comm, const char *after)
+static void right_call(enum collective f, MPI_Comm comm, const char *after)
 {
     struct arguments a = right_arguments();
     int size, rank;
@@ -208,14 +185,15 @@ static void right_call(enum function f, MPI_Comm comm, const char *after)
     }
     int class = class_of(call(&seen, f, &a, comm));
     if (class != MPI_SUCCESS)
-        fail("%s, right after %s: class %d", names[f], after, class);
+        fail("%s, right after %s: class %d", collective_names[f], after, class);
     for (int from = 0; from < size && !combines(f); from++) {
         int at = place_of(f, rank, from);
         if (at >= 0 && (receive[at] != from + 1 || receive[at + BLOCK - 1] != from + 1))
-            fail("%s, right after %s: %d from rank %d", names[f], after, receive[at], from);
+            fail("%s, right after %s: %d from rank %d", collective_names[f], after, receive[at],
+                 from);
     }
     if (combines(f) && (f != REDUCE || !rank) && receive[0] != size * (size + 1) / 2)
-        fail("%s, right after %s: a sum of %d", names[f], after, receive[0]);
+        fail("%s, right after %s: a sum of %d", collective_names[f], after, receive[0]);
 }
 
 /* Faults that one rank's own arguments have. */
@@ -225,13 +203,13 @@ static const char *const fault_names[FAULTS] = {
     "buffers that coincide", "a negative count",   "a null type", "a type that is not committed",
     "no such root",          "MPI_IN_PLACE twice", "no address"};
 
-static int has_root(enum function f)
+static int has_root(enum collective f)
 {
     return f == REDUCE || f == BCAST || (f >= GATHER && f <= SCATTERV);
 }
 
 /* Does the function have such arguments, and no library die of them? */
-static int suits(enum function f, enum fault fault)
+static int suits(enum collective f, enum fault fault)
 {
 #ifdef OPEN_MPI
     if (fault == NO_ADDRESS ||
@@ -281,7 +259,7 @@ static struct arguments spoilt(enum fault fault)
     return a;
 }
 
-static void alone(enum function f, enum fault fault, MPI_Comm comm, MPI_Comm one)
+static void alone(enum collective f, enum fault fault, MPI_Comm comm, MPI_Comm one)
 {
     struct arguments a = spoilt(fault);
     int want = 0;
@@ -292,12 +270,12 @@ static void alone(enum function f, enum fault fault, MPI_Comm comm, MPI_Comm one
     if (want != MPI_SUCCESS && !world_rank) {
         int got = class_of(call(&seen, f, &a, comm));
         if (got != want)
-            fail("%s with %s on one rank: class %d, the library alone: %d", names[f],
+            fail("%s with %s on one rank: class %d, the library alone: %d", collective_names[f],
                  fault_names[fault], got, want);
     }
     /* Types that are not committed are not to be tried where they are let pass. */
     if (want == MPI_SUCCESS && fault == ALIAS && class_of(call(&seen, f, &a, comm)) != MPI_SUCCESS)
-        fail("%s with %s on all ranks: an error", names[f], fault_names[fault]);
+        fail("%s with %s on all ranks: an error", collective_names[f], fault_names[fault]);
     MPI_Barrier(MPI_COMM_WORLD);
     right_call(f, comm, fault_names[fault]);
 }
@@ -316,13 +294,13 @@ static void try_alone(void)
 {
     MPI_Comm one = new_comm(MPI_COMM_SELF);
 
-    for (int f = 0; f < FUNCTIONS; f++) {
+    for (int f = 0; f < COLLECTIVES; f++) {
         MPI_Comm comm = new_comm(MPI_COMM_WORLD);
 
         for (int again = 0; again < 2; again++)
             for (int fault = 0; fault < FAULTS; fault++)
-                if (suits((enum function)f, (enum fault)fault))
-                    alone((enum function)f, (enum fault)fault, comm, one);
+                if (suits((enum collective)f, (enum fault)fault))
+                    alone((enum collective)f, (enum fault)fault, comm, one);
         MPI_Comm_free(&comm);
     }
     MPI_Comm_free(&one);
@@ -330,7 +308,7 @@ static void try_alone(void)
 
 /* Calls in which rank 0 has another size than the others, in elements. */
 static const struct {
-    enum function f;
+    enum collective f;
     int zero[2], others[2]; /* sent, received */
 } unlike[] = {
     {BCAST, {1, 0}, {10, 0}},       {BCAST, {10, 0}, {1, 0}},     {ALLREDUCE, {1, 0}, {10, 0}},
@@ -358,7 +336,7 @@ static void try_lengths(int only)
     for (int i = 0; i < UNLIKE; i++) {
         if (only >= 0 && i != only)
             continue;
-        enum function f = unlike[i].f;
+        enum collective f = unlike[i].f;
         struct arguments a = unlike_arguments(i);
         MPI_Comm theirs = new_comm(MPI_COMM_WORLD), ours = new_comm(MPI_COMM_WORLD);
         int want = class_of(call(&native, f, &a, theirs));
@@ -366,8 +344,8 @@ static void try_lengths(int only)
         int got = class_of(call(&seen, f, &a, ours));
 
         if ((got != MPI_SUCCESS) != (want != MPI_SUCCESS))
-            fail("%s, case %d of unlike sizes: class %d, the library alone: %d", names[f], i, got,
-                 want);
+            fail("%s, case %d of unlike sizes: class %d, the library alone: %d",
+                 collective_names[f], i, got, want);
         /* What the library leaves behind may stay in the way of its own next call. */
         MPI_Barrier(MPI_COMM_WORLD);
         MPI_Comm fresh = new_comm(MPI_COMM_WORLD);
@@ -392,7 +370,7 @@ static void make_room(int elements)
 /* The ranks but 0 have two elements more. */
 static void try_unequal(int count)
 {
-    static const enum function some[] = {BCAST, ALLREDUCE, ALLGATHER, GATHER, SCATTER, ALLTOALL};
+    static const enum collective some[] = {BCAST, ALLREDUCE, ALLGATHER, GATHER, SCATTER, ALLTOALL};
     int n = count + (world_rank ? 2 : 0);
 
     make_room((count + 2) * MOST);
@@ -404,7 +382,7 @@ static void try_unequal(int count)
         int wrong = class_of(call(&seen, some[i], &a, comm)) != MPI_SUCCESS, any;
         MPI_Allreduce(&wrong, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
         if (!any)
-            fail("%s of unequal sizes: no rank has an error", names[some[i]]);
+            fail("%s of unequal sizes: no rank has an error", collective_names[some[i]]);
         right_call(some[i], comm, "unequal sizes");
         MPI_Comm_free(&comm);
     }

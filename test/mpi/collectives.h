@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The collectives that a program tries in turn, and their names without MPI_. */
+#ifndef COLLSHIM_TEST_MPI_COLLECTIVES_H
+#define COLLSHIM_TEST_MPI_COLLECTIVES_H
+
+enum collective {
+    ALLGATHER,
+    ALLGATHERV,
+    ALLREDUCE,
+    REDUCE,
+    REDUCE_SCATTER,
+    REDUCE_SCATTER_BLOCK,
+    BCAST,
+    GATHER,
+    GATHERV,
+    SCATTER,
+    SCATTERV,
+    ALLTOALL,
+    ALLTOALLV,
+    ALLTOALLW,
+    COLLECTIVES
+};
+
+static const char *const collective_names[COLLECTIVES] = {
+    "Allgather", "Allgatherv", "Allreduce", "Reduce",  "Reduce_scatter", "Reduce_scatter_block",
+    "Bcast",     "Gather",     "Gatherv",   "Scatter", "Scatterv",       "Alltoall",
+    "Alltoallv", "Alltoallw",
+};
+
+#endif
