@@ -392,7 +392,7 @@ static void try_unequal(int count)
    a communicator that has seen no call. */
 static void try_beside(int threshold, int only)
 {
-    static const enum function some[] = {
+    static const enum collective some[] = {
 #ifndef OPEN_MPI /* it waits for ever */
         ALLREDUCE,
 #endif
@@ -402,7 +402,7 @@ static void try_beside(int threshold, int only)
     for (size_t i = 0; i < 2 * (sizeof some / sizeof *some); i++) {
         if (only >= 0 && (int)i != only)
             continue;
-        enum function f = some[i / 2];
+        enum collective f = some[i / 2];
         int whole = threshold / (int)sizeof *send;
         struct arguments a = right_arguments();
         MPI_Comm theirs = new_comm(MPI_COMM_WORLD), ours = new_comm(MPI_COMM_WORLD);
@@ -415,7 +415,8 @@ static void try_beside(int threshold, int only)
         MPI_Barrier(MPI_COMM_WORLD);
         int got = class_of(call(&seen, f, &a, ours));
         if ((got != MPI_SUCCESS) != (want != MPI_SUCCESS))
-            fail("%s beside the threshold: class %d, the library alone: %d", names[f], got, want);
+            fail("%s beside the threshold: class %d, the library alone: %d", collective_names[f],
+                 got, want);
         MPI_Barrier(MPI_COMM_WORLD);
         MPI_Comm fresh = new_comm(MPI_COMM_WORLD);
         right_call(f, fresh, "sizes beside the threshold");
