@@ -64,7 +64,7 @@ HELPER_SRC  := shim/helper/main.c shim/helper/mailbox.c shim/helper/near.c confi
                $(if $(NCCL),$(wildcard shim/helper/nccl_*.c) transports/nccl_run.c)
 CLI_SRC     := $(wildcard shim/cli/*.c)
 BENCH_SRC   := $(wildcard bench/*.c)
-UNIT_SRC    := $(wildcard test/unit/*.c) shim/mpi/arithmetic.c shim/mpi/socket.c $(DECIDE_SRC) \
+UNIT_SRC    := $(wildcard test/unit/*.c) $(DECIDE_SRC) \
                shim/nccl/pace.c shim/nccl/pick.c shim/helper/near.c $(CREW_SRC) \
                $(addprefix bench/regret/,weigh.c evidence.c worth.c)
 LP_SRC      := $(wildcard test/lp/*.c) shim/cli/lp.c
