@@ -68,7 +68,7 @@ HELPER_OBJ := $(call pic,$(addprefix shim/helper/,main.c mailbox.c near.c) confi
                $(if $(UCX),$(addprefix shim/helper/,mpi_work.c channel.c reach.c nameless.c) \
                  $(addprefix transports/,ucx.c engine.c engine_move.c kernels.c) planners/plan.c planners/flat.c) \
                $(if $(NCCL),$(wildcard shim/helper/nccl_*.c) transports/nccl_run.c))
-UNIT_OBJ  := $(call pic,$(wildcard test/unit/*.c) shim/mpi/arithmetic.c shim/mpi/socket.c \
+UNIT_OBJ  := $(call pic,$(wildcard test/unit/*.c) \
                shim/helper/near.c $(CREW_SRC) \
                $(addprefix bench/regret/,weigh.c evidence.c worth.c))
 SIM_OBJ       := $(call pic,$(wildcard test/gpusim/*.c test/gpusim/*.cpp))

@@ -13,7 +13,7 @@
 
 #include "config/host.h"
 #include "shim/mpi/comm.h"
-#include "shim/mpi/socket.h"
+#include "config/socket.h"
 
 /* What each rank tells first: plain bytes, laid out alike in any representation. */
 struct hello {

@@ -10,7 +10,7 @@
  */
 #include "shim/mpi/pairs.h"
 
-#include "shim/mpi/arithmetic.h"
+#include "shim/decide/arithmetic.h"
 #include "shim/mpi/calls.h"
 
 /* Of a pair on a communicator. */

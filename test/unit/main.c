@@ -31,6 +31,7 @@ int main(void)
     srunner_add_suite(r, suite_choose());
     srunner_add_suite(r, suite_pick());
     srunner_add_suite(r, suite_profile());
+    srunner_add_suite(r, suite_decide());
     srunner_add_suite(r, suite_guard());
     srunner_add_suite(r, suite_weigh());
     srunner_add_suite(r, suite_hands());

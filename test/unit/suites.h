@@ -25,6 +25,7 @@ Suite *suite_arithmetic(void);
 Suite *suite_choose(void);
 Suite *suite_pick(void);
 Suite *suite_profile(void);
+Suite *suite_decide(void);
 Suite *suite_guard(void);
 Suite *suite_weigh(void);
 Suite *suite_hands(void);

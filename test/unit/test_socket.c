@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "shim/mpi/socket.h"
+#include "config/socket.h"
 #include "test/unit/suites.h"
 
 static char root[] = "/tmp/collshim-socket-XXXXXX";

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* On which socket this process runs, for the topology. */
-#ifndef COLLSHIM_SHIM_MPI_SOCKET_H
-#define COLLSHIM_SHIM_MPI_SOCKET_H
+#ifndef COLLSHIM_CONFIG_SOCKET_H
+#define COLLSHIM_CONFIG_SOCKET_H
 
 #include <sched.h>
 

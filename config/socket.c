@@ -2,7 +2,7 @@
 /* The kernel's own files, because a preload's backend should not bring a topology library into
    every application for one number. */
 #define _GNU_SOURCE
-#include "shim/mpi/socket.h"
+#include "config/socket.h"
 
 #include <stdio.h>
 

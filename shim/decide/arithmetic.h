@@ -5,8 +5,8 @@
  * unsigned numbers as signed ones. A program must not see one arithmetic in the calls that are
  * rerouted and another in those that are not.
  */
-#ifndef COLLSHIM_SHIM_MPI_ARITHMETIC_H
-#define COLLSHIM_SHIM_MPI_ARITHMETIC_H
+#ifndef COLLSHIM_SHIM_DECIDE_ARITHMETIC_H
+#define COLLSHIM_SHIM_DECIDE_ARITHMETIC_H
 
 #include <stddef.h>
 

@@ -8,7 +8,7 @@
  * A library that combines in its own way, but each element alike, can be followed in any order only
  * if its operation is associative and commutative: saturating sums of signed numbers are not.
  */
-#include "shim/mpi/arithmetic.h"
+#include "shim/decide/arithmetic.h"
 
 #include <stdint.h>
 #include <stdlib.h>
