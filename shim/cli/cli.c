@@ -58,7 +58,7 @@ int cli_options(int argc, char **argv, const struct cli_option *options, const c
     struct option table[MOST + 2] = {{.name = "help", .val = 'h'}};
     int left = 0, id;
 
-    for (int i = 0; options[i].name && i < MOST; i++)
+    for (int i = 0; i < MOST && options[i].name; i++)
         table[i + 1] = (struct option){
             .name = options[i].name + 2, .has_arg = !options[i].flag, .val = FIRST + i};
     optind = 0;
