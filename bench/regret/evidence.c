@@ -3,17 +3,16 @@
 
 #include <string.h>
 
-enum { UNIT = 1024 };
+enum { UNIT = 1024, SWEEPS = 3 };
 
-static const double held_up = 1.2;      /* a sample so far above its contender's others is none */
-static const double usual_calls = 20;   /* in which one is held up, at first sight */
-static const double surely = 1.5;       /* standard deviations: no longer chance */
-static const double most_times = 30;    /* a call that was held up counts as no more */
-static const double usual_noise = .16;  /* of one call against another, before anything is known */
-static const double another_time = .25; /* of one call against another at another time */
-static const double usual_weight = 3;   /* as many samples say so */
-static const double finest = .004;      /* no estimate is better */
-static const double same_again = .1;    /* a first call so much slower than the second was cold */
+static const double held_up = 1.2;    /* a sample so far above its contender's others is none */
+static const double usual_calls = 20; /* in which one is held up, at first sight */
+static const double surely = 1;       /* standard deviations: no longer chance */
+static const double most_times = 30;  /* a call that was held up counts as no more */
+static const double usual_noise = .2; /* of one call, before anything is known */
+static const double usual_weight = 5; /* as many samples say so */
+static const double own_weight = 3;   /* of all contenders' noise against a contender's own */
+static const double same_again = .1;  /* a first call so much slower than the second was cold */
 
 double evidence_ln(double x)
 {
@@ -47,10 +46,15 @@ double evidence_root(double x)
     return x > 0 ? evidence_exp(evidence_ln(x) / 2) : 0;
 }
 
+static int rounds_of(const struct evidence *e)
+{
+    return e->rounds < EVIDENCE_ROUNDS ? e->rounds : EVIDENCE_ROUNDS;
+}
+
 /* Forget the first sample of a contender, the only one that there is. */
 static void forget(struct evidence *e, int arm, int16_t than)
 {
-    for (int r = 0; r < EVIDENCE_ROUNDS && r < e->rounds; r++)
+    for (int r = 0; r < rounds_of(e); r++)
         if (e->time[r][arm] != EVIDENCE_NONE && e->time[r][arm] > than + (int)(same_again * UNIT))
             e->time[r][arm] = EVIDENCE_NONE;
 }
@@ -60,12 +64,14 @@ void evidence_forget(struct evidence *e)
     e->rounds = 0;
 }
 
-double evidence_first(const struct evidence *e, int arm)
+double evidence_fastest(const struct evidence *e, int arm)
 {
-    for (int r = 0; r < EVIDENCE_ROUNDS && r < e->rounds; r++)
-        if (e->time[r][arm] != EVIDENCE_NONE)
-            return evidence_exp((double)e->time[r][arm] / UNIT);
-    return 0;
+    int16_t least = INT16_MAX;
+
+    for (int r = 0; r < rounds_of(e); r++)
+        if (e->time[r][arm] != EVIDENCE_NONE && e->time[r][arm] < least)
+            least = e->time[r][arm];
+    return least < INT16_MAX ? evidence_exp((double)least / UNIT) : 0;
 }
 
 void evidence_add(struct evidence *e, const double seconds[EVIDENCE_ARMS])
@@ -102,20 +108,19 @@ static double quartile(double *v, int n)
     return v[(n - 1) / 4];
 }
 
-static int rounds_of(const struct evidence *e)
-{
-    return e->rounds < EVIDENCE_ROUNDS ? e->rounds : EVIDENCE_ROUNDS;
-}
-
 /* What contender i's held up calls took together, in times of the mean of the others. */
 static double held_up_times(const struct evidence *e, const struct samples *s, int i)
 {
     double kept = 0, more = 0;
 
     for (int r = 0; r < s->rounds; r++) {
-        kept += s->seconds[r][i];
-        if (e->time[r][i] != EVIDENCE_NONE && !(s->seconds[r][i] > 0))
-            more += evidence_exp((double)e->time[r][i] / UNIT);
+        if (e->time[r][i] == EVIDENCE_NONE)
+            continue;
+        double t = evidence_exp((double)e->time[r][i] / UNIT);
+        if (s->in[r] & 1u << i)
+            kept += t;
+        else
+            more += t;
     }
     return more * s->n[i] / kept;
 }
@@ -133,7 +138,74 @@ static void find_tails(const struct evidence *e, struct samples *s, const int he
         double excess = held[i] - expected - surely * evidence_root(expected + 1);
         double times = held_up_times(e, s, i) / held[i] - 1;
         if (excess > 0)
-            s->tail[i] = excess / n * (times < most_times ? times : most_times);
+            s->tail[i] = evidence_ln(1 + excess / n * (times < most_times ? times : most_times));
+    }
+}
+
+static int is_alone(unsigned in)
+{
+    return !(in & (in - 1));
+}
+
+/* A contender and a round, each with its part in a sample: x[i] + l[r], by the least squares. Only
+   rounds of several contenders. Returns how many values are free, and fills in n[i]. */
+static int fit(const struct samples *s, double *x, double *l, int *n)
+{
+    int samples = 0, rounds = 0, arms = 0;
+
+    for (int sweep = 0; sweep < SWEEPS; sweep++) {
+        double sum[EVIDENCE_ARMS] = {0};
+
+        samples = rounds = 0;
+        memset(n, 0, EVIDENCE_ARMS * sizeof *n);
+        for (int r = 0; r < s->rounds; r++) {
+            double all = 0;
+            int k = 0;
+
+            if (is_alone(s->in[r]))
+                continue;
+            for (int i = 0; i < EVIDENCE_ARMS; i++)
+                if (s->in[r] & 1u << i) {
+                    all += s->log[r][i] - x[i];
+                    k++;
+                }
+            l[r] = all / k;
+            for (int i = 0; i < EVIDENCE_ARMS; i++)
+                if (s->in[r] & 1u << i) {
+                    sum[i] += s->log[r][i] - l[r];
+                    n[i]++;
+                }
+            samples += k;
+            rounds++;
+        }
+        for (int i = 0; i < EVIDENCE_ARMS; i++)
+            if (n[i])
+                x[i] = sum[i] / n[i];
+    }
+    for (int i = 0; i < EVIDENCE_ARMS; i++)
+        arms += n[i] > 0;
+    return samples > rounds + arms - 1 ? samples - (rounds + arms - 1) : 0;
+}
+
+/* What contenders and rounds do not explain is noise: mostly of all contenders, partly a
+   contender's own. */
+static void find_noise(struct samples *s)
+{
+    double x[EVIDENCE_ARMS] = {0}, l[EVIDENCE_ROUNDS], own[EVIDENCE_ARMS] = {0}, all = 0;
+    int n[EVIDENCE_ARMS], samples = 0, freedom = fit(s, x, l, n);
+
+    for (int r = 0; r < s->rounds; r++)
+        for (int i = 0; i < EVIDENCE_ARMS && !is_alone(s->in[r]); i++)
+            if (s->in[r] & 1u << i) {
+                double d = s->log[r][i] - l[r] - x[i];
+                own[i] += d * d;
+                all += d * d;
+                samples++;
+            }
+    double usual = (all + usual_weight * usual_noise * usual_noise) / (freedom + usual_weight);
+    for (int i = 0; i < EVIDENCE_ARMS; i++) {
+        double mine = freedom ? own[i] * samples / freedom : 0;
+        s->variance[i] = freedom ? (mine + own_weight * usual) / (n[i] + own_weight) : usual;
     }
 }
 
@@ -143,6 +215,7 @@ void evidence_samples(const struct evidence *e, struct samples *s)
 
     s->held_up = s->all = 0;
     s->rounds = rounds_of(e);
+    memset(s->in, 0, sizeof s->in);
     for (int i = 0; i < EVIDENCE_ARMS; i++) {
         double v[EVIDENCE_ROUNDS], most;
         int n = 0;
@@ -155,7 +228,8 @@ void evidence_samples(const struct evidence *e, struct samples *s)
         for (int r = 0; r < s->rounds; r++) {
             int kept = e->time[r][i] != EVIDENCE_NONE && e->time[r][i] <= most;
 
-            s->seconds[r][i] = kept ? evidence_exp((double)e->time[r][i] / UNIT) : 0;
+            s->log[r][i] = (double)e->time[r][i] / UNIT;
+            s->in[r] |= (uint8_t)(kept << i);
             s->n[i] += kept;
         }
         held[i] = n - s->n[i];
@@ -163,71 +237,5 @@ void evidence_samples(const struct evidence *e, struct samples *s)
         s->all += n;
     }
     find_tails(e, s, held);
-}
-
-/* By the rounds that both are in. spread 0: there are none. */
-static struct estimate compare_directly(const struct samples *s, int a, int b)
-{
-    double sum_a = 0, sum_b = 0, squares = 0;
-    int n = 0;
-
-    for (int r = 0; r < s->rounds; r++)
-        if (s->seconds[r][a] > 0 && s->seconds[r][b] > 0) {
-            sum_a += s->seconds[r][a];
-            sum_b += s->seconds[r][b];
-            n++;
-        }
-    if (!n)
-        return (struct estimate){0, 0};
-    for (int r = 0; r < s->rounds; r++)
-        if (s->seconds[r][a] > 0 && s->seconds[r][b] > 0) {
-            double off = n * (s->seconds[r][a] / sum_a - s->seconds[r][b] / sum_b);
-            squares += off * off;
-        }
-    double variance = (squares + usual_weight * usual_noise * usual_noise) / (n - 1 + usual_weight);
-    double spread = evidence_root(variance / n * (n + 2) / n);
-    return (struct estimate){evidence_ln(sum_a / sum_b), spread > finest ? spread : finest};
-}
-
-/* By rounds that need not be the same. */
-static struct estimate compare_apart(const struct samples *s, int a, int b)
-{
-    double sum[2] = {0, 0};
-    int n[2] = {0, 0};
-
-    for (int r = 0; r < s->rounds; r++)
-        for (int k = 0; k < 2; k++) {
-            double t = s->seconds[r][k ? b : a];
-            sum[k] += t;
-            n[k] += t > 0;
-        }
-    if (!n[0] || !n[1])
-        return (struct estimate){0, 0};
-    return (struct estimate){evidence_ln(sum[0] / n[0] / (sum[1] / n[1])),
-                             another_time * evidence_root(1. / n[0] + 1. / n[1])};
-}
-
-struct estimate evidence_compare(const struct samples *s, int a, int b)
-{
-    struct estimate e = compare_directly(s, a, b);
-
-    if (e.spread == 0)
-        e = compare_apart(s, a, b);
-    if (e.spread > 0 && (s->tail[a] > 0 || s->tail[b] > 0))
-        e.mean += evidence_ln((1 + s->tail[a]) / (1 + s->tail[b]));
-    return e;
-}
-
-double evidence_hope(struct estimate e)
-{
-    /* The mean excess of a normal deviate over 0, 1/4, 1/2 ...; a bit more far out, since spreads
-       are themselves estimates. */
-    static const double tail[] = {.3989, .2863, .1978, .1312, .0833, .0506, .0293, .0175, .0100,
-                                  .0060, .0036, .0022, .0013, .0008, .0005, .0003, .0002};
-    enum { STEPS = sizeof tail / sizeof *tail };
-    double u = (e.mean > 0 ? e.mean : -e.mean) / e.spread * 4;
-    int k = u < STEPS - 1 ? (int)u : STEPS - 2;
-    double beyond = u < STEPS - 1 ? tail[k] + (u - k) * (tail[k + 1] - tail[k]) : 0;
-
-    return e.spread * beyond + (e.mean < 0 ? -e.mean : 0);
+    find_noise(s);
 }

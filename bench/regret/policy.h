@@ -17,6 +17,6 @@ struct policy {
     int (*best)(int class);
 };
 
-extern const struct policy policy_today, policy_weigh;
+extern const struct policy policy_today, policy_weigh, policy_informed;
 
 #endif

@@ -17,27 +17,34 @@ enum { MOST_TRACES = 64, STARTS = 20 };
 
 static const char help[] =
     "bench_regret [--machines N] [--seed N] [--traces DIR] [--plot FILE.png]\n\n"
-    "Regret of today's guard (shim/decide/guard.c), and of a candidate to replace it (weigh.c), on\n"
-    "simulated machines (bench/regret/README.md).\n\n"
+    "Regret of the guard (weigh: shim/decide/), of the one before it (today), and of one that\n"
+    "knows what no guard can (informed), on simulated machines (bench/regret/README.md).\n\n"
     "  --machines N   made-up machines (default 2000)\n"
     "  --seed N       the first one's (default 1)\n"
     "  --traces DIR   recorded ones too, of DIR/*.txt\n"
     "  --plot FILE    draw the mean regret over calls (needs gnuplot)\n";
 
+enum part { FIRST_TRIAL, SECOND_TRIAL, FURTHER_TRIAL, IN_USE, COLD, AGREEING, PARTS };
+static const char *const part_names[PARTS] = {"first trials", "second",     "further",
+                                              "in use",       "cold calls", "agreeing"};
+
 struct outcome {
+    double part[PARTS];  /* of the regret of the first calls */
     double first, after; /* regret of the first calls, and of those after them */
     double wrong;        /* share of classes whose contender is more than 5 % behind after FIRST */
     double timed;        /* calls, by class */
     double once;         /* regret of the first calls if each contender ran once */
 };
 
-static const struct policy *const policies[] = {&policy_today, &policy_weigh};
+static const struct policy *const policies[] = {&policy_today, &policy_weigh, &policy_informed};
 enum { POLICIES = sizeof policies / sizeof *policies };
 
 static double curve[POLICIES][CALLS]; /* sums over machines of calls lost so far, by class */
 
-/* Lost in all and by the first calls; and what the fastest took. */
+/* Lost by the first calls and the others; and what the fastest took. */
 struct tally {
+    int called[MOST_CLASSES][MOST_ARMS];
+    double part[PARTS];
     double lost[2], total[2], by_call[CALLS];
 };
 
@@ -49,13 +56,22 @@ static void one_call(const struct policy *p, struct machine *m, int class, int c
     uint64_t bytes = machine_bytes(m, class, call);
     int arm = p->pick(class, bytes, &timed);
     double cold = warm[arm]++ ? 0 : m->cold[arm], usual = machine_mean(m, class, best, call);
-    double lost = machine_mean(m, class, arm, call) - usual + (arm == best ? 0 : cold);
+    double slower = machine_mean(m, class, arm, call) - usual, begun = arm == best ? 0 : cold;
+    double lost = slower + begun;
+    int times = t->called[class][arm]++;
+    enum part why = !timed || arm == p->best(class) ? IN_USE
+                    : times < 2                     ? (enum part)(FIRST_TRIAL + times)
+                                                    : FURTHER_TRIAL;
 
+    t->part[why] += late ? 0 : slower;
+    t->part[COLD] += late ? 0 : begun;
     if (timed) {
         o->timed += 1. / m->classes;
         machine_call(m, class, arm, call, cold / 2, bytes, seconds);
-        if (p->note(class, bytes, seconds, m->ranks, cold / 2 * 1e-3 * (1 << class)))
+        if (p->note(class, bytes, seconds, m->ranks, cold / 2 * 1e-3 * (1 << class))) {
             lost += m->agree * usual;
+            t->part[AGREEING] += late ? 0 : m->agree * usual;
+        }
     }
     t->lost[late] += lost;
     t->total[late] += usual;
@@ -91,6 +107,8 @@ static struct outcome run(int policy, struct machine *m)
             if (k >= apart * c && k - apart * c < CALLS)
                 one_call(policies[policy], m, c, k - apart * c, warm, &t, &o);
     o.first = t.lost[0] / t.total[0];
+    for (int i = 0; i < PARTS; i++)
+        o.part[i] = t.part[i] / t.total[0];
     o.after = t.lost[1] / t.total[1];
     for (int k = 0; k < CALLS; k++)
         curve[policy][k] += sum += t.by_call[k];
@@ -200,6 +218,26 @@ static void print_table(const struct job *job, int jobs)
     free(first);
 }
 
+/* Of all machines that are made up: where the regret of the first calls comes from. */
+static void print_parts(const struct job *job, int jobs)
+{
+    if (!jobs)
+        return;
+    printf("\nof the first 200 calls, made up, all:\n%-12s", "policy");
+    for (int i = 0; i < PARTS; i++)
+        printf(" %12s", part_names[i]);
+    for (int p = 0; p < POLICIES; p++) {
+        printf("\n%-12s", policies[p]->name);
+        for (int i = 0; i < PARTS; i++) {
+            double sum = 0;
+            for (int k = 0; k < jobs; k++)
+                sum += job[k].outcome[p].part[i];
+            printf(" %11.2f%%", 100 * sum / jobs);
+        }
+    }
+    putchar('\n');
+}
+
 static int plot(const char *file, int jobs)
 {
     FILE *f = popen("gnuplot", "we");
@@ -304,6 +342,7 @@ int main(int argc, char **argv)
     int replayed = traces ? run_traces(traces, job + jobs) : 0;
     failed |= replayed < 0;
     print_table(job, jobs + (replayed > 0 ? replayed : 0));
+    print_parts(job, jobs);
     free(job);
     return failed;
 }

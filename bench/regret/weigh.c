@@ -16,15 +16,21 @@
 
 enum state { NEW, ROUND, SETTLED, FOR_GOOD };
 
-enum { SMALLEST_CLASS = 12, MOST_KIND = 7, MOST_ELSEWHERE = 4, ROUGH_ROUNDS = 3, NEW_CALLS = 200 };
+enum { SMALLEST_CLASS = 12, MOST_KIND = 7, MOST_ELSEWHERE = 4, ROUGH_ROUNDS = 3 };
 enum { FIRST_LOOK = 4, MOST_APART = 256, APART = 32, FREE_ROUNDS = 64 };
-enum { SURE_ROUNDS = 12, SLOWER_CALLS = 3, CHANGE_CALLS = 2000 };
+enum { SURE_ROUNDS = 12, SLOWER_CALLS = 3, KNOWN_CALLS = 12, CHANGE_CALLS = 2000 };
 
-static const double usual_cold = .2;   /* logarithm of how much slower a first call is */
-static const double most_cold = 1.2;   /* no more than that is its being the first */
+static const double usual_cold = .2;  /* calls of the library that a first call takes longer */
+static const double cold_spread = .5; /* from one to the next */
+static const double cold_weight = 2;  /* as many first calls say so */
+static const double most_cold = 3;    /* more than that is no longer its being the first */
+static const double agreeing = .02;   /* calls that an agreement takes, before it is known */
+static const double least_agreeing = .005;
+static const double most_agreeing = 1;
 static const double slower = 1.15;     /* than the slowest call so far: something has changed */
 static const double indifferent = .01; /* a gain that is not worth a change */
-static const double old = .3;          /* spread of what was known before a change */
+static const double changed_all = 1, changed_each = .3; /* spread of what was known before */
+static const double longest = 1e6; /* seconds: no call takes longer, a clock has jumped */
 
 struct weigh_entry *weigh_find(struct weigh *g, enum plan_collective c, unsigned kind,
                                uint64_t total)
@@ -83,7 +89,7 @@ static uint32_t least_apart(const struct weigh_entry *e)
 
 /* Until something is worth a trial again, or it is time to see whether the contender in use has
    become slower. */
-static void settle(struct weigh_entry *e, const struct samples *s)
+static void settle(struct weigh_entry *e, const struct view *v)
 {
     uint32_t most = e->interval ? 2 * e->interval : FIRST_LOOK, left = FIRST_LOOK;
 
@@ -91,7 +97,7 @@ static void settle(struct weigh_entry *e, const struct samples *s)
         most = MOST_APART;
     for (int found = 0; !found && left < most; left *= 2)
         for (int i = 0; i < e->n; i++)
-            found |= i != e->best && worth_trial(e, s, i, left) > 0;
+            found |= i != e->best && worth_trial(v, i, left) > 0;
     left = left < most ? left : most;
     if (left < least_apart(e))
         left = least_apart(e);
@@ -99,40 +105,35 @@ static void settle(struct weigh_entry *e, const struct samples *s)
     e->state = SETTLED;
 }
 
-/* Which contenders are worth a trial? Fills in the round's; returns how many. */
-static int pick_turns(struct weigh_entry *e, const struct samples *s)
+/* Put the contender in use in the round, and those that are most worth a trial: of those that were
+   tried one, and of the others one, since each tells about the rest. */
+static void pick_turns(struct weigh_entry *e, const struct view *v)
 {
-    int n = 0, untried = -1;
-    double most = 0;
+    double most[2] = {0, 0};
+    int at[2] = {-1, -1};
 
-    e->turn[n++] = e->best;
-    if (e->evidence.tries[e->best] == 1) /* its second call costs nothing, and tells how cold the
-                                            first one was */
-        return n;
+    e->turns = 0;
+    e->turn[e->turns++] = e->best;
     for (int i = 0; i < e->n; i++) {
-        double worth = i == e->best ? 0 : worth_trial(e, s, i, 0);
+        int untried = !e->evidence.tries[i];
+        double worth = i == e->best ? 0 : worth_trial(v, i, 0);
 
-        if (worth > 0 && e->evidence.tries[i])
-            e->turn[n++] = (uint8_t)i;
-        if (worth > most && !e->evidence.tries[i]) {
-            most = worth;
-            untried = i;
+        if (worth > most[untried]) {
+            most[untried] = worth;
+            at[untried] = i;
         }
     }
-    if (untried >= 0) /* one at a time: each tells about the next */
-        e->turn[n++] = (uint8_t)untried;
-    return n;
+    for (int k = 0; k < 2; k++)
+        if (at[k] >= 0)
+            e->turn[e->turns++] = (uint8_t)at[k];
 }
 
 /* Put together a round. Returns how many contenders besides the one in use. */
-static int compose(const struct weigh *g, struct weigh_entry *e, const struct samples *s)
+static int compose(struct weigh_entry *e, const struct view *v)
 {
     uint8_t in_order[WEIGH_CONTENDERS];
 
-    e->cold = g->colds ? g->cold : usual_cold;
-    if (e->calls < NEW_CALLS)
-        worth_look_near_by(g, e);
-    e->turns = (uint8_t)pick_turns(e, s);
+    pick_turns(e, v);
     memcpy(in_order, e->turn, sizeof in_order);
     for (int k = 0; k < e->turns; k++) /* another one begins each time */
         e->turn[k] = in_order[(k + e->evidence.rounds) % e->turns];
@@ -143,10 +144,20 @@ static int compose(const struct weigh *g, struct weigh_entry *e, const struct sa
     return e->turns - 1;
 }
 
+/* What first calls usually take longer, as far as is known by now. */
+static void expect_cold(const struct weigh *g, struct weigh_entry *e)
+{
+    double n = cold_weight + g->colds, mean = (cold_weight * usual_cold + g->cold) / n;
+    double squares = cold_weight * (usual_cold * usual_cold + cold_spread * cold_spread);
+
+    e->cold = mean;
+    e->cold_variance = (squares + g->cold_squares) / n - mean * mean;
+}
+
 void weigh_begin(struct weigh *g, struct weigh_entry *e, uint64_t total,
                  const struct plan_candidate *c, int n)
 {
-    struct samples none = {0};
+    struct view v;
 
     if (n > WEIGH_REROUTES)
         n = WEIGH_REROUTES;
@@ -162,23 +173,27 @@ void weigh_begin(struct weigh *g, struct weigh_entry *e, uint64_t total,
         e->state = FOR_GOOD;
         return;
     }
-    worth_look_near_by(g, e);
     e->free_rounds = FREE_ROUNDS;
-    for (int i = 1; i < e->n; i++)
-        if (e->prior[i].spread > 0 && e->prior[i].mean < e->prior[e->best].mean)
+    e->agreeing = agreeing;
+    expect_cold(g, e);
+    worth_view(g, e, &v);
+    for (int i = 1; i < e->n && e->near_by; i++)
+        if (belief_compare(&v.b, i, e->best).mean < 0)
             e->best = (uint8_t)i;
-    compose(g, e, &none);
+    v.best = e->best;
+    compose(e, &v);
 }
 
 int weigh_pick(struct weigh *g, struct weigh_entry *e, uint64_t total, int *slot)
 {
     *slot = WEIGH_UNTIMED;
     if (e->state == SETTLED) {
-        struct samples s;
-        evidence_samples(&e->evidence, &s);
+        struct view v;
         e->calls += e->interval;
         e->total = total;
-        compose(g, e, &s);
+        expect_cold(g, e);
+        worth_view(g, e, &v);
+        compose(e, &v);
     }
     if (e->at == e->turns) /* to be told yet */
         return e->best;
@@ -202,9 +217,11 @@ void weigh_note(struct weigh_entry *e, int slot, double seconds, double setup, u
 {
     double scale = 1e6 / (double)total;
 
-    e->mine[slot] = seconds * scale;
-    e->cost[slot] = (seconds + setup) * scale;
     e->noted++;
+    if (!(seconds > 0 && seconds < longest))
+        return;
+    e->mine[slot] = seconds * scale;
+    e->cost[slot] = (seconds + (setup > 0 && setup < longest ? setup : 0)) * scale;
 }
 
 int weigh_values(const struct weigh_entry *e, double value[WEIGH_VALUES])
@@ -215,20 +232,26 @@ int weigh_values(const struct weigh_entry *e, double value[WEIGH_VALUES])
         value[2 * k] = e->mine[k];
         value[2 * k + 1] = e->cost[k];
     }
-    return 2 * e->turns;
+    value[2 * e->turns] = -e->agreement; /* the least counts: others wait for the last rank */
+    return 2 * e->turns + 1;
+}
+
+void weigh_agreed(struct weigh_entry *e, double seconds, uint64_t total)
+{
+    e->agreement = seconds > 0 && seconds < longest ? seconds * 1e6 / (double)total : 0;
 }
 
 /* The contender in use is the one that looks fastest; another takes its place when that is more
    than chance. */
-static int choose(struct weigh_entry *e, const struct samples *s)
+static int choose(struct weigh_entry *e, const struct view *v)
 {
     int best = e->best;
     double least = 0;
 
     for (int i = 0; i < e->n; i++) {
-        if (i == e->best || !s->n[i] || e->out & 1u << i)
+        if (i == e->best || !worth_is_known(v, i))
             continue;
-        struct estimate b = worth_belief(e, s, i, 0);
+        struct estimate b = worth_belief(v, i, 0);
         double margin = e->free_rounds ? 0 : b.spread / 2 + indifferent;
         if (b.mean < least - margin) {
             least = b.mean + margin;
@@ -240,17 +263,19 @@ static int choose(struct weigh_entry *e, const struct samples *s)
 
 /* Has the contender in use become slower, so that several calls in a row took longer than all of
    those before? */
-static int has_slowed(struct weigh_entry *e, const struct samples *s, double seconds)
+static int has_slowed(struct weigh_entry *e, double seconds)
 {
-    double most = 0;
+    struct samples s;
+    double most = -1e9;
 
-    for (int age = e->alarms; age < s->rounds; age++) {
+    evidence_samples(&e->evidence, &s);
+    for (int age = e->alarms; age < s.rounds; age++) {
         int r = (e->evidence.rounds - 1 - age) % EVIDENCE_ROUNDS;
 
-        if (s->seconds[r][e->best] > most)
-            most = s->seconds[r][e->best];
+        if (s.in[r] & 1u << e->best && s.log[r][e->best] > most)
+            most = s.log[r][e->best];
     }
-    if (s->n[e->best] < SLOWER_CALLS || seconds <= slower * most) {
+    if (s.n[e->best] < KNOWN_CALLS || seconds <= slower * evidence_exp(most)) {
         e->alarms = 0;
         return 0;
     }
@@ -261,18 +286,14 @@ static int has_slowed(struct weigh_entry *e, const struct samples *s, double sec
 }
 
 /* The machine is another one: what is known of the contenders is now no more than a guess. */
-static void begin_again(struct weigh_entry *e, const struct samples *s)
+static void begin_again(const struct weigh *g, struct weigh_entry *e)
 {
-    struct estimate was[WEIGH_CONTENDERS] = {{0, 0}};
+    struct view v;
 
-    for (int i = 0; i < e->n; i++) {
-        was[i] = worth_belief(e, s, i, 0);
-        was[i].spread = evidence_root(was[i].spread * was[i].spread + old * old);
-    }
-    memcpy(e->prior, was, sizeof was);
-    e->prior[e->best] = (struct estimate){0, old / 3};
+    worth_view(g, e, &v);
+    e->prior = v.b;
+    belief_carry(&e->prior, changed_all, changed_each);
     evidence_forget(&e->evidence);
-    e->alarms = 0;
     e->changed = e->calls;
     e->free_rounds = FREE_ROUNDS;
 }
@@ -280,21 +301,25 @@ static void begin_again(struct weigh_entry *e, const struct samples *s)
 /* How much slower than its second a contender's first call was. */
 static void learn_cold(struct weigh *g, const struct weigh_entry *e, const double *seconds)
 {
-    for (int i = 0; i < e->n; i++) {
-        double first = evidence_first(&e->evidence, i), off;
+    double library = evidence_fastest(&e->evidence, WEIGH_NATIVE);
 
-        if (!(first > 0) || e->evidence.tries[i] != 1 || !(seconds[i] > 0))
+    if (seconds[WEIGH_NATIVE] > 0 && (!(library > 0) || seconds[WEIGH_NATIVE] < library))
+        library = seconds[WEIGH_NATIVE];
+    for (int i = 0; i < e->n && library > 0; i++) {
+        double first = evidence_fastest(&e->evidence, i), cold = (first - seconds[i]) / library;
+
+        if (!(first > 0 && seconds[i] > 0) || e->evidence.tries[i] != 1 || cold > most_cold ||
+            cold < -1)
             continue;
-        off = evidence_ln(first / seconds[i]);
-        off = off < 0 ? 0 : off > most_cold ? most_cold : off;
-        if (!g->colds)
-            g->cold = usual_cold;
-        g->cold += (off - g->cold) / (++g->colds + 1);
+        cold = cold > 0 ? cold : 0;
+        g->colds++;
+        g->cold += cold;
+        g->cold_squares += cold * cold;
     }
 }
 
 /* What the round's trials have lost, as far as one can tell, with what getting ready took. */
-static double lost(const struct weigh_entry *e, const struct samples *s, const double *value,
+static double lost(const struct weigh_entry *e, const struct view *v, const double *value,
                    double own)
 {
     double sum = 0;
@@ -302,36 +327,20 @@ static double lost(const struct weigh_entry *e, const struct samples *s, const d
     for (int k = 0; k < e->turns; k++) {
         int i = e->turn[k];
 
-        if (i == e->best || !s->n[i] || !(own > 0))
+        if (i == e->best || !v->s.n[i] || !(own > 0))
             continue;
-        double mean = worth_belief(e, s, i, 0).mean;
-        sum += (mean > 0 ? evidence_exp(mean) - 1 : 0) + (value[2 * k + 1] - value[2 * k]) / own;
+        double mean = worth_belief(v, i, 0).mean;
+        sum += (mean > 0 ? evidence_exp(mean < 2 ? mean : 2) - 1 : 0) +
+               (value[2 * k + 1] - value[2 * k]) / own;
     }
     return sum;
 }
 
-/* Add a round to what is known. own: seconds of the contender in use. */
-static void learn(struct weigh *g, struct weigh_entry *e, const double *seconds, double own,
-                  struct samples *s)
+/* Seconds of the contenders by the round's values. Returns those of the one in use; 0: none. */
+static double read_round(struct weigh_entry *e, const double *value, double *seconds)
 {
-    learn_cold(g, e, seconds);
-    evidence_samples(&e->evidence, s);
-    if (own > 0 && has_slowed(e, s, own))
-        begin_again(e, s);
-    evidence_add(&e->evidence, seconds);
-    evidence_samples(&e->evidence, s);
-    e->free_rounds -= e->free_rounds > 0;
-}
+    double own = 0, agreement = -value[2 * e->turns];
 
-int weigh_tell(struct weigh *g, struct weigh_entry *e, const double value[WEIGH_VALUES])
-{
-    double seconds[EVIDENCE_ARMS] = {0}, own = 0;
-    struct samples s;
-    int was = e->best, more;
-
-    for (int k = 0; k < e->turns; k++)
-        if (!isfinite(value[2 * k]))
-            return 0;
     for (int k = 0; k < e->turns; k++) {
         int i = e->turn[k];
 
@@ -342,15 +351,55 @@ int weigh_tell(struct weigh *g, struct weigh_entry *e, const double value[WEIGH_
         if (i == e->best)
             own = seconds[i];
     }
-    learn(g, e, seconds, own, &s);
-    e->best = (uint8_t)choose(e, &s);
-    e->spent += lost(e, &s, value, own);
+    if (agreement > 0 && own > 0) {
+        double share = agreement / own;
+        share = share < least_agreeing  ? least_agreeing
+                : share > most_agreeing ? most_agreeing
+                                        : share;
+        e->agreeing += (share - e->agreeing) / 2;
+    }
+    return own;
+}
+
+/* Note what the choice between a reroute and the library was made by. */
+static void note_rival(struct weigh_entry *e, const struct view *v)
+{
+    int rival = e->best;
+
+    for (int i = 1; i < e->n && e->best == WEIGH_NATIVE; i++)
+        if (worth_is_known(v, i) && (!rival || v->b.mean[i] < v->b.mean[rival]))
+            rival = i;
+    e->rival = (uint8_t)rival;
+    e->against = belief_compare(&v->b, rival, WEIGH_NATIVE);
+}
+
+int weigh_tell(struct weigh *g, struct weigh_entry *e, const double value[WEIGH_VALUES])
+{
+    double seconds[EVIDENCE_ARMS] = {0}, own;
+    struct view v;
+    int was = e->best, more;
+
+    for (int k = 0; k < e->turns; k++)
+        if (!isfinite(value[2 * k]))
+            return 0;
+    own = read_round(e, value, seconds);
+    learn_cold(g, e, seconds);
+    expect_cold(g, e);
+    if (own > 0 && has_slowed(e, own))
+        begin_again(g, e);
+    evidence_add(&e->evidence, seconds);
+    e->free_rounds -= e->free_rounds > 0;
+    worth_view(g, e, &v);
+    v.best = choose(e, &v);
+    e->best = (uint8_t)v.best;
+    note_rival(e, &v);
+    e->spent += lost(e, &v, value, own);
     if (e->best != was)
         e->interval = e->alarms = 0;
-    more = compose(g, e, &s);
-    if ((more && e->free_rounds) || e->alarms || e->evidence.tries[e->best] == 1)
+    more = compose(e, &v);
+    if ((more && e->free_rounds) || e->alarms || e->evidence.rounds < 2)
         return 0;
-    settle(e, &s);
+    settle(e, &v);
     return 1;
 }
 

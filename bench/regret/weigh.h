@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A candidate to replace shim/decide/guard.c; README.md says what it still misses. Of the library's
- * call (contender 0) and a few reroutes it takes the one that is
- * measured to be fastest, per communicator, collective and size class, and loses little time in
- * finding out. worth.h says how it weighs a trial against what it may bring.
+ * Of the library's call (contender 0) and a few reroutes, take the one that is measured to be
+ * fastest, per communicator, collective and size class, and lose little time in finding out.
+ * worth.h says how a trial is weighed against what it may bring.
  *
  * A round is one call of each contender that is worth it, the one in use among them. All ranks then
  * agree on its times, the slowest rank's for each, and all follow the same path from there. Between
@@ -25,7 +24,7 @@
 #include <stdint.h>
 
 #include "planners/choose.h"
-#include "bench/regret/evidence.h"
+#include "bench/regret/belief.h"
 
 enum { WEIGH_NATIVE = 0, WEIGH_CONTENDERS = EVIDENCE_ARMS, WEIGH_REROUTES = WEIGH_CONTENDERS - 1 };
 enum {
@@ -34,7 +33,7 @@ enum {
     WEIGH_UNTIMED = -1,
     WEIGH_NO_VERDICT = -1,
     WEIGH_NO_NEWS = -2,
-    WEIGH_VALUES = 2 * WEIGH_CONTENDERS /* that are agreed on at once */
+    WEIGH_VALUES = 2 * WEIGH_CONTENDERS + 1 /* that are agreed on at once */
 };
 
 /* What a contender other than the library runs. */
@@ -48,18 +47,23 @@ struct weigh_reroute {
 struct weigh_entry {
     struct weigh_reroute reroute[WEIGH_REROUTES]; /* of contenders 1 ... */
     struct evidence evidence;
-    struct estimate prior[WEIGH_CONTENDERS]; /* against the library, by a class next to this one;
-                                                spread 0: none */
-    double predicted[WEIGH_CONTENDERS];      /* logarithm of the model's seconds */
-    double mine[WEIGH_CONTENDERS];           /* of this round, this rank's seconds */
-    double cost[WEIGH_CONTENDERS];           /* with what getting ready took */
-    double spent;                            /* time lost by trying, in calls of the one in use */
-    double cold;                             /* struct weigh's, as this round began */
-    uint64_t total;                          /* bytes of the calls that take part */
-    uint32_t calls;                          /* that took part or were settled */
-    uint32_t seen[WEIGH_CONTENDERS];         /* calls when it was last measured */
-    uint32_t changed;        /* calls when the machine was last found to have changed */
-    uint32_t left, interval; /* settled: calls until the next look; between looks */
+    struct belief prior;                /* without its own samples */
+    double predicted[WEIGH_CONTENDERS]; /* logarithm of the model's seconds */
+    double mine[WEIGH_CONTENDERS];      /* of this round, this rank's seconds */
+    double cost[WEIGH_CONTENDERS];      /* with what getting ready took */
+    double spent;                       /* time lost by trying, in calls of the one in use */
+    double agreement;                   /* seconds that this rank's last agreement took */
+    double agreeing;                    /* what an agreement takes, in calls */
+    double cold, cold_variance;         /* what a first call takes longer, in calls of the
+                                           library */
+    uint64_t total;                     /* bytes of the calls that take part */
+    uint32_t calls;                     /* that took part or were settled */
+    uint32_t seen[WEIGH_CONTENDERS];    /* calls when it was last measured */
+    uint32_t changed;                   /* calls when the machine was last found to have changed */
+    uint32_t left, interval;            /* settled: calls until the next look; between looks */
+    struct estimate against; /* contender `rival` against the library, as it was weighed last;
+                                spread 0: not yet */
+    uint8_t rival;           /* the contender in use, or the closest if that is the library */
     uint8_t state;
     uint8_t n;                      /* contenders, with the library */
     uint8_t best;                   /* the contender in use */
@@ -70,6 +74,8 @@ struct weigh_entry {
     uint8_t elsewhere, loose;       /* calls of other sums since one took part; all may */
     uint8_t out;                    /* contenders that cannot serve, a bit each */
     uint8_t alarms;                 /* looks in a row that found the one in use slower */
+    uint8_t near_by;                /* a class near by has samples */
+    uint8_t discarded;              /* contenders whose only call was held up, a bit each */
     uint8_t told;                   /* 1 + the verdict that was told; 0: none */
     uint8_t why;                    /* the caller's, while nothing can be tried */
 };
@@ -81,7 +87,7 @@ struct weigh {
     uint32_t calls;
     uint8_t lead;   /* set by the caller: calls of a turn before the one that is measured */
     uint32_t colds; /* how often a first call was set beside a second */
-    double cold;    /* logarithm of how much slower it was */
+    double cold, cold_squares; /* sums of what it took longer, in calls of the library */
     struct weigh_entry entry[WEIGH_ENTRIES];
 };
 
@@ -114,6 +120,9 @@ void weigh_cannot(struct weigh_entry *e, int slot);
 /* Is the round complete? Then its values are to be agreed on, now or some calls later: fills in
    this rank's and returns how many, the same on all ranks; else 0. */
 int weigh_values(const struct weigh_entry *e, double value[WEIGH_VALUES]);
+
+/* Agreeing took so many seconds on this rank. bytes: of the call. For the rounds to come. */
+void weigh_agreed(struct weigh_entry *e, double seconds, uint64_t total);
 
 /* The values, each now the largest of any rank. Returns 1 if the entry is settled thereby, else 0.
    If one is infinite, some rank does not know it yet: nothing changes, and the values are to be

@@ -1,141 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "bench/regret/worth.h"
 
-enum { NEAR_BY = 3, FAR = 64, AT_LEAST_TO_COME = 100 };
+enum { NEAR_BY = 3, FAR = 64, MOST_REPEATS = 8, NEW_CALLS = 200, EVERY = 4 };
 
-/* Logarithms, if nothing else is said. */
-static const double unknown = .8;      /* spread of a contender against the library */
-static const double model = .35;       /* spread of the model's prediction of one row by another */
-static const double by_class = .2;     /* spread from one size class to the next */
-static const double suspicion = .3;    /* share of what one call was slower that is the machine's */
-static const double usual_calls = 20;  /* in which one is held up for long, at first sight */
-static const double misled = .01;      /* chance that what is expected is all wrong */
-static const double aging = 2e-6;      /* variance, by call since the last measurement */
-static const double indifferent = .01; /* a gain that is not worth a change */
-static const double agreeing = .02;    /* of a call: what agreeing on its time may take */
-static const double allowance = 8;     /* calls that trials may lose, and ... */
-static const double share = .02;       /* ... of all calls made */
+static const double to_come = 1000;     /* calls, besides as many as were made */
+static const double indifferent = .01;  /* a gain that is not worth a change */
+static const double aging = 2e-6;       /* variance, by call since the last measurement */
+static const double usual_calls = 70;   /* in which one is held up for long, at first sight */
+static const double most_held_up = 4.6; /* logarithm of how much longer such a call takes at most */
+static const double surely = .2;        /* chance above which a call is taken as held up */
+static const double may_be = .001;      /* chance below which it is not */
+static const double doubt_of_tail = .25; /* variance of a tail, of its square */
+static const double most_cold = .7;      /* share of a first call that is its being cold */
+static const double cold_doubt = .4;     /* most standard deviation that this leaves */
+static const double misled = .02;        /* chance that what is believed is all wrong */
+static const double anything = .8;       /* spread if it is */
+static const double allowance = 12;      /* calls that trials may lose, and ... */
+static const double share = .02;         /* ... of all calls made */
 
-/*
- * Contender a against b by their own samples; both have some. The slower one may have been held up,
- * which one call does not tell, and a first call is cold.
- */
-static struct estimate measured(const struct weigh_entry *e, const struct samples *s, int a, int b)
+static double square(double x)
 {
-    struct estimate m = evidence_compare(s, a, b);
-
-    if (m.spread == 0)
-        return m;
-    int slow = m.mean > 0 ? a : b, n = s->n[slow];
-    double doubt = suspicion * (m.mean > 0 ? m.mean : -m.mean) / (n * n);
-
-    if (e->evidence.tries[slow] == 1) {
-        double off = m.mean > e->cold ? e->cold : m.mean < -e->cold ? -e->cold : m.mean;
-        m.mean -= off;
-        doubt += e->cold;
-    }
-    m.spread = evidence_root(m.spread * m.spread + doubt * doubt);
-    return m;
-}
-
-/* What is expected and known of contender i against the one in use, apart from its own samples. */
-static struct estimate expected(const struct weigh_entry *e, const struct samples *s, int i)
-{
-    double sum = 0, weight = 0, least = e->predicted[i];
-
-    for (int k = 1; i != WEIGH_NATIVE && k < e->n; k++) {
-        if (e->predicted[k] < least)
-            least = e->predicted[k];
-        if (k == i || !s->n[k] || !s->n[e->best])
-            continue;
-        struct estimate m = measured(e, s, k, e->best);
-        if (m.spread == 0)
-            continue;
-        double w = 1 / (model * model + m.spread * m.spread);
-        sum += w * (m.mean + e->predicted[i] - e->predicted[k]);
-        weight += w;
-    }
-    if (weight > 0)
-        return (struct estimate){sum / weight, evidence_root(model * model + 1 / weight)};
-    return (struct estimate){e->predicted[i] - least, unknown};
-}
-
-/* What a class near by says of contender i against the one in use. spread 0: nothing. */
-static struct estimate from_near_by(const struct weigh_entry *e, int i)
-{
-    const struct estimate *own = &e->prior[i], *other = &e->prior[e->best];
-
-    if (!(own->spread > 0) || !(other->spread > 0))
-        return (struct estimate){0, 0};
-    return (struct estimate){own->mean - other->mean, evidence_root(own->spread * own->spread +
-                                                                    other->spread * other->spread)};
-}
-
-/* Two estimates of one thing; b.spread 0: a alone. */
-static struct estimate both(struct estimate a, struct estimate b)
-{
-    if (b.spread == 0)
-        return a;
-    double w = 1 / (a.spread * a.spread), v = 1 / (b.spread * b.spread);
-    return (struct estimate){(a.mean * w + b.mean * v) / (w + v), evidence_root(1 / (w + v))};
-}
-
-struct estimate worth_belief(const struct weigh_entry *e, const struct samples *s, int i,
-                             uint32_t later)
-{
-    struct estimate b = both(expected(e, s, i), from_near_by(e, i));
-
-    b = both(b, measured(e, s, i, e->best));
-    if (e->evidence.tries[i]) {
-        double age = (double)(e->calls - e->seen[i]) + later;
-        b.spread = evidence_root(b.spread * b.spread + age * aging);
-    }
-    return b;
-}
-
-/* What calling contender i once is likely to lose. */
-static double price(struct estimate b)
-{
-    double ratio = evidence_exp(b.mean + b.spread * b.spread / 2);
-
-    return ratio > 1 ? ratio - 1 : 0;
-}
-
-static double hope_of(struct estimate b)
-{
-    b.mean += indifferent;
-    return evidence_hope(b);
-}
-
-/* The chance that n calls were all held up for long, by how often calls are. */
-static double all_held_up(const struct samples *s, int n)
-{
-    double once = (1 + s->held_up) / (usual_calls + s->all), chance = once;
-
-    while (--n > 0 && chance > 1e-6)
-        chance *= once;
-    return chance;
-}
-
-double worth_trial(const struct weigh_entry *e, const struct samples *s, int i, uint32_t later)
-{
-    struct estimate b = worth_belief(e, s, i, later);
-    double cost = price(b), n = (double)e->calls + later;
-
-    if (e->out & 1u << i || (e->spent > 0 && e->spent + cost > allowance + share * n))
-        return 0;
-    double gain = hope_of(b) * (n + AT_LEAST_TO_COME);
-    if (s->n[i]) /* or all its calls were held up, and say nothing */
-        gain += all_held_up(s, s->n[i]) * hope_of(both(expected(e, s, i), from_near_by(e, i))) *
-                (n + AT_LEAST_TO_COME);
-    else /* or what was expected is all wrong: in the long run worth a call */
-        gain += misled * hope_of((struct estimate){0, unknown}) * n;
-    return gain - cost - 2 * agreeing;
-}
-
-static int same_reroute(const struct weigh_reroute *a, const struct weigh_reroute *b)
-{
-    return a->algorithm == b->algorithm && a->recipe == b->recipe && a->ppg == b->ppg;
+    return x * x;
 }
 
 /* How many powers of two apart, if they are of one collective and kind; else far. */
@@ -146,39 +31,230 @@ static int apart(const struct weigh *g, const struct weigh_entry *a, const struc
     return k / 64 != l / 64 ? FAR : k > l ? k - l : l - k;
 }
 
-/* Which contender of o runs the same as contender i of e; WEIGH_NATIVE: none. */
-static int counterpart(const struct weigh_entry *e, int i, const struct weigh_entry *o)
+static int same_reroute(const struct weigh_reroute *a, const struct weigh_reroute *b)
 {
-    for (int j = 1; j < o->n; j++)
-        if (same_reroute(&e->reroute[i - 1], &o->reroute[j - 1]))
-            return j;
-    return WEIGH_NATIVE;
+    return a->algorithm == b->algorithm && a->recipe == b->recipe && a->ppg == b->ppg;
 }
 
-void worth_look_near_by(const struct weigh *g, struct weigh_entry *e)
+/* Which contender of e runs the same as contender i of o, or -1. */
+static int counterpart(const struct weigh_entry *e, const struct weigh_entry *o, int i)
 {
+    for (int k = 1; i && k < e->n; k++)
+        if (same_reroute(&e->reroute[k - 1], &o->reroute[i - 1]))
+            return k;
+    return i ? -1 : WEIGH_NATIVE;
+}
+
+static double mean_of(const struct samples *s, int i)
+{
+    double sum = 0;
+
+    for (int r = 0; r < s->rounds; r++)
+        sum += s->in[r] & 1u << i ? s->log[r][i] : 0;
+    return sum / s->n[i];
+}
+
+/* Take off the only sample of contender i what first calls usually take longer, in times of the
+   library, and note how sure that is. */
+static void warm(const struct weigh_entry *e, struct samples *s, int i, double library)
+{
+    double times = evidence_exp(library - mean_of(s, i)), cold = e->cold * times;
+
+    if (cold > most_cold)
+        cold = most_cold;
+    double spread = evidence_root(e->cold_variance) * times / (1 - cold);
+    s->variance[i] += square(spread < cold_doubt ? spread : cold_doubt);
+    for (int r = 0; r < s->rounds; r++)
+        s->log[r][i] += evidence_ln(1 - cold);
+}
+
+/* The samples of entry o as they are weighed at entry e. */
+static void adjust(const struct weigh_entry *e, const struct weigh_entry *o, struct samples *s)
+{
+    int by = s->n[WEIGH_NATIVE] ? WEIGH_NATIVE : o->best;
+    double library = s->n[by] ? mean_of(s, by) : 0;
+
+    for (int i = 0; i < o->n; i++) {
+        if (!s->n[i])
+            continue;
+        /* The mean of times is above the mean of their logarithms. */
+        double more = s->variance[i] / 2 + s->tail[i];
+        /* What all samples share does not go away by having many of them. */
+        double shared = doubt_of_tail * square(s->tail[i]);
+
+        if (e == o)
+            shared += aging * (e->calls - e->seen[i]);
+        if (o->evidence.tries[i] == 1 && s->n[by])
+            warm(e, s, i, library);
+        s->variance[i] += shared * s->n[i];
+        for (int r = 0; r < s->rounds; r++)
+            s->log[r][i] += more;
+    }
+}
+
+static void learn(struct belief *b, const struct weigh_entry *e, const struct weigh_entry *o,
+                  const struct samples *s, unsigned without)
+{
+    int to[EVIDENCE_ARMS];
+
+    for (int i = 0; i < EVIDENCE_ARMS; i++)
+        to[i] = i >= o->n || without & 1u << i ? -1 : o == e ? i : counterpart(e, o, i);
+    belief_learn(b, s, to);
+}
+
+/* What is believed of e without its own samples: by the model, then by classes near by, the
+   nearest last. */
+static void expect(const struct weigh *g, struct weigh_entry *e)
+{
+    belief_begin(&e->prior, e->predicted, e->n);
+    e->near_by = 0;
     for (int distance = NEAR_BY; distance > 0; distance--)
         for (const struct weigh_entry *o = g->entry; o < g->entry + WEIGH_ENTRIES; o++) {
-            if (!o->n || apart(g, e, o) != distance || !o->evidence.tries[WEIGH_NATIVE])
+            struct samples s;
+
+            if (!o->n || !o->evidence.rounds || apart(g, e, o) != distance)
                 continue;
-            e->prior[WEIGH_NATIVE] = (struct estimate){0, .1};
-            for (int i = 1; i < e->n; i++) {
-                int j = counterpart(e, i, o);
-                if (!j || !o->evidence.tries[j])
-                    continue;
-                struct estimate b = worth_against_library(o, j);
-                if (b.spread > 0)
-                    e->prior[i] =
-                        (struct estimate){b.mean, evidence_root(b.spread * b.spread +
-                                                                by_class * by_class * distance)};
-            }
+            evidence_samples(&o->evidence, &s);
+            adjust(e, o, &s);
+            learn(&e->prior, e, o, &s, o->discarded);
+            belief_carry(&e->prior, 0, 0);
+            e->near_by = 1;
         }
 }
 
-struct estimate worth_against_library(const struct weigh_entry *e, int i)
+/*
+ * The chance that contender i's only call was held up, by how far it is above what the others of
+ * its round and all else let expect: held up calls are anywhere above, others are near.
+ */
+static double chance_of_hold_up(const struct view *v, int i)
 {
-    struct samples s;
+    struct belief without = v->e->prior;
+    double above = 0, variance = 0;
+    int n = 0, r = 0;
 
-    evidence_samples(&e->evidence, &s);
-    return measured(e, &s, i, WEIGH_NATIVE);
+    learn(&without, v->e, v->e, &v->s, v->discarded | 1u << i);
+    while (r < v->s.rounds - 1 && !(v->s.in[r] & 1u << i))
+        r++;
+    for (int k = 0; k < v->e->n; k++) {
+        if (k == i || !(v->s.in[r] & 1u << k) || v->discarded & 1u << k)
+            continue;
+        struct estimate d = belief_compare(&without, i, k);
+        above += v->s.log[r][i] - v->s.log[r][k] - d.mean;
+        variance += square(d.spread) + v->s.variance[i] + v->s.variance[k];
+        n++;
+    }
+    if (!n || above <= 0)
+        return 0;
+    double spread = evidence_root(variance / n), z = above / n / spread;
+    double usual = .3989 / spread * evidence_exp(-square(z) / 2);
+    double held_up = (1 + v->s.held_up) / (usual_calls + v->s.all) / most_held_up;
+    return held_up / (held_up + usual);
+}
+
+void worth_view(const struct weigh *g, struct weigh_entry *e, struct view *v)
+{
+    int rounds = e->evidence.rounds;
+
+    v->e = e;
+    v->best = e->best;
+    if (!e->prior.n ||
+        (!e->changed && e->calls < NEW_CALLS && (rounds < EVERY || rounds % EVERY == 0)))
+        expect(g, e);
+    evidence_samples(&e->evidence, &v->s);
+    adjust(e, e, &v->s);
+    v->discarded = 0;
+    for (int i = 0; i < e->n; i++) {
+        v->held_up[i] = v->s.n[i] == 1 ? chance_of_hold_up(v, i) : 0;
+        if (v->held_up[i] > surely)
+            v->discarded |= 1u << i;
+    }
+    e->discarded = (uint8_t)v->discarded;
+    v->b = e->prior;
+    learn(&v->b, e, e, &v->s, v->discarded);
+}
+
+int worth_is_known(const struct view *v, int i)
+{
+    return v->s.n[i] && !((v->e->out | v->discarded) & 1u << i);
+}
+
+static struct estimate aged(struct estimate d, uint32_t later)
+{
+    if (later)
+        d.spread = evidence_root(square(d.spread) + later * aging);
+    return d;
+}
+
+struct estimate worth_belief(const struct view *v, int i, uint32_t later)
+{
+    return aged(belief_compare(&v->b, i, v->best), later);
+}
+
+/* The mean of what a contender is shorter, where it is. */
+static double hope(struct estimate d)
+{
+    /* The mean excess of a normal deviate over 0, 1/4, 1/2 ...; a bit more far out, since spreads
+       are themselves estimates. */
+    static const double tail[] = {.3989, .2863, .1978, .1312, .0833, .0506, .0293, .0175, .0100,
+                                  .0060, .0036, .0022, .0013, .0008, .0005, .0003, .0002};
+    enum { STEPS = sizeof tail / sizeof *tail };
+    double mean = d.mean + indifferent;
+    double u = (mean > 0 ? mean : -mean) / d.spread * 4;
+    int k = u < STEPS - 1 ? (int)u : STEPS - 2;
+    double beyond = u < STEPS - 1 ? tail[k] + (u - k) * (tail[k + 1] - tail[k]) : 0;
+
+    return d.spread * beyond + (mean < 0 ? -mean : 0);
+}
+
+/* What calling a contender once is likely to lose. */
+static double price(struct estimate d)
+{
+    double times = evidence_exp(d.mean + square(d.spread) / 2);
+
+    return times > 1 ? times - 1 : 0;
+}
+
+/* What up to MOST_REPEATS trials of contender i bring, less what they cost: they tell the better
+   how fast it is, the more they are. */
+static double net_gain(const struct view *v, int i, struct estimate d, double calls)
+{
+    int untried = !v->e->evidence.tries[i];
+    double noise = v->s.variance[i] + v->s.variance[v->best], variance = square(d.spread), most = 0;
+    double cost = price(d);
+
+    if (untried)
+        noise += v->e->cold_variance;
+    for (int k = 1; k <= (untried ? 1 : MOST_REPEATS); k *= 2) {
+        double learned = evidence_root(square(variance) / (variance + noise / k));
+        double gain = hope((struct estimate){d.mean, learned}) * calls - k * cost -
+                      (1 + k) * v->e->agreeing - (untried ? v->e->cold : 0);
+        if (k == 1 || gain > most)
+            most = gain;
+    }
+    return most;
+}
+
+double worth_trial(const struct view *v, int i, uint32_t later)
+{
+    const struct weigh_entry *e = v->e;
+    struct estimate d = worth_belief(v, i, later);
+    double calls = (double)e->calls + later, cost = price(d);
+
+    if (e->out & 1u << i || (e->spent > 0 && e->spent + cost > allowance + share * calls))
+        return 0;
+    double gain = net_gain(v, i, d, calls + to_come);
+    if (v->held_up[i] > may_be && !(v->discarded & 1u << i)) { /* or its call says nothing */
+        struct belief without = e->prior;
+        double chance = v->held_up[i], sure = gain + cost > 0 ? gain + cost : 0;
+
+        learn(&without, e, e, &v->s, v->discarded | 1u << i);
+        double hoped = hope(aged(belief_compare(&without, i, v->best), later));
+        double both =
+            chance * hoped * (calls + to_come) + (1 - chance) * sure - cost - 2 * e->agreeing;
+        if (both > gain)
+            gain = both;
+    }
+    if (!e->evidence.tries[i]) /* or what is believed is all wrong: worth a call in the long run */
+        gain += misled * hope((struct estimate){0, anything}) * calls;
+    return gain;
 }

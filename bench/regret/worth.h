@@ -1,31 +1,40 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a trial of a contender is worth: the mean of what it may turn out to be faster,
- * times the calls to come, less what the trial is likely to lose. As many calls are expected to
- * come as have been made, and some more.
+ * What a trial of a contender is worth: the mean of what it may turn out to be faster, times the
+ * calls to come, less what the trial is likely to lose. As many calls are expected to come as have
+ * been made, and some more.
  *
- * What is believed of a contender comes from three sources, each weighed by how sure it is: the
- * model's prediction of it beside contenders that were measured, what a class near by has found,
- * and its own samples. Samples get old, so that a trial is worth it again: soon where two
- * contenders are close, late where one is far behind.
+ * What is believed of all contenders (belief.h) comes from the model's predictions, from size
+ * classes near by, and from their own samples. Three doubts are part of it. A first call may be
+ * cold. A contender's only call may have been held up: how likely that is follows from how far it
+ * is off from what was believed without it. And samples get old, so that a trial is worth it
+ * again: soon where two contenders are close, late where one is far behind.
  */
 #ifndef COLLSHIM_BENCH_REGRET_WORTH_H
 #define COLLSHIM_BENCH_REGRET_WORTH_H
 
 #include "bench/regret/weigh.h"
 
+/* All that is known of an entry. */
+struct view {
+    const struct weigh_entry *e;
+    struct samples s; /* as they are weighed: without what makes them slow for a while */
+    struct belief b;
+    int best;                         /* the contender in use */
+    double held_up[WEIGH_CONTENDERS]; /* the chance that its only call was */
+    unsigned discarded;               /* contenders whose only call surely was, a bit each */
+};
+
+void worth_view(const struct weigh *g, struct weigh_entry *e, struct view *v);
+
 /* Contender i against the one in use, `later` calls from now. */
-struct estimate worth_belief(const struct weigh_entry *e, const struct samples *s, int i,
-                             uint32_t later);
+struct estimate worth_belief(const struct view *v, int i, uint32_t later);
+
+/* Has the contender samples that count? */
+int worth_is_known(const struct view *v, int i);
 
 /* How many calls of the one in use a trial of contender i brings, less what it costs; not positive:
    it is not made. */
-double worth_trial(const struct weigh_entry *e, const struct samples *s, int i, uint32_t later);
-
-/* Note what the nearest classes of the same collective and kind have found about each contender. */
-void worth_look_near_by(const struct weigh *g, struct weigh_entry *e);
-
-/* Contender i against the library, by its samples alone. spread 0: not known. */
-struct estimate worth_against_library(const struct weigh_entry *e, int i);
+double worth_trial(const struct view *v, int i, uint32_t later);
 
 #endif

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What is believed of the times of all contenders of a size class at once: a normal distribution of
+ * their logarithms. Errors are shared: where one reroute is slower than predicted, so are others,
+ * probably. A sample of one contender therefore tells about all.
+ *
+ * Before any sample, the distribution says that
+ * - the library may take any time;
+ * - the reroutes together are as fast as the library, give or take a factor of two;
+ * - each is off from what the model predicts of it beside the others, by a third or so.
+ * From one size class to the next the reroutes together change by a little, and each by less.
+ *
+ * Times of a round share what the machine does meanwhile, so that within a round contenders are
+ * compared well, and from one round to another roughly.
+ *
+ * Only the four operations; no MPI, no clock, no memory of its own. Thread rule: the caller's.
+ */
+#ifndef COLLSHIM_BENCH_REGRET_BELIEF_H
+#define COLLSHIM_BENCH_REGRET_BELIEF_H
+
+#include "bench/regret/evidence.h"
+
+struct belief {
+    double mean[EVIDENCE_ARMS], cov[EVIDENCE_ARMS][EVIDENCE_ARMS];
+    int n; /* contenders; 0 is the library */
+};
+
+/* How much longer one contender takes than another, as a logarithm, and its standard deviation. */
+struct estimate {
+    double mean, spread;
+};
+
+/* What the model predicts: logarithms of seconds of contenders 1 ... n - 1. n >= 2. */
+void belief_begin(struct belief *b, const double *predicted, int n);
+
+/* The same contenders in another size class, or on a machine that has changed by so much (standard
+   deviations of all reroutes together and of each; 0: by the usual of a class). */
+void belief_carry(struct belief *b, double together, double each);
+
+/* Learn from samples. to[i]: which of b's contenders contender i of the samples is, or -1. */
+void belief_learn(struct belief *b, const struct samples *s, const int to[EVIDENCE_ARMS]);
+
+/* Contender i against contender k. */
+struct estimate belief_compare(const struct belief *b, int i, int k);
+
+#endif
