@@ -11,8 +11,8 @@
 
 static inline uint64_t hash_bytes(uint64_t hash, const void *data, size_t n)
 {
-    for (const unsigned char *c = data; n; n--, c++)
-        hash = (hash ^ *c) * 0x100000001b3ull;
+    for (size_t i = 0; i < n; i++)
+        hash = (hash ^ ((const unsigned char *)data)[i]) * 0x100000001b3ull;
     return hash;
 }
 

@@ -53,7 +53,9 @@ static void put_rows(struct json *j, int c, int k)
 /* Mean microseconds, to a tenth. */
 static double mean_us(uint64_t nanoseconds, uint64_t calls)
 {
-    return calls ? (double)((nanoseconds + calls * 50) / (calls * 100)) / 10 : 0;
+    uint64_t tenths = calls ? (nanoseconds + calls * 50) / (calls * 100) : 0;
+
+    return (double)tenths / 10;
 }
 
 static void put_way(struct json *j, int c, int k, enum count_way way, const char *name,

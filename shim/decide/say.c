@@ -17,7 +17,7 @@ static void print_line(enum cfg_level level, const char *format, va_list args)
     if ((int)level > settings.cfg.log)
         return;
     vsnprintf(line + n, sizeof line - n - 1, format, args);
-    strcat(line, "\n");
+    memcpy(line + strlen(line), "\n", 2);
     fputs(line, stderr);
 }
 

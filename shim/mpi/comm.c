@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "planners/load.h"
 #include "shim/decide/plan_key.h"

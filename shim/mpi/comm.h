@@ -14,8 +14,8 @@
 
 #include "planners/registry.h"
 #include "shim/decide/division.h"
-#include "shim/mpi/gpus.h"
 #include "shim/decide/guard.h"
+#include "shim/mpi/gpus.h"
 #include "shim/mpi/links.h"
 #include "shim/mpi/process.h"
 #include "shim/mpi/reduction.h"

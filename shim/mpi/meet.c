@@ -12,8 +12,8 @@
 #include <string.h>
 
 #include "config/host.h"
-#include "shim/mpi/comm.h"
 #include "config/socket.h"
+#include "shim/mpi/comm.h"
 
 /* What each rank tells first: plain bytes, laid out alike in any representation. */
 struct hello {

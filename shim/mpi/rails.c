@@ -10,8 +10,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "shim/mpi/calls.h"
 #include "shim/decide/count.h"
+#include "shim/mpi/calls.h"
 #include "shim/mpi/process.h"
 
 enum { FIRST_CONTACT = 4 << 10, TIMED = 512 << 10, TAG = 0 };

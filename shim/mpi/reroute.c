@@ -10,7 +10,6 @@
 
 #include <errno.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "planners/nimble/nimble.h"
@@ -258,7 +257,9 @@ static struct mpi_outcome run_both(struct mpi_comm *c, const struct ready *ready
                  plan_collective_name(call->collective), ready->algorithm->name,
                  (unsigned long long)call->total, mpi_process.world_rank);
     staging_close(&s);
-    return rc != MPI_SUCCESS ? (struct mpi_outcome){.rc = rc} : failed_with(mpi_code(ran));
+    if (rc != MPI_SUCCESS)
+        return (struct mpi_outcome){.rc = rc};
+    return failed_with(mpi_code(ran));
 }
 
 /* rc: of make_ready, with which the call has failed, or 0. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "shim/mpi/rooted.h"
 
-#include "shim/mpi/comm.h"
 #include "shim/decide/count.h"
+#include "shim/mpi/comm.h"
 #include "shim/mpi/library.h"
 #include "shim/mpi/refused.h"
 #include "shim/mpi/sizes.h"

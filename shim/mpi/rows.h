@@ -13,9 +13,9 @@
 #include <mpi.h>
 #include <stdint.h>
 
+#include "shim/decide/watch.h"
 #include "shim/mpi/comm.h"
 #include "shim/mpi/reroute.h"
-#include "shim/decide/watch.h"
 
 /* Owned by the communicator's state. */
 struct rows {

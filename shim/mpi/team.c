@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shim/decide/count.h"
 #include "shim/helper/crew.h"
 #include "shim/mpi/calls.h"
-#include "shim/decide/count.h"
 #include "shim/mpi/lent.h"
 #include "shim/mpi/process.h"
 #include "transports/ucx.h"

@@ -3,7 +3,6 @@
 #include "shim/nccl/comm.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>

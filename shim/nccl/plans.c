@@ -160,10 +160,14 @@ static const struct rounds *similar(const struct nccl_comm *c, const struct plan
 static uint64_t what_is(const struct nccl_plan *p, const struct plan_request *q,
                         const struct plan_algorithm *a)
 {
-    uint64_t cut[3] = {p->rounds ? p->rounds->chunk_bytes : 0,
-                       p->rounds ? p->rounds->fast_chunks : 0, p->rounds ? p->rounds->taper : 0};
-    uint64_t hash = hash_text(hash_bytes(q->nbytes, cut, sizeof cut), a->name);
+    const struct rounds *r = p->rounds;
+    uint64_t hash = hash_text(q->nbytes, a->name);
 
+    if (r) {
+        hash = hash_bytes(hash, &r->chunk_bytes, sizeof r->chunk_bytes);
+        hash = hash_bytes(hash, &r->fast_chunks, sizeof r->fast_chunks);
+        hash = hash_bytes(hash, &r->taper, sizeof r->taper);
+    }
     return hash_text(hash, q->recipe ? q->recipe : "");
 }
 
