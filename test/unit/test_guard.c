@@ -552,6 +552,27 @@ START_TEST(test_guard__later_clock_that_has_no_answer)
 END_TEST
 
 /* More classes than there is room for: each is still served, and none gets another's verdict. */
+START_TEST(test_guard__a_library_that_is_warm_is_timed_once)
+{
+    struct plan_candidate c = {.algorithm = &row[0]};
+
+    for (int warm = 0; warm < 2; warm++) {
+        struct guard g = {0};
+        struct guard_entry *e = guard_find(&g, COLL_BCAST, 0, MIB);
+        struct agreed a = {0};
+        int slot, natives = 0;
+
+        guard_begin(e, MIB, &c, 1, warm);
+        while (guard_pick(e, MIB, &slot) == GUARD_NATIVE && natives < 9) {
+            ck_assert_int_eq(guard_note(e, slot, 1, 0, collect, &a), 0);
+            natives++;
+        }
+        ck_assert_int_eq(natives, warm ? 1 : 2);
+        ck_assert_int_eq(a.asked, 0);
+    }
+}
+END_TEST
+
 START_TEST(test_guard__more_classes_than_entries)
 {
     static struct guard g;
@@ -586,6 +607,7 @@ Suite *suite_guard(void)
     tcase_add_test(t, test_guard__each_skew_has_its_verdict);
     tcase_add_test(t, test_guard__settled_calls_are_left_alone);
     tcase_add_test(t, test_guard__a_failed_agreement_is_the_end_of_it);
+    tcase_add_test(t, test_guard__a_library_that_is_warm_is_timed_once);
     tcase_add_test(t, test_guard__more_classes_than_entries);
     tcase_add_test(t, test_guard__later_clock_takes_the_fastest);
     tcase_add_test(t, test_guard__later_clock_keeps_the_library);
