@@ -34,5 +34,6 @@ int first_call(MPI_Comm comm, enum plan_collective collective)
         return 0;
     seen |= bit;
     memcpy(&value, &seen, sizeof seen);
-    return mpi.Comm_set_attr(comm, keyval, value) == MPI_SUCCESS;
+    mpi.Comm_set_attr(comm, keyval, value); /* comm.c needs attributes to work, too */
+    return 1;
 }
