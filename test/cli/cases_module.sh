@@ -21,6 +21,7 @@ TXT
     cat >"$work/rank" <<'TXT'
 #!/bin/sh
 echo "rank preload=$LD_PRELOAD A=$A B=$B"
+sleep .2 # Hydra's mpiexec may die of SIGPIPE if a daemon ends while it still writes to it
 TXT
     chmod +x "$work/rank"
     echo "-x B=2" >"$work/tune"
