@@ -69,8 +69,7 @@ HELPER_OBJ := $(call pic,$(addprefix shim/helper/,main.c mailbox.c near.c) confi
                  $(addprefix transports/,ucx.c engine.c engine_move.c kernels.c) planners/plan.c planners/flat.c) \
                $(if $(NCCL),$(wildcard shim/helper/nccl_*.c) transports/nccl_run.c))
 UNIT_OBJ  := $(call pic,$(wildcard test/unit/*.c) \
-               shim/helper/near.c $(CREW_SRC) \
-               $(addprefix bench/regret/,belief.c weigh.c evidence.c worth.c))
+               shim/helper/near.c $(CREW_SRC))
 SIM_OBJ       := $(call pic,$(wildcard test/gpusim/*.c test/gpusim/*.cpp))
 NCCL_SIM_OBJ  := $(call pic,$(wildcard test/ncclsim/*.c test/ncclsim/*.cpp))
 NCCL_TEST_OBJ := $(call pic,$(wildcard test/nccl/*.c))
@@ -219,7 +218,7 @@ $(call program,collshim,$(call pic,$(wildcard shim/cli/*.c)) $(CORE) $(CUDA_OBJ)
 $(call program,test/bench_plan,$(call pic,bench/planning/planning.c) $(CORE),-lyaml)
 $(call program,test/bench_balance,$(call pic,bench/balance/balance.c) $(CORE),-lyaml)
 $(call program,test/bench_congestion,$(call pic,bench/congestion/congestion.c) $(CORE),-lyaml)
-$(call program,test/bench_regret,$(call pic,$(filter-out %/record.c %/job.c,$(wildcard bench/regret/*.c))),-lm)
+$(call program,test/bench_regret,$(call pic,$(filter-out %/record.c %/job.c,$(wildcard bench/regret/*.c))) $(DECIDE) $(CORE),-lyaml -lm)
 $(call program,test/bench_collaborative,$(COLLABORATIVE_OBJ) $(GPU_CORE_OBJ),-ldl -lm -lpthread)
 # The cost of an intercepted NCCL call, beside an NCCL and a driver that do nothing.
 $(call stand_in,nullnccl/libnccl.so.2,$(OVERHEAD)/null_nccl.o)

@@ -17,8 +17,9 @@ enum { MOST_TRACES = 64, STARTS = 20 };
 
 static const char help[] =
     "bench_regret [--machines N] [--seed N] [--traces DIR] [--plot FILE.png]\n\n"
-    "Regret of the guard (weigh: shim/decide/), of the one before it (today), and of one that\n"
-    "knows what no guard can (informed), on simulated machines (bench/regret/README.md).\n\n"
+    "Regret of the guard (shim/decide/guard.c), of a simpler one that keeps the fastest of two\n"
+    "trials each (fastest), and of one that knows what no guard can (informed), on simulated\n"
+    "machines (bench/regret/README.md).\n\n"
     "  --machines N   made-up machines (default 2000)\n"
     "  --seed N       the first one's (default 1)\n"
     "  --traces DIR   recorded ones too, of DIR/*.txt\n"
@@ -36,7 +37,7 @@ struct outcome {
     double once;         /* regret of the first calls if each contender ran once */
 };
 
-static const struct policy *const policies[] = {&policy_today, &policy_weigh, &policy_informed};
+static const struct policy *const policies[] = {&policy_fastest, &policy_guard, &policy_informed};
 enum { POLICIES = sizeof policies / sizeof *policies };
 
 static double curve[POLICIES][CALLS]; /* sums over machines of calls lost so far, by class */

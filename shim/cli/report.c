@@ -34,8 +34,11 @@ static const char help[] =
     "  calls       of all ranks together; total is the collective's bytes, from this size up to "
     "twice\n"
     "              of it; us is the mean over all calls and ranks that were timed\n"
-    "  gain        the library's mean time through that of the rerouted calls. Both were measured\n"
-    "              while the program ran: the guard times the library a few times per size\n"
+    "  gain        the library's time through the reroute's, as the guard weighed them, give or "
+    "take\n"
+    "              one standard deviation (+-); below 1 the library is faster. Where the guard "
+    "found\n"
+    "              nothing: of the mean times\n"
     "  guard       verdicts: on how many communicators the reroute, or the library, was faster\n"
     "\n"
     "Examples:\n"
@@ -55,16 +58,18 @@ struct report {
 struct size_row {
     long long from, rerouted, native, guard_rerouted, guard_native;
     double rerouted_us, native_us;
-    json_t *algorithms; /* NULL in reports of older versions */
+    double guard_gain, guard_spread; /* negative in reports of older versions */
+    json_t *algorithms;              /* NULL in reports of older versions */
 };
 
 static int read_size(json_t *o, struct size_row *s)
 {
-    *s = (struct size_row){0};
-    return json_unpack(o, "{s:I, s:I, s:F, s:I, s:F, s?I, s?I, s?o}", "total_bytes_from", &s->from,
-                       "rerouted", &s->rerouted, "rerouted_us", &s->rerouted_us, "native",
+    *s = (struct size_row){.guard_gain = -1};
+    return json_unpack(o, "{s:I, s:I, s:F, s:I, s:F, s?I, s?I, s?F, s?F, s?o}", "total_bytes_from",
+                       &s->from, "rerouted", &s->rerouted, "rerouted_us", &s->rerouted_us, "native",
                        &s->native, "native_us", &s->native_us, "guard_rerouted", &s->guard_rerouted,
-                       "guard_native", &s->guard_native, "algorithms", &s->algorithms);
+                       "guard_native", &s->guard_native, "guard_gain", &s->guard_gain,
+                       "guard_spread", &s->guard_spread, "algorithms", &s->algorithms);
 }
 
 struct collective_row {
@@ -190,16 +195,21 @@ static const char *us_text(double us, long long calls, char *text, size_t size)
 static void print_size(json_t *o)
 {
     struct size_row s;
-    char from[32], gain[32] = "-", guard[48] = "-", rerouted[48], native[48];
+    char from[32], gain[32] = "-", spread[32] = "-", guard[48] = "-", rerouted[48], native[48];
 
     read_size(o, &s);
-    if (s.rerouted && s.native && s.rerouted_us > 0)
+    if (s.guard_gain > 0)
+        snprintf(spread, sizeof spread, "%.2g%%", 100 * s.guard_spread);
+    if (s.guard_gain > 0)
+        snprintf(gain, sizeof gain, "%.2fx", s.guard_gain);
+    else if ((s.guard_gain < 0 || !(s.guard_rerouted + s.guard_native)) && s.rerouted && s.native &&
+             s.rerouted_us > 0)
         snprintf(gain, sizeof gain, "%.2fx", s.native_us / s.rerouted_us);
     if (s.guard_rerouted + s.guard_native)
         snprintf(guard, sizeof guard, "%lld:%lld", s.guard_rerouted, s.guard_native);
-    printf("  %8s %10lld %12s %10lld %12s %8s %7s", size_text(s.from, from, sizeof from),
+    printf("  %8s %10lld %12s %10lld %12s %8s %6s %7s", size_text(s.from, from, sizeof from),
            s.rerouted, us_text(s.rerouted_us, s.rerouted, rerouted, sizeof rerouted), s.native,
-           us_text(s.native_us, s.native, native, sizeof native), gain, guard);
+           us_text(s.native_us, s.native, native, sizeof native), gain, spread, guard);
     print_algorithms(&s);
     putchar('\n');
 }
@@ -239,8 +249,8 @@ static void print_collective(const struct collective_row *c)
         print_balancing(c->balancing);
     if (!json_array_size(c->sizes))
         return;
-    printf("  %8s %10s %12s %10s %12s %8s %7s  %s\n", "total", "rerouted", "us", "native", "us",
-           "gain", "guard", "algorithm");
+    printf("  %8s %10s %12s %10s %12s %8s %6s %7s  %s\n", "total", "rerouted", "us", "native", "us",
+           "gain", "+-", "guard", "algorithm");
     json_array_foreach(c->sizes, i, size)
     {
         print_size(size);

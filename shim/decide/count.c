@@ -55,9 +55,21 @@ void count_rerouted(enum plan_collective c, const struct plan_algorithm *a, int 
     add(&counters.by_row[c][size_class(total)][row], 1);
 }
 
-void count_verdict(enum plan_collective c, uint64_t total, int rerouted)
+static void add_verdict(enum plan_collective c, int k, const struct guard_verdict *v, int64_t by)
 {
-    add(&counters.verdicts[c][size_class(total)][rerouted], 1);
+    add(&counters.verdicts[c][k][v->contender != GUARD_NATIVE], (uint64_t)by);
+    add(&counters.ratios[c][k], (uint64_t)((int64_t)(v->against.mean * COUNT_PARTS) * by));
+    add(&counters.spreads[c][k], (uint64_t)((int64_t)(v->against.spread * COUNT_PARTS) * by));
+}
+
+void count_verdict(enum plan_collective c, uint64_t total, const struct guard_verdict *now,
+                   const struct guard_verdict *before)
+{
+    int k = size_class(total);
+
+    if (before->known)
+        add_verdict(c, k, before, -1);
+    add_verdict(c, k, now, 1);
 }
 
 void count_sliced(enum plan_collective c, int on_device, int redone)

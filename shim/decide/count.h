@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "planners/registry.h"
+#include "shim/decide/guard.h"
 #include "shim/decide/reasons.h"
 
 /* What Alltoallv's monitor saw and did: EXCHANGE(enum name, key in the report). Bytes are what a
@@ -29,9 +30,10 @@ enum count_exchange {
 };
 
 enum {
-    COUNT_CLASSES = 48,  /* class k: 2^k <= total bytes < 2^(k+1) */
-    COUNT_NAMES = 32,    /* of the registry that are told apart, and the library in slices */
-    COUNT_PROCESSES = 64 /* per rank */
+    COUNT_PARTS = 1000000, /* of a logarithm */
+    COUNT_CLASSES = 48,    /* class k: 2^k <= total bytes < 2^(k+1) */
+    COUNT_NAMES = 32,      /* of the registry that are told apart, and the library in slices */
+    COUNT_PROCESSES = 64   /* per rank */
 };
 enum count_way { COUNT_NATIVE, COUNT_REROUTED, COUNT_WAYS };
 
@@ -43,6 +45,9 @@ extern struct counters {
     uint64_t nanoseconds[COLL_COUNT][COUNT_CLASSES][COUNT_WAYS];
     uint64_t by_row[COLL_COUNT][COUNT_CLASSES][COUNT_NAMES]; /* rerouted calls */
     uint64_t verdicts[COLL_COUNT][COUNT_CLASSES][COUNT_WAYS];
+    /* Sums over verdicts, in millionths: the logarithm of the reroute's time through the library's,
+       a negative number modulo 2^64, and its standard deviation. */
+    uint64_t ratios[COLL_COUNT][COUNT_CLASSES], spreads[COLL_COUNT][COUNT_CLASSES];
     uint64_t bytes[COLL_COUNT]; /* of rerouted calls */
     uint64_t by_processes[COLL_COUNT][COUNT_PROCESSES + 1];
     uint64_t sliced[COLL_COUNT][3]; /* by helpers too; of these on a device; again without them */
@@ -64,8 +69,10 @@ void count_rerouted(enum plan_collective c, const struct plan_algorithm *a, int 
    redone: a helper died, and the ranks did its part themselves. */
 void count_sliced(enum plan_collective c, int on_device, int redone);
 
-/* The guard settled calls of that size on one communicator; one rank of it counters. */
-void count_verdict(enum plan_collective c, uint64_t total, int rerouted);
+/* The guard came to a verdict on calls of that size on one communicator; one rank of it counts.
+   The verdict before, if known, counts no longer. */
+void count_verdict(enum plan_collective c, uint64_t total, const struct guard_verdict *now,
+                   const struct guard_verdict *before);
 
 void count_exchange(enum count_exchange what, uint64_t n);
 

@@ -1,35 +1,47 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A trial: the library twice, then each reroute, warmed up and measured, twice where it may win.
- * Of several calls the fastest counts: one that a scheduler or a network held up says nothing, and
- * a trial must not hang on it. It is meant to be cheap where rerouting does not pay: a reroute
- * whose first, cold call was so slow that another one might lose more than `limit` calls of the
- * library is not measured, and a trial that has lost `budget` begins with no further reroute. The
- * first calls are the dear ones, so who was dropped for that has its second chance soon. Who seems
- * to win is measured once more before anything changes: a call that a scheduler held up only ever
- * looks too slow.
- *
- * Looks after that are trials of two, the library and the fastest reroute. They become rarer while
- * nothing changes.
+ * Turns and rounds. The first rounds follow each other; then the entry is settled, and later ones
+ * are looks: of what is worth a trial again (worth.h), and at least of the contender in use, to see
+ * whether it has become slower. Where nothing changes there are at most
+ *     FREE_ROUNDS + APART ln(N / FREE_ROUNDS) + N / MOST_APART
+ * rounds in N calls. A later clock has fewer of them: each makes hosts meet that run ahead. A look
+ * that finds the contender in use slower is made SLOWER_CALLS times in a row. A machine that is
+ * found to have changed gets FREE_ROUNDS anew, at most once in CHANGE_CALLS.
  */
 #include "shim/decide/guard.h"
 
 #include <math.h>
 #include <string.h>
 
-enum state { NEW, WARM_UP, MEASURE, CONFIRM, SETTLED };
+#include "shim/decide/worth.h"
 
-enum { BASELINE_CALLS = 2, MOST_ELSEWHERE = 4, SMALLEST_CLASS = 12 };
-enum { SOON = 100, COLD = 300, NOW_AND_THEN = 1000, RARELY = 16000, RARER = 4, NEVER = 0 };
+enum state { NEW, ROUND, SETTLED, FOR_GOOD };
 
-/* All in times of the library's call. */
-static const double limit =
-    2; /* a trial that does not pay may lose so much, and less than one more in its last call */
-static const double budget = 1.5;          /* no new reroute after that */
-static const double near = 1.5;            /* worth a second measurement */
-static const double clearly_faster = .95;  /* to take the library's place */
-static const double clearly_slower = 1.03; /* to give it back */
-static const double comfortable = .8;      /* so much faster that it need not be looked at soon */
+enum { SMALLEST_CLASS = 12, MOST_ELSEWHERE = 4, ROUGH_ROUNDS = 3, MOST_PAUSE = 4096 };
+enum { FIRST_LOOK = 4, MOST_APART = 256, APART = 32, FREE_ROUNDS = 64 };
+enum { LATER_APART = 4096, LATER_ROUNDS = 16 };
+enum { SURE_ROUNDS = 12, SLOWER_CALLS = 3, KNOWN_CALLS = 12, CHANGE_CALLS = 2000 };
+
+static const double usual_cold = .2;  /* calls of the library that a first call takes longer */
+static const double cold_spread = .5; /* from one to the next */
+static const double cold_weight = 2;  /* as many first calls say so */
+static const double most_cold = 3;    /* more than that is no longer its being the first */
+static const double agreeing = .02;   /* calls that an agreement takes, before it is known */
+static const double least_agreeing = .005;
+static const double most_agreeing = 1;
+static const double slower = 1.15;     /* than the slowest call so far: something has changed */
+static const double indifferent = .01; /* a gain that is not worth a change */
+static const double changed_all = 1, changed_each = .3; /* spread of what was known before */
+static const double unit_bytes = 1e6;                   /* times are by so many bytes */
+static const double contradicted = .6;                  /* logarithm: no chance any more */
+static const double longest = 1e6; /* seconds: no call takes longer, a clock has jumped */
+
+void guard_open(struct guard *g, int later, double (*now)(void))
+{
+    memset(g, 0, sizeof *g);
+    g->later = later != 0;
+    g->now = now;
+}
 
 static uint32_t key_of(enum plan_collective c, unsigned kind, uint64_t total)
 {
@@ -40,46 +52,49 @@ static uint32_t key_of(enum plan_collective c, unsigned kind, uint64_t total)
     return 1 + (kind * COLL_COUNT + (unsigned)c) * 64 + class;
 }
 
-static int place_of(const struct guard *g, uint32_t key)
-{
-    int i = 0;
-
-    while (i < GUARD_ENTRIES && g->key[i] != key)
-        i++;
-    return i;
-}
-
 struct guard_entry *guard_find(struct guard *g, enum plan_collective c, unsigned kind,
                                uint64_t total)
 {
     uint32_t key = key_of(c, kind, total);
-    int i = place_of(g, key);
+    int oldest = 0;
 
-    if (i == GUARD_ENTRIES) {
-        i = g->next++ % GUARD_ENTRIES;
-        g->key[i] = key;
-        g->entry[i] = (struct guard_entry){.later = g->later};
+    g->calls++;
+    for (int i = 0; i < GUARD_ENTRIES; i++) {
+        if (g->key[i] == key) {
+            g->used[i] = g->calls;
+            return &g->entry[i];
+        }
+        if (!g->key[i]) {
+            oldest = i;
+            break;
+        }
+        if (g->calls - g->used[i] > g->calls - g->used[oldest])
+            oldest = i;
     }
-    return &g->entry[i];
+    if (g->key[oldest] && g->calls - g->used[oldest] < GUARD_IDLE)
+        return NULL;
+    g->key[oldest] = key;
+    g->used[oldest] = g->calls;
+    g->entry[oldest] = (struct guard_entry){.later = g->later};
+    return &g->entry[oldest];
 }
 
 const struct guard_entry *guard_known(const struct guard *g, enum plan_collective c, unsigned kind,
                                       uint64_t total)
 {
-    int i = place_of(g, key_of(c, kind, total));
+    uint32_t key = key_of(c, kind, total);
 
-    return i < GUARD_ENTRIES && (g->entry[i].state == SETTLED || g->entry[i].interval)
-               ? &g->entry[i]
-               : NULL;
+    for (int i = 0; i < GUARD_ENTRIES && g->key[i]; i++)
+        if (g->key[i] == key)
+            return g->entry[i].verdict.known ? &g->entry[i] : NULL;
+    return NULL;
 }
 
 int guard_settled(struct guard_entry *e)
 {
-    if (e->state != SETTLED)
-        return 0;
-    if (e->interval == NEVER)
+    if (e->state == FOR_GOOD)
         return 1;
-    if (e->left == 0)
+    if (e->state != SETTLED || e->left == 0)
         return 0;
     e->left--;
     return 1;
@@ -90,303 +105,408 @@ int guard_wants_candidates(const struct guard_entry *e)
     return e->state == NEW;
 }
 
-/* A round: the library so often, then contenders may be added. */
-static void begin_round(struct guard_entry *e, enum state state, int natives)
+static uint32_t most_apart(const struct guard_entry *e)
 {
-    e->state = (uint8_t)state;
-    e->turns = (uint8_t)natives;
-    e->at = e->led = 0;
-    e->pause = e->wait = GUARD_PAUSE;
-    for (int i = 0; i < GUARD_CONTENDERS; i++) {
-        e->turn[i] = GUARD_NATIVE;
-        e->mine[i] = INFINITY;
-        e->cost[i] = 0;
+    return e->later ? LATER_APART : MOST_APART;
+}
+
+static uint8_t free_rounds(const struct guard_entry *e)
+{
+    return e->later ? LATER_ROUNDS : FREE_ROUNDS;
+}
+
+/* Looks are made until the free ones are used up; after that they are some calls apart. */
+static uint32_t least_apart(const struct guard_entry *e)
+{
+    uint32_t least = e->free_rounds ? 0 : e->calls / APART, most = most_apart(e);
+
+    return least < most ? least : most;
+}
+
+/* Until something is worth a trial again, or it is time to see whether the contender in use has
+   become slower. */
+static void settle(struct guard_entry *e, const struct view *v)
+{
+    uint32_t most = e->interval ? 2 * e->interval : FIRST_LOOK, left = FIRST_LOOK;
+
+    if (most > most_apart(e))
+        most = most_apart(e);
+    for (int found = 0; !found && left < most; left *= 2)
+        for (int i = 0; i < e->n; i++)
+            found |= i != e->best && worth_trial(v, i, left) > 0;
+    left = left < most ? left : most;
+    if (left < least_apart(e))
+        left = least_apart(e);
+    e->interval = e->left = left;
+    e->state = SETTLED;
+}
+
+/* Put the contender in use in the round, and those that are most worth a trial: of those that were
+   tried one, and of the others one, since each tells about the rest. */
+static void pick_turns(struct guard_entry *e, const struct view *v)
+{
+    double most[2] = {0, 0};
+    int at[2] = {-1, -1};
+
+    e->turns = 0;
+    e->turn[e->turns++] = e->best;
+    for (int i = 0; i < e->n; i++) {
+        int untried = !e->evidence.tries[i];
+        double worth = i == e->best ? 0 : worth_trial(v, i, 0);
+
+        if (worth > most[untried]) {
+            most[untried] = worth;
+            at[untried] = i;
+        }
     }
+    for (int k = 0; k < 2; k++)
+        if (at[k] >= 0)
+            e->turn[e->turns++] = (uint8_t)at[k];
 }
 
-static void add_turn(struct guard_entry *e, int contender)
+/* Put together a round. Returns how many contenders besides the one in use. */
+static int compose(struct guard_entry *e, const struct view *v)
 {
-    e->turn[e->turns++] = (uint8_t)contender;
+    uint8_t in_order[GUARD_TURNS];
+
+    pick_turns(e, v);
+    memcpy(in_order, e->turn, sizeof in_order);
+    for (int k = 0; k < e->turns; k++) /* another one begins each time */
+        e->turn[k] = in_order[(k + e->evidence.rounds) % e->turns];
+    e->at = e->led = e->elsewhere = 0;
+    e->pause = e->wait = GUARD_PAUSE;
+    memset(e->mine, 0, sizeof e->mine);
+    memset(e->cost, 0, sizeof e->cost);
+    e->state = ROUND;
+    return e->turns - 1;
 }
 
-/* The first of the reroutes from number i on that is not dropped; e->n: none is left. */
-static int remaining(const struct guard_entry *e, int i)
+/* What first calls usually take longer, as far as is known by now. */
+static void expect_cold(const struct guard *g, struct guard_entry *e)
 {
-    while (i < e->n && e->out & 1u << i)
-        i++;
-    return i;
+    double n = cold_weight + g->colds, mean = (cold_weight * usual_cold + g->cold) / n;
+    double squares = cold_weight * (usual_cold * usual_cold + cold_spread * cold_spread);
+
+    e->cold = mean;
+    e->cold_variance = (squares + g->cold_squares) / n - mean * mean;
 }
 
-/* All that remain, or where the clock answers at once the first of them. */
-static void add_turns(struct guard_entry *e, int i)
+void guard_begin(struct guard *g, struct guard_entry *e, uint64_t total,
+                 const struct plan_candidate *c, int n, int warm)
 {
-    for (i = remaining(e, i); i < e->n; i = e->later ? remaining(e, i + 1) : e->n)
-        add_turn(e, i);
-}
+    struct view v;
 
-static void begin(struct guard_entry *e, uint64_t total, int natives)
-{
-    begin_round(e, e->n > 1 ? WARM_UP : SETTLED, e->later ? 1 : natives);
-    add_turns(e, 1);
-    if (e->later)
-        add_turn(e, GUARD_NATIVE);
-    e->total = total;
-    e->native = INFINITY;
-    e->spent = 0;
-    e->calls = 0;
-    e->elsewhere = 0;
-    e->loose = 0;
-    memset(e->agreed, 0, sizeof e->agreed);
-}
-
-void guard_begin(struct guard_entry *e, uint64_t total, const struct plan_candidate *c, int n,
-                 int warm)
-{
+    if (n > GUARD_REROUTES)
+        n = GUARD_REROUTES;
     e->n = (uint8_t)(1 + n);
-    e->out = 0;
-    memcpy(e->reroute, c, (size_t)n * sizeof *c);
-    begin(e, total, warm ? BASELINE_CALLS - 1 : BASELINE_CALLS);
+    e->total = total;
+    for (int i = 0; i < n; i++) {
+        int known = c[i].seconds > 0 && isfinite(c[i].seconds);
+        e->reroute[i] = c[i];
+        e->predicted[1 + i] = known ? evidence_ln(c[i].seconds) : i ? e->predicted[i] : 0;
+    }
+    if (!n) {
+        e->state = FOR_GOOD;
+        return;
+    }
+    e->free_rounds = free_rounds(e);
+    e->agreeing = agreeing;
+    e->evidence.tries[GUARD_NATIVE] = warm != 0;
+    expect_cold(g, e);
+    worth_view(g, e, &v);
+    for (int i = 1; i < e->n && e->near_by; i++)
+        if (belief_compare(&v.b, i, e->best).mean < 0)
+            e->best = (uint8_t)i;
+    v.best = e->best;
+    compose(e, &v);
 }
 
-int guard_rival(const struct guard_entry *e)
+void guard_recall(struct guard *g, struct guard_entry *e,
+                  const struct estimate known[GUARD_CONTENDERS])
 {
-    int rival = e->best;
+    struct view v;
 
-    for (int i = 1; e->best == GUARD_NATIVE && i < e->n; i++)
-        if (e->agreed[i] > 0 && (rival == GUARD_NATIVE || e->agreed[i] < e->agreed[rival]))
-            rival = i;
-    return rival;
+    if (e->state != ROUND)
+        return;
+    memcpy(e->recalled, known, sizeof e->recalled);
+    e->prior.n = 0;
+    worth_view(g, e, &v);
+    for (int i = 1; i < e->n; i++)
+        if (known[i].spread > 0 && v.b.mean[i] < v.b.mean[e->best])
+            e->best = (uint8_t)i;
+    v.best = e->best;
+    settle(e, &v);
 }
 
-/* A look: against the reroute in use, or against the one that was closest. */
-static void look_again(struct guard_entry *e, uint64_t total)
-{
-    e->out = (uint8_t) ~(1u | 1u << guard_rival(e));
-    begin(e, total, BASELINE_CALLS);
-}
-
-int guard_pick(struct guard_entry *e, uint64_t total, int *slot)
+int guard_pick(struct guard *g, struct guard_entry *e, uint64_t total, int *slot)
 {
     *slot = GUARD_UNTIMED;
-    if (e->state == SETTLED)
-        look_again(e, total);
-    if (!e->loose && total != e->total) {
-        e->loose = ++e->elsewhere > MOST_ELSEWHERE;
-        return e->best;
+    if (e->state == SETTLED) {
+        struct view v;
+        e->calls += e->interval;
+        e->total = total;
+        expect_cold(g, e);
+        worth_view(g, e, &v);
+        compose(e, &v);
     }
-    e->elsewhere = 0;
     if (e->at == e->turns) { /* a later clock has not been asked yet */
         e->pause -= e->pause > 0;
         return e->best;
     }
+    if (total != e->total && !e->loose && e->evidence.rounds >= ROUGH_ROUNDS) {
+        e->loose = ++e->elsewhere > MOST_ELSEWHERE;
+        e->calls++;
+        return e->best;
+    }
+    e->elsewhere = 0;
+    e->calls++;
     e->led = e->later && !e->led;
     if (e->led)
         return e->turn[e->at];
     *slot = e->at++;
-    e->scale[*slot] = (double)e->total / (double)total;
+    e->scale[*slot] = unit_bytes / (double)total;
     return e->turn[*slot];
 }
 
-static int settle(struct guard_entry *e, int best)
+void guard_note(struct guard_entry *e, int slot, double seconds, double setup)
 {
-    int changed = e->interval == NEVER || best != e->best, cold = 0;
-    double share = e->agreed[GUARD_NATIVE] > 0 ? e->agreed[best] / e->agreed[GUARD_NATIVE] : 0;
-
-    for (int i = 1; i < e->n; i++)
-        cold |= e->out & 1u << i && e->agreed[i] > 0;
-    uint32_t first = best != GUARD_NATIVE && share > comfortable ? SOON
-                     : cold                                      ? COLD
-                                                                 : NOW_AND_THEN;
-    uint32_t later = e->interval * RARER < RARELY ? e->interval * RARER : RARELY;
-    e->interval = changed ? first : later;
-    e->left = e->interval;
-    e->best = (uint8_t)best;
-    e->state = SETTLED;
-    return 1;
-}
-
-/* The reroute that is fastest in this trial, or the library if none was measured. */
-static int fastest_reroute(const struct guard_entry *e)
-{
-    int best = GUARD_NATIVE;
-
-    for (int i = 1; i < e->n; i++)
-        if (!(e->out & 1u << i) && e->agreed[i] > 0 &&
-            (best == GUARD_NATIVE || e->agreed[i] < e->agreed[best]))
-            best = i;
-    return best;
-}
-
-/* Who would be taken now: the incumbent keeps its place unless another is clearly better. */
-static int winner(const struct guard_entry *e)
-{
-    int rival = fastest_reroute(e);
-    double share = e->best == GUARD_NATIVE ? clearly_faster : clearly_slower;
-
-    return rival != GUARD_NATIVE && e->agreed[rival] <= share * e->agreed[GUARD_NATIVE]
-               ? rival
-               : GUARD_NATIVE;
-}
-
-/* All that are tried have been measured. */
-static int finish(struct guard_entry *e)
-{
-    if (winner(e) == e->best)
-        return settle(e, e->best);
-    begin_round(e, CONFIRM, 1);
-    add_turn(e, e->best ? e->best : fastest_reroute(e));
-    e->out &= (uint8_t) ~(1u << e->turn[1]); /* a second chance */
-    return 0;
-}
-
-/* On to the reroutes from number i on, or to the end. */
-static int next(struct guard_entry *e, int i)
-{
-    if (e->later || remaining(e, i) >= e->n || e->spent > budget * e->agreed[GUARD_NATIVE])
-        return finish(e);
-    e->calls = 0;
-    begin_round(e, WARM_UP, 0);
-    add_turns(e, i);
-    return 0;
-}
-
-/* Would the trial stay within its limit if reroute i took as long again as it just has? */
-static int affordable(const struct guard_entry *e, int i)
-{
-    return (e->later && e->agreed[i] <= e->agreed[GUARD_NATIVE]) ||
-           e->spent + e->agreed[i] <= (1 + limit) * e->agreed[GUARD_NATIVE];
-}
-
-/* How often reroute i has its turn in this round. */
-static int turns_of(const struct guard_entry *e, int i)
-{
-    int n = 0;
-
-    for (int at = 0; at < e->turns; at++)
-        n += e->turn[at] == i;
-    return n;
-}
-
-/* Agree on the library's time, and for the reroutes of this round on theirs, and on what it has
-   cost. Returns 1, 0 if some rank does not know yet, or -1. */
-static int agree_on(struct guard_entry *e, guard_agree agree, void *context)
-{
-    double value[1 + 2 * GUARD_CANDIDATES] = {e->native};
-    int n = 1;
-
-    for (int i = 1; i < e->n; i++)
-        if (turns_of(e, i)) {
-            value[n++] = e->mine[i];
-            value[n++] = e->cost[i];
-        }
-    if (agree(context, value, n) < 0) {
-        *e = (struct guard_entry){.state = SETTLED, .interval = NEVER, .later = e->later};
-        return -1;
-    }
-    for (int k = 0; k < n; k++)
-        if (isinf(value[k]))
-            return 0;
-    e->agreed[GUARD_NATIVE] = value[0];
-    n = 1;
-    for (int i = 1; i < e->n; i++)
-        if (turns_of(e, i)) {
-            if (!(e->agreed[i] > 0 && e->agreed[i] < value[n]))
-                e->agreed[i] = value[n];
-            e->spent += value[n + 1] - turns_of(e, i) * value[0];
-            n += 2;
-        }
-    return 1;
-}
-
-/* Drop those that are too slow to be measured; the others are, twice where that is one round. */
-static int after_warm_up(struct guard_entry *e)
-{
-    int from = e->later ? 1 : e->turn[e->turns - 1];
-
-    for (int i = 1; i < e->n; i++)
-        if (turns_of(e, i) && !affordable(e, i))
-            e->out |= (uint8_t)(1u << i);
-    if (remaining(e, from) >= (e->later ? e->n : from + 1))
-        return next(e, from + 1);
-    begin_round(e, MEASURE, 0);
-    add_turns(e, from);
-    if (e->later)
-        add_turns(e, from);
-    return 0;
-}
-
-static int after_measuring(struct guard_entry *e)
-{
-    int i = e->turn[0];
-    double share = e->agreed[i] / e->agreed[GUARD_NATIVE];
-
-    if (!e->later && ++e->calls < 2 && share <= near && affordable(e, i)) {
-        begin_round(e, MEASURE, 0);
-        add_turn(e, i);
-        return 0;
-    }
-    return next(e, i + 1);
-}
-
-/* All turns of the round have been made. */
-static int end_round(struct guard_entry *e, guard_agree agree, void *context)
-{
-    if (turns_of(e, GUARD_NATIVE) == e->turns) /* no reroute can serve */
-        return finish(e);
-    int rc = agree_on(e, agree, context);
-
-    if (rc == 0)
-        e->pause = e->wait = e->wait < RARELY ? 2 * e->wait : RARELY;
-    if (rc < 1)
-        return rc;
-    return e->state == WARM_UP   ? after_warm_up(e)
-           : e->state == MEASURE ? after_measuring(e)
-                                 : settle(e, winner(e));
-}
-
-static void note(struct guard_entry *e, int slot, double seconds, double setup)
-{
-    int contender = e->turn[slot];
-
-    seconds *= e->scale[slot];
-    if (contender == GUARD_NATIVE && seconds < e->native)
-        e->native = seconds;
-    if (seconds < e->mine[contender])
-        e->mine[contender] = seconds;
-    e->cost[contender] += seconds + setup * e->scale[slot];
-}
-
-int guard_note(struct guard_entry *e, int slot, double seconds, double setup, guard_agree agree,
-               void *context)
-{
-    note(e, slot, seconds, setup);
-    return e->at < e->turns ? 0 : end_round(e, agree, context);
-}
-
-int guard_cannot(struct guard_entry *e)
-{
-    int contender = e->turn[e->at - 1];
-
-    if (contender == GUARD_NATIVE)
-        return 0;
-    e->agreed[contender] = 0;
-    e->out |= (uint8_t)(1u << contender);
-    return e->state == CONFIRM ? settle(e, GUARD_NATIVE) : next(e, contender + 1);
+    if (e->later && isinf(seconds))
+        e->mine[slot] = INFINITY;
+    if (!(seconds > 0 && seconds < longest))
+        return;
+    e->mine[slot] = seconds * e->scale[slot];
+    e->cost[slot] = (seconds + (setup > 0 && setup < longest ? setup : 0)) * e->scale[slot];
 }
 
 int guard_due(const struct guard_entry *e)
 {
-    return e->later && e->state != NEW && e->state != SETTLED && e->at == e->turns && !e->pause;
+    return e->state == ROUND && e->at == e->turns && !(e->later && e->pause);
 }
 
-int guard_look(struct guard_entry *e, guard_clock clock, guard_agree agree, void *context)
+/* This rank's values of the round. Returns how many, the same on all ranks. */
+static int values(const struct guard_entry *e, double value[GUARD_VALUES])
 {
-    e->native = e->state == WARM_UP ? INFINITY : e->native;
-    for (int i = 0; i < GUARD_CONTENDERS; i++) {
-        e->mine[i] = INFINITY;
-        e->cost[i] = 0;
+    for (int k = 0; k < e->turns; k++) {
+        value[2 * k] = e->mine[k];
+        value[2 * k + 1] = e->cost[k];
     }
-    for (int slot = 0; slot < e->turns; slot++)
-        note(e, slot, clock(context, slot), 0);
-    return end_round(e, agree, context);
+    value[2 * e->turns] = -e->agreement; /* the least counts: others wait for the last rank */
+    return 2 * e->turns + 1;
+}
+
+/* The contender in use is the one that looks fastest; another takes its place when that is more
+   than chance. */
+static int choose(struct guard_entry *e, const struct view *v)
+{
+    int best = e->best;
+    double least = 0;
+
+    for (int i = 0; i < e->n; i++) {
+        if (i == e->best || !worth_is_known(v, i))
+            continue;
+        struct estimate b = worth_belief(v, i, 0);
+        double margin = e->free_rounds ? 0 : b.spread / 2 + indifferent;
+        if (b.mean < least - margin) {
+            least = b.mean + margin;
+            best = i;
+        }
+    }
+    return best;
+}
+
+/* Has the contender in use become slower, so that several calls in a row took longer than all of
+   those before? */
+static int has_slowed(struct guard_entry *e, double seconds)
+{
+    struct samples s;
+    double most = -1e9;
+
+    evidence_samples(&e->evidence, &s);
+    for (int age = e->alarms; age < s.rounds; age++) {
+        int r = (e->evidence.rounds - 1 - age) % EVIDENCE_ROUNDS;
+
+        if (s.in[r] & 1u << e->best && s.log[r][e->best] > most)
+            most = s.log[r][e->best];
+    }
+    if (s.n[e->best] < KNOWN_CALLS || seconds <= slower * evidence_exp(most)) {
+        e->alarms = 0;
+        return 0;
+    }
+    if (++e->alarms < SLOWER_CALLS)
+        return 0;
+    e->alarms = 0;
+    return !e->changed || e->calls - e->changed >= CHANGE_CALLS;
+}
+
+/* The machine is another one: what is known of the contenders is now no more than a guess. */
+static void begin_again(const struct guard *g, struct guard_entry *e)
+{
+    struct view v;
+
+    worth_view(g, e, &v);
+    e->prior = v.b;
+    belief_carry(&e->prior, changed_all, changed_each);
+    evidence_forget(&e->evidence);
+    e->changed = e->calls;
+    e->free_rounds = free_rounds(e);
+}
+
+/* How much slower than its second a contender's first call was. */
+static void learn_cold(struct guard *g, const struct guard_entry *e, const double *seconds)
+{
+    double library = evidence_fastest(&e->evidence, GUARD_NATIVE);
+
+    if (seconds[GUARD_NATIVE] > 0 && (!(library > 0) || seconds[GUARD_NATIVE] < library))
+        library = seconds[GUARD_NATIVE];
+    for (int i = 0; i < e->n && library > 0; i++) {
+        double first = evidence_fastest(&e->evidence, i), cold = (first - seconds[i]) / library;
+
+        if (!(first > 0 && seconds[i] > 0) || e->evidence.tries[i] != 1 || cold > most_cold ||
+            cold < -1)
+            continue;
+        cold = cold > 0 ? cold : 0;
+        g->colds++;
+        g->cold += cold;
+        g->cold_squares += cold * cold;
+    }
+}
+
+/* What earlier jobs found does not hold here if a round says something else altogether. */
+static void doubt_recalled(struct guard_entry *e, const double *seconds)
+{
+    for (int i = 1; i < e->n && seconds[GUARD_NATIVE] > 0; i++) {
+        if (!(e->recalled[i].spread > 0 && seconds[i] > 0))
+            continue;
+        double off = evidence_ln(seconds[i] / seconds[GUARD_NATIVE]) - e->recalled[i].mean;
+        if (off > contradicted || off < -contradicted) {
+            e->recalled[i].spread = 0;
+            e->prior.n = 0; /* to be made anew */
+        }
+    }
+}
+
+/* What the round's trials have lost, as far as one can tell, with what getting ready took. */
+static double lost(const struct guard_entry *e, const struct view *v, const double *value,
+                   double own)
+{
+    double sum = 0;
+
+    for (int k = 0; k < e->turns; k++) {
+        int i = e->turn[k];
+
+        if (i == e->best || !v->s.n[i] || !(own > 0))
+            continue;
+        double mean = worth_belief(v, i, 0).mean;
+        sum += (mean > 0 ? evidence_exp(mean < 2 ? mean : 2) - 1 : 0) +
+               (value[2 * k + 1] - value[2 * k]) / own;
+    }
+    return sum;
+}
+
+/* Seconds of the contenders by the round's values. Returns those of the one in use; 0: none. */
+static double read_round(struct guard_entry *e, const double *value, double *seconds)
+{
+    double own = 0, agreement = -value[2 * e->turns];
+
+    for (int k = 0; k < e->turns; k++) {
+        int i = e->turn[k];
+
+        if (e->out & 1u << i)
+            continue;
+        seconds[i] = value[2 * k];
+        e->seen[i] = e->calls;
+        if (i == e->best)
+            own = seconds[i];
+    }
+    if (agreement > 0 && own > 0) {
+        double share = agreement / own;
+        share = share < least_agreeing  ? least_agreeing
+                : share > most_agreeing ? most_agreeing
+                                        : share;
+        e->agreeing += (share - e->agreeing) / 2;
+    }
+    return own;
+}
+
+/* Note the verdict, and what it was made by. */
+static void note_verdict(struct guard_entry *e, const struct view *v)
+{
+    int rival = e->best;
+
+    for (int i = 1; i < e->n && e->best == GUARD_NATIVE; i++)
+        if (worth_is_known(v, i) && (!rival || v->b.mean[i] < v->b.mean[rival]))
+            rival = i;
+    for (int i = 1; i < e->n; i++)
+        e->found[i] =
+            worth_is_known(v, i) ? belief_compare(&v->b, i, GUARD_NATIVE) : (struct estimate){0};
+    e->before = e->verdict;
+    e->verdict = (struct guard_verdict){1, e->best, (uint8_t)rival,
+                                        belief_compare(&v->b, rival, GUARD_NATIVE)};
+}
+
+/* The values, each now the largest of any rank. Returns 1 if that makes a verdict, else 0. */
+static int tell(struct guard *g, struct guard_entry *e, const double *value)
+{
+    double seconds[EVIDENCE_ARMS] = {0}, own;
+    struct view v;
+    int was = e->best, more;
+
+    for (int k = 0; k < e->turns; k++)
+        if (!isfinite(value[2 * k])) { /* some rank does not know yet */
+            e->pause = e->wait = e->wait < MOST_PAUSE ? 2 * e->wait : MOST_PAUSE;
+            return 0;
+        }
+    own = read_round(e, value, seconds);
+    learn_cold(g, e, seconds);
+    expect_cold(g, e);
+    doubt_recalled(e, seconds);
+    if (own > 0 && has_slowed(e, own))
+        begin_again(g, e);
+    evidence_add(&e->evidence, seconds);
+    e->free_rounds -= e->free_rounds > 0;
+    worth_view(g, e, &v);
+    v.best = choose(e, &v);
+    e->best = (uint8_t)v.best;
+    e->spent += lost(e, &v, value, own);
+    if (e->best != was)
+        e->interval = e->alarms = 0;
+    more = compose(e, &v);
+    if (!(more && e->free_rounds) && !e->alarms && e->evidence.rounds >= 2)
+        settle(e, &v);
+    else if (e->evidence.rounds < SURE_ROUNDS || (e->verdict.known && e->best == was))
+        return 0;
+    note_verdict(e, &v);
+    return 1;
+}
+
+int guard_conclude(struct guard *g, struct guard_entry *e, guard_agree agree, void *context)
+{
+    double value[GUARD_VALUES], began = g->now ? g->now() : 0;
+
+    if (agree(context, value, values(e, value)) < 0) {
+        *e = (struct guard_entry){.state = FOR_GOOD, .later = e->later};
+        return 0;
+    }
+    int news = tell(g, e, value);
+    double seconds = g->now ? g->now() - began : 0;
+    e->agreement = seconds > 0 && seconds < longest ? seconds * e->scale[0] : 0;
+    return news;
+}
+
+int guard_is_news(const struct guard_entry *e)
+{
+    return !e->before.known || e->before.contender != e->verdict.contender;
+}
+
+void guard_cannot(struct guard_entry *e, int slot, unsigned why)
+{
+    e->out |= (uint8_t)(1u << e->turn[slot]);
+    e->mine[slot] = e->cost[slot] = 0;
+    if (e->best == e->turn[slot])
+        e->best = GUARD_NATIVE;
+    if (e->out == (1u << e->n) - 2) { /* all but the library */
+        e->best = GUARD_NATIVE;
+        e->why = (uint8_t)why;
+        e->state = FOR_GOOD;
+    }
 }

@@ -67,6 +67,18 @@ static void put_way(struct json *j, int c, int k, enum count_way way, const char
     json_number(j, us, mean_us(counters.nanoseconds[c][k][way], n));
 }
 
+/* What the guard weighed, on the mean of its verdicts; 0: it came to none. */
+static void put_weighed(struct json *j, int c, int k)
+{
+    const uint64_t *n = counters.verdicts[c][k];
+    double all = (double)(n[COUNT_NATIVE] + n[COUNT_REROUTED]) * COUNT_PARTS;
+    double spread = all > 0 ? (double)counters.spreads[c][k] / all : 0;
+    double ratio = all > 0 ? (double)(int64_t)counters.ratios[c][k] / all : 0;
+
+    json_number(j, "guard_gain", spread > 0 ? evidence_exp(-ratio) : 0);
+    json_number(j, "guard_spread", spread);
+}
+
 static void put_sizes(struct json *j, int c, int timed)
 {
     json_open(j, "sizes", '[');
@@ -79,6 +91,7 @@ static void put_sizes(struct json *j, int c, int timed)
         put_way(j, c, k, COUNT_NATIVE, "native", "native_us");
         json_int(j, "guard_rerouted", (long long)counters.verdicts[c][k][COUNT_REROUTED]);
         json_int(j, "guard_native", (long long)counters.verdicts[c][k][COUNT_NATIVE]);
+        put_weighed(j, c, k);
         put_rows(j, c, k);
         json_close(j, '}');
     }

@@ -15,7 +15,7 @@
 #include "shim/mpi/comm.h"
 #include "shim/mpi/launcher.h"
 #include "shim/mpi/process.h"
-#include "shim/mpi/tree.h"
+#include "shim/mpi/stored.h"
 
 enum { TEXT_MAX = 8192 };
 
@@ -159,12 +159,14 @@ static enum reason parse_topology(void)
     return REASON_NONE;
 }
 
-/* All have the same settings, with which MPI_Init goes on. May calls be rerouted? */
-static void agree_settle(enum reason topology)
+/* All have the same settings, with which MPI_Init goes on. May calls be rerouted? Returns an MPI
+   code. */
+static int agree_settle(const struct tree *t, enum reason topology)
 {
     mpi_process.verdict = topology;
     if (!topology && mpi_comm_open() != MPI_SUCCESS)
         mpi_process.verdict = REASON_MEMORY;
+    return stored_share(t);
 }
 
 int agree_at_init(void)
@@ -193,6 +195,5 @@ int agree_at_init(void)
         mpi_process.verdict = REASON_DISAGREED;
         return explain(&tree, mine);
     }
-    agree_settle(topology);
-    return MPI_SUCCESS;
+    return agree_settle(&tree, topology);
 }

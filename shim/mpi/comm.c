@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "planners/load.h"
+#include "shim/decide/count.h"
 #include "shim/decide/plan_key.h"
 #include "shim/mpi/attribute.h"
 #include "shim/mpi/first.h"
@@ -161,6 +162,7 @@ struct mpi_comm *mpi_comm_make(MPI_Comm comm)
     if (c) {
         c->size = size;
         c->private_comm = MPI_COMM_NULL;
+        guard_open(&c->guard, 0, count_now);
         mpi.Comm_rank(comm, &c->rank);
         c->bytes = malloc((size_t)size * sizeof *c->bytes);
         c->offset = malloc((size_t)size * sizeof *c->offset);

@@ -8,6 +8,7 @@
 #include "shim/mpi/agree.h"
 #include "shim/mpi/comm.h"
 #include "shim/mpi/report.h"
+#include "shim/mpi/stored.h"
 #include "shim/mpi/launcher.h"
 #include "shim/mpi/threads.h"
 #include "shim/mpi/wrappers.h"
@@ -41,6 +42,7 @@ int mpi_wrap_Finalize(void)
     if (mpi_process.verdict != REASON_NOT_SEEN)
         mpi_report();
     if (mpi_process.verdict == REASON_NONE) {
+        stored_close();
         mpi_comm_close();
         threads_close();
         crew_dismiss();

@@ -22,6 +22,7 @@
 #include "shim/mpi/pairs.h"
 #include "shim/mpi/slices.h"
 #include "shim/mpi/staging.h"
+#include "shim/mpi/stored.h"
 #include "shim/mpi/threads.h"
 
 enum { MOST_SKEW = 7 }; /* of exchanges that the guard tells apart */
@@ -357,23 +358,51 @@ static int agree_on_largest(void *context, double *value, int n)
                : -1;
 }
 
+/* What the guard measures apart: exchanges by their skew, others by where the buffers are. */
+static unsigned kind_of(const struct mpi_comm *c, const struct mpi_call *call)
+{
+    const uint64_t *demand = call->request.demand;
+    unsigned skew = demand ? nimble_skew(demand, c->size) : 0;
+
+    return !demand ? call->request.memory : skew < MOST_SKEW ? skew : MOST_SKEW;
+}
+
 static void tell_verdict(const struct mpi_comm *c, const struct guard_entry *e,
                          const struct mpi_call *call)
 {
-    const struct plan_candidate *r = &e->reroute[e->best ? e->best - 1 : 0];
+    const struct guard_verdict *v = &e->verdict;
+    const struct plan_candidate *r = &e->reroute[v->rival ? v->rival - 1 : 0];
+    const char *name = plan_collective_name(call->collective);
+    unsigned long long total = call->total;
+    double ratio = evidence_exp(v->against.mean), percent = 100 * v->against.spread;
 
-    if (c->rank == 0)
-        count_verdict(call->collective, call->total, e->best != GUARD_NATIVE);
-    if (e->best == GUARD_NATIVE)
-        say(CFG_LEVEL_INFO, "guard: %s of %llu bytes on %d ranks: the library is at least as fast",
-            plan_collective_name(call->collective), (unsigned long long)call->total, c->size);
+    if (!v->rival)
+        say(CFG_LEVEL_INFO, "guard: %s of %llu bytes on %d ranks: the library serves", name, total,
+            c->size);
+    else if (v->contender == GUARD_NATIVE)
+        say(CFG_LEVEL_INFO,
+            "guard: %s of %llu bytes on %d ranks: the library is at least as fast (%s takes %.3g "
+            "of its time, +-%.2g%%)",
+            name, total, c->size, r->algorithm->name, ratio, percent);
     else
         say(CFG_LEVEL_INFO,
             "guard: %s of %llu bytes on %d ranks: rerouted by %s in chunks of %zu bytes, %d "
-            "process%s per rank, %.3g of the library's time",
-            plan_collective_name(call->collective), (unsigned long long)call->total, c->size,
-            r->algorithm->name, r->chunk_bytes, r->ppg, r->ppg > 1 ? "es" : "",
-            e->agreed[e->best] / e->agreed[GUARD_NATIVE]);
+            "process%s per rank, %.3g of the library's time, +-%.2g%%",
+            name, total, c->size, r->algorithm->name, r->chunk_bytes, r->ppg,
+            r->ppg > 1 ? "es" : "", ratio, percent);
+}
+
+/* If a round of the guard is over, let it draw its conclusions. */
+static void conclude(struct mpi_comm *c, struct guard_entry *e, const struct mpi_call *call)
+{
+    if (!guard_due(e) || !guard_conclude(&c->guard, e, agree_on_largest, c))
+        return;
+    if (c->rank == 0) {
+        count_verdict(call->collective, call->total, &e->verdict, &e->before);
+        stored_learn(c, e, call->collective, kind_of(c, call));
+    }
+    if (guard_is_news(e))
+        tell_verdict(c, e, call);
 }
 
 /* One of the contenders. slot: as of guard_pick. why: the reason, if it is the library. */
@@ -383,7 +412,7 @@ static struct mpi_outcome run_contender(struct mpi_comm *c, struct guard_entry *
 {
     struct ready ready;
     struct mpi_outcome o;
-    int timed = slot != GUARD_UNTIMED, rc = 0, settled = 0;
+    int timed = slot != GUARD_UNTIMED, rc = 0;
     double began = timed ? count_now() : 0, start = began;
 
     if (contender != GUARD_NATIVE) {
@@ -393,12 +422,13 @@ static struct mpi_outcome run_contender(struct mpi_comm *c, struct guard_entry *
             began = start = call->begun;
     }
     o = why ? run_native(call, why) : run_in_mode(c, &ready, rc);
-    if (timed && why && contender != GUARD_NATIVE)
-        settled = guard_cannot(e);
-    else if (timed)
-        settled = guard_note(e, slot, count_now() - start, start - began, agree_on_largest, c);
-    if (settled == 1)
-        tell_verdict(c, e, call);
+    if (!timed)
+        return o;
+    if (why && contender != GUARD_NATIVE)
+        guard_cannot(e, slot, why);
+    else
+        guard_note(e, slot, count_now() - start, start - began);
+    conclude(c, e, call);
     return o;
 }
 
@@ -418,18 +448,19 @@ static struct mpi_outcome run_guarded(struct mpi_comm *c, struct guard_entry *e,
 {
     int slot;
 
-    if (guard_settled(e))
-        return run_contender(c, e, call, e->best, GUARD_UNTIMED, REASON_SLOWER);
     if (guard_wants_candidates(e)) {
         struct plan_candidate list[PLAN_CANDIDATES];
         int n = find_candidates(call, row, list);
 
-        guard_begin(e, call->total, list, n, take_warm(c, call->collective));
+        guard_begin(&c->guard, e, call->total, list, n, take_warm(c, call->collective));
         e->why = n ? REASON_NONE : choose_why_nothing(&call->request);
         if (!n)
             return run_native(call, e->why);
+        stored_recall(c, e, call->collective, kind_of(c, call));
     }
-    int contender = guard_pick(e, call->total, &slot);
+    if (guard_settled(e))
+        return run_contender(c, e, call, e->best, GUARD_UNTIMED, REASON_SLOWER);
+    int contender = guard_pick(&c->guard, e, call->total, &slot);
     return run_contender(c, e, call, contender, slot, REASON_TRIAL);
 }
 
@@ -452,15 +483,14 @@ static enum reason find_helpers(struct mpi_comm *c, const struct mpi_call *call,
 static struct mpi_outcome choose_and_run(struct mpi_comm *c, const struct mpi_call *call)
 {
     const struct tuning_row *row = choose_row(&call->request, call->total);
-    const uint64_t *demand = call->request.demand;
 
     if (row && !row->algorithm)
         return run_native(call, REASON_PROFILE);
     if (!choose_is_guarded(call->collective))
         return run_first(c, call, row);
-    unsigned skew = demand ? nimble_skew(demand, c->size) : 0;
-    unsigned kind = !demand ? call->request.memory : skew < MOST_SKEW ? skew : MOST_SKEW;
-    struct guard_entry *e = guard_find(&c->guard, call->collective, kind, call->total);
+    struct guard_entry *e = guard_find(&c->guard, call->collective, kind_of(c, call), call->total);
+    if (!e)
+        return run_native(call, REASON_FULL);
     if (e->best == GUARD_NATIVE && guard_settled(e))
         return run_native(call, e->why ? e->why : REASON_SLOWER);
     return run_guarded(c, e, call, row);

@@ -12,6 +12,7 @@
 
 #include "config/hash.h"
 #include "config/host.h"
+#include "shim/decide/count.h"
 #include "shim/nccl/ppg.h"
 #include "shim/nccl/scratch.h"
 
@@ -181,7 +182,7 @@ static struct nccl_comm *comm_make(struct nccl_copy *copy, ncclComm_t handle, ui
     c->key = key;
     c->users = 1;
     c->notes = -1;
-    c->guard.later = 1;
+    guard_open(&c->guard, 1, count_now);
     c->received = c->sent + c->nranks;
     *e = (struct entry){.handle = handle, .comm = c};
     nccl_comm_remove(handle, 1); /* one that ended unseen, at the same address */
@@ -391,7 +392,7 @@ enum reason nccl_comm_judged(struct nccl_comm *c)
     if (fd < 0)
         return c->verdict;
     c->notes = -1;
-    c->guard.later = 1;
+    guard_open(&c->guard, 1, count_now);
     c->verdict = REASON_NOT_EVERYWHERE;
     notes = malloc((size_t)c->nranks * NOTICE_BYTES);
     if (!notes)
@@ -451,7 +452,7 @@ void nccl_comm_keep_native(struct nccl_comm *c, enum reason why)
     if (c->notes >= 0)
         close(c->notes);
     c->notes = -1;
-    c->guard.later = 1;
+    guard_open(&c->guard, 1, count_now);
     c->unconfirmed = 0;
     if (!c->verdict)
         c->verdict = why;

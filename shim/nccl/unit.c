@@ -215,47 +215,36 @@ static void tell_row(const struct nccl_unit *u, const struct plan_candidate *way
 
 static void tell_verdict(const struct nccl_unit *u, const struct guard_entry *e)
 {
-    int rival = guard_rival(e);
-    const struct plan_candidate *way = &e->reroute[rival ? rival - 1 : 0];
+    const struct guard_verdict *v = &e->verdict;
+    const struct plan_candidate *way = &e->reroute[v->rival ? v->rival - 1 : 0];
 
+    if (!v->rival)
+        return;
     say(CFG_LEVEL_INFO,
         "guard: NCCL %s of %llu bytes on %d ranks: %s (%s, %d process%s per rank: %.3g of the "
-        "library's time)",
+        "library's time, +-%.2g%%)",
         plan_collective_name(u->collective), (unsigned long long)u->total, u->c->nranks,
         e->best ? "rerouted" : "the library's own", name_of(way), way->ppg,
-        way->ppg > 1 ? "es" : "", e->agreed[rival] / e->agreed[GUARD_NATIVE]);
+        way->ppg > 1 ? "es" : "", evidence_exp(v->against.mean), 100 * v->against.spread);
     if (u->merged == 1)
         tell_row(u, e->best ? way : NULL);
 }
 
-/* What the guard asks: of which unit, and where the events of its entry are. */
-struct question {
-    const struct nccl_unit *u;
-    const struct nccl_events *events;
-};
-
-static double seconds_of(void *context, int slot)
+/* Of one turn; infinite: not known yet. */
+static double seconds_of(const struct nccl_comm *c, const struct nccl_events *t, int slot)
 {
-    const struct question *q = context;
-    const struct nccl_events *t = q->events;
     float ms = 0;
 
     return t->recorded[slot] &&
-                   q->u->c->cu->EventElapsedTime(&ms, t->begin[slot], t->end[slot]) == CUDA_SUCCESS
+                   c->cu->EventElapsedTime(&ms, t->begin[slot], t->end[slot]) == CUDA_SUCCESS
                ? (double)ms / 1e3
                : INFINITY;
 }
 
-/* Without an answer of the board, all ranks take the library and a reroute to be as fast. */
 static int agree_on_largest(void *context, double *value, int n)
 {
-    const struct question *q = context;
-
-    _Static_assert((1 + 2 * GUARD_CANDIDATES) * sizeof *value <= NOTICE_BYTES, "a note has room");
-    if (nccl_comm_largest(q->u->c, value, n) < 0)
-        for (int i = 0; i < n; i++)
-            value[i] = 1;
-    return 0;
+    _Static_assert(GUARD_VALUES * sizeof *value <= NOTICE_BYTES, "a note has room");
+    return nccl_comm_largest(context, value, n);
 }
 
 /* What is measured together: calls of one kind; apart from them those that scale what they combine,
@@ -269,19 +258,28 @@ static unsigned kind_of(const struct nccl_unit *u)
     return 2 * merged + scales;
 }
 
+/* All turns of a round are behind: let the guard draw its conclusions. */
+static void conclude(struct nccl_unit *u, struct guard_entry *e, const struct nccl_events *events)
+{
+    for (int slot = 0; slot < e->turns; slot++)
+        guard_note(e, slot, seconds_of(u->c, events, slot), 0);
+    if (guard_conclude(&u->c->guard, e, agree_on_largest, u->c) && u->c->rank == 0)
+        tell_verdict(u, e);
+}
+
 ncclResult_t nccl_unit_guarded(struct nccl_unit *u)
 {
     struct guard *g = &u->c->guard;
     struct guard_entry *e = guard_find(g, u->collective, kind_of(u), u->total);
-    struct nccl_events *events = &u->c->events[e - g->entry];
     struct plan_candidate way[PLAN_CANDIDATES];
+    struct nccl_events *events;
     int slot, contender;
 
-    if (guard_due(e) &&
-        guard_look(e, seconds_of, agree_on_largest, &(struct question){.u = u, .events = events}) ==
-            1 &&
-        u->c->rank == 0)
-        tell_verdict(u, e);
+    if (!e)
+        return nccl_unit_native(u, REASON_FULL);
+    events = &u->c->events[e - g->entry];
+    if (guard_due(e))
+        conclude(u, e, events);
     if (guard_settled(e)) {
         if (u->set)
             nccl_set_learn(u->c, e->best != GUARD_NATIVE);
@@ -291,9 +289,10 @@ ncclResult_t nccl_unit_guarded(struct nccl_unit *u)
     if (guard_wants_candidates(e)) {
         for (int i = 0; i < u->nways; i++)
             way[i] = *nccl_part_way(u->lead, i);
-        guard_begin(e, u->total, way, u->nways, 0);
+        guard_begin(g, e, u->total, way, u->nways, 0);
     }
-    contender = guard_pick(e, u->total, &slot);
+    contender = guard_pick(g, e, u->total, &slot);
+    u->patient = e->verdict.known && slot == GUARD_UNTIMED;
     if (slot != GUARD_UNTIMED)
         return run_timed(u, events, slot, contender);
     return run_way(u, contender, REASON_TRIAL);
@@ -318,5 +317,5 @@ void nccl_guard_forget(struct nccl_comm *c)
             c->cu->EventDestroy(end);
     }
     memset(c->events, 0, sizeof c->events);
-    c->guard = (struct guard){.later = 1};
+    guard_open(&c->guard, 1, count_now);
 }

@@ -257,8 +257,13 @@ TXT
 expect 0 "collshim report run.json" "$collshim" report --help
 expect 0 "allgather: 100 calls, 80 rerouted (parallel_rings)" "$collshim" report run.json
 expect 0 "20 ran natively: the library's turn in a trial of the guard" "$collshim" report run.json
-expect 0 "    1MiB         80        100.0         20        250.0    2.50x     1:0  parallel_rings" \
+expect 0 "    1MiB         80        100.0         20        250.0    2.50x      -     1:0  parallel_rings" \
     "$collshim" report run.json
+# What the guard weighed, whatever the mean times are.
+jq '.collectives[0].sizes[0] += {guard_rerouted: 0, guard_native: 1, guard_gain: 0.91, guard_spread: 0.034}' run.json >weighed.json
+expect 0 "        250.0    0.91x   3.4%     0:1  parallel_rings" "$collshim" report weighed.json
+jq '.collectives[0].sizes[0] += {guard_rerouted: 0, guard_native: 1, guard_gain: 0, guard_spread: 0}' run.json >weighed.json
+expect 0 "        250.0        -      -     0:1  parallel_rings" "$collshim" report weighed.json
 expect 0 "COLLSHIM_MIN_BYTES=1MiB" "$collshim" report run.json
 jq '.all_native = "COLLSHIM_TOPOLOGY does not fit"' run.json >unfit.json
 expect 0 "All calls ran natively: COLLSHIM_TOPOLOGY does not fit. Counts are sums over all ranks." "$collshim" report unfit.json

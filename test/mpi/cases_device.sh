@@ -154,7 +154,7 @@ cases_paths() {
     paths 2 $n device devices=2 COLLSHIM_GUARD=0 'COLLSHIM_TOPOLOGY=node:2 rank:1'
     by_both -eq 0
     finish
-    paths 2 20 device devices=2 # the guard tries it, and says which is faster
+    paths 2 60 device devices=2 # the guard tries it, and says which is faster
     by_both -ge 2
     [[ "$err" == *'guard: allreduce of '*' on 2 ranks: '* ]] || complain "the guard came to no verdict"
     finish

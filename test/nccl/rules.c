@@ -324,7 +324,7 @@ static void test_fresh(struct rank *r)
 {
     size_t count = r->count;
 
-    for (int i = 0; i < 60; i++)
+    for (int i = 0; i < 200; i++)
         sum_all(r, r->comm, r->stream, "settling");
     for (int i = 0; i < 20; i++) {
         r->count = count - 1 - (size_t)i % 10;

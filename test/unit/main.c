@@ -33,7 +33,9 @@ int main(void)
     srunner_add_suite(r, suite_profile());
     srunner_add_suite(r, suite_decide());
     srunner_add_suite(r, suite_guard());
-    srunner_add_suite(r, suite_weigh());
+    srunner_add_suite(r, suite_guard_later());
+    srunner_add_suite(r, suite_evidence());
+    srunner_add_suite(r, suite_store());
     srunner_add_suite(r, suite_hands());
     srunner_add_suite(r, suite_cpulist());
     srunner_add_suite(r, suite_json());

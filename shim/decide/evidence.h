@@ -10,8 +10,8 @@
  * Only the four operations are used, so that all ranks get the same bits whatever mathematical
  * library they have. No MPI, no clock, no memory of its own. Thread rule: the caller's.
  */
-#ifndef COLLSHIM_BENCH_REGRET_EVIDENCE_H
-#define COLLSHIM_BENCH_REGRET_EVIDENCE_H
+#ifndef COLLSHIM_SHIM_DECIDE_EVIDENCE_H
+#define COLLSHIM_SHIM_DECIDE_EVIDENCE_H
 
 #include <stdint.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "bench/regret/evidence.h"
+#include "shim/decide/evidence.h"
 
 #include <string.h>
 

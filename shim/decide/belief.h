@@ -15,10 +15,10 @@
  *
  * Only the four operations; no MPI, no clock, no memory of its own. Thread rule: the caller's.
  */
-#ifndef COLLSHIM_BENCH_REGRET_BELIEF_H
-#define COLLSHIM_BENCH_REGRET_BELIEF_H
+#ifndef COLLSHIM_SHIM_DECIDE_BELIEF_H
+#define COLLSHIM_SHIM_DECIDE_BELIEF_H
 
-#include "bench/regret/evidence.h"
+#include "shim/decide/evidence.h"
 
 struct belief {
     double mean[EVIDENCE_ARMS], cov[EVIDENCE_ARMS][EVIDENCE_ARMS];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "bench/regret/belief.h"
+#include "shim/decide/belief.h"
 
 enum { N = EVIDENCE_ARMS };
 

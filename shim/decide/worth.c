@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "bench/regret/worth.h"
+#include "shim/decide/worth.h"
 
 enum { NEAR_BY = 3, FAR = 64, MOST_REPEATS = 8, NEW_CALLS = 200, EVERY = 4 };
 
@@ -13,6 +13,8 @@ static const double may_be = .001;      /* chance below which it is not */
 static const double doubt_of_tail = .25; /* variance of a tail, of its square */
 static const double most_cold = .7;      /* share of a first call that is its being cold */
 static const double cold_doubt = .4;     /* most standard deviation that this leaves */
+static const double recalled_each = .12; /* spread of a contender from job to job */
+static const double recalled_all = .02; /* of all reroutes */
 static const double misled = .02;        /* chance that what is believed is all wrong */
 static const double anything = .8;       /* spread if it is */
 static const double allowance = 12;      /* calls that trials may lose, and ... */
@@ -24,25 +26,25 @@ static double square(double x)
 }
 
 /* How many powers of two apart, if they are of one collective and kind; else far. */
-static int apart(const struct weigh *g, const struct weigh_entry *a, const struct weigh_entry *b)
+static int apart(const struct guard *g, const struct guard_entry *a, const struct guard_entry *b)
 {
     int k = g->key[a - g->entry] - 1, l = g->key[b - g->entry] - 1;
 
     return k / 64 != l / 64 ? FAR : k > l ? k - l : l - k;
 }
 
-static int same_reroute(const struct weigh_reroute *a, const struct weigh_reroute *b)
+static int same_reroute(const struct plan_candidate *a, const struct plan_candidate *b)
 {
     return a->algorithm == b->algorithm && a->recipe == b->recipe && a->ppg == b->ppg;
 }
 
 /* Which contender of e runs the same as contender i of o, or -1. */
-static int counterpart(const struct weigh_entry *e, const struct weigh_entry *o, int i)
+static int counterpart(const struct guard_entry *e, const struct guard_entry *o, int i)
 {
     for (int k = 1; i && k < e->n; k++)
         if (same_reroute(&e->reroute[k - 1], &o->reroute[i - 1]))
             return k;
-    return i ? -1 : WEIGH_NATIVE;
+    return i ? -1 : GUARD_NATIVE;
 }
 
 static double mean_of(const struct samples *s, int i)
@@ -56,7 +58,7 @@ static double mean_of(const struct samples *s, int i)
 
 /* Take off the only sample of contender i what first calls usually take longer, in times of the
    library, and note how sure that is. */
-static void warm(const struct weigh_entry *e, struct samples *s, int i, double library)
+static void warm(const struct guard_entry *e, struct samples *s, int i, double library)
 {
     double times = evidence_exp(library - mean_of(s, i)), cold = e->cold * times;
 
@@ -69,9 +71,9 @@ static void warm(const struct weigh_entry *e, struct samples *s, int i, double l
 }
 
 /* The samples of entry o as they are weighed at entry e. */
-static void adjust(const struct weigh_entry *e, const struct weigh_entry *o, struct samples *s)
+static void adjust(const struct guard_entry *e, const struct guard_entry *o, struct samples *s)
 {
-    int by = s->n[WEIGH_NATIVE] ? WEIGH_NATIVE : o->best;
+    int by = s->n[GUARD_NATIVE] ? GUARD_NATIVE : o->best;
     double library = s->n[by] ? mean_of(s, by) : 0;
 
     for (int i = 0; i < o->n; i++) {
@@ -92,7 +94,7 @@ static void adjust(const struct weigh_entry *e, const struct weigh_entry *o, str
     }
 }
 
-static void learn(struct belief *b, const struct weigh_entry *e, const struct weigh_entry *o,
+static void learn(struct belief *b, const struct guard_entry *e, const struct guard_entry *o,
                   const struct samples *s, unsigned without)
 {
     int to[EVIDENCE_ARMS];
@@ -102,14 +104,32 @@ static void learn(struct belief *b, const struct weigh_entry *e, const struct we
     belief_learn(b, s, to);
 }
 
+/* What earlier jobs found, as if it were a round of this one. */
+static void recall(struct guard_entry *e)
+{
+    struct samples s = {.rounds = 1, .in = {1u << GUARD_NATIVE}};
+
+    s.variance[GUARD_NATIVE] = square(recalled_each);
+    for (int i = 1; i < e->n; i++)
+        if (e->recalled[i].spread > 0) {
+            s.in[0] |= (uint8_t)(1u << i);
+            s.log[0][i] = e->recalled[i].mean;
+            s.variance[i] = square(recalled_each) + square(e->recalled[i].spread);
+        }
+    if (s.in[0] == 1u << GUARD_NATIVE)
+        return;
+    learn(&e->prior, e, e, &s, 0);
+    belief_carry(&e->prior, recalled_all, recalled_all); /* ratios, of whatever time */
+}
+
 /* What is believed of e without its own samples: by the model, then by classes near by, the
-   nearest last. */
-static void expect(const struct weigh *g, struct weigh_entry *e)
+   nearest last, then by earlier jobs. */
+static void expect(const struct guard *g, struct guard_entry *e)
 {
     belief_begin(&e->prior, e->predicted, e->n);
     e->near_by = 0;
     for (int distance = NEAR_BY; distance > 0; distance--)
-        for (const struct weigh_entry *o = g->entry; o < g->entry + WEIGH_ENTRIES; o++) {
+        for (const struct guard_entry *o = g->entry; o < g->entry + GUARD_ENTRIES; o++) {
             struct samples s;
 
             if (!o->n || !o->evidence.rounds || apart(g, e, o) != distance)
@@ -120,6 +140,7 @@ static void expect(const struct weigh *g, struct weigh_entry *e)
             belief_carry(&e->prior, 0, 0);
             e->near_by = 1;
         }
+    recall(e);
 }
 
 /*
@@ -151,7 +172,7 @@ static double chance_of_hold_up(const struct view *v, int i)
     return held_up / (held_up + usual);
 }
 
-void worth_view(const struct weigh *g, struct weigh_entry *e, struct view *v)
+void worth_view(const struct guard *g, struct guard_entry *e, struct view *v)
 {
     int rounds = e->evidence.rounds;
 
@@ -236,7 +257,7 @@ static double net_gain(const struct view *v, int i, struct estimate d, double ca
 
 double worth_trial(const struct view *v, int i, uint32_t later)
 {
-    const struct weigh_entry *e = v->e;
+    const struct guard_entry *e = v->e;
     struct estimate d = worth_belief(v, i, later);
     double calls = (double)e->calls + later, cost = price(d);
 

@@ -10,22 +10,22 @@
  * is off from what was believed without it. And samples get old, so that a trial is worth it
  * again: soon where two contenders are close, late where one is far behind.
  */
-#ifndef COLLSHIM_BENCH_REGRET_WORTH_H
-#define COLLSHIM_BENCH_REGRET_WORTH_H
+#ifndef COLLSHIM_SHIM_DECIDE_WORTH_H
+#define COLLSHIM_SHIM_DECIDE_WORTH_H
 
-#include "bench/regret/weigh.h"
+#include "shim/decide/guard.h"
 
 /* All that is known of an entry. */
 struct view {
-    const struct weigh_entry *e;
+    const struct guard_entry *e;
     struct samples s; /* as they are weighed: without what makes them slow for a while */
     struct belief b;
     int best;                         /* the contender in use */
-    double held_up[WEIGH_CONTENDERS]; /* the chance that its only call was */
+    double held_up[GUARD_CONTENDERS]; /* the chance that its only call was */
     unsigned discarded;               /* contenders whose only call surely was, a bit each */
 };
 
-void worth_view(const struct weigh *g, struct weigh_entry *e, struct view *v);
+void worth_view(const struct guard *g, struct guard_entry *e, struct view *v);
 
 /* Contender i against the one in use, `later` calls from now. */
 struct estimate worth_belief(const struct view *v, int i, uint32_t later);

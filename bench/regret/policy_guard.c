@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* shim/decide/guard.c, whose ranks all hold the same: one of them is enough. */
+#include "bench/regret/policy.h"
+
+#include <string.h>
+
+#include "shim/decide/guard.h"
+
+static struct guard all;
+static struct plan_candidate list[GUARD_REROUTES];
+static struct guard_entry *entry[MOST_CLASSES];
+static int reroutes, slot;
+
+static void begin(const struct machine *m)
+{
+    static const struct plan_algorithm rows[MOST_ARMS];
+
+    guard_open(&all, 0, NULL);
+    reroutes = m->arms - 1;
+    for (int i = 0; i < reroutes; i++)
+        list[i] = (struct plan_candidate){
+            .algorithm = &rows[i], .seconds = m->predicted[1 + i], .ppg = 1};
+}
+
+static int pick(int class, uint64_t bytes, int *timed)
+{
+    struct guard_entry *e = entry[class] = guard_find(&all, COLL_BCAST, 0, bytes);
+
+    *timed = 0;
+    if (guard_settled(e))
+        return e->best;
+    if (guard_wants_candidates(e))
+        guard_begin(&all, e, bytes, list, reroutes, 0);
+    int contender = guard_pick(&all, e, bytes, &slot);
+    *timed = slot != GUARD_UNTIMED;
+    return contender;
+}
+
+/* All ranks hand in the largest time. */
+static int agree(void *context, double *value, int n)
+{
+    (void)context;
+    (void)value;
+    return n > 0 ? 0 : -1;
+}
+
+static int note(int class, uint64_t bytes, const double *seconds, int ranks, double setup)
+{
+    double most = 0;
+
+    (void)bytes;
+    for (int r = 0; r < ranks; r++)
+        most = seconds[r] > most ? seconds[r] : most;
+    guard_note(entry[class], slot, most, setup);
+    if (!guard_due(entry[class]))
+        return 0;
+    guard_conclude(&all, entry[class], agree, NULL);
+    return 1;
+}
+
+static int best(int class)
+{
+    return entry[class]->best;
+}
+
+const struct policy policy_guard = {"guard", begin, pick, note, best};

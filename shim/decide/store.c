@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "shim/decide/store.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "config/hash.h"
+#include "config/text.h"
+#include "planners/cost.h"
+#include "shim/decide/store_rows.h"
+
+static struct store_rows given, found;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of found */
+
+/* Letters, digits, dots and dashes of a name, up to the first that is none behind a digit. */
+static size_t short_name(const char *library, char *name, size_t size)
+{
+    size_t n = 0;
+
+    for (int digits = 0; *library && n + 1 < size; library++) {
+        int plain = text_is_letter(*library) || text_is_digit(*library) || *library == '.';
+
+        if (!plain && digits)
+            break;
+        digits |= text_is_digit(*library);
+        if (plain)
+            name[n++] = *library;
+    }
+    name[n] = 0;
+    return n;
+}
+
+/* What all places of one library begin with. */
+static void prefix_of(const char *library, char *prefix, size_t size)
+{
+    char name[48];
+
+    short_name(library, name, sizeof name);
+    snprintf(prefix, size, "%s/%s/", name, COLLSHIM_VERSION);
+}
+
+void store_where(const char *library, const struct topo *topo, char where[STORE_WHERE])
+{
+    char prefix[64];
+    uint64_t hash = hash_bytes(HASH_SEED, &topo->nrails, sizeof topo->nrails);
+
+    prefix_of(library, prefix, sizeof prefix);
+    hash = hash_bytes(hash, topo->rank, (size_t)topo->nranks * sizeof *topo->rank);
+    snprintf(where, STORE_WHERE, "%s%dx%d/%08x", prefix, topo->nnodes, cost_largest_node(topo),
+             (unsigned)(hash ^ hash >> 32));
+}
+
+char *store_read(const char *path, const char *library)
+{
+    struct store_rows all;
+    char prefix[64], *text = NULL;
+    size_t size = 0;
+    FILE *f;
+
+    if (store_rows_read(path, &all) < 0)
+        return NULL;
+    prefix_of(library, prefix, sizeof prefix);
+    f = open_memstream(&text, &size);
+    for (int i = 0; f && i < all.n; i++)
+        if (!strncmp(all.row[i].where, prefix, strlen(prefix)) && fflush(f) == 0 &&
+            size < STORE_GIVEN - STORE_LINE)
+            store_row_print(f, &all.row[i]);
+    store_rows_free(&all);
+    if (f && fclose(f) == 0 && size)
+        return text;
+    free(text);
+    return NULL;
+}
+
+int store_open(const char *text)
+{
+    int rc;
+
+    store_close();
+    rc = store_rows_parse(text, &given);
+    if (rc)
+        store_close();
+    return rc;
+}
+
+void store_close(void)
+{
+    store_rows_free(&given);
+    store_rows_free(&found);
+}
+
+/* The key of an entry's contender; 0: its name does not fit in a row. */
+static int key_of(const char *where, enum plan_collective c, unsigned kind,
+                  const struct guard_entry *e, int contender, struct store_row *r)
+{
+    const struct plan_candidate *way = &e->reroute[contender - 1];
+    const char *recipe = way->recipe ? way->recipe : "", *name;
+    int n;
+
+    name = way->algorithm ? way->algorithm->name : STORE_LIBRARY;
+    *r = (struct store_row){.collective = c,
+                            .kind = kind,
+                            .bytes = 1ull << (63 - __builtin_clzll(e->total | 1)),
+                            .ppg = way->ppg < 1 ? 1 : way->ppg};
+    snprintf(r->where, sizeof r->where, "%s", where);
+    n = snprintf(r->algorithm, sizeof r->algorithm, "%s%s%s%s", name, *recipe ? "(" : "", recipe,
+                 *recipe ? ")" : "");
+    return n > 0 && (size_t)n < sizeof r->algorithm && !strpbrk(r->algorithm, " \t\n");
+}
+
+int store_recall(const char *where, enum plan_collective c, unsigned kind,
+                 const struct guard_entry *e, struct estimate known[GUARD_CONTENDERS])
+{
+    int any = 0;
+
+    memset(known, 0, GUARD_CONTENDERS * sizeof *known);
+    for (int i = 1; given.n && i < e->n; i++) {
+        const struct store_row *r;
+        struct store_row key;
+
+        if (!key_of(where, c, kind, e, i, &key) || !(r = store_rows_find(&given, &key)))
+            continue;
+        known[i] = (struct estimate){evidence_ln(r->ratio), r->spread};
+        any = 1;
+    }
+    return any;
+}
+
+void store_learn(const char *where, enum plan_collective c, unsigned kind,
+                 const struct guard_entry *e)
+{
+    pthread_mutex_lock(&lock);
+    for (int i = 1; i < e->n; i++) {
+        struct store_row r;
+
+        if (!(e->found[i].spread > 0) || !key_of(where, c, kind, e, i, &r))
+            continue;
+        r.ratio = evidence_exp(e->found[i].mean);
+        r.spread = e->found[i].spread;
+        r.jobs = 1;
+        r.day = (unsigned)(time(NULL) / 86400);
+        store_rows_set(&found, &r);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+void store_merge(const char *path)
+{
+    if (found.n)
+        store_rows_merge(path, &found);
+}

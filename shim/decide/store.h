@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the guard measured, kept for the jobs to come: COLLSHIM_STORE names the file. It is text, a
+ * row for each reroute that was measured beside the library:
+ *
+ *     # collshim store 1
+ *     OpenMPIv4.1.4/1.0/4x4/9f2c11aa allreduce 0 1M lane ppg=1 ratio=0.530 spread=0.040 jobs=3
+ * day=20779
+ *
+ * The first word is where it holds: the library with its version, collshim's version, nodes x ranks
+ * and a hash of who sits where (store_where). Then the collective, the guard's kind, the lower end
+ * of the size class, the algorithm with its recipe, the time through the library's, the standard
+ * deviation of its logarithm, how many jobs say so, and the day of the last one since 1970.
+ *
+ * A row that cannot be read is left out; a file that does not begin as above is not touched.
+ *
+ * Thread rule: store_open and store_merge are single-threaded; the rest may be called by any
+ * thread.
+ */
+#ifndef COLLSHIM_SHIM_DECIDE_STORE_H
+#define COLLSHIM_SHIM_DECIDE_STORE_H
+
+#include <stddef.h>
+
+#include "config/topo.h"
+#include "shim/decide/guard.h"
+
+#define STORE_HEAD "# collshim store 1\n"
+enum {
+    STORE_WHERE = 96,       /* bytes of such a word, its end included */
+    STORE_ROWS = 2000,      /* of a file; the oldest go first */
+    STORE_BYTES = 1 << 20,  /* of a file */
+    STORE_GIVEN = 64 * 1024 /* of the rows that concern one job */
+};
+
+/* The place of a communicator's verdicts. library: its version as the library tells it. */
+void store_where(const char *library, const struct topo *topo, char where[STORE_WHERE]);
+
+/* The rows of the file that concern this library, whatever the shape: text of at most STORE_GIVEN
+   bytes, which the caller frees, or NULL: none. A file that cannot be used costs a line. */
+char *store_read(const char *path, const char *library);
+
+/* Take the rows of such a text for what is known. Returns 0 or -ENOMEM: then nothing is. */
+int store_open(const char *text);
+
+/* What is known of an entry's contenders against the library, spread 0: nothing. Returns whether
+   anything is. */
+int store_recall(const char *where, enum plan_collective c, unsigned kind,
+                 const struct guard_entry *e, struct estimate known[GUARD_CONTENDERS]);
+
+/* Note what an entry has found (e->found), in place of what it noted before. */
+void store_learn(const char *where, enum plan_collective c, unsigned kind,
+                 const struct guard_entry *e);
+
+/* Put what was noted into the file: other jobs' rows stay, and one that both have is combined.
+   Waits for other jobs for a second at most. What goes wrong costs a line. */
+void store_merge(const char *path);
+
+void store_close(void);
+
+#endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "shim/mpi/stored.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "shim/decide/store.h"
+#include "shim/mpi/process.h"
+
+static int is_wanted(void)
+{
+    return settings.cfg.store[0] && settings.cfg.guard && !settings.cfg.reproducible &&
+           settings.cfg.mode == CFG_MODE_ON;
+}
+
+static void lower(void *value, const void *child)
+{
+    int *mine = value, theirs = *(const int *)child;
+
+    *mine = theirs < *mine ? theirs : *mine;
+}
+
+/* Do all ranks have it? Else none uses it. */
+static int agree_on(const struct tree *t, int have)
+{
+    int rc = tree_up(t, &have, sizeof have, lower);
+
+    if (rc == MPI_SUCCESS)
+        rc = tree_down(t, &have, sizeof have);
+    if (rc == MPI_SUCCESS && !have)
+        store_close();
+    return rc;
+}
+
+int stored_share(const struct tree *t)
+{
+    char *text = NULL, room[STORE_GIVEN] = "";
+    int rc;
+
+    if (!is_wanted())
+        return MPI_SUCCESS;
+    if (!mpi_process.world_rank)
+        text = store_read(settings.cfg.store, mpi_process.library_version);
+    if (text)
+        memcpy(room, text, strlen(text) + 1);
+    free(text);
+    rc = tree_down(t, room, sizeof room);
+    return rc == MPI_SUCCESS ? agree_on(t, store_open(room) == 0) : rc;
+}
+
+void stored_recall(struct mpi_comm *c, struct guard_entry *e, enum plan_collective collective,
+                   unsigned kind)
+{
+    struct estimate known[GUARD_CONTENDERS];
+    char where[STORE_WHERE];
+
+    if (!is_wanted())
+        return;
+    store_where(mpi_process.library_version, c->topo, where);
+    if (store_recall(where, collective, kind, e, known))
+        guard_recall(&c->guard, e, known);
+}
+
+void stored_learn(const struct mpi_comm *c, const struct guard_entry *e,
+                  enum plan_collective collective, unsigned kind)
+{
+    char where[STORE_WHERE];
+
+    if (mpi_process.world_rank || !is_wanted())
+        return;
+    store_where(mpi_process.library_version, c->topo, where);
+    store_learn(where, collective, kind, e);
+}
+
+void stored_close(void)
+{
+    if (is_wanted() && !mpi_process.world_rank)
+        store_merge(settings.cfg.store);
+    store_close();
+}

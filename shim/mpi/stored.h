@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * COLLSHIM_STORE among the ranks: rank 0 reads it at MPI_Init and hands it to all, so that they
+ * know the same, and adds to it before MPI_Finalize what the communicators found that it leads.
+ */
+#ifndef COLLSHIM_SHIM_MPI_STORED_H
+#define COLLSHIM_SHIM_MPI_STORED_H
+
+#include "shim/mpi/comm.h"
+#include "shim/mpi/tree.h"
+
+/* At MPI_Init, by all ranks, with the same settings. Returns an MPI code. */
+int stored_share(const struct tree *t);
+
+/* A new entry of the communicator's guard begins with what is known. */
+void stored_recall(struct mpi_comm *c, struct guard_entry *e, enum plan_collective collective,
+                   unsigned kind);
+
+/* The entry came to a verdict. */
+void stored_learn(const struct mpi_comm *c, const struct guard_entry *e,
+                  enum plan_collective collective, unsigned kind);
+
+/* Before MPI_Finalize. */
+void stored_close(void);
+
+#endif

@@ -1,0 +1,104 @@
+# shellcheck shell=bash disable=SC2154,SC2034 # variables shared with run.sh and launch.sh
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# COLLSHIM_STORE: what one job measured, the next begins with; a bad file costs a line and nothing else.
+
+store_head='# collshim store 1'
+
+# stored NAME [NAME=VALUE...]: a job of many communicators, each of which makes the same calls
+stored() {
+    begin "$1"
+    launch 2 COLLSHIM_MIN_BYTES=65536 COLLSHIM_STORE="$tmp/store" "${@:2}" -- "$programs/steady" 0 20
+    want_right
+}
+
+# trials: how many calls were the library's turn in a trial, in the job before
+trials() {
+    jq '[.collectives[] | .native["the library\u0027s turn in a trial of the guard"] // 0] | add' "$tmp/report.json" || echo 0
+}
+
+want_store_line() { # want_store_line PATTERN...: each a row's, which has a line of its own
+    local pattern
+    for pattern; do
+        grep -qE -- "$pattern" "$tmp/store" || complain "no row '$pattern' in the store"
+    done
+}
+
+stores() {
+    local first
+
+    rm -rf "$tmp/store"
+    stored "a job writes what it measured into the store"
+    want_lines
+    [ "$(head -n 1 "$tmp/store")" = "$store_head" ] || complain "no store was made"
+    want_store_line '^[A-Za-z0-9.]+/[^ ]+/1x2/[0-9a-f]{8} allreduce 0 (128|256)K [a-z_]+ ppg=1 ratio=[0-9.]+ spread=[0-9.]+ jobs=1 day=[0-9]+$'
+    first=$(trials)
+    finish
+
+    stored "the next job begins with it, and adds to it"
+    want_lines
+    [ "$(trials)" -lt $((first / 2)) ] || complain "$(trials) calls in trials, $first of the job before"
+    want_store_line ' jobs=2 '
+    finish
+
+    # Rows for what no longer exists, a cut one, and no text at all, behind the good ones.
+    { tail -n +2 "$tmp/store"; sed -n 's/ [a-z_]* ppg=/ gone_since ppg=/p' "$tmp/store"; printf 'x y\n%0600d\nMPI/1/1x2/0 allreduce 0 ' 0; head -c 300 /dev/urandom; } >"$tmp/odd"
+    { echo "$store_head"; cat "$tmp/odd"; } >"$tmp/store"
+    stored "rows that cannot be used are left out"
+    want_lines
+    [ "$(trials)" -lt $((first / 2)) ] || complain "$(trials) calls in trials, $first of the first job"
+    finish
+
+    stored "COLLSHIM_REPRODUCIBLE ignores it" COLLSHIM_REPRODUCIBLE=1
+    want_lines
+    [ "$(trials)" -eq 0 ] || complain "there were trials"
+    finish
+
+    printf 'milk\nbread\n' >"$tmp/store"
+    stored "a file that is no store stays as it is"
+    want_lines "COLLSHIM_STORE: $tmp/store is no store: *" "COLLSHIM_STORE: $tmp/store is no store: *"
+    [ "$(cat "$tmp/store")" = $'milk\nbread' ] || complain "the file has changed"
+    finish
+
+    rm -f "$tmp/store"
+    mkfifo "$tmp/store"
+    stored "a FIFO stops nobody"
+    want_lines "COLLSHIM_STORE: $tmp/store: not a regular file; *" "COLLSHIM_STORE: $tmp/store: not a regular file; *"
+    finish
+    rm -f "$tmp/store"
+
+    ln -s "$tmp/nowhere" "$tmp/store"
+    stored "a symbolic link is not followed"
+    want_lines "COLLSHIM_STORE: cannot write $tmp/store: a symbolic link, not a regular file; *"
+    [ ! -e "$tmp/nowhere" ] || complain "it was followed"
+    finish
+    rm -f "$tmp/store"
+
+    stored "a folder that is not there" COLLSHIM_STORE="$tmp/none/store"
+    want_lines "COLLSHIM_STORE: cannot write $tmp/none/store: no such directory; *"
+    finish
+}
+
+# On a file system without room: the old store stays.
+stores_full() {
+    mkdir "$tmp/full"
+    if ! mount -t tmpfs -o size=16k none "$tmp/full" 2>/dev/null; then
+        skip "a store on a full disk" "file systems cannot be mounted here"
+        rmdir "$tmp/full"
+        return
+    fi
+    echo "$store_head" >"$tmp/full/store"
+    dd if=/dev/zero of="$tmp/full/rest" bs=1k count=64 2>/dev/null || true
+    stored "a store on a full disk stays as it was" COLLSHIM_STORE="$tmp/full/store"
+    want_lines "COLLSHIM_STORE: cannot write $tmp/full/store: the file system is full; it is as before"
+    [ "$(cat "$tmp/full/store")" = "$store_head" ] || complain "the store has changed"
+    [ "$(find "$tmp/full" -name '.*' -type f | wc -l)" -eq 0 ] || complain "something is left behind"
+    finish
+    umount "$tmp/full"
+    rmdir "$tmp/full"
+}
+
+cases_store() {
+    stores
+    [ -n "$quick" ] || stores_full
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The guard by a clock that answers later: work that is only enqueued. */
+#include <check.h>
+#include <math.h>
+#include <string.h>
+
+#include "shim/decide/guard.h"
+#include "test/unit/agreed.h"
+#include "test/unit/suites.h"
+
+enum { RANKS = 3, MIB = 1 << 20, KIND = GUARD_KINDS - 1 };
+
+/* What a call took is known some calls later, or never. */
+struct enqueued {
+    struct guard guard[RANKS];
+    double took[RANKS][GUARD_TURNS]; /* seconds on each rank, by slot */
+    double share[GUARD_REROUTES];
+    int reroutes, lost; /* lost: rank 1 has no answers */
+    int ran[GUARD_CONTENDERS], measured, agreements, verdicts;
+};
+
+static void conclude(struct enqueued *m, struct guard_entry *e[RANKS])
+{
+    struct agreed a = {.n = 0};
+    int made[RANKS];
+
+    for (int r = 0; r < RANKS; r++)
+        for (int slot = 0; slot < e[r]->turns; slot++)
+            guard_note(e[r], slot, m->lost && r == 1 ? INFINITY : m->took[r][slot], 0);
+    for (int r = 0; r < RANKS; r++) {
+        struct guard_entry copy = *e[r];
+        guard_conclude(&m->guard[r], &copy, agreed_collect, &a);
+    }
+    for (int r = 0; r < RANKS; r++)
+        made[r] = guard_conclude(&m->guard[r], e[r], agreed_tell, &a);
+    ck_assert(made[0] == made[1] && made[0] == made[2]);
+    m->agreements++;
+    m->verdicts += made[0] && guard_is_news(e[0]);
+}
+
+static void enqueue(struct enqueued *m, int calls)
+{
+    static const struct plan_algorithm row[GUARD_REROUTES];
+
+    for (int i = 0; i < calls; i++) {
+        struct guard_entry *e[RANKS];
+        int contender[RANKS], slot;
+
+        for (int r = 0; r < RANKS; r++)
+            e[r] = guard_find(&m->guard[r], COLL_ALLREDUCE, KIND, MIB);
+        ck_assert(guard_due(e[0]) == guard_due(e[1]) && guard_due(e[0]) == guard_due(e[2]));
+        if (guard_due(e[0]))
+            conclude(m, e);
+        for (int r = 0; r < RANKS; r++) {
+            struct plan_candidate c[GUARD_REROUTES] = {{0}};
+
+            for (int k = 0; k < m->reroutes; k++)
+                c[k] = (struct plan_candidate){.algorithm = &row[k], .seconds = 1, .ppg = 1};
+            contender[r] = e[r]->best;
+            if (guard_settled(e[r]))
+                continue;
+            if (guard_wants_candidates(e[r]))
+                guard_begin(&m->guard[r], e[r], MIB, c, m->reroutes, 0);
+            contender[r] = guard_pick(&m->guard[r], e[r], MIB, &slot);
+            if (slot >= 0)
+                m->took[r][slot] = 1e-3 * (contender[r] ? m->share[contender[r] - 1] : 1) *
+                                   (1 + .01 * r); /* the slowest counts */
+            m->measured += r == 0 && slot >= 0;
+        }
+        ck_assert(contender[0] == contender[1] && contender[0] == contender[2]);
+        m->ran[contender[0]]++;
+    }
+}
+
+static struct enqueued enqueued(int reroutes)
+{
+    struct enqueued m = {.reroutes = reroutes};
+
+    for (int r = 0; r < RANKS; r++)
+        guard_open(&m.guard[r], 1, NULL);
+    return m;
+}
+
+static const struct guard_entry *known(const struct enqueued *m)
+{
+    return guard_known(&m->guard[0], COLL_ALLREDUCE, KIND, MIB);
+}
+
+/* Few meetings of hosts, however many contenders there are. */
+START_TEST(test_guard_later__the_fastest_wins)
+{
+    struct enqueued m = enqueued(4);
+
+    memcpy(m.share, (double[]){1.2, .9, .5, .7}, 4 * sizeof *m.share);
+    enqueue(&m, 150);
+    ck_assert_int_eq(m.verdicts, 1);
+    ck_assert_ptr_nonnull(known(&m));
+    ck_assert_int_eq(known(&m)->best, 3);
+    ck_assert_ptr_null(guard_known(&m.guard[0], COLL_ALLREDUCE, KIND - 1, MIB));
+    int agreements = m.agreements, measured = m.measured;
+    enqueue(&m, 10000);
+    ck_assert_int_eq(m.verdicts, 1);
+    ck_assert_int_gt(m.ran[3], 9900);
+    ck_assert_int_le(agreements, 12);
+    ck_assert_int_le(m.agreements - agreements, 20);
+    ck_assert_int_le(m.measured - measured, 40);
+}
+END_TEST
+
+/* A reroute that loses by far is tried once, and the library is kept. */
+START_TEST(test_guard_later__the_library_is_kept)
+{
+    struct enqueued m = enqueued(2);
+
+    memcpy(m.share, (double[]){6, 5}, 2 * sizeof *m.share);
+    enqueue(&m, 200);
+    ck_assert_int_eq(m.verdicts, 1);
+    ck_assert_int_eq(known(&m)->best, GUARD_NATIVE);
+    ck_assert_int_le(m.ran[1], 4); /* a turn is of two calls */
+    ck_assert_int_le(m.ran[2], 4);
+}
+END_TEST
+
+/* The first call of a turn is not measured; nor are those until all ranks agree. */
+START_TEST(test_guard_later__turns_are_of_two_calls)
+{
+    struct enqueued m = enqueued(1);
+
+    m.share[0] = .9;
+    enqueue(&m, 4);
+    ck_assert_int_eq(m.measured, 2);
+    ck_assert_int_eq(m.ran[0], 2);
+    ck_assert_int_eq(m.ran[1], 2);
+    enqueue(&m, GUARD_PAUSE);
+    ck_assert_int_eq(m.agreements, 0);
+    ck_assert_int_eq(m.measured, 2);
+    enqueue(&m, 1);
+    ck_assert_int_eq(m.agreements, 1);
+}
+END_TEST
+
+/* A rank whose events are not there: all wait, ask ever more rarely, and settle when they are. */
+START_TEST(test_guard_later__a_clock_that_has_no_answer)
+{
+    struct enqueued m = enqueued(1);
+
+    m.share[0] = .5;
+    m.lost = 1;
+    enqueue(&m, 10000);
+    ck_assert_int_eq(m.verdicts, 0);
+    ck_assert_int_lt(m.agreements, 14);
+    ck_assert_int_eq(m.ran[1], 2);
+    m.lost = 0;
+    enqueue(&m, 20000);
+    ck_assert_int_ge(m.verdicts, 1);
+    ck_assert_int_eq(known(&m)->best, 1);
+}
+END_TEST
+
+Suite *suite_guard_later(void)
+{
+    Suite *s = suite_create("guard_later");
+    TCase *t = tcase_create("trials");
+
+    tcase_add_test(t, test_guard_later__the_fastest_wins);
+    tcase_add_test(t, test_guard_later__the_library_is_kept);
+    tcase_add_test(t, test_guard_later__turns_are_of_two_calls);
+    tcase_add_test(t, test_guard_later__a_clock_that_has_no_answer);
+    suite_add_tcase(s, t);
+    return s;
+}
