@@ -17,7 +17,7 @@
 
 enum state { NEW, ROUND, SETTLED, FOR_GOOD };
 
-enum { SMALLEST_CLASS = 12, MOST_ELSEWHERE = 4, ROUGH_ROUNDS = 3, MOST_PAUSE = 4096 };
+enum { MOST_ELSEWHERE = 4, ROUGH_ROUNDS = 3, MOST_PAUSE = 4096 };
 enum { FIRST_LOOK = 4, MOST_APART = 256, APART = 32, FREE_ROUNDS = 64 };
 enum { LATER_APART = 4096, LATER_ROUNDS = 16 };
 enum { SURE_ROUNDS = 12, SLOWER_CALLS = 3, KNOWN_CALLS = 12, CHANGE_CALLS = 2000 };
@@ -35,60 +35,6 @@ static const double changed_all = 1, changed_each = .3; /* spread of what was kn
 static const double unit_bytes = 1e6;                   /* times are by so many bytes */
 static const double contradicted = .6;                  /* logarithm: no chance any more */
 static const double longest = 1e6; /* seconds: no call takes longer, a clock has jumped */
-
-void guard_open(struct guard *g, int later, double (*now)(void))
-{
-    memset(g, 0, sizeof *g);
-    g->later = later != 0;
-    g->now = now;
-}
-
-static uint32_t key_of(enum plan_collective c, unsigned kind, uint64_t total)
-{
-    unsigned class = total ? 63u - (unsigned)__builtin_clzll(total) : 0;
-
-    if (class < SMALLEST_CLASS) /* all below 8 KiB are one */
-        class = SMALLEST_CLASS;
-    return 1 + (kind * COLL_COUNT + (unsigned)c) * 64 + class;
-}
-
-struct guard_entry *guard_find(struct guard *g, enum plan_collective c, unsigned kind,
-                               uint64_t total)
-{
-    uint32_t key = key_of(c, kind, total);
-    int oldest = 0;
-
-    g->calls++;
-    for (int i = 0; i < GUARD_ENTRIES; i++) {
-        if (g->key[i] == key) {
-            g->used[i] = g->calls;
-            return &g->entry[i];
-        }
-        if (!g->key[i]) {
-            oldest = i;
-            break;
-        }
-        if (g->calls - g->used[i] > g->calls - g->used[oldest])
-            oldest = i;
-    }
-    if (g->key[oldest] && g->calls - g->used[oldest] < GUARD_IDLE)
-        return NULL;
-    g->key[oldest] = key;
-    g->used[oldest] = g->calls;
-    g->entry[oldest] = (struct guard_entry){.later = g->later};
-    return &g->entry[oldest];
-}
-
-const struct guard_entry *guard_known(const struct guard *g, enum plan_collective c, unsigned kind,
-                                      uint64_t total)
-{
-    uint32_t key = key_of(c, kind, total);
-
-    for (int i = 0; i < GUARD_ENTRIES && g->key[i]; i++)
-        if (g->key[i] == key)
-            return g->entry[i].verdict.known ? &g->entry[i] : NULL;
-    return NULL;
-}
 
 int guard_settled(struct guard_entry *e)
 {

@@ -10,12 +10,20 @@
 #include "config/hash.h"
 #include "config/text.h"
 #include "planners/cost.h"
+#include "shim/decide/settings.h"
 #include "shim/decide/store_rows.h"
 
 static struct store_rows given, found;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of found */
 
-/* Letters, digits, dots and dashes of a name, up to the first that is none behind a digit. */
+int store_is_wanted(void)
+{
+    const struct cfg *cfg = &settings.cfg;
+
+    return cfg->store[0] && cfg->guard && !cfg->reproducible && cfg->mode == CFG_MODE_ON;
+}
+
+/* Letters, digits and dots of a name, up to the first that is none behind a digit. */
 static size_t short_name(const char *library, char *name, size_t size)
 {
     size_t n = 0;

@@ -33,6 +33,9 @@ enum {
     STORE_GIVEN = 64 * 1024 /* of the rows that concern one job */
 };
 
+/* Is one named, and does the guard measure? */
+int store_is_wanted(void);
+
 /* The place of a communicator's verdicts. library: its version as the library tells it. */
 void store_where(const char *library, const struct topo *topo, char where[STORE_WHERE]);
 

@@ -7,12 +7,6 @@
 #include "shim/decide/store.h"
 #include "shim/mpi/process.h"
 
-static int is_wanted(void)
-{
-    return settings.cfg.store[0] && settings.cfg.guard && !settings.cfg.reproducible &&
-           settings.cfg.mode == CFG_MODE_ON;
-}
-
 static void lower(void *value, const void *child)
 {
     int *mine = value, theirs = *(const int *)child;
@@ -37,7 +31,7 @@ int stored_share(const struct tree *t)
     char *text = NULL, room[STORE_GIVEN] = "";
     int rc;
 
-    if (!is_wanted())
+    if (!store_is_wanted())
         return MPI_SUCCESS;
     if (!mpi_process.world_rank)
         text = store_read(settings.cfg.store, mpi_process.library_version);
@@ -54,7 +48,7 @@ void stored_recall(struct mpi_comm *c, struct guard_entry *e, enum plan_collecti
     struct estimate known[GUARD_CONTENDERS];
     char where[STORE_WHERE];
 
-    if (!is_wanted())
+    if (!store_is_wanted())
         return;
     store_where(mpi_process.library_version, c->topo, where);
     if (store_recall(where, collective, kind, e, known))
@@ -66,7 +60,7 @@ void stored_learn(const struct mpi_comm *c, const struct guard_entry *e,
 {
     char where[STORE_WHERE];
 
-    if (mpi_process.world_rank || !is_wanted())
+    if (mpi_process.world_rank || !store_is_wanted())
         return;
     store_where(mpi_process.library_version, c->topo, where);
     store_learn(where, collective, kind, e);
@@ -74,7 +68,7 @@ void stored_learn(const struct mpi_comm *c, const struct guard_entry *e,
 
 void stored_close(void)
 {
-    if (is_wanted() && !mpi_process.world_rank)
+    if (store_is_wanted() && !mpi_process.world_rank)
         store_merge(settings.cfg.store);
     store_close();
 }

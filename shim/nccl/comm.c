@@ -15,6 +15,7 @@
 #include "shim/decide/count.h"
 #include "shim/nccl/ppg.h"
 #include "shim/nccl/scratch.h"
+#include "shim/nccl/stored.h"
 
 enum { BUCKETS = 64 };
 
@@ -34,6 +35,7 @@ struct note {
     int32_t device, usable;
     char version[16];
     int32_t one_queue; /* CUDA_DEVICE_MAX_CONNECTIONS is 1 */
+    uint64_t stored;   /* what COLLSHIM_STORE holds, hashed */
 };
 _Static_assert(sizeof(struct note) <= NOTICE_BYTES, "a note must fit");
 
@@ -208,6 +210,7 @@ static void post_note(struct nccl_comm *c)
                   c->cu->DeviceGet(&device, note.device) == CUDA_SUCCESS &&
                   c->cu->DevicePrimaryCtxRetain(&c->context, device) == CUDA_SUCCESS;
     note.one_queue = has_one_queue();
+    note.stored = nccl_stored_hash(c->copy->version);
     strncpy(note.version, c->copy->version, sizeof note.version - 1);
     memcpy(text, &note, sizeof note);
     if (c->nranks == 1)
@@ -361,6 +364,7 @@ static enum reason judge_notes(struct nccl_comm *c, const char *notes)
     struct note first, n;
 
     memcpy(&first, notes, sizeof first);
+    c->stored = first.stored != 0;
     for (int r = 0; r < c->nranks && !verdict; r++) {
         memcpy(&n, notes + (size_t)r * NOTICE_BYTES, sizeof n);
         reports[r] = (struct topo_report){.node_key = n.node_key, .gpu = n.device, .world_rank = r};
@@ -370,6 +374,7 @@ static enum reason judge_notes(struct nccl_comm *c, const char *notes)
                  strncmp(n.version, first.version, sizeof n.version) != 0)
             verdict = REASON_DISAGREED;
         one_queue |= n.one_queue;
+        c->stored &= n.stored == first.stored;
         several_nodes |= n.node_key != first.node_key;
     }
     if (!verdict && one_queue)

@@ -19,6 +19,7 @@
 #include "shim/decide/count.h"
 #include "shim/decide/report.h"
 #include "shim/nccl/process.h"
+#include "shim/nccl/stored.h"
 #include "shim/nccl/verify.h"
 
 static struct {
@@ -108,6 +109,7 @@ __attribute__((destructor)) static void write_at_exit(void)
 {
     if (settings.cfg.mode == CFG_MODE_VERIFY)
         verify_sweep();
+    nccl_stored_close();
     if (writes_report())
         report_write(config_write_is_device(settings.cfg.report) ? "" : ".nccl", print_report);
 }

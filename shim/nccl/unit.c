@@ -7,6 +7,7 @@
 
 #include "planners/cost.h"
 #include "shim/nccl/ppg.h"
+#include "shim/nccl/stored.h"
 
 static ncclResult_t run_native(const struct nccl_comm *c, const struct nccl_call *call,
                                enum reason why)
@@ -263,7 +264,10 @@ static void conclude(struct nccl_unit *u, struct guard_entry *e, const struct nc
 {
     for (int slot = 0; slot < e->turns; slot++)
         guard_note(e, slot, seconds_of(u->c, events, slot), 0);
-    if (guard_conclude(&u->c->guard, e, agree_on_largest, u->c) && u->c->rank == 0)
+    if (!guard_conclude(&u->c->guard, e, agree_on_largest, u->c))
+        return;
+    nccl_stored_learn(u->c, e, u->collective, kind_of(u));
+    if (u->c->rank == 0 && guard_is_news(e))
         tell_verdict(u, e);
 }
 
@@ -280,16 +284,17 @@ ncclResult_t nccl_unit_guarded(struct nccl_unit *u)
     events = &u->c->events[e - g->entry];
     if (guard_due(e))
         conclude(u, e, events);
-    if (guard_settled(e)) {
-        if (u->set)
-            nccl_set_learn(u->c, e->best != GUARD_NATIVE);
-        u->patient = 1;
-        return run_way(u, e->best, REASON_SLOWER);
-    }
     if (guard_wants_candidates(e)) {
         for (int i = 0; i < u->nways; i++)
             way[i] = *nccl_part_way(u->lead, i);
         guard_begin(g, e, u->total, way, u->nways, 0);
+        nccl_stored_recall(u->c, e, u->collective, kind_of(u));
+    }
+    if (guard_settled(e)) {
+        if (u->set)
+            nccl_set_learn(u->c, e->best != GUARD_NATIVE);
+        u->patient = e->verdict.known;
+        return run_way(u, e->best, REASON_SLOWER);
     }
     contender = guard_pick(g, e, u->total, &slot);
     u->patient = e->verdict.known && slot == GUARD_UNTIMED;

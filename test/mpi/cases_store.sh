@@ -100,5 +100,5 @@ stores_full() {
 
 cases_store() {
     stores
-    [ -n "$quick" ] || stores_full
+    [ "$quick" -eq 1 ] || stores_full
 }

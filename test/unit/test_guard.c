@@ -9,194 +9,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "shim/decide/guard.h"
 #include "test/unit/agreed.h"
-#include "test/unit/random.h"
+#include "test/unit/guarded.h"
 #include "test/unit/suites.h"
-
-enum { MOST_RANKS = 5, MIB = 1 << 20 };
-
-/* A machine: how long calls take, in times of the library's call of 1 MiB. */
-struct machine {
-    int ranks, reroutes;
-    double native;                /* seconds of the library's call */
-    double share[GUARD_REROUTES]; /* of a reroute, in times of native; 0: cannot serve */
-    double cold[GUARD_REROUTES];  /* what its first call takes longer */
-    double noise;                 /* a call takes up to so much longer, as a share */
-    double hiccup;                /* one call in 20 takes so many times longer */
-    double slow;                  /* a third of the library's calls take so many times longer */
-    int held_up;                  /* this call, counted from 1, takes so many times as long: */
-    double held_up_by;
-    int jumps;     /* every so many calls the clock of one rank jumps; 0: none does */
-    unsigned skew; /* of the calls to come */
-    struct estimate recalled[GUARD_CONTENDERS]; /* of earlier jobs */
-    struct rng rng;
-
-    struct guard guard[MOST_RANKS];
-    int warm[GUARD_REROUTES];
-    double took, lost; /* all calls; against the library */
-    int calls, timed, ran[GUARD_CONTENDERS], verdicts, agreements;
-};
-
-static const struct plan_algorithm row[GUARD_REROUTES];
-
-/* A call is slow on all ranks. */
-static int is_slow(const struct machine *m)
-{
-    struct rng r = {(uint64_t)(m->slow * 1000) * 100003 + (uint64_t)m->calls * 7919};
-
-    rng_below(&r, 3);
-    return rng_below(&r, 3) == 0;
-}
-
-/* The machine's time of one call on one rank. */
-static double time_of(struct machine *m, int contender, uint64_t total)
-{
-    double t = m->native * (double)total / MIB;
-
-    if (contender)
-        t *= m->share[contender - 1];
-    else if (m->slow > 0 && is_slow(m))
-        t *= m->slow;
-    t *= 1 + m->noise * (rng_below(&m->rng, 1000) / 1000.0);
-    if (m->hiccup > 0 && rng_below(&m->rng, 20) == 0)
-        t *= m->hiccup;
-    if (m->calls + 1 == m->held_up)
-        t *= m->held_up_by;
-    return t;
-}
-
-/* What a rank does in this call up to its measurement. Returns the contender. */
-static int begin_call(struct machine *m, struct guard *g, struct guard_entry *e, uint64_t total,
-                      int *slot)
-{
-    *slot = GUARD_UNTIMED;
-    if (guard_settled(e))
-        return e->best;
-    if (guard_wants_candidates(e)) {
-        struct plan_candidate c[GUARD_REROUTES] = {{0}};
-        for (int i = 0; i < m->reroutes; i++)
-            c[i] = (struct plan_candidate){.algorithm = &row[i], .seconds = 1, .ppg = 1};
-        guard_begin(g, e, total, c, m->reroutes, 0);
-        if (m->recalled[1].spread > 0)
-            guard_recall(g, e, m->recalled);
-        if (guard_settled(e))
-            return e->best;
-    }
-    return guard_pick(g, e, total, slot);
-}
-
-/* All but what a rank has measured itself. */
-static int same_entry(const struct guard_entry *a, const struct guard_entry *b)
-{
-    struct guard_entry x = *a, y = *b;
-
-    x.agreement = y.agreement = 0;
-    memset(x.mine, 0, sizeof x.mine);
-    memset(y.mine, 0, sizeof y.mine);
-    memset(x.cost, 0, sizeof x.cost);
-    memset(y.cost, 0, sizeof y.cost);
-    return !memcmp(&x, &y, sizeof x);
-}
-
-/* Some seconds later each time it is asked. */
-static double passing(void)
-{
-    static double now;
-
-    return now += 2e-5;
-}
-
-/* The ranks agree on a round if one is complete. */
-static void agree(struct machine *m, struct guard_entry **e)
-{
-    struct agreed a = {.n = 0};
-
-    for (int r = 0; r < m->ranks; r++)
-        must(guard_due(e[r]) == guard_due(e[0]), "call %d: rank %d concludes, or 0", m->calls, r);
-    if (!guard_due(e[0]))
-        return;
-    for (int r = 0; r < m->ranks; r++) {
-        struct guard_entry copy = *e[r];
-        guard_conclude(&m->guard[r], &copy, agreed_collect, &a);
-    }
-    for (int r = 0; r < m->ranks; r++) {
-        m->guard[r].now = passing;
-        int made = guard_conclude(&m->guard[r], e[r], agreed_tell, &a);
-        m->verdicts += made && guard_is_news(e[r]) && r == 0;
-    }
-    m->agreements++;
-}
-
-/* By how much a rank's clock is ahead at the end of a call. */
-static double jump(const struct machine *m, int rank)
-{
-    static const double by[] = {-3600, 3600, 1e300, -1e300, INFINITY, NAN, -1e-9};
-    enum { JUMPS = sizeof by / sizeof *by };
-
-    if (!m->jumps || m->calls % m->jumps || rank != m->calls / m->jumps % m->ranks)
-        return 0;
-    return by[m->calls / m->jumps % JUMPS];
-}
-
-/* All ranks make one call of so many bytes. */
-static void call(struct machine *m, uint64_t total)
-{
-    struct guard_entry *e[MOST_RANKS];
-    int contender = -1, slot = 0;
-    double slowest = 0, mine[MOST_RANKS], extra = 0;
-
-    for (int r = 0; r < m->ranks; r++) {
-        int own;
-        e[r] = guard_find(&m->guard[r], COLL_BCAST, m->skew, total);
-        int picked = begin_call(m, &m->guard[r], e[r], total, &own);
-        must(r == 0 || (picked == contender && own == slot), "call %d: rank %d picks %d, rank 0 %d",
-             m->calls, r, picked, contender);
-        contender = picked;
-        slot = own;
-    }
-    int cannot = contender && m->share[contender - 1] == 0, runs = cannot ? 0 : contender;
-    if (runs && !m->warm[runs - 1]++)
-        extra = m->cold[runs - 1] * m->native;
-    for (int r = 0; r < m->ranks; r++) {
-        mine[r] = time_of(m, runs, total) + extra;
-        slowest = mine[r] > slowest ? mine[r] : slowest;
-    }
-    m->calls++;
-    m->ran[runs]++;
-    m->took += slowest;
-    m->lost += slowest - m->native * (double)total / MIB;
-    m->timed += slot != GUARD_UNTIMED;
-    for (int r = 0; slot != GUARD_UNTIMED && r < m->ranks; r++) {
-        if (cannot)
-            guard_cannot(e[r], slot, 7);
-        else
-            guard_note(e[r], slot, mine[r] + jump(m, r), 0);
-    }
-    agree(m, e);
-    for (int r = 1; r < m->ranks; r++)
-        must(same_entry(e[0], e[r]), "call %d: rank %d differs from rank 0", m->calls, r);
-}
-
-static struct guard_entry *entry(struct machine *m)
-{
-    return guard_find(&m->guard[0], COLL_BCAST, m->skew, MIB);
-}
-
-static void calls(struct machine *m, int n)
-{
-    for (int i = 0; i < n; i++)
-        call(m, MIB);
-}
-
-/* Which contender is in use when the first calls are over? */
-static int settled_on(struct machine *m)
-{
-    for (int i = 0; i < 150; i++)
-        call(m, MIB);
-    ck_assert_msg(m->verdicts > 0 || entry(m)->why, "no verdict after %d calls", m->calls);
-    return entry(m)->best;
-}
 
 static const struct machine quiet = {.ranks = 3, .reroutes = 3, .native = 1e-3, .rng = {1}};
 
@@ -214,7 +29,7 @@ START_TEST(test_guard__the_fastest_wins)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct machine m = quiet;
         memcpy(m.share, cases[i].share, sizeof cases[i].share);
-        int best = settled_on(&m);
+        int best = machine_settled_on(&m);
         ck_assert_msg(best == cases[i].best, "case %zu: settled on %d", i, best);
     }
 }
@@ -227,7 +42,7 @@ START_TEST(test_guard__eight_contenders_are_served)
     m.reroutes = GUARD_REROUTES;
     for (int i = 0; i < GUARD_REROUTES; i++)
         m.share[i] = 1.3 - .1 * i;
-    ck_assert_int_eq(settled_on(&m), GUARD_REROUTES);
+    ck_assert_int_eq(machine_settled_on(&m), GUARD_REROUTES);
 }
 END_TEST
 
@@ -242,7 +57,7 @@ START_TEST(test_guard__one_call_that_is_held_up_decides_nothing)
             m.share[1] = .7;
             m.held_up = nth;
             m.held_up_by = by;
-            int best = settled_on(&m);
+            int best = machine_settled_on(&m);
             ck_assert_msg(best == 2, "call %d held up by %g: settled on %d", nth, by, best);
         }
 }
@@ -257,12 +72,12 @@ START_TEST(test_guard__reroutes_that_do_not_pay_cost_few_calls)
                 m.share[i] = share / 100.0;
                 m.cold[i] = cold;
             }
-            ck_assert_int_eq(settled_on(&m), GUARD_NATIVE);
+            ck_assert_int_eq(machine_settled_on(&m), GUARD_NATIVE);
             double tried = m.cold[0] * ((m.warm[0] > 0) + (m.warm[1] > 0) + (m.warm[2] > 0));
             ck_assert_msg(m.lost < (tried + 8 + share / 100.0) * m.native,
                           "%d%%, cold %d: lost %.2f calls", share, cold, m.lost / m.native);
             double lost = m.lost;
-            calls(&m, 5000); /* looks included */
+            machine_calls(&m, 5000); /* looks included */
             ck_assert_msg(m.lost - lost < 5000 * .005 * m.native, "%d%%: looks lost %.4f", share,
                           (m.lost - lost) / m.native / 5000);
         }
@@ -277,7 +92,7 @@ START_TEST(test_guard__a_cold_start_is_forgiven)
         m.reroutes = 1;
         m.share[0] = .5;
         m.cold[0] = cold;
-        int best = settled_on(&m);
+        int best = machine_settled_on(&m);
         ck_assert_msg(best == 1, "cold %d: settled on %d", cold, best);
     }
 }
@@ -304,13 +119,13 @@ START_TEST(test_guard__noise_does_not_flip_it_and_ranks_stay_together)
         m.share[0] = share;
         m.share[1] = share * 1.1;
         m.share[2] = share * 1.2;
-        settled_on(&m);
-        int best = entry(&m)->best;
+        machine_settled_on(&m);
+        int best = machine_entry(&m)->best;
         soon += wrong_side(share, best);
         for (int i = 0; i < 4000; i++) {
-            call(&m, MIB);
-            changes += entry(&m)->best != best;
-            best = entry(&m)->best;
+            machine_call(&m, MIB);
+            changes += machine_entry(&m)->best != best;
+            best = machine_entry(&m)->best;
         }
         late += wrong_side(share, best);
     }
@@ -331,9 +146,9 @@ START_TEST(test_guard__a_slow_mode_counts_by_its_mean)
         m.noise = .02;
         m.slow = 2.5 + seed * .001;
         m.share[0] = 1.1;
-        soon += settled_on(&m) == 1;
-        calls(&m, 2000);
-        late += entry(&m)->best == 1;
+        soon += machine_settled_on(&m) == 1;
+        machine_calls(&m, 2000);
+        late += machine_entry(&m)->best == 1;
     }
     ck_assert_msg(soon >= 28, "%d of 40 are right after the first calls", soon);
     ck_assert_msg(late >= 36, "%d of 40 end right", late);
@@ -347,11 +162,11 @@ START_TEST(test_guard__a_reroute_that_turns_bad_is_given_back)
         struct machine m = quiet;
         m.reroutes = 1;
         m.share[0] = .5;
-        ck_assert_int_eq(settled_on(&m), 1);
-        calls(&m, 3000);
+        ck_assert_int_eq(machine_settled_on(&m), 1);
+        machine_calls(&m, 3000);
         m.share[0] = then;
-        calls(&m, 600);
-        ck_assert_msg(entry(&m)->best == GUARD_NATIVE, "now %g: still in use", then);
+        machine_calls(&m, 600);
+        ck_assert_msg(machine_entry(&m)->best == GUARD_NATIVE, "now %g: still in use", then);
     }
 }
 END_TEST
@@ -362,10 +177,10 @@ START_TEST(test_guard__a_reroute_that_turns_good_comes_back)
 
     m.reroutes = 1;
     m.share[0] = 1.2;
-    ck_assert_int_eq(settled_on(&m), GUARD_NATIVE);
+    ck_assert_int_eq(machine_settled_on(&m), GUARD_NATIVE);
     m.share[0] = .6;
-    calls(&m, 10000);
-    ck_assert_int_eq(entry(&m)->best, 1);
+    machine_calls(&m, 10000);
+    ck_assert_int_eq(machine_entry(&m)->best, 1);
 }
 END_TEST
 
@@ -376,9 +191,9 @@ START_TEST(test_guard__a_size_that_comes_back_is_compared_with_itself)
     m.reroutes = 1;
     m.share[0] = .93;
     for (int i = 0; i < 200; i++)
-        call(&m, i % 3 ? MIB + MIB / 2 : MIB);
-    ck_assert_int_eq(entry(&m)->loose, 0);
-    ck_assert_int_eq(entry(&m)->best, 1);
+        machine_call(&m, i % 3 ? MIB + MIB / 2 : MIB);
+    ck_assert_int_eq(machine_entry(&m)->loose, 0);
+    ck_assert_int_eq(machine_entry(&m)->best, 1);
 }
 END_TEST
 
@@ -389,9 +204,9 @@ START_TEST(test_guard__sizes_that_never_repeat_are_compared_by_the_byte)
         m.reroutes = 1;
         m.share[0] = i ? .7 : 1.4;
         for (int k = 0; k < 100; k++)
-            call(&m, MIB + (uint64_t)(k * 7919 % 1000) * 1000);
+            machine_call(&m, MIB + (uint64_t)(k * 7919 % 1000) * 1000);
         ck_assert_int_ge(m.verdicts, 1);
-        ck_assert_int_eq(entry(&m)->best, i);
+        ck_assert_int_eq(machine_entry(&m)->best, i);
     }
 }
 END_TEST
@@ -406,9 +221,9 @@ START_TEST(test_guard__a_clock_that_jumps_decides_nothing)
             m.share[0] = best ? .7 : 1.4;
             m.jumps = every + 1;
             for (int k = 0; k < 1000; k++)
-                call(&m, MIB);
+                machine_call(&m, MIB);
             ck_assert_int_ge(m.verdicts, 1);
-            ck_assert_int_eq(entry(&m)->best, best);
+            ck_assert_int_eq(machine_entry(&m)->best, best);
             ck_assert_int_ge(m.ran[best], 850);
             ck_assert_int_le(m.agreements, 200);
         }
@@ -425,12 +240,12 @@ START_TEST(test_guard__each_skew_has_its_verdict)
         m.skew = i % 3 ? 0 : 3;
         m.native = m.skew ? 8e-3 : 1e-3;
         m.share[0] = m.skew ? .3 : 1.3;
-        call(&m, MIB);
+        machine_call(&m, MIB);
     }
     m.skew = 0;
-    ck_assert_int_eq(entry(&m)->best, GUARD_NATIVE);
+    ck_assert_int_eq(machine_entry(&m)->best, GUARD_NATIVE);
     m.skew = 3;
-    ck_assert_int_eq(entry(&m)->best, 1);
+    ck_assert_int_eq(machine_entry(&m)->best, 1);
 }
 END_TEST
 
@@ -442,10 +257,10 @@ START_TEST(test_guard__a_class_learns_from_the_one_beside_it)
     m.share[0] = 1.4;
     m.share[1] = .5;
     m.share[2] = 1.5;
-    settled_on(&m);
+    machine_settled_on(&m);
     int ran = m.ran[2];
     for (int i = 0; i < 100; i++)
-        call(&m, 2 * MIB);
+        machine_call(&m, 2 * MIB);
     ck_assert_int_eq(guard_find(&m.guard[0], COLL_BCAST, 0, 2 * MIB)->best, 2);
     ck_assert_int_ge(m.ran[2] - ran, 95);
 }
@@ -460,9 +275,9 @@ START_TEST(test_guard__timed_calls_are_few)
     m.ranks = m.reroutes = 1;
     m.noise = .2;
     m.share[0] = 1;
-    calls(&m, 300);
+    machine_calls(&m, 300);
     int rounds = m.agreements;
-    calls(&m, 20000);
+    machine_calls(&m, 20000);
     ck_assert_int_le(m.agreements - rounds, 64 + 32 * 3 + 20000 / 256);
     ck_assert_int_le(m.timed, 2 * (m.agreements + 1));
 }
@@ -473,10 +288,10 @@ START_TEST(test_guard__settled_calls_are_left_alone)
     struct machine m = quiet;
 
     m.share[0] = m.share[1] = m.share[2] = 2;
-    settled_on(&m);
-    calls(&m, 1000);
+    machine_settled_on(&m);
+    machine_calls(&m, 1000);
     int timed = m.timed;
-    calls(&m, 1000);
+    machine_calls(&m, 1000);
     ck_assert_int_le(m.timed - timed, 1000 / 128 + 2);
 }
 END_TEST
@@ -487,7 +302,8 @@ START_TEST(test_guard__a_library_that_is_warm_is_not_cold)
     for (int warm = 0; warm < 2; warm++) {
         static struct machine m;
         struct guard_entry *e;
-        struct plan_candidate c = {.algorithm = &row[0]};
+        static const struct plan_algorithm row;
+        struct plan_candidate c = {.algorithm = &row};
 
         m = quiet;
         e = guard_find(&m.guard[0], COLL_BCAST, 0, MIB);
@@ -496,7 +312,7 @@ START_TEST(test_guard__a_library_that_is_warm_is_not_cold)
         m.share[0] = 1.2;
         m.held_up = 1;
         m.held_up_by = 1.3;
-        calls(&m, 6);
+        machine_calls(&m, 6);
         struct samples s;
         evidence_samples(&e->evidence, &s);
         ck_assert_int_eq(s.in[0] & 1, warm); /* a cold one is forgotten */
@@ -515,14 +331,14 @@ START_TEST(test_guard__an_earlier_job_is_believed_until_it_is_wrong)
             m.noise = .05;
             m.recalled[1] = (struct estimate){log(share), .03};
             m.share[0] = now;
-            call(&m, MIB);
-            ck_assert_int_eq(entry(&m)->best, best);
-            calls(&m, 200);
+            machine_call(&m, MIB);
+            ck_assert_int_eq(machine_entry(&m)->best, best);
+            machine_calls(&m, 200);
             ck_assert_int_ge(m.ran[best], change ? 4 : 195);
-            calls(&m, 3800);
+            machine_calls(&m, 3800);
             int right = change ? !best : best;
-            ck_assert_msg(entry(&m)->best == right, "recalled %g, now %g: %d", share, now,
-                          entry(&m)->best);
+            ck_assert_msg(machine_entry(&m)->best == right, "recalled %g, now %g: %d", share, now,
+                          machine_entry(&m)->best);
             ck_assert_int_ge(m.ran[right], change ? 3000 : 3950);
         }
 }
@@ -534,11 +350,11 @@ START_TEST(test_guard__reroutes_that_cannot_serve_are_dropped_for_good)
     struct machine m = quiet;
 
     memset(m.share, 0, sizeof m.share);
-    calls(&m, 20);
+    machine_calls(&m, 20);
     int timed = m.timed;
-    calls(&m, 1000);
+    machine_calls(&m, 1000);
     ck_assert_int_eq(m.timed, timed);
-    ck_assert_int_eq(entry(&m)->why, 7);
+    ck_assert_int_eq(machine_entry(&m)->why, 7);
     ck_assert_int_eq(m.ran[0], m.calls);
 }
 END_TEST
@@ -551,7 +367,7 @@ START_TEST(test_guard__a_failed_agreement_is_the_end_of_it)
     m = quiet;
     struct guard_entry *e = guard_find(&m.guard[0], COLL_BCAST, 0, MIB);
     while (!guard_due(e)) {
-        begin_call(&m, &m.guard[0], e, MIB, &slot);
+        machine_begin_call(&m, &m.guard[0], e, MIB, &slot);
         guard_note(e, slot, 1e-3, 0);
     }
     struct agreed a = {.n = 0};
@@ -594,9 +410,9 @@ START_TEST(test_guard__what_it_tells_is_what_it_weighed)
     m.reroutes = 1;
     m.share[0] = .7;
     m.noise = .05;
-    ck_assert_int_eq(settled_on(&m), 1);
-    struct estimate e = entry(&m)->verdict.against;
-    ck_assert_int_eq(entry(&m)->verdict.rival, 1);
+    ck_assert_int_eq(machine_settled_on(&m), 1);
+    struct estimate e = machine_entry(&m)->verdict.against;
+    ck_assert_int_eq(machine_entry(&m)->verdict.rival, 1);
     ck_assert_double_gt(e.spread, 0);
     ck_assert_double_lt(fabs(e.mean - log(.7)), .1);
     ck_assert_double_lt(e.mean + e.spread, 0);

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A machine under the guard: ranks are entries side by side, whose calls take the times it gives.
+ */
+#ifndef COLLSHIM_TEST_UNIT_GUARDED_H
+#define COLLSHIM_TEST_UNIT_GUARDED_H
+
+#include "shim/decide/guard.h"
+#include "test/unit/random.h"
+
+enum { MOST_RANKS = 5, MIB = 1 << 20 };
+
+/* A machine: how long calls take, in times of the library's call of 1 MiB. */
+struct machine {
+    int ranks, reroutes;
+    double native;                /* seconds of the library's call */
+    double share[GUARD_REROUTES]; /* of a reroute, in times of native; 0: cannot serve */
+    double cold[GUARD_REROUTES];  /* what its first call takes longer */
+    double noise;                 /* a call takes up to so much longer, as a share */
+    double hiccup;                /* one call in 20 takes so many times longer */
+    double slow;                  /* a third of the library's calls take so many times longer */
+    int held_up;                  /* this call, counted from 1, takes so many times as long: */
+    double held_up_by;
+    int jumps;     /* every so many calls the clock of one rank jumps; 0: none does */
+    unsigned skew; /* of the calls to come */
+    struct estimate recalled[GUARD_CONTENDERS]; /* of earlier jobs */
+    struct rng rng;
+
+    struct guard guard[MOST_RANKS];
+    int warm[GUARD_REROUTES];
+    double took, lost; /* all calls; against the library */
+    int calls, timed, ran[GUARD_CONTENDERS], verdicts, agreements;
+};
+
+/* What a rank does in a call up to its measurement. Returns the contender. */
+int machine_begin_call(struct machine *m, struct guard *g, struct guard_entry *e, uint64_t total,
+                       int *slot);
+
+/* All ranks make one call of so many bytes, or n of a MiB. What they decide is compared. */
+void machine_call(struct machine *m, uint64_t total);
+void machine_calls(struct machine *m, int n);
+
+/* Rank 0's entry for calls of a MiB. */
+struct guard_entry *machine_entry(struct machine *m);
+
+/* Which contender is in use when the first calls are over? */
+int machine_settled_on(struct machine *m);
+
+#endif
