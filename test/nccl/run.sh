@@ -315,6 +315,16 @@ guarded() { # DESCRIPTION NCCLSIM EXPECTED
 }
 guarded 'slow links between hosts' 'near=200 far=0.5' rerouted
 guarded 'slow links inside hosts' 'near=0.5 far=200' native
+# What it has found the next job begins with.
+stored() { preloaded "$1" COLLSHIM_MIN_BYTES=1K COLLSHIM_STORE="$tmp/store" NCCLSIM='near=200 far=0.5' "$ranks" --ranks 8 --hosts 2 --count 200003 repeated; }
+rm -f "$tmp/store"
+stored 'a job that stores its verdicts'
+trials=$(native 'turn in a trial')
+grep -qE '^NCCL[0-9.]+/[^ ]+/2x4/[0-9a-f]{8} allreduce 0 [0-9]+K [a-z_]+ ppg=1 ratio=0[.][0-9]+ spread=0[.][0-9]+ jobs=1 day=[0-9]+$' "$tmp/store"
+ok 'a job that stores its verdicts: a row' $?
+stored 'the job behind it'
+[ "$(native 'turn in a trial')" -lt "$trials" ] && [ "$(rerouted allreduce)" -gt 40 ]
+ok 'the job behind it: fewer trials' $?
 # Sizes may be new in every step: a schedule is made for those that come again.
 preloaded 'sizes that come once' COLLSHIM_MIN_BYTES=1K NCCLSIM='near=200 far=0.5' "$ranks" --ranks 8 --hosts 2 --count 200003 fresh
 [ "$(native 'has not come before')" -eq 10 ] && [ "$(native 'could not get it ready')" -eq 0 ]
