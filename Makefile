@@ -88,7 +88,7 @@ WITH_NCCL_H := $(NCCL_OBJ) $(NCCL_SIM_OBJ) $(NCCL_TEST_OBJ) $(patsubst %,$(OVERH
 
 # Targets -----------------------------------------------------------------------------------
 HELPER  := $(if $(UCX)$(NCCL),$(B)/collshim-helper)
-TARGETS := $(B)/libcollshim.so $(B)/collshim $(HELPER) $(FAMILIES:%=$(B)/libcollshim-%.so) \
+TARGETS := $(B)/libcollshim.so $(B)/collshim $(B)/collshim-exec $(HELPER) $(FAMILIES:%=$(B)/libcollshim-%.so) \
            $(if $(NCCL),$(addprefix $(B)/,libcollshim-nccl.so collshim-overhead-nccl collshim-enqueue-nccl)) \
            $(FAMILIES:%=$(B)/collshim-bench-%) $(FAMILIES:%=$(B)/collshim-overhead-%) \
            $(addprefix $(B)/test/,bench_plan bench_congestion bench_balance bench_regret)
@@ -212,6 +212,9 @@ $(call program,libcollshim-nccl.so,$(NCCL_OBJ) $(call pic,$(CREW_SRC)) $(DECIDE)
   -l:libyaml.a -ldl -lm -lpthread,$(SHARED))
 # A process of its own that works for a rank; no part of it is linked into an application.
 $(call program,collshim-helper,$(HELPER_OBJ) $(CUDA_RUN),-ldl -lpthread,-rdynamic)
+# Behind launchers and in containers: libc alone.
+$(call program,collshim-exec,$(call pic,shim/exec/main.c $(addprefix shim/cli/,exec.c cli.c preload_path.c)) \
+  $(call pic,$(wildcard config/*.c)),-l:libyaml.a)
 $(call program,collshim,$(call pic,$(wildcard shim/cli/*.c)) $(CORE) $(CUDA_OBJ),\
   -lyaml -lhwloc -ljansson -lm $(if $(GLPK),-lglpk))
 
@@ -276,7 +279,7 @@ sanitize: $(if $(NVCC),$(IMAGE))
 # Install -----------------------------------------------------------------------------------
 # DESTDIR goes in front, for packagers. The preload looks for backends beside itself, and they for the helper.
 INSTALLED := lib/libcollshim.so $(FAMILIES:%=lib/libcollshim-%.so) $(if $(NCCL),lib/libcollshim-nccl.so) \
-             $(if $(HELPER),lib/collshim-helper) bin/collshim $(FAMILIES:%=bin/collshim-bench-%) bin/collshim-tune \
+             $(if $(HELPER),lib/collshim-helper) bin/collshim bin/collshim-exec $(FAMILIES:%=bin/collshim-bench-%) bin/collshim-tune \
              $(if $(NCCL),bin/collshim-tune-nccl) share/man/man1/collshim.1 \
              lib/pkgconfig/collshim.pc share/modulefiles/collshim/$(VERSION)
 FILL_IN := sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@VERSION@|$(VERSION)|g'
@@ -286,7 +289,7 @@ install: all
 	@mkdir -p $(sort $(dir $(INSTALLED:%=$(DEST)/%)))
 	install -m 644 $(patsubst lib/%,$(B)/%,$(filter %.so,$(INSTALLED))) $(DEST)/lib
 	$(if $(HELPER),install -m 755 $(HELPER) $(DEST)/lib)
-	install -m 755 $(B)/collshim $(FAMILIES:%=$(B)/collshim-bench-%) $(DEST)/bin
+	install -m 755 $(B)/collshim $(B)/collshim-exec $(FAMILIES:%=$(B)/collshim-bench-%) $(DEST)/bin
 	install -m 755 scripts/tune $(DEST)/bin/collshim-tune
 	$(if $(NCCL),install -m 755 scripts/tune-nccl $(DEST)/bin/collshim-tune-nccl)
 	scripts/manpage $(B)/collshim >$(DEST)/share/man/man1/collshim.1

@@ -88,6 +88,9 @@ json '[.settings[] | select(.origin == "file") | .value] == ["off", "1MiB"]' \
 printf 'mode: off\nmin_bytes: [1\n' >bad.yaml
 expect 1 "bad.yaml:3: not YAML" env COLLSHIM_CONFIG=bad.yaml "$collshim" info
 
+# shellcheck source=test/cli/cases_exec.sh
+. "$here/cases_exec.sh"
+
 expect 0 "For four of them write node:4" "$collshim" topo
 json '.machine.package[0].cores > 0 and (.synthetic | startswith("node:1 "))' "$collshim" topo --json
 text='node:4 rank:4 rail:4@3x100Mbit,50Mbit'
