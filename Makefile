@@ -281,7 +281,7 @@ sanitize: $(if $(NVCC),$(IMAGE))
 INSTALLED := lib/libcollshim.so $(FAMILIES:%=lib/libcollshim-%.so) $(if $(NCCL),lib/libcollshim-nccl.so) \
              $(if $(HELPER),lib/collshim-helper) bin/collshim bin/collshim-exec $(FAMILIES:%=bin/collshim-bench-%) bin/collshim-tune \
              $(if $(NCCL),bin/collshim-tune-nccl) share/man/man1/collshim.1 \
-             lib/pkgconfig/collshim.pc share/modulefiles/collshim/$(VERSION)
+             lib/pkgconfig/collshim.pc share/modulefiles/collshim/$(VERSION) share/modulefiles/collshim/$(VERSION).lua
 FILL_IN := sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@VERSION@|$(VERSION)|g'
 DEST     = $(DESTDIR)$(PREFIX)
 
@@ -295,6 +295,7 @@ install: all
 	scripts/manpage $(B)/collshim >$(DEST)/share/man/man1/collshim.1
 	$(FILL_IN) scripts/collshim.pc.in >$(DEST)/lib/pkgconfig/collshim.pc
 	$(FILL_IN) scripts/modulefile.in >$(DEST)/share/modulefiles/collshim/$(VERSION)
+	$(FILL_IN) scripts/modulefile.lua.in >$(DEST)/share/modulefiles/collshim/$(VERSION).lua
 
 # All that any build installs: the one that installed may have found more than this one.
 uninstall:

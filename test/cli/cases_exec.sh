@@ -10,7 +10,10 @@ exec_() { "$collshim" exec "$@"; }
 # gets TEXT COMMAND...: TEXT is all that it prints
 gets() {
     local got
-    got=$("${@:2}" 2>&1) && [[ $got == "$1" ]] || { echo "$got"; return 1; }
+    if ! got=$("${@:2}" 2>&1) || [[ $got != "$1" ]]; then
+        echo "$got"
+        return 1
+    fi
 }
 
 check "collshim exec: the preload" gets "preload=$ours" exec_ -- sh -c "$shown"
