@@ -4,6 +4,8 @@
 # Knobs -------------------------------------------------------------------------------------
 PREFIX  ?= /usr/local
 CFLAGS  ?= -O2 -g
+# The folder of a site's settings, read by every job
+SITE_DIR ?= /etc/collshim
 # Extra instrumentation, e.g. SANITIZE=address,undefined
 SANITIZE ?=
 # Compiler wrappers, one per MPI family. A family without its wrapper is left out.
@@ -117,13 +119,14 @@ help:
 	  'make lint       clang-tidy, cppcheck, shellcheck, format' \
 	  'make format     apply the format' \
 	  'make clean      remove $(B)/' \
-	  'Knobs, each with a comment at the top of the Makefile: CFLAGS SANITIZE V MPICC_openmpi MPICC_mpich' \
+	  'Knobs, each with a comment at the top of the Makefile: CFLAGS SITE_DIR SANITIZE V MPICC_openmpi MPICC_mpich' \
 	  'LINK_openmpi LINK_mpich CUDA_HOME NCCL_HOME CUDA_ARCHS CUDA_PTX'
 
 # Compiling ---------------------------------------------------------------------------------
 SANITIZER  := $(if $(SANITIZE),-fsanitize=$(SANITIZE))
 OWN_CFLAGS := -std=gnu11 -I. -MMD -MP -Wall -Wextra -Wshadow -Wstrict-prototypes \
               -ffp-contract=off -fvisibility=hidden -DCOLLSHIM_VERSION='"$(VERSION)"' \
+              -DCOLLSHIM_SITE_DIR='"$(SITE_DIR)"' \
               $(SANITIZER) $(if $(SANITIZE),-fno-omit-frame-pointer)
 OWN_CXXFLAGS := -std=c++17 -fno-exceptions -fno-rtti -I. -MMD -MP -fPIC -fvisibility=hidden $(SANITIZER)
 CUDA_CFLAGS := -isystem $(CUDA_HOME)/include
