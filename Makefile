@@ -44,6 +44,8 @@ NVCC_ARCHS := $(if $(NVCC),$(patsubst sm_%,%,$(shell $(NVCC) --list-gpu-code 2>/
 # Helpers (COLLSHIM_PPG) need UCX's headers or NCCL; both libraries are found at run time.
 UCX  := $(call macros,$(CC),ucp/api/ucp.h)
 GLPK := $(call macros,$(CC),glpk.h)
+# Slurm's plugin
+SPANK := $(call macros,$(CC),slurm/spank.h)
 MPI_openmpi := $(call macros,$(MPICC_openmpi),mpi.h)
 MPI_mpich   := $(call macros,$(MPICC_mpich),mpi.h)
 FAMILIES := $(foreach f,openmpi mpich,$(if $(MPI_$(f)),$(f)))
@@ -91,6 +93,7 @@ WITH_NCCL_H := $(NCCL_OBJ) $(NCCL_SIM_OBJ) $(NCCL_TEST_OBJ) $(patsubst %,$(OVERH
 # Targets -----------------------------------------------------------------------------------
 HELPER  := $(if $(UCX)$(NCCL),$(B)/collshim-helper)
 TARGETS := $(B)/libcollshim.so $(B)/collshim $(B)/collshim-exec $(HELPER) $(FAMILIES:%=$(B)/libcollshim-%.so) \
+           $(if $(SPANK),$(B)/collshim-spank.so) \
            $(if $(NCCL),$(addprefix $(B)/,libcollshim-nccl.so collshim-overhead-nccl collshim-enqueue-nccl)) \
            $(FAMILIES:%=$(B)/collshim-bench-%) $(FAMILIES:%=$(B)/collshim-overhead-%) \
            $(addprefix $(B)/test/,bench_plan bench_congestion bench_balance bench_regret)
@@ -213,6 +216,8 @@ $(foreach f,$(FAMILIES),$(eval $(call family_rules,$(f))))
 
 $(call program,libcollshim-nccl.so,$(NCCL_OBJ) $(call pic,$(CREW_SRC)) $(DECIDE) $(CORE) $(CUDA_RUN),\
   -l:libyaml.a -ldl -lm -lpthread,$(SHARED))
+# Its undefined symbols are those of srun, sbatch and slurmstepd.
+$(call program,collshim-spank.so,$(call pic,shim/slurm/spank.c config/preload_list.c),,-shared -Wl$(comma)-z$(comma)now)
 # A process of its own that works for a rank; no part of it is linked into an application.
 $(call program,collshim-helper,$(HELPER_OBJ) $(CUDA_RUN),-ldl -lpthread,-rdynamic)
 # Behind launchers and in containers: libc alone.
@@ -282,7 +287,7 @@ sanitize: $(if $(NVCC),$(IMAGE))
 # Install -----------------------------------------------------------------------------------
 # DESTDIR goes in front, for packagers. The preload looks for backends beside itself, and they for the helper.
 INSTALLED := lib/libcollshim.so $(FAMILIES:%=lib/libcollshim-%.so) $(if $(NCCL),lib/libcollshim-nccl.so) \
-             $(if $(HELPER),lib/collshim-helper) bin/collshim bin/collshim-exec $(FAMILIES:%=bin/collshim-bench-%) bin/collshim-tune \
+             $(if $(SPANK),lib/collshim-spank.so) $(if $(HELPER),lib/collshim-helper) bin/collshim bin/collshim-exec $(FAMILIES:%=bin/collshim-bench-%) bin/collshim-tune \
              $(if $(NCCL),bin/collshim-tune-nccl) share/man/man1/collshim.1 \
              lib/pkgconfig/collshim.pc share/modulefiles/collshim/$(VERSION) share/modulefiles/collshim/$(VERSION).lua
 FILL_IN := sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@VERSION@|$(VERSION)|g'
@@ -302,7 +307,7 @@ install: all
 
 # All that any build installs: the one that installed may have found more than this one.
 uninstall:
-	rm -f $(addprefix $(DEST)/,$(sort $(INSTALLED) lib/collshim-helper bin/collshim-tune-nccl \
+	rm -f $(addprefix $(DEST)/,$(sort $(INSTALLED) lib/collshim-helper lib/collshim-spank.so bin/collshim-tune-nccl \
 	  $(foreach f,openmpi mpich nccl,lib/libcollshim-$(f).so) $(foreach f,openmpi mpich,bin/collshim-bench-$(f))))
 
 # Style -------------------------------------------------------------------------------------
