@@ -37,6 +37,7 @@ native() {
 
 raise_fabric "$name" --nodes 2 --rails 2 || exit 1
 at_exit "$slurm" down --name "$name"
+# shellcheck disable=SC2016 # the prolog's shell
 printf '#!/bin/sh\necho "print prolog"\necho "export PROLOG=${LD_PRELOAD:-none}"\n' >"$tmp/prolog"
 chmod +x "$tmp/prolog"
 plugin=
