@@ -4,6 +4,8 @@
 # Knobs -------------------------------------------------------------------------------------
 PREFIX  ?= /usr/local
 CFLAGS  ?= -O2 -g
+# The folder of a site's settings, read by every job
+SITE_DIR ?= /etc/collshim
 # Extra instrumentation, e.g. SANITIZE=address,undefined
 SANITIZE ?=
 # Compiler wrappers, one per MPI family. A family without its wrapper is left out.
@@ -42,6 +44,8 @@ NVCC_ARCHS := $(if $(NVCC),$(patsubst sm_%,%,$(shell $(NVCC) --list-gpu-code 2>/
 # Helpers (COLLSHIM_PPG) need UCX's headers or NCCL; both libraries are found at run time.
 UCX  := $(call macros,$(CC),ucp/api/ucp.h)
 GLPK := $(call macros,$(CC),glpk.h)
+# Slurm's plugin
+SPANK := $(call macros,$(CC),slurm/spank.h)
 MPI_openmpi := $(call macros,$(MPICC_openmpi),mpi.h)
 MPI_mpich   := $(call macros,$(MPICC_mpich),mpi.h)
 FAMILIES := $(foreach f,openmpi mpich,$(if $(MPI_$(f)),$(f)))
@@ -87,7 +91,8 @@ WITH_NCCL_H := $(NCCL_OBJ) $(NCCL_SIM_OBJ) $(NCCL_TEST_OBJ) $(patsubst %,$(OVERH
 
 # Targets -----------------------------------------------------------------------------------
 HELPER  := $(if $(UCX)$(NCCL),$(B)/collshim-helper)
-TARGETS := $(B)/libcollshim.so $(B)/collshim $(HELPER) $(FAMILIES:%=$(B)/libcollshim-%.so) \
+TARGETS := $(B)/libcollshim.so $(B)/collshim $(B)/collshim-exec $(HELPER) $(FAMILIES:%=$(B)/libcollshim-%.so) \
+           $(if $(SPANK),$(B)/collshim-spank.so) \
            $(if $(NCCL),$(addprefix $(B)/,libcollshim-nccl.so collshim-overhead-nccl collshim-enqueue-nccl)) \
            $(FAMILIES:%=$(B)/collshim-bench-%) $(FAMILIES:%=$(B)/collshim-overhead-%) \
            $(addprefix $(B)/test/,bench_plan bench_congestion bench_balance bench_regret)
@@ -116,13 +121,14 @@ help:
 	  'make lint       clang-tidy, cppcheck, shellcheck, format' \
 	  'make format     apply the format' \
 	  'make clean      remove $(B)/' \
-	  'Knobs, each with a comment at the top of the Makefile: CFLAGS SANITIZE V MPICC_openmpi MPICC_mpich' \
+	  'Knobs, each with a comment at the top of the Makefile: CFLAGS SITE_DIR SANITIZE V MPICC_openmpi MPICC_mpich' \
 	  'LINK_openmpi LINK_mpich CUDA_HOME NCCL_HOME CUDA_ARCHS CUDA_PTX'
 
 # Compiling ---------------------------------------------------------------------------------
 SANITIZER  := $(if $(SANITIZE),-fsanitize=$(SANITIZE))
 OWN_CFLAGS := -std=gnu11 -I. -MMD -MP -Wall -Wextra -Wshadow -Wstrict-prototypes \
               -ffp-contract=off -fvisibility=hidden -DCOLLSHIM_VERSION='"$(VERSION)"' \
+              -DCOLLSHIM_SITE_DIR='"$(SITE_DIR)"' \
               $(SANITIZER) $(if $(SANITIZE),-fno-omit-frame-pointer)
 OWN_CXXFLAGS := -std=c++17 -fno-exceptions -fno-rtti -I. -MMD -MP -fPIC -fvisibility=hidden $(SANITIZER)
 CUDA_CFLAGS := -isystem $(CUDA_HOME)/include
@@ -209,8 +215,13 @@ $(foreach f,$(FAMILIES),$(eval $(call family_rules,$(f))))
 
 $(call program,libcollshim-nccl.so,$(NCCL_OBJ) $(call pic,$(CREW_SRC)) $(DECIDE) $(CORE) $(CUDA_RUN),\
   -l:libyaml.a -ldl -lm -lpthread,$(SHARED))
+# Its undefined symbols are those of srun, sbatch and slurmstepd.
+$(call program,collshim-spank.so,$(call pic,shim/slurm/spank.c config/preload_list.c),,-shared -Wl$(comma)-z$(comma)now)
 # A process of its own that works for a rank; no part of it is linked into an application.
 $(call program,collshim-helper,$(HELPER_OBJ) $(CUDA_RUN),-ldl -lpthread,-rdynamic)
+# Behind launchers and in containers: libc alone.
+$(call program,collshim-exec,$(call pic,shim/exec/main.c $(addprefix shim/cli/,exec.c cli.c preload_path.c)) \
+  $(call pic,$(wildcard config/*.c)),-l:libyaml.a)
 $(call program,collshim,$(call pic,$(wildcard shim/cli/*.c)) $(CORE) $(CUDA_OBJ),\
   -lyaml -lhwloc -ljansson -lm $(if $(GLPK),-lglpk))
 
@@ -275,9 +286,9 @@ sanitize: $(if $(NVCC),$(IMAGE))
 # Install -----------------------------------------------------------------------------------
 # DESTDIR goes in front, for packagers. The preload looks for backends beside itself, and they for the helper.
 INSTALLED := lib/libcollshim.so $(FAMILIES:%=lib/libcollshim-%.so) $(if $(NCCL),lib/libcollshim-nccl.so) \
-             $(if $(HELPER),lib/collshim-helper) bin/collshim $(FAMILIES:%=bin/collshim-bench-%) bin/collshim-tune \
+             $(if $(SPANK),lib/collshim-spank.so) $(if $(HELPER),lib/collshim-helper) bin/collshim bin/collshim-exec $(FAMILIES:%=bin/collshim-bench-%) bin/collshim-tune \
              $(if $(NCCL),bin/collshim-tune-nccl) share/man/man1/collshim.1 \
-             lib/pkgconfig/collshim.pc share/modulefiles/collshim/$(VERSION)
+             lib/pkgconfig/collshim.pc share/modulefiles/collshim/$(VERSION) share/modulefiles/collshim/$(VERSION).lua
 FILL_IN := sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@VERSION@|$(VERSION)|g'
 DEST     = $(DESTDIR)$(PREFIX)
 
@@ -285,16 +296,17 @@ install: all
 	@mkdir -p $(sort $(dir $(INSTALLED:%=$(DEST)/%)))
 	install -m 644 $(patsubst lib/%,$(B)/%,$(filter %.so,$(INSTALLED))) $(DEST)/lib
 	$(if $(HELPER),install -m 755 $(HELPER) $(DEST)/lib)
-	install -m 755 $(B)/collshim $(FAMILIES:%=$(B)/collshim-bench-%) $(DEST)/bin
+	install -m 755 $(B)/collshim $(B)/collshim-exec $(FAMILIES:%=$(B)/collshim-bench-%) $(DEST)/bin
 	install -m 755 scripts/tune $(DEST)/bin/collshim-tune
 	$(if $(NCCL),install -m 755 scripts/tune-nccl $(DEST)/bin/collshim-tune-nccl)
 	scripts/manpage $(B)/collshim >$(DEST)/share/man/man1/collshim.1
 	$(FILL_IN) scripts/collshim.pc.in >$(DEST)/lib/pkgconfig/collshim.pc
 	$(FILL_IN) scripts/modulefile.in >$(DEST)/share/modulefiles/collshim/$(VERSION)
+	$(FILL_IN) scripts/modulefile.lua.in >$(DEST)/share/modulefiles/collshim/$(VERSION).lua
 
 # All that any build installs: the one that installed may have found more than this one.
 uninstall:
-	rm -f $(addprefix $(DEST)/,$(sort $(INSTALLED) lib/collshim-helper bin/collshim-tune-nccl \
+	rm -f $(addprefix $(DEST)/,$(sort $(INSTALLED) lib/collshim-helper lib/collshim-spank.so bin/collshim-tune-nccl \
 	  $(foreach f,openmpi mpich nccl,lib/libcollshim-$(f).so) $(foreach f,openmpi mpich,bin/collshim-bench-$(f))))
 
 # Style -------------------------------------------------------------------------------------

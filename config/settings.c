@@ -27,7 +27,7 @@ extern char **environ;
 #define PREFIX "COLLSHIM_"
 
 /* Where a message says a value stays as it is. */
-static const char *const origin_text[] = {"default", "file", "environment"};
+static const char *const origin_text[] = {"default", "site", "file", "environment"};
 
 /* Names that belong to the project's own tools, not to this table. */
 static const char *const tool_prefixes[] = {"COLLSHIM_FABRIC", "COLLSHIM_BENCH"};
@@ -67,21 +67,42 @@ static void *field_of(struct cfg *c, enum cfg_id id)
     return (char *)c + fields[id].offset;
 }
 
+/* One more line behind those in `lines`, if there is room. */
+static void add_line(char *lines, size_t size, const char *format, va_list args)
+{
+    size_t used = strlen(lines), n;
+    char line[1400];
+
+    vsnprintf(line, sizeof line, format, args);
+    n = strlen(line);
+    if (used + n + 2 > size)
+        return;
+    text_show(lines + used, n + 1, line, n);
+    memcpy(lines + used + n, "\n", 2);
+}
+
 void cfg_problem(struct cfg *c, const char *format, ...)
 {
-    size_t used = strlen(c->problem), n;
-    char line[1400];
     va_list args;
 
-    c->problems++;
     va_start(args, format);
-    vsnprintf(line, sizeof line, format, args);
+    if (c->reading_site) {
+        c->rules.problems++;
+        add_line(c->rules.note, sizeof c->rules.note, format, args);
+    } else {
+        c->problems++;
+        add_line(c->problem, sizeof c->problem, format, args);
+    }
     va_end(args);
-    n = strlen(line);
-    if (used + n + 2 > sizeof c->problem)
-        return;
-    text_show(c->problem + used, n + 1, line, n);
-    memcpy(c->problem + used + n, "\n", 2);
+}
+
+void cfg_site_note(struct cfg *c, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    add_line(c->rules.note, sizeof c->rules.note, format, args);
+    va_end(args);
 }
 
 int cfg_find_key(const char *key, const char **nearest)
@@ -122,6 +143,20 @@ static void word_problem(const struct field *f, int code, size_t size, char *why
     }
 }
 
+/* The site's value stays. Only a user who wants another one is told. */
+static void keep_locked(struct cfg *c, enum cfg_id id, const char *where, const char *text,
+                        size_t size, const void *value)
+{
+    char kept[CFG_TEXT_MAX], wanted[CFG_TEXT_MAX], shown[80];
+
+    cfg_value_text(c, id, kept, sizeof kept);
+    fields[id].kind->print(fields[id].kind, value, wanted, sizeof wanted);
+    if (strcmp(kept, wanted) != 0)
+        cfg_site_note(c, "%s%s: %s/collshim.yaml locks %s, which stays %s", where,
+                      text_show(shown, sizeof shown, text, size), c->rules.directory,
+                      cfg_rows[id].name, kept[0] ? kept : "empty");
+}
+
 void cfg_take(struct cfg *c, enum cfg_id id, const char *where, const char *text, size_t size,
               enum cfg_origin origin)
 {
@@ -138,6 +173,10 @@ void cfg_take(struct cfg *c, enum cfg_id id, const char *where, const char *text
         code = checks[id](value.text, why, sizeof why);
     else if (code)
         word_problem(f, code, size, why, sizeof why);
+    if (code == 0 && c->locked[id] && origin > CFG_FROM_SITE) {
+        keep_locked(c, id, where, text, size, &value);
+        return;
+    }
     if (code == 0) {
         f->kind->read(f->kind, text, size, f->least, f->most, field_of(c, id));
         c->origin[id] = origin;
@@ -191,8 +230,16 @@ static void take_variable(struct cfg *c, enum cfg_id id, const char *value)
     cfg_take(c, id, where, value, strlen(value), CFG_FROM_ENVIRONMENT);
 }
 
-/* Read the variables of only one setting, or of all but one; the first of a name counts. */
-static void read_environment(struct cfg *c, char **environment, enum cfg_id one, int only)
+/* Which variables are read when: the files' names before the files. */
+enum stage { STAGE_SITE, STAGE_CONFIG, STAGE_REST };
+
+static enum stage stage_of(int id)
+{
+    return id == CFG_site ? STAGE_SITE : id == CFG_config ? STAGE_CONFIG : STAGE_REST;
+}
+
+/* Read the variables of a stage; the first of a name counts. */
+static void read_environment(struct cfg *c, char **environment, enum stage stage)
 {
     char seen[CFG_COUNT] = {0};
 
@@ -203,10 +250,10 @@ static void read_environment(struct cfg *c, char **environment, enum cfg_id one,
         if (!equal || strncmp(*environment, PREFIX, strlen(PREFIX)))
             continue;
         id = find_variable(*environment, (size_t)(equal - *environment));
-        if (id >= 0 && !seen[id] && (id == (int)one) == only) {
+        if (id >= 0 && !seen[id] && stage_of(id) == stage) {
             seen[id] = 1;
             take_variable(c, (enum cfg_id)id, equal + 1);
-        } else if (id < 0 && !only && !belongs_to_a_tool(*environment)) {
+        } else if (id < 0 && stage == STAGE_REST && !belongs_to_a_tool(*environment)) {
             warn_unknown(c, *environment, (size_t)(equal - *environment));
         }
     }
@@ -223,10 +270,13 @@ int cfg_load(struct cfg *c, char **environment)
         fields[id].kind->read(fields[id].kind, cfg_rows[id].default_text,
                               strlen(cfg_rows[id].default_text), fields[id].least, fields[id].most,
                               field_of(c, (enum cfg_id)id));
-    read_environment(c, environment, CFG_config, 1);
+    read_environment(c, environment, STAGE_SITE);
+    cfg_site_read(c, c->site);
+    read_environment(c, environment, STAGE_CONFIG);
     if (c->config[0])
-        cfg_read_yaml(c, c->config);
-    read_environment(c, environment, CFG_config, 0);
+        cfg_read_yaml(c, c->config, CFG_FROM_FILE);
+    read_environment(c, environment, STAGE_REST);
+    cfg_site_decide(c, environment);
     return c->problems;
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The settings: one row each in settings.def, read once per process from the
- * YAML file that COLLSHIM_CONFIG names and then from the environment, which wins.
- * A bad value never harms the job: it is reported in one line and the default
- * (or what the file said) stays.
+ * The settings: one row each in settings.def, read once per process from the site's file (site.h),
+ * the YAML file that COLLSHIM_CONFIG names and the environment. The last one wins, but for
+ * settings that the site has locked. A bad value never harms the job: it is reported in one line
+ * and the default (or what the file said) stays.
  *
  * Reading is single-threaded; a loaded struct cfg is const from then on.
  */
@@ -13,11 +13,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "config/site.h"
+
 /* In the order of their words in settings.def. */
 enum cfg_mode { CFG_MODE_ON, CFG_MODE_OFF, CFG_MODE_AB, CFG_MODE_VERIFY };
 enum cfg_shm { CFG_SHM_ON, CFG_SHM_COPY, CFG_SHM_OFF };
 enum cfg_level { CFG_LEVEL_ERROR, CFG_LEVEL_WARN, CFG_LEVEL_INFO, CFG_LEVEL_DEBUG };
-enum cfg_origin { CFG_FROM_DEFAULT, CFG_FROM_FILE, CFG_FROM_ENVIRONMENT };
+enum cfg_origin { CFG_FROM_DEFAULT, CFG_FROM_SITE, CFG_FROM_FILE, CFG_FROM_ENVIRONMENT };
 
 #define CFG_TEXT_MAX 512
 
@@ -38,7 +40,10 @@ struct cfg {
 #define SETTING(field, type, ...) cfg_##type field;
 #include "config/settings.def"
     enum cfg_origin origin[CFG_COUNT];
-    int problems;       /* how many lines there are in `problem` */
+    unsigned char locked[CFG_COUNT]; /* by the site: what is read later changes nothing */
+    int reading_site;                /* problems are the site's */
+    struct cfg_site rules;
+    int problems;       /* the user's: how many lines there are in `problem` */
     char problem[2048]; /* one line each, ended by \n; lines that do not fit are counted only */
 };
 

@@ -42,7 +42,11 @@ int cfg_find_key(const char *key, const char **nearest);
 void cfg_take(struct cfg *c, enum cfg_id id, const char *where, const char *text, size_t size,
               enum cfg_origin origin);
 
-/* Read the YAML file at path into c. */
-void cfg_read_yaml(struct cfg *c, const char *path);
+/* Read the YAML file at path into c. Problems count as the site's if the origin is. Returns 0, or
+   -1 if nothing could be taken from it. */
+int cfg_read_yaml(struct cfg *c, const char *path, enum cfg_origin origin);
+
+/* Note a line beside the site's problems that is none. */
+void cfg_site_note(struct cfg *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

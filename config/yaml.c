@@ -21,6 +21,8 @@ struct reading {
     const char *path;
     char *text; /* owned: the whole file */
     size_t size;
+    enum cfg_origin origin;
+    yaml_document_t *document; /* while it is taken */
     int first_line[CFG_COUNT]; /* where a key was given first; 0: not yet */
 };
 
@@ -73,6 +75,41 @@ static int is_null(const yaml_node_t *value)
     return 0;
 }
 
+/* Returns 0 if the node is no text or finds no room. */
+static int append(char *words, size_t size, const yaml_node_t *node)
+{
+    size_t used = strlen(words);
+
+    return node->type == YAML_SCALAR_NODE &&
+           (size_t)snprintf(words + used, size - used, "%s%s", used ? ", " : "",
+                            (const char *)node->data.scalar.value) < size - used;
+}
+
+/* A rule of the site's: one value, or a list. Returns 0 if the key is none. */
+static int take_rule(struct reading *r, const char *name, int line, const yaml_node_t *value)
+{
+    char words[CFG_SITE_TEXT] = "", where[CFG_TEXT_MAX + 64];
+    int whole = 1;
+
+    if (r->origin != CFG_FROM_SITE)
+        return 0;
+    if (value->type == YAML_SEQUENCE_NODE)
+        for (const yaml_node_item_t *item = value->data.sequence.items.start;
+             item < value->data.sequence.items.top; item++)
+            whole &= append(words, sizeof words, yaml_document_get_node(r->document, *item));
+    else
+        whole = append(words, sizeof words, value);
+    snprintf(where, sizeof where, "%s:%d: %s: ", r->path, line, name);
+    if (!cfg_site_take(r->c, where, name, words))
+        return 0;
+    if (!whole) {
+        cfg_problem(r->c, "%sexpected words, %d bytes at most; all jobs run natively", where,
+                    CFG_SITE_TEXT - 1);
+        r->c->rules.broken = 1;
+    }
+    return 1;
+}
+
 static void take_pair(struct reading *r, const yaml_node_t *key, const yaml_node_t *value)
 {
     const char *nearest, *name;
@@ -86,6 +123,8 @@ static void take_pair(struct reading *r, const yaml_node_t *key, const yaml_node
     }
     name = text_show(shown, sizeof shown, (const char *)key->data.scalar.value,
                      key->data.scalar.length);
+    if (take_rule(r, name, line, value))
+        return;
     id = cfg_find_key(name, &nearest);
     if (id < 0) {
         cfg_problem(r->c, "%s:%d: %s: no such setting; %s%s", r->path, line, name,
@@ -99,9 +138,9 @@ static void take_pair(struct reading *r, const yaml_node_t *key, const yaml_node
         return;
     }
     r->first_line[id] = line;
-    if (id == CFG_config) {
-        cfg_problem(r->c, "%s:%d: config: a settings file cannot name another; set COLLSHIM_CONFIG",
-                    r->path, line);
+    if (id == CFG_config || id == CFG_site) {
+        cfg_problem(r->c, "%s:%d: %s: a settings file cannot name another; set %s", r->path, line,
+                    name, cfg_rows[id].variable);
         return;
     }
     if (value->type != YAML_SCALAR_NODE) {
@@ -115,26 +154,30 @@ static void take_pair(struct reading *r, const yaml_node_t *key, const yaml_node
     }
     snprintf(where, sizeof where, "%s:%d: %s: ", r->path, line, name);
     cfg_take(r->c, (enum cfg_id)id, where, (const char *)value->data.scalar.value,
-             value->data.scalar.length, CFG_FROM_FILE);
+             value->data.scalar.length, r->origin);
 }
 
-static void take_document(struct reading *r, yaml_document_t *document)
+/* Returns -1 if it is no mapping. */
+static int take_document(struct reading *r, yaml_document_t *document)
 {
     const yaml_node_t *root = yaml_document_get_root_node(document);
 
+    r->document = document;
     if (!root || (root->type == YAML_SCALAR_NODE && is_null(root))) {
-        cfg_problem(r->c, "%s:1: empty; expected lines such as `mode: on`", r->path);
-        return;
+        if (r->origin != CFG_FROM_SITE)
+            cfg_problem(r->c, "%s:1: empty; expected lines such as `mode: on`", r->path);
+        return 0;
     }
     if (root->type != YAML_MAPPING_NODE) {
         cfg_problem(r->c, "%s:%d: expected lines such as `mode: on`, found %s", r->path,
                     line_of(root), shape_of(root));
-        return;
+        return -1;
     }
     for (const yaml_node_pair_t *pair = root->data.mapping.pairs.start;
          pair < root->data.mapping.pairs.top; pair++)
         take_pair(r, yaml_document_get_node(document, pair->key),
                   yaml_document_get_node(document, pair->value));
+    return 0;
 }
 
 static int begin_parser(struct reading *r, yaml_parser_t *parser)
@@ -189,35 +232,43 @@ static int check_stream(struct reading *r, int *second_line)
     return code;
 }
 
-static void take_file(struct reading *r)
+/* Returns -1 if nothing is taken from it. */
+static int take_file(struct reading *r)
 {
     yaml_parser_t parser;
     yaml_document_t document;
-    int second_line = 0;
+    int second_line = 0, code = 0;
 
     if (check_stream(r, &second_line) < 0 || begin_parser(r, &parser) < 0)
-        return;
+        return -1;
     if (yaml_parser_load(&parser, &document)) {
-        take_document(r, &document);
+        code = take_document(r, &document);
         yaml_document_delete(&document);
+        r->document = NULL;
         if (second_line)
             cfg_problem(r->c, "%s:%d: a second document; only the first is read", r->path,
                         second_line);
     } else {
         note_syntax(r, &parser); /* an alias to nothing */
+        code = -1;
     }
     yaml_parser_delete(&parser);
+    return code;
 }
 
-void cfg_read_yaml(struct cfg *c, const char *path)
+int cfg_read_yaml(struct cfg *c, const char *path, enum cfg_origin origin)
 {
-    struct reading r = {.c = c, .path = path};
+    struct reading r = {.c = c, .path = path, .origin = origin};
     const char *why;
+    int code;
 
     if (config_read_file(path, FILE_LIMIT, &r.text, &r.size, &why) < 0) {
-        cfg_problem(c, "%s: %s; COLLSHIM_CONFIG must name a readable YAML file", path, why);
-        return;
+        cfg_problem(c, "%s: %s; %s", path, why,
+                    origin == CFG_FROM_SITE ? "the site's settings must be a readable YAML file"
+                                            : "COLLSHIM_CONFIG must name a readable YAML file");
+        return -1;
     }
-    take_file(&r);
+    code = take_file(&r);
     free(r.text);
+    return code;
 }

@@ -37,7 +37,12 @@ native() {
 
 raise_fabric "$name" --nodes 2 --rails 2 || exit 1
 at_exit "$slurm" down --name "$name"
-"$slurm" up --name "$name" || exit 1
+# shellcheck disable=SC2016 # the prolog's shell
+printf '#!/bin/sh\necho "print prolog"\necho "export PROLOG=${LD_PRELOAD:-none}"\n' >"$tmp/prolog"
+chmod +x "$tmp/prolog"
+plugin=
+[[ ! -e $build/collshim-spank.so ]] || plugin="optional $build/collshim-spank.so"
+"$slurm" up --name "$name" ${plugin:+--plugin "$plugin" --prolog "$tmp/prolog"} || exit 1
 shim=$build/libcollshim.so
 if [[ -x $build/openmpi/test/mpi/ordinary ]]; then
     check "srun --mpi=pmix, Open MPI: right and rerouted" rerouted openmpi pmix none "$shim"
@@ -52,6 +57,8 @@ if [[ -x $build/mpich/test/mpi/ordinary ]]; then
 else
     skip "srun --mpi=pmi2" "MPICH's test programs are not built"
 fi
+# shellcheck source=test/cases_spank.sh
+. "$root/test/cases_spank.sh"
 "$slurm" down --name "$name"
 left() { ! pgrep -f "/run/collshim-slurm/$name" && [[ ! -e /run/collshim-slurm/$name ]]; }
 check "scripts/slurm down leaves nothing" left

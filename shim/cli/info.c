@@ -23,6 +23,7 @@
 
 static const char *const origins[] = {
     [CFG_FROM_DEFAULT] = "default",
+    [CFG_FROM_SITE] = "site",
     [CFG_FROM_FILE] = "file",
     [CFG_FROM_ENVIRONMENT] = "environment",
 };
@@ -32,7 +33,8 @@ static const char usage[] =
     "\n"
     "Prints the version, the MPI backends that are installed, the GPUs this build can use, the\n"
     "table of algorithms, and every setting with its value, where that comes from, and what it\n"
-    "means: what a job would do with the present environment and the file in COLLSHIM_CONFIG.\n"
+    "means: what a job would do with the present environment, the site's file and the file in\n"
+    "COLLSHIM_CONFIG.\n"
     "\n"
     "  --json       the same for a script\n"
     "  --markdown   the settings only, as the table in the documentation\n"
@@ -108,6 +110,31 @@ static const char *shown_value(const struct cfg *c, int id, char *shown, size_t 
     return text_show(shown, size, value, strlen(value));
 }
 
+static const char *or_none(const char *text)
+{
+    return *text ? text : "none";
+}
+
+static void print_site(const struct cfg *c)
+{
+    const struct cfg_site *r = &c->rules;
+
+    puts("Site");
+    if (!r->directory[0]) {
+        printf("  neither %s nor COLLSHIM_SITE\n\n", COLLSHIM_SITE_DIR);
+        return;
+    }
+    printf("  %-14s %s/collshim.yaml%s\n", "settings", r->directory,
+           r->broken      ? ", cannot be used"
+           : !r->has_file ? ", absent"
+                          : "");
+    printf("  %-14s %s\n", "locked", or_none(r->lock));
+    printf("  %-14s programs: %s; users: %s\n", "left out", or_none(r->programs),
+           or_none(r->users));
+    printf("  %-14s %g %% of the jobs\n", "takes part", r->share * 100.0 / CFG_SHARE_ALL);
+    printf("  %-14s %s\n\n", "here", r->left_out[0] ? r->left_out : "nothing is left out");
+}
+
 static void print_settings(const struct cfg *c, int width)
 {
     int names = 0, column;
@@ -125,7 +152,7 @@ static void print_settings(const struct cfg *c, int width)
         printf("  %-*s %-*s", names, cfg_rows[id].variable, VALUE_WIDTH, value);
         if (strlen(value) > VALUE_WIDTH)
             printf("\n  %*s", names + 1 + VALUE_WIDTH, "");
-        printf(" %-11s  ", origins[c->origin[id]]);
+        printf(" %-11s  ", c->locked[id] ? "site, lock" : origins[c->origin[id]]);
         cli_wrap(stdout, cfg_rows[id].meaning, column, width);
     }
 }
@@ -230,12 +257,27 @@ static void json_settings(struct json *j, const struct cfg *c)
         json_string(j, "value", value);
         json_string(j, "default", r->default_text);
         json_string(j, "origin", origins[c->origin[id]]);
+        json_bool(j, "locked", c->locked[id]);
         json_bool(j, "same_on_all_ranks", r->agreed);
         json_string(j, "meaning", r->meaning);
         json_close(j, '}');
     }
     json_close(j, ']');
     json_int(j, "problems", c->problems);
+}
+
+static void json_site(struct json *j, const struct cfg_site *r)
+{
+    json_open(j, "site", '{');
+    json_string(j, "folder", r->directory[0] ? r->directory : NULL);
+    json_bool(j, "has_file", r->has_file);
+    json_string(j, "lock", r->lock);
+    json_string(j, "skip_programs", r->programs);
+    json_string(j, "skip_users", r->users);
+    json_number(j, "share_percent", r->share * 100.0 / CFG_SHARE_ALL);
+    json_string(j, "left_out", r->left_out[0] ? r->left_out : NULL);
+    json_int(j, "problems", r->problems);
+    json_close(j, '}');
 }
 
 static void print_json(const struct cfg *c, const struct libraries *l)
@@ -252,6 +294,7 @@ static void print_json(const struct cfg *c, const struct libraries *l)
     json_string(&j, "found", gpus);
     json_close(&j, '}');
     json_algorithms(&j);
+    json_site(&j, &c->rules);
     json_settings(&j, c);
     json_close(&j, '}');
 }
@@ -300,23 +343,31 @@ static void check_meaning(struct cfg *c)
         topo_free(t);
 }
 
-/* The collected problems, one line each, on stderr. */
-static int report_problems(const struct cfg *c)
+/* Returns how many lines there were. */
+static int print_lines(const char *text)
 {
     int lines = 0;
 
-    if (!c->problems)
-        return CLI_OK;
-    fflush(stdout);
-    for (const char *line = c->problem; *line; lines++) {
-        int n = (int)strcspn(line, "\n");
+    for (; *text; lines++) {
+        int n = (int)strcspn(text, "\n");
 
-        cli_fail("%.*s", n, line);
-        line += n + (line[n] == '\n');
+        cli_fail("%.*s", n, text);
+        text += n + (text[n] == '\n');
     }
+    return lines;
+}
+
+/* The collected problems, one line each, on stderr. That a lock holds is said, and is none. */
+static int report_problems(const struct cfg *c)
+{
+    int lines;
+
+    fflush(stdout);
+    print_lines(c->rules.note);
+    lines = print_lines(c->problem);
     if (lines < c->problems)
         cli_fail("and %d more problem%s", c->problems - lines, cli_s(c->problems - lines));
-    return CLI_FAILURE;
+    return c->problems || c->rules.problems ? CLI_FAILURE : CLI_OK;
 }
 
 int cli_info(int argc, char **argv)
@@ -349,6 +400,7 @@ int cli_info(int argc, char **argv)
         puts("collshim " COLLSHIM_VERSION "\n");
         print_libraries(&libraries);
         print_algorithms(width);
+        print_site(&cfg);
         print_settings(&cfg, width);
     }
     return report_problems(&cfg);

@@ -16,6 +16,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "shim/cli/preload_path.h"
+
 #define MARK_NAME "collshim backend for "
 #define PREFIX "libcollshim-"
 #define SUFFIX ".so"
@@ -100,22 +102,13 @@ static int search(struct libraries *l, const char *directory)
 
 void libraries_find(struct libraries *l)
 {
-    static const char *const places[] = {"", "/../lib", "/../lib64", "/../lib/collshim"};
-    char path[PATH_MAX], self[PATH_MAX];
-    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
-    char *slash;
+    char path[PATH_MAX];
 
     memset(l, 0, sizeof *l);
-    if (n <= 0)
+    if (!preload_command_folder(l->searched))
         return;
-    self[n] = 0;
-    slash = strrchr(self, '/');
-    if (!slash)
-        return;
-    *slash = 0;
-    snprintf(l->searched, sizeof l->searched, "%s", *self ? self : "/");
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        if (snprintf(path, sizeof path, "%s%s", l->searched, places[i]) >= (int)sizeof path)
+    for (const char *const *place = preload_places; *place; place++) {
+        if (snprintf(path, sizeof path, "%s%s", l->searched, *place) >= (int)sizeof path)
             continue;
         if (search(l, path) && realpath(path, l->directory))
             return;

@@ -16,6 +16,7 @@ static const struct command {
     const char *summary;
     int (*run)(int argc, char **argv);
 } commands[] = {
+    {"exec", "run a command with the preload; behind any launcher", cli_exec},
     {"info", "what is installed, the algorithms, and every setting with its value", cli_info},
     {"topo", "detect this machine, or explain a topology", cli_topo},
     {"rates", "what this machine's processors and GPUs copy and combine per second", cli_rates},
@@ -40,6 +41,7 @@ static void help(void)
          "`collshim COMMAND --help` explains one of them; --version prints the version.\n"
          "\n"
          "To begin with:\n"
+         "  mpirun -np 16 collshim exec -- ./app            the preload for every rank\n"
          "  collshim info                                   is everything found and set as meant?\n"
          "  collshim topo                                   what this machine has\n"
          "  collshim topo 'node:4 socket:2 gpu:2 rail:4'    what a text describes\n"

@@ -7,6 +7,7 @@
 #include "shim/decide/say.h"
 
 struct settings settings;
+const char settings_version[] = COLLSHIM_VERSION;
 
 void settings_open(const char *calls)
 {
@@ -17,23 +18,29 @@ void settings_open(const char *calls)
         tuning_load(&settings.cfg, &settings.tuning);
 }
 
+static void say_lines(const char *lines)
+{
+    while (*lines) {
+        size_t length = strcspn(lines, "\n");
+
+        say(CFG_LEVEL_WARN, "%.*s", (int)length, lines);
+        lines += length + (lines[length] == '\n');
+    }
+}
+
 void settings_complain(void)
 {
     static int done;
 
     if (__atomic_exchange_n(&done, 1, __ATOMIC_RELAXED))
         return;
-    for (const char *line = settings.cfg.problem; *line;) {
-        size_t length = strcspn(line, "\n");
-
-        say(CFG_LEVEL_WARN, "%.*s", (int)length, line);
-        line += length + (line[length] == '\n');
-    }
+    say_lines(settings.cfg.rules.note);
+    say_lines(settings.cfg.problem);
 }
 
 uint64_t settings_hash(void)
 {
-    uint64_t hash = hash_text(HASH_SEED ^ tuning_hash(&settings.tuning), COLLSHIM_VERSION);
+    uint64_t hash = hash_text(HASH_SEED ^ tuning_hash(&settings.tuning), settings_version);
     char value[CFG_TEXT_MAX];
 
     for (int id = 0; id < CFG_COUNT; id++)

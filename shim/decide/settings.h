@@ -23,6 +23,10 @@ struct settings {
 
 extern struct settings settings;
 
+/* Of collshim, as ranks tell each other: one text in the file, so that it is another in a copy with
+   another number. */
+extern const char settings_version[];
+
 /* Read them; bad ones are noted in settings.cfg.problem. */
 void settings_open(const char *calls);
 

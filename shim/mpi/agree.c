@@ -19,10 +19,11 @@
 
 enum { TEXT_MAX = 8192 };
 
-/* One line per agreed setting, "name value", then what the files hold and the problems found. */
+/* The version, one line per agreed setting, "name value", then what the files hold and the problems
+ * found. */
 static void agree_describe(char *text)
 {
-    size_t used = 0;
+    size_t used = (size_t)snprintf(text, TEXT_MAX, "collshim %s\n", settings_version);
     char value[CFG_TEXT_MAX];
 
     for (int id = 0; id < CFG_COUNT; id++) {
@@ -60,7 +61,9 @@ static void say_difference(const char *mine, const char *root)
 
 /* What ranks find out about each other. */
 struct outcome {
-    int absent;        /* a rank that has not loaded collshim, or -1 */
+    int absent;        /* a rank that has not loaded this collshim, or -1 */
+    int other_version; /* it has loaded another version */
+    int left_out;      /* the lowest rank that the site leaves out, or -1 */
     int differ;        /* ranks have different settings */
     int problems;      /* the most that any rank found in its settings */
     uint64_t settings; /* of this rank, hashed: equal for equal texts */
@@ -71,17 +74,48 @@ static void worse(void *value, const void *child)
     struct outcome *mine = value;
     const struct outcome *theirs = child;
 
-    if (mine->absent < 0)
+    if (mine->absent < 0) {
         mine->absent = theirs->absent;
+        mine->other_version = theirs->other_version;
+    }
     if (theirs->problems > mine->problems)
         mine->problems = theirs->problems;
+    if (theirs->left_out >= 0 && (mine->left_out < 0 || theirs->left_out < mine->left_out))
+        mine->left_out = theirs->left_out;
     mine->differ |= theirs->differ || theirs->settings != mine->settings;
 }
 
 /* All ranks have set COLLSHIM_STRICT=1, and one found a problem. */
 static int must_fail(const struct outcome *o)
 {
-    return settings.cfg.strict && o->problems && !o->differ && o->absent < 0;
+    return settings.cfg.strict && o->problems && !o->differ && o->absent < 0 && o->left_out < 0;
+}
+
+static const struct launcher *launcher;
+static int other_version = -1; /* the last rank that was found to have one */
+
+/* Versions need not understand each other's messages. */
+static int understands(int rank)
+{
+    enum launcher_peer peer = launcher->find(rank);
+
+    if (peer == PEER_OTHER_VERSION)
+        other_version = rank;
+    return peer == PEER_HERE;
+}
+
+static void say_absent(const struct outcome *o)
+{
+    if (o->other_version)
+        say_here(CFG_LEVEL_WARN,
+                 "rank %d has loaded another version of collshim than %s, all run natively; one "
+                 "module must reach every rank",
+                 o->absent, settings_version);
+    else
+        say_here(CFG_LEVEL_WARN,
+                 "rank %d has not loaded collshim, all run natively; LD_PRELOAD must reach every "
+                 "rank (Open MPI: mpirun -x LD_PRELOAD)",
+                 o->absent);
 }
 
 /*
@@ -91,8 +125,8 @@ static int must_fail(const struct outcome *o)
 static int agree_share(struct tree *t, struct outcome *o)
 {
     const char *lost = NULL;
-    const struct launcher *launcher = mpi_process.world_size > 1 ? launcher_of_job(&lost) : NULL;
 
+    launcher = mpi_process.world_size > 1 ? launcher_of_job(&lost) : NULL;
     if (lost) {
         say_here(CFG_LEVEL_WARN,
                  "rank %d could not announce itself to the other ranks by %s; all run natively",
@@ -100,21 +134,19 @@ static int agree_share(struct tree *t, struct outcome *o)
         o->absent = mpi_process.world_rank;
         return MPI_SUCCESS;
     }
-    o->absent = tree_open(t, mpi_process.world_rank, mpi_process.world_size,
-                          launcher ? launcher->has : NULL);
+    o->absent =
+        tree_open(t, mpi_process.world_rank, mpi_process.world_size, launcher ? understands : NULL);
+    o->other_version = o->absent >= 0 && o->absent == other_version;
     int rc = tree_up(t, o, sizeof *o, worse);
     /* Said before the others know: the first of them to end may end the job. */
     if (rc == MPI_SUCCESS && must_fail(o))
         say(CFG_LEVEL_ERROR, "COLLSHIM_STRICT=1: MPI_Init fails because of the settings above");
     if (rc == MPI_SUCCESS)
         rc = tree_down(t, o, sizeof *o);
-    /* Rank 0 tells all, or its neighbours do if it is the one that is absent. */
+    /* Rank 0 tells all, or its neighbours do if it is the one that has no collshim. */
     if (rc == MPI_SUCCESS && o->absent >= 0 && t->parent < 0 &&
-        (!mpi_process.world_rank || !o->absent))
-        say_here(CFG_LEVEL_WARN,
-                 "rank %d has not loaded collshim, all run natively; LD_PRELOAD must reach every "
-                 "rank (Open MPI: mpirun -x LD_PRELOAD)",
-                 o->absent);
+        (!mpi_process.world_rank || (!o->absent && !o->other_version)))
+        say_absent(o);
     return rc;
 }
 
@@ -159,6 +191,17 @@ static enum reason parse_topology(void)
     return REASON_NONE;
 }
 
+/* One rank is enough, since hosts may see the site's folder change at different times. What is
+   wrong with its file is said by rank 0 already. */
+static void say_left_out(const struct outcome *o)
+{
+    const struct cfg_site *rules = &settings.cfg.rules;
+
+    if (o->left_out == mpi_process.world_rank)
+        say_here(rules->broken && mpi_process.world_rank ? CFG_LEVEL_WARN : CFG_LEVEL_INFO,
+                 "%s (rank %d; all ranks run natively)", rules->left_out, mpi_process.world_rank);
+}
+
 /* All have the same settings, with which MPI_Init goes on. May calls be rerouted? Returns an MPI
    code. */
 static int agree_settle(const struct tree *t, enum reason topology)
@@ -173,7 +216,7 @@ int agree_at_init(void)
 {
     char mine[TEXT_MAX] = "";
     struct tree tree = {.parent = -1};
-    struct outcome o = {.absent = -1};
+    struct outcome o = {.absent = -1, .left_out = -1};
 
     mpi.Comm_rank(MPI_COMM_WORLD, &mpi_process.world_rank);
     mpi.Comm_size(MPI_COMM_WORLD, &mpi_process.world_size);
@@ -183,10 +226,17 @@ int agree_at_init(void)
     agree_describe(mine);
     o.problems = settings.cfg.problems + (topology != REASON_NONE);
     o.settings = hash_text(HASH_SEED, mine);
+    if (settings.cfg.rules.left_out[0])
+        o.left_out = mpi_process.world_rank;
     if (agree_share(&tree, &o) != MPI_SUCCESS)
         return MPI_ERR_OTHER;
     if (o.absent >= 0) {
         mpi_process.verdict = REASON_NOT_EVERYWHERE;
+        return MPI_SUCCESS;
+    }
+    if (o.left_out >= 0) {
+        say_left_out(&o);
+        mpi_process.verdict = REASON_LEFT_OUT;
         return MPI_SUCCESS;
     }
     if (must_fail(&o))

@@ -18,6 +18,9 @@ enum launcher_state {
     LAUNCHER_READY,  /* the others can see this rank, and `has` answers */
 };
 
+/* What a rank has announced. */
+enum launcher_peer { PEER_ABSENT, PEER_HERE, PEER_OTHER_VERSION };
+
 /* One kind of launcher. One thread calls: the one in MPI_Init. */
 struct launcher {
     const char *name;
@@ -25,9 +28,9 @@ struct launcher {
     void (*announce)(void);
     /* After it. */
     enum launcher_state (*state)(void);
-    /* In state LAUNCHER_READY: has this rank of MPI_COMM_WORLD announced itself? Local, or one
-       question to the launcher's daemon. */
-    int (*has)(int rank);
+    /* In state LAUNCHER_READY: this rank of MPI_COMM_WORLD. Local, or one question to the
+       launcher's daemon. */
+    enum launcher_peer (*find)(int rank);
 };
 
 extern const struct launcher launcher_pmix, launcher_hydra;

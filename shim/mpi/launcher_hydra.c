@@ -23,6 +23,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "shim/decide/settings.h"
 #include "shim/mpi/launcher.h"
 
 enum { LINE = 1024, PATIENCE_MS = 10000 };
@@ -125,8 +126,8 @@ static void announce(void)
     if (fd < 0 || !ask("cmd=init pmi_version=1 pmi_subversion=1\n", answer) || !went_well(answer) ||
         !ask("cmd=get_my_kvsname\n", answer) || !word(answer, "kvsname=", store, sizeof store))
         return;
-    snprintf(line, sizeof line, "cmd=put kvsname=%s key=collshim-%d value=here\n", store,
-             atoi(getenv("PMI_RANK")));
+    snprintf(line, sizeof line, "cmd=put kvsname=%s key=collshim-%d value=%s\n", store,
+             atoi(getenv("PMI_RANK")), settings_version);
     placed = ask(line, answer) && went_well(answer);
 }
 
@@ -135,14 +136,15 @@ static enum launcher_state state(void)
     return fd < 0 ? LAUNCHER_ABSENT : placed ? LAUNCHER_READY : LAUNCHER_LOST;
 }
 
-static int has(int rank)
+static enum launcher_peer find(int rank)
 {
-    char line[LINE], answer[LINE], value[16];
+    char line[LINE], answer[LINE], value[64];
 
     snprintf(line, sizeof line, "cmd=get kvsname=%s key=collshim-%d\n", store, rank);
-    return ask(line, answer) && went_well(answer) && word(answer, "value=", value, sizeof value) &&
-           !strcmp(value, "here");
+    if (!ask(line, answer) || !went_well(answer) || !word(answer, "value=", value, sizeof value))
+        return PEER_ABSENT;
+    return strcmp(value, settings_version) != 0 ? PEER_OTHER_VERSION : PEER_HERE;
 }
 
 const struct launcher launcher_hydra = {
-    .name = "Hydra", .announce = announce, .state = state, .has = has};
+    .name = "Hydra", .announce = announce, .state = state, .find = find};

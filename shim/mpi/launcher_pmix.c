@@ -18,6 +18,8 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "config/hash.h"
+#include "shim/decide/settings.h"
 #include "shim/mpi/launcher.h"
 
 enum { SUCCESS = 0, TYPE_BOOL = 1, TYPE_INT = 6 };
@@ -55,10 +57,17 @@ void launcher_open(struct backend_announcement *a)
     announcement = a;
 }
 
+static int version(void)
+{
+    return (int)(hash_text(HASH_SEED, settings_version) >> 33);
+}
+
 static void announce(void)
 {
-    if (announcement)
-        __atomic_store_n(&announcement->key, KEY, __ATOMIC_RELEASE);
+    if (!announcement)
+        return;
+    announcement->value = version();
+    __atomic_store_n(&announcement->key, KEY, __ATOMIC_RELEASE);
 }
 
 static enum launcher_state state(void)
@@ -76,32 +85,41 @@ static enum launcher_state state(void)
     return get && announcement && announcement->placed ? LAUNCHER_READY : LAUNCHER_LOST;
 }
 
-static int ask(const char *key, const struct pmix_info *how)
+static const struct pmix_value *ask(const char *key, const struct pmix_info *how)
 {
     struct pmix_value *found = NULL;
 
-    return get(&there, key, how, 1, &found) == SUCCESS && found;
+    return get(&there, key, how, 1, &found) == SUCCESS ? found : NULL;
 }
 
-static int has(int rank)
+static enum launcher_peer judge(const struct pmix_value *found)
+{
+    if (!found)
+        return PEER_ABSENT;
+    return found->type == TYPE_INT && found->data.integer == version() ? PEER_HERE
+                                                                       : PEER_OTHER_VERSION;
+}
+
+static enum launcher_peer find(int rank)
 {
     static const struct pmix_info immediate = {.key = "pmix.immediate",
                                                .value = {.type = TYPE_BOOL, .data.flag = 1}},
                                   limit = {.key = "pmix.timeout",
                                            .value = {.type = TYPE_INT, .data.integer = LIMIT_S}};
+    const struct pmix_value *found;
 
     there.rank = (uint32_t)rank;
-    if (ask(KEY, &immediate))
-        return 1;
+    found = ask(KEY, &immediate);
+    if (found)
+        return judge(found);
     for (int i = 0; i < announcement->nbeside; i++)
         if (ask(announcement->beside[i], &limit))
-            return ask(KEY, &immediate);
+            return judge(ask(KEY, &immediate));
     /* It published none of the keys that this rank did. */
-    for (time_t end = time(NULL) + PATIENCE_S; time(NULL) <= end;)
-        if (ask(KEY, &limit))
-            return 1;
-    return 0;
+    for (time_t end = time(NULL) + PATIENCE_S; !found && time(NULL) <= end;)
+        found = ask(KEY, &limit);
+    return judge(found);
 }
 
 const struct launcher launcher_pmix = {
-    .name = "PMIx", .announce = announce, .state = state, .has = has};
+    .name = "PMIx", .announce = announce, .state = state, .find = find};

@@ -12,7 +12,7 @@
 #ifndef COLLSHIM_SHIM_PRELOAD_BACKEND_H
 #define COLLSHIM_SHIM_PRELOAD_BACKEND_H
 
-#define BACKEND_ABI 3
+#define BACKEND_ABI 4
 #define BACKEND_OPEN_SYMBOL "collshim_backend_open"
 
 /*
@@ -23,6 +23,7 @@
 enum { ANNOUNCEMENT_BESIDE = 8 };
 struct backend_announcement {
     const char *key; /* borrowed from the backend; NULL: nothing to announce */
+    int value;       /* what is published under it: the version, as a number */
     int placed;      /* it is published with the library's keys */
     int nbeside;     /* keys of the library beside it that other hosts can read */
     char beside[ANNOUNCEMENT_BESIDE][64];

@@ -56,7 +56,7 @@ static put_fn real_put(const void *caller)
 /* Put the backend's key once, and keep the names of keys that other hosts can read. */
 static void announce(struct backend_announcement *a, put_fn put, uint8_t scope, const char *key)
 {
-    struct value here = {.type = TYPE_INT, .data.integer = 1};
+    struct value here = {.type = TYPE_INT, .data.integer = a->value};
 
     if (!a->placed)
         a->placed = put(SCOPE_GLOBAL, a->key, &here) == 0;

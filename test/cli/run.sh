@@ -88,6 +88,26 @@ json '[.settings[] | select(.origin == "file") | .value] == ["off", "1MiB"]' \
 printf 'mode: off\nmin_bytes: [1\n' >bad.yaml
 expect 1 "bad.yaml:3: not YAML" env COLLSHIM_CONFIG=bad.yaml "$collshim" info
 
+if [[ ! -d /etc/collshim ]]; then
+    mkdir site
+    printf 'min_bytes: 1M\nlog: info\nlock: min_bytes\nskip_programs: [vasp*]\nshare: 5%%\n' >site/collshim.yaml
+    in_site() { env COLLSHIM_SITE=site "$@"; }
+    json '[.settings[] | select(.origin == "site") | [.name, .locked]] == [["min_bytes", true], ["log", false]]' \
+        in_site PMIX_NAMESPACE=job-11 "$collshim" info --json
+    json '.site.share_percent == 5 and .site.left_out == null' in_site PMIX_NAMESPACE=job-11 "$collshim" info --json
+    json '.site.left_out | contains("job-1 is not among")' in_site PMIX_NAMESPACE=job-1 "$collshim" info --json
+    expect 0 "COLLSHIM_MIN_BYTES=2M: site/collshim.yaml locks min_bytes, which stays 1MiB" \
+        in_site COLLSHIM_MIN_BYTES=2M "$collshim" info
+    expect 0 "programs: vasp*; users: none" in_site "$collshim" info
+    touch site/off
+    json '.site.left_out | contains("the site has stopped")' in_site "$collshim" info --json
+    echo 'min_bytes: [' >site/collshim.yaml
+    expect 1 "site/collshim.yaml:2: not YAML" in_site "$collshim" info
+fi
+
+# shellcheck source=test/cli/cases_exec.sh
+. "$here/cases_exec.sh"
+
 expect 0 "For four of them write node:4" "$collshim" topo
 json '.machine.package[0].cores > 0 and (.synthetic | startswith("node:1 "))' "$collshim" topo --json
 text='node:4 rank:4 rail:4@3x100Mbit,50Mbit'

@@ -3,7 +3,9 @@
    and nothing here reads a settings file. */
 #include "config/settings_private.h"
 
-void cfg_read_yaml(struct cfg *c, const char *path)
+int cfg_read_yaml(struct cfg *c, const char *path, enum cfg_origin origin)
 {
+    (void)origin;
     cfg_problem(c, "%s: settings files are not read here", path);
+    return -1;
 }

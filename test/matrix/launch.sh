@@ -127,17 +127,20 @@ find_programs() {
     fi
 }
 
+# load_module: in this shell
+load_module() {
+    set +eu # theirs
+    # shellcheck disable=SC1090
+    . "$modules_init" && module use "$prefix/share/modulefiles" && module load collshim
+    set -eu
+    [[ -n ${LD_PRELOAD-} ]] || { echo "module load collshim: LD_PRELOAD is not set"; exit 1; } >&2
+}
+
 # with_way WAY COMMAND...: becomes the command, with what the user's shell has of collshim
 with_way() {
     case $1 in
     environment) export LD_PRELOAD=$prefix/lib/libcollshim.so ;;
-    module)
-        set +eu # theirs
-        # shellcheck disable=SC1090
-        . "$modules_init" && module use "$prefix/share/modulefiles" && module load collshim
-        set -eu
-        [[ -n ${LD_PRELOAD-} ]] || { echo "module load collshim: LD_PRELOAD is not set"; exit 1; } >&2
-        ;;
+    module) load_module ;;
     esac
     exec "${@:2}"
 }
@@ -190,4 +193,19 @@ end_strays() {
     pids=$(grep -lszxF "MATRIX_RUN=$$" /proc/[0-9]*/environ | cut -d / -f 3 || true)
     # shellcheck disable=SC2086 # one word per process
     [[ -z $pids ]] || kill -KILL $pids 2>/dev/null || true
+}
+
+# The large calls that the program says it made, as the report counts them.
+large_calls() {
+    sed -n 's/^collectives: right.*large://p' "$tmp/out" | tr ' ' '\n' | sed 's/^alltoallw=/alltoallv=/' |
+        awk -F = 'NF == 2 { n[$1] += $2 } END { for (c in n) printf "%s\t%d\n", c, n[c] }' | sort
+}
+
+rerouted_calls() {
+    [[ -r $tmp/report.json ]] || return 0
+    jq -r '.collectives[] | select(.rerouted > 0) | [.collective, .rerouted] | @tsv' "$tmp/report.json" | sort
+}
+
+count() { # of calls in large_calls' or rerouted_calls' form
+    awk '{ n += $2 } END { print n + 0 }' <<<"$1"
 }

@@ -80,21 +80,6 @@ want() {
     "${@:2}" >/dev/null 2>&1 || why+="${why:+; }$1"
 }
 
-# The large calls that the program says it made, as the report counts them.
-large_calls() {
-    sed -n 's/^collectives: right.*large://p' "$tmp/out" | tr ' ' '\n' | sed 's/^alltoallw=/alltoallv=/' |
-        awk -F = 'NF == 2 { n[$1] += $2 } END { for (c in n) printf "%s\t%d\n", c, n[c] }' | sort
-}
-
-rerouted_calls() {
-    [[ -r $tmp/report.json ]] || return 0
-    jq -r '.collectives[] | select(.rerouted > 0) | [.collective, .rerouted] | @tsv' "$tmp/report.json" | sort
-}
-
-count() { # of calls in large_calls' or rerouted_calls' form
-    awk '{ n += $2 } END { print n + 0 }' <<<"$1"
-}
-
 # run_job WAY PROGRAM...: as launch; adds to the cell's log. Sets why, empty if its results are right.
 run_job() {
     rm -f "$tmp/report.json"

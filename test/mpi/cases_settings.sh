@@ -294,7 +294,7 @@ pmi_servers() {
     want_right
     [ "$(grep '^asked:' <<<"$out" | sed 's/^asked: cmd=//')" = "init pmi_version=1 pmi_subversion=1
 get_my_kvsname
-put kvsname=kvs_7 key=collshim-0 value=here" ] || complain "it was asked something else"
+put kvsname=kvs_7 key=collshim-0 value=$("$build/collshim" --version | cut -d " " -f 2)" ] || complain "it was asked something else"
     finish
 
     local how

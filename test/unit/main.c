@@ -40,6 +40,8 @@ int main(void)
     srunner_add_suite(r, suite_cpulist());
     srunner_add_suite(r, suite_json());
     srunner_add_suite(r, suite_write_file());
+    srunner_add_suite(r, suite_site());
+    srunner_add_suite(r, suite_preload_list());
     srunner_add_suite(r, suite_socket());
     srunner_add_suite(r, suite_watch());
     srunner_add_suite(r, suite_balance());

@@ -34,6 +34,8 @@ Suite *suite_hands(void);
 Suite *suite_cpulist(void);
 Suite *suite_json(void);
 Suite *suite_write_file(void);
+Suite *suite_site(void);
+Suite *suite_preload_list(void);
 Suite *suite_socket(void);
 Suite *suite_watch(void);
 Suite *suite_balance(void);
