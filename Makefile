@@ -42,6 +42,9 @@ NVCC_ARCHS := $(if $(NVCC),$(patsubst sm_%,%,$(shell $(NVCC) --list-gpu-code 2>/
 # Helpers (COLLSHIM_PPG) need UCX's headers or NCCL; both libraries are found at run time.
 UCX  := $(call macros,$(CC),ucp/api/ucp.h)
 GLPK := $(call macros,$(CC),glpk.h)
+# Call sites: libunwind is found at run time too; the command reads debug information with libdw.
+UNWIND := $(call macros,$(CC),libunwind.h)
+DW     := $(call macros,$(CC),elfutils/libdwfl.h)
 MPI_openmpi := $(call macros,$(MPICC_openmpi),mpi.h)
 MPI_mpich   := $(call macros,$(MPICC_mpich),mpi.h)
 FAMILIES := $(foreach f,openmpi mpich,$(if $(MPI_$(f)),$(f)))
@@ -134,6 +137,8 @@ $(WITH_CUDA_H): HEADER_CFLAGS := $(CUDA_CFLAGS)
 $(WITH_NCCL_H): HEADER_CFLAGS := $(NCCL_CFLAGS)
 $(call pic,transports/cuda_reduce.c): OWN_CFLAGS += $(ARCH_CFLAGS)
 $(call pic,shim/cli/lp.c): OWN_CFLAGS += $(if $(GLPK),-DCOLLSHIM_GLPK)
+$(call pic,shim/cli/lines.c): OWN_CFLAGS += $(if $(DW),-DCOLLSHIM_LIBDW)
+$(call pic,shim/decide/walk.c): OWN_CFLAGS += $(if $(UNWIND),-DCOLLSHIM_LIBUNWIND)
 $(call pic,shim/helper/main.c): OWN_CFLAGS += $(if $(UCX),-DHELPER_MPI=1) $(if $(NCCL),-DHELPER_NCCL=1)
 # Balancing is planned inside the call that waits for it.
 $(B)/pic/planners/nimble/%.o: override CFLAGS := $(CFLAGS:-O2=-O3)
@@ -213,7 +218,7 @@ $(call program,libcollshim-nccl.so,$(NCCL_OBJ) $(call pic,$(CREW_SRC)) $(DECIDE)
 # A process of its own that works for a rank; no part of it is linked into an application.
 $(call program,collshim-helper,$(HELPER_OBJ) $(CUDA_RUN),-ldl -lpthread,-rdynamic)
 $(call program,collshim,$(call pic,$(wildcard shim/cli/*.c)) $(CORE) $(CUDA_OBJ),\
-  -lyaml -lhwloc -ljansson -lm $(if $(GLPK),-lglpk))
+  -lyaml -lhwloc -ljansson -lm $(if $(GLPK),-lglpk) $(if $(DW),-ldw))
 
 # Benches of parts, most of them simulated.
 $(call program,test/bench_plan,$(call pic,bench/planning/planning.c) $(CORE),-lyaml)

@@ -15,8 +15,10 @@ FOUND_nccl    := $(if $(NCCL),$(NCCL_CFLAGS) $(call macros,$(CC) $(NCCL_CFLAGS),
 FOUND_kernels := $(ARCH_CFLAGS) $(if $(NVCC),$(NVCC) $(shell $(NVCC) --version | tail -n 1) $(COMPRESS) $(CUDA_PTX),$(KERNELS))
 FOUND_ucx     := $(UCX)
 FOUND_glpk    := $(GLPK)
+FOUND_unwind  := $(UNWIND)
+FOUND_dw      := $(DW)
 
-FOUND += cc link openmpi mpich cuda nccl kernels ucx glpk
+FOUND += cc link openmpi mpich cuda nccl kernels ucx glpk unwind dw
 # A program has a finding of its own, the list of its inputs: a deleted source leaves no newer file behind.
 
 define found_rule
@@ -32,4 +34,6 @@ $(WITH_CUDA_H) $(WITH_NCCL_H): $(B)/found/cuda
 $(WITH_NCCL_H) $(NCCL_CAUGHT) $(call pic,shim/helper/main.c): $(B)/found/nccl
 $(call pic,transports/ucx.c shim/helper/main.c): $(B)/found/ucx
 $(call pic,shim/cli/lp.c): $(B)/found/glpk
+$(call pic,shim/cli/lines.c): $(B)/found/dw
+$(call pic,shim/decide/walk.c): $(B)/found/unwind
 $(call pic,transports/cuda_reduce.c transports/cuda_image.S): $(B)/found/kernels

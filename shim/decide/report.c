@@ -6,10 +6,11 @@
 
 #include "config/write_file.h"
 #include "shim/decide/count.h"
+#include "shim/decide/job.h"
 #include "shim/decide/say.h"
 #include "shim/decide/settings.h"
 
-static const char *row_name(int row)
+const char *report_row_name(int row)
 {
     return row < plan_algorithm_count ? plan_algorithms[row]->name : "library";
 }
@@ -34,7 +35,7 @@ static const char *main_algorithm(int c, int timed)
     for (int row = 1; row < COUNT_NAMES; row++)
         best = by_row(c, -1, row) > by_row(c, -1, best) ? row : best;
     if (by_row(c, -1, best))
-        return row_name(best);
+        return report_row_name(best);
     if (!timed || choice->native || !choice->served)
         return "native";
     return (choice->forced ? choice->forced : plan_algorithm_default((enum plan_collective)c))
@@ -46,7 +47,7 @@ static void put_rows(struct json *j, int c, int k)
     json_open(j, "algorithms", '{');
     for (int row = 0; row < COUNT_NAMES; row++)
         if (by_row(c, k, row))
-            json_int(j, row_name(row), (long long)by_row(c, k, row));
+            json_int(j, report_row_name(row), (long long)by_row(c, k, row));
     json_close(j, '}');
 }
 
@@ -168,6 +169,7 @@ struct json report_begin(FILE *f, const char *library, int ranks, const char *co
     json_string(&j, "library", library);
     json_int(&j, "ranks", ranks);
     json_string(&j, "counts_are", counts_are);
+    job_report(&j);
     return j;
 }
 

@@ -41,5 +41,6 @@ Suite *suite_windows(void);
 Suite *suite_slices(void);
 Suite *suite_crew(void);
 Suite *suite_rounds(void);
+Suite *suite_site(void);
 
 #endif

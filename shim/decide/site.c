@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "shim/decide/site.h"
+
+#include <time.h>
+
+#include "shim/decide/caller.h"
+#include "shim/decide/count.h"
+#include "shim/decide/say.h"
+#include "shim/decide/site_table.h"
+
+__thread struct site_call site_now __attribute__((tls_model("initial-exec")));
+
+static uint64_t now_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+void site_open(void)
+{
+    if (site_table)
+        return;
+    if (site_table_open() < 0)
+        say(CFG_LEVEL_WARN, "the report will name no call sites: out of memory");
+    else
+        caller_open();
+}
+
+/* The stack grows down: a call further in is inside the one that is under way. One further out
+   shows that an error handler has jumped out of that. */
+void site_enter(const void *from, const char *cfa)
+{
+    if (site_now.cfa && cfa < site_now.cfa)
+        return;
+    site_now = (struct site_call){.from = from, .cfa = cfa, .began = now_ns()};
+}
+
+static void add(uint64_t *counter, uint64_t n)
+{
+    __atomic_fetch_add(counter, n, __ATOMIC_RELAXED);
+}
+
+/* The library's first call opens connections: its time says nothing of the next. */
+static int is_warm(const struct site_call *s)
+{
+    return s->rerouted || (s->reason != REASON_FIRST && s->reason != REASON_UNTRIED);
+}
+
+void site_count(uint32_t ranks, uint32_t nodes)
+{
+    const struct site_call *s = &site_now;
+    uint64_t took = now_ns() - s->began;
+
+    if (!site_table)
+        return;
+    struct site_row *r =
+        site_table_row(&(struct site_key){.site = (uint16_t)caller_site(s->from, s->cfa),
+                                          .collective = s->collective,
+                                          .size_class = (uint8_t)count_size_class(s->bytes),
+                                          .ranks = ranks,
+                                          .nodes = nodes});
+    add(&r->bytes, s->bytes);
+    add(&r->calls[s->rerouted], 1);
+    add(&r->nanoseconds[s->rerouted], took);
+    if (is_warm(s))
+        __atomic_fetch_add(&r->bins[s->rerouted][histogram_bin(took)], 1, __ATOMIC_RELAXED);
+    if (s->rerouted)
+        site_vote(&r->algorithm, s->algorithm, 1);
+    else
+        site_vote(&r->reason, s->reason, 1);
+}

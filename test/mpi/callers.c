@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * callers [SEED [HOW]]: collectives from several places of the program, which a report tells apart.
+ * No place is inlined or ends in a tail call.
+ *
+ * HOW: cost     prints what one small call takes: from one place, and from places that are new
+ *      many     calls from 5,000 places, most of them made at run time
+ *      last     the last rank alone calls from one more place, seven times
+ *      signal   also from a signal handler on a stack of its own
+ *      forever  makes calls until it is killed
+ */
+#define _GNU_SOURCE
+#include "test/mpi/harness.h"
+
+#include <signal.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define PLACE __attribute__((noinline, noclone))
+
+enum { BIG = 1 << 15, CALLS = 40, COST = 4000 };
+
+static double in[BIG], out[BIG];
+
+PLACE int often_small(void)
+{
+    int rc = MPI_Allreduce(in, out, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+
+    out[1] = 1;
+    return rc;
+}
+
+PLACE int often_large(void)
+{
+    int rc = MPI_Allreduce(in, out, BIG, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+
+    out[1] += 1;
+    return rc;
+}
+
+PLACE int once_broadcast(void)
+{
+    int rc = MPI_Bcast(out, BIG, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+
+    out[1] += 1;
+    return rc;
+}
+
+static double seconds(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+#if defined(__x86_64__)
+typedef int allreduce(const void *, void *, int, MPI_Datatype, MPI_Op, MPI_Comm);
+
+/* sub $8,%rsp; movabs $MPI_Allreduce,%rax; call *%rax; add $8,%rsp; ret: no unwind information */
+static const unsigned char code[] = {0x48, 0x83, 0xec, 8,    0x48, 0xb8, 0,    0,    0, 0,   0,
+                                     0,    0,    0,    0xff, 0xd0, 0x48, 0x83, 0xc4, 8, 0xc3};
+enum { STRIDE = 32, PLACES = 5000 };
+
+static char *make_places(void)
+{
+    allreduce *f = MPI_Allreduce;
+    char *at = mmap(NULL, PLACES * STRIDE, PROT_READ | PROT_WRITE | PROT_EXEC,
+                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    if (at == MAP_FAILED)
+        return NULL;
+    for (int i = 0; i < PLACES; i++) {
+        memcpy(at + i * STRIDE, code, sizeof code);
+        memcpy(at + i * STRIDE + 6, &f, sizeof f);
+    }
+    return at;
+}
+
+static int call_place(char *at)
+{
+    allreduce *f;
+
+    memcpy(&f, &at, sizeof f);
+    return f(in, out, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_SELF);
+}
+
+static void many(void)
+{
+    char *at = make_places();
+
+    for (int i = 0; at && i < PLACES; i++)
+        if (call_place(at + i * STRIDE) != MPI_SUCCESS)
+            fail("place %d", i);
+}
+#else
+static void many(void)
+{
+}
+#endif
+
+static void on_signal(int s)
+{
+    (void)s;
+    often_small();
+}
+
+static void in_handler(void)
+{
+    static char room[1 << 18];
+    stack_t stack = {.ss_sp = room, .ss_size = sizeof room};
+    struct sigaction a = {.sa_handler = on_signal, .sa_flags = SA_ONSTACK};
+
+    if (sigaltstack(&stack, NULL) || sigaction(SIGUSR1, &a, NULL) || raise(SIGUSR1))
+        fail("no signal");
+}
+
+/* Each line is a place. */
+#define NEW MPI_Allreduce(in, out, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_SELF);
+#define NEW_8 NEW NEW NEW NEW NEW NEW NEW NEW
+PLACE static void new_places(void)
+{
+    NEW_8 NEW_8 NEW_8 NEW_8 NEW_8 NEW_8 NEW_8 NEW_8
+}
+
+/* From one rank to itself: no other rank's time is in it. */
+static void cost(void)
+{
+    double start, again, first;
+
+    NEW;
+    start = seconds();
+    new_places();
+    first = seconds() - start;
+    start = seconds();
+    for (int i = 0; i < COST; i++)
+        new_places();
+    again = (seconds() - start) / COST;
+    if (!world_rank)
+        printf("cost: known %.1f ns, new %.2f us\n", again / 64 * 1e9, (first - again) / 64 * 1e6);
+}
+
+int main(int argc, char **argv)
+{
+    const char *how = argc > 2 ? argv[2] : "";
+
+    MPI_Init(&argc, &argv);
+    test_began("callers", argc, argv);
+    do {
+        for (int i = 0; i < CALLS; i++) {
+            in[0] = i + world_rank;
+            often_small();
+            if (out[0] != i * world_size + world_size * (world_size - 1) / 2.0)
+                fail("call %d: %g", i, out[0]);
+            often_large();
+        }
+        once_broadcast();
+    } while (!strcmp(how, "forever"));
+    if (!strcmp(how, "many"))
+        many();
+    if (!strcmp(how, "last") && world_rank == world_size - 1)
+        for (int i = 0; i < 7; i++)
+            NEW;
+    if (!strcmp(how, "signal"))
+        in_handler();
+    if (!strcmp(how, "cost"))
+        cost();
+    int code_ = test_ended();
+    MPI_Finalize();
+    return code_;
+}
