@@ -185,16 +185,38 @@ void report_settings(struct json *j)
     json_close(j, '}');
 }
 
-void report_write(const char *behind, void (*print)(FILE *f))
+/* Where it goes: %p is this process's number. */
+static void report_path(const char *behind, char *path, size_t size)
 {
-    const char *from = settings.cfg.report, *mark = strstr(from, "%p"), *why;
-    char path[CFG_TEXT_MAX + 32];
+    const char *from = settings.cfg.report, *mark = strstr(from, "%p");
 
     if (mark)
-        snprintf(path, sizeof path, "%.*s%d%s%s", (int)(mark - from), from, (int)getpid(), mark + 2,
+        snprintf(path, size, "%.*s%d%s%s", (int)(mark - from), from, (int)getpid(), mark + 2,
                  behind);
     else
-        snprintf(path, sizeof path, "%s%s", from, behind);
+        snprintf(path, size, "%s%s", from, behind);
+}
+
+int report_is_file(void)
+{
+    return !config_write_is_device(settings.cfg.report);
+}
+
+int report_write_quietly(void (*print)(FILE *f))
+{
+    char path[CFG_TEXT_MAX + 32];
+    const char *why;
+
+    report_path("", path, sizeof path);
+    return config_write_file(path, print, &why);
+}
+
+void report_write(const char *behind, void (*print)(FILE *f))
+{
+    char path[CFG_TEXT_MAX + 32];
+    const char *why;
+
+    report_path(behind, path, sizeof path);
     if (config_write_file(path, print, &why) < 0)
         say(CFG_LEVEL_WARN, "COLLSHIM_REPORT: cannot write %s: %s", path, why);
 }

@@ -24,4 +24,10 @@ void report_collectives(struct json *j, int timed);
    is said. */
 void report_write(const char *behind, void (*print)(FILE *f));
 
+/* The same without a word: of a report that another will replace. Returns 0 or a negative code. */
+int report_write_quietly(void (*print)(FILE *f));
+
+/* Is it a file that a later report replaces, and no stream? */
+int report_is_file(void);
+
 #endif

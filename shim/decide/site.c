@@ -48,13 +48,13 @@ static int is_warm(const struct site_call *s)
     return s->rerouted || (s->reason != REASON_FIRST && s->reason != REASON_UNTRIED);
 }
 
-void site_count(uint32_t ranks, uint32_t nodes)
+uint64_t site_count(uint32_t ranks, uint32_t nodes)
 {
     const struct site_call *s = &site_now;
-    uint64_t took = now_ns() - s->began;
+    uint64_t now = now_ns(), took = now - s->began;
 
     if (!site_table)
-        return;
+        return now;
     struct site_row *r =
         site_table_row(&(struct site_key){.site = (uint16_t)caller_site(s->from, s->cfa),
                                           .collective = s->collective,
@@ -70,4 +70,5 @@ void site_count(uint32_t ranks, uint32_t nodes)
         site_vote(&r->algorithm, s->algorithm, 1);
     else
         site_vote(&r->reason, s->reason, 1);
+    return now;
 }

@@ -39,8 +39,8 @@ static inline int site_is_noted(const char *cfa)
     return site_now.cfa == cfa && site_now.noted;
 }
 
-/* Count it: ranks and nodes (0: not known) of the communicator. */
-void site_count(uint32_t ranks, uint32_t nodes);
+/* Count it: ranks and nodes (0: not known) of the communicator. Returns the time, as `began` is. */
+uint64_t site_count(uint32_t ranks, uint32_t nodes);
 
 /* It is over. */
 static inline void site_leave(const char *cfa)

@@ -4,8 +4,6 @@
  * in the same place, so the settings are agreed on after the one and the report is
  * gathered before the other.
  */
-#include "shim/decide/job.h"
-#include "shim/decide/site.h"
 #include "shim/helper/crew.h"
 #include "shim/mpi/agree.h"
 #include "shim/mpi/comm.h"
@@ -17,11 +15,12 @@
 static int init_begin(void)
 {
     mpi_process.cuda_aware = mpi_takes_device_memory();
-    if (settings_want_report() && settings.cfg.mode != CFG_MODE_OFF) {
-        job_open();
-        site_open();
-    }
-    return agree_at_init();
+
+    int rc = agree_at_init();
+
+    if (rc == MPI_SUCCESS)
+        mpi_report_open();
+    return rc;
 }
 
 int mpi_wrap_Init(int *argc, char ***argv)

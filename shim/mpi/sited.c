@@ -6,19 +6,23 @@
  */
 #include "shim/decide/site.h"
 #include "shim/mpi/comm.h"
+#include "shim/mpi/report.h"
 #include "shim/mpi/wrappers.h"
 
 /* A failed call is not counted: its communicator may be none. */
 static int leave(const char *cfa, MPI_Comm comm, int rc)
 {
+    uint64_t now = 0;
     int size;
 
     if (rc == MPI_SUCCESS && site_is_noted(cfa) && mpi.Comm_size(comm, &size) == MPI_SUCCESS) {
         const struct mpi_comm *c = mpi_process.verdict ? NULL : mpi_comm_find(comm);
 
-        site_count((uint32_t)size, c && c->topo ? (uint32_t)c->topo->nnodes : 0);
+        now = site_count((uint32_t)size, c && c->topo ? (uint32_t)c->topo->nnodes : 0);
     }
     site_leave(cfa);
+    if (now >= __atomic_load_n(&mpi_report_due, __ATOMIC_RELAXED))
+        mpi_report_so_far(now);
     return rc;
 }
 

@@ -65,5 +65,15 @@ cases_reports() {
     want_lines
     [ -c /dev/null ] || complain "/dev/null is no device any more"
     finish
+
+    begin "a job that is killed leaves what was counted so far"
+    limit=3 launch 2 -- "$programs/callers" 1 forever
+    complaints= # that it was ended is meant
+    want_lines
+    jq -e '.partial and .counts_are == "those of rank 0 so far" and .job.seconds >= 1 and .sites[0].calls > 40 and
+        any(.collectives[]; .calls > 40)' "$tmp/report.json" >/dev/null 2>&1 ||
+        complain "no readable report: $(head -c 300 "$tmp/report.json" 2>&1)"
+    compgen -G "$tmp/.collshim-*" >/dev/null && complain "files are left beside it"
+    finish
     rm -r "$place"
 }
