@@ -287,6 +287,60 @@ expect 1 "none.json: No such file" "$collshim" report none.json
 expect 1 "0 calls seen" "$collshim" report none.json
 expect 1 "a directory, not a report" "$collshim" report .
 
+# Call sites. The object is this command itself: its lines are known where libdw and debug information are.
+build_id=$(readelf -n "$collshim" 2>/dev/null | sed -n 's/.*Build ID: //p')
+main_at=$((0x$(nm "$collshim" | sed -n 's/ T main$//p') + 5))
+site() { # OBJECT BUILD_ID OFFSET RANK_S REASON: a row; 60 calls of which 50 rerouted
+    printf '{"object": "%s", "build_id": %s, "offset": %d, "callers": [], "collective": "allreduce", "comm_ranks": 4,
+      "comm_nodes": 2, "total_bytes_from": 1048576, "calls": 60, "bytes": 6e7, "rerouted": 50, "rerouted_rank_s": %s,
+      "rerouted_us_median": 100.5, "rerouted_us_p99": 300, "native": 10, "native_rank_s": %s, "native_us_median": 250,
+      "native_us_p99": null, "algorithm": "lane", "reason": "%s", "saved_rank_s": 0.5, "plus_minus_rank_s": 0.1}' \
+        "$1" "$2" "$3" "$4" "$4" "$5"
+}
+with_sites() { # FILE SITE...: run.json with these
+    local IFS=,
+    printf '[%s]' "${*:2}" >rows.json
+    jq --slurpfile s rows.json '.sites = $s[0] | .saved = {"rank_seconds": 0.5, "plus_minus": 0.1} |
+        .job = {"id": "77", "user": "ann", "program": "/bin/app", "nodes": 2, "seconds": 3}' run.json >"$1"
+}
+trial="the library's turn in a trial of the guard"
+with_sites sites.json "$(site "$collshim" "\"$build_id\"" "$main_at" 1 "$trial")" "$(site /no/lib.so null 4660 0.5 "$trial")"
+expect 0 "  lib.so+0x1234" "$collshim" report sites.json
+expect 0 " 66.7% allreduce                1MiB     4/2        60      83.3%      100.5      300.0      250.0          -       0.5+-0.1  lane" \
+    "$collshim" report sites.json
+expect 0 "/bin/app on 2 nodes, job 77, user ann, 3 s" "$collshim" report sites.json
+expect 0 "Next: nothing; what can be rerouted is, and it pays." "$collshim" report sites.json
+if "$collshim" report sites.json | grep -q '^  main'; then
+    expect 0 "main at cli/main.c:" "$collshim" report sites.json
+    with_sites moved.json "$(site "$collshim" '"00112233"' "$main_at" 1 "$trial")"
+    expect 0 "  collshim+0x" "$collshim" report moved.json
+else
+    skip "a site has a function, a file and a line" "built without libdw, or without debug information"
+fi
+mkfifo place.fifo
+with_sites fifo.json "$(site "$PWD/place.fifo" null 4660 1 "smaller than COLLSHIM_MIN_BYTES")"
+expect 0 "  place.fifo+0x1234" timeout 20 "$collshim" report fifo.json
+expect 0 "Next: 50 % of the time ran natively (smaller than COLLSHIM_MIN_BYTES); try COLLSHIM_MIN_BYTES=16K" "$collshim" report fifo.json
+jq '.partial = true' sites.json >partial.json
+expect 0 "Partial: the job did not reach MPI_Finalize." "$collshim" report partial.json
+jq '.sites[0].calls = "many"' sites.json >wrong.json
+expect 1 "wrong.json: JSON, but no report" "$collshim" report wrong.json
+with_sites new.json "$(site /no/lib.so null 4660 2 "$trial")" "$(site /no/lib.so null 4999 0.1 "$trial")"
+expect 0 "Collectives took 3 s of all ranks, then 4.2 s" "$collshim" report --diff sites.json new.json
+expect 0 "    0.25x" "$collshim" report --diff sites.json new.json
+expect 0 "Next: look at lib.so+0x1234, which makes up 100 % of the loss." "$collshim" report --diff sites.json new.json
+expect 0 "Next: nothing; the two runs took the same time" "$collshim" report --diff sites.json sites.json
+expect 1 "the first report has no call sites" "$collshim" report --diff run.json sites.json
+expect 2 "--diff takes two files" "$collshim" report --diff sites.json
+if command -v gnuplot >/dev/null; then
+    expect 0 "allreduce" "$collshim" report sites.json --svg sites.svg
+    expect 0 "lib.so+0x1234" cat sites.svg
+    expect 0 "allreduce" "$collshim" report sites.json --png sites.png
+    expect 0 "PNG" cat sites.png
+fi
+expect 1 "nothing to draw: the report has no call sites" "$collshim" report run.json --svg x.svg
+expect 2 "does not end in .svg" "$collshim" report sites.json --svg x.png
+
 expect 0 "link_reduce:" "$collshim" rates
 expect 0 '"reduce": {' "$collshim" rates --json
 expect 2 "no argument, got 1" "$collshim" rates all
