@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "shim/cli/sites.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #include "config/settings.h"
@@ -21,6 +22,20 @@ static double number_of(json_t *row, const char *key)
     return json_is_number(n) ? json_number_value(n) : -1;
 }
 
+/* Where the whole numbers go. Not json_unpack, which is four times as slow. */
+static const struct {
+    const char *key;
+    size_t at;
+} counts[] = {
+    {"offset", offsetof(struct site_line, offset)},
+    {"comm_ranks", offsetof(struct site_line, ranks)},
+    {"comm_nodes", offsetof(struct site_line, nodes)},
+    {"total_bytes_from", offsetof(struct site_line, from)},
+    {"calls", offsetof(struct site_line, calls)},
+    {"rerouted", offsetof(struct site_line, rerouted)},
+    {"native", offsetof(struct site_line, native)},
+};
+
 int sites_read(json_t *row, struct site_line *s)
 {
     *s = (struct site_line){.build_id = text_of(row, "build_id"),
@@ -34,11 +49,20 @@ int sites_read(json_t *row, struct site_line *s)
     s->saved_known = json_is_number(json_object_get(row, "saved_rank_s"));
     s->saved_s = s->saved_known ? number_of(row, "saved_rank_s") : 0;
     s->error_s = number_of(row, "plus_minus_rank_s");
-    return json_unpack(row, "{s:s, s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:F, s:F}", "object",
-                       &s->object, "offset", &s->offset, "collective", &s->collective, "comm_ranks",
-                       &s->ranks, "comm_nodes", &s->nodes, "total_bytes_from", &s->from, "calls",
-                       &s->calls, "rerouted", &s->rerouted, "native", &s->native, "rerouted_rank_s",
-                       &s->rerouted_s, "native_rank_s", &s->native_s);
+    s->object = text_of(row, "object");
+    s->collective = text_of(row, "collective");
+    if (!s->object || !s->collective)
+        return -1;
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+        json_t *n = json_object_get(row, counts[i].key);
+
+        if (!json_is_integer(n))
+            return -1;
+        *(long long *)((char *)s + counts[i].at) = (long long)json_integer_value(n);
+    }
+    s->rerouted_s = number_of(row, "rerouted_rank_s");
+    s->native_s = number_of(row, "native_rank_s");
+    return s->rerouted_s < 0 || s->native_s < 0 ? -1 : 0;
 }
 
 int sites_are_valid(json_t *list)

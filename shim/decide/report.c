@@ -9,6 +9,9 @@
 #include "shim/decide/job.h"
 #include "shim/decide/say.h"
 #include "shim/decide/settings.h"
+#include "shim/decide/spool.h"
+
+int report_is_short;
 
 const char *report_row_name(int row)
 {
@@ -130,7 +133,7 @@ static void put_collective(struct json *j, int c, int timed)
         calls += counters.native[c][r];
     for (int k = 0; k < COUNT_CLASSES; k++)
         rerouted += counters.calls[c][k][COUNT_REROUTED];
-    if (!timed && !calls && !rerouted)
+    if ((!timed || report_is_short) && !calls && !rerouted)
         return;
     json_open(j, NULL, '{');
     json_string(j, "collective", plan_collective_name((enum plan_collective)c));
@@ -164,6 +167,7 @@ struct json report_begin(FILE *f, const char *library, int ranks, const char *co
 {
     struct json j = json_begin(f);
 
+    j.line = report_is_short;
     json_open(&j, NULL, '{');
     json_string(&j, "collshim", COLLSHIM_VERSION);
     json_string(&j, "library", library);
@@ -178,7 +182,7 @@ void report_settings(struct json *j)
     char value[CFG_TEXT_MAX];
 
     json_open(j, "settings", '{');
-    for (int id = 0; id < CFG_COUNT; id++) {
+    for (int id = 0; id < CFG_COUNT && !report_is_short; id++) { /* "changed" is enough there */
         cfg_value_text(&settings.cfg, (enum cfg_id)id, value, sizeof value);
         json_string(j, cfg_rows[id].name, value);
     }
@@ -197,26 +201,34 @@ static void report_path(const char *behind, char *path, size_t size)
         snprintf(path, size, "%s%s", from, behind);
 }
 
-int report_is_file(void)
+/* Both places, where they are wanted. quietly: another report will take its place. */
+static int write_all(const char *behind, void (*print)(FILE *f), int quietly)
 {
-    return !config_write_is_device(settings.cfg.report);
+    char path[CFG_TEXT_MAX + 32];
+    const char *why;
+    int rc = 0, failed = 0;
+
+    report_path(behind, path, sizeof path);
+    if (settings.cfg.report[0] && (!quietly || !config_write_is_device(path)))
+        rc = failed = config_write_file(path, print, &why);
+    if (rc < 0 && !quietly)
+        say(CFG_LEVEL_WARN, "COLLSHIM_REPORT: cannot write %s: %s", path, why);
+    if (!settings.cfg.spool[0] || behind[0])
+        return failed;
+    report_is_short = 1;
+    rc = spool_write(settings.cfg.spool, &spool_caps, print, &why);
+    report_is_short = 0;
+    if (rc < 0 && !quietly)
+        say(CFG_LEVEL_WARN, "COLLSHIM_SPOOL: cannot write to %s: %s", settings.cfg.spool, why);
+    return rc ? rc : failed;
 }
 
 int report_write_quietly(void (*print)(FILE *f))
 {
-    char path[CFG_TEXT_MAX + 32];
-    const char *why;
-
-    report_path("", path, sizeof path);
-    return config_write_file(path, print, &why);
+    return write_all("", print, 1);
 }
 
 void report_write(const char *behind, void (*print)(FILE *f))
 {
-    char path[CFG_TEXT_MAX + 32];
-    const char *why;
-
-    report_path(behind, path, sizeof path);
-    if (config_write_file(path, print, &why) < 0)
-        say(CFG_LEVEL_WARN, "COLLSHIM_REPORT: cannot write %s: %s", path, why);
+    write_all(behind, print, 0);
 }

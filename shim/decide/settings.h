@@ -29,7 +29,7 @@ void settings_open(const char *calls);
 /* Will there be a report? */
 static inline int settings_want_report(void)
 {
-    return settings.cfg.report[0] != 0;
+    return settings.cfg.report[0] || settings.cfg.spool[0];
 }
 
 /* Say what was wrong with them, a line for each; the first time. Any thread. */

@@ -9,7 +9,7 @@
 #include "shim/decide/report.h"
 #include "shim/decide/site_table.h"
 
-enum { ROWS_SHOWN = 512, LEAST_TIMED = 3 };
+enum { ROWS_SHOWN = 512, ROWS_IN_SPOOL = 24, LEAST_TIMED = 3 };
 
 struct gain {
     int known;
@@ -81,7 +81,7 @@ static void put_site(struct json *j, const struct site *s)
         put_frame(j, &s->frame[0]);
     }
     json_open(j, "callers", '[');
-    for (int i = 1; i < s->frames; i++) {
+    for (int i = 1; i < s->frames && !report_is_short; i++) {
         json_open(j, NULL, '{');
         put_frame(j, &s->frame[i]);
         json_close(j, '}');
@@ -154,8 +154,8 @@ void site_report(struct json *j, int ranks)
 {
     static uint16_t order[SITE_ROWS];
     struct gain all = {0}, g;
-    double unknown = 0;
-    int n = 0;
+    double unknown = 0, seconds = 0;
+    int n = 0, most = report_is_short ? ROWS_IN_SPOOL : ROWS_SHOWN;
 
     for (uint32_t i = 0; site_table && i < site_table->rows; i++) {
         const struct site_row *r = &site_table->row[i];
@@ -163,6 +163,7 @@ void site_report(struct json *j, int ranks)
         if (!r->calls[SITE_NATIVE] && !r->calls[SITE_REROUTED])
             continue;
         order[n++] = (uint16_t)i;
+        seconds += (double)time_of(r) * 1e-9;
         g = gain_of(r);
         all.saved += g.saved;
         all.error += g.error * g.error;
@@ -173,11 +174,12 @@ void site_report(struct json *j, int ranks)
     json_rounded(j, "rank_seconds", 4, all.saved);
     json_rounded(j, "plus_minus", 2, root_of(all.error));
     json_rounded(j, "node_hours", 4, all.saved / (ranks ? ranks : 1) * job_host_count() / 3600);
+    json_rounded(j, "collectives_rank_seconds", 6, seconds);
     json_number(j, "calls_without_comparison", unknown);
     json_close(j, '}');
     json_open(j, "sites", '[');
-    for (int i = 0; i < n && i < ROWS_SHOWN; i++)
+    for (int i = 0; i < n && i < most; i++)
         put_row(j, &site_table->row[order[i]]);
     json_close(j, ']');
-    json_int(j, "sites_not_listed", n > ROWS_SHOWN ? n - ROWS_SHOWN : 0);
+    json_int(j, "sites_not_listed", n > most ? n - most : 0);
 }

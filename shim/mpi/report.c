@@ -51,7 +51,7 @@ void mpi_report_open(void)
     job_open();
     site_open();
     opened = now_ns();
-    if (!mpi_process.world_rank && report_is_file())
+    if (!mpi_process.world_rank)
         mpi_report_due = opened + FIRST_S * 1000000000ull;
 }
 

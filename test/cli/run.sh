@@ -341,6 +341,65 @@ fi
 expect 1 "nothing to draw: the report has no call sites" "$collshim" report run.json --svg x.svg
 expect 2 "does not end in .svg" "$collshim" report sites.json --svg x.png
 
+# Many reports. A job of 3,600 s on 2 nodes each, of which 4 ranks spent 150 s in collectives; it saved 20 s of ranks.
+mkdir -p spool/1000 spool/1001
+one='{"collshim": "0.1.0", "ranks": 4, "job": {"program": "/bin/app", "nodes": 2, "seconds": 3600, "began": 1700000000},
+  "changed": {"min_bytes": "16KiB"}, "collectives": [], "saved": {"rank_seconds": 20, "plus_minus": 2}, "sites": '"$(cat rows.json)"'}'
+job() { jq -c "$2" <<<"$one" >"spool/$1.json"; }
+job 1000/a '.sites = [.sites[0] | .rerouted_rank_s = 50 | .native_rank_s = 100 | .reason = "smaller than COLLSHIM_MIN_BYTES"]'
+job 1000/b '.partial = true | .job.script = "/home/a/train.py" | .sites = [] | .changed = {}'
+job 1001/c '.saved = {"rank_seconds": -30, "plus_minus": 5} | .job.program = "/bin/bad\u001b[2Jone\"\\" | .sites = [] | .job.began = 1700100000'
+head -c 200 spool/1000/a.json >spool/1000/cut.json
+echo '{"a": 1}' >spool/1000/foreign.json
+echo 'nonsense' >spool/1001/text.json
+mkfifo spool/1001/fifo.json
+ln -s ../1000/a.json spool/1001/link.json
+truncate -s 17M spool/1001/huge.json
+jq -c '.ranks = -1' <<<"$one" >spool/1001/negative.json
+jq -c '.job.nodes = 1e300' <<<"$one" >spool/1001/absurd.json
+expect 0 "3 reports, 1 of them partial, jobs begun from 2023-11-14 22:13 to 2023-11-16 02:00 UTC" timeout 20 "$collshim" site spool
+expect 0 "1 file cut off: 1000/cut.json" "$collshim" site spool
+expect 0 "1 file larger than 16 MiB: 1001/huge.json" "$collshim" site spool
+expect 0 "6 files no report: " "$collshim" site spool
+expect 0 "Node hours 6; in collectives 0.02083; saved 0.001389 +- 0.0008, 0.02 %" "$collshim" site spool
+expect 0 "Next: look at bad?[2Jone\"\\ with" "$collshim" site spool
+json '.reports == 3 and .skipped["no report"] == 6 and .programs[0].saved_node_hours == -0.00416667 and .programs[0].lost == 1
+      and ([.programs[] | select(.program | endswith(" train.py"))] | length == 1) and .reasons[0].native_node_hours == 0.0138889
+      and ([.settings[] | .setting] | sort == ["(defaults)", "min_bytes=16KiB"])' "$collshim" site --json spool
+json '.reports == 1 and .node_hours == 2' "$collshim" site --json spool --since 2023-11-15
+json '.reports == 2' "$collshim" site --json spool --until 2023-11-15T00:00
+json '.reports == 0' "$collshim" site --json spool --since 7d
+expect 0 'collshim_program_saved_node_hours{program="bad?[2Jone\"\\"} -0.00416666667' "$collshim" site --prometheus spool
+expect 0 'collshim_native_node_hours{reason="smaller than COLLSHIM_MIN_BYTES"} 0.0138888889' "$collshim" site --prometheus spool
+# shellcheck disable=SC2016 # awk's
+check "the Prometheus form is lines of a name, labels and a number" awk '/^#/ { next } !/^[a-z_]+({[a-z]+="([^"\\]|\\.)*"})? -?[0-9.e+-]+$/ { bad = 1; print } END { exit bad }' \
+    <("$collshim" site --prometheus spool)
+expect 2 "--since: 'monday' is no time" "$collshim" site spool --since monday
+expect 2 "a directory is missing" "$collshim" site
+expect 2 "not both" "$collshim" site spool --json --prometheus
+expect 1 "none: No such file" "$collshim" site none
+expect 1 "run.json: Not a directory" "$collshim" site run.json
+expect 0 "made, for everybody's reports" "$collshim" site --create made
+check "a spool lets everybody add and nobody look" [ "$(stat -c %a made)" = 1733 ]
+expect 1 "made: cannot be made: File exists" "$collshim" site --create made
+expect 0 "Next: set COLLSHIM_SPOOL to this directory" "$collshim" site made
+mkdir -p many
+jq -c '.sites = [range(32) as $i | .sites[0]]' spool/1000/a.json |
+    awk '{ for (i = 0; i < 10000; i++) { f = "many/" i ".json"; t = $0; gsub(/bin\/app/, "bin/app" i, t); print t >f; close(f) } }'
+many() { # takes 5 s of a processor at most, and memory as for one
+    local used
+    used=$( { command time -f '%U %S %M' "$collshim" site --json many >many.out; } 2>&1) || return 1
+    echo "user, system, KiB: $used"
+    jq -e '.reports == 10000 and (.programs | length == 4096) and .programs[-1].program == "(others)" and .programs[-1].jobs == 5905' many.out >/dev/null &&
+        awk '{ exit !($1 + $2 <= 5 && $3 < 65536) }' <<<"$used"
+}
+if command -v time >/dev/null && [ -x "$(type -P time)" ]; then
+    check "10,000 reports take 5 s at most, and their programs a table of fixed size" many
+else
+    skip "10,000 reports take 5 s at most" "time is not installed"
+fi
+rm -r many
+
 expect 0 "link_reduce:" "$collshim" rates
 expect 0 '"reduce": {' "$collshim" rates --json
 expect 2 "no argument, got 1" "$collshim" rates all

@@ -42,5 +42,6 @@ Suite *suite_slices(void);
 Suite *suite_crew(void);
 Suite *suite_rounds(void);
 Suite *suite_site(void);
+Suite *suite_spool(void);
 
 #endif
