@@ -290,8 +290,7 @@ static void print_job(json_t *job)
     printf("%s%s%s on %lld node%s", program, script ? " " : "", script ? script : "",
            (long long)json_integer_value(json_object_get(job, "nodes")),
            cli_s((long long)json_integer_value(json_object_get(job, "nodes"))));
-    printf(id ? ", job %s" : "", id);
-    printf(user ? ", user %s" : "", user);
+    printf("%s%s%s%s", id ? ", job " : "", id ? id : "", user ? ", user " : "", user ? user : "");
     printf(", %.3g s\n", json_number_value(json_object_get(job, "seconds")));
 }
 

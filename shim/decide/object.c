@@ -75,7 +75,7 @@ static int look_at(struct dl_phdr_info *info, size_t size, void *data)
 /* A program may define MPI_Init itself, linked with a tool; it is where the user's calls are. */
 static int is_mpi(const struct found *f)
 {
-    static const char *const names[] = {"MPI_Init", "mpi_init_", "mpi_init_f08_"};
+    static const char *const names[] = {"MPI_Init", "mpi_init_", "mpi_init_f08_", "_ZN3MPI4InitEv"};
     uintptr_t own = (uintptr_t)(void *)object_of;
     void *handle;
     int yes = 0;

@@ -157,6 +157,7 @@ void site_report(struct json *j, int ranks)
     double unknown = 0, seconds = 0;
     int n = 0, most = report_is_short ? ROWS_IN_SPOOL : ROWS_SHOWN;
 
+    site_table_lock(); /* a report on the way, beside other threads' calls */
     for (uint32_t i = 0; site_table && i < site_table->rows; i++) {
         const struct site_row *r = &site_table->row[i];
 
@@ -182,4 +183,5 @@ void site_report(struct json *j, int ranks)
         put_row(j, &site_table->row[order[i]]);
     json_close(j, ']');
     json_int(j, "sites_not_listed", n > most ? n - most : 0);
+    site_table_unlock();
 }

@@ -70,6 +70,7 @@ void mpi_report_so_far(uint64_t now)
 
 void mpi_report(void)
 {
+    __atomic_store_n(&mpi_report_due, UINT64_MAX, __ATOMIC_RELAXED); /* the library's own calls */
     if (!settings_want_report())
         return;
     if (mpi_process.world_size > 1 && ranks_report_together()) {

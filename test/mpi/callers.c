@@ -5,6 +5,7 @@
  *
  * HOW: cost     prints what one small call takes: from one place, and from places that are new
  *      many     calls from 5,000 places, most of them made at run time
+ *      full     ends with as many communicators as the library has, 3,000 at most
  *      last     the last rank alone calls from one more place, seven times
  *      signal   also from a signal handler on a stack of its own
  *      forever  makes calls until it is killed
@@ -140,6 +141,21 @@ static void cost(void)
         printf("cost: known %.1f ns, new %.2f us\n", again / 64 * 1e9, (first - again) / 64 * 1e6);
 }
 
+/* A tool that makes another one would fail, and the job with it. */
+static void take_all(void)
+{
+    MPI_Errhandler handler;
+    MPI_Comm comm;
+    int n = 0;
+
+    MPI_Comm_get_errhandler(MPI_COMM_WORLD, &handler);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    while (n < 3000 && MPI_Comm_dup(MPI_COMM_WORLD, &comm) == MPI_SUCCESS)
+        n++;
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
+    MPI_Errhandler_free(&handler);
+}
+
 int main(int argc, char **argv)
 {
     const char *how = argc > 2 ? argv[2] : "";
@@ -158,6 +174,8 @@ int main(int argc, char **argv)
     } while (!strcmp(how, "forever"));
     if (!strcmp(how, "many"))
         many();
+    if (!strcmp(how, "full"))
+        take_all();
     if (!strcmp(how, "last") && world_rank == world_size - 1)
         for (int i = 0; i < 7; i++)
             NEW;

@@ -58,6 +58,13 @@ cases_sites() {
     want_sites 'any(.[]; .collective == "allreduce" and .comm_ranks == 1 and .calls == 7)'
     finish
 
+    begin "a job that has used up all communicators"
+    launch 2 COLLSHIM_MIN_BYTES=1T -- "$programs/callers" 1 full
+    want_right
+    want_lines
+    want_sites 'any(.[]; .calls >= 40)'
+    finish
+
     for f in mpif_h mpi mpi_f08; do
         [ -x "$fortran/gather_$f" ] || continue
         begin "places of a Fortran program, gather_$f"
