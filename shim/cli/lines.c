@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #ifdef COLLSHIM_LIBDW
+#include <dlfcn.h>
 #include <elfutils/libdwfl.h>
 
 enum { MOST_OPEN = 64 };
@@ -90,6 +91,27 @@ static const char *last_two(const char *path)
     return before ? before + 1 : path;
 }
 
+/* As the C++ source has it, where that language's library is there; cut where it is long. */
+static void set_function(struct line *l, const char *name)
+{
+    static char *(*demangle)(const char *, char *, size_t *, int *);
+    static int looked;
+    char *plain = NULL;
+    int status = -1, is_mangled = name[0] == '_' && name[1] == 'Z';
+
+    if (!looked && is_mangled) {
+        void *library = dlopen("libstdc++.so.6", RTLD_LOCAL | RTLD_LAZY);
+        void *function = library ? dlsym(library, "__cxa_demangle") : NULL;
+
+        memcpy(&demangle, &function, sizeof function);
+        looked = 1;
+    }
+    if (demangle && is_mangled) /* "f" would be a float */
+        plain = demangle(name, NULL, NULL, &status);
+    snprintf(l->function, sizeof l->function, "%s", plain && status == 0 ? plain : name);
+    free(plain);
+}
+
 int lines_find(const char *object, const char *build_id, uint64_t offset, struct line *l)
 {
     const struct opened *o = find_file(object, build_id);
@@ -103,7 +125,7 @@ int lines_find(const char *object, const char *build_id, uint64_t offset, struct
     Dwfl_Line *line = dwfl_module_getsrc(o->module, at);
     const char *file = line ? dwfl_lineinfo(line, NULL, &l->line, NULL, NULL, NULL) : NULL;
 
-    snprintf(l->function, sizeof l->function, "%s", name ? name : "");
+    set_function(l, name ? name : "");
     snprintf(l->file, sizeof l->file, "%s", file ? last_two(file) : "");
     return name || file;
 }

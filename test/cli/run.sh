@@ -317,6 +317,15 @@ if "$collshim" report sites.json | grep -q '^  main'; then
 else
     skip "a site has a function, a file and a line" "built without libdw, or without debug information"
 fi
+printf 'namespace solver { __attribute__((used)) int step(int n) { return n * 3; } }\n' >step.cc
+if command -v c++ readelf nm >/dev/null && "$collshim" report sites.json | grep -q '^  main'; then
+    c++ -g -O1 -fPIC -shared -Wl,--build-id -o libstep.so step.cc
+    step_at=$((0x$(nm libstep.so | sed -n 's/ T _ZN6solver4stepEi$//p') + 2))
+    with_sites step.json "$(site "$PWD/libstep.so" "\"$(readelf -n libstep.so | sed -n 's/.*Build ID: //p')\"" "$step_at" 1 "$trial")"
+    expect 0 "  solver::step(int) at " "$collshim" report step.json
+else
+    skip "a function of C++ has its own name" "no C++ compiler, or built without libdw"
+fi
 mkfifo place.fifo
 with_sites fifo.json "$(site "$PWD/place.fifo" null 4660 1 "smaller than COLLSHIM_MIN_BYTES")"
 expect 0 "  place.fifo+0x1234" timeout 20 "$collshim" report fifo.json
