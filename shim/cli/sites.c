@@ -226,7 +226,8 @@ static const char *main_reason(json_t *list, double *seconds)
     return best;
 }
 
-/* The row that loses most, beyond doubt. */
+/* The row that loses most, beyond doubt; where the guard has taken the reroute back, that is over.
+ */
 static const char *worst(json_t *list, struct site_line *w)
 {
     struct site_line s;
@@ -236,8 +237,8 @@ static const char *worst(json_t *list, struct site_line *w)
     w->saved_s = 0;
     json_array_foreach(list, i, row)
     {
-        if (sites_read(row, &s) == 0 && s.saved_known && s.saved_s < w->saved_s &&
-            s.saved_s < -s.error_s)
+        if (sites_read(row, &s) == 0 && s.saved_known && s.rerouted * 2 > s.calls &&
+            s.saved_s < w->saved_s && s.saved_s < -s.error_s)
             *w = s;
     }
     return w->saved_s < 0 ? w->collective : NULL;

@@ -58,22 +58,30 @@ static double seconds(void)
 #if defined(__x86_64__)
 typedef int allreduce(const void *, void *, int, MPI_Datatype, MPI_Op, MPI_Comm);
 
-/* sub $8,%rsp; movabs $MPI_Allreduce,%rax; call *%rax; add $8,%rsp; ret: no unwind information */
-static const unsigned char code[] = {0x48, 0x83, 0xec, 8,    0x48, 0xb8, 0,    0,    0, 0,   0,
-                                     0,    0,    0,    0xff, 0xd0, 0x48, 0x83, 0xc4, 8, 0xc3};
-enum { STRIDE = 32, PLACES = 5000 };
+/* push %rbp; movabs $FRAME,%rbp; movabs $MPI_Allreduce,%rax; call *%rax; pop %rbp; ret. No unwind
+   information, and the frame pointer is no such thing. */
+static const unsigned char code[] = {0x55, 0x48, 0xbd, 0, 0, 0, 0, 0, 0,    0,    0,    0x48, 0xb8,
+                                     0,    0,    0,    0, 0, 0, 0, 0, 0xff, 0xd0, 0x5d, 0xc3};
+enum { FRAME_AT = 3, FUNCTION_AT = 13, STRIDE = 32, PLACES = 5000 };
 
 static char *make_places(void)
 {
     allreduce *f = MPI_Allreduce;
     char *at = mmap(NULL, PLACES * STRIDE, PROT_READ | PROT_WRITE | PROT_EXEC,
                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    const uintptr_t frames[] = {0,
+                                1,
+                                (uintptr_t)0xdeadbeef00000008,
+                                (uintptr_t)in,
+                                (uintptr_t)at + PLACES * STRIDE - 8,
+                                (uintptr_t)&f + 3};
 
     if (at == MAP_FAILED)
         return NULL;
     for (int i = 0; i < PLACES; i++) {
         memcpy(at + i * STRIDE, code, sizeof code);
-        memcpy(at + i * STRIDE + 6, &f, sizeof f);
+        memcpy(at + i * STRIDE + FRAME_AT, &frames[i % 6], sizeof *frames);
+        memcpy(at + i * STRIDE + FUNCTION_AT, &f, sizeof f);
     }
     return at;
 }
