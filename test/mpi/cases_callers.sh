@@ -14,7 +14,7 @@ want_places() {
     want_sites "[.[] | select((.object | endswith(\"/$(basename "${run[0]}")\")) and .collective == \"$2\") | .offset] | unique | length == $1"
 }
 
-cases_sites() {
+cases_callers() {
     local f
 
     begin "places of a C program"
