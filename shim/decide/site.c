@@ -6,6 +6,7 @@
 #include "shim/decide/caller.h"
 #include "shim/decide/count.h"
 #include "shim/decide/say.h"
+#include "shim/decide/settings.h"
 #include "shim/decide/site_table.h"
 
 __thread struct site_call site_now __attribute__((tls_model("initial-exec")));
@@ -42,9 +43,12 @@ static void add(uint64_t *counter, uint64_t n)
     __atomic_fetch_add(counter, n, __ATOMIC_RELAXED);
 }
 
-/* The library's first call opens connections: its time says nothing of the next. */
-static int is_warm(const struct site_call *s)
+/* The library's first call opens connections: its time says nothing of the next. Nor does that of a
+   call that went both ways. */
+static int is_timed(const struct site_call *s)
 {
+    if (settings.cfg.mode == CFG_MODE_VERIFY)
+        return 0;
     return s->rerouted || (s->reason != REASON_FIRST && s->reason != REASON_UNTRIED);
 }
 
@@ -64,7 +68,7 @@ uint64_t site_count(uint32_t ranks, uint32_t nodes)
     add(&r->bytes, s->bytes);
     add(&r->calls[s->rerouted], 1);
     add(&r->nanoseconds[s->rerouted], took);
-    if (is_warm(s))
+    if (is_timed(s))
         __atomic_fetch_add(&r->bins[s->rerouted][histogram_bin(took)], 1, __ATOMIC_RELAXED);
     if (s->rerouted)
         site_vote(&r->algorithm, s->algorithm, 1);

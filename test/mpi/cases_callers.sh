@@ -31,6 +31,12 @@ cases_callers() {
         complain "sites and collectives count different calls"
     finish
 
+    begin "calls that go both ways have no time of one way"
+    launch 2 COLLSHIM_MODE=verify -- "$programs/callers"
+    want_right
+    want_sites 'any(.[]; .rerouted > 40 and .rerouted_us_median == null and .rerouted_rank_s > 0 and .saved_rank_s == null)'
+    finish
+
     begin "places that are made at run time, 5,000 of them"
     launch 2 -- "$programs/callers" 1 many
     want_right
