@@ -18,16 +18,19 @@ enum {
     MOST_MISSES = 16    /* of a binding whose frame is not the same each time */
 };
 
-/* A return address that came before. Written under the table's lock, the address last. */
+/* A return address that came before. */
 struct known {
-    uintptr_t address; /* 0: free */
+    uintptr_t address;
     uint16_t site;
     uint16_t misses;
     uint32_t next_at, frame; /* of a binding: where its return address is, and its caller's stack
                                 pointer, from its own; frame 0: this is the site's own address */
 };
 
-static struct known known[KNOWN];
+/* In the order in which they came, so that a program's few places share their pages; 0 is none. The
+   index is written last, under the table's lock. */
+static struct known known[KNOWN_MOST + 1];
+static uint16_t known_index[KNOWN];
 static int known_count;
 
 static const char run_time_code[] = "(code made at run time)";
@@ -37,30 +40,30 @@ void caller_open(void)
     walk_open();
 }
 
-static struct known *find_known(uintptr_t address)
+/* NULL: it did not; *slot is then its place in the index. */
+static struct known *find_known(uintptr_t address, size_t *slot)
 {
     size_t at = (size_t)((address * 0x9e3779b97f4a7c15ull) >> 40) % KNOWN;
 
     for (;; at = (at + 1) % KNOWN) {
-        uintptr_t is = __atomic_load_n(&known[at].address, __ATOMIC_ACQUIRE);
+        uint16_t i = __atomic_load_n(&known_index[at], __ATOMIC_ACQUIRE);
 
-        if (!is || is == address)
-            return &known[at];
+        *slot = at;
+        if (!i || known[i].address == address)
+            return i ? &known[i] : NULL;
     }
 }
 
 /* From here on under the lock. */
-static void remember(uintptr_t address, struct known k)
+static void remember(struct known k)
 {
-    struct known *at = find_known(address);
+    size_t slot;
 
-    if (at->address || known_count == KNOWN_MOST)
+    if (find_known(k.address, &slot) || known_count == KNOWN_MOST)
         return;
-    known_count++;
-    at->site = k.site;
-    at->next_at = k.next_at;
-    at->frame = k.frame;
-    __atomic_store_n(&at->address, address, __ATOMIC_RELEASE);
+    int i = __atomic_add_fetch(&known_count, 1, __ATOMIC_RELAXED);
+    known[i] = k;
+    __atomic_store_n(&known_index[slot], (uint16_t)i, __ATOMIC_RELEASE);
 }
 
 /* Frames as their objects' files have them. Returns how many. */
@@ -96,7 +99,8 @@ static int learn(const struct walk_frame *binding, const struct walk_frame *call
     if (caller->ip_at < binding->cfa || next_at > FARTHEST || !frame || frame > FARTHEST ||
         *(const uintptr_t *)caller->ip_at != caller->ip)
         return -1;
-    remember(binding->ip, (struct known){.next_at = (uint32_t)next_at, .frame = (uint32_t)frame});
+    remember((struct known){
+        .address = binding->ip, .next_at = (uint32_t)next_at, .frame = (uint32_t)frame});
     return 0;
 }
 
@@ -120,18 +124,20 @@ static unsigned new_site(uintptr_t from, uintptr_t cfa)
             out = i; /* no later call finds who called that one */
     int frames = describe(walked + out, n - out, frame);
     unsigned site = frames ? site_table_site(frame, frames) : SITE_OTHERS;
-    remember(walked[out].ip, (struct known){.site = (uint16_t)site});
+    remember((struct known){.address = walked[out].ip, .site = (uint16_t)site});
     return site;
 }
 
 /* The table's answer, or -1. *binding: the last that was passed, if any. */
 static int look_up(uintptr_t address, const char *cfa, struct known **binding)
 {
+    size_t slot;
+
     *binding = NULL;
     for (int i = 0; i <= MOST_BINDINGS; i++) {
-        struct known *k = find_known(address);
+        struct known *k = find_known(address, &slot);
 
-        if (!k->address)
+        if (!k)
             return -1;
         if (!k->frame)
             return k->site;

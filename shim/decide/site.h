@@ -26,8 +26,9 @@ struct site_call {
 };
 extern __thread struct site_call site_now __attribute__((tls_model("initial-exec")));
 
-/* Keep sites, from now on. Again: nothing. One thread. */
-void site_open(void);
+/* Keep sites, from now on. Again: nothing. threads: several may make calls at a time. One thread.
+ */
+void site_open(int threads);
 
 /* The wrapper's own __builtin_return_address(0) and __builtin_dwarf_cfa(). */
 void site_enter(const void *from, const char *cfa);

@@ -46,10 +46,12 @@ static uint64_t now_ns(void)
 
 void mpi_report_open(void)
 {
+    int level;
+
     if (!settings_want_report() || settings.cfg.mode == CFG_MODE_OFF)
         return;
     job_open();
-    site_open();
+    site_open(mpi.Query_thread(&level) != MPI_SUCCESS || level == MPI_THREAD_MULTIPLE);
     opened = now_ns();
     if (!mpi_process.world_rank)
         mpi_report_due = opened + FIRST_S * 1000000000ull;

@@ -135,16 +135,18 @@ PLACE static void new_places(void)
 /* From one rank to itself: no other rank's time is in it. */
 static void cost(void)
 {
-    double start, again, first;
+    double start, again = 1, first;
 
     NEW;
     start = seconds();
     new_places();
     first = seconds() - start;
-    start = seconds();
-    for (int i = 0; i < COST; i++)
+    for (int i = 0; i < COST; i++) { /* the fastest round: others use the processors too */
+        start = seconds();
         new_places();
-    again = (seconds() - start) / COST;
+        double took = seconds() - start;
+        again = took < again ? took : again;
+    }
     if (!world_rank)
         printf("cost: known %.1f ns, new %.2f us\n", again / 64 * 1e9, (first - again) / 64 * 1e6);
 }
