@@ -31,6 +31,17 @@ cases_callers() {
         complain "sites and collectives count different calls"
     finish
 
+    begin "calls of several threads at once are all counted"
+    launch 3 -- "$programs/threads" "$seed" 10
+    if [ "$rc" -eq 77 ]; then
+        skip "$name" "this $family has no MPI_THREAD_MULTIPLE"
+    else
+        want_right
+        [ "$(jq '[.sites[].calls] | add' "$tmp/report.json")" = "$(jq '[.collectives[].calls] | add' "$tmp/report.json")" ] ||
+            complain "sites and collectives count different calls"
+        finish
+    fi
+
     begin "calls that go both ways have no time of one way"
     launch 2 COLLSHIM_MODE=verify -- "$programs/callers"
     want_right
