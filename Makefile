@@ -46,6 +46,9 @@ UCX  := $(call macros,$(CC),ucp/api/ucp.h)
 GLPK := $(call macros,$(CC),glpk.h)
 # Slurm's plugin
 SPANK := $(call macros,$(CC),slurm/spank.h)
+# Call sites: libunwind is found at run time too; the command reads debug information with libdw.
+UNWIND := $(call macros,$(CC),libunwind.h)
+DW     := $(call macros,$(CC),elfutils/libdwfl.h)
 MPI_openmpi := $(call macros,$(MPICC_openmpi),mpi.h)
 MPI_mpich   := $(call macros,$(MPICC_mpich),mpi.h)
 FAMILIES := $(foreach f,openmpi mpich,$(if $(MPI_$(f)),$(f)))
@@ -139,6 +142,8 @@ $(WITH_CUDA_H): HEADER_CFLAGS := $(CUDA_CFLAGS)
 $(WITH_NCCL_H): HEADER_CFLAGS := $(NCCL_CFLAGS)
 $(call pic,transports/cuda_reduce.c): OWN_CFLAGS += $(ARCH_CFLAGS)
 $(call pic,shim/cli/lp.c): OWN_CFLAGS += $(if $(GLPK),-DCOLLSHIM_GLPK)
+$(call pic,shim/cli/lines.c): OWN_CFLAGS += $(if $(DW),-DCOLLSHIM_LIBDW)
+$(call pic,shim/decide/walk.c): OWN_CFLAGS += $(if $(UNWIND),-DCOLLSHIM_LIBUNWIND)
 $(call pic,shim/helper/main.c): OWN_CFLAGS += $(if $(UCX),-DHELPER_MPI=1) $(if $(NCCL),-DHELPER_NCCL=1)
 # Balancing is planned inside the call that waits for it.
 $(B)/pic/planners/nimble/%.o: override CFLAGS := $(CFLAGS:-O2=-O3)
@@ -223,7 +228,7 @@ $(call program,collshim-helper,$(HELPER_OBJ) $(CUDA_RUN),-ldl -lpthread,-rdynami
 $(call program,collshim-exec,$(call pic,shim/exec/main.c $(addprefix shim/cli/,exec.c cli.c preload_path.c)) \
   $(call pic,$(wildcard config/*.c)),-l:libyaml.a)
 $(call program,collshim,$(call pic,$(wildcard shim/cli/*.c)) $(CORE) $(CUDA_OBJ),\
-  -lyaml -lhwloc -ljansson -lm $(if $(GLPK),-lglpk))
+  -lyaml -lhwloc -ljansson -lm $(if $(GLPK),-lglpk) $(if $(DW),-ldw))
 
 # Benches of parts, most of them simulated.
 $(call program,test/bench_plan,$(call pic,bench/planning/planning.c) $(CORE),-lyaml)

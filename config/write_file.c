@@ -62,7 +62,7 @@ static const struct {
     {EAGAIN, "others write it all the time"},
 };
 
-static const char *reason(int code)
+const char *config_write_reason(int code)
 {
     for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
         if (reasons[i].code == code)
@@ -225,33 +225,38 @@ static int look(struct place *p, const char **why)
     return faccessat(p->dir, p->name, W_OK, AT_EACCESS) ? -errno : 0;
 }
 
+static int write_place(struct place *p, const char *text, size_t size, const char **why)
+{
+    int rc = -EAGAIN;
+
+    if (!*p->name) {
+        *why = refused[2].why;
+        return -EISDIR;
+    }
+    for (int tries = 0; tries < 3 && rc == -EAGAIN; tries++) { /* others write the same file */
+        rc = look(p, why);
+        if (!rc)
+            rc = write_nameless(p, text, size);
+        if (rc == -EOPNOTSUPP)
+            rc = write_named(p, text, size);
+    }
+    return rc;
+}
+
 static int write_file(const char *path, const char *text, size_t size, const char **why)
 {
     const char *slash = strrchr(path, '/');
     char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
     struct place p = {.name = slash ? slash + 1 : path};
-    int rc = -ENOMEM;
+    int rc;
 
     if (!folder)
-        return rc;
+        return -ENOMEM;
     p.dir = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
     free(folder);
     if (p.dir < 0)
         return -errno;
-    if (!*p.name) {
-        *why = refused[2].why;
-        rc = -EISDIR;
-    } else {
-        for (int tries = 0; tries < 3; tries++) { /* others write the same file */
-            rc = look(&p, why);
-            if (!rc)
-                rc = write_nameless(&p, text, size);
-            if (rc == -EOPNOTSUPP)
-                rc = write_named(&p, text, size);
-            if (rc != -EAGAIN)
-                break;
-        }
-    }
+    rc = write_place(&p, text, size, why);
     close(p.dir);
     return rc;
 }
@@ -304,6 +309,20 @@ int config_write_file(const char *path, void (*print)(FILE *f), const char **why
     }
     free(text);
     if (rc && !*why)
-        *why = reason(-rc);
+        *why = config_write_reason(-rc);
+    return rc;
+}
+
+int config_write_at(int dir, const char *name, const char *text, size_t size, const char **why)
+{
+    struct place p = {.dir = dir, .name = name};
+    sigset_t held, before;
+
+    *why = NULL;
+    hold_signals(&held, &before);
+    int rc = write_place(&p, text, size, why);
+    release_signals(rc, &held, &before);
+    if (rc && !*why)
+        *why = config_write_reason(-rc);
     return rc;
 }

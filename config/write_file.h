@@ -21,6 +21,12 @@
 
 int config_write_file(const char *path, void (*print)(FILE *f), const char **why);
 
+/* The same for a text and a name in an open directory (O_PATH will do), which has no slash. */
+int config_write_at(int dir, const char *name, const char *text, size_t size, const char **why);
+
+/* An errno code in words. Constant. */
+const char *config_write_reason(int code);
+
 /* Is the path one of the three devices? Then nothing can be put behind its name. */
 int config_write_is_device(const char *path);
 

@@ -16,8 +16,10 @@ FOUND_kernels := $(ARCH_CFLAGS) $(if $(NVCC),$(NVCC) $(shell $(NVCC) --version |
 FOUND_ucx     := $(UCX)
 FOUND_glpk    := $(GLPK)
 FOUND_spank   := $(SPANK)
+FOUND_unwind  := $(UNWIND)
+FOUND_dw      := $(DW)
 
-FOUND += cc link openmpi mpich cuda nccl kernels ucx glpk spank
+FOUND += cc link openmpi mpich cuda nccl kernels ucx glpk spank unwind dw
 # A program has a finding of its own, the list of its inputs: a deleted source leaves no newer file behind.
 
 define found_rule
@@ -34,4 +36,6 @@ $(WITH_NCCL_H) $(NCCL_CAUGHT) $(call pic,shim/helper/main.c): $(B)/found/nccl
 $(call pic,transports/ucx.c shim/helper/main.c): $(B)/found/ucx
 $(call pic,shim/cli/lp.c): $(B)/found/glpk
 $(call pic,shim/slurm/spank.c): $(B)/found/spank
+$(call pic,shim/cli/lines.c): $(B)/found/dw
+$(call pic,shim/decide/walk.c): $(B)/found/unwind
 $(call pic,transports/cuda_reduce.c transports/cuda_image.S): $(B)/found/kernels

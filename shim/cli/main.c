@@ -23,6 +23,7 @@ static const struct command {
     {"plan", "the schedule of a collective on a topology: load, bound, proof", cli_plan},
     {"sim", "how long a collective should take on a topology, and on which links", cli_sim},
     {"report", "what a run has rerouted, how fast, and why not", cli_report},
+    {"site", "the reports of many jobs added up: which gained, and why not", cli_site},
 };
 #define NCOMMANDS (sizeof commands / sizeof *commands)
 

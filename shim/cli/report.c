@@ -9,27 +9,45 @@
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 
 #include "config/settings.h"
 #include "shim/cli/cli.h"
+#include "shim/cli/gnuplot.h"
+#include "shim/cli/lines.h"
+#include "shim/cli/call_sites.h"
 
 static const char help[] =
-    "collshim report FILE [--json | --plot PICTURE]\n"
+    "collshim report FILE [--all] [--json | --plot PICTURE | --svg PICTURE | --png PICTURE]\n"
+    "collshim report --diff OLD NEW [--all]\n"
     "\n"
-    "Shows the report of a run that was started with COLLSHIM_REPORT=FILE: for every collective "
-    "how\n"
-    "many calls were rerouted, how long they took beside the library's, by which algorithm, and "
-    "why\n"
-    "the others ran natively. A program of NCCL alone leaves its report in FILE.nccl: that is "
-    "shown\n"
-    "where there is no FILE.\n"
+    "Shows the report of a run that was started with COLLSHIM_REPORT=FILE: for every call site "
+    "and\n"
+    "every collective how many calls were rerouted, how long they took beside the library's, by\n"
+    "which algorithm, and why the others ran natively. The last line says what to do next.\n"
+    "A program of NCCL alone leaves its report in FILE.nccl: that is shown where there is no "
+    "FILE.\n"
+    "A job that was killed leaves a partial report, of what rank 0 had counted.\n"
     "\n"
+    "  --all            all call sites, not only the first 20\n"
+    "  --diff           what changed between two runs, by call site\n"
+    "  --svg PICTURE, --png PICTURE\n"
+    "                   also draw the time of the call sites, by gnuplot\n"
     "  --plot PICTURE   also draw mean times over sizes into PICTURE, by gnuplot; its name ends "
     "in\n"
     "                   .png or .svg\n"
     "  --json           print the report as one JSON object, in a fixed order of keys\n"
     "\n"
+    "How to read the call sites\n"
+    "  place       function, file and line where there is debug information on this machine, else\n"
+    "              object and offset; in Python the extension's function\n"
+    "  time        its share of the time that all ranks spent in collectives\n"
+    "  ranks       of the communicator, and nodes where they are known\n"
+    "  us, p99     median and 99th percentile of the rerouted calls, then of the native ones; "
+    "exact\n"
+    "              to an eighth\n"
+    "  saved       seconds of all ranks: the medians' difference times the rerouted calls, and "
+    "two\n"
+    "              standard errors of it; - where either way was timed less than three times\n"
     "How to read the table\n"
     "  calls       of all ranks together; total is the collective's bytes, from this size up to "
     "twice\n"
@@ -45,6 +63,7 @@ static const char help[] =
     "  mpirun -x LD_PRELOAD=libcollshim.so -x COLLSHIM_REPORT=run.json ./app\n"
     "  collshim report run.json\n"
     "  collshim report run.json --plot run.svg\n"
+    "  collshim report --diff before.json after.json\n"
     "  collshim report run.json --json | jq '.collectives[] | select(.rerouted > 0)'\n";
 
 /* A report in which every field that is used is there and of its type. */
@@ -153,7 +172,8 @@ static int open_report(const char *path, struct report *r)
     r->nccl = json_object_get(r->root, "nccl");
     r->collectives = json_object_get(r->nccl ? r->nccl : r->root, "collectives");
     if (!json_is_string(json_object_get(r->root, "collshim")) ||
-        !json_is_integer(json_object_get(r->root, "ranks")) || !json_is_array(r->collectives))
+        !json_is_integer(json_object_get(r->root, "ranks")) || !json_is_array(r->collectives) ||
+        !sites_are_valid(json_object_get(r->root, "sites")))
         return foreign(path);
     json_array_foreach(r->collectives, i, row)
     {
@@ -268,7 +288,23 @@ static void print_settings(const json_t *settings)
     }
 }
 
-static void print_table(const struct report *r)
+static void print_job(json_t *job)
+{
+    const char *id = json_string_value(json_object_get(job, "id"));
+    const char *user = json_string_value(json_object_get(job, "user"));
+    const char *script = json_string_value(json_object_get(job, "script"));
+    const char *program = json_string_value(json_object_get(job, "program"));
+
+    if (!program)
+        return;
+    printf("%s%s%s on %lld node%s", program, script ? " " : "", script ? script : "",
+           (long long)json_integer_value(json_object_get(job, "nodes")),
+           cli_s((long long)json_integer_value(json_object_get(job, "nodes"))));
+    printf("%s%s%s%s", id ? ", job " : "", id ? id : "", user ? ", user " : "", user ? user : "");
+    printf(", %.3g s\n", json_number_value(json_object_get(job, "seconds")));
+}
+
+static void print_table(const struct report *r, size_t most)
 {
     const char *library = json_string_value(json_object_get(r->root, "library"));
     const char *all_native = json_string_value(json_object_get(r->root, "all_native"));
@@ -280,7 +316,11 @@ static void print_table(const struct report *r)
     printf("collshim %s, %lld ranks, %s\n", json_string_value(json_object_get(r->root, "collshim")),
            (long long)json_integer_value(json_object_get(r->root, "ranks")),
            library ? library : "unknown library");
+    print_job(json_object_get(r->root, "job"));
     print_settings(json_object_get(r->root, "settings"));
+    if (json_is_true(json_object_get(r->root, "partial")))
+        puts("Partial: the job did not reach MPI_Finalize.");
+    sites_print(r->root, most);
     if (all_native)
         printf("All calls ran natively: %s. Counts are %s.\n", all_native,
                json_string_value(json_object_get(r->root, "counts_are")));
@@ -298,6 +338,7 @@ static void print_table(const struct report *r)
     }
     if (!seen)
         puts("\nNone of the collectives that can be rerouted was called.");
+    sites_advise(r->root);
 }
 
 static int ends_in(const char *text, const char *end)
@@ -344,15 +385,11 @@ static void plot(FILE *f, const struct report *r, const char *picture)
         if (json_array_size(c.sizes) && is_plain_name(c.name))
             plot_data(f, &c);
     }
-    fprintf(f, "set terminal %s size 900,600\nset output '",
-            ends_in(picture, ".svg") ? "svg" : "png");
-    for (const char *p = picture; *p; p++)
-        fprintf(f, *p == '\'' ? "''" : "%c", *p);
-    fputs(
-        "'\nset logscale x 2\nset logscale y\nset format x '%.0b%BB'\nset grid\nset key top left\n"
-        "set xlabel 'bytes of the collective, from'\nset ylabel 'mean time, us'\n"
-        "set title 'collshim: mean time per call' noenhanced\nplot ",
-        f);
+    gnuplot_output(f, picture, 900, 600);
+    fputs("set logscale x 2\nset logscale y\nset format x '%.0b%BB'\nset grid\nset key top left\n"
+          "set xlabel 'bytes of the collective, from'\nset ylabel 'mean time, us'\n"
+          "set title 'collshim: mean time per call' noenhanced\nplot ",
+          f);
     json_array_foreach(r->collectives, i, row)
     {
         read_collective(row, &c);
@@ -386,44 +423,66 @@ static int draw(const struct report *r, const char *picture)
 {
     if (!sizes_of(r))
         return cli_fail("nothing to draw: no call was rerouted or timed");
-    if (system("command -v gnuplot >/dev/null 2>&1") != 0)
-        return cli_fail("gnuplot is not installed; Debian has it in gnuplot-nox");
-    FILE *f = popen("gnuplot 2>/dev/null", "we"); /* a fixed text: nothing of the user's is in it */
+    FILE *f = gnuplot_open();
     if (!f)
-        return cli_fail("gnuplot cannot be started: %s", strerror(errno));
+        return CLI_FAILURE;
     plot(f, r, picture);
-    int status = pclose(f);
-    if (!WIFEXITED(status) || WEXITSTATUS(status))
-        return cli_fail("gnuplot could not write %s", picture);
-    return CLI_OK;
+    return gnuplot_close(f, picture);
 }
 
-int cli_report(int argc, char **argv)
+static int diff(char **path, size_t most)
+{
+    struct report old = {0}, new = {0};
+    int code = open_report(path[0], &old);
+
+    code = code ? code : open_report(path[1], &new);
+    code = code ? code : sites_diff(old.root, new.root, most);
+    json_decref(old.root);
+    json_decref(new.root);
+    return code;
+}
+
+static int show(const char *path, int json, size_t most, const char *picture, const char *bars)
 {
     struct report r = {0};
-    const char *picture = NULL;
-    int json = 0;
-    const struct cli_option options[] = {
-        {"--json", &json, NULL}, {"--plot", NULL, &picture}, {NULL, NULL, NULL}};
-    int n = cli_options(argc, argv, options, help);
+    int code = open_report(path, &r);
 
-    if (n < 0)
-        return -1 - n;
-    if (n != 1)
-        return cli_usage("report", n ? "one file at a time" : "a file is missing");
-    if (json && picture)
-        return cli_usage("report", "--json or --plot, not both");
-    if (picture && !ends_in(picture, ".png") && !ends_in(picture, ".svg"))
-        return cli_usage("report", "--plot: '%s' ends neither in .png nor in .svg", picture);
-    int code = open_report(argv[1], &r);
     if (!code && json) {
         json_dumpf(r.root, stdout, JSON_INDENT(2) | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(12));
         putchar('\n');
     } else if (!code) {
-        print_table(&r);
-        if (picture)
-            code = draw(&r, picture);
+        print_table(&r, most);
+        code = picture ? draw(&r, picture) : bars ? sites_draw(r.root, bars) : CLI_OK;
     }
     json_decref(r.root);
+    return code;
+}
+
+int cli_report(int argc, char **argv)
+{
+    const char *picture = NULL, *svg = NULL, *png = NULL;
+    int json = 0, all = 0, differ = 0;
+    const struct cli_option options[] = {{"--json", &json, NULL},   {"--all", &all, NULL},
+                                         {"--diff", &differ, NULL}, {"--plot", NULL, &picture},
+                                         {"--svg", NULL, &svg},     {"--png", NULL, &png},
+                                         {NULL, NULL, NULL}};
+    int n = cli_options(argc, argv, options, help);
+
+    if (n < 0)
+        return -1 - n;
+    if (n != 1 + differ)
+        return cli_usage("report", differ ? "--diff takes two files"
+                                   : n    ? "one file at a time"
+                                          : "a file is missing");
+    if (json + (picture != NULL) + (svg != NULL) + (png != NULL) + differ > 1)
+        return cli_usage("report", "one of --json, --plot, --svg, --png and --diff, not both");
+    if (picture && !ends_in(picture, ".png") && !ends_in(picture, ".svg"))
+        return cli_usage("report", "--plot: '%s' ends neither in .png nor in .svg", picture);
+    if ((svg && !ends_in(svg, ".svg")) || (png && !ends_in(png, ".png")))
+        return cli_usage("report", "%s: '%s' does not end in .%s", svg ? "--svg" : "--png",
+                         svg ? svg : png, svg ? "svg" : "png");
+    size_t most = all ? SIZE_MAX : SITES_SHOWN;
+    int code = differ ? diff(argv + 1, most) : show(argv[1], json, most, picture, svg ? svg : png);
+    lines_close();
     return code;
 }

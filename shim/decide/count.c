@@ -5,6 +5,7 @@
 
 #include "shim/decide/say.h"
 #include "shim/decide/settings.h"
+#include "shim/decide/call_site.h"
 
 struct counters counters;
 
@@ -15,12 +16,13 @@ static uint64_t add(uint64_t *counter, uint64_t n)
 
 void count_native(enum plan_collective c, enum reason why)
 {
+    site_note_native(c, why);
     if (add(&counters.native[c][why], 1) == 0)
         say(CFG_LEVEL_INFO, "%s%s runs natively: %s", settings.calls, plan_collective_name(c),
             reason_texts[why]);
 }
 
-static int size_class(uint64_t total)
+int count_size_class(uint64_t total)
 {
     int k = total ? 63 - __builtin_clzll(total) : 0;
 
@@ -29,7 +31,7 @@ static int size_class(uint64_t total)
 
 static void count_timed(enum plan_collective c, enum count_way way, uint64_t total, double seconds)
 {
-    int k = size_class(total);
+    int k = count_size_class(total);
 
     add(&counters.calls[c][k][way], 1);
     add(&counters.nanoseconds[c][k][way], (uint64_t)(seconds * 1e9));
@@ -47,12 +49,14 @@ void count_rerouted(enum plan_collective c, const struct plan_algorithm *a, int 
 
     while (row < COUNT_NAMES - 1 && (row >= plan_algorithm_count || plan_algorithms[row] != a))
         row++;
+    site_note_rerouted(c, row);
+    site_note_bytes(total);
     if (add(&counters.by_processes[c][processes], 1) == 0)
         say(CFG_LEVEL_INFO, "%s%s is rerouted by %s", settings.calls, plan_collective_name(c),
             a ? a->name : "library");
     add(&counters.bytes[c], total);
     count_timed(c, COUNT_REROUTED, total, seconds);
-    add(&counters.by_row[c][size_class(total)][row], 1);
+    add(&counters.by_row[c][count_size_class(total)][row], 1);
 }
 
 static void add_verdict(enum plan_collective c, int k, const struct guard_verdict *v, int64_t by)
@@ -65,7 +69,7 @@ static void add_verdict(enum plan_collective c, int k, const struct guard_verdic
 void count_verdict(enum plan_collective c, uint64_t total, const struct guard_verdict *now,
                    const struct guard_verdict *before)
 {
-    int k = size_class(total);
+    int k = count_size_class(total);
 
     if (before->known)
         add_verdict(c, k, before, -1);

@@ -54,6 +54,9 @@ extern struct counters {
     uint64_t exchange[COUNT_EXCHANGES_COUNT];
 } counters;
 
+/* The k of a call's size class, COUNT_CLASSES - 1 at most. */
+int count_size_class(uint64_t total);
+
 /* A call ran natively. Cheap; says so once per collective and reason at level info. */
 void count_native(enum plan_collective c, enum reason why);
 

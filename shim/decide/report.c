@@ -6,10 +6,14 @@
 
 #include "config/write_file.h"
 #include "shim/decide/count.h"
+#include "shim/decide/job.h"
 #include "shim/decide/say.h"
 #include "shim/decide/settings.h"
+#include "shim/decide/spool.h"
 
-static const char *row_name(int row)
+int report_is_short;
+
+const char *report_row_name(int row)
 {
     return row < plan_algorithm_count ? plan_algorithms[row]->name : "library";
 }
@@ -34,7 +38,7 @@ static const char *main_algorithm(int c, int timed)
     for (int row = 1; row < COUNT_NAMES; row++)
         best = by_row(c, -1, row) > by_row(c, -1, best) ? row : best;
     if (by_row(c, -1, best))
-        return row_name(best);
+        return report_row_name(best);
     if (!timed || choice->native || !choice->served)
         return "native";
     return (choice->forced ? choice->forced : plan_algorithm_default((enum plan_collective)c))
@@ -46,7 +50,7 @@ static void put_rows(struct json *j, int c, int k)
     json_open(j, "algorithms", '{');
     for (int row = 0; row < COUNT_NAMES; row++)
         if (by_row(c, k, row))
-            json_int(j, row_name(row), (long long)by_row(c, k, row));
+            json_int(j, report_row_name(row), (long long)by_row(c, k, row));
     json_close(j, '}');
 }
 
@@ -142,7 +146,7 @@ static void put_collective(struct json *j, int c, int timed)
         calls += counters.native[c][r];
     for (int k = 0; k < COUNT_CLASSES; k++)
         rerouted += counters.calls[c][k][COUNT_REROUTED];
-    if (!timed && !calls && !rerouted)
+    if ((!timed || report_is_short) && !calls && !rerouted)
         return;
     json_open(j, NULL, '{');
     json_string(j, "collective", plan_collective_name((enum plan_collective)c));
@@ -176,11 +180,13 @@ struct json report_begin(FILE *f, const char *library, int ranks, const char *co
 {
     struct json j = json_begin(f);
 
+    j.line = report_is_short;
     json_open(&j, NULL, '{');
     json_string(&j, "collshim", COLLSHIM_VERSION);
     json_string(&j, "library", library);
     json_int(&j, "ranks", ranks);
     json_string(&j, "counts_are", counts_are);
+    job_report(&j);
     return j;
 }
 
@@ -189,23 +195,53 @@ void report_settings(struct json *j)
     char value[CFG_TEXT_MAX];
 
     json_open(j, "settings", '{');
-    for (int id = 0; id < CFG_COUNT; id++) {
+    for (int id = 0; id < CFG_COUNT && !report_is_short; id++) { /* "changed" is enough there */
         cfg_value_text(&settings.cfg, (enum cfg_id)id, value, sizeof value);
         json_string(j, cfg_rows[id].name, value);
     }
     json_close(j, '}');
 }
 
-void report_write(const char *behind, void (*print)(FILE *f))
+/* Where it goes: %p is this process's number. */
+static void report_path(const char *behind, char *path, size_t size)
 {
-    const char *from = settings.cfg.report, *mark = strstr(from, "%p"), *why;
-    char path[CFG_TEXT_MAX + 32];
+    const char *from = settings.cfg.report, *mark = strstr(from, "%p");
 
     if (mark)
-        snprintf(path, sizeof path, "%.*s%d%s%s", (int)(mark - from), from, (int)getpid(), mark + 2,
+        snprintf(path, size, "%.*s%d%s%s", (int)(mark - from), from, (int)getpid(), mark + 2,
                  behind);
     else
-        snprintf(path, sizeof path, "%s%s", from, behind);
-    if (config_write_file(path, print, &why) < 0)
+        snprintf(path, size, "%s%s", from, behind);
+}
+
+/* Both places, where they are wanted. quietly: another report will take its place. */
+static int write_all(const char *behind, void (*print)(FILE *f), int quietly)
+{
+    char path[CFG_TEXT_MAX + 32];
+    const char *why;
+    int rc = 0, failed = 0;
+
+    report_path(behind, path, sizeof path);
+    if (settings.cfg.report[0] && (!quietly || !config_write_is_device(path)))
+        rc = failed = config_write_file(path, print, &why);
+    if (rc < 0 && !quietly)
         say(CFG_LEVEL_WARN, "COLLSHIM_REPORT: cannot write %s: %s", path, why);
+    if (!settings.cfg.spool[0] || behind[0])
+        return failed;
+    report_is_short = 1;
+    rc = spool_write(settings.cfg.spool, &spool_caps, print, &why);
+    report_is_short = 0;
+    if (rc < 0 && !quietly)
+        say(CFG_LEVEL_WARN, "COLLSHIM_SPOOL: cannot write to %s: %s", settings.cfg.spool, why);
+    return rc ? rc : failed;
+}
+
+int report_write_quietly(void (*print)(FILE *f))
+{
+    return write_all("", print, 1);
+}
+
+void report_write(const char *behind, void (*print)(FILE *f))
+{
+    write_all(behind, print, 0);
 }

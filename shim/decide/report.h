@@ -11,14 +11,24 @@
 /* The object, and what stands first in it; to be closed by the caller. */
 struct json report_begin(FILE *f, const char *library, int ranks, const char *counts_are);
 
+/* The name of a row, numbered as count.h does. */
+const char *report_row_name(int row);
+
 void report_settings(struct json *j);
 
 /* The list of what was counted (count.h). timed: with the times, of all collectives and of
    balancing; else of those that were called. */
 void report_collectives(struct json *j, int timed);
 
-/* Write the file, `behind` behind its name; %p in it is replaced by the process id. What is wrong
-   is said. */
+/* Is the report being printed one for the spool? Then it is short. */
+extern int report_is_short;
+
+/* Write it where COLLSHIM_REPORT and COLLSHIM_SPOOL say: `behind` behind the file's name, in which
+   %p is replaced by the process id; and not to the spool then. What is wrong is said. */
 void report_write(const char *behind, void (*print)(FILE *f));
+
+/* The same without a word, and to no stream: of a report that another will replace. Returns 0 or a
+   negative code. */
+int report_write_quietly(void (*print)(FILE *f));
 
 #endif

@@ -30,6 +30,12 @@ extern const char settings_version[];
 /* Read them; bad ones are noted in settings.cfg.problem. */
 void settings_open(const char *calls);
 
+/* Will there be a report? */
+static inline int settings_want_report(void)
+{
+    return settings.cfg.report[0] || settings.cfg.spool[0];
+}
+
 /* Say what was wrong with them, a line for each; the first time. Any thread. */
 void settings_complain(void);
 

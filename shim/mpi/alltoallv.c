@@ -317,7 +317,7 @@ static void monitor(const struct alltoallv_arguments *a)
     uint64_t bytes, sum = 0, most = 0;
     int rank;
 
-    if (!settings.cfg.report[0] || !counts_given(s->counts) ||
+    if (!settings_want_report() || !counts_given(s->counts) ||
         mpi.Comm_rank(a->comm, &rank) != MPI_SUCCESS)
         return;
     for (int i = 0; i < a->size; i++) {

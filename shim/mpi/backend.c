@@ -32,12 +32,27 @@ __attribute__((used)) static const char built_for[] = "@(#)collshim backend for 
     {                                                                                              \
 #name, (void *)mpi_wrap_##name                                                             \
     }
+#define SITED(name)                                                                                \
+    {                                                                                              \
+#name, (void *)mpi_sited_##name                                                            \
+    }
 
 static const struct backend_entry entries[] = {
     ENTRY(Init),
     ENTRY(Init_thread),
     ENTRY(Finalize),
-#define COLLECTIVE(name, parameters) ENTRY(name), ENTRY(name##_c),
+#define COLLECTIVE(name, parameters, arguments) ENTRY(name), ENTRY(name##_c),
+#include "shim/mpi/collectives.def"
+#undef COLLECTIVE
+    {NULL, NULL},
+};
+
+/* For a report with call sites. */
+static const struct backend_entry entries_sited[] = {
+    ENTRY(Init),
+    ENTRY(Init_thread),
+    ENTRY(Finalize),
+#define COLLECTIVE(name, parameters, arguments) SITED(name), SITED(name##_c),
 #include "shim/mpi/collectives.def"
 #undef COLLECTIVE
     {NULL, NULL},
@@ -45,7 +60,7 @@ static const struct backend_entry entries[] = {
 
 /* Large counts are not left to the library, which may have none; functions: see off(). */
 static struct backend_entry entries_off[] = {
-#define COLLECTIVE(name, parameters) {#name "_c", NULL},
+#define COLLECTIVE(name, parameters, arguments) {#name "_c", NULL},
 #include "shim/mpi/collectives.def"
 #undef COLLECTIVE
     ENTRY(Init),
@@ -57,7 +72,7 @@ static const struct backend_entry *off(void)
 {
     struct backend_entry *entry = entries_off;
 
-#define COLLECTIVE(name, parameters) entry++->function = (void *)mpi.name##_c;
+#define COLLECTIVE(name, parameters, arguments) entry++->function = (void *)mpi.name##_c;
 #include "shim/mpi/collectives.def"
 #undef COLLECTIVE
     return entries_off;
@@ -79,5 +94,7 @@ collshim_backend_open(const struct backend_host *host, char *why, unsigned size)
     narrow_fill();
     launcher_open(host->announcement);
     mpi_process_open(host->library_version);
-    return settings.cfg.mode == CFG_MODE_OFF ? off() : entries;
+    return settings.cfg.mode == CFG_MODE_OFF ? off()
+           : settings_want_report()          ? entries_sited
+                                             : entries;
 }

@@ -14,7 +14,7 @@ static const struct {
 } rows[] = {
 #define CALL(name, arguments) {#name, "PMPI_" #name, offsetof(struct mpi_calls, name), 0},
 #define OPTIONAL(name, arguments) {#name, "PMPI_" #name, offsetof(struct mpi_calls, name), 1},
-#define COLLECTIVE(name, parameters) CALL(name, ) OPTIONAL(name##_c, )
+#define COLLECTIVE(name, parameters, arguments) CALL(name, ) OPTIONAL(name##_c, )
 #include "shim/mpi/calls.def"
 #include "shim/mpi/collectives.def"
 #undef COLLECTIVE

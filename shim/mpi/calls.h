@@ -17,13 +17,13 @@ struct mpi_calls {
 #undef OPTIONAL
 #undef CALL
 
-#define COLLECTIVE(name, parameters) int(*name) parameters;
+#define COLLECTIVE(name, parameters, arguments) int(*name) parameters;
 #include "shim/mpi/width_int.h"
 #include "shim/mpi/collectives.def"
 #undef COLLECTIVE
 
 /* Of MPI 4.0; narrow.c's where the library has none. */
-#define COLLECTIVE(name, parameters) int(*name##_c) parameters;
+#define COLLECTIVE(name, parameters, arguments) int(*name##_c) parameters;
 #include "shim/mpi/width_large.h"
 #include "shim/mpi/collectives.def"
 #undef COLLECTIVE

@@ -16,7 +16,12 @@
 static int init_begin(void)
 {
     mpi_process.cuda_aware = mpi_takes_device_memory();
-    return agree_at_init();
+
+    int rc = agree_at_init();
+
+    if (rc == MPI_SUCCESS)
+        mpi_report_open();
+    return rc;
 }
 
 int mpi_wrap_Init(int *argc, char ***argv)

@@ -8,6 +8,7 @@
 #ifndef COLLSHIM_SHIM_MPI_LIBRARY_H
 #define COLLSHIM_SHIM_MPI_LIBRARY_H
 
+#include "shim/decide/call_site.h"
 #include "shim/mpi/process.h"
 #include "shim/mpi/reroute.h"
 #include "shim/mpi/vectors.h"
@@ -30,6 +31,7 @@ struct library_buffer {
 int library_call_with_images(const struct mpi_call *call);
 static inline int library_call(const struct mpi_call *call)
 {
+    site_note_bytes(call->total);
     return !cuda_present() || mpi_process.cuda_aware ? call->native(call)
                                                      : library_call_with_images(call);
 }

@@ -236,7 +236,8 @@ static int narrow_Alltoallw_c(const void *sendbuf, const MPI_Count *sendcounts,
 
 void narrow_fill(void)
 {
-#define COLLECTIVE(name, parameters) mpi.name##_c = mpi.name##_c ? mpi.name##_c : narrow_##name##_c;
+#define COLLECTIVE(name, parameters, arguments)                                                    \
+    mpi.name##_c = mpi.name##_c ? mpi.name##_c : narrow_##name##_c;
 #include "shim/mpi/collectives.def"
 #undef COLLECTIVE
 }

@@ -2,8 +2,13 @@
 #include "shim/mpi/report.h"
 
 #include "shim/decide/count.h"
+#include "shim/decide/job.h"
 #include "shim/decide/report.h"
+#include "shim/decide/call_site.h"
+#include "shim/decide/call_site_merge.h"
+#include "shim/decide/call_site_report.h"
 #include "shim/mpi/process.h"
+#include "shim/mpi/call_site_gather.h"
 
 /* Do all ranks know of each other's reports? Then the settings are the same on all. */
 static int ranks_report_together(void)
@@ -11,27 +16,72 @@ static int ranks_report_together(void)
     return mpi_process.verdict == REASON_NONE || mpi_process.verdict == REASON_TOPOLOGY;
 }
 
+enum { FIRST_S = 1, LONGEST_S = 60, SHARE = 200 /* of the time is spent on writing, at most */ };
+
+uint64_t mpi_report_due = UINT64_MAX;
+static uint64_t opened;
+static int is_partial;
+
 static void print_report(FILE *f)
 {
-    struct json j =
-        report_begin(f, mpi_process.library_version, mpi_process.world_size,
-                     ranks_report_together() ? "sums over all ranks" : "those of rank 0");
+    struct json j = report_begin(f, mpi_process.library_version, mpi_process.world_size,
+                                 is_partial                ? "those of rank 0 so far"
+                                 : ranks_report_together() ? "sums over all ranks"
+                                                           : "those of rank 0");
 
+    if (is_partial)
+        json_bool(&j, "partial", 1);
     if (mpi_process.verdict)
         json_string(&j, "all_native", reason_texts[mpi_process.verdict]);
     report_settings(&j);
     report_collectives(&j, 1);
+    site_report(&j, mpi_process.world_size);
     json_close(&j, '}');
+}
+
+static uint64_t now_ns(void)
+{
+    return (uint64_t)(count_now() * 1e9);
+}
+
+void mpi_report_open(void)
+{
+    int level;
+
+    if (!settings_want_report() || settings.cfg.mode == CFG_MODE_OFF)
+        return;
+    job_open();
+    site_open(mpi.Query_thread(&level) != MPI_SUCCESS || level == MPI_THREAD_MULTIPLE);
+    opened = now_ns();
+    if (!mpi_process.world_rank)
+        mpi_report_due = opened + FIRST_S * 1000000000ull;
+}
+
+void mpi_report_so_far(uint64_t now)
+{
+    if (__atomic_exchange_n(&mpi_report_due, UINT64_MAX, __ATOMIC_ACQUIRE) == UINT64_MAX)
+        return; /* another thread is at it */
+    is_partial = 1;
+    int rc = report_write_quietly(print_report);
+    is_partial = 0;
+    uint64_t end = now_ns(), age = end - opened, pause = (end - now) * SHARE;
+    uint64_t next = age < LONGEST_S * 1000000000ull ? age : LONGEST_S * 1000000000ull;
+    if (!rc) /* else the one in MPI_Finalize will say what is wrong */
+        __atomic_store_n(&mpi_report_due, end + (next > pause ? next : pause), __ATOMIC_RELEASE);
 }
 
 void mpi_report(void)
 {
-    if (!settings.cfg.report[0])
+    __atomic_store_n(&mpi_report_due, UINT64_MAX, __ATOMIC_RELAXED); /* the library's own calls */
+    if (!settings_want_report())
         return;
-    if (mpi_process.world_size > 1 && ranks_report_together())
+    if (mpi_process.world_size > 1 && ranks_report_together()) {
+        site_gather();
         mpi.Reduce(mpi_process.world_rank ? &counters : MPI_IN_PLACE, &counters,
                    (int)(sizeof counters / sizeof(uint64_t)), MPI_UINT64_T, MPI_SUM, 0,
                    MPI_COMM_WORLD);
+    }
+    site_fold();
     if (!mpi_process.world_rank)
         report_write("", print_report);
 }

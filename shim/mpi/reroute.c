@@ -224,13 +224,13 @@ static struct mpi_outcome run_plan(struct mpi_comm *c, const struct ready *ready
 /* Nobody reads a clock for the library's calls, unless a report will tell of them. */
 static struct mpi_outcome run_native(const struct mpi_call *call, enum reason why)
 {
-    double start = settings.cfg.report[0] ? count_now() : 0;
+    double start = settings_want_report() ? count_now() : 0;
     struct mpi_outcome o = {.native =
                                 why == REASON_TRIAL || why == REASON_TURN ? REASON_NONE : why};
 
     count_native(call->collective, why);
     o.rc = library_call(call);
-    if (settings.cfg.report[0])
+    if (settings_want_report())
         count_timed_native(call->collective, call->total, count_now() - start);
     return o;
 }

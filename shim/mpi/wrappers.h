@@ -9,10 +9,22 @@ int mpi_wrap_Init(int *argc, char ***argv);
 int mpi_wrap_Init_thread(int *argc, char ***argv, int required, int *provided);
 int mpi_wrap_Finalize(void);
 
-#define COLLECTIVE(name, parameters) int WRAP(name) parameters;
+#define COLLECTIVE(name, parameters, arguments) int WRAP(name) parameters;
 #include "shim/mpi/width_int.h"
 #include "shim/mpi/collectives.def"
 
+#include "shim/mpi/width_large.h"
+#include "shim/mpi/collectives.def"
+#undef COLLECTIVE
+#include "shim/mpi/width_none.h"
+
+/* The same, and their call sites (sited.c). */
+#define COLLECTIVE(name, parameters, arguments) int mpi_sited_##name parameters;
+#include "shim/mpi/width_int.h"
+#include "shim/mpi/collectives.def"
+#undef COLLECTIVE
+
+#define COLLECTIVE(name, parameters, arguments) int mpi_sited_##name##_c parameters;
 #include "shim/mpi/width_large.h"
 #include "shim/mpi/collectives.def"
 #undef COLLECTIVE

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "shim/nccl/process.h"
 
+#include "shim/decide/job.h"
 #include "shim/helper/crew.h"
 
 struct nccl_process nccl_process;
@@ -10,5 +11,7 @@ void nccl_process_open(void)
     if (nccl_process.ncopies)
         return;
     settings_open("NCCL ");
+    if (settings_want_report())
+        job_open();
     crew_init(MAILBOX_FOR_NCCL);
 }

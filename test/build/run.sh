@@ -25,12 +25,13 @@ for name in cc c++ mpicc.openmpi mpicc.mpich mpif90.openmpi mpif90.mpich nvcc; d
     echo "$name 1" >"$HEADERS/$name/version"
     echo "$name -I/usr/include/$name" >"$HEADERS/$name/where"
 done
-mkdir -p "$HEADERS/cc/ucp/api" "$work/cuda/bin" "$work/cuda/include" "$work/nccl/include"
+mkdir -p "$HEADERS/cc/ucp/api" "$HEADERS/cc/elfutils" "$work/cuda/bin" "$work/cuda/include" "$work/nccl/include"
 ln -s "$work/bin/nvcc" "$work/cuda/bin"
 openmpi=$HEADERS/mpicc.openmpi/mpi.h mpich=$HEADERS/mpicc.mpich/mpi.h
 ucx=$HEADERS/cc/ucp/api/ucp.h glpk=$HEADERS/cc/glpk.h
+libunwind=$HEADERS/cc/libunwind.h libdw=$HEADERS/cc/elfutils/libdwfl.h
 cuda=$work/cuda/include/cudaTypedefs.h nccl=$work/nccl/include/nccl.h
-for header in "$openmpi" "$mpich" "$ucx" "$glpk" "$cuda" "$nccl"; do echo "${header##*/} 1" >"$header"; done
+for header in "$openmpi" "$mpich" "$ucx" "$glpk" "$libunwind" "$libdw" "$cuda" "$nccl"; do echo "${header##*/} 1" >"$header"; done
 
 # run_make ARGUMENT...
 run_make() {
@@ -93,7 +94,7 @@ is_empty "a second build makes nothing" "$MADE"
 build CFLAGS='-O2 -g -Werror -Wconversion'
 is_empty "options that only warn make nothing again" "$MADE"
 
-for it in ucx glpk nccl cuda; do try "without $it" "mv ${!it} $work/hidden" "mv $work/hidden ${!it}"; done
+for it in ucx glpk libunwind libdw nccl cuda; do try "without $it" "mv ${!it} $work/hidden" "mv $work/hidden ${!it}"; done
 # What a header's number changes is not asked: all that can see the header is made again.
 needless=yes
 try "other GPUs" : : CUDA_ARCHS=90

@@ -312,6 +312,128 @@ expect 1 "none.json: No such file" "$collshim" report none.json
 expect 1 "0 calls seen" "$collshim" report none.json
 expect 1 "a directory, not a report" "$collshim" report .
 
+# Call sites. The object is this command itself: its lines are known where libdw and debug information are.
+build_id=$(readelf -n "$collshim" 2>/dev/null | sed -n 's/.*Build ID: //p')
+main_at=$((0x$(nm "$collshim" | sed -n 's/ T main$//p') + 5))
+site() { # OBJECT BUILD_ID OFFSET RANK_S REASON: a row; 60 calls of which 50 rerouted
+    printf '{"object": "%s", "build_id": %s, "offset": %d, "callers": [], "collective": "allreduce", "comm_ranks": 4,
+      "comm_nodes": 2, "total_bytes_from": 1048576, "calls": 60, "bytes": 6e7, "rerouted": 50, "rerouted_rank_s": %s,
+      "rerouted_us_median": 100.5, "rerouted_us_p99": 300, "native": 10, "native_rank_s": %s, "native_us_median": 250,
+      "native_us_p99": null, "algorithm": "lane", "reason": "%s", "saved_rank_s": 0.5, "plus_minus_rank_s": 0.1}' \
+        "$1" "$2" "$3" "$4" "$4" "$5"
+}
+with_sites() { # FILE SITE...: run.json with these
+    local IFS=,
+    printf '[%s]' "${*:2}" >rows.json
+    jq --slurpfile s rows.json '.sites = $s[0] | .saved = {"rank_seconds": 0.5, "plus_minus": 0.1} |
+        .job = {"id": "77", "user": "ann", "program": "/bin/app", "nodes": 2, "seconds": 3}' run.json >"$1"
+}
+trial="the library's turn in a trial of the guard"
+with_sites sites.json "$(site "$collshim" "\"$build_id\"" "$main_at" 1 "$trial")" "$(site /no/lib.so null 4660 0.5 "$trial")"
+expect 0 "  lib.so+0x1234" "$collshim" report sites.json
+expect 0 " 66.7% allreduce                1MiB     4/2        60      83.3%      100.5      300.0      250.0          -       0.5+-0.1  lane" \
+    "$collshim" report sites.json
+expect 0 "/bin/app on 2 nodes, job 77, user ann, 3 s" "$collshim" report sites.json
+expect 0 "Next: nothing; what can be rerouted is, and it pays." "$collshim" report sites.json
+if "$collshim" report sites.json | grep -q '^  main'; then
+    expect 0 "main at cli/main.c:" "$collshim" report sites.json
+    with_sites moved.json "$(site "$collshim" '"00112233"' "$main_at" 1 "$trial")"
+    expect 0 "  collshim+0x" "$collshim" report moved.json
+else
+    skip "a site has a function, a file and a line" "built without libdw, or without debug information"
+fi
+printf 'namespace solver { __attribute__((used)) int step(int n) { return n * 3; } }\n' >step.cc
+if command -v c++ readelf nm >/dev/null && "$collshim" report sites.json | grep -q '^  main'; then
+    c++ -g -O1 -fPIC -shared -Wl,--build-id -o libstep.so step.cc
+    step_at=$((0x$(nm libstep.so | sed -n 's/ T _ZN6solver4stepEi$//p') + 2))
+    with_sites step.json "$(site "$PWD/libstep.so" "\"$(readelf -n libstep.so | sed -n 's/.*Build ID: //p')\"" "$step_at" 1 "$trial")"
+    expect 0 "  solver::step(int) at " "$collshim" report step.json
+else
+    skip "a function of C++ has its own name" "no C++ compiler, or built without libdw"
+fi
+mkfifo place.fifo
+with_sites fifo.json "$(site "$PWD/place.fifo" null 4660 1 "smaller than COLLSHIM_MIN_BYTES")"
+expect 0 "  place.fifo+0x1234" timeout 20 "$collshim" report fifo.json
+expect 0 "Next: 50 % of the time ran natively (smaller than COLLSHIM_MIN_BYTES); try COLLSHIM_MIN_BYTES=16K" "$collshim" report fifo.json
+jq '.partial = true' sites.json >partial.json
+expect 0 "Partial: the job did not reach MPI_Finalize." "$collshim" report partial.json
+jq '.sites[0].calls = "many"' sites.json >wrong.json
+expect 1 "wrong.json: JSON, but no report" "$collshim" report wrong.json
+with_sites new.json "$(site /no/lib.so null 4660 2 "$trial")" "$(site /no/lib.so null 4999 0.1 "$trial")"
+expect 0 "Collectives took 3 s of all ranks, then 4.2 s" "$collshim" report --diff sites.json new.json
+expect 0 "    0.25x" "$collshim" report --diff sites.json new.json
+expect 0 "Next: look at lib.so+0x1234, which makes up 100 % of the loss." "$collshim" report --diff sites.json new.json
+expect 0 "Next: nothing; the two runs took the same time" "$collshim" report --diff sites.json sites.json
+expect 1 "the first report has no call sites" "$collshim" report --diff run.json sites.json
+expect 2 "--diff takes two files" "$collshim" report --diff sites.json
+if command -v gnuplot >/dev/null; then
+    expect 0 "allreduce" "$collshim" report sites.json --svg sites.svg
+    expect 0 "lib.so+0x1234" cat sites.svg
+    expect 0 "allreduce" "$collshim" report sites.json --png sites.png
+    expect 0 "PNG" cat sites.png
+fi
+expect 1 "nothing to draw: the report has no call sites" "$collshim" report run.json --svg x.svg
+expect 2 "does not end in .svg" "$collshim" report sites.json --svg x.png
+
+# Many reports. A job of 3,600 s on 2 nodes each, of which 4 ranks spent 150 s in collectives; it saved 20 s of ranks.
+mkdir -p spool/1000 spool/1001
+one='{"collshim": "0.1.0", "ranks": 4, "job": {"program": "/bin/app", "nodes": 2, "seconds": 3600, "began": 1700000000},
+  "changed": {"min_bytes": "16KiB"}, "collectives": [], "saved": {"rank_seconds": 20, "plus_minus": 2}, "sites": '"$(cat rows.json)"'}'
+job() { jq -c "$2" <<<"$one" >"spool/$1.json"; }
+job 1000/a '.sites = [.sites[0] | .rerouted_rank_s = 50 | .native_rank_s = 100 | .reason = "smaller than COLLSHIM_MIN_BYTES"]'
+job 1000/b '.partial = true | .job.script = "/home/a/train.py" | .sites = [] | .changed = {}'
+job 1001/c '.saved = {"rank_seconds": -30, "plus_minus": 5} | .job.program = "/bin/bad\u001b[2Jone\"\\" | .sites = [] | .job.began = 1700100000'
+head -c 200 spool/1000/a.json >spool/1000/cut.json
+echo '{"a": 1}' >spool/1000/foreign.json
+echo 'nonsense' >spool/1001/text.json
+mkfifo spool/1001/fifo.json
+ln -s ../1000/a.json spool/1001/link.json
+truncate -s 17M spool/1001/huge.json
+jq -c '.ranks = -1' <<<"$one" >spool/1001/negative.json
+jq -c '.job.nodes = 1e300' <<<"$one" >spool/1001/absurd.json
+expect 0 "3 reports, 1 of them partial, jobs begun from 2023-11-14 22:13 to 2023-11-16 02:00 UTC" timeout 20 "$collshim" site spool
+expect 0 "1 file cut off: 1000/cut.json" "$collshim" site spool
+expect 0 "1 file larger than 16 MiB: 1001/huge.json" "$collshim" site spool
+expect 0 "6 files no report: " "$collshim" site spool
+expect 0 "Node hours 6; in collectives 0.02083; saved 0.001389 +- 0.0008, 0.02 %" "$collshim" site spool
+expect 0 "Next: look at bad?[2Jone\"\\ with" "$collshim" site spool
+json '.reports == 3 and .skipped["no report"] == 6 and .programs[0].saved_node_hours == -0.00416667 and .programs[0].lost == 1
+      and ([.programs[] | select(.program | endswith(" train.py"))] | length == 1) and .reasons[0].native_node_hours == 0.0138889
+      and ([.settings[] | .setting] | sort == ["(defaults)", "min_bytes=16KiB"])' "$collshim" site --json spool
+json '.reports == 1 and .node_hours == 2' "$collshim" site --json spool --since 2023-11-15
+json '.reports == 2' "$collshim" site --json spool --until 2023-11-15T00:00
+json '.reports == 0' "$collshim" site --json spool --since 7d
+expect 0 'collshim_program_saved_node_hours{program="bad?[2Jone\"\\"} -0.00416666667' "$collshim" site --prometheus spool
+expect 0 'collshim_native_node_hours{reason="smaller than COLLSHIM_MIN_BYTES"} 0.0138888889' "$collshim" site --prometheus spool
+# shellcheck disable=SC2016 # awk's
+check "the Prometheus form is lines of a name, labels and a number" awk '/^#/ { next } !/^[a-z_]+({[a-z]+="([^"\\]|\\.)*"})? -?[0-9.e+-]+$/ { bad = 1; print } END { exit bad }' \
+    <("$collshim" site --prometheus spool)
+expect 2 "--since: 'monday' is no time" "$collshim" site spool --since monday
+expect 2 "a directory is missing" "$collshim" site
+expect 2 "not both" "$collshim" site spool --json --prometheus
+expect 1 "none: No such file" "$collshim" site none
+expect 1 "run.json: Not a directory" "$collshim" site run.json
+expect 0 "made, for everybody's reports" "$collshim" site --create made
+check "a spool lets everybody add and nobody look" [ "$(stat -c %a made)" = 1733 ]
+expect 1 "made: cannot be made: File exists" "$collshim" site --create made
+expect 0 "Next: set COLLSHIM_SPOOL to this directory" "$collshim" site made
+mkdir -p many
+jq -c '.sites = [range(32) as $i | .sites[0]]' spool/1000/a.json |
+    awk '{ for (i = 0; i < 10000; i++) { f = "many/" i ".json"; t = $0; gsub(/bin\/app/, "bin/app" i, t); print t >f; close(f) } }'
+many() { # takes 5 s of a processor at most, and memory as for one
+    local used
+    used=$( { command time -f '%U %S %M' "$collshim" site --json many >many.out; } 2>&1) || return 1
+    echo "user, system, KiB: $used"
+    jq -e '.reports == 10000 and (.programs | length == 4096) and .programs[-1].program == "(others)" and .programs[-1].jobs == 5905' many.out >/dev/null &&
+        awk '{ exit !($1 + $2 <= 5 && $3 < 65536) }' <<<"$used"
+}
+if command -v time >/dev/null && [ -x "$(type -P time)" ]; then
+    check "10,000 reports take 5 s at most, and their programs a table of fixed size" many
+else
+    skip "10,000 reports take 5 s at most" "time is not installed"
+fi
+rm -r many
+
 expect 0 "link_reduce:" "$collshim" rates
 expect 0 '"reduce": {' "$collshim" rates --json
 expect 2 "no argument, got 1" "$collshim" rates all

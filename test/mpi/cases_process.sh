@@ -40,14 +40,14 @@ ends() {
     launch 3 -- "$programs/ordinary" 1 no-finalize
     grep -q ': right on ' <<<"$out" || complain "the program does not say that its results are right"
     want_lines
-    want_no_report
+    want_no_last_report
     finish
 
     begin "a program that calls MPI_Abort while others wait"
     launch 3 -- "$programs/ordinary" 1 abort
     [ "$rc" -ne 0 ] || complain "exit status 0"
     want_lines
-    want_no_report
+    want_no_last_report
     finish
 }
 

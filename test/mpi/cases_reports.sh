@@ -65,5 +65,38 @@ cases_reports() {
     want_lines
     [ -c /dev/null ] || complain "/dev/null is no device any more"
     finish
+
+    begin "a job that is killed leaves what was counted so far"
+    limit=3 launch 2 -- "$programs/callers" 1 forever
+    complaints= # that it was ended is meant
+    want_lines
+    jq -e '.partial and .counts_are == "those of rank 0 so far" and .job.seconds >= 1 and .sites[0].calls > 40 and
+        any(.collectives[]; .calls > 40)' "$tmp/report.json" >/dev/null 2>&1 ||
+        complain "no readable report: $(head -c 300 "$tmp/report.json" 2>&1)"
+    compgen -G "$tmp/.collshim-*" >/dev/null && complain "files are left beside it"
+    finish
+
+    begin "a spool"
+    "$build/collshim" site --create "$place/spool" >/dev/null || complain "it cannot be made"
+    [ "$(stat -c %a "$place/spool")" = 1733 ] || complain "its permissions are $(stat -c %a "$place/spool")"
+    launch 3 COLLSHIM_SPOOL="$place/spool" COLLSHIM_REPORT= -- "$programs/callers"
+    want_right
+    want_lines
+    want_no_report
+    [ "$(find "$place/spool" -type f | wc -l)" -eq 1 ] || complain "not one report: $(find "$place/spool")"
+    "$build/collshim" site "$place/spool" --json 2>&1 |
+        jq -e '.reports == 1 and .programs[0].program == "callers" and .node_hours > 0 and .settings[0].jobs == 1' >/dev/null ||
+        complain "collshim site does not add it up: $("$build/collshim" site "$place/spool" 2>&1)"
+    "$build/collshim" report "$(find "$place/spool" -type f)" >/dev/null || complain "collshim report does not read it"
+    finish
+
+    begin "a spool that others may tamper with"
+    mkdir -m 777 "$place/open"
+    launch 2 COLLSHIM_SPOOL="$place/open" -- "$programs/callers"
+    want_right
+    want_lines "COLLSHIM_SPOOL: cannot write to $place/open: others may remove what is there; *"
+    [ -z "$(ls -A "$place/open")" ] || complain "something was written"
+    [ -s "$tmp/report.json" ] || complain "the report is missing too"
+    finish
     rm -r "$place"
 }

@@ -177,6 +177,12 @@ want_no_report() {
     [ ! -e "$tmp/report.json" ] || complain "there is a report"
 }
 
+# want_no_last_report: none, or one that was written on the way
+want_no_last_report() {
+    [ ! -e "$tmp/report.json" ] || jq -e .partial "$tmp/report.json" >/dev/null 2>&1 ||
+        complain "there is a report as of MPI_Finalize"
+}
+
 # want_lines [PATTERN...]: stderr has just these lines from collshim, in any order (globs)
 want_lines() {
     local lines pattern

@@ -18,7 +18,7 @@ set -euo pipefail
 here=$root/test/mpi
 build=
 quick=0
-only=results,reductions,rooted,exchange,device,settings,store,site,reports,process,helpers
+only=results,reductions,rooted,exchange,device,settings,store,site,reports,callers,process,helpers
 families=(openmpi mpich)
 first_seed=1
 while [ $# -gt 0 ]; do
@@ -70,6 +70,8 @@ done
 . "$here/cases_site.sh"
 # shellcheck source=test/mpi/cases_reports.sh
 . "$here/cases_reports.sh"
+# shellcheck source=test/mpi/cases_callers.sh
+. "$here/cases_callers.sh"
 # shellcheck source=test/mpi/cases_process.sh
 . "$here/cases_process.sh"
 # shellcheck source=test/mpi/cases_helpers.sh

@@ -51,6 +51,8 @@ int main(void)
     srunner_add_suite(r, suite_slices());
     srunner_add_suite(r, suite_crew());
     srunner_add_suite(r, suite_rounds());
+    srunner_add_suite(r, suite_call_site());
+    srunner_add_suite(r, suite_spool());
     srunner_run_all(r, CK_ENV);
     int failed = srunner_ntests_failed(r);
     srunner_free(r);

@@ -45,5 +45,7 @@ Suite *suite_windows(void);
 Suite *suite_slices(void);
 Suite *suite_crew(void);
 Suite *suite_rounds(void);
+Suite *suite_call_site(void);
+Suite *suite_spool(void);
 
 #endif

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What to do about a reason to run natively: one clause, for the last line of `report` and `site`.
+ */
+#ifndef COLLSHIM_SHIM_CLI_ADVICE_H
+#define COLLSHIM_SHIM_CLI_ADVICE_H
+
+/* reason: as a report has it. NULL: nothing is to be done about it. Constant. */
+const char *advice_for(const char *reason);
+
+#endif

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "shim/decide/call_site.h"
+
+#include <time.h>
+
+#include "shim/decide/caller.h"
+#include "shim/decide/count.h"
+#include "shim/decide/say.h"
+#include "shim/decide/settings.h"
+#include "shim/decide/call_site_table.h"
+
+__thread struct site_call site_now __attribute__((tls_model("initial-exec")));
+
+static uint64_t now_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static int several_threads;
+
+void site_open(int threads)
+{
+    if (site_table)
+        return;
+    several_threads = threads;
+    if (site_table_open() < 0)
+        say(CFG_LEVEL_WARN, "the report will name no call sites: out of memory");
+    else
+        caller_open();
+}
+
+/* The stack grows down: a call further in is inside the one that is under way. One further out
+   shows that an error handler has jumped out of that. */
+void site_enter(const void *from, const char *cfa)
+{
+    if (site_now.cfa && cfa < site_now.cfa)
+        return;
+    site_now = (struct site_call){.from = from, .cfa = cfa, .began = now_ns()};
+}
+
+/* An atomic addition waits for its cache line; four of them are half of what a call costs. */
+static void add(uint64_t *counter, uint64_t n)
+{
+    if (several_threads)
+        __atomic_fetch_add(counter, n, __ATOMIC_RELAXED);
+    else
+        *counter += n;
+}
+
+static void add_one(uint32_t *counter)
+{
+    if (several_threads)
+        __atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
+    else
+        ++*counter;
+}
+
+/* The library's first call opens connections: its time says nothing of the next. Nor does that of a
+   call that went both ways. */
+static int is_timed(const struct site_call *s)
+{
+    if (settings.cfg.mode == CFG_MODE_VERIFY)
+        return 0;
+    return s->rerouted || (s->reason != REASON_FIRST && s->reason != REASON_UNTRIED);
+}
+
+uint64_t site_count(uint32_t ranks, uint32_t nodes)
+{
+    const struct site_call *s = &site_now;
+    uint64_t now = now_ns(), took = now - s->began;
+
+    if (!site_table)
+        return now;
+    struct site_row *r =
+        site_table_row(&(struct site_key){.site = (uint16_t)caller_site(s->from, s->cfa),
+                                          .collective = s->collective,
+                                          .size_class = (uint8_t)count_size_class(s->bytes),
+                                          .ranks = ranks,
+                                          .nodes = nodes});
+    add(&r->bytes, s->bytes);
+    add(&r->calls[s->rerouted], 1);
+    add(&r->nanoseconds[s->rerouted], took);
+    if (is_timed(s))
+        add_one(&r->bins[s->rerouted][histogram_bin(took)]);
+    if (s->rerouted)
+        site_vote(&r->algorithm, s->algorithm, 1);
+    else
+        site_vote(&r->reason, s->reason, 1);
+    return now;
+}

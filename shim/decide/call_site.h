@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Call sites: which line of the program calls, how often, how long it takes either way. A wrapper
+ * says where it was called from (site_enter), what decides says how the call went (site_note_...),
+ * and when it is over the call is counted (site_leave). Off, the backend's wrappers call none of
+ * this, and a note is one load.
+ *
+ * Thread rule: any thread, each for its own calls. A call inside a call, as libraries make them, is
+ * not counted. An error handler may jump out of a call: that call is not counted.
+ */
+#ifndef COLLSHIM_SHIM_DECIDE_CALL_SITE_H
+#define COLLSHIM_SHIM_DECIDE_CALL_SITE_H
+
+#include <stdint.h>
+
+#include "planners/registry.h"
+#include "shim/decide/reasons.h"
+
+/* The call that this thread is in. */
+struct site_call {
+    const void *from;
+    const char *cfa; /* NULL: in none */
+    uint64_t began;  /* nanoseconds, monotonic */
+    uint64_t bytes;  /* of the whole collective; 0: nobody computed it */
+    uint8_t noted, rerouted, collective, reason, algorithm;
+};
+extern __thread struct site_call site_now __attribute__((tls_model("initial-exec")));
+
+/* Keep sites, from now on. Again: nothing. threads: several may make calls at a time. One thread.
+ */
+void site_open(int threads);
+
+/* The wrapper's own __builtin_return_address(0) and __builtin_dwarf_cfa(). */
+void site_enter(const void *from, const char *cfa);
+
+/* It is over, with the same cfa; to be counted if a decision was noted. Returns 1 if the caller is
+   to name the communicator by site_count, else 0. */
+static inline int site_is_noted(const char *cfa)
+{
+    return site_now.cfa == cfa && site_now.noted;
+}
+
+/* Count it: ranks and nodes (0: not known) of the communicator. Returns the time, as `began` is. */
+uint64_t site_count(uint32_t ranks, uint32_t nodes);
+
+/* It is over. */
+static inline void site_leave(const char *cfa)
+{
+    if (site_now.cfa == cfa)
+        site_now.cfa = 0;
+}
+
+static inline void site_note_native(enum plan_collective c, enum reason why)
+{
+    if (site_now.cfa) {
+        site_now.noted = 1;
+        site_now.rerouted = 0;
+        site_now.collective = (uint8_t)c;
+        site_now.reason = (uint8_t)why;
+    }
+}
+
+/* row: as count.h numbers the registry's. */
+static inline void site_note_rerouted(enum plan_collective c, int row)
+{
+    if (site_now.cfa) {
+        site_now.noted = site_now.rerouted = 1;
+        site_now.collective = (uint8_t)c;
+        site_now.algorithm = (uint8_t)row;
+    }
+}
+
+static inline void site_note_bytes(uint64_t total)
+{
+    if (site_now.cfa)
+        site_now.bytes = total;
+}
+
+#endif

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "shim/decide/call_site_report.h"
+
+#include <stdlib.h>
+
+#include "planners/registry.h"
+#include "shim/decide/job.h"
+#include "shim/decide/reasons.h"
+#include "shim/decide/report.h"
+#include "shim/decide/call_site_table.h"
+
+enum { ROWS_SHOWN = 512, ROWS_IN_SPOOL = 24, LEAST_TIMED = 3 };
+
+struct gain {
+    int known;
+    double saved, error; /* rank seconds */
+};
+
+/* A square root by Newton: the preload's backends link no libm. */
+static double root_of(double x)
+{
+    double r = x > 1 ? x : 1;
+
+    for (int i = 0; i < 200 && r * r > x * (1 + 1e-9); i++)
+        r = (r + x / r) / 2;
+    return x > 0 ? r : 0;
+}
+
+static double timed(const uint32_t *bins)
+{
+    double n = 0;
+
+    for (int b = 0; b < HISTOGRAM_BINS; b++)
+        n += bins[b];
+    return n;
+}
+
+/* Standard error of a median: of a normal distribution as wide between its quartiles. */
+static double median_error(const uint32_t *bins, double calls)
+{
+    double width = histogram_quantile(bins, 0.75) - histogram_quantile(bins, 0.25);
+
+    return 1.2533 * width / 1.349 / root_of(calls);
+}
+
+static struct gain gain_of(const struct site_row *r)
+{
+    const uint32_t *native = r->bins[SITE_NATIVE], *ours = r->bins[SITE_REROUTED];
+    double ranks = r->key.ranks ? r->key.ranks : 1;
+    double calls[SITE_WAYS] = {timed(native) / ranks, timed(ours) / ranks};
+
+    if (calls[SITE_NATIVE] < LEAST_TIMED || calls[SITE_REROUTED] < LEAST_TIMED)
+        return (struct gain){0};
+    double a = median_error(native, calls[SITE_NATIVE]);
+    double b = median_error(ours, calls[SITE_REROUTED]);
+    double times = (double)r->calls[SITE_REROUTED] * 1e-9;
+    return (struct gain){1,
+                         times * (histogram_quantile(native, 0.5) - histogram_quantile(ours, 0.5)),
+                         times * 2 * root_of(a * a + b * b)};
+}
+
+static void put_frame(struct json *j, const struct site_frame *f)
+{
+    const struct site_object *o = &site_table->object[f->object];
+    char text[2 * SITE_ID_BYTES + 1] = "";
+
+    json_string(j, "object", o->path);
+    for (int i = 0; i < o->id_bytes; i++)
+        snprintf(text + 2 * i, sizeof text - 2 * (size_t)i, "%02x", o->id[i]);
+    json_string(j, "build_id", text[0] ? text : NULL);
+    json_int(j, "offset", (long long)f->offset);
+}
+
+static void put_site(struct json *j, const struct site *s)
+{
+    if (!s->frames) {
+        json_string(j, "object", "(others)");
+        json_null(j, "build_id");
+        json_int(j, "offset", 0);
+    } else {
+        put_frame(j, &s->frame[0]);
+    }
+    json_open(j, "callers", '[');
+    for (int i = 1; i < s->frames && !report_is_short; i++) {
+        json_open(j, NULL, '{');
+        put_frame(j, &s->frame[i]);
+        json_close(j, '}');
+    }
+    json_close(j, ']');
+}
+
+static void put_way(struct json *j, const struct site_row *r, int way, const char *const *keys)
+{
+    int any = timed(r->bins[way]) > 0;
+
+    json_int(j, keys[0], (long long)r->calls[way]);
+    json_rounded(j, keys[1], 6, (double)r->nanoseconds[way] * 1e-9);
+    if (any) {
+        json_rounded(j, keys[2], 4, histogram_quantile(r->bins[way], 0.5) * 1e-3);
+        json_rounded(j, keys[3], 4, histogram_quantile(r->bins[way], 0.99) * 1e-3);
+    } else {
+        json_null(j, keys[2]);
+        json_null(j, keys[3]);
+    }
+}
+
+static void put_row(struct json *j, const struct site_row *r)
+{
+    static const char *const ours[] = {"rerouted", "rerouted_rank_s", "rerouted_us_median",
+                                       "rerouted_us_p99"};
+    static const char *const native[] = {"native", "native_rank_s", "native_us_median",
+                                         "native_us_p99"};
+    struct gain g = gain_of(r);
+    int others = r->key.collective >= COLL_COUNT;
+
+    json_open(j, NULL, '{');
+    put_site(j, &site_table->site[r->key.site]);
+    json_string(j, "collective",
+                others ? "others" : plan_collective_name((enum plan_collective)r->key.collective));
+    json_int(j, "comm_ranks", r->key.ranks);
+    json_int(j, "comm_nodes", r->key.nodes); /* 0: not known */
+    json_int(j, "total_bytes_from", r->bytes ? 1ll << r->key.size_class : 0);
+    json_int(j, "calls", (long long)(r->calls[SITE_NATIVE] + r->calls[SITE_REROUTED]));
+    json_number(j, "bytes", (double)r->bytes / (r->key.ranks ? r->key.ranks : 1));
+    put_way(j, r, SITE_REROUTED, ours);
+    put_way(j, r, SITE_NATIVE, native);
+    json_string(j, "algorithm",
+                r->calls[SITE_REROUTED] ? report_row_name(r->algorithm.what) : NULL);
+    json_string(j, "reason", r->calls[SITE_NATIVE] ? reason_texts[r->reason.what] : NULL);
+    if (g.known) {
+        json_rounded(j, "saved_rank_s", 4, g.saved);
+        json_rounded(j, "plus_minus_rank_s", 2, g.error);
+    } else {
+        json_null(j, "saved_rank_s");
+        json_null(j, "plus_minus_rank_s");
+    }
+    json_close(j, '}');
+}
+
+static uint64_t time_of(const struct site_row *r)
+{
+    return r->nanoseconds[SITE_NATIVE] + r->nanoseconds[SITE_REROUTED];
+}
+
+static int by_time(const void *a, const void *b)
+{
+    uint64_t x = time_of(&site_table->row[*(const uint16_t *)a]);
+    uint64_t y = time_of(&site_table->row[*(const uint16_t *)b]);
+
+    return (x < y) - (x > y);
+}
+
+void site_report(struct json *j, int ranks)
+{
+    static uint16_t order[SITE_ROWS];
+    struct gain all = {0}, g;
+    double unknown = 0, seconds = 0;
+    int n = 0, most = report_is_short ? ROWS_IN_SPOOL : ROWS_SHOWN;
+
+    site_table_lock(); /* a report on the way, beside other threads' calls */
+    for (uint32_t i = 0; site_table && i < site_table->rows; i++) {
+        const struct site_row *r = &site_table->row[i];
+
+        if (!r->calls[SITE_NATIVE] && !r->calls[SITE_REROUTED])
+            continue;
+        order[n++] = (uint16_t)i;
+        seconds += (double)time_of(r) * 1e-9;
+        g = gain_of(r);
+        all.saved += g.saved;
+        all.error += g.error * g.error;
+        unknown += g.known ? 0 : (double)r->calls[SITE_REROUTED];
+    }
+    qsort(order, (size_t)n, sizeof *order, by_time);
+    json_open(j, "saved", '{');
+    json_rounded(j, "rank_seconds", 4, all.saved);
+    json_rounded(j, "plus_minus", 2, root_of(all.error));
+    json_rounded(j, "node_hours", 4, all.saved / (ranks ? ranks : 1) * job_host_count() / 3600);
+    json_rounded(j, "collectives_rank_seconds", 6, seconds);
+    json_number(j, "calls_without_comparison", unknown);
+    json_close(j, '}');
+    json_open(j, "sites", '[');
+    for (int i = 0; i < n && i < most; i++)
+        put_row(j, &site_table->row[order[i]]);
+    json_close(j, ']');
+    json_int(j, "sites_not_listed", n > most ? n - most : 0);
+    site_table_unlock();
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The spool: a directory to which the jobs of many users add a report each (COLLSHIM_SPOOL). A user
+ * has a directory of his own in it, named by the number, which nobody else can write to; its group
+ * may read it where the spool has the set-group-id bit. So no name that others can guess is ever
+ * opened, and each user's oldest reports make room for new ones.
+ *
+ * Thread rule: one thread.
+ */
+#ifndef COLLSHIM_SHIM_DECIDE_SPOOL_H
+#define COLLSHIM_SHIM_DECIDE_SPOOL_H
+
+#include <stdio.h>
+
+/* Of one user: files, and bytes of all of them. */
+struct spool_caps {
+    int files;
+    long long bytes;
+};
+extern const struct spool_caps spool_caps;
+
+/* Write this job's report, instead of one that it has written before. Returns 0, or a negative
+   errno code with the reason in *why, as config_write_file. */
+int spool_write(const char *directory, const struct spool_caps *caps, void (*print)(FILE *f),
+                const char **why);
+
+#endif

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Up a binomial tree: a rank holds its own table and one message at a time, whatever the number of
+ * ranks. Rejected: MPI_Gatherv, for which rank 0 needs memory in proportion to the ranks.
+ */
+#include "shim/mpi/call_site_gather.h"
+
+#include <limits.h>
+#include <stdlib.h>
+
+#include "shim/decide/call_site_merge.h"
+#include "shim/mpi/comm.h"
+#include "shim/mpi/process.h"
+
+/* So that a rank without memory can still take what is sent to it, and drop it. */
+enum { PIECE = 1 << 16, TAG = 32766 /* no lane has this number */ };
+
+static int piece_at(int n, int from)
+{
+    return n - from < PIECE ? n - from : PIECE;
+}
+
+static int send_bytes(const void *data, int n, int rank, MPI_Comm comm)
+{
+    MPI_Request request;
+    int rc = mpi.Isend(data, n, MPI_BYTE, rank, TAG, comm, &request);
+
+    return rc ? rc : mpi.Waitall(1, &request, MPI_STATUSES_IGNORE);
+}
+
+static int receive_bytes(void *data, int n, int rank, MPI_Comm comm)
+{
+    MPI_Request request;
+    int rc = mpi.Irecv(data, n, MPI_BYTE, rank, TAG, comm, &request);
+
+    return rc ? rc : mpi.Waitall(1, &request, MPI_STATUSES_IGNORE);
+}
+
+static int send_to(int rank, MPI_Comm comm)
+{
+    char *data = NULL;
+    size_t size = site_pack(&data);
+    int n = size <= INT_MAX ? (int)size : 0;
+    int rc = send_bytes(&n, sizeof n, rank, comm);
+
+    for (int from = 0; !rc && from < n; from += PIECE)
+        rc = send_bytes(data + from, piece_at(n, from), rank, comm);
+    free(data);
+    return rc;
+}
+
+static int receive_from(int rank, MPI_Comm comm)
+{
+    static char dropped[PIECE];
+    int n = 0, rc = receive_bytes(&n, sizeof n, rank, comm);
+    char *data = rc || !n ? NULL : malloc((size_t)n);
+
+    for (int from = 0; !rc && from < n; from += PIECE)
+        rc = receive_bytes(data ? data + from : dropped, piece_at(n, from), rank, comm);
+    if (!rc && data)
+        site_unpack(data, (size_t)n);
+    free(data);
+    return rc;
+}
+
+/* One like MPI_COMM_WORLD, or MPI_COMM_NULL: a job may have used up the library's communicators,
+   and its error handler would then end it. */
+static MPI_Comm make_comm(void)
+{
+    MPI_Comm comm = MPI_COMM_NULL;
+    MPI_Errhandler handler;
+    MPI_Group group;
+
+    if (mpi.Comm_group(MPI_COMM_WORLD, &group) != MPI_SUCCESS)
+        return comm;
+    mpi.Comm_get_errhandler(MPI_COMM_WORLD, &handler);
+    mpi.Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    if (mpi.Comm_create(MPI_COMM_WORLD, group, &comm) != MPI_SUCCESS)
+        comm = MPI_COMM_NULL;
+    mpi.Comm_set_errhandler(MPI_COMM_WORLD, handler);
+    mpi.Errhandler_free(&handler);
+    mpi.Group_free(&group);
+    return comm;
+}
+
+void site_gather(void)
+{
+    const struct mpi_comm *world = mpi_process.verdict ? NULL : mpi_comm_find(MPI_COMM_WORLD);
+    int rank = mpi_process.world_rank, rc = MPI_SUCCESS, made = !world || world->verdict;
+    MPI_Comm comm = made ? make_comm() : world->private_comm;
+
+    if (comm == MPI_COMM_NULL)
+        return;
+    for (int step = 1; step < mpi_process.world_size && !rc; step *= 2) {
+        if (rank & step) {
+            rc = send_to(rank - step, comm);
+            break;
+        }
+        if (rank + step < mpi_process.world_size)
+            rc = receive_from(rank + step, comm);
+    }
+    if (made)
+        mpi.Comm_free(&comm);
+}
