@@ -33,9 +33,9 @@ static int native_allgather(const struct mpi_call *call)
 
     if (a->large)
         return mpi.Allgather_c(a->sendbuf, a->sendcount, a->sendtype, a->recvbuf, a->recvcount,
-                               a->recvtype, a->comm);
+                               a->recvtype, call->comm);
     return mpi.Allgather(a->sendbuf, (int)a->sendcount, a->sendtype, a->recvbuf, (int)a->recvcount,
-                         a->recvtype, a->comm);
+                         a->recvtype, call->comm);
 }
 
 static int native_allgatherv(const struct mpi_call *call)
@@ -44,9 +44,9 @@ static int native_allgatherv(const struct mpi_call *call)
 
     if (a->large)
         return mpi.Allgatherv_c(a->sendbuf, a->sendcount, a->sendtype, a->recvbuf,
-                                a->recvcounts.wide, a->displs.wide, a->recvtype, a->comm);
+                                a->recvcounts.wide, a->displs.wide, a->recvtype, call->comm);
     return mpi.Allgatherv(a->sendbuf, (int)a->sendcount, a->sendtype, a->recvbuf,
-                          a->recvcounts.narrow, a->displs.narrow, a->recvtype, a->comm);
+                          a->recvcounts.narrow, a->displs.narrow, a->recvtype, call->comm);
 }
 
 static int allgather_buffers(const struct mpi_call *call, struct library_buffer *list)

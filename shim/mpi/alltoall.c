@@ -31,9 +31,9 @@ static int native_alltoall(const struct mpi_call *call)
 
     if (a->large)
         return mpi.Alltoall_c(a->sendbuf, a->sendcount, a->sendtype, a->recvbuf, a->recvcount,
-                              a->recvtype, a->comm);
+                              a->recvtype, call->comm);
     return mpi.Alltoall(a->sendbuf, (int)a->sendcount, a->sendtype, a->recvbuf, (int)a->recvcount,
-                        a->recvtype, a->comm);
+                        a->recvtype, call->comm);
 }
 
 static int alltoall_buffers(const struct mpi_call *call, struct library_buffer *list)

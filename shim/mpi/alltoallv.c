@@ -47,15 +47,15 @@ static int native_alltoallv(const struct mpi_call *call)
 
     if (a->by_type && a->large)
         return mpi.Alltoallw_c(s->buffer, s->counts.wide, s->displs.wide, s->types, into,
-                               r->counts.wide, r->displs.wide, r->types, a->comm);
+                               r->counts.wide, r->displs.wide, r->types, call->comm);
     if (a->by_type)
         return mpi.Alltoallw(s->buffer, s->counts.narrow, s->displs.narrow, s->types, into,
-                             r->counts.narrow, r->displs.narrow, r->types, a->comm);
+                             r->counts.narrow, r->displs.narrow, r->types, call->comm);
     if (a->large)
         return mpi.Alltoallv_c(s->buffer, s->counts.wide, s->displs.wide, s->type, into,
-                               r->counts.wide, r->displs.wide, r->type, a->comm);
+                               r->counts.wide, r->displs.wide, r->type, call->comm);
     return mpi.Alltoallv(s->buffer, s->counts.narrow, s->displs.narrow, s->type, into,
-                         r->counts.narrow, r->displs.narrow, r->type, a->comm);
+                         r->counts.narrow, r->displs.narrow, r->type, call->comm);
 }
 
 static struct library_buffer buffer_of(const struct side *s, int peers)
