@@ -5,12 +5,15 @@
 #include <unistd.h>
 
 #include "config/write_file.h"
+#include "planners/variants.h"
 #include "shim/decide/count.h"
 #include "shim/decide/say.h"
 #include "shim/decide/settings.h"
 
-static const char *row_name(int row)
+static const char *row_name(int c, int row)
 {
+    if (row >= COUNT_REGISTRY)
+        return plan_variant_at((enum plan_collective)c, row - COUNT_REGISTRY)->row.name;
     return row < plan_algorithm_count ? plan_algorithms[row]->name : "library";
 }
 
@@ -34,7 +37,7 @@ static const char *main_algorithm(int c, int timed)
     for (int row = 1; row < COUNT_NAMES; row++)
         best = by_row(c, -1, row) > by_row(c, -1, best) ? row : best;
     if (by_row(c, -1, best))
-        return row_name(best);
+        return row_name(c, best);
     if (!timed || choice->native || !choice->served)
         return "native";
     return (choice->forced ? choice->forced : plan_algorithm_default((enum plan_collective)c))
@@ -46,7 +49,7 @@ static void put_rows(struct json *j, int c, int k)
     json_open(j, "algorithms", '{');
     for (int row = 0; row < COUNT_NAMES; row++)
         if (by_row(c, k, row))
-            json_int(j, row_name(row), (long long)by_row(c, k, row));
+            json_int(j, row_name(c, row), (long long)by_row(c, k, row));
     json_close(j, '}');
 }
 

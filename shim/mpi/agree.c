@@ -60,10 +60,11 @@ static void say_difference(const char *mine, const char *root)
 
 /* What ranks find out about each other. */
 struct outcome {
-    int absent;        /* a rank that has not loaded collshim, or -1 */
-    int differ;        /* ranks have different settings */
-    int problems;      /* the most that any rank found in its settings */
-    uint64_t settings; /* of this rank, hashed: equal for equal texts */
+    int absent;                  /* a rank that has not loaded collshim, or -1 */
+    int differ;                  /* ranks have different settings */
+    int problems;                /* the most that any rank found in its settings */
+    uint64_t settings;           /* of this rank, hashed: equal for equal texts */
+    struct variant_set variants; /* that all ranks can use */
 };
 
 static void worse(void *value, const void *child)
@@ -75,6 +76,8 @@ static void worse(void *value, const void *child)
         mine->absent = theirs->absent;
     if (theirs->problems > mine->problems)
         mine->problems = theirs->problems;
+    for (int i = 0; i < VARIANT_WORDS; i++)
+        mine->variants.word[i] &= theirs->variants.word[i];
     mine->differ |= theirs->differ || theirs->settings != mine->settings;
 }
 
@@ -181,6 +184,8 @@ int agree_at_init(void)
     agree_describe(mine);
     o.problems = settings.cfg.problems + (topology != REASON_NONE);
     o.settings = hash_text(HASH_SEED, mine);
+    if (settings.cfg.mode != CFG_MODE_OFF)
+        variants_offer(&o.variants);
     if (agree_share(&tree, &o) != MPI_SUCCESS)
         return MPI_ERR_OTHER;
     if (o.absent >= 0) {
@@ -194,5 +199,7 @@ int agree_at_init(void)
         return explain(&tree, mine);
     }
     agree_settle(topology);
+    if (mpi_process.verdict == REASON_NONE)
+        variants_agreed(&o.variants);
     return MPI_SUCCESS;
 }

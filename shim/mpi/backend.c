@@ -13,6 +13,7 @@
 #include "shim/mpi/launcher.h"
 #include "shim/mpi/narrow.h"
 #include "shim/mpi/process.h"
+#include "shim/mpi/variants.h"
 #include "shim/mpi/wrappers.h"
 
 /* `collshim info` finds this text in the file, without loading it. */
@@ -34,9 +35,7 @@ __attribute__((used)) static const char built_for[] = "@(#)collshim backend for 
     }
 
 static const struct backend_entry entries[] = {
-    ENTRY(Init),
-    ENTRY(Init_thread),
-    ENTRY(Finalize),
+    ENTRY(Init),  ENTRY(Init_thread), ENTRY(Finalize), ENTRY(Comm_idup), ENTRY(Comm_idup_with_info),
 #define COLLECTIVE(name, parameters) ENTRY(name), ENTRY(name##_c),
 #include "shim/mpi/collectives.def"
 #undef COLLECTIVE
@@ -50,6 +49,7 @@ static struct backend_entry entries_off[] = {
 #undef COLLECTIVE
     ENTRY(Init),
     ENTRY(Init_thread),
+    ENTRY(Comm_idup_with_info),
     {NULL, NULL},
 };
 
@@ -79,5 +79,6 @@ collshim_backend_open(const struct backend_host *host, char *why, unsigned size)
     narrow_fill();
     launcher_open(host->announcement);
     mpi_process_open(host->library_version);
+    variants_open(host->library);
     return settings.cfg.mode == CFG_MODE_OFF ? off() : entries;
 }

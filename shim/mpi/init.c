@@ -36,12 +36,27 @@ int mpi_wrap_Init_thread(int *argc, char ***argv, int required, int *provided)
     return rc == MPI_SUCCESS ? init_begin() : rc;
 }
 
+int mpi_wrap_Comm_idup(MPI_Comm comm, MPI_Comm *copy, MPI_Request *request)
+{
+    variants_hold_off();
+    return mpi.Comm_idup(comm, copy, request);
+}
+
+/* Of MPI 4.0: where the library lacks it, without the hints, as the preload exports the name. */
+int mpi_wrap_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *copy, MPI_Request *request)
+{
+    variants_hold_off();
+    return mpi.Comm_idup_with_info ? mpi.Comm_idup_with_info(comm, info, copy, request)
+                                   : mpi.Comm_idup(comm, copy, request);
+}
+
 int mpi_wrap_Finalize(void)
 {
     if (mpi_process.verdict != REASON_NOT_SEEN)
         mpi_report();
     if (mpi_process.verdict == REASON_NONE) {
         mpi_comm_close();
+        variants_close();
         threads_close();
         crew_dismiss();
     }

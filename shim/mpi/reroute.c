@@ -31,7 +31,9 @@ static __thread int inside __attribute__((tls_model("initial-exec")));
 
 static enum reason gate_here(enum plan_collective collective)
 {
-    return inside ? REASON_NESTED : gate_collective(collective);
+    return inside                                   ? REASON_NESTED
+           : settings.choice[collective].variant[0] ? REASON_NONE
+                                                    : gate_collective(collective);
 }
 
 enum reason mpi_gate_call(MPI_Comm comm, int nranks, enum plan_collective collective)
@@ -121,6 +123,7 @@ struct ready {
     struct mpi_call call; /* with the request that the plan is for */
     const struct plan_algorithm *algorithm;
     int ppg; /* > 1: in so many slices, each by a plan of its own; plan and engine are NULL */
+    const struct plan_variant *variant; /* the library's own algorithm, or NULL */
     const struct plan *plan;
     struct engine *engine;
 };
@@ -220,6 +223,16 @@ static struct mpi_outcome run_plan(struct mpi_comm *c, const struct ready *ready
     return failed_with(mpi_code(rc));
 }
 
+static struct mpi_outcome run_variant(struct mpi_comm *c, const struct ready *ready)
+{
+    const struct mpi_call *call = &ready->call;
+    double start = count_now();
+    int rc = variants_run(c, ready->variant, call);
+
+    count_rerouted(call->collective, ready->algorithm, 1, call->total, count_now() - start);
+    return failed_with(rc);
+}
+
 /* Nobody reads a clock for the library's calls, unless a report will tell of them. */
 static struct mpi_outcome run_native(const struct mpi_call *call, enum reason why)
 {
@@ -267,10 +280,12 @@ static struct mpi_outcome run_in_mode(struct mpi_comm *c, const struct ready *re
 {
     enum choose_way way = rc ? CHOOSE_REROUTED : choose_way(&c->turn);
 
-    return rc                       ? failed_with(mpi_code(rc))
-           : way == CHOOSE_BOTH     ? run_both(c, ready)
-           : way == CHOOSE_REROUTED ? run_plan(c, ready)
-                                    : run_native(&ready->call, REASON_TURN);
+    return rc                                         ? failed_with(mpi_code(rc))
+           : way == CHOOSE_BOTH && ready->variant     ? run_native(&ready->call, REASON_CHOSEN)
+           : way == CHOOSE_BOTH                       ? run_both(c, ready)
+           : way == CHOOSE_REROUTED && ready->variant ? run_variant(c, ready)
+           : way == CHOOSE_REROUTED                   ? run_plan(c, ready)
+                                                      : run_native(&ready->call, REASON_TURN);
 }
 
 /* Can the candidate's recipe be built for this shape? Says why not once per collective. */
@@ -296,7 +311,13 @@ static enum reason make_ready(struct mpi_comm *c, const struct mpi_call *call,
 {
     struct plan_request *q = &ready->call.request;
 
-    *ready = (struct ready){.call = *call, .algorithm = r->algorithm, .ppg = 1};
+    *ready = (struct ready){.call = *call,
+                            .algorithm = r->algorithm,
+                            .ppg = 1,
+                            .variant = plan_variant_of(r->algorithm)};
+    *rc = 0;
+    if (ready->variant)
+        return variants_prepare(c, ready->variant, call);
     q->chunk_bytes = plan_chunk(q, r->chunk_bytes);
     q->recipe = r->recipe;
     q->recipe = division_recipe(&c->divisions, q, r->algorithm);
@@ -311,12 +332,25 @@ static enum reason make_ready(struct mpi_comm *c, const struct mpi_call *call,
     return *rc == -ENOTSUP ? REASON_SHAPE : REASON_NONE;
 }
 
+/* The library's own algorithm that somebody names. */
+static int find_variant(enum plan_collective c, struct plan_candidate *list)
+{
+    const struct plan_variant *v = variants_named(c);
+
+    if (v)
+        *list = (struct plan_candidate){.algorithm = &v->row, .ppg = 1};
+    return v != NULL;
+}
+
 /* What somebody names, else what the model thinks of. */
 static int find_candidates(const struct mpi_call *call, const struct tuning_row *row,
                            struct plan_candidate *list)
 {
     struct plan_request q = call->request;
     size_t chunk = settings.cfg.chunk_bytes ? plan_chunk(&q, settings.cfg.chunk_bytes) : 0;
+
+    if (settings.choice[call->collective].variant[0])
+        return find_variant(call->collective, list);
 
     q.chunk_bytes = chunk;
     if (!choose_named(&q, row, list))
@@ -335,7 +369,10 @@ static struct mpi_outcome run_first(struct mpi_comm *c, const struct mpi_call *c
 {
     struct plan_candidate list[PLAN_CANDIDATES];
     int n = find_candidates(call, row, list), rc;
-    enum reason why = n ? REASON_SHAPE : choose_why_nothing(&call->request);
+    enum reason why = n ? REASON_SHAPE
+                      : settings.choice[call->collective].variant[0]
+                          ? REASON_VARIANT
+                          : choose_why_nothing(&call->request);
 
     for (int i = 0; i < n; i++) {
         struct ready ready;

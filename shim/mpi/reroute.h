@@ -31,11 +31,16 @@ struct mpi_call {
     uint64_t total;              /* bytes of the whole collective, the same on all ranks */
     const void *arguments;       /* of the MPI call, for the functions below */
 
-    /* The library's own function with the application's arguments (to be called by library_call),
+    /* The library's own function with the application's arguments, but on `comm` (to be called by
+       library_call),
        and which of the arguments are buffers: fills in at most two and returns how many; 0 also
        where they are for the library to judge. */
     int (*native)(const struct mpi_call *call);
     int (*buffers)(const struct mpi_call *call, struct library_buffer *list);
+
+    /* native, with elements that are alike on all ranks, for algorithms that split a message by
+       them; totals that an int holds only. NULL: native's are. */
+    int (*native_alike)(const struct mpi_call *call);
 
     /* Input: one block, unless in place; or the first of ninputs, which are then packed. */
     struct layout input;

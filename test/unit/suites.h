@@ -28,6 +28,7 @@ Suite *suite_profile(void);
 Suite *suite_decide(void);
 Suite *suite_guard(void);
 Suite *suite_weigh(void);
+Suite *suite_native_variants(void);
 Suite *suite_hands(void);
 Suite *suite_cpulist(void);
 Suite *suite_json(void);
