@@ -47,7 +47,8 @@ void count_rerouted(enum plan_collective c, const struct plan_algorithm *a, int 
     const struct plan_variant *v = plan_variant_of(a);
     int row = v ? COUNT_REGISTRY + plan_variant_place(v) : 0;
 
-    while (!v && row < COUNT_REGISTRY - 1 && (row >= plan_algorithm_count || plan_algorithms[row] != a))
+    while (!v && row < COUNT_REGISTRY - 1 &&
+           (row >= plan_algorithm_count || plan_algorithms[row] != a))
         row++;
     row = row < COUNT_NAMES ? row : COUNT_NAMES - 1;
     if (add(&counters.by_processes[c][processes], 1) == 0)

@@ -32,9 +32,13 @@
 
 #include <stdint.h>
 
-#include "planners/choose.h"
+#include "planners/variants.h"
 
-enum { GUARD_NATIVE = 0, GUARD_CANDIDATES = PLAN_CANDIDATES, GUARD_CONTENDERS };
+enum {
+    GUARD_NATIVE = 0,
+    GUARD_CANDIDATES = PLAN_CANDIDATES + VARIANT_CANDIDATES,
+    GUARD_CONTENDERS
+};
 enum {
     GUARD_ENTRIES = 32, /* collectives by class; more of them take turns */
     GUARD_TURNS = 8,    /* of a round, at most */

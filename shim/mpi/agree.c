@@ -199,7 +199,10 @@ int agree_at_init(void)
         return explain(&tree, mine);
     }
     agree_settle(topology);
-    if (mpi_process.verdict == REASON_NONE)
+    mpi_process.least_bytes = settings.cfg.min_bytes;
+    if (mpi_process.verdict == REASON_NONE) {
         variants_agreed(&o.variants);
+        mpi_process.least_bytes = variants_least_bytes();
+    }
     return MPI_SUCCESS;
 }

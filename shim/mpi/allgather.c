@@ -157,7 +157,7 @@ static int allgather(const struct allgather_arguments *a)
     if (!why && allgather_refused(a, COLL_ALLGATHER, size))
         why = REASON_ARGUMENTS;
     if (!why)
-        c = mpi_gate_comm(a->comm, size, COLL_ALLGATHER, SIZES_CLAIMED, &why);
+        c = mpi_gate_comm(a->comm, size, COLL_ALLGATHER, SIZES_CLAIMED, call.total, &why);
     if (c) {
         call.request.nbytes = (size_t)block;
         return allgather_run(c, a, &call);
@@ -194,7 +194,7 @@ static int allgatherv(struct allgather_arguments *a)
     if (!why && allgather_refused(a, COLL_ALLGATHERV, size))
         why = REASON_ARGUMENTS;
     if (!why)
-        c = mpi_gate_comm(a->comm, size, COLL_ALLGATHERV, SIZES_CLAIMED, &why);
+        c = mpi_gate_comm(a->comm, size, COLL_ALLGATHERV, SIZES_CLAIMED, call.total, &why);
     if (c) {
         vectors_sizes(a->recvcounts, size, a->recvtype, c->bytes, c->offset, &call.total);
         a->offset = c->offset;

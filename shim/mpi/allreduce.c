@@ -172,7 +172,7 @@ static int allreduce_run(const struct allreduce_arguments *a, struct mpi_call *c
     if (!why && allreduce_refused(a, call->collective, elements))
         why = REASON_ARGUMENTS;
     if (!why && mpi.Comm_size(a->comm, &size) == MPI_SUCCESS)
-        c = mpi_gate_comm(a->comm, size, call->collective, SIZES_CLAIMED, &why);
+        c = mpi_gate_comm(a->comm, size, call->collective, SIZES_CLAIMED, call->total, &why);
     if (c)
         why = mpi_gate_reduction(c, call);
     if (why) {

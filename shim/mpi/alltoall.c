@@ -119,7 +119,7 @@ static int alltoall(struct alltoall_arguments *a)
     if (!why && alltoall_refused(a))
         why = REASON_ARGUMENTS;
     if (!why)
-        c = mpi_gate_comm(a->comm, a->size, COLL_ALLTOALL, SIZES_CLAIMED, &why);
+        c = mpi_gate_comm(a->comm, a->size, COLL_ALLTOALL, SIZES_CLAIMED, call.total, &why);
     if (c) {
         call.request.nbytes = (size_t)block;
         return alltoall_run(c, a, &call);

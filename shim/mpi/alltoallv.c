@@ -254,7 +254,9 @@ static enum reason get_ready(struct alltoallv_arguments *a, struct rows_call *r,
     enum reason why = r->turn == WATCH_ASK ? alltoallv_ask(a, r) : REASON_NONE;
     struct rows *rows;
 
-    if (why || !(*c = mpi_gate_comm(a->comm, a->size, COLL_ALLTOALLV, SIZES_AGREED, &why)) ||
+    if (why ||
+        !(*c = mpi_gate_comm(a->comm, a->size, COLL_ALLTOALLV, SIZES_AGREED, settings.cfg.min_bytes,
+                             &why)) ||
         !(rows = rows_of(*c, &why)))
         return why;
     *rc = rows_exchange(*c, describe_both(a, rows), &call->total, &why);

@@ -115,7 +115,7 @@ static int bcast(const struct bcast_arguments *a)
     if (!why && refused_block(COLL_BCAST, REFUSED_SEND, a->buffer, a->count, a->type))
         why = REASON_ARGUMENTS;
     if (!why)
-        c = mpi_gate_comm(a->comm, size, COLL_BCAST, SIZES_CLAIMED, &why);
+        c = mpi_gate_comm(a->comm, size, COLL_BCAST, SIZES_CLAIMED, call.total, &why);
     if (c)
         return bcast_run(c, a, &call);
     count_native(COLL_BCAST, why);

@@ -76,13 +76,30 @@ static int is_first(struct mpi_comm *c, MPI_Comm comm, enum plan_collective coll
     return 0;
 }
 
+/* Below COLLSHIM_MIN_BYTES. c: NULL before the ranks have met. Why the call runs natively, before
+   anything is asked about its types. */
+static enum reason gate_small(struct mpi_comm *c, MPI_Comm comm, enum plan_collective collective,
+                              uint64_t total)
+{
+    if (!variants_exist(collective) || !choose_is_guarded(collective))
+        return REASON_SMALL;
+    if (!c)
+        return first_few(comm) ? REASON_SMALL : REASON_NONE;
+    if (c->verdict)
+        return REASON_SMALL;
+    struct guard_entry *e = guard_find(&c->guard, collective, PLAN_IN_HOST, total);
+    return e->best == GUARD_NATIVE && guard_settled(e) ? REASON_SLOWER : REASON_NONE;
+}
+
 struct mpi_comm *mpi_gate_comm(MPI_Comm comm, int nranks, enum plan_collective collective,
-                               enum gate_sizes sizes, enum reason *why)
+                               enum gate_sizes sizes, uint64_t total, enum reason *why)
 {
     struct mpi_comm *c = gate_here(collective) ? NULL : mpi_comm_find(comm);
 
     *why =
         c ? REASON_NONE : mpi_gate_call(comm, nranks, collective); /* it passed when it was made */
+    if (!*why && gate_bytes(total))
+        *why = gate_small(c, comm, collective, total);
     if (!*why && sizes == SIZES_CLAIMED && is_first(c, comm, collective))
         *why = REASON_FIRST;
     if (*why)
@@ -342,6 +359,15 @@ static int find_variant(enum plan_collective c, struct plan_candidate *list)
     return v != NULL;
 }
 
+/* The library's own algorithms that the guard may try, behind ours. Returns how many. */
+static int add_variants(const struct mpi_call *call, struct plan_candidate *list)
+{
+    if (!choose_is_guarded(call->collective) || call->request.memory == PLAN_ON_DEVICE)
+        return 0;
+    return plan_variant_candidates(&variants_usable, &call->request, call->total, list,
+                                   VARIANT_CANDIDATES);
+}
+
 /* What somebody names, else what the model thinks of. */
 static int find_candidates(const struct mpi_call *call, const struct tuning_row *row,
                            struct plan_candidate *list)
@@ -353,9 +379,13 @@ static int find_candidates(const struct mpi_call *call, const struct tuning_row 
         return find_variant(call->collective, list);
 
     q.chunk_bytes = chunk;
-    if (!choose_named(&q, row, list))
-        return settings.cfg.min_bytes ? plan_candidates(&q, list, PLAN_CANDIDATES)
-                                      : plan_candidates_all(&q, list, PLAN_CANDIDATES);
+    if (!choose_named(&q, row, list)) {
+        int n = gate_bytes(call->total)  ? 0
+                : settings.cfg.min_bytes ? plan_candidates(&q, list, PLAN_CANDIDATES)
+                                         : plan_candidates_all(&q, list, PLAN_CANDIDATES);
+
+        return n + add_variants(call, list + n);
+    }
     size_t chunks[PLAN_CHUNKS] = {chunk ? chunk : list[0].chunk_bytes};
     if (!chunks[0])
         plan_chunks(&q, chunks);
@@ -367,7 +397,7 @@ static int find_candidates(const struct mpi_call *call, const struct tuning_row 
 static struct mpi_outcome run_first(struct mpi_comm *c, const struct mpi_call *call,
                                     const struct tuning_row *row)
 {
-    struct plan_candidate list[PLAN_CANDIDATES];
+    struct plan_candidate list[GUARD_CANDIDATES];
     int n = find_candidates(call, row, list), rc;
     enum reason why = n ? REASON_SHAPE
                       : settings.choice[call->collective].variant[0]
@@ -458,7 +488,7 @@ static struct mpi_outcome run_guarded(struct mpi_comm *c, struct guard_entry *e,
     if (guard_settled(e))
         return run_contender(c, e, call, e->best, GUARD_UNTIMED, REASON_SLOWER);
     if (guard_wants_candidates(e)) {
-        struct plan_candidate list[PLAN_CANDIDATES];
+        struct plan_candidate list[GUARD_CANDIDATES];
         int n = find_candidates(call, row, list);
 
         guard_begin(e, call->total, list, n, take_warm(c, call->collective));
@@ -488,7 +518,8 @@ static enum reason find_helpers(struct mpi_comm *c, const struct mpi_call *call,
 
 static struct mpi_outcome choose_and_run(struct mpi_comm *c, const struct mpi_call *call)
 {
-    const struct tuning_row *row = choose_row(&call->request, call->total);
+    const struct tuning_row *row =
+        gate_bytes(call->total) ? NULL : choose_row(&call->request, call->total);
     const uint64_t *demand = call->request.demand;
 
     if (row && !row->algorithm)
@@ -511,6 +542,19 @@ static enum reason compare(struct mpi_comm *c, const struct mpi_call *call)
     return !why && !call->total ? REASON_EMPTY : why;
 }
 
+/* What our rows ask about before they are chosen from. Returns an MPI code; why: the call runs
+   natively. */
+static int get_known(struct mpi_comm *c, struct mpi_call *call, enum reason *why)
+{
+    int rc = mpi_comm_measure_rails(c, &call->request);
+
+    if (rc == MPI_SUCCESS)
+        rc = gpus_agree(c, call);
+    if (rc == MPI_SUCCESS)
+        *why = find_helpers(c, call, &call->request.ppg);
+    return rc;
+}
+
 struct mpi_outcome mpi_reroute(struct mpi_comm *c, const struct mpi_call *given)
 {
     struct mpi_call call = *given; /* with the rest of its request */
@@ -524,11 +568,7 @@ struct mpi_outcome mpi_reroute(struct mpi_comm *c, const struct mpi_call *given)
     call.request.rank = c->rank;
     call.request.host_threads = settings.cfg.host_threads;
     inside++;
-    rc = mpi_comm_measure_rails(c, &call.request);
-    if (rc == MPI_SUCCESS)
-        rc = gpus_agree(c, &call);
-    if (rc == MPI_SUCCESS)
-        why = find_helpers(c, &call, &call.request.ppg);
+    rc = gate_bytes(call.total) ? MPI_SUCCESS : get_known(c, &call, &why);
     o = rc ? failed_with(rc) : why ? run_native(&call, why) : choose_and_run(c, &call);
     inside--;
     /* Not before: the application's handler may call MPI, on ranks that are not in here, too. */

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "shim/decide/choose.h"
 #include "shim/mpi/comm.h"
 #include "shim/mpi/library.h"
 
@@ -41,6 +42,17 @@ void variants_agreed(const struct variant_set *set)
 int variants_exist(enum plan_collective c)
 {
     return (served >> c & 1) != 0;
+}
+
+uint64_t variants_least_bytes(void)
+{
+    uint64_t least = settings.cfg.min_bytes;
+
+    for (int c = 0; c < COLL_COUNT; c++)
+        if (variants_exist((enum plan_collective)c) && choose_is_guarded((enum plan_collective)c) &&
+            least > VARIANTS_LEAST_BYTES)
+            least = VARIANTS_LEAST_BYTES;
+    return least;
 }
 
 void variants_close(void)

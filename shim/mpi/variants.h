@@ -27,7 +27,7 @@ struct mpi_call;
 
 /* Private communicators of Open MPI's variants; one serves all collectives that have the same
    number. Owned by the communicator's state, all zero at first. */
-enum { VARIANTS_MADE = 8 };
+enum { VARIANTS_MADE = 8, VARIANTS_LEAST_BYTES = 1024 };
 struct variants {
     int n;
     struct variant_comm {
@@ -48,6 +48,10 @@ extern struct variant_set variants_usable;
 
 /* Is there any for the collective? The same on all ranks. */
 int variants_exist(enum plan_collective c);
+
+/* Calls of the collective are worth a look from so many bytes on (of the whole collective), where
+   the guard may choose among them; else from COLLSHIM_MIN_BYTES on. */
+uint64_t variants_least_bytes(void);
 
 /* Before the library's MPI_Finalize. */
 void variants_close(void);

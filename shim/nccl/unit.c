@@ -251,7 +251,7 @@ static int agree_on_largest(void *context, double *value, int n)
 {
     const struct question *q = context;
 
-    _Static_assert((1 + 2 * GUARD_CANDIDATES) * sizeof *value <= NOTICE_BYTES, "a note has room");
+    _Static_assert((1 + 2 * PLAN_CANDIDATES) * sizeof *value <= NOTICE_BYTES, "a note has room");
     if (nccl_comm_largest(q->u->c, value, n) < 0)
         for (int i = 0; i < n; i++)
             value[i] = 1;

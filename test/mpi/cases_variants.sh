@@ -93,10 +93,31 @@ left_alone() {
     finish
 }
 
+# Below COLLSHIM_MIN_BYTES: 200 calls of a communicator are the library's; then the guard tries its algorithms.
+small_calls() {
+    begin "small calls: the guard tries the library's own algorithms, after 200"
+    launch 4 COLLSHIM_MIN_BYTES=65536 -- "$programs/variants" 7 small
+    want_right
+    want_lines
+    want_number allreduce '.native["smaller than COLLSHIM_MIN_BYTES"]' -eq $((4 * 206))
+    want_number allreduce '.native["the library\u0027s turn in a trial of the guard"]' -gt 0
+    want_number allreduce '.algorithms | with_entries(select(.key | startswith("native:"))) | add' -gt 0
+    want_number allreduce '.algorithms | with_entries(select(.key | startswith("native:") | not)) | add' -eq 0
+    finish
+
+    begin "small calls: none is looked at with COLLSHIM_REPRODUCIBLE=1"
+    launch 4 COLLSHIM_MIN_BYTES=65536 COLLSHIM_REPRODUCIBLE=1 -- "$programs/variants" 7 small
+    want_right
+    want_lines
+    want_number allreduce '.native["smaller than COLLSHIM_MIN_BYTES"]' -eq $((4 * 306))
+    want_number allreduce .rerouted -eq 0
+    finish
+}
+
 cases_variants() {
     local collective name_of ranks=(4) cannot="the library cannot be told to use that algorithm here"
     local line="COLLSHIM_ALGORITHM: allreduce=native:recursive_doubling: this library cannot be told to use that here; it can use: *"
-    [ $quick -eq 1 ] || ranks+=(5)
+    [ "$quick" -eq 1 ] || ranks+=(5)
     for n in "${ranks[@]}"; do
         while read -r collective name_of; do
             variant_right "$n" "$collective" "$name_of" 80
@@ -106,6 +127,7 @@ cases_variants() {
         openmpi) variant_bits 4 basic_linear=1 recursive_doubling=3 ring=4 ;;
         mpich) variant_bits 5 recursive_doubling=0 smp=0 ;;
     esac
+    small_calls
     left_alone "no variants under MPI_THREAD_MULTIPLE" 24 "$cannot" "$line" -- multiple
     begin "a variant that does not exist"
     launch 4 COLLSHIM_ALGORITHM=allreduce=native:rings -- "$programs/variants" 7

@@ -6,6 +6,7 @@
  * bits. They are right in any order: within what rounding allows.
  *
  * HOW: multiple  MPI_Init_thread asks for MPI_THREAD_MULTIPLE; exit code 77 if it is not given
+ *      small     300 Allreduces of 8 KiB on MPI_COMM_WORLD, then 6 of 8 bytes
  *      idup      a communicator is being made without waiting while the first calls are made
  */
 #include <math.h>
@@ -15,6 +16,23 @@
 enum { CALLS = 12, MOST = 40000 };
 
 static uint64_t hash = 1;
+
+/* Calls of one size, whose sums are exact. */
+static void small(int calls, int n)
+{
+    int mine[2048], all[2048];
+
+    for (int call = 0; call < calls; call++) {
+        for (int i = 0; i < n; i++)
+            mine[i] = world_rank + call + i;
+        MPI_Allreduce(mine, all, n, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+        for (int i = 0; i < n; i++)
+            if (all[i] != world_size * (world_size - 1) / 2 + world_size * (call + i)) {
+                fail("call %d of %d elements: element %d is %d", call, n, i, all[i]);
+                return;
+            }
+    }
+}
 
 /* Of few elements and of many: libraries and segments. */
 static int count_of(int call)
@@ -75,7 +93,11 @@ int main(int argc, char **argv)
     }
     if (!strcmp(how, "idup"))
         MPI_Comm_idup(MPI_COMM_WORLD, &copy, &request);
-    for (int call = 0; call < CALLS; call++)
+    if (!strcmp(how, "small")) {
+        small(300, 2048);
+        small(6, 2);
+    }
+    for (int call = 0; call < CALLS && strcmp(how, "small") != 0; call++)
         sum(call, MPI_COMM_WORLD);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     if (copy != MPI_COMM_NULL) {

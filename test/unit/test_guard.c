@@ -505,7 +505,7 @@ START_TEST(test_guard__later_clock_takes_the_fastest)
 {
     struct enqueued m = enqueued(4);
 
-    memcpy(m.share, (double[]){1.2, .9, .5, .7}, sizeof m.share);
+    memcpy(m.share, (double[]){1.2, .9, .5, .7}, 4 * sizeof *m.share);
     enqueue(&m, 60);
     ck_assert_int_eq(m.verdicts, 1);
     ck_assert_int_eq(m.agreements, 3);
