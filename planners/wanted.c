@@ -17,7 +17,12 @@ static void choose(struct cfg *cfg, enum plan_collective c, struct choice *choic
         return;
     choice->native = !strcmp(wanted, PROFILE_NATIVE) || !strncmp(wanted, VARIANT, strlen(VARIANT));
     if (choice->native) {
-        if (wanted[strlen(PROFILE_NATIVE)])
+        if (!strcmp(wanted, VARIANT))
+            cfg_problem(cfg,
+                        "COLLSHIM_ALGORITHM: %s=native: names no algorithm; expected one of the "
+                        "library's, such as native:ring (%s runs natively)",
+                        plan_collective_name(c), plan_collective_name(c));
+        else if (wanted[strlen(PROFILE_NATIVE)])
             memcpy(choice->variant, wanted + strlen(VARIANT), strlen(wanted + strlen(VARIANT)) + 1);
         return;
     }

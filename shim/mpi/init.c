@@ -56,10 +56,10 @@ int mpi_wrap_Finalize(void)
         mpi_report();
     if (mpi_process.verdict == REASON_NONE) {
         mpi_comm_close();
-        variants_close();
         threads_close();
         crew_dismiss();
     }
+    variants_close();
     mpi_process.verdict = REASON_NOT_SEEN;
     return mpi.Finalize();
 }

@@ -109,6 +109,14 @@ START_TEST(test_variants__a_name_in_the_setting)
     ck_assert_str_eq(choice[COLL_BCAST].variant, "");
     ck_assert(choice[COLL_BCAST].native);
     ck_assert(!choice[COLL_REDUCE].native && choice[COLL_REDUCE].forced);
+
+    struct choice nameless[COLL_COUNT] = {0};
+    setenv("COLLSHIM_ALGORITHM", "allgather=native:", 1);
+    cfg_load(&cfg, NULL);
+    wanted_open(&cfg, nameless);
+    unsetenv("COLLSHIM_ALGORITHM");
+    ck_assert_int_eq(cfg.problems, 1);
+    ck_assert(nameless[COLL_ALLGATHER].native && !nameless[COLL_ALLGATHER].variant[0]);
 }
 END_TEST
 
