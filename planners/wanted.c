@@ -5,6 +5,8 @@
 
 #include "config/profile.h"
 
+#define VARIANT PROFILE_NATIVE ":"
+
 /* The row that COLLSHIM_ALGORITHM names, if any. */
 static void choose(struct cfg *cfg, enum plan_collective c, struct choice *choice)
 {
@@ -13,9 +15,17 @@ static void choose(struct cfg *cfg, enum plan_collective c, struct choice *choic
     choice->served = plan_algorithm_default(c) != NULL;
     if (!cfg_algorithm_for(cfg, plan_collective_name(c), wanted, sizeof wanted))
         return;
-    choice->native = !strcmp(wanted, PROFILE_NATIVE);
-    if (choice->native)
+    choice->native = !strcmp(wanted, PROFILE_NATIVE) || !strncmp(wanted, VARIANT, strlen(VARIANT));
+    if (choice->native) {
+        if (!strcmp(wanted, VARIANT))
+            cfg_problem(cfg,
+                        "COLLSHIM_ALGORITHM: %s=native: names no algorithm; expected one of the "
+                        "library's, such as native:ring (%s runs natively)",
+                        plan_collective_name(c), plan_collective_name(c));
+        else if (wanted[strlen(PROFILE_NATIVE)])
+            memcpy(choice->variant, wanted + strlen(VARIANT), strlen(wanted + strlen(VARIANT)) + 1);
         return;
+    }
     choice->forced =
         plan_algorithm_parse(c, wanted, choice->recipe, sizeof choice->recipe, why, sizeof why);
     if (!choice->forced)

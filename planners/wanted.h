@@ -14,7 +14,8 @@
 struct choice {
     const struct plan_algorithm *forced; /* the row the user named, or NULL */
     char recipe[CFG_TEXT_MAX];           /* what stood in parentheses; "": nothing */
-    int native;                          /* the user wants the library's */
+    int native;                          /* the user wants the library's, and */
+    char variant[CFG_TEXT_MAX];          /* that algorithm of it (variants.h); "": its choice */
     int served;                          /* some row serves the collective */
 };
 

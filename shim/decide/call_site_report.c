@@ -125,7 +125,8 @@ static void put_row(struct json *j, const struct site_row *r)
     put_way(j, r, SITE_REROUTED, ours);
     put_way(j, r, SITE_NATIVE, native);
     json_string(j, "algorithm",
-                r->calls[SITE_REROUTED] ? report_row_name(r->algorithm.what) : NULL);
+                r->calls[SITE_REROUTED] ? report_row_name(r->key.collective, r->algorithm.what)
+                                        : NULL);
     json_string(j, "reason", r->calls[SITE_NATIVE] ? reason_texts[r->reason.what] : NULL);
     if (g.known) {
         json_rounded(j, "saved_rank_s", 4, g.saved);

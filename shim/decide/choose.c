@@ -6,12 +6,14 @@ int choose_is_guarded(enum plan_collective c)
     const struct cfg *cfg = &settings.cfg;
 
     return cfg->guard && !cfg->reproducible && cfg->mode == CFG_MODE_ON && cfg->min_bytes &&
-           !settings.choice[c].forced;
+           !settings.choice[c].forced && !settings.choice[c].variant[0];
 }
 
 const struct tuning_row *choose_row(const struct plan_request *q, uint64_t total)
 {
-    return settings.choice[q->collective].forced || !settings.tuning.nrows
+    const struct choice *choice = &settings.choice[q->collective];
+
+    return choice->forced || choice->variant[0] || !settings.tuning.nrows
                ? NULL
                : tuning_find(&settings.tuning, q, total);
 }

@@ -3,6 +3,7 @@
 
 #include <time.h>
 
+#include "planners/variants.h"
 #include "shim/decide/say.h"
 #include "shim/decide/settings.h"
 #include "shim/decide/call_site.h"
@@ -45,10 +46,13 @@ void count_timed_native(enum plan_collective c, uint64_t total, double seconds)
 void count_rerouted(enum plan_collective c, const struct plan_algorithm *a, int processes,
                     uint64_t total, double seconds)
 {
-    int row = 0;
+    const struct plan_variant *v = plan_variant_of(a);
+    int row = v ? COUNT_REGISTRY + plan_variant_place(v) : 0;
 
-    while (row < COUNT_NAMES - 1 && (row >= plan_algorithm_count || plan_algorithms[row] != a))
+    while (!v && row < COUNT_REGISTRY - 1 &&
+           (row >= plan_algorithm_count || plan_algorithms[row] != a))
         row++;
+    row = row < COUNT_NAMES ? row : COUNT_NAMES - 1;
     site_note_rerouted(c, row);
     site_note_bytes(total);
     if (add(&counters.by_processes[c][processes], 1) == 0)

@@ -32,8 +32,10 @@ enum count_exchange {
 enum {
     COUNT_PARTS = 1000000, /* of a logarithm */
     COUNT_CLASSES = 48,    /* class k: 2^k <= total bytes < 2^(k+1) */
-    COUNT_NAMES = 32,      /* of the registry that are told apart, and the library in slices */
-    COUNT_PROCESSES = 64   /* per rank */
+    COUNT_VARIANTS = 24,   /* of a collective that are told apart */
+    COUNT_REGISTRY = 32,   /* of the registry that are, and the library in slices; then variants */
+    COUNT_NAMES = COUNT_REGISTRY + COUNT_VARIANTS,
+    COUNT_PROCESSES = 64 /* per rank */
 };
 enum count_way { COUNT_NATIVE, COUNT_REROUTED, COUNT_WAYS };
 

@@ -25,7 +25,7 @@ static inline enum reason gate_bytes(uint64_t total)
 /* Is every call of the collective to be rerouted that can be, whatever it gains? */
 static inline int gate_always(enum plan_collective c)
 {
-    return !settings.cfg.min_bytes || settings.choice[c].forced;
+    return !settings.cfg.min_bytes || settings.choice[c].forced || settings.choice[c].variant[0];
 }
 
 /* rounds: the order in which it combines changes its result. */

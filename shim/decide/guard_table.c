@@ -4,7 +4,7 @@
 
 #include "shim/decide/guard.h"
 
-enum { SMALLEST_CLASS = 12 };
+enum { SMALLEST_CLASS = 10 };
 
 void guard_open(struct guard *g, int later, double (*now)(void))
 {
@@ -17,7 +17,7 @@ static uint32_t key_of(enum plan_collective c, unsigned kind, uint64_t total)
 {
     unsigned class = total ? 63u - (unsigned)__builtin_clzll(total) : 0;
 
-    if (class < SMALLEST_CLASS) /* all below 8 KiB are one */
+    if (class < SMALLEST_CLASS) /* all below 2 KiB are one */
         class = SMALLEST_CLASS;
     return 1 + (kind * COLL_COUNT + (unsigned)c) * 64 + class;
 }

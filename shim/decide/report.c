@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "config/write_file.h"
+#include "planners/variants.h"
 #include "shim/decide/count.h"
 #include "shim/decide/job.h"
 #include "shim/decide/say.h"
@@ -13,8 +14,10 @@
 
 int report_is_short;
 
-const char *report_row_name(int row)
+const char *report_row_name(int c, int row)
 {
+    if (row >= COUNT_REGISTRY)
+        return plan_variant_at((enum plan_collective)c, row - COUNT_REGISTRY)->row.name;
     return row < plan_algorithm_count ? plan_algorithms[row]->name : "library";
 }
 
@@ -38,7 +41,7 @@ static const char *main_algorithm(int c, int timed)
     for (int row = 1; row < COUNT_NAMES; row++)
         best = by_row(c, -1, row) > by_row(c, -1, best) ? row : best;
     if (by_row(c, -1, best))
-        return report_row_name(best);
+        return report_row_name(c, best);
     if (!timed || choice->native || !choice->served)
         return "native";
     return (choice->forced ? choice->forced : plan_algorithm_default((enum plan_collective)c))
@@ -50,7 +53,7 @@ static void put_rows(struct json *j, int c, int k)
     json_open(j, "algorithms", '{');
     for (int row = 0; row < COUNT_NAMES; row++)
         if (by_row(c, k, row))
-            json_int(j, report_row_name(row), (long long)by_row(c, k, row));
+            json_int(j, report_row_name(c, row), (long long)by_row(c, k, row));
     json_close(j, '}');
 }
 

@@ -12,7 +12,7 @@
 struct json report_begin(FILE *f, const char *library, int ranks, const char *counts_are);
 
 /* The name of a row, numbered as count.h does. */
-const char *report_row_name(int row);
+const char *report_row_name(int c, int row);
 
 void report_settings(struct json *j);
 

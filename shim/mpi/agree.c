@@ -61,12 +61,13 @@ static void say_difference(const char *mine, const char *root)
 
 /* What ranks find out about each other. */
 struct outcome {
-    int absent;        /* a rank that has not loaded this collshim, or -1 */
-    int other_version; /* it has loaded another version */
-    int left_out;      /* the lowest rank that the site leaves out, or -1 */
-    int differ;        /* ranks have different settings */
-    int problems;      /* the most that any rank found in its settings */
-    uint64_t settings; /* of this rank, hashed: equal for equal texts */
+    int absent;                  /* a rank that has not loaded this collshim, or -1 */
+    int other_version;           /* it has loaded another version */
+    int left_out;                /* the lowest rank that the site leaves out, or -1 */
+    int differ;                  /* ranks have different settings */
+    int problems;                /* the most that any rank found in its settings */
+    uint64_t settings;           /* of this rank, hashed: equal for equal texts */
+    struct variant_set variants; /* that all ranks can use */
 };
 
 static void worse(void *value, const void *child)
@@ -82,6 +83,8 @@ static void worse(void *value, const void *child)
         mine->problems = theirs->problems;
     if (theirs->left_out >= 0 && (mine->left_out < 0 || theirs->left_out < mine->left_out))
         mine->left_out = theirs->left_out;
+    for (int i = 0; i < VARIANT_WORDS; i++)
+        mine->variants.word[i] &= theirs->variants.word[i];
     mine->differ |= theirs->differ || theirs->settings != mine->settings;
 }
 
@@ -204,11 +207,17 @@ static void say_left_out(const struct outcome *o)
 
 /* All have the same settings, with which MPI_Init goes on. May calls be rerouted? Returns an MPI
    code. */
-static int agree_settle(const struct tree *t, enum reason topology)
+static int agree_settle(const struct tree *t, enum reason topology,
+                        const struct variant_set *variants)
 {
     mpi_process.verdict = topology;
     if (!topology && mpi_comm_open() != MPI_SUCCESS)
         mpi_process.verdict = REASON_MEMORY;
+    mpi_process.least_bytes = settings.cfg.min_bytes;
+    if (mpi_process.verdict == REASON_NONE) {
+        variants_agreed(variants);
+        mpi_process.least_bytes = variants_least_bytes();
+    }
     return stored_share(t);
 }
 
@@ -228,6 +237,8 @@ int agree_at_init(void)
     o.settings = hash_text(HASH_SEED, mine);
     if (settings.cfg.rules.left_out[0])
         o.left_out = mpi_process.world_rank;
+    if (settings.cfg.mode != CFG_MODE_OFF)
+        variants_offer(&o.variants);
     if (agree_share(&tree, &o) != MPI_SUCCESS)
         return MPI_ERR_OTHER;
     if (o.absent >= 0) {
@@ -245,5 +256,5 @@ int agree_at_init(void)
         mpi_process.verdict = REASON_DISAGREED;
         return explain(&tree, mine);
     }
-    return agree_settle(&tree, topology);
+    return agree_settle(&tree, topology, &o.variants);
 }

@@ -33,9 +33,9 @@ static int native_allgather(const struct mpi_call *call)
 
     if (a->large)
         return mpi.Allgather_c(a->sendbuf, a->sendcount, a->sendtype, a->recvbuf, a->recvcount,
-                               a->recvtype, a->comm);
+                               a->recvtype, call->comm);
     return mpi.Allgather(a->sendbuf, (int)a->sendcount, a->sendtype, a->recvbuf, (int)a->recvcount,
-                         a->recvtype, a->comm);
+                         a->recvtype, call->comm);
 }
 
 static int native_allgatherv(const struct mpi_call *call)
@@ -44,9 +44,9 @@ static int native_allgatherv(const struct mpi_call *call)
 
     if (a->large)
         return mpi.Allgatherv_c(a->sendbuf, a->sendcount, a->sendtype, a->recvbuf,
-                                a->recvcounts.wide, a->displs.wide, a->recvtype, a->comm);
+                                a->recvcounts.wide, a->displs.wide, a->recvtype, call->comm);
     return mpi.Allgatherv(a->sendbuf, (int)a->sendcount, a->sendtype, a->recvbuf,
-                          a->recvcounts.narrow, a->displs.narrow, a->recvtype, a->comm);
+                          a->recvcounts.narrow, a->displs.narrow, a->recvtype, call->comm);
 }
 
 static int allgather_buffers(const struct mpi_call *call, struct library_buffer *list)
@@ -157,7 +157,7 @@ static int allgather(const struct allgather_arguments *a)
     if (!why && allgather_refused(a, COLL_ALLGATHER, size))
         why = REASON_ARGUMENTS;
     if (!why)
-        c = mpi_gate_comm(a->comm, size, COLL_ALLGATHER, SIZES_CLAIMED, &why);
+        c = mpi_gate_comm(a->comm, size, COLL_ALLGATHER, SIZES_CLAIMED, call.total, &why);
     if (c) {
         call.request.nbytes = (size_t)block;
         return allgather_run(c, a, &call);
@@ -194,7 +194,7 @@ static int allgatherv(struct allgather_arguments *a)
     if (!why && allgather_refused(a, COLL_ALLGATHERV, size))
         why = REASON_ARGUMENTS;
     if (!why)
-        c = mpi_gate_comm(a->comm, size, COLL_ALLGATHERV, SIZES_CLAIMED, &why);
+        c = mpi_gate_comm(a->comm, size, COLL_ALLGATHERV, SIZES_CLAIMED, call.total, &why);
     if (c) {
         vectors_sizes(a->recvcounts, size, a->recvtype, c->bytes, c->offset, &call.total);
         a->offset = c->offset;

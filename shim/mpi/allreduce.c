@@ -31,8 +31,8 @@ static int native_allreduce(const struct mpi_call *call)
     const struct allreduce_arguments *a = call->arguments;
 
     if (a->large)
-        return mpi.Allreduce_c(a->sendbuf, a->recvbuf, a->count, a->type, a->op, a->comm);
-    return mpi.Allreduce(a->sendbuf, a->recvbuf, (int)a->count, a->type, a->op, a->comm);
+        return mpi.Allreduce_c(a->sendbuf, a->recvbuf, a->count, a->type, a->op, call->comm);
+    return mpi.Allreduce(a->sendbuf, a->recvbuf, (int)a->count, a->type, a->op, call->comm);
 }
 
 static int native_reduce(const struct mpi_call *call)
@@ -40,8 +40,8 @@ static int native_reduce(const struct mpi_call *call)
     const struct allreduce_arguments *a = call->arguments;
 
     if (a->large)
-        return mpi.Reduce_c(a->sendbuf, a->recvbuf, a->count, a->type, a->op, a->root, a->comm);
-    return mpi.Reduce(a->sendbuf, a->recvbuf, (int)a->count, a->type, a->op, a->root, a->comm);
+        return mpi.Reduce_c(a->sendbuf, a->recvbuf, a->count, a->type, a->op, a->root, call->comm);
+    return mpi.Reduce(a->sendbuf, a->recvbuf, (int)a->count, a->type, a->op, a->root, call->comm);
 }
 
 static int native_reduce_scatter(const struct mpi_call *call)
@@ -50,8 +50,8 @@ static int native_reduce_scatter(const struct mpi_call *call)
 
     if (a->large)
         return mpi.Reduce_scatter_c(a->sendbuf, a->recvbuf, a->counts.wide, a->type, a->op,
-                                    a->comm);
-    return mpi.Reduce_scatter(a->sendbuf, a->recvbuf, a->counts.narrow, a->type, a->op, a->comm);
+                                    call->comm);
+    return mpi.Reduce_scatter(a->sendbuf, a->recvbuf, a->counts.narrow, a->type, a->op, call->comm);
 }
 
 static int native_reduce_scatter_block(const struct mpi_call *call)
@@ -60,8 +60,9 @@ static int native_reduce_scatter_block(const struct mpi_call *call)
 
     if (a->large)
         return mpi.Reduce_scatter_block_c(a->sendbuf, a->recvbuf, a->count, a->type, a->op,
-                                          a->comm);
-    return mpi.Reduce_scatter_block(a->sendbuf, a->recvbuf, (int)a->count, a->type, a->op, a->comm);
+                                          call->comm);
+    return mpi.Reduce_scatter_block(a->sendbuf, a->recvbuf, (int)a->count, a->type, a->op,
+                                    call->comm);
 }
 
 static int all_to_all_buffers(const struct mpi_call *call, struct library_buffer *list)
@@ -171,7 +172,7 @@ static int allreduce_run(const struct allreduce_arguments *a, struct mpi_call *c
     if (!why && allreduce_refused(a, call->collective, elements))
         why = REASON_ARGUMENTS;
     if (!why && mpi.Comm_size(a->comm, &size) == MPI_SUCCESS)
-        c = mpi_gate_comm(a->comm, size, call->collective, SIZES_CLAIMED, &why);
+        c = mpi_gate_comm(a->comm, size, call->collective, SIZES_CLAIMED, call->total, &why);
     if (c)
         why = mpi_gate_reduction(c, call);
     if (why) {

@@ -31,9 +31,9 @@ static int native_alltoall(const struct mpi_call *call)
 
     if (a->large)
         return mpi.Alltoall_c(a->sendbuf, a->sendcount, a->sendtype, a->recvbuf, a->recvcount,
-                              a->recvtype, a->comm);
+                              a->recvtype, call->comm);
     return mpi.Alltoall(a->sendbuf, (int)a->sendcount, a->sendtype, a->recvbuf, (int)a->recvcount,
-                        a->recvtype, a->comm);
+                        a->recvtype, call->comm);
 }
 
 static int alltoall_buffers(const struct mpi_call *call, struct library_buffer *list)
@@ -119,7 +119,7 @@ static int alltoall(struct alltoall_arguments *a)
     if (!why && alltoall_refused(a))
         why = REASON_ARGUMENTS;
     if (!why)
-        c = mpi_gate_comm(a->comm, a->size, COLL_ALLTOALL, SIZES_CLAIMED, &why);
+        c = mpi_gate_comm(a->comm, a->size, COLL_ALLTOALL, SIZES_CLAIMED, call.total, &why);
     if (c) {
         call.request.nbytes = (size_t)block;
         return alltoall_run(c, a, &call);

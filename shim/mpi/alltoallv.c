@@ -47,15 +47,15 @@ static int native_alltoallv(const struct mpi_call *call)
 
     if (a->by_type && a->large)
         return mpi.Alltoallw_c(s->buffer, s->counts.wide, s->displs.wide, s->types, into,
-                               r->counts.wide, r->displs.wide, r->types, a->comm);
+                               r->counts.wide, r->displs.wide, r->types, call->comm);
     if (a->by_type)
         return mpi.Alltoallw(s->buffer, s->counts.narrow, s->displs.narrow, s->types, into,
-                             r->counts.narrow, r->displs.narrow, r->types, a->comm);
+                             r->counts.narrow, r->displs.narrow, r->types, call->comm);
     if (a->large)
         return mpi.Alltoallv_c(s->buffer, s->counts.wide, s->displs.wide, s->type, into,
-                               r->counts.wide, r->displs.wide, r->type, a->comm);
+                               r->counts.wide, r->displs.wide, r->type, call->comm);
     return mpi.Alltoallv(s->buffer, s->counts.narrow, s->displs.narrow, s->type, into,
-                         r->counts.narrow, r->displs.narrow, r->type, a->comm);
+                         r->counts.narrow, r->displs.narrow, r->type, call->comm);
 }
 
 static struct library_buffer buffer_of(const struct side *s, int peers)
@@ -254,7 +254,9 @@ static enum reason get_ready(struct alltoallv_arguments *a, struct rows_call *r,
     enum reason why = r->turn == WATCH_ASK ? alltoallv_ask(a, r) : REASON_NONE;
     struct rows *rows;
 
-    if (why || !(*c = mpi_gate_comm(a->comm, a->size, COLL_ALLTOALLV, SIZES_AGREED, &why)) ||
+    if (why ||
+        !(*c = mpi_gate_comm(a->comm, a->size, COLL_ALLTOALLV, SIZES_AGREED, settings.cfg.min_bytes,
+                             &why)) ||
         !(rows = rows_of(*c, &why)))
         return why;
     *rc = rows_exchange(*c, describe_both(a, rows), &call->total, &why);

@@ -13,6 +13,7 @@
 #include "shim/mpi/launcher.h"
 #include "shim/mpi/narrow.h"
 #include "shim/mpi/process.h"
+#include "shim/mpi/variants.h"
 #include "shim/mpi/wrappers.h"
 
 /* `collshim info` finds this text in the file, without loading it. */
@@ -41,6 +42,8 @@ static const struct backend_entry entries[] = {
     ENTRY(Init),
     ENTRY(Init_thread),
     ENTRY(Finalize),
+    ENTRY(Comm_idup),
+    ENTRY(Comm_idup_with_info),
 #define COLLECTIVE(name, parameters, arguments) ENTRY(name), ENTRY(name##_c),
 #include "shim/mpi/collectives.def"
 #undef COLLECTIVE
@@ -52,6 +55,8 @@ static const struct backend_entry entries_sited[] = {
     ENTRY(Init),
     ENTRY(Init_thread),
     ENTRY(Finalize),
+    ENTRY(Comm_idup),
+    ENTRY(Comm_idup_with_info),
 #define COLLECTIVE(name, parameters, arguments) SITED(name), SITED(name##_c),
 #include "shim/mpi/collectives.def"
 #undef COLLECTIVE
@@ -65,6 +70,7 @@ static struct backend_entry entries_off[] = {
 #undef COLLECTIVE
     ENTRY(Init),
     ENTRY(Init_thread),
+    ENTRY(Comm_idup_with_info),
     {NULL, NULL},
 };
 
@@ -94,6 +100,7 @@ collshim_backend_open(const struct backend_host *host, char *why, unsigned size)
     narrow_fill();
     launcher_open(host->announcement);
     mpi_process_open(host->library_version);
+    variants_open(host->library);
     return settings.cfg.mode == CFG_MODE_OFF ? off()
            : settings_want_report()          ? entries_sited
                                              : entries;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* MPI_Bcast: the root holds the vector in the buffer that everybody else receives it in. */
 #include <stdint.h>
+#include <stdlib.h>
 
 #include "shim/mpi/comm.h"
 #include "shim/decide/count.h"
@@ -24,8 +25,36 @@ static int native_bcast(const struct mpi_call *call)
     const struct bcast_arguments *a = call->arguments;
 
     if (a->large)
-        return mpi.Bcast_c(a->buffer, a->count, a->type, a->root, a->comm);
-    return mpi.Bcast(a->buffer, (int)a->count, a->type, a->root, a->comm);
+        return mpi.Bcast_c(a->buffer, a->count, a->type, a->root, call->comm);
+    return mpi.Bcast(a->buffer, (int)a->count, a->type, a->root, call->comm);
+}
+
+/*
+ * The same as bytes. Some algorithms of Open MPI cut the vector into segments of whole elements, by
+ * each rank's own datatype; ranks may have different ones, so that their segments would not match.
+ */
+static int native_bcast_bytes(const struct mpi_call *call)
+{
+    const struct bcast_arguments *a = call->arguments;
+    int bytes = (int)call->total, rank;
+
+    if (call->wrong)
+        return native_bcast(call);
+    if (call->output.dense)
+        return mpi.Bcast(a->buffer, bytes, MPI_BYTE, a->root, call->comm);
+    mpi.Comm_rank(call->comm, &rank);
+    void *packed = malloc(call->total);
+    int rc = packed ? MPI_SUCCESS : MPI_ERR_NO_MEM;
+    if (rc == MPI_SUCCESS && rank == a->root)
+        rc = layout_pack(&call->output, a->buffer, a->count, packed, call->comm);
+    /* Without memory the rank takes part as it can: the others wait for it. */
+    int sent =
+        packed ? mpi.Bcast(packed, bytes, MPI_BYTE, a->root, call->comm) : native_bcast(call);
+    rc = rc ? rc : sent;
+    if (rc == MPI_SUCCESS && rank != a->root)
+        rc = layout_unpack(&call->output, packed, a->buffer, a->count, call->comm);
+    free(packed);
+    return rc;
 }
 
 static int bcast_buffers(const struct mpi_call *call, struct library_buffer *list)
@@ -71,6 +100,7 @@ static int bcast(const struct bcast_arguments *a)
                             .request = {.collective = COLL_BCAST},
                             .arguments = a,
                             .native = native_bcast,
+                            .native_alike = native_bcast_bytes,
                             .buffers = bcast_buffers};
     enum reason why = mpi_process.verdict;
     struct mpi_comm *c = NULL;
@@ -85,7 +115,7 @@ static int bcast(const struct bcast_arguments *a)
     if (!why && refused_block(COLL_BCAST, REFUSED_SEND, a->buffer, a->count, a->type))
         why = REASON_ARGUMENTS;
     if (!why)
-        c = mpi_gate_comm(a->comm, size, COLL_BCAST, SIZES_CLAIMED, &why);
+        c = mpi_gate_comm(a->comm, size, COLL_BCAST, SIZES_CLAIMED, call.total, &why);
     if (c)
         return bcast_run(c, a, &call);
     count_native(COLL_BCAST, why);

@@ -79,6 +79,7 @@ static void empty(struct mpi_comm *c)
     free(c->offset);
     rows_free(c->rows);
     leave_place(c);
+    variants_free(&c->variants);
     if (c->private_comm != MPI_COMM_NULL)
         mpi.Comm_free(&c->private_comm);
 }

@@ -20,6 +20,7 @@
 #include "shim/mpi/process.h"
 #include "shim/mpi/reduction.h"
 #include "shim/mpi/team.h"
+#include "shim/mpi/variants.h"
 #include "transports/engine.h"
 
 struct mpi_plan; /* a cached plan with its engine */
@@ -36,6 +37,7 @@ struct mpi_comm {
     struct topo *topo;               /* owned */
     struct links links;              /* owned */
     struct mpi_team team;            /* owned */
+    struct variants variants;        /* owned */
     int rails_measured;              /* or there is nothing to be measured */
     uint32_t first_done, tried;      /* collectives whose first call was the library's; of which
                                         the guard has begun a trial: a bit each */

@@ -9,17 +9,39 @@
 
 _Static_assert(COLL_COUNT <= 8 * sizeof(uintptr_t), "a bit per collective is an attribute's value");
 
-static int keyval = MPI_KEYVAL_INVALID;
+static int keyval = MPI_KEYVAL_INVALID, few_keyval = MPI_KEYVAL_INVALID;
 
 int first_open(void)
 {
-    return mpi.Comm_create_keyval(MPI_COMM_NULL_COPY_FN, MPI_COMM_NULL_DELETE_FN, &keyval, NULL);
+    int rc = mpi.Comm_create_keyval(MPI_COMM_NULL_COPY_FN, MPI_COMM_NULL_DELETE_FN, &keyval, NULL);
+
+    return rc ? rc
+              : mpi.Comm_create_keyval(MPI_COMM_NULL_COPY_FN, MPI_COMM_NULL_DELETE_FN, &few_keyval,
+                                       NULL);
 }
 
 void first_close(void)
 {
     if (keyval != MPI_KEYVAL_INVALID)
         mpi.Comm_free_keyval(&keyval);
+    if (few_keyval != MPI_KEYVAL_INVALID)
+        mpi.Comm_free_keyval(&few_keyval);
+}
+
+int first_few(MPI_Comm comm)
+{
+    uintptr_t calls = 0;
+    void *value = NULL;
+    int found = 0;
+
+    if (mpi.Comm_get_attr(comm, few_keyval, &value, &found) == MPI_SUCCESS && found)
+        memcpy(&calls, &value, sizeof calls);
+    if (calls >= FIRST_FEW)
+        return 0;
+    calls++;
+    memcpy(&value, &calls, sizeof value);
+    mpi.Comm_set_attr(comm, few_keyval, value);
+    return 1;
 }
 
 int first_call(MPI_Comm comm, enum plan_collective collective)

@@ -21,4 +21,11 @@ void first_close(void);
 /* Is this the first call of the collective on the communicator? Remembers the call. Local. */
 int first_call(MPI_Comm comm, enum plan_collective collective);
 
+/*
+ * Is this one of the communicator's first small calls? Only behind so many is it worth it to find
+ * out how they are best served. Remembers the call. Local; the same on all ranks, since sizes are.
+ */
+enum { FIRST_FEW = 200 };
+int first_few(MPI_Comm comm);
+
 #endif

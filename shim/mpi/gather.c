@@ -13,9 +13,9 @@ static int native_gather(const struct mpi_call *call)
 
     if (a->large)
         return mpi.Gather_c(a->own.buffer, a->own.count, a->own.type, a->all.buffer, a->all.count,
-                            a->all.type, a->root, a->comm);
+                            a->all.type, a->root, call->comm);
     return mpi.Gather(a->own.buffer, (int)a->own.count, a->own.type, a->all.buffer,
-                      (int)a->all.count, a->all.type, a->root, a->comm);
+                      (int)a->all.count, a->all.type, a->root, call->comm);
 }
 
 static int native_gatherv(const struct mpi_call *call)
@@ -24,9 +24,11 @@ static int native_gatherv(const struct mpi_call *call)
 
     if (a->large)
         return mpi.Gatherv_c(a->own.buffer, a->own.count, a->own.type, a->all.buffer,
-                             a->all.counts.wide, a->all.displs.wide, a->all.type, a->root, a->comm);
+                             a->all.counts.wide, a->all.displs.wide, a->all.type, a->root,
+                             call->comm);
     return mpi.Gatherv(a->own.buffer, (int)a->own.count, a->own.type, a->all.buffer,
-                       a->all.counts.narrow, a->all.displs.narrow, a->all.type, a->root, a->comm);
+                       a->all.counts.narrow, a->all.displs.narrow, a->all.type, a->root,
+                       call->comm);
 }
 
 static int gather_buffers(const struct mpi_call *call, struct library_buffer *list)

@@ -42,6 +42,20 @@ int mpi_wrap_Init_thread(int *argc, char ***argv, int required, int *provided)
     return rc == MPI_SUCCESS ? init_begin() : rc;
 }
 
+int mpi_wrap_Comm_idup(MPI_Comm comm, MPI_Comm *copy, MPI_Request *request)
+{
+    variants_hold_off();
+    return mpi.Comm_idup(comm, copy, request);
+}
+
+/* Of MPI 4.0: where the library lacks it, without the hints, as the preload exports the name. */
+int mpi_wrap_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *copy, MPI_Request *request)
+{
+    variants_hold_off();
+    return mpi.Comm_idup_with_info ? mpi.Comm_idup_with_info(comm, info, copy, request)
+                                   : mpi.Comm_idup(comm, copy, request);
+}
+
 int mpi_wrap_Finalize(void)
 {
     if (mpi_process.verdict != REASON_NOT_SEEN)
@@ -52,6 +66,7 @@ int mpi_wrap_Finalize(void)
         threads_close();
         crew_dismiss();
     }
+    variants_close();
     mpi_process.verdict = REASON_NOT_SEEN;
     return mpi.Finalize();
 }

@@ -19,6 +19,7 @@ struct mpi_process {
     const char *library_version; /* borrowed from the preload */
     enum reason verdict; /* REASON_NONE once MPI_Init has agreed; else why nothing is rerouted */
     int world_rank, world_size;
+    uint64_t least_bytes;    /* of a collective, below which no call is looked at */
     int cuda_aware;          /* the library takes pointers to device memory; known after MPI_Init */
     int keyval;              /* of the communicator state; MPI_KEYVAL_INVALID before MPI_Init */
     const struct topo *topo; /* from COLLSHIM_TOPOLOGY over MPI_COMM_WORLD, or NULL */

@@ -32,7 +32,9 @@ static __thread int inside __attribute__((tls_model("initial-exec")));
 
 static enum reason gate_here(enum plan_collective collective)
 {
-    return inside ? REASON_NESTED : gate_collective(collective);
+    return inside                                   ? REASON_NESTED
+           : settings.choice[collective].variant[0] ? REASON_NONE
+                                                    : gate_collective(collective);
 }
 
 enum reason mpi_gate_call(MPI_Comm comm, int nranks, enum plan_collective collective)
@@ -75,13 +77,32 @@ static int is_first(struct mpi_comm *c, MPI_Comm comm, enum plan_collective coll
     return 0;
 }
 
+/* Below COLLSHIM_MIN_BYTES. c: NULL before the ranks have met. Why the call runs natively, before
+   anything is asked about its types. */
+static enum reason gate_small(struct mpi_comm *c, MPI_Comm comm, enum plan_collective collective,
+                              uint64_t total)
+{
+    if (!variants_exist(collective) || !choose_is_guarded(collective))
+        return REASON_SMALL;
+    if (!c)
+        return first_few(comm) ? REASON_SMALL : REASON_NONE;
+    if (c->verdict)
+        return REASON_SMALL;
+    struct guard_entry *e = guard_find(&c->guard, collective, PLAN_IN_HOST, total);
+    return !e                                            ? REASON_FULL
+           : e->best == GUARD_NATIVE && guard_settled(e) ? REASON_SLOWER
+                                                         : REASON_NONE;
+}
+
 struct mpi_comm *mpi_gate_comm(MPI_Comm comm, int nranks, enum plan_collective collective,
-                               enum gate_sizes sizes, enum reason *why)
+                               enum gate_sizes sizes, uint64_t total, enum reason *why)
 {
     struct mpi_comm *c = gate_here(collective) ? NULL : mpi_comm_find(comm);
 
     *why =
         c ? REASON_NONE : mpi_gate_call(comm, nranks, collective); /* it passed when it was made */
+    if (!*why && gate_bytes(total))
+        *why = gate_small(c, comm, collective, total);
     if (!*why && sizes == SIZES_CLAIMED && is_first(c, comm, collective))
         *why = REASON_FIRST;
     if (*why)
@@ -122,6 +143,7 @@ struct ready {
     struct mpi_call call; /* with the request that the plan is for */
     const struct plan_algorithm *algorithm;
     int ppg; /* > 1: in so many slices, each by a plan of its own; plan and engine are NULL */
+    const struct plan_variant *variant; /* the library's own algorithm, or NULL */
     const struct plan *plan;
     struct engine *engine;
 };
@@ -221,6 +243,16 @@ static struct mpi_outcome run_plan(struct mpi_comm *c, const struct ready *ready
     return failed_with(mpi_code(rc));
 }
 
+static struct mpi_outcome run_variant(struct mpi_comm *c, const struct ready *ready)
+{
+    const struct mpi_call *call = &ready->call;
+    double start = count_now();
+    int rc = variants_run(c, ready->variant, call);
+
+    count_rerouted(call->collective, ready->algorithm, 1, call->total, count_now() - start);
+    return failed_with(rc);
+}
+
 /* Nobody reads a clock for the library's calls, unless a report will tell of them. */
 static struct mpi_outcome run_native(const struct mpi_call *call, enum reason why)
 {
@@ -268,10 +300,12 @@ static struct mpi_outcome run_in_mode(struct mpi_comm *c, const struct ready *re
 {
     enum choose_way way = rc ? CHOOSE_REROUTED : choose_way(&c->turn);
 
-    return rc                       ? failed_with(mpi_code(rc))
-           : way == CHOOSE_BOTH     ? run_both(c, ready)
-           : way == CHOOSE_REROUTED ? run_plan(c, ready)
-                                    : run_native(&ready->call, REASON_TURN);
+    return rc                                         ? failed_with(mpi_code(rc))
+           : way == CHOOSE_BOTH && ready->variant     ? run_native(&ready->call, REASON_CHOSEN)
+           : way == CHOOSE_BOTH                       ? run_both(c, ready)
+           : way == CHOOSE_REROUTED && ready->variant ? run_variant(c, ready)
+           : way == CHOOSE_REROUTED                   ? run_plan(c, ready)
+                                                      : run_native(&ready->call, REASON_TURN);
 }
 
 /* Can the candidate's recipe be built for this shape? Says why not once per collective. */
@@ -297,7 +331,13 @@ static enum reason make_ready(struct mpi_comm *c, const struct mpi_call *call,
 {
     struct plan_request *q = &ready->call.request;
 
-    *ready = (struct ready){.call = *call, .algorithm = r->algorithm, .ppg = 1};
+    *ready = (struct ready){.call = *call,
+                            .algorithm = r->algorithm,
+                            .ppg = 1,
+                            .variant = plan_variant_of(r->algorithm)};
+    *rc = 0;
+    if (ready->variant)
+        return variants_prepare(c, ready->variant, call);
     q->chunk_bytes = plan_chunk(q, r->chunk_bytes);
     q->recipe = r->recipe;
     q->recipe = division_recipe(&c->divisions, q, r->algorithm);
@@ -312,6 +352,25 @@ static enum reason make_ready(struct mpi_comm *c, const struct mpi_call *call,
     return *rc == -ENOTSUP ? REASON_SHAPE : REASON_NONE;
 }
 
+/* The library's own algorithm that somebody names. */
+static int find_variant(enum plan_collective c, struct plan_candidate *list)
+{
+    const struct plan_variant *v = variants_named(c);
+
+    if (v)
+        *list = (struct plan_candidate){.algorithm = &v->row, .ppg = 1};
+    return v != NULL;
+}
+
+/* The library's own algorithms that the guard may try, behind ours. Returns how many. */
+static int add_variants(const struct mpi_call *call, struct plan_candidate *list)
+{
+    if (!choose_is_guarded(call->collective) || call->request.memory == PLAN_ON_DEVICE)
+        return 0;
+    return plan_variant_candidates(&variants_usable, &call->request, call->total, list,
+                                   VARIANT_CANDIDATES);
+}
+
 /* What somebody names, else what the model thinks of. */
 static int find_candidates(const struct mpi_call *call, const struct tuning_row *row,
                            struct plan_candidate *list)
@@ -319,10 +378,17 @@ static int find_candidates(const struct mpi_call *call, const struct tuning_row 
     struct plan_request q = call->request;
     size_t chunk = settings.cfg.chunk_bytes ? plan_chunk(&q, settings.cfg.chunk_bytes) : 0;
 
+    if (settings.choice[call->collective].variant[0])
+        return find_variant(call->collective, list);
+
     q.chunk_bytes = chunk;
-    if (!choose_named(&q, row, list))
-        return settings.cfg.min_bytes ? plan_candidates(&q, list, PLAN_CANDIDATES)
-                                      : plan_candidates_all(&q, list, PLAN_CANDIDATES);
+    if (!choose_named(&q, row, list)) {
+        int n = gate_bytes(call->total)  ? 0
+                : settings.cfg.min_bytes ? plan_candidates(&q, list, PLAN_CANDIDATES)
+                                         : plan_candidates_all(&q, list, PLAN_CANDIDATES);
+
+        return n + add_variants(call, list + n);
+    }
     size_t chunks[PLAN_CHUNKS] = {chunk ? chunk : list[0].chunk_bytes};
     if (!chunks[0])
         plan_chunks(&q, chunks);
@@ -334,9 +400,12 @@ static int find_candidates(const struct mpi_call *call, const struct tuning_row 
 static struct mpi_outcome run_first(struct mpi_comm *c, const struct mpi_call *call,
                                     const struct tuning_row *row)
 {
-    struct plan_candidate list[PLAN_CANDIDATES];
+    struct plan_candidate list[GUARD_REROUTES];
     int n = find_candidates(call, row, list), rc;
-    enum reason why = n ? REASON_SHAPE : choose_why_nothing(&call->request);
+    enum reason why = n ? REASON_SHAPE
+                      : settings.choice[call->collective].variant[0]
+                          ? REASON_VARIANT
+                          : choose_why_nothing(&call->request);
 
     for (int i = 0; i < n; i++) {
         struct ready ready;
@@ -449,7 +518,7 @@ static struct mpi_outcome run_guarded(struct mpi_comm *c, struct guard_entry *e,
     int slot;
 
     if (guard_wants_candidates(e)) {
-        struct plan_candidate list[PLAN_CANDIDATES];
+        struct plan_candidate list[GUARD_REROUTES];
         int n = find_candidates(call, row, list);
 
         guard_begin(&c->guard, e, call->total, list, n, take_warm(c, call->collective));
@@ -482,7 +551,8 @@ static enum reason find_helpers(struct mpi_comm *c, const struct mpi_call *call,
 
 static struct mpi_outcome choose_and_run(struct mpi_comm *c, const struct mpi_call *call)
 {
-    const struct tuning_row *row = choose_row(&call->request, call->total);
+    const struct tuning_row *row =
+        gate_bytes(call->total) ? NULL : choose_row(&call->request, call->total);
 
     if (row && !row->algorithm)
         return run_native(call, REASON_PROFILE);
@@ -504,6 +574,19 @@ static enum reason compare(struct mpi_comm *c, const struct mpi_call *call)
     return !why && !call->total ? REASON_EMPTY : why;
 }
 
+/* What our rows ask about before they are chosen from. Returns an MPI code; why: the call runs
+   natively. */
+static int get_known(struct mpi_comm *c, struct mpi_call *call, enum reason *why)
+{
+    int rc = mpi_comm_measure_rails(c, &call->request);
+
+    if (rc == MPI_SUCCESS)
+        rc = gpus_agree(c, call);
+    if (rc == MPI_SUCCESS)
+        *why = find_helpers(c, call, &call->request.ppg);
+    return rc;
+}
+
 struct mpi_outcome mpi_reroute(struct mpi_comm *c, const struct mpi_call *given)
 {
     struct mpi_call call = *given; /* with the rest of its request */
@@ -517,11 +600,7 @@ struct mpi_outcome mpi_reroute(struct mpi_comm *c, const struct mpi_call *given)
     call.request.rank = c->rank;
     call.request.host_threads = settings.cfg.host_threads;
     inside++;
-    rc = mpi_comm_measure_rails(c, &call.request);
-    if (rc == MPI_SUCCESS)
-        rc = gpus_agree(c, &call);
-    if (rc == MPI_SUCCESS)
-        why = find_helpers(c, &call, &call.request.ppg);
+    rc = gate_bytes(call.total) ? MPI_SUCCESS : get_known(c, &call, &why);
     o = rc ? failed_with(rc) : why ? run_native(&call, why) : choose_and_run(c, &call);
     inside--;
     /* Not before: the application's handler may call MPI, on ranks that are not in here, too. */

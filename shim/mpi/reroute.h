@@ -31,11 +31,16 @@ struct mpi_call {
     uint64_t total;              /* bytes of the whole collective, the same on all ranks */
     const void *arguments;       /* of the MPI call, for the functions below */
 
-    /* The library's own function with the application's arguments (to be called by library_call),
+    /* The library's own function with the application's arguments, but on `comm` (to be called by
+       library_call),
        and which of the arguments are buffers: fills in at most two and returns how many; 0 also
        where they are for the library to judge. */
     int (*native)(const struct mpi_call *call);
     int (*buffers)(const struct mpi_call *call, struct library_buffer *list);
+
+    /* native, with elements that are alike on all ranks, for algorithms that split a message by
+       them; totals that an int holds only. NULL: native's are. */
+    int (*native_alike)(const struct mpi_call *call);
 
     /* Input: one block, unless in place; or the first of ninputs, which are then packed. */
     struct layout input;
@@ -76,7 +81,7 @@ static inline enum reason gate_size(uint64_t total)
 {
     if (mpi_process.verdict != REASON_NONE)
         return mpi_process.verdict;
-    if (gate_bytes(total))
+    if (total < mpi_process.least_bytes)
         return REASON_SMALL;
     return total || alike_asked() ? REASON_NONE : REASON_EMPTY;
 }
@@ -92,12 +97,14 @@ enum reason mpi_gate_rooted(MPI_Comm comm, int root, enum plan_collective c, int
 /*
  * The rest of the gate, collective where the ranks have not met. Returns NULL and *why if the call
  * runs natively. nranks: the size of the communicator. sizes: SIZES_AGREED if the ranks have told
- * each other what they move; else the first call is the library's (first.h).
+ * each other what they move; else the first call is the library's (first.h). total: bytes of
+ * the collective. Below COLLSHIM_MIN_BYTES the library's own algorithms alone are contenders, on
+ * communicators that have seen many small calls.
  */
 enum gate_sizes { SIZES_CLAIMED, SIZES_AGREED };
 struct mpi_comm;
 struct mpi_comm *mpi_gate_comm(MPI_Comm comm, int nranks, enum plan_collective c,
-                               enum gate_sizes sizes, enum reason *why);
+                               enum gate_sizes sizes, uint64_t total, enum reason *why);
 
 /* The gate of a reduction, behind the others: may it be rerouted, and who combines? Collective like
    pairs_agree, and returns what that does. */

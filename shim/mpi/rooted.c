@@ -133,7 +133,7 @@ int rooted_run(struct rooted *a, struct mpi_call *call, rooted_fill fill)
     if (!why && rooted_refused(a, call->collective, size, rank))
         why = REASON_ARGUMENTS;
     if (!why)
-        c = mpi_gate_comm(a->comm, size, call->collective, SIZES_CLAIMED, &why);
+        c = mpi_gate_comm(a->comm, size, call->collective, SIZES_CLAIMED, call->total, &why);
     if (c) {
         call->request.nbytes = (size_t)block;
         return rooted_reroute(c, a, call, fill).rc;
@@ -175,7 +175,8 @@ int rooted_run_v(struct rooted *a, struct mpi_call *call, rooted_fill fill)
         struct sizes_claim claim = claim_of(a, rank, size);
 
         why = sizes_agree(a->comm, size, call->collective, &claim, &call->total);
-        if (!why && !(c = mpi_gate_comm(a->comm, size, call->collective, SIZES_AGREED, &why)))
+        if (!why && !(c = mpi_gate_comm(a->comm, size, call->collective, SIZES_AGREED,
+                                        settings.cfg.min_bytes, &why)))
             sizes_were_vain(a->comm, call->collective);
     }
     if (!c)

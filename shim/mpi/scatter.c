@@ -14,9 +14,9 @@ static int native_scatter(const struct mpi_call *call)
 
     if (a->large)
         return mpi.Scatter_c(a->all.buffer, a->all.count, a->all.type, a->own.buffer, a->own.count,
-                             a->own.type, a->root, a->comm);
+                             a->own.type, a->root, call->comm);
     return mpi.Scatter(a->all.buffer, (int)a->all.count, a->all.type, a->own.buffer,
-                       (int)a->own.count, a->own.type, a->root, a->comm);
+                       (int)a->own.count, a->own.type, a->root, call->comm);
 }
 
 static int native_scatterv(const struct mpi_call *call)
@@ -25,9 +25,9 @@ static int native_scatterv(const struct mpi_call *call)
 
     if (a->large)
         return mpi.Scatterv_c(a->all.buffer, a->all.counts.wide, a->all.displs.wide, a->all.type,
-                              a->own.buffer, a->own.count, a->own.type, a->root, a->comm);
+                              a->own.buffer, a->own.count, a->own.type, a->root, call->comm);
     return mpi.Scatterv(a->all.buffer, a->all.counts.narrow, a->all.displs.narrow, a->all.type,
-                        a->own.buffer, (int)a->own.count, a->own.type, a->root, a->comm);
+                        a->own.buffer, (int)a->own.count, a->own.type, a->root, call->comm);
 }
 
 static int scatter_buffers(const struct mpi_call *call, struct library_buffer *list)

@@ -18,7 +18,7 @@ set -euo pipefail
 here=$root/test/mpi
 build=
 quick=0
-only=results,reductions,rooted,exchange,device,settings,store,site,reports,callers,process,helpers
+only=results,reductions,rooted,exchange,device,settings,store,site,reports,callers,process,helpers,variants
 families=(openmpi mpich)
 first_seed=1
 while [ $# -gt 0 ]; do
@@ -76,6 +76,8 @@ done
 . "$here/cases_process.sh"
 # shellcheck source=test/mpi/cases_helpers.sh
 . "$here/cases_helpers.sh"
+# shellcheck source=test/mpi/cases_variants.sh
+. "$here/cases_variants.sh"
 
 echo "# seed $first_seed"
 for family in "${families[@]}"; do

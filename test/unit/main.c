@@ -29,6 +29,7 @@ int main(void)
     srunner_add_suite(r, suite_kernels());
     srunner_add_suite(r, suite_arithmetic());
     srunner_add_suite(r, suite_choose());
+    srunner_add_suite(r, suite_native_variants());
     srunner_add_suite(r, suite_pick());
     srunner_add_suite(r, suite_profile());
     srunner_add_suite(r, suite_decide());

@@ -30,6 +30,7 @@ Suite *suite_guard(void);
 Suite *suite_guard_later(void);
 Suite *suite_evidence(void);
 Suite *suite_store(void);
+Suite *suite_native_variants(void);
 Suite *suite_hands(void);
 Suite *suite_cpulist(void);
 Suite *suite_json(void);

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The variants: algorithms that an MPI library has for a collective and can be told to use. They
+ * are contenders like the rows of the registry; what runs them is the library, so they have no
+ * plan. Here are their names and how long they take, roughly; shim/mpi/variants.h tells a library
+ * to use one.
+ *
+ * Users name one as native:NAME in COLLSHIM_ALGORITHM.
+ *
+ * Pure functions of values that are the same on all ranks. Thread-safe.
+ */
+#ifndef COLLSHIM_PLANNERS_VARIANTS_H
+#define COLLSHIM_PLANNERS_VARIANTS_H
+
+#include <stdint.h>
+
+#include "planners/choose.h"
+
+enum variant_library { VARIANT_OPENMPI, VARIANT_MPICH };
+
+/* How messages travel: what the model needs of an algorithm. */
+enum variant_shape {
+    VARIANT_RING,          /* block by block to the next rank */
+    VARIANT_PAIRED_RING,   /* two blocks at a time, half the steps */
+    VARIANT_DOUBLING,      /* distances or blocks that double */
+    VARIANT_FULL_DOUBLING, /* the whole vector at each step */
+    VARIANT_TREE,          /* whole messages down or up a tree */
+    VARIANT_BLOCK_TREE,    /* the same of each rank's block */
+    VARIANT_PIPELINE,      /* segments down a chain */
+    VARIANT_HIERARCHY,     /* between nodes, then inside them */
+    VARIANT_FUNNEL,        /* all at the root at once */
+    VARIANT_DIRECT,        /* each to each, at once */
+    VARIANT_PAIRWISE,      /* each to each, one at a time */
+    VARIANT_BRUCK,         /* each to each through others, in log p steps */
+};
+
+struct plan_variant {
+    struct plan_algorithm row; /* name: "native:ring"; build refuses; no cost (variant_seconds) */
+    enum variant_library library;
+    enum plan_collective collective;
+    int number;            /* of Open MPI; 0: none */
+    int segment;           /* bytes, or 0 */
+    const char *component; /* of Open MPI; "": MPICH */
+    enum variant_shape shape;
+};
+
+/* All of them, of all libraries; a set of them is a bit mask, two words. */
+extern const struct plan_variant plan_variants[];
+extern const int plan_variant_count;
+enum { VARIANT_WORDS = 2, VARIANT_CANDIDATES = 3 };
+struct variant_set {
+    uint64_t word[VARIANT_WORDS];
+};
+
+static inline int variant_set_has(const struct variant_set *s, int i)
+{
+    return (s->word[i / 64] >> i % 64 & 1) != 0;
+}
+
+static inline void variant_set_add(struct variant_set *s, int i)
+{
+    s->word[i / 64] |= 1ull << i % 64;
+}
+
+/* The variant that the row belongs to, or NULL: it is not one. Which of them: its index. */
+const struct plan_variant *plan_variant_of(const struct plan_algorithm *row);
+static inline int plan_variant_index(const struct plan_variant *v)
+{
+    return (int)(v - plan_variants);
+}
+
+/* A variant's place among those of its collective, of all libraries, and back; NULL: there are not
+   so many. */
+int plan_variant_place(const struct plan_variant *v);
+const struct plan_variant *plan_variant_at(enum plan_collective c, int place);
+
+/* What stands behind "native:" in the name. */
+const char *plan_variant_name(const struct plan_variant *v);
+
+/* The variant of the collective in the set by that name, or NULL. */
+const struct plan_variant *plan_variant_find(const struct variant_set *set, enum plan_collective c,
+                                             const char *name);
+
+/* Seconds that a call of `total` bytes (of all blocks, or of the vector; of what a rank sends in an
+   exchange) takes, roughly: in order to rank them. */
+double plan_variant_seconds(const struct plan_variant *v, const struct plan_request *q,
+                            uint64_t total);
+
+/* The variants of the set that are worth trying, the best predicted first: at most max and
+   VARIANT_CANDIDATES. Returns how many. q->topo is set. */
+int plan_variant_candidates(const struct variant_set *set, const struct plan_request *q,
+                            uint64_t total, struct plan_candidate *list, int max);
+
+#endif

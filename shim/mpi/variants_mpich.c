@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * MPICH reads MPIR_CVAR_<COLLECTIVE>_INTRA_ALGORITHM at each call. So it is set around the call, on
+ * the private communicator. While the library is in there it makes progress for what else is under
+ * way: nonblocking collectives, whose algorithm was chosen when they began and by other variables,
+ * and callbacks, which must not begin a blocking collective.
+ *
+ * A variable has no enumeration. Its values are numbered in the order in which its description
+ * lists them, "name - Force ...", and differ between versions.
+ */
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "shim/mpi/process.h"
+#include "shim/mpi/variants.h"
+
+enum { DESCRIPTION = 8192 };
+
+static int begun; /* MPI_T has been initialised here */
+static struct {
+    MPI_T_cvar_handle cvar; /* owned */
+    int known;
+} rows[COLL_COUNT];
+static int number[64 * VARIANT_WORDS]; /* of each variant, its value */
+
+static int mpich_open(void *libmpi)
+{
+    (void)libmpi;
+    return mpi.T_init_thread && mpi.T_finalize && mpi.T_cvar_get_index && mpi.T_cvar_get_info &&
+           mpi.T_cvar_handle_alloc && mpi.T_cvar_handle_free && mpi.T_cvar_read &&
+           mpi.T_cvar_write && !strncmp(mpi_process.library_version, "MPICH", 5);
+}
+
+/* The place of the name in the list, or -1 if it is not there, or more than once. */
+static int place_of(const char *text, const char *name)
+{
+    size_t length = strlen(name);
+    int place = -1, n = 0;
+
+    for (const char *dash = strstr(text, " - "); dash; dash = strstr(dash + 3, " - "), n++) {
+        const char *end = dash;
+
+        while (end > text && end[-1] == ' ')
+            end--;
+        if ((size_t)(end - text) < length || strncmp(end - length, name, length) != 0 ||
+            (end - length > text && end[-1 - (long)length] == '_'))
+            continue;
+        if (place >= 0)
+            return -1;
+        place = n;
+    }
+    return place;
+}
+
+/* The collective's variable, if it can be written and nobody has. text: its description. */
+static int find_variable(enum plan_collective c, char text[DESCRIPTION])
+{
+    char name[96], found[96];
+    int index, one = 0, value = -1, length = DESCRIPTION, found_length = sizeof found, verbosity,
+               bind, scope;
+    MPI_Datatype type;
+    MPI_T_enum values;
+
+    snprintf(name, sizeof name, "MPIR_CVAR_%s_INTRA_ALGORITHM", plan_collective_name(c));
+    for (char *at = name; *at; at++)
+        *at = (char)toupper((unsigned char)*at);
+    if (mpi.T_cvar_get_index(name, &index) != MPI_SUCCESS ||
+        mpi.T_cvar_get_info(index, found, &found_length, &verbosity, &type, &values, text, &length,
+                            &bind, &scope) != MPI_SUCCESS ||
+        type != MPI_INT || bind != MPI_T_BIND_NO_OBJECT ||
+        mpi.T_cvar_handle_alloc(index, NULL, &rows[c].cvar, &one) != MPI_SUCCESS)
+        return 0;
+    rows[c].known = 1;
+    if (one != 1 || mpi.T_cvar_read(rows[c].cvar, &value) != MPI_SUCCESS)
+        return 0;
+    if (value != 0)
+        variants_say_fixed(name);
+    return value == 0 && mpi.T_cvar_write(rows[c].cvar, &value) == MPI_SUCCESS;
+}
+
+static void mpich_offer(struct variant_set *set)
+{
+    char text[DESCRIPTION];
+    int level = MPI_THREAD_MULTIPLE, provided;
+
+    mpi.Query_thread(&level);
+    if (level == MPI_THREAD_MULTIPLE ||
+        mpi.T_init_thread(MPI_THREAD_SINGLE, &provided) != MPI_SUCCESS)
+        return;
+    begun = 1;
+    for (int c = 0; c < COLL_COUNT; c++) {
+        if (!find_variable((enum plan_collective)c, text))
+            continue;
+        for (int i = 0; i < plan_variant_count; i++) {
+            const struct plan_variant *v = &plan_variants[i];
+
+            if (v->library != VARIANT_MPICH || (int)v->collective != c)
+                continue;
+            number[i] = place_of(text, plan_variant_name(v));
+            if (number[i] > 0)
+                variant_set_add(set, i);
+        }
+    }
+}
+
+static void mpich_close(void)
+{
+    for (int c = 0; c < COLL_COUNT; c++) {
+        if (rows[c].known)
+            mpi.T_cvar_handle_free(&rows[c].cvar);
+        rows[c].known = 0;
+    }
+    if (begun)
+        mpi.T_finalize();
+    begun = 0;
+}
+
+static int usual; /* of the call that is under way */
+
+static int mpich_call_begin(const struct plan_variant *v)
+{
+    MPI_T_cvar_handle cvar = rows[v->collective].cvar;
+
+    return mpi.T_cvar_read(cvar, &usual) == MPI_SUCCESS &&
+                   mpi.T_cvar_write(cvar, &number[plan_variant_index(v)]) == MPI_SUCCESS
+               ? 0
+               : -1;
+}
+
+static void mpich_call_end(const struct plan_variant *v)
+{
+    mpi.T_cvar_write(rows[v->collective].cvar, &usual);
+}
+
+const struct variant_way variants_mpich = {.library = VARIANT_MPICH,
+                                           .open = mpich_open,
+                                           .offer = mpich_offer,
+                                           .close = mpich_close,
+                                           .call_begin = mpich_call_begin,
+                                           .call_end = mpich_call_end};

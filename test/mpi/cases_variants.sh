@@ -1,0 +1,148 @@
+# shellcheck shell=bash disable=SC2154,SC2034 # variables shared with run.sh and launch.sh
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# The library's own algorithms (planners/variants.def): each that this library has, named by
+# COLLSHIM_ALGORITHM, serves all calls that could be rerouted, and rightly; and it is the algorithm that
+# it says, since sums have the bits that the library's own flag gives.
+
+declare -A variant_table=([openmpi]=OPENMPI [mpich]=MPICH)
+
+# each_variant COLLECTIVE-PATTERN: lines "collective name" of the table for this library
+each_variant() {
+    sed -nE "s/^VARIANT\(${variant_table[$family]}, ([A-Z_]+), \"([a-z_]+)\".*/\1 \2/p" "$root/planners/variants.def" |
+        tr '[:upper:]' '[:lower:]' | grep -E "^($1) "
+}
+
+# variant_right N COLLECTIVE NAME CALLS
+variant_right() {
+    local n=$1 collective=$2 name_of=$3 calls=$4 program how=mixed
+    case $collective in
+        allgather | allgatherv) program=(differential) ;;
+        allreduce | reduce | reduce_scatter | reduce_scatter_block | bcast) program=(reductions) ;;
+        gather | scatter | alltoall) program=(rooted) ;;
+        *) program=(exchange) ;;
+    esac
+    # In place it is the library's own choice all the same, which truncates derived types (4.0.2).
+    [[ $family/$collective != mpich/alltoall ]] || how=plain
+    begin "$collective by the library's own $name_of, $calls random calls on $n ranks"
+    launch "$n" COLLSHIM_ALGORITHM="$collective=native:$name_of" -- \
+        "$programs/${program[0]}" "$seed" "$calls" "$how"
+    if grep -q "cannot be told to use" <<<"$err"; then
+        skip "$name" "this version does not have it"
+        return
+    fi
+    want_right
+    want_lines
+    want_number "$collective" ".algorithms[\"native:$name_of\"]" -eq "$(report "$collective" .rerouted)"
+    want_number "$collective" .rerouted -gt 0
+    finish
+}
+
+# native_bits RANKS NAME NUMBER: sets `bits`, as the library's own flag gives them, without collshim
+native_bits() {
+    local flag=()
+    run=("$programs/variants" 7)
+    new_command
+    case $family in
+        openmpi) flag=(--mca coll_tuned_use_dynamic_rules 1 --mca coll_tuned_allreduce_algorithm "$3") ;;
+        mpich) flag=(-genv MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM "$2" ${yielding[$family]:+-genv LD_PRELOAD "${yielding[$family]}"}) ;;
+    esac
+    command+=("${flag[@]}" -n "$1" "${run[@]}")
+    capture
+    bits=$(grep -o 'bits [0-9a-f]*' <<<"$out" || true)
+}
+
+variant_bits() {
+    local n=$1 pair bits seen=
+    shift
+    for pair in "$@"; do
+        begin "Allreduce by native:${pair%=*} has the bits of the library's own flag"
+        settings=("${pair%=*}")
+        native_bits "$n" "${pair%=*}" "${pair#*=}"
+        [ -n "$bits" ] || complain "the library's own run printed no bits"
+        launch "$n" COLLSHIM_ALGORITHM="allreduce=native:${pair%=*}" -- "$programs/variants" 7
+        want_right
+        want_lines
+        want_number allreduce .rerouted -eq $((24 * n))
+        grep -qF "$bits" <<<"$out" || complain "wanted $bits"
+        [[ $seen != *"$bits"* ]] || complain "another algorithm gives the same bits: this says nothing"
+        seen+=" $bits"
+        finish
+    done
+}
+
+# left_alone NAME CALLS REASON LINE... -- HOW [NAME=VALUE...]: all Allreduces run natively
+left_alone() {
+    local why=$3 lines=() what=$1 wanted=$2 how
+    shift 3
+    while [ "$1" != -- ]; do
+        lines+=("$1")
+        shift
+    done
+    how=$2
+    begin "$what"
+    launch 4 COLLSHIM_ALGORITHM="allreduce=native:recursive_doubling" "${@:3}" -- "$programs/variants" 7 "$how"
+    if [ "$rc" -eq 77 ]; then
+        skip "$name" "${out#variants: }"
+        return
+    fi
+    want_right
+    want_lines "${lines[@]}"
+    want_number allreduce .rerouted -eq 0
+    want_number allreduce ".native[\"$why\"]" -eq $((wanted * 4))
+    finish
+}
+
+# Below COLLSHIM_MIN_BYTES: 200 calls of a communicator are the library's; then the guard tries its algorithms.
+small_calls() {
+    begin "small calls: the guard tries the library's own algorithms, after 200"
+    launch 4 COLLSHIM_MIN_BYTES=65536 -- "$programs/variants" 7 small
+    want_right
+    want_lines
+    want_number allreduce '.native["smaller than COLLSHIM_MIN_BYTES"]' -eq $((4 * 206))
+    want_number allreduce '.native["the library\u0027s turn in a trial of the guard"]' -gt 0
+    want_number allreduce '.algorithms | with_entries(select(.key | startswith("native:"))) | add' -gt 0
+    want_number allreduce '.algorithms | with_entries(select(.key | startswith("native:") | not)) | add' -eq 0
+    finish
+
+    begin "small calls: none is looked at with COLLSHIM_REPRODUCIBLE=1"
+    launch 4 COLLSHIM_MIN_BYTES=65536 COLLSHIM_REPRODUCIBLE=1 -- "$programs/variants" 7 small
+    want_right
+    want_lines
+    want_number allreduce '.native["smaller than COLLSHIM_MIN_BYTES"]' -eq $((4 * 306))
+    want_number allreduce .rerouted -eq 0
+    finish
+}
+
+cases_variants() {
+    local collective name_of ranks=(4) cannot="the library cannot be told to use that algorithm here"
+    local line="COLLSHIM_ALGORITHM: allreduce=native:recursive_doubling: this library cannot be told to use that here; it can use: *"
+    [ "$quick" -eq 1 ] || ranks+=(5)
+    for n in "${ranks[@]}"; do
+        while read -r collective name_of; do
+            variant_right "$n" "$collective" "$name_of" 80
+        done < <(each_variant '.*')
+    done
+    case $family in
+        openmpi) variant_bits 4 basic_linear=1 recursive_doubling=3 ring=4 ;;
+        mpich) variant_bits 5 recursive_doubling=0 smp=0 ;;
+    esac
+    small_calls
+    left_alone "no variants under MPI_THREAD_MULTIPLE" 24 "$cannot" "$line" -- multiple
+    begin "a variant that does not exist"
+    launch 4 COLLSHIM_ALGORITHM=allreduce=native:rings -- "$programs/variants" 7
+    want_right
+    want_lines "COLLSHIM_ALGORITHM: allreduce=native:rings: this library cannot be told to use that here; it can use: *recursive_doubling* (allreduce runs natively)"
+    want_number allreduce .rerouted -eq 0
+    finish
+    case $family in
+        openmpi)
+            left_alone "a variable that the site has set" 24 "$cannot" "$line" -- - OMPI_MCA_coll_tuned_use_dynamic_rules=1 \
+                OMPI_MCA_coll_tuned_allreduce_algorithm=4
+            left_alone "no variants while a communicator is being made" 26 "$cannot" -- idup
+            ;;
+        mpich)
+            left_alone "a variable that the site has set" 24 "$cannot" "$line" -- - MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM=smp
+            ;;
+    esac
+}
