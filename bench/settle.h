@@ -18,7 +18,7 @@ struct bench_settled {
     int calls;                          /* of each contender */
     struct bench_stats native, settled; /* us; of all native calls, of the preload's later ones */
     double behind;                      /* settled / native - 1, of the medians */
-    double cost; /* of the first 20 calls, as excess over as many native calls, in parts of 200
+    double cost; /* of the first 40 calls, as excess over as many native calls, in parts of 200
                     native calls */
     double
         noise; /* the same of later calls, as many at a time, at the most; their mean taken off */
@@ -27,14 +27,14 @@ struct bench_settled {
 };
 
 enum { BENCH_SETTLE_CALLS = 200 }; /* against which the cost is counted */
-/* In which a guard settles (a trial takes 16 at most). More would add nothing but what else the
+/* In which a guard makes most of its trials. More would add nothing but what else the
    machine does: of 200 calls' time it takes away or adds up to a tenth. */
-enum { BENCH_TRIAL_CALLS = 20 };
+enum { BENCH_TRIAL_CALLS = 40 };
 
 /*
  * Collective over the job. auto_algorithm: the library's own choice; comm: the preload's, fresh or
  * used by smaller sizes of this collective. As many pairs as --settle asks; fewer (but at
- * least 40) if they take longer than limit_s, up to ten times more if they take less than 4 s.
+ * least 80) if they take longer than limit_s, up to ten times more if they take less than 4 s.
  * Returns 0, -EOVERFLOW or -ENOMEM, the same on all ranks.
  */
 int bench_settle_size(const struct bench_run *run, const struct bench_collective *row,

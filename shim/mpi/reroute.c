@@ -8,9 +8,7 @@
  */
 #include "shim/mpi/reroute.h"
 
-#include <errno.h>
 #include <stdint.h>
-#include <string.h>
 
 #include "planners/nimble/nimble.h"
 #include "planners/slices.h"
@@ -18,12 +16,10 @@
 #include "shim/decide/count.h"
 #include "shim/mpi/comm.h"
 #include "shim/mpi/first.h"
-#include "shim/mpi/library.h"
 #include "shim/mpi/pairs.h"
+#include "shim/mpi/serve.h"
 #include "shim/mpi/slices.h"
-#include "shim/mpi/staging.h"
 #include "shim/mpi/stored.h"
-#include "shim/mpi/threads.h"
 
 enum { MOST_SKEW = 7 }; /* of exchanges that the guard tells apart */
 
@@ -124,234 +120,6 @@ enum reason mpi_gate_reduction(struct mpi_comm *c, struct mpi_call *call)
     return why;
 }
 
-static int mpi_code(int rc)
-{
-    return rc == -ENOMEM     ? MPI_ERR_NO_MEM
-           : rc == -EMSGSIZE ? MPI_ERR_TRUNCATE
-           : rc < 0          ? MPI_ERR_OTHER
-                             : rc;
-}
-
-/* An error of the rerouted call, or none. */
-static struct mpi_outcome failed_with(int code)
-{
-    return (struct mpi_outcome){.rc = code, .unhandled = code};
-}
-
-/* A reroute that can run: who made the plan, and what runs it. Borrowed from the communicator. */
-struct ready {
-    struct mpi_call call; /* with the request that the plan is for */
-    const struct plan_algorithm *algorithm;
-    int ppg; /* > 1: in so many slices, each by a plan of its own; plan and engine are NULL */
-    const struct plan_variant *variant; /* the library's own algorithm, or NULL */
-    const struct plan *plan;
-    struct engine *engine;
-};
-
-static int run_sliced(struct mpi_comm *c, const struct ready *ready, const struct staging *s,
-                      int failed)
-{
-    const struct mpi_call *call = &ready->call;
-    struct slices_result result;
-    int rc = slices_run(c, call, ready->algorithm, ready->ppg,
-                        &(struct slices_buffers){.input = s->input,
-                                                 .output = s->output,
-                                                 .device = s->device,
-                                                 .gpu = s->gpu,
-                                                 .place = &s->place,
-                                                 .failed = failed},
-                        &result);
-
-    count_sliced(call->collective, result.on_device, result.redone);
-    if (result.redone)
-        say(CFG_LEVEL_WARN,
-            "%s of %llu bytes: a rank's helper died; the ranks finished the call themselves, and "
-            "such calls on this communicator run natively from now on",
-            plan_collective_name(call->collective), (unsigned long long)call->total);
-    return rc;
-}
-
-/* When the parts of a call on two paths were done. */
-struct watch_parts {
-    double start, took[DIVISION_TIMES];
-};
-
-static void note_part(void *context, int host)
-{
-    struct watch_parts *w = context;
-
-    w->took[host] = count_now() - w->start;
-}
-
-/* What the call needs beside the application's buffers. Returns 0, or the code with which the call
-   has failed before it began. */
-static int open_staging(struct staging *s, struct mpi_comm *c, const struct ready *ready,
-                        int own_output)
-{
-    const struct mpi_call *call = &ready->call;
-
-    *s = (struct staging){0};
-    return call->wrong ? call->wrong : staging_open(s, c, call, ready->plan, own_output);
-}
-
-/* failed: what open_staging returned. */
-static int run_engine(struct mpi_comm *c, const struct ready *ready, const struct staging *s,
-                      int failed)
-{
-    const struct mpi_call *call = &ready->call;
-    struct watch_parts parts = {0};
-
-    if (ready->ppg > 1)
-        return run_sliced(c, ready, s, failed);
-    int divided = division_used(&c->divisions, call->request.recipe);
-    int hired = ready->plan->host_bytes && s->device && threads_hire(&c->links.shm);
-    if (divided)
-        parts.start = count_now();
-    int rc =
-        engine_run(ready->engine,
-                   &(struct engine_buffers){.input = s->input,
-                                            .output = s->output,
-                                            .scratch = s->scratch,
-                                            .host = s->host,
-                                            .combine = reduction_combine,
-                                            .combine_context = (void *)(uintptr_t)&call->reduction,
-                                            .grain = call->request.grain,
-                                            .device = s->device,
-                                            .failed = failed,
-                                            .part_done = divided ? note_part : NULL,
-                                            .part_context = &parts});
-    if (hired)
-        threads_rest(&c->links.shm);
-    if (divided)
-        memcpy(c->divisions.took, parts.took, sizeof parts.took);
-    return rc;
-}
-
-static struct mpi_outcome run_plan(struct mpi_comm *c, const struct ready *ready)
-{
-    const struct mpi_call *call = &ready->call;
-    struct staging s;
-    double start = count_now();
-    int rc = open_staging(&s, c, ready, 0);
-
-    rc = run_engine(c, ready, &s, rc);
-    if (!rc)
-        rc = staging_deliver(&s, call, c->private_comm);
-    staging_close(&s);
-    count_rerouted(call->collective, ready->algorithm, ready->ppg, call->total,
-                   count_now() - start);
-    return failed_with(mpi_code(rc));
-}
-
-static struct mpi_outcome run_variant(struct mpi_comm *c, const struct ready *ready)
-{
-    const struct mpi_call *call = &ready->call;
-    double start = count_now();
-    int rc = variants_run(c, ready->variant, call);
-
-    count_rerouted(call->collective, ready->algorithm, 1, call->total, count_now() - start);
-    return failed_with(rc);
-}
-
-/* Nobody reads a clock for the library's calls, unless a report will tell of them. */
-static struct mpi_outcome run_native(const struct mpi_call *call, enum reason why)
-{
-    double start = settings_want_report() ? count_now() : 0;
-    struct mpi_outcome o = {.native =
-                                why == REASON_TRIAL || why == REASON_TURN ? REASON_NONE : why};
-
-    count_native(call->collective, why);
-    o.rc = library_call(call);
-    if (settings_want_report())
-        count_timed_native(call->collective, call->total, count_now() - start);
-    return o;
-}
-
-/* Both ways, on the same input; the application keeps the native result. */
-static struct mpi_outcome run_both(struct mpi_comm *c, const struct ready *ready)
-{
-    const struct mpi_call *call = &ready->call;
-    struct staging s;
-    int opened = open_staging(&s, c, ready, 1);
-    int rc = library_call(call);
-    double start = count_now();
-    int ran = run_engine(c, ready, &s, opened);
-    int equal = -1;
-
-    count_rerouted(call->collective, ready->algorithm, ready->ppg, call->total,
-                   count_now() - start);
-    if (rc == MPI_SUCCESS && !ran)
-        equal = staging_verify(&s, call, c);
-    if (equal >= 0)
-        count_verified(call->collective, equal);
-    if (equal == 0)
-        say_here(CFG_LEVEL_ERROR,
-                 "verify: %s (%s) of %llu bytes differs from the library's result on rank %d",
-                 plan_collective_name(call->collective), ready->algorithm->name,
-                 (unsigned long long)call->total, mpi_process.world_rank);
-    staging_close(&s);
-    if (rc != MPI_SUCCESS)
-        return (struct mpi_outcome){.rc = rc};
-    return failed_with(mpi_code(ran));
-}
-
-/* rc: of make_ready, with which the call has failed, or 0. */
-static struct mpi_outcome run_in_mode(struct mpi_comm *c, const struct ready *ready, int rc)
-{
-    enum choose_way way = rc ? CHOOSE_REROUTED : choose_way(&c->turn);
-
-    return rc                                         ? failed_with(mpi_code(rc))
-           : way == CHOOSE_BOTH && ready->variant     ? run_native(&ready->call, REASON_CHOSEN)
-           : way == CHOOSE_BOTH                       ? run_both(c, ready)
-           : way == CHOOSE_REROUTED && ready->variant ? run_variant(c, ready)
-           : way == CHOOSE_REROUTED                   ? run_plan(c, ready)
-                                                      : run_native(&ready->call, REASON_TURN);
-}
-
-/* Can the candidate's recipe be built for this shape? Says why not once per collective. */
-static int recipe_suits(const struct plan_request *q, const struct plan_algorithm *a)
-{
-    static int said[COLL_COUNT];
-    char why[256] = "";
-
-    if (!q->recipe || !a->accepts || a->accepts(q, why, sizeof why) == 0)
-        return 1;
-    if (!__atomic_exchange_n(&said[q->collective], 1, __ATOMIC_RELAXED))
-        say(CFG_LEVEL_WARN, "%s=%s(%s) on %d ranks: %s (it runs natively)",
-            plan_collective_name(q->collective), a->name, q->recipe, q->topo->nranks, why);
-    return 0;
-}
-
-/*
- * Get a reroute ready: its plan and its engine. REASON_NONE and *rc (0, or a negative code: an
- * error of the call), or why it cannot serve this call, on all ranks alike.
- */
-static enum reason make_ready(struct mpi_comm *c, const struct mpi_call *call,
-                              const struct plan_candidate *r, struct ready *ready, int *rc)
-{
-    struct plan_request *q = &ready->call.request;
-
-    *ready = (struct ready){.call = *call,
-                            .algorithm = r->algorithm,
-                            .ppg = 1,
-                            .variant = plan_variant_of(r->algorithm)};
-    *rc = 0;
-    if (ready->variant)
-        return variants_prepare(c, ready->variant, call);
-    q->chunk_bytes = plan_chunk(q, r->chunk_bytes);
-    q->recipe = r->recipe;
-    q->recipe = division_recipe(&c->divisions, q, r->algorithm);
-    if (!recipe_suits(q, r->algorithm))
-        return REASON_RECIPE;
-    if (r->ppg > 1 && slices_possible(call))
-        ready->ppg = slices_of(q, r->ppg < c->team.ppg ? r->ppg : c->team.ppg);
-    if (ready->ppg > 1)
-        *rc = slices_try(c, &ready->call, r->algorithm, ready->ppg);
-    else
-        *rc = mpi_comm_engine(c, q, r->algorithm, &ready->plan, &ready->engine);
-    return *rc == -ENOTSUP ? REASON_SHAPE : REASON_NONE;
-}
-
 /* The library's own algorithm that somebody names. */
 static int find_variant(enum plan_collective c, struct plan_candidate *list)
 {
@@ -410,11 +178,11 @@ static struct mpi_outcome run_first(struct mpi_comm *c, const struct mpi_call *c
     for (int i = 0; i < n; i++) {
         struct ready ready;
 
-        why = make_ready(c, call, &list[i], &ready, &rc);
+        why = serve_prepare(c, call, &list[i], &ready, &rc);
         if (!why)
-            return run_in_mode(c, &ready, rc);
+            return serve_in_mode(c, &ready, rc);
     }
-    return run_native(call, why);
+    return serve_natively(call, why);
 }
 
 static int agree_on_largest(void *context, double *value, int n)
@@ -485,12 +253,12 @@ static struct mpi_outcome run_contender(struct mpi_comm *c, struct guard_entry *
     double began = timed ? count_now() : 0, start = began;
 
     if (contender != GUARD_NATIVE) {
-        why = make_ready(c, call, &e->reroute[contender - 1], &ready, &rc);
+        why = serve_prepare(c, call, &e->reroute[contender - 1], &ready, &rc);
         start = timed ? count_now() : 0;
         if (timed && call->begun > 0)
             began = start = call->begun;
     }
-    o = why ? run_native(call, why) : run_in_mode(c, &ready, rc);
+    o = why ? serve_natively(call, why) : serve_in_mode(c, &ready, rc);
     if (!timed)
         return o;
     if (why && contender != GUARD_NATIVE)
@@ -524,7 +292,7 @@ static struct mpi_outcome run_guarded(struct mpi_comm *c, struct guard_entry *e,
         guard_begin(&c->guard, e, call->total, list, n, take_warm(c, call->collective));
         e->why = n ? REASON_NONE : choose_why_nothing(&call->request);
         if (!n)
-            return run_native(call, e->why);
+            return serve_natively(call, e->why);
         stored_recall(c, e, call->collective, kind_of(c, call));
     }
     if (guard_settled(e))
@@ -555,14 +323,14 @@ static struct mpi_outcome choose_and_run(struct mpi_comm *c, const struct mpi_ca
         gate_bytes(call->total) ? NULL : choose_row(&call->request, call->total);
 
     if (row && !row->algorithm)
-        return run_native(call, REASON_PROFILE);
+        return serve_natively(call, REASON_PROFILE);
     if (!choose_is_guarded(call->collective))
         return run_first(c, call, row);
     struct guard_entry *e = guard_find(&c->guard, call->collective, kind_of(c, call), call->total);
     if (!e)
-        return run_native(call, REASON_FULL);
+        return serve_natively(call, REASON_FULL);
     if (e->best == GUARD_NATIVE && guard_settled(e))
-        return run_native(call, e->why ? e->why : REASON_SLOWER);
+        return serve_natively(call, e->why ? e->why : REASON_SLOWER);
     return run_guarded(c, e, call, row);
 }
 
@@ -595,13 +363,13 @@ struct mpi_outcome mpi_reroute(struct mpi_comm *c, const struct mpi_call *given)
     int rc;
 
     if (why)
-        return run_native(given, why);
+        return serve_natively(given, why);
     call.request.topo = c->topo;
     call.request.rank = c->rank;
     call.request.host_threads = settings.cfg.host_threads;
     inside++;
     rc = gate_bytes(call.total) ? MPI_SUCCESS : get_known(c, &call, &why);
-    o = rc ? failed_with(rc) : why ? run_native(&call, why) : choose_and_run(c, &call);
+    o = rc ? serve_failed(rc) : why ? serve_natively(&call, why) : choose_and_run(c, &call);
     inside--;
     /* Not before: the application's handler may call MPI, on ranks that are not in here, too. */
     if (o.unhandled != MPI_SUCCESS)

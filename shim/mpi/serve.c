@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "shim/mpi/serve.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "planners/slices.h"
+#include "shim/decide/choose.h"
+#include "shim/decide/count.h"
+#include "shim/mpi/library.h"
+#include "shim/mpi/slices.h"
+#include "shim/mpi/staging.h"
+#include "shim/mpi/threads.h"
+
+static int mpi_code(int rc)
+{
+    return rc == -ENOMEM     ? MPI_ERR_NO_MEM
+           : rc == -EMSGSIZE ? MPI_ERR_TRUNCATE
+           : rc < 0          ? MPI_ERR_OTHER
+                             : rc;
+}
+
+static int run_sliced(struct mpi_comm *c, const struct ready *ready, const struct staging *s,
+                      int failed)
+{
+    const struct mpi_call *call = &ready->call;
+    struct slices_result result;
+    int rc = slices_run(c, call, ready->algorithm, ready->ppg,
+                        &(struct slices_buffers){.input = s->input,
+                                                 .output = s->output,
+                                                 .device = s->device,
+                                                 .gpu = s->gpu,
+                                                 .place = &s->place,
+                                                 .failed = failed},
+                        &result);
+
+    count_sliced(call->collective, result.on_device, result.redone);
+    if (result.redone)
+        say(CFG_LEVEL_WARN,
+            "%s of %llu bytes: a rank's helper died; the ranks finished the call themselves, and "
+            "such calls on this communicator run natively from now on",
+            plan_collective_name(call->collective), (unsigned long long)call->total);
+    return rc;
+}
+
+/* When the parts of a call on two paths were done. */
+struct watch_parts {
+    double start, took[DIVISION_TIMES];
+};
+
+static void note_part(void *context, int host)
+{
+    struct watch_parts *w = context;
+
+    w->took[host] = count_now() - w->start;
+}
+
+/* What the call needs beside the application's buffers. Returns 0, or the code with which the call
+   has failed before it began. */
+static int open_staging(struct staging *s, struct mpi_comm *c, const struct ready *ready,
+                        int own_output)
+{
+    const struct mpi_call *call = &ready->call;
+
+    *s = (struct staging){0};
+    return call->wrong ? call->wrong : staging_open(s, c, call, ready->plan, own_output);
+}
+
+/* failed: what open_staging returned. */
+static int run_engine(struct mpi_comm *c, const struct ready *ready, const struct staging *s,
+                      int failed)
+{
+    const struct mpi_call *call = &ready->call;
+    struct watch_parts parts = {0};
+
+    if (ready->ppg > 1)
+        return run_sliced(c, ready, s, failed);
+    int divided = division_used(&c->divisions, call->request.recipe);
+    int hired = ready->plan->host_bytes && s->device && threads_hire(&c->links.shm);
+    if (divided)
+        parts.start = count_now();
+    int rc =
+        engine_run(ready->engine,
+                   &(struct engine_buffers){.input = s->input,
+                                            .output = s->output,
+                                            .scratch = s->scratch,
+                                            .host = s->host,
+                                            .combine = reduction_combine,
+                                            .combine_context = (void *)(uintptr_t)&call->reduction,
+                                            .grain = call->request.grain,
+                                            .device = s->device,
+                                            .failed = failed,
+                                            .part_done = divided ? note_part : NULL,
+                                            .part_context = &parts});
+    if (hired)
+        threads_rest(&c->links.shm);
+    if (divided)
+        memcpy(c->divisions.took, parts.took, sizeof parts.took);
+    return rc;
+}
+
+static struct mpi_outcome run_plan(struct mpi_comm *c, const struct ready *ready)
+{
+    const struct mpi_call *call = &ready->call;
+    struct staging s;
+    double start = count_now();
+    int rc = open_staging(&s, c, ready, 0);
+
+    rc = run_engine(c, ready, &s, rc);
+    if (!rc)
+        rc = staging_deliver(&s, call, c->private_comm);
+    staging_close(&s);
+    count_rerouted(call->collective, ready->algorithm, ready->ppg, call->total,
+                   count_now() - start);
+    return serve_failed(mpi_code(rc));
+}
+
+static struct mpi_outcome run_variant(struct mpi_comm *c, const struct ready *ready)
+{
+    const struct mpi_call *call = &ready->call;
+    double start = count_now();
+    int rc = variants_run(c, ready->variant, call);
+
+    count_rerouted(call->collective, ready->algorithm, 1, call->total, count_now() - start);
+    return serve_failed(rc);
+}
+
+/* Nobody reads a clock here, unless a report will tell of it. */
+struct mpi_outcome serve_natively(const struct mpi_call *call, enum reason why)
+{
+    double start = settings_want_report() ? count_now() : 0;
+    struct mpi_outcome o = {.native =
+                                why == REASON_TRIAL || why == REASON_TURN ? REASON_NONE : why};
+
+    count_native(call->collective, why);
+    o.rc = library_call(call);
+    if (settings_want_report())
+        count_timed_native(call->collective, call->total, count_now() - start);
+    return o;
+}
+
+/* Both ways, on the same input; the application keeps the native result. */
+static struct mpi_outcome run_both(struct mpi_comm *c, const struct ready *ready)
+{
+    const struct mpi_call *call = &ready->call;
+    struct staging s;
+    int opened = open_staging(&s, c, ready, 1);
+    int rc = library_call(call);
+    double start = count_now();
+    int ran = run_engine(c, ready, &s, opened);
+    int equal = -1;
+
+    count_rerouted(call->collective, ready->algorithm, ready->ppg, call->total,
+                   count_now() - start);
+    if (rc == MPI_SUCCESS && !ran)
+        equal = staging_verify(&s, call, c);
+    if (equal >= 0)
+        count_verified(call->collective, equal);
+    if (equal == 0)
+        say_here(CFG_LEVEL_ERROR,
+                 "verify: %s (%s) of %llu bytes differs from the library's result on rank %d",
+                 plan_collective_name(call->collective), ready->algorithm->name,
+                 (unsigned long long)call->total, mpi_process.world_rank);
+    staging_close(&s);
+    if (rc != MPI_SUCCESS)
+        return (struct mpi_outcome){.rc = rc};
+    return serve_failed(mpi_code(ran));
+}
+
+struct mpi_outcome serve_in_mode(struct mpi_comm *c, const struct ready *ready, int rc)
+{
+    enum choose_way way = rc ? CHOOSE_REROUTED : choose_way(&c->turn);
+
+    return rc                                         ? serve_failed(mpi_code(rc))
+           : way == CHOOSE_BOTH && ready->variant     ? serve_natively(&ready->call, REASON_CHOSEN)
+           : way == CHOOSE_BOTH                       ? run_both(c, ready)
+           : way == CHOOSE_REROUTED && ready->variant ? run_variant(c, ready)
+           : way == CHOOSE_REROUTED                   ? run_plan(c, ready)
+                                                      : serve_natively(&ready->call, REASON_TURN);
+}
+
+/* Can the candidate's recipe be built for this shape? Says why not once per collective. */
+static int recipe_suits(const struct plan_request *q, const struct plan_algorithm *a)
+{
+    static int said[COLL_COUNT];
+    char why[256] = "";
+
+    if (!q->recipe || !a->accepts || a->accepts(q, why, sizeof why) == 0)
+        return 1;
+    if (!__atomic_exchange_n(&said[q->collective], 1, __ATOMIC_RELAXED))
+        say(CFG_LEVEL_WARN, "%s=%s(%s) on %d ranks: %s (it runs natively)",
+            plan_collective_name(q->collective), a->name, q->recipe, q->topo->nranks, why);
+    return 0;
+}
+
+enum reason serve_prepare(struct mpi_comm *c, const struct mpi_call *call,
+                          const struct plan_candidate *r, struct ready *ready, int *rc)
+{
+    struct plan_request *q = &ready->call.request;
+
+    *ready = (struct ready){.call = *call,
+                            .algorithm = r->algorithm,
+                            .ppg = 1,
+                            .variant = plan_variant_of(r->algorithm)};
+    *rc = 0;
+    if (ready->variant)
+        return variants_prepare(c, ready->variant, call);
+    q->chunk_bytes = plan_chunk(q, r->chunk_bytes);
+    q->recipe = r->recipe;
+    q->recipe = division_recipe(&c->divisions, q, r->algorithm);
+    if (!recipe_suits(q, r->algorithm))
+        return REASON_RECIPE;
+    if (r->ppg > 1 && slices_possible(call))
+        ready->ppg = slices_of(q, r->ppg < c->team.ppg ? r->ppg : c->team.ppg);
+    if (ready->ppg > 1)
+        *rc = slices_try(c, &ready->call, r->algorithm, ready->ppg);
+    else
+        *rc = mpi_comm_engine(c, q, r->algorithm, &ready->plan, &ready->engine);
+    return *rc == -ENOTSUP ? REASON_SHAPE : REASON_NONE;
+}

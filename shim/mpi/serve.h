@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * One call in one way: by a schedule, by helpers too, by one of the library's own algorithms, or
+ * by the library as it likes. What is to be done has been decided (reroute.c), on all ranks alike.
+ *
+ * Thread rule: the communicator's: one thread at a time.
+ */
+#ifndef COLLSHIM_SHIM_MPI_SERVE_H
+#define COLLSHIM_SHIM_MPI_SERVE_H
+
+#include "shim/mpi/comm.h"
+#include "shim/mpi/reroute.h"
+
+/* An error of the rerouted call, or none. */
+static inline struct mpi_outcome serve_failed(int code)
+{
+    return (struct mpi_outcome){.rc = code, .unhandled = code};
+}
+
+/* A reroute that can run: who made the plan, and what runs it. Borrowed from the communicator. */
+struct ready {
+    struct mpi_call call; /* with the request that the plan is for */
+    const struct plan_algorithm *algorithm;
+    int ppg; /* > 1: in so many slices, each by a plan of its own; plan and engine are NULL */
+    const struct plan_variant *variant; /* the library's own algorithm, or NULL */
+    const struct plan *plan;
+    struct engine *engine;
+};
+
+/*
+ * Get a reroute ready: its plan and its engine. Collective. REASON_NONE and *rc (0, or a negative
+ * code: an error of the call), or why it cannot serve this call, on all ranks alike.
+ */
+enum reason serve_prepare(struct mpi_comm *c, const struct mpi_call *call,
+                          const struct plan_candidate *r, struct ready *ready, int *rc);
+
+/* Run it as COLLSHIM_MODE says. rc: of serve_prepare, with which the call has failed, or 0. */
+struct mpi_outcome serve_in_mode(struct mpi_comm *c, const struct ready *ready, int rc);
+
+/* By the library, as it likes. */
+struct mpi_outcome serve_natively(const struct mpi_call *call, enum reason why);
+
+#endif
