@@ -39,11 +39,7 @@ __attribute__((used)) static const char built_for[] = "@(#)collshim backend for 
     }
 
 static const struct backend_entry entries[] = {
-    ENTRY(Init),
-    ENTRY(Init_thread),
-    ENTRY(Finalize),
-    ENTRY(Comm_idup),
-    ENTRY(Comm_idup_with_info),
+    ENTRY(Init),  ENTRY(Init_thread), ENTRY(Finalize), ENTRY(Comm_idup), ENTRY(Comm_idup_with_info),
 #define COLLECTIVE(name, parameters, arguments) ENTRY(name), ENTRY(name##_c),
 #include "shim/mpi/collectives.def"
 #undef COLLECTIVE
@@ -52,11 +48,7 @@ static const struct backend_entry entries[] = {
 
 /* For a report with call sites. */
 static const struct backend_entry entries_sited[] = {
-    ENTRY(Init),
-    ENTRY(Init_thread),
-    ENTRY(Finalize),
-    ENTRY(Comm_idup),
-    ENTRY(Comm_idup_with_info),
+    ENTRY(Init),  ENTRY(Init_thread), ENTRY(Finalize), ENTRY(Comm_idup), ENTRY(Comm_idup_with_info),
 #define COLLECTIVE(name, parameters, arguments) SITED(name), SITED(name##_c),
 #include "shim/mpi/collectives.def"
 #undef COLLECTIVE

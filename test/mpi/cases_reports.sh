@@ -1,4 +1,4 @@
-# shellcheck shell=bash disable=SC2154 # variables shared with run.sh and launch.sh
+# shellcheck shell=bash disable=SC2154,SC2034 # variables shared with run.sh and launch.sh
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # COLLSHIM_REPORT naming anything: what cannot take a report costs one line, and nothing is touched.
