@@ -65,7 +65,7 @@ struct nccl_comm {
     } sets;
 
     /* Set when the notes are read */
-    int stored; /* all ranks read the same store */
+    int stored;        /* all ranks read the same store */
     struct topo *topo; /* owned */
     CUcontext context; /* its device's primary one */
     const struct cuda_calls *cu;
