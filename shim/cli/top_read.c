@@ -17,7 +17,7 @@
 
 #define SHOWN_NAME "/memfd:" LIVE_NAME " (deleted)"
 
-enum { ENVIRONMENT = 1 << 20 };
+enum { ENVIRONMENT = 1 << 20, GENERATIONS = 32 };
 
 static double now(void)
 {
@@ -79,6 +79,17 @@ static void find_job(struct top_counters *c, int dir)
     snprintf(c->job, sizeof c->job, "%d", (int)(c->size > 1 ? c->parent : c->pid));
 }
 
+/* Of the process whose folder that is; 0: not known. */
+static pid_t parent_of(int dir, const char *stat_file)
+{
+    char text[512];
+    int parent = 0;
+
+    read_file(dir, stat_file, text, sizeof text);
+    const char *behind = strrchr(text, ')'); /* the name may hold anything */
+    return behind && sscanf(behind, ") %*c %d", &parent) == 1 ? parent : 0;
+}
+
 static void find_process(struct top_counters *c, int dir)
 {
     char text[512];
@@ -86,11 +97,7 @@ static void find_process(struct top_counters *c, int dir)
 
     if (n > 0)
         text_show(c->program, sizeof c->program, text, (size_t)n);
-    read_file(dir, "stat", text, sizeof text);
-    const char *behind = strrchr(text, ')'); /* the name may hold anything */
-    int parent = 0;
-    if (behind && sscanf(behind, ") %*c %d", &parent) == 1)
-        c->parent = parent;
+    c->parent = parent_of(dir, "stat");
 }
 
 static void skip(struct top_reading *r, enum top_skip why, pid_t pid, const char *version)
@@ -201,13 +208,22 @@ static int read_process(struct top_reading *r, int proc, const char *name)
     return rc;
 }
 
+/* A launcher may be some processes above its ranks. */
 static int is_wanted(const struct top_counters *c, const char *wanted)
 {
-    char pid[16], parent[16];
+    char text[32];
+    pid_t pid = c->pid;
 
-    snprintf(pid, sizeof pid, "%d", (int)c->pid);
-    snprintf(parent, sizeof parent, "%d", (int)c->parent);
-    return !wanted || !strcmp(wanted, c->job) || !strcmp(wanted, pid) || !strcmp(wanted, parent);
+    if (!wanted || !strcmp(wanted, c->job))
+        return 1;
+    for (int level = 0; level < GENERATIONS && pid > 1; level++) {
+        snprintf(text, sizeof text, "%d", (int)pid);
+        if (!strcmp(wanted, text))
+            return 1;
+        snprintf(text, sizeof text, "/proc/%d/stat", (int)pid);
+        pid = parent_of(AT_FDCWD, text);
+    }
+    return 0;
 }
 
 static int by_job(const void *a, const void *b)
