@@ -25,7 +25,7 @@ static struct {
     const char *library;        /* NULL: never opened */
     int fd;                     /* -1: not shared */
     int forked;                 /* this is a child of the process that shared them */
-    struct live_header *shared; /* the whole file; NULL: not shared */
+    struct live_header *shared; /* the file's first page; NULL: not shared */
     struct live_header header;  /* what it says */
     dev_t device;
     ino_t inode;
@@ -76,7 +76,7 @@ static void in_child(void)
     if (!live.shared)
         return;
     unshare_counts();
-    munmap(live.shared, file_bytes());
+    munmap(live.shared, page());
     live.shared = NULL;
     close_ours();
     live.fd = -1;
@@ -103,25 +103,33 @@ static int create(void)
     return high;
 }
 
-/* Give the file its pages and contents, and map the counters. Returns 0, or -1 with errno. */
+static int write_all(int fd, const void *data, size_t n, size_t at)
+{
+    ssize_t written = pwrite(fd, data, n, (off_t)at);
+
+    if (written >= 0 && (size_t)written < n)
+        errno = ENOSPC;
+    return written == (ssize_t)n ? 0 : -1;
+}
+
+/* Write the file, which allocates its pages, and map it. Returns 0, or -1 with errno. */
 static int fill(int fd)
 {
     struct stat st;
 
-    if (fchmod(fd, 0600) || fallocate(fd, 0, 0, (off_t)file_bytes()) ||
+    if (fchmod(fd, 0600) || write_all(fd, &live.header, sizeof live.header, 0) ||
+        write_all(fd, &counters, counts_mapped(), page()) ||
         fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) || fstat(fd, &st))
         return -1;
-    char *file = mmap(NULL, file_bytes(), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (file == MAP_FAILED)
+    void *header = mmap(NULL, page(), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (header == MAP_FAILED)
         return -1;
-    memcpy(file + page(), &counters, counts_mapped());
-    memcpy(file, &live.header, sizeof live.header);
-    if (mmap(&counters, counts_mapped(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd,
-             (off_t)page()) == MAP_FAILED) {
-        munmap(file, file_bytes());
+    if (mmap(&counters, counts_mapped(), PROT_READ | PROT_WRITE,
+             MAP_SHARED | MAP_FIXED | MAP_POPULATE, fd, (off_t)page()) == MAP_FAILED) {
+        munmap(header, page());
         return -1;
     }
-    live.shared = (struct live_header *)(void *)file;
+    live.shared = header;
     live.device = st.st_dev;
     live.inode = st.st_ino;
     live.fd = fd;

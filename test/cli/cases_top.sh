@@ -1,10 +1,9 @@
-# shellcheck shell=bash disable=SC2154,SC2317 # variables of test/cli/run.sh, which sources this; check calls these
+# shellcheck shell=bash disable=SC2015,SC2154,SC2317 # A && B || C is meant; variables of test/cli/run.sh, which sources this; check calls these
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # `collshim top`: of a real job of two ranks, of one that is killed, of another user's, and of files that are not what
 # they are called.
 
-preload=${collshim%/*}/libcollshim.so
 top_pids=()
 # shellcheck disable=SC2329 # runs at the exit
 top_end() { [[ ${#top_pids[@]} == 0 ]] || kill -KILL "${top_pids[@]}" 2>/dev/null || true; }
@@ -51,7 +50,7 @@ top_runs() {
 }
 
 top_job() { # FAMILY LAUNCHER...: two ranks
-    local family=$1 ranks pid private
+    local family=$1 ranks pid
     local program=${collshim%/*}/$family/test/mpi/callers
     shift
     if [[ ! -x $program ]] || ! type "$1" >/dev/null 2>&1; then
@@ -69,18 +68,21 @@ top_job() { # FAMILY LAUNCHER...: two ranks
     check "$family: killed, it leaves nothing" top_gone
 }
 
+top_has_lines() { [[ $(wc -l <top.lines) -ge 2 ]]; }
+top_ranks_ended() { ! pgrep -x callers | grep -xF -e "${ranks[0]}" -e "${ranks[1]}"; }
+
 top_until_killed() {
     "$collshim" top --interval 0.3 --json "$launcher" >top.lines &
     local reader=$!
     top_pids+=("$reader")
-    top_within 100 eval '[[ $(wc -l <top.lines) -ge 2 ]]' || return
+    top_within 100 top_has_lines || return
     mapfile -t ranks < <(jq -s '.[0].jobs[0].processes[].pid' top.lines)
     kill -KILL "$launcher" "${ranks[@]}"
     wait "$reader" && jq -se 'all(.jobs | length == 1)' top.lines
 }
 
 top_gone() {
-    top_within 100 eval '! pgrep -x callers | grep -xF -e "${ranks[0]}" -e "${ranks[1]}"' || return
+    top_within 100 top_ranks_ended || return
     run 1 "$collshim" top "$launcher" && ! find /dev/shm /tmp -maxdepth 1 -name '*collshim-counters*' | grep .
 }
 
