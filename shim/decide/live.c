@@ -19,7 +19,9 @@
 #define MFD_NOEXEC_SEAL 8U /* of Linux 6.3; older ones refuse it */
 #endif
 
-enum { HIGH_FD = 200 }; /* programs count on the low ones */
+/* Programs count on the low numbers. From 64 on the kernel makes a larger table, for which it waits
+   milliseconds if there are threads. */
+enum { HIGH_FD = 48 };
 
 static struct {
     const char *library;        /* NULL: never opened */
