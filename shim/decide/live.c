@@ -105,22 +105,15 @@ static int create(void)
     return high;
 }
 
-static int write_all(int fd, const void *data, size_t n, size_t at)
-{
-    ssize_t written = pwrite(fd, data, n, (off_t)at);
-
-    if (written >= 0 && (size_t)written < n)
-        errno = ENOSPC;
-    return written == (ssize_t)n ? 0 : -1;
-}
-
-/* Write the file, which allocates its pages, and map it. Returns 0, or -1 with errno. */
+/* Allocate the file's pages, which are 0 as the counters are, and map it. Returns 0, or -1 with
+   errno. */
 static int fill(int fd)
 {
     struct stat st;
+    ssize_t n = (ssize_t)counts_mapped();
 
-    if (fchmod(fd, 0600) || write_all(fd, &live.header, sizeof live.header, 0) ||
-        write_all(fd, &counters, counts_mapped(), page()) ||
+    if (fchmod(fd, 0600) || fallocate(fd, 0, 0, (off_t)file_bytes()) ||
+        (live.forked && pwrite(fd, &counters, (size_t)n, (off_t)page()) != n) ||
         fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) || fstat(fd, &st))
         return -1;
     void *header = mmap(NULL, page(), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -132,6 +125,7 @@ static int fill(int fd)
         return -1;
     }
     live.shared = header;
+    *live.shared = live.header;
     live.device = st.st_dev;
     live.inode = st.st_ino;
     live.fd = fd;
@@ -184,9 +178,9 @@ void live_rank(int rank, int size)
     live.header.rank = rank;
     live.header.size = size;
     if (live.forked) {
-        live.forked = 0;
         live.header.pid = getpid();
         share();
+        live.forked = 0;
     }
     if (live.shared)
         *live.shared = live.header;
