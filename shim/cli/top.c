@@ -88,21 +88,27 @@ static void show(const struct top_reading *now, const struct top_reading *before
     fflush(stdout);
 }
 
+/* Is there anything to show? */
+static int is_something(const struct top_reading *r, const char *wanted)
+{
+    return r->n || (!wanted && (r->skipped[TOP_FOREIGN].n || r->skipped[TOP_GARBAGE].n));
+}
+
 static int watch(const char *wanted, double interval, int json, int once)
 {
     struct top_reading before, now;
     int shown = 0, rc = top_read(&before, wanted), code = CLI_OK;
 
-    if (!rc && !before.n && !before.skipped[TOP_FOREIGN].n && !before.skipped[TOP_GARBAGE].n)
+    if (!rc && !is_something(&before, wanted))
         code = nothing(&before, wanted);
     while (!rc && !code) {
         pause_for(interval);
         rc = top_read(&now, wanted);
-        if (rc || (!now.n && shown) || ferror(stdout)) {
+        if (rc || (shown && !is_something(&now, wanted)) || ferror(stdout)) {
             top_free(&now);
             break;
         }
-        if (!now.n && !now.skipped[TOP_FOREIGN].n && !now.skipped[TOP_GARBAGE].n)
+        if (!is_something(&now, wanted))
             code = nothing(&now, wanted);
         else
             show(&now, &before, json, once);

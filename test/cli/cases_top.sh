@@ -109,7 +109,7 @@ top_memfd() { # WHAT TEXT: it is named so, and no job
     top_pids+=("$pid")
     disown
     top_within 100 grep -q there memfd.out || return
-    top_once >top.text || return
+    top_once >top.text && run 1 "$collshim" top no-such-job || return
     kill -KILL "$pid"
     grep -F -- "$2" top.text && ! grep '^Job' top.text && ! grep -P '\x1b' top.text
 }
