@@ -24,6 +24,7 @@ int cli_sim(int argc, char **argv);
 int cli_report(int argc, char **argv);
 int cli_exec(int argc, char **argv); /* does not return once the command runs */
 int cli_site(int argc, char **argv);
+int cli_top(int argc, char **argv);
 
 /* Print "collshim: <message>" on stderr. Returns CLI_FAILURE. */
 int cli_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -24,6 +24,7 @@ static const struct command {
     {"sim", "how long a collective should take on a topology, and on which links", cli_sim},
     {"report", "what a run has rerouted, how fast, and why not", cli_report},
     {"site", "the reports of many jobs added up: which gained, and why not", cli_site},
+    {"top", "what the jobs of this node do now", cli_top},
 };
 #define NCOMMANDS (sizeof commands / sizeof *commands)
 

@@ -5,6 +5,7 @@
 
 #include "planners/registry.h"
 #include "shim/decide/job.h"
+#include "shim/decide/live.h"
 #include "shim/decide/reasons.h"
 #include "shim/decide/report.h"
 #include "shim/decide/call_site_table.h"
@@ -125,7 +126,7 @@ static void put_row(struct json *j, const struct site_row *r)
     put_way(j, r, SITE_REROUTED, ours);
     put_way(j, r, SITE_NATIVE, native);
     json_string(j, "algorithm",
-                r->calls[SITE_REROUTED] ? report_row_name(r->key.collective, r->algorithm.what)
+                r->calls[SITE_REROUTED] ? live_row_name(r->key.collective, r->algorithm.what)
                                         : NULL);
     json_string(j, "reason", r->calls[SITE_NATIVE] ? reason_texts[r->reason.what] : NULL);
     if (g.known) {

@@ -8,7 +8,7 @@
 #include "shim/decide/settings.h"
 #include "shim/decide/call_site.h"
 
-struct counters counters;
+struct counters counters COUNT_ALIGNED;
 
 static uint64_t add(uint64_t *counter, uint64_t n)
 {
@@ -18,7 +18,7 @@ static uint64_t add(uint64_t *counter, uint64_t n)
 void count_native(enum plan_collective c, enum reason why)
 {
     site_note_native(c, why);
-    if (add(&counters.native[c][why], 1) == 0)
+    if (add(&counters.live.native[c][why], 1) == 0)
         say(CFG_LEVEL_INFO, "%s%s runs natively: %s", settings.calls, plan_collective_name(c),
             reason_texts[why]);
 }
@@ -58,7 +58,8 @@ void count_rerouted(enum plan_collective c, const struct plan_algorithm *a, int 
     if (add(&counters.by_processes[c][processes], 1) == 0)
         say(CFG_LEVEL_INFO, "%s%s is rerouted by %s", settings.calls, plan_collective_name(c),
             a ? a->name : "library");
-    add(&counters.bytes[c], total);
+    add(&counters.live.bytes[c], total);
+    add(&counters.live.rows[c][row], 1);
     count_timed(c, COUNT_REROUTED, total, seconds);
     add(&counters.by_row[c][count_size_class(total)][row], 1);
 }

@@ -11,6 +11,7 @@
 
 #include "planners/registry.h"
 #include "shim/decide/guard.h"
+#include "shim/decide/live.h"
 #include "shim/decide/reasons.h"
 
 /* What Alltoallv's monitor saw and did: EXCHANGE(enum name, key in the report). Bytes are what a
@@ -32,16 +33,22 @@ enum count_exchange {
 enum {
     COUNT_PARTS = 1000000, /* of a logarithm */
     COUNT_CLASSES = 48,    /* class k: 2^k <= total bytes < 2^(k+1) */
-    COUNT_VARIANTS = 24,   /* of a collective that are told apart */
-    COUNT_REGISTRY = 32,   /* of the registry that are, and the library in slices; then variants */
-    COUNT_NAMES = COUNT_REGISTRY + COUNT_VARIANTS,
+    COUNT_REGISTRY = LIVE_REGISTRY,
+    COUNT_NAMES = LIVE_ROWS,
     COUNT_PROCESSES = 64 /* per rank */
 };
 enum count_way { COUNT_NATIVE, COUNT_REROUTED, COUNT_WAYS };
 
+/* Whole pages can be mapped over it (live.h). */
+#if defined(__x86_64__)
+#define COUNT_ALIGNED __attribute__((aligned(4096)))
+#else
+#define COUNT_ALIGNED __attribute__((aligned(65536)))
+#endif
+
 /* Nothing but uint64_t, so that ranks can add theirs up. */
 extern struct counters {
-    uint64_t native[COLL_COUNT][REASON_COUNT];
+    struct live_counts live;          /* first */
     uint64_t verified[COLL_COUNT][2]; /* different, equal */
     uint64_t calls[COLL_COUNT][COUNT_CLASSES][COUNT_WAYS];
     uint64_t nanoseconds[COLL_COUNT][COUNT_CLASSES][COUNT_WAYS];
@@ -50,11 +57,10 @@ extern struct counters {
     /* Sums over verdicts, in millionths: the logarithm of the reroute's time through the library's,
        a negative number modulo 2^64, and its standard deviation. */
     uint64_t ratios[COLL_COUNT][COUNT_CLASSES], spreads[COLL_COUNT][COUNT_CLASSES];
-    uint64_t bytes[COLL_COUNT]; /* of rerouted calls */
     uint64_t by_processes[COLL_COUNT][COUNT_PROCESSES + 1];
     uint64_t sliced[COLL_COUNT][3]; /* by helpers too; of these on a device; again without them */
     uint64_t exchange[COUNT_EXCHANGES_COUNT];
-} counters;
+} counters COUNT_ALIGNED;
 
 /* The k of a call's size class, COUNT_CLASSES - 1 at most. */
 int count_size_class(uint64_t total);

@@ -8,17 +8,17 @@
 #include <unistd.h>
 
 #include "shim/decide/count.h"
+#include "shim/decide/schedulers.h"
 #include "shim/decide/settings.h"
 
 enum { HOSTS_SHOWN = 256 };
 
-/* Where a scheduler tells a job its number: the first that is set. */
 static const struct {
     const char *scheduler, *variable;
 } numbers[] = {
-    {"slurm", "SLURM_JOB_ID"}, {"slurm", "SLURM_JOBID"}, {"pbs", "PBS_JOBID"},
-    {"lsf", "LSB_JOBID"},      {"flux", "FLUX_JOB_ID"},  {"cobalt", "COBALT_JOBID"},
-    {"sge", "JOB_ID"},
+#define ROW(scheduler, variable) {scheduler, variable},
+    SCHEDULERS(ROW)
+#undef ROW
 };
 static const char *const users[] = {"SLURM_JOB_USER", "USER", "LOGNAME"};
 

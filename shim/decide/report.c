@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include "config/write_file.h"
-#include "planners/variants.h"
 #include "shim/decide/count.h"
 #include "shim/decide/job.h"
 #include "shim/decide/say.h"
@@ -14,21 +13,10 @@
 
 int report_is_short;
 
-const char *report_row_name(int c, int row)
-{
-    if (row >= COUNT_REGISTRY)
-        return plan_variant_at((enum plan_collective)c, row - COUNT_REGISTRY)->row.name;
-    return row < plan_algorithm_count ? plan_algorithms[row]->name : "library";
-}
-
 /* Calls that were rerouted by a row, in one size class or in all (k < 0). */
 static uint64_t by_row(int c, int k, int row)
 {
-    uint64_t n = 0;
-
-    for (int i = 0; i < COUNT_CLASSES; i++)
-        n += k < 0 || i == k ? counters.by_row[c][i][row] : 0;
-    return n;
+    return k < 0 ? counters.live.rows[c][row] : counters.by_row[c][k][row];
 }
 
 /* What serves the collective: the row that most calls took; without any, the row that would have.
@@ -41,7 +29,7 @@ static const char *main_algorithm(int c, int timed)
     for (int row = 1; row < COUNT_NAMES; row++)
         best = by_row(c, -1, row) > by_row(c, -1, best) ? row : best;
     if (by_row(c, -1, best))
-        return report_row_name(c, best);
+        return live_row_name(c, best);
     if (!timed || choice->native || !choice->served)
         return "native";
     return (choice->forced ? choice->forced : plan_algorithm_default((enum plan_collective)c))
@@ -53,7 +41,7 @@ static void put_rows(struct json *j, int c, int k)
     json_open(j, "algorithms", '{');
     for (int row = 0; row < COUNT_NAMES; row++)
         if (by_row(c, k, row))
-            json_int(j, report_row_name(c, row), (long long)by_row(c, k, row));
+            json_int(j, live_row_name(c, row), (long long)by_row(c, k, row));
     json_close(j, '}');
 }
 
@@ -123,8 +111,8 @@ static void put_native(struct json *j, int c)
 {
     json_open(j, "native", '{');
     for (int r = 0; r < REASON_COUNT; r++)
-        if (counters.native[c][r])
-            json_int(j, reason_texts[r], (long long)counters.native[c][r]);
+        if (counters.live.native[c][r])
+            json_int(j, reason_texts[r], (long long)counters.live.native[c][r]);
     json_close(j, '}');
 }
 
@@ -146,7 +134,7 @@ static void put_collective(struct json *j, int c, int timed)
     uint64_t calls = 0, rerouted = 0;
 
     for (int r = 0; r < REASON_COUNT; r++)
-        calls += counters.native[c][r];
+        calls += counters.live.native[c][r];
     for (int k = 0; k < COUNT_CLASSES; k++)
         rerouted += counters.calls[c][k][COUNT_REROUTED];
     if ((!timed || report_is_short) && !calls && !rerouted)
@@ -155,7 +143,7 @@ static void put_collective(struct json *j, int c, int timed)
     json_string(j, "collective", plan_collective_name((enum plan_collective)c));
     json_int(j, "calls", (long long)(calls + rerouted));
     json_int(j, "rerouted", (long long)rerouted);
-    json_int(j, "rerouted_bytes", (long long)counters.bytes[c]);
+    json_int(j, "rerouted_bytes", (long long)counters.live.bytes[c]);
     json_string(j, "algorithm", main_algorithm(c, timed));
     json_int(j, "verified_equal", (long long)counters.verified[c][1]);
     json_int(j, "verified_different", (long long)counters.verified[c][0]);

@@ -11,9 +11,6 @@
 /* The object, and what stands first in it; to be closed by the caller. */
 struct json report_begin(FILE *f, const char *library, int ranks, const char *counts_are);
 
-/* The name of a row, numbered as count.h does. */
-const char *report_row_name(int c, int row);
-
 void report_settings(struct json *j);
 
 /* The list of what was counted (count.h). timed: with the times, of all collectives and of

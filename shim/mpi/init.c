@@ -4,6 +4,7 @@
  * in the same place, so the settings are agreed on after the one and the report is
  * gathered before the other.
  */
+#include "shim/decide/live.h"
 #include "shim/helper/crew.h"
 #include "shim/mpi/agree.h"
 #include "shim/mpi/comm.h"
@@ -19,6 +20,7 @@ static int init_begin(void)
 
     int rc = agree_at_init();
 
+    live_rank(mpi_process.world_rank, mpi_process.world_size);
     if (rc == MPI_SUCCESS)
         mpi_report_open();
     return rc;
@@ -58,6 +60,7 @@ int mpi_wrap_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *copy, M
 
 int mpi_wrap_Finalize(void)
 {
+    live_close();
     if (mpi_process.verdict != REASON_NOT_SEEN)
         mpi_report();
     if (mpi_process.verdict == REASON_NONE) {

@@ -11,6 +11,7 @@ void nccl_process_open(void)
     if (nccl_process.ncopies)
         return;
     settings_open("NCCL ");
+    live_open("NCCL");
     if (settings_want_report())
         job_open();
     crew_init(MAILBOX_FOR_NCCL);

@@ -45,6 +45,7 @@ void report_rank(int rank, int nranks, uint64_t key, const char *version)
         l->key = key;
         l->version = version;
         l->process = getpid();
+        live_rank(rank, nranks);
     }
     pthread_mutex_unlock(&l->lock);
 }

@@ -107,6 +107,8 @@ fi
 
 # shellcheck source=test/cli/cases_exec.sh
 . "$here/cases_exec.sh"
+# shellcheck source=test/cli/cases_top.sh
+. "$here/cases_top.sh"
 
 expect 0 "For four of them write node:4" "$collshim" topo
 json '.machine.package[0].cores > 0 and (.synthetic | startswith("node:1 "))' "$collshim" topo --json

@@ -48,5 +48,6 @@ Suite *suite_crew(void);
 Suite *suite_rounds(void);
 Suite *suite_call_site(void);
 Suite *suite_spool(void);
+Suite *suite_live(void);
 
 #endif
