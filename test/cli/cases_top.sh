@@ -89,6 +89,20 @@ top_gone() {
 top_job openmpi "$private_shm" mpirun.openmpi --oversubscribe
 top_job mpich "$private_shm" mpiexec.mpich
 
+top_nccl() {
+    top_once --json "$launcher" >top.json && jq -e '.jobs | length == 1 and (.[0] | .library == "NCCL" and .size == 4 and
+        (.processes | length == 4) and (.collectives | length > 0))' top.json || { cat top.json top.out; return 1; }
+}
+if [[ -x ${collshim%/*}/test/nccl_ranks && -e ${collshim%/*}/libcollshim-nccl.so ]]; then
+    top_begin env LD_LIBRARY_PATH="${collshim%/*}/ncclsim:${collshim%/*}/gpusim" GPUSIM=devices=8 \
+        LD_PRELOAD="${collshim%/*}/libcollshim.so" "${collshim%/*}/test/nccl_ranks" --ranks 4 --count 500003 reductions
+    check "collshim top sees a job of NCCL" top_within 100 top_nccl
+    mapfile -t ranks < <(jq '.jobs[].processes[].pid' top.json)
+    kill -KILL "$launcher" "${ranks[@]}" 2>/dev/null || true
+else
+    skip "collshim top sees a job of NCCL" "built without the headers of CUDA or NCCL"
+fi
+
 # What a process shows under the name of the counters: header.layout 1 is this build's, but not the rest.
 cat >memfd.py <<'PY'
 import os, struct, sys, time
