@@ -302,7 +302,7 @@ PROGRAMS  := collshim collshim-exec $(FAMILIES:%=collshim-bench-%)
 SCRIPTS   := tune $(if $(NCCL),tune-nccl)
 MAN1      := collshim $(shell sed -nE 's/^    \{"([a-z]+)", ".*", cli_.*/collshim-\1/p' shim/cli/main.c) $(SCRIPTS:%=collshim-%) \
              $(FAMILIES:%=collshim-bench-%)
-FILL_IN   := sed $(if $(filter /usr,$(PREFIX)),-e '/@PREFIX@.bin.\{0,2\}$$/d') -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@LIBDIR@|$(LIBDIR)|g' \
+FILL_IN   := sed $(if $(filter /usr,$(PREFIX)),-e '/@PREFIX@.bin.\?.\?$$/d') -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@LIBDIR@|$(LIBDIR)|g' \
              -e 's|@VERSION@|$(VERSION)|g'
 INSTALLED  = $(addprefix $(LIBDIR)/,$(LIBRARIES) $(notdir $(HELPER))) $(addprefix $(PREFIX)/bin/,$(PROGRAMS) $(SCRIPTS:%=collshim-%)) \
              $(MAN1:%=$(MANDIR)/man1/%.1) $(MANDIR)/man7/collshim.7 $(addprefix $(COMPLETIONDIR)/,collshim collshim-exec) \
