@@ -332,7 +332,7 @@ uninstall:
 C_FILES  = $(wildcard $(addsuffix /*.[ch],config planners planners/* transports scripts/* shim/* bench bench/* \
              test/* test/*/*))
 # Shell scripts, and files that they read.
-SH_FILES = $(shell grep -rlE '^.!/.*sh$$|^. shellcheck shell=' .ci scripts bench test)
+SH_FILES = $(shell grep -rlE '^.!/.*sh$$|^. shellcheck shell=' .ci scripts bench test packaging)
 LINT     = $(wildcard config/*.c planners/*.c planners/*/*.c transports/engine.c shim/cli/*.c shim/decide/*.c \
              $(filter-out shim/helper/nccl_%,$(wildcard shim/helper/*.c)))
 LINT_CUDA = $(strip $(if $(CUDA),$(wildcard transports/cuda_*.c)) \
