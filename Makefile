@@ -4,6 +4,12 @@
 # Knobs -------------------------------------------------------------------------------------
 PREFIX  ?= /usr/local
 CFLAGS  ?= -O2 -g
+# Where packages put things. The command looks for LIBDIR in ../lib, ../lib64, and collshim/ in each.
+LIBDIR        ?= $(PREFIX)/lib
+PKGCONFIGDIR  ?= $(PREFIX)/lib/pkgconfig
+MODULEDIR     ?= $(PREFIX)/share/modulefiles
+MANDIR        ?= $(PREFIX)/share/man
+COMPLETIONDIR ?= $(PREFIX)/share/bash-completion/completions
 # The folder of a site's settings, read by every job
 SITE_DIR ?= /etc/collshim
 # Extra instrumentation, e.g. SANITIZE=address,undefined
@@ -124,7 +130,7 @@ help:
 	  'make lint       clang-tidy, cppcheck, shellcheck, format' \
 	  'make format     apply the format' \
 	  'make clean      remove $(B)/' \
-	  'Knobs, each with a comment at the top of the Makefile: CFLAGS SITE_DIR SANITIZE V MPICC_openmpi MPICC_mpich' \
+	  'Knobs, each with a comment at the top of the Makefile: CFLAGS LIBDIR SITE_DIR SANITIZE V MPICC_openmpi MPICC_mpich' \
 	  'LINK_openmpi LINK_mpich CUDA_HOME NCCL_HOME CUDA_ARCHS CUDA_PTX'
 
 # Compiling ---------------------------------------------------------------------------------
@@ -290,35 +296,43 @@ sanitize: $(if $(NVCC),$(IMAGE))
 
 # Install -----------------------------------------------------------------------------------
 # DESTDIR goes in front, for packagers. The preload looks for backends beside itself, and they for the helper.
-INSTALLED := lib/libcollshim.so $(FAMILIES:%=lib/libcollshim-%.so) $(if $(NCCL),lib/libcollshim-nccl.so) \
-             $(if $(SPANK),lib/collshim-spank.so) $(if $(HELPER),lib/collshim-helper) bin/collshim bin/collshim-exec $(FAMILIES:%=bin/collshim-bench-%) bin/collshim-tune \
-             $(if $(NCCL),bin/collshim-tune-nccl) share/man/man1/collshim.1 \
-             lib/pkgconfig/collshim.pc share/modulefiles/collshim/$(VERSION) share/modulefiles/collshim/$(VERSION).lua
-FILL_IN := sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@VERSION@|$(VERSION)|g'
-DEST     = $(DESTDIR)$(PREFIX)
+# Pages: one for each row of the table in main.c, for each program, and collshim(7) for the preload.
+LIBRARIES := libcollshim.so $(FAMILIES:%=libcollshim-%.so) $(if $(NCCL),libcollshim-nccl.so) $(if $(SPANK),collshim-spank.so)
+PROGRAMS  := collshim collshim-exec $(FAMILIES:%=collshim-bench-%)
+SCRIPTS   := tune $(if $(NCCL),tune-nccl)
+MAN1      := collshim $(shell sed -nE 's/^    \{"([a-z]+)", ".*", cli_.*/collshim-\1/p' shim/cli/main.c) $(SCRIPTS:%=collshim-%) \
+             $(FAMILIES:%=collshim-bench-%)
+FILL_IN   := sed $(if $(filter /usr,$(PREFIX)),-e '/@PREFIX@.bin.\?.\?$$/d') -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@LIBDIR@|$(LIBDIR)|g' \
+             -e 's|@VERSION@|$(VERSION)|g'
+INSTALLED  = $(addprefix $(LIBDIR)/,$(LIBRARIES) $(notdir $(HELPER))) $(addprefix $(PREFIX)/bin/,$(PROGRAMS) $(SCRIPTS:%=collshim-%)) \
+             $(MAN1:%=$(MANDIR)/man1/%.1) $(MANDIR)/man7/collshim.7 $(addprefix $(COMPLETIONDIR)/,collshim collshim-exec) \
+             $(PKGCONFIGDIR)/collshim.pc $(MODULEDIR)/collshim/$(VERSION) $(MODULEDIR)/collshim/$(VERSION).lua
 
 install: all
-	@mkdir -p $(sort $(dir $(INSTALLED:%=$(DEST)/%)))
-	install -m 644 $(patsubst lib/%,$(B)/%,$(filter %.so,$(INSTALLED))) $(DEST)/lib
-	$(if $(HELPER),install -m 755 $(HELPER) $(DEST)/lib)
-	install -m 755 $(B)/collshim $(B)/collshim-exec $(FAMILIES:%=$(B)/collshim-bench-%) $(DEST)/bin
-	install -m 755 scripts/tune $(DEST)/bin/collshim-tune
-	$(if $(NCCL),install -m 755 scripts/tune-nccl $(DEST)/bin/collshim-tune-nccl)
-	scripts/manpage $(B)/collshim >$(DEST)/share/man/man1/collshim.1
-	$(FILL_IN) scripts/collshim.pc.in >$(DEST)/lib/pkgconfig/collshim.pc
-	$(FILL_IN) scripts/modulefile.in >$(DEST)/share/modulefiles/collshim/$(VERSION)
-	$(FILL_IN) scripts/modulefile.lua.in >$(DEST)/share/modulefiles/collshim/$(VERSION).lua
+	@mkdir -p $(sort $(dir $(INSTALLED:%=$(DESTDIR)%)))
+	install -m 644 $(LIBRARIES:%=$(B)/%) $(DESTDIR)$(LIBDIR)
+	$(if $(HELPER),install -m 755 $(HELPER) $(DESTDIR)$(LIBDIR))
+	install -m 755 $(PROGRAMS:%=$(B)/%) $(DESTDIR)$(PREFIX)/bin
+	$(foreach s,$(SCRIPTS),install -m 755 scripts/$(s) $(DESTDIR)$(PREFIX)/bin/collshim-$(s) &&) :
+	set -e; for page in $(MAN1:%=%.1); do scripts/manpage $(B)/collshim $$page >$(DESTDIR)$(MANDIR)/man1/$$page; done
+	scripts/manpage $(B)/collshim collshim.7 >$(DESTDIR)$(MANDIR)/man7/collshim.7
+	scripts/completion $(B)/collshim >$(DESTDIR)$(COMPLETIONDIR)/collshim
+	ln -sf collshim $(DESTDIR)$(COMPLETIONDIR)/collshim-exec
+	$(FILL_IN) scripts/collshim.pc.in >$(DESTDIR)$(PKGCONFIGDIR)/collshim.pc
+	$(FILL_IN) scripts/modulefile.in >$(DESTDIR)$(MODULEDIR)/collshim/$(VERSION)
+	$(FILL_IN) scripts/modulefile.lua.in >$(DESTDIR)$(MODULEDIR)/collshim/$(VERSION).lua
 
 # All that any build installs: the one that installed may have found more than this one.
 uninstall:
-	rm -f $(addprefix $(DEST)/,$(sort $(INSTALLED) lib/collshim-helper lib/collshim-spank.so bin/collshim-tune-nccl \
-	  $(foreach f,openmpi mpich nccl,lib/libcollshim-$(f).so) $(foreach f,openmpi mpich,bin/collshim-bench-$(f))))
+	rm -f $(addprefix $(DESTDIR),$(sort $(INSTALLED) $(addprefix $(LIBDIR)/,collshim-helper collshim-spank.so \
+	  $(foreach f,openmpi mpich nccl,libcollshim-$(f).so)) \
+	  $(foreach p,tune-nccl bench-openmpi bench-mpich,$(PREFIX)/bin/collshim-$(p) $(MANDIR)/man1/collshim-$(p).1)))
 
 # Style -------------------------------------------------------------------------------------
 C_FILES  = $(wildcard $(addsuffix /*.[ch],config planners planners/* transports scripts/* shim/* bench bench/* \
              test/* test/*/*))
 # Shell scripts, and files that they read.
-SH_FILES = $(shell grep -rlE '^.!/.*sh$$|^. shellcheck shell=' .ci scripts bench test)
+SH_FILES = $(shell grep -rlE '^.!/.*sh$$|^. shellcheck shell=' .ci scripts bench test packaging)
 LINT     = $(wildcard config/*.c planners/*.c planners/*/*.c transports/engine.c shim/cli/*.c shim/decide/*.c \
              $(filter-out shim/helper/nccl_%,$(wildcard shim/helper/*.c)))
 LINT_CUDA = $(strip $(if $(CUDA),$(wildcard transports/cuda_*.c)) \

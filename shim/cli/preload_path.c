@@ -8,7 +8,8 @@
 
 #include "config/preload_list.h"
 
-const char *const preload_places[] = {"", "/../lib", "/../lib64", "/../lib/collshim", NULL};
+const char *const preload_places[] = {
+    "", "/../lib", "/../lib64", "/../lib/collshim", "/../lib64/collshim", NULL};
 
 int preload_command_folder(char folder[PATH_MAX])
 {

@@ -41,10 +41,10 @@ if [[ -e $at/lib/libcollshim-nccl.so ]]; then
     check "the tuner for NCCL runs" says "--output FILE" "$at/bin/collshim-tune-nccl" --help
     check "it wants to know where to" refuses "--output FILE is missing" "$at/bin/collshim-tune-nccl" true
 fi
-check "the manual page has the settings" says "COLLSHIM_MIN_BYTES" cat "$at/share/man/man1/collshim.1"
-check "the manual page has the subcommands" says ".SH COLLSHIM REPORT" cat "$at/share/man/man1/collshim.1"
+check "the manual page has the settings" says "COLLSHIM_MIN_BYTES" cat "$at/share/man/man7/collshim.7"
+check "the manual page has the subcommands" says "collshim\\-report (1)" cat "$at/share/man/man1/collshim.1"
 if command -v groff >/dev/null; then
-    groff -man -Tutf8 -ww "$at/share/man/man1/collshim.1" >"$work/page" 2>"$work/warnings" || true
+    groff -man -Tutf8 -ww "$at/share/man/man1/collshim-report.1" >"$work/page" 2>"$work/warnings" || true
     check "the manual page has no mistakes" test ! -s "$work/warnings"
     check "the manual page shows an example" grep -F "collshim report run.json" "$work/page"
 fi
