@@ -130,8 +130,12 @@ static int find_variant(enum plan_collective c, struct plan_candidate *list)
     return v != NULL;
 }
 
-/* The library's own algorithms that the guard may try, behind ours. Returns how many. */
-static int add_variants(const struct mpi_call *call, struct plan_candidate *list)
+/*
+ * The library's own algorithms that the guard may try where none of ours does. Returns how many.
+ * Rejected: beside ours. Their model is too rough for large calls: on four rails it puts first an
+ * Allgather that takes nine times the default, and what that costs is then held against ours.
+ */
+static int find_variants(const struct mpi_call *call, struct plan_candidate *list)
 {
     if (!choose_is_guarded(call->collective) || call->request.memory == PLAN_ON_DEVICE)
         return 0;
@@ -155,7 +159,7 @@ static int find_candidates(const struct mpi_call *call, const struct tuning_row 
                 : settings.cfg.min_bytes ? plan_candidates(&q, list, PLAN_CANDIDATES)
                                          : plan_candidates_all(&q, list, PLAN_CANDIDATES);
 
-        return n + add_variants(call, list + n);
+        return n ? n : find_variants(call, list);
     }
     size_t chunks[PLAN_CHUNKS] = {chunk ? chunk : list[0].chunk_bytes};
     if (!chunks[0])
