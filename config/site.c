@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "config/hash.h"
+#include "config/schedulers.h"
 #include "config/settings_private.h"
 #include "config/text.h"
 
@@ -170,9 +171,12 @@ static int skips_user(const struct cfg *c, char **environment)
 /* What the job's processes have in common and other jobs have not; "" if nothing tells. */
 static const char *job_of(char **environment)
 {
-    static const char *const names[] = {"SLURM_HET_JOB_ID", "SLURM_JOB_ID", "PBS_JOBID",
-                                        "LSB_JOBID",        "JOB_ID",       "COBALT_JOBID",
-                                        "FLUX_JOB_ID",      "OAR_JOB_ID",   "PMIX_NAMESPACE"};
+    /* A heterogeneous job's parts have numbers of their own besides. */
+    static const char *const names[] = {"SLURM_HET_JOB_ID",
+#define ROW(scheduler, variable) variable,
+                                        SCHEDULERS(ROW)
+#undef ROW
+                                            "PMIX_NAMESPACE"};
     const char *job = "";
 
     for (size_t i = 0; i < sizeof names / sizeof *names && !*job; i++)

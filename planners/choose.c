@@ -36,8 +36,7 @@ static struct plan_candidate candidate(const struct plan_request *q, const struc
                                    .seconds = a->cost ? a->cost(&asked) : (double)INFINITY};
 }
 
-/* Put c among the n that are there, in order; the last one falls off if there is no room. */
-static int insert(struct plan_candidate *list, int n, int max, struct plan_candidate c)
+int plan_candidates_insert(struct plan_candidate *list, int n, int max, struct plan_candidate c)
 {
     int at = n < max ? n++ : max;
 
@@ -104,7 +103,7 @@ static int choose_rows(const struct plan_request *q, struct plan_candidate *c, i
             continue;
         struct plan_candidate next = candidate(q, a, chunk[0]);
         if (!must_pay || isinf(next.seconds) || next.seconds <= behind_any_library * least)
-            n = insert(c, n, max, next);
+            n = plan_candidates_insert(c, n, max, next);
     }
     while (n > 1 && !isinf(c[n - 1].seconds) && c[n - 1].seconds > behind_the_best * c[0].seconds)
         n--;

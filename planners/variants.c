@@ -190,12 +190,7 @@ int plan_variant_candidates(const struct variant_set *set, const struct plan_req
             continue;
         struct plan_candidate c = {
             .algorithm = &v->row, .seconds = plan_variant_seconds(v, q, total), .ppg = 1};
-        int at = n < max ? n++ : max;
-        for (; at > 0 && list[at - 1].seconds > c.seconds; at--)
-            if (at < max)
-                list[at] = list[at - 1];
-        if (at < max)
-            list[at] = c;
+        n = plan_candidates_insert(list, n, max, c);
     }
     return n;
 }

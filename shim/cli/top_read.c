@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "config/text.h"
-#include "shim/decide/schedulers.h"
+#include "config/schedulers.h"
 
 #define SHOWN_NAME "/memfd:" LIVE_NAME " (deleted)"
 

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "shim/decide/count.h"
-#include "shim/decide/schedulers.h"
+#include "config/schedulers.h"
 #include "shim/decide/settings.h"
 
 enum { HOSTS_SHOWN = 256 };

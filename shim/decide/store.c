@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "shim/decide/store.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -83,12 +84,17 @@ char *store_read(const char *path, const char *library)
     return NULL;
 }
 
-int store_open(const char *text)
+int store_open(const char *text, const char *library)
 {
+    char prefix[64];
     int rc;
 
     store_close();
     rc = store_rows_parse(text, &given);
+    prefix_of(library, prefix, sizeof prefix);
+    for (int i = 0; !rc && i < given.n; i++)
+        if (strncmp(given.row[i].where, prefix, strlen(prefix)))
+            rc = -EINVAL;
     if (rc)
         store_close();
     return rc;

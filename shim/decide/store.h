@@ -43,8 +43,9 @@ void store_where(const char *library, const struct topo *topo, char where[STORE_
    bytes, which the caller frees, or NULL: none. A file that cannot be used costs a line. */
 char *store_read(const char *path, const char *library);
 
-/* Take the rows of such a text for what is known. Returns 0 or -ENOMEM: then nothing is. */
-int store_open(const char *text);
+/* Take the rows of such a text for what is known. Returns 0; or -ENOMEM, or -EINVAL if a row is of
+   another library than this process has: then nothing is known. */
+int store_open(const char *text, const char *library);
 
 /* What is known of an entry's contenders against the library, spread 0: nothing. Returns whether
    anything is. */

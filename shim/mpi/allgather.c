@@ -152,7 +152,7 @@ static int allgather(const struct allgather_arguments *a)
         why = REASON_ARGUMENTS;
         if (a->comm != MPI_COMM_NULL && !bytes_of(a->recvcount, a->recvtype, &block) &&
             mpi.Comm_size(a->comm, &size) == MPI_SUCCESS && !bytes_of_all(block, size, &call.total))
-            why = gate_size(call.total);
+            why = gate_size(call.total, mpi_process.least_bytes);
     }
     if (!why && allgather_refused(a, COLL_ALLGATHER, size))
         why = REASON_ARGUMENTS;
@@ -188,7 +188,7 @@ static int allgatherv(struct allgather_arguments *a)
                 why = REASON_INTERCOMM;
             else if (displs_given(a->displs) && mpi.Comm_size(a->comm, &size) == MPI_SUCCESS &&
                      !vectors_sizes(a->recvcounts, size, a->recvtype, NULL, NULL, &call.total))
-                why = gate_size(call.total);
+                why = gate_size(call.total, mpi_process.least_bytes);
         }
     }
     if (!why && allgather_refused(a, COLL_ALLGATHERV, size))

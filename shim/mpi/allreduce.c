@@ -164,7 +164,7 @@ static int allreduce_run(const struct allreduce_arguments *a, struct mpi_call *c
     if (!why)
         why = a->comm == MPI_COMM_NULL || bytes_of(elements, a->type, &call->total) < 0
                   ? REASON_ARGUMENTS
-                  : gate_size(call->total);
+                  : gate_size(call->total, mpi_process.least_bytes);
     if (!why && !reduction_of(a->type, a->op, &call->reduction))
         why = REASON_OPERATION;
     if (!why)

@@ -114,7 +114,7 @@ static int alltoall(struct alltoall_arguments *a)
         if (a->comm != MPI_COMM_NULL && mpi.Comm_size(a->comm, &a->size) == MPI_SUCCESS &&
             !bytes_of(a->recvcount, a->recvtype, &block) &&
             !bytes_of_all(block, a->size, &call.total))
-            why = gate_size(call.total);
+            why = gate_size(call.total, mpi_process.least_bytes);
     }
     if (!why && alltoall_refused(a))
         why = REASON_ARGUMENTS;

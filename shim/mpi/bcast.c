@@ -110,7 +110,7 @@ static int bcast(const struct bcast_arguments *a)
         why = REASON_ARGUMENTS;
         if (a->comm != MPI_COMM_NULL && !bytes_of(a->count, a->type, &call.total) &&
             mpi.Comm_size(a->comm, &size) == MPI_SUCCESS && a->root >= 0 && a->root < size)
-            why = gate_size(call.total);
+            why = gate_size(call.total, mpi_process.least_bytes);
     }
     if (!why && refused_block(COLL_BCAST, REFUSED_SEND, a->buffer, a->count, a->type))
         why = REASON_ARGUMENTS;

@@ -25,7 +25,7 @@ int first_call(MPI_Comm comm, enum plan_collective collective);
  * Is this one of the communicator's first small calls? Only behind so many is it worth it to find
  * out how they are best served. Remembers the call. Local; the same on all ranks, since sizes are.
  */
-enum { FIRST_FEW = 200 };
+enum { FIRST_FEW = 2000 };
 int first_few(MPI_Comm comm);
 
 #endif

@@ -75,13 +75,15 @@ struct mpi_outcome {
 #define NO_BLOCK (-1)
 
 /* Is rerouting on at all, and is a call of so many bytes worth looking at? Inlined into the
-   wrappers, because most calls of a program end here. A call without bytes is worth asking about
-   where that is done: elsewhere it may have some. */
-static inline enum reason gate_size(uint64_t total)
+   wrappers, because most calls of a program end here. least: mpi_process.least_bytes, or
+   settings.cfg.min_bytes where ranks have to tell each other sizes, which costs more than the
+   library's own algorithms bring. A call without bytes is worth asking about where that is done:
+   elsewhere it may have some. */
+static inline enum reason gate_size(uint64_t total, uint64_t least)
 {
     if (mpi_process.verdict != REASON_NONE)
         return mpi_process.verdict;
-    if (total < mpi_process.least_bytes)
+    if (total < least)
         return REASON_SMALL;
     return total || alike_asked() ? REASON_NONE : REASON_EMPTY;
 }

@@ -127,8 +127,9 @@ int rooted_run(struct rooted *a, struct mpi_call *call, rooted_fill fill)
         int wrong = rank == a->root ? bytes_of(a->all.count, a->all.type, &block)
                                     : bytes_of(a->own.count, a->own.type, &block);
 
-        why = wrong || bytes_of_all(block, size, &call->total) ? REASON_ARGUMENTS
-                                                               : gate_size(call->total);
+        why = wrong || bytes_of_all(block, size, &call->total)
+                  ? REASON_ARGUMENTS
+                  : gate_size(call->total, mpi_process.least_bytes);
     }
     if (!why && rooted_refused(a, call->collective, size, rank))
         why = REASON_ARGUMENTS;

@@ -96,7 +96,7 @@ static uint64_t share_of(uint64_t sum, int n)
 enum reason rows_gate(const struct rows_call *r, uint64_t total)
 {
     uint64_t row = (uint64_t)(r->n + EXTRA) * sizeof(uint64_t);
-    enum reason why = gate_size(total);
+    enum reason why = gate_size(total, settings.cfg.min_bytes);
 
     return !why && !r->always && total < ROWS_WORTH * row ? REASON_SIZES : why;
 }

@@ -120,7 +120,7 @@ static enum reason root_knows(MPI_Comm comm, const struct sizes_claim *claim)
 
     if (mpi.Bcast(&total, 1, MPI_UINT64_T, claim->root, comm) != MPI_SUCCESS || total > MOST_BYTES)
         return REASON_ARGUMENTS;
-    return gate_size(total);
+    return gate_size(total, settings.cfg.min_bytes);
 }
 
 /* Do all serve the call, and agree on the total? */
@@ -138,7 +138,7 @@ static enum reason all_know(MPI_Comm comm, int n, const struct memory *m,
         all[1] != all[2])
         return REASON_ARGUMENTS;
     *total = (uint64_t)all[2];
-    return gate_size(*total);
+    return gate_size(*total, settings.cfg.min_bytes);
 }
 
 enum reason sizes_agree(MPI_Comm comm, int n, enum plan_collective c,

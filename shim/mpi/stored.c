@@ -14,7 +14,7 @@ static void lower(void *value, const void *child)
     *mine = theirs < *mine ? theirs : *mine;
 }
 
-/* Do all ranks have it? Else none uses it. */
+/* Do all ranks have it, with the same library? Else none uses it. */
 static int agree_on(const struct tree *t, int have)
 {
     int rc = tree_up(t, &have, sizeof have, lower);
@@ -39,7 +39,7 @@ int stored_share(const struct tree *t)
         memcpy(room, text, strlen(text) + 1);
     free(text);
     rc = tree_down(t, room, sizeof room);
-    return rc == MPI_SUCCESS ? agree_on(t, store_open(room) == 0) : rc;
+    return rc == MPI_SUCCESS ? agree_on(t, store_open(room, mpi_process.library_version) == 0) : rc;
 }
 
 void stored_recall(struct mpi_comm *c, struct guard_entry *e, enum plan_collective collective,

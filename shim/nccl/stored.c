@@ -24,7 +24,7 @@ uint64_t nccl_stored_hash(const char *library)
     if (!read_once.done) {
         char *text = store_read(settings.cfg.store, library);
 
-        if (text && store_open(text) == 0)
+        if (text && store_open(text, library) == 0)
             read_once.hash = hash_text(HASH_SEED, text);
         free(text);
         read_once.done = 1;

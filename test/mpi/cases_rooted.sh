@@ -76,6 +76,21 @@ rooted_openmpi=('5 100 place:0,1,0,2,1' '6 0 node:2 rank:3 rail:2@100Mbit,50Mbit
     '7 50 rank:1,5,1 rail:2@100Mbit place:cyclic' '6 100 node:3 rank:2 rail:2@10Mbit,90Mbit')
 rooted_mpich=('3 100 node:2 rank:2,1 rail:2@100Mbit,30Mbit')
 
+# below_threshold PROGRAM COLLECTIVE...: sizes that ranks have to tell each other are judged by COLLSHIM_MIN_BYTES,
+# not by what the library's own algorithms are for
+below_threshold() {
+    local collective late='[.native | to_entries[] | select(.key | test("gain|trial|first call")) | .value] | add'
+    begin "$1 below COLLSHIM_MIN_BYTES: nothing is tried"
+    launch 4 COLLSHIM_MIN_BYTES=1G COLLSHIM_TOPOLOGY='node:2 rank:2' -- "$programs/$1" 3 60 plain
+    want_right
+    want_lines
+    for collective in "${@:2}"; do
+        want_number "$collective" .calls -gt 0
+        want_number "$collective" "($late)" -eq 0
+    done
+    finish
+}
+
 cases_rooted() {
     local calls=300 how=alike row n chunk topology
     local -n rows=rooted_$family
@@ -86,6 +101,8 @@ cases_rooted() {
     rooted 4 $calls mixed COLLSHIM_TOPOLOGY='node:2 rank:2' COLLSHIM_CHUNK_BYTES=100
     rooted 4 $calls $how COLLSHIM_TOPOLOGY='node:2 rank:2' COLLSHIM_MODE=verify
     rooted_sizes_are_asked_for_rarely
+    below_threshold rooted gatherv scatterv
+    below_threshold exchange alltoallv
     large_counts
     if [ "$family" = openmpi ]; then # MPICH 4.0.2's own MPI_Reduce_c in place crashes
         large_counts COLLSHIM_MODE=off

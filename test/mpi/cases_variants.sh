@@ -95,11 +95,11 @@ left_alone() {
 
 # Below COLLSHIM_MIN_BYTES: 200 calls of a communicator are the library's; then the guard tries its algorithms.
 small_calls() {
-    begin "small calls: the guard tries the library's own algorithms, after 200"
+    begin "small calls: the guard tries the library's own algorithms, after 2000"
     launch 4 COLLSHIM_MIN_BYTES=65536 -- "$programs/variants" 7 small
     want_right
     want_lines
-    want_number allreduce '.native["smaller than COLLSHIM_MIN_BYTES"]' -eq $((4 * 206))
+    want_number allreduce '.native["smaller than COLLSHIM_MIN_BYTES"]' -eq $((4 * 2006))
     want_number allreduce '.native["the library\u0027s turn in a trial of the guard"]' -gt 0
     want_number allreduce '.algorithms | with_entries(select(.key | startswith("native:"))) | add' -gt 0
     want_number allreduce '.algorithms | with_entries(select(.key | startswith("native:") | not)) | add' -eq 0
@@ -109,7 +109,7 @@ small_calls() {
     launch 4 COLLSHIM_MIN_BYTES=65536 COLLSHIM_REPRODUCIBLE=1 -- "$programs/variants" 7 small
     want_right
     want_lines
-    want_number allreduce '.native["smaller than COLLSHIM_MIN_BYTES"]' -eq $((4 * 306))
+    want_number allreduce '.native["smaller than COLLSHIM_MIN_BYTES"]' -eq $((4 * 2106))
     want_number allreduce .rerouted -eq 0
     finish
 }

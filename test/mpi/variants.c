@@ -6,7 +6,7 @@
  * bits. They are right in any order: within what rounding allows.
  *
  * HOW: multiple  MPI_Init_thread asks for MPI_THREAD_MULTIPLE; exit code 77 if it is not given
- *      small     300 Allreduces of 8 KiB on MPI_COMM_WORLD, then 6 of 8 bytes
+ *      small     2100 Allreduces of 8 KiB on MPI_COMM_WORLD, then 6 of 8 bytes
  *      idup      a communicator is being made without waiting while the first calls are made
  */
 #include <math.h>
@@ -94,7 +94,7 @@ int main(int argc, char **argv)
     if (!strcmp(how, "idup"))
         MPI_Comm_idup(MPI_COMM_WORLD, &copy, &request);
     if (!strcmp(how, "small")) {
-        small(300, 2048);
+        small(2100, 2048);
         small(6, 2);
     }
     for (int call = 0; call < CALLS && strcmp(how, "small") != 0; call++)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* shim/decide/store: what is kept over jobs, and what bad files do. */
 #include <check.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
@@ -263,7 +264,7 @@ START_TEST(test_store__what_is_learned_is_recalled)
     guard_open(&g, 0, NULL);
     struct guard_entry *e = guard_find(&g, COLL_BCAST, 0, 3000000);
     guard_begin(&g, e, 3000000, c, 2, 0);
-    ck_assert_int_eq(store_open(""), 0);
+    ck_assert_int_eq(store_open("", "MPICH Version: 4.0.2"), 0);
     ck_assert_int_eq(store_recall(where, COLL_BCAST, 0, e, known), 0);
     e->found[1] = (struct estimate){log(.5), .03};
     store_learn(where, COLL_BCAST, 0, e);
@@ -272,7 +273,8 @@ START_TEST(test_store__what_is_learned_is_recalled)
     ck_assert_ptr_null(store_read(path, "MPICH Version: 4.0.2"));
     text = store_read(path, "Open MPI v4.1.4, package: other");
     ck_assert_ptr_nonnull(text);
-    ck_assert_int_eq(store_open(text), 0);
+    ck_assert_int_eq(store_open(text, "MPICH Version: 4.0.2"), -EINVAL);
+    ck_assert_int_eq(store_open(text, "Open MPI v4.1.4"), 0);
     free(text);
     ck_assert_int_eq(store_recall(where, COLL_REDUCE, 0, e, known), 0);
     ck_assert_int_eq(store_recall(where, COLL_BCAST, 1, e, known), 0);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Where a scheduler tells a job its number: SCHEDULERS(ROW) has ROW(scheduler, variable); the first
    variable that is set counts. */
-#ifndef COLLSHIM_SHIM_DECIDE_SCHEDULERS_H
-#define COLLSHIM_SHIM_DECIDE_SCHEDULERS_H
+#ifndef COLLSHIM_CONFIG_SCHEDULERS_H
+#define COLLSHIM_CONFIG_SCHEDULERS_H
 
 #define SCHEDULERS(ROW)                                                                            \
     ROW("slurm", "SLURM_JOB_ID")                                                                   \
@@ -11,6 +11,7 @@
     ROW("lsf", "LSB_JOBID")                                                                        \
     ROW("flux", "FLUX_JOB_ID")                                                                     \
     ROW("cobalt", "COBALT_JOBID")                                                                  \
+    ROW("oar", "OAR_JOB_ID")                                                                       \
     ROW("sge", "JOB_ID")
 
 #endif
