@@ -9,6 +9,7 @@
  *     collectives small   small calls on MPI_COMM_WORLD alone; each rank prints when it called
  *                         MPI_Init and when MPI_Finalize had returned, in seconds of the clock
  *     collectives none    the same, without those calls
+ *     collectives calls N BYTES   the same with N Allreduces of that size
  *
  * The large calls per collective, summed over ranks, are in the line that rank 0 prints.
  */
@@ -270,6 +271,22 @@ static long try_large(int me, int ranks)
     return large;
 }
 
+/* Sums are small integers: exact in any order. */
+static void call_often(long calls, int elements, int ranks)
+{
+    double *mine = calloc((size_t)elements, sizeof *mine);
+    double *sum = calloc((size_t)elements, sizeof *sum);
+
+    for (long k = 0; k < calls && mine && sum; k++) {
+        mine[0] = mine[elements - 1] = (double)k;
+        MPI_Allreduce(mine, sum, elements, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+        wrong += sum[0] != (double)k * ranks || sum[elements - 1] != (double)k * ranks;
+    }
+    wrong += !mine || !sum;
+    free(mine);
+    free(sum);
+}
+
 int main(int argc, char **argv)
 {
     const char *how = argc > 1 ? argv[1] : "";
@@ -284,6 +301,8 @@ int main(int argc, char **argv)
         mine[0] = try_large(me, ranks);
     else if (!strcmp(how, "small"))
         try(MPI_COMM_WORLD, 0);
+    else if (!strcmp(how, "calls") && argc == 4 && atoi(argv[3]) >= 8)
+        call_often(atol(argv[2]), atoi(argv[3]) / 8, ranks);
     mine[1] = wrong;
     MPI_Allreduce(mine, all, 2, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
     wrong = all[1];

@@ -140,6 +140,7 @@ load_module() {
 with_way() {
     case $1 in
     environment) export LD_PRELOAD=$prefix/lib/libcollshim.so ;;
+    report) export LD_PRELOAD=$prefix/lib/libcollshim.so COLLSHIM_REPORT=$tmp/report.json ;;
     module) load_module ;;
     esac
     exec "${@:2}"
@@ -160,7 +161,7 @@ way_options() {
     esac
 }
 
-# launch LIBRARY HOSTS RANKS WAY SECONDS PROGRAM...: runs a job; WAY is native or one of `ways`. Output
+# launch LIBRARY HOSTS RANKS WAY SECONDS PROGRAM...: runs a job; WAY is native, report (environment, with a report) or one of `ways`. Output
 # goes to $tmp/out and $tmp/err; sets rc (124: it was ended after so many seconds), took_ms and line, the
 # command.
 launch() {
