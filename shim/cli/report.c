@@ -51,12 +51,12 @@ static const char help[] =
     "How to read the table\n"
     "  calls       of all ranks together; total is the collective's bytes, from this size up to "
     "twice\n"
-    "              of it; us is the mean over all calls and ranks that were timed\n"
+    "              of it; us is the median over all calls and ranks that were timed\n"
     "  gain        the library's time through the reroute's, as the guard weighed them, give or "
     "take\n"
-    "              one standard deviation (+-); below 1 the library is faster. Where the guard "
-    "found\n"
-    "              nothing: of the mean times\n"
+    "              one standard deviation (+-); below 1 the library is faster. Without a guard: "
+    "of\n"
+    "              the medians\n"
     "  guard       verdicts: on how many communicators the reroute, or the library, was faster\n"
     "\n"
     "Examples:\n"
@@ -76,19 +76,28 @@ struct report {
 /* One size of a collective. Strings and objects are borrowed from the report. */
 struct size_row {
     long long from, rerouted, native, guard_rerouted, guard_native;
-    double rerouted_us, native_us;
+    double rerouted_us, native_us;   /* medians; in reports without them, means */
     double guard_gain, guard_spread; /* negative in reports of older versions */
+    double median_spread;            /* of the medians' ratio; 0: not known */
     json_t *algorithms;              /* NULL in reports of older versions */
 };
 
 static int read_size(json_t *o, struct size_row *s)
 {
+    double rerouted = 0, native = 0;
+    int rc;
+
     *s = (struct size_row){.guard_gain = -1};
-    return json_unpack(o, "{s:I, s:I, s:F, s:I, s:F, s?I, s?I, s?F, s?F, s?o}", "total_bytes_from",
-                       &s->from, "rerouted", &s->rerouted, "rerouted_us", &s->rerouted_us, "native",
-                       &s->native, "native_us", &s->native_us, "guard_rerouted", &s->guard_rerouted,
-                       "guard_native", &s->guard_native, "guard_gain", &s->guard_gain,
-                       "guard_spread", &s->guard_spread, "algorithms", &s->algorithms);
+    rc = json_unpack(o, "{s:I, s:I, s:F, s:I, s:F, s?I, s?I, s?F, s?F, s?F, s?F, s?F, s?o}",
+                     "total_bytes_from", &s->from, "rerouted", &s->rerouted, "rerouted_us",
+                     &s->rerouted_us, "native", &s->native, "native_us", &s->native_us,
+                     "guard_rerouted", &s->guard_rerouted, "guard_native", &s->guard_native,
+                     "guard_gain", &s->guard_gain, "guard_spread", &s->guard_spread,
+                     "rerouted_us_median", &rerouted, "native_us_median", &native, "median_spread",
+                     &s->median_spread, "algorithms", &s->algorithms);
+    s->rerouted_us = rerouted > 0 ? rerouted : s->rerouted_us;
+    s->native_us = native > 0 ? native : s->native_us;
+    return rc;
 }
 
 struct collective_row {
@@ -205,7 +214,23 @@ static void print_algorithms(const struct size_row *s)
     }
 }
 
-/* A mean time, or a dash where nothing was timed. */
+/* A reroute against the library. */
+struct comparison {
+    double gain, spread; /* 0: not known */
+};
+
+/* What the guard weighed; where it weighed nothing, the times. */
+static struct comparison compare(const struct size_row *s)
+{
+    if (s->guard_gain > 0)
+        return (struct comparison){s->guard_gain, s->guard_spread};
+    if (!s->rerouted || !s->native || s->rerouted_us <= 0 ||
+        (!s->guard_gain && s->guard_rerouted + s->guard_native))
+        return (struct comparison){0};
+    return (struct comparison){s->native_us / s->rerouted_us, s->median_spread};
+}
+
+/* A time, or a dash where nothing was timed. */
 static const char *us_text(double us, long long calls, char *text, size_t size)
 {
     snprintf(text, size, calls ? "%.1f" : "-", us);
@@ -218,13 +243,11 @@ static void print_size(json_t *o)
     char from[32], gain[32] = "-", spread[32] = "-", guard[48] = "-", rerouted[48], native[48];
 
     read_size(o, &s);
-    if (s.guard_gain > 0)
-        snprintf(spread, sizeof spread, "%.2g%%", 100 * s.guard_spread);
-    if (s.guard_gain > 0)
-        snprintf(gain, sizeof gain, "%.2fx", s.guard_gain);
-    else if ((s.guard_gain < 0 || !(s.guard_rerouted + s.guard_native)) && s.rerouted && s.native &&
-             s.rerouted_us > 0)
-        snprintf(gain, sizeof gain, "%.2fx", s.native_us / s.rerouted_us);
+    struct comparison c = compare(&s);
+    if (c.gain > 0)
+        snprintf(gain, sizeof gain, "%.2fx", c.gain);
+    if (c.spread > 0)
+        snprintf(spread, sizeof spread, "%.2g%%", 100 * c.spread);
     if (s.guard_rerouted + s.guard_native)
         snprintf(guard, sizeof guard, "%lld:%lld", s.guard_rerouted, s.guard_native);
     printf("  %8s %10lld %12s %10lld %12s %8s %6s %7s", size_text(s.from, from, sizeof from),

@@ -2,13 +2,13 @@
 #include "shim/decide/call_site_report.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "planners/registry.h"
 #include "shim/decide/job.h"
 #include "shim/decide/live.h"
 #include "shim/decide/reasons.h"
 #include "shim/decide/report.h"
-#include "shim/decide/call_site_table.h"
 
 enum { ROWS_SHOWN = 512, ROWS_IN_SPOOL = 24, LEAST_TIMED = 3 };
 
@@ -58,6 +58,37 @@ static struct gain gain_of(const struct site_row *r)
     return (struct gain){1,
                          times * (histogram_quantile(native, 0.5) - histogram_quantile(ours, 0.5)),
                          times * 2 * root_of(a * a + b * b)};
+}
+
+struct site_times site_times(int collective, int size_class)
+{
+    static uint32_t bins[SITE_WAYS][HISTOGRAM_BINS]; /* reports are written one after the other */
+    double part[SITE_WAYS] = {0}, n[SITE_WAYS] = {0}, ranks = 1;
+    struct site_times t = {{0}, 0};
+
+    memset(bins, 0, sizeof bins);
+    site_table_lock();
+    for (uint32_t i = 0; site_table && i < site_table->rows; i++) {
+        const struct site_row *r = &site_table->row[i];
+
+        if (r->key.collective != collective || r->key.size_class != size_class)
+            continue;
+        ranks = r->key.ranks > ranks ? r->key.ranks : ranks;
+        for (int b = 0; b < SITE_WAYS * HISTOGRAM_BINS; b++)
+            bins[b / HISTOGRAM_BINS][b % HISTOGRAM_BINS] +=
+                r->bins[b / HISTOGRAM_BINS][b % HISTOGRAM_BINS];
+    }
+    site_table_unlock();
+    for (int way = 0; way < SITE_WAYS; way++) {
+        n[way] = timed(bins[way]);
+        t.us[way] = n[way] > 0 ? histogram_quantile(bins[way], 0.5) * 1e-3 : 0;
+        if (t.us[way] > 0)
+            part[way] = median_error(bins[way], n[way] / ranks) * 1e-3 / t.us[way];
+    }
+    if (n[SITE_NATIVE] >= LEAST_TIMED * ranks && n[SITE_REROUTED] >= LEAST_TIMED * ranks)
+        t.spread = root_of(part[SITE_NATIVE] * part[SITE_NATIVE] +
+                           part[SITE_REROUTED] * part[SITE_REROUTED]);
+    return t;
 }
 
 static void put_frame(struct json *j, const struct site_frame *f)

@@ -13,6 +13,14 @@
 #define COLLSHIM_SHIM_DECIDE_CALL_SITE_REPORT_H
 
 #include "config/json.h"
+#include "shim/decide/call_site_table.h"
+
+/* All sites' calls of one collective and size class that were timed. */
+struct site_times {
+    double us[SITE_WAYS]; /* medians; 0: none was timed */
+    double spread;        /* of their ratio, one standard error; 0: not known */
+};
+struct site_times site_times(int collective, int size_class);
 
 /* The list "sites", and the object "saved". ranks: of the job. */
 void site_report(struct json *j, int ranks);

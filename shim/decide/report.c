@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "config/write_file.h"
+#include "shim/decide/call_site_report.h"
 #include "shim/decide/count.h"
 #include "shim/decide/job.h"
 #include "shim/decide/say.h"
@@ -74,6 +75,16 @@ static void put_weighed(struct json *j, int c, int k)
     json_number(j, "guard_spread", spread);
 }
 
+/* One call that the machine held up moves a mean, and no median. */
+static void put_medians(struct json *j, int c, int k)
+{
+    struct site_times t = site_times(c, k);
+
+    json_rounded(j, "rerouted_us_median", 4, t.us[SITE_REROUTED]);
+    json_rounded(j, "native_us_median", 4, t.us[SITE_NATIVE]);
+    json_rounded(j, "median_spread", 3, t.spread);
+}
+
 static void put_sizes(struct json *j, int c, int timed)
 {
     json_open(j, "sizes", '[');
@@ -87,6 +98,7 @@ static void put_sizes(struct json *j, int c, int timed)
         json_int(j, "guard_rerouted", (long long)counters.verdicts[c][k][COUNT_REROUTED]);
         json_int(j, "guard_native", (long long)counters.verdicts[c][k][COUNT_NATIVE]);
         put_weighed(j, c, k);
+        put_medians(j, c, k);
         put_rows(j, c, k);
         json_close(j, '}');
     }

@@ -286,6 +286,10 @@ jq '.collectives[0].sizes[0] += {guard_rerouted: 0, guard_native: 1, guard_gain:
 expect 0 "        250.0    0.91x   3.4%     0:1  parallel_rings" "$collshim" report weighed.json
 jq '.collectives[0].sizes[0] += {guard_rerouted: 0, guard_native: 1, guard_gain: 0, guard_spread: 0}' run.json >weighed.json
 expect 0 "        250.0        -      -     0:1  parallel_rings" "$collshim" report weighed.json
+# Medians, where a report has them.
+jq '.collectives[0].sizes[0] += {guard_rerouted: 0, rerouted_us_median: 90, native_us_median: 108, median_spread: 0.041}' run.json >medians.json
+expect 0 "    1MiB         80         90.0         20        108.0    1.20x   4.1%       -  parallel_rings" \
+    "$collshim" report medians.json
 expect 0 "COLLSHIM_MIN_BYTES=1MiB" "$collshim" report run.json
 jq '.all_native = "COLLSHIM_TOPOLOGY does not fit"' run.json >unfit.json
 expect 0 "All calls ran natively: COLLSHIM_TOPOLOGY does not fit. Counts are sums over all ranks." "$collshim" report unfit.json

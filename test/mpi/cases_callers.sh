@@ -31,6 +31,16 @@ cases_callers() {
         complain "sites and collectives count different calls"
     finish
 
+    begin "table and places tell the same times"
+    launch 3 COLLSHIM_MIN_BYTES=64K COLLSHIM_MODE=ab -- "$programs/callers"
+    want_right
+    jq -e '[.sites[] | select(.collective == "allreduce" and .total_bytes_from == 262144)] as [$site] |
+           .collectives[] | select(.collective == "allreduce") | .sizes[] | select(.total_bytes_from == 262144) |
+           .rerouted_us_median == $site.rerouted_us_median and .native_us_median == $site.native_us_median and
+           .rerouted_us_median > 0 and .native_us_median > 0 and .median_spread > 0' \
+        "$tmp/report.json" >/dev/null || complain "the medians are not those of the only place"
+    finish
+
     begin "calls of several threads at once are all counted"
     launch 3 -- "$programs/threads" "$seed" 10
     if [ "$rc" -eq 77 ]; then
