@@ -2,6 +2,7 @@
 /*
  * Two runs beside each other. A site is the same by build id and offset; of another build, by
  * function where it is known: the first call of a function in the one is the first in the other.
+ * A run in which nothing was rerouted may not know the nodes of its communicators.
  */
 #define _GNU_SOURCE
 #include <math.h>
@@ -36,7 +37,8 @@ static int same_call(const struct pair *p, const struct site_line *b, const char
     const struct site_line *a = &p->old;
 
     if (!a->object || p->new.object || strcmp(a->collective, b->collective) != 0 ||
-        a->from != b->from || a->ranks != b->ranks || a->nodes != b->nodes)
+        a->from != b->from || a->ranks != b->ranks ||
+        (a->nodes && b->nodes && a->nodes != b->nodes))
         return 0;
     if (same_build(a, b))
         return a->offset == b->offset;

@@ -109,6 +109,8 @@ fi
 . "$here/cases_exec.sh"
 # shellcheck source=test/cli/cases_top.sh
 . "$here/cases_top.sh"
+# shellcheck source=test/cli/cases_samples.sh
+. "$here/cases_samples.sh"
 
 expect 0 "For four of them write node:4" "$collshim" topo
 json '.machine.package[0].cores > 0 and (.synthetic | startswith("node:1 "))' "$collshim" topo --json
@@ -370,6 +372,11 @@ expect 0 "Collectives took 3 s of all ranks, then 4.2 s" "$collshim" report --di
 expect 0 "    0.25x" "$collshim" report --diff sites.json new.json
 expect 0 "Next: look at lib.so+0x1234, which makes up 100 % of the loss." "$collshim" report --diff sites.json new.json
 expect 0 "Next: nothing; the two runs took the same time" "$collshim" report --diff sites.json sites.json
+# Ranks that never met do not know their nodes; it is the same communicator.
+jq '.sites[].comm_nodes = 0' sites.json >unmet.json
+expect 0 "Next: nothing; the two runs took the same time" "$collshim" report --diff unmet.json sites.json
+same_sites() { ! "$collshim" report --diff unmet.json sites.json | grep -E "gone|new"; }
+check "a run without reroutes has the same call sites" same_sites
 expect 1 "the first report has no call sites" "$collshim" report --diff run.json sites.json
 expect 2 "--diff takes two files" "$collshim" report --diff sites.json
 if command -v gnuplot >/dev/null; then
