@@ -190,6 +190,8 @@ int sum_add(struct sum *s, json_t *report)
                     .seconds = positive(job, "seconds"),
                     .saved = number(saved, "rank_seconds"),
                     .error = positive(saved, "plus_minus")};
+    if (json_is_true(json_object_get(report, "beside_mpi")))
+        j.seconds = 0; /* another report of the same processes has them */
     int n = read_sites(json_object_get(report, "sites"), line, &j);
 
     if (!json_is_string(json_object_get(report, "collshim")) || j.ranks < 1 || j.nodes < 1 ||

@@ -7,7 +7,6 @@
 #include "shim/decide/count.h"
 #include "shim/decide/say.h"
 #include "shim/decide/settings.h"
-#include "shim/decide/call_site_table.h"
 
 __thread struct site_call site_now __attribute__((tls_model("initial-exec")));
 
@@ -67,6 +66,29 @@ static int is_timed(const struct site_call *s)
     return s->rerouted || (s->reason != REASON_FIRST && s->reason != REASON_UNTRIED);
 }
 
+struct site_row *site_row_of(unsigned site, enum plan_collective c, uint64_t bytes, uint32_t ranks,
+                             uint32_t nodes)
+{
+    return site_table_row(&(struct site_key){.site = (uint16_t)site,
+                                             .collective = (uint8_t)c,
+                                             .size_class = (uint8_t)count_size_class(bytes),
+                                             .ranks = ranks,
+                                             .nodes = nodes});
+}
+
+void site_add_call(struct site_row *r, int way, uint8_t what, uint64_t bytes)
+{
+    add(&r->bytes, bytes);
+    add(&r->calls[way], 1);
+    site_vote(way == SITE_REROUTED ? &r->algorithm : &r->reason, what, 1);
+}
+
+void site_add_time(struct site_row *r, int way, uint64_t ns)
+{
+    add(&r->nanoseconds[way], ns);
+    add_one(&r->bins[way][histogram_bin(ns)]);
+}
+
 uint64_t site_count(uint32_t ranks, uint32_t nodes)
 {
     const struct site_call *s = &site_now;
@@ -74,20 +96,12 @@ uint64_t site_count(uint32_t ranks, uint32_t nodes)
 
     if (!site_table)
         return now;
-    struct site_row *r =
-        site_table_row(&(struct site_key){.site = (uint16_t)caller_site(s->from, s->cfa),
-                                          .collective = s->collective,
-                                          .size_class = (uint8_t)count_size_class(s->bytes),
-                                          .ranks = ranks,
-                                          .nodes = nodes});
-    add(&r->bytes, s->bytes);
-    add(&r->calls[s->rerouted], 1);
-    add(&r->nanoseconds[s->rerouted], took);
+    struct site_row *r = site_row_of(caller_site(s->from, s->cfa),
+                                     (enum plan_collective)s->collective, s->bytes, ranks, nodes);
+    site_add_call(r, s->rerouted, s->rerouted ? s->algorithm : s->reason, s->bytes);
     if (is_timed(s))
-        add_one(&r->bins[s->rerouted][histogram_bin(took)]);
-    if (s->rerouted)
-        site_vote(&r->algorithm, s->algorithm, 1);
+        site_add_time(r, s->rerouted, took);
     else
-        site_vote(&r->reason, s->reason, 1);
+        add(&r->nanoseconds[s->rerouted], took);
     return now;
 }

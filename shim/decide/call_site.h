@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "planners/registry.h"
+#include "shim/decide/call_site_table.h"
 #include "shim/decide/reasons.h"
 
 /* The call that this thread is in. */
@@ -42,6 +43,14 @@ static inline int site_is_noted(const char *cfa)
 
 /* Count it: ranks and nodes (0: not known) of the communicator. Returns the time, as `began` is. */
 uint64_t site_count(uint32_t ranks, uint32_t nodes);
+
+/* The same in parts, for calls whose end is seen later or never. The row of a call; one call more
+   of it, in a way (SITE_NATIVE: what is its reason; SITE_REROUTED: what is the row's number); and
+   the time that one of them took. Any thread. */
+struct site_row *site_row_of(unsigned site, enum plan_collective c, uint64_t bytes, uint32_t ranks,
+                             uint32_t nodes);
+void site_add_call(struct site_row *r, int way, uint8_t what, uint64_t bytes);
+void site_add_time(struct site_row *r, int way, uint64_t ns);
 
 /* It is over. */
 static inline void site_leave(const char *cfa)

@@ -44,17 +44,29 @@ static double median_error(const uint32_t *bins, double calls)
     return 1.2533 * width / 1.349 / root_of(calls);
 }
 
-static struct gain gain_of(const struct site_row *r)
+/* Ranks whose calls the row holds, and how many stand behind each of them. */
+struct share {
+    double held, behind;
+};
+
+static struct share share_of(const struct site_row *r, enum site_scope scope)
+{
+    double ranks = r->key.ranks ? r->key.ranks : 1;
+
+    return scope == SITE_ALL_RANKS ? (struct share){ranks, 1} : (struct share){1, ranks};
+}
+
+static struct gain gain_of(const struct site_row *r, enum site_scope scope)
 {
     const uint32_t *native = r->bins[SITE_NATIVE], *ours = r->bins[SITE_REROUTED];
-    double ranks = r->key.ranks ? r->key.ranks : 1;
+    double ranks = share_of(r, scope).held;
     double calls[SITE_WAYS] = {timed(native) / ranks, timed(ours) / ranks};
 
     if (calls[SITE_NATIVE] < LEAST_TIMED || calls[SITE_REROUTED] < LEAST_TIMED)
         return (struct gain){0};
     double a = median_error(native, calls[SITE_NATIVE]);
     double b = median_error(ours, calls[SITE_REROUTED]);
-    double times = (double)r->calls[SITE_REROUTED] * 1e-9;
+    double times = (double)r->calls[SITE_REROUTED] * share_of(r, scope).behind * 1e-9;
     return (struct gain){1,
                          times * (histogram_quantile(native, 0.5) - histogram_quantile(ours, 0.5)),
                          times * 2 * root_of(a * a + b * b)};
@@ -121,12 +133,14 @@ static void put_site(struct json *j, const struct site *s)
     json_close(j, ']');
 }
 
-static void put_way(struct json *j, const struct site_row *r, int way, const char *const *keys)
+static void put_way(struct json *j, const struct site_row *r, enum site_scope scope, int way,
+                    const char *const *keys)
 {
+    double seconds = (double)r->nanoseconds[way] * share_of(r, scope).behind * 1e-9;
     int any = timed(r->bins[way]) > 0;
 
     json_int(j, keys[0], (long long)r->calls[way]);
-    json_rounded(j, keys[1], 6, (double)r->nanoseconds[way] * 1e-9);
+    json_rounded(j, keys[1], 6, seconds);
     if (any) {
         json_rounded(j, keys[2], 4, histogram_quantile(r->bins[way], 0.5) * 1e-3);
         json_rounded(j, keys[3], 4, histogram_quantile(r->bins[way], 0.99) * 1e-3);
@@ -136,13 +150,13 @@ static void put_way(struct json *j, const struct site_row *r, int way, const cha
     }
 }
 
-static void put_row(struct json *j, const struct site_row *r)
+static void put_row(struct json *j, const struct site_row *r, enum site_scope scope)
 {
     static const char *const ours[] = {"rerouted", "rerouted_rank_s", "rerouted_us_median",
                                        "rerouted_us_p99"};
     static const char *const native[] = {"native", "native_rank_s", "native_us_median",
                                          "native_us_p99"};
-    struct gain g = gain_of(r);
+    struct gain g = gain_of(r, scope);
     int others = r->key.collective >= COLL_COUNT;
 
     json_open(j, NULL, '{');
@@ -153,9 +167,9 @@ static void put_row(struct json *j, const struct site_row *r)
     json_int(j, "comm_nodes", r->key.nodes); /* 0: not known */
     json_int(j, "total_bytes_from", r->bytes ? 1ll << r->key.size_class : 0);
     json_int(j, "calls", (long long)(r->calls[SITE_NATIVE] + r->calls[SITE_REROUTED]));
-    json_number(j, "bytes", (double)r->bytes / (r->key.ranks ? r->key.ranks : 1));
-    put_way(j, r, SITE_REROUTED, ours);
-    put_way(j, r, SITE_NATIVE, native);
+    json_number(j, "bytes", (double)r->bytes / share_of(r, scope).held);
+    put_way(j, r, scope, SITE_REROUTED, ours);
+    put_way(j, r, scope, SITE_NATIVE, native);
     json_string(j, "algorithm",
                 r->calls[SITE_REROUTED] ? live_row_name(r->key.collective, r->algorithm.what)
                                         : NULL);
@@ -183,7 +197,7 @@ static int by_time(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-void site_report(struct json *j, int ranks)
+void site_report(struct json *j, enum site_scope scope, int ranks)
 {
     static uint16_t order[SITE_ROWS];
     struct gain all = {0}, g;
@@ -197,8 +211,8 @@ void site_report(struct json *j, int ranks)
         if (!r->calls[SITE_NATIVE] && !r->calls[SITE_REROUTED])
             continue;
         order[n++] = (uint16_t)i;
-        seconds += (double)time_of(r) * 1e-9;
-        g = gain_of(r);
+        seconds += (double)time_of(r) * share_of(r, scope).behind * 1e-9;
+        g = gain_of(r, scope);
         all.saved += g.saved;
         all.error += g.error * g.error;
         unknown += g.known ? 0 : (double)r->calls[SITE_REROUTED];
@@ -207,13 +221,13 @@ void site_report(struct json *j, int ranks)
     json_open(j, "saved", '{');
     json_rounded(j, "rank_seconds", 4, all.saved);
     json_rounded(j, "plus_minus", 2, root_of(all.error));
-    json_rounded(j, "node_hours", 4, all.saved / (ranks ? ranks : 1) * job_host_count() / 3600);
+    json_rounded(j, "node_hours", 4, all.saved / (ranks ? ranks : 1) * job_nodes() / 3600);
     json_rounded(j, "collectives_rank_seconds", 6, seconds);
     json_number(j, "calls_without_comparison", unknown);
     json_close(j, '}');
     json_open(j, "sites", '[');
     for (int i = 0; i < n && i < most; i++)
-        put_row(j, &site_table->row[order[i]]);
+        put_row(j, &site_table->row[order[i]], scope);
     json_close(j, ']');
     json_int(j, "sites_not_listed", n > most ? n - most : 0);
     site_table_unlock();

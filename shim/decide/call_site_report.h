@@ -22,7 +22,9 @@ struct site_times {
 };
 struct site_times site_times(int collective, int size_class);
 
-/* The list "sites", and the object "saved". ranks: of the job. */
-void site_report(struct json *j, int ranks);
+/* The list "sites", and the object "saved". The table holds the calls of all ranks; or of one,
+   which stands for the others of each communicator. ranks: of the job. */
+enum site_scope { SITE_ALL_RANKS, SITE_ONE_RANK };
+void site_report(struct json *j, enum site_scope scope, int ranks);
 
 #endif

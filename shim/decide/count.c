@@ -43,8 +43,7 @@ void count_timed_native(enum plan_collective c, uint64_t total, double seconds)
     count_timed(c, COUNT_NATIVE, total, seconds);
 }
 
-void count_rerouted(enum plan_collective c, const struct plan_algorithm *a, int processes,
-                    uint64_t total, double seconds)
+int count_row(const struct plan_algorithm *a)
 {
     const struct plan_variant *v = plan_variant_of(a);
     int row = v ? COUNT_REGISTRY + plan_variant_place(v) : 0;
@@ -52,7 +51,14 @@ void count_rerouted(enum plan_collective c, const struct plan_algorithm *a, int 
     while (!v && row < COUNT_REGISTRY - 1 &&
            (row >= plan_algorithm_count || plan_algorithms[row] != a))
         row++;
-    row = row < COUNT_NAMES ? row : COUNT_NAMES - 1;
+    return row < COUNT_NAMES ? row : COUNT_NAMES - 1;
+}
+
+void count_rerouted(enum plan_collective c, const struct plan_algorithm *a, int processes,
+                    uint64_t total, double seconds)
+{
+    int row = count_row(a);
+
     site_note_rerouted(c, row);
     site_note_bytes(total);
     if (add(&counters.by_processes[c][processes], 1) == 0)

@@ -71,6 +71,9 @@ void count_native(enum plan_collective c, enum reason why);
 /* A call of `total` bytes (over all ranks) took so long natively. */
 void count_timed_native(enum plan_collective c, uint64_t total, double seconds);
 
+/* The row's number in these counters; a NULL: slices by the library. */
+int count_row(const struct plan_algorithm *a);
+
 /* Or rerouted by that row, in as many slices as processes; a NULL: each by the library. Says so
    once per collective. seconds 0: not known. */
 void count_rerouted(enum plan_collective c, const struct plan_algorithm *a, int processes,

@@ -20,9 +20,9 @@ void report_collectives(struct json *j, int timed);
 /* Is the report being printed one for the spool? Then it is short. */
 extern int report_is_short;
 
-/* Write it where COLLSHIM_REPORT and COLLSHIM_SPOOL say: `behind` behind the file's name, in which
-   %p is replaced by the process id; and not to the spool then. What is wrong is said. */
-void report_write(const char *behind, void (*print)(FILE *f));
+/* Write it where COLLSHIM_REPORT says, `behind` behind the file's name, in which %p is replaced by the
+   process id; and to COLLSHIM_SPOOL if it is of the job, not of one process. What is wrong is said. */
+void report_write(const char *behind, int of_the_job, void (*print)(FILE *f));
 
 /* The same without a word, and to no stream: of a report that another will replace. Returns 0 or a
    negative code. */

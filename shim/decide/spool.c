@@ -13,6 +13,7 @@
 
 #include "config/write_file.h"
 #include "shim/decide/job.h"
+#include "shim/decide/settings.h"
 
 enum { NAME_BYTES = 256, STALE_S = 3600 /* of what a killed job may have left on NFS */ };
 
@@ -29,11 +30,12 @@ static int by_name(const void *a, const void *b)
     return strcmp(((const struct entry *)a)->name, ((const struct entry *)b)->name);
 }
 
-/* Names begin with the time, so that their order is their age's. */
+/* Names begin with the time, so that their order is their age's. A process may have a report of MPI
+   and one of NCCL. */
 static void make_name(char *name, size_t size)
 {
-    snprintf(name, size, "%012lld-%s-%s-%d.json", job_began(), job_id()[0] ? job_id() : "0",
-             job_host(), (int)getpid());
+    snprintf(name, size, "%012lld-%s-%s-%d%s.json", job_began(), job_id()[0] ? job_id() : "0",
+             job_host(), (int)getpid(), settings.calls && settings.calls[0] ? "-nccl" : "");
     for (char *c = name; *c; c++)
         if (*c == '/' || (unsigned char)*c <= ' ')
             *c = '_';

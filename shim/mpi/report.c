@@ -35,7 +35,7 @@ static void print_report(FILE *f)
         json_string(&j, "all_native", reason_texts[mpi_process.verdict]);
     report_settings(&j);
     report_collectives(&j, 1);
-    site_report(&j, mpi_process.world_size);
+    site_report(&j, SITE_ALL_RANKS, mpi_process.world_size);
     json_close(&j, '}');
 }
 
@@ -83,5 +83,5 @@ void mpi_report(void)
     }
     site_fold();
     if (!mpi_process.world_rank)
-        report_write("", print_report);
+        report_write("", 1, print_report);
 }

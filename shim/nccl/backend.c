@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What the preload sees of this backend. Each copy of NCCL in the process gets entries of its own,
- * because ncclGroupStart and others do not say whose they are. With COLLSHIM_MODE=off there are
- * none: every call goes to the library directly.
+ * because ncclGroupStart and others do not say whose they are; where a report is wanted, those that
+ * know call sites. With COLLSHIM_MODE=off there are none: every call goes to the library directly.
  */
 #include "shim/preload/backend.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
 
+#include "shim/nccl/sited.h"
 #include "shim/nccl/wrappers.h"
 
 /* `collshim info` finds this text in the file, without loading it. */
@@ -17,42 +18,50 @@
 __attribute__((used)) static const char built_for[] =
     "@(#)collshim backend for NCCL " TEXT(NCCL_MAJOR) "." TEXT(NCCL_MINOR) "." TEXT(NCCL_PATCH);
 
-/* One function per row and copy. */
-#define WRAP(name, params, args)                                                                   \
-    static ncclResult_t first_##name params                                                        \
+/* One function per row and copy, and one each that also tells where the program calls from. */
+#define TELL nccl_site_enter(__builtin_return_address(0), __builtin_dwarf_cfa());
+#define THEN(...) , __VA_ARGS__
+#define NOTHING()
+#define ENTRY(which, number, first, name, params, then, args)                                      \
+    static ncclResult_t which##_##name params                                                      \
     {                                                                                              \
-        return nccl_wrap_##name(&nccl_process.copy[0], UNPACK args);                               \
-    }                                                                                              \
-    static ncclResult_t second_##name params                                                       \
-    {                                                                                              \
-        return nccl_wrap_##name(&nccl_process.copy[1], UNPACK args);                               \
+        first return nccl_wrap_##name(&nccl_process.copy[number] then args);                       \
     }
-#define WRAP_BARE(name)                                                                            \
-    static ncclResult_t first_##name(void)                                                         \
-    {                                                                                              \
-        return nccl_wrap_##name(&nccl_process.copy[0]);                                            \
-    }                                                                                              \
-    static ncclResult_t second_##name(void)                                                        \
-    {                                                                                              \
-        return nccl_wrap_##name(&nccl_process.copy[1]);                                            \
-    }
+#define ENTRIES(name, params, then, args)                                                          \
+    ENTRY(first, 0, , name, params, then, args)                                                    \
+    ENTRY(second, 1, , name, params, then, args)                                                   \
+    ENTRY(first_sited, 0, TELL, name, params, then, args)                                          \
+    ENTRY(second_sited, 1, TELL, name, params, then, args)
+#define WRAP(name, params, args) ENTRIES(name, params, THEN, args)
+#define WRAP_BARE(name) ENTRIES(name, (void), NOTHING, ())
 #include "shim/nccl/wraps.def"
 #undef WRAP_BARE
 #undef WRAP
 
-static struct backend_entry entries[COPIES][64] = {
-    {
-#define WRAP(name, params, args) {#name, (void *)first_##name},
+enum { PLAIN, SITED, KINDS };
+static struct backend_entry entries[KINDS][COPIES][64] = {
 #define WRAP_BARE(name) WRAP(name, , )
+#define WRAP(name, params, args) {#name, (void *)first_##name},
+    {{
 #include "shim/nccl/wraps.def"
+     },
 #undef WRAP
-    },
-    {
 #define WRAP(name, params, args) {#name, (void *)second_##name},
+     {
 #include "shim/nccl/wraps.def"
-#undef WRAP_BARE
+     }},
 #undef WRAP
-    },
+#define WRAP(name, params, args) {#name, (void *)first_sited_##name},
+    {{
+#include "shim/nccl/wraps.def"
+     },
+#undef WRAP
+#define WRAP(name, params, args) {#name, (void *)second_sited_##name},
+     {
+#include "shim/nccl/wraps.def"
+     }},
+#undef WRAP
+#undef WRAP_BARE
 };
 
 /* An older library lacks some. */
@@ -74,6 +83,7 @@ collshim_backend_open(const struct backend_host *host, char *why, unsigned size)
 {
     static const struct backend_entry none[1];
     const char *missing;
+    struct backend_entry *list;
     struct nccl_copy *copy;
 
     if (host->abi != BACKEND_ABI) {
@@ -87,6 +97,7 @@ collshim_backend_open(const struct backend_host *host, char *why, unsigned size)
         return NULL;
     }
     nccl_process_open();
+    nccl_process.serves_mpi = host->serves_mpi;
     copy = &nccl_process.copy[nccl_process.ncopies];
     missing = nccl_calls_open(host->library, &copy->real);
     if (missing) {
@@ -95,6 +106,7 @@ collshim_backend_open(const struct backend_host *host, char *why, unsigned size)
     }
     copy->version = host->library_version;
     copy->number = nccl_process.ncopies++;
-    leave_out_what_is_absent(entries[copy->number], host->library);
-    return settings.cfg.mode == CFG_MODE_OFF ? none : entries[copy->number];
+    list = entries[settings_want_report() ? SITED : PLAIN][copy->number];
+    leave_out_what_is_absent(list, host->library);
+    return settings.cfg.mode == CFG_MODE_OFF ? none : list;
 }

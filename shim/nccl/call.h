@@ -15,6 +15,7 @@ struct nccl_call {
     enum call_kind kind;
     enum plan_collective collective; /* where it is one */
     struct nccl_copy *copy;
+    unsigned site; /* the line of the program (sited.h) */
     const void *send;
     void *recv;
     size_t count;

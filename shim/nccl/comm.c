@@ -384,6 +384,8 @@ static enum reason judge_notes(struct nccl_comm *c, const char *notes)
     if (!verdict) {
         rc = make_topology(c, reports);
         verdict = rc == -EINVAL ? REASON_TOPOLOGY : rc ? REASON_NOT_READY : REASON_NONE;
+        if (!rc)
+            report_nodes(c->topo->nnodes);
     }
     free(reports);
     return verdict;

@@ -10,6 +10,7 @@
 #define COLLSHIM_SHIM_NCCL_COMM_H
 
 #include "config/topo.h"
+#include "shim/decide/call_site_table.h"
 #include "shim/decide/guard.h"
 #include "shim/decide/plan_key.h"
 #include "shim/nccl/notice.h"
@@ -31,6 +32,7 @@ struct nccl_plan {
 struct nccl_events {
     CUevent begin[GUARD_TURNS], end[GUARD_TURNS]; /* owned; NULL: not made */
     unsigned char recorded[GUARD_TURNS];          /* both, around the last such call */
+    struct site_row *row[GUARD_TURNS];            /* where its time goes too; NULL: nowhere */
 };
 
 enum { COMM_PLANS = 32, COMM_RANKS_MOST = 256 /* a rank lists the operations of all */ };

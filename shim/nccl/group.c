@@ -6,6 +6,7 @@
 
 #include "shim/nccl/reroute.h"
 #include "shim/nccl/sets.h"
+#include "shim/nccl/sited.h"
 #include "shim/nccl/wrappers.h"
 
 /* What the group holds of one communicator, in the order of the calls. */
@@ -61,10 +62,12 @@ static int is_native(const struct nccl_group *g, const struct nccl_comm *c)
     return 0;
 }
 
-static ncclResult_t pass_on(struct nccl_group *g, const struct nccl_call *call, enum reason why)
+/* c: its communicator; NULL: not known. */
+static ncclResult_t pass_on(struct nccl_group *g, const struct nccl_comm *c,
+                            const struct nccl_call *call, enum reason why)
 {
     if (call->kind == CALL_COLLECTIVE)
-        count_native(call->collective, why);
+        nccl_count_native(c, call, why);
     return issue(g, call);
 }
 
@@ -81,6 +84,7 @@ ncclResult_t nccl_group_add(struct nccl_group *g, const struct nccl_call *call)
 {
     struct nccl_comm *c = nccl_comm_find(call->comm);
     enum reason why = !c ? REASON_UNKNOWN : c->notes < 0 ? c->verdict : REASON_NONE;
+    ncclResult_t result;
 
     note_communicator(g, call->comm, c);
     if (!why && is_void(call, c))
@@ -93,9 +97,10 @@ ncclResult_t nccl_group_add(struct nccl_group *g, const struct nccl_call *call)
         nccl_set_note_message(c, call);
     if (!why && keep(g, call, c) == 0)
         return ncclSuccess;
+    result = pass_on(g, c, call, why ? why : REASON_NOT_READY);
     if (c)
         nccl_comm_release(c);
-    return pass_on(g, call, why ? why : REASON_NOT_READY);
+    return result;
 }
 
 /* A call that has been issued stands for the rest: also where there was none before. */
@@ -113,7 +118,7 @@ void nccl_group_leave_native(struct nccl_group *g, ncclComm_t comm)
         if (k->issued || k->c != c)
             continue;
         k->issued = 1;
-        pass_on(g, &k->call, REASON_GROUP);
+        pass_on(g, c, &k->call, REASON_GROUP);
     }
     g->some_issued = 1;
     if (keep(g, &(struct nccl_call){.comm = comm}, c) == 0)
@@ -138,7 +143,7 @@ void nccl_group_flush_all(struct nccl_group *g)
 {
     for (int i = 0; i < g->n; i++)
         if (!g->call[i].issued)
-            pass_on(g, &g->call[i].call, REASON_GROUP);
+            pass_on(g, g->call[i].c, &g->call[i].call, REASON_GROUP);
     forget(g);
 }
 
@@ -221,7 +226,7 @@ static ncclResult_t run_parts(struct nccl_group *g, struct nccl_part *part, int 
     for (int i = 0; i < n; i++) {
         part[i].wanted = is_wanted(g, &part[i]);
         for (int k = 0; !part[i].wanted && k < part[i].n; k++)
-            pass_on(g, &part[i].call[k], nccl_unit_gate(part[i].c, &part[i].call[k]));
+            pass_on(g, part[i].c, &part[i].call[k], nccl_unit_gate(part[i].c, &part[i].call[k]));
     }
     result = REAL(copy, GroupEnd);
     if (g->failed || (result != ncclSuccess && result != ncclInProgress))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "shim/nccl/process.h"
 
+#include "shim/decide/call_site.h"
 #include "shim/decide/job.h"
 #include "shim/helper/crew.h"
 
@@ -12,7 +13,9 @@ void nccl_process_open(void)
         return;
     settings_open("NCCL ");
     live_open("NCCL");
-    if (settings_want_report())
+    if (settings_want_report() && settings.cfg.mode != CFG_MODE_OFF) {
         job_open();
+        site_open(1);
+    }
     crew_init(MAILBOX_FOR_NCCL);
 }

@@ -24,6 +24,7 @@ struct nccl_copy {
 struct nccl_process {
     int ncopies;
     struct nccl_copy copy[COPIES];
+    const int *serves_mpi; /* of the preload: is MPI rerouted in this process too? */
 };
 
 extern struct nccl_process nccl_process;
@@ -34,6 +35,8 @@ void nccl_process_open(void);
 /* For the report (report.c). A rank of a communicator: of the largest one's the report speaks. key:
  * alike for its ranks. */
 void report_rank(int rank, int nranks, uint64_t key, const char *version);
+/* A communicator of so many nodes. */
+void report_nodes(int nnodes);
 /* A communicator of this process's has so many processes per rank; mps: with a service. */
 void report_helpers(int processes, int mps);
 /* A message of ncclSend (sent) or ncclRecv, which pass through. */

@@ -16,9 +16,13 @@
 #include <unistd.h>
 
 #include "config/write_file.h"
+#include "shim/decide/call_site_merge.h"
+#include "shim/decide/call_site_report.h"
 #include "shim/decide/count.h"
+#include "shim/decide/job.h"
 #include "shim/decide/report.h"
 #include "shim/nccl/process.h"
+#include "shim/nccl/sited.h"
 #include "shim/nccl/stored.h"
 #include "shim/nccl/verify.h"
 
@@ -55,6 +59,11 @@ void report_message(int sent)
     __atomic_fetch_add(sent ? &seen.sends : &seen.recvs, 1, __ATOMIC_RELAXED);
 }
 
+void report_nodes(int nnodes)
+{
+    job_set_nodes(nnodes);
+}
+
 void report_helpers(int processes, int mps)
 {
     seen.processes = processes;
@@ -66,6 +75,7 @@ static void print_report(FILE *f)
     char whose[64];
 
     snprintf(whose, sizeof whose, "of the process of rank %d", seen.largest.rank);
+    nccl_sites_complete();
     struct json j = report_begin(f, seen.largest.version, seen.largest.nranks, whose);
 
     json_open(&j, "nccl", '{');
@@ -78,6 +88,9 @@ static void print_report(FILE *f)
         json_null(&j, "mps");
     report_collectives(&j, 0); /* calls on streams have no times here */
     json_close(&j, '}');
+    if (nccl_process.serves_mpi && *nccl_process.serves_mpi)
+        json_bool(&j, "beside_mpi", 1);
+    site_report(&j, SITE_ONE_RANK, seen.largest.nranks);
     json_close(&j, '}');
 }
 
@@ -96,13 +109,18 @@ static int launched_as_another(void)
     return 0;
 }
 
-/* Is it this process that writes one? With %p in its name every process has its own. */
-static int writes_report(void)
+/* With %p in its name every process has a report, and one of them speaks for the job. */
+static void write_report(void)
 {
     const struct largest *l = &seen.largest;
+    int of_the_job = !l->rank && !launched_as_another();
 
-    return settings.cfg.report[0] && l->nranks && l->process == getpid() &&
-           (strstr(settings.cfg.report, "%p") || !(l->rank || launched_as_another()));
+    if (!settings_want_report() || !l->nranks || l->process != getpid() ||
+        (!of_the_job && !strstr(settings.cfg.report, "%p")))
+        return;
+    site_fold();
+    report_write(config_write_is_device(settings.cfg.report) ? "" : ".nccl", of_the_job,
+                 print_report);
 }
 
 /* MPI's own report may be in the file of that name. */
@@ -111,6 +129,5 @@ __attribute__((destructor)) static void write_at_exit(void)
     if (settings.cfg.mode == CFG_MODE_VERIFY)
         verify_sweep();
     nccl_stored_close();
-    if (writes_report())
-        report_write(config_write_is_device(settings.cfg.report) ? "" : ".nccl", print_report);
+    write_report();
 }

@@ -7,6 +7,7 @@
 #include "shim/decide/choose.h"
 #include "shim/decide/gate.h"
 #include "shim/nccl/ppg.h"
+#include "shim/nccl/sited.h"
 #include "shim/nccl/unit.h"
 #include "shim/nccl/verify.h"
 
@@ -325,7 +326,7 @@ ncclResult_t nccl_reroute(const struct nccl_call *call)
     if (!why)
         why = c ? nccl_unit_gate(c, call) : REASON_UNKNOWN;
     if (why) {
-        count_native(call->collective, why);
+        nccl_count_native(c, call, why);
         result = call->native(call);
     } else {
         struct nccl_call mine = *call;

@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "planners/cost.h"
+#include "shim/decide/call_site.h"
 #include "shim/nccl/ppg.h"
+#include "shim/nccl/sited.h"
 #include "shim/nccl/stored.h"
 
 static ncclResult_t run_native(const struct nccl_comm *c, const struct nccl_call *call,
@@ -16,7 +18,7 @@ static ncclResult_t run_native(const struct nccl_comm *c, const struct nccl_call
     if (__atomic_load_n(&c->stopped, __ATOMIC_ACQUIRE))
         return ncclInvalidArgument;
     if (call->kind == CALL_COLLECTIVE && why != REASON_VERIFIED)
-        count_native(call->collective, why);
+        nccl_count_native(c, call, why);
     return call->native(call);
 }
 
@@ -54,8 +56,7 @@ enum reason nccl_part_reroute(struct nccl_comm *c, const struct nccl_call *call,
             *result = schedule_run(c, call, r, &q);
     }
     if (!why)
-        count_rerouted(call->collective, way->algorithm, processes,
-                       nccl_call_total_bytes(call, c->nranks), 0);
+        nccl_count_rerouted(c, call, way->algorithm, processes);
     return why;
 }
 
@@ -196,6 +197,7 @@ static ncclResult_t run_timed(struct nccl_unit *u, struct nccl_events *t, int sl
         cu->EventCreate(end, CU_EVENT_DEFAULT);
     begun = *begin && cu->EventRecord(*begin, u->stream) == CUDA_SUCCESS;
     result = run_way(u, way, REASON_TRIAL);
+    t->row[slot] = u->n == 1 && !u->set ? nccl_site_row(u->c, u->lead->call) : NULL;
     t->recorded[slot] = begun && *end && cu->EventRecord(*end, u->stream) == CUDA_SUCCESS;
     return result;
 }
@@ -262,8 +264,13 @@ static unsigned kind_of(const struct nccl_unit *u)
 /* All turns of a round are behind: let the guard draw its conclusions. */
 static void conclude(struct nccl_unit *u, struct guard_entry *e, const struct nccl_events *events)
 {
-    for (int slot = 0; slot < e->turns; slot++)
-        guard_note(e, slot, seconds_of(u->c, events, slot), 0);
+    for (int slot = 0; slot < e->turns; slot++) {
+        double took = seconds_of(u->c, events, slot);
+
+        if (events->row[slot] && took < INFINITY)
+            site_add_time(events->row[slot], e->turn[slot] != GUARD_NATIVE, (uint64_t)(took * 1e9));
+        guard_note(e, slot, took, 0);
+    }
     if (!guard_conclude(&u->c->guard, e, agree_on_largest, u->c))
         return;
     nccl_stored_learn(u->c, e, u->collective, kind_of(u));

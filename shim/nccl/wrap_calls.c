@@ -2,6 +2,7 @@
 /* The operations: arguments into a struct nccl_call, and the library's own call with them. */
 #include "shim/nccl/reroute.h"
 #include "shim/nccl/sets.h"
+#include "shim/nccl/sited.h"
 #include "shim/nccl/wrappers.h"
 
 static ncclResult_t run_own(const struct nccl_call *call)
@@ -12,20 +13,19 @@ static ncclResult_t run_own(const struct nccl_call *call)
 }
 
 /* NCCL's own call of one of its exports is not the application's. */
-static ncclResult_t wrap_run(const struct nccl_call *call)
+static ncclResult_t wrap_run(struct nccl_call *call)
 {
     struct nccl_comm *c = NULL;
-    struct nccl_call mine;
     ncclResult_t result;
 
     if (this_thread.inside)
         return call->native(call);
+    call->site = nccl_site_here();
     if (!call->combines || (unsigned)call->op < ncclNumOps_dummy ||
         !(c = nccl_comm_find(call->comm)))
         return run_own(call);
-    mine = *call;
-    mine.redop = redop_find(c, call->op);
-    result = run_own(&mine);
+    call->redop = redop_find(c, call->op);
+    result = run_own(call);
     nccl_comm_release(c);
     return result;
 }

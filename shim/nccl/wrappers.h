@@ -13,6 +13,8 @@ struct pending; /* a communicator whose making ends with the group */
 
 struct thread {
     int inside; /* NCCL's own calls of its exports come back here: they are not the application's */
+    const void *from; /* who made the call that this thread is in, where a report is wanted */
+    const char *cfa;  /* its stack then */
     struct nccl_group group[COPIES];
     struct pending *pending; /* owned */
 };

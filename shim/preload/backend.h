@@ -12,7 +12,7 @@
 #ifndef COLLSHIM_SHIM_PRELOAD_BACKEND_H
 #define COLLSHIM_SHIM_PRELOAD_BACKEND_H
 
-#define BACKEND_ABI 4
+#define BACKEND_ABI 5
 #define BACKEND_OPEN_SYMBOL "collshim_backend_open"
 
 /*
@@ -39,6 +39,7 @@ struct backend_host {
     const char *family;          /* "openmpi", "mpich" or "nccl" */
     const char *library_version; /* MPI_Get_library_version, first line; "NCCL 2.28.9" */
     struct backend_announcement *announcement; /* MPI's backends; NULL for NCCL's */
+    const int *serves_mpi; /* NCCL's: does a backend serve MPI in this process, by now? */
 };
 
 /* One function the backend replaces. */

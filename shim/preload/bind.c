@@ -30,6 +30,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool bound;
 static struct library library;
 static struct backend_host host;
+int bind_serves_mpi;
 static const struct library_marks mpi_marks = {"MPI", "PMPI_Init", "PMPI_Get_library_version"};
 static int err_other = 16; /* until a family is known: the value of most */
 
@@ -106,6 +107,7 @@ static bool bind_all(void)
         host.library_version = version;
         host.announcement = &announcement;
         entries = backend_open(&host, family->absent_level);
+        bind_serves_mpi = entries != NULL;
         entries_check(entries);
     } else {
         log_line(LOG_WARN,

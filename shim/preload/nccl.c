@@ -121,7 +121,8 @@ static struct nccl *library_bind(const struct library *library)
                                     .library = library->handle,
                                     .library_path = library->path,
                                     .family = "nccl",
-                                    .library_version = version_of(library)};
+                                    .library_version = version_of(library),
+                                    .serves_mpi = &bind_serves_mpi};
     fill(n, backend_open(&n->host, LOG_INFO));
     nknown++;
     return n;

@@ -90,6 +90,11 @@ int find_library(const struct library_marks *marks, struct library *library);
 /* The object that holds this address, with a reference of our own. Returns as find_library(). */
 int library_open(const void *address, struct library *library);
 
+/* ---- bind.c ---- */
+
+/* Does a backend serve MPI? */
+extern int bind_serves_mpi;
+
 /* ---- pmix.c ---- */
 
 /* Handed to MPI's backend. */

@@ -254,6 +254,20 @@ ok 'aborted while its ranks meet: not called' $?
 preloaded 'the report of a job' "${every[@]}" "${two_hosts[@]}" split
 [ "$(jq -c '[.ranks, .counts_are]' "$tmp/report.nccl")" = '[4,"of the process of rank 0"]' ] && "$build/collshim" report "$tmp/report" | grep -q '^allreduce: 4 calls'
 ok 'the report of a job: of rank 0' $?
+# Which line calls; and the job's report in the spool, not those of its processes.
+mkdir "$tmp/spool"
+claims 'call sites' LD_PRELOAD="$shim" COLLSHIM_MODE=ab COLLSHIM_REPORT="$tmp/sites-%p" COLLSHIM_SPOOL="$tmp/spool" \
+  "${every[@]}" "${two_hosts[@]}" split
+jq -s -e '[.[].sites[] | select(.collective == "allreduce" and .calls > 0 and .comm_ranks > 0 and (.object | endswith("nccl_ranks")))] |
+  length > 0' "$tmp"/sites-*.nccl >/dev/null &&
+  jq -s -e 'all(([.sites[].calls] | add) == ([.nccl.collectives[].calls] | add))' "$tmp"/sites-*.nccl >/dev/null
+ok 'call sites: as many calls as there are collectives' $?
+[ "$(find "$tmp/spool" -name '*-nccl.json' | wc -l)" -eq 1 ] &&
+  "$build/collshim" site "$tmp/spool" --json | jq -e '.reports == 1 and (.programs[0] | .program == "nccl_ranks" and .jobs == 1)' >/dev/null
+ok 'a job of NCCL has one report in the spool' $?
+preloaded 'times of call sites' COLLSHIM_MIN_BYTES=1 "${two_hosts[@]}" rates
+jq -e '[.sites[] | select(.rerouted_us_median > 0 and .native_us_median > 0)] | length > 0' "$tmp/report.nccl" >/dev/null
+ok 'times of call sites: those that the guard measured' $?
 claims 'reports of processes' LD_PRELOAD="$shim" COLLSHIM_REPORT="$tmp/of-%p" "${every[@]}" "${two_hosts[@]}" split
 [ "$(jq -s -c '[map(.counts_are) | sort[] | .[-1:]]' "$tmp"/of-*.nccl)" = '["0","1","2","3"]' ]
 ok 'reports of processes: one of each rank' $?

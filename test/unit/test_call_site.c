@@ -198,7 +198,7 @@ START_TEST(test_site__a_call_that_is_left_by_a_jump_is_forgotten)
 }
 END_TEST
 
-static char *report_text(void)
+static char *report_text(enum site_scope scope)
 {
     char *text = NULL;
     size_t size;
@@ -206,7 +206,7 @@ static char *report_text(void)
     struct json j = json_begin(f);
 
     json_open(&j, NULL, '{');
-    site_report(&j, 4);
+    site_report(&j, scope, 4);
     json_close(&j, '}');
     fclose(f);
     return text;
@@ -216,7 +216,7 @@ static char *report_text(void)
 START_TEST(test_site__time_saved_is_the_medians_difference)
 {
     count_some();
-    char *text = report_text();
+    char *text = report_text(SITE_ALL_RANKS);
     const char *at = strstr(text, "\"saved_rank_s\": ");
 
     ck_assert_ptr_nonnull(at);
@@ -234,9 +234,25 @@ START_TEST(test_site__too_few_calls_save_nothing_that_is_known)
     count_some();
     memset(site_table->row[1].bins[SITE_NATIVE], 0, sizeof site_table->row[1].bins[SITE_NATIVE]);
     site_table->row[1].bins[SITE_NATIVE][histogram_bin(2000000)] = 8;
-    char *text = report_text();
+    char *text = report_text(SITE_ALL_RANKS);
 
     ck_assert_ptr_nonnull(strstr(text, "\"saved_rank_s\": null"));
+    free(text);
+}
+END_TEST
+
+/* The same calls, if they are one rank's: the other three saved as much, and eight calls are eight
+   observations. */
+START_TEST(test_site__one_rank_stands_for_all)
+{
+    count_some();
+    memset(site_table->row[1].bins[SITE_NATIVE], 0, sizeof site_table->row[1].bins[SITE_NATIVE]);
+    site_table->row[1].bins[SITE_NATIVE][histogram_bin(2000000)] = 8;
+    char *text = report_text(SITE_ONE_RANK);
+    const char *at = strstr(text, "\"saved_rank_s\": ");
+
+    ck_assert_ptr_nonnull(at);
+    ck_assert_double_eq_tol(strtod(at + 16, NULL), 4 * 0.040, 4 * 0.012);
     free(text);
 }
 END_TEST
@@ -257,6 +273,7 @@ Suite *suite_call_site(void)
     tcase_add_test(t, test_site__a_call_that_is_left_by_a_jump_is_forgotten);
     tcase_add_test(t, test_site__time_saved_is_the_medians_difference);
     tcase_add_test(t, test_site__too_few_calls_save_nothing_that_is_known);
+    tcase_add_test(t, test_site__one_rank_stands_for_all);
     suite_add_tcase(s, t);
     return s;
 }
