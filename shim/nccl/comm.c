@@ -13,6 +13,7 @@
 #include "config/hash.h"
 #include "config/host.h"
 #include "shim/decide/count.h"
+#include "shim/decide/reporter.h"
 #include "shim/nccl/ppg.h"
 #include "shim/nccl/scratch.h"
 #include "shim/nccl/stored.h"
@@ -193,7 +194,7 @@ static struct nccl_comm *comm_make(struct nccl_copy *copy, ncclComm_t handle, ui
     e->next = *at;
     *at = e;
     pthread_mutex_unlock(&lock);
-    report_rank(c->rank, c->nranks, key, copy->version);
+    reporter_rank(c->rank, c->nranks, key, copy->version);
     if (c->rank == 0)
         settings_complain();
     return c;
