@@ -29,7 +29,7 @@ static struct {
     time_t began;
     double clock;
     char (*hosts)[JOB_HOST_BYTES]; /* sorted; never freed: for the process's life */
-    int nhosts;
+    int nhosts, nodes;             /* nodes: at least */
 } job;
 
 static void copy(char *text, size_t size, const char *from)
@@ -135,6 +135,15 @@ void job_add_host(const char *name)
     job.nhosts++;
 }
 
+void job_has_nodes(int n)
+{
+    int known = __atomic_load_n(&job.nodes, __ATOMIC_RELAXED);
+
+    while (n > known && !__atomic_compare_exchange_n(&job.nodes, &known, n, 0, __ATOMIC_RELAXED,
+                                                     __ATOMIC_RELAXED))
+        ;
+}
+
 static void put_text(struct json *j, const char *key, const char *text)
 {
     json_string(j, key, text && text[0] ? text : NULL);
@@ -143,6 +152,7 @@ static void put_text(struct json *j, const char *key, const char *text)
 void job_report(struct json *j)
 {
     int shown = job.nhosts < HOSTS_SHOWN ? job.nhosts : HOSTS_SHOWN;
+    int nodes = job.nhosts > job.nodes ? job.nhosts : job.nodes;
     char value[CFG_TEXT_MAX];
 
     json_open(j, "job", '{');
@@ -155,12 +165,12 @@ void job_report(struct json *j)
     put_text(j, "script", job.script);
     json_int(j, "began", (long long)job.began);
     json_rounded(j, "seconds", 6, count_now() - job.clock);
-    json_int(j, "nodes", job.nhosts);
+    json_int(j, "nodes", nodes);
     json_open(j, "hosts", '[');
     for (int i = 0; i < shown; i++)
         json_string(j, NULL, job.hosts[i]);
     json_close(j, ']');
-    json_int(j, "hosts_not_listed", job.nhosts - shown);
+    json_int(j, "hosts_not_listed", nodes - shown);
     json_close(j, '}');
     json_open(j, "changed", '{');
     for (int id = 0; id < CFG_COUNT; id++) {

@@ -28,6 +28,9 @@ const char *job_host_at(int i);
 /* One more; one that is there already, and one too many, change nothing. */
 void job_add_host(const char *name);
 
+/* There are so many at least, whatever their names. Any thread. */
+void job_has_nodes(int n);
+
 /* The object "job", and "changed": the settings that are not at their default. */
 void job_report(struct json *j);
 
