@@ -4,9 +4,9 @@
  * where, and where an event's fields lie. Written from NCCL's sources, which
  * hold the contract:
  *
- *   tuner v4     src/include/plugin/tuner/tuner_v4.h         NCCL 2.22 on
+ *   tuner v4     src/include/plugin/tuner/tuner_v4.h         NCCL 2.24 on
  *   tuner v5     src/include/plugin/tuner/tuner_v5.h         NCCL 2.28 on
- *   tuner v6     src/include/plugin/tuner/tuner_v6.h         NCCL 2.30
+ *   tuner v6     src/include/plugin/tuner/tuner_v6.h         NCCL 2.30 on
  *   profiler v4  src/include/plugin/profiler/profiler_v4.h   NCCL 2.27 on
  *   profiler v5  src/include/plugin/profiler/profiler_v5.h   NCCL 2.28 on
  *   profiler v6  src/include/plugin/profiler/profiler_v6.h   NCCL 2.29 on

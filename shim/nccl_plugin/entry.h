@@ -3,7 +3,7 @@
  * A symbol that NCCL looks for, and that is there only where it is wanted.
  *
  * A plugin is there for NCCL if dlsym() finds its table, and a tuner that changes nothing is not
- * nothing: NCCL 2.28 to 2.30 leave their choice by CTA policy out where there is one
+ * nothing: NCCL 2.28 leaves its choice by CTA policy out where there is one
  * (ncclGetAlgoInfo, enqueue.cc), and a profiler is called for each event. So the symbol is an
  * indirect one (STT_GNU_IFUNC): dlsym() calls a function that says where the table is, or NULL.
  * Rejected: a plain table, and the advice to set NCCL_TUNER_PLUGIN only where it has work to do.

@@ -3,6 +3,7 @@
  * The profiler: each version's events, as tally.h has them. Nothing here fails: without memory a
  * communicator has no context, and its calls are not counted.
  */
+#include <pthread.h>
 #include <string.h>
 
 #include "shim/decide/job.h"
@@ -16,19 +17,18 @@
 
 #define LIBRARY "NCCL, seen by its profiler"
 
-/* NCCL makes communicators in several threads at once. */
+/* Before anything is counted: NCCL makes communicators in several threads at once. */
 static void open_live(void)
 {
-    static int done;
-
-    if (!__atomic_exchange_n(&done, 1, __ATOMIC_RELAXED))
-        live_open("NCCL");
+    live_open("NCCL");
 }
 
 static int open_comm(int version, void **context, int *mask, uint64_t comm, int nnodes, int nranks,
                      int rank)
 {
-    open_live();
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    pthread_once(&once, open_live);
     plugin_report_profiler(version);
     reporter_rank(rank, nranks, comm, LIBRARY);
     job_has_nodes(nnodes);

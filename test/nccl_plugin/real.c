@@ -83,17 +83,22 @@ typedef const void *find_table(void *file);
 #define TUNER "_Z15getNcclTuner_v%dPv"
 #define PROFILER "_Z18getNcclProfiler_v%dPv"
 
-/* NCCL finds the file by NCCL_TUNER_PLUGIN and NCCL_PROFILER_PLUGIN, and opens a communicator. */
+/* NCCL finds the file by NCCL_TUNER_PLUGIN and NCCL_PROFILER_PLUGIN, and opens a communicator. One
+   that knows older versions alone goes on without. */
 static void load(const char *plugin)
 {
     char *comm = calloc(1, COMM_BYTES);
     int *mask = symbol("ncclProfilerEventMask");
 
     ((on_comm *)symbol("_Z19ncclTunerPluginLoadP8ncclComm"))(comm);
-    claim(points_to(comm, plugin), "libnccl has found the tuner");
+    claim(points_to(comm, plugin) == !!adapter(TUNER, newest(TUNER)),
+          "libnccl has found the tuner, if it knows v4");
     ((on_comm *)symbol("_Z22ncclProfilerPluginInitP8ncclComm"))(comm);
-    claim((*mask & 0xff) == (ABI_COLLECTIVE | ABI_MESSAGE | ABI_KERNEL_CHANNEL),
-          "libnccl has called the profiler's init: mask %x", (unsigned)*mask);
+    if (adapter(PROFILER, newest(PROFILER)))
+        claim((*mask & 0xff) == (ABI_COLLECTIVE | ABI_MESSAGE | ABI_KERNEL_CHANNEL),
+              "libnccl has called the profiler's init: mask %x", (unsigned)*mask);
+    else
+        claim(*mask == 0, "libnccl knows no profiler of ours: mask %x", (unsigned)*mask);
     ((on_comm *)symbol("_Z26ncclProfilerPluginFinalizeP8ncclComm"))(comm);
     ((on_comm *)symbol("_Z21ncclTunerPluginUnloadP8ncclComm"))(comm);
     free(comm);

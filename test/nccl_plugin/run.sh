@@ -185,12 +185,21 @@ rm -f "$tmp/report.nccl"
 if [ ! -e "$library" ]; then
   skip 'the real library loads it' 'no libnccl.so.2; NCCL_LIBRARY=PATH names one'
 elif real COLLSHIM_REPORT="$tmp/report" NCCL_TUNER_PLUGIN="$plugin" NCCL_PROFILER_PLUGIN="$plugin"; then
-  grep -qE 'TUNER/Plugin: Using .*collshim' "$tmp/said" && grep -qE 'PROFILER/Plugin: [Ll]oaded collshim' "$tmp/said"
-  ok 'the real library says that it has loaded both' $?
+  grep -qE 'TUNER/Plugin: Using .*collshim' "$tmp/said"
+  ok 'the real library says that it uses the tuner' $?
   grep -qF "collshim $("$build/collshim" --version | awk '{ print $2 }'): NCCL's tuner, profile $tmp/ring16, hash " "$tmp/said"
   ok "NCCL's log has the profile and its hash" $?
+  told=$(grep -c '^told' "$tmp/said")
+  if [ "$told" -eq 0 ]; then
+    [ ! -e "$tmp/report.nccl" ]
+    ok 'a library of older profilers: no report' $?
+    conclude
+    exit
+  fi
+  grep -qE 'PROFILER/Plugin: [Ll]oaded collshim' "$tmp/said"
+  ok 'the real library says that it uses the profiler' $?
   reports '.nccl.choices == [{collective: "allreduce", total_bytes_from: 2097152, algorithm: "ring", protocol: "ll128", channels_least: 16,
-    channels_most: 16, calls: '"$((3 * $(grep -c '^told' "$tmp/said")))"', timed: .nccl.choices[0].calls, us: 200}] and .nccl.choices[0].calls > 0'
+    channels_most: 16, calls: '$((3 * told))', timed: '$((3 * told))', us: 200}]'
   ok "its adapters' events are read right" $?
   # By names, and from a configuration file, which may hold our settings as well.
   ln -s "$plugin" "$tmp/libnccl-tuner-collshim.so"
