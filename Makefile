@@ -100,7 +100,7 @@ WITH_NCCL_H := $(NCCL_OBJ) $(NCCL_SIM_OBJ) $(NCCL_TEST_OBJ) $(patsubst %,$(OVERH
 
 # Targets -----------------------------------------------------------------------------------
 HELPER  := $(if $(UCX)$(NCCL),$(B)/collshim-helper)
-TARGETS := $(B)/libcollshim.so $(B)/collshim $(B)/collshim-exec $(HELPER) $(FAMILIES:%=$(B)/libcollshim-%.so) \
+TARGETS := $(B)/libcollshim.so $(B)/libnccl-tuner-collshim.so $(B)/collshim $(B)/collshim-exec $(HELPER) $(FAMILIES:%=$(B)/libcollshim-%.so) \
            $(if $(SPANK),$(B)/collshim-spank.so) \
            $(if $(NCCL),$(addprefix $(B)/,libcollshim-nccl.so collshim-overhead-nccl collshim-enqueue-nccl)) \
            $(FAMILIES:%=$(B)/collshim-bench-%) $(FAMILIES:%=$(B)/collshim-overhead-%) \
@@ -113,7 +113,7 @@ MPI_TESTS := $(basename $(wildcard test/mpi/*.c test/fortran/*.f90))
 .PHONY: all install uninstall test test-programs test-gpu sanitize unit grade lint format bench clean help different
 all: $(TARGETS)
 test-programs: $(foreach f,$(FAMILIES),$(MPI_TESTS:%=$(B)/$(f)/%)) $(B)/unit $(HELPER) $(GPU_TESTS) \
-               $(B)/test/yield.so $(B)/test/cores.so $(if $(CUDA),$(B)/gpusim/libcuda.so.1 $(B)/gpusim/libnvidia-ml.so.1) \
+               $(B)/test/yield.so $(B)/test/cores.so $(addprefix $(B)/test/,plugin_cases plugin_real) $(if $(CUDA),$(B)/gpusim/libcuda.so.1 $(B)/gpusim/libnvidia-ml.so.1) \
                $(if $(NCCL),$(B)/test/nccl_ranks $(NCCL_CAUGHT))
 
 help:
@@ -226,6 +226,9 @@ $(foreach f,$(FAMILIES),$(eval $(call family_rules,$(f))))
 
 $(call program,libcollshim-nccl.so,$(NCCL_OBJ) $(call pic,$(CREW_SRC)) $(DECIDE) $(CORE) $(CUDA_RUN),\
   -l:libyaml.a -ldl -lm -lpthread,$(SHARED))
+# NCCL's tuner and profiler. NCCL may close it and open it again: it stays, with what it has counted.
+$(call program,libnccl-tuner-collshim.so,$(call pic,$(wildcard shim/nccl_plugin/*.c)) $(DECIDE) $(CORE),\
+  -l:libyaml.a -ldl -lm -lpthread,$(SHARED) -Wl$(comma)-z$(comma)nodelete)
 # Its undefined symbols are those of srun, sbatch and slurmstepd.
 $(call program,collshim-spank.so,$(call pic,shim/slurm/spank.c config/preload_list.c),,-shared -Wl$(comma)-z$(comma)now)
 # A process of its own that works for a rank; no part of it is linked into an application.
@@ -260,6 +263,9 @@ $(call stand_in,gpusim/libcuda.so.1,$(SIM_OBJ),-lpthread)
 $(call stand_in,gpusim/libnvidia-ml.so.1,$(call pic,test/nvmlsim/nvml.c))
 $(call stand_in,ncclsim/libnccl.so.2,$(NCCL_SIM_OBJ) $(call pic,transports/cuda_driver.c),-ldl -lpthread)
 $(call program,test/gpu_contract,$(GPU_TEST_OBJ) $(GPU_CORE_OBJ),-ldl -lm -lpthread)
+# They play NCCL's part for its plugin.
+$(call program,test/plugin_cases,$(call pic,$(addprefix test/nccl_plugin/,cases.c player.c)),-ldl -lpthread)
+$(call program,test/plugin_real,$(call pic,$(addprefix test/nccl_plugin/,real.c player.c)),-ldl)
 # Linked with the stand-in, which has the real library's symbols; the loader picks the one to run with.
 $(call program,test/nccl_ranks,$(NCCL_TEST_OBJ) $(call pic,transports/cuda_driver.c) \
   $(B)/ncclsim/libnccl.so.2,-ldl -lm -lpthread)
@@ -297,20 +303,23 @@ sanitize: $(if $(NVCC),$(IMAGE))
 # Install -----------------------------------------------------------------------------------
 # DESTDIR goes in front, for packagers. The preload looks for backends beside itself, and they for the helper.
 # Pages: one for each row of the table in main.c, for each program, and collshim(7) for the preload.
-LIBRARIES := libcollshim.so $(FAMILIES:%=libcollshim-%.so) $(if $(NCCL),libcollshim-nccl.so) $(if $(SPANK),collshim-spank.so)
+LIBRARIES := libcollshim.so libnccl-tuner-collshim.so $(FAMILIES:%=libcollshim-%.so) $(if $(NCCL),libcollshim-nccl.so) $(if $(SPANK),collshim-spank.so)
 PROGRAMS  := collshim collshim-exec $(FAMILIES:%=collshim-bench-%)
 SCRIPTS   := tune $(if $(NCCL),tune-nccl)
 MAN1      := collshim $(shell sed -nE 's/^    \{"([a-z]+)", ".*", cli_.*/collshim-\1/p' shim/cli/main.c) $(SCRIPTS:%=collshim-%) \
              $(FAMILIES:%=collshim-bench-%)
 FILL_IN   := sed $(if $(filter /usr,$(PREFIX)),-e '/@PREFIX@.bin.\?.\?$$/d') -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@LIBDIR@|$(LIBDIR)|g' \
              -e 's|@VERSION@|$(VERSION)|g'
-INSTALLED  = $(addprefix $(LIBDIR)/,$(LIBRARIES) $(notdir $(HELPER))) $(addprefix $(PREFIX)/bin/,$(PROGRAMS) $(SCRIPTS:%=collshim-%)) \
+# NCCL makes libnccl-profiler-NAME.so of NCCL_PROFILER_PLUGIN=NAME.
+PROFILER  := libnccl-profiler-collshim.so
+INSTALLED  = $(addprefix $(LIBDIR)/,$(LIBRARIES) $(PROFILER) $(notdir $(HELPER))) $(addprefix $(PREFIX)/bin/,$(PROGRAMS) $(SCRIPTS:%=collshim-%)) \
              $(MAN1:%=$(MANDIR)/man1/%.1) $(MANDIR)/man7/collshim.7 $(addprefix $(COMPLETIONDIR)/,collshim collshim-exec) \
              $(PKGCONFIGDIR)/collshim.pc $(MODULEDIR)/collshim/$(VERSION) $(MODULEDIR)/collshim/$(VERSION).lua
 
 install: all
 	@mkdir -p $(sort $(dir $(INSTALLED:%=$(DESTDIR)%)))
 	install -m 644 $(LIBRARIES:%=$(B)/%) $(DESTDIR)$(LIBDIR)
+	ln -sf libnccl-tuner-collshim.so $(DESTDIR)$(LIBDIR)/$(PROFILER)
 	$(if $(HELPER),install -m 755 $(HELPER) $(DESTDIR)$(LIBDIR))
 	install -m 755 $(PROGRAMS:%=$(B)/%) $(DESTDIR)$(PREFIX)/bin
 	$(foreach s,$(SCRIPTS),install -m 755 scripts/$(s) $(DESTDIR)$(PREFIX)/bin/collshim-$(s) &&) :
@@ -333,7 +342,7 @@ C_FILES  = $(wildcard $(addsuffix /*.[ch],config planners planners/* transports 
              test/* test/*/*))
 # Shell scripts, and files that they read.
 SH_FILES = $(shell grep -rlE '^.!/.*sh$$|^. shellcheck shell=' .ci scripts bench test packaging)
-LINT     = $(wildcard config/*.c planners/*.c planners/*/*.c transports/engine.c shim/cli/*.c shim/decide/*.c \
+LINT     = $(wildcard config/*.c planners/*.c planners/*/*.c transports/engine.c shim/cli/*.c shim/decide/*.c shim/nccl_plugin/*.c \
              $(filter-out shim/helper/nccl_%,$(wildcard shim/helper/*.c)))
 LINT_CUDA = $(strip $(if $(CUDA),$(wildcard transports/cuda_*.c)) \
               $(if $(NCCL),transports/nccl_run.c $(wildcard shim/nccl/*.c)))

@@ -138,24 +138,35 @@ static int option_value(const struct word *w, const char *key, char *text, size_
     return 1;
 }
 
-/* chunk=SIZE or ppg=K, each once. */
+/* KEY=N, once. Returns whether it is that. */
+static int read_option_count(const struct word *w, const char *key, uint64_t most, int *value)
+{
+    uint64_t n;
+    char text[48];
+
+    if (*value || !option_value(w, key, text, sizeof text) || read_count(text, &n) < 0 || n > most)
+        return 0;
+    *value = (int)n;
+    return 1;
+}
+
+/* chunk=SIZE, ppg=K or channels=N, each once. */
 static int read_option(const struct word *w, struct profile_row *row)
 {
-    enum { CHUNK_MAX = 1 << 30, PPG_MAX = 64 };
-    uint64_t ppg;
+    enum { CHUNK_MAX = 1 << 30, PPG_MAX = 64, CHANNELS_MAX = 64 };
     char text[48];
 
     if (!row->chunk_bytes && option_value(w, "chunk=", text, sizeof text))
         return cfg_parse_bytes(text, &row->chunk_bytes) < 0 || row->chunk_bytes > CHUNK_MAX
                    ? -EINVAL
                    : 0;
-    if (row->ppg || !option_value(w, "ppg=", text, sizeof text) || read_count(text, &ppg) < 0 ||
-        ppg > PPG_MAX)
-        return -EINVAL;
-    row->ppg = (int)ppg;
-    return 0;
+    return read_option_count(w, "ppg=", PPG_MAX, &row->ppg) ||
+                   read_option_count(w, "channels=", CHANNELS_MAX, &row->channels)
+               ? 0
+               : -EINVAL;
 }
 
+#define OPTIONS "chunk=SIZE, of at most 1GiB, ppg=K or channels=N, of at most 64"
 static const struct {
     int (*read)(const struct word *w, struct profile_row *row);
     const char *expected;
@@ -164,8 +175,8 @@ static const struct {
     {read_shape, "nodes x ranks such as 4x4, 2-8x4 or *"},
     {read_size, "a range of bytes such as 64K-1M, 1M-* or *"},
     {read_algorithm, "an algorithm or native"},
-    {read_option, "chunk=SIZE, of at most 1GiB, or ppg=K, of at most 64"},
-    {read_option, "chunk=SIZE, of at most 1GiB, or ppg=K, of at most 64"},
+    {read_option, OPTIONS},
+    {read_option, OPTIONS},
 };
 enum { NEEDED = 4 };
 

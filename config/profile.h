@@ -9,10 +9,12 @@
  *     allreduce     8x8             64M-*      native              ppg=2
  *     allgather     2-8x*           1M-*       parallel_rings
  *     bcast         *               *          native
+ *     allreduce     4x8             1M-64M     native:ring/ll128   channels=16
  *
  * Ranks are of the largest node. Bytes are of the whole collective, as in COLLSHIM_MIN_BYTES; both
  * ends of a range belong to it, and * is anything. Blanks inside the parentheses of a recipe belong
  * to it. Native in slices is the library's own call on each, where helpers have the library (NCCL).
+ * native:ALGORITHM/PROTOCOL is one of NCCL's own, on so many of its channels at most.
  * Whether the names exist is not known here: planners/tuning.h asks that.
  *
  * A line may also hold rates of the machine, in the words of a topology (`collshim rates` prints
@@ -42,9 +44,10 @@ struct profile_row {
     int line; /* of the file, from 1 */
     char collective[32];
     struct profile_range nodes, ranks, bytes;
-    char algorithm[256]; /* NAME, NAME(RECIPE) or native */
+    char algorithm[256]; /* NAME, NAME(RECIPE), native or native:NAME */
     size_t chunk_bytes;  /* 0: not said */
     int ppg;             /* processes per rank; 0: not said */
+    int channels;        /* of NCCL; 0: not said */
 };
 
 struct profile {

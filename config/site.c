@@ -215,6 +215,7 @@ void cfg_site_decide(struct cfg *c, char **environment)
     const char *job = job_of(environment), *stop, *directory = c->rules.directory;
     const size_t size = sizeof c->rules.left_out;
 
+    c->rules.own_mode = c->mode;
     if (!*directory)
         return;
     stop = stop_file(c);

@@ -34,6 +34,7 @@ struct cfg_site {
     char users[CFG_SITE_TEXT];    /* left out */
     int share;                    /* of CFG_SHARE_ALL jobs so many take part */
     char left_out[CFG_SITE_TEXT]; /* why this process is left out, one line; "": it takes part */
+    int own_mode;                 /* enum cfg_mode, as if no process were left out */
     int problems;                 /* of the file */
     char note[2048]; /* what is wrong with the file, and settings of the user's that are locked;
                         lines */

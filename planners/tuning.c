@@ -33,6 +33,51 @@ static void no_algorithm(const char *path, const struct profile_row *r, enum pla
                 n.best ? "; the nearest is " : "", n.best ? n.best : "");
 }
 
+static void no_variant(const char *path, const struct profile_row *r, enum plan_collective id,
+                       struct cfg *c)
+{
+    struct nearest n = nearest_to(r->algorithm);
+
+    nearest_offer(&n, PROFILE_NATIVE);
+    for (int i = 0; i < plan_variant_count; i++)
+        if (plan_variants[i].library == VARIANT_NCCL && plan_variants[i].collective == id)
+            nearest_offer(&n, plan_variants[i].row.name);
+    cfg_problem(c, "%s:%d: NCCL has no '%s' for %s; %s%s (the row is left out)", path, r->line,
+                r->algorithm, r->collective, n.best ? "the nearest is " : "it may be native",
+                n.best ? n.best : "");
+}
+
+/* NCCL takes fewer channels by itself where these algorithms have fewer. For others it would use
+   channels that are not there. */
+static int takes_channels(const struct plan_variant *v)
+{
+    const char *name = v ? plan_variant_name(v) : "";
+
+    return !strncmp(name, "ring/", 5) || !strncmp(name, "tree/", 5);
+}
+
+static int is_native(const char *algorithm)
+{
+    return !strcmp(algorithm, PROFILE_NATIVE) ||
+           !strncmp(algorithm, PROFILE_NATIVE ":", strlen(PROFILE_NATIVE ":"));
+}
+
+/* A row `native` or `native:NAME`. Returns 1 if the name exists. */
+static int look_up_native(const char *path, const struct profile_row *r, struct cfg *c,
+                          struct tuning_row *row)
+{
+    const size_t prefix = strlen(PROFILE_NATIVE ":");
+
+    if (strcmp(r->algorithm, PROFILE_NATIVE) != 0) {
+        row->variant = plan_variant_named(VARIANT_NCCL, row->collective, r->algorithm + prefix);
+        if (!row->variant) {
+            no_variant(path, r, row->collective, c);
+            return 0;
+        }
+    }
+    return 1;
+}
+
 /* Returns 1 if the names exist. */
 static int look_up(const char *path, const struct profile_row *r, struct cfg *c,
                    struct tuning_row *row)
@@ -49,8 +94,18 @@ static int look_up(const char *path, const struct profile_row *r, struct cfg *c,
                                .ranks = r->ranks,
                                .bytes = r->bytes,
                                .chunk_bytes = r->chunk_bytes,
-                               .ppg = r->ppg};
-    if (!strcmp(r->algorithm, PROFILE_NATIVE))
+                               .ppg = r->ppg,
+                               .channels = r->channels};
+    if (is_native(r->algorithm) && !look_up_native(path, r, c, row))
+        return 0;
+    if (r->channels && !takes_channels(row->variant)) {
+        cfg_problem(c,
+                    "%s:%d: channels= is for native:ring/... and native:tree/... (the row is left "
+                    "out)",
+                    path, r->line);
+        return 0;
+    }
+    if (is_native(r->algorithm))
         return 1;
     row->algorithm = plan_algorithm_parse(row->collective, r->algorithm, row->recipe,
                                           sizeof row->recipe, why, sizeof why);
@@ -90,6 +145,13 @@ static int within(const struct profile_range *r, uint64_t value)
     return r->from <= value && value <= r->to;
 }
 
+static int matches(const struct tuning_row *r, enum plan_collective c, int nodes, int ranks,
+                   uint64_t bytes)
+{
+    return r->collective == c && within(&r->bytes, bytes) && within(&r->nodes, (uint64_t)nodes) &&
+           within(&r->ranks, (uint64_t)ranks);
+}
+
 /* Is the request's memory, the host's, what speaks against the algorithm? On a device it then has
    nothing against it, or, as where no rank has one, something else. */
 static int wants_a_device(const struct plan_algorithm *a, const struct plan_request *q)
@@ -106,10 +168,20 @@ const struct tuning_row *tuning_find(const struct tuning *t, const struct plan_r
     for (int i = 0; i < t->nrows; i++) {
         const struct tuning_row *r = &t->row[i];
 
-        if (r->collective == q->collective && within(&r->bytes, bytes) &&
-            within(&r->nodes, (uint64_t)q->topo->nnodes) &&
-            within(&r->ranks, (uint64_t)cost_largest_node(q->topo)) &&
-            !wants_a_device(r->algorithm, q))
+        if (matches(r, q->collective, q->topo->nnodes, cost_largest_node(q->topo), bytes) &&
+            !r->variant && !wants_a_device(r->algorithm, q))
+            return r;
+    }
+    return NULL;
+}
+
+const struct tuning_row *tuning_find_native(const struct tuning *t, enum plan_collective c,
+                                            int nodes, int ranks, uint64_t bytes)
+{
+    for (int i = 0; i < t->nrows; i++) {
+        const struct tuning_row *r = &t->row[i];
+
+        if (!r->algorithm && matches(r, c, nodes, ranks, bytes))
             return r;
     }
     return NULL;
@@ -167,8 +239,10 @@ uint64_t tuning_hash(const struct tuning *t)
         const struct tuning_row *r = &t->row[i];
 
         h = mix(mix(mix(h, r->collective), r->chunk_bytes), (uint64_t)r->ppg);
+        h = mix(h, (uint64_t)r->channels);
         h = mix_range(mix_range(mix_range(h, &r->nodes), &r->ranks), &r->bytes);
         h = mix_text(h, r->algorithm ? r->algorithm->name : PROFILE_NATIVE);
+        h = mix_text(h, r->variant ? r->variant->row.name : "");
         h = mix_text(h, r->recipe);
     }
     return any ? h : 0;

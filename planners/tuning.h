@@ -9,10 +9,13 @@
 
 #include "config/profile.h"
 #include "planners/registry.h"
+#include "planners/variants.h"
 
 struct tuning_row {
     enum plan_collective collective;
     const struct plan_algorithm *algorithm; /* NULL: native */
+    const struct plan_variant *variant;     /* NCCL's own algorithm; NULL: none */
+    int channels;                           /* of NCCL for the variant, at most; 0: its choice */
     char recipe[CFG_TEXT_MAX];              /* "" : none */
     struct profile_range nodes, ranks, bytes;
     size_t chunk_bytes; /* 0: chosen */
@@ -39,9 +42,16 @@ int tuning_open(const char *path, const struct profile *p, struct cfg *c, struct
 void tuning_load(struct cfg *c, struct tuning *t);
 
 /* The first row for the request's collective and topology and that sum of bytes, or NULL. Rows of
-   algorithms for device memory are for requests in such memory alone. */
+   algorithms for device memory are for requests in such memory alone; those of NCCL's own
+   algorithms are not for requests, which NCCL decides itself. */
 const struct tuning_row *tuning_find(const struct tuning *t, const struct plan_request *q,
                                      uint64_t bytes);
+
+/* What the profile says of NCCL's own call of so many bytes in all: the first row that matches and
+   is native, with a variant or without; NULL: there is none. Rows of other algorithms are not
+   asked. ranks: of the largest node. */
+const struct tuning_row *tuning_find_native(const struct tuning *t, enum plan_collective c,
+                                            int nodes, int ranks, uint64_t bytes);
 
 /* Let t's links have the profile's rates where theirs are not known. */
 void tuning_fill_in(const struct tuning *t, struct topo *topo);

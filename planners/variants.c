@@ -27,7 +27,7 @@ const struct plan_variant plan_variants[] = {
     {.row = {.name = PREFIX name_,                                                                 \
              .collectives = 1u << COLL_##collective_,                                              \
              .description = "the library's own",                                                   \
-             .source = "the MPI library",                                                          \
+             .source = "the library",                                                              \
              .build = no_plan},                                                                    \
      .library = VARIANT_##library_,                                                                \
      .collective = COLL_##collective_,                                                             \
@@ -79,6 +79,16 @@ const struct plan_variant *plan_variant_find(const struct variant_set *set, enum
 {
     for (int i = 0; i < plan_variant_count; i++)
         if (variant_set_has(set, i) && plan_variants[i].collective == c &&
+            !strcmp(plan_variant_name(&plan_variants[i]), name))
+            return &plan_variants[i];
+    return NULL;
+}
+
+const struct plan_variant *plan_variant_named(enum variant_library library, enum plan_collective c,
+                                              const char *name)
+{
+    for (int i = 0; i < plan_variant_count; i++)
+        if (plan_variants[i].library == library && plan_variants[i].collective == c &&
             !strcmp(plan_variant_name(&plan_variants[i]), name))
             return &plan_variants[i];
     return NULL;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The variants: algorithms that an MPI library has for a collective and can be told to use. They
- * are contenders like the rows of the registry; what runs them is the library, so they have no
- * plan. Here are their names and how long they take, roughly; shim/mpi/variants.h tells a library
- * to use one.
+ * The variants: algorithms that a library has for a collective and can be told to use. They are
+ * contenders like the rows of the registry; what runs them is the library, so they have no plan.
+ * Here are their names and how long they take, roughly; shim/mpi/variants.h tells an MPI library to
+ * use one, shim/nccl_plugin/ tells NCCL.
  *
- * Users name one as native:NAME in COLLSHIM_ALGORITHM.
+ * Users name one as native:NAME in COLLSHIM_ALGORITHM, and one of NCCL's in a tuning profile.
  *
  * Pure functions of values that are the same on all ranks. Thread-safe.
  */
@@ -16,7 +16,7 @@
 
 #include "planners/choose.h"
 
-enum variant_library { VARIANT_OPENMPI, VARIANT_MPICH };
+enum variant_library { VARIANT_OPENMPI, VARIANT_MPICH, VARIANT_NCCL };
 
 /* How messages travel: what the model needs of an algorithm. */
 enum variant_shape {
@@ -40,7 +40,7 @@ struct plan_variant {
     enum plan_collective collective;
     int number;            /* of Open MPI; 0: none */
     int segment;           /* bytes, or 0 */
-    const char *component; /* of Open MPI; "": MPICH */
+    const char *component; /* of Open MPI; "": MPICH, NCCL */
     enum variant_shape shape;
 };
 
@@ -80,6 +80,10 @@ const char *plan_variant_name(const struct plan_variant *v);
 /* The variant of the collective in the set by that name, or NULL. */
 const struct plan_variant *plan_variant_find(const struct variant_set *set, enum plan_collective c,
                                              const char *name);
+
+/* The library's variant of the collective by that name, or NULL. */
+const struct plan_variant *plan_variant_named(enum variant_library library, enum plan_collective c,
+                                              const char *name);
 
 /* Seconds that a call of `total` bytes (of all blocks, or of the vector; of what a rank sends in an
    exchange) takes, roughly: in order to rank them. */

@@ -15,6 +15,7 @@
 #include "shim/cli/gnuplot.h"
 #include "shim/cli/lines.h"
 #include "shim/cli/call_sites.h"
+#include "shim/cli/nccl_choices.h"
 
 static const char help[] =
     "collshim report FILE [--all] [--json | --plot PICTURE | --svg PICTURE | --png PICTURE]\n"
@@ -161,7 +162,7 @@ static int open_report(const char *path, struct report *r)
 
     if (!f && errno == ENOENT)
         return cli_fail("%s: %s, nor a %s.nccl: 0 calls seen, or the run has not ended; of a "
-                        "library that is linked statically no call is seen",
+                        "library that is linked statically no call is seen, but by NCCL's plugins",
                         path, strerror(errno), path);
     if (!f)
         return cli_fail("%s: %s", path, strerror(errno));
@@ -182,7 +183,7 @@ static int open_report(const char *path, struct report *r)
     r->collectives = json_object_get(r->nccl ? r->nccl : r->root, "collectives");
     if (!json_is_string(json_object_get(r->root, "collshim")) ||
         !json_is_integer(json_object_get(r->root, "ranks")) || !json_is_array(r->collectives) ||
-        !sites_are_valid(json_object_get(r->root, "sites")))
+        !sites_are_valid(json_object_get(r->root, "sites")) || !nccl_choices_are_valid(r->nccl))
         return foreign(path);
     json_array_foreach(r->collectives, i, row)
     {
@@ -359,6 +360,7 @@ static void print_table(const struct report *r, size_t most)
         if (c.calls)
             print_collective(&c);
     }
+    nccl_choices_print(r->nccl);
     if (!seen)
         puts("\nNone of the collectives that can be rerouted was called.");
     sites_advise(r->root);

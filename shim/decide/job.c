@@ -29,7 +29,7 @@ static struct {
     time_t began;
     double clock;
     char (*hosts)[JOB_HOST_BYTES]; /* sorted; never freed: for the process's life */
-    int nhosts, nodes;             /* nodes: 0, or more than their names are known of */
+    int nhosts, nodes;             /* nodes: at least */
 } job;
 
 static void copy(char *text, size_t size, const char *from)
@@ -135,12 +135,12 @@ void job_add_host(const char *name)
     job.nhosts++;
 }
 
-void job_set_nodes(int n)
+void job_has_nodes(int n)
 {
-    int most = __atomic_load_n(&job.nodes, __ATOMIC_RELAXED);
+    int known = __atomic_load_n(&job.nodes, __ATOMIC_RELAXED);
 
-    while (n > most && !__atomic_compare_exchange_n(&job.nodes, &most, n, 0, __ATOMIC_RELAXED,
-                                                    __ATOMIC_RELAXED))
+    while (n > known && !__atomic_compare_exchange_n(&job.nodes, &known, n, 0, __ATOMIC_RELAXED,
+                                                     __ATOMIC_RELAXED))
         ;
 }
 

@@ -25,12 +25,12 @@ const char *job_host(void);
 int job_host_count(void);
 const char *job_host_at(int i);
 
-/* The job has at least so many nodes, whose names are not known. Any thread. */
-void job_set_nodes(int n);
-int job_nodes(void);
-
 /* One more; one that is there already, and one too many, change nothing. */
 void job_add_host(const char *name);
+
+/* There are so many at least, whatever their names. Any thread. */
+void job_has_nodes(int n);
+int job_nodes(void);
 
 /* The object "job", and "changed": the settings that are not at their default. */
 void job_report(struct json *j);

@@ -218,7 +218,8 @@ static void report_path(const char *behind, char *path, size_t size)
 }
 
 /* Both places, where they are wanted. quietly: another report will take its place. */
-static int write_all(const char *behind, int of_the_job, void (*print)(FILE *f), int quietly)
+static int write_all(const char *behind, enum reporter_scope of, void (*print)(FILE *f),
+                     int quietly)
 {
     char path[CFG_TEXT_MAX + 32];
     const char *why;
@@ -229,7 +230,7 @@ static int write_all(const char *behind, int of_the_job, void (*print)(FILE *f),
         rc = failed = config_write_file(path, print, &why);
     if (rc < 0 && !quietly)
         say(CFG_LEVEL_WARN, "COLLSHIM_REPORT: cannot write %s: %s", path, why);
-    if (!settings.cfg.spool[0] || !of_the_job)
+    if (!settings.cfg.spool[0] || of != REPORT_OF_JOB)
         return failed;
     report_is_short = 1;
     rc = spool_write(settings.cfg.spool, &spool_caps, print, &why);
@@ -241,10 +242,10 @@ static int write_all(const char *behind, int of_the_job, void (*print)(FILE *f),
 
 int report_write_quietly(void (*print)(FILE *f))
 {
-    return write_all("", 1, print, 1);
+    return write_all("", REPORT_OF_JOB, print, 1);
 }
 
-void report_write(const char *behind, int of_the_job, void (*print)(FILE *f))
+void report_write(const char *behind, enum reporter_scope of, void (*print)(FILE *f))
 {
-    write_all(behind, of_the_job, print, 0);
+    write_all(behind, of, print, 0);
 }

@@ -7,6 +7,7 @@
 #define COLLSHIM_SHIM_DECIDE_REPORT_H
 
 #include "config/json.h"
+#include "shim/decide/reporter.h"
 
 /* The object, and what stands first in it; to be closed by the caller. */
 struct json report_begin(FILE *f, const char *library, int ranks, const char *counts_are);
@@ -20,9 +21,10 @@ void report_collectives(struct json *j, int timed);
 /* Is the report being printed one for the spool? Then it is short. */
 extern int report_is_short;
 
-/* Write it where COLLSHIM_REPORT says, `behind` behind the file's name, in which %p is replaced by the
-   process id; and to COLLSHIM_SPOOL if it is of the job, not of one process. What is wrong is said. */
-void report_write(const char *behind, int of_the_job, void (*print)(FILE *f));
+/* Write it where COLLSHIM_REPORT says, `behind` behind the file's name, in which %p is replaced by
+   the process id; and to COLLSHIM_SPOOL if it is of the job, not of one process. What is wrong is
+   said. */
+void report_write(const char *behind, enum reporter_scope of, void (*print)(FILE *f));
 
 /* The same without a word, and to no stream: of a report that another will replace. Returns 0 or a
    negative code. */

@@ -83,5 +83,5 @@ void mpi_report(void)
     }
     site_fold();
     if (!mpi_process.world_rank)
-        report_write("", 1, print_report);
+        report_write("", REPORT_OF_JOB, print_report);
 }

@@ -13,6 +13,8 @@
 #include "config/hash.h"
 #include "config/host.h"
 #include "shim/decide/count.h"
+#include "shim/decide/job.h"
+#include "shim/decide/reporter.h"
 #include "shim/nccl/ppg.h"
 #include "shim/nccl/scratch.h"
 #include "shim/nccl/stored.h"
@@ -193,7 +195,7 @@ static struct nccl_comm *comm_make(struct nccl_copy *copy, ncclComm_t handle, ui
     e->next = *at;
     *at = e;
     pthread_mutex_unlock(&lock);
-    report_rank(c->rank, c->nranks, key, copy->version);
+    reporter_rank(c->rank, c->nranks, key, copy->version);
     if (c->rank == 0)
         settings_complain();
     return c;
@@ -385,7 +387,7 @@ static enum reason judge_notes(struct nccl_comm *c, const char *notes)
         rc = make_topology(c, reports);
         verdict = rc == -EINVAL ? REASON_TOPOLOGY : rc ? REASON_NOT_READY : REASON_NONE;
         if (!rc)
-            report_nodes(c->topo->nnodes);
+            job_has_nodes(c->topo->nnodes);
     }
     free(reports);
     return verdict;

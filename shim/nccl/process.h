@@ -32,12 +32,8 @@ extern struct nccl_process nccl_process;
 /* Read the settings, once. */
 void nccl_process_open(void);
 
-/* For the report (report.c). A rank of a communicator: of the largest one's the report speaks. key:
- * alike for its ranks. */
-void report_rank(int rank, int nranks, uint64_t key, const char *version);
-/* A communicator of so many nodes. */
-void report_nodes(int nnodes);
-/* A communicator of this process's has so many processes per rank; mps: with a service. */
+/* For the report (report.c). A communicator of this process's has so many processes per rank; mps:
+ * with a service. */
 void report_helpers(int processes, int mps);
 /* A message of ncclSend (sent) or ncclRecv, which pass through. */
 void report_message(int sent);

@@ -2,25 +2,15 @@
 /*
  * The report: NCCL programs end without telling NCCL, so a process writes it when the library is
  * unloaded at its exit. Counts are this process's own; rank 0 takes part in every collective.
- *
- * One process writes: rank 0 of the largest communicator it was in, unless its launcher calls it
- * another rank. The parts of a split have a rank 0 each, but belong to a larger one; those of a
- * mesh do not, there the launcher tells. Where neither does, the last to end has its report there,
- * whole. With %p in its name every process has its own.
  */
-#define _GNU_SOURCE
-#include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "config/write_file.h"
 #include "shim/decide/call_site_merge.h"
 #include "shim/decide/call_site_report.h"
 #include "shim/decide/count.h"
-#include "shim/decide/job.h"
 #include "shim/decide/report.h"
+#include "shim/decide/reporter.h"
 #include "shim/nccl/process.h"
 #include "shim/nccl/sited.h"
 #include "shim/nccl/stored.h"
@@ -28,40 +18,12 @@
 
 static struct {
     uint64_t sends, recvs;
-    struct largest { /* communicator so far */
-        pthread_mutex_t lock;
-        int nranks, rank; /* rank: the lowest of this process's; nranks 0: none yet */
-        uint64_t key;
-        const char *version;
-        pid_t process; /* not that of a child that it has forked */
-    } largest;
     int processes, mps; /* per rank, of the last communicator that has several; 0: none */
-} seen = {.largest.lock = PTHREAD_MUTEX_INITIALIZER};
-
-void report_rank(int rank, int nranks, uint64_t key, const char *version)
-{
-    struct largest *l = &seen.largest;
-
-    pthread_mutex_lock(&l->lock);
-    if (nranks > l->nranks || (nranks == l->nranks && key == l->key && rank < l->rank)) {
-        l->nranks = nranks;
-        l->rank = rank;
-        l->key = key;
-        l->version = version;
-        l->process = getpid();
-        live_rank(rank, nranks);
-    }
-    pthread_mutex_unlock(&l->lock);
-}
+} seen;
 
 void report_message(int sent)
 {
     __atomic_fetch_add(sent ? &seen.sends : &seen.recvs, 1, __ATOMIC_RELAXED);
-}
-
-void report_nodes(int nnodes)
-{
-    job_set_nodes(nnodes);
 }
 
 void report_helpers(int processes, int mps)
@@ -72,11 +34,12 @@ void report_helpers(int processes, int mps)
 
 static void print_report(FILE *f)
 {
+    const struct reporter who = reporter_largest();
     char whose[64];
 
-    snprintf(whose, sizeof whose, "of the process of rank %d", seen.largest.rank);
+    snprintf(whose, sizeof whose, "of the process of rank %d", who.rank);
     nccl_sites_complete();
-    struct json j = report_begin(f, seen.largest.version, seen.largest.nranks, whose);
+    struct json j = report_begin(f, who.library, who.nranks, whose);
 
     json_open(&j, "nccl", '{');
     json_int(&j, "sends", (long long)seen.sends);
@@ -90,44 +53,21 @@ static void print_report(FILE *f)
     json_close(&j, '}');
     if (nccl_process.serves_mpi && *nccl_process.serves_mpi)
         json_bool(&j, "beside_mpi", 1);
-    site_report(&j, SITE_ONE_RANK, seen.largest.nranks);
+    site_report(&j, SITE_ONE_RANK, who.nranks);
     json_close(&j, '}');
-}
-
-/* Does whoever has started this process say that it is another rank than 0? */
-static int launched_as_another(void)
-{
-    static const char *const variables[] = {"RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
-                                            "SLURM_PROCID"};
-
-    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
-        const char *rank = secure_getenv(variables[i]);
-
-        if (rank && *rank)
-            return strcmp(rank, "0") != 0;
-    }
-    return 0;
-}
-
-/* With %p in its name every process has a report, and one of them speaks for the job. */
-static void write_report(void)
-{
-    const struct largest *l = &seen.largest;
-    int of_the_job = !l->rank && !launched_as_another();
-
-    if (!settings_want_report() || !l->nranks || l->process != getpid() ||
-        (!of_the_job && !strstr(settings.cfg.report, "%p")))
-        return;
-    site_fold();
-    report_write(config_write_is_device(settings.cfg.report) ? "" : ".nccl", of_the_job,
-                 print_report);
 }
 
 /* MPI's own report may be in the file of that name. */
 __attribute__((destructor)) static void write_at_exit(void)
 {
+    enum reporter_scope scope;
+
     if (settings.cfg.mode == CFG_MODE_VERIFY)
         verify_sweep();
     nccl_stored_close();
-    write_report();
+    scope = reporter_writes();
+    if (!scope)
+        return;
+    site_fold();
+    report_write(config_write_is_device(settings.cfg.report) ? "" : ".nccl", scope, print_report);
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "shim/nccl/comm.h"
+#include "shim/decide/reporter.h"
 #include "shim/nccl/ppg.h"
 #include "shim/nccl/verify.h"
 #include "shim/nccl/wrappers.h"
@@ -113,7 +114,7 @@ static void note_by_id(struct nccl_copy *copy, ncclResult_t result, const ncclCo
     if (this_thread.inside)
         return;
     if (is_nonblocking(config)) {
-        report_rank(rank, nranks, 0, copy->version);
+        reporter_rank(rank, nranks, 0, copy->version);
         return;
     }
     if (result != ncclSuccess || !comm)

@@ -19,7 +19,7 @@ says() {
 }
 
 check "make install" make -C "$root" B="$build" PREFIX="$prefix" DESTDIR="$work" install
-for file in lib/libcollshim.so bin/collshim bin/collshim-exec bin/collshim-tune share/man/man1/collshim.1 \
+for file in lib/libcollshim.so lib/libnccl-tuner-collshim.so lib/libnccl-profiler-collshim.so bin/collshim bin/collshim-exec bin/collshim-tune share/man/man1/collshim.1 \
     lib/pkgconfig/collshim.pc; do
     check "$file is installed" test -s "$at/$file"
 done

@@ -7,6 +7,7 @@
 
 #include "planners/variants.h"
 #include "planners/wanted.h"
+#include "shim/decide/live.h"
 #include "test/unit/suites.h"
 #include "test/unit/test_topo.h"
 
@@ -79,7 +80,8 @@ END_TEST
 
 START_TEST(test_variants__names_lead_back)
 {
-    struct variant_set set[] = {all_of(VARIANT_OPENMPI), all_of(VARIANT_MPICH)};
+    struct variant_set set[] = {all_of(VARIANT_OPENMPI), all_of(VARIANT_MPICH),
+                                all_of(VARIANT_NCCL)};
 
     ck_assert_ptr_null(plan_variant_of(plan_algorithms[0]));
     ck_assert_ptr_null(plan_variant_of(NULL));
@@ -89,6 +91,8 @@ START_TEST(test_variants__names_lead_back)
         ck_assert_ptr_eq(plan_variant_of(&v->row), v);
         ck_assert_ptr_eq(plan_variant_find(&set[v->library], v->collective, plan_variant_name(v)),
                          v);
+        ck_assert_ptr_eq(plan_variant_named(v->library, v->collective, plan_variant_name(v)), v);
+        ck_assert_int_lt(plan_variant_place(v), LIVE_VARIANTS);
         ck_assert_ptr_eq(plan_variant_at(v->collective, plan_variant_place(v)), v);
     }
 }

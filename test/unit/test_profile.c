@@ -96,6 +96,39 @@ START_TEST(test_profile__a_row_for_device_memory_is_for_nothing_else)
 }
 END_TEST
 
+/* What the profile says of NCCL's own call: "", "native", or a variant with its channels. */
+static const char *own(enum plan_collective collective, int nodes, int ranks, uint64_t bytes)
+{
+    const struct tuning_row *r = tuning_find_native(&t, collective, nodes, ranks, bytes);
+    static char text[64];
+
+    snprintf(text, sizeof text, "%s", !r ? "" : r->variant ? r->variant->row.name : "native");
+    if (r && r->channels)
+        snprintf(text + strlen(text), sizeof text - strlen(text), " %d", r->channels);
+    return text;
+}
+
+/* Each of the two, our schedules and NCCL's own call, passes the other's rows over. */
+START_TEST(test_profile__algorithms_of_nccl_are_for_its_own_calls)
+{
+    open_profile("allreduce 4x8 1M native\n"
+                 "allreduce 4x8 1M-64M native:ring/ll128 channels=16\n"
+                 "allreduce * 1M-* parallel_rings\n"
+                 "allreduce 4x8 * native:tree/simple\n"
+                 "reduce_scatter_block * * native:pat/simple\n");
+    ck_assert_msg(c.problems == 0, "%s", c.problem);
+    ck_assert_int_eq(t.nrows, 5);
+    ck_assert_str_eq(own(COLL_ALLREDUCE, 4, 8, 1 << 20), "native");
+    ck_assert_str_eq(own(COLL_ALLREDUCE, 4, 8, 2 << 20), "native:ring/ll128 16");
+    ck_assert_str_eq(own(COLL_ALLREDUCE, 4, 8, 65 << 20), "native:tree/simple");
+    ck_assert_str_eq(own(COLL_ALLREDUCE, 4, 7, 2 << 20), "");
+    ck_assert_str_eq(own(COLL_REDUCE_SCATTER_BLOCK, 1, 1, 1), "native:pat/simple");
+    ck_assert_str_eq(serves("node:4 rank:8", COLL_ALLREDUCE, 2 << 20), "parallel_rings");
+    ck_assert_str_eq(serves("node:4 rank:8", COLL_ALLREDUCE, 1024), "");
+    close_profile();
+}
+END_TEST
+
 static const struct {
     const char *row, *says;
 } wrong[] = {
@@ -118,6 +151,14 @@ static const struct {
     {"allgather * * native ppg=65", "`ppg=65`: expected chunk=SIZE"},
     {"allgather * * native ppg=2 ppg=2", "`ppg=2`: expected chunk=SIZE"},
     {"allgather * * native ppg=2 chunk=4K more", "`more`: expected the end of the line"},
+    {"allgather * * native channels=65", "`channels=65`: expected chunk=SIZE"},
+    {"allgather * * native channels=8", "P:2: channels= is for native:ring/"},
+    {"allgather * * parallel_rings channels=8", "P:2: channels= is for native:ring/"},
+    {"allgather * * native:nvls/simple channels=8", "P:2: channels= is for native:ring/"},
+    {"allgather * * native:", "P:2: NCCL has no 'native:' for allgather"},
+    {"allgather * * native:ring/l128", "for allgather; the nearest is native:ring/ll128"},
+    {"bcast * * native:tree/ll", "P:2: NCCL has no 'native:tree/ll' for bcast"},
+    {"alltoall * * native:ring/ll", "for alltoall; it may be native"},
     {"allgather * *", "it ends where an algorithm or native should stand"},
     {"allgather", "it ends where nodes x ranks"},
     {"link_pcie:fast", "`link_pcie:fast`: expected a rate such as"},
@@ -179,6 +220,10 @@ START_TEST(test_profile__the_hash_is_of_the_rows_and_not_of_the_comments)
     ck_assert_uint_ne(h, hash_of("allgather 4x5 1M native\n"));
     ck_assert_uint_ne(h, hash_of("allgather 4x4 1M-2M native\n"));
     ck_assert_uint_ne(h, hash_of("allgatherv 4x4 1M native\n"));
+    ck_assert_uint_ne(hash_of("allgather * * native:ring/ll\n"),
+                      hash_of("allgather * * native:ring/ll128\n"));
+    ck_assert_uint_ne(hash_of("allgather * * native:ring/ll\n"),
+                      hash_of("allgather * * native:ring/ll channels=2\n"));
     ck_assert_uint_eq(hash_of("# nothing\n"), 0);
     ck_assert_uint_ne(hash_of("bcast * * native\nreduce * * native\n"),
                       hash_of("reduce * * native\nbcast * * native\n"));
@@ -267,6 +312,7 @@ Suite *suite_profile(void)
 
     tcase_add_test(k, test_profile__the_first_row_that_matches_wins);
     tcase_add_test(k, test_profile__a_row_for_device_memory_is_for_nothing_else);
+    tcase_add_test(k, test_profile__algorithms_of_nccl_are_for_its_own_calls);
     tcase_add_loop_test(k, test_profile__a_wrong_row_costs_itself_only, 0,
                         sizeof wrong / sizeof *wrong);
     tcase_add_test(k, test_profile__blanks_in_a_recipe_belong_to_it);

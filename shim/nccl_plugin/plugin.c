@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The ranks cannot compare what they have read: NCCL gives a plugin no way to talk, and none is
+ * needed by NCCL_ALGO either. So nothing here may differ between ranks by itself. A store
+ * (COLLSHIM_STORE) changes while a job starts, and is not read. A site's stop file appears while
+ * one starts: it ends the report, not the tuner.
+ */
+#define _GNU_SOURCE
+#include "shim/nccl_plugin/plugin.h"
+
+#include <link.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "config/profile.h"
+#include "shim/decide/job.h"
+#include "shim/decide/reporter.h"
+#include "shim/decide/say.h"
+#include "shim/decide/settings.h"
+
+static struct {
+    pthread_once_t once;
+    const struct plan_variant *forced[COLL_COUNT]; /* by COLLSHIM_ALGORITHM */
+    int nforced, rows;
+} plugin = {.once = PTHREAD_ONCE_INIT};
+
+/* Names with a slash are NCCL's; others may be the MPI library's, which complains of them itself.
+ */
+static void look_up_forced(enum plan_collective c)
+{
+    const char *name = settings.choice[c].variant;
+
+    if (!name[0])
+        return;
+    plugin.forced[c] = plan_variant_named(VARIANT_NCCL, c, name);
+    plugin.nforced += plugin.forced[c] != NULL;
+    if (!plugin.forced[c] && strchr(name, '/'))
+        cfg_problem(&settings.cfg,
+                    "COLLSHIM_ALGORITHM: %s=native:%s: NCCL has no such algorithm; expected one "
+                    "like native:ring/ll128 (NCCL chooses)",
+                    plan_collective_name(c), name);
+}
+
+static void open_once(void)
+{
+    struct cfg *cfg = &settings.cfg;
+
+    settings_open("NCCL ");
+    if (cfg->mode == CFG_MODE_OFF && cfg->rules.own_mode != CFG_MODE_OFF)
+        tuning_load(cfg, &settings.tuning); /* for the tuner, see above */
+    for (int c = 0; c < COLL_COUNT; c++)
+        look_up_forced((enum plan_collective)c);
+    for (int i = 0; i < settings.tuning.nrows; i++)
+        plugin.rows += settings.tuning.row[i].variant != NULL;
+    say_rank = reporter_is_launched_as_another();
+    settings_complain();
+    job_open();
+}
+
+static const struct cfg *read_settings(void)
+{
+    pthread_once(&plugin.once, open_once);
+    return &settings.cfg;
+}
+
+int plugin_rows(void)
+{
+    return plugin.rows;
+}
+
+int plugin_refuses(void)
+{
+    const struct cfg *cfg = read_settings();
+
+    return cfg->strict && cfg->problems > 0;
+}
+
+int plugin_wants_tuner(void)
+{
+    const struct cfg *cfg = read_settings();
+
+    if (cfg->rules.own_mode == CFG_MODE_OFF)
+        return 0;
+    if (!plugin.rows && !plugin.nforced && cfg->mode != CFG_MODE_OFF)
+        say(CFG_LEVEL_INFO, "NCCL's tuner plugin: no row names an algorithm of NCCL's own, so NCCL "
+                            "does without it");
+    return plugin.rows || plugin.nforced || plugin_refuses();
+}
+
+static int is_backend(struct dl_phdr_info *info, size_t size, void *found)
+{
+    const char *slash = info->dlpi_name ? strrchr(info->dlpi_name, '/') : NULL;
+
+    (void)size;
+    return *(int *)found = slash && !strcmp(slash, "/libcollshim-nccl.so");
+}
+
+/* The preload's backend for NCCL is opened when a program calls or looks up one of its functions:
+   before NCCL looks for plugins. */
+static int preload_sees_nccl(void)
+{
+    int found = 0;
+
+    dl_iterate_phdr(is_backend, &found);
+    return found;
+}
+
+int plugin_wants_profiler(void)
+{
+    const struct cfg *cfg = read_settings();
+
+    if (cfg->mode == CFG_MODE_OFF || !cfg->report[0])
+        return 0;
+    if (!preload_sees_nccl())
+        return 1;
+    say(CFG_LEVEL_INFO, "NCCL's profiler plugin: the preload sees NCCL's calls and reports them");
+    return 0;
+}
+
+/* Does the collective combine? Other algorithms then round differently. */
+static int rounds(enum plan_collective c)
+{
+    return c == COLL_ALLREDUCE || c == COLL_REDUCE || c == COLL_REDUCE_SCATTER_BLOCK;
+}
+
+const struct plan_variant *plugin_choose(enum plan_collective c, int nranks, int nnodes,
+                                         uint64_t bytes, int *channels)
+{
+    const struct choice *choice = &settings.choice[c];
+    const struct tuning_row *row;
+
+    *channels = 0;
+    if (nranks < 1 || nnodes < 1 || (settings.cfg.exact && rounds(c)))
+        return NULL;
+    if (choice->native || choice->forced)
+        return plugin.forced[c];
+    row = tuning_find_native(&settings.tuning, c, nnodes, (nranks + nnodes - 1) / nnodes, bytes);
+    if (!row || !row->variant)
+        return NULL;
+    *channels = row->channels;
+    return row->variant;
+}

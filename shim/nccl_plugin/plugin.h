@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the plugin is to do in this process, and which algorithm of NCCL's own a call gets.
+ *
+ * Thread rule: any thread.
+ */
+#ifndef COLLSHIM_SHIM_NCCL_PLUGIN_PLUGIN_H
+#define COLLSHIM_SHIM_NCCL_PLUGIN_PLUGIN_H
+
+#include <stdint.h>
+
+#include "planners/variants.h"
+
+/* Is there something to tell NCCL, something to report? Each of them reads the settings, once. */
+int plugin_wants_tuner(void);
+int plugin_wants_profiler(void);
+
+/* A setting is wrong, and COLLSHIM_STRICT refuses that. */
+int plugin_refuses(void);
+
+/* The variant that COLLSHIM_ALGORITHM or the profile names for NCCL's own call of so many bytes in
+   all; NULL: NCCL chooses. *channels: at most so many, or 0. A function of what is equal on all
+   ranks, if their settings and profiles are. */
+const struct plan_variant *plugin_choose(enum plan_collective c, int nranks, int nnodes,
+                                         uint64_t bytes, int *channels);
+
+/* Rows of the profile that name a variant, for NCCL's log. */
+int plugin_rows(void);
+
+#endif
