@@ -265,7 +265,7 @@ ok 'call sites: as many calls as there are collectives' $?
 [ "$(find "$tmp/spool" -name '*-nccl.json' | wc -l)" -eq 1 ] &&
   "$build/collshim" site "$tmp/spool" --json | jq -e '.reports == 1 and (.programs[0] | .program == "nccl_ranks" and .jobs == 1)' >/dev/null
 ok 'a job of NCCL has one report in the spool' $?
-preloaded 'times of call sites' COLLSHIM_MIN_BYTES=1 "${two_hosts[@]}" rates
+preloaded 'times of call sites' "$ranks" --ranks 4 --hosts 2 --count 262144 repeated
 jq -e '[.sites[] | select(.rerouted_us_median > 0 and .native_us_median > 0)] | length > 0' "$tmp/report.nccl" >/dev/null
 ok 'times of call sites: those that the guard measured' $?
 claims 'reports of processes' LD_PRELOAD="$shim" COLLSHIM_REPORT="$tmp/of-%p" "${every[@]}" "${two_hosts[@]}" split
