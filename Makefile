@@ -21,6 +21,9 @@ MPICC_mpich   ?= mpicc.mpich
 # a backend linked with no library serves every MPI of the MPICH ABI.
 LINK_openmpi ?= $(MPICC_openmpi)
 LINK_mpich   ?= $(CC)
+# The standard ABI of MPI 5 has a header of our own, and a library that its programs are linked with (shim/abi).
+MPICC_abi  := $(CC) -I. -Ishim/abi
+LINK_abi   := $(CC)
 # The CUDA toolkit. Without its headers there are no GPU parts; without nvcc there are no GPU kernels.
 CUDA_HOME ?= /usr/local/cuda
 # The folder of include/nccl.h. Without it (or CUDA) there is no NCCL backend; libnccl is found at run time.
@@ -57,7 +60,10 @@ UNWIND := $(call macros,$(CC),libunwind.h)
 DW     := $(call macros,$(CC),elfutils/libdwfl.h)
 MPI_openmpi := $(call macros,$(MPICC_openmpi),mpi.h)
 MPI_mpich   := $(call macros,$(MPICC_mpich),mpi.h)
-FAMILIES := $(foreach f,openmpi mpich,$(if $(MPI_$(f)),$(f)))
+MPI_abi     := $(call macros,$(MPICC_abi),mpi.h)
+FAMILIES := $(foreach f,openmpi mpich abi,$(if $(MPI_$(f)),$(f)))
+FORTRAN  := $(filter-out abi,$(FAMILIES))
+LIBMPI_abi := $(B)/linkable/libmpi_abi.so.1
 
 # Objects -----------------------------------------------------------------------------------
 # $(call pic,SOURCES), $(call of,FAMILY,SOURCES): their objects
@@ -107,12 +113,13 @@ TARGETS := $(B)/libcollshim.so $(B)/libnccl-tuner-collshim.so $(B)/collshim $(B)
            $(addprefix $(B)/test/,bench_plan bench_congestion bench_balance bench_regret)
 GPU_TESTS := $(if $(CUDA),$(B)/test/gpu_contract $(B)/test/bench_collaborative)
 NCCL_CAUGHT := $(addprefix $(B)/test/,nccl_caught nccl_linked nccl_static)
-MPI_TESTS := $(basename $(wildcard test/mpi/*.c test/fortran/*.f90))
+MPI_TESTS := $(foreach f,$(FAMILIES),$(patsubst %.c,$(B)/$(f)/%,$(wildcard test/mpi/*.c))) \
+             $(foreach f,$(FORTRAN),$(patsubst %.f90,$(B)/$(f)/%,$(wildcard test/fortran/*.f90)))
 
 .DEFAULT_GOAL := all
 .PHONY: all install uninstall test test-programs test-gpu sanitize unit grade lint format bench clean help different
 all: $(TARGETS)
-test-programs: $(foreach f,$(FAMILIES),$(MPI_TESTS:%=$(B)/$(f)/%)) $(B)/unit $(HELPER) $(GPU_TESTS) \
+test-programs: $(MPI_TESTS) $(B)/unit $(HELPER) $(GPU_TESTS) \
                $(B)/test/yield.so $(B)/test/cores.so $(addprefix $(B)/test/,plugin_cases plugin_real) $(if $(CUDA),$(B)/gpusim/libcuda.so.1 $(B)/gpusim/libnvidia-ml.so.1) \
                $(if $(NCCL),$(B)/test/nccl_ranks $(NCCL_CAUGHT))
 
@@ -208,21 +215,22 @@ $(B)/libcollshim.so: shim/preload/exports.map
 # Backends, benches and test programs: one source, compiled once per family.
 define family_rules
 $(call program,libcollshim-$(1).so,$(call of,$(1),$(MPI_SRC)) $(DECIDE) $(CORE) $(CUDA_OBJ),-l:libyaml.a,$(SHARED),$(LINK_$(1)))
-$(call program,collshim-bench-$(1),$(call of,$(1),$(BENCH_SRC)),-ldl -lm,,$(MPICC_$(1)))
+$(call program,collshim-bench-$(1),$(call of,$(1),$(BENCH_SRC)) $(LIBMPI_$(1)),-ldl -lm,,$(MPICC_$(1)))
 $(call program,collshim-overhead-$(1),$(call of,$(1),bench/overhead/overhead.c \
-  $(filter-out %/main.c,$(BENCH_SRC))),-ldl -lm,,$(MPICC_$(1)))
+  $(filter-out %/main.c,$(BENCH_SRC))) $(LIBMPI_$(1)),-ldl -lm,,$(MPICC_$(1)))
 $(B)/$(1)/%.o: %.c $(B)/found/$(1)
 	$$(call say,CC)
 	$$(Q)$(MPICC_$(1)) $$(CFLAGS) $$(OWN_CFLAGS) $$(if $$(filter bench/%,$$<),-Ibench) -fPIC \
 	  -DCOLLSHIM_FAMILY='"$(1)"' -c -o $$@ $$<
-$(B)/$(1)/test/mpi/%: $(B)/$(1)/test/mpi/%.o $(B)/found/link
+$(B)/$(1)/test/mpi/%: $(B)/$(1)/test/mpi/%.o $(B)/found/link $(LIBMPI_$(1))
 	$$(call say,LINK)
-	$$(Q)$(MPICC_$(1)) $$(CFLAGS) $$(OWN_CFLAGS) -o $$@ $$< -ldl -lm -lpthread $$(LDFLAGS)
+	$$(Q)$(MPICC_$(1)) $$(CFLAGS) $$(OWN_CFLAGS) -o $$@ $$< $(LIBMPI_$(1)) -ldl -lm -lpthread $$(LDFLAGS)
 $(B)/$(1)/test/fortran/%: test/fortran/%.f90 $(wildcard test/fortran/*.inc) $(B)/found/$(1)
 	$$(call say,FC)
 	$$(Q)mpif90.$(1) -O1 -g -J $$(@D) -o $$@ $$<
 endef
 $(foreach f,$(FAMILIES),$(eval $(call family_rules,$(f))))
+$(call stand_in,linkable/libmpi_abi.so.1,$(call pic,shim/abi/linkable.c))
 
 $(call program,libcollshim-nccl.so,$(NCCL_OBJ) $(call pic,$(CREW_SRC)) $(DECIDE) $(CORE) $(CUDA_RUN),\
   -l:libyaml.a -ldl -lm -lpthread,$(SHARED))
@@ -304,10 +312,11 @@ sanitize: $(if $(NVCC),$(IMAGE))
 # DESTDIR goes in front, for packagers. The preload looks for backends beside itself, and they for the helper.
 # Pages: one for each row of the table in main.c, for each program, and collshim(7) for the preload.
 LIBRARIES := libcollshim.so libnccl-tuner-collshim.so $(FAMILIES:%=libcollshim-%.so) $(if $(NCCL),libcollshim-nccl.so) $(if $(SPANK),collshim-spank.so)
-PROGRAMS  := collshim collshim-exec $(FAMILIES:%=collshim-bench-%)
+# No bench for the standard ABI: packages would depend on a library of it.
+PROGRAMS  := collshim collshim-exec $(FORTRAN:%=collshim-bench-%)
 SCRIPTS   := tune $(if $(NCCL),tune-nccl)
 MAN1      := collshim $(shell sed -nE 's/^    \{"([a-z]+)", ".*", cli_.*/collshim-\1/p' shim/cli/main.c) $(SCRIPTS:%=collshim-%) \
-             $(FAMILIES:%=collshim-bench-%)
+             $(FORTRAN:%=collshim-bench-%)
 FILL_IN   := sed $(if $(filter /usr,$(PREFIX)),-e '/@PREFIX@.bin.\?.\?$$/d') -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@LIBDIR@|$(LIBDIR)|g' \
              -e 's|@VERSION@|$(VERSION)|g'
 # NCCL makes libnccl-profiler-NAME.so of NCCL_PROFILER_PLUGIN=NAME.
@@ -334,7 +343,7 @@ install: all
 # All that any build installs: the one that installed may have found more than this one.
 uninstall:
 	rm -f $(addprefix $(DESTDIR),$(sort $(INSTALLED) $(addprefix $(LIBDIR)/,collshim-helper collshim-spank.so \
-	  $(foreach f,openmpi mpich nccl,libcollshim-$(f).so)) \
+	  $(foreach f,openmpi mpich abi nccl,libcollshim-$(f).so)) \
 	  $(foreach p,tune-nccl bench-openmpi bench-mpich,$(PREFIX)/bin/collshim-$(p) $(MANDIR)/man1/collshim-$(p).1)))
 
 # Style -------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ FOUND_link    := $(FOUND_cc) $(LDFLAGS)
 FOUND_family   = $(if $(MPI_$(1)),$(MPICC_$(1)) $(MPI_$(1)) $(shell $(MPICC_$(1)) -show) $(LINK_$(1)) $(FOUND_cc))
 FOUND_openmpi := $(call FOUND_family,openmpi)
 FOUND_mpich   := $(call FOUND_family,mpich)
+FOUND_abi     := $(MPI_abi) $(FOUND_cc)
 FOUND_cuda    := $(if $(CUDA),$(CUDA_CFLAGS) $(call macros,$(CC) $(CUDA_CFLAGS),cudaTypedefs.h))
 FOUND_nccl    := $(if $(NCCL),$(NCCL_CFLAGS) $(call macros,$(CC) $(NCCL_CFLAGS),nccl.h))
 FOUND_kernels := $(ARCH_CFLAGS) $(if $(NVCC),$(NVCC) $(shell $(NVCC) --version | tail -n 1) $(COMPRESS) $(CUDA_PTX),$(KERNELS))
@@ -19,7 +20,7 @@ FOUND_spank   := $(SPANK)
 FOUND_unwind  := $(UNWIND)
 FOUND_dw      := $(DW)
 
-FOUND += cc link openmpi mpich cuda nccl kernels ucx glpk spank unwind dw
+FOUND += cc link openmpi mpich abi cuda nccl kernels ucx glpk spank unwind dw
 # A program has a finding of its own, the list of its inputs: a deleted source leaves no newer file behind.
 
 define found_rule

@@ -24,6 +24,8 @@
     "Open MPI " TEXT(OMPI_MAJOR_VERSION) "." TEXT(OMPI_MINOR_VERSION) "." TEXT(OMPI_RELEASE_VERSION)
 #elif defined(MPICH_VERSION)
 #define BUILT_FOR "MPICH " MPICH_VERSION
+#elif defined(MPI_ABI_VERSION)
+#define BUILT_FOR "the standard ABI of MPI 5"
 #else
 #define BUILT_FOR COLLSHIM_FAMILY
 #endif

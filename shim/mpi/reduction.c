@@ -59,6 +59,8 @@ OPTIONAL_TYPE(ompi_mpi_cxx_sfltcplex)
 #define SIZED(name, symbol, number) ((MPI_Datatype)(void *)&(symbol))
 #elif defined(MPICH_VERSION)
 #define SIZED(name, symbol, number) ((MPI_Datatype)(number))
+#elif defined(MPI_ABI_VERSION)
+#define SIZED(name, symbol, number) (name)
 #endif
 
 /* Kinds, and kernels from the narrowest to the widest. Fortran's widest reals are no long double.
@@ -146,14 +148,17 @@ static const struct type_row {
     {SIZED(MPI_CXX_FLOAT_COMPLEX, ompi_mpi_cxx_cplex, 0x4c000834), C_COMPLEX},
     {SIZED(MPI_CXX_DOUBLE_COMPLEX, ompi_mpi_cxx_dblcplex, 0x4c001035), C_COMPLEX},
     {SIZED(MPI_CXX_LONG_DOUBLE_COMPLEX, ompi_mpi_cxx_ldblcplex, 0x4c002036), C_COMPLEX},
-    {SIZED(MPIX_C_FLOAT16, ompi_mpi_short_float, 0x4c000246), ONE(REAL, KERNEL_NONE)},
 #endif
 #if defined(OMPI_MAJOR_VERSION)
+    {SIZED(, ompi_mpi_short_float, ), ONE(REAL, KERNEL_NONE)},
     {SIZED(, ompi_mpi_c_short_float_complex, ), ONE(COMPLEX, KERNEL_NONE)},
     {SIZED(, ompi_mpi_cxx_sfltcplex, ), ONE(COMPLEX, KERNEL_NONE)},
 #elif defined(MPICH_VERSION)
+    {SIZED(MPIX_C_FLOAT16, , 0x4c000246), ONE(REAL, KERNEL_NONE)},
     {SIZED(MPI_LOGICAL16, , 0x4c00104b), ONE(LOGICAL, KERNEL_NONE)},
     {SIZED(MPIX_BFLOAT16, , 0x4c00024c), ONE(REAL | BRAIN, KERNEL_NONE)},
+#elif defined(MPI_ABI_VERSION)
+    {MPI_LOGICAL16, ONE(LOGICAL, KERNEL_NONE)},
 #endif
 };
 enum { TYPES = sizeof types / sizeof *types };

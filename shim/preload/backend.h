@@ -36,7 +36,7 @@ struct backend_host {
     void *library;               /* dlopen handle of the object that owns PMPI_Init or
                                     pncclCommInitRank; never closed */
     const char *library_path;    /* its path, for messages */
-    const char *family;          /* "openmpi", "mpich" or "nccl" */
+    const char *family;          /* "openmpi", "mpich", "abi" or "nccl" */
     const char *library_version; /* MPI_Get_library_version, first line; "NCCL 2.28.9" */
     struct backend_announcement *announcement; /* MPI's backends; NULL for NCCL's */
     const int *serves_mpi; /* NCCL's: does a backend serve MPI in this process, by now? */

@@ -31,7 +31,8 @@ static bool bound;
 static struct library library;
 static struct backend_host host;
 int bind_serves_mpi;
-static const struct library_marks mpi_marks = {"MPI", "PMPI_Init", "PMPI_Get_library_version"};
+static const struct library_marks mpi_marks = {"MPI", "PMPI_Init", "PMPI_Get_library_version",
+                                               "MPI_Get_library_version"};
 static int err_other = 16; /* until a family is known: the value of most */
 
 /*
@@ -73,7 +74,9 @@ static void *tool_function(const struct symbol *symbol)
 {
     void *next = dlsym(RTLD_NEXT, symbol->mpi_name);
     const void *owner = next ? object_of(next) : NULL;
-    return owner && owner != object_self() && owner != library.object ? next : NULL;
+    return owner && owner != object_self() && owner != library.object && owner != library.front
+               ? next
+               : NULL;
 }
 
 static void slots_fill(const struct backend_entry *entries)
@@ -106,13 +109,13 @@ static bool bind_all(void)
         host.family = family->name;
         host.library_version = version;
         host.announcement = &announcement;
-        entries = backend_open(&host, family->absent_level);
+        entries = backend_open(&host, LOG_WARN);
         bind_serves_mpi = entries != NULL;
         entries_check(entries);
     } else {
         log_line(LOG_WARN,
-                 "MPI runs natively: %s (%s) is of no known family; known are Open MPI and MPICH"
-                 " with its relatives",
+                 "MPI runs natively: %s (%s) is of no known family; known are Open MPI, MPICH"
+                 " with its relatives, and the standard ABI",
                  library.path, *version ? version : "without a version");
     }
     slots_fill(entries);

@@ -29,21 +29,12 @@ static bool abi_in_force(void *function)
 
 /* First match wins; the standard ABI first, because it can be a thin layer over another row's. */
 static const struct family families[] = {
-    {.name = "abi",
-     .symbol = "PMPI_Abi_get_version",
-     .confirm = abi_in_force,
-     .err_other = 16,
-     .absent_level = LOG_INFO},
-    {.name = "openmpi",
-     .symbol = "ompi_mpi_comm_world",
-     .words = {"Open MPI"},
-     .err_other = 16,
-     .absent_level = LOG_WARN},
+    {.name = "abi", .symbol = "PMPI_Abi_get_version", .confirm = abi_in_force, .err_other = 16},
+    {.name = "openmpi", .symbol = "ompi_mpi_comm_world", .words = {"Open MPI"}, .err_other = 16},
     {.name = "mpich",
      .symbol = "MPIR_Dup_fn", /* what MPI_DUP_FN is in its mpi.h */
      .words = {"MPICH", "MVAPICH", "Intel(R) MPI"},
-     .err_other = 15,
-     .absent_level = LOG_WARN},
+     .err_other = 15},
 };
 
 static void version_first_line(void *libmpi, char *version, size_t size)

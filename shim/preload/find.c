@@ -87,6 +87,32 @@ static enum merit object_merit(const struct library_marks *marks, void *handle, 
     return global && object_of(global) == object ? MERIT_GLOBAL : MERIT_WHOLE;
 }
 
+/*
+ * The object with the library's MPI_X functions, where those with PMPI_X are in another one
+ * (MPICH 5.0 can be built so): it defines `front`, and its own PMPI_X are the library's. A tool
+ * that wraps every function looks alike, but comes before it in the search order; so the last one
+ * is taken. NULL if the library has both.
+ */
+static const void *find_front(const struct library_marks *marks, const struct name_list *names,
+                              void *handle)
+{
+    const void *object = object_of_handle(handle);
+    const void *front = NULL;
+
+    if (!marks->front || defines(handle, object, marks->front))
+        return NULL;
+    for (struct name *name = names->first; name; name = name->next) {
+        void *other = dlopen(name->text, RTLD_LAZY | RTLD_NOLOAD);
+        const void *its = other ? object_of_handle(other) : NULL;
+        if (its && its != object_self() && defines(other, its, marks->front) &&
+            object_of(dlsym(other, marks->owns)) == object)
+            front = its;
+        if (other)
+            dlclose(other);
+    }
+    return front;
+}
+
 const void *object_of(const void *address)
 {
     Dl_info info;
@@ -137,6 +163,7 @@ int find_library(const struct library_marks *marks, struct library *library)
                  "two %s libraries are loaded, %s and %s: calls go to the first; load one only",
                  marks->api, best_path, rival_path);
     char *path = best ? strdup(best_path) : NULL;
+    const void *front = best ? find_front(marks, &names, best) : NULL;
     names_free(&names);
     if (!best)
         return -ENOENT;
@@ -146,6 +173,7 @@ int find_library(const struct library_marks *marks, struct library *library)
     }
     library->handle = best;
     library->object = object_of_handle(best);
+    library->front = front;
     library->path = path;
     return 0;
 }

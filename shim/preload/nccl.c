@@ -131,7 +131,8 @@ static struct nccl *library_bind(const struct library *library)
 /* Binding lock held. The library that the program's own calls would reach. */
 static struct nccl *library_of_program(void)
 {
-    static const struct library_marks marks = {"NCCL", "pncclCommInitRank", "pncclGetVersion"};
+    static const struct library_marks marks = {"NCCL", "pncclCommInitRank", "pncclGetVersion",
+                                               NULL};
     static struct nccl *found;
     struct library library;
 

@@ -66,6 +66,7 @@ void bind_leave(void);
 struct library {
     void *handle;       /* a reference of our own, never closed: slots point into it */
     const void *object; /* its identity, as object_of() gives it */
+    const void *front;  /* the object with its MPI_X, if that is another one; else NULL */
     const char *path;   /* owned here, never freed */
 };
 
@@ -75,10 +76,13 @@ const void *object_of(const void *address);
 /* libcollshim.so itself, as object_of() would give it. */
 const void *object_self(void);
 
-/* By what a library is known: it defines `owns` itself, and `whole`, which tools do not wrap. */
+/*
+ * By what a library is known: it defines `owns` itself, and `whole`, which tools do not wrap; and
+ * `front`, which may be in another object of its (NULL: never).
+ */
 struct library_marks {
     const char *api; /* for messages */
-    const char *owns, *whole;
+    const char *owns, *whole, *front;
 };
 
 /*
@@ -108,7 +112,6 @@ struct family {
     bool (*confirm)(void *function); /* if set, decides where `symbol` is there */
     const char *words[4];            /* or one of these is in the version's first line */
     int err_other;                   /* its MPI_ERR_OTHER */
-    enum log_level absent_level;     /* for the line that says there is no backend */
 };
 
 /*

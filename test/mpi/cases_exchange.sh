@@ -116,7 +116,7 @@ exchange_mpich=('3 100 node:2 rank:2,1 rail:2@100Mbit,30Mbit')
 
 cases_exchange() {
     local calls=200 row n chunk topology
-    local -n rows=exchange_$family
+    local -n rows=exchange_$kin
 
     [ "$family" = openmpi ] || calls=80
     [ "$quick" -eq 0 ] || calls=$((calls / 3))

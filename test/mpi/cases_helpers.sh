@@ -308,7 +308,7 @@ helpers_refused() {
     begin "one rank without helpers: none on any"
     launch_apart 4 COLLSHIM_TOPOLOGY=node:4 COLLSHIM_PPG=3 UCX_TLS=tcp,self -- \
         COLLSHIM_TOPOLOGY=node:4 COLLSHIM_PPG=3 UCX_TLS=^sm,tcp,self -- "$programs/helpers" "$seed"
-    if [ "$family" = mpich ]; then
+    if [ "$kin" = mpich ]; then
         skip "one rank without helpers: none on any" "MPICH uses UCX itself"
     else
         want_right

@@ -45,10 +45,15 @@ reductions() {
     finish
 }
 
+# How to call the program where the library serves its calls. MPICH 5.0.2's own sums change bits from call to call.
+native_how() {
+    if [ "$family" = abi ]; then echo measured; else echo alike; fi
+}
+
 # Without a reroute the program must say the same: else it, or the library, is what is wrong.
 reductions_natively() {
     begin "$2 random reductions and broadcasts on $1 ranks, the library's own"
-    launch "$1" COLLSHIM_MODE=off -- "$programs/reductions" "$seed" "$2" alike
+    launch "$1" COLLSHIM_MODE=off -- "$programs/reductions" "$seed" "$2" "$(native_how)"
     want_right
     want_lines
     finish
@@ -82,7 +87,7 @@ reductions_measured() {
 
 fortran_types() {
     if [ ! -x "$fortran/reduce_types" ]; then
-        skip "Fortran's types" "no program was built: is mpif90.$family installed?"
+        skip "Fortran's types" "$lacks_fortran"
         return
     fi
     begin "Allreduce of Fortran's types, by name and by size"
@@ -153,14 +158,14 @@ reductions_mpich=('3 100 node:2 rank:2,1')
 
 cases_reductions() {
     local calls=300 row n chunk topology collective
-    local -n rows=reductions_$family
+    local -n rows=reductions_$kin
     local -A unserved=()
 
     [ "$family" = openmpi ] || calls=100
     [ "$quick" -eq 0 ] || calls=$((calls / 3))
     reductions_natively 4 $((calls / 2))
     reductions 4 $calls mixed COLLSHIM_TOPOLOGY='node:2 gpu:2' COLLSHIM_CHUNK_BYTES=100
-    reductions 4 $calls alike COLLSHIM_TOPOLOGY='node:2 gpu:2' COLLSHIM_MODE=verify
+    reductions 4 $calls "$(native_how)" COLLSHIM_TOPOLOGY='node:2 gpu:2' COLLSHIM_MODE=verify
     reductions_measured 4 $((calls + 150)) 'node:2 gpu:2'
     reductions 2 $((calls / 4)) threads
     fortran_types

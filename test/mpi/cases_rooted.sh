@@ -93,7 +93,7 @@ below_threshold() {
 
 cases_rooted() {
     local calls=300 how=alike row n chunk topology
-    local -n rows=rooted_$family
+    local -n rows=rooted_$kin
 
     [ "$family" = openmpi ] || { calls=100; how=plain; }
     [ "$quick" -eq 0 ] || calls=$((calls / 3))

@@ -139,9 +139,9 @@ profiles() {
     printf 'allgather * * native\n' >"$tmp/a.profile"
     begin "profiles of the same path that differ between ranks"
     # shellcheck disable=SC2016 # for the ranks' shell
-    launch_apart 3 COLLSHIM_PROFILE=/proc/self/fd/9 PROFILE="$tmp/a.profile" -- \
-        COLLSHIM_PROFILE=/proc/self/fd/9 PROFILE="$file" -- \
-        bash -c 'exec "$0" 9<"$PROFILE"' "$programs/ordinary"
+    launch_apart 3 COLLSHIM_PROFILE=/proc/self/fd/99 PROFILE="$tmp/a.profile" -- \
+        COLLSHIM_PROFILE=/proc/self/fd/99 PROFILE="$file" -- \
+        bash -c 'exec "$0" 99<"$PROFILE"' "$programs/ordinary"
     want_right
     [ "$(grep -c '^collshim: settings differ between ranks: .rows of COLLSHIM_PROFILE ' <<<"$err")" -eq 1 ] ||
         complain "no line on the rows that differ"
@@ -151,10 +151,11 @@ profiles() {
 
 # A profile that scripts/tune wrote is one that a job takes without a word.
 tuned() {
-    local file=$tmp/tuned.profile log=$tmp/tune.log
+    local file=$tmp/tuned.profile log=$tmp/tune.log start=(--mpi "$family" --ranks 2)
 
+    [ "$family" != abi ] || start=(--mpi abi --launch "$launcher -n 2")
     begin "scripts/tune writes a profile that a job takes"
-    if ! "$private_shm" timeout -k 5 "$limit" "$root/scripts/tune" --build "$build" --mpi "$family" --ranks 2 \
+    if ! "$private_shm" timeout -k 5 "$limit" "$root/scripts/tune" --build "$build" "${start[@]}" \
         --collectives allgather,allreduce --algorithms linear,lane --sizes 4K,8K --chunks 0,1K --repetitions 2 --output "$file" \
         >"$log" 2>&1; then
         complain "scripts/tune failed: $(tail -n 3 "$log")"

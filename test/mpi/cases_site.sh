@@ -122,7 +122,7 @@ two_versions() {
 
     begin "two versions in a job: all native, and a line names a rank"
     launch_apart 3 COLLSHIM_MODE=on -- \
-        LD_PRELOAD="$other/libcollshim.so${yielding[$family]:+:${yielding[$family]}}" -- "$programs/ordinary"
+        LD_PRELOAD="$other/libcollshim.so${yielding[$kin]:+:${yielding[$kin]}}" -- "$programs/ordinary"
     want_right
     want_lines "rank 2 has loaded another version of collshim than $version, all run natively; *"
     want_all_native "not every rank has loaded collshim"

@@ -9,7 +9,7 @@ declare -A variant_table=([openmpi]=OPENMPI [mpich]=MPICH)
 
 # each_variant COLLECTIVE-PATTERN: lines "collective name" of the table for this library
 each_variant() {
-    sed -nE "s/^VARIANT\(${variant_table[$family]}, ([A-Z_]+), \"([a-z_]+)\".*/\1 \2/p" "$root/planners/variants.def" |
+    sed -nE "s/^VARIANT\(${variant_table[$kin]}, ([A-Z_]+), \"([a-z_]+)\".*/\1 \2/p" "$root/planners/variants.def" |
         tr '[:upper:]' '[:lower:]' | grep -E "^($1) "
 }
 
@@ -23,7 +23,8 @@ variant_right() {
         *) program=(exchange) ;;
     esac
     # In place it is the library's own choice all the same, which truncates derived types (4.0.2).
-    [[ $family/$collective != mpich/alltoall ]] || how=plain
+    [[ $kin/$collective != mpich/alltoall ]] || how=plain
+    [[ $family/${program[0]} != abi/reductions ]] || how=$(native_how)
     begin "$collective by the library's own $name_of, $calls random calls on $n ranks"
     launch "$n" COLLSHIM_ALGORITHM="$collective=native:$name_of" -- \
         "$programs/${program[0]}" "$seed" "$calls" "$how"
@@ -43,9 +44,9 @@ native_bits() {
     local flag=()
     run=("$programs/variants" 7)
     new_command
-    case $family in
+    case $kin in
         openmpi) flag=(--mca coll_tuned_use_dynamic_rules 1 --mca coll_tuned_allreduce_algorithm "$3") ;;
-        mpich) flag=(-genv MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM "$2" ${yielding[$family]:+-genv LD_PRELOAD "${yielding[$family]}"}) ;;
+        mpich) flag=(-genv MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM "$2" ${yielding[$kin]:+-genv LD_PRELOAD "${yielding[$kin]}"}) ;;
     esac
     command+=("${flag[@]}" -n "$1" "${run[@]}")
     capture
@@ -122,7 +123,7 @@ cases_variants() {
         variant_right "$n" "$collective" "$name_of" 80
         n=$((9 - n))
     done < <(each_variant '.*')
-    case $family in
+    case $kin in
         openmpi) variant_bits 4 basic_linear=1 recursive_doubling=3 ring=4 ;;
         mpich) variant_bits 5 recursive_doubling=0 smp=0 ;;
     esac
@@ -134,7 +135,7 @@ cases_variants() {
     want_lines "COLLSHIM_ALGORITHM: allreduce=native:rings: this library cannot be told to use that here; it can use: *recursive_doubling* (allreduce runs natively)"
     want_number allreduce .rerouted -eq 0
     finish
-    case $family in
+    case $kin in
         openmpi)
             left_alone "a variable that the site has set" 24 "$cannot" "$line" -- - OMPI_MCA_coll_tuned_use_dynamic_rules=1 \
                 OMPI_MCA_coll_tuned_allreduce_algorithm=4

@@ -8,9 +8,31 @@
 # where each want_... adds a complaint if it is not met; finish prints the one TAP line.
 
 limit=240 # seconds a job may take: ends what hangs, and nothing that merely shares its processors
-family=
-declare -A launcher=([openmpi]=mpirun.openmpi [mpich]=mpiexec.mpich)
+# A row per library: the family that it is of, the launcher, the folder of the library where no program finds it
+# by itself, and whose launcher's options and whose faults it has (`kin`).
+wheels=${FABRIC_WHEELS:-$root/build/wheels}
+declare -A family_of=([openmpi]=openmpi [mpich]=mpich [mpich5-abi]=abi [intel-abi]=abi)
+declare -A launcher_of=([openmpi]=mpirun.openmpi [mpich]=mpiexec.mpich [mpich5-abi]=$wheels/mpich5/bin/mpiexec
+    [intel-abi]=$wheels/intel/bin/mpiexec)
+declare -A folder_of=([mpich5-abi]=$wheels/mpich5/lib [intel-abi]=$wheels/intel/lib)
+declare -A kin_of=([openmpi]=openmpi [mpich]=mpich [mpich5-abi]=mpich [intel-abi]=mpich)
 declare -A yielding=([mpich]=$build/test/yield.so)
+
+callers_path=${LD_LIBRARY_PATH-}
+# choose LIBRARY: sets what the cases ask for
+choose() {
+    family=${family_of[$1]} launcher=${launcher_of[$1]} kin=${kin_of[$1]}
+    programs=$build/$family/test/mpi
+    fortran=$build/$family/test/fortran
+    claim_prefix="$1: "
+    compiler=mpicc.$family
+    lacks_fortran="no program was built: is mpif90.$family installed?"
+    export I_MPI_PIN=off LD_LIBRARY_PATH=${folder_of[$1]+${folder_of[$1]}:}$callers_path
+    if [ "$family" = abi ]; then
+        compiler="cc -I$root -I$root/shim/abi"
+        lacks_fortran="the standard ABI has no module that one could compile without a library"
+    fi
+}
 
 # Sets `seed`, which follows from run.sh's and the test's own name: tests before it do not matter.
 begin() {
@@ -46,7 +68,7 @@ finish() {
 settle() {
     local pair
     local -A value=()
-    for pair in "LD_PRELOAD=$preload${yielding[$family]:+:${yielding[$family]}}" COLLSHIM_MIN_BYTES=0 COLLSHIM_COMPARE_SIZES=0 "COLLSHIM_REPORT=$tmp/report.json" "$@"; do
+    for pair in "LD_PRELOAD=$preload${yielding[$kin]:+:${yielding[$kin]}}" COLLSHIM_MIN_BYTES=0 COLLSHIM_COMPARE_SIZES=0 "COLLSHIM_REPORT=$tmp/report.json" "$@"; do
         value[${pair%%=*}]=${pair#*=}
     done
     settled=()
@@ -60,7 +82,7 @@ add_ranks() {
     local pair
     command+=(-n "$1")
     for pair in "${@:2}"; do
-        case $family in
+        case $kin in
             openmpi) command+=(-x "$pair") ;;
             mpich) command+=(-env "${pair%%=*}" "${pair#*=}") ;;
         esac
@@ -70,7 +92,7 @@ add_ranks() {
 
 # The launcher itself. There are more ranks than cores, so let them yield (`yielding`, for MPICH's).
 new_command() {
-    command=("${launcher[$family]}")
+    command=("$launcher")
     [ "$family" != openmpi ] || command+=(--oversubscribe --mca mpi_yield_when_idle 1)
 }
 

@@ -216,7 +216,7 @@ static int suits(enum collective f, enum fault fault)
         ((f == SCATTER || f == SCATTERV) && (fault == NULL_TYPE || fault == NEGATIVE)))
         return 0;
 #endif
-#if defined(MPICH_NUMVERSION) && MPICH_NUMVERSION >= 50000000
+#if (defined(MPICH_NUMVERSION) && MPICH_NUMVERSION >= 50000000) || defined(MPI_ABI_VERSION)
     if (fault == NULL_TYPE && combines(f))
         return 0;
 #endif

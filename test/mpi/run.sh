@@ -6,7 +6,8 @@
 #
 #   --quick       fewer topologies and fewer random calls
 #   --only LIST   these cases_*.sh alone, such as results,helpers
-#   --mpi FAMILY  openmpi or mpich alone
+#   --mpi NAME    one library alone: openmpi, mpich, mpich5-abi (MPICH 5's standard ABI) or intel-abi (Intel MPI's,
+#                 which runs by name only); the last two: scripts/setup wheels
 #   --seed N      for the random calls (default: 1, so that a run tests what changed, and not the dice)
 #
 # That a result is right says nothing if all calls ran natively. So programs print how many calls
@@ -19,13 +20,13 @@ here=$root/test/mpi
 build=
 quick=0
 only=results,reductions,rooted,exchange,device,settings,store,site,reports,callers,process,helpers,variants
-families=(openmpi mpich)
+libraries=(openmpi mpich mpich5-abi)
 first_seed=1
 while [ $# -gt 0 ]; do
     case $1 in
         --quick) quick=1 ;;
         --only) only=${2:?--only: names are missing} && shift ;;
-        --mpi) families=("${2:?--mpi: a name is missing}") && shift ;;
+        --mpi) libraries=("${2:?--mpi: a name is missing}") && shift ;;
         --seed)
             [[ ${2:-} =~ ^[1-9][0-9]{0,8}$ ]] || { echo "test/mpi: --seed: expected a number from 1 on" >&2; exit 2; }
             first_seed=$2
@@ -80,12 +81,11 @@ done
 . "$here/cases_variants.sh"
 
 echo "# seed $first_seed"
-for family in "${families[@]}"; do
-    programs=$build/$family/test/mpi
-    fortran=$build/$family/test/fortran
-    claim_prefix="$family: "
-    if ! command -v "${launcher[$family]}" >/dev/null; then
-        skip "all" "${launcher[$family]} is not installed"
+for library in "${libraries[@]}"; do
+    [ -n "${family_of[$library]-}" ] || { echo "test/mpi: --mpi: no '$library'; one of ${!family_of[*]}" >&2; exit 2; }
+    choose "$library"
+    if ! command -v "$launcher" >/dev/null; then
+        skip "all" "$launcher is not installed"
         continue
     fi
     if [ ! -r "$build/libcollshim-$family.so" ] || [ ! -x "$programs/ordinary" ]; then

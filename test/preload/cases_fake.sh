@@ -22,6 +22,11 @@ fake abi_without -DFAMILY_ABI=-1 -DFAMILY_OPENMPI
 fake openmpi_few -DFAMILY_OPENMPI -DFEW
 fake mpich_few -DFAMILY_MPICH -DFEW
 fake no_pmpi -DNO_PMPI
+# A library of two objects, as MPICH 5.0 can be built: the one that programs link to has the MPI_ names.
+mkdir -p "$tmp/fake/abi_two"
+gcc "${warnings[@]}" -shared -fPIC -Wl,-soname,libfakep.so -DPMPI_ALONE -DFAMILY_ABI=1 '-DVERSION="MPI of two"' \
+    -o "$tmp/fake/abi_two/libfakep.so" "$here/fake_mpi.c"
+fake abi_two -DNO_PMPI '-DVERSION="MPI of two"' -L"$tmp/fake/abi_two" -Wl,--no-as-needed -lfakep -Wl,-rpath,'$ORIGIN'
 # Its references are weak, for which a linker may not find a library needed.
 gcc "${warnings[@]}" -o "$tmp/fake_app" "$here/fake_app.c" -pthread -Wl,--no-as-needed \
     "$tmp/fake/unknown/libfake.so"
@@ -45,7 +50,7 @@ run_fake unknown_version "$with" calls
 expect_match "a wrapper that names MPICH in its second line is unknown" \
     "collshim: *(Strange MPI 1.0)*no known family*" "$err"
 
-for family in openmpi mpich; do
+for family in openmpi mpich abi; do
     run_fake $family "$alone" calls
     expect "$family without backend: right results" "$all_right" "$out"
     expect_match "$family without backend: one line" \
@@ -62,11 +67,6 @@ for variable in OMPI_COMM_WORLD_RANK PMIX_RANK PMI_RANK SLURM_PROCID; do
 done
 run_fake openmpi "$alone" calls OMPI_COMM_WORLD_RANK=0 SLURM_PROCID=1
 expect_match "the inner launcher's rank counts" "collshim: *is missing*" "$err"
-
-run_fake abi "$with" calls
-expect "standard ABI: native and silent" "$all_right|" "$out|$err"
-run_fake abi "$with" calls COLLSHIM_LOG=info
-expect_match "standard ABI: one line at info" "collshim: *libcollshim-abi.so is missing*" "$err"
 
 mkdir -p "$tmp/broken" "$tmp/wrong"
 cp "$shim" "$tmp/broken"
@@ -96,11 +96,23 @@ expect "a backend that wants no call: right results, silent" \
 
 # --- families
 
-for variant in openmpi mpich intel mvapich abi_without; do
+for variant in openmpi mpich intel mvapich abi abi_without abi_two; do
     run_fake $variant "$with" calls
     expect "$variant: bound to the backend" \
         "$all_right|backend: opened=1 Init=1 Allgather=2 Allgatherv=2 Allreduce=0" \
         "$out|$(lines "\(backend\|collshim\):")"
+done
+
+# A tool that wraps every function, the version's too, stays in the chain.
+gcc "${warnings[@]}" -shared -fPIC -o "$tmp/fake/abi_two/libtool.so" "$here/fake_tool.c" -L"$tmp/fake/abi_two" \
+    -Wl,--no-as-needed -lfake -lfakep
+for order in last first; do
+    preloads=$with/libcollshim.so:libtool.so
+    [ $order = last ] || preloads=libtool.so:$with/libcollshim.so
+    capture env LD_LIBRARY_PATH="$tmp/fake/abi_two" LD_PRELOAD="$preloads" "$tmp/fake_app" calls
+    expect "a library of two objects, and a tool, $order" \
+        "$all_right|backend: opened=1 Init=1 Allgather=2 Allgatherv=2 Allreduce=0|tool: Allgather=2" \
+        "$out|$(lines "\(backend\|collshim\):")|$(lines tool:)"
 done
 
 # --- symbols the library lacks

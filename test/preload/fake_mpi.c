@@ -7,6 +7,7 @@
  *   -DVERSION='"text"'   has PMPI_Get_library_version
  *   -DFEW                no Allgatherv, no Alltoallw
  *   -DNO_PMPI            no profiling names
+ *   -DPMPI_ALONE         no others: with -DNO_PMPI in another object, a library of two
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -19,7 +20,11 @@ typedef uintptr_t word;
 #define BOTH(x)
 #else
 #define NAME(x) PMPI_##x
+#ifdef PMPI_ALONE
+#define BOTH(x)
+#else
 #define BOTH(x) extern __typeof__(PMPI_##x) MPI_##x __attribute__((weak, alias("PMPI_" #x)));
+#endif
 #endif
 
 #ifdef FAMILY_OPENMPI
@@ -43,13 +48,14 @@ int PMPI_Abi_get_version(int *major, int *minor)
 }
 #endif
 #ifdef VERSION
-int PMPI_Get_library_version(char *text, int *length);
-int PMPI_Get_library_version(char *text, int *length)
+int NAME(Get_library_version)(char *, int *);
+int NAME(Get_library_version)(char *text, int *length)
 {
     strcpy(text, VERSION);
     *length = (int)strlen(text);
     return 0;
 }
+BOTH(Get_library_version)
 #endif
 
 static int verdict(const word *args, int n)

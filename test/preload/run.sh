@@ -60,7 +60,7 @@ alone=$tmp/alone
 mkdir -p "$with" "$alone"
 cp "$shim" "$with"
 cp "$shim" "$alone"
-for family in openmpi mpich; do
+for family in openmpi mpich abi; do
     gcc "${warnings[@]}" -shared -fPIC -I"$root" -o "$with/libcollshim-$family.so" \
         "$here/test_backend.c"
 done
