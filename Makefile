@@ -96,7 +96,7 @@ OVERHEAD      := $(B)/pic/bench/overhead
 # Objects with CUDA's headers, and with NCCL's as well.
 WITH_CUDA_H := $(CUDA_OBJ) $(SIM_OBJ) $(GPU_TEST_OBJ) $(NO_YAML) $(COLLABORATIVE_OBJ)
 WITH_NCCL_H := $(NCCL_OBJ) $(NCCL_SIM_OBJ) $(NCCL_TEST_OBJ) $(patsubst %,$(OVERHEAD)/%.o,nccl enqueue null_nccl) \
-               $(call pic,$(wildcard shim/helper/nccl_*.c) test/nccl/caught/caught.c)
+               $(call pic,$(wildcard shim/helper/nccl_*.c) test/nccl/caught/caught.c test/nccl/board/board.c)
 
 # Targets -----------------------------------------------------------------------------------
 HELPER  := $(if $(UCX)$(NCCL),$(B)/collshim-helper)
@@ -106,7 +106,7 @@ TARGETS := $(B)/libcollshim.so $(B)/collshim $(B)/collshim-exec $(HELPER) $(FAMI
            $(FAMILIES:%=$(B)/collshim-bench-%) $(FAMILIES:%=$(B)/collshim-overhead-%) \
            $(addprefix $(B)/test/,bench_plan bench_congestion bench_balance bench_regret)
 GPU_TESTS := $(if $(CUDA),$(B)/test/gpu_contract $(B)/test/bench_collaborative)
-NCCL_CAUGHT := $(addprefix $(B)/test/,nccl_caught nccl_linked nccl_static)
+NCCL_CAUGHT := $(addprefix $(B)/test/,nccl_caught nccl_linked nccl_static nccl_board)
 MPI_TESTS := $(basename $(wildcard test/mpi/*.c test/fortran/*.f90))
 
 .DEFAULT_GOAL := all
@@ -263,6 +263,8 @@ $(call program,test/gpu_contract,$(GPU_TEST_OBJ) $(GPU_CORE_OBJ),-ldl -lm -lpthr
 # Linked with the stand-in, which has the real library's symbols; the loader picks the one to run with.
 $(call program,test/nccl_ranks,$(NCCL_TEST_OBJ) $(call pic,transports/cuda_driver.c) \
   $(B)/ncclsim/libnccl.so.2,-ldl -lm -lpthread)
+# The notice board, alone.
+$(call program,test/nccl_board,$(call pic,test/nccl/board/board.c $(wildcard shim/nccl/notice*.c)),-lpthread)
 # One program with NCCL opened at run time, linked, and linked statically.
 $(call program,test/nccl_caught,$(call pic,test/nccl/caught/caught.c),-ldl)
 $(call program,test/nccl_linked,test/nccl/caught/caught.c $(B)/ncclsim/libnccl.so.2,\

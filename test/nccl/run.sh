@@ -9,6 +9,7 @@ set -uo pipefail
 quick=
 [ "${1:-}" = --quick ] && { quick=1; shift; }
 build=$(cd "${1:?usage: test/nccl/run.sh [--quick] BUILD}" && pwd)
+here=$root/test/nccl
 ranks=$build/test/nccl_ranks
 shim=$build/libcollshim.so
 tune=$root/scripts/tune-nccl
@@ -57,6 +58,22 @@ slow=(sets_apart late_once) # several times until a rank has lost its patience
 mapfile -t prompt < <(printf '%s\n' "${all[@]}" | grep -vxE 'exchanges|different_order')
 [ "$(printf '%s\n' "${cases[@]}" | sort)" = "$(printf '%s\n' "${all[@]}" "${processes_only[@]}" "${late[@]}" "${slow[@]}" | sort)" ]
 ok 'every case of the program is run here' $?
+
+# Each row of the table of findings names tests that are there: cases, or claims of this file.
+board=$build/test/nccl_board
+known=$(simulated "$ranks" --list; "$board" --list)
+rows_without_test() {
+  sed -n '/^## Findings/,$p' "$here/README.md" | grep '^| [0-9]' | while IFS='|' read -r _ number _ tests state _; do
+    [[ $state =~ ^\ (mended|refuted|open) ]] || echo "$number: $state"
+    [[ $tests == *'`'* || $state == *open* ]] || echo "$number: no test"
+    grep -oE '`[^`]+`' <<<"$tests" | tr -d '`' | while read -r name; do
+      grep -qxF "$name" <<<"$known" || grep -qF "'$name'" "$here/run.sh" || echo "$number: $name"
+    done
+  done
+}
+missing=$(rows_without_test | paste -sd,)
+[ "$(sed -n '/^## Findings/,$p' "$here/README.md" | grep -c '^| [0-9]')" -eq 23 ] && [ -z "$missing" ]
+ok "every finding has its test; not: $missing" $?
 
 # 1. The stand-in itself keeps NCCL's promises.
 claims 'native, 4 processes' "$ranks" --ranks 4 --count 5003 "${all[@]}"
@@ -304,6 +321,12 @@ for name in odd_exact odd_off; do
   jq -e '[.nccl.collectives[] | select(.collective == "allreduce") | .rerouted] == [0]' "$tmp/$name.nccl" >/dev/null
   ok "$name: native" $?
 done
+
+# The notice board alone: its keeper stopped, for an accelerated 3 to 9 s in 1,000 agreements and for as long as that in 200;
+# clients that say or read nothing; its end.
+claims 'the board: a keeper that is stopped, accelerated' "$board" --scale 40 stopped
+claims 'the board: silent clients, slow readers, its end' "$board" silent slow_reader keeper_dies keeper_ends
+[ -n "$quick" ] || claims 'the board: a keeper that is stopped' "$board" stopped
 
 # 5. The guard takes what is faster by the modelled links: events are looked at, no stream is waited for.
 guarded() { # DESCRIPTION NCCLSIM EXPECTED
