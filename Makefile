@@ -114,7 +114,7 @@ MPI_TESTS := $(basename $(wildcard test/mpi/*.c test/fortran/*.f90))
 all: $(TARGETS)
 test-programs: $(foreach f,$(FAMILIES),$(MPI_TESTS:%=$(B)/$(f)/%)) $(B)/unit $(HELPER) $(GPU_TESTS) \
                $(B)/test/yield.so $(B)/test/cores.so $(if $(CUDA),$(B)/gpusim/libcuda.so.1 $(B)/gpusim/libnvidia-ml.so.1) \
-               $(if $(NCCL),$(B)/test/nccl_ranks $(NCCL_CAUGHT))
+               $(if $(NCCL),$(B)/test/nccl_ranks $(B)/test/far_board.so $(NCCL_CAUGHT))
 
 help:
 	@printf '%s\n' 'make            build into $(B)/ (MPI families found: $(or $(FAMILIES),none))' \
@@ -255,6 +255,7 @@ $(call program,test/grade,$(call pic,$(wildcard test/lp/*.c) shim/cli/lp.c) $(CO
 # Preloaded by tests: ranks of MPICH that yield their core, and the cores that helpers are bound to.
 $(call program,test/yield.so,test/mpi/tool/yield.c,-ldl,-fPIC -shared)
 $(call program,test/cores.so,test/mpi/tool/cores.c,-ldl,-fPIC -shared)
+$(call program,test/far_board.so,test/nccl/tool/far_board.c,-ldl,-fPIC -shared)
 # The simulated driver, its NVML (which describes NVLinks), and an NCCL that runs on it.
 $(call stand_in,gpusim/libcuda.so.1,$(SIM_OBJ),-lpthread)
 $(call stand_in,gpusim/libnvidia-ml.so.1,$(call pic,test/nvmlsim/nvml.c))

@@ -61,7 +61,9 @@ struct nccl_comm {
         int met, given_up;     /* all ranks had a set once; some once had not */
         uint64_t asked;        /* agreements on sets, that need not be the same on all ranks */
         unsigned dull,
-            pause; /* sets in a row that gained nothing; sets until the next is looked at */
+            pause;      /* sets in a row that gained nothing; sets until the next is looked at */
+        CUevent asking; /* owned: before the ranks asked each other, recorded if is_asking */
+        int is_asking;
     } sets;
 
     /* Set when the notes are read */

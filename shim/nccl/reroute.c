@@ -261,6 +261,8 @@ static ncclResult_t run_set_unit(struct nccl_unit *u, struct nccl_set *set)
     u->lead = u->part;
     u->merged = u->nways = u->part->nways = 1;
     if (!why)
+        nccl_unit_note_asking(u);
+    if (!why)
         why = nccl_set_agree(u->c, u->part[0].call, u->n, set);
     if (why)
         return nccl_unit_native(u, why);

@@ -385,6 +385,13 @@ exchanged 'exchanges over slow rails' 'near=1.2 far=0.1' '.rerouted > 30'
 exchanged 'exchanges over rails that are none' 'near=0.1 far=1.2' \
   '.rerouted <= 10 and .native["exchanges like it gained nothing"] > 5'
 
+# Hosts that meet over a slow network for each exchange: that is part of a reroute's price, where streams wait for hosts.
+claims 'exchanges whose hosts meet slowly' LD_PRELOAD="$shim:$build/test/far_board.so" COLLSHIM_REPORT="$tmp/report" COLLSHIM_MIN_BYTES=1K \
+  COLLSHIM_CHUNK_BYTES=64K GPUSIM='devices=8 clock=real' NCCLSIM='near=12 far=1' \
+  COLLSHIM_TOPOLOGY='node:2 gpu:4 rail:4@1GB/s link_nvlink:12GB/s' "$ranks" --ranks 8 --hosts 2 --count 200003 sets_repeated
+[ "$(rerouted alltoallv)" -le 20 ] && [ "$(native 'at least as fast|gained nothing')" -gt 10 ]
+ok 'exchanges whose hosts meet slowly: native' $?
+
 # Modelled links: 2 hosts of 4, NVLink 12 times a rail. The bound is what must cross each rank's rail.
 fraction() { # COLLECTIVE ALGORITHM BYTES-OVER-A-RAIL-PER-BYTE CHUNK [VARIABLE=VALUE]
   local out found
