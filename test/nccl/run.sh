@@ -20,7 +20,7 @@ if [ ! -x "$ranks" ] || [ ! -e "$build/libcollshim-nccl.so" ]; then
 fi
 # shellcheck source=test/killed_job.sh
 . "$root/test/killed_job.sh"
-unset CUDA_DEVICE_MAX_CONNECTIONS NCCL_LOCAL_REGISTER NCCL_GRAPH_REGISTER NCCL_HOSTID NCCL_COMM_BLOCKING NCCL_COMM_ID NCCL_CTA_POLICY
+unset CUDA_DEVICE_MAX_CONNECTIONS NCCL_MAX_CTAS NCCL_MAX_NCHANNELS NCCL_NCHANNELS_PER_PEER NCCL_NCHANNELS_PER_NET_PEER NCCL_LOCAL_REGISTER NCCL_GRAPH_REGISTER NCCL_HOSTID NCCL_COMM_BLOCKING NCCL_COMM_ID NCCL_CTA_POLICY
 
 # The stand-in on a machine of 8 devices; VARIABLE=VALUE... first.
 simulated() { env LD_LIBRARY_PATH="$build/ncclsim:$build/gpusim" GPUSIM="devices=8" timeout 600 env "$@"; }
@@ -48,7 +48,7 @@ all=(reductions moves exchanges messages premul_unseen nothing one_rank groups m
   registered_to_the_end registered_exchange repeated recycled arguments beside_compute
   different_counts different_messages different_order after_destroy many_communicators helper_killed helper_killed_idle
   helper_killed_anytime
-  group_many group_crosswise group_apart group_made group_foreign group_refused group_devices sets sets_repeated sets_loose sets_blocked captured captured_grown captured_scaled
+  group_many group_too_large group_crosswise group_apart group_made group_foreign group_refused group_devices sets sets_repeated sets_loose sets_blocked captured captured_grown captured_scaled
   captured_first capture_elsewhere
   captured_other captured_mapped captured_group rates set_rates)
 processes_only=(forks debugged) # of ranks that are processes
@@ -181,6 +181,12 @@ reason 'few multiprocessors by configuration' 'multiprocessors' "${every[@]}" "$
 [ "$(rerouted allreduce)" -eq 0 ]
 ok 'few multiprocessors by configuration: parts too' $?
 reason 'few multiprocessors by environment' 'multiprocessors' NCCL_CTA_POLICY=EFFICIENCY "${every[@]}" "${two_hosts[@]}" async_error
+for limit in NCCL_MAX_CTAS=8 NCCL_MAX_NCHANNELS=4; do
+  reason "few multiprocessors by $limit" 'multiprocessors' $limit "${every[@]}" "${two_hosts[@]}" async_error
+done
+preloaded 'a limit that is none' NCCL_MAX_NCHANNELS=64 "${every[@]}" "${two_hosts[@]}" async_error
+[ "$(rerouted allreduce)" -gt 0 ]
+ok 'a limit that is none: rerouted' $?
 preloaded 'as many as are fast' NCCL_CTA_POLICY=DEFAULT "${every[@]}" "${two_hosts[@]}" async_error
 [ "$(rerouted allreduce)" -gt 0 ]
 ok 'as many multiprocessors as are fast: rerouted' $?
@@ -250,6 +256,15 @@ preloaded 'an NCCL before 2.28.7 inside a host' NCCLSIM=version=22803 "${every[@
   --count 703 async_error
 [ "$(rerouted allreduce)" -gt 0 ] && [ "$(native 'before 2.28.7')" -eq 0 ]
 ok 'an NCCL before 2.28.7 inside a host: rerouted' $?
+# A group is cut where it is too large for a kernel, on each rank by itself: an irregular one may hang. None of ours is cut.
+many=NCCL_NCHANNELS_PER_NET_PEER=64
+simulated $many "$ranks" --ranks 8 --hosts 8 group_too_large >"$tmp/said" 2>&1 && grep -q 'in a later plan' "$tmp/said"
+ok 'irregular groups that are too large: they hang' $?
+simulated "$ranks" --ranks 8 --hosts 8 group_too_large >"$tmp/said" 2>&1 && ! grep -q 'in a later plan' "$tmp/said"
+ok 'irregular groups that are not: they do not' $?
+preloaded 'messages of many channels' $many "${every[@]:0:1}" COLLSHIM_CHUNK_BYTES=64K "$ranks" --ranks 6 --hosts 3 --count 150003 moves sets
+[ "$(rerouted allgather)" -gt 0 ] && [ "$(rerouted bcast)" -gt 0 ] && [ "$(rerouted alltoallv)" -gt 0 ]
+ok 'messages of many channels: rerouted' $?
 # One queue of the device for all streams: a call holds up nothing that is enqueued behind it.
 one_queue=CUDA_DEVICE_MAX_CONNECTIONS=1
 claims 'one queue, native' $one_queue "${two_hosts[@]}" beside_compute
