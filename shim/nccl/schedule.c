@@ -22,6 +22,8 @@ struct plan_request schedule_request(const struct nccl_call *call, const struct 
                              .root = call->root,
                              .nbytes = nccl_call_block_bytes(call),
                              .grain = 1,
+                             .most_messages = nccl_comm_most_messages(c),
+                             .memory = PLAN_ON_DEVICE,
                              .recipe = way ? way->recipe : NULL};
 
     if (call->combines)
@@ -172,6 +174,8 @@ struct plan_request schedule_set_request(const struct nccl_set *set, const struc
                              .rank = c->rank,
                              .grain = 1,
                              .demand = set->demand,
+                             .most_messages = nccl_comm_most_messages(c),
+                             .memory = PLAN_ON_DEVICE,
                              .recipe = way ? way->recipe : NULL};
     uint64_t longest = 0;
 
