@@ -31,7 +31,8 @@ extern struct nccl_process nccl_process;
 /* Read the settings, once. */
 void nccl_process_open(void);
 
-/* For the report (report.c). A communicator of this process's has so many processes per rank; mps: with a service. */
+/* For the report (report.c). A communicator of this process's has so many processes per rank; mps:
+ * with a service. */
 void report_helpers(int processes, int mps);
 /* A message of ncclSend (sent) or ncclRecv, which pass through. */
 void report_message(int sent);
