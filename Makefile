@@ -305,7 +305,7 @@ grade:
 	@echo 'skipped: GLPK (libglpk-dev) is not installed'; exit 77
 endif
 # On this machine's own GPU. Elsewhere test/gpu/device.sh runs this build; it needs the driver alone.
-test-gpu: $(GPU_TESTS) $(if $(NCCL),$(B)/libcollshim.so $(B)/libcollshim-nccl.so $(HELPER) $(B)/test/nccl_ranks)
+test-gpu: $(GPU_TESTS) $(if $(NCCL),$(addprefix $(B)/,libcollshim.so libcollshim-nccl.so libnccl-tuner-collshim.so) $(HELPER) $(B)/test/nccl_ranks)
 	@test/gpu/device.sh $(B)
 # The simulated driver and its programs, under sanitizers.
 sanitize: $(if $(NVCC),$(IMAGE))
