@@ -30,8 +30,8 @@ enum {
     LIVE_ROWS = LIVE_REGISTRY + LIVE_VARIANTS
 };
 
-/* The process's traffic with other hosts, in calls that a schedule of ours carried. Its rail: number 0:
-   that of its place among its host's ranks; LIVE_RAIL_ALL: it spreads over all; else rail
+/* The process's traffic with other hosts, in calls that a schedule of ours carried. Its rail:
+   number 0: that of its place among its host's ranks; LIVE_RAIL_ALL: it spreads over all; else rail
    number - LIVE_RAIL_FIRST. */
 enum { LIVE_RAIL_ALL = 1, LIVE_RAIL_FIRST = 2 };
 enum live_way { LIVE_OUT, LIVE_IN, LIVE_WAYS };
@@ -62,6 +62,7 @@ struct live_header {
     int32_t rank, size; /* of MPI_COMM_WORLD or the largest NCCL communicator; -1, 0: not known */
     int32_t ended;      /* the counters are no longer this process's own */
     char library[16];   /* "MPI" or "NCCL" */
+    char host[64];      /* ends with 0 */
 };
 
 /* Share the counters, by a backend of "MPI" or "NCCL" (borrowed for good). Single-threaded, before

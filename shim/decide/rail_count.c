@@ -5,6 +5,8 @@
 
 static const double alike = 0.9; /* measuring differs by so much from one time to the next */
 
+static uint64_t planned; /* there are plans for a known rate */
+
 static void add(uint64_t *counter, uint64_t n)
 {
     __atomic_fetch_add(counter, n, __ATOMIC_RELAXED);
@@ -42,14 +44,25 @@ static int is_change(double was, double now)
     return was > 0 && now > 0 && (now < alike * was || was < alike * now);
 }
 
+void rail_count_measured(double bytes_per_s)
+{
+    struct live_rail *r = &counters.live.rail;
+
+    for (int w = 0; w < LIVE_WAYS && bytes_per_s > 0 && !get(&planned); w++)
+        set(&r->can[w], (uint64_t)bytes_per_s);
+}
+
 void rail_count_can(double out, double in)
 {
     struct live_rail *r = &counters.live.rail;
     const double now[LIVE_WAYS] = {[LIVE_OUT] = out, [LIVE_IN] = in};
     int changed = 0;
 
-    for (int w = 0; w < LIVE_WAYS; w++)
+    if (out <= 0 && in <= 0)
+        return;
+    for (int w = 0; w < LIVE_WAYS && get(&planned); w++)
         changed |= is_change((double)get(&r->can[w]), now[w]);
+    set(&planned, 1);
     for (int w = 0; w < LIVE_WAYS; w++) {
         if (changed)
             set(&r->could[w], get(&r->can[w]));

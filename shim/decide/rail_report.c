@@ -70,13 +70,8 @@ static void merge(struct rail_row *into, const struct rail_row *row)
 
 int rail_rows_merge(struct rail_row *rows, int n)
 {
-    uint64_t calls = 0;
     int kept = 0;
 
-    for (int i = 0; i < n; i++)
-        calls += rows[i].rail.calls;
-    if (!calls)
-        return 0;
     qsort(rows, (size_t)n, sizeof *rows, by_rank);
     number_rails(rows, n);
     qsort(rows, (size_t)n, sizeof *rows, by_rail);
@@ -88,8 +83,7 @@ int rail_rows_merge(struct rail_row *rows, int n)
     return kept;
 }
 
-/* Of what the host of rows[i] moved that way, how much went over that rail. */
-static double share(const struct rail_row *rows, int n, int i, enum live_way w)
+double rail_row_share(const struct rail_row *rows, int n, int i, enum live_way w)
 {
     double all = 0;
     int from = i;
@@ -110,6 +104,15 @@ static const struct {
                  "can_receive_bytes_per_s", "could_receive_bytes_per_s"},
 };
 
+/* null: not known. */
+static void put_rate(struct json *j, const char *key, double bytes_per_s)
+{
+    if (bytes_per_s > 0)
+        json_rounded(j, key, 4, bytes_per_s);
+    else
+        json_null(j, key);
+}
+
 static void put_row(struct json *j, const struct rail_row *rows, int n, int i)
 {
     const struct live_rail *r = &rows[i].rail;
@@ -123,10 +126,10 @@ static void put_row(struct json *j, const struct rail_row *rows, int n, int i)
     json_rounded(j, "seconds", 6, seconds);
     for (int w = 0; w < LIVE_WAYS; w++) {
         json_int(j, keys[w].bytes, (long long)r->bytes[w]);
-        json_rounded(j, keys[w].share, 4, share(rows, n, i, (enum live_way)w));
-        json_known(j, keys[w].rate, seconds > 0 ? (double)r->bytes[w] / seconds : 0);
-        json_known(j, keys[w].can, (double)r->can[w]);
-        json_known(j, keys[w].could, (double)r->could[w]);
+        json_rounded(j, keys[w].share, 4, rail_row_share(rows, n, i, (enum live_way)w));
+        put_rate(j, keys[w].rate, seconds > 0 ? (double)r->bytes[w] / seconds : 0);
+        put_rate(j, keys[w].can, (double)r->can[w]);
+        put_rate(j, keys[w].could, (double)r->could[w]);
     }
     if (r->could[LIVE_OUT] || r->could[LIVE_IN])
         json_int(j, "changed_at_call", (long long)r->changed_at);
@@ -137,8 +140,13 @@ static void put_row(struct json *j, const struct rail_row *rows, int n, int i)
 
 void rail_report(struct json *j, const struct rail_row *rows, int n)
 {
-    int shown = n < ROWS_SHOWN ? n : ROWS_SHOWN;
+    uint64_t calls = 0;
+    int shown;
 
+    for (int i = 0; i < n; i++)
+        calls += rows[i].rail.calls;
+    n = calls ? n : 0;
+    shown = n < ROWS_SHOWN ? n : ROWS_SHOWN;
     json_open(j, "rails", '[');
     for (int i = 0; i < shown; i++)
         put_row(j, rows, n, i);

@@ -20,11 +20,15 @@ struct rail_row {
     struct live_rail rail; /* of a merged row: sums, and the longest time */
 };
 
-/* Merge the rows of a host's ranks on one rail, hosts by name. Writes the result over rows; returns how
-   many there are: 0 if no rank had traffic between hosts. */
+/* Merge the rows of a host's ranks on one rail, hosts by name. Writes the result over rows; returns
+   how many there are. */
 int rail_rows_merge(struct rail_row *rows, int n);
 
-/* The list "rails", and how many are not listed, of rows[n] that were merged. */
+/* Of what the host of rows[i], which were merged, moved that way: the part that rail i carried. */
+double rail_row_share(const struct rail_row *rows, int n, int i, enum live_way w);
+
+/* The list "rails", and how many are not listed, of rows[n] that were merged. Empty if none had
+   traffic between hosts. */
 void rail_report(struct json *j, const struct rail_row *rows, int n);
 
 #endif

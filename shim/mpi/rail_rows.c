@@ -27,7 +27,7 @@ void rail_note_rates(const struct topo *t, int rank)
     for (int r = 0; r < t->nrails; r++)
         if (own < 0 || r == own)
             sum += t->rail[r].bw_bytes_per_s;
-    rail_count_can(sum, sum);
+    rail_count_can(sum, sum); /* the same on all nodes, and either way */
 }
 
 struct rail_row rail_row_own(void)

@@ -43,7 +43,7 @@ static void own_set(struct measured m)
 {
     pthread_mutex_lock(&own_lock);
     own = m;
-    rail_count_can(m.rate, m.rate); /* -1 counts as not known */
+    rail_count_measured(m.rate);
     pthread_mutex_unlock(&own_lock);
 }
 

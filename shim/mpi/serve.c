@@ -227,7 +227,6 @@ enum reason serve_prepare(struct mpi_comm *c, const struct mpi_call *call,
     if (ready->ppg > 1)
         *rc = slices_try(c, &ready->call, r->algorithm, ready->ppg);
     else
-        *rc = mpi_comm_engine(c, q, r->algorithm, &ready->plan, &ready->engine,
-                              &ready->crossing);
+        *rc = mpi_comm_engine(c, q, r->algorithm, &ready->plan, &ready->engine, &ready->crossing);
     return *rc == -ENOTSUP ? REASON_SHAPE : REASON_NONE;
 }

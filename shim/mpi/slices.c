@@ -28,12 +28,12 @@ struct slicing {
     const struct plan_algorithm *algorithm;
     int ppg;
     struct slices_buffers whole;
-    char *window;             /* owned: this rank's own slice, in host memory */
-    char *own;                /* where its result is */
-    char *lent[CREW_MAX + 1]; /* slices that lie on the device, by number; else NULL */
-    int code;                 /* with which the call has failed on this rank, or 0 */
-    int failed;               /* a helper of this rank did, and the others have been told */
-    int heard;                /* of another rank's */
+    char *window;              /* owned: this rank's own slice, in host memory */
+    char *own;                 /* where its result is */
+    char *lent[CREW_MAX + 1];  /* slices that lie on the device, by number; else NULL */
+    int code;                  /* with which the call has failed on this rank, or 0 */
+    int failed;                /* a helper of this rank did, and the others have been told */
+    int heard;                 /* of another rank's */
     struct load_link crossing; /* of the slices that were begun */
 };
 
