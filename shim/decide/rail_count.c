@@ -36,7 +36,11 @@ void rail_count_call(const struct load_link *crossing, double seconds)
 
 void rail_count_number(int rail)
 {
-    set(&counters.live.rail.number, rail < 0 ? LIVE_RAIL_ALL : LIVE_RAIL_FIRST + (uint64_t)rail);
+    struct live_rail *r = &counters.live.rail;
+
+    set(&r->number, rail < 0 ? LIVE_RAIL_ALL : LIVE_RAIL_FIRST + (uint64_t)rail);
+    for (int w = 0; w < LIVE_WAYS && rail < 0; w++)
+        set(&r->can[w], 0); /* it was that of one */
 }
 
 static int is_change(double was, double now)
