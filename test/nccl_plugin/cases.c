@@ -403,14 +403,25 @@ static void two_names(void)
     tuner_close(5, tt, tuner);
 }
 
-/* The preload sees the NCCL that this program opens: LIBRARY. */
+/* Two NCCLs: the preload sees the one that this program opens, LIBRARY, and not the one that is
+   played here. Each asks for a profiler with a logger of its own. */
 static void beside_the_preload(void)
 {
-    void *nccl = dlopen(getenv("LIBRARY"), RTLD_NOW | RTLD_LOCAL);
+    void *nccl = dlopen(getenv("LIBRARY"), RTLD_NOW | RTLD_LOCAL), *c = &file;
+    const void *t = plugin_profiler(file, 1);
+    abi_logger own = player_log;
+    int mask = 99;
 
     claim(nccl && dlsym(nccl, "ncclAllReduce"), "an NCCL is opened");
-    absent_profiler();
     claim(plugin_tuner(file, 1) != NULL, "the tuner is there: it must not depend on the preload");
+    *(void **)&player_log = dlsym(nccl, "pncclAllReduce");
+    claim(t && player_log && profiler_open(5, t, 42, 4, 32, 0, &mask, &c) == 0, "it opens");
+    claim(!mask && !c, "no events of what the preload sees: mask %x", (unsigned)mask);
+    player_log = own;
+    t = profile_as(5, 0, &c);
+    claim(c != NULL, "what it does not see has a profiler");
+    play(5, t, c, &allreduce);
+    profiler_close(5, t, c);
 }
 
 static const struct {
