@@ -20,6 +20,7 @@ plays() {
     tail -n 3 "$tmp/said"
     echo "# in: $1"
   fi
+  grep '^#' <<<"$out"
   add_claims "$1" "$status" "$out"
 }
 # JQ-EXPRESSION: true of the report
@@ -163,6 +164,8 @@ rm -f "$tmp/report.nccl"
 plays 'a preload that sees no NCCL' LD_PRELOAD="$build/libcollshim.so" COLLSHIM_REPORT="$tmp/report" report_v5
 [ "$(calls)" = 12 ]
 ok 'a preload that sees no NCCL: the plugin reports' $?
+
+plays 'what it costs' COLLSHIM_PROFILE="$tmp/profile" COLLSHIM_REPORT="$tmp/report" cost
 
 # 8. The real library.
 found=()
