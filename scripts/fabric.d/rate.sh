@@ -57,9 +57,10 @@ fabric_rate() {
 
 # shaped NODE PREFIX: the rates of NODE's devices PREFIX0, PREFIX1, ..., as tc writes them, or `stalled`.
 shaped() {
-    local r
+    local r gate
     for ((r = 0; r < rails; r++)); do
-        if tc -n "$(netns_of "$1")" qdisc show dev "$2$r" | grep -q ' rate 8bit '; then
+        gate=$(tc -n "$(netns_of "$1")" qdisc show dev "$2$r")
+        if [[ $gate == *' rate 8bit '* ]]; then
             echo stalled
         else
             tc -n "$(netns_of "$1")" class show dev "$2$r" |
