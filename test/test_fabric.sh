@@ -238,6 +238,7 @@ cc -o "$tmp/stream" "$tmp/stream.c" || exit 1
 # begin_stream FROM TO RAIL NBYTES: starts one; `wait` awaits its end, its ms are then in $tmp/ms
 begin_stream() {
     local tries address=10.80.$3.$(($2 + 1))
+    : >"$tmp/ms" # what the one before wrote
     "$fabric" exec --name "$name" "$2" -- timeout 60 "$tmp/stream" listen "$address" "$4" >"$tmp/ms" &
     for ((tries = 0; tries < 100; tries++)); do
         ! grep -q listening "$tmp/ms" || break
