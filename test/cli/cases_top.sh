@@ -134,27 +134,28 @@ os.write(fd, {"empty": b"", "noise": os.urandom(1 << 16), "short": b"collshim co
 print("there", flush=True)
 time.sleep(600)
 PY
+# Among processes of its own, if that can be: other jobs of the machine may be of another build.
+alone=(unshare --pid --fork --kill-child --mount-proc)
+"${alone[@]}" true 2>/dev/null || alone=()
 top_memfd() { # WHAT TEXT: it is named so, and no job
-    : >memfd.out
-    python3 memfd.py "$1" >>memfd.out &
-    trap 'kill -KILL $! 2>/dev/null' EXIT
-    top_within 100 grep -q there memfd.out || return
-    top_once >top.text && run 1 "$collshim" top no-such-job || return
+    # shellcheck disable=SC2016 # the inner shell's
+    "${alone[@]}" bash -c 'python3 memfd.py "$1" >memfd.out & pid=$!
+        for ((tries = 0; tries < 100; tries++)); do ! grep -q there memfd.out || break; sleep 0.1; done
+        "$2" top --once --interval 0.3 >top.text; "$2" top no-such-job 2>top.none; status=$?
+        kill -KILL $pid; exit $status' top_memfd "$1" "$collshim"
+    [[ $? == 1 && $(wc -l <top.none) == 1 ]] || return
     grep -F -- "$2" top.text && ! grep '^Job' top.text && ! grep -P '\x1b' top.text
 }
-# The machine's other jobs would be shown as well.
-top_alone=(unshare --pid --fork --mount-proc --kill-child)
-top_memfd_alone() { "${top_alone[@]}" bash -c "$(declare -p collshim; declare -f run top_once top_within top_memfd); top_memfd \"\$@\"" - "$@"; }
-if type python3 >/dev/null 2>&1 && "${top_alone[@]}" true 2>/dev/null; then
+if type python3 >/dev/null 2>&1; then
     [[ -e top.header ]] || head -c 256 /dev/zero >top.header
     for what in empty noise short beyond; do
-        check "collshim top: $what under the counters' name" top_memfd_alone "$what" "no counters under their name: 1 process"
+        check "collshim top: $what under the counters' name" top_memfd "$what" "no counters under their name: 1 process"
     done
     check "collshim top: counters of another build are named" \
-        top_memfd_alone foreign "of another build of collshim, 9.9?[31m: 1 process"
-    check "collshim top: a later layout is named" top_memfd_alone later "of another build of collshim, 9.9?[31m: 1 process"
+        top_memfd foreign "of another build of collshim, 9.9?[31m: 1 process"
+    check "collshim top: a later layout is named" top_memfd later "of another build of collshim, 9.9?[31m: 1 process"
 else
-    skip "collshim top: files that are not what they are called" "needs python3 and a PID namespace"
+    skip "collshim top: files that are not what they are called" "python3 is missing"
 fi
 
 # Another user's process cannot be looked into: neither nobody's into ours, nor the other way, but for root.
