@@ -167,12 +167,15 @@ static int build(const struct plan_request *q, const char *name, int intra, int 
     int node = q->topo->rank[q->rank].node;
     struct blocks blocks;
     int rc = w.b ? divide(&w, &blocks) : -ENOMEM;
+    int from_root = collectives[q->collective].from_root;
+    enum share_way way = !from_root                    ? SHARE_THROUGH
+                         : plan_gathers(q->collective) ? SHARE_IN
+                                                       : SHARE_OUT;
 
     if (intra == INTRA_BY_NODE)
         intra = rings_sockets_matter(q->topo, node) ? RINGS_SOCKETS : RINGS_LINEAR;
     if (!rc)
-        rc = shares_open(&w.s, q->topo, collectives[q->collective].from_root ? q->root : q->rank,
-                         blocks, q->grain);
+        rc = shares_open(&w.s, q->topo, from_root ? q->root : q->rank, blocks, q->grain, way);
     if (!rc)
         rc = rings_trees_open(&w.trees, q->topo, node, (enum rings_intra)intra, k);
     if (!rc)
