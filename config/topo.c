@@ -283,6 +283,22 @@ int topo_restrict(const struct topo *t, const int *member, int nmembers, struct 
     return code;
 }
 
+int topo_copy(const struct topo *t, int nrails, struct topo **copy_p)
+{
+    struct topo *c = topo_alloc(t->nranks, t->nnodes, nrails);
+
+    if (!c)
+        return -ENOMEM;
+    memcpy(c->rank, t->rank, (size_t)t->nranks * sizeof *t->rank);
+    memcpy(c->node_first, t->node_first, ((size_t)t->nnodes + 1) * sizeof *t->node_first);
+    memcpy(c->node_ranks, t->node_ranks, (size_t)t->nranks * sizeof *t->node_ranks);
+    memcpy(c->link, t->link, sizeof t->link);
+    c->lanes = t->lanes;
+    c->rail_chunk = t->rail_chunk;
+    *copy_p = c;
+    return 0;
+}
+
 /* One step of a 64-bit hash: mix in one word (the finaliser of splitmix64). */
 static uint64_t mix(uint64_t hash, uint64_t word)
 {

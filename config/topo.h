@@ -139,6 +139,9 @@ int topo_parse(const char *text, int nranks, struct topo **topo_p, char *why, si
  */
 int topo_restrict(const struct topo *t, const int *member, int nmembers, struct topo **topo_p);
 
+/* A copy of t with so many rails, of which nothing is known. 0 and *copy_p, or -ENOMEM. */
+int topo_copy(const struct topo *t, int nrails, struct topo **copy_p);
+
 /*
  * The synthetic form of t, such that topo_parse(text) gives t again.
  * Returns the length it needs without the final 0 (as snprintf does).

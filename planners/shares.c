@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "planners/ring_parts.h"
-
 static double way_rate(const struct topo *t, int node, int rail, enum share_way way)
 {
     return way == SHARE_THROUGH ? topo_rail_through(t, node, rail)
@@ -139,44 +137,30 @@ void shares_cut(struct shares *s, int unit)
         shares_cut_by(s, s->by_right, unit);
 }
 
-static uint64_t even_part(uint64_t elements, int n, int nodes)
-{
-    return (uint64_t)((unsigned __int128)elements * (unsigned)n / (unsigned)nodes);
-}
-
 int shares_divide(const struct topo *t, uint64_t total, size_t grain, size_t *sizes, uint64_t *from)
 {
     uint64_t elements = total / grain, next = 0;
-    double *part = NULL; /* of all, by node; NULL: equal ones */
-    int rc = t->rate ? ring_parts(t, &part) : 0;
-    double before = 0;
 
-    for (int n = 0; n < t->nnodes && !rc; n++) {
+    for (int n = 0; n < t->nnodes; n++) {
         uint64_t first =
-            part ? (uint64_t)((double)elements * before) : even_part(elements, n, t->nnodes);
-        before += part ? part[n] : 0;
-        uint64_t last = n + 1 == t->nnodes ? elements
-                        : part             ? (uint64_t)((double)elements * before)
-                                           : even_part(elements, n + 1, t->nnodes);
+            (uint64_t)((unsigned __int128)elements * (unsigned)n / (unsigned)t->nnodes);
+        uint64_t last =
+            (uint64_t)((unsigned __int128)elements * (unsigned)(n + 1) / (unsigned)t->nnodes);
+        uint64_t part = (last - first) * grain;
         struct cutter c;
 
-        last = last < elements ? last : elements;
-        first = first < last ? first : last;
-        rc = cutter_open(&c, t, n, SHARE_THROUGH);
-        if (rc)
-            break;
+        if (cutter_open(&c, t, n, SHARE_THROUGH) < 0)
+            return -ENOMEM;
         for (int l = 0; l < c.size; l++)
             sizes[topo_node_rank(t, n, l)] =
-                (size_t)(cut_at(&c, (last - first) * grain, grain, l + 1) -
-                         cut_at(&c, (last - first) * grain, grain, l));
+                (size_t)(cut_at(&c, part, grain, l + 1) - cut_at(&c, part, grain, l));
         free(c.weight);
     }
-    free(part);
-    for (int r = 0; r < t->nranks && !rc; r++) {
+    for (int r = 0; r < t->nranks; r++) {
         from[r] = next;
         next += sizes[r];
     }
-    return rc;
+    return 0;
 }
 
 int share_next(const struct shares *s, int unit, struct share *rest, struct segment *segment)

@@ -89,8 +89,8 @@ void shares_cut(struct shares *s, int unit);
 void shares_cut_by(const struct shares *s, struct cutter *c, int unit);
 
 /*
- * The blocks for which every share is its rank's own block: `total` bytes divided over the nodes so
- * that no hop of a ring is late, evenly where nodes are alike, and inside a node by the rails.
+ * The blocks for which every share is its rank's own block: `total` bytes divided evenly over the
+ * nodes and inside a node by the rails.
  * sizes and from: [nranks], filled in.
  */
 int shares_divide(const struct topo *t, uint64_t total, size_t grain, size_t *sizes,

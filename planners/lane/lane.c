@@ -9,7 +9,9 @@
 #include "planners/lane/lane.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
+#include "planners/aligned.h"
 #include "planners/cost.h"
 #include "planners/lane/lanes_stage.h"
 #include "planners/recipe.h"
@@ -181,7 +183,11 @@ static int lanes_build(const struct plan_request *q, struct plan **plan_p)
 
     if (read_recipe(q, value, NULL, 0))
         return -ENOTSUP;
-    struct topo topo = *q->topo; /* as this schedule uses it */
+    int direct = q->collective == COLL_ALLREDUCE && value[KEY_INTER].number == LANES_DIRECT;
+    struct topo *aligned;
+    if (aligned_open(q->topo, direct, &aligned) < 0)
+        return -ENOMEM;
+    struct topo topo = aligned ? *aligned : *q->topo; /* as this schedule uses it */
     struct plan_request asked = *q;
     struct lane_work w = {.q = &asked, .inter = (enum lanes_inter)value[KEY_INTER].number};
 
@@ -189,6 +195,8 @@ static int lanes_build(const struct plan_request *q, struct plan **plan_p)
     asked.topo = &topo;
     w.ops.b = plan_build_begin(q->rank, topo.nranks, q->chunk_bytes);
     rc = w.ops.b ? lanes_open(&w.l, &topo, q->rank, plan_total_bytes(q), q->grain) : -ENOMEM;
+    if (!rc && direct)
+        rc = lanes_divide(&w, q->topo, aligned);
     if (!rc)
         rc = stages[q->collective](&w);
     if (!rc)
@@ -197,6 +205,8 @@ static int lanes_build(const struct plan_request *q, struct plan **plan_p)
     if (!rc)
         rc = noted;
     lanes_close(&w.l);
+    free(w.part);
+    topo_free(aligned);
     if (rc) {
         plan_build_discard(w.ops.b);
         return rc;
