@@ -45,20 +45,15 @@ static struct topo *topo_alloc(int nranks, int nnodes, int nrails)
     return t;
 }
 
-int topo_set_rail_rates(struct topo *t, const double *rate)
+void topo_take_rail_rates(struct topo *t, double *rate)
 {
     size_t rails = (size_t)t->nrails, n = (size_t)t->nnodes * rails * 2;
-    double *kept = NULL;
     int differ = 0;
 
     for (size_t i = 2 * rails; i < n; i++)
         differ |= rate[i] != rate[i % (2 * rails)];
     for (size_t r = 0; r < rails; r++)
         differ |= rate[2 * r] != rate[2 * r + 1];
-    if (differ && !(kept = malloc(n * sizeof *kept)))
-        return -ENOMEM;
-    if (kept)
-        memcpy(kept, rate, n * sizeof *kept);
     for (size_t r = 0; r < rails; r++) {
         double most = 0;
 
@@ -69,7 +64,20 @@ int topo_set_rail_rates(struct topo *t, const double *rate)
         t->rail[r].bw_bytes_per_s = most;
     }
     free(t->rate);
-    t->rate = kept;
+    t->rate = differ ? rate : NULL;
+    if (!differ)
+        free(rate);
+}
+
+int topo_set_rail_rates(struct topo *t, const double *rate)
+{
+    size_t bytes = 2 * (size_t)t->nnodes * (size_t)t->nrails * sizeof *rate;
+    double *copy = malloc(bytes);
+
+    if (!copy)
+        return -ENOMEM;
+    memcpy(copy, rate, bytes);
+    topo_take_rail_rates(t, copy);
     return 0;
 }
 

@@ -86,6 +86,9 @@ static inline double topo_rail_through(const struct topo *t, int node, int rail)
    nodes or ways differ. 0 or -ENOMEM, after which t is as it was. */
 int topo_set_rail_rates(struct topo *t, const double *rate);
 
+/* The same with an array from malloc, which becomes the topology's. Cannot fail. */
+void topo_take_rail_rates(struct topo *t, double *rate);
+
 /* How many ranks node n holds, and which rank has local index l there. */
 static inline int topo_node_size(const struct topo *t, int node)
 {

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "shim/decide/rails_level.h"
+
+#include <stdlib.h>
+
+static const double alike = 0.75; /* the slowest to the fastest rail, if all are equal */
+static const double told_apart = 0.9;
+static const double other = 1.3;       /* times as fast, or as slow, is another rate */
+static const double hardly_used = .03; /* of the fastest rail's rate */
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+double rails_median(const double *value, int n, double *room)
+{
+    size_t known = 0;
+
+    for (int i = 0; i < n; i++)
+        if (value[i] > 0)
+            room[known++] = value[i];
+    qsort(room, known, sizeof *room, ascending);
+    return known ? room[known / 2] : 0;
+}
+
+static double greatest(const double *rate, int n)
+{
+    double most = 0;
+
+    for (int i = 0; i < n; i++)
+        most = rate[i] > most ? rate[i] : most;
+    return most;
+}
+
+int rails_alike(const double *rate, int n)
+{
+    double most = greatest(rate, n);
+
+    for (int i = 0; i < n; i++)
+        if (rate[i] > 0 && rate[i] < alike * most)
+            return 0;
+    return 1;
+}
+
+void rails_level(double *rate, int n, double *room)
+{
+    double usual = rails_median(rate, n, room);
+
+    for (int i = 0; i < n; i++)
+        room[i] = rate[i] = rate[i] > 0 ? rate[i] : usual;
+    qsort(room, (size_t)n, sizeof *room, ascending);
+    for (int first = 0, end; first < n; first = end) {
+        double sum = 0, low = room[first];
+
+        for (end = first; end < n && low >= told_apart * room[end]; end++)
+            sum += room[end];
+        double high = room[end - 1], mean = sum / (end - first);
+        for (int i = 0; i < n; i++)
+            if (rate[i] >= low && rate[i] <= high)
+                rate[i] = mean;
+    }
+}
+
+static double share(const double *rate, int i, double most)
+{
+    double of = most > 0 ? rate[i] / most : 1;
+
+    return of < hardly_used ? hardly_used : of;
+}
+
+int rails_changed(const double *before, const double *now, int n)
+{
+    double most = greatest(before, n), most_now = greatest(now, n);
+
+    for (int i = 0; i < n; i++) {
+        double was = share(before, i, most), is = share(now, i, most_now);
+
+        if (is > other * was || was > other * is)
+            return 1;
+    }
+    return 0;
+}
