@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
-static const double alike = 0.75; /* the slowest to the fastest rail, if all are equal */
-static const double told_apart = 0.9;
+static const double alike = 0.75;      /* the slowest to the fastest rail, if all are equal */
+static const double told_apart = 0.9;  /* one rate to the next */
 static const double other = 1.3;       /* times as fast, or as slow, is another rate */
 static const double hardly_used = .03; /* of the fastest rail's rate */
 
@@ -55,7 +55,9 @@ void rails_level(double *rate, int n, double *room)
     for (int first = 0, end; first < n; first = end) {
         double sum = 0, low = room[first];
 
-        for (end = first; end < n && low >= told_apart * room[end]; end++)
+        for (end = first; end < n && low >= alike * room[end] &&
+                          (end == first || room[end - 1] >= told_apart * room[end]);
+             end++)
             sum += room[end];
         double high = room[end - 1], mean = sum / (end - first);
         for (int i = 0; i < n; i++)
