@@ -3,7 +3,9 @@
 
 #include <stdlib.h>
 
-static const double alike = 0.75;      /* the slowest to the fastest rail, if all are equal */
+enum { ALIKE = 75 }; /* percent: the slowest to the fastest rail, if all are equal */
+const double rails_slow_from = ALIKE / 100.;
+static const double alike = ALIKE / 100.;
 static const double told_apart = 0.9;  /* one rate to the next */
 static const double other = 1.3;       /* times as fast, or as slow, is another rate */
 static const double hardly_used = .03; /* of the fastest rail's rate */
@@ -66,22 +68,27 @@ void rails_level(double *rate, int n, double *room)
     }
 }
 
-static double share(const double *rate, int i, double most)
+double rails_share(const double *rate, int n, int i)
 {
-    double of = most > 0 ? rate[i] / most : 1;
+    double most = greatest(rate, n);
 
-    return of < hardly_used ? hardly_used : of;
+    return most > 0 ? rate[i] / most : 1;
+}
+
+double rails_times(const double *before, const double *now, int n, int i)
+{
+    double was = rails_share(before, n, i), is = rails_share(now, n, i);
+
+    was = was < hardly_used ? hardly_used : was;
+    is = is < hardly_used ? hardly_used : is;
+    double times = is > was ? is / was : was / is;
+    return times > other ? times : 1;
 }
 
 int rails_changed(const double *before, const double *now, int n)
 {
-    double most = greatest(before, n), most_now = greatest(now, n);
-
-    for (int i = 0; i < n; i++) {
-        double was = share(before, i, most), is = share(now, i, most_now);
-
-        if (is > other * was || was > other * is)
+    for (int i = 0; i < n; i++)
+        if (rails_times(before, now, n, i) > 1)
             return 1;
-    }
     return 0;
 }

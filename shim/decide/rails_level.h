@@ -17,8 +17,16 @@ int rails_alike(const double *rate, int n);
    for. room: [n], for the work. */
 void rails_level(double *rate, int n, double *room);
 
-/* Are they other rates than before, in relation to the fastest, by more than measuring errs? Either
-   may be all 0: equal ones. Of rails that are hardly used it does not matter how slow they are. */
+/* Of the fastest rate. Below rails_slow_from a rail is not as the others are. */
+double rails_share(const double *rate, int n, int i);
+extern const double rails_slow_from;
+
+/* How many times faster or slower value i is than before, in relation to the fastest; 1: by no more
+   than measuring errs. Either may be all 0: equal ones. Of rails that are hardly used it does not
+   matter how slow they are. */
+double rails_times(const double *before, const double *now, int n, int i);
+
+/* Is that more than 1 for one of them? */
 int rails_changed(const double *before, const double *now, int n);
 
 #endif

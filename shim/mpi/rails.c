@@ -22,7 +22,10 @@
 
 enum { FIRST_CONTACT = 4 << 10, SHORT = 96 << 10, TIMED = 512 << 10, TAG = 0 };
 enum { SMALL = 32 << 10, LARGE = 256 << 10, PIECES = TIMED / SMALL };
-enum { PASSES = 4, PASSES_AGAIN = 1, FAR_SLOWER = 6 };
+enum { PASSES = 4, PASSES_AGAIN = 1, TIMED_AGAIN = 256 << 10 };
+static const double far_slower = 2.5;             /* than the usual rail */
+static const double beyond_burst = SHORT - SMALL; /* what a limiter lets through at once says
+                                                     nothing */
 
 /* What a process found. */
 struct measured {
@@ -130,7 +133,7 @@ static int spare_slow(struct turn *w)
         return rc;
     usual = rails_median(w->seconds, n, w->room);
     for (int r = 0; r < n; r++)
-        w->seconds[r] = w->seconds[r] > FAR_SLOWER * usual ? w->seconds[r] : 0;
+        w->seconds[r] = w->seconds[r] > far_slower * usual ? w->seconds[r] : 0;
     if (w->from != MPI_PROC_NULL && w->seconds[w->from] > 0)
         w->from = MPI_PROC_NULL;
     if (w->seconds[w->rank] > 0)
@@ -145,6 +148,7 @@ static int spare_slow(struct turn *w)
  */
 static int measure_step(struct turn *w, int step, int passes, struct measured *m, double *rate)
 {
+    int timed = passes > 1 ? TIMED : TIMED_AGAIN;
     double seconds = 0, best[2] = {DBL_MAX, DBL_MAX};
 
     w->to = counterpart(w->t, w->rank, step);
@@ -154,14 +158,14 @@ static int measure_step(struct turn *w, int step, int passes, struct measured *m
     for (int i = 0; rc == MPI_SUCCESS && i < passes; i++) {
         rc = all_start(w);
         if (rc == MPI_SUCCESS)
-            rc = pass_on(w, w->to, w->from, TIMED, i % 2 ? LARGE : SMALL, &seconds);
+            rc = pass_on(w, w->to, w->from, timed, i % 2 ? LARGE : SMALL, &seconds);
         if (rc == MPI_SUCCESS && seconds < best[i % 2])
             best[i % 2] = seconds;
     }
     if (rc != MPI_SUCCESS)
         return rc;
-    double mine = w->to != MPI_PROC_NULL    ? TIMED / (best[0] < best[1] ? best[0] : best[1])
-                  : w->seconds[w->rank] > 0 ? SHORT / w->seconds[w->rank]
+    double mine = w->to != MPI_PROC_NULL    ? timed / (best[0] < best[1] ? best[0] : best[1])
+                  : w->seconds[w->rank] > 0 ? beyond_burst / w->seconds[w->rank]
                                             : 0;
     if (w->to != MPI_PROC_NULL && passes > 1) {
         m->small = best[0];
@@ -331,7 +335,6 @@ static void take_table(struct topo *t, struct room *r)
 {
     topo_take_rail_rates(t, r->table);
     r->table = NULL;
-    tell(t);
 }
 
 int rails_measure(MPI_Comm comm, int rank, struct topo *t)
@@ -344,13 +347,37 @@ int rails_measure(MPI_Comm comm, int rank, struct topo *t)
     rc = measure(comm, rank, t, 0, &r, &found);
     if (found) {
         take_table(t, &r);
+        tell(t);
         fill_in_chunk(t, r.all);
     }
     close_room(&r);
     return rc;
 }
 
-int rails_measure_again(MPI_Comm comm, int rank, struct topo *t, int *changed)
+/* The rail that has changed most, of all that are another's. */
+static void tell_change(const struct topo *t, const double *before, const double *now,
+                        unsigned calls)
+{
+    int n = 2 * t->nnodes * t->nrails, at = 0, others = 0;
+    double most = 1;
+
+    for (int i = 0; i < n; i++) {
+        double times = rails_times(before, now, n, i);
+
+        others += times > 1;
+        if (times > most) {
+            most = times;
+            at = i;
+        }
+    }
+    say(CFG_LEVEL_INFO,
+        "rail %d of node %d carries %.3g of the fastest rail's rate %s, %.3g until call %u; "
+        "%d rates changed, and schedules are made anew",
+        at / 2 % t->nrails, at / 2 / t->nrails, rails_share(now, n, at),
+        at % 2 == TOPO_OUT ? "out" : "in", rails_share(before, n, at), calls, others);
+}
+
+int rails_measure_again(MPI_Comm comm, int rank, struct topo *t, unsigned calls, int *changed)
 {
     int n = 2 * t->nnodes * t->nrails, found, rc;
     struct room r;
@@ -360,8 +387,60 @@ int rails_measure_again(MPI_Comm comm, int rank, struct topo *t, int *changed)
         r.before[i] =
             topo_rail_rate(t, i / 2 / t->nrails, i / 2 % t->nrails, (enum topo_way)(i % 2));
     *changed = found && rails_changed(r.before, r.table, n);
-    if (*changed)
+    if (*changed) {
+        tell_change(t, r.before, r.table, calls);
         take_table(t, &r);
+    }
     close_room(&r);
+    return rc;
+}
+
+/* What the rank is taken to send to the one of its local index on the next node, if that is slow;
+   else 0. */
+static double planned_slow(const struct topo *t, int rank)
+{
+    int to = counterpart(t, rank, 1);
+    const struct topo_rank *a = &t->rank[rank];
+    double most = 0;
+
+    if (to == MPI_PROC_NULL || a->rail < 0)
+        return 0;
+    for (int r = 0; r < t->nrails; r++)
+        most = t->rail[r].bw_bytes_per_s > most ? t->rail[r].bw_bytes_per_s : most;
+    double out = topo_rail_rate(t, a->node, a->rail, TOPO_OUT);
+    double in = topo_rail_rate(t, t->rank[to].node, t->rank[to].rail, TOPO_IN);
+    double rate = out < in ? out : in;
+    return rate < rails_slow_from * most ? rate : 0;
+}
+
+int rails_probe(MPI_Comm comm, int rank, const struct topo *t, int *faster, double *seconds)
+{
+    static const double much = 1.25;
+    struct turn w = {.comm = comm,
+                     .t = t,
+                     .rank = rank,
+                     .to = counterpart(t, rank, 1),
+                     .from = counterpart(t, rank, -1),
+                     .buffer = calloc(2, TIMED)};
+    double planned = planned_slow(t, rank), value[2] = {!w.buffer}, took = 0;
+    int rc = mpi.Allreduce(MPI_IN_PLACE, value, 1, MPI_DOUBLE, MPI_MAX, comm);
+
+    *faster = 0;
+    *seconds = 0;
+    if (rc == MPI_SUCCESS && !value[0]) {
+        w.to = planned > 0 ? w.to : MPI_PROC_NULL;
+        w.from = w.from != MPI_PROC_NULL && planned_slow(t, w.from) > 0 ? w.from : MPI_PROC_NULL;
+        rc = pass_on(&w, w.to, w.from, SHORT, SMALL, &took);
+        value[0] = planned > 0 && beyond_burst / took > much * planned;
+        value[1] = took;
+        if (planned > 0)
+            say_here(CFG_LEVEL_DEBUG, "rails: a probe took %.3g s, %.3g Mbit/s; planned %.3g", took,
+                     beyond_burst / took * 8 / 1e6, planned * 8 / 1e6);
+        if (rc == MPI_SUCCESS)
+            rc = mpi.Allreduce(MPI_IN_PLACE, value, 2, MPI_DOUBLE, MPI_MAX, comm);
+        *faster = value[0] > 0;
+        *seconds = value[1];
+    }
+    free(w.buffer);
     return rc;
 }

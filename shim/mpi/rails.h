@@ -24,9 +24,16 @@ int rails_wanted(const struct topo *t);
 int rails_measure(MPI_Comm comm, int rank, struct topo *t);
 
 /*
- * Measure again, with an eighth of the bytes. *changed: rates were found that differ from t's by
- * more than measuring does, and t has them now. Collective, and the same on all ranks.
+ * Send a few bytes over the rails that t has as slow, and see whether some are faster by now:
+ * *faster; *seconds: what that took. Collective, and the same on all ranks.
  */
-int rails_measure_again(MPI_Comm comm, int rank, struct topo *t, int *changed);
+int rails_probe(MPI_Comm comm, int rank, const struct topo *t, int *faster, double *seconds);
+
+/*
+ * Measure again, with fewer bytes. *changed: rates were found that differ from t's by
+ * more than measuring does, and t has them now; a line says which. calls: how many there were.
+ * Collective, and the same on all ranks.
+ */
+int rails_measure_again(MPI_Comm comm, int rank, struct topo *t, unsigned calls, int *changed);
 
 #endif

@@ -8,6 +8,7 @@
 #include "shim/decide/choose.h"
 #include "shim/decide/count.h"
 #include "shim/mpi/library.h"
+#include "shim/mpi/rails_follow.h"
 #include "shim/mpi/slices.h"
 #include "shim/mpi/staging.h"
 #include "shim/mpi/threads.h"
@@ -110,8 +111,10 @@ static struct mpi_outcome run_plan(struct mpi_comm *c, const struct ready *ready
     if (!rc)
         rc = staging_deliver(&s, call, c->private_comm);
     staging_close(&s);
-    count_rerouted(call->collective, ready->algorithm, ready->ppg, call->total,
-                   count_now() - start);
+    double seconds = count_now() - start;
+    count_rerouted(call->collective, ready->algorithm, ready->ppg, call->total, seconds);
+    if (ready->ppg == 1)
+        rails_follow(c, call, ready->algorithm, seconds);
     return serve_failed(mpi_code(rc));
 }
 
