@@ -16,7 +16,7 @@ enum { FIRST_REST = 8, MOST_VAIN = 7, MOST_CHANGES = 6, QUIET = 100 };
 
 static const double agreements = .004; /* share of the calls' time */
 static const double probes = .004;
-static const double slower = 1.25, much_slower = 1.5; /* than usual: seen by all, by one rank */
+static const double slower = 1.3; /* than usual, on the rank that sees most of it */
 static const double faster = .85;
 static const double weight = .125; /* of a call in what is usual */
 
@@ -36,14 +36,13 @@ static double *usual_of(struct follow *f, uint32_t key)
     return &f->of[at].usual;
 }
 
-void follow_call(struct follow *f, uint32_t key, double seconds, double work, int partial)
+void follow_call(struct follow *f, uint32_t key, double seconds, double work)
 {
     double *usual = usual_of(f, key), now = work > 0 ? seconds / work : 0;
     double ratio = *usual > 0 && now > 0 ? now / *usual : 0;
 
     f->ratio[1] = f->ratio[0];
     f->ratio[0] = ratio;
-    f->partial = (uint8_t)((f->partial << 1 | !!partial) & 3);
     f->seconds += seconds;
     f->calls++;
     f->since++;
@@ -61,16 +60,15 @@ int follow_due(const struct follow *f)
     return f->since >= (f->apart ? f->apart : FOLLOW_LEAST_APART);
 }
 
-/* Greatest and least over the ranks of the lesser of the last two calls; the least time that
-   agreeing took on any, since the others waited for the last rank; the calls' time. */
+/* The lesser ratio of the last two calls; the least time that agreeing took on any rank, since the
+   others waited for the last one; the calls' time. */
 void follow_tell(const struct follow *f, double value[FOLLOW_VALUES])
 {
     double lesser = f->ratio[0] < f->ratio[1] ? f->ratio[0] : f->ratio[1];
 
     value[0] = lesser;
-    value[1] = -lesser;
-    value[2] = -f->agreement;
-    value[3] = f->seconds / (f->since ? f->since : 1);
+    value[1] = -f->agreement;
+    value[2] = f->seconds / (f->since ? f->since : 1);
 }
 
 static uint32_t apart(double agreement, double call)
@@ -84,14 +82,14 @@ static uint32_t apart(double agreement, double call)
 
 enum follow_turn follow_hear(struct follow *f, const double value[FOLLOW_VALUES], double agreement)
 {
-    int slow = f->partial ? value[0] > much_slower : -value[1] > slower;
+    int slow = value[0] > slower;
 
-    if (-value[2] > 0)
-        f->apart = apart(-value[2], value[3]);
+    if (-value[1] > 0)
+        f->apart = apart(-value[1], value[2]);
     /* The shortest lately: others are long because a rank came late. */
     f->agreement =
         f->agreement > 0 && agreement > 1.1 * f->agreement ? 1.1 * f->agreement : agreement;
-    f->per_call = value[3];
+    f->per_call = value[2];
     f->seconds = 0;
     f->since = 0;
     f->rest -= f->rest > 0;

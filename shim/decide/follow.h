@@ -2,10 +2,10 @@
 /*
  * Rails that change while a job runs. Each rank sets what a rerouted call took beside what such
  * calls usually take. Every few calls all ranks agree, by one small reduction, on how much slower
- * the last two calls were, the others add no message; so many calls apart that it costs a
- * 250th of their time at most. Two slow calls in a row make all ranks measure their rails
- * anew. While some rail is planned as slow, a probe of a few bytes asks from time to time whether
- * it still is, for calls cannot tell: hardly anything goes over it.
+ * the last two calls were than usual, on the rank that waited most; other calls add no message, so
+ * many calls apart that it costs a 250th of their time at most. Two slow calls in a row make all
+ * ranks measure their rails anew. While some rail is planned as slow, a probe of a few bytes asks
+ * from time to time whether it still is, for calls cannot tell: hardly anything goes over it.
  *
  * What was measured in vain is measured again after ever more calls, and what changes often after
  * more as well; so noise and a rail that flaps cost what follow.c says.
@@ -18,7 +18,7 @@
 
 #include <stdint.h>
 
-enum { FOLLOW_KINDS = 32, FOLLOW_LEAST_APART = 3, FOLLOW_VALUES = 4 };
+enum { FOLLOW_KINDS = 32, FOLLOW_LEAST_APART = 3, FOLLOW_VALUES = 3 };
 
 /* All zero at first. */
 struct follow {
@@ -39,15 +39,11 @@ struct follow {
     uint32_t probing; /* from one to the next; 0: all rails are equal */
     uint8_t vain;     /* measurements in vain, one after the other */
     uint8_t changes;  /* that came soon one after the other */
-    uint8_t partial;  /* the last two calls: not all ranks wait for all, a bit each */
 };
 
-/*
- * A call has ended that was rerouted; key: of what kind, not 0; work: what its time is proportional
- * to, such as bytes. partial: not every rank waits for every other, so some may see nothing of a
- * slow rail; else the slowdown counts that all ranks see.
- */
-void follow_call(struct follow *f, uint32_t key, double seconds, double work, int partial);
+/* A call has ended that was rerouted; key: of what kind, not 0; work: what its time is proportional
+   to, such as bytes. */
+void follow_call(struct follow *f, uint32_t key, double seconds, double work);
 
 /* Is it time for an agreement? Asked behind each call. */
 int follow_due(const struct follow *f);

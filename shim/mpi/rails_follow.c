@@ -59,8 +59,7 @@ void rails_follow(struct mpi_comm *c, const struct mpi_call *call,
 
     if (!c->rails_followed)
         return;
-    follow_call(f, key_of(call, algorithm), seconds, work_of(c, call),
-                plan_is(call->collective, PLAN_ROOTED) || call->collective == COLL_ALLTOALLV);
+    follow_call(f, key_of(call, algorithm), seconds, work_of(c, call));
     if (!follow_due(f))
         return;
     began = count_now();
@@ -70,9 +69,8 @@ void rails_follow(struct mpi_comm *c, const struct mpi_call *call,
         return;
     enum follow_turn turn = follow_hear(f, value, count_now() - began);
     say(CFG_LEVEL_DEBUG,
-        "rails: calls took %.3g to %.3g of the usual, %.3g s each; the next agreement, of %.2g s, "
-        "after %u calls",
-        -value[1], value[0], value[3], -value[2], f->apart);
+        "rails: calls took %.3g of the usual, %.3g s each; an agreement after %u more calls",
+        value[0], value[2], f->apart);
     switch (turn) {
     case FOLLOW_ON:
         return;
