@@ -16,7 +16,8 @@ enum { FIRST_REST = 8, MOST_VAIN = 7, MOST_CHANGES = 6, QUIET = 100 };
 
 static const double agreements = .004; /* share of the calls' time */
 static const double probes = .004;
-static const double slower = 1.3; /* than usual, on the rank that sees most of it */
+static const double slower = 1.3; /* than usual, on the rank that sees most of it, twice in a row */
+static const double far_slower = 4; /* once is enough */
 static const double faster = .85;
 static const double weight = .125; /* of a call in what is usual */
 
@@ -60,13 +61,14 @@ int follow_due(const struct follow *f)
     return f->since >= (f->apart ? f->apart : FOLLOW_LEAST_APART);
 }
 
-/* The lesser ratio of the last two calls; the least time that agreeing took on any rank, since the
-   others waited for the last one; the calls' time. */
+/* The lesser ratio of the last two calls, or what the last one alone says; the least time that
+   agreeing took on any rank, since the others waited for the last one; the calls' time. */
 void follow_tell(const struct follow *f, double value[FOLLOW_VALUES])
 {
     double lesser = f->ratio[0] < f->ratio[1] ? f->ratio[0] : f->ratio[1];
+    double alone = f->ratio[0] * slower / far_slower;
 
-    value[0] = lesser;
+    value[0] = lesser > alone ? lesser : alone;
     value[1] = -f->agreement;
     value[2] = f->seconds / (f->since ? f->since : 1);
 }
