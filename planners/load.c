@@ -217,9 +217,11 @@ double load_bound(const struct plan_request *q)
     return bound;
 }
 
-int load_worth_measuring(const struct plan_request *q)
+int load_worth_measuring(const struct plan_request *q, double *crossed)
 {
-    const double worth = 768 << 10; /* bytes of one rail */
+    const double worth = 768 << 10, together = 64 << 20; /* bytes of one rail */
+    double bytes = load_rates_known(q->topo) ? 0 : load_bound(q);
 
-    return !load_rates_known(q->topo) && load_bound(q) >= worth;
+    *crossed += bytes;
+    return bytes >= worth || (bytes > 0 && *crossed >= together);
 }

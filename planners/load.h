@@ -62,10 +62,12 @@ double load_bound(const struct plan_request *q);
 /*
  * Should the rails' rates be measured before that call? Measuring (shim/mpi/rails.h) lets each rank
  * send 2 MiB to the next node; so a call is worth it if 3/4 MiB at least must cross a rail, by
- * load_bound: an Allgather of 4 MiB in all on 4 nodes of 4 rails. It is one rule for all
- * collectives, by what crosses between nodes, the same on all ranks, and once a call is worth it,
- * so are larger ones. 0 where rates are known and on one node.
+ * load_bound: an Allgather of 4 MiB in all on 4 nodes of 4 rails. Smaller calls are worth it
+ * together, once 64 MiB have crossed: as much again is expected to come, of which measuring is 3 %.
+ * It is one rule for all collectives, by what crosses between nodes, the same on all ranks, and
+ * once a call is worth it, so are larger ones. *crossed: of the calls asked about before; this one
+ * is added. 0 where rates are known and on one node.
  */
-int load_worth_measuring(const struct plan_request *q);
+int load_worth_measuring(const struct plan_request *q, double *crossed);
 
 #endif

@@ -237,7 +237,7 @@ int mpi_comm_measure_rails(struct mpi_comm *c, const struct plan_request *q)
     if (c->rails_measured)
         return MPI_SUCCESS;
     c->rails_measured = settings.cfg.reproducible || !rails_wanted(c->topo);
-    if (c->rails_measured || !load_worth_measuring(q))
+    if (c->rails_measured || !load_worth_measuring(q, &c->rails_crossed))
         return MPI_SUCCESS;
     c->rails_measured = c->rails_followed = 1;
     mpi_comm_forget_plans(c);

@@ -40,6 +40,7 @@ struct mpi_comm {
     struct mpi_team team;     /* owned */
     struct variants variants; /* owned */
     int rails_measured;       /* or there is nothing to be measured */
+    double rails_crossed;     /* bytes of calls that were not worth measuring */
     int rails_followed;       /* they were, and may change */
     struct follow follow;
     uint32_t first_done, tried;      /* collectives whose first call was the library's; of which
