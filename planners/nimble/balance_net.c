@@ -97,6 +97,9 @@ static void set_rails(struct balance_net *net)
         for (int r = 0; r < net->nrails; r++) {
             net->capacity[balance_rail_out(net, n, r)] = way_capacity(net, n, r, TOPO_OUT);
             net->capacity[balance_rail_in(net, n, r)] = way_capacity(net, n, r, TOPO_IN);
+            for (int way = TOPO_OUT; way <= TOPO_IN; way++)
+                if (way_capacity(net, n, r, (enum topo_way)way) > net->widest)
+                    net->widest = way_capacity(net, n, r, (enum topo_way)way);
         }
 }
 
