@@ -161,6 +161,7 @@ static void comm_free(struct nccl_comm *c)
     redop_forget_all(c);
     registered_forget(c);
     topo_free(c->topo);
+    free(c->connected);
     free(c->sent);
     free(c);
 }
@@ -216,7 +217,10 @@ static struct nccl_comm *comm_make(struct nccl_copy *copy, ncclComm_t handle, ui
 
     if (!c || !e || copy->real.CommCount(handle, &c->nranks) != ncclSuccess ||
         copy->real.CommUserRank(handle, &c->rank) != ncclSuccess ||
-        !(c->sent = calloc(2 * (size_t)c->nranks, sizeof *c->sent))) {
+        !(c->sent = calloc(2 * (size_t)c->nranks, sizeof *c->sent)) ||
+        !(c->connected = calloc((size_t)c->nranks, 1))) {
+        if (c)
+            free(c->sent);
         free(c);
         free(e);
         return NULL;

@@ -10,6 +10,7 @@
 
 #include "shim/nccl/comm.h"
 #include "shim/nccl/ppg.h"
+#include "shim/nccl/scratch.h"
 #include "shim/nccl/verify.h"
 #include "shim/nccl/wrappers.h"
 
@@ -272,8 +273,14 @@ ncclResult_t nccl_wrap_CommFinalize(struct nccl_copy *copy, ncclComm_t comm)
 
 ncclResult_t nccl_wrap_CommDestroy(struct nccl_copy *copy, ncclComm_t comm)
 {
+    const struct cuda_calls *cu = cuda_open(CUDA_IF_LOADED);
+    ncclResult_t result;
+
     end_of(copy, comm, 0);
-    return REAL(copy, CommDestroy, comm);
+    result = REAL(copy, CommDestroy, comm);
+    if (cu && result == ncclSuccess && !this_thread.inside)
+        scratch_trim(cu); /* as NCCL has just done, which waits for the device */
+    return result;
 }
 
 ncclResult_t nccl_wrap_CommAbort(struct nccl_copy *copy, ncclComm_t comm)

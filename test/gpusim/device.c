@@ -67,7 +67,7 @@ CUresult sim_DeviceTotalMem(size_t *bytes, CUdevice d)
 
     if (bad || !is_device(d))
         return bad ? bad : CUDA_ERROR_INVALID_DEVICE;
-    *bytes = (size_t)1 << 32;
+    *bytes = sim_config.memory;
     return CUDA_SUCCESS;
 }
 

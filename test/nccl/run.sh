@@ -50,7 +50,7 @@ all=(reductions moves exchanges messages premul_unseen nothing one_rank groups m
   helper_killed_anytime
   group_many group_too_large group_crosswise group_apart group_made group_foreign group_refused group_devices sets sets_repeated sets_loose sets_blocked captured captured_grown captured_scaled
   captured_first capture_elsewhere
-  captured_other captured_mapped captured_group rates set_rates)
+  captured_other captured_mapped captured_group rates set_rates memory memory_for_others)
 processes_only=(forks debugged) # of ranks that are processes
 late=(captured_late captured_again fresh ahead) # many calls
 slow=(sets_apart late_once) # several times until a rank has lost its patience
@@ -265,6 +265,19 @@ ok 'irregular groups that are not: they do not' $?
 preloaded 'messages of many channels' $many "${every[@]:0:1}" COLLSHIM_CHUNK_BYTES=64K "$ranks" --ranks 6 --hosts 3 --count 150003 moves sets
 [ "$(rerouted allgather)" -gt 0 ] && [ "$(rerouted bcast)" -gt 0 ] && [ "$(rerouted alltoallv)" -gt 0 ]
 ok 'messages of many channels: rerouted' $?
+# A device with little memory. NCCL connects at the first message between two ranks, which takes some; the library's own
+# collectives need none. One rank of two hosts has not enough: no call fails, and none is rerouted.
+reason 'a device without memory for connections' 'could not get it ready' NCCL_RANKS_ODD='GPUSIM=devices=8 memory=60' "${every[@]}" \
+  "${two_hosts[@]}" async_error reductions
+[ "$(rerouted allreduce)" -eq 0 ]
+ok 'a device without memory for connections: all is native' $?
+# Scratch is a share of what is left, and a device's that is in other hands comes back.
+reason 'more scratch than its share' 'could not get it ready' GPUSIM='devices=8 memory=360' "${every[@]:0:1}" COLLSHIM_CHUNK_BYTES=64K \
+  "$ranks" --ranks 2 --hosts 2 --count 6000003 memory_for_others
+preloaded 'a share of the memory' GPUSIM='devices=8 memory=1100' "${every[@]:0:1}" COLLSHIM_CHUNK_BYTES=64K \
+  "$ranks" --ranks 4 --hosts 2 --count 500003 memory
+[ "$(rerouted reduce_scatter_block)" -eq 20 ]
+ok 'a share of the memory: rerouted' $?
 # One queue of the device for all streams: a call holds up nothing that is enqueued behind it.
 one_queue=CUDA_DEVICE_MAX_CONNECTIONS=1
 claims 'one queue, native' $one_queue "${two_hosts[@]}" beside_compute

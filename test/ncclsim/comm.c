@@ -25,6 +25,7 @@ __typeof__(gpusim_submit) *sim_submit;
 __typeof__(gpusim_capture) *sim_capture;
 __typeof__(gpusim_use) *sim_use;
 __typeof__(gpusim_done) *sim_done;
+__typeof__(gpusim_reserve) *sim_reserve;
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static const struct cuda_calls *cuda;
@@ -44,7 +45,9 @@ static void open_driver(void)
     *(void **)&sim_capture = dlsym(library, "gpusim_capture");
     *(void **)&sim_use = dlsym(library, "gpusim_use");
     *(void **)&sim_done = dlsym(library, "gpusim_done");
-    if (!sim_submit || !sim_capture || !sim_use || !sim_done || cuda->Init(0) != CUDA_SUCCESS)
+    *(void **)&sim_reserve = dlsym(library, "gpusim_reserve");
+    if (!sim_submit || !sim_capture || !sim_use || !sim_done || !sim_reserve ||
+        cuda->Init(0) != CUDA_SUCCESS)
         cuda = NULL;
 }
 
@@ -449,6 +452,7 @@ NCCL_API(ncclResult_t, CommDestroy, (ncclComm_t comm))
     if (!is_live(comm, "CommDestroy"))
         return ncclInvalidArgument;
     drain(comm);
+    comm_disconnect(comm);
     __atomic_store_n(&comm->magic, ENDED, __ATOMIC_RELEASE);
     return ncclSuccess;
 }
@@ -461,6 +465,7 @@ NCCL_API(ncclResult_t, CommAbort, (ncclComm_t comm))
     if (!is_live(comm, "CommAbort"))
         return ncclInvalidArgument;
     __atomic_store_n(&comm->aborted, 1, __ATOMIC_RELEASE);
+    comm_disconnect(comm);
     __atomic_store_n(&comm->magic, ENDED, __ATOMIC_RELEASE);
     return ncclSuccess;
 }
