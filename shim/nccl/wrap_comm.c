@@ -18,6 +18,7 @@ struct pending {
     struct pending *next;
     struct nccl_copy *copy;
     ncclComm_t handle;
+    const ncclComm_t *at; /* the program's, where NCCL stores a child's handle at the group's end */
     enum { BY_ID, CHILD, NATIVE } how;
     ncclUniqueId id;
     ncclComm_t parent;
@@ -47,7 +48,7 @@ static void pending_note(ncclResult_t result, const struct pending *p)
 {
     struct pending *later;
 
-    if (result != ncclSuccess || !p->handle)
+    if (result != ncclSuccess || (!p->handle && !p->at))
         return;
     if (!this_thread.group[p->copy->number].depth) {
         pending_add(p);
@@ -71,7 +72,9 @@ static void settle_pending(struct nccl_copy *copy, ncclResult_t result)
             continue;
         }
         *at = p->next;
-        if (result == ncclSuccess)
+        if (p->at)
+            p->handle = *p->at;
+        if (result == ncclSuccess && p->handle)
             pending_add(p);
         free(p);
     }
@@ -230,6 +233,8 @@ static void note_child(struct nccl_copy *copy, ncclResult_t result, ncclComm_t p
     if (result != ncclSuccess || !child || is_nonblocking(config))
         return;
     p.handle = *child;
+    if (!p.handle && this_thread.group[copy->number].depth)
+        p.at = child;
     pending_note(result, &p);
 }
 

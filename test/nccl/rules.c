@@ -96,6 +96,25 @@ static void test_split(struct rank *r)
     sum_all(r, r->comm, r->stream, "the parent goes on");
 }
 
+/* The children are there when the group ends, and are known then. */
+static void test_split_in_group(struct rank *r)
+{
+    ncclComm_t half = NULL, all = NULL;
+
+    NCCL(ncclGroupStart());
+    NCCL(ncclCommSplit(r->comm, r->rank % 2, r->rank, &half, NULL));
+    NCCL(ncclCommSplit(r->comm, 0, r->rank, &all, NULL));
+    NCCL(ncclGroupEnd());
+    if (!check(r, half && all, "no communicator behind the group"))
+        return;
+    for (int i = 0; i < 3; i++) {
+        sum_all(r, all, r->stream, "split in a group");
+        sum_all(r, half, r->stream, "a part split in a group");
+    }
+    NCCL(ncclCommDestroy(half));
+    NCCL(ncclCommDestroy(all));
+}
+
 static void test_init_in_group(struct rank *r)
 {
     ncclUniqueId id[2] = {ranks_id(r), ranks_id(r)};
@@ -353,6 +372,7 @@ const struct test_case cases_rules[] = {
     {"groups", test_groups},
     {"mixed_group", test_mixed_group},
     {"split", test_split},
+    {"split_in_group", test_split_in_group},
     {"init_in_group", test_init_in_group},
     {"blocked_stream", test_blocked_stream},
     {"two_streams", test_two_streams},

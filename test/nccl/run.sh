@@ -42,7 +42,7 @@ rerouted() { jq "[.nccl.collectives[] | select(.collective == \"$1\") | .reroute
 native() { jq "[.nccl.collectives[].native | to_entries[] | select(.key | test(\"$1\")) | .value] | add // 0" "$tmp/report.nccl"; }
 
 mapfile -t cases < <(simulated "$ranks" --list | grep -v '^rank_')
-all=(reductions moves exchanges messages premul_unseen nothing one_rank groups mixed_group split init_in_group nonblocking
+all=(reductions moves exchanges messages premul_unseen nothing one_rank groups mixed_group split split_in_group init_in_group nonblocking
   configured policies init_all unseen revoked windows window_in_group current_device unaligned simulated_end foreign_stream abort_meeting
   blocked_stream two_streams destroy_early finalize abort async_error registered registered_late registered_by_one
   registered_to_the_end registered_exchange repeated recycled arguments beside_compute
@@ -68,7 +68,8 @@ rows_without_test() {
     [[ $tests == *'`'* || $state == *open* ]] || echo "$number: no test"
     # shellcheck disable=SC2016 # Markdown's backquotes
     grep -oE '`[^`]+`' <<<"$tests" | tr -d '`' | while read -r name; do
-      grep -qxF "$name" <<<"$known" || grep -qF "'$name'" "$here/run.sh" || echo "$number: $name"
+      grep -qxF "$name" <<<"$known" || grep -qF "'$name'" "$here/run.sh" ||
+        grep -qF "\"$name:" "$root/test/preload/cases_nccl.sh" || echo "$number: $name"
     done
   done
 }
@@ -136,6 +137,9 @@ done
 preloaded 'exchanges, 8 ranks' "${every[@]}" "$ranks" --ranks 8 --hosts 2 --count 20003 sets sets_loose sets_blocked group_many
 [ "$(rerouted alltoallv)" -ge 10 ] && [ "$(rerouted allgather)" -ge 40 ]
 ok 'groups and exchanges are rerouted' $?
+preloaded 'split in a group' "${every[@]}" "$ranks" --ranks 4 --hosts 2 --count 703 split_in_group
+[ "$(rerouted allreduce)" -ge 3 ] && [ "$(native 'not seen')" -eq 0 ]
+ok 'split in a group: known, and rerouted' $?
 preloaded 'a thread of several ranks' "${every[@]}" "$ranks" --ranks 4 --hosts 2 --count 703 group_devices
 [ "$(rerouted allreduce)" -eq 12 ] && [ "$(rerouted reduce_scatter_block)" -eq 12 ]
 ok 'a thread of several ranks: all is rerouted' $?

@@ -342,6 +342,34 @@ static ncclResult_t quiet(ncclComm_t comm, const char *caller)
     return bad;
 }
 
+/* In a group the program has the child when that ends, and NULL before (ncclCommInitChildComm and
+ * ncclCommInitRankFunc, init.cc, v2.28.9-1). */
+struct child {
+    ncclComm_t made, *newcomm;
+};
+
+static ncclResult_t hand_over(void *data)
+{
+    struct child *child = data;
+
+    *child->newcomm = child->made;
+    free(child);
+    return ncclSuccess;
+}
+
+static ncclResult_t begin_child(ncclComm_t *newcomm, int nranks, int rank, int pid, int fd,
+                                int blocking)
+{
+    struct child *child = group_open() && blocking ? calloc(1, sizeof *child) : NULL;
+    ncclResult_t result;
+
+    if (!child)
+        return begin(newcomm, nranks, rank, pid, fd, blocking);
+    child->newcomm = newcomm;
+    result = begin(&child->made, nranks, rank, pid, fd, blocking);
+    return result ? result : group_defer(hand_over, child);
+}
+
 NCCL_API(ncclResult_t, CommSplit,
          (ncclComm_t comm, int color, int key, ncclComm_t *newcomm, ncclConfig_t *config))
 {
@@ -369,8 +397,8 @@ NCCL_API(ncclResult_t, CommSplit,
     *newcomm = NULL;
     if (color == NCCL_SPLIT_NOCOLOR)
         return ncclSuccess;
-    return begin(newcomm, nranks, rank, at.pid, at.fd,
-                 config ? is_blocking(config) : comm->blocking);
+    return begin_child(newcomm, nranks, rank, at.pid, at.fd,
+                       config ? is_blocking(config) : comm->blocking);
 }
 
 NCCL_API(ncclResult_t, CommShrink,
@@ -412,8 +440,9 @@ NCCL_API(ncclResult_t, CommShrink,
             return ncclSystemError;
         usleep(200);
     }
-    return begin(newcomm, nranks, rank, o->pid, o->fd,
-                 config ? is_blocking(config) : comm->blocking);
+    *newcomm = NULL;
+    return begin_child(newcomm, nranks, rank, o->pid, o->fd,
+                       config ? is_blocking(config) : comm->blocking);
 }
 
 /* Ending --------------------------------------------------------------------------------------- */
