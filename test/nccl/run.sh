@@ -44,7 +44,7 @@ native() { jq "[.nccl.collectives[].native | to_entries[] | select(.key | test(\
 mapfile -t cases < <(simulated "$ranks" --list | grep -v '^rank_')
 all=(reductions moves exchanges messages premul_unseen nothing one_rank groups mixed_group split split_in_group init_in_group nonblocking
   configured policies init_all unseen revoked windows window_in_group current_device unaligned simulated_end foreign_stream abort_meeting
-  blocked_stream two_streams destroy_early finalize abort async_error registered registered_late registered_by_one
+  blocked_stream two_streams thread_streams own_context destroy_early finalize abort async_error registered registered_late registered_by_one
   registered_to_the_end registered_exchange repeated recycled arguments beside_compute
   different_counts different_messages different_order after_destroy many_communicators helper_killed helper_killed_idle
   helper_killed_anytime
@@ -120,7 +120,7 @@ ok 'native stays native' $?
 preloaded 'off' COLLSHIM_MODE=off "$ranks" --ranks 4 --hosts 2 --count 703 "${all[@]}"
 [ -n "$quick" ] || for seed in 1 2 3 4 5 6 7 8; do
   preloaded "late streams $seed" "${every[@]}" GPUSIM="devices=8 seed=$seed" "$ranks" --ranks 4 --hosts 2 --count 2003 \
-    moves blocked_stream two_streams groups destroy_early group_many group_crosswise sets sets_blocked
+    moves blocked_stream two_streams thread_streams groups destroy_early group_many group_crosswise sets sets_blocked
 done
 
 # Into graphs, which are launched beside other calls. Rank 0 makes 7 calls of each kind outside of the graph and one in it.
@@ -211,6 +211,7 @@ preloaded 'operations that round' COLLSHIM_EXACT=1 "${every[@]}" "${two_hosts[@]
 # 3 collectives, 6 types of floats, 3 lengths; sums, products, averages and both scaled sums.
 [ "$(native 'COLLSHIM_EXACT')" -eq $((3 * 6 * 3 * 5)) ]
 ok 'operations that round: all of them are native' $?
+reason 'a context of its own' 'not the primary one' "${every[@]}" "${two_hosts[@]}" own_context
 reason 'small' 'smaller than' "${two_hosts[@]}" async_error
 reason 'a topology for other ranks' 'does not fit' COLLSHIM_TOPOLOGY='node:3 rank:3' "${every[@]}" "${two_hosts[@]}" async_error
 
