@@ -370,20 +370,21 @@ guarded() { # DESCRIPTION NCCLSIM EXPECTED
   if [ "$3" = rerouted ]; then [ "$(rerouted allreduce)" -gt 12 ]; else [ "$(native 'at least as fast')" -gt 10 ]; fi
   ok "$1: settled" $?
 }
-guarded 'slow links between hosts' 'near=200 far=0.5' rerouted
+guarded 'slow links between hosts, of which NCCL uses one' 'near=200 far=0.5 rings=1' rerouted
+guarded 'links that NCCL uses all of' 'near=200 far=50' native
 guarded 'slow links inside hosts' 'near=0.5 far=200' native
 # Hosts 500 calls ahead of their streams: the trial's calls are made once, and the guard settles when their times come.
 if [ -z "$quick" ]; then
   far_ahead() { preloaded "$1" COLLSHIM_MIN_BYTES=1K NCCLSIM="$2" "$ranks" --ranks 4 --hosts 2 --count 20003 ahead; }
-  far_ahead 'hosts far ahead, slow links inside hosts' 'near=0.5 far=200'
+  far_ahead 'hosts far ahead, links that NCCL uses all of' 'near=200 far=50'
   [ "$(rerouted allreduce)" -le 16 ] && [ "$(native 'at least as fast')" -gt 0 ]
-  ok 'hosts far ahead, slow links inside hosts: few calls are slower, and it settles' $?
-  far_ahead 'hosts far ahead, slow links between hosts' 'near=200 far=0.5'
+  ok 'hosts far ahead, links that NCCL uses all of: few calls are slower, and it settles' $?
+  far_ahead 'hosts far ahead, slow links between hosts' 'near=200 far=0.5 rings=1'
   [ "$(rerouted allreduce)" -gt 1000 ]
   ok 'hosts far ahead, slow links between hosts: the others are rerouted' $?
 fi
 # What it has found the next job begins with.
-stored() { preloaded "$1" COLLSHIM_MIN_BYTES=1K COLLSHIM_STORE="$tmp/store" NCCLSIM='near=200 far=0.5' "$ranks" --ranks 8 --hosts 2 --count 200003 repeated; }
+stored() { preloaded "$1" COLLSHIM_MIN_BYTES=1K COLLSHIM_STORE="$tmp/store" NCCLSIM='near=200 far=0.5 rings=1' "$ranks" --ranks 8 --hosts 2 --count 200003 repeated; }
 rm -f "$tmp/store"
 stored 'a job that stores its verdicts'
 trials=$(native 'turn in a trial')
@@ -393,15 +394,15 @@ stored 'the job behind it'
 [ "$(native 'turn in a trial')" -lt "$trials" ] && [ "$(rerouted allreduce)" -gt 40 ]
 ok 'the job behind it: fewer trials' $?
 # Sizes may be new in every step: a schedule is made for those that come again.
-preloaded 'sizes that come once' COLLSHIM_MIN_BYTES=1K NCCLSIM='near=200 far=0.5' "$ranks" --ranks 8 --hosts 2 --count 200003 fresh
+preloaded 'sizes that come once' COLLSHIM_MIN_BYTES=1K NCCLSIM='near=200 far=0.5 rings=1' "$ranks" --ranks 8 --hosts 2 --count 200003 fresh
 [ "$(native 'has not come before')" -eq 10 ] && [ "$(native 'could not get it ready')" -eq 0 ]
 ok 'sizes that come once: native, and by a schedule the second time' $?
 # What it has settled on is what a graph gets, also while the guard looks again.
-preloaded 'captured after the guard has settled' COLLSHIM_MIN_BYTES=1K NCCLSIM='near=200 far=0.5' "$ranks" --ranks 8 --hosts 2 --count 100003 captured_late
+preloaded 'captured after the guard has settled' COLLSHIM_MIN_BYTES=1K NCCLSIM='near=200 far=0.5 rings=1' "$ranks" --ranks 8 --hosts 2 --count 100003 captured_late
 [ "$(native 'in capture')" -eq 0 ]
 ok 'captured after the guard has settled: as it has' $?
 if [ -z "$quick" ]; then
-  preloaded 'captured while the guard looks again' COLLSHIM_MIN_BYTES=1 NCCLSIM='near=200 far=0.01' COLLSHIM_TOPOLOGY='node:2 rank:2 rail:2@0.01GB/s' \
+  preloaded 'captured while the guard looks again' COLLSHIM_MIN_BYTES=1 NCCLSIM='near=200 far=0.01 rings=1' COLLSHIM_TOPOLOGY='node:2 rank:2 rail:2@0.01GB/s' \
     "$ranks" --ranks 4 --hosts 2 --count 503 captured_again
   [ "$(native 'in capture')" -eq 0 ] && [ "$(native 'turn in a trial')" -gt 3 ]
   ok 'captured while the guard looks again: as it was settled' $?
@@ -430,7 +431,7 @@ fraction() { # COLLECTIVE ALGORITHM BYTES-OVER-A-RAIL-PER-BYTE CHUNK [VARIABLE=V
   local out found
   out=$(simulated LD_PRELOAD="$shim" COLLSHIM_ALGORITHM="$1=$2" COLLSHIM_CHUNK_BYTES="$4" NCCLSIM='near=1.2 far=0.1' "${@:5}" \
     "$ranks" --ranks 8 --hosts 2 --count 1048576 rates set_rates 2>&1)
-  jq -e -R --arg c "${1%_block}" --argjson share "$3" 'fromjson? | select(.collective == $c) |
+  jq -e -n -R --arg c "${1%_block}" --argjson share "$3" '[inputs | fromjson? | select(.collective == $c)][0] |
     (.bytes * $share / 1e8 / .seconds) | if . >= 0.9 and . <= 1 then . else halt_error end' <<<"$out" >"$tmp/fraction" 2>&1
   found=$?
   ok "$1 by $2: 0.9 of the bound, not $(head -c 6 "$tmp/fraction")" "$found"
@@ -576,7 +577,7 @@ if [ -z "$quick" ]; then
   ! simulated "$tune" --output "$tmp/none" --build "$build" --ppg 2 "${two[@]}" async_error >"$tmp/said" 2>&1 && [ ! -e "$tmp/none" ] &&
     grep -q 'came to no verdict' "$tmp/said"
   ok 'tune-nccl: too few calls, and no profile' $?
-  helped 'as the guard finds it, by lanes or whole' 4 library COLLSHIM_MIN_BYTES=1K NCCLSIM='near=200 far=0.5' "$ranks" --ranks 8 --hosts 2 \
+  helped 'as the guard finds it, by lanes or whole' 4 library COLLSHIM_MIN_BYTES=1K NCCLSIM='near=200 far=0.5 rings=1' "$ranks" --ranks 8 --hosts 2 \
     --count 100003 repeated repeated
   [ "$(jq '.nccl.collectives[0] | (.processes | keys) == ["1", "2", "4"] and (.algorithms | length) == 2' "$tmp/report.nccl")" = true ]
   ok 'as the guard finds it: the library and a schedule in slices, and whole' $?
