@@ -31,8 +31,9 @@ enum {
 };
 
 /* What a group and a launch between two groups cost, whatever they carry: rough, of NCCL between
- * nodes and of a driver. They decide how finely a schedule is cut, not what is right. */
-#define ROUND_GROUP_S 6e-6
+ * nodes (a kernel, its proxies, the way to a peer and back) and of a driver. They decide how finely
+ * a schedule is cut, not what is right. */
+#define ROUND_GROUP_S 2e-5
 #define ROUND_LAUNCH_S 3e-6
 
 struct round_place {

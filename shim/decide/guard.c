@@ -465,6 +465,17 @@ int guard_is_news(const struct guard_entry *e)
     return !e->before.known || e->before.contender != e->verdict.contender;
 }
 
+int guard_gains(const struct guard *g)
+{
+    for (int i = 0; i < GUARD_ENTRIES; i++) {
+        const struct guard_entry *e = &g->entry[i];
+
+        if (g->key[i] && e->state != FOR_GOOD && (e->state != SETTLED || e->best != GUARD_NATIVE))
+            return 1;
+    }
+    return 0;
+}
+
 void guard_cannot(struct guard_entry *e, int slot, unsigned why)
 {
     e->out |= (uint8_t)(1u << e->turn[slot]);

@@ -156,6 +156,9 @@ typedef int (*guard_agree)(void *context, double *value, int n);
    anew, else 0. If agreeing failed, the entry is settled on the library for good. */
 int guard_conclude(struct guard *g, struct guard_entry *e, guard_agree agree, void *context);
 
+/* Is there an entry that is not settled on the library? The same on all ranks. */
+int guard_gains(const struct guard *g);
+
 /* Is the contender of the verdict another one than that of the verdict before? */
 int guard_is_news(const struct guard_entry *e);
 

@@ -36,7 +36,8 @@ struct note {
     uint64_t node_key, settings;
     int32_t device, usable;
     char version[16];
-    int32_t one_queue; /* CUDA_DEVICE_MAX_CONNECTIONS is 1 */
+    int16_t one_queue; /* CUDA_DEVICE_MAX_CONNECTIONS is 1 */
+    int16_t elsewhere; /* made in another context than its device's primary one */
     int32_t channels;  /* of a message, at most */
     uint64_t stored;   /* what COLLSHIM_STORE holds, hashed */
 };
@@ -163,6 +164,7 @@ static void comm_free(struct nccl_comm *c)
     redop_forget_all(c);
     registered_forget(c);
     topo_free(c->topo);
+    free(c->connected);
     free(c->sent);
     free(c);
 }
@@ -218,7 +220,10 @@ static struct nccl_comm *comm_make(struct nccl_copy *copy, ncclComm_t handle, ui
 
     if (!c || !e || copy->real.CommCount(handle, &c->nranks) != ncclSuccess ||
         copy->real.CommUserRank(handle, &c->rank) != ncclSuccess ||
-        !(c->sent = calloc(2 * (size_t)c->nranks, sizeof *c->sent))) {
+        !(c->sent = calloc(2 * (size_t)c->nranks, sizeof *c->sent)) ||
+        !(c->connected = calloc((size_t)c->nranks, 1))) {
+        if (c)
+            free(c->sent);
         free(c);
         free(e);
         return NULL;
@@ -243,16 +248,28 @@ static struct nccl_comm *comm_make(struct nccl_copy *copy, ncclComm_t handle, ui
     return c;
 }
 
+/* NCCL works in the context that is current when a communicator is made; kernels and events of ours
+ * are of the primary one. */
+static int is_elsewhere(const struct nccl_comm *c, int device)
+{
+    CUcontext context = NULL;
+    CUdevice current;
+
+    return c->cu->CtxGetCurrent(&context) == CUDA_SUCCESS && context && context != c->context &&
+           c->cu->CtxGetDevice(&current) == CUDA_SUCCESS && current == device;
+}
+
 static void post_note(struct nccl_comm *c)
 {
     struct note note = {.node_key = node_key(), .settings = settings_hash()};
     char text[NOTICE_BYTES] = {0};
-    CUdevice device;
+    CUdevice device = 0;
 
     c->cu = cuda_open(CUDA_IF_LOADED);
     note.usable = c->cu && c->copy->real.CommCuDevice(c->handle, &note.device) == ncclSuccess &&
                   c->cu->DeviceGet(&device, note.device) == CUDA_SUCCESS &&
                   c->cu->DevicePrimaryCtxRetain(&c->context, device) == CUDA_SUCCESS;
+    note.elsewhere = note.usable && is_elsewhere(c, device);
     note.one_queue = has_one_queue();
     note.channels = c->channels = channels_of(c);
     note.stored = nccl_stored_hash(c->copy->version);
@@ -324,7 +341,7 @@ static enum reason judge_notes(struct nccl_comm *c, const char *notes)
 {
     struct topo_report *reports = calloc((size_t)c->nranks, sizeof *reports);
     enum reason verdict = reports ? REASON_NONE : REASON_NOT_READY;
-    int one_queue = 0, several_nodes = 0, rc;
+    int one_queue = 0, elsewhere = 0, several_nodes = 0, rc;
     struct note first, n;
 
     memcpy(&first, notes, sizeof first);
@@ -338,10 +355,13 @@ static enum reason judge_notes(struct nccl_comm *c, const char *notes)
                  strncmp(n.version, first.version, sizeof n.version) != 0)
             verdict = REASON_DISAGREED;
         one_queue |= n.one_queue;
+        elsewhere |= n.elsewhere;
         c->channels = n.channels > c->channels ? n.channels : c->channels;
         c->stored &= n.stored == first.stored;
         several_nodes |= n.node_key != first.node_key;
     }
+    if (!verdict && elsewhere)
+        verdict = REASON_CONTEXT;
     if (!verdict && one_queue)
         verdict = REASON_ONE_QUEUE;
     if (!verdict && several_nodes && !has_uniform_batches(c->copy->version))

@@ -28,6 +28,7 @@ struct nccl_plan {
     uint64_t used;             /* for who is given up first */
     struct load_link crossing; /* bytes that its rounds move to and from other nodes */
     int with_helpers;          /* all helpers of all ranks have it */
+    uint32_t drop;             /* it has been ready since: see struct nccl_comm */
 };
 
 /* Around the calls that the guard measures, by their slot. */
@@ -80,9 +81,11 @@ struct nccl_comm {
     struct cuda_reducer *reducer; /* owned; NULL without kernels */
     char *scratch;                /* from the pool (scratch.h) */
     uint64_t scratch_bytes;
-    CUevent last; /* after the last use of scratch; owned */
-    CUstream last_stream;
-    int has_run;            /* last_stream is set */
+    uint32_t drops; /* how often it was given back: schedules of before must be made ready again */
+    unsigned char *connected; /* [nranks] owned: to whom there were messages of ours, and how */
+    int all_connected;
+    CUevent last;           /* after the last use of scratch; owned */
+    int has_run;            /* last is recorded */
     int in_a_graph;         /* scratch, which may thus be used at any time */
     struct nccl_comm_kept { /* what was scratch before, and is in a graph */
         struct nccl_comm_kept *next;
@@ -163,10 +166,15 @@ uint64_t nccl_comm_key(const struct nccl_comm *c, uint64_t purpose);
 /*
  * The rounds for a request, made ready on all ranks on first use, with so many bytes of scratch
  * behind the rounds' own; request->topo and rank are filled in. NULL: not to be had, on all ranks
- * alike. Valid until the next call.
+ * alike. Valid until the next call. Ready is: memory, kernels, and NCCL's connections, which are
+ * made on that stream; what is left for a call to fail by, the library's own could fail by too.
  */
 const struct rounds *nccl_comm_rounds(struct nccl_comm *c, struct plan_request *q,
-                                      const struct plan_algorithm *a, uint64_t beside);
+                                      const struct plan_algorithm *a, uint64_t beside,
+                                      CUstream stream);
+/* No reroute pays: scratch goes to others until one is tried again. On all ranks at the same call.
+ */
+void nccl_comm_drop_scratch(struct nccl_comm *c);
 /* Did such a request come before? If not it is noted, and will have. The same on all ranks. */
 int nccl_comm_came_before(struct nccl_comm *c, const struct plan_request *q,
                           const struct plan_algorithm *a, uint64_t beside);

@@ -10,6 +10,7 @@
 
 #include "config/hash.h"
 #include "shim/nccl/comm.h"
+#include "shim/nccl/schedule.h"
 #include "planners/rounds/pace.h"
 #include "shim/nccl/scratch.h"
 
@@ -49,11 +50,30 @@ static void keep_scratch(struct nccl_comm *c)
     c->kept = kept;
 }
 
+/*
+ * A share of what the device has left, and beside that what NCCL needs for new connections: the
+ * program allocates later, and must not find that we have it all.
+ */
+static int is_affordable(const struct nccl_comm *c, uint64_t bytes, uint64_t connections)
+{
+    enum { SHARE = 8, CHANNEL_BYTES = 10 << 20, NEAR_CHANNELS = 32 };
+    uint64_t channels = c->topo->nnodes > 1 ? (uint64_t)c->channels : NEAR_CHANNELS;
+    uint64_t beside = connections * channels * CHANNEL_BYTES;
+    size_t left = 0, all = 0;
+
+    if (c->cu->MemGetInfo(&left, &all) != CUDA_SUCCESS || !all)
+        return 1;
+    if (bytes > c->scratch_bytes && bytes > (left + c->scratch_bytes) / SHARE)
+        return 0;
+    return !connections || bytes + beside <= left + c->scratch_bytes;
+}
+
 static int make_room(struct nccl_comm *c, uint64_t bytes)
 {
     uint64_t got;
     char *more;
 
+    bytes += SCHEDULE_ASIDE;
     if (bytes <= c->scratch_bytes)
         return 1;
     more = scratch_take(c->cu, bytes, &got);
@@ -74,9 +94,11 @@ static int nccl_plan_make_ready(struct nccl_comm *c, const struct plan_request *
                                 const struct plan_algorithm *a, uint64_t beside,
                                 const struct rounds *like, struct rounds **rounds)
 {
-    if (pace_rounds(q, a, like, rounds))
+    if (!*rounds && pace_rounds(q, a, like, rounds))
         return 0;
-    if (!make_room(c, (*rounds)->scratch_bytes + beside))
+    if (!is_affordable(c, (*rounds)->scratch_bytes + beside,
+                       schedule_connections(c, *rounds, q->demand != NULL)) ||
+        !make_room(c, (*rounds)->scratch_bytes + beside))
         return 0;
     if (!c->last && c->cu->EventCreate(&c->last, CU_EVENT_DISABLE_TIMING) != CUDA_SUCCESS)
         return 0;
@@ -115,7 +137,7 @@ int nccl_comm_has_rounds(struct nccl_comm *c, const struct plan_request *q,
 {
     const struct nccl_plan *p = nccl_plan_find(c, q, a, beside);
 
-    return p && p->rounds;
+    return p && p->rounds && p->drop == c->drops;
 }
 
 /* The entry that is given up for a new one. Notes take no more than half of the table, so that ever
@@ -171,27 +193,56 @@ static uint64_t what_is(const struct nccl_plan *p, const struct plan_request *q,
     return hash_text(hash, q->recipe ? q->recipe : "");
 }
 
+/* Connecting waits for the other ranks' hosts: only once all of them will come. Where each has been
+ * connected to each there is nothing left to ask. */
+static int is_connected(struct nccl_comm *c, const struct rounds *r, int to_all, CUstream stream)
+{
+    if (c->all_connected)
+        return 1;
+    if (!nccl_comm_all(c, schedule_connect(c, r, to_all, stream) == ncclSuccess))
+        return 0;
+    c->all_connected = to_all;
+    return 1;
+}
+
 const struct rounds *nccl_comm_rounds(struct nccl_comm *c, struct plan_request *q,
-                                      const struct plan_algorithm *a, uint64_t beside)
+                                      const struct plan_algorithm *a, uint64_t beside,
+                                      CUstream stream)
 {
     struct nccl_plan *p = nccl_plan_find(c, q, a, beside);
     int ready;
 
     q->topo = c->topo;
     q->rank = c->rank;
-    if (p && !p->only_noted) {
+    if (p && !p->only_noted && (!p->rounds || p->drop == c->drops)) {
         p->used = ++c->plans_used;
         return p->rounds;
     }
     if (!p)
         p = oldest(c);
-    ready = nccl_plan_describe(p, q, a, beside, ++c->plans_used) == 0 &&
-            nccl_plan_make_ready(c, q, a, beside, similar(c, q, a), &p->rounds);
-    if (!nccl_comm_all_same(c, ready, what_is(p, q, a))) {
+    ready = p->rounds && plan_key_is(&p->key, q, a, beside);
+    if (!ready)
+        ready = nccl_plan_describe(p, q, a, beside, ++c->plans_used) == 0;
+    p->drop = c->drops;
+    ready = ready && nccl_plan_make_ready(c, q, a, beside, similar(c, q, a), &p->rounds);
+    if (!nccl_comm_all_same(c, ready, what_is(p, q, a)) ||
+        !is_connected(c, p->rounds, q->demand != NULL, stream)) {
         rounds_free(p->rounds);
         p->rounds = NULL;
     }
     if (p->rounds)
         p->crossing = nccl_rail_crossing(c, p->rounds);
     return p->rounds;
+}
+
+void nccl_comm_drop_scratch(struct nccl_comm *c)
+{
+    if (c->in_a_graph || c->kept || !c->scratch)
+        return;
+    c->drops++;
+    scratch_give(c->context, c->scratch, c->scratch_bytes, c->last);
+    c->last = NULL;
+    c->has_run = 0;
+    c->scratch = NULL;
+    c->scratch_bytes = 0;
 }

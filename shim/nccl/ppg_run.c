@@ -33,6 +33,7 @@ static int stage(struct nccl_comm *c, struct ppg *p, uint64_t piece)
     if (c->cu->EventCreate(&last, CU_EVENT_DISABLE_TIMING) != CUDA_SUCCESS)
         return -1;
     more = scratch_take(c->cu, piece * (uint64_t)p->helpers, &got);
+    scratch_keep(more); /* helpers open it, and have it open as long as they live */
     if (!more || c->cu->IpcGetMemHandle(&handle, (CUdeviceptr)more) != CUDA_SUCCESS) {
         scratch_give(p->context, more, got, NULL);
         c->cu->EventDestroy(last);
@@ -182,7 +183,7 @@ static ncclResult_t run_all(const struct cutting *k)
     int well = 1;
 
     *ppg_desk_ticket(p->channel) = ticket;
-    if (p->has_run && p->last_stream != stream)
+    if (p->has_run)
         k->c->cu->StreamWaitEvent(stream, p->last, 0);
     for (int i = 1; i <= p->helpers && well; i++) /* also an empty one: then all count alike */
         well = hand_out(k, i, ticket);
@@ -190,7 +191,6 @@ static ncclResult_t run_all(const struct cutting *k)
     for (int i = 1; i <= p->helpers && elements(k, i) && well && !result; i++)
         well = take_back(k, i, ticket);
     k->c->cu->EventRecord(p->last, stream);
-    p->last_stream = stream;
     p->has_run = 1;
     if (!well)
         atomic_store(&p->fault, 1); /* the watch tells all ranks */
@@ -266,7 +266,7 @@ enum reason ppg_run(struct nccl_comm *c, const struct nccl_call *call,
             return REASON_RECIPE;
         if (patient && !nccl_comm_came_before(c, &q, way->algorithm, 0))
             return REASON_NEW;
-        const struct rounds *r = nccl_comm_rounds(c, &q, way->algorithm, 0);
+        const struct rounds *r = nccl_comm_rounds(c, &q, way->algorithm, 0, (CUstream)call->stream);
         if (!r)
             return REASON_NOT_READY;
         plan = plan_of(c, r);

@@ -50,7 +50,6 @@ struct ppg {
     char *staging; /* [helpers] pieces; from the pool (scratch.h) */
     uint64_t staging_bytes, piece_bytes;
     CUevent last; /* after the last use of staging; owned */
-    CUstream last_stream;
     int has_run;
 };
 

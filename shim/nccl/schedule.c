@@ -102,6 +102,8 @@ static struct schedule_buffers buffers_of(const struct nccl_call *call, const st
 
 /*
  * Scratch is one for all streams; NCCL's own order of a communicator does not cover our kernels.
+ * The wait is never left out where the stream has the name of the last one: the names of the
+ * legacy stream and of a thread's own mean others in other threads.
  * Captured calls take turns as well, each time that their graph is launched: their wait and their
  * record are of an event outside of it. On which stream a graph runs is not known.
  */
@@ -109,7 +111,7 @@ static CUresult take_turn(const struct nccl_comm *c, CUstream stream, int captur
 {
     if (captured)
         return c->cu->StreamWaitEvent(stream, c->last, CU_EVENT_WAIT_EXTERNAL);
-    if (c->in_a_graph || (c->has_run && c->last_stream != stream))
+    if (c->in_a_graph || c->has_run)
         return c->cu->StreamWaitEvent(stream, c->last, CU_EVENT_WAIT_DEFAULT);
     return CUDA_SUCCESS;
 }
@@ -120,9 +122,18 @@ static CUresult end_turn(struct nccl_comm *c, CUstream stream, int captured)
         c->in_a_graph = 1;
         return c->cu->EventRecordWithFlags(c->last, stream, CU_EVENT_RECORD_EXTERNAL);
     }
-    c->last_stream = stream;
     c->has_run = 1;
     return c->cu->EventRecord(c->last, stream);
+}
+
+CUresult schedule_take_turn(const struct nccl_comm *c, CUstream stream)
+{
+    return take_turn(c, stream, 0);
+}
+
+CUresult schedule_end_turn(struct nccl_comm *c, CUstream stream)
+{
+    return end_turn(c, stream, 0);
 }
 
 static ncclResult_t move(const struct nccl_comm *c, const struct nccl_call *call,

@@ -12,6 +12,12 @@ struct piece {
     CUevent last;
 };
 
+/* What another process may have open is never freed. */
+static struct kept {
+    struct kept *next;
+    const char *at;
+} * kept;
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct piece *idle;
 
@@ -61,4 +67,63 @@ void scratch_give(CUcontext context, char *p, uint64_t bytes, CUevent last)
     piece->next = idle;
     idle = piece;
     pthread_mutex_unlock(&lock);
+}
+
+void scratch_keep(const char *p)
+{
+    struct kept *k = p ? malloc(sizeof *k) : NULL;
+
+    if (!k)
+        return;
+    pthread_mutex_lock(&lock);
+    *k = (struct kept){kept, p};
+    kept = k;
+    pthread_mutex_unlock(&lock);
+}
+
+/* Lock held. */
+static int is_kept(const char *p)
+{
+    const struct kept *k = kept;
+
+    while (k && k->at != p)
+        k = k->next;
+    return k != NULL;
+}
+
+/* Take those out that nobody uses. */
+static struct piece *take_idle(const struct cuda_calls *cu)
+{
+    struct piece *taken = NULL;
+
+    pthread_mutex_lock(&lock);
+    for (struct piece **at = &idle, *p; (p = *at);) {
+        if (is_kept(p->at) || (p->last && cu->EventQuery(p->last) != CUDA_SUCCESS)) {
+            at = &p->next;
+            continue;
+        }
+        *at = p->next;
+        p->next = taken;
+        taken = p;
+    }
+    pthread_mutex_unlock(&lock);
+    return taken;
+}
+
+void scratch_trim(const struct cuda_calls *cu)
+{
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    int relaxed = cu->ThreadExchangeStreamCaptureMode(&mode) == CUDA_SUCCESS;
+
+    for (struct piece *p = take_idle(cu), *next; p; p = next) {
+        next = p->next;
+        cu->CtxPushCurrent(p->context);
+        if (p->last)
+            cu->EventDestroy(p->last);
+        cu->MemFree((CUdeviceptr)p->at);
+        cu->CtxPopCurrent(NULL);
+        free(p);
+    }
+    if (relaxed)
+        cu->ThreadExchangeStreamCaptureMode(&mode);
 }

@@ -51,7 +51,7 @@ enum reason nccl_part_reroute(struct nccl_comm *c, const struct nccl_call *call,
 
         if (patient && !nccl_comm_came_before(c, &q, way->algorithm, beside))
             why = REASON_NEW;
-        else if (!(r = nccl_comm_rounds(c, &q, way->algorithm, beside)))
+        else if (!(r = nccl_comm_rounds(c, &q, way->algorithm, beside, (CUstream)call->stream)))
             why = REASON_NOT_READY;
         if (!why)
             *result = schedule_run(c, call, r, &q);
@@ -98,7 +98,7 @@ static ncclResult_t run_set(struct nccl_unit *u, int way)
 {
     const struct plan_candidate *by = nccl_part_way(u->lead, way);
     struct plan_request q = schedule_set_request(u->set, u->c, by);
-    const struct rounds *r = nccl_comm_rounds(u->c, &q, by->algorithm, 0);
+    const struct rounds *r = nccl_comm_rounds(u->c, &q, by->algorithm, 0, u->stream);
     ncclResult_t result;
 
     if (!r)
@@ -294,6 +294,8 @@ static void conclude(struct nccl_unit *u, struct guard_entry *e, const struct nc
     if (!guard_conclude(&u->c->guard, e, agree_on_largest, u->c))
         return;
     nccl_stored_learn(u->c, e, u->collective, kind_of(u));
+    if (!guard_gains(&u->c->guard))
+        nccl_comm_drop_scratch(u->c);
     if (u->c->rank == 0 && guard_is_news(e))
         tell_verdict(u, e);
 }

@@ -258,7 +258,7 @@ static ncclResult_t verify_set(struct nccl_unit *u, int way)
 {
     const struct plan_candidate *by = nccl_part_way(u->lead, way);
     struct plan_request q = schedule_set_request(u->set, u->c, by);
-    const struct rounds *rounds = nccl_comm_rounds(u->c, &q, by->algorithm, 0);
+    const struct rounds *rounds = nccl_comm_rounds(u->c, &q, by->algorithm, 0, u->stream);
     int n = u->c->nranks;
     size_t all = u->set->offset[1][n];
     char **at = malloc((size_t)n * sizeof *at);

@@ -11,6 +11,7 @@
 #include "shim/nccl/comm.h"
 #include "shim/decide/reporter.h"
 #include "shim/nccl/ppg.h"
+#include "shim/nccl/scratch.h"
 #include "shim/nccl/verify.h"
 #include "shim/nccl/wrappers.h"
 
@@ -18,6 +19,7 @@ struct pending {
     struct pending *next;
     struct nccl_copy *copy;
     ncclComm_t handle;
+    const ncclComm_t *at; /* the program's, where NCCL stores a child's handle at the group's end */
     enum { BY_ID, CHILD, NATIVE } how;
     ncclUniqueId id;
     ncclComm_t parent;
@@ -47,7 +49,7 @@ static void pending_note(ncclResult_t result, const struct pending *p)
 {
     struct pending *later;
 
-    if (result != ncclSuccess || !p->handle)
+    if (result != ncclSuccess || (!p->handle && !p->at))
         return;
     if (!this_thread.group[p->copy->number].depth) {
         pending_add(p);
@@ -71,7 +73,9 @@ static void settle_pending(struct nccl_copy *copy, ncclResult_t result)
             continue;
         }
         *at = p->next;
-        if (result == ncclSuccess)
+        if (p->at)
+            p->handle = *p->at;
+        if (result == ncclSuccess && p->handle)
             pending_add(p);
         free(p);
     }
@@ -230,6 +234,8 @@ static void note_child(struct nccl_copy *copy, ncclResult_t result, ncclComm_t p
     if (result != ncclSuccess || !child || is_nonblocking(config))
         return;
     p.handle = *child;
+    if (!p.handle && this_thread.group[copy->number].depth)
+        p.at = child;
     pending_note(result, &p);
 }
 
@@ -273,8 +279,14 @@ ncclResult_t nccl_wrap_CommFinalize(struct nccl_copy *copy, ncclComm_t comm)
 
 ncclResult_t nccl_wrap_CommDestroy(struct nccl_copy *copy, ncclComm_t comm)
 {
+    const struct cuda_calls *cu = cuda_open(CUDA_IF_LOADED);
+    ncclResult_t result;
+
     end_of(copy, comm, 0);
-    return REAL(copy, CommDestroy, comm);
+    result = REAL(copy, CommDestroy, comm);
+    if (cu && result == ncclSuccess && !this_thread.inside)
+        scratch_trim(cu); /* as NCCL has just done, which waits for the device */
+    return result;
 }
 
 ncclResult_t nccl_wrap_CommAbort(struct nccl_copy *copy, ncclComm_t comm)

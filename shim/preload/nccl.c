@@ -50,7 +50,11 @@ extern void *nccl_slots[ROW_COUNT]; /* jumps.S */
 typedef void *(*dlsym_fn)(void *handle, const char *name);
 dlsym_fn dlsym_real; /* also read by jumps.S */
 
-/* libc's own, whatever it is versioned as on this processor. */
+/*
+ * The next one behind this library: libc's, whatever it is versioned as on this processor, or that
+ * of another tool that lives from dlsym() as this one does, and has no version. The tool would
+ * see nothing if it were left out.
+ */
 static dlsym_fn find_dlsym(void)
 {
     static const char *const versions[] = {"GLIBC_2.34", "GLIBC_2.2.5", "GLIBC_2.17"};
@@ -58,6 +62,13 @@ static dlsym_fn find_dlsym(void)
 
     for (size_t i = 0; !found && i < sizeof(versions) / sizeof(*versions); i++)
         found = (dlsym_fn)dlvsym(RTLD_NEXT, "dlsym", versions[i]);
+    if (found && !dlsym_real) {
+        dlsym_fn next = (dlsym_fn)found(RTLD_NEXT, "dlsym");
+        const void *owner = next ? object_of((void *)next) : NULL;
+
+        if (owner && owner != object_self())
+            found = next;
+    }
     __atomic_store_n(&dlsym_real, found, __ATOMIC_RELEASE);
     return found;
 }

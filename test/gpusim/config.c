@@ -18,6 +18,7 @@ struct sim_config sim_config = {
     .d2h = 55,
     .fail = {.call = -1},
     .drop = {.call = -1},
+    .memory = (uint64_t)80 << 30,
 };
 
 static int read_rate(const char *value, double *rate)
@@ -110,6 +111,10 @@ static int read_word(const char *key, const char *value)
     if (!strcmp(key, "seed")) {
         sim_config.seed = strtoull(value, NULL, 0);
         return 0;
+    }
+    if (!strcmp(key, "memory")) { /* MiB */
+        sim_config.memory = strtoull(value, NULL, 0) << 20;
+        return sim_config.memory ? 0 : -1;
     }
     if (!strcmp(key, "clock")) {
         sim_config.real_clock = !strcmp(value, "real");

@@ -26,11 +26,14 @@ int sim_can_peer(int a, int b)
     return a != b && !sim_config.no_peer[a][b];
 }
 
+static struct ctx made[8]; /* by cuCtxCreate; never destroyed */
+
 static struct ctx *ctx_of(CUcontext handle)
 {
     struct ctx *c = (struct ctx *)handle;
+    int primary = c >= sim_ctxs && c < sim_ctxs + SIM_DEVICES;
 
-    return c >= sim_ctxs && c < sim_ctxs + SIM_DEVICES && c->retained ? c : NULL;
+    return (primary || (c >= made && c < made + 8)) && c->retained ? c : NULL;
 }
 
 CUresult sim_DeviceGetCount(int *n)
@@ -67,7 +70,7 @@ CUresult sim_DeviceTotalMem(size_t *bytes, CUdevice d)
 
     if (bad || !is_device(d))
         return bad ? bad : CUDA_ERROR_INVALID_DEVICE;
-    *bytes = (size_t)1 << 32;
+    *bytes = sim_config.memory;
     return CUDA_SUCCESS;
 }
 
@@ -147,6 +150,24 @@ CUresult sim_DevicePrimaryCtxRetain(CUcontext *handle, CUdevice d)
     c->device = d;
     if (__atomic_add_fetch(&c->retained, 1, __ATOMIC_RELAXED) == 1 && !c->legacy)
         c->legacy = stream_make(c, CU_STREAM_DEFAULT);
+    *handle = (CUcontext)c;
+    return c->legacy ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+CUresult sim_CtxCreate(CUcontext *handle, unsigned flags, CUdevice d)
+{
+    CUresult bad = sim_enter(SIM_CtxCreate);
+    struct ctx *c = made;
+
+    (void)flags;
+    while (c < made + 8 && c->retained)
+        c++;
+    if (bad || !is_device(d) || c == made + 8 || depth == STACK)
+        return bad ? bad : CUDA_ERROR_OUT_OF_MEMORY;
+    c->device = d;
+    c->retained = 1;
+    c->legacy = stream_make(c, CU_STREAM_DEFAULT);
+    stack[depth++] = c;
     *handle = (CUcontext)c;
     return c->legacy ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }

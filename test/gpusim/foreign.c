@@ -30,6 +30,12 @@ int gpusim_submit(void *stream, int device, gpusim_work run, void *data)
     return (int)stream_submit(s, w);
 }
 
+SIM_EXPORT __typeof__(gpusim_reserve) gpusim_reserve;
+int gpusim_reserve(int device, int64_t bytes)
+{
+    return sim_memory_take(device, bytes) ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
+}
+
 static int foreign_again(struct work *w)
 {
     w->foreign.data = w->foreign.again(w->foreign.data);

@@ -27,4 +27,8 @@ int gpusim_capture(void *stream, int device, gpusim_work run, void *(*again)(voi
 void *gpusim_use(const void *p, size_t bytes, int device, void **hold);
 void gpusim_done(void *hold); /* NULL is fine */
 
+/* Take memory of a device that nothing is put into, or give it back (negative). Returns a CUresult.
+ */
+int gpusim_reserve(int device, int64_t bytes);
+
 #endif

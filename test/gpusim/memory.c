@@ -9,6 +9,30 @@
 
 #include "test/gpusim/sim.h"
 
+static uint64_t used[SIM_DEVICES];
+
+int sim_memory_take(int device, int64_t bytes)
+{
+    uint64_t now = __atomic_add_fetch(&used[device], (uint64_t)bytes, __ATOMIC_RELAXED);
+
+    if (bytes < 0 || now <= sim_config.memory)
+        return 0;
+    __atomic_sub_fetch(&used[device], (uint64_t)bytes, __ATOMIC_RELAXED);
+    return -1;
+}
+
+CUresult sim_MemGetInfo(size_t *free_bytes, size_t *total)
+{
+    CUresult bad = sim_enter(SIM_MemGetInfo);
+    struct ctx *c = sim_current();
+
+    if (bad || !c)
+        return bad ? bad : CUDA_ERROR_INVALID_CONTEXT;
+    *total = sim_config.memory;
+    *free_bytes = sim_config.memory - __atomic_load_n(&used[c->device], __ATOMIC_RELAXED);
+    return CUDA_SUCCESS;
+}
+
 static CUresult allocate(CUdeviceptr *p, size_t bytes, int device, enum area_kind kind)
 {
     struct area *a;
@@ -16,6 +40,8 @@ static CUresult allocate(CUdeviceptr *p, size_t bytes, int device, enum area_kin
 
     if (bytes == 0)
         return CUDA_ERROR_INVALID_VALUE;
+    if (sim_memory_take(device, (int64_t)bytes) < 0)
+        return CUDA_ERROR_OUT_OF_MEMORY;
     fd = memfd_create("gpusim", MFD_CLOEXEC);
     if (fd < 0 || ftruncate(fd, (off_t)(SIM_PAGE + bytes)) < 0)
         return CUDA_ERROR_OUT_OF_MEMORY;
@@ -68,6 +94,7 @@ CUresult sim_MemFree(CUdeviceptr p)
     if (__atomic_load_n(&a->header->imports, __ATOMIC_RELAXED))
         sim_violation("cuMemFree of memory that another process has open");
     __atomic_store_n(&a->header->freed, 1, __ATOMIC_RELAXED);
+    sim_memory_take(a->device, -(int64_t)a->bytes);
     area_unmap(a);
     return CUDA_SUCCESS;
 }
@@ -86,8 +113,10 @@ static uint64_t run_free(struct work *w, uint64_t start)
 {
     struct area *a = area_find(w->free);
 
-    if (a)
+    if (a) {
+        sim_memory_take(a->device, -(int64_t)a->bytes);
         area_unmap(a);
+    }
     return start;
 }
 

@@ -67,6 +67,7 @@ struct sim_config {
         long nth, of;
     } drop;          /* of every so many calls one does nothing and says that all is well */
     int real_clock;  /* of hosts: modelled time goes on while they do something else */
+    uint64_t memory; /* of each device, as far as this process uses it; bytes */
     int one_queue;   /* CUDA_DEVICE_MAX_CONNECTIONS=1: stream.c */
     char share[256]; /* a file that processes which share devices name; "": this process alone */
 };
@@ -141,6 +142,9 @@ struct area {
     unsigned users_allowed; /* and a bit for each device that may use this part */
 };
 #define SIM_PAGE 4096
+/* Take so much of a device's memory, or give it back (negative). Returns 0, or -1: there is not as
+ * much. */
+int sim_memory_take(int device, int64_t bytes);
 int area_is_host(const struct area *a);
 struct area *area_find(uintptr_t p); /* that holds p, or NULL */
 void area_add(struct area *a);

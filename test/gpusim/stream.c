@@ -109,6 +109,17 @@ struct stream *stream_make(struct ctx *ctx, unsigned flags)
     return s;
 }
 
+/* One for each thread and device; it stays when the thread ends. */
+static struct stream *stream_of_thread(struct ctx *c)
+{
+    static __thread struct stream *own[SIM_DEVICES];
+    struct stream **s = &own[c->device];
+
+    if (!*s)
+        *s = stream_make(c, CU_STREAM_DEFAULT);
+    return *s;
+}
+
 struct stream *stream_of(CUstream handle)
 {
     struct stream *s = (struct stream *)handle;
@@ -116,10 +127,8 @@ struct stream *stream_of(CUstream handle)
 
     if (!handle || handle == CU_STREAM_LEGACY)
         return c ? c->legacy : NULL;
-    if (handle == CU_STREAM_PER_THREAD) {
-        sim_violation("the per-thread stream is not simulated");
-        return NULL;
-    }
+    if (handle == CU_STREAM_PER_THREAD)
+        return c ? stream_of_thread(c) : NULL;
     if (s->magic == MAGIC)
         return s;
     sim_violation("a stream is used that is not one");

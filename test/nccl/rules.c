@@ -96,6 +96,25 @@ static void test_split(struct rank *r)
     sum_all(r, r->comm, r->stream, "the parent goes on");
 }
 
+/* The children are there when the group ends, and are known then. */
+static void test_split_in_group(struct rank *r)
+{
+    ncclComm_t half = NULL, all = NULL;
+
+    NCCL(ncclGroupStart());
+    NCCL(ncclCommSplit(r->comm, r->rank % 2, r->rank, &half, NULL));
+    NCCL(ncclCommSplit(r->comm, 0, r->rank, &all, NULL));
+    NCCL(ncclGroupEnd());
+    if (!check(r, half && all, "no communicator behind the group"))
+        return;
+    for (int i = 0; i < 3; i++) {
+        sum_all(r, all, r->stream, "split in a group");
+        sum_all(r, half, r->stream, "a part split in a group");
+    }
+    NCCL(ncclCommDestroy(half));
+    NCCL(ncclCommDestroy(all));
+}
+
 static void test_init_in_group(struct rank *r)
 {
     ncclUniqueId id[2] = {ranks_id(r), ranks_id(r)};
@@ -164,6 +183,69 @@ static void scatter_on(struct rank *r, CUstream *stream, int n)
         device_free(data[s]);
     }
     free(host);
+}
+
+struct aside {
+    struct rank *r;
+    CUcontext context;
+};
+
+static void *scatter_aside(void *data)
+{
+    struct aside *a = data;
+    CUstream own[2] = {CU_STREAM_PER_THREAD, CU_STREAM_PER_THREAD};
+
+    CUDA(CtxSetCurrent(a->context));
+    scatter_on(a->r, own, 2);
+    return NULL;
+}
+
+/* A communicator goes from one thread to another, each with its own stream of one name. */
+static void test_thread_streams(struct rank *r)
+{
+    size_t all = r->count * (size_t)r->nranks;
+    float *data = device_new(all * sizeof *data), *host = malloc(all * sizeof *host);
+    struct aside aside = {.r = r};
+    pthread_t thread;
+    int wrong = 0;
+
+    if (!host)
+        abort();
+    CUDA(CtxGetCurrent(&aside.context));
+    for (size_t i = 0; i < all; i++)
+        host[i] = (float)(i / r->count);
+    device_write(data, host, all * sizeof *host);
+    for (int i = 0; i < 4; i++)
+        NCCL(ncclReduceScatter(data, data + (size_t)r->rank * r->count, r->count, ncclFloat,
+                               ncclMax, r->comm, (cudaStream_t)CU_STREAM_PER_THREAD));
+    pthread_create(&thread, NULL, scatter_aside, &aside);
+    pthread_join(thread, NULL);
+    stream_wait(CU_STREAM_PER_THREAD);
+    device_read(host, data, all * sizeof *host);
+    for (size_t i = 0; i < r->count; i++)
+        wrong += host[(size_t)r->rank * r->count + i] != (float)r->rank;
+    check(r, !wrong, "threads' own streams: %d elements are wrong", wrong);
+    free(host);
+    device_free(data);
+}
+
+/* A context that the program has made: NCCL takes what is current. */
+static void test_own_context(struct rank *r)
+{
+    CUcontext context;
+    CUdevice device;
+    ncclComm_t comm;
+    CUstream stream;
+
+    CUDA(DeviceGet(&device, r->device));
+    CUDA(CtxCreate(&context, 0, device));
+    stream = stream_new();
+    comm = ranks_comm(r);
+    for (int i = 0; i < 3; i++)
+        sum_all(r, comm, stream, "in a context of its own");
+    NCCL(ncclCommDestroy(comm));
+    CUDA(StreamDestroy(stream));
+    CUDA(CtxPopCurrent(NULL));
 }
 
 /* One communicator on two streams: its operations stay in order. */
@@ -353,9 +435,12 @@ const struct test_case cases_rules[] = {
     {"groups", test_groups},
     {"mixed_group", test_mixed_group},
     {"split", test_split},
+    {"split_in_group", test_split_in_group},
     {"init_in_group", test_init_in_group},
     {"blocked_stream", test_blocked_stream},
     {"two_streams", test_two_streams},
+    {"thread_streams", test_thread_streams},
+    {"own_context", test_own_context},
     {"beside_compute", test_beside_compute},
     {"destroy_early", test_destroy_early},
     {"finalize", test_finalize},

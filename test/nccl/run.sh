@@ -42,15 +42,15 @@ rerouted() { jq "[.nccl.collectives[] | select(.collective == \"$1\") | .reroute
 native() { jq "[.nccl.collectives[].native | to_entries[] | select(.key | test(\"$1\")) | .value] | add // 0" "$tmp/report.nccl"; }
 
 mapfile -t cases < <(simulated "$ranks" --list | grep -v '^rank_')
-all=(reductions moves exchanges messages premul_unseen nothing one_rank groups mixed_group split init_in_group nonblocking
+all=(reductions moves exchanges messages premul_unseen nothing one_rank groups mixed_group split split_in_group init_in_group nonblocking
   configured policies init_all unseen revoked windows window_in_group current_device unaligned simulated_end foreign_stream abort_meeting
-  blocked_stream two_streams destroy_early finalize abort async_error registered registered_late registered_by_one
+  blocked_stream two_streams thread_streams own_context destroy_early finalize abort async_error registered registered_late registered_by_one
   registered_to_the_end registered_exchange repeated recycled arguments beside_compute
   different_counts different_messages different_order after_destroy many_communicators helper_killed helper_killed_idle
   helper_killed_anytime
   group_many group_too_large group_crosswise group_apart group_made group_foreign group_refused group_devices sets sets_repeated sets_loose sets_blocked captured captured_grown captured_scaled
   captured_first capture_elsewhere
-  captured_other captured_mapped captured_group rates set_rates)
+  captured_other captured_mapped captured_group rates set_rates memory memory_for_others)
 processes_only=(forks debugged) # of ranks that are processes
 late=(captured_late captured_again fresh ahead) # many calls
 slow=(sets_apart late_once) # several times until a rank has lost its patience
@@ -68,7 +68,8 @@ rows_without_test() {
     [[ $tests == *'`'* || $state == *open* ]] || echo "$number: no test"
     # shellcheck disable=SC2016 # Markdown's backquotes
     grep -oE '`[^`]+`' <<<"$tests" | tr -d '`' | while read -r name; do
-      grep -qxF "$name" <<<"$known" || grep -qF "'$name'" "$here/run.sh" || echo "$number: $name"
+      grep -qxF "$name" <<<"$known" || grep -qF "'$name'" "$here/run.sh" ||
+        grep -qF "\"$name:" "$root/test/preload/cases_nccl.sh" || echo "$number: $name"
     done
   done
 }
@@ -133,7 +134,7 @@ ok 'native stays native' $?
 preloaded 'off' COLLSHIM_MODE=off "$ranks" --ranks 4 --hosts 2 --count 703 "${all[@]}"
 [ -n "$quick" ] || for seed in 1 2 3 4 5 6 7 8; do
   preloaded "late streams $seed" "${every[@]}" GPUSIM="devices=8 seed=$seed" "$ranks" --ranks 4 --hosts 2 --count 2003 \
-    moves blocked_stream two_streams groups destroy_early group_many group_crosswise sets sets_blocked
+    moves blocked_stream two_streams thread_streams groups destroy_early group_many group_crosswise sets sets_blocked
 done
 
 # Into graphs, which are launched beside other calls. Rank 0 makes 7 calls of each kind outside of the graph and one in it.
@@ -150,6 +151,9 @@ done
 preloaded 'exchanges, 8 ranks' "${every[@]}" "$ranks" --ranks 8 --hosts 2 --count 20003 sets sets_loose sets_blocked group_many
 [ "$(rerouted alltoallv)" -ge 10 ] && [ "$(rerouted allgather)" -ge 40 ]
 ok 'groups and exchanges are rerouted' $?
+preloaded 'split in a group' "${every[@]}" "$ranks" --ranks 4 --hosts 2 --count 703 split_in_group
+[ "$(rerouted allreduce)" -ge 3 ] && [ "$(native 'not seen')" -eq 0 ]
+ok 'split in a group: known, and rerouted' $?
 preloaded 'a thread of several ranks' "${every[@]}" "$ranks" --ranks 4 --hosts 2 --count 703 group_devices
 [ "$(rerouted allreduce)" -eq 12 ] && [ "$(rerouted reduce_scatter_block)" -eq 12 ]
 ok 'a thread of several ranks: all is rerouted' $?
@@ -221,6 +225,7 @@ preloaded 'operations that round' COLLSHIM_EXACT=1 "${every[@]}" "${two_hosts[@]
 # 3 collectives, 6 types of floats, 3 lengths; sums, products, averages and both scaled sums.
 [ "$(native 'COLLSHIM_EXACT')" -eq $((3 * 6 * 3 * 5)) ]
 ok 'operations that round: all of them are native' $?
+reason 'a context of its own' 'not the primary one' "${every[@]}" "${two_hosts[@]}" own_context
 reason 'small' 'smaller than' "${two_hosts[@]}" async_error
 reason 'a topology for other ranks' 'does not fit' COLLSHIM_TOPOLOGY='node:3 rank:3' "${every[@]}" "${two_hosts[@]}" async_error
 
@@ -279,6 +284,19 @@ ok 'irregular groups that are not: they do not' $?
 preloaded 'messages of many channels' $many "${every[@]:0:1}" COLLSHIM_CHUNK_BYTES=64K "$ranks" --ranks 6 --hosts 3 --count 150003 moves sets
 [ "$(rerouted allgather)" -gt 0 ] && [ "$(rerouted bcast)" -gt 0 ] && [ "$(rerouted alltoallv)" -gt 0 ]
 ok 'messages of many channels: rerouted' $?
+# A device with little memory. NCCL connects at the first message between two ranks, which takes some; the library's own
+# collectives need none. One rank of two hosts has not enough: no call fails, and none is rerouted.
+reason 'a device without memory for connections' 'could not get it ready' NCCL_RANKS_ODD='GPUSIM=devices=8 memory=60' "${every[@]}" \
+  "${two_hosts[@]}" async_error reductions
+[ "$(rerouted allreduce)" -eq 0 ]
+ok 'a device without memory for connections: all is native' $?
+# Scratch is a share of what is left, and a device's that is in other hands comes back.
+reason 'more scratch than its share' 'could not get it ready' GPUSIM='devices=8 memory=360' "${every[@]:0:1}" COLLSHIM_CHUNK_BYTES=64K \
+  "$ranks" --ranks 2 --hosts 2 --count 6000003 memory_for_others
+preloaded 'a share of the memory' GPUSIM='devices=8 memory=1100' "${every[@]:0:1}" COLLSHIM_CHUNK_BYTES=64K \
+  "$ranks" --ranks 4 --hosts 2 --count 500003 memory
+[ "$(rerouted reduce_scatter_block)" -eq 20 ]
+ok 'a share of the memory: rerouted' $?
 # One queue of the device for all streams: a call holds up nothing that is enqueued behind it.
 one_queue=CUDA_DEVICE_MAX_CONNECTIONS=1
 claims 'one queue, native' $one_queue "${two_hosts[@]}" beside_compute
@@ -380,20 +398,21 @@ guarded() { # DESCRIPTION NCCLSIM EXPECTED
   if [ "$3" = rerouted ]; then [ "$(rerouted allreduce)" -gt 12 ]; else [ "$(native 'at least as fast')" -gt 10 ]; fi
   ok "$1: settled" $?
 }
-guarded 'slow links between hosts' 'near=200 far=0.5' rerouted
+guarded 'slow links between hosts, of which NCCL uses one' 'near=200 far=0.5 rings=1' rerouted
+guarded 'links that NCCL uses all of' 'near=200 far=50' native
 guarded 'slow links inside hosts' 'near=0.5 far=200' native
 # Hosts 500 calls ahead of their streams: the trial's calls are made once, and the guard settles when their times come.
 if [ -z "$quick" ]; then
   far_ahead() { preloaded "$1" COLLSHIM_MIN_BYTES=1K NCCLSIM="$2" "$ranks" --ranks 4 --hosts 2 --count 20003 ahead; }
-  far_ahead 'hosts far ahead, slow links inside hosts' 'near=0.5 far=200'
+  far_ahead 'hosts far ahead, links that NCCL uses all of' 'near=200 far=50'
   [ "$(rerouted allreduce)" -le 16 ] && [ "$(native 'at least as fast')" -gt 0 ]
-  ok 'hosts far ahead, slow links inside hosts: few calls are slower, and it settles' $?
-  far_ahead 'hosts far ahead, slow links between hosts' 'near=200 far=0.5'
+  ok 'hosts far ahead, links that NCCL uses all of: few calls are slower, and it settles' $?
+  far_ahead 'hosts far ahead, slow links between hosts' 'near=200 far=0.5 rings=1'
   [ "$(rerouted allreduce)" -gt 1000 ]
   ok 'hosts far ahead, slow links between hosts: the others are rerouted' $?
 fi
 # What it has found the next job begins with.
-stored() { preloaded "$1" COLLSHIM_MIN_BYTES=1K COLLSHIM_STORE="$tmp/store" NCCLSIM='near=200 far=0.5' "$ranks" --ranks 8 --hosts 2 --count 200003 repeated; }
+stored() { preloaded "$1" COLLSHIM_MIN_BYTES=1K COLLSHIM_STORE="$tmp/store" NCCLSIM='near=200 far=0.5 rings=1' "$ranks" --ranks 8 --hosts 2 --count 200003 repeated; }
 rm -f "$tmp/store"
 stored 'a job that stores its verdicts'
 trials=$(native 'turn in a trial')
@@ -403,15 +422,15 @@ stored 'the job behind it'
 [ "$(native 'turn in a trial')" -lt "$trials" ] && [ "$(rerouted allreduce)" -gt 40 ]
 ok 'the job behind it: fewer trials' $?
 # Sizes may be new in every step: a schedule is made for those that come again.
-preloaded 'sizes that come once' COLLSHIM_MIN_BYTES=1K NCCLSIM='near=200 far=0.5' "$ranks" --ranks 8 --hosts 2 --count 200003 fresh
+preloaded 'sizes that come once' COLLSHIM_MIN_BYTES=1K NCCLSIM='near=200 far=0.5 rings=1' "$ranks" --ranks 8 --hosts 2 --count 200003 fresh
 [ "$(native 'has not come before')" -eq 10 ] && [ "$(native 'could not get it ready')" -eq 0 ]
 ok 'sizes that come once: native, and by a schedule the second time' $?
 # What it has settled on is what a graph gets, also while the guard looks again.
-preloaded 'captured after the guard has settled' COLLSHIM_MIN_BYTES=1K NCCLSIM='near=200 far=0.5' "$ranks" --ranks 8 --hosts 2 --count 100003 captured_late
+preloaded 'captured after the guard has settled' COLLSHIM_MIN_BYTES=1K NCCLSIM='near=200 far=0.5 rings=1' "$ranks" --ranks 8 --hosts 2 --count 100003 captured_late
 [ "$(native 'in capture')" -eq 0 ]
 ok 'captured after the guard has settled: as it has' $?
 if [ -z "$quick" ]; then
-  preloaded 'captured while the guard looks again' COLLSHIM_MIN_BYTES=1 NCCLSIM='near=200 far=0.01' COLLSHIM_TOPOLOGY='node:2 rank:2 rail:2@0.01GB/s' \
+  preloaded 'captured while the guard looks again' COLLSHIM_MIN_BYTES=1 NCCLSIM='near=200 far=0.01 rings=1' COLLSHIM_TOPOLOGY='node:2 rank:2 rail:2@0.01GB/s' \
     "$ranks" --ranks 4 --hosts 2 --count 503 captured_again
   [ "$(native 'in capture')" -eq 0 ] && [ "$(native 'turn in a trial')" -gt 3 ]
   ok 'captured while the guard looks again: as it was settled' $?
@@ -440,7 +459,7 @@ fraction() { # COLLECTIVE ALGORITHM BYTES-OVER-A-RAIL-PER-BYTE CHUNK [VARIABLE=V
   local out found
   out=$(simulated LD_PRELOAD="$shim" COLLSHIM_ALGORITHM="$1=$2" COLLSHIM_CHUNK_BYTES="$4" NCCLSIM='near=1.2 far=0.1' "${@:5}" \
     "$ranks" --ranks 8 --hosts 2 --count 1048576 rates set_rates 2>&1)
-  jq -e -R --arg c "${1%_block}" --argjson share "$3" 'fromjson? | select(.collective == $c) |
+  jq -e -n -R --arg c "${1%_block}" --argjson share "$3" '[inputs | fromjson? | select(.collective == $c)][0] |
     (.bytes * $share / 1e8 / .seconds) | if . >= 0.9 and . <= 1 then . else halt_error end' <<<"$out" >"$tmp/fraction" 2>&1
   found=$?
   ok "$1 by $2: 0.9 of the bound, not $(head -c 6 "$tmp/fraction")" "$found"
@@ -586,7 +605,7 @@ if [ -z "$quick" ]; then
   ! simulated "$tune" --output "$tmp/none" --build "$build" --ppg 2 "${two[@]}" async_error >"$tmp/said" 2>&1 && [ ! -e "$tmp/none" ] &&
     grep -q 'came to no verdict' "$tmp/said"
   ok 'tune-nccl: too few calls, and no profile' $?
-  helped 'as the guard finds it, by lanes or whole' 4 library COLLSHIM_MIN_BYTES=1K NCCLSIM='near=200 far=0.5' "$ranks" --ranks 8 --hosts 2 \
+  helped 'as the guard finds it, by lanes or whole' 4 library COLLSHIM_MIN_BYTES=1K NCCLSIM='near=200 far=0.5 rings=1' "$ranks" --ranks 8 --hosts 2 \
     --count 100003 repeated repeated
   [ "$(jq '.nccl.collectives[0] | (.processes | keys) == ["1", "2", "4"] and (.algorithms | length) == 2' "$tmp/report.nccl")" = true ]
   ok 'as the guard finds it: the library and a schedule in slices, and whole' $?

@@ -25,6 +25,7 @@ __typeof__(gpusim_submit) *sim_submit;
 __typeof__(gpusim_capture) *sim_capture;
 __typeof__(gpusim_use) *sim_use;
 __typeof__(gpusim_done) *sim_done;
+__typeof__(gpusim_reserve) *sim_reserve;
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static const struct cuda_calls *cuda;
@@ -44,7 +45,9 @@ static void open_driver(void)
     *(void **)&sim_capture = dlsym(library, "gpusim_capture");
     *(void **)&sim_use = dlsym(library, "gpusim_use");
     *(void **)&sim_done = dlsym(library, "gpusim_done");
-    if (!sim_submit || !sim_capture || !sim_use || !sim_done || cuda->Init(0) != CUDA_SUCCESS)
+    *(void **)&sim_reserve = dlsym(library, "gpusim_reserve");
+    if (!sim_submit || !sim_capture || !sim_use || !sim_done || !sim_reserve ||
+        cuda->Init(0) != CUDA_SUCCESS)
         cuda = NULL;
 }
 
@@ -339,6 +342,34 @@ static ncclResult_t quiet(ncclComm_t comm, const char *caller)
     return bad;
 }
 
+/* In a group the program has the child when that ends, and NULL before (ncclCommInitChildComm and
+ * ncclCommInitRankFunc, init.cc, v2.28.9-1). */
+struct child {
+    ncclComm_t made, *newcomm;
+};
+
+static ncclResult_t hand_over(void *data)
+{
+    struct child *child = data;
+
+    *child->newcomm = child->made;
+    free(child);
+    return ncclSuccess;
+}
+
+static ncclResult_t begin_child(ncclComm_t *newcomm, int nranks, int rank, int pid, int fd,
+                                int blocking)
+{
+    struct child *child = group_open() && blocking ? calloc(1, sizeof *child) : NULL;
+    ncclResult_t result;
+
+    if (!child)
+        return begin(newcomm, nranks, rank, pid, fd, blocking);
+    child->newcomm = newcomm;
+    result = begin(&child->made, nranks, rank, pid, fd, blocking);
+    return result ? result : group_defer(hand_over, child);
+}
+
 NCCL_API(ncclResult_t, CommSplit,
          (ncclComm_t comm, int color, int key, ncclComm_t *newcomm, ncclConfig_t *config))
 {
@@ -366,8 +397,8 @@ NCCL_API(ncclResult_t, CommSplit,
     *newcomm = NULL;
     if (color == NCCL_SPLIT_NOCOLOR)
         return ncclSuccess;
-    return begin(newcomm, nranks, rank, at.pid, at.fd,
-                 config ? is_blocking(config) : comm->blocking);
+    return begin_child(newcomm, nranks, rank, at.pid, at.fd,
+                       config ? is_blocking(config) : comm->blocking);
 }
 
 NCCL_API(ncclResult_t, CommShrink,
@@ -409,8 +440,9 @@ NCCL_API(ncclResult_t, CommShrink,
             return ncclSystemError;
         usleep(200);
     }
-    return begin(newcomm, nranks, rank, o->pid, o->fd,
-                 config ? is_blocking(config) : comm->blocking);
+    *newcomm = NULL;
+    return begin_child(newcomm, nranks, rank, o->pid, o->fd,
+                       config ? is_blocking(config) : comm->blocking);
 }
 
 /* Ending --------------------------------------------------------------------------------------- */
@@ -449,6 +481,7 @@ NCCL_API(ncclResult_t, CommDestroy, (ncclComm_t comm))
     if (!is_live(comm, "CommDestroy"))
         return ncclInvalidArgument;
     drain(comm);
+    comm_disconnect(comm);
     __atomic_store_n(&comm->magic, ENDED, __ATOMIC_RELEASE);
     return ncclSuccess;
 }
@@ -461,6 +494,7 @@ NCCL_API(ncclResult_t, CommAbort, (ncclComm_t comm))
     if (!is_live(comm, "CommAbort"))
         return ncclInvalidArgument;
     __atomic_store_n(&comm->aborted, 1, __ATOMIC_RELEASE);
+    comm_disconnect(comm);
     __atomic_store_n(&comm->magic, ENDED, __ATOMIC_RELEASE);
     return ncclSuccess;
 }

@@ -90,8 +90,14 @@ ncclResult_t group_add(const struct call *call)
         return ncclSystemError;
     *copy = *call;
     copy->next = NULL;
-    if (!group_open())
-        return launch(copy);
+    if (!group_open()) {
+        ncclResult_t bad = comm_connect(copy->comm, copy);
+
+        if (!bad)
+            return launch(copy);
+        free(copy);
+        return bad;
+    }
     if (!group.calls)
         group.last_call = &group.calls;
     *group.last_call = copy;
@@ -146,6 +152,46 @@ static ncclResult_t run_jobs(struct job *jobs)
     return bad;
 }
 
+struct connecting {
+    struct ncclComm *comm;
+    const struct call *calls;
+};
+
+static ncclResult_t run_connect(void *data)
+{
+    struct connecting *c = data;
+
+    return comm_connect(c->comm, c->calls);
+}
+
+/* All communicators of the group at the same time (ncclP2PPreconnectFunc, group.cc). */
+static ncclResult_t connect_all(const struct call *calls)
+{
+    struct connecting each[64];
+    struct job *jobs = NULL;
+    int n = 0;
+
+    for (const struct call *c = calls; c; c = c->next) {
+        int known = 0;
+
+        for (int i = 0; i < n; i++)
+            known |= each[i].comm == c->comm;
+        if (known || n == 64)
+            continue;
+        each[n] = (struct connecting){c->comm, calls};
+        struct job *j = calloc(1, sizeof *j);
+
+        if (!j)
+            abort();
+        *j = (struct job){.next = jobs, .run = run_connect, .data = &each[n++]};
+        jobs = j;
+    }
+    if (n != 1)
+        return run_jobs(jobs);
+    free(jobs);
+    return comm_connect(each[0].comm, calls);
+}
+
 static ncclResult_t end(int runs)
 {
     ncclResult_t bad = group.error, result;
@@ -157,6 +203,8 @@ static ncclResult_t end(int runs)
     group.error = ncclSuccess;
     result = run_jobs(jobs);
     bad = bad ? bad : result;
+    if (runs && !bad && calls)
+        bad = connect_all(calls);
     while (calls) {
         struct call *mine = take(&calls, first_of(calls));
 

@@ -103,6 +103,33 @@ static int move_recv(struct ncclComm *c, struct held *h)
     return 0;
 }
 
+/*
+ * All peers of a rank inside its host share the channels that a message has: as many as the pair of
+ * ranks has that has the fewest (ncclTopoComputeP2pChannels, graph/paths.cc;
+ * ncclP2pChannelBaseForRound, channel.h, v2.28.9-1), and so one or a few blocks of a kernel, of
+ * some 20 GB/s each (assumed; 14 over the network: P2P_PER_CHANNEL_NET_BW of 2.29).
+ */
+static double near_rate(const struct ncclComm *c)
+{
+    const double channel = 20;
+    double rate = links_near_rate(), most = plans_channels(c) * channel;
+
+    return rate < most ? rate : most;
+}
+
+/* A group is a kernel that waits for its peers, and between hosts for proxies too (assumed). */
+static uint64_t group_ns(const struct work *w)
+{
+    enum { NEAR = 8000, FAR = 20000 };
+    int far = 0;
+
+    for (int r = 0; r < w->comm->nranks; r++)
+        far |= links_are_far(w->comm->board, r, w->comm->rank);
+    if (!(links_near_rate() > 0) && !(links_far_rate() > 0))
+        return 0;
+    return far ? FAR : NEAR;
+}
+
 /* When a rank's links are through with all it sends, or gets. */
 static uint64_t busy(const struct work *w, int kind)
 {
@@ -118,7 +145,7 @@ static uint64_t busy(const struct work *w, int kind)
         else
             near += h->bytes;
     }
-    a = links_ns(near, links_near_rate());
+    a = links_ns(near, near_rate(w->comm));
     b = links_ns(far, links_far_rate());
     return a > b ? a : b;
 }
@@ -222,6 +249,7 @@ uint64_t messages_run(struct work *w, uint64_t start)
     }
     for (int i = 0; i < w->n; i++)
         w->held[i].bytes = w->held[i].call.post.count * type_bytes(w->held[i].call.post.type);
+    start += group_ns(w);
     sends = start + busy(w, KIND_SEND);
     end = start + busy(w, KIND_RECV);
     end = end > sends ? end : sends;

@@ -75,6 +75,7 @@ struct board {
     uint32_t nranks, joined;
     int failed; /* an ncclResult_t for all ranks; 0: none */
     char why[SIM_TEXT];
+    unsigned char hello[SIM_RANKS][SIM_RANKS]; /* connect.c: a rank's host, to another */
     struct gate host, work;
     uint64_t moved;            /* grows with what messages move */
     uint64_t stuck[SIM_RANKS]; /* moved + 1 when the rank found nothing to move; 0: it did */
@@ -125,6 +126,8 @@ struct ncclComm {
     uint64_t issued, done; /* pieces of work */
     uint64_t collectives;  /* issued: the same on all ranks, other than pieces of work */
     CUcontext context;
+    unsigned char connected[SIM_RANKS]; /* connect.c: to which ranks, and how */
+    int64_t connections_bytes;
     struct redop ops[SIM_OPS];
     struct range ranges[SIM_RANGES];
     char last[SIM_TEXT];
@@ -135,6 +138,7 @@ extern __typeof__(gpusim_submit) *sim_submit;
 extern __typeof__(gpusim_capture) *sim_capture;
 extern __typeof__(gpusim_use) *sim_use;
 extern __typeof__(gpusim_done) *sim_done;
+extern __typeof__(gpusim_reserve) *sim_reserve;
 
 /* Is that a communicator which may be used? Else says so on stderr, and in its last error. */
 ncclResult_t comm_check(ncclComm_t comm, const char *caller);
@@ -169,6 +173,10 @@ int group_open(void);
 ncclResult_t group_defer(ncclResult_t (*run)(void *data), void *data);
 /* Launch a call, at the end of the group if there is one. */
 ncclResult_t group_add(const struct call *call);
+
+/* Connect to the peers of a communicator's part of a group (connect.c): waits for their hosts. */
+ncclResult_t comm_connect(struct ncclComm *comm, const struct call *calls);
+void comm_disconnect(struct ncclComm *comm);
 
 /* What ncclGetVersion says (links.c): NCCLSIM="version=22703", or the headers'. */
 int sim_version(void);

@@ -4,7 +4,7 @@
  * at the same time (messages.c). Ranks compare what they were asked to do before a byte moves; what
  * differs fails the communicator for all of them.
  *
- * Modelled time (links.c): a collective is a ring through all ranks.
+ * Modelled time (links.c): a collective is rings through all ranks, one for each link of a host.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -158,7 +158,8 @@ static uint64_t run_collective(struct ncclComm *c, struct held *h, uint64_t star
     struct board *b = c->board;
     struct post *p = &b->post[c->rank];
     uint64_t in = bytes_in(c, &h->call.post), ns = start, links;
-    double rate = links_near_rate();
+    double rate = links_ring_rate(b, c->nranks);
+    int passes = shapes[h->call.post.kind].passes;
 
     *p = h->call.post;
     p->ns = start;
@@ -172,15 +173,18 @@ static uint64_t run_collective(struct ncclComm *c, struct held *h, uint64_t star
     if (board_meet(c, &b->work) < 0 || compare_posts(c) < 0)
         return start;
     deliver(c, h);
-    for (int r = 0; r < c->nranks; r++) {
+    for (int r = 0; r < c->nranks; r++)
         ns = b->post[r].ns > ns ? b->post[r].ns : ns;
-        if (links_are_far(b, r, c->rank))
-            rate = links_far_rate();
-    }
-    links = p->count * type_bytes(p->type) * (uint64_t)(c->nranks - 1) *
-            (uint64_t)shapes[p->kind].passes;
+    if (rate > 0)
+        ns += links_latency_ns(b, c->nranks, passes, p->kind == KIND_ALLREDUCE);
+    links = p->count * type_bytes(p->type) * (uint64_t)(c->nranks - 1) * (uint64_t)passes;
     if (!shapes[p->kind].all_in && !shapes[p->kind].all_out)
         links /= (uint64_t)c->nranks;
+    if (p->kind == KIND_ALLREDUCE) {
+        uint64_t tree = links_tree_bytes(b, c->nranks, p->count * type_bytes(p->type));
+
+        links = tree < links ? tree : links;
+    }
     board_meet(c, &b->work); /* nobody writes the slots or posts before all have read them */
     return ns + links_ns(links, rate);
 }

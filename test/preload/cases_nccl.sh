@@ -51,6 +51,13 @@ here_with() { env LD_PRELOAD="$1" "${@:2}"; }
 export -f here_with
 nccl_cases "$(uname -m)" "$tmp/nccl" "$tmp/nccl/libcollshim.so" bash -c 'here_with "$@"' bash
 
+# A tool behind it that has a dlsym of its own sees what the program looks up, and what is caught is caught.
+gcc "${warnings[@]}" -shared -fPIC -o "$tmp/nccl/other.so" "$here/other_dlsym.c"
+capture env OTHER_DLSYM="$tmp/nccl/seen" LD_PRELOAD="$tmp/nccl/libcollshim.so:$tmp/nccl/other.so" "$tmp/nccl/opening" \
+    "$tmp/nccl/libnccl.so.2" "$tmp/nccl/libnames.so"
+expect "another tool's dlsym: caught as before, and the tool sees lookups" "opened:$nccl_served|some" \
+    "$(head -n 1 <<<"$out")|$(grep -q nccl "$tmp/nccl/seen" && echo some)"
+
 other=aarch64-linux-gnu
 if [ "$(uname -m)" = aarch64 ] || ! command -v $other-gcc >/dev/null || ! command -v qemu-aarch64 >/dev/null; then
     skip "aarch64" "this is one, or gcc-$other, libc6-dev-arm64-cross or qemu-user is missing"
