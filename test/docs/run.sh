@@ -35,6 +35,7 @@ purposes() {
     cat "$tmp/purposes"
     [[ ! -s $tmp/purposes ]]
 }
+check "each table of figures has its command" bench/figures --list
 check "docs/using.md names each setting's purpose" purposes
 
 if type pandoc >/dev/null 2>&1; then
