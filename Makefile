@@ -102,7 +102,7 @@ OVERHEAD      := $(B)/pic/bench/overhead
 # Objects with CUDA's headers, and with NCCL's as well.
 WITH_CUDA_H := $(CUDA_OBJ) $(SIM_OBJ) $(GPU_TEST_OBJ) $(NO_YAML) $(COLLABORATIVE_OBJ)
 WITH_NCCL_H := $(NCCL_OBJ) $(NCCL_SIM_OBJ) $(NCCL_TEST_OBJ) $(patsubst %,$(OVERHEAD)/%.o,nccl enqueue null_nccl) \
-               $(call pic,$(wildcard shim/helper/nccl_*.c) test/nccl/caught/caught.c)
+               $(call pic,$(wildcard shim/helper/nccl_*.c) test/nccl/caught/caught.c test/nccl/board/board.c)
 
 # Targets -----------------------------------------------------------------------------------
 HELPER  := $(if $(UCX)$(NCCL),$(B)/collshim-helper)
@@ -112,7 +112,7 @@ TARGETS := $(B)/libcollshim.so $(B)/libnccl-tuner-collshim.so $(B)/collshim $(B)
            $(FAMILIES:%=$(B)/collshim-bench-%) $(FAMILIES:%=$(B)/collshim-overhead-%) \
            $(addprefix $(B)/test/,bench_plan bench_congestion bench_balance bench_regret)
 GPU_TESTS := $(if $(CUDA),$(B)/test/gpu_contract $(B)/test/bench_collaborative)
-NCCL_CAUGHT := $(addprefix $(B)/test/,nccl_caught nccl_linked nccl_static)
+NCCL_CAUGHT := $(addprefix $(B)/test/,nccl_caught nccl_linked nccl_static nccl_board)
 MPI_TESTS := $(foreach f,$(FAMILIES),$(patsubst %.c,$(B)/$(f)/%,$(wildcard test/mpi/*.c))) \
              $(foreach f,$(FORTRAN),$(patsubst %.f90,$(B)/$(f)/%,$(wildcard test/fortran/*.f90)))
 
@@ -121,7 +121,7 @@ MPI_TESTS := $(foreach f,$(FAMILIES),$(patsubst %.c,$(B)/$(f)/%,$(wildcard test/
 all: $(TARGETS)
 test-programs: $(MPI_TESTS) $(B)/unit $(HELPER) $(GPU_TESTS) \
                $(B)/test/yield.so $(B)/test/cores.so $(addprefix $(B)/test/,plugin_cases plugin_real) $(if $(CUDA),$(B)/gpusim/libcuda.so.1 $(B)/gpusim/libnvidia-ml.so.1) \
-               $(if $(NCCL),$(B)/test/nccl_ranks $(NCCL_CAUGHT))
+               $(if $(NCCL),$(B)/test/nccl_ranks $(B)/test/far_board.so $(NCCL_CAUGHT))
 
 help:
 	@printf '%s\n' 'make            build into $(B)/ (MPI families found: $(or $(FAMILIES),none))' \
@@ -245,7 +245,7 @@ $(call program,collshim-helper,$(HELPER_OBJ) $(CUDA_RUN),-ldl -lpthread,-rdynami
 # Behind launchers and in containers: libc alone.
 $(call program,collshim-exec,$(call pic,shim/exec/main.c $(addprefix shim/cli/,exec.c cli.c preload_path.c)) \
   $(call pic,$(wildcard config/*.c)),-l:libyaml.a)
-$(call program,collshim,$(call pic,$(wildcard shim/cli/*.c) shim/decide/live_names.c shim/decide/reasons.c) $(CORE) $(CUDA_OBJ),\
+$(call program,collshim,$(call pic,$(wildcard shim/cli/*.c) $(addprefix shim/decide/,live_names.c reasons.c rail_report.c)) $(CORE) $(CUDA_OBJ),\
   -lyaml -lhwloc -ljansson -lm $(if $(GLPK),-lglpk) $(if $(DW),-ldw))
 
 # Benches of parts, most of them simulated.
@@ -267,6 +267,7 @@ $(call program,test/grade,$(call pic,$(wildcard test/lp/*.c) shim/cli/lp.c) $(CO
 # Preloaded by tests: ranks of MPICH that yield their core, and the cores that helpers are bound to.
 $(call program,test/yield.so,test/mpi/tool/yield.c,-ldl,-fPIC -shared)
 $(call program,test/cores.so,test/mpi/tool/cores.c,-ldl,-fPIC -shared)
+$(call program,test/far_board.so,test/nccl/tool/far_board.c,-ldl,-fPIC -shared)
 # The simulated driver, its NVML (which describes NVLinks), and an NCCL that runs on it.
 $(call stand_in,gpusim/libcuda.so.1,$(SIM_OBJ),-lpthread)
 $(call stand_in,gpusim/libnvidia-ml.so.1,$(call pic,test/nvmlsim/nvml.c))
@@ -278,6 +279,8 @@ $(call program,test/plugin_real,$(call pic,$(addprefix test/nccl_plugin/,real.c 
 # Linked with the stand-in, which has the real library's symbols; the loader picks the one to run with.
 $(call program,test/nccl_ranks,$(NCCL_TEST_OBJ) $(call pic,transports/cuda_driver.c) \
   $(B)/ncclsim/libnccl.so.2,-ldl -lm -lpthread)
+# The notice board, alone.
+$(call program,test/nccl_board,$(call pic,test/nccl/board/board.c $(wildcard shim/nccl/notice*.c)),-lpthread)
 # One program with NCCL opened at run time, linked, and linked statically.
 $(call program,test/nccl_caught,$(call pic,test/nccl/caught/caught.c),-ldl)
 $(call program,test/nccl_linked,test/nccl/caught/caught.c $(B)/ncclsim/libnccl.so.2,\
@@ -303,7 +306,7 @@ grade:
 	@echo 'skipped: GLPK (libglpk-dev) is not installed'; exit 77
 endif
 # On this machine's own GPU. Elsewhere test/gpu/device.sh runs this build; it needs the driver alone.
-test-gpu: $(GPU_TESTS) $(if $(NCCL),$(B)/libcollshim.so $(B)/libcollshim-nccl.so $(HELPER) $(B)/test/nccl_ranks)
+test-gpu: $(GPU_TESTS) $(if $(NCCL),$(addprefix $(B)/,libcollshim.so libcollshim-nccl.so libnccl-tuner-collshim.so) $(HELPER) $(B)/test/nccl_ranks)
 	@test/gpu/device.sh $(B)
 # The simulated driver and its programs, under sanitizers.
 sanitize: $(if $(NVCC),$(IMAGE))

@@ -128,6 +128,8 @@ struct plan_request {
     int host_threads;   /* of a rank that combine what goes through the host beside a device's own
                            way, its own among them; 0 and 1: that alone */
     size_t chunk_bytes; /* > 0, a multiple of grain */
+    uint32_t most_messages;  /* of a schedule in rounds: that a rank sends and receives in one of
+                                them; 0: any number */
     enum plan_memory memory; /* of all ranks alike */
     const char *recipe;      /* borrowed: what stands in parentheses behind the algorithm's name in
                                 COLLSHIM_ALGORITHM, or NULL */

@@ -40,7 +40,7 @@ job_remains() {
         [ -n "$(job_processes)" ] || break
         sleep 0.1
     done
-    find /dev/shm -maxdepth 1 -user "$job_user" -name 'mpich_shar_*' -delete # MPICH's own
+    find /dev/shm /tmp -maxdepth 1 -user "$job_user" \( -name 'mpich_sh*_*' -o -name 'hydra_hwloc_xmlfile_*' \) -delete # MPICH's own
     left="$(job_processes | xargs)$(find /dev/shm /tmp -maxdepth 1 -user "$job_user" -printf ' %p')$(
         awk -v u="$job_user" 'NR > 1 && $8 == u { printf " segment %d", $2 }' /proc/sysvipc/shm)"
     # shellcheck disable=SC2046 # words are meant

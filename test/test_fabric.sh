@@ -179,6 +179,114 @@ sent_through() {
     (($(tx_bytes 0 1) - before1 > 2000000 && $(tx_bytes 0 0) - before0 < 500000))
 }
 
+# A program that hands on bytes by TCP: `listen ADDRESS NBYTES` says the ms from its first byte to its last;
+# `send ADDRESS NBYTES`.
+cat >"$tmp/stream.c" <<'C'
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+static double now_ms(void)
+{
+    struct timespec at;
+
+    clock_gettime(CLOCK_MONOTONIC, &at);
+    return (double)at.tv_sec * 1e3 + (double)at.tv_nsec / 1e6;
+}
+
+int main(int argc, char **argv)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(5555)};
+    int fd = socket(AF_INET, SOCK_STREAM, 0), yes = 1;
+    static char buf[65536];
+    long left = argc == 4 ? atol(argv[3]) : 0;
+    double begun = 0;
+    ssize_t done;
+
+    inet_pton(AF_INET, argv[2], &at.sin_addr);
+    if (strcmp(argv[1], "send") == 0) {
+        if (connect(fd, (struct sockaddr *)&at, sizeof at) != 0) {
+            return 1;
+        }
+        for (; left > 0; left -= done) {
+            if ((done = write(fd, buf, sizeof buf)) <= 0) {
+                return 1;
+            }
+        }
+        return 0;
+    }
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+    if (bind(fd, (struct sockaddr *)&at, sizeof at) != 0 || listen(fd, 1) != 0) {
+        return 1;
+    }
+    puts("listening");
+    fflush(stdout);
+    fd = accept(fd, NULL, NULL);
+    for (; left > 0 && (done = read(fd, buf, sizeof buf)) > 0; left -= done) {
+        begun = begun > 0 ? begun : now_ms();
+    }
+    printf("%.0f\n", now_ms() - begun);
+    return left > 0;
+}
+C
+cc -o "$tmp/stream" "$tmp/stream.c" || exit 1
+
+# begin_stream FROM TO RAIL NBYTES: starts one; `wait` awaits its end, its ms are then in $tmp/ms
+begin_stream() {
+    local tries address=10.80.$3.$(($2 + 1))
+    : >"$tmp/ms" # what the one before wrote
+    "$fabric" exec --name "$name" "$2" -- timeout 60 "$tmp/stream" listen "$address" "$4" >"$tmp/ms" &
+    for ((tries = 0; tries < 100; tries++)); do
+        ! grep -q listening "$tmp/ms" || break
+        sleep 0.05
+    done
+    "$fabric" exec --name "$name" "$1" -- timeout 60 "$tmp/stream" send "$address" "$4" &
+}
+
+# took LEAST MOST: the stream ended, within so many ms
+took() {
+    wait
+    tail -n 1 "$tmp/ms"
+    (($(tail -n 1 "$tmp/ms") >= $1 && $(tail -n 1 "$tmp/ms") <= $2))
+}
+
+# slow_way HOST DIRECTION FROM TO LEAST MOST: 500 kB take so many ms with HOST's rail 1 at 2 Mbit/s in DIRECTION
+slow_way() {
+    call 0 rate --name "$name" --host "$1" --rail 1 --direction "$2" 2mbit || return 1
+    begin_stream "$3" "$4" 1 500000
+    took "$5" "$6" && call 0 rate --name "$name" reset
+}
+
+# changed_midway: 3 MB at 100 Mbit/s take 0.25 s; at 2 Mbit/s from the start, then reset after 1 s, some more
+changed_midway() {
+    call 0 rate --name "$name" --host 0 --rail 1 2mbit || return 1
+    begin_stream 0 1 1 3000000
+    sleep 1
+    call 0 rate --name "$name" reset && took 700 6000
+}
+
+# stalled DIRECTION HOST: nothing gets through in 3.5 s; all of it within 2 s after it (TCP alone would try
+# again 6 s after it began), and nothing was dropped
+stalled() {
+    local before
+    call 0 rate --name "$name" --host "$2" --rail 1 --direction "$1" stall || return 1
+    begin_stream 0 1 1 3000000
+    sleep 3.5
+    before=$(tail -n 1 "$tmp/ms")
+    call 0 rate --name "$name" reset && wait
+    echo "before: $before, ms: $(tail -n 1 "$tmp/ms")"
+    [[ $before == listening && $(tail -n 1 "$tmp/ms") -lt 5500 ]] &&
+        "$fabric" status --name "$name" | awk '/^dropped/ && $4 > 0 { exit 1 }'
+}
+
+status_row() { # status_row ROW: status prints that row
+    "$fabric" status --name "$name" | tr -s ' ' | grep -x "$1"
+}
+
 killed_run() { # killed_run MPI: SIGKILL to `fabric run` itself ends its ranks
     "$fabric" run --name "$name" --mpi "$1" --ppn 1 -- "$tmp/app.$1" hang >/dev/null 2>&1 &
     local runner=$! tries
@@ -302,6 +410,29 @@ check "a malformed --flow-cap is refused" refused 2 run --name "$name" --flow-ca
 check "up on a name in use is refused" refused 1 up --name "$name"
 check "status shows hosts, rails, rates" \
     bash -c "'$fabric' status --name '$name' | tr -s ' ' | grep -qx 'rate unshaped 200mbit 100mbit'"
+for bad in "" fast 5bit "1mbit 2mbit" "--host 3 1mbit" "--host 0,x 1mbit" "--host= 1mbit" "--rail 2 1mbit" \
+    "--direction up 1mbit" "--nodes 3 1mbit" "1mbit -- true"; do
+    # shellcheck disable=SC2086 # words
+    check "rate $bad: refused" refused 2 rate --name "$name" $bad
+done
+check "rate on a fabric that is not up is refused" refused 1 rate --name "${name}x" 1mbit
+check "... after which no rate is another" bash -c "! '$fabric' status --name '$name' | grep -E '^(out|in) '"
+check "rate: one host, rail, direction" call 0 rate --name "$name" --host 1 --rail 1 --direction out 25mbit
+check "... is seen there" status_row "out - 200mbit 25mbit"
+check "... and nowhere else" test "$("$fabric" status --name "$name" | grep -cE '^(out|in) ')" = 1
+check "rate: several hosts and rails, both directions" call 0 rate --name "$name" --host 0,2 --rail 0,1 1500kbit
+check "... are seen" test "$("$fabric" status --name "$name" | grep -cE '^(out|in) .*1500kbit +1500kbit')" = 4
+check "rate: a stall" call 0 rate --name "$name" --host 2 --rail 0 --direction in stall
+check "... is seen" status_row "in - stalled 1500kbit"
+check "rate reset" call 0 rate --name "$name" reset
+check "... is seen" bash -c "! '$fabric' status --name '$name' | grep -E '^(out|in) '"
+check "a slow rail is slow out of its host" slow_way 0 out 0 1 1500 4000
+check "... but not into it" slow_way 0 out 1 0 0 1000
+check "a slow rail is slow into its host" slow_way 0 in 1 0 1500 4000
+check "... but not out of it" slow_way 0 in 0 1 0 1000
+check "a rail that becomes fast again midway" changed_midway
+check "a stall out of a host holds everything and loses nothing" stalled out 0
+check "a stall into a host holds everything and loses nothing" stalled in 1
 check "exec passes the exit status on" call 7 exec --name "$name" 1 -- sh -c 'hostname; exit 7'
 check "exec runs on the host named" grep -qx "$name-h1" "$tmp/out"
 touch "/dev/shm/$name-probe" "$tmp/shared"

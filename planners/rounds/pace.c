@@ -69,7 +69,8 @@ static int build(const struct material *m, struct cut cut, struct rounds **round
         .fast_chunks = cut.fast,
         .taper = cut.taper,
         .shared = theirs.demand != NULL,
-        .bytes_per_s = {near_rate(theirs.topo), cost_rail_rate(theirs.topo)}};
+        .bytes_per_s = {near_rate(theirs.topo), cost_rail_rate(theirs.topo)},
+        .most_messages = theirs.most_messages};
 
     theirs.chunk_bytes = cut.chunk;
     for (theirs.rank = 0; theirs.rank < nranks && !rc; theirs.rank++)

@@ -71,7 +71,9 @@ struct rounds_links {
     int shared; /* a rank's messages share its links: no more of them in a round than these
                    carry in the time of a chunk, those first whose links have most to do.
                    Without: whatever is ready moves, in fewer rounds */
-    double bytes_per_s[2]; /* of a rank each way: to its group, and beyond */
+    double bytes_per_s[2];  /* of a rank each way: to its group, and beyond */
+    uint32_t most_messages; /* that a rank sends and receives in a round; 0: any number, or at least
+                               2 */
 };
 
 /*

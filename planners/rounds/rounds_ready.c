@@ -78,6 +78,14 @@ static int more_urgent(const void *a, const void *b)
     return x->send < y->send ? -1 : x->send > y->send;
 }
 
+/* Is it one message too many for the round of one end? */
+static int is_full(const struct work *w, const struct ready *m)
+{
+    uint32_t limit = w->links->most_messages;
+
+    return limit && (w->side[m->from].messages >= limit || w->side[m->to].messages >= limit);
+}
+
 /* Is there room for it in this round on both ends' links, or for a part that is worth a message? */
 static int has_room(struct work *w, const struct ready *m)
 {
@@ -107,6 +115,8 @@ static void take_room(struct work *w, const struct ready *m)
     from->left[OUT][reach] -= bytes;
     to->left[IN][reach] -= bytes;
     from->head[m->send].moves = to->head[m->recv].moves = 1;
+    from->messages++;
+    to->messages++;
 }
 
 /* Before the first piece of an operation has come, and behind its last one, other links have
@@ -131,6 +141,7 @@ int rounds_choose(struct work *w)
         struct side *s = &w->side[r];
 
         memset(s->used, 0, sizeof s->used);
+        s->messages = 0;
         for (uint32_t q = 0; q < s->plan->nqueues; q++) {
             s->head[q].piece = next_piece(w, s, q);
             s->head[q].moves = 0;
@@ -142,7 +153,7 @@ int rounds_choose(struct work *w)
     if (w->links->shared)
         qsort(w->ready, (size_t)n, sizeof *w->ready, more_urgent);
     for (int i = 0; i < n; i++)
-        if (!w->links->shared || has_room(w, &w->ready[i]))
+        if (!is_full(w, &w->ready[i]) && (!w->links->shared || has_room(w, &w->ready[i])))
             take_room(w, &w->ready[i]);
     return 0;
 }

@@ -39,6 +39,7 @@ struct side { /* one rank */
     uint32_t *order;   /* [nqueues] owned: by peer and lane */
     uint64_t left[WAYS][REACHES], used[WAYS][REACHES]; /* bytes in all, and in this round */
     uint64_t most[REACHES];                            /* in a round, where links are shared */
+    uint32_t messages;                                 /* in this round */
     uint64_t scratch_bytes;
     struct round_step last;         /* what was local last in this round; length 0: nothing */
     struct pass pass[ROUND_PASSES]; /* of the launch that it is in, if it combines */

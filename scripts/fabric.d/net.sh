@@ -56,26 +56,46 @@ inside_pids() {
     } | sort -un | grep -vx $$ || true
 }
 
-# shape_lines DEVICE RATE: tc commands that limit what leaves DEVICE.
-#
-# HTB with small packets first: one class for anything under 128 bytes and for ARP, one for data
-# with a queue bounded in bytes. A plain token bucket either drops data when its queue is short or
-# lets acknowledgements wait behind data when it is long, which no RDMA rail does; both cost 10 to
-# 25% and make the figures noisy. The rates of the classes are only what each is sure of; both may
-# borrow up to the whole rail.
-shape_lines() {
-    local dev=$1 bits=$2
+# rate_lines VERB DEVICE BITS: tc commands that set the rate of what leaves DEVICE; VERB is add for a new
+# device, change while it carries data. The rates of the two classes are only what each is sure of; both
+# may borrow up to the whole rail.
+rate_lines() {
+    local verb=$1 dev=$2 bits=$3
     local burst=$((bits / 8000)) sure=$((bits / 20))
     ((burst >= 32768)) || burst=32768
     local all="burst $burst cburst $burst quantum 3000"
     local share="rate ${sure}bit ceil ${bits}bit"
     cat <<TC
-qdisc add dev $dev root handle 1: htb default 20
-class add dev $dev parent 1: classid 1:1 htb rate ${bits}bit $all
-class add dev $dev parent 1:1 classid 1:10 htb $share prio 0 burst 16k quantum 3000
-class add dev $dev parent 1:1 classid 1:20 htb $share prio 1 $all
-qdisc add dev $dev parent 1:10 pfifo limit 10000
-qdisc add dev $dev parent 1:20 bfifo limit $queue_bytes
+class $verb dev $dev parent 1: classid 1:1 htb rate ${bits}bit $all
+class $verb dev $dev parent 1:1 classid 1:10 htb $share prio 0 burst 16k quantum 3000
+class $verb dev $dev parent 1:1 classid 1:20 htb $share prio 1 $all
+TC
+}
+
+# gate_lines VERB DEVICE STATE: tc commands that let pass what waits in DEVICE (STATE open), or hold it
+# (shut). A token bucket is the gate: it keeps what waits while it is changed, and is full after a change.
+# So one burst passes before it shuts. It must hold the largest packet, which is 64 KiB.
+gate_lines() {
+    local verb=$1 dev=$2 rate=100gbit
+    [[ $3 == open ]] || rate=8bit
+    cat <<TC
+qdisc $verb dev $dev parent 1:10 handle 10: tbf rate $rate burst 2k limit $queue_bytes
+qdisc $verb dev $dev parent 1:20 handle 20: tbf rate $rate burst 128k limit $queue_bytes
+TC
+}
+
+# shape_lines DEVICE BITS: tc commands that limit what leaves a new DEVICE.
+#
+# HTB with small packets first: one class for anything under 128 bytes and for ARP, one for data
+# with a queue bounded in bytes. A plain token bucket either drops data when its queue is short or
+# lets acknowledgements wait behind data when it is long, which no RDMA rail does; both cost 10 to
+# 25% and make the figures noisy.
+shape_lines() {
+    local dev=$1
+    echo "qdisc add dev $dev root handle 1: htb default 20"
+    rate_lines add "$dev" "$2"
+    gate_lines add "$dev" open
+    cat <<TC
 filter add dev $dev parent 1: protocol ip prio 1 u32 match u16 0x0000 0xff80 at 2 flowid 1:10
 filter add dev $dev parent 1: protocol arp prio 2 u32 match u32 0 0 flowid 1:10
 TC
@@ -258,6 +278,7 @@ status_rows() {
         row=("$name-h$h" "10.81.0.$((h + 1))")
         for ((r = 0; r < rails; r++)); do row+=("10.80.$r.$((h + 1))"); done
         echo "${row[*]}"
+        changed_rows "$h"
         mapfile -t dropped < <(paste <(losses "h$h" rail) <(losses net "h${h}rail") |
             awk '{ print $1 + $2 }')
         echo "dropped - ${dropped[*]}"

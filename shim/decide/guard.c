@@ -17,7 +17,7 @@
 
 enum state { NEW, ROUND, SETTLED, FOR_GOOD };
 
-enum { MOST_ELSEWHERE = 4, ROUGH_ROUNDS = 3, MOST_PAUSE = 4096 };
+enum { MOST_ELSEWHERE = 4, ROUGH_ROUNDS = 3, MOST_PAUSE = 4096, LAG_PARTS = 4 };
 enum { FIRST_LOOK = 4, MOST_APART = 256, APART = 32, FREE_ROUNDS = 64 };
 enum { LATER_APART = 4096, LATER_ROUNDS = 16 };
 enum { SURE_ROUNDS = 12, SLOWER_CALLS = 3, KNOWN_CALLS = 12, CHANGE_CALLS = 2000 };
@@ -120,7 +120,7 @@ static int compose(struct guard_entry *e, const struct view *v)
     for (int k = 0; k < e->turns; k++) /* another one begins each time */
         e->turn[k] = in_order[(k + e->evidence.rounds) % e->turns];
     e->at = e->led = e->elsewhere = 0;
-    e->pause = e->wait = GUARD_PAUSE;
+    e->pause = e->waited = e->lag > GUARD_PAUSE ? e->lag : GUARD_PAUSE;
     memset(e->mine, 0, sizeof e->mine);
     memset(e->cost, 0, sizeof e->cost);
     e->state = ROUND;
@@ -390,6 +390,25 @@ static void note_verdict(struct guard_entry *e, const struct view *v)
                                         belief_compare(&v->b, rival, GUARD_NATIVE)};
 }
 
+/* No answer yet. Nothing is known of when there will be one, or it was sooner the last time. */
+static void wait_longer(struct guard_entry *e)
+{
+    uint32_t more = e->lag > GUARD_PAUSE ? e->lag / LAG_PARTS : e->waited;
+
+    e->pause = more < MOST_PAUSE ? more : MOST_PAUSE;
+    e->waited += e->pause;
+}
+
+/* There was one: the lag is what was waited, or somewhat less, which the next round tries. */
+static void learn_lag(struct guard_entry *e)
+{
+    uint32_t most = MOST_PAUSE;
+
+    e->lag = e->waited - e->waited / LAG_PARTS;
+    if (e->lag > most)
+        e->lag = most;
+}
+
 /* The values, each now the largest of any rank. Returns 1 if that makes a verdict, else 0. */
 static int tell(struct guard *g, struct guard_entry *e, const double *value)
 {
@@ -399,9 +418,11 @@ static int tell(struct guard *g, struct guard_entry *e, const double *value)
 
     for (int k = 0; k < e->turns; k++)
         if (!isfinite(value[2 * k])) { /* some rank does not know yet */
-            e->pause = e->wait = e->wait < MOST_PAUSE ? 2 * e->wait : MOST_PAUSE;
+            wait_longer(e);
             return 0;
         }
+    if (e->later)
+        learn_lag(e);
     own = read_round(e, value, seconds);
     learn_cold(g, e, seconds);
     expect_cold(g, e);

@@ -15,8 +15,10 @@
  * of bytes may take ten times as long when all of it goes to one rank, so there a class is also of
  * one skew (nimble_skew); so do calls in device memory, which others are not judged by.
  *
- * A clock may answer later, as events on a stream do. Then the ranks agree GUARD_PAUSE calls after
- * the round's last turn, and if a rank has no answer yet, after twice as many more. Turns are of
+ * A clock may answer later, as events on a stream do: hundreds of calls later, where a host runs
+ * ahead. The round waits, its turns are not repeated, and the calls meanwhile take the contender in
+ * use. The ranks agree GUARD_PAUSE calls after the round's last turn, and if a rank has no answer
+ * yet, after twice as many; in later rounds, when the clock answered the last time. Turns are of
  * two calls, and the second is measured: ranks do not end an uneven exchange together, and the call
  * behind it waits for the last of them, which must not be the other contender's fault.
  *
@@ -72,7 +74,8 @@ struct guard_entry {
     uint32_t seen[GUARD_CONTENDERS]; /* calls when it was last measured */
     uint32_t changed;                /* calls when the machine was last found to have changed */
     uint32_t left, interval;         /* settled: calls until the next look; between looks */
-    uint32_t pause, wait;            /* a later clock: calls until it is asked; between questions */
+    uint32_t pause, waited; /* a later clock: calls until it is asked; since the last turn */
+    uint32_t lag;           /* calls after which it answers, as far as is known */
     uint8_t state;
     uint8_t n;                 /* contenders, with the library */
     uint8_t best;              /* the contender in use */

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "shim/decide/count.h"
+#include "shim/decide/rail_count.h"
 #include "shim/mpi/calls.h"
 #include "shim/mpi/process.h"
 
@@ -42,6 +43,7 @@ static void own_set(struct measured m)
 {
     pthread_mutex_lock(&own_lock);
     own = m;
+    rail_count_measured(m.rate);
     pthread_mutex_unlock(&own_lock);
 }
 

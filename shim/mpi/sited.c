@@ -9,13 +9,15 @@
 #include "shim/mpi/report.h"
 #include "shim/mpi/wrappers.h"
 
-/* A failed call is not counted: its communicator may be none. */
+/* A failed call is not counted: its communicator may be none. (MPICH 5.0.2 returns MPI_SUCCESS
+   behind an error handler, for MPI_COMM_NULL as well.) */
 static int leave(const char *cfa, MPI_Comm comm, int rc)
 {
     uint64_t now = 0;
     int size;
 
-    if (rc == MPI_SUCCESS && site_is_noted(cfa) && mpi.Comm_size(comm, &size) == MPI_SUCCESS) {
+    if (rc == MPI_SUCCESS && comm != MPI_COMM_NULL && site_is_noted(cfa) &&
+        mpi.Comm_size(comm, &size) == MPI_SUCCESS) {
         const struct mpi_comm *c = mpi_process.verdict ? NULL : mpi_comm_find(comm);
 
         now = site_count((uint32_t)size, c && c->topo ? (uint32_t)c->topo->nnodes : 0);

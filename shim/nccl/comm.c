@@ -37,11 +37,12 @@ struct note {
     int32_t device, usable;
     char version[16];
     int32_t one_queue; /* CUDA_DEVICE_MAX_CONNECTIONS is 1 */
+    int32_t channels;  /* of a message, at most */
     uint64_t stored;   /* what COLLSHIM_STORE holds, hashed */
 };
 _Static_assert(sizeof(struct note) <= NOTICE_BYTES, "a note must fit");
 
-static uint64_t mix(uint64_t a, uint64_t b)
+uint64_t nccl_comm_mix(uint64_t a, uint64_t b)
 {
     a ^= b + 0x9e3779b97f4a7c15u + (a << 6) + (a >> 2);
     a = (a ^ a >> 30) * 0xbf58476d1ce4e5b9u;
@@ -66,14 +67,55 @@ static int has_one_queue(void)
     return set && strtol(set, NULL, 0) == 1;
 }
 
+/* As NCCL_VERSION_CODE; 0: it cannot be read. */
+static int version_of(const char *version)
+{
+    int major, minor, patch;
+
+    return sscanf(version, "NCCL %d.%d.%d", &major, &minor, &patch) == 3
+               ? major * 10000 + minor * 100 + patch
+               : 0;
+}
+
 /* Are this library's groups of messages safe between nodes, where ranks have different peers? One
  * whose version cannot be read is not. */
 static int has_uniform_batches(const char *version)
 {
-    int major, minor, patch;
+    return version_of(version) >= 22807;
+}
 
-    return sscanf(version, "NCCL %d.%d.%d", &major, &minor, &patch) == 3 &&
-           major * 10000 + minor * 100 + patch >= 22807;
+/*
+ * Channels of a message between nodes: what the program says, else what NCCL chooses at most
+ * (ncclTopoGetNchannels, paths.cc): before 2.29 one for each of the rank's NICs, of which there
+ * are 4 at most, and at least two; later one for each 14 GB/s of them, up to 100 GB/s.
+ */
+static int channels_of(const struct nccl_comm *c)
+{
+    static const char *const names[] = {"NCCL_NCHANNELS_PER_PEER", "NCCL_NCHANNELS_PER_NET_PEER"};
+    enum { OLD = 4, NEW = 8, MOST = 64 };
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *set = secure_getenv(names[i]);
+        long n = set ? strtol(set, NULL, 0) : 0;
+
+        if (n > 0)
+            return n < MOST ? (int)n : MOST;
+    }
+    if (c->channels > 0)
+        return c->channels < MOST ? c->channels : MOST;
+    return version_of(c->copy->version) < 22900 ? OLD : NEW;
+}
+
+/* A kernel of messages has room for 250 batches, and each channel of a message may need one of its
+ * own (scheduleP2pTasksToPlan, enqueue.cc). Inside a node eight peers share them. */
+uint32_t nccl_comm_most_messages(const struct nccl_comm *c)
+{
+    enum { BATCHES = 240, LEAST = 2, NEAR_RANKS = 8, NEAR = 40 };
+    uint32_t most = BATCHES / (uint32_t)(c->channels > 0 ? c->channels : 1);
+
+    if (c->topo->nnodes == 1 && c->nranks <= NEAR_RANKS)
+        return NEAR;
+    return most > LEAST ? most : LEAST;
 }
 
 /* The table ------------------------------------------------------------------------------------ */
@@ -212,6 +254,7 @@ static void post_note(struct nccl_comm *c)
                   c->cu->DeviceGet(&device, note.device) == CUDA_SUCCESS &&
                   c->cu->DevicePrimaryCtxRetain(&c->context, device) == CUDA_SUCCESS;
     note.one_queue = has_one_queue();
+    note.channels = c->channels = channels_of(c);
     note.stored = nccl_stored_hash(c->copy->version);
     strncpy(note.version, c->copy->version, sizeof note.version - 1);
     memcpy(text, &note, sizeof note);
@@ -223,12 +266,14 @@ static void post_note(struct nccl_comm *c)
         c->verdict = REASON_NOT_EVERYWHERE;
 }
 
-void nccl_comm_add_by_id(struct nccl_copy *copy, ncclComm_t handle, const ncclUniqueId *id)
+void nccl_comm_add_by_id(struct nccl_copy *copy, ncclComm_t handle, const ncclUniqueId *id,
+                         int channels)
 {
     struct nccl_comm *c = comm_make(copy, handle, hash_bytes(HASH_SEED, id, sizeof *id));
 
     if (!c)
         return;
+    c->channels = channels;
     if (notice_find(id, &c->board) < 0)
         c->verdict = REASON_NOT_EVERYWHERE;
     else
@@ -236,14 +281,15 @@ void nccl_comm_add_by_id(struct nccl_copy *copy, ncclComm_t handle, const ncclUn
 }
 
 void nccl_comm_add_child(struct nccl_copy *copy, ncclComm_t handle, ncclComm_t parent, uint64_t nth,
-                         int by)
+                         int by, int channels)
 {
     struct nccl_comm *from = nccl_comm_find(parent);
-    uint64_t key = from ? mix(mix(from->key, nth), (uint64_t)(int64_t)by) : 0;
+    uint64_t key = from ? nccl_comm_mix(nccl_comm_mix(from->key, nth), (uint64_t)(int64_t)by) : 0;
     struct nccl_comm *c = comm_make(copy, handle, key);
 
     if (c && from && from->board.length) {
         c->board = from->board;
+        c->channels = channels ? channels : from->channels;
         post_note(c);
     } else if (c) {
         c->verdict = from && from->verdict ? from->verdict : REASON_UNKNOWN;
@@ -260,91 +306,7 @@ void nccl_comm_add_native(struct nccl_copy *copy, ncclComm_t handle, enum reason
         c->verdict = why;
 }
 
-/* Agreeing ---------------------------------------------------------------------------------------
- */
-
-int nccl_comm_exchange(struct nccl_comm *c, uint64_t about, const void *note, size_t bytes,
-                       void **all)
-{
-    *all = malloc((size_t)c->nranks * bytes);
-    if (*all &&
-        notice_read(notice_post(&c->board, mix(c->key, about), c->nranks, c->rank, note, bytes),
-                    c->nranks, *all, bytes, &c->stopped) == 0)
-        return 0;
-    free(*all);
-    return -1; /* without memory nothing was posted, and nobody gets anything */
-}
-
-static int exchange_notes(struct nccl_comm *c, const void *note, void **all)
-{
-    return nccl_comm_exchange(c, ++c->asked, note, NOTICE_BYTES, all);
-}
-
-int nccl_comm_all_same(struct nccl_comm *c, int yes, uint64_t what)
-{
-    struct answer {
-        uint64_t what;
-        int yes;
-    } theirs;
-    char note[NOTICE_BYTES] = {0};
-    void *all;
-
-    memcpy(note, &(struct answer){what, yes}, sizeof theirs);
-    if (exchange_notes(c, note, &all) < 0)
-        return 0;
-    for (int r = 0; r < c->nranks; r++) {
-        memcpy(&theirs, (char *)all + (size_t)r * NOTICE_BYTES, sizeof theirs);
-        yes = yes && theirs.yes && theirs.what == what;
-    }
-    free(all);
-    return yes;
-}
-
-int nccl_comm_all(struct nccl_comm *c, int yes)
-{
-    return nccl_comm_all_same(c, yes, 0);
-}
-
-int nccl_comm_largest(struct nccl_comm *c, double *value, int n)
-{
-    char note[NOTICE_BYTES] = {0};
-    void *all;
-
-    memcpy(note, value, (size_t)n * sizeof *value);
-    if (exchange_notes(c, note, &all) < 0)
-        return -1;
-    for (int r = 0; r < c->nranks; r++)
-        for (int i = 0; i < n; i++) {
-            double theirs;
-
-            memcpy(&theirs, (char *)all + (size_t)r * NOTICE_BYTES + (size_t)i * sizeof theirs,
-                   sizeof theirs);
-            value[i] = fmax(value[i], theirs);
-        }
-    free(all);
-    return 0;
-}
-
-int nccl_comm_tell(struct nccl_comm *c, void *data, size_t bytes)
-{
-    for (size_t done = 0; done < bytes; done += NOTICE_BYTES) {
-        size_t n = bytes - done < NOTICE_BYTES ? bytes - done : NOTICE_BYTES;
-        char note[NOTICE_BYTES] = {0};
-        void *all;
-
-        memcpy(note, (char *)data + done, n);
-        if (exchange_notes(c, note, &all) < 0)
-            return -1;
-        memcpy((char *)data + done, all, n);
-        free(all);
-    }
-    return 0;
-}
-
-uint64_t nccl_comm_key(const struct nccl_comm *c, uint64_t purpose)
-{
-    return mix(~c->key, purpose);
-}
+/* The others' notes --------------------------------------------------------------------------- */
 
 static int make_topology(struct nccl_comm *c, const struct topo_report *reports)
 {
@@ -376,6 +338,7 @@ static enum reason judge_notes(struct nccl_comm *c, const char *notes)
                  strncmp(n.version, first.version, sizeof n.version) != 0)
             verdict = REASON_DISAGREED;
         one_queue |= n.one_queue;
+        c->channels = n.channels > c->channels ? n.channels : c->channels;
         c->stored &= n.stored == first.stored;
         several_nodes |= n.node_key != first.node_key;
     }

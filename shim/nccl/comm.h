@@ -10,6 +10,7 @@
 #define COLLSHIM_SHIM_NCCL_COMM_H
 
 #include "config/topo.h"
+#include "planners/load.h"
 #include "shim/decide/call_site_table.h"
 #include "shim/decide/guard.h"
 #include "shim/decide/plan_key.h"
@@ -22,10 +23,11 @@
 /* A schedule that has been made ready on all ranks. */
 struct nccl_plan {
     struct plan_key key;
-    struct rounds *rounds; /* owned; NULL: it cannot be had, on any rank, or only_noted */
-    int only_noted;        /* it came once, and nothing is made for it yet */
-    uint64_t used;         /* for who is given up first */
-    int with_helpers;      /* all helpers of all ranks have it */
+    struct rounds *rounds;     /* owned; NULL: it cannot be had, on any rank, or only_noted */
+    int only_noted;            /* it came once, and nothing is made for it yet */
+    uint64_t used;             /* for who is given up first */
+    struct load_link crossing; /* bytes that its rounds move to and from other nodes */
+    int with_helpers;          /* all helpers of all ranks have it */
 };
 
 /* Around the calls that the guard measures, by their slot. */
@@ -45,6 +47,8 @@ struct nccl_comm {
     int stopped; /* destroyed or aborted: whoever waits, ends */
 
     /* Set when it is made */
+    int channels; /* of a message, by its configuration; 0: as NCCL chooses. All ranks' most, once
+                     the notes are read */
     enum reason verdict; /* why nothing is rerouted; REASON_NONE: the notes will say */
     struct notice_board board;
     uint64_t key;         /* of this communicator on the board */
@@ -63,7 +67,9 @@ struct nccl_comm {
         int met, given_up;     /* all ranks had a set once; some once had not */
         uint64_t asked;        /* agreements on sets, that need not be the same on all ranks */
         unsigned dull,
-            pause; /* sets in a row that gained nothing; sets until the next is looked at */
+            pause;      /* sets in a row that gained nothing; sets until the next is looked at */
+        CUevent asking; /* owned: before the ranks asked each other, recorded if is_asking */
+        int is_asking;
     } sets;
 
     /* Set when the notes are read */
@@ -96,12 +102,17 @@ struct nccl_comm {
 /*
  * A communicator has been made and is ready: from an id (board found in it), or as a child of one
  * (parent, not NULL; may be unknown) by the same call on all its ranks, `by` telling apart those of
- * one split. Posts this rank's note; waits for nobody.
+ * one split. channels: nChannelsPerNetPeer of the configuration; 0: it says nothing. Posts this
+ * rank's note; waits for nobody.
  */
-void nccl_comm_add_by_id(struct nccl_copy *copy, ncclComm_t handle, const ncclUniqueId *id);
+void nccl_comm_add_by_id(struct nccl_copy *copy, ncclComm_t handle, const ncclUniqueId *id,
+                         int channels);
 void nccl_comm_add_child(struct nccl_copy *copy, ncclComm_t handle, ncclComm_t parent, uint64_t nth,
-                         int by);
+                         int by, int channels);
 void nccl_comm_add_native(struct nccl_copy *copy, ncclComm_t handle, enum reason why);
+
+/* Two numbers as one, for keys of the board. */
+uint64_t nccl_comm_mix(uint64_t a, uint64_t b);
 
 /* How many children the communicator was asked for before: for nccl_comm_add_child(). */
 uint64_t nccl_comm_next_child(ncclComm_t parent);
@@ -144,6 +155,8 @@ int nccl_comm_largest(struct nccl_comm *c, double *value, int n);
 
 /* Rank 0's bytes, to all. Returns as nccl_comm_largest(). */
 int nccl_comm_tell(struct nccl_comm *c, void *data, size_t bytes);
+/* Messages that a rank may have in a group, so that NCCL carries all of them in one kernel. */
+uint32_t nccl_comm_most_messages(const struct nccl_comm *c);
 /* A key of the notice board that no agreement uses. */
 uint64_t nccl_comm_key(const struct nccl_comm *c, uint64_t purpose);
 
@@ -163,5 +176,12 @@ int nccl_comm_has_rounds(struct nccl_comm *c, const struct plan_request *q,
 /* Forget what the guard has measured. */
 void nccl_guard_forget(struct nccl_comm *c);
 void nccl_plan_clear(struct nccl_plan *p);
+
+/* For the report (rails.c): the bytes that rounds of this rank move to and from other nodes, none
+   where no topology says which rail it has. */
+struct load_link nccl_rail_crossing(const struct nccl_comm *c, const struct rounds *r);
+
+/* Rounds of nccl_comm_rounds were enqueued. Cheap. */
+void nccl_rail_count(const struct nccl_comm *c, const struct rounds *r);
 
 #endif

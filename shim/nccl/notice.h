@@ -5,7 +5,8 @@
  * the address that the id holds anyway for NCCL's own start-up; the board's port stands in bytes of
  * the id that NCCL leaves unused. A rank posts a note under a key; when all ranks have, each gets
  * all notes. If they have not NOTICE_PATIENCE_S after the first, all get none, whoever comes later
- * included: one decides, so all ranks are told the same.
+ * included. The keeper alone decides, once, and a rank that has posted waits for its word: so all
+ * are told the same, also by a keeper that is stopped for a while.
  *
  * Why not a collective: a rank without this library would not take part, and the others would hang.
  * And a stream may be blocked until the host returns from the very call that would wait for it.
@@ -23,6 +24,9 @@
 #include <nccl.h>
 
 enum { NOTICE_BYTES = 80, NOTICE_MOST = 4096, NOTICE_PATIENCE_S = 5 };
+
+/* That patience, for tests of the keeper. */
+extern int notice_patience_ms;
 
 /* Where a board is. */
 struct notice_board {
@@ -47,8 +51,9 @@ int notice_post(const struct notice_board *board, uint64_t key, int nranks, int 
                 const void *note, size_t bytes);
 
 /*
- * Wait for the notes of all ranks, at most about NOTICE_PATIENCE_S; *stop (may be NULL) ends the
- * wait when it is set. note: [nranks * bytes]. Returns 0, or -1: no rank got them.
+ * Wait for the notes of all ranks, about NOTICE_PATIENCE_S at most if the keeper is at work; if it
+ * is stopped, until it goes on; if it has gone, no longer. *stop (may be NULL) ends the wait when
+ * it is set. note: [nranks * bytes]. Returns 0, or -1: no rank got them.
  */
 int notice_read(int fd, int nranks, void *note, size_t bytes, const int *stop);
 

@@ -3,12 +3,15 @@
  * The report: NCCL programs end without telling NCCL, so a process writes it when the library is
  * unloaded at its exit. Counts are this process's own; rank 0 takes part in every collective.
  */
+#define _GNU_SOURCE
 #include <stdio.h>
+#include <unistd.h>
 
 #include "config/write_file.h"
 #include "shim/decide/call_site_merge.h"
 #include "shim/decide/call_site_report.h"
 #include "shim/decide/count.h"
+#include "shim/decide/rail_report.h"
 #include "shim/decide/report.h"
 #include "shim/decide/reporter.h"
 #include "shim/nccl/process.h"
@@ -32,6 +35,15 @@ void report_helpers(int processes, int mps)
     seen.mps = mps;
 }
 
+/* This process's own row. */
+static void print_rails(struct json *j)
+{
+    struct rail_row own = {.rank = reporter_largest().rank, .rail = counters.live.rail};
+
+    gethostname(own.host, sizeof own.host - 1);
+    rail_report(j, &own, rail_rows_merge(&own, 1));
+}
+
 static void print_report(FILE *f)
 {
     const struct reporter who = reporter_largest();
@@ -53,6 +65,8 @@ static void print_report(FILE *f)
     json_close(&j, '}');
     if (nccl_process.serves_mpi && *nccl_process.serves_mpi)
         json_bool(&j, "beside_mpi", 1);
+    if (!report_is_short)
+        print_rails(&j);
     site_report(&j, SITE_ONE_RANK, who.nranks);
     json_close(&j, '}');
 }

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "planners/collaborative/collaborative.h"
 #include "planners/nimble/nimble.h"
 #include "shim/decide/choose.h"
 #include "shim/decide/gate.h"
@@ -118,7 +119,8 @@ static int without_library(struct plan_candidate *way, int n)
     return left;
 }
 
-/* Leave out recipes that cannot be built for the call. Returns how many ways are left. */
+/* Leave out recipes that cannot be built for the call, and the row whose host path needs more than
+ * a stream. Returns how many ways are left. */
 static int sift(const struct nccl_call *call, const struct nccl_comm *c, struct plan_candidate *way,
                 int n)
 {
@@ -129,6 +131,8 @@ static int sift(const struct nccl_call *call, const struct nccl_comm *c, struct 
         const struct plan_algorithm *a = way[i].algorithm;
         char why[256];
 
+        if (a == &plan_collaborative)
+            continue;
         if (!a || !q.recipe || !a->accepts || !a->accepts(&q, why, sizeof why))
             way[left++] = way[i];
     }
@@ -150,9 +154,12 @@ static int processes_for(struct nccl_comm *c, const struct nccl_call *call,
 static enum reason choose(struct nccl_comm *c, struct nccl_part *p)
 {
     const struct nccl_call *call = p->call;
-    struct plan_request q = schedule_request(call, c, NULL);
-    const struct tuning_row *row = choose_row(&q, plan_total_bytes(&q));
+    struct plan_request q = schedule_request(call, c, NULL), row_for = q;
+    const struct tuning_row *row;
     int n;
+
+    row_for.memory = PLAN_IN_HOST; /* not a row of collaborative, which is for MPI */
+    row = choose_row(&row_for, plan_total_bytes(&q));
 
     if (row && !row->algorithm && row->ppg < 2)
         return REASON_PROFILE;
@@ -261,6 +268,8 @@ static ncclResult_t run_set_unit(struct nccl_unit *u, struct nccl_set *set)
     u->collective = COLL_ALLTOALLV;
     u->lead = u->part;
     u->merged = u->nways = u->part->nways = 1;
+    if (!why)
+        nccl_unit_note_asking(u);
     if (!why)
         why = nccl_set_agree(u->c, u->part[0].call, u->n, set);
     if (why)

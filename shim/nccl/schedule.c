@@ -22,6 +22,8 @@ struct plan_request schedule_request(const struct nccl_call *call, const struct 
                              .root = call->root,
                              .nbytes = nccl_call_block_bytes(call),
                              .grain = 1,
+                             .most_messages = nccl_comm_most_messages(c),
+                             .memory = PLAN_ON_DEVICE,
                              .recipe = way ? way->recipe : NULL};
 
     if (call->combines)
@@ -158,6 +160,8 @@ ncclResult_t schedule_run(struct nccl_comm *c, const struct nccl_call *call, con
         result = move(c, call, &b, CALL_BEHIND);
     if (end_turn(c, stream, call->captured) && !result)
         result = ncclUnhandledCudaError;
+    if (!result)
+        nccl_rail_count(c, r);
     return result;
 }
 
@@ -172,6 +176,8 @@ struct plan_request schedule_set_request(const struct nccl_set *set, const struc
                              .rank = c->rank,
                              .grain = 1,
                              .demand = set->demand,
+                             .most_messages = nccl_comm_most_messages(c),
+                             .memory = PLAN_ON_DEVICE,
                              .recipe = way ? way->recipe : NULL};
     uint64_t longest = 0;
 
@@ -199,5 +205,7 @@ ncclResult_t schedule_run_set(struct nccl_comm *c, const struct nccl_call *call,
     result = take_turn(c, stream, 0) ? ncclUnhandledCudaError : nccl_run(&run, r);
     if (end_turn(c, stream, 0) && !result)
         result = ncclUnhandledCudaError;
+    if (!result)
+        nccl_rail_count(c, r);
     return result;
 }

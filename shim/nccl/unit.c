@@ -7,6 +7,7 @@
 
 #include "planners/cost.h"
 #include "shim/decide/call_site.h"
+#include "shim/decide/choose.h"
 #include "shim/nccl/ppg.h"
 #include "shim/nccl/sited.h"
 #include "shim/nccl/stored.h"
@@ -183,22 +184,41 @@ static ncclResult_t run_way(struct nccl_unit *u, int way, enum reason why)
     return way == GUARD_NATIVE ? nccl_unit_native(u, why) : nccl_unit_reroute(u, way - 1);
 }
 
+static int record(const struct cuda_calls *cu, CUevent *e, CUstream stream)
+{
+    return (*e || cu->EventCreate(e, CU_EVENT_DEFAULT) == CUDA_SUCCESS) &&
+           cu->EventRecord(*e, stream) == CUDA_SUCCESS;
+}
+
+void nccl_unit_note_asking(struct nccl_unit *u)
+{
+    struct set_state *s = &u->c->sets;
+
+    s->is_asking = choose_is_guarded(COLL_ALLTOALLV) && record(u->c->cu, &s->asking, u->stream);
+}
+
+/* A stream that has nothing else to do waits for hosts that ask each other. */
+static int begin(struct nccl_unit *u, CUevent *e, int way)
+{
+    struct set_state *s = &u->c->sets;
+    CUevent begun = s->asking;
+
+    if (!u->set || way == GUARD_NATIVE || !s->is_asking)
+        return record(u->c->cu, e, u->stream);
+    s->asking = *e;
+    s->is_asking = 0;
+    *e = begun;
+    return 1;
+}
+
 /* Events around one unit of a trial. */
 static ncclResult_t run_timed(struct nccl_unit *u, struct nccl_events *t, int slot, int way)
 {
-    const struct cuda_calls *cu = u->c->cu;
-    CUevent *begin = &t->begin[slot], *end = &t->end[slot];
-    ncclResult_t result;
-    int begun;
+    int begun = begin(u, &t->begin[slot], way);
+    ncclResult_t result = run_way(u, way, REASON_TRIAL);
 
-    if (!*begin)
-        cu->EventCreate(begin, CU_EVENT_DEFAULT);
-    if (!*end)
-        cu->EventCreate(end, CU_EVENT_DEFAULT);
-    begun = *begin && cu->EventRecord(*begin, u->stream) == CUDA_SUCCESS;
-    result = run_way(u, way, REASON_TRIAL);
     t->row[slot] = u->n == 1 && !u->set ? nccl_site_row(u->c, u->lead->call) : NULL;
-    t->recorded[slot] = begun && *end && cu->EventRecord(*end, u->stream) == CUDA_SUCCESS;
+    t->recorded[slot] = begun && record(u->c->cu, &t->end[slot], u->stream);
     return result;
 }
 
@@ -328,6 +348,9 @@ void nccl_guard_forget(struct nccl_comm *c)
         if (end)
             c->cu->EventDestroy(end);
     }
+    if (c->sets.asking)
+        c->cu->EventDestroy(c->sets.asking);
+    c->sets.asking = NULL;
     memset(c->events, 0, sizeof c->events);
     guard_open(&c->guard, 1, count_now);
 }

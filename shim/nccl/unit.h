@@ -55,6 +55,10 @@ ncclResult_t nccl_unit_native(struct nccl_unit *u, enum reason why);
 ncclResult_t nccl_unit_joined(struct nccl_unit *u, int way,
                               ncclResult_t (*run)(struct nccl_unit *u, int way));
 
+/* The ranks are about to ask each other about a set: what that takes of the stream is part of a
+ * reroute's time, and not of the library's. */
+void nccl_unit_note_asking(struct nccl_unit *u);
+
 /* As the guard decides. */
 ncclResult_t nccl_unit_guarded(struct nccl_unit *u);
 

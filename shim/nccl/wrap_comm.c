@@ -22,7 +22,7 @@ struct pending {
     ncclUniqueId id;
     ncclComm_t parent;
     uint64_t nth;
-    int by;
+    int by, channels;
     enum reason why;
 };
 
@@ -32,10 +32,10 @@ static void pending_add(const struct pending *p)
 {
     switch (p->how) {
     case BY_ID:
-        nccl_comm_add_by_id(p->copy, p->handle, &p->id);
+        nccl_comm_add_by_id(p->copy, p->handle, &p->id, p->channels);
         break;
     case CHILD:
-        nccl_comm_add_child(p->copy, p->handle, p->parent, p->nth, p->by);
+        nccl_comm_add_child(p->copy, p->handle, p->parent, p->nth, p->by, p->channels);
         break;
     default:
         nccl_comm_add_native(p->copy, p->handle, p->why);
@@ -105,11 +105,52 @@ static int has_policy(const ncclConfig_t *config)
 #endif
 }
 
+/* A field of the configuration; 0: it is not there, or says nothing. */
+#define CONFIG_FIELD(config, field)                                                                \
+    ((config) && (config)->size >= offsetof(ncclConfig_t, field) + sizeof(config)->field &&        \
+             (config)->field != NCCL_CONFIG_UNDEF_INT                                              \
+         ? (config)->field                                                                         \
+         : 0)
+
+/* Does the program leave multiprocessors to its own kernels? NCCL's limit is 64. */
+static int has_limit(const ncclConfig_t *config)
+{
+    static const char *const names[] = {"NCCL_MAX_CTAS", "NCCL_MAX_NCHANNELS"};
+    enum { NO_LIMIT = 64 };
+    int set = CONFIG_FIELD(config, maxCTAs);
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *text = secure_getenv(names[i]);
+        long n = text ? strtol(text, NULL, 0) : 0;
+
+        if (n > 0 && n < NO_LIMIT)
+            return 1;
+    }
+    return set > 0 && set < NO_LIMIT;
+}
+
+static int channels_by(const ncclConfig_t *config)
+{
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 28, 0)
+    return CONFIG_FIELD(config, nChannelsPerNetPeer);
+#else
+    (void)config;
+    return 0;
+#endif
+}
+
+static int leaves_blocks(const ncclConfig_t *config)
+{
+    return has_policy(config) || has_limit(config);
+}
+
 static void note_by_id(struct nccl_copy *copy, ncclResult_t result, const ncclComm_t *comm,
                        int nranks, int rank, const ncclUniqueId *id, const ncclConfig_t *config)
 {
-    struct pending p = {
-        .copy = copy, .how = has_policy(config) ? NATIVE : BY_ID, .why = REASON_FEW_BLOCKS};
+    struct pending p = {.copy = copy,
+                        .how = leaves_blocks(config) ? NATIVE : BY_ID,
+                        .why = REASON_FEW_BLOCKS,
+                        .channels = channels_by(config)};
 
     if (this_thread.inside)
         return;
@@ -179,7 +220,8 @@ static void note_child(struct nccl_copy *copy, ncclResult_t result, ncclComm_t p
                        int by, const ncclComm_t *child, const ncclConfig_t *config)
 {
     struct pending p = {.copy = copy,
-                        .how = has_policy(config) ? NATIVE : CHILD,
+                        .how = leaves_blocks(config) ? NATIVE : CHILD,
+                        .channels = channels_by(config),
                         .parent = parent,
                         .nth = nth,
                         .by = by,

@@ -6,20 +6,26 @@
  * nothing: NCCL 2.28 leaves its choice by CTA policy out where there is one
  * (ncclGetAlgoInfo, enqueue.cc), and a profiler is called for each event. So the symbol is an
  * indirect one (STT_GNU_IFUNC): dlsym() calls a function that says where the table is, or NULL.
+ * It is called with the loader's lock held, so it waits for no other thread.
  * Rejected: a plain table, and the advice to set NCCL_TUNER_PLUGIN only where it has work to do.
  */
 #ifndef COLLSHIM_SHIM_NCCL_PLUGIN_ENTRY_H
 #define COLLSHIM_SHIM_NCCL_PLUGIN_ENTRY_H
 
+#include <stddef.h>
+#include <stdint.h>
+
 #define ENTRY_NAME "collshim"
 
 typedef void entry_function(void);
 
-/* symbol: as dlsym() is asked. wanted: int (*)(void), asked at each look-up. */
+/* symbol: as dlsym() is asked. wanted: int wanted(void), asked at each look-up. */
 #define ENTRY(symbol, table, wanted)                                                               \
     static entry_function *find_##symbol(void)                                                     \
     {                                                                                              \
-        return wanted() ? (entry_function *)(uintptr_t) & (table) : NULL;                          \
+        const void *at = wanted() ? &(table) : NULL;                                               \
+                                                                                                   \
+        return (entry_function *)(uintptr_t)at;                                                    \
     }                                                                                              \
     __attribute__((visibility("default"), ifunc("find_" #symbol))) void symbol(void);
 

@@ -8,6 +8,7 @@
 #define _GNU_SOURCE
 #include "shim/nccl_plugin/plugin.h"
 
+#include <dlfcn.h>
 #include <link.h>
 #include <pthread.h>
 #include <string.h>
@@ -87,6 +88,13 @@ int plugin_wants_tuner(void)
     return plugin.rows || plugin.nforced || plugin_refuses();
 }
 
+int plugin_wants_profiler(void)
+{
+    const struct cfg *cfg = read_settings();
+
+    return cfg->mode != CFG_MODE_OFF && cfg->report[0];
+}
+
 static int is_backend(struct dl_phdr_info *info, size_t size, void *found)
 {
     const char *slash = info->dlpi_name ? strrchr(info->dlpi_name, '/') : NULL;
@@ -95,9 +103,7 @@ static int is_backend(struct dl_phdr_info *info, size_t size, void *found)
     return *(int *)found = slash && !strcmp(slash, "/libcollshim-nccl.so");
 }
 
-/* The preload's backend for NCCL is opened when a program calls or looks up one of its functions:
-   before NCCL looks for plugins. */
-static int preload_sees_nccl(void)
+int plugin_has_preload(void)
 {
     int found = 0;
 
@@ -105,16 +111,26 @@ static int preload_sees_nccl(void)
     return found;
 }
 
-int plugin_wants_profiler(void)
+/* The preload's backend is opened when a program calls or looks up a function of NCCL, before NCCL
+   looks for plugins, and serves the libraries that have twins of their functions. The program
+   itself has no name: an NCCL in it is linked statically. */
+int plugin_preload_sees(const void *in_nccl)
 {
-    const struct cfg *cfg = read_settings();
+    struct link_map *map = NULL;
+    Dl_info here, twin;
+    void *library, *at;
+    int sees;
 
-    if (cfg->mode == CFG_MODE_OFF || !cfg->report[0])
+    if (!in_nccl || !plugin_has_preload() ||
+        !dladdr1(in_nccl, &here, (void **)&map, RTLD_DL_LINKMAP) || !map || !map->l_name[0])
         return 0;
-    if (!preload_sees_nccl())
-        return 1;
-    say(CFG_LEVEL_INFO, "NCCL's profiler plugin: the preload sees NCCL's calls and reports them");
-    return 0;
+    library = dlopen(map->l_name, RTLD_LAZY | RTLD_NOLOAD);
+    if (!library)
+        return 0;
+    at = dlsym(library, "pncclAllReduce");
+    sees = at && dladdr(at, &twin) && twin.dli_fbase == here.dli_fbase;
+    dlclose(library);
+    return sees;
 }
 
 /* Does the collective combine? Other algorithms then round differently. */

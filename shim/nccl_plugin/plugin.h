@@ -15,6 +15,10 @@
 int plugin_wants_tuner(void);
 int plugin_wants_profiler(void);
 
+/* Does the preload serve an NCCL in this process? The one in which that address lies? */
+int plugin_has_preload(void);
+int plugin_preload_sees(const void *in_nccl);
+
 /* A setting is wrong, and COLLSHIM_STRICT refuses that. */
 int plugin_refuses(void);
 

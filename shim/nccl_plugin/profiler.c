@@ -9,6 +9,7 @@
 #include "shim/decide/job.h"
 #include "shim/decide/live.h"
 #include "shim/decide/reporter.h"
+#include "shim/decide/say.h"
 #include "shim/nccl_plugin/abi.h"
 #include "shim/nccl_plugin/entry.h"
 #include "shim/nccl_plugin/tally.h"
@@ -23,11 +24,19 @@ static void open_live(void)
     live_open("NCCL");
 }
 
+/* log: a function of the NCCL that asks. What the preload sees it reports itself. */
 static int open_comm(int version, void **context, int *mask, uint64_t comm, int nnodes, int nranks,
-                     int rank)
+                     int rank, abi_logger log)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
 
+    *context = NULL;
+    *mask = 0;
+    if (plugin_preload_sees((const void *)(uintptr_t)log)) {
+        say(CFG_LEVEL_INFO,
+            "NCCL's profiler plugin: the preload sees these calls, and reports them");
+        return ABI_SUCCESS;
+    }
     pthread_once(&once, open_live);
     plugin_report_profiler(version);
     reporter_rank(rank, nranks, comm, LIBRARY);
@@ -43,24 +52,21 @@ static int open_v4(void **context, int *mask, const char *comm_name, uint64_t co
                    int nranks, int rank, abi_logger log)
 {
     (void)comm_name;
-    (void)log;
-    return open_comm(4, context, mask, comm, nnodes, nranks, rank);
+    return open_comm(4, context, mask, comm, nnodes, nranks, rank, log);
 }
 
 static int open_v5(void **context, uint64_t comm, int *mask, const char *comm_name, int nnodes,
                    int nranks, int rank, abi_logger log)
 {
     (void)comm_name;
-    (void)log;
-    return open_comm(5, context, mask, comm, nnodes, nranks, rank);
+    return open_comm(5, context, mask, comm, nnodes, nranks, rank, log);
 }
 
 static int open_v6(void **context, uint64_t comm, int *mask, const char *comm_name, int nnodes,
                    int nranks, int rank, abi_logger log)
 {
     (void)comm_name;
-    (void)log;
-    return open_comm(6, context, mask, comm, nnodes, nranks, rank);
+    return open_comm(6, context, mask, comm, nnodes, nranks, rank, log);
 }
 
 static void *start_collective(void *context, const struct abi_event *e, int by_copies)

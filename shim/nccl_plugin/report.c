@@ -13,6 +13,7 @@
 #include "shim/decide/report.h"
 #include "shim/decide/reporter.h"
 #include "shim/decide/settings.h"
+#include "shim/nccl_plugin/plugin.h"
 #include "shim/nccl_plugin/tally.h"
 
 static struct {
@@ -63,12 +64,18 @@ static void print_report(FILE *f)
     json_close(&j, '}');
 }
 
-/* MPI's own report may be in the file of that name. */
+/* The names of MPI's report and of the preload's for NCCL are taken. */
+static const char *ending(void)
+{
+    if (config_write_is_device(settings.cfg.report))
+        return "";
+    return plugin_has_preload() ? ".nccl_plugin" : ".nccl";
+}
+
 __attribute__((destructor)) static void write_at_exit(void)
 {
     enum reporter_scope scope = seen.profiler ? reporter_writes() : REPORT_NONE;
 
-    if (scope)
-        report_write(config_write_is_device(settings.cfg.report) ? "" : ".nccl", scope,
-                     print_report);
+    if (scope) /* the spool has the preload's report of the job */
+        report_write(ending(), plugin_has_preload() ? REPORT_OF_PROCESS : scope, print_report);
 }

@@ -15,6 +15,7 @@
 #include <sched.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "test/gpusim/sim.h"
@@ -125,9 +126,15 @@ UNSEEN uint64_t sim_link_use(enum sim_link_kind kind, int device, int peer, uint
     return end;
 }
 
+/* Where hosts' clocks are real ones, they are those of all processes. */
 uint64_t sim_host_now(void)
 {
-    return __atomic_load_n(&host_ns, __ATOMIC_RELAXED);
+    uint64_t modelled = __atomic_load_n(&host_ns, __ATOMIC_RELAXED), real = 0;
+    struct timespec t;
+
+    if (sim_config.real_clock && clock_gettime(CLOCK_MONOTONIC, &t) == 0)
+        real = (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+    return real > modelled ? real : modelled;
 }
 
 void sim_host_advance(uint64_t to)

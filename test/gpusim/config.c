@@ -111,6 +111,10 @@ static int read_word(const char *key, const char *value)
         sim_config.seed = strtoull(value, NULL, 0);
         return 0;
     }
+    if (!strcmp(key, "clock")) {
+        sim_config.real_clock = !strcmp(value, "real");
+        return sim_config.real_clock ? 0 : -1;
+    }
     if (!strcmp(key, "share"))
         return snprintf(sim_config.share, sizeof sim_config.share, "%s", value) <
                        (int)sizeof sim_config.share

@@ -66,6 +66,7 @@ struct sim_config {
         int call; /* -1: none */
         long nth, of;
     } drop;          /* of every so many calls one does nothing and says that all is well */
+    int real_clock;  /* of hosts: modelled time goes on while they do something else */
     int one_queue;   /* CUDA_DEVICE_MAX_CONNECTIONS=1: stream.c */
     char share[256]; /* a file that processes which share devices name; "": this process alone */
 };

@@ -27,7 +27,8 @@ choose() {
     claim_prefix="$1: "
     compiler=mpicc.$family
     lacks_fortran="no program was built: is mpif90.$family installed?"
-    export I_MPI_PIN=off LD_LIBRARY_PATH=${folder_of[$1]+${folder_of[$1]}:}$callers_path
+    folder=${folder_of[$1]-}
+    export I_MPI_PIN=off LD_LIBRARY_PATH=$folder${callers_path:+${folder:+:}$callers_path}
     if [ "$family" = abi ]; then
         compiler="cc -I$root -I$root/shim/abi"
         lacks_fortran="the standard ABI has no module that one could compile without a library"
@@ -71,6 +72,7 @@ settle() {
     for pair in "LD_PRELOAD=$preload${yielding[$kin]:+:${yielding[$kin]}}" COLLSHIM_MIN_BYTES=0 COLLSHIM_COMPARE_SIZES=0 "COLLSHIM_REPORT=$tmp/report.json" "$@"; do
         value[${pair%%=*}]=${pair#*=}
     done
+    [ -z "$folder" ] || [ -z "${value[LD_LIBRARY_PATH]-}" ] || value[LD_LIBRARY_PATH]+=:$folder
     settled=()
     for pair in "${!value[@]}"; do
         settled+=("$pair=${value[$pair]}")

@@ -19,7 +19,7 @@ set -euo pipefail
 here=$root/test/mpi
 build=
 quick=0
-only=results,reductions,rooted,exchange,device,settings,store,site,reports,callers,process,helpers,variants
+only=results,reductions,types,rooted,exchange,device,settings,store,site,reports,callers,process,helpers,variants
 libraries=(openmpi mpich mpich5-abi)
 first_seed=1
 while [ $# -gt 0 ]; do
@@ -57,6 +57,8 @@ done
 . "$here/cases_results.sh"
 # shellcheck source=test/mpi/cases_reductions.sh
 . "$here/cases_reductions.sh"
+# shellcheck source=test/mpi/cases_types.sh
+. "$here/cases_types.sh"
 # shellcheck source=test/mpi/cases_rooted.sh
 . "$here/cases_rooted.sh"
 # shellcheck source=test/mpi/cases_exchange.sh

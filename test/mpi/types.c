@@ -57,43 +57,52 @@ static void reduce_known(const struct element *e, enum operation op)
     free(got);
 }
 
-/* Of these the library alone knows how to combine them. */
-static const struct {
+/* Made by functions. */
+enum { F90_REAL, F90_COMPLEX, F90_INTEGER };
+
+/* Of these the library alone knows how to combine them, or whether it can. */
+static struct {
     const char *name;
     MPI_Datatype type;
     int forms;
 } others[] = {
-#define ROW(type, forms) {#type, type, forms},
-    ROW(MPI_LOGICAL, TRUTH)
+#define ROW(type, forms)                                                                           \
+    {                                                                                              \
+#type, type, forms                                                                         \
+    }
+    [F90_REAL] = {"a Fortran real", MPI_DATATYPE_NULL, REAL},
+    [F90_COMPLEX] = {"a Fortran complex", MPI_DATATYPE_NULL, COMPLEX},
+    [F90_INTEGER] = {"a Fortran integer", MPI_DATATYPE_NULL, COUNTING},
+    ROW(MPI_LOGICAL, TRUTH),
 #ifdef MPI_LOGICAL1
-        ROW(MPI_LOGICAL1, TRUTH)
+    ROW(MPI_LOGICAL1, TRUTH),
 #endif
 #ifdef MPI_LOGICAL2
-            ROW(MPI_LOGICAL2, TRUTH)
+    ROW(MPI_LOGICAL2, TRUTH),
 #endif
 #ifdef MPI_LOGICAL4
-                ROW(MPI_LOGICAL4, TRUTH)
+    ROW(MPI_LOGICAL4, TRUTH),
 #endif
 #ifdef MPI_LOGICAL8
-                    ROW(MPI_LOGICAL8, TRUTH)
+    ROW(MPI_LOGICAL8, TRUTH),
 #endif
 #ifdef MPI_LOGICAL16
-                        ROW(MPI_LOGICAL16, TRUTH)
+    ROW(MPI_LOGICAL16, TRUTH),
 #endif
 #ifdef MPI_INTEGER16
-                            ROW(MPI_INTEGER16, COUNTING)
+    ROW(MPI_INTEGER16, COUNTING),
 #endif
 #ifdef MPI_REAL2
-                                ROW(MPI_REAL2, REAL)
+    ROW(MPI_REAL2, REAL),
 #endif
 #ifdef MPI_COMPLEX4
-                                    ROW(MPI_COMPLEX4, COMPLEX)
+    ROW(MPI_COMPLEX4, COMPLEX),
 #endif
 #ifdef MPI_REAL16
-                                        ROW(MPI_REAL16, REAL)
+    ROW(MPI_REAL16, REAL),
 #endif
 #ifdef MPI_COMPLEX32
-                                            ROW(MPI_COMPLEX32, COMPLEX)
+    ROW(MPI_COMPLEX32, COMPLEX),
 #endif
 };
 
@@ -157,6 +166,9 @@ int main(int argc, char **argv)
         MPI_Abort(MPI_COMM_WORLD, 2);
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    MPI_Type_create_f90_real(15, 300, &others[F90_REAL].type);
+    MPI_Type_create_f90_complex(6, 30, &others[F90_COMPLEX].type);
+    MPI_Type_create_f90_integer(9, &others[F90_INTEGER].type);
     for (int i = 0; i < ELEMENTS; i++)
         for (int op = 0; op < OPS; op++)
             if (!(elements[i].forms & USER) && elements[i].type != MPI_DATATYPE_NULL &&

@@ -111,11 +111,12 @@ static void test_policies(struct rank *r)
 {
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
 
-    for (int policy = NCCL_CTA_POLICY_EFFICIENCY; policy <= NCCL_CTA_POLICY_ZERO; policy++) {
+    for (int policy = NCCL_CTA_POLICY_DEFAULT; policy <= NCCL_CTA_POLICY_ZERO; policy++) {
         ncclUniqueId id = ranks_id(r);
         ncclComm_t comm, part;
 
         config.CTAPolicy = policy;
+        config.maxCTAs = policy ? NCCL_CONFIG_UNDEF_INT : 8; /* which is a policy too */
         NCCL(ncclCommInitRankConfig(&comm, r->nranks, id, r->rank, &config));
         sum_all(r, comm, r->stream, "a communicator with a policy");
         NCCL(ncclCommSplit(comm, 0, r->rank, &part, NULL));

@@ -76,6 +76,7 @@ extern const struct test_case cases_rates[];      /* how long it takes */
 extern const struct test_case cases_helpers[];    /* processes that help a rank, and their end */
 extern const struct test_case cases_kinds[];      /* communicators made in every way */
 extern const struct test_case cases_registered[]; /* buffers that NCCL knows of */
+extern const struct test_case cases_ahead[];      /* hosts ahead of their streams */
 extern const struct test_case cases_faults[];     /* what NCCL says to wrong programs */
 
 #endif

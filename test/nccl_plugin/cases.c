@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "test/nccl_plugin/player.h"
@@ -403,14 +404,61 @@ static void two_names(void)
     tuner_close(5, tt, tuner);
 }
 
-/* The preload sees the NCCL that this program opens: LIBRARY. */
+/* Two NCCLs: the preload sees the one that this program opens, LIBRARY, and not the one that is
+   played here. Each asks for a profiler with a logger of its own. */
 static void beside_the_preload(void)
 {
-    void *nccl = dlopen(getenv("LIBRARY"), RTLD_NOW | RTLD_LOCAL);
+    void *nccl = dlopen(getenv("LIBRARY"), RTLD_NOW | RTLD_LOCAL), *c = &file;
+    const void *t = plugin_profiler(file, 1);
+    abi_logger own = player_log;
+    int mask = 99;
 
     claim(nccl && dlsym(nccl, "ncclAllReduce"), "an NCCL is opened");
-    absent_profiler();
     claim(plugin_tuner(file, 1) != NULL, "the tuner is there: it must not depend on the preload");
+    *(void **)&player_log = dlsym(nccl, "pncclAllReduce");
+    claim(t && player_log && profiler_open(5, t, 42, 4, 32, 0, &mask, &c) == 0, "it opens");
+    claim(!mask && !c, "no events of what the preload sees: mask %x", (unsigned)mask);
+    player_log = own;
+    t = profile_as(5, 0, &c);
+    claim(c != NULL, "what it does not see has a profiler");
+    play(5, t, c, &allreduce);
+    profiler_close(5, t, c);
+}
+
+static double now_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+/* What the plugin takes of NCCL's time, the least of several looks: printed, not judged. */
+static void cost(void)
+{
+    enum { LOOKS = 20, CALLS = 1000 };
+    const void *t = plugin_tuner(file, 1), *p = plugin_profiler(file, 1);
+    double question = 1e9, call = 1e9;
+    struct play of_16 = allreduce;
+    void *tuner, *profiler;
+    int mask = 0;
+
+    of_16.channels = of_16.ends = 16;
+    claim(t && tuner_open(5, t, 32, 4, &tuner) == 0, "the tuner opens");
+    claim(p && profiler_open(5, p, 42, 4, 32, 0, &mask, &profiler) == 0, "the profiler opens");
+    for (int look = 0; look < LOOKS && p && t; look++) {
+        struct costs c = {.channels = 0};
+        double began = now_ns(), asked;
+
+        for (int i = 0; i < CALLS; i++)
+            tuner_choose(5, t, tuner, REDUCE, 4096, 0, ALGORITHMS, &c);
+        asked = now_ns();
+        for (int i = 0; i < CALLS; i++)
+            play(5, p, profiler, &of_16);
+        call = (now_ns() - asked) / CALLS < call ? (now_ns() - asked) / CALLS : call;
+        question = (asked - began) / CALLS < question ? (asked - began) / CALLS : question;
+    }
+    printf("# a question: %.0f ns; the events of a call on 16 channels: %.0f ns\n", question, call);
 }
 
 static const struct {
@@ -436,6 +484,7 @@ static const struct {
     {"reopened", reopened},
     {"two_names", two_names},
     {"beside_the_preload", beside_the_preload},
+    {"cost", cost},
 };
 
 int main(int argc, char **argv)

@@ -20,6 +20,7 @@ plays() {
     tail -n 3 "$tmp/said"
     echo "# in: $1"
   fi
+  grep '^#' <<<"$out"
   add_claims "$1" "$status" "$out"
 }
 # JQ-EXPRESSION: true of the report
@@ -147,20 +148,24 @@ plays 'the name of a profiler' PROFILER="$tmp/libnccl-profiler-collshim.so" COLL
 reports '.nccl.plugin == {tuner: 5, profiler: 5}'
 ok 'the name of a profiler: one report' $?
 
-# 7. Beside the preload, where that sees the program's NCCL: the report is the preload's.
+# 7. Beside the preload. What that sees it reports itself; of another NCCL in the process the plugin does.
 if [ -e "$build/libcollshim-nccl.so" ] && [ -e "$build/ncclsim/libnccl.so.2" ]; then
   plays 'beside the preload' LD_PRELOAD="$build/libcollshim.so" LD_LIBRARY_PATH="$build/gpusim" LIBRARY="$build/ncclsim/libnccl.so.2" \
     COLLSHIM_LOG=info COLLSHIM_PROFILE="$tmp/ring" COLLSHIM_REPORT="$tmp/beside" beside_the_preload
-  [ "$(grep -c 'the preload sees NCCL' "$tmp/said")" -ge 1 ]
+  [ "$(grep -c 'the preload sees these calls' "$tmp/said")" -eq 1 ]
   ok 'beside the preload: it says so' $?
+  [ ! -e "$tmp/beside.nccl" ] && [ "$(jq '[.nccl.collectives[].calls] | add' "$tmp/beside.nccl_plugin")" = 1 ]
+  ok 'beside the preload: a name of its own' $?
 else
   skip 'beside the preload' 'built without the headers of CUDA or NCCL'
 fi
-# Where it does not, the plugin goes on.
+# A preload that serves no NCCL changes nothing.
 rm -f "$tmp/report.nccl"
 plays 'a preload that sees no NCCL' LD_PRELOAD="$build/libcollshim.so" COLLSHIM_REPORT="$tmp/report" report_v5
 [ "$(calls)" = 12 ]
 ok 'a preload that sees no NCCL: the plugin reports' $?
+
+plays 'what it costs' COLLSHIM_PROFILE="$tmp/profile" COLLSHIM_REPORT="$tmp/report" cost
 
 # 8. The real library.
 found=()

@@ -160,6 +160,52 @@ static int would_hang(const struct work *w)
     return 0;
 }
 
+/* The plan that is under way. */
+static int first_plan(const struct work *w)
+{
+    int first = 0;
+
+    for (int i = 0; i < w->n; i++)
+        if (held_is_message(&w->held[i]) && !is_complete(&w->held[i]) &&
+            (!first || w->held[i].plan < first))
+            first = w->held[i].plan;
+    return first;
+}
+
+static uint64_t moved_so_far(const struct work *w)
+{
+    uint64_t moved = 0;
+
+    for (int i = 0; i < w->n; i++)
+        moved += w->held[i].moved + w->held[i].announced;
+    return moved;
+}
+
+/*
+ * After a look at all messages, which began when `seen` looks of all ranks had moved something: is
+ * every rank in messages, and none has anything to move? A rank whose look moved nothing says so
+ * with that number, which holds until one moves something.
+ */
+static int is_deadlock(const struct work *w, uint64_t seen, int moved)
+{
+    struct ncclComm *c = w->comm;
+    struct board *b = c->board;
+
+    if (moved)
+        __atomic_add_fetch(&b->moved, 1, __ATOMIC_ACQ_REL);
+    __atomic_store_n(&b->stuck[c->rank], moved ? 0 : seen + 1, __ATOMIC_RELEASE);
+    for (int r = 0; r < c->nranks; r++)
+        if (__atomic_load_n(&b->stuck[r], __ATOMIC_ACQUIRE) != seen + 1)
+            return 0;
+    if (__atomic_load_n(&b->moved, __ATOMIC_ACQUIRE) != seen)
+        return 0;
+    board_fail(
+        b, ncclInternalError,
+        "rank %d: every rank waits for a message that another has in a later plan: NCCL hangs",
+        c->rank);
+    return 1;
+}
+
 uint64_t messages_run(struct work *w, uint64_t start)
 {
     struct ncclComm *c = w->comm;
@@ -191,8 +237,12 @@ uint64_t messages_run(struct work *w, uint64_t start)
         if (h->call.post.kind == KIND_SEND)
             memcpy(h->header, &header, sizeof header);
     }
+    plans_cut(w);
     while (left > 0) {
         char held_up[2][SIM_RANKS] = {{0}}; /* messages between two ranks keep their order */
+        int plan = first_plan(w);
+        uint64_t seen = __atomic_load_n(&c->board->moved, __ATOMIC_ACQUIRE);
+        uint64_t before = moved_so_far(w);
 
         left = 0;
         for (int i = 0; i < w->n; i++) {
@@ -202,6 +252,8 @@ uint64_t messages_run(struct work *w, uint64_t start)
             if (!held_is_message(h) || is_complete(h))
                 continue;
             left++;
+            if (h->plan != plan)
+                continue;
             if (held_up[recv][h->call.peer])
                 continue;
             held_up[recv][h->call.peer] = 1;
@@ -210,9 +262,12 @@ uint64_t messages_run(struct work *w, uint64_t start)
             else if (move_recv(c, h) < 0)
                 return start;
         }
+        if (left > 0 && is_deadlock(w, seen, moved_so_far(w) != before))
+            return start;
         if (left > 0 && board_pause(c, &turns) < 0)
             return start;
     }
+    __atomic_store_n(&c->board->stuck[c->rank], 0, __ATOMIC_RELEASE);
     for (int i = 0; i < w->n; i++) {
         struct header header;
 

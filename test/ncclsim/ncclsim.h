@@ -76,6 +76,8 @@ struct board {
     int failed; /* an ncclResult_t for all ranks; 0: none */
     char why[SIM_TEXT];
     struct gate host, work;
+    uint64_t moved;            /* grows with what messages move */
+    uint64_t stuck[SIM_RANKS]; /* moved + 1 when the rank found nothing to move; 0: it did */
     struct member member[SIM_RANKS];
     struct offer offer[SIM_RANKS];
     struct post post[SIM_RANKS];

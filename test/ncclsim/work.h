@@ -13,6 +13,7 @@ struct held {
     /* of KIND_SEND and KIND_RECV */
     uint64_t moved, bytes, announced; /* bytes of data; of the header */
     int registered;                   /* its buffer is, since it was called */
+    int plan;                         /* from 1: which kernel carries it (plans.c) */
     char header[64];
 };
 
@@ -31,6 +32,11 @@ static inline int held_is_message(const struct held *h)
 /* Move all messages of the work, which begins at `start`, ns. Returns when it ends, or start if it
  * fails. */
 uint64_t messages_run(struct work *w, uint64_t start);
+
+/* Plans (plans.c): cut the messages into them. Returns how many there are. */
+int plans_cut(struct work *w);
+/* Channels of each message. */
+int plans_channels(const struct ncclComm *c);
 
 /* Links (links.c): rates in bytes/ns, and how long bytes take, ns. Rate 0: no time. */
 double links_near_rate(void);

@@ -15,9 +15,17 @@ struct enqueued {
     struct guard guard[RANKS];
     double took[RANKS][GUARD_TURNS]; /* seconds on each rank, by slot */
     double share[GUARD_REROUTES];
-    int reroutes, lost; /* lost: rank 1 has no answers */
+    int reroutes, lost;  /* lost: rank 1 has no answers */
+    int ahead, calls;    /* the host is so many calls ahead of rank 1's stream */
+    int at[GUARD_TURNS]; /* the call of each slot */
+    int known_from;      /* the call in which there was a verdict first; 0: there is none */
     int ran[GUARD_CONTENDERS], measured, agreements, verdicts;
 };
+
+static int is_missing(const struct enqueued *m, int rank, int slot)
+{
+    return rank == 1 && (m->lost || m->calls - m->at[slot] < m->ahead);
+}
 
 static void conclude(struct enqueued *m, struct guard_entry *e[RANKS])
 {
@@ -26,7 +34,7 @@ static void conclude(struct enqueued *m, struct guard_entry *e[RANKS])
 
     for (int r = 0; r < RANKS; r++)
         for (int slot = 0; slot < e[r]->turns; slot++)
-            guard_note(e[r], slot, m->lost && r == 1 ? INFINITY : m->took[r][slot], 0);
+            guard_note(e[r], slot, is_missing(m, r, slot) ? INFINITY : m->took[r][slot], 0);
     for (int r = 0; r < RANKS; r++) {
         struct guard_entry copy = *e[r];
         guard_conclude(&m->guard[r], &copy, agreed_collect, &a);
@@ -36,6 +44,8 @@ static void conclude(struct enqueued *m, struct guard_entry *e[RANKS])
     ck_assert(made[0] == made[1] && made[0] == made[2]);
     m->agreements++;
     m->verdicts += made[0] && guard_is_news(e[0]);
+    if (made[0] && !m->known_from)
+        m->known_from = m->calls;
 }
 
 static void enqueue(struct enqueued *m, int calls)
@@ -63,12 +73,15 @@ static void enqueue(struct enqueued *m, int calls)
                 guard_begin(&m->guard[r], e[r], MIB, c, m->reroutes, 0);
             contender[r] = guard_pick(&m->guard[r], e[r], MIB, &slot);
             if (slot >= 0)
+                m->at[slot] = m->calls;
+            if (slot >= 0)
                 m->took[r][slot] = 1e-3 * (contender[r] ? m->share[contender[r] - 1] : 1) *
                                    (1 + .01 * r); /* the slowest counts */
             m->measured += r == 0 && slot >= 0;
         }
         ck_assert(contender[0] == contender[1] && contender[0] == contender[2]);
         m->ran[contender[0]]++;
+        m->calls++;
     }
 }
 
@@ -157,6 +170,40 @@ START_TEST(test_guard_later__a_clock_that_has_no_answer)
 }
 END_TEST
 
+/* However far hosts are ahead of their streams: the calls of a trial are made once, few are slower
+ * than they need be, and hosts meet rarely. */
+static void is_settled(int ahead, int reroutes, const double *share)
+{
+    struct enqueued m = enqueued(reroutes);
+    int slower = 0;
+
+    memcpy(m.share, share, (size_t)reroutes * sizeof *share);
+    m.ahead = ahead;
+    while (!m.known_from && m.calls < 10000)
+        enqueue(&m, 1);
+    ck_assert_int_gt(m.known_from, 0);
+    ck_assert_int_le(m.known_from, 64 + 6 * ahead);
+    ck_assert_int_le(2 * m.measured, 64);
+    ck_assert_int_le(m.agreements, 20);
+    for (int i = 0; i < reroutes; i++)
+        slower += share[i] > 1 ? m.ran[1 + i] : 0;
+    ck_assert_int_le(slower, 16);
+    enqueue(&m, 20000);
+    ck_assert_int_le(m.agreements, 64);
+}
+
+START_TEST(test_guard_later__hosts_far_ahead)
+{
+    static const int ahead[] = {0, 30, 100, 500};
+    static const double share[][4] = {{1.2, .9, .5, .7}, {6, 5, 4, 3}};
+
+    for (int reroutes = 1; reroutes <= 4; reroutes++)
+        for (size_t i = 0; i < sizeof ahead / sizeof *ahead; i++)
+            for (size_t s = 0; s < sizeof share / sizeof *share; s++)
+                is_settled(ahead[i], reroutes, share[s]);
+}
+END_TEST
+
 Suite *suite_guard_later(void)
 {
     Suite *s = suite_create("guard_later");
@@ -166,6 +213,7 @@ Suite *suite_guard_later(void)
     tcase_add_test(t, test_guard_later__the_library_is_kept);
     tcase_add_test(t, test_guard_later__turns_are_of_two_calls);
     tcase_add_test(t, test_guard_later__a_clock_that_has_no_answer);
+    tcase_add_test(t, test_guard_later__hosts_far_ahead);
     suite_add_tcase(s, t);
     return s;
 }

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "planners/nimble/nimble.h"
 #include "planners/rounds/pace.h"
 #include "test/unit/loopback.h"
 #include "test/unit/member.h"
@@ -186,6 +187,19 @@ static void play(struct player *player, int nranks, uint64_t seed)
     }
 }
 
+static uint32_t most_in_a_group(const struct rounds *r)
+{
+    uint32_t n = 0, most = 0;
+
+    for (uint32_t i = 0; i < r->nsteps; i++) {
+        if (!is_message(&r->step[i]))
+            continue;
+        n = r->step[i].opens ? 1 : n + 1;
+        most = n > most ? n : most;
+    }
+    return most;
+}
+
 static void run(const struct plan_algorithm *a, int collective, uint64_t seed)
 {
     struct rng r = {seed};
@@ -200,7 +214,8 @@ static void run(const struct plan_algorithm *a, int collective, uint64_t seed)
                                  .fast_chunks = 1 + rng_below(&r, 3),
                                  .taper = 1 + rng_below(&r, 4),
                                  .shared = (int)rng_below(&r, 2),
-                                 .bytes_per_s = {2e9, 1e9}};
+                                 .bytes_per_s = {2e9, 1e9},
+                                 .most_messages = rng_below(&r, 2) ? 2 + rng_below(&r, 9) : 0};
 
     for (q.rank = 0; q.rank < nranks; q.rank++) {
         loopback_attach(net, q.rank, &member[q.rank].xport);
@@ -219,6 +234,8 @@ static void run(const struct plan_algorithm *a, int collective, uint64_t seed)
         player[rank].grain = q.grain;
         ck_assert_double_eq(player[rank].rounds->seconds, player[0].rounds->seconds);
         ck_assert_uint_eq(player[rank].rounds->whole_bytes, player[0].rounds->whole_bytes);
+        if (links.most_messages)
+            ck_assert_uint_le(most_in_a_group(player[rank].rounds), links.most_messages);
     }
     play(player, nranks, seed);
     for (int rank = 0; rank < nranks; rank++) {
@@ -253,7 +270,7 @@ START_TEST(test_rounds__plans_that_do_not_fit_are_refused)
     b = plan_build_begin(1, 2, 16);
     plan_recv(b, 0, 1, PLAN_OUTPUT, 0, 64); /* on another lane */
     ck_assert_int_eq(plan_build_finish(b, "test", 0, 64, 0, 0, &plan[1]), 0);
-    const struct rounds_links links = {(int32_t[]){0, 1}, 1, 1, 0, {1e9, 1e9}};
+    const struct rounds_links links = {(int32_t[]){0, 1}, 1, 1, 0, {1e9, 1e9}, 0};
     ck_assert_int_lt(rounds_build((const struct plan *const *)plan, 2, 0, &links, &rounds), 0);
     ck_assert_ptr_null(rounds);
     plan_free(plan[0]);
@@ -379,7 +396,7 @@ END_TEST
 
 static uint32_t steps_of_copies(enum plan_buffer first, enum plan_buffer then)
 {
-    const struct rounds_links links = {(int32_t[]){0}, 1, 1, 0, {1e9, 1e9}};
+    const struct rounds_links links = {(int32_t[]){0}, 1, 1, 0, {1e9, 1e9}, 0};
     struct plan_builder *b = plan_build_begin(0, 1, 16);
     struct plan *plan = NULL;
     struct rounds *rounds = NULL;
@@ -404,6 +421,34 @@ START_TEST(test_rounds__copies_are_joined)
 }
 END_TEST
 
+/* What a rank has in a group is bounded, as a kernel's arguments are, also of a skewed exchange on
+ * 64 ranks; and of no more groups than that takes. */
+START_TEST(test_rounds__no_more_messages_than_a_kernel_takes)
+{
+    enum { RANKS = 64, MOST = 12 };
+    static uint64_t demand[RANKS * RANKS];
+    struct topo *t = test_topo_parse("node:8 gpu:8 rail:8@50GB/s link_nvlink:450GB/s");
+    struct plan_request q = {.collective = COLL_ALLTOALLV,
+                             .topo = t,
+                             .grain = 1,
+                             .demand = demand,
+                             .chunk_bytes = 1 << 20};
+    struct rounds *any = NULL, *few = NULL;
+
+    for (int i = 0; i < RANKS * RANKS; i++)
+        demand[i] = i % RANKS == i / RANKS ? 0 : i % RANKS == 5 ? 4 << 20 : 64 << 10;
+    ck_assert_int_eq(pace_rounds(&q, &plan_nimble, NULL, &any), 0);
+    q.most_messages = MOST;
+    ck_assert_int_eq(pace_rounds(&q, &plan_nimble, NULL, &few), 0);
+    ck_assert_uint_gt(most_in_a_group(any), MOST);
+    ck_assert_uint_le(most_in_a_group(few), MOST);
+    ck_assert_uint_le(few->ngroups, any->ngroups + 2 * RANKS * 2 / MOST + 8);
+    rounds_free(any);
+    rounds_free(few);
+    topo_free(t);
+}
+END_TEST
+
 Suite *suite_rounds(void)
 {
     Suite *s = suite_create("rounds");
@@ -415,6 +460,7 @@ Suite *suite_rounds(void)
     tcase_add_test(t, test_rounds__by_the_chunk_that_is_named);
     tcase_add_test(t, test_rounds__as_a_size_like_it);
     tcase_add_test(t, test_rounds__copies_are_joined);
+    tcase_add_test(t, test_rounds__no_more_messages_than_a_kernel_takes);
     suite_add_tcase(s, t);
     return s;
 }
