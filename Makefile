@@ -117,7 +117,7 @@ MPI_TESTS := $(foreach f,$(FAMILIES),$(patsubst %.c,$(B)/$(f)/%,$(wildcard test/
              $(foreach f,$(FORTRAN),$(patsubst %.f90,$(B)/$(f)/%,$(wildcard test/fortran/*.f90)))
 
 .DEFAULT_GOAL := all
-.PHONY: all install uninstall test test-programs test-gpu sanitize unit grade lint format bench clean help different
+.PHONY: all install uninstall test test-programs test-gpu sanitize unit grade lint format bench site clean help different
 all: $(TARGETS)
 test-programs: $(MPI_TESTS) $(B)/unit $(HELPER) $(GPU_TESTS) \
                $(B)/test/yield.so $(B)/test/cores.so $(addprefix $(B)/test/,plugin_cases plugin_real) $(if $(CUDA),$(B)/gpusim/libcuda.so.1 $(B)/gpusim/libnvidia-ml.so.1) \
@@ -134,7 +134,8 @@ help:
 	  'make test-gpu   the GPU contract and NCCL on this machine'"'"'s device, with rates' \
 	  'make sanitize   the GPU contract on the simulated driver, under sanitizers' \
 	  'make bench      the A/B suite on the emulated cluster' \
-	  'make lint       clang-tidy, cppcheck, shellcheck, format' \
+	  'make site       the manual as web pages in $(B)/site (needs pandoc)' \
+	  'make lint       clang-tidy, cppcheck, shellcheck, spelling, format' \
 	  'make format     apply the format' \
 	  'make clean      remove $(B)/' \
 	  'Knobs, each with a comment at the top of the Makefile: CFLAGS LIBDIR SITE_DIR SANITIZE V MPICC_openmpi MPICC_mpich' \
@@ -349,9 +350,13 @@ uninstall:
 	  $(foreach f,openmpi mpich abi nccl,libcollshim-$(f).so)) \
 	  $(foreach p,tune-nccl bench-openmpi bench-mpich,$(PREFIX)/bin/collshim-$(p) $(MANDIR)/man1/collshim-$(p).1)))
 
+# The manual as web pages -------------------------------------------------------------------
+site:
+	@scripts/site $(B)/site
+
 # Style -------------------------------------------------------------------------------------
 C_FILES  = $(wildcard $(addsuffix /*.[ch],config planners planners/* transports scripts/* shim/* bench bench/* \
-             test/* test/*/*))
+             test/* test/*/* docs/examples))
 # Shell scripts, and files that they read.
 SH_FILES = $(shell grep -rlE '^.!/.*sh$$|^. shellcheck shell=' .ci scripts bench test packaging)
 LINT     = $(wildcard config/*.c planners/*.c planners/*/*.c transports/engine.c shim/cli/*.c shim/decide/*.c shim/nccl_plugin/*.c \
@@ -362,6 +367,8 @@ LINT_FLAGS := -std=gnu11 -I. -DCOLLSHIM_VERSION='"x"'
 lint:
 	@clang-format --dry-run -Werror $(C_FILES)
 	@shellcheck -x $(SH_FILES)
+# Words that the dictionary of errors has and this tree means stand in words.txt.
+	@codespell -q 3 -I scripts/words.txt --skip './$(B),./.git,*.png,*.svg,./scripts/words.txt' .
 	@cppcheck -q --error-exitcode=1 --inline-suppr --std=c11 -I. -DCOLLSHIM_VERSION='"x"' \
 	  --enable=warning,portability config planners transports shim
 	@clang-tidy -quiet --warnings-as-errors='*' $(LINT) -- $(LINT_FLAGS)
@@ -372,5 +379,5 @@ format:
 clean:
 	rm -rf $(B)
 
--include $(shell test -d $(B) && find $(B) -path $(B)/wheels -prune -o -name '*.d' -print)
+-include $(shell test -d $(B) && find $(B) -path $(B)/wheels -prune -o -type f -name '*.d' -print)
 .SECONDARY:

@@ -127,7 +127,7 @@ void topo_number_gpus(struct topo *t, const int32_t *gpu, uint64_t *room);
 
 /*
  * Parse the synthetic form, or the file it names, for nranks ranks; see
- * config/README.md for the grammar. A text is a path if it begins with / or ., holds a / but no
+ * docs/files.md for the grammar. A text is a path if it begins with / or ., holds a / but no
  * colon, or names an existing file. nranks 0: as many as the text describes.
  * On a text that cannot be (unknown word, zero, product that is not nranks ...)
  * returns -EINVAL with one line in why: what is wrong, where, what would be right.
