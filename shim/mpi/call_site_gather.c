@@ -74,7 +74,7 @@ static MPI_Comm make_comm(void)
     if (mpi.Comm_group(MPI_COMM_WORLD, &group) != MPI_SUCCESS)
         return comm;
     mpi.Comm_get_errhandler(MPI_COMM_WORLD, &handler);
-    mpi.Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    mpi.Comm_set_errhandler(MPI_COMM_WORLD, mpi_process.errors_return);
     if (mpi.Comm_create(MPI_COMM_WORLD, group, &comm) != MPI_SUCCESS)
         comm = MPI_COMM_NULL;
     mpi.Comm_set_errhandler(MPI_COMM_WORLD, handler);

@@ -101,7 +101,7 @@ static int make_private_comm(struct mpi_comm *c, MPI_Comm comm)
     int rc = mpi.Comm_create(comm, group, &c->private_comm);
     mpi.Group_free(&group);
     return rc == MPI_SUCCESS &&
-           mpi.Comm_set_errhandler(c->private_comm, MPI_ERRORS_RETURN) == MPI_SUCCESS;
+           mpi.Comm_set_errhandler(c->private_comm, mpi_process.errors_return) == MPI_SUCCESS;
 }
 
 static int make_topology(struct mpi_comm *c, const struct room *m)

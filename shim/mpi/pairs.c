@@ -4,9 +4,9 @@
  * compare what they found in one small reduction: libraries choose their loops by the processor, so
  * ranks on different ones may differ. Sums of real numbers need none of this.
  *
- * A pair without a kernel, or of a type that a function has made, is not tried out: a library that
- * lacks it may abort, and may do so even where the type exists. Its first call on a communicator is
- * the library's, as it would be without us.
+ * A pair without a kernel is not tried out: a library that lacks it may abort, and may do so even
+ * where the type exists. Its first call on a communicator is the library's, as it would be without
+ * us.
  */
 #include "shim/mpi/pairs.h"
 
@@ -48,32 +48,22 @@ static enum arithmetic agree(const struct mpi_comm *c, enum arithmetic own)
     return own;
 }
 
-static int plain_real(const struct reduction *r)
-{
-    return r->real && !r->index_bytes && r->kernel;
-}
-
-static enum arithmetic own_arithmetic(const struct reduction *r, unsigned char state)
-{
-    if ((!r->kernel || r->made) && state != SERVED)
-        return ARITHMETIC_UNEVEN;
-    return plain_real(r) ? ARITHMETIC_SAME : r->kernel ? arithmetic_find(r) : ARITHMETIC_OTHER;
-}
-
 enum reason pairs_agree(struct mpi_comm *c, struct reduction *r)
 {
     unsigned char *state = &c->pairs[r->pair];
 
-    if (plain_real(r) && !r->made)
+    if (r->real && !r->index_bytes && r->kernel)
         return REASON_NONE;
-    if (*state == UNKNOWN && (!r->kernel || r->made)) {
+    if (*state == UNKNOWN && !r->kernel) {
         *state = REFUSED;
         return REASON_UNTRIED;
     }
     if (*state < AGREED)
-        *state = (unsigned char)(AGREED + agree(c, own_arithmetic(r, *state)));
+        *state = (unsigned char)(AGREED + agree(c, r->kernel          ? arithmetic_find(r)
+                                                   : *state == SERVED ? ARITHMETIC_OTHER
+                                                                      : ARITHMETIC_UNEVEN));
     if (*state == AGREED + ARITHMETIC_UNEVEN)
-        return r->kernel && !r->made ? REASON_ARITHMETIC : REASON_OPERATION;
+        return r->kernel ? REASON_ARITHMETIC : REASON_OPERATION;
     if (*state == AGREED + ARITHMETIC_OTHER) {
         r->kernel = NULL;
         r->kernel_type = KERNEL_NONE;

@@ -7,7 +7,7 @@
  */
 #include "shim/mpi/predefined.h"
 
-#include "shim/mpi/calls.h"
+#include "shim/mpi/process.h"
 
 /*
  * What the mpi.h of the build does not name, though a later library has it. MPICH's handles are
@@ -76,8 +76,11 @@ static const unsigned char kernels[PREDEFINED_LAYOUTS][PREDEFINED_KINDS][COLUMNS
                [F_REAL] = {0, 0, KERNEL_F32_F32, KERNEL_F64_F64}},
 };
 
-/* Rows behind the handles': types that functions make, SINGLE or COMPLEX, of a kind and a size. */
-enum { MADE = 3 * COLUMNS };
+/*
+ * Rows behind the handles': types that functions make, of a kind and a size. The library combines
+ * them, if it can: Intel MPI 2021.18's MIN on them is MAX.
+ */
+enum { MADE_ROW = HANDLES, MADE = 3 * COLUMNS };
 _Static_assert(HANDLES + MADE <= PREDEFINED_ROWS, "predefined.h counts too few rows");
 
 static int column_of(size_t bytes)
@@ -94,13 +97,14 @@ static int find_made(MPI_Datatype type, struct predefined *p)
 {
     int integers, addresses, types, combiner;
 
-    if (mpi.Type_get_envelope(type, &integers, &addresses, &types, &combiner) != MPI_SUCCESS ||
+    if (mpi_process.draft ||
+        mpi.Type_get_envelope(type, &integers, &addresses, &types, &combiner) != MPI_SUCCESS ||
         (combiner != MPI_COMBINER_F90_REAL && combiner != MPI_COMBINER_F90_COMPLEX &&
          combiner != MPI_COMBINER_F90_INTEGER))
         return 0;
     p->kind = combiner == MPI_COMBINER_F90_INTEGER ? COUNTING : F_REAL;
     p->layout = combiner == MPI_COMBINER_F90_COMPLEX ? COMPLEX : SINGLE;
-    p->made = 1;
+    p->row = MADE_ROW;
     return 1;
 }
 
@@ -130,15 +134,12 @@ int predefined_of(MPI_Datatype type, struct predefined *p)
               : p->layout == WITH_INT ? (size_t)size - sizeof(int)
                                       : (size_t)size / 2;
     int column = column_of(p->part);
+    if (p->row == MADE_ROW) {
+        p->row += (p->kind == COUNTING ? 0 : p->layout == SINGLE ? 1 : 2) * COLUMNS + column;
+        return 1;
+    }
     p->kernel = (enum kernel_type)kernels[p->layout][p->kind][column];
     if (p->kernel && kernel_extent(p->kernel) != p->extent)
         p->kernel = KERNEL_NONE;
-    if (p->made)
-        p->row = HANDLES +
-                 (p->kind == COUNTING   ? 0
-                  : p->layout == SINGLE ? 1
-                                        : 2) *
-                     COLUMNS +
-                 column;
     return 1;
 }

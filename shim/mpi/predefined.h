@@ -39,11 +39,10 @@ enum { PREDEFINED_ROWS = 112 };
 struct predefined {
     enum predefined_kind kind;
     enum predefined_layout layout;
-    size_t extent; /* bytes from one element to the next */
-    size_t part;   /* bytes of its first number */
-    enum kernel_type kernel;
-    int row;  /* of its handle, or of its form: below PREDEFINED_ROWS */
-    int made; /* by a function, from parameters: libraries may reduce it or not */
+    size_t extent;           /* bytes from one element to the next */
+    size_t part;             /* bytes of its first number */
+    enum kernel_type kernel; /* KERNEL_NONE: the library combines */
+    int row;                 /* of its handle, or of its form: below PREDEFINED_ROWS */
 };
 
 /*

@@ -17,6 +17,8 @@
 
 struct mpi_process {
     const char *library_version; /* borrowed from the preload */
+    int draft; /* the library's standard ABI is an earlier draft, where some numbers differ */
+    MPI_Errhandler errors_return; /* what the library takes for MPI_ERRORS_RETURN */
     enum reason verdict; /* REASON_NONE once MPI_Init has agreed; else why nothing is rerouted */
     int world_rank, world_size;
     uint64_t least_bytes;    /* of a collective, below which no call is looked at */

@@ -78,7 +78,6 @@ static int look_up(MPI_Datatype type, MPI_Op op, struct reduction *r)
                             .op = op,
                             .extent = p.extent,
                             .pair = p.row * OPERATIONS + i,
-                            .made = p.made,
                             .real = real_of(&p),
                             .index_bytes = p.layout == TWICE      ? p.part
                                            : p.layout == WITH_INT ? sizeof(int)

@@ -29,7 +29,6 @@ struct reduction {
     MPI_Datatype type;
     MPI_Op op;
     int pair;      /* number of the type and the operation */
-    int made;      /* the type is made by a function; a library may refuse or abort on it */
     size_t extent; /* bytes from one element to the next, gaps of pair types included */
     enum reduction_real
         real;           /* of an element, or its halves, or the value that a pair begins with */

@@ -16,8 +16,8 @@
 #include <pthread.h>
 #include <stddef.h>
 
-#include "shim/mpi/calls.h"
 #include "shim/mpi/layout.h"
+#include "shim/mpi/process.h"
 
 enum fault { ALIAS_OF_ONE, ALIAS_OF_MORE, SEND_TYPE, RECEIVE_TYPE, FAULTS };
 enum answer { UNKNOWN, ACCEPTED, REFUSED };
@@ -33,7 +33,7 @@ void refused_open(void)
     if (mpi.Comm_group(MPI_COMM_SELF, &group) != MPI_SUCCESS)
         return;
     if (mpi.Comm_create(MPI_COMM_SELF, group, &self) != MPI_SUCCESS ||
-        mpi.Comm_set_errhandler(self, MPI_ERRORS_RETURN) != MPI_SUCCESS)
+        mpi.Comm_set_errhandler(self, mpi_process.errors_return) != MPI_SUCCESS)
         self = MPI_COMM_NULL;
     mpi.Group_free(&group);
 }
@@ -140,7 +140,7 @@ static struct handler set_aside(MPI_Comm comm)
     struct handler h = {.comm = comm};
 
     h.kept = mpi.Comm_get_errhandler(comm, &h.was) == MPI_SUCCESS &&
-             mpi.Comm_set_errhandler(comm, MPI_ERRORS_RETURN) == MPI_SUCCESS;
+             mpi.Comm_set_errhandler(comm, mpi_process.errors_return) == MPI_SUCCESS;
     return h;
 }
 

@@ -148,7 +148,7 @@ static MPI_Comm make(struct mpi_comm *c, const struct plan_variant *v)
     if (rc != MPI_SUCCESS)
         comm = MPI_COMM_NULL;
     else
-        rc = mpi.Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+        rc = mpi.Comm_set_errhandler(comm, mpi_process.errors_return);
     if (!agree(c, turned && rc == MPI_SUCCESS) && comm != MPI_COMM_NULL)
         mpi.Comm_free(&comm);
     return comm;

@@ -160,6 +160,20 @@ else
     skip "one program, one preload, two libraries" "it takes both: scripts/setup wheels"
 fi
 
+# --- wrong calls, which collshim asks the library about
+
+"${ours[@]}" -o "$tmp/refused" "$here/refused.c" "$build/linkable/libmpi_abi.so.1"
+wrong_calls() {
+    local alone
+    run "$1" "$tmp/refused" "LD_PRELOAD=$build/test/yield.so"
+    alone="$rc $out"
+    run "$1" "$tmp/refused" "$preload"
+    [[ "$rc $out" == "$alone" && $alone == "0 refused: "[1-9]* ]] || { echo "alone: $alone; with collshim: $rc $out"; return 1; }
+}
+for library in "${libraries[@]}"; do
+    check "${title[$library]}: wrong calls get what they get without collshim" wrong_calls "$library"
+done
+
 # --- Fortran, whose functions call C's
 
 fortran_calls() {

@@ -175,9 +175,8 @@ static void try_type(int how, int row)
     MPI_Datatype type = types[row].made ? *types[row].made : types[row].type;
     MPI_Aint lower, extent = 0;
 
-    if (type != MPI_DATATYPE_NULL)
-        MPI_Type_get_extent(type, &lower, &extent);
-    if (extent < 1) {
+    if (type == MPI_DATATYPE_NULL || MPI_Type_get_extent(type, &lower, &extent) != MPI_SUCCESS ||
+        extent < 1) {
         if (!world_rank)
             printf("lacks %s\n", types[row].name);
         return;
@@ -191,8 +190,9 @@ int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);
     test_began("table", 1, argv);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN); /* to ask about types, too */
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
-    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
     MPI_Type_create_f90_real(15, 300, &f90_real);
     MPI_Type_create_f90_complex(15, 300, &f90_complex);
     MPI_Type_create_f90_integer(9, &f90_integer);

@@ -130,10 +130,8 @@ static void reduce_other(int row, enum operation op)
     size_t size;
     MPI_Aint lower, extent;
 
-    if (others[row].type == MPI_DATATYPE_NULL)
-        return;
-    MPI_Type_get_extent(others[row].type, &lower, &extent);
-    if (extent <= 0)
+    if (others[row].type == MPI_DATATYPE_NULL ||
+        MPI_Type_get_extent(others[row].type, &lower, &extent) != MPI_SUCCESS || extent <= 0)
         return;
     size = (size_t)extent;
     unsigned char *mine = calloc(N, size), *first = calloc(N, size), *got = calloc(N, size);
@@ -164,8 +162,9 @@ int main(int argc, char **argv)
     test_began("types", argc, argv);
     if (world_size > MOST_RANKS)
         MPI_Abort(MPI_COMM_WORLD, 2);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN); /* to ask about types, too */
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
-    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
     MPI_Type_create_f90_real(15, 300, &others[F90_REAL].type);
     MPI_Type_create_f90_complex(6, 30, &others[F90_COMPLEX].type);
     MPI_Type_create_f90_integer(9, &others[F90_INTEGER].type);
