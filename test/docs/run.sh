@@ -8,7 +8,7 @@
 # pandoc), and the five tasks of docs/tasks.md do what they say, in a copy of the tree.
 #
 #   --long   also runs the unit tests over the algorithm that the fourth task adds
-
+set -u
 # shellcheck source=test/tap.sh
 . "$(dirname "$0")/../tap.sh"
 long=0
