@@ -3,7 +3,7 @@
  * A topology and what can be made of one. Everything that builds one goes
  * through topo_build(), which alone numbers nodes and local indexes: two
  * numberings would mean two plans that do not fit together. One block of memory
- * holds it all, so that there is one thing to fail and one to free.
+ * holds it all but the rates of unequal nodes, which most topologies do without.
  */
 #include "config/topo.h"
 
@@ -43,6 +43,42 @@ static struct topo *topo_alloc(int nranks, int nnodes, int nrails)
     t->node_first = (int32_t *)(t->rank + nranks);
     t->node_ranks = t->node_first + nnodes + 1;
     return t;
+}
+
+void topo_take_rail_rates(struct topo *t, double *rate)
+{
+    size_t rails = (size_t)t->nrails, n = (size_t)t->nnodes * rails * 2;
+    int differ = 0;
+
+    for (size_t i = 2 * rails; i < n; i++)
+        differ |= rate[i] != rate[i % (2 * rails)];
+    for (size_t r = 0; r < rails; r++)
+        differ |= rate[2 * r] != rate[2 * r + 1];
+    for (size_t r = 0; r < rails; r++) {
+        double most = 0;
+
+        for (size_t i = 2 * r; i < n; i += 2 * rails) {
+            most = rate[i] > most ? rate[i] : most;
+            most = rate[i + 1] > most ? rate[i + 1] : most;
+        }
+        t->rail[r].bw_bytes_per_s = most;
+    }
+    free(t->rate);
+    t->rate = differ ? rate : NULL;
+    if (!differ)
+        free(rate);
+}
+
+int topo_set_rail_rates(struct topo *t, const double *rate)
+{
+    size_t bytes = 2 * (size_t)t->nnodes * (size_t)t->nrails * sizeof *rate;
+    double *copy = malloc(bytes);
+
+    if (!copy)
+        return -ENOMEM;
+    memcpy(copy, rate, bytes);
+    topo_take_rail_rates(t, copy);
+    return 0;
 }
 
 /* Number the labels that occur by their first rank; number[] starts as all -1. Returns how many. */
@@ -200,6 +236,26 @@ int topo_from_reports(const struct topo_report *report, int nranks, int nrails,
     return code;
 }
 
+/* The rates of the nodes of t that part has. 0 or -ENOMEM. */
+static int restrict_rates(const struct topo *t, const int *member, struct topo *part)
+{
+    size_t row = 2 * (size_t)t->nrails;
+    double *rate = t->rate ? malloc((size_t)part->nnodes * row * sizeof *rate) : NULL;
+
+    if (!t->rate)
+        return 0;
+    if (!rate)
+        return -ENOMEM;
+    for (int n = 0; n < part->nnodes; n++) {
+        int node = t->rank[member[topo_node_rank(part, n, 0)]].node;
+
+        memcpy(rate + (size_t)n * row, t->rate + (size_t)node * row, row * sizeof *rate);
+    }
+    int code = topo_set_rail_rates(part, rate);
+    free(rate);
+    return code;
+}
+
 int topo_restrict(const struct topo *t, const int *member, int nmembers, struct topo **topo_p)
 {
     struct topo *part;
@@ -227,7 +283,27 @@ int topo_restrict(const struct topo *t, const int *member, int nmembers, struct 
     }
     memcpy(part->rail, t->rail, (size_t)t->nrails * sizeof *t->rail);
     memcpy(part->link, t->link, sizeof t->link);
-    *topo_p = part;
+    code = restrict_rates(t, member, part);
+    if (code)
+        topo_free(part);
+    else
+        *topo_p = part;
+    return code;
+}
+
+int topo_copy(const struct topo *t, int nrails, struct topo **copy_p)
+{
+    struct topo *c = topo_alloc(t->nranks, t->nnodes, nrails);
+
+    if (!c)
+        return -ENOMEM;
+    memcpy(c->rank, t->rank, (size_t)t->nranks * sizeof *t->rank);
+    memcpy(c->node_first, t->node_first, ((size_t)t->nnodes + 1) * sizeof *t->node_first);
+    memcpy(c->node_ranks, t->node_ranks, (size_t)t->nranks * sizeof *t->node_ranks);
+    memcpy(c->link, t->link, sizeof t->link);
+    c->lanes = t->lanes;
+    c->rail_chunk = t->rail_chunk;
+    *copy_p = c;
     return 0;
 }
 
@@ -264,6 +340,12 @@ uint64_t topo_hash(const struct topo *t)
     }
     for (int i = 0; i < t->nrails; i++)
         hash = mix_link(hash, &t->rail[i]);
+    for (size_t i = 0; t->rate && i < 2 * (size_t)t->nnodes * (size_t)t->nrails; i++) {
+        uint64_t bits;
+
+        memcpy(&bits, &t->rate[i], sizeof bits);
+        hash = mix(hash, bits);
+    }
     for (int i = 0; i < TOPO_LINK_CLASSES; i++)
         hash = mix_link(hash, &t->link[i]);
     return hash;
@@ -271,5 +353,7 @@ uint64_t topo_hash(const struct topo *t)
 
 void topo_free(struct topo *t)
 {
+    if (t)
+        free(t->rate);
     free(t);
 }

@@ -44,6 +44,9 @@ struct topo_rank {
     int32_t rail;   /* the rail this rank's traffic leaves through; -1: all rails (striped) */
 };
 
+/* Which way a rail is used, as its node sees it. */
+enum topo_way { TOPO_OUT, TOPO_IN };
+
 struct topo {
     int nranks;
     int nnodes;
@@ -52,13 +55,39 @@ struct topo {
     int32_t *node_first;    /* [nnodes + 1] owned: node n's ranks are node_ranks[node_first[n] ..
                                node_first[n+1]) */
     int32_t *node_ranks;    /* [nranks] owned: ranks by node, then by local index */
-    struct topo_link *rail; /* [nrails] owned: per rail, the same on every node */
+    struct topo_link *rail; /* [nrails] owned: per rail, the same on every node; where rates differ
+                               between nodes or ways, bw_bytes_per_s is the greatest */
+    double *rate;           /* [nnodes * nrails * 2] owned: bytes/s by node, rail and way; NULL:
+                               those in rail hold everywhere. Read it with topo_rail_rate */
     int lanes; /* a node's ranks, its first ones, that a planner uses between nodes; 0: all */
     size_t rail_chunk; /* length at which messages over the rails are fastest; 0: not known */
     struct topo_link link[TOPO_LINK_CLASSES];
 };
 
 const char *topo_link_name(enum topo_link_class c); /* "shm", "reduce_gpu" */
+
+/* Bytes/s of a node's rail, one way; 0: not known. */
+static inline double topo_rail_rate(const struct topo *t, int node, int rail, enum topo_way way)
+{
+    return t->rate ? t->rate[2 * ((size_t)node * (size_t)t->nrails + (size_t)rail) + way]
+                   : t->rail[rail].bw_bytes_per_s;
+}
+
+/* The lesser way of the two: what passes through the rail, in and out again, is bound by it. */
+static inline double topo_rail_through(const struct topo *t, int node, int rail)
+{
+    double out = topo_rail_rate(t, node, rail, TOPO_OUT),
+           in = topo_rail_rate(t, node, rail, TOPO_IN);
+
+    return out < in ? out : in;
+}
+
+/* Set all rails' rates: rate[nnodes * nrails * 2], as in struct topo. A table is kept only where
+   nodes or ways differ. 0 or -ENOMEM, after which t is as it was. */
+int topo_set_rail_rates(struct topo *t, const double *rate);
+
+/* The same with an array from malloc, which becomes the topology's. Cannot fail. */
+void topo_take_rail_rates(struct topo *t, double *rate);
 
 /* How many ranks node n holds, and which rank has local index l there. */
 static inline int topo_node_size(const struct topo *t, int node)
@@ -112,6 +141,9 @@ int topo_parse(const char *text, int nranks, struct topo **topo_p, char *why, si
  * taken to be distinct. Returns 0, -EINVAL (no members, or one out of range) or -ENOMEM.
  */
 int topo_restrict(const struct topo *t, const int *member, int nmembers, struct topo **topo_p);
+
+/* A copy of t with so many rails, of which nothing is known. 0 and *copy_p, or -ENOMEM. */
+int topo_copy(const struct topo *t, int nrails, struct topo **copy_p);
 
 /*
  * The synthetic form of t, such that topo_parse(text) gives t again.

@@ -187,6 +187,49 @@ static int read_rail(struct reader *r, void *field)
     return read_list(r, &w->rail_bw, topo_read_rate, TOPO_RATE_EXPECTED);
 }
 
+/* NODE.RAIL@RATE, with `out` or `in` before the @ where the rate is of one way. */
+static int read_exception(struct reader *r, struct topo_exception *e)
+{
+    double node, rail;
+
+    if (read_integer(&r->at, &node) < 0 || *r->at++ != '.' || read_integer(&r->at, &rail) < 0)
+        return -EINVAL;
+    e->node = (int)node;
+    e->rail = (int)rail;
+    e->ways = skip_word(r, "out")  ? 1 << TOPO_OUT
+              : skip_word(r, "in") ? 1 << TOPO_IN
+                                   : 1 << TOPO_OUT | 1 << TOPO_IN;
+    return *r->at++ == '@' ? topo_read_rate(&r->at, &e->rate) : -EINVAL;
+}
+
+static int read_rail_rate(struct reader *r, void *field)
+{
+    struct topo_exceptions *x = field;
+
+    for (;;) {
+        const char *ahead;
+
+        if (x->n == TOPO_MAX)
+            return fail(r, "a list has 1 to %d values", TOPO_MAX);
+        if (x->n == x->room) {
+            size_t room = x->room ? 2 * x->room : 8;
+            struct topo_exception *larger = realloc(x->list, room * sizeof *larger);
+
+            if (!larger)
+                return -ENOMEM;
+            x->list = larger;
+            x->room = room;
+        }
+        if (read_exception(r, &x->list[x->n]) < 0)
+            return fail(r, "expected rates such as 1.2@50Mbit (node 1, rail 2) or 1.2out@50Mbit");
+        x->n++;
+        ahead = skip_blanks(r->at);
+        if (*ahead != ',' || (ahead = skip_blanks(ahead + 1), !text_is_digit(*ahead)))
+            return 0;
+        r->at = ahead;
+    }
+}
+
 static int read_rail_of(struct reader *r, void *field)
 {
     struct topo_words *w = field;
@@ -226,6 +269,7 @@ static const struct word {
     {"gpu", read_count, AT(gpu)},
     {"rank", read_ranks, AT(rank)},
     {"rail", read_rail, 0},
+    {"rail_rate", read_rail_rate, AT(rail_rate)},
     {"place", read_place, 0},
     {"socket_of", read_integers, AT(socket_of)},
     {"gpu_of", read_integers, AT(gpu_of)},
@@ -336,6 +380,7 @@ static int parse_text(struct reader *r, int nranks, struct topo **topo_p)
     free(w.rail_of.value);
     free(w.rail_bw.value);
     free(w.rail_latency.value);
+    free(w.rail_rate.list);
     return code;
 }
 

@@ -238,6 +238,33 @@ static void put_rails(struct out *o, const struct topo *t, const char *before,
     }
 }
 
+/* The rails whose rate is not that of `rail:`. */
+static void put_exceptions(struct out *o, const struct topo *t)
+{
+    const char *before = " rail_rate:";
+
+    for (int node = 0; t->rate && node < t->nnodes; node++)
+        for (int rail = 0; rail < t->nrails; rail++) {
+            double out = topo_rail_rate(t, node, rail, TOPO_OUT);
+            double in = topo_rail_rate(t, node, rail, TOPO_IN);
+
+            for (int way = TOPO_OUT; way <= TOPO_IN; way++) {
+                double rate = way == TOPO_OUT ? out : in;
+                char text[TOPO_RATE_TEXT];
+
+                if (rate == rail_rate(t, rail) || (way == TOPO_IN && in == out))
+                    continue;
+                topo_print_bit_rate(rate, text, sizeof text);
+                put(o, "%s%d.%d%s@%s", before, node, rail,
+                    in == out         ? ""
+                    : way == TOPO_OUT ? "out"
+                                      : "in",
+                    text);
+                before = ",";
+            }
+        }
+}
+
 static void put_links(struct out *o, const struct topo *t)
 {
     char text[TOPO_RATE_TEXT];
@@ -283,6 +310,7 @@ int topo_print(const struct topo *t, char *text, size_t size)
     else if (!rails_by_local(t))
         put_list(&o, "rail_of", t, value_rail, t->nranks);
     put_rails(&o, t, " latency_rail:", rail_latency, topo_print_time);
+    put_exceptions(&o, t);
     put_links(&o, t);
     return (int)o.used;
 }

@@ -14,6 +14,16 @@ struct topo_list {
     int is_list; /* it was written with a comma or as COUNTxVALUE */
 };
 
+/* Rates of single rails of single nodes. */
+struct topo_exceptions {
+    struct topo_exception {
+        int node, rail;
+        int ways; /* a bit per enum topo_way */
+        double rate;
+    } * list; /* owned: free() */
+    size_t n, room;
+};
+
 enum topo_place { TOPO_PLACE_BLOCK, TOPO_PLACE_CYCLIC, TOPO_PLACE_LIST };
 
 /* What a text says, word by word; 0 or n == 0 where it says nothing. */
@@ -23,6 +33,7 @@ struct topo_words {
     enum topo_place place;
     int rail_of_all;
     struct topo_list rail_bw, rail_latency;
+    struct topo_exceptions rail_rate;
     struct topo_link link[TOPO_LINK_CLASSES];
 };
 

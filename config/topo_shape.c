@@ -218,6 +218,59 @@ static double rail_value(const struct topo_list *list, int rail)
     return list->n == 0 ? 0 : list->value[list->n == 1 ? 0 : rail];
 }
 
+/* What rail_rate: says of single rails, in rate[nnodes * nrails * 2]. */
+static int set_exceptions(struct shape *s, const struct topo *t, double *rate)
+{
+    const struct topo_exceptions *x = &s->w->rail_rate;
+    size_t n = 2 * (size_t)t->nnodes * (size_t)t->nrails;
+    unsigned char *given = calloc(n, 1);
+    int code = given ? 0 : -ENOMEM;
+
+    for (size_t i = 0; i < n; i++)
+        rate[i] = t->rail[i / 2 % (size_t)t->nrails].bw_bytes_per_s;
+    for (size_t i = 0; !code && i < x->n; i++) {
+        const struct topo_exception *e = &x->list[i];
+
+        if (e->node < 0 || e->node >= t->nnodes || e->rail < 0 || e->rail >= t->nrails) {
+            code = refuse(s,
+                          "rail_rate: names rail %d of node %d; expected rails 0 to %d of nodes "
+                          "0 to %d",
+                          e->rail, e->node, t->nrails - 1, t->nnodes - 1);
+            break;
+        }
+        for (int way = TOPO_OUT; way <= TOPO_IN; way++) {
+            size_t at = 2 * ((size_t)e->node * (size_t)t->nrails + (size_t)e->rail) + (size_t)way;
+
+            if (!(e->ways & 1 << way))
+                continue;
+            if (given[at]++)
+                code = refuse(s, "rail_rate: gives rail %d of node %d twice", e->rail, e->node);
+            rate[at] = e->rate;
+        }
+    }
+    free(given);
+    return code;
+}
+
+static int set_rail_rates(struct shape *s, struct topo *t)
+{
+    double *rate;
+    int code;
+
+    if (!s->w->rail_rate.n)
+        return 0;
+    if (t->nnodes > TOPO_MAX / t->nrails)
+        return refuse(s, "rail_rate: goes with at most %d rails on all nodes together", TOPO_MAX);
+    rate = malloc(2 * (size_t)t->nnodes * (size_t)t->nrails * sizeof *rate);
+    if (!rate)
+        return -ENOMEM;
+    code = set_exceptions(s, t, rate);
+    if (!code)
+        code = topo_set_rail_rates(t, rate);
+    free(rate);
+    return code;
+}
+
 static int set_links(struct shape *s, struct topo *t)
 {
     const struct topo_words *w = s->w;
@@ -233,7 +286,7 @@ static int set_links(struct shape *s, struct topo *t)
                                         .latency_ns = rail_value(&w->rail_latency, i)};
     for (int i = 0; i < TOPO_LINK_CLASSES; i++)
         t->link[i] = w->link[i];
-    return 0;
+    return set_rail_rates(s, t);
 }
 
 static int shape_ranks(struct shape *s)

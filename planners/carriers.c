@@ -36,7 +36,8 @@ static void carry(struct carriers *c, int owner, int carrier, uint64_t from, uin
         c->list[c->n++] = (struct carried){owner, carrier, {from, to}};
 }
 
-int carriers_open(struct carriers *c, const struct topo *t, int node, uint64_t block)
+int carriers_open(struct carriers *c, const struct topo *t, int node, enum topo_way way,
+                  uint64_t block)
 {
     int size = topo_node_size(t, node), spare = 0;
     uint64_t *weight = malloc((size_t)(size + 1) * sizeof *weight), used = 0;
@@ -54,7 +55,7 @@ int carriers_open(struct carriers *c, const struct topo *t, int node, uint64_t b
     c->n = 0;
     weight[0] = 0;
     for (int l = 0; l < size; l++)
-        weight[l + 1] = weight[l] + shares_rail_weight(t, node, l);
+        weight[l + 1] = weight[l] + shares_rail_weight(t, node, l, (enum share_way)way);
     int level = is_level(weight, size, block);
     for (int l = 0; l < size; l++) {
         uint64_t carries = level ? block

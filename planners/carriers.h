@@ -25,9 +25,10 @@ struct carriers {
     struct carried *list; /* [2 * size] owned: by owner, then by bytes; they cover every block */
 };
 
-/* For a node whose ranks all exchange blocks of so many bytes. 0 or -ENOMEM; close in either case.
-   c: all zero, or from an earlier call, whose room is used again where it suffices. */
-int carriers_open(struct carriers *c, const struct topo *t, int node, uint64_t block);
+/* For a node whose ranks all exchange blocks of so many bytes, one way. 0 or -ENOMEM; close in
+   either case. c: all zero, or from an earlier call, whose room is used again where it suffices. */
+int carriers_open(struct carriers *c, const struct topo *t, int node, enum topo_way way,
+                  uint64_t block);
 void carriers_close(struct carriers *c);
 
 #endif

@@ -26,13 +26,25 @@ static double flow_rate(const struct topo *t)
     return t->link[TOPO_LINK_FLOW].bw_bytes_per_s;
 }
 
+/* The mean of a node's rails each way, since shares follow the rates; 0: not known. */
+static double usual_rate(const struct topo *t, int node)
+{
+    double out = 0, in = 0;
+
+    for (int r = 0; r < t->nrails; r++) {
+        out += topo_rail_rate(t, node, r, TOPO_OUT);
+        in += topo_rail_rate(t, node, r, TOPO_IN);
+    }
+    return (out < in ? out : in) / t->nrails;
+}
+
 double cost_rail_rate(const struct topo *t)
 {
-    double least = 0;
+    double least = usual_rate(t, 0);
 
-    for (int r = 0; r < t->nrails; r++)
-        if (t->rail[r].bw_bytes_per_s > 0 && (least == 0 || t->rail[r].bw_bytes_per_s < least))
-            least = t->rail[r].bw_bytes_per_s;
+    for (int n = 1; t->rate && n < t->nnodes; n++)
+        if (usual_rate(t, n) < least)
+            least = usual_rate(t, n);
     least = or_else(least, COST_RAIL_BYTES_PER_S);
     return flow_rate(t) > 0 && flow_rate(t) < least ? flow_rate(t) : least;
 }
@@ -97,7 +109,7 @@ double cost_crossing(const struct plan_request *q)
 
     if (share > 0) /* slices fill the rails together, and so share them */
         bound *= processes / (share * processes < 1 ? share * processes : 1);
-    return q->topo->rail[0].bw_bytes_per_s > 0 ? bound : bound / COST_RAIL_BYTES_PER_S;
+    return load_rates_known(q->topo) ? bound : bound / COST_RAIL_BYTES_PER_S;
 }
 
 int cost_largest_node(const struct topo *t)

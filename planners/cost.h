@@ -26,8 +26,8 @@
 double cost_rail_latency(const struct topo *t);
 double cost_local_latency(const struct topo *t);
 
-/* Of one connection over the slowest rail; of a rank's slowest link inside its node, which for data
-   on GPUs is theirs. */
+/* Of one connection over a usual rail of the slowest node; of a rank's slowest link inside its
+   node, which for data on GPUs is theirs. */
 double cost_rail_rate(const struct topo *t);
 double cost_local_rate(const struct plan_request *q);
 

@@ -6,7 +6,7 @@
 
 int load_open(const struct topo *t, struct load *l)
 {
-    *l = (struct load){.nnodes = t->nnodes, .nrails = t->nrails};
+    *l = (struct load){.nnodes = t->nnodes, .nrails = t->nrails, .known = load_rates_known(t)};
     l->rail = calloc((size_t)t->nnodes * (size_t)t->nrails, sizeof *l->rail);
     l->local = calloc((size_t)t->nnodes, sizeof *l->local);
     if (l->rail && l->local)
@@ -27,25 +27,31 @@ int load_rates_known(const struct topo *t)
     for (int r = 0; r < t->nrails; r++)
         if (t->rail[r].bw_bytes_per_s <= 0)
             return 0;
+    for (size_t i = 0; t->rate && i < 2 * (size_t)t->nnodes * (size_t)t->nrails; i++)
+        if (t->rate[i] <= 0)
+            return 0;
     return 1;
 }
 
 /* One rail among unknown ones would be worth nothing or everything: then all count alike. */
-static double rate(const struct topo *t, int rail)
+static double rate(const struct load *l, const struct topo *t, int node, int rail,
+                   enum topo_way way)
 {
-    return load_rates_known(t) ? t->rail[rail].bw_bytes_per_s : 1;
+    return l->known ? topo_rail_rate(t, node, rail, way) : 1;
 }
 
 /* Can the rank use the rail, and what share of the rank's traffic goes there? */
-static double share(const struct topo *t, int rank, int rail)
+static double share(const struct load *l, const struct topo *t, int rank, int rail,
+                    enum topo_way way)
 {
+    int node = t->rank[rank].node;
     double all = 0;
 
     if (t->rank[rank].rail >= 0)
         return t->rank[rank].rail == rail;
     for (int r = 0; r < t->nrails; r++)
-        all += rate(t, r);
-    return rate(t, rail) / all;
+        all += rate(l, t, node, r, way);
+    return rate(l, t, node, rail, way) / all;
 }
 
 void load_add(struct load *l, const struct topo *t, const struct plan *p)
@@ -66,8 +72,8 @@ void load_add(struct load *l, const struct topo *t, const struct plan *p)
             continue;
         }
         for (int r = 0; r < l->nrails; r++) {
-            l->rail[from * l->nrails + r].out += bytes * share(t, p->rank, r);
-            l->rail[to * l->nrails + r].in += bytes * share(t, queue->peer, r);
+            l->rail[from * l->nrails + r].out += bytes * share(l, t, p->rank, r, TOPO_OUT);
+            l->rail[to * l->nrails + r].in += bytes * share(l, t, queue->peer, r, TOPO_IN);
         }
     }
 }
@@ -93,25 +99,39 @@ double load_time(const struct load *l, const struct topo *t)
     double worst = 0;
 
     for (int i = 0; i < l->nnodes * l->nrails; i++) {
-        double most = l->rail[i].in > l->rail[i].out ? l->rail[i].in : l->rail[i].out;
-        if (most / rate(t, i % l->nrails) > worst)
-            worst = most / rate(t, i % l->nrails);
+        int node = i / l->nrails, rail = i % l->nrails;
+        double in = l->rail[i].in / rate(l, t, node, rail, TOPO_IN);
+        double out = l->rail[i].out / rate(l, t, node, rail, TOPO_OUT);
+
+        worst = in > worst ? in : worst;
+        worst = out > worst ? out : worst;
     }
     return worst;
 }
 
-/* The sum of the rates of the rails that a node's ranks can use. */
-static double node_rate(const struct topo *t, int node)
+/* The sums of the rates, each way, of the rails that a node's ranks can use. */
+static struct load_link node_rates(const struct topo *t, int known, int node)
 {
-    double sum = 0;
+    const struct load l = {.known = known};
+    struct load_link sum = {0};
 
     for (int r = 0; r < t->nrails; r++)
-        for (int l = 0; l < topo_node_size(t, node); l++)
-            if (share(t, topo_node_rank(t, node, l), r) > 0) {
-                sum += rate(t, r);
-                break;
-            }
+        for (int local = 0; local < topo_node_size(t, node); local++) {
+            int rail = t->rank[topo_node_rank(t, node, local)].rail;
+
+            if (rail >= 0 && rail != r)
+                continue;
+            sum.in += rate(&l, t, node, r, TOPO_IN);
+            sum.out += rate(&l, t, node, r, TOPO_OUT);
+            break;
+        }
     return sum;
+}
+
+/* The time of the slower way. */
+static double slower_way(double in, double out, struct load_link rates)
+{
+    return in / rates.in > out / rates.out ? in / rates.in : out / rates.out;
 }
 
 /* What must cross a node's boundary in one direction. */
@@ -172,6 +192,7 @@ static void add_foreign(const struct plan_request *q, int r, double *in, double 
 static double demand_bound(const struct plan_request *q)
 {
     const struct topo *t = q->topo;
+    int known = load_rates_known(t);
     double bound = 0;
 
     for (int n = 0; n < t->nnodes; n++) {
@@ -179,7 +200,7 @@ static double demand_bound(const struct plan_request *q)
 
         for (int l = 0; l < topo_node_size(t, n); l++)
             add_foreign(q, topo_node_rank(t, n, l), &in, &out);
-        double most = (in > out ? in : out) / node_rate(t, n);
+        double most = slower_way(in, out, node_rates(t, known, n));
         bound = most > bound ? most : bound;
     }
     return bound;
@@ -188,7 +209,9 @@ static double demand_bound(const struct plan_request *q)
 double load_bound(const struct plan_request *q)
 {
     const struct topo *t = q->topo;
-    double rates = 0, bound = 0;
+    struct load_link all = {0};
+    int known = load_rates_known(t);
+    double bound = 0;
 
     if (t->nnodes < 2)
         return 0;
@@ -197,20 +220,24 @@ double load_bound(const struct plan_request *q)
     for (int n = 0; n < t->nnodes; n++) {
         struct crossing c = n == t->rank[q->root].node ? crossings[q->collective].root
                                                        : crossings[q->collective].other;
-        double in = amount_bytes(q, n, c.in), out = amount_bytes(q, n, c.out), r = node_rate(t, n);
+        struct load_link rates = node_rates(t, known, n);
+        double least = slower_way(amount_bytes(q, n, c.in), amount_bytes(q, n, c.out), rates);
 
-        rates += r;
-        if ((in > out ? in : out) / r > bound)
-            bound = (in > out ? in : out) / r;
+        all.in += rates.in;
+        all.out += rates.out;
+        bound = least > bound ? least : bound;
     }
-    if (q->collective == COLL_ALLREDUCE && 2 * (double)q->nbytes * (t->nnodes - 1) / rates > bound)
-        bound = 2 * (double)q->nbytes * (t->nnodes - 1) / rates;
+    double twice = 2 * (double)q->nbytes * (t->nnodes - 1);
+    if (q->collective == COLL_ALLREDUCE && slower_way(twice, twice, all) > bound)
+        bound = slower_way(twice, twice, all);
     return bound;
 }
 
-int load_worth_measuring(const struct plan_request *q)
+int load_worth_measuring(const struct plan_request *q, double *crossed)
 {
-    const double worth = 768 << 10; /* bytes of one rail */
+    const double worth = 768 << 10, together = 64 << 20; /* bytes of one rail */
+    double bytes = load_rates_known(q->topo) ? 0 : load_bound(q);
 
-    return !load_rates_known(q->topo) && load_bound(q) >= worth;
+    *crossed += bytes;
+    return bytes >= worth || (bytes > 0 && *crossed >= together);
 }

@@ -5,21 +5,37 @@
 #include <stdlib.h>
 #include <string.h>
 
-uint64_t shares_rail_weight(const struct topo *t, int node, int local)
+static double way_rate(const struct topo *t, int node, int rail, enum share_way way)
+{
+    return way == SHARE_THROUGH ? topo_rail_through(t, node, rail)
+                                : topo_rail_rate(t, node, rail, (enum topo_way)way);
+}
+
+/* Ranks of the node that use that rail; -1: all rails. */
+static int sharing(const struct topo *t, int node, int rail)
+{
+    int n = 0;
+
+    for (int l = 0; l < topo_node_size(t, node); l++)
+        n += t->rank[topo_node_rank(t, node, l)].rail == rail;
+    return n;
+}
+
+uint64_t shares_rail_weight(const struct topo *t, int node, int local, enum share_way way)
 {
     int rail = t->rank[topo_node_rank(t, node, local)].rail;
-    uint64_t sharing = 1;
+    double rate = 0;
 
     if (t->lanes && local >= t->lanes)
         return 0;
-    if (rail < 0 || !(t->rail[rail].bw_bytes_per_s >= 1))
+    if (rail < 0 && !t->rate)
         return 1;
-    for (int l = 0; l < topo_node_size(t, node); l++)
-        sharing += l != local && t->rank[topo_node_rank(t, node, l)].rail == rail;
-    return (uint64_t)t->rail[rail].bw_bytes_per_s / sharing + 1;
+    for (int r = rail < 0 ? 0 : rail; r < (rail < 0 ? t->nrails : rail + 1); r++)
+        rate += way_rate(t, node, r, way);
+    return rate >= 1 ? (uint64_t)rate / (uint64_t)sharing(t, node, rail) + 1 : 1;
 }
 
-int cutter_open(struct cutter *c, const struct topo *t, int node)
+int cutter_open(struct cutter *c, const struct topo *t, int node, enum share_way way)
 {
     c->size = topo_node_size(t, node);
     c->weight = malloc(2 * (size_t)(c->size + 1) * sizeof *c->weight);
@@ -28,7 +44,7 @@ int cutter_open(struct cutter *c, const struct topo *t, int node)
     c->cut = c->weight + c->size + 1;
     c->weight[0] = 0;
     for (int l = 0; l < c->size; l++)
-        c->weight[l + 1] = c->weight[l] + shares_rail_weight(t, node, l);
+        c->weight[l + 1] = c->weight[l] + shares_rail_weight(t, node, l, way);
     return 0;
 }
 
@@ -39,7 +55,7 @@ int cutters_alike(const struct cutter *a, const struct cutter *b)
 }
 
 int shares_open(struct shares *s, const struct topo *t, int rank, struct blocks blocks,
-                size_t grain)
+                size_t grain, enum share_way way)
 {
     int node = t->rank[rank].node;
 
@@ -51,8 +67,9 @@ int shares_open(struct shares *s, const struct topo *t, int rank, struct blocks 
                          .local = t->rank[rank].local,
                          .left = (node + t->nnodes - 1) % t->nnodes,
                          .right = (node + 1) % t->nnodes};
-    if (cutter_open(&s->cutter[0], t, s->left) < 0 || cutter_open(&s->cutter[1], t, node) < 0 ||
-        cutter_open(&s->cutter[2], t, s->right) < 0)
+    if (cutter_open(&s->cutter[0], t, s->left, way) < 0 ||
+        cutter_open(&s->cutter[1], t, node, way) < 0 ||
+        cutter_open(&s->cutter[2], t, s->right, way) < 0)
         return -ENOMEM;
     s->by_here = &s->cutter[1];
     s->by_left = cutters_alike(&s->cutter[0], s->by_here) ? s->by_here : &s->cutter[0];
@@ -132,7 +149,7 @@ int shares_divide(const struct topo *t, uint64_t total, size_t grain, size_t *si
         uint64_t part = (last - first) * grain;
         struct cutter c;
 
-        if (cutter_open(&c, t, n) < 0)
+        if (cutter_open(&c, t, n, SHARE_THROUGH) < 0)
             return -ENOMEM;
         for (int l = 0; l < c.size; l++)
             sizes[topo_node_rank(t, n, l)] =

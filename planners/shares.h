@@ -45,8 +45,11 @@ struct cutter {
     int equal;        /* it is right for every unit of so many equal blocks; 0: for none */
 };
 
+/* Which way a share goes through its rank's rail. */
+enum share_way { SHARE_OUT, SHARE_IN, SHARE_THROUGH /* in, and out again */ };
+
 /* The weights of a node's ranks; nothing is cut yet. 0 or -ENOMEM; free weight. */
-int cutter_open(struct cutter *c, const struct topo *t, int node);
+int cutter_open(struct cutter *c, const struct topo *t, int node, enum share_way way);
 int cutters_alike(const struct cutter *a, const struct cutter *b);
 /* Where the share of local rank l of `total` bytes begins, by weight and grain alone. */
 uint64_t cut_at(const struct cutter *c, uint64_t total, size_t grain, int l);
@@ -71,13 +74,13 @@ struct shares {
         *by_right; /* into cutter; one for all where nodes are alike */
 };
 
-/* What a rank's rail can carry, as a weight: > 0, but for ranks behind t->lanes. Ranks that share a
-   rail share its rate. */
-uint64_t shares_rail_weight(const struct topo *t, int node, int local);
+/* What a rank's rail can carry that way, as a weight: > 0, but for ranks behind t->lanes. Ranks
+   that share a rail share its rate; a rank that uses all rails has a share of their sum. */
+uint64_t shares_rail_weight(const struct topo *t, int node, int local, enum share_way way);
 
 /* 0 or -ENOMEM; close in either case. blocks: its arrays must outlive s. */
 int shares_open(struct shares *s, const struct topo *t, int rank, struct blocks blocks,
-                size_t grain);
+                size_t grain, enum share_way way);
 void shares_close(struct shares *s);
 
 /* Cut the unit of node `unit` at the left neighbour, here and at the right neighbour. */
@@ -87,7 +90,8 @@ void shares_cut_by(const struct shares *s, struct cutter *c, int unit);
 
 /*
  * The blocks for which every share is its rank's own block: `total` bytes divided evenly over the
- * nodes and inside a node by the rails. sizes and from: [nranks], filled in.
+ * nodes and inside a node by the rails.
+ * sizes and from: [nranks], filled in.
  */
 int shares_divide(const struct topo *t, uint64_t total, size_t grain, size_t *sizes,
                   uint64_t *from);

@@ -41,9 +41,10 @@ struct work {
     int slices, nsteps;     /* of all slices together */
     int window;             /* steps under way */
     int step, distance, turn;
-    struct share slice;         /* of every block, at this step */
-    struct carriers here, peer; /* of the own node, of the one at the other end */
-    int peer_node;              /* whose peer is, or -1 */
+    struct share slice;      /* of every block, at this step */
+    struct carriers here[2]; /* of the own node, by enum topo_way */
+    struct carriers peer;    /* of the one at the other end, the way it goes there */
+    int peer_node, peer_way; /* whose peer is, or -1, and of which way */
     uint64_t scratch_bytes;
     uint32_t *received; /* [nsteps] owned: the last receive of each step */
 };
@@ -138,7 +139,9 @@ static int enter(struct work *w, int step)
     w->slice.from = w->q->nbytes * (uint64_t)slice / (uint64_t)w->slices;
     w->slice.to = w->q->nbytes * (uint64_t)(slice + 1) / (uint64_t)w->slices;
     w->peer_node = -1;
-    return carriers_open(&w->here, w->t, w->node, w->slice.to - w->slice.from);
+    uint64_t block = w->slice.to - w->slice.from;
+    int rc = carriers_open(&w->here[TOPO_OUT], w->t, w->node, TOPO_OUT, block);
+    return rc ? rc : carriers_open(&w->here[TOPO_IN], w->t, w->node, TOPO_IN, block);
 }
 
 /* The local rank that meets `local` at this step, as it sends (way 1) or receives (way -1), or
@@ -165,12 +168,14 @@ static int each_piece(struct work *w, int v, int way,
 
     if (met < 0)
         return 0;
-    if (w->peer_node != other &&
-        carriers_open(&w->peer, w->t, other, w->slice.to - w->slice.from) < 0)
+    if ((w->peer_node != other || w->peer_way != way) &&
+        carriers_open(&w->peer, w->t, other, way > 0 ? TOPO_IN : TOPO_OUT,
+                      w->slice.to - w->slice.from) < 0)
         return -ENOMEM;
     w->peer_node = other;
-    const struct carriers *from = way > 0 ? &w->here : &w->peer,
-                          *to = way > 0 ? &w->peer : &w->here;
+    w->peer_way = way;
+    const struct carriers *from = way > 0 ? &w->here[TOPO_OUT] : &w->peer,
+                          *to = way > 0 ? &w->peer : &w->here[TOPO_IN];
     int from_node = way > 0 ? w->node : other, to_node = way > 0 ? other : w->node;
     int exit = way > 0 ? v : met, entry = way > 0 ? met : v;
     for (int i = 0; i < from->n; i++)
@@ -206,15 +211,14 @@ static int others_rails(struct work *w)
 {
     int rc = 0;
 
-    for (int i = 0; !rc && i < w->here.n; i++) {
-        const struct carried *c = &w->here.list[i];
+    for (int way = TOPO_OUT; way <= TOPO_IN; way++)
+        for (int i = 0; !rc && i < w->here[way].n; i++) {
+            const struct carried *c = &w->here[way].list[i];
 
-        if (c->owner != w->local || c->carrier == w->local)
-            continue;
-        rc = each_piece(w, c->carrier, 1, hand_over);
-        if (!rc)
-            rc = each_piece(w, c->carrier, -1, take_over);
-    }
+            if (c->owner == w->local && c->carrier != w->local)
+                rc = way == TOPO_OUT ? each_piece(w, c->carrier, 1, hand_over)
+                                     : each_piece(w, c->carrier, -1, take_over);
+        }
     return rc;
 }
 
@@ -297,7 +301,8 @@ static int alltoall_build(const struct plan_request *q, struct plan **plan_p)
                                plan_output_bytes(q, q->rank), w.scratch_bytes, 0, plan_p);
         w.b = NULL;
     }
-    carriers_close(&w.here);
+    carriers_close(&w.here[TOPO_OUT]);
+    carriers_close(&w.here[TOPO_IN]);
     carriers_close(&w.peer);
     free(w.received);
     plan_build_discard(w.b);

@@ -66,15 +66,18 @@ static int measure(const struct plan_algorithm *a, enum plan_collective c, const
     }
     qsort(us, REPETITIONS, sizeof *us, ascending);
     printf("{\"what\": \"planning\", \"collective\": \"%s\", \"algorithm\": \"%s\", \"ranks\": %d, "
-           "\"nodes\": %d, \"median_us\": %.1f, \"worst_us\": %.1f, \"plan_bytes\": %zu}\n",
-           plan_collective_name(c), a->name, t->nranks, t->nnodes, us[REPETITIONS / 2],
-           us[REPETITIONS - 1], bytes);
+           "\"nodes\": %d, \"rates_by_node\": %s, \"median_us\": %.1f, \"worst_us\": %.1f, "
+           "\"plan_bytes\": %zu}\n",
+           plan_collective_name(c), a->name, t->nranks, t->nnodes, t->rate ? "true" : "false",
+           us[REPETITIONS / 2], us[REPETITIONS - 1], bytes);
     return 0;
 }
 
 int main(void)
 {
-    static const char *const shapes[] = {"node:4 gpu:4 rail:4", "node:1024 gpu:8 rail:8"};
+    static const char *const shapes[] = {
+        "node:4 gpu:4 rail:4", "node:1024 gpu:8 rail:8",
+        "node:1024 gpu:8 rail:8@100Gbit rail_rate:5.2@50Gbit,9.3@25Gbit,77.0out@1Gbit"};
     int failed = 0;
 
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {

@@ -12,44 +12,38 @@
 #include <stdlib.h>
 
 #include "planners/compose/compose_parts.h"
+#include "planners/load.h"
+#include "planners/shares.h"
 
 static int rates_differ(const struct topo *t)
 {
-    for (int r = 0; r < t->nrails; r++)
-        if (!(t->rail[r].bw_bytes_per_s >= 1))
-            return 0;
+    if (!load_rates_known(t) || t->rate)
+        return load_rates_known(t);
     for (int r = 1; r < t->nrails; r++)
         if (t->rail[r].bw_bytes_per_s != t->rail[0].bw_bytes_per_s)
             return 1;
     return 0;
 }
 
-/* What each rank's rail can carry: ranks of a node that share a rail share its rate. */
+/* What each rank's rail can carry: ranks of a node that share a rail share its rate. A stripe goes
+   through a carrier's rail, in and out again. */
 int compose_weigh_rails(struct compose_shape *s)
 {
     const struct topo *t = s->t;
-    int *sharing;
 
     if (s->stripe == 1 || !rates_differ(t))
         return 0;
-    sharing = calloc((size_t)t->nnodes * (size_t)t->nrails, sizeof *sharing);
     s->weight = calloc((size_t)t->nranks, sizeof *s->weight);
-    if (!sharing || !s->weight) {
-        free(sharing);
+    if (!s->weight)
         return -ENOMEM;
-    }
-    for (int r = 0; r < t->nranks; r++)
-        if (t->rank[r].rail >= 0)
-            sharing[t->rank[r].node * t->nrails + t->rank[r].rail]++;
     for (int r = 0; r < t->nranks; r++) {
-        int rail = t->rank[r].rail;
+        const struct topo_rank *k = &t->rank[r];
 
         /* A rank that uses all rails counts as one with a common rail. */
-        s->weight[r] = rail < 0 ? 1 + (uint64_t)t->rail[0].bw_bytes_per_s
-                                : 1 + (uint64_t)t->rail[rail].bw_bytes_per_s /
-                                          (uint64_t)sharing[t->rank[r].node * t->nrails + rail];
+        s->weight[r] = k->rail >= 0 || t->rate
+                           ? shares_rail_weight(t, k->node, k->local, SHARE_THROUGH)
+                           : 1 + (uint64_t)t->rail[0].bw_bytes_per_s;
     }
-    free(sharing);
     return 0;
 }
 

@@ -28,7 +28,7 @@ static int note_cut(struct cuts *c, uint64_t at)
 static int note_node(const struct lanes *l, int node, struct cuts *c)
 {
     struct cutter other;
-    int rc = cutter_open(&other, l->t, node);
+    int rc = cutter_open(&other, l->t, node, SHARE_THROUGH);
 
     if (rc)
         return rc;
@@ -78,7 +78,7 @@ int lanes_open(struct lanes *l, const struct topo *t, int rank, uint64_t total, 
                         .local = t->rank[rank].local,
                         .total = total,
                         .grain = grain};
-    rc = cutter_open(&l->here, t, l->node);
+    rc = cutter_open(&l->here, t, l->node, SHARE_THROUGH);
     if (rc)
         return rc;
     for (int i = 0; i <= l->here.size; i++)
@@ -104,7 +104,7 @@ int lanes_rank(const struct lanes *l, struct share lane, int node)
     struct cutter other;
     int local = 0;
 
-    if (cutter_open(&other, l->t, node) < 0)
+    if (cutter_open(&other, l->t, node, SHARE_THROUGH) < 0)
         return -ENOMEM;
     while (local + 1 < other.size && cut_at(&other, l->total, l->grain, local + 1) <= lane.from)
         local++;

@@ -10,7 +10,8 @@
 #define LANES_INTER(INTER)                                                                         \
     INTER(RING, "ring")                                                                            \
     INTER(RECURSIVE_DOUBLING, "recursive_doubling")                                                \
-    INTER(RABENSEIFNER, "rabenseifner")
+    INTER(RABENSEIFNER, "rabenseifner")                                                            \
+    INTER(DIRECT, "direct")
 
 /*
  * Over n nodes, for a lane of m bytes, p the largest power of two in n; nodes beyond p hand in to,
@@ -19,6 +20,10 @@
  *   ring                 2 (n - 1) steps,   2 m (n - 1) / n bytes out of each node
  *   recursive_doubling   log2 p steps,      m log2 p bytes
  *   rabenseifner         2 log2 p steps,    2 m (p - 1) / p bytes
+ *   direct               2 steps,           2 m (n - 1) / n bytes where nodes are alike
+ *
+ * With `direct` each node combines a part and hands it out to all others. Node i with part u of the
+ * lane sends and receives 1 + (n - 2) u, so parts can suit the nodes' rates.
  */
 enum lanes_inter {
 #define INTER(id, text) LANES_##id,
@@ -35,6 +40,8 @@ struct lane_work {
     struct tracked ops;
     struct lanes l;
     enum lanes_inter inter;
+    double *part; /* [nnodes + 1] owned: with LANES_DIRECT where each node's part of this rank's
+                     lane begins, of 1 */
     uint64_t scratch_bytes;
     int error; /* 0 or -ENOMEM */
 };
@@ -68,7 +75,11 @@ int lanes_reduce_scatter(struct lane_work *w);
 /* All of a scatter(v). 0 or -ENOMEM. */
 int lanes_scatter(struct lane_work *w);
 
-/* The way that takes the least time by the table above. */
+/* Fill in w->part by the rates of t: those of this rank's lane, where that is one of `aligned`,
+   t's aligned form, else (NULL) the nodes'. 0 or -ENOMEM. */
+int lanes_divide(struct lane_work *w, const struct topo *t, const struct topo *aligned);
+
+/* The way that takes the least time by the table above; `direct` for a few unequal nodes. */
 enum lanes_inter lanes_inter_default(const struct plan_request *q);
 
 #endif

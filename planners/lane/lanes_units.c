@@ -43,7 +43,8 @@ int lane_units_trade(struct lane_units *u, int node, enum lanes_lane lane, int s
                      int count)
 {
     struct shares there;
-    int rc = shares_open(&there, u->s.t, topo_node_rank(u->s.t, node, 0), u->s.blocks, u->s.grain);
+    int rc = shares_open(&there, u->s.t, topo_node_rank(u->s.t, node, 0), u->s.blocks, u->s.grain,
+                         SHARE_THROUGH);
     int alike = !rc && cutters_alike(there.by_here, u->s.by_here);
 
     if (alike)
@@ -79,7 +80,7 @@ int lane_units_open(struct lane_units *u, struct lane_work *w)
             u->from[r] = u->from[r - 1] + q->bytes[r - 1];
         blocks = (struct blocks){.sizes = q->bytes, .from = u->from};
     }
-    int rc = shares_open(&u->s, q->topo, q->rank, blocks, q->grain);
+    int rc = shares_open(&u->s, q->topo, q->rank, blocks, q->grain, SHARE_THROUGH);
     u->own[0] = 0;
     for (int j = 0; j < u->nodes && !rc; j++) {
         struct share at = lane_units_share(u, j, u->s.local);

@@ -46,9 +46,13 @@ static struct topo_link known(struct topo_link link, struct topo_link otherwise)
                               link.latency_ns > 0 ? link.latency_ns : otherwise.latency_ns};
 }
 
-static struct topo_link rail_rate(const struct model_links *l, int rail)
+static struct topo_link rail_rate(const struct model_links *l, int node, int rail,
+                                  enum model_link_kind kind)
 {
-    return known(l->t->rail[rail], l->rates.rail);
+    enum topo_way way = kind == MODEL_RAIL_OUT ? TOPO_OUT : TOPO_IN;
+    struct topo_link link = {topo_rail_rate(l->t, node, rail, way), l->t->rail[rail].latency_ns};
+
+    return known(link, l->rates.rail);
 }
 
 static struct topo_link class_rate(const struct model_links *l, enum topo_link_class c)
@@ -141,7 +145,7 @@ struct model_link model_links_get(const struct model_links *l, uint32_t link)
     if (kinds[k].per == PER_RAIL) {
         found.node = (int)i / t->nrails;
         found.from = (int)i % t->nrails;
-        found.bw_bytes_per_s = rail_rate(l, found.from).bw_bytes_per_s;
+        found.bw_bytes_per_s = rail_rate(l, found.node, found.from, k).bw_bytes_per_s;
     } else if (kinds[k].per == PER_RANK) {
         found.node = t->rank[i].node;
         found.from = (int)i;
@@ -177,7 +181,7 @@ static uint32_t rails(const struct model_links *l, int rank, enum model_link_kin
 
     for (int rail = 0; rail < l->t->nrails; rail++)
         if (r->rail < 0 || r->rail == rail) {
-            struct topo_link rate = rail_rate(l, rail);
+            struct topo_link rate = rail_rate(l, r->node, rail, kind);
 
             use[n++] = (struct model_use){first + (uint32_t)rail, rate.bw_bytes_per_s};
             all += rate.bw_bytes_per_s;

@@ -40,6 +40,7 @@ struct balance_net {
     const struct topo *t; /* borrowed */
     int nrails, mesh;
     uint32_t nlinks, first_in;
+    double widest;      /* capacity of the fastest rail */
     double *capacity;   /* [nlinks] owned: bytes/s, or 1 for a rail of unknown rate */
     double *background; /* [nlinks] owned: bytes that are under way anyway, 0 at first */
     uint32_t *local;    /* [nnodes] owned: the first link inside the node */
@@ -63,6 +64,13 @@ static inline uint32_t balance_rail_in(const struct balance_net *net, int node, 
     return net->first_in + (uint32_t)(node * net->nrails + rail);
 }
 
+/* Is it a rail so much slower than the fastest that short messages, too, are better off elsewhere?
+ */
+static inline int balance_is_narrow(const struct balance_net *net, uint32_t link)
+{
+    return link >= 2 && link < net->local[0] && net->capacity[link] * 8 < net->widest;
+}
+
 /* What a link is, for people: "node 0 rail 2 out", "rank 3 to rank 5". Returns text. */
 const char *balance_link_text(const struct balance_net *net, uint32_t link, char *text,
                               size_t size);
@@ -84,8 +92,9 @@ int balance_npaths(const struct balance_net *net, int from, int to);
 int balance_path(const struct balance_net *net, int from, int to, int i, struct balance_path *path);
 
 struct balance_options {
-    double lambda;          /* most of a message that one visit moves: 0 < lambda <= 1 */
-    uint64_t split_bytes;   /* messages of so many bytes and less go direct */
+    double lambda; /* most of a message that one visit moves: 0 < lambda <= 1 */
+    uint64_t
+        split_bytes; /* messages of so many bytes and less go direct, unless by a narrow rail */
     uint64_t relay_bytes;   /* what being relayed costs, in bytes a message seems longer */
     double accuracy;        /* stop when proven so near to the best, e.g. 0.01 */
     double visits_per_pair; /* how much work at most: visits to messages, about 1 per pair */

@@ -11,17 +11,19 @@
 
 enum { NO_LINK = 0, CLOSED = 1, FIRST_RAIL = 2 };
 
-static double rail_rate(const struct topo *t, int rail)
+static double rail_rate(const struct topo *t, int node, int rail, enum topo_way way)
 {
-    return t->rail[rail].bw_bytes_per_s > 0 ? t->rail[rail].bw_bytes_per_s : 1;
+    double rate = topo_rail_rate(t, node, rail, way);
+
+    return rate > 0 ? rate : 1;
 }
 
-static double all_rails(const struct topo *t)
+static double all_rails(const struct topo *t, int node, enum topo_way way)
 {
     double sum = 0;
 
     for (int r = 0; r < t->nrails; r++)
-        sum += rail_rate(t, r);
+        sum += rail_rate(t, node, r, way);
     return sum;
 }
 
@@ -56,7 +58,7 @@ static double local_rate(const struct topo *t, int from, int to)
         return nvlink;
     if (a->socket != b->socket && socket > 0)
         return socket;
-    return shm > 0 ? shm : all_rails(t);
+    return shm > 0 ? shm : all_rails(t, a->node, TOPO_OUT);
 }
 
 static uint32_t mesh_link(const struct balance_net *net, int from, int to)
@@ -83,13 +85,21 @@ static void local_links(const struct balance_net *net, int from, int to, uint32_
     }
 }
 
+static double way_capacity(const struct balance_net *net, int node, int rail, enum topo_way way)
+{
+    return net->nrails == net->t->nrails ? rail_rate(net->t, node, rail, way)
+                                         : all_rails(net->t, node, way);
+}
+
 static void set_rails(struct balance_net *net)
 {
     for (int n = 0; n < net->t->nnodes; n++)
         for (int r = 0; r < net->nrails; r++) {
-            double rate = net->nrails == net->t->nrails ? rail_rate(net->t, r) : all_rails(net->t);
-            net->capacity[balance_rail_out(net, n, r)] = rate;
-            net->capacity[balance_rail_in(net, n, r)] = rate;
+            net->capacity[balance_rail_out(net, n, r)] = way_capacity(net, n, r, TOPO_OUT);
+            net->capacity[balance_rail_in(net, n, r)] = way_capacity(net, n, r, TOPO_IN);
+            for (int way = TOPO_OUT; way <= TOPO_IN; way++)
+                if (way_capacity(net, n, r, (enum topo_way)way) > net->widest)
+                    net->widest = way_capacity(net, n, r, (enum topo_way)way);
         }
 }
 

@@ -11,12 +11,11 @@ static void add_flow(struct balance_flows *f, int from, int to, uint64_t bytes,
 {
     struct balance_flow *flow = &f->flow[f->n++];
 
-    *flow = (struct balance_flow){.from = from,
-                                  .to = to,
-                                  .bytes = bytes,
-                                  .npaths =
-                                      bytes <= split_bytes ? 1 : balance_npaths(f->net, from, to)};
+    *flow = (struct balance_flow){.from = from, .to = to, .bytes = bytes, .npaths = 1};
     balance_direct_links(f->net, from, to, flow->direct);
+    if (bytes > split_bytes || balance_is_narrow(f->net, flow->direct[0]) ||
+        balance_is_narrow(f->net, flow->direct[1]))
+        flow->npaths = balance_npaths(f->net, from, to);
 }
 
 int balance_flows_open(struct balance_flows *f, const struct balance_net *net,

@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "planners/aligned.h"
 #include "planners/recipe.h"
 #include "planners/parallel_rings/rings_rooted.h"
 #include "planners/cost.h"
@@ -160,19 +161,22 @@ static int rings_accepts(const struct plan_request *q, char *why, size_t why_siz
     return read_recipe(q->recipe, value, why, why_size);
 }
 
-static int build(const struct plan_request *q, const char *name, int intra, int k,
-                 struct plan **plan_p)
+static int build_on(const struct plan_request *q, const char *name, int intra, int k,
+                    struct plan **plan_p)
 {
     struct work w = {.q = q, .b = plan_build_begin(q->rank, q->topo->nranks, q->chunk_bytes)};
     int node = q->topo->rank[q->rank].node;
     struct blocks blocks;
     int rc = w.b ? divide(&w, &blocks) : -ENOMEM;
+    int from_root = collectives[q->collective].from_root;
+    enum share_way way = !from_root                    ? SHARE_THROUGH
+                         : plan_gathers(q->collective) ? SHARE_IN
+                                                       : SHARE_OUT;
 
     if (intra == INTRA_BY_NODE)
         intra = rings_sockets_matter(q->topo, node) ? RINGS_SOCKETS : RINGS_LINEAR;
     if (!rc)
-        rc = shares_open(&w.s, q->topo, collectives[q->collective].from_root ? q->root : q->rank,
-                         blocks, q->grain);
+        rc = shares_open(&w.s, q->topo, from_root ? q->root : q->rank, blocks, q->grain, way);
     if (!rc)
         rc = rings_trees_open(&w.trees, q->topo, node, (enum rings_intra)intra, k);
     if (!rc)
@@ -187,6 +191,22 @@ static int build(const struct plan_request *q, const char *name, int intra, int 
     free(w.sizes);
     free(w.from);
     plan_build_discard(w.b);
+    return rc;
+}
+
+/* Rings use aligned rails; a gather's and a scatter's pieces do not go round. */
+static int build(const struct plan_request *q, const char *name, int intra, int k,
+                 struct plan **plan_p)
+{
+    struct plan_request aligned = *q;
+    struct topo *t = NULL;
+    int rc = ON_RINGS & 1u << q->collective ? aligned_open(q->topo, 0, &t) : 0;
+
+    if (t)
+        aligned.topo = t;
+    if (!rc)
+        rc = build_on(&aligned, name, intra, k, plan_p);
+    topo_free(t);
     return rc;
 }
 

@@ -72,7 +72,7 @@ static int cut_unit(struct rooted *w, int unit)
 {
     free(w->exits.weight);
     w->exits = (struct cutter){0};
-    if (cutter_open(&w->exits, w->q->topo, unit) < 0)
+    if (cutter_open(&w->exits, w->q->topo, unit, w->up ? SHARE_OUT : SHARE_IN) < 0)
         return -ENOMEM;
     if (some_rail_lags(w, unit)) {
         shares_cut_by(w->s, &w->exits, unit);

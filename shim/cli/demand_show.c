@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "config/settings.h"
+#include "planners/load.h"
 #include "planners/nimble/nimble.h"
 #include "shim/cli/lp.h"
 
@@ -21,7 +22,7 @@ struct split {
 /* Rates known: congestion is a time; else bytes of one rail. */
 static void print_way(const struct split *s, const char *name, double congestion, double relayed)
 {
-    int known = s->q->topo->rail[0].bw_bytes_per_s > 0;
+    int known = load_rates_known(s->q->topo);
     double total = (double)plan_total_bytes(s->q);
 
     printf("%-22s %12.6g %-5s %9.3f", name, known ? congestion * 1e3 : congestion,

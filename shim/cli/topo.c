@@ -30,6 +30,7 @@ static const char usage[] =
     "  rank:4                          ranks per GPU, socket or node, whichever is innermost\n"
     "  rank:4,3,4                      ranks of each node\n"
     "  rail:4@100Gbit                  rate of each rail; rail:2@100Gbit,50Gbit if they differ\n"
+    "  rail_rate:1.2@50Gbit            rail 2 of node 1 alone; 1.2out@ or 1.2in@: that way alone\n"
     "  place:cyclic                    ranks dealt out in turn (place:block is the default);\n"
     "                                  place:0,1,1,0 gives the node of each rank\n"
     "  link_nvlink:200GB/s             rate of a link class: shm, nvlink, pcie, socket,\n"

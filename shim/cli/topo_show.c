@@ -133,6 +133,24 @@ static void show_link(const char *name, double value, const char *rate, double l
     printf("  %-10s %14s %14s\n", name, value == 0 ? "-" : rate, latency_ns == 0 ? "-" : time);
 }
 
+/* Rails of single nodes that differ from what all are shown to have. */
+static void show_exceptions(const struct topo *t, int rows)
+{
+    char name[64], rate[TOPO_RATE_TEXT];
+    int found = 0;
+
+    for (int i = 0; t->rate && i < 2 * t->nnodes * t->nrails; i++) {
+        int node = i / 2 / t->nrails, rail = i / 2 % t->nrails;
+
+        if (t->rate[i] == t->rail[rail].bw_bytes_per_s || ++found > rows)
+            continue;
+        snprintf(name, sizeof name, "%d.%d %s", node, rail, i % 2 == TOPO_OUT ? "out" : "in");
+        topo_print_bit_rate(t->rate[i], rate, sizeof rate);
+        show_link(name, t->rate[i], rate, t->rail[rail].latency_ns);
+    }
+    note_rest(found, rows, "rails of single nodes (node.rail)");
+}
+
 static void show_links(const struct topo *t, int rows)
 {
     char name[32], rate[TOPO_RATE_TEXT];
@@ -144,6 +162,7 @@ static void show_links(const struct topo *t, int rows)
         show_link(name, t->rail[i].bw_bytes_per_s, rate, t->rail[i].latency_ns);
     }
     note_rest(t->nrails, rows, "rails");
+    show_exceptions(t, rows);
     for (int i = 0; i < TOPO_LINK_CLASSES; i++) {
         topo_print_rate(t->link[i].bw_bytes_per_s, rate, sizeof rate);
         show_link(topo_link_name((enum topo_link_class)i), t->link[i].bw_bytes_per_s, rate,
@@ -192,6 +211,20 @@ void topo_show_json(const struct topo *t, struct json *j)
     json_open(j, "rail", '[');
     for (int i = 0; i < t->nrails; i++)
         json_link(j, NULL, &t->rail[i]);
+    json_close(j, ']');
+    json_open(j, "rail_rate", '[');
+    for (int i = 0; t->rate && i < t->nnodes * t->nrails; i++) {
+        double out = t->rate[2 * i + TOPO_OUT], in = t->rate[2 * i + TOPO_IN];
+
+        if (out == t->rail[i % t->nrails].bw_bytes_per_s && in == out)
+            continue;
+        json_open(j, NULL, '{');
+        json_int(j, "node", i / t->nrails);
+        json_int(j, "rail", i % t->nrails);
+        json_number(j, "out_bytes_per_s", out);
+        json_number(j, "in_bytes_per_s", in);
+        json_close(j, '}');
+    }
     json_close(j, ']');
     json_open(j, "link", '{');
     for (int i = 0; i < TOPO_LINK_CLASSES; i++)

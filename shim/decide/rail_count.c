@@ -48,12 +48,14 @@ static int is_change(double was, double now)
     return was > 0 && now > 0 && (now < alike * was || was < alike * now);
 }
 
-void rail_count_measured(double bytes_per_s)
+void rail_count_measured(double out, double in)
 {
     struct live_rail *r = &counters.live.rail;
+    const double now[LIVE_WAYS] = {[LIVE_OUT] = out, [LIVE_IN] = in};
 
-    for (int w = 0; w < LIVE_WAYS && bytes_per_s > 0 && !get(&planned); w++)
-        set(&r->can[w], (uint64_t)bytes_per_s);
+    for (int w = 0; w < LIVE_WAYS && !get(&planned); w++)
+        if (now[w] > 0)
+            set(&r->can[w], (uint64_t)now[w]);
 }
 
 void rail_count_can(double out, double in)

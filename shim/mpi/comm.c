@@ -57,7 +57,7 @@ static void free_plan(struct mpi_plan *p)
     free(p);
 }
 
-static void forget_plans(struct mpi_comm *c)
+void mpi_comm_forget_plans(struct mpi_comm *c)
 {
     while (c->plans) {
         struct mpi_plan *first = c->plans;
@@ -69,7 +69,7 @@ static void forget_plans(struct mpi_comm *c)
 /* All that it owns. */
 static void empty(struct mpi_comm *c)
 {
-    forget_plans(c);
+    mpi_comm_forget_plans(c);
     links_part(&c->links);
     team_close(&c->team);
     for (int i = 0; i < GPUS_KEPT; i++)
@@ -239,12 +239,14 @@ int mpi_comm_measure_rails(struct mpi_comm *c, const struct plan_request *q)
 {
     if (c->rails_measured)
         return MPI_SUCCESS;
-    c->rails_measured = !rails_wanted(c->topo);
-    if (c->rails_measured || !load_worth_measuring(q))
+    c->rails_measured = settings.cfg.reproducible || !rails_wanted(c->topo);
+    if (c->rails_measured || !load_worth_measuring(q, &c->rails_crossed))
         return MPI_SUCCESS;
-    c->rails_measured = 1;
-    forget_plans(c); /* they are for the rails as they were thought to be */
-    return rails_measure(c->private_comm, c->rank, c->topo);
+    c->rails_measured = c->rails_followed = 1;
+    mpi_comm_forget_plans(c);
+    int rc = rails_measure(c->private_comm, c->rank, c->topo);
+    follow_measured(&c->follow, 1, c->topo->rail[0].bw_bytes_per_s > 0);
+    return rc;
 }
 
 int mpi_comm_engine(struct mpi_comm *c, struct plan_request *request,

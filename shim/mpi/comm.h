@@ -15,6 +15,7 @@
 #include "planners/load.h"
 #include "planners/registry.h"
 #include "shim/decide/division.h"
+#include "shim/decide/follow.h"
 #include "shim/decide/guard.h"
 #include "shim/mpi/gpus.h"
 #include "shim/mpi/links.h"
@@ -33,13 +34,16 @@ enum { GPUS_KEPT = 4 };
 struct mpi_comm {
     enum reason verdict; /* REASON_NONE, or why all calls on this communicator run natively */
     int rank, size;
-    int placed;                      /* it counts as one of those that have a private_comm */
-    MPI_Comm private_comm;           /* owned */
-    struct topo *topo;               /* owned */
-    struct links links;              /* owned */
-    struct mpi_team team;            /* owned */
-    struct variants variants;        /* owned */
-    int rails_measured;              /* or there is nothing to be measured */
+    int placed;               /* it counts as one of those that have a private_comm */
+    MPI_Comm private_comm;    /* owned */
+    struct topo *topo;        /* owned */
+    struct links links;       /* owned */
+    struct mpi_team team;     /* owned */
+    struct variants variants; /* owned */
+    int rails_measured;       /* or there is nothing to be measured */
+    double rails_crossed;     /* bytes of calls that were not worth measuring */
+    int rails_followed;       /* they were, and may change */
+    struct follow follow;
     uint32_t first_done, tried;      /* collectives whose first call was the library's; of which
                                         the guard has begun a trial: a bit each */
     unsigned turn;                   /* rerouted calls so far, for COLLSHIM_MODE=ab */
@@ -81,6 +85,9 @@ struct mpi_comm *mpi_comm_make(MPI_Comm comm);
  * done before (rails.h): collective over the communicator. Returns an MPI code.
  */
 int mpi_comm_measure_rails(struct mpi_comm *c, const struct plan_request *q);
+
+/* Plans are for rails as they were thought to be. Not while one runs. */
+void mpi_comm_forget_plans(struct mpi_comm *c);
 
 /*
  * The plan and the engine for a request, made on first use, and the bytes that the plan moves to

@@ -19,15 +19,17 @@ void rail_open(void)
 /* A rank without a rail of its own has all of its node's. */
 void rail_note_rates(const struct topo *t, int rank)
 {
-    int own = t->rank[rank].rail;
-    double sum = 0;
+    int own = t->rank[rank].rail, node = t->rank[rank].node;
+    double out = 0, in = 0;
 
     if (t->nnodes < 2)
         return;
     for (int r = 0; r < t->nrails; r++)
-        if (own < 0 || r == own)
-            sum += t->rail[r].bw_bytes_per_s;
-    rail_count_can(sum, sum); /* the same on all nodes, and either way */
+        if (own < 0 || r == own) {
+            out += topo_rail_rate(t, node, r, TOPO_OUT);
+            in += topo_rail_rate(t, node, r, TOPO_IN);
+        }
+    rail_count_can(out, in);
 }
 
 struct rail_row rail_row_own(void)

@@ -9,6 +9,7 @@
 #include "shim/decide/count.h"
 #include "shim/decide/rail_count.h"
 #include "shim/mpi/library.h"
+#include "shim/mpi/rails_follow.h"
 #include "shim/mpi/slices.h"
 #include "shim/mpi/staging.h"
 #include "shim/mpi/threads.h"
@@ -123,7 +124,10 @@ static struct mpi_outcome run_plan(struct mpi_comm *c, const struct ready *ready
     if (!rc)
         rc = staging_deliver(&s, call, c->private_comm);
     staging_close(&s);
-    count_carried(ready, &crossing, count_now() - start);
+    double seconds = count_now() - start;
+    count_carried(ready, &crossing, seconds);
+    if (ready->ppg == 1)
+        rails_follow(c, call, ready->algorithm, seconds);
     return serve_failed(mpi_code(rc));
 }
 

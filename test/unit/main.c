@@ -17,6 +17,7 @@ int main(void)
     srunner_add_suite(r, suite_check());
     srunner_add_suite(r, suite_engine());
     srunner_add_suite(r, suite_load());
+    srunner_add_suite(r, suite_follow());
     srunner_add_suite(r, suite_model());
     srunner_add_suite(r, suite_compose());
     srunner_add_suite(r, suite_variants());

@@ -11,6 +11,20 @@ uint32_t rng_below(struct rng *r, uint32_t n)
     return (uint32_t)((r->state >> 33) % n);
 }
 
+void rng_rates(struct rng *r, struct topo *t, uint32_t most)
+{
+    size_t n = 2 * (size_t)t->nnodes * (size_t)t->nrails;
+    double *rate = malloc(n * sizeof *rate);
+
+    ck_assert_ptr_nonnull(rate);
+    for (size_t i = 0; i < n; i++)
+        rate[i] = 1e6 * (1 + rng_below(r, most));
+    for (size_t i = 0; rng_below(r, 2) && i < n; i++) /* ways that are mostly alike */
+        rate[i] = rate[i / 2 * 2];
+    ck_assert_int_eq(topo_set_rail_rates(t, rate), 0);
+    free(rate);
+}
+
 struct topo *rng_topo(struct rng *r, int most)
 {
     int n = 1 + (int)rng_below(r, (uint32_t)most);
@@ -36,6 +50,8 @@ struct topo *rng_topo(struct rng *r, int most)
     if (rng_below(r, 2))
         for (int rail = 0; rail < t->nrails; rail++)
             t->rail[rail].bw_bytes_per_s = 1e6 * (1 + rng_below(r, 8));
+    if (rng_below(r, 3) == 0)
+        rng_rates(r, t, 8);
     return t;
 }
 

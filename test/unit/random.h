@@ -24,6 +24,9 @@ struct rng {
 
 uint32_t rng_below(struct rng *r, uint32_t n); /* 0 .. n-1 */
 
+/* A rate from 1 to `most` MB/s for each rail of each node, each way. */
+void rng_rates(struct rng *r, struct topo *t, uint32_t most);
+
 /* A topology of 1 .. most ranks. Aborts the test if memory runs out. Free with topo_free. */
 struct topo *rng_topo(struct rng *r, int most);
 

@@ -11,6 +11,7 @@ Suite *suite_plan(void);
 Suite *suite_check(void);
 Suite *suite_engine(void);
 Suite *suite_load(void);
+Suite *suite_follow(void);
 Suite *suite_model(void);
 Suite *suite_compose(void);
 Suite *suite_variants(void);

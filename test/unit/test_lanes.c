@@ -16,7 +16,7 @@
 #include "test/unit/test_topo.h"
 
 static const char *const inters[] = {"inter=ring", "inter=recursive_doubling",
-                                     "inter=rabenseifner"};
+                                     "inter=rabenseifner", "inter=direct"};
 
 /* Messages to other nodes and their bytes, of rank 0's plan. */
 static void outside(const struct plan_request *q, int *messages, uint64_t *bytes)
@@ -112,7 +112,7 @@ START_TEST(test_lanes__a_wrong_recipe_says_what_would_do)
                              .recipe = "inter=tree"};
     struct plan *p = NULL;
     ck_assert_int_eq(plan_lane.accepts(&q, why, sizeof why), -22);
-    ck_assert_str_eq(why, "inter=tree: must be ring, recursive_doubling or rabenseifner");
+    ck_assert_str_eq(why, "inter=tree: must be ring, recursive_doubling, rabenseifner or direct");
     ck_assert_int_lt(plan_lane.build(&q, &p), 0);
     ck_assert_ptr_null(p);
     topo_free(t);

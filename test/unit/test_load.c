@@ -106,6 +106,8 @@ static int worth_measuring(const struct topo *t, enum plan_collective c, int to_
         demand[i] = to_all || i % 16 == 0 ? size : 0;
     for (int r = 0; r < 16; r++)
         bytes[r] = size;
+    double crossed = 0;
+
     return load_worth_measuring(
         &(struct plan_request){.collective = c,
                                .topo = t,
@@ -115,7 +117,8 @@ static int worth_measuring(const struct topo *t, enum plan_collective c, int to_
                                .bytes = c == COLL_GATHERV ? bytes : NULL,
                                .demand = c == COLL_ALLTOALLV ? demand : NULL,
                                .grain = 1,
-                               .chunk_bytes = 1});
+                               .chunk_bytes = 1},
+        &crossed);
 }
 
 /* 3/4 MiB cross a rail. */
@@ -182,6 +185,21 @@ START_TEST(test_load__a_plan_crosses_with_what_other_nodes_send_and_get)
 }
 END_TEST
 
+START_TEST(test_load__many_small_calls_are_worth_measuring_together)
+{
+    struct topo *t = test_topo_parse("node:4 rank:4 rail:4");
+    struct plan_request q = {
+        .collective = COLL_ALLGATHER, .topo = t, .nbytes = 64 << 10, .grain = 1, .chunk_bytes = 1};
+    double crossed = 0;
+    int calls = 1;
+
+    while (!load_worth_measuring(&q, &crossed)) /* 192 KiB each */
+        calls++;
+    ck_assert_int_eq(calls, (64 * 1024 + 191) / 192);
+    topo_free(t);
+}
+END_TEST
+
 Suite *suite_load(void)
 {
     Suite *s = suite_create("load");
@@ -191,6 +209,7 @@ Suite *suite_load(void)
     tcase_add_test(t, test_load__unequal_nodes_and_rails);
     tcase_add_test(t, test_load__rails_are_measured_from_the_same_bytes_that_cross_on);
     tcase_add_test(t, test_load__a_plan_crosses_with_what_other_nodes_send_and_get);
+    tcase_add_test(t, test_load__many_small_calls_are_worth_measuring_together);
     suite_add_tcase(s, t);
     return s;
 }

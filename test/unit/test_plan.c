@@ -4,6 +4,7 @@
  * new row is tested by being there.
  */
 #include <check.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "planners/staggered_pairwise.h"
@@ -335,6 +336,80 @@ START_TEST(test_plan__every_rail_gets_its_share)
 }
 END_TEST
 
+/* The load of a collective's plans, as a share of the bound. */
+static double share_of_bound(const struct topo *t, enum plan_collective c,
+                             const struct plan_algorithm *a, int root)
+{
+    struct plan_request q = {.collective = c,
+                             .topo = t,
+                             .root = root,
+                             .nbytes = 1 << 20,
+                             .grain = 1,
+                             .chunk_bytes = 1 << 15};
+    struct load load;
+
+    ck_assert_int_eq(load_open(t, &load), 0);
+    for (q.rank = 0; q.rank < t->nranks; q.rank++) {
+        struct plan *p = NULL;
+
+        ck_assert_int_eq(a->build(&q, &p), 0);
+        load_add(&load, t, p);
+        plan_free(p);
+    }
+    double share = load_bound(&q) / load_time(&load, t);
+    load_free(&load);
+    return share;
+}
+
+static const char *row_of(enum plan_collective c)
+{
+    return c == COLL_ALLTOALL    ? "staggered_pairwise"
+           : c == COLL_ALLREDUCE ? "lane"
+                                 : "parallel_rings";
+}
+
+/* A slow rail of one host, or one each of two, on the root's host or on another. */
+START_TEST(test_plan__a_slow_rail_of_one_host_costs_what_the_bound_says)
+{
+    static const char *const shapes[] = {"node:4 rank:4 rail:4@100Mbit",
+                                         "node:3 rank:5 rail:5@100Mbit",
+                                         "node:2 rank:4 rail:4@100Mbit"};
+    static const struct {
+        const char *rails;
+        double least, allreduce; /* of the bound */
+    } slow[] = {
+        {"1.2@50Mbit", .99, .95},
+        {"1.2@25Mbit", .99, .88},
+        {"1.2@1Mbit", .98, .79}, /* all of a lane must pass each node */
+        {"0.2@50Mbit,1.3@50Mbit", .99, .93},
+        {"0.2@25Mbit,1.3@25Mbit", .99, .88},
+        {"0.2@1Mbit,1.3@1Mbit", .98, .79},
+    };
+
+    for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
+        for (size_t i = 0; i < sizeof slow / sizeof *slow; i++)
+            for (int c = 0; c < COLL_COUNT; c++) {
+                enum plan_collective collective = (enum plan_collective)c;
+                char text[256];
+
+                if (c == COLL_ALLTOALLV || plan_is(collective, PLAN_BY_RANK))
+                    continue;
+                snprintf(text, sizeof text, "%s rail_rate:%s", shapes[s], slow[i].rails);
+                struct topo *t = test_topo_parse(text);
+                for (int root = 0; root < t->nranks; root += 5) {
+                    double share = share_of_bound(
+                        t, collective, plan_algorithm_find(collective, row_of(collective)), root);
+
+                    ck_assert_msg(share >=
+                                      (c == COLL_ALLREDUCE ? slow[i].allreduce : slow[i].least),
+                                  "%s, root %d, on %s: %.3f of the bound",
+                                  plan_collective_name(collective), root, text, share);
+                }
+                topo_free(t);
+            }
+}
+END_TEST
+
 /* Where the root's rails are the narrow place, nobody hands anything to a neighbour. */
 START_TEST(test_gather__a_leaf_uses_its_own_rail_where_it_can)
 {
@@ -405,6 +480,7 @@ Suite *suite_plan(void)
     tcase_add_test(t, test_chunks__a_wish_is_kept_unless_it_cuts_the_call_too_finely);
     tcase_add_test(t, test_plan__every_rail_gets_its_share);
     tcase_add_test(t, test_alltoall__begins_with_half_a_mebibyte_in_two_to_eight_steps);
+    tcase_add_test(t, test_plan__a_slow_rail_of_one_host_costs_what_the_bound_says);
     tcase_add_test(t, test_gather__a_leaf_uses_its_own_rail_where_it_can);
     suite_add_tcase(s, t);
     return s;

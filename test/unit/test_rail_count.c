@@ -28,10 +28,10 @@ START_TEST(test_rail_count__a_change_tells_what_was_and_until_when)
 {
     const struct live_rail *r = &counters.live.rail;
 
-    rail_count_measured(130);
+    rail_count_measured(130, 130);
     ck_assert_uint_eq(r->can[LIVE_OUT], 130);
     rail_count_can(100, 100); /* the first that plans are for: no change */
-    rail_count_measured(7);
+    rail_count_measured(7, 7);
     ck_assert_uint_eq(r->can[LIVE_IN], 100);
     for (int i = 0; i < 412; i++)
         rail_count_call(&(struct load_link){.out = 1}, 0);

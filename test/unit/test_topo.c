@@ -56,11 +56,17 @@ void assert_topo_valid(const struct topo *t)
     }
 }
 
+static size_t rates_of(const struct topo *t)
+{
+    return 2 * (size_t)t->nnodes * (size_t)t->nrails;
+}
+
 int test_topo_same(const struct topo *a, const struct topo *b)
 {
     return a->nranks == b->nranks && a->nnodes == b->nnodes && a->nrails == b->nrails &&
            !memcmp(a->rank, b->rank, (size_t)a->nranks * sizeof *a->rank) &&
-           !memcmp(a->rail, b->rail, (size_t)a->nrails * sizeof *a->rail) &&
+           !memcmp(a->rail, b->rail, (size_t)a->nrails * sizeof *a->rail) && !a->rate == !b->rate &&
+           !(a->rate && memcmp(a->rate, b->rate, rates_of(a) * sizeof *a->rate)) &&
            !memcmp(a->link, b->link, sizeof a->link);
 }
 
@@ -115,6 +121,10 @@ static const char *const canonical[] = {
     "node:1 rank:2 rail:2@200Gbit latency_rail:1us,2us link_shm:10GB/s latency_shm:200ns "
     "link_nvlink:200GB/s latency_socket:0.5ns",
     "node:2 rail:1@200Mbit link_flow:6.25MB/s",
+    "node:2 rank:2 rail:2@100Mbit rail_rate:1.0@50Mbit",
+    "node:3 rank:2 rail:2@100Mbit,200Mbit rail_rate:0.1out@1Mbit,1.0in@50Mbit,2.1out@20Mbit,"
+    "2.1in@10Mbit link_shm:1GB/s",
+    "node:2 rail:1@100Mbit rail_rate:1.0@0",
 };
 
 START_TEST(test_topo__canonical_text_is_printed_again)
@@ -244,6 +254,16 @@ static const struct {
     {"rail:4@", 0, "expected a rate"},
     {"rail:0@1Mbit", 0, "expected a whole number"},
     {"rail:4@1Mbit,2Mbit", 0, "rail: has 2 rates for 4 rails"},
+    {"node:2 rail:2@1Mbit rail_rate:2.0@1Mbit", 0,
+     "rail_rate: names rail 0 of node 2; expected rails 0 to 1 of nodes 0 to 1"},
+    {"node:2 rail:2@1Mbit rail_rate:0.2@1Mbit", 0, "names rail 2 of node 0"},
+    {"node:2 rail:2@1Mbit rail_rate:0.-1@1Mbit", 0, "names rail -1 of node 0"},
+    {"node:2 rail:2@1Mbit rail_rate:0.1@2Mbit,0.1in@1Mbit", 0, "gives rail 1 of node 0 twice"},
+    {"node:2 rail:2@1Mbit rail_rate:0.1", 0, "expected rates such as 1.2@50Mbit"},
+    {"node:2 rail:2@1Mbit rail_rate:0@1Mbit", 0, "expected rates such as 1.2@50Mbit"},
+    {"node:2 rail:2@1Mbit rail_rate:0.1up@1Mbit", 0, "expected rates such as 1.2@50Mbit"},
+    {"node:2 rail:2@1Mbit rail_rate:0.1@-1Mbit", 0, "expected rates such as 1.2@50Mbit"},
+    {"node:4194304 rail:2 rail_rate:0.1@1Mbit", 0, "at most 4194304 rails on all nodes"},
     {"rail:4 latency_rail:1us,2us", 0, "latency_rail: has 2 times for 4 rails"},
     {"link_nvlink:200", 0, "expected a rate"},
     {"link_nvlnk:200GB/s", 0, "the nearest is link_nvlink"},
@@ -362,7 +382,8 @@ END_TEST
 
 START_TEST(test_topo__hash_sees_every_field)
 {
-    struct topo *t = test_topo_parse("node:2 socket:2 gpu:2 rail:4@100Mbit latency_rail:1us");
+    struct topo *t = test_topo_parse(
+        "node:2 socket:2 gpu:2 rail:4@100Mbit rail_rate:1.2@50Mbit latency_rail:1us");
     uint64_t hash = topo_hash(t);
 
 #define CHANGED(field, value)                                                                      \
@@ -379,6 +400,7 @@ START_TEST(test_topo__hash_sees_every_field)
     CHANGED(t->rank[3].rail, -1);
     CHANGED(t->rail[1].bw_bytes_per_s, 1);
     CHANGED(t->rail[1].latency_ns, 1);
+    CHANGED(t->rate[5], 1);
     CHANGED(t->link[TOPO_LINK_PCIE].bw_bytes_per_s, 1);
     CHANGED(t->link[TOPO_LINK_SOCKET].latency_ns, 1);
     CHANGED(t->nranks, 7);

@@ -30,6 +30,22 @@ static double random_rate(void)
     }
 }
 
+/* Some rails of some nodes, one way or both. */
+static void random_exceptions(struct topo *t)
+{
+    size_t n = 2 * (size_t)t->nnodes * (size_t)t->nrails;
+    double *rate = malloc(n * sizeof *rate);
+
+    ck_assert_ptr_nonnull(rate);
+    for (size_t i = 0; i < n; i++)
+        rate[i] = below(4) ? t->rail[i / 2 % (size_t)t->nrails].bw_bytes_per_s : random_rate();
+    ck_assert_int_eq(topo_set_rail_rates(t, rate), 0);
+    for (size_t i = 0; i < n; i++)
+        ck_assert(topo_rail_rate(t, (int)(i / 2) / t->nrails, (int)(i / 2) % t->nrails,
+                                 (enum topo_way)(i % 2)) == rate[i]);
+    free(rate);
+}
+
 /* Anything the struct can hold, built through reports and then disturbed. */
 static struct topo *random_topo(void)
 {
@@ -50,6 +66,8 @@ static struct topo *random_topo(void)
     if (below(2))
         for (int i = 0; i < t->nrails; i++)
             t->rail[i] = (struct topo_link){random_rate(), random_rate()};
+    if (below(3) == 0)
+        random_exceptions(t);
     if (below(2))
         for (int i = 0; i < TOPO_LINK_CLASSES; i++)
             t->link[i] = (struct topo_link){random_rate(), random_rate()};
@@ -108,6 +126,10 @@ START_TEST(test_topo__random_restrict)
             ck_assert_int_eq(part->rank[i].socket, t->rank[first[i]].socket);
             ck_assert_int_eq(part->rank[i].gpu, t->rank[first[i]].gpu);
             ck_assert_int_eq(part->rank[i].rail, t->rank[first[i]].rail);
+            for (int rail = 0; rail < t->nrails; rail++)
+                for (int way = TOPO_OUT; way <= TOPO_IN; way++)
+                    ck_assert(topo_rail_rate(part, part->rank[i].node, rail, (enum topo_way)way) ==
+                              topo_rail_rate(t, t->rank[first[i]].node, rail, (enum topo_way)way));
             for (int j = 0; j < n; j++)
                 ck_assert_msg((part->rank[i].node == part->rank[j].node) ==
                                   (t->rank[first[i]].node == t->rank[first[j]].node),
@@ -141,12 +163,13 @@ START_TEST(test_topo__random_text)
         "@",       "100Mbit",   "-",     "rail_of:",   "all",
         "gpu_of:", "#",         "\n",    "socket_of:", "latency_rail:",
         "us",      "link_shm:", "GB/s",  "node:2 ",    "rank:2 ",
-        ":",       "e",         ".",
+        ":",       "e",         ".",     "rail_rate:", "0.0@",
+        "1.0out@",
     };
     char text[256];
     int accepted = 0;
 
-    for (unsigned seed = 0; seed < 8000; seed++) {
+    for (unsigned seed = 0; seed < 10000; seed++) {
         struct topo *t = NULL;
         int n = 0;
 

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "planners/aligned.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "planners/load.h"
+#include "planners/shares.h"
+
+static const double worth_sorting = 1.01; /* times what lanes of local ranks carry */
+static const double worth = .75;          /* of what the slowest node carries */
+static const uint64_t negligible = 48;    /* times slower than the fastest lane: left out, since a
+                                             chunk on its way round would be what all wait for */
+
+/* A rank of a node, and what its rail carries through. */
+struct place {
+    uint64_t weight;
+    int local;
+};
+
+struct work {
+    const struct topo *t;
+    int size;            /* ranks of each node */
+    struct place *place; /* [nranks]: of each node, by lane */
+    uint64_t *lane;      /* [size]: the least weight of each */
+    uint64_t slowest;    /* node's sum */
+    int direct;
+};
+
+static int faster_first(const void *a, const void *b)
+{
+    const struct place *x = a, *y = b;
+
+    return x->weight != y->weight ? (x->weight < y->weight) - (x->weight > y->weight)
+                                  : x->local - y->local;
+}
+
+static void weigh(struct work *w)
+{
+    w->slowest = UINT64_MAX;
+    for (int n = 0; n < w->t->nnodes; n++) {
+        uint64_t sum = 0;
+
+        for (int l = 0; l < w->size; l++) {
+            struct place *p = &w->place[n * w->size + l];
+
+            *p = (struct place){shares_rail_weight(w->t, n, l, SHARE_THROUGH), l};
+            sum += p->weight;
+        }
+        w->slowest = sum < w->slowest ? sum : w->slowest;
+    }
+}
+
+/* What a lane carries: as its slowest rail; directly as the sum of its rails allows, of which an
+   equal part each is what a ring has, but all of the lane must pass the slowest one. */
+static uint64_t lane_weight(const struct work *w, int k)
+{
+    uint64_t least = UINT64_MAX;
+    double sum = 0, n = w->t->nnodes;
+
+    for (int node = 0; node < w->t->nnodes; node++) {
+        uint64_t weight = w->place[node * w->size + k].weight;
+
+        least = weight < least ? weight : least;
+        sum += (double)weight;
+    }
+    double most = 2 * (n - 1) / n * (double)least;
+    if (!w->direct || n < 3)
+        return least;
+    return (uint64_t)(sum / n < most ? sum / n : most);
+}
+
+/* The lanes' weights, as places stand. Returns their sum. */
+static uint64_t find_lanes(struct work *w)
+{
+    uint64_t sum = 0;
+
+    for (int k = 0; k < w->size; k++)
+        sum += w->lane[k] = lane_weight(w, k);
+    return sum;
+}
+
+static void sort_places(struct work *w)
+{
+    for (int n = 0; n < w->t->nnodes; n++)
+        qsort(w->place + n * w->size, (size_t)w->size, sizeof *w->place, faster_first);
+}
+
+/* Lanes of local ranks, unless sorted ones carry more. Returns what they carry. */
+static uint64_t choose_lanes(struct work *w)
+{
+    uint64_t as_it_is = find_lanes(w);
+
+    if (as_it_is >= w->slowest)
+        return as_it_is;
+    sort_places(w);
+    uint64_t sorted = find_lanes(w);
+    if ((double)sorted >= worth_sorting * (double)as_it_is)
+        return sorted;
+    weigh(w);
+    return find_lanes(w);
+}
+
+static int copy_aligned(const struct work *w, struct topo **aligned_p)
+{
+    const struct topo *t = w->t;
+    struct topo *a;
+    uint64_t fastest = 0;
+    double latency_ns = 0;
+
+    if (topo_copy(t, w->size, &a) < 0)
+        return -ENOMEM;
+    for (int r = 0; r < t->nrails; r++)
+        if (t->rail[r].latency_ns > latency_ns)
+            latency_ns = t->rail[r].latency_ns;
+    for (int k = 0; k < w->size; k++)
+        fastest = w->lane[k] > fastest ? w->lane[k] : fastest;
+    for (int k = 0; k < w->size; k++) {
+        double rate = w->lane[k] < fastest / negligible ? 1 : (double)w->lane[k];
+
+        a->rail[k] = (struct topo_link){rate, latency_ns};
+    }
+    for (int i = 0; i < t->nranks; i++) {
+        int node = i / w->size, rank = topo_node_rank(t, node, w->place[i].local);
+
+        a->node_ranks[a->node_first[node] + i % w->size] = rank;
+        a->rank[rank].local = a->rank[rank].rail = i % w->size;
+    }
+    *aligned_p = a;
+    return 0;
+}
+
+int aligned_open(const struct topo *t, int direct, struct topo **aligned_p)
+{
+    struct work w = {.t = t, .size = topo_node_size(t, 0), .direct = direct};
+    int rc = 0;
+
+    *aligned_p = NULL;
+    for (int n = 1; n < t->nnodes; n++)
+        if (topo_node_size(t, n) != w.size)
+            return 0;
+    if (!t->rate || t->lanes || t->nnodes < 2 || !load_rates_known(t))
+        return 0;
+    w.place = malloc((size_t)t->nranks * sizeof *w.place);
+    w.lane = malloc((size_t)w.size * sizeof *w.lane);
+    if (w.place && w.lane) {
+        weigh(&w);
+        if ((double)choose_lanes(&w) >= worth * (double)w.slowest)
+            rc = copy_aligned(&w, aligned_p);
+    } else {
+        rc = -ENOMEM;
+    }
+    free(w.place);
+    free(w.lane);
+    return rc;
+}

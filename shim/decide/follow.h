@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Rails that change while a job runs. Each rank sets what a rerouted call took beside what such
+ * calls usually take. Every few calls all ranks agree, by one small reduction, on how much slower
+ * the last two calls were than usual, on the rank that waited most; other calls add no message, so
+ * many calls apart that it costs a 250th of their time at most. Two slow calls in a row make all
+ * ranks measure their rails anew. While some rail is planned as slow, a probe of a few bytes asks
+ * from time to time whether it still is, for calls cannot tell: hardly anything goes over it.
+ *
+ * What was measured in vain is measured again after ever more calls, and what changes often after
+ * more as well; so noise and a rail that flaps cost what follow.c says.
+ *
+ * All ranks make the same calls and hear the same numbers, so all are at the same point. No MPI, no
+ * clock. Thread rule: the communicator's: one thread at a time.
+ */
+#ifndef COLLSHIM_SHIM_DECIDE_FOLLOW_H
+#define COLLSHIM_SHIM_DECIDE_FOLLOW_H
+
+#include <stdint.h>
+
+enum { FOLLOW_KINDS = 32, FOLLOW_LEAST_APART = 3, FOLLOW_VALUES = 3 };
+
+/* All zero at first. */
+struct follow {
+    struct {
+        uint32_t key;
+        double usual; /* seconds by the caller's measure of work; 0: not known */
+    } of[FOLLOW_KINDS];
+    double ratio[2]; /* of the last call and the one before: time through the usual; 0: not known */
+    double seconds;  /* of the calls since the last agreement */
+    double agreement; /* seconds that the last one took here */
+    double per_call;  /* agreed: seconds of a call before the last agreement */
+    uint32_t calls;   /* in all */
+    uint32_t since;   /* the last agreement */
+    uint32_t apart;   /* calls from one agreement to the next */
+    uint32_t rest;    /* agreements that pass before rails are measured again */
+    uint32_t quiet;   /* agreements since rails last changed */
+    uint32_t probe;   /* calls that pass before the next probe; */
+    uint32_t probing; /* from one to the next; 0: all rails are equal */
+    uint8_t vain;     /* measurements in vain, one after the other */
+    uint8_t changes;  /* that came soon one after the other */
+};
+
+/* A call has ended that was rerouted; key: of what kind, not 0; work: what its time is proportional
+   to, such as bytes. */
+void follow_call(struct follow *f, uint32_t key, double seconds, double work);
+
+/* Is it time for an agreement? Asked behind each call. */
+int follow_due(const struct follow *f);
+
+/* This rank's values, of which all ranks get the largest. */
+void follow_tell(const struct follow *f, double value[FOLLOW_VALUES]);
+
+/* The agreed values; agreement: seconds that agreeing took here. What all ranks do now: */
+enum follow_turn { FOLLOW_ON, FOLLOW_PROBE, FOLLOW_MEASURE };
+enum follow_turn follow_hear(struct follow *f, const double value[FOLLOW_VALUES], double agreement);
+
+/* Probed: no rail was faster than it is planned. cost: seconds that it took, agreed. */
+void follow_probed(struct follow *f, double cost);
+
+/* Measured. changed: the plans are to be made anew. unequal: rails are not all equal now. */
+void follow_measured(struct follow *f, int changed, int unequal);
+
+#endif

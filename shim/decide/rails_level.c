@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "shim/decide/rails_level.h"
+
+#include <stdlib.h>
+
+enum { ALIKE = 75 }; /* percent: the slowest to the fastest rail, if all are equal */
+const double rails_slow_from = ALIKE / 100.;
+static const double alike = ALIKE / 100.;
+static const double told_apart = 0.9;  /* one rate to the next */
+static const double other = 1.3;       /* times as fast, or as slow, is another rate */
+static const double hardly_used = .03; /* of the fastest rail's rate */
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+double rails_median(const double *value, int n, double *room)
+{
+    size_t known = 0;
+
+    for (int i = 0; i < n; i++)
+        if (value[i] > 0)
+            room[known++] = value[i];
+    qsort(room, known, sizeof *room, ascending);
+    return known ? room[known / 2] : 0;
+}
+
+static double greatest(const double *rate, int n)
+{
+    double most = 0;
+
+    for (int i = 0; i < n; i++)
+        most = rate[i] > most ? rate[i] : most;
+    return most;
+}
+
+int rails_alike(const double *rate, int n)
+{
+    double most = greatest(rate, n);
+
+    for (int i = 0; i < n; i++)
+        if (rate[i] > 0 && rate[i] < alike * most)
+            return 0;
+    return 1;
+}
+
+void rails_level(double *rate, int n, double *room)
+{
+    double usual = rails_median(rate, n, room);
+
+    for (int i = 0; i < n; i++)
+        room[i] = rate[i] = rate[i] > 0 ? rate[i] : usual;
+    qsort(room, (size_t)n, sizeof *room, ascending);
+    for (int first = 0, end; first < n; first = end) {
+        double sum = 0, low = room[first];
+
+        for (end = first; end < n && low >= alike * room[end] &&
+                          (end == first || room[end - 1] >= told_apart * room[end]);
+             end++)
+            sum += room[end];
+        double high = room[end - 1], mean = sum / (end - first);
+        for (int i = 0; i < n; i++)
+            if (rate[i] >= low && rate[i] <= high)
+                rate[i] = mean;
+    }
+}
+
+double rails_share(const double *rate, int n, int i)
+{
+    double most = greatest(rate, n);
+
+    return most > 0 ? rate[i] / most : 1;
+}
+
+double rails_times(const double *before, const double *now, int n, int i)
+{
+    double was = rails_share(before, n, i), is = rails_share(now, n, i);
+
+    was = was < hardly_used ? hardly_used : was;
+    is = is < hardly_used ? hardly_used : is;
+    double times = is > was ? is / was : was / is;
+    return times > other ? times : 1;
+}
+
+int rails_changed(const double *before, const double *now, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (rails_times(before, now, n, i) > 1)
+            return 1;
+    return 0;
+}

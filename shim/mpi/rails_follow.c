@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "shim/mpi/rails_follow.h"
+
+#include "planners/load.h"
+#include "shim/decide/count.h"
+#include "shim/decide/say.h"
+#include "shim/mpi/calls.h"
+#include "shim/mpi/rails.h"
+
+enum { MOST_RANKS_WEIGHED = 256 }; /* whose demand is added up for each call */
+
+/* Calls that take alike: the key is this rank's own affair. */
+static uint32_t key_of(const struct mpi_call *call, const struct plan_algorithm *algorithm)
+{
+    uint32_t bits = 0;
+
+    for (uint64_t total = call->total; total; total >>= 1)
+        bits++;
+    return 1 + (uint32_t)call->collective + 16 * bits + ((uint32_t)(uintptr_t)algorithm << 8);
+}
+
+/* What the call's time is proportional to. */
+static double work_of(const struct mpi_comm *c, const struct mpi_call *call)
+{
+    const struct plan_request *q = &call->request;
+
+    return q->demand && c->size <= MOST_RANKS_WEIGHED ? load_bound(q) : (double)call->total;
+}
+
+static void measure(struct mpi_comm *c)
+{
+    int changed = 0;
+
+    if (rails_measure_again(c->private_comm, c->rank, c->topo, c->follow.calls, &changed) !=
+        MPI_SUCCESS)
+        return;
+    if (changed)
+        mpi_comm_forget_plans(c);
+    follow_measured(&c->follow, changed, c->topo->rail[0].bw_bytes_per_s > 0);
+}
+
+static void probe(struct mpi_comm *c)
+{
+    double seconds = 0;
+    int faster = 0;
+
+    if (rails_probe(c->private_comm, c->rank, c->topo, &faster, &seconds) != MPI_SUCCESS)
+        return;
+    follow_probed(&c->follow, seconds);
+    if (faster)
+        measure(c);
+}
+
+void rails_follow(struct mpi_comm *c, const struct mpi_call *call,
+                  const struct plan_algorithm *algorithm, double seconds)
+{
+    struct follow *f = &c->follow;
+    double value[FOLLOW_VALUES], began;
+
+    if (!c->rails_followed)
+        return;
+    follow_call(f, key_of(call, algorithm), seconds, work_of(c, call));
+    if (!follow_due(f))
+        return;
+    began = count_now();
+    follow_tell(f, value);
+    if (mpi.Allreduce(MPI_IN_PLACE, value, FOLLOW_VALUES, MPI_DOUBLE, MPI_MAX, c->private_comm) !=
+        MPI_SUCCESS)
+        return;
+    enum follow_turn turn = follow_hear(f, value, count_now() - began);
+    say(CFG_LEVEL_DEBUG,
+        "rails: calls took %.3g of the usual, %.3g s each; an agreement after %u more calls",
+        value[0], value[2], f->apart);
+    switch (turn) {
+    case FOLLOW_ON:
+        return;
+    case FOLLOW_PROBE:
+        probe(c);
+        return;
+    case FOLLOW_MEASURE:
+        measure(c);
+        return;
+    }
+}

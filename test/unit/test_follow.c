@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Rails that change: who notices what when, and what it costs, with times made up for each rank. */
+#include <check.h>
+#include <string.h>
+
+#include "shim/decide/follow.h"
+#include "shim/decide/rails_level.h"
+#include "test/unit/random.h"
+#include "test/unit/suites.h"
+
+enum { RANKS = 4, KEY = 7 };
+
+/* A job of ranks that all follow the same rails. */
+struct job {
+    struct rng rng;
+    struct follow rank[RANKS];
+    double agreement; /* seconds */
+    int agreements, measured, probed;
+};
+
+static double noise(struct rng *r)
+{
+    return .95 + .1 * rng_below(r, 1000) / 1000;
+}
+
+/* One call that takes seconds[rank]. What all ranks do behind it: they must do the same. */
+static enum follow_turn call(struct job *j, const double *seconds)
+{
+    double most[FOLLOW_VALUES] = {-1e9, -1e9, -1e9};
+    enum follow_turn turn = FOLLOW_ON;
+    int due = 0;
+
+    for (int r = 0; r < RANKS; r++) {
+        follow_call(&j->rank[r], KEY, seconds[r], 1e6);
+        due += follow_due(&j->rank[r]);
+    }
+    ck_assert(due == 0 || due == RANKS);
+    if (!due)
+        return FOLLOW_ON;
+    j->agreements++;
+    for (int r = 0; r < RANKS; r++) {
+        double value[FOLLOW_VALUES];
+
+        follow_tell(&j->rank[r], value);
+        for (int i = 0; i < FOLLOW_VALUES; i++)
+            most[i] = value[i] > most[i] ? value[i] : most[i];
+    }
+    for (int r = 0; r < RANKS; r++) {
+        enum follow_turn own = follow_hear(&j->rank[r], most, j->agreement * (1 + r));
+
+        ck_assert(r == 0 || own == turn);
+        turn = own;
+    }
+    j->measured += turn == FOLLOW_MEASURE;
+    j->probed += turn == FOLLOW_PROBE;
+    return turn;
+}
+
+static void measured(struct job *j, int changed, int unequal)
+{
+    for (int r = 0; r < RANKS; r++)
+        follow_measured(&j->rank[r], changed, unequal);
+}
+
+/* A call of some seconds, of which rank 2 alone sees all that it is slower. */
+static enum follow_turn usual_call(struct job *j, double seconds, double slower)
+{
+    double time[RANKS];
+
+    for (int r = 0; r < RANKS; r++)
+        time[r] = seconds * noise(&j->rng) * (r == 2 ? slower : 1);
+    return call(j, time);
+}
+
+START_TEST(test_follow__a_drop_is_measured_within_five_calls)
+{
+    struct rng r = {(uint64_t)_i + 1};
+    struct job j = {.rng = r, .agreement = 1e-4};
+    int before = 20 + (int)rng_below(&j.rng, 40), calls = 0;
+    double slower = _i % 2 ? 2 : 4;
+
+    measured(&j, 1, 0);
+    for (int i = 0; i < before; i++)
+        ck_assert_int_eq(usual_call(&j, .3, 1), FOLLOW_ON);
+    while (usual_call(&j, .3, slower) != FOLLOW_MEASURE)
+        ck_assert_int_lt(++calls, 5);
+    measured(&j, 1, 1);
+    for (int i = 0; i < 30; i++)
+        ck_assert_int_ne(usual_call(&j, .35, 1), FOLLOW_MEASURE);
+}
+END_TEST
+
+START_TEST(test_follow__a_slow_rail_is_probed_within_fifty_calls)
+{
+    struct job j = {.rng = {3}, .agreement = 1e-4};
+    int calls = 0;
+
+    measured(&j, 1, 0);
+    for (int i = 0; i < 1000; i++)
+        ck_assert_int_ne(usual_call(&j, .3, 1), FOLLOW_PROBE);
+    measured(&j, 1, 1);
+    while (usual_call(&j, .3, 1) != FOLLOW_PROBE)
+        ck_assert_int_lt(++calls, 50);
+    for (int r = 0; r < RANKS; r++)
+        follow_probed(&j.rank[r], 1.2); /* four calls: so one in a thousand */
+    for (int i = 0; i < 990; i++)
+        ck_assert_int_ne(usual_call(&j, .3, 1), FOLLOW_PROBE);
+    measured(&j, 1, 0);
+    for (int i = 0; i < 2000; i++)
+        ck_assert_int_ne(usual_call(&j, .3, 1), FOLLOW_PROBE);
+}
+END_TEST
+
+/* Each call is late by chance on some rank, and one in a hundred is far slower. A measurement takes
+   as long as three calls. */
+START_TEST(test_follow__noise_costs_less_than_half_a_percent)
+{
+    enum { CALLS = 10000 };
+    struct job j = {.rng = {(uint64_t)_i + 1}, .agreement = 1e-3};
+
+    measured(&j, 1, 0);
+    for (int i = 0; i < CALLS; i++) {
+        double time[RANKS];
+
+        for (int r = 0; r < RANKS; r++)
+            time[r] = .3 * noise(&j.rng) * (rng_below(&j.rng, 100) ? 1 : 5) *
+                      (rng_below(&j.rng, 20) ? 1 : 1.5);
+        if (call(&j, time) == FOLLOW_MEASURE)
+            measured(&j, 0, 0);
+    }
+    ck_assert_msg(3 * j.measured * .3 + j.agreements * j.agreement < .005 * CALLS * .3,
+                  "%d measurements, %d agreements", j.measured, j.agreements);
+}
+END_TEST
+
+START_TEST(test_follow__a_rail_that_flaps_is_measured_ever_more_rarely)
+{
+    enum { CALLS = 5000 };
+    struct job j = {.rng = {5}, .agreement = 1e-4};
+    int slow = 0, planned = 0;
+
+    measured(&j, 1, 0);
+    for (int i = 0; i < CALLS; i++) {
+        slow = i / 10 % 2;
+        if (usual_call(&j, .3, slow == planned ? 1 : 2) == FOLLOW_MEASURE) {
+            planned = slow;
+            measured(&j, 1, slow);
+        }
+    }
+    ck_assert_int_lt(j.measured, CALLS / 64);
+}
+END_TEST
+
+START_TEST(test_follow__agreements_are_few_where_they_are_dear)
+{
+    static const struct {
+        double agreement, call;
+        int most; /* of 3,000 calls */
+    } cases[] = {{1e-5, .3, 1001}, {1e-3, .3, 1001}, {1e-3, .01, 130}, {1e-2, .001, 16}};
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct job j = {.rng = {i}, .agreement = cases[i].agreement};
+
+        for (int k = 0; k < 3000; k++)
+            usual_call(&j, cases[i].call, 1);
+        ck_assert_int_le(j.agreements, cases[i].most);
+        ck_assert_int_gt(j.agreements, 8);
+    }
+}
+END_TEST
+
+START_TEST(test_rails__what_measuring_cannot_tell_apart_is_equal)
+{
+    double room[8], equal[] = {100, 96, 104, 98, 0, 91}, slow[] = {100, 52, 96, 48, 0, 103};
+
+    ck_assert(rails_alike(equal, 6));
+    ck_assert(!rails_alike(slow, 6));
+    ck_assert(rails_median(slow, 6, room) == 96);
+    rails_level(slow, 6, room);
+    ck_assert(slow[0] == slow[2] && slow[0] == slow[4] && slow[0] == slow[5]);
+    ck_assert(slow[1] == 50 && slow[3] == 50);
+    ck_assert(slow[0] > 95 && slow[0] < 103);
+}
+END_TEST
+
+START_TEST(test_rails__changed_by_more_than_measuring_errs)
+{
+    static const double none[3] = {0}, equal[] = {100, 95, 90}, half[] = {100, 50, 100},
+                        less[] = {100, 45, 98}, hundredth[] = {100, 1, 100},
+                        thousandth[] = {100, .1, 100}, faster[] = {200, 100, 200};
+
+    ck_assert(!rails_changed(none, none, 3));
+    ck_assert(!rails_changed(none, equal, 3));
+    ck_assert(rails_changed(none, half, 3));
+    ck_assert(rails_changed(half, none, 3));
+    ck_assert(!rails_changed(half, less, 3));
+    ck_assert(!rails_changed(half, faster, 3)); /* all of them */
+    ck_assert(rails_changed(half, hundredth, 3));
+    ck_assert(!rails_changed(thousandth, hundredth, 3));
+    ck_assert(rails_share(half, 3, 1) == .5 && rails_share(none, 3, 1) == 1);
+}
+END_TEST
+
+Suite *suite_follow(void)
+{
+    Suite *s = suite_create("follow");
+    TCase *t = tcase_create("follow");
+
+    tcase_add_loop_test(t, test_follow__a_drop_is_measured_within_five_calls, 0, 20);
+    tcase_add_test(t, test_follow__a_slow_rail_is_probed_within_fifty_calls);
+    tcase_add_loop_test(t, test_follow__noise_costs_less_than_half_a_percent, 0, 5);
+    tcase_add_test(t, test_follow__a_rail_that_flaps_is_measured_ever_more_rarely);
+    tcase_add_test(t, test_follow__agreements_are_few_where_they_are_dear);
+    tcase_add_test(t, test_rails__what_measuring_cannot_tell_apart_is_equal);
+    tcase_add_test(t, test_rails__changed_by_more_than_measuring_errs);
+    suite_add_tcase(s, t);
+    return s;
+}
