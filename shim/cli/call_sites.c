@@ -244,6 +244,21 @@ static const char *worst(json_t *list, struct site_line *w)
     return w->saved_s < 0 ? w->collective : NULL;
 }
 
+static double rerouted_calls(json_t *list)
+{
+    struct site_line s;
+    double calls = 0;
+    json_t *row;
+    size_t i;
+
+    json_array_foreach(list, i, row)
+    {
+        if (sites_read(row, &s) == 0)
+            calls += (double)s.rerouted;
+    }
+    return calls;
+}
+
 void sites_advise(json_t *root)
 {
     json_t *list = json_object_get(root, "sites");
@@ -267,6 +282,9 @@ void sites_advise(json_t *root)
     else if (reason && native > all / 4 && (clause = advice_for(reason)))
         printf("\nNext: %.0f %% of the time ran natively (%s); %s.\n", 100 * native / all, reason,
                clause);
+    else if (number_of(saved, "calls_without_comparison") > rerouted_calls(list) / 2)
+        puts("\nNext: run it once with COLLSHIM_MODE=ab; most rerouted calls have no native ones to "
+             "be compared with.");
     else if (gain > number_of(saved, "plus_minus"))
         puts("\nNext: nothing; what can be rerouted is, and it pays.");
     else if (gain > 0)

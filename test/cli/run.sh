@@ -402,6 +402,8 @@ expect 0 "Collectives took 3 s of all ranks, then 4.2 s" "$collshim" report --di
 expect 0 "    0.25x" "$collshim" report --diff sites.json new.json
 expect 0 "Next: look at lib.so+0x1234, which makes up 100 % of the loss." "$collshim" report --diff sites.json new.json
 expect 0 "Next: nothing; the two runs took the same time" "$collshim" report --diff sites.json sites.json
+jq '.saved = {rank_seconds: 0, plus_minus: 0, calls_without_comparison: 90}' sites.json >alone.json
+expect 0 "Next: run it once with COLLSHIM_MODE=ab" "$collshim" report alone.json
 # Ranks that never met do not know their nodes; it is the same communicator.
 jq '.sites[].comm_nodes = 0' sites.json >unmet.json
 expect 0 "Next: nothing; the two runs took the same time" "$collshim" report --diff unmet.json sites.json

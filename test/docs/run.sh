@@ -8,7 +8,7 @@
 # pandoc), and the five tasks of docs/tasks.md do what they say, in a copy of the tree.
 #
 #   --long   also runs the unit tests over the algorithm that the fourth task adds
-
+set -u
 # shellcheck source=test/tap.sh
 . "$(dirname "$0")/../tap.sh"
 long=0
@@ -52,6 +52,18 @@ short_readmes() {
 check "a folder's README has at most 120 lines, no sentence over 40 words" short_readmes
 check "each table of figures has its command" bench/figures --list
 check "docs/using.md names each setting's purpose" purposes
+
+topology() {
+    local word text status=0
+    while read -r word; do
+        grep -q "^|.*\`$word:" docs/files.md || { echo "no row for the word $word:" && status=1; }
+    done < <(sed -nE 's/^    \{"(\w+)", read_.*/\1/p' config/topo_parse.c)
+    while read -r text; do
+        "$build/collshim" topo "$text" >/dev/null || { echo "not understood: $text" && status=1; }
+    done < <(sed -nE 's/^    (node:.*[^ ])   +.*/\1/p; s/^    (node:[^ ]+( [a-z_]+:[^ ]+)*)$/\1/p' docs/files.md)
+    return $status
+}
+check "docs/files.md has each word of a topology, and its examples are understood" topology
 
 if type pandoc >/dev/null 2>&1; then
     site() { scripts/site "$tmp/site" && python3 $here/site.py "$tmp/site"; }
