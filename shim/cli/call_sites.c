@@ -283,8 +283,9 @@ void sites_advise(json_t *root)
         printf("\nNext: %.0f %% of the time ran natively (%s); %s.\n", 100 * native / all, reason,
                clause);
     else if (number_of(saved, "calls_without_comparison") > rerouted_calls(list) / 2)
-        puts("\nNext: run it once with COLLSHIM_MODE=ab; most rerouted calls have no native ones to "
-             "be compared with.");
+        puts(
+            "\nNext: run it once with COLLSHIM_MODE=ab; most rerouted calls have no native ones to "
+            "be compared with.");
     else if (gain > number_of(saved, "plus_minus"))
         puts("\nNext: nothing; what can be rerouted is, and it pays.");
     else if (gain > 0)

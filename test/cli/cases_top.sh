@@ -139,7 +139,7 @@ alone=(unshare --pid --fork --kill-child --mount-proc)
 "${alone[@]}" true 2>/dev/null || alone=()
 top_memfd() { # WHAT TEXT: it is named so, and no job
     # shellcheck disable=SC2016 # the inner shell's
-    "${alone[@]}" bash -c 'python3 memfd.py "$1" >memfd.out & pid=$!
+    "${alone[@]}" bash -c ': >memfd.out; python3 memfd.py "$1" >>memfd.out & pid=$!
         for ((tries = 0; tries < 100; tries++)); do ! grep -q there memfd.out || break; sleep 0.1; done
         "$2" top --once --interval 0.3 >top.text; "$2" top no-such-job 2>top.none; status=$?
         kill -KILL $pid; exit $status' top_memfd "$1" "$collshim"
