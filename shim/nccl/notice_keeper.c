@@ -404,7 +404,7 @@ static void *keep(void *unused)
         pthread_mutex_lock(&keeper.at_work);
         accepts = keeper.ready[n].revents & POLLIN;
         for (int i = n - 1; i >= 0; i--)
-            if (keeper.ready[i].revents && i < keeper.n &&
+            if (i < keeper.n && keeper.ready[i].revents &&
                 keeper.client[i].fd == keeper.ready[i].fd)
                 serve(i);
         while (accepts && keeper.unsaid < UNSAID_MOST && welcome())

@@ -185,48 +185,86 @@ static void scatter_on(struct rank *r, CUstream *stream, int n)
     free(host);
 }
 
-struct aside {
+/* A least over ranks, in a thread's own stream: every rank's block k holds k + more. */
+struct least {
     struct rank *r;
     CUcontext context;
+    pthread_barrier_t *turn;
+    float more, *data;
+    int wrong;
 };
 
-static void *scatter_aside(void *data)
+static void least_begin(const struct least *l)
 {
-    struct aside *a = data;
-    CUstream own[2] = {CU_STREAM_PER_THREAD, CU_STREAM_PER_THREAD};
+    const struct rank *r = l->r;
 
-    CUDA(CtxSetCurrent(a->context));
-    scatter_on(a->r, own, 2);
-    return NULL;
+    for (int i = 0; i < 4; i++)
+        NCCL(ncclReduceScatter(l->data, l->data + (size_t)r->rank * r->count, r->count, ncclFloat,
+                               ncclMin, r->comm, (cudaStream_t)CU_STREAM_PER_THREAD));
 }
 
-/* A communicator goes from one thread to another, each with its own stream of one name. */
-static void test_thread_streams(struct rank *r)
+static void least_fill(struct least *l)
 {
-    size_t all = r->count * (size_t)r->nranks;
-    float *data = device_new(all * sizeof *data), *host = malloc(all * sizeof *host);
-    struct aside aside = {.r = r};
-    pthread_t thread;
-    int wrong = 0;
+    size_t all = l->r->count * (size_t)l->r->nranks;
+    float *host = malloc(all * sizeof *host);
 
     if (!host)
         abort();
-    CUDA(CtxGetCurrent(&aside.context));
+    l->data = device_new(all * sizeof *host);
     for (size_t i = 0; i < all; i++)
-        host[i] = (float)(i / r->count);
-    device_write(data, host, all * sizeof *host);
-    for (int i = 0; i < 4; i++)
-        NCCL(ncclReduceScatter(data, data + (size_t)r->rank * r->count, r->count, ncclFloat,
-                               ncclMax, r->comm, (cudaStream_t)CU_STREAM_PER_THREAD));
-    pthread_create(&thread, NULL, scatter_aside, &aside);
-    pthread_join(thread, NULL);
-    stream_wait(CU_STREAM_PER_THREAD);
-    device_read(host, data, all * sizeof *host);
-    for (size_t i = 0; i < r->count; i++)
-        wrong += host[(size_t)r->rank * r->count + i] != (float)r->rank;
-    check(r, !wrong, "threads' own streams: %d elements are wrong", wrong);
+        host[i] = (float)(i / l->r->count) + l->more;
+    device_write(l->data, host, all * sizeof *host);
     free(host);
-    device_free(data);
+}
+
+static void least_end(struct least *l)
+{
+    size_t own = l->r->count;
+    float *host = malloc(own * sizeof *host);
+
+    if (!host)
+        abort();
+    stream_wait(CU_STREAM_PER_THREAD);
+    device_read(host, l->data + (size_t)l->r->rank * own, own * sizeof *host);
+    for (size_t i = 0; i < own; i++)
+        l->wrong += host[i] != (float)l->r->rank + l->more;
+    free(host);
+    device_free(l->data);
+}
+
+static void *least_aside(void *data)
+{
+    struct least *l = data;
+
+    CUDA(CtxSetCurrent(l->context));
+    least_fill(l);
+    pthread_barrier_wait(l->turn); /* filled */
+    pthread_barrier_wait(l->turn); /* the other one's calls are made */
+    least_begin(l);
+    least_end(l);
+    return NULL;
+}
+
+/* A communicator goes from one thread to another, each with its own stream of one name. The
+ * second's numbers are smaller: they must not get among the first's. */
+static void test_thread_streams(struct rank *r)
+{
+    pthread_barrier_t turn;
+    struct least mine = {.r = r, .more = 100}, aside = {.r = r, .turn = &turn};
+    pthread_t thread;
+
+    CUDA(CtxGetCurrent(&aside.context));
+    pthread_barrier_init(&turn, NULL, 2);
+    least_fill(&mine);
+    pthread_create(&thread, NULL, least_aside, &aside);
+    pthread_barrier_wait(&turn);
+    least_begin(&mine);
+    pthread_barrier_wait(&turn);
+    pthread_join(thread, NULL);
+    least_end(&mine);
+    pthread_barrier_destroy(&turn);
+    check(r, !mine.wrong && !aside.wrong, "threads' own streams: %d and %d elements are wrong",
+          mine.wrong, aside.wrong);
 }
 
 /* A context that the program has made: NCCL takes what is current. */
