@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-enum { MOST_APART = 256, PROBE_CALLS = 32, MOST_PROBE_CALLS = 4096 };
+enum { FIRST_CALLS = 3, MOST_APART = 256, PROBE_CALLS = 32, MOST_PROBE_CALLS = 4096 };
 enum { FIRST_REST = 8, MOST_VAIN = 7, MOST_CHANGES = 6, QUIET = 100 };
 
 static const double agreements = .004; /* share of the calls' time */
@@ -22,38 +22,48 @@ static const double faster = .85;
 static const double weight = .125; /* of a call in what is usual */
 
 /* Where the kind's usual time is kept; kinds beyond the first push others out. */
-static double *usual_of(struct follow *f, uint32_t key)
+static struct follow_kind *kind_of(struct follow *f, uint32_t key)
 {
     uint32_t at = key % FOLLOW_KINDS;
 
     for (int i = 0; i < 4; i++, at = (at + 1) % FOLLOW_KINDS)
-        if (!f->of[at].key || f->of[at].key == key) {
-            f->of[at].key = key;
-            return &f->of[at].usual;
-        }
-    at = key % FOLLOW_KINDS;
-    f->of[at].key = key;
-    f->of[at].usual = 0;
-    return &f->of[at].usual;
+        if (!f->of[at].key || f->of[at].key == key)
+            break;
+    if (f->of[at].key != key)
+        f->of[at] = (struct follow_kind){.key = key};
+    return &f->of[at];
+}
+
+/* How many times longer than usual. A rank that is usually through long before the others may take
+   a few times as long and keep nobody waiting. */
+static double ratio_of(const struct follow *f, double seconds, double usual)
+{
+    double least = f->per_call / 2;
+
+    return 1 + (seconds - usual) / (usual > least ? usual : least);
 }
 
 void follow_call(struct follow *f, uint32_t key, double seconds, double work)
 {
-    double *usual = usual_of(f, key), now = work > 0 ? seconds / work : 0;
-    double ratio = *usual > 0 && now > 0 ? now / *usual : 0;
+    struct follow_kind *k = kind_of(f, key);
+    double now = work > 0 ? seconds / work : 0, ratio = 0;
 
+    if (k->calls < FIRST_CALLS) { /* some rank may be through early, by chance */
+        k->calls++;
+        k->usual = now > k->usual ? now : k->usual;
+    } else {
+        ratio = ratio_of(f, seconds, k->usual * work);
+        if (ratio < faster && f->ratio[0] > 0 && f->ratio[0] < faster)
+            k->usual = now; /* the first ones were slow */
+        else if (ratio >= faster && ratio < slower)
+            k->usual += (now - k->usual) * weight;
+    }
     f->ratio[1] = f->ratio[0];
     f->ratio[0] = ratio;
     f->seconds += seconds;
     f->calls++;
     f->since++;
     f->probe -= f->probe > 0;
-    if (ratio == 0)
-        *usual = now;
-    else if (ratio < faster && f->ratio[1] > 0 && f->ratio[1] < faster)
-        *usual = now; /* the first ones were slow */
-    else if (ratio >= faster && ratio < slower)
-        *usual += (now - *usual) * weight;
 }
 
 int follow_due(const struct follow *f)

@@ -22,9 +22,9 @@ enum { FOLLOW_KINDS = 32, FOLLOW_LEAST_APART = 3, FOLLOW_VALUES = 3 };
 
 /* All zero at first. */
 struct follow {
-    struct {
-        uint32_t key;
-        double usual; /* seconds by the caller's measure of work; 0: not known */
+    struct follow_kind {
+        uint32_t key, calls; /* calls: the first few */
+        double usual;        /* seconds by the caller's measure of work */
     } of[FOLLOW_KINDS];
     double ratio[2]; /* of the last call and the one before: time through the usual; 0: not known */
     double seconds;  /* of the calls since the last agreement */
