@@ -17,9 +17,9 @@ int rails_wanted(const struct topo *t);
 /*
  * If rails_wanted and the topology does not know its rails' rates: let every rank measure what it
  * can send to the next node, and where that differs, to the one before, unless all ranks have done
- * so before. Fill in t's rates if they differ by more than measuring does. Collective over comm,
- * whose ranks are those of t; all ranks come to the same rates. Returns an MPI code, after which t
- * is as it was.
+ * so half a minute before, at most. Fill in t's rates if they differ by more than measuring does.
+ * Collective over comm, whose ranks are those of t; all ranks come to the same rates. Returns an
+ * MPI code, after which t is as it was.
  */
 int rails_measure(MPI_Comm comm, int rank, struct topo *t);
 
