@@ -22,7 +22,7 @@
 
 enum { FIRST_CONTACT = 4 << 10, SHORT = 96 << 10, TIMED = 512 << 10, TAG = 0 };
 enum { SMALL = 32 << 10, LARGE = 256 << 10, PIECES = TIMED / SMALL };
-enum { PASSES = 4, PASSES_AGAIN = 1, TIMED_AGAIN = 256 << 10 };
+enum { PASSES = 4, PASSES_AGAIN = 2, TIMED_AGAIN = 256 << 10 };
 enum { FRESH_S = 30, MOST_LINES = 16 };
 static const double far_slower = 2.5;             /* than the usual rail */
 static const double beyond_burst = SHORT - SMALL; /* what a limiter lets through at once says
@@ -155,7 +155,7 @@ static int spare_slow(struct turn *w)
  */
 static int measure_step(struct turn *w, int step, int passes, struct measured *m, double *rate)
 {
-    int timed = passes > 1 ? TIMED : TIMED_AGAIN;
+    int timed = passes == PASSES ? TIMED : TIMED_AGAIN;
     double seconds = 0, best[2] = {DBL_MAX, DBL_MAX};
 
     w->to = counterpart(w->t, w->rank, step);
@@ -174,7 +174,7 @@ static int measure_step(struct turn *w, int step, int passes, struct measured *m
     double mine = w->to != MPI_PROC_NULL    ? timed / (best[0] < best[1] ? best[0] : best[1])
                   : w->seconds[w->rank] > 0 ? beyond_burst / w->seconds[w->rank]
                                             : 0;
-    if (w->to != MPI_PROC_NULL && passes > 1) {
+    if (w->to != MPI_PROC_NULL && passes == PASSES) {
         m->small = best[0];
         m->large = best[1];
     }
@@ -260,7 +260,7 @@ static void tell(const struct topo *t)
 
 int rails_wanted(const struct topo *t)
 {
-    return t->nnodes > 1 && t->nranks > 2;
+    return t->nnodes > 1 && (t->nranks > t->nnodes || t->nnodes > 2);
 }
 
 static int rates_given(const struct topo *t)
