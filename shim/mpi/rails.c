@@ -422,9 +422,9 @@ static double planned_slow(const struct topo *t, int rank)
     return rate < rails_slow_from * most ? rate : 0;
 }
 
-int rails_probe(MPI_Comm comm, int rank, const struct topo *t, int *faster, double *seconds)
+int rails_probe(MPI_Comm comm, int rank, const struct topo *t, double much, int *faster,
+                double *seconds)
 {
-    static const double much = 1.25;
     struct turn w = {.comm = comm,
                      .t = t,
                      .rank = rank,

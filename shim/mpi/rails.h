@@ -24,10 +24,11 @@ int rails_wanted(const struct topo *t);
 int rails_measure(MPI_Comm comm, int rank, struct topo *t);
 
 /*
- * Send a few bytes over the rails that t has as slow, and see whether some are faster by now:
- * *faster; *seconds: what that took. Collective, and the same on all ranks.
+ * Send a few bytes over the rails that t has as slow, and see whether some are `much` times as fast
+ * by now: *faster; *seconds: what that took. Collective, and the same on all ranks.
  */
-int rails_probe(MPI_Comm comm, int rank, const struct topo *t, int *faster, double *seconds);
+int rails_probe(MPI_Comm comm, int rank, const struct topo *t, double much, int *faster,
+                double *seconds);
 
 /*
  * Measure again, with fewer bytes. *changed: rates were found that differ from t's by
