@@ -41,7 +41,7 @@ void follow_call(struct follow *f, uint32_t key, double seconds, double work)
     f->now = work > 0 ? seconds / work : 0;
     f->key = key;
     f->ratio[1] = f->ratio[0];
-    f->ratio[0] = k->agreed < FIRST_AGREED ? 0 : f->now / k->usual;
+    f->ratio[0] = k->agreed < FIRST_AGREED || !(k->usual > 0) ? 0 : f->now / k->usual;
     f->seconds += seconds;
     f->calls++;
     f->since++;
