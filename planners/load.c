@@ -78,6 +78,22 @@ void load_add(struct load *l, const struct topo *t, const struct plan *p)
     }
 }
 
+struct load_link load_crossing(const struct topo *t, const struct plan *p)
+{
+    struct load_link sum = {0};
+
+    for (uint32_t q = 0; q < p->nqueues; q++) {
+        const struct plan_queue *queue = &p->queues[q];
+        double *way = queue->kind == PLAN_SEND ? &sum.out : &sum.in;
+
+        if (queue->peer < 0 || t->rank[queue->peer].node == t->rank[p->rank].node)
+            continue;
+        for (uint32_t i = 0; i < queue->nops; i++)
+            *way += (double)p->ops[queue->first_op + i].length;
+    }
+    return sum;
+}
+
 double load_time(const struct load *l, const struct topo *t)
 {
     double worst = 0;

@@ -27,6 +27,9 @@ int load_open(const struct topo *t, struct load *l);
 void load_add(struct load *l, const struct topo *t, const struct plan *p);
 void load_free(struct load *l);
 
+/* What one rank's plan moves to and from other nodes. */
+struct load_link load_crossing(const struct topo *t, const struct plan *p);
+
 /* Are the rates of all rails known? Else loads and bounds are in bytes of one rail, all equal. */
 int load_rates_known(const struct topo *t);
 

@@ -36,9 +36,16 @@ take_numbers() {
     done
 }
 
+# wake NODE ADDRESS...: one datagram to each. The kernel may look at an opened gate only when it is next
+# handed a packet, which TCP may be seconds from doing.
+wake() {
+    # shellcheck disable=SC2016 # the inner shell's
+    ip netns exec "$(netns_of "$1")" bash -c 'for at; do echo >"/dev/udp/10.80.$at/9"; done' wake "${@:2}" 2>/dev/null || true
+}
+
 fabric_rate() {
     local h r
-    local -a hosts chosen
+    local -a hosts chosen addresses=()
     read_shape
     take_numbers --host "$rate_hosts" "$nodes" hosts
     take_numbers --rail "$rate_rails" "$rails" chosen
@@ -46,20 +53,24 @@ fabric_rate() {
         for h in "${hosts[@]}"; do
             for r in "${chosen[@]}"; do change_lines h "$h" "$r"; done |
                 tc -n "$(netns_of "h$h")" -batch - || die "$name-h$h: tc refused the change"
+            wake "h$h" "${chosen[@]/%/.254}"
         done
     fi
     if [[ $direction != out ]]; then
+        for h in "${hosts[@]}"; do addresses+=("${chosen[@]/%/.$((h + 1))}"); done
         for h in "${hosts[@]}"; do
             for r in "${chosen[@]}"; do change_lines net "$h" "$r"; done
         done | tc -n "$(netns_of net)" -batch - || die "$name-net: tc refused the change"
+        wake net "${addresses[@]}"
     fi
 }
 
 # shaped NODE PREFIX: the rates of NODE's devices PREFIX0, PREFIX1, ..., as tc writes them, or `stalled`.
 shaped() {
-    local r
+    local r gate
     for ((r = 0; r < rails; r++)); do
-        if tc -n "$(netns_of "$1")" qdisc show dev "$2$r" | grep -q ' rate 8bit '; then
+        gate=$(tc -n "$(netns_of "$1")" qdisc show dev "$2$r")
+        if [[ $gate == *' rate 8bit '* ]]; then
             echo stalled
         else
             tc -n "$(netns_of "$1")" class show dev "$2$r" |

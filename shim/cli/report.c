@@ -15,6 +15,7 @@
 #include "shim/cli/gnuplot.h"
 #include "shim/cli/lines.h"
 #include "shim/cli/call_sites.h"
+#include "shim/cli/rails_show.h"
 
 static const char help[] =
     "collshim report FILE [--all] [--json | --plot PICTURE | --svg PICTURE | --png PICTURE]\n"
@@ -28,7 +29,7 @@ static const char help[] =
     "FILE.\n"
     "A job that was killed leaves a partial report, of what rank 0 had counted.\n"
     "\n"
-    "  --all            all call sites, not only the first 20\n"
+    "  --all            all call sites, not only the first 20, and all rails, not only 32\n"
     "  --diff           what changed between two runs, by call site\n"
     "  --svg PICTURE, --png PICTURE\n"
     "                   also draw the time of the call sites, by gnuplot\n"
@@ -58,6 +59,16 @@ static const char help[] =
     "found\n"
     "              nothing: of the mean times\n"
     "  guard       verdicts: on how many communicators the reroute, or the library, was faster\n"
+    "How to read the rails\n"
+    "  sent, received  to and from other hosts, by calls that a schedule of collshim carried; what "
+    "the\n"
+    "              library's own calls and algorithms put on a rail is not known\n"
+    "  share       of what the host sent (received)\n"
+    "  Mbit/s      over the time of these calls; can: what the rail is taken to carry, as measured "
+    "or\n"
+    "              as COLLSHIM_TOPOLOGY says\n"
+    "  rail        the place of the process among its host's, unless COLLSHIM_TOPOLOGY says "
+    "otherwise\n"
     "\n"
     "Examples:\n"
     "  mpirun -x LD_PRELOAD=libcollshim.so -x COLLSHIM_REPORT=run.json ./app\n"
@@ -173,7 +184,8 @@ static int open_report(const char *path, struct report *r)
     r->collectives = json_object_get(r->nccl ? r->nccl : r->root, "collectives");
     if (!json_is_string(json_object_get(r->root, "collshim")) ||
         !json_is_integer(json_object_get(r->root, "ranks")) || !json_is_array(r->collectives) ||
-        !sites_are_valid(json_object_get(r->root, "sites")))
+        !sites_are_valid(json_object_get(r->root, "sites")) ||
+        !rails_are_valid(json_object_get(r->root, "rails")))
         return foreign(path);
     json_array_foreach(r->collectives, i, row)
     {
@@ -336,6 +348,7 @@ static void print_table(const struct report *r, size_t most)
         if (c.calls)
             print_collective(&c);
     }
+    rails_print(r->root, most > SITES_SHOWN ? most : RAILS_SHOWN);
     if (!seen)
         puts("\nNone of the collectives that can be rerouted was called.");
     sites_advise(r->root);

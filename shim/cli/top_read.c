@@ -131,6 +131,7 @@ static int read_counts(struct top_reading *r, int fd, struct top_counters *c)
     c->nccl = !strncmp(h.library, "NCCL", sizeof h.library);
     c->size = h.size > 0 ? h.size : 0;
     c->rank = h.rank >= 0 && h.rank < c->size ? h.rank : -1;
+    text_show(c->host, sizeof c->host, h.host, strnlen(h.host, sizeof h.host - 1));
     return !h.ended;
 }
 
@@ -262,6 +263,14 @@ void top_free(struct top_reading *r)
     free(r->list);
     r->list = NULL;
     r->n = r->room = 0;
+}
+
+const struct top_counters *top_same(const struct top_reading *r, const struct top_counters *c)
+{
+    for (int i = 0; i < r->n; i++)
+        if (r->list[i].device == c->device && r->list[i].inode == c->inode)
+            return &r->list[i];
+    return NULL;
 }
 
 enum top_access top_may_see(const char *pid, unsigned *uid)

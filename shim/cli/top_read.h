@@ -23,7 +23,8 @@ struct top_counters {
     char program[256];
     dev_t device; /* which file it is */
     ino_t inode;
-    double when; /* seconds, monotonic */
+    double when;   /* seconds, monotonic */
+    char host[64]; /* as the process has it */
     struct live_counts counts;
 };
 
@@ -45,6 +46,9 @@ struct top_reading {
    caller frees it with top_free, also then. */
 int top_read(struct top_reading *r, const char *wanted);
 void top_free(struct top_reading *r);
+
+/* The same process's counters in another reading, borrowed; NULL: they are not there. */
+const struct top_counters *top_same(const struct top_reading *r, const struct top_counters *c);
 
 /* Is there such a process, and may its files be seen? uid: its user's. */
 enum top_access { TOP_ABSENT, TOP_CLOSED, TOP_OPEN };

@@ -10,6 +10,7 @@
 
 #include "config/json.h"
 #include "shim/cli/cli.h"
+#include "shim/cli/top_rails.h"
 
 static const char *const skip_texts[TOP_SKIPS] = {
     [TOP_FOREIGN] = "of another build of collshim",
@@ -29,14 +30,6 @@ struct line {
     uint64_t calls, rerouted, bytes;               /* since the job began, sums over processes */
     double rerouted_rate, native_rate, bytes_rate; /* per second, the mean of the processes */
 };
-
-static const struct top_counters *same(const struct top_reading *r, const struct top_counters *c)
-{
-    for (int i = 0; i < r->n; i++)
-        if (r->list[i].device == c->device && r->list[i].inode == c->inode)
-            return &r->list[i];
-    return NULL;
-}
 
 /* Counters only grow; others are no collshim's, and did not change. */
 static void add(struct group *g, const struct top_counters *now, const struct top_counters *before)
@@ -62,7 +55,7 @@ static void sum_up(struct group *g, const struct top_reading *now, const struct 
     memset(g, 0, sizeof *g);
     g->from = from;
     for (g->to = from; g->to < now->n; g->to++) {
-        const struct top_counters *c = &now->list[g->to], *b = same(before, c);
+        const struct top_counters *c = &now->list[g->to], *b = top_same(before, c);
 
         if (strcmp(c->job, first->job) != 0 || c->nccl != first->nccl)
             break;
@@ -127,8 +120,10 @@ static const char *library_of(const struct group *g, const struct top_reading *r
     return r->list[g->from].nccl ? "NCCL" : "MPI";
 }
 
-static void print_group(const struct group *g, const struct top_reading *r)
+static void print_group(const struct group *g, const struct top_reading *r,
+                        const struct top_reading *before)
 {
+    struct top_rails rails = top_rails_of(r, before, g->from, g->to, g->interval);
     const struct top_counters *first = &r->list[g->from];
     const char *name = strrchr(first->program, '/');
     int n = g->to - g->from, printed = 0;
@@ -153,6 +148,8 @@ static void print_group(const struct group *g, const struct top_reading *r)
     }
     if (!printed)
         puts("  no collectives so far");
+    top_rails_print(&rails);
+    top_rails_free(&rails);
 }
 
 static void print_skips(const struct top_reading *r)
@@ -179,7 +176,7 @@ void top_show_text(const struct top_reading *now, const struct top_reading *befo
     printf("collshim top, %s on %s\n", clock, host);
     for (int i = 0; i < now->n; i = g.to) {
         sum_up(&g, now, before, i);
-        print_group(&g, now);
+        print_group(&g, now, before);
     }
     if (now->closed || now->skipped[TOP_FOREIGN].n || now->skipped[TOP_GARBAGE].n)
         putchar('\n');
@@ -201,8 +198,10 @@ static void put_line(struct json *j, const struct line *l)
     json_close(j, '}');
 }
 
-static void put_group(struct json *j, const struct group *g, const struct top_reading *r)
+static void put_group(struct json *j, const struct group *g, const struct top_reading *r,
+                      const struct top_reading *before)
 {
+    struct top_rails rails = top_rails_of(r, before, g->from, g->to, g->interval);
     const struct top_counters *first = &r->list[g->from];
     struct line l;
 
@@ -227,6 +226,8 @@ static void put_group(struct json *j, const struct group *g, const struct top_re
         if (find_line(g, c, &l))
             put_line(j, &l);
     json_close(j, ']');
+    top_rails_put(j, &rails);
+    top_rails_free(&rails);
     json_close(j, '}');
 }
 
@@ -240,7 +241,7 @@ void top_show_json(const struct top_reading *now, const struct top_reading *befo
     json_open(&j, "jobs", '[');
     for (int i = 0; i < now->n; i = g.to) {
         sum_up(&g, now, before, i);
-        put_group(&j, &g, now);
+        put_group(&j, &g, now, before);
     }
     json_close(&j, ']');
     json_open(&j, "skipped", '{');

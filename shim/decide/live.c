@@ -163,6 +163,7 @@ void live_open(const char *library)
                               .rank = -1};
     strncpy(h->version, COLLSHIM_VERSION, sizeof h->version - 1);
     strncpy(h->library, library, sizeof h->library - 1);
+    gethostname(h->host, sizeof h->host - 1);
     if ((uintptr_t)&counters % page() || counts_mapped() > sizeof counters)
         errno = EINVAL;
     else if (pthread_atfork(NULL, NULL, in_child))

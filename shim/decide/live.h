@@ -24,10 +24,24 @@
 #define LIVE_MAGIC "collshim counts"
 
 enum {
-    LIVE_LAYOUT = 1,
+    LIVE_LAYOUT = 2,
     LIVE_REGISTRY = 32, /* rows of the registry that are told apart, and the library in slices */
     LIVE_VARIANTS = 24, /* then variants, of a collective */
     LIVE_ROWS = LIVE_REGISTRY + LIVE_VARIANTS
+};
+
+/* The process's traffic with other hosts, in calls that a schedule of ours carried. Its rail:
+   number 0: that of its place among its host's ranks; LIVE_RAIL_ALL: it spreads over all; else rail
+   number - LIVE_RAIL_FIRST. */
+enum { LIVE_RAIL_ALL = 1, LIVE_RAIL_FIRST = 2 };
+enum live_way { LIVE_OUT, LIVE_IN, LIVE_WAYS };
+struct live_rail {
+    uint64_t number;
+    uint64_t calls, nanoseconds; /* that crossed between hosts; what they took, 0: not timed */
+    uint64_t bytes[LIVE_WAYS];
+    uint64_t can[LIVE_WAYS];   /* bytes/s that the rail is taken to carry; 0: not known */
+    uint64_t could[LIVE_WAYS]; /* the same before it changed for the last time; 0: it never did */
+    uint64_t changed_at;       /* how many of those calls there were then */
 };
 
 /* Nothing but uint64_t. */
@@ -35,6 +49,7 @@ struct live_counts {
     uint64_t native[COLL_COUNT][REASON_COUNT]; /* calls */
     uint64_t rows[COLL_COUNT][LIVE_ROWS];      /* rerouted calls, by what carried them */
     uint64_t bytes[COLL_COUNT];                /* of rerouted calls, over all their ranks */
+    struct live_rail rail;                     /* no sum over processes has a meaning */
 };
 
 /* The first four members stay where they are in every layout. */
@@ -47,6 +62,7 @@ struct live_header {
     int32_t rank, size; /* of MPI_COMM_WORLD or the largest NCCL communicator; -1, 0: not known */
     int32_t ended;      /* the counters are no longer this process's own */
     char library[16];   /* "MPI" or "NCCL" */
+    char host[64];      /* ends with 0 */
 };
 
 /* Share the counters, by a backend of "MPI" or "NCCL" (borrowed for good). Single-threaded, before

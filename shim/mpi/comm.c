@@ -4,12 +4,12 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "planners/load.h"
 #include "shim/decide/count.h"
 #include "shim/decide/plan_key.h"
 #include "shim/mpi/attribute.h"
 #include "shim/mpi/first.h"
 #include "shim/mpi/meet.h"
+#include "shim/mpi/rail_rows.h"
 #include "shim/mpi/rails.h"
 #include "shim/mpi/refused.h"
 #include "shim/mpi/rows.h"
@@ -23,6 +23,7 @@ struct mpi_plan {
     struct plan_key key;
     struct plan *plan;
     struct engine *engine;
+    struct load_link crossing; /* bytes that it moves to and from other nodes */
 };
 
 static struct mpi_comm out_of_memory = {.verdict = REASON_MEMORY};
@@ -228,6 +229,8 @@ static int make_plan(struct mpi_comm *c, const struct plan_request *q,
         free_plan(p);
         return rc;
     }
+    p->crossing = load_crossing(c->topo, p->plan);
+    rail_note_rates(c->topo, c->rank);
     *made = p;
     return 0;
 }
@@ -248,7 +251,7 @@ int mpi_comm_measure_rails(struct mpi_comm *c, const struct plan_request *q)
 
 int mpi_comm_engine(struct mpi_comm *c, struct plan_request *request,
                     const struct plan_algorithm *a, const struct plan **plan_p,
-                    struct engine **engine_p)
+                    struct engine **engine_p, struct load_link *crossing)
 {
     request->topo = c->topo;
     request->rank = c->rank;
@@ -263,5 +266,6 @@ int mpi_comm_engine(struct mpi_comm *c, struct plan_request *request,
     }
     *plan_p = p->plan;
     *engine_p = p->engine;
+    *crossing = p->crossing;
     return 0;
 }

@@ -12,6 +12,7 @@
 
 #include <mpi.h>
 
+#include "planners/load.h"
 #include "planners/registry.h"
 #include "shim/decide/division.h"
 #include "shim/decide/follow.h"
@@ -89,12 +90,12 @@ int mpi_comm_measure_rails(struct mpi_comm *c, const struct plan_request *q);
 void mpi_comm_forget_plans(struct mpi_comm *c);
 
 /*
- * The plan and the engine for a request, made on first use; request->topo and rank
- * are filled in. Returns 0 (both owned by the state, valid until the next call of this
- * function), -ENOTSUP (on all ranks alike) or -ENOMEM.
+ * The plan and the engine for a request, made on first use, and the bytes that the plan moves to
+ * and from other nodes; request->topo and rank are filled in. Returns 0 (both owned by the state,
+ * valid until the next call of this function), -ENOTSUP (on all ranks alike) or -ENOMEM.
  */
 int mpi_comm_engine(struct mpi_comm *c, struct plan_request *request,
                     const struct plan_algorithm *a, const struct plan **plan_p,
-                    struct engine **engine_p);
+                    struct engine **engine_p, struct load_link *crossing);
 
 #endif

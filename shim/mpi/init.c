@@ -8,6 +8,7 @@
 #include "shim/helper/crew.h"
 #include "shim/mpi/agree.h"
 #include "shim/mpi/comm.h"
+#include "shim/mpi/rail_rows.h"
 #include "shim/mpi/report.h"
 #include "shim/mpi/stored.h"
 #include "shim/mpi/launcher.h"
@@ -21,6 +22,7 @@ static int init_begin(void)
     int rc = agree_at_init();
 
     live_rank(mpi_process.world_rank, mpi_process.world_size);
+    rail_open();
     if (rc == MPI_SUCCESS)
         mpi_report_open();
     return rc;

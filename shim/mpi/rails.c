@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "shim/decide/count.h"
+#include "shim/decide/rail_count.h"
 #include "shim/decide/rails_level.h"
 #include "shim/mpi/calls.h"
 #include "shim/mpi/process.h"
@@ -51,6 +52,7 @@ static void own_set(struct measured m)
 {
     pthread_mutex_lock(&own_lock);
     own = m;
+    rail_count_measured(m.rate[TOPO_OUT] < m.rate[TOPO_IN] ? m.rate[TOPO_OUT] : m.rate[TOPO_IN]);
     pthread_mutex_unlock(&own_lock);
 }
 

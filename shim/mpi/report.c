@@ -8,6 +8,7 @@
 #include "shim/decide/call_site_merge.h"
 #include "shim/decide/call_site_report.h"
 #include "shim/mpi/process.h"
+#include "shim/mpi/rail_rows.h"
 #include "shim/mpi/call_site_gather.h"
 
 /* Do all ranks know of each other's reports? Then the settings are the same on all. */
@@ -22,6 +23,20 @@ uint64_t mpi_report_due = UINT64_MAX;
 static uint64_t opened;
 static int is_partial;
 
+/* Rails of all hosts, gathered at the end; until then a report has this process's own. */
+static struct rail_row *rails; /* merged; NULL: not gathered */
+static int nrails;
+
+static void print_rails(struct json *j)
+{
+    struct rail_row own = rail_row_own();
+
+    if (rails)
+        rail_report(j, rails, nrails);
+    else
+        rail_report(j, &own, rail_rows_merge(&own, 1));
+}
+
 static void print_report(FILE *f)
 {
     struct json j = report_begin(f, mpi_process.library_version, mpi_process.world_size,
@@ -35,6 +50,8 @@ static void print_report(FILE *f)
         json_string(&j, "all_native", reason_texts[mpi_process.verdict]);
     report_settings(&j);
     report_collectives(&j, 1);
+    if (!report_is_short)
+        print_rails(&j);
     site_report(&j, mpi_process.world_size);
     json_close(&j, '}');
 }
@@ -77,6 +94,8 @@ void mpi_report(void)
         return;
     if (mpi_process.world_size > 1 && ranks_report_together()) {
         site_gather();
+        rail_rows_gather(&rails);
+        nrails = rails ? rail_rows_merge(rails, mpi_process.world_size) : 0;
         mpi.Reduce(mpi_process.world_rank ? &counters : MPI_IN_PLACE, &counters,
                    (int)(sizeof counters / sizeof(uint64_t)), MPI_UINT64_T, MPI_SUM, 0,
                    MPI_COMM_WORLD);

@@ -7,6 +7,7 @@
 #include "planners/slices.h"
 #include "shim/decide/choose.h"
 #include "shim/decide/count.h"
+#include "shim/decide/rail_count.h"
 #include "shim/mpi/library.h"
 #include "shim/mpi/rails_follow.h"
 #include "shim/mpi/slices.h"
@@ -22,7 +23,7 @@ static int mpi_code(int rc)
 }
 
 static int run_sliced(struct mpi_comm *c, const struct ready *ready, const struct staging *s,
-                      int failed)
+                      int failed, struct load_link *crossing)
 {
     const struct mpi_call *call = &ready->call;
     struct slices_result result;
@@ -35,6 +36,7 @@ static int run_sliced(struct mpi_comm *c, const struct ready *ready, const struc
                                                  .failed = failed},
                         &result);
 
+    *crossing = result.crossing;
     count_sliced(call->collective, result.on_device, result.redone);
     if (result.redone)
         say(CFG_LEVEL_WARN,
@@ -67,15 +69,16 @@ static int open_staging(struct staging *s, struct mpi_comm *c, const struct read
     return call->wrong ? call->wrong : staging_open(s, c, call, ready->plan, own_output);
 }
 
-/* failed: what open_staging returned. */
+/* failed: what open_staging returned. crossing: the bytes moved to and from other nodes. */
 static int run_engine(struct mpi_comm *c, const struct ready *ready, const struct staging *s,
-                      int failed)
+                      int failed, struct load_link *crossing)
 {
     const struct mpi_call *call = &ready->call;
     struct watch_parts parts = {0};
 
     if (ready->ppg > 1)
-        return run_sliced(c, ready, s, failed);
+        return run_sliced(c, ready, s, failed, crossing);
+    *crossing = ready->crossing;
     int divided = division_used(&c->divisions, call->request.recipe);
     int hired = ready->plan->host_bytes && s->device && threads_hire(&c->links.shm);
     if (divided)
@@ -100,19 +103,29 @@ static int run_engine(struct mpi_comm *c, const struct ready *ready, const struc
     return rc;
 }
 
+static void count_carried(const struct ready *ready, const struct load_link *crossing,
+                          double seconds)
+{
+    const struct mpi_call *call = &ready->call;
+
+    count_rerouted(call->collective, ready->algorithm, ready->ppg, call->total, seconds);
+    rail_count_call(crossing, seconds);
+}
+
 static struct mpi_outcome run_plan(struct mpi_comm *c, const struct ready *ready)
 {
     const struct mpi_call *call = &ready->call;
+    struct load_link crossing;
     struct staging s;
     double start = count_now();
     int rc = open_staging(&s, c, ready, 0);
 
-    rc = run_engine(c, ready, &s, rc);
+    rc = run_engine(c, ready, &s, rc, &crossing);
     if (!rc)
         rc = staging_deliver(&s, call, c->private_comm);
     staging_close(&s);
     double seconds = count_now() - start;
-    count_rerouted(call->collective, ready->algorithm, ready->ppg, call->total, seconds);
+    count_carried(ready, &crossing, seconds);
     if (ready->ppg == 1)
         rails_follow(c, call, ready->algorithm, seconds);
     return serve_failed(mpi_code(rc));
@@ -146,15 +159,15 @@ struct mpi_outcome serve_natively(const struct mpi_call *call, enum reason why)
 static struct mpi_outcome run_both(struct mpi_comm *c, const struct ready *ready)
 {
     const struct mpi_call *call = &ready->call;
+    struct load_link crossing;
     struct staging s;
     int opened = open_staging(&s, c, ready, 1);
     int rc = library_call(call);
     double start = count_now();
-    int ran = run_engine(c, ready, &s, opened);
+    int ran = run_engine(c, ready, &s, opened, &crossing);
     int equal = -1;
 
-    count_rerouted(call->collective, ready->algorithm, ready->ppg, call->total,
-                   count_now() - start);
+    count_carried(ready, &crossing, count_now() - start);
     if (rc == MPI_SUCCESS && !ran)
         equal = staging_verify(&s, call, c);
     if (equal >= 0)
@@ -218,6 +231,6 @@ enum reason serve_prepare(struct mpi_comm *c, const struct mpi_call *call,
     if (ready->ppg > 1)
         *rc = slices_try(c, &ready->call, r->algorithm, ready->ppg);
     else
-        *rc = mpi_comm_engine(c, q, r->algorithm, &ready->plan, &ready->engine);
+        *rc = mpi_comm_engine(c, q, r->algorithm, &ready->plan, &ready->engine, &ready->crossing);
     return *rc == -ENOTSUP ? REASON_SHAPE : REASON_NONE;
 }

@@ -25,6 +25,7 @@ struct ready {
     const struct plan_variant *variant; /* the library's own algorithm, or NULL */
     const struct plan *plan;
     struct engine *engine;
+    struct load_link crossing; /* bytes that the plan moves to and from other nodes */
 };
 
 /*

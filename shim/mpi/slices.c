@@ -28,12 +28,13 @@ struct slicing {
     const struct plan_algorithm *algorithm;
     int ppg;
     struct slices_buffers whole;
-    char *window;             /* owned: this rank's own slice, in host memory */
-    char *own;                /* where its result is */
-    char *lent[CREW_MAX + 1]; /* slices that lie on the device, by number; else NULL */
-    int code;                 /* with which the call has failed on this rank, or 0 */
-    int failed;               /* a helper of this rank did, and the others have been told */
-    int heard;                /* of another rank's */
+    char *window;              /* owned: this rank's own slice, in host memory */
+    char *own;                 /* where its result is */
+    char *lent[CREW_MAX + 1];  /* slices that lie on the device, by number; else NULL */
+    int code;                  /* with which the call has failed on this rank, or 0 */
+    int failed;                /* a helper of this rank did, and the others have been told */
+    int heard;                 /* of another rank's */
+    struct load_link crossing; /* of the slices that were begun */
 };
 
 int slices_possible(const struct mpi_call *call)
@@ -47,6 +48,7 @@ struct slice {
     struct slice_window window;
     const struct plan *plan;
     struct engine *engine;
+    struct load_link crossing;
 };
 
 static int slice_get(struct slicing *s, int i, struct slice *slice)
@@ -56,7 +58,8 @@ static int slice_get(struct slicing *s, int i, struct slice *slice)
 
     slice->request = slice_request(whole, s->ppg, i, &from);
     slice->window = slice_window(whole, &slice->request, from);
-    return mpi_comm_engine(s->comm, &slice->request, s->algorithm, &slice->plan, &slice->engine);
+    return mpi_comm_engine(s->comm, &slice->request, s->algorithm, &slice->plan, &slice->engine,
+                           &slice->crossing);
 }
 
 int slices_try(struct mpi_comm *c, const struct mpi_call *call, const struct plan_algorithm *a,
@@ -132,6 +135,12 @@ static struct mailbox_pieces pieces(const struct slicing *s, const struct slice_
                                    .n = p->n};
 }
 
+static void add_crossing(struct slicing *s, const struct slice *slice)
+{
+    s->crossing.in += slice->crossing.in;
+    s->crossing.out += slice->crossing.out;
+}
+
 /* Give the slice to its helper. Returns 0 if it cannot be given. */
 static int hand_out(struct slicing *s, int i)
 {
@@ -169,6 +178,7 @@ static int hand_out(struct slicing *s, int i)
             return 0;
     }
     crew_post(helper, channel, &order);
+    add_crossing(s, &slice);
     return 1;
 }
 
@@ -232,6 +242,7 @@ static void carry(struct slicing *s, int i, struct slice *slice)
         if (!s->code)
             slices_note(s, copy_in(s, &slice->window.fetch, room.window));
         rc = run_plan(s, slice, &room);
+        add_crossing(s, slice);
         s->own = room.window;
         free(room.allocated);
     }
@@ -365,6 +376,7 @@ int slices_run(struct mpi_comm *c, const struct mpi_call *call, const struct pla
     } else if (!s.code) {
         s.code = collect(&s);
     }
+    result->crossing = s.crossing;
     free(s.window);
     return s.code;
 }

@@ -35,8 +35,9 @@ struct slices_buffers {
 };
 
 struct slices_result {
-    int redone;    /* a helper failed */
-    int on_device; /* helpers of this rank worked on its device */
+    int redone;                /* a helper failed */
+    int on_device;             /* helpers of this rank worked on its device */
+    struct load_link crossing; /* bytes to and from other nodes, by this rank and its helpers */
 };
 
 /*

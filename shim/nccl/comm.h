@@ -10,6 +10,7 @@
 #define COLLSHIM_SHIM_NCCL_COMM_H
 
 #include "config/topo.h"
+#include "planners/load.h"
 #include "shim/decide/guard.h"
 #include "shim/decide/plan_key.h"
 #include "shim/nccl/notice.h"
@@ -21,10 +22,11 @@
 /* A schedule that has been made ready on all ranks. */
 struct nccl_plan {
     struct plan_key key;
-    struct rounds *rounds; /* owned; NULL: it cannot be had, on any rank, or only_noted */
-    int only_noted;        /* it came once, and nothing is made for it yet */
-    uint64_t used;         /* for who is given up first */
-    int with_helpers;      /* all helpers of all ranks have it */
+    struct rounds *rounds;     /* owned; NULL: it cannot be had, on any rank, or only_noted */
+    int only_noted;            /* it came once, and nothing is made for it yet */
+    uint64_t used;             /* for who is given up first */
+    struct load_link crossing; /* bytes that its rounds move to and from other nodes */
+    int with_helpers;          /* all helpers of all ranks have it */
 };
 
 /* Around the calls that the guard measures, by their slot. */
@@ -161,5 +163,12 @@ int nccl_comm_has_rounds(struct nccl_comm *c, const struct plan_request *q,
 /* Forget what the guard has measured. */
 void nccl_guard_forget(struct nccl_comm *c);
 void nccl_plan_clear(struct nccl_plan *p);
+
+/* For the report (rails.c): the bytes that rounds of this rank move to and from other nodes, none
+   where no topology says which rail it has. */
+struct load_link nccl_rail_crossing(const struct nccl_comm *c, const struct rounds *r);
+
+/* Rounds of nccl_comm_rounds were enqueued. Cheap. */
+void nccl_rail_count(const struct nccl_comm *c, const struct rounds *r);
 
 #endif

@@ -191,5 +191,7 @@ const struct rounds *nccl_comm_rounds(struct nccl_comm *c, struct plan_request *
         rounds_free(p->rounds);
         p->rounds = NULL;
     }
+    if (p->rounds)
+        p->crossing = nccl_rail_crossing(c, p->rounds);
     return p->rounds;
 }

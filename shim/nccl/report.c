@@ -17,6 +17,7 @@
 
 #include "config/write_file.h"
 #include "shim/decide/count.h"
+#include "shim/decide/rail_report.h"
 #include "shim/decide/report.h"
 #include "shim/nccl/process.h"
 #include "shim/nccl/stored.h"
@@ -61,6 +62,15 @@ void report_helpers(int processes, int mps)
     seen.mps = mps;
 }
 
+/* This process's own row. */
+static void print_rails(struct json *j)
+{
+    struct rail_row own = {.rank = seen.largest.rank, .rail = counters.live.rail};
+
+    gethostname(own.host, sizeof own.host - 1);
+    rail_report(j, &own, rail_rows_merge(&own, 1));
+}
+
 static void print_report(FILE *f)
 {
     char whose[64];
@@ -78,6 +88,7 @@ static void print_report(FILE *f)
         json_null(&j, "mps");
     report_collectives(&j, 0); /* calls on streams have no times here */
     json_close(&j, '}');
+    print_rails(&j);
     json_close(&j, '}');
 }
 

@@ -158,6 +158,8 @@ ncclResult_t schedule_run(struct nccl_comm *c, const struct nccl_call *call, con
         result = move(c, call, &b, CALL_BEHIND);
     if (end_turn(c, stream, call->captured) && !result)
         result = ncclUnhandledCudaError;
+    if (!result)
+        nccl_rail_count(c, r);
     return result;
 }
 
@@ -199,5 +201,7 @@ ncclResult_t schedule_run_set(struct nccl_comm *c, const struct nccl_call *call,
     result = take_turn(c, stream, 0) ? ncclUnhandledCudaError : nccl_run(&run, r);
     if (end_turn(c, stream, 0) && !result)
         result = ncclUnhandledCudaError;
+    if (!result)
+        nccl_rail_count(c, r);
     return result;
 }

@@ -20,6 +20,12 @@ bench() {
   esac
 }
 fails() { ! "$@"; }
+refuses() { # with 2, in one line
+  local status=0
+  "$@" >"$tmp/refused" 2>&1 || status=$?
+  cat "$tmp/refused"
+  [ "$status" -eq 2 ] && [ "$(wc -l <"$tmp/refused")" -eq 1 ]
+}
 keys='has("collective") and has("algorithm") and has("ranks") and has("nodes") and has("bytes_per_rank")
   and has("native_us") and has("collshim_us") and has("ratio") and has("bound_us")
   and has("bound_fraction") and .verified == true and .collshim_us > 0'
@@ -50,4 +56,21 @@ for family in openmpi mpich; do
 done
 check 'planning: every algorithm, small and large machine' \
   bash -c "'$build/test/bench_plan' | jq -es 'length > 1 and all(.[]; .median_us > 0)'"
+if [ "$EUID" -ne 0 ] || [ ! -e "$build/libcollshim-openmpi.so" ]; then
+  skip 'rails that differ and change' 'needs root and Open MPI'
+else
+  check 'rails that differ and change: the table and the job run' "$root/bench/rails/run" --quick --name "r$$" --out "$tmp/rails"
+  check 'rails: the table has its keys, is verified and emulated' jq -es 'length == 1 and all(.[]; .verified and .emulated and
+    .collshim_ms > 0 and .native_ms > 0 and .bound_ms > 0 and .bound_fraction > 0 and .ratio > 0 and .slow == "1.1.25")' \
+    "$tmp/rails/results.jsonl"
+  # shellcheck disable=SC2016 # awk's
+  check 'rails: the job has all calls, a higher bound while the rail is slow, and right results' \
+    awk '{ n += 1; wrong += $5 != 1; bound[$1 >= 4 && $1 < 8] = $4 } END { exit !(n == 12 && !wrong && bound[1] > 1.3 * bound[0]) }' \
+    "$tmp/rails/fall.dat"
+  check 'rails: its cluster is gone' fails grep -q "fabric-r$$-" <(ip netns list)
+  for bad in '--mpi none' '--collectives all' '--sizes 1x' '--scenes none' '--calls 0' '--frames 3'; do
+    # shellcheck disable=SC2086 # words
+    check "rails: $bad is refused" refuses "$root/bench/rails/run" $bad
+  done
+fi
 conclude

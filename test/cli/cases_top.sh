@@ -9,7 +9,7 @@ top_pids=()
 top_end() { [[ ${#top_pids[@]} == 0 ]] || kill -KILL "${top_pids[@]}" 2>/dev/null || true; }
 at_exit top_end
 
-expect 0 "bytes per rail, are not known" "$collshim" top --help
+expect 0 "How to read the rails" "$collshim" top --help
 expect 2 "--interval: 'soon' is not 0.1 to 3600 seconds" "$collshim" top --interval soon
 expect 2 "--interval: '0' is not" "$collshim" top --interval 0
 expect 2 "--interval: 'nan' is not" "$collshim" top --interval nan
@@ -89,6 +89,24 @@ top_gone() {
 top_job openmpi "$private_shm" mpirun.openmpi --oversubscribe
 top_job mpich "$private_shm" mpiexec.mpich
 
+# The rail that both of the topology's nodes have on this host; what it sent, it also received
+top_sees_rail() {
+    top_once --json "$launcher" >top.json && jq -e --arg host "$(hostname)" '.jobs[0].rails | length == 1 and
+        (.[0] | .host == $host and .rail == 0 and .calls > 0 and .sent_bytes > 0 and .received_bytes > 0 and
+         .sent_share == 1 and .received_share == 1 and .sent_bytes_per_s > 0 and .sent_bytes_per_s_in_calls > 0 and
+         .can_receive_bytes_per_s == 1000000000 and .could_send_bytes_per_s == null and .changed_at_call == null)' top.json &&
+        top_once "$launcher" | grep -E "^  $(hostname) +0 .* 100% .* 8000.0( |$)" || { cat top.json top.out; return 1; }
+}
+if [[ -x ${collshim%/*}/mpich/test/mpi/callers ]] && type mpiexec.mpich >/dev/null 2>&1; then
+    top_begin env COLLSHIM_GUARD=0 COLLSHIM_TOPOLOGY='node:2 rank:1 rail:1@8Gbit' COLLSHIM_ALGORITHM=allreduce=parallel_rings \
+        "$private_shm" mpiexec.mpich -np 2 "$collshim" exec -- "${collshim%/*}/mpich/test/mpi/callers" 1 forever
+    check "collshim top sees bytes per rail, against what the rail can do" top_within 100 top_sees_rail
+    mapfile -t ranks < <(jq '.jobs[].processes[].pid' top.json)
+    kill -KILL "$launcher" "${ranks[@]}" 2>/dev/null || true
+else
+    skip "collshim top sees bytes per rail" "test/mpi/callers or mpiexec.mpich is missing"
+fi
+
 top_nccl() {
     top_once --json "$launcher" >top.json && jq -e '.jobs | length == 1 and (.[0] | .library == "NCCL" and .size == 4 and
         (.processes | length == 4) and (.collectives | length > 0))' top.json || { cat top.json top.out; return 1; }
@@ -103,32 +121,33 @@ else
     skip "collshim top sees a job of NCCL" "built without the headers of CUDA or NCCL"
 fi
 
-# What a process shows under the name of the counters: header.layout 1 is this build's, but not the rest.
+# What a process shows under the name of the counters: header.layout 2 is this build's, but not the rest.
 cat >memfd.py <<'PY'
 import os, struct, sys, time
 what = sys.argv[1]
 fd = os.memfd_create("collshim-counters")
-head = lambda layout, at: struct.pack("<16s32sIIQQiiii16s", b"collshim counts", b"9.9\x1b[31m", layout, at, 0, 1 << 62, 1, 0, 2, 0, b"MPI")
+head = lambda layout, at: struct.pack("<16s32sIIQQiiii16s", b"collshim counts", b"9.9\x1b[31m", layout, at, 0, 1 << 62, 1, 0, 2, 0, b"MPI").ljust(256, b"\0")
 os.write(fd, {"empty": b"", "noise": os.urandom(1 << 16), "short": b"collshim counts\0",
-              "beyond": open("top.header", "rb").read()[:52] + struct.pack("<I", 1 << 31) + open("top.header", "rb").read()[56:128],
-              "foreign": head(1, 4096),
-              "later": head(2, 1 << 31)}[what])
+              "beyond": open("top.header", "rb").read()[:52] + struct.pack("<I", 1 << 31) + open("top.header", "rb").read()[56:256],
+              "foreign": head(2, 4096),
+              "later": head(3, 1 << 31)}[what])
 print("there", flush=True)
 time.sleep(600)
 PY
+# Among processes of its own, if that can be: other jobs of the machine may be of another build.
+alone=(unshare --pid --fork --kill-child --mount-proc)
+"${alone[@]}" true 2>/dev/null || alone=()
 top_memfd() { # WHAT TEXT: it is named so, and no job
-    : >memfd.out
-    python3 memfd.py "$1" >>memfd.out &
-    local pid=$!
-    top_pids+=("$pid")
-    disown
-    top_within 100 grep -q there memfd.out || return
-    top_once >top.text && run 1 "$collshim" top no-such-job || return
-    kill -KILL "$pid"
+    # shellcheck disable=SC2016 # the inner shell's
+    "${alone[@]}" bash -c 'python3 memfd.py "$1" >memfd.out & pid=$!
+        for ((tries = 0; tries < 100; tries++)); do ! grep -q there memfd.out || break; sleep 0.1; done
+        "$2" top --once --interval 0.3 >top.text; "$2" top no-such-job 2>top.none; status=$?
+        kill -KILL $pid; exit $status' top_memfd "$1" "$collshim"
+    [[ $? == 1 && $(wc -l <top.none) == 1 ]] || return
     grep -F -- "$2" top.text && ! grep '^Job' top.text && ! grep -P '\x1b' top.text
 }
 if type python3 >/dev/null 2>&1; then
-    [[ -e top.header ]] || head -c 128 /dev/zero >top.header
+    [[ -e top.header ]] || head -c 256 /dev/zero >top.header
     for what in empty noise short beyond; do
         check "collshim top: $what under the counters' name" top_memfd "$what" "no counters under their name: 1 process"
     done

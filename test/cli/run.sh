@@ -314,6 +314,36 @@ expect 1 "none.json: No such file" "$collshim" report none.json
 expect 1 "0 calls seen" "$collshim" report none.json
 expect 1 "a directory, not a report" "$collshim" report .
 
+# Rails of two hosts, one of which has changed.
+rail() { # HOST RAIL BYTES SHARE CAN_SEND COULD CALL CAN_RECEIVE
+    printf '{"host": "%s", "rail": %s, "ranks": 1, "calls": 9, "seconds": 2, "sent_bytes": %s, "sent_share": %s,
+      "sent_bytes_per_s": %s, "can_send_bytes_per_s": %s, "could_send_bytes_per_s": %s, "received_bytes": 7,
+      "received_share": 0.5, "received_bytes_per_s": null, "can_receive_bytes_per_s": %s,
+      "could_receive_bytes_per_s": %s, "changed_at_call": %s}' "$1" "$2" "$3" "$4" "$(($3 / 2))" "$5" "$6" "$8" "$6" "$7"
+}
+with_rails() { # FILE RAIL...: run.json with these
+    local IFS=,
+    jq --argjson rails "[${*:2}]" '.rails = $rails | .rails_not_listed = 0' run.json >"$1"
+}
+with_rails rails.json "$(rail a 0 25000000 0.91 12500000 null null 12500000)" \
+    "$(rail a 1 2500000 0.09 3125000 12500000 412 3125000)" "$(rail b null 0 0 null null null null)"
+expect 0 "  a                        0        9        25.0   91%     100    100         0.0   50%       -    100" \
+    "$collshim" report rails.json
+expect 0 "  b                      all        9         0.0    0%       -      -" "$collshim" report rails.json
+expect 0 "Rail 1 of a carries 25 Mbit/s of the 100 it had until call 412; 9 % of the host's data go there." \
+    "$collshim" report rails.json
+check "no other rail is told of" test "$("$collshim" report rails.json | grep -c '^  Rail ')" = 1
+with_rails slow.json "$(rail a 0 25000000 0.9 12500000 null null 12500000)" "$(rail a 1 5000000 0.1 6250000 null null 12000000)"
+expect 0 "Rail 1 of a sends 50 Mbit/s where another of this host carries 100; 10 % of the" "$collshim" report slow.json
+check "it receives as fast as another" test "$("$collshim" report slow.json | grep -c '^  Rail ')" = 1
+many_rails=()
+for i in {1..40}; do many_rails+=("$(rail a "$i" 5 0.1 null null null null)"); done
+with_rails many_rails.json "${many_rails[@]}"
+expect 0 "  and 8 more" "$collshim" report many_rails.json
+check "--all: all rails" test "$("$collshim" report many_rails.json --all | grep -c '^  a  *[0-9]')" = 40
+with_rails wrong.json '{"host": "a", "rail": "x"}'
+expect 1 "wrong.json: JSON, but no report" "$collshim" report wrong.json
+
 # Call sites. The object is this command itself: its lines are known where libdw and debug information are.
 build_id=$(readelf -n "$collshim" 2>/dev/null | sed -n 's/.*Build ID: //p')
 main_at=$((0x$(nm "$collshim" | sed -n 's/ T main$//p') + 5))

@@ -76,6 +76,29 @@ cases_reports() {
     compgen -G "$tmp/.collshim-*" >/dev/null && complain "files are left beside it"
     finish
 
+    begin "a report says what rails carried"
+    launch 4 COLLSHIM_GUARD=0 COLLSHIM_TOPOLOGY='node:2 rank:2 rail:2@100Mbit,25Mbit' \
+        COLLSHIM_ALGORITHM=allreduce=parallel_rings,bcast=parallel_rings -- "$programs/callers"
+    want_right
+    want_lines
+    jq -e --arg host "$(hostname)" '.rails_not_listed == 0 and (.rails | map([.host, .rail, .ranks]) == [[$host, 0, 2], [$host, 1, 2]] and
+        all(.calls > 0 and .sent_bytes > 0 and
+            .sent_bytes_per_s > 0 and .changed_at_call == null and .could_send_bytes_per_s == null) and
+        (map(.sent_bytes) | add) == (map(.received_bytes) | add) and map(.can_send_bytes_per_s) == [12500000, 3125000] and (map(.sent_share) | add | . > 0.999 and . < 1.001) and
+        .[0].sent_bytes > 2 * .[1].sent_bytes)' "$tmp/report.json" >/dev/null 2>&1 ||
+        complain "not so: $(jq -c '.rails[]' "$tmp/report.json" 2>&1)"
+    "$build/collshim" report "$tmp/report.json" 2>&1 |
+        grep -q '^  Rail 1 of .* carries 25 Mbit/s where another of this host carries 100; 2[0-9] % of the' ||
+        complain "collshim report does not tell: $("$build/collshim" report "$tmp/report.json" 2>&1 | tail -n 8)"
+    finish
+
+    begin "a report of one node has no rails"
+    launch 2 -- "$programs/callers"
+    want_right
+    want_lines
+    jq -e '.rails == []' "$tmp/report.json" >/dev/null 2>&1 || complain "$(jq -c .rails "$tmp/report.json" 2>&1)"
+    finish
+
     begin "a spool"
     "$build/collshim" site --create "$place/spool" >/dev/null || complain "it cannot be made"
     [ "$(stat -c %a "$place/spool")" = 1733 ] || complain "its permissions are $(stat -c %a "$place/spool")"
@@ -88,6 +111,7 @@ cases_reports() {
         jq -e '.reports == 1 and .programs[0].program == "callers" and .node_hours > 0 and .settings[0].jobs == 1' >/dev/null ||
         complain "collshim site does not add it up: $("$build/collshim" site "$place/spool" 2>&1)"
     "$build/collshim" report "$(find "$place/spool" -type f)" >/dev/null || complain "collshim report does not read it"
+    jq -e 'has("rails") | not' "$(find "$place/spool" -type f)" >/dev/null || complain "it has rails"
     finish
 
     begin "a spool that others may tamper with"

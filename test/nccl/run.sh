@@ -91,6 +91,20 @@ preloaded 'as it chooses, 4 processes' "${every[@]}" "$ranks" --ranks 4 --hosts 
 preloaded 'as it chooses, threads' "${every[@]}" COLLSHIM_TOPOLOGY='node:2 rank:2' "$ranks" --ranks 4 --threads --count 703 "${prompt[@]}"
 preloaded 'as it chooses, one rank' "${every[@]}" "$ranks" --ranks 1 --count 703 "${all[@]}"
 preloaded 'ranks of unequal hosts' "${every[@]}" COLLSHIM_TOPOLOGY='node:0,0,0,1,1' "$ranks" --ranks 5 --count 703 "${prompt[@]}"
+# The rails of rank 0's process: as the topology says, else not known
+rails() { jq -e "$1" "$tmp/report.nccl" >/dev/null; }
+preloaded 'rails' "${every[@]}" COLLSHIM_TOPOLOGY='node:2 rank:2 rail:2@100Mbit' "$ranks" --ranks 4 --count 5003 reductions
+rails '.rails | length == 1 and (.[0] | .rail == 0 and .calls > 0 and .sent_bytes > 0 and .received_bytes > 0 and .sent_share == 1 and
+  .can_send_bytes_per_s == 12500000 and .sent_bytes_per_s == null and .changed_at_call == null)'
+ok 'a process tells what its rail carried' $?
+"$build/collshim" report "$tmp/report.nccl" | grep -qE ' 0 +[0-9]+ +[0-9.]+ +100% +- +100 '
+ok 'collshim report shows it' $?
+preloaded 'rails of threads' "${every[@]}" COLLSHIM_TOPOLOGY='node:2 rank:2 rail:2@100Mbit' "$ranks" --ranks 4 --threads --count 703 reductions
+rails '.rails | length == 1 and (.[0] | .rail == null and .sent_bytes > 0 and .can_send_bytes_per_s == null)'
+ok 'a process of several ranks tells what all its rails carried' $?
+preloaded 'no rails' "${every[@]}" "$ranks" --ranks 4 --hosts 2 --count 703 reductions
+rails '.rails == []'
+ok 'without a topology rails are not known' $?
 preloaded 'large' "${every[@]:0:1}" "$ranks" --ranks 4 --hosts 2 --count 1500000 sets messages blocked_stream
 preloaded 'alternating' COLLSHIM_MODE=ab "${every[@]}" "$ranks" --ranks 4 --hosts 2 --count 5003 repeated
 [ "$(native 'COLLSHIM_MODE=ab')" -gt 0 ] && [ "$(rerouted allreduce)" -gt 0 ]

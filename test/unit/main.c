@@ -56,6 +56,7 @@ int main(void)
     srunner_add_suite(r, suite_call_site());
     srunner_add_suite(r, suite_spool());
     srunner_add_suite(r, suite_live());
+    srunner_add_suite(r, suite_rail_count());
     srunner_run_all(r, CK_ENV);
     int failed = srunner_ntests_failed(r);
     srunner_free(r);

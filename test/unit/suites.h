@@ -50,5 +50,6 @@ Suite *suite_rounds(void);
 Suite *suite_call_site(void);
 Suite *suite_spool(void);
 Suite *suite_live(void);
+Suite *suite_rail_count(void);
 
 #endif

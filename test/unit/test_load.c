@@ -177,6 +177,29 @@ START_TEST(test_load__many_small_calls_are_worth_measuring_together)
 }
 END_TEST
 
+START_TEST(test_load__a_plan_crosses_with_what_other_nodes_send_and_get)
+{
+    struct topo *t = test_topo_parse("node:2 rank:2 rail:2");
+    struct plan_builder *b = plan_build_begin(0, 4, 1);
+    struct plan *p;
+
+    plan_send(b, 1, 0, PLAN_INPUT, 0, 1000); /* on its node */
+    plan_recv(b, 1, 0, PLAN_OUTPUT, 0, 2000);
+    plan_copy(b, 0, PLAN_INPUT, 0, PLAN_OUTPUT, 5000, 9);
+    plan_send(b, 2, 0, PLAN_INPUT, 0, 30);
+    plan_send(b, 2, 0, PLAN_INPUT, 30, 4);
+    plan_send(b, 3, 1, PLAN_INPUT, 0, 100);
+    plan_recv(b, 3, 0, PLAN_OUTPUT, 2000, 7);
+    plan_recv_reduce(b, 2, 1, PLAN_INPUT, 0, PLAN_OUTPUT, 3000, 50);
+    ck_assert_int_eq(plan_build_finish(b, "test", 10000, 10000, 0, 0, &p), 0);
+    struct load_link crossing = load_crossing(t, p);
+    ck_assert_double_eq_tol(crossing.out, 134, NEAR);
+    ck_assert_double_eq_tol(crossing.in, 57, NEAR);
+    plan_free(p);
+    topo_free(t);
+}
+END_TEST
+
 Suite *suite_load(void)
 {
     Suite *s = suite_create("load");
@@ -186,6 +209,7 @@ Suite *suite_load(void)
     tcase_add_test(t, test_load__unequal_nodes_and_rails);
     tcase_add_test(t, test_load__rails_are_measured_from_the_same_bytes_that_cross_on);
     tcase_add_test(t, test_load__many_small_calls_are_worth_measuring_together);
+    tcase_add_test(t, test_load__a_plan_crosses_with_what_other_nodes_send_and_get);
     suite_add_tcase(s, t);
     return s;
 }

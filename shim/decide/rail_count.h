@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * This process's traffic with other hosts, for the report and `collshim top`: bytes either way,
+ * what the calls took, and what its rail is taken to carry (live.h).
+ *
+ * The bytes of a call are those of its plan, known when the plan is made. So a call costs four
+ * additions, and no message is looked at. Calls of the library's own are not known.
+ *
+ * Any thread may count.
+ */
+#ifndef COLLSHIM_SHIM_DECIDE_RAIL_COUNT_H
+#define COLLSHIM_SHIM_DECIDE_RAIL_COUNT_H
+
+#include "planners/load.h"
+
+/* A call moved so many bytes to and from other hosts in so many seconds; 0: not timed. One that
+   moved none is not counted. */
+void rail_count_call(const struct load_link *crossing, double seconds);
+
+/* Which rail this process's traffic leaves through; -1: it spreads over all. */
+void rail_count_number(int rail);
+
+/* What this process measured of its rail, in bytes/s. It counts until there are plans for a known
+   rate: ranks put their measurements together for those. */
+void rail_count_measured(double bytes_per_s);
+
+/*
+ * From here on plans are for a rail of this process that carries so many bytes/s; 0: not known,
+ * which changes nothing. A rate that differs from that of earlier plans by over a tenth is a
+ * change: the report tells both, and how many calls there were until then.
+ */
+void rail_count_can(double out, double in);
+
+#endif
