@@ -267,6 +267,8 @@ static const char *lanes_pays(const struct plan_request *q)
 {
     if (plan_scatters(q->collective))
         return plan_pays_by_name(q);
+    if (q->collective == COLL_ALLREDUCE && q->topo->rate && q->topo->nnodes > 2)
+        return NULL; /* parts suit the nodes' rates, also with one rank each */
     return plan_pays_on_idle_rails(q);
 }
 

@@ -176,9 +176,9 @@ static void ring(struct walk *k)
 static struct share direct_part(const struct walk *k, int node)
 {
     size_t grain = k->w->q->grain;
-    double elements = (double)((k->lane.to - k->lane.from) / grain);
-    uint64_t from = (uint64_t)(elements * k->w->part[node]) * grain;
-    uint64_t to = (uint64_t)(elements * k->w->part[node + 1]) * grain;
+    uint64_t all = (k->lane.to - k->lane.from) / grain;
+    uint64_t from = (uint64_t)((double)all * k->w->part[node]) * grain;
+    uint64_t to = (uint64_t)((double)all * k->w->part[node + 1]) * grain;
 
     return (struct share){k->lane.from + from, k->lane.from + to};
 }

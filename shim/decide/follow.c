@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-enum { MOST_APART = 256, PROBE_CALLS = 32, MOST_PROBE_CALLS = 4096 };
+enum { FIRST_AGREED = 2, MOST_APART = 256, PROBE_CALLS = 32, MOST_PROBE_CALLS = 4096 };
 enum { FIRST_REST = 8, MOST_VAIN = 7, MOST_CHANGES = 6, QUIET = 100 };
 
 static const double agreements = .004; /* share of the calls' time */
@@ -22,38 +22,47 @@ static const double faster = .85;
 static const double weight = .125; /* of a call in what is usual */
 
 /* Where the kind's usual time is kept; kinds beyond the first push others out. */
-static double *usual_of(struct follow *f, uint32_t key)
+static struct follow_kind *kind_of(struct follow *f, uint32_t key)
 {
     uint32_t at = key % FOLLOW_KINDS;
 
     for (int i = 0; i < 4; i++, at = (at + 1) % FOLLOW_KINDS)
-        if (!f->of[at].key || f->of[at].key == key) {
-            f->of[at].key = key;
-            return &f->of[at].usual;
-        }
-    at = key % FOLLOW_KINDS;
-    f->of[at].key = key;
-    f->of[at].usual = 0;
-    return &f->of[at].usual;
+        if (!f->of[at].key || f->of[at].key == key)
+            break;
+    if (f->of[at].key != key)
+        f->of[at] = (struct follow_kind){.key = key};
+    return &f->of[at];
 }
 
 void follow_call(struct follow *f, uint32_t key, double seconds, double work)
 {
-    double *usual = usual_of(f, key), now = work > 0 ? seconds / work : 0;
-    double ratio = *usual > 0 && now > 0 ? now / *usual : 0;
+    struct follow_kind *k = kind_of(f, key);
 
+    f->now = work > 0 ? seconds / work : 0;
+    f->key = key;
     f->ratio[1] = f->ratio[0];
-    f->ratio[0] = ratio;
+    f->ratio[0] = k->agreed < FIRST_AGREED || !(k->usual > 0) ? 0 : f->now / k->usual;
     f->seconds += seconds;
     f->calls++;
     f->since++;
     f->probe -= f->probe > 0;
-    if (ratio == 0)
-        *usual = now;
-    else if (ratio < faster && f->ratio[1] > 0 && f->ratio[1] < faster)
-        *usual = now; /* the first ones were slow */
-    else if (ratio >= faster && ratio < slower)
-        *usual += (now - *usual) * weight;
+}
+
+/* Learn what the last call took on the slowest rank. */
+static void learn(struct follow *f, double slowest)
+{
+    struct follow_kind *k = kind_of(f, f->key);
+    double ratio = k->usual > 0 ? slowest / k->usual : 0;
+
+    if (k->agreed < FIRST_AGREED) {
+        k->agreed++;
+        k->usual = ratio > 0 && ratio < 1 ? k->usual : slowest;
+    } else if (ratio < faster) {
+        k->usual = k->fast ? slowest : k->usual; /* twice in a row: the first ones were slow */
+    } else if (ratio < slower) {
+        k->usual += (slowest - k->usual) * weight;
+    }
+    k->fast = ratio < faster;
 }
 
 int follow_due(const struct follow *f)
@@ -62,7 +71,8 @@ int follow_due(const struct follow *f)
 }
 
 /* The lesser ratio of the last two calls, or what the last one alone says; the least time that
-   agreeing took on any rank, since the others waited for the last one; the calls' time. */
+   agreeing took on any rank, since the others waited for the last one; the calls' time, and the
+   last one's by its work. */
 void follow_tell(const struct follow *f, double value[FOLLOW_VALUES])
 {
     double lesser = f->ratio[0] < f->ratio[1] ? f->ratio[0] : f->ratio[1];
@@ -71,6 +81,7 @@ void follow_tell(const struct follow *f, double value[FOLLOW_VALUES])
     value[0] = lesser > alone ? lesser : alone;
     value[1] = -f->agreement;
     value[2] = f->seconds / (f->since ? f->since : 1);
+    value[3] = f->now;
 }
 
 static uint32_t apart(double agreement, double call)
@@ -92,6 +103,7 @@ enum follow_turn follow_hear(struct follow *f, const double value[FOLLOW_VALUES]
     f->agreement =
         f->agreement > 0 && agreement > 1.1 * f->agreement ? 1.1 * f->agreement : agreement;
     f->per_call = value[2];
+    learn(f, value[3]);
     f->seconds = 0;
     f->since = 0;
     f->rest -= f->rest > 0;

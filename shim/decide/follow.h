@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Rails that change while a job runs. Each rank sets what a rerouted call took beside what such
- * calls usually take. Every few calls all ranks agree, by one small reduction, on how much slower
- * the last two calls were than usual, on the rank that waited most; other calls add no message, so
- * many calls apart that it costs a 250th of their time at most. Two slow calls in a row make all
- * ranks measure their rails anew. While some rail is planned as slow, a probe of a few bytes asks
- * from time to time whether it still is, for calls cannot tell: hardly anything goes over it.
+ * calls usually take on the slowest rank. Every few calls all ranks agree, by one small reduction,
+ * on how much slower the last two calls were than usual, on the rank that waited most; other calls
+ * add no message, so many calls apart that it costs a 250th of their time at most. Two slow calls
+ * in a row make all ranks measure their rails anew. While some rail is planned as slow, a probe of
+ * a few bytes asks from time to time whether it still is, for calls cannot tell: hardly anything
+ * goes over it.
  *
  * What was measured in vain is measured again after ever more calls, and what changes often after
  * more as well; so noise and a rail that flaps cost what follow.c says.
@@ -18,18 +19,22 @@
 
 #include <stdint.h>
 
-enum { FOLLOW_KINDS = 32, FOLLOW_LEAST_APART = 3, FOLLOW_VALUES = 3 };
+enum { FOLLOW_KINDS = 32, FOLLOW_LEAST_APART = 3, FOLLOW_VALUES = 4 };
 
 /* All zero at first. */
 struct follow {
-    struct {
+    struct follow_kind {
         uint32_t key;
-        double usual; /* seconds by the caller's measure of work; 0: not known */
+        uint8_t agreed, fast; /* agreements that told of it, the first few; the last one told of
+                                 less than is usual */
+        double usual;         /* seconds of the slowest rank by the caller's measure of work */
     } of[FOLLOW_KINDS];
     double ratio[2]; /* of the last call and the one before: time through the usual; 0: not known */
+    double now;      /* seconds of the last call by its work */
     double seconds;  /* of the calls since the last agreement */
     double agreement; /* seconds that the last one took here */
     double per_call;  /* agreed: seconds of a call before the last agreement */
+    uint32_t key;     /* of the last call */
     uint32_t calls;   /* in all */
     uint32_t since;   /* the last agreement */
     uint32_t apart;   /* calls from one agreement to the next */

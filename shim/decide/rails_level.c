@@ -6,9 +6,10 @@
 enum { ALIKE = 75 }; /* percent: the slowest to the fastest rail, if all are equal */
 const double rails_slow_from = ALIKE / 100.;
 static const double alike = ALIKE / 100.;
-static const double told_apart = 0.9;  /* one rate to the next */
-static const double other = 1.3;       /* times as fast, or as slow, is another rate */
-static const double hardly_used = .03; /* of the fastest rail's rate */
+static const double told_apart = 0.9;               /* one rate to the next */
+static const double other = 1.3;                    /* times as fast, or as slow, is another rate */
+static const double rough = .45, other_rough = 1.7; /* of slow rails, measured with few bytes */
+static const double hardly_used = .03;              /* of the fastest rail's rate */
 
 static int ascending(const void *a, const void *b)
 {
@@ -82,7 +83,8 @@ double rails_times(const double *before, const double *now, int n, int i)
     was = was < hardly_used ? hardly_used : was;
     is = is < hardly_used ? hardly_used : is;
     double times = is > was ? is / was : was / is;
-    return times > other ? times : 1;
+    double least = (is < was ? is : was) < rough ? other_rough : other;
+    return times > least ? times : 1;
 }
 
 int rails_changed(const double *before, const double *now, int n)

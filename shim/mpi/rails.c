@@ -23,7 +23,8 @@
 
 enum { FIRST_CONTACT = 4 << 10, SHORT = 96 << 10, TIMED = 512 << 10, TAG = 0 };
 enum { SMALL = 32 << 10, LARGE = 256 << 10, PIECES = TIMED / SMALL };
-enum { PASSES = 4, PASSES_AGAIN = 1, TIMED_AGAIN = 256 << 10 };
+enum { PASSES = 4, PASSES_AGAIN = 2, TIMED_AGAIN = 256 << 10 };
+enum { FRESH_S = 30, MOST_LINES = 16 };
 static const double far_slower = 2.5;             /* than the usual rail */
 static const double beyond_burst = SHORT - SMALL; /* what a limiter lets through at once says
                                                      nothing */
@@ -32,7 +33,7 @@ static const double beyond_burst = SHORT - SMALL; /* what a limiter lets through
 struct measured {
     double rate[2];      /* bytes/s by enum topo_way; 0: not known */
     double small, large; /* seconds, in pieces of SMALL and of LARGE bytes */
-    double known;        /* it has measured */
+    double when;         /* of count_now; 0: never */
 };
 
 /* Threads may measure at the same time, on a communicator each; whose result stays is all one. */
@@ -53,6 +54,12 @@ static void own_set(struct measured m)
     own = m;
     rail_count_measured(m.rate[TOPO_OUT], m.rate[TOPO_IN]);
     pthread_mutex_unlock(&own_lock);
+}
+
+/* Another communicator may use it: rails change. */
+static int is_fresh(struct measured m)
+{
+    return m.when > 0 && count_now() - m.when < FRESH_S;
 }
 
 /* One measurement under way. */
@@ -150,7 +157,7 @@ static int spare_slow(struct turn *w)
  */
 static int measure_step(struct turn *w, int step, int passes, struct measured *m, double *rate)
 {
-    int timed = passes > 1 ? TIMED : TIMED_AGAIN;
+    int timed = passes == PASSES ? TIMED : TIMED_AGAIN;
     double seconds = 0, best[2] = {DBL_MAX, DBL_MAX};
 
     w->to = counterpart(w->t, w->rank, step);
@@ -169,7 +176,7 @@ static int measure_step(struct turn *w, int step, int passes, struct measured *m
     double mine = w->to != MPI_PROC_NULL    ? timed / (best[0] < best[1] ? best[0] : best[1])
                   : w->seconds[w->rank] > 0 ? beyond_burst / w->seconds[w->rank]
                                             : 0;
-    if (w->to != MPI_PROC_NULL && passes > 1) {
+    if (w->to != MPI_PROC_NULL && passes == PASSES) {
         m->small = best[0];
         m->large = best[1];
     }
@@ -199,7 +206,7 @@ static int measure_own(struct turn *w, int passes, double *rate, struct measured
         if (rc == MPI_SUCCESS)
             note_rates(w, -1, rate, m);
     }
-    m->known = 1;
+    m->when = count_now();
     return rc;
 }
 
@@ -231,16 +238,18 @@ static void fill_in_table(const struct topo *t, const struct measured *m, double
         }
 }
 
-/* One line for each rail that is not as the others are. */
+/* One line for each of the first rails that are not as the others are. */
 static void tell(const struct topo *t)
 {
-    for (int i = 0; t->rate && i < t->nnodes * t->nrails; i++) {
+    int lines = 0;
+
+    for (int i = 0; t->rate && i < t->nnodes * t->nrails && lines < MOST_LINES; i++) {
         int node = i / t->nrails, rail = i % t->nrails;
         double most = 0, through = topo_rail_through(t, node, rail);
 
         for (int r = 0; r < t->nrails; r++)
             most = t->rail[r].bw_bytes_per_s > most ? t->rail[r].bw_bytes_per_s : most;
-        if (through < most)
+        if (through < most && ++lines)
             say(CFG_LEVEL_INFO,
                 "rail %d of node %d was measured at %.3g Mbit/s out and %.3g in, others at %.3g",
                 rail, node, topo_rail_rate(t, node, rail, TOPO_OUT) * 8 / 1e6,
@@ -253,7 +262,7 @@ static void tell(const struct topo *t)
 
 int rails_wanted(const struct topo *t)
 {
-    return t->nnodes > 1 && t->nranks > 2;
+    return t->nnodes > 1 && (t->nranks > t->nnodes || t->nnodes > 2);
 }
 
 static int rates_given(const struct topo *t)
@@ -300,7 +309,7 @@ static void close_room(struct room *r)
 /* again: whatever was measured before. *found: r->table and r->all have the result. */
 static int measure(MPI_Comm comm, int rank, struct topo *t, int again, struct room *r, int *found)
 {
-    int here[2] = {open_room(r, t), !again && own_get().known != 0}, all[2];
+    int here[2] = {open_room(r, t), !again && is_fresh(own_get())}, all[2];
     struct turn w = {.comm = comm,
                      .t = t,
                      .rank = rank,
@@ -415,9 +424,9 @@ static double planned_slow(const struct topo *t, int rank)
     return rate < rails_slow_from * most ? rate : 0;
 }
 
-int rails_probe(MPI_Comm comm, int rank, const struct topo *t, int *faster, double *seconds)
+int rails_probe(MPI_Comm comm, int rank, const struct topo *t, double much, int *faster,
+                double *seconds)
 {
-    static const double much = 1.25;
     struct turn w = {.comm = comm,
                      .t = t,
                      .rank = rank,

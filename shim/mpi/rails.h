@@ -17,17 +17,18 @@ int rails_wanted(const struct topo *t);
 /*
  * If rails_wanted and the topology does not know its rails' rates: let every rank measure what it
  * can send to the next node, and where that differs, to the one before, unless all ranks have done
- * so before. Fill in t's rates if they differ by more than measuring does. Collective over comm,
- * whose ranks are those of t; all ranks come to the same rates. Returns an MPI code, after which t
- * is as it was.
+ * so half a minute before, at most. Fill in t's rates if they differ by more than measuring does.
+ * Collective over comm, whose ranks are those of t; all ranks come to the same rates. Returns an
+ * MPI code, after which t is as it was.
  */
 int rails_measure(MPI_Comm comm, int rank, struct topo *t);
 
 /*
- * Send a few bytes over the rails that t has as slow, and see whether some are faster by now:
- * *faster; *seconds: what that took. Collective, and the same on all ranks.
+ * Send a few bytes over the rails that t has as slow, and see whether some are `much` times as fast
+ * by now: *faster; *seconds: what that took. Collective, and the same on all ranks.
  */
-int rails_probe(MPI_Comm comm, int rank, const struct topo *t, int *faster, double *seconds);
+int rails_probe(MPI_Comm comm, int rank, const struct topo *t, double much, int *faster,
+                double *seconds);
 
 /*
  * Measure again, with fewer bytes. *changed: rates were found that differ from t's by

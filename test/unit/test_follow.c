@@ -26,7 +26,7 @@ static double noise(struct rng *r)
 /* One call that takes seconds[rank]. What all ranks do behind it: they must do the same. */
 static enum follow_turn call(struct job *j, const double *seconds)
 {
-    double most[FOLLOW_VALUES] = {-1e9, -1e9, -1e9};
+    double most[FOLLOW_VALUES] = {-1e9, -1e9, -1e9, -1e9};
     enum follow_turn turn = FOLLOW_ON;
     int due = 0;
 

@@ -15,8 +15,8 @@
 #include "test/unit/suites.h"
 #include "test/unit/test_topo.h"
 
-static const char *const inters[] = {"inter=ring", "inter=recursive_doubling",
-                                     "inter=rabenseifner", "inter=direct"};
+static const char *const inters[] = {"inter=ring", "inter=recursive_doubling", "inter=rabenseifner",
+                                     "inter=direct"};
 
 /* Messages to other nodes and their bytes, of rank 0's plan. */
 static void outside(const struct plan_request *q, int *messages, uint64_t *bytes)

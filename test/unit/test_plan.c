@@ -410,6 +410,25 @@ START_TEST(test_plan__a_slow_rail_of_one_host_costs_what_the_bound_says)
 }
 END_TEST
 
+/* One rank each, one host at half speed: 2 vectors' time of its rail, where a ring takes 3. */
+START_TEST(test_plan__an_allreduce_gives_a_slow_host_less_to_combine)
+{
+    struct topo *t = test_topo_parse("node:4 rail:1@100Mbit rail_rate:1.0@50Mbit");
+    const struct plan_algorithm *lane = plan_algorithm_find(COLL_ALLREDUCE, "lane");
+    struct plan_request q = {.collective = COLL_ALLREDUCE,
+                             .topo = t,
+                             .nbytes = 1 << 20,
+                             .grain = 4,
+                             .chunk_bytes = 1 << 15};
+
+    ck_assert_ptr_null(lane->pays(&q));
+    ck_assert(share_of_bound(t, COLL_ALLREDUCE, lane, 0) > .99);
+    ck_assert(share_of_bound(t, COLL_ALLREDUCE,
+                             plan_algorithm_find(COLL_ALLREDUCE, "parallel_rings"), 0) < .7);
+    topo_free(t);
+}
+END_TEST
+
 /* Where the root's rails are the narrow place, nobody hands anything to a neighbour. */
 START_TEST(test_gather__a_leaf_uses_its_own_rail_where_it_can)
 {
@@ -481,6 +500,7 @@ Suite *suite_plan(void)
     tcase_add_test(t, test_plan__every_rail_gets_its_share);
     tcase_add_test(t, test_alltoall__begins_with_half_a_mebibyte_in_two_to_eight_steps);
     tcase_add_test(t, test_plan__a_slow_rail_of_one_host_costs_what_the_bound_says);
+    tcase_add_test(t, test_plan__an_allreduce_gives_a_slow_host_less_to_combine);
     tcase_add_test(t, test_gather__a_leaf_uses_its_own_rail_where_it_can);
     suite_add_tcase(s, t);
     return s;
