@@ -51,9 +51,10 @@ int plan_candidates_insert(struct plan_candidate *list, int n, int max, struct p
 /*
  * A few medium messages along one rank of each node, against many small ones on all rails: no
  * topology tells whether the library spreads a message over the rails by itself, and where it does,
- * it often does so from some length on only. Not for allreduce, of which libraries' own ways are
- * good at these sizes: a trial where one rail has to carry all costs more than there is to gain.
- * Chunks: half of the bytes, so many at most.
+ * it often does so from some length on only. Open MPI over TCP does so from its eager limit on;
+ * below it such messages reach half the rails' rate, however they are cut. Not for allreduce, of
+ * which libraries' own ways are good at these sizes: a trial where one rail has to carry all costs
+ * more than there is to gain. Chunks: half of the bytes, so many at most.
  */
 static const struct leaders {
     const struct plan_algorithm *algorithm; /* NULL: no such way */

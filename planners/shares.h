@@ -45,7 +45,8 @@ struct cutter {
     int equal;        /* it is right for every unit of so many equal blocks; 0: for none */
 };
 
-/* Which way a share goes through its rank's rail. */
+/* Which way a share goes through its rank's rail. The rate of that way counts; of what passes
+   through, the slower way's. */
 enum share_way { SHARE_OUT, SHARE_IN, SHARE_THROUGH /* in, and out again */ };
 
 /* The weights of a node's ranks; nothing is cut yet. 0 or -ENOMEM; free weight. */

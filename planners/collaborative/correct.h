@@ -9,10 +9,11 @@
  * they were seen to be faster than one. Then it is left alone until they have drifted apart for a
  * while; and where one path was faster, until it is time to look again, which becomes rarer.
  *
- * Who knows no rates begins with CORRECT_PROBE: so little that it is done long before the devices
- * are, so nothing is lost by trying, and yet enough to be timed. A time is the least of two calls:
- * what disturbs a call only makes it longer, and the first one meets cold memory. Every new share
- * is a new plan, so there are few of them.
+ * Calls measure rates better than a benchmark in the job could: all ranks are at work, in the size
+ * that counts, and it costs nothing. Without known rates the first share is CORRECT_PROBE: so
+ * little that it is done long before the devices are, so nothing is lost by trying, and yet enough
+ * to be timed. A time is the least of two calls: what disturbs a call only makes it longer, and the
+ * first one meets cold memory. Every new share is a new plan, so there are few of them.
  *
  * The times are the slowest rank's of each path, agreed on by all ranks (as guard_note's are); then
  * all ranks get the same shares, being a pure function of them. No clock and no MPI in here.

@@ -52,7 +52,10 @@ struct compose_shape {
     int same_order; /* no ring and no stripes then */
 };
 
-/* A library (transport) a level may name; auto: whichever the transports find best for a peer. */
+/* A library (transport) a level may name; auto: whichever the transports find best for a peer. A
+   hop belongs to the level at which its two ranks' groups differ. mpi inside a node is lanes from
+   PLAN_NETWORK_LANE on, which transports/route.c hands to MPI; shm is shared memory where the
+   node's ranks have it, else MPI. */
 struct compose_library {
     const char *name;
     int inside_node; /* it cannot cross nodes */

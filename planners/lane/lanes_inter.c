@@ -77,8 +77,8 @@ static enum plan_buffer other_buffer(enum plan_buffer b)
 
 /*
  * Doubling sends all it has while it combines it with what comes, so that the result must go
- * elsewhere: to and fro between output and scratch. It begins where the last step ends in the
- * output.
+ * elsewhere: to and fro between output and scratch. In one buffer both partners would wait for each
+ * other. It begins where the last step ends in the output.
  */
 enum plan_buffer lanes_allreduce_start(const struct lane_work *w)
 {

@@ -3,7 +3,8 @@
  * The simulation. Time goes from event to event: a chunk has left its sender, or is there. Events
  * at the same time (but for rounding) are taken together, and only then are rates found anew: in
  * a schedule as regular as a collective hundreds of chunks end together, and most are followed
- * by the next of their queue, which changes no rate at all.
+ * by the next of their queue, which changes no rate at all. So 64 nodes of 8 take 0.6 s of one core
+ * (Allgather, 1 MiB per rank: a million chunks).
  */
 #include "planners/model/model_sim.h"
 

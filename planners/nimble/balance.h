@@ -12,11 +12,11 @@
  * A link is busy for load / capacity seconds, or "bytes of one rail" where no rates are known; the
  * most over all links is the congestion. Planning is a pure function and has the same result on
  * every rank: no clock, no random numbers, one order of operations, and of floating point only what
- * IEEE 754 rounds exactly (+ - * / and comparison), which the build does not let the compiler fuse
- * or reorder.
+ * IEEE 754 rounds exactly (+ - * / and comparison). The build has -ffp-contract=off: a fused
+ * multiply-add rounds once where another processor rounds twice. balance.c refuses -ffast-math.
  *
- * Source: NIMBLE, sections IV-B and V-B; see README.md for what is done differently. Thread rule:
- * no state; a finished net and a finished balance are const.
+ * Source: NIMBLE, sections IV-B and V-B; docs/papers/nimble.md says what is done differently.
+ * Thread rule: no state; a finished net and a finished balance are const.
  */
 #ifndef COLLSHIM_PLANNERS_BALANCE_H
 #define COLLSHIM_PLANNERS_BALANCE_H

@@ -2,7 +2,7 @@
 /*
  * NIMBLE: Alltoallv over balanced paths, what that is compared with, and whether it is worth while.
  *
- * Source: NIMBLE (README.md, Papers).
+ * Source: NIMBLE (docs/papers/nimble.md).
  */
 #ifndef COLLSHIM_PLANNERS_NIMBLE_H
 #define COLLSHIM_PLANNERS_NIMBLE_H

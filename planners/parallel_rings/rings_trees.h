@@ -26,7 +26,9 @@
  * recursive_doubling   pairs exchange all they have, over distances 1, 2, 4 ...; ranks beyond the
  *                      largest power of two hand in to, and get from, one below it
  * sockets              one rank of each other socket gets it and passes it on inside its socket;
- *                      different roots use different ranks
+ *                      different roots use different ranks. Contributions go the other way: they
+ *                      are combined in their socket before they cross. On two sockets of two this
+ *                      is the paper's Algorithm 2 without its steps
  */
 enum rings_intra {
 #define INTRA(id, text) RINGS_##id,
@@ -39,7 +41,7 @@ struct rings_trees {
     enum rings_intra intra;
     int size;    /* ranks of the node */
     int *parent; /* [size * size] owned: whom `local` gets the root's data from, at root * size +
-                    local; -1 at the root */
+                    local; -1 at the root. Receives, sends and lanes follow from it */
     int *depth;  /* [size * size] inside parent: how often it was passed on; 0 at the root */
 };
 
