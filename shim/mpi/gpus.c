@@ -8,7 +8,9 @@
 #include "shim/mpi/staging.h"
 #include "transports/cuda_memory.h"
 
-/* Bytes from which on asking, some us, is less than a hundredth of a call. */
+/* Bytes from which on asking, some us, is less than a hundredth of a call: between two ranks 0.5 us
+   under Open MPI and 0.7 to 1.5 under MPICH, and as much again for each doubling of the ranks, if
+   each has a processor. NVLink of 25 GB/s takes 42 us for 1 MiB. */
 enum { WORTH_ASKING = 1 << 20 };
 enum { SURELY = 8, MOST_PATIENCE = 64 };
 

@@ -4,6 +4,10 @@
  * setting an attribute anew in each of them was felt. Whoever finds no room says so when asked. The
  * application's own communicator is used for the question, so that a program whose calls are all
  * small never pays for a private one.
+ *
+ * On 16 ranks (two cores, scripts/fabric) the reduction takes as long as one Gatherv of 1 KiB, and
+ * the root's broadcast a tenth to a quarter of one. The first question is the reduction, since it
+ * also tells whether all ranks had room to remember.
  */
 #include "shim/mpi/sizes.h"
 
