@@ -36,7 +36,7 @@ purposes() {
     [[ ! -s $tmp/purposes ]]
 }
 # The READMEs of folders, but for those that are longer yet; one of these that has become short leaves the list.
-longer=(planners/README.md shim/mpi/README.md shim/nccl/README.md)
+longer=(planners/README.md shim/mpi/README.md)
 short_readme() { at_most 120 "$(wc -l <"$1")" && python3 $here/prose.py --most 40 "$1"; }
 short_readmes() {
     local one status=0
