@@ -2,6 +2,11 @@
 /*
  * The rounds of a request, cut as finely as it pays. Knows neither NCCL nor CUDA. Pure functions:
  * the same on all ranks, from values that are.
+ *
+ * Messages may be cut finer at both ends than in the middle (taper), since other links are idle
+ * only before the first piece has come and behind the last. Modelled, links inside nodes four times
+ * as fast as a rail, five groups: 1/6, 2/3 and 1/6 of a message give 0.92 of the bound, thirds
+ * 0.86.
  */
 #ifndef COLLSHIM_PLANNERS_PACE_H
 #define COLLSHIM_PLANNERS_PACE_H

@@ -51,7 +51,9 @@ enum reduce_op nccl_call_reduce_op(const struct nccl_call *call);
 /*
  * What more it does, element by element, before ranks are combined or behind that, as NCCL does it:
  * operations of the program scale this rank's input by this rank's scalar; ncclAvg divides, floats
- * before, so that their sum does not overflow, and integers behind, towards 0.
+ * before, so that their sum does not overflow, and integers behind, the sum as it has wrapped,
+ * towards 0. NCCL multiplies floats by 1/n, rounded to their type; dividing gives the same bits
+ * where n is a power of two, and is nearer to the average elsewhere.
  */
 enum call_time { CALL_BEFORE, CALL_BEHIND };
 int nccl_call_scales(const struct nccl_call *call, enum call_time when); /* the same on all ranks */

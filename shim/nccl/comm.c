@@ -88,7 +88,8 @@ static int has_uniform_batches(const char *version)
 /*
  * Channels of a message between nodes: what the program says, else what NCCL chooses at most
  * (ncclTopoGetNchannels, paths.cc): before 2.29 one for each of the rank's NICs, of which there
- * are 4 at most, and at least two; later one for each 14 GB/s of them, up to 100 GB/s.
+ * are 4 at most, and at least two; later one for each 14 GB/s of them, up to 100 GB/s. All messages
+ * of a communicator, those inside a node too, have as many as the pair of ranks with the fewest.
  */
 static int channels_of(const struct nccl_comm *c)
 {

@@ -6,6 +6,10 @@
  *
  * It waits for nobody: what a reader does not take at once is sent when it has room. Whoever says
  * nothing is closed after a while.
+ *
+ * Left open: a keeper that is killed while it tells, within microseconds, may have told some ranks
+ * yes. If it was no rank of theirs, these wait for the others until the program aborts. Rejected:
+ * two phases, which would cost each agreement one more round trip.
  */
 #define _GNU_SOURCE
 #include "shim/nccl/notice_keeper.h"

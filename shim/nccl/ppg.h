@@ -2,8 +2,20 @@
 /*
  * Several processes for each rank of an NCCL communicator (COLLSHIM_PPG): an Allreduce in slices,
  * of which the first is this process's own, on the application's communicator, and each other one
- * that of a helper, on a communicator of the helpers with the same number. README.md says how a
- * slice gets to its helper and back, and what happens when one dies.
+ * that of a helper, on a communicator of the helpers with the same number.
+ *
+ * On the stream, a slice is copied to memory that the helper has open, and `go` is written
+ * (cuStreamWriteValue32). Later `done` is waited for (cuStreamWaitValue32) and the result copied
+ * back. The helper's stream waits for `go` and writes `done`. The counters lie in pinned memory of
+ * both processes, so both sides only enqueue. Rejected: events between processes, since a record
+ * must be known to be called before each wait, which takes a handshake per call.
+ *
+ * The ranks agree on the board, once per communicator: how many helpers the rank with the fewest
+ * has, that all have joined, and for each new size that memory and plans are there. If one says no,
+ * none uses helpers. ppg_watch.h says what happens when a helper fails.
+ *
+ * Slices for a schedule are scaled already. The library scales its own slices for ncclAvg; with an
+ * operation of the program it carries none, as that belongs to the program's communicator.
  *
  * Source: Multiple Processes per GPU, 3.1. Thread rule: as struct nccl_comm, but for ppg_end() and
  * ppg_state(), which any thread may call at any time.

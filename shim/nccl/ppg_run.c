@@ -1,7 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Slices go through memory of ours, exported once, not through the application's own buffers opened
- * in the helpers: README.md says why, and what it costs.
+ * Slices go through memory of ours, exported once per communicator; a helper opens it once and
+ * finds its piece by an offset. It comes from the pool (scratch.h) and is never freed.
+ *
+ * Rejected: the application's own buffers, opened in helpers by base and offset. Memory that
+ * another process has open must not be freed (cuIpcCloseMemHandle), so each free would have to be
+ * seen and would have to wait until all helpers have closed. Not all are seen: a static libcudart
+ * gets cuMemFree by cuGetProcAddress from a driver that it opened itself. Those that are seen would
+ * wait for processes that may be behind by many calls. Memory of pools and PyTorch's expandable
+ * segments cannot be exported at all, and the base of a buffer is an allocation with much else of
+ * the program in it. What it would save is little (docs/figures.md, NCCL: several processes per
+ * GPU).
  */
 #include <stdlib.h>
 #include <string.h>

@@ -8,7 +8,8 @@
  * its helpers, and whether these are done. The largest number is where all go back to the library.
  * If nothing was under way, that is all. Else calls before it are lost on every rank, and the
  * application's streams stay where they are, behind the lost call, until the program has been told
- * of it, so that nothing is done with a result that is none.
+ * of it, so that nothing is done with a result that is none. A program that never asks waits, as it
+ * does when NCCL loses a peer.
  */
 #ifndef COLLSHIM_SHIM_NCCL_PPG_WATCH_H
 #define COLLSHIM_SHIM_NCCL_PPG_WATCH_H

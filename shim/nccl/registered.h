@@ -7,8 +7,22 @@
  *
  * A rank registers by itself, at any time, while the hosts of others are ahead with calls that they
  * have decided already. So from the first rerouted call on NCCL does not hear of a registration
- * until the ranks have agreed on native calls: it is kept back, with a handle of ours. README.md
- * has the argument.
+ * until the ranks have agreed on native calls: it is kept back, with a handle of ours. Registering
+ * is a hint, and NCCL itself does nothing where NCCL_LOCAL_REGISTER=0.
+ *
+ * A communicator has three states, and all ranks leave each by an agreement at the same call:
+ *   1. nothing is rerouted yet: NCCL gets every registration at once. The agreement before the
+ *      first reroute asks for registrations; if there is one, the communicator is native for good;
+ *   2. calls may be rerouted: registrations are kept back. Calls 2, 4, 8, ... ask again, and an
+ *      exchange of messages asks each time (sets.h);
+ *   3. a rank has said that it has one: all calls are native, NCCL gets what was kept back, and
+ *      later registrations at once.
+ * So a call is decided in state 2 on all ranks or on none, and NCCL then knows of no registered
+ * buffer on any rank. It looks for buffers when a message is called or captured, so no message of
+ * ours has one registered end. A board that does not answer changes no state.
+ *
+ * A window is registered by all ranks together between the same calls, in a group before its calls:
+ * the communicator is native at once. A child has registrations of its own.
  *
  * Thread rule: any thread at any time that holds the communicator's entry.
  */

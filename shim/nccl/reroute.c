@@ -308,7 +308,8 @@ ncclResult_t nccl_unit_run(struct nccl_comm *c, struct nccl_call *call, int n)
     if (c->cu)
         c->cu->CtxPushCurrent(c->context);
     note_captures(&u);
-    /* what other threads capture, or this one on other streams, is not ours to spoil */
+    /* What other threads capture, or this one on other streams, is not ours to spoil: in the global
+     * mode, the default, cuMemAlloc or cuEventQuery in any thread would. */
     relaxed = c->cu && !u.captured && !c->cu->ThreadExchangeStreamCaptureMode(&mode);
     if (nccl_set_is_candidate(c, call, n)) {
         result = run_set_unit(&u, &set);

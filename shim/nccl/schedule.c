@@ -105,7 +105,8 @@ static struct schedule_buffers buffers_of(const struct nccl_call *call, const st
  * The wait is never left out where the stream has the name of the last one: the names of the
  * legacy stream and of a thread's own mean others in other threads.
  * Captured calls take turns as well, each time that their graph is launched: their wait and their
- * record are of an event outside of it. On which stream a graph runs is not known.
+ * record are of an event outside of it, which each launch binds anew. On which stream a graph runs
+ * is not known, and a graph may be instantiated twice.
  */
 static CUresult take_turn(const struct nccl_comm *c, CUstream stream, int captured)
 {

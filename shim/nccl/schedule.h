@@ -19,7 +19,12 @@ struct plan_request schedule_request(const struct nccl_call *call, const struct 
 /* Scratch that it needs behind the rounds' own: of a kind of call, the same on all ranks. */
 uint64_t schedule_beside(const struct nccl_call *call, const struct plan_request *q);
 
-/* On the stream: elements as they are, or as the call scales them at that time. to may be from. */
+/*
+ * On the stream: elements as they are, or as the call scales them at that time. to may be from.
+ * What is scaled before is all scaled in one pass: a schedule does not know whose a partial sum is,
+ * and each rank has a scalar of its own, so what leaves a rank must be scaled. Reduce and
+ * reduce-scatter may not write their input, so theirs goes to scratch.
+ */
 CUresult schedule_move(const struct nccl_comm *c, const struct nccl_call *call, enum call_time when,
                        char *to, const char *from, uint64_t bytes);
 

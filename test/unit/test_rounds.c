@@ -302,7 +302,7 @@ static struct rounds *paced(const char *topology, const char *algorithm, enum pl
 
 /*
  * Groups and launches are few where they would take longer than what they overlap, and many where
- * they do not matter. With ROUNDS_TABLE set, the figures of shim/nccl/README.md are printed; the
+ * they do not matter. With ROUNDS_TABLE set, the figures of docs/figures.md are printed; the
  * blocks of 0.125 to 32 MiB are 1 to 256 MiB of all ranks'.
  */
 START_TEST(test_rounds__as_many_as_pay)
