@@ -157,13 +157,16 @@ CUresult sim_DevicePrimaryCtxRetain(CUcontext *handle, CUdevice d)
 CUresult sim_CtxCreate(CUcontext *handle, unsigned flags, CUdevice d)
 {
     CUresult bad = sim_enter(SIM_CtxCreate);
-    struct ctx *c = made;
+    static int taken; /* by any thread */
+    int at;
 
     (void)flags;
-    while (c < made + 8 && c->retained)
-        c++;
-    if (bad || !is_device(d) || c == made + 8 || depth == STACK)
+    if (bad || !is_device(d) || depth == STACK)
         return bad ? bad : CUDA_ERROR_OUT_OF_MEMORY;
+    at = __atomic_fetch_add(&taken, 1, __ATOMIC_RELAXED);
+    if (at >= 8)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    struct ctx *c = &made[at];
     c->device = d;
     c->retained = 1;
     c->legacy = stream_make(c, CU_STREAM_DEFAULT);
