@@ -9,7 +9,6 @@
 #include <stdlib.h>
 
 #include "shim/decide/call_site_merge.h"
-#include "shim/mpi/comm.h"
 #include "shim/mpi/process.h"
 
 /* So that a rank without memory can still take what is sent to it, and drop it. */
@@ -63,34 +62,16 @@ static int receive_from(int rank, MPI_Comm comm)
     return rc;
 }
 
-/* One like MPI_COMM_WORLD, or MPI_COMM_NULL: a job may have used up the library's communicators,
-   and its error handler would then end it. */
-static MPI_Comm make_comm(void)
-{
-    MPI_Comm comm = MPI_COMM_NULL;
-    MPI_Errhandler handler;
-    MPI_Group group;
-
-    if (mpi.Comm_group(MPI_COMM_WORLD, &group) != MPI_SUCCESS)
-        return comm;
-    mpi.Comm_get_errhandler(MPI_COMM_WORLD, &handler);
-    mpi.Comm_set_errhandler(MPI_COMM_WORLD, mpi_process.errors_return);
-    if (mpi.Comm_create(MPI_COMM_WORLD, group, &comm) != MPI_SUCCESS)
-        comm = MPI_COMM_NULL;
-    mpi.Comm_set_errhandler(MPI_COMM_WORLD, handler);
-    mpi.Errhandler_free(&handler);
-    mpi.Group_free(&group);
-    return comm;
-}
-
+/*
+ * On MPI_COMM_WORLD itself: once all ranks are in MPI_Finalize, none of them may have a receive
+ * that is still open, so no receive of the program takes these messages. Rejected: a communicator
+ * for them, which takes milliseconds, and which a job may have used up.
+ */
 void site_gather(void)
 {
-    const struct mpi_comm *world = mpi_process.verdict ? NULL : mpi_comm_find(MPI_COMM_WORLD);
-    int rank = mpi_process.world_rank, rc = MPI_SUCCESS, made = !world || world->verdict;
-    MPI_Comm comm = made ? make_comm() : world->private_comm;
+    int rank = mpi_process.world_rank, rc = mpi.Barrier(MPI_COMM_WORLD);
+    MPI_Comm comm = MPI_COMM_WORLD;
 
-    if (comm == MPI_COMM_NULL)
-        return;
     for (int step = 1; step < mpi_process.world_size && !rc; step *= 2) {
         if (rank & step) {
             rc = send_to(rank - step, comm);
@@ -99,6 +80,4 @@ void site_gather(void)
         if (rank + step < mpi_process.world_size)
             rc = receive_from(rank + step, comm);
     }
-    if (made)
-        mpi.Comm_free(&comm);
 }

@@ -5,7 +5,7 @@
 /*
  * Rank 0's table of call sites and hosts gets those of all ranks. Collective over MPI_COMM_WORLD,
  * before MPI_Finalize. A rank without memory sends nothing. Never waits for a rank that is not in
- * it, and leaves no message behind; without a communicator of its own it does nothing.
+ * it, and leaves no message behind.
  */
 void site_gather(void);
 

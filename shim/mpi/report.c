@@ -87,6 +87,29 @@ void mpi_report_so_far(uint64_t now)
         __atomic_store_n(&mpi_report_due, end + (next > pause ? next : pause), __ATOMIC_RELEASE);
 }
 
+/* Rank 0's counters become the sums of all ranks'. Most are 0 on all ranks: only those blocks
+   travel in which some rank has counted. */
+static void add_up_counters(void)
+{
+    enum { BLOCKS = 64, COUNTERS = sizeof counters / sizeof(uint64_t) };
+    enum { BLOCK = (COUNTERS + BLOCKS - 1) / BLOCKS };
+    uint64_t *all = (uint64_t *)(void *)&counters, used = 0;
+
+    for (int i = 0; i < COUNTERS; i++)
+        used |= all[i] ? 1ull << i / BLOCK : 0;
+    if (mpi.Allreduce(MPI_IN_PLACE, &used, 1, MPI_UINT64_T, MPI_BOR, MPI_COMM_WORLD) != MPI_SUCCESS)
+        return;
+    for (int from = 0, to; from < BLOCKS; from = to + 1) {
+        for (to = from; to < BLOCKS && used >> to & 1;)
+            to++;
+        int end = to * BLOCK < COUNTERS ? to * BLOCK : COUNTERS, n = end - from * BLOCK;
+        uint64_t *at = all + (ptrdiff_t)from * BLOCK;
+        if (to > from)
+            mpi.Reduce(mpi_process.world_rank ? at : MPI_IN_PLACE, at, n, MPI_UINT64_T, MPI_SUM, 0,
+                       MPI_COMM_WORLD);
+    }
+}
+
 void mpi_report(void)
 {
     __atomic_store_n(&mpi_report_due, UINT64_MAX, __ATOMIC_RELAXED); /* the library's own calls */
@@ -96,9 +119,7 @@ void mpi_report(void)
         site_gather();
         rail_rows_gather(&rails);
         nrails = rails ? rail_rows_merge(rails, mpi_process.world_size) : 0;
-        mpi.Reduce(mpi_process.world_rank ? &counters : MPI_IN_PLACE, &counters,
-                   (int)(sizeof counters / sizeof(uint64_t)), MPI_UINT64_T, MPI_SUM, 0,
-                   MPI_COMM_WORLD);
+        add_up_counters();
     }
     site_fold();
     if (!mpi_process.world_rank)
