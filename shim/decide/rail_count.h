@@ -20,8 +20,8 @@ void rail_count_call(const struct load_link *crossing, double seconds);
 /* Which rail this process's traffic leaves through; -1: it spreads over all. */
 void rail_count_number(int rail);
 
-/* What this process measured of its rail, in bytes/s; 0: not known. It counts until there are plans for a known
-   rate: ranks put their measurements together for those. */
+/* What this process measured of its rail, in bytes/s; 0: not known. It counts until there are plans
+   for a known rate: ranks put their measurements together for those. */
 void rail_count_measured(double out, double in);
 
 /*

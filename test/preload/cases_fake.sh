@@ -26,6 +26,7 @@ fake no_pmpi -DNO_PMPI
 mkdir -p "$tmp/fake/abi_two"
 gcc "${warnings[@]}" -shared -fPIC -Wl,-soname,libfakep.so -DPMPI_ALONE -DFAMILY_ABI=1 '-DVERSION="MPI of two"' \
     -o "$tmp/fake/abi_two/libfakep.so" "$here/fake_mpi.c"
+# shellcheck disable=SC2016 # the linker's
 fake abi_two -DNO_PMPI '-DVERSION="MPI of two"' -L"$tmp/fake/abi_two" -Wl,--no-as-needed -lfakep -Wl,-rpath,'$ORIGIN'
 # Its references are weak, for which a linker may not find a library needed.
 gcc "${warnings[@]}" -o "$tmp/fake_app" "$here/fake_app.c" -pthread -Wl,--no-as-needed \
