@@ -4,7 +4,7 @@
 # Knobs -------------------------------------------------------------------------------------
 PREFIX  ?= /usr/local
 CFLAGS  ?= -O2 -g
-# Where packages put things. The command looks for LIBDIR in ../lib, ../lib64, and collshim/ in each.
+# Folders of packages. The command looks for LIBDIR in ../lib, ../lib64, and collshim/ in each.
 LIBDIR        ?= $(PREFIX)/lib
 PKGCONFIGDIR  ?= $(PREFIX)/lib/pkgconfig
 MODULEDIR     ?= $(PREFIX)/share/modulefiles
@@ -42,7 +42,7 @@ V ?= 0
 VERSION := 0.1.0
 B       := build
 
-# What this machine has ---------------------------------------------------------------------
+# This machine ------------------------------------------------------------------------------
 # $(call macros,COMPILER,HEADERS): one number for all macros the headers define; empty if one is missing
 macros = $(shell text=$$($(1) -E -dM $(2:%=-include %) -x c /dev/null 2>/dev/null) && \
            printf %s "$$text" | cksum | tr ' ' -)
@@ -70,6 +70,7 @@ LIBMPI_abi := $(B)/linkable/libmpi_abi.so.1
 pic = $(patsubst %,$(B)/pic/%.o,$(basename $(1)))
 of  = $(patsubst %,$(B)/$(1)/%.o,$(basename $(2)))
 
+# A rank's side of its helpers: shim/helper/ for backends.
 CREW_SRC  := $(addprefix shim/helper/,crew.c environment.c spawn.c mailbox.c)
 MPI_SRC   := $(wildcard shim/mpi/*.c) $(CREW_SRC) transports/mpi_p2p.c
 BENCH_SRC := $(wildcard bench/*.c) config/json.c
@@ -79,16 +80,16 @@ CUDA_SRC  := $(if $(CUDA),$(filter-out %/cuda_absent.c,$(wildcard transports/cud
 
 CORE      := $(call pic,$(CORE_SRC))
 DECIDE    := $(call pic,$(wildcard shim/decide/*.c))
+CREW      := $(call pic,$(CREW_SRC))
 CUDA_OBJ  := $(call pic,$(CUDA_SRC))
 # Only the command and the MPI backends describe GPUs.
 CUDA_RUN  := $(filter-out %/cuda_describe.o,$(CUDA_OBJ))
 NCCL_OBJ  := $(call pic,$(wildcard shim/nccl/*.c transports/nccl_*.c))
-HELPER_OBJ := $(call pic,$(addprefix shim/helper/,main.c mailbox.c near.c) config/cpulist.c \
+HELPER_OBJ := $(call pic,$(addprefix shim/helper/,main.c mailbox.c) config/cpulist.c config/near.c \
                $(if $(UCX),$(addprefix shim/helper/,mpi_work.c channel.c reach.c nameless.c) \
                  $(addprefix transports/,ucx.c engine.c engine_move.c kernels.c) planners/plan.c planners/flat.c) \
                $(if $(NCCL),$(wildcard shim/helper/nccl_*.c) transports/nccl_run.c))
-UNIT_OBJ  := $(call pic,$(wildcard test/unit/*.c) \
-               shim/helper/near.c $(CREW_SRC))
+UNIT_OBJ  := $(call pic,$(wildcard test/unit/*.c))
 SIM_OBJ       := $(call pic,$(wildcard test/gpusim/*.c test/gpusim/*.cpp))
 NCCL_SIM_OBJ  := $(call pic,$(wildcard test/ncclsim/*.c test/ncclsim/*.cpp))
 NCCL_TEST_OBJ := $(call pic,$(wildcard test/nccl/*.c))
@@ -109,7 +110,8 @@ HELPER  := $(if $(UCX)$(NCCL),$(B)/collshim-helper)
 TARGETS := $(B)/libcollshim.so $(B)/libnccl-tuner-collshim.so $(B)/collshim $(B)/collshim-exec $(HELPER) $(FAMILIES:%=$(B)/libcollshim-%.so) \
            $(if $(SPANK),$(B)/collshim-spank.so) \
            $(if $(NCCL),$(addprefix $(B)/,libcollshim-nccl.so collshim-overhead-nccl collshim-enqueue-nccl)) \
-           $(FAMILIES:%=$(B)/collshim-bench-%) $(FAMILIES:%=$(B)/collshim-overhead-%) \
+           $(FAMILIES:%=$(B)/collshim-bench-%) $(FAMILIES:%=$(B)/collshim-overhead-%) $(FAMILIES:%=$(B)/collshim-overlap-%) \
+           $(FAMILIES:%=$(B)/collshim-persistent-%) \
            $(addprefix $(B)/test/,bench_plan bench_congestion bench_balance bench_regret)
 GPU_TESTS := $(if $(CUDA),$(B)/test/gpu_contract $(B)/test/bench_collaborative)
 NCCL_CAUGHT := $(addprefix $(B)/test/,nccl_caught nccl_linked nccl_static nccl_board)
@@ -135,7 +137,7 @@ help:
 	  'make sanitize   the GPU contract on the simulated driver, under sanitizers' \
 	  'make bench      the A/B suite on the emulated cluster' \
 	  'make site       the manual as web pages in $(B)/site (needs pandoc)' \
-	  'make lint       clang-tidy, cppcheck, shellcheck, spelling, format' \
+	  'make lint       clang-tidy, cppcheck, shellcheck, spelling, wording, format' \
 	  'make format     apply the format' \
 	  'make clean      remove $(B)/' \
 	  'Knobs, each with a comment at the top of the Makefile: CFLAGS LIBDIR SITE_DIR SANITIZE V MPICC_openmpi MPICC_mpich' \
@@ -219,6 +221,10 @@ $(call program,libcollshim-$(1).so,$(call of,$(1),$(MPI_SRC)) $(DECIDE) $(CORE) 
 $(call program,collshim-bench-$(1),$(call of,$(1),$(BENCH_SRC)) $(LIBMPI_$(1)),-ldl -lm,,$(MPICC_$(1)))
 $(call program,collshim-overhead-$(1),$(call of,$(1),bench/overhead/overhead.c \
   $(filter-out %/main.c,$(BENCH_SRC))) $(LIBMPI_$(1)),-ldl -lm,,$(MPICC_$(1)))
+$(call program,collshim-overlap-$(1),$(call of,$(1),bench/nonblocking/overlap.c \
+  $(filter-out %/main.c,$(BENCH_SRC))) $(LIBMPI_$(1)),-ldl -lm,,$(MPICC_$(1)))
+$(call program,collshim-persistent-$(1),$(call of,$(1),bench/nonblocking/persistent.c \
+  $(filter-out %/main.c,$(BENCH_SRC))) $(LIBMPI_$(1)),-ldl -lm,,$(MPICC_$(1)))
 $(B)/$(1)/%.o: %.c $(B)/found/$(1)
 	$$(call say,CC)
 	$$(Q)$(MPICC_$(1)) $$(CFLAGS) $$(OWN_CFLAGS) $$(if $$(filter bench/%,$$<),-Ibench) -fPIC \
@@ -233,7 +239,7 @@ endef
 $(foreach f,$(FAMILIES),$(eval $(call family_rules,$(f))))
 $(call stand_in,linkable/libmpi_abi.so.1,$(call pic,shim/abi/linkable.c))
 
-$(call program,libcollshim-nccl.so,$(NCCL_OBJ) $(call pic,$(CREW_SRC)) $(DECIDE) $(CORE) $(CUDA_RUN),\
+$(call program,libcollshim-nccl.so,$(NCCL_OBJ) $(CREW) $(DECIDE) $(CORE) $(CUDA_RUN),\
   -l:libyaml.a -ldl -lm -lpthread,$(SHARED))
 # NCCL's tuner and profiler. NCCL may close it and open it again: it stays, with what it has counted.
 $(call program,libnccl-tuner-collshim.so,$(call pic,$(wildcard shim/nccl_plugin/*.c)) $(DECIDE) $(CORE),\
@@ -261,7 +267,7 @@ $(call program,collshim-overhead-nccl,$(OVERHEAD)/nccl.o $(B)/nullnccl/libnccl.s
 $(call program,collshim-enqueue-nccl,$(OVERHEAD)/enqueue.o $(B)/nullnccl/libnccl.so.2,-ldl -lpthread)
 $(B)/collshim-enqueue-nccl: | $(B)/nullnccl/libcuda.so.1
 
-$(call program,unit,$(UNIT_OBJ) $(DECIDE) $(CORE),$$$$(pkg-config --libs check) -lyaml -lm)
+$(call program,unit,$(UNIT_OBJ) $(CREW) $(DECIDE) $(CORE),$$$$(pkg-config --libs check) -lyaml -lm)
 # The exact optimum that balancing is graded against.
 $(call program,test/grade,$(call pic,$(wildcard test/lp/*.c) shim/cli/lp.c) $(CORE),-lglpk -lyaml -lm)
 # Preloaded by tests: ranks of MPICH that yield their core, and the cores that helpers are bound to.
@@ -319,7 +325,7 @@ LIBRARIES := libcollshim.so libnccl-tuner-collshim.so $(FAMILIES:%=libcollshim-%
 # No bench for the standard ABI: packages would depend on a library of it.
 PROGRAMS  := collshim collshim-exec $(FORTRAN:%=collshim-bench-%)
 SCRIPTS   := tune $(if $(NCCL),tune-nccl)
-MAN1      := collshim $(shell sed -nE 's/^    \{"([a-z]+)", ".*", cli_.*/collshim-\1/p' shim/cli/main.c) $(SCRIPTS:%=collshim-%) \
+MAN1      := collshim $(shell sed -nE 's/^    \{"([a-z]+)", ".*/collshim-\1/p' shim/cli/main.c) $(SCRIPTS:%=collshim-%) \
              $(FORTRAN:%=collshim-bench-%)
 FILL_IN   := sed $(if $(filter /usr,$(PREFIX)),-e '/@PREFIX@.bin.\?.\?$$/d') -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@LIBDIR@|$(LIBDIR)|g' \
              -e 's|@VERSION@|$(VERSION)|g'
@@ -369,6 +375,7 @@ lint:
 	@shellcheck -x $(SH_FILES)
 # Words that the dictionary of errors has and this tree means stand in words.txt.
 	@codespell -q 3 -I scripts/words.txt --skip './$(B),./.git,*.png,*.svg,./scripts/words.txt' .
+	@scripts/prose
 	@cppcheck -q --error-exitcode=1 --inline-suppr --std=c11 -I. -DCOLLSHIM_VERSION='"x"' \
 	  --enable=warning,portability config planners transports shim
 	@clang-tidy -quiet --warnings-as-errors='*' $(LINT) -- $(LINT_FLAGS)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The library's own algorithms for one collective, each forced inside the running job, so that
- * all of them and the shim are timed in one run under the same conditions. One launch per
- * algorithm was the alternative; it compares times taken minutes apart on a shared machine.
+ * The library's own algorithms for one collective, each forced inside the running job, so that all
+ * of them and the shim are timed in one run under the same conditions. Rejected: one launch per
+ * algorithm, because it compares times taken minutes apart on a shared machine.
  */
 #ifndef BENCH_ALGORITHMS_H
 #define BENCH_ALGORITHMS_H
@@ -11,7 +11,7 @@
 
 struct bench_algorithm {
     char name[64];          /* as the library calls it; "auto": its own choice */
-    char flag[256];         /* what a user passes to mpirun to have it; empty for auto */
+    char flag[256];         /* the options of mpirun that force it; empty for auto */
     MPI_Comm comm;          /* where to call it */
     MPI_T_cvar_handle cvar; /* not used by auto */
     int value, usual;       /* of the variable: to force it, and as the job started */
@@ -33,8 +33,8 @@ void bench_algorithms_begin(void);
 void bench_algorithms_end(void);
 
 /*
- * Enumerate what the row's knobs offer here and make a communicator for each. Collective over
- * comm, which spans so many nodes. Returns 0 or -ENOMEM. notes (of notes_len bytes) gets a line for
+ * Enumerate what the row's knobs offer here and make a communicator for each. Collective over comm,
+ * which spans that many nodes. Returns 0 or -ENOMEM. notes (of notes_len bytes) gets a line for
  * each knob that exists but cannot be turned, and one if no knob exists here; or "". The caller
  * closes with bench_algorithms_close(), collectively.
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Bcast: one vector from rank 0 to every rank. The root has its vector in the send buffer and the
- * others theirs in the receive buffer, although MPI knows one buffer only: so what is poisoned
- * and checked is what was received, and a root that is overwritten is found as well.
+ * others theirs in the receive buffer, although MPI has one buffer only. So the received bytes are
+ * poisoned and checked, and an overwritten root is found as well.
  */
 #include "collective.h"
 #include "pattern.h"

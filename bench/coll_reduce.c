@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The collectives that add up: Allreduce, Reduce, Reduce-scatter, Reduce-scatter-block. They sum
- * 64-bit unsigned integers, which wrap around, so that every order of adding gives the same bits
- * and every byte can be checked; floating-point sums were rejected: their last bits depend on it.
+ * The collectives that add up: Allreduce, Reduce, Reduce-scatter, Reduce-scatter-block, Scan,
+ * Exscan. They sum 64-bit unsigned integers, which wrap around. So every order of adding gives the
+ * same bits, and every byte can be checked. Rejected: floating-point sums, because their last bits
+ * depend on the order.
  *
- * Element j of rank r is a(r) + b(r) * h(j), so the right sum is known without adding up all
- * ranks: sum a + sum b * h(j). The factor differs from rank to rank on purpose. With one for all
- * ranks, what one rank is shifted forward another could make up for by being shifted back.
+ * Element j of rank r is a(r) + b(r) * h(j), so the right sum is known without adding up all ranks:
+ * sum a + sum b * h(j). The factor differs from rank to rank on purpose. With one factor for all
+ * ranks, a shift forward of one rank could cancel a shift back of another.
  *
  * A size that 8 does not divide is of bytes, combined by exclusive or, with "and" for the product;
- * so no size is rounded. Sums of bytes were tried: Open MPI 4.1.4 saturates where it has AVX.
+ * so no size is rounded. Rejected: sums of bytes, because Open MPI 4.1.4 saturates with AVX.
  */
 #include "collective.h"
 #include "pattern.h"
@@ -34,12 +35,12 @@ static struct series series_of(int rank, uint64_t generation)
     };
 }
 
-/* All ranks combined. */
-static struct series series_result(const struct bench_problem *p, uint64_t generation)
+/* The first so many ranks combined. */
+static struct series series_result(const struct bench_problem *p, uint64_t generation, int ranks)
 {
     struct series all = {0, 0};
 
-    for (int r = 0; r < p->shape->ranks; r++) {
+    for (int r = 0; r < ranks; r++) {
         struct series one = series_of(r, generation);
 
         all.a = p->unit == 1 ? all.a ^ one.a : all.a + one.a;
@@ -86,11 +87,9 @@ static size_t wrong_byte(const unsigned char *got, uint64_t want, size_t at)
     return at + i;
 }
 
-/* What came must be the result's elements from number first on. */
-static size_t check_from(const struct bench_problem *p, uint64_t generation, size_t first)
+/* The received bytes must be the elements from number first on of that result. */
+static size_t check_result(const struct bench_problem *p, struct series all, size_t first)
 {
-    struct series all = series_result(p, generation);
-
     if (p->unit == 1) {
         for (size_t j = 0; j < p->recv_bytes; j++) {
             if (p->recv[j] != byte_of(all, first + j))
@@ -106,6 +105,21 @@ static size_t check_from(const struct bench_problem *p, uint64_t generation, siz
             return wrong_byte(p->recv + j * WORD, want, j * WORD);
     }
     return BENCH_PATTERN_RIGHT;
+}
+
+static size_t check_from(const struct bench_problem *p, uint64_t generation, size_t first)
+{
+    return check_result(p, series_result(p, generation, p->shape->ranks), first);
+}
+
+static size_t check_scan(const struct bench_problem *p, uint64_t generation)
+{
+    return check_result(p, series_result(p, generation, p->shape->rank + 1), 0);
+}
+
+static size_t check_exscan(const struct bench_problem *p, uint64_t generation)
+{
+    return check_result(p, series_result(p, generation, p->shape->rank), 0);
 }
 
 static size_t check_vector(const struct bench_problem *p, uint64_t generation)
@@ -155,6 +169,15 @@ static int lay_out_reduce(struct bench_problem *p)
     return lay_out_vector(p, 0);
 }
 
+static int lay_out_exscan(struct bench_problem *p)
+{
+    int rc = lay_out_vector(p, 1);
+
+    if (!p->shape->rank)
+        p->recv_bytes = 0;
+    return rc;
+}
+
 /* A block of the result for every rank. The whole must fit an int: the library adds counts up. */
 static int lay_out_blocks(struct bench_problem *p, int equal)
 {
@@ -194,6 +217,16 @@ static int call_reduce(const struct bench_problem *p, const struct bench_mpi *mp
                        comm);
 }
 
+static int call_scan(const struct bench_problem *p, const struct bench_mpi *mpi, MPI_Comm comm)
+{
+    return mpi->Scan(p->send, p->recv, (int)(p->bytes / p->unit), type_of(p), op_of(p), comm);
+}
+
+static int call_exscan(const struct bench_problem *p, const struct bench_mpi *mpi, MPI_Comm comm)
+{
+    return mpi->Exscan(p->send, p->recv, (int)(p->bytes / p->unit), type_of(p), op_of(p), comm);
+}
+
 static int call_reduce_scatter(const struct bench_problem *p, const struct bench_mpi *mpi,
                                MPI_Comm comm)
 {
@@ -221,7 +254,21 @@ static void traffic_reduce(const struct bench_problem *p, int node, double *in, 
     *out = node == to ? 0 : (double)p->bytes;
 }
 
-/* In: the sums for its own blocks, added up outside; out: its part of everybody else's. */
+/* A node receives the sum before each run of its ranks, and sends the sum behind it. */
+static void traffic_scan(const struct bench_problem *p, int node, double *in, double *out)
+{
+    const int *node_of = p->shape->node_of;
+
+    *in = *out = 0;
+    for (int r = 1; r < p->shape->ranks; r++) {
+        if (node_of[r] == node_of[r - 1])
+            continue;
+        *in += node_of[r] == node ? (double)p->bytes : 0;
+        *out += node_of[r - 1] == node ? (double)p->bytes : 0;
+    }
+}
+
+/* In: the sums for its own blocks, added up outside. Out: its part of all others' blocks. */
 static void traffic_blocks(const struct bench_problem *p, int node, double *in, double *out)
 {
     double own = 0;
@@ -292,6 +339,22 @@ static const struct bench_knob reduce_scatter_block_knobs[] = {
     {NULL, NULL, 0, 0, NULL, 0},
 };
 
+static const struct bench_knob scan_knobs[] = {
+    {"coll_tuned_scan_algorithm", NULL, 0, 0, NULL, 0},
+    {"MPIR_CVAR_SCAN_INTRA_ALGORITHM", NULL, 0, 0, NULL, 0},
+    {NULL, NULL, 0, 0, NULL, 0},
+};
+
+static const struct bench_knob exscan_knobs[] = {
+    {"coll_tuned_exscan_algorithm", NULL, 0, 0, NULL, 0},
+    {"MPIR_CVAR_EXSCAN_INTRA_ALGORITHM", NULL, 0, 0, NULL, 0},
+    {NULL, NULL, 0, 0, NULL, 0},
+};
+
+#define FORMULA_SCAN                                                                               \
+    "max over nodes of (vector / measured rate into the node) and (vector / rate out of it), for " \
+    "each run of consecutive ranks on it; none into rank 0's run, none out of the last one"
+
 #define FORMULA_BLOCKS                                                                             \
     "max over nodes of (bytes of all other nodes' blocks / measured rate out of the node), "       \
     "(bytes "                                                                                      \
@@ -352,4 +415,28 @@ const struct bench_collective bench_reduce_scatter_block = {
     .check = check_block,
     .traffic = traffic_blocks,
     .together = together_once,
+};
+
+const struct bench_collective bench_scan = {
+    .name = "scan",
+    .summary = "sums of a vector of this size over the ranks up to each",
+    .formula = FORMULA_SCAN,
+    .knobs = scan_knobs,
+    .lay_out = lay_out_allreduce,
+    .fill = fill,
+    .call = call_scan,
+    .check = check_scan,
+    .traffic = traffic_scan,
+};
+
+const struct bench_collective bench_exscan = {
+    .name = "exscan",
+    .summary = "sums of a vector of this size over the ranks before each",
+    .formula = FORMULA_SCAN,
+    .knobs = exscan_knobs,
+    .lay_out = lay_out_exscan,
+    .fill = fill,
+    .call = call_exscan,
+    .check = check_exscan,
+    .traffic = traffic_scan,
 };

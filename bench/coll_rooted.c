@@ -57,7 +57,7 @@ static int lay_out_scatterv(struct bench_problem *p)
     return lay_out(p, 0, 0);
 }
 
-/* Both ways, what a rank sends or gets is the stream of its number. */
+/* Both ways, a rank sends or gets the stream of its number. */
 static void fill_own(const struct bench_problem *p, uint64_t generation)
 {
     bench_pattern_fill(p->send, p->send_bytes, bench_pattern_stream(p->shape->rank, generation));
@@ -112,7 +112,7 @@ static int call_scatterv(const struct bench_problem *p, const struct bench_mpi *
                          MPI_BYTE, ROOT, comm);
 }
 
-/* What crosses the border of a node, whichever way. */
+/* Bytes that cross the border of a node, either way. */
 static double crosses(const struct bench_problem *p, int node)
 {
     double own = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The list of rows, and the memory of one problem. Buffers are made anew for every size, so that
- * what a smaller size leaves behind can never pass for a result of a larger one. The memory that is
- * left is asked for first: malloc hands out more than there is, and the kernel then ends the job.
+ * old bytes of a smaller size can never pass for a result of a larger one. The free memory is
+ * checked first: malloc promises more than there is, and the kernel would end the job.
  */
 #include "collective.h"
 
@@ -18,6 +18,8 @@ const struct bench_collective *const bench_collectives[] = {
     &bench_allreduce,
     &bench_reduce_scatter,
     &bench_reduce_scatter_block,
+    &bench_scan,
+    &bench_exscan,
     &bench_bcast,
     &bench_reduce,
     &bench_gather,

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One row per collective. Everything the sweep needs to know about one is in its row: how the
- * data are laid out, how it is called, what a right result is, which traffic it cannot avoid,
- * and by which control variables the library's own algorithms are forced. The sweep, the
- * report and the options hold no collective's name, so a new one is a new row in a new or
- * existing coll_*.c, and its line in bench_collectives[].
+ * One row per collective. A row has all that the sweep needs: the layout of the data, the call, the
+ * right result, the traffic that it cannot avoid. It also has the control variables that force the
+ * library's own algorithms. The sweep, the report and the options hold no collective's name, so a
+ * new one is a new row in a new or existing coll_*.c, and its line in bench_collectives[].
  */
 #ifndef BENCH_COLLECTIVE_H
 #define BENCH_COLLECTIVE_H
@@ -48,8 +47,8 @@ struct bench_collective {
     const char *formula; /* for the output: what traffic() says, in words */
     const struct bench_knob *knobs;
 
-    /* Fill send_bytes, recv_bytes and total_bytes from shape and bytes, and what else the row uses
-     * of the problem. Returns 0, or -EOVERFLOW if the MPI call's ints are too small. */
+    /* Fill send_bytes, recv_bytes and total_bytes from shape and bytes, and the row's other members
+       of the problem. Returns 0, or -EOVERFLOW if the MPI call's ints are too small. */
     int (*lay_out)(struct bench_problem *problem);
 
     /* Write what this rank sends in call number generation. */
@@ -65,7 +64,7 @@ struct bench_collective {
     /* Offset of the first wrong byte this rank received, or BENCH_PATTERN_RIGHT. */
     size_t (*check)(const struct bench_problem *problem, uint64_t generation);
 
-    /* Bytes that must enter and leave a node whatever the algorithm. */
+    /* Bytes that must enter and leave a node with any algorithm. */
     void (*traffic)(const struct bench_problem *problem, int node, double *in, double *out);
 
     /* Bytes that must enter nodes, and so leave others, in all. Says more than the sum of traffic()
@@ -77,8 +76,9 @@ struct bench_collective {
 extern const struct bench_collective *const bench_collectives[];
 
 extern const struct bench_collective bench_allgather, bench_allgatherv, bench_allreduce,
-    bench_reduce_scatter, bench_reduce_scatter_block, bench_bcast, bench_reduce, bench_gather,
-    bench_gatherv, bench_scatter, bench_scatterv, bench_alltoall, bench_alltoallv;
+    bench_reduce_scatter, bench_reduce_scatter_block, bench_scan, bench_exscan, bench_bcast,
+    bench_reduce, bench_gather, bench_gatherv, bench_scatter, bench_scatterv, bench_alltoall,
+    bench_alltoallv;
 
 /* The row of this name, or NULL. */
 const struct bench_collective *bench_collective_find(const char *name);
@@ -93,10 +93,11 @@ int bench_problem_make(const struct bench_collective *row, const struct bench_sh
 void bench_problem_free(struct bench_problem *problem);
 
 /*
- * For rows: one block per rank, in units, into counts and offsets. equal: each of problem->bytes;
- * else 0.5, 1.5, 1, 0 and 2 times that in turn, a cycle of a length that no usual number of ranks
- * per node divides, so that nodes are unequal too; one is zero, because a rank without a block
- * still takes part. *all: bytes of all blocks. Returns 0, or -EOVERFLOW if a count exceeds an int.
+ * For rows: one block per rank, in units, into counts and offsets. equal: each block has
+ * problem->bytes. Otherwise blocks have 0.5, 1.5, 1, 0 and 2 times that in turn. No usual number of
+ * ranks per node divides the length of this cycle, so nodes are unequal too. One block is empty,
+ * because a rank without a block still takes part. *all: bytes of all blocks. Returns 0, or
+ * -EOVERFLOW if a count exceeds an int.
  */
 int bench_problem_place_blocks(struct bench_problem *problem, int equal, size_t *all);
 

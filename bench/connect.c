@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * For two reasons. Libraries open a connection at the first message, and the first algorithm to
- * use a pair would pay for all that come after it. And MPICH 4.0.2 over UCX and TCP hangs in
- * MPI_Finalize if a pair of ranks never spoke: finalizing connects the two then, while the peer
- * already sits in a barrier that answers nothing (pmodels/mpich pull request 6596 removed that
- * barrier). Without this exchange four runs in five never ended.
+ * For two reasons. Libraries open a connection at the first message, and the first algorithm to use
+ * a pair would pay for all later ones. MPICH 4.0.2 over UCX and TCP hangs in MPI_Finalize if a pair
+ * of ranks never exchanged a message. Finalizing connects the two then, while the peer already
+ * waits in a barrier that answers nothing (pmodels/mpich pull request 6596 removed that barrier).
+ * Without this exchange four runs in five never ended.
  */
 #include "connect.h"
 

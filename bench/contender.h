@@ -24,8 +24,8 @@ const char *bench_contender_name(const struct bench_contender *c);
 
 /*
  * One call on fresh data, collective over the job. Returns microseconds, the maximum over ranks,
- * the same on all; sets the verdict if the call was refused or a byte was wrong (said on stderr).
- * corrupt: spoil a byte first, which must be found.
+ * the same on all. Sets the verdict if the call was refused or a byte was wrong, with a line on
+ * stderr. corrupt: spoil a byte first, which must be found.
  */
 double bench_call_once(const struct bench_run *run, const struct bench_collective *row,
                        const struct bench_problem *problem, struct bench_contender *c, int corrupt);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Who sends how much to whom in an exchange: the proportions of a file's numbers, or made up. A
- * file has a row per sender, as `collshim plan alltoallv --demand KIND --rows` prints it; so the
- * shapes of a demand are written down in one place, and this program need not know them.
+ * The matrix of sizes of an exchange: the proportions of a file's numbers, or invented ones. A file
+ * has a row per sender, as `collshim plan alltoallv --demand KIND --rows` prints it; so the shapes
+ * of a demand are written down in one place, and this program need not know them.
  */
 #ifndef BENCH_DEMAND_H
 #define BENCH_DEMAND_H

@@ -4,8 +4,8 @@
  * are ints, and the names stand only in the description, in the order of the values, as
  *     ...auto - Internal algorithm selection (...)brucks     - Force ...nb         - Force ...
  * with the line ends lost. The names are padded to one width, so the first, which follows the
- * closing parenthesis, tells where all others begin. A list of names kept here was rejected: it
- * would silently force the wrong algorithm with the next version.
+ * closing parenthesis, tells where all others begin. Rejected: a list of names in this file,
+ * because it would silently force the wrong algorithm with the next version.
  */
 #include "knob_names.h"
 

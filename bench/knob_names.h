@@ -11,7 +11,7 @@ struct bench_knob_names {
     char name[BENCH_KNOB_VALUES][BENCH_KNOB_NAME];
 };
 
-/* index: of the variable in MPI_T, which must be initialised. n is 0 if no names are to be had. */
+/* index: of the variable in MPI_T, which must be initialised. n is 0 if there are no names. */
 void bench_knob_names_get(int index, struct bench_knob_names *names);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * collshim-bench: native, rerouted and bound in one run. Built once per MPI library from these
- * files; an ordinary MPI program that knows nothing of the shim. What makes the comparison
- * possible is that the preload answers MPI_X while the library object still answers PMPI_X, so
- * both are called from the same process on the same buffers. Two runs, one with and one without
- * the preload, were rejected: on a shared machine they differ by more than what is to be shown.
+ * files; an ordinary MPI program that knows nothing of the shim. The preload answers MPI_X while
+ * the library object still answers PMPI_X. So one process calls both on the same buffers. Rejected:
+ * two runs, one with and one without the preload, because on a shared machine they differ by more
+ * than the measured difference.
  */
 #include "algorithms.h"
 #include "connect.h"

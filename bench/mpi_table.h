@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Two ways to the same MPI functions. The application's way is whatever the dynamic linker made
- * of `MPI_X`, the preload if there is one. The native way is `PMPI_X` looked up in the library
- * object itself, which no preload can answer. Both have the type `struct bench_mpi`, so that one
- * line of a collective's row is timed over either and nothing else differs.
+ * Two ways to the same MPI functions. The application's way is the dynamic linker's result for
+ * `MPI_X`, the preload if there is one. The native way is `PMPI_X` looked up in the library object
+ * itself, which no preload can answer. Both have the type `struct bench_mpi`, so that one line of a
+ * collective's row is timed over either and nothing else differs.
  *
  * Adding a function: one X() below; both tables follow.
  */
@@ -24,13 +24,20 @@
     X(Comm_dup)                                                                                    \
     X(Comm_free)                                                                                   \
     X(Comm_split_type)                                                                             \
+    X(Exscan)                                                                                      \
     X(Gather)                                                                                      \
     X(Gatherv)                                                                                     \
+    X(Iallgather)                                                                                  \
+    X(Ialltoall)                                                                                   \
+    X(Ibcast)                                                                                      \
+    X(Iallreduce)                                                                                  \
     X(Reduce)                                                                                      \
     X(Reduce_scatter)                                                                              \
     X(Reduce_scatter_block)                                                                        \
+    X(Scan)                                                                                        \
     X(Scatter)                                                                                     \
-    X(Scatterv)
+    X(Scatterv)                                                                                    \
+    X(Wait)
 
 struct bench_mpi {
 #define X(name) __typeof__(&MPI_##name) name;
@@ -48,8 +55,8 @@ int bench_mpi_native(struct bench_mpi *native, char *why, size_t why_len);
 void bench_mpi_application(struct bench_mpi *app);
 
 /*
- * Path of the object that answers app's collectives when it is not the library that native came
- * from, i.e. of the preload; NULL if calls go to the library directly. Borrowed from the linker.
+ * Path of the object that answers app's collectives if it is not native's library: the preload.
+ * NULL if calls go to the library directly. Borrowed from the linker.
  */
 const char *bench_mpi_preload(const struct bench_mpi *app, const struct bench_mpi *native);
 

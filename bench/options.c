@@ -30,38 +30,40 @@ static const char help_after[] =
     "                            range 1K..16M, in steps of 2, or 1K..16M:4 in steps of 4; K, M,\n"
     "                            G are powers of 1024; reductions add 64-bit integers up if 8\n"
     "                            divides the size, else they xor bytes; default 64K..4M:4\n"
-    "  --demand FILE             for alltoallv: who sends how much to whom, a row of numbers per\n"
-    "                            sender, of which the proportions count (collshim plan alltoallv\n"
+    "  --demand FILE             for alltoallv: the matrix of sizes, a row of numbers per sender;\n"
+    "                            only their proportions count (collshim plan alltoallv\n"
     "                            --demand KIND --rows prints such); default: 0.7 to rank 0\n"
     "  --repetitions N           timed calls of each contender and size; default 10\n"
+    "  --warm-up CALLS           calls of the preload before these, so that it may settle, and "
+    "short\n"
+    "                            calls are repeated up to ten times as often, for four seconds;\n"
+    "                            default 16, or as many as half a second has, up to 330\n"
     "  --native WHICH            the baseline: 'best' (default) forces each of the library's own\n"
     "                            algorithms and keeps the fastest, 'default' takes its own choice\n"
     "                            only, NAME,... tries these (a wrong name lists the right ones)\n"
     "  --prune FACTOR            drop a native algorithm that the trial calls show this many "
     "times\n"
     "                            slower than the best; default 1.25\n"
-    "  --settle CALLS            instead: the preload as it decides by itself against the "
-    "library's\n"
-    "                            own choice from the first call on; is it behind once settled, "
-    "and\n"
-    "                            what did settling cost, in parts of 200 native calls\n"
-    "                            (up to ten times as many calls where all take less than 4 s)\n"
-    "  --limit SECONDS           with --settle: fewer calls per size if they take longer; default "
-    "60\n"
+    "  --settle CALLS            instead: the preload's own decisions against the library's own\n"
+    "                            choice, from the first call on. Is it behind once settled, and\n"
+    "                            how much did settling cost, in parts of 200 native calls? (Up\n"
+    "                            to ten times as many calls if all take less than 4 s)\n"
+    "  --limit SECONDS           with --settle and --warm-up: fewer calls per size if they take\n"
+    "                            longer; default 60\n"
     "\n"
-    "What it is compared with\n"
+    "Bounds\n"
     "  --bound                   measure the rails and print the least time they allow\n"
     "  --rails affine|striped    how ranks use the rails: each bound to one (default), or each\n"
     "                            using all; decides how flows add up to a node's rate\n"
     "\n"
-    "What is checked\n"
+    "Checks\n"
     "  --verify all|none         every byte of every call (default), or nothing\n"
     "  --corrupt                 spoil one byte that the last receiving rank got, to see that the\n"
     "                            check finds it; the run must then fail\n"
     "\n"
-    "What comes out\n"
+    "Output\n"
     "  --json FILE               also one JSON object per line to FILE ('-': stdout, no table)\n"
-    "  --algorithm-label NAME    what to call the shim's algorithm in the output; default shim\n"
+    "  --algorithm-label NAME    the name of the shim's algorithm in the output; default shim\n"
     "  --label TEXT              goes to the output as it is\n"
     "  --emulated                mark every figure as measured on an emulated network\n"
     "  --placement               print which rank is on which node\n"
@@ -75,7 +77,7 @@ static const char help_after[] =
 
 enum { MOST_CALLS = 100000 };
 
-/* option: "" for a word that is none. */
+/* option: "" for a word that is no option. */
 static int wrong(int speak, const char *option, const char *value, const char *right)
 {
     if (speak)
@@ -187,6 +189,11 @@ static int parse_settle(const char *text, struct bench_options *o)
     return parse_count(text, 40, &o->settle);
 }
 
+static int parse_warm_up(const char *text, struct bench_options *o)
+{
+    return parse_count(text, 1, &o->warm_up);
+}
+
 static int parse_limit(const char *text, struct bench_options *o)
 {
     char *end;
@@ -219,13 +226,14 @@ static int parse_verify(const char *text, struct bench_options *o)
 static const struct row {
     const char *name;
     int (*parse)(const char *value, struct bench_options *o); /* non-zero: not understood */
-    const char *right;                                        /* what to say then */
+    const char *right;                                        /* the message for that case */
     size_t text, flag; /* without parse: the field of bench_options that gets the value, or 1 */
 } rows[] = {
     {"collective", .parse = parse_collectives, .right = "--help lists them"},
     {"bytes", .parse = parse_sizes, .right = "right are 64K,1M or 1K..16M or 1K..16M:4"},
     {"demand", .text = offsetof(struct bench_options, demand_path)},
     {"repetitions", .parse = parse_repetitions, .right = "right is a number from 1 to 100000"},
+    {"warm-up", .parse = parse_warm_up, .right = "right is a number from 1 to 100000"},
     {"native", .text = offsetof(struct bench_options, native)},
     {"prune", .parse = parse_prune, .right = "right is a number from 1 up"},
     {"settle", .parse = parse_settle, .right = "right is a number from 40 to 100000"},

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the user asked for. Parsed before MPI_Init, so that --help and a typing error cost no job.
- */
+/* The user's options. Parsed before MPI_Init, so that --help and a typing error cost no job. */
 #ifndef BENCH_OPTIONS_H
 #define BENCH_OPTIONS_H
 
@@ -15,8 +14,9 @@ struct bench_options {
     size_t sizes[BENCH_MOST_SIZES]; /* bytes per rank */
     int n_sizes;
     int repetitions;
+    int warm_up;        /* calls of the preload before them; 0: as many as its first trials need */
     int settle;         /* pairs of calls in which the preload settles; 0: the sweep instead */
-    double limit_s;     /* of those pairs, per size */
+    double limit_s;     /* of those pairs, or of the calls before the repetitions, per size */
     double prune;       /* a native algorithm slower than this many times the best is dropped */
     const char *native; /* "default", "best", or algorithm names separated by commas */
     int bound, verify, corrupt, placement, emulated; /* flags */

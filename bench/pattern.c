@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * word(j) = stream + (j + 1) * ODD. One addition per word, because filling and checking happen
- * between the timed calls on the same few cores: a stronger generator made a run of 4 MiB per
- * rank several times longer and found nothing more. The mixing is done once, in the stream number.
+ * between the timed calls on the same few cores. Rejected: a stronger generator, because it made a
+ * run of 4 MiB per rank several times longer and found nothing more. The mixing is done once, in
+ * the stream number.
  */
 #include "pattern.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Data that tells on every mistake: each block is a stream of 64-bit words that depends on the
- * rank that sent it and on the call it was sent in. A block that is swapped, shifted, left over
- * from the call before or half-written differs in nearly every byte. Constant fill (the usual
- * choice) was rejected because it accepts a block that is shifted within itself.
+ * Data that reveals every mistake: each block is a stream of 64-bit words that depends on the rank
+ * that sent it and on the call it was sent in. A block that is swapped, shifted, left over from the
+ * call before or half-written differs in nearly every byte. Rejected: constant fill (the usual
+ * choice), because it accepts a block that is shifted within itself.
  */
 #ifndef BENCH_PATTERN_H
 #define BENCH_PATTERN_H

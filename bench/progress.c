@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Nothing is written to a pipe or a file: carriage returns in a log help nobody. */
+/* Nothing is written to a pipe or a file: carriage returns make a log unreadable. */
 #include "progress.h"
 
 #include <stdarg.h>

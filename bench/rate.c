@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Rank (node n, local i) sends to (node n+1, local i), every node at once, so that each rail is
- * loaded both ways as in a collective, but no pair of ranks exchanges with each other: over TCP a
+ * Rank (node n, local i) sends to (node n+1, local i), every node at once. So each rail is loaded
+ * both ways as in a collective, but no pair of ranks exchanges with each other. Over TCP a
  * rendezvous between one pair is half-duplex and would halve the rate. A second pass goes to node
  * n-1, and a receiver's better figure counts: a flow from a slow rail says nothing about the fast
  * rail it arrives on. With two nodes both neighbours are the same node, so one node sends per pass.
@@ -17,11 +17,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MESSAGE = 4 << 20, WINDOW = 2, REPEATS = 3, PASSES = 2, MOST_MESSAGES = 256 };
+enum { MESSAGE = 4 << 20, DEPTH = 2, REPEATS = 3, PASSES = 2, MOST_MESSAGES = 256 };
 enum { TAG_DATA = 71, TAG_DONE = 72 };
 static const double pass_seconds = 1; /* a rail that starts with a burst counts it for < 0.5% */
 
-/* Whom a rank sends to in a pass, or -1. The same on all ranks. */
+/* The rank that a rank sends to in a pass, or -1. The same on all ranks. */
 static int target_of(const struct bench_shape *s, int rank, int pass)
 {
     int node = s->node_of[rank], to = (node + (pass ? s->nodes - 1 : 1)) % s->nodes;
@@ -36,8 +36,8 @@ struct flows {
     int *sender;             /* [senders] ranks that send here */
     int *posted, *done;      /* [senders] messages asked for, and come */
     int sent;                /* messages handed to MPI */
-    unsigned char *out, *in; /* MESSAGE bytes; WINDOW * MESSAGE bytes per sender */
-    MPI_Request *request;    /* WINDOW sends, reply in, replies out, WINDOW receives per sender */
+    unsigned char *out, *in; /* MESSAGE bytes; DEPTH * MESSAGE bytes per sender */
+    MPI_Request *request;    /* DEPTH sends, reply in, replies out, DEPTH receives per sender */
 };
 
 static void flows_free(struct flows *f)
@@ -66,8 +66,8 @@ static int flows_make(const struct bench_shape *s, int pass, struct flows *f)
             f->sender[f->senders++] = r;
     }
     f->out = calloc(1, MESSAGE);
-    f->in = calloc((size_t)f->senders * WINDOW + 1, MESSAGE);
-    f->request = calloc((size_t)(WINDOW + 1 + f->senders * (1 + WINDOW)), sizeof(MPI_Request));
+    f->in = calloc((size_t)f->senders * DEPTH + 1, MESSAGE);
+    f->request = calloc((size_t)(DEPTH + 1 + f->senders * (1 + DEPTH)), sizeof(MPI_Request));
     return f->out && f->in && f->request ? 0 : -ENOMEM;
 }
 
@@ -81,20 +81,20 @@ static void post_send(struct flows *f, int slot, MPI_Comm comm)
 
 static void post_recv(struct flows *f, int slot, MPI_Comm comm)
 {
-    int s = slot / WINDOW;
+    int s = slot / DEPTH;
 
     if (f->posted[s] < f->messages) {
         f->posted[s]++;
         MPI_Irecv(f->in + (size_t)slot * MESSAGE, MESSAGE, MPI_BYTE, f->sender[s], TAG_DATA, comm,
-                  &f->request[WINDOW + 1 + f->senders + slot]);
+                  &f->request[DEPTH + 1 + f->senders + slot]);
     }
 }
 
 /* Run the flows once, messages long each. Seconds that this rank's took; 0 if it sends none. */
 static double flows_run(struct flows *f, int messages, const struct bench_mpi *mpi, MPI_Comm comm)
 {
-    int replies = WINDOW + 1, receives = replies + f->senders;
-    int all = receives + f->senders * WINDOW, i;
+    int replies = DEPTH + 1, receives = replies + f->senders;
+    int all = receives + f->senders * DEPTH, i;
     double start, seconds = 0;
 
     f->messages = messages;
@@ -103,25 +103,25 @@ static double flows_run(struct flows *f, int messages, const struct bench_mpi *m
         f->request[i] = MPI_REQUEST_NULL;
     memset(f->posted, 0, sizeof(int) * (size_t)f->senders);
     memset(f->done, 0, sizeof(int) * (size_t)f->senders);
-    for (i = 0; i < f->senders * WINDOW; i++)
+    for (i = 0; i < f->senders * DEPTH; i++)
         post_recv(f, i, comm);
     mpi->Barrier(comm);
     start = MPI_Wtime();
     if (f->target >= 0) {
-        MPI_Irecv(NULL, 0, MPI_BYTE, f->target, TAG_DONE, comm, &f->request[WINDOW]);
-        for (i = 0; i < WINDOW; i++)
+        MPI_Irecv(NULL, 0, MPI_BYTE, f->target, TAG_DONE, comm, &f->request[DEPTH]);
+        for (i = 0; i < DEPTH; i++)
             post_send(f, i, comm);
     }
     for (;;) {
         MPI_Waitany(all, f->request, &i, MPI_STATUS_IGNORE);
         if (i == MPI_UNDEFINED)
             return seconds;
-        if (i < WINDOW) {
+        if (i < DEPTH) {
             post_send(f, i, comm);
-        } else if (i == WINDOW) {
+        } else if (i == DEPTH) {
             seconds = MPI_Wtime() - start;
         } else if (i >= receives) {
-            int s = (i - receives) / WINDOW;
+            int s = (i - receives) / DEPTH;
 
             post_recv(f, i - receives, comm);
             if (++f->done[s] == messages)
@@ -131,8 +131,8 @@ static double flows_run(struct flows *f, int messages, const struct bench_mpi *m
     }
 }
 
-/* Seconds of every rank's flow on all ranks: the shortest of the repeats, for a bound is what the
- * rails can do, and one that a busy moment lowered would flatter. Returns 0 or -ENOMEM. */
+/* Seconds of every rank's flow on all ranks: the shortest of the repeats. A bound is the best rate
+   of the rails; a busy moment would lower it and flatter the results. Returns 0 or -ENOMEM. */
 static int measure_pass(const struct bench_mpi *mpi, MPI_Comm comm, const struct bench_shape *shape,
                         int pass, int *messages, double *seconds)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the rails really carry, measured in the same run as the collectives, and the bound that
- * follows. The rated speed was rejected as a yardstick: headers take 4 to 5 percent of it and a
- * busy core more, and a fraction of a number nobody can reach says nothing.
+ * The rails' real rate, measured in the same run as the collectives, and the bound that follows.
+ * Rejected: the rated speed, because headers take 4 to 5 percent of it and a busy core more. A
+ * fraction of a number out of reach says nothing.
  */
 #ifndef BENCH_RATE_H
 #define BENCH_RATE_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The conditions are part of the result: library, placement, settings, flags and the measured
- * rate stand beside every figure, because a ratio without them cannot be checked by anyone.
+ * The conditions are part of the result: library, placement, settings, flags and the measured rate
+ * stand beside every figure. Without them a reader cannot check a ratio.
  */
 #define _GNU_SOURCE
 #include "report.h"

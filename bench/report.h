@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the user sees: the conditions first, then a table; and the same as JSON lines, one object
- * per collective and size, whose keys other people's scripts rely on (see README.md).
- * Everything here is called on rank 0 only.
+ * The output for users: the conditions first, then a table. JSON lines hold the same, one object
+ * per collective and size; other people's scripts rely on their keys (see README.md). Everything
+ * here is called on rank 0 only.
  */
 #ifndef BENCH_REPORT_H
 #define BENCH_REPORT_H

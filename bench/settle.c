@@ -56,8 +56,8 @@ static double excess(const struct bench_contender pair[2], int from, int n, doub
     return sum / (BENCH_SETTLE_CALLS * usual);
 }
 
-/* How far calls [from, calls) in windows of n are from their usual excess: so much any window of
-   calls may have because the machine held one up, with nothing left to settle. */
+/* How far calls [from, calls) in groups of n are from their usual excess: so much any group of
+   calls may have because the machine delayed one, after everything has settled. */
 static double noise(const struct bench_contender pair[2], int from, int n, int calls, double usual)
 {
     double most = 0, mean = excess(pair, from, calls - from, usual) * n / (calls - from);
@@ -107,7 +107,7 @@ int bench_settle_size(const struct bench_run *run, const struct bench_collective
     if (!rc) {
         if (run->rates)
             result->bound_us = bench_rates_bound_us(run->rates, row, &problem);
-        /* What the library sets up at its first call is no part of the comparison. */
+        /* The library's own set-up at its first call is no part of the comparison. */
         bench_call_once(run, row, &problem, &pair[0], 0);
         conclude(pair, run_pairs(run, row, &problem, pair), result);
         bench_progress_end();

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a program sees from its first call on: the preload as it decides by itself, against the
- * library's own choice, call by call in pairs, on a communicator on which nothing was called yet.
- * Answers two questions: is any size slower once the preload has settled, and what did settling
- * cost?
+ * A program's view from its first call on: the preload's own decisions, against the library's own
+ * choice, call by call in pairs, on a fresh communicator. Answers two questions: is any size slower
+ * once the preload has settled, and what did settling cost?
  */
 #ifndef BENCH_SETTLE_H
 #define BENCH_SETTLE_H
@@ -27,15 +26,15 @@ struct bench_settled {
 };
 
 enum { BENCH_SETTLE_CALLS = 200 }; /* against which the cost is counted */
-/* In which a guard makes most of its trials. More would add nothing but what else the
-   machine does: of 200 calls' time it takes away or adds up to a tenth. */
+/* The calls in which a guard makes most of its trials. More calls would add only noise of the
+   machine, up to a tenth of 200 calls' time. */
 enum { BENCH_TRIAL_CALLS = 40 };
 
 /*
  * Collective over the job. auto_algorithm: the library's own choice; comm: the preload's, fresh or
- * used by smaller sizes of this collective. As many pairs as --settle asks; fewer (but at
- * least 80) if they take longer than limit_s, up to ten times more if they take less than 4 s.
- * Returns 0, -EOVERFLOW or -ENOMEM, the same on all ranks.
+ * used by smaller sizes of this collective. The number of pairs is that of --settle. It is lower
+ * (but at least 80) if they take longer than limit_s, and up to ten times higher if they take less
+ * than 4 s. Returns 0, -EOVERFLOW or -ENOMEM, the same on all ranks.
  */
 int bench_settle_size(const struct bench_run *run, const struct bench_collective *row,
                       const struct bench_algorithm *auto_algorithm, MPI_Comm comm, size_t bytes,

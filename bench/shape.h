@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Who sits where. A node is a set of ranks that share memory, as MPI_Comm_split_type(SHARED)
- * says; hostnames were rejected because two namespaces of one machine may carry the same one.
- * Nodes are numbered by their lowest rank, ranks inside a node by their rank.
+ * The placement of ranks. A node is a set of ranks that share memory, by
+ * MPI_Comm_split_type(SHARED). Rejected: hostnames, because two namespaces of one machine may carry
+ * the same one. Nodes are numbered by their lowest rank, ranks inside a node by their rank.
  */
 #ifndef BENCH_SHAPE_H
 #define BENCH_SHAPE_H

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A contender is a way to run the call: a forced native algorithm, or the application's own
- * symbol with a preload behind it. Trial calls serve to drop the hopeless ones, for on a slow
- * network a bad algorithm takes seconds per call and would eat the time of the repetitions; what
- * was dropped still has its trial time printed, so that nothing is left out silently.
+ * A contender is a way to run the call: a forced native algorithm, or the application's own symbol
+ * with a preload behind it. Trial calls find slow contenders, which are dropped: on a slow network
+ * a bad algorithm takes seconds per call and would take the time of the repetitions. A dropped one
+ * still has its trial time printed, so that nothing is left out silently.
  */
 #include "contender.h"
 #include "progress.h"
@@ -15,14 +15,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A preload that tries both ways first gets so many calls more: the repetitions are about what it
-   settles on, and what settling cost is printed beside them. */
+/* A preload that tries both ways first gets that many more calls. The repetitions measure its final
+   choice, and the cost of settling is printed beside them. */
 enum { TRIALS = 2, SETTLING = 16, WARM_UP_BYTES = 1024 };
 
-/* What it dropped for its first, cold call alone it tries once more some 300 calls later, which
-   short calls reach in no time. */
+/* A contender dropped for its first, cold call alone is tried once more some 300 calls later; short
+   calls reach that at once. */
 enum { SECOND_CHANCE = 330 };
 static const double US_FOR_IT = 500e3;
+
+/* With --warm-up, short calls go on for some seconds: what else the machine does takes as long. */
+enum { MORE_TIMES = 10 };
+static const double US_OF_SHORT_ONES = 4e6;
 
 struct field {
     int n, native; /* the preload, if any, comes after the native ones */
@@ -51,7 +55,8 @@ static int field_make(const struct bench_run *run, const struct bench_collective
                       const struct bench_problem *problem,
                       const struct bench_algorithms *algorithms, struct field *f)
 {
-    size_t most = (size_t)algorithms->n + 1, each = (size_t)run->options->repetitions;
+    size_t most = (size_t)algorithms->n + 1;
+    size_t each = (size_t)run->options->repetitions * (run->options->warm_up ? MORE_TIMES : 1);
 
     memset(f, 0, sizeof(*f));
     f->list = calloc(most, sizeof(*f->list));
@@ -83,7 +88,7 @@ static void field_free(struct field *f)
     free(f->us);
 }
 
-/* What an algorithm sets up at its first call on a communicator, a small call of each pays for. */
+/* A small call of each contender pays for its set-up at the first call on a communicator. */
 static void warm_up(const struct bench_run *run, const struct bench_collective *row, size_t bytes,
                     struct field *f)
 {
@@ -102,10 +107,12 @@ static void warm_up(const struct bench_run *run, const struct bench_collective *
 static void let_settle(const struct bench_run *run, const struct bench_collective *row,
                        const struct bench_problem *problem, struct bench_contender *c)
 {
-    double spent = 0;
+    const struct bench_options *o = run->options;
+    int most = o->warm_up ? o->warm_up : SECOND_CHANCE;
+    double spent = 0, limit = o->warm_up ? 1e6 * o->limit_s : US_FOR_IT;
 
-    for (int call = 0; call < SECOND_CHANCE && c->verdict == BENCH_RUNNING; call++) {
-        if (call >= SETTLING && spent > US_FOR_IT)
+    for (int call = 0; call < most && c->verdict == BENCH_RUNNING; call++) {
+        if (call >= SETTLING && spent > limit)
             return;
         bench_progress("%s %zu bytes: %s settles", row->name, problem->bytes,
                        bench_contender_name(c));
@@ -115,7 +122,7 @@ static void let_settle(const struct bench_run *run, const struct bench_collectiv
     }
 }
 
-/* The second round is only for what the first did not show to be hopeless. */
+/* The second round is only for contenders that the first did not show to be slow. */
 static void try_out(const struct bench_run *run, const struct bench_collective *row,
                     const struct bench_problem *problem, struct field *f)
 {
@@ -176,10 +183,18 @@ static void print_trials(const struct bench_run *run, const struct bench_collect
     fflush(run->text);
 }
 
+static int goes_on(const struct bench_options *o, int repetition, double spent)
+{
+    return repetition < o->repetitions || (o->warm_up && repetition < o->repetitions * MORE_TIMES &&
+                                           spent < US_OF_SHORT_ONES && !o->corrupt);
+}
+
 static void repeat(const struct bench_run *run, const struct bench_collective *row,
                    const struct bench_problem *problem, struct field *f)
 {
-    for (int k = 0; k < run->options->repetitions; k++) {
+    double spent = 0;
+
+    for (int k = 0; goes_on(run->options, k, spent); k++) {
         bench_progress("%s %zu bytes: repetition %d of %d", row->name, problem->bytes, k + 1,
                        run->options->repetitions);
         for (int j = 0; j < f->n; j++) {
@@ -188,7 +203,8 @@ static void repeat(const struct bench_run *run, const struct bench_collective *r
 
             if (c->verdict != BENCH_RUNNING)
                 continue;
-            c->us[c->n++] = bench_call_once(run, row, problem, c, corrupt);
+            c->us[c->n] = bench_call_once(run, row, problem, c, corrupt);
+            spent += c->us[c->n++];
         }
     }
 }

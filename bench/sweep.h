@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * One collective at one size: trial calls, pruning of the native algorithms, then the timed
- * repetitions of everything that is left, interleaved in an order that rotates. Timing one
- * contender after the other was rejected: whatever drifts in the meantime (another job, a clock,
- * a cache) would then be counted for or against one of them.
+ * repetitions of everything that is left, interleaved in an order that rotates. Rejected: timing
+ * one contender after the other, because a drift in the meantime (another job, a clock, a cache)
+ * would count for or against one of them.
  */
 #ifndef BENCH_SWEEP_H
 #define BENCH_SWEEP_H
@@ -12,13 +12,13 @@
 #include "options.h"
 #include "stats.h"
 
-/* What a sweep needs that stays the same over sizes; all borrowed. */
+/* Members that stay the same over sizes; all borrowed. */
 struct bench_run {
     const struct bench_options *options;
     const struct bench_mpi *native, *app; /* app is NULL without a preload */
     const struct bench_shape *shape;
     const struct bench_rates *rates; /* NULL: no bound */
-    MPI_Comm control;                /* for barriers and agreement; never for what is timed */
+    MPI_Comm control;                /* for barriers and agreement; never for timed calls */
     FILE *text;                      /* for people; NULL but on rank 0 */
 };
 

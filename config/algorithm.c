@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The form of COLLSHIM_ALGORITHM: collective=algorithm pairs with commas between
- * them, where a comma inside parentheses belongs to the recipe. Whether the
- * names exist is not asked here: the table of algorithms lies above config/, and
- * a setting must be readable in a process that has no planner.
+ * The form of COLLSHIM_ALGORITHM: collective=algorithm pairs with commas between them, where a
+ * comma inside parentheses belongs to the recipe. This file does not check the names: the table of
+ * algorithms lies above config/, and a process without a planner must be able to read the setting.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -25,7 +24,8 @@ static int is_name(const char *text, size_t size)
     return size > 0;
 }
 
-/* Where the pair at text ends: at a comma outside parentheses or at the end. depth: left open. */
+/* The end of the pair at text: a comma outside parentheses, or the end of the text. depth: left
+   open. */
 static const char *pair_end(const char *text, int *depth)
 {
     for (*depth = 0; *text; text++) {
@@ -38,7 +38,8 @@ static const char *pair_end(const char *text, int *depth)
     return text;
 }
 
-/* Split the pair at *text and move *text to the next one. Returns 0, or -EINVAL if it is none. */
+/* Split the pair at *text and move *text to the next one. Returns 0, or -EINVAL if it is no pair.
+ */
 static int next_pair(const char **text, struct pair *p, const char **wrong)
 {
     int depth;

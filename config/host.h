@@ -5,8 +5,8 @@
 #include <stdint.h>
 
 /*
- * Equal on two processes if they run on one host: of its name, and the id of its last boot, since a
- * name alone may be `localhost` everywhere. Containers of one host have both in common.
+ * Equal on two processes if they run on one host. A key of its name and the id of its last boot,
+ * since a name alone may be `localhost` everywhere. Containers of one host share both.
  */
 uint64_t host_key(void);
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How many bytes the UTF-8 character at c has, 0 if it is none. */
+/* How many bytes the UTF-8 character at c has, 0 if there is no such character. */
 static int utf8_length(const unsigned char *c)
 {
     static const struct {
@@ -59,7 +59,7 @@ static void break_line(const struct json *j)
         fprintf(j->f, "\n%*s", 2 * j->depth, "");
 }
 
-/* What stands before a value: comma, line break, indentation, key. */
+/* The text before a value: comma, line break, indentation, key. */
 static void put_key(struct json *j, const char *key)
 {
     if (!j->first)

@@ -2,8 +2,8 @@
 /*
  * Writing JSON, one value after the other: reports, the command's --json, the bench's lines. libc
  * alone, because it is part of the backends; reading JSON is jansson's work, in the command only.
- * The writer keeps track of commas and indentation; the caller says what opens and what closes. key
- * is NULL inside a list. Strings may hold any bytes: what is not UTF-8 comes out as U+FFFD.
+ * The writer keeps track of commas and indentation; the caller opens and closes objects and lists.
+ * key is NULL inside a list. Strings may hold any bytes; bytes that are not UTF-8 become U+FFFD.
  * Errors stay in the stream, for the caller's ferror().
  */
 #ifndef COLLSHIM_CONFIG_JSON_H

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Edit distance with three rows on the stack: the names are a few dozen and
- * short, so anything cleverer than the plain table would be more to read. Names
- * longer than any known one get no suggestion, which bounds the rows.
+ * Edit distance with three rows on the stack. The names are a few dozen and short, so the plain
+ * table is enough. Names longer than any known one get no suggestion, which bounds the rows.
  */
 #include "config/nearest.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Read by hand, and not as YAML: a row is what a person compares with the row above it, and a wrong
- * one must cost itself only.
+ * Read by hand, and not as YAML: a person compares a row with the row above it, and a wrong row
+ * must affect only itself.
  */
 #include "config/profile.h"
 
@@ -126,7 +126,7 @@ static int read_algorithm(const struct word *w, struct profile_row *row)
     return read_name(w, row->algorithm, sizeof row->algorithm);
 }
 
-/* What stands behind KEY= in the word, as a text; 0 if it begins otherwise or does not fit. */
+/* The text behind KEY= in the word; 0 if it begins otherwise or does not fit. */
 static int option_value(const struct word *w, const char *key, char *text, size_t size)
 {
     size_t n = strlen(key);

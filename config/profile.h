@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The tuning profile: which algorithm serves which collective, shape and size best on a machine, as
- * `scripts/tune` measured it or a person wrote it. One row per line, the first that matches wins:
+ * The tuning profile: the best algorithm for each collective, shape and size on a machine, measured
+ * by `scripts/tune` or written by a person. One row per line, the first that matches wins:
  *
  *     # collective  nodes x ranks   bytes      algorithm           options
  *     allgather     4x4             64K-1M     parallel_rings      chunk=32K
@@ -13,9 +13,9 @@
  *
  * Ranks are of the largest node. Bytes are of the whole collective, as in COLLSHIM_MIN_BYTES; both
  * ends of a range belong to it, and * is anything. Blanks inside the parentheses of a recipe belong
- * to it. Native in slices is the library's own call on each, where helpers have the library (NCCL).
- * native:ALGORITHM/PROTOCOL is one of NCCL's own, on so many of its channels at most.
- * Whether the names exist is not known here: planners/tuning.h asks that.
+ * to it. Native in slices is the library's own call on each, if helpers have the library (NCCL).
+ * native:ALGORITHM/PROTOCOL is one of NCCL's own, on that many of its channels at most. This file
+ * does not check the names; planners/tuning.h does.
  *
  * A line may also hold rates of the machine, in the words of a topology (`collshim rates` prints
  * them): they stand in where no topology says more.
@@ -57,9 +57,9 @@ struct profile {
 };
 
 /*
- * Read the file at path. A row that cannot be read is left out, with one line in c (cfg_problem)
- * that says which line and what would be right; a file that cannot be read costs one line and gives
- * an empty profile. Returns 0 or -ENOMEM; *p can be freed either way.
+ * Read the file at path. A row that cannot be read is left out, with one line in c (cfg_problem):
+ * the line's number and the right form. A file that cannot be read costs one line and gives an
+ * empty profile. Returns 0 or -ENOMEM; *p can be freed either way.
  */
 int profile_read(const char *path, struct cfg *c, struct profile *p);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where a scheduler tells a job its number: SCHEDULERS(ROW) has ROW(scheduler, variable); the first
-   variable that is set counts. */
+/* The variables in which schedulers tell a job its number. SCHEDULERS(ROW) has ROW(scheduler,
+   variable); the first variable that is set counts. */
 #ifndef COLLSHIM_CONFIG_SCHEDULERS_H
 #define COLLSHIM_CONFIG_SCHEDULERS_H
 

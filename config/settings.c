@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The table of settings.def, expanded three times: into what users see
- * (cfg_rows), into how each field is read (fields), and into struct cfg itself
- * (settings.h). Reading a setting is one path for all of them, so that a new row
- * needs no code; a library such as libcyaml would want the schema a second time
- * and stops at the first wrong value, where here every other one still counts.
+ * The table of settings.def, expanded three times: into the rows that users see (cfg_rows), into
+ * the readers of fields (fields), and into struct cfg itself (settings.h). All settings are read by
+ * the same code, so that a new row needs no code. Rejected: a library such as libcyaml, because it
+ * needs the schema a second time and stops at the first wrong value. Here every other value still
+ * counts.
  *
- * Nothing is printed and nothing is kept allocated: problems are lines in the
- * struct, because who may speak (rank 0 only, or every process) is known later.
+ * Nothing is printed and nothing is kept allocated. Problems are lines in the struct, because it is
+ * known later which processes print (rank 0 only, or every process).
  */
 #include "config/settings.h"
 
@@ -26,7 +26,7 @@ extern char **environ;
 
 #define PREFIX "COLLSHIM_"
 
-/* Where a message says a value stays as it is. */
+/* The text of a message that a value stays as it is. */
 static const char *const origin_text[] = {"default", "site", "file", "environment"};
 
 /* Names that belong to the project's own tools, not to this table. */

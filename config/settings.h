@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The settings: one row each in settings.def, read once per process from the site's file (site.h),
- * the YAML file that COLLSHIM_CONFIG names and the environment. The last one wins, but for
- * settings that the site has locked. A bad value never harms the job: it is reported in one line
- * and the default (or what the file said) stays.
+ * the YAML file that COLLSHIM_CONFIG names and the environment. The last one wins, but for settings
+ * that the site has locked. A bad value never harms the job: it is reported in one line, and the
+ * default (or the file's value) stays.
  *
  * Reading is single-threaded; a loaded struct cfg is const from then on.
  */
@@ -69,8 +69,8 @@ int cfg_load(struct cfg *c, char **environment);
 int cfg_value_text(const struct cfg *c, enum cfg_id id, char *text, size_t size);
 
 /*
- * What the user asked for one collective: the right-hand side in `algorithm` (borrowed copy into
- * value), "" if nothing. Commas inside parentheses belong to the recipe. Returns its length.
+ * The user's text for one collective: the right-hand side in `algorithm` (borrowed copy into
+ * value), "" if there is none. Commas inside parentheses belong to the recipe. Returns its length.
  */
 int cfg_algorithm_for(const struct cfg *c, const char *collective, char *value, size_t size);
 

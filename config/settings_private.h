@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the files behind settings.h share; nobody outside config/ includes it. */
+/* Declarations shared by the files behind settings.h; no file outside config/ includes it. */
 #ifndef COLLSHIM_CONFIG_SETTINGS_PRIVATE_H
 #define COLLSHIM_CONFIG_SETTINGS_PRIVATE_H
 
@@ -26,7 +26,7 @@ extern const struct cfg_kind cfg_kind_BOOL, cfg_kind_BYTES, cfg_kind_INT, cfg_ki
 #define WORDS(type, ...) extern const struct cfg_kind cfg_kind_##type;
 #include "config/settings.def"
 
-/* What a value of that type may be: `expected`, or "on, copy or off". As snprintf. */
+/* The values that the type allows: `expected`, or "on, copy or off". As snprintf. */
 int cfg_print_expected(const struct cfg_kind *kind, char *text, size_t size);
 
 /* 0 if text has the form of COLLSHIM_ALGORITHM, else -EINVAL and why. */
@@ -37,7 +37,7 @@ int cfg_find_key(const char *key, const char **nearest);
 
 /*
  * Give one setting the value written in size bytes of text, or note why not and leave it as it is.
- * where: how the message begins, "COLLSHIM_MODE=" or "FILE:3: mode: "; the value follows it.
+ * where: the start of the message, "COLLSHIM_MODE=" or "FILE:3: mode: "; the value follows it.
  */
 void cfg_take(struct cfg *c, enum cfg_id id, const char *where, const char *text, size_t size,
               enum cfg_origin origin);
@@ -46,7 +46,7 @@ void cfg_take(struct cfg *c, enum cfg_id id, const char *where, const char *text
    -1 if nothing could be taken from it. */
 int cfg_read_yaml(struct cfg *c, const char *path, enum cfg_origin origin);
 
-/* Note a line beside the site's problems that is none. */
+/* Note a line that is no problem, beside the site's problems. */
 void cfg_site_note(struct cfg *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

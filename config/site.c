@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Names of users are not looked up: the service that knows them may be far away, and all ranks of a
+ * Names of users are not looked up. The service that knows them may be far away, and all ranks of a
  * large job would ask it at once.
  */
 #include "config/site.h"
@@ -168,7 +168,7 @@ static int skips_user(const struct cfg *c, char **environment)
     return 0;
 }
 
-/* What the job's processes have in common and other jobs have not; "" if nothing tells. */
+/* A text common to the job's processes and different in other jobs; "" if nothing tells. */
 static const char *job_of(char **environment)
 {
     /* A heterogeneous job's parts have numbers of their own besides. */

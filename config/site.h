@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a site decides for all jobs: a folder with collshim.yaml, settings that are read before the
- * user's, and with `off`, whose existence makes all that starts native. The folder is
+ * A site's decisions for all jobs: a folder with collshim.yaml and `off`. Settings in collshim.yaml
+ * are read before the user's. If `off` exists, all jobs that start are native. The folder is
  * /etc/collshim; where that is absent, the one that COLLSHIM_SITE names.
  *
  * Beside settings the file may have, each one value or a list:
@@ -36,8 +36,7 @@ struct cfg_site {
     char left_out[CFG_SITE_TEXT]; /* why this process is left out, one line; "": it takes part */
     int own_mode;                 /* enum cfg_mode, as if no process were left out */
     int problems;                 /* of the file */
-    char note[2048]; /* what is wrong with the file, and settings of the user's that are locked;
-                        lines */
+    char note[2048]; /* errors in the file, and settings of the user's that are locked; lines */
 };
 
 struct cfg;
@@ -45,8 +44,8 @@ struct cfg;
 /* Find the folder and read the file. named: COLLSHIM_SITE. */
 void cfg_site_read(struct cfg *c, const char *named);
 
-/* A key of the file that is no setting, with its value, a list of words. Returns 0 if it is none.
- */
+/* A key of the file that is no setting, with its value, a list of words. Returns 0 if the key is
+   unknown. */
 int cfg_site_take(struct cfg *c, const char *where, const char *key, const char *words);
 
 /* Is this process left out? Sets left_out. environment: as `environ`. */

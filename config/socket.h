@@ -6,8 +6,8 @@
 #include <sched.h>
 
 /*
- * The socket that all of those processors belong to, as the kernel numbers them, or -1 if they are
- * on several or that cannot be told. sysfs: where the kernel describes its processors,
+ * The socket that all of those processors belong to, as the kernel numbers them. -1: they are on
+ * several, or it is unknown. sysfs: the kernel's description of its processors,
  * "/sys/devices/system/cpu". No MPI.
  */
 int socket_of(const cpu_set_t *cpus, const char *sysfs);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Characters as ASCII sees them. <ctype.h>, strtod and strcasecmp follow the
- * locale the application chose, so that "1.5" or "INFO" would read differently
- * in a Turkish or German process; what a setting means must not depend on that.
+ * Characters in ASCII. <ctype.h>, strtod and strcasecmp follow the locale that the application
+ * chose. With them, "1.5" or "INFO" would read differently in a Turkish or German process. The
+ * meaning of a setting must not depend on the locale.
  */
 #ifndef COLLSHIM_CONFIG_TEXT_H
 #define COLLSHIM_CONFIG_TEXT_H
@@ -29,7 +29,7 @@ static inline int text_is_letter(char c)
     return text_lower(c) >= 'a' && text_lower(c) <= 'z';
 }
 
-/* 1 if the first size bytes of a spell the whole word b, whatever the case. */
+/* 1 if the first size bytes of a spell the whole word b, in upper or lower case. */
 static inline int text_is_word(const char *a, size_t size, const char *b)
 {
     size_t i;
@@ -52,8 +52,8 @@ static inline void text_trim(const char **begin, size_t *size)
 }
 
 /*
- * Copy at most size - 1 of the n bytes at text so that they can stand in a one-line message:
- * control characters become '?', and "..." ends what was cut. size must be at least 4.
+ * Copy at most size - 1 of the n bytes at text so that they can stand in a one-line message.
+ * Control characters become '?', and "..." ends a text that was cut. size must be at least 4.
  */
 static inline const char *text_show(char *out, size_t size, const char *text, size_t n)
 {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A topology and what can be made of one. Everything that builds one goes
- * through topo_build(), which alone numbers nodes and local indexes: two
- * numberings would mean two plans that do not fit together. One block of memory
- * holds it all but the rates of unequal nodes, which most topologies do without.
+ * A topology and functions over it. All code that builds one goes through topo_build(), which alone
+ * numbers nodes and local indexes: two numberings would mean two plans that do not fit together.
+ * One allocation holds all but the rates of unequal nodes, which most topologies lack.
  */
 #include "config/topo.h"
 
@@ -226,7 +225,7 @@ int topo_from_reports(const struct topo_report *report, int nranks, int nrails,
     if (!code) {
         for (int r = 0; r < nranks; r++) {
             t->rank[r].socket = report[r].socket > 0 ? report[r].socket : 0;
-            label[r] = report[r].gpu; /* nobody needs the labels any more, nor the keys */
+            label[r] = report[r].gpu; /* labels and keys are not needed any more */
         }
         topo_number_gpus(t, label, (uint64_t *)(void *)sorted);
         *topo_p = t;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The topology: which rank sits on which node, socket, GPU and rail, and what
- * the links between them carry. Planners read it, nobody below config/ writes
- * it. It comes from the ranks' own exchange, from the short synthetic form, or
- * from a file that holds the synthetic form.
+ * The topology: the node, socket, GPU and rail of each rank, and the rates of the links between
+ * them. Planners read it; no code above config/ writes it. It comes from the ranks' own exchange,
+ * from the short synthetic form, or from a file that holds the synthetic form.
  *
  * Ranks are the ranks of one communicator, 0 .. nranks-1, in any placement;
  * nodes may hold different numbers of ranks. Nodes are numbered by their lowest
@@ -100,8 +99,7 @@ static inline int topo_node_rank(const struct topo *t, int node, int local)
     return t->node_ranks[t->node_first[node] + local];
 }
 
-/* What one rank tells about itself when a communicator is first seen (plain bytes, sent as such).
- */
+/* One rank's report about itself when a communicator is first seen (plain bytes, sent as such). */
 struct topo_report {
     uint64_t node_key; /* equal on two ranks exactly if they share a node */
     int32_t socket;
@@ -111,11 +109,11 @@ struct topo_report {
 };
 
 /*
- * Build a topology of nranks ranks from their reports: nodes by equal node_key,
- * rails one per local index (rail = local index modulo nrails; nrails 0: as many
- * as the largest node has ranks). Link rates stay unknown. A negative socket counts as 0; a node's
- * GPUs are numbered from 0 on, in the order of what the reports call them.
- * Returns 0 and *topo_p (free with topo_free), -EINVAL (nranks < 1) or -ENOMEM.
+ * Build a topology of nranks ranks from their reports. Nodes have equal node_key. Rails are one per
+ * local index: rail = local index modulo nrails; nrails 0: as many as the largest node has ranks.
+ * Link rates stay unknown. A negative socket counts as 0. A node's GPUs are numbered from 0 on, in
+ * the order of their names in the reports. Returns 0 and *topo_p (free with topo_free), -EINVAL
+ * (nranks < 1) or -ENOMEM.
  */
 int topo_from_reports(const struct topo_report *report, int nranks, int nrails,
                       struct topo **topo_p);
@@ -126,12 +124,11 @@ int topo_from_reports(const struct topo_report *report, int nranks, int nrails,
 void topo_number_gpus(struct topo *t, const int32_t *gpu, uint64_t *room);
 
 /*
- * Parse the synthetic form, or the file it names, for nranks ranks; see
- * docs/files.md for the grammar. A text is a path if it begins with / or ., holds a / but no
- * colon, or names an existing file. nranks 0: as many as the text describes.
- * On a text that cannot be (unknown word, zero, product that is not nranks ...)
- * returns -EINVAL with one line in why: what is wrong, where, what would be right.
- * Also -ENOMEM. text: "node:4 socket:2 gpu:2 rail:4".
+ * Parse the synthetic form, or the file it names, for nranks ranks; see docs/files.md for the
+ * grammar. A text is a path if it begins with / or ., holds a / but no colon, or names an existing
+ * file. nranks 0: as many as the text describes. On a text that cannot be (unknown word, zero,
+ * product that is not nranks ...) returns -EINVAL with one line in why: the error, its place, and
+ * the right form. Also -ENOMEM. text: "node:4 socket:2 gpu:2 rail:4".
  */
 int topo_parse(const char *text, int nranks, struct topo **topo_p, char *why, size_t why_size);
 

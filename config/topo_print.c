@@ -72,7 +72,7 @@ static int value_rail(const struct topo *t, int r)
     return t->rank[r].rail;
 }
 
-/* What the regular words can say about the topology. */
+/* The part of the topology that the regular words can express. */
 struct pattern {
     int sockets, gpus; /* per node and per socket; 0: the word is left out */
     int socket_fits, gpu_fits;

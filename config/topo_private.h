@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the files behind topo.h share; nobody outside config/ includes it. */
+/* Declarations shared by the files behind topo.h; no file outside config/ includes it. */
 #ifndef COLLSHIM_CONFIG_TOPO_PRIVATE_H
 #define COLLSHIM_CONFIG_TOPO_PRIVATE_H
 
@@ -26,7 +26,7 @@ struct topo_exceptions {
 
 enum topo_place { TOPO_PLACE_BLOCK, TOPO_PLACE_CYCLIC, TOPO_PLACE_LIST };
 
-/* What a text says, word by word; 0 or n == 0 where it says nothing. */
+/* The words of a text; 0 or n == 0 if the text does not have the word. */
 struct topo_words {
     int node, socket, gpu, rail;
     struct topo_list rank, place_list, socket_of, gpu_of, rail_of;
@@ -45,8 +45,8 @@ int topo_shape(const struct topo_words *w, int nranks, struct topo **topo_p, cha
                size_t why_size);
 
 /*
- * A topology whose rank r sits on the node called label[r], 0 <= label[r] < nlabels: numbers the
- * nodes, fills node and local and the two indexes. socket is 0, gpu -1, and rail local modulo
+ * A topology whose rank r sits on the node called label[r], 0 <= label[r] < nlabels. Numbers the
+ * nodes, and fills node, local and the two indexes. socket is 0, gpu -1, and rail local modulo
  * nrails (0: as many as the largest node has ranks). Returns 0 or -ENOMEM; time O(nranks +
  * nlabels).
  */

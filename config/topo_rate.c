@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * strtod and printf("%g") do the work, under the C locale of this thread: an own
- * decimal conversion would have to be exact to the last bit, or a topology that
- * was printed and read again would hash differently on another rank.
+ * strtod and printf("%g") do the work, under the C locale of this thread. Rejected: an own decimal
+ * conversion, because it must be exact to the last bit. Otherwise a topology that was printed and
+ * read again would hash differently on another rank.
  */
 #include "config/topo_rate.h"
 
@@ -23,7 +23,7 @@ struct unit {
 };
 
 /*
- * Of equally short forms the first is printed, and bits only for rails. Lower-case b alone would
+ * The first of equally short forms is printed, and bits only for rails. Lower-case b alone would
  * leave bit or byte open.
  */
 #define BIT_UNITS                                                                                  \

@@ -218,7 +218,7 @@ static double rail_value(const struct topo_list *list, int rail)
     return list->n == 0 ? 0 : list->value[list->n == 1 ? 0 : rail];
 }
 
-/* What rail_rate: says of single rails, in rate[nnodes * nrails * 2]. */
+/* The rates of single rails in rail_rate:, in rate[nnodes * nrails * 2]. */
 static int set_exceptions(struct shape *s, const struct topo *t, double *rate)
 {
     const struct topo_exceptions *x = &s->w->rail_rate;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The content goes into a file without a name, which gets one when it is whole. linkat cannot
- * replace a file, so it then takes a name that nobody can guess for the moment until rename. A job
- * that is killed earlier leaves nothing. File systems without O_TMPFILE (NFS) get the file under
- * such a name from the beginning.
+ * replace a file, so it then takes a secret name for the moment until rename. A job that is killed
+ * earlier leaves nothing. File systems without O_TMPFILE (NFS) get the file under such a name from
+ * the beginning.
  *
- * Rejected: writing into the file that is there, which follows what others put in its place, stops
- * at a FIFO, and on a full disk leaves half of the new content and nothing of the old.
+ * Rejected: writing into the old file, because it follows links that others put in its place, and
+ * stops at a FIFO. On a full disk it leaves half of the new content and nothing of the old.
  */
 #define _GNU_SOURCE
 #include "config/write_file.h"
@@ -23,7 +23,10 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PATIENCE_MS = 1000, PIECE = 4096 /* what a pipe that polls as ready takes: PIPE_BUF */ };
+enum {
+    PATIENCE_MS = 1000,
+    PIECE = 4096 /* the bytes that a pipe takes if it polls as ready: PIPE_BUF */
+};
 
 static const struct {
     const char *path;
@@ -39,7 +42,7 @@ static const struct {
     {S_IFCHR, "a device, not a regular file"},    {S_IFBLK, "a device, not a regular file"},
 };
 
-/* What happens in practice. Not strerror, which answers in the language of the application. */
+/* The errors that occur in practice. Not strerror, which uses the language of the application. */
 static const struct {
     int code;
     const char *text;
@@ -74,7 +77,7 @@ const char *config_write_reason(int code)
 struct place {
     int dir;           /* where it goes */
     const char *name;  /* in dir; borrowed */
-    struct stat there; /* what has the name now; st_nlink 0: nothing */
+    struct stat there; /* the file that has the name now; st_nlink 0: none */
 };
 
 static int find_device(const char *path)
@@ -105,8 +108,8 @@ static int write_all(int fd, const char *text, size_t size)
     return 0;
 }
 
-/* To a descriptor of the application's, which may lead to a pipe: as much at a time as it takes
-   without waiting, since its flags are shared and stay as they are. */
+/* Write to a descriptor of the application, which may lead to a pipe. Each write has as many bytes
+   as it takes without waiting, since the descriptor's flags are shared and stay as they are. */
 static int write_stream(int fd, const char *text, size_t size, const char **why)
 {
     while (size) {
@@ -131,7 +134,7 @@ static int write_stream(int fd, const char *text, size_t size, const char **why)
     return 0;
 }
 
-/* A name beside the file that nobody can know before. */
+/* A secret name beside the file. */
 static void draw_name(char *name, size_t size)
 {
     uint64_t number[2] = {0};
@@ -143,7 +146,7 @@ static void draw_name(char *name, size_t size)
              (unsigned long long)number[1]);
 }
 
-/* Give the open file without a name its own. What is there is replaced only if `replace`. */
+/* Give the open file without a name its own. A file that is there is replaced only if `replace`. */
 static int name_file(const struct place *p, int fd, int replace)
 {
     char from[64], beside[64];
@@ -209,7 +212,7 @@ static int write_named(const struct place *p, const char *text, size_t size)
     return rc;
 }
 
-/* What has the name now: nothing or a regular file that may be written to, or an error. */
+/* The file that has the name now: none, or a regular file that may be written to, or an error. */
 static int look(struct place *p, const char **why)
 {
     p->there = (struct stat){0};

@@ -3,12 +3,12 @@
  * Write a small file that a user named in a setting, in the user's job: it never waits, never kills
  * the process and never leaves half a file.
  *
- * print: prints the content to a stream in memory; called once, before any file is touched.
- * A new file gets the permissions of any program's output, 0666 less the umask; a regular file is
- * replaced whole, with its permissions, if it could have been written to. Anything else is refused,
- * a symbolic link as the last part of the path too. Of devices there are three: /dev/null takes
- * everything, /dev/stdout and /dev/stderr are the process's own descriptors 1 and 2, which get what
- * they take within a second.
+ * print: prints the content to a stream in memory; called once, before any file is touched. A new
+ * file gets the permissions of any program's output, 0666 less the umask. A regular file is
+ * replaced whole, with its permissions, if it could have been written to. All other files are
+ * refused, and so is a symbolic link as the last part of the path. Three devices are allowed.
+ * /dev/null takes everything. /dev/stdout and /dev/stderr are the process's own descriptors 1 and
+ * 2, which get the bytes that they take within a second.
  *
  * Returns 0, or a negative errno code with the reason in *why, a text such as "a FIFO, not a
  * regular file", constant, that fits behind "PATH: ". Then the file is as before, or not there. Any

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The settings file: one flat mapping, key: value. The whole file is gone
- * through before anything is taken from it, so that one with a syntax error
- * changes nothing instead of half of what it says. libyaml is used as it is, not through
- * libcyaml: a schema would have to repeat settings.def, and its errors end the
- * reading.
+ * The settings file: one flat mapping, key: value. The whole file is parsed before any value is
+ * taken from it. So a file with a syntax error changes nothing. Rejected: libcyaml above libyaml,
+ * because its schema would repeat settings.def, and its errors end the reading.
  */
 #include <string.h>
 #include <yaml.h>

@@ -9,7 +9,7 @@
 
 static const double worth_sorting = 1.01; /* times what lanes of local ranks carry */
 static const double worth = .75;          /* of what the slowest node carries */
-static const uint64_t negligible = 48;    /* times slower than the fastest lane: left out, since a
+static const uint64_t negligible = 48;    /* times slower than the fastest one: left out, since a
                                              chunk on its way round would be what all wait for */
 
 /* A rank of a node, and what its rail carries through. */
@@ -24,7 +24,6 @@ struct work {
     struct place *place; /* [nranks]: of each node, by lane */
     uint64_t *lane;      /* [size]: the least weight of each */
     uint64_t slowest;    /* node's sum */
-    int direct;
 };
 
 static int faster_first(const void *a, const void *b)
@@ -51,23 +50,17 @@ static void weigh(struct work *w)
     }
 }
 
-/* What a lane carries: as its slowest rail; directly as the sum of its rails allows, of which an
-   equal part each is what a ring has, but all of the lane must pass the slowest one. */
+/* A lane's rate: that of its slowest rail. */
 static uint64_t lane_weight(const struct work *w, int k)
 {
     uint64_t least = UINT64_MAX;
-    double sum = 0, n = w->t->nnodes;
 
     for (int node = 0; node < w->t->nnodes; node++) {
         uint64_t weight = w->place[node * w->size + k].weight;
 
         least = weight < least ? weight : least;
-        sum += (double)weight;
     }
-    double most = 2 * (n - 1) / n * (double)least;
-    if (!w->direct || n < 3)
-        return least;
-    return (uint64_t)(sum / n < most ? sum / n : most);
+    return least;
 }
 
 /* The lanes' weights, as places stand. Returns their sum. */
@@ -130,9 +123,34 @@ static int copy_aligned(const struct work *w, struct topo **aligned_p)
     return 0;
 }
 
-int aligned_open(const struct topo *t, int direct, struct topo **aligned_p)
+int aligned_by_node(const struct topo *t, struct topo **used_p)
 {
-    struct work w = {.t = t, .size = topo_node_size(t, 0), .direct = direct};
+    size_t cells = 2 * (size_t)t->nnodes * (size_t)t->nrails;
+    double fastest = 0;
+    struct topo *used;
+
+    *used_p = NULL;
+    if (!t->rate || !load_rates_known(t))
+        return 0;
+    for (int r = 0; r < t->nrails; r++)
+        fastest = t->rail[r].bw_bytes_per_s > fastest ? t->rail[r].bw_bytes_per_s : fastest;
+    double *rate = malloc(cells * sizeof *rate);
+    if (!rate || topo_copy(t, t->nrails, &used) < 0) {
+        free(rate);
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < cells; i++)
+        rate[i] = t->rate[i] < fastest / negligible ? 1 : t->rate[i];
+    for (int r = 0; r < t->nrails; r++)
+        used->rail[r].latency_ns = t->rail[r].latency_ns;
+    topo_take_rail_rates(used, rate);
+    *used_p = used;
+    return 0;
+}
+
+int aligned_open(const struct topo *t, struct topo **aligned_p)
+{
+    struct work w = {.t = t, .size = topo_node_size(t, 0)};
     int rc = 0;
 
     *aligned_p = NULL;

@@ -12,7 +12,7 @@ void carriers_close(struct carriers *c)
     *c = (struct carriers){0};
 }
 
-/* What the rails of local ranks below l carry together, of size blocks in all. */
+/* Bytes that the rails of local ranks below l carry together, of size blocks in all. */
 static uint64_t carried_below(const uint64_t *weight, int size, uint64_t block, int l)
 {
     return (uint64_t)((unsigned __int128)block * (unsigned)size * weight[l] / weight[size]);
@@ -64,8 +64,8 @@ int carriers_open(struct carriers *c, const struct topo *t, int node, enum topo_
         uint64_t from = carries < block ? carries : block;
 
         carry(c, l, l, 0, from);
-        /* The rest to whoever has room, which is just as much in all: `spare` is the first of them,
-           `used` what it has taken. */
+        /* The rest goes to the ranks that have room, which is as much in all. `spare` is the first
+           of them, `used` the bytes it has taken. */
         while (from < block && spare < size) {
             uint64_t room = carried_below(weight, size, block, spare + 1) -
                             carried_below(weight, size, block, spare);

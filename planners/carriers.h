@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Carriers: who takes what one rank sends to, or receives from, other nodes through which rail.
- * Where a node's ranks have equal rails, each carries its own. Otherwise a rank with a slow rail,
- * or one that shares its rail, keeps what its rail can carry and leaves the rest of every block to
- * local ranks that have room, so that all rails of the node end at the same time.
+ * Carriers: the ranks of a node through whose rails one rank's bytes pass. Where a node's ranks
+ * have equal rails, each carries its own. Otherwise a rank with a slow rail, or with a shared one,
+ * keeps only as much as its rail can carry. It leaves the rest of every block to local ranks that
+ * have room. So all rails of the node end at the same time.
  *
  * Thread rule: none; it depends on topology and size only, so all ranks divide alike.
  */

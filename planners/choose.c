@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * First the best row, then the best other row, then the first row's second chunk: whether a model
- * has ordered two rows rightly is what a measurement can tell with most to gain, and the chunk is
- * worth a factor of two at most (see plan_chunks). Last, what no model can judge.
+ * The order of trials: the best row, the best other row, then the first row's second chunk. A
+ * measurement tells most about the order of two rows. A chunk is worth a factor of two at most (see
+ * plan_chunks). Last comes the candidate that no model can judge.
  */
 #include "planners/choose.h"
 
@@ -13,9 +13,7 @@
 #include "planners/lane/lane.h"
 #include "planners/slices.h"
 
-/* Times the best predicted one: not worth a trial. Predictions are good to about this factor. */
-static const double behind_the_best = 2;
-/* Times what any library needs: the reroute loses, whatever the library does. */
+/* Times what any library needs: a reroute this slow loses to every library. */
 static const double behind_any_library = 4;
 
 static int serves(const struct plan_algorithm *a, enum plan_collective c)
@@ -49,12 +47,12 @@ int plan_candidates_insert(struct plan_candidate *list, int n, int max, struct p
 }
 
 /*
- * A few medium messages along one rank of each node, against many small ones on all rails: no
- * topology tells whether the library spreads a message over the rails by itself, and where it does,
- * it often does so from some length on only. Open MPI over TCP does so from its eager limit on;
- * below it such messages reach half the rails' rate, however they are cut. Not for allreduce, of
- * which libraries' own ways are good at these sizes: a trial where one rail has to carry all costs
- * more than there is to gain. Chunks: half of the bytes, so many at most.
+ * A few medium messages along one rank of each node, against many small ones on all rails. No
+ * topology tells whether the library spreads a message over the rails. A library that does often
+ * starts at some length. Open MPI over TCP starts at its eager limit; below it such messages reach
+ * half the rails' rate, however they are cut. Allreduce is left out: the libraries' own algorithms
+ * are good at these sizes, and a trial over one rail costs more than it can gain. A chunk has half
+ * of the bytes, and at most this limit.
  */
 static const struct leaders {
     const struct plan_algorithm *algorithm; /* NULL: no such way */
@@ -106,7 +104,7 @@ static int choose_rows(const struct plan_request *q, struct plan_candidate *c, i
         if (!must_pay || isinf(next.seconds) || next.seconds <= behind_any_library * least)
             n = plan_candidates_insert(c, n, max, next);
     }
-    while (n > 1 && !isinf(c[n - 1].seconds) && c[n - 1].seconds > behind_the_best * c[0].seconds)
+    while (n > 1 && !isinf(c[n - 1].seconds) && c[n - 1].seconds > PLAN_WORTH_TIMES * c[0].seconds)
         n--;
     if (nchunks > 1 && n > 0 && max > 1) { /* a third row makes room for it */
         n = n < max ? n : max - 1;
@@ -116,8 +114,8 @@ static int choose_rows(const struct plan_request *q, struct plan_candidate *c, i
 }
 
 /*
- * The rows in n slices. That slices do not get in each other's way is the best case, which is what
- * a prediction must assume where nobody knows what limits a connection; the guard sees the truth.
+ * The rows in n slices. The best case is that slices do not disturb each other. A prediction must
+ * assume it, because the limit of a connection is unknown; the guard measures the truth.
  */
 static int choose_sliced(const struct plan_request *q, int n, struct plan_candidate *c, int max,
                          int must_pay)
@@ -125,7 +123,7 @@ static int choose_sliced(const struct plan_request *q, int n, struct plan_candid
     uint64_t from;
     struct plan_request slice = slice_request(q, n, 0, &from);
 
-    slice.ppg = n;            /* rows see that rails are not idle for want of ranks */
+    slice.ppg = n;            /* rows see that rails do not idle for lack of ranks */
     if (!slice.chunk_bytes) { /* another row rather than another chunk */
         size_t chunk[PLAN_CHUNKS];
 
@@ -141,10 +139,10 @@ static int choose_sliced(const struct plan_request *q, int n, struct plan_candid
 }
 
 /*
- * Who could slice tries that first, with all processes and the two best rows, then the best row
- * that does not slice, and if there is room, half the processes. Two rows, because what a model
- * knows least is how rows fare on connections that something unknown limits. Where it is known
- * what a connection carries, no more processes than fill the rails.
+ * If slices are possible, they come first, with all processes and the two best rows. Then comes the
+ * best row without slices and, if there is room, half the processes. Two rows come first because
+ * the model knows least about connections with an unknown limit. If the rate of a connection is
+ * known, processes are at most as many as fill the rails.
  */
 enum { HALVED_FROM = 4 };
 
@@ -190,9 +188,9 @@ static struct plan_candidate library_in(int slices)
 }
 
 /*
- * What the library makes of a slice no model tells, so it is tried beside the row. Rows are those
- * that gain without slices too: where none does, the library's own algorithm over all ranks is the
- * better one, in slices as well.
+ * No model predicts the library's time for a slice, so it is tried beside the row. Only rows that
+ * gain without slices are candidates: otherwise the library's own algorithm over all ranks is
+ * better, in slices as well.
  */
 int plan_candidates_with_library(const struct plan_request *q,
                                  struct plan_candidate c[PLAN_CANDIDATES], int must_pay)

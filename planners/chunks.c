@@ -10,11 +10,11 @@ static int all_have_gpus(const struct topo *t)
 }
 
 /*
- * Through a node's memory nothing is won by small chunks but bytes that are still in the cache when
- * they are combined with the next rank's. A message in one chunk is handed over at once, and its
- * sender is not needed any more. What several ranks read goes in pieces that the sender copies once
- * for all of them (transports/shm_board.h), unless the memory's own rate is all that counts. GPUs
- * copy a message to where others reach it, and the next chunk while one is fetched.
+ * Within a node's memory, small chunks gain only if bytes are still in the cache when they are
+ * combined with the next rank's. A message in one chunk is handed over at once, and then its sender
+ * is free. Messages for several ranks go in pieces that the sender copies once for all of them
+ * (transports/shm_board.h), unless only the memory's own rate counts. GPUs copy a message to a
+ * window for the others, and the next chunk while one is fetched.
  */
 static size_t memory_chunk(const struct plan_request *q, uint64_t block)
 {
@@ -33,8 +33,8 @@ static size_t memory_chunk(const struct plan_request *q, uint64_t block)
     return chunk;
 }
 
-/* Of a demand: messages are split from four chunks on (nimble_options), so a quarter of the longest
-   one. */
+/* For a demand: messages are split from four chunks on (nimble_options), so a quarter of the
+   longest one. */
 static uint64_t piece_of_demand(const struct plan_request *q)
 {
     size_t pairs = (size_t)q->topo->nranks * (size_t)q->topo->nranks;
@@ -46,18 +46,18 @@ static uint64_t piece_of_demand(const struct plan_request *q)
 }
 
 /*
- * Measured on the emulated cluster (4 x 4 rails of 100 Mbit/s, Open MPI's TCP): chunks below the
- * eager limit reach 1.00 of the bound where each rank has its rail, but half of it where the
- * library stripes messages over all rails, because it sends an eager message over one of them;
- * at 256 KiB both reach 0.97 or more; in between, rendezvous costs more than it brings. Blocks of
+ * Measured on the emulated cluster (4 x 4 rails of 100 Mbit/s, Open MPI's TCP). Chunks
+ * below the eager limit reach 1.00 of the bound if each rank has its rail. They reach half of it if
+ * the library stripes messages over all rails, because it sends an eager message over one of them.
+ * At 256 KiB both reach 0.97 or more; in between, rendezvous costs more than it gains. Blocks of
  * less than that over striped rails: Allreduce is faster whole (1 MiB: 58 ms against 67), Allgather
- * in eager chunks (64 KiB per rank: 31 ms against 39); there measuring must tell.
+ * in eager chunks (64 KiB per rank: 31 ms against 39); there a measurement decides.
  */
 int plan_chunks(const struct plan_request *q, size_t *chunk)
 {
     enum { EAGER = 32 << 10, STRIPED = 256 << 10, PIECES = 64 };
-    enum { MOST = 1 << 30 }; /* what MPI sends at once: its lengths are ints */
-    /* What travels in one piece between two ranks: a share of what a node handles. */
+    enum { MOST = 1 << 30 }; /* the most that MPI sends at once: its lengths are ints */
+    /* Bytes that move as one piece between two ranks: a share of a node's data. */
     uint64_t block =
         q->demand ? piece_of_demand(q) : plan_total_bytes(q) / (uint64_t)q->topo->nranks;
     size_t large = STRIPED;
@@ -81,8 +81,8 @@ int plan_chunks(const struct plan_request *q, size_t *chunk)
     return n;
 }
 
-/* A message costs some microseconds, or a turn of the processor where ranks share one, whatever it
-   carries: 64 MiB byte by byte would take hours. */
+/* Any message costs some microseconds, or a turn of the processor if ranks share one. 64 MiB byte
+   by byte would take hours. */
 size_t plan_chunk(const struct plan_request *q, size_t wanted)
 {
     if (wanted < PLAN_SMALL_CHUNK) {

@@ -6,17 +6,16 @@
 #include "planners/collective.h"
 
 /*
- * Chunks worth trying where nobody sets one, what was measured to be the best or else is the
- * safest first, at most PLAN_CHUNKS of them; returns
- * how many. Multiples of the grain, the same on all ranks.
+ * Chunks worth trying if the user sets none, at most PLAN_CHUNKS of them; returns how many. The
+ * first was measured to be the best, or is the safest. Multiples of the grain, the same on all
+ * ranks.
  */
 enum { PLAN_CHUNKS = 2 };
 int plan_chunks(const struct plan_request *q, size_t *chunk);
 
 /*
- * The chunk for q where somebody asks for one of `wanted` bytes: a multiple of the grain, and where
- * it is below PLAN_SMALL_CHUNK, as large as it takes for PLAN_MANY_CHUNKS to hold all of the call.
- * The same on all ranks.
+ * The chunk for q if the user asks for `wanted` bytes: a multiple of the grain. Below
+ * PLAN_SMALL_CHUNK it grows until PLAN_MANY_CHUNKS hold all of the call. The same on all ranks.
  */
 enum { PLAN_MANY_CHUNKS = 16 << 10, PLAN_SMALL_CHUNK = 4 << 10 };
 size_t plan_chunk(const struct plan_request *q, size_t wanted);

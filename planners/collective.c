@@ -65,6 +65,10 @@ static uint64_t side_bytes(const struct plan_request *q, int rank, uint8_t side)
         return demand_sum(q, (size_t)rank * nranks, 1, nranks);
     case PLAN_COLUMN:
         return demand_sum(q, (size_t)rank, nranks, nranks);
+    case PLAN_PREFIX:
+        return q->nbytes;
+    case PLAN_PREFIX_BEFORE:
+        return rank ? q->nbytes : 0;
     }
     return 0;
 }
@@ -72,8 +76,9 @@ static uint64_t side_bytes(const struct plan_request *q, int rank, uint8_t side)
 int plan_in_place(const struct plan_request *q, int rank)
 {
     int root_only = plan_gathers(q->collective) || plan_scatters(q->collective);
+    int lacks_output = plan_collectives[q->collective].output == PLAN_PREFIX_BEFORE && !rank;
 
-    return q->in_place && (!root_only || rank == q->root);
+    return q->in_place && !lacks_output && (!root_only || rank == q->root);
 }
 
 /* In place, a scatter's root keeps its block where it is; all others have their input in the
@@ -96,7 +101,7 @@ uint64_t plan_total_bytes(const struct plan_request *q)
 {
     size_t nranks = (size_t)q->topo->nranks;
 
-    if (plan_collectives[q->collective].input == PLAN_ROW)
+    if (plan_has_demand(q->collective))
         return demand_sum(q, 0, 1, nranks * nranks);
     return plan_is_vector(q->collective) ? q->nbytes : all_blocks(q);
 }

@@ -49,8 +49,8 @@ double cost_rail_rate(const struct topo *t)
     return flow_rate(t) > 0 && flow_rate(t) < least ? flow_rate(t) : least;
 }
 
-/* What one process of each rank of a node can bring over the rails that these ranks use, of what
-   the rails carry; 0: not known. */
+/* The rate of one process of each rank of a node over the rails of these ranks, as a part of the
+   rails' rate; 0: not known. */
 static double reach(const struct topo *t)
 {
     int ranks = cost_largest_node(t), striped = t->rank[0].rail < 0;
@@ -89,6 +89,12 @@ double cost_local_latency(const struct topo *t)
     return or_else(ns * 1e-9, COST_LOCAL_LATENCY_S);
 }
 
+double cost_inside_rate(const struct plan_request *q, double links)
+{
+    return q->inside_bytes_per_s > 0 && q->inside_bytes_per_s < links ? q->inside_bytes_per_s
+                                                                      : links;
+}
+
 double cost_local_rate(const struct plan_request *q)
 {
     const struct topo *t = q->topo;
@@ -99,7 +105,7 @@ double cost_local_rate(const struct plan_request *q)
 
     if (socket->bw_bytes_per_s > 0 && socket->bw_bytes_per_s < rate && crosses_sockets(t))
         rate = socket->bw_bytes_per_s;
-    return rate;
+    return cost_inside_rate(q, rate);
 }
 
 double cost_crossing(const struct plan_request *q)

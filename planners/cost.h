@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the cost functions of the rows are made of: latencies, rates and least transfer times of a
- * topology, in seconds and bytes per second.
- *
- * They are there to put rows in order and to leave out what cannot win, not to predict a clock: the
- * guard measures what is left. So what the topology does not know has one default each, of a
- * present cluster; orders depend on latency times rate, which differs less between networks than
- * either does.
+ * Terms of the rows' cost functions: latencies, rates and least transfer times of a topology, in
+ * seconds and bytes per second. They order the rows and drop those that cannot win. They do not
+ * predict a clock: the guard measures the rest. Values that the topology lacks have one default
+ * each, of a present cluster. The order of rows depends on latency times rate, which differs less
+ * between networks than either factor.
  *
  * Pure functions of values that are the same on all ranks: never of rank or in_place.
  */
@@ -26,22 +24,24 @@
 double cost_rail_latency(const struct topo *t);
 double cost_local_latency(const struct topo *t);
 
-/* Of one connection over a usual rail of the slowest node; of a rank's slowest link inside its
-   node, which for data on GPUs is theirs. */
+/* One connection's rate over a usual rail of the slowest node, and a rank's slowest link inside its
+   node. For data on GPUs the latter is the link between GPUs. */
 double cost_rail_rate(const struct topo *t);
+/* The rate of the links inside a node for a rank, as far as its messages can use it. */
+double cost_inside_rate(const struct plan_request *q, double links);
 double cost_local_rate(const struct plan_request *q);
 
-/* The least that the busiest node's rails need to carry the request, all of them in use; 0 on one
-   node. (load_bound in seconds, where rates are not known too.) Longer where connections are known
-   to be capped and too few to fill the rails. Of a slice (q->ppg of them): the best case, that
-   slices do not get in each other's way, unless it is known what a connection carries. */
+/* The least time that the busiest node's rails need to carry the request, all of them in use; 0 on
+   one node. (load_bound in seconds, also if rates are not known.) It is longer if connections are
+   known to be capped and too few to fill the rails. For a slice (q->ppg of them) it is the best
+   case: slices do not disturb each other, unless the rate of a connection is known. */
 double cost_crossing(const struct plan_request *q);
 
-/* Processes per rank whose connections fill the rails; INT_MAX if nobody knows. */
+/* Processes per rank whose connections fill the rails; INT_MAX if unknown. */
 int cost_processes(const struct topo *t);
 
-/* Seconds in which a rank of the largest node hands its share of the data to, or gets the others'
-   from, the ranks beside it; 0 with one rank per node. */
+/* Seconds in which a rank of the largest node exchanges its share of the data with the ranks beside
+   it; 0 with one rank per node. */
 double cost_inside(const struct plan_request *q);
 
 int cost_largest_node(const struct topo *t); /* ranks of it */

@@ -10,7 +10,7 @@ static size_t rounded(size_t bytes)
     return (bytes + PLAN_FLAT_ALIGN - 1) / PLAN_FLAT_ALIGN * PLAN_FLAT_ALIGN;
 }
 
-/* Where each array begins; the last is the end. */
+/* The start of each array; the last one is the end. */
 struct places {
     size_t ops, queues, deps, end;
 };

@@ -8,7 +8,7 @@
 
 #include "planners/plan.h"
 
-/* Where a flat plan may begin. */
+/* The alignment of a flat plan. */
 enum { PLAN_FLAT_ALIGN = 64 };
 
 size_t plan_flat_bytes(const struct plan *p);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Turns are staggered: at turn t a rank receives from the rank t places on and sends to the one t
- * places back, so that no rank is everybody's first. What is combined is combined turn by turn,
- * each chunk of a turn as soon as that chunk of the turn before is done: the partial result
- * stays in the cache while its contributions come in, and their order is the same in every run.
+ * places back, so that no rank is the first of all others. Contributions are combined turn by turn,
+ * each chunk as soon as that chunk of the turn before is done. The partial result stays in the
+ * cache while its contributions come in. Their order is the same in every run.
  *
  * Allreduce cuts the vector into a slice per rank; each rank combines its own and hands it to
  * all. Reduce is its first half with the root as the only taker.
@@ -211,7 +211,7 @@ static const struct {
     [COLL_ALLTOALL] = {alltoall, 0},
 };
 
-/* Where blocks begin, or equal slices of whole elements. */
+/* The starts of blocks, or of equal slices of whole elements. */
 static void divide(struct work *w)
 {
     const struct plan_request *q = w->q;

@@ -40,7 +40,7 @@ static double rate(const struct load *l, const struct topo *t, int node, int rai
     return l->known ? topo_rail_rate(t, node, rail, way) : 1;
 }
 
-/* Can the rank use the rail, and what share of the rank's traffic goes there? */
+/* Can the rank use the rail, and which share of the rank's traffic goes there? */
 static double share(const struct load *l, const struct topo *t, int rank, int rail,
                     enum topo_way way)
 {
@@ -134,8 +134,8 @@ static double slower_way(double in, double out, struct load_link rates)
     return in / rates.in > out / rates.out ? in / rates.in : out / rates.out;
 }
 
-/* What must cross a node's boundary in one direction. */
-enum amount { NONE, OWN, OTHERS, VECTOR, PAIRS };
+/* Bytes that must cross a node's boundary in one direction. */
+enum amount { NONE, OWN, OTHERS, VECTOR, PAIRS, BEFORE, AFTER };
 
 struct crossing {
     uint8_t in, out;
@@ -147,12 +147,26 @@ static const struct {
     [COLL_ALLGATHER... COLL_ALLGATHERV] = {{OTHERS, OWN}, {OTHERS, OWN}},
     [COLL_ALLREDUCE] = {{VECTOR, VECTOR}, {VECTOR, VECTOR}},
     [COLL_REDUCE_SCATTER... COLL_REDUCE_SCATTER_BLOCK] = {{OWN, OTHERS}, {OWN, OTHERS}},
+    [COLL_SCAN... COLL_EXSCAN] = {{BEFORE, AFTER}, {BEFORE, AFTER}},
     [COLL_BCAST] = {{NONE, VECTOR}, {VECTOR, NONE}},
     [COLL_REDUCE] = {{VECTOR, NONE}, {NONE, VECTOR}},
     [COLL_GATHER... COLL_GATHERV] = {{OTHERS, NONE}, {NONE, OWN}},
     [COLL_SCATTER... COLL_SCATTERV] = {{NONE, OTHERS}, {OWN, NONE}},
     [COLL_ALLTOALL] = {{PAIRS, PAIRS}, {PAIRS, PAIRS}},
 };
+
+/* Ranks of the node next to which, in that direction, comes one of another node. */
+static int borders(const struct topo *t, int node, int direction)
+{
+    int n = 0;
+
+    for (int l = 0; l < topo_node_size(t, node); l++) {
+        int next = topo_node_rank(t, node, l) + direction;
+
+        n += next >= 0 && next < t->nranks && t->rank[next].node != node;
+    }
+    return n;
+}
 
 static double amount_bytes(const struct plan_request *q, int node, uint8_t amount)
 {
@@ -172,11 +186,15 @@ static double amount_bytes(const struct plan_request *q, int node, uint8_t amoun
         return (double)q->nbytes;
     case PAIRS:
         return (double)q->nbytes * ranks * (q->topo->nranks - ranks);
+    case BEFORE:
+        return (double)q->nbytes * borders(q->topo, node, -1);
+    case AFTER:
+        return (double)q->nbytes * borders(q->topo, node, 1);
     }
     return 0;
 }
 
-/* What rank r and the ranks of other nodes have for each other. */
+/* Bytes between rank r and the ranks of other nodes. */
 static void add_foreign(const struct plan_request *q, int r, double *in, double *out)
 {
     size_t n = (size_t)q->topo->nranks, own = (size_t)r;
@@ -188,7 +206,7 @@ static void add_foreign(const struct plan_request *q, int r, double *in, double 
         }
 }
 
-/* What leaves or enters a node must pass its rails. */
+/* All bytes that leave or enter a node pass its rails. */
 static double demand_bound(const struct plan_request *q)
 {
     const struct topo *t = q->topo;
@@ -215,7 +233,7 @@ double load_bound(const struct plan_request *q)
 
     if (t->nnodes < 2)
         return 0;
-    if (q->collective == COLL_ALLTOALLV)
+    if (plan_has_demand(q->collective))
         return q->demand ? demand_bound(q) : 0;
     for (int n = 0; n < t->nnodes; n++) {
         struct crossing c = n == t->rank[q->root].node ? crossings[q->collective].root

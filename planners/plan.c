@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Plans and their builder. A planner appends operations in the order in which it
- * thinks of them; finishing groups them by queue with one counting sort, so that
- * whoever runs a queue walks over consecutive memory. The finished plan is one
+ * Plans and their builder. A planner appends operations in any order. Finishing groups them by
+ * queue with one counting sort, so that a queue is consecutive memory. The finished plan is one
  * allocation: a rank of a large machine keeps many.
  */
 #include "planners/plan.h"
@@ -339,8 +338,8 @@ uint64_t plan_dep_need(const struct plan_op *op, uint64_t end, const struct plan
     uint64_t need = 0;
     int shared = 0;
 
-    /* Reading what dep writes, overwriting what dep reads, overwriting what dep writes. Where an
-       operation also reads its destination (REDUCE), the destination pair already covers it. */
+    /* Reading after writing, writing after reading, writing after writing. If an operation also
+       reads its destination (REDUCE), the destination pair covers that. */
     pair_need(op->src, op->src_off, op->length, end, dep->dst, dep->dst_off, dep->length, &shared,
               &need);
     pair_need(op->dst, op->dst_off, op->length, end, dep->src, dep->src_off, dep->length, &shared,

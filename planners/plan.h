@@ -12,9 +12,9 @@
  * length. (A lane between two ranks has receives of one kind only.) On lanes from PLAN_NETWORK_LANE
  * on they go through the network's transport, also where the peer is nearer.
  *
- * Every operation moves its bytes in chunks of plan->chunk_bytes (the last one
- * shorter), in order. Chunks are a loop in whoever runs the plan, not copies of
- * operations here, so that a plan's size does not depend on the message size.
+ * Every operation moves its bytes in chunks of plan->chunk_bytes (the last one shorter), in order.
+ * Chunks are a loop in the engine that runs the plan, not copies of operations here, so that a
+ * plan's size does not depend on the message size.
  *
  * Dependencies are by bytes. A chunk may start when, for every operation named
  * as a dependency, those bytes that both touch (and at least one writes) are
@@ -23,14 +23,13 @@
  * not be cut alike. The checker (check.h) proves that no hazard is left unnamed.
  *
  * Input, output and scratch are memory of one kind: the host's, or a device's. PLAN_HOST is always
- * the host's. COPY alone crosses between them: a message has PLAN_HOST at both ends or at none, and
- * what is combined lies in PLAN_HOST altogether or not at all.
+ * the host's. COPY alone crosses between them. A message has PLAN_HOST at both ends or at none.
+ * Both operands of a combination lie in PLAN_HOST, or neither.
  *
- * Buffers hold packed bytes: where the application's data has gaps or another
- * order, whoever runs the plan packs and unpacks. Offsets and lengths are bytes.
+ * Buffers hold packed bytes. The caller packs and unpacks application data with gaps or another
+ * order. Offsets and lengths are bytes.
  *
- * A planner writes, everybody else reads a const struct plan. Thread rule: a
- * finished plan is immutable.
+ * A planner writes; all others read a const struct plan. Thread rule: a finished plan is immutable.
  */
 #ifndef COLLSHIM_PLANNERS_PLAN_H
 #define COLLSHIM_PLANNERS_PLAN_H
@@ -120,9 +119,9 @@ uint64_t plan_dep_need(const struct plan_op *op, uint64_t end, const struct plan
 
 /*
  * Building. Errors (memory, more than 65535 dependencies of one operation, a lane beyond
- * PLAN_LANES) are kept in the builder and returned by plan_build_finish, so that a planner reads as
- * the schedule it writes. An operation of length 0 is dropped: its id is PLAN_NO_OP, which
- * plan_after ignores.
+ * PLAN_LANES) stay in the builder, and plan_build_finish returns them. So a planner reads like the
+ * schedule it writes. An operation of length 0 is dropped: its id is PLAN_NO_OP, which plan_after
+ * ignores.
  */
 #define PLAN_NO_OP UINT32_MAX
 struct plan_builder;

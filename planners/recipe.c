@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where a part ends: at the next comma outside parentheses, or at the end; NULL if parentheses do
-   not match. */
+/* The end of a part: the next comma outside parentheses, or the end; NULL if parentheses do not
+   match. */
 static const char *part_end(const char *s)
 {
     int open = 0;

@@ -16,7 +16,7 @@ struct recipe_key {
     int least, most;
 };
 
-/* What the recipe says of a key. */
+/* A key's value in the recipe. */
 struct recipe_value {
     const char *text; /* borrowed from the recipe, `length` characters; NULL: not named */
     size_t length;
@@ -27,7 +27,7 @@ struct recipe_value {
  * Read a recipe (NULL and "" are the empty one) into value[nkeys], one per key. The caller has put
  * the defaults there; only keys that are named change. Commas within parentheses belong to the
  * value, as do colons. Returns 0, or -EINVAL with one line in why (may be NULL if why_size is 0):
- * which part is wrong and what would do. No state, no memory; thread-safe.
+ * the wrong part and the right values. No state, no memory; thread-safe.
  */
 int recipe_read(const char *recipe, const struct recipe_key *key, int nkeys,
                 struct recipe_value *value, char *why, size_t why_size);

@@ -12,22 +12,15 @@
 #include "planners/linear.h"
 #include "planners/nimble/nimble.h"
 #include "planners/parallel_rings/parallel_rings.h"
+#include "planners/prefix_chain.h"
 
 /* clang-format off: a row a line */
 const struct plan_algorithm *const plan_algorithms[] = {
-    &plan_parallel_rings,
-    &plan_linear,
-    &plan_lane,
-    &plan_staggered_pairwise,
-    &plan_nimble,
-    &plan_binomial_doubling,
-    &plan_binomial_halving,
-    &plan_knomial,
-    &plan_recursive_doubling,
-    &plan_compose,
-    &plan_striped,
-    &plan_pairwise,
-    &plan_collaborative,
+    &plan_parallel_rings,     &plan_linear,           &plan_lane,
+    &plan_staggered_pairwise, &plan_nimble,           &plan_prefix_chain,
+    &plan_binomial_doubling,  &plan_binomial_halving, &plan_knomial,
+    &plan_recursive_doubling, &plan_compose,          &plan_striped,
+    &plan_pairwise,           &plan_collaborative,
 };
 /* clang-format on */
 const int plan_algorithm_count = sizeof plan_algorithms / sizeof *plan_algorithms;

@@ -22,11 +22,11 @@ struct plan_algorithm {
        when the user forces the algorithm or sets COLLSHIM_MIN_BYTES=0. */
     const char *(*pays)(const struct plan_request *q);
     /* Seconds that the request takes, roughly: messages that wait for each other times latency, and
-       bytes over the busiest link. Of uniform values only, never rank or in_place; cost.h has what
-       it is made of. NULL: not known; the row comes after all that have one. */
+       bytes over the busiest link. A function of uniform values only, never rank or in_place;
+       cost.h has its terms. NULL: not known; the row comes after all rows that have one. */
     double (*cost)(const struct plan_request *q);
-    /* Can q->recipe be built for this shape? 0, or -EINVAL with one line in why: which part is
-       wrong and what would do. NULL: the algorithm takes no recipe. */
+    /* Can q->recipe be built for this shape? 0, or -EINVAL with one line in why: the wrong part and
+       the right values. NULL: the algorithm takes no recipe. */
     int (*accepts)(const struct plan_request *q, char *why, size_t why_size);
     /* Returns 0 and *plan_p (caller frees), -ENOTSUP if it cannot serve this shape, or -ENOMEM.
        On error *plan_p is untouched. Thread-safe. */
@@ -36,7 +36,7 @@ struct plan_algorithm {
 /* A pays() for rows that use all rails of a node where a library's algorithm would use one. */
 const char *plan_pays_on_idle_rails(const struct plan_request *q);
 
-/* A pays() for rows that are there to be compared: never chosen unless somebody names them. */
+/* A pays() for rows that exist for comparison: never chosen unless the user names them. */
 const char *plan_pays_by_name(const struct plan_request *q);
 
 extern const struct plan_algorithm *const plan_algorithms[];
@@ -46,7 +46,7 @@ extern const int plan_algorithm_count;
 const struct plan_algorithm *plan_algorithm_find(enum plan_collective c, const char *name);
 
 /*
- * What COLLSHIM_ALGORITHM says of a collective: a row's name, or name(recipe). Returns the row,
+ * Parse COLLSHIM_ALGORITHM's text for a collective: a row's name, or name(recipe). Returns the row,
  * with the recipe (without its parentheses; "" if there is none) in `recipe`, or NULL with one line
  * in why. Whether the recipe suits a shape is asked of the row's accepts().
  */
@@ -54,7 +54,7 @@ const struct plan_algorithm *plan_algorithm_parse(enum plan_collective c, const 
                                                   char *recipe, size_t recipe_size, char *why,
                                                   size_t why_size);
 
-/* The row that is taken when nobody forces one: the first that serves the collective. */
+/* The row that is taken when the user forces none: the first that serves the collective. */
 const struct plan_algorithm *plan_algorithm_default(enum plan_collective c);
 
 #endif

@@ -163,7 +163,7 @@ int shares_divide(const struct topo *t, uint64_t total, size_t grain, size_t *si
     return 0;
 }
 
-int share_next(const struct shares *s, int unit, struct share *rest, struct segment *segment)
+int share_next(const struct shares *s, int unit, struct share *rest, struct share_piece *piece)
 {
     uint64_t start = 0;
 
@@ -174,10 +174,10 @@ int share_next(const struct shares *s, int unit, struct share *rest, struct segm
 
         if (rest->from < start + bytes) {
             uint64_t end = rest->to < start + bytes ? rest->to : start + bytes;
-            *segment = (struct segment){.rank = topo_node_rank(s->t, unit, l),
-                                        .offset = rest->from - start,
-                                        .length = end - rest->from,
-                                        .at = {rest->from, end}};
+            *piece = (struct share_piece){.rank = topo_node_rank(s->t, unit, l),
+                                          .offset = rest->from - start,
+                                          .length = end - rest->from,
+                                          .at = {rest->from, end}};
             rest->from = end;
             return 1;
         }

@@ -4,8 +4,8 @@
  *
  * A collective's data is a vector of blocks, one per rank (some may be empty), packed in rank
  * order. The blocks of one node, laid end to end by local index, are that node's unit. A node that
- * receives, forwards or combines a unit cuts it into one share per local rank, in proportion to
- * the rails, and the local rank handles its share. With equal nodes, blocks and rails the share of
+ * receives, forwards or combines a unit cuts it into shares, one per local rank, in proportion to
+ * the rails. Each local rank handles its share. With equal nodes, blocks and rails the share of
  * local rank l is the block of local rank l.
  *
  * Everything here depends only on topology and sizes, so all ranks cut alike.
@@ -52,11 +52,11 @@ enum share_way { SHARE_OUT, SHARE_IN, SHARE_THROUGH /* in, and out again */ };
 /* The weights of a node's ranks; nothing is cut yet. 0 or -ENOMEM; free weight. */
 int cutter_open(struct cutter *c, const struct topo *t, int node, enum share_way way);
 int cutters_alike(const struct cutter *a, const struct cutter *b);
-/* Where the share of local rank l of `total` bytes begins, by weight and grain alone. */
+/* The start of local rank l's share of `total` bytes, by weight and grain alone. */
 uint64_t cut_at(const struct cutter *c, uint64_t total, size_t grain, int l);
 
 /* A piece of a share that lies in one block. */
-struct segment {
+struct share_piece {
     int rank;        /* whose block */
     uint64_t offset; /* in that block */
     uint64_t length;
@@ -75,8 +75,8 @@ struct shares {
         *by_right; /* into cutter; one for all where nodes are alike */
 };
 
-/* What a rank's rail can carry that way, as a weight: > 0, but for ranks behind t->lanes. Ranks
-   that share a rail share its rate; a rank that uses all rails has a share of their sum. */
+/* The rate of a rank's rail that way, as a weight: > 0, but for ranks behind t->lanes. Ranks that
+   share a rail share its rate; a rank that uses all rails has a share of their sum. */
 uint64_t shares_rail_weight(const struct topo *t, int node, int local, enum share_way way);
 
 /* 0 or -ENOMEM; close in either case. blocks: its arrays must outlive s. */
@@ -86,13 +86,12 @@ void shares_close(struct shares *s);
 
 /* Cut the unit of node `unit` at the left neighbour, here and at the right neighbour. */
 void shares_cut(struct shares *s, int unit);
-/* Cut it with c, anybody's cutter, in the same way. */
+/* Cut it with c, any node's cutter, in the same way. */
 void shares_cut_by(const struct shares *s, struct cutter *c, int unit);
 
 /*
- * The blocks for which every share is its rank's own block: `total` bytes divided evenly over the
- * nodes and inside a node by the rails.
- * sizes and from: [nranks], filled in.
+ * The blocks for which every share is its rank's own block. `total` bytes are divided evenly over
+ * the nodes, and inside a node by the rails. sizes and from: [nranks], filled in.
  */
 int shares_divide(const struct topo *t, uint64_t total, size_t grain, size_t *sizes,
                   uint64_t *from);
@@ -113,16 +112,16 @@ static inline struct share share_common(struct share a, struct share b)
  * Take the next piece off the front of *rest, a share of that unit: 0 when nothing is left. A
  * sender and its receiver cut a share alike, because both cut at the blocks' borders.
  */
-int share_next(const struct shares *s, int unit, struct share *rest, struct segment *segment);
+int share_next(const struct shares *s, int unit, struct share *rest, struct share_piece *piece);
 
-/* Where a segment lies in the packed vector. */
-static inline uint64_t segment_from(const struct shares *s, const struct segment *segment)
+/* The place of a piece in the packed vector. */
+static inline uint64_t share_piece_from(const struct shares *s, const struct share_piece *piece)
 {
-    return block_from(&s->blocks, segment->rank) + segment->offset;
+    return block_from(&s->blocks, piece->rank) + piece->offset;
 }
 
-/* The local peers in turn 1 .. size-1, each rank starting with another one, so that nobody is
-   everybody's first. Returns a local index. */
+/* The local peers in turn 1 .. size-1. Each rank starts with another one, so that no rank is the
+   first of all others. Returns a local index. */
 static inline int shares_peer(const struct shares *s, int turn)
 {
     return (s->local + turn) % s->by_here->size;

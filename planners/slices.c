@@ -13,29 +13,29 @@ static int is_cut(enum plan_collective c)
 }
 
 /* The least length of a slice: whole elements, a cache line or more of them. */
-static uint64_t unit_of(const struct plan_request *q)
+static uint64_t quantum_of(const struct plan_request *q)
 {
     return (LINE + q->grain - 1) / q->grain * q->grain;
 }
 
 int slices_of(const struct plan_request *q, int processes)
 {
-    uint64_t units = q->nbytes / unit_of(q);
+    uint64_t quanta = q->nbytes / quantum_of(q);
 
-    if (!is_cut(q->collective) || processes < 2 || units < 2)
+    if (!is_cut(q->collective) || processes < 2 || quanta < 2)
         return 1;
-    return units < (uint64_t)processes ? (int)units : processes;
+    return quanta < (uint64_t)processes ? (int)quanta : processes;
 }
 
 struct plan_request slice_request(const struct plan_request *q, int n, int i, uint64_t *from)
 {
-    uint64_t unit = unit_of(q), units = q->nbytes / unit;
-    uint64_t each = units / (uint64_t)n, more = units % (uint64_t)n, index = (uint64_t)i;
+    uint64_t quantum = quantum_of(q), quanta = q->nbytes / quantum;
+    uint64_t each = quanta / (uint64_t)n, more = quanta % (uint64_t)n, index = (uint64_t)i;
     uint64_t before = index * each + (index < more ? index : more);
     struct plan_request slice = *q;
 
-    *from = before * unit;
-    slice.nbytes = (size_t)((each + (index < more)) * unit);
+    *from = before * quantum;
+    slice.nbytes = (size_t)((each + (index < more)) * quantum);
     if (i == n - 1)
         slice.nbytes = (size_t)(q->nbytes - *from);
     slice.in_place = q->collective == COLL_ALLREDUCE || q->collective == COLL_ALLGATHER;

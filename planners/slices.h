@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A collective cut into slices that several processes per rank carry at the same time: each slice
- * is the same collective on a part of every block, by a plan of its own.
+ * is the same collective on a part of every block, with its own plan.
  *
- * Whoever carries a slice does so in a window, memory of its own in which the slice lies packed as
- * its plan wants it; here is what goes into the window and what comes out.
+ * A process carries its slice in a window: its own memory, in which the slice lies packed for the
+ * plan. This file says which bytes go into the window, and which come out.
  *
  * Pure functions; all but slice_window of values that are the same on all ranks.
  * Source: sections 3.1 to 3.1.2 of Multiple Processes per GPU.
@@ -14,8 +14,8 @@
 
 #include "planners/registry.h"
 
-/* Into how many slices the request is cut for so many processes: fewer where it has too few
-   elements, 1 where the collective is not cut at all. */
+/* The number of slices for that many processes: fewer if the request has too few elements, 1 if the
+   collective is not cut. */
 int slices_of(const struct plan_request *q, int processes);
 
 /* Slice i of n as a request of its own: *from is where its part of each block begins. Its chunk is

@@ -1,32 +1,29 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Alltoall by direct exchange, in steps of which each is a matching: at step (d, j) local rank l of
- * node n sends to local rank l + j of the node d further on. So every rank sends to one and
- * receives from one other, all rails are busy in both directions, and nobody's rail is wanted by
- * two at a time. A rank has a window of steps under way: one would leave the rail idle between two
- * of them, all of them at once would crowd together whichever rails are behind. So do eight of
- * 256 KiB, most of all where the library spreads each over all rails; so what counts is bytes. The
- * window is part of the plan because only the plan knows in which order a rank's peers come.
+ * node n sends to local rank l + j of the node d further on. So every rank sends to one rank and
+ * receives from one other, all rails are busy in both directions, and no two ranks want one rail. A
+ * rank has a fixed depth of steps under way. With one step the rail would idle between two steps;
+ * with all steps at once, slow rails would queue. Eight steps of 256 KiB queue as well, most of all
+ * if the library spreads each over all rails; so the depth counts bytes. The depth is part of the
+ * plan because only the plan knows the order of a rank's peers.
  *
- * Few nodes have few steps, hardly more than a window. So blocks are cut into slices, and all
- * steps are made for one slice after the other. A step's send waits for what is received a
- * window before, not for earlier sends: these end when the bytes are in the system's buffers, and
- * whoever goes by that sends to all others alike, too early to a slow rail, where it queues while
- * faster ones lack what should have gone instead.
+ * Few nodes have few steps, hardly more than the depth. So blocks are cut into slices, and all
+ * steps are made for one slice after the other. A step's send waits for the receive that is a depth
+ * before, not for earlier sends. Sends end when the bytes are in the system's buffers. A rank that
+ * waits for sends would send too early to a slow rail, where bytes queue while faster rails idle.
  *
  * Emulated, rails of 100 Mbit/s, part of the bound: pacing by receives has 0.975 on 2 x 4 ranks
  * with one rail at half speed and 0.97 on 4 x 4, pacing by sends 0.91 and 0.95. Steps of 256 KiB,
- * two or eight in the window: 267 or 300 to 425 ms on 4 x 4 with striped rails (bound 263, the
- * library's pairwise exchange 277), 253 or 299 ms on 3 x 5 with a rail per rank. With steps of 32
- * KiB, two, four and eight are alike.
+ * at a depth of two or eight: 267 or 300 to 425 ms on 4 x 4 with striped rails. The bound is 263
+ * there, and the library's pairwise exchange takes 277. On 3 x 5 with a rail per rank they take 253
+ * or 299 ms. With steps of 32 KiB, two, four and eight are alike.
  *
- * Where one pair would send both ways in one step, at half the nodes' distance, one half of the
- * nodes is a local rank ahead of the other: two ranks in rendezvous with each other run at half
- * speed over TCP.
- *
- * Nothing is combined into larger messages, as Bruck's algorithm or node leaders would: that sends
- * bytes more than once, and this row is for large blocks. Bytes take a second local hop only where
- * rails differ (carriers.h).
+ * At half the nodes' distance one pair would send both ways in one step. There, one half of the
+ * nodes is a local rank ahead of the other, because two ranks in rendezvous with each other run at
+ * half speed over TCP. Rejected: larger messages, as in Bruck's algorithm or by node leaders,
+ * because they send bytes more than once, and this row is for large blocks. Bytes take a second
+ * local hop only where rails differ (carriers.h).
  */
 #include "planners/staggered_pairwise.h"
 
@@ -37,6 +34,7 @@
 #include "planners/cost.h"
 
 enum { FEWEST_STEPS = 2, MOST_STEPS = 8, BYTES_UNDER_WAY = 512 << 10, ENOUGH_STEPS = 128 };
+enum { MANY_STEPS = 1024 }; /* so many blocks need not be cut to suit the rails */
 
 enum alltoall_lane { RAIL, TO_CARRIER, FROM_CARRIER, LOCAL };
 
@@ -46,12 +44,13 @@ struct work {
     struct plan_builder *b;
     int node, local, turns; /* turns: steps for each distance, the size of the largest node */
     int slices, nsteps;     /* of all slices together */
-    int window;             /* steps under way */
+    int depth;              /* steps under way */
     int step, distance, turn;
     struct share slice;      /* of every block, at this step */
     struct carriers here[2]; /* of the own node, by enum topo_way */
-    struct carriers peer;    /* of the one at the other end, the way it goes there */
-    int peer_node, peer_way; /* whose peer is, or -1, and of which way */
+    struct carriers peer[2]; /* of the nodes at the other ends, by the own node's way */
+    int peer_node[2];        /* whose these are, or -1 */
+    int whole;               /* blocks take one way each, not several in proportion */
     uint64_t scratch_bytes;
     uint32_t *received; /* [nsteps] owned: the last receive of each step */
 };
@@ -79,11 +78,11 @@ static uint64_t scratch_for(struct work *w, uint64_t length)
     return w->scratch_bytes - length;
 }
 
-/* Begin an operation of this step only when the step a window before it is through. */
+/* Begin an operation of this step only when the step a depth before it is through. */
 static void keep_pace(struct work *w)
 {
-    if (w->step >= w->window)
-        plan_after(w->b, w->received[w->step - w->window]);
+    if (w->step >= w->depth)
+        plan_after(w->b, w->received[w->step - w->depth]);
 }
 
 /* This rank's rail lets a piece out. */
@@ -145,7 +144,7 @@ static int enter(struct work *w, int step)
         return 0;
     w->slice.from = w->q->nbytes * (uint64_t)slice / (uint64_t)w->slices;
     w->slice.to = w->q->nbytes * (uint64_t)(slice + 1) / (uint64_t)w->slices;
-    w->peer_node = -1;
+    w->peer_node[TOPO_OUT] = w->peer_node[TOPO_IN] = -1;
     uint64_t block = w->slice.to - w->slice.from;
     int rc = carriers_open(&w->here[TOPO_OUT], w->t, w->node, TOPO_OUT, block);
     return rc ? rc : carriers_open(&w->here[TOPO_IN], w->t, w->node, TOPO_IN, block);
@@ -163,8 +162,34 @@ static int partner(const struct work *w, int local, int other, int way)
 }
 
 /*
- * What local rank v of this node lets out (way 1) or in (way -1) at this step: visit every piece,
- * in the order in which all who touch it see it.
+ * Where there are many blocks, each goes one way as a whole: as many of them one way as of each
+ * would, and evenly spread, for the places of consecutive multiples of an irrational number are.
+ * The place of a block in the slice, by its distance and local ranks.
+ */
+static uint64_t place_of(const struct work *w, int source, int target)
+{
+    uint32_t at =
+        2654435769u * (uint32_t)(w->distance * w->turns + target) + 3242174889u * (uint32_t)source;
+
+    return (w->slice.to - w->slice.from) * at >> 32;
+}
+
+/* The part of a block that one carrier lets out and another one lets in. */
+static struct share common_of(const struct work *w, const struct carried *out,
+                              const struct carried *in)
+{
+    struct share at = share_common(out->at, in->at);
+
+    if (!w->whole)
+        return at;
+    uint64_t place = place_of(w, out->owner, in->owner);
+    return at.from <= place && place < at.to ? (struct share){0, w->slice.to - w->slice.from}
+                                             : (struct share){0, 0};
+}
+
+/*
+ * Visit every piece that local rank v of this node lets out (way 1) or in (way -1) at this step.
+ * The order is the same on all ranks that touch a piece.
  */
 static int each_piece(struct work *w, int v, int way,
                       void (*visit)(struct work *, const struct piece *))
@@ -175,21 +200,22 @@ static int each_piece(struct work *w, int v, int way,
 
     if (met < 0)
         return 0;
-    if ((w->peer_node != other || w->peer_way != way) &&
-        carriers_open(&w->peer, w->t, other, way > 0 ? TOPO_IN : TOPO_OUT,
+    int own_way = way > 0 ? TOPO_OUT : TOPO_IN;
+    if (w->peer_node[own_way] != other &&
+        carriers_open(&w->peer[own_way], w->t, other, way > 0 ? TOPO_IN : TOPO_OUT,
                       w->slice.to - w->slice.from) < 0)
         return -ENOMEM;
-    w->peer_node = other;
-    w->peer_way = way;
-    const struct carriers *from = way > 0 ? &w->here[TOPO_OUT] : &w->peer,
-                          *to = way > 0 ? &w->peer : &w->here[TOPO_IN];
+    w->peer_node[own_way] = other;
+    const struct carriers *from = way > 0 ? &w->here[TOPO_OUT] : &w->peer[TOPO_IN],
+                          *to = way > 0 ? &w->peer[TOPO_OUT] : &w->here[TOPO_IN];
     int from_node = way > 0 ? w->node : other, to_node = way > 0 ? other : w->node;
     int exit = way > 0 ? v : met, entry = way > 0 ? met : v;
     for (int i = 0; i < from->n; i++)
         for (int k = 0; from->list[i].carrier == exit && k < to->n; k++) {
-            struct share at = share_common(from->list[i].at, to->list[k].at);
-
-            if (to->list[k].carrier == entry && at.to)
+            if (to->list[k].carrier != entry)
+                continue;
+            struct share at = common_of(w, &from->list[i], &to->list[k]);
+            if (at.to)
                 visit(w, &(struct piece){.source =
                                              topo_node_rank(w->t, from_node, from->list[i].owner),
                                          .target = topo_node_rank(w->t, to_node, to->list[k].owner),
@@ -201,19 +227,19 @@ static int each_piece(struct work *w, int v, int way,
     return 0;
 }
 
-/* This rank's own rail. A step that lets nothing in ends when the one a window before it does. */
+/* This rank's own rail. A step that lets nothing in ends when the step a depth before it does. */
 static int own_rail(struct work *w)
 {
     int rc = each_piece(w, w->local, -1, let_in);
 
     if (!rc)
         rc = each_piece(w, w->local, 1, let_out);
-    if (w->received[w->step] == PLAN_NO_OP && w->step >= w->window)
-        w->received[w->step] = w->received[w->step - w->window];
+    if (w->received[w->step] == PLAN_NO_OP && w->step >= w->depth)
+        w->received[w->step] = w->received[w->step - w->depth];
     return rc;
 }
 
-/* What other local ranks carry for this one. */
+/* Pieces that other local ranks carry for this one. */
 static int others_rails(struct work *w)
 {
     int rc = 0;
@@ -245,7 +271,7 @@ static void local_blocks(struct work *w)
               (uint64_t)w->q->rank * bytes, bytes);
 }
 
-static int window_of(uint64_t slice)
+static int depth_of(uint64_t slice)
 {
     uint64_t steps = slice ? BYTES_UNDER_WAY / slice : MOST_STEPS;
 
@@ -269,7 +295,8 @@ static void count_steps(struct work *w)
     if (w->slices < 1)
         w->slices = 1;
     w->nsteps = w->slices * each;
-    w->window = window_of(w->q->nbytes / (uint64_t)w->slices);
+    w->whole = each >= MANY_STEPS;
+    w->depth = depth_of(w->q->nbytes / (uint64_t)w->slices);
 }
 
 static int build_with(struct work *w)
@@ -300,7 +327,7 @@ static int alltoall_build(const struct plan_request *q, struct plan **plan_p)
                      .b = plan_build_begin(q->rank, q->topo->nranks, q->chunk_bytes),
                      .node = q->topo->rank[q->rank].node,
                      .local = q->topo->rank[q->rank].local,
-                     .peer_node = -1};
+                     .peer_node = {-1, -1}};
     int rc = w.b ? build_with(&w) : -ENOMEM;
 
     if (!rc) {
@@ -310,7 +337,8 @@ static int alltoall_build(const struct plan_request *q, struct plan **plan_p)
     }
     carriers_close(&w.here[TOPO_OUT]);
     carriers_close(&w.here[TOPO_IN]);
-    carriers_close(&w.peer);
+    carriers_close(&w.peer[TOPO_OUT]);
+    carriers_close(&w.peer[TOPO_IN]);
     free(w.received);
     plan_build_discard(w.b);
     return rc;

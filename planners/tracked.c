@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An operation just added, and whom it has named last, so that it names none twice in a row. */
+/* An operation just added, and the last dependency it has named, so that it names none twice in a
+   row. */
 struct named {
     struct tracked *w;
     uint32_t op, last;
@@ -97,7 +98,7 @@ static void reads(struct named *n, struct spot src, uint64_t length)
     }
 }
 
-/* It overwrites them: it waits for the readers, who have waited for the writer before. */
+/* It overwrites them: it waits for the readers; these have waited for the writer before. */
 static void writes(struct named *n, struct spot dst, uint64_t length)
 {
     struct tracked_buffer *buffer = &n->w->buffer[dst.buffer];
@@ -132,11 +133,12 @@ uint32_t tracked_send(struct tracked *w, int peer, int lane, struct spot src, ui
     return n.op;
 }
 
-void tracked_recv(struct tracked *w, int peer, int lane, struct spot dst, uint64_t length)
+uint32_t tracked_recv(struct tracked *w, int peer, int lane, struct spot dst, uint64_t length)
 {
     struct named n = named(w, plan_recv(w->b, peer, lane, dst.buffer, dst.at, length));
 
     writes(&n, dst, length);
+    return n.op;
 }
 
 static int same(struct spot a, struct spot b)

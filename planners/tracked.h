@@ -1,20 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Operations that find their dependencies themselves: each is as if all added before it had been
- * done. It waits for those that wrote what it reads, and for those that wrote or still read what
- * it overwrites, and for nothing else; so a planner may write its schedule as plain steps and
- * gets one without steps. HiCCL calls it the fence (III-C): a step follows another only where
- * data say so.
- *
- * An operation costs a binary search in its buffer, and a shift of what lies behind where it cuts
- * a piece that no earlier one has cut.
+ * done. It waits for the writers of the bytes it reads, and for the writers and readers of the
+ * bytes it overwrites. It waits for nothing else. So a planner writes plain steps, and the plan has
+ * none. HiCCL calls it the fence (III-C): a step follows another only if their data overlap. An
+ * operation costs a binary search in its buffer. If it cuts a piece, it also shifts the pieces
+ * behind.
  */
 #ifndef COLLSHIM_PLANNERS_TRACKED_H
 #define COLLSHIM_PLANNERS_TRACKED_H
 
 #include "planners/plan.h"
 
-/* What is known of one piece of a buffer. */
+/* The state of one piece of a buffer. */
 struct tracked_piece {
     uint64_t from; /* it ends where the next one starts, the last one nowhere */
     uint32_t writer;
@@ -33,9 +31,10 @@ struct tracked_buffer {
 
 /* All zero but b at first; ends with tracked_close. */
 struct tracked {
-    struct plan_builder *b;                  /* borrowed */
-    struct tracked_buffer buffer[PLAN_NONE]; /* nobody writes the input, which needs no account */
-    struct tracked_reader *reader;           /* [room] owned */
+    struct plan_builder *b; /* borrowed */
+    struct tracked_buffer
+        buffer[PLAN_NONE];         /* no operation writes the input, which needs no account */
+    struct tracked_reader *reader; /* [room] owned */
     size_t readers, room;
     int failed; /* a dependency could not be noted */
 };
@@ -48,7 +47,7 @@ struct spot {
 
 /* All as in plan.h; the operation is returned where others may have to wait for it. */
 uint32_t tracked_send(struct tracked *w, int peer, int lane, struct spot src, uint64_t length);
-void tracked_recv(struct tracked *w, int peer, int lane, struct spot dst, uint64_t length);
+uint32_t tracked_recv(struct tracked *w, int peer, int lane, struct spot dst, uint64_t length);
 /* None where both are the same place. */
 void tracked_copy(struct tracked *w, int lane, struct spot src, struct spot dst, uint64_t length);
 void tracked_reduce(struct tracked *w, int lane, struct spot src, struct spot dst, uint64_t length);

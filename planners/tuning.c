@@ -152,8 +152,8 @@ static int matches(const struct tuning_row *r, enum plan_collective c, int nodes
            within(&r->ranks, (uint64_t)ranks);
 }
 
-/* Is the request's memory, the host's, what speaks against the algorithm? On a device it then has
-   nothing against it, or, as where no rank has one, something else. */
+/* Does the request's memory, the host's, prevent the algorithm? On a device it is then allowed, or
+   refused for another reason, as if no rank has a device. */
 static int wants_a_device(const struct plan_algorithm *a, const struct plan_request *q)
 {
     struct plan_request there = *q;
@@ -216,7 +216,7 @@ static uint64_t mix_text(uint64_t h, const char *text)
     return mix(h, 0);
 }
 
-/* What is known of the machine; *any is set if there is anything. */
+/* Known values of the machine; *any is set if there are any. */
 static uint64_t mix_links(uint64_t h, const struct topo_link *link, int *any)
 {
     uint64_t bits[2];

@@ -29,34 +29,34 @@ struct tuning {
 };
 
 /*
- * Look the names of p up. A row whose collective or algorithm does not exist is left out, with one
- * line in c that gives the line, and the nearest name. path: for those lines. Returns 0 or -ENOMEM;
+ * Look the names of p up. A row whose collective or algorithm does not exist is left out. A line in
+ * c tells the row's line number and the nearest name. path: for those lines. Returns 0 or -ENOMEM;
  * *t can be freed either way.
  */
 int tuning_open(const char *path, const struct profile *p, struct cfg *c, struct tuning *t);
 
 /*
- * The profile that c names, opened; no rows where it names none. What is wrong with it becomes
- * problems of c. Without memory there are no rows either, and ranks then find that they differ.
+ * The profile that c names, opened; no rows where it names none. Its errors become problems of c.
+ * Without memory there are no rows either, and ranks then find that they differ.
  */
 void tuning_load(struct cfg *c, struct tuning *t);
 
 /* The first row for the request's collective and topology and that sum of bytes, or NULL. Rows of
-   algorithms for device memory are for requests in such memory alone; those of NCCL's own
-   algorithms are not for requests, which NCCL decides itself. */
+   algorithms for device memory serve requests in such memory alone. Rows of NCCL's own algorithms
+   serve no request: NCCL decides those. */
 const struct tuning_row *tuning_find(const struct tuning *t, const struct plan_request *q,
                                      uint64_t bytes);
 
-/* What the profile says of NCCL's own call of so many bytes in all: the first row that matches and
-   is native, with a variant or without; NULL: there is none. Rows of other algorithms are not
-   asked. ranks: of the largest node. */
+/* The profile's row for NCCL's own call of that many bytes in all: the first that matches and is
+   native, with a variant or without. NULL: there is none. Rows of other algorithms are not asked.
+   ranks: of the largest node. */
 const struct tuning_row *tuning_find_native(const struct tuning *t, enum plan_collective c,
                                             int nodes, int ranks, uint64_t bytes);
 
 /* Let t's links have the profile's rates where theirs are not known. */
 void tuning_fill_in(const struct tuning *t, struct topo *topo);
 
-/* Equal profiles, equal hash, whatever their comments: 0 without rows and rates. */
+/* Equal profiles have equal hashes, with any comments: 0 without rows and rates. */
 uint64_t tuning_hash(const struct tuning *t);
 
 void tuning_free(struct tuning *t);

@@ -1,16 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * The model is Hockney's: messages that wait for each other times latency, and bytes over what is
- * busiest, with two kinds of links. It tells apart how often a rank crosses the network and with
- * how many ranks beside it at once. It knows nothing of protocols, so it proposes several.
- */
 #include "planners/variants.h"
 
 #include <errno.h>
-#include <math.h>
 #include <string.h>
-
-#include "planners/cost.h"
 
 static int no_plan(const struct plan_request *q, struct plan **plan_p)
 {
@@ -94,92 +86,6 @@ const struct plan_variant *plan_variant_named(enum variant_library library, enum
     return NULL;
 }
 
-/* What the formulas are made of. */
-struct terms {
-    double ranks, nodes, steps; /* steps: of a tree over all ranks */
-    double latency;             /* s, of a message; of the network if there is one */
-    double message;             /* s, to post one */
-    double lone;                /* bytes/s of a rank that crosses the network alone */
-    double shared;              /* while all ranks of its node do */
-    double local;               /* inside the node */
-    double away;                /* share of the ranks that is on other nodes */
-};
-
-static struct terms terms_of(const struct plan_request *q)
-{
-    const struct topo *t = q->topo;
-    int beside = cost_largest_node(t), several = t->nnodes > 1;
-    double rail = cost_rail_rate(t), rails = rail * t->nrails;
-    struct terms m = {.ranks = t->nranks,
-                      .nodes = t->nnodes,
-                      .steps = cost_log2(t->nranks),
-                      .message = COST_MESSAGE_S,
-                      .local = cost_local_rate(q)};
-
-    m.latency = (several ? cost_rail_latency(t) : cost_local_latency(t)) + m.message;
-    m.lone = several ? t->rank[0].rail < 0 ? rails : rail : m.local;
-    m.shared = several ? rails / beside : m.local;
-    m.away = several ? 1 - 1 / m.nodes : 1;
-    return m;
-}
-
-/* Bytes of which all but a rank's own share cross, while all ranks of a node send. */
-static double crossing(const struct terms *m, double bytes)
-{
-    return bytes * m->away / m->shared + bytes * (1 - m->away) / m->local;
-}
-
-/* A call of n bytes that goes round once. */
-static double once(const struct plan_variant *v, const struct terms *m, double n)
-{
-    double others = m->ranks - 1, segment = v->segment && v->segment < n ? v->segment : n;
-
-    switch (v->shape) {
-    case VARIANT_RING:
-        return others * (m->latency + n / m->ranks / m->lone);
-    case VARIANT_PAIRED_RING:
-        return m->ranks / 2 * (m->latency + 2 * n / m->ranks / m->lone);
-    case VARIANT_DOUBLING:
-        return m->steps * m->latency + crossing(m, n * others / m->ranks);
-    case VARIANT_FULL_DOUBLING:
-        return m->steps * m->latency + cost_log2((int)m->nodes) * n / m->shared +
-               (m->steps - cost_log2((int)m->nodes)) * n / m->local;
-    case VARIANT_TREE:
-        return m->steps * (m->latency + n / m->lone);
-    case VARIANT_BLOCK_TREE:
-        return m->steps * m->latency + n * m->away / m->lone + n / m->local;
-    case VARIANT_PIPELINE:
-        return (others - 1 + (segment > 0 ? n / segment : 1)) * (m->latency + segment / m->lone);
-    case VARIANT_HIERARCHY:
-        return cost_log2((int)m->nodes) * (m->latency + n / m->lone) + 2 * n / m->local;
-    case VARIANT_FUNNEL:
-        return m->latency + others * m->message +
-               (plan_is_vector(v->collective) ? others : 1) * n * m->away / m->lone;
-    case VARIANT_DIRECT:
-        return m->latency + others * m->message + crossing(m, n);
-    case VARIANT_PAIRWISE:
-        return others * m->latency + crossing(m, n);
-    case VARIANT_BRUCK:
-        return m->steps * (m->latency + crossing(m, n / 2));
-    }
-    return INFINITY;
-}
-
-double plan_variant_seconds(const struct plan_variant *v, const struct plan_request *q,
-                            uint64_t total)
-{
-    struct terms m = terms_of(q);
-    int passes = cost_passes(q);
-
-    if (v->shape == VARIANT_FULL_DOUBLING || v->shape == VARIANT_HIERARCHY)
-        passes = 1;
-    if (v->collective == COLL_BCAST && (v->shape == VARIANT_DOUBLING || v->shape == VARIANT_RING))
-        passes = 2; /* it scatters first */
-    if (v->collective == COLL_REDUCE && v->shape == VARIANT_DOUBLING)
-        passes = 2;
-    return passes * once(v, &m, (double)total);
-}
-
 /* A hierarchy is one where there are several nodes, and ranks beside each other. */
 static int suits(const struct plan_variant *v, const struct plan_request *q)
 {
@@ -188,11 +94,11 @@ static int suits(const struct plan_variant *v, const struct plan_request *q)
 }
 
 int plan_variant_candidates(const struct variant_set *set, const struct plan_request *q,
-                            uint64_t total, struct plan_candidate *list, int max)
+                            uint64_t total, struct plan_candidate *list, int ours, int max)
 {
+    struct plan_candidate *own = list + ours;
     int n = 0;
 
-    max = max < VARIANT_CANDIDATES ? max : VARIANT_CANDIDATES;
     for (int i = 0; i < plan_variant_count; i++) {
         const struct plan_variant *v = &plan_variants[i];
 
@@ -200,7 +106,12 @@ int plan_variant_candidates(const struct variant_set *set, const struct plan_req
             continue;
         struct plan_candidate c = {
             .algorithm = &v->row, .seconds = plan_variant_seconds(v, q, total), .ppg = 1};
-        n = plan_candidates_insert(list, n, max, c);
+        n = plan_candidates_insert(own, n, max, c);
     }
+    double least = n ? own[0].seconds : 0;
+    for (int i = 0; i < ours; i++)
+        least = list[i].seconds < least ? list[i].seconds : least;
+    while (n && own[n - 1].seconds > PLAN_WORTH_TIMES * least)
+        n--;
     return n;
 }

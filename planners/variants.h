@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The variants: algorithms that a library has for a collective and can be told to use. They are
- * contenders like the rows of the registry; what runs them is the library, so they have no plan.
- * Here are their names and how long they take, roughly; shim/mpi/variants.h tells an MPI library to
- * use one, shim/nccl_plugin/ tells NCCL.
+ * contenders like the rows of the registry. The library runs them, so they have no plan. This file
+ * has their names and rough times. shim/mpi/variants.h tells an MPI library to use one,
+ * shim/nccl_plugin/ tells NCCL.
  *
  * Users name one as native:NAME in COLLSHIM_ALGORITHM, and one of NCCL's in a tuning profile.
  *
@@ -22,7 +22,8 @@ enum variant_library { VARIANT_OPENMPI, VARIANT_MPICH, VARIANT_NCCL };
 enum variant_shape {
     VARIANT_RING,          /* block by block to the next rank */
     VARIANT_PAIRED_RING,   /* two blocks at a time, half the steps */
-    VARIANT_DOUBLING,      /* distances or blocks that double */
+    VARIANT_DOUBLING,      /* distances double, and so do the bytes */
+    VARIANT_NEAR_HALVING,  /* distances double, and the bytes halve */
     VARIANT_FULL_DOUBLING, /* the whole vector at each step */
     VARIANT_TREE,          /* whole messages down or up a tree */
     VARIANT_BLOCK_TREE,    /* the same of each rank's block */
@@ -31,7 +32,7 @@ enum variant_shape {
     VARIANT_FUNNEL,        /* all at the root at once */
     VARIANT_DIRECT,        /* each to each, at once */
     VARIANT_PAIRWISE,      /* each to each, one at a time */
-    VARIANT_BRUCK,         /* each to each through others, in log p steps */
+    VARIANT_BRUCK,         /* to ranks ahead, at distances that double */
 };
 
 struct plan_variant {
@@ -74,7 +75,7 @@ static inline int plan_variant_index(const struct plan_variant *v)
 int plan_variant_place(const struct plan_variant *v);
 const struct plan_variant *plan_variant_at(enum plan_collective c, int place);
 
-/* What stands behind "native:" in the name. */
+/* The part of the name behind "native:". */
 const char *plan_variant_name(const struct plan_variant *v);
 
 /* The variant of the collective in the set by that name, or NULL. */
@@ -85,14 +86,15 @@ const struct plan_variant *plan_variant_find(const struct variant_set *set, enum
 const struct plan_variant *plan_variant_named(enum variant_library library, enum plan_collective c,
                                               const char *name);
 
-/* Seconds that a call of `total` bytes (of all blocks, or of the vector; of what a rank sends in an
-   exchange) takes, roughly: in order to rank them. */
+/* Rough seconds of a call of `total` bytes, to sort variants. total: all blocks, or the vector, or
+   the bytes that a rank sends in an exchange. */
 double plan_variant_seconds(const struct plan_variant *v, const struct plan_request *q,
                             uint64_t total);
 
-/* The variants of the set that are worth trying, the best predicted first: at most max and
-   VARIANT_CANDIDATES. Returns how many. q->topo is set. */
+/* Put variants of the set that are worth trying behind the `ours` candidates, which come first in
+   list. Up to max are put there, the best predicted first. None of them is predicted to take more
+   than twice as long as the best of all. Returns how many. q->topo is set. */
 int plan_variant_candidates(const struct variant_set *set, const struct plan_request *q,
-                            uint64_t total, struct plan_candidate *list, int max);
+                            uint64_t total, struct plan_candidate *list, int ours, int max);
 
 #endif

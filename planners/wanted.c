@@ -38,7 +38,7 @@ void wanted_open(struct cfg *cfg, struct choice *choice)
 
     for (int c = 0; c < COLL_COUNT; c++)
         choose(cfg, (enum plan_collective)c, &choice[c]);
-    /* a collective that nobody knows is a slip of the pen */
+    /* an unknown collective is a typing error */
     for (int i = 0; cfg_algorithm_pair(cfg, i, collective, sizeof collective, value, sizeof value);
          i++)
         if (plan_collective_find(collective) < 0)

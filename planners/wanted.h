@@ -10,10 +10,10 @@
 #include "config/settings.h"
 #include "planners/registry.h"
 
-/* What COLLSHIM_ALGORITHM says about one collective. */
+/* COLLSHIM_ALGORITHM's text for one collective. */
 struct choice {
     const struct plan_algorithm *forced; /* the row the user named, or NULL */
-    char recipe[CFG_TEXT_MAX];           /* what stood in parentheses; "": nothing */
+    char recipe[CFG_TEXT_MAX];           /* the text in parentheses; "": none */
     int native;                          /* the user wants the library's, and */
     char variant[CFG_TEXT_MAX];          /* that algorithm of it (variants.h); "": its choice */
     int served;                          /* some row serves the collective */

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# What the Makefile found on this machine, and what depends on it: a compiler, header or source that changes
-# between two builds makes due what would come out differently (test/build).
+# The Makefile's findings on this machine, and the files that depend on them: a compiler, header or source that
+# changes between two builds makes due what would come out differently (test/build).
 #
 # Each finding is a file, written only when it changes; everything made from a finding depends on its file.
 # Options that only warn are left out, so that a build with -Werror reuses one without.

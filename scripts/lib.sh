@@ -1,11 +1,11 @@
 # shellcheck shell=bash disable=SC2034 # variables of the scripts that source it
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# What suites (test/tap.sh) and benches (bench/lib.sh) share: a folder and hosts that go when the script
-# ends, also when a signal ends it.
+# Shared by suites (test/tap.sh) and benches (bench/lib.sh): a folder and hosts that go when the script ends, also
+# when a signal ends it.
 #
 # Sourcing sets `root`, the repository; `fabric` and `private_shm`, commands; `tmp`, a folder. TMPDIR is that
-# folder, so it takes along what launchers leave. What is mounted below it is unmounted.
+# folder, so it takes along what launchers leave. Mounts below it are unmounted.
 
 root=$(cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.." && pwd)
 fabric=$root/scripts/fabric

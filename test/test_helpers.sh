@@ -2,9 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # test/test_helpers.sh [BUILD_DIR]: several processes per rank on hosts of their own, with two rails and
-# connections that are capped: results, and who uses which rail. How fast it is, bench/ppg says, which
-# is run here on little data.
-# Needs root.
+# connections that are capped: results, and the rails in use. bench/ppg measures the speed; here it runs on
+# few bytes. Needs root.
 set -uo pipefail
 # shellcheck source=test/tap.sh
 . "$(dirname "$0")/tap.sh"

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Being in a context for a while, for calls that are no part of the program's captures. While
- * anybody captures in the global mode, CUDA refuses a thread whatever might wait for the device or
- * allocate (cuEventQuery, cuMemAlloc), and spoils that capture. What is ours has nothing to do with
- * it, and says so by the relaxed mode.
+ * A thread enters a context for a while, for calls that are no part of the program's captures.
+ *
+ * If any thread captures in the global mode, CUDA refuses calls that may wait for the device or
+ * allocate (cuEventQuery, cuMemAlloc), and such a call spoils the capture. Our work does not
+ * concern that capture, so it switches to the relaxed mode.
  */
 #ifndef COLLSHIM_TRANSPORTS_CUDA_CONTEXT_H
 #define COLLSHIM_TRANSPORTS_CUDA_CONTEXT_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What this build and this machine have of CUDA, for `collshim info` and `collshim topo`. In every
- * build: without the CUDA headers cuda_absent.c answers. May load the driver and start it: not for
- * an application's process.
+ * CUDA as this build and this machine have it, for `collshim info` and `collshim topo`. Without the
+ * CUDA headers cuda_absent.c answers. These functions may load and start the driver, so an
+ * application's process must not call them.
  */
 #ifndef COLLSHIM_TRANSPORTS_CUDA_DESCRIBE_H
 #define COLLSHIM_TRANSPORTS_CUDA_DESCRIBE_H
@@ -21,9 +21,8 @@ struct cuda_device {
 int cuda_list(struct cuda_device *device, int most);
 
 /*
- * How two of them reach each other: not, over PCIe, or over NVLink. The driver does not say the
- * link's name; that the link carries atomic operations, as PCIe between GPUs does not, is what
- * tells them apart.
+ * How two of them reach each other: not, over PCIe, or over NVLink. The driver does not name the
+ * link. A link that carries atomic operations is taken for NVLink: PCIe between GPUs carries none.
  */
 enum cuda_link { CUDA_LINK_NONE, CUDA_LINK_PCIE, CUDA_LINK_NVLINK };
 enum cuda_link cuda_link_between(int a, int b);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Functions come from cuGetProcAddress with the version each row names, not from dlsym: `cuMemFree`
- * in the library is the ABI of 2009, and which suffix is the right one only the header of the day
- * knows. Drivers older than 12.0 lack the form of cuGetProcAddress used here; the kernels that CUDA
- * 13 builds do not run on them either.
+ * Functions come from cuGetProcAddress with the version each row names, not from dlsym. A plain
+ * `cuMemFree` in the library is the ABI of 2009, and only a header says which suffix is current.
+ * Drivers older than 12.0 lack the form of cuGetProcAddress used here; the kernels that CUDA 13
+ * builds do not run on them either.
  */
 #define _GNU_SOURCE
 #include "transports/cuda_driver.h"

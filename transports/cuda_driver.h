@@ -22,20 +22,20 @@ struct cuda_calls {
 enum cuda_wish { CUDA_IF_LOADED, CUDA_LOAD };
 
 /*
- * The driver's functions, for good (never unloaded, never freed), or NULL: there is no driver, or
- * one older than CUDA 12.0; cuda_missing() then says which. Does not call cuInit. Thread-safe.
+ * The driver's functions, never unloaded and never freed. NULL: there is no driver, or one older
+ * than CUDA 12.0; cuda_missing() then says which. Does not call cuInit. Thread-safe.
  */
 const struct cuda_calls *cuda_open(enum cuda_wish wish);
 
 /*
- * The same for CUDA_IF_LOADED, for every call of an application: a few ns also where there is none,
- * since it looks only after a library was loaded (and keeps the one loaded last from being
- * unloaded). Thread-safe.
+ * The same for CUDA_IF_LOADED, for every call of an application. It costs a few ns, also without a
+ * driver: it looks only after a library was loaded. It keeps the library loaded last from being
+ * unloaded. Thread-safe.
  */
 const struct cuda_calls *cuda_if_loaded(void);
 
 /* Do processes share the device through a Multi-Process Service, so that their kernels run side by
- * side? As the driver says, or, of one that does not know, whether the service's pipe is there. */
+   side? As the driver says, or, of one that does not know, whether the service's pipe is there. */
 int cuda_has_mps(const struct cuda_calls *cu, CUdevice device);
 
 /* Why the last cuda_open() gave NULL, as half a sentence; static. "" after a success. */

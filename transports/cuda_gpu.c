@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A struct device over CUDA. One stream for each way that bytes can go, so that a copy to the
- * host, one from it and a kernel run at the same time; what waits for a job is started by the host
- * once the job's event has come, so there are no waits between these streams. The streams do not
- * block the application's; a call begins after what its default stream holds, as a call of
- * cudaMemcpy would, and the application has to have waited for its other streams, as MPI asks.
+ * A struct device over CUDA. Each direction of bytes has its own stream, so that a copy to the
+ * host, a copy from it and a kernel run at the same time. The host starts dependent work once a
+ * job's event has come, so these streams never wait for each other. The streams do not block the
+ * application's. A call begins after the contents of the application's default stream, as
+ * cudaMemcpy does. The application must have waited for its other streams, as MPI asks.
  *
- * Everything is kept until the communicator goes: making events, pinning and allocating stop the
- * device, or cost more than the messages.
+ * Streams, events and memory are kept until the communicator is freed: making them stops the
+ * device, or costs more than the messages.
  */
 #include <errno.h>
 #include <stdint.h>
@@ -25,7 +25,7 @@ struct job {
     int next_free; /* index, or -1 */
 };
 
-struct block {
+struct area {
     void *at;
     size_t bytes;
 };
@@ -38,12 +38,12 @@ struct cuda_gpu {
     CUevent begun;
     struct job *job; /* [jobs] owned */
     int jobs, first_free;
-    struct block scratch, pinned, cells; /* owned */
-    struct block window;                 /* owned: what other processes reach */
-    struct device_window as_told;        /* and how; bytes 0: they cannot */
+    struct area scratch, pinned, cells; /* owned */
+    struct area window;                 /* owned: what other processes reach */
+    struct device_window as_told;       /* and how; bytes 0: they cannot */
     int no_window;
     struct cuda_reducer *reducer; /* owned; NULL before the first use */
-    int no_kernels;               /* loading them was in vain */
+    int no_kernels;               /* loading them failed */
     enum reduce_type type;
     enum reduce_op op;
     struct device device;
@@ -98,7 +98,7 @@ static int note_job(struct cuda_gpu *g, enum way way, unsigned *number)
     return 0;
 }
 
-static int is_inside(const struct block *b, const void *p)
+static int is_inside(const struct area *b, const void *p)
 {
     return (uintptr_t)p - (uintptr_t)b->at < b->bytes;
 }
@@ -142,17 +142,17 @@ static int gpu_test(void *state, unsigned number)
     return 1;
 }
 
-static void free_block(struct cuda_gpu *g, struct block *b, int pinned)
+static void free_area(struct cuda_gpu *g, struct area *b, int pinned)
 {
     if (b->at && pinned)
         g->cu->MemFreeHost(b->at);
     else if (b->at)
         g->cu->MemFree((CUdeviceptr)b->at);
-    *b = (struct block){0};
+    *b = (struct area){0};
 }
 
 /* Room for so many bytes, a quarter more than asked for if it has to grow again. */
-static void *grow(struct cuda_gpu *g, struct block *b, size_t bytes, int pinned)
+static void *grow(struct cuda_gpu *g, struct area *b, size_t bytes, int pinned)
 {
     CUdeviceptr device;
     CUresult result;
@@ -161,7 +161,7 @@ static void *grow(struct cuda_gpu *g, struct block *b, size_t bytes, int pinned)
         return bytes ? b->at : NULL;
     if (b->bytes)
         bytes += bytes / 4;
-    free_block(g, b, pinned);
+    free_area(g, b, pinned);
     if (pinned) {
         result = g->cu->MemHostAlloc(&b->at, bytes, CU_MEMHOSTALLOC_PORTABLE);
     } else {
@@ -189,7 +189,7 @@ static char *gpu_window(void *state, struct device_window *w)
     if (!g->window.at && !g->no_window) {
         if (!grow(g, &g->window, DEVICE_WINDOW_BYTES, 0) ||
             g->cu->IpcGetMemHandle(&handle, (CUdeviceptr)g->window.at) != CUDA_SUCCESS) {
-            free_block(g, &g->window, 0);
+            free_area(g, &g->window, 0);
             g->no_window = 1;
             return NULL;
         }
@@ -269,10 +269,10 @@ static void unmake(struct cuda_gpu *g)
     for (int way = 0; way < WAYS; way++)
         if (g->stream[way])
             cu->StreamDestroy(g->stream[way]);
-    free_block(g, &g->scratch, 0);
-    free_block(g, &g->pinned, 1);
-    free_block(g, &g->cells, 1);
-    free_block(g, &g->window, 0);
+    free_area(g, &g->scratch, 0);
+    free_area(g, &g->pinned, 1);
+    free_area(g, &g->cells, 1);
+    free_area(g, &g->window, 0);
 }
 
 int cuda_gpu_open(const struct cuda_place *place, struct cuda_gpu **gpu_p)
@@ -348,7 +348,7 @@ int cuda_gpu_combines(struct cuda_gpu *g, enum kernel_type type, enum kernel_op 
     return !g->no_kernels;
 }
 
-static void *grow_outside(struct cuda_gpu *g, struct block *b, size_t bytes, int pinned)
+static void *grow_outside(struct cuda_gpu *g, struct area *b, size_t bytes, int pinned)
 {
     struct cuda_entry entry;
     void *at;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The reduction kernels. One body for every operation and type: these kernels are bound by device
- * memory, so what matters is that every thread has several 16-byte loads under way before it
- * combines anything. All sources are read and the result is stored in one pass; a launch does
- * several passes, each by a row of the grid.
+ * The reduction kernels. One body serves every operation and type. These kernels are bound by
+ * device memory, so every thread has several 16-byte loads under way before it combines anything.
+ * All sources are read and the result is stored in one pass; a launch does several passes, each by
+ * a row of the grid.
  *
  * Operations are combined in a type that holds more (cuda_reduce.def): a fused reduction of eight
- * fp16 buffers rounds once. Integers wrap as unsigned ones do, whatever C says of signed overflow.
+ * fp16 buffers rounds once. Integers wrap as unsigned ones do; C leaves signed overflow undefined.
  *
  * Nothing here waits for another thread, so the tests run the same source on the CPU, thread by
  * thread (test/gpusim/twins.cpp).
@@ -170,7 +170,7 @@ template <class V> __device__ void store(void *to, uint64_t index, pack<V> value
 }
 
 /* Elements before the first 16-byte boundary that dst and all sources have in common; all of them
- * if there is none. */
+   if there is none. */
 template <class V> __device__ uint64_t elements_before_wide(const cuda_reduce_args &g)
 {
     unsigned off = unsigned(uintptr_t(g.dst) % WIDE);
@@ -274,7 +274,7 @@ template <class Op, class T> struct change {
     }
 };
 
-/* What an operation of either kind is run by. */
+/* Functions that run an operation of either kind. */
 template <template <class> class Op, class T> change<Op<T>, T> body_of(T);
 template <class Op, class T> combine<Op, T> body_of(T);
 

@@ -2,9 +2,9 @@
 /*
  * A program may load CUDA at any time, after MPI_Init say, and its next collective may name device
  * memory. Asking the loader in each call costs as much as a small message. But the loader keeps its
- * libraries in a list in the order of loading: while nothing comes after the one that was last when
- * the driver was looked for, it cannot have been loaded since. That one is kept open for good, so
- * that its entry stays: another thread may be looking at it.
+ * libraries in a list in the order of loading. The last entry is noted when the driver is looked
+ * for. As long as no entry follows it, the driver cannot have been loaded since. That last library
+ * is kept open, so that its entry stays valid for other threads.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -23,7 +23,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 struct libraries {
     char last[PATH_MAX]; /* the name of the last one */
-    int cuda;            /* one of them is the driver, whatever its version */
+    int cuda;            /* one of them is the driver, of any version */
 };
 
 /* The loader holds its lock meanwhile. */
@@ -37,8 +37,7 @@ static int note_name(struct dl_phdr_info *info, size_t size, void *libraries)
     return 0;
 }
 
-/* What has been loaded since the list's end was noted is behind it: first the end, then the driver.
- */
+/* Libraries loaded since the list's end was noted are behind it: first the end, then the driver. */
 static void look(void)
 {
     struct libraries l = {0};
@@ -46,7 +45,8 @@ static void look(void)
 
     dl_iterate_phdr(note_name, &l);
     end = l.last[0] ? dlopen(l.last, RTLD_LAZY | RTLD_NOLOAD) : NULL;
-    /* To ask by name for what is not there has the loader search the disk: 0.2 ms in each rank. */
+    /* A query by name for a missing library makes the loader search the disk: 0.2 ms in each rank.
+     */
     if (l.cuda)
         __atomic_store_n(&known, cuda_open(CUDA_IF_LOADED), __ATOMIC_RELEASE);
     __atomic_store_n(&last, end, __ATOMIC_RELEASE);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The context of a call is that of its buffers. Where memory has none of its own (pools, managed
- * memory) it is the device's primary one, which the CUDA runtime uses.
+ * The context of a call is that of its buffers. Memory without a context (pools, managed memory)
+ * uses the device's primary one, as the CUDA runtime does.
  */
 #define _GNU_SOURCE /* process_vm_readv */
 #include "transports/cuda_memory.h"

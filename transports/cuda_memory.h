@@ -20,11 +20,11 @@
  */
 int cuda_present(void);
 
-/* The PCI address of the device whose context is current for the calling thread, domain in the bits
-   from 16 on; negative: there is none, or it cannot be told. Starts nothing. */
+/* The PCI address of the device whose context is current for the calling thread; bits from 16 on
+   hold the domain. Negative: there is none, or it is unknown. Starts nothing. */
 int64_t cuda_current_address(void);
 
-/* A context and what it knows of a piece of device memory. */
+/* A context, and the bounds of a piece of device memory. */
 struct cuda_place {
     void *context; /* NULL: the device's primary one */
     int device;
@@ -32,11 +32,11 @@ struct cuda_place {
 };
 
 /*
- * Is it memory of a device, managed memory included? Then the CPU is kept off it: it may not be
- * allowed there while the application's kernels run. Returns 1 and *place, or 0. Where a driver
- * that is out of order does not say, as after its device is lost: 0 if the CPU can read there, so
- * that collectives on host memory go on; else 1, and everything else refuses the place, so that the
- * call fails instead of the process.
+ * Is it memory of a device, managed memory included? The CPU must not touch such memory: it may not
+ * be allowed there while the application's kernels run. Returns 1 and *place, or 0. A failed driver
+ * gives no answer, for example after its device is lost. Then the result is 0 if the CPU can read
+ * there, so that collectives on host memory go on. Otherwise it is 1, and all other functions
+ * refuse the place: the call fails, not the process.
  */
 int cuda_place_of(const void *p, struct cuda_place *place);
 
@@ -60,9 +60,9 @@ int cuda_move_spaced(const struct cuda_place *place, void *dst, size_t dst_strid
                      size_t src_stride, size_t bytes, size_t n);
 
 /*
- * A process that works for another one on its device: what device that is, for a message; and, in a
- * process that is collshim's own, load and start the driver, and hold that device's primary context
- * for good. Returns 0 or -ENODEV.
+ * For a process that works for another one on its device. The first names that device for a
+ * message. The second loads and starts the driver in a process of collshim's own, and holds that
+ * device's primary context. Returns 0 or -ENODEV.
  */
 enum { CUDA_BUS_ID = 16 };
 int cuda_bus_id(const struct cuda_place *place, char id[CUDA_BUS_ID]);
@@ -96,9 +96,9 @@ char *cuda_gpu_reach(struct cuda_gpu *gpu, const struct device_window *w);
 void cuda_gpu_leave(struct cuda_gpu *gpu, char *at); /* NULL is fine */
 
 /*
- * Begin a call: what is started from here on comes after all that the application has put into the
- * default stream. type, op: of what will be combined, or KERNEL_NONE. Returns the device, or NULL
- * if the driver refuses: then nothing has been started.
+ * Begin a call. Everything started from here on comes after the application's work in the default
+ * stream. type, op: of the data to be combined, or KERNEL_NONE. Returns the device, or NULL if the
+ * driver refuses: then nothing has been started.
  */
 struct device *cuda_gpu_begin(struct cuda_gpu *gpu, enum kernel_type type, enum kernel_op op);
 void cuda_gpu_end(struct cuda_gpu *gpu);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Times are the device's own, by events: the best of a few, as whatever disturbs one only makes it
-   longer. */
+/* Times come from the device's own events. Each is the best of a few, because a disturbance only
+   makes one longer. */
 #include "transports/cuda_rates.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 
 enum { BYTES = 64 << 20, RUNS = 6 };
 
-/* What is measured on: the first device's memory, the next one's, and the host's. */
+/* Memory used for measuring: the first device's, the next one's, and the host's. */
 struct bed {
     const struct cuda_calls *cu;
     CUdevice device[2];

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What this machine's GPUs do in a second, for those who divide work between them and the host
- * (planners/collaborative/). For a process of its own: it loads the driver, and makes contexts.
+ * Rates of this machine's GPUs, for planners that divide work between them and the host
+ * (planners/collaborative/). Only a process of collshim's own calls this: it loads the driver, and
+ * makes contexts.
  */
 #ifndef COLLSHIM_TRANSPORTS_CUDA_RATES_H
 #define COLLSHIM_TRANSPORTS_CUDA_RATES_H

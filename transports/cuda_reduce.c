@@ -6,8 +6,8 @@
 #include <string.h>
 
 #define THREADS 256
-/* Each thread keeps up to eight 16-byte loads under way: this many waves hide the latency of device
- * memory; more only make the launch longer. */
+/* Each thread keeps up to eight 16-byte loads under way. This many waves hide the latency of device
+   memory; more only make the launch longer. */
 #define WAVES 4
 
 struct cuda_reducer {
@@ -187,8 +187,9 @@ static int usable(enum reduce_op op, const struct cuda_reduce_args *args, enum r
     return ((uintptr_t)args->dst & mask) == 0;
 }
 
-/* Blocks of a row. No more than have a pack for each thread, no more than WAVES fill the device
- * with: as the longest row's part of all bytes, so that short ones take nothing from it. */
+/* Blocks of a row, at most one pack for each thread, and at most as many as WAVES fill the device
+   with. A row's part follows from the longest row's bytes, so that short ones take nothing from it.
+ */
 static unsigned blocks_for(const struct cuda_reducer *r, uint64_t longest, uint64_t all)
 {
     uint64_t useful = longest / 16 / THREADS + 1;

@@ -38,9 +38,9 @@ int cuda_reduce_exists(enum reduce_op op, enum reduce_type type);
 struct cuda_reducer;
 
 /*
- * Load the kernels into the current context. cu is borrowed and must outlive the reducer.
- * Returns 0 and *reducer_p (free with cuda_reducer_free() in the same context), -ENOTSUP if this
- * build has no kernels or none for the device, -ENOMEM, or -EIO for another refusal of the driver.
+ * Load the kernels into the current context. cu is borrowed and must outlive the reducer. Returns 0
+ * and *reducer_p; free it with cuda_reducer_free() in the same context. -ENOTSUP: this build has no
+ * kernels, or none for the device. -ENOMEM. -EIO: the driver refused otherwise.
  */
 int cuda_reducer_create(const struct cuda_calls *cu, struct cuda_reducer **reducer_p);
 void cuda_reducer_free(struct cuda_reducer *reducer); /* NULL is fine; nothing of it in flight */
@@ -49,21 +49,21 @@ void cuda_reducer_forget(struct cuda_reducer *reducer);
 
 /*
  * Enqueue one reduction on a stream of the current context, which is the reducer's. args is copied.
- * Buffers stay the caller's; they may be of any device the context can access, must be aligned to
- * their element and may not overlap except that dst may be a source. 16-byte accesses are used
- * where all of them have the same offset from a 16-byte boundary.
- * Returns 0, -ENOTSUP for a pair without a kernel, -EINVAL for args no kernel takes, or -EIO.
- * Any number of threads, each with its own stream.
+ * Buffers stay the caller's. They may be of any device the context can access, and must be aligned
+ * to their element. They may not overlap, except that dst may be a source. 16-byte accesses are
+ * used where all of them have the same offset from a 16-byte boundary. Returns 0, -ENOTSUP for a
+ * pair without a kernel, -EINVAL for args no kernel takes, or -EIO. Any number of threads, each
+ * with its own stream.
  */
 int cuda_reduce(struct cuda_reducer *reducer, enum reduce_op op, enum reduce_type type,
                 const struct cuda_reduce_args *args, CUstream stream);
 
 /* The same for 1 .. CUDA_REDUCE_PASSES reductions in one launch, in any order: what one of them
- * writes, no other reads or writes. */
+   writes, no other reads or writes. */
 int cuda_reduce_several(struct cuda_reducer *reducer, enum reduce_op op, enum reduce_type type,
                         const struct cuda_reduce_args *pass, unsigned n, CUstream stream);
 
-/* What of the kernels was built, for people; static. */
+/* The kernels in this build, for people; static. */
 const char *cuda_kernels_built(void);
 
 #endif

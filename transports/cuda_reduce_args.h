@@ -10,7 +10,7 @@
 #define CUDA_REDUCE_PASSES 4
 
 /* One pass: dst[i] = src[0][i] op src[1][i] op ... in that order; dst may be any of the sources.
- * Operations of one source: dst[i] = src[0][i] op the operand. */
+   Operations of one source: dst[i] = src[0][i] op the operand. */
 struct cuda_reduce_args {
     void *dst;
     const void *src[CUDA_REDUCE_SOURCES];
@@ -21,8 +21,8 @@ struct cuda_reduce_args {
     const void *factor_at; /* where on the device it is read from instead, when it runs; or NULL */
 };
 
-/* What one launch does: blocks of row y work on pass[y], so it has as many rows as passes. These
- * run in any order. */
+/* One launch: blocks of row y work on pass[y], so there are as many rows as passes. Passes run in
+   any order. */
 struct cuda_reduce_batch {
     struct cuda_reduce_args pass[CUDA_REDUCE_PASSES];
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Memory that the CPU does not touch: who copies and combines there. Work is started and asked
- * about later, so that it goes on while messages do. What waits for a job starts after it was
- * reported done: there is no other order between jobs than the one below.
+ * Memory that the CPU does not touch, and the device that copies and combines there. Work is
+ * started and asked about later, so that it goes on while messages do. Dependent work starts after
+ * the job was reported done: there is no other order between jobs than the one below.
  *
  * A device serves one call at a time, by one thread. cuda_device.c is the real one; the unit tests
  * have one that is late at random.
@@ -20,8 +20,8 @@ struct device_window {
     int32_t pid; /* whose it is */
 };
 
-/* As much as it holds: enough for what a rank sends to seven others at once, six chunks each of
-   512 KiB (planners/collaborative/); what is beyond goes by the host. */
+/* Enough for what a rank sends to seven others at once, in six chunks of 512 KiB each
+   (planners/collaborative/). Anything beyond goes by the host. */
 enum { DEVICE_WINDOW_BYTES = 24 << 20 };
 
 struct device {
@@ -38,12 +38,12 @@ struct device {
     /* Pinned host memory of at least so many bytes, 64-byte aligned; the device's, until the next
        cells(). NULL: no memory. */
     void *(*cells)(void *state, size_t bytes);
-    /* The same in the device's own memory, as much as there is and for good: the first byte and how
-       others reach it; NULL: they cannot. */
+    /* The same in the device's own memory, as much as there is, never freed. Returns the first byte
+       and how others reach it, or NULL: they cannot. */
     char *(*window)(void *state, struct device_window *w);
-    /* Reach another process's window, once: its address here, or NULL. leave: never again; nothing
-       of this call or another's may be under way in it. pull: copy from there to host memory, and
-       wait; also outside a call. Returns 0 or a negative code. */
+    /* Reach another process's window, once: its address here, or NULL. leave: end that; no
+       operation of any call may be under way in it. pull: copy from there to host memory, and wait;
+       also outside a call. Returns 0 or a negative code. */
     char *(*reach)(void *state, const struct device_window *w);
     void (*leave)(void *state, char *at);
     int (*pull)(void *state, void *host, const char *from, size_t bytes);

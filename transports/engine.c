@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The engine keeps, per queue, a small window of chunks in flight, and per operation
- * how many bytes from its start are done. That number is all that dependencies look at,
- * so completions that arrive out of order inside a window are held back until the ones
- * before them are in.
+ * Per queue the engine keeps a few chunks in flight. Per operation it knows how many bytes from its
+ * start are done. That number is all that dependencies look at, so completions that arrive out of
+ * order are held back until the ones before them are in.
  *
- * Receives have the wider window: a message that finds its receive posted is written to
- * its place at once, and a send window of a few chunks already keeps a link busy. By cells fewer
- * are under way: one that moves, one that flies and one between them.
+ * The depth is how many chunks of a queue are in flight. Receives have the larger depth: a message
+ * that finds its receive posted is written to its place at once. A few chunks of a send queue
+ * already keep a link busy. Chunks that travel by cells need a depth of three: one moves, one is on
+ * the link, one is between.
  *
  * A receive that combines is posted into a cell, ahead of its dependencies like any other, and
  * combined once it has landed and they are done. Where the transport combines by itself, it is
  * posted when they are done.
  *
- * A rank whose device fails, or that has failed before the call, must not leave the others
- * waiting: it goes through its schedule to the end without moving data, and sends empty messages.
- * Who receives one has failed too. So has who receives a message of another length than its plan
- * says: the ranks' calls differ in their sizes.
+ * A rank whose device fails, or that has failed before the call, must not leave the others waiting:
+ * it goes through its schedule to the end without moving data, and sends empty messages. A rank
+ * that receives one has failed too. So has a rank that receives a message of another length than
+ * its plan says: the ranks' calls differ in their sizes.
  */
 #include "transports/engine.h"
 
@@ -27,17 +27,17 @@
 
 #include "transports/engine_state.h"
 
-enum { SEND_WINDOW = 4, RECV_WINDOW = 8, BOUNCE_WINDOW = 4, LOCAL_WINDOW = 4, DEVICE_WINDOW = 3 };
+enum { SEND_DEPTH = 4, RECV_DEPTH = 8, BOUNCE_DEPTH = 4, LOCAL_DEPTH = 4, DEVICE_DEPTH = 3 };
 
 static uint32_t slots_of(enum plan_kind kind)
 {
-    static const uint32_t window[PLAN_KINDS] = {[PLAN_SEND] = SEND_WINDOW,
-                                                [PLAN_RECV] = RECV_WINDOW,
-                                                [PLAN_COPY] = LOCAL_WINDOW,
-                                                [PLAN_REDUCE] = LOCAL_WINDOW,
-                                                [PLAN_RECV_REDUCE] = BOUNCE_WINDOW};
+    static const uint32_t depth[PLAN_KINDS] = {[PLAN_SEND] = SEND_DEPTH,
+                                               [PLAN_RECV] = RECV_DEPTH,
+                                               [PLAN_COPY] = LOCAL_DEPTH,
+                                               [PLAN_REDUCE] = LOCAL_DEPTH,
+                                               [PLAN_RECV_REDUCE] = BOUNCE_DEPTH};
 
-    return window[kind];
+    return depth[kind];
 }
 
 void engine_free(struct engine *e)
@@ -121,8 +121,8 @@ int engine_create(const struct plan *plan, struct xport *xport, struct engine **
     return 0;
 }
 
-/* Windows, and which queues need cells and of how many bytes altogether. */
-static size_t open_windows(struct engine *e)
+/* The depth of each queue, and the bytes of all cells. */
+static size_t set_depths(struct engine *e)
 {
     size_t total = 0;
 
@@ -132,20 +132,20 @@ static size_t open_windows(struct engine *e)
         int local = kind == PLAN_COPY || kind == PLAN_REDUCE, on_device = !!e->buffers.device;
 
         run->attended = run->bounces || on_device;
-        run->window = local && !on_device                                     ? 1
-                      : !local && on_device && slots_of(kind) > DEVICE_WINDOW ? DEVICE_WINDOW
-                                                                              : slots_of(kind);
+        run->depth = local && !on_device                                    ? 1
+                     : !local && on_device && slots_of(kind) > DEVICE_DEPTH ? DEVICE_DEPTH
+                                                                            : slots_of(kind);
         run->cell = NULL;
         run->celled = !local && (run->bounces || (on_device && !run->host_alone));
         if (run->celled)
-            total += run->window * run->room;
+            total += run->depth * run->room;
     }
     return total;
 }
 
 static int get_cells(struct engine *e)
 {
-    size_t bytes = open_windows(e);
+    size_t bytes = set_depths(e);
     struct device *d = e->buffers.device;
     size_t lent = 0;
     char *cell;
@@ -163,10 +163,10 @@ static int get_cells(struct engine *e)
         if (!run->celled)
             continue;
         run->cell = cell;
-        cell += run->window * run->room;
+        cell += run->depth * run->room;
         run->lent_at = lent;
         if (e->plan->queues[q].kind == PLAN_SEND)
-            lent += run->window * run->room;
+            lent += run->depth * run->room;
     }
     return 0;
 }
@@ -262,6 +262,11 @@ int engine_step(struct engine *e, enum engine_state *state)
     if (*state == ENGINE_DONE)
         end_call(e);
     return rc || *state != ENGINE_DONE ? rc : e->error;
+}
+
+int engine_reserve(struct engine *e)
+{
+    return e->xport->reserve(e->xport->state, e->nslots);
 }
 
 int engine_run(struct engine *e, const struct engine_buffers *buffers)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The progress engine: runs one rank's plan over a transport. There are no steps
- * and no barriers; whatever chunk is ready is moved. It knows no algorithm and runs
- * any plan that the checker accepts.
+ * The progress engine: runs one rank's plan over a transport. There are no steps and no barriers: a
+ * chunk moves as soon as it is ready. It knows no algorithm and runs any plan that the checker
+ * accepts.
  *
  * An engine serves one plan, again and again, by one thread at a time.
  */
@@ -15,7 +15,7 @@
 
 struct engine;
 
-/* Where a call's bytes are, packed. Borrowed until the call ends. */
+/* The packed buffers of a call. Borrowed until the call ends. */
 struct engine_buffers {
     const void *input; /* plan->input_bytes; may be the rank's own place in output */
     void *output;      /* plan->output_bytes */
@@ -25,14 +25,15 @@ struct engine_buffers {
     xport_combine combine;
     void *combine_context;
     size_t grain;
-    /* Whose memory input, output and scratch are; host is pinned then. NULL: all is the host's. */
+    /* The device of input, output and scratch; host is pinned then. NULL: they are in host memory.
+     */
     struct device *device;
-    /* Told, unless NULL, when the last operation with host memory of the plan's own is done (1),
-       and the last of all others (0): once each, of those that there are. */
+    /* Called, unless NULL, once for each kind of operation that the plan has. 1: the last operation
+       with host memory of the plan's own is done. 0: the last of all others is. */
     void (*part_done)(void *context, int host);
     void *part_context;
-    /* Non-zero: the call has failed on this rank already, and buffers may be NULL. It takes part
-       all the same, so that nobody waits for it; all whose result hangs on it fail too. */
+    /* Non-zero: the call has failed on this rank already, and buffers may be NULL. The rank takes
+       part, so that no other rank waits for it. Results that depend on it fail too. */
     int failed;
 };
 
@@ -43,18 +44,21 @@ struct engine_buffers {
 int engine_create(const struct plan *plan, struct xport *xport, struct engine **engine_p);
 void engine_free(struct engine *e); /* NULL is fine; not while a call is under way */
 
+/* Get the memory that calls need of the transport, which the first one does otherwise. Returns 0 or
+   the transport's error code. */
+int engine_reserve(struct engine *e);
+
 /*
  * Run the plan to its end, yielding the CPU while nothing moves. Returns 0, the transport's error
- * code, or a negative code where a device failed (buffers->failed, if that came first): here, or on
- * a rank whose data was needed here (-EIO), or where a message had another length than this plan
- * says (-EMSGSIZE). The next call may go well.
+ * code, or a negative code. buffers->failed has priority. -EIO: a device failed here, or on a rank
+ * whose data was needed here. -EMSGSIZE: a message had another length than this plan says. The next
+ * call may succeed.
  */
 int engine_run(struct engine *e, const struct engine_buffers *buffers);
 
 /*
- * The same in small steps, for whoever drives several engines from one thread: begin once,
- * then step until *state is ENGINE_DONE. Returns 0 or the transport's error code, after which
- * the call has ended.
+ * The same in small steps, for a thread that drives several engines. Begin once, then step until
+ * *state is ENGINE_DONE. Returns 0 or the transport's error code, after which the call has ended.
  */
 enum engine_state { ENGINE_DONE, ENGINE_IDLE, ENGINE_MOVED };
 int engine_begin(struct engine *e, const struct engine_buffers *buffers);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The way of a chunk. On the host: posted, landed, done, or combined on the spot. Where the
- * buffers lie on a device, a chunk travels by a cell of pinned memory: a send is moved there by a
- * job of the device and then posted; what is received lands there and is moved, or combined, to
- * its place. The cell takes a receive before its dependencies are done.
+ * The way of a chunk. On the host it is posted, lands, and is done or combined. If the buffers lie
+ * on a device, a chunk travels by a cell of pinned memory. For a send, the device moves the chunk
+ * there, and then it is posted. A received chunk lands in the cell, and the device moves or
+ * combines it to its place. The cell takes a receive before its dependencies are done.
  */
 #include "transports/engine_state.h"
 
@@ -209,7 +209,7 @@ static int start(struct engine *e, uint32_t q, uint32_t op_index, uint64_t from,
     uint8_t kind = e->plan->queues[q].kind;
     const struct plan_op *op = &e->plan->ops[op_index];
     struct queue_run *run = &e->queue[q];
-    uint32_t slot = run->slot + (run->first + run->flying) % run->window;
+    uint32_t slot = run->slot + (run->first + run->flying) % run->depth;
     struct flight *f = &e->flight[slot];
 
     *f = (struct flight){.op = op_index, .from = from, .end = end, .celled = is_celled(e, q, op)};
@@ -230,8 +230,8 @@ static int start(struct engine *e, uint32_t q, uint32_t op_index, uint64_t from,
     return rc ? engine_fail(e, rc) : 0;
 }
 
-/* Local work of a queue is done in order, which a device promises only of what goes one way; once
-   the call has failed there is nothing left to do in any order. */
+/* Local work of a queue is done in order; a device promises that only within one direction. Once
+   the call has failed, the order does not matter. */
 static int may_follow(const struct engine *e, struct queue_run *run, const struct plan_op *op)
 {
     int way = !e->buffers.device ? 0 : (op->src == PLAN_HOST) << 1 | (op->dst == PLAN_HOST);
@@ -247,7 +247,7 @@ int engine_pump(struct engine *e, uint32_t q, int *moved)
     struct queue_run *run = &e->queue[q];
     uint8_t kind = e->plan->queues[q].kind;
 
-    while (run->next_op < run->last_op && run->flying < run->window) {
+    while (run->next_op < run->last_op && run->flying < run->depth) {
         const struct plan_op *op = &e->plan->ops[run->next_op];
         uint64_t from = run->posted, end = from + e->plan->chunk_bytes;
         int ahead = plan_receives(kind) && is_celled(e, q, op);
@@ -298,7 +298,7 @@ static void end_flight(struct engine *e, struct flight *f, uint32_t slot)
         e->xport->give_back(e->xport->state, slot);
 }
 
-/* Is a chunk's job done? What follows then. */
+/* Is a chunk's job done? Then the next step follows. */
 static int ask(struct engine *e, uint32_t q, uint32_t slot)
 {
     struct device *d = e->buffers.device;
@@ -330,7 +330,7 @@ static int give_up(struct engine *e, uint32_t q, uint32_t slot)
 static void let_go(struct engine *e, struct queue_run *run, int *moved)
 {
     for (; run->flying; run->flying--) {
-        const struct flight *oldest = &e->flight[run->slot + run->first % run->window];
+        const struct flight *oldest = &e->flight[run->slot + run->first % run->depth];
         if (oldest->stage != STAGE_DONE)
             break;
         finish(e, oldest->op, oldest->end);
@@ -345,7 +345,7 @@ int engine_attend(struct engine *e, uint32_t q, int *moved)
     int rc = 0, behind = 0; /* a job before this one is not done, so neither is it */
 
     for (uint32_t i = 0; !rc && i < run->flying; i++) {
-        uint32_t slot = run->slot + (run->first + i) % run->window;
+        uint32_t slot = run->slot + (run->first + i) % run->depth;
         struct flight *f = &e->flight[slot];
 
         if (!e->error && f->stage == STAGE_LANDED)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What engine.c (the call) and engine_move.c (its chunks) share. */
+/* State shared by engine.c (the call) and engine_move.c (its chunks). */
 #ifndef COLLSHIM_TRANSPORTS_ENGINE_STATE_H
 #define COLLSHIM_TRANSPORTS_ENGINE_STATE_H
 
@@ -9,7 +9,7 @@ enum stage {
     STAGE_MOVING,    /* a job of the device's is under way: to its cell (SEND) or to its place */
     STAGE_POSTED,    /* the transport has it */
     STAGE_LANDED,    /* received into its cell */
-    STAGE_RETURNING, /* what the peer lent has been used */
+    STAGE_RETURNING, /* the peer's lent bytes have been used */
     STAGE_DONE
 };
 
@@ -28,9 +28,9 @@ struct queue_run {
     uint32_t next_op; /* to be posted next, index into the plan's operations */
     uint32_t last_op; /* one past the queue's last */
     uint64_t posted;  /* bytes of next_op that have been posted */
-    uint32_t first;   /* oldest flight, counted on and on; its place is first % window */
+    uint32_t first;   /* oldest flight, counted on and on; its place is first % depth */
     uint32_t flying;
-    uint32_t window;
+    uint32_t depth; /* flights at once, at most */
     uint32_t slot;  /* the queue's first slot */
     size_t room;    /* bytes of its largest chunk, rounded up */
     int bounces;    /* a RECV_REDUCE that the transport cannot combine */
@@ -39,7 +39,7 @@ struct queue_run {
     int attended;   /* its flights need more than the transport */
     int celled;     /* some of them travel by cells */
     int way;        /* of the local work in flight */
-    char *cell;     /* [window * room] inside the call's; NULL where nothing is celled */
+    char *cell;     /* [depth * room] inside the call's; NULL where nothing is celled */
     size_t lent_at; /* of sends: as much in the device's window, from here on */
 };
 
@@ -69,8 +69,8 @@ struct engine {
    transport's code. */
 int engine_pump(struct engine *e, uint32_t q, int *moved);
 
-/* See to what is in flight: combine or move what has landed, send what has reached its cell, and
-   let go of what is complete. Returns the transport's code. */
+/* Advance everything in flight. Chunks that have landed are combined or moved, those that reached
+   their cell are sent, complete ones are released. Returns the transport's code. */
 int engine_attend(struct engine *e, uint32_t q, int *moved);
 
 /* The transport is done with a slot. lent: its bytes are still the peer's. */

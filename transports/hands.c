@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One word holds what there is to do: the number of the work, how many parts it has, and how many
- * are taken. To take one is to count the last up, which fails for whoever looks at an older work.
+ * One word holds the work: its number, how many parts it has, and how many are taken. A thread
+ * takes a part by incrementing the last count; this fails if the thread looks at an older work.
  */
 #define _GNU_SOURCE
 #include "transports/hands.h"
@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-enum { PATIENCE = 2000 }; /* looks in vain until the CPU is given away */
+enum { PATIENCE = 2000 }; /* looks without result until the CPU is yielded */
 
 struct hands {
     _Alignas(64) _Atomic uint64_t ticket; /* number << 32 | parts << 16 | taken */

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Threads that lend a thread a hand: a piece of work is cut, and whoever is free takes a part. The
- * caller does what nobody else has begun, so that a hand without a processor holds nothing up but
- * the part that it has taken. Between hands_wake and hands_rest they look for work all the time, as
- * parts take some us only; else they sleep.
- *
- * Thread rule: one thread at a time.
+ * Threads that help a caller. A piece of work is cut, and any free thread takes a part. The caller
+ * does the parts that no thread has begun, so a thread without a processor delays only the part it
+ * has taken. Between hands_wake and hands_rest the threads look for work all the time, because
+ * parts take only some us; otherwise they sleep. Thread rule: one thread at a time.
  */
 #ifndef COLLSHIM_TRANSPORTS_HANDS_H
 #define COLLSHIM_TRANSPORTS_HANDS_H
@@ -17,8 +15,8 @@ enum { HANDS_MOST = 64 };
 struct hands;
 
 /*
- * So many threads beside the caller's, 1 to HANDS_MOST - 1, which run on these CPUs (a cpu_set_t of
- * so many bytes) and get no signals. Returns 0 and *hands_p (end with hands_close), -ENOMEM or
+ * Start 1 to HANDS_MOST - 1 threads beside the caller's. They run on these CPUs (a cpu_set_t of
+ * that many bytes) and get no signals. Returns 0 and *hands_p (end with hands_close), -ENOMEM or
  * -EAGAIN.
  */
 int hands_open(int threads, const void *cpus, size_t cpus_bytes, struct hands **hands_p);

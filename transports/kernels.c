@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A table of types by operations, each entry a loop that the compiler vectorises: with its own
- * optimisation level, because -O2 vectorises no loop of unknown length, and on x86 in two versions
- * of which the loader takes the one that the processor has. ivdep says that a destination
- * which is an operand is that operand exactly, which a test at run time would take for an overlap.
+ * A table of types by operations; each entry is a loop that the compiler vectorises. The loops have
+ * their own optimisation level, because -O2 vectorises no loop of unknown length. On x86 there are
+ * two versions, and the loader takes the one for the processor. ivdep says that a destination which
+ * is an operand is exactly that operand; a test at run time would take it for an overlap.
  */
 #pragma GCC optimize("O3")
 #include "transports/kernels.h"
@@ -66,7 +66,7 @@
 #define COMPLEX_KERNELS(name, T) KERNEL(name, T, SUM, SUM) KERNEL(name, T, PROD, PROD)
 #define LOGICAL_KERNELS(name, T)                                                                   \
     KERNEL(name, T, LAND, LAND) KERNEL(name, T, LOR, LOR) KERNEL(name, T, LXOR, LXOR)
-/* What does not depend on the sign is done for unsigned numbers and serves both. */
+/* Operations that do not depend on the sign use unsigned numbers and serve both. */
 #define UNSIGNED_KERNELS(name, T)                                                                  \
     ORDER_KERNELS(name, T)                                                                         \
     LOGICAL_KERNELS(name, T)                                                                       \

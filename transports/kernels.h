@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Combining elements on the CPU: one vectorised loop per operation and type of number. They are
- * what C says of the operation: integers wrap round, MAX and MIN compare (so that a NaN loses
- * or wins by its place), logical results are 0 or 1, of equal values MAXLOC and MINLOC keep the
- * lower index.
+ * Combining elements on the CPU: one vectorised loop per operation and type of number. They follow
+ * C. Integers wrap round. MAX and MIN compare, so a NaN loses or wins by its place. Logical results
+ * are 0 or 1. MAXLOC and MINLOC of equal values keep the lower index.
  *
- * Why not the library's MPI_Reduce_local: it combines into one of its two operands, which costs a
- * copy where the result belongs elsewhere, and not every library vectorises it.
+ * Rejected: the library's MPI_Reduce_local, because it combines into one of its two operands, which
+ * costs a copy where the result belongs elsewhere, and not every library vectorises it.
  */
 #ifndef COLLSHIM_TRANSPORTS_KERNELS_H
 #define COLLSHIM_TRANSPORTS_KERNELS_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Requests are kept dense, so that MPI_Testsome looks only at what is in flight.
- * MPI_Waitsome would save the polling, but it spins inside the library while a local
- * copy could run, and in several libraries it never yields the CPU.
+ * Requests are kept dense, so that MPI_Testsome looks only at what is in flight. Rejected:
+ * MPI_Waitsome, because it spins inside the library while a local copy could run. In several
+ * libraries it never yields the CPU.
  */
 #include "transports/mpi_p2p.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * NCCL, found at run time, and a schedule in rounds on a stream: each round a group of messages,
- * what is local between them by copies and kernels on the same stream. Everything is enqueued; the
- * host waits for nothing.
+ * NCCL, found at run time, and a schedule in rounds on a stream. Each round is a group of messages;
+ * local work between rounds is done by copies and kernels on the same stream. Everything is
+ * enqueued; the host waits for nothing.
  *
- * All of it goes over the communicator and the stream that the application named: what NCCL
- * promises of order, errors, abort and capture holds for it as for NCCL's own operations.
+ * All of it goes over the communicator and the stream that the application named. So NCCL's
+ * promises about order, errors, abort and capture hold as for NCCL's own operations.
  */
 #ifndef COLLSHIM_TRANSPORTS_NCCL_RUN_H
 #define COLLSHIM_TRANSPORTS_NCCL_RUN_H
@@ -24,18 +24,18 @@ struct nccl_calls {
 };
 
 /* Fill the table from a dlopen handle, with the library's own functions (pncclX). Returns NULL, or
- * the name of a required function that is missing. */
+   the name of a required function that is missing. */
 const char *nccl_calls_open(void *library, struct nccl_calls *calls);
 
 /* A buffer of the plan that lies in several pieces of memory: bytes from[i] .. from[i + 1] of it at
- * at[i]. No step crosses a border. */
+   at[i]. No step crosses a border. */
 struct nccl_pieces {
     int n;
     const uint64_t *from; /* [n + 1] */
     char *const *at;      /* [n] */
 };
 
-/* Where a call runs. All borrowed. */
+/* The place of a call: communicator, stream, buffers. All borrowed. */
 struct nccl_run {
     const struct nccl_calls *nccl;
     const struct cuda_calls *cu;

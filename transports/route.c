@@ -7,8 +7,8 @@
 
 #include "planners/plan.h"
 
-/* Fruitless polls of the near transport between two of an idle far one: a poll of a library with
-   nothing in flight may cost as much as many of the near one. */
+/* Polls of the near transport without result, between two polls of an idle far one. A poll of an
+   idle library may cost as much as many of the near transport. */
 enum { PATIENCE = 64 };
 
 struct route {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A transport that is two: ranks of the own node are reached through one, all others through the
- * other, with one numbering of slots. When nothing moves, the other one is polled even if nothing
- * is in flight on it: a rank that waits inside a collective owes the library's other traffic
- * progress, and may be waiting for a rank that waits for that.
+ * A transport made of two: one reaches the ranks of the own node, the other all other ranks; slots
+ * have one numbering. When nothing moves, the far one is polled even if nothing is in flight on it.
+ * A rank that waits inside a collective owes the library's other traffic progress. It may wait for
+ * a rank that waits for that traffic.
  */
 #ifndef COLLSHIM_TRANSPORTS_ROUTE_H
 #define COLLSHIM_TRANSPORTS_ROUTE_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A poll goes on until something is complete or nothing moves, since whoever polls takes a poll
- * without result for a reason to give the CPU away; but not beyond a budget of bytes, so that other
- * transports get their turns.
+ * A poll goes on until something is complete or nothing moves, because the engine yields the CPU
+ * after a poll without result. It ends after a budget of bytes, so that other transports get their
+ * turns.
  */
 #define _GNU_SOURCE
 #include "transports/shm.h"
@@ -39,7 +39,7 @@ static ssize_t turn(struct shm *t)
 {
     size_t budget = TURN_BUDGET;
 
-    /* Who comes after the one with whom the budget ended is first next time. */
+    /* The peer after the one that used up the budget is served first next time. */
     for (int i = 0; i < t->members && budget; i++) {
         struct peer *p = &t->peer[t->next];
         t->next = t->next + 1 < t->members ? t->next + 1 : 0;
@@ -52,8 +52,7 @@ static ssize_t turn(struct shm *t)
     return (ssize_t)(TURN_BUDGET - budget);
 }
 
-/* Whatever is sent now is in flight, so what a notice was copied from stays as it is until all are
-   handed over. */
+/* Sends are now in flight, so the source of a notice stays unchanged until all are handed over. */
 static void post_all(struct shm *t)
 {
     memset(t->recent, 0, sizeof t->recent);
@@ -89,7 +88,7 @@ static struct slot *take_slot(struct shm *t, unsigned slot, size_t length, int l
     return s;
 }
 
-/* Has the same been sent to somebody else just now? */
+/* Have the same bytes been sent to another peer just now? */
 static void find_twin(struct shm *t, struct slot *s)
 {
     uint64_t mixed = (uint64_t)(uintptr_t)s->buf * 0x9e3779b97f4a7c15u;
@@ -114,7 +113,7 @@ static int shm_send(void *state, unsigned slot, const void *buf, size_t length, 
     if (length <= SHM_NOTICE_BYTES)
         find_twin(t, s);
     else if (p->unposted.first ==
-             s) /* what can be on the board waits for its twins, until a poll */
+             s) /* sends that may use the board wait for their twins, until a poll */
         shm_peer_post(t, p);
     return t->error;
 }
@@ -163,7 +162,7 @@ static int shm_recv_lent(void *state, unsigned slot, void *buf, size_t length, i
     s->buf = buf;
     s->peer = p;
     p->receives++;
-    /* What is lent is in the reach of one device. */
+    /* Lent bytes are in the reach of one device. */
     s->anywhere = !p->acceptor || p->acceptor == t->device;
     shm_peer_receive(p, s);
     return 0;
@@ -205,7 +204,7 @@ static int shm_recv_reduce(void *state, unsigned slot, const struct xport_reduce
     return 0;
 }
 
-/* What peers know of this rank's slots is out of step from here on. */
+/* From here on the peers' knowledge of this rank's slots is out of date. */
 static void shm_abandon(void *state)
 {
     struct shm *t = state;

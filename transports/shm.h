@@ -1,19 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The transport between the ranks of one node. The receiver reads what is sent straight from the
- * sender's memory (process_vm_readv), so that a byte is copied once and nobody waits for the
- * sender's CPU; a sender that has one of its own and waits meanwhile writes some of it. What is
- * short, and what goes to several ranks in pieces that are not long, the sender copies to shared
- * memory instead, once for all of them (shm_board.h), and is done. Where the
- * system does not permit that, for a peer, for a kind of memory or from some point on, the sender
- * copies through cells of the shared segment instead: the receiver decides, message by message, and
- * asks.
+ * The transport between the ranks of one node. The receiver reads a message straight from the
+ * sender's memory (process_vm_readv). So a byte is copied once, and no rank waits for the sender's
+ * CPU. A waiting sender with its own CPU writes part of the message. Short messages, and medium
+ * ones for several ranks, are copied to shared memory once for all receivers (shm_board.h). If the
+ * system does not permit reading, the sender copies through cells of the shared segment instead.
+ * The receiver decides so for each message, and asks.
  *
- * Memory of a device cannot be read so. But a device may let others into a window of its own: then
- * a sender copies to its window, and the receiver's device takes the bytes from there.
+ * Memory of a device cannot be read this way. If a device opens a window to others, the sender
+ * copies to its window, and the receiver's device takes the bytes from there.
  *
- * Opening takes four steps, because the ranks must tell each other where the segment is, and may do
- * so in the same breath as who is on which node:
+ * Opening takes four steps. The ranks tell each other where the segment is, in the same exchange
+ * that tells which rank is on which node:
  *
  *     xport_shm_open    each rank fills in an offer; all exchange them
  *     xport_shm_place   each rank, when it knows who is on its node; the first one there makes the
@@ -32,9 +30,9 @@
 #include "transports/shm_cpus.h"
 #include "transports/xport.h"
 
-/* What a member tells the others. Plain bytes. */
+/* A member's offer to the others. Plain bytes. */
 struct shm_offer {
-    uint64_t nonce;   /* what the others must find... */
+    uint64_t nonce;   /* bytes that the others must find... */
     uint64_t address; /* ... when they read here */
     int32_t pid;
     int32_t fd; /* of the segment: that of the node's first member counts; < 0: there is none */
@@ -52,7 +50,7 @@ int xport_shm_open(int copy_only, struct xport *x, struct shm_offer *offer);
 
 /*
  * member: [members] the ranks of the node in the communicator, rising, the own one among them; of
- * nranks in all. Local. Returns 0, or -errno: nobody of the node can join then.
+ * nranks in all. Local. Returns 0, or -errno: then no rank of the node can join.
  */
 int xport_shm_place(struct xport *x, const int *member, int members, int rank, int nranks);
 
@@ -71,8 +69,8 @@ void xport_shm_joined(struct xport *x);
 int xport_shm_part(struct xport *x);
 void xport_shm_close(struct xport *x); /* not opened is fine */
 
-/* From here on, what is combined is read and combined by these too; NULL: by the caller alone.
-   Borrowed. Returns 0 or -ENOMEM. */
+/* From here on these threads read and combine too; NULL: the caller alone does. Borrowed. Returns 0
+   or -ENOMEM. */
 struct hands;
 int xport_shm_hire(struct xport *x, struct hands *h);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Ranks choose in the order of how little choice they have, and take any CPU that is left: exact as
- * long as sets are apart or one in the other, which is how launchers bind.
+ * Ranks with the fewest CPUs choose first, and take any CPU that is left. This is exact if any two
+ * sets are disjoint or one contains the other, as launchers bind ranks.
  */
 #define _GNU_SOURCE
 #include "transports/shm_cpus.h"

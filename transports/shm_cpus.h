@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Whether ranks can all run at once: what one may expect of a rank that has been asked for help.
+ * Can all ranks run at once? The answer says how soon a rank that was asked for help can answer.
  */
 #ifndef COLLSHIM_TRANSPORTS_SHM_CPUS_H
 #define COLLSHIM_TRANSPORTS_SHM_CPUS_H

@@ -2,9 +2,9 @@
 /*
  * A message's way: the sender posts its address, or that it is on the board. The receiver takes
  * posts out of the ring at once and matches them to its receives by lane, so that no lane can block
- * another. What is matched is worked off in order: read from the sender's memory and answered, or
- * asked for through the cells. Cells are filled only on demand, for a receive that is there; a
- * message in the cells can therefore not be in the way of one that somebody waits for.
+ * another. Matched messages are handled in order: read from the sender's memory and answered, or
+ * asked for through the cells. Cells are filled only on demand, for a receive that is posted. So a
+ * message in the cells never delays one that a rank waits for.
  */
 #define _GNU_SOURCE
 #include "transports/shm_peer.h"
@@ -71,8 +71,8 @@ static int is_lent(const struct shm *t, const struct slot *s)
     return t->lends && (uintptr_t)s->buf - (uintptr_t)t->lends < t->window.bytes;
 }
 
-/* One reader could as well copy the bytes itself, but for what it costs to ask the system, and to
-   have the sender wait. */
+/* A single reader could copy the bytes itself, but then the sender waits, and each system call
+   costs time. */
 static int suits_board(const struct shm *t, const struct slot *s)
 {
     enum { ALWAYS_BELOW = 32 << 10 };
@@ -81,7 +81,7 @@ static int suits_board(const struct shm *t, const struct slot *s)
            (s->twins || s->length <= ALWAYS_BELOW);
 }
 
-/* Is a place on the board worth waiting for? Not for long: who has to read what is there may be
+/* Is a place on the board worth waiting for? Not for long: the reader of the notice there may be
    waiting for this very message. */
 static int is_held(struct slot *s)
 {
@@ -114,7 +114,7 @@ void shm_peer_post(struct shm *t, struct peer *p)
     }
 }
 
-/* What has become of the sends. */
+/* The state of the sends. */
 static int hear_answers(struct shm *t, struct peer *p)
 {
     while (load(&p->out->heard) != load(&p->out->answered)) {
@@ -207,14 +207,14 @@ int shm_peer_answer(struct peer *p, const struct shm_answer *a)
     return 1;
 }
 
-/* Ask for all matched messages that cannot be read; in order, as they will come. Of the first, the
-   sender may still be writing pieces. */
+/* Ask for all matched messages that cannot be read, in the order in which they will come. The
+   sender may still be writing pieces of the first one. */
 static void ask_for_cells(const struct shm *t, struct peer *p)
 {
     struct shm_piece piece;
 
     if (p->matched.first && p->matched.first->sharing == SHARING &&
-        shm_share_look(&p->in->share, &piece) == SHM_SHARE_WAITING)
+        shm_joint_look(&p->in->joint, &piece) == SHM_JOINT_WAITING)
         return;
     for (struct slot *s = p->matched.first; s; s = s->next) {
         size_t grain = s->buf ? 1 : s->reduce.grain;
@@ -286,7 +286,7 @@ void shm_peer_offer(const struct shm *t, struct peer *p)
     atomic_store_explicit(&p->out->window_state, SHM_WINDOW_OFFERED, memory_order_release);
 }
 
-/* Nobody lends before the other has said that it can be there. */
+/* A rank lends only after the other has said that it can read there. */
 static void accept_offer(const struct shm *t, struct peer *p)
 {
     if (!t->device || !t->device->reach || load(&p->in->window_state) != SHM_WINDOW_OFFERED)

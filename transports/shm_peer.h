@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What goes on between two ranks that share memory, seen from one of them. The transport's other
- * files: shm_segment.h (the memory), shm.h (the struct xport).
+ * The traffic of two ranks that share memory, seen from one of them. The transport's other files:
+ * shm_segment.h (the memory), shm.h (the struct xport).
  */
 #ifndef COLLSHIM_TRANSPORTS_SHM_PEER_H
 #define COLLSHIM_TRANSPORTS_SHM_PEER_H
@@ -14,7 +14,8 @@
 
 enum { REDUCE_PIECE = 128 << 10 };
 
-/* Of a receive: does its sender copy, too? RETURNED: this rank copies what it gave back. */
+/* Does the sender of a receive copy, too? RETURNED: this rank copies the pieces that it gave back.
+ */
 enum sharing { SHARING_NOT, SHARING, SHARING_RETURNED };
 
 /* A send or a receive that the engine has posted. */
@@ -57,14 +58,14 @@ struct peer {
     struct fifo unmatched;    /* receives */
     struct fifo matched;      /* receives whose sender is known */
     struct fifo arrived;      /* receives of what is lent, to be reported */
-    struct fifo returned;     /* and what the engine has done with */
+    struct fifo returned;     /* and those that the engine is done with */
     struct device *acceptor;  /* borrowed: whose reach the peer's window is in; NULL: none */
     char *window;             /* the peer's, there */
     struct shm_post *early;   /* [early_room] owned: posts without a receive, oldest first */
     unsigned nearly, early_room;
 };
 
-/* What was sent since the last poll, by the address of its bytes. */
+/* A send since the last poll, by the address of its bytes. */
 enum { TWINS = 16 };
 
 struct shm {
@@ -104,8 +105,8 @@ void shm_peer_receive(struct peer *p, struct slot *s);
    Returns 0, -ENOMEM, -EPROTO, or -ESRCH if the peer is no more. */
 int shm_peer_serve(struct shm *t, struct peer *p, size_t *budget);
 
-/* Of serving: read what is matched and can be read, and answer what is complete. Returns the bytes
-   read, or -ESRCH. */
+/* Part of serving: read matched messages that can be read, and answer complete ones. Returns the
+   bytes read, or -ESRCH. */
 ssize_t shm_peer_read_messages(struct shm *t, struct peer *p, size_t budget);
 
 /* Offer the peer this rank's window. */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Single copy: the receiver reads the sender's memory. What is combined is read in pieces that stay
- * in the cache until they are added; else the more at once the better: calls of 32 KiB reach half
- * the rate of large ones.
+ * Single copy: the receiver reads the sender's memory. Data to be combined is read in pieces that
+ * stay in the cache until they are added. Other data is read in large calls: calls of 32 KiB reach
+ * half the rate of large ones (real, one machine).
  *
- * A copy goes at the rate of one CPU, of which the kernel needs several times what memcpy does; so
- * a sender that would only wait writes pieces of the message itself (shm_share.h), which takes half
- * the time. Only where each rank has a CPU of its own: a sender that loses its CPU in the middle of
- * a piece holds up a receiver who could have read it. What is combined is not shared: its receiver
- * is not waiting for bytes alone, and its sender is usually a receiver too.
+ * A copy by the kernel takes one CPU several times as long as memcpy. So a sender that would only
+ * wait writes pieces of the message itself (shm_joint.h), which halves the time. This needs a CPU
+ * for each rank: a sender that loses its CPU in the middle of a piece delays a receiver that could
+ * have read it. Data to be combined is not copied jointly: its receiver does not wait for bytes
+ * alone, and its sender is usually a receiver too.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -124,14 +124,14 @@ static ssize_t read_piece(struct shm *t, const struct peer *p, struct slot *s)
 static int is_shared(const struct shm *t, const struct peer *p, const struct slot *s)
 {
     return t->helping && !p->unhelpful && s->buf && !s->lent && !s->failed && !p->sends &&
-           shm_share_pays(s->length);
+           shm_joint_pays(s->length);
 }
 
-/* What this rank has to read next of a message is [done, until), nothing if it is complete.
-   Returns 0 as long as only the sender's pieces are missing. */
+/* This rank has to read [done, until) of a message next; nothing if it is complete. Returns 0 as
+   long as only the sender's pieces are missing. */
 static int find_work(const struct shm *t, struct peer *p, struct slot *s)
 {
-    struct shm_share *share = &p->in->share;
+    struct shm_joint *joint = &p->in->joint;
     struct shm_piece piece = {s->length, 0};
 
     if (!s->until) {
@@ -139,16 +139,16 @@ static int find_work(const struct shm *t, struct peer *p, struct slot *s)
         if (!s->sharing)
             s->until = s->length;
         else
-            shm_share_open(share, s->sender, (uint64_t)(uintptr_t)s->buf, s->length);
+            shm_joint_open(joint, s->sender, (uint64_t)(uintptr_t)s->buf, s->length);
     }
     if (s->done < s->until || s->done == s->length)
         return 1;
-    if (s->sharing == SHARING && !shm_share_claim_first(share, &piece)) {
-        enum shm_share_state state = shm_share_look(share, &piece);
-        if (state == SHM_SHARE_WAITING)
+    if (s->sharing == SHARING && !shm_joint_claim_first(joint, &piece)) {
+        enum shm_joint_state state = shm_joint_look(joint, &piece);
+        if (state == SHM_JOINT_WAITING)
             return 0;
-        s->sharing = state == SHM_SHARE_RETURNED ? SHARING_RETURNED : SHARING_NOT;
-        p->unhelpful = state == SHM_SHARE_RETURNED;
+        s->sharing = state == SHM_JOINT_RETURNED ? SHARING_RETURNED : SHARING_NOT;
+        p->unhelpful = state == SHM_JOINT_RETURNED;
     } else if (s->sharing == SHARING_RETURNED) {
         s->sharing = SHARING_NOT;
     }
@@ -219,7 +219,7 @@ ssize_t shm_peer_read_messages(struct shm *t, struct peer *p, size_t budget)
         }
         p->unread = (int)-got;
         if (s->sharing == SHARING)
-            shm_share_close(&p->in->share);
+            shm_joint_close(&p->in->joint);
     }
     return (ssize_t)copied;
 }
@@ -244,10 +244,10 @@ size_t shm_peer_help(const struct shm *t, struct peer *p)
 {
     struct shm_claim c;
 
-    if (p->unwritten || !shm_share_claim_last(&p->out->share, &c))
+    if (p->unwritten || !shm_joint_claim_last(&p->out->joint, &c))
         return 0;
     p->unwritten = !write_piece(p, t->slot[c.slot].buf + c.piece.from, c.address + c.piece.from,
                                 c.piece.length);
-    shm_share_put(&p->out->share, !p->unwritten);
+    shm_joint_put(&p->out->joint, !p->unwritten);
     return p->unwritten ? 0 : c.piece.length;
 }

@@ -15,7 +15,7 @@ enum { LARGEST_CELL = 32 << 10, SMALLEST_CELL = 4 << 10, PAGE = 4096 };
 static const size_t most_for_cells = (size_t)512 << 20;
 static const char name[] = "collshim";
 
-/* What a member checks before it trusts the rest. */
+/* Fields that a member checks before it trusts the rest. */
 struct header {
     uint64_t nonce;
     uint64_t bytes;
@@ -85,7 +85,7 @@ int shm_segment_create(struct shm_segment *s, int members, uint64_t nonce, int f
     lay_out(s, members);
     if (too_large(s->bytes))
         return -EFBIG;
-    /* Sealed: nobody can shrink it under our feet. */
+    /* Sealed: no process can shrink the file. */
     if (fchmod(fd, 0600) || ftruncate(fd, (off_t)s->bytes) ||
         fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
         return -errno;
@@ -95,7 +95,7 @@ int shm_segment_create(struct shm_segment *s, int members, uint64_t nonce, int f
     return rc;
 }
 
-/* Process ids of another name space may belong to anybody: look before opening. */
+/* A process id of another name space may belong to any process: look before opening. */
 static int is_segment(const char *path)
 {
     char target[64];

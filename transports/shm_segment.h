@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The memory that the ranks of one node share for one communicator: for every ordered pair of
- * them a ring of posts (what the one sends), a ring of answers (what the other did about it) and
- * a few cells for bytes; and for every rank a board of notices (shm_board.h). Each ring has one
- * writer and one reader, so counters are all it needs: the writer of an entry releases its counter,
- * the reader acquires it, and no entry is used again before the other side's counter has passed it.
+ * The memory that the ranks of one node share for one communicator. Every ordered pair of ranks has
+ * a ring of posts (its sends), a ring of answers (the receiver's replies) and a few cells for
+ * bytes. Every rank has a board of notices (shm_board.h). Each ring has one writer and one reader,
+ * so counters are enough. The writer of an entry releases its counter, and the reader acquires it.
+ * No entry is used again before the other side's counter has passed it.
  *
- * The memory has no name: one rank creates it (memfd), the others open it through that rank's
- * /proc entry, which only the same user can. Whatever crashes when, nothing is left behind. Pages
- * exist once they are touched; pairs that never talk cost addresses only.
+ * The memory has no name: one rank creates it (memfd), the others open it through that rank's /proc
+ * entry, which only the same user can. A crash at any time leaves nothing behind. Pages exist once
+ * they are touched; pairs that never talk cost addresses only.
  */
 #ifndef COLLSHIM_TRANSPORTS_SHM_SEGMENT_H
 #define COLLSHIM_TRANSPORTS_SHM_SEGMENT_H
@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 #include "transports/device.h"
-#include "transports/shm_share.h"
+#include "transports/shm_joint.h"
 
 enum { SHM_POSTS = 32, SHM_ANSWERS = 32, SHM_CELLS = 4 };
 enum { SHM_NOTICES = 8, SHM_NOTICE_BYTES = 128 << 10 };
@@ -34,8 +34,8 @@ struct shm_post {
     uint32_t notice; /* counted from 1; 0: none */
 };
 
-/* What becomes of a window: offered by the sender, opened by the receiver's device, and then used
-   until that has left. It is closed too if it cannot be opened, or its sender withdraws the offer.
+/* The state of a window: offered by the sender, opened by the receiver's device, and used until
+   that device has left. It is closed too if it cannot be opened, or its sender withdraws the offer.
  */
 enum shm_window {
     SHM_WINDOW_NONE,
@@ -70,10 +70,10 @@ struct shm_pair {
     struct device_window window;
     _Alignas(64) struct shm_post post[SHM_POSTS];
     _Alignas(64) struct shm_answer answer[SHM_ANSWERS];
-    struct shm_share share; /* the message that both copy at present */
+    struct shm_joint joint; /* the message that both copy at present */
 };
 
-/* Who has yet to read it; 0: its place is free. */
+/* How many ranks have yet to read it; 0: its place is free. */
 struct shm_notice {
     _Alignas(64) _Atomic uint32_t readers;
 };

@@ -2,8 +2,8 @@
 /*
  * A tag holds team, sender and lane, so UCX's order of matching is the order of plans.
  *
- * Endpoints report no errors of their own (UCP_ERR_HANDLING_MODE_NONE): it is the cheapest form,
- * and who watches over the processes is told of a dead one sooner than a network would.
+ * Endpoints report no errors of their own (UCP_ERR_HANDLING_MODE_NONE), the cheapest form. The rank
+ * that watches its helpers learns of a dead one sooner than a network would.
  */
 #include "transports/ucx.h"
 
@@ -234,7 +234,8 @@ static void on_received(void *request, ucs_status_t status, const ucp_tag_recv_i
     note(flight, status);
 }
 
-/* What a call of UCX gave: a request that will end by its callback, the end itself, or an error. */
+/* The result of a call of UCX: a request that will end by its callback, the end itself, or an
+   error. */
 static int begun(struct flight *f, ucs_status_ptr_t got)
 {
     f->request = NULL;

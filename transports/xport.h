@@ -15,7 +15,7 @@
 /* dst = a op b, `bytes` long, whole elements; dst may be a. */
 typedef void (*xport_combine)(void *context, const void *a, const void *b, void *dst, size_t bytes);
 
-/* What becomes of received bytes that are combined on arrival: dst = own op received. */
+/* How received bytes are combined on arrival: dst = own op received. */
 struct xport_reduce {
     xport_combine combine;
     void *context;
@@ -50,25 +50,24 @@ struct xport {
     /* Does it take device memory, for that peer and lane? Optional: NULL if never. */
     int (*moves_device)(void *state, int peer, int lane);
     /*
-     * Device memory that the peer reads where it is. All optional: NULL altogether.
-     * use_device: the device of the call that begins, NULL if it has none. lends: may sends to that
-     * peer lie in the device's window from here on? recv_lent: as recv, but where the sender lent
-     * its bytes, completion has XPORT_LENT added to the slot: they are at lent(), for this device,
-     * until give_back(); then completion is reported once more.
+     * Device memory that the peer reads where it is. All optional: NULL altogether. use_device: the
+     * device of the call that begins, NULL if it has none. lends: may sends to that peer lie in the
+     * device's window from here on? recv_lent: as recv. If the sender lent its bytes, XPORT_LENT is
+     * added to the completed slot. The bytes are at lent(), for this device, until give_back();
+     * then completion is reported once more.
      */
     void (*use_device)(void *state, struct device *d);
     int (*lends)(void *state, int peer, int lane);
     int (*recv_lent)(void *state, unsigned slot, void *buf, size_t length, int peer, int lane);
     const char *(*lent)(void *state, unsigned slot);
     void (*give_back)(void *state, unsigned slot);
-    /* Make progress on everything in flight; write the completed slots to done, which has room for
-       all that reserve() made, and their number to *ndone (0 is fine). XPORT_FAILED is added to the
-       slot of a receive for which the peer sent nothing, XPORT_UNEQUAL to that of one for which it
-       sent a message of another length, whose bytes are lost. Never blocks. Returns 0 or the error
-       code. */
+    /* Make progress on everything in flight. The completed slots go to done, which has room for all
+       that reserve() made, and their number to *ndone (0 is fine). XPORT_FAILED is added to the
+       slot of a receive for which the peer sent nothing. XPORT_UNEQUAL is added if the message had
+       another length; its bytes are lost. Never blocks. Returns 0 or the error code. */
     int (*poll)(void *state, unsigned *done, unsigned *ndone);
-    /* Give up everything in flight after an error; buffers may be reused afterwards only by the
-       application's own risk, exactly as after a failed call of the library. */
+    /* Give up everything in flight after an error. The application reuses its buffers at its own
+       risk, as after a failed call of the library. */
     void (*abandon)(void *state);
     /* Make room for slots 0 .. nslots-1, none of them in use. Returns 0 or -ENOMEM. */
     int (*reserve)(void *state, unsigned nslots);

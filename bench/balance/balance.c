@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How long balancing takes, for all ranks' traffic together, which is what every rank computes
- * before such a call. JSON lines on stdout: time, congestion beside that of going direct and of
- * striping evenly, and what was proven to be the least. All messages are long enough to be split.
+ * How long balancing takes, for all ranks' traffic together, which every rank computes before such
+ * a call. JSON lines on stdout: time, congestion beside that of direct paths and of even striping,
+ * and the proven minimum. All messages are long enough to be split.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,15 +2,16 @@
 /*
  * bench_collaborative [--ranks N] [--claim | --check | --unknown] SIZE...
  *
- * The collaborative Allreduce through the engine, on GPUs or on the simulated driver: the device
- * path alone, the division the planner chooses from rates measured first, and the best of all
- * divisions: every percent, and every tenth of one around the best of those. Every result is
- * compared. With --claim the exit status is 1 unless the chosen division is within 3% of the best
- * and not behind the device path, and from 64 MiB on 0.9 of the bound; that holds for the modelled
- * time of the simulated driver, where nothing disturbs. --check compares results alone, of a few
- * divisions. --unknown knows no rates and corrects what next to nothing begins with: after how many
- * calls it is within 3% of the best, where it settles, and how far the worst call until then was
- * behind the device path. With --claim as well: after 10 calls, not more than 3%, and not behind.
+ * The collaborative Allreduce through the engine, on GPUs or on the simulated driver. It runs the
+ * device path alone, the division the planner chooses from rates measured first, and the best of
+ * all divisions. All divisions are every percent, and every tenth of one around the best of those.
+ * Every result is compared. With --claim the exit status is 1 unless the chosen division is within
+ * 3% of the best, not behind the device path, and from 64 MiB on 0.9 of the bound. That holds for
+ * the modelled time of the simulated driver, where nothing disturbs. --check compares results
+ * alone, of a few divisions. --unknown knows no rates, starts with almost nothing through the host,
+ * and corrects that. It tells after how many calls the division is within 3% of the best, where it
+ * settles, and how far the worst call until then was behind the device path. With --claim as well:
+ * after 10 calls, not more than 3%, and not behind.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,7 +75,7 @@ static void measure(struct bench *b, size_t bytes)
     link[TOPO_LINK_REDUCE_GPU].bw_bytes_per_s = rig_rate_combining(g, chunk);
     link[TOPO_LINK_SHM].bw_bytes_per_s = link[TOPO_LINK_REDUCE].bw_bytes_per_s =
         rig_rate_processor(g);
-    /* Of the host path alone, whose chunks may be short: the others' rates have it in them. */
+    /* The rate of the host path alone, whose chunks may be short: the others' rates include it. */
     for (int i = 0; i < TOPO_LINK_CLASSES; i++)
         link[i].latency_ns = 1;
     link[TOPO_LINK_PCIE].latency_ns = rig_latency_down(g) * 1e9;
@@ -141,7 +142,7 @@ static void claim(struct bench *b, size_t bytes, int holds)
     b->failed = 1;
 }
 
-/* What a program sees that knows no rates. */
+/* A program's view if it knows no rates. */
 static void learn(struct bench *b, size_t bytes)
 {
     enum { MANY = 20, FEW = 10 };
@@ -192,8 +193,9 @@ static void check(struct bench *b, size_t bytes)
     search(b, bytes, 0, SPLIT_WHOLE, SPLIT_WHOLE / 4, &at);
 }
 
-/* The host path alone, of ranks that share a GPU's bus and this thread: against the slower of its
-   two parts, the copies in either direction and the n - 1 passes that combine and hand out. */
+/* The host path alone, of ranks that share a GPU's bus and this thread. It is compared with the
+   slower of its two parts: the copies in either direction, and the n - 1 passes that combine and
+   send. */
 static void show_host_path(struct bench *b, size_t bytes)
 {
     double best = -1, n = b->rig.n, passes = 2 * (n - 1) / n;

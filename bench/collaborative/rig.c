@@ -53,7 +53,7 @@ static int on_host(const struct rig *g, const void *p)
 
 /* ---- jobs ---- */
 
-/* What was put into the stream last is a job of the rank's; its number, or -1. */
+/* The last work put into the stream is a job of the rank's; its number, or -1. */
 static int note_job(struct rig_rank *r, CUstream stream)
 {
     struct rig *g = r->rig;
@@ -92,7 +92,7 @@ static void find_end(struct rig *g, struct rig_job *j)
     j->end_ns = (uint64_t)((double)ms * 1e6) + 1;
 }
 
-/* Report what is done: on a device whatever is, else the earliest. */
+/* Report finished jobs: on a device all of them, otherwise the earliest. */
 static void progress(struct rig *g)
 {
     struct rig_job *first = NULL;

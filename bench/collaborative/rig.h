@@ -4,9 +4,9 @@
  * a struct xport each. Messages of device memory are copies from GPU to GPU, those of host memory
  * are done by this thread; so a plan meets the links it was made for.
  *
- * On the simulated driver, time is the model's and things are seen to be done in its order: the
- * earliest that is outstanding is reported when nothing else can go on. Processors take none of it.
- * On a device, time is the clock's. Rank r is on GPU r, or on one of those that there are.
+ * On the simulated driver, time is the model's. Jobs end in its order: the earliest one outstanding
+ * is reported when nothing else can go on. Processors take no time. On a device, time is the
+ * clock's. Rank r is on GPU r, or on one of those that there are.
  */
 #ifndef COLLSHIM_BENCH_COLLABORATIVE_RIG_H
 #define COLLSHIM_BENCH_COLLABORATIVE_RIG_H
@@ -72,23 +72,25 @@ void rig_close(struct rig *g);
    output is not the sum of all inputs. */
 double rig_run(struct rig *g, const struct plan *const *plan);
 
-/* For the rig's own files: end the program with a line if a call of the driver's was refused; make
-   a rank's device the current one; the clock's time; a combine function for unsigned ints. */
+/* For the rig's own files. The first ends the program with a line if a call of the driver's was
+   refused. The others make a rank's device the current one, read the clock, and combine unsigned
+   ints. */
 void rig_must(CUresult result, const char *what);
 #define MUST(call) rig_must(g->cu->call, #call)
 void rig_enter(struct rig_rank *r);
 double rig_clock_s(void);
 void rig_sum_on_host(void *context, const void *a, const void *b, void *dst, size_t bytes);
 
-/* rig_rates.c. Bytes per second of copies between two GPUs, of such to the host, and of combining
-   on a GPU, in chunks of that size one behind the other: each of them takes its time to begin. */
+/* rig_rates.c. Bytes per second of copies between two GPUs, of copies to the host, and of combining
+   on a GPU. They are measured in chunks of that size, one behind the other: each takes its time to
+   begin. */
 double rig_rate_between(struct rig *g, size_t chunk);
 double rig_rate_down(struct rig *g, size_t chunk);
 double rig_rate_combining(struct rig *g, size_t chunk);
 /* Seconds that a copy to the host takes to begin. */
 double rig_latency_down(struct rig *g);
-/* Of this thread: copying and combining in host memory, shared by all ranks; on the simulated
-   driver, as good as infinite. */
+/* Rates of this thread: copying and combining in host memory, shared by all ranks; nearly infinite
+   on the simulated driver. */
 double rig_rate_processor(struct rig *g);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the rig's links and processors carry, measured as the engine uses them. */
+/* The rates of the rig's links and processors, measured as the engine uses them. */
 #include "bench/collaborative/rig.h"
 
 #define FREE_OF_CHARGE 1e13

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The exchanges inside a node that the Parallel Rings paper compares in its figures 4 and 5, by the
- * model of planners/model/model.h: how much slower each is than the fastest, for both of the
- * paper's nodes (four GPUs in a full mesh; two sockets of two), on one node and on four. A table on
- * stdout, or JSON lines with --json.
+ * model of planners/model/model.h. The program tells how much slower each is than the fastest, on
+ * one node and on four. Nodes are both of the paper's: four GPUs in a full mesh, and two sockets of
+ * two. A table on stdout, or JSON lines with --json.
  *
  * The paper's measure is the congestion impact factor: at each size, a latency over the lowest at
- * that size. Its numbers stand beside ours where it gives any: "latency improvements
- * of 74.6%, 68.2%, 60.5%, 75.7%, 75.5%, and 40.5%" on two sockets are factors 1 / (1 - 0.746) and
- * so on, and its largest factors are 4.57 on one node and 2.24 on several (section III.C).
+ * that size. If the paper has numbers, they stand beside ours. "latency improvements of 74.6%,
+ * 68.2%, 60.5%, 75.7%, 75.5%, and 40.5%" on two sockets are factors 1 / (1 - 0.746) and so on. Its
+ * largest factors are 4.57 on one node and 2.24 on several (section III.C).
  *
- * The model counts bytes on links. What the paper explains by incast and by a copy engine that
- * serves one transfer at a time is not in it: expect neither the height nor the exact order of its
- * bars on one node. Where rails and rings are in the time as well, the two come close.
+ * The model counts bytes on links. It has no incast, and no copy engine that serves one transfer at
+ * a time. So on one node neither the height nor the exact order of the paper's bars follows. If
+ * rails and rings are in the time as well, the two come close.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,8 +25,9 @@ enum { MOST_RANKS = 16, SIZES = 4, FORMS = 2 };
 
 static const size_t sizes[SIZES] = {2 << 20, 8 << 20, 32 << 20, 128 << 20}; /* per rank */
 
-/* Rates: the NVLink of an A30 (NV4) and an H100 (NV6) pair and the HCAs are the paper's hardware;
-   it gives none for PCIe and between sockets: 4.0 x16, and what peers reach across a UPI. */
+/* Rates: the NVLink of an A30 (NV4) and an H100 (NV6) pair and the HCAs are the paper's hardware.
+   The paper gives none for PCIe and between sockets: 4.0 x16, and the rate of peers across a UPI.
+ */
 static const struct {
     const char *node, *where, *topology;
 } shapes[] = {
@@ -41,7 +42,7 @@ static const struct {
 };
 #define NSHAPES (sizeof shapes / sizeof *shapes)
 
-/* Rows by name, the first that there is and that serves the shape; and what the paper says. */
+/* Rows by name, the first that exists and serves the shape; and the paper's statement. */
 static const struct {
     const char *name;
     const char *text[3];

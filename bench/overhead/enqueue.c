@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * collshim-enqueue-nccl: how long the host is busy with a rerouted ncclAllReduce whose schedule is
- * there already, in nanoseconds, and what it puts on the stream. NCCL and the driver do nothing
- * (null_nccl.c, null_cuda.c), so the time is this project's own: a real one adds, for each group,
- * kernel and copy counted here, what that takes it. The ranks are threads, whom COLLSHIM_TOPOLOGY
- * arranges; COLLSHIM_ALGORITHM says which schedule. One JSON line.
+ * collshim-enqueue-nccl: the host's time for a rerouted ncclAllReduce whose schedule exists, in
+ * nanoseconds, and the work that it puts on the stream. NCCL and the driver do nothing
+ * (null_nccl.c, null_cuda.c), so the time is this project's own. A real NCCL adds its own time for
+ * each group, kernel and copy counted here. The ranks are threads, placed by COLLSHIM_TOPOLOGY;
+ * COLLSHIM_ALGORITHM names the schedule. One JSON line.
  */
 #include <dlfcn.h>
 #include <nccl.h>

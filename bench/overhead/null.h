@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the libraries that do nothing were asked to put on streams. Any thread; not exact. */
+/* Work that the libraries that do nothing were asked to put on streams. Any thread; not exact. */
 #ifndef COLLSHIM_BENCH_OVERHEAD_NULL_H
 #define COLLSHIM_BENCH_OVERHEAD_NULL_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A CUDA driver that does nothing, as fast as can be, beside null_nccl.c: every function that the
- * shim knows is there and succeeds. What is put on streams is counted.
+ * shim knows is there and succeeds. Work put on streams is counted.
  */
 #include <stdint.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * An NCCL that does nothing, as fast as can be: what is then measured is the preload. Ranks are
- * whoever says so; with NULL_NCCL_BOARD set, ids hold an address as NCCL's do, so that ranks find
- * each other.
+ * An NCCL that does nothing, as fast as possible, so that a program measures the preload. Any
+ * process may be any rank. With NULL_NCCL_BOARD set, ids hold an address as NCCL's do, so that
+ * ranks find each other.
  */
 #include <arpa/inet.h>
 #include <nccl.h>

@@ -23,11 +23,12 @@ enum sizes { SIZES_ONE, SIZES_TWO, SIZES_NEW };
 
 struct machine {
     int arms, ranks, classes;
-    double agree;                         /* what an agreement takes, of a call of the best */
+    double agree;                         /* the time of an agreement, in calls of the best */
     double mean[MOST_CLASSES][MOST_ARMS]; /* of a call, in the library's, slow mode included */
     double fast[MOST_CLASSES][MOST_ARMS]; /* without it */
     double predicted[MOST_ARMS];          /* by the model, of arms 1 ... */
-    double cold[MOST_ARMS];               /* what the first call takes longer */
+    unsigned theirs;                      /* arms that are other algorithms of the library */
+    double cold[MOST_ARMS];               /* the extra time of the first call */
     double noise, rank_noise;             /* standard deviation, as a share: of a call, a rank */
     double hiccup;                        /* share of calls in which some rank has one */
     double slow_share, slow_by;           /* of the arm with two modes */
@@ -42,7 +43,7 @@ struct machine {
     struct rng rng;            /* for the noise */
 };
 
-/* What record.c has written: seconds of two contenders, in turn. */
+/* The lines that record.c has written: seconds of two contenders, in turn. */
 struct trace {
     const char *name; /* owned */
     int n;
@@ -59,6 +60,10 @@ void machine_replay(struct machine *m, const struct trace *t, uint64_t seed);
 
 void machine_make(struct machine *m, uint64_t seed);
 
+/* The same, but some of the reroutes are other algorithms of the library, of which the model knows
+   less, and whose error is one of their own. */
+void machine_make_mixed(struct machine *m, uint64_t seed);
+
 /* The mean time of a call, in the library's. */
 double machine_mean(const struct machine *m, int class, int arm, int call);
 int machine_best(const struct machine *m, int class, int call);
@@ -66,7 +71,7 @@ int machine_best(const struct machine *m, int class, int call);
 /* Bytes of call number `call` of that class. */
 uint64_t machine_bytes(struct machine *m, int class, int call);
 
-/* What each rank measures; cold: on top, of the first call. */
+/* Each rank's measurement; cold: on top, for the first call. */
 void machine_call(struct machine *m, int class, int arm, int call, double cold, uint64_t bytes,
                   double seconds[MOST_RANKS]);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A simpler guard, told for all ranks at once: try all, keep the fastest. The library
- * twice, then each reroute, warmed up and measured, twice where it may win, as long as not too much
- * is lost; of several calls the fastest counts. Who seems to win is measured once more. Looks at
- * the library and the fastest reroute come after 100 to 16000 calls.
+ * A simpler guard, told for all ranks at once: try all, keep the fastest. The library twice, then
+ * each reroute, warmed up and measured, twice where it may win, as long as not too much is lost; of
+ * several calls the fastest counts. The apparent winner is measured once more. Looks at the library
+ * and the fastest reroute come after 100 to 16000 calls.
  */
 #include "bench/regret/policy.h"
 

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "planners/variants.h"
 #include "shim/decide/guard.h"
 
 static struct guard all;
@@ -18,8 +19,10 @@ static void begin(const struct machine *m)
     guard_open(&all, 0, NULL);
     reroutes = m->arms - 1;
     for (int i = 0; i < reroutes; i++)
-        list[i] = (struct plan_candidate){
-            .algorithm = &rows[i], .seconds = m->predicted[1 + i], .ppg = 1};
+        list[i] = (struct plan_candidate){.algorithm = m->theirs & 2u << i ? &plan_variants[i].row
+                                                                           : &rows[i],
+                                          .seconds = m->predicted[1 + i],
+                                          .ppg = 1};
 }
 
 static int pick(int class, uint64_t bytes, int *timed)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What could be reached: a policy that knows how the machines are drawn, that 200 calls come and
- * then 10,000, what first calls take longer, and a contender's mean after one call of it, without
- * noise, and that needs no agreement. It does not know the machine. A contender is tried where the
- * gain to hope for over the calls to come exceeds the price. No policy that measures gets here.
+ * A limit for policies. This one knows how the machines are drawn, that 200 calls come and then
+ * 10,000, and the extra time of first calls. It knows a contender's mean after one call of it,
+ * without noise, and it needs no agreement. It does not know the machine. A contender is tried
+ * where the gain to hope for over the calls to come exceeds the price. No policy that measures
+ * reaches it.
  *
  * Logarithms of the means are jointly normal (those of all reroutes together only nearly so), so
  * one call tells about other contenders and other size classes.
@@ -24,15 +25,21 @@ static double square(double x)
     return x * x;
 }
 
-/* As machine.c draws them: any level of a class; all reroutes together; each; class by class. */
+static int theirs(int i)
+{
+    return (m->theirs >> i & 1) != 0;
+}
+
+/* As machine.c draws them: any level of a class; all reroutes of a kind together; each; class by
+   class. */
 static double covariance(int class, int i, int other, int k, int alike)
 {
     double v = class == other ? 25 : 0;
 
-    if (i && k)
+    if (i && k && theirs(i) == theirs(k))
         v += square(.657) + square(.2) * (class < other ? class : other);
     if (i && i == k)
-        v += square(.35) + (alike && i > 1 ? square(.2) : 0) +
+        v += square(theirs(i) ? .7 : .35) + (alike && i > 1 ? square(.2) : 0) +
              (class && class == other ? square(.1) : 0);
     return v;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Record a trace for bench_regret: the library's call and the preload's in turn, in one run.
+ * Record a trace for bench_regret: the library's call and the preload's in turn, in one run. To
+ * build and run it:
  *
  *     mpicc -O2 -o record bench/regret/record.c
  *     LD_PRELOAD=build/libcollshim.so COLLSHIM_ALGORITHM=bcast=compose mpirun -n 2 record bcast

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * bench_regret: what choosing costs. Each policy runs the same jobs on the same machines; regret is
- * the time lost against always calling the contender that is fastest in truth: by the means of the
- * two, so that a call that was held up is nobody's merit, and with first calls' extra time and what
- * agreements take.
+ * bench_regret: the cost of choosing. Each policy runs the same jobs on the same machines. Regret
+ * is the time lost against always calling the contender that is truly the fastest. It compares the
+ * means of the two, so that a held-up call counts for no contender. It includes the extra time of
+ * first calls and the time of agreements.
  */
 #include <getopt.h>
 #include <glob.h>
@@ -13,14 +13,15 @@
 
 #include "bench/regret/policy.h"
 
-enum { MOST_TRACES = 64, STARTS = 20 };
+enum { MOST_TRACES = 64, STARTS = 20, MIXED = 4 };
 
 static const char help[] =
     "bench_regret [--machines N] [--seed N] [--traces DIR] [--plot FILE.png]\n\n"
     "Regret of the guard (shim/decide/guard.c), of a simpler one that keeps the fastest of two\n"
     "trials each (fastest), and of one that knows what no guard can (informed), on simulated\n"
     "machines (bench/regret/README.md).\n\n"
-    "  --machines N   made-up machines (default 2000)\n"
+    "  --machines N   made-up machines (default 2000), and a quarter as many with contenders of\n"
+    "                 two kinds\n"
     "  --seed N       the first one's (default 1)\n"
     "  --traces DIR   recorded ones too, of DIR/*.txt\n"
     "  --plot FILE    draw the mean regret over calls (needs gnuplot)\n";
@@ -42,7 +43,7 @@ enum { POLICIES = sizeof policies / sizeof *policies };
 
 static double curve[POLICIES][CALLS]; /* sums over machines of calls lost so far, by class */
 
-/* Lost by the first calls and the others; and what the fastest took. */
+/* Lost by the first calls and the others; and the time of the fastest. */
 struct tally {
     int called[MOST_CLASSES][MOST_ARMS];
     double part[PARTS];
@@ -119,39 +120,43 @@ static struct outcome run(int policy, struct machine *m)
 /* Which machines a line of the table is about. */
 static int any(const struct machine *m)
 {
-    return !m->trace;
+    return !m->trace && !m->theirs;
 }
 static int few(const struct machine *m)
 {
-    return !m->trace && m->arms <= 4;
+    return any(m) && m->arms <= 4;
 }
 static int many(const struct machine *m)
 {
-    return !m->trace && m->arms > 4;
+    return any(m) && m->arms > 4;
 }
 static int held_up(const struct machine *m)
 {
-    return !m->trace && m->hiccup > 0;
+    return any(m) && m->hiccup > 0;
 }
 static int cold(const struct machine *m)
 {
-    return !m->trace && m->cold[0] > 0;
+    return any(m) && m->cold[0] > 0;
 }
 static int two_modes(const struct machine *m)
 {
-    return !m->trace && m->slow_arm >= 0;
+    return any(m) && m->slow_arm >= 0;
 }
 static int changing(const struct machine *m)
 {
-    return !m->trace && m->change_at < CALLS;
+    return any(m) && m->change_at < CALLS;
 }
 static int sizes(const struct machine *m)
 {
-    return !m->trace && m->sizes != SIZES_ONE;
+    return any(m) && m->sizes != SIZES_ONE;
 }
 static int quiet(const struct machine *m)
 {
-    return !m->trace && !m->hiccup && m->slow_arm < 0 && !m->cold[0];
+    return any(m) && !m->hiccup && m->slow_arm < 0 && !m->cold[0];
+}
+static int mixed(const struct machine *m)
+{
+    return m->theirs != 0;
 }
 static int recorded(const struct machine *m)
 {
@@ -165,7 +170,8 @@ static const struct {
              {"5 to 8 contenders", many},    {"calls held up", held_up},
              {"cold first calls", cold},     {"one with two modes", two_modes},
              {"one that changes", changing}, {"sizes that vary", sizes},
-             {"none of these", quiet},       {"recorded", recorded}};
+             {"none of these", quiet},       {"contenders of two kinds", mixed},
+             {"recorded", recorded}};
 enum { LINES = sizeof lines / sizeof *lines };
 
 struct job {
@@ -200,7 +206,7 @@ static void print_line(const struct job *job, int jobs, int line, int policy, do
     if (!n)
         return;
     qsort(first, (size_t)n, sizeof *first, ascending);
-    printf("%-20s %6d  %-12s %7.2f%% %8.2f%% %9.2f%% %10.3f%% %7.1f%% %7.0f\n", lines[line].name, n,
+    printf("%-23s %6d  %-12s %7.2f%% %8.2f%% %9.2f%% %10.3f%% %7.1f%% %7.0f\n", lines[line].name, n,
            policies[policy]->name, 100 * sum.first / n, 100 * first[n * 95 / 100],
            100 * sum.once / n, 100 * sum.after / n, 100 * sum.wrong / n, sum.timed / n);
 }
@@ -211,7 +217,7 @@ static void print_table(const struct job *job, int jobs)
 
     if (!first)
         return;
-    printf("%-20s %6s  %-12s %8s %9s %10s %11s %8s %7s\n", "machines", "", "policy", "first 200",
+    printf("%-23s %6s  %-12s %8s %9s %10s %11s %8s %7s\n", "machines", "", "policy", "first 200",
            "95th", "each once", "next 10,000", "wrong", "timed");
     for (int line = 0; line < LINES; line++)
         for (int p = 0; p < POLICIES; p++)
@@ -219,7 +225,7 @@ static void print_table(const struct job *job, int jobs)
     free(first);
 }
 
-/* Of all machines that are made up: where the regret of the first calls comes from. */
+/* The causes of the first calls' regret, over all generated machines. */
 static void print_parts(const struct job *job, int jobs)
 {
     if (!jobs)
@@ -332,7 +338,7 @@ int main(int argc, char **argv)
         fputs("bench_regret: --machines: 0 to 1000000, and nothing but options; --help\n", stderr);
         return 2;
     }
-    struct job *job = calloc((size_t)machines + MOST_TRACES * STARTS, sizeof *job);
+    struct job *job = calloc(2 * (size_t)machines + MOST_TRACES * STARTS, sizeof *job);
     if (!job)
         return 1;
     for (; jobs < machines; jobs++) {
@@ -340,10 +346,14 @@ int main(int argc, char **argv)
         run_job(&job[jobs], &m);
     }
     int failed = picture && jobs && plot(picture, jobs) < 0;
+    for (; jobs < machines + machines / MIXED; jobs++) {
+        machine_make_mixed(&m, seed + (uint64_t)jobs);
+        run_job(&job[jobs], &m);
+    }
     int replayed = traces ? run_traces(traces, job + jobs) : 0;
     failed |= replayed < 0;
     print_table(job, jobs + (replayed > 0 ? replayed : 0));
-    print_parts(job, jobs);
+    print_parts(job, machines);
     free(job);
     return failed;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The checker runs the plans of all ranks symbolically. A chunk crosses when the
- * heads of a send queue and of its receive queue are both ready: a transport that
- * buffers nothing. Readiness only ever grows, so if this run ends, every run with
- * more buffering ends; and since hazards are ordered, every run gives this result.
+ * The checker runs the plans of all ranks symbolically. A chunk crosses when the heads of a send
+ * queue and of its receive queue are both ready: a transport that buffers nothing. Readiness only
+ * ever grows, so if this run ends, every run with more buffering ends. Hazards are ordered, so
+ * every run gives this result.
  */
 #include "planners/check/check.h"
 
@@ -29,7 +29,7 @@ struct rank_state {
     struct check_buffer buffer[PLAN_NONE];
 };
 
-/* Of a buffer: places and their differences are 64 bits, with a sign. */
+/* In a buffer: places and their differences are 64 bits, with a sign. */
 #define MOST_BYTES ((uint64_t)1 << 62)
 
 struct checker {
@@ -103,8 +103,7 @@ static int take(struct checker *c, int rank, const struct plan_op *op, uint64_t 
     return rc;
 }
 
-/* What a combining operation finds at its own side: the destination, or a fused receive's source.
- */
+/* The own operand of a combining operation: the destination, or a fused receive's source. */
 static const struct check_buffer *own_operand(const struct rank_state *r, const struct plan_op *op,
                                               uint64_t *from)
 {
@@ -267,14 +266,22 @@ static int fill_buffers(struct checker *c)
     return rc;
 }
 
-/* The set of all ranks, or an error code. */
-static int64_t everybody(struct checker *c)
+/* The sets of the first k ranks, as check_after wants them (caller frees). NULL: out of memory. */
+static uint32_t *first_ranks(struct checker *c)
 {
-    int64_t all = 0;
+    int nranks = c->q->topo->nranks;
+    uint32_t *first = calloc((size_t)nranks + 1, sizeof *first);
 
-    for (int rank = 1; all >= 0 && rank < c->q->topo->nranks; rank++)
-        all = check_sets_join(&c->sets, (uint32_t)all, (uint32_t)rank);
-    return all;
+    for (int rank = 1; first && rank < nranks; rank++) {
+        int64_t joined = check_sets_join(&c->sets, first[rank], (uint32_t)rank);
+
+        if (joined < 0) {
+            free(first);
+            return NULL;
+        }
+        first[rank + 1] = (uint32_t)joined;
+    }
+    return first;
 }
 
 static int compare_output(struct checker *c, int rank, const struct check_buffer *expected)
@@ -301,17 +308,18 @@ static int compare_output(struct checker *c, int rank, const struct check_buffer
 
 static int compare_outputs(struct checker *c)
 {
-    int64_t all = everybody(c);
-    int rc = all < 0 ? (int)all : 0;
+    uint32_t *first = first_ranks(c);
+    int rc = first ? 0 : -ENOMEM;
 
     for (int rank = 0; !rc && rank < c->q->topo->nranks; rank++) {
         struct check_buffer expected = {0};
 
-        rc = check_after(c->q, rank, (uint32_t)all, &expected);
+        rc = check_after(c->q, rank, first, &expected);
         if (!rc)
             rc = compare_output(c, rank, &expected);
         check_buffer_free(&expected);
     }
+    free(first);
     return rc;
 }
 

@@ -45,8 +45,9 @@ static uint64_t touched_upto(const struct plan_op *op, struct range r)
 }
 
 /*
- * Is `late` ordered after `early` on the bytes of r? Either it names it, or what it names covers
- * r piece by piece and is itself ordered after `early`. depth bounds the walk on a faulty plan.
+ * Is `late` ordered after `early` on the bytes of r? Either it names `early`, or its dependencies
+ * cover r piece by piece and are themselves ordered after `early`. depth bounds the walk on a
+ * faulty plan.
  */
 static int after(const struct plan *p, uint32_t early, uint32_t late, struct range r,
                  uint32_t depth)

@@ -6,10 +6,9 @@
 #include "planners/plan.h"
 
 /*
- * Prove that any two operations of the plan that touch the same bytes, one of them
- * writing, are ordered: one names the other, or names operations that together touch
- * all those bytes and are ordered after the other; or both are in one COPY or REDUCE queue,
- * which runs its operations one by one.
+ * Prove that any two operations of the plan that touch the same bytes, one of them writing, are
+ * ordered. One names the other, or names operations that together touch all those bytes and are
+ * ordered after the other. Two operations of one COPY or REDUCE queue are ordered by the queue.
  * Returns 0, -EINVAL with one line in why, or -ENOMEM.
  */
 int check_hazards(const struct plan *p, char *why, size_t why_size);

@@ -17,7 +17,7 @@ static uint64_t block_start(const struct plan_request *q, int rank)
     return start;
 }
 
-/* Where entry i of the demand is among all of it, row by row. */
+/* The place of entry i of the demand among all entries, row by row. */
 static uint64_t message_start(const struct plan_request *q, uint64_t i)
 {
     uint64_t start = 0;
@@ -60,6 +60,8 @@ int check_before(const struct plan_request *q, int rank, struct check_buffer *in
                    message_start(q, (uint64_t)rank * (uint64_t)q->topo->nranks));
     case PLAN_ROOT_VECTOR: /* outputs alone */
     case PLAN_COLUMN:
+    case PLAN_PREFIX:
+    case PLAN_PREFIX_BEFORE:
         break;
     }
     return -EINVAL;
@@ -76,7 +78,7 @@ static int gathered(const struct plan_request *q, struct check_buffer *expected)
     return rc;
 }
 
-/* Rank's block of everybody's input. */
+/* That rank's block of every rank's input. */
 static int exchanged(const struct plan_request *q, int rank, struct check_buffer *expected)
 {
     uint64_t nranks = (uint64_t)q->topo->nranks, bytes = q->nbytes;
@@ -87,7 +89,7 @@ static int exchanged(const struct plan_request *q, int rank, struct check_buffer
     return rc;
 }
 
-/* What everybody has for that rank, by sender. */
+/* The blocks that all ranks have for that rank, by sender. */
 static int delivered(const struct plan_request *q, int rank, struct check_buffer *expected)
 {
     uint64_t nranks = (uint64_t)q->topo->nranks, at = 0;
@@ -101,10 +103,11 @@ static int delivered(const struct plan_request *q, int rank, struct check_buffer
     return rc;
 }
 
-int check_after(const struct plan_request *q, int rank, uint32_t all, struct check_buffer *expected)
+int check_after(const struct plan_request *q, int rank, const uint32_t *first,
+                struct check_buffer *expected)
 {
     int combines = plan_is(q->collective, PLAN_COMBINES);
-    uint32_t from = combines ? all : (uint32_t)q->root;
+    uint32_t from = combines ? first[q->topo->nranks] : (uint32_t)q->root;
 
     switch ((enum plan_side)plan_collectives[q->collective].output) {
     case PLAN_VECTOR:
@@ -122,6 +125,10 @@ int check_after(const struct plan_request *q, int rank, uint32_t all, struct che
         return rank == q->root ? gathered(q, expected) : 0;
     case PLAN_COLUMN:
         return delivered(q, rank, expected);
+    case PLAN_PREFIX:
+        return put(expected, 0, q->nbytes, first[rank + 1], 0);
+    case PLAN_PREFIX_BEFORE:
+        return rank ? put(expected, 0, q->nbytes, first[rank], 0) : 0;
     case PLAN_NOTHING: /* inputs alone */
     case PLAN_ROW:
         break;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What each collective means, for the checker only: contents before and after. */
+/* The meaning of each collective, for the checker only: contents before and after. */
 #ifndef COLLSHIM_PLANNERS_CHECK_MEANING_H
 #define COLLSHIM_PLANNERS_CHECK_MEANING_H
 
@@ -11,8 +11,9 @@
 int check_before(const struct plan_request *q, int rank, struct check_buffer *input,
                  struct check_buffer *output);
 
-/* What the output must hold at the end; all: the set of all ranks. 0 or -ENOMEM. */
-int check_after(const struct plan_request *q, int rank, uint32_t all,
+/* The contents that the output must have at the end; first: [nranks + 1], at k the set of the first
+   k ranks (none at 0). 0 or -ENOMEM. */
+int check_after(const struct plan_request *q, int rank, const uint32_t *first,
                 struct check_buffer *expected);
 
 #endif

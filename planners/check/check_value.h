@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a byte holds, symbolically: for the checker only.
+ * The symbolic contents of a byte, for the checker only.
  *
- * Every input byte of a rank has a logical position (where it belongs in the
- * result). A byte of a buffer then holds the combination of the bytes that a set
- * of ranks contributed at one logical position. Buffers are kept as spans of
- * bytes with the same set and the same distance to their logical position, so
- * that checking costs time per operation and not per byte.
+ * Every input byte of a rank has a logical position (where it belongs in the result). A byte of a
+ * buffer then holds the combination of the bytes that a set of ranks contributed at one logical
+ * position. A buffer is kept as spans of bytes with the same set and the same distance to their
+ * logical position. So checking costs time per operation and not per byte.
  */
 #ifndef COLLSHIM_PLANNERS_CHECK_VALUE_H
 #define COLLSHIM_PLANNERS_CHECK_VALUE_H

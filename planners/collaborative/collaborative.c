@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Each slice has copy queues of its own: in one queue the slices would come down one after the
- * other, and the ranks combine in turns instead of together.
+ * Each slice has its own copy queues. In one queue the slices would come down one after the other,
+ * and the ranks would combine in turns instead of together.
  *
- * The device path is the direct exchange because GPUs of a node have links to each other, all of
- * which it uses; for two it is the paper's pairwise exchange, but for one thing: each rank combines
- * half and sends the result, where the paper has both combine everything. That moves the same bytes
- * and makes the two results one. device=ring is for GPUs whose links form one.
+ * The device path is the direct exchange, which uses all links between the GPUs of a node. For two
+ * GPUs it is the paper's pairwise exchange with one change. In the paper both ranks combine
+ * everything; here each rank combines half and sends the result. That moves the same bytes, and
+ * both ranks have the same result. device=ring is for GPUs whose links form one.
  */
 #include "planners/collaborative/collaborative.h"
 
@@ -44,10 +44,10 @@ struct part {
 
 static uint64_t cut(const struct work *w, const struct part *p, int slice)
 {
-    uint64_t unit = split_unit(w->q), units = p->bytes / unit, n = (uint64_t)w->n;
+    uint64_t quantum = split_quantum(w->q), quanta = p->bytes / quantum, n = (uint64_t)w->n;
     uint64_t s = (uint64_t)slice;
 
-    return slice == w->n ? p->bytes : (units / n * s + units % n * s / n) * unit;
+    return slice == w->n ? p->bytes : (quanta / n * s + quanta % n * s / n) * quantum;
 }
 
 static uint64_t slice_bytes(const struct work *w, const struct part *p, int slice)
@@ -68,7 +68,7 @@ static int peer_at(const struct work *w, int turn)
     return (w->rank + turn) % w->n;
 }
 
-/* Everybody with everybody: hand each peer its slice, combine the own one, hand that to all. */
+/* Every rank with every other: send each peer its slice, combine the own one, send that to all. */
 static void exchange_directly(struct work *w, const struct part *p)
 {
     struct spot mine = slice_at(w, p->to, p, w->rank), now = slice_at(w, p->from, p, w->rank);

@@ -3,7 +3,8 @@
 
 #include "planners/collaborative/split.h"
 
-/* Of the later path's time: so close together is balanced, so far apart is worth another look. */
+/* Parts of the later path's time. Paths this close are balanced; paths this far apart are worth
+   another look. */
 #define CLOSE 0.04
 #define APART 0.15
 enum { APART_CALLS = 8 }; /* in a row */
@@ -38,8 +39,9 @@ static double gap(double device, double host)
     return 1 - (device < host ? device / host : host / device);
 }
 
-/* The next share, at least one step from either end: where the devices' time, in proportion to
-   their part, meets the line through the host's last two times. */
+/* The next share, at least one step from either end. The devices' time is in proportion to their
+   part; the host's follows the line through its last two times. The next share is where they meet.
+ */
 static int balanced(const struct correction *c)
 {
     double x = (double)c->share / SPLIT_WHOLE, device = c->device / (1 - x);
@@ -70,7 +72,7 @@ static int settle(struct correction *c)
     return move_to(c, c->best);
 }
 
-/* Of a settled share: begin anew? Returns 1 if the share has changed. */
+/* Should a settled share be corrected again? Returns 1 if the share has changed. */
 static int look_again(struct correction *c, double device_seconds, double host_seconds)
 {
     int before = c->share, patience = c->patience * RARER;

@@ -2,21 +2,22 @@
 /*
  * Correcting the division of the two paths by what they took: from times to the next share.
  *
- * The devices' time is taken to be proportional to their part. So is the host's at first, and from
- * the second share on it is a straight line through the last two: small parts take a while to begin
- * and would make it seem slow. The next share is where the two meet. When the paths end close to
- * each other, the last share of the round is none at all, so that two paths are kept only where
- * they were seen to be faster than one. Then it is left alone until they have drifted apart for a
- * while; and where one path was faster, until it is time to look again, which becomes rarer.
+ * The devices' time is taken to be proportional to their part. So is the host's at first. From the
+ * second share on it is a straight line through the last two, because small parts are slow to
+ * start. The next share is where the two meet. When the paths end close to each other, the last
+ * share of the round is 0, so that two paths stay only if they were faster than one. The share then
+ * stays until the paths have drifted apart for some calls. If one path was faster, it stays until
+ * the next look; looks become rarer.
  *
- * Calls measure rates better than a benchmark in the job could: all ranks are at work, in the size
- * that counts, and it costs nothing. Without known rates the first share is CORRECT_PROBE: so
- * little that it is done long before the devices are, so nothing is lost by trying, and yet enough
- * to be timed. A time is the least of two calls: what disturbs a call only makes it longer, and the
- * first one meets cold memory. Every new share is a new plan, so there are few of them.
+ * Calls measure rates better than a benchmark in the job: all ranks work, the size is the right
+ * one, and the measurement is free. Without known rates the first share is CORRECT_PROBE. It is so
+ * small that it ends long before the devices do, and large enough to be timed. A time is the least
+ * of two calls: a disturbance only makes a call longer, and the first call meets cold memory. Every
+ * new share is a new plan, so there are few of them.
  *
- * The times are the slowest rank's of each path, agreed on by all ranks (as guard_note's are); then
- * all ranks get the same shares, being a pure function of them. No clock and no MPI in here.
+ * The times are the slowest rank's of each path, agreed on by all ranks (as guard_note's are).
+ * Shares are a pure function of them, so all ranks get the same. This file uses no clock and no
+ * MPI.
  */
 #ifndef COLLSHIM_PLANNERS_COLLABORATIVE_CORRECT_H
 #define COLLSHIM_PLANNERS_COLLABORATIVE_CORRECT_H
@@ -40,7 +41,8 @@ struct correction {
     uint8_t calls, steps, apart, settled;
 };
 
-/* Begin with that share; 0: with CORRECT_PROBE. SPLIT_WHOLE stays, for want of a second path. */
+/* Begin with that share; 0: with CORRECT_PROBE. SPLIT_WHOLE stays, because there is no second path.
+ */
 void correction_begin(struct correction *c, int share);
 
 /* Begin with a share that was settled before, perhaps in another job: it stays like one settled

@@ -5,7 +5,7 @@
 
 #include "planners/model/model.h"
 
-/* What a path may have to pass. */
+/* The stages that a path may pass. */
 enum stage { NVLINK, GPU, PCIE_OUT, PCIE_IN, SOCKETS, HOST, STAGES };
 
 /* Seconds of each stage per byte of the device's and of the host's part. */
@@ -13,7 +13,7 @@ struct work {
     double device[STAGES], host[STAGES];
 };
 
-/* What the topology knows, else what the model takes. */
+/* The topology's rates, or else the model's. */
 static double rate(const struct topo *t, enum topo_link_class c)
 {
     double known = t->link[c].bw_bytes_per_s;
@@ -66,8 +66,8 @@ static struct seats seats_of(const struct topo *t)
 
 /*
  * A rank sends each peer one slice to be combined and one that is: 2/n of the part over the link of
- * each pair. It combines n - 1 times a slice. A host part is copied whole both ways, and who
- * receives a slice in host memory also combines it: the rank's threads together.
+ * each pair. It combines n - 1 times a slice. A host part is copied whole both ways. The rank that
+ * receives a slice in host memory also combines it, with all its threads.
  */
 static struct work work_of(const struct plan_request *q)
 {
@@ -121,11 +121,11 @@ static double device_fill(const struct plan_request *q, const struct work *w, do
     return chunks < bytes ? (shown > 0 ? shown : 0) * chunks : gpu * chunks;
 }
 
-/* A chunk passes all stages; the busiest one is counted with the whole part, the others with the
-   chunks that are first or last there. The copies of one direction follow each other, a chunk of
-   each slice in turn; so the first slice's is combined while the others come down, and goes up
-   while they are combined. But the longer a result is handed to the others, the more of them come
-   at once; and where the bus is the busiest, it waits for results that the next chunks hold up. */
+/* A chunk passes all stages. The busiest stage counts with the whole part, the others with their
+   first or last chunks. The copies of one direction follow each other, a chunk of each slice in
+   turn. So the first slice's chunk is combined while the others come down, and goes up while they
+   are combined. But slow results arrive together. If the bus is the busiest stage, it waits for
+   results that the next chunks delay. */
 static double host_fill(const struct plan_request *q, const struct work *w, double bytes)
 {
     double n = q->topo->nranks, all = front(q, bytes), one = all / n;
@@ -159,8 +159,8 @@ static struct work with_copies(const struct plan_request *q, struct work w, doub
     return w;
 }
 
-/* The later path, or the stage that both keep busy; then the path that is done sooner there has
-   passed the stages behind it while the other still goes on. */
+/* The later path, or the stage that both keep busy. The path that ends sooner there has passed the
+   stages behind it while the other still runs. */
 static double seconds(const struct plan_request *q, const struct work *work, double host)
 {
     const struct topo *t = q->topo;
@@ -185,7 +185,7 @@ double split_seconds(const struct plan_request *q, uint64_t host_bytes)
     return seconds(q, &w, (double)host_bytes);
 }
 
-uint64_t split_unit(const struct plan_request *q)
+uint64_t split_quantum(const struct plan_request *q)
 {
     enum { ELEMENTS = 64, LONG_SLICE = 64 << 10 };
 
@@ -194,15 +194,15 @@ uint64_t split_unit(const struct plan_request *q)
 
 uint64_t split_bytes(const struct plan_request *q, int share)
 {
-    uint64_t unit = split_unit(q), units = q->nbytes / unit, s = (uint64_t)share;
+    uint64_t quantum = split_quantum(q), quanta = q->nbytes / quantum, s = (uint64_t)share;
 
     if (share == SPLIT_WHOLE)
         return q->nbytes;
-    return (units / SPLIT_WHOLE * s + units % SPLIT_WHOLE * s / SPLIT_WHOLE) * unit;
+    return (quanta / SPLIT_WHOLE * s + quanta % SPLIT_WHOLE * s / SPLIT_WHOLE) * quantum;
 }
 
-/* Of the time of the device path alone: a smaller gain is not worth the processors, and may be an
-   error of the above. */
+/* Part of the device path's time alone. A smaller gain is not worth the processors, and may be an
+   error of this model. */
 #define WORTH_IT 0.985
 
 /* Ever closer around the best of evenly spaced divisions: a walk that no small bump leads astray,
@@ -210,15 +210,16 @@ uint64_t split_bytes(const struct plan_request *q, int share)
 uint64_t split_best(const struct plan_request *q)
 {
     enum { STEPS = 32 };
-    uint64_t unit = split_unit(q), units = q->nbytes / unit, from = 0, to = units, best = 0;
+    uint64_t quantum = split_quantum(q), quanta = q->nbytes / quantum, from = 0, to = quanta,
+             best = 0;
 
     if (q->memory != PLAN_ON_DEVICE || q->topo->nnodes > 1 || q->topo->nranks < 2)
         return 0;
     struct work w = work_of(q);
     double alone = seconds(q, &w, 0), least = alone;
-    for (uint64_t step = units / STEPS + 1;; step = (step + STEPS / 2 - 1) / (STEPS / 2)) {
+    for (uint64_t step = quanta / STEPS + 1;; step = (step + STEPS / 2 - 1) / (STEPS / 2)) {
         for (uint64_t at = from; at <= to; at += step) {
-            double now = seconds(q, &w, (double)(at * unit));
+            double now = seconds(q, &w, (double)(at * quantum));
 
             if (now < least) {
                 least = now;
@@ -226,8 +227,8 @@ uint64_t split_best(const struct plan_request *q)
             }
         }
         if (step == 1)
-            return least < WORTH_IT * alone ? best * unit : 0;
+            return least < WORTH_IT * alone ? best * quantum : 0;
         from = best > step ? best - step : 0;
-        to = best + step < units ? best + step : units;
+        to = best + step < quanta ? best + step : quanta;
     }
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * HiCCL: every collective composed of multicasts, reductions and fences, which are factorised over
- * a hierarchy, striped, passed along a ring or down a tree, and pipelined. This file is the paper's
- * section III: the single-step patterns, and each collective as one of them or two with a fence
- * between (Table II). A recipe chooses; see compose_shape.c.
+ * HiCCL composes every collective of multicasts, reductions and fences. It factorises them over a
+ * hierarchy, stripes them, passes them along a ring or down a tree, and pipelines them. This file
+ * is the paper's section III: the single-step patterns, and each collective as one of them or two
+ * with a fence between (Table II). A recipe chooses; see compose_shape.c.
  *
- * Unlike HiCCL, a rank works out its own part only, ranks may be in any order, nodes and counts
+ * Unlike HiCCL, a rank computes its own part only, and ranks may be in any order. Nodes and counts
  * need not be equal, and steps overlap wherever bytes allow.
  */
 #include "planners/compose/compose.h"
@@ -53,9 +53,9 @@ enum {
     SCATTERS = BIT(SCATTER) | BIT(SCATTERV),
 };
 
-/* Table II for MPI's collectives: at most two steps, the one executed first stands first. The first
-   row of a collective is what a recipe need not name. Where any rank may be the one between two
-   steps, rank 0 is. */
+/* Table II for MPI's collectives: at most two steps, in the order of execution. A recipe need not
+   name the first row of a collective. If any rank may be the one between two steps, it is rank 0.
+ */
 struct composition {
     unsigned collectives;
     uint8_t steps; /* enum compose_steps: what the recipe calls it */
@@ -181,7 +181,7 @@ static uint64_t kept_bytes(const struct work *w, uint64_t *start)
     return w->sizes[me];
 }
 
-/* Where this rank's buffers lie in the vector. */
+/* The places of this rank's buffers in the vector. */
 static uint64_t lay_ground(struct work *w)
 {
     const struct plan_request *q = w->q;
@@ -339,7 +339,9 @@ static int compose_accepts(const struct plan_request *q, char *why, size_t why_s
 
 const struct plan_algorithm plan_compose = {
     .name = "compose",
-    .collectives = ((1u << COLL_COUNT) - 1) & ~(1u << COLL_ALLTOALLV),
+    .collectives = ((1u << COLL_COUNT) - 1) &
+                   ~(1u << COLL_ALLTOALLV | 1u << COLL_NEIGHBOR_ALLGATHER |
+                     1u << COLL_NEIGHBOR_ALLTOALL | 1u << COLL_SCAN | 1u << COLL_EXSCAN),
     .description = "multicasts and reductions factorised over a hierarchy: stripes, ring, tree",
     .source = "HiCCL, sections III and IV",
     .pays = plan_pays_by_name,

@@ -2,15 +2,14 @@
 /*
  * One rank's part of the factorised primitives, as operations. All ranks put their operations in
  * one common order: by step, by time along the path, by primitive, by stripe. So both ends of a
- * queue agree on it, and nothing can wait in a circle, because every wait is for something earlier.
+ * queue agree on it. Every operation waits for earlier ones only, so there is no deadlock.
  *
- * The fence (III-C) and the stages of the pipeline (IV-E) are dependencies by bytes, found
- * here: buffers are cut at all borders of operations, and each piece knows who wrote it last and
- * who has read it since. An operation waits for those, chunk by chunk, and for nothing else:
- * there is no stage that begins for all.
+ * The fence (III-C) and the stages of the pipeline (IV-E) are dependencies by bytes. Buffers are
+ * cut at all borders of operations, and each piece knows its last writer and the readers since. An
+ * operation waits for those, chunk by chunk, and for nothing else: no stage begins for all ranks.
  *
  * A reduction combines on arrival, child after child in the order of their times: that order is the
- * plan's, so bits do not depend on who is early.
+ * plan's, so bits do not depend on the order of arrival.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -135,7 +134,7 @@ static void operate(struct compose_emit *e, struct compose_move m, enum plan_kin
     add(e, m);
 }
 
-/* What arrives is combined with `with`, if that is somewhere. */
+/* Received data is combined with `with`, if there is such data. */
 static void take(struct compose_emit *e, struct compose_move m, struct spot with, struct spot to)
 {
     operate(e, m, with.buffer == PLAN_NONE ? PLAN_RECV : PLAN_RECV_REDUCE, with, to);
@@ -160,9 +159,8 @@ void compose_emit_copy(struct compose_emit *e, enum compose_place from, uint64_t
 }
 
 /*
- * A level's groups in their order, the own among them: what stands before it is combined first,
- * apart. So the sum is the same bit by bit whoever forms it. *sum is where the own part is, and
- * then all.
+ * A level's groups in their order, the own among them: groups before it are combined first, apart.
+ * So all ranks that form the sum get the same bits. *sum is where the own part is, and then all.
  */
 static uint32_t reduce_level(struct compose_emit *e, const struct compose_primitive *p,
                              uint32_t children, struct spot *sum)
@@ -214,8 +212,8 @@ static void reduce_in_order(struct compose_emit *e, const struct compose_primiti
     }
 }
 
-/* Everybody's contributions along the tree to the root: what this rank's children have, what it has
-   itself, on to its parent. */
+/* All ranks' contributions along the tree to the root: those of this rank's children, its own, then
+   on to its parent. */
 static void reduce(struct compose_emit *e, const struct compose_primitive *p, int stripe,
                    uint64_t from_at, uint64_t to_at, uint64_t bytes)
 {
@@ -302,7 +300,7 @@ static int lane_of(const struct compose_emit *e, const struct compose_move *m)
     return m->step;
 }
 
-/* What it waits for follows from what those before it do to the same bytes. */
+/* An operation waits for those before it that touch the same bytes. */
 static void append(const struct compose_emit *e, struct tracked *ops, const struct compose_move *m)
 {
     int lane = lane_of(e, m);

@@ -2,9 +2,10 @@
 /*
  * Factorisation (HiCCL, sections IV-B to IV-D): a multicast becomes striping, ring and tree, in
  * this order. Stripe j of a root is carried from an address of the root's group, one per stripe.
- * Once the carrier's digits of the ring's levels, and then one level after the other, have been
- * exchanged for the leaf's, the data is at the leaf: so every hop changes one digit, hops between
- * nodes stay on a rail, and each rank finds its parent and children from two addresses alone.
+ * Each hop replaces one digit of the carrier's address by the leaf's: first those of the ring's
+ * levels, then one level after the other. With the last digit the data is at the leaf. So hops
+ * between nodes stay on a rail, and each rank finds its parent and children from two addresses
+ * alone.
  *
  * The paper's striping sends a stripe back to the root it came from, and draws those arrows dashed
  * because they can be omitted; they are omitted here.
@@ -106,7 +107,7 @@ static void add_child(struct compose_role *role, int root, int me, int rank, uin
 
 /*
  * The other groups of a level, seen from the rank that has the stripe in its own. Each starts with
- * the group behind its own, so that nobody is everybody's first; where order matters, with the
+ * the group behind its own, so that no group is the first of all others; if order matters, with the
  * last.
  */
 static void add_level(const struct compose_shape *s, uint64_t from, int root, int me, int level,
@@ -164,8 +165,8 @@ void compose_factorise(const struct compose_shape *s, int root, int leaf, int st
 }
 
 /*
- * An address of rank `me`, a depth and a stripe: the pairs whose data come to rest there. A pair
- * that is not striped goes where its stripe 0 would.
+ * An address of rank `me`, a depth and a stripe: the pairs whose data rest there. A pair that is
+ * not striped goes where its stripe 0 would.
  */
 struct passing {
     const struct compose_shape *s;

@@ -21,17 +21,17 @@
 
 enum { COMPOSE_LEVELS = 8 };
 
-/* Where the compositions of a collective stand in their table; see compose.c. */
+/* The positions of a collective's compositions in their table; see compose.c. */
 enum compose_steps { COMPOSE_SINGLE, COMPOSE_MULTI, COMPOSE_ROOTED, COMPOSE_CHOICES };
 
 /*
- * What matters for the defaults of a composition. Of one primitive: it is striped over a node,
- * unless the recipe says otherwise; many use all rails anyway. In the same order: several ranks
- * combine the same data, so they must do it in one order, or sums would differ between ranks.
+ * Traits of a composition that its defaults depend on. One primitive alone is striped over a node,
+ * unless the recipe says otherwise; many use all rails anyway. Same order: several ranks combine
+ * the same data, so they must do it in one order, or sums would differ between ranks.
  */
 enum compose_nature { COMPOSE_MANY, COMPOSE_ONE, COMPOSE_SAME_ORDER };
 
-/* What a recipe comes to on a topology. */
+/* A recipe, applied to a topology. */
 struct compose_shape {
     const struct topo *t; /* borrowed */
     int levels;
@@ -52,10 +52,10 @@ struct compose_shape {
     int same_order; /* no ring and no stripes then */
 };
 
-/* A library (transport) a level may name; auto: whichever the transports find best for a peer. A
-   hop belongs to the level at which its two ranks' groups differ. mpi inside a node is lanes from
-   PLAN_NETWORK_LANE on, which transports/route.c hands to MPI; shm is shared memory where the
-   node's ranks have it, else MPI. */
+/* A library (transport) that a level may name. auto: the one that the transports find best for a
+   peer. A hop belongs to the level at which its two ranks' groups differ. mpi inside a node is
+   lanes from PLAN_NETWORK_LANE on, which transports/route.c hands to MPI. shm is shared memory if
+   the node's ranks have it, otherwise MPI. */
 struct compose_library {
     const char *name;
     int inside_node; /* it cannot cross nodes */
@@ -75,7 +75,7 @@ void compose_shape_close(struct compose_shape *s);
 /* The rank at an address, the address of a rank, and whether that address is its rank's own. */
 int compose_rank_at(const struct compose_shape *s, uint64_t address);
 uint64_t compose_address(const struct compose_shape *s, int rank);
-/* What the level names that links two ranks: the first at which their groups differ. */
+/* The library of the level that links two ranks: the first at which their groups differ. */
 const struct compose_library *compose_library_between(const struct compose_shape *s, int a, int b);
 int compose_is_own(const struct compose_shape *s, uint64_t address);
 
@@ -103,14 +103,14 @@ uint64_t compose_carrier(const struct compose_shape *s, int root, int leaf, int 
 uint64_t compose_root_of(const struct compose_shape *s, uint64_t carrier, int stripe);
 
 /*
- * Of so many elements of a primitive, at which one a stripe begins; the last is followed by
- * `stripes`, where all end. A carrier with a faster rail takes more.
+ * The first element of a stripe, among that many elements of a primitive. The last stripe is
+ * followed by `stripes`, where all end. A carrier with a faster rail takes more.
  */
 uint64_t compose_cut(const struct compose_shape *s, int root, int leaf, int stripe,
                      uint64_t elements);
 
 /*
- * What a rank does with one stripe of a multicast: takes it from a parent and passes it on to
+ * A rank's part in one stripe of a multicast: it receives it from a parent and passes it on to
  * children. A reduction is the same tree with its arrows, and its time, reversed.
  */
 struct compose_hop {
@@ -143,7 +143,7 @@ void compose_factorise(const struct compose_shape *s, int root, int leaf, int st
 void compose_each_passing(const struct compose_shape *s, int me,
                           void (*visit)(void *to, int root, int leaf, int stripe), void *to);
 
-/* Where the bytes of a step are. */
+/* The places of a step's bytes. */
 enum compose_place {
     COMPOSE_INPUT,  /* the caller's data, wherever in place means it is */
     COMPOSE_OUTPUT, /* at their position */

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The optimization space (HiCCL, section IV-A): what a recipe says, and what it means not to say
- * it. The paper leaves all parameters to the user; here each has a default from the topology: one
- * level of nodes and one of ranks, a ring over the nodes, and stripes as wide as a node.
+ * The optimization space (HiCCL, section IV-A): the parameters of a recipe, and their defaults. The
+ * paper leaves all parameters to the user. Here each has a default from the topology: one level of
+ * nodes and one of ranks, a ring over the nodes, and stripes as wide as a node.
  *
- * A hierarchy is a shape. If it fits the nodes (all factors but the last make their number, the
- * last is the largest one's ranks), its last groups are the nodes themselves, whatever each holds.
- * Else the ranks, node by node and socket by socket, are cut into equal groups, as in the paper.
+ * A hierarchy is a shape. It fits the nodes if all factors but the last make their number, and the
+ * last is the largest one's ranks. Then its last groups are the nodes themselves, of any size.
+ * Otherwise the ranks, node by node and socket by socket, are cut into equal groups, as in the
+ * paper.
  */
 #include <errno.h>
 #include <stdio.h>

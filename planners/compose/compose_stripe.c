@@ -5,7 +5,7 @@
  * which makes the root one of them; a stripe is as wide as its carrier's rail is fast. The paper's
  * stripes are equal, and bound by the slowest rail.
  *
- * The paper stripes whatever the leaves; here a point-to-point primitive whose leaf is among the
+ * The paper stripes for any leaves. Here a point-to-point primitive whose leaf is among the
  * carriers goes there directly.
  */
 #include <errno.h>
@@ -25,7 +25,7 @@ static int rates_differ(const struct topo *t)
     return 0;
 }
 
-/* What each rank's rail can carry: ranks of a node that share a rail share its rate. A stripe goes
+/* The rate of each rank's rail: ranks of a node that share a rail share its rate. A stripe goes
    through a carrier's rail, in and out again. */
 int compose_weigh_rails(struct compose_shape *s)
 {

@@ -176,49 +176,40 @@ static int lanes_accepts(const struct plan_request *q, char *why, size_t why_siz
     return read_recipe(q, value, why, why_size);
 }
 
-/* Of unequal nodes all that goes in and out of a slow rail must overlap, so chunks are many: in the
-   model a quarter of the call's time. */
-static size_t direct_chunk(const struct plan_request *q)
+static int build_stages(struct lane_work *w)
 {
-    enum { CHUNKS = 32, LEAST = 8 << 10 };
-    size_t chunk = (size_t)plan_total_bytes(q) / (size_t)q->topo->nranks / CHUNKS;
+    const struct plan_request *q = w->q;
+    int rc = lanes_open(&w->l, q->topo, q->rank, plan_total_bytes(q), q->grain);
 
-    chunk = (chunk > LEAST ? chunk : LEAST) / q->grain * q->grain;
-    return chunk && chunk < q->chunk_bytes ? chunk : q->chunk_bytes;
+    if (!rc)
+        rc = stages[q->collective](w);
+    lanes_close(&w->l);
+    return rc ? rc : w->error;
 }
 
 static int lanes_build(const struct plan_request *q, struct plan **plan_p)
 {
     struct recipe_value value[KEYS];
-    int rc;
+    struct topo *used;
 
     if (read_recipe(q, value, NULL, 0))
         return -ENOTSUP;
     int direct = q->collective == COLL_ALLREDUCE && value[KEY_INTER].number == LANES_DIRECT;
-    struct topo *aligned;
-    if (aligned_open(q->topo, direct, &aligned) < 0)
-        return -ENOMEM;
-    struct topo topo = aligned ? *aligned : *q->topo; /* as this schedule uses it */
+    int rc = direct ? aligned_by_node(q->topo, &used) : aligned_open(q->topo, &used);
+    if (rc)
+        return rc;
+    struct topo topo = used ? *used : *q->topo; /* as this schedule uses it */
     struct plan_request asked = *q;
     struct lane_work w = {.q = &asked, .inter = (enum lanes_inter)value[KEY_INTER].number};
 
     topo.lanes = value[KEY_LANES].number;
     asked.topo = &topo;
-    w.ops.b = plan_build_begin(q->rank, topo.nranks,
-                               direct && aligned ? direct_chunk(q) : q->chunk_bytes);
-    rc = w.ops.b ? lanes_open(&w.l, &topo, q->rank, plan_total_bytes(q), q->grain) : -ENOMEM;
-    if (!rc && direct)
-        rc = lanes_divide(&w, q->topo, aligned);
-    if (!rc)
-        rc = stages[q->collective](&w);
-    if (!rc)
-        rc = w.error;
+    w.ops.b = plan_build_begin(q->rank, topo.nranks, q->chunk_bytes);
+    rc = !w.ops.b ? -ENOMEM : direct ? lanes_direct(&w) : build_stages(&w);
     int noted = tracked_close(&w.ops);
     if (!rc)
         rc = noted;
-    lanes_close(&w.l);
-    free(w.part);
-    topo_free(aligned);
+    topo_free(used);
     if (rc) {
         plan_build_discard(w.ops.b);
         return rc;
@@ -249,14 +240,21 @@ static double packing(const struct plan_request *q)
     return packs ? (double)plan_total_bytes(q) / cost_local_rate(q) : 0;
 }
 
-/* A step sends what the one before has brought, so each waits for a chunk to fill it. */
+static int is_direct(const struct plan_request *q)
+{
+    return q->collective == COLL_ALLREDUCE && lanes_inter_default(q) == LANES_DIRECT;
+}
+
+/* A step sends what the one before has brought, so each waits for a chunk, or a slab, to fill it.
+ */
 static double lanes_cost(const struct plan_request *q)
 {
     const struct topo *t = q->topo;
     double share = (double)plan_total_bytes(q) / t->nranks;
-    double chunk = share < (double)q->chunk_bytes ? share : (double)q->chunk_bytes;
+    double most = is_direct(q) ? LANES_SLAB_BYTES : (double)q->chunk_bytes;
+    double chunk = share < most ? share : most;
 
-    return cost_passes(q) * cost_log2(t->nnodes) *
+    return cost_passes(q) * (is_direct(q) ? 1 : cost_log2(t->nnodes)) *
                (cost_rail_latency(t) + chunk / cost_rail_rate(t)) +
            2 * cost_local_latency(t) + cost_messages(q) + times_the_least(q) * cost_crossing(q) +
            cost_inside(q) + packing(q);

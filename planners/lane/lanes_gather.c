@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Allgather by lanes, in few messages: the blocks of the own node are exchanged at once; then each
- * local rank gathers its share of every other node's unit in scratch, in the ceil(log2 nodes)
- * steps of Bruck's algorithm, which serves any number of nodes; then it gives its local peers all
- * it has gathered as one message, and everybody copies what came to where it belongs.
- *
- * The copies are the price. The rings need none, and as many messages as there are nodes.
+ * Allgather by lanes, in few messages. The blocks of the own node are exchanged at once. Then each
+ * local rank gathers its share of every other node's unit in scratch, in the ceil(log2 nodes) steps
+ * of Bruck's algorithm, which serves any number of nodes. Then it sends its local peers all it has
+ * gathered as one message, and every rank copies the received bytes to their places. The copies are
+ * the price. The rings need none, but as many messages as there are nodes.
  *
  * Behind its own shares (lanes_units.h), scratch holds those of one local peer after the other,
  * from unit 1.
@@ -31,35 +30,35 @@ static void exchange_blocks(struct lane_units *u)
     tracked_copy(&u->w->ops, 0, own, out, bytes);
 }
 
-/* What of the own unit this rank takes to other nodes. */
+/* The part of the own unit that this rank sends to other nodes. */
 static void start_share(struct lane_units *u)
 {
     struct share rest = lane_units_share(u, 0, u->s.local);
     uint64_t to = 0;
-    struct segment piece;
+    struct share_piece piece;
 
     for (; share_next(&u->s, u->s.node, &rest, &piece); to += piece.length) {
         int own = piece.rank == u->s.rank && !u->w->q->in_place;
         struct spot from = {own ? PLAN_INPUT : PLAN_OUTPUT,
-                            own ? piece.offset : segment_from(&u->s, &piece)};
+                            own ? piece.offset : share_piece_from(&u->s, &piece)};
 
         tracked_copy(&u->w->ops, 0, from, (struct spot){PLAN_SCRATCH, to}, piece.length);
     }
 }
 
 /* Copy a local rank's shares of units 1 and on from scratch, where they begin at `from`, to where
-   they belong. Nobody else touches those bytes of the output. */
+   they belong. No other operation touches those bytes of the output. */
 static void place_shares(struct lane_units *u, int local, uint64_t from)
 {
     struct plan_builder *b = u->w->ops.b;
 
     for (int j = 1; j < u->nodes; j++) {
         struct share rest = lane_units_share(u, j, local);
-        struct segment piece;
+        struct share_piece piece;
 
         while (share_next(&u->s, lane_unit(u, j), &rest, &piece)) {
-            plan_copy(b, 1 + local, PLAN_SCRATCH, from, PLAN_OUTPUT, segment_from(&u->s, &piece),
-                      piece.length);
+            plan_copy(b, 1 + local, PLAN_SCRATCH, from, PLAN_OUTPUT,
+                      share_piece_from(&u->s, &piece), piece.length);
             tracked_wait(&u->w->ops, (struct spot){PLAN_SCRATCH, from}, piece.length);
             from += piece.length;
         }

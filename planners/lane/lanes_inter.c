@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the ranks of a lane do, one per node. Each byte is combined in the same way wherever it is
- * combined, so all ranks end with the same bits: in a ring and with halving it is combined in one
- * place; with doubling both partners combine the same two operands.
+ * The steps of a lane's ranks, one per node. Each byte is combined in the same way in every place,
+ * so all ranks end with the same bits. In a ring and with halving it is combined in one place. With
+ * doubling both partners combine the same two operands.
  */
 #include <errno.h>
 
@@ -40,7 +40,7 @@ static struct walk walk_begin(struct lane_work *w, struct share lane, enum plan_
                          .now = from};
 }
 
-/* Who has the lane on that node; the own rank if that cannot be told for want of memory. */
+/* The rank that has the lane on that node; the own rank if memory is missing to tell. */
 static int partner(struct walk *k, int node)
 {
     int rank = lanes_rank(&k->w->l, k->lane, node);
@@ -172,106 +172,6 @@ static void ring(struct walk *k)
     k->now = PLAN_OUTPUT;
 }
 
-/* The part of a lane that a node combines. */
-static struct share direct_part(const struct walk *k, int node)
-{
-    size_t grain = k->w->q->grain;
-    uint64_t all = (k->lane.to - k->lane.from) / grain;
-    uint64_t from = (uint64_t)((double)all * k->w->part[node]) * grain;
-    uint64_t to = (uint64_t)((double)all * k->w->part[node + 1]) * grain;
-
-    return (struct share){k->lane.from + from, k->lane.from + to};
-}
-
-static void direct(struct walk *k)
-{
-    struct share own = direct_part(k, k->node);
-
-    for (int step = 1; step < k->nodes; step++) {
-        int node = (k->node + step) % k->nodes;
-
-        send_part(k, partner(k, node), LANES_COMBINE, k->now, direct_part(k, node));
-    }
-    for (int step = 1; step < k->nodes; step++) {
-        int node = (k->node + k->nodes - step) % k->nodes;
-
-        combine_part(k, partner(k, node), step == 1 ? k->now : PLAN_OUTPUT, PLAN_OUTPUT, own);
-    }
-    for (int step = 1; step < k->nodes; step++) {
-        int to = (k->node + step) % k->nodes, from = (k->node + k->nodes - step) % k->nodes;
-
-        send_part(k, partner(k, to), LANES_RESULT, PLAN_OUTPUT, own);
-        take_part(k, partner(k, from), direct_part(k, from));
-    }
-    k->now = PLAN_OUTPUT;
-}
-
-/*
- * In time T a rail of rate R moves 1 + (n - 2) u of a lane, each way: u = (T R - 1) / (n - 2), and
- * the parts make 1 if T is 2 (n - 1) / the sum of all R. A node too slow for that has none, and the
- * others share the lane without it.
- */
-static void find_parts(double *part, int n)
-{
-    int sharing = n + 1, still = n;
-
-    while (still < sharing) {
-        double all = 0, time;
-
-        sharing = still;
-        for (int i = 0; i < n; i++)
-            all += part[i] > 0 ? part[i] : 0;
-        time = (sharing + n - 2) / all;
-        still = 0;
-        for (int i = 0; i < n; i++) {
-            part[i] = time * part[i] > 1 ? part[i] : 0;
-            still += part[i] > 0;
-        }
-        for (int i = 0; i < n && still == sharing; i++)
-            part[i] = part[i] > 0 ? (time * part[i] - 1) / (n - 2) : 0;
-    }
-}
-
-static double node_weight(const struct topo *t, int node)
-{
-    double sum = 0;
-
-    for (int l = 0; l < topo_node_size(t, node); l++)
-        sum += (double)shares_rail_weight(t, node, l, SHARE_THROUGH);
-    return sum;
-}
-
-/* What the rail carries that an aligned lane takes on a node. */
-static double lane_weight(const struct topo *t, const struct topo *aligned, int node, int lane)
-{
-    int rank = topo_node_rank(aligned, node, lane);
-
-    return (double)shares_rail_weight(t, node, t->rank[rank].local, SHARE_THROUGH);
-}
-
-int lanes_divide(struct lane_work *w, const struct topo *t, const struct topo *aligned)
-{
-    int n = t->nnodes;
-    double before = 0, sum = 0, *part = w->part = calloc((size_t)n + 1, sizeof *part);
-
-    if (!part)
-        return -ENOMEM;
-    for (int i = 0; i < n; i++)
-        part[i] = aligned ? lane_weight(t, aligned, i, w->l.local) : node_weight(t, i);
-    if (n > 2)
-        find_parts(part, n);
-    for (int i = 0; i < n; i++)
-        sum += part[i];
-    for (int i = 0; i <= n; i++) {
-        double own = part[i] / sum;
-
-        part[i] = before;
-        before += own;
-    }
-    part[n] = 1;
-    return 0;
-}
-
 /* Nodes beyond the largest power of two hand in what they have and get the result. */
 static void with_extra_nodes(struct walk *k, void (*among_powers)(struct walk *))
 {
@@ -305,8 +205,6 @@ void lanes_allreduce(struct lane_work *w, struct share lane, enum plan_buffer fr
         start_at(&k, PLAN_OUTPUT);
     else if (w->inter == LANES_RING)
         ring(&k);
-    else if (w->inter == LANES_DIRECT)
-        direct(&k);
     else
         with_extra_nodes(&k, w->inter == LANES_RABENSEIFNER ? halving : doubling);
 }

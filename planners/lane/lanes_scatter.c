@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reduce-scatter by lanes, in few messages: each local rank collects what its node contributes to
- * its share of every node's unit, as one message from each local peer; then shares go to their
+ * Reduce-scatter by lanes, in few messages. Each local rank collects its node's contributions to
+ * its share of every node's unit, as one message from each local peer. Then shares go to their
  * nodes and are combined on the way, in the ceil(log2 nodes) steps of Bruck's allgather turned
- * round, which serves any number of nodes; then the own node's ranks get their blocks.
+ * round, which serves any number of nodes. Then the own node's ranks get their blocks.
  *
  * The price is a copy of all that a rank contributes, so that messages are few. The rings need
  * none, and as many messages as there are nodes.
@@ -15,15 +15,15 @@
  */
 #include "planners/lane/lanes_units.h"
 
-/* What this rank contributes to a local rank's shares, to scratch. Returns where they end. */
+/* Copy this rank's contributions to a local rank's shares to scratch. Returns where they end. */
 static uint64_t pack(struct lane_units *u, int local, uint64_t at)
 {
     for (int j = 0; j < u->nodes; j++) {
         struct share rest = lane_units_share(u, j, local);
-        struct segment piece;
+        struct share_piece piece;
 
         for (; share_next(&u->s, lane_unit(u, j), &rest, &piece); at += piece.length)
-            tracked_copy(&u->w->ops, 0, (struct spot){PLAN_INPUT, segment_from(&u->s, &piece)},
+            tracked_copy(&u->w->ops, 0, (struct spot){PLAN_INPUT, share_piece_from(&u->s, &piece)},
                          (struct spot){PLAN_SCRATCH, at}, piece.length);
     }
     return at;
@@ -56,7 +56,7 @@ static void hand_in(struct lane_units *u)
 }
 
 /* A piece of the own unit that `local` holds. A root's own block has not left it. */
-static void deliver(struct lane_units *u, int local, const struct segment *piece, uint64_t at)
+static void deliver(struct lane_units *u, int local, const struct share_piece *piece, uint64_t at)
 {
     struct spot from = {PLAN_SCRATCH, at}, to = {PLAN_OUTPUT, piece->offset};
     int holder = shares_rank_here(&u->s, local), owner = piece->rank, me = u->s.rank;
@@ -76,7 +76,7 @@ static void hand_out(struct lane_units *u)
     for (int turn = 0; turn < u->s.by_here->size; turn++) {
         int local = shares_peer(&u->s, turn);
         struct share rest = lane_units_share(u, 0, local);
-        struct segment piece;
+        struct share_piece piece;
 
         for (uint64_t at = 0; share_next(&u->s, u->s.node, &rest, &piece); at += piece.length)
             deliver(u, local, &piece, at);

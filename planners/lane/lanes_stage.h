@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the stages of a lane schedule share: a plan under way. */
+/* A plan under way: state shared by the stages of a lane schedule. */
 #ifndef COLLSHIM_PLANNERS_LANES_STAGE_H
 #define COLLSHIM_PLANNERS_LANES_STAGE_H
 
@@ -22,10 +22,7 @@
  *   rabenseifner         2 log2 p steps,    2 m (p - 1) / p bytes
  *   direct               2 steps,           2 m (n - 1) / n bytes where nodes are alike
  *
- * With `direct` each node combines a part and hands it out to all others. Node i with part u of the
- * lane sends and receives 1 + (n - 2) u, so parts can suit the nodes' rates. All of a lane must
- * still pass each node: with one rail of 4 x 4 at a quarter of the rate the load is 0.88 of the
- * bound, with one at 1 % it is 0.80 (computed).
+ * `direct` suits nodes of unequal rates (lanes_direct.c).
  */
 enum lanes_inter {
 #define INTER(id, text) LANES_##id,
@@ -42,13 +39,11 @@ struct lane_work {
     struct tracked ops;
     struct lanes l;
     enum lanes_inter inter;
-    double *part; /* [nnodes + 1] owned: with LANES_DIRECT where each node's part of this rank's
-                     lane begins, of 1 */
     uint64_t scratch_bytes;
     int error; /* 0 or -ENOMEM */
 };
 
-/* Where byte `at` of the vector is in a buffer: scratch holds the own slice only. */
+/* The place of byte `at` of the vector in a buffer: scratch holds the own slice only. */
 static inline struct spot lanes_spot(const struct lane_work *w, enum plan_buffer buffer,
                                      uint64_t at)
 {
@@ -77,9 +72,11 @@ int lanes_reduce_scatter(struct lane_work *w);
 /* All of a scatter(v). 0 or -ENOMEM. */
 int lanes_scatter(struct lane_work *w);
 
-/* Fill in w->part by the rates of t: those of this rank's lane, where that is one of `aligned`,
-   t's aligned form, else (NULL) the nodes'. 0 or -ENOMEM. */
-int lanes_divide(struct lane_work *w, const struct topo *t, const struct topo *aligned);
+/* A rank's slice of a slab, at least. */
+enum { LANES_SLAB_BYTES = 16 << 10 };
+
+/* All of an allreduce with LANES_DIRECT; w->l is not used. 0 or -ENOMEM. */
+int lanes_direct(struct lane_work *w);
 
 /* The way that takes the least time by the table above; `direct` for a few unequal nodes. */
 enum lanes_inter lanes_inter_default(const struct plan_request *q);

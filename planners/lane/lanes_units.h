@@ -29,7 +29,7 @@ static inline int lane_unit(const struct lane_units *u, int j)
     return (u->s.node + j) % u->nodes;
 }
 
-/* A local rank's share of unit j. Of units first .. nodes - 1: bytes of them all. */
+/* A local rank's share of unit j. The second: bytes of its shares of units first .. nodes - 1. */
 struct share lane_units_share(struct lane_units *u, int j, int local);
 uint64_t lane_units_bytes(struct lane_units *u, int local, int first);
 

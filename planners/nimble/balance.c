@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Multiplicative weights. A link's price is a high power of how busy it is, so that of a path's
- * links the dearest decides; the power doubles from stage to stage. Every message starts on its
- * direct path, and each visit moves a part of one message from its dearest path to the cheapest
- * one, as much as makes both equally busy. Messages on links that are not near the busiest stay
+ * Multiplicative weights. A link's price is a high power of its load, so that the most expensive
+ * link of a path decides. The power doubles from stage to stage. Every message starts on its direct
+ * path, and each visit moves a part of one message from its most expensive path to the cheapest
+ * one, so much that both become equally busy. Messages on links that are not near the busiest stay
  * where they are.
  *
- * The sum over a path is taken of prices, not the maximum as in the paper: with such powers the two
- * differ only where several links are about equally busy, and there the sum is the slope of a
- * convex function. So there is one best point and no circle of messages that relay for each other
- * for nothing, and the prices prove how near to the best a split is (see prove()).
+ * A path's price is the sum over its links; the paper takes the maximum. With such powers the two
+ * differ only if several links are about equally busy, and there the sum is the slope of a convex
+ * function. So there is one best point, and no circle of messages that relay for each other without
+ * gain. The prices also prove how near to the best a split is (see prove()).
  */
 #include "planners/nimble/balance.h"
 
@@ -54,7 +54,7 @@ struct work {
     double bound;         /* proven so far */
     int power;            /* of two */
     long left, half;      /* visits that may still be made; half of all */
-    double hop[3];        /* what the visited message pays for 0, 1, 2 relays, as a factor */
+    double hop[3];        /* the visited message's price for 0, 1, 2 relays, as a factor */
 };
 
 static double raised(double x, int power)
@@ -64,7 +64,7 @@ static double raised(double x, int power)
     return x;
 }
 
-/* What is idle costs a little, so that of two idle ways the shorter one is taken. */
+/* An idle link costs a little, so that the shorter one of two idle ways is taken. */
 static double price_of(const struct work *w, uint32_t link)
 {
     double busy = w->load[link] * w->slow[link] * w->slack;
@@ -122,8 +122,8 @@ static int all_costs(const struct work *w, const struct balance_flow *f)
 }
 
 /*
- * Any prices prove a bound: the cheapest way for every message must be paid for by what the links
- * carry at those prices, whatever the split (linear programming duality).
+ * Any prices prove a bound. For every split, the links' load at those prices pays at least for the
+ * cheapest way of every message (linear programming duality).
  */
 static void prove(struct work *w)
 {
@@ -179,8 +179,8 @@ static void shift(struct work *w, const struct balance_path *path, double bytes)
     }
 }
 
-/* How many bytes to take from one path to another: as many as make the two equally busy; where the
-   cheaper one is not the less busy one, a Newton step down the slope of the prices. */
+/* Bytes to move from one path to another: as many as make the two equally busy. If the cheaper one
+   is not the less busy one, a Newton step down the slope of the prices. */
 static double step(const struct work *w, const struct balance_path *from,
                    const struct balance_path *to, double gain)
 {
@@ -205,8 +205,18 @@ static int near_worst(const struct work *w, const struct balance_path *path, dou
     return 0;
 }
 
-/* Move a part of the message from its dearest path, if that has a link as busy as `near`, to the
-   cheapest. 0 or -ENOMEM. */
+/* The most of a message that one visit moves: from a narrow rail all of it, since visits are few,
+   and what they leave there takes longer than all else. */
+static double most_moved(const struct work *w, const struct balance_path *from)
+{
+    for (int i = 0; i < from->nlinks; i++)
+        if (balance_is_narrow(w->net, from->link[i]))
+            return 1;
+    return w->o->lambda;
+}
+
+/* Move a part of the message from its most expensive path to the cheapest, if the first has a link
+   as busy as `near`. 0 or -ENOMEM. */
 static int visit(struct work *w, struct balance_flow *f, double near)
 {
     double extra = (double)w->o->relay_bytes / (double)f->bytes, *x;
@@ -234,8 +244,9 @@ static int visit(struct work *w, struct balance_flow *f, double near)
     double bytes = step(w, &from, &to, cost[dear] - cost[cheap]);
     if (!x && !(x = balance_flow_spread(&w->flows, f)))
         return -ENOMEM;
-    if (bytes > w->o->lambda * (double)f->bytes)
-        bytes = w->o->lambda * (double)f->bytes;
+    double most = most_moved(w, &from) * (double)f->bytes;
+    if (bytes > most)
+        bytes = most;
     if (bytes > x[dear])
         bytes = x[dear];
     x[dear] -= bytes;
@@ -263,8 +274,8 @@ static int sweep(struct work *w)
     return rc;
 }
 
-/* What leaves or enters a node must pass its rails, whichever; a switch's uplinks carry at least
-   what goes direct. */
+/* All bytes that leave or enter a node pass one of its rails. A switch's uplinks carry at least the
+   direct traffic. */
 static void prove_cuts(struct work *w)
 {
     const struct balance_net *net = w->net;
@@ -367,8 +378,8 @@ static int open_work(struct work *w, const uint64_t *demand)
     return balance_flows_striped(&w->flows, &w->striped);
 }
 
-/* Cut the messages as the visits left them; but what is hardly better than going direct is not
-   worth a relay, and where the visits did not suffice, striping may be better. */
+/* Cut the messages as the visits left them. A split hardly better than direct paths is not worth a
+   relay. If the visits did not suffice, striping may be better. */
 static int conclude(struct work *w, const uint64_t *demand, double direct, struct balance *b)
 {
     uint64_t split = w->o->split_bytes;

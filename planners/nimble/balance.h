@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Balancing: which way each message of an exchange takes, so that the busiest link is as little
- * busy as it can be. For every pair of ranks some bytes are to go from one to the other; they may
- * go
+ * Balancing: the path of each message of an exchange, chosen so that the load of the busiest link
+ * is least. For every pair of ranks some bytes go from one to the other. They may go
  *   - direct: between nodes they leave through the sender's rail and enter through the receiver's;
  *   - inside a node over one other rank of it, where ranks have a link to each other (not where
  *     each has one uplink to a switch or to memory: a relay would only use it twice);
- *   - between nodes over one rail at both ends (rail-matched), handed by the sender to the rank of
- *     its node that holds the rail, and by the rank there to the receiver.
+ *   - between nodes over one rail at both ends (rail-matched), by way of the rank of the sender's
+ *     node that holds the rail, and its counterpart at the receiver's node.
  *
- * A link is busy for load / capacity seconds, or "bytes of one rail" where no rates are known; the
- * most over all links is the congestion. Planning is a pure function and has the same result on
- * every rank: no clock, no random numbers, one order of operations, and of floating point only what
- * IEEE 754 rounds exactly (+ - * / and comparison). The build has -ffp-contract=off: a fused
- * multiply-add rounds once where another processor rounds twice. balance.c refuses -ffast-math.
+ * A link is busy for load / capacity seconds, or "bytes of one rail" if no rates are known. The
+ * maximum over all links is the congestion. Planning is a pure function and has the same result on
+ * every rank. It uses no clock and no random numbers, and one order of operations. It uses only
+ * floating-point operations that IEEE 754 rounds exactly (+ - * / and comparison). The build has
+ * -ffp-contract=off: a fused multiply-add rounds once, separate operations round twice. balance.c
+ * refuses -ffast-math.
  *
  * Source: NIMBLE, sections IV-B and V-B; docs/papers/nimble.md says what is done differently.
  * Thread rule: no state; a finished net and a finished balance are const.
@@ -31,10 +31,10 @@ enum balance_node {
 };
 
 /*
- * The links. Link 0 is no link at all (nobody's load), link 1 has no capacity and stands in paths
- * that do not exist. Rails come next, then what is inside the nodes. Where a rank spreads its
- * traffic over all rails (rail -1), the rails count as one. Where nothing is known of the rate
- * inside nodes, it counts as that of all rails together.
+ * The links. Link 0 is no link and carries no load. Link 1 has no capacity and stands in paths that
+ * do not exist. Rails come next, then links inside the nodes. If a rank spreads its traffic over
+ * all rails (rail -1), the rails count as one. An unknown rate inside a node counts as the rate of
+ * all its rails together.
  */
 struct balance_net {
     const struct topo *t; /* borrowed */
@@ -52,6 +52,8 @@ struct balance_net {
 /* 0 or -ENOMEM; close in either case. */
 int balance_net_open(struct balance_net *net, const struct topo *t, enum balance_node node);
 void balance_net_close(struct balance_net *net);
+/* No link inside a node carries more than that. */
+void balance_net_bound_inside(struct balance_net *net, double bytes_per_s);
 
 /* A rail's link out of a node and into it. */
 static inline uint32_t balance_rail_out(const struct balance_net *net, int node, int rail)
@@ -71,7 +73,7 @@ static inline int balance_is_narrow(const struct balance_net *net, uint32_t link
     return link >= 2 && link < net->local[0] && net->capacity[link] * 8 < net->widest;
 }
 
-/* What a link is, for people: "node 0 rail 2 out", "rank 3 to rank 5". Returns text. */
+/* A link's name for people: "node 0 rail 2 out", "rank 3 to rank 5". Returns text. */
 const char *balance_link_text(const struct balance_net *net, uint32_t link, char *text,
                               size_t size);
 
@@ -95,7 +97,7 @@ struct balance_options {
     double lambda; /* most of a message that one visit moves: 0 < lambda <= 1 */
     uint64_t
         split_bytes; /* messages of so many bytes and less go direct, unless by a narrow rail */
-    uint64_t relay_bytes;   /* what being relayed costs, in bytes a message seems longer */
+    uint64_t relay_bytes;   /* the cost of a relay: bytes by which a message seems longer */
     double accuracy;        /* stop when proven so near to the best, e.g. 0.01 */
     double visits_per_pair; /* how much work at most: visits to messages, about 1 per pair */
 };
@@ -119,10 +121,10 @@ struct balance {
 };
 
 /*
- * Split the demand: [nranks * nranks], row by row what a rank sends to each; the diagonal does not
- * count. 0 and *b (free with balance_free in either case) or -ENOMEM.
- * balance_uniform cuts all messages between nodes alike over the rails, as striping libraries do;
- * balance_striped the longer ones in proportion to the rails' rates; balance_direct cuts nothing.
+ * Split the demand: [nranks * nranks], row by row the bytes that a rank sends to each; the diagonal
+ * does not count. 0 and *b (free with balance_free in either case) or -ENOMEM. balance_uniform cuts
+ * all messages between nodes alike over the rails, as striping libraries do. balance_striped cuts
+ * the longer ones in proportion to the rails' rates. balance_direct cuts nothing.
  */
 int balance_plan(const struct balance_net *net, const uint64_t *demand,
                  const struct balance_options *options, struct balance *b);

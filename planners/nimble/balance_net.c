@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The links of a machine and the paths over them. Who holds a rail for a rank is a table, so that
- * a path is found without a search.
+ * The links of a machine and the paths over them. A table holds, for each rank and rail, the rank
+ * that relays through the rail, so that a path is found without a search.
  */
 #include "planners/nimble/balance.h"
 
@@ -120,7 +120,7 @@ static void set_local(struct balance_net *net, int node)
         }
 }
 
-/* Where several ranks of a node hold a rail, the others take turns among them. */
+/* If several ranks of a node hold a rail, the others take turns among them. */
 static int find_holder(const struct balance_net *net, int rank, int rail)
 {
     const struct topo *t = net->t;
@@ -187,6 +187,13 @@ int balance_net_open(struct balance_net *net, const struct topo *t, enum balance
         set_local(net, n);
     set_holders(net);
     return 0;
+}
+
+void balance_net_bound_inside(struct balance_net *net, double bytes_per_s)
+{
+    for (uint32_t i = net->local[0]; i < net->nlinks; i++)
+        if (net->capacity[i] > bytes_per_s)
+            net->capacity[i] = bytes_per_s;
 }
 
 void balance_net_close(struct balance_net *net)

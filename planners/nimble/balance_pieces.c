@@ -160,8 +160,8 @@ int balance_direct(const struct balance_net *net, const uint64_t *demand, struct
     return rc;
 }
 
-/* What share of a message takes path p: the rail's rate, or 1. The rail that goes direct is one of
-   them. */
+/* The share of a message that takes path p: the rail's rate, or 1. The direct rail is one of the
+   paths. */
 static double share(const struct balance_net *net, const struct balance_flow *flow, int p,
                     int by_rate)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Inside balancing: the messages and how many bytes of each are on which path, and what becomes of
- * them in the end: pieces of whole bytes.
+ * Inside balancing: the messages, the bytes of each on each path, and their final form, pieces of
+ * whole bytes.
  */
 #ifndef COLLSHIM_PLANNERS_BALANCE_PIECES_H
 #define COLLSHIM_PLANNERS_BALANCE_PIECES_H
@@ -41,7 +41,7 @@ double *balance_flow_spread(struct balance_flows *f, struct balance_flow *flow);
 /* Let all go direct again. */
 void balance_flows_reset(struct balance_flows *f);
 
-/* load: [nlinks], what all messages put on the links when they go direct, and the background. */
+/* load: [nlinks], the load of all messages on the links when they go direct, and the background. */
 void balance_flows_load(const struct balance_flows *f, double *load);
 
 /* The congestion of striping by rate, from each rank's sums alone, which costs next to nothing;

@@ -32,7 +32,7 @@ static double chance(uint64_t *state)
     return (double)(*state >> 40) / (double)(1 << 24);
 }
 
-/* What part of its bytes a rank sends to another, before scaling. */
+/* The part of its bytes that a rank sends to another, before scaling. */
 static double to_hot(const struct demand *d, const struct topo *t, int from, int to, int hot)
 {
     if (from == hot)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Made-up demands: who sends how much to whom, in the shapes that programs have. The same numbers
- * from the same seed everywhere, so that a figure can be repeated.
+ * Invented demands: matrices of sizes, in the shapes that programs have. The same numbers from the
+ * same seed everywhere, so that a figure can be repeated.
  */
 #ifndef COLLSHIM_PLANNERS_DEMAND_H
 #define COLLSHIM_PLANNERS_DEMAND_H
@@ -9,15 +9,15 @@
 #include "config/topo.h"
 
 /*
- * KIND(enum name, text). What each is:
- * uniform   every rank sends the same to every other
- * skew      a share `hot` of what a rank sends goes to rank `peer`, the rest to all
- * two       as skew, with two hot ranks: `peer` and one half the ranks away
- * few       all send to every `every`-th rank only, as to aggregators
- * stencil   neighbours in a row; across node borders 1 / (1 - hot) as much
- * moe       tokens to experts: popularity falls off, `hot` is the top expert's share
- * local     skew inside each node: each rank's `hot` share goes to its neighbour
- * random    any sizes up to twice the average, a third of the pairs silent
+ * KIND(enum name, text). The kinds:
+ *   uniform   every rank sends the same to every other
+ *   skew      a share `hot` of a rank's bytes goes to rank `peer`, the rest to all
+ *   two       like skew, with two hot ranks: `peer` and one half the ranks away
+ *   few       all send to every `every`-th rank only, for example to aggregators
+ *   stencil   neighbours in a row; across node borders 1 / (1 - hot) as much
+ *   moe       tokens to experts: popularity falls off, `hot` is the top expert's share
+ *   local     skew inside each node: each rank's `hot` share goes to its neighbour
+ *   random    any sizes up to twice the average, a third of the pairs silent
  */
 #define DEMAND_KINDS(KIND)                                                                         \
     KIND(UNIFORM, "uniform")                                                                       \

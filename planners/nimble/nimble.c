@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A piece of a message that goes one way is a stream: from the sender over up to two relays to the
- * receiver. All ranks know all streams and put them in one order: by how far the receiver's rank is
- * from the sender's, then by sender. So in each stretch of the order every rank sends to one other
- * and receives from one other, and two ranks seldom send to each other at the same time.
+ * receiver. All ranks know all streams and put them in one order: by the distance from the sender's
+ * rank to the receiver's, then by sender. So in each stretch of the order every rank sends to one
+ * other and receives from one other, and two ranks seldom send to each other at the same time.
  *
- * What bounds memory and the number of messages under way: a rank begins its stream number j of a
- * role (sender, receiver, relay) when number j - WINDOW of that role has ended. Ranks wait only
- * for streams that are earlier in the order, and so do the queues, in which streams stand in that
- * order too; the earliest unfinished stream never waits for another one, hence there is no circle.
+ * Memory and the number of messages under way are bounded. A rank begins its stream number j of a
+ * role (sender, receiver, relay) when number j - DEPTH of that role has ended. Ranks and queues
+ * wait only for streams that are earlier in the order. The earliest unfinished stream never waits
+ * for another one, so there is no deadlock.
  *
- * A relay keeps one window of bytes per stream under way. A stream longer than that passes through
- * it in several operations: the next one's bytes arrive where the last one's have left, chunk by
- * chunk, which is all the flow control there is. The number of operations is bounded (PASSES) by
- * letting the window grow with the stream.
+ * A relay keeps one area of bytes per stream under way. A stream longer than that passes through it
+ * in several operations: the next one's bytes arrive where the last one's have left, chunk by
+ * chunk. There is no other flow control. The number of operations is bounded (PASSES) by letting
+ * the area grow with the stream.
  *
  * The paper keeps a message's pieces in order with a reassembly queue at the receiver. Here every
  * piece has its place in the output, so the order in which pieces arrive means nothing.
@@ -25,11 +25,11 @@
 #include <string.h>
 
 enum {
-    LANES = 4,         /* queues between two ranks, so that one slow stream does not hold up all */
-    WINDOW = 16,       /* streams under way per role */
-    WINDOW_CHUNKS = 8, /* of a relay's window at least */
-    PASSES = 64,       /* of a stream through a window at most */
-    MOST_RANKS = 1024  /* each rank plans for all pairs */
+    LANES = 4,        /* queues between two ranks, so that one slow stream does not hold up all */
+    DEPTH = 16,       /* streams under way per role */
+    AREA_CHUNKS = 8,  /* of a relay's area at least */
+    PASSES = 64,      /* of a stream through an area at most */
+    MOST_RANKS = 1024 /* each rank plans for all pairs */
 };
 
 /* One stream in which this rank has a part. */
@@ -40,7 +40,7 @@ struct stream {
     const struct balance_piece *piece;
 };
 
-/* A send from a relay's window, and the one before it that left more bytes of the window. */
+/* A send from a relay's area, and the one before it that left more of its bytes. */
 struct use {
     uint64_t bytes;
     uint32_t op, before; /* before: number + 1, or 0 */
@@ -51,12 +51,12 @@ struct work {
     struct plan_builder *b;
     struct stream *stream; /* [n] owned */
     uint32_t n;
-    uint64_t *row, *column;       /* [nranks] owned: where messages begin in input and output */
-    uint32_t *lane;               /* [2 * nranks] owned: hops so far to and from each rank */
-    uint64_t area[WINDOW], areas; /* scratch: sizes, then places, of the relay's windows */
-    uint32_t sent[WINDOW], received[WINDOW]; /* the last operations of the last streams */
-    struct use *use;                         /* [passes by this relay] owned */
-    uint32_t nuses, last_use[WINDOW];        /* of each area: number + 1, or 0 */
+    uint64_t *row, *column;      /* [nranks] owned: where messages begin in input and output */
+    uint32_t *lane;              /* [2 * nranks] owned: hops so far to and from each rank */
+    uint64_t area[DEPTH], areas; /* scratch: sizes, then places, of the relay's areas */
+    uint32_t sent[DEPTH], received[DEPTH]; /* the last operations of the last streams */
+    struct use *use;                       /* [passes by this relay] owned */
+    uint32_t nuses, last_use[DEPTH];       /* of each area: number + 1, or 0 */
     uint32_t nsent, nreceived, nrelayed;
 };
 
@@ -109,7 +109,7 @@ static int list_streams(struct work *w, const struct balance *b)
 /* Bytes of a stream that move in one operation; all its ranks cut alike. */
 static uint64_t pass_bytes(const struct plan_request *q, const struct balance_piece *p)
 {
-    uint64_t chunk = q->chunk_bytes, least = WINDOW_CHUNKS * chunk;
+    uint64_t chunk = q->chunk_bytes, least = AREA_CHUNKS * chunk;
     uint64_t share = (p->bytes + PASSES - 1) / PASSES;
 
     if (p->out_relay < 0 && p->in_relay < 0)
@@ -123,8 +123,8 @@ static int is_relay(const struct work *w, const struct balance_piece *p)
     return p->out_relay == w->q->rank || p->in_relay == w->q->rank;
 }
 
-/* Before the next bytes arrive in a window, those sent from there must have left: the last send,
-   and what it did not reach, the longer one before it, and so on. */
+/* Before the next bytes arrive in an area, the bytes sent from there must have left. So the
+   operation waits for the last send, for the longer one before it if bytes remain, and so on. */
 static void wait_for_area(struct work *w, uint32_t turn, uint64_t bytes)
 {
     for (uint32_t i = w->last_use[turn]; i; i = w->use[i - 1].before) {
@@ -144,7 +144,7 @@ static void note_use(struct work *w, uint32_t turn, uint64_t bytes, uint32_t op)
     w->last_use[turn] = w->nuses;
 }
 
-/* Windows are used in turn; each is as large as the largest stream needs that comes by it. */
+/* Areas are used in turn; each is as large as the largest stream needs that comes by it. */
 static int lay_out_scratch(struct work *w)
 {
     uint32_t n = 0;
@@ -152,7 +152,7 @@ static int lay_out_scratch(struct work *w)
 
     for (uint32_t i = 0; i < w->n; i++) {
         const struct balance_piece *p = w->stream[i].piece;
-        uint64_t bytes = pass_bytes(w->q, p), *area = &w->area[n % WINDOW];
+        uint64_t bytes = pass_bytes(w->q, p), *area = &w->area[n % DEPTH];
 
         if (!is_relay(w, p))
             continue;
@@ -161,7 +161,7 @@ static int lay_out_scratch(struct work *w)
         *area = bytes > *area ? bytes : *area;
         n++;
     }
-    for (int a = 0; a < WINDOW; a++) {
+    for (int a = 0; a < DEPTH; a++) {
         uint64_t bytes = w->area[a];
         w->area[a] = w->areas;
         w->areas += bytes;
@@ -187,7 +187,7 @@ static void send_stream(struct work *w, const struct stream *s)
     int next = p->out_relay >= 0 ? p->out_relay : p->in_relay >= 0 ? p->in_relay : p->to;
     int lane = next_lane(w, next, 0);
     uint64_t pass = pass_bytes(w->q, p), from = w->row[p->to] + s->offset;
-    uint32_t *last = &w->sent[w->nsent++ % WINDOW], before = *last;
+    uint32_t *last = &w->sent[w->nsent++ % DEPTH], before = *last;
 
     for (uint64_t at = 0; at < p->bytes; at += pass) {
         *last = plan_send(w->b, next, lane, PLAN_INPUT, from + at, least(pass, p->bytes - at));
@@ -202,7 +202,7 @@ static void receive_stream(struct work *w, const struct stream *s)
     int before_me = p->in_relay >= 0 ? p->in_relay : p->out_relay >= 0 ? p->out_relay : p->from;
     int lane = next_lane(w, before_me, 1);
     uint64_t pass = pass_bytes(w->q, p), to = w->column[p->from] + s->offset;
-    uint32_t *last = &w->received[w->nreceived++ % WINDOW], before = *last;
+    uint32_t *last = &w->received[w->nreceived++ % DEPTH], before = *last;
 
     for (uint64_t at = 0; at < p->bytes; at += pass) {
         *last = plan_recv(w->b, before_me, lane, PLAN_OUTPUT, to + at, least(pass, p->bytes - at));
@@ -218,7 +218,7 @@ static void relay_stream(struct work *w, const struct stream *s)
     int previous = first || p->out_relay < 0 ? p->from : p->out_relay;
     int next = first && p->in_relay >= 0 ? p->in_relay : p->to;
     int in = next_lane(w, previous, 1), out = next_lane(w, next, 0);
-    uint32_t turn = w->nrelayed++ % WINDOW;
+    uint32_t turn = w->nrelayed++ % DEPTH;
     uint64_t pass = pass_bytes(w->q, p);
 
     for (uint64_t at = 0; at < p->bytes; at += pass) {
@@ -298,12 +298,23 @@ struct balance_options nimble_options(const struct plan_request *q)
     return o;
 }
 
+/* Messages that share what a rank has inside its node have no link for each pair. */
+static int open_net(const struct plan_request *q, struct balance_net *net)
+{
+    int shared = q->inside_bytes_per_s > 0;
+    int rc = balance_net_open(net, q->topo, shared ? BALANCE_SWITCH : BALANCE_AUTO);
+
+    if (!rc && shared)
+        balance_net_bound_inside(net, q->inside_bytes_per_s);
+    return rc;
+}
+
 int nimble_predict(const struct plan_request *q, double *direct, double *balanced)
 {
     struct balance_options o = nimble_options(q);
     struct balance_net net;
     struct balance b = {0}, d = {0};
-    int rc = balance_net_open(&net, q->topo, BALANCE_AUTO);
+    int rc = open_net(q, &net);
 
     if (!rc)
         rc = balance_plan(&net, q->demand, &o, &b);
@@ -349,7 +360,7 @@ static int build(const struct plan_request *q, split_demand split, const char *n
 
     if (!q->demand)
         return -ENOTSUP;
-    int rc = balance_net_open(&net, q->topo, BALANCE_AUTO);
+    int rc = open_net(q, &net);
     if (!rc)
         rc = split(q, &net, &b);
     if (!rc)
@@ -437,9 +448,13 @@ static const char *pairwise_pays(const struct plan_request *q)
     return "the library sends direct too";
 }
 
+enum {
+    EXCHANGES = 1u << COLL_ALLTOALLV | 1u << COLL_NEIGHBOR_ALLGATHER | 1u << COLL_NEIGHBOR_ALLTOALL
+};
+
 const struct plan_algorithm plan_nimble = {
     .name = "nimble",
-    .collectives = 1u << COLL_ALLTOALLV,
+    .collectives = EXCHANGES,
     .description = "messages split over relays and rails so that no link is busier than need be",
     .source = "NIMBLE, sections IV-B and IV-C",
     .pays = balanced_pays,
@@ -448,7 +463,7 @@ const struct plan_algorithm plan_nimble = {
 
 const struct plan_algorithm plan_striped = {
     .name = "striped",
-    .collectives = 1u << COLL_ALLTOALLV,
+    .collectives = EXCHANGES,
     .description = "every message between nodes cut alike over all rails",
     .source = "striping, as libraries with several rails do it",
     .pays = striped_pays,
@@ -457,7 +472,7 @@ const struct plan_algorithm plan_striped = {
 
 const struct plan_algorithm plan_pairwise = {
     .name = "pairwise",
-    .collectives = 1u << COLL_ALLTOALLV,
+    .collectives = EXCHANGES,
     .description = "every message direct, to one rank after the other",
     .source = "the usual pairwise exchange",
     .pays = pairwise_pays,

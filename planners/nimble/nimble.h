@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * NIMBLE: Alltoallv over balanced paths, what that is compared with, and whether it is worth while.
- *
- * Source: NIMBLE (docs/papers/nimble.md).
+ * NIMBLE: Alltoallv over balanced paths, rows to compare it with, and a test whether balancing
+ * gains. Source: NIMBLE (docs/papers/nimble.md).
  */
 #ifndef COLLSHIM_PLANNERS_NIMBLE_H
 #define COLLSHIM_PLANNERS_NIMBLE_H
@@ -12,8 +11,8 @@
 
 /* Alltoallv over balanced paths. */
 extern const struct plan_algorithm plan_nimble;
-/* Alltoallv with every message between nodes cut alike over the rails, whatever their rates and
-   load: what libraries that stripe do, to be compared with. */
+/* Alltoallv with every message between nodes cut alike over the rails, at any rates and load. It
+   does what striping libraries do, for comparison. */
 extern const struct plan_algorithm plan_striped;
 /* Alltoallv with every message direct, in the same order and with as many under way: what balancing
    is compared with. */
@@ -24,16 +23,16 @@ extern const struct plan_algorithm plan_pairwise;
 struct balance_options nimble_options(const struct plan_request *q);
 
 /*
- * How busy the busiest link would be if every message went direct, and if they were balanced: in
- * seconds, or bytes of one rail where no rates are known. Of q, rank does not matter. Returns 0 or
+ * The load of the busiest link if every message went direct, and if messages were balanced: in
+ * seconds, or bytes of one rail if no rates are known. q->rank does not matter. Returns 0 or
  * -ENOMEM.
  */
 int nimble_predict(const struct plan_request *q, double *direct, double *balanced);
 
 /*
- * How skewed a demand is, coarsely: how often the most that one rank sends or receives can be
- * halved and is still the mean or more; 0 where no rank has twice the mean. Needs no memory, so it
- * cannot fail on one rank.
+ * The skew of a demand, coarsely: how often the most that one rank sends or receives can be halved
+ * and is still the mean or more. 0 if no rank has twice the mean. Needs no memory, so it cannot
+ * fail on one rank.
  */
 unsigned nimble_skew(const uint64_t *demand, int nranks);
 

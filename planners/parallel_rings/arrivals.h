@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Lists of operations by the bytes they are about: what has put them there, or who still reads
- * them. A planner notes operations as it adds them and makes later ones wait for those they meet.
+ * Lists of operations by bytes: those that wrote the bytes, or those that still read them. A
+ * planner notes operations as it adds them and makes later ones wait for those they meet.
  */
 #ifndef COLLSHIM_PLANNERS_ARRIVALS_H
 #define COLLSHIM_PLANNERS_ARRIVALS_H
@@ -18,7 +18,7 @@ struct arrival {
 struct arrivals {
     struct arrival *list; /* [room] owned */
     size_t n, room;
-    int failed; /* something could not be noted for want of memory */
+    int failed; /* an entry is missing, because there was no memory */
 };
 
 void arrivals_close(struct arrivals *a);
@@ -27,7 +27,7 @@ void arrivals_note(struct arrivals *a, struct share at, uint32_t op);
 /* The operation added last to b waits for everything in a that meets `at`. */
 void arrivals_wait(const struct arrivals *a, struct plan_builder *b, struct share at);
 
-/* Bytes below `upto` are in new use, and whoever used them before has been waited for. */
+/* Bytes below `upto` are in new use, and all earlier users have ended. */
 void arrivals_forget(struct arrivals *a, uint64_t upto);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Parallel Rings: one inter-node ring per local rank, so that every rail of a node carries traffic
- * in both directions all the time, overlapped with a linear intra-node exchange (for nodes in which
- * any two ranks are linked). Source: Parallel Rings, Algorithm 1, and its section V for the other
- * collectives.
+ * in both directions all the time. The linear intra-node exchange overlaps with it (for nodes in
+ * which any two ranks are linked). Source: Parallel Rings, Algorithm 1, and its section V for the
+ * other collectives.
  *
  * Allgather spreads all blocks; reduce-scatter collects them; allreduce does one after the other
  * over blocks of its own making. Broadcast and reduce are the same with one block, the root's:
@@ -87,7 +87,7 @@ static const struct {
     [COLL_SCATTER... COLL_SCATTERV] = {rooted, BLOCKS_AS_ASKED, 1},
 };
 
-/* What goes round the rings, and what goes straight to the root's rails. */
+/* Data that travels round the rings, and data that goes straight to the root's rails. */
 enum {
     ON_RINGS = 1u << COLL_ALLGATHER | 1u << COLL_ALLGATHERV | 1u << COLL_REDUCE_SCATTER |
                1u << COLL_REDUCE_SCATTER_BLOCK | 1u << COLL_ALLREDUCE | 1u << COLL_BCAST |
@@ -124,7 +124,7 @@ static int divide(struct work *w, struct blocks *blocks)
     return 0;
 }
 
-/* What a recipe may say. */
+/* The keys of a recipe. */
 enum { KEY_INTRA, KEY_K, KEYS };
 
 static const char *const intra_names[] = {
@@ -200,7 +200,7 @@ static int build(const struct plan_request *q, const char *name, int intra, int 
 {
     struct plan_request aligned = *q;
     struct topo *t = NULL;
-    int rc = ON_RINGS & 1u << q->collective ? aligned_open(q->topo, 0, &t) : 0;
+    int rc = ON_RINGS & 1u << q->collective ? aligned_open(q->topo, &t) : 0;
 
     if (t)
         aligned.topo = t;
@@ -222,7 +222,7 @@ static int rings_build(const struct plan_request *q, struct plan **plan_p)
 
 /*
  * All rails are busy all the time, once the first chunk has come round the ring and gone through
- * the node; what goes through the node overlaps with the rails.
+ * the node. Traffic inside the node overlaps with the rails.
  */
 static const char *rings_pays(const struct plan_request *q)
 {
@@ -234,13 +234,23 @@ static const char *rings_pays(const struct plan_request *q)
     return plan_pays_on_idle_rails(q);
 }
 
+/* In a ring all nodes pass on alike, so the slowest one decides; the bound lets it pass on less. */
+static double rings_crossing(const struct plan_request *q)
+{
+    const struct topo *t = q->topo;
+    double bound = cost_crossing(q), bytes = (double)q->nbytes * 2 * (t->nnodes - 1) / t->nnodes;
+    double ring = bytes / t->nrails / cost_rail_rate(t);
+
+    return q->collective == COLL_ALLREDUCE && t->rate && ring > bound ? ring : bound;
+}
+
 /* One chunk goes all the way, and the busiest link carries all: at the same time where every rank
    sends from the start and so keeps all rails busy, one after the other where a root does. */
 static double rings_cost(const struct plan_request *q)
 {
     const struct topo *t = q->topo;
     int g = cost_largest_node(t), steps = t->nnodes - 1;
-    double crossing = cost_crossing(q), inside = cost_inside(q);
+    double crossing = rings_crossing(q), inside = cost_inside(q);
     double share = (double)plan_total_bytes(q) / t->nranks; /* moves as one between two ranks */
     double chunk = share < (double)q->chunk_bytes ? share : (double)q->chunk_bytes;
     double local = g > 1 ? cost_local_latency(t) + chunk / cost_local_rate(q) : 0;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Collecting turns every arrow of spreading round: the unit of node o starts at the node right of
- * o and travels right until it reaches o; each node combines its ranks' contributions to it on
- * the way, each local rank those to its share. Everything is combined as it arrives: what comes
- * from the left with the own contribution, and the result with each local peer's in turn.
+ * Collecting turns every arrow of spreading round. The unit of node o starts at the node right of o
+ * and travels right until it reaches o. Each node combines its ranks' contributions to it on the
+ * way, each local rank those to its share. Data is combined as it arrives: data from the left with
+ * the own contribution, and the result with each local peer's in turn.
  */
 #include "planners/parallel_rings/rings_funnel.h"
 
@@ -22,9 +22,10 @@ struct collect {
     int slot;        /* of the current unit */
     int unit, first; /* the current unit; first: nothing comes from the left */
     struct share mine;
-    int direct;                       /* the partial result is built in its place in the output */
-    struct arrivals partial;          /* the last operation on it so far, by unit bytes */
-    struct arrivals slot_used[SLOTS]; /* what reads the slot's partial result, by slot bytes */
+    int direct;              /* the partial result is built in its place in the output */
+    struct arrivals partial; /* the last operation on it so far, by unit bytes */
+    struct arrivals
+        slot_used[SLOTS]; /* operations that read the slot's partial result, by slot bytes */
 };
 
 static enum plan_buffer partial_buffer(const struct collect *w)
@@ -32,7 +33,7 @@ static enum plan_buffer partial_buffer(const struct collect *w)
     return w->direct ? PLAN_OUTPUT : PLAN_SCRATCH;
 }
 
-/* Where unit bytes from `at` on lie in the partial result. */
+/* The place of unit bytes from `at` on in the partial result. */
 static uint64_t partial_from(const struct collect *w, uint64_t at, uint64_t offset_in_block)
 {
     return w->direct ? w->out_from + offset_in_block
@@ -44,26 +45,27 @@ static struct share in_slot(const struct collect *w, struct share at)
     return (struct share){at.from - w->mine.from, at.to - w->mine.from};
 }
 
-static void note_reader(struct collect *w, const struct segment *g, uint32_t op)
+static void note_reader(struct collect *w, const struct share_piece *g, uint32_t op)
 {
-    uint64_t at = segment_from(w->s, g);
+    uint64_t at = share_piece_from(w->s, g);
 
     if (w->readers)
         arrivals_note(w->readers, (struct share){at, at + g->length}, op);
 }
 
 /*
- * A peer's contribution to a segment, combined with this rank's own if it is the first to come,
- * else with what there is. Each peer has a queue of its own: in one queue, the first contribution
- * would have to be complete before the second begins, and nothing could be sent on until the last.
+ * A peer's contribution to a piece of a share. It is combined with this rank's own if it is the
+ * first to come, otherwise with the partial result. Each peer has its own queue: in one queue, the
+ * first contribution would have to be complete before the second begins, and no chunk could be sent
+ * on until the last one.
  */
 static void collect_receive(struct collect *w, int peer, enum rings_lane lane,
-                            const struct segment *g, int is_first, struct arrivals *now)
+                            const struct share_piece *g, int is_first, struct arrivals *now)
 {
     uint64_t to = partial_from(w, g->at.from, g->offset);
-    uint32_t op =
-        plan_recv_reduce(w->b, peer, lane, is_first ? w->input : partial_buffer(w),
-                         is_first ? segment_from(w->s, g) : to, partial_buffer(w), to, g->length);
+    uint32_t op = plan_recv_reduce(w->b, peer, lane, is_first ? w->input : partial_buffer(w),
+                                   is_first ? share_piece_from(w->s, g) : to, partial_buffer(w), to,
+                                   g->length);
 
     if (!is_first)
         arrivals_wait(&w->partial, w->b, g->at);
@@ -74,11 +76,11 @@ static void collect_receive(struct collect *w, int peer, enum rings_lane lane,
     arrivals_note(now, g->at, op);
 }
 
-/* What a local peer has for this rank's share. */
+/* A local peer's contribution to this rank's share. */
 static void collect_from_peer(struct collect *w, int turn, int is_first, struct arrivals *now)
 {
     struct share rest = w->mine;
-    struct segment g;
+    struct share_piece g;
 
     while (share_next(w->s, w->unit, &rest, &g))
         collect_receive(w, shares_rank_here(w->s, shares_peer(w->s, turn)), RINGS_COLLECT_LOCAL, &g,
@@ -96,11 +98,11 @@ static void collect_give(struct collect *w)
         /* the peer for which this rank is at that turn, so that turns meet */
         int peer = (w->s->local + w->s->by_here->size - turn) % w->s->by_here->size;
         struct share rest = share_of(w->s->by_here, peer);
-        struct segment g;
+        struct share_piece g;
 
         while (share_next(w->s, w->unit, &rest, &g)) {
             uint32_t op = plan_send(w->b, shares_rank_here(w->s, peer), RINGS_COLLECT_LOCAL,
-                                    w->input, segment_from(w->s, &g), g.length);
+                                    w->input, share_piece_from(w->s, &g), g.length);
             note_reader(w, &g, op);
         }
     }
@@ -110,7 +112,7 @@ static void collect_from_left(struct collect *w)
 {
     for (int l = 0; l < w->s->by_left->size; l++) {
         struct share rest = share_common(share_of(w->s->by_left, l), w->mine);
-        struct segment g;
+        struct share_piece g;
 
         while (share_next(w->s, w->unit, &rest, &g))
             collect_receive(w, topo_node_rank(w->s->t, w->s->left, l), RINGS_COLLECT, &g, 1,
@@ -141,13 +143,13 @@ static void collect_to_right(struct collect *w)
     for (int l = 0; l < w->s->by_right->size; l++) {
         int peer = topo_node_rank(w->s->t, w->s->right, l);
         struct share rest = share_common(share_of(w->s->by_right, l), w->mine);
-        struct segment g;
+        struct share_piece g;
 
         while (share_next(w->s, w->unit, &rest, &g)) {
             if (nothing_to_combine(w)) {
                 note_reader(w, &g,
-                            plan_send(w->b, peer, RINGS_COLLECT, w->input, segment_from(w->s, &g),
-                                      g.length));
+                            plan_send(w->b, peer, RINGS_COLLECT, w->input,
+                                      share_piece_from(w->s, &g), g.length));
                 continue;
             }
             uint32_t op = plan_send(w->b, peer, RINGS_COLLECT, partial_buffer(w),
@@ -162,13 +164,13 @@ static void collect_to_right(struct collect *w)
 static void collect_deliver(struct collect *w)
 {
     struct share rest = w->mine;
-    struct segment g;
+    struct share_piece g;
 
     while (share_next(w->s, w->unit, &rest, &g)) {
         struct share in_block = {g.offset, g.offset + g.length};
         enum plan_buffer from = nothing_to_combine(w) ? w->input : PLAN_SCRATCH;
-        uint64_t at =
-            nothing_to_combine(w) ? segment_from(w->s, &g) : partial_from(w, g.at.from, g.offset);
+        uint64_t at = nothing_to_combine(w) ? share_piece_from(w->s, &g)
+                                            : partial_from(w, g.at.from, g.offset);
         uint64_t to = w->out_from + g.offset;
 
         if (g.rank != w->s->rank) {
@@ -189,13 +191,13 @@ static void collect_deliver(struct collect *w)
     }
 }
 
-/* What of the own block other local ranks have completed. */
+/* The parts of the own block that other local ranks have completed. */
 static void collect_delivered(struct collect *w)
 {
     for (int turn = 1; turn < w->s->by_here->size; turn++) {
         int peer = shares_peer(w->s, turn);
         struct share rest = share_of(w->s->by_here, peer);
-        struct segment g;
+        struct share_piece g;
 
         while (share_next(w->s, w->unit, &rest, &g)) {
             if (g.rank != w->s->rank)
@@ -216,7 +218,7 @@ static void collect_delivered(struct collect *w)
 static int built_in_place(const struct collect *w)
 {
     struct share rest = w->mine;
-    struct segment g;
+    struct share_piece g;
 
     if (w->unit != w->s->node || w->input == PLAN_OUTPUT)
         return 0;

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* Does the rank have anybody below it in the tree of `root`? */
+/* Does the rank have children in the tree of `root`? */
 static int relays(const struct rings_trees *w, int root, int local)
 {
     for (int child = 0; child < w->size; child++)
@@ -83,12 +83,12 @@ void funnel_give(struct funnel *f, int unit, int slot, enum plan_buffer input,
     for (int root = 0; root < f->trees->size; root++) {
         struct share theirs = share_of(f->s->by_here, root), rest = theirs;
         uint64_t at = f->from + (uint64_t)slot * f->slot_bytes + f->at[root];
-        struct segment g;
+        struct share_piece g;
 
         if (root == f->s->local)
             continue;
         while (share_next(f->s, unit, &rest, &g))
-            send_up(f, root, (struct spot){input, segment_from(f->s, &g)},
+            send_up(f, root, (struct spot){input, share_piece_from(f->s, &g)},
                     (struct spot){PLAN_SCRATCH, at + g.at.from - theirs.from}, g.length, readers);
     }
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Collecting inside a node along trees (rings_trees.h), up instead of down: a local rank combines
- * what its children have for somebody's share with its own contribution and sends that to its
- * parent. What arrives at the one whose share it is, is rings_collect.c's.
+ * Collecting inside a node along trees (rings_trees.h), up instead of down. A local rank combines
+ * its children's contributions to another rank's share with its own, and sends the result to its
+ * parent. rings_collect.c handles the data that arrives at the share's own rank.
  */
 #ifndef COLLSHIM_PLANNERS_RINGS_FUNNEL_H
 #define COLLSHIM_PLANNERS_RINGS_FUNNEL_H
@@ -23,8 +23,9 @@ struct funnel {
 int funnel_open(struct funnel *f, struct plan_builder *b, struct shares *s,
                 const struct rings_trees *trees, uint64_t from);
 
-/* Give what the node's ranks below this one and itself contribute to the others' shares of the
-   unit that is cut. readers: receives what reads the input, by vector bytes, or NULL. */
+/* Send the contributions of this rank, and of the node's ranks below it, to the others' shares of
+   the unit that is cut. readers: receives the operations that read the input, by vector bytes, or
+   NULL. */
 void funnel_give(struct funnel *f, int unit, int slot, enum plan_buffer input,
                  struct arrivals *readers);
 

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Spreading inside a node along trees (rings_trees.h). What a local rank holds at first - its own
- * block, or its share of another node's unit - goes down the tree that is rooted there. A lane per
- * hop: what has come far does not hold up what is near.
- *
- * Recursive doubling alone puts together what goes the same way in one step and lies side by side,
- * which is its whole point: few messages. It therefore sends from the output throughout.
+ * Spreading inside a node along trees (rings_trees.h). A local rank's first data - its own block,
+ * or its share of another node's unit - goes down the tree that is rooted there. Each hop has a
+ * lane, so that data from far away does not delay near data. Only recursive doubling joins adjacent
+ * data of one step into one message, to send few messages. It therefore always sends from the
+ * output.
  */
 #include "planners/parallel_rings/rings_spread.h"
 
-/* What the local rank holds at first, as the unit counts. */
+/* A local rank's first data, in the unit's order. */
 static struct share held_by(const struct spread *w, int unit, int local)
 {
     struct share held = {0, 0};
@@ -29,7 +28,7 @@ static void hop(struct spread *w, int unit, int root, int to, int peer, spread_u
     int depth = rings_depth(w->trees, root, to);
     int lane = depth == 1 ? (int)RINGS_SPREAD_LOCAL : RINGS_RELAY + 2 * (depth - 2);
     struct share held = held_by(w, unit, root);
-    struct segment g;
+    struct share_piece g;
 
     if (unit == w->s->node)
         spread_pieces(w, shares_rank_here(w->s, root), held, to, shares_rank_here(w->s, peer), lane,
@@ -40,16 +39,17 @@ static void hop(struct spread *w, int unit, int root, int to, int peer, spread_u
 }
 
 /* Is the second piece, the next of the unit, also the next of the vector? */
-static int side_by_side(const struct spread *w, const struct segment *a, const struct segment *b)
+static int side_by_side(const struct spread *w, const struct share_piece *a,
+                        const struct share_piece *b)
 {
     return a->length && a->at.to == b->at.from &&
-           segment_from(w->s, a) + a->length == segment_from(w->s, b);
+           share_piece_from(w->s, a) + a->length == share_piece_from(w->s, b);
 }
 
 /* All that goes from one local rank to another: one of them is this rank, the other `peer`. */
 static void step_together(struct spread *w, int unit, int from, int to, int peer, spread_use *use)
 {
-    struct segment run = {0}, g;
+    struct share_piece run = {0}, g;
 
     for (int root = 0; root < w->trees->size; root++) {
         struct share held = held_by(w, unit, root);
@@ -72,9 +72,9 @@ static void step_together(struct spread *w, int unit, int from, int to, int peer
 }
 
 /* Send from the output, the own block too. */
-static void send_together(struct spread *w, int peer, int lane, const struct segment *g)
+static void send_together(struct spread *w, int peer, int lane, const struct share_piece *g)
 {
-    plan_send(w->b, peer, lane, PLAN_OUTPUT, segment_from(w->s, g), g->length);
+    plan_send(w->b, peer, lane, PLAN_OUTPUT, share_piece_from(w->s, g), g->length);
     arrivals_wait(&w->here, w->b, g->at);
 }
 

@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The root's node is where everything has to pass, so its rails decide, and all of them must carry
- * their share although only one belongs to the root. What travels is a tree: leaf (a remote rank),
- * holder (a local rank of the root's node) and root. Gather goes up, scatter down, and both are the
- * same walk over the same pieces. A leaf's block leaves by the leaf's own rail, which is rarely the
- * narrow place: with equal nodes a leaf has one holder, and each holder one leaf per node.
+ * All data passes the root's node, so its rails decide the time. All of them must carry their share
+ * although only one belongs to the root. The path is a tree: leaf (a remote rank), holder (a local
+ * rank of the root's node) and root. Gather goes up, scatter down, and both are the same walk over
+ * the same pieces. A leaf's block leaves by the leaf's own rail, which is rarely the bottleneck:
+ * with equal nodes a leaf has one holder, and each holder one leaf per node. It is the bottleneck
+ * if nodes are few, or if a leaf has a large block or a slow rail. Then that node's unit is cut by
+ * its own rails too, and a piece may pass an exit, a local rank of the leaf, on its way.
  *
- * With few nodes, or a leaf whose block is large or whose rail is slow, it is: the root's rails
- * would wait for that one. Then that node's unit is cut by its own rails too, as it is at the
- * root's node, and a piece may pass the exit, a local rank of the leaf, on its way.
- *
- * A binomial tree would send blocks through the rails of nodes in between for nothing. Messages per
- * rail are few and large as it is.
+ * Rejected: a binomial tree, because it sends blocks through the rails of nodes in between.
+ * Messages per rail are few and large without it.
  */
 #include "planners/parallel_rings/rings_rooted.h"
 
@@ -34,16 +32,16 @@ struct rooted {
     double root_ends;    /* when the rails of the root's node are through: bytes per weight */
     struct cutter exits; /* owned: through whose rail the current unit leaves its node */
     uint64_t most;
-    struct arrivals used[SLOTS]; /* what reads a slot, by slot bytes */
+    struct arrivals used[SLOTS]; /* operations that read a slot, by slot bytes */
 };
 
 /* Bytes of one block, and the rank of its node through whose rail they pass. */
 struct piece {
-    struct segment g;
+    struct share_piece g;
     int exit;
 };
 
-/* Who is at the other end of a hop. */
+/* The rank at the other end of a hop. */
 struct hop {
     int peer;
     enum rooted_lane lane;
@@ -123,8 +121,9 @@ static void trunk(struct rooted *w, struct hop to, uint64_t at, uint64_t length)
         plan_send(w->b, to.peer, to.lane, PLAN_INPUT, at, length);
 }
 
-/* In between: chunk by chunk from the leaf's side to the root's, or back, by way of scratch, once
-   those in `busy` no longer read these bytes of it. Returns the operation that does now. */
+/* In between: chunk by chunk from the leaf's side to the root's, or back, by way of scratch. The
+   bytes of scratch are free once the operations in `busy` have read them. Returns the operation
+   that reads them now. */
 static uint32_t pass_on(struct rooted *w, struct hop leafward, struct hop rootward,
                         uint64_t scratch, uint64_t length, const struct arrivals *busy,
                         struct share at)
@@ -171,12 +170,12 @@ static void trunk_unit(struct rooted *w, int unit)
 
         while (piece_next(w, unit, &rest, &p))
             trunk(w, turn == 0 ? (struct hop){p.exit, ROOTED_RAIL} : holder,
-                  segment_from(w->s, &p.g), p.g.length);
+                  share_piece_from(w->s, &p.g), p.g.length);
     }
 }
 
-/* A remote rank: its block in pieces, to or from those who hold them, and what of others' blocks
-   passes its rail. */
+/* A remote rank: its block in pieces, to or from their holders, and the parts of others' blocks
+   that pass its rail. */
 static int leaf_block(struct rooted *w, uint64_t *scratch_bytes)
 {
     const struct topo_rank *me = &w->q->topo->rank[w->q->rank];

@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Spreading is the paper's Algorithm 1, with two differences. The paper gives ring l the blocks
- * of local rank l, which needs as many ranks on every node and equal blocks; here local rank l
- * receives and forwards its share of every unit (shares.h), so uneven nodes, uneven blocks and
- * slow rails still finish at the same time. And the paper forwards whole blocks, step by step;
- * here a chunk goes on, to the right and to the local peers, as soon as it is in.
+ * Spreading is the paper's Algorithm 1, with two differences. The paper gives ring l the blocks of
+ * local rank l, which needs as many ranks on every node and equal blocks. Here local rank l
+ * receives and forwards its share of every unit (shares.h). So uneven nodes, uneven blocks and slow
+ * rails finish at the same time. The paper forwards whole blocks, step by step. Here a chunk goes
+ * on, to the right and to the local peers, as soon as it has arrived.
  */
 #include "planners/parallel_rings/rings_spread.h"
 
 #include <errno.h>
 
-void spread_receive(struct spread *w, int peer, int lane, const struct segment *g)
+void spread_receive(struct spread *w, int peer, int lane, const struct share_piece *g)
 {
-    uint64_t at = segment_from(w->s, g);
+    uint64_t at = share_piece_from(w->s, g);
     uint32_t op = plan_recv(w->b, peer, lane, PLAN_OUTPUT, at, g->length);
 
     arrivals_wait(w->busy, w->b, (struct share){at, at + g->length});
     arrivals_note(&w->here, g->at, op);
 }
 
-void spread_send(struct spread *w, int peer, int lane, const struct segment *g)
+void spread_send(struct spread *w, int peer, int lane, const struct share_piece *g)
 {
     if (g->rank == w->s->rank && w->own == PLAN_INPUT) {
         plan_send(w->b, peer, lane, PLAN_INPUT, g->offset, g->length);
         return;
     }
-    plan_send(w->b, peer, lane, PLAN_OUTPUT, segment_from(w->s, g), g->length);
+    plan_send(w->b, peer, lane, PLAN_OUTPUT, share_piece_from(w->s, g), g->length);
     if (g->rank == w->s->rank)
         arrivals_wait(w->made, w->b, (struct share){g->offset, g->offset + g->length});
     else
@@ -45,10 +45,10 @@ void spread_pieces(struct spread *w, int rank, struct share block, int reader, i
     for (int i = 0; i < 3; i++)
         if (parts[i].from < parts[i].to)
             use(w, peer, lane,
-                &(struct segment){.rank = rank,
-                                  .offset = parts[i].from - block.from,
-                                  .length = parts[i].to - parts[i].from,
-                                  .at = parts[i]});
+                &(struct share_piece){.rank = rank,
+                                      .offset = parts[i].from - block.from,
+                                      .length = parts[i].to - parts[i].from,
+                                      .at = parts[i]});
 }
 
 uint32_t spread_copy_own(struct spread *w)
@@ -101,7 +101,7 @@ static void spread_from_left(struct spread *w, int unit)
 
     for (int l = 0; l < s->by_left->size; l++) {
         struct share rest = share_common(share_of(s->by_left, l), share_of(s->by_here, s->local));
-        struct segment g;
+        struct share_piece g;
 
         while (share_next(s, unit, &rest, &g))
             spread_receive(w, topo_node_rank(s->t, s->left, l), RINGS_SPREAD, &g);
@@ -114,7 +114,7 @@ static void spread_to_right(struct spread *w, int unit)
 
     for (int l = 0; l < s->by_right->size; l++) {
         struct share rest = share_common(share_of(s->by_right, l), share_of(s->by_here, s->local));
-        struct segment g;
+        struct share_piece g;
 
         while (share_next(s, unit, &rest, &g))
             spread_send(w, topo_node_rank(s->t, s->right, l), RINGS_SPREAD, &g);
@@ -125,7 +125,7 @@ static void spread_to_peers(struct spread *w, int unit)
 {
     struct shares *s = w->s;
     struct share rest = share_of(s->by_here, s->local);
-    struct segment g;
+    struct share_piece g;
 
     while (share_next(s, unit, &rest, &g))
         for (int turn = 1; turn < s->by_here->size; turn++)
@@ -139,7 +139,7 @@ static void spread_from_peers(struct spread *w, int unit)
     for (int turn = 1; turn < s->by_here->size; turn++) {
         int peer = shares_peer(s, turn);
         struct share rest = share_of(s->by_here, peer);
-        struct segment g;
+        struct share_piece g;
 
         while (share_next(s, unit, &rest, &g))
             spread_receive(w, shares_rank_here(s, peer), RINGS_SPREAD_LOCAL, &g);

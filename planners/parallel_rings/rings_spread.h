@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What rings_spread.c and rings_relay.c share: a spreading under way. */
+/* A spreading under way: state shared by rings_spread.c and rings_relay.c. */
 #ifndef COLLSHIM_PLANNERS_RINGS_SPREAD_H
 #define COLLSHIM_PLANNERS_RINGS_SPREAD_H
 
@@ -11,18 +11,18 @@ struct spread {
     const struct rings_trees *trees;
     enum plan_buffer own;
     const struct arrivals *made, *busy;
-    struct arrivals here; /* what of the current unit has been received, by unit bytes */
+    struct arrivals here; /* the received part of the current unit, by unit bytes */
 };
 
 /* Something to do with a piece and a peer. */
-typedef void spread_use(struct spread *w, int peer, int lane, const struct segment *g);
+typedef void spread_use(struct spread *w, int peer, int lane, const struct share_piece *g);
 
 /* Receive a piece into its place in the output; send one from where it is. */
 spread_use spread_receive, spread_send;
 
 /*
- * The own node's unit: rank's block in the order in which `reader`, a local index, needs it: what
- * that rank has to send on first, then the rest. Calls use(w, peer, lane, piece) for each.
+ * A rank's block of the own node's unit, in the order in which `reader`, a local index, needs it:
+ * first the part that this rank sends on, then the rest. Calls use(w, peer, lane, piece) for each.
  */
 void spread_pieces(struct spread *w, int rank, struct share block, int reader, int peer, int lane,
                    spread_use *use);
@@ -30,7 +30,7 @@ void spread_pieces(struct spread *w, int rank, struct share block, int reader, i
 /* Copy the own block to where it belongs, unless it is there. Returns the operation. */
 uint32_t spread_copy_own(struct spread *w);
 
-/* Instead of the linear exchange: what arrives from local peers, and what goes to them. */
+/* Instead of the linear exchange: data from local peers, and data for them. */
 void trees_take(struct spread *w, int unit);
 void trees_give(struct spread *w, int unit);
 

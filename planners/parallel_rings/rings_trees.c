@@ -87,8 +87,8 @@ static int exchange_parent(const struct view *v, int root, int local)
     return local == start ? root : local ^ highest_bit(local ^ start);
 }
 
-/* Ranks of one socket use different ranks of another; the one more for sockets above makes the
-   paper's ring of two sockets, in which nobody sends to whom it receives from. */
+/* Ranks of one socket use different ranks of another. One more for sockets above makes the paper's
+   ring of two sockets, in which no rank sends to the rank it receives from. */
 static int socket_parent(const struct view *v, int root, int local)
 {
     int above = socket_of(v, root) > socket_of(v, local);

@@ -29,19 +29,20 @@ static int peers_inside(const struct topo *t)
     return most > 0 ? most : 1;
 }
 
-/* Of a rank, to all its peers in the node. */
-static double near_rate(const struct topo *t)
+/* Rate of a rank to all its peers in the node. */
+static double near_rate(const struct plan_request *q)
 {
-    double known = t->link[TOPO_LINK_NVLINK].bw_bytes_per_s;
+    double known = q->topo->link[TOPO_LINK_NVLINK].bw_bytes_per_s;
+    double links = known > 0 ? known : COST_GPU_BYTES_PER_S * peers_inside(q->topo);
 
-    return known > 0 ? known : COST_GPU_BYTES_PER_S * peers_inside(t);
+    return cost_inside_rate(q, links);
 }
 
 /* How much faster the links inside a node are, shared among the peers there, than a rail. */
-static uint32_t fast_chunks(const struct topo *t)
+static uint32_t fast_chunks(const struct plan_request *q)
 {
     enum { MOST = 8 };
-    double ratio = near_rate(t) / cost_rail_rate(t) / peers_inside(t);
+    double ratio = near_rate(q) / cost_rail_rate(q->topo) / peers_inside(q->topo);
 
     return ratio < 1 ? 1 : ratio > MOST ? MOST : (uint32_t)(ratio + 0.5);
 }
@@ -64,13 +65,12 @@ static int build(const struct material *m, struct cut cut, struct rounds **round
 {
     struct plan_request theirs = *m->q;
     int nranks = theirs.topo->nranks, rc = 0;
-    struct rounds_links links = {
-        .group = m->group,
-        .fast_chunks = cut.fast,
-        .taper = cut.taper,
-        .shared = theirs.demand != NULL,
-        .bytes_per_s = {near_rate(theirs.topo), cost_rail_rate(theirs.topo)},
-        .most_messages = theirs.most_messages};
+    struct rounds_links links = {.group = m->group,
+                                 .fast_chunks = cut.fast,
+                                 .taper = cut.taper,
+                                 .shared = theirs.demand != NULL,
+                                 .bytes_per_s = {near_rate(&theirs), cost_rail_rate(theirs.topo)},
+                                 .most_messages = theirs.most_messages};
 
     theirs.chunk_bytes = cut.chunk;
     for (theirs.rank = 0; theirs.rank < nranks && !rc; theirs.rank++)
@@ -84,7 +84,7 @@ static int build(const struct material *m, struct cut cut, struct rounds **round
     return rc;
 }
 
-/* What it costs stream and host: groups and launches take either's time. */
+/* Its cost for stream and host: groups and launches take either's time. */
 static double cost(const struct rounds *r)
 {
     return r->seconds + r->launch_s;
@@ -135,7 +135,7 @@ static int halve(const struct material *m, struct cut cut, uint64_t whole, struc
 
 static int pace_choose(const struct material *m, const struct rounds *like, struct rounds **best)
 {
-    uint32_t fastest = fast_chunks(m->q->topo);
+    uint32_t fastest = fast_chunks(m->q);
     int rc = 0;
 
     if (m->q->chunk_bytes)

@@ -6,7 +6,7 @@
 /* Making the rounds of three rows takes some ms at 32 ranks, and seconds at 256. */
 enum { RANKS_MOST = 64, GRAIN = 16 };
 
-/* What stands for all requests of its class: nothing but the class is in it. */
+/* A request that stands for all of its class: it has no other values. */
 static struct plan_request typical(const struct plan_request *q, unsigned size_class)
 {
     struct plan_request t = *q;

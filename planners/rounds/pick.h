@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which schedule is likeliest to win, by what its rounds take: the planners' own predictions order
- * rows for messages that go one by one, and know nothing of groups and launches. A trial is dear,
- * so the guard tries the best one alone; without the guard it is what runs.
+ * The schedule most likely to win, by the time of its rounds. The planners' own predictions order
+ * rows for single messages, and do not count groups and launches. A trial is expensive, so the
+ * guard tries the best row alone; without the guard that row runs.
  */
 #ifndef COLLSHIM_PLANNERS_PICK_H
 #define COLLSHIM_PLANNERS_PICK_H
@@ -11,7 +11,7 @@
 
 enum { PICKS = 32 };
 
-/* What was found before. */
+/* Results of earlier calls. */
 struct picks {
     struct pick {
         uint32_t key; /* 0: none */
@@ -21,11 +21,11 @@ struct picks {
 };
 
 /*
- * Replace the row and the recipe of *way, which the planners think best for the request, by those
- * of the candidate whose rounds are the fastest. One answer for all requests of a collective and
- * size class, as the guard has one verdict, and the same on all ranks; but a rank without memory
- * keeps the planners' choice (nccl_comm_rounds() finds out). Takes some ms the first time.
- * must_pay: as for plan_candidates_with_library(). Thread rule: the caller's, for *picks.
+ * *way holds the planners' best row and recipe for the request. Replace them by those of the
+ * candidate with the fastest rounds. All requests of a collective and size class have one answer,
+ * as the guard has one verdict. It is the same on all ranks, but a rank without memory keeps the
+ * planners' choice (nccl_comm_rounds() detects that). Takes some ms the first time. must_pay: as
+ * for plan_candidates_with_library(). Thread rule: the caller's, for *picks.
  */
 void pick_row(struct picks *picks, const struct plan_request *q, int must_pay,
               struct plan_candidate *way);

@@ -26,7 +26,7 @@ static int add(struct work *w, const struct round_step *step)
     return 0;
 }
 
-/* What the next piece of a queue is to this rank: a message, or something local. */
+/* The kind of a queue's next piece on this rank: a message, or local work. */
 static struct round_step step_of(const struct side *s, uint32_t q, int local)
 {
     const struct plan_op *op = op_of(s, q);
@@ -115,8 +115,8 @@ static int are_free(const struct pass *pass, const struct round_step *step)
            !meet(&pass->dst, n, &step->with, m);
 }
 
-/* Where a step that combines goes: on with the last pass, to a new one of this launch, or of the
- * next. */
+/* The place of a combining step: in the last pass, or a new pass of this launch or of the next one.
+ */
 enum fit { SAME_PASS, SAME_LAUNCH, NEXT_LAUNCH };
 
 static enum fit fit_of(const struct side *s, const struct round_step *step)
@@ -187,7 +187,7 @@ static int add_local(struct work *w, int rank, struct round_step step)
     return add(w, &step);
 }
 
-/* Can the queue's next piece be done without a message? Of how many bytes is it? */
+/* Can the queue's next piece be done without a message? How many bytes does it have? */
 static uint64_t local_bytes(const struct side *s, uint32_t q)
 {
     uint8_t kind = s->plan->queues[q].kind;
@@ -249,7 +249,7 @@ static int run_round(struct work *w)
     return rc;
 }
 
-/* What was local, on all ranks, and how long the round and that took: the slowest rank's. */
+/* The local work of all ranks, and the time of the round with it: the slowest rank's. */
 static int end_round(struct work *w, double messages_s)
 {
     uint32_t launches = 0;
@@ -264,7 +264,7 @@ static int end_round(struct work *w, double messages_s)
     return rc;
 }
 
-/* Of the messages of the round that was chosen last. */
+/* Bytes of the messages of the round that was chosen last. */
 static double messages_seconds(const struct work *w)
 {
     double longest = 0;
@@ -354,7 +354,7 @@ static int introduce(struct work *w)
     return 0;
 }
 
-/* What each rank's links have to carry, and can in a round. */
+/* The load of each rank's links, and their capacity in a round. */
 static void weigh(struct work *w)
 {
     for (int r = 0; r < w->nranks; r++) {

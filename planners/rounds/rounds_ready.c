@@ -24,8 +24,7 @@ int rounds_may(const struct side *s, uint32_t q, uint64_t bytes)
     return 1;
 }
 
-/* What is to be combined comes to a place of its own first, so that it need not wait for anything
- * but this place. */
+/* A contribution goes to its own place first, so it waits for that place only. */
 static int is_ready(const struct side *s, uint32_t q)
 {
     if (s->plan->queues[q].kind == PLAN_RECV_REDUCE)
@@ -119,8 +118,8 @@ static void take_room(struct work *w, const struct ready *m)
     to->messages++;
 }
 
-/* Before the first piece of an operation has come, and behind its last one, other links have
- * nothing to carry: these may be smaller. Where links are shared, they have. */
+/* Other links are idle before the first piece of an operation has come, and behind its last one:
+   these pieces may be smaller. If links are shared, they are not idle. */
 static uint64_t next_piece(const struct work *w, const struct side *s, uint32_t q)
 {
     const struct head *h = &s->head[q];

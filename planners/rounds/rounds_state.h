@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What rounds are made with: where each rank's queues are, and what moves next. Of rounds.c and
- * rounds_ready.c alone.
+ * State for making rounds: the position of each rank's queues, and the next messages. For rounds.c
+ * and rounds_ready.c alone.
  */
 #ifndef COLLSHIM_PLANNERS_ROUNDS_STATE_H
 #define COLLSHIM_PLANNERS_ROUNDS_STATE_H
@@ -10,14 +10,14 @@
 
 enum { ROUNDS_ALIGNED = 256 /* where a place in scratch begins, and a message is cut */ };
 
-/* Where a queue is. */
+/* The position of a queue. */
 struct head {
     uint32_t op;     /* its index in the plan; past the last one: nothing is left */
     uint64_t at;     /* bytes of it that are done */
     uint64_t staged; /* behind these: bytes that have come and are not combined yet */
     uint64_t whole;  /* bytes that move in one round at most */
     uint64_t piece;  /* in this one */
-    uint64_t stage;  /* where in scratch what comes to be combined waits */
+    uint64_t stage;  /* the place in scratch where contributions wait */
     int32_t meet;    /* the queue at the peer that this one's messages meet */
     int moves;       /* in this round */
 };
@@ -25,7 +25,7 @@ struct head {
 enum { OUT, IN, WAYS };
 enum { NEAR, FAR, REACHES };
 
-/* What one pass writes, and all that it reads. */
+/* The bytes that one pass writes, and all that it reads. */
 struct pass {
     struct round_place dst, src[ROUND_SOURCES];
     uint64_t length;
@@ -41,7 +41,7 @@ struct side { /* one rank */
     uint64_t most[REACHES];                            /* in a round, where links are shared */
     uint32_t messages;                                 /* in this round */
     uint64_t scratch_bytes;
-    struct round_step last;         /* what was local last in this round; length 0: nothing */
+    struct round_step last;         /* the last local work of this round; length 0: none */
     struct pass pass[ROUND_PASSES]; /* of the launch that it is in, if it combines */
     uint32_t passes, launches;      /* in this launch, and in this round */
 };

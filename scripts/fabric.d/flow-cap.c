@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A preload that limits what each TCP connection of a rank may send, to FABRIC_FLOW_CAP bytes per
- * second, as clouds limit single flows far below the rate of the network card. scripts/fabric run
+ * A preload that limits each TCP connection of a rank to FABRIC_FLOW_CAP bytes per second. Clouds
+ * limit single flows likewise, far below the rate of the network card. scripts/fabric run
  * --flow-cap compiles it and preloads it after the user's own libraries.
  *
  * The kernel does the pacing (SO_MAX_PACING_RATE; TCP paces by itself where no qdisc does, since

@@ -7,9 +7,9 @@
 # fabric.d/agent. On host 0, as a user might do it, it could not enter the other hosts: a process
 # namespace can only be entered from outside.
 #
-# Every process of a run carries FABRIC_RUN in its environment. What still lives after the launcher
-# has ended, in whatever way, is found by that and killed: Open MPI's daemons leave their session
-# and their parent, so neither a process group nor a parent would find them.
+# Every process of a run carries FABRIC_RUN in its environment. Processes that still live after the launcher has ended
+# are found by that and killed: Open MPI's daemons leave their session and their parent, so neither a process group
+# nor a parent would find them.
 
 # find_launcher MPI NAME WORD: the launcher called NAME.MPI, or NAME if its version mentions WORD.
 find_launcher() {

@@ -9,8 +9,8 @@
 # numbers would be out of date exactly then.
 #
 # The node `net` is switch, router and login node in one: a bridge per rail and one, mgmt0, for the
-# launchers. It shares the machine's process numbers, since a launcher there must be able to enter
-# every host; the hosts have process numbers of their own.
+# launchers. It shares the machine's process numbers, since a launcher there must enter every host; the hosts have
+# process numbers of their own.
 #
 # Addresses: host h has 10.80.r.(h+1) on rail r and 10.81.0.(h+1) on mgmt0; node net ends in 254.
 # They repeat in every fabric, since no two of them share a network.

@@ -2,7 +2,7 @@
 # shellcheck shell=bash disable=SC2154 # the request is set by scripts/fabric
 #
 # Changes and reads the rates of single rails of a fabric that is up, also while ranks use them. Sourced by
-# scripts/fabric. What leaves a host is shaped by the host's device, what enters it by the switch's port.
+# scripts/fabric. The host's device shapes bytes that leave a host, the switch's port shapes those that enter it.
 # Nothing is recorded: `status` asks the kernel's shapers.
 
 # change_lines SIDE H R: tc commands for rail R of host H, on the side `h` of the host or `net` of the switch.

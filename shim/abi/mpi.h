@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The standard ABI of MPI 5.0 (its chapter 20 and annex A), as far as the backend, the benches and
- * the tests use it. Handles are small numbers in pointers, the same in every library, so what is
- * compiled with this runs with each of them and links to none.
+ * the tests use it. Handles are small numbers in pointers, the same in every library. So a program
+ * compiled with this header runs with each library and links to none.
  *
  * Only what the standard fixes is here, and no MPIX_ name. test/abi compares every value with the
  * header of an installed library.
@@ -222,6 +222,7 @@ enum {
 };
 
 enum { MPI_IDENT = 201, MPI_CONGRUENT = 202, MPI_SIMILAR = 203, MPI_UNEQUAL = 204 };
+enum { MPI_CART = 211, MPI_GRAPH = 212, MPI_DIST_GRAPH = 213 };
 enum { MPI_COMM_TYPE_SHARED = 221 };
 enum { MPI_TAG_UB = 501, MPI_UNIVERSE_SIZE = 507 };
 enum { MPI_T_BIND_NO_OBJECT = 1 };
@@ -237,6 +238,9 @@ typedef void MPI_User_function(void *, void *, int *, MPI_Datatype *);
 typedef int MPI_Comm_copy_attr_function(MPI_Comm, int, void *, void *, void *, int *);
 typedef int MPI_Comm_delete_attr_function(MPI_Comm, int, void *, void *);
 typedef void MPI_Comm_errhandler_function(MPI_Comm *, int *, ...);
+typedef int MPI_Grequest_query_function(void *, MPI_Status *);
+typedef int MPI_Grequest_free_function(void *);
+typedef int MPI_Grequest_cancel_function(void *, int);
 
 #define MPI_BOTTOM ((void *)0)
 #define MPI_IN_PLACE ((void *)1)

@@ -22,7 +22,6 @@ static const struct {
     {REASON_RECIPE, "correct the recipe in COLLSHIM_ALGORITHM; `collshim plan` checks it"},
     {REASON_FOREIGN, "call on communicators of one MPI_COMM_WORLD"},
     {REASON_MANY, "free communicators that are done with: 64 at once are rerouted"},
-    {REASON_TYPES, "use packed types in Alltoallw, or Alltoallv"},
     {REASON_OPERATION, "use predefined operations on predefined types"},
     {REASON_SHAPE, "describe the rails in COLLSHIM_TOPOLOGY if `collshim topo` does not find them"},
     {REASON_SIZE, "check rates with `collshim topo`, and COLLSHIM_MODE=ab for the truth"},
@@ -35,7 +34,7 @@ static const struct {
 };
 
 static const char *const texts[] = {
-#define REASON(id, text) text,
+#define REASON(id, text, meaning) text,
 #include "shim/decide/reasons.def"
 #undef REASON
 };

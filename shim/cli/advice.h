@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What to do about a reason to run natively: one clause, for the last line of `report` and `site`.
- */
+/* Advice about a reason to run natively: one clause, for the last line of `report` and `site`. */
 #ifndef COLLSHIM_SHIM_CLI_ADVICE_H
 #define COLLSHIM_SHIM_CLI_ADVICE_H
 

@@ -22,7 +22,7 @@ static double number_of(json_t *row, const char *key)
     return json_is_number(n) ? json_number_value(n) : -1;
 }
 
-/* Where the whole numbers go. Not json_unpack, which is four times as slow. */
+/* The places of the whole numbers. Rejected: json_unpack, because it is four times as slow. */
 static const struct {
     const char *key;
     size_t at;
@@ -130,7 +130,7 @@ static const char *us(double value, char *text, size_t size)
     return text;
 }
 
-/* Who called it, three levels, but not what starts every program. */
+/* The callers of a site, three levels, without the frames that start every program. */
 static void print_callers(json_t *callers)
 {
     char place[400];

@@ -21,7 +21,7 @@ struct site_line {
     json_t *callers;
 };
 
-/* Returns 0, or -1: it is none. */
+/* Returns 0, or -1: the site is unknown. */
 int sites_read(json_t *row, struct site_line *s);
 
 /* Are all rows of the list, which may be NULL, sites? */
@@ -40,7 +40,7 @@ void sites_advise(json_t *root);
 /* Bars of the sites that took most time. Returns an enum cli_exit. */
 int sites_draw(json_t *root, const char *picture);
 
-/* What changed between two runs, the largest difference first. Returns an enum cli_exit. */
+/* The differences between two runs, the largest first. Returns an enum cli_exit. */
 int sites_diff(json_t *old, json_t *new, size_t most);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Two runs beside each other. A site is the same by build id and offset; of another build, by
- * function where it is known: the first call of a function in the one is the first in the other.
- * A run in which nothing was rerouted may not know the nodes of its communicators.
+ * Two runs beside each other. Two sites are the same if build id and offset are. Sites of different
+ * builds are matched by function, if it is known: the first call of a function in one run is the
+ * first in the other. A run in which nothing was rerouted may not know the nodes of its
+ * communicators.
  */
 #define _GNU_SOURCE
 #include <math.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Options, messages and line breaking. What getopt_long says of a wrong option is worded here:
- * which one was meant is what a newcomer needs to know.
+ * Options, messages and line breaking. Messages about a wrong option are worded here instead of by
+ * getopt_long: they name the option that was probably meant.
  */
 #include "shim/cli/cli.h"
 
@@ -50,8 +50,8 @@ static int unknown_option(const char *command, const struct cli_option *options,
     return cli_usage(command, "no option %s", arg);
 }
 
-/* Options may stand behind arguments, whatever POSIXLY_CORRECT says: '-' has getopt hand those over
-   as the argument of an option 1. */
+/* Options may stand behind arguments, also with POSIXLY_CORRECT: '-' makes getopt return arguments
+   as those of an option 1. */
 int cli_options(int argc, char **argv, const struct cli_option *options, const char *help)
 {
     enum { MOST = 32, FIRST = 256 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the subcommands of `collshim` share. A subcommand is one file with one
- * function and one row in main.c. It prints its result on stdout and every
- * complaint, one line, on stderr; main.c checks that stdout could be written.
+ * Functions shared by the subcommands of `collshim`. A subcommand is one file with one function and
+ * one row in main.c. It prints its result on stdout and every complaint, one line, on stderr;
+ * main.c checks that stdout could be written.
  */
 #ifndef COLLSHIM_SHIM_CLI_CLI_H
 #define COLLSHIM_SHIM_CLI_CLI_H
@@ -42,9 +42,9 @@ struct cli_option {
 
 /*
  * Take the options out of argv, wherever they stand; "--" ends them. --help (-h) prints help. A
- * name may be cut short where it fits one option, as getopt_long has it; a table has at most 32
- * rows. Returns how many arguments are left, as argv[1] and on; or, when there is nothing left to
- * do, -1 - code, where code is what the subcommand returns (CLI_OK after --help).
+ * name may be abbreviated if it fits one option, as in getopt_long; a table has at most 32 rows.
+ * Returns how many arguments are left, as argv[1] and on. If nothing is left to do, returns -1 -
+ * code, where code is the subcommand's result (CLI_OK after --help).
  */
 int cli_options(int argc, char **argv, const struct cli_option *options, const char *help);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * `collshim plan alltoallv --demand TEXT`: who sends how much to whom, from a file or made up, and
- * how balancing splits it.
+ * `collshim plan alltoallv --demand TEXT`: a matrix of sizes, from a file or invented, and its
+ * split by balancing.
  */
 #ifndef COLLSHIM_SHIM_CLI_DEMAND_H
 #define COLLSHIM_SHIM_CLI_DEMAND_H
@@ -23,8 +23,8 @@
 int cli_demand_read(const char *command, const char *text, const struct topo *t,
                     uint64_t **demand_p);
 
-/* Print how q->demand is split, what each link carries, and what going direct, even striping and
-   the exact optimum come to. Returns an enum cli_exit. */
+/* Print how q->demand is split, the load of each link, and the results of direct paths, even
+   striping and the exact optimum. Returns an enum cli_exit. */
 int cli_demand_show(const struct plan_request *q);
 
 /* The congestion of each way as a member "balancing" of the open object: seconds, or bytes of one

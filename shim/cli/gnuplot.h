@@ -11,7 +11,7 @@ FILE *gnuplot_open(void);
 /* Terminal and output: a picture named .svg, else PNG. */
 void gnuplot_output(FILE *f, const char *picture, int width, int height);
 
-/* A text between double quotes, whatever is in it. */
+/* Any text between double quotes. */
 void gnuplot_text(FILE *f, const char *text);
 
 /* Returns CLI_OK, or CLI_FAILURE, which has been said. */

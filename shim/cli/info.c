@@ -31,21 +31,22 @@ static const char *const origins[] = {
 static const char usage[] =
     "collshim info [--json | --markdown | --man]\n"
     "\n"
-    "Prints the version, the MPI backends that are installed, the GPUs this build can use, the\n"
-    "table of algorithms, and every setting with its value, where that comes from, and what it\n"
-    "means: what a job would do with the present environment, the site's file and the file in\n"
-    "COLLSHIM_CONFIG.\n"
+    "Prints the version, the installed MPI backends, the GPUs that this build can use, and the "
+    "table\n"
+    "of algorithms. Prints every setting with its value, its origin and its meaning, as a job "
+    "would\n"
+    "have it with the present environment, the site's file and the file in COLLSHIM_CONFIG.\n"
     "\n"
     "  --json       the same for a script\n"
     "  --markdown   the settings only, as the table in the documentation\n"
-    "  --man        the settings only, as the manual page has them\n"
+    "  --man        the settings only, as in the manual page\n"
     "\n"
     "Examples:\n"
     "  collshim info\n"
     "  COLLSHIM_CONFIG=job.yaml collshim info      is the file all right?\n"
     "  collshim info --json | jq '.settings[] | select(.origin != \"default\")'\n"
     "\n"
-    "Exit status 1 if a setting is wrong; what is wrong is on stderr.\n";
+    "Exit status 1 if a setting is wrong, with a line about it on stderr.\n";
 
 static int serves(const struct plan_algorithm *a, int collective)
 {
@@ -99,7 +100,7 @@ static void print_algorithms(int width)
     putchar('\n');
 }
 
-/* A value as one line; an empty one has to be seen, too. */
+/* A value as one line; an empty value must be visible, too. */
 static const char *shown_value(const struct cfg *c, int id, char *shown, size_t size)
 {
     char value[CFG_TEXT_MAX];

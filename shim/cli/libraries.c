@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A backend says which MPI it was compiled for in a string that begins with
- * MARK, the old convention of what(1); it is searched for in the file. Opening
- * the backend with dlopen would be the usual way, but that needs its MPI, which
- * a login node need not have, and would run its constructors here.
+ * A backend names the MPI it was compiled for in a string that begins with MARK, the old convention
+ * of what(1). This file searches for the string. Rejected: dlopen, because it needs the backend's
+ * MPI, which a login node may lack, and runs its constructors here.
  */
 #include "shim/cli/libraries.h"
 

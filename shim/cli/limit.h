@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How long a command may compute: planning, proof and prediction take time that nobody foresees
- * from a line of text. Then the command ends with one line on stderr and CLI_FAILURE, wherever it
- * is.
+ * How long a command may compute: a line of text does not tell the time of planning, proof and
+ * prediction. At the limit the command ends with one line on stderr and CLI_FAILURE.
  */
 #ifndef COLLSHIM_SHIM_CLI_LIMIT_H
 #define COLLSHIM_SHIM_CLI_LIMIT_H
@@ -14,8 +13,7 @@
    what is wrong. Once per process: a signal does it (SIGPROF). */
 int cli_limit(const char *command, const char *seconds);
 
-/* What would do instead, for that line: "fewer ranks than 4096". Until then it names --limit alone.
- */
+/* An alternative for that line: "fewer ranks than 4096". Until then it names --limit alone. */
 void cli_limit_advice(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Minimise T subject to: the parts of every message add up to it, and what all of them put on a
+ * Minimise T subject to two conditions. The parts of every message add up to it. The load of each
  * link, with the background, is at most capacity * T. Bytes are scaled so that the numbers are near
  * one.
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The exact answer: the least congestion of a demand, as a linear program over the same paths that
- * balancing uses, solved by GLPK where the build found it. For tests and for people, never in a
- * run: it takes seconds.
+ * balancing uses. GLPK solves it, if the build found it. For tests and for people, never in a run:
+ * it takes seconds.
  */
 #ifndef COLLSHIM_SHIM_CLI_LP_H
 #define COLLSHIM_SHIM_CLI_LP_H

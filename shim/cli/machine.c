@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Detection. hwloc knows packages, PCI devices and where they hang; network
- * devices without PCI (veth, bridges) it leaves out, so their list comes from
- * sysfs and hwloc only adds the place. Its plugins for GPUs are kept out, because
- * what they add the driver is asked for where there is one (machine_gpu.c).
+ * Detection. hwloc knows packages, PCI devices and their places. It leaves out network devices
+ * without PCI (veth, bridges), so sysfs has the list and hwloc adds the place. Its plugins for GPUs
+ * are not used: the driver tells the same, if there is one (machine_gpu.c).
  */
 #define _GNU_SOURCE /* strverscmp */
 #include "shim/cli/machine.h"
@@ -254,8 +253,8 @@ static int has_kind(const struct machine *m, enum machine_nic_kind kind)
     return 0;
 }
 
-/* Rails are the devices of the best kind that is up: an Ethernet card for logins is none beside
-   RDMA, and a container's bridge is none beside a card. */
+/* Rails are the devices of the best kind that is up. An Ethernet card for logins is no rail beside
+   RDMA, and a container's bridge is no rail beside a card. */
 static void choose_rails(struct machine *m)
 {
     int rdma = has_kind(m, NIC_RDMA), physical = has_kind(m, NIC_PHYSICAL);
@@ -330,7 +329,7 @@ static int fill_reports(const struct machine *m, struct topo_report *report)
     return n;
 }
 
-/* What the fewest links between two GPUs carry; 0 if nobody says. */
+/* The fewest bytes per second over the links of two GPUs; 0 if unknown. */
 static double nvlink_rate(const struct machine *m)
 {
     double least = 0;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What this machine has, as far as hwloc and sysfs tell: packages, network
- * devices, GPUs. Speeds that the kernel only makes up (virtual devices) are
- * "not known".
+ * This machine, as hwloc and sysfs describe it: packages, network devices, GPUs. Virtual devices
+ * have invented speeds, which are "not known" here.
  */
 #ifndef COLLSHIM_SHIM_CLI_MACHINE_H
 #define COLLSHIM_SHIM_CLI_MACHINE_H
@@ -13,7 +12,7 @@
 #include "config/topo.h"
 #include "transports/cuda_describe.h"
 
-#define MACHINE_MOST 256 /* devices of one kind; what is beyond is not listed */
+#define MACHINE_MOST 256 /* devices of one kind; more are not listed */
 
 struct machine_package {
     int cores, pus;
@@ -39,8 +38,8 @@ struct machine_gpu {
     int cuda;                          /* the driver's number for it, -1: the driver has it not */
     unsigned char near[MACHINE_MOST];  /* is that network device one of the nearest rails? */
     enum cuda_link peer[MACHINE_MOST]; /* the way to that GPU, as far as the driver says */
-    unsigned char links[MACHINE_MOST]; /* NVLinks to it; 0: nobody says */
-    double link_bytes_per_s;           /* of each of them and each way; 0: nobody says */
+    unsigned char links[MACHINE_MOST]; /* NVLinks to it; 0: unknown */
+    double link_bytes_per_s;           /* of each of them and each way; 0: unknown */
 };
 
 struct machine {
@@ -56,8 +55,8 @@ const char *machine_nic_kind_name(enum machine_nic_kind kind);
 int machine_detect(struct machine *m, char *why, size_t why_size);
 
 /*
- * One node of the machine as a topology: a rank per GPU, or per core where there are none; a rail
- * per network device that counts as one. Returns as topo_from_reports does.
+ * One node of the machine as a topology. It has a rank per GPU, or per core if there are no GPUs,
+ * and a rail per network device that counts as one. Returns as topo_from_reports does.
  */
 int machine_topo(const struct machine *m, struct topo **topo_p);
 

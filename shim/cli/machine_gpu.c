@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * GPUs are told by PCI class and vendor, so that they are listed without any vendor's library. The
- * CUDA driver, where there is one, adds what only it knows: its own number for each, and how they
- * reach each other; and the management library, over how many NVLinks.
+ * CUDA driver, if there is one, adds its own number for each, and how they reach each other. The
+ * management library adds the number of NVLinks.
  */
 #include "shim/cli/machine_gpu.h"
 

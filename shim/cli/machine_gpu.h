@@ -10,8 +10,8 @@
 /* The package a device hangs on, -1 if it is as near to all of them. */
 int machine_package_of(hwloc_topology_t topology, hwloc_obj_t device);
 
-/* Fill m->gpu, once m->nic is complete. own: the topology is this machine's, and what the driver
-   has belongs in the list even if hwloc does not show it. */
+/* Fill m->gpu, once m->nic is complete. own: the topology is this machine's, and the driver's
+   devices belong in the list even if hwloc does not show them. */
 void machine_list_gpus(struct machine *m, hwloc_topology_t topology, int own);
 
 #endif

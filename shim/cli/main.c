@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * `collshim`: explains, before and after a run, what the preload does. It never
- * takes part in a run: no MPI is linked and none is started, so the command
- * works on a login node without one.
+ * `collshim` explains the preload's actions, before and after a run. It never takes part in a run:
+ * no MPI is linked and none is started, so the command works on a login node without one.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -17,14 +16,16 @@ static const struct command {
     int (*run)(int argc, char **argv);
 } commands[] = {
     {"exec", "run a command with the preload; behind any launcher", cli_exec},
-    {"info", "what is installed, the algorithms, and every setting with its value", cli_info},
+    {"info", "show the installed parts, the algorithms, and every setting with its value",
+     cli_info},
     {"topo", "detect this machine, or explain a topology", cli_topo},
-    {"rates", "what this machine's processors and GPUs copy and combine per second", cli_rates},
-    {"plan", "the schedule of a collective on a topology: load, bound, proof", cli_plan},
-    {"sim", "how long a collective should take on a topology, and on which links", cli_sim},
-    {"report", "what a run has rerouted, how fast, and why not", cli_report},
-    {"site", "the reports of many jobs added up: which gained, and why not", cli_site},
-    {"top", "what the jobs of this node do now", cli_top},
+    {"rates", "measure how fast this machine's processors and GPUs copy and combine", cli_rates},
+    {"plan", "show the schedule of a collective on a topology: load, bound, proof", cli_plan},
+    {"sim", "predict how long a collective takes on a topology, and on which links", cli_sim},
+    {"report", "show the rerouted calls of a run, their times, and why others ran natively",
+     cli_report},
+    {"site", "add up the reports of many jobs: which gained, and why others did not", cli_site},
+    {"top", "watch the running jobs of this node", cli_top},
 };
 #define NCOMMANDS (sizeof commands / sizeof *commands)
 

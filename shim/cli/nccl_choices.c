@@ -61,7 +61,7 @@ void nccl_choices_print(json_t *nccl)
 
     if (!json_array_size(choices))
         return;
-    printf("\nWhat NCCL chose, as its profiler plugin saw it (v%lld",
+    printf("\nNCCL's choices, from its profiler plugin (v%lld",
            (long long)json_integer_value(json_object_get(plugin, "profiler")));
     if (tuner)
         printf("; tuner v%lld", tuner);

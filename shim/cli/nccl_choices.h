@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What NCCL chose, in a report that its plugins wrote (shim/nccl_plugin): a row for each
- * collective, size, algorithm and protocol.
+ * NCCL's choices, in a report that its plugins wrote (shim/nccl_plugin): a row for each collective,
+ * size, algorithm and protocol.
  */
 #ifndef COLLSHIM_SHIM_CLI_NCCL_CHOICES_H
 #define COLLSHIM_SHIM_CLI_NCCL_CHOICES_H

@@ -57,7 +57,7 @@ static const struct plan *const *all_plans(const struct work *w)
     return (const struct plan *const *)w->plans.plan;
 }
 
-/* What the model predicts, in seconds; negative where the plans are too large for it. */
+/* The model's prediction in seconds; negative if the plans are too large for it. */
 static double predict(const struct work *w)
 {
     struct model_result m;

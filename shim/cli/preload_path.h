@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where libcollshim.so is, as seen from this command: beside it, or in the lib of its installation.
- */
+/* The path of libcollshim.so, as seen from this command: beside it, or in the lib of its
+   installation. */
 #ifndef COLLSHIM_SHIM_CLI_PRELOAD_PATH_H
 #define COLLSHIM_SHIM_CLI_PRELOAD_PATH_H
 

@@ -124,8 +124,8 @@ static double best_of(json_t *list, const char *host, int w)
     return best;
 }
 
-/* What the rail could do before, or a better one of its host does: the text behind "25 Mbit/s".
-   Returns 0: there is nothing to say. */
+/* The rail's earlier rate, or the rate of a better rail of its host: the text behind "25 Mbit/s".
+   Returns 0: there is none. */
 static int compare(json_t *list, const struct row *r, int w, char *text, size_t size)
 {
     double now = r->way[w].can, was = r->way[w].could;

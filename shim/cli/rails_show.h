@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The rails of a report's hosts, as `collshim report` shows them: a table, and a sentence for each
- * rail that changed or that carries less than the others of its host.
+ * The rails of a report's hosts, as `collshim report` shows them. There is a table, and a sentence
+ * for each rail that changed or that carries less than the others of its host.
  */
 #ifndef COLLSHIM_SHIM_CLI_RAILS_SHOW_H
 #define COLLSHIM_SHIM_CLI_RAILS_SHOW_H

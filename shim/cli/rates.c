@@ -40,7 +40,7 @@ static double now(void)
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* Of memory that no cache holds: copying, and adding floats. Returns 0 or -ENOMEM. */
+/* Rates of memory that no cache holds: copying, and adding floats. Returns 0 or -ENOMEM. */
 static int measure_processor(struct topo_link *link)
 {
     kernel_fn add = kernel_find(KERNEL_F32, KERNEL_SUM);

@@ -232,7 +232,7 @@ struct comparison {
     double gain, spread; /* 0: not known */
 };
 
-/* What the guard weighed; where it weighed nothing, the times. */
+/* The guard's comparison; without one, the times. */
 static struct comparison compare(const struct size_row *s)
 {
     if (s->guard_gain > 0)
@@ -270,7 +270,7 @@ static void print_size(json_t *o)
     putchar('\n');
 }
 
-/* How skewed the traffic is, and what finding that out took. */
+/* The skew of the traffic, and the cost of finding it. */
 static void print_balancing(json_t *o)
 {
     long long sent, hottest, questions, rows, predictions, changes;
@@ -386,7 +386,8 @@ static int ends_in(const char *text, const char *end)
     return n > m && !strcmp(text + n - m, end);
 }
 
-/* A block of "bytes native_us rerouted_us" for gnuplot, with ? for what was not measured. */
+/* A block of "bytes native_us rerouted_us" for gnuplot, with ? for values that were not measured.
+ */
 static void plot_data(FILE *f, const struct collective_row *c)
 {
     struct size_row s;

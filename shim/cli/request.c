@@ -132,15 +132,17 @@ static int take_chunk(struct request *r, const char *text)
 static int take_demand(struct request *r, const struct request_options *o)
 {
     const char *text = o->demand;
-    int v = r->q.collective == COLL_ALLTOALLV;
+    int v = plan_has_demand(r->q.collective);
 
     if (!v && text)
-        return cli_usage(r->command, "--demand is for alltoallv; --bytes gives the size of %s",
+        return cli_usage(r->command,
+                         "--demand is for alltoallv and neighbor_...; --bytes gives the size of %s",
                          plan_collective_name(r->q.collective));
     if (!v)
         return CLI_OK;
     if (o->bytes)
-        return cli_usage(r->command, "--bytes: alltoallv has --demand instead");
+        return cli_usage(r->command, "--bytes: %s has --demand instead",
+                         plan_collective_name(r->q.collective));
     int code = cli_demand_read(r->command, text ? text : "skew", r->topo, &r->demand);
     r->q.demand = r->demand;
     r->q.nbytes = 0;
@@ -156,7 +158,7 @@ static int all_on_gpus(const struct topo *t)
     return 1;
 }
 
-/* What would end sooner: the work grows with the ranks and with the chunks of the payload. */
+/* A smaller command: the work grows with the ranks and with the chunks of the payload. */
 static void advise(const struct request *r)
 {
     const struct topo *t = r->topo;

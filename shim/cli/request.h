@@ -14,7 +14,7 @@
 #include "shim/cli/demand.h"
 #include "shim/cli/limit.h"
 
-/* What the user wrote, or NULL; borrowed from argv. */
+/* The user's text, or NULL; borrowed from argv. */
 struct request_options {
     const char *topology, *bytes, *counts, *algorithm, *chunk, *root, *demand, *limit;
     int in_place;
@@ -46,7 +46,7 @@ struct request {
     struct topo *topo;     /* owned */
     size_t *counts;        /* owned */
     uint64_t *demand;      /* owned */
-    char recipe[512];      /* what q.recipe points to */
+    char recipe[512];      /* memory of q.recipe */
     struct plan_request q; /* rank is 0 */
     const struct plan_algorithm *algorithm;
 };
@@ -56,7 +56,7 @@ int request_read(const char *command, const struct request_options *o, const cha
                  struct request *r);
 void request_free(struct request *r);
 
-/* The plans of all ranks by one algorithm, and what they put on the rails. */
+/* The plans of all ranks by one algorithm, and their load on the rails. */
 struct request_plans {
     struct plan **plan; /* [nranks] owned */
     int nranks;

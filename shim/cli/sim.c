@@ -31,7 +31,7 @@ struct arguments {
     int compare, json;
 };
 
-/* What became of one algorithm. */
+/* The result of one algorithm. */
 struct outcome {
     const struct plan_algorithm *algorithm;
     int rc; /* of building or predicting */
@@ -51,7 +51,7 @@ static void predict(const struct request *r, const struct plan_algorithm *a, str
     request_plans_free(&p);
 }
 
-/* Where a link is: "node 2 rail 1", "rank 3", "rank 3 > 4", "node 1 socket 0 > 1". */
+/* The place of a link: "node 2 rail 1", "rank 3", "rank 3 > 4", "node 1 socket 0 > 1". */
 static const char *place_text(const struct model_link *l, char *text, size_t size)
 {
     if (l->kind == MODEL_RAIL_OUT || l->kind == MODEL_RAIL_IN)

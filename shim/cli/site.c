@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * `collshim site DIR`: the reports of a spool (COLLSHIM_SPOOL) added up. Anybody may have written
- * what lies there: only regular files are read, one at a time, and what is no report is counted and
+ * `collshim site DIR`: the reports of a spool (COLLSHIM_SPOOL) added up. Any user may have written
+ * files there. Only regular files are read, one at a time; those that are no report are counted and
  * named.
  */
 #define _GNU_SOURCE
@@ -191,14 +191,15 @@ static int read_time(const char *text, long long *when)
     return -1;
 }
 
-/* Users make their directories, and see nobody else's: neither listed nor removed. */
+/* Users make their directories, and cannot see those of others: they are neither listed nor
+   removed. */
 static int create(const char *path)
 {
     if (mkdir(path, 0700))
         return cli_fail("%s: cannot be made: %s", path, strerror(errno));
     if (chmod(path, 01733))
         return cli_fail("%s: %s", path, strerror(errno));
-    printf("%s: made, for everybody's reports: COLLSHIM_SPOOL=%s\n", path, path);
+    printf("%s: made, for the reports of all users: COLLSHIM_SPOOL=%s\n", path, path);
     return CLI_OK;
 }
 

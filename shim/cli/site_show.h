@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What `collshim site` prints of a sum. */
+/* The output of `collshim site` for a sum. */
 #ifndef COLLSHIM_SHIM_CLI_SITE_SHOW_H
 #define COLLSHIM_SHIM_CLI_SITE_SHOW_H
 

@@ -12,7 +12,7 @@
 
 enum { MOST_SITES = 1024 };
 
-/* What one report says, before any of it is added. */
+/* One report's values, before any of them is added. */
 struct job {
     long long ranks, nodes, began;
     double seconds, per_rank_second; /* node hours */
@@ -55,7 +55,7 @@ void sum_close(struct sum *s)
     close_table(&s->settings);
 }
 
-/* The name as it is printed: reports are written by anybody, and a terminal obeys what it is sent.
+/* The name as it is printed. Any user can write reports, and a terminal obeys control characters.
  */
 static void clean(const char *name, char *text)
 {
@@ -93,7 +93,7 @@ static void add_job(struct sum_row *r, const struct job *j)
     r->error += pow(j->error * j->per_rank_second, 2);
 }
 
-/* A number that can be added up, or 0: reports are written by anybody. */
+/* A number that can be added up, or 0: any user can write reports. */
 static double number(json_t *object, const char *key)
 {
     double x = json_number_value(json_object_get(object, key));

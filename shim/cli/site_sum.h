@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Many jobs' reports added up. Memory does not grow with their number: tables have a fixed size,
- * and what does not fit goes to the row "(others)". Times are in node hours: seconds of all ranks,
- * as if a job's ranks were spread evenly over its nodes.
+ * and rows that do not fit count as "(others)". Times are in node hours: seconds of all ranks, as
+ * if a job's ranks were spread evenly over its nodes.
  */
 #ifndef COLLSHIM_SHIM_CLI_SITE_SUM_H
 #define COLLSHIM_SHIM_CLI_SITE_SUM_H

@@ -16,8 +16,8 @@ struct top_rails {
     double interval;         /* seconds */
 };
 
-/* Of the processes list[from] to list[to - 1], which are of one job and library. Without memory
-   there are none. Free it with top_rails_free. */
+/* The rails of the processes list[from] to list[to - 1], which are of one job and library. Without
+   memory there are none. Free it with top_rails_free. */
 struct top_rails top_rails_of(const struct top_reading *now, const struct top_reading *before,
                               int from, int to, double interval);
 void top_rails_free(struct top_rails *r);

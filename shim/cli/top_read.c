@@ -79,7 +79,7 @@ static void find_job(struct top_counters *c, int dir)
     snprintf(c->job, sizeof c->job, "%d", (int)(c->size > 1 ? c->parent : c->pid));
 }
 
-/* Of the process whose folder that is; 0: not known. */
+/* The value for the process whose folder that is; 0: not known. */
 static pid_t parent_of(int dir, const char *stat_file)
 {
     char text[512];

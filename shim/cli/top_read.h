@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One reading of the counters that processes of this node share (shim/decide/live.h). What it finds
- * was written by any program of that user, so nothing of it is trusted beyond its bounds.
+ * One reading of the counters that processes of this node share (shim/decide/live.h). Any program
+ * of that user may have written the counters, so nothing of them is trusted beyond its bounds.
  *
  * Thread rule: one thread.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What `collshim top` prints of two readings. */
+/* The output of `collshim top` for two readings. */
 #ifndef COLLSHIM_SHIM_CLI_TOP_SHOW_H
 #define COLLSHIM_SHIM_CLI_TOP_SHOW_H
 

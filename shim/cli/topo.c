@@ -55,7 +55,7 @@ static int cannot_write(const char *path)
     return cli_fail("%s: cannot be written: %s", path, strerror(errno));
 }
 
-/* The file explains itself, so that whoever finds it knows what reads it. */
+/* The file explains itself, so that its reader knows which program uses it. */
 static int write_output(const char *path, const struct topo *t, const char *origin)
 {
     char *text = topo_text(t);

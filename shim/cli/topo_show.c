@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Tables of a fixed width for people, names with units for scripts. What is not
- * known is "-" here and null there, never 0: a rate of 0 would be read as one.
+ * Tables of a fixed width for people, names with units for scripts. An unknown value is "-" here
+ * and null there, never 0: a rate of 0 would be read as one.
  */
 #include "shim/cli/topo_show.h"
 
@@ -319,8 +319,8 @@ void machine_show(const struct machine *m)
     show_gpus(m);
 }
 
-/* peer: one for each GPU, null where the driver knows no way, or no GPU; itself is null. nvlinks:
-   to each, 0 where there are none or nobody says. */
+/* peer: one for each GPU, null if the driver knows no way, or no GPU; itself is null. nvlinks: to
+   each, 0 if there are none or if unknown. */
 static void json_gpu(const struct machine *m, const struct machine_gpu *gpu, struct json *j)
 {
     static const char *const names[] = {

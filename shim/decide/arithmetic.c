@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * VALUES telling elements, each combined with each. A list of all pairs is handed to the library in
- * pieces of several lengths, so that most pairs are met both in a vector and in what is left over
- * behind it, and at many addresses. What it does to elements one at a time says what it does in
- * the absence of vectors.
- *
- * A library that combines in its own way, but each element alike, can be followed in any order only
- * if its operation is associative and commutative: saturating sums of signed numbers are not.
+ * VALUES telling elements, each combined with each. The library gets a list of all pairs in pieces
+ * of several lengths. So most pairs occur both in a vector and in the remainder behind it, and at
+ * many addresses. Elements combined one at a time show the result without vectors. A library may
+ * have its own arithmetic, the same for each element. Then any order is right only if its operation
+ * is associative and commutative: saturating sums of signed numbers are not.
  */
 #include "shim/decide/arithmetic.h"
 
@@ -16,8 +14,8 @@
 
 enum { VALUES = 16, PAIRS = VALUES * VALUES };
 
-/* Of 64 bits; narrower types take the lowest bits of the first half, and the highest of the rest,
-   so that every width has its own limits and sums beyond them. */
+/* 64-bit values. Narrower types take the lowest bits of the first half, and the highest of the
+   rest. So every width has its own limits and sums beyond them. */
 static const uint64_t low_values[VALUES / 2] = {0, 1, 2, 3, 10, 100, 200, UINT64_MAX};
 static const uint64_t high_values[VALUES / 2] = {
     0x8000000000000000, 0x7fffffffffffffff, 0xc8c8c8c8c8c8c8c8, 0x6464646464646464,
@@ -133,7 +131,7 @@ static int same(const struct lists *l, const unsigned char *a, const unsigned ch
     return !memcmp(a, b, l->bytes);
 }
 
-/* Of value i and value j, in a list of all pairs. */
+/* The place of value i and value j in a list of all pairs. */
 static const unsigned char *result(const struct lists *l, int i, int j)
 {
     return l->alone + (size_t)(i * VALUES + j) * l->extent;

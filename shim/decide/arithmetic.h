@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Does a library combine as the kernels of transports/ do? MPI leaves open what an overflow gives,
- * and libraries differ: some saturate in vectors and wrap round in what is left over, some compare
- * unsigned numbers as signed ones. A program must not see one arithmetic in the calls that are
- * rerouted and another in those that are not.
+ * Does a library combine as the kernels of transports/ do? MPI leaves the result of an overflow
+ * open, and libraries differ. Some saturate in vectors and wrap round in the remainder; some
+ * compare unsigned numbers as signed ones. A program must see the same arithmetic in rerouted and
+ * in native calls.
  */
 #ifndef COLLSHIM_SHIM_DECIDE_ARITHMETIC_H
 #define COLLSHIM_SHIM_DECIDE_ARITHMETIC_H
@@ -25,8 +25,8 @@ typedef int (*arithmetic_fn)(void *context, const void *in, void *inout, int n);
 /*
  * Compare on telling values: limits, signs, overflows, ties; in vectors of several lengths, at
  * several addresses. type, op: a pair that has a kernel, and no reals but in pairs. Takes some 100
- * us. ARITHMETIC_UNEVEN also where the library refuses or there is no memory. Any thread; the
- * library's function is all that is called.
+ * us. ARITHMETIC_UNEVEN also if the library refuses or there is no memory. Any thread; calls only
+ * the library's function.
  */
 enum arithmetic arithmetic_probe(enum kernel_type type, enum kernel_op op, arithmetic_fn library,
                                  void *context);

@@ -5,20 +5,32 @@ enum { N = EVIDENCE_ARMS };
 
 /* Standard deviations of logarithms. */
 static const double any_time = 10;   /* of all contenders together */
-static const double reroutes = .7;   /* of the reroutes together, against the library */
-static const double model = .4;      /* of a reroute, against the model's prediction of it */
-static const double no_model = .5;   /* where the model predicts all alike */
-static const double next_class = .2; /* of the reroutes together, from one class to the next */
+static const double no_model = .5;   /* of a contender where the model predicts all alike */
+static const double alike_more = .4; /* and so much slower than the best of them */
+static const double next_class = .2; /* of a kind together, from one class to the next */
 static const double next_each = .1;  /* of each */
 static const double level = .1;      /* of the machine, from one round to another */
 static const double finest = .004;   /* no estimate is better */
+
+/* Spread of a kind together, against the library's choice; of each, against the model's prediction.
+ */
+static const struct {
+    double together, each;
+} model[BELIEF_KINDS] = {
+    [BELIEF_CHOICE] = {0, 0}, [BELIEF_OURS] = {.7, .4}, [BELIEF_LIBRARY] = {.7, .7}};
 
 static double square(double x)
 {
     return x * x;
 }
 
-void belief_begin(struct belief *b, const double *predicted, int n)
+/* Do both have the error of one model? */
+static int same_model(const struct belief *b, int i, int k)
+{
+    return b->kind[i] != BELIEF_CHOICE && b->kind[i] == b->kind[k];
+}
+
+void belief_begin(struct belief *b, const double *predicted, const uint8_t *kind, int n)
 {
     double least = predicted[1];
     int alike = n > 2;
@@ -27,13 +39,17 @@ void belief_begin(struct belief *b, const double *predicted, int n)
         alike &= predicted[i] == predicted[1];
         least = predicted[i] < least ? predicted[i] : least;
     }
-    double own = square(alike ? no_model : model);
     b->n = n;
+    for (int i = 0; i < n; i++)
+        b->kind[i] = i ? kind[i] : BELIEF_CHOICE;
     for (int i = 0; i < n; i++) {
-        b->mean[i] = i ? predicted[i] - least + (alike ? model : 0) : 0;
+        double own = !i ? 0 : alike ? no_model : model[b->kind[i]].each;
+
+        b->mean[i] = i ? predicted[i] - least + (alike ? alike_more : 0) : 0;
         for (int k = 0; k < n; k++)
-            b->cov[i][k] =
-                square(any_time) + (i && k ? square(reroutes) : 0) + (i && i == k ? own : 0);
+            b->cov[i][k] = square(any_time) +
+                           (same_model(b, i, k) ? square(model[b->kind[i]].together) : 0) +
+                           (i == k ? square(own) : 0);
     }
 }
 
@@ -45,12 +61,12 @@ void belief_carry(struct belief *b, double together, double each)
         each = next_each;
     for (int i = 0; i < b->n; i++)
         for (int k = 0; k < b->n; k++)
-            b->cov[i][k] += square(any_time) + (i && k ? square(together) : 0) +
+            b->cov[i][k] += square(any_time) + (same_model(b, i, k) ? square(together) : 0) +
                             (i && i == k ? square(each) : 0);
 }
 
-/* What samples say: precisions of the contenders, and those times the values. The level of a round
-   is unknown, and drops out of the sums. */
+/* The evidence of samples: precisions of the contenders, and these times the values. The level of a
+   round is unknown, and drops out of the sums. */
 static void weigh_samples(const struct samples *s, const int *to, double precision[N][N],
                           double value[N])
 {

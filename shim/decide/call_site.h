@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Call sites: which line of the program calls, how often, how long it takes either way. A wrapper
- * says where it was called from (site_enter), what decides says how the call went (site_note_...),
- * and when it is over the call is counted (site_leave). Off, the backend's wrappers call none of
- * this, and a note is one load.
+ * tells its caller's address (site_enter). The deciding code tells how the call ran
+ * (site_note_...). At its end the call is counted (site_leave). Off, the backend's wrappers call
+ * none of this, and a note is one load.
  *
  * Thread rule: any thread, each for its own calls. A call inside a call, as libraries make them, is
  * not counted. An error handler may jump out of a call: that call is not counted.
@@ -22,7 +22,7 @@ struct site_call {
     const void *from;
     const char *cfa; /* NULL: in none */
     uint64_t began;  /* nanoseconds, monotonic */
-    uint64_t bytes;  /* of the whole collective; 0: nobody computed it */
+    uint64_t bytes;  /* of the whole collective; 0: not computed */
     uint8_t noted, rerouted, collective, reason, algorithm;
 };
 extern __thread struct site_call site_now __attribute__((tls_model("initial-exec")));
@@ -44,9 +44,9 @@ static inline int site_is_noted(const char *cfa)
 /* Count it: ranks and nodes (0: not known) of the communicator. Returns the time, as `began` is. */
 uint64_t site_count(uint32_t ranks, uint32_t nodes);
 
-/* The same in parts, for calls whose end is seen later or never. The row of a call; one call more
-   of it, in a way (SITE_NATIVE: what is its reason; SITE_REROUTED: what is the row's number); and
-   the time that one of them took. Any thread. */
+/* The same in parts, for calls that end later or never. The first finds the row of a call. The
+   second counts one call of it, native (with its reason) or rerouted (with the row's number). The
+   third adds the time of one of them. Any thread. */
 struct site_row *site_row_of(unsigned site, enum plan_collective c, uint64_t bytes, uint32_t ranks,
                              uint32_t nodes);
 void site_add_call(struct site_row *r, int way, uint8_t what, uint64_t bytes);

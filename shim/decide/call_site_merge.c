@@ -11,7 +11,7 @@ struct reader {
     const char *at, *end;
 };
 
-/* What a row holds beside its bins, of which only those that are not empty travel. */
+/* A row's fields besides its bins. Only bins that are not empty travel. */
 struct row_head {
     struct site_key key;
     struct site_vote algorithm, reason;

@@ -17,8 +17,8 @@ size_t site_pack(char **data);
 /* Add those of another process. Bytes that are cut off add what there is of them. */
 void site_unpack(const char *data, size_t size);
 
-/* Rows of a shape whose nodes are not known (the ranks had not met yet) join the row that differs
-   in nothing else, if there is one alone. */
+/* Some rows have no node count, because the ranks had not met yet. Each joins the row that differs
+   in nothing else, if there is exactly one. */
 void site_fold(void);
 
 #endif

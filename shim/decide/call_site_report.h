@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the report says of call sites: a row for each site, communicator shape, collective and size
- * class, those first that took most time.
+ * The call sites in the report: a row for each site, communicator shape, collective and size class.
+ * Rows with the most time come first.
  *
  * Time saved: the medians' difference, times the rerouted calls, in seconds of all ranks together
  * ("rank seconds"). Both medians are of calls that were timed in this run. plus_minus: two standard
- * errors of that difference, from the spread between the quartiles and the number of calls (ranks
- * of one call wait for each other, so they are one observation). null where either way was timed
- * less than three times.
+ * errors of that difference, from the spread between the quartiles and the number of calls. Ranks
+ * of one call wait for each other, so they are one observation. null if either way was timed less
+ * than three times.
  */
 #ifndef COLLSHIM_SHIM_DECIDE_CALL_SITE_REPORT_H
 #define COLLSHIM_SHIM_DECIDE_CALL_SITE_REPORT_H

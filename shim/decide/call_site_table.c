@@ -22,7 +22,7 @@ void site_table_unlock(void)
     pthread_mutex_unlock(&lock);
 }
 
-/* Of 5 MB, pages that no row needs are never there. */
+/* The table has 5 MB; pages that no row needs are never allocated. */
 int site_table_open(void)
 {
     if (site_table)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What is kept of call sites: the objects they lie in, the sites, and a row for each site,
- * communicator shape, collective and size class. All sizes are fixed; what does not fit goes to
- * site 0, "others", or to row 0.
+ * The table of call sites: their objects, the sites, and a row for each site, communicator shape,
+ * collective and size class. All sizes are fixed; a site or row too many counts as site 0,
+ * "others", or as row 0.
  *
  * Thread rule: any thread finds and adds; reading all of it is for one thread when calls are over.
  */
@@ -41,7 +41,7 @@ struct site {
     uint8_t frames; /* 0: others */
 };
 
-/* What most calls had: a vote that needs no counter for each value. */
+/* The value of most calls: a vote that needs no counter for each value. */
 struct site_vote {
     uint32_t lead;
     uint8_t what;
@@ -70,7 +70,7 @@ struct site_table {
     uint16_t site_index[2 * SITES], row_index[2 * SITE_ROWS]; /* 0: free */
 };
 
-/* Of this process; NULL: no sites are kept. Owned; for the process's life. */
+/* This process's table; NULL: no sites are kept. Owned; for the process's life. */
 extern struct site_table *site_table;
 
 /* Returns 0, or -1: no memory. Again: nothing. */

@@ -91,7 +91,7 @@ static int is_binding(uintptr_t ip)
     return o >= 0 && site_table->object[o].is_mpi;
 }
 
-/* What a later call finds the binding's caller by. Returns 0, or -1: not so. */
+/* The key by which a later call finds the binding's caller. Returns 0, or -1: there is none. */
 static int learn(const struct walk_frame *binding, const struct walk_frame *caller)
 {
     uintptr_t next_at = caller->ip_at - binding->cfa, frame = caller->cfa - binding->cfa;

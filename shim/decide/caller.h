@@ -5,10 +5,9 @@
  * one of those).
  *
  * An address that came before is found in a table. A binding has one return address for all its
- * callers; where it keeps its own caller's on the stack is learnt by the first walk, so that this
- * costs one more look. A new site is walked once, by libunwind. Without libunwind, or where it
- * finds nothing, the site is the return address itself. Code in no object (made at run time) is one
- * site.
+ * callers. The first walk learns the place on the stack of the binding's own caller, so later calls
+ * cost one more lookup. A new site is walked once, by libunwind. Without libunwind, or if it finds
+ * nothing, the site is the return address itself. Code in no object (made at run time) is one site.
  *
  * Thread rule: any thread. No call here allocates but for a new object.
  */

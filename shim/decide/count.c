@@ -54,8 +54,9 @@ int count_row(const struct plan_algorithm *a)
     return row < COUNT_NAMES ? row : COUNT_NAMES - 1;
 }
 
-void count_rerouted(enum plan_collective c, const struct plan_algorithm *a, int processes,
-                    uint64_t total, double seconds)
+/* Returns the row. */
+static int count_carried(enum plan_collective c, const struct plan_algorithm *a, int processes,
+                         uint64_t total)
 {
     int row = count_row(a);
 
@@ -66,6 +67,20 @@ void count_rerouted(enum plan_collective c, const struct plan_algorithm *a, int 
             a ? a->name : "library");
     add(&counters.live.bytes[c], total);
     add(&counters.live.rows[c][row], 1);
+    return row;
+}
+
+void count_started(enum plan_collective c, const struct plan_algorithm *a, uint64_t total)
+{
+    count_carried(c, a, 1, total);
+    add(&counters.started[c], 1);
+}
+
+void count_rerouted(enum plan_collective c, const struct plan_algorithm *a, int processes,
+                    uint64_t total, double seconds)
+{
+    int row = count_carried(c, a, processes, total);
+
     count_timed(c, COUNT_REROUTED, total, seconds);
     add(&counters.by_row[c][count_size_class(total)][row], 1);
 }

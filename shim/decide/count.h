@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What has been done so far, for the log and the report (report.h): per collective how many calls
- * ran natively and why, and per collective and size class how many calls and how much time either
- * way took. Any thread may count.
+ * Counters for the log and the report (report.h). Each collective has the number of native calls by
+ * reason. Each collective and size class has the calls and the time of either way. Any thread may
+ * count.
  */
 #ifndef COLLSHIM_SHIM_DECIDE_COUNT_H
 #define COLLSHIM_SHIM_DECIDE_COUNT_H
@@ -14,8 +14,8 @@
 #include "shim/decide/live.h"
 #include "shim/decide/reasons.h"
 
-/* What Alltoallv's monitor saw and did: EXCHANGE(enum name, key in the report). Bytes are what a
-   rank sent to other ranks, and to the one of them that got most of that call. */
+/* Observations and actions of Alltoallv's monitor: EXCHANGE(enum name, key in the report). Bytes
+   are those that a rank sent to other ranks, and those to the rank that got most of that call. */
 #define COUNT_EXCHANGES(EXCHANGE)                                                                  \
     EXCHANGE(SENT_BYTES, "sent_bytes")                                                             \
     EXCHANGE(HOTTEST_BYTES, "to_hottest_bytes")                                                    \
@@ -59,6 +59,7 @@ extern struct counters {
     uint64_t ratios[COLL_COUNT][COUNT_CLASSES], spreads[COLL_COUNT][COUNT_CLASSES];
     uint64_t by_processes[COLL_COUNT][COUNT_PROCESSES + 1];
     uint64_t sliced[COLL_COUNT][3]; /* by helpers too; of these on a device; again without them */
+    uint64_t started[COLL_COUNT];   /* rerouted calls that were nonblocking */
     uint64_t exchange[COUNT_EXCHANGES_COUNT];
 } counters COUNT_ALIGNED;
 
@@ -79,12 +80,15 @@ int count_row(const struct plan_algorithm *a);
 void count_rerouted(enum plan_collective c, const struct plan_algorithm *a, int processes,
                     uint64_t total, double seconds);
 
+/* A nonblocking call was started that is rerouted by that row; how long it takes is not known. */
+void count_started(enum plan_collective c, const struct plan_algorithm *a, uint64_t total);
+
 /* A rerouted call was carried in slices. on_device: this rank's helpers worked on its device;
    redone: a helper died, and the ranks did its part themselves. */
 void count_sliced(enum plan_collective c, int on_device, int redone);
 
-/* The guard came to a verdict on calls of that size on one communicator; one rank of it counts.
-   The verdict before, if known, counts no longer. */
+/* The guard has a verdict on calls of that size on one communicator; one rank of it counts. The
+   verdict before, if known, counts no longer. */
 void count_verdict(enum plan_collective c, uint64_t total, const struct guard_verdict *now,
                    const struct guard_verdict *before);
 

@@ -15,14 +15,14 @@ static void write_recipe(struct division *one)
              one->correction.share % 100);
 }
 
-/* Does somebody say how fast the two paths' links are? */
+/* Are the rates of the two paths' links given? */
 static int rates_known(const struct topo *t)
 {
     return t->link[TOPO_LINK_NVLINK].bw_bytes_per_s > 0 &&
            t->link[TOPO_LINK_PCIE].bw_bytes_per_s > 0;
 }
 
-/* What the planner computes, of SPLIT_WHOLE. */
+/* The planner's division, of SPLIT_WHOLE. */
 static int computed(const struct plan_request *q)
 {
     return (int)((double)split_best(q) / (double)q->nbytes * SPLIT_WHOLE + 0.5);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How calls that take two paths (planners/collaborative/) divide their data: at first by what the
- * planner computes, or if nobody has told the links' rates next to nothing goes through the host,
- * so that no guess costs anything; then by what the paths took. What comes out of that is logged as
- * a row for the tuning profile, and a division that the profile names is where correcting goes on.
- * What a call took is agreed on by the next call's message (gpus.h), so it costs none of its own.
- * Where the user says a division, or wants the same bits in every run, it stays as it is; for the
- * latter, nothing goes through the host if neither a division nor the rates are known.
+ * How calls on two paths (planners/collaborative/) divide their data. The planner computes the
+ * first division. If the links' rates are unknown, almost nothing goes through the host, so that a
+ * wrong guess costs nothing. Then the paths' times correct the division. The log has the result as
+ * a row for the tuning profile; correcting starts from the profile's division. Ranks agree on a
+ * call's times in the next call's message (gpus.h), so this needs no message. A division from the
+ * user stays, and so does any division if the user wants the same bits in every run. In the latter
+ * case, nothing goes through the host if neither a division nor the rates are known.
  *
  * All ranks make the same calls and hear the same times, so all come to the same divisions.
  * Thread rule: the communicator's: one thread at a time.
@@ -21,7 +21,7 @@
 
 enum { DIVISIONS = 48, DIVISION_TIMES = 2 };
 
-/* Of one power of two of the bytes. */
+/* For one power of two of the bytes. */
 struct division {
     struct correction correction;
     char recipe[24]; /* "": not begun */
@@ -34,8 +34,9 @@ struct divisions {
 };
 
 /*
- * The recipe with the division of today for a request that is to be carried by a, whose own recipe
- * is q->recipe: that one where it is not divided, or not corrected. Borrowed from d, and changes.
+ * The recipe with the current division, for a request that algorithm a carries with the recipe
+ * q->recipe. It is q->recipe itself if nothing is divided, or not corrected. Borrowed from d, and
+ * changes.
  */
 const char *division_recipe(struct divisions *d, const struct plan_request *q,
                             const struct plan_algorithm *a);
@@ -44,7 +45,8 @@ const char *division_recipe(struct divisions *d, const struct plan_request *q,
    A time that stays 0, as of a rank without its part, is the others' to tell. */
 int division_used(struct divisions *d, const char *recipe);
 
-/* What this rank tells, and what all have agreed on, so many on one node: the largest of each. */
+/* This rank's values, and those that all have agreed on, with that many ranks on one node: the
+   largest of each. */
 void divisions_tell(const struct divisions *d, double took[DIVISION_TIMES]);
 void divisions_hear(struct divisions *d, const double took[DIVISION_TIMES], int ranks);
 

@@ -94,7 +94,7 @@ void evidence_add(struct evidence *e, const double seconds[EVIDENCE_ARMS])
         e->rounds = UINT16_MAX - UINT16_MAX % EVIDENCE_ROUNDS;
 }
 
-/* Of n > 0 values, which it sorts: their lower quartile. */
+/* The lower quartile of n > 0 values, which it sorts. */
 static double quartile(double *v, int n)
 {
     for (int i = 1; i < n; i++) {
@@ -108,7 +108,7 @@ static double quartile(double *v, int n)
     return v[(n - 1) / 4];
 }
 
-/* What contender i's held up calls took together, in times of the mean of the others. */
+/* The time of contender i's held-up calls together, in times of the mean of the others. */
 static double held_up_times(const struct evidence *e, const struct samples *s, int i)
 {
     double kept = 0, more = 0;
@@ -187,8 +187,8 @@ static int fit(const struct samples *s, double *x, double *l, int *n)
     return samples > rounds + arms - 1 ? samples - (rounds + arms - 1) : 0;
 }
 
-/* What contenders and rounds do not explain is noise: mostly of all contenders, partly a
-   contender's own. */
+/* The rest, after contenders and rounds, is noise: mostly of all contenders, partly a contender's
+   own. */
 static void find_noise(struct samples *s)
 {
     double x[EVIDENCE_ARMS] = {0}, l[EVIDENCE_ROUNDS], own[EVIDENCE_ARMS] = {0}, all = 0;

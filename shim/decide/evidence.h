@@ -2,13 +2,12 @@
 /*
  * The measured times of a few contenders, and how noisy they are.
  *
- * Contenders are measured in rounds, one call each, so that whatever slows the machine for a while
- * slows a whole round. Times are logarithms: a ratio of two contenders is a difference, and noise
- * is a share of a call. A call that took more than three times what its contender usually takes was
- * held up, and does not count, unless the contender has clearly more of them than the others.
- *
- * Only the four operations are used, so that all ranks get the same bits whatever mathematical
- * library they have. No MPI, no clock, no memory of its own. Thread rule: the caller's.
+ * Contenders are measured in rounds, one call each, so that a disturbance of the machine slows a
+ * whole round. Times are logarithms: a ratio of two contenders is a difference, and noise is a
+ * share of a call. A call that took more than three times its contender's usual time was held up,
+ * and does not count, unless the contender has clearly more such calls than the others. Only the
+ * four operations are used, so that all ranks get the same bits with any mathematical library. No
+ * MPI, no clock, no memory of its own. Thread rule: the caller's.
  */
 #ifndef COLLSHIM_SHIM_DECIDE_EVIDENCE_H
 #define COLLSHIM_SHIM_DECIDE_EVIDENCE_H
@@ -17,7 +16,7 @@
 
 enum { EVIDENCE_ARMS = 8, EVIDENCE_ROUNDS = 40, EVIDENCE_NONE = INT16_MIN };
 
-/* Of one size class. All zero is empty. The oldest round gives way to the newest. */
+/* One size class. All zero is empty. A new round replaces the oldest one. */
 struct evidence {
     int16_t time[EVIDENCE_ROUNDS][EVIDENCE_ARMS]; /* 1/1024 of an e-fold of a second */
     uint16_t rounds;                              /* so far */
@@ -31,8 +30,8 @@ struct samples {
     int rounds, n[EVIDENCE_ARMS];
     double variance[EVIDENCE_ARMS]; /* of one sample of a contender */
     int held_up, all;               /* calls of all contenders */
-    double tail[EVIDENCE_ARMS];     /* what a contender's held up calls add to the logarithm of its
-                                       mean, beyond what happens to the others */
+    double tail[EVIDENCE_ARMS]; /* extra time of a contender's held-up calls, added to the logarithm
+                                   of its mean, beyond that of the others */
 };
 
 /* Add a round: seconds of each contender, 0 or less: not in it. A contender's first call is cold,

@@ -1,47 +1,73 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Costs. An agreement takes a 250th of the calls' time. Measurements in vain come 8, 16
- * ... 1,024 agreements apart: at most 7 in the first 3,000 calls and then one in 3,000. Those that
- * find a change come 1, 2, 4 ... 64 agreements apart while changes follow each other within 100
- * agreements. So a rail that flaps has the plan that suits one of its states for up to 200 calls,
- * and costs a measurement in as many. A probe comes every 32 calls, or so rarely that it costs a
- * 250th of their time.
+ * Costs. An agreement takes a 250th of the calls' time, and comes behind every call where it takes
+ * an 800th at most. Measurements that find no change come 24, 48 ... 3,072 calls apart: at most 7
+ * in the first 3,000 calls and then one in 3,000. Those that find a change come 3, 6 ... 192 calls
+ * apart while changes follow each other within 300 calls. So a rail that flaps has the plan that
+ * suits one of its states for up to 192 calls, and costs a measurement in as many. A probe comes
+ * every 32 calls, or so rarely that it costs a 250th of their time.
  */
 #include "shim/decide/follow.h"
 
 #include <string.h>
 
 enum { FIRST_AGREED = 2, MOST_APART = 256, PROBE_CALLS = 32, MOST_PROBE_CALLS = 4096 };
-enum { FIRST_REST = 8, MOST_VAIN = 7, MOST_CHANGES = 6, QUIET = 100 };
+enum { FIRST_REST = 24, LEAST_REST = 3, MOST_VAIN = 7, MOST_CHANGES = 6, QUIET = 300 };
 
 static const double agreements = .004; /* share of the calls' time */
+static const double often = .00125;    /* likewise, where they come more often */
 static const double probes = .004;
 static const double slower = 1.3; /* than usual, on the rank that sees most of it, twice in a row */
 static const double far_slower = 4; /* once is enough */
 static const double faster = .85;
-static const double weight = .125; /* of a call in what is usual */
+static const double above_least = 1.1; /* times the least that a call's rails need: as it may be */
+static const double weight = .125;     /* of a call in what is usual */
 
-/* Where the kind's usual time is kept; kinds beyond the first push others out. */
-static struct follow_kind *kind_of(struct follow *f, uint32_t key)
+/* The place of the kind's usual time; kinds beyond the first push others out. */
+static uint32_t place_of(const struct follow *f, uint32_t key)
 {
     uint32_t at = key % FOLLOW_KINDS;
 
     for (int i = 0; i < 4; i++, at = (at + 1) % FOLLOW_KINDS)
         if (!f->of[at].key || f->of[at].key == key)
             break;
+    return at;
+}
+
+int follow_is_new(const struct follow *f, uint32_t key)
+{
+    const struct follow_kind *k = &f->of[place_of(f, key)];
+
+    return k->key != key || k->agreed < FIRST_AGREED;
+}
+
+static struct follow_kind *kind_of(struct follow *f, uint32_t key)
+{
+    uint32_t at = place_of(f, key);
+
     if (f->of[at].key != key)
         f->of[at] = (struct follow_kind){.key = key};
     return &f->of[at];
 }
 
-void follow_call(struct follow *f, uint32_t key, double seconds, double work)
+/* The time of a call of a new kind through what it may take, by its rails alone. */
+static double by_least(const struct follow *f)
+{
+    double usual = f->beyond > above_least ? f->beyond : above_least;
+
+    return f->least_of / usual;
+}
+
+void follow_call(struct follow *f, uint32_t key, double seconds, double work, double least)
 {
     struct follow_kind *k = kind_of(f, key);
+    int is_new = k->agreed < FIRST_AGREED || !(k->usual > 0);
 
     f->now = work > 0 ? seconds / work : 0;
     f->key = key;
     f->ratio[1] = f->ratio[0];
-    f->ratio[0] = k->agreed < FIRST_AGREED || !(k->usual > 0) ? 0 : f->now / k->usual;
+    f->least_of = is_new && least > 0 ? seconds / least : 0;
+    f->ratio[0] = is_new ? by_least(f) : f->now / k->usual;
     f->seconds += seconds;
     f->calls++;
     f->since++;
@@ -67,12 +93,13 @@ static void learn(struct follow *f, double slowest)
 
 int follow_due(const struct follow *f)
 {
-    return f->since >= (f->apart ? f->apart : FOLLOW_LEAST_APART);
+    /* Behind the first call: a rail may have fallen since it was measured. */
+    return f->since >= (f->apart ? f->apart : 1);
 }
 
-/* The lesser ratio of the last two calls, or what the last one alone says; the least time that
-   agreeing took on any rank, since the others waited for the last one; the calls' time, and the
-   last one's by its work. */
+/* The values to agree on. The smaller ratio of the last two calls, or the last one's alone. The
+   least time of an agreement on any rank, since the others waited for the last one. The calls'
+   time, and the last one's by its work. */
 void follow_tell(const struct follow *f, double value[FOLLOW_VALUES])
 {
     double lesser = f->ratio[0] < f->ratio[1] ? f->ratio[0] : f->ratio[1];
@@ -86,11 +113,17 @@ void follow_tell(const struct follow *f, double value[FOLLOW_VALUES])
 
 static uint32_t apart(double agreement, double call)
 {
-    double calls = call > 0 ? agreement / (agreements * call) : MOST_APART;
+    double share = call > 0 ? agreement / call : 1;
+    double calls = share < FOLLOW_LEAST_APART * often        ? share / often
+                   : share < FOLLOW_LEAST_APART * agreements ? FOLLOW_LEAST_APART - 1
+                                                             : share / agreements;
 
-    return calls < FOLLOW_LEAST_APART ? FOLLOW_LEAST_APART
-           : calls > MOST_APART       ? MOST_APART
-                                      : (uint32_t)calls + 1;
+    return calls < MOST_APART ? (uint32_t)calls + 1 : MOST_APART;
+}
+
+static uint32_t less(uint32_t calls, uint32_t by)
+{
+    return calls > by ? calls - by : 0;
 }
 
 enum follow_turn follow_hear(struct follow *f, const double value[FOLLOW_VALUES], double agreement)
@@ -104,39 +137,49 @@ enum follow_turn follow_hear(struct follow *f, const double value[FOLLOW_VALUES]
         f->agreement > 0 && agreement > 1.1 * f->agreement ? 1.1 * f->agreement : agreement;
     f->per_call = value[2];
     learn(f, value[3]);
+    f->rest = less(f->rest, f->since);
+    f->quiet = less(f->quiet, f->since);
+    if (!f->quiet)
+        f->changes = 0;
     f->seconds = 0;
     f->since = 0;
-    f->rest -= f->rest > 0;
-    if (f->quiet < QUIET && ++f->quiet == QUIET)
-        f->changes = 0;
     if (slow && !f->rest)
         return FOLLOW_MEASURE;
     return f->probing && !f->probe ? FOLLOW_PROBE : FOLLOW_ON;
 }
 
+static uint32_t calls_to_probe(const struct follow *f, double cost)
+{
+    double calls = f->per_call > 0 ? cost / (probes * f->per_call) : PROBE_CALLS;
+
+    return calls < PROBE_CALLS        ? PROBE_CALLS
+           : calls > MOST_PROBE_CALLS ? MOST_PROBE_CALLS
+                                      : (uint32_t)calls;
+}
+
 void follow_probed(struct follow *f, double cost)
 {
-    double calls = f->per_call > 0 ? cost / (probes * f->per_call) : MOST_PROBE_CALLS;
-
-    f->probing = calls < PROBE_CALLS        ? PROBE_CALLS
-                 : calls > MOST_PROBE_CALLS ? MOST_PROBE_CALLS
-                                            : (uint32_t)calls;
+    f->probing = calls_to_probe(f, cost);
     f->probe = f->probing;
 }
 
-void follow_measured(struct follow *f, int changed, int unequal)
+void follow_measured(struct follow *f, int changed, int unequal, double probe)
 {
-    if (changed) {
-        f->rest = 1u << f->changes;
+    if (changed && !f->calls) {
+        f->quiet = QUIET; /* the first time: a rail may fall before the first call */
+    } else if (changed) {
+        f->rest = (uint32_t)LEAST_REST << f->changes;
         f->changes += f->changes < MOST_CHANGES;
         f->vain = 0;
-        f->quiet = 0;
+        f->quiet = QUIET;
     } else {
         f->rest = (uint32_t)FIRST_REST << f->vain;
         f->vain += f->vain < MOST_VAIN;
+        if (f->least_of > f->beyond)
+            f->beyond = f->least_of;
     }
-    f->probing = !unequal ? 0 : f->probing ? f->probing : PROBE_CALLS;
+    f->probing = unequal ? calls_to_probe(f, probe) : 0;
     f->probe = f->probing << (changed ? 0 : f->vain / 2);
-    memset(f->of, 0, sizeof f->of); /* what is usual now, the next calls will show */
+    memset(f->of, 0, sizeof f->of); /* the next calls will show the usual time */
     memset(f->ratio, 0, sizeof f->ratio);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Is a call worth a look at its communicator? What settings alone tell, the same on all ranks.
- * Inlined, because most calls of a program end here. A backend asks about the rest itself.
+ * Is a call worth a look at its communicator? The settings alone decide, the same on all ranks.
+ * Inlined, because most calls of a program end here. A backend does the other tests itself.
  */
 #ifndef COLLSHIM_SHIM_DECIDE_GATE_H
 #define COLLSHIM_SHIM_DECIDE_GATE_H
@@ -22,7 +22,7 @@ static inline enum reason gate_bytes(uint64_t total)
     return total < settings.cfg.min_bytes ? REASON_SMALL : REASON_NONE;
 }
 
-/* Is every call of the collective to be rerouted that can be, whatever it gains? */
+/* Are all calls of the collective that can be rerouted to be rerouted, at any gain? */
 static inline int gate_always(enum plan_collective c)
 {
     return !settings.cfg.min_bytes || settings.choice[c].forced || settings.choice[c].variant[0];

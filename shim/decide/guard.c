@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Turns and rounds. The first rounds follow each other; then the entry is settled, and later ones
- * are looks: of what is worth a trial again (worth.h), and at least of the contender in use, to see
- * whether it has become slower. Where nothing changes there are at most
+ * Turns and rounds. The first rounds follow each other; then the entry is settled. Later rounds are
+ * looks. A look calls contenders that are worth a trial again (worth.h), and always the contender
+ * in use, which may have become slower. If nothing changes there are at most
  *     FREE_ROUNDS + APART ln(N / FREE_ROUNDS) + N / MOST_APART
- * rounds in N calls. A later clock has fewer of them: each makes hosts meet that run ahead. A look
- * that finds the contender in use slower is made SLOWER_CALLS times in a row. A machine that is
- * found to have changed gets FREE_ROUNDS anew, at most once in CHANGE_CALLS.
+ * rounds in N calls. A later clock has fewer of them, because each makes hosts wait that run ahead.
+ * A look that finds the contender in use slower is made SLOWER_CALLS times in a row. A machine that
+ * is found to have changed gets FREE_ROUNDS anew, at most once in CHANGE_CALLS.
  */
 #include "shim/decide/guard.h"
 
 #include <math.h>
 #include <string.h>
 
+#include "planners/variants.h"
 #include "shim/decide/worth.h"
 
 enum state { NEW, ROUND, SETTLED, FOR_GOOD };
@@ -87,8 +88,8 @@ static void settle(struct guard_entry *e, const struct view *v)
     e->state = SETTLED;
 }
 
-/* Put the contender in use in the round, and those that are most worth a trial: of those that were
-   tried one, and of the others one, since each tells about the rest. */
+/* Put the contender in use in the round, and those most worth a trial: one that was tried, and one
+   that was not, since each tells about the rest. */
 static void pick_turns(struct guard_entry *e, const struct view *v)
 {
     double most[2] = {0, 0};
@@ -127,7 +128,7 @@ static int compose(struct guard_entry *e, const struct view *v)
     return e->turns - 1;
 }
 
-/* What first calls usually take longer, as far as is known by now. */
+/* The usual extra time of first calls, as far as it is known. */
 static void expect_cold(const struct guard *g, struct guard_entry *e)
 {
     double n = cold_weight + g->colds, mean = (cold_weight * usual_cold + g->cold) / n;
@@ -150,6 +151,7 @@ void guard_begin(struct guard *g, struct guard_entry *e, uint64_t total,
         int known = c[i].seconds > 0 && isfinite(c[i].seconds);
         e->reroute[i] = c[i];
         e->predicted[1 + i] = known ? evidence_ln(c[i].seconds) : i ? e->predicted[i] : 0;
+        e->kind[1 + i] = plan_variant_of(c[i].algorithm) ? BELIEF_LIBRARY : BELIEF_OURS;
     }
     if (!n) {
         e->state = FOR_GOOD;
@@ -163,6 +165,8 @@ void guard_begin(struct guard *g, struct guard_entry *e, uint64_t total,
     for (int i = 1; i < e->n && e->near_by; i++)
         if (belief_compare(&v.b, i, e->best).mean < 0)
             e->best = (uint8_t)i;
+    if (g->spared && !e->best)
+        e->best = 1;
     v.best = e->best;
     compose(e, &v);
 }
@@ -248,7 +252,7 @@ static int choose(struct guard_entry *e, const struct view *v)
     double least = 0;
 
     for (int i = 0; i < e->n; i++) {
-        if (i == e->best || !worth_is_known(v, i))
+        if (i == e->best || !worth_is_known(v, i) || (v->spared && i == GUARD_NATIVE))
             continue;
         struct estimate b = worth_belief(v, i, 0);
         double margin = e->free_rounds ? 0 : b.spread / 2 + indifferent;
@@ -317,7 +321,7 @@ static void learn_cold(struct guard *g, const struct guard_entry *e, const doubl
     }
 }
 
-/* What earlier jobs found does not hold here if a round says something else altogether. */
+/* Earlier jobs' findings do not hold here if a round contradicts them. */
 static void doubt_recalled(struct guard_entry *e, const double *seconds)
 {
     for (int i = 1; i < e->n && seconds[GUARD_NATIVE] > 0; i++) {
@@ -331,7 +335,7 @@ static void doubt_recalled(struct guard_entry *e, const double *seconds)
     }
 }
 
-/* What the round's trials have lost, as far as one can tell, with what getting ready took. */
+/* The estimated loss by the round's trials, with the time for getting ready. */
 static double lost(const struct guard_entry *e, const struct view *v, const double *value,
                    double own)
 {
@@ -374,7 +378,7 @@ static double read_round(struct guard_entry *e, const double *value, double *sec
     return own;
 }
 
-/* Note the verdict, and what it was made by. */
+/* Note the verdict, and its evidence. */
 static void note_verdict(struct guard_entry *e, const struct view *v)
 {
     int rival = e->best;
@@ -458,6 +462,28 @@ int guard_conclude(struct guard *g, struct guard_entry *e, guard_agree agree, vo
     double seconds = g->now ? g->now() - began : 0;
     e->agreement = seconds > 0 && seconds < longest ? seconds * e->scale[0] : 0;
     return news;
+}
+
+/* The first reroute that can serve; GUARD_NATIVE: none can. */
+static uint8_t first_reroute(const struct guard_entry *e)
+{
+    for (uint8_t i = 1; i < e->n; i++)
+        if (!(e->out & 1u << i))
+            return i;
+    return GUARD_NATIVE;
+}
+
+void guard_spare(struct guard *g, int spared)
+{
+    g->spared = spared != 0;
+    for (int i = 0; i < GUARD_ENTRIES && spared; i++) {
+        struct guard_entry *e = &g->entry[i];
+
+        if (e->state == SETTLED && e->best == GUARD_NATIVE && first_reroute(e)) {
+            e->best = first_reroute(e);
+            e->left = 0;
+        }
+    }
 }
 
 int guard_is_news(const struct guard_entry *e)

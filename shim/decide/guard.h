@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The guard: of the library's call (contender 0) and a few reroutes, it takes the one that is
- * measured to be fastest, per communicator, collective and size class, and loses little time in
- * finding out. worth.h says how a trial is weighed against what it may bring.
+ * The guard chooses between the library's call (contender 0) and a few reroutes. It takes the one
+ * measured to be fastest, per communicator, collective and size class, and loses little time by
+ * measuring. worth.h weighs a trial against its possible gain.
  *
  * A round is one call of each contender that is worth it, the one in use among them. All ranks then
  * agree on its times, and all follow the same path from there. The slowest rank's time counts: in a
- * rooted collective the others may be through long before the result is there. Between rounds no
- * call is timed or agreed on.
+ * rooted collective the others may end long before the result is there. Between rounds no call is
+ * timed or agreed on.
  *
  * A size class is a power of two of the collective's bytes. Calls of one sum of bytes take part, so
- * that times can be compared; calls of other sums take the contender in use. Where one sum does not
- * come back, all of the class take part, and times are compared by the byte. Exchanges of one sum
- * of bytes may take ten times as long when all of it goes to one rank, so there a class is also of
- * one skew (nimble_skew); so do calls in device memory, which others are not judged by.
+ * that times can be compared; calls of other sums take the contender in use. If no sum comes back,
+ * all calls of the class take part, and times are compared by the byte. Exchanges of one sum of
+ * bytes may take ten times as long when all of it goes to one rank. So a class of exchanges also
+ * has one skew (nimble_skew). Calls in device memory have classes of their own.
  *
- * A clock may answer later, as events on a stream do: hundreds of calls later, where a host runs
+ * A clock may answer later, as events on a stream do: hundreds of calls later, if a host runs
  * ahead. The round waits, its turns are not repeated, and the calls meanwhile take the contender in
- * use. The ranks agree GUARD_PAUSE calls after the round's last turn, and if a rank has no answer
- * yet, after twice as many; in later rounds, when the clock answered the last time. Turns are of
- * two calls, and the second is measured: ranks do not end an uneven exchange together, and the call
- * behind it waits for the last of them, which must not be the other contender's fault.
+ * use. The ranks agree GUARD_PAUSE calls after the round's last turn. If a rank has no answer yet,
+ * they agree after twice as many. Later rounds wait as long as the last answer took. A turn has two
+ * calls, and the second is measured. Ranks do not end an uneven exchange together, so the call
+ * behind it waits for the last rank. That wait must not count for another contender.
  *
  * All ranks make the same calls in the same order, so all are at the same point. This file knows no
  * library: the caller brings the clock and the agreement. Thread rule: the communicator's: one
@@ -61,14 +61,14 @@ struct guard_entry {
     struct guard_verdict verdict;               /* the last one */
     struct guard_verdict before;                /* the one before */
     double predicted[GUARD_CONTENDERS];         /* logarithm of the model's seconds */
+    uint8_t kind[GUARD_CONTENDERS];             /* enum belief_kind */
     double mine[GUARD_TURNS];        /* of this round, this rank's seconds by the unit of bytes */
     double cost[GUARD_TURNS];        /* with what getting ready took */
     double scale[GUARD_TURNS];       /* of a turn's seconds, to compare by the byte */
     double spent;                    /* time lost by trying, in calls of the one in use */
-    double agreement;                /* what this rank's last agreement took, as mine */
-    double agreeing;                 /* what an agreement takes, in calls */
-    double cold, cold_variance;      /* what a first call takes longer, in calls of the
-                                        library */
+    double agreement;                /* the time of this rank's last agreement, as mine */
+    double agreeing;                 /* the time of an agreement, in calls */
+    double cold, cold_variance;      /* the extra time of a first call, in calls of the library */
     uint64_t total;                  /* bytes of the calls that take part */
     uint32_t calls;                  /* that took part or were settled */
     uint32_t seen[GUARD_CONTENDERS]; /* calls when it was last measured */
@@ -98,6 +98,7 @@ struct guard {
     uint32_t used[GUARD_ENTRIES];
     uint32_t calls;
     uint8_t later;             /* the clock answers later */
+    uint8_t spared;            /* the library is not called where a reroute is (guard_spare) */
     double (*now)(void);       /* seconds, to find what an agreement takes; NULL: the usual */
     uint32_t colds;            /* how often a first call was set beside a second */
     double cold, cold_squares; /* sums of what it took longer, in calls of the library */
@@ -114,28 +115,28 @@ enum { GUARD_KINDS = 64 };
 struct guard_entry *guard_find(struct guard *g, enum plan_collective c, unsigned kind,
                                uint64_t total);
 
-/* The same if there is one and it has come to a verdict before; else NULL. */
+/* The same if there is one and it has had a verdict before; else NULL. */
 const struct guard_entry *guard_known(const struct guard *g, enum plan_collective c, unsigned kind,
                                       uint64_t total);
 
 /* Is nothing to be timed? Counts the call if so. The contender is e->best then. */
 int guard_settled(struct guard_entry *e);
 
-/* If not settled: shall candidates be handed in by guard_begin before guard_pick? Without any the
-   entry is settled on the library for good. Entries of the same collective and kind in classes near
-   by tell what to expect. Recipes are borrowed for as long as the entry lives. warm: the library
-   has had such a call just before. */
+/* If not settled: shall candidates be handed in by guard_begin before guard_pick? Without
+   candidates the entry is settled on the library for good. Entries of the same collective and kind
+   in near classes tell what to expect. Recipes are borrowed for as long as the entry lives. warm:
+   the library has had such a call just before. */
 int guard_wants_candidates(const struct guard_entry *e);
 void guard_begin(struct guard *g, struct guard_entry *e, uint64_t total,
                  const struct plan_candidate *c, int n, int warm);
 
-/* Behind guard_begin: what earlier jobs found, the logarithm of each contender's time through the
-   library's, spread 0: nothing. The entry is settled on what that says, and looks soon. */
+/* Behind guard_begin: the findings of earlier jobs. They are the logarithm of each contender's time
+   through the library's; spread 0: unknown. The entry is settled on them, and looks soon. */
 void guard_recall(struct guard *g, struct guard_entry *e,
                   const struct estimate known[GUARD_CONTENDERS]);
 
 /* If not settled: the contender of this call. *slot: its turn if it is to be timed, else
-   GUARD_UNTIMED. Of a timed turn guard_note or guard_cannot must follow. */
+   GUARD_UNTIMED. After a timed turn guard_note or guard_cannot must follow. */
 int guard_pick(struct guard *g, struct guard_entry *e, uint64_t total, int *slot);
 
 /* The call of that turn took so many seconds on this rank; setup: what was spent on getting ready
@@ -155,6 +156,10 @@ typedef int (*guard_agree)(void *context, double *value, int n);
 /* Agree on the round's times, and draw conclusions. Collective. Returns 1 if e->verdict was made
    anew, else 0. If agreeing failed, the entry is settled on the library for good. */
 int guard_conclude(struct guard *g, struct guard_entry *e, guard_agree agree, void *context);
+
+/* From now on no call is the library's where a reroute can serve (1), or it is tried again (0). For
+   rails so unequal that a trial of the library could take longer than all that it may gain. */
+void guard_spare(struct guard *g, int spared);
 
 /* Is there an entry that is not settled on the library? The same on all ranks. */
 int guard_gains(const struct guard *g);

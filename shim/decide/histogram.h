@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A histogram of durations with fixed bins, so that those of all ranks add up: four bins for each
- * doubling from 256 ns to 1,100 s. A quantile is exact to an eighth of its value, mostly better:
+ * doubling from 256 ns to 1,100 s. A quantile is exact to an eighth of its value, and often better:
  * values are taken to be spread evenly over a bin.
  */
 #ifndef COLLSHIM_SHIM_DECIDE_HISTOGRAM_H

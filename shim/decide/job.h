@@ -28,7 +28,7 @@ const char *job_host_at(int i);
 /* One more; one that is there already, and one too many, change nothing. */
 void job_add_host(const char *name);
 
-/* There are so many at least, whatever their names. Any thread. */
+/* The job has at least that many hosts, of any names. Any thread. */
 void job_has_nodes(int n);
 int job_nodes(void);
 

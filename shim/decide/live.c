@@ -28,7 +28,7 @@ static struct {
     int fd;                     /* -1: not shared */
     int forked;                 /* this is a child of the process that shared them */
     struct live_header *shared; /* the file's first page; NULL: not shared */
-    struct live_header header;  /* what it says */
+    struct live_header header;  /* its contents */
     dev_t device;
     ino_t inode;
 } live = {.fd = -1};
@@ -38,8 +38,8 @@ static size_t page(void)
     return (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/* Whole pages, from the first of `counters` on. What else lies in the last of them is in the file
-   too. */
+/* Whole pages, from the first of `counters` on. The file also has the other variables of the last
+   page. */
 static size_t counts_mapped(void)
 {
     return (sizeof counters.live + page() - 1) / page() * page();

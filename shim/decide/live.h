@@ -76,7 +76,7 @@ void live_rank(int rank, int size);
 /* They are about to become sums over ranks. */
 void live_close(void);
 
-/* What carried a rerouted call: a row of the registry, "library", a variant; "?": no such row. */
+/* The carrier of a rerouted call: a row of the registry, "library", a variant; "?": no such row. */
 const char *live_row_name(int c, int row);
 
 /* A hash of all names that indices of the counters stand for. */

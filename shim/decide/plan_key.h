@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a cached plan is for. A communicator keeps its plans, each with such a key; in which order
- * they are given up is the backend's.
+ * The key of a cached plan. A communicator keeps its plans, each with such a key; the backend
+ * decides the order in which it frees them.
  */
 #ifndef COLLSHIM_SHIM_DECIDE_PLAN_KEY_H
 #define COLLSHIM_SHIM_DECIDE_PLAN_KEY_H

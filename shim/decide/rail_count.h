@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * This process's traffic with other hosts, for the report and `collshim top`: bytes either way,
- * what the calls took, and what its rail is taken to carry (live.h).
+ * This process's traffic with other hosts, for the report and `collshim top`: bytes either way, the
+ * calls' time, and the assumed rate of its rail (live.h).
  *
  * The bytes of a call are those of its plan, known when the plan is made. So a call costs four
  * additions, and no message is looked at. Calls of the library's own are not known.
@@ -20,14 +20,14 @@ void rail_count_call(const struct load_link *crossing, double seconds);
 /* Which rail this process's traffic leaves through; -1: it spreads over all. */
 void rail_count_number(int rail);
 
-/* What this process measured of its rail, in bytes/s; 0: not known. It counts until there are plans
-   for a known rate: ranks put their measurements together for those. */
+/* This process's own measurement of its rail, in bytes/s; 0: not known. It counts until plans have
+   a known rate: then ranks have put their measurements together. */
 void rail_count_measured(double out, double in);
 
 /*
- * From here on plans are for a rail of this process that carries so many bytes/s; 0: not known,
- * which changes nothing. A rate that differs from that of earlier plans by over a tenth is a
- * change: the report tells both, and how many calls there were until then.
+ * From here on plans assume this rate, in bytes/s, for this process's rail; 0: not known, which
+ * changes nothing. A rate that differs from that of earlier plans by over a tenth is a change. The
+ * report tells both rates, and the number of calls before the change.
  */
 void rail_count_can(double out, double in);
 

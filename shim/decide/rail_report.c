@@ -30,7 +30,7 @@ static int by_rail(const void *a, const void *b)
     return order ? order : (x->rank > y->rank) - (x->rank < y->rank);
 }
 
-/* A rank whose rail nobody named has the one of its place among its host's ranks. */
+/* If no setting names a rank's rail, the rank has the rail of its place among its host's ranks. */
 static void number_rails(struct rail_row *rows, int n)
 {
     for (int i = 0, place = 0; i < n; i++) {

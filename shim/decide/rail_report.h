@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the report says of rails: one object for each host and rail, from a row of each rank.
+ * The rails in the report: one object for each host and rail, from a row of each rank.
  *
  * Thread rule: one thread.
  */
@@ -11,7 +11,7 @@
 #include "shim/decide/job.h"
 #include "shim/decide/live.h"
 
-/* What one rank tells: plain bytes. */
+/* One rank's row: plain bytes. */
 struct rail_row {
     char host[JOB_HOST_BYTES];
     uint64_t host_key;     /* equal on two ranks if they run on one host */
@@ -24,7 +24,7 @@ struct rail_row {
    how many there are. */
 int rail_rows_merge(struct rail_row *rows, int n);
 
-/* Of what the host of rows[i], which were merged, moved that way: the part that rail i carried. */
+/* The part of the traffic of rows[i]'s host, that way, that rail i carried. Rows are merged. */
 double rail_row_share(const struct rail_row *rows, int n, int i, enum live_way w);
 
 /* The list "rails", and how many are not listed, of rows[n] that were merged. Empty if none had

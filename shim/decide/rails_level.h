@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What measured rates of rails say: which are equal as far as measuring can tell, and whether they
- * are others than they were. Every rank holds the same numbers and comes to the same answers.
+ * Judging measured rates of rails: which are equal within the error of measuring, and which have
+ * changed. Every rank holds the same numbers and has the same answers.
  */
 #ifndef COLLSHIM_SHIM_DECIDE_RAILS_LEVEL_H
 #define COLLSHIM_SHIM_DECIDE_RAILS_LEVEL_H
@@ -12,18 +12,18 @@ double rails_median(const double *value, int n, double *room);
 /* Are all values that are above 0 equal, as far as measuring can tell? */
 int rails_alike(const double *rate, int n);
 
-/* Rates of 0, which nobody measured, become the usual one; rates that measuring does not tell apart
-   become their mean: what one is given too much of, because it had a good moment, all others wait
-   for. room: [n], for the work. */
+/* Rates of 0, which are not measured, become the usual one. Rates that differ by no more than the
+   error of measuring become their mean. Otherwise a rail with a lucky measurement would get too
+   much, and all others would wait for it. room: [n], for the work. */
 void rails_level(double *rate, int n, double *room);
 
-/* Of the fastest rate. Below rails_slow_from a rail is not as the others are. */
+/* Parts of the fastest rate. Below rails_slow_from a rail is slow. */
 double rails_share(const double *rate, int n, int i);
 extern const double rails_slow_from;
 
-/* How many times faster or slower value i is than before, in relation to the fastest; 1: by no more
-   than measuring errs. Either may be all 0: equal ones. Of rails that are hardly used it does not
-   matter how slow they are. */
+/* How many times faster or slower value i is than before, relative to the fastest; 1: within the
+   error of measuring. Either may be all 0: equal rails. The rate of a rail that is hardly used does
+   not matter. */
 double rails_times(const double *before, const double *now, int n, int i);
 
 /* Is that more than 1 for one of them? */

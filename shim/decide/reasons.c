@@ -2,7 +2,7 @@
 #include "shim/decide/reasons.h"
 
 const char *const reason_texts[REASON_COUNT] = {
-#define REASON(id, text) text,
+#define REASON(id, text, meaning) text,
 #include "shim/decide/reasons.def"
 #undef REASON
 };

@@ -3,7 +3,7 @@
 #define COLLSHIM_SHIM_DECIDE_REASONS_H
 
 enum reason {
-#define REASON(id, text) REASON_##id,
+#define REASON(id, text, meaning) REASON_##id,
 #include "shim/decide/reasons.def"
 #undef REASON
     REASON_COUNT

@@ -20,8 +20,8 @@ static uint64_t by_row(int c, int k, int row)
     return k < 0 ? counters.live.rows[c][row] : counters.by_row[c][k][row];
 }
 
-/* What serves the collective: the row that most calls took; without any, the row that would have.
- */
+/* The row that serves the collective: the row of most calls or, without calls, the row that would
+   serve it. */
 static const char *main_algorithm(int c, int timed)
 {
     const struct choice *choice = &settings.choice[c];
@@ -63,7 +63,7 @@ static void put_way(struct json *j, int c, int k, enum count_way way, const char
     json_number(j, us, mean_us(counters.nanoseconds[c][k][way], n));
 }
 
-/* What the guard weighed, on the mean of its verdicts; 0: it came to none. */
+/* The guard's findings, as the mean of its verdicts; 0: it has none. */
 static void put_weighed(struct json *j, int c, int k)
 {
     const uint64_t *n = counters.verdicts[c][k];
@@ -149,12 +149,14 @@ static void put_collective(struct json *j, int c, int timed)
         calls += counters.live.native[c][r];
     for (int k = 0; k < COUNT_CLASSES; k++)
         rerouted += counters.calls[c][k][COUNT_REROUTED];
+    rerouted += counters.started[c];
     if ((!timed || report_is_short) && !calls && !rerouted)
         return;
     json_open(j, NULL, '{');
     json_string(j, "collective", plan_collective_name((enum plan_collective)c));
     json_int(j, "calls", (long long)(calls + rerouted));
     json_int(j, "rerouted", (long long)rerouted);
+    json_int(j, "rerouted_nonblocking", (long long)counters.started[c]);
     json_int(j, "rerouted_bytes", (long long)counters.live.bytes[c]);
     json_string(j, "algorithm", main_algorithm(c, timed));
     json_int(j, "verified_equal", (long long)counters.verified[c][1]);
@@ -205,7 +207,7 @@ void report_settings(struct json *j)
     json_close(j, '}');
 }
 
-/* Where it goes: %p is this process's number. */
+/* The report's file: %p is this process's number. */
 static void report_path(const char *behind, char *path, size_t size)
 {
     const char *from = settings.cfg.report, *mark = strstr(from, "%p");

@@ -9,7 +9,7 @@
 #include "config/json.h"
 #include "shim/decide/reporter.h"
 
-/* The object, and what stands first in it; to be closed by the caller. */
+/* The object, and its first members; to be closed by the caller. */
 struct json report_begin(FILE *f, const char *library, int ranks, const char *counts_are);
 
 void report_settings(struct json *j);
@@ -21,13 +21,13 @@ void report_collectives(struct json *j, int timed);
 /* Is the report being printed one for the spool? Then it is short. */
 extern int report_is_short;
 
-/* Write it where COLLSHIM_REPORT says, `behind` behind the file's name, in which %p is replaced by
-   the process id; and to COLLSHIM_SPOOL if it is of the job, not of one process. What is wrong is
-   said. */
+/* Write the report to COLLSHIM_REPORT, with `behind` added to the file's name, in which %p is
+   replaced by the process id. Write it to COLLSHIM_SPOOL too, if it is of the job and not of one
+   process. Errors are logged. */
 void report_write(const char *behind, enum reporter_scope of, void (*print)(FILE *f));
 
-/* The same without a word, and to no stream: of a report that another will replace. Returns 0 or a
-   negative code. */
+/* The same without a message, and to no stream: for a report that another will replace. Returns 0
+   or a negative code. */
 int report_write_quietly(void (*print)(FILE *f));
 
 #endif

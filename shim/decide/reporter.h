@@ -2,9 +2,9 @@
 /*
  * Which process of an NCCL job writes the report: rank 0 of the largest communicator that it is in,
  * unless its launcher calls it another rank. The parts of a split have a rank 0 each, but belong to
- * a larger communicator; those of a mesh do not, there the launcher tells. Where neither does, the
- * last process to end has its report there, whole. With %p in its name every process has its own;
- * the spool gets that of the job.
+ * a larger communicator. Those of a mesh do not; there the launcher tells the rank. If neither
+ * tells, the last process to end writes its whole report there. With %p in its name every process
+ * has its own; the spool gets that of the job.
  */
 #ifndef COLLSHIM_SHIM_DECIDE_REPORTER_H
 #define COLLSHIM_SHIM_DECIDE_REPORTER_H
@@ -28,7 +28,7 @@ struct reporter reporter_largest(void);
 enum reporter_scope { REPORT_NONE, REPORT_OF_PROCESS, REPORT_OF_JOB };
 enum reporter_scope reporter_writes(void);
 
-/* Does whoever has started this process say that it is another rank than 0? */
+/* Does the launcher of this process say that its rank is not 0? */
 int reporter_is_launched_as_another(void);
 
 #endif

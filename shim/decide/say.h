@@ -11,10 +11,10 @@
 /* This process's rank among those that see alike what say() tells; 0 until then. */
 extern int say_rank;
 
-/* Other ranks than 0 keep quiet about what all ranks see alike: they say it at level debug. */
+/* For messages that all ranks see alike: ranks other than 0 say them at level debug. */
 __attribute__((format(printf, 2, 3))) void say(enum cfg_level level, const char *format, ...);
 
-/* The same from whichever rank it is, for what only this rank sees. */
+/* The same from any rank, for messages that only this rank sees. */
 __attribute__((format(printf, 2, 3))) void say_here(enum cfg_level level, const char *format, ...);
 
 #endif

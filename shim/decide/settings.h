@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the user wants of this process: the settings, and the files that they name. A backend has
- * one of it, which all that decides reads.
- *
- * Thread rule: opening is single-threaded; then const.
+ * The settings of this process, and the files that they name. A backend has one of it; all deciding
+ * code reads it. Thread rule: opening is single-threaded; then const.
  */
 #ifndef COLLSHIM_SHIM_DECIDE_SETTINGS_H
 #define COLLSHIM_SHIM_DECIDE_SETTINGS_H
@@ -15,7 +13,7 @@
 #include "planners/wanted.h"
 
 struct settings {
-    const char *calls; /* what stands before a collective's name in lines: "", "NCCL " */
+    const char *calls; /* the text before a collective's name in lines: "", "NCCL " */
     struct cfg cfg;
     struct choice choice[COLL_COUNT]; /* from COLLSHIM_ALGORITHM */
     struct tuning tuning;             /* from COLLSHIM_PROFILE */
@@ -23,8 +21,8 @@ struct settings {
 
 extern struct settings settings;
 
-/* Of collshim, as ranks tell each other: one text in the file, so that it is another in a copy with
-   another number. */
+/* collshim's version, as ranks tell each other. It stands once in the file, so that a copy with
+   another version has another text. */
 extern const char settings_version[];
 
 /* Read them; bad ones are noted in settings.cfg.problem. */
@@ -39,7 +37,7 @@ static inline int settings_want_report(void)
 /* Say what was wrong with them, a line for each; the first time. Any thread. */
 void settings_complain(void);
 
-/* Of all that ranks must agree on, and of collshim's version. */
+/* A hash of all settings that ranks must agree on, and of collshim's version. */
 uint64_t settings_hash(void);
 
 #endif

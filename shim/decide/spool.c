@@ -48,7 +48,7 @@ static int is_report(const char *name)
     return name[0] != '.' && n > 5 && !strcmp(name + n - 5, ".json");
 }
 
-/* What lies there but for `own`, the oldest first. Returns how many; *list is the caller's. */
+/* The files there but for `own`, the oldest first. Returns how many; *list is the caller's. */
 static int list_reports(int dir, const char *own, struct entry **list)
 {
     int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), n = 0;

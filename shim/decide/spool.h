@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The spool: a directory to which the jobs of many users add a report each (COLLSHIM_SPOOL). A user
- * has a directory of his own in it, named by the number, which nobody else can write to; its group
- * may read it where the spool has the set-group-id bit. So no name that others can guess is ever
+ * The spool: a directory to which the jobs of many users add a report each (COLLSHIM_SPOOL). Each
+ * user has a directory in it, named by the user's number, which no other user can write to. Its
+ * group may read it if the spool has the set-group-id bit. So no name that others can guess is ever
  * opened, and each user's oldest reports make room for new ones.
  *
  * Thread rule: one thread.
@@ -12,7 +12,7 @@
 
 #include <stdio.h>
 
-/* Of one user: files, and bytes of all of them. */
+/* Limits of one user: files, and bytes of all of them. */
 struct spool_caps {
     int files;
     long long bytes;

@@ -24,7 +24,7 @@ int store_is_wanted(void)
     return cfg->store[0] && cfg->guard && !cfg->reproducible && cfg->mode == CFG_MODE_ON;
 }
 
-/* Letters, digits and dots of a name, up to the first that is none behind a digit. */
+/* Letters, digits and dots of a name, up to the first other character behind a digit. */
 static size_t short_name(const char *library, char *name, size_t size)
 {
     size_t n = 0;
@@ -42,7 +42,7 @@ static size_t short_name(const char *library, char *name, size_t size)
     return n;
 }
 
-/* What all places of one library begin with. */
+/* The common start of all places of one library. */
 static void prefix_of(const char *library, char *prefix, size_t size)
 {
     char name[48];

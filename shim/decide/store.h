@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the guard measured, kept for the jobs to come: COLLSHIM_STORE names the file. It is text, a
- * row for each reroute that was measured beside the library:
+ * The guard's measurements, kept for later jobs: COLLSHIM_STORE names the file. It is text, a row
+ * for each reroute that was measured beside the library:
  *
  *     # collshim store 1
  *     OpenMPIv4.1.4/1.0/4x4/9f2c11aa allreduce 0 1M lane ppg=1 ratio=0.530 spread=0.040 jobs=3
  * day=20779
  *
- * The first word is where it holds: the library with its version, collshim's version, nodes x ranks
- * and a hash of who sits where (store_where). Then the collective, the guard's kind, the lower end
- * of the size class, the algorithm with its recipe, the time through the library's, the standard
- * deviation of its logarithm, how many jobs say so, and the day of the last one since 1970.
+ * The first word is the place: the library with its version, collshim's version, nodes x ranks and
+ * a hash of the placement (store_where). Then come the collective, the guard's kind, the lower end
+ * of the size class, and the algorithm with its recipe. The numbers are the time through the
+ * library's, the standard deviation of its logarithm, the number of jobs, and the day of the last
+ * one since 1970.
  *
  * A row that cannot be read is left out; a file that does not begin as above is not touched.
  *
@@ -39,16 +40,16 @@ int store_is_wanted(void);
 /* The place of a communicator's verdicts. library: its version as the library tells it. */
 void store_where(const char *library, const struct topo *topo, char where[STORE_WHERE]);
 
-/* The rows of the file that concern this library, whatever the shape: text of at most STORE_GIVEN
-   bytes, which the caller frees, or NULL: none. A file that cannot be used costs a line. */
+/* The rows of the file for this library, of any shape: text of at most STORE_GIVEN bytes, which the
+   caller frees, or NULL: none. A file that cannot be used costs a line. */
 char *store_read(const char *path, const char *library);
 
-/* Take the rows of such a text for what is known. Returns 0; or -ENOMEM, or -EINVAL if a row is of
-   another library than this process has: then nothing is known. */
+/* Make the rows of such a text the known ones. Returns 0 or -ENOMEM. -EINVAL: a row is of another
+   library than this process has. On error nothing is known. */
 int store_open(const char *text, const char *library);
 
-/* What is known of an entry's contenders against the library, spread 0: nothing. Returns whether
-   anything is. */
+/* The findings on an entry's contenders against the library; spread 0: unknown. Returns whether
+   there are any. */
 int store_recall(const char *where, enum plan_collective c, unsigned kind,
                  const struct guard_entry *e, struct estimate known[GUARD_CONTENDERS]);
 
@@ -56,8 +57,8 @@ int store_recall(const char *where, enum plan_collective c, unsigned kind,
 void store_learn(const char *where, enum plan_collective c, unsigned kind,
                  const struct guard_entry *e);
 
-/* Put what was noted into the file: other jobs' rows stay, and one that both have is combined.
-   Waits for other jobs for a second at most. What goes wrong costs a line. */
+/* Put the notes into the file: other jobs' rows stay, and a row that both have is combined. Waits
+   for other jobs for a second at most. An error costs a line. */
 void store_merge(const char *path);
 
 void store_close(void);

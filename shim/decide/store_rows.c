@@ -258,7 +258,8 @@ static int by_day(const void *a, const void *b)
     return rc ? rc : strcmp(x->algorithm, y->algorithm);
 }
 
-/* Of the folder, so that nothing is left behind. Returns -1 if it cannot be had in a second. */
+/* Lock the folder, so that no lock file is left behind. Returns -1 if that takes more than a
+   second. */
 static int lock_folder(const char *path, int *fd)
 {
     const char *slash = strrchr(path, '/');

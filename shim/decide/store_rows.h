@@ -20,7 +20,7 @@ struct store_row {
     unsigned kind;
     uint64_t bytes; /* lower end of the class: a power of two */
     int ppg;
-    /* What is known. */
+    /* The findings. */
     double ratio, spread; /* time through the library's; standard deviation of the logarithm */
     unsigned jobs, day;
 };

@@ -4,12 +4,12 @@
 enum { MOST_LEVEL = 7 }; /* at level k the next 2^(k-1) calls pass */
 _Static_assert(1 << (MOST_LEVEL - 1) == WATCH_MOST_WAIT, "levels end at the longest wait");
 
-/* Of what going direct takes. */
+/* Parts of the time of direct messages. */
 static const double to_begin = .9, to_stay = .95;
 
 static void begin_to_wait(struct watch *w)
 {
-    uint32_t least = !w->active ? 0 : w->slower ? WATCH_REST : WATCH_WINDOW;
+    uint32_t least = !w->active ? 0 : w->slower ? WATCH_REST : WATCH_PERIOD;
 
     w->level += w->level < MOST_LEVEL;
     uint32_t wait = 1u << (w->level - 1);
@@ -19,7 +19,7 @@ static void begin_to_wait(struct watch *w)
 
 static int mostly_vain(const struct watch *w)
 {
-    return w->vain > WATCH_WINDOW / 2;
+    return w->vain > WATCH_PERIOD / 2;
 }
 
 enum watch_turn watch_turn(struct watch *w)
@@ -52,7 +52,7 @@ int watch_predicted(struct watch *w, double direct, double balanced)
         w->level = 0; /* it has lasted */
     w->fresh = !w->active;
     w->active = 1;
-    w->left = WATCH_WINDOW;
+    w->left = WATCH_PERIOD;
     w->vain = w->slower = 0;
     return 1;
 }
@@ -60,7 +60,7 @@ int watch_predicted(struct watch *w, double direct, double balanced)
 static void was_native(struct watch *w, int slower)
 {
     if (w->active) {
-        w->vain += w->vain < WATCH_WINDOW;
+        w->vain += w->vain < WATCH_PERIOD;
         w->slower |= (unsigned)slower & 1;
         if (!(w->fresh && slower) && (w->left || !mostly_vain(w)))
             return;

@@ -1,7 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "shim/decide/worth.h"
 
-enum { NEAR_BY = 3, FAR = 64, MOST_REPEATS = 8, NEW_CALLS = 200, EVERY = 4 };
+#include <math.h>
+
+enum {
+    KNOWN_AFTER = 2,
+    NEAR_BY = 3,
+    CLIMB = 4,
+    FAR = 64,
+    MOST_REPEATS = 8,
+    NEW_CALLS = 200,
+    EVERY = 4
+};
 
 static const double to_come = 1000;     /* calls, besides as many as were made */
 static const double indifferent = .01;  /* a gain that is not worth a change */
@@ -15,8 +25,11 @@ static const double most_cold = .7;      /* share of a first call that is its be
 static const double cold_doubt = .4;     /* most standard deviation that this leaves */
 static const double recalled_each = .12; /* spread of a contender from job to job */
 static const double recalled_all = .02;  /* of all reroutes */
-static const double misled = .02;        /* chance that what is believed is all wrong */
+static const double misled = .02;        /* chance that the estimates are all wrong */
 static const double anything = .8;       /* spread if it is */
+static const double making = 10;         /* agreements that a variant's communicator takes */
+static const double cheap = .3;          /* calls: it is made at once */
+static const double share_making = .003; /* ... of all calls made, at most, where it is not */
 static const double allowance = 12;      /* calls that trials may lose, and ... */
 static const double share = .02;         /* ... of all calls made */
 
@@ -45,6 +58,19 @@ static int counterpart(const struct guard_entry *e, const struct guard_entry *o,
         if (same_reroute(&e->reroute[k - 1], &o->reroute[i - 1]))
             return k;
     return i ? -1 : GUARD_NATIVE;
+}
+
+int worth_climbing(const struct guard *g, enum plan_collective c, unsigned kind, uint64_t total,
+                   const struct plan_candidate *candidate, double times)
+{
+    for (int below = 1; below <= CLIMB; below++) {
+        const struct guard_entry *e = guard_known(g, c, kind, total >> below);
+
+        for (int i = 1; e && i < e->n; i++)
+            if (same_reroute(&e->reroute[i - 1], candidate) && e->found[i].spread > 0)
+                return e->found[i].mean - e->found[e->best].mean <= evidence_ln(times);
+    }
+    return 0;
 }
 
 static double mean_of(const struct samples *s, int i)
@@ -81,7 +107,7 @@ static void adjust(const struct guard_entry *e, const struct guard_entry *o, str
             continue;
         /* The mean of times is above the mean of their logarithms. */
         double more = s->variance[i] / 2 + s->tail[i];
-        /* What all samples share does not go away by having many of them. */
+        /* The common error of all samples does not vanish with their number. */
         double shared = doubt_of_tail * square(s->tail[i]);
 
         if (e == o)
@@ -104,7 +130,7 @@ static void learn(struct belief *b, const struct guard_entry *e, const struct gu
     belief_learn(b, s, to);
 }
 
-/* What earlier jobs found, as if it were a round of this one. */
+/* Earlier jobs' findings, as if they were a round of this one. */
 static void recall(struct guard_entry *e)
 {
     struct samples s = {.rounds = 1, .in = {1u << GUARD_NATIVE}};
@@ -119,14 +145,14 @@ static void recall(struct guard_entry *e)
     if (s.in[0] == 1u << GUARD_NATIVE)
         return;
     learn(&e->prior, e, e, &s, 0);
-    belief_carry(&e->prior, recalled_all, recalled_all); /* ratios, of whatever time */
+    belief_carry(&e->prior, recalled_all, recalled_all); /* ratios, of any time */
 }
 
-/* What is believed of e without its own samples: by the model, then by classes near by, the
-   nearest last, then by earlier jobs. */
+/* The estimate of e without its own samples: by the model, then by near classes, the nearest last,
+   then by earlier jobs. */
 static void expect(const struct guard *g, struct guard_entry *e)
 {
-    belief_begin(&e->prior, e->predicted, e->n);
+    belief_begin(&e->prior, e->predicted, e->kind, e->n);
     e->near_by = 0;
     for (int distance = NEAR_BY; distance > 0; distance--)
         for (const struct guard_entry *o = g->entry; o < g->entry + GUARD_ENTRIES; o++) {
@@ -144,8 +170,9 @@ static void expect(const struct guard *g, struct guard_entry *e)
 }
 
 /*
- * The chance that contender i's only call was held up, by how far it is above what the others of
- * its round and all else let expect: held up calls are anywhere above, others are near.
+ * The chance that contender i's only call was held up. It follows from the distance above the time
+ * that the others of its round, and all else, predict. Held-up calls are anywhere above, others are
+ * near.
  */
 static double chance_of_hold_up(const struct view *v, int i)
 {
@@ -178,6 +205,7 @@ void worth_view(const struct guard *g, struct guard_entry *e, struct view *v)
 
     v->e = e;
     v->best = e->best;
+    v->spared = g->spared;
     if (!e->prior.n ||
         (!e->changed && e->calls < NEW_CALLS && (rounds < EVERY || rounds % EVERY == 0)))
         expect(g, e);
@@ -214,10 +242,10 @@ struct estimate worth_belief(const struct view *v, int i, uint32_t later)
 /* The mean of what a contender is shorter, where it is. */
 static double hope(struct estimate d)
 {
-    /* The mean excess of a normal deviate over 0, 1/4, 1/2 ...; a bit more far out, since spreads
-       are themselves estimates. */
-    static const double tail[] = {.3989, .2863, .1978, .1312, .0833, .0506, .0293, .0175, .0100,
-                                  .0060, .0036, .0022, .0013, .0008, .0005, .0003, .0002};
+    /* The mean excess of a normal deviate over 0, 1/4, 1/2 ...; somewhat more far out, since
+       spreads are themselves estimates. */
+    static const double tail[] = {.3989, .2863, .1978, .1312, .0833, .0506, .0293,  .0175, .0100,
+                                  .0046, .0023, .0011, .0005, .0002, .0001, .00004, .00002};
     enum { STEPS = sizeof tail / sizeof *tail };
     double mean = d.mean + indifferent;
     double u = (mean > 0 ? mean : -mean) / d.spread * 4;
@@ -227,7 +255,7 @@ static double hope(struct estimate d)
     return d.spread * beyond + (mean < 0 ? -mean : 0);
 }
 
-/* What calling a contender once is likely to lose. */
+/* The likely loss by calling a contender once. */
 static double price(struct estimate d)
 {
     double times = evidence_exp(d.mean + square(d.spread) / 2);
@@ -235,35 +263,54 @@ static double price(struct estimate d)
     return times > 1 ? times - 1 : 0;
 }
 
-/* What up to MOST_REPEATS trials of contender i bring, less what they cost: they tell the better
-   how fast it is, the more they are. */
+/* The gain of up to MOST_REPEATS trials of contender i, less their cost: more trials tell better
+   how fast it is. If calls are noisy, a single trial tells nothing worth its price. */
 static double net_gain(const struct view *v, int i, struct estimate d, double calls)
 {
     int untried = !v->e->evidence.tries[i];
     double noise = v->s.variance[i] + v->s.variance[v->best], variance = square(d.spread), most = 0;
-    double cost = price(d);
+    double cost = price(d), library = belief_compare(&v->b, GUARD_NATIVE, v->best).mean;
+    double cold = untried ? v->e->cold * evidence_exp(library) : 0;
 
     if (untried)
         noise += v->e->cold_variance;
-    for (int k = 1; k <= (untried ? 1 : MOST_REPEATS); k *= 2) {
+    for (int k = 1; k <= MOST_REPEATS; k *= 2) {
         double learned = evidence_root(square(variance) / (variance + noise / k));
         double gain = hope((struct estimate){d.mean, learned}) * calls - k * cost -
-                      (1 + k) * v->e->agreeing - (untried ? v->e->cold : 0);
+                      (1 + k) * v->e->agreeing - cold;
         if (k == 1 || gain > most)
             most = gain;
     }
     return most;
 }
 
+/*
+ * The likely time to get contender i ready, in calls: a variant of the library needs a
+ * communicator. Small calls have waited for that long enough (first.h); beside ours, variants wait
+ * until it is a small share of the calls' time, unless it is cheap. The time of an agreement is
+ * known after the second round.
+ */
+static double readying(const struct guard_entry *e, int i)
+{
+    int beside_ours = e->kind[i] == BELIEF_LIBRARY && e->kind[1] == BELIEF_OURS;
+
+    return !beside_ours || e->evidence.tries[i] ? 0
+           : e->evidence.rounds < KNOWN_AFTER   ? INFINITY
+                                                : making * e->agreeing;
+}
+
 double worth_trial(const struct view *v, int i, uint32_t later)
 {
     const struct guard_entry *e = v->e;
     struct estimate d = worth_belief(v, i, later);
-    double calls = (double)e->calls + later, cost = price(d);
+    double calls = (double)e->calls + later, ready = readying(e, i), cost = price(d) + ready;
 
-    if (e->out & 1u << i || (e->spent > 0 && e->spent + cost > allowance + share * calls))
+    if (ready > cheap && ready > share_making * calls)
         return 0;
-    double gain = net_gain(v, i, d, calls + to_come);
+    if (e->out & 1u << i || (v->spared && i == GUARD_NATIVE) ||
+        (e->spent > 0 && e->spent + cost > allowance + share * calls))
+        return 0;
+    double gain = net_gain(v, i, d, calls + to_come) - ready;
     if (v->held_up[i] > may_be && !(v->discarded & 1u << i)) { /* or its call says nothing */
         struct belief without = e->prior;
         double chance = v->held_up[i], sure = gain + cost > 0 ? gain + cost : 0;
@@ -275,7 +322,7 @@ double worth_trial(const struct view *v, int i, uint32_t later)
         if (both > gain)
             gain = both;
     }
-    if (!e->evidence.tries[i]) /* or what is believed is all wrong: worth a call in the long run */
+    if (!e->evidence.tries[i]) /* or the estimates are all wrong: worth a call in the long run */
         gain += misled * hope((struct estimate){0, anything}) * calls;
     return gain;
 }

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a trial of a contender is worth: the mean of what it may turn out to be faster, times the
- * calls to come, less what the trial is likely to lose. As many calls are expected to come as have
- * been made, and some more.
- *
- * What is believed of all contenders (belief.h) comes from the model's predictions, from size
- * classes near by, and from their own samples. Three doubts are part of it. A first call may be
- * cold. A contender's only call may have been held up: how likely that is follows from how far it
- * is off from what was believed without it. And samples get old, so that a trial is worth it
- * again: soon where two contenders are close, late where one is far behind.
+ * The value of a trial of a contender: its mean possible gain, times the calls to come, less the
+ * trial's likely loss. As many calls are expected to come as have been made, and some more. The
+ * estimates of all contenders (belief.h) come from the model's predictions, from near size classes,
+ * and from their own samples. Three doubts are part of it. A first call may be cold. A contender's
+ * only call may have been held up: the chance follows from its distance to the estimate without it.
+ * Samples get old, so that a trial becomes worth it again: soon if two contenders are close, late
+ * if one is far behind.
  */
 #ifndef COLLSHIM_SHIM_DECIDE_WORTH_H
 #define COLLSHIM_SHIM_DECIDE_WORTH_H
@@ -21,6 +19,7 @@ struct view {
     struct samples s; /* as they are weighed: without what makes them slow for a while */
     struct belief b;
     int best;                         /* the contender in use */
+    int spared;                       /* the library gets no trial, at any estimate */
     double held_up[GUARD_CONTENDERS]; /* the chance that its only call was */
     unsigned discarded;               /* contenders whose only call surely was, a bit each */
 };
@@ -32,6 +31,14 @@ struct estimate worth_belief(const struct view *v, int i, uint32_t later);
 
 /* Has the contender samples that count? */
 int worth_is_known(const struct view *v, int i);
+
+/*
+ * Has a smaller near class shown that the candidate is at most `times` slower than the fastest
+ * there? A contender that no model predicts well is tried from class to class, so that its first
+ * trial costs little.
+ */
+int worth_climbing(const struct guard *g, enum plan_collective c, unsigned kind, uint64_t total,
+                   const struct plan_candidate *candidate, double times);
 
 /* How many calls of the one in use a trial of contender i brings, less what it costs; not positive:
    it is not made. */

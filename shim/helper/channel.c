@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A run: the slice comes from the owner's memory into the window, the plan runs there, and only a
- * later order takes the result back. Until then the owner's memory is as it was, so that whatever
- * happens to a helper the owners can do its work themselves.
+ * later order takes the result back. Until then the owner's memory is unchanged. So if a helper
+ * fails, the owners can do its work themselves.
  */
 #define _GNU_SOURCE
 #include "shim/helper/channel.h"
@@ -32,7 +32,7 @@ struct channel {
     char *addresses;    /* owned */
     struct reach reach; /* on the owner's device, if it has lent memory there */
     struct xport xport;
-    /* Of the run under way: */
+    /* State of the run under way: */
     struct plan plan;      /* lies in the papers */
     struct engine *engine; /* owned; NULL: no run */
     char *scratch;         /* owned, unless it is lent */
@@ -111,7 +111,7 @@ static void combine(void *context, const void *a, const void *b, void *dst, size
     k->kernel(a, b, dst, bytes / k->grain);
 }
 
-/* Where the slice lies, and the run's scratch beside it. */
+/* The place of the slice, and the run's scratch beside it. */
 static int find_room(struct channel *c, const struct mailbox_order *o, char **window)
 {
     size_t scratch = c->plan.scratch_bytes;

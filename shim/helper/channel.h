@@ -14,8 +14,8 @@ struct channel;
 /* Channel number `index` of the mailbox behind fd. All borrowed. Returns NULL if out of memory. */
 struct channel *channel_open(struct mailbox *box, int fd, int index, struct ucx *ucx);
 
-/* What the last step did: nothing to do, an order waits for others, or perhaps for a device (which
-   rings no bell), or something moved. */
+/* The result of the last step: nothing to do, or an order waits for others (perhaps for a device,
+   which gives no signal), or something moved. */
 enum channel_state { CHANNEL_IDLE, CHANNEL_WAITS, CHANNEL_POLLS, CHANNEL_MOVED };
 enum channel_state channel_step(struct channel *c);
 

@@ -26,8 +26,8 @@ enum { START_MS = 10000 }; /* loading a transport library from a busy file syste
 struct member {
     struct mailbox *box; /* owned; mapped for good, since threads may be looking */
     int fd;
-    struct stat file; /* what fd was: an application may close what it did not open */
-    int ready;        /* what the helper says its first word through; until crew.settled */
+    struct stat file; /* the file of fd: an application may close descriptors it did not open */
+    int ready;        /* the helper sends its first word through it; until crew.settled */
     struct stat ready_file;
     struct mailbox_map papers[MAILBOX_CHANNELS], window[MAILBOX_CHANNELS];
     uint32_t posted[MAILBOX_CHANNELS];
@@ -90,8 +90,8 @@ static int holds(int fd, const struct stat *file)
     return fstat(fd, &now) == 0 && now.st_dev == file->st_dev && now.st_ino == file->st_ino;
 }
 
-/* Wait so long for a helper's first word. It is not read: that would harm whoever has got the
-   descriptor's number since. */
+/* Wait at most ms for a helper's first word. The word is not read: the number may be another file's
+   descriptor by now, and reading would harm its user. */
 enum word { SILENT, READY, DIED };
 static enum word listen_to(const struct member *m, int64_t ms)
 {
@@ -348,8 +348,8 @@ void crew_post(int helper, int channel, const struct mailbox_order *order)
     ring(m->box);
 }
 
-/* The kernel marks the mutex of a holder that died; whoever then gets it puts it in order, and from
-   then on it can be had. */
+/* The kernel marks the mutex of a holder that died. The next thread that locks it repairs it, and
+   from then on it works again. */
 static int lives(struct member *m)
 {
     int rc = pthread_mutex_trylock(&m->box->alive);
@@ -380,7 +380,7 @@ enum crew_state crew_look(int helper, int channel)
         return c->status ? CREW_FAILED : CREW_DONE;
     if (!lives(m))
         return CREW_FAILED;
-    /* Who is storing has to end first: it must not write once the call is over. */
+    /* A helper that is storing has to end first: it must not write once the call is over. */
     return __atomic_load_n(&crew.dismissed, __ATOMIC_ACQUIRE) && c->order.kind != MAILBOX_STORE
                ? CREW_FAILED
                : CREW_WORKS;

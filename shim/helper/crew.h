@@ -2,8 +2,8 @@
 /*
  * The helpers of this process: started once, when they are first wanted, and gone with it.
  *
- * Any thread may call; a channel belongs to one thread at a time. What a helper is told goes
- * through its mailbox (mailbox.h), on the same channel of each.
+ * Any thread may call; a channel belongs to one thread at a time. Orders to a helper go through its
+ * mailbox (mailbox.h), on the same channel of each.
  */
 #ifndef COLLSHIM_SHIM_HELPER_CREW_H
 #define COLLSHIM_SHIM_HELPER_CREW_H
@@ -12,8 +12,8 @@
 
 enum { CREW_MAX = 63 };
 
-/* What this crew is for. Also notes what the process was given by its launcher, before the
-   application changes it. */
+/* The purpose of this crew. Also notes the environment from the launcher, before the application
+   changes it. */
 void crew_init(enum mailbox_work work);
 
 /*
@@ -34,8 +34,8 @@ int crew_start(int wanted, const char **why);
 /* How many cores they and this process share. */
 int crew_cores(void);
 
-/* All of them end, in whatever they are: nothing that they were told is done from then on but what
-   is being stored. They are not started again. */
+/* All helpers end, in any state: from then on only a store in progress is finished, and no other
+   order. They are not started again. */
 void crew_dismiss(void);
 
 /* A channel for a communicator, or -1 if there is none left. */
@@ -54,8 +54,8 @@ int crew_lives(int helper);
 /* For work that has orders of its own, in the papers: there is something to be seen. */
 void crew_ring(int helper);
 
-/* Room in a channel's papers or window, mapped here; NULL if there is none. The place may change
-   with every call, what is in it stays. */
+/* Room in a channel's papers or window, mapped here; NULL if there is none. Each call may return
+   another address; the contents stay. */
 char *crew_papers(int helper, int channel, size_t bytes);
 char *crew_window(int helper, int channel, size_t bytes);
 

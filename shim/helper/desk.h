@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a helper that works for NCCL shares with its owner: orders in the sequence in which the
- * owner's calls came, and counters by which the streams of both wait for each other. It lies in the
- * papers of the mailbox's first channel; plans lie in the window there.
+ * Memory that a helper for NCCL shares with its owner: orders in the sequence of the owner's calls,
+ * and counters by which the streams of both wait for each other. It lies in the papers of the
+ * mailbox's first channel; plans lie in the window there.
  *
- * One sequence for all communicators, since communicators on one device must be issued in one order
- * on all ranks (NCCL), and the owner's program keeps such an order. An order only enqueues work, so
- * one that waits on the device holds up none behind it.
+ * All communicators have one sequence. NCCL demands that communicators on one device are issued in
+ * one order on all ranks, and the owner's program keeps such an order. An order only enqueues work,
+ * so one that waits on the device does not delay those behind it.
  *
  * The owner posts; it waits for answers to JOIN, STAGE and PLAN, never for those to RUN, which are
  * told by `done` alone. There is one channel for each communicator.

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The memory that a process and one of its helpers share: orders from the one, answers from the
- * other, what comes with them, and the helper's part of the data.
+ * The memory that a process and one of its helpers share: orders, answers, their data, and the
+ * helper's part of the payload. It is a file without a name (memfd) of a fixed, sealed size, mode
+ * 0600, that both map piece by piece. Untouched pages cost nothing. There is a channel per
+ * communicator, with one order at a time: MPI permits one collective at a time on a communicator.
+ * But threads may be in those of several communicators at once, in an order that differs from rank
+ * to rank. So a helper must work on all of them at once. The owner writes the order and then
+ * `posted`, the helper the answer and then `finished`; equal counters mean that nothing is under
+ * way.
  *
- * It is a file without a name (memfd) of a fixed, sealed size, mode 0600, that both map piece by
- * piece; what nobody touched costs nothing. There is a channel per communicator, with one order at
- * a time: MPI permits one collective at a time on a communicator, but threads may be in those of
- * several at once, in an order that differs from rank to rank, so a helper must be able to work on
- * all of them. The owner writes the order and then `posted`, the helper the answer and then
- * `finished`; equal counters mean that nothing is under way.
- *
- * Whether the helper lives is told by a robust mutex that it holds for as long: the kernel marks it
- * whatever the helper dies of, and looking costs no system call, no descriptor in the application's
- * process and no number of a process that may be somebody else's by now.
+ * A robust mutex, which the helper holds while it lives, tells whether it lives. The kernel marks
+ * the mutex when the helper dies. A look costs no system call and no descriptor in the
+ * application's process. It needs no process number, which may belong to another process by now.
  */
 #ifndef COLLSHIM_SHIM_HELPER_MAILBOX_H
 #define COLLSHIM_SHIM_HELPER_MAILBOX_H
@@ -61,7 +60,7 @@ struct mailbox_order {
     uint64_t input_at, output_at; /* in the window */
     int32_t kernel_type, kernel_op;
     uint64_t grain;
-    /* What is left to the owner, because the helper cannot reach its memory, has n = 0. */
+    /* Data left to the owner, because the helper cannot reach its memory, has n = 0. */
     struct mailbox_pieces fetch, store;
 };
 
@@ -72,7 +71,7 @@ struct mailbox_channel {
     struct mailbox_order order;
 };
 
-/* What the helper is for (work.h). */
+/* The purpose of the helper (work.h). */
 enum mailbox_work { MAILBOX_FOR_MPI, MAILBOX_FOR_NCCL };
 
 struct mailbox {
@@ -80,14 +79,14 @@ struct mailbox {
     uint32_t work;    /* enum mailbox_work */
     int32_t owner_pid;
     uint64_t address_of_probe; /* in the owner: of `probe` */
-    uint64_t probe;            /* what the helper reads and writes there, to see if it can */
+    uint64_t probe;            /* the bytes that the helper reads and writes there, as a test */
     cpu_set_t cpus;            /* the owner's, as it was started */
     int32_t processes;         /* that share them: the owner, and all its helpers */
     pthread_mutex_t alive;     /* robust; held by the helper */
     _Atomic uint32_t bell;     /* counts the owner's orders: what the helper sleeps on */
     _Atomic uint32_t quit;
     /* Written by the helper before it says that it is ready. */
-    char why[160]; /* what keeps it from working, or "" */
+    char why[160]; /* the reason why it cannot work, or "" */
     int32_t
         unreachable; /* 0: it reads and writes the owner's memory; else the errno that says no */
     uint32_t address_bytes;
@@ -104,7 +103,7 @@ enum {
     HELPER_FD_END
 };
 
-/* What an owner puts into `probe`, and what the helper leaves there if it can. */
+/* The value that an owner puts into `probe`, and the helper's answer there if it can. */
 #define MAILBOX_PROBE_READ 0x636f6c6c7368696dull
 #define MAILBOX_PROBE_WRITTEN (~MAILBOX_PROBE_READ)
 
@@ -134,7 +133,7 @@ void mailbox_unmap_part(struct mailbox_map *map);
 void mailbox_clear(int fd, int channel);
 
 /*
- * A leash is a page that this process alone has mapped, no child of its: so it is loose once the
+ * A leash is a page that this process alone has mapped, and no child of it. So it is loose once the
  * process has ended, or runs another program. Making one returns its descriptor (close-on-exec; the
  * page stays when it is closed) or -errno.
  */

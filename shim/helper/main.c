@@ -2,10 +2,9 @@
 /*
  * collshim-helper: carries a slice of its owner's collectives, as one of several processes that
  * work for one rank. Started by collshim alone (crew.h); it decides nothing, and has no command
- * line. What it works for stands in its mailbox (work.h).
- *
- * It sleeps unless there is an order, something arrived, or its owner is gone. A descriptor of the
- * owner tells the latter for certain, whichever way the owner ends.
+ * line. Its mailbox tells its purpose (work.h). It sleeps unless there is an order, something
+ * arrived, or its owner is gone. A descriptor of the owner tells the last for certain, in every way
+ * that the owner can end.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -28,8 +27,8 @@
 #define HELPER_NCCL 0
 #endif
 
-/* Nothing of the owner's but what it was given: its launcher waits for the ends of its output, and
-   signals that the job gets are the owner's to act on. */
+/* Keep only what the helper was given of its owner. The launcher waits for the ends of the owner's
+   output, and the owner acts on the job's signals. */
 static void detach(void)
 {
     int nowhere = open("/dev/null", O_RDWR);
@@ -50,12 +49,12 @@ static void detach(void)
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     if (chdir("/") != 0)
-        return; /* it holds its owner's directory, which harms nobody */
+        return; /* it holds its owner's directory, which is harmless */
 }
 
-/* The mailbox's bell is a word of memory, since the application's process is to hold no descriptor
-   that it might close; the main thread sleeps on descriptors. That the owner's process has become
-   another program no descriptor tells. */
+/* The mailbox's bell is a word of memory, since a descriptor in the application's process could be
+   closed by the application. The main thread sleeps on descriptors. No descriptor tells that the
+   owner's process has become another program. */
 static void *pass_the_bell_on(void *work)
 {
     struct work *w = work;

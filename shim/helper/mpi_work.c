@@ -14,8 +14,8 @@
 #include "shim/helper/work.h"
 #include "transports/ucx.h"
 
-/* Fruitless rounds before it sleeps: long enough that a peer's answer on a fast network finds it
-   awake, short enough that on a shared core nobody waits for it. */
+/* Rounds without result before it sleeps. A peer's answer on a fast network must find it awake; on
+   a shared core no rank must wait for it. */
 enum { ROUNDS = 64 };
 
 static struct ucx *ucx;
@@ -36,33 +36,43 @@ static int32_t try_reach(struct mailbox *box)
     return process_vm_writev(box->owner_pid, &own, 1, &theirs, 1, 0) == sizeof read ? 0 : errno;
 }
 
+/* Opens UCX with these transports. What UCX was given stays in the environment if it refuses them. */
+static int open_with(const char *given, const char *transports, char *why, size_t why_size)
+{
+    setenv("UCX_TLS", transports, 1);
+    if (!ucx_open(&ucx, why, why_size))
+        return 0;
+    if (given)
+        setenv("UCX_TLS", given, 1);
+    else
+        unsetenv("UCX_TLS");
+    why[0] = '\0';
+    return -1;
+}
+
 /*
- * UCX, with what suits a helper beside what its user has set.
- *
- * Over TCP the usual chunks (plan_chunks) go without a handshake: over a connection that is
- * slow, each of its steps waits behind the data that goes the same way.
- *
- * A list of transports without shared memory was made for an MPI that has its own. Without it
- * helpers of one host would talk through the network device. It may not be there to be had.
+ * UCX's settings for a helper, beside those of its user. Over TCP the usual chunks (plan_chunks)
+ * are sent without a handshake: over a slow connection, each step of a handshake waits behind the
+ * data in the same direction. A list of transports without shared memory was made for an MPI that
+ * has its own. Without shared memory, helpers of one host would talk through the network device.
+ * UCX may lack it. System V's shared memory is left out, because a SIGKILL can leave it behind.
  */
 static int open_ucx(char *why, size_t why_size)
 {
     const char *given = getenv("UCX_TLS");
-    size_t length = given ? strlen(given) : 0;
-    char *more = NULL;
+    char before[4096] = "";
+    char wanted[sizeof before + 16];
 
     nameless_begin();
     setenv("UCX_TCP_TX_SEG_SIZE", "64k", 0);
-    if (given && given[0] != '^' && asprintf(&more, "%s,sm", given) >= 0) {
-        setenv("UCX_TLS", more, 1);
-        int rc = ucx_open(&ucx, why, why_size);
-        more[length] = '\0';
-        setenv("UCX_TLS", more, 1);
-        free(more);
-        if (!rc)
-            return 0;
-        why[0] = '\0';
+    if (given && strlen(given) < sizeof before) {
+        strcpy(before, given);
+        snprintf(wanted, sizeof wanted, "%s,%s", before, before[0] == '^' ? "sysv" : "posix,cma");
+    } else if (!given) {
+        strcpy(wanted, "^sysv");
     }
+    if ((!given || before[0]) && !open_with(given ? before : NULL, wanted, why, why_size))
+        return 0;
     return ucx_open(&ucx, why, why_size);
 }
 

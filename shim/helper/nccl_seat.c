@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A run waits on its stream for `go`, which the owner's stream writes behind the copy of the slice,
- * and writes `done`, which the owner's stream waits for before it takes the result. No host is in
- * between, so neither side's call waits.
+ * A run waits on its stream for `go`, which the owner's stream writes behind the copy of the slice.
+ * The run writes `done`, for which the owner's stream waits before it takes the result. No host is
+ * in between, so neither side's call waits.
  */
 #include "shim/helper/nccl_seat.h"
 
@@ -60,7 +60,7 @@ int nccl_seat_join(struct nccl_seat *s, const struct desk_order *o)
     return nccl_failed(s, "ncclCommInitRank", result);
 }
 
-/* What is under way may use the smaller one: it is left to the end of the process. */
+/* Work under way may use the smaller one: it is left to the end of the process. */
 static int make_room(struct nccl_seat *s, uint64_t bytes)
 {
     CUdeviceptr more;

@@ -12,7 +12,7 @@
 #include "shim/helper/desk.h"
 #include "transports/nccl_run.h"
 
-/* What all seats of a helper share. All borrowed, and there for good. */
+/* State shared by all seats of a helper. All borrowed, and never freed. */
 struct nccl_bench {
     const struct cuda_calls *cu;
     const struct nccl_calls *nccl;

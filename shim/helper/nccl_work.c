@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Work for NCCL: the owner's orders one after the other, for all its communicators. What waits for
- * other processes (joining a communicator, ending one) has a thread of its own: the orders behind
- * it may be what they wait for.
+ * Work for NCCL: the owner's orders one after the other, for all its communicators. An order that
+ * waits for other processes (joining a communicator, ending one) has its own thread: those
+ * processes may wait for the orders behind it.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -13,14 +13,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "shim/helper/near.h"
+#include "config/near.h"
 #include "shim/helper/nccl_seat.h"
 #include "shim/helper/work.h"
 
 /* While work is under way, its communicators are asked so often whether they failed. */
 enum { CHECK_MS = 100 };
 
-/* Memory of the owner's that is open here: once each, as CUDA allows, and for good, since the owner
+/* Memory of the owner that is open here: once each, as CUDA allows, and never closed. The owner
    hands its memory on from one communicator to the next and never frees it. */
 struct opened {
     struct opened *next;
@@ -45,7 +45,7 @@ static void answer(struct desk_channel *c, int status)
     atomic_fetch_add_explicit(&c->answered, 1, memory_order_release);
 }
 
-/* The owner's own libraries, by path: then whatever asks for them by name gets these. */
+/* The owner's own libraries, by path: a later search by name then finds these. */
 static int load_libraries(struct desk_channel *c)
 {
     struct desk *d = desk_work.desk;
@@ -156,7 +156,7 @@ static int open_memory(struct nccl_seat *s, const struct desk_order *o)
     return 0;
 }
 
-/* What has a thread of its own. */
+/* Orders with their own thread. */
 struct errand {
     struct nccl_seat *seat;
     struct desk_order order;
@@ -191,7 +191,7 @@ static int start_errand(struct nccl_seat *s, const struct desk_order *o)
     if (e)
         *e = (struct errand){s, *o, s->comm};
     if (e && o->kind != DESK_JOIN)
-        s->comm = NULL; /* nobody asks it from here on: an abort frees it with work under way */
+        s->comm = NULL; /* no thread uses it from here on: an abort frees it with work under way */
     if (!e || pthread_create(&thread, NULL, run_errand, e)) {
         free(e);
         return desk_say(s->at, "a helper has no memory, or no thread");

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * All channels use one device, which is the owner's in the first order: with contexts of one device
- * only, runs that take turns cannot be in each other's.
+ * All channels use one device, which is the owner's in the first order. With contexts of one device
+ * only, alternating runs cannot use each other's.
  */
 #include "shim/helper/reach.h"
 
 #include <errno.h>
 #include <string.h>
 
-#include "shim/helper/near.h"
+#include "config/near.h"
 
 static struct {
     int asked, rc;

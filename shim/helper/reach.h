@@ -14,8 +14,8 @@ struct reach {
     char *lent;           /* NULL: nothing */
 };
 
-/* As a MAILBOX_REACH says; what was lent before is left. processes: of the rank, which share its
-   cores. Returns 0 or a negative code, with which nothing is open. */
+/* Open the memory that a MAILBOX_REACH names; memory lent before is left. processes: of the rank,
+   which share its cores. Returns 0, or a negative code, with which nothing is open. */
 int reach_open(struct reach *r, const struct mailbox_order *o, int processes);
 
 /* All zero is fine. */

@@ -2,12 +2,11 @@
 /*
  * Two clones, of which the first ends at once: its child is an orphan from the start. The first
  * sends no signal when it ends (exit signal 0), so that only a wait for such processes (__WCLONE)
- * sees it; the kernel gives a process that calls execve its SIGCHLD back, which is why one clone is
- * not enough. A fork would copy the page tables of an application of many gigabytes, and run its
- * fork handlers; here parent and children share the memory, one running at a time, as in vfork.
- *
- * PR_SET_PDEATHSIG would not do: the parent it speaks of is the thread that cloned, which may end
- * long before the process does. A helper watches a descriptor of the process instead.
+ * sees it. One clone is not enough, because the kernel gives a process that calls execve its
+ * SIGCHLD back. Parent and children share the memory, and one runs at a time, as in vfork.
+ * Rejected: a fork, because it copies the page tables of an application of many gigabytes, and runs
+ * its fork handlers. Rejected: PR_SET_PDEATHSIG, because its parent is the thread that cloned,
+ * which may end long before the process does. A helper watches a descriptor of the process instead.
  */
 #define _GNU_SOURCE
 #include "shim/helper/spawn.h"
@@ -28,7 +27,7 @@ struct order {
     const int *fd;
     int nfds;
     char *stack; /* STACKS of them */
-    int error;   /* what kept it from running */
+    int error;   /* the error that kept it from running */
 };
 
 /* In the process to be: descriptors out of each other's way, then to their places. */

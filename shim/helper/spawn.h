@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Starting a process that the application does not notice: it is no child of it (wait() does not
- * see it and no SIGCHLD comes), inherits none of its descriptors but those it is meant to, and has
- * an environment of its own.
+ * Starting a process that the application does not notice. It is no child of the application:
+ * wait() does not see it and no SIGCHLD comes. It inherits only the descriptors meant for it, and
+ * has its own environment.
  */
 #ifndef COLLSHIM_SHIM_HELPER_SPAWN_H
 #define COLLSHIM_SHIM_HELPER_SPAWN_H

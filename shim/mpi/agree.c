@@ -15,6 +15,7 @@
 #include "shim/mpi/comm.h"
 #include "shim/mpi/launcher.h"
 #include "shim/mpi/process.h"
+#include "shim/mpi/progress.h"
 #include "shim/mpi/stored.h"
 
 enum { TEXT_MAX = 8192 };
@@ -33,7 +34,7 @@ static void agree_describe(char *text)
         used += (size_t)snprintf(text + used, TEXT_MAX - used, "%s %s\n", cfg_rows[id].name, value);
     }
     snprintf(text + used, TEXT_MAX - used,
-             "what COLLSHIM_TOPOLOGY describes %016llx\nrows of COLLSHIM_PROFILE %016llx\n%s",
+             "topology of COLLSHIM_TOPOLOGY %016llx\nrows of COLLSHIM_PROFILE %016llx\n%s",
              mpi_process.topo ? (unsigned long long)topo_hash(mpi_process.topo) : 0ull,
              (unsigned long long)tuning_hash(&settings.tuning), settings.cfg.problem);
 }
@@ -59,7 +60,7 @@ static void say_difference(const char *mine, const char *root)
              mpi_process.world_rank);
 }
 
-/* What ranks find out about each other. */
+/* The ranks' findings about each other. */
 struct outcome {
     int absent;                  /* a rank that has not loaded this collshim, or -1 */
     int other_version;           /* it has loaded another version */
@@ -68,6 +69,7 @@ struct outcome {
     int problems;                /* the most that any rank found in its settings */
     uint64_t settings;           /* of this rank, hashed: equal for equal texts */
     struct variant_set variants; /* that all ranks can use */
+    int progresses;              /* all ranks' libraries progress calls of ours */
 };
 
 static void worse(void *value, const void *child)
@@ -85,6 +87,7 @@ static void worse(void *value, const void *child)
         mine->left_out = theirs->left_out;
     for (int i = 0; i < VARIANT_WORDS; i++)
         mine->variants.word[i] &= theirs->variants.word[i];
+    mine->progresses &= theirs->progresses;
     mine->differ |= theirs->differ || theirs->settings != mine->settings;
 }
 
@@ -123,7 +126,7 @@ static void say_absent(const struct outcome *o)
 
 /*
  * Once up the tree and once down, since all ranks wait for it in MPI_Init. Returns an MPI code. A
- * rank that could not announce itself tells nobody anything: to the others it is absent.
+ * rank that could not announce itself sends nothing: to the others it is absent.
  */
 static int agree_share(struct tree *t, struct outcome *o)
 {
@@ -194,8 +197,8 @@ static enum reason parse_topology(void)
     return REASON_NONE;
 }
 
-/* One rank is enough, since hosts may see the site's folder change at different times. What is
-   wrong with its file is said by rank 0 already. */
+/* One rank is enough, since hosts may see the site's folder change at different times. Rank 0 has
+   reported errors in its file already. */
 static void say_left_out(const struct outcome *o)
 {
     const struct cfg_site *rules = &settings.cfg.rules;
@@ -207,15 +210,15 @@ static void say_left_out(const struct outcome *o)
 
 /* All have the same settings, with which MPI_Init goes on. May calls be rerouted? Returns an MPI
    code. */
-static int agree_settle(const struct tree *t, enum reason topology,
-                        const struct variant_set *variants)
+static int agree_settle(const struct tree *t, enum reason topology, const struct outcome *o)
 {
     mpi_process.verdict = topology;
+    mpi_process.progresses = o->progresses;
     if (!topology && mpi_comm_open() != MPI_SUCCESS)
         mpi_process.verdict = REASON_MEMORY;
     mpi_process.least_bytes = settings.cfg.min_bytes;
     if (mpi_process.verdict == REASON_NONE) {
-        variants_agreed(variants);
+        variants_agreed(&o->variants);
         mpi_process.least_bytes = variants_least_bytes();
     }
     return stored_share(t);
@@ -225,7 +228,7 @@ int agree_at_init(void)
 {
     char mine[TEXT_MAX] = "";
     struct tree tree = {.parent = -1};
-    struct outcome o = {.absent = -1, .left_out = -1};
+    struct outcome o = {.absent = -1, .left_out = -1, .progresses = progress_exists()};
 
     mpi.Comm_rank(MPI_COMM_WORLD, &mpi_process.world_rank);
     mpi.Comm_size(MPI_COMM_WORLD, &mpi_process.world_size);
@@ -256,5 +259,5 @@ int agree_at_init(void)
         mpi_process.verdict = REASON_DISAGREED;
         return explain(&tree, mine);
     }
-    return agree_settle(&tree, topology, &o.variants);
+    return agree_settle(&tree, topology, &o);
 }

@@ -12,7 +12,8 @@ static uint64_t alike_add(uint64_t h, uint64_t value)
     return h ^ (h >> 29);
 }
 
-/* What a plan depends on and MPI requires to be equal. Handles are not: they may be addresses. */
+/* Values that a plan depends on and that MPI requires to be equal. Handles are not among them: they
+   may be addresses. */
 static uint64_t signature(const struct mpi_call *call, int n)
 {
     const struct plan_request *q = &call->request;
@@ -34,7 +35,7 @@ enum reason alike(struct mpi_comm *c, const struct mpi_call *call)
     uint64_t h = signature(call, c->size), all[3];
     uint64_t mine[3] = {h, ~h, call->wrong != MPI_SUCCESS};
 
-    if (call->collective == COLL_ALLTOALLV) /* the rows were compared when they were exchanged */
+    if (plan_has_demand(call->collective)) /* the rows were compared when they were exchanged */
         return REASON_NONE;
     if (mpi.Allreduce(mine, all, 3, MPI_UINT64_T, MPI_MAX, c->private_comm) != MPI_SUCCESS)
         return REASON_ARGUMENTS;

@@ -8,6 +8,7 @@
 #include "shim/mpi/comm.h"
 #include "shim/decide/count.h"
 #include "shim/mpi/library.h"
+#include "shim/mpi/nonblocking.h"
 #include "shim/mpi/refused.h"
 #include "shim/mpi/reroute.h"
 #include "shim/mpi/vectors.h"
@@ -24,13 +25,36 @@ struct allgather_arguments {
     const uint64_t *offset; /* where each block starts, packed */
     MPI_Datatype recvtype;
     MPI_Comm comm;
-    int large; /* called by its _c name */
+    MPI_Request *request; /* of a nonblocking call, or a persistent one; NULL: it blocks */
+    int persistent;
+    MPI_Info info; /* of a persistent call */
+    int large;     /* called by its _c name */
 };
+
+static int native_allgather_init(const struct mpi_call *call)
+{
+    const struct allgather_arguments *a = call->arguments;
+
+    return a->large ? mpi.Allgather_init_c(a->sendbuf, a->sendcount, a->sendtype, a->recvbuf,
+                                           a->recvcount, a->recvtype, call->comm, a->info,
+                                           call->nonblocking)
+                    : mpi.Allgather_init(a->sendbuf, (int)a->sendcount, a->sendtype, a->recvbuf,
+                                         (int)a->recvcount, a->recvtype, call->comm, a->info,
+                                         call->nonblocking);
+}
 
 static int native_allgather(const struct mpi_call *call)
 {
     const struct allgather_arguments *a = call->arguments;
 
+    if (call->persistent)
+        return native_allgather_init(call);
+    if (call->nonblocking)
+        return a->large
+                   ? mpi.Iallgather_c(a->sendbuf, a->sendcount, a->sendtype, a->recvbuf,
+                                      a->recvcount, a->recvtype, call->comm, call->nonblocking)
+                   : mpi.Iallgather(a->sendbuf, (int)a->sendcount, a->sendtype, a->recvbuf,
+                                    (int)a->recvcount, a->recvtype, call->comm, call->nonblocking);
     if (a->large)
         return mpi.Allgather_c(a->sendbuf, a->sendcount, a->sendtype, a->recvbuf, a->recvcount,
                                a->recvtype, call->comm);
@@ -38,10 +62,31 @@ static int native_allgather(const struct mpi_call *call)
                          a->recvtype, call->comm);
 }
 
+static int native_allgatherv_init(const struct mpi_call *call)
+{
+    const struct allgather_arguments *a = call->arguments;
+
+    return a->large ? mpi.Allgatherv_init_c(a->sendbuf, a->sendcount, a->sendtype, a->recvbuf,
+                                            a->recvcounts.wide, a->displs.wide, a->recvtype,
+                                            call->comm, a->info, call->nonblocking)
+                    : mpi.Allgatherv_init(a->sendbuf, (int)a->sendcount, a->sendtype, a->recvbuf,
+                                          a->recvcounts.narrow, a->displs.narrow, a->recvtype,
+                                          call->comm, a->info, call->nonblocking);
+}
+
 static int native_allgatherv(const struct mpi_call *call)
 {
     const struct allgather_arguments *a = call->arguments;
 
+    if (call->persistent)
+        return native_allgatherv_init(call);
+    if (call->nonblocking)
+        return a->large ? mpi.Iallgatherv_c(a->sendbuf, a->sendcount, a->sendtype, a->recvbuf,
+                                            a->recvcounts.wide, a->displs.wide, a->recvtype,
+                                            call->comm, call->nonblocking)
+                        : mpi.Iallgatherv(a->sendbuf, (int)a->sendcount, a->sendtype, a->recvbuf,
+                                          a->recvcounts.narrow, a->displs.narrow, a->recvtype,
+                                          call->comm, call->nonblocking);
     if (a->large)
         return mpi.Allgatherv_c(a->sendbuf, a->sendcount, a->sendtype, a->recvbuf,
                                 a->recvcounts.wide, a->displs.wide, a->recvtype, call->comm);
@@ -84,7 +129,7 @@ static struct call_block allgatherv_block(const struct mpi_call *call, int i)
                                .packed = a->offset[i]};
 }
 
-/* What this rank's arguments alone tell, on an intracommunicator of n ranks (refused.h). */
+/* The verdict of this rank's arguments alone, on an intracommunicator of n ranks (refused.h). */
 static int allgather_refused(const struct allgather_arguments *a, enum plan_collective c, int n)
 {
     int vector = counts_given(a->recvcounts), rank;
@@ -106,7 +151,7 @@ static int allgather_refused(const struct allgather_arguments *a, enum plan_coll
            refused_alias(c, a->sendbuf, a->recvbuf, displ, count, a->recvtype);
 }
 
-/* What both have in common, once comm is known to take part. */
+/* The part that both have in common, once comm is known to take part. */
 static int allgather_run(struct mpi_comm *c, const struct allgather_arguments *a,
                          struct mpi_call *call)
 {
@@ -140,6 +185,9 @@ static int allgather(const struct allgather_arguments *a)
                             .comm = a->comm,
                             .request = {.collective = COLL_ALLGATHER},
                             .arguments = a,
+                            .arguments_bytes = sizeof *a,
+                            .nonblocking = a->request,
+                            .persistent = a->persistent,
                             .native = native_allgather,
                             .buffers = allgather_buffers,
                             .output_block = allgather_block};
@@ -157,11 +205,12 @@ static int allgather(const struct allgather_arguments *a)
     if (!why && allgather_refused(a, COLL_ALLGATHER, size))
         why = REASON_ARGUMENTS;
     if (!why)
-        c = mpi_gate_comm(a->comm, size, COLL_ALLGATHER, SIZES_CLAIMED, call.total, &why);
+        c = mpi_gate_claimed(&call, size, &why);
     if (c) {
         call.request.nbytes = (size_t)block;
         return allgather_run(c, a, &call);
     }
+    mpi_meet_if_small(&call, why);
     count_native(COLL_ALLGATHER, why);
     return library_call(&call);
 }
@@ -172,6 +221,9 @@ static int allgatherv(struct allgather_arguments *a)
                             .comm = a->comm,
                             .request = {.collective = COLL_ALLGATHERV},
                             .arguments = a,
+                            .arguments_bytes = sizeof *a,
+                            .nonblocking = a->request,
+                            .persistent = a->persistent,
                             .native = native_allgatherv,
                             .buffers = allgather_buffers,
                             .output_block = allgatherv_block};
@@ -194,13 +246,19 @@ static int allgatherv(struct allgather_arguments *a)
     if (!why && allgather_refused(a, COLL_ALLGATHERV, size))
         why = REASON_ARGUMENTS;
     if (!why)
-        c = mpi_gate_comm(a->comm, size, COLL_ALLGATHERV, SIZES_CLAIMED, call.total, &why);
+        c = mpi_gate_claimed(&call, size, &why);
     if (c) {
-        vectors_sizes(a->recvcounts, size, a->recvtype, c->bytes, c->offset, &call.total);
-        a->offset = c->offset;
-        call.request.bytes = c->bytes;
+        size_t *bytes;
+        uint64_t *offset;
+
+        if (nonblocking_room(c, &call, &bytes, &offset) != MPI_SUCCESS)
+            return MPI_ERR_NO_MEM;
+        vectors_sizes(a->recvcounts, size, a->recvtype, bytes, offset, &call.total);
+        a->offset = offset;
+        call.request.bytes = bytes;
         return allgather_run(c, a, &call);
     }
+    mpi_meet_if_small(&call, why);
     count_native(COLL_ALLGATHERV, why);
     return library_call(&call);
 }

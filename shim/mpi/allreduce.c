@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * MPI_Allreduce, MPI_Reduce, MPI_Reduce_scatter and MPI_Reduce_scatter_block. Elements keep the
- * form they have in memory, gaps of pair types included: predefined types only (reduction.h).
+ * MPI_Allreduce, MPI_Reduce, MPI_Reduce_scatter, MPI_Reduce_scatter_block, MPI_Scan and MPI_Exscan.
+ * Elements keep the form they have in memory, gaps of pair types included: predefined types only
+ * (reduction.h).
  */
 #include <stdint.h>
 
 #include "shim/mpi/comm.h"
 #include "shim/decide/count.h"
 #include "shim/mpi/library.h"
+#include "shim/mpi/nonblocking.h"
 #include "shim/mpi/pairs.h"
 #include "shim/mpi/refused.h"
 #include "shim/mpi/reroute.h"
@@ -23,46 +25,135 @@ struct allreduce_arguments {
     MPI_Op op;
     int root;
     MPI_Comm comm;
-    int large; /* called by its _c name */
+    MPI_Request *request; /* of a nonblocking call, or a persistent one; NULL: it blocks */
+    int persistent;
+    MPI_Info info; /* of a persistent call */
+    int large;     /* called by its _c name */
 };
+
+static int native_allreduce_init(const struct mpi_call *call)
+{
+    const struct allreduce_arguments *a = call->arguments;
+
+    return a->large ? mpi.Allreduce_init_c(a->sendbuf, a->recvbuf, a->count, a->type, a->op,
+                                           call->comm, a->info, call->nonblocking)
+                    : mpi.Allreduce_init(a->sendbuf, a->recvbuf, (int)a->count, a->type, a->op,
+                                         call->comm, a->info, call->nonblocking);
+}
 
 static int native_allreduce(const struct mpi_call *call)
 {
     const struct allreduce_arguments *a = call->arguments;
 
+    if (call->persistent)
+        return native_allreduce_init(call);
+    if (call->nonblocking)
+        return a->large ? mpi.Iallreduce_c(a->sendbuf, a->recvbuf, a->count, a->type, a->op,
+                                           call->comm, call->nonblocking)
+                        : mpi.Iallreduce(a->sendbuf, a->recvbuf, (int)a->count, a->type, a->op,
+                                         call->comm, call->nonblocking);
     if (a->large)
         return mpi.Allreduce_c(a->sendbuf, a->recvbuf, a->count, a->type, a->op, call->comm);
     return mpi.Allreduce(a->sendbuf, a->recvbuf, (int)a->count, a->type, a->op, call->comm);
+}
+
+static int native_reduce_init(const struct mpi_call *call)
+{
+    const struct allreduce_arguments *a = call->arguments;
+
+    return a->large ? mpi.Reduce_init_c(a->sendbuf, a->recvbuf, a->count, a->type, a->op, a->root,
+                                        call->comm, a->info, call->nonblocking)
+                    : mpi.Reduce_init(a->sendbuf, a->recvbuf, (int)a->count, a->type, a->op,
+                                      a->root, call->comm, a->info, call->nonblocking);
 }
 
 static int native_reduce(const struct mpi_call *call)
 {
     const struct allreduce_arguments *a = call->arguments;
 
+    if (call->persistent)
+        return native_reduce_init(call);
+    if (call->nonblocking)
+        return a->large ? mpi.Ireduce_c(a->sendbuf, a->recvbuf, a->count, a->type, a->op, a->root,
+                                        call->comm, call->nonblocking)
+                        : mpi.Ireduce(a->sendbuf, a->recvbuf, (int)a->count, a->type, a->op,
+                                      a->root, call->comm, call->nonblocking);
     if (a->large)
         return mpi.Reduce_c(a->sendbuf, a->recvbuf, a->count, a->type, a->op, a->root, call->comm);
     return mpi.Reduce(a->sendbuf, a->recvbuf, (int)a->count, a->type, a->op, a->root, call->comm);
+}
+
+static int native_reduce_scatter_init(const struct mpi_call *call)
+{
+    const struct allreduce_arguments *a = call->arguments;
+
+    return a->large ? mpi.Reduce_scatter_init_c(a->sendbuf, a->recvbuf, a->counts.wide, a->type,
+                                                a->op, call->comm, a->info, call->nonblocking)
+                    : mpi.Reduce_scatter_init(a->sendbuf, a->recvbuf, a->counts.narrow, a->type,
+                                              a->op, call->comm, a->info, call->nonblocking);
 }
 
 static int native_reduce_scatter(const struct mpi_call *call)
 {
     const struct allreduce_arguments *a = call->arguments;
 
+    if (call->persistent)
+        return native_reduce_scatter_init(call);
+    if (call->nonblocking)
+        return a->large ? mpi.Ireduce_scatter_c(a->sendbuf, a->recvbuf, a->counts.wide, a->type,
+                                                a->op, call->comm, call->nonblocking)
+                        : mpi.Ireduce_scatter(a->sendbuf, a->recvbuf, a->counts.narrow, a->type,
+                                              a->op, call->comm, call->nonblocking);
     if (a->large)
         return mpi.Reduce_scatter_c(a->sendbuf, a->recvbuf, a->counts.wide, a->type, a->op,
                                     call->comm);
     return mpi.Reduce_scatter(a->sendbuf, a->recvbuf, a->counts.narrow, a->type, a->op, call->comm);
 }
 
+static int native_reduce_scatter_block_init(const struct mpi_call *call)
+{
+    const struct allreduce_arguments *a = call->arguments;
+
+    return a->large ? mpi.Reduce_scatter_block_init_c(a->sendbuf, a->recvbuf, a->count, a->type,
+                                                      a->op, call->comm, a->info, call->nonblocking)
+                    : mpi.Reduce_scatter_block_init(a->sendbuf, a->recvbuf, (int)a->count, a->type,
+                                                    a->op, call->comm, a->info, call->nonblocking);
+}
+
 static int native_reduce_scatter_block(const struct mpi_call *call)
 {
     const struct allreduce_arguments *a = call->arguments;
 
+    if (call->persistent)
+        return native_reduce_scatter_block_init(call);
+    if (call->nonblocking)
+        return a->large ? mpi.Ireduce_scatter_block_c(a->sendbuf, a->recvbuf, a->count, a->type,
+                                                      a->op, call->comm, call->nonblocking)
+                        : mpi.Ireduce_scatter_block(a->sendbuf, a->recvbuf, (int)a->count, a->type,
+                                                    a->op, call->comm, call->nonblocking);
     if (a->large)
         return mpi.Reduce_scatter_block_c(a->sendbuf, a->recvbuf, a->count, a->type, a->op,
                                           call->comm);
     return mpi.Reduce_scatter_block(a->sendbuf, a->recvbuf, (int)a->count, a->type, a->op,
                                     call->comm);
+}
+
+static int native_scan(const struct mpi_call *call)
+{
+    const struct allreduce_arguments *a = call->arguments;
+
+    if (a->large)
+        return mpi.Scan_c(a->sendbuf, a->recvbuf, a->count, a->type, a->op, call->comm);
+    return mpi.Scan(a->sendbuf, a->recvbuf, (int)a->count, a->type, a->op, call->comm);
+}
+
+static int native_exscan(const struct mpi_call *call)
+{
+    const struct allreduce_arguments *a = call->arguments;
+
+    if (a->large)
+        return mpi.Exscan_c(a->sendbuf, a->recvbuf, a->count, a->type, a->op, call->comm);
+    return mpi.Exscan(a->sendbuf, a->recvbuf, (int)a->count, a->type, a->op, call->comm);
 }
 
 static int all_to_all_buffers(const struct mpi_call *call, struct library_buffer *list)
@@ -82,6 +173,19 @@ static int reduce_buffers(const struct mpi_call *call, struct library_buffer *li
     int root = library_is_root(a->comm, a->root), inter = a->root == MPI_ROOT;
 
     return root < 0 ? 0 : library_buffers(list, inter ? NULL : &send, root ? &receive : NULL);
+}
+
+/* Rank 0 receives nothing; in place, its contribution is in the receive buffer. */
+static int exscan_buffers(const struct mpi_call *call, struct library_buffer *list)
+{
+    const struct allreduce_arguments *a = call->arguments;
+    struct library_buffer send = library_block(&a->sendbuf, a->count, a->type);
+    struct library_buffer receive = library_block(&a->recvbuf, a->count, a->type);
+    int rank;
+
+    if (mpi.Comm_rank(a->comm, &rank) != MPI_SUCCESS)
+        return 0;
+    return library_buffers(list, &send, rank || a->sendbuf == MPI_IN_PLACE ? &receive : NULL);
 }
 
 /* In place, the vector lies where otherwise only the own block is. */
@@ -121,8 +225,8 @@ static struct call_block allreduce_output_block(const struct mpi_call *call, int
 }
 
 /*
- * What this rank's arguments alone tell (refused.h), of a vector of so many elements, or of all
- * blocks together. Types are predefined here. Where counts differ, a rank without a block needs no
+ * The verdict of this rank's arguments alone (refused.h), on a vector of that many elements, or on
+ * all blocks together. Types are predefined here. If counts differ, a rank without a block needs no
  * receive buffer.
  */
 static int allreduce_refused(const struct allreduce_arguments *a, enum plan_collective c,
@@ -137,20 +241,24 @@ static int allreduce_refused(const struct allreduce_arguments *a, enum plan_coll
         receives = rank == a->root;
         if (in_place && !receives)
             return 1;
+    } else if (c == COLL_EXSCAN) {
+        receives = rank || in_place;
     } else if (c == COLL_REDUCE_SCATTER && !in_place) {
         receives = counts_at(a->counts, rank) > 0;
     }
     if (!in_place && refused_block(c, REFUSED_SEND, a->sendbuf, elements, a->type))
         return 1;
-    return receives &&
-           (refused_block(c, REFUSED_RECEIVE, a->recvbuf, received, a->type) ||
-            (!in_place && refused_alias(c, a->sendbuf, a->recvbuf, 0, received, a->type)));
+    if (receives && refused_block(c, REFUSED_RECEIVE, a->recvbuf, received, a->type))
+        return 1;
+    /* Libraries look at Exscan's receive buffer on rank 0, too. */
+    return !in_place && (receives || c == COLL_EXSCAN) &&
+           refused_alias(c, a->sendbuf, a->recvbuf, 0, received, a->type);
 }
 
 /*
- * The way all four go. elements: of the vector, or of all blocks together, or -1 for what the
- * library should judge; they and the handles are equal on all ranks. call: collective and native
- * filled in. Returns what MPI returns.
+ * The common path of all. elements: of the vector, or of all blocks together; -1: the library
+ * judges. Elements and handles are equal on all ranks. call: collective and native filled in.
+ * Returns what MPI returns.
  */
 static int allreduce_run(const struct allreduce_arguments *a, struct mpi_call *call,
                          MPI_Count elements)
@@ -161,6 +269,9 @@ static int allreduce_run(const struct allreduce_arguments *a, struct mpi_call *c
 
     call->comm = a->comm;
     call->arguments = a;
+    call->arguments_bytes = sizeof *a;
+    call->nonblocking = a->request;
+    call->persistent = a->persistent;
     if (!why)
         why = a->comm == MPI_COMM_NULL || bytes_of(elements, a->type, &call->total) < 0
                   ? REASON_ARGUMENTS
@@ -172,10 +283,12 @@ static int allreduce_run(const struct allreduce_arguments *a, struct mpi_call *c
     if (!why && allreduce_refused(a, call->collective, elements))
         why = REASON_ARGUMENTS;
     if (!why && mpi.Comm_size(a->comm, &size) == MPI_SUCCESS)
-        c = mpi_gate_comm(a->comm, size, call->collective, SIZES_CLAIMED, call->total, &why);
+        c = mpi_gate_claimed(call, size, &why);
     if (c)
         why = mpi_gate_reduction(c, call);
     if (why) {
+        if (!plan_is(call->collective, PLAN_ROOTED))
+            mpi_meet_if_small(call, why);
         count_native(call->collective, why);
         int rc = library_call(call);
         if (why == REASON_UNTRIED)
@@ -186,32 +299,37 @@ static int allreduce_run(const struct allreduce_arguments *a, struct mpi_call *c
     size_t extent = call->reduction.extent;
     struct plan_request *q = &call->request;
     int in_place = a->sendbuf == MPI_IN_PLACE;
+    int vector = call->collective == COLL_ALLREDUCE || plan_is_prefix(call->collective);
     *q = (struct plan_request){.collective = call->collective,
                                .topo = c->topo,
                                .rank = c->rank,
                                .root = a->root,
                                .nbytes = (size_t)a->count * extent,
                                .grain = extent,
-                               .in_place = in_place && call->collective == COLL_ALLREDUCE};
+                               .in_place = in_place && vector};
     if (counts_given(a->counts)) {
+        size_t *bytes;
+
+        if (nonblocking_room(c, call, &bytes, NULL) != MPI_SUCCESS)
+            return MPI_ERR_NO_MEM;
         for (int r = 0; r < c->size; r++)
-            c->bytes[r] = (size_t)counts_at(a->counts, r) * extent;
-        q->bytes = c->bytes;
+            bytes[r] = (size_t)counts_at(a->counts, r) * extent;
+        q->bytes = bytes;
     }
     call->total = (uint64_t)elements * extent;
     call->combines = 1;
     call->input = call->output = (struct layout){
         .type = a->type, .size = (MPI_Count)extent, .extent = (MPI_Count)extent, .dense = 1};
-    /* Where the contribution lies in the receive buffer, the result would overwrite it too early.
-     */
-    call->stage_input = in_place && !q->in_place;
+    /* A contribution in the receive buffer would be overwritten by the result too early. */
+    int takes_output = plan_in_place(q, c->rank);
+    call->nblocks = plan_output_bytes(q, c->rank) > 0;
+    call->stage_input = in_place && !takes_output && call->nblocks;
     call->input_block =
         (struct call_block){.user = in_place ? a->recvbuf : (char *)(uintptr_t)a->sendbuf,
                             .count = (MPI_Count)(plan_input_bytes(q, c->rank) / extent)};
-    call->nblocks = plan_output_bytes(q, c->rank) > 0;
     call->output_block = allreduce_output_block;
     call->output_dense = 1;
-    call->held_block = q->in_place ? 0 : NO_BLOCK;
+    call->held_block = takes_output ? 0 : NO_BLOCK;
     return mpi_reroute(c, call).rc;
 }
 
@@ -229,10 +347,26 @@ static int reduce(const struct allreduce_arguments *a)
         .collective = COLL_REDUCE, .native = native_reduce, .buffers = reduce_buffers};
     int size;
 
-    /* A root that is none is the library's to refuse; on all ranks alike, as MPI requires. */
+    /* The library refuses a root that does not exist; on all ranks alike, as MPI requires. */
     if (a->comm == MPI_COMM_NULL || mpi.Comm_size(a->comm, &size) != MPI_SUCCESS || a->root < 0 ||
         a->root >= size)
         return allreduce_run(a, &call, -1);
+    return allreduce_run(a, &call, a->count);
+}
+
+static int scan(const struct allreduce_arguments *a)
+{
+    struct mpi_call call = {
+        .collective = COLL_SCAN, .native = native_scan, .buffers = all_to_all_buffers};
+
+    return allreduce_run(a, &call, a->count);
+}
+
+static int exscan(const struct allreduce_arguments *a)
+{
+    struct mpi_call call = {
+        .collective = COLL_EXSCAN, .native = native_exscan, .buffers = exscan_buffers};
+
     return allreduce_run(a, &call, a->count);
 }
 

@@ -8,6 +8,7 @@
 #include "shim/mpi/comm.h"
 #include "shim/decide/count.h"
 #include "shim/mpi/library.h"
+#include "shim/mpi/nonblocking.h"
 #include "shim/mpi/refused.h"
 #include "shim/mpi/reroute.h"
 #include "shim/mpi/vectors.h"
@@ -21,14 +22,37 @@ struct alltoall_arguments {
     MPI_Count recvcount;
     MPI_Datatype recvtype;
     MPI_Comm comm;
+    MPI_Request *request; /* of a nonblocking call, or a persistent one; NULL: it blocks */
+    int persistent;
+    MPI_Info info; /* of a persistent call */
     int size;
     int large; /* called by its _c name */
 };
+
+static int native_alltoall_init(const struct mpi_call *call)
+{
+    const struct alltoall_arguments *a = call->arguments;
+
+    return a->large ? mpi.Alltoall_init_c(a->sendbuf, a->sendcount, a->sendtype, a->recvbuf,
+                                          a->recvcount, a->recvtype, call->comm, a->info,
+                                          call->nonblocking)
+                    : mpi.Alltoall_init(a->sendbuf, (int)a->sendcount, a->sendtype, a->recvbuf,
+                                        (int)a->recvcount, a->recvtype, call->comm, a->info,
+                                        call->nonblocking);
+}
 
 static int native_alltoall(const struct mpi_call *call)
 {
     const struct alltoall_arguments *a = call->arguments;
 
+    if (call->persistent)
+        return native_alltoall_init(call);
+    if (call->nonblocking)
+        return a->large
+                   ? mpi.Ialltoall_c(a->sendbuf, a->sendcount, a->sendtype, a->recvbuf,
+                                     a->recvcount, a->recvtype, call->comm, call->nonblocking)
+                   : mpi.Ialltoall(a->sendbuf, (int)a->sendcount, a->sendtype, a->recvbuf,
+                                   (int)a->recvcount, a->recvtype, call->comm, call->nonblocking);
     if (a->large)
         return mpi.Alltoall_c(a->sendbuf, a->sendcount, a->sendtype, a->recvbuf, a->recvcount,
                               a->recvtype, call->comm);
@@ -57,7 +81,7 @@ static struct call_block alltoall_all_blocks(const struct mpi_call *call, int i)
     return (struct call_block){.user = a->recvbuf, .count = a->recvcount * a->size};
 }
 
-/* What this rank's arguments alone tell (refused.h). */
+/* The verdict of this rank's arguments alone (refused.h). */
 static int alltoall_refused(const struct alltoall_arguments *a)
 {
     const int c = COLL_ALLTOALL;
@@ -103,6 +127,9 @@ static int alltoall(struct alltoall_arguments *a)
                             .comm = a->comm,
                             .request = {.collective = COLL_ALLTOALL, .grain = 1},
                             .arguments = a,
+                            .arguments_bytes = sizeof *a,
+                            .nonblocking = a->request,
+                            .persistent = a->persistent,
                             .native = native_alltoall,
                             .buffers = alltoall_buffers};
     enum reason why = mpi_process.verdict;
@@ -119,11 +146,12 @@ static int alltoall(struct alltoall_arguments *a)
     if (!why && alltoall_refused(a))
         why = REASON_ARGUMENTS;
     if (!why)
-        c = mpi_gate_comm(a->comm, a->size, COLL_ALLTOALL, SIZES_CLAIMED, call.total, &why);
+        c = mpi_gate_claimed(&call, a->size, &why);
     if (c) {
         call.request.nbytes = (size_t)block;
         return alltoall_run(c, a, &call);
     }
+    mpi_meet_if_small(&call, why);
     count_native(COLL_ALLTOALL, why);
     return library_call(&call);
 }

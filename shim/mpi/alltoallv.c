@@ -1,43 +1,66 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * MPI_Alltoallv and MPI_Alltoallw. Who sends how much to whom is agreed on first (rows.h). In
- * place, the receiving side describes both sides, and the data is copied aside first.
+ * MPI_Alltoallv and MPI_Alltoallw, and what is behind the neighbour collectives. The ranks agree on
+ * the matrix of sizes first (rows.h). In place, the receiving side describes both sides, and the
+ * data is copied aside first.
  *
- * Alltoallw, counted as alltoallv, is rerouted if on every rank the types of a side are all alike,
- * or all packed as they lie; its blocks are then bytes. Others would need a layout for each block.
+ * Alltoallw is counted as alltoallv. Where the types of a side differ, but are all packed as they
+ * lie, its blocks are bytes; otherwise each has a layout of its own.
  */
-#include <stdint.h>
+#include "shim/mpi/alltoallv.h"
 
 #include "shim/mpi/comm.h"
 #include "shim/decide/count.h"
 #include "shim/mpi/library.h"
 #include "shim/mpi/refused.h"
-#include "shim/mpi/reroute.h"
 #include "shim/mpi/rows.h"
-#include "shim/mpi/vectors.h"
 #include "shim/mpi/wrappers.h"
 
-/* What a rank sends, or what it receives. */
-struct side {
-    const void *buffer;
-    struct counts counts;
-    struct displs displs;
-    MPI_Datatype type;         /* of all blocks; Alltoallw: MPI_DATATYPE_NULL, and */
-    const MPI_Datatype *types; /* one for each; its displacements are bytes */
+static int native_ialltoallv(const struct mpi_call *call)
+{
+    const struct alltoallv_arguments *a = call->arguments;
+    const struct side *s = &a->send, *r = &a->receive;
+    void *into = (void *)(uintptr_t)r->buffer;
 
-    struct layout layout; /* of all blocks: of bytes where types differ */
-    int mixed;            /* they do */
-    const uint64_t *at;   /* [size + 1] where blocks start, packed, and where the last one ends */
-    char *start;          /* of the first block, if they lie one behind the other; else NULL */
-};
+    if (a->by_type && a->large)
+        return mpi.Ialltoallw_c(s->buffer, s->counts.wide, s->displs.wide, s->types, into,
+                                r->counts.wide, r->displs.wide, r->types, call->comm,
+                                call->nonblocking);
+    if (a->by_type)
+        return mpi.Ialltoallw(s->buffer, s->counts.narrow, s->displs.narrow, s->types, into,
+                              r->counts.narrow, r->displs.narrow, r->types, call->comm,
+                              call->nonblocking);
+    if (a->large)
+        return mpi.Ialltoallv_c(s->buffer, s->counts.wide, s->displs.wide, s->type, into,
+                                r->counts.wide, r->displs.wide, r->type, call->comm,
+                                call->nonblocking);
+    return mpi.Ialltoallv(s->buffer, s->counts.narrow, s->displs.narrow, s->type, into,
+                          r->counts.narrow, r->displs.narrow, r->type, call->comm,
+                          call->nonblocking);
+}
 
-struct alltoallv_arguments {
-    struct side send, receive;
-    MPI_Comm comm;
-    int size;
-    int by_type; /* Alltoallw */
-    int large;   /* called by its _c name */
-};
+static int native_alltoallv_init(const struct mpi_call *call)
+{
+    const struct alltoallv_arguments *a = call->arguments;
+    const struct side *s = &a->send, *r = &a->receive;
+    void *into = (void *)(uintptr_t)r->buffer;
+
+    if (a->by_type && a->large)
+        return mpi.Alltoallw_init_c(s->buffer, s->counts.wide, s->displs.wide, s->types, into,
+                                    r->counts.wide, r->displs.wide, r->types, call->comm, a->info,
+                                    call->nonblocking);
+    if (a->by_type)
+        return mpi.Alltoallw_init(s->buffer, s->counts.narrow, s->displs.narrow, s->types, into,
+                                  r->counts.narrow, r->displs.narrow, r->types, call->comm, a->info,
+                                  call->nonblocking);
+    if (a->large)
+        return mpi.Alltoallv_init_c(s->buffer, s->counts.wide, s->displs.wide, s->type, into,
+                                    r->counts.wide, r->displs.wide, r->type, call->comm, a->info,
+                                    call->nonblocking);
+    return mpi.Alltoallv_init(s->buffer, s->counts.narrow, s->displs.narrow, s->type, into,
+                              r->counts.narrow, r->displs.narrow, r->type, call->comm, a->info,
+                              call->nonblocking);
+}
 
 static int native_alltoallv(const struct mpi_call *call)
 {
@@ -45,6 +68,10 @@ static int native_alltoallv(const struct mpi_call *call)
     const struct side *s = &a->send, *r = &a->receive;
     void *into = (void *)(uintptr_t)r->buffer;
 
+    if (call->persistent)
+        return native_alltoallv_init(call);
+    if (call->nonblocking)
+        return native_ialltoallv(call);
     if (a->by_type && a->large)
         return mpi.Alltoallw_c(s->buffer, s->counts.wide, s->displs.wide, s->types, into,
                                r->counts.wide, r->displs.wide, r->types, call->comm);
@@ -80,38 +107,60 @@ static int alltoallv_buffers(const struct mpi_call *call, struct library_buffer 
     return library_buffers(list, &send, &receive);
 }
 
-/* Bytes of each block (bytes may be NULL) and of all. 0, or -1: the library should judge them. */
-static int sizes_of(const struct side *s, int n, uint64_t *bytes, uint64_t *sum)
+static int blocks_of(const struct side *s, int size)
+{
+    return s->peer ? s->n : size;
+}
+
+/* The rank that the block belongs to, or MPI_PROC_NULL. */
+static int peer_of(const struct side *s, int i)
+{
+    return s->peer ? s->peer[i] : i;
+}
+
+/* Elements of a block; MPI_PROC_NULL's has none. */
+static MPI_Count count_of(const struct side *s, int i)
+{
+    return peer_of(s, i) == MPI_PROC_NULL ? 0 : counts_at(s->counts, i);
+}
+
+/* Bytes for each of so many ranks (bytes may be NULL) and of all. 0, or -1: the library should
+   judge them. */
+static int sizes_of(const struct side *s, int size, uint64_t *bytes, uint64_t *sum)
 {
     uint64_t element = 0, block;
+    int n = blocks_of(s, size);
 
     *sum = 0;
     if (!counts_given(s->counts) || !displs_given(s->displs))
         return -1;
+    for (int r = 0; bytes && r < size; r++)
+        bytes[r] = 0;
     for (int i = 0; i < n; i++) {
-        MPI_Count count = counts_at(s->counts, i);
+        MPI_Count count = count_of(s, i);
 
-        if ((s->types || !i) && bytes_of(1, s->types ? s->types[i] : s->type, &element) < 0)
+        if ((s->types ? count != 0 || !s->peer : !i) &&
+            bytes_of(1, s->types ? s->types[i] : s->type, &element) < 0)
             return -1;
         if (count < 0 || __builtin_mul_overflow((uint64_t)count, element, &block) ||
             block > MOST_BYTES - *sum)
             return -1;
-        if (bytes)
-            bytes[i] = block;
+        if (bytes && peer_of(s, i) != MPI_PROC_NULL)
+            bytes[peer_of(s, i)] = block;
         *sum += block;
     }
     return 0;
 }
 
 /* One layout for blocks of several types, if there is one. */
-static enum reason join_types(struct side *s, int n)
+static enum reason join_types(struct side *s, int size)
 {
     struct layout l;
-    int first = -1, all_dense = 1;
+    int first = -1, all_dense = 1, n = blocks_of(s, size);
 
     s->layout = (struct layout){.type = MPI_BYTE, .size = 1, .extent = 1, .dense = 1};
     for (int i = 0; i < n; i++) {
-        if (!counts_at(s->counts, i) || (first >= 0 && s->types[i] == s->types[first]))
+        if (!count_of(s, i) || (first >= 0 && s->types[i] == s->types[first]))
             continue;
         if (layout_of(s->types[i], &l) < 0)
             return REASON_ARGUMENTS;
@@ -122,9 +171,10 @@ static enum reason join_types(struct side *s, int n)
             first = i;
         }
     }
+    s->odd = s->mixed && !all_dense;
     if (s->mixed)
-        s->layout = (struct layout){.type = MPI_BYTE, .size = 1, .extent = 1, .dense = 1};
-    return s->mixed && !all_dense ? REASON_TYPES : REASON_NONE;
+        s->layout = (struct layout){.type = MPI_BYTE, .size = 1, .extent = 1, .dense = all_dense};
+    return REASON_NONE;
 }
 
 /* Fill in sizes and layout. REASON_NONE, or why this rank cannot serve the call. */
@@ -142,11 +192,20 @@ static enum reason alltoallv_describe(struct side *s, int n, uint64_t *bytes)
 static struct call_block block_of(const struct side *s, int i)
 {
     MPI_Count step = s->types ? 1 : s->layout.extent;
+    int r = peer_of(s, i);
 
-    return (struct call_block){
+    if (r == MPI_PROC_NULL)
+        return (struct call_block){0};
+
+    struct call_block b = {
         .user = (char *)((uintptr_t)s->buffer + (uintptr_t)(displs_at(s->displs, i) * step)),
-        .count = s->mixed ? (MPI_Count)(s->at[i + 1] - s->at[i]) : counts_at(s->counts, i),
-        .packed = s->at[i]};
+        .count = s->mixed ? (MPI_Count)(s->at[r + 1] - s->at[r]) : counts_at(s->counts, i),
+        .packed = s->at[r]};
+    if (s->odd) { /* join_types has found types without a layout */
+        b.is_own = layout_of(s->types[i], &b.own) == 0;
+        b.count = b.is_own && b.own.size ? counts_at(s->counts, i) : 0;
+    }
+    return b;
 }
 
 /* All blocks as one, where they lie one behind the other. */
@@ -169,14 +228,14 @@ static void place(struct side *s, int n, uint64_t *at)
     }
     s->at = at;
     s->start = NULL;
-    for (int i = 0; s->layout.dense && i < n; i++) {
+    for (int i = 0; s->layout.dense && i < blocks_of(s, n); i++) {
         struct call_block b = block_of(s, i);
 
-        if (at[i + 1] == at[i])
+        if (!b.count)
             continue;
         if (!s->start)
-            s->start = b.user;
-        if ((uintptr_t)b.user - (uintptr_t)s->start != at[i]) {
+            s->start = (char *)((uintptr_t)b.user - b.packed);
+        if ((uintptr_t)b.user - (uintptr_t)s->start != b.packed) {
             s->start = NULL;
             return;
         }
@@ -205,7 +264,7 @@ static void fill_buffers(struct alltoallv_arguments *a, struct mpi_call *call, s
     call->output = out->layout;
     call->output_block = alltoallv_output_block;
     call->output_dense = out->start != NULL;
-    call->nblocks = out->start ? 1 : a->size;
+    call->nblocks = out->start ? 1 : blocks_of(out, a->size);
     call->held_block = NO_BLOCK;
     if (in->buffer == MPI_IN_PLACE)
         in = out;
@@ -216,7 +275,7 @@ static void fill_buffers(struct alltoallv_arguments *a, struct mpi_call *call, s
     if (in->start) {
         call->input_block = alltoallv_all_blocks(in, a->size);
     } else {
-        call->ninputs = a->size;
+        call->ninputs = blocks_of(in, a->size);
         call->inputs = input_block;
     }
 }
@@ -225,7 +284,10 @@ static void fill_buffers(struct alltoallv_arguments *a, struct mpi_call *call, s
 static enum reason describe_both(struct alltoallv_arguments *a, struct rows *rows)
 {
     int in_place = a->send.buffer == MPI_IN_PLACE;
-    enum reason why = alltoallv_describe(&a->receive, a->size, rows->receives);
+    enum reason why = a->cannot;
+
+    if (!why)
+        why = alltoallv_describe(&a->receive, a->size, rows->receives);
 
     if (!why && !in_place)
         why = alltoallv_describe(&a->send, a->size, rows->sends);
@@ -243,7 +305,11 @@ static enum reason alltoallv_ask(const struct alltoallv_arguments *a, const stru
         sent = received;
     else
         wrong |= sizes_of(&a->send, a->size, NULL, &sent) < 0;
-    return rows_ask(r, wrong, sent, received);
+    return rows_ask(r,
+                    a->cannot ? a->cannot
+                    : wrong   ? REASON_ARGUMENTS
+                              : REASON_NONE,
+                    sent, received);
 }
 
 /* All that precedes a reroute. REASON_NONE and *c, or why the call runs natively, on all ranks
@@ -255,7 +321,7 @@ static enum reason get_ready(struct alltoallv_arguments *a, struct rows_call *r,
     struct rows *rows;
 
     if (why ||
-        !(*c = mpi_gate_comm(a->comm, a->size, COLL_ALLTOALLV, SIZES_AGREED, settings.cfg.min_bytes,
+        !(*c = mpi_gate_comm(a->comm, a->size, r->collective, SIZES_AGREED, settings.cfg.min_bytes,
                              &why)) ||
         !(rows = rows_of(*c, &why)))
         return why;
@@ -271,24 +337,27 @@ static enum reason get_ready(struct alltoallv_arguments *a, struct rows_call *r,
     return why;
 }
 
-static int refused_of(const struct side *s, int function, enum refused_side side, int n)
+static int refused_of(const struct side *s, int function, enum refused_side side, int size)
 {
-    return refused_blocks(function, side, s->buffer, s->counts, s->displs, n, s->type, s->types);
+    return refused_blocks(function, side, s->buffer, s->counts, s->displs, blocks_of(s, size),
+                          s->type, s->types);
 }
 
-static int has_elements(const struct side *s, int n)
+static int has_elements(const struct side *s, int size)
 {
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < blocks_of(s, size); i++)
         if (counts_at(s->counts, i))
             return 1;
     return 0;
 }
 
-/* What this rank's arguments alone tell (refused.h). */
+/* The verdict of this rank's arguments alone (refused.h). */
 static int alltoallv_refused(const struct alltoallv_arguments *a)
 {
     const struct side *s = &a->send, *r = &a->receive;
-    int function = a->by_type ? (int)REFUSED_ALLTOALLW : (int)COLL_ALLTOALLV;
+    int function = a->native    ? (int)a->collective
+                   : a->by_type ? (int)REFUSED_ALLTOALLW
+                                : (int)COLL_ALLTOALLV;
 
     if (refused_of(r, function, REFUSED_RECEIVE, a->size))
         return 1;
@@ -296,23 +365,23 @@ static int alltoallv_refused(const struct alltoallv_arguments *a)
         return 0;
     if (refused_of(s, function, REFUSED_SEND, a->size))
         return 1;
-    /* Of vectors, libraries compare the pointers. */
+    /* For vectors, libraries compare the pointers. */
     return s->buffer == r->buffer && s->counts.narrow == r->counts.narrow &&
            s->counts.wide == r->counts.wide && s->types == r->types && s->type == r->type &&
            has_elements(s, a->size) && refused_alias(function, s->buffer, r->buffer, 0, 1, s->type);
 }
 
-static enum reason alltoallv_gate(struct alltoallv_arguments *a)
+static enum reason alltoallv_gate(struct alltoallv_arguments *a, enum plan_collective c)
 {
     if (mpi_process.verdict)
         return mpi_process.verdict;
     if (a->comm == MPI_COMM_NULL || mpi.Comm_size(a->comm, &a->size) != MPI_SUCCESS)
         return REASON_ARGUMENTS;
-    enum reason why = mpi_gate_call(a->comm, a->size, COLL_ALLTOALLV);
+    enum reason why = mpi_gate_call(a->comm, a->size, c);
     return !why && alltoallv_refused(a) ? REASON_ARGUMENTS : why;
 }
 
-/* For the report: without a word to anybody, how skewed what this rank sends is. */
+/* For the report: the skew of this rank's sends, without a message. */
 static void monitor(const struct alltoallv_arguments *a)
 {
     const struct side *s = a->send.buffer == MPI_IN_PLACE ? &a->receive : &a->send;
@@ -322,8 +391,8 @@ static void monitor(const struct alltoallv_arguments *a)
     if (!settings_want_report() || !counts_given(s->counts) ||
         mpi.Comm_rank(a->comm, &rank) != MPI_SUCCESS)
         return;
-    for (int i = 0; i < a->size; i++) {
-        if (i == rank || !counts_at(s->counts, i) ||
+    for (int i = 0; i < blocks_of(s, a->size); i++) {
+        if (peer_of(s, i) == rank || !count_of(s, i) ||
             bytes_of(counts_at(s->counts, i), s->types ? s->types[i] : s->type, &bytes) < 0)
             continue;
         sum += bytes;
@@ -333,25 +402,28 @@ static void monitor(const struct alltoallv_arguments *a)
     count_exchange(COUNT_HOTTEST_BYTES, most);
 }
 
-static int alltoallv(struct alltoallv_arguments *a)
+int alltoallv_run(struct alltoallv_arguments *a)
 {
-    struct mpi_call call = {.collective = COLL_ALLTOALLV,
+    enum plan_collective collective = a->native ? a->collective : COLL_ALLTOALLV;
+    struct mpi_call call = {.collective = collective,
                             .comm = a->comm,
-                            .request = {.collective = COLL_ALLTOALLV, .grain = 1},
+                            .request = {.collective = collective, .grain = 1},
                             .arguments = a,
-                            .native = native_alltoallv,
-                            .buffers = alltoallv_buffers};
+                            .nonblocking = a->request,
+                            .persistent = a->persistent,
+                            .native = a->native ? a->native : native_alltoallv,
+                            .buffers = a->buffers ? a->buffers : alltoallv_buffers};
     struct mpi_comm *c = NULL;
     struct rows_call r;
     int rc = MPI_SUCCESS;
-    enum reason why = alltoallv_gate(a);
+    enum reason why = alltoallv_gate(a, collective);
 
     if (!why) {
         monitor(a);
-        why = rows_begin(&r, a->comm, a->size);
+        why = a->request ? REASON_AGREE : rows_begin(&r, a->comm, a->size, collective);
     }
     if (why) {
-        count_native(COLL_ALLTOALLV, why);
+        count_native(collective, why);
         return library_call(&call);
     }
     why = get_ready(a, &r, &call, &c, &rc);
@@ -361,7 +433,7 @@ static int alltoallv(struct alltoallv_arguments *a)
     }
     if (why) {
         rows_end(&r, why);
-        count_native(COLL_ALLTOALLV, why);
+        count_native(collective, why);
         return library_call(&call);
     }
     struct mpi_outcome o = mpi_reroute(c, &call);

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the preload sees of a backend: one function, which names the functions that are
- * replaced. With COLLSHIM_MODE=off that is MPI_Init alone, where the other ranks may be
- * waiting to hear that this one is off, and large counts, where the library has none; every other
- * call goes to the library directly.
+ * The backend's one exported function, which names the functions that are replaced. With
+ * COLLSHIM_MODE=off it replaces MPI_Init alone, because the other ranks may be waiting to learn
+ * that this one is off. It also replaces functions with large counts that the library lacks. Every
+ * other call goes to the library directly.
  */
 #include "shim/preload/backend.h"
 
 #include <stdio.h>
 
 #include "shim/mpi/calls.h"
+#include "shim/mpi/lacking.h"
 #include "shim/mpi/launcher.h"
 #include "shim/mpi/narrow.h"
 #include "shim/mpi/process.h"
+#include "shim/mpi/progress.h"
 #include "shim/mpi/variants.h"
 #include "shim/mpi/wrappers.h"
 
@@ -40,8 +42,14 @@ __attribute__((used)) static const char built_for[] = "@(#)collshim backend for 
 #name, (void *)mpi_sited_##name                                                            \
     }
 
+/* Those that are no collectives. */
+#define OTHERS                                                                                     \
+    ENTRY(Init), ENTRY(Init_thread), ENTRY(Finalize), ENTRY(Comm_idup),                            \
+        ENTRY(Comm_idup_with_info), ENTRY(Start), ENTRY(Startall), ENTRY(Cancel),                  \
+        ENTRY(Request_free),
+
 static const struct backend_entry entries[] = {
-    ENTRY(Init),  ENTRY(Init_thread), ENTRY(Finalize), ENTRY(Comm_idup), ENTRY(Comm_idup_with_info),
+    OTHERS
 #define COLLECTIVE(name, parameters, arguments) ENTRY(name), ENTRY(name##_c),
 #include "shim/mpi/collectives.def"
 #undef COLLECTIVE
@@ -50,16 +58,34 @@ static const struct backend_entry entries[] = {
 
 /* For a report with call sites. */
 static const struct backend_entry entries_sited[] = {
-    ENTRY(Init),  ENTRY(Init_thread), ENTRY(Finalize), ENTRY(Comm_idup), ENTRY(Comm_idup_with_info),
+    OTHERS
 #define COLLECTIVE(name, parameters, arguments) SITED(name), SITED(name##_c),
 #include "shim/mpi/collectives.def"
 #undef COLLECTIVE
     {NULL, NULL},
 };
 
-/* Large counts are not left to the library, which may have none; functions: see off(). */
+/* The preload knows no types, so its rows say how many arguments a stub hands on: as many as ours.
+ */
+enum {
+#define SYMBOL(name, arguments) ARGUMENTS_##name = (arguments),
+#include "shim/preload/symbols.def"
+#undef SYMBOL
+};
+#define TWELFTH(a, b, c, d, e, f, g, h, i, j, k, l, ...) l
+#define NUMBER_OF(...) TWELFTH(__VA_ARGS__, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
+#define COLLECTIVE(name, parameters, arguments)                                                    \
+    _Static_assert(NUMBER_OF arguments == ARGUMENTS_##name &&                                      \
+                       NUMBER_OF arguments == ARGUMENTS_##name##_c,                                \
+                   #name ": shim/preload/symbols.def has another number of arguments");
+#include "shim/mpi/collectives.def"
+#undef COLLECTIVE
+
+/* Large counts and persistent calls are not left to the library, which may have none; functions:
+   see off(). */
 static struct backend_entry entries_off[] = {
 #define COLLECTIVE(name, parameters, arguments) {#name "_c", NULL},
+#define PERSISTENT(name, parameters, arguments) {#name, NULL}, {#name "_c", NULL},
 #include "shim/mpi/collectives.def"
 #undef COLLECTIVE
     ENTRY(Init),
@@ -73,6 +99,9 @@ static const struct backend_entry *off(void)
     struct backend_entry *entry = entries_off;
 
 #define COLLECTIVE(name, parameters, arguments) entry++->function = (void *)mpi.name##_c;
+#define PERSISTENT(name, parameters, arguments)                                                    \
+    entry++->function = (void *)mpi.name;                                                          \
+    COLLECTIVE(name, parameters, arguments)
 #include "shim/mpi/collectives.def"
 #undef COLLECTIVE
     return entries_off;
@@ -91,7 +120,9 @@ collshim_backend_open(const struct backend_host *host, char *why, unsigned size)
         snprintf(why, size, "%s has no %s", host->library_path, missing);
         return NULL;
     }
+    lacking_fill(host->library);
     narrow_fill();
+    progress_open(host->library);
     launcher_open(host->announcement);
     mpi_process_open(host->library_version);
     variants_open(host->library);

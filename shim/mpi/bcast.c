@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* MPI_Bcast: the root holds the vector in the buffer that everybody else receives it in. */
+/* MPI_Bcast: the root's buffer holds the vector; all other ranks receive it in theirs. */
 #include <stdint.h>
 #include <stdlib.h>
 
 #include "shim/mpi/comm.h"
 #include "shim/decide/count.h"
 #include "shim/mpi/library.h"
+#include "shim/mpi/nonblocking.h"
 #include "shim/mpi/refused.h"
 #include "shim/mpi/reroute.h"
 #include "shim/mpi/vectors.h"
@@ -17,13 +18,33 @@ struct bcast_arguments {
     MPI_Datatype type;
     int root;
     MPI_Comm comm;
-    int large; /* called by its _c name */
+    MPI_Request *request; /* of a nonblocking call, or a persistent one; NULL: it blocks */
+    int persistent;
+    MPI_Info info; /* of a persistent call */
+    int large;     /* called by its _c name */
 };
+
+static int native_bcast_init(const struct mpi_call *call)
+{
+    const struct bcast_arguments *a = call->arguments;
+
+    return a->large ? mpi.Bcast_init_c(a->buffer, a->count, a->type, a->root, call->comm, a->info,
+                                       call->nonblocking)
+                    : mpi.Bcast_init(a->buffer, (int)a->count, a->type, a->root, call->comm,
+                                     a->info, call->nonblocking);
+}
 
 static int native_bcast(const struct mpi_call *call)
 {
     const struct bcast_arguments *a = call->arguments;
 
+    if (call->persistent)
+        return native_bcast_init(call);
+    if (call->nonblocking)
+        return a->large ? mpi.Ibcast_c(a->buffer, a->count, a->type, a->root, call->comm,
+                                       call->nonblocking)
+                        : mpi.Ibcast(a->buffer, (int)a->count, a->type, a->root, call->comm,
+                                     call->nonblocking);
     if (a->large)
         return mpi.Bcast_c(a->buffer, a->count, a->type, a->root, call->comm);
     return mpi.Bcast(a->buffer, (int)a->count, a->type, a->root, call->comm);
@@ -31,7 +52,8 @@ static int native_bcast(const struct mpi_call *call)
 
 /*
  * The same as bytes. Some algorithms of Open MPI cut the vector into segments of whole elements, by
- * each rank's own datatype; ranks may have different ones, so that their segments would not match.
+ * each rank's own datatype. Ranks may have different datatypes, and then their segments would not
+ * match.
  */
 static int native_bcast_bytes(const struct mpi_call *call)
 {
@@ -99,6 +121,9 @@ static int bcast(const struct bcast_arguments *a)
                             .comm = a->comm,
                             .request = {.collective = COLL_BCAST},
                             .arguments = a,
+                            .arguments_bytes = sizeof *a,
+                            .nonblocking = a->request,
+                            .persistent = a->persistent,
                             .native = native_bcast,
                             .native_alike = native_bcast_bytes,
                             .buffers = bcast_buffers};
@@ -115,7 +140,7 @@ static int bcast(const struct bcast_arguments *a)
     if (!why && refused_block(COLL_BCAST, REFUSED_SEND, a->buffer, a->count, a->type))
         why = REASON_ARGUMENTS;
     if (!why)
-        c = mpi_gate_comm(a->comm, size, COLL_BCAST, SIZES_CLAIMED, call.total, &why);
+        c = mpi_gate_claimed(&call, size, &why);
     if (c)
         return bcast_run(c, a, &call);
     count_native(COLL_BCAST, why);

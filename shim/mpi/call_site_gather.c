@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Up a binomial tree: a rank holds its own table and one message at a time, whatever the number of
+ * Up a binomial tree: a rank holds its own table and one message at a time, for any number of
  * ranks. Rejected: MPI_Gatherv, for which rank 0 needs memory in proportion to the ranks.
  */
 #include "shim/mpi/call_site_gather.h"
@@ -63,9 +63,9 @@ static int receive_from(int rank, MPI_Comm comm)
 }
 
 /*
- * On MPI_COMM_WORLD itself: once all ranks are in MPI_Finalize, none of them may have a receive
+ * On MPI_COMM_WORLD itself. Once all ranks are in MPI_Finalize, none of them may have a receive
  * that is still open, so no receive of the program takes these messages. Rejected: a communicator
- * for them, which takes milliseconds, and which a job may have used up.
+ * for them, because it takes milliseconds, and a job may have used up all communicators.
  */
 void site_gather(void)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The library's own functions, by dlsym on the libmpi that the application uses. The
- * backend calls MPI through this table only: a plain MPI_X here would come back to the
- * preload, and a profiling tool would count our own traffic as the application's.
+ * The library's own functions, by dlsym on the libmpi that the application uses. The backend calls
+ * MPI through this table only. A plain MPI_X here would come back to the preload. A profiling tool
+ * would count our own traffic as the application's.
  */
 #ifndef COLLSHIM_SHIM_MPI_CALLS_H
 #define COLLSHIM_SHIM_MPI_CALLS_H
@@ -22,7 +22,7 @@ struct mpi_calls {
 #include "shim/mpi/collectives.def"
 #undef COLLECTIVE
 
-/* Of MPI 4.0; narrow.c's where the library has none. */
+/* From MPI 4.0; narrow.c's if the library has none. */
 #define COLLECTIVE(name, parameters, arguments) int(*name##_c) parameters;
 #include "shim/mpi/width_large.h"
 #include "shim/mpi/collectives.def"

@@ -7,11 +7,15 @@
 #include "shim/decide/count.h"
 #include "shim/decide/plan_key.h"
 #include "shim/mpi/attribute.h"
+#include "shim/mpi/channel.h"
 #include "shim/mpi/first.h"
 #include "shim/mpi/meet.h"
+#include "shim/mpi/pending.h"
 #include "shim/mpi/rail_rows.h"
 #include "shim/mpi/rails.h"
+#include "shim/mpi/rails_probe.h"
 #include "shim/mpi/refused.h"
+#include "shim/mpi/neighbors.h"
 #include "shim/mpi/rows.h"
 #include "shim/mpi/sizes.h"
 #include "transports/cuda_memory.h"
@@ -24,13 +28,14 @@ struct mpi_plan {
     struct plan *plan;
     struct engine *engine;
     struct load_link crossing; /* bytes that it moves to and from other nodes */
+    unsigned holders;          /* the cache, and pending calls; any thread counts */
 };
 
 static struct mpi_comm out_of_memory = {.verdict = REASON_MEMORY};
 
 /*
- * A library has a fixed stock of communicators (MPICH some 2,000), and each of ours is one that the
- * application cannot have; its shared memory may be a MiB per rank. So only so many at once.
+ * A library has a fixed stock of communicators (MPICH some 2,000), and each of ours is taken from
+ * the application. Its shared memory may be a MiB per rank. So their number is limited.
  */
 enum { MOST_AT_ONCE = 64 };
 static int at_once; /* any thread counts */
@@ -49,8 +54,10 @@ static void leave_place(const struct mpi_comm *c)
         __atomic_sub_fetch(&at_once, 1, __ATOMIC_RELAXED);
 }
 
-static void free_plan(struct mpi_plan *p)
+void mpi_plan_release(struct mpi_plan *p)
 {
+    if (!p || __atomic_sub_fetch(&p->holders, 1, __ATOMIC_ACQ_REL))
+        return;
     engine_free(p->engine);
     plan_free(p->plan);
     plan_key_clear(&p->key);
@@ -62,13 +69,17 @@ void mpi_comm_forget_plans(struct mpi_comm *c)
     while (c->plans) {
         struct mpi_plan *first = c->plans;
         c->plans = first->next;
-        free_plan(first);
+        mpi_plan_release(first);
     }
 }
 
 /* All that it owns. */
 static void empty(struct mpi_comm *c)
 {
+    pending_drain(c);
+    channels_part(c);
+    if (c->wants_pair)
+        __atomic_sub_fetch(&first_wanted, 1, __ATOMIC_RELAXED);
     mpi_comm_forget_plans(c);
     links_part(&c->links);
     team_close(&c->team);
@@ -85,16 +96,21 @@ static void empty(struct mpi_comm *c)
         mpi.Comm_free(&c->private_comm);
 }
 
+void mpi_comm_drop(struct mpi_comm *c)
+{
+    if (c == &out_of_memory)
+        return;
+    empty(c);
+    free(c);
+}
+
 static int on_comm_free(MPI_Comm comm, int keyval, void *value, void *extra)
 {
     (void)comm;
     (void)keyval;
     (void)extra;
     attribute_gone();
-    if (value != &out_of_memory) {
-        empty(value);
-        free(value);
-    }
+    mpi_comm_drop(value);
     return MPI_SUCCESS;
 }
 
@@ -105,6 +121,7 @@ int mpi_comm_open(void)
     links_init();
     refused_open();
     rc = rc ? rc : rows_open();
+    rc = rc ? rc : neighbors_open();
     rc = rc ? rc : first_open();
     return rc ? rc
               : mpi.Comm_create_keyval(MPI_COMM_NULL_COPY_FN, on_comm_free, &mpi_process.keyval,
@@ -115,6 +132,7 @@ void mpi_comm_close(void)
 {
     sizes_close();
     rows_close();
+    neighbors_close();
     first_close();
     refused_close();
     if (mpi_process.keyval == MPI_KEYVAL_INVALID)
@@ -154,7 +172,7 @@ int mpi_comm_is_foreign(MPI_Comm comm, int n)
     return foreign;
 }
 
-struct mpi_comm *mpi_comm_make(MPI_Comm comm)
+struct mpi_comm *mpi_comm_state(MPI_Comm comm)
 {
     struct mpi_comm *c = calloc(1, sizeof *c);
     enum reason own = REASON_NONE, verdict;
@@ -179,7 +197,16 @@ struct mpi_comm *mpi_comm_make(MPI_Comm comm)
     } else if (verdict) {
         empty(c);
         *c = (struct mpi_comm){.verdict = verdict, .private_comm = MPI_COMM_NULL};
+    } else {
+        guard_spare(&c->guard, rails_hardly_usable(c->topo)); /* as the user's topology says */
     }
+    return c;
+}
+
+struct mpi_comm *mpi_comm_make(MPI_Comm comm)
+{
+    struct mpi_comm *c = mpi_comm_state(comm);
+
     mpi.Comm_set_attr(comm, mpi_process.keyval, c);
     return c;
 }
@@ -199,7 +226,7 @@ static struct mpi_plan *find_plan(struct mpi_comm *c, const struct plan_request 
     return NULL;
 }
 
-/* A plan was put in front; another one has to go if there are too many of its kind. */
+/* A plan was put in front; another one is freed if there are too many of its kind. */
 static void forget_oldest(struct mpi_comm *c)
 {
     int demand = c->plans->key.request.demand != NULL, kept = 0;
@@ -211,7 +238,7 @@ static void forget_oldest(struct mpi_comm *c)
         if ((p->key.request.demand != NULL) != demand || ++kept <= most)
             continue;
         *at = p->next; /* there is never more than one */
-        free_plan(p);
+        mpi_plan_release(p);
         return;
     }
 }
@@ -224,9 +251,10 @@ static int make_plan(struct mpi_comm *c, const struct plan_request *q,
 
     if (!p)
         return -ENOMEM;
+    p->holders = 1;
     if ((rc = plan_key_set(&p->key, q, a, 0)) || (rc = a->build(&p->key.request, &p->plan)) ||
         (rc = engine_create(p->plan, c->links.use, &p->engine))) {
-        free_plan(p);
+        mpi_plan_release(p);
         return rc;
     }
     p->crossing = load_crossing(c->topo, p->plan);
@@ -242,10 +270,12 @@ int mpi_comm_measure_rails(struct mpi_comm *c, const struct plan_request *q)
     c->rails_measured = settings.cfg.reproducible || !rails_wanted(c->topo);
     if (c->rails_measured || !load_worth_measuring(q, &c->rails_crossed))
         return MPI_SUCCESS;
+    pending_drain(c);
     c->rails_measured = c->rails_followed = 1;
     mpi_comm_forget_plans(c);
-    int rc = rails_measure(c->private_comm, c->rank, c->topo);
-    follow_measured(&c->follow, 1, c->topo->rail[0].bw_bytes_per_s > 0);
+    int rc = rails_measure(c->private_comm, c->rank, c->topo, &c->rail_rate);
+    guard_spare(&c->guard, rails_hardly_usable(c->topo));
+    follow_measured(&c->follow, 1, c->topo->rail[0].bw_bytes_per_s > 0, rails_probe_cost(c->topo));
     return rc;
 }
 
@@ -268,4 +298,15 @@ int mpi_comm_engine(struct mpi_comm *c, struct plan_request *request,
     *engine_p = p->engine;
     *crossing = p->crossing;
     return 0;
+}
+
+struct mpi_plan *mpi_comm_hold(struct mpi_comm *c, const struct plan *plan)
+{
+    struct mpi_plan *p = c->plans;
+
+    while (p && p->plan != plan)
+        p = p->next;
+    if (p)
+        __atomic_add_fetch(&p->holders, 1, __ATOMIC_RELAXED);
+    return p;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the shim keeps for a communicator, on an attribute of it: the private communicator,
- * the topology its ranks agreed on, and the plans in use. Made in the first call that all
- * ranks send down the rerouting branch; freed with the communicator.
+ * The shim's state for a communicator, on an attribute of it: the private communicator, the
+ * topology its ranks agreed on, and the plans in use. Made in the first call that all ranks send
+ * down the rerouting branch; freed with the communicator.
  *
  * Thread rule: MPI lets one thread at a time be in a collective of a communicator, and the
  * state is touched nowhere else.
@@ -26,10 +26,10 @@
 #include "transports/engine.h"
 
 struct mpi_plan; /* a cached plan with its engine */
-struct cuda_gpu; /* what it uses of a device (transports/cuda_memory.h) */
-struct rows;     /* who sends how much to whom (rows.h) */
+struct cuda_gpu; /* its memory and streams of a device (transports/cuda_memory.h) */
+struct rows;     /* the matrix of sizes (rows.h) */
 
-enum { GPUS_KEPT = 4 };
+enum { GPUS_KEPT = 4, CHANNELS_MOST = 8 };
 
 struct mpi_comm {
     enum reason verdict; /* REASON_NONE, or why all calls on this communicator run natively */
@@ -41,22 +41,33 @@ struct mpi_comm {
     struct mpi_team team;     /* owned */
     struct variants variants; /* owned */
     int rails_measured;       /* or there is nothing to be measured */
+    double rail_rate;         /* measured, of a usual rail: bytes/s; 0: not known */
     double rails_crossed;     /* bytes of calls that were not worth measuring */
     int rails_followed;       /* they were, and may change */
     struct follow follow;
     uint32_t first_done, tried;      /* collectives whose first call was the library's; of which
                                         the guard has begun a trial: a bit each */
     unsigned turn;                   /* rerouted calls so far, for COLLSHIM_MODE=ab */
-    struct guard guard;              /* what has been measured */
-    struct gpus gpus;                /* what is known of the ranks' devices */
+    struct guard guard;              /* the measurements */
+    struct gpus gpus;                /* the ranks' devices, as far as known */
     struct divisions divisions;      /* of calls on two paths */
     size_t *bytes;                   /* [size] owned: room for a call's block sizes */
     uint64_t *offset;                /* [size] owned: and for where they start, packed */
     struct cuda_gpu *gpu[GPUS_KEPT]; /* owned: of as many contexts as calls have used */
     struct rows *rows;               /* owned: NULL until Alltoallv needs them */
     struct mpi_plan *plans;          /* owned: most recently used first */
+    struct pending *pending, *last_pending; /* owned by those who started them (pending.h) */
+    struct mpi_comm *next_busy;             /* of those with pending calls */
 
-    /* What is agreed on types and operations (pairs.h). */
+    /* Persistent calls use these (channel.h). */
+    struct mpi_comm *channel[CHANNELS_MOST]; /* owned; NULL: not made */
+    struct mpi_comm *parent; /* of a channel: whose it is; NULL: that is gone, or this is none */
+    int taken;               /* of a channel: by a request */
+
+    struct reduction
+        wanted_pair; /* a nonblocking call's, to be agreed on in the next blocking one; */
+    int wants_pair;  /* if so */
+    /* The agreement on types and operations (pairs.h). */
     unsigned char pairs[REDUCTION_PAIRS];
 };
 
@@ -80,6 +91,10 @@ int mpi_comm_is_foreign(MPI_Comm comm, int n);
  */
 struct mpi_comm *mpi_comm_make(MPI_Comm comm);
 
+/* The same without an attribute of comm: the caller drops it. drop: local. */
+struct mpi_comm *mpi_comm_state(MPI_Comm comm);
+void mpi_comm_drop(struct mpi_comm *c);
+
 /*
  * Measure the rails before a call that is worth it (load.h), if they are not known and this was not
  * done before (rails.h): collective over the communicator. Returns an MPI code.
@@ -91,11 +106,16 @@ void mpi_comm_forget_plans(struct mpi_comm *c);
 
 /*
  * The plan and the engine for a request, made on first use, and the bytes that the plan moves to
- * and from other nodes; request->topo and rank are filled in. Returns 0 (both owned by the state,
+ * and from other nodes. request->topo and rank are filled in. Returns 0 (both owned by the state,
  * valid until the next call of this function), -ENOTSUP (on all ranks alike) or -ENOMEM.
  */
 int mpi_comm_engine(struct mpi_comm *c, struct plan_request *request,
                     const struct plan_algorithm *a, const struct plan **plan_p,
                     struct engine **engine_p, struct load_link *crossing);
+
+/* Keep that plan and its engine, of the last mpi_comm_engine, until they are released: the cache
+   may forget them before. release: any thread. */
+struct mpi_plan *mpi_comm_hold(struct mpi_comm *c, const struct plan *plan);
+void mpi_plan_release(struct mpi_plan *p); /* NULL is fine */
 
 #endif

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Comparing packed data for COLLSHIM_MODE=verify. A long double of x86 has six bytes that hold
- * nothing; a library may or may not carry them along, so bytes that differ there are no
- * difference. Which they are follows from the order of the type map: a type is taken apart to
- * find it, but only if the bytes differ at all.
+ * Comparing packed data for COLLSHIM_MODE=verify. A long double of x86 has six unused bytes. A
+ * library may or may not copy them, so differences there do not count. Their places follow from the
+ * order of the type map. A type is decoded to find them, but only if the bytes differ at all.
  */
 #include "shim/mpi/layout.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A library that knows no device cannot pack its memory, and what is between the elements must not
- * be written: a kernel of the application may be at work there. So a stretch is copied to the host
- * as a whole and packed there, but brought back piece by piece. Which bytes are data the library
- * itself tells: it unpacks onto two backgrounds, and what then differs is a gap.
+ * A library without device support cannot pack device memory. Gaps between the elements must not be
+ * written: a kernel of the application may use them. So a stretch is copied to the host as a whole
+ * and packed there, but brought back piece by piece. The library itself tells which bytes are data:
+ * it unpacks onto two backgrounds, and bytes that then differ are gaps.
  */
 #include "shim/mpi/device.h"
 

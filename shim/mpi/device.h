@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Buffers of the application that lie on a device. What lies where is each rank's own affair: it
- * never enters a decision, and a rank's peers see bytes as ever (docs/mpi.md, "GPU memory").
+ * Buffers of the application that lie on a device. The place of buffers concerns one rank alone. It
+ * never enters a decision, and a rank's peers see plain bytes (docs/mpi.md, "GPU memory").
  */
 #ifndef COLLSHIM_SHIM_MPI_DEVICE_H
 #define COLLSHIM_SHIM_MPI_DEVICE_H

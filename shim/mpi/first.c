@@ -7,7 +7,11 @@
 
 #include "shim/mpi/process.h"
 
-_Static_assert(COLL_COUNT <= 8 * sizeof(uintptr_t), "a bit per collective is an attribute's value");
+/* A bit per collective, and those of first_want_meeting and first_meeting_is_wanted. */
+enum { WANTED = COLL_COUNT, ASKED };
+_Static_assert(ASKED < 8 * sizeof(uintptr_t), "a bit per collective is an attribute's value");
+
+int first_wanted; /* communicators; any thread counts */
 
 static int keyval = MPI_KEYVAL_INVALID, few_keyval = MPI_KEYVAL_INVALID;
 
@@ -44,18 +48,39 @@ int first_few(MPI_Comm comm)
     return 1;
 }
 
-int first_call(MPI_Comm comm, enum plan_collective collective)
+/* Set a bit of the communicator's value. needs: only if that one is set. Returns 1 if it was not
+   set before. */
+static int set_bit(MPI_Comm comm, int number, uintptr_t needs)
 {
-    uintptr_t seen = 0, bit = (uintptr_t)1 << collective;
+    uintptr_t seen = 0, bit = (uintptr_t)1 << number;
     void *value = NULL;
     int found = 0;
 
     if (mpi.Comm_get_attr(comm, keyval, &value, &found) == MPI_SUCCESS && found)
         memcpy(&seen, &value, sizeof seen);
-    if (seen & bit)
+    if (seen & bit || (seen & needs) != needs)
         return 0;
     seen |= bit;
     memcpy(&value, &seen, sizeof seen);
     mpi.Comm_set_attr(comm, keyval, value); /* comm.c needs attributes to work, too */
+    return 1;
+}
+
+int first_call(MPI_Comm comm, enum plan_collective collective)
+{
+    return set_bit(comm, collective, 0);
+}
+
+void first_want_meeting(MPI_Comm comm)
+{
+    if (set_bit(comm, WANTED, 0))
+        __atomic_add_fetch(&first_wanted, 1, __ATOMIC_RELAXED);
+}
+
+int first_meeting_is_wanted(MPI_Comm comm)
+{
+    if (!set_bit(comm, ASKED, (uintptr_t)1 << WANTED))
+        return 0;
+    __atomic_sub_fetch(&first_wanted, 1, __ATOMIC_RELAXED);
     return 1;
 }

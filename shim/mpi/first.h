@@ -28,4 +28,14 @@ int first_call(MPI_Comm comm, enum plan_collective collective);
 enum { FIRST_FEW = 2000 };
 int first_few(MPI_Comm comm);
 
+/*
+ * A call on the communicator would have been rerouted, had its ranks met. Remembers that. Local;
+ * the same on all ranks.
+ */
+void first_want_meeting(MPI_Comm comm);
+
+/* Is that so, and was it not asked before? first_wanted: look only where this is not 0. */
+extern int first_wanted;
+int first_meeting_is_wanted(MPI_Comm comm);
+
 #endif

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The ranks' GPUs: which one a rank has, and whether the buffers of a call lie on them, which some
- * algorithms can serve better then. The first is told when a communicator is first seen; and since
- * a program may choose its GPU later than that, a few more times, in calls ever further apart. The
- * second takes a message in each call, and so is asked only where the answer matters: on
- * communicators of which every rank has a GPU and that an algorithm for device memory suits, and
- * for calls so large that a message costs nothing beside them. While the answers are no, fewer and
- * fewer calls ask.
+ * The ranks' GPUs: which one a rank has, and whether the buffers of a call lie on them. Some
+ * algorithms serve such calls better. Ranks tell their GPUs when a communicator is first seen. A
+ * program may choose its GPU later, so they tell them a few more times, in calls ever further
+ * apart. The second question takes a message in each call. It is asked only if every rank of the
+ * communicator has a GPU, an algorithm for device memory suits, and the call is so large that the
+ * message costs nothing beside it. While the answers are no, fewer and fewer calls ask.
  *
  * Thread rule: as struct mpi_comm.
  */
@@ -29,7 +28,7 @@ struct gpus {
     uint16_t patience;       /* and as many at least after the next no */
 };
 
-/* What this rank says of its GPU in a struct topo_report: that of the calling thread's context. */
+/* This rank's GPU in a struct topo_report: that of the calling thread's context. */
 int32_t gpus_here(void);
 
 /* Every rank has said that it has one. */

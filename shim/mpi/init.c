@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * MPI_Init and MPI_Finalize: the only moments at which all ranks of the job are surely
- * in the same place, so the settings are agreed on after the one and the report is
- * gathered before the other.
+ * MPI_Init and MPI_Finalize: only there all ranks of the job are surely in the same place. So the
+ * settings are agreed on after the first, and the report is gathered before the second.
  */
 #include "shim/decide/live.h"
 #include "shim/helper/crew.h"
 #include "shim/mpi/agree.h"
 #include "shim/mpi/comm.h"
 #include "shim/mpi/rail_rows.h"
+#include "shim/mpi/pending.h"
+#include "shim/mpi/persistent.h"
+#include "shim/mpi/progress.h"
 #include "shim/mpi/report.h"
 #include "shim/mpi/stored.h"
 #include "shim/mpi/launcher.h"
@@ -52,7 +54,8 @@ int mpi_wrap_Comm_idup(MPI_Comm comm, MPI_Comm *copy, MPI_Request *request)
     return mpi.Comm_idup(comm, copy, request);
 }
 
-/* Of MPI 4.0: where the library lacks it, without the hints, as the preload exports the name. */
+/* From MPI 4.0. The preload exports the name, so a library without it duplicates the communicator
+   without the hints. */
 int mpi_wrap_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *copy, MPI_Request *request)
 {
     variants_hold_off();
@@ -63,6 +66,8 @@ int mpi_wrap_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *copy, M
 int mpi_wrap_Finalize(void)
 {
     live_close();
+    pending_finish();
+    persistent_close();
     if (mpi_process.verdict != REASON_NOT_SEEN)
         mpi_report();
     if (mpi_process.verdict == REASON_NONE) {
@@ -71,6 +76,7 @@ int mpi_wrap_Finalize(void)
         threads_close();
         crew_dismiss();
     }
+    progress_close();
     variants_close();
     mpi_process.verdict = REASON_NOT_SEEN;
     return mpi.Finalize();

@@ -18,7 +18,7 @@ enum launcher_state {
     LAUNCHER_READY,  /* the others can see this rank, and `has` answers */
 };
 
-/* What a rank has announced. */
+/* A rank's announcement. */
 enum launcher_peer { PEER_ABSENT, PEER_HERE, PEER_OTHER_VERSION };
 
 /* One kind of launcher. One thread calls: the one in MPI_Init. */

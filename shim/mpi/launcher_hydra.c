@@ -80,7 +80,7 @@ static int ask(const char *question, char answer[LINE])
             return 0;
         char *end = memchr(answer + got, '\n', (size_t)n);
         size_t mine = end ? (size_t)(end + 1 - (answer + got)) : (size_t)n;
-        /* What follows the line is not ours, and stays. */
+        /* The bytes behind the line are not ours, and stay. */
         if (recv(fd, answer + got, mine, 0) != (ssize_t)mine)
             return 0;
         if (end) {

@@ -4,7 +4,7 @@
  * PMIX_NAMESPACE. The preload adds the announcement to what the library publishes
  * (shim/preload/pmix.c).
  *
- * A rank's data arrive as a whole. Where the library fetches them late, a server that lacks a key
+ * A rank's data arrive as a whole. If the library fetches them late, a server that lacks a key
  * waits for it until a time limit. So a look-up asks for a key that the library surely published,
  * and then looks for the announcement beside it. That answers at once and for certain.
  *

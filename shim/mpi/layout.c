@@ -14,10 +14,10 @@ enum { PIECE = 1 << 30 }; /* bytes that one MPI_Pack handles: its sizes are ints
 #define ABOVE_BOTTOM ((intptr_t)4096) /* neither MPI_BOTTOM nor MPI_IN_PLACE of any library */
 
 /*
- * Is an element exactly its packed bytes? That size and extent agree is not enough: a struct
- * type may list its members in another order, or overlap them. So its few blocks must follow one
- * upon the other. Anything else is packed, which is always right; and so is whatever an int can
- * count and is not merely repeated, since MPI_Pack finds types that were never committed.
+ * Is an element exactly its packed bytes? Equal size and extent are not enough: a struct type may
+ * list its members in another order, or overlap them. So its few blocks must follow each other. Any
+ * other type is packed, which is always right. So is a type that an int can count and that is not
+ * merely repeated, since MPI_Pack finds types that were never committed.
  */
 static int is_dense(MPI_Datatype type, MPI_Count size, MPI_Count extent)
 {
@@ -129,8 +129,8 @@ static int convert_pieces(const struct layout *l, char *user, MPI_Count count, c
 }
 
 /*
- * For MPI_BOTTOM, that is a type of absolute addresses on a null pointer: MPICH's MPI_Pack takes
- * no null pointer, so the same type moved down, used on the address ABOVE_BOTTOM.
+ * For MPI_BOTTOM, a type of absolute addresses on a null pointer. MPICH's MPI_Pack takes no null
+ * pointer, so the same type is moved down and used on the address ABOVE_BOTTOM.
  */
 static int convert_at_bottom(const struct layout *l, MPI_Count count, char *packed, MPI_Comm comm,
                              enum way way)

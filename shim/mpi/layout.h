@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How a buffer of the application lies in memory. Plans move packed bytes; a buffer whose
- * type has gaps, or whose bytes are in another order than the type map's, is packed before
- * and unpacked after. Each rank does so for its own buffers only: ranks may describe the
- * same bytes by different types, so what one rank sees must not change what all do.
+ * How a buffer of the application lies in memory. Plans move packed bytes. A buffer whose type has
+ * gaps, or another order than the type map's, is packed before and unpacked after. Each rank does
+ * so for its own buffers only. Ranks may describe the same bytes by different types, so one rank's
+ * types must not change the decision of all.
  */
 #ifndef COLLSHIM_SHIM_MPI_LAYOUT_H
 #define COLLSHIM_SHIM_MPI_LAYOUT_H

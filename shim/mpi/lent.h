@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Memory on a device that a helper works in as well.
- *
- * It is the rank's own, exported once, and never the application's buffers: what another process
- * has open must not be freed, and the application frees when it likes; pools and virtual memory
- * cannot be exported this way at all. To copy a slice there and back takes one pass each at the
- * speed of the device's memory, a hundredth of what a network takes; in return the application's
- * output stays untouched until all slices are done, and a helper's result is there when it is dead.
- *
- * Which ranks lend is their own affair: peers see the same messages. Thread rule: as struct
- * mpi_comm.
+ * Memory on a device that a helper works in as well. It is the rank's own memory, exported once.
+ * Rejected: the application's buffers. Memory that another process has open must not be freed, and
+ * the application frees at any time. Pools and virtual memory cannot be exported this way at all.
+ * Copying a slice there and back takes one pass each at the speed of the device's memory, a
+ * hundredth of the network's time (computed). In return the application's output stays untouched
+ * until all slices are done, and a helper's result survives the helper. Lending concerns one rank
+ * alone: peers see the same messages. Thread rule: as struct mpi_comm.
  */
 #ifndef COLLSHIM_SHIM_MPI_LENT_H
 #define COLLSHIM_SHIM_MPI_LENT_H

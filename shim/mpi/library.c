@@ -80,8 +80,8 @@ static int block_of(const struct library_buffer *b, int i, struct layout *l, MPI
     return 0;
 }
 
-/* Where the whole buffer's data lies. Returns 1, or 0: there is none, or the library should judge
-   it. */
+/* The range of the whole buffer's data. Returns 1, or 0: there is none, or the library judges it.
+ */
 static int span_of(const struct library_buffer *b, struct layout_span *span)
 {
     struct layout_span one;
@@ -106,9 +106,9 @@ static int span_of(const struct library_buffer *b, struct layout_span *span)
     return any;
 }
 
-/* Make an image if the buffer is on a device, and show it, empty where its data cannot be had: the
-   rank takes part all the same, or others would wait. Returns an MPI code; at NULL with an error:
-   there is nothing to show. */
+/* Make an image if the buffer is on a device, and show it. It is empty if the data cannot be read:
+   the rank takes part all the same, or others would wait. Returns an MPI code; at NULL with an
+   error: there is nothing to show. */
 static int show(struct image *m, const struct library_buffer *b)
 {
     int rc = MPI_SUCCESS;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Calling the library's own function. Most libraries take pointers to host memory only: to those,
- * buffers that lie on a device are shown as images in host memory, whole and whatever the datatype
- * and the operation. That is for calls that are not rerouted; it concerns this rank alone, so
- * nothing has to be agreed on.
+ * Calling the library's own function. Most libraries take pointers to host memory only. They get
+ * whole images in host memory of buffers that lie on a device, for any datatype and operation. That
+ * is for native calls. It concerns this rank alone, so it needs no agreement. A nonblocking call
+ * gets the pointers: an image would have to outlive it.
  */
 #ifndef COLLSHIM_SHIM_MPI_LIBRARY_H
 #define COLLSHIM_SHIM_MPI_LIBRARY_H
@@ -32,8 +32,9 @@ int library_call_with_images(const struct mpi_call *call);
 static inline int library_call(const struct mpi_call *call)
 {
     site_note_bytes(call->total);
-    return !cuda_present() || mpi_process.cuda_aware ? call->native(call)
-                                                     : library_call_with_images(call);
+    return !cuda_present() || mpi_process.cuda_aware || call->nonblocking
+               ? call->native(call)
+               : library_call_with_images(call);
 }
 
 /* A buffer of one block, of blocks one behind the other included. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Whether a node shares memory is known to all its ranks alike before the first byte moves; single
- * copy or not is decided by each receiver for itself, message by message (transports/shm.h).
+ * All ranks of a node know alike, before the first byte moves, whether the node shares memory. Each
+ * receiver decides on single copy for itself, message by message (transports/shm.h).
  */
 #include "shim/mpi/links.h"
 
@@ -43,8 +43,8 @@ int links_offer(struct links *l, int nranks, struct shm_offer *offer)
             !xport_shm_open(settings.cfg.shm == CFG_SHM_COPY, &l->shm, offer));
 }
 
-/* A topology that the user wrote may put ranks of one host on several nodes, which then are to be
-   as separate as nodes are, and ranks of several hosts on one, which cannot share memory. */
+/* The user's topology may put ranks of one host on several nodes, which then are as separate as
+   nodes are. It may put ranks of several hosts on one node, which cannot share memory. */
 static int share(const struct topo *t, const struct topo_report *report, int a, int b)
 {
     return t->rank[a].node == t->rank[b].node && report[a].node_key == report[b].node_key;
@@ -96,7 +96,7 @@ static void tell(const struct links *l, int error)
 
 void links_choose(struct links *l, int rank, const int *error)
 {
-    int first = 0; /* what kept the first of this node's ranks that could not join */
+    int first = 0; /* the error of the first of this node's ranks that could not join */
 
     for (int i = 0; i < l->members && !first; i++)
         first = error[l->member[i]];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The transports of a communicator: MPI point-to-point between nodes, shared memory inside each
- * node where COLLSHIM_SHM and the system permit it. Opening takes four steps, all of them local;
- * what ranks have to hear of each other between them travels with what else they tell (meet.c).
+ * node where COLLSHIM_SHM and the system permit it. Opening takes four steps, all of them local.
+ * The ranks' messages between the steps are part of their other messages (meet.c).
  */
 #ifndef COLLSHIM_SHIM_MPI_LINKS_H
 #define COLLSHIM_SHIM_MPI_LINKS_H
@@ -15,7 +15,7 @@
 
 struct links {
     struct xport mpi, shm, route; /* owned; shm and route only if this rank's node uses them */
-    struct xport *use;            /* what engines get: one of them */
+    struct xport *use;            /* the engines' transport: one of them */
     int nranks;
     int *member;            /* [nranks] owned: those that share memory with this one, rising,
                                and itself */
@@ -27,7 +27,7 @@ struct links {
 /* Fill in the library's functions, once, before any other call. */
 void links_init(void);
 
-/* First. What to tell the other ranks, of which there are nranks with this one. Returns 1, or 0 if
+/* First. The offer to the other ranks, of which there are nranks with this one. Returns 1, or 0 if
    there is no memory. */
 int links_offer(struct links *l, int nranks, struct shm_offer *offer);
 
@@ -37,9 +37,9 @@ int links_place(struct links *l, const struct topo *topo, const struct topo_repo
                 int rank);
 
 /*
- * Third, when all of the node have placed. offer: [nranks] what all told; *error: what links_place
- * returned, then why this rank cannot share memory, or 0. private_comm: borrowed. Returns 1, or 0
- * if there is no memory.
+ * Third, when all of the node have placed. offer: [nranks] the offers of all. *error: the result of
+ * links_place, then why this rank cannot share memory, or 0. private_comm: borrowed. Returns 1, or
+ * 0 if there is no memory.
  */
 int links_join(struct links *l, MPI_Comm private_comm, const struct shm_offer *offer, int *error);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * In three steps, because in a program's first large call all ranks wait here for all, and each
- * step takes as long as a small call of the library's: all say hello, make the private
- * communicator, and tell whether they can go on. What a node's first rank does for the others after
- * the first step (links_place) has happened once the library has agreed on the communicator; a
- * library that made one without a message would leave nodes without shared memory, no more.
+ * step takes as long as a small call of the library. All say hello, make the private communicator,
+ * and tell whether they can go on. After the first step a node's first rank does its work for the
+ * others (links_place). The work has ended once the library has agreed on the communicator. With a
+ * library that makes one without a message, nodes may lack shared memory; nothing else fails.
  */
 #include "shim/mpi/meet.h"
 
@@ -15,7 +15,7 @@
 #include "config/socket.h"
 #include "shim/mpi/comm.h"
 
-/* What each rank tells first: plain bytes, laid out alike in any representation. */
+/* Each rank's first message: plain bytes, laid out alike in any representation. */
 struct hello {
     struct topo_report report;
     struct shm_offer offer;
@@ -23,7 +23,8 @@ struct hello {
     int32_t verdict; /* enum reason: what keeps it from going on */
 };
 
-/* So many ranks are heard on the stack. Of more, all agree beforehand that there is memory. */
+/* Room on the stack for this many ranks. If there are more, all first agree that there is memory.
+ */
 enum { FEW = 32 };
 
 /* Owned, [n] each. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How the ranks of a communicator come together before its first rerouted call: who they are, where
- * they are, and whether all can go on.
+ * How the ranks of a communicator meet before its first rerouted call. They tell their identity and
+ * their place, and whether they can go on.
  *
  * Thread rule: as any collective, one thread at a time per communicator.
  */
@@ -16,8 +16,9 @@ struct mpi_comm;
 
 /*
  * Fill in c's private communicator, topology, links and helpers. comm: of n ranks, none of them
- * foreign. own: REASON_NONE, or what keeps this rank from going on; c may be NULL then. Collective;
- * all ranks get the same verdict. What was filled in is to be freed with c, also if there is one.
+ * foreign. own: REASON_NONE, or this rank's reason not to go on; c may be NULL then. Collective;
+ * all ranks get the same verdict. Members that were filled in are freed with c, also after a
+ * verdict against it.
  */
 enum reason mpi_comm_meet(struct mpi_comm *c, MPI_Comm comm, int n, enum reason own);
 

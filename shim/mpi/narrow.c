@@ -1,70 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "shim/mpi/narrow.h"
 
-#include <limits.h>
-#include <stdlib.h>
-
-#include "shim/mpi/calls.h"
-#include "shim/mpi/library.h"
-
-/* The numbers of one call, on their way to ints. */
-struct narrowing {
-    MPI_Comm comm;
-    int code;     /* MPI_SUCCESS, or why the call cannot be made */
-    int nvectors; /* in use */
-    int *vectors[4];
-};
-
-/* significant: 0: MPI tells nobody to look at it, and it may be anything. */
-static int number(struct narrowing *w, MPI_Count wide, int significant)
-{
-    if (!significant)
-        return 0;
-    if (wide < INT_MIN || wide > INT_MAX)
-        w->code = MPI_ERR_COUNT;
-    return (int)wide;
-}
-
-static int *vector(struct narrowing *w, int n)
-{
-    int *room = malloc(((size_t)n + 1) * sizeof *room);
-
-    if (!room)
-        w->code = MPI_ERR_NO_MEM;
-    w->vectors[w->nvectors++] = room;
-    return room;
-}
-
-/* n of them; 0: not significant. Live until finish. */
-static const int *counts(struct narrowing *w, const MPI_Count *wide, int n)
-{
-    int *room = wide && n ? vector(w, n) : NULL;
-
-    for (int i = 0; room && i < n; i++)
-        room[i] = number(w, wide[i], 1);
-    return room;
-}
-
-static const int *displs(struct narrowing *w, const MPI_Aint *wide, int n)
-{
-    int *room = wide && n ? vector(w, n) : NULL;
-
-    for (int i = 0; room && i < n; i++)
-        room[i] = number(w, wide[i], 1);
-    return room;
-}
-
-static int finish(struct narrowing *w, int rc)
-{
-    for (int i = 0; i < w->nvectors; i++)
-        free(w->vectors[i]);
-    if (w->code)
-        mpi.Comm_call_errhandler(w->comm, w->code);
-    return rc;
-}
-
-/* The call, unless its numbers are beyond ints. */
-#define FINISH(w, call) finish(&(w), (w).code ? (w).code : (call))
+#include "shim/mpi/adopt.h"
+#include "shim/mpi/narrowing.h"
+#include "shim/mpi/neighbors.h"
 
 static int narrow_Allgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
                               void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
@@ -129,18 +68,30 @@ static int narrow_Reduce_scatter_block_c(const void *sendbuf, void *recvbuf, MPI
     return FINISH(w, mpi.Reduce_scatter_block(sendbuf, recvbuf, n, type, op, comm));
 }
 
+static int narrow_Scan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype type,
+                         MPI_Op op, MPI_Comm comm)
+{
+    struct narrowing w = {.comm = comm};
+    int n = number(&w, count, 1);
+
+    return FINISH(w, mpi.Scan(sendbuf, recvbuf, n, type, op, comm));
+}
+
+static int narrow_Exscan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype type,
+                           MPI_Op op, MPI_Comm comm)
+{
+    struct narrowing w = {.comm = comm};
+    int n = number(&w, count, 1);
+
+    return FINISH(w, mpi.Exscan(sendbuf, recvbuf, n, type, op, comm));
+}
+
 static int narrow_Bcast_c(void *buffer, MPI_Count count, MPI_Datatype type, int root, MPI_Comm comm)
 {
     struct narrowing w = {.comm = comm};
     int n = number(&w, count, library_is_root(comm, root) >= 0);
 
     return FINISH(w, mpi.Bcast(buffer, n, type, root, comm));
-}
-
-/* Is the buffer of this rank's own block significant in a rooted call? held: library_is_root */
-static int own_matters(int held, int root, const void *own)
-{
-    return held == 0 || (held == 1 && root != MPI_ROOT && own != MPI_IN_PLACE);
 }
 
 static int narrow_Gather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
@@ -234,10 +185,270 @@ static int narrow_Alltoallw_c(const void *sendbuf, const MPI_Count *sendcounts,
         w, mpi.Alltoallw(sendbuf, sends, from, sendtypes, recvbuf, receives, to, recvtypes, comm));
 }
 
+/* The library may read the vectors until the request is complete. */
+static int finish_started(struct narrowing *w, int rc, MPI_Request *request)
+{
+    if (w->code)
+        *request = MPI_REQUEST_NULL;
+    if (!w->code && rc == MPI_SUCCESS && w->nvectors) {
+        adopt(request, (void **)w->vectors, w->nvectors);
+        w->nvectors = 0;
+    }
+    return finish(w, rc);
+}
+
+#define FINISH_STARTED(w, call) finish_started(&(w), (w).code ? (w).code : (call), request)
+
+static int narrow_Iallgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+                               void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
+                               MPI_Comm comm, MPI_Request *request)
+{
+    struct narrowing w = {.comm = comm};
+    int sends = number(&w, sendcount, sendbuf != MPI_IN_PLACE);
+    int receives = number(&w, recvcount, 1);
+
+    return FINISH_STARTED(
+        w, mpi.Iallgather(sendbuf, sends, sendtype, recvbuf, receives, recvtype, comm, request));
+}
+
+static int narrow_Iallgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+                                void *recvbuf, const MPI_Count *recvcounts,
+                                const MPI_Aint *recvdispls, MPI_Datatype recvtype, MPI_Comm comm,
+                                MPI_Request *request)
+{
+    struct narrowing w = {.comm = comm};
+    int n = library_peers(comm), sends = number(&w, sendcount, sendbuf != MPI_IN_PLACE);
+    const int *receives = counts(&w, recvcounts, n), *at = displs(&w, recvdispls, n);
+
+    return FINISH_STARTED(w, mpi.Iallgatherv(sendbuf, sends, sendtype, recvbuf, receives, at,
+                                             recvtype, comm, request));
+}
+
+static int narrow_Iallreduce_c(const void *sendbuf, void *recvbuf, MPI_Count count,
+                               MPI_Datatype type, MPI_Op op, MPI_Comm comm, MPI_Request *request)
+{
+    struct narrowing w = {.comm = comm};
+    int n = number(&w, count, 1);
+
+    return FINISH_STARTED(w, mpi.Iallreduce(sendbuf, recvbuf, n, type, op, comm, request));
+}
+
+static int narrow_Ireduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype type,
+                            MPI_Op op, int root, MPI_Comm comm, MPI_Request *request)
+{
+    struct narrowing w = {.comm = comm};
+    int n = number(&w, count, library_is_root(comm, root) >= 0);
+
+    return FINISH_STARTED(w, mpi.Ireduce(sendbuf, recvbuf, n, type, op, root, comm, request));
+}
+
+static int narrow_Ireduce_scatter_c(const void *sendbuf, void *recvbuf, const MPI_Count *recvcounts,
+                                    MPI_Datatype type, MPI_Op op, MPI_Comm comm,
+                                    MPI_Request *request)
+{
+    struct narrowing w = {.comm = comm};
+    int n = 0;
+
+    if (comm != MPI_COMM_NULL)
+        mpi.Comm_size(comm, &n); /* the blocks of this group, of an intercommunicator's two */
+    const int *receives = counts(&w, recvcounts, n);
+
+    return FINISH_STARTED(w,
+                          mpi.Ireduce_scatter(sendbuf, recvbuf, receives, type, op, comm, request));
+}
+
+static int narrow_Ireduce_scatter_block_c(const void *sendbuf, void *recvbuf, MPI_Count recvcount,
+                                          MPI_Datatype type, MPI_Op op, MPI_Comm comm,
+                                          MPI_Request *request)
+{
+    struct narrowing w = {.comm = comm};
+    int n = number(&w, recvcount, 1);
+
+    return FINISH_STARTED(w,
+                          mpi.Ireduce_scatter_block(sendbuf, recvbuf, n, type, op, comm, request));
+}
+
+static int narrow_Ibcast_c(void *buffer, MPI_Count count, MPI_Datatype type, int root,
+                           MPI_Comm comm, MPI_Request *request)
+{
+    struct narrowing w = {.comm = comm};
+    int n = number(&w, count, library_is_root(comm, root) >= 0);
+
+    return FINISH_STARTED(w, mpi.Ibcast(buffer, n, type, root, comm, request));
+}
+
+static int narrow_Igather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+                            void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root,
+                            MPI_Comm comm, MPI_Request *request)
+{
+    struct narrowing w = {.comm = comm};
+    int held = library_is_root(comm, root);
+    int sends = number(&w, sendcount, own_matters(held, root, sendbuf));
+    int receives = number(&w, recvcount, held == 1);
+
+    return FINISH_STARTED(
+        w, mpi.Igather(sendbuf, sends, sendtype, recvbuf, receives, recvtype, root, comm, request));
+}
+
+static int narrow_Igatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+                             void *recvbuf, const MPI_Count *recvcounts, const MPI_Aint *recvdispls,
+                             MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
+{
+    struct narrowing w = {.comm = comm};
+    int held = library_is_root(comm, root), n = held == 1 ? library_peers(comm) : 0;
+    int sends = number(&w, sendcount, own_matters(held, root, sendbuf));
+    const int *receives = counts(&w, recvcounts, n), *at = displs(&w, recvdispls, n);
+
+    return FINISH_STARTED(w, mpi.Igatherv(sendbuf, sends, sendtype, recvbuf, receives, at, recvtype,
+                                          root, comm, request));
+}
+
+static int narrow_Iscatter_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+                             void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root,
+                             MPI_Comm comm, MPI_Request *request)
+{
+    struct narrowing w = {.comm = comm};
+    int held = library_is_root(comm, root);
+    int sends = number(&w, sendcount, held == 1);
+    int receives = number(&w, recvcount, own_matters(held, root, recvbuf));
+
+    return FINISH_STARTED(w, mpi.Iscatter(sendbuf, sends, sendtype, recvbuf, receives, recvtype,
+                                          root, comm, request));
+}
+
+static int narrow_Iscatterv_c(const void *sendbuf, const MPI_Count *sendcounts,
+                              const MPI_Aint *senddispls, MPI_Datatype sendtype, void *recvbuf,
+                              MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
+                              MPI_Request *request)
+{
+    struct narrowing w = {.comm = comm};
+    int held = library_is_root(comm, root), n = held == 1 ? library_peers(comm) : 0;
+    const int *sends = counts(&w, sendcounts, n), *at = displs(&w, senddispls, n);
+    int receives = number(&w, recvcount, own_matters(held, root, recvbuf));
+
+    return FINISH_STARTED(w, mpi.Iscatterv(sendbuf, sends, at, sendtype, recvbuf, receives,
+                                           recvtype, root, comm, request));
+}
+
+static int narrow_Ialltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+                              void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
+                              MPI_Comm comm, MPI_Request *request)
+{
+    struct narrowing w = {.comm = comm};
+    int sends = number(&w, sendcount, sendbuf != MPI_IN_PLACE);
+    int receives = number(&w, recvcount, 1);
+
+    return FINISH_STARTED(
+        w, mpi.Ialltoall(sendbuf, sends, sendtype, recvbuf, receives, recvtype, comm, request));
+}
+
+static int narrow_Ialltoallv_c(const void *sendbuf, const MPI_Count *sendcounts,
+                               const MPI_Aint *senddispls, MPI_Datatype sendtype, void *recvbuf,
+                               const MPI_Count *recvcounts, const MPI_Aint *recvdispls,
+                               MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
+{
+    struct narrowing w = {.comm = comm};
+    int n = library_peers(comm), nsends = sendbuf == MPI_IN_PLACE ? 0 : n;
+    const int *sends = counts(&w, sendcounts, nsends), *from = displs(&w, senddispls, nsends);
+    const int *receives = counts(&w, recvcounts, n), *to = displs(&w, recvdispls, n);
+
+    return FINISH_STARTED(w, mpi.Ialltoallv(sendbuf, sends, from, sendtype, recvbuf, receives, to,
+                                            recvtype, comm, request));
+}
+
+static int narrow_Ialltoallw_c(const void *sendbuf, const MPI_Count *sendcounts,
+                               const MPI_Aint *senddispls, const MPI_Datatype *sendtypes,
+                               void *recvbuf, const MPI_Count *recvcounts,
+                               const MPI_Aint *recvdispls, const MPI_Datatype *recvtypes,
+                               MPI_Comm comm, MPI_Request *request)
+{
+    struct narrowing w = {.comm = comm};
+    int n = library_peers(comm), nsends = sendbuf == MPI_IN_PLACE ? 0 : n;
+    const int *sends = counts(&w, sendcounts, nsends), *from = displs(&w, senddispls, nsends);
+    const int *receives = counts(&w, recvcounts, n), *to = displs(&w, recvdispls, n);
+
+    return FINISH_STARTED(w, mpi.Ialltoallw(sendbuf, sends, from, sendtypes, recvbuf, receives, to,
+                                            recvtypes, comm, request));
+}
+
+static int narrow_Neighbor_allgather_c(const void *sendbuf, MPI_Count sendcount,
+                                       MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
+                                       MPI_Datatype recvtype, MPI_Comm comm)
+{
+    struct narrowing w = {.comm = comm};
+    int sends = number(&w, sendcount, 1), receives = number(&w, recvcount, 1);
+
+    return FINISH(
+        w, mpi.Neighbor_allgather(sendbuf, sends, sendtype, recvbuf, receives, recvtype, comm));
+}
+
+static int narrow_Neighbor_allgatherv_c(const void *sendbuf, MPI_Count sendcount,
+                                        MPI_Datatype sendtype, void *recvbuf,
+                                        const MPI_Count *recvcounts, const MPI_Aint *recvdispls,
+                                        MPI_Datatype recvtype, MPI_Comm comm)
+{
+    struct narrowing w = {.comm = comm};
+    int sends = number(&w, sendcount, 1), to, from;
+
+    neighbors_degrees(comm, &to, &from);
+    const int *receives = all_counts(&w, recvcounts, from), *at = all_displs(&w, recvdispls, from);
+
+    return FINISH(w, mpi.Neighbor_allgatherv(sendbuf, sends, sendtype, recvbuf, receives, at,
+                                             recvtype, comm));
+}
+
+static int narrow_Neighbor_alltoall_c(const void *sendbuf, MPI_Count sendcount,
+                                      MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
+                                      MPI_Datatype recvtype, MPI_Comm comm)
+{
+    struct narrowing w = {.comm = comm};
+    int sends = number(&w, sendcount, 1), receives = number(&w, recvcount, 1);
+
+    return FINISH(
+        w, mpi.Neighbor_alltoall(sendbuf, sends, sendtype, recvbuf, receives, recvtype, comm));
+}
+
+static int narrow_Neighbor_alltoallv_c(const void *sendbuf, const MPI_Count *sendcounts,
+                                       const MPI_Aint *senddispls, MPI_Datatype sendtype,
+                                       void *recvbuf, const MPI_Count *recvcounts,
+                                       const MPI_Aint *recvdispls, MPI_Datatype recvtype,
+                                       MPI_Comm comm)
+{
+    struct narrowing w = {.comm = comm};
+    int nto, nfrom;
+
+    neighbors_degrees(comm, &nto, &nfrom);
+    const int *sends = all_counts(&w, sendcounts, nto), *from = all_displs(&w, senddispls, nto);
+    const int *receives = all_counts(&w, recvcounts, nfrom),
+              *to = all_displs(&w, recvdispls, nfrom);
+
+    return FINISH(w, mpi.Neighbor_alltoallv(sendbuf, sends, from, sendtype, recvbuf, receives, to,
+                                            recvtype, comm));
+}
+
+static int narrow_Neighbor_alltoallw_c(const void *sendbuf, const MPI_Count *sendcounts,
+                                       const MPI_Aint *senddispls, const MPI_Datatype *sendtypes,
+                                       void *recvbuf, const MPI_Count *recvcounts,
+                                       const MPI_Aint *recvdispls, const MPI_Datatype *recvtypes,
+                                       MPI_Comm comm)
+{
+    struct narrowing w = {.comm = comm};
+    int nto, nfrom;
+
+    neighbors_degrees(comm, &nto, &nfrom);
+    const int *sends = all_counts(&w, sendcounts, nto),
+              *receives = all_counts(&w, recvcounts, nfrom);
+
+    return FINISH(w, mpi.Neighbor_alltoallw(sendbuf, sends, senddispls, sendtypes, recvbuf,
+                                            receives, recvdispls, recvtypes, comm));
+}
+
 void narrow_fill(void)
 {
 #define COLLECTIVE(name, parameters, arguments)                                                    \
     mpi.name##_c = mpi.name##_c ? mpi.name##_c : narrow_##name##_c;
+#define PERSISTENT(name, parameters, arguments)
 #include "shim/mpi/collectives.def"
 #undef COLLECTIVE
+    narrow_fill_init();
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The functions of MPI 4.0 whose names end in _c, for libraries that lack them. The preload exports
- * those names whatever MPI is there, and programs ask by weak symbols whether a library has them
- * (mpi4py's wheels do): what they find has to work.
+ * those names for every MPI, and programs test by weak symbols whether a library has them (mpi4py's
+ * wheels do). So the exported functions have to work.
  */
 #ifndef COLLSHIM_SHIM_MPI_NARROW_H
 #define COLLSHIM_SHIM_MPI_NARROW_H
@@ -13,5 +13,6 @@
  * after mpi_calls_open.
  */
 void narrow_fill(void);
+void narrow_fill_init(void); /* the persistent ones (narrow_init.c), for narrow_fill */
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Each rank asks its library once per process (arithmetic.h), and the ranks of a communicator
- * compare what they found in one small reduction: libraries choose their loops by the processor, so
- * ranks on different ones may differ. Sums of real numbers need none of this.
+ * compare their findings in one small reduction: libraries choose their loops by the processor, so
+ * ranks on different processors may differ. Sums of real numbers need none of this.
  *
  * A pair without a kernel is not tried out: a library that lacks it may abort, and may do so even
  * where the type exists. Its first call on a communicator is the library's, as it would be without
@@ -13,7 +13,7 @@
 #include "shim/decide/arithmetic.h"
 #include "shim/mpi/calls.h"
 
-/* Of a pair on a communicator. */
+/* The verdict on a pair, for a communicator. */
 enum state {
     UNKNOWN,
     REFUSED, /* by the library, as far as this rank knows: its call did not return well */
@@ -21,7 +21,8 @@ enum state {
     AGREED /* + enum arithmetic */
 };
 
-/* Of this process: 0, or 1 + enum arithmetic. Threads that ask at once find the same. */
+/* The verdict of this process: 0, or 1 + enum arithmetic. Threads that ask at once find the same.
+ */
 static unsigned char found[REDUCTION_PAIRS];
 
 static enum arithmetic arithmetic_find(const struct reduction *r)
@@ -48,11 +49,29 @@ static enum arithmetic agree(const struct mpi_comm *c, enum arithmetic own)
     return own;
 }
 
+/* state: AGREED or beyond. */
+static enum reason heed(int state, struct reduction *r)
+{
+    if (state == AGREED + ARITHMETIC_UNEVEN)
+        return r->kernel ? REASON_ARITHMETIC : REASON_OPERATION;
+    if (state == AGREED + ARITHMETIC_OTHER) {
+        r->kernel = NULL;
+        r->kernel_type = KERNEL_NONE;
+    }
+    return REASON_NONE;
+}
+
+/* Nothing is to be agreed on. */
+static int is_plain(const struct reduction *r)
+{
+    return r->real && !r->index_bytes && r->kernel;
+}
+
 enum reason pairs_agree(struct mpi_comm *c, struct reduction *r)
 {
     unsigned char *state = &c->pairs[r->pair];
 
-    if (r->real && !r->index_bytes && r->kernel)
+    if (is_plain(r))
         return REASON_NONE;
     if (*state == UNKNOWN && !r->kernel) {
         *state = REFUSED;
@@ -62,13 +81,14 @@ enum reason pairs_agree(struct mpi_comm *c, struct reduction *r)
         *state = (unsigned char)(AGREED + agree(c, r->kernel          ? arithmetic_find(r)
                                                    : *state == SERVED ? ARITHMETIC_OTHER
                                                                       : ARITHMETIC_UNEVEN));
-    if (*state == AGREED + ARITHMETIC_UNEVEN)
-        return r->kernel ? REASON_ARITHMETIC : REASON_OPERATION;
-    if (*state == AGREED + ARITHMETIC_OTHER) {
-        r->kernel = NULL;
-        r->kernel_type = KERNEL_NONE;
-    }
-    return REASON_NONE;
+    return heed(*state, r);
+}
+
+enum reason pairs_known(const struct mpi_comm *c, struct reduction *r)
+{
+    int state = c->pairs[r->pair];
+
+    return is_plain(r) ? REASON_NONE : state < AGREED ? REASON_AGREE : heed(state, r);
 }
 
 void pairs_served(struct mpi_comm *c, const struct reduction *r, int rc)

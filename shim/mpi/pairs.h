@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a communicator's ranks have agreed on about each pair of a type and an operation: may the
- * library's calls and rerouted ones take turns, and who combines in the latter?
+ * The agreement of a communicator's ranks on each pair of a type and an operation: may the
+ * library's calls and rerouted ones take turns, and do kernels or the library combine in the
+ * latter?
  */
 #ifndef COLLSHIM_SHIM_MPI_PAIRS_H
 #define COLLSHIM_SHIM_MPI_PAIRS_H
@@ -15,6 +16,9 @@
  * then pairs_served is to be told how the library's own call went. The same on all ranks.
  */
 enum reason pairs_agree(struct mpi_comm *c, struct reduction *r);
+
+/* The same by what is agreed already. REASON_AGREE: nothing is. Local. */
+enum reason pairs_known(const struct mpi_comm *c, struct reduction *r);
 
 /* rc: what the library's call returned. */
 void pairs_served(struct mpi_comm *c, const struct reduction *r, int rc);

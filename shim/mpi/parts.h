@@ -8,7 +8,7 @@
 
 #include <mpi.h>
 
-/* What a type was made by. */
+/* The constructor of a type. */
 struct type_parts {
     int integers, addresses, types, combiner;
     int large; /* made with large counts: MPI_Type_get_contents cannot take it apart */
@@ -20,7 +20,7 @@ int type_parts_of(MPI_Datatype type, struct type_parts *p);
 /* Such a type was not made by the application and must not be freed. */
 int type_is_predefined(const struct type_parts *p);
 
-/* What it was made of. Arrays and types are owned. */
+/* The constructor's arguments. Arrays and types are owned. */
 struct type_contents {
     struct type_parts parts;
     int *integer;

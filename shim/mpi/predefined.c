@@ -10,7 +10,7 @@
 #include "shim/mpi/process.h"
 
 /*
- * What the mpi.h of the build does not name, though a later library has it. MPICH's handles are
+ * Handles that the mpi.h of the build lacks, though a later library has them. MPICH's handles are
  * numbers that its ABI fixes. Open MPI's are addresses: weak, since not every version has them all.
  * The standard ABI has all names.
  */
@@ -92,7 +92,7 @@ static int column_of(size_t bytes)
     return column;
 }
 
-/* Of a type without a handle here: is it one of MPI_Type_create_f90_real, _complex or _integer? */
+/* Is a type without a handle here one of MPI_Type_create_f90_real, _complex or _integer? */
 static int find_made(MPI_Datatype type, struct predefined *p)
 {
     int integers, addresses, types, combiner;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a predefined type is, in one form for all its names and all libraries: numbers of a kind and
- * a size, laid out in some way. MPI_INTEGER4 and MPI_INTEGER are then the same, as are the types of
+ * A predefined type in one form for all its names and all libraries: numbers of a kind and a size,
+ * with a layout. MPI_INTEGER4 and MPI_INTEGER are then the same, as are the types of
  * MPI_Type_create_f90_real.
  */
 #ifndef COLLSHIM_SHIM_MPI_PREDEFINED_H

@@ -10,9 +10,9 @@ struct mpi_process mpi_process = {.verdict = REASON_NOT_SEEN, .keyval = MPI_KEYV
 
 #ifdef MPI_ABI_VERSION
 /*
- * Intel MPI's libmpi_abi.so.1 up to 2021.18 says that it implements the ABI's version 1.0, but has
- * an earlier draft's numbers: MPI_ERRORS_RETURN and MPI_ERRORS_ABORT are each other's, and those
- * that say how Fortran's kinds were made.
+ * Intel MPI's libmpi_abi.so.1 up to 2021.18 claims version 1.0 of the ABI, but has an earlier
+ * draft's numbers. MPI_ERRORS_RETURN and MPI_ERRORS_ABORT are exchanged, and so are the numbers for
+ * how Fortran's kinds were made.
  */
 #define DRAFT_ERRORS_RETURN MPI_ERRORS_ABORT
 static int is_draft(const char *library_version)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the backend knows about this process: whether all ranks of MPI_COMM_WORLD
- * agreed on the settings, and what they agreed on.
+ * The backend's knowledge of this process: whether all ranks of MPI_COMM_WORLD agreed on the
+ * settings, and their agreement.
  */
 #ifndef COLLSHIM_SHIM_MPI_PROCESS_H
 #define COLLSHIM_SHIM_MPI_PROCESS_H
@@ -18,10 +18,11 @@
 struct mpi_process {
     const char *library_version; /* borrowed from the preload */
     int draft; /* the library's standard ABI is an earlier draft, where some numbers differ */
-    MPI_Errhandler errors_return; /* what the library takes for MPI_ERRORS_RETURN */
+    MPI_Errhandler errors_return; /* the library's number for MPI_ERRORS_RETURN */
     enum reason verdict; /* REASON_NONE once MPI_Init has agreed; else why nothing is rerouted */
     int world_rank, world_size;
     uint64_t least_bytes;    /* of a collective, below which no call is looked at */
+    int progresses;          /* the libraries of all ranks progress calls of ours (progress.h) */
     int cuda_aware;          /* the library takes pointers to device memory; known after MPI_Init */
     int keyval;              /* of the communicator state; MPI_KEYVAL_INVALID before MPI_Init */
     const struct topo *topo; /* from COLLSHIM_TOPOLOGY over MPI_COMM_WORLD, or NULL */

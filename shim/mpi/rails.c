@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * All nodes send at once, each rank to the rank of its local index on the next node, so that every
- * rail carries one flow each way, as it does in a ring. What a rank sends so fast goes out of its
- * own rail and into another one; where rates differ, a second turn towards the node before tells
- * which of the two is slow. The size is a compromise: on a slow network it must exceed what a rate
- * limiter lets through at once. A rail that is far slower than the others with the first few bytes
- * is spared the rest, for all wait for it.
+ * rail carries one flow each way, as it does in a ring. A measured rate is that of two rails: the
+ * rank's own outwards and another one inwards. Where rates differ, a second turn towards the node
+ * before tells which of the two is slow. A rate limiter lets its burst through at once, and as much
+ * again where the card's segments are as long as that. So a rate is of the bytes behind the first
+ * ones. A rail that is far slower than the others with the first few bytes gets fewer, for all wait
+ * for it.
  */
 #include "shim/mpi/rails.h"
 
 #include <float.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,19 +20,19 @@
 #include "shim/decide/rails_level.h"
 #include "shim/mpi/calls.h"
 #include "shim/mpi/process.h"
+#include "shim/mpi/rails_pass.h"
 
-enum { FIRST_CONTACT = 4 << 10, SHORT = 96 << 10, TIMED = 512 << 10, TAG = 0 };
-enum { SMALL = 32 << 10, LARGE = 256 << 10, PIECES = TIMED / SMALL };
-enum { PASSES = 4, PASSES_AGAIN = 2, TIMED_AGAIN = 256 << 10 };
+enum { FIRST_CONTACT = 4 << 10, SHORT = 96 << 10 };
+enum { LEAD = 128 << 10, SPARED = 192 << 10 };
+enum { PASSES = 4, PASSES_AGAIN = 2, SPARED_PASSES = 2, TIMED_AGAIN = 256 << 10 };
 enum { FRESH_S = 30, MOST_LINES = 16 };
-static const double far_slower = 2.5;             /* than the usual rail */
-static const double beyond_burst = SHORT - SMALL; /* what a limiter lets through at once says
-                                                     nothing */
+static const double far_slower = 2.5;   /* than the usual rail: it gets fewer bytes */
+static const double hardly_usable = 16; /* times slower: it gets no more, and counts as slower */
 
-/* What a process found. */
+/* A process's findings. */
 struct measured {
     double rate[2];      /* bytes/s by enum topo_way; 0: not known */
-    double small, large; /* seconds, in pieces of SMALL and of LARGE bytes */
+    double small, large; /* seconds, in pieces of RAILS_SMALL and of RAILS_LARGE bytes */
     double when;         /* of count_now; 0: never */
 };
 
@@ -67,53 +67,13 @@ struct turn {
     MPI_Comm comm;
     const struct topo *t;
     int rank;
-    char *buffer;    /* [2 * TIMED] */
+    char *buffer;    /* [2 * RAILS_TIMED] */
     double *seconds; /* [nranks] until each rank's first few bytes were there, if that is far longer
                         than usual; else 0 */
+    double usual;    /* the median of these times */
     double *room;    /* [nranks] */
     int to, from;
 };
-
-/* The rank of the same local index on the node `step` further, or MPI_PROC_NULL. */
-static int counterpart(const struct topo *t, int rank, int step)
-{
-    int node = (t->rank[rank].node + t->nnodes + step) % t->nnodes, local = t->rank[rank].local;
-
-    return local < topo_node_size(t, node) ? topo_node_rank(t, node, local) : MPI_PROC_NULL;
-}
-
-/*
- * Send so many bytes on in such pieces, and receive as many; the time until the receiver has said
- * that they are there goes to *seconds. What comes in the meantime may take longer, on another
- * slow rail, and is not part of it; and a receiver cannot tell how long ago a sender began.
- */
-static int pass_on(const struct turn *w, int to, int from, int bytes, int piece, double *seconds)
-{
-    MPI_Request request[PIECES + 1], sent[PIECES + 1];
-    char told = 0, heard, *out = w->buffer, *in = w->buffer + TIMED;
-    int n = bytes / piece, nsent = 0, rc = MPI_SUCCESS, at[PIECES + 1];
-    double start = count_now();
-
-    for (int i = 0; rc == MPI_SUCCESS && i < n; i++)
-        rc = mpi.Irecv(in + (size_t)i * (size_t)piece, piece, MPI_BYTE, from, TAG, w->comm,
-                       &request[i]);
-    if (rc == MPI_SUCCESS)
-        rc = mpi.Irecv(&heard, 1, MPI_BYTE, to, TAG + 1, w->comm, &request[n]);
-    for (; rc == MPI_SUCCESS && nsent < n; nsent++)
-        rc = mpi.Isend(out + (size_t)nsent * (size_t)piece, piece, MPI_BYTE, to, TAG, w->comm,
-                       &sent[nsent]);
-    for (int left = n + 1, here = 0, done; rc == MPI_SUCCESS && left > 0; left -= done) {
-        rc = mpi.Testsome(n + 1, request, &done, at, MPI_STATUSES_IGNORE);
-        for (int i = 0; rc == MPI_SUCCESS && i < done; i++)
-            if (at[i] == n)
-                *seconds = count_now() - start;
-            else if (++here == n)
-                rc = mpi.Isend(&told, 1, MPI_BYTE, from, TAG + 1, w->comm, &sent[nsent++]);
-        if (!done)
-            sched_yield();
-    }
-    return rc == MPI_SUCCESS ? mpi.Waitall(nsent, sent, MPI_STATUSES_IGNORE) : rc;
-}
 
 static int all_start(const struct turn *w)
 {
@@ -122,71 +82,117 @@ static int all_start(const struct turn *w)
     return mpi.Allreduce(&here, &all, 1, MPI_INT, MPI_MAX, w->comm);
 }
 
-/* The first few bytes, and what they took on all ranks: whose rail is far slower is left out of
-   the rest. */
-static int spare_slow(struct turn *w)
+/* Let the own rank's transfers be those that are slow, or those that are not. */
+static struct turn only(const struct turn *w, int slow)
 {
-    double mine = 0, usual;
+    struct turn some = *w;
+
+    if ((w->seconds[w->rank] > 0) != slow)
+        some.to = MPI_PROC_NULL;
+    if (w->from != MPI_PROC_NULL && (w->seconds[w->from] > 0) != slow)
+        some.from = MPI_PROC_NULL;
+    return some;
+}
+
+/* The first few bytes, and what they took on all ranks. */
+static int find_slow(struct turn *w)
+{
+    struct rails_passed mine;
     int n = w->t->nranks;
-    int rc = pass_on(w, w->to, w->from, FIRST_CONTACT, FIRST_CONTACT, &mine);
+    int rc = rails_pass_on(w->comm, w->buffer, w->to, w->from,
+                           (struct rails_transfer){FIRST_CONTACT, FIRST_CONTACT, 0}, &mine);
 
     if (rc == MPI_SUCCESS)
         rc = all_start(w);
     if (rc == MPI_SUCCESS)
-        rc = pass_on(w, w->to, w->from, SHORT, SMALL, &mine);
+        rc = rails_pass_on(w->comm, w->buffer, w->to, w->from,
+                           (struct rails_transfer){SHORT, RAILS_SMALL, 0}, &mine);
     if (w->to == MPI_PROC_NULL)
-        mine = 0;
+        mine.seconds = 0;
     if (rc == MPI_SUCCESS)
-        rc = mpi.Allgather(&mine, 1, MPI_DOUBLE, w->seconds, 1, MPI_DOUBLE, w->comm);
+        rc = mpi.Allgather(&mine.seconds, 1, MPI_DOUBLE, w->seconds, 1, MPI_DOUBLE, w->comm);
     if (rc != MPI_SUCCESS)
         return rc;
-    usual = rails_median(w->seconds, n, w->room);
+    w->usual = rails_median(w->seconds, n, w->room);
     for (int r = 0; r < n; r++)
-        w->seconds[r] = w->seconds[r] > far_slower * usual ? w->seconds[r] : 0;
-    if (w->from != MPI_PROC_NULL && w->seconds[w->from] > 0)
-        w->from = MPI_PROC_NULL;
-    if (w->seconds[w->rank] > 0)
-        w->to = MPI_PROC_NULL;
+        w->seconds[r] = w->seconds[r] > far_slower * w->usual ? w->seconds[r] : 0;
     return MPI_SUCCESS;
 }
 
+static int is_hardly_usable(const struct turn *w, int rank)
+{
+    return rank != MPI_PROC_NULL && w->seconds[rank] > hardly_usable * w->usual;
+}
+
+/* The slow rails alone. A rail that is hardly usable had all of the burst, so it is at least so
+   slow. */
+static int measure_slow(const struct turn *w, double *rate)
+{
+    struct turn slow = only(w, 1);
+    struct rails_passed best = {DBL_MAX, 0}, now;
+    int rc = MPI_SUCCESS;
+
+    if (is_hardly_usable(w, w->rank))
+        slow.to = MPI_PROC_NULL;
+    if (is_hardly_usable(w, w->from))
+        slow.from = MPI_PROC_NULL;
+    for (int i = 0; rc == MPI_SUCCESS && i < SPARED_PASSES; i++) {
+        rc = rails_pass_on(w->comm, w->buffer, slow.to, slow.from,
+                           (struct rails_transfer){SPARED, RAILS_SMALL, RAILS_BURST}, &now);
+        if (rc == MPI_SUCCESS && now.seconds < best.seconds)
+            best = now;
+    }
+    if (w->seconds[w->rank] > 0)
+        *rate = slow.to == MPI_PROC_NULL ? (SHORT - RAILS_BURST) / w->seconds[w->rank] : best.rate;
+    return rc;
+}
+
 /*
- * What every rank can send to the node `step` further goes to rate[nranks]; 0: nobody is there.
- * Pieces of both lengths in turn; of each the better pass, since whoever lost its core for a moment
- * is slow once.
+ * The rate of each rank to the node `step` further, in rate[nranks]; 0: there is no such rank.
+ * Pieces have both lengths in turn. The better pass of each counts, since a rank that lost its core
+ * for a moment is slow once.
  */
 static int measure_step(struct turn *w, int step, int passes, struct measured *m, double *rate)
 {
-    int timed = passes == PASSES ? TIMED : TIMED_AGAIN;
-    double seconds = 0, best[2] = {DBL_MAX, DBL_MAX};
+    int again = passes == PASSES_AGAIN;
+    struct rails_passed best[2] = {{DBL_MAX, 0}, {DBL_MAX, 0}};
+    double mine = 0;
 
-    w->to = counterpart(w->t, w->rank, step);
-    w->from = counterpart(w->t, w->rank, -step);
-    int rc = spare_slow(w);
-
+    w->to = rails_counterpart(w->t, w->rank, step);
+    w->from = rails_counterpart(w->t, w->rank, -step);
+    int rc = find_slow(w);
+    if (rc == MPI_SUCCESS)
+        rc = measure_slow(w, &mine);
+    if (rc != MPI_SUCCESS)
+        return rc;
+    struct turn usual = only(w, 0);
     for (int i = 0; rc == MPI_SUCCESS && i < passes; i++) {
+        struct rails_transfer small = {again ? TIMED_AGAIN : RAILS_TIMED, RAILS_SMALL, LEAD};
+        struct rails_transfer large = {RAILS_TIMED, RAILS_LARGE, 0};
+        struct rails_passed now;
+        int longer = !again && i % 2;
+
         rc = all_start(w);
         if (rc == MPI_SUCCESS)
-            rc = pass_on(w, w->to, w->from, timed, i % 2 ? LARGE : SMALL, &seconds);
-        if (rc == MPI_SUCCESS && seconds < best[i % 2])
-            best[i % 2] = seconds;
+            rc = rails_pass_on(w->comm, w->buffer, usual.to, usual.from, longer ? large : small,
+                               &now);
+        if (rc == MPI_SUCCESS && now.seconds < best[longer].seconds)
+            best[longer] = now;
     }
     if (rc != MPI_SUCCESS)
         return rc;
-    double mine = w->to != MPI_PROC_NULL    ? timed / (best[0] < best[1] ? best[0] : best[1])
-                  : w->seconds[w->rank] > 0 ? beyond_burst / w->seconds[w->rank]
-                                            : 0;
-    if (w->to != MPI_PROC_NULL && passes == PASSES) {
-        m->small = best[0];
-        m->large = best[1];
+    if (usual.to != MPI_PROC_NULL) {
+        mine = best[0].rate; /* long messages may come side by side, and the first one late */
+        m->small = again ? m->small : best[0].seconds;
+        m->large = again ? m->large : best[1].seconds;
     }
     return mpi.Allgather(&mine, 1, MPI_DOUBLE, rate, 1, MPI_DOUBLE, w->comm);
 }
 
-/* What this rank's rail carries is at least what it carried in one of the turns. */
+/* This rank's rail carries at least as much as in one of the turns. */
 static void note_rates(const struct turn *w, int step, const double *rate, struct measured *m)
 {
-    int from = counterpart(w->t, w->rank, -step);
+    int from = rails_counterpart(w->t, w->rank, -step);
 
     if (rate[w->rank] > m->rate[TOPO_OUT])
         m->rate[TOPO_OUT] = rate[w->rank];
@@ -218,12 +224,12 @@ static void fill_in_chunk(struct topo *t, const struct measured *m)
         small += m[r].small;
         large += m[r].large;
     }
-    t->rail_chunk = small < large ? SMALL : LARGE;
+    t->rail_chunk = small < large ? RAILS_SMALL : RAILS_LARGE;
     say(CFG_LEVEL_INFO, "rails were measured to be faster with messages of %zu bytes: %.3g to %.3g",
         t->rail_chunk, small < large ? small : large, small < large ? large : small);
 }
 
-/* By node, rail and way: where several ranks use a rail, what the fastest found. */
+/* By node, rail and way: if several ranks use a rail, the fastest one's rate. */
 static void fill_in_table(const struct topo *t, const struct measured *m, double *rate)
 {
     memset(rate, 0, 2 * (size_t)t->nnodes * (size_t)t->nrails * sizeof *rate);
@@ -265,6 +271,19 @@ int rails_wanted(const struct topo *t)
     return t->nnodes > 1 && (t->nranks > t->nnodes || t->nnodes > 2);
 }
 
+int rails_hardly_usable(const struct topo *t)
+{
+    size_t n = 2 * (size_t)t->nnodes * (size_t)t->nrails;
+    double most = 0;
+
+    for (size_t i = 0; t->rate && i < n; i++)
+        most = t->rate[i] > most ? t->rate[i] : most;
+    for (size_t i = 0; t->rate && i < n; i++)
+        if (t->rate[i] * hardly_usable < most)
+            return 1;
+    return 0;
+}
+
 static int rates_given(const struct topo *t)
 {
     for (int rail = 0; rail < t->nrails; rail++)
@@ -273,7 +292,7 @@ static int rates_given(const struct topo *t)
     return 0;
 }
 
-/* What one measurement needs; freed as one. */
+/* Memory of one measurement; freed as one. */
 struct room {
     struct measured *all; /* [nranks] */
     double *rate;         /* [nranks] */
@@ -281,6 +300,7 @@ struct room {
     double *table;  /* [nnodes * nrails * 2] */
     double *before; /* likewise: what the topology had, and room to sort */
     char *buffer;
+    double usual; /* of the rates found */
 };
 
 static int open_room(struct room *r, const struct topo *t)
@@ -291,7 +311,7 @@ static int open_room(struct room *r, const struct topo *t)
                        .rate = calloc(3 * ranks, sizeof *r->rate),
                        .table = calloc(cells, sizeof *r->table),
                        .before = calloc(cells, sizeof *r->before),
-                       .buffer = calloc(2, TIMED)};
+                       .buffer = calloc(2, RAILS_TIMED)};
     r->seconds = r->rate ? r->rate + ranks : NULL;
     r->work = r->rate ? r->rate + 2 * ranks : NULL;
     return r->all && r->rate && r->table && r->before && r->buffer;
@@ -306,7 +326,7 @@ static void close_room(struct room *r)
     free(r->buffer);
 }
 
-/* again: whatever was measured before. *found: r->table and r->all have the result. */
+/* again: also if there are measurements. *found: r->table and r->all have the result. */
 static int measure(MPI_Comm comm, int rank, struct topo *t, int again, struct room *r, int *found)
 {
     int here[2] = {open_room(r, t), !again && is_fresh(own_get())}, all[2];
@@ -335,6 +355,7 @@ static int measure(MPI_Comm comm, int rank, struct topo *t, int again, struct ro
         return rc;
     fill_in_table(t, r->all, r->table);
     rails_level(r->table, 2 * t->nnodes * t->nrails, r->before);
+    r->usual = rails_median(r->table, 2 * t->nnodes * t->nrails, r->before);
     if (rails_alike(r->table, 2 * t->nnodes * t->nrails))
         memset(r->table, 0, 2 * (size_t)t->nnodes * (size_t)t->nrails * sizeof *r->table);
     *found = 1;
@@ -348,7 +369,7 @@ static void take_table(struct topo *t, struct room *r)
     r->table = NULL;
 }
 
-int rails_measure(MPI_Comm comm, int rank, struct topo *t)
+int rails_measure(MPI_Comm comm, int rank, struct topo *t, double *usual)
 {
     struct room r;
     int found, rc;
@@ -357,6 +378,7 @@ int rails_measure(MPI_Comm comm, int rank, struct topo *t)
         return MPI_SUCCESS;
     rc = measure(comm, rank, t, 0, &r, &found);
     if (found) {
+        *usual = r.usual;
         take_table(t, &r);
         tell(t);
         fill_in_chunk(t, r.all);
@@ -388,7 +410,8 @@ static void tell_change(const struct topo *t, const double *before, const double
         at % 2 == TOPO_OUT ? "out" : "in", rails_share(before, n, at), calls, others);
 }
 
-int rails_measure_again(MPI_Comm comm, int rank, struct topo *t, unsigned calls, int *changed)
+int rails_measure_again(MPI_Comm comm, int rank, struct topo *t, unsigned calls, int *changed,
+                        double *usual)
 {
     int n = 2 * t->nnodes * t->nrails, found, rc;
     struct room r;
@@ -397,6 +420,7 @@ int rails_measure_again(MPI_Comm comm, int rank, struct topo *t, unsigned calls,
     for (int i = 0; found && i < n; i++)
         r.before[i] =
             topo_rail_rate(t, i / 2 / t->nrails, i / 2 % t->nrails, (enum topo_way)(i % 2));
+    *usual = found ? r.usual : *usual;
     *changed = found && rails_changed(r.before, r.table, n);
     if (*changed) {
         tell_change(t, r.before, r.table, calls);
@@ -408,55 +432,5 @@ int rails_measure_again(MPI_Comm comm, int rank, struct topo *t, unsigned calls,
         rail_count_can(m.rate[TOPO_OUT], m.rate[TOPO_IN]);
     }
     close_room(&r);
-    return rc;
-}
-
-/* What the rank is taken to send to the one of its local index on the next node, if that is slow;
-   else 0. */
-static double planned_slow(const struct topo *t, int rank)
-{
-    int to = counterpart(t, rank, 1);
-    const struct topo_rank *a = &t->rank[rank];
-    double most = 0;
-
-    if (to == MPI_PROC_NULL || a->rail < 0)
-        return 0;
-    for (int r = 0; r < t->nrails; r++)
-        most = t->rail[r].bw_bytes_per_s > most ? t->rail[r].bw_bytes_per_s : most;
-    double out = topo_rail_rate(t, a->node, a->rail, TOPO_OUT);
-    double in = topo_rail_rate(t, t->rank[to].node, t->rank[to].rail, TOPO_IN);
-    double rate = out < in ? out : in;
-    return rate < rails_slow_from * most ? rate : 0;
-}
-
-int rails_probe(MPI_Comm comm, int rank, const struct topo *t, double much, int *faster,
-                double *seconds)
-{
-    struct turn w = {.comm = comm,
-                     .t = t,
-                     .rank = rank,
-                     .to = counterpart(t, rank, 1),
-                     .from = counterpart(t, rank, -1),
-                     .buffer = calloc(2, TIMED)};
-    double planned = planned_slow(t, rank), value[2] = {!w.buffer}, took = 0;
-    int rc = mpi.Allreduce(MPI_IN_PLACE, value, 1, MPI_DOUBLE, MPI_MAX, comm);
-
-    *faster = 0;
-    *seconds = 0;
-    if (rc == MPI_SUCCESS && !value[0]) {
-        w.to = planned > 0 ? w.to : MPI_PROC_NULL;
-        w.from = w.from != MPI_PROC_NULL && planned_slow(t, w.from) > 0 ? w.from : MPI_PROC_NULL;
-        rc = pass_on(&w, w.to, w.from, SHORT, SMALL, &took);
-        value[0] = planned > 0 && beyond_burst / took > much * planned;
-        value[1] = took;
-        if (planned > 0)
-            say_here(CFG_LEVEL_DEBUG, "rails: a probe took %.3g s, %.3g Mbit/s; planned %.3g", took,
-                     beyond_burst / took * 8 / 1e6, planned * 8 / 1e6);
-        if (rc == MPI_SUCCESS)
-            rc = mpi.Allreduce(MPI_IN_PLACE, value, 2, MPI_DOUBLE, MPI_MAX, comm);
-        *faster = value[0] > 0;
-        *seconds = value[1];
-    }
-    free(w.buffer);
     return rc;
 }

@@ -6,6 +6,7 @@
 #include "shim/decide/say.h"
 #include "shim/mpi/calls.h"
 #include "shim/mpi/rails.h"
+#include "shim/mpi/rails_probe.h"
 
 enum { MOST_RANKS_WEIGHED = 256 }; /* whose demand is added up for each call */
 
@@ -19,7 +20,7 @@ static uint32_t key_of(const struct mpi_call *call, const struct plan_algorithm 
     return 1 + (uint32_t)call->collective + 16 * bits + ((uint32_t)(uintptr_t)algorithm << 8);
 }
 
-/* What the call's time is proportional to. */
+/* The call's work, to which its time is proportional. */
 static double work_of(const struct mpi_comm *c, const struct mpi_call *call)
 {
     const struct plan_request *q = &call->request;
@@ -27,20 +28,31 @@ static double work_of(const struct mpi_comm *c, const struct mpi_call *call)
     return q->demand && c->size <= MOST_RANKS_WEIGHED ? load_bound(q) : (double)call->total;
 }
 
+/* Seconds that the rails need for it, as they were measured; 0: not known. */
+static double least_of(const struct mpi_comm *c, const struct mpi_call *call)
+{
+    double bound = load_bound(&call->request);
+
+    return load_rates_known(c->topo) ? bound : c->rail_rate > 0 ? bound / c->rail_rate : 0;
+}
+
 static void measure(struct mpi_comm *c)
 {
     int changed = 0;
 
-    if (rails_measure_again(c->private_comm, c->rank, c->topo, c->follow.calls, &changed) !=
-        MPI_SUCCESS)
+    if (rails_measure_again(c->private_comm, c->rank, c->topo, c->follow.calls, &changed,
+                            &c->rail_rate) != MPI_SUCCESS)
         return;
-    if (changed)
+    if (changed) {
         mpi_comm_forget_plans(c);
-    follow_measured(&c->follow, changed, c->topo->rail[0].bw_bytes_per_s > 0);
+        guard_spare(&c->guard, rails_hardly_usable(c->topo));
+    }
+    follow_measured(&c->follow, changed, c->topo->rail[0].bw_bytes_per_s > 0,
+                    rails_probe_cost(c->topo));
 }
 
-/* A limiter that lets a third of a probe through at once makes a rail look half as fast again:
-   after a measurement in vain that no longer counts. */
+/* A limiter that lets a third of a probe through at once makes a rail look half as fast again.
+   After a measurement without a change that no longer counts. */
 static void probe(struct mpi_comm *c)
 {
     static const double much = 1.25, surely = 1.7;
@@ -64,7 +76,8 @@ void rails_follow(struct mpi_comm *c, const struct mpi_call *call,
 
     if (!c->rails_followed)
         return;
-    follow_call(f, key_of(call, algorithm), seconds, work_of(c, call));
+    uint32_t key = key_of(call, algorithm);
+    follow_call(f, key, seconds, work_of(c, call), follow_is_new(f, key) ? least_of(c, call) : 0);
     if (!follow_due(f))
         return;
     began = count_now();

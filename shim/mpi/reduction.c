@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Elements are combined by the kernels of transports/; what has none, because its form is the
- * library's own affair (Fortran's LOGICAL) or rare (numbers of 16 and 128 bits), by the library's
- * MPI_Reduce_local.
+ * Elements are combined by the kernels of transports/. Types without a kernel are combined by the
+ * library's MPI_Reduce_local: their form is the library's own (Fortran's LOGICAL), or they are rare
+ * (numbers of 16 and 128 bits).
  */
 #include "shim/mpi/reduction.h"
 
@@ -12,7 +12,7 @@
 #include "shim/mpi/calls.h"
 #include "shim/mpi/predefined.h"
 
-/* What operations MPI defines on. */
+/* The types for which MPI defines an operation. */
 enum { INTEGERS = 1, COUNTS = 2, REALS = 4, COMPLEXES = 8, TRUTHS = 16, RAW = 32, PAIRS = 64 };
 
 static int group_of(const struct predefined *p)

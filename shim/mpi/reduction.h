@@ -35,7 +35,7 @@ struct reduction {
     size_t index_bytes; /* of a pair's index; 0: it is no pair */
     int rounds;         /* the result depends on the order in which elements are combined */
     kernel_fn kernel;   /* NULL: the library combines */
-    enum kernel_type kernel_type; /* what kernel was found by; KERNEL_NONE without one */
+    enum kernel_type kernel_type; /* the kernel's key; KERNEL_NONE without one */
     enum kernel_op kernel_op;
 };
 

@@ -125,7 +125,7 @@ int reduction_equal(const struct reduction *r, const void *a, const void *b, siz
     if (r->real && r->index_bytes)
         return real_pairs_equal(r, a, b, bytes);
     if (r->real == REAL_128 && nearly_equal(REAL_LONG_DOUBLE, a, b, bytes, r->rounds ? nranks : 0))
-        return 1; /* what some libraries take Fortran's REAL16 for */
+        return 1; /* the type that some libraries use for Fortran's REAL16 */
     if (r->real)
         return nearly_equal(r->real, a, b, bytes, r->rounds ? nranks : 0);
     if (layout_of(r->type, &packed) < 0)

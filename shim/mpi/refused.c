@@ -4,12 +4,11 @@
  * coinciding buffers everywhere, Open MPI in Allreduce of more than one element and Reduce. So the
  * answer is the library's own, and not a table of versions.
  *
- * The question must do no harm where the library does not check: MPICH aborts the process when it
- * copies a buffer onto itself. So it is about elements of no bytes, which the checks take for
- * elements like any other; for a reduction that needs an operation of ours, which never runs.
- *
- * It is asked when a call has the fault, not before: a correct program never asks. Open MPI raises
- * some of these errors on MPI_COMM_WORLD, so the handlers there stand back for the moment.
+ * The question must do no harm if the library does not check: MPICH aborts the process when it
+ * copies a buffer onto itself. So it uses elements of no bytes, which the checks treat as any
+ * other. For a reduction that needs an operation of ours, which never runs. The question is asked
+ * when a call has the fault, not before: a correct program never asks. Open MPI raises some of
+ * these errors on MPI_COMM_WORLD, so the handlers there are replaced for the moment.
  */
 #include "shim/mpi/refused.h"
 
@@ -53,6 +52,25 @@ struct trial {
     MPI_Op op;
 };
 
+/* The same of neighbour collectives: the one rank is its own neighbour. */
+static int try_neighbors(int function, const struct trial *t)
+{
+    const int zero[1] = {0};
+    MPI_Comm loop;
+
+    if (mpi.Dist_graph_create_adjacent(self, 1, zero, zero, 1, zero, zero, MPI_INFO_NULL, 0,
+                                       &loop) != MPI_SUCCESS)
+        return MPI_SUCCESS;
+    mpi.Comm_set_errhandler(loop, mpi_process.errors_return);
+    int rc = function == COLL_NEIGHBOR_ALLGATHER
+                 ? mpi.Neighbor_allgather(t->send, t->count, t->send_type, t->receive, t->count,
+                                          t->receive_type, loop)
+                 : mpi.Neighbor_alltoall(t->send, t->count, t->send_type, t->receive, t->count,
+                                         t->receive_type, loop);
+    mpi.Comm_free(&loop);
+    return rc;
+}
+
 /* Returns what the library's function returns. */
 static int try(int function, const struct trial *t)
 {
@@ -72,6 +90,10 @@ static int try(int function, const struct trial *t)
         return mpi.Reduce_scatter_block(t->send, t->receive, t->count, *st, t->op, self);
     case COLL_REDUCE:
         return mpi.Reduce(t->send, t->receive, t->count, *st, t->op, 0, self);
+    case COLL_SCAN:
+        return mpi.Scan(t->send, t->receive, t->count, *st, t->op, self);
+    case COLL_EXSCAN:
+        return mpi.Exscan(t->send, t->receive, t->count, *st, t->op, self);
     case COLL_BCAST:
         return mpi.Bcast(t->receive, t->count, *st, 0, self);
     case COLL_GATHER:
@@ -88,6 +110,9 @@ static int try(int function, const struct trial *t)
         return mpi.Alltoallv(t->send, n, zero, *st, t->receive, n, zero, *rt, self);
     case REFUSED_ALLTOALLW: /* coinciding buffers count as such only if the types' lists do too */
         return mpi.Alltoallw(t->send, n, zero, st, t->receive, n, zero, *st == *rt ? st : rt, self);
+    case COLL_NEIGHBOR_ALLGATHER:
+    case COLL_NEIGHBOR_ALLTOALL:
+        return try_neighbors(function, t);
     default:
         return MPI_SUCCESS;
     }
@@ -198,7 +223,7 @@ static int has_no_address(const void *buffer, MPI_Count count, MPI_Datatype type
            layout_is_nowhere(buffer, &l, (size_t)(count * l.size));
 }
 
-/* Where there are no elements, not every library looks at type and address. */
+/* Without elements, not every library checks type and address. */
 int refused_block(int function, enum refused_side side, const void *buffer, MPI_Count count,
                   MPI_Datatype type)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the library refuses by a look at one rank's own arguments. Such a call goes to the library
- * before any message of ours and before anything is counted: the library returns the error without
- * a message, and the other ranks may be in another call, or in none.
+ * Faults that the library finds in one rank's own arguments. Such a call goes to the library before
+ * any message of ours and before anything is counted: the library returns the error without a
+ * message, and the other ranks may be in another call, or in none.
  *
  * Two kinds of faults. A negative count, a missing address or a root that does not exist is the
  * library's on the rank that has it: a library that does not look fails on it. Buffers that
- * coincide and types that are not committed often work where the library does not look. A rank may
+ * coincide and types that are not committed often work if the library does not check. A rank may
  * not leave the others for those, unless the library refuses them. So the library is asked once per
  * function and fault, on a communicator of this process alone, with data of no bytes.
  *
@@ -33,7 +33,7 @@ void refused_close(void);
 
 /* Each returns 1 if the library refuses the call for this, or fails on it; else 0. */
 
-/* A type that is none, or not committed. */
+/* A type that does not exist, or is not committed. */
 int refused_type(int function, enum refused_side side, MPI_Datatype type);
 
 /* A buffer that is not MPI_IN_PLACE by right: so many elements, in one block. */
@@ -45,9 +45,9 @@ int refused_blocks(int function, enum refused_side side, const void *buffer, str
                    struct displs displs, int n, MPI_Datatype type, const MPI_Datatype *types);
 
 /*
- * Buffers that coincide. What this rank sends to itself is at `own`, and would be received `displ`
- * elements behind `all`, or the other way round; count elements of one type. displ is 0 where the
- * two are compared as they are.
+ * Buffers that coincide. This rank's data for itself is at `own`, and would be received `displ`
+ * elements behind `all`, or the other way round; count elements of one type. displ is 0 if the two
+ * are compared as they are.
  */
 int refused_alias(int function, const void *own, const void *all, MPI_Count displ, MPI_Count count,
                   MPI_Datatype type);

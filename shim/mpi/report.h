@@ -15,12 +15,10 @@ void mpi_report_open(void);
 void mpi_report(void);
 
 /*
- * A job may be killed, so rank 0 writes what it has itself counted so far, as "partial", into the
- * same file: 1 s after MPI_Init, then when the job is twice as old, at least once a minute; but
- * never so often that writing takes more than 0.5 % of the time. The report in MPI_Finalize takes
- * its place.
- *
- * Due: nanoseconds of site_count's clock; UINT64_MAX: never on this rank. Any thread may call.
+ * A job may be killed, so rank 0 writes its own counts so far, as "partial", into the same file. It
+ * writes 1 s after MPI_Init, then whenever the job is twice as old, at least once a minute. Writing
+ * takes at most 0.5 % of the time. The report in MPI_Finalize takes its place. Due: nanoseconds of
+ * site_count's clock; UINT64_MAX: never on this rank. Any thread may call.
  */
 extern uint64_t mpi_report_due;
 void mpi_report_so_far(uint64_t now);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The slow half of an intercepted call. Everything that decides here is equal on all
- * ranks: the settings (agreed at MPI_Init), the communicator's state (agreed when it was
- * made), the collective's sizes (equal by MPI's own rules) and the number of calls so far.
- * After the decision there is no way back: what fails then is an error of the call, as it
- * would be inside the library.
+ * The slow half of an intercepted call. All values that decide are equal on all ranks: the settings
+ * (agreed at MPI_Init), the communicator's state (agreed when it was made), the collective's sizes
+ * (equal by MPI's own rules) and the number of calls so far. The decision is final: a later failure
+ * is an error of the call, as it would be inside the library.
  */
 #include "shim/mpi/reroute.h"
 
@@ -14,9 +13,13 @@
 #include "planners/slices.h"
 #include "shim/decide/choose.h"
 #include "shim/decide/count.h"
+#include "shim/decide/worth.h"
 #include "shim/mpi/comm.h"
 #include "shim/mpi/first.h"
+#include "shim/mpi/nonblocking.h"
 #include "shim/mpi/pairs.h"
+#include "shim/mpi/pending.h"
+#include "shim/mpi/persistent.h"
 #include "shim/mpi/serve.h"
 #include "shim/mpi/slices.h"
 #include "shim/mpi/stored.h"
@@ -66,7 +69,7 @@ static int is_first(struct mpi_comm *c, MPI_Comm comm, enum plan_collective coll
 
     if (!choose_is_guarded(collective) || (c && (c->verdict || c->first_done & bit)))
         return 0;
-    if (first_call(comm, collective))
+    if (!(c && c->guard.spared) && first_call(comm, collective))
         return 1;
     if (c)
         c->first_done |= bit;
@@ -112,15 +115,84 @@ struct mpi_comm *mpi_gate_comm(MPI_Comm comm, int nranks, enum plan_collective c
     return *why ? NULL : c;
 }
 
+/* Nothing here asks other ranks or waits, but for a persistent call that no guard has to judge. MPI
+   lets that call wait, so its ranks may meet. */
+static struct mpi_comm *gate_started(const struct mpi_call *call, int nranks, enum reason *why)
+{
+    struct mpi_comm *c = NULL;
+
+    *why = gate_here(call->collective);
+    if (!*why)
+        *why = !settings.cfg.nonblocking ? REASON_WAITING
+               : !mpi_process.progresses ? REASON_PROGRESS
+                                         : gate_bytes(call->total);
+    if (!*why && !(c = mpi_comm_find(call->comm)))
+        *why = mpi_gate_call(call->comm, nranks, call->collective);
+    if (!*why && !c && call->persistent && !choose_is_guarded(call->collective)) {
+        inside++;
+        c = mpi_comm_make(call->comm);
+        inside--;
+    }
+    if (!*why)
+        *why = c ? c->verdict : REASON_NOT_MET;
+    if (*why == REASON_NOT_MET && !choose_is_guarded(call->collective))
+        first_want_meeting(call->comm);
+    return *why ? NULL : c;
+}
+
+/* A nonblocking call's missing parts, except in calls that the guard judges: it has to see them
+   anyway. */
+static void want_pair(struct mpi_comm *c, const struct mpi_call *call)
+{
+    if (!call->reduction.kernel || choose_is_guarded(call->collective) || c->wants_pair)
+        return;
+    c->wanted_pair = call->reduction;
+    c->wants_pair = 1;
+    __atomic_add_fetch(&first_wanted, 1, __ATOMIC_RELAXED);
+}
+
+void mpi_meet_where_wanted(const struct mpi_call *call)
+{
+    struct mpi_comm *c = NULL;
+
+    if (call->nonblocking || gate_here(call->collective) ||
+        (!(c = mpi_comm_find(call->comm)) && !first_meeting_is_wanted(call->comm)))
+        return;
+    inside++;
+    if (!c) {
+        mpi_comm_make(call->comm);
+    } else if (c->wants_pair) {
+        c->wants_pair = 0;
+        __atomic_sub_fetch(&first_wanted, 1, __ATOMIC_RELAXED);
+        pairs_agree(c, &c->wanted_pair);
+    }
+    inside--;
+}
+
+struct mpi_comm *mpi_gate_claimed(const struct mpi_call *call, int nranks, enum reason *why)
+{
+    return call->nonblocking ? gate_started(call, nranks, why)
+                             : mpi_gate_comm(call->comm, nranks, call->collective, SIZES_CLAIMED,
+                                             call->total, why);
+}
+
 enum reason mpi_gate_reduction(struct mpi_comm *c, struct mpi_call *call)
 {
+    /* A blocking call tries out a reduction that has no kernel of ours. */
+    if (call->nonblocking && (!call->persistent || !call->reduction.kernel)) {
+        enum reason known = pairs_known(c, &call->reduction);
+
+        if (known == REASON_AGREE)
+            want_pair(c, call);
+        return known;
+    }
     inside++;
     enum reason why = pairs_agree(c, &call->reduction);
     inside--;
     return why;
 }
 
-/* The library's own algorithm that somebody names. */
+/* The library's own algorithm that COLLSHIM_ALGORITHM or the profile names. */
 static int find_variant(enum plan_collective c, struct plan_candidate *list)
 {
     const struct plan_variant *v = variants_named(c);
@@ -130,22 +202,40 @@ static int find_variant(enum plan_collective c, struct plan_candidate *list)
     return v != NULL;
 }
 
-/*
- * The library's own algorithms that the guard may try where none of ours does. Returns how many.
- * Rejected: beside ours. Their model is too rough for large calls: on four rails it puts first an
- * Allgather that takes nine times the default, and what that costs is then held against ours.
- */
-static int find_variants(const struct mpi_call *call, struct plan_candidate *list)
+/* The classes that the guard measures apart: exchanges by their skew, others by the place of the
+   buffers. */
+static unsigned kind_of(const struct mpi_comm *c, const struct mpi_call *call)
 {
-    if (!choose_is_guarded(call->collective) || call->request.memory == PLAN_ON_DEVICE)
-        return 0;
-    return plan_variant_candidates(&variants_usable, &call->request, call->total, list,
-                                   VARIANT_CANDIDATES);
+    const uint64_t *demand = call->request.demand;
+    unsigned skew = demand ? nimble_skew(demand, c->size) : 0;
+
+    return !demand ? call->request.memory : skew < MOST_SKEW ? skew : MOST_SKEW;
 }
 
-/* What somebody names, else what the model thinks of. */
-static int find_candidates(const struct mpi_call *call, const struct tuning_row *row,
-                           struct plan_candidate *list)
+/*
+ * The library's own algorithms that the guard may try, behind the n of ours. Returns how many in
+ * all. A large call of one is tried where a smaller one was not far behind: the model knows neither
+ * the library's protocols nor its bugs, and one trial may cost more than all calls gain.
+ */
+static int add_variants(const struct mpi_comm *c, const struct mpi_call *call,
+                        struct plan_candidate *list, int n)
+{
+    int max = n ? VARIANTS_BESIDE : VARIANT_CANDIDATES, first = n;
+
+    if (!choose_is_guarded(call->collective) || call->request.memory == PLAN_ON_DEVICE)
+        return n;
+    int more = plan_variant_candidates(&variants_usable, &call->request, call->total, list, n, max);
+    for (int i = 0; i < more; i++)
+        if (call->total <= VARIANTS_FREE_BYTES ||
+            worth_climbing(&c->guard, call->collective, kind_of(c, call), call->total,
+                           &list[first + i], PLAN_WORTH_TIMES))
+            list[n++] = list[first + i];
+    return n;
+}
+
+/* The named algorithm, or else the model's choice. */
+static int find_candidates(const struct mpi_comm *c, const struct mpi_call *call,
+                           const struct tuning_row *row, struct plan_candidate *list)
 {
     struct plan_request q = call->request;
     size_t chunk = settings.cfg.chunk_bytes ? plan_chunk(&q, settings.cfg.chunk_bytes) : 0;
@@ -159,7 +249,7 @@ static int find_candidates(const struct mpi_call *call, const struct tuning_row 
                 : settings.cfg.min_bytes ? plan_candidates(&q, list, PLAN_CANDIDATES)
                                          : plan_candidates_all(&q, list, PLAN_CANDIDATES);
 
-        return n ? n : find_variants(call, list);
+        return add_variants(c, call, list, n);
     }
     size_t chunks[PLAN_CHUNKS] = {chunk ? chunk : list[0].chunk_bytes};
     if (!chunks[0])
@@ -173,7 +263,10 @@ static struct mpi_outcome run_first(struct mpi_comm *c, const struct mpi_call *c
                                     const struct tuning_row *row)
 {
     struct plan_candidate list[GUARD_REROUTES];
-    int n = find_candidates(call, row, list), rc;
+    int n = find_candidates(c, call, row, list), rc;
+
+    if (n)
+        pending_drain(c);
     enum reason why = n ? REASON_SHAPE
                       : settings.choice[call->collective].variant[0]
                           ? REASON_VARIANT
@@ -199,15 +292,6 @@ static int agree_on_largest(void *context, double *value, int n)
                : -1;
 }
 
-/* What the guard measures apart: exchanges by their skew, others by where the buffers are. */
-static unsigned kind_of(const struct mpi_comm *c, const struct mpi_call *call)
-{
-    const uint64_t *demand = call->request.demand;
-    unsigned skew = demand ? nimble_skew(demand, c->size) : 0;
-
-    return !demand ? call->request.memory : skew < MOST_SKEW ? skew : MOST_SKEW;
-}
-
 static void tell_verdict(const struct mpi_comm *c, const struct guard_entry *e,
                          const struct mpi_call *call)
 {
@@ -224,6 +308,11 @@ static void tell_verdict(const struct mpi_comm *c, const struct guard_entry *e,
         say(CFG_LEVEL_INFO,
             "guard: %s of %llu bytes on %d ranks: the library is at least as fast (%s takes %.3g "
             "of its time, +-%.2g%%)",
+            name, total, c->size, r->algorithm->name, ratio, percent);
+    else if (plan_variant_of(r->algorithm))
+        say(CFG_LEVEL_INFO,
+            "guard: %s of %llu bytes on %d ranks: rerouted by %s, %.3g of the library's time, "
+            "+-%.2g%%",
             name, total, c->size, r->algorithm->name, ratio, percent);
     else
         say(CFG_LEVEL_INFO,
@@ -254,6 +343,10 @@ static struct mpi_outcome run_contender(struct mpi_comm *c, struct guard_entry *
     struct ready ready;
     struct mpi_outcome o;
     int timed = slot != GUARD_UNTIMED, rc = 0;
+
+    if (timed ||
+        (contender != GUARD_NATIVE && !plan_variant_of(e->reroute[contender - 1].algorithm)))
+        pending_drain(c); /* not in its time */
     double began = timed ? count_now() : 0, start = began;
 
     if (contender != GUARD_NATIVE) {
@@ -291,7 +384,7 @@ static struct mpi_outcome run_guarded(struct mpi_comm *c, struct guard_entry *e,
 
     if (guard_wants_candidates(e)) {
         struct plan_candidate list[GUARD_REROUTES];
-        int n = find_candidates(call, row, list);
+        int n = find_candidates(c, call, row, list);
 
         guard_begin(&c->guard, e, call->total, list, n, take_warm(c, call->collective));
         e->why = n ? REASON_NONE : choose_why_nothing(&call->request);
@@ -311,7 +404,8 @@ static enum reason find_helpers(struct mpi_comm *c, const struct mpi_call *call,
     int may_help = slices_possible(call);
 
     if (c->team.starting && may_help && slices_of(&call->request, 2) > 1) {
-        /* Who wants no measuring wants every call to be the same. */
+        pending_drain(c);
+        /* A user who wants no measuring wants every call to be the same. */
         team_join(&c->team, c->private_comm, c->topo, c->rank,
                   !choose_is_guarded(call->collective));
         if (c->team.starting)
@@ -346,7 +440,7 @@ static enum reason compare(struct mpi_comm *c, const struct mpi_call *call)
     return !why && !call->total ? REASON_EMPTY : why;
 }
 
-/* What our rows ask about before they are chosen from. Returns an MPI code; why: the call runs
+/* Questions of our rows before one of them is chosen. Returns an MPI code; why: the call runs
    natively. */
 static int get_known(struct mpi_comm *c, struct mpi_call *call, enum reason *why)
 {
@@ -359,21 +453,48 @@ static int get_known(struct mpi_comm *c, struct mpi_call *call, enum reason *why
     return rc;
 }
 
+enum reason mpi_find_judged(struct mpi_comm *c, const struct mpi_call *call,
+                            struct plan_candidate list[GUARD_REROUTES], int *n)
+{
+    const struct tuning_row *row = choose_row(&call->request, call->total);
+    const struct guard_entry *e = NULL;
+
+    if (row && !row->algorithm)
+        return REASON_PROFILE;
+    if (choose_is_guarded(call->collective))
+        e = guard_known(&c->guard, call->collective, kind_of(c, call), call->total);
+    if (e && e->best == GUARD_NATIVE)
+        return e->why ? (enum reason)e->why : REASON_SLOWER;
+    if (e)
+        list[(*n)++] = e->reroute[e->best - 1];
+    else if (row || !choose_is_guarded(call->collective))
+        *n = find_candidates(c, call, row, list);
+    else
+        return REASON_UNJUDGED;
+    return *n ? REASON_NONE : choose_why_nothing(&call->request);
+}
+
 struct mpi_outcome mpi_reroute(struct mpi_comm *c, const struct mpi_call *given)
 {
     struct mpi_call call = *given; /* with the rest of its request */
-    enum reason why = compare(c, given);
+    enum reason why = given->nonblocking && !given->persistent ? REASON_NONE : compare(c, given);
     struct mpi_outcome o;
     int rc;
 
-    if (why)
+    if (why) {
+        free(given->room);
         return serve_natively(given, why);
+    }
     call.request.topo = c->topo;
     call.request.rank = c->rank;
     call.request.host_threads = settings.cfg.host_threads;
     inside++;
-    rc = gate_bytes(call.total) ? MPI_SUCCESS : get_known(c, &call, &why);
-    o = rc ? serve_failed(rc) : why ? serve_natively(&call, why) : choose_and_run(c, &call);
+    rc = gate_bytes(call.total) || call.nonblocking ? MPI_SUCCESS : get_known(c, &call, &why);
+    o = rc                 ? serve_failed(rc)
+        : why              ? serve_natively(&call, why)
+        : call.persistent  ? persistent_run(c, &call)
+        : call.nonblocking ? nonblocking_run(c, &call)
+                           : choose_and_run(c, &call);
     inside--;
     /* Not before: the application's handler may call MPI, on ranks that are not in here, too. */
     if (o.unhandled != MPI_SUCCESS)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * One collective call of the application on its way: first the gate (the same answer on every
- * rank), then the plan, then the engine. What is particular to a collective is in its own
- * file, which fills a struct mpi_call.
+ * rank), then the plan, then the engine. Each collective has its own file, which fills a struct
+ * mpi_call.
  */
 #ifndef COLLSHIM_SHIM_MPI_REROUTE_H
 #define COLLSHIM_SHIM_MPI_REROUTE_H
@@ -11,7 +11,9 @@
 
 #include "planners/registry.h"
 #include "shim/decide/gate.h"
+#include "shim/decide/guard.h"
 #include "shim/mpi/alike.h"
+#include "shim/mpi/first.h"
 #include "shim/mpi/layout.h"
 #include "shim/mpi/process.h"
 #include "shim/mpi/reduction.h"
@@ -19,9 +21,18 @@
 /* One block of the application's memory and where its packed bytes belong. */
 struct call_block {
     char *user;
-    MPI_Count count; /* elements */
-    uint64_t packed; /* offset in the packed buffer */
+    MPI_Count count;   /* elements */
+    uint64_t packed;   /* offset in the packed buffer */
+    int is_own;        /* the block has a layout of its own: */
+    struct layout own; /* else it has the call's */
 };
+
+/* The block's layout; all: the call's, of that side. */
+static inline const struct layout *call_block_layout(const struct call_block *b,
+                                                     const struct layout *all)
+{
+    return b->is_own ? &b->own : all;
+}
 
 struct library_buffer;
 struct mpi_call {
@@ -29,12 +40,15 @@ struct mpi_call {
     MPI_Comm comm;
     struct plan_request request; /* but for topo, rank and chunk_bytes */
     uint64_t total;              /* bytes of the whole collective, the same on all ranks */
-    const void *arguments;       /* of the MPI call, for the functions below */
+    const void *arguments;       /* of the MPI call, for the functions below; */
+    size_t arguments_bytes;      /* so many: a call that outlives its start keeps a copy */
+    MPI_Request *nonblocking;    /* where the request goes; NULL: the call blocks */
+    int persistent;              /* it makes the request, to be started later */
+    void *room; /* owned by a nonblocking call: request.bytes, and where blocks start */
 
-    /* The library's own function with the application's arguments, but on `comm` (to be called by
-       library_call),
-       and which of the arguments are buffers: fills in at most two and returns how many; 0 also
-       where they are for the library to judge. */
+    /* The library's own function with the application's arguments, but on `comm` (called by
+       library_call). The other tells which of the arguments are buffers: it fills in at most two
+       and returns how many, or 0 if the library judges them. */
     int (*native)(const struct mpi_call *call);
     int (*buffers)(const struct mpi_call *call, struct library_buffer *list);
 
@@ -74,11 +88,11 @@ struct mpi_outcome {
 
 #define NO_BLOCK (-1)
 
-/* Is rerouting on at all, and is a call of so many bytes worth looking at? Inlined into the
-   wrappers, because most calls of a program end here. least: mpi_process.least_bytes, or
-   settings.cfg.min_bytes where ranks have to tell each other sizes, which costs more than the
-   library's own algorithms bring. A call without bytes is worth asking about where that is done:
-   elsewhere it may have some. */
+/* Is rerouting on, and is a call of that many bytes worth a look? Inlined into the wrappers,
+   because most calls of a program end here. least: mpi_process.least_bytes, or
+   settings.cfg.min_bytes if ranks have to tell each other sizes, which costs more than the
+   library's own algorithms gain. In the latter case a call without bytes is worth a question: other
+   ranks may have some. */
 static inline enum reason gate_size(uint64_t total, uint64_t least)
 {
     if (mpi_process.verdict != REASON_NONE)
@@ -88,8 +102,7 @@ static inline enum reason gate_size(uint64_t total, uint64_t least)
     return total || alike_asked() ? REASON_NONE : REASON_EMPTY;
 }
 
-/* The part of the gate that asks nobody: settings, and what the communicator is. nranks: its size.
- */
+/* The local part of the gate: settings, and the kind of communicator. nranks: its size. */
 enum reason mpi_gate_call(MPI_Comm comm, int nranks, enum plan_collective c);
 
 /* The same for a rooted collective: the verdict, and is there such a root? *size, *rank: filled in
@@ -97,10 +110,10 @@ enum reason mpi_gate_call(MPI_Comm comm, int nranks, enum plan_collective c);
 enum reason mpi_gate_rooted(MPI_Comm comm, int root, enum plan_collective c, int *size, int *rank);
 
 /*
- * The rest of the gate, collective where the ranks have not met. Returns NULL and *why if the call
+ * The rest of the gate, collective if the ranks have not met. Returns NULL and *why if the call
  * runs natively. nranks: the size of the communicator. sizes: SIZES_AGREED if the ranks have told
- * each other what they move; else the first call is the library's (first.h). total: bytes of
- * the collective. Below COLLSHIM_MIN_BYTES the library's own algorithms alone are contenders, on
+ * each other their sizes; otherwise the first call is the library's (first.h). total: bytes of the
+ * collective. Below COLLSHIM_MIN_BYTES only the library's own algorithms are contenders, on
  * communicators that have seen many small calls.
  */
 enum gate_sizes { SIZES_CLAIMED, SIZES_AGREED };
@@ -108,17 +121,43 @@ struct mpi_comm;
 struct mpi_comm *mpi_gate_comm(MPI_Comm comm, int nranks, enum plan_collective c,
                                enum gate_sizes sizes, uint64_t total, enum reason *why);
 
-/* The gate of a reduction, behind the others: may it be rerouted, and who combines? Collective like
-   pairs_agree, and returns what that does. */
+/* The same for call->collective on call->comm with call->total bytes, which ranks claim. A
+   nonblocking call asks no rank: its ranks must have met. */
+struct mpi_comm *mpi_gate_claimed(const struct mpi_call *call, int nranks, enum reason *why);
+
+/*
+ * For collectives without a root that the size alone leaves to the library: the ranks meet, or
+ * agree on a type and operation, if a nonblocking call would have needed it. Collective over
+ * call->comm then.
+ */
+void mpi_meet_where_wanted(const struct mpi_call *call);
+static inline void mpi_meet_if_small(const struct mpi_call *call, enum reason why)
+{
+    if (__atomic_load_n(&first_wanted, __ATOMIC_RELAXED) && why == REASON_SMALL)
+        mpi_meet_where_wanted(call);
+}
+
+/* The gate of a reduction, behind the others: may it be rerouted, and do kernels or the library
+   combine? Collective like pairs_agree, with the same result. A nonblocking one goes by an earlier
+   agreement. */
 enum reason mpi_gate_reduction(struct mpi_comm *c, struct mpi_call *call);
 
-/* Run a call that passed mpi_gate_comm, in the mode that is set; errors have been handled. */
+/*
+ * Candidates for a call that can neither measure nor ask: what is forced, what the guard judged
+ * best in blocking calls like it, else the tuning profile's row. Adds to *n. REASON_NONE, or why
+ * there are none.
+ */
+enum reason mpi_find_judged(struct mpi_comm *c, const struct mpi_call *call,
+                            struct plan_candidate list[GUARD_REROUTES], int *n);
+
+/* Run a call that passed mpi_gate_comm, in the mode that is set, or start it; errors have been
+   handled. */
 struct mpi_outcome mpi_reroute(struct mpi_comm *comm, const struct mpi_call *call);
 
 /*
- * The same with arguments that this rank cannot serve, of which the others know nothing: an MPI
- * code. The call's buffers are not looked at. Where it is rerouted the rank takes part without data
- * (engine.h) and the outcome is the code.
+ * The same for arguments that this rank cannot serve; the others do not know of them. The result is
+ * an MPI code. The call's buffers are not used. If the call is rerouted the rank takes part without
+ * data (engine.h) and returns the code.
  */
 struct mpi_outcome mpi_reroute_wrong(struct mpi_comm *comm, const struct mpi_call *call, int wrong);
 

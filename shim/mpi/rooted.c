@@ -57,7 +57,7 @@ static int coincides(const struct rooted *a, enum plan_collective c, int rank)
            refused_alias(c, a->own.buffer, a->all.buffer, displ, count, a->own.type);
 }
 
-/* What this rank's arguments alone tell (refused.h), on an intracommunicator that has such a
+/* The verdict of this rank's arguments alone (refused.h), on an intracommunicator that has such a
    root. */
 static int rooted_refused(const struct rooted *a, enum plan_collective c, int size, int rank)
 {
@@ -101,12 +101,15 @@ static struct mpi_outcome rooted_reroute(struct mpi_comm *c, const struct rooted
     return wrong ? mpi_reroute_wrong(c, call, wrong) : mpi_reroute(c, call);
 }
 
-/* What both forms begin with. */
+/* The common start of both forms. */
 static void rooted_begin(const struct rooted *a, struct mpi_call *call)
 {
     call->comm = a->comm;
     call->request.collective = call->collective;
     call->arguments = a;
+    call->arguments_bytes = sizeof *a;
+    call->nonblocking = a->request;
+    call->persistent = a->persistent;
 }
 
 static int run_natively(const struct mpi_call *call, enum reason why)
@@ -134,7 +137,7 @@ int rooted_run(struct rooted *a, struct mpi_call *call, rooted_fill fill)
     if (!why && rooted_refused(a, call->collective, size, rank))
         why = REASON_ARGUMENTS;
     if (!why)
-        c = mpi_gate_comm(a->comm, size, call->collective, SIZES_CLAIMED, call->total, &why);
+        c = mpi_gate_claimed(call, size, &why);
     if (c) {
         call->request.nbytes = (size_t)block;
         return rooted_reroute(c, a, call, fill).rc;
@@ -142,7 +145,7 @@ int rooted_run(struct rooted *a, struct mpi_call *call, rooted_fill fill)
     return run_natively(call, why);
 }
 
-/* What this rank knows of the sizes. */
+/* This rank's knowledge of the sizes. */
 static struct sizes_claim claim_of(const struct rooted *a, int rank, int size)
 {
     struct sizes_claim claim = {.root = a->root};
@@ -167,6 +170,8 @@ int rooted_run_v(struct rooted *a, struct mpi_call *call, rooted_fill fill)
     rooted_begin(a, call);
     if (refused_v(a, call->collective))
         return run_natively(call, REASON_ARGUMENTS);
+    if (a->request)
+        return run_natively(call, mpi_process.verdict ? mpi_process.verdict : REASON_AGREE);
     if (sizes_wait(a->comm, call->collective))
         return run_natively(call, REASON_SIZES);
     enum reason why = mpi_gate_rooted(a->comm, a->root, call->collective, &size, &rank);

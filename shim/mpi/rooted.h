@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What MPI_Gather(v) and MPI_Scatter(v) have in common: one side of the call holds all blocks and
- * is significant at the root only, the other holds a rank's own block. Gather's and scatter's block
- * size is known to all: from the own side, and at the root, which may be in place, from the side of
- * all. The sizes of the v forms are agreed on first (sizes.h).
+ * The common part of MPI_Gather(v) and MPI_Scatter(v). One side of the call holds all blocks and is
+ * significant at the root only, the other holds a rank's own block. All ranks know the block size
+ * of Gather and Scatter. They take it from the own side; the root, which may be in place, takes it
+ * from the side of all. The sizes of the v forms are agreed on first (sizes.h).
  */
 #ifndef COLLSHIM_SHIM_MPI_ROOTED_H
 #define COLLSHIM_SHIM_MPI_ROOTED_H
@@ -28,23 +28,27 @@ struct rooted {
     } own;
     int root;
     MPI_Comm comm;
+    MPI_Request *request; /* of a nonblocking call, or a persistent one; NULL: it blocks */
+    int persistent;
+    MPI_Info info;          /* of a persistent call */
     int large;              /* called by its _c name */
     const uint64_t *offset; /* filled in: where each block starts, packed; NULL: all are equal */
 };
 
-/* Of all the blocks, block i where the application has it. layout: of their type. */
+/* Block i of all the blocks, in the application's memory. layout: of their type. */
 struct call_block rooted_block(const struct mpi_call *call, const struct layout *layout, int i);
 
 /* Do all the blocks lie as packed ones do? n: how many. */
 int rooted_is_packed(const struct rooted *a, const struct layout *layout, int n);
 
-/* What the library may find on a device (library.h). gathers: the blocks of all are received. */
+/* Buffers that the library may find on a device (library.h). gathers: the blocks of all are
+   received. */
 int rooted_buffers(const struct rooted *a, int gathers, struct library_buffer *list);
 
 /*
  * Run the call: call->collective, native and fill are set, arguments is a struct rooted. fill:
- * fills in the call's buffers; returns MPI_SUCCESS, or what is wrong with this rank's arguments.
- * Returns what the MPI function returns.
+ * fills in the call's buffers; returns MPI_SUCCESS, or the error in this rank's arguments. Returns
+ * the MPI function's result.
  */
 typedef int (*rooted_fill)(struct mpi_comm *c, struct mpi_call *call);
 int rooted_run(struct rooted *a, struct mpi_call *call, rooted_fill fill);

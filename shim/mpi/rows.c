@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What is remembered of a communicator before it has any state of ours is the watch alone, and that
- * is the value of an attribute itself, as in sizes.c.
+ * Before a communicator has any state of ours, only its watch is kept. The watch is the value of an
+ * attribute itself, as in sizes.c.
  */
 #include "shim/mpi/rows.h"
 
@@ -14,22 +14,37 @@
 #include "shim/mpi/vectors.h"
 
 enum { MOST_RANKS = 1024 }; /* the matrix of more would take long to plan, and 8 bytes per pair */
-enum { ROWS_WORTH = 16 };   /* what a rank sends must be so many times its row */
-enum { EXTRA = 2 };         /* words that follow a row: the verdict, what is expected */
+enum { ROWS_WORTH = 16 };   /* a rank's bytes must be that many times its row */
+enum { EXTRA = 2 };         /* words that follow a row: the verdict, the expected bytes */
 
 _Static_assert(sizeof(struct watch) <= sizeof(uintptr_t), "the watch is an attribute's value");
 
-static int keyval = MPI_KEYVAL_INVALID;
+/* A communicator may be used for either, in its own rhythm. */
+enum kind { EXCHANGE, NEIGHBOR_ALLGATHER, NEIGHBOR_ALLTOALL, KINDS };
+static int keyval[KINDS] = {MPI_KEYVAL_INVALID, MPI_KEYVAL_INVALID, MPI_KEYVAL_INVALID};
+
+static enum kind kind_of(enum plan_collective c)
+{
+    return c == COLL_NEIGHBOR_ALLGATHER  ? NEIGHBOR_ALLGATHER
+           : c == COLL_NEIGHBOR_ALLTOALL ? NEIGHBOR_ALLTOALL
+                                         : EXCHANGE;
+}
 
 int rows_open(void)
 {
-    return mpi.Comm_create_keyval(MPI_COMM_NULL_COPY_FN, MPI_COMM_NULL_DELETE_FN, &keyval, NULL);
+    int rc = MPI_SUCCESS;
+
+    for (int i = 0; i < KINDS && rc == MPI_SUCCESS; i++)
+        rc = mpi.Comm_create_keyval(MPI_COMM_NULL_COPY_FN, MPI_COMM_NULL_DELETE_FN, &keyval[i],
+                                    NULL);
+    return rc;
 }
 
 void rows_close(void)
 {
-    if (keyval != MPI_KEYVAL_INVALID)
-        mpi.Comm_free_keyval(&keyval);
+    for (int i = 0; i < KINDS; i++)
+        if (keyval[i] != MPI_KEYVAL_INVALID)
+            mpi.Comm_free_keyval(&keyval[i]);
 }
 
 void rows_free(struct rows *rows)
@@ -42,48 +57,49 @@ void rows_free(struct rows *rows)
     free(rows);
 }
 
-static struct watch watch_get(MPI_Comm comm)
+static struct watch watch_get(const struct rows_call *r)
 {
     struct watch w = {0};
     void *value = NULL;
     int found = 0;
 
-    if (mpi.Comm_get_attr(comm, keyval, &value, &found) == MPI_SUCCESS && found)
+    if (mpi.Comm_get_attr(r->comm, keyval[kind_of(r->collective)], &value, &found) == MPI_SUCCESS &&
+        found)
         memcpy(&w, &value, sizeof w);
     return w;
 }
 
-static int watch_set(MPI_Comm comm, struct watch w)
+static int watch_set(const struct rows_call *r)
 {
     void *value = NULL;
 
-    memcpy(&value, &w, sizeof w);
-    return mpi.Comm_set_attr(comm, keyval, value) == MPI_SUCCESS;
+    memcpy(&value, &r->watch, sizeof r->watch);
+    return mpi.Comm_set_attr(r->comm, keyval[kind_of(r->collective)], value) == MPI_SUCCESS;
 }
 
-enum reason rows_begin(struct rows_call *r, MPI_Comm comm, int n)
+enum reason rows_begin(struct rows_call *r, MPI_Comm comm, int n, enum plan_collective c)
 {
-    *r = (struct rows_call){.comm = comm, .n = n};
+    *r = (struct rows_call){.comm = comm, .n = n, .collective = c};
     if (n > MOST_RANKS)
         return REASON_SHAPE;
-    r->always = gate_always(COLL_ALLTOALLV);
+    r->always = gate_always(c);
     if (r->always) {
         r->turn = WATCH_EXCHANGE;
         return REASON_NONE;
     }
-    r->watch = watch_get(comm);
+    r->watch = watch_get(r);
     r->was_active = (int)r->watch.active;
     if (!r->watch.seen) {
         r->watch.seen = 1;
         r->watch.foreign = (unsigned)mpi_comm_is_foreign(comm, n) & 1;
-        r->lost = !watch_set(comm, r->watch);
+        r->lost = !watch_set(r);
     }
     if (r->watch.foreign)
         return REASON_FOREIGN;
     r->turn = watch_turn(&r->watch);
     if (r->turn != WATCH_PASS)
         return REASON_NONE;
-    watch_set(comm, r->watch);
+    watch_set(r);
     return REASON_SIZES;
 }
 
@@ -101,10 +117,12 @@ enum reason rows_gate(const struct rows_call *r, uint64_t total)
     return !why && !r->always && total < ROWS_WORTH * row ? REASON_SIZES : why;
 }
 
-enum reason rows_ask(const struct rows_call *r, int wrong, uint64_t sent, uint64_t received)
+enum reason rows_ask(const struct rows_call *r, enum reason own, uint64_t sent, uint64_t received)
 {
     uint64_t most = MOST_BYTES / (unsigned)r->n;
-    int64_t mine[3] = {wrong || r->lost || sent > most || received > most};
+    const int64_t twice = (int64_t)1 << 32; /* more than there are ranks with other reasons */
+    int wrong = (own && own != REASON_TWICE) || r->lost || sent > most || received > most;
+    int64_t mine[3] = {wrong ? 1 : own ? twice : 0};
     int64_t all[3] = {1};
 
     if (!mine[0]) {
@@ -112,9 +130,10 @@ enum reason rows_ask(const struct rows_call *r, int wrong, uint64_t sent, uint64
         mine[2] = (int64_t)received;
     }
     count_exchange(COUNT_QUESTIONS, 1);
-    if (mpi.Allreduce(mine, all, 3, MPI_INT64_T, MPI_SUM, r->comm) != MPI_SUCCESS || all[0] ||
-        all[1] != all[2])
+    if (mpi.Allreduce(mine, all, 3, MPI_INT64_T, MPI_SUM, r->comm) != MPI_SUCCESS)
         return REASON_ARGUMENTS;
+    if (all[0] || all[1] != all[2])
+        return all[0] >= twice && all[0] % twice == 0 ? REASON_TWICE : REASON_ARGUMENTS;
     return rows_gate(r, share_of((uint64_t)all[2], r->n));
 }
 
@@ -160,7 +179,7 @@ static uint64_t weight(int from, int to)
     return h ^ (h >> 31);
 }
 
-/* What all say, from all rows as they arrived. */
+/* The verdict of all, from all rows as they arrived. */
 static enum reason verdict_of(const uint64_t *all, int n, uint64_t *total)
 {
     uint64_t sent = 0, expected = 0, why = REASON_NONE;
@@ -239,5 +258,5 @@ void rows_end(struct rows_call *r, enum reason native)
         watch_was_vain(&r->watch);
     if ((int)r->watch.active != r->was_active)
         count_exchange(COUNT_CHANGES, 1);
-    watch_set(r->comm, r->watch);
+    watch_set(r);
 }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Alltoallv: who sends how much to whom is known to nobody. This is how the ranks find out, when it
- * is their turn to (watch.h): first the sum over all ranks, by one small reduction on the
- * application's communicator, so that a program whose calls are all small never pays for a private
- * one; then, if that is large, the rows of the matrix, by one Allgather. With its row each rank
- * says whether its arguments can be served, and a sum of what it expects to receive, weighted by
- * where from; so that all ranks know from one message whether the two sides of every pair agree.
+ * Alltoallv and the neighbour collectives: no rank knows the matrix of sizes. When it is their turn
+ * (watch.h), the ranks find out in two steps. One small reduction gives the sum over all ranks. It
+ * runs on the application's communicator, so a program whose calls are all small never pays for a
+ * private one. If the sum is large, one Allgather brings the rows of the matrix.
+ *
+ * With its row each rank says whether its arguments can be served. It adds a sum of the bytes that
+ * it expects, weighted by their source. So one message tells all ranks whether the two sides of
+ * every pair agree.
  */
 #ifndef COLLSHIM_SHIM_MPI_ROWS_H
 #define COLLSHIM_SHIM_MPI_ROWS_H
@@ -22,13 +24,14 @@ struct rows {
     uint64_t *sends;    /* [size + 1] what this rank sends to each, */
     uint64_t *receives; /* [size + 1] and receives from each: the caller's; the last one is spare */
     uint64_t *matrix;   /* [size * size] row s: what rank s sends to each */
-    double seconds;     /* that an exchange of rows takes: the shortest so far, since whoever comes
-                           early waits for others, with or without it */
+    double seconds; /* that an exchange of rows takes: the shortest so far, since early ranks wait
+                       for others in any case */
 };
 
 /* One call on its way. */
 struct rows_call {
     MPI_Comm comm;
+    enum plan_collective collective;
     int n;      /* its ranks */
     int always; /* the user wants every call rerouted that can be: nothing is remembered */
     int lost;   /* nothing can be remembered on this rank */
@@ -44,11 +47,12 @@ void rows_free(struct rows *rows); /* NULL is fine */
 
 /* A call on a communicator that passed mpi_gate_call. Local. REASON_NONE, or why it runs natively:
    the same on all ranks. Unless it does, rows_end must follow. */
-enum reason rows_begin(struct rows_call *r, MPI_Comm comm, int n);
+enum reason rows_begin(struct rows_call *r, MPI_Comm comm, int n, enum plan_collective c);
 
 /* If r->turn is WATCH_ASK. Collective over the communicator. sent, received: sums of this rank;
-   wrong: its arguments are for the library to judge. Returns as above. */
-enum reason rows_ask(const struct rows_call *r, int wrong, uint64_t sent, uint64_t received);
+   own: why it cannot serve the call, REASON_ARGUMENTS or REASON_TWICE, or REASON_NONE. Returns as
+   above. */
+enum reason rows_ask(const struct rows_call *r, enum reason own, uint64_t sent, uint64_t received);
 
 /* Is a call of that size large enough? Returns as above. */
 enum reason rows_gate(const struct rows_call *r, uint64_t total);
@@ -57,10 +61,9 @@ enum reason rows_gate(const struct rows_call *r, uint64_t total);
 struct rows *rows_of(struct mpi_comm *c, enum reason *why);
 
 /*
- * Fill in the matrix from all ranks' sends. own: why this rank cannot serve the call, or
- * REASON_NONE. Collective. Returns an MPI code; on success *why is the answer of all ranks, and if
- * that is REASON_NONE *total is the size of the call: the bytes of all rows, by the number of
- * ranks.
+ * Fill in the matrix from all ranks' sends. own: this rank's reason not to serve the call, or
+ * REASON_NONE. Collective. Returns an MPI code. On success *why is the answer of all ranks. If that
+ * is REASON_NONE, *total is the size of the call: the bytes of all rows, by the number of ranks.
  */
 int rows_exchange(struct mpi_comm *c, enum reason own, uint64_t *total, enum reason *why);
 

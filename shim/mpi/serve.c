@@ -14,7 +14,7 @@
 #include "shim/mpi/staging.h"
 #include "shim/mpi/threads.h"
 
-static int mpi_code(int rc)
+int serve_code(int rc)
 {
     return rc == -ENOMEM     ? MPI_ERR_NO_MEM
            : rc == -EMSGSIZE ? MPI_ERR_TRUNCATE
@@ -58,8 +58,8 @@ static void note_part(void *context, int host)
     w->took[host] = count_now() - w->start;
 }
 
-/* What the call needs beside the application's buffers. Returns 0, or the code with which the call
-   has failed before it began. */
+/* The call's buffers beside the application's. Returns 0, or the code with which the call has
+   failed before it began. */
 static int open_staging(struct staging *s, struct mpi_comm *c, const struct ready *ready,
                         int own_output)
 {
@@ -128,7 +128,7 @@ static struct mpi_outcome run_plan(struct mpi_comm *c, const struct ready *ready
     count_carried(ready, &crossing, seconds);
     if (ready->ppg == 1)
         rails_follow(c, call, ready->algorithm, seconds);
-    return serve_failed(mpi_code(rc));
+    return serve_failed(serve_code(rc));
 }
 
 static struct mpi_outcome run_variant(struct mpi_comm *c, const struct ready *ready)
@@ -141,7 +141,7 @@ static struct mpi_outcome run_variant(struct mpi_comm *c, const struct ready *re
     return serve_failed(rc);
 }
 
-/* Nobody reads a clock here, unless a report will tell of it. */
+/* No clock is read here, unless a report will tell the time. */
 struct mpi_outcome serve_natively(const struct mpi_call *call, enum reason why)
 {
     double start = settings_want_report() ? count_now() : 0;
@@ -150,9 +150,23 @@ struct mpi_outcome serve_natively(const struct mpi_call *call, enum reason why)
 
     count_native(call->collective, why);
     o.rc = library_call(call);
-    if (settings_want_report())
+    if (settings_want_report() && !call->nonblocking)
         count_timed_native(call->collective, call->total, count_now() - start);
     return o;
+}
+
+void serve_compare(struct mpi_comm *c, const struct ready *ready, const struct staging *s)
+{
+    const struct mpi_call *call = &ready->call;
+    int equal = staging_verify(s, call, c);
+
+    if (equal >= 0)
+        count_verified(call->collective, equal);
+    if (equal == 0)
+        say_here(CFG_LEVEL_ERROR,
+                 "verify: %s (%s) of %llu bytes differs from the library's result on rank %d",
+                 plan_collective_name(call->collective), ready->algorithm->name,
+                 (unsigned long long)call->total, mpi_process.world_rank);
 }
 
 /* Both ways, on the same input; the application keeps the native result. */
@@ -165,29 +179,21 @@ static struct mpi_outcome run_both(struct mpi_comm *c, const struct ready *ready
     int rc = library_call(call);
     double start = count_now();
     int ran = run_engine(c, ready, &s, opened, &crossing);
-    int equal = -1;
 
     count_carried(ready, &crossing, count_now() - start);
     if (rc == MPI_SUCCESS && !ran)
-        equal = staging_verify(&s, call, c);
-    if (equal >= 0)
-        count_verified(call->collective, equal);
-    if (equal == 0)
-        say_here(CFG_LEVEL_ERROR,
-                 "verify: %s (%s) of %llu bytes differs from the library's result on rank %d",
-                 plan_collective_name(call->collective), ready->algorithm->name,
-                 (unsigned long long)call->total, mpi_process.world_rank);
+        serve_compare(c, ready, &s);
     staging_close(&s);
     if (rc != MPI_SUCCESS)
         return (struct mpi_outcome){.rc = rc};
-    return serve_failed(mpi_code(ran));
+    return serve_failed(serve_code(ran));
 }
 
 struct mpi_outcome serve_in_mode(struct mpi_comm *c, const struct ready *ready, int rc)
 {
     enum choose_way way = rc ? CHOOSE_REROUTED : choose_way(&c->turn);
 
-    return rc                                         ? serve_failed(mpi_code(rc))
+    return rc                                         ? serve_failed(serve_code(rc))
            : way == CHOOSE_BOTH && ready->variant     ? serve_natively(&ready->call, REASON_CHOSEN)
            : way == CHOOSE_BOTH                       ? run_both(c, ready)
            : way == CHOOSE_REROUTED && ready->variant ? run_variant(c, ready)

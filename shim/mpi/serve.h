@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One call in one way: by a schedule, by helpers too, by one of the library's own algorithms, or
- * by the library as it likes. What is to be done has been decided (reroute.c), on all ranks alike.
+ * One call in one way: by a schedule, by helpers too, by one of the library's own algorithms, or by
+ * the library as it likes. reroute.c has decided the way, on all ranks alike.
  *
  * Thread rule: the communicator's: one thread at a time.
  */
@@ -17,7 +17,10 @@ static inline struct mpi_outcome serve_failed(int code)
     return (struct mpi_outcome){.rc = code, .unhandled = code};
 }
 
-/* A reroute that can run: who made the plan, and what runs it. Borrowed from the communicator. */
+/* The MPI code of what an engine or its staging returned. */
+int serve_code(int rc);
+
+/* A reroute that can run: its algorithm, plan and engine. Borrowed from the communicator. */
 struct ready {
     struct mpi_call call; /* with the request that the plan is for */
     const struct plan_algorithm *algorithm;
@@ -37,6 +40,11 @@ enum reason serve_prepare(struct mpi_comm *c, const struct mpi_call *call,
 
 /* Run it as COLLSHIM_MODE says. rc: of serve_prepare, with which the call has failed, or 0. */
 struct mpi_outcome serve_in_mode(struct mpi_comm *c, const struct ready *ready, int rc);
+
+/* COLLSHIM_MODE=verify: is the staged output the application's, which the library wrote? Counts,
+   and tells if not. */
+struct staging;
+void serve_compare(struct mpi_comm *c, const struct ready *ready, const struct staging *s);
 
 /* By the library, as it likes. */
 struct mpi_outcome serve_natively(const struct mpi_call *call, enum reason why);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What is remembered is a few bytes that the attribute points to: small calls come by here, and
- * setting an attribute anew in each of them was felt. Whoever finds no room says so when asked. The
- * application's own communicator is used for the question, so that a program whose calls are all
- * small never pays for a private one.
+ * The state is a few bytes that the attribute points to. Setting an attribute in each small call
+ * took too long. A rank without memory for them says so when asked. The application's own
+ * communicator is used for the question, so that a program whose calls are all small never pays for
+ * a private one.
  *
- * On 16 ranks (two cores, scripts/fabric) the reduction takes as long as one Gatherv of 1 KiB, and
- * the root's broadcast a tenth to a quarter of one. The first question is the reduction, since it
- * also tells whether all ranks had room to remember.
+ * On 16 ranks (emulated, two cores, scripts/fabric) the reduction takes as long as one Gatherv of 1
+ * KiB, and the root's broadcast a tenth to a quarter of one. The first question is the reduction,
+ * since it also tells whether all ranks had room to remember.
  */
 #include "shim/mpi/sizes.h"
 

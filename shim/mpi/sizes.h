@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Gatherv and Scatterv: only the root knows all sizes, so the ranks must talk before they can tell
- * whether a call is worth a reroute. That costs one small reduction, which small calls would feel.
- * So each communicator remembers, per collective, whether it has been worth it: after calls that
- * ran natively all the same, the next 4, 64, 256, then 1024 calls run natively unasked; and then
- * the root first tells its total, a broadcast that nobody else is waited for in, and all are asked
- * only if that is large. What is remembered follows from agreed values and the number of calls, so
- * it is the same on all ranks.
+ * Gatherv and Scatterv: only the root knows all sizes, so the ranks must exchange messages to
+ * decide whether a call is worth a reroute. That costs one small reduction, which slows small
+ * calls. So each communicator remembers, per collective, whether it was worth it. After calls that
+ * ran natively all the same, the next 4, 64, 256, then 1024 calls run natively without a question.
+ * Then the root first tells its total, in a broadcast that waits for no other rank. All ranks are
+ * asked only if the total is large. The memory follows from agreed values and the number of calls,
+ * so it is the same on all ranks.
  */
 #ifndef COLLSHIM_SHIM_MPI_SIZES_H
 #define COLLSHIM_SHIM_MPI_SIZES_H
@@ -18,7 +18,7 @@
 #include "shim/mpi/reroute.h"
 #include "shim/mpi/vectors.h"
 
-/* What a rank knows of the call. */
+/* This rank's knowledge of the call. */
 struct sizes_claim {
     int root;
     int wrong;      /* its arguments are for the library to judge */
@@ -31,8 +31,8 @@ int sizes_open(void);
 void sizes_close(void);
 
 /*
- * Is this one of the calls that run natively unasked? The same on all ranks. Counts it. It comes
- * before all gates, which have let pass whatever communicator there is anything to remember of.
+ * Is this one of the calls that run natively without a question? The same on all ranks. Counts it.
+ * It comes before all gates, which have passed every communicator that has such a memory.
  */
 int sizes_wait(MPI_Comm comm, enum plan_collective c);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How a death becomes known: the rank of a helper that died sees it by looking; other ranks'
- * helpers may wait for the dead one for ever, so that rank tells all others by a message. Who is
- * through, or heard of it, goes into one small reduction, which says how many ranks sent such
- * messages, and so how many there are to be received.
+ * How a death becomes known. The rank of a dead helper sees it by looking. Other ranks' helpers may
+ * wait for the dead one for ever, so that rank tells all others by a message. Each rank that has
+ * ended, or got such a message, joins one small reduction. It counts the ranks that sent such
+ * messages, and so how many messages each rank has to receive.
  */
 #include "shim/mpi/slices.h"
 
@@ -182,7 +182,8 @@ static int hand_out(struct slicing *s, int i)
     return 1;
 }
 
-/* Where the rank itself carries a slice: on the device if there is room, else in host memory. */
+/* The place where the rank itself carries a slice: the device if there is room, otherwise host
+   memory. */
 struct room {
     struct device *device;
     char *window, *scratch;

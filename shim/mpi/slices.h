@@ -3,9 +3,9 @@
  * A call that the helpers of all ranks carry together with the ranks: slice 0 is the rank's own,
  * slice i its i-th helper's.
  *
- * No byte of the application's output is written before all ranks know that all slices are done.
- * So a helper may die at any moment: the ranks then carry its slices, by the same plans, and the
- * result is the same to the last bit.
+ * No byte of the application's output is written before all ranks know that all slices are done. So
+ * a helper may die at any moment. The ranks then carry its slices, by the same plans, and the
+ * result has the same bits.
  */
 #ifndef COLLSHIM_SHIM_MPI_SLICES_H
 #define COLLSHIM_SHIM_MPI_SLICES_H
@@ -18,14 +18,14 @@ int slices_possible(const struct mpi_call *call);
 
 /*
  * Can a's plans serve the slices, ppg of them? Returns as mpi_comm_engine, on all ranks alike, with
- * call->request as the whole call's; -ENOTSUP too where a plan wants host memory beside a device's,
+ * call->request as the whole call's. -ENOTSUP also if a plan wants host memory beside a device's,
  * for which slices have no room.
  */
 int slices_try(struct mpi_comm *c, const struct mpi_call *call, const struct plan_algorithm *a,
                int ppg);
 
-/* The whole call's packed buffers, as the request says, in host memory or on a device; failed: the
-   code with which the call has failed on this rank already (buffers may be NULL then), or 0. */
+/* The whole call's packed buffers, as the request says, in host memory or on a device. failed: 0,
+   or the code with which the call has failed on this rank already; buffers may be NULL then. */
 struct slices_buffers {
     char *input, *output;
     struct device *device;          /* begun; NULL: host memory */

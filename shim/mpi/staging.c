@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * On a device is a call whose buffers on this rank all lie there, in memory of one context, packed
- * or with packed blocks; all that it needs beside them is then on that device too. Anything else,
- * a host buffer beside a device one, a type with gaps, an operation without a kernel, an odd
- * address, a device without memory left, is brought to the host first. Both ways give the peers
- * the same bytes, so a rank picks for itself.
+ * A call runs on a device if all its buffers on this rank lie there, in memory of one context,
+ * packed or with packed blocks. All other memory of the call is then on that device too. Other
+ * calls are brought to the host first: one host buffer, a type with gaps, an operation without a
+ * kernel, an odd address, or a device without free memory is enough. Both ways give the peers the
+ * same bytes, so a rank chooses for itself.
  */
 #include "shim/mpi/staging.h"
 
@@ -42,8 +42,8 @@ static struct call_block first_block(const struct mpi_call *call, int n,
     return b;
 }
 
-/* Where both are; NULL: not in one context. Memory that has none of its own, of pools say, is at
- * home in each of its device's. */
+/* The context of both; NULL: they have no common one. Memory without a context, of pools for
+   example, suits each of its device's. */
 static const struct cuda_place *common_place(const struct side *a, const struct side *b)
 {
     const struct cuda_place *x = &a->place, *y = &b->place;
@@ -63,7 +63,7 @@ static size_t alignment_of(const struct mpi_call *call)
     return extent > 8 ? 8 : extent;
 }
 
-/* Where the communicator keeps its device for that place, or room for one; NULL: too many. */
+/* The communicator's device for that place, or room for one; NULL: too many. */
 static struct cuda_gpu **find_gpu(struct mpi_comm *c, const struct cuda_place *place)
 {
     for (int i = 0; i < GPUS_KEPT; i++)
@@ -72,7 +72,7 @@ static struct cuda_gpu **find_gpu(struct mpi_comm *c, const struct cuda_place *p
     return NULL;
 }
 
-/* What serves the call there; NULL if there is nothing to be had. */
+/* The device that serves the call there; NULL if there is none. */
 static struct cuda_gpu *get_gpu(struct mpi_comm *c, const struct mpi_call *call,
                                 const struct cuda_place *place)
 {
@@ -90,7 +90,7 @@ static size_t rounded(size_t bytes)
     return (bytes + 255) & ~(size_t)255;
 }
 
-/* What the call needs beside the application's buffers, on the device. Returns 1, or 0: no room. */
+/* The call's memory on the device, beside the application's buffers. Returns 1, or 0: no room. */
 static int allocate_on_device(struct staging *s, const struct plan *plan, int own_input)
 {
     size_t scratch = rounded(plan->scratch_bytes);
@@ -130,7 +130,8 @@ static int staging_fill(struct staging *s, const struct mpi_call *call, MPI_Comm
 
     for (int i = 0; rc == MPI_SUCCESS && own_input && i < call->ninputs; i++) {
         struct call_block b = call->inputs(call, i);
-        rc = layout_pack(&call->input, b.user, b.count, s->input + b.packed, comm);
+        rc = layout_pack(call_block_layout(&b, &call->input), b.user, b.count, s->input + b.packed,
+                         comm);
     }
     if (own_input && !call->ninputs)
         rc = layout_pack(&call->input, call->input_block.user, call->input_block.count, s->input,
@@ -148,15 +149,18 @@ static void look_at_both(const struct mpi_call *call, uint64_t input_bytes, uint
 {
     size_t alignment = alignment_of(call);
 
-    *in =
-        look_at(&call->input,
-                call->ninputs ? first_block(call, call->ninputs, call->inputs) : call->input_block,
-                input_bytes > 0, alignment);
-    *out = look_at(&call->output, first_block(call, call->nblocks, call->output_block),
-                   output_bytes > 0 && call->nblocks, alignment);
+    struct call_block from =
+        call->ninputs ? first_block(call, call->ninputs, call->inputs) : call->input_block;
+    struct call_block to = first_block(call, call->nblocks, call->output_block);
+
+    *in = look_at(call_block_layout(&from, &call->input), from, input_bytes > 0, alignment);
+    *out = look_at(call_block_layout(&to, &call->output), to, output_bytes > 0 && call->nblocks,
+                   alignment);
+    in->stays &= !from.is_own;
+    out->stays &= !to.is_own;
 }
 
-/* What keeps the call on the device; NULL if it cannot stay there. */
+/* The device that runs the call; NULL if the call cannot stay on one. */
 static struct cuda_gpu *stay(struct mpi_comm *c, const struct mpi_call *call, const struct side *in,
                              const struct side *out)
 {
@@ -200,28 +204,56 @@ static int open_on_device(struct staging *s, struct mpi_comm *c, const struct mp
     return 0;
 }
 
+/* Where the application's buffers are, and which of them it cannot use. Returns 1 if it needs an
+   input of its own. */
+static int begin_staging(struct staging *s, const struct mpi_call *call, const struct plan *plan,
+                         int own_output, struct side *in, struct side *out)
+{
+    *s = (struct staging){.own_output = own_output || !call->output_dense};
+    if (cuda_present())
+        look_at_both(call, plan->input_bytes, plan->output_bytes, in, out);
+    s->input = call->input_block.user;
+    if (!s->own_output)
+        s->output = call->nblocks ? call->output_block(call, 0).user : NULL;
+    return plan->input_bytes && (!call->input.dense || call->stage_input);
+}
+
+/* In host memory. own_input: besides what lies on a device. *own_input: what it then is. */
+static int stage_on_host(struct staging *s, const struct plan *plan, const struct side *in,
+                         const struct side *out, int *own_input)
+{
+    *own_input |= in->on_device;
+    s->own_output |= out->on_device;
+    return allocate_on_host(s, plan, *own_input) ? 0 : -ENOMEM;
+}
+
 int staging_open(struct staging *s, struct mpi_comm *c, const struct mpi_call *call,
                  const struct plan *plan, int own_output)
 {
     const struct plan buffers_alone = {.input_bytes = plan_input_bytes(&call->request, c->rank),
                                        .output_bytes = plan_output_bytes(&call->request, c->rank)};
-    plan = plan ? plan : &buffers_alone;
-    int own_input = plan->input_bytes && (!call->input.dense || call->stage_input);
     struct side in = {0}, out = {0};
 
-    *s = (struct staging){.own_output = own_output || !call->output_dense};
-    if (cuda_present())
-        look_at_both(call, plan->input_bytes, plan->output_bytes, &in, &out);
-    s->input = call->input_block.user;
-    if (!s->own_output)
-        s->output = call->nblocks ? call->output_block(call, 0).user : NULL;
-    if ((in.on_device || out.on_device) && open_on_device(s, c, call, plan, &in, &out, own_input))
+    plan = plan ? plan : &buffers_alone;
+    int own_input = begin_staging(s, call, plan, own_output, &in, &out);
+    if ((in.on_device || out.on_device) && !call->nonblocking &&
+        open_on_device(s, c, call, plan, &in, &out, own_input))
         return staging_fill(s, call, c->private_comm, own_input);
-    own_input |= in.on_device;
-    s->own_output |= out.on_device;
-    if (!allocate_on_host(s, plan, own_input))
-        return -ENOMEM;
-    return staging_fill(s, call, c->private_comm, own_input);
+    int rc = stage_on_host(s, plan, &in, &out, &own_input);
+    return rc ? rc : staging_fill(s, call, c->private_comm, own_input);
+}
+
+int staging_reserve(struct staging *s, const struct mpi_call *call, const struct plan *plan)
+{
+    struct side in = {0}, out = {0};
+    int own_input = begin_staging(s, call, plan, 0, &in, &out);
+
+    return stage_on_host(s, plan, &in, &out, &own_input);
+}
+
+int staging_again(struct staging *s, const struct mpi_call *call, MPI_Comm comm)
+{
+    return staging_fill(s, call, comm, s->allocated[1] != NULL);
 }
 
 void staging_close(struct staging *s)
@@ -240,9 +272,25 @@ int staging_deliver(const struct staging *s, const struct mpi_call *call, MPI_Co
         return rc;
     for (int i = 0; rc == MPI_SUCCESS && i < call->nblocks; i++) {
         struct call_block b = call->output_block(call, i);
-        rc = layout_unpack(&call->output, s->output + b.packed, b.user, b.count, comm);
+        rc = layout_unpack(call_block_layout(&b, &call->output), s->output + b.packed, b.user,
+                           b.count, comm);
     }
     return rc;
+}
+
+/* Are two packed outputs equal? */
+static int blocks_equal(const struct mpi_call *call, const char *a, const char *b, size_t bytes)
+{
+    for (int i = 0; i < call->nblocks; i++) {
+        struct call_block block = call->output_block(call, i);
+
+        if (!block.is_own)
+            return layout_equal(&call->output, a, b, bytes);
+        if (!layout_equal(&block.own, a + block.packed, b + block.packed,
+                          (size_t)(block.count * block.own.size)))
+            return 0;
+    }
+    return 1;
 }
 
 int staging_verify(const struct staging *s, const struct mpi_call *call, const struct mpi_comm *c)
@@ -254,7 +302,8 @@ int staging_verify(const struct staging *s, const struct mpi_call *call, const s
 
     for (int i = 0; rc == MPI_SUCCESS && i < call->nblocks; i++) {
         struct call_block b = call->output_block(call, i);
-        rc = layout_pack(&call->output, b.user, b.count, expected + b.packed, c->private_comm);
+        rc = layout_pack(call_block_layout(&b, &call->output), b.user, b.count, expected + b.packed,
+                         c->private_comm);
     }
     if (rc == MPI_SUCCESS && s->device) {
         got = fetched = malloc(bytes + 1);
@@ -263,7 +312,7 @@ int staging_verify(const struct staging *s, const struct mpi_call *call, const s
     }
     if (rc == MPI_SUCCESS)
         equal = call->combines ? reduction_equal(&call->reduction, expected, got, bytes, c->size)
-                               : layout_equal(&call->output, expected, got, bytes);
+                               : blocks_equal(call, expected, got, bytes);
     free(expected);
     free(fetched);
     return equal;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The packed buffers of one rerouted call: the application's own where they are packed already, in
- * host memory or all on one device.
+ * host memory or all on one device. A nonblocking call works in host memory: it advances wherever
+ * the application is in MPI, and the context current there is any.
  */
 #ifndef COLLSHIM_SHIM_MPI_STAGING_H
 #define COLLSHIM_SHIM_MPI_STAGING_H
@@ -21,15 +22,22 @@ struct staging {
 
 /*
  * Get the buffers and fill in this rank's contribution. own_output: do not use the application's.
- * plan NULL: of a call that is cut in slices, whose plans have room of their own. Returns 0, or a
- * negative or MPI's code, with which the call then runs, and fails (engine.h). staging_close in any
- * case.
+ * plan NULL: the call is cut in slices, whose plans have their own room. Returns 0, or a negative
+ * code or MPI's, with which the call then runs, and fails (engine.h). staging_close in any case.
  */
 int staging_open(struct staging *s, struct mpi_comm *c, const struct mpi_call *call,
                  const struct plan *plan, int own_output);
 void staging_close(struct staging *s);
 
-/* Would the call stay on this rank's device? What serves it there is made ready. */
+/* The buffers of calls that are to come, in host memory; nothing is read. The same results;
+   staging_again fills them in. */
+int staging_reserve(struct staging *s, const struct mpi_call *call, const struct plan *plan);
+
+/* The same buffers for one more call like it: fill in this rank's contribution. They lie in
+   host memory. Returns an MPI code. */
+int staging_again(struct staging *s, const struct mpi_call *call, MPI_Comm comm);
+
+/* Would the call stay on this rank's device? Its memory and kernels there are made ready. */
 int staging_stays(struct mpi_comm *c, const struct mpi_call *call);
 
 /* Hand the result to the application, if it has not got it. Returns an MPI code. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * COLLSHIM_STORE among the ranks: rank 0 reads it at MPI_Init and hands it to all, so that they
- * know the same, and adds to it before MPI_Finalize what the communicators found that it leads.
+ * COLLSHIM_STORE among the ranks. Rank 0 reads it at MPI_Init and sends it to all, so that they
+ * know the same. Before MPI_Finalize it adds the findings of the communicators that it leads.
  */
 #ifndef COLLSHIM_SHIM_MPI_STORED_H
 #define COLLSHIM_SHIM_MPI_STORED_H
@@ -16,7 +16,7 @@ int stored_share(const struct tree *t);
 void stored_recall(struct mpi_comm *c, struct guard_entry *e, enum plan_collective collective,
                    unsigned kind);
 
-/* The entry came to a verdict. */
+/* The entry has a verdict. */
 void stored_learn(const struct mpi_comm *c, const struct guard_entry *e,
                   enum plan_collective collective, unsigned kind);
 

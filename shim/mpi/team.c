@@ -17,8 +17,8 @@
 #include "shim/mpi/process.h"
 #include "transports/ucx.h"
 
-/* What the ranks agree on, each by its smallest; the room is negative, since it is the largest that
-   counts, and the team is what the first rank says. */
+/* The values that the ranks agree on, each by its smallest. The room is negative, since the largest
+   counts. The team's number is the first rank's. */
 enum { HELPERS, ADDRESS_ROOM, TEAM, AGREED };
 enum { RANK_BITS = 24 };
 

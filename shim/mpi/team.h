@@ -28,9 +28,9 @@ void team_open(struct mpi_team *t, const struct topo *topo);
 
 /*
  * While t->starting, before each call that helpers could carry: have all ranks' helpers started?
- * Then agree on how many each rank has, and introduce them to each other. wait: for that; else it
- * is asked now and then, and the calls in between do without. Collective over comm, with the same
- * wait. Leaves ppg 1, on all ranks, where that fails anywhere; one line then says why.
+ * Then agree on how many each rank has, and introduce them to each other. wait: wait for that;
+ * otherwise ranks ask now and then, and the calls in between use no helpers. Collective over comm,
+ * with the same wait. Leaves ppg 1, on all ranks, if that fails on any; one line then says why.
  */
 void team_join(struct mpi_team *t, MPI_Comm comm, const struct topo *topo, int rank, int wait);
 

@@ -17,7 +17,8 @@ static pthread_mutex_t in_use = PTHREAD_MUTEX_INITIALIZER;
 static struct hands *hands; /* owned; NULL: there are none (yet) */
 static int tried;
 
-/* Those of the rank's processors that are near its GPU; all of them, if none is or nobody says. */
+/* The rank's processors near its GPU; all of its processors, if none is near or if that is unknown.
+ */
 static cpu_set_t choose_cpus(void)
 {
     int64_t address = cuda_current_address();

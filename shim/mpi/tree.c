@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Binomial, because ranks that lie close together in MPI_COMM_WORLD mostly share a host: most edges
- * then cost neither a connection nor a question to another host's daemon.
+ * Binomial, because ranks that lie close together in MPI_COMM_WORLD usually share a host: most
+ * edges then cost neither a connection nor a question to another host's daemon.
  */
 #include "shim/mpi/tree.h"
 
@@ -33,9 +33,9 @@ int tree_open(struct tree *t, int rank, int size, int (*has)(int rank))
     return missing;
 }
 
-/* Between looks the core goes to others: where ranks share cores, the one that is waited for may
-   need it, and a library's own wait would spin for a whole time slice. With MPICH's wait, 16 ranks
-   on two cores start 150 ms later. */
+/* Between looks the core is yielded: if ranks share cores, the awaited rank may need it, and a
+   library's own wait would spin for a whole time slice. With MPICH's wait, 16 ranks on two cores
+   start 150 ms later (real, this machine). */
 static int wait_for(int rc, MPI_Request *request)
 {
     int done = 0, index, looks = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A binomial tree over the ranks of MPI_COMM_WORLD, for what ranks agree on inside MPI_Init. Ranks
- * that have not loaded collshim are left out of it: no message goes to them. Such a gap cuts the
- * tree in parts, and each part has a root of its own.
+ * A binomial tree over the ranks of MPI_COMM_WORLD, for agreements inside MPI_Init. Ranks that have
+ * not loaded collshim are left out of it: no message goes to them. Such a gap cuts the tree in
+ * parts, and each part has a root of its own.
  *
  * Messages travel on MPI_COMM_WORLD, point to point. No receive of the application can take them:
  * each is received before the receiver's MPI_Init returns, and messages between two ranks keep

@@ -6,8 +6,8 @@
  * Open MPI chooses algorithms for a communicator when it makes one; so a variant has a private
  * communicator, made by the first call that needs it (variants_openmpi.c). MPICH looks at each
  * call; so a variable is set around the call (variants_mpich.c). Both change something that all
- * threads see, so variants are not used under MPI_THREAD_MULTIPLE. A variable that somebody has set
- * is left alone, and so are the variants of its collective.
+ * threads see, so variants are not used under MPI_THREAD_MULTIPLE. A variable that is set already
+ * stays, and the variants of its collective are not used.
  *
  * The calls go to private communicators whose errors return; so nothing is left changed behind an
  * error handler that does not return.
@@ -28,6 +28,10 @@ struct mpi_call;
 /* Private communicators of Open MPI's variants; one serves all collectives that have the same
    number. Owned by the communicator's state, all zero at first. */
 enum { VARIANTS_MADE = 8, VARIANTS_LEAST_BYTES = 1024 };
+
+/* How many are tried beside ours; bytes of a call up to which they may be tried first. */
+enum { VARIANTS_BESIDE = 2, VARIANTS_FREE_BYTES = 256 << 10 };
+
 struct variants {
     int n;
     struct variant_comm {
@@ -49,15 +53,15 @@ extern struct variant_set variants_usable;
 /* Is there any for the collective? The same on all ranks. */
 int variants_exist(enum plan_collective c);
 
-/* Calls of the collective are worth a look from so many bytes on (of the whole collective), where
-   the guard may choose among them; else from COLLSHIM_MIN_BYTES on. */
+/* Calls of the collective are worth a look from this many bytes on (of the whole collective), if
+   the guard may choose among variants; otherwise from COLLSHIM_MIN_BYTES on. */
 uint64_t variants_least_bytes(void);
 
 /* Before the library's MPI_Finalize. */
 void variants_close(void);
 
-/* What COLLSHIM_ALGORITHM names for the collective; NULL if the library has no such, which is said
-   once. */
+/* COLLSHIM_ALGORITHM's choice for the collective; NULL if the library has no such algorithm, which
+   is logged once. */
 const struct plan_variant *variants_named(enum plan_collective c);
 
 /*
@@ -72,8 +76,8 @@ int variants_run(struct mpi_comm *c, const struct plan_variant *v, const struct 
 
 void variants_free(struct variants *v);
 
-/* The program has begun to make a communicator without waiting for it. It may be finished in any
-   call, so no variable may be changed meanwhile, and nobody tells when it is done. */
+/* The program has begun to make a communicator without waiting for it. Any call may finish it, so
+   no variable may be changed meanwhile, and no call tells its end. */
 void variants_hold_off(void);
 
 /* How one library is told. */
@@ -81,7 +85,7 @@ struct variant_way {
     enum variant_library library;
     /* Is it that library? */
     int (*open)(void *libmpi);
-    /* What it can be told to use: adds to set. */
+    /* The algorithms that the library can be told to use: adds to set. */
     void (*offer)(struct variant_set *set);
     void (*close)(void);
     /* The call that makes a variant's communicator is between these two; NULL: it needs none.

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * MPICH reads MPIR_CVAR_<COLLECTIVE>_INTRA_ALGORITHM at each call. So it is set around the call, on
- * the private communicator. While the library is in there it makes progress for what else is under
- * way: nonblocking collectives, whose algorithm was chosen when they began and by other variables,
- * and callbacks, which must not begin a blocking collective.
+ * the private communicator. Inside the call the library makes progress for other operations too.
+ * Nonblocking collectives have chosen their algorithm when they began, by other variables.
+ * Callbacks must not begin a blocking collective.
  *
  * A variable has no enumeration. Its values are numbered in the order in which its description
  * lists them, "name - Force ...", and differ between versions.
@@ -53,7 +53,7 @@ static int place_of(const char *text, const char *name)
     return place;
 }
 
-/* The collective's variable, if it can be written and nobody has. text: its description. */
+/* The collective's variable, if it can be written and is not set. text: its description. */
 static int find_variable(enum plan_collective c, char text[DESCRIPTION])
 {
     char name[96], found[96];

@@ -88,7 +88,7 @@ static int find_of(enum plan_collective c, const char *end)
     return var.find("ompi", "coll", "tuned", name);
 }
 
-/* Can the collective's algorithm be set, and has nobody done so? */
+/* Can the collective's algorithm be set, and is it still unset? */
 static int is_free(enum plan_collective c)
 {
     char name[96];

@@ -4,5 +4,6 @@
 #define COUNT int
 #define DISPL int /* where a block begins */
 #define WRAP(name) mpi_wrap_##name
+#define LIBRARY(name) mpi.name
 #define WIDTH narrow /* of unions of vectors (vectors.h) */
 #define LARGE 0

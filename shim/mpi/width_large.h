@@ -4,5 +4,6 @@
 #define COUNT MPI_Count
 #define DISPL MPI_Aint /* where a block begins */
 #define WRAP(name) mpi_wrap_##name##_c
+#define LIBRARY(name) mpi.name##_c
 #define WIDTH wide /* of unions of vectors (vectors.h) */
 #define LARGE 1

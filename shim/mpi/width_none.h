@@ -3,5 +3,6 @@
 #undef COUNT
 #undef DISPL
 #undef WRAP
+#undef LIBRARY
 #undef WIDTH
 #undef LARGE

@@ -15,7 +15,7 @@ int nccl_comm_exchange(struct nccl_comm *c, uint64_t about, const void *note, si
                             c->nranks, *all, bytes, &c->stopped) == 0)
         return 0;
     free(*all);
-    return -1; /* without memory nothing was posted, and nobody gets anything */
+    return -1; /* without memory this rank posted nothing, and no rank gets notes */
 }
 
 static int exchange_notes(struct nccl_comm *c, const void *note, void **all)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the preload sees of this backend. Each copy of NCCL in the process gets entries of its own,
- * because ncclGroupStart and others do not say whose they are; where a report is wanted, those that
- * know call sites. With COLLSHIM_MODE=off there are none: every call goes to the library directly.
+ * The entries of this backend for the preload. Each copy of NCCL in the process gets its own
+ * entries, because the arguments of ncclGroupStart and others do not tell the copy. If a report is
+ * wanted, the entries know call sites. With COLLSHIM_MODE=off there are none: every call goes to
+ * the library directly.
  */
 #include "shim/preload/backend.h"
 

@@ -47,6 +47,11 @@ static int is_float(const struct nccl_call *call)
     return call->type >= ncclFloat16;
 }
 
+int nccl_call_combines_fp8(const struct nccl_call *call)
+{
+    return call->combines && (call->type == ncclFloat8e4m3 || call->type == ncclFloat8e5m2);
+}
+
 int nccl_call_scales(const struct nccl_call *call, enum call_time when)
 {
     if (!call->combines)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One operation of the application: its arguments, and what they mean to planners and kernels.
+ * One operation of the application: its arguments, and their meaning for planners and kernels.
  * Knows no communicator's state; pure functions.
  */
 #ifndef COLLSHIM_SHIM_NCCL_CALL_H
@@ -34,26 +34,29 @@ struct nccl_call {
 /* Are its type and its operation known here? */
 int nccl_call_is_understood(const struct nccl_call *call);
 
+/* fp8, which not every NCCL and GPU combines. */
+int nccl_call_combines_fp8(const struct nccl_call *call);
+
 /* 0: not a type that is known. */
 size_t nccl_call_type_bytes(ncclDataType_t type);
 
 /* Bytes of what each rank has, or of the vector, or of the message. Its type must be known. */
 size_t nccl_call_block_bytes(const struct nccl_call *call);
 
-/* Of all ranks, as COLLSHIM_MIN_BYTES means it. */
+/* Bytes of all ranks, as COLLSHIM_MIN_BYTES counts them. */
 uint64_t nccl_call_total_bytes(const struct nccl_call *call, int nranks);
 
 enum reduce_type nccl_call_reduce_type(const struct nccl_call *call);
 
-/* What two elements are combined by: the sum, where the operation does more. */
+/* The operation on two elements: the sum, if the operation does more. */
 enum reduce_op nccl_call_reduce_op(const struct nccl_call *call);
 
 /*
- * What more it does, element by element, before ranks are combined or behind that, as NCCL does it:
- * operations of the program scale this rank's input by this rank's scalar; ncclAvg divides, floats
- * before, so that their sum does not overflow, and integers behind, the sum as it has wrapped,
- * towards 0. NCCL multiplies floats by 1/n, rounded to their type; dividing gives the same bits
- * where n is a power of two, and is nearer to the average elsewhere.
+ * Its further work, element by element, before or behind combining, as in NCCL. Operations of the
+ * program scale this rank's input by this rank's scalar. ncclAvg divides: floats before, so that
+ * their sum does not overflow, and integers behind, the wrapped sum, towards 0. NCCL multiplies
+ * floats by 1/n, rounded to their type. Dividing gives the same bits if n is a power of two, and is
+ * nearer to the average otherwise.
  */
 enum call_time { CALL_BEFORE, CALL_BEHIND };
 int nccl_call_scales(const struct nccl_call *call, enum call_time when); /* the same on all ranks */

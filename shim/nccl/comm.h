@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What is kept beside a communicator, in a table: the handle that the application has stays NCCL's
- * own. An entry is made when the making of the communicator was seen, and goes with it.
+ * State beside a communicator, in a table: the application's handle stays NCCL's own. An entry is
+ * made when the preload sees the communicator being made, and is freed with it.
  *
  * Thread rule: NCCL lets one thread at a time use a communicator, but for abort. An entry in use
  * therefore outlives its place in the table (nccl_comm_release()).
@@ -25,7 +25,7 @@ struct nccl_plan {
     struct plan_key key;
     struct rounds *rounds;     /* owned; NULL: it cannot be had, on any rank, or only_noted */
     int only_noted;            /* it came once, and nothing is made for it yet */
-    uint64_t used;             /* for who is given up first */
+    uint64_t used;             /* to find the oldest, which is freed first */
     struct load_link crossing; /* bytes that its rounds move to and from other nodes */
     int with_helpers;          /* all helpers of all ranks have it */
     uint32_t drop;             /* it has been ready since: see struct nccl_comm */
@@ -44,20 +44,21 @@ struct nccl_comm {
     struct nccl_copy *copy; /* whose it is; borrowed */
     ncclComm_t handle;
     int rank, nranks;
-    int users;   /* the table, and calls under way */
-    int stopped; /* destroyed or aborted: whoever waits, ends */
+    int users;   /* the table, and calls under way; atomic */
+    int stopped; /* destroyed or aborted: all waiting ends */
 
     /* Set when it is made */
     int channels; /* of a message, by its configuration; 0: as NCCL chooses. All ranks' most, once
                      the notes are read */
     enum reason verdict; /* why nothing is rerouted; REASON_NONE: the notes will say */
     struct notice_board board;
-    uint64_t key;         /* of this communicator on the board */
-    int notes;            /* descriptor: posted, not read yet; -1: read, or never posted */
-    uint32_t unconfirmed; /* this rank has judged them, and not heard how the others did: the number
-                             of the next call that would hear; 0: it has, or has not judged yet */
-    uint64_t confirmed;   /* calls that would hear since all ranks have heard: the same on all */
-    uint64_t asked;       /* agreements so far, the same on all ranks */
+    uint64_t key; /* of this communicator on the board */
+    int notes;    /* descriptor: posted, not read yet; -1: read, or never posted */
+    uint32_t
+        unconfirmed; /* this rank has judged them, but does not know the others' verdict: the number
+                        of the next call that would tell; 0: it knows it, or has not judged yet */
+    uint64_t confirmed; /* calls that would hear since all ranks have heard: the same on all */
+    uint64_t asked;     /* agreements so far, the same on all ranks */
 
     struct redop *redops; /* owned: operations that the program has made of it */
     struct registrations registrations;
@@ -74,9 +75,14 @@ struct nccl_comm {
     } sets;
 
     /* Set when the notes are read */
-    int stored;        /* all ranks read the same store */
-    struct topo *topo; /* owned */
-    CUcontext context; /* its device's primary one */
+    int stored;                /* all ranks read the same store */
+    struct topo *topo;         /* owned */
+    double inside_bytes_per_s; /* a rank's messages to the others of its node carry together, as far
+                                  as is assumed of NCCL; 0: what the links do */
+    CUcontext context;         /* its device's primary one */
+    CUstream aside;            /* owned; NULL: not made (aside.h) */
+    int met_elsewhere;         /* there was a call on a stream of another context */
+    int no_fp8_sums;           /* the library combines none here, on some rank */
     const struct cuda_calls *cu;
     struct cuda_reducer *reducer; /* owned; NULL without kernels */
     char *scratch;                /* from the pool (scratch.h) */
@@ -87,7 +93,7 @@ struct nccl_comm {
     CUevent last;           /* after the last use of scratch; owned */
     int has_run;            /* last is recorded */
     int in_a_graph;         /* scratch, which may thus be used at any time */
-    struct nccl_comm_kept { /* what was scratch before, and is in a graph */
+    struct nccl_comm_kept { /* earlier scratch, which is in a graph */
         struct nccl_comm_kept *next;
         char *at;
         uint64_t bytes;
@@ -97,22 +103,25 @@ struct nccl_comm {
     struct nccl_plan plan[COMM_PLANS];
     uint64_t plans_used;
     struct picks picks;
-    struct guard guard;                       /* what has been measured */
+    struct guard guard;                       /* the measurements */
     struct nccl_events events[GUARD_ENTRIES]; /* of its entries */
     struct ppg *ppg;                          /* its helpers (ppg.h); NULL: not asked for yet */
 };
 
 /*
- * A communicator has been made and is ready: from an id (board found in it), or as a child of one
- * (parent, not NULL; may be unknown) by the same call on all its ranks, `by` telling apart those of
- * one split. channels: nChannelsPerNetPeer of the configuration; 0: it says nothing. Posts this
- * rank's note; waits for nobody.
+ * A communicator has been made and is ready. It comes from an id (board found in it), or is a child
+ * of one (parent, not NULL; may be unknown), made by the same call on all its ranks. `by` tells the
+ * children of one split apart. channels: nChannelsPerNetPeer of the configuration; 0: not set.
+ * Posts this rank's note; waits for no rank.
  */
 void nccl_comm_add_by_id(struct nccl_copy *copy, ncclComm_t handle, const ncclUniqueId *id,
                          int channels);
 void nccl_comm_add_child(struct nccl_copy *copy, ncclComm_t handle, ncclComm_t parent, uint64_t nth,
                          int by, int channels);
 void nccl_comm_add_native(struct nccl_copy *copy, ncclComm_t handle, enum reason why);
+
+/* Tell the other ranks what is to be known of this one, or set the verdict (notes.c). */
+void nccl_comm_post_note(struct nccl_comm *c);
 
 /* Two numbers as one, for keys of the board. */
 uint64_t nccl_comm_mix(uint64_t a, uint64_t b);
@@ -128,17 +137,17 @@ void nccl_comm_release(struct nccl_comm *c);
  * block, and may be called while others use it. */
 void nccl_comm_remove(ncclComm_t handle, int at_once);
 
-/* Nothing is rerouted on it from now on, on all ranks from the same call on. */
+/* From now on all ranks run its calls natively, from the same call on. */
 void nccl_comm_keep_native(struct nccl_comm *c, enum reason why);
 
 /*
- * What is known of it, after its ranks have found each other: waits for their notes the first time,
- * uniformly and for a few seconds at most, and then that all ranks' hosts have come so far; if one
- * is late, some later calls do so again. Call 2, 4, 8, ... since then hears as well whether a rank
- * has registered a buffer. Returns REASON_NONE or why this call is not rerouted.
+ * The entry of a communicator, after its ranks have found each other. The first time it waits for
+ * their notes, uniformly and for a few seconds at most, and then until all ranks' hosts are here.
+ * If one is late, some later calls do so again. Call 2, 4, 8, ... since then also learns whether a
+ * rank has registered a buffer. Returns REASON_NONE, or the reason for a native call.
  */
 enum reason nccl_comm_verdict(struct nccl_comm *c);
-/* The same as far as this rank can tell: it asks nobody, and the others need not be there. */
+/* The same as far as this rank knows: it asks no rank, and the others need not be there. */
 enum reason nccl_comm_judged(struct nccl_comm *c);
 
 /*
@@ -164,10 +173,10 @@ uint32_t nccl_comm_most_messages(const struct nccl_comm *c);
 uint64_t nccl_comm_key(const struct nccl_comm *c, uint64_t purpose);
 
 /*
- * The rounds for a request, made ready on all ranks on first use, with so many bytes of scratch
- * behind the rounds' own; request->topo and rank are filled in. NULL: not to be had, on all ranks
- * alike. Valid until the next call. Ready is: memory, kernels, and NCCL's connections, which are
- * made on that stream; what is left for a call to fail by, the library's own could fail by too.
+ * The rounds for a request, made ready on all ranks on first use, with that many bytes of scratch
+ * behind the rounds' own. request->topo and rank are filled in. NULL: there are none, on all ranks
+ * alike. Valid until the next call. Ready means memory, kernels, and NCCL's connections, which are
+ * made on that stream. After that a call fails only as the library's own could.
  */
 const struct rounds *nccl_comm_rounds(struct nccl_comm *c, struct plan_request *q,
                                       const struct plan_algorithm *a, uint64_t beside,
@@ -178,7 +187,7 @@ void nccl_comm_drop_scratch(struct nccl_comm *c);
 /* Did such a request come before? If not it is noted, and will have. The same on all ranks. */
 int nccl_comm_came_before(struct nccl_comm *c, const struct plan_request *q,
                           const struct plan_algorithm *a, uint64_t beside);
-/* Are there such rounds? Changes nothing, asks nobody; the same on all ranks. */
+/* Are there such rounds? Changes nothing, asks no rank; the same on all ranks. */
 int nccl_comm_has_rounds(struct nccl_comm *c, const struct plan_request *q,
                          const struct plan_algorithm *a, uint64_t beside);
 /* Forget what the guard has measured. */

@@ -9,7 +9,7 @@
 #include "shim/nccl/sited.h"
 #include "shim/nccl/wrappers.h"
 
-/* What the group holds of one communicator, in the order of the calls. */
+/* The group's calls on one communicator, in their order. */
 struct nccl_part {
     struct nccl_comm *c;
     struct nccl_call *call; /* [n] */
@@ -204,9 +204,9 @@ static int run_together(struct nccl_part *part, int n)
 }
 
 /*
- * Is something of it worth a reroute? Messages are not in a group of several communicators: whether
- * they are worth it each rank finds by its own messages, and of a rank's communicators those that
- * are come behind the others. So on one rank messages would go before a collective of another
+ * Is some part of it worth a reroute? Messages are not rerouted in a group of several
+ * communicators. Each rank judges them by its own messages, and a rank's messages would come behind
+ * its other communicators. So on one rank messages would go before a collective of another
  * communicator, on another rank behind it, and on one stream neither would end.
  */
 static int is_wanted(const struct nccl_group *g, const struct nccl_part *p)

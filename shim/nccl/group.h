@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Groups: what a thread calls between ncclGroupStart and the outermost ncclGroupEnd is kept until
- * that end, as NCCL itself does, because only then is it known what belongs together.
- *
- * Where nothing of a communicator is worth a reroute, all that was called on it goes to NCCL in the
- * order of the calls, in the application's own group. The other communicators follow behind the
- * group, one after the other in an order that is the same on all ranks (NCCL sorts by a hash of its
- * own for the same reason). Whether a call is rerouted never depends on the group: the same call
- * may stand alone on another rank.
+ * Groups: a thread's calls between ncclGroupStart and the outermost ncclGroupEnd are kept until
+ * that end, as in NCCL itself, because only then the group is complete. If no call of a
+ * communicator is worth a reroute, all its calls go to NCCL in their order, in the application's
+ * own group. The other communicators follow behind the group, one after the other, in an order that
+ * is the same on all ranks. NCCL sorts by its own hash for the same reason. Whether a call is
+ * rerouted never depends on the group: the same call may stand alone on another rank.
  *
  * A thread that has several ranks of one communicator runs each of them in a thread of its own:
  * they wait for each other.

@@ -11,8 +11,8 @@
 #include "shim/nccl/notice_keeper.h"
 #include "shim/nccl/notice_wire.h"
 
-/* Where NCCL_COMM_ID names the address, the number is this one: then each process makes the id for
- * itself, and they must be alike in every byte, or NCCL takes each process for a host of its own.
+/* If NCCL_COMM_ID names the address, the number is this one. Then each process makes the id itself,
+   and the ids must be alike in every byte: otherwise NCCL takes each process for a host of its own.
  */
 #define TOKEN_OF_ALL 0x0280028002800280u
 

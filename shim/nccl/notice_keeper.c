@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The keeper of a notice board: one thread, which alone decides what the ranks of a key are told,
- * and decides once. No rank leaves by a clock of its own, so that a keeper that is held up, even
- * for long, still tells all of them the same.
+ * The keeper of a notice board: one thread, which alone decides the answer to the ranks of a key,
+ * and decides once. No rank leaves by its own clock, so that a keeper that is delayed, even for
+ * long, still answers all of them alike. It waits for no client: bytes that a reader does not take
+ * at once are sent when it has room. A silent client is closed after some time.
  *
- * It waits for nobody: what a reader does not take at once is sent when it has room. Whoever says
- * nothing is closed after a while.
- *
- * Left open: a keeper that is killed while it tells, within microseconds, may have told some ranks
- * yes. If it was no rank of theirs, these wait for the others until the program aborts. Rejected:
- * two phases, which would cost each agreement one more round trip.
+ * Known gap: a keeper that is killed while it answers, within microseconds, may have told some
+ * ranks yes. If it was no rank of theirs, these wait for the others until the program aborts.
+ * Rejected: two phases, because they cost each agreement one more round trip.
  */
 #define _GNU_SOURCE
 #include "shim/nccl/notice_keeper.h"
@@ -32,7 +30,7 @@ enum { DESCRIPTORS = 1 << 16 };
 
 int notice_patience_ms = NOTICE_PATIENCE_S * 1000;
 
-/* What all ranks of a key are told. */
+/* The answer to all ranks of a key. */
 struct answer {
     size_t bytes, users;
     char data[]; /* the word, and behind a yes the notes */
@@ -59,7 +57,7 @@ struct client {
     struct answer *answer; /* it is told; shared */
 };
 
-/* The thread's own, but for what finish() looks at. */
+/* The thread's own, except the members that finish() reads. */
 static struct {
     int fd; /* listening */
     pid_t pid;
@@ -219,7 +217,7 @@ static struct entry *entry_find(const struct notice_post *p)
     return e;
 }
 
-/* All ranks have posted and been told: nobody will ask again. */
+/* All ranks have posted and have their answer: no further question comes. */
 static void forget(struct entry *e)
 {
     struct entry **at = &keeper.entries;
@@ -250,7 +248,7 @@ static void take_post(const struct client *c)
     forget(e);
 }
 
-/* What clients say ---------------------------------------------------------------------------- */
+/* Messages from clients ----------------------------------------------------------------------- */
 
 static int is_sound(const struct notice_post *p)
 {
@@ -270,7 +268,7 @@ static void ring(const struct notice_post *p)
     }
 }
 
-/* What one that listens says: that it rings, or, by its end, that it listens no more. */
+/* A message from a listener: it rings or, by its end, stops listening. */
 static int hear_listener(const struct client *c)
 {
     char word;
@@ -322,7 +320,7 @@ static enum heard hear(struct client *c)
     return ALL;
 }
 
-/* One that says its post. Taking it may tell others, who come into the table. */
+/* A client's post. Taking it may answer others, who come into the table. */
 static void serve_post(int i)
 {
     struct client said;
@@ -371,7 +369,7 @@ static int welcome(void)
     return 1;
 }
 
-/* Posts that are there count, however late the keeper comes to look. */
+/* Posts that are there count, however late the keeper reads them. */
 static void look_at_clocks(void)
 {
     int64_t now = now_ms();
@@ -472,7 +470,8 @@ int notice_keeper_start(int fd)
 
     if (fd >= DESCRIPTORS)
         return -1;
-    memset(&keeper, 0, sizeof keeper); /* what a parent had, of which the child has closed all */
+    memset(&keeper, 0,
+           sizeof keeper); /* descriptors of a parent, all of which the child has closed */
     pthread_mutex_init(&keeper.at_work, NULL);
     keeper.fd = fd;
     keeper.pid = getpid();

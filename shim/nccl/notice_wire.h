@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What goes between a rank (notice.c) and the keeper of a notice board. */
+/* Messages between a rank (notice.c) and the keeper of a notice board. */
 #ifndef COLLSHIM_SHIM_NCCL_NOTICE_WIRE_H
 #define COLLSHIM_SHIM_NCCL_NOTICE_WIRE_H
 

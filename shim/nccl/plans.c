@@ -51,8 +51,8 @@ static void keep_scratch(struct nccl_comm *c)
 }
 
 /*
- * A share of what the device has left, and beside that what NCCL needs for new connections: the
- * program allocates later, and must not find that we have it all.
+ * A share of the device's free memory, less the memory that NCCL needs for new connections. The
+ * program allocates later, and must find memory.
  */
 static int is_affordable(const struct nccl_comm *c, uint64_t bytes, uint64_t connections)
 {
@@ -193,8 +193,8 @@ static uint64_t what_is(const struct nccl_plan *p, const struct plan_request *q,
     return hash_text(hash, q->recipe ? q->recipe : "");
 }
 
-/* Connecting waits for the other ranks' hosts: only once all of them will come. Where each has been
- * connected to each there is nothing left to ask. */
+/* Connecting waits for the other ranks' hosts, so it starts only once all of them will come. If
+   every two ranks are connected, no question is left. */
 static int is_connected(struct nccl_comm *c, const struct rounds *r, int to_all, CUstream stream)
 {
     if (c->all_connected)

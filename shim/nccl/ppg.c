@@ -24,8 +24,8 @@ static struct ppg none = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* Opening -------------------------------------------------------------------------------------- */
 
-/* What the ranks agree on, by the largest of any: how many helpers the rank has that has the
-   fewest, and the lowest such rank, both negative; and whether there is a service. */
+/* Values that the ranks agree on, by the largest of any: the fewest helpers of a rank, and the
+   lowest such rank, both negative; and whether there is a service. */
 enum { FEWEST, SERVICE, AGREED, RANKS = 1 << 16 };
 
 static int has_service(const struct nccl_comm *c)
@@ -36,9 +36,9 @@ static int has_service(const struct nccl_comm *c)
 }
 
 /*
- * With a service, kernels of all processes run side by side, and the communicators' have to fit on
- * the device together with whatever the program runs; without, processes take turns, and each has
- * all of it. Returns the most blocks of a helper's, or 0: as the library likes.
+ * With a service, kernels of all processes run side by side. The communicators' kernels have to fit
+ * on the device together with the program's. Without one, processes take turns, and each has all of
+ * it. Returns the most blocks of a helper, or 0: the library chooses.
  */
 static int most_blocks(const struct nccl_comm *c, const struct ppg *p)
 {

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Several processes for each rank of an NCCL communicator (COLLSHIM_PPG): an Allreduce in slices,
- * of which the first is this process's own, on the application's communicator, and each other one
- * that of a helper, on a communicator of the helpers with the same number.
+ * Several processes for each rank of an NCCL communicator (COLLSHIM_PPG): an Allreduce in slices.
+ * The first slice is this process's own, on the application's communicator. Each other slice is a
+ * helper's, on a communicator of the helpers with the same number.
  *
  * On the stream, a slice is copied to memory that the helper has open, and `go` is written
  * (cuStreamWriteValue32). Later `done` is waited for (cuStreamWaitValue32) and the result copied
  * back. The helper's stream waits for `go` and writes `done`. The counters lie in pinned memory of
- * both processes, so both sides only enqueue. Rejected: events between processes, since a record
- * must be known to be called before each wait, which takes a handshake per call.
+ * both processes, so both sides only enqueue. Rejected: events between processes, because a record
+ * must be called before each wait, which takes a handshake per call.
  *
  * The ranks agree on the board, once per communicator: how many helpers the rank with the fewest
  * has, that all have joined, and for each new size that memory and plans are there. If one says no,
- * none uses helpers. ppg_watch.h says what happens when a helper fails.
+ * none uses helpers. ppg_watch.h describes the failure of a helper.
  *
  * Slices for a schedule are scaled already. The library scales its own slices for ncclAvg; with an
  * operation of the program it carries none, as that belongs to the program's communicator.
@@ -29,28 +29,29 @@
 struct ppg;
 
 /*
- * How many processes each rank has for this call, 1: itself alone; the same on all ranks. The first
- * time that helpers are wanted it starts them and makes the ranks agree on them, which takes a
- * second or so and waits for no stream.
+ * The processes of each rank for this call, 1: itself alone; the same on all ranks. When helpers
+ * are first wanted, it starts them and makes the ranks agree on them. That takes a second or so and
+ * waits for no stream.
  */
 int ppg_slices(struct nccl_comm *c, const struct nccl_call *call);
 
 /*
- * Run the call in so many slices, at most ppg_slices() of them: by a schedule, or (algorithm NULL)
- * by the library's own Allreduce for each; patient: as of a unit (unit.h). REASON_NONE and *result,
- * or why not: then it is the caller's to run natively, unless *result is an error. Only enqueues.
+ * Run the call in that many slices, at most ppg_slices() of them: by a schedule, or (algorithm
+ * NULL) by the library's own Allreduce for each. patient: as of a unit (unit.h). Returns
+ * REASON_NONE and *result, or a reason: then the caller runs it natively, unless *result is an
+ * error. Only enqueues.
  */
 enum reason ppg_run(struct nccl_comm *c, const struct nccl_call *call,
                     const struct plan_candidate *way, int slices, int patient,
                     ncclResult_t *result);
 
-/* What ncclCommGetAsyncError has to say of the helpers. NULL is fine. */
+/* The helpers' part of ncclCommGetAsyncError's result. NULL is fine. */
 ncclResult_t ppg_state(struct ppg *p);
 
 /* The communicator ends; at_once: without regard to work under way. Does not wait. NULL is fine. */
 void ppg_end(struct ppg *p, int at_once);
 
-/* Nobody will use it any more; it ends by itself. NULL is fine. */
+/* It has no user any more; it ends by itself. NULL is fine. */
 void ppg_forget(struct ppg *p);
 
 #endif

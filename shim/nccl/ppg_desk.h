@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * This process's helpers for NCCL, and what it tells them (shim/helper/desk.h). They serve one
+ * This process's helpers for NCCL, and the orders to them (shim/helper/desk.h). They serve one
  * device, that of the first communicator which wanted them.
  *
  * Thread rule: any thread; a channel belongs to one thread at a time.

@@ -8,8 +8,8 @@
  * seen and would have to wait until all helpers have closed. Not all are seen: a static libcudart
  * gets cuMemFree by cuGetProcAddress from a driver that it opened itself. Those that are seen would
  * wait for processes that may be behind by many calls. Memory of pools and PyTorch's expandable
- * segments cannot be exported at all, and the base of a buffer is an allocation with much else of
- * the program in it. What it would save is little (docs/figures.md, NCCL: several processes per
+ * segments cannot be exported at all, and the base of a buffer is an allocation with much other
+ * data of the program. The saving would be small (docs/figures.md, NCCL: several processes per
  * GPU).
  */
 #include <stdlib.h>
@@ -21,7 +21,9 @@
 #include "shim/nccl/ppg_watch.h"
 #include "shim/nccl/scratch.h"
 
-enum { LEAST_PIECE = 2 << 20 /* what CUDA maps: no other memory is exported with it */ };
+enum {
+    LEAST_PIECE = 2 << 20 /* the unit of CUDA's mappings: no other memory is exported with it */
+};
 
 /* Getting ready -------------------------------------------------------------------------------- */
 
@@ -99,7 +101,7 @@ static int ppg_make_ready(struct nccl_comm *c, struct ppg *p, uint64_t bytes,
     p->usable = nccl_comm_all(c, well);
     if (!p->usable) {
         report_helpers(1, p->mps);
-        nccl_guard_forget(c); /* what they weighed is not there any more */
+        nccl_guard_forget(c); /* their samples are not there any more */
     }
     if (!p->usable && !well)
         say(CFG_LEVEL_WARN, "COLLSHIM_PPG=%d: NCCL rank %d has no memory that helpers can share",
@@ -137,7 +139,7 @@ static char *piece(const struct cutting *k, int i)
     return k->p->staging + (uint64_t)(i - 1) * k->p->piece_bytes;
 }
 
-/* Where the library carries slices, it does with them what the operation says. */
+/* If the library carries slices, it does all the work of the operation. */
 static int move(const struct cutting *k, enum call_time when, char *to, const char *from, size_t n)
 {
     struct nccl_call plain = *k->call;
@@ -206,8 +208,9 @@ static ncclResult_t run_all(const struct cutting *k)
     return result || well ? result : ncclSystemError;
 }
 
-/* Helpers failed: this process's part of calls that other ranks have begun with theirs; if calls
-   were lost, one that says so on all ranks; and then the library's own, which is the caller's. */
+/* Helpers failed. This process runs its part of calls that other ranks have begun with their
+   helpers. If calls were lost, one call tells so on all ranks. Then the library's own calls follow,
+   which are the caller's. */
 static ncclResult_t run_without(const struct cutting *k, uint64_t number)
 {
     struct ppg *p = k->p;

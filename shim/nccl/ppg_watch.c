@@ -20,7 +20,7 @@ static struct {
     pid_t pid; /* whose thread it is */
 } watch = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* What is wrong with the helpers of this rank; NULL: nothing. */
+/* The error of this rank's helpers; NULL: none. */
 static const char *find_fault(const struct ppg *p)
 {
     if (atomic_load(&p->fault))
@@ -36,7 +36,7 @@ static const char *find_fault(const struct ppg *p)
     return NULL;
 }
 
-/* What a rank says when helpers failed. */
+/* A rank's message when helpers failed. */
 struct account {
     uint64_t calls;
     uint32_t undone;
@@ -164,7 +164,7 @@ static int is_over(const struct ppg *p)
     return 1;
 }
 
-/* Memory and channel of helpers that failed are not used again: who knows what they still do. */
+/* Memory and channel of helpers that failed are not used again: such a helper may still write. */
 static void bury(struct ppg *p)
 {
     if (atomic_load(&p->condition) == PPG_WORKS) {

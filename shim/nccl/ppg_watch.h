@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A communicator's helpers as its calls and the watch know them. The watch is one thread of the
- * process: it sees that a helper failed, here or on another rank, ends what has ended, and takes no
- * part in anything else.
+ * process. It sees that a helper failed, here or on another rank, closes what has ended, and does
+ * nothing else.
  *
  * When a helper fails, its rank rings the alarm. Each rank then says how many calls it has given to
- * its helpers, and whether these are done. The largest number is where all go back to the library.
- * If nothing was under way, that is all. Else calls before it are lost on every rank, and the
- * application's streams stay where they are, behind the lost call, until the program has been told
- * of it, so that nothing is done with a result that is none. A program that never asks waits, as it
- * does when NCCL loses a peer.
+ * its helpers, and whether these are done. From the largest number on, all ranks use the library.
+ * If no call was under way, that is all. Otherwise calls before it are lost on every rank. The
+ * application's streams stay behind the lost call until the program knows of it, so that no
+ * operation uses an invalid result. A program that never asks waits, as it does when NCCL loses a
+ * peer.
  */
 #ifndef COLLSHIM_SHIM_NCCL_PPG_WATCH_H
 #define COLLSHIM_SHIM_NCCL_PPG_WATCH_H

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the NCCL backend knows about this process: the copies of NCCL in it, and what
- * has been counted.
+ * The NCCL backend's knowledge of this process: the copies of NCCL in it, and the counters.
  */
 #ifndef COLLSHIM_SHIM_NCCL_PROCESS_H
 #define COLLSHIM_SHIM_NCCL_PROCESS_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Bytes per rail of a process of NCCL's. Which device NCCL sends through it does not tell; so they
- * are counted where COLLSHIM_TOPOLOGY says which rail a rank has. Enqueued calls have no times:
- * rates are not known. What a graph runs again is not seen.
+ * Bytes per rail of a process with NCCL. NCCL does not tell which device it sends through, so bytes
+ * are counted if COLLSHIM_TOPOLOGY names the rail of each rank. Enqueued calls have no times: rates
+ * are not known. Repeated runs of a graph are not seen.
  */
 #include "shim/decide/rail_count.h"
 #include "shim/nccl/comm.h"

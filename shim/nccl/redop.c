@@ -30,7 +30,7 @@ void redop_keep(struct redop *r)
     pthread_mutex_unlock(&lock);
 }
 
-/* Returns whether nobody uses it any more: then it is gone. */
+/* Returns whether it has no user any more: then it is gone. */
 static int leave(struct nccl_comm *c, struct redop *r, int ends)
 {
     struct redop **at = &c->redops;
@@ -84,7 +84,7 @@ static int redop_note(struct nccl_comm *c, ncclRedOp_t op, const void *scalar, n
     return 0;
 }
 
-/* What is not noted on one rank would be native there alone. */
+/* An operation that is unknown on one rank would be native there alone. */
 ncclResult_t nccl_wrap_RedOpCreatePreMulSum(struct nccl_copy *copy, ncclRedOp_t *op, void *scalar,
                                             ncclDataType_t type, ncclScalarResidence_t residence,
                                             ncclComm_t comm)

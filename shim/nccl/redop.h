@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Operations that the program has made of a communicator (ncclRedOpCreatePreMulSum): what is known
- * of each, beside NCCL's own. The program may end one as soon as the call with it has returned; a
- * group keeps its calls until it ends, so NCCL is told then.
- *
- * Scalars are each rank's own: one that the host gave is known here, one on the device is read when
- * the kernel runs. What is the same on all ranks is that a call's operation was made.
+ * Operations that the program has made of a communicator (ncclRedOpCreatePreMulSum): our knowledge
+ * of each, beside NCCL's own. The program may end one as soon as the call with it has returned. A
+ * group keeps its calls until it ends, so NCCL is told then. Each rank has its own scalar: one from
+ * the host is known here, one on the device is read when the kernel runs. All ranks agree only that
+ * a call's operation was made.
  *
  * Thread-safe.
  */

@@ -2,21 +2,20 @@
 /*
  * Buffers that the program registers with a communicator (ncclCommRegister). NCCL wants both ends
  * of a message registered, or neither; each end looks for itself. A schedule's messages go between
- * the program's buffers and scratch, so where any rank has a registered buffer all calls are
- * native.
+ * the program's buffers and scratch. So if any rank has a registered buffer, all calls are native.
  *
  * A rank registers by itself, at any time, while the hosts of others are ahead with calls that they
- * have decided already. So from the first rerouted call on NCCL does not hear of a registration
- * until the ranks have agreed on native calls: it is kept back, with a handle of ours. Registering
- * is a hint, and NCCL itself does nothing where NCCL_LOCAL_REGISTER=0.
+ * have decided already. So from the first rerouted call on NCCL does not get a registration until
+ * the ranks have agreed on native calls: it is kept back, with a handle of ours. Registering is a
+ * hint, and NCCL itself does nothing if NCCL_LOCAL_REGISTER=0.
  *
- * A communicator has three states, and all ranks leave each by an agreement at the same call:
- *   1. nothing is rerouted yet: NCCL gets every registration at once. The agreement before the
- *      first reroute asks for registrations; if there is one, the communicator is native for good;
- *   2. calls may be rerouted: registrations are kept back. Calls 2, 4, 8, ... ask again, and an
- *      exchange of messages asks each time (sets.h);
- *   3. a rank has said that it has one: all calls are native, NCCL gets what was kept back, and
- *      later registrations at once.
+ * A communicator has three states, and all ranks leave each by an agreement at the same call.
+ *   1. No call is rerouted yet: NCCL gets every registration at once. The agreement before the
+ * first reroute asks for registrations. If there is one, the communicator is native for good.
+ *   2. Calls may be rerouted: registrations are kept back. Calls 2, 4, 8, ... ask again, and an
+ *      exchange of messages asks each time (sets.h).
+ *   3. A rank has said that it has one: all calls are native. NCCL gets the registrations that were
+ *      kept back, and later ones at once.
  * So a call is decided in state 2 on all ranks or on none, and NCCL then knows of no registered
  * buffer on any rank. It looks for buffers when a message is called or captured, so no message of
  * ours has one registered end. A board that does not answer changes no state.

@@ -7,12 +7,13 @@
 #include "planners/nimble/nimble.h"
 #include "shim/decide/choose.h"
 #include "shim/decide/gate.h"
+#include "shim/nccl/aside.h"
 #include "shim/nccl/ppg.h"
 #include "shim/nccl/sited.h"
 #include "shim/nccl/unit.h"
 #include "shim/nccl/verify.h"
 
-/* What needs no look at the communicator. All of it is the same on all ranks. */
+/* Tests that need no look at the communicator. All are the same on all ranks. */
 static enum reason nccl_gate_call(const struct nccl_call *call)
 {
     enum reason why;
@@ -85,8 +86,8 @@ static int is_prepared(struct nccl_comm *c, const struct nccl_part *p)
 
 /* Choosing ------------------------------------------------------------------------------------ */
 
-/* The ways that a communicator with so many processes per rank has for the call: what somebody
-   names, else what the model thinks of. */
+/* The candidates for the call on a communicator with that many processes per rank: the named ones,
+   or else the model's. */
 static int find_ways(const struct plan_request *q, const struct tuning_row *row,
                      struct picks *picks, struct plan_candidate *way)
 {
@@ -189,6 +190,8 @@ static int judge(struct nccl_unit *u)
             verdict = u->captured ? u->c->verdict : nccl_comm_verdict(u->c);
         if (!p->why)
             p->why = verdict;
+        if (!p->why && u->c->no_fp8_sums && nccl_call_combines_fp8(p->call))
+            p->why = REASON_FP8;
         if (!p->why)
             p->why = choose(u->c, p);
         if (!p->why && u->captured && !is_prepared(u->c, p))
@@ -305,11 +308,13 @@ ncclResult_t nccl_unit_run(struct nccl_comm *c, struct nccl_call *call, int n)
         part[i] = (struct nccl_part){.call = &call[i]};
         u.several_streams |= (CUstream)call[i].stream != u.stream;
     }
+    u.elsewhere = aside_is_needed(c, u.stream);
+    c->met_elsewhere |= u.elsewhere;
     if (c->cu)
         c->cu->CtxPushCurrent(c->context);
     note_captures(&u);
-    /* What other threads capture, or this one on other streams, is not ours to spoil: in the global
-     * mode, the default, cuMemAlloc or cuEventQuery in any thread would. */
+    /* Captures of other threads, or of this one on other streams, must stay intact. In the global
+       mode, the default, cuMemAlloc or cuEventQuery in any thread would spoil them. */
     relaxed = c->cu && !u.captured && !c->cu->ThreadExchangeStreamCaptureMode(&mode);
     if (nccl_set_is_candidate(c, call, n)) {
         result = run_set_unit(&u, &set);

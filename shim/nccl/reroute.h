@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the application has called on its way: is it worth a reroute (one rule, the same answer on
- * every rank), then the schedule, then the stream.
- *
- * A unit is what a rank has called of one communicator at once: a call, or those of a group. Each
- * of its collectives is judged for itself, so that ranks may use groups as they like; the guard
- * weighs the unit as a whole, because the library merges what it gets together.
+ * The path of the application's calls. First, are they worth a reroute (one rule, the same answer
+ * on every rank)? Then comes the schedule, then the stream. A unit is one call of a rank on a
+ * communicator, or the calls of a group on it. Each of its collectives is judged for itself, so
+ * that ranks may use groups as they like. The guard weighs the unit as a whole, because the library
+ * merges the calls that it gets together.
  */
 #ifndef COLLSHIM_SHIM_NCCL_REROUTE_H
 #define COLLSHIM_SHIM_NCCL_REROUTE_H

@@ -5,7 +5,7 @@
 
 #include "planners/rounds/pace.h"
 
-/* What the way or the settings say; 0: what suits the size (pace.h). */
+/* The algorithm's or the settings' value; 0: the one that suits the size (pace.h). */
 static size_t chunk_for(const struct plan_request *q, const struct plan_candidate *way)
 {
     size_t chunk = way && way->chunk_bytes ? way->chunk_bytes : settings.cfg.chunk_bytes;
@@ -23,13 +23,14 @@ struct plan_request schedule_request(const struct nccl_call *call, const struct 
                              .nbytes = nccl_call_block_bytes(call),
                              .grain = 1,
                              .most_messages = nccl_comm_most_messages(c),
+                             .inside_bytes_per_s = c->inside_bytes_per_s,
                              .memory = PLAN_ON_DEVICE,
                              .recipe = way ? way->recipe : NULL};
 
     if (call->combines)
         q.grain = reduce_type_bytes(nccl_call_reduce_type(call));
     q.chunk_bytes = chunk_for(&q, way);
-    /* One form for all ranks, whoever is in place: rounds are made of all ranks' plans. */
+    /* All ranks use one form, in place or not: rounds are made of all ranks' plans. */
     q.in_place = call->collective == COLL_ALLREDUCE;
     return q;
 }
@@ -58,7 +59,7 @@ CUresult schedule_move(const struct nccl_comm *c, const struct nccl_call *call, 
                : CUDA_SUCCESS;
 }
 
-/* Where the schedule reads and writes, and what moves before it and behind it. */
+/* The memory of the schedule, and the copies before it and behind it. */
 struct schedule_buffers {
     struct {
         const char *from;
@@ -101,12 +102,12 @@ static struct schedule_buffers buffers_of(const struct nccl_call *call, const st
 }
 
 /*
- * Scratch is one for all streams; NCCL's own order of a communicator does not cover our kernels.
- * The wait is never left out where the stream has the name of the last one: the names of the
- * legacy stream and of a thread's own mean others in other threads.
- * Captured calls take turns as well, each time that their graph is launched: their wait and their
- * record are of an event outside of it, which each launch binds anew. On which stream a graph runs
- * is not known, and a graph may be instantiated twice.
+ * All streams share one scratch, and NCCL's own order of a communicator does not cover our kernels.
+ * The wait is needed even if the stream's name is that of the last one: the names of the legacy
+ * stream and of a thread's own mean other streams in other threads. Captured calls take turns as
+ * well, each time that their graph is launched. Their wait and their record use an event outside of
+ * the graph, which each launch binds anew. The stream of a graph is not known, and a graph may be
+ * instantiated twice.
  */
 static CUresult take_turn(const struct nccl_comm *c, CUstream stream, int captured)
 {
@@ -177,8 +178,8 @@ ncclResult_t schedule_run(struct nccl_comm *c, const struct nccl_call *call, con
     return result;
 }
 
-/* Its matrix may be a new one each time, so its chunk is not searched for: few rounds, since each
- * costs a launch, and none so small that it is not worth one. */
+/* Its matrix may be a new one each time, so its chunk is not searched for. Rounds are few, since
+   each costs a launch, and none is too small to be worth one. */
 struct plan_request schedule_set_request(const struct nccl_set *set, const struct nccl_comm *c,
                                          const struct plan_candidate *way)
 {
@@ -189,6 +190,7 @@ struct plan_request schedule_set_request(const struct nccl_set *set, const struc
                              .grain = 1,
                              .demand = set->demand,
                              .most_messages = nccl_comm_most_messages(c),
+                             .inside_bytes_per_s = c->inside_bytes_per_s,
                              .memory = PLAN_ON_DEVICE,
                              .recipe = way ? way->recipe : NULL};
     uint64_t longest = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One call by its schedule: what the planners are asked, and the rounds on the stream, with the
- * copies that bring the application's buffers into the form that all ranks' schedules have.
+ * One call by its schedule: the request to the planners, and the rounds on the stream. Copies bring
+ * the application's buffers into the form that all ranks' schedules have.
  */
 #ifndef COLLSHIM_SHIM_NCCL_SCHEDULE_H
 #define COLLSHIM_SHIM_NCCL_SCHEDULE_H
@@ -20,15 +20,15 @@ struct plan_request schedule_request(const struct nccl_call *call, const struct 
 uint64_t schedule_beside(const struct nccl_call *call, const struct plan_request *q);
 
 /*
- * On the stream: elements as they are, or as the call scales them at that time. to may be from.
- * What is scaled before is all scaled in one pass: a schedule does not know whose a partial sum is,
- * and each rank has a scalar of its own, so what leaves a rank must be scaled. Reduce and
+ * On the stream: elements as they are, or scaled as the call does at that time. to may be from.
+ * Data that is scaled before is scaled in one pass. A schedule does not know whose a partial sum
+ * is, and each rank has its own scalar, so all bytes that leave a rank must be scaled. Reduce and
  * reduce-scatter may not write their input, so theirs goes to scratch.
  */
 CUresult schedule_move(const struct nccl_comm *c, const struct nccl_call *call, enum call_time when,
                        char *to, const char *from, uint64_t bytes);
 
-/* Bytes behind all other scratch, for messages that nobody reads. */
+/* Bytes behind all other scratch, for messages that no rank reads. */
 enum { SCHEDULE_ASIDE = 1024 };
 
 /* Connections that NCCL has yet to make for the rounds, one for each peer and direction; all: to

@@ -12,7 +12,7 @@ struct piece {
     CUevent last;
 };
 
-/* What another process may have open is never freed. */
+/* Memory that another process may have open is never freed. */
 static struct kept {
     struct kept *next;
     const char *at;
@@ -91,7 +91,7 @@ static int is_kept(const char *p)
     return k != NULL;
 }
 
-/* Take those out that nobody uses. */
+/* Take out the entries without a user. */
 static struct piece *take_idle(const struct cuda_calls *cu)
 {
     struct piece *taken = NULL;

@@ -20,7 +20,7 @@ void scratch_give(CUcontext context, char *p, uint64_t bytes, CUevent last);
 /* That is open in other processes: it stays in the pool. NULL is fine. */
 void scratch_keep(const char *p);
 
-/* Give back to the driver what nobody uses. May wait for the device. */
+/* Give unused memory back to the driver. May wait for the device. */
 void scratch_trim(const struct cuda_calls *cu);
 
 #endif

@@ -4,14 +4,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a rank says of one other: bytes for it, and how it sees both directions. */
+/* A rank's note about one other: bytes for it, and its view of both directions. */
 struct pair {
     uint64_t bytes, out, in;
 };
 _Static_assert(SET_RANKS_MOST * sizeof(struct pair) <= NOTICE_MOST, "a note must fit");
 
-/* In a rank's line for itself: it has registered a buffer. No message is as long. */
+/* In a rank's line for itself: it has registered a buffer, or used a stream of another context. No
+ * message is as long. */
 #define SAYS_REGISTERED ((uint64_t)1 << 63)
+#define SAYS_ELSEWHERE ((uint64_t)1 << 62)
 
 enum { ABOUT_SETS = 1 << 30, DULL_MOST = 6 };
 
@@ -113,7 +115,7 @@ static int is_closed(const struct pair *all, int nranks)
     return 1;
 }
 
-/* Where the parts of input and output lie, one rank's after the other's. */
+/* The parts of input and output, one rank's after the other's. */
 static void place(struct nccl_set *set, const struct nccl_comm *c, const struct nccl_call *call,
                   int n)
 {
@@ -159,7 +161,7 @@ enum reason nccl_set_agree(struct nccl_comm *c, const struct nccl_call *call, in
     struct pair mine[SET_RANKS_MOST], *all;
     size_t ranks = (size_t)c->nranks;
     enum reason why;
-    int registered = 0;
+    uint64_t said = 0;
     void *notes;
 
     if (c->sets.pause) {
@@ -169,7 +171,9 @@ enum reason nccl_set_agree(struct nccl_comm *c, const struct nccl_call *call, in
     set_describe(c, call, n, mine);
     if (registered_hold(c))
         mine[c->rank].bytes |= SAYS_REGISTERED;
-    /* without memory nothing is posted, and nobody hears yes */
+    if (c->met_elsewhere)
+        mine[c->rank].bytes |= SAYS_ELSEWHERE;
+    /* without memory this rank posts nothing, and no rank gets a yes */
     if (!set_open(set, c->nranks) || nccl_comm_exchange(c, ABOUT_SETS + ++c->sets.asked, mine,
                                                         ranks * sizeof *mine, &notes) < 0) {
         c->sets.given_up = 1;
@@ -178,10 +182,13 @@ enum reason nccl_set_agree(struct nccl_comm *c, const struct nccl_call *call, in
     }
     all = notes;
     for (size_t i = 0; i < ranks * ranks; i++) {
-        set->demand[i] = all[i].bytes & ~SAYS_REGISTERED;
-        registered |= set->demand[i] != all[i].bytes;
+        set->demand[i] = all[i].bytes & ~(SAYS_REGISTERED | SAYS_ELSEWHERE);
+        said |= all[i].bytes ^ set->demand[i];
     }
-    why = !is_closed(all, c->nranks) ? REASON_NO_SET : registered ? REASON_REGISTERED : REASON_NONE;
+    why = !is_closed(all, c->nranks) ? REASON_NO_SET
+          : said & SAYS_REGISTERED   ? REASON_REGISTERED
+          : said & SAYS_ELSEWHERE    ? REASON_STREAM
+                                     : REASON_NONE;
     free(notes);
     if (why) {
         c->sets.given_up = 1;

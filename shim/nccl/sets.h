@@ -5,25 +5,24 @@
  * if they are one exchange of all ranks; each rank knows only its own part of it.
  *
  * So the ranks ask each other over the notice board, and all of them go on only if for every pair
- *   - what the one sends has the length of what the other receives, and
- *   - all messages from the one to the other that came before, in whatever groups, are as many at
- *     both ends.
+ *   - the send of the one has the length of the receive of the other, and
+ *   - both ends count as many earlier messages from the one to the other, in all groups.
  * Then every message that was begun before has its partner, and every message of these groups has
  * its partner among these groups: NCCL matches messages of a pair in their order. The groups are
- * closed, all ranks are in them now, and all have heard the same matrix.
+ * closed, all ranks are in them now, and all have the same matrix.
  *
- * A schedule lets a rank wait for any other. That adds no wait where every two ranks have a message
- * for each other in one direction at least: then no rank's group ends before the streams of all
- * have come to theirs. Where two ranks have none, the program may let the stream of one wait for
- * what the other does afterwards. Such an exchange stays native (nccl_set_ties_all()).
+ * A schedule lets a rank wait for any other. That adds no wait if every two ranks have a message
+ * for each other in at least one direction: then no rank's group ends before the streams of all
+ * have reached theirs. If two ranks have none, the program may let the stream of one wait for later
+ * work of the other. Such an exchange stays native (nccl_set_ties_all()).
  *
- * Nobody waits for ever, since asking waits for hosts, never for streams, and no longer than the
- * board does. Ranks that ask for different exchanges are told apart by the counts, whatever the
- * sizes. If one rank alone has full sets, it loses NOTICE_PATIENCE_S once per communicator.
+ * No rank waits for ever, since asking waits for hosts, never for streams, and no longer than the
+ * board does. Counts tell ranks apart that ask for different exchanges, at any sizes. If one rank
+ * alone has full sets, it loses NOTICE_PATIENCE_S once per communicator.
  *
- * Whether a rank asks is its own affair: it does when it has messages to and from every other rank,
- * or when all ranks once had; if the others do not come, all who asked hear so, and no rank of the
- * communicator gets a yes from then on.
+ * Each rank decides alone whether it asks. It asks if it has messages to and from every other rank,
+ * or if all ranks once had. If the others do not come, all ranks that asked learn so, and no rank
+ * of the communicator gets a yes from then on.
  */
 #ifndef COLLSHIM_SHIM_NCCL_SETS_H
 #define COLLSHIM_SHIM_NCCL_SETS_H
@@ -33,15 +32,16 @@
 #include "transports/nccl_run.h"
 
 /*
- * The board hands a line per pair to every rank at each exchange: 6 MB at 64 ranks, 400 at 256.
- * Rejected: two sums of hashes for each rank, of what it sends and of what it gets, which are equal
+ * The board sends a line per pair to every rank at each exchange: 6 MB at 64 ranks, 400 at 256.
+ * Rejected: two sums of hashes for each rank, of its sends and of its receives, which are equal
  * over all ranks if the groups are closed. They take 1.5 MB at 256 ranks, but serve only a matrix
- * that was seen before. Of a new one each rank needs all sizes and plans for all ranks: 4.3 s of
- * CPU time at 256 ranks, 0.4 s at 128, 38 ms at 64 (nodes of 8, pace_rounds(), chunks of 2 MiB).
+ * that was seen before. For a new matrix each rank needs all sizes and plans for all ranks. These
+ * take 4.3 s of CPU time at 256 ranks, 0.4 s at 128, 38 ms at 64 (real, this machine; nodes of 8,
+ * pace_rounds(), chunks of 2 MiB).
  */
 enum { SET_RANKS_MOST = 64 };
 
-/* What all ranks together send. */
+/* The bytes that all ranks send together. */
 struct nccl_set {
     uint64_t *demand;    /* [nranks * nranks] owned */
     uint64_t *offset[2]; /* [nranks + 1] each, owned: of the input's and the output's parts */
@@ -63,11 +63,11 @@ enum reason nccl_set_agree(struct nccl_comm *c, const struct nccl_call *call, in
                            struct nccl_set *set);
 void nccl_set_close(struct nccl_set *set);
 
-/* Has every rank something for each other, or from it? Then each rank's group ends only after all
- * have begun theirs anyhow, and a schedule may let everybody wait for everybody. */
+/* Do every two ranks have a message in one direction at least? Then each rank's group ends only
+   after all have begun theirs anyhow, and a schedule may let any rank wait for any other. */
 int nccl_set_ties_all(const struct nccl_set *set, int nranks);
 
-/* What came of looking at a set: it gained, or not. The less it does, the rarer they are asked. */
+/* The result of looking at a set: it gained, or not. Looks become rarer while sets gain nothing. */
 void nccl_set_learn(struct nccl_comm *c, int gained);
 
 #endif

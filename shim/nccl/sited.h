@@ -23,7 +23,7 @@ void nccl_count_native(const struct nccl_comm *c, const struct nccl_call *call, 
 void nccl_count_rerouted(const struct nccl_comm *c, const struct nccl_call *call,
                          const struct plan_algorithm *a, int processes);
 
-/* Where the time of one call goes; NULL: no report is wanted. */
+/* The place for one call's time; NULL: no report is wanted. */
 struct site_row *nccl_site_row(const struct nccl_comm *c, const struct nccl_call *call);
 
 /* Before the report: calls without a time get the median of those that have one. */

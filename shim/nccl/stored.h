@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * COLLSHIM_STORE for NCCL, whose programs have no common beginning: each process reads the file at
- * its first communicator, and a communicator uses it where all of its ranks read the same. What the
- * guard finds is added by rank 0's process when that ends.
+ * COLLSHIM_STORE for NCCL, whose programs have no common beginning. Each process reads the file at
+ * its first communicator. A communicator uses it if all of its ranks read the same. When rank 0's
+ * process ends it adds the guard's findings.
  */
 #ifndef COLLSHIM_SHIM_NCCL_STORED_H
 #define COLLSHIM_SHIM_NCCL_STORED_H
@@ -16,7 +16,7 @@ uint64_t nccl_stored_hash(const char *library);
 void nccl_stored_recall(struct nccl_comm *c, struct guard_entry *e, enum plan_collective collective,
                         unsigned kind);
 
-/* The entry came to a verdict. */
+/* The entry has a verdict. */
 void nccl_stored_learn(const struct nccl_comm *c, const struct guard_entry *e,
                        enum plan_collective collective, unsigned kind);
 

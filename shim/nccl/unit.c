@@ -8,6 +8,7 @@
 #include "planners/cost.h"
 #include "shim/decide/call_site.h"
 #include "shim/decide/choose.h"
+#include "shim/nccl/aside.h"
 #include "shim/nccl/ppg.h"
 #include "shim/nccl/sited.h"
 #include "shim/nccl/stored.h"
@@ -62,8 +63,8 @@ enum reason nccl_part_reroute(struct nccl_comm *c, const struct nccl_call *call,
 }
 
 /*
- * The collectives in their order, what is native between two reroutes as a group; behind them the
- * messages, as in NCCL's own groups.
+ * The collectives in their order; native ones between two reroutes form a group. The messages come
+ * last, as in NCCL's own groups.
  */
 static ncclResult_t run_parts(struct nccl_unit *u, int way)
 {
@@ -108,36 +109,33 @@ static ncclResult_t run_set(struct nccl_unit *u, int way)
     return result;
 }
 
-/* Let one stream wait for what is on the other. */
-static void order(const struct cuda_calls *cu, CUstream first, CUstream then)
-{
-    CUevent e;
-
-    if (first == then || cu->EventCreate(&e, CU_EVENT_DISABLE_TIMING) != CUDA_SUCCESS)
-        return;
-    if (cu->EventRecord(e, first) == CUDA_SUCCESS)
-        cu->StreamWaitEvent(then, e, 0);
-    cu->EventDestroy(e);
-}
-
-/* That is what NCCL says of a group with several streams. */
+/* That is what NCCL says of a group with several streams; likewise of one of another context. */
 ncclResult_t nccl_unit_joined(struct nccl_unit *u, int way,
                               ncclResult_t (*run)(struct nccl_unit *u, int way))
 {
-    CUstream *other = u->several_streams ? calloc((size_t)u->n, sizeof *other) : NULL;
+    CUstream first = u->stream, *theirs, on = u->elsewhere ? aside_stream(u->c) : first;
     ncclResult_t result;
 
-    if (u->several_streams && !other)
+    if (u->elsewhere && !on)
+        return ncclUnhandledCudaError;
+    if (!u->several_streams && !u->elsewhere)
+        return run(u, way);
+    theirs = calloc((size_t)u->n, sizeof *theirs);
+    if (!theirs)
         return ncclSystemError;
-    for (int i = 0; other && i < u->n; i++) {
-        other[i] = (CUstream)u->part[i].call->stream;
-        u->part[i].call->stream = (cudaStream_t)u->stream;
-        order(u->c->cu, other[i], u->stream);
+    u->stream = on;
+    for (int i = 0; i < u->n; i++) {
+        theirs[i] = (CUstream)u->part[i].call->stream;
+        u->part[i].call->stream = (cudaStream_t)on;
+        aside_order(u->c, theirs[i], on);
     }
     result = run(u, way);
-    for (int i = 0; other && i < u->n; i++)
-        order(u->c->cu, u->stream, other[i]);
-    free(other);
+    for (int i = 0; i < u->n; i++) {
+        aside_order(u->c, on, theirs[i]);
+        u->part[i].call->stream = (cudaStream_t)theirs[i];
+    }
+    u->stream = first;
+    free(theirs);
     return result;
 }
 
@@ -184,17 +182,19 @@ static ncclResult_t run_way(struct nccl_unit *u, int way, enum reason why)
     return way == GUARD_NATIVE ? nccl_unit_native(u, why) : nccl_unit_reroute(u, way - 1);
 }
 
-static int record(const struct cuda_calls *cu, CUevent *e, CUstream stream)
+static int record(const struct nccl_unit *u, CUevent *e)
 {
-    return (*e || cu->EventCreate(e, CU_EVENT_DEFAULT) == CUDA_SUCCESS) &&
-           cu->EventRecord(*e, stream) == CUDA_SUCCESS;
+    const struct cuda_calls *cu = u->c->cu;
+
+    return !u->elsewhere && (*e || cu->EventCreate(e, CU_EVENT_DEFAULT) == CUDA_SUCCESS) &&
+           cu->EventRecord(*e, u->stream) == CUDA_SUCCESS;
 }
 
 void nccl_unit_note_asking(struct nccl_unit *u)
 {
     struct set_state *s = &u->c->sets;
 
-    s->is_asking = choose_is_guarded(COLL_ALLTOALLV) && record(u->c->cu, &s->asking, u->stream);
+    s->is_asking = choose_is_guarded(COLL_ALLTOALLV) && record(u, &s->asking);
 }
 
 /* A stream that has nothing else to do waits for hosts that ask each other. */
@@ -204,7 +204,7 @@ static int begin(struct nccl_unit *u, CUevent *e, int way)
     CUevent begun = s->asking;
 
     if (!u->set || way == GUARD_NATIVE || !s->is_asking)
-        return record(u->c->cu, e, u->stream);
+        return record(u, e);
     s->asking = *e;
     s->is_asking = 0;
     *e = begun;
@@ -218,7 +218,7 @@ static ncclResult_t run_timed(struct nccl_unit *u, struct nccl_events *t, int sl
     ncclResult_t result = run_way(u, way, REASON_TRIAL);
 
     t->row[slot] = u->n == 1 && !u->set ? nccl_site_row(u->c, u->lead->call) : NULL;
-    t->recorded[slot] = begun && record(u->c->cu, &t->end[slot], u->stream);
+    t->recorded[slot] = begun && record(u, &t->end[slot]);
     return result;
 }
 
@@ -253,7 +253,7 @@ static void tell_verdict(const struct nccl_unit *u, const struct guard_entry *e)
         tell_row(u, e->best ? way : NULL);
 }
 
-/* Of one turn; infinite: not known yet. */
+/* Seconds of one turn; infinite: not known yet. */
 static double seconds_of(const struct nccl_comm *c, const struct nccl_events *t, int slot)
 {
     float ms = 0;
@@ -270,8 +270,8 @@ static int agree_on_largest(void *context, double *value, int n)
     return nccl_comm_largest(context, value, n);
 }
 
-/* What is measured together: calls of one kind; apart from them those that scale what they combine,
- * which costs a pass; groups of several apart from single calls, by how many there are. */
+/* Classes that are measured together: calls of one kind. Calls that scale their data have a class
+   of their own, since scaling costs a pass. So have groups of several calls, by their number. */
 static unsigned kind_of(const struct nccl_unit *u)
 {
     const struct nccl_call *call = u->lead->call;

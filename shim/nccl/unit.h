@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A unit on its way to the stream, after each of its calls has been judged: all of it natively, or
- * what may be rerouted by schedules; and the guard, which says which.
+ * A unit on its way to the stream, after each of its calls has been judged: all of it runs
+ * natively, or the calls that may be rerouted run by schedules. The guard decides which.
  */
 #ifndef COLLSHIM_SHIM_NCCL_UNIT_H
 #define COLLSHIM_SHIM_NCCL_UNIT_H
@@ -9,7 +9,7 @@
 #include "planners/choose.h"
 #include "shim/nccl/schedule.h"
 
-/* One call of a unit and what has been thought of it. */
+/* One call of a unit and the verdict on it. */
 struct nccl_part {
     struct nccl_call *call;
     enum reason why; /* it runs natively; REASON_NONE: by one of the ways */
@@ -23,6 +23,7 @@ struct nccl_unit {
     int n, several_streams;
     int captured;    /* one of its streams is in capture */
     CUstream stream; /* of the first */
+    int elsewhere;   /* that one is of another context (aside.h) */
 
     /* If something of it may be rerouted: what stands for all of it. */
     enum plan_collective collective;
@@ -31,8 +32,8 @@ struct nccl_unit {
     int nways;                    /* of the part that has most */
     uint64_t total;
 
-    int patient; /* the guard has settled: a schedule is made for what comes a second time only, as
-                    making it takes longer than a call, and sizes may be new in every step */
+    int patient; /* the guard has settled: only a call that comes a second time gets a schedule,
+                    since making it takes longer than a call, and sizes may be new in every step */
 
     const struct nccl_set *set; /* an exchange of all ranks by messages, or NULL; borrowed */
 };
@@ -55,8 +56,8 @@ ncclResult_t nccl_unit_native(struct nccl_unit *u, enum reason why);
 ncclResult_t nccl_unit_joined(struct nccl_unit *u, int way,
                               ncclResult_t (*run)(struct nccl_unit *u, int way));
 
-/* The ranks are about to ask each other about a set: what that takes of the stream is part of a
- * reroute's time, and not of the library's. */
+/* The ranks are about to ask each other about a set: the time of that on the stream is part of a
+   reroute's time, and not of the library's. */
 void nccl_unit_note_asking(struct nccl_unit *u);
 
 /* As the guard decides. */

@@ -64,7 +64,7 @@ static int is_same(const void *a, const void *b, size_t bytes, enum reduce_type 
     return 1;
 }
 
-/* What is under way ---------------------------------------------------------------------------- */
+/* Calls under way ------------------------------------------------------------------------------ */
 
 struct result {
     struct result *next;

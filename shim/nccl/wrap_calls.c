@@ -193,7 +193,7 @@ ncclResult_t nccl_wrap_Bcast(struct nccl_copy *copy, void *buffer, size_t count,
     return wrap_run(&call);
 }
 
-/* Messages and what is made of them */
+/* Messages and the functions that consist of them */
 
 static ncclResult_t run_message(const struct nccl_call *call)
 {

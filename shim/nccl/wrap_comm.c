@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Communicators being made and ended. What is made inside a group is ready, and has a rank that can
- * be asked for, only when the outermost group ends: until then it is noted down with the thread.
+ * Communicators being made and ended. A communicator made inside a group is ready, and has a known
+ * rank, only when the outermost group ends: until then the thread keeps a note of it.
  */
 #define _GNU_SOURCE
 #include <stddef.h>
@@ -93,7 +93,7 @@ static int is_nonblocking(const ncclConfig_t *config)
 }
 
 /* Does the program want NCCL to use few of the GPU's multiprocessors, or none, rather than be fast?
- * What a schedule takes of them the guard does not see, which times the stream alone. */
+   The guard times the stream alone, so it does not see a schedule's multiprocessors. */
 static int has_policy(const ncclConfig_t *config)
 {
     const char *set = secure_getenv("NCCL_CTA_POLICY");
@@ -261,7 +261,7 @@ ncclResult_t nccl_wrap_CommShrink(struct nccl_copy *copy, ncclComm_t comm, int *
     return result;
 }
 
-/* In a group, what was called before comes before. */
+/* In a group, earlier calls come first. */
 static void end_of(struct nccl_copy *copy, ncclComm_t comm, int at_once)
 {
     if (!this_thread.inside)
@@ -327,7 +327,7 @@ ncclResult_t nccl_wrap_CommDeregister(struct nccl_copy *copy, const ncclComm_t c
     return result;
 }
 
-/* A collective, in which NCCL registers the buffer: all ranks come to it between the same calls. */
+/* A collective, in which NCCL registers the buffer: all ranks call it between the same calls. */
 ncclResult_t nccl_wrap_CommWindowRegister(struct nccl_copy *copy, ncclComm_t comm, void *buffer,
                                           size_t bytes, ncclWindow_t *window, int flags)
 {

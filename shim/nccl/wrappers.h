@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What an application's thread is doing: whether it is inside NCCL already, the groups it is in,
- * and which communicators these will have made. And the wrappers, which know that.
+ * The state of an application's thread: whether it is inside NCCL already, its groups, and the
+ * communicators that these will have made. The wrappers use it.
  */
 #ifndef COLLSHIM_SHIM_NCCL_WRAPPERS_H
 #define COLLSHIM_SHIM_NCCL_WRAPPERS_H
@@ -13,7 +13,7 @@ struct pending; /* a communicator whose making ends with the group */
 
 struct thread {
     int inside; /* NCCL's own calls of its exports come back here: they are not the application's */
-    const void *from; /* who made the call that this thread is in, where a report is wanted */
+    const void *from; /* the caller of the call that this thread is in, if a report is wanted */
     const char *cfa;  /* its stack then */
     struct nccl_group group[COPIES];
     struct pending *pending; /* owned */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The interfaces of NCCL's tuner and profiler plugins, as facts about memory: which function stands
- * where, and where an event's fields lie. Written from NCCL's sources, which
- * hold the contract:
+ * The interfaces of NCCL's tuner and profiler plugins, as facts about memory: the places of
+ * functions and of an event's fields. Written from NCCL's sources, which hold the contract:
  *
  *   tuner v4     src/include/plugin/tuner/tuner_v4.h         NCCL 2.24 on
  *   tuner v5     src/include/plugin/tuner/tuner_v5.h         NCCL 2.28 on
@@ -14,8 +13,8 @@
  *   numbers of collectives                src/include/nccl_common.h
  *   events and states                     src/include/plugin/nccl_profiler.h
  *
- * Enumerations are ints there. A result is 0 (ncclSuccess) or an error. What the plugin does not
- * use is left out, or stands as void.
+ * Enumerations are ints there. A result is 0 (ncclSuccess) or an error. Members that the plugin
+ * does not use are left out, or are void.
  */
 #ifndef COLLSHIM_SHIM_NCCL_PLUGIN_ABI_H
 #define COLLSHIM_SHIM_NCCL_PLUGIN_ABI_H
@@ -31,8 +30,8 @@ typedef void (*abi_logger)(int level, unsigned long flags, const char *file, int
 enum { ABI_LOG_WARN = 2, ABI_LOG_INFO = 3 };
 enum { ABI_LOG_INIT = 1, ABI_LOG_TUNING = 64 }; /* subsystems */
 
-/* costs: a table float[algorithms][protocols] of microseconds, below 0 where NCCL cannot use the
-   pair. *channels: 0, or as many as the call gets. bytes: of the larger of the two buffers. */
+/* costs: a table float[algorithms][protocols] of microseconds, below 0 if NCCL cannot use the pair.
+ *channels: 0, or the number that the call gets. bytes: of the larger of the two buffers. */
 typedef int (*abi_choose)(void *context, int collective, size_t bytes, int operations,
                           float **costs, int algorithms, int protocols, int registered,
                           int *channels);

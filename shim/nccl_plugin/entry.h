@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A symbol that NCCL looks for, and that is there only where it is wanted.
+ * A symbol that NCCL looks up, and that exists only if it is wanted.
  *
- * A plugin is there for NCCL if dlsym() finds its table, and a tuner that changes nothing is not
- * nothing: NCCL 2.28 leaves its choice by CTA policy out where there is one
- * (ncclGetAlgoInfo, enqueue.cc), and a profiler is called for each event. So the symbol is an
- * indirect one (STT_GNU_IFUNC): dlsym() calls a function that says where the table is, or NULL.
- * It is called with the loader's lock held, so it waits for no other thread.
- * Rejected: a plain table, and the advice to set NCCL_TUNER_PLUGIN only where it has work to do.
+ * A plugin exists for NCCL if dlsym() finds its table. Even a tuner that changes nothing has an
+ * effect: with one, NCCL 2.28 skips its choice by CTA policy (ncclGetAlgoInfo, enqueue.cc). A
+ * profiler is called for each event. So the symbol is an indirect one (STT_GNU_IFUNC): dlsym()
+ * calls a function that returns the table, or NULL. It is called with the loader's lock held, so it
+ * waits for no other thread. Rejected: a plain table, and the advice to set NCCL_TUNER_PLUGIN only
+ * where it has work to do.
  */
 #ifndef COLLSHIM_SHIM_NCCL_PLUGIN_ENTRY_H
 #define COLLSHIM_SHIM_NCCL_PLUGIN_ENTRY_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What NCCL calls things, by number or by name. Thread-safe.
+ * NCCL's names, by number or by name. Thread-safe.
  */
 #ifndef COLLSHIM_SHIM_NCCL_PLUGIN_NAMES_H
 #define COLLSHIM_SHIM_NCCL_PLUGIN_NAMES_H

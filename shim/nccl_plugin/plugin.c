@@ -112,8 +112,8 @@ int plugin_has_preload(void)
 }
 
 /* The preload's backend is opened when a program calls or looks up a function of NCCL, before NCCL
-   looks for plugins, and serves the libraries that have twins of their functions. The program
-   itself has no name: an NCCL in it is linked statically. */
+   looks for plugins. It serves the libraries that have twins of their functions. The program itself
+   has no name: an NCCL in it is linked statically. */
 int plugin_preload_sees(const void *in_nccl)
 {
     struct link_map *map = NULL;

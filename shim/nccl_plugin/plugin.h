@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the plugin is to do in this process, and which algorithm of NCCL's own a call gets.
- *
- * Thread rule: any thread.
+ * The plugin's work in this process, and the algorithm of NCCL's own that a call gets. Thread rule:
+ * any thread.
  */
 #ifndef COLLSHIM_SHIM_NCCL_PLUGIN_PLUGIN_H
 #define COLLSHIM_SHIM_NCCL_PLUGIN_PLUGIN_H
@@ -22,9 +21,9 @@ int plugin_preload_sees(const void *in_nccl);
 /* A setting is wrong, and COLLSHIM_STRICT refuses that. */
 int plugin_refuses(void);
 
-/* The variant that COLLSHIM_ALGORITHM or the profile names for NCCL's own call of so many bytes in
-   all; NULL: NCCL chooses. *channels: at most so many, or 0. A function of what is equal on all
-   ranks, if their settings and profiles are. */
+/* The variant that COLLSHIM_ALGORITHM or the profile names for NCCL's own call of that many bytes
+   in all; NULL: NCCL chooses. *channels: a maximum, or 0. A function of values that are equal on
+   all ranks, if their settings and profiles are. */
 const struct plan_variant *plugin_choose(enum plan_collective c, int nranks, int nnodes,
                                          uint64_t bytes, int *channels);
 

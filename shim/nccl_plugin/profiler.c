@@ -24,7 +24,7 @@ static void open_live(void)
     live_open("NCCL");
 }
 
-/* log: a function of the NCCL that asks. What the preload sees it reports itself. */
+/* log: a function of the calling NCCL. The preload reports the calls that it sees itself. */
 static int open_comm(int version, void **context, int *mask, uint64_t comm, int nnodes, int nranks,
                      int rank, abi_logger log)
 {

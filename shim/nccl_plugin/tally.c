@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A collective has a slot of a fixed table while the GPU works on it: what NCCL never ends (an
- * aborted communicator) costs slots until the communicator is closed, and no memory. Without a free
- * slot a call is counted and not timed. The handle of a channel is a byte of its slot, from which
- * the slot is found again.
+ * A collective has a slot of a fixed table while the GPU works on it. A collective that NCCL never
+ * ends (an aborted communicator) costs a slot until the communicator is closed, and no memory.
+ * Without a free slot a call is counted and not timed. The handle of a channel is a byte of its
+ * slot, from which the slot is found again.
  */
 #include "shim/nccl_plugin/tally.h"
 
@@ -102,7 +102,7 @@ static struct slot *take_slot(const struct tally_comm *c, struct sum *sum, int c
     return NULL;
 }
 
-/* What the report's first table says: rerouted is a call whose algorithm was named, and taken. */
+/* The report's first table: a rerouted call is one whose algorithm was named, and taken. */
 static void count_call(const struct tally_comm *c, enum plan_collective id, uint64_t total,
                        int tuned, const char *algorithm, const char *protocol)
 {

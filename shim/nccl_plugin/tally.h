@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Collectives in flight, and what became of them: how many calls of each size took which algorithm,
- * protocol and channels, and how long the GPU worked on them.
+ * Collectives in flight, and the counts of ended ones: calls of each size by algorithm, protocol
+ * and channels, and the GPU's time.
  *
  * Thread rule: any thread; NCCL's proxy and profiler threads tell of kernels.
  */

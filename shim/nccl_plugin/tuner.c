@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The tuner. NCCL asks at each call and hands over its own costs of all pairs of algorithm and
- * protocol; the pair that is named gets the cost 0, so that NCCL takes it. A pair that NCCL cannot
- * use here stays as it is, and so does everything else. The costs themselves are never read: only
- * whether NCCL can use a pair, which it decides alike on all ranks.
+ * The tuner. NCCL calls it for each call, with its own costs of all pairs of algorithm and
+ * protocol. The named pair gets the cost 0, so that NCCL takes it. A pair that NCCL cannot use here
+ * stays as it is, and so does everything else. The tuner reads only whether NCCL can use a pair,
+ * which is alike on all ranks.
  */
 #include <stdlib.h>
 

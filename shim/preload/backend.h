@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The contract between libcollshim.so, which every process loads and which
- * knows no MPI, and a backend libcollshim-FAMILY.so, which is compiled against
- * one mpi.h (or nccl.h) and opened only in a process that runs that library.
+ * The contract between libcollshim.so and a backend. Every process loads libcollshim.so, which
+ * knows no MPI. A backend libcollshim-FAMILY.so is compiled against one mpi.h (or nccl.h), and
+ * opened only in a process that runs that library.
  *
  * The preload finds the MPI, opens the backend of its family once, and asks it
  * which functions it replaces. A function the backend does not name is bound to
@@ -23,13 +23,13 @@
 enum { ANNOUNCEMENT_BESIDE = 8 };
 struct backend_announcement {
     const char *key; /* borrowed from the backend; NULL: nothing to announce */
-    int value;       /* what is published under it: the version, as a number */
+    int value;       /* the value published under it: the version, as a number */
     int placed;      /* it is published with the library's keys */
     int nbeside;     /* keys of the library beside it that other hosts can read */
     char beside[ANNOUNCEMENT_BESIDE][64];
 };
 
-/* What the preload found. All pointers stay valid for the life of the process. */
+/* The library that the preload found. All pointers stay valid for the life of the process. */
 struct backend_host {
     int abi;                     /* BACKEND_ABI of the preload */
     const char *api;             /* "MPI" or "NCCL" */
@@ -49,12 +49,11 @@ struct backend_entry {
 };
 
 /*
- * Exported by every backend under BACKEND_OPEN_SYMBOL. Called once, by the
- * thread that makes the first intercepted call, before or after MPI_Init; it
- * must not call MPI. Returns the entries, ended by one whose name is NULL, or
- * NULL with one line in `why` (size bytes) if this backend cannot serve this
- * process: the preload prints it and binds everything to the original symbols.
- * The NCCL backend is called once for each copy of NCCL in the process, and gives
+ * Exported by every backend under BACKEND_OPEN_SYMBOL. Called once, by the thread that makes the
+ * first intercepted call, before or after MPI_Init; it must not call MPI. Returns the entries,
+ * ended by one whose name is NULL. If this backend cannot serve this process, it returns NULL with
+ * one line in `why` (size bytes). Then the preload prints the line and binds everything to the
+ * original symbols. The NCCL backend is called once for each copy of NCCL in the process, and gives
  * each its own functions.
  */
 typedef const struct backend_entry *(*backend_open_fn)(const struct backend_host *host, char *why,

@@ -2,12 +2,12 @@
 /*
  * The first intercepted call: find the MPI, open its backend, fill every slot.
  *
- * Not in a constructor, because then every process that inherits LD_PRELOAD would pay for it,
- * and at that time a library that is dlopen'ed later cannot be seen. Not with pthread_once(),
- * because a process may call before any MPI is loaded and be right the second time, and because
- * a backend that calls MPI while it opens would wait for itself.
+ * Rejected: a constructor, because every process that inherits LD_PRELOAD would pay for it. It also
+ * cannot see a library that is dlopen'ed later. Rejected: pthread_once(), because a process may
+ * call before any MPI is loaded, and a second call must search again. Also, a backend that calls
+ * MPI while it opens would wait for itself.
  *
- * What a slot gets:
+ * The contents of a slot:
  *   PMPI_X: the backend's function, else the library's PMPI_X;
  *   MPI_X:  another tool's MPI_X if one follows in the search order, else as PMPI_X. The tool
  *           calls PMPI_X, which is ours again. Jumping past the tool would starve it.
@@ -21,18 +21,20 @@
 #include <string.h>
 
 /*
- * One thread binds at a time; guards all of the below. Threads that arrive meanwhile wait: to
- * let them through to the library would reroute a collective on some ranks only. The loader's
- * own lock is taken under this one; a constructor that calls MPI takes them the other way round,
- * and must not be run (by a dlopen) while another thread makes the process's first MPI call.
+ * One thread binds at a time; guards all of the below. Threads that arrive meanwhile wait: in the
+ * library, they would reroute a collective on some ranks only. The loader's own lock is taken under
+ * this one. A constructor that calls MPI takes them in the other order. It must not be run (by a
+ * dlopen) while another thread makes the process's first MPI call.
  */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool bound;
 static struct library library;
 static struct backend_host host;
 int bind_serves_mpi;
-static const struct library_marks mpi_marks = {"MPI", "PMPI_Init", "PMPI_Get_library_version",
-                                               "MPI_Get_library_version"};
+static const struct library_marks mpi_marks = {.api = "MPI",
+                                               .owns = "PMPI_Init",
+                                               .whole = "PMPI_Get_library_version",
+                                               .front = "MPI_Get_library_version"};
 static int err_other = 16; /* until a family is known: the value of most */
 
 /*

@@ -32,7 +32,7 @@ static const struct family families[] = {
     {.name = "abi", .symbol = "PMPI_Abi_get_version", .confirm = abi_in_force, .err_other = 16},
     {.name = "openmpi", .symbol = "ompi_mpi_comm_world", .words = {"Open MPI"}, .err_other = 16},
     {.name = "mpich",
-     .symbol = "MPIR_Dup_fn", /* what MPI_DUP_FN is in its mpi.h */
+     .symbol = "MPIR_Dup_fn", /* the number of MPI_DUP_FN in its mpi.h */
      .words = {"MPICH", "MVAPICH", "Intel(R) MPI"},
      .err_other = 15},
 };

@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Finding the MPI (or NCCL) library among what is loaded.
+ * Finding the MPI (or NCCL) library among the loaded objects. Rejected: RTLD_NEXT, because it sees
+ * the global scope only. A library opened with dlopen(RTLD_LOCAL), as under mpi4py, is not there.
+ * Nor is a file name enough: libmpi.so.12 and libmpich.so.12 are one family, libmpi.so.40 is
+ * another. So every loaded object is asked whether it defines PMPI_Init itself. dlsym() on a handle
+ * also answers with what the object's dependencies define, hence the comparison of owners.
  *
- * RTLD_NEXT would be simpler and is not enough: it sees the global scope only, and a library
- * that came in with a dlopen(RTLD_LOCAL), as under mpi4py, is not there. Nor is a file name
- * enough: libmpi.so.12 and libmpich.so.12 are one family, libmpi.so.40 is another. So every
- * loaded object is asked whether it defines PMPI_Init itself. dlsym() on a handle also answers
- * with what the object's dependencies define, hence the comparison of owners.
- *
- * The walk copies the names and opens nothing: dl_iterate_phdr() holds a loader lock that
- * dlopen() takes after another one, so that a dlopen() inside the walk can deadlock with a
- * dlopen() in another thread.
+ * The walk copies the names and opens nothing. dl_iterate_phdr() holds a loader lock that dlopen()
+ * takes after another one. So a dlopen() inside the walk can deadlock with a dlopen() in another
+ * thread.
  */
 #define _GNU_SOURCE
 #include "preload.h"
@@ -25,7 +23,7 @@
 enum merit {
     MERIT_NONE,
     MERIT_PMPI,   /* a tool that exports PMPI_ names, like this one, gets as far */
-    MERIT_WHOLE,  /* has the calls of an MPI that nobody wraps */
+    MERIT_WHOLE,  /* has the calls of an MPI that no tool wraps */
     MERIT_GLOBAL, /* and is the one that lookups in the global scope reach */
 };
 
@@ -88,10 +86,10 @@ static enum merit object_merit(const struct library_marks *marks, void *handle, 
 }
 
 /*
- * The object with the library's MPI_X functions, where those with PMPI_X are in another one
- * (MPICH 5.0 can be built so): it defines `front`, and its own PMPI_X are the library's. A tool
- * that wraps every function looks alike, but comes before it in the search order; so the last one
- * is taken. NULL if the library has both.
+ * The object with the library's MPI_X functions, if those with PMPI_X are in another one (MPICH 5.0
+ * can be built so). It defines `front`, and its own PMPI_X are the library's. A tool that wraps
+ * every function looks alike, but comes before it in the search order, so the last one is taken.
+ * NULL if the library has both.
  */
 static const void *find_front(const struct library_marks *marks, const struct name_list *names,
                               void *handle)
@@ -158,7 +156,7 @@ int find_library(const struct library_marks *marks, struct library *library)
         dlclose(handle);
     }
 
-    if (best && rival_path)
+    if (best && rival_path && !marks->by_caller)
         log_line(LOG_WARN,
                  "two %s libraries are loaded, %s and %s: calls go to the first; load one only",
                  marks->api, best_path, rival_path);
@@ -175,6 +173,7 @@ int find_library(const struct library_marks *marks, struct library *library)
     library->object = object_of_handle(best);
     library->front = front;
     library->path = path;
+    library->global = best_merit == MERIT_GLOBAL;
     return 0;
 }
 

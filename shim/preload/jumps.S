@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What C cannot say: jumps that leave arguments and return address as they are.
+ * Jumps that keep arguments and return address, which C cannot express.
  *
- * ncclX jumps through its slot. A slot holds nccl_first_X until the first call, which asks
- * nccl_first_call() for the function, with the slot's address. Not the C stubs of the MPI side,
- * because ncclCommInitRank takes a struct by value.
+ * ncclX jumps through its slot. A slot that holds nccl_first_X asks nccl_first_call() for the
+ * function, with the slot's address and the caller's: until the first call, and for as long as it
+ * depends on the caller. Not the C stubs of the MPI side, because ncclCommInitRank takes a struct
+ * by value.
  *
- * dlsym asks dlsym_substitute() and returns what it says; NULL: the real dlsym is jumped to, which
- * looks at its return address to know from where RTLD_NEXT is to be searched.
+ * dlsym returns the result of dlsym_substitute(). If that is NULL, it jumps to the real dlsym. The
+ * real one needs the original return address, from which it searches RTLD_NEXT.
  */
 #if defined(__x86_64__)
 
@@ -24,6 +25,7 @@ nccl_first_##name: lea nccl_slot_##name(%rip), %rax; jmp first_call;
 first_call:
 	push %rdi; push %rsi; push %rdx; push %rcx; push %r8; push %r9; push %rax
 	mov %rax, %rdi
+	mov 56(%rsp), %rsi
 	call nccl_first_call
 	mov %rax, %r11
 	pop %rax; pop %r9; pop %r8; pop %rcx; pop %rdx; pop %rsi; pop %rdi
@@ -62,6 +64,7 @@ first_call:
 	stp x6, x7, [sp, #64]
 	str x8, [sp, #80]
 	mov x0, x16
+	mov x1, x30
 	bl nccl_first_call
 	mov x16, x0
 	ldp x0, x1, [sp, #16]

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The few lines the preload may print. It reads COLLSHIM_LOG, the one setting it knows,
- * because a missing backend must be silenceable and without a backend nobody else reads the
- * settings. A word it does not know counts as the default; the backend complains about it.
+ * The few lines the preload may print. It knows one setting, COLLSHIM_LOG. Without a backend no
+ * other code reads the settings, and users need a way to silence the line about a missing backend.
+ * An unknown word counts as the default; the backend reports it.
  *
- * Of a job's ranks only rank 0 speaks. MPI cannot be asked for the rank before MPI_Init, so the
- * launchers' variables are; where none is set the process is alone, or its launcher unknown,
- * and a repeated line is better than none.
+ * Only rank 0 of a job prints. MPI does not tell the rank before MPI_Init, so the launchers'
+ * variables do. If none is set, the process is alone, or its launcher is unknown, and a repeated
+ * line is better than none.
  */
 #define _GNU_SOURCE
 #include "preload.h"
@@ -58,7 +58,7 @@ void log_line(enum log_level level, const char *format, ...)
         va_end(args);
         used += n < 0 ? 0 : strlen(line + used);
         line[used++] = '\n';
-        /* one write, so that lines of several processes do not mix; if it fails, who to tell? */
+        /* one write, so that lines of several processes do not mix; a failure has no remedy */
         ssize_t ignored = write(STDERR_FILENO, line, used);
         (void)ignored;
     }

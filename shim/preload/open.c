@@ -2,10 +2,10 @@
 /*
  * Opening the backend of a family, and refusing one that would bring a second MPI with it.
  *
- * The backend is taken from beside libcollshim.so and from nowhere else: a search path could
- * find one of another build. It is opened without RTLD_DEEPBIND, because a program may hold a
- * copy of ompi_mpi_comm_world (a copy relocation), and its address is the one that counts; a
- * backend bound more deeply would find no communicator equal to MPI_COMM_WORLD.
+ * The backend is taken only from beside libcollshim.so: a search path could find one of another
+ * build. It is opened without RTLD_DEEPBIND. A program may hold a copy of ompi_mpi_comm_world (a
+ * copy relocation), whose address is the valid one. A backend bound more deeply would find no
+ * communicator equal to MPI_COMM_WORLD.
  */
 #define _GNU_SOURCE
 #include "preload.h"
@@ -21,9 +21,9 @@
 #define DIR_MAX (2 * PATH_MAX)
 
 /*
- * Where this library was loaded from, absolute even if LD_PRELOAD gave a relative path and the
- * program has changed its directory since: the loader wrote it down at load time. Sets the
- * file's name as well. Both are valid for the life of the process.
+ * The folder of this library. It is absolute even if LD_PRELOAD has a relative path and the program
+ * has changed its directory since: the loader stored it at load time. Sets the file's name as well.
+ * Both are valid for the life of the process.
  */
 static const char *self_origin(const char **file_name)
 {
@@ -140,7 +140,7 @@ const struct backend_entry *backend_open(const struct backend_host *host,
     if (backend) {
         backend_open_fn open_fn = (backend_open_fn)dlsym(backend, BACKEND_OPEN_SYMBOL);
         char why[512] = "";
-        if (open_fn) /* from here on never closed, whatever it says: its code may be in use */
+        if (open_fn) /* from here on never closed, with any answer: its code may be in use */
             entries = open_fn(host, why, sizeof(why));
         else
             snprintf(why, sizeof(why), "%s is no backend: it does not define %s", path,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the files of this folder tell each other; nothing here leaves the library.
+ * Declarations shared by the files of this folder; none leaves the library.
  *
- * Thread rule: everything declared below, but for log_line(), runs on the one thread that
- * holds the binding lock (bind.c); bind_first_call() takes it. Nothing here calls MPI, except
- * family_find(), which asks the library for its version.
+ * Thread rule: all functions below but log_line() run on the one thread that holds the binding lock
+ * (bind.c). bind_first_call() takes it. Nothing here calls MPI, except family_find(), which asks
+ * the library for its version.
  */
 #ifndef COLLSHIM_SHIM_PRELOAD_PRELOAD_H
 #define COLLSHIM_SHIM_PRELOAD_PRELOAD_H
@@ -46,11 +46,11 @@ extern const size_t symbol_count;
 enum side { SIDE_MPI, SIDE_PMPI };
 
 /*
- * Called by a stub whose slot is not bound yet: binds every slot, once per process, and
- * returns the function this call goes to, with the signature of the symbol; never NULL.
- * row: index in symbol_table. Any thread; blocks while another thread binds. From inside the
- * binding itself (a backend that calls MPI while it opens) returns the library's own function.
- * If no MPI is loaded nothing is remembered, and the next call looks again.
+ * Called by a stub whose slot is not bound yet. Binds every slot, once per process. Returns the
+ * function of this call, with the signature of the symbol; never NULL. row: index in symbol_table.
+ * Any thread; blocks while another thread binds. A backend may call MPI while it opens; that call
+ * gets the library's own function. If no MPI is loaded nothing is remembered, and the next call
+ * looks again.
  */
 void *bind_first_call(size_t row, enum side side);
 
@@ -68,6 +68,7 @@ struct library {
     const void *object; /* its identity, as object_of() gives it */
     const void *front;  /* the object with its MPI_X, if that is another one; else NULL */
     const char *path;   /* owned here, never freed */
+    bool global;        /* lookups in the global scope reach it */
 };
 
 /* The loaded object that holds this address, or NULL. Compare for identity only. */
@@ -77,12 +78,13 @@ const void *object_of(const void *address);
 const void *object_self(void);
 
 /*
- * By what a library is known: it defines `owns` itself, and `whole`, which tools do not wrap; and
- * `front`, which may be in another object of its (NULL: never).
+ * The signs of a library. It defines `owns` itself, and `whole`, which tools do not wrap. `front`
+ * may be in another object of it (NULL: never).
  */
 struct library_marks {
     const char *api; /* for messages */
     const char *owns, *whole, *front;
+    bool by_caller; /* of two that are not global, each caller has its own */
 };
 
 /*

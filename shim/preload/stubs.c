@@ -3,14 +3,14 @@
  * The exported functions: for each row of symbols.def an MPI_ and a PMPI_ stub that jumps
  * through its slot, the slot, and the function the slot holds until the first call.
  *
- * Every argument is a uintptr_t and every result an int. An argument of an MPI call is a
- * pointer, an int, or a handle that is one of the two, so it fills one integer register or one
- * stack word in the calling convention; passing that word on unread is right for every family
- * without knowing its mpi.h. (A function with a floating argument, a struct by value or
- * variable arguments, such as MPI_Pcontrol, cannot be a row.)
+ * Every argument is a uintptr_t and every result an int. An argument of an MPI call is a pointer,
+ * an int, or a handle that is one of the two. So it fills one integer register or one stack word in
+ * the calling convention. Passing that word on unread is right for every family without its mpi.h.
+ * (A function with a floating argument, a struct by value or variable arguments, such as
+ * MPI_Pcontrol, cannot be a row.)
  *
- * The slots are ours and not the linker's (an ifunc, or a PLT with lazy binding) because their
- * targets are known only when an MPI call is made: at load time no libmpi need exist.
+ * Rejected: the linker's slots (an ifunc, or a PLT with lazy binding), because their targets are
+ * known only when an MPI call is made: at load time no libmpi need exist.
  */
 #include <stdint.h>
 

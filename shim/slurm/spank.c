@@ -6,8 +6,8 @@
  *
  * A line of plugstack.conf loads it:
  *     optional /usr/local/lib/collshim-spank.so [library=FILE] [default=MODE]
- * library: the preload; without it libcollshim.so beside this file. default: what steps without the
- * option get; without it nothing is done for them.
+ * library: the preload; without it libcollshim.so beside this file. default: the mode of steps
+ * without the option; if it is missing, these steps stay as they are.
  *
  * A node without the preload costs a line; the task runs natively.
  */

@@ -26,7 +26,7 @@ static uint64_t mix(uint64_t h)
     return h ^ (h >> 32);
 }
 
-/* Of every magnitude between 1/1024 and 1024, so that sums round. */
+/* Every magnitude between 1/1024 and 1024, so that sums round. */
 static void fill(int call)
 {
     for (int i = 0; i < N * size; i++) {

@@ -4,9 +4,9 @@
  * every rank owns some rows of A and B, gathers all of B and computes its rows of C = A B. It knows
  * nothing of collshim.
  *
- * What it prints is a sum over C that weighs every element by its place and is exact: whole numbers
- * below 2^53, the sum modulo a prime. So the known value needs no tolerance, any order of addition
- * gives it, and run.sh gets at it in another way, without multiplying matrices. Every step gathers
+ * It prints a sum over C that weighs every element by its place and is exact: whole numbers below
+ * 2^53, the sum modulo a prime. So the known value needs no tolerance, any order of addition gives
+ * it, and run.sh gets at it in another way, without multiplying matrices. Every step gathers
  * another B, so that a buffer left over from the step before can't pass.
  *
  * matmul N: prints a line "step name checksum" for each way of gathering, on MPI_COMM_WORLD and on
@@ -40,7 +40,7 @@ static const struct way ways[] = {
     {"allgatherv_gaps_in_place", 1, 1, 1, GAP},
 };
 
-/* One gather: who has which rows, and what MPI is told. */
+/* One gather: the rank of each row, and the arguments for MPI. */
 struct job {
     MPI_Comm comm;
     int rank, size, n;

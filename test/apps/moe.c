@@ -7,9 +7,8 @@
  * nothing of collshim.
  *
  * Right results are known in two ways. Element 0 of a token is its number, and the network leaves
- * it as it is, so every token that comes back is recognised; and of some tokens each owner computes
- * the network itself, to the same bits, because the order of operations does not depend on who does
- * it.
+ * it as it is, so every token that comes back is recognised. For some tokens each owner computes
+ * the network itself, to the same bits, because the order of operations is the same on all ranks.
  *
  * moe TOKENS HOT STEPS [WARM_UP]: prints "step checksum" for each step; with WARM_UP also the
  * medians of the phases over the steps after these, as JSON. HOT: the favourite's share, 0 to 1.
@@ -224,7 +223,7 @@ static uint64_t check(struct job *j, int step)
     return all;
 }
 
-/* Phases end for all at once: what one rank waits for belongs to the phase. Who waits sleeps,
+/* Phases end for all at once: a rank's waiting time belongs to the phase. A waiting rank sleeps,
    because ranks may share a core with those that still compute. */
 static double mark(double since, double *phase)
 {

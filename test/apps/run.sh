@@ -4,8 +4,8 @@
 # test/apps/run.sh [BUILD_DIR]: unmodified MPI programs on the emulated cluster, without and with the
 # preload.
 #
-# Of each program: both runs succeed and say the same, nothing is complained about, what is known
-# about the result is true, and the report shows that the collectives it calls were rerouted.
+# For each program: both runs succeed and say the same, nothing is complained about, what is known about the
+# result is true, and the report shows that the collectives it calls were rerouted.
 #
 # The rails are fast. HPCC sends a fixed amount through them, 50 s of it at 200 Mbit/s, and no speed
 # is judged here. COLLSHIM_MIN_BYTES=0, so that every call that can be rerouted is.
@@ -270,7 +270,7 @@ app_hpcc() {
     both_ways HPCC 400 "$mpi" "$dir" "$hpcc" || return 0
     for way in native preload; do
         verdicts "$dir/$way/hpccoutf.txt" >"$dir/$way/verdicts" || true
-        # HPCC ends with 0 whatever it found.
+        # HPCC ends with 0 also after errors.
         if grep -qx 'Success=1' "$dir/$way/verdicts" &&
             [[ $(grep -c '^Found 0 errors in .*passed' "$dir/$way/verdicts") -eq 4 ]] &&
             grep -q '^||Ax-b||.*PASSED' "$dir/$way/verdicts" &&

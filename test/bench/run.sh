@@ -67,6 +67,8 @@ else
   check 'rails: the job has all calls, a higher bound while the rail is slow, and right results' \
     awk '{ n += 1; wrong += $5 != 1; bound[$1 >= 4 && $1 < 8] = $4 } END { exit !(n == 12 && !wrong && bound[1] > 1.3 * bound[0]) }' \
     "$tmp/rails/fall.dat"
+  check 'rails: collshim sees its own calls alone, 12 and one before them' \
+    jq -e '.collectives[] | select(.collective == "allgather") | .calls == 4 * 13' "$tmp/rails/report.json"
   check 'rails: its cluster is gone' fails grep -q "fabric-r$$-" <(ip netns list)
   for bad in '--mpi none' '--collectives all' '--sizes 1x' '--scenes none' '--calls 0' '--frames 3'; do
     # shellcheck disable=SC2086 # words

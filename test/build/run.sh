@@ -57,7 +57,7 @@ contents() { # a line for each file made
 }
 
 # try CLAIM CHANGE BACK [KNOB=VALUE...]: from everything built and CHANGE run, one more build, compared with one from
-# nothing; then back, by running BACK. What CHANGE does away with may be left over.
+# nothing; then back, by running BACK. Files that CHANGE removes may be left over.
 try() {
     local claim=$1 change=$2 back=$3
     shift 3
@@ -95,7 +95,7 @@ build CFLAGS='-O2 -g -Werror -Wconversion'
 is_empty "options that only warn make nothing again" "$MADE"
 
 for it in ucx glpk libunwind libdw nccl cuda; do try "without $it" "mv ${!it} $work/hidden" "mv $work/hidden ${!it}"; done
-# What a header's number changes is not asked: all that can see the header is made again.
+# The effect of a header's number is not tested: all files that can see the header are made again.
 needless=yes
 try "other GPUs" : : CUDA_ARCHS=90
 try "another nvcc" "echo nvcc 2 >$HEADERS/nvcc/version" "echo nvcc 1 >$HEADERS/nvcc/version"

@@ -4,7 +4,7 @@
 # The installed modulefile, with Environment Modules and with Lmod: what it sets and takes back, and that launchers
 # take their own options with it, on this host and on two that are reached by a stand-in for ssh.
 #
-# The stand-in starts a daemon on this machine with an environment of its own, under a host's name that nobody has.
+# The stand-in starts a daemon on this machine with an environment of its own, under an unused host's name.
 
 module_install() { # sets prefix_real, where an installation lies that can be loaded, and version
     local form

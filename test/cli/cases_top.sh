@@ -121,7 +121,7 @@ else
     skip "collshim top sees a job of NCCL" "built without the headers of CUDA or NCCL"
 fi
 
-# What a process shows under the name of the counters: header.layout 2 is this build's, but not the rest.
+# A process's own file under the name of the counters: header.layout 2 is this build's, but not the rest.
 cat >memfd.py <<'PY'
 import os, struct, sys, time
 what = sys.argv[1]
@@ -158,7 +158,8 @@ else
     skip "collshim top: files that are not what they are called" "python3 is missing"
 fi
 
-# Another user's process cannot be looked into: neither nobody's into ours, nor the other way, but for root.
+# Another user's process cannot be looked into: neither that of the user `nobody` into ours, nor the other way, except by
+# root.
 top_as_nobody() {
     local got=0
     setpriv --reuid 65534 --regid 65534 --clear-groups "$bare/collshim" top "$1" >out 2>err || got=$?

@@ -189,7 +189,7 @@ printf '0 -1\n0 0\n' >"$work/negative"
 expect 1 "line 1: '-1' is no size" "$collshim" plan alltoallv --topology node:2 --demand "$work/negative"
 expect 1 "at most 8192" "$collshim" plan alltoallv --topology node:1048576
 expect 1 "too many ranks: the plans of " "$collshim" plan alltoall --topology node:8192
-# What takes long ends, and says what does not.
+# A long command ends, and names a shorter one.
 expect 1 "no result after 1 s of computing; fewer nodes than 4, less payload, chunks larger than 4KiB or --limit 10 would do" \
     "$collshim" plan allgather --bytes 1G --chunk 1 --check --limit 1
 expect 1 "fewer nodes than 64" "$collshim" sim alltoallv --topology 'node:64 rank:8 rail:8' --limit 1
@@ -283,7 +283,7 @@ expect 0 "allgather: 100 calls, 80 rerouted (parallel_rings)" "$collshim" report
 expect 0 "20 ran natively: the library's turn in a trial of the guard" "$collshim" report run.json
 expect 0 "    1MiB         80        100.0         20        250.0    2.50x      -     1:0  parallel_rings" \
     "$collshim" report run.json
-# What the guard weighed, whatever the mean times are.
+# The guard's comparison, at any mean times.
 jq '.collectives[0].sizes[0] += {guard_rerouted: 0, guard_native: 1, guard_gain: 0.91, guard_spread: 0.034}' run.json >weighed.json
 expect 0 "        250.0    0.91x   3.4%     0:1  parallel_rings" "$collshim" report weighed.json
 jq '.collectives[0].sizes[0] += {guard_rerouted: 0, guard_native: 1, guard_gain: 0, guard_spread: 0}' run.json >weighed.json
@@ -458,7 +458,7 @@ expect 2 "a directory is missing" "$collshim" site
 expect 2 "not both" "$collshim" site spool --json --prometheus
 expect 1 "none: No such file" "$collshim" site none
 expect 1 "run.json: Not a directory" "$collshim" site run.json
-expect 0 "made, for everybody's reports" "$collshim" site --create made
+expect 0 "made, for the reports of all users" "$collshim" site --create made
 check "a spool lets everybody add and nobody look" [ "$(stat -c %a made)" = 1733 ]
 expect 1 "made: cannot be made: File exists" "$collshim" site --create made
 expect 0 "Next: set COLLSHIM_SPOOL to this directory" "$collshim" site made

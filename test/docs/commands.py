@@ -18,7 +18,7 @@ import sys
 from functools import lru_cache
 from pathlib import Path
 
-from documents import documents, lines_of
+from markdown import documents, lines_of
 
 START = re.compile(r"(?:^|(?<=[\s$`]))(collshim|collshim-exec|(?:scripts|bench|test|packaging)/[\w/.-]+|make)(?=\s|$)")
 RUN = {"plan", "sim", "topo", "info"}
@@ -82,7 +82,7 @@ class Checks:
         return None
 
     def complaint(self, text):
-        """What is wrong with the command that begins the text, or None."""
+        """The error of the command that begins the text, or None."""
         text = re.split(r"\s*(?:\||&&|;|>>?|<)\s*(?![^']*'(?:[^']*'[^']*')*[^']*$)", text)[0]
         try:
             words = shlex.split(text, comments=True)

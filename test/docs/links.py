@@ -7,7 +7,7 @@ import re
 import sys
 from pathlib import Path
 
-from documents import documents, every_readme, lines_of
+from markdown import documents, every_readme, lines_of
 
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 PATH = re.compile(r"`((?:\.ci|bench|config|docs|packaging|planners|scripts|shim|test|transports)/[\w./-]*)`")

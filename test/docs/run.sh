@@ -3,9 +3,9 @@
 #
 # test/docs/run.sh [--long] [BUILD_DIR]
 #
-# README.md and docs/ say what is so: parts made from the code are up to date, links lead somewhere, commands
-# are understood, README.md and sentences are short, every setting has a purpose, the web pages are whole (with
-# pandoc), and the five tasks of docs/tasks.md do what they say, in a copy of the tree.
+# README.md and docs/ are true: parts made from the code are up to date, links lead somewhere, commands are
+# understood, README.md and sentences are short, and every setting has a purpose. The web pages are whole
+# (with pandoc). The five tasks of docs/tasks.md do what they say, in a copy of the tree.
 #
 #   --long   also runs the unit tests over the algorithm that the fourth task adds
 set -u
@@ -16,6 +16,7 @@ long=0
 build=$(realpath "${1:-$root/build}")
 cd "$root" || exit 1
 here=test/docs
+export PYTHONPATH=$root/scripts/prose.d PYTHONDONTWRITEBYTECODE=1
 
 check "what follows from the code is as scripts/docs makes it" scripts/docs --check "$build"
 check "links and paths lead somewhere" python3 $here/links.py "$root"
@@ -26,7 +27,19 @@ at_most() { [[ $2 -le $1 ]] || { echo "$2, at most $1" && return 1; }; }
 check "README.md has at most 150 lines" at_most 150 "$(wc -l <README.md)"
 check "README.md has at most 1,200 words" at_most 1200 "$(wc -w <README.md)"
 mapfile -t manual < <(find README.md docs -name '*.md' | sort)
-check "no sentence has over 40 words, and 20 on average" python3 $here/prose.py --most 40 --mean 20 "${manual[@]}"
+check "no sentence has over 40 words, and 20 on average" scripts/prose --lengths "${manual[@]}"
+
+mapfile -t every < <(find . -path ./build -prune -o -name '*.md' -printf '%P\n' | sort)
+check "each claim of speed has its label and command" python3 $here/labels.py "${every[@]}"
+# A claim without them is found.
+unlabelled() {
+    printf '%s\n' 'An Allreduce takes 5 ms.' >"$tmp/claim.md"
+    ! python3 $here/labels.py "$tmp/claim.md" >/dev/null || return 1
+    # shellcheck disable=SC2016
+    printf '%s\n' 'An Allreduce takes 5 ms (emulated, `bench/run`).' >"$tmp/claim.md"
+    python3 $here/labels.py "$tmp/claim.md"
+}
+check "a claim of speed without label and command is found" unlabelled
 
 purposes() {
     "$build/collshim" info --json | jq -r '.settings[].variable' | while read -r name; do
@@ -35,7 +48,7 @@ purposes() {
     cat "$tmp/purposes"
     [[ ! -s $tmp/purposes ]]
 }
-short_readme() { at_most 120 "$(wc -l <"$1")" && python3 $here/prose.py --most 40 "$1"; }
+short_readme() { at_most 120 "$(wc -l <"$1")" && scripts/prose --lengths "$1"; }
 short_readmes() {
     local one status=0
     while read -r one; do
@@ -44,6 +57,38 @@ short_readmes() {
     return $status
 }
 check "a folder's README has at most 120 lines, no sentence over 40 words" short_readmes
+# wording NAME TEXT EXPECTED: scripts/prose finds EXPECTED in a file of that name, or with '' nothing.
+wording() {
+    local found
+    printf '%b\n' "$2" >"$tmp/prose.$1"
+    found=$(scripts/prose "$tmp/prose.$1")
+    [[ -z $3 && -z $found ]] && return
+    [[ -n $3 && $found == *"$3"* ]] || { echo "$1: expected '$3' in: $found" && return 1; }
+}
+wordings() {
+    local long status=0
+    long=$(printf 'word %.0s' {1..40})
+    wording c '/* Who comes first waits for the others. */' '"Who"' || status=1
+    wording h '/* what comes first */' '"what"' || status=1
+    wording c 'say("nobody knows why the file\\n" "is missing");' '"nobody"' || status=1
+    wording c '/* The rank waits for the the file. */' '"the": Double word.' || status=1
+    wording h "/*\n * $long\n * ends.\n */" 'a sentence of 41 words' || status=1
+    wording sh "# ${long% } ends." 'a sentence of 41 words' || status=1
+    wording sh "cat <<'TXT'\nIt looks in vain for a file.\nTXT" '"in vain"' || status=1
+    wording py '"""Whatever comes is read."""' '"Whatever"' || status=1
+    wording md "${long% word *}. ${long:0:150}." 'words on average' || status=1
+    wording md '| a | It is of no use whatever. |' '"whatever"' || status=1
+    wording c '/* The first rank waits. What does it wait for? */\nsay("the file is missing in %s", x);' '' || status=1
+    # shellcheck disable=SC2016
+    wording md 'The first rank waits. `whoever` is a word.\n\n    Who is code.' '' || status=1
+    return $status
+}
+if type diction >/dev/null 2>&1; then
+    check "scripts/prose finds faults of wording" wordings
+else
+    skip "scripts/prose finds faults of wording" "diction is missing (scripts/setup lint)"
+fi
+
 check "each table of figures has its command" bench/figures --list
 check "docs/using.md names each setting's purpose" purposes
 
@@ -62,9 +107,32 @@ check "docs/files.md has each word of a topology, and its examples are understoo
 if type pandoc >/dev/null 2>&1; then
     site() { scripts/site "$tmp/site" && python3 $here/site.py "$tmp/site"; }
     check "web pages: links, tables, pictures" site
+    valid() { find "$tmp/site" -name '*.html' -exec tidy -q -e {} + 2>&1 | tee "$tmp/tidy" && [[ ! -s $tmp/tidy ]]; }
+    if type tidy >/dev/null 2>&1; then
+        check "web pages: valid HTML" valid
+    else
+        skip "web pages: valid HTML" "tidy is missing (scripts/setup docs)"
+    fi
+    if type chromium >/dev/null 2>&1; then
+        check "web pages fit a screen of 360 pixels, in a browser" python3 $here/narrow.py "$tmp/site"
+    else
+        skip "web pages fit a screen of 360 pixels, in a browser" "chromium is missing (apt-get install chromium)"
+    fi
 else
     skip "web pages: links, tables, pictures" "pandoc is missing (scripts/setup docs)"
 fi
+
+# page OUTPUT LINES: a task of a page holds if its command prints OUTPUT, in ten lines at most.
+page() {
+    # shellcheck disable=SC2016
+    printf '# A page\n\n## 1. A task\n\n```console\n$ echo so; echo on\n%s\n```\n' "$1" >"$tmp/page.md"
+    for ((i = 0; i < $2; i++)); do echo "line $i"; done >>"$tmp/page.md"
+    python3 $here/tasks.py "$tmp/page.md" "$tmp" >"$tmp/page.out"
+}
+literal() {
+    page $'so\non' 0 && page 'so...' 7 && ! page 'so' 0 && ! page $'so\noff' 0 && ! page 'so...' 9
+}
+check "a task is carried out as its text says, and fails if the text is wrong or too long" literal
 
 # A copy, with the build, so that only what a task changes is compiled.
 copy=$tmp/tree

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""site.py DIR: in the pages of DIR every relative link and picture leads to a file, every anchor to an element; each row
-of a table has as many cells as its head; each page has a heading, fits narrow screens, and leads to index.html. Prints
-what does not, and the number of pages. Exit status: 1 if something is wrong.
+"""site.py DIR: in the pages of DIR every relative link and picture leads to a file, and every anchor to an element. Each
+row of a table has as many cells as its head. Each page has a heading, fits narrow screens, and leads to index.html.
+Prints each fault, and the number of pages. Exit status: 1 if there is a fault.
 """
 import sys
 from html.parser import HTMLParser

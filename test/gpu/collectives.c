@@ -26,7 +26,7 @@ enum { MOST = 4, ELEMENTS = 30011, AROUND = 64 };
 static const enum plan_collective collectives[] = {COLL_ALLREDUCE, COLL_ALLGATHER, COLL_BCAST,
                                                    COLL_REDUCE, COLL_ALLTOALL};
 
-/* What the ranks share beside the transport. */
+/* Memory that the ranks share beside the transport. */
 struct world {
     _Atomic int arrived, plans;
     struct shm_offer offer[MOST];
@@ -71,7 +71,7 @@ static int32_t total(int ranks, size_t i)
     return sum;
 }
 
-/* What element i of the output has to be. */
+/* The right value of element i of the output. */
 static int32_t expected(const struct plan_request *q, int ranks, size_t i)
 {
     size_t block = q->nbytes / sizeof(int32_t);
@@ -112,7 +112,7 @@ static CUdeviceptr upload(const struct plan_request *q, int is_input, const int3
     return p;
 }
 
-/* What goes through the host is combined there. */
+/* The host's part is combined there. */
 static void add(void *context, const void *a, const void *b, void *dst, size_t bytes)
 {
     const int32_t *x = a, *y = b;
@@ -123,8 +123,8 @@ static void add(void *context, const void *a, const void *b, void *dst, size_t b
         to[i] = x[i] + y[i];
 }
 
-/* What stops the device or takes long: making and ending things, and waiting for anything but a
-   job's event. All of it belongs before the first call or after the last one. */
+/* Calls that stop the device or take long: making and ending things, and waiting for anything but a
+   job's event. All of them belong before the first call or after the last one. */
 static long costly_calls(void)
 {
     static const char *const names[] = {
@@ -171,7 +171,7 @@ static int run_twice(struct rank *r, const struct plan *plan, CUdeviceptr in, CU
     claim(cuda_gpu_combines(r->gpu, KERNEL_I32, KERNEL_SUM), "a sum has a kernel", NULL);
     claim(engine_create(plan, &r->xport, &e) == 0, "an engine", plan->algorithm);
     int rc = run_engine(r, plan, e, in, out);
-    meet(r); /* who has not begun yet may have windows to open */
+    meet(r); /* a rank that has not begun yet may have windows to open */
     long before = costly_calls();
     rc = rc ? rc : run_engine(r, plan, e, in, out);
     claim(costly_calls() == before,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the code relies on of memory, streams, events and the values streams write and wait for. */
+/* The behaviour of memory, streams, events, and of values that streams write and wait for, on which
+   the code relies. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>

@@ -44,7 +44,7 @@ static int use(struct device *d, const struct given *g)
     return rc;
 }
 
-/* What the shim does for a call, with all its memory. */
+/* The shim's work for a call, with all its memory. */
 static int call(struct cuda_gpu *gpu, const struct given *g)
 {
     int rc = -EIO;
@@ -62,7 +62,8 @@ static int call(struct cuda_gpu *gpu, const struct given *g)
     return rc;
 }
 
-/* A communicator's life with two calls: 0, or an error. Both are made, whatever the first says. */
+/* A communicator's life with two calls: 0, or an error. Both are made, after any result of the
+   first. */
 static int live(const struct given *g, int32_t *result)
 {
     struct cuda_gpu *gpu = NULL;

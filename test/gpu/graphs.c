@@ -29,7 +29,7 @@ static int all_are(CUdeviceptr p, unsigned char value)
     return same;
 }
 
-/* What is captured does not run, and runs at each launch, with what is there then. */
+/* Captured work does not run, and runs at each launch, with the data of that time. */
 static void launches(CUstream s, CUstream other)
 {
     CUdeviceptr from = gpu_alloc(N), to = gpu_alloc(N), aside = gpu_alloc(N);
@@ -52,7 +52,7 @@ static void launches(CUstream s, CUstream other)
     exec = end(s);
     MUST(StreamIsCapturing(other, &status));
     gpu_check(status == CU_STREAM_CAPTURE_STATUS_NONE, "a capture ends for all its streams");
-    gpu_check(all_are(to, 9), "what is captured does not run");
+    gpu_check(all_are(to, 9), "captured work does not run");
     for (unsigned char i = 1; i < 4; i++) {
         MUST(MemsetD8Async(from, i, N, other));
         MUST(StreamSynchronize(other));
@@ -98,7 +98,7 @@ static void external(CUstream s, CUstream other)
         gpu_check(cu->StreamQuery(s) == CUDA_ERROR_NOT_READY, "a launch waits for the last record");
         open_gate(gate);
         MUST(StreamSynchronize(other));
-        gpu_check(all_are(copy, 7), "a launch records: who waits for the event waits for it");
+        gpu_check(all_are(copy, 7), "a launch records: waiting for the event waits for it");
         MUST(StreamSynchronize(s));
     }
     MUST(GraphExecDestroy(exec));
@@ -108,7 +108,7 @@ static void external(CUstream s, CUstream other)
     MUST(MemFreeHost(gate));
 }
 
-/* What does not belong into a capture spoils it. */
+/* Calls that do not belong into a capture spoil it. */
 static void spoilt(CUstream s, CUstream other)
 {
     CUevent outside = gpu_event(CU_EVENT_DISABLE_TIMING),
@@ -145,7 +145,7 @@ static void spoilt(CUstream s, CUstream other)
     MUST(EventDestroy(inside));
 }
 
-/* What another thread may do while this one captures: by its mode, and its own affair. */
+/* Calls that another thread may make while this one captures: by its mode, and for itself. */
 static void *beside(void *context)
 {
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;

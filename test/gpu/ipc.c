@@ -71,7 +71,8 @@ static int owner(int fd)
     char word = 0;
 
     gpu_start(0);
-    memory = gpu_alloc(WHOLE); /* what is smaller shares its pages, and is exported with others */
+    memory =
+        gpu_alloc(WHOLE); /* a smaller allocation shares its pages, and is exported with others */
     counters = pin_counters();
     event = gpu_event(CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING);
     s = gpu_stream();

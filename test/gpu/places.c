@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a pointer is, moving bytes, and what a call comes after (transports/cuda_memory.h). */
+/* The kind of a pointer, moving bytes, and the order of a call (transports/cuda_memory.h). */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the device does in a second, printed, not judged. Bytes are those that device memory reads
- * and writes; the best of several runs, timed by events. On the simulated driver they are the
- * model's.
+ * The device's rates, printed, not judged. Bytes are those that device memory reads and writes; the
+ * best of several runs, timed by events. On the simulated driver they are the model's.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -96,7 +95,7 @@ static void print_reduce(struct rig *r, enum reduce_op op, enum reduce_type type
     printf("  %-28s %8.1f GB/s  %.2f of the device copy\n", name, rate / 1e9, rate / r->copy_rate);
 }
 
-/* What the memory's clock and width allow: no copy reaches quite that. */
+/* The rate that the memory's clock and width allow: no copy reaches quite that. */
 static void print_limit(void)
 {
     int khz = 0, bits = 0;

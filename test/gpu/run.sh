@@ -61,6 +61,24 @@ prints 'info without a device' 0 'CUDA_ERROR_NO_DEVICE' with devices=0 "$build/c
 prints 'info with a driver that fails' 0 'CUDA_ERROR_OPERATING_SYSTEM' \
   with 'devices=1 fail=DeviceGetCount:1' "$build/collshim" info
 prints 'a machine that cannot be is refused' 1 'cannot use' with devices=99 "$contract"
+# The tests of a machine with a GPU, on the simulated one: the script works, and says that it is simulated.
+if [ -e "$build/libcollshim-nccl.so" ]; then
+  "$root/test/gpu/device.sh" --simulated --results "$tmp/results" "$build" contract times channels queue >"$tmp/said" 2>&1
+  ok 'what is run on a GPU, simulated' $?
+  for what in 'contract.the contract with the driver.[1-9][0-9]* passed, 0 failed' 'times.a group of bytes: 256.[1-9][0-9.]*.us' \
+    'channels.2 channels, inside a host, bytes: [0-9]*.[34][0-9.]*.GB/s' 'queue.calls rerouted with one queue .*.0'; do
+    grep -qE "^$what" "$tmp/results"
+    ok "what is run on a GPU, simulated: $what" $?
+  done
+  grep -q '^# Simulated' "$tmp/said" && grep -q '^| queue | one queue, the library |' "$tmp/said"
+  ok 'what is run on a GPU, simulated: it says so, and prints a table' $?
+  "$root/test/gpu/device.sh" --simulated --minutes 3 --results "$tmp/results" "$build" cluster >/dev/null
+  grep -q $'cluster\tnot begun' "$tmp/results"
+  ok 'what is run on a GPU: no step begins that has no time left' $?
+  "$root/test/gpu/device.sh" "$build" nothing >/dev/null 2>&1
+  [ $? -eq 2 ]
+  ok 'what is run on a GPU: an unknown step' $?
+fi
 if [ ! -e /dev/nvidiactl ]; then
   prints 'no driver is a skip' 77 'skip: no libcuda.so.1' "$contract"
   prints 'info without a driver' 0 'driver: no libcuda.so.1' "$build/collshim" info

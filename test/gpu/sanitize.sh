@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# test/gpu/sanitize.sh [--quick] BUILD_DIR [address,undefined | thread]: the GPU contract and the
-# collectives on the simulated driver, with every part under the address and undefined-behaviour
-# sanitizers, then under the thread sanitizer, on late streams of 8 seeds; and the thread sanitizer has
-# to see orders that are taken away. --quick: one seed, one order, and no faults.
+# test/gpu/sanitize.sh [--quick] BUILD_DIR [address,undefined | thread]: the GPU contract and the collectives
+# on the simulated driver. Every part runs under the address and undefined-behaviour sanitizers, then under
+# the thread sanitizer, on late streams of 8 seeds. The thread sanitizer has to see orders that are taken
+# away. --quick: one seed, one order, and no faults.
 set -uo pipefail
 # shellcheck source=test/tap.sh
 . "$(dirname "$0")/../tap.sh"
@@ -49,8 +49,8 @@ fi
 # Where addresses are too random for the thread sanitizer, not so.
 plain=(env)
 setarch -R true 2>/dev/null && plain=(setarch -R)
-# What the simulated driver keeps because a call that gives it back was made to fail: it counts that
-# itself, and the tests look at the count.
+# Memory that the simulated driver keeps because its release was made to fail: the driver counts it, and the
+# tests look at the count.
 mkdir -p "$build/sanitize"
 echo 'leak:libcuda.so.1' >"$build/sanitize/not-leaks"
 export LSAN_OPTIONS=suppressions=$build/sanitize/not-leaks:print_suppressions=0

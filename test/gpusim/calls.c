@@ -115,7 +115,7 @@ int gpusim_failed(void)
     return sim_config.fail.happened;
 }
 
-/* The call that has been asked for fails, and whatever follows if it takes the devices along. */
+/* The requested call fails, and all later ones if it takes the devices along. */
 static CUresult fault(enum sim_call call, long n)
 {
     if (gpusim_lost())
@@ -251,7 +251,7 @@ CUresult sim_GetErrorString(CUresult error, const char **text)
     return sim_GetErrorName(error, text);
 }
 
-/* The signature has to be the very one asked for: a later one may take other arguments. */
+/* The signature has to be the requested one: a later signature can have other arguments. */
 SIM_EXPORT __typeof__(*(PFN_cuGetProcAddress_v12000)0) cuGetProcAddress_v2;
 CUresult cuGetProcAddress_v2(const char *symbol, void **function, int version, cuuint64_t flags,
                              CUdriverProcAddressQueryResult *status)

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Modelled time. Streams run as fast as this machine can; beside that, every piece of work has a
- * start and an end in modelled nanoseconds: it starts when it was submitted, what it waits for has
- * ended and the work before it has, and takes the time its links need. So a split between two links
- * is right or wrong whatever else the machine does, and no test has to measure a clock.
+ * start and an end in modelled nanoseconds. It starts when it was submitted, and its dependencies
+ * and the work before it have ended. It takes the time its links need. So a split between two links
+ * is right or wrong on any busy machine, and no test has to measure a clock.
  *
- * A link is a list of busy intervals. Work takes whatever is free after its start, in pieces if
- * need be: two streams get the same total as on a shared link, whichever thread happens to come
- * first.
+ * A link is a list of busy intervals. Work takes the free time after its start, in pieces if need
+ * be: two streams get the same total as on a shared link, whichever thread happens to come first.
  *
  * The lock is invisible to the thread sanitizer on purpose: it must not order two streams.
  */

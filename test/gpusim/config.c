@@ -12,6 +12,7 @@
 /* One H200, and PCIe 5 to it, unless told otherwise. */
 struct sim_config sim_config = {
     .devices = 2,
+    .sm = 90,
     .hbm = 4000,
     .peer = 400,
     .h2d = 55,
@@ -107,6 +108,10 @@ static int read_word(const char *key, const char *value)
     if (!strcmp(key, "mps")) {
         sim_config.mps = atoi(value);
         return 0;
+    }
+    if (!strcmp(key, "sm")) {
+        sim_config.sm = atoi(value);
+        return sim_config.sm >= 50 ? 0 : -1;
     }
     if (!strcmp(key, "seed")) {
         sim_config.seed = strtoull(value, NULL, 0);

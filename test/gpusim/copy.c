@@ -10,7 +10,7 @@
 
 #include "test/gpusim/sim.h"
 
-/* What runs out of its allocation poisons the context, as an illegal access does on a device. */
+/* A copy beyond its allocation poisons the context, as an illegal access does on a device. */
 static CUresult illegal(struct ctx *c, const char *what)
 {
     sim_violation("%s: the range is outside its allocation, or not to be used by this device",
@@ -66,7 +66,7 @@ static CUresult copy(CUdeviceptr dst, CUdeviceptr src, size_t bytes, struct stre
         (sim_ctxs[w->copy.to].peer[w->copy.from] || sim_ctxs[w->copy.from].peer[w->copy.to] ||
          s->ctx->peer[w->copy.to] || s->ctx->peer[w->copy.from]);
     to_pageable = !w->areas[0];
-    if (s->capture && (to_pageable || !w->areas[1])) { /* what such a node does is not simulated */
+    if (s->capture && (to_pageable || !w->areas[1])) { /* such a node's work is not simulated */
         work_drop(w);
         return capture_spoil(s->capture);
     }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Devices, their primary contexts (there are no others), and who may access whom. */
+/* Devices, their primary contexts (there are no others), and which devices may access each other.
+ */
 #include <stdio.h>
 #include <string.h>
 
@@ -91,8 +92,8 @@ CUresult sim_DeviceGetAttribute(int *value, CUdevice_attribute what, CUdevice d)
         CUdevice_attribute what;
         int value;
     } known[] = {
-        {CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 9},
-        {CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 0},
+        {CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, sim_config.sm / 10},
+        {CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, sim_config.sm % 10},
         {CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 4},
         {CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT, 3},
         {CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING, 1},
@@ -204,7 +205,7 @@ CUresult sim_CtxPopCurrent(CUcontext *handle)
 
     if (depth == 0)
         return CUDA_ERROR_INVALID_CONTEXT;
-    depth--; /* the thread's own affair, whatever has become of the device */
+    depth--; /* the thread's own state, after any event on the device */
     if (handle)
         *handle = (CUcontext)stack[depth];
     return bad;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the simulated driver offers other simulated libraries (test/ncclsim), found by dlsym() on
- * libcuda.so.1. No CUDA types, so that whoever includes it needs no headers of it.
+ * Functions of the simulated driver for other simulated libraries (test/ncclsim), found by dlsym()
+ * on libcuda.so.1. No CUDA types, so that its users need no headers of CUDA.
  */
 #ifndef COLLSHIM_TEST_GPUSIM_FOREIGN_H
 #define COLLSHIM_TEST_GPUSIM_FOREIGN_H
@@ -16,9 +16,9 @@ typedef uint64_t (*gpusim_work)(void *data, uint64_t start);
  * CUresult; `data` is the work's only if that is 0. */
 int gpusim_submit(void *stream, int device, gpusim_work run, void *data);
 
-/* The same for a stream in capture: at each launch of the graph the host calls `again`, which gives
- * what that launch's work is run with, or NULL. `data` is from malloc() and is the graph's from
- * here on, whatever is returned. */
+/*  The same for a stream in capture: at each launch of the graph the host calls `again`, which
+   gives what that launch's work is run with, or NULL. `data` is from malloc() and is the graph's
+   from here on, with any result. */
 int gpusim_capture(void *stream, int device, gpusim_work run, void *(*again)(void *data),
                    void *data);
 

@@ -92,7 +92,7 @@ CUresult capture_add(struct capture *c, struct work *w)
     return CUDA_SUCCESS;
 }
 
-/* What may wait for the device or change it as a whole. */
+/* Calls that may wait for the device or change it as a whole. */
 static int is_unsafe(enum sim_call call)
 {
     static const unsigned char calls[SIM_CALLS] = {
@@ -106,7 +106,7 @@ static int is_unsafe(enum sim_call call)
     return calls[call];
 }
 
-/* Of this thread's unsafe calls: which captures they must not meet. */
+/* Unsafe calls of this thread: the captures they must not meet. */
 static __thread CUstreamCaptureMode own_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
 
 static int meets(const struct capture *c)

@@ -123,7 +123,7 @@ static int overlap(const void *a, size_t a_bytes, const void *b, size_t b_bytes)
            (const char *)b < (const char *)a + a_bytes;
 }
 
-/* Nobody says which thread of a launch comes first. */
+/* The order of a launch's threads is not defined. */
 static void check_order(const struct work *w)
 {
     const struct cuda_reduce_args *pass = w->launch.batch.pass;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Memory that the application maps by itself (cuMemCreate, cuMemMap), as PyTorch's expandable
- * segments are: addresses are reserved first, and allocations mapped into them one by one. Who may
- * use a mapping is told for each device. What is known of a pointer is the whole reservation, but
- * cuMemGetAddressRange gives the mapping.
+ * segments are: addresses are reserved first, and allocations mapped into them one by one. Access
+ * to a mapping is set for each device. Attributes of a pointer are those of the whole reservation,
+ * but cuMemGetAddressRange gives the mapping.
  */
 #define _GNU_SOURCE /* memfd_create */
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 
 #define GRANULARITY ((size_t)64 << 10)
 
-/* Of a reservation's bytes, those that are mapped are areas with this base and alias. */
+/* The mapped bytes of a reservation are areas with this base and alias. */
 struct reservation {
     struct reservation *next;
     char *base, *alias;
@@ -167,7 +167,7 @@ CUresult sim_MemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, voi
     return CUDA_SUCCESS;
 }
 
-/* What is mapped of it stays: the area has the file open as well. */
+/* Mapped parts stay: the area has the file open as well. */
 CUresult sim_MemRelease(CUmemGenericAllocationHandle handle)
 {
     CUresult bad = sim_enter(SIM_MemRelease);

@@ -4,7 +4,7 @@
  * README.md for what it models. Inside, every driver function is sim_NAME with the type the table
  * of calls gives it, and begins with sim_enter().
  *
- * Rule for the thread sanitizer: whatever CUDA does not order must not be ordered here. Host to
+ * Rule for the thread sanitizer: work that CUDA does not order must not be ordered here. Host to
  * stream: the queue's release. Stream to stream and stream to host: struct line alone. No lock is
  * shared between streams' threads, and none of theirs with the host's.
  */
@@ -19,7 +19,7 @@
 #include "transports/cuda_reduce_args.h"
 
 #define SIM_DEVICES 8
-#define SIM_LOST CUDA_ERROR_ECC_UNCORRECTABLE /* what every call gives then */
+#define SIM_LOST CUDA_ERROR_ECC_UNCORRECTABLE /* the result of every call then */
 #define SIM_EXPORT __attribute__((visibility("default")))
 
 /* The functions --------------------------------------------------------------------------- */
@@ -49,7 +49,7 @@ __attribute__((format(printf, 1, 2))) void sim_violation(const char *format, ...
 
 /* The settings, from GPUSIM (config.c) ------------------------------------------------------ */
 struct sim_config {
-    int devices, mps;
+    int devices, mps, sm;
     uint64_t seed;              /* 0: no jitter */
     double hbm, peer, h2d, d2h; /* bytes/ns, that is GB/s */
     unsigned char no_peer[SIM_DEVICES][SIM_DEVICES];
@@ -84,7 +84,7 @@ uint64_t sim_link_use(enum sim_link_kind kind, int device, int peer, uint64_t st
 uint64_t sim_host_now(void);
 void sim_host_advance(uint64_t to); /* the host has waited until then */
 
-/* What has been issued and what is done, in order ------------------------------------------------
+/* Issued and finished work, in order -------------------------------------------------------------
  */
 struct line {
     uint32_t issued, done;
@@ -128,7 +128,7 @@ struct area_header { /* the first page of a device allocation's file; shared by 
 };
 struct area {
     struct area *next;
-    uintptr_t base; /* what the application sees: of device memory no host access is allowed */
+    uintptr_t base; /* the application's address: device memory allows no host access */
     size_t bytes;
     char *alias;                /* where the bytes are */
     struct area_header *header; /* NULL for host memory */
@@ -263,7 +263,7 @@ CUresult capture_join(struct stream *s, struct capture *c);
 CUresult capture_add(struct capture *c, struct work *w);
 /* Something that no capture allows. Returns what the call has to. */
 CUresult capture_spoil(struct capture *c);
-/* Of a call that waits or allocates: the same, if there is a capture that it must not meet. */
+/* For a call that waits or allocates: the same, if there is a capture that it must not meet. */
 CUresult capture_check(enum sim_call call);
 
 /* Kernels (twins.cpp)

@@ -7,8 +7,8 @@
  * The legacy stream and blocking streams wait for each other as CUDA documents it.
  *
  * With CUDA_DEVICE_MAX_CONNECTIONS=1 all streams of a device share one queue to it (CUDA C++
- * Programming Guide, environment variables): a work begins once all before it in the queue have
- * begun, and those behind one that waits for its own stream wait with it.
+ * Programming Guide, environment variables). A work begins once all before it in the queue have
+ * begun. If one waits for its own stream, those behind it wait too.
  */
 #include <linux/futex.h>
 #include <stdlib.h>

@@ -45,8 +45,8 @@ program collectives
   call by_use_mpi_f08(mine(1), mine(2))
 #endif
   call MPI_Allreduce(mine, all, 2, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD, ierr)
-  if (rank == 0) print '(3a,i0,a,8(a,i0))', 'collectives: ', merge('right', 'WRONG', all(1) == 0), &
-    ' on ', ranks, ' ranks, large:', ' allreduce=', 2*all(2), ' reduce=', all(2), &
+  if (rank == 0) print '(3a,i0,a,10(a,i0))', 'collectives: ', merge('right', 'WRONG', all(1) == 0), &
+    ' on ', ranks, ' ranks, large:', ' allreduce=', 2*all(2), ' reduce=', all(2), ' scan=', all(2), ' exscan=', all(2), &
     ' reduce_scatter_block=', all(2), ' bcast=', all(2), ' scatter=', all(2), ' allgather=', all(2), &
     ' gather=', all(2), ' alltoall=', all(2)
   call MPI_Finalize(ierr)

@@ -25,7 +25,7 @@ static MPI_Comm comm;
 static int rank, size, root, n;
 static int *in, *out;        /* size blocks of n elements each */
 static int *counts, *displs; /* uneven blocks, with gaps between them */
-static int *pairs_to;        /* what this rank sends to each; what it gets from each is as long */
+static int *pairs_to;        /* this rank's bytes for each; those from each are as long */
 static int *bytes_at;        /* displs, in bytes */
 static MPI_Datatype *ints;   /* MPI_INT for each rank */
 static long wrong;
@@ -58,6 +58,16 @@ static void do_reduce_scatter(void)
 static void do_reduce_scatter_block(void)
 {
     MPI_Reduce_scatter_block(in, out, n, MPI_INT, MPI_SUM, comm);
+}
+
+static void do_scan(void)
+{
+    MPI_Scan(in, out, n, MPI_INT, MPI_SUM, comm);
+}
+
+static void do_exscan(void)
+{
+    MPI_Exscan(in, out, n, MPI_INT, MPI_SUM, comm);
 }
 
 static void do_bcast(void)
@@ -103,11 +113,11 @@ static void do_alltoallw(void)
 }
 
 /*
- * Where a result comes from. Block b of the output is a piece of the input of rank b, of the root
- * or of all ranks, summed up, and begins in it with the first element, with the receiver's block,
- * or with the receiver's share where shares lie without gaps.
+ * The source of a result. Block b of the output is a piece of the input of rank b, of the root or
+ * of all ranks, or those up to or before the receiver, summed up. It begins with the first element,
+ * with the receiver's block, or with the receiver's share where shares lie without gaps.
  */
-enum of { OF_BLOCK, OF_ROOT, OF_ALL };
+enum of { OF_BLOCK, OF_ROOT, OF_ALL, OF_FIRST, OF_BEFORE };
 enum from { FROM_START, FROM_MINE, FROM_SHARE };
 enum length { EVEN, BY_BLOCK, BY_RANK, BY_PAIR };
 
@@ -125,6 +135,8 @@ static const struct row {
     {"reduce", do_reduce, 1, 0, OF_ALL, FROM_START, EVEN},
     {"reduce_scatter", do_reduce_scatter, 0, 0, OF_ALL, FROM_SHARE, BY_RANK},
     {"reduce_scatter_block", do_reduce_scatter_block, 0, 0, OF_ALL, FROM_MINE, EVEN},
+    {"scan", do_scan, 0, 0, OF_FIRST, FROM_START, EVEN},
+    {"exscan", do_exscan, 0, 0, OF_BEFORE, FROM_START, EVEN},
     {"bcast", do_bcast, 0, 0, OF_ROOT, FROM_START, EVEN},
     {"gather", do_gather, 1, 1, OF_BLOCK, FROM_START, EVEN},
     {"gatherv", do_gatherv, 1, 1, OF_BLOCK, FROM_START, BY_BLOCK},
@@ -148,9 +160,10 @@ static int expected(const struct row *row, int block, int i)
 
     for (int r = 0; row->from == FROM_SHARE && r < rank; r++)
         first += counts[r];
-    if (row->of != OF_ALL)
+    if (row->of < OF_ALL)
         return value(row->of == OF_ROOT ? root : block, first + i);
-    for (int r = 0; r < size; r++)
+    int ranks = row->of == OF_ALL ? size : row->of == OF_FIRST ? rank + 1 : rank;
+    for (int r = 0; r < ranks; r++)
         sum += value(r, first + i);
     return sum;
 }
@@ -164,7 +177,8 @@ static int written(const struct row *row, int block)
                         : row->length == BY_RANK  ? &counts[rank]
                                                   : &pairs_to[block];
 
-    if ((row->at_root && rank != root) || (!row->each && block > 0))
+    if ((row->at_root && rank != root) || (row->of == OF_BEFORE && !rank) ||
+        (!row->each && block > 0))
         length = &none;
     return *length;
 }

@@ -25,7 +25,7 @@ declare -A launcher=([openmpi]=mpirun.openmpi [mpich]=mpiexec.mpich [openmpi5]=$
 declare -A on_one_host=([openmpi]="--oversubscribe --bind-to none --mca mpi_yield_when_idle 1"
     [openmpi5]="--map-by :oversubscribe --bind-to none --mca mpi_yield_when_idle 1" [mpich]="" [mpich5]="" [intel]="")
 declare -A sets=([openmpi]=-x [openmpi5]=-x [mpich]=-genv [mpich5]=-genv [intel]=-genv)
-# What links a program, where its family's own compiler is not the one.
+# The linker of a program, if it is not its family's own compiler.
 declare -A libmpi=([openmpi5]=$wheels/openmpi5/lib/libmpi.so.40 [mpich5]=$wheels/mpich5/lib/libmpi.so.12
     [intel]=$wheels/intel/lib/libmpi.so.12 [mpich5-abi]=$wheels/mpich5/lib/libmpi_abi.so.1
     [intel-abi]=$wheels/intel/lib/libmpi_abi.so.1)

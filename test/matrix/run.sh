@@ -3,9 +3,9 @@
 #
 # test/matrix/run.sh [--quick] [--libraries LIST] [--hosts LIST] [--ppn K] [--limit SECONDS] [BUILD_DIR]
 #
-# An installed collshim under each MPI library, as its users start programs: on one host and on four
-# emulated ones; preloaded by the environment, by the module or by the launcher's own option; on all
-# ranks, and on all but the last.
+# An installed collshim under each MPI library, as its users start programs: on one host and on four emulated
+# ones. It is preloaded by the environment, by the module or by the launcher's own option, on all ranks, and
+# on all but the last.
 #
 #   --quick           Debian's libraries alone, and half the ranks on four hosts
 #   --libraries LIST  of openmpi,mpich,openmpi5,mpich5,intel,mpich5-abi,intel-abi (all but two: scripts/setup
@@ -173,7 +173,7 @@ try() {
     local -A native_ms=()
     [[ $on -eq 1 ]] || ranks=$((on * ppn))
     row="${title[$library]}$lacks|$on x $((ranks / on))"
-    export COLLSHIM_REPORT=$tmp/report.json COLLSHIM_GUARD=0 COLLSHIM_ALGORITHM=alltoallv=nimble
+    export COLLSHIM_REPORT=$tmp/report.json COLLSHIM_GUARD=0 COLLSHIM_ALGORITHM=alltoallv=nimble,scan=prefix_chain,exscan=prefix_chain
     fill native
     for way in "${ways[@]}"; do fill all; done
     for way in "${ways[@]}"; do fill less; done

@@ -1,7 +1,7 @@
 # shellcheck shell=bash disable=SC2154 # variables shared with run.sh and launch.sh
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Call sites in the report: each place of the program once, whatever it is written in.
+# Call sites in the report: each place of the program once, in every language.
 
 # want_sites FILTER: true of the report's list of sites
 want_sites() {

@@ -1,8 +1,8 @@
 # shellcheck shell=bash disable=SC2154,SC2034 # variables shared with run.sh and launch.sh
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Collectives on device memory, on the simulated driver: rerouted or not, rank by rank in whatever
-# memory, on late streams, and with each call of the driver failing on one rank.
+# Collectives on device memory, on the simulated driver: rerouted or not, each rank in any memory, on late
+# streams, and with each call of the driver failing on one rank.
 
 # on_devices N CALLS GPUSIM [NAME=VALUE...]: what of a test comes before its wishes
 on_devices() {
@@ -27,7 +27,7 @@ devices_rerouted() {
     finish
 }
 
-# Host and device memory in turns: who combines on a device must do it as the host's calls do.
+# Host and device memory in turns: a device must combine as the host's calls do.
 devices_steady() {
     local how=$1
     shift
@@ -66,8 +66,8 @@ device_fails() {
     finish
 }
 
-# paths N CALLS KIND GPUSIM [NAME=VALUE...]: large Allreduces of ranks with a GPU each, as nobody forces;
-# each rank runs under the command `under`
+# paths N CALLS KIND GPUSIM [NAME=VALUE...]: large Allreduces of ranks with a GPU each, with no algorithm
+# forced; each rank runs under the command `under`
 under=()
 paths() {
     local n=$1 calls=$2 kind=$3 machine=$4
@@ -90,7 +90,7 @@ corrected() {
     [ $got = "$1" ] || complain "was the division corrected by measurement? $got, wanted $1"
 }
 
-# What is chosen where nothing is forced. The first call is always in host memory, before CUDA.
+# The choice if nothing is forced. The first call is always in host memory, before CUDA.
 cases_paths() {
     local n=10
     [ "$quick" -eq 0 ] || n=6
@@ -100,7 +100,7 @@ cases_paths() {
     paths 2 24 device 'devices=2 seed=4' COLLSHIM_GUARD=0
     corrected yes
     finish
-    # What one job has learned the next one begins with, in memory of the kind.
+    # The next job begins with the findings of one job, in memory of the same kind.
     sed -n 's/^collshim: profile: //p' <<<"$err" >"$tmp/profile"
     paths 2 $n device devices=2 COLLSHIM_GUARD=0 "COLLSHIM_PROFILE=$tmp/profile"
     by_both -eq $((2 * (n - 1)))
@@ -244,6 +244,6 @@ cases_device() {
     for call in MemcpyAsync:20 LaunchKernel:6 StreamWaitEvent:3; do
         harm=lose paths_fail "$call" error
     done
-    # what follows of a failure is nothing of the library's: one of them is enough
+    # the effects of a failure do not depend on the library: one library is enough
     [[ $quick -eq 1 || $family != openmpi ]] || { each_call_fails; each_call_fails lost; }
 }

@@ -1,8 +1,8 @@
 # shellcheck shell=bash disable=SC2154,SC2034 # variables shared with run.sh and launch.sh
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Several processes per rank (COLLSHIM_PPG): slices that helpers carry, and whatever may happen to
-# helpers and to who owns them.
+# Several processes per rank (COLLSHIM_PPG): slices that helpers carry, and failures of helpers and of their
+# owners.
 
 sliced_collectives=(allgather allreduce reduce_scatter_block bcast)
 

@@ -1,7 +1,7 @@
 # shellcheck shell=bash disable=SC2154,SC2034 # variables shared with run.sh and launch.sh
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# What happens around the calls: modes, ways to start and to end, later processes, other tools.
+# Events around the calls: modes, ways to start and to end, later processes, other tools.
 
 modes() {
     local mode

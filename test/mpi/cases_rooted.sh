@@ -35,9 +35,9 @@ rooted() {
     finish
 }
 
-# Of 200 small calls three are asked about, of five on another communicator one, and of two on each
-# of three more one; the sixth on the other one is wrong, which rank 0 tells all. The large ones that
-# follow are found out about, and the guard gets to try them.
+# Ranks ask about three of 200 small calls, about one of five on another communicator, and about one of two on
+# each of three more. The sixth on the other one is wrong, which rank 0 tells all. Ranks detect the large ones
+# that follow, and the guard tries them.
 rooted_sizes_are_asked_for_rarely() {
     local collective ranks=3
 
@@ -65,7 +65,7 @@ large_counts() {
     want_right
     want_lines
     for collective in allgather allgatherv allreduce reduce reduce_scatter reduce_scatter_block \
-        bcast; do
+        scan exscan bcast; do
         [ $# -gt 0 ] || want_number $collective .rerouted -gt "$(expected above)"
     done
     finish

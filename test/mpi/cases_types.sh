@@ -67,7 +67,7 @@ cases_types() {
             break
         fi
         take_table
-        first=$((first + 3))
+        first=$((first + 5))
     done
     show_table
     [ "${number[R]:-0}" -gt 250 ] || complain "${number[R]:-0} cells are rerouted, wanted more than 250"

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # The library's own algorithms (planners/variants.def): each that this library has, named by
-# COLLSHIM_ALGORITHM, serves all calls that could be rerouted, and rightly; and it is the algorithm that
-# it says, since sums have the bits that the library's own flag gives.
+# COLLSHIM_ALGORITHM, serves all calls that could be rerouted, and rightly. It is the named algorithm, since
+# sums have the bits that the library's own flag gives.
 
 declare -A variant_table=([openmpi]=OPENMPI [mpich]=MPICH)
 

@@ -10,6 +10,8 @@ enum collective {
     REDUCE,
     REDUCE_SCATTER,
     REDUCE_SCATTER_BLOCK,
+    SCAN,
+    EXSCAN,
     BCAST,
     GATHER,
     GATHERV,
@@ -22,9 +24,9 @@ enum collective {
 };
 
 static const char *const collective_names[COLLECTIVES] = {
-    "Allgather", "Allgatherv", "Allreduce", "Reduce",  "Reduce_scatter", "Reduce_scatter_block",
-    "Bcast",     "Gather",     "Gatherv",   "Scatter", "Scatterv",       "Alltoall",
-    "Alltoallv", "Alltoallw",
+    "Allgather", "Allgatherv", "Allreduce", "Reduce",    "Reduce_scatter", "Reduce_scatter_block",
+    "Scan",      "Exscan",     "Bcast",     "Gather",    "Gatherv",        "Scatter",
+    "Scatterv",  "Alltoall",   "Alltoallv", "Alltoallw",
 };
 
 #endif

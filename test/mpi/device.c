@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * device SEED CALLS [fails | killed | lost]: random collectives whose buffers lie, rank by rank and
- * one by one, in host memory, device memory, a pool, managed memory, or mapped in two parts, at any
- * address, put there by the default stream just before the call and without waiting. Expected is
- * what the same call does with host buffers, gaps and surroundings included. CUDA is loaded after
- * MPI_Init, as the runtime does.
- * fails: errors are returned, and a call is right or an error on at least one rank; who has none
- * has the right bytes. (With an operation of the user's, which the library serves, only if nobody
- * has an error.) A rank may lose its device on the way; its buffers are in host memory from then
- * on.
- * killed: half-way, one of rank 1's helpers is. lost: helpers fail in other ways.
+ * device SEED CALLS [fails | killed | lost]: random collectives. Each buffer of each rank lies in
+ * host memory, device memory, a pool, managed memory, or memory mapped in two parts, at any
+ * address. The default stream writes it just before the call, without waiting. The expected bytes
+ * are those of the same call with host buffers, gaps and surroundings included. CUDA is loaded
+ * after MPI_Init, as the runtime does. fails: errors are returned. A call is right, or an error on
+ * at least one rank; ranks without an error have the right bytes. (With an operation of the user's,
+ * which the library serves, only if no rank has an error.) A rank may lose its device on the way;
+ * its buffers are in host memory from then on. killed: half-way, one of rank 1's helpers is. lost:
+ * helpers fail in other ways.
  *
  * Without the preload, only a library that takes device memory passes.
  */
@@ -28,7 +27,7 @@ enum kind { HOST, DEVICE, POOL, MANAGED, MAPPED, KINDS };
 struct buffer {
     enum kind kind;
     size_t bytes, offset; /* of the data in the allocation */
-    char *at;             /* what MPI gets */
+    char *at;             /* the buffer that MPI gets */
     address allocation;
     address reserved, part[2]; /* MAPPED, of part_bytes each */
     size_t part_bytes;
@@ -215,7 +214,7 @@ struct problem {
     const struct type_row *t;
     int count[MOST_RANKS], displ[MOST_RANKS];
     int bytes[2 * MOST_RANKS];                /* displacements in bytes: to each, from each */
-    int to[MOST_RANKS], to_displ[MOST_RANKS]; /* what this rank sends to each */
+    int to[MOST_RANKS], to_displ[MOST_RANKS]; /* this rank's bytes for each */
     MPI_Datatype types[MOST_RANKS];
 };
 
@@ -241,6 +240,10 @@ static int run(const struct problem *p, void *send, void *receive)
         return MPI_Reduce_scatter(in, receive, p->count, t, p->t->op, w);
     case REDUCE_SCATTER_BLOCK:
         return MPI_Reduce_scatter_block(in, receive, p->n, t, p->t->op, w);
+    case SCAN:
+        return MPI_Scan(in, receive, p->n, t, p->t->op, w);
+    case EXSCAN:
+        return MPI_Exscan(in, receive, p->n, t, p->t->op, w);
     case BCAST:
         return MPI_Bcast(receive, p->n, t, p->root, w);
     case GATHER:
@@ -319,7 +322,7 @@ static char *copy_of(const struct buffer *b)
     return memcpy(copy, b->host, whole(b));
 }
 
-/* What lies between the parts of a pair is nobody's. */
+/* The bytes between the parts of a pair belong to no element. */
 static int is_between(const struct problem *p, const struct buffer *b, size_t i)
 {
     size_t from = b->offset + AROUND;
@@ -333,7 +336,7 @@ static void compare(const struct problem *p, const struct buffer *b, const char 
     static const char *const kinds[] = {"host", "device", "pool", "managed", "mapped"};
 
     if (b->kind != HOST && lost())
-        return; /* nobody knows */
+        return; /* unknown */
     for (size_t i = 0; i < whole(b); i++)
         if (b->host[i] != expected[i] && !is_between(p, b, i)) {
             fail("call %d, %s of %d x %s%s, root %d: %s buffer (%s): byte %ld is %d, not %d", call,
@@ -413,6 +416,6 @@ int main(int argc, char **argv)
     MPI_Type_free(&gappy);
     MPI_Op_free(&types[5].op);
     MPI_Finalize();
-    /* What a helper that failed may have open is not freed before the process ends. */
+    /* Memory that a failed helper may have open is not freed before the process ends. */
     return (!helpers_fail && is_left_over()) || rc;
 }

@@ -35,7 +35,8 @@ static const char *const place_names[PLACES] = {"world",     "a duplicate",    "
 static MPI_Comm place_comm[PLACES];
 static int all_alike;
 
-/* What is equal on all ranks of a call. units[side][rank]: how often each sends the signature. */
+/* Values that are equal on all ranks of a call. units[side][rank]: how often each sends the
+   signature. */
 struct shape {
     enum kind member[MOST_MEMBERS];
     int nmembers, vector;

@@ -99,7 +99,7 @@ static const struct {
 };
 enum { CASES = sizeof cases / sizeof *cases };
 
-/* What one call did. */
+/* The result of one call. */
 struct outcome {
     int class, handled;
     int passed_on; /* the handler got the code that was returned */

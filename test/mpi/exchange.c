@@ -21,7 +21,7 @@ enum way { VECTOR, BY_TYPE_ALIKE, BY_TYPE_PLAIN, BY_TYPE_ODD, WAYS };
 
 /*
  * MPICH 4.0.2 itself aborts with "Message truncated" in some Alltoallw in place whose pairs have
- * types of their own (MPIR_Alltoallw_intra_pairwise_sendrecv_replace); no such call is rerouted.
+ * types of their own (MPIR_Alltoallw_intra_pairwise_sendrecv_replace).
  */
 #ifdef MPICH_VERSION
 enum { library_fails_odd_in_place = 1 };
@@ -32,7 +32,7 @@ enum { library_fails_odd_in_place = 0 };
 static long expected;
 static int all_plain, some_odd;
 
-/* What is equal on all ranks of a call. */
+/* Values that are equal on all ranks of a call. */
 struct shape {
     enum kind member[MOST_MEMBERS];
     int nmembers, common; /* common divides all units: types may be so long */
@@ -46,7 +46,7 @@ struct side {
     const struct typemap *type[MOST_RANKS];
     int count[MOST_RANKS];
     MPI_Aint at[MOST_RANKS]; /* bytes */
-    int displ[MOST_RANKS];   /* what MPI is told */
+    int displ[MOST_RANKS];   /* the arguments for MPI */
     struct image m[2];       /* passed; what it should be afterwards */
 };
 
@@ -274,7 +274,7 @@ static void call_run(struct call *c)
     for (int from = 0; from < c->size; from++)
         for (int to = 0; to < c->size; to++)
             moves |= c->shape.units[from][to] > 0;
-    expected += moves && c->size > 1 && c->way != BY_TYPE_ODD;
+    expected += moves && c->size > 1;
     side_free(&c->send);
     side_free(&c->receive);
 }
@@ -322,7 +322,7 @@ static void phases(void)
                draw_below(&d, world_size));
 }
 
-/* Wrong on all ranks alike, so that nobody waits: the library answers, and the communicator lives.
+/* Wrong on all ranks alike, so that no rank waits: the library answers, and the communicator lives.
  */
 static void wrong_calls(void)
 {
@@ -371,7 +371,7 @@ static void more_room_than_data(void)
                 fail("more room than data: element %d from %d is %d", i, r, in[ROOM * r + i]);
 }
 
-/* Blocks that are received into the same place: wrong, and nobody may crash or write elsewhere. */
+/* Blocks that are received into the same place: wrong, and no rank may crash or write elsewhere. */
 static void overlapping(void)
 {
     enum { EACH = 500 };

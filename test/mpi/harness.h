@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the multi-rank programs share. They are unmodified MPI programs: nothing here names
- * collshim, and all of them must also pass without it. Each computes the values it expects
- * itself, because the library it could compare with has bugs of its own. A header and not a
- * library, so that every program is one file for one mpi.h.
+ * Functions shared by the multi-rank programs. They are unmodified MPI programs: nothing here names
+ * collshim, and all of them must also pass without it. Each computes the values it expects itself,
+ * because the library it could compare with has bugs of its own. A header and not a library, so
+ * that every program is one file for one mpi.h.
  */
 #ifndef COLLSHIM_TEST_MPI_HARNESS_H
 #define COLLSHIM_TEST_MPI_HARNESS_H

@@ -128,7 +128,7 @@ static void be_stopped(void)
         fail("a debugger was refused, or the helper of a stopped rank works");
 }
 
-/* What a shell, or a program with workers, does: it must see its own children and no others. */
+/* The wait of a shell, or of a program with workers: it must see its own children and no others. */
 static void start_children(void)
 {
     enum { CHILDREN = 3 };
@@ -250,7 +250,7 @@ static void look_at_idle_helper(void)
         fail("an idle helper works");
 }
 
-/* What becomes of rank 1 in the third round. */
+/* The end of rank 1 in the third round. */
 static void happen(void)
 {
     if (!strcmp(how, "children"))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A buffer as the test sees it: every byte from the lowest to the highest that a call may
- * touch, poisoned all over and with a margin at both ends. What the call should have left is
- * a second image, so a byte written into a gap shows as surely as a wrong value.
+ * A buffer as the test sees it: every byte from the lowest to the highest that a call may touch,
+ * poisoned all over and with a margin at both ends. A second image holds the call's expected bytes,
+ * so a byte written into a gap shows as surely as a wrong value.
  */
 #ifndef COLLSHIM_TEST_MPI_IMAGE_H
 #define COLLSHIM_TEST_MPI_IMAGE_H
@@ -17,7 +17,7 @@ struct image {
     size_t size;
 };
 
-/* Where blocks go. The bounds cover all of them before any image is made. */
+/* The places of blocks. The bounds cover all of them before any image is made. */
 struct bounds {
     MPI_Aint low, high;
 };
@@ -45,7 +45,7 @@ static struct image image_make(const struct bounds *b)
     return m;
 }
 
-/* What the program hands to MPI as the buffer. */
+/* The program's buffer for MPI. */
 static UNUSED void *image_buffer(const struct image *m)
 {
     return m->byte - m->low;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The functions of MPI 4.0 with large counts, each once with and once without MPI_IN_PLACE;
- * rooted.c has those of gather, scatter and alltoall. Skipped where nobody has any.
+ * rooted.c has those of gather, scatter and alltoall. Skipped if neither the library nor the
+ * preload has any.
  */
 #include "test/mpi/harness.h"
 #include "test/mpi/large_counts.h"
@@ -12,7 +13,7 @@ static int input[EACH * MOST_RANKS], output[EACH * MOST_RANKS];
 static MPI_Count counts[MOST_RANKS];
 static MPI_Aint displs[MOST_RANKS];
 
-/* What rank r contributes at i. */
+/* Rank r's contribution at i. */
 static int value(int r, int i)
 {
     return r * 100003 + i * 7;
@@ -86,6 +87,29 @@ static void reducing(int in_place)
     check_sums("reduce_scatter_block", EACH, world_rank * EACH);
 }
 
+/* Rank r gets the sum of the first r + 1, or the first r. */
+static void scanning(int in_place)
+{
+    const void *send = in_place ? MPI_IN_PLACE : input;
+
+    for (int exclusive = 0; exclusive < 2; exclusive++) {
+        fill(EACH);
+        if (exclusive)
+            MPI_Exscan_c(send, output, EACH, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+        else
+            MPI_Scan_c(send, output, EACH, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+        for (int i = 0; i < EACH && !(exclusive && !world_rank); i++) {
+            int want = 0;
+
+            for (int r = 0; r < world_rank + !exclusive; r++)
+                want += value(r, i);
+            if (output[i] != want)
+                fail("%s: element %d is %d, expected %d", exclusive ? "exscan" : "scan", i,
+                     output[i], want);
+        }
+    }
+}
+
 static void broadcasting(int root)
 {
     fill(EACH);
@@ -131,6 +155,7 @@ int main(int argc, char **argv)
     for (int in_place = 0; in_place < 2; in_place++) {
         gathering(in_place);
         reducing(in_place);
+        scanning(in_place);
         broadcasting(in_place ? world_size - 1 : 0);
     }
     too_many();

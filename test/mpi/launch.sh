@@ -11,11 +11,11 @@ limit=240 # seconds a job may take: ends what hangs, and nothing that merely sha
 # A row per library: the family that it is of, the launcher, the folder of the library where no program finds it
 # by itself, and whose launcher's options and whose faults it has (`kin`).
 wheels=${FABRIC_WHEELS:-$root/build/wheels}
-declare -A family_of=([openmpi]=openmpi [mpich]=mpich [mpich5-abi]=abi [intel-abi]=abi)
-declare -A launcher_of=([openmpi]=mpirun.openmpi [mpich]=mpiexec.mpich [mpich5-abi]=$wheels/mpich5/bin/mpiexec
+declare -A family_of=([openmpi]=openmpi [mpich]=mpich [mpich5]=mpich [mpich5-abi]=abi [intel-abi]=abi)
+declare -A launcher_of=([openmpi]=mpirun.openmpi [mpich]=mpiexec.mpich [mpich5]=$wheels/mpich5/bin/mpiexec [mpich5-abi]=$wheels/mpich5/bin/mpiexec
     [intel-abi]=$wheels/intel/bin/mpiexec)
-declare -A folder_of=([mpich5-abi]=$wheels/mpich5/lib [intel-abi]=$wheels/intel/lib)
-declare -A kin_of=([openmpi]=openmpi [mpich]=mpich [mpich5-abi]=mpich [intel-abi]=mpich)
+declare -A folder_of=([mpich5]=$tmp/mpich5:$wheels/mpich5/lib/mpich [mpich5-abi]=$wheels/mpich5/lib [intel-abi]=$wheels/intel/lib)
+declare -A kin_of=([openmpi]=openmpi [mpich]=mpich [mpich5]=mpich [mpich5-abi]=mpich [intel-abi]=mpich)
 declare -A yielding=([mpich]=$build/test/yield.so)
 
 callers_path=${LD_LIBRARY_PATH-}
@@ -26,6 +26,8 @@ choose() {
     fortran=$build/$family/test/fortran
     claim_prefix="$1: "
     compiler=mpicc.$family
+    # Programs of Debian's MPICH ask for another name of the library.
+    [ "$1" != mpich5 ] || { mkdir -p "$tmp/mpich5" && ln -sf "$wheels/mpich5/lib/libmpi.so.12" "$tmp/mpich5/libmpich.so.12"; }
     lacks_fortran="no program was built: is mpif90.$family installed?"
     folder=${folder_of[$1]-}
     export I_MPI_PIN=off LD_LIBRARY_PATH=$folder${callers_path:+${folder:+:}$callers_path}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The MPI library's own functions, past any preload: by dlsym on the object that holds
- * a function which nobody intercepts.
+ * The MPI library's own functions, past any preload: by dlsym on the object that holds a function
+ * which no library intercepts.
  */
 #ifndef COLLSHIM_TEST_MPI_NATIVE_H
 #define COLLSHIM_TEST_MPI_NATIVE_H

@@ -2,7 +2,7 @@
 /*
  * Elements and operations of reductions, and results that the test folds itself: in a wide form of
  * its own and not in the element's C type, because a comparison with the library would inherit its
- * bugs. Values are such that a result is exact whatever the association.
+ * bugs. Values are such that a result is exact with any association.
  */
 #ifndef COLLSHIM_TEST_MPI_NUMBERS_H
 #define COLLSHIM_TEST_MPI_NUMBERS_H

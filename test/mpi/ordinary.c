@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A small program for whatever happens around the calls: ordinary [SEED [HOW]]
+ * A small program for events around the calls: ordinary [SEED [HOW]]
  *
  * HOW: thread       MPI_Init_thread instead of MPI_Init
  *      no-finalize  return from main without MPI_Finalize

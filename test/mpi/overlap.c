@@ -28,7 +28,7 @@ enum what {
     WHATS
 };
 
-/* What a rank gives and gets: one block or one for each rank; of a root, or of all. */
+/* A rank's bytes to send and receive: one block or one for each rank; of a root, or of all. */
 static const struct {
     const char *name;
     int gives_each, gets_each, from_root, to_root, sums, vector;

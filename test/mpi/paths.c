@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * paths SEED CALLS KIND [fails]: large Allreduces of ranks that have a GPU each, the first of them
- * before CUDA is there. KIND: `device`: all buffers lie on the ranks' GPUs; `host`: none; `mixed`:
- * each where it happens to; `pools`: what is sent lies in device memory, what is received in a
- * pool's. Results are what the program computes itself, and sums of floating point have the same
- * bits on all ranks. fails: an error on any rank is fine, a hang is not, and who has no error has
- * the right bytes if nobody has one.
+ * before CUDA is there. KIND tells the place of buffers. `device`: all lie on the ranks' GPUs;
+ * `host`: none; `mixed`: each at random; `pools`: send buffers lie in device memory, receive
+ * buffers in a pool's. The program computes the results itself. Sums of floating point have the
+ * same bits on all ranks. fails: an error on any rank is fine, a hang is not. If no rank has an
+ * error, all have the right bytes.
  */
 #define _GNU_SOURCE
 #include "test/mpi/driver.h"
@@ -188,7 +188,7 @@ static void one_call(int call, const char *kind, int may_fail)
         MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
     else if (failed)
         fail("call %d: error %d", call, rc);
-    failed |= out.device && lost(); /* nobody knows what it holds */
+    failed |= out.device && lost(); /* its contents are unknown */
     if (!failed && floats)
         check_floats(call, &out, n);
     else if (!failed)

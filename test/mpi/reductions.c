@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Random Allreduce, Reduce, Reduce_scatter, Reduce_scatter_block and Bcast calls:
+ * Random Allreduce, Reduce, Reduce_scatter, Reduce_scatter_block, Scan, Exscan and Bcast calls:
  *     reductions [SEED [CALLS [mixed|alike|measured|threads]]]
  *
  * The test computes exact results itself (numbers.h). Only sums of random reals are compared with
  * themselves instead: all ranks and two runs of one call must have the same bits.
  *
- * alike: for runs in which the library serves calls, and needs sparing: Bcast has one type on all
- * ranks (Open MPI 4.1.4 cuts messages into segments by each rank's own type), and in-place
- * Reduce calls have root 0 (MPICH 4.0.2 crashes).
- * measured: as alike, for runs in which timing chooses who serves a call, and so the bits of sums.
- * threads: two threads with a communicator each, their calls as mixed ones, so not for the library;
- * exit code 77 if it has no such level.
+ * alike: for runs in which the library serves calls, without calls on which libraries fail. Bcast
+ * has one type on all ranks, because Open MPI 4.1.4 cuts messages into segments by each rank's own
+ * type. In-place Reduce calls have root 0, because MPICH 4.0.2 crashes.
+ *
+ * measured: like alike, for runs in which timing chooses the way of a call, and so the bits of
+ * sums.
+ *
+ * threads: two threads with a communicator each, their calls like mixed ones, so not for the
+ * library. Exit code 77 if it has no such level.
  *
  * As in differential.c, everything follows from the seed and the call's number.
  */
@@ -22,9 +25,20 @@
 
 enum { MOST_RANKS = 16, THREADS = 2, AGAIN = 12 };
 
-enum what { ALLREDUCE, REDUCE, REDUCE_SCATTER, REDUCE_SCATTER_BLOCK, BCAST, REALS, WHATS };
+enum what {
+    ALLREDUCE,
+    REDUCE,
+    REDUCE_SCATTER,
+    REDUCE_SCATTER_BLOCK,
+    SCAN,
+    EXSCAN,
+    BCAST,
+    REALS,
+    WHATS
+};
 static const char *const what_names[WHATS] = {
-    "allreduce", "reduce", "reduce_scatter", "reduce_scatter_block", "bcast", "allreduce of reals"};
+    "allreduce", "reduce", "reduce_scatter", "reduce_scatter_block",
+    "scan",      "exscan", "bcast",          "sums of reals"};
 static long expected[WHATS];
 
 enum place { WORLD, DUPLICATE, PARITY, REVERSED, RECREATED, SELF, INTER, OWN, PLACES };
@@ -144,10 +158,8 @@ static void check(const struct call *c, const char *what, const struct image *go
          got->byte[at - got->low], want->byte[at - want->low]);
 }
 
-static void expect_rerouted(const struct call *c, int elements_in_all)
+static void expect_rerouted(const struct call *c, enum what what, int elements_in_all)
 {
-    enum what what = c->what == REALS ? ALLREDUCE : c->what;
-
     if (!c->inter && c->nsenders > 1 && elements_in_all)
         __atomic_add_fetch(&expected[what], 1, __ATOMIC_RELAXED);
 }
@@ -178,6 +190,12 @@ static void call_mpi(const struct call *c, const void *send, void *receive)
     case REDUCE_SCATTER_BLOCK:
         MPI_Reduce_scatter_block(send, receive, c->count[0], type, op, c->comm);
         break;
+    case SCAN:
+        MPI_Scan(send, receive, c->count[0], type, op, c->comm);
+        break;
+    case EXSCAN:
+        MPI_Exscan(send, receive, c->count[0], type, op, c->comm);
+        break;
     default:
         MPI_Allreduce(send, receive, c->count[0], type, op, c->comm);
     }
@@ -187,11 +205,12 @@ static void call_mpi(const struct call *c, const void *send, void *receive)
 static void write_result(const struct call *c, struct image *want)
 {
     const struct element *e = c->element;
+    int senders = c->what == SCAN ? c->rank + 1 : c->what == EXSCAN ? c->rank : c->nsenders;
 
     for (int i = 0; i < c->result_count; i++) {
         int at = c->result_first + i;
         struct number n = contribution(c->number, c->first_sender, at, c->op, e);
-        for (int s = 1; s < c->nsenders; s++)
+        for (int s = 1; s < senders; s++)
             n = combine(c->op, e, n, contribution(c->number, c->first_sender + s, at, c->op, e));
         store(e, n, (unsigned char *)image_buffer(want) + (MPI_Aint)i * e->extent);
     }
@@ -217,29 +236,77 @@ static void reduce_run(struct call *c)
     const struct element *e = c->element;
     struct bounds bounds = {0, (MPI_Aint)c->total * e->extent};
     struct image send = image_make(&bounds), got = image_make(&bounds), want = image_make(&bounds);
-    int receives = c->what != REDUCE || c->rank == c->root, in_place = c->in_place && receives;
+    int receives = c->what == REDUCE ? c->rank == c->root : c->what != EXSCAN || c->rank;
+    int in_place = c->in_place && (receives || c->what == EXSCAN);
     struct image *input = in_place ? &got : &send;
     int me = c->inter && !c->first_sender ? c->rank + c->nsenders : c->rank;
+    int rerouted = !(e->forms & USER) &&
+                   !(e->forms & (SIGNED | UNSIGNED) && uneven(e->type, ops[c->op].op, e->size));
 
     for (int i = 0; i < c->total; i++)
         store(e, contribution(c->number, me, i, c->op, e),
               (unsigned char *)image_buffer(input) + (MPI_Aint)i * e->extent);
     struct image kept = copy_of(&send);
+    if (!receives)
+        memcpy(want.byte, got.byte, got.size);
     call_mpi(c, in_place ? MPI_IN_PLACE : image_buffer(&send),
-             receives || draw_below(&c->own, 2) ? image_buffer(&got) : NULL);
+             receives || c->what == EXSCAN || draw_below(&c->own, 2) ? image_buffer(&got) : NULL);
     if (receives) {
         write_result(c, &want);
         settle(c, &got, &want);
     }
-    check(c, "receive buffer", &got, &want);
+    if (receives || c->what != EXSCAN || in_place || rerouted)
+        check(c, "receive buffer", &got, &want);
     check(c, "send buffer", &send, &kept);
-    if (!(e->forms & USER) &&
-        !(e->forms & (SIGNED | UNSIGNED) && uneven(e->type, ops[c->op].op, e->size)))
-        expect_rerouted(c, c->total);
+    if (rerouted)
+        expect_rerouted(c, c->what, c->total);
     free(send.byte);
     free(got.byte);
     free(want.byte);
     free(kept.byte);
+}
+
+/* A rank's part of a sum of reals. */
+static long double real_part(const struct call *c, int i, int rank)
+{
+    return (long double)(mix(c->number * 1000 + (uint64_t)i * 64 + (uint64_t)rank) >> 20) / 3;
+}
+
+/* Is element i about the sum of the first so many ranks? */
+static int is_about(const struct call *c, int i, int ranks, long double got)
+{
+    long double sum = 0;
+
+    for (int r = 0; r < ranks; r++)
+        sum += real_part(c, i, r);
+    return got >= sum * 0.99999L && got <= sum * 1.00001L;
+}
+
+/* Prefixes that do round: the same bits in a second run, which is in place. */
+static void scan_reals(const struct call *c, const unsigned char *mine, unsigned char *first,
+                       unsigned char *second, int n, MPI_Datatype type, int element)
+{
+    size_t bytes = (size_t)n * (size_t)element;
+
+    memcpy(second, mine, bytes);
+    MPI_Scan(mine, first, n, type, MPI_SUM, c->comm);
+    MPI_Scan(MPI_IN_PLACE, second, n, type, MPI_SUM, c->comm);
+    expect_rerouted(c, SCAN, n);
+    expect_rerouted(c, SCAN, n);
+    if (!bits_may_change && memcmp(first, second, bytes) != 0)
+        fail("seed %llu call %llu (scan of %d reals, %s): a second run gives other bits",
+             (unsigned long long)test_seed, (unsigned long long)c->number, n,
+             place_names[c->place]);
+    for (int i = 0; i < n; i++) {
+        long double got = real_load(first + (size_t)i * (size_t)element, element);
+
+        if (!is_about(c, i, c->rank + 1, got)) {
+            fail("seed %llu call %llu (scan of %d reals, %s): element %d is %Lg",
+                 (unsigned long long)test_seed, (unsigned long long)c->number, n,
+                 place_names[c->place], i, got);
+            return;
+        }
+    }
 }
 
 /* Sums that do round: the same bits here and elsewhere, now and in a second run. */
@@ -257,13 +324,11 @@ static void reals_run(struct call *c)
         abort();
     c->total = n;
     for (int i = 0; i < n; i++)
-        real_store(
-            (long double)(mix(c->number * 1000 + (uint64_t)i * 64 + (uint64_t)c->rank) >> 20) / 3,
-            mine + (size_t)i * (size_t)element, element);
+        real_store(real_part(c, i, c->rank), mine + (size_t)i * (size_t)element, element);
     MPI_Allreduce(mine, first, n, type, MPI_SUM, c->comm);
     MPI_Allreduce(mine, second, n, type, MPI_SUM, c->comm);
-    expect_rerouted(c, n);
-    expect_rerouted(c, n);
+    expect_rerouted(c, ALLREDUCE, n);
+    expect_rerouted(c, ALLREDUCE, n);
     for (size_t i = 0; i < bytes; i++)
         hash = mix(hash + first[i]);
     MPI_Allgather(&hash, 1, MPI_UINT64_T, all, 1, MPI_UINT64_T, c->comm);
@@ -277,16 +342,16 @@ static void reals_run(struct call *c)
              (unsigned long long)test_seed, (unsigned long long)c->number, what_names[c->what], n,
              place_names[c->place]);
     for (int i = 0; i < n; i++) {
-        long double sum = 0, got = real_load(first + (size_t)i * (size_t)element, element);
-        for (int r = 0; r < c->nsenders; r++)
-            sum += (long double)(mix(c->number * 1000 + (uint64_t)i * 64 + (uint64_t)r) >> 20) / 3;
-        if (got < sum * 0.99999L || got > sum * 1.00001L) {
-            fail("seed %llu call %llu (%s of %d, %s): element %d is %Lg, expected about %Lg",
+        long double got = real_load(first + (size_t)i * (size_t)element, element);
+        if (!is_about(c, i, c->nsenders, got)) {
+            fail("seed %llu call %llu (%s of %d, %s): element %d is %Lg",
                  (unsigned long long)test_seed, (unsigned long long)c->number, what_names[c->what],
-                 n, place_names[c->place], i, got, sum);
+                 n, place_names[c->place], i, got);
             break;
         }
     }
+    if (!c->inter)
+        scan_reals(c, mine, first, second, n, type, element);
     free(mine);
     free(first);
     free(second);
@@ -331,7 +396,7 @@ static void bcast_run(struct call *c)
         image_ignore_padding(&got, &want, &t, 0, count);
     c->total = count;
     check(c, "buffer", &got, &want);
-    expect_rerouted(c, count);
+    expect_rerouted(c, BCAST, count);
     typemap_free(&t);
     free(got.byte);
     free(want.byte);

@@ -2,10 +2,9 @@
 /*
  * Calls that are wrong on one rank alone, and calls whose ranks disagree.
  *
- * refused SEED alone: what the library refuses by looking at one rank's arguments. Rank 0 alone
- * makes the call, so whoever asks the others first waits for ever. What the library refuses is
- * found out on a communicator of one rank. Where it refuses nothing, all ranks make the call
- * together.
+ * refused SEED alone: faults that the library finds in one rank's arguments. Rank 0 alone makes the
+ * call, so code that asks the others first waits for ever. A communicator of one rank tells the
+ * faults that the library refuses. If it refuses none, all ranks make the call together.
  *
  * refused SEED lengths [CASE]: ranks whose sizes differ. Each rank gets the answer that the library
  * itself gives it, found out by the same call past any preload. (In some, Open MPI waits for ever
@@ -34,6 +33,8 @@ struct library {
     int (*Reduce)(const void *, void *, int, MPI_Datatype, MPI_Op, int, MPI_Comm);
     int (*Reduce_scatter)(const void *, void *, const int *, MPI_Datatype, MPI_Op, MPI_Comm);
     int (*Reduce_scatter_block)(const void *, void *, int, MPI_Datatype, MPI_Op, MPI_Comm);
+    int (*Scan)(const void *, void *, int, MPI_Datatype, MPI_Op, MPI_Comm);
+    int (*Exscan)(const void *, void *, int, MPI_Datatype, MPI_Op, MPI_Comm);
     int (*Bcast)(void *, int, MPI_Datatype, int, MPI_Comm);
     int (*Gather)(const void *, int, MPI_Datatype, void *, int, MPI_Datatype, int, MPI_Comm);
     int (*Gatherv)(const void *, int, MPI_Datatype, void *, const int *, const int *, MPI_Datatype,
@@ -51,9 +52,10 @@ struct library {
 static const struct library seen = {
     MPI_Allgather, MPI_Allgatherv,     MPI_Allreduce,
     MPI_Reduce,    MPI_Reduce_scatter, MPI_Reduce_scatter_block,
-    MPI_Bcast,     MPI_Gather,         MPI_Gatherv,
-    MPI_Scatter,   MPI_Scatterv,       MPI_Alltoall,
-    MPI_Alltoallv, MPI_Alltoallw,
+    MPI_Scan,      MPI_Exscan,         MPI_Bcast,
+    MPI_Gather,    MPI_Gatherv,        MPI_Scatter,
+    MPI_Scatterv,  MPI_Alltoall,       MPI_Alltoallv,
+    MPI_Alltoallw,
 };
 static struct library native;
 
@@ -108,6 +110,10 @@ static int call(const struct library *mpi, enum collective f, const struct argum
         return mpi->Reduce_scatter(a->send, a->receive, sc, a->send_type, MPI_SUM, comm);
     case REDUCE_SCATTER_BLOCK:
         return mpi->Reduce_scatter_block(a->send, a->receive, sends, a->send_type, MPI_SUM, comm);
+    case SCAN:
+        return mpi->Scan(a->send, a->receive, sends, a->send_type, MPI_SUM, comm);
+    case EXSCAN:
+        return mpi->Exscan(a->send, a->receive, sends, a->send_type, MPI_SUM, comm);
     case BCAST:
         return mpi->Bcast(a->receive, sends, a->send_type, a->root, comm);
     case GATHER:
@@ -168,10 +174,10 @@ static int place_of(enum collective f, int rank, int from)
 
 static int combines(enum collective f)
 {
-    return f >= ALLREDUCE && f <= REDUCE_SCATTER_BLOCK;
+    return f >= ALLREDUCE && f <= EXSCAN;
 }
 
-/* What a rank sends in a right call is its number everywhere. */
+/* In a right call a rank sends its number everywhere. */
 static void right_call(enum collective f, MPI_Comm comm, const char *after)
 {
     struct arguments a = right_arguments();
@@ -192,7 +198,9 @@ static void right_call(enum collective f, MPI_Comm comm, const char *after)
             fail("%s, right after %s: %d from rank %d", collective_names[f], after, receive[at],
                  from);
     }
-    if (combines(f) && (f != REDUCE || !rank) && receive[0] != size * (size + 1) / 2)
+    int terms = f == SCAN ? rank + 1 : f == EXSCAN ? rank : size; /* none: nothing is written */
+    int sum = terms ? terms * (terms + 1) / 2 : -1;
+    if (combines(f) && (f != REDUCE || !rank) && receive[0] != sum)
         fail("%s, right after %s: a sum of %d", collective_names[f], after, receive[0]);
 }
 
@@ -214,6 +222,10 @@ static int suits(enum collective f, enum fault fault)
 #ifdef OPEN_MPI
     if (fault == NO_ADDRESS ||
         ((f == SCATTER || f == SCATTERV) && (fault == NULL_TYPE || fault == NEGATIVE)))
+        return 0;
+#endif
+#ifndef OPEN_MPI /* it copies less than nothing */
+    if (fault == NEGATIVE && (f == SCAN || f == EXSCAN))
         return 0;
 #endif
 #if (defined(MPICH_NUMVERSION) && MPICH_NUMVERSION >= 50000000) || defined(MPI_ABI_VERSION)
@@ -346,7 +358,7 @@ static void try_lengths(int only)
         if ((got != MPI_SUCCESS) != (want != MPI_SUCCESS))
             fail("%s, case %d of unlike sizes: class %d, the library alone: %d",
                  collective_names[f], i, got, want);
-        /* What the library leaves behind may stay in the way of its own next call. */
+        /* Traces of the library's call may disturb its own next call. */
         MPI_Barrier(MPI_COMM_WORLD);
         MPI_Comm fresh = new_comm(MPI_COMM_WORLD);
         right_call(f, fresh, "unlike sizes");
@@ -434,6 +446,8 @@ static void native_library(void)
     FIND(Reduce);
     FIND(Reduce_scatter);
     FIND(Reduce_scatter_block);
+    FIND(Scan);
+    FIND(Exscan);
     FIND(Bcast);
     FIND(Gather);
     FIND(Gatherv);
@@ -456,7 +470,7 @@ int main(int argc, char **argv)
         MPI_Abort(MPI_COMM_WORLD, 2);
     make_room(ROOM);
     MPI_Type_vector(1, 1, 2, MPI_INT, &uncommitted);
-    /* Open MPI raises some of these errors on MPI_COMM_WORLD, whatever the communicator. */
+    /* Open MPI raises some of these errors on MPI_COMM_WORLD, on any communicator. */
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     if (!strcmp(what, "lengths"))
         try_lengths(argc > 3 ? atoi(argv[3]) : -1);

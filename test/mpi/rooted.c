@@ -22,7 +22,7 @@ static const char *const what_names[WHATS] = {"gather", "gatherv", "scatter", "s
 static long expected[WHATS];
 static int all_alike, all_plain;
 
-/* What is equal on all ranks of a call. */
+/* Values that are equal on all ranks of a call. */
 struct shape {
     enum kind member[MOST_MEMBERS];
     int nmembers, common; /* common divides all units: types may be so long */
@@ -175,7 +175,7 @@ static void check(const struct call *c, const char *what, const struct image *go
              want->byte[at - want->low]);
 }
 
-/* What `from` has for `to`, as a number of a sender. */
+/* The bytes of `from` for `to`, as a number of a sender. */
 static int pair(int from, int to)
 {
     return from * MOST_RANKS + to;
@@ -285,7 +285,7 @@ static void call_end(struct call *c)
     typemap_free(&c->many);
 }
 
-/* Ints from everybody to the root and back; `each` of them from each rank. */
+/* Ints from all ranks to the root and back; `each` of them from each rank. */
 static void there_and_back(int each, int root, MPI_Comm comm)
 {
     int *all = malloc((size_t)each * (size_t)world_size * sizeof *all);
@@ -383,7 +383,7 @@ static void between_groups(void)
     MPI_Comm_free(&inter);
 }
 
-/* Wrong on all ranks alike, so that nobody waits: the library answers, and the communicator lives.
+/* Wrong on all ranks alike, so that no rank waits: the library answers, and the communicator lives.
  */
 static void wrong_calls(void)
 {

@@ -6,8 +6,9 @@
 #
 #   --quick       fewer topologies and fewer random calls
 #   --only LIST   these cases_*.sh alone, such as results,helpers
-#   --mpi NAME    one library alone: openmpi, mpich, mpich5-abi (MPICH 5's standard ABI) or intel-abi (Intel MPI's,
-#                 which runs by name only); the last two: scripts/setup wheels
+#   --mpi NAME    one library alone: openmpi, mpich, mpich5-abi (MPICH 5's standard ABI), mpich5 (its classic one, with
+#                 the programs of mpich) or intel-abi (Intel MPI's); the last two run by name only, all three after
+#                 scripts/setup wheels
 #   --seed N      for the random calls (default: 1, so that a run tests what changed, and not the dice)
 #
 # That a result is right says nothing if all calls ran natively. So programs print how many calls
@@ -19,7 +20,7 @@ set -euo pipefail
 here=$root/test/mpi
 build=
 quick=0
-only=results,reductions,types,rooted,exchange,device,settings,store,site,reports,callers,process,helpers,variants
+only=results,reductions,types,rooted,exchange,device,settings,store,site,reports,callers,process,helpers,variants,nonblocking,persistent
 libraries=(openmpi mpich mpich5-abi)
 first_seed=1
 while [ $# -gt 0 ]; do
@@ -81,6 +82,10 @@ done
 . "$here/cases_helpers.sh"
 # shellcheck source=test/mpi/cases_variants.sh
 . "$here/cases_variants.sh"
+# shellcheck source=test/mpi/cases_nonblocking.sh
+. "$here/cases_nonblocking.sh"
+# shellcheck source=test/mpi/cases_persistent.sh
+. "$here/cases_persistent.sh"
 
 echo "# seed $first_seed"
 for library in "${libraries[@]}"; do

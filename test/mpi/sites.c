@@ -6,8 +6,8 @@
  * fails on the last rank alone. lost: that rank's device is lost at the call, the first, second,
  * fourth ...: nothing can be given back to it, so each one costs more than the one before.
  *
- * What is wanted: an error or the right bytes, everything given back, and no hang. Only the
- * simulated driver fails like that; on any other the program says SKIP.
+ * Wanted: an error or the right bytes, everything given back, and no hang. Only the simulated
+ * driver fails like that; on any other the program says SKIP.
  */
 #define _GNU_SOURCE
 #include "test/mpi/driver.h"
@@ -58,7 +58,7 @@ static int is_right(int call)
     return 1;
 }
 
-/* What is to be given back stays when that fails; and without the context nothing can be. */
+/* Memory whose release fails stays; without the context nothing can be released. */
 static int gives_back(const char *name)
 {
     return !strcmp(name, "CtxPushCurrent") || strstr(name, "Free") || strstr(name, "Destroy") ||

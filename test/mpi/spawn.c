@@ -29,7 +29,7 @@ static void gather(MPI_Comm comm, const char *what)
         }
 }
 
-/* What parents and children do together. */
+/* The calls that parents and children make together. */
 static void together(MPI_Comm across, int high)
 {
     MPI_Comm merged, half;

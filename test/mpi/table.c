@@ -3,16 +3,17 @@
  * The standard's table of types and operations (MPI 5.0, 6.9.2 and 6.9.4), so that a report tells
  * which of its cells are rerouted: table FIRST
  *
- * Tries three types, from number FIRST on: the first by Allreduce, the second by Reduce, the third
- * by Reduce_scatter_block. Each operation has vectors of another power of two in bytes, by which a
- * report tells calls apart. Rank 0 prints for each cell cell COLLECTIVE BYTES TYPE OPERATION WHAT
- * WHAT is served, refused (the library returns an error), or uneven (uneven.h); and at the end
+ * Tries five types, from number FIRST on: the first by Allreduce, the second by Reduce, the third
+ * by Reduce_scatter_block, the fourth by Scan, the fifth by Exscan. Each operation has vectors of
+ * another power of two in bytes, by which a report tells calls apart. Rank 0 prints for each cell
+ *     cell COLLECTIVE BYTES TYPE OPERATION WHAT
+ * WHAT is served, refused (the library returns an error), or uneven (uneven.h). Last comes
  *     table: N types
  * A type that the library lacks has a line `lacks TYPE`.
  */
 #include "test/mpi/uneven.h"
 
-enum { SMALLEST = 512, CALLS = 4, AT_ONCE = 3 };
+enum { SMALLEST = 512, CALLS = 4, AT_ONCE = 5 };
 
 enum { INTEGER = 1, COUNTING = 2, REAL = 4, COMPLEX = 8, TRUTH = 16, BYTES = 32, PAIR = 64 };
 
@@ -139,14 +140,17 @@ static const struct {
 };
 enum { OPERATIONS = sizeof operations / sizeof *operations };
 
-static const char *const collectives[AT_ONCE] = {"allreduce", "reduce", "reduce_scatter_block"};
+static const char *const collectives[AT_ONCE] = {"allreduce", "reduce", "reduce_scatter_block",
+                                                 "scan", "exscan"};
 static MPI_Comm comm; /* of all ranks; errors are returned */
 
 static int call(int how, const void *in, void *out, int n, MPI_Datatype type, MPI_Op op)
 {
     return how == 0   ? MPI_Allreduce(in, out, n, type, op, comm)
            : how == 1 ? MPI_Reduce(in, out, n, type, op, 0, comm)
-                      : MPI_Reduce_scatter_block(in, out, n / world_size, type, op, comm);
+           : how == 2 ? MPI_Reduce_scatter_block(in, out, n / world_size, type, op, comm)
+           : how == 3 ? MPI_Scan(in, out, n, type, op, comm)
+                      : MPI_Exscan(in, out, n, type, op, comm);
 }
 
 static void try_cell(int how, int row, MPI_Datatype type, size_t extent, int operation)

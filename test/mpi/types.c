@@ -3,25 +3,26 @@
  * Every type with every operation that MPI allows on it, one after the other: types [SEED]
  *
  * Results of the types in numbers.h are folded by the test. The others have forms of the library's
- * own, and a library may lack an operation on them: their first call is the library's own in any
- * case, its error if there is one is not fatal, and later calls must give the same bits.
+ * own, and a library may lack an operation on them. Their first call is the library's own in any
+ * case, and its error is not fatal. Later calls must give the same bits.
  */
 #include "test/mpi/numbers.h"
 
 enum { N = 301, TIMES = 3, MOST_RANKS = 16, MOST_BYTES = 32 };
 
-static long expected_allreduce, expected_reduce_scatter_block;
+static long expected_allreduce, expected_reduce_scatter_block, expected_scan, expected_exscan;
 static MPI_Comm comm; /* of all ranks; errors are returned */
 
+/* Elements from number `first` on of what the first so many ranks contribute. */
 static void check(const struct element *e, enum operation op, const unsigned char *got, int n,
-                  int first, const char *call)
+                  int first, int ranks, const char *call)
 {
     char name[MPI_MAX_OBJECT_NAME] = "";
     int length;
 
     for (int i = 0; i < n; i++) {
         struct number want = contribution((uint64_t)op, 0, first + i, op, e);
-        for (int r = 1; r < world_size; r++)
+        for (int r = 1; r < ranks; r++)
             want = combine(op, e, want, contribution((uint64_t)op, r, first + i, op, e));
         unsigned char stored[MOST_BYTES * 2] = {0};
         store(e, want, stored);
@@ -45,14 +46,21 @@ static void reduce_known(const struct element *e, enum operation op)
     for (int i = 0; i < N * world_size; i++)
         store(e, contribution((uint64_t)op, world_rank, i, op, e), mine + i * e->extent);
     MPI_Allreduce(mine, got, N, e->type, ops[op].op, comm);
-    check(e, op, got, N, 0, "allreduce");
+    check(e, op, got, N, 0, world_size, "allreduce");
     memcpy(got, mine, (size_t)(N * e->extent));
     MPI_Allreduce(MPI_IN_PLACE, got, N, e->type, ops[op].op, comm);
-    check(e, op, got, N, 0, "allreduce in place");
+    check(e, op, got, N, 0, world_size, "allreduce in place");
     MPI_Reduce_scatter_block(mine, got, N, e->type, ops[op].op, comm);
-    check(e, op, got, N, world_rank * N, "reduce_scatter_block");
+    check(e, op, got, N, world_rank * N, world_size, "reduce_scatter_block");
+    MPI_Scan(mine, got, N, e->type, ops[op].op, comm);
+    check(e, op, got, N, 0, world_rank + 1, "scan");
+    MPI_Exscan(mine, got, N, e->type, ops[op].op, comm);
+    if (world_rank)
+        check(e, op, got, N, 0, world_rank, "exscan");
     expected_allreduce += 2 * rerouted;
     expected_reduce_scatter_block += rerouted;
+    expected_scan += rerouted;
+    expected_exscan += rerouted;
     free(mine);
     free(got);
 }
@@ -60,7 +68,7 @@ static void reduce_known(const struct element *e, enum operation op)
 /* Made by functions. */
 enum { F90_REAL, F90_COMPLEX, F90_INTEGER };
 
-/* Of these the library alone knows how to combine them, or whether it can. */
+/* The library alone knows how to combine these types, or whether it can. */
 static struct {
     const char *name;
     MPI_Datatype type;
@@ -178,10 +186,12 @@ int main(int argc, char **argv)
             if (ops[op].forms & others[i].forms)
                 reduce_other(i, (enum operation)op);
     MPI_Comm_free(&comm);
-    long all[2], own[2] = {expected_allreduce, expected_reduce_scatter_block};
-    MPI_Reduce(own, all, 2, MPI_LONG, MPI_SUM, 0, MPI_COMM_WORLD);
+    long all[4], own[4] = {expected_allreduce, expected_reduce_scatter_block, expected_scan,
+                           expected_exscan};
+    MPI_Reduce(own, all, 4, MPI_LONG, MPI_SUM, 0, MPI_COMM_WORLD);
     if (!world_rank)
-        printf("types: to reroute: allreduce=%ld reduce_scatter_block=%ld\n", all[0], all[1]);
+        printf("types: to reroute: allreduce=%ld reduce_scatter_block=%ld scan=%ld exscan=%ld\n",
+               all[0], all[1], all[2], all[3]);
     int code = test_ended();
     MPI_Finalize();
     return code;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a test may not expect to be rerouted. */
+/* Calls that a test may not expect to be rerouted. */
 #ifndef COLLSHIM_TEST_MPI_UNEVEN_H
 #define COLLSHIM_TEST_MPI_UNEVEN_H
 

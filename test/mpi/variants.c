@@ -34,7 +34,7 @@ static void small(int calls, int n)
     }
 }
 
-/* Of few elements and of many: libraries and segments. */
+/* Few elements and many: libraries and segments. */
 static int count_of(int call)
 {
     static const int few[] = {1, 3, 16, 1000};

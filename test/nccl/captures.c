@@ -59,7 +59,7 @@ static void trio_free(struct trio *t)
             device_free(buffer[i]);
 }
 
-/* What rank `from` brings: another number in each round and place. */
+/* Rank `from`'s value: another number in each round and place. */
 static float number(int from, int round, size_t i)
 {
     return (float)((from + 1) * (round + 1) + (int)(i % 5));
@@ -326,7 +326,7 @@ static void test_captured_scaled(struct rank *r)
     trio_free(&t);
 }
 
-/* Of another size than what was called before, and so unprepared. */
+/* Its size differs from that of earlier calls, so it is unprepared. */
 static void test_captured_other(struct rank *r)
 {
     struct trio called = trio_new(r, r->count), t = trio_new(r, r->count / 2);
@@ -353,6 +353,32 @@ static void test_captured_mapped(struct rank *r)
         CUDA(GraphExecDestroy(exec));
         trio_free(&t);
     }
+}
+
+/* A buffer of the graph is registered behind the capture, and given up between launches; other
+ * calls run meanwhile, with it and without. */
+static void test_captured_registered(struct rank *r)
+{
+    struct trio t = trio_in(r, r->count, 1), other = trio_new(r, r->count);
+    CUgraphExec exec, unknown;
+    void *handle;
+
+    eager(r, &other, r->stream, 0);
+    unknown = captured(r, &other, r->comm);
+    exec = captured(r, &t, r->comm);
+    NCCL(ncclCommRegister(r->comm, t.sum_out, bytes_of(t.count), &handle));
+    for (int round = 1; round < 6; round++) {
+        eager(r, &t, r->stream, round);
+        eager(r, &other, r->stream, round);
+        launch(r, unknown, &other, "beside a registered buffer");
+        launch(r, exec, &t, "of a buffer that is registered");
+    }
+    NCCL(ncclCommDeregister(r->comm, handle));
+    launch(r, exec, &t, "of a buffer that was registered");
+    CUDA(GraphExecDestroy(exec));
+    CUDA(GraphExecDestroy(unknown));
+    trio_free(&t);
+    trio_free(&other);
 }
 
 static void captured_after(struct rank *r, int calls, int grouped)
@@ -396,6 +422,7 @@ const struct test_case cases_captures[] = {
     {"captured_scaled", test_captured_scaled},
     {"captured_other", test_captured_other},
     {"captured_mapped", test_captured_mapped},
+    {"captured_registered", test_captured_registered},
     {"captured_group", test_captured_group},
     {"captured_late", test_captured_late},
     {"captured_again", test_captured_again},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What NCCL says to wrong programs: the same with the preload as without. */
+/* NCCL's results for wrong programs: the same with the preload as without. */
 #include <unistd.h>
 
 #include "test/nccl/ranks.h"
@@ -74,7 +74,7 @@ static void test_arguments(struct rank *r)
     device_free(p);
 }
 
-/* All ranks hear of an error; nobody hangs. */
+/* All ranks get an error; no rank hangs. */
 static void expect_failure(struct rank *r, ncclComm_t comm, const char *what)
 {
     ncclResult_t state = ncclSuccess;

@@ -255,7 +255,7 @@ static void test_rank_aborted(struct rank *r)
     end_by(r, SIGABRT);
 }
 
-/* Until somebody kills it: nothing of it is left (the script looks). */
+/* Until a signal kills it: nothing of it is left (the script looks). */
 static void test_rank_endless(struct rank *r)
 {
     for (;;)

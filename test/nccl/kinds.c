@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Communicators made in every way that there is, and the ways to call them that a program need not
- * know of the library: whatever is current, wherever the data lie.
+ * know of the library: with any current context, and any place of the data.
  */
 #include <stdlib.h>
 #include <unistd.h>
@@ -60,7 +60,7 @@ static void test_init_all(struct rank *r)
     }
 }
 
-/* By the profiling names, which nobody replaces. */
+/* By the profiling names, which no library replaces. */
 static void test_unseen(struct rank *r)
 {
     ncclUniqueId id = ranks_id(r);
@@ -198,8 +198,8 @@ static void test_simulated_end(struct rank *r)
     sum_end(r, &s, "after a group that was only simulated");
 }
 
-/* One rank still loads or compiles while the others wait for it in vain; from then on all keep
- * step. */
+/* One rank still loads or compiles while the others wait for it without result; from then on all
+   keep step. */
 static void test_late_once(struct rank *r)
 {
     ncclComm_t comm = ranks_comm(r);

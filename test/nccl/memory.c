@@ -61,5 +61,28 @@ static void test_memory_for_others(struct rank *r)
     NCCL(ncclCommDestroy(comm));
 }
 
-const struct test_case cases_memory[] = {
-    {"memory", test_memory}, {"memory_for_others", test_memory_for_others}, {NULL, NULL}};
+/* One percent of it is left: calls are right, and what the program takes of that it gets. On a real
+ * device the driver may keep some for itself. */
+static void test_full_device(struct rank *r)
+{
+    enum { PIECES = 1 << 10 };
+    static void *piece[PIECES];
+    ncclComm_t comm = ranks_comm(r);
+    size_t some, all = 0;
+    int n = 0;
+
+    CUDA(MemGetInfo(&some, &all));
+    while (n < PIECES && left() > all / 100 + all / PIECES)
+        piece[n++] = device_new(all / PIECES);
+    average(r, comm);
+    sum_all(r, comm, r->stream, "on a full device");
+    device_free(device_new(left() / 2 / (size_t)r->nranks));
+    NCCL(ncclCommDestroy(comm));
+    while (n > 0)
+        device_free(piece[--n]);
+}
+
+const struct test_case cases_memory[] = {{"memory", test_memory},
+                                         {"memory_for_others", test_memory_for_others},
+                                         {"full_device", test_full_device},
+                                         {NULL, NULL}};

@@ -289,8 +289,9 @@ static int run_threads(void)
 }
 
 static const struct test_case *const tables[] = {
-    cases_results, cases_rules,      cases_kinds,    cases_faults, cases_groups, cases_sets,
-    cases_helpers, cases_registered, cases_captures, cases_rates,  cases_ahead,  cases_memory};
+    cases_results, cases_rules, cases_streams, cases_kinds,      cases_faults,
+    cases_groups,  cases_sets,  cases_helpers, cases_registered, cases_captures,
+    cases_rates,   cases_ahead, cases_memory};
 
 static int choose(const char *name)
 {

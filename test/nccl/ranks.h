@@ -29,7 +29,7 @@ extern const struct cuda_calls *cu;
 
 /* One claim: counted, and printed if it does not hold. Returns ok. */
 __attribute__((format(printf, 3, 4))) int check(struct rank *r, int ok, const char *format, ...);
-/* What the test cannot do without: ends the process. */
+/* A precondition of the test: ends the process. */
 void must_cuda(CUresult result, const char *what);
 void must_nccl(ncclResult_t result, const char *what);
 #define CUDA(call) must_cuda(cu->call, #call)
@@ -42,7 +42,7 @@ void ranks_tell(struct rank *r, void *data, size_t bytes);
 /* A unique id, and another communicator, of all ranks. */
 ncclUniqueId ranks_id(struct rank *r);
 ncclComm_t ranks_comm(struct rank *r);
-/* What a non-blocking communicator's last call has come to. */
+/* The result of a non-blocking communicator's last call. */
 ncclResult_t comm_wait(ncclComm_t comm);
 
 void *device_new(size_t bytes);
@@ -67,8 +67,9 @@ struct test_case {
     const char *name;
     void (*run)(struct rank *r);
 };
-extern const struct test_case cases_results[];    /* what comes out; ended by a NULL name */
-extern const struct test_case cases_rules[];      /* what a program may rely on */
+extern const struct test_case cases_results[];    /* results; ended by a NULL name */
+extern const struct test_case cases_rules[];      /* rules that a program may rely on */
+extern const struct test_case cases_streams[];    /* streams and contexts */
 extern const struct test_case cases_groups[];     /* collectives in groups */
 extern const struct test_case cases_sets[];       /* messages in groups */
 extern const struct test_case cases_captures[];   /* calls in graphs */
@@ -78,6 +79,6 @@ extern const struct test_case cases_kinds[];      /* communicators made in every
 extern const struct test_case cases_registered[]; /* buffers that NCCL knows of */
 extern const struct test_case cases_memory[];     /* of the device */
 extern const struct test_case cases_ahead[];      /* hosts ahead of their streams */
-extern const struct test_case cases_faults[];     /* what NCCL says to wrong programs */
+extern const struct test_case cases_faults[];     /* NCCL's results for wrong programs */
 
 #endif

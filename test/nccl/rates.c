@@ -3,12 +3,30 @@
  * is modelled time, and so the same on every machine. And how long its call takes, by the clock. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "test/nccl/ranks.h"
 
 enum { ALLGATHER, REDUCE_SCATTER, ALLREDUCE, KINDS };
 enum { CALLS = 6 };
+static const char *const names[] = {"allgather", "reduce_scatter", "allreduce"};
+
+/* NCCL_RANKS_RATES names one collective; without it all are timed. */
+static int is_timed(int kind)
+{
+    const char *only = getenv("NCCL_RANKS_RATES");
+
+    return !only || !strcmp(only, names[kind]);
+}
+
+/* Bytes of the largest buffer that is used. */
+static size_t room(const struct rank *r)
+{
+    int blocks = is_timed(ALLGATHER) || is_timed(REDUCE_SCATTER);
+
+    return r->count * sizeof(float) * (blocks ? (size_t)r->nranks : 1);
+}
 
 static double largest(struct rank *r, double mine)
 {
@@ -37,12 +55,11 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Of the stream, the last call's; of the host, the median of all but the first. */
+/* For the stream, the last call's; for the host, the median of all but the first. */
 static void test_rates(struct rank *r)
 {
-    static const char *const names[] = {"allgather", "reduce_scatter", "allreduce"};
-    float *in = device_new(r->count * (size_t)r->nranks * sizeof *in);
-    float *out = device_new(r->count * (size_t)r->nranks * sizeof *out);
+    float *in = device_new(room(r));
+    float *out = device_new(room(r));
     CUevent begin, end;
     double calls_us[CALLS];
     float ms = 0;
@@ -50,6 +67,8 @@ static void test_rates(struct rank *r)
     CUDA(EventCreate(&begin, CU_EVENT_DEFAULT));
     CUDA(EventCreate(&end, CU_EVENT_DEFAULT));
     for (int k = 0; k < KINDS; k++) {
+        if (!is_timed(k))
+            continue;
         for (int i = 0; i < CALLS; i++) {
             double began;
 
@@ -82,7 +101,7 @@ static void test_rates(struct rank *r)
     device_free(out);
 }
 
-/* What rank `from` sends `to`: a share of 0.7 of all to rank 0, which has its own for rank 1. */
+/* Rank `from`'s bytes for `to`: a share of 0.7 of all to rank 0, which has its own for rank 1. */
 static size_t hot(const struct rank *r, int from, int to)
 {
     size_t all = r->count * sizeof(float), rest = (all - all / 10 * 7) / (size_t)(r->nranks - 1);
@@ -91,7 +110,7 @@ static size_t hot(const struct rank *r, int from, int to)
     return to == from ? 0 : rest + (to == favourite ? all / 10 * 7 : 0);
 }
 
-/* Messages to everybody, most of them to one rank. */
+/* Messages to all ranks, most of them to one. */
 static void test_set_rates(struct rank *r)
 {
     size_t all = r->count * sizeof(float) * 2 * (size_t)r->nranks;
@@ -138,5 +157,154 @@ static void test_set_rates(struct rank *r)
     device_free(out);
 }
 
-const struct test_case cases_rates[] = {
-    {"rates", test_rates}, {"set_rates", test_set_rates}, {NULL, NULL}};
+/* The communicators of two levels: a rank's host, and the ranks of its place in each host. */
+struct levels {
+    ncclComm_t host, place;
+    int hosts, ranks; /* of a host */
+};
+
+static struct levels levels_new(struct rank *r)
+{
+    struct levels l;
+    char mine[32], first[32];
+
+    l.ranks = 0;
+    for (int i = 0; i < r->nranks; i++) {
+        snprintf(mine, sizeof mine, "%s", getenv("NCCL_HOSTID") ? getenv("NCCL_HOSTID") : "");
+        memcpy(first, mine, sizeof first);
+        ranks_tell_from(r, i, first, sizeof first);
+        l.ranks += !strcmp(first, mine);
+    }
+    l.hosts = r->nranks / l.ranks;
+    NCCL(ncclCommSplit(r->comm, r->rank / l.ranks, r->rank, &l.host, NULL));
+    NCCL(ncclCommSplit(r->comm, r->rank % l.ranks, r->rank, &l.place, NULL));
+    return l;
+}
+
+/*
+ * `count` elements of each rank. Between hosts a rank has its own link, and inside one the
+ * library's own collectives have all that a rank has. Blocks come from a host in another order than
+ * they are wanted in: the copy stands for a kernel that puts them right.
+ */
+static void two_levels(const struct rank *r, const struct levels *l, int kind, char *in, char *out)
+{
+    size_t part = r->count / (size_t)l->ranks, of_hosts = r->count * (size_t)l->hosts;
+    size_t all = r->count * (size_t)r->nranks * sizeof(float);
+
+    if (kind == ALLREDUCE) {
+        NCCL(ncclReduceScatter(in, out, part, ncclFloat, ncclSum, l->host, r->stream));
+        NCCL(ncclAllReduce(out, out, part, ncclFloat, ncclSum, l->place, r->stream));
+        NCCL(ncclAllGather(out, in, part, ncclFloat, l->host, r->stream));
+    } else if (kind == ALLGATHER) {
+        NCCL(ncclAllGather(in, out, r->count, ncclFloat, l->place, r->stream));
+        NCCL(ncclAllGather(out, in, of_hosts, ncclFloat, l->host, r->stream));
+        CUDA(MemcpyDtoDAsync((CUdeviceptr)out, (CUdeviceptr)in, all, r->stream));
+    } else {
+        CUDA(MemcpyDtoDAsync((CUdeviceptr)out, (CUdeviceptr)in, all, r->stream));
+        NCCL(ncclReduceScatter(out, in, of_hosts, ncclFloat, ncclSum, l->host, r->stream));
+        NCCL(ncclReduceScatter(in, out, r->count, ncclFloat, ncclSum, l->place, r->stream));
+    }
+}
+
+/* The time of schedules whose data inside a host goes over a communicator of the host: without
+   overlap of the two levels. */
+static void test_two_level_rates(struct rank *r)
+{
+    char *in = device_new(room(r)), *out = device_new(room(r));
+    struct levels l = levels_new(r);
+    CUevent begin, end;
+    float ms = 0;
+
+    CUDA(EventCreate(&begin, CU_EVENT_DEFAULT));
+    CUDA(EventCreate(&end, CU_EVENT_DEFAULT));
+    for (int k = 0; k < KINDS; k++) {
+        if (!is_timed(k))
+            continue;
+        for (int warm = 0; warm < 2; warm++) {
+            stream_wait(r->stream);
+            ranks_meet(r);
+            CUDA(EventRecord(begin, r->stream));
+            two_levels(r, &l, k, in, out);
+            CUDA(EventRecord(end, r->stream));
+        }
+        stream_wait(r->stream);
+        CUDA(EventElapsedTime(&ms, begin, end));
+        double seconds = largest(r, (double)ms / 1e3);
+        if (r->rank == 0)
+            printf("{\"two levels\": \"%s\", \"bytes\": %zu, \"seconds\": %.6g}\n", names[k],
+                   r->count * sizeof(float), seconds);
+        check(r, seconds > 0, "%s of two levels takes no time", names[k]);
+    }
+    NCCL(ncclCommDestroy(l.host));
+    NCCL(ncclCommDestroy(l.place));
+    CUDA(EventDestroy(begin));
+    CUDA(EventDestroy(end));
+    device_free(in);
+    device_free(out);
+}
+
+/* A group of one message each way with the neighbours, many times. */
+static double message_seconds(struct rank *r, size_t bytes, int times, int to, int from)
+{
+    char *in = device_new(bytes), *out = device_new(bytes);
+    CUevent begin, end;
+    float ms = 0;
+
+    CUDA(EventCreate(&begin, CU_EVENT_DEFAULT));
+    CUDA(EventCreate(&end, CU_EVENT_DEFAULT));
+    for (int i = -1; i < times; i++) { /* the first one connects */
+        if (!i) {
+            stream_wait(r->stream);
+            ranks_meet(r);
+            CUDA(EventRecord(begin, r->stream));
+        }
+        NCCL(ncclGroupStart());
+        NCCL(ncclSend(in, bytes, ncclInt8, to, r->comm, r->stream));
+        NCCL(ncclRecv(out, bytes, ncclInt8, from, r->comm, r->stream));
+        NCCL(ncclGroupEnd());
+    }
+    CUDA(EventRecord(end, r->stream));
+    stream_wait(r->stream);
+    CUDA(EventElapsedTime(&ms, begin, end));
+    CUDA(EventDestroy(begin));
+    CUDA(EventDestroy(end));
+    device_free(in);
+    device_free(out);
+    return largest(r, (double)ms / 1e3) / times;
+}
+
+static void tell_messages(struct rank *r, size_t bytes, double seconds)
+{
+    if (r->rank == 0)
+        printf("{\"messages\": 1, \"bytes\": %zu, \"seconds\": %.6g}\n", bytes, seconds);
+    check(r, seconds > 0, "a group of %zu bytes takes no time", bytes);
+}
+
+/* The time of a group that carries almost nothing. */
+static void test_group_rates(struct rank *r)
+{
+    enum { BYTES = 256, TIMES = 100 };
+
+    tell_messages(r, BYTES,
+                  message_seconds(r, BYTES, TIMES, (r->rank + 1) % r->nranks,
+                                  (r->rank + r->nranks - 1) % r->nranks));
+}
+
+/* How fast a message is between two ranks side by side, of one host if there are two on each. */
+static void test_message_rates(struct rank *r)
+{
+    enum { TIMES = 4 };
+    int peer = r->rank ^ 1;
+    size_t bytes = r->count * sizeof(float);
+
+    tell_messages(r, bytes,
+                  message_seconds(r, bytes, TIMES, peer < r->nranks ? peer : r->rank,
+                                  peer < r->nranks ? peer : r->rank));
+}
+
+const struct test_case cases_rates[] = {{"rates", test_rates},
+                                        {"set_rates", test_set_rates},
+                                        {"two_level_rates", test_two_level_rates},
+                                        {"group_rates", test_group_rates},
+                                        {"message_rates", test_message_rates},
+                                        {NULL, NULL}};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Buffers that NCCL knows of: registered by each rank for itself at any time, or by all of them as
- * a window. Calls in them are right whatever came before and comes behind.
+ * a window. Calls in them are right after and before any others.
  */
 #include <stdlib.h>
 #include <unistd.h>
@@ -67,7 +67,7 @@ static void send_on(struct rank *r, ncclComm_t comm, float *from, float *to)
     check(r, host == (float)before, "a message in registered buffers: %g", (double)host);
 }
 
-/* After calls without. Whatever was registered is so in the end, for the library's own calls. */
+/* After calls without. All registrations are made in the end, for the library's own calls. */
 static void test_registered_late(struct rank *r)
 {
     void *buffer = buffer_new(r), *other = buffer_new(r), *last = buffer_new(r), *handle;
@@ -212,7 +212,7 @@ static void test_windows(struct rank *r)
     in_window(r, 3);
 }
 
-/* Of a communicator that is called in the same group: the library runs both. */
+/* For a communicator that is called in the same group: the library runs both. */
 static void test_window_in_group(struct rank *r)
 {
     ncclComm_t comm = ranks_comm(r);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What comes out: every collective, type, operation and some awkward counts, some ranks in place
- * and others not, which NCCL leaves to each. Each expectation is computed here; nothing is compared
+ * Results: every collective, type, operation and some awkward counts, some ranks in place and
+ * others not, which NCCL leaves to each. Each expectation is computed here; nothing is compared
  * with another library's answer.
  */
 #include <math.h>
@@ -33,8 +33,8 @@ static double element_of_average(int type, int nranks, int r, size_t i)
     return (double)((i + (size_t)r * 3) % 7) * (type_is_signed(type) && i % 2 ? -1 : 1);
 }
 
-/* What rank r has in element i: 0 or 1, so that every type holds the sum of 8 ranks exactly.
- * Products have at most one 2, scaled sums two or three 1. */
+/* Rank r's value of element i: 0 or 1, so that every type holds the sum of 8 ranks exactly.
+   Products have at most one 2, scaled sums two or three 1. */
 static double element(int type, int op, int nranks, int r, size_t i)
 {
     switch (op) {
@@ -50,7 +50,7 @@ static double element(int type, int op, int nranks, int r, size_t i)
     }
 }
 
-/* Of a sum: integers wrap, and are divided towards 0; all floats are the same. */
+/* In a sum integers wrap, and are divided towards 0; all floats are the same. */
 static double average(int type, int nranks, size_t i, double sum)
 {
     char wrapped[8];

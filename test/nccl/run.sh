@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # test/nccl/run.sh [--quick] BUILD: NCCL with the preload and without, on the stand-in NCCL and the
-# simulated driver; and the real libnccl, where it is, as far as it goes without a GPU.
-# On a real GPU: scripts/gpu-cluster.
+# simulated driver; and the real libnccl, if installed, as far as possible without a GPU. On a real GPU:
+# scripts/gpu-cluster.
 set -uo pipefail
 # shellcheck source=test/tap.sh
 . "$(dirname "$0")/../tap.sh"
@@ -37,26 +37,27 @@ claims() {
   add_claims "$name" "$status" "$out"
 }
 preloaded() { claims "$1" LD_PRELOAD="$shim" COLLSHIM_REPORT="$tmp/report" "${@:2}"; }
-# What the last report says: rerouted COLLECTIVE calls, or native REASON-PATTERN.
+# The last report has: rerouted COLLECTIVE calls, or native REASON-PATTERN.
 rerouted() { jq "[.nccl.collectives[] | select(.collective == \"$1\") | .rerouted] | add // 0" "$tmp/report.nccl"; }
 native() { jq "[.nccl.collectives[].native | to_entries[] | select(.key | test(\"$1\")) | .value] | add // 0" "$tmp/report.nccl"; }
 
 mapfile -t cases < <(simulated "$ranks" --list | grep -v '^rank_')
 all=(reductions moves exchanges messages premul_unseen nothing one_rank groups mixed_group split split_in_group init_in_group nonblocking
   configured policies init_all unseen revoked windows window_in_group current_device unaligned simulated_end foreign_stream abort_meeting
-  blocked_stream two_streams thread_streams own_context destroy_early finalize abort async_error registered registered_late registered_by_one
+  blocked_stream two_streams thread_streams own_context foreign_context fp8_sums destroy_early finalize abort async_error registered registered_late registered_by_one
   registered_to_the_end registered_exchange repeated recycled arguments beside_compute
   different_counts different_messages different_order after_destroy many_communicators helper_killed helper_killed_idle
   helper_killed_anytime
   group_many group_too_large group_crosswise group_apart group_made group_foreign group_refused group_devices sets sets_repeated sets_loose sets_blocked captured captured_grown captured_scaled
   captured_first capture_elsewhere
-  captured_other captured_mapped captured_group rates set_rates memory memory_for_others)
+  captured_other captured_mapped captured_registered captured_group rates set_rates two_level_rates group_rates message_rates memory memory_for_others)
+small=(full_device) # of a device that the simulated driver can fill
 processes_only=(forks debugged) # of ranks that are processes
 late=(captured_late captured_again fresh ahead) # many calls
 slow=(sets_apart late_once) # several times until a rank has lost its patience
 # But those of which a rerouted run waits 5 s for ranks that do not come.
 mapfile -t prompt < <(printf '%s\n' "${all[@]}" | grep -vxE 'exchanges|different_order')
-[ "$(printf '%s\n' "${cases[@]}" | sort)" = "$(printf '%s\n' "${all[@]}" "${processes_only[@]}" "${late[@]}" "${slow[@]}" | sort)" ]
+[ "$(printf '%s\n' "${cases[@]}" | sort)" = "$(printf '%s\n' "${all[@]}" "${processes_only[@]}" "${late[@]}" "${slow[@]}" "${small[@]}" | sort)" ]
 ok 'every case of the program is run here' $?
 
 # Each row of the table of findings names tests that are there: cases, or claims of this file.
@@ -64,12 +65,12 @@ board=$build/test/nccl_board
 known=$(simulated "$ranks" --list; "$board" --list)
 rows_without_test() {
   sed -n '/^## Findings/,$p' "$here/README.md" | grep '^| [0-9]' | while IFS='|' read -r _ number _ tests state _; do
-    [[ $state =~ ^\ (mended|refuted|open) ]] || echo "$number: $state"
+    [[ $state =~ (mended|refuted|open) ]] || echo "$number: $state"
     [[ $tests == *'`'* || $state == *open* ]] || echo "$number: no test"
     # shellcheck disable=SC2016 # Markdown's backquotes
     grep -oE '`[^`]+`' <<<"$tests" | tr -d '`' | while read -r name; do
       grep -qxF "$name" <<<"$known" || grep -qF "'$name'" "$here/run.sh" ||
-        grep -qF "\"$name:" "$root/test/preload/cases_nccl.sh" || echo "$number: $name"
+        grep -qF "$name:" "$root/test/preload/cases_nccl.sh" || echo "$number: $name"
     done
   done
 }
@@ -134,7 +135,7 @@ ok 'native stays native' $?
 preloaded 'off' COLLSHIM_MODE=off "$ranks" --ranks 4 --hosts 2 --count 703 "${all[@]}"
 [ -n "$quick" ] || for seed in 1 2 3 4 5 6 7 8; do
   preloaded "late streams $seed" "${every[@]}" GPUSIM="devices=8 seed=$seed" "$ranks" --ranks 4 --hosts 2 --count 2003 \
-    moves blocked_stream two_streams thread_streams groups destroy_early group_many group_crosswise sets sets_blocked
+    moves blocked_stream two_streams thread_streams foreign_context groups destroy_early group_many group_crosswise sets sets_blocked
 done
 
 # Into graphs, which are launched beside other calls. Rank 0 makes 7 calls of each kind outside of the graph and one in it.
@@ -187,7 +188,7 @@ jq -e '[.nccl.collectives[] | {(.collective): .algorithms}] | add |
   (.allreduce | keys) == ["parallel_rings"] and (.allgather | keys) == [] and (.alltoallv | keys) == ["pairwise"]' "$tmp/report.nccl" >/dev/null
 ok 'a tuning profile: its rows are taken' $?
 
-# 3. What has to run natively does, and says why.
+# 3. Calls that have to run natively do, and give a reason.
 reason() { # DESCRIPTION PATTERN VARIABLE=VALUE... PROGRAM...
   preloaded "$1" "${@:3}"
   [ "$(native "$2")" -gt 0 ]
@@ -226,7 +227,19 @@ preloaded 'operations that round' COLLSHIM_EXACT=1 "${every[@]}" "${two_hosts[@]
 [ "$(native 'COLLSHIM_EXACT')" -eq $((3 * 6 * 3 * 5)) ]
 ok 'operations that round: all of them are native' $?
 reason 'a context of its own' 'not the primary one' "${every[@]}" "${two_hosts[@]}" own_context
+reason 'a stream of another context' 'not the primary one' "${every[@]}" "${two_hosts[@]}" foreign_context
+[ "$(rerouted allreduce)" -ge 2 ]
+ok 'a stream of another context: what came before is rerouted' $?
+[ "$(rerouted alltoallv)" -eq 1 ]
+ok 'a stream of another context: so are exchanges' $?
+reason 'fp8 before sm_90' 'sums of fp8' GPUSIM='devices=8 sm=80' "${every[@]}" "${two_hosts[@]}" fp8_sums
+preloaded 'fp8 on sm_90' "${every[@]}" "${two_hosts[@]}" fp8_sums
+[ "$(rerouted allreduce)" -gt 0 ]
+ok 'fp8 on sm_90: rerouted' $?
 reason 'small' 'smaller than' "${two_hosts[@]}" async_error
+reason 'another NCCL on odd ranks' 'did not agree' NCCL_RANKS_ODD=NCCLSIM=version=22904 "${every[@]}" "${two_hosts[@]}" async_error
+[ "$(rerouted allreduce)" -eq 0 ]
+ok 'another NCCL on odd ranks: all is native' $?
 reason 'a topology for other ranks' 'does not fit' COLLSHIM_TOPOLOGY='node:3 rank:3' "${every[@]}" "${two_hosts[@]}" async_error
 
 # Buffers that NCCL knows of, and none of our scratch: before a call, behind some, by one rank alone, in a window. Calls on them
@@ -258,7 +271,8 @@ reason 'mapped memory, in capture' 'NCCL registers by itself' "${every[@]}" "${t
 jq -e '[.nccl.collectives[] | [.rerouted, (.native | to_entries[0].value)] == [2, 2]] | all and length == 3' "$tmp/report.nccl" >/dev/null
 ok 'mapped memory, in capture: native, and rerouted outside' $?
 
-# Of which only some ranks have messages enough to ask the others: these neither wait nor go before the collective.
+# Groups in which only some ranks have enough messages to ask the others: these neither wait nor go before the
+# collective.
 reason 'an exchange beside a collective of another communicator' 'over several communicators' COLLSHIM_MIN_BYTES=16K "$ranks" --ranks 4 \
   --hosts 2 --count 5003 group_apart
 [ "$(rerouted allreduce)" -gt 0 ] && [ "$(rerouted alltoallv)" -eq 0 ]
@@ -275,7 +289,8 @@ preloaded 'an NCCL before 2.28.7 inside a host' NCCLSIM=version=22803 "${every[@
   --count 703 async_error
 [ "$(rerouted allreduce)" -gt 0 ] && [ "$(native 'before 2.28.7')" -eq 0 ]
 ok 'an NCCL before 2.28.7 inside a host: rerouted' $?
-# A group is cut where it is too large for a kernel, on each rank by itself: an irregular one may hang. None of ours is cut.
+# A group is cut where it is too large for a kernel, on each rank by itself: an irregular group may hang. None
+# of ours is cut.
 many=NCCL_NCHANNELS_PER_NET_PEER=64
 simulated $many "$ranks" --ranks 8 --hosts 8 group_too_large >"$tmp/said" 2>&1 && grep -q 'in a later plan' "$tmp/said"
 ok 'irregular groups that are too large: they hang' $?
@@ -297,6 +312,9 @@ preloaded 'a share of the memory' GPUSIM='devices=8 memory=1100' "${every[@]:0:1
   "$ranks" --ranks 4 --hosts 2 --count 500003 memory
 [ "$(rerouted reduce_scatter_block)" -eq 20 ]
 ok 'a share of the memory: rerouted' $?
+reason 'a device with one percent left' 'could not get it ready' GPUSIM='devices=8 memory=320' "${every[@]}" "${two_hosts[@]}" "${small[@]}"
+[ "$(rerouted reduce_scatter_block)" -eq 0 ]
+ok 'a device with one percent left: all is native' $?
 # One queue of the device for all streams: a call holds up nothing that is enqueued behind it.
 one_queue=CUDA_DEVICE_MAX_CONNECTIONS=1
 claims 'one queue, native' $one_queue "${two_hosts[@]}" beside_compute
@@ -340,7 +358,8 @@ claims 'no report of what the launcher calls rank 3' LD_PRELOAD="$shim" COLLSHIM
 ! ls "$tmp"/rank-3* >/dev/null 2>&1
 ok 'no report of what the launcher calls rank 3' $?
 
-# What cannot take a report costs one line, and nothing is touched. The report's own name has .nccl behind it.
+# A file that cannot take a report costs one line, and nothing is touched. The report's own name has .nccl
+# behind it.
 no_report() { # WHAT PATH REASON
   simulated LD_PRELOAD="$shim" COLLSHIM_REPORT="$2" "${every[@]}" "${two_hosts[@]}" async_error >"$tmp/said" 2>&1
   ok "a report into $1: the job ends well" $?
@@ -401,6 +420,17 @@ guarded() { # DESCRIPTION NCCLSIM EXPECTED
 guarded 'slow links between hosts, of which NCCL uses one' 'near=200 far=0.5 rings=1' rerouted
 guarded 'links that NCCL uses all of' 'near=200 far=50' native
 guarded 'slow links inside hosts' 'near=0.5 far=200' native
+# Ranks of a host share what one message has of channels, at any rate of their links: schedules are made for
+# that.
+allreduce_seconds() { # LINKS
+  simulated LD_PRELOAD="$shim" "${every[@]:0:1}" COLLSHIM_GUARD=0 NCCLSIM='near=300 far=25' NCCL_RANKS_RATES=allreduce \
+    COLLSHIM_TOPOLOGY="node:2 gpu:4 rail:4@25GB/s link_nvlink:$1" "$ranks" --ranks 8 --hosts 2 --count 1048576 rates 2>/dev/null |
+    jq -rR 'fromjson? | .seconds'
+}
+seconds=$(allreduce_seconds 300GB/s)
+[ -n "$seconds" ] && [ "$seconds" = "$(allreduce_seconds 40GB/s)" ]
+ok 'messages inside hosts share channels' $?
+
 # Hosts 500 calls ahead of their streams: the trial's calls are made once, and the guard settles when their times come.
 if [ -z "$quick" ]; then
   far_ahead() { preloaded "$1" COLLSHIM_MIN_BYTES=1K NCCLSIM="$2" "$ranks" --ranks 4 --hosts 2 --count 20003 ahead; }
@@ -411,7 +441,7 @@ if [ -z "$quick" ]; then
   [ "$(rerouted allreduce)" -gt 1000 ]
   ok 'hosts far ahead, slow links between hosts: the others are rerouted' $?
 fi
-# What it has found the next job begins with.
+# The next job begins with its findings.
 stored() { preloaded "$1" COLLSHIM_MIN_BYTES=1K COLLSHIM_STORE="$tmp/store" NCCLSIM='near=200 far=0.5 rings=1' "$ranks" --ranks 8 --hosts 2 --count 200003 repeated; }
 rm -f "$tmp/store"
 stored 'a job that stores its verdicts'
@@ -425,7 +455,7 @@ ok 'the job behind it: fewer trials' $?
 preloaded 'sizes that come once' COLLSHIM_MIN_BYTES=1K NCCLSIM='near=200 far=0.5 rings=1' "$ranks" --ranks 8 --hosts 2 --count 200003 fresh
 [ "$(native 'has not come before')" -eq 10 ] && [ "$(native 'could not get it ready')" -eq 0 ]
 ok 'sizes that come once: native, and by a schedule the second time' $?
-# What it has settled on is what a graph gets, also while the guard looks again.
+# A graph gets the contender it has settled on, also while the guard looks again.
 preloaded 'captured after the guard has settled' COLLSHIM_MIN_BYTES=1K NCCLSIM='near=200 far=0.5 rings=1' "$ranks" --ranks 8 --hosts 2 --count 100003 captured_late
 [ "$(native 'in capture')" -eq 0 ]
 ok 'captured after the guard has settled: as it has' $?
@@ -511,7 +541,7 @@ opened 'linked' libcollshim.so "$build/ncclsim:$build/gpusim" "$build/test/nccl_
 counted 'linked' 1
 cp "$build/ncclsim/libnccl.so.2" "$tmp/libother_nccl.so"
 opened 'two copies of NCCL' $backend "$build/gpusim" "$build/test/nccl_caught" "$build/ncclsim/libnccl.so.2" "$tmp/libother_nccl.so"
-# Not to be caught; whoever asks for the report hears so.
+# Not to be caught; a user who wants the report gets a line.
 answers 'linked statically' "$build/gpusim" "$build/test/nccl_static"
 grep -q '^call: 0' "$tmp/with" && grep -q '0 calls seen' <("$build/collshim" report "$tmp/report" 2>&1)
 ok 'linked statically: 0 calls seen' $?
@@ -530,7 +560,7 @@ else
   skip 'the real NCCL' 'no libnccl.so.2 on this machine'
 fi
 
-# What a call costs that is passed on: at most 100 ns.
+# The cost of a call that is passed on: at most 100 ns.
 if [ -x "$build/collshim-overhead-nccl" ]; then
   while read -r added call; do
     awk -v ns="$added" 'BEGIN { exit !(ns <= 100) }'
@@ -538,7 +568,8 @@ if [ -x "$build/collshim-overhead-nccl" ]; then
   done < <(LD_LIBRARY_PATH=$build/nullnccl LD_PRELOAD=$shim "$build/collshim-overhead-nccl" | jq -r '"\(.added_ns) \(.call)"')
 fi
 
-# What a rerouted call costs the host, NCCL and the driver doing nothing; no claim but that it is rerouted.
+# The cost of a rerouted call for the host, NCCL and the driver doing nothing; no claim but that it is
+# rerouted.
 if [ -x "$build/collshim-enqueue-nccl" ]; then
   for name in lane parallel_rings; do
     LD_LIBRARY_PATH=$build/nullnccl NULL_NCCL_BOARD=1 COLLSHIM_TOPOLOGY='node:2 gpu:4 rail:4@25GB/s link_nvlink:300GB/s' \
@@ -640,7 +671,7 @@ if [ -z "$quick" ]; then
   unhelped 'no room for helpers on the device' 2 'has no room on the device' "${two[@]}" async_error
   printf '#!/bin/sh\nGPUSIM="devices=8 fail=StreamWaitValue32:1" exec %s\n' "$build/collshim-helper" >"$tmp/spare/collshim-helper"
   unhelped 'a device on which streams cannot wait for values' 2 'cuStreamWaitValue32' "${two[@]}" async_error
-  # Of two ranks with a device each, on which processes of eight cores find those that are near it.
+  # Two ranks with a device each: their processes find those of eight cores that are near it.
   printf '#!/bin/sh\nLD_PRELOAD=%s CORES_LOG=%s exec %s\n' "$build/test/cores.so" "$tmp/cores" "$build/collshim-helper" >"$tmp/spare/collshim-helper"
   if "$tool/near.sh" true; then
     helped 'helpers near their devices' 2 library "${cut[@]}" LD_PRELOAD="$shim:$build/test/cores.so" "$tool/near.sh" "${two[@]}" async_error

@@ -100,7 +100,7 @@ static void send_all(struct rank *r, ncclComm_t comm, const struct exchange *x,
         send_phases(r, comm, x, b, p, p, other);
 }
 
-/* Everybody to everybody at once, most of it to one rank; some pairs silent where sparse. */
+/* All ranks to all ranks at once, most of it to one; some pairs silent where sparse. */
 static struct exchange skewed(const struct rank *r, int round, unsigned *seed, int sparse)
 {
     struct exchange x = {.round = round};
@@ -128,7 +128,7 @@ static void run(struct rank *r, ncclComm_t comm, const struct exchange *x, CUstr
     verify(r, x, &b, what);
 }
 
-/* What PyTorch's all_to_all makes of it: the first one full, later ones with silent pairs. */
+/* PyTorch's all_to_all as a group: the first one full, later ones with silent pairs. */
 static void test_sets(struct rank *r)
 {
     CUstream other = stream_new();
@@ -178,8 +178,8 @@ static struct exchange in_parts(const struct rank *r, int scene, int round, unsi
     return x;
 }
 
-/* Ranks cut the same exchanges into groups as they like: a full one to some, to others not. Nobody
- * waits in between, so that one rank's first exchange meets another one's fourth. */
+/* Ranks cut the same exchanges into groups as they like: a full one to some, to others not. No rank
+   waits in between, so that one rank's first exchange meets another one's fourth. */
 static void test_sets_apart(struct rank *r)
 {
     struct exchange_buffers b[ROUNDS];

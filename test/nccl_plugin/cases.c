@@ -25,7 +25,7 @@ static unsigned next_random(unsigned *state)
     return *state = *state * 1664525u + 1013904223u;
 }
 
-/* What NCCL may hand over: a third of the pairs cannot be used. */
+/* Costs that NCCL may hand over: a third of the pairs cannot be used. */
 static struct costs random_costs(unsigned *state)
 {
     struct costs c = {.channels = 0};
@@ -420,7 +420,7 @@ static void beside_the_preload(void)
     claim(!mask && !c, "no events of what the preload sees: mask %x", (unsigned)mask);
     player_log = own;
     t = profile_as(5, 0, &c);
-    claim(c != NULL, "what it does not see has a profiler");
+    claim(c != NULL, "a call it does not see has a profiler");
     play(5, t, c, &allreduce);
     profiler_close(5, t, c);
 }
@@ -433,7 +433,7 @@ static double now_ns(void)
     return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
-/* What the plugin takes of NCCL's time, the least of several looks: printed, not judged. */
+/* The plugin's part of NCCL's time, the least of several looks: printed, not judged. */
 static void cost(void)
 {
     enum { LOOKS = 20, CALLS = 1000 };

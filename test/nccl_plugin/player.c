@@ -141,7 +141,7 @@ void *event_start(int version, const void *table, void *context, const struct ab
 {
     const struct abi_profiler_v5 *p = table;
     struct abi_event copy = *e;
-    void *handle = (void *)0x1; /* what it held before */
+    void *handle = (void *)0x1; /* its earlier contents */
 
     if (version == 4) { /* a byte, and what lies behind it */
         memset(&copy.type, 0xee, sizeof copy.type);

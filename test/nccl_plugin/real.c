@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * plugin_real LIBRARY PLUGIN NAME=OFFSET...: the real libnccl loads the plugin. "told vN" is a line
- * for each version of the profiler that was told of three calls. Without a GPU
- * ncclCommInitRank fails before it looks for plugins, so that the functions of the library which do
- * that are called directly: they are in its symbol table, whose offsets run.sh hands over. What is
- * real is the search for the file, the choice of a version, and the adapters that hand the newest
- * form of an event or a question over in an older one. What is not is the communicator: zeros.
+ * for each version of the profiler that was told of three calls. Without a GPU ncclCommInitRank
+ * fails before it looks for plugins, so that the functions of the library which do that are called
+ * directly: they are in its symbol table, whose offsets run.sh hands over. The search for the file,
+ * the choice of a version, and the adapters that hand the newest form of an event or a question
+ * over in an older one are real. The communicator is not: zeros.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # test/nccl_plugin/run.sh BUILD: NCCL's tuner and profiler plugin, by a program that plays NCCL's part, and by
-# the real libnccl where it is, as far as it goes without a GPU.
+# the real libnccl if installed, as far as possible without a GPU.
 set -uo pipefail
 # shellcheck source=test/tap.sh
 . "$(dirname "$0")/../tap.sh"
@@ -27,14 +27,14 @@ plays() {
 reports() { jq -e "$1" "$tmp/report.nccl" >/dev/null; }
 said_nothing() { [ ! -s "$tmp/said" ]; }
 
-# 1. What leaves the file, and what it needs.
+# 1. The file's exports and its needs.
 [ "$(readelf -d "$plugin" | sed -nE 's/.*\(NEEDED\).*\[(.*)\]/\1/p' | grep -vcE '^(libc|libm|ld-linux.*)\.so')" -eq 0 ]
 ok 'it needs libc alone' $?
 [ "$(nm -D --defined-only "$plugin" | awk '{ print $3 }' | sort | tr '\n' ' ')" = \
   'ncclProfiler_v4 ncclProfiler_v5 ncclProfiler_v6 ncclTunerPlugin_v4 ncclTunerPlugin_v5 ncclTunerPlugin_v6 ' ]
 ok 'it exports what NCCL looks for, and nothing else' $?
 
-# 2. Where there is nothing to do there is no plugin: NCCL chooses as without.
+# 2. Without work there is no plugin: NCCL chooses by itself.
 plays 'nothing is configured' absent
 said_nothing
 ok 'nothing is configured: nothing is said' $?
@@ -67,7 +67,7 @@ plays 'COLLSHIM_ALGORITHM before the profile' COLLSHIM_PROFILE="$tmp/profile" \
 [ "$(grep -c 'reduce_scatter_block=native:no/such: NCCL has no such algorithm' "$tmp/said")" -eq 1 ] && [ "$(wc -l <"$tmp/said")" -eq 1 ]
 ok 'COLLSHIM_ALGORITHM: a name that is none costs one line' $?
 plays 'no other rounding' COLLSHIM_EXACT=1 COLLSHIM_PROFILE="$tmp/profile" exact
-# What one host's site says must not part the ranks: the tuner goes on, the report ends.
+# One host's site file must not part the ranks: the tuner goes on, the report ends.
 mkdir -p "$tmp/site" && touch "$tmp/site/off"
 if [ -d /etc/collshim ]; then
   skip 'a site that has stopped collshim' '/etc/collshim is there'
@@ -148,7 +148,8 @@ plays 'the name of a profiler' PROFILER="$tmp/libnccl-profiler-collshim.so" COLL
 reports '.nccl.plugin == {tuner: 5, profiler: 5}'
 ok 'the name of a profiler: one report' $?
 
-# 7. Beside the preload. What that sees it reports itself; of another NCCL in the process the plugin does.
+# 7. Beside the preload. The preload reports the calls that it sees; the plugin reports those of another NCCL
+#    in the process.
 if [ -e "$build/libcollshim-nccl.so" ] && [ -e "$build/ncclsim/libnccl.so.2" ]; then
   plays 'beside the preload' LD_PRELOAD="$build/libcollshim.so" LD_LIBRARY_PATH="$build/gpusim" LIBRARY="$build/ncclsim/libnccl.so.2" \
     COLLSHIM_LOG=info COLLSHIM_PROFILE="$tmp/ring" COLLSHIM_REPORT="$tmp/beside" beside_the_preload

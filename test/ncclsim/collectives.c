@@ -2,6 +2,21 @@
 /* The operations' entry points: arguments checked as NCCL does, then into the group. */
 #include "test/ncclsim/ncclsim.h"
 
+/* "FP8 reduction support begins with sm90 capable devices" (enqueue.cc, v2.28.9-1). */
+static int is_fp8_sum(const struct post *p)
+{
+    return (p->type == ncclFloat8e4m3 || p->type == ncclFloat8e5m2) &&
+           (p->kind == KIND_ALLREDUCE || p->kind == KIND_REDUCESCATTER || p->kind == KIND_REDUCE);
+}
+
+static int sm_major(const struct ncclComm *c)
+{
+    int major = 0;
+
+    sim_cuda()->DeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, c->device);
+    return major;
+}
+
 static ncclResult_t judge(const char *name, const struct call *call, ncclComm_t comm,
                           int needs_send, int needs_recv)
 {
@@ -12,6 +27,8 @@ static ncclResult_t judge(const char *name, const struct call *call, ncclComm_t 
         return bad;
     if (!type_exists(p->type))
         return comm_error(comm, ncclInvalidArgument, "%s: no type %d", name, p->type);
+    if (is_fp8_sum(p) && sm_major(comm) < 9)
+        return comm_error(comm, ncclInvalidArgument, "%s of fp8 before sm_90", name);
     if (p->op < 0 || (p->op >= ncclNumOps_dummy && !comm_redop(comm, p->op)))
         return comm_error(comm, ncclInvalidArgument, "%s: no operation %d", name, p->op);
     if (p->op >= ncclNumOps_dummy && comm_redop(comm, p->op)->type != p->type)

@@ -160,6 +160,14 @@ static ncclResult_t refuse(struct ncclComm *c, int result, const char *what)
     return comm_error(c, (ncclResult_t)c->board->failed, "%s", c->board->why);
 }
 
+/* NCCL_MULTI_RANK_GPU_ENABLE, from 2.30.3 on. */
+static int may_share_devices(void)
+{
+    const char *set = getenv("NCCL_MULTI_RANK_GPU_ENABLE");
+
+    return set && atoi(set) && sim_version() >= 23003;
+}
+
 /* Take this rank's place on the board and wait for the others. */
 static ncclResult_t join(struct ncclComm *c)
 {
@@ -188,7 +196,8 @@ static ncclResult_t join(struct ncclComm *c)
             return refuse(c, ncclSystemError, "not all ranks came");
     }
     for (int r = 0; r < c->nranks; r++)
-        if (r != c->rank && b->member[r].host == m->host && b->member[r].device == m->device)
+        if (r != c->rank && b->member[r].host == m->host && b->member[r].device == m->device &&
+            !may_share_devices())
             return refuse(c, ncclInvalidUsage, "Duplicate GPU detected");
     return ncclSuccess;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The first message between two ranks makes them connect, at the end of its group on the host
- * (p2pTaskAppend, enqueue.cc; ncclTransportP2pSetup, transport.cc, v2.28.9-1): it takes memory of
+ * (p2pTaskAppend, enqueue.cc; ncclTransportP2pSetup, transport.cc, v2.28.9-1). It takes memory of
  * the device for each channel (p2pRecvSetup, transport/p2p.cc: the buffers of all protocols, some
- * 10 MB), and waits for the other rank's host. A rank that has not the memory returns an error,
- * and the other waits for ever: here for some seconds.
+ * 10 MB), and waits for the other rank's host. A rank that has not the memory returns an error, and
+ * the other waits for ever: here for some seconds.
  */
 #include <time.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What NCCLSIM says: "near=GB/s far=GB/s" gives links inside a host and between hosts a rate. */
+/* The words of NCCLSIM: "near=GB/s far=GB/s" gives links inside a host and between hosts a rate. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -76,7 +76,7 @@ uint64_t links_tree_bytes(const struct board *b, int nranks, uint64_t bytes)
 }
 
 /*
- * What a collective takes besides its bytes: the latencies of NCCL's own tuning (graph/tuning.cc,
+ * A collective's time besides its bytes: the latencies of NCCL's own tuning (graph/tuning.cc,
  * v2.28.9-1), of the better of its protocols, in ns. A ring has a step for each rank, of which one
  * for each host is over the network; a tree of an Allreduce goes up and down again.
  */

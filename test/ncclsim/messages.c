@@ -9,7 +9,7 @@
 
 #include "test/ncclsim/work.h"
 
-/* What goes ahead of a message's bytes. */
+/* The header in front of a message's bytes. */
 struct header {
     uint64_t bytes, ns;
     int type, registered;
@@ -104,9 +104,9 @@ static int move_recv(struct ncclComm *c, struct held *h)
 }
 
 /*
- * All peers of a rank inside its host share the channels that a message has: as many as the pair of
- * ranks has that has the fewest (ncclTopoComputeP2pChannels, graph/paths.cc;
- * ncclP2pChannelBaseForRound, channel.h, v2.28.9-1), and so one or a few blocks of a kernel, of
+ * All peers of a rank inside its host share the channels that a message has. It has as many as the
+ * pair of ranks with the fewest (ncclTopoComputeP2pChannels, graph/paths.cc;
+ * ncclP2pChannelBaseForRound, channel.h, v2.28.9-1). So it has one or a few blocks of a kernel, of
  * some 20 GB/s each (assumed; 14 over the network: P2P_PER_CHANNEL_NET_BW of 2.29).
  */
 static double near_rate(const struct ncclComm *c)
@@ -166,10 +166,10 @@ static int count_peers(const struct work *w, int kind)
 }
 
 /*
- * Before 2.28.7 addWorkBatchToPlan (enqueue.cc, v2.28.3-1) fills a batch with whatever messages
- * there are: where ranks have different peers the batches differ, and the proxies of connections
- * that PXN shares wait for each other. Since 2.28.7 a batch is of one fixed set of peers on all
- * ranks. Here a group is regular if it is a single message each way, or an exchange with all ranks.
+ * Before 2.28.7 addWorkBatchToPlan (enqueue.cc, v2.28.3-1) fills a batch with all messages at hand:
+ * if ranks have different peers the batches differ, and the proxies of connections that PXN shares
+ * wait for each other. Since 2.28.7 a batch is of one fixed set of peers on all ranks. Here a group
+ * is regular if it is a single message each way, or an exchange with all ranks.
  */
 static int would_hang(const struct work *w)
 {

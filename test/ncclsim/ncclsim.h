@@ -48,7 +48,7 @@ struct other {
     uint64_t board, issued;
 };
 
-/* What a rank was asked to do. */
+/* The requests to a rank. */
 struct post {
     int kind, type, op, root;
     uint64_t count, ns; /* ns: modelled time at which the rank came */
@@ -66,7 +66,7 @@ struct member {
     uint64_t host;
 };
 
-struct offer { /* what a rank brings to a split */
+struct offer { /* a rank's part in a split */
     int color, key, pid, fd;
 };
 
@@ -122,7 +122,7 @@ struct ncclComm {
     int rank, nranks, device, blocking, fd;
     int initialising; /* a non-blocking communicator's ranks have not all come */
     int aborted, finalized;
-    ncclResult_t started;  /* what initialising ended with */
+    ncclResult_t started;  /* the result of initialising */
     uint64_t issued, done; /* pieces of work */
     uint64_t collectives;  /* issued: the same on all ranks, other than pieces of work */
     CUcontext context;
@@ -178,7 +178,7 @@ ncclResult_t group_add(const struct call *call);
 ncclResult_t comm_connect(struct ncclComm *comm, const struct call *calls);
 void comm_disconnect(struct ncclComm *comm);
 
-/* What ncclGetVersion says (links.c): NCCLSIM="version=22703", or the headers'. */
+/* The version of ncclGetVersion (links.c): NCCLSIM="version=22703", or the headers'. */
 int sim_version(void);
 
 /* Running (run.c) ------------------------------------------------------------------------------ */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What an application keeps at a communicator: buffers, windows, operations of its own. */
+/* An application's objects at a communicator: buffers, windows, operations of its own. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -71,7 +71,7 @@ static ncclResult_t add_range(struct ncclComm *comm, void *buffer, size_t bytes,
     return ncclSuccess;
 }
 
-/* A handle of NULL is fine, one that is none is ncclInvalidUsage (commDeregister, same file). */
+/* A handle of NULL is fine, an unknown one is ncclInvalidUsage (commDeregister, same file). */
 static ncclResult_t drop_range(struct ncclComm *comm, void *handle)
 {
     for (struct range *r = comm->ranges; handle && r < comm->ranges + SIM_RANGES; r++)

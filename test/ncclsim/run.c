@@ -185,7 +185,7 @@ static uint64_t run_collective(struct ncclComm *c, struct held *h, uint64_t star
 
         links = tree < links ? tree : links;
     }
-    board_meet(c, &b->work); /* nobody writes the slots or posts before all have read them */
+    board_meet(c, &b->work); /* no rank writes the slots or posts before all have read them */
     return ns + links_ns(links, rate);
 }
 
@@ -208,7 +208,7 @@ static uint64_t run(void *data, uint64_t start)
     unsigned turns = 0;
     int messages = 0, ok = 1;
 
-    /* one after the other, whatever streams they are on */
+    /* one after the other, on any streams */
     while (__atomic_load_n(&c->done, __ATOMIC_ACQUIRE) != w->ticket)
         if (board_pause(c, &turns) < 0 && __atomic_load_n(&c->aborted, __ATOMIC_ACQUIRE))
             break;

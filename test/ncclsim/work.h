@@ -42,7 +42,7 @@ int plans_channels(const struct ncclComm *c);
 double links_near_rate(void);
 double links_far_rate(void);
 uint64_t links_ns(uint64_t bytes, double rate);
-/* Of a collective, through all ranks; and what it takes besides. 0 without rates. */
+/* A collective's bytes through all ranks; and its time besides. 0 without rates. */
 double links_ring_rate(const struct board *b, int nranks);
 uint64_t links_tree_bytes(const struct board *b, int nranks, uint64_t bytes);
 uint64_t links_latency_ns(const struct board *b, int nranks, int passes, int has_tree);

@@ -13,8 +13,8 @@
 
 enum { INVALID = 2, NOT_FOUND = 6, NO_DRIVER = 9 };
 
-/* Of that handle, a place in NVMLSIM: the bus behind link number n. Returns 0, or -1: no such link.
- *bus < 0: it is down. */
+/* For that handle, a place in NVMLSIM: the bus behind link number n. Returns 0, or -1: no such
+   link. *bus < 0: it is down. */
 static int link_of(const char *at, unsigned n, long *bus)
 {
     at = strchr(at, '=');

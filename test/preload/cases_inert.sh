@@ -1,7 +1,7 @@
 # shellcheck shell=bash disable=SC2154 # the variables of run.sh
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# What the library is made of, and that a process without MPI does not notice it.
+# The parts of the library, and its absence of effect on a process without MPI.
 
 # table_names PREFIX: the names of symbols.def, sorted
 table_names() {
@@ -29,7 +29,7 @@ else
 fi
 
 if [ "$(uname -m)" = x86_64 ]; then
-    # After binding a call costs one indirect jump, whatever the number of arguments.
+    # After binding a call costs one indirect jump, with any number of arguments.
     expect "each stub is a single jump through its slot" \
         "$({ table_names MPI_; table_names PMPI_; } | sort | sed 's/.*/& jmp slot_&/')" \
         "$(objdump -d --no-show-raw-insn "$shim" | awk '

@@ -60,7 +60,7 @@ mpi_plain() {
         "$out|$(lines collshim:)"
 }
 
-# Whatever the order, the tool sees the application's calls and the backend sees the tool's.
+# In any order, the tool sees the application's calls and the backend sees the tool's.
 mpi_tools() {
     local which order preloads
     declare -A seen=([both]="Init=1 Allgather=1" [init]="Init=1 Allgather=0"
@@ -119,7 +119,7 @@ mpi_fortran() {
         run_mpi 2 "$dir/with/libcollshim.so" "$dir/app_fortran"
         expect "$mpi: Fortran, $binding, is caught" "app: right on 2|2" \
             "$out|$(grep -c 'backend: opened=1 .*Allgather=1 ' <<<"$err" || true)"
-        # What a tool sees of Fortran depends on the MPI, and must not depend on us.
+        # A tool's view of Fortran depends on the MPI, and must not depend on us.
         local alone_seen
         run_mpi 1 "$dir/tool_both.so" "$dir/app_fortran"
         alone_seen=$(lines tool:)

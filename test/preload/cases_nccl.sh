@@ -15,7 +15,20 @@ nccl_programs() {
     "$cc" "${warnings[@]}" -DUNLINKED -o "$dir/opening" "$here/nccl_app.c"
 }
 
-# What both programs are told, but for who serves their calls.
+# copies CC DIRECTORY: two NCCLs outside the global scope, a library linked with each, and their program
+copies() {
+    local cc=$1 dir=$2 name
+    mkdir -p "$dir"
+    for name in a b c; do
+        "$cc" "${warnings[@]}" -shared -fPIC -Wl,-soname,"lib${name}_nccl.so" -DTAG="\"$(printf '%*s' "$(($(printf '%d' "'$name") - 96))" '' | tr ' ' "$name"):\"" \
+            -o "$dir/lib${name}_nccl.so" "$here/fake_nccl.c"
+        "$cc" "${warnings[@]}" -shared -fPIC -DCALLER -o "$dir/calls_$name.so" "$here/fake_nccl.c" -Wl,--no-as-needed \
+            "$dir/lib${name}_nccl.so" -Wl,-rpath,"$dir"
+    done
+    "$cc" "${warnings[@]}" -DUNLINKED -DLOCALLY -o "$dir/locally" "$here/nccl_app.c"
+}
+
+# The arguments of both programs, without the server of their calls.
 nccl_same="twice the same: 1
 not replaced: 1
 absent: 1, and why
@@ -58,6 +71,27 @@ capture env OTHER_DLSYM="$tmp/nccl/seen" LD_PRELOAD="$tmp/nccl/libcollshim.so:$t
 expect "another tool's dlsym: caught as before, and the tool sees lookups" "opened:$nccl_served|some" \
     "$(head -n 1 <<<"$out")|$(grep -q nccl "$tmp/nccl/seen" && echo some)"
 
+# Each of two libraries has an NCCL of its own, and each of its calls reaches that one, also those that are not caught; the
+# second is opened after calls of the first. A third runs natively.
+copies_cases() { # NAME DIRECTORY SHIM RUN...
+    local name=$1 dir=$2 preload=$3 tag version expected='' bare='' served='backend: '
+    shift 3
+    for tag in a: bb: ccc: a: bb: ccc:; do
+        version=$((29901 + ${#tag}))
+        [ $tag != ccc: ] || served=
+        expected+=" $served${tag}init(1 0 0) $served${tag}allreduce(1 2 3 4 5 6 7) ${tag}group version $version"$'\n'
+        bare+=" ${tag}init(1 0 0) ${tag}allreduce(1 2 3 4 5 6 7) ${tag}group version $version"$'\n'
+        served='backend: '
+    done
+    capture "$@" "" "$dir/locally" "$dir"/calls_{a,b,c}.so
+    expect "$name, two NCCLs of two libraries: by themselves" "${bare%$'\n'}" "$out"
+    capture "$@" "$preload" "$dir/locally" "$dir"/calls_{a,b,c}.so
+    expect "$name, two NCCLs of two libraries: each has its own" \
+        "${expected%$'\n'}|collshim: NCCL runs natively: $dir/libc_nccl.so is one copy of NCCL too many; 2 are served" "$out|$err"
+}
+copies gcc "$tmp/nccl/copies"
+copies_cases "$(uname -m)" "$tmp/nccl/copies" "$tmp/nccl/libcollshim.so" bash -c 'here_with "$@"' bash
+
 other=aarch64-linux-gnu
 if [ "$(uname -m)" = aarch64 ] || ! command -v $other-gcc >/dev/null || ! command -v qemu-aarch64 >/dev/null; then
     skip "aarch64" "this is one, or gcc-$other, libc6-dev-arm64-cross or qemu-user is missing"
@@ -68,6 +102,8 @@ else
     there_with() { qemu-aarch64 -L /usr/aarch64-linux-gnu ${1:+-E LD_PRELOAD="$1"} "${@:2}"; }
     export -f there_with
     nccl_cases aarch64 "$tmp/aarch64" "$tmp/aarch64/libcollshim.so" bash -c 'there_with "$@"' bash
+    copies $other-gcc "$tmp/aarch64/copies"
+    copies_cases aarch64 "$tmp/aarch64/copies" "$tmp/aarch64/libcollshim.so" bash -c 'there_with "$@"' bash
 
     # The stubs of MPI as well: every argument, first call and later.
     $other-gcc "${warnings[@]}" -shared -fPIC -Wl,-soname,libfake.so -DFAMILY_OPENMPI \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A PMPI tool for fake_mpi.c: counts Allgather, and wraps even what nobody needs to. */
+/* A PMPI tool for fake_mpi.c: counts Allgather, and wraps other functions without need. */
 #include <stdint.h>
 #include <stdio.h>
 

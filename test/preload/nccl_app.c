@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
+ * nccl_app LIBRARY...: with -DLOCALLY runs what these libraries call, twice. Otherwise:
  * nccl_app LIBRARY OTHER: calls a (fake) NCCL that it is linked with, unless -DUNLINKED, and that
  * it opens; and asks dlsym() what a substitute for it could get wrong. OTHER has NCCL's names
  * alone.
@@ -52,6 +53,23 @@ static int in_library(void *p, const char *name)
     return p && dladdr(p, &info) && strstr(info.dli_fname, name) != NULL;
 }
 
+#ifdef LOCALLY
+int main(int argc, char **argv)
+{
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    for (int i = 1; i <= 2 * (argc - 1); i++) {
+        void *library = dlopen(argv[(i - 1) % (argc - 1) + 1], RTLD_NOW | RTLD_LOCAL);
+        void (*run)(void) = library ? (void (*)(void))dlsym(library, "run") : NULL;
+
+        if (!run)
+            return 1;
+        run();
+    }
+    (void)call_in;
+    (void)in_library;
+    return 0;
+}
+#else
 int main(int argc, char **argv)
 {
     void *library, *other, *older;
@@ -92,3 +110,4 @@ int main(int argc, char **argv)
            older && ((void *(*)(void *, const char *))older)(library, "pncclAllReduce") != NULL);
     return 0;
 }
+#endif

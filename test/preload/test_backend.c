@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A backend that counts and forwards. It needs no mpi.h, so the one file serves as the backend
- * of every family. It names four functions and leaves the others to the preload. What
- * TEST_BACKEND says, it does while it opens:
+ * A backend that counts and forwards. It needs no mpi.h, so the one file serves as the backend of
+ * every family. It names four functions and leaves the others to the preload. TEST_BACKEND names
+ * its actions while it opens:
  *   none     wants no call, as with COLLSHIM_MODE=off
  *   refuse   cannot serve this process
  *   reenter  calls MPI, which a backend must not
@@ -28,8 +28,8 @@ static int (*real_allreduce)(word, word, word, word, word, word);
 static int calls_init, calls_allgather, calls_allgatherv, calls_allreduce, opened;
 
 /*
- * What MPI_COMM_WORLD points to in Open MPI; weak, so that other families do without. A program
- * may hold a copy of it, and then that copy's address is the handle.
+ * The object of MPI_COMM_WORLD in Open MPI; weak, so that other families need not have it. A
+ * program may hold a copy of it, and then that copy's address is the handle.
  */
 extern char ompi_mpi_comm_world __attribute__((weak));
 static int calls_world;

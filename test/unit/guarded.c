@@ -36,7 +36,7 @@ static double time_of(struct machine *m, int contender, uint64_t total)
     return t;
 }
 
-/* What a rank does in this call up to its measurement. Returns the contender. */
+/* A rank's part in this call up to its measurement. Returns the contender. */
 int machine_begin_call(struct machine *m, struct guard *g, struct guard_entry *e, uint64_t total,
                        int *slot)
 {

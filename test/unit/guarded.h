@@ -14,7 +14,7 @@ struct machine {
     int ranks, reroutes;
     double native;                /* seconds of the library's call */
     double share[GUARD_REROUTES]; /* of a reroute, in times of native; 0: cannot serve */
-    double cold[GUARD_REROUTES];  /* what its first call takes longer */
+    double cold[GUARD_REROUTES];  /* the extra time of its first call */
     double noise;                 /* a call takes up to so much longer, as a share */
     double hiccup;                /* one call in 20 takes so many times longer */
     double slow;                  /* a third of the library's calls take so many times longer */
@@ -31,11 +31,11 @@ struct machine {
     int calls, timed, ran[GUARD_CONTENDERS], verdicts, agreements;
 };
 
-/* What a rank does in a call up to its measurement. Returns the contender. */
+/* A rank's part in a call up to its measurement. Returns the contender. */
 int machine_begin_call(struct machine *m, struct guard *g, struct guard_entry *e, uint64_t total,
                        int *slot);
 
-/* All ranks make one call of so many bytes, or n of a MiB. What they decide is compared. */
+/* All ranks make one call of so many bytes, or n of a MiB. Their decisions are compared. */
 void machine_call(struct machine *m, uint64_t total);
 void machine_calls(struct machine *m, int n);
 

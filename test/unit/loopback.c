@@ -48,7 +48,7 @@ struct loopback *loopback_open(int nranks, uint64_t seed)
     return net;
 }
 
-/* The oldest post at `there` that meets p and has met nobody. */
+/* The oldest post at `there` that meets p and has no partner. */
 static struct post *counterpart(const struct post *p, struct port *there)
 {
     for (struct post *o = there->posts; o; o = o->next)

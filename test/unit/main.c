@@ -26,7 +26,7 @@ int main(void)
     srunner_add_suite(r, suite_shm());
     srunner_add_suite(r, suite_route());
     srunner_add_suite(r, suite_shm_board());
-    srunner_add_suite(r, suite_shm_share());
+    srunner_add_suite(r, suite_shm_joint());
     srunner_add_suite(r, suite_kernels());
     srunner_add_suite(r, suite_arithmetic());
     srunner_add_suite(r, suite_choose());
@@ -37,6 +37,7 @@ int main(void)
     srunner_add_suite(r, suite_guard());
     srunner_add_suite(r, suite_guard_later());
     srunner_add_suite(r, suite_evidence());
+    srunner_add_suite(r, suite_belief());
     srunner_add_suite(r, suite_store());
     srunner_add_suite(r, suite_hands());
     srunner_add_suite(r, suite_cpulist());

@@ -20,7 +20,7 @@ struct member {
     /* For engine tests, set by the caller: its buffers lie on a device, of which the start of so
        many-th a job fails; the call has failed before it begins. */
     int on_device, fail_at, failed;
-    int error;         /* what the call returned, set by the caller: the output may be anything */
+    int error;         /* the call's result, set by the caller: the output may be anything */
     int parts_done[2]; /* how often the engine said so of each part (engine_buffers.part_done) */
     struct device device;
     struct late_device *late; /* owned; NULL without */

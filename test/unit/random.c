@@ -69,7 +69,7 @@ static size_t *unequal_sizes(struct rng *r, int n, uint32_t most, size_t grain)
     return bytes;
 }
 
-/* Silent ranks, ranks that nobody writes to, hot ones, nothing at all. */
+/* Silent ranks, ranks that receive nothing, hot ones, nothing at all. */
 static uint64_t *random_demand(struct rng *r, int n, uint32_t most)
 {
     uint64_t *demand = calloc((size_t)n * (size_t)n, sizeof *demand);
@@ -90,7 +90,8 @@ struct plan_request rng_request(struct rng *r, enum plan_collective c, int most_
 {
     struct topo *t = rng_topo(r, most_ranks);
     size_t grain = plan_is(c, PLAN_COMBINES) ? 1u << rng_below(r, 4) : 1;
-    int may_be_in_place = plan_gathers(c) || plan_scatters(c) || c == COLL_ALLREDUCE ||
+    int may_be_in_place = plan_gathers(c) || plan_scatters(c) || plan_is_prefix(c) ||
+                          c == COLL_ALLREDUCE ||
                           (plan_is(c, PLAN_SPREADS) && !plan_is(c, PLAN_ROOTED));
     struct plan_request q = {.collective = c,
                              .topo = t,
@@ -103,7 +104,7 @@ struct plan_request rng_request(struct rng *r, enum plan_collective c, int most_
 
     if (plan_is(c, PLAN_BY_RANK))
         q.bytes = unequal_sizes(r, t->nranks, most_elements, grain);
-    if (c == COLL_ALLTOALLV) {
+    if (plan_has_demand(c)) {
         q.nbytes = 0;
         q.demand = random_demand(r, t->nranks, most_elements);
         q.chunk_bytes = 1 + rng_below(r, most_elements / 8); /* of which a long message has many */

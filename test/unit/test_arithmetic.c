@@ -13,7 +13,7 @@
 /* Elements of a made-up library's vectors; what is left over is combined one by one. */
 enum { VECTOR = 16 };
 
-/* What the library does in vectors, and with what is left over: in op inout. */
+/* The library's result in vectors, and in the remainder: in op inout. */
 struct library {
     kernel_fn body, rest;
     size_t extent;

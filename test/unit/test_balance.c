@@ -6,10 +6,12 @@
  */
 #include <check.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "planners/check/check.h"
+#include "planners/load.h"
 #include "planners/nimble/demand.h"
 #include "planners/nimble/nimble.h"
 #include "test/unit/random.h"
@@ -282,7 +284,8 @@ START_TEST(test_nimble__every_rank_may_relay_for_every_other)
 }
 END_TEST
 
-/* Nobody is everybody's first: the k-th message of every rank goes to the k-th rank after it. */
+/* No rank is the first of all others: the k-th message of every rank goes to the k-th rank after
+   it. */
 START_TEST(test_nimble__ranks_send_to_one_after_the_other)
 {
     struct topo *t = test_topo_parse("node:2 gpu:4 rail:4@1GB/s");
@@ -321,7 +324,7 @@ START_TEST(test_balance__holders_of_a_rail_take_turns)
     ck_assert_int_eq(balance_net_open(&net, t, BALANCE_AUTO), 0);
     ck_assert_int_eq(net.holder[1 * 3 + 0], 3); /* rail 0 is held by ranks 0 and 3 */
     ck_assert_int_eq(net.holder[2 * 3 + 0], 0);
-    ck_assert_int_eq(net.holder[3 * 3 + 0], 3); /* who holds it uses it itself */
+    ck_assert_int_eq(net.holder[3 * 3 + 0], 3); /* the holder uses it itself */
     balance_net_close(&net);
     topo_free(t);
 }
@@ -389,7 +392,7 @@ START_TEST(test_nimble__skew_is_the_hottest_rank_by_the_mean)
         for (size_t from = 0; from < n; from++)
             for (size_t to = 0; to < n; to++)
                 matrix[from * n + to] = turned[to * n + from] =
-                    from == to ? 1ull << 40 /* what stays does not count */
+                    from == to ? 1ull << 40 /* bytes that stay do not count */
                     : to == 2  ? (uint64_t)cases[k].hot << 20
                                : ((16 - (uint64_t)cases[k].hot) << 20) / (n - 1);
         for (size_t to = 0; to < n; to++) /* rank 2 sends as much as the others, to all alike */
@@ -404,6 +407,35 @@ END_TEST
 
 /* Two senders of a node, one receiver of the other, two rails of 1 and 2: 2 messages over the rails
    together against one whole message over the slower rail. */
+/* Skewed traffic with one rail far slower than the others: hardly anything is left on it. */
+START_TEST(test_balance__a_rail_at_one_percent_is_left_alone)
+{
+    static const char *const slow[] = {"2.1@25Mbit", "2.1@1Mbit", "0.1@1Mbit",
+                                       "2.1@1Mbit,3.2@1Mbit"};
+
+    for (size_t i = 0; i < sizeof slow / sizeof *slow; i++) {
+        char text[128];
+        struct demand d = demand_defaults;
+        size_t chunk[PLAN_CHUNKS];
+        double direct, balanced;
+
+        d.bytes = 1 << 20;
+        snprintf(text, sizeof text, "node:4 rank:4 rail:4@100Mbit rail_rate:%s", slow[i]);
+        struct topo *t = test_topo_parse(text);
+        uint64_t *demand = matrix_of(t, &d);
+        struct plan_request q = {
+            .collective = COLL_ALLTOALLV, .topo = t, .demand = demand, .grain = 1};
+        plan_chunks(&q, chunk);
+        q.chunk_bytes = chunk[0];
+        ck_assert_int_eq(nimble_predict(&q, &direct, &balanced), 0);
+        ck_assert_msg(load_bound(&q) / balanced > .96, "%s: %.3f of the bound", slow[i],
+                      load_bound(&q) / balanced);
+        free(demand);
+        topo_free(t);
+    }
+}
+END_TEST
+
 START_TEST(test_nimble__what_balancing_gains_is_predicted)
 {
     struct topo *t = test_topo_parse("node:2 rank:2 rail:2@100Mbit,50Mbit");
@@ -438,6 +470,7 @@ Suite *suite_balance(void)
     tcase_add_test(t, test_nimble__every_rank_may_relay_for_every_other);
     tcase_add_test(t, test_nimble__a_long_stream_needs_a_small_window);
     tcase_add_test(t, test_nimble__skew_is_the_hottest_rank_by_the_mean);
+    tcase_add_test(t, test_balance__a_rail_at_one_percent_is_left_alone);
     tcase_add_test(t, test_nimble__what_balancing_gains_is_predicted);
     tcase_add_test(t, test_nimble__random_shapes_do_relay);
     suite_add_tcase(s, t);

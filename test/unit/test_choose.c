@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which rows are tried when nobody forces one: alike on all ranks, in order, never the hopeless. */
+/* The rows that are tried when the user forces none: alike on all ranks, in order, never the slow
+   ones. */
 #include <check.h>
 #include <math.h>
 #include <string.h>
@@ -33,7 +34,7 @@ static int same_candidates(const struct plan_candidate *a, int n, const struct p
     return 1;
 }
 
-/* The one that a measurement must judge: a row with a recipe that nobody asked for. */
+/* The one that a measurement must judge: a row with a recipe that the user did not name. */
 static int by_leaders(const struct plan_request *q, const struct plan_candidate *c)
 {
     return !q->recipe && c->recipe;

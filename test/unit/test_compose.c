@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What HiCCL claims for its composition: the load of each rail (Table III), the length of paths,
- * the depth of the pipeline; and that a rank works out no more than its own part.
+ * HiCCL's claims for its composition: the load of each rail (Table III), the length of paths, and
+ * the depth of the pipeline. Also, a rank computes no more than its own part.
  */
 #include <check.h>
 #include <stdlib.h>
@@ -61,7 +61,7 @@ START_TEST(test_compose__every_collective_loads_the_rails_as_the_bound_says)
             ck_assert_msg(busiest_rail("node:4 gpu:4 rail:4", bound[i].collective, bound[i].nbytes,
                                        recipes[r]) == bound[i].rail_bytes,
                           "%s, recipe %zu", plan_collective_name(bound[i].collective), r);
-    /* What each optimisation brings to a broadcast: a rail carries 3 x 16, 16, 4 blocks. */
+    /* The gain of each optimisation for a broadcast: a rail carries 3 x 16, 16, 4 blocks. */
     ck_assert_double_eq(
         busiest_rail("node:4 gpu:4 rail:4", COLL_BCAST, 16 * B, "hierarchy=4:4,stripe=1,ring=1"),
         48 * B);

@@ -183,7 +183,7 @@ START_TEST(test_compose__random_recipes_pass_the_checker_on_random_shapes)
 }
 END_TEST
 
-/* What is wrong and what would do, in one line. */
+/* The error and the right form, in one line. */
 START_TEST(test_compose__a_wrong_recipe_is_told_what_would_do)
 {
     static const struct {

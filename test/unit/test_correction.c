@@ -139,7 +139,7 @@ START_TEST(test_correction__a_settled_division_stays_through_noise_and_follows_a
         note_calls(&c, &p, 40);
         int settled = c.share;
         must(note_calls(&c, &p, 1000) == 0, "seed %llu: it wanders", (unsigned long long)seed);
-        p.host *= 2; /* somebody else uses the bus */
+        p.host *= 2; /* another program uses the bus */
         note_calls(&c, &p, 40);
         must(c.share < settled &&
                  later_path(&p, (double)c.share / SPLIT_WHOLE) <= 1.1 * best_time(&p),
@@ -148,7 +148,8 @@ START_TEST(test_correction__a_settled_division_stays_through_noise_and_follows_a
 }
 END_TEST
 
-/* What another job settled on is not tried again, but followed when the paths have changed. */
+/* A division that another job settled on is not tried again, but followed when the paths have
+   changed. */
 START_TEST(test_correction__a_division_of_another_job_stays_until_the_paths_change)
 {
     struct paths p = {.device = 1e-3, .host = 4e-3, .noise = 0.03, .r = {1}};

@@ -25,9 +25,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "config/near.h"
 #include "shim/helper/crew.h"
 #include "shim/helper/environment.h"
-#include "shim/helper/near.h"
 #include "test/unit/random.h"
 #include "test/unit/suites.h"
 
@@ -54,8 +54,8 @@ static size_t proc_file(int pid, const char *name, char *text, size_t size)
     return n;
 }
 
-/* Is that the helper of that owner, and alive? Whose it is stands in what it has open: its mailbox,
-   which only the two know; here by the mark that the tests put into the environment. */
+/* Is that the helper of that owner, and alive? Its open files tell the owner: its mailbox, which
+   only the two know, and here the mark that the tests put into the environment. */
 static int is_helper(int pid, const char *mark)
 {
     char text[16384], *state;

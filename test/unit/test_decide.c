@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What both backends ask: the gate, who names an algorithm, modes, and whose plan may be used
- * again. */
+/* Questions of both backends: the gate, the named algorithm, modes, and whether a plan may be used
+   again. */
 #include <check.h>
 #include <string.h>
 
@@ -100,7 +100,7 @@ START_TEST(test_decide__modes)
 }
 END_TEST
 
-/* A plan is used again for an equal request, whatever becomes of the memory that described it. */
+/* A plan is used again for an equal request, after any change of the memory that described it. */
 START_TEST(test_decide__plan_keys)
 {
     struct topo topo = {.nranks = 2};

@@ -31,7 +31,7 @@ static void draw_circumstances(struct rng *r, enum circumstances what, struct me
         m->failed = -EINVAL;
 }
 
-/* Who has failed knows, and somebody has, if anybody knows. */
+/* A rank that has failed knows it, and if any rank knows of a failure, some rank has failed. */
 static void want_consistent(const struct member *m, int nranks)
 {
     int failed = 0, know = 0;

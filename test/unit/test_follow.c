@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Rails that change: who notices what when, and what it costs, with times made up for each rank. */
+/* Rails that change: which rank notices it and when, and the cost, with invented times for each
+   rank. */
 #include <check.h>
 #include <string.h>
 
@@ -15,6 +16,7 @@ struct job {
     struct rng rng;
     struct follow rank[RANKS];
     double agreement; /* seconds */
+    double least;     /* seconds that rails need for a call; 0: not known */
     int agreements, measured, probed;
 };
 
@@ -23,7 +25,7 @@ static double noise(struct rng *r)
     return .95 + .1 * rng_below(r, 1000) / 1000;
 }
 
-/* One call that takes seconds[rank]. What all ranks do behind it: they must do the same. */
+/* One call that takes seconds[rank]. All ranks must do the same behind it. */
 static enum follow_turn call(struct job *j, const double *seconds)
 {
     double most[FOLLOW_VALUES] = {-1e9, -1e9, -1e9, -1e9};
@@ -31,7 +33,7 @@ static enum follow_turn call(struct job *j, const double *seconds)
     int due = 0;
 
     for (int r = 0; r < RANKS; r++) {
-        follow_call(&j->rank[r], KEY, seconds[r], 1e6);
+        follow_call(&j->rank[r], KEY, seconds[r], 1e6, j->least);
         due += follow_due(&j->rank[r]);
     }
     ck_assert(due == 0 || due == RANKS);
@@ -59,7 +61,7 @@ static enum follow_turn call(struct job *j, const double *seconds)
 static void measured(struct job *j, int changed, int unequal)
 {
     for (int r = 0; r < RANKS; r++)
-        follow_measured(&j->rank[r], changed, unequal);
+        follow_measured(&j->rank[r], changed, unequal, 0);
 }
 
 /* A call of some seconds, of which rank 2 alone sees all that it is slower. */
@@ -70,6 +72,12 @@ static enum follow_turn usual_call(struct job *j, double seconds, double slower)
     for (int r = 0; r < RANKS; r++)
         time[r] = seconds * noise(&j->rng) * (r == 2 ? slower : 1);
     return call(j, time);
+}
+
+static void usual_calls(struct job *j, int n)
+{
+    while (n--)
+        usual_call(j, .3, 1);
 }
 
 START_TEST(test_follow__a_drop_is_measured_within_five_calls)
@@ -90,6 +98,79 @@ START_TEST(test_follow__a_drop_is_measured_within_five_calls)
 }
 END_TEST
 
+/* A call at 1 %: it is measured behind that very call if agreeing costs next to nothing. */
+START_TEST(test_follow__a_rail_that_hardly_moves_costs_one_call)
+{
+    struct job j = {.rng = {7}, .agreement = 1e-4};
+
+    measured(&j, 1, 0);
+    for (int i = 0; i < 50; i++)
+        ck_assert_int_eq(usual_call(&j, .3, 1), FOLLOW_ON);
+    ck_assert_int_eq(usual_call(&j, .3, 80), FOLLOW_MEASURE);
+}
+END_TEST
+
+/* The rail falls right behind the first measurement, and no call has shown what is usual. */
+START_TEST(test_follow__slow_from_the_first_call_on_is_not_usual)
+{
+    for (int slower = 2; slower <= 80; slower *= 2) {
+        struct job j = {.rng = {9}, .agreement = 1e-3, .least = .28};
+        int calls = 0;
+
+        measured(&j, 1, 0);
+        while (usual_call(&j, .3, slower) != FOLLOW_MEASURE)
+            ck_assert_int_lt(++calls, 5);
+        ck_assert_int_eq(calls == 0, slower >= 8); /* once is enough */
+    }
+}
+END_TEST
+
+/* A rail at 1 %: a probe takes a second. The first one waits until it is worth it, too. */
+START_TEST(test_follow__a_probe_of_a_rail_that_hardly_moves_is_rare)
+{
+    struct job j = {.rng = {15}, .agreement = 1e-4};
+
+    measured(&j, 1, 0);
+    usual_calls(&j, 10);
+    for (int r = 0; r < RANKS; r++)
+        follow_measured(&j.rank[r], 1, 1, 1);
+    usual_calls(&j, 700);
+    ck_assert_int_eq(j.probed, 0);
+    usual_calls(&j, 300);
+    ck_assert_int_gt(j.probed, 0);
+}
+END_TEST
+
+/* Calls that take longer than their rails need, for another reason, are measured once. */
+START_TEST(test_follow__calls_far_above_the_least_are_measured_in_vain_once)
+{
+    struct job j = {.rng = {11}, .agreement = 1e-3, .least = .1};
+
+    measured(&j, 1, 0);
+    for (int i = 0; i < 3000; i++)
+        if (usual_call(&j, .3, 1) == FOLLOW_MEASURE)
+            measured(&j, 0, 0);
+    ck_assert_int_eq(j.measured, 1);
+}
+END_TEST
+
+/* A rail that stalls for 5 seconds now and then: each time one measurement at most. */
+START_TEST(test_follow__a_stall_costs_one_measurement)
+{
+    struct job j = {.rng = {13}, .agreement = 1e-4};
+    int stalls = 0;
+
+    measured(&j, 1, 0);
+    for (int i = 1; i < 3000; i++) {
+        stalls += i % 500 == 0;
+        if (usual_call(&j, .3, i % 500 ? 1 : 18) == FOLLOW_MEASURE)
+            measured(&j, 0, 0);
+    }
+    ck_assert_int_ge(j.measured, 1);
+    ck_assert_int_le(j.measured, stalls);
+}
+END_TEST
+
 START_TEST(test_follow__a_slow_rail_is_probed_within_fifty_calls)
 {
     struct job j = {.rng = {3}, .agreement = 1e-4};
@@ -103,7 +184,7 @@ START_TEST(test_follow__a_slow_rail_is_probed_within_fifty_calls)
         ck_assert_int_lt(++calls, 50);
     for (int r = 0; r < RANKS; r++)
         follow_probed(&j.rank[r], 1.2); /* four calls: so one in a thousand */
-    for (int i = 0; i < 990; i++)
+    for (int i = 0; i < 940; i++)
         ck_assert_int_ne(usual_call(&j, .3, 1), FOLLOW_PROBE);
     measured(&j, 1, 0);
     for (int i = 0; i < 2000; i++)
@@ -137,11 +218,11 @@ START_TEST(test_follow__a_rail_that_flaps_is_measured_ever_more_rarely)
 {
     enum { CALLS = 5000 };
     struct job j = {.rng = {5}, .agreement = 1e-4};
-    int slow = 0, planned = 0;
+    int slow = 0, planned = 0, calls_each = _i ? 10 : 3; /* a second, of calls of .3 s */
 
     measured(&j, 1, 0);
     for (int i = 0; i < CALLS; i++) {
-        slow = i / 10 % 2;
+        slow = i / calls_each % 2;
         if (usual_call(&j, .3, slow == planned ? 1 : 2) == FOLLOW_MEASURE) {
             planned = slow;
             measured(&j, 1, slow);
@@ -156,7 +237,7 @@ START_TEST(test_follow__agreements_are_few_where_they_are_dear)
     static const struct {
         double agreement, call;
         int most; /* of 3,000 calls */
-    } cases[] = {{1e-5, .3, 1001}, {1e-3, .3, 1001}, {1e-3, .01, 130}, {1e-2, .001, 16}};
+    } cases[] = {{1e-5, .3, 3000}, {1e-3, .3, 1001}, {1e-3, .01, 130}, {1e-2, .001, 16}};
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct job j = {.rng = {i}, .agreement = cases[i].agreement};
@@ -209,7 +290,12 @@ Suite *suite_follow(void)
     tcase_add_loop_test(t, test_follow__a_drop_is_measured_within_five_calls, 0, 20);
     tcase_add_test(t, test_follow__a_slow_rail_is_probed_within_fifty_calls);
     tcase_add_loop_test(t, test_follow__noise_costs_less_than_half_a_percent, 0, 5);
-    tcase_add_test(t, test_follow__a_rail_that_flaps_is_measured_ever_more_rarely);
+    tcase_add_test(t, test_follow__a_rail_that_hardly_moves_costs_one_call);
+    tcase_add_test(t, test_follow__slow_from_the_first_call_on_is_not_usual);
+    tcase_add_test(t, test_follow__calls_far_above_the_least_are_measured_in_vain_once);
+    tcase_add_test(t, test_follow__a_stall_costs_one_measurement);
+    tcase_add_test(t, test_follow__a_probe_of_a_rail_that_hardly_moves_is_rare);
+    tcase_add_loop_test(t, test_follow__a_rail_that_flaps_is_measured_ever_more_rarely, 0, 2);
     tcase_add_test(t, test_follow__agreements_are_few_where_they_are_dear);
     tcase_add_test(t, test_rails__what_measuring_cannot_tell_apart_is_equal);
     tcase_add_test(t, test_rails__changed_by_more_than_measuring_errs);

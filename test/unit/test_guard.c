@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The guard as a state machine: ranks are entries side by side, whose calls
- * take times that a model of the machine gives. What is wanted: the same on all ranks whatever each
- * measures; the right choice; few calls' worth of loss where a reroute does not pay; few timed
- * calls once settled. bench/regret measures the same on thousands of machines.
+ * The guard as a state machine: ranks are entries side by side, whose calls take times that a model
+ * of the machine gives. Wanted: the same on all ranks with any measurements; the right choice; few
+ * calls' worth of loss if a reroute does not pay; few timed calls once settled. bench/regret
+ * measures the same on thousands of machines.
  */
 #include <check.h>
 #include <math.h>
@@ -94,6 +94,29 @@ START_TEST(test_guard__a_cold_start_is_forgiven)
         m.cold[0] = cold;
         int best = machine_settled_on(&m);
         ck_assert_msg(best == 1, "cold %d: settled on %d", cold, best);
+    }
+}
+END_TEST
+
+/* A rail at 1 %: a call of the library would cost more than thousands of others. */
+START_TEST(test_guard__a_library_that_is_spared_is_not_called)
+{
+    for (int settled = 0; settled <= 2; settled++) { /* before: nothing, on a reroute, on native */
+        struct machine m = quiet;
+
+        for (int i = 0; i < m.reroutes; i++)
+            m.share[i] = settled == 2 ? 1.3 : .7;
+        if (settled)
+            ck_assert_int_eq(machine_settled_on(&m) == GUARD_NATIVE, settled == 2);
+        for (int r = 0; r < m.ranks; r++)
+            guard_spare(&m.guard[r], 1);
+        int before = m.ran[GUARD_NATIVE];
+        machine_calls(&m, 5000);
+        ck_assert_int_eq(m.ran[GUARD_NATIVE], before);
+        for (int r = 0; r < m.ranks; r++)
+            guard_spare(&m.guard[r], 0);
+        machine_calls(&m, 5000);
+        ck_assert_int_gt(m.ran[GUARD_NATIVE], before);
     }
 }
 END_TEST
@@ -249,7 +272,7 @@ START_TEST(test_guard__each_skew_has_its_verdict)
 }
 END_TEST
 
-/* What one size class has found, the next one begins with. */
+/* The next size class begins with the findings of this one. */
 START_TEST(test_guard__a_class_learns_from_the_one_beside_it)
 {
     struct machine m = quiet;
@@ -402,7 +425,7 @@ START_TEST(test_guard__a_full_table_is_told)
 }
 END_TEST
 
-/* What the log and the report call a gain is the estimate that the choice was made by. */
+/* The gain in the log and the report is the estimate that made the choice. */
 START_TEST(test_guard__what_it_tells_is_what_it_weighed)
 {
     struct machine m = quiet;
@@ -429,6 +452,7 @@ Suite *suite_guard(void)
     tcase_add_test(t, test_guard__one_call_that_is_held_up_decides_nothing);
     tcase_add_test(t, test_guard__reroutes_that_do_not_pay_cost_few_calls);
     tcase_add_test(t, test_guard__a_cold_start_is_forgiven);
+    tcase_add_test(t, test_guard__a_library_that_is_spared_is_not_called);
     tcase_add_test(t, test_guard__noise_does_not_flip_it_and_ranks_stay_together);
     tcase_add_test(t, test_guard__a_slow_mode_counts_by_its_mean);
     tcase_add_test(t, test_guard__a_reroute_that_turns_bad_is_given_back);

@@ -10,7 +10,7 @@
 
 enum { RANKS = 3, MIB = 1 << 20, KIND = GUARD_KINDS - 1 };
 
-/* What a call took is known some calls later, or never. */
+/* The time of a call is known some calls later, or never. */
 struct enqueued {
     struct guard guard[RANKS];
     double took[RANKS][GUARD_TURNS]; /* seconds on each rank, by slot */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Hands: every part is done once and before the call returns, whoever comes in time. */
+/* Hands: every part is done once and before the call returns, by any thread. */
 #define _GNU_SOURCE
 #include <check.h>
 #include <dirent.h>
@@ -17,7 +17,7 @@
 
 struct count {
     atomic_int times[HANDS_MOST];
-    int plain[HANDS_MOST]; /* what a part writes is seen by the caller */
+    int plain[HANDS_MOST]; /* the caller sees the writes of a part */
     int round;
 };
 

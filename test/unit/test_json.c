@@ -18,7 +18,7 @@ static struct json begin(void)
     return json_begin(open_memstream(&written, &size));
 }
 
-/* What was written is the text. */
+/* The written bytes are the text. */
 static void end(const struct json *j, const char *text)
 {
     ck_assert_int_eq(fclose(j->f), 0);

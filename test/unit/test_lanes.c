@@ -75,7 +75,7 @@ START_TEST(test_lanes__any_number_of_lanes_passes_the_checker)
 }
 END_TEST
 
-/* Of a node's ranks the first two speak to other nodes, and carry half of it each. */
+/* The first two of a node's ranks exchange with other nodes, and carry half of it each. */
 START_TEST(test_lanes__as_many_ranks_as_lanes_cross)
 {
     struct topo *t = test_topo_parse("node:2 gpu:4 rail:4");

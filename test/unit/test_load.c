@@ -16,6 +16,8 @@ START_TEST(test_load__equal_nodes_have_the_bounds_of_table_III)
     const double expected[COLL_COUNT] = {
         [COLL_BCAST] = d / kf,
         [COLL_REDUCE] = d / kf,
+        [COLL_SCAN] = d / kf,
+        [COLL_EXSCAN] = d / kf,
         [COLL_GATHER] = d * (p - g) / (p * kf),
         [COLL_GATHERV] = d * (p - g) / (p * kf),
         [COLL_SCATTER] = d * (p - g) / (p * kf),
@@ -27,6 +29,8 @@ START_TEST(test_load__equal_nodes_have_the_bounds_of_table_III)
         [COLL_ALLREDUCE] = 2 * d * (p - g) / (p * kf),
         [COLL_ALLTOALL] = g * d * (p - g) / (p * kf), /* d: what one rank sends */
         [COLL_ALLTOALLV] = g * d * (p - g) / (p * kf),
+        [COLL_NEIGHBOR_ALLGATHER] = g * d * (p - g) / (p * kf), /* all are neighbours */
+        [COLL_NEIGHBOR_ALLTOALL] = g * d * (p - g) / (p * kf),
     };
 
     static uint64_t even[12 * 12];
@@ -39,7 +43,7 @@ START_TEST(test_load__equal_nodes_have_the_bounds_of_table_III)
                                  .topo = t,
                                  .root = 5,
                                  .nbytes = (size_t)(vector ? d : block),
-                                 .demand = c == COLL_ALLTOALLV ? even : NULL,
+                                 .demand = plan_has_demand((enum plan_collective)c) ? even : NULL,
                                  .grain = 1,
                                  .chunk_bytes = 1};
 
@@ -61,7 +65,7 @@ START_TEST(test_load__unequal_nodes_and_rails)
         int root;
         double seconds;
     } cases[] = {
-        {COLL_ALLGATHERV, 3, 8e6 / 20e6}, /* whatever root says */
+        {COLL_ALLGATHERV, 3, 8e6 / 20e6}, /* with any root */
         {COLL_REDUCE_SCATTER, 3, 8e6 / 20e6},
         {COLL_ALLGATHERV, 0, 8e6 / 20e6},     /* node 1 sends 8 MB on one rail */
         {COLL_REDUCE_SCATTER, 0, 8e6 / 20e6}, /* and receives as much */
@@ -73,6 +77,8 @@ START_TEST(test_load__unequal_nodes_and_rails)
         {COLL_BCAST, 0, 1e6 / 20e6},
         {COLL_REDUCE, 3, 1e6 / 20e6},
         {COLL_ALLREDUCE, 0, 1e6 / 20e6}, /* more than 2 MB / 50 MB/s */
+        {COLL_SCAN, 0, 1e6 / 20e6},      /* into node 1 */
+        {COLL_EXSCAN, 3, 1e6 / 20e6},
     };
     struct topo *t = test_topo_parse("node:2 rank:3,1 rail:2@80Mbit,160Mbit rail_of:0,1,-1,1");
 
@@ -95,7 +101,7 @@ START_TEST(test_load__unequal_nodes_and_rails)
 END_TEST
 
 /* A call of 16 ranks. size: of a block, of the vector, or of a message of an Alltoallv (0: to rank
-   0 alone, instead of everybody). */
+   0 alone, instead of to all). */
 static int worth_measuring(const struct topo *t, enum plan_collective c, int to_all, uint64_t size,
                            int rank)
 {

@@ -366,7 +366,7 @@ static double in_seconds(const struct plan_request *q, double unit)
     return load_rates_known(q->topo) ? unit : unit / model_default_rates.rail.bw_bytes_per_s;
 }
 
-/* What the model put on the rails is what the plans' load says. */
+/* The model's load of the rails is that of the plans. */
 static void assert_rails(const struct model_result *m, const struct load *l)
 {
     double modelled = 0, loaded = 0;

@@ -36,7 +36,7 @@ START_TEST(test_variants__candidates_are_of_the_set_in_order)
     ck_assert_int_eq(topo_parse("node:4 gpu:4 rail:4", 0, &t, why, sizeof why), 0);
     for (int collective = 0; collective < COLL_COUNT; collective++) {
         struct plan_request q = request((enum plan_collective)collective, t, 4096);
-        int n = plan_variant_candidates(&set, &q, 65536, c, PLAN_CANDIDATES);
+        int n = plan_variant_candidates(&set, &q, 65536, c, 0, VARIANT_CANDIDATES);
 
         ck_assert_int_le(n, VARIANT_CANDIDATES);
         for (int i = 0; i < n; i++) {
@@ -47,9 +47,10 @@ START_TEST(test_variants__candidates_are_of_the_set_in_order)
             ck_assert_int_eq((int)v->collective, collective);
             ck_assert(isfinite(c[i].seconds) && c[i].seconds > 0);
             ck_assert(!i || c[i - 1].seconds <= c[i].seconds);
+            ck_assert(c[i].seconds <= PLAN_WORTH_TIMES * c[0].seconds);
         }
-        ck_assert_int_eq(plan_variant_candidates(&none, &q, 65536, c, PLAN_CANDIDATES), 0);
-        ck_assert_int_le(plan_variant_candidates(&set, &q, 65536, c, 1), 1);
+        ck_assert_int_eq(plan_variant_candidates(&none, &q, 65536, c, 0, VARIANT_CANDIDATES), 0);
+        ck_assert_int_le(plan_variant_candidates(&set, &q, 65536, c, 0, 1), 1);
     }
     topo_free(t);
 }
@@ -65,7 +66,7 @@ static const char *first_of_allgather(uint64_t total)
 
     ck_assert_int_eq(topo_parse("node:4 gpu:4 rail:4", 0, &t, why, sizeof why), 0);
     struct plan_request q = request(COLL_ALLGATHER, t, (size_t)total / 16);
-    ck_assert_int_eq(plan_variant_candidates(&set, &q, total, c, 1), 1);
+    ck_assert_int_eq(plan_variant_candidates(&set, &q, total, c, 0, 1), 1);
     topo_free(t);
     return c[0].algorithm->name;
 }
@@ -75,6 +76,80 @@ START_TEST(test_variants__few_steps_for_small_calls)
     const char *small = first_of_allgather(1024);
 
     ck_assert_msg(strcmp(small, "native:ring") && strcmp(small, "native:neighbor"), "%s", small);
+}
+END_TEST
+
+/* Seconds of a call of 16 blocks of 1 MB, over rails of 1 MB/s where memory is no limit: blocks
+   that cross the busiest rail, as they can be counted by hand. */
+static double blocks(const char *topology, enum plan_collective c, const char *name)
+{
+    struct variant_set set = all_of(VARIANT_OPENMPI);
+    struct topo *t = NULL;
+    char why[256];
+
+    ck_assert_msg(topo_parse(topology, 0, &t, why, sizeof why) == 0, "%s", why);
+    struct plan_request q = request(c, t, plan_is_vector(c) ? 16000000 : 1000000);
+    double seconds = plan_variant_seconds(plan_variant_find(&set, c, name), &q, 16000000);
+    topo_free(t);
+    return seconds;
+}
+
+START_TEST(test_variants__seconds_are_those_of_the_busiest_rail)
+{
+#define AFFINE "node:4 rank:4 rail:4@8Mbit link_shm:1TB/s"
+    static const struct {
+        const char *topology;
+        enum plan_collective collective;
+        const char *name;
+        double blocks;
+    } cases[] = {
+        {AFFINE, COLL_ALLGATHER, "ring", 15},             /* one rank of a node sends each */
+        {AFFINE, COLL_ALLGATHER, "neighbor", 8},          /* every other step leaves the node */
+        {AFFINE, COLL_ALLGATHER, "bruck", 1 + 2 + 4 + 8}, /* every step does, of some rank */
+        {AFFINE, COLL_ALLGATHER, "recursive_doubling", 4 + 8},
+        {AFFINE, COLL_ALLGATHER, "linear", 12 + 12 * 16},      /* all blocks to each, by the root */
+        {AFFINE, COLL_ALLREDUCE, "rabenseifner", 2 * (2 + 1)}, /* the large ones stay inside */
+        {AFFINE, COLL_ALLREDUCE, "recursive_doubling", 2 * 16},
+        {AFFINE, COLL_ALLREDUCE, "ring", 2 * 15},
+        {AFFINE, COLL_REDUCE_SCATTER_BLOCK, "recursive_halving", 8 + 4},
+        {AFFINE, COLL_REDUCE_SCATTER_BLOCK, "butterfly", 2 + 1},
+        {AFFINE, COLL_ALLTOALL, "pairwise", 15},
+        {AFFINE, COLL_ALLTOALL, "linear", 12},
+        {AFFINE, COLL_BCAST, "binomial", 2 * 16},
+        {AFFINE, COLL_GATHER, "basic_linear", 12},
+        {AFFINE " rail_of:all", COLL_ALLGATHER, "ring", 15. / 4},
+        {AFFINE " place:cyclic", COLL_ALLGATHER, "ring", 15}, /* every rank of a node sends */
+        {AFFINE " place:cyclic", COLL_ALLREDUCE, "rabenseifner", 2 * (8 + 4)},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        double seconds = blocks(cases[i].topology, cases[i].collective, cases[i].name);
+
+        ck_assert_msg(fabs(seconds / cases[i].blocks - 1) < .02, "%s %s: %g, not %g",
+                      plan_collective_name(cases[i].collective), cases[i].name, seconds,
+                      cases[i].blocks);
+    }
+}
+END_TEST
+
+/* Beside one of ours that is twice as fast as the best of them, none is proposed. */
+START_TEST(test_variants__none_is_proposed_far_behind_ours)
+{
+    struct variant_set set = all_of(VARIANT_OPENMPI);
+    struct plan_candidate c[1 + VARIANT_CANDIDATES] = {{0}};
+    struct topo *t = NULL;
+    char why[256];
+
+    ck_assert_int_eq(topo_parse("node:4 gpu:4 rail:4", 0, &t, why, sizeof why), 0);
+    struct plan_request q = request(COLL_ALLREDUCE, t, 1 << 20);
+    ck_assert_int_gt(plan_variant_candidates(&set, &q, 1 << 20, c, 0, 1), 0);
+    double best = c[0].seconds;
+    c[0].seconds = best / 1.9;
+    ck_assert_int_gt(plan_variant_candidates(&set, &q, 1 << 20, c, 1, 2), 0);
+    ck_assert_double_eq(c[1].seconds, best);
+    c[0].seconds = best / 2.1;
+    ck_assert_int_eq(plan_variant_candidates(&set, &q, 1 << 20, c, 1, 2), 0);
+    topo_free(t);
 }
 END_TEST
 
@@ -131,6 +206,8 @@ Suite *suite_native_variants(void)
 
     tcase_add_loop_test(t, test_variants__candidates_are_of_the_set_in_order, 0, 2);
     tcase_add_test(t, test_variants__few_steps_for_small_calls);
+    tcase_add_test(t, test_variants__seconds_are_those_of_the_busiest_rail);
+    tcase_add_test(t, test_variants__none_is_proposed_far_behind_ours);
     tcase_add_test(t, test_variants__names_lead_back);
     tcase_add_test(t, test_variants__a_name_in_the_setting);
     suite_add_tcase(s, t);

@@ -45,8 +45,7 @@ static double seconds(struct plan_request q, const struct plan_candidate *row)
     return s;
 }
 
-/* Of powers of 2, which stand for their classes. Returns how often the planners' first was not it.
- */
+/* Powers of 2, which stand for their classes. Returns how often the planners' first was not it. */
 static int look(const char *text)
 {
     struct topo *t = topology(text);
@@ -79,7 +78,7 @@ START_TEST(test_pick__no_candidate_has_faster_rounds)
 }
 END_TEST
 
-/* Whatever was asked first of the class, and whatever has been forgotten since. */
+/* With any first request of the class, and after anything was forgotten. */
 START_TEST(test_pick__one_answer_for_a_class_on_all_ranks)
 {
     struct topo *t = topology(FOUR_RAILS);

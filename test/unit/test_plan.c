@@ -11,6 +11,7 @@
 #include "planners/check/check.h"
 #include "planners/load.h"
 #include "planners/parallel_rings/parallel_rings.h"
+#include "planners/prefix_chain.h"
 #include "test/unit/random.h"
 #include "test/unit/suites.h"
 #include "test/unit/test_topo.h"
@@ -204,9 +205,9 @@ static unsigned with_trait(enum plan_trait trait)
 START_TEST(test_collective__traits_are_asked_by_name)
 {
 #define BIT(c) (1u << COLL_##c)
-    ck_assert_uint_eq(with_trait(PLAN_COMBINES), BIT(ALLREDUCE) | BIT(REDUCE) |
-                                                     BIT(REDUCE_SCATTER) |
-                                                     BIT(REDUCE_SCATTER_BLOCK));
+    ck_assert_uint_eq(with_trait(PLAN_COMBINES),
+                      BIT(ALLREDUCE) | BIT(REDUCE) | BIT(REDUCE_SCATTER) |
+                          BIT(REDUCE_SCATTER_BLOCK) | BIT(SCAN) | BIT(EXSCAN));
     ck_assert_uint_eq(with_trait(PLAN_ROOTED), BIT(BCAST) | BIT(REDUCE) | BIT(GATHER) |
                                                    BIT(GATHERV) | BIT(SCATTER) | BIT(SCATTERV));
     ck_assert_uint_eq(with_trait(PLAN_BY_RANK),
@@ -214,7 +215,10 @@ START_TEST(test_collective__traits_are_asked_by_name)
     ck_assert_uint_eq(with_trait(PLAN_SPREADS), BIT(ALLGATHER) | BIT(ALLGATHERV) | BIT(BCAST));
     for (int c = 0; c < COLL_COUNT; c++) {
         ck_assert_int_eq(plan_is_vector((enum plan_collective)c),
-                         c == COLL_ALLREDUCE || c == COLL_REDUCE || c == COLL_BCAST);
+                         c == COLL_ALLREDUCE || c == COLL_REDUCE || c == COLL_BCAST ||
+                             c == COLL_SCAN || c == COLL_EXSCAN);
+        ck_assert_int_eq(plan_is_prefix((enum plan_collective)c),
+                         c == COLL_SCAN || c == COLL_EXSCAN);
         ck_assert_int_eq(plan_gathers((enum plan_collective)c),
                          c == COLL_GATHER || c == COLL_GATHERV);
         ck_assert_int_eq(plan_scatters((enum plan_collective)c),
@@ -242,7 +246,7 @@ START_TEST(test_chunks__even_a_terabyte_goes_in_pieces_that_an_int_can_count)
 }
 END_TEST
 
-/* However small a chunk somebody asks for, a large call stays a matter of seconds. */
+/* With the smallest chunk that a user asks for, a large call stays a matter of seconds. */
 START_TEST(test_chunks__a_wish_is_kept_unless_it_cuts_the_call_too_finely)
 {
     static const struct {
@@ -303,6 +307,9 @@ START_TEST(test_plan__every_rail_gets_its_share)
         {"node:4 rank:4 rail:4@2x100Mbit,40Mbit,10Mbit", COLL_GATHER, NULL},
         {"node:2 rank:4 rail:4@100Mbit", COLL_GATHERV, large},
         {"node:2 rank:4 rail:4@100Mbit", COLL_SCATTERV, large},
+        {"node:3 rank:4 rail:4@3x100Mbit,50Mbit", COLL_SCAN, NULL},
+        {"node:3 rank:4 rail:4@100Mbit place:cyclic", COLL_EXSCAN, NULL},
+        {"rail:4@100Mbit place:0,1,1,0,2,2,0,2,0", COLL_SCAN, NULL},
     };
     char why[256];
 
@@ -317,8 +324,9 @@ START_TEST(test_plan__every_rail_gets_its_share)
                                  .bytes = cases[i].bytes,
                                  .grain = 1,
                                  .chunk_bytes = 1 << 15};
-        const struct plan_algorithm *a =
-            q.collective == COLL_ALLTOALL ? &plan_staggered_pairwise : &plan_parallel_rings;
+        const struct plan_algorithm *a = plan_is_prefix(q.collective)    ? &plan_prefix_chain
+                                         : q.collective == COLL_ALLTOALL ? &plan_staggered_pairwise
+                                                                         : &plan_parallel_rings;
         ck_assert_int_eq(load_open(t, &load), 0);
         for (q.rank = 0; q.rank < t->nranks; q.rank++) {
             struct plan *p = NULL;
@@ -365,6 +373,7 @@ static const char *row_of(enum plan_collective c)
 {
     return c == COLL_ALLTOALL    ? "staggered_pairwise"
            : c == COLL_ALLREDUCE ? "lane"
+           : plan_is_prefix(c)   ? "prefix_chain"
                                  : "parallel_rings";
 }
 
@@ -378,12 +387,12 @@ START_TEST(test_plan__a_slow_rail_of_one_host_costs_what_the_bound_says)
         const char *rails;
         double least, allreduce; /* of the bound */
     } slow[] = {
-        {"1.2@50Mbit", .99, .95},
-        {"1.2@25Mbit", .99, .88},
-        {"1.2@1Mbit", .98, .79}, /* all of a lane must pass each node */
-        {"0.2@50Mbit,1.3@50Mbit", .99, .93},
-        {"0.2@25Mbit,1.3@25Mbit", .99, .88},
-        {"0.2@1Mbit,1.3@1Mbit", .98, .79},
+        {"1.2@50Mbit", .99, .99},
+        {"1.2@25Mbit", .99, .99},
+        {"1.2@1Mbit", .98, .98},
+        {"0.2@50Mbit,1.3@50Mbit", .99, .99},
+        {"0.2@25Mbit,1.3@25Mbit", .99, .99},
+        {"0.2@1Mbit,1.3@1Mbit", .98, .98},
     };
 
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
@@ -392,7 +401,7 @@ START_TEST(test_plan__a_slow_rail_of_one_host_costs_what_the_bound_says)
                 enum plan_collective collective = (enum plan_collective)c;
                 char text[256];
 
-                if (c == COLL_ALLTOALLV || plan_is(collective, PLAN_BY_RANK))
+                if (plan_has_demand(collective) || plan_is(collective, PLAN_BY_RANK))
                     continue;
                 snprintf(text, sizeof text, "%s rail_rate:%s", shapes[s], slow[i].rails);
                 struct topo *t = test_topo_parse(text);
@@ -429,7 +438,7 @@ START_TEST(test_plan__an_allreduce_gives_a_slow_host_less_to_combine)
 }
 END_TEST
 
-/* Where the root's rails are the narrow place, nobody hands anything to a neighbour. */
+/* If the root's rails are the bottleneck, no rank hands anything to a neighbour. */
 START_TEST(test_gather__a_leaf_uses_its_own_rail_where_it_can)
 {
     struct plan_request q = {.collective = COLL_GATHER,
@@ -450,7 +459,30 @@ START_TEST(test_gather__a_leaf_uses_its_own_rail_where_it_can)
 }
 END_TEST
 
-/* Of 4 x 4 ranks on equal rails each sends one piece of a block per step. */
+/* A rank that carries for a slow rail of its node has few messages more than others. */
+START_TEST(test_alltoall__one_rank_of_8192_is_small_where_rails_differ)
+{
+    struct plan_request q = {
+        .collective = COLL_ALLTOALL,
+        .topo = test_topo_parse("node:1024 gpu:8 rail:8@100Gbit rail_rate:9.3@25Gbit"),
+        .rank = 74,
+        .nbytes = 1 << 20,
+        .grain = 1,
+        .chunk_bytes = 1 << 16};
+    struct plan *p = NULL;
+
+    ck_assert_int_eq(plan_algorithm_find(COLL_ALLTOALL, "staggered_pairwise")->build(&q, &p), 0);
+    ck_assert_uint_le(plan_footprint(p), 1200 << 10);
+    struct load_link crossing = load_crossing(q.topo, p);
+    double even = (8184. + 8184. * .75 / 7.25) * (1 << 20); /* 7.25 rails' worth carry 8 ranks' */
+    ck_assert_double_le(crossing.out, 1.03 * even);
+    ck_assert_double_le(crossing.in, 1.03 * even);
+    plan_free(p);
+    topo_free((struct topo *)(uintptr_t)q.topo);
+}
+END_TEST
+
+/* Each of 4 x 4 ranks on equal rails sends one piece of a block per step. */
 START_TEST(test_alltoall__begins_with_half_a_mebibyte_in_two_to_eight_steps)
 {
     static const struct {
@@ -498,6 +530,7 @@ Suite *suite_plan(void)
     tcase_add_test(t, test_chunks__even_a_terabyte_goes_in_pieces_that_an_int_can_count);
     tcase_add_test(t, test_chunks__a_wish_is_kept_unless_it_cuts_the_call_too_finely);
     tcase_add_test(t, test_plan__every_rail_gets_its_share);
+    tcase_add_test(t, test_alltoall__one_rank_of_8192_is_small_where_rails_differ);
     tcase_add_test(t, test_alltoall__begins_with_half_a_mebibyte_in_two_to_eight_steps);
     tcase_add_test(t, test_plan__a_slow_rail_of_one_host_costs_what_the_bound_says);
     tcase_add_test(t, test_plan__an_allreduce_gives_a_slow_host_less_to_combine);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* LD_PRELOAD with collshim in it, whatever was there before. */
+/* LD_PRELOAD with collshim in it, after any earlier value. */
 #include <check.h>
 #include <stdlib.h>
 

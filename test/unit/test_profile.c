@@ -27,7 +27,7 @@ static void close_profile(void)
     profile_free(&p);
 }
 
-/* What serves so many bytes on that topology: a row's name, "native", or "" for no row. */
+/* The server of so many bytes on that topology: a row's name, "native", or "" for no row. */
 static const char *serves_in(enum plan_memory memory, const char *topology,
                              enum plan_collective collective, uint64_t bytes)
 {
@@ -79,7 +79,7 @@ START_TEST(test_profile__the_first_row_that_matches_wins)
 }
 END_TEST
 
-/* What two paths have learned is for memory on the GPUs: other calls of the size pass it over. */
+/* Rows of two paths are for memory on the GPUs: other calls of the size skip them. */
 START_TEST(test_profile__a_row_for_device_memory_is_for_nothing_else)
 {
     static const char gpus[] = "node:1 gpu:2";
@@ -96,7 +96,7 @@ START_TEST(test_profile__a_row_for_device_memory_is_for_nothing_else)
 }
 END_TEST
 
-/* What the profile says of NCCL's own call: "", "native", or a variant with its channels. */
+/* The profile's row for NCCL's own call: "", "native", or a variant with its channels. */
 static const char *own(enum plan_collective collective, int nodes, int ranks, uint64_t bytes)
 {
     const struct tuning_row *r = tuning_find_native(&t, collective, nodes, ranks, bytes);

@@ -113,7 +113,7 @@ START_TEST(test_rail_report__hosts_of_one_name_are_told_apart)
 }
 END_TEST
 
-/* What the report prints of rows[n], caller frees. */
+/* The report's text for rows[n]; the caller frees it. */
 static char *printed(const struct rail_row *rows, int n)
 {
     char *text = NULL;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Rounds on real bytes: all ranks in one process, over messages that are buffered nowhere. A group
- * ends when all its messages have met, so rounds that do not fit together are seen as a deadlock,
- * and what a group receives is written at its end, so that two messages of a group which touch the
+ * ends when all its messages have met, so rounds that do not fit together are seen as a deadlock.
+ * Received bytes are written at the end of their group. So two messages of a group that touch the
  * same bytes are seen as wrong bytes.
  */
 #include <check.h>
@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "planners/lane/lane.h"
 #include "planners/nimble/nimble.h"
 #include "planners/rounds/pace.h"
 #include "test/unit/loopback.h"
@@ -46,7 +47,7 @@ static int same_place(const struct round_place *a, const struct round_place *b)
     return a->buffer == b->buffer && a->offset == b->offset;
 }
 
-/* What a pass combines, and how many steps it has. */
+/* The contributions of a pass, and how many steps it has. */
 static uint32_t run_pass(const struct player *p, const struct round_step *first, unsigned char *sum)
 {
     const struct round_step *s = first;
@@ -359,7 +360,7 @@ START_TEST(test_rounds__as_many_as_pay)
 }
 END_TEST
 
-/* What the settings name is not searched for. */
+/* Values from the settings are not searched for. */
 START_TEST(test_rounds__by_the_chunk_that_is_named)
 {
     uint32_t launches;
@@ -421,8 +422,8 @@ START_TEST(test_rounds__copies_are_joined)
 }
 END_TEST
 
-/* What a rank has in a group is bounded, as a kernel's arguments are, also of a skewed exchange on
- * 64 ranks; and of no more groups than that takes. */
+/* The messages of a rank in a group are bounded, as a kernel's arguments are, also in a skewed
+   exchange on 64 ranks. There are no more groups than that needs. */
 START_TEST(test_rounds__no_more_messages_than_a_kernel_takes)
 {
     enum { RANKS = 64, MOST = 12 };
@@ -449,6 +450,42 @@ START_TEST(test_rounds__no_more_messages_than_a_kernel_takes)
 }
 END_TEST
 
+/* On several nodes, a rank's messages inside its own have the channels of one message: no schedule
+   is faster than these, and an exchange is not relayed through channels that do not carry it. */
+START_TEST(test_rounds__messages_inside_a_node_share_channels)
+{
+    enum { BYTES = 64 << 20, RANKS = 8 };
+    const double channels = 2 * ROUND_CHANNEL_BYTES_PER_S, inside = 2.0 * 3 / 4 * BYTES;
+    static uint64_t demand[RANKS * RANKS];
+    struct topo *t = test_topo_parse(TWO_OF_FOUR);
+    struct plan_request q = {
+        .collective = COLL_ALLREDUCE, .topo = t, .nbytes = BYTES, .grain = 4, .in_place = 1};
+    struct rounds *links = NULL, *shared = NULL;
+    double direct, balanced, of_links;
+
+    ck_assert_int_eq(pace_rounds(&q, &plan_lane, NULL, &links), 0);
+    q.inside_bytes_per_s = channels;
+    ck_assert_int_eq(pace_rounds(&q, &plan_lane, NULL, &shared), 0);
+    ck_assert_double_lt(links->seconds, inside / channels);
+    ck_assert_double_ge(shared->seconds, inside / channels);
+    rounds_free(links);
+    rounds_free(shared);
+
+    for (int i = 0; i < RANKS * RANKS; i++)
+        demand[i] = i % RANKS == i / RANKS ? 0 : i % RANKS == 5 ? 32 << 20 : 1 << 20;
+    q = (struct plan_request){.collective = COLL_ALLTOALLV,
+                              .topo = t,
+                              .grain = 1,
+                              .demand = demand,
+                              .chunk_bytes = 1 << 20};
+    ck_assert_int_eq(nimble_predict(&q, &direct, &of_links), 0);
+    q.inside_bytes_per_s = channels;
+    ck_assert_int_eq(nimble_predict(&q, &direct, &balanced), 0);
+    ck_assert_double_gt(balanced, 1.2 * of_links);
+    topo_free(t);
+}
+END_TEST
+
 Suite *suite_rounds(void)
 {
     Suite *s = suite_create("rounds");
@@ -461,6 +498,7 @@ Suite *suite_rounds(void)
     tcase_add_test(t, test_rounds__as_a_size_like_it);
     tcase_add_test(t, test_rounds__copies_are_joined);
     tcase_add_test(t, test_rounds__no_more_messages_than_a_kernel_takes);
+    tcase_add_test(t, test_rounds__messages_inside_a_node_share_channels);
     suite_add_tcase(s, t);
     return s;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Two transports as one: who carries what. */
+/* Two transports as one: which one carries a message. */
 #include <check.h>
 #include <errno.h>
 

@@ -34,7 +34,7 @@
 enum { MOST = 12, WINDOW = 3, LANES = 3 };
 enum way { READING, WRITING_FORBIDDEN, COPYING, FORBIDDEN, WAYS };
 
-/* What the children of a test share beside the transport: where they meet. */
+/* Memory that the children of a test share beside the transport: a meeting point. */
 struct world {
     _Atomic int arrived;
     int ranks;
@@ -285,8 +285,8 @@ START_TEST(test_shm__every_message_arrives_once_whole_and_in_order_of_its_lane)
 }
 END_TEST
 
-/* Of a message that two threads read together, one may not read: its parts come through the cells.
- */
+/* Two threads read a message together, and one of them may not read: its parts come through the
+   cells. */
 static void read_in_part(struct world *w, int rank, enum way way, uint64_t seed)
 {
     enum { BYTES = 400000 };
@@ -412,7 +412,7 @@ START_TEST(test_shm__a_send_is_done_when_it_has_been_received)
 }
 END_TEST
 
-/* What is posted and never received must not keep another lane from moving. */
+/* A message that is posted and never received must not keep another lane from moving. */
 static void crowd(struct world *w, int rank, enum way way, uint64_t seed)
 {
     enum { POSTS = 200 };

@@ -65,7 +65,7 @@ static void receive(int rank, int lane, size_t length, int value)
     free(to);
 }
 
-/* The sender is done before anybody receives, and goes on to send other bytes from the same place.
+/* The sender is done before any rank receives, and goes on to send other bytes from the same place.
  */
 START_TEST(test_board__what_goes_to_several_need_not_wait_for_any)
 {
@@ -107,8 +107,7 @@ START_TEST(test_board__what_is_long_or_goes_to_one_waits_for_its_reader)
 }
 END_TEST
 
-/* Nobody receives what is on the board until the last message has come, for which it has no room.
- */
+/* No rank receives from the board until the last message has come, for which it has no room. */
 START_TEST(test_board__a_full_board_holds_nothing_up)
 {
     enum { MESSAGES = 3 * SHM_NOTICES };

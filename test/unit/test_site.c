@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A site's folder: its file is read before the user's, locks hold, and whoever is left out runs
- * natively. Where in doubt, all are.
+ * A site's folder: its file is read before the user's, locks hold, and processes that are left out
+ * run natively. In doubt, all are left out.
  */
 #include <check.h>
 #include <stdio.h>
@@ -123,7 +123,7 @@ START_TEST(test_stop_file)
     unlink(stop);
     load(NULL, NULL, NULL);
     ck_assert_int_eq(c.mode, CFG_MODE_AB);
-    ck_assert_int_eq(symlink("off", stop), 0); /* it is there, whatever it leads to */
+    ck_assert_int_eq(symlink("off", stop), 0); /* it exists, with any target */
     load(NULL, NULL, NULL);
     assert_left_out("/off is there");
 }
@@ -159,7 +159,7 @@ START_TEST(test_users)
 }
 END_TEST
 
-/* Of 4000 jobs 5 % take part, and all processes of a job find the same. */
+/* 5 % of 4000 jobs take part, and all processes of a job find the same. */
 START_TEST(test_share)
 {
     int taking = 0;

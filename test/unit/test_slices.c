@@ -48,11 +48,11 @@ static void check_window(const struct slice_window *w, const struct plan_request
          "input and output overlap");
     must(w->fetch.window_at + w->fetch.n * w->fetch.length <= w->bytes, "fetch beyond the window");
     must(w->store.window_at + w->store.n * w->store.length <= w->bytes, "store beyond the window");
-    must(!w->store.n || w->store.window_at == w->output_at, "what is stored is not the output");
-    must(!input || w->fetch.window_at == w->input_at, "what is fetched is not the input");
+    must(!w->store.n || w->store.window_at == w->output_at, "the stored bytes are not the output");
+    must(!input || w->fetch.window_at == w->input_at, "the fetched bytes are not the input");
 }
 
-/* What all slices fetch and store on one rank, byte by byte. */
+/* All slices' fetches and stores on one rank, byte by byte. */
 static void check_rank(const struct plan_request *q, int n)
 {
     uint64_t input = plan_input_bytes(q, q->rank), output = plan_output_bytes(q, q->rank), end = 0;

@@ -116,7 +116,7 @@ START_TEST(test_spool__the_oldest_make_room)
         snprintf(path, sizeof path, "%012d-0-h-1.json", i);
         put(path, 100);
     }
-    put("notes.txt", 100); /* somebody's own: stays */
+    put("notes.txt", 100); /* another user's file: stays */
     ck_assert_int_eq(spool_write(dir, &caps, print_report, &why), 0);
     ck_assert_int_eq(files_in(own, name, sizeof name), 5);
     snprintf(path, sizeof path, "%s/%012d-0-h-1.json", own, 6);

@@ -86,7 +86,7 @@ START_TEST(test_store__rows_that_cannot_be_read_are_left_out)
         "MPI1/1/4x4/0 allreduce 0 1M lane ratio=1e3",  /* digits alone */
         "MPI1/1/4x4/0 allreduce 0 1M lane ratio=0,5",  /* and a point */
         "MPI1/1/4x4/0 allreduce 0 1M lane ratio=nan",  /* no number */
-        "MPI1/1/4x4/0 allreduce 0 1M lane ratio=2000", /* nobody believes it */
+        "MPI1/1/4x4/0 allreduce 0 1M lane ratio=2000", /* not believed */
         "MPI1/1/4x4/0 allreduce 0 3M lane ratio=1",    /* no class */
         "MPI1/1/4x4/0 allreduce 0 0 lane ratio=1",
         "MPI1/1/4x4/0 allreduce 0 99999999999999999999 lane ratio=1",

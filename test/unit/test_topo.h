@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the tests of the topology share: test_topo.c has the definitions. */
+/* Declarations shared by the tests of the topology: test_topo.c has the definitions. */
 #ifndef COLLSHIM_TEST_UNIT_TEST_TOPO_H
 #define COLLSHIM_TEST_UNIT_TEST_TOPO_H
 

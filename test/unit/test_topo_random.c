@@ -153,7 +153,7 @@ START_TEST(test_topo__random_restrict)
 }
 END_TEST
 
-/* Whatever the text, parsing ends, and what it accepts is a valid topology. */
+/* Parsing ends with any text, and a text that it accepts is a valid topology. */
 START_TEST(test_topo__random_text)
 {
     static const char *const pieces[] = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The watch as a state machine: calls whose demand a test makes up. What is wanted: skew is found
- * and kept, little is asked where there is none, and demands that change do not make it oscillate.
+ * The watch as a state machine: calls with an invented demand. Wanted: skew is found and kept,
+ * little is asked where there is none, and demands that change do not make it oscillate.
  */
 #include <check.h>
 
@@ -9,7 +9,7 @@
 #include "test/unit/random.h"
 #include "test/unit/suites.h"
 
-/* What a call would be. */
+/* The kind of a call. */
 struct demand_of {
     int small, slower; /* too small to be looked at; measured slower where it is rerouted */
     double balanced;   /* congestion, of 1 when direct */
@@ -67,7 +67,7 @@ START_TEST(test_watch__skew_is_found_at_once_and_kept)
     ck_assert_int_eq(t.rerouted, 1000);
     ck_assert_int_eq(t.asked, 1);
     ck_assert_int_eq(t.changes, 1);
-    ck_assert_int_eq(t.predicted, 1000 / WATCH_WINDOW);
+    ck_assert_int_eq(t.predicted, 1000 / WATCH_PERIOD);
 }
 END_TEST
 
@@ -119,14 +119,14 @@ START_TEST(test_watch__skew_that_ends_is_left_at_the_end_of_a_window)
 {
     struct tally t = fresh();
 
-    for (int i = 0; i < 3 * WATCH_WINDOW; i++)
+    for (int i = 0; i < 3 * WATCH_PERIOD; i++)
         one_call(&t, (struct demand_of){.balanced = .5});
     ck_assert_int_eq(t.w.active, 1);
     int more = 0;
     for (; t.w.active; more++)
         one_call(&t, (struct demand_of){.balanced = 1});
-    ck_assert_int_le(more, WATCH_WINDOW);
-    ck_assert_int_eq(t.w.wait, WATCH_WINDOW);
+    ck_assert_int_le(more, WATCH_PERIOD);
+    ck_assert_int_eq(t.w.wait, WATCH_PERIOD);
 }
 END_TEST
 
@@ -142,7 +142,7 @@ START_TEST(test_watch__changing_demands_do_not_oscillate)
             one_call(&t,
                      (struct demand_of){.small = small && rng_below(&rng, 4) < (unsigned)small,
                                         .balanced = rng_below(&rng, 6) < (unsigned)often ? .5 : 1});
-        ck_assert_msg(t.closest >= WATCH_WINDOW, "seed %llu: changes %d calls apart",
+        ck_assert_msg(t.closest >= WATCH_PERIOD, "seed %llu: changes %d calls apart",
                       (unsigned long long)seed, t.closest);
         ck_assert_int_gt(t.changes, 0);
     }
@@ -157,8 +157,8 @@ START_TEST(test_watch__an_adversary_costs_little)
 
     for (int i = 0; i < calls; i++)
         one_call(&t, (struct demand_of){.balanced = t.w.active ? 1 : .5});
-    ck_assert_int_ge(t.closest, WATCH_WINDOW);
-    ck_assert_int_le(t.exchanged, calls * (WATCH_WINDOW + 2) / (WATCH_MOST_WAIT + WATCH_WINDOW));
+    ck_assert_int_ge(t.closest, WATCH_PERIOD);
+    ck_assert_int_le(t.exchanged, calls * (WATCH_PERIOD + 2) / (WATCH_MOST_WAIT + WATCH_PERIOD));
 }
 END_TEST
 
@@ -169,7 +169,7 @@ START_TEST(test_watch__where_the_library_is_as_fast_it_rests)
 
     for (int i = 0; i < calls; i++) /* a trial of ten calls, then the verdict */
         one_call(&t, (struct demand_of){.balanced = .5, .slower = i >= 10});
-    ck_assert_int_le(t.exchanged, 10 + 2 * WATCH_WINDOW + 100);
+    ck_assert_int_le(t.exchanged, 10 + 2 * WATCH_PERIOD + 100);
     ck_assert_int_le(t.asked, 102);
 }
 END_TEST

@@ -52,7 +52,7 @@ static void look_at(const struct plan_request *q, const struct plan_algorithm *a
     ck_assert_int_eq(engine_begin(e, &(struct engine_buffers){.grain = 4, .device = &d}), 0);
     for (uint32_t i = 0; i < plan->nqueues; i++) {
         const struct queue_run *run = &e->queue[i];
-        size_t bytes = run->window * run->room;
+        size_t bytes = run->depth * run->room;
 
         ck_assert_int_eq(!run->cell, !run->celled);
         all += run->celled ? bytes : 0;

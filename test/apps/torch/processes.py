@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What PyTorch does with processes, on the CPU: loaders by fork, spawn and forkserver, and DDP over gloo.
+"""Processes of PyTorch, on the CPU: loaders by fork, spawn and forkserver, and DDP over gloo.
 
 Run by run.sh with the preload and without; both print the same, bit by bit.
 """

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # test/apps/torch/run.sh BUILD [RANKS]: PyTorch steps over NCCL, unmodified, with the preload and without:
 # the same losses, and calls counted in the report. Several ranks on one GPU reach each other by sockets.
-# Without a GPU: that the preload is in nobody's way, and is asked for a unique id (PyTorch with NCCL: x86-64
+# Without a GPU: that the preload disturbs nothing, and is asked for a unique id (PyTorch with NCCL: x86-64
 # wheels are). Exit status: 77 without PyTorch or the NCCL backend.
 set -uo pipefail
 # shellcheck source=test/tap.sh

@@ -12,7 +12,7 @@ __attribute__((visibility("default"))) unsigned ucp_worker_progress(void *worker
 
 unsigned ucp_worker_progress(void *worker)
 {
-    static unsigned (*progress)(void *); /* the same for all threads, whoever writes it */
+    static unsigned (*progress)(void *); /* the same for all threads, at any writer */
     unsigned made;
 
     if (!progress)

@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * caught LIBRARY [OTHER]: a program that opens NCCL itself, as Python packages do, and looks its
- * functions up. Prints what it finds, one line each; the same lines are expected with the preload
- * as without, but for those that begin with "from". No driver is needed, and with one, one rank
- * runs.
- *
- * -DLINKED: without arguments, and linked with NCCL, perhaps statically: then nobody sees its
+ * -DLINKED: without arguments, and linked with NCCL, perhaps statically: then no library sees its
  * calls.
  */
 #define _GNU_SOURCE

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One 64-bit word says it all, so that a claim is one compare-and-swap: it fails if anybody has
- * claimed meanwhile, and if the word is of another message than the claimer has looked at.
- *
- * Pieces are as long as possible, since a system call and its pages cost more in small ones (16 KiB
- * reached 0.6 of the rate of 256 KiB), but not longer than a receiver can be made to wait for.
+ * One 64-bit word holds the state, so a claim is one compare-and-swap. It fails if the other side
+ * has claimed meanwhile, and if the word belongs to another message than the claimer saw. Pieces
+ * are long, because a system call and its pages cost more in small ones (16 KiB reached 0.6 of the
+ * rate of 256 KiB; real, one machine). They are short enough that a receiver does not wait long for
+ * one.
  */
-#include "transports/shm_share.h"
+#include "transports/shm_joint.h"
 
 enum { LEAST = 64 << 10, PIECE_FEW = 128 << 10, PIECE_MANY = 256 << 10 };
 enum { MANY = 8, MOST_PIECES = UINT16_MAX, PAGE = 4096 };
@@ -42,14 +42,14 @@ static uint32_t piece_of(uint64_t length)
     return (uint32_t)(piece < half ? piece : half);
 }
 
-static uint32_t count(const struct shm_share *s)
+static uint32_t count(const struct shm_joint *s)
 {
     uint64_t piece = atomic_load_explicit(&s->piece, memory_order_relaxed);
 
     return (uint32_t)((relaxed(&s->length) + piece - 1) / piece);
 }
 
-static struct shm_piece nth(const struct shm_share *s, uint32_t n)
+static struct shm_piece nth(const struct shm_joint *s, uint32_t n)
 {
     uint64_t piece = atomic_load_explicit(&s->piece, memory_order_relaxed);
     uint64_t rest = relaxed(&s->length) - n * piece;
@@ -57,12 +57,12 @@ static struct shm_piece nth(const struct shm_share *s, uint32_t n)
     return (struct shm_piece){.from = n * piece, .length = rest < piece ? rest : piece};
 }
 
-int shm_share_pays(uint64_t length)
+int shm_joint_pays(uint64_t length)
 {
     return length >= LEAST && length / MOST_PIECES < UINT32_MAX / 2;
 }
 
-void shm_share_open(struct shm_share *s, uint32_t slot, uint64_t address, uint64_t length)
+void shm_joint_open(struct shm_joint *s, uint32_t slot, uint64_t address, uint64_t length)
 {
     struct word before = unpack(relaxed(&s->claim));
 
@@ -76,7 +76,7 @@ void shm_share_open(struct shm_share *s, uint32_t slot, uint64_t address, uint64
     atomic_store_explicit(&s->claim, pack(now), memory_order_release);
 }
 
-static int exchange(struct shm_share *s, struct word from, struct word to)
+static int exchange(struct shm_joint *s, struct word from, struct word to)
 {
     uint64_t expected = pack(from);
 
@@ -84,7 +84,7 @@ static int exchange(struct shm_share *s, struct word from, struct word to)
                                                    memory_order_acq_rel, memory_order_relaxed);
 }
 
-int shm_share_claim_first(struct shm_share *s, struct shm_piece *piece)
+int shm_joint_claim_first(struct shm_joint *s, struct shm_piece *piece)
 {
     struct word now, then;
 
@@ -98,7 +98,7 @@ int shm_share_claim_first(struct shm_share *s, struct shm_piece *piece)
     return 1;
 }
 
-void shm_share_close(struct shm_share *s)
+void shm_joint_close(struct shm_joint *s)
 {
     struct word now, then;
 
@@ -108,14 +108,14 @@ void shm_share_close(struct shm_share *s)
     } while (!exchange(s, now, then));
 }
 
-int shm_share_claim_last(struct shm_share *s, struct shm_claim *claim)
+int shm_joint_claim_last(struct shm_joint *s, struct shm_claim *claim)
 {
     struct word now = unpack(atomic_load_explicit(&s->claim, memory_order_acquire));
 
     if (now.first == now.last || atomic_load_explicit(&s->given_back, memory_order_relaxed))
         return 0;
     struct word then = {.number = now.number, .first = now.first, .last = now.last - 1};
-    /* Of one message, for the exchange fails if that has changed meanwhile. */
+    /* The exchange fails if the message has changed meanwhile. */
     *claim = (struct shm_claim){
         .piece = nth(s, then.last),
         .address = relaxed(&s->address),
@@ -124,7 +124,7 @@ int shm_share_claim_last(struct shm_share *s, struct shm_claim *claim)
     return exchange(s, now, then);
 }
 
-void shm_share_put(struct shm_share *s, int written)
+void shm_joint_put(struct shm_joint *s, int written)
 {
     _Atomic uint32_t *counter = written ? &s->written : &s->given_back;
 
@@ -132,15 +132,15 @@ void shm_share_put(struct shm_share *s, int written)
                           memory_order_release);
 }
 
-enum shm_share_state shm_share_look(const struct shm_share *s, struct shm_piece *piece)
+enum shm_joint_state shm_joint_look(const struct shm_joint *s, struct shm_piece *piece)
 {
     struct word now = unpack(atomic_load_explicit(&s->claim, memory_order_acquire));
     uint32_t back = atomic_load_explicit(&s->given_back, memory_order_acquire);
     uint32_t written = atomic_load_explicit(&s->written, memory_order_acquire);
 
     if (written + back < count(s) - now.last)
-        return SHM_SHARE_WAITING;
+        return SHM_JOINT_WAITING;
     if (back)
         *piece = nth(s, now.last);
-    return back ? SHM_SHARE_RETURNED : SHM_SHARE_SETTLED;
+    return back ? SHM_JOINT_RETURNED : SHM_JOINT_SETTLED;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #define _GNU_SOURCE
-#include "shim/helper/near.h"
+#include "config/near.h"
 
 #include <ctype.h>
 #include <stdio.h>

@@ -24,7 +24,7 @@ enum { LENGTH = (24 << 20) + 12345, POLLS = 200 };
 /* Two ranks, a message from the first to the second, and the second's first poll. */
 struct pair {
     struct xport x[2];
-    struct shm_share *share;
+    struct shm_joint *joint;
     unsigned char *from, *to;
     size_t length;
     int shares;
@@ -68,7 +68,7 @@ static void pair_open(struct pair *p, int own_cpus)
         ck_assert_int_eq(xport_shm_join(&p->x[r], offer), 0);
         ck_assert_int_eq(p->x[r].reserve(p->x[r].state, 1), 0);
     }
-    p->share = &((struct shm *)p->x[1].state)->peer[0].in->share;
+    p->joint = &((struct shm *)p->x[1].state)->peer[0].in->joint;
     start_message(p);
 }
 
@@ -90,7 +90,7 @@ static void pair_close(struct pair *p)
     free(p->to);
 }
 
-START_TEST(test_shm_share__a_sender_that_waits_writes_what_is_not_read)
+START_TEST(test_shm_joint__a_sender_that_waits_writes_what_is_not_read)
 {
     struct pair p;
 
@@ -103,12 +103,12 @@ START_TEST(test_shm_share__a_sender_that_waits_writes_what_is_not_read)
 }
 END_TEST
 
-START_TEST(test_shm_share__no_sender_writes_where_ranks_share_a_cpu)
+START_TEST(test_shm_joint__no_sender_writes_where_ranks_share_a_cpu)
 {
     struct pair p;
 
     pair_open(&p, 0); /* the receiver has all of it at once */
-    ck_assert_uint_eq(p.share->claim, 0);
+    ck_assert_uint_eq(p.joint->claim, 0);
     ck_assert_int_eq(memcmp(p.from, p.to, p.length), 0);
     ck_assert_int_eq(is_done(&p, 0, 1), 1);
     pair_close(&p);
@@ -116,21 +116,21 @@ START_TEST(test_shm_share__no_sender_writes_where_ranks_share_a_cpu)
 END_TEST
 
 /* The receive must not end while a sender may still write; nor may it after. */
-START_TEST(test_shm_share__a_receive_ends_after_its_senders_last_byte)
+START_TEST(test_shm_joint__a_receive_ends_after_its_senders_last_byte)
 {
     struct pair p;
     struct shm_claim c;
 
     pair_open(&p, 1);
     for (int round = 0; round < 2; round++) {
-        ck_assert_int_eq(shm_share_claim_last(p.share, &c), 1);
+        ck_assert_int_eq(shm_joint_claim_last(p.joint, &c), 1);
         ck_assert_uint_eq(c.piece.from + c.piece.length, p.length);
         ck_assert_int_eq(is_done(&p, 1, POLLS), 0);
         memcpy(p.to + c.piece.from, p.from + c.piece.from, c.piece.length);
-        shm_share_put(p.share, 1);
+        shm_joint_put(p.joint, 1);
         ck_assert_int_eq(is_done(&p, 1, 1), 1);
         ck_assert_int_eq(memcmp(p.from, p.to, p.length), 0);
-        ck_assert_int_eq(shm_share_claim_last(p.share, &c), 0);
+        ck_assert_int_eq(shm_joint_claim_last(p.joint, &c), 0);
         ck_assert_int_eq(is_done(&p, 0, 1), 1);
         if (!round)
             start_message(&p);
@@ -139,47 +139,47 @@ START_TEST(test_shm_share__a_receive_ends_after_its_senders_last_byte)
 }
 END_TEST
 
-START_TEST(test_shm_share__a_piece_given_back_is_read)
+START_TEST(test_shm_joint__a_piece_given_back_is_read)
 {
     struct pair p;
     struct shm_claim c;
 
     pair_open(&p, 1);
     for (int i = 0; i < 3; i++) {
-        ck_assert_int_eq(shm_share_claim_last(p.share, &c), 1);
+        ck_assert_int_eq(shm_joint_claim_last(p.joint, &c), 1);
         if (i < 2)
             memcpy(p.to + c.piece.from, p.from + c.piece.from, c.piece.length);
-        shm_share_put(p.share, i < 2);
+        shm_joint_put(p.joint, i < 2);
     }
-    ck_assert_int_eq(shm_share_claim_last(p.share, &c), 0); /* no further tries */
+    ck_assert_int_eq(shm_joint_claim_last(p.joint, &c), 0); /* no further tries */
     ck_assert_int_eq(is_done(&p, 1, 2), 1);
     ck_assert_int_eq(memcmp(p.from, p.to, p.length), 0);
     ck_assert_int_eq(is_done(&p, 0, 1), 1);
-    p.shares = 0; /* who could not write once is not asked again */
+    p.shares = 0; /* a rank that could not write once is not asked again */
     start_message(&p);
     ck_assert_int_eq(memcmp(p.from, p.to, p.length), 0);
     pair_close(&p);
 }
 END_TEST
 
-/* What a receiver that can read no more gets through the cells includes what the sender has
-   claimed; it asks for that when the sender has stopped writing. */
-START_TEST(test_shm_share__reading_may_fail_in_between)
+/* A receiver that can read no more gets the rest through the cells, with the bytes that the sender
+   has claimed. It asks for that when the sender has stopped writing. */
+START_TEST(test_shm_joint__reading_may_fail_in_between)
 {
     struct pair p;
     struct shm_claim c, other;
     int rounds = 0, done[2] = {0, 0};
 
     pair_open(&p, 1);
-    ck_assert_int_eq(shm_share_claim_last(p.share, &c), 1);
+    ck_assert_int_eq(shm_joint_claim_last(p.joint, &c), 1);
     ck_assert_int_eq(mprotect(p.from, p.length, PROT_NONE), 0);
     ck_assert_int_eq(is_done(&p, 1, 1), 0);
     ck_assert_int_eq(mprotect(p.from, p.length, PROT_READ), 0);
-    ck_assert_int_eq(shm_share_claim_last(p.share, &other), 0);
+    ck_assert_int_eq(shm_joint_claim_last(p.joint, &other), 0);
     for (int i = 0; i < POLLS; i++)
         must(!is_done(&p, 1, 1) && !is_done(&p, 0, 1), "poll %d", i);
     ck_assert_int_ne(memcmp(p.from, p.to, p.length), 0);
-    shm_share_put(p.share, 1);
+    shm_joint_put(p.joint, 1);
     for (; rounds < 100000 && !(done[0] && done[1]); rounds++)
         for (int r = 1; r >= 0; r--)
             done[r] |= is_done(&p, r, 1);
@@ -190,7 +190,7 @@ START_TEST(test_shm_share__reading_may_fail_in_between)
 END_TEST
 
 /* A sender in another process claims pieces and is killed. */
-START_TEST(test_shm_share__a_sender_that_is_killed_is_an_error)
+START_TEST(test_shm_joint__a_sender_that_is_killed_is_an_error)
 {
     int member[2] = {0, 1}, rc = 0;
     unsigned done[1], ndone = 0;
@@ -215,9 +215,9 @@ START_TEST(test_shm_share__a_sender_that_is_killed_is_an_error)
     must(!xport_shm_join(&x, offer) && !x.reserve(x.state, 1), "rank %d", rank);
     if (!child) {
         must(!x.send(x.state, 0, bytes, LENGTH, 0, 0), "rank %d", rank);
-        while (!shm_share_claim_last(&((struct shm *)x.state)->peer[0].out->share, &c))
+        while (!shm_joint_claim_last(&((struct shm *)x.state)->peer[0].out->joint, &c))
             usleep(100);
-        while (shm_share_claim_last(&((struct shm *)x.state)->peer[0].out->share, &c))
+        while (shm_joint_claim_last(&((struct shm *)x.state)->peer[0].out->joint, &c))
             ; /* all that is left: the receiver has nothing to read that would tell */
         raise(SIGKILL);
     }
@@ -236,10 +236,10 @@ START_TEST(test_shm_share__a_sender_that_is_killed_is_an_error)
 END_TEST
 
 /* Receiver and sender in any order: each piece is claimed once, and settled last. */
-START_TEST(test_shm_share__every_byte_has_one_claimer)
+START_TEST(test_shm_joint__every_byte_has_one_claimer)
 {
     static unsigned char claimed[(8 << 20) + 1];
-    struct shm_share *s = aligned_alloc(64, sizeof *s);
+    struct shm_joint *s = aligned_alloc(64, sizeof *s);
 
     memset(s, 0, sizeof *s);
     for (uint64_t seed = 1; seed <= 300; seed++) {
@@ -249,28 +249,28 @@ START_TEST(test_shm_share__every_byte_has_one_claimer)
         struct shm_claim c;
         int more = 1, held = 0;
         memset(claimed, 0, sizeof claimed);
-        must(shm_share_pays(length), "length %llu", (unsigned long long)length);
-        shm_share_open(s, (uint32_t)seed, seed << 20, length);
+        must(shm_joint_pays(length), "length %llu", (unsigned long long)length);
+        shm_joint_open(s, (uint32_t)seed, seed << 20, length);
         while (more) {
             if (rng_below(&r, 2)) {
-                more = shm_share_claim_first(s, &piece);
+                more = shm_joint_claim_first(s, &piece);
             } else if (!held) {
-                more = held = shm_share_claim_last(s, &c);
+                more = held = shm_joint_claim_last(s, &c);
                 piece = c.piece;
                 must(!more || (c.slot == seed && c.address == seed << 20), "seed %d", (int)seed);
             } else {
-                shm_share_put(s, 1);
+                shm_joint_put(s, 1);
                 held = 0;
                 continue;
             }
             for (uint64_t i = 0; more && i < piece.length; i++)
                 must(claimed[piece.from + i]++ == 0, "seed %d", (int)seed);
         }
-        must(shm_share_look(s, &none) == (held ? SHM_SHARE_WAITING : SHM_SHARE_SETTLED), "seed %d",
+        must(shm_joint_look(s, &none) == (held ? SHM_JOINT_WAITING : SHM_JOINT_SETTLED), "seed %d",
              (int)seed);
         if (held)
-            shm_share_put(s, 1);
-        must(shm_share_look(s, &none) == SHM_SHARE_SETTLED, "seed %d", (int)seed);
+            shm_joint_put(s, 1);
+        must(shm_joint_look(s, &none) == SHM_JOINT_SETTLED, "seed %d", (int)seed);
         for (uint64_t i = 0; i <= length; i++)
             must(claimed[i] == (i < length), "seed %d", (int)seed);
     }
@@ -278,7 +278,7 @@ START_TEST(test_shm_share__every_byte_has_one_claimer)
 }
 END_TEST
 
-START_TEST(test_shm_share__who_has_a_cpu)
+START_TEST(test_shm_joint__who_has_a_cpu)
 {
     static const struct {
         int n, well;
@@ -300,19 +300,19 @@ START_TEST(test_shm_share__who_has_a_cpu)
 }
 END_TEST
 
-Suite *suite_shm_share(void)
+Suite *suite_shm_joint(void)
 {
-    Suite *s = suite_create("shm_share");
-    TCase *t = tcase_create("shm_share");
+    Suite *s = suite_create("shm_joint");
+    TCase *t = tcase_create("shm_joint");
 
-    tcase_add_test(t, test_shm_share__a_sender_that_waits_writes_what_is_not_read);
-    tcase_add_test(t, test_shm_share__no_sender_writes_where_ranks_share_a_cpu);
-    tcase_add_test(t, test_shm_share__a_receive_ends_after_its_senders_last_byte);
-    tcase_add_test(t, test_shm_share__a_piece_given_back_is_read);
-    tcase_add_test(t, test_shm_share__reading_may_fail_in_between);
-    tcase_add_test(t, test_shm_share__a_sender_that_is_killed_is_an_error);
-    tcase_add_test(t, test_shm_share__every_byte_has_one_claimer);
-    tcase_add_test(t, test_shm_share__who_has_a_cpu);
+    tcase_add_test(t, test_shm_joint__a_sender_that_waits_writes_what_is_not_read);
+    tcase_add_test(t, test_shm_joint__no_sender_writes_where_ranks_share_a_cpu);
+    tcase_add_test(t, test_shm_joint__a_receive_ends_after_its_senders_last_byte);
+    tcase_add_test(t, test_shm_joint__a_piece_given_back_is_read);
+    tcase_add_test(t, test_shm_joint__reading_may_fail_in_between);
+    tcase_add_test(t, test_shm_joint__a_sender_that_is_killed_is_an_error);
+    tcase_add_test(t, test_shm_joint__every_byte_has_one_claimer);
+    tcase_add_test(t, test_shm_joint__who_has_a_cpu);
     suite_add_tcase(s, t);
     return s;
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the checks of documents share: which there are, and a document as lines of kinds."""
+"""Documents: which there are, and a document as lines of kinds, and as paragraphs."""
 import re
 from pathlib import Path
 
@@ -20,10 +20,14 @@ def every_readme(root):
 
 
 def lines_of(path):
+    return lines_in(Path(path).read_text())
+
+
+def lines_in(content):
     """(number, kind, text) of each line. Kinds: text, code, fence, made (a part made by a command)."""
     fenced = made = False
     blank_before = True
-    for number, line in enumerate(Path(path).read_text().splitlines(), 1):
+    for number, line in enumerate(content.splitlines(), 1):
         if made:
             made = not END.match(line)
             kind = "made"
@@ -46,3 +50,24 @@ def plain(text):
     text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text)
     text = re.sub(r"`[^`]*`", "Code", text)
     return re.sub(r"[*_]{1,2}(?=\S)|(?<=\S)[*_]{1,2}", "", text)
+
+
+def blocks(content):
+    """(line, text, whether it is a cell) of each paragraph, list item and cell."""
+    begun, words = 0, []
+    for number, kind, line in [*lines_in(content), (0, "fence", "")]:
+        bare = line.strip()
+        item = re.match(r"([-*]|\d+\.)\s+(.*)", bare)
+        if kind != "text" or not bare or bare.startswith(("#", "|", "<!--")) or item:
+            if words:
+                yield begun, " ".join(words), False
+            words = []
+        if kind != "text" or not bare or bare.startswith(("#", "<!--")):
+            continue
+        if bare.startswith("|"):
+            for cell in bare.strip("|").split("|"):
+                yield number, cell.strip(), True
+            continue
+        if not words:
+            begun = number
+        words.append(item[2] if item else bare)

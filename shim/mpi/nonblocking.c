@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "shim/mpi/nonblocking.h"
+
+#include <stdlib.h>
+
+#include "shim/decide/choose.h"
+#include "shim/decide/count.h"
+#include "shim/mpi/grequest.h"
+#include "shim/mpi/pending.h"
+
+struct started {
+    struct pending pending; /* first */
+    struct grequest *request;
+};
+
+static void on_done(struct pending *p)
+{
+    struct started *s = (struct started *)p;
+    struct grequest *request = s->request;
+    int code = p->code;
+
+    pending_close(p);
+    free(s);
+    grequest_complete(request, code);
+}
+
+/* call.room is the call's from here on. Returns an MPI code. */
+static int start(struct mpi_comm *c, const struct ready *ready)
+{
+    struct started *s = malloc(sizeof *s);
+
+    if (!s) {
+        free(ready->call.room);
+        return MPI_ERR_NO_MEM;
+    }
+    int rc = pending_open(&s->pending, c, ready, 0, on_done);
+    if (rc != MPI_SUCCESS) {
+        free(s);
+        return rc;
+    }
+    if (settings.cfg.mode == CFG_MODE_VERIFY)
+        rc = pending_compare(&s->pending);
+    if (rc == MPI_SUCCESS)
+        rc = grequest_open(&s->request, ready->call.nonblocking);
+    if (rc != MPI_SUCCESS) {
+        pending_close(&s->pending);
+        free(s);
+        return rc;
+    }
+    pending_start(&s->pending);
+    return MPI_SUCCESS;
+}
+
+enum reason nonblocking_prepare(struct mpi_comm *c, const struct mpi_call *call,
+                                const struct plan_candidate *list, int n, struct ready *ready,
+                                int *rc)
+{
+    enum reason why = REASON_SHAPE;
+
+    for (int i = 0; i < n; i++) {
+        if (plan_variant_of(list[i].algorithm))
+            why = REASON_VARIANT;
+        else if (list[i].ppg > 1)
+            why = REASON_UNJUDGED;
+        else if (!(why = serve_prepare(c, call, &list[i], ready, rc)))
+            return REASON_NONE;
+    }
+    return why;
+}
+
+struct mpi_outcome nonblocking_run(struct mpi_comm *c, const struct mpi_call *call)
+{
+    struct plan_candidate list[GUARD_REROUTES];
+    struct ready ready;
+    int n = 0, rc = 0;
+    enum reason why = call->total ? mpi_find_judged(c, call, list, &n) : REASON_EMPTY;
+
+    if (!why)
+        why = nonblocking_prepare(c, call, list, n, &ready, &rc);
+    if (!why && !rc && choose_way(&c->turn) == CHOOSE_NATIVE)
+        why = REASON_TURN;
+    if (why || rc)
+        free(call->room);
+    if (why)
+        return serve_natively(call, why);
+    if (!rc)
+        rc = start(c, &ready);
+    if (rc)
+        *call->nonblocking = MPI_REQUEST_NULL;
+    else
+        count_started(call->collective, ready.algorithm, call->total);
+    return serve_failed(serve_code(rc));
+}
+
+int nonblocking_room(struct mpi_comm *c, struct mpi_call *call, size_t **bytes, uint64_t **offset)
+{
+    size_t n = (size_t)c->size;
+    uint64_t *room;
+
+    *bytes = c->bytes;
+    if (offset)
+        *offset = c->offset;
+    if (!call->nonblocking)
+        return MPI_SUCCESS;
+    call->room = room = malloc(n * (sizeof *room + sizeof **bytes));
+    if (!room) {
+        *call->nonblocking = MPI_REQUEST_NULL;
+        mpi.Comm_call_errhandler(call->comm, MPI_ERR_NO_MEM);
+        return MPI_ERR_NO_MEM;
+    }
+    *bytes = (size_t *)(room + n);
+    if (offset)
+        *offset = room;
+    return MPI_SUCCESS;
+}

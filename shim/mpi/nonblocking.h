@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A nonblocking collective: started as a pending call (pending.h) with a generalized request
+ * (grequest.h), or left to the library.
+ */
+#ifndef COLLSHIM_SHIM_MPI_NONBLOCKING_H
+#define COLLSHIM_SHIM_MPI_NONBLOCKING_H
+
+#include "shim/decide/call_site.h"
+#include "shim/decide/count.h"
+#include "shim/mpi/serve.h"
+#include "shim/mpi/vectors.h"
+
+/*
+ * Start the call, which passed the gate; its request is complete but for the algorithm. Never
+ * waits, and asks no other rank. An error that shows later reaches the application with the
+ * request. The outcome has an error only where this rank has no memory to take part.
+ */
+struct mpi_outcome nonblocking_run(struct mpi_comm *c, const struct mpi_call *call);
+
+/* As serve_prepare, by the first of n candidates that one process can carry by one schedule. */
+enum reason nonblocking_prepare(struct mpi_comm *c, const struct mpi_call *call,
+                                const struct plan_candidate *list, int n, struct ready *ready,
+                                int *rc);
+
+/*
+ * Room for the sizes of a call's blocks, and, unless NULL, for where they start, packed: [size]
+ * each. The communicator's, or of a nonblocking call: its own (call->room). Returns an MPI code,
+ * which was raised on the communicator: the rank has no memory to take part.
+ */
+int nonblocking_room(struct mpi_comm *c, struct mpi_call *call, size_t **bytes, uint64_t **offset);
+
+/*
+ * Does one look show that a nonblocking call is the library's? Counts it if so. It has that many
+ * elements or, with comm, as many for each rank. Inlined into the wrappers: most calls of a program
+ * end here.
+ */
+static inline int nonblocking_passes(enum plan_collective collective, MPI_Count count,
+                                     MPI_Datatype type, MPI_Comm comm)
+{
+    enum reason why = mpi_process.verdict;
+    uint64_t total = 0;
+    int size = 1;
+
+    if (!why) {
+        if (bytes_of(count, type, &total) < 0 ||
+            (comm != MPI_COMM_NULL && mpi.Comm_size(comm, &size) != MPI_SUCCESS) ||
+            bytes_of_all(total, size, &total) < 0)
+            return 0;
+        why = gate_bytes(total);
+    }
+    if (!why)
+        return 0;
+    count_native(collective, why);
+    site_note_bytes(total);
+    return 1;
+}
+
+#endif

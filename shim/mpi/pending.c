@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * One lock and one list of communicators: a poll with nothing to do costs a load, and one with
+ * something to do takes longer than the lock. A poll that finds the lock taken goes away, since
+ * another thread is advancing everything already; so does one from inside, because the transport
+ * calls MPI, which polls.
+ *
+ * Rejected: several calls of a communicator side by side. Their messages would need tags of their
+ * own, and the transport in shared memory state of its own, for links that one call fills.
+ */
+#include "shim/mpi/pending.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "shim/mpi/adopt.h"
+#include "shim/mpi/progress.h"
+
+enum { STEPS = 16 }; /* of each call in one poll, at most */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static __thread int inside __attribute__((tls_model("initial-exec"))); /* holds the lock */
+static struct mpi_comm *busy; /* communicators with pending calls */
+static int polled;            /* the library's progress engine calls poll() */
+static int kept_calls;        /* that will be started again */
+static int nothing_to_do;     /* poll() need not look, while calls are kept */
+
+static enum progress poll(void);
+
+void pending_enter(void)
+{
+    pthread_mutex_lock(&lock);
+    inside = 1;
+}
+
+static void leave(void)
+{
+    inside = 0;
+    pthread_mutex_unlock(&lock);
+}
+
+void pending_leave(void)
+{
+    __atomic_store_n(&nothing_to_do, 0, __ATOMIC_RELAXED);
+    if (!polled && progress_start(poll) == 0)
+        __atomic_store_n(&polled, 1, __ATOMIC_RELAXED);
+    leave();
+}
+
+static void close_staging(struct pending *p)
+{
+    if (p->opened)
+        staging_close(&p->staging);
+    p->opened = 0;
+}
+
+/* own_output: of staging_open. */
+static void open_staging(struct pending *p, int own_output)
+{
+    p->failed = staging_open(&p->staging, p->comm, &p->ready.call, p->ready.plan, own_output);
+    p->opened = 1;
+    if (p->failed)
+        close_staging(p);
+}
+
+/* Get the buffers, unless the call has failed already. */
+static void stage(struct pending *p)
+{
+    const struct mpi_call *call = &p->ready.call;
+
+    if (p->compares)
+        return;
+    p->failed = call->wrong;
+    if (!p->failed && p->opened)
+        p->failed = staging_again(&p->staging, call, p->comm->private_comm);
+    else if (!p->failed)
+        open_staging(p, 0);
+}
+
+static int begin(struct pending *p)
+{
+    const struct mpi_call *call = &p->ready.call;
+    const struct staging *s = &p->staging;
+
+    stage(p);
+    return engine_begin(p->ready.engine, &(struct engine_buffers){
+                                             .input = s->input,
+                                             .output = s->output,
+                                             .scratch = s->scratch,
+                                             .host = s->host,
+                                             .combine = reduction_combine,
+                                             .combine_context = (void *)(uintptr_t)&call->reduction,
+                                             .grain = call->request.grain,
+                                             .failed = p->failed});
+}
+
+/* The next one of its communicator can begin. */
+static void take_out(struct pending *p)
+{
+    struct mpi_comm *c = p->comm;
+
+    c->pending = p->next;
+    for (struct mpi_comm **at = &busy; !c->pending && *at; at = &(*at)->next_busy)
+        if (*at == c) {
+            *at = c->next_busy;
+            break;
+        }
+}
+
+/* The call has run, with that code, and the library's beside it, if any, with the other. */
+static void end(struct pending *p, int rc, int beside)
+{
+    if (!rc && p->compares && beside == MPI_SUCCESS)
+        serve_compare(p->comm, &p->ready, &p->staging);
+    else if (!rc && !p->compares)
+        rc = staging_deliver(&p->staging, &p->ready.call, p->comm->private_comm);
+    if (!p->kept)
+        close_staging(p);
+    p->code = beside ? beside : serve_code(rc);
+    take_out(p);
+    p->done(p);
+}
+
+/* Advance the engine until it is through. Returns 1 if anything moved; *over: it is, with *rc. */
+static int run(struct pending *p, int *over, int *rc)
+{
+    enum engine_state state = ENGINE_DONE;
+    int begins = !p->begun;
+
+    *rc = 0;
+    if (begins) {
+        p->begun = 1;
+        *rc = begin(p);
+    }
+    if (!*rc)
+        *rc = engine_step(p->ready.engine, &state);
+    *over = *rc || state == ENGINE_DONE;
+    return begins || state != ENGINE_IDLE;
+}
+
+/* One step of a communicator's first call. Returns 1 if anything moved. */
+static int step(struct mpi_comm *c)
+{
+    struct pending *p = c->pending;
+    int over = p->through, moved = 0, rc = MPI_SUCCESS, there = 1;
+
+    if (!over)
+        moved = run(p, &over, &p->result);
+    p->through = over;
+    if (over && p->beside != MPI_REQUEST_NULL)
+        rc = mpi.Test(&p->beside, &there, MPI_STATUS_IGNORE);
+    if (!over || !there)
+        return moved;
+    end(p, p->result, rc);
+    return 1;
+}
+
+/* Under the lock. Returns 1 if anything moved. *over: nothing is left. */
+static int step_all(int *over)
+{
+    int left, moved = adopt_step(&left);
+
+    for (struct mpi_comm *c = busy, *next; c; c = next) {
+        next = c->next_busy; /* c may leave the list */
+        moved |= step(c);
+    }
+    *over = !busy && !left;
+    return moved;
+}
+
+static enum progress poll(void)
+{
+    if (!__atomic_load_n(&polled, __ATOMIC_RELAXED))
+        return PROGRESS_OVER;
+    if (inside ||
+        (__atomic_load_n(&nothing_to_do, __ATOMIC_RELAXED) &&
+         __atomic_load_n(&kept_calls, __ATOMIC_RELAXED)) ||
+        pthread_mutex_trylock(&lock) != 0)
+        return PROGRESS_NONE;
+    inside = 1;
+    int over, moved = step_all(&over);
+    /* Received messages let more start: a program that tests rarely should not have to test again.
+     */
+    for (int more = moved, i = 0; more && !over && i < STEPS; i++)
+        more = step_all(&over);
+    __atomic_store_n(&nothing_to_do, over, __ATOMIC_RELAXED);
+    over = over && !kept_calls;
+    if (over)
+        __atomic_store_n(&polled, 0, __ATOMIC_RELAXED);
+    leave();
+    return over ? PROGRESS_OVER : moved ? PROGRESS_MADE : PROGRESS_NONE;
+}
+
+/* A type that the application may free while the call needs it, for packing. */
+static int keep_type(struct layout *l, MPI_Datatype *kept)
+{
+    int rc = MPI_SUCCESS;
+
+    if (l->dense || !l->size)
+        return rc;
+    rc = mpi.Type_contiguous(1, l->type, kept);
+    if (rc == MPI_SUCCESS)
+        rc = mpi.Type_commit(kept);
+    if (rc == MPI_SUCCESS)
+        l->type = *kept;
+    return rc;
+}
+
+int pending_open(struct pending *p, struct mpi_comm *c, const struct ready *ready, int kept,
+                 void (*done)(struct pending *p))
+{
+    const struct mpi_call *call = &ready->call;
+    int rc = MPI_ERR_NO_MEM;
+
+    *p = (struct pending){.comm = c,
+                          .ready = *ready,
+                          .plan = mpi_comm_hold(c, ready->plan),
+                          .type = {MPI_DATATYPE_NULL, MPI_DATATYPE_NULL},
+                          .arguments = malloc(call->arguments_bytes),
+                          .room = call->room,
+                          .beside = MPI_REQUEST_NULL,
+                          .kept = kept,
+                          .done = done};
+    if (p->arguments) {
+        p->ready.call.arguments = memcpy(p->arguments, call->arguments, call->arguments_bytes);
+        rc = keep_type(&p->ready.call.input, &p->type[0]);
+    }
+    if (rc == MPI_SUCCESS)
+        rc = keep_type(&p->ready.call.output, &p->type[1]);
+    if (rc != MPI_SUCCESS)
+        pending_close(p);
+    return rc;
+}
+
+int pending_compare(struct pending *p)
+{
+    struct mpi_call call = p->ready.call;
+
+    p->compares = 1;
+    if (call.wrong)
+        p->failed = call.wrong;
+    else
+        open_staging(p, 1); /* before the library writes what is read in place */
+    call.nonblocking = &p->beside;
+    return call.native(&call);
+}
+
+void pending_close(struct pending *p)
+{
+    close_staging(p);
+    for (int i = 0; i < 2; i++)
+        if (p->type[i] != MPI_DATATYPE_NULL)
+            mpi.Type_free(&p->type[i]);
+    mpi_plan_release(p->plan);
+    free(p->arguments);
+    free(p->room);
+    p->arguments = p->room = NULL;
+    p->plan = NULL;
+}
+
+int pending_reserve(struct pending *p)
+{
+    if (p->ready.call.wrong)
+        return 0;
+    p->opened = 1;
+    int rc = staging_reserve(&p->staging, &p->ready.call, p->ready.plan);
+    return rc ? rc : engine_reserve(p->ready.engine);
+}
+
+void pending_keep(int more)
+{
+    pthread_mutex_lock(&lock);
+    __atomic_store_n(&kept_calls, kept_calls + more, __ATOMIC_RELAXED);
+    leave();
+}
+
+void pending_start(struct pending *p)
+{
+    struct mpi_comm *c = p->comm;
+
+    pending_enter();
+    p->next = NULL;
+    p->begun = p->through = 0;
+    if (c->pending) {
+        c->last_pending->next = p;
+        c->last_pending = p;
+    } else {
+        c->pending = c->last_pending = p;
+        c->next_busy = busy;
+        busy = c;
+        step(c);
+    }
+    pending_leave();
+}
+
+/* Until nothing is pending: of one communicator, or, NULL, of all. */
+static void advance_until_done(const struct mpi_comm *c)
+{
+    unsigned idle = 0;
+    int over;
+
+    for (;;) {
+        pending_enter();
+        int moved = step_all(&over), done = c ? !c->pending : !busy;
+        leave();
+        if (done)
+            return;
+        idle = moved ? 0 : idle + 1;
+        if (idle > (c ? c->links.use->patience : 0))
+            sched_yield();
+    }
+}
+
+void pending_drain(struct mpi_comm *c)
+{
+    if (__atomic_load_n(&c->pending, __ATOMIC_ACQUIRE))
+        advance_until_done(c);
+}
+
+void pending_finish(void)
+{
+    advance_until_done(NULL);
+}

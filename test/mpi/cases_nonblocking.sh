@@ -1,0 +1,171 @@
+# shellcheck shell=bash disable=SC2154,SC2034 # variables shared with run.sh and launch.sh
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Nonblocking collectives: random calls in every form of completion; and that they advance in every call
+# of the application that waits, under libraries whose progress engine calls us.
+
+no_hook='nonblocking, under a library whose progress engine has no hook'
+
+# Does the library's progress engine call us (shim/mpi/progress.c)?
+progresses() { [ "$kin" = openmpi ] || [ "$library" = mpich5 ]; }
+
+# started FIELD...: a number of the report, summed over collectives
+started() {
+    [ -r "$tmp/report.json" ] || { echo 0; return; }
+    jq "[.collectives[] | $1 // 0] | add" "$tmp/report.json"
+}
+
+# want_started [REASON]: as many nonblocking calls were rerouted as the program says; without a hook, or with a
+# REASON for which they are native: none, and as many or more have it
+want_started() {
+    local want got why=${1-}
+    want=$(sed -nE 's/.*to start: nonblocking=([0-9]+).*/\1/p' <<<"$out" | head -n 1)
+    progresses || [[ $why = *" the settings "* ]] || why=$no_hook
+    got=$(started .rerouted_nonblocking)
+    if [ -z "$why" ]; then
+        [ "$got" = "${want:-none}" ] ||
+            complain "report: ${got:-no} nonblocking calls were rerouted, the program started ${want:-no known number of} such calls"
+        return
+    fi
+    [ "$got" = 0 ] || complain "report: $got nonblocking calls were rerouted, wanted none"
+    got=$(started ".native[\"$why\"]")
+    [ "${got:-0}" -ge "${want:-1}" ] 2>/dev/null || complain "report: ${got:-no} calls are native because: $why; wanted $want"
+}
+
+# nonblocking N ROUNDS [NAME=VALUE...]: a whole test
+nonblocking() {
+    local n=$1 rounds=$2
+    shift 2
+    begin "$rounds rounds of nonblocking calls on $n ranks${*:+, $*}"
+    launch "$n" "$@" -- "$programs/nonblocking" "$seed" "$rounds"
+    want_right
+    want_lines
+    case " $* " in
+        *" COLLSHIM_MODE=off "* | *" COLLSHIM_MODE=ab "*) ;;
+        *" COLLSHIM_NONBLOCKING=0 "*) want_started 'nonblocking, and the settings leave such calls to the library' ;;
+        *) want_started ;;
+    esac
+    if [[ " $* " = *" COLLSHIM_MODE=verify "* ]] && progresses; then
+        [ "$(started .verified_equal)" -ge "$(started .rerouted_nonblocking)" ] ||
+            complain "report: not every call was compared"
+        [ "$(started .verified_different)" = 0 ] || complain "report: a call differs from the library's"
+    fi
+    finish
+}
+
+# nonblocking_progress WHAT CLAIM [NAME=VALUE...]: a whole test
+nonblocking_progress() {
+    local what=$1 claim=$2
+    shift 2
+    begin "$claim${*:+, $*}"
+    launch 3 "$@" -- "$programs/progress" "$what" 400000
+    if [ "$rc" -eq 77 ]; then
+        skip "$name" "$(head -n 1 <<<"$out")"
+        return
+    fi
+    want_right
+    [ "$what" != threads ] || [ "$library" != mpich5 ] || { finish; return; } # natively: progress.c
+    want_started
+    finish
+}
+
+# The guard judges blocking calls, and nonblocking ones of their size follow it.
+nonblocking_follows_the_guard() {
+    local all rerouted won
+    local unjudged='nonblocking, and no schedule of one process has won in blocking calls like it'
+
+    begin "under the guard, nonblocking calls that no blocking one came before are native"
+    launch 3 COLLSHIM_MIN_BYTES=64KiB -- "$programs/progress" silent 400000
+    want_right
+    want_started 'nonblocking, and no blocking call on the communicator came before'
+    finish
+
+    begin "under the guard, nonblocking calls are native before it has judged"
+    launch 3 COLLSHIM_MIN_BYTES=64KiB -- "$programs/progress" silent 400000 2
+    want_right
+    want_started "$unjudged"
+    finish
+
+    printf 'allreduce * * linear\n' >"$tmp/nonblocking.profile"
+    begin "under the guard, nonblocking calls follow the tuning profile before it has judged"
+    launch 3 COLLSHIM_MIN_BYTES=64KiB "COLLSHIM_PROFILE=$tmp/nonblocking.profile" -- "$programs/progress" silent 400000 2
+    want_right
+    want_started
+    finish
+
+    progresses || return 0
+    begin "nonblocking calls follow what the guard has judged"
+    launch 3 COLLSHIM_MIN_BYTES=64KiB -- "$programs/progress" silent 400000 60
+    want_right
+    all=$(sed -nE 's/.*to start: nonblocking=([0-9]+).*/\1/p' <<<"$out")
+    rerouted=$(started .rerouted_nonblocking)
+    won=$(started '([.sizes[]?.guard_rerouted] | add)') # verdicts, of one rank
+    if [ "$won" -gt 0 ]; then
+        [ "$rerouted" = "$all" ] || complain "$rerouted of $all nonblocking calls were rerouted, though that won"
+    else
+        [ "$rerouted" = 0 ] || complain "$rerouted nonblocking calls were rerouted, though the library won"
+    fi
+    finish
+}
+
+# A library that takes no device memory fails where the calls are its own.
+nonblocking_on_devices() {
+    begin "nonblocking calls of buffers on devices and on hosts"
+    if [ ! -r "$build/gpusim/libcuda.so.1" ]; then
+        skip "$name" "no simulated driver was built"
+        return
+    fi
+    launch 3 "LD_LIBRARY_PATH=$build/gpusim" 'GPUSIM=devices=2 seed=3' -- "$programs/nonblocking_device" "$seed"
+    want_right
+    want_started
+    finish
+}
+
+nonblocking_from_fortran() {
+    local binding
+
+    for binding in mpif_h mpi_f08; do
+        if [ ! -x "$fortran/nonblocking_$binding" ]; then
+            skip "nonblocking calls from Fortran, $binding" "$lacks_fortran"
+            continue
+        fi
+        begin "nonblocking calls from Fortran, $binding"
+        launch 3 -- "$fortran/nonblocking_$binding"
+        want_right
+        want_started
+        finish
+    done
+}
+
+cases_nonblocking() {
+    local rounds=150 large=$((1 - quick))
+
+    [ "$quick" = 0 ] || rounds=40
+    # Without a hook all calls are the library's own, and MPICH's ranks wait busily.
+    progresses || rounds=15 large=0
+    nonblocking 4 $rounds
+    nonblocking 3 $rounds COLLSHIM_SHM=off 'COLLSHIM_TOPOLOGY=node:2 rank:2,1'
+    [ "$large" = 0 ] || nonblocking 5 $rounds COLLSHIM_SHM=copy 'COLLSHIM_TOPOLOGY=node:2 rank:3,2 rail:2'
+    [ "$quick" = 1 ] || nonblocking 2 $rounds COLLSHIM_CHUNK_BYTES=4096
+    nonblocking 3 $rounds COLLSHIM_MODE=ab
+    nonblocking 3 $rounds COLLSHIM_MODE=verify
+    nonblocking 3 15 COLLSHIM_NONBLOCKING=0
+    nonblocking_progress waits "a call advances while its rank is in another call that waits"
+    nonblocking_progress waits "a call advances while its rank is in another call that waits" COLLSHIM_SHM=off
+    nonblocking_progress silent "a program makes no call between start and wait"
+    nonblocking_progress opposite "two communicators in opposite order"
+    nonblocking_progress many "2000 calls at once"
+    nonblocking_progress late "a small blocking call prepares for nonblocking ones" COLLSHIM_MIN_BYTES=64KiB COLLSHIM_REPRODUCIBLE=1
+    nonblocking_progress cancel "MPI_Cancel of a collective is the library's error"
+    nonblocking_progress threads "threads that wait for what others started"
+    nonblocking_progress threads "threads that wait for what others started" COLLSHIM_SHM=off
+    # Open MPI 4.1.4 fails in these by itself.
+    if progresses; then
+        nonblocking_on_devices
+        nonblocking_progress wrong "a wrong call fails in the wait, and the next ones go on"
+        nonblocking_progress freed "a communicator is freed while its calls are active"
+        nonblocking_progress finalize "requests are freed while active, and MPI_Finalize follows"
+    fi
+    nonblocking_follows_the_guard
+    nonblocking_from_fortran
+}

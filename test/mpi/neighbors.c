@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Random calls of the neighbour collectives: neighbors [SEED [CALLS]]
+ *
+ * On grids, graphs and distributed graphs of all ranks, some of which have no neighbours, or
+ * themselves. Blocks lie in any order with gaps between, in which nothing may be written; each
+ * rank's type is of its own. Beyond the edge of a grid, blocks stay as they are. In some graphs a
+ * rank is a neighbour twice; these calls are the library's, and both blocks hold the same.
+ *
+ * neighbors SEED CALLS native: for runs in which the library serves all calls.
+ * neighbors SEED CALLS skewed: a ring of large halos to the right and small ones to the left.
+ */
+#include "test/mpi/typemap.h"
+#include "test/mpi/large_counts.h"
+
+enum {
+    MOST_RANKS = 16,
+    MOST_BLOCKS = 2 * MOST_RANKS,
+    MOST_UNITS = 700,
+    WORDS = 2,
+    PLACES = 9,
+    MOST_CALLS = 4096
+};
+enum form { ALLGATHER, ALLGATHERV, ALLTOALL, ALLTOALLV, ALLTOALLW, FORMS };
+
+static const char *const form_names[FORMS] = {"allgather", "allgatherv", "alltoall", "alltoallv",
+                                              "alltoallw"};
+
+struct place {
+    MPI_Comm comm;
+    int n[2], rank[2][MOST_BLOCKS]; /* 0: to whom this rank sends, 1: from whom it receives */
+    int twice;                      /* some rank of the communicator has a neighbour twice */
+};
+
+/* MPICH 4.0.2's own Neighbor_alltoallw leaves out blocks on distributed graphs. */
+#ifdef MPICH_VERSION
+enum { library_fails_w = 1 };
+#else
+enum { library_fails_w = 0 };
+#endif
+
+static int natively; /* the library serves all calls */
+static struct place places[PLACES];
+static MPI_Datatype gappy;                            /* as long as two ints, with room between */
+static int own_moves[MOST_CALLS], served[MOST_CALLS]; /* by call; 1 + its form, or 0: native */
+
+static void take_grid(struct place *p, int dimensions)
+{
+    for (int d = 0; d < dimensions; d++) {
+        int *pair = &p->rank[0][2 * d];
+
+        MPI_Cart_shift(p->comm, d, 1, &pair[0], &pair[1]);
+        p->rank[1][2 * d] = pair[0];
+        p->rank[1][2 * d + 1] = pair[1];
+    }
+    p->n[0] = p->n[1] = 2 * dimensions;
+}
+
+static void make_grid(struct place *p, int dimensions, int periodic)
+{
+    int dims[3] = {0}, periods[3] = {periodic, 0, periodic};
+
+    MPI_Dims_create(world_size, dimensions, dims);
+    MPI_Cart_create(MPI_COMM_WORLD, dimensions, dims, periods, 0, &p->comm);
+    for (int d = 0; d < dimensions; d++)
+        p->twice |= periods[d] && dims[d] <= 2;
+    take_grid(p, dimensions);
+}
+
+/* Each rank and the next one but one, both ways. */
+static void make_graph(struct place *p)
+{
+    int index[MOST_RANKS], edges[2 * MOST_RANKS], n = 0;
+
+    for (int r = 0; r < world_size; r++) {
+        edges[n++] = (r + 1) % world_size;
+        edges[n++] = (r + world_size - 1) % world_size;
+        index[r] = n;
+    }
+    p->twice = world_size < 3;
+    p->n[0] = p->n[1] = 2;
+    MPI_Graph_create(MPI_COMM_WORLD, world_size, index, edges, 0, &p->comm);
+    memcpy(p->rank[0], edges + 2 * world_rank, 2 * sizeof *edges);
+    memcpy(p->rank[1], edges + 2 * world_rank, 2 * sizeof *edges);
+}
+
+/* Any ranks, in any order; `again` in 10 edges are there twice. */
+static void make_distributed(struct place *p, uint64_t id, int again)
+{
+    struct draw d = draw_from(5, id);
+    int edges[MOST_RANKS][MOST_RANKS], order[MOST_RANKS], zero[MOST_BLOCKS] = {0};
+
+    for (int from = 0; from < world_size; from++)
+        for (int to = 0; to < world_size; to++) {
+            edges[from][to] = draw_below(&d, 3) == 0;
+            if (edges[from][to] && draw_below(&d, 10) < again)
+                edges[from][to] = 2;
+            p->twice |= edges[from][to] > 1;
+        }
+    shuffle(&d, order, world_size);
+    for (int side = 0; side < 2; side++)
+        for (int i = 0; i < world_size; i++)
+            for (int k = 0; k < (side ? edges[order[i]][world_rank] : edges[world_rank][order[i]]);
+                 k++)
+                p->rank[side][p->n[side]++] = order[i];
+    MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, p->n[1], p->rank[1], zero, p->n[0], p->rank[0],
+                                   zero, MPI_INFO_NULL, 0, &p->comm);
+}
+
+static void make_places(void)
+{
+    make_grid(&places[0], 1, 1);
+    make_grid(&places[1], 1, 0);
+    make_grid(&places[2], 2, 0);
+    make_grid(&places[3], 2, 1);
+    make_grid(&places[4], 3, 0);
+    make_graph(&places[5]);
+    make_distributed(&places[6], 1, 0);
+    make_distributed(&places[7], 2, 0);
+    make_distributed(&places[8], 3, 3);
+}
+
+/* One side of a call, as it is passed and as it should be afterwards. */
+struct side {
+    int n, count[MOST_BLOCKS], displ[MOST_BLOCKS], stride; /* in elements, of `stride` ints */
+    int each; /* of the one block, or of equal blocks: also where there are none */
+    MPI_Datatype type;
+    size_t ints;
+    int *got, *want;
+};
+
+struct call {
+    uint64_t number;
+    enum form form;
+    const struct place *place;
+    int large, shape;
+    struct side side[2];
+};
+
+/* Pairs of ints that one rank sends to another. */
+static int units_of(const struct call *c, int from, int to)
+{
+    uint64_t key = c->form == ALLTOALLV || c->form == ALLTOALLW ? (uint64_t)(from * MOST_RANKS + to)
+                   : c->form == ALLGATHERV                      ? (uint64_t)from
+                                                                : 0;
+    int units = (int)(mix(c->number * 1000 + key) % MOST_UNITS);
+
+    return c->shape == 1 && units % 3 ? 0 : c->shape == 2 ? units % 2 : units;
+}
+
+static int word(const struct call *c, int from, int to, int i)
+{
+    int gathers = c->form <= ALLGATHERV;
+
+    return (int)(mix(c->number * 77 + (uint64_t)(from * MOST_RANKS + (gathers ? 0 : to))) %
+                 100000) +
+           i * 7;
+}
+
+/* Blocks in some order, with room between, unless they are to lie one behind the other. */
+static void lay_out(struct call *c, struct draw *own, int which)
+{
+    struct side *s = &c->side[which];
+    int gathered = which == 0 && c->form <= ALLGATHERV, next = 0, order[MOST_BLOCKS];
+    int free_order = which ? c->form != ALLGATHER && c->form != ALLTOALL : c->form >= ALLTOALLV;
+
+    s->n = c->place->n[which];
+    s->type = draw_below(own, 2) ? gappy : MPI_INT;
+    s->stride = s->type == gappy ? 2 * WORDS : 1;
+    s->each = units_of(c, world_rank, 0) * (s->type == gappy ? 1 : WORDS);
+    shuffle(own, order, s->n);
+    for (int i = 0; i < s->n; i++) {
+        int b = free_order ? order[i] : i, peer = c->place->rank[which][b];
+        int from = which ? peer : world_rank, to = which ? world_rank : peer;
+        int units = units_of(c, from == MPI_PROC_NULL ? 0 : from, to == MPI_PROC_NULL ? 0 : to);
+
+        s->count[b] = units * (s->type == gappy ? 1 : WORDS);
+        s->displ[b] = next;
+        next += gathered ? 0 : s->count[b] + (free_order ? draw_below(own, 3) : 0);
+    }
+    if (gathered)
+        next = s->each;
+    s->ints = (size_t)next * (size_t)s->stride + 1;
+    s->got = malloc(s->ints * sizeof *s->got);
+    s->want = malloc(s->ints * sizeof *s->want);
+    if (!s->got || !s->want)
+        abort();
+    for (size_t i = 0; i < s->ints; i++)
+        s->got[i] = s->want[i] = -1;
+}
+
+/* Word i of a block. */
+static int place_of(const struct side *s, int block, int i)
+{
+    int at = s->displ[block] * s->stride;
+
+    return s->type == gappy ? at + i / WORDS * s->stride + i % WORDS * 2 : at + i;
+}
+
+static void write_blocks(struct call *c, int which)
+{
+    struct side *s = &c->side[which];
+
+    for (int b = 0; b < s->n; b++) {
+        int peer = c->place->rank[which][b];
+        int from = which ? peer : world_rank, to = which ? world_rank : peer;
+
+        for (int i = 0; peer != MPI_PROC_NULL && i < WORDS * units_of(c, from, to); i++) {
+            s->want[place_of(s, b, i)] = word(c, from, to, i);
+            if (!which)
+                s->got[place_of(s, b, i)] = word(c, from, to, i);
+        }
+    }
+}
+
+static int call_narrow(const struct call *c, MPI_Datatype types[2][MOST_BLOCKS],
+                       MPI_Aint at[2][MOST_BLOCKS])
+{
+    const struct side *s = &c->side[0], *r = &c->side[1];
+    MPI_Comm comm = c->place->comm;
+
+    switch (c->form) {
+    case ALLGATHER:
+        return MPI_Neighbor_allgather(s->got, s->each, s->type, r->got, r->each, r->type, comm);
+    case ALLGATHERV:
+        return MPI_Neighbor_allgatherv(s->got, s->each, s->type, r->got, r->count, r->displ,
+                                       r->type, comm);
+    case ALLTOALL:
+        return MPI_Neighbor_alltoall(s->got, s->each, s->type, r->got, r->each, r->type, comm);
+    case ALLTOALLV:
+        return MPI_Neighbor_alltoallv(s->got, s->count, s->displ, s->type, r->got, r->count,
+                                      r->displ, r->type, comm);
+    default:
+        return MPI_Neighbor_alltoallw(s->got, s->count, at[0], types[0], r->got, r->count, at[1],
+                                      types[1], comm);
+    }
+}
+
+static int call_large(const struct call *c, MPI_Datatype types[2][MOST_BLOCKS],
+                      MPI_Aint at[2][MOST_BLOCKS])
+{
+    const struct side *s = &c->side[0], *r = &c->side[1];
+    MPI_Count count[2][MOST_BLOCKS];
+    MPI_Aint displ[2][MOST_BLOCKS];
+    MPI_Comm comm = c->place->comm;
+
+    for (int which = 0; which < 2; which++)
+        for (int b = 0; b < c->side[which].n; b++) {
+            count[which][b] = c->side[which].count[b];
+            displ[which][b] = c->side[which].displ[b];
+        }
+    MPI_Count sends = s->each, receives = r->each;
+    switch (c->form) {
+    case ALLGATHER:
+        return MPI_Neighbor_allgather_c(s->got, sends, s->type, r->got, receives, r->type, comm);
+    case ALLGATHERV:
+        return MPI_Neighbor_allgatherv_c(s->got, sends, s->type, r->got, count[1], displ[1],
+                                         r->type, comm);
+    case ALLTOALL:
+        return MPI_Neighbor_alltoall_c(s->got, sends, s->type, r->got, receives, r->type, comm);
+    case ALLTOALLV:
+        return MPI_Neighbor_alltoallv_c(s->got, count[0], displ[0], s->type, r->got, count[1],
+                                        displ[1], r->type, comm);
+    default:
+        return MPI_Neighbor_alltoallw_c(s->got, count[0], at[0], types[0], r->got, count[1], at[1],
+                                        types[1], comm);
+    }
+}
+
+static void check(const struct call *c, int which)
+{
+    const struct side *s = &c->side[which];
+
+    for (size_t i = 0; i < s->ints; i++)
+        if (s->got[i] != s->want[i]) {
+            fail("seed %llu call %llu (%s%s, place %d): %s int %zu is %d, expected %d",
+                 (unsigned long long)test_seed, (unsigned long long)c->number, form_names[c->form],
+                 c->large ? ", large" : "", (int)(c->place - places), which ? "received" : "sent",
+                 i, s->got[i], s->want[i]);
+            return;
+        }
+}
+
+/* Does this rank send anything? */
+static int moves(const struct call *c)
+{
+    int any = 0;
+
+    for (int b = 0; b < c->side[0].n; b++)
+        any |= c->place->rank[0][b] != MPI_PROC_NULL && c->side[0].count[b] > 0;
+    return any;
+}
+
+static void call_run(uint64_t number)
+{
+    struct draw d = draw_from(3, number), own = draw_from(number + 10, (uint64_t)world_rank);
+    struct call c = {.number = number, .form = (enum form)draw_below(&d, FORMS)};
+    MPI_Datatype types[2][MOST_BLOCKS];
+    MPI_Aint at[2][MOST_BLOCKS];
+
+    c.place = &places[draw_below(&d, PLACES)];
+    if (c.form == ALLTOALLW && library_fails_w && c.place >= &places[natively ? 6 : 8])
+        c.form = ALLTOALLV;
+    c.shape = draw_below(&d, 3);
+    c.large = draw_below(&d, 2) && large_counts();
+    for (int which = 0; which < 2; which++) {
+        struct side *s = &c.side[which];
+
+        lay_out(&c, &own, which);
+        write_blocks(&c, which);
+        for (int b = 0; b < s->n; b++) {
+            types[which][b] = s->type;
+            at[which][b] = s->displ[b] * s->stride * (MPI_Aint)sizeof(int);
+        }
+    }
+    int rc = c.large ? call_large(&c, types, at) : call_narrow(&c, types, at);
+    if (rc != MPI_SUCCESS)
+        fail("seed %llu call %llu: returned %d", (unsigned long long)test_seed,
+             (unsigned long long)number, rc);
+    check(&c, 0);
+    check(&c, 1);
+    own_moves[number] = moves(&c);
+    served[number] = world_size > 1 && !c.place->twice ? 1 + c.form : 0;
+    for (int which = 0; which < 2; which++) {
+        free(c.side[which].got);
+        free(c.side[which].want);
+    }
+}
+
+/* A communicator without a topology is the library's to refuse, and so is what one rank's arguments
+   show to be wrong: it gets its error while the others make no call. */
+static void wrong_calls(void)
+{
+    int out[2] = {0}, in[2] = {0};
+
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    if (MPI_Neighbor_allgather(out, 1, MPI_INT, in, 1, MPI_INT, MPI_COMM_WORLD) == MPI_SUCCESS)
+        fail("neighbor_allgather without a topology succeeds");
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+    MPI_Comm_set_errhandler(places[0].comm, MPI_ERRORS_RETURN);
+    if (!world_rank &&
+        MPI_Neighbor_alltoall(out, -1, MPI_INT, in, -1, MPI_INT, places[0].comm) == MPI_SUCCESS)
+        fail("neighbor_alltoall of less than nothing succeeds");
+    MPI_Comm_set_errhandler(places[0].comm, MPI_ERRORS_ARE_FATAL);
+}
+
+/* Ints to the right, and a hundredth as many to the left. */
+static void skewed(int calls)
+{
+    enum { MOST = 300000, LEAST = MOST / 100 };
+    int *out = malloc((MOST + LEAST) * sizeof *out), *in = malloc((MOST + LEAST) * sizeof *in);
+    int counts[2][2] = {{LEAST, MOST}, {MOST, LEAST}}, displs[2][2] = {{0, LEAST}, {0, MOST}};
+    int left = (world_rank + world_size - 1) % world_size, right = (world_rank + 1) % world_size;
+
+    if (!out || !in)
+        abort();
+    for (int k = 0; k < calls; k++) {
+        for (int i = 0; i < MOST + LEAST; i++) {
+            out[i] = world_rank * 1000003 + k * 101 + i;
+            in[i] = -1;
+        }
+        MPI_Neighbor_alltoallv(out, counts[0], displs[0], MPI_INT, in, counts[1], displs[1],
+                               MPI_INT, places[0].comm);
+        if (in[0] != left * 1000003 + k * 101 + LEAST ||
+            in[MOST - 1] != left * 1000003 + k * 101 + LEAST + MOST - 1 ||
+            in[MOST] != right * 1000003 + k * 101)
+            fail("skewed call %d: %d, %d and %d", k, in[0], in[MOST - 1], in[MOST]);
+    }
+    free(out);
+    free(in);
+}
+
+static void say_expected(int calls)
+{
+    long gathers = 0, exchanges = 0;
+
+    MPI_Allreduce(MPI_IN_PLACE, own_moves, calls, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+    for (int i = 0; i < calls; i++) {
+        gathers += own_moves[i] && served[i] && served[i] <= 1 + ALLGATHERV;
+        exchanges += own_moves[i] && served[i] > 1 + ALLGATHERV;
+    }
+    if (!world_rank)
+        printf("neighbors: to reroute: neighbor_allgather=%ld neighbor_alltoall=%ld\n",
+               gathers * world_size, exchanges * world_size);
+}
+
+int main(int argc, char **argv)
+{
+    int calls = argc > 2 ? atoi(argv[2]) : 200;
+
+    MPI_Init(&argc, &argv);
+    test_began("neighbors", argc, argv);
+    if (world_size > MOST_RANKS || calls > MOST_CALLS)
+        MPI_Abort(MPI_COMM_WORLD, 2);
+    MPI_Datatype pair;
+    MPI_Type_vector(WORDS, 1, 2, MPI_INT, &pair);
+    MPI_Type_create_resized(pair, 0, (MPI_Aint)(2 * WORDS * sizeof(int)), &gappy);
+    MPI_Type_commit(&gappy);
+    natively = argc > 3 && !strcmp(argv[3], "native");
+    make_places();
+    if (argc > 3 && !strcmp(argv[3], "skewed")) {
+        skewed(calls);
+    } else {
+        wrong_calls();
+        for (int i = 0; i < calls; i++)
+            call_run((uint64_t)i);
+        say_expected(calls);
+    }
+    for (int p = 0; p < PLACES; p++)
+        MPI_Comm_free(&places[p].comm);
+    MPI_Type_free(&pair);
+    MPI_Type_free(&gappy);
+    int code = test_ended();
+    MPI_Finalize();
+    return code;
+}
