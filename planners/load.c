@@ -251,11 +251,14 @@ double load_bound(const struct plan_request *q)
     return bound;
 }
 
-int load_worth_measuring(const struct plan_request *q, double *crossed)
+enum load_worth load_worth_measuring(const struct plan_request *q, double *crossed)
 {
-    const double worth = 768 << 10, together = 64 << 20; /* bytes of one rail */
+    const double full = 768 << 10, brief = 160 << 10, together = 32 << 20; /* bytes of one rail */
     double bytes = load_rates_known(q->topo) ? 0 : load_bound(q);
 
     *crossed += bytes;
-    return bytes >= worth || (bytes > 0 && *crossed >= together);
+    if (bytes >= full)
+        return LOAD_WORTH_FULL;
+    return bytes >= brief || (bytes > 0 && *crossed >= together) ? LOAD_WORTH_BRIEF
+                                                                 : LOAD_WORTH_NOTHING;
 }

@@ -473,6 +473,17 @@ static uint8_t first_reroute(const struct guard_entry *e)
     return GUARD_NATIVE;
 }
 
+void guard_renew(struct guard *g)
+{
+    for (int i = 0; i < GUARD_ENTRIES; i++) {
+        struct guard_entry *e = &g->entry[i];
+        int served = e->state != FOR_GOOD || e->n == 1; /* else no reroute can serve */
+
+        if (g->key[i] && e->best == GUARD_NATIVE && served)
+            *e = (struct guard_entry){.later = e->later};
+    }
+}
+
 void guard_spare(struct guard *g, int spared)
 {
     g->spared = spared != 0;

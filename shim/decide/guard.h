@@ -157,6 +157,11 @@ typedef int (*guard_agree)(void *context, double *value, int n);
    anew, else 0. If agreeing failed, the entry is settled on the library for good. */
 int guard_conclude(struct guard *g, struct guard_entry *e, guard_agree agree, void *context);
 
+/* All ranks have found that the machine is another one. Contenders that lost against the library, or
+   that were not worth a trial, come back. A reroute in use stays: its looks go on. Not between
+   guard_pick and guard_conclude. */
+void guard_renew(struct guard *g);
+
 /* From now on no call is the library's where a reroute can serve (1), or it is tried again (0). For
    rails so unequal that a trial of the library could take longer than all that it may gain. */
 void guard_spare(struct guard *g, int spared);

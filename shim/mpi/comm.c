@@ -265,15 +265,21 @@ static int make_plan(struct mpi_comm *c, const struct plan_request *q,
 
 int mpi_comm_measure_rails(struct mpi_comm *c, const struct plan_request *q)
 {
-    if (c->rails_measured)
+    if (c->rails_measured == LOAD_WORTH_FULL)
         return MPI_SUCCESS;
-    c->rails_measured = settings.cfg.reproducible || !rails_wanted(c->topo);
-    if (c->rails_measured || !load_worth_measuring(q, &c->rails_crossed))
+    if (settings.cfg.reproducible || !rails_wanted(c->topo)) {
+        c->rails_measured = LOAD_WORTH_FULL;
+        return MPI_SUCCESS;
+    }
+    enum load_worth worth = load_worth_measuring(q, &c->rails_crossed);
+    if (worth <= c->rails_measured)
         return MPI_SUCCESS;
     pending_drain(c);
-    c->rails_measured = c->rails_followed = 1;
+    c->rails_measured = worth;
+    c->rails_followed = 1;
     mpi_comm_forget_plans(c);
-    int rc = rails_measure(c->private_comm, c->rank, c->topo, &c->rail_rate);
+    int rc =
+        rails_measure(c->private_comm, c->rank, worth == LOAD_WORTH_BRIEF, c->topo, &c->rail_rate);
     guard_spare(&c->guard, rails_hardly_usable(c->topo));
     follow_measured(&c->follow, 1, c->topo->rail[0].bw_bytes_per_s > 0, rails_probe_cost(c->topo));
     return rc;

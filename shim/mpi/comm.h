@@ -34,16 +34,17 @@ enum { GPUS_KEPT = 4, CHANNELS_MOST = 8 };
 struct mpi_comm {
     enum reason verdict; /* REASON_NONE, or why all calls on this communicator run natively */
     int rank, size;
-    int placed;               /* it counts as one of those that have a private_comm */
-    MPI_Comm private_comm;    /* owned */
-    struct topo *topo;        /* owned */
-    struct links links;       /* owned */
-    struct mpi_team team;     /* owned */
-    struct variants variants; /* owned */
-    int rails_measured;       /* or there is nothing to be measured */
-    double rail_rate;         /* measured, of a usual rail: bytes/s; 0: not known */
-    double rails_crossed;     /* bytes of calls that were not worth measuring */
-    int rails_followed;       /* they were, and may change */
+    int placed;                     /* it counts as one of those that have a private_comm */
+    MPI_Comm private_comm;          /* owned */
+    struct topo *topo;              /* owned */
+    struct links links;             /* owned */
+    struct mpi_team team;           /* owned */
+    struct variants variants;       /* owned */
+    enum load_worth rails_measured; /* so far; all of it if there is nothing to be measured */
+    double rail_rate;               /* measured, of a usual rail: bytes/s; 0: not known */
+    double rails_crossed;           /* bytes of calls that were not worth measuring */
+    int rails_followed;             /* they were, and may change */
+    int rails_noted;                /* by the last call (rails_follow.h) */
     struct follow follow;
     uint32_t first_done, tried;      /* collectives whose first call was the library's; of which
                                         the guard has begun a trial: a bit each */
@@ -96,8 +97,8 @@ struct mpi_comm *mpi_comm_state(MPI_Comm comm);
 void mpi_comm_drop(struct mpi_comm *c);
 
 /*
- * Measure the rails before a call that is worth it (load.h), if they are not known and this was not
- * done before (rails.h): collective over the communicator. Returns an MPI code.
+ * Measure the rails before a call that is worth it (load.h), if they are not known and as much was
+ * not done before (rails.h): collective over the communicator. Returns an MPI code.
  */
 int mpi_comm_measure_rails(struct mpi_comm *c, const struct plan_request *q);
 

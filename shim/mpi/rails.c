@@ -24,7 +24,7 @@
 
 enum { FIRST_CONTACT = 4 << 10, SHORT = 96 << 10 };
 enum { LEAD = 128 << 10, SPARED = 192 << 10 };
-enum { PASSES = 4, PASSES_AGAIN = 2, SPARED_PASSES = 2, TIMED_AGAIN = 256 << 10 };
+enum { PASSES = 4, PASSES_BRIEF = 2, SPARED_PASSES = 2, TIMED_BRIEF = 256 << 10 };
 enum { FRESH_S = 30, MOST_LINES = 16 };
 static const double far_slower = 2.5;   /* than the usual rail: it gets fewer bytes */
 static const double hardly_usable = 16; /* times slower: it gets no more, and counts as slower */
@@ -33,6 +33,7 @@ static const double hardly_usable = 16; /* times slower: it gets no more, and co
 struct measured {
     double rate[2];      /* bytes/s by enum topo_way; 0: not known */
     double small, large; /* seconds, in pieces of RAILS_SMALL and of RAILS_LARGE bytes */
+    int full;            /* these two are known, unless the rail is far slower than others */
     double when;         /* of count_now; 0: never */
 };
 
@@ -56,10 +57,13 @@ static void own_set(struct measured m)
     pthread_mutex_unlock(&own_lock);
 }
 
-/* Another communicator may use it: rails change. */
-static int is_fresh(struct measured m)
+/* How much is measured, and if another communicator's findings of late will do. */
+enum extent { FULL, BRIEF, AGAIN };
+
+static int is_fresh(struct measured m, enum extent extent)
 {
-    return m.when > 0 && count_now() - m.when < FRESH_S;
+    return extent != AGAIN && m.when > 0 && count_now() - m.when < FRESH_S &&
+           (extent == BRIEF || m.full);
 }
 
 /* One measurement under way. */
@@ -154,7 +158,7 @@ static int measure_slow(const struct turn *w, double *rate)
  */
 static int measure_step(struct turn *w, int step, int passes, struct measured *m, double *rate)
 {
-    int again = passes == PASSES_AGAIN;
+    int brief = passes == PASSES_BRIEF;
     struct rails_passed best[2] = {{DBL_MAX, 0}, {DBL_MAX, 0}};
     double mine = 0;
 
@@ -167,10 +171,10 @@ static int measure_step(struct turn *w, int step, int passes, struct measured *m
         return rc;
     struct turn usual = only(w, 0);
     for (int i = 0; rc == MPI_SUCCESS && i < passes; i++) {
-        struct rails_transfer small = {again ? TIMED_AGAIN : RAILS_TIMED, RAILS_SMALL, LEAD};
+        struct rails_transfer small = {brief ? TIMED_BRIEF : RAILS_TIMED, RAILS_SMALL, LEAD};
         struct rails_transfer large = {RAILS_TIMED, RAILS_LARGE, 0};
         struct rails_passed now;
-        int longer = !again && i % 2;
+        int longer = !brief && i % 2;
 
         rc = all_start(w);
         if (rc == MPI_SUCCESS)
@@ -183,8 +187,8 @@ static int measure_step(struct turn *w, int step, int passes, struct measured *m
         return rc;
     if (usual.to != MPI_PROC_NULL) {
         mine = best[0].rate; /* long messages may come side by side, and the first one late */
-        m->small = again ? m->small : best[0].seconds;
-        m->large = again ? m->large : best[1].seconds;
+        m->small = brief ? m->small : best[0].seconds;
+        m->large = brief ? m->large : best[1].seconds;
     }
     return mpi.Allgather(&mine, 1, MPI_DOUBLE, rate, 1, MPI_DOUBLE, w->comm);
 }
@@ -221,6 +225,8 @@ static void fill_in_chunk(struct topo *t, const struct measured *m)
     double small = 0, large = 0;
 
     for (int r = 0; r < t->nranks; r++) {
+        if (!m[r].full)
+            return;
         small += m[r].small;
         large += m[r].large;
     }
@@ -326,10 +332,11 @@ static void close_room(struct room *r)
     free(r->buffer);
 }
 
-/* again: also if there are measurements. *found: r->table and r->all have the result. */
-static int measure(MPI_Comm comm, int rank, struct topo *t, int again, struct room *r, int *found)
+/* *found: r->table and r->all have the result. */
+static int measure(MPI_Comm comm, int rank, struct topo *t, enum extent extent, struct room *r,
+                   int *found)
 {
-    int here[2] = {open_room(r, t), !again && is_fresh(own_get())}, all[2];
+    int here[2] = {open_room(r, t), is_fresh(own_get(), extent)}, all[2];
     struct turn w = {.comm = comm,
                      .t = t,
                      .rank = rank,
@@ -342,9 +349,12 @@ static int measure(MPI_Comm comm, int rank, struct topo *t, int again, struct ro
     if (rc != MPI_SUCCESS || !all[0])
         return rc;
     if (!all[1]) {
-        struct measured m = {.small = own_get().small, .large = own_get().large};
+        struct measured m = own_get();
 
-        rc = measure_own(&w, again ? PASSES_AGAIN : PASSES, r->rate, &m);
+        m.rate[TOPO_OUT] = m.rate[TOPO_IN] = 0;
+        m.full |= extent == FULL;
+
+        rc = measure_own(&w, extent == FULL ? PASSES : PASSES_BRIEF, r->rate, &m);
         if (rc == MPI_SUCCESS)
             own_set(m);
     }
@@ -369,14 +379,14 @@ static void take_table(struct topo *t, struct room *r)
     r->table = NULL;
 }
 
-int rails_measure(MPI_Comm comm, int rank, struct topo *t, double *usual)
+int rails_measure(MPI_Comm comm, int rank, int brief, struct topo *t, double *usual)
 {
     struct room r;
     int found, rc;
 
     if (!rails_wanted(t) || rates_given(t))
         return MPI_SUCCESS;
-    rc = measure(comm, rank, t, 0, &r, &found);
+    rc = measure(comm, rank, t, brief ? BRIEF : FULL, &r, &found);
     if (found) {
         *usual = r.usual;
         take_table(t, &r);
@@ -416,7 +426,7 @@ int rails_measure_again(MPI_Comm comm, int rank, struct topo *t, unsigned calls,
     int n = 2 * t->nnodes * t->nrails, found, rc;
     struct room r;
 
-    rc = measure(comm, rank, t, 1, &r, &found);
+    rc = measure(comm, rank, t, AGAIN, &r, &found);
     for (int i = 0; found && i < n; i++)
         r.before[i] =
             topo_rail_rate(t, i / 2 / t->nrails, i / 2 % t->nrails, (enum topo_way)(i % 2));

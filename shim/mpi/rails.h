@@ -16,20 +16,20 @@ int rails_wanted(const struct topo *t);
 
 /*
  * If rails_wanted and the topology does not know its rails' rates: every rank measures what it can
- * send to the next node, and where that differs, to the one before. Nothing is measured if all
- * ranks have done so in the last half minute. Fill in t's rates if they differ by more than
- * measuring does.
+ * send to the next node, and where that differs, to the one before. brief: with fewer bytes, and
+ * not which messages suit the rails. Nothing is measured if all ranks have done as much in the last
+ * half minute. Fill in t's rates if they differ by more than measuring does.
  * *usual: bytes/s of the median rail, if that was measured. Collective over comm, whose ranks are
  * those of t; all ranks come to the same rates. Returns an MPI code, after which t is as it was.
  */
-int rails_measure(MPI_Comm comm, int rank, struct topo *t, double *usual);
+int rails_measure(MPI_Comm comm, int rank, int brief, struct topo *t, double *usual);
 
 /* Is a rail so much slower than the others that a call which uses it evenly waits far longer than
    all trials may cost? */
 int rails_hardly_usable(const struct topo *t);
 
 /*
- * Measure again, with fewer bytes. *changed: some rates differ from t's by more than the error of
+ * Measure again, briefly. *changed: some rates differ from t's by more than the error of
  * measuring; t has them now, and a line tells which. calls: the number of calls before. Collective,
  * and the same on all ranks.
  */

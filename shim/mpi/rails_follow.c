@@ -7,6 +7,7 @@
 #include "shim/mpi/calls.h"
 #include "shim/mpi/rails.h"
 #include "shim/mpi/rails_probe.h"
+#include "shim/mpi/rows.h"
 
 enum { MOST_RANKS_WEIGHED = 256 }; /* whose demand is added up for each call */
 
@@ -36,7 +37,7 @@ static double least_of(const struct mpi_comm *c, const struct mpi_call *call)
     return load_rates_known(c->topo) ? bound : c->rail_rate > 0 ? bound / c->rail_rate : 0;
 }
 
-static void measure(struct mpi_comm *c)
+static void measure(struct mpi_comm *c, MPI_Comm comm)
 {
     int changed = 0;
 
@@ -45,6 +46,8 @@ static void measure(struct mpi_comm *c)
         return;
     if (changed) {
         mpi_comm_forget_plans(c);
+        rows_forget(comm);
+        guard_renew(&c->guard);
         guard_spare(&c->guard, rails_hardly_usable(c->topo));
     }
     follow_measured(&c->follow, changed, c->topo->rail[0].bw_bytes_per_s > 0,
@@ -53,7 +56,7 @@ static void measure(struct mpi_comm *c)
 
 /* A limiter that lets a third of a probe through at once makes a rail look half as fast again.
    After a measurement without a change that no longer counts. */
-static void probe(struct mpi_comm *c)
+static void probe(struct mpi_comm *c, MPI_Comm comm)
 {
     static const double much = 1.25, surely = 1.7;
 
@@ -65,20 +68,29 @@ static void probe(struct mpi_comm *c)
         return;
     follow_probed(&c->follow, seconds);
     if (faster)
-        measure(c);
+        measure(c, comm);
 }
 
-void rails_follow(struct mpi_comm *c, const struct mpi_call *call,
-                  const struct plan_algorithm *algorithm, double seconds)
+void rails_note(struct mpi_comm *c, const struct mpi_call *call,
+                const struct plan_algorithm *algorithm, double seconds)
 {
     struct follow *f = &c->follow;
-    double value[FOLLOW_VALUES], began;
+    uint32_t key = key_of(call, algorithm);
 
     if (!c->rails_followed)
         return;
-    uint32_t key = key_of(call, algorithm);
     follow_call(f, key, seconds, work_of(c, call), follow_is_new(f, key) ? least_of(c, call) : 0);
-    if (!follow_due(f))
+    c->rails_noted = 1;
+}
+
+void rails_follow(struct mpi_comm *c, MPI_Comm comm)
+{
+    struct follow *f = &c->follow;
+    double value[FOLLOW_VALUES], began;
+    int noted = c->rails_noted;
+
+    c->rails_noted = 0;
+    if (!noted || !follow_due(f))
         return;
     began = count_now();
     follow_tell(f, value);
@@ -93,10 +105,10 @@ void rails_follow(struct mpi_comm *c, const struct mpi_call *call,
     case FOLLOW_ON:
         return;
     case FOLLOW_PROBE:
-        probe(c);
+        probe(c, comm);
         return;
     case FOLLOW_MEASURE:
-        measure(c);
+        measure(c, comm);
         return;
     }
 }

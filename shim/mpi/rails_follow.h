@@ -6,9 +6,13 @@
 #include "shim/mpi/comm.h"
 #include "shim/mpi/reroute.h"
 
-/* A call has ended that a schedule of that algorithm carried, on all ranks. Collective over the
-   communicator now and then. The communicator's plans may be gone afterwards. */
-void rails_follow(struct mpi_comm *c, const struct mpi_call *call,
-                  const struct plan_algorithm *algorithm, double seconds);
+/* A call has ended that a schedule of that algorithm carried, on all ranks. Local. */
+void rails_note(struct mpi_comm *c, const struct mpi_call *call,
+                const struct plan_algorithm *algorithm, double seconds);
+
+/* Behind each call that may have been noted, once its time is taken: what follows here is not the
+   call's. Collective over the communicator now and then. The communicator's plans may be gone
+   afterwards. comm: the application's. */
+void rails_follow(struct mpi_comm *c, MPI_Comm comm);
 
 #endif

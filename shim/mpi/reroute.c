@@ -20,6 +20,7 @@
 #include "shim/mpi/pairs.h"
 #include "shim/mpi/pending.h"
 #include "shim/mpi/persistent.h"
+#include "shim/mpi/rails_follow.h"
 #include "shim/mpi/serve.h"
 #include "shim/mpi/slices.h"
 #include "shim/mpi/stored.h"
@@ -495,6 +496,7 @@ struct mpi_outcome mpi_reroute(struct mpi_comm *c, const struct mpi_call *given)
         : call.persistent  ? persistent_run(c, &call)
         : call.nonblocking ? nonblocking_run(c, &call)
                            : choose_and_run(c, &call);
+    rails_follow(c, call.comm);
     inside--;
     /* Not before: the application's handler may call MPI, on ranks that are not in here, too. */
     if (o.unhandled != MPI_SUCCESS)

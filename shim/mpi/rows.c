@@ -57,24 +57,38 @@ void rows_free(struct rows *rows)
     free(rows);
 }
 
-static struct watch watch_get(const struct rows_call *r)
+static struct watch watch_get(MPI_Comm comm, int key)
 {
     struct watch w = {0};
     void *value = NULL;
     int found = 0;
 
-    if (mpi.Comm_get_attr(r->comm, keyval[kind_of(r->collective)], &value, &found) == MPI_SUCCESS &&
-        found)
+    if (mpi.Comm_get_attr(comm, key, &value, &found) == MPI_SUCCESS && found)
         memcpy(&w, &value, sizeof w);
     return w;
 }
 
-static int watch_set(const struct rows_call *r)
+static int watch_set(MPI_Comm comm, int key, struct watch w)
 {
     void *value = NULL;
 
-    memcpy(&value, &r->watch, sizeof r->watch);
-    return mpi.Comm_set_attr(r->comm, keyval[kind_of(r->collective)], value) == MPI_SUCCESS;
+    memcpy(&value, &w, sizeof w);
+    return mpi.Comm_set_attr(comm, key, value) == MPI_SUCCESS;
+}
+
+static int remember(const struct rows_call *r)
+{
+    return watch_set(r->comm, keyval[kind_of(r->collective)], r->watch);
+}
+
+void rows_forget(MPI_Comm comm)
+{
+    for (int i = 0; i < KINDS; i++) {
+        struct watch w = watch_get(comm, keyval[i]);
+
+        if (!w.active)
+            watch_set(comm, keyval[i], (struct watch){.seen = w.seen, .foreign = w.foreign});
+    }
 }
 
 enum reason rows_begin(struct rows_call *r, MPI_Comm comm, int n, enum plan_collective c)
@@ -87,19 +101,19 @@ enum reason rows_begin(struct rows_call *r, MPI_Comm comm, int n, enum plan_coll
         r->turn = WATCH_EXCHANGE;
         return REASON_NONE;
     }
-    r->watch = watch_get(r);
+    r->watch = watch_get(comm, keyval[kind_of(c)]);
     r->was_active = (int)r->watch.active;
     if (!r->watch.seen) {
         r->watch.seen = 1;
         r->watch.foreign = (unsigned)mpi_comm_is_foreign(comm, n) & 1;
-        r->lost = !watch_set(r);
+        r->lost = !remember(r);
     }
     if (r->watch.foreign)
         return REASON_FOREIGN;
     r->turn = watch_turn(&r->watch);
     if (r->turn != WATCH_PASS)
         return REASON_NONE;
-    watch_set(r);
+    remember(r);
     return REASON_SIZES;
 }
 
@@ -258,5 +272,5 @@ void rows_end(struct rows_call *r, enum reason native)
         watch_was_vain(&r->watch);
     if ((int)r->watch.active != r->was_active)
         count_exchange(COUNT_CHANGES, 1);
-    watch_set(r);
+    remember(r);
 }

@@ -45,6 +45,9 @@ int rows_open(void);
 void rows_close(void);
 void rows_free(struct rows *rows); /* NULL is fine */
 
+/* The machine is another one: the next call of each kind on that communicator is asked about. */
+void rows_forget(MPI_Comm comm);
+
 /* A call on a communicator that passed mpi_gate_call. Local. REASON_NONE, or why it runs natively:
    the same on all ranks. Unless it does, rows_end must follow. */
 enum reason rows_begin(struct rows_call *r, MPI_Comm comm, int n, enum plan_collective c);

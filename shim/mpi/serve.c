@@ -127,7 +127,7 @@ static struct mpi_outcome run_plan(struct mpi_comm *c, const struct ready *ready
     double seconds = count_now() - start;
     count_carried(ready, &crossing, seconds);
     if (ready->ppg == 1)
-        rails_follow(c, call, ready->algorithm, seconds);
+        rails_note(c, call, ready->algorithm, seconds);
     return serve_failed(serve_code(rc));
 }
 

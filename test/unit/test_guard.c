@@ -121,6 +121,43 @@ START_TEST(test_guard__a_library_that_is_spared_is_not_called)
 }
 END_TEST
 
+/* Reroutes that lost against the library come back; one that cannot serve does not, and one that is
+   in use is not tried anew. */
+START_TEST(test_guard__on_another_machine_the_library_wins_anew_or_not)
+{
+    struct machine m = quiet;
+
+    for (int i = 0; i < m.reroutes; i++)
+        m.share[i] = 1.6;
+    ck_assert_int_eq(machine_settled_on(&m), GUARD_NATIVE);
+    for (int i = 0; i < m.reroutes; i++)
+        m.share[i] = .4;
+    for (int r = 0; r < m.ranks; r++)
+        guard_renew(&m.guard[r]);
+    machine_calls(&m, 12);
+    ck_assert_int_ne(machine_entry(&m)->best, GUARD_NATIVE);
+    machine_calls(&m, 200);
+    int best = machine_entry(&m)->best;
+    uint32_t calls = machine_entry(&m)->calls;
+    for (int r = 0; r < m.ranks; r++)
+        guard_renew(&m.guard[r]);
+    ck_assert_int_eq(machine_entry(&m)->best, best);
+    ck_assert_uint_eq(machine_entry(&m)->calls, calls);
+
+    struct guard g;
+    guard_open(&g, 0, NULL);
+    struct guard_entry *e = guard_find(&g, COLL_BCAST, 0, MIB);
+    struct plan_candidate one = {.seconds = 1};
+    int slot;
+    guard_begin(&g, e, MIB, &one, 1, 0);
+    while (!guard_pick(&g, e, MIB, &slot))
+        guard_note(e, slot, 1, 0);
+    guard_cannot(e, slot, 7);
+    guard_renew(&g);
+    ck_assert(guard_settled(e) && e->why == 7);
+}
+END_TEST
+
 static int wrong_side(double share, int best)
 {
     return share < .9 ? best == GUARD_NATIVE : share > 1.1 && best != GUARD_NATIVE;
@@ -453,6 +490,7 @@ Suite *suite_guard(void)
     tcase_add_test(t, test_guard__reroutes_that_do_not_pay_cost_few_calls);
     tcase_add_test(t, test_guard__a_cold_start_is_forgiven);
     tcase_add_test(t, test_guard__a_library_that_is_spared_is_not_called);
+    tcase_add_test(t, test_guard__on_another_machine_the_library_wins_anew_or_not);
     tcase_add_test(t, test_guard__noise_does_not_flip_it_and_ranks_stay_together);
     tcase_add_test(t, test_guard__a_slow_mode_counts_by_its_mean);
     tcase_add_test(t, test_guard__a_reroute_that_turns_bad_is_given_back);

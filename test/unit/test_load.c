@@ -102,8 +102,8 @@ END_TEST
 
 /* A call of 16 ranks. size: of a block, of the vector, or of a message of an Alltoallv (0: to rank
    0 alone, instead of to all). */
-static int worth_measuring(const struct topo *t, enum plan_collective c, int to_all, uint64_t size,
-                           int rank)
+static enum load_worth worth_measuring(const struct topo *t, enum plan_collective c, int to_all,
+                                       uint64_t size, int rank)
 {
     static uint64_t demand[16 * 16];
     static size_t bytes[16];
@@ -127,7 +127,7 @@ static int worth_measuring(const struct topo *t, enum plan_collective c, int to_
         &crossed);
 }
 
-/* 3/4 MiB cross a rail. */
+/* 3/4 MiB cross a rail, or, for the brief form, 160 KiB. */
 START_TEST(test_load__rails_are_measured_from_the_same_bytes_that_cross_on)
 {
     static const struct {
@@ -152,15 +152,20 @@ START_TEST(test_load__rails_are_measured_from_the_same_bytes_that_cross_on)
         uint64_t least = cases[i].least;
 
         for (int rank = 0; rank < 16; rank++) {
-            ck_assert_msg(worth_measuring(t, c, cases[i].to_all, least, rank) &&
-                              !worth_measuring(t, c, cases[i].to_all, least - 1, rank),
-                          "%s: not from %llu bytes on", plan_collective_name(c),
-                          (unsigned long long)least);
+            ck_assert_msg(
+                worth_measuring(t, c, cases[i].to_all, least, rank) == LOAD_WORTH_FULL &&
+                    worth_measuring(t, c, cases[i].to_all, least - 1, rank) == LOAD_WORTH_BRIEF,
+                "%s: not from %llu bytes on", plan_collective_name(c), (unsigned long long)least);
             ck_assert(!worth_measuring(one, c, cases[i].to_all, 64 * least, rank));
             ck_assert(!worth_measuring(known, c, cases[i].to_all, 64 * least, rank));
         }
+        uint64_t briefly = (least * 160 + 767) / 768;
+
         for (uint64_t size = 1; size <= 4 * least; size += size / 3 + 1)
-            ck_assert_int_eq(worth_measuring(t, c, cases[i].to_all, size, 0), size >= least);
+            ck_assert_int_eq(worth_measuring(t, c, cases[i].to_all, size, 0),
+                             size >= least     ? LOAD_WORTH_FULL
+                             : size >= briefly ? LOAD_WORTH_BRIEF
+                                               : LOAD_WORTH_NOTHING);
     }
     topo_free(t);
     topo_free(one);
@@ -195,13 +200,13 @@ START_TEST(test_load__many_small_calls_are_worth_measuring_together)
 {
     struct topo *t = test_topo_parse("node:4 rank:4 rail:4");
     struct plan_request q = {
-        .collective = COLL_ALLGATHER, .topo = t, .nbytes = 64 << 10, .grain = 1, .chunk_bytes = 1};
+        .collective = COLL_ALLGATHER, .topo = t, .nbytes = 32 << 10, .grain = 1, .chunk_bytes = 1};
     double crossed = 0;
     int calls = 1;
 
-    while (!load_worth_measuring(&q, &crossed)) /* 192 KiB each */
+    while (!load_worth_measuring(&q, &crossed)) /* 96 KiB each */
         calls++;
-    ck_assert_int_eq(calls, (64 * 1024 + 191) / 192);
+    ck_assert_int_eq(calls, (32 * 1024 + 95) / 96);
     topo_free(t);
 }
 END_TEST
