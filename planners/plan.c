@@ -22,6 +22,14 @@ struct plan_builder {
     int error;
 };
 
+/* Where an operation reads or writes. */
+struct operand {
+    enum plan_buffer buffer;
+    uint64_t offset;
+};
+
+static const struct operand nowhere = {PLAN_NONE, 0};
+
 const char *plan_kind_name(uint8_t kind)
 {
     static const char *const names[PLAN_KINDS] = {[PLAN_SEND] = "SEND",
@@ -103,7 +111,7 @@ static int index_grow(struct plan_builder *b)
 {
     if (2 * (b->nqueues + 1) <= b->index_room)
         return 0;
-    uint32_t room = b->index_room ? b->index_room * 2 : 64;
+    uint32_t room = b->index_room ? b->index_room * 4 : 64;
     uint32_t *index = calloc(room, sizeof *index);
     if (!index)
         return -ENOMEM;
@@ -146,73 +154,65 @@ static uint32_t queue_of(struct plan_builder *b, enum plan_kind kind, int peer, 
 }
 
 static uint32_t append(struct plan_builder *b, enum plan_kind kind, int peer, int lane,
-                       struct plan_op op)
+                       struct operand from, struct operand to, uint64_t length)
 {
-    void *ops = b->ops;
-
-    if (b->error || !op.length)
+    if (b->error || !length)
         return PLAN_NO_OP;
-    op.queue = queue_of(b, kind, peer, lane);
-    op.first_dep = b->ndeps;
+    uint32_t queue = queue_of(b, kind, peer, lane);
+    if (length > PLAN_LONGEST)
+        b->error = -EOVERFLOW;
     if (b->error)
         return PLAN_NO_OP;
-    if (grow(&ops, &b->ops_room, b->nops, sizeof *b->ops) < 0) {
-        b->error = -ENOMEM;
-        return PLAN_NO_OP;
+    if (b->nops == b->ops_room) {
+        void *ops = b->ops;
+
+        b->error = grow(&ops, &b->ops_room, b->nops, sizeof *b->ops);
+        b->ops = ops;
+        if (b->error)
+            return PLAN_NO_OP;
     }
-    b->ops = ops;
-    b->ops[b->nops] = op;
-    b->queues[op.queue].nops++;
+    b->ops[b->nops] = (struct plan_op){.src = from.buffer,
+                                       .src_off = from.offset,
+                                       .dst = to.buffer,
+                                       .dst_off = to.offset,
+                                       .length = length & PLAN_LONGEST,
+                                       .queue = queue,
+                                       .first_dep = b->ndeps};
+    b->queues[queue].nops++;
     return b->nops++;
 }
 
 uint32_t plan_send(struct plan_builder *b, int peer, int lane, enum plan_buffer src,
                    uint64_t src_off, uint64_t length)
 {
-    return append(b, PLAN_SEND, peer, lane,
-                  (struct plan_op){
-                      .src = (uint8_t)src, .src_off = src_off, .dst = PLAN_NONE, .length = length});
+    return append(b, PLAN_SEND, peer, lane, (struct operand){src, src_off}, nowhere, length);
 }
 
 uint32_t plan_recv(struct plan_builder *b, int peer, int lane, enum plan_buffer dst,
                    uint64_t dst_off, uint64_t length)
 {
-    return append(b, PLAN_RECV, peer, lane,
-                  (struct plan_op){
-                      .src = PLAN_NONE, .dst = (uint8_t)dst, .dst_off = dst_off, .length = length});
+    return append(b, PLAN_RECV, peer, lane, nowhere, (struct operand){dst, dst_off}, length);
 }
 
 uint32_t plan_copy(struct plan_builder *b, int lane, enum plan_buffer src, uint64_t src_off,
                    enum plan_buffer dst, uint64_t dst_off, uint64_t length)
 {
-    return append(b, PLAN_COPY, -1, lane,
-                  (struct plan_op){.src = (uint8_t)src,
-                                   .src_off = src_off,
-                                   .dst = (uint8_t)dst,
-                                   .dst_off = dst_off,
-                                   .length = length});
+    return append(b, PLAN_COPY, -1, lane, (struct operand){src, src_off},
+                  (struct operand){dst, dst_off}, length);
 }
 
 uint32_t plan_reduce(struct plan_builder *b, int lane, enum plan_buffer src, uint64_t src_off,
                      enum plan_buffer dst, uint64_t dst_off, uint64_t length)
 {
-    return append(b, PLAN_REDUCE, -1, lane,
-                  (struct plan_op){.src = (uint8_t)src,
-                                   .src_off = src_off,
-                                   .dst = (uint8_t)dst,
-                                   .dst_off = dst_off,
-                                   .length = length});
+    return append(b, PLAN_REDUCE, -1, lane, (struct operand){src, src_off},
+                  (struct operand){dst, dst_off}, length);
 }
 
 uint32_t plan_recv_reduce(struct plan_builder *b, int peer, int lane, enum plan_buffer src,
                           uint64_t src_off, enum plan_buffer dst, uint64_t dst_off, uint64_t length)
 {
-    return append(b, PLAN_RECV_REDUCE, peer, lane,
-                  (struct plan_op){.src = (uint8_t)src,
-                                   .src_off = src_off,
-                                   .dst = (uint8_t)dst,
-                                   .dst_off = dst_off,
-                                   .length = length});
+    return append(b, PLAN_RECV_REDUCE, peer, lane, (struct operand){src, src_off},
+                  (struct operand){dst, dst_off}, length);
 }
 
 void plan_after(struct plan_builder *b, uint32_t op)
@@ -245,7 +245,7 @@ int plan_build_finish(struct plan_builder *b, const char *algorithm, uint64_t in
                       struct plan **plan_p)
 {
     int rc = b->error;
-    uint32_t *place = NULL; /* where operation i of the builder goes */
+    uint32_t *where = NULL; /* where operation i of the builder goes */
     char *memory = NULL;
 
     size_t queues_at = aligned(sizeof(struct plan));
@@ -253,8 +253,8 @@ int plan_build_finish(struct plan_builder *b, const char *algorithm, uint64_t in
     size_t deps_at = ops_at + aligned(b->nops * sizeof(struct plan_op));
     if (!rc) {
         memory = malloc(deps_at + b->ndeps * sizeof(uint32_t));
-        place = malloc((b->nops + 1) * sizeof *place);
-        if (!memory || !place)
+        where = malloc((b->nops + 1) * sizeof *where);
+        if (!memory || !where)
             rc = -ENOMEM;
     }
     if (!rc) {
@@ -271,11 +271,11 @@ int plan_build_finish(struct plan_builder *b, const char *algorithm, uint64_t in
             b->queues[q].first_op = queues[q].first_op; /* from here on: the next free place */
         }
         for (uint32_t i = 0; i < b->nops; i++) {
-            place[i] = b->queues[b->ops[i].queue].first_op++;
-            ops[place[i]] = b->ops[i];
+            where[i] = b->queues[b->ops[i].queue].first_op++;
+            ops[where[i]] = b->ops[i];
         }
         for (uint32_t d = 0; d < b->ndeps; d++)
-            deps[d] = place[b->deps[d]];
+            deps[d] = where[b->deps[d]];
         *p = (struct plan){.algorithm = algorithm,
                            .rank = b->rank,
                            .nranks = b->nranks,
@@ -294,7 +294,7 @@ int plan_build_finish(struct plan_builder *b, const char *algorithm, uint64_t in
         memory = NULL;
     }
     free(memory);
-    free(place);
+    free(where);
     plan_build_discard(b);
     return rc;
 }

@@ -185,3 +185,19 @@ int share_next(const struct shares *s, int unit, struct share *rest, struct shar
     }
     return 0;
 }
+
+int share_next_run(const struct shares *s, int unit, struct share *rest, struct share_piece *run)
+{
+    struct share ahead;
+    struct share_piece next;
+
+    if (!share_next(s, unit, rest, run))
+        return 0;
+    for (ahead = *rest; share_next(s, unit, &ahead, &next); *rest = ahead) {
+        if (share_piece_from(s, run) + run->length != share_piece_from(s, &next))
+            break;
+        run->length += next.length;
+        run->at.to = next.at.to;
+    }
+    return 1;
+}

@@ -55,7 +55,7 @@ int cutters_alike(const struct cutter *a, const struct cutter *b);
 /* The start of local rank l's share of `total` bytes, by weight and grain alone. */
 uint64_t cut_at(const struct cutter *c, uint64_t total, size_t grain, int l);
 
-/* A piece of a share that lies in one block. */
+/* A piece of a share that lies in one block, or in a run of blocks. */
 struct share_piece {
     int rank;        /* whose block */
     uint64_t offset; /* in that block */
@@ -113,6 +113,9 @@ static inline struct share share_common(struct share a, struct share b)
  * sender and its receiver cut a share alike, because both cut at the blocks' borders.
  */
 int share_next(const struct shares *s, int unit, struct share *rest, struct share_piece *piece);
+/* The same, but a piece goes on over blocks that lie side by side in the vector; rank and offset
+   are its first block's. So fewer operations move as many bytes. */
+int share_next_run(const struct shares *s, int unit, struct share *rest, struct share_piece *run);
 
 /* The place of a piece in the packed vector. */
 static inline uint64_t share_piece_from(const struct shares *s, const struct share_piece *piece)
