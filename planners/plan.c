@@ -2,7 +2,8 @@
 /*
  * Plans and their builder. A planner appends operations in any order. Finishing groups them by
  * queue with one counting sort, so that a queue is consecutive memory. The finished plan is one
- * allocation: a rank of a large machine keeps many.
+ * allocation: a rank of a large machine keeps many. The builder's operations are that allocation,
+ * and are sorted in place, because most of a large plan's time is that of touching new memory.
  */
 #include "planners/plan.h"
 
@@ -10,8 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define ALIGNED(n) (((n) + 15) & ~(size_t)15)
+#define OPS_AT ALIGNED(sizeof(struct plan)) /* in the plan's memory */
+
 struct plan_builder {
-    struct plan_op *ops;
+    char *memory;        /* owned: the plan's, of which operations are there yet */
+    struct plan_op *ops; /* inside it */
     struct plan_queue *queues;
     uint32_t *deps;
     uint32_t *index; /* open addressing over queues: position + 1, or 0 */
@@ -68,7 +73,7 @@ void plan_build_discard(struct plan_builder *b)
 {
     if (!b)
         return;
-    free(b->ops);
+    free(b->memory);
     free(b->queues);
     free(b->deps);
     free(b->index);
@@ -153,6 +158,19 @@ static uint32_t queue_of(struct plan_builder *b, enum plan_kind kind, int peer, 
     return b->nqueues - 1;
 }
 
+static int grow_ops(struct plan_builder *b)
+{
+    uint32_t room = b->ops_room ? b->ops_room * 2 : 64;
+    char *memory = realloc(b->memory, OPS_AT + room * sizeof *b->ops);
+
+    if (!memory)
+        return -ENOMEM;
+    b->memory = memory;
+    b->ops = (struct plan_op *)(memory + OPS_AT);
+    b->ops_room = room;
+    return 0;
+}
+
 static uint32_t append(struct plan_builder *b, enum plan_kind kind, int peer, int lane,
                        struct operand from, struct operand to, uint64_t length)
 {
@@ -163,14 +181,8 @@ static uint32_t append(struct plan_builder *b, enum plan_kind kind, int peer, in
         b->error = -EOVERFLOW;
     if (b->error)
         return PLAN_NO_OP;
-    if (b->nops == b->ops_room) {
-        void *ops = b->ops;
-
-        b->error = grow(&ops, &b->ops_room, b->nops, sizeof *b->ops);
-        b->ops = ops;
-        if (b->error)
-            return PLAN_NO_OP;
-    }
+    if (b->nops == b->ops_room && (b->error = grow_ops(b)) < 0)
+        return PLAN_NO_OP;
     b->ops[b->nops] = (struct plan_op){.src = from.buffer,
                                        .src_off = from.offset,
                                        .dst = to.buffer,
@@ -235,47 +247,69 @@ void plan_after(struct plan_builder *b, uint32_t op)
     last->ndeps++;
 }
 
-static size_t aligned(size_t n)
+/* Fill where[nops]: the place of each operation in the plan. Queues get their first one. */
+static void find_places(struct plan_builder *b, uint32_t *where)
 {
-    return (n + 15) & ~(size_t)15;
+    uint32_t next = 0;
+
+    for (uint32_t q = 0; q < b->nqueues; q++) {
+        b->queues[q].first_op = next;
+        next += b->queues[q].nops;
+    }
+    for (uint32_t i = 0; i < b->nops; i++)
+        where[i] = b->queues[b->ops[i].queue].first_op++;
+    for (uint32_t q = 0; q < b->nqueues; q++)
+        b->queues[q].first_op -= b->queues[q].nops;
+}
+
+/* Cycle by cycle. Afterwards where[i] == i. */
+static void sort_ops(struct plan_op *ops, uint32_t nops, uint32_t *where)
+{
+    for (uint32_t i = 0; i < nops; i++) {
+        struct plan_op op = ops[i];
+        uint32_t to = where[i];
+
+        while (to != i) {
+            struct plan_op there = ops[to];
+            uint32_t next = where[to];
+
+            ops[to] = op;
+            where[to] = to;
+            op = there;
+            to = next;
+        }
+        ops[i] = op;
+        where[i] = i;
+    }
 }
 
 int plan_build_finish(struct plan_builder *b, const char *algorithm, uint64_t input_bytes,
                       uint64_t output_bytes, uint64_t scratch_bytes, uint64_t host_bytes,
                       struct plan **plan_p)
 {
-    int rc = b->error;
-    uint32_t *where = NULL; /* where operation i of the builder goes */
-    char *memory = NULL;
+    size_t queues_at = OPS_AT + b->nops * sizeof *b->ops;
+    size_t deps_at = queues_at + b->nqueues * sizeof *b->queues;
+    uint32_t *where = malloc((b->nops + 1) * sizeof *where);
+    int rc = b->error ? b->error : where ? 0 : -ENOMEM;
 
-    size_t queues_at = aligned(sizeof(struct plan));
-    size_t ops_at = queues_at + aligned(b->nqueues * sizeof(struct plan_queue));
-    size_t deps_at = ops_at + aligned(b->nops * sizeof(struct plan_op));
     if (!rc) {
-        memory = malloc(deps_at + b->ndeps * sizeof(uint32_t));
-        where = malloc((b->nops + 1) * sizeof *where);
-        if (!memory || !where)
-            rc = -ENOMEM;
+        find_places(b, where);
+        for (uint32_t d = 0; d < b->ndeps; d++)
+            b->deps[d] = where[b->deps[d]];
+        sort_ops(b->ops, b->nops, where);
+        char *memory = realloc(b->memory, deps_at + b->ndeps * sizeof *b->deps);
+        rc = memory ? 0 : -ENOMEM;
+        b->memory = memory ? memory : b->memory;
     }
     if (!rc) {
-        struct plan *p = (struct plan *)memory;
-        struct plan_queue *queues = (struct plan_queue *)(memory + queues_at);
-        struct plan_op *ops = (struct plan_op *)(memory + ops_at);
-        uint32_t *deps = (uint32_t *)(memory + deps_at);
-        uint32_t next = 0;
+        struct plan *p = (struct plan *)b->memory;
+        struct plan_queue *queues = (struct plan_queue *)(b->memory + queues_at);
+        uint32_t *deps = (uint32_t *)(b->memory + deps_at);
 
-        for (uint32_t q = 0; q < b->nqueues; q++) {
-            queues[q] = b->queues[q];
-            queues[q].first_op = next;
-            next += b->queues[q].nops;
-            b->queues[q].first_op = queues[q].first_op; /* from here on: the next free place */
-        }
-        for (uint32_t i = 0; i < b->nops; i++) {
-            where[i] = b->queues[b->ops[i].queue].first_op++;
-            ops[where[i]] = b->ops[i];
-        }
-        for (uint32_t d = 0; d < b->ndeps; d++)
-            deps[d] = where[b->deps[d]];
+        if (b->nops)
+            memcpy(queues, b->queues, b->nqueues * sizeof *queues);
+        if (b->ndeps)
+            memcpy(deps, b->deps, b->ndeps * sizeof *deps);
         *p = (struct plan){.algorithm = algorithm,
                            .rank = b->rank,
                            .nranks = b->nranks,
@@ -288,12 +322,11 @@ int plan_build_finish(struct plan_builder *b, const char *algorithm, uint64_t in
                            .nops = b->nops,
                            .ndeps = b->ndeps,
                            .queues = queues,
-                           .ops = ops,
+                           .ops = (struct plan_op *)(b->memory + OPS_AT),
                            .deps = deps};
         *plan_p = p;
-        memory = NULL;
+        b->memory = NULL;
     }
-    free(memory);
     free(where);
     plan_build_discard(b);
     return rc;
@@ -306,8 +339,8 @@ void plan_free(struct plan *p)
 
 size_t plan_footprint(const struct plan *p)
 {
-    return aligned(sizeof *p) + aligned(p->nqueues * sizeof *p->queues) +
-           aligned(p->nops * sizeof *p->ops) + p->ndeps * sizeof *p->deps;
+    return OPS_AT + p->nops * sizeof *p->ops + p->nqueues * sizeof *p->queues +
+           p->ndeps * sizeof *p->deps;
 }
 
 /* Do [a, a + alen) and [b, b + blen) of two buffers meet? */

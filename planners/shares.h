@@ -78,6 +78,8 @@ struct shares {
 /* The rate of a rank's rail that way, as a weight: > 0, but for ranks behind t->lanes. Ranks that
    share a rail share its rate; a rank that uses all rails has a share of their sum. */
 uint64_t shares_rail_weight(const struct topo *t, int node, int local, enum share_way way);
+/* Their sums: weight[l] is that of the node's ranks below l, for l up to the node's size. */
+void shares_sum_weights(const struct topo *t, int node, enum share_way way, uint64_t *weight);
 
 /* 0 or -ENOMEM; close in either case. blocks: its arrays must outlive s. */
 int shares_open(struct shares *s, const struct topo *t, int rank, struct blocks blocks,
