@@ -165,8 +165,8 @@ int topo_copy(const struct topo *t, int nrails, struct topo **copy_p);
  */
 int topo_print(const struct topo *t, char *text, size_t size);
 
-/* What it knows of its nodes' rates, in the same words and to three digits, as a line of a tuning
-   profile. Returns the length as topo_print does, or -ENOMEM. */
+/* Its nodes' rates in the same words, to three digits, as a line of a tuning profile. Returns the
+   length as topo_print does, or -ENOMEM. */
 int topo_print_rates(const struct topo *t, char *text, size_t size);
 
 /* A 64-bit hash over everything a planner may read: equal topologies, equal hash. */
