@@ -234,9 +234,48 @@ static int read_rates(const char *name, int line, const char *at, const char *en
     return rc;
 }
 
+/* The words of a line of rates by node. A rank's place is the job's matter, and not such a line's.
+ */
+static int is_word_of_rates(const struct word *w)
+{
+    static const char *const prefixes[] = {
+        "node:", "rail:", "rail_rate:", "latency_rail:", "link_rate:", "link_", "latency_"};
+    const char *colon = memchr(w->at, ':', w->size);
+
+    for (size_t i = 0; colon && i < sizeof prefixes / sizeof *prefixes; i++)
+        if (!strncmp(w->at, prefixes[i], strlen(prefixes[i])))
+            return 1;
+    return 0;
+}
+
+/* A line of rates by node. Returns 0, or -EINVAL after a line in c. */
+static int read_nodes(const char *name, int line, const char *at, const char *end, struct cfg *c,
+                      struct topo **nodes)
+{
+    char why[256] = "out of memory", shown[48], *text = strndup(at, (size_t)(end - at));
+    struct word w;
+    int rc = text && !*nodes ? 0 : -EINVAL;
+
+    if (*nodes)
+        snprintf(why, sizeof why, "a second line of rates by node; expected one");
+    while (!rc && next_word(&at, end, &w))
+        if (!is_word_of_rates(&w)) {
+            snprintf(why, sizeof why,
+                     "`%s`: expected node:, rail:, rail_rate:, link_rate: or rates of links",
+                     text_show(shown, sizeof shown, w.at, w.size));
+            rc = -EINVAL;
+        }
+    if (!rc && topo_parse(text, 0, nodes, why, sizeof why) < 0)
+        rc = -EINVAL;
+    free(text);
+    if (rc)
+        cfg_problem(c, "%s:%d: %s; the line is left out", name, line, why);
+    return rc;
+}
+
 /* Read one line. Returns 1 for a row, 0 for none, or -EINVAL after a line in c. */
 static int read_line(const char *name, int line, const char *at, const char *end, struct cfg *c,
-                     struct profile_row *row, struct topo_link *link)
+                     struct profile_row *row, struct profile *p)
 {
     const char *comment = memchr(at, '#', (size_t)(end - at));
     struct word w;
@@ -247,8 +286,10 @@ static int read_line(const char *name, int line, const char *at, const char *end
         end = comment;
     *row = (struct profile_row){.line = line};
     while (next_word(&at, end, &w)) {
+        if (!n && w.size > 5 && !memcmp(w.at, "node:", 5))
+            return read_nodes(name, line, w.at, end, c, &p->nodes);
         if (!n && memchr(w.at, ':', w.size))
-            return read_rates(name, line, at, end, c, w, link);
+            return read_rates(name, line, at, end, c, w, p->link);
         if (n < WORDS && words[n].read(&w, row) == 0) {
             n++;
             continue;
@@ -289,7 +330,7 @@ int profile_parse(const char *name, const char *text, struct cfg *c, struct prof
     for (int line = 1; *text && !rc; line++) {
         const char *end = text + strcspn(text, "\n");
 
-        if (read_line(name, line, text, end, c, &row, p->link) == 1)
+        if (read_line(name, line, text, end, c, &row, p) == 1)
             rc = append(p, &row);
         text = end + (*end == '\n');
     }
@@ -323,5 +364,6 @@ int profile_read(const char *path, struct cfg *c, struct profile *p)
 void profile_free(struct profile *p)
 {
     free(p->row);
+    topo_free(p->nodes);
     *p = (struct profile){0};
 }

@@ -22,6 +22,12 @@
  *
  *     link_nvlink:392GB/s link_pcie:55GB/s link_reduce:9.1GB/s latency_pcie:2us
  *
+ * A line that begins with node: holds rates by node, and is for jobs of so many nodes and rails.
+ * Its other words are rail:, rail_rate:, link_rate:, link_CLASS: and their latencies.
+ * COLLSHIM_LOG=info prints such a line where a job has measured unequal rails.
+ *
+ *     node:4 rail:4@100Mbit rail_rate:1.2@50Mbit,3.0out@25Mbit link_rate:2.socket@5GB/s
+ *
  * Thread rule: reading is single-threaded; a profile is const from then on.
  */
 #ifndef COLLSHIM_CONFIG_PROFILE_H
@@ -54,6 +60,7 @@ struct profile {
     int nrows;
     struct profile_row *row; /* [nrows] owned */
     struct topo_link link[TOPO_LINK_CLASSES];
+    struct topo *nodes; /* owned: rates by node, one rank each; NULL: none */
 };
 
 /*

@@ -68,6 +68,35 @@ void topo_take_rail_rates(struct topo *t, double *rate)
         free(rate);
 }
 
+int topo_set_link_rates(struct topo *t, const double *rate)
+{
+    size_t n = (size_t)t->nnodes * TOPO_LINK_CLASSES;
+    double *own = malloc(n * sizeof *own);
+    int differ = 0;
+
+    if (!own)
+        return -ENOMEM;
+    for (size_t i = 0; i < n; i++) {
+        own[i] = rate[i] == t->link[i % TOPO_LINK_CLASSES].bw_bytes_per_s ? 0 : rate[i];
+        differ |= own[i] > 0;
+    }
+    free(t->link_rate);
+    t->link_rate = differ ? own : NULL;
+    if (!differ)
+        free(own);
+    return 0;
+}
+
+double topo_link_least(const struct topo *t, enum topo_link_class c)
+{
+    double least = topo_link_rate(t, 0, c);
+
+    for (int n = 1; t->link_rate && n < t->nnodes; n++)
+        if (topo_link_rate(t, n, c) < least)
+            least = topo_link_rate(t, n, c);
+    return least;
+}
+
 int topo_set_rail_rates(struct topo *t, const double *rate)
 {
     size_t bytes = 2 * (size_t)t->nnodes * (size_t)t->nrails * sizeof *rate;
@@ -235,23 +264,24 @@ int topo_from_reports(const struct topo_report *report, int nranks, int nrails,
     return code;
 }
 
-/* The rates of the nodes of t that part has. 0 or -ENOMEM. */
-static int restrict_rates(const struct topo *t, const int *member, struct topo *part)
+/* Set part's table of so many values per node to the rows of t's nodes. 0 or -ENOMEM. */
+static int restrict_table(const struct topo *t, const int *member, struct topo *part,
+                          const double *table, size_t row,
+                          int (*set)(struct topo *part, const double *table))
 {
-    size_t row = 2 * (size_t)t->nrails;
-    double *rate = t->rate ? malloc((size_t)part->nnodes * row * sizeof *rate) : NULL;
+    double *kept = table ? malloc((size_t)part->nnodes * row * sizeof *kept) : NULL;
 
-    if (!t->rate)
+    if (!table)
         return 0;
-    if (!rate)
+    if (!kept)
         return -ENOMEM;
     for (int n = 0; n < part->nnodes; n++) {
         int node = t->rank[member[topo_node_rank(part, n, 0)]].node;
 
-        memcpy(rate + (size_t)n * row, t->rate + (size_t)node * row, row * sizeof *rate);
+        memcpy(kept + (size_t)n * row, table + (size_t)node * row, row * sizeof *kept);
     }
-    int code = topo_set_rail_rates(part, rate);
-    free(rate);
+    int code = set(part, kept);
+    free(kept);
     return code;
 }
 
@@ -282,7 +312,10 @@ int topo_restrict(const struct topo *t, const int *member, int nmembers, struct 
     }
     memcpy(part->rail, t->rail, (size_t)t->nrails * sizeof *t->rail);
     memcpy(part->link, t->link, sizeof t->link);
-    code = restrict_rates(t, member, part);
+    code = restrict_table(t, member, part, t->rate, 2 * (size_t)t->nrails, topo_set_rail_rates);
+    if (!code)
+        code =
+            restrict_table(t, member, part, t->link_rate, TOPO_LINK_CLASSES, topo_set_link_rates);
     if (code)
         topo_free(part);
     else
@@ -302,6 +335,10 @@ int topo_copy(const struct topo *t, int nrails, struct topo **copy_p)
     memcpy(c->link, t->link, sizeof t->link);
     c->lanes = t->lanes;
     c->rail_chunk = t->rail_chunk;
+    if (t->link_rate && topo_set_link_rates(c, t->link_rate) < 0) {
+        topo_free(c);
+        return -ENOMEM;
+    }
     *copy_p = c;
     return 0;
 }
@@ -324,6 +361,17 @@ static uint64_t mix_link(uint64_t hash, const struct topo_link *link)
     return mix(mix(hash, bits[0]), bits[1]);
 }
 
+static uint64_t mix_table(uint64_t hash, const double *value, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint64_t bits;
+
+        memcpy(&bits, &value[i], sizeof bits);
+        hash = mix(hash, bits);
+    }
+    return hash;
+}
+
 /* node_first and node_ranks follow from node and local, so they need not be mixed in. */
 uint64_t topo_hash(const struct topo *t)
 {
@@ -339,12 +387,10 @@ uint64_t topo_hash(const struct topo *t)
     }
     for (int i = 0; i < t->nrails; i++)
         hash = mix_link(hash, &t->rail[i]);
-    for (size_t i = 0; t->rate && i < 2 * (size_t)t->nnodes * (size_t)t->nrails; i++) {
-        uint64_t bits;
-
-        memcpy(&bits, &t->rate[i], sizeof bits);
-        hash = mix(hash, bits);
-    }
+    if (t->rate)
+        hash = mix_table(hash, t->rate, 2 * (size_t)t->nnodes * (size_t)t->nrails);
+    if (t->link_rate)
+        hash = mix_table(hash, t->link_rate, (size_t)t->nnodes * TOPO_LINK_CLASSES);
     for (int i = 0; i < TOPO_LINK_CLASSES; i++)
         hash = mix_link(hash, &t->link[i]);
     return hash;
@@ -352,7 +398,9 @@ uint64_t topo_hash(const struct topo *t)
 
 void topo_free(struct topo *t)
 {
-    if (t)
+    if (t) {
         free(t->rate);
+        free(t->link_rate);
+    }
     free(t);
 }

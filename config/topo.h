@@ -58,6 +58,8 @@ struct topo {
                                between nodes or ways, bw_bytes_per_s is the greatest */
     double *rate;           /* [nnodes * nrails * 2] owned: bytes/s by node, rail and way; NULL:
                                those in rail hold everywhere. Read it with topo_rail_rate */
+    double *link_rate;      /* [nnodes * TOPO_LINK_CLASSES] owned: bytes/s inside a node, 0: as link
+                               says; NULL: so on all nodes. Read it with topo_link_rate */
     int lanes; /* a node's ranks, its first ones, that a planner uses between nodes; 0: all */
     size_t rail_chunk; /* length at which messages over the rails are fastest; 0: not known */
     struct topo_link link[TOPO_LINK_CLASSES];
@@ -71,6 +73,17 @@ static inline double topo_rail_rate(const struct topo *t, int node, int rail, en
     return t->rate ? t->rate[2 * ((size_t)node * (size_t)t->nrails + (size_t)rail) + way]
                    : t->rail[rail].bw_bytes_per_s;
 }
+
+/* Bytes/s of a node's links of a class; 0: not known. */
+static inline double topo_link_rate(const struct topo *t, int node, enum topo_link_class c)
+{
+    double own = t->link_rate ? t->link_rate[(size_t)node * TOPO_LINK_CLASSES + c] : 0;
+
+    return own > 0 ? own : t->link[c].bw_bytes_per_s;
+}
+
+/* The least of all nodes, 0: not known on one of them. */
+double topo_link_least(const struct topo *t, enum topo_link_class c);
 
 /* The lesser way of the two: what passes through the rail, in and out again, is bound by it. */
 static inline double topo_rail_through(const struct topo *t, int node, int rail)
@@ -87,6 +100,10 @@ int topo_set_rail_rates(struct topo *t, const double *rate);
 
 /* The same with an array from malloc, which becomes the topology's. Cannot fail. */
 void topo_take_rail_rates(struct topo *t, double *rate);
+
+/* Set the nodes' own rates: rate[nnodes * TOPO_LINK_CLASSES], as in struct topo. A table is kept
+   only where a node differs. 0 or -ENOMEM, after which t is as it was. */
+int topo_set_link_rates(struct topo *t, const double *rate);
 
 /* How many ranks node n holds, and which rank has local index l there. */
 static inline int topo_node_size(const struct topo *t, int node)
@@ -147,6 +164,10 @@ int topo_copy(const struct topo *t, int nrails, struct topo **copy_p);
  * Returns the length it needs without the final 0 (as snprintf does).
  */
 int topo_print(const struct topo *t, char *text, size_t size);
+
+/* Its nodes' rates in the same words, to three digits, as a line of a tuning profile. Returns the
+   length as topo_print does, or -ENOMEM. */
+int topo_print_rates(const struct topo *t, char *text, size_t size);
 
 /* A 64-bit hash over everything a planner may read: equal topologies, equal hash. */
 uint64_t topo_hash(const struct topo *t);

@@ -187,24 +187,42 @@ static int read_rail(struct reader *r, void *field)
     return read_list(r, &w->rail_bw, topo_read_rate, TOPO_RATE_EXPECTED);
 }
 
-/* NODE.RAIL@RATE, with `out` or `in` before the @ where the rate is of one way. */
-static int read_exception(struct reader *r, struct topo_exception *e)
+/* RAIL, with `out` or `in` behind it where the rate is of one way. */
+static int read_rail_of_node(struct reader *r, struct topo_exception *e)
 {
-    double node, rail;
+    double rail;
 
-    if (read_integer(&r->at, &node) < 0 || *r->at++ != '.' || read_integer(&r->at, &rail) < 0)
+    if (read_integer(&r->at, &rail) < 0)
         return -EINVAL;
-    e->node = (int)node;
-    e->rail = (int)rail;
+    e->of = (int)rail;
     e->ways = skip_word(r, "out")  ? 1 << TOPO_OUT
               : skip_word(r, "in") ? 1 << TOPO_IN
                                    : 1 << TOPO_OUT | 1 << TOPO_IN;
-    return *r->at++ == '@' ? topo_read_rate(&r->at, &e->rate) : -EINVAL;
+    return 0;
 }
 
-static int read_rail_rate(struct reader *r, void *field)
+/* The name of a class of links inside a node: no connections over rails. */
+static int read_class_of_node(struct reader *r, struct topo_exception *e)
 {
-    struct topo_exceptions *x = field;
+    for (int c = 0; c < TOPO_LINK_CLASSES; c++) {
+        const char *name = topo_link_name((enum topo_link_class)c);
+        size_t n = strlen(name);
+
+        if (c == TOPO_LINK_FLOW || strncmp(r->at, name, n) != 0 || r->at[n] != '@')
+            continue;
+        e->of = c;
+        r->at += n;
+        return 0;
+    }
+    return -EINVAL;
+}
+
+/* A list of NODE.WHAT@RATE. */
+static int read_exceptions(struct reader *r, struct topo_exceptions *x,
+                           int (*read_what)(struct reader *r, struct topo_exception *e),
+                           const char *expected)
+{
+    double node;
 
     for (;;) {
         const char *ahead;
@@ -220,14 +238,28 @@ static int read_rail_rate(struct reader *r, void *field)
             x->list = larger;
             x->room = room;
         }
-        if (read_exception(r, &x->list[x->n]) < 0)
-            return fail(r, "expected rates such as 1.2@50Mbit (node 1, rail 2) or 1.2out@50Mbit");
-        x->n++;
+        struct topo_exception *e = &x->list[x->n++];
+        if (read_integer(&r->at, &node) < 0 || *r->at++ != '.' || read_what(r, e) < 0 ||
+            *r->at++ != '@' || topo_read_rate(&r->at, &e->rate) < 0)
+            return fail(r, "expected rates such as %s", expected);
+        e->node = (int)node;
         ahead = skip_blanks(r->at);
         if (*ahead != ',' || (ahead = skip_blanks(ahead + 1), !text_is_digit(*ahead)))
             return 0;
         r->at = ahead;
     }
+}
+
+static int read_rail_rate(struct reader *r, void *field)
+{
+    return read_exceptions(r, field, read_rail_of_node,
+                           "1.2@50Mbit (node 1, rail 2) or 1.2out@50Mbit");
+}
+
+static int read_link_rate(struct reader *r, void *field)
+{
+    return read_exceptions(r, field, read_class_of_node,
+                           "1.nvlink@25GB/s (node 1; or shm, pcie, socket, reduce, reduce_gpu)");
 }
 
 static int read_rail_of(struct reader *r, void *field)
@@ -270,6 +302,7 @@ static const struct word {
     {"rank", read_ranks, AT(rank)},
     {"rail", read_rail, 0},
     {"rail_rate", read_rail_rate, AT(rail_rate)},
+    {"link_rate", read_link_rate, AT(link_rate)},
     {"place", read_place, 0},
     {"socket_of", read_integers, AT(socket_of)},
     {"gpu_of", read_integers, AT(gpu_of)},
@@ -381,6 +414,7 @@ static int parse_text(struct reader *r, int nranks, struct topo **topo_p)
     free(w.rail_bw.value);
     free(w.rail_latency.value);
     free(w.rail_rate.list);
+    free(w.link_rate.list);
     return code;
 }
 

@@ -281,6 +281,60 @@ static void put_links(struct out *o, const struct topo *t)
     }
 }
 
+/* Links inside a node whose rate is not that of `link_CLASS:`. */
+static void put_link_exceptions(struct out *o, const struct topo *t)
+{
+    const char *before = " link_rate:";
+
+    for (int i = 0; t->link_rate && i < t->nnodes * TOPO_LINK_CLASSES; i++) {
+        char text[TOPO_RATE_TEXT];
+
+        if (!(t->link_rate[i] > 0))
+            continue;
+        topo_print_rate(t->link_rate[i], text, sizeof text);
+        put(o, "%s%d.%s@%s", before, i / TOPO_LINK_CLASSES,
+            topo_link_name((enum topo_link_class)(i % TOPO_LINK_CLASSES)), text);
+        before = ",";
+    }
+}
+
+/* To three digits: more is noise. */
+static double rounded(double value)
+{
+    double unit = 1;
+
+    while (value >= 1000 * unit)
+        unit *= 10;
+    return (double)(int64_t)(value / unit + .5) * unit;
+}
+
+int topo_print_rates(const struct topo *t, char *text, size_t size)
+{
+    struct out o = {.text = text, .size = size};
+    size_t n = 2 * (size_t)t->nnodes * (size_t)t->nrails;
+    double *rate = malloc(n * sizeof *rate);
+    struct topo *shown = NULL;
+
+    if (!rate || topo_copy(t, t->nrails, &shown) < 0) {
+        free(rate);
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < n; i++)
+        rate[i] = rounded(topo_rail_rate(t, (int)(i / 2) / t->nrails, (int)(i / 2) % t->nrails,
+                                         (enum topo_way)(i % 2)));
+    for (int r = 0; r < t->nrails; r++)
+        shown->rail[r].latency_ns = t->rail[r].latency_ns;
+    topo_take_rail_rates(shown, rate);
+    put(&o, "node:%d rail:%d", shown->nnodes, shown->nrails);
+    put_rails(&o, shown, "@", rail_rate, topo_print_bit_rate);
+    put_rails(&o, shown, " latency_rail:", rail_latency, topo_print_time);
+    put_exceptions(&o, shown);
+    put_links(&o, shown);
+    put_link_exceptions(&o, shown);
+    topo_free(shown);
+    return (int)o.used;
+}
+
 int topo_print(const struct topo *t, char *text, size_t size)
 {
     static const char *const places[] = {"block", "cyclic"};
@@ -312,5 +366,6 @@ int topo_print(const struct topo *t, char *text, size_t size)
     put_rails(&o, t, " latency_rail:", rail_latency, topo_print_time);
     put_exceptions(&o, t);
     put_links(&o, t);
+    put_link_exceptions(&o, t);
     return (int)o.used;
 }

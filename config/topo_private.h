@@ -14,11 +14,11 @@ struct topo_list {
     int is_list; /* it was written with a comma or as COUNTxVALUE */
 };
 
-/* Rates of single rails of single nodes. */
+/* Rates of single nodes: of a rail, or of a class of links inside the node. */
 struct topo_exceptions {
     struct topo_exception {
-        int node, rail;
-        int ways; /* a bit per enum topo_way */
+        int node, of; /* the rail, or the enum topo_link_class */
+        int ways;     /* of a rail: a bit per enum topo_way */
         double rate;
     } * list; /* owned: free() */
     size_t n, room;
@@ -33,7 +33,7 @@ struct topo_words {
     enum topo_place place;
     int rail_of_all;
     struct topo_list rail_bw, rail_latency;
-    struct topo_exceptions rail_rate;
+    struct topo_exceptions rail_rate, link_rate;
     struct topo_link link[TOPO_LINK_CLASSES];
 };
 

@@ -231,20 +231,20 @@ static int set_exceptions(struct shape *s, const struct topo *t, double *rate)
     for (size_t i = 0; !code && i < x->n; i++) {
         const struct topo_exception *e = &x->list[i];
 
-        if (e->node < 0 || e->node >= t->nnodes || e->rail < 0 || e->rail >= t->nrails) {
+        if (e->node < 0 || e->node >= t->nnodes || e->of < 0 || e->of >= t->nrails) {
             code = refuse(s,
                           "rail_rate: names rail %d of node %d; expected rails 0 to %d of nodes "
                           "0 to %d",
-                          e->rail, e->node, t->nrails - 1, t->nnodes - 1);
+                          e->of, e->node, t->nrails - 1, t->nnodes - 1);
             break;
         }
         for (int way = TOPO_OUT; way <= TOPO_IN; way++) {
-            size_t at = 2 * ((size_t)e->node * (size_t)t->nrails + (size_t)e->rail) + (size_t)way;
+            size_t at = 2 * ((size_t)e->node * (size_t)t->nrails + (size_t)e->of) + (size_t)way;
 
             if (!(e->ways & 1 << way))
                 continue;
             if (given[at]++)
-                code = refuse(s, "rail_rate: gives rail %d of node %d twice", e->rail, e->node);
+                code = refuse(s, "rail_rate: gives rail %d of node %d twice", e->of, e->node);
             rate[at] = e->rate;
         }
     }
@@ -271,6 +271,46 @@ static int set_rail_rates(struct shape *s, struct topo *t)
     return code;
 }
 
+/* The rates of single nodes' links, in rate[nnodes * TOPO_LINK_CLASSES], all 0 at first. */
+static int set_link_exceptions(struct shape *s, const struct topo *t, double *rate)
+{
+    const struct topo_exceptions *x = &s->w->link_rate;
+
+    for (size_t i = 0; i < x->n; i++) {
+        const struct topo_exception *e = &x->list[i];
+        const char *name = topo_link_name((enum topo_link_class)e->of);
+
+        if (e->node < 0 || e->node >= t->nnodes)
+            return refuse(s, "link_rate: names node %d; expected nodes 0 to %d", e->node,
+                          t->nnodes - 1);
+        double *own = &rate[(size_t)e->node * TOPO_LINK_CLASSES + (size_t)e->of];
+        if (*own > 0)
+            return refuse(s, "link_rate: gives %s of node %d twice", name, e->node);
+        if (!(e->rate > 0))
+            return refuse(s, "link_rate: gives %s of node %d no rate; expected one above 0", name,
+                          e->node);
+        *own = e->rate;
+    }
+    return 0;
+}
+
+static int set_link_rates(struct shape *s, struct topo *t)
+{
+    double *rate;
+    int code;
+
+    if (!s->w->link_rate.n)
+        return 0;
+    rate = calloc((size_t)t->nnodes * TOPO_LINK_CLASSES, sizeof *rate);
+    if (!rate)
+        return -ENOMEM;
+    code = set_link_exceptions(s, t, rate);
+    if (!code)
+        code = topo_set_link_rates(t, rate);
+    free(rate);
+    return code;
+}
+
 static int set_links(struct shape *s, struct topo *t)
 {
     const struct topo_words *w = s->w;
@@ -286,7 +326,8 @@ static int set_links(struct shape *s, struct topo *t)
                                         .latency_ns = rail_value(&w->rail_latency, i)};
     for (int i = 0; i < TOPO_LINK_CLASSES; i++)
         t->link[i] = w->link[i];
-    return set_rail_rates(s, t);
+    int code = set_rail_rates(s, t);
+    return code ? code : set_link_rates(s, t);
 }
 
 static int shape_ranks(struct shape *s)

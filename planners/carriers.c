@@ -3,12 +3,15 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { CLOSE = 32 }; /* a difference of a block's 1/CLOSE is not worth a relay */
 
 void carriers_close(struct carriers *c)
 {
     free(c->list);
+    free(c->first);
+    free(c->weight);
     *c = (struct carriers){0};
 }
 
@@ -30,45 +33,49 @@ static int is_level(const uint64_t *weight, int size, uint64_t block)
     return 1;
 }
 
-static void carry(struct carriers *c, int owner, int carrier, uint64_t from, uint64_t to)
+/* Memory for twice what is kept: the list in the order it is made, and the weights of a new node.
+ */
+static int make_room(struct carriers *c, int size)
 {
-    if (from < to)
-        c->list[c->n++] = (struct carried){owner, carrier, {from, to}};
+    size_t ranks = (size_t)size + 1;
+
+    if (size <= c->room)
+        return 0;
+    carriers_close(c);
+    c->list = malloc(4 * ranks * sizeof *c->list);
+    c->first = malloc((ranks + 1) * sizeof *c->first);
+    c->weight = malloc(2 * ranks * sizeof *c->weight);
+    if (!c->list || !c->first || !c->weight)
+        return -ENOMEM;
+    c->room = size;
+    return 0;
 }
 
-int carriers_open(struct carriers *c, const struct topo *t, int node, enum topo_way way,
-                  uint64_t block)
+static int add(struct carried *list, int n, int owner, int carrier, uint64_t from, uint64_t to)
 {
-    int size = topo_node_size(t, node), spare = 0;
-    uint64_t *weight = malloc((size_t)(size + 1) * sizeof *weight), used = 0;
-    struct carried *list = c->list;
+    if (from < to)
+        list[n++] = (struct carried){owner, carrier, {from, to}};
+    return n;
+}
 
-    if (c->size < size)
-        list = realloc(c->list, 2 * (size_t)size * sizeof *list);
-    if (list)
-        c->list = list;
-    if (!weight || !list) {
-        free(weight);
-        return -ENOMEM;
-    }
-    c->size = size;
-    c->n = 0;
-    weight[0] = 0;
-    for (int l = 0; l < size; l++)
-        weight[l + 1] = weight[l] + shares_rail_weight(t, node, l, (enum share_way)way);
-    int level = is_level(weight, size, block);
-    for (int l = 0; l < size; l++) {
+/* By owner, then by bytes. Returns how many. */
+static int divide(const struct carriers *c, struct carried *list)
+{
+    uint64_t block = c->block, used = 0;
+    int spare = 0, n = 0, level = is_level(c->weight, c->size, block);
+
+    for (int l = 0; l < c->size; l++) {
         uint64_t carries = level ? block
-                                 : carried_below(weight, size, block, l + 1) -
-                                       carried_below(weight, size, block, l);
+                                 : carried_below(c->weight, c->size, block, l + 1) -
+                                       carried_below(c->weight, c->size, block, l);
         uint64_t from = carries < block ? carries : block;
 
-        carry(c, l, l, 0, from);
+        n = add(list, n, l, l, 0, from);
         /* The rest goes to the ranks that have room, which is as much in all. `spare` is the first
            of them, `used` the bytes it has taken. */
-        while (from < block && spare < size) {
-            uint64_t room = carried_below(weight, size, block, spare + 1) -
-                            carried_below(weight, size, block, spare);
+        while (from < block && spare < c->size) {
+            uint64_t room = carried_below(c->weight, c->size, block, spare + 1) -
+                            carried_below(c->weight, c->size, block, spare);
 
             room = room > block + used ? room - block - used : 0;
             if (!room) {
@@ -78,11 +85,43 @@ int carriers_open(struct carriers *c, const struct topo *t, int node, enum topo_
             }
             if (room > block - from)
                 room = block - from;
-            carry(c, l, spare, from, from + room);
+            n = add(list, n, l, spare, from, from + room);
             from += room;
             used += room;
         }
     }
-    free(weight);
+    return n;
+}
+
+/* Counting sort: first[l + 1] counts, then is where the next of carrier l goes. */
+static void sort_by_carrier(struct carriers *c, const struct carried *made)
+{
+    memset(c->first, 0, ((size_t)c->size + 2) * sizeof *c->first);
+    for (int i = 0; i < c->n; i++)
+        c->first[made[i].carrier + 2]++;
+    for (int l = 2; l <= c->size; l++)
+        c->first[l] += c->first[l - 1];
+    for (int i = 0; i < c->n; i++)
+        c->list[c->first[made[i].carrier + 1]++] = made[i];
+}
+
+int carriers_open(struct carriers *c, const struct topo *t, int node, enum topo_way way,
+                  uint64_t block)
+{
+    int size = topo_node_size(t, node);
+    size_t bytes = ((size_t)size + 1) * sizeof *c->weight;
+
+    if (make_room(c, size) < 0)
+        return -ENOMEM;
+    uint64_t *weight = c->weight + c->room + 1;
+    shares_sum_weights(t, node, (enum share_way)way, weight);
+    if (c->size == size && c->block == block && !memcmp(weight, c->weight, bytes))
+        return 0;
+    memcpy(c->weight, weight, bytes);
+    c->size = size;
+    c->block = block;
+    struct carried *made = c->list + 2 * ((size_t)c->room + 1);
+    c->n = divide(c, made);
+    sort_by_carrier(c, made);
     return 0;
 }

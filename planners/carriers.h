@@ -20,13 +20,20 @@ struct carried {
 };
 
 struct carriers {
-    int size; /* ranks of the node */
+    int size; /* ranks of the node; 0: not opened yet */
     int n;
-    struct carried *list; /* [2 * size] owned: by owner, then by bytes; they cover every block */
+    uint64_t block;
+    struct carried *list; /* [2 * size] owned: by carrier, then by owner; they cover every block */
+    int *first;           /* [size + 1] owned: carrier l's are list[first[l] .. first[l + 1]) */
+    uint64_t *weight;     /* [size + 1] owned: sums of the ranks' rail weights */
+    int room;             /* ranks for which there is memory */
 };
 
-/* For a node whose ranks all exchange blocks of so many bytes, one way. 0 or -ENOMEM; close in
-   either case. c: all zero, or from an earlier call, whose room is used again where it suffices. */
+/*
+ * For a node whose ranks all exchange blocks of so many bytes, one way. 0 or -ENOMEM; close in
+ * either case. c: all zero, or from an earlier call. Its memory is used again where it suffices,
+ * and its list where the ranks' rails are as before.
+ */
 int carriers_open(struct carriers *c, const struct topo *t, int node, enum topo_way way,
                   uint64_t block);
 void carriers_close(struct carriers *c);

@@ -98,13 +98,13 @@ double cost_inside_rate(const struct plan_request *q, double links)
 double cost_local_rate(const struct plan_request *q)
 {
     const struct topo *t = q->topo;
-    const struct topo_link *socket = &t->link[TOPO_LINK_SOCKET];
+    double socket = topo_link_least(t, TOPO_LINK_SOCKET);
     double rate = q->memory == PLAN_ON_DEVICE
-                      ? or_else(t->link[TOPO_LINK_NVLINK].bw_bytes_per_s, COST_GPU_BYTES_PER_S)
-                      : or_else(t->link[TOPO_LINK_SHM].bw_bytes_per_s, COST_LOCAL_BYTES_PER_S);
+                      ? or_else(topo_link_least(t, TOPO_LINK_NVLINK), COST_GPU_BYTES_PER_S)
+                      : or_else(topo_link_least(t, TOPO_LINK_SHM), COST_LOCAL_BYTES_PER_S);
 
-    if (socket->bw_bytes_per_s > 0 && socket->bw_bytes_per_s < rate && crosses_sockets(t))
-        rate = socket->bw_bytes_per_s;
+    if (socket > 0 && socket < rate && crosses_sockets(t))
+        rate = socket;
     return cost_inside_rate(q, rate);
 }
 

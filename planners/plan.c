@@ -2,7 +2,8 @@
 /*
  * Plans and their builder. A planner appends operations in any order. Finishing groups them by
  * queue with one counting sort, so that a queue is consecutive memory. The finished plan is one
- * allocation: a rank of a large machine keeps many.
+ * allocation: a rank of a large machine keeps many. The builder's operations are that allocation,
+ * and are sorted in place, because most of a large plan's time is that of touching new memory.
  */
 #include "planners/plan.h"
 
@@ -10,8 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define ALIGNED(n) (((n) + 15) & ~(size_t)15)
+#define OPS_AT ALIGNED(sizeof(struct plan)) /* in the plan's memory */
+
 struct plan_builder {
-    struct plan_op *ops;
+    char *memory;        /* owned: the plan's, of which operations are there yet */
+    struct plan_op *ops; /* inside it */
     struct plan_queue *queues;
     uint32_t *deps;
     uint32_t *index; /* open addressing over queues: position + 1, or 0 */
@@ -21,6 +26,14 @@ struct plan_builder {
     int rank, nranks;
     int error;
 };
+
+/* Where an operation reads or writes. */
+struct operand {
+    enum plan_buffer buffer;
+    uint64_t offset;
+};
+
+static const struct operand nowhere = {PLAN_NONE, 0};
 
 const char *plan_kind_name(uint8_t kind)
 {
@@ -60,7 +73,7 @@ void plan_build_discard(struct plan_builder *b)
 {
     if (!b)
         return;
-    free(b->ops);
+    free(b->memory);
     free(b->queues);
     free(b->deps);
     free(b->index);
@@ -103,7 +116,7 @@ static int index_grow(struct plan_builder *b)
 {
     if (2 * (b->nqueues + 1) <= b->index_room)
         return 0;
-    uint32_t room = b->index_room ? b->index_room * 2 : 64;
+    uint32_t room = b->index_room ? b->index_room * 4 : 64;
     uint32_t *index = calloc(room, sizeof *index);
     if (!index)
         return -ENOMEM;
@@ -145,74 +158,73 @@ static uint32_t queue_of(struct plan_builder *b, enum plan_kind kind, int peer, 
     return b->nqueues - 1;
 }
 
-static uint32_t append(struct plan_builder *b, enum plan_kind kind, int peer, int lane,
-                       struct plan_op op)
+static int grow_ops(struct plan_builder *b)
 {
-    void *ops = b->ops;
+    uint32_t room = b->ops_room ? b->ops_room * 2 : 64;
+    char *memory = realloc(b->memory, OPS_AT + room * sizeof *b->ops);
 
-    if (b->error || !op.length)
+    if (!memory)
+        return -ENOMEM;
+    b->memory = memory;
+    b->ops = (struct plan_op *)(memory + OPS_AT);
+    b->ops_room = room;
+    return 0;
+}
+
+static uint32_t append(struct plan_builder *b, enum plan_kind kind, int peer, int lane,
+                       struct operand from, struct operand to, uint64_t length)
+{
+    if (b->error || !length)
         return PLAN_NO_OP;
-    op.queue = queue_of(b, kind, peer, lane);
-    op.first_dep = b->ndeps;
+    uint32_t queue = queue_of(b, kind, peer, lane);
+    if (length > PLAN_LONGEST)
+        b->error = -EOVERFLOW;
     if (b->error)
         return PLAN_NO_OP;
-    if (grow(&ops, &b->ops_room, b->nops, sizeof *b->ops) < 0) {
-        b->error = -ENOMEM;
+    if (b->nops == b->ops_room && (b->error = grow_ops(b)) < 0)
         return PLAN_NO_OP;
-    }
-    b->ops = ops;
-    b->ops[b->nops] = op;
-    b->queues[op.queue].nops++;
+    b->ops[b->nops] = (struct plan_op){.src = from.buffer,
+                                       .src_off = from.offset,
+                                       .dst = to.buffer,
+                                       .dst_off = to.offset,
+                                       .length = length & PLAN_LONGEST,
+                                       .queue = queue,
+                                       .first_dep = b->ndeps};
+    b->queues[queue].nops++;
     return b->nops++;
 }
 
 uint32_t plan_send(struct plan_builder *b, int peer, int lane, enum plan_buffer src,
                    uint64_t src_off, uint64_t length)
 {
-    return append(b, PLAN_SEND, peer, lane,
-                  (struct plan_op){
-                      .src = (uint8_t)src, .src_off = src_off, .dst = PLAN_NONE, .length = length});
+    return append(b, PLAN_SEND, peer, lane, (struct operand){src, src_off}, nowhere, length);
 }
 
 uint32_t plan_recv(struct plan_builder *b, int peer, int lane, enum plan_buffer dst,
                    uint64_t dst_off, uint64_t length)
 {
-    return append(b, PLAN_RECV, peer, lane,
-                  (struct plan_op){
-                      .src = PLAN_NONE, .dst = (uint8_t)dst, .dst_off = dst_off, .length = length});
+    return append(b, PLAN_RECV, peer, lane, nowhere, (struct operand){dst, dst_off}, length);
 }
 
 uint32_t plan_copy(struct plan_builder *b, int lane, enum plan_buffer src, uint64_t src_off,
                    enum plan_buffer dst, uint64_t dst_off, uint64_t length)
 {
-    return append(b, PLAN_COPY, -1, lane,
-                  (struct plan_op){.src = (uint8_t)src,
-                                   .src_off = src_off,
-                                   .dst = (uint8_t)dst,
-                                   .dst_off = dst_off,
-                                   .length = length});
+    return append(b, PLAN_COPY, -1, lane, (struct operand){src, src_off},
+                  (struct operand){dst, dst_off}, length);
 }
 
 uint32_t plan_reduce(struct plan_builder *b, int lane, enum plan_buffer src, uint64_t src_off,
                      enum plan_buffer dst, uint64_t dst_off, uint64_t length)
 {
-    return append(b, PLAN_REDUCE, -1, lane,
-                  (struct plan_op){.src = (uint8_t)src,
-                                   .src_off = src_off,
-                                   .dst = (uint8_t)dst,
-                                   .dst_off = dst_off,
-                                   .length = length});
+    return append(b, PLAN_REDUCE, -1, lane, (struct operand){src, src_off},
+                  (struct operand){dst, dst_off}, length);
 }
 
 uint32_t plan_recv_reduce(struct plan_builder *b, int peer, int lane, enum plan_buffer src,
                           uint64_t src_off, enum plan_buffer dst, uint64_t dst_off, uint64_t length)
 {
-    return append(b, PLAN_RECV_REDUCE, peer, lane,
-                  (struct plan_op){.src = (uint8_t)src,
-                                   .src_off = src_off,
-                                   .dst = (uint8_t)dst,
-                                   .dst_off = dst_off,
-                                   .length = length});
+    return append(b, PLAN_RECV_REDUCE, peer, lane, (struct operand){src, src_off},
+                  (struct operand){dst, dst_off}, length);
 }
 
 void plan_after(struct plan_builder *b, uint32_t op)
@@ -235,47 +247,69 @@ void plan_after(struct plan_builder *b, uint32_t op)
     last->ndeps++;
 }
 
-static size_t aligned(size_t n)
+/* Fill where[nops]: the place of each operation in the plan. Queues get their first one. */
+static void find_places(struct plan_builder *b, uint32_t *where)
 {
-    return (n + 15) & ~(size_t)15;
+    uint32_t next = 0;
+
+    for (uint32_t q = 0; q < b->nqueues; q++) {
+        b->queues[q].first_op = next;
+        next += b->queues[q].nops;
+    }
+    for (uint32_t i = 0; i < b->nops; i++)
+        where[i] = b->queues[b->ops[i].queue].first_op++;
+    for (uint32_t q = 0; q < b->nqueues; q++)
+        b->queues[q].first_op -= b->queues[q].nops;
+}
+
+/* Cycle by cycle. Afterwards where[i] == i. */
+static void sort_ops(struct plan_op *ops, uint32_t nops, uint32_t *where)
+{
+    for (uint32_t i = 0; i < nops; i++) {
+        struct plan_op op = ops[i];
+        uint32_t to = where[i];
+
+        while (to != i) {
+            struct plan_op there = ops[to];
+            uint32_t next = where[to];
+
+            ops[to] = op;
+            where[to] = to;
+            op = there;
+            to = next;
+        }
+        ops[i] = op;
+        where[i] = i;
+    }
 }
 
 int plan_build_finish(struct plan_builder *b, const char *algorithm, uint64_t input_bytes,
                       uint64_t output_bytes, uint64_t scratch_bytes, uint64_t host_bytes,
                       struct plan **plan_p)
 {
-    int rc = b->error;
-    uint32_t *place = NULL; /* where operation i of the builder goes */
-    char *memory = NULL;
+    size_t queues_at = OPS_AT + b->nops * sizeof *b->ops;
+    size_t deps_at = queues_at + b->nqueues * sizeof *b->queues;
+    uint32_t *where = malloc((b->nops + 1) * sizeof *where);
+    int rc = b->error ? b->error : where ? 0 : -ENOMEM;
 
-    size_t queues_at = aligned(sizeof(struct plan));
-    size_t ops_at = queues_at + aligned(b->nqueues * sizeof(struct plan_queue));
-    size_t deps_at = ops_at + aligned(b->nops * sizeof(struct plan_op));
     if (!rc) {
-        memory = malloc(deps_at + b->ndeps * sizeof(uint32_t));
-        place = malloc((b->nops + 1) * sizeof *place);
-        if (!memory || !place)
-            rc = -ENOMEM;
+        find_places(b, where);
+        for (uint32_t d = 0; d < b->ndeps; d++)
+            b->deps[d] = where[b->deps[d]];
+        sort_ops(b->ops, b->nops, where);
+        char *memory = realloc(b->memory, deps_at + b->ndeps * sizeof *b->deps);
+        rc = memory ? 0 : -ENOMEM;
+        b->memory = memory ? memory : b->memory;
     }
     if (!rc) {
-        struct plan *p = (struct plan *)memory;
-        struct plan_queue *queues = (struct plan_queue *)(memory + queues_at);
-        struct plan_op *ops = (struct plan_op *)(memory + ops_at);
-        uint32_t *deps = (uint32_t *)(memory + deps_at);
-        uint32_t next = 0;
+        struct plan *p = (struct plan *)b->memory;
+        struct plan_queue *queues = (struct plan_queue *)(b->memory + queues_at);
+        uint32_t *deps = (uint32_t *)(b->memory + deps_at);
 
-        for (uint32_t q = 0; q < b->nqueues; q++) {
-            queues[q] = b->queues[q];
-            queues[q].first_op = next;
-            next += b->queues[q].nops;
-            b->queues[q].first_op = queues[q].first_op; /* from here on: the next free place */
-        }
-        for (uint32_t i = 0; i < b->nops; i++) {
-            place[i] = b->queues[b->ops[i].queue].first_op++;
-            ops[place[i]] = b->ops[i];
-        }
-        for (uint32_t d = 0; d < b->ndeps; d++)
-            deps[d] = place[b->deps[d]];
+        if (b->nops)
+            memcpy(queues, b->queues, b->nqueues * sizeof *queues);
+        if (b->ndeps)
+            memcpy(deps, b->deps, b->ndeps * sizeof *deps);
         *p = (struct plan){.algorithm = algorithm,
                            .rank = b->rank,
                            .nranks = b->nranks,
@@ -288,13 +322,12 @@ int plan_build_finish(struct plan_builder *b, const char *algorithm, uint64_t in
                            .nops = b->nops,
                            .ndeps = b->ndeps,
                            .queues = queues,
-                           .ops = ops,
+                           .ops = (struct plan_op *)(b->memory + OPS_AT),
                            .deps = deps};
         *plan_p = p;
-        memory = NULL;
+        b->memory = NULL;
     }
-    free(memory);
-    free(place);
+    free(where);
     plan_build_discard(b);
     return rc;
 }
@@ -306,8 +339,8 @@ void plan_free(struct plan *p)
 
 size_t plan_footprint(const struct plan *p)
 {
-    return aligned(sizeof *p) + aligned(p->nqueues * sizeof *p->queues) +
-           aligned(p->nops * sizeof *p->ops) + p->ndeps * sizeof *p->deps;
+    return OPS_AT + p->nops * sizeof *p->ops + p->nqueues * sizeof *p->queues +
+           p->ndeps * sizeof *p->deps;
 }
 
 /* Do [a, a + alen) and [b, b + blen) of two buffers meet? */

@@ -58,16 +58,18 @@ enum plan_buffer {
 /* Lanes are tags, of which MPI promises 0x7fff and less: the last one is for notices. */
 enum { PLAN_NETWORK_LANE = 0x4000, PLAN_LANES = 0x7fff };
 
+/* 32 bytes: a rank among thousands has tens of thousands of operations. */
 struct plan_op {
-    uint64_t src_off; /* unused where src is PLAN_NONE */
-    uint64_t dst_off; /* unused where dst is PLAN_NONE */
-    uint64_t length;  /* > 0 */
+    uint64_t src_off;     /* unused where src is PLAN_NONE */
+    uint64_t dst_off;     /* unused where dst is PLAN_NONE */
+    uint64_t length : 40; /* > 0 */
+    uint64_t ndeps : 16;
+    uint64_t src : 4; /* enum plan_buffer */
+    uint64_t dst : 4;
     uint32_t queue;
     uint32_t first_dep; /* its dependencies are deps[first_dep .. first_dep + ndeps) */
-    uint16_t ndeps;
-    uint8_t src; /* enum plan_buffer */
-    uint8_t dst;
 };
+#define PLAN_LONGEST (((uint64_t)1 << 40) - 1) /* length of an operation */
 
 struct plan_queue {
     uint32_t first_op; /* its operations are ops[first_op .. first_op + nops) */
@@ -118,8 +120,8 @@ void plan_free(struct plan *p); /* NULL is fine */
 uint64_t plan_dep_need(const struct plan_op *op, uint64_t end, const struct plan_op *dep);
 
 /*
- * Building. Errors (memory, more than 65535 dependencies of one operation, a lane beyond
- * PLAN_LANES) stay in the builder, and plan_build_finish returns them. So a planner reads like the
+ * Building. Errors (memory, more than 65535 dependencies of one operation, a length beyond
+ * PLAN_LONGEST, a lane beyond PLAN_LANES) stay in the builder, and plan_build_finish returns them. So a planner reads like the
  * schedule it writes. An operation of length 0 is dropped: its id is PLAN_NO_OP, which plan_after
  * ignores.
  */

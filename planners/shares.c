@@ -12,7 +12,7 @@ static double way_rate(const struct topo *t, int node, int rail, enum share_way 
 }
 
 /* Ranks of the node that use that rail; -1: all rails. */
-static int sharing(const struct topo *t, int node, int rail)
+static int count_sharing(const struct topo *t, int node, int rail)
 {
     int n = 0;
 
@@ -21,7 +21,9 @@ static int sharing(const struct topo *t, int node, int rail)
     return n;
 }
 
-uint64_t shares_rail_weight(const struct topo *t, int node, int local, enum share_way way)
+/* sharing: ranks of the node that use the rank's rail; 0: not counted yet. */
+static uint64_t rail_weight(const struct topo *t, int node, int local, enum share_way way,
+                            int sharing)
 {
     int rail = t->rank[topo_node_rank(t, node, local)].rail;
     double rate = 0;
@@ -32,7 +34,33 @@ uint64_t shares_rail_weight(const struct topo *t, int node, int local, enum shar
         return 1;
     for (int r = rail < 0 ? 0 : rail; r < (rail < 0 ? t->nrails : rail + 1); r++)
         rate += way_rate(t, node, r, way);
-    return rate >= 1 ? (uint64_t)rate / (uint64_t)sharing(t, node, rail) + 1 : 1;
+    if (rate < 1)
+        return 1;
+    return (uint64_t)rate / (uint64_t)(sharing ? sharing : count_sharing(t, node, rail)) + 1;
+}
+
+uint64_t shares_rail_weight(const struct topo *t, int node, int local, enum share_way way)
+{
+    return rail_weight(t, node, local, way, 0);
+}
+
+/* Has each rank of the node a rail to itself, in the usual order? */
+static int one_rail_each(const struct topo *t, int node)
+{
+    int size = topo_node_size(t, node), l = 0;
+
+    while (l < size && t->rank[topo_node_rank(t, node, l)].rail == l)
+        l++;
+    return l == size;
+}
+
+void shares_sum_weights(const struct topo *t, int node, enum share_way way, uint64_t *weight)
+{
+    int sharing = one_rail_each(t, node);
+
+    weight[0] = 0;
+    for (int l = 0; l < topo_node_size(t, node); l++)
+        weight[l + 1] = weight[l] + rail_weight(t, node, l, way, sharing);
 }
 
 int cutter_open(struct cutter *c, const struct topo *t, int node, enum share_way way)
@@ -42,9 +70,7 @@ int cutter_open(struct cutter *c, const struct topo *t, int node, enum share_way
     if (!c->weight)
         return -ENOMEM;
     c->cut = c->weight + c->size + 1;
-    c->weight[0] = 0;
-    for (int l = 0; l < c->size; l++)
-        c->weight[l + 1] = c->weight[l] + shares_rail_weight(t, node, l, way);
+    shares_sum_weights(t, node, way, c->weight);
     return 0;
 }
 
@@ -184,4 +210,20 @@ int share_next(const struct shares *s, int unit, struct share *rest, struct shar
         start += bytes;
     }
     return 0;
+}
+
+int share_next_run(const struct shares *s, int unit, struct share *rest, struct share_piece *run)
+{
+    struct share ahead;
+    struct share_piece next;
+
+    if (!share_next(s, unit, rest, run))
+        return 0;
+    for (ahead = *rest; share_next(s, unit, &ahead, &next); *rest = ahead) {
+        if (share_piece_from(s, run) + run->length != share_piece_from(s, &next))
+            break;
+        run->length += next.length;
+        run->at.to = next.at.to;
+    }
+    return 1;
 }

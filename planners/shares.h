@@ -55,7 +55,7 @@ int cutters_alike(const struct cutter *a, const struct cutter *b);
 /* The start of local rank l's share of `total` bytes, by weight and grain alone. */
 uint64_t cut_at(const struct cutter *c, uint64_t total, size_t grain, int l);
 
-/* A piece of a share that lies in one block. */
+/* A piece of a share that lies in one block, or in a run of blocks. */
 struct share_piece {
     int rank;        /* whose block */
     uint64_t offset; /* in that block */
@@ -78,6 +78,8 @@ struct shares {
 /* The rate of a rank's rail that way, as a weight: > 0, but for ranks behind t->lanes. Ranks that
    share a rail share its rate; a rank that uses all rails has a share of their sum. */
 uint64_t shares_rail_weight(const struct topo *t, int node, int local, enum share_way way);
+/* Their sums: weight[l] is that of the node's ranks below l, for l up to the node's size. */
+void shares_sum_weights(const struct topo *t, int node, enum share_way way, uint64_t *weight);
 
 /* 0 or -ENOMEM; close in either case. blocks: its arrays must outlive s. */
 int shares_open(struct shares *s, const struct topo *t, int rank, struct blocks blocks,
@@ -113,6 +115,9 @@ static inline struct share share_common(struct share a, struct share b)
  * sender and its receiver cut a share alike, because both cut at the blocks' borders.
  */
 int share_next(const struct shares *s, int unit, struct share *rest, struct share_piece *piece);
+/* The same, but a piece goes on over blocks that lie side by side in the vector; rank and offset
+   are its first block's. So fewer operations move as many bytes. */
+int share_next_run(const struct shares *s, int unit, struct share *rest, struct share_piece *run);
 
 /* The place of a piece in the packed vector. */
 static inline uint64_t share_piece_from(const struct shares *s, const struct share_piece *piece)

@@ -210,10 +210,8 @@ static int each_piece(struct work *w, int v, int way,
                           *to = way > 0 ? &w->peer[TOPO_OUT] : &w->here[TOPO_IN];
     int from_node = way > 0 ? w->node : other, to_node = way > 0 ? other : w->node;
     int exit = way > 0 ? v : met, entry = way > 0 ? met : v;
-    for (int i = 0; i < from->n; i++)
-        for (int k = 0; from->list[i].carrier == exit && k < to->n; k++) {
-            if (to->list[k].carrier != entry)
-                continue;
+    for (int i = from->first[exit]; i < from->first[exit + 1]; i++)
+        for (int k = to->first[entry]; k < to->first[entry + 1]; k++) {
             struct share at = common_of(w, &from->list[i], &to->list[k]);
             if (at.to)
                 visit(w, &(struct piece){.source =

@@ -7,6 +7,7 @@
 
 #include "config/nearest.h"
 #include "planners/cost.h"
+#include "planners/load.h"
 
 static void no_collective(const char *path, const struct profile_row *r, struct cfg *c)
 {
@@ -114,10 +115,12 @@ static int look_up(const char *path, const struct profile_row *r, struct cfg *c,
     return row->algorithm != NULL;
 }
 
-int tuning_open(const char *path, const struct profile *p, struct cfg *c, struct tuning *t)
+int tuning_open(const char *path, struct profile *p, struct cfg *c, struct tuning *t)
 {
     *t = (struct tuning){0};
     memcpy(t->link, p->link, sizeof t->link);
+    t->nodes = p->nodes;
+    p->nodes = NULL;
     if (!p->nrows)
         return 0;
     t->row = calloc((size_t)p->nrows, sizeof *t->row);
@@ -197,6 +200,59 @@ void tuning_fill_in(const struct tuning *t, struct topo *topo)
     }
 }
 
+/* Unless the topology has rates of its own. Returns 1 if it has the profile's now. */
+static int fill_in_rails(const struct topo *known, struct topo *topo)
+{
+    size_t n = 2 * (size_t)topo->nnodes * (size_t)topo->nrails;
+    double *rate = malloc(n * sizeof *rate);
+
+    if (!rate)
+        return -ENOMEM;
+    for (size_t i = 0; i < n; i++)
+        rate[i] = topo_rail_rate(known, (int)(i / 2) / topo->nrails, (int)(i / 2) % topo->nrails,
+                                 (enum topo_way)(i % 2));
+    topo_take_rail_rates(topo, rate);
+    for (int r = 0; r < topo->nrails; r++)
+        if (!(topo->rail[r].latency_ns > 0))
+            topo->rail[r].latency_ns = known->rail[r].latency_ns;
+    return 1;
+}
+
+/* The classes of which the topology knows nothing. */
+static int fill_in_links(const struct topo *known, struct topo *topo)
+{
+    size_t n = (size_t)topo->nnodes * TOPO_LINK_CLASSES;
+    double *rate = calloc(n, sizeof *rate);
+
+    if (!rate)
+        return -ENOMEM;
+    for (size_t i = 0; i < n; i++) {
+        const struct topo *from =
+            topo->link[i % TOPO_LINK_CLASSES].bw_bytes_per_s > 0 ? topo : known;
+
+        rate[i] = from->link_rate ? from->link_rate[i] : 0;
+    }
+    for (int c = 0; c < TOPO_LINK_CLASSES; c++)
+        if (!(topo->link[c].bw_bytes_per_s > 0))
+            topo->link[c] = known->link[c];
+    int rc = topo_set_link_rates(topo, rate);
+    free(rate);
+    return rc;
+}
+
+int tuning_fill_in_nodes(const struct tuning *t, struct topo *topo)
+{
+    const struct topo *known = t->nodes;
+    int known_here = 0;
+
+    if (!known || known->nnodes != topo->nnodes || known->nrails != topo->nrails)
+        return 0;
+    for (int r = 0; r < topo->nrails; r++)
+        known_here |= topo->rail[r].bw_bytes_per_s > 0;
+    int rc = fill_in_links(known, topo);
+    return rc || known_here || !load_rates_known(known) ? rc : fill_in_rails(known, topo);
+}
+
 static uint64_t mix(uint64_t h, uint64_t value)
 {
     for (int shift = 0; shift < 64; shift += 8)
@@ -245,11 +301,14 @@ uint64_t tuning_hash(const struct tuning *t)
         h = mix_text(h, r->variant ? r->variant->row.name : "");
         h = mix_text(h, r->recipe);
     }
-    return any ? h : 0;
+    if (t->nodes)
+        h = mix(h, topo_hash(t->nodes));
+    return any || t->nodes ? h : 0;
 }
 
 void tuning_free(struct tuning *t)
 {
     free(t->row);
+    topo_free(t->nodes);
     *t = (struct tuning){0};
 }

@@ -26,14 +26,15 @@ struct tuning {
     int nrows;
     struct tuning_row *row;                   /* [nrows] owned, in the order of the file */
     struct topo_link link[TOPO_LINK_CLASSES]; /* of the machine, where the file says it */
+    struct topo *nodes;                       /* owned: rates by node; NULL: none */
 };
 
 /*
  * Look the names of p up. A row whose collective or algorithm does not exist is left out. A line in
- * c tells the row's line number and the nearest name. path: for those lines. Returns 0 or -ENOMEM;
- * *t can be freed either way.
+ * c tells the row's line number and the nearest name. path: for those lines. Takes p->nodes.
+ * Returns 0 or -ENOMEM; *t can be freed either way.
  */
-int tuning_open(const char *path, const struct profile *p, struct cfg *c, struct tuning *t);
+int tuning_open(const char *path, struct profile *p, struct cfg *c, struct tuning *t);
 
 /*
  * The profile that c names, opened; no rows where it names none. Its errors become problems of c.
@@ -55,6 +56,13 @@ const struct tuning_row *tuning_find_native(const struct tuning *t, enum plan_co
 
 /* Let t's links have the profile's rates where theirs are not known. */
 void tuning_fill_in(const struct tuning *t, struct topo *topo);
+
+/*
+ * The same with rates by node, where the profile has them for so many nodes and rails. The
+ * topology's nodes are all of the job's, in the order of its ranks. Returns 1 if rails have them
+ * now, 0, or -ENOMEM.
+ */
+int tuning_fill_in_nodes(const struct tuning *t, struct topo *topo);
 
 /* Equal profiles have equal hashes, with any comments: 0 without rows and rates. */
 uint64_t tuning_hash(const struct tuning *t);

@@ -16,7 +16,7 @@ struct work {
 /* The topology's rates, or else the model's. */
 static double rate(const struct topo *t, enum topo_link_class c)
 {
-    double known = t->link[c].bw_bytes_per_s;
+    double known = topo_link_least(t, c);
 
     return known > 0 ? known : model_default_rates.link[c].bw_bytes_per_s;
 }

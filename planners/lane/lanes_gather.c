@@ -56,7 +56,7 @@ static void place_shares(struct lane_units *u, int local, uint64_t from)
         struct share rest = lane_units_share(u, j, local);
         struct share_piece piece;
 
-        while (share_next(&u->s, lane_unit(u, j), &rest, &piece)) {
+        while (share_next_run(&u->s, lane_unit(u, j), &rest, &piece)) {
             plan_copy(b, 1 + local, PLAN_SCRATCH, from, PLAN_OUTPUT,
                       share_piece_from(&u->s, &piece), piece.length);
             tracked_wait(&u->w->ops, (struct spot){PLAN_SCRATCH, from}, piece.length);

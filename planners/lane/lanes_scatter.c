@@ -22,7 +22,7 @@ static uint64_t pack(struct lane_units *u, int local, uint64_t at)
         struct share rest = lane_units_share(u, j, local);
         struct share_piece piece;
 
-        for (; share_next(&u->s, lane_unit(u, j), &rest, &piece); at += piece.length)
+        for (; share_next_run(&u->s, lane_unit(u, j), &rest, &piece); at += piece.length)
             tracked_copy(&u->w->ops, 0, (struct spot){PLAN_INPUT, share_piece_from(&u->s, &piece)},
                          (struct spot){PLAN_SCRATCH, at}, piece.length);
     }

@@ -55,9 +55,11 @@ static struct topo_link rail_rate(const struct model_links *l, int node, int rai
     return known(link, l->rates.rail);
 }
 
-static struct topo_link class_rate(const struct model_links *l, enum topo_link_class c)
+static struct topo_link class_rate(const struct model_links *l, int node, enum topo_link_class c)
 {
-    return known(l->t->link[c], l->rates.link[c]);
+    struct topo_link link = {topo_link_rate(l->t, node, c), l->t->link[c].latency_ns};
+
+    return known(link, l->rates.link[c]);
 }
 
 /* How many things on one side of a pair the node has. */
@@ -139,18 +141,20 @@ struct model_link model_links_get(const struct model_links *l, uint32_t link)
 
     while (l->first[k] > link)
         k--;
+    enum topo_link_class class = kinds[k].rate;
     found.kind = k;
     uint32_t i = link - l->first[k];
-    found.bw_bytes_per_s = class_rate(l, kinds[k].rate).bw_bytes_per_s;
     if (kinds[k].per == PER_RAIL) {
         found.node = (int)i / t->nrails;
         found.from = (int)i % t->nrails;
         found.bw_bytes_per_s = rail_rate(l, found.node, found.from, k).bw_bytes_per_s;
-    } else if (kinds[k].per == PER_RANK) {
+        return found;
+    }
+    if (kinds[k].per == PER_RANK) {
         found.node = t->rank[i].node;
         found.from = (int)i;
         if (k == MODEL_MEMORY && t->rank[i].gpu >= 0)
-            found.bw_bytes_per_s = class_rate(l, TOPO_LINK_REDUCE_GPU).bw_bytes_per_s;
+            class = TOPO_LINK_REDUCE_GPU;
     } else {
         while (l->node[k][found.node + 1] <= i)
             found.node++;
@@ -163,6 +167,7 @@ struct model_link model_links_get(const struct model_links *l, uint32_t link)
             found.to = topo_node_rank(t, found.node, found.to);
         }
     }
+    found.bw_bytes_per_s = class_rate(l, found.node, class).bw_bytes_per_s;
     return found;
 }
 
@@ -233,14 +238,15 @@ uint32_t model_links_route(const struct model_links *l, int from, int to, int fr
         use[n++] = (struct model_use){l->first[MODEL_PORT_OUT] + (uint32_t)from, 1};
         use[n++] = (struct model_use){l->first[MODEL_PORT_IN] + (uint32_t)to, 1};
     }
-    *latency_s = class_rate(l, class).latency_ns / 1e9;
+    *latency_s = class_rate(l, a->node, class).latency_ns / 1e9;
     return n;
 }
 
 struct model_use model_links_local(const struct model_links *l, int rank, uint8_t src, uint8_t dst,
                                    double *latency_s)
 {
-    int gpu = l->t->rank[rank].gpu >= 0, up = src == PLAN_HOST, down = dst == PLAN_HOST;
+    int node = l->t->rank[rank].node, gpu = l->t->rank[rank].gpu >= 0, up = src == PLAN_HOST,
+        down = dst == PLAN_HOST;
     struct model_use use = {.weight = 1};
     enum model_link_kind link = MODEL_MEMORY;
     enum topo_link_class class = gpu ? TOPO_LINK_REDUCE_GPU : TOPO_LINK_REDUCE;
@@ -251,10 +257,10 @@ struct model_use model_links_local(const struct model_links *l, int rank, uint8_
     } else if (gpu && up) {
         link = MODEL_PORT_IN;
         class = TOPO_LINK_REDUCE;
-        use.weight =
-            class_rate(l, TOPO_LINK_SHM).bw_bytes_per_s / class_rate(l, class).bw_bytes_per_s;
+        use.weight = class_rate(l, node, TOPO_LINK_SHM).bw_bytes_per_s /
+                     class_rate(l, node, class).bw_bytes_per_s;
     }
     use.link = l->first[link] + (uint32_t)rank;
-    *latency_s = class_rate(l, class).latency_ns / 1e9;
+    *latency_s = class_rate(l, node, class).latency_ns / 1e9;
     return use;
 }

@@ -43,16 +43,16 @@ static int is_mesh(const struct topo *t, enum balance_node node)
     for (int r = 0; r < t->nranks; r++)
         if (t->rank[r].gpu < 0)
             return 0;
-    return t->link[TOPO_LINK_NVLINK].bw_bytes_per_s > 0;
+    return topo_link_least(t, TOPO_LINK_NVLINK) > 0;
 }
 
 /* The rate between two ranks of a node; from == to: of a rank's uplink. */
 static double local_rate(const struct topo *t, int from, int to)
 {
     const struct topo_rank *a = &t->rank[from], *b = &t->rank[to];
-    double nvlink = t->link[TOPO_LINK_NVLINK].bw_bytes_per_s;
-    double shm = t->link[TOPO_LINK_SHM].bw_bytes_per_s;
-    double socket = t->link[TOPO_LINK_SOCKET].bw_bytes_per_s;
+    double nvlink = topo_link_rate(t, a->node, TOPO_LINK_NVLINK);
+    double shm = topo_link_rate(t, a->node, TOPO_LINK_SHM);
+    double socket = topo_link_rate(t, a->node, TOPO_LINK_SOCKET);
 
     if (a->gpu >= 0 && b->gpu >= 0 && nvlink > 0)
         return nvlink;

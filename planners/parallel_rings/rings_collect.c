@@ -82,7 +82,7 @@ static void collect_from_peer(struct collect *w, int turn, int is_first, struct 
     struct share rest = w->mine;
     struct share_piece g;
 
-    while (share_next(w->s, w->unit, &rest, &g))
+    while (share_next_run(w->s, w->unit, &rest, &g))
         collect_receive(w, shares_rank_here(w->s, shares_peer(w->s, turn)), RINGS_COLLECT_LOCAL, &g,
                         is_first, now);
 }
@@ -100,7 +100,7 @@ static void collect_give(struct collect *w)
         struct share rest = share_of(w->s->by_here, peer);
         struct share_piece g;
 
-        while (share_next(w->s, w->unit, &rest, &g)) {
+        while (share_next_run(w->s, w->unit, &rest, &g)) {
             uint32_t op = plan_send(w->b, shares_rank_here(w->s, peer), RINGS_COLLECT_LOCAL,
                                     w->input, share_piece_from(w->s, &g), g.length);
             note_reader(w, &g, op);
@@ -114,7 +114,7 @@ static void collect_from_left(struct collect *w)
         struct share rest = share_common(share_of(w->s->by_left, l), w->mine);
         struct share_piece g;
 
-        while (share_next(w->s, w->unit, &rest, &g))
+        while (share_next_run(w->s, w->unit, &rest, &g))
             collect_receive(w, topo_node_rank(w->s->t, w->s->left, l), RINGS_COLLECT, &g, 1,
                             &w->partial);
     }
@@ -145,7 +145,7 @@ static void collect_to_right(struct collect *w)
         struct share rest = share_common(share_of(w->s->by_right, l), w->mine);
         struct share_piece g;
 
-        while (share_next(w->s, w->unit, &rest, &g)) {
+        while (share_next_run(w->s, w->unit, &rest, &g)) {
             if (nothing_to_combine(w)) {
                 note_reader(w, &g,
                             plan_send(w->b, peer, RINGS_COLLECT, w->input,

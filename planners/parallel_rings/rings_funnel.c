@@ -87,7 +87,7 @@ void funnel_give(struct funnel *f, int unit, int slot, enum plan_buffer input,
 
         if (root == f->s->local)
             continue;
-        while (share_next(f->s, unit, &rest, &g))
+        while (share_next_run(f->s, unit, &rest, &g))
             send_up(f, root, (struct spot){input, share_piece_from(f->s, &g)},
                     (struct spot){PLAN_SCRATCH, at + g.at.from - theirs.from}, g.length, readers);
     }

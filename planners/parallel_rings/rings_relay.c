@@ -34,7 +34,7 @@ static void hop(struct spread *w, int unit, int root, int to, int peer, spread_u
         spread_pieces(w, shares_rank_here(w->s, root), held, to, shares_rank_here(w->s, peer), lane,
                       use);
     else
-        while (share_next(w->s, unit, &held, &g))
+        while (share_next_run(w->s, unit, &held, &g))
             use(w, shares_rank_here(w->s, peer), lane, &g);
 }
 
@@ -56,7 +56,7 @@ static void step_together(struct spread *w, int unit, int from, int to, int peer
 
         if (rings_parent(w->trees, root, to) != from)
             continue;
-        while (share_next(w->s, unit, &held, &g)) {
+        while (share_next_run(w->s, unit, &held, &g)) {
             if (side_by_side(w, &run, &g)) {
                 run.length += g.length;
                 run.at.to = g.at.to;

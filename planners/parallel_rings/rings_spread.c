@@ -95,6 +95,16 @@ static void give_block(struct spread *w, int local, int rank, struct share block
     spread_copy_own(w);
 }
 
+/*
+ * The next piece that leaves a node. Elsewhere a unit's blocks lie side by side. In the unit's own
+ * node the sender's block may lie in its input.
+ */
+static int next_from(const struct shares *s, int sender, int unit, struct share *rest,
+                     struct share_piece *g)
+{
+    return sender == unit ? share_next(s, unit, rest, g) : share_next_run(s, unit, rest, g);
+}
+
 static void spread_from_left(struct spread *w, int unit)
 {
     struct shares *s = w->s;
@@ -103,7 +113,7 @@ static void spread_from_left(struct spread *w, int unit)
         struct share rest = share_common(share_of(s->by_left, l), share_of(s->by_here, s->local));
         struct share_piece g;
 
-        while (share_next(s, unit, &rest, &g))
+        while (next_from(s, s->left, unit, &rest, &g))
             spread_receive(w, topo_node_rank(s->t, s->left, l), RINGS_SPREAD, &g);
     }
 }
@@ -116,7 +126,7 @@ static void spread_to_right(struct spread *w, int unit)
         struct share rest = share_common(share_of(s->by_right, l), share_of(s->by_here, s->local));
         struct share_piece g;
 
-        while (share_next(s, unit, &rest, &g))
+        while (next_from(s, s->node, unit, &rest, &g))
             spread_send(w, topo_node_rank(s->t, s->right, l), RINGS_SPREAD, &g);
     }
 }
@@ -127,7 +137,7 @@ static void spread_to_peers(struct spread *w, int unit)
     struct share rest = share_of(s->by_here, s->local);
     struct share_piece g;
 
-    while (share_next(s, unit, &rest, &g))
+    while (share_next_run(s, unit, &rest, &g))
         for (int turn = 1; turn < s->by_here->size; turn++)
             spread_send(w, shares_rank_here(s, shares_peer(s, turn)), RINGS_SPREAD_LOCAL, &g);
 }
@@ -141,7 +151,7 @@ static void spread_from_peers(struct spread *w, int unit)
         struct share rest = share_of(s->by_here, peer);
         struct share_piece g;
 
-        while (share_next(s, unit, &rest, &g))
+        while (share_next_run(s, unit, &rest, &g))
             spread_receive(w, shares_rank_here(s, peer), RINGS_SPREAD_LOCAL, &g);
     }
 }

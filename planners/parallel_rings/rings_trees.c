@@ -147,12 +147,13 @@ void rings_trees_close(struct rings_trees *w)
 
 int rings_sockets_matter(const struct topo *t, int node)
 {
-    const struct topo_link *inside = &t->link[TOPO_LINK_SHM], *across = &t->link[TOPO_LINK_SOCKET];
+    double inside = topo_link_rate(t, node, TOPO_LINK_SHM);
+    double across = topo_link_rate(t, node, TOPO_LINK_SOCKET);
     int size = topo_node_size(t, node), others = 0, several = 0;
 
     if (t->rank[topo_node_rank(t, node, 0)].gpu >= 0)
-        inside = &t->link[TOPO_LINK_NVLINK];
-    if (inside->bw_bytes_per_s > 0 && across->bw_bytes_per_s >= inside->bw_bytes_per_s)
+        inside = topo_link_rate(t, node, TOPO_LINK_NVLINK);
+    if (inside > 0 && across >= inside)
         return 0;
     for (int l = 1; l < size; l++) {
         int32_t socket = t->rank[topo_node_rank(t, node, l)].socket;

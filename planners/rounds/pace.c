@@ -32,7 +32,7 @@ static int peers_inside(const struct topo *t)
 /* Rate of a rank to all its peers in the node. */
 static double near_rate(const struct plan_request *q)
 {
-    double known = q->topo->link[TOPO_LINK_NVLINK].bw_bytes_per_s;
+    double known = topo_link_least(q->topo, TOPO_LINK_NVLINK);
     double links = known > 0 ? known : COST_GPU_BYTES_PER_S * peers_inside(q->topo);
 
     return cost_inside_rate(q, links);

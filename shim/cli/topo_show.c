@@ -151,6 +151,24 @@ static void show_exceptions(const struct topo *t, int rows)
     note_rest(found, rows, "rails of single nodes (node.rail)");
 }
 
+static void show_link_exceptions(const struct topo *t, int rows)
+{
+    char name[64], rate[TOPO_RATE_TEXT];
+    int found = 0;
+
+    for (int i = 0; t->link_rate && i < t->nnodes * TOPO_LINK_CLASSES; i++) {
+        int class = i % TOPO_LINK_CLASSES;
+
+        if (!(t->link_rate[i] > 0) || ++found > rows)
+            continue;
+        snprintf(name, sizeof name, "%d.%s", i / TOPO_LINK_CLASSES,
+                 topo_link_name((enum topo_link_class) class));
+        topo_print_rate(t->link_rate[i], rate, sizeof rate);
+        show_link(name, t->link_rate[i], rate, t->link[class].latency_ns);
+    }
+    note_rest(found, rows, "links of single nodes (node.class)");
+}
+
 static void show_links(const struct topo *t, int rows)
 {
     char name[32], rate[TOPO_RATE_TEXT];
@@ -168,6 +186,7 @@ static void show_links(const struct topo *t, int rows)
         show_link(topo_link_name((enum topo_link_class)i), t->link[i].bw_bytes_per_s, rate,
                   t->link[i].latency_ns);
     }
+    show_link_exceptions(t, rows);
 }
 
 void topo_show(const struct topo *t, int rows)
@@ -230,6 +249,17 @@ void topo_show_json(const struct topo *t, struct json *j)
     for (int i = 0; i < TOPO_LINK_CLASSES; i++)
         json_link(j, topo_link_name((enum topo_link_class)i), &t->link[i]);
     json_close(j, '}');
+    json_open(j, "link_rate", '[');
+    for (int i = 0; t->link_rate && i < t->nnodes * TOPO_LINK_CLASSES; i++) {
+        if (!(t->link_rate[i] > 0))
+            continue;
+        json_open(j, NULL, '{');
+        json_int(j, "node", i / TOPO_LINK_CLASSES);
+        json_string(j, "link", topo_link_name((enum topo_link_class)(i % TOPO_LINK_CLASSES)));
+        json_number(j, "bytes_per_s", t->link_rate[i]);
+        json_close(j, '}');
+    }
+    json_close(j, ']');
 }
 
 static void put_near_rails(const struct machine *m, const struct machine_gpu *gpu)

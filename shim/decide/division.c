@@ -18,8 +18,7 @@ static void write_recipe(struct division *one)
 /* Are the rates of the two paths' links given? */
 static int rates_known(const struct topo *t)
 {
-    return t->link[TOPO_LINK_NVLINK].bw_bytes_per_s > 0 &&
-           t->link[TOPO_LINK_PCIE].bw_bytes_per_s > 0;
+    return topo_link_least(t, TOPO_LINK_NVLINK) > 0 && topo_link_least(t, TOPO_LINK_PCIE) > 0;
 }
 
 /* The planner's division, of SPLIT_WHOLE. */

@@ -263,6 +263,16 @@ static int make_plan(struct mpi_comm *c, const struct plan_request *q,
     return 0;
 }
 
+/* A line of rates by node, for a tuning profile. */
+static void tell_profile(const struct mpi_comm *c)
+{
+    char text[2048];
+
+    if (c->nodes_as_in_job && c->topo->rate &&
+        topo_print_rates(c->topo, text, sizeof text) < (int)sizeof text)
+        say(CFG_LEVEL_INFO, "profile: %s", text);
+}
+
 int mpi_comm_measure_rails(struct mpi_comm *c, const struct plan_request *q)
 {
     if (c->rails_measured == LOAD_WORTH_FULL)
@@ -271,7 +281,8 @@ int mpi_comm_measure_rails(struct mpi_comm *c, const struct plan_request *q)
         c->rails_measured = LOAD_WORTH_FULL;
         return MPI_SUCCESS;
     }
-    enum load_worth worth = load_worth_measuring(q, &c->rails_crossed);
+    enum load_worth worth =
+        c->rails_of_profile ? LOAD_WORTH_FULL : load_worth_measuring(q, &c->rails_crossed);
     if (worth <= c->rails_measured)
         return MPI_SUCCESS;
     pending_drain(c);
@@ -280,6 +291,8 @@ int mpi_comm_measure_rails(struct mpi_comm *c, const struct plan_request *q)
     mpi_comm_forget_plans(c);
     int rc =
         rails_measure(c->private_comm, c->rank, worth == LOAD_WORTH_BRIEF, c->topo, &c->rail_rate);
+    if (!c->rails_of_profile)
+        tell_profile(c);
     guard_spare(&c->guard, rails_hardly_usable(c->topo));
     follow_measured(&c->follow, 1, c->topo->rail[0].bw_bytes_per_s > 0, rails_probe_cost(c->topo));
     return rc;

@@ -45,6 +45,8 @@ struct mpi_comm {
     double rails_crossed;           /* bytes of calls that were not worth measuring */
     int rails_followed;             /* they were, and may change */
     int rails_noted;                /* by the last call (rails_follow.h) */
+    int rails_of_profile;           /* the topology's rates are those of a tuning profile */
+    int nodes_as_in_job;            /* the topology's nodes are all of the job's, in its order */
     struct follow follow;
     uint32_t first_done, tried;      /* collectives whose first call was the library's; of which
                                         the guard has begun a trial: a bit each */

@@ -105,11 +105,40 @@ static int make_private_comm(struct mpi_comm *c, MPI_Comm comm)
            mpi.Comm_set_errhandler(c->private_comm, mpi_process.errors_return) == MPI_SUCCESS;
 }
 
+/* Do nodes have the numbers that a profile means: all of the job's, by their lowest rank in it? */
+static int nodes_as_in_job(const struct mpi_comm *c, const int *member)
+{
+    int last = -1;
+
+    if (c->size != mpi_process.world_size)
+        return 0;
+    for (int n = 0; n < c->topo->nnodes; n++) {
+        int lowest = member[topo_node_rank(c->topo, n, 0)];
+
+        for (int l = 1; l < topo_node_size(c->topo, n); l++) {
+            int other = member[topo_node_rank(c->topo, n, l)];
+
+            lowest = other < lowest ? other : lowest;
+        }
+        if (lowest < last)
+            return 0;
+        last = lowest;
+    }
+    return 1;
+}
+
 static int make_topology(struct mpi_comm *c, const struct room *m)
 {
     int rc = mpi_process.topo ? topo_restrict(mpi_process.topo, m->member, c->size, &c->topo)
                               : topo_from_reports(m->report, c->size, 0, &c->topo);
 
+    c->nodes_as_in_job = !rc && nodes_as_in_job(c, m->member);
+    if (c->nodes_as_in_job) {
+        int filled = tuning_fill_in_nodes(&settings.tuning, c->topo);
+
+        c->rails_of_profile = filled > 0;
+        rc = filled < 0;
+    }
     if (!rc)
         tuning_fill_in(&settings.tuning, c->topo);
     return !rc;

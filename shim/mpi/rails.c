@@ -255,6 +255,7 @@ static void tell(const struct topo *t)
 {
     int lines = 0;
 
+
     for (int i = 0; t->rate && i < t->nnodes * t->nrails && lines < MOST_LINES; i++) {
         int node = i / t->nrails, rail = i % t->nrails;
         double most = 0, through = topo_rail_through(t, node, rail);

@@ -182,6 +182,23 @@ START_TEST(test_balance__known_optima_are_reached)
 }
 END_TEST
 
+START_TEST(test_balance__links_inside_a_node_have_its_own_rate)
+{
+    struct topo *t = test_topo_parse("node:2 gpu:2 rail:2@10GB/s link_nvlink:100GB/s "
+                                     "link_rate:1.nvlink@25GB/s");
+    struct balance_net net;
+    uint32_t link[2];
+
+    ck_assert_int_eq(balance_net_open(&net, t, BALANCE_AUTO), 0);
+    for (int node = 0; node < 2; node++) {
+        balance_direct_links(&net, 2 * node, 2 * node + 1, link);
+        ck_assert_double_eq(net.capacity[link[0]], node ? 25e9 : 100e9);
+    }
+    balance_net_close(&net);
+    topo_free(t);
+}
+END_TEST
+
 START_TEST(test_balance__short_messages_go_direct)
 {
     struct topo *t = test_topo_parse("node:2 gpu:4 rail:4@1GB/s");
@@ -464,6 +481,7 @@ Suite *suite_balance(void)
     tcase_add_test(t, test_balance__every_split_is_whole_and_never_worse_than_direct);
     tcase_add_loop_test(t, test_balance__known_optima_are_reached, 0, sizeof known / sizeof *known);
     tcase_add_test(t, test_balance__short_messages_go_direct);
+    tcase_add_test(t, test_balance__links_inside_a_node_have_its_own_rate);
     tcase_add_test(t, test_demand__a_seed_always_gives_the_same);
     tcase_add_test(t, test_balance__holders_of_a_rail_take_turns);
     tcase_add_test(t, test_nimble__ranks_send_to_one_after_the_other);

@@ -268,6 +268,24 @@ START_TEST(test_model__combining_has_the_rate_that_the_topology_knows)
 }
 END_TEST
 
+START_TEST(test_model__links_inside_a_node_have_its_own_rate)
+{
+    static const char machine[] =
+        "node:2 gpu:2 link_nvlink:20GB/s link_rate:1.nvlink@5GB/s latency_nvlink:1us";
+    const struct {
+        int from, to;
+        double seconds;
+    } cases[] = {{0, 1, 1e-6 + 5e-5}, {2, 3, 1e-6 + 2e-4}};
+
+    for (int i = 0; i < 2; i++) {
+        struct hand h = hand_begin(machine, 1 << 30);
+
+        message(&h, cases[i].from, cases[i].to, 1000000);
+        assert_seconds(h, cases[i].seconds);
+    }
+}
+END_TEST
+
 START_TEST(test_model__plans_that_never_end_are_refused)
 {
     struct model_result m;
@@ -451,6 +469,7 @@ Suite *suite_model(void)
     tcase_add_test(t, test_model__combining_costs_memory_time);
     tcase_add_test(t, test_model__host_memory_beside_a_gpu_has_its_own_links);
     tcase_add_test(t, test_model__combining_has_the_rate_that_the_topology_knows);
+    tcase_add_test(t, test_model__links_inside_a_node_have_its_own_rate);
     tcase_add_test(t, test_model__plans_that_never_end_are_refused);
     tcase_add_test(t, test_model__a_pipelined_ring_comes_near_its_bound);
     tcase_add_test(t, test_model__more_bytes_take_longer);

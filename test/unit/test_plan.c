@@ -9,6 +9,7 @@
 
 #include "planners/staggered_pairwise.h"
 #include "planners/check/check.h"
+#include "planners/lane/lane.h"
 #include "planners/load.h"
 #include "planners/parallel_rings/parallel_rings.h"
 #include "planners/prefix_chain.h"
@@ -127,21 +128,42 @@ START_TEST(test_rings__a_slow_rail_carries_its_share)
 }
 END_TEST
 
+/* A plan's memory on a large machine, also where hosts have rails of unequal rate. */
 START_TEST(test_plan__one_rank_of_8192_is_small)
 {
-    struct topo *t = test_topo_parse("node:1024 gpu:8 rail:8");
-    struct plan *p = NULL;
+    static const struct {
+        const struct plan_algorithm *algorithm;
+        enum plan_collective collective;
+    } rows[] = {
+        {&plan_parallel_rings, COLL_ALLGATHER}, {&plan_parallel_rings, COLL_REDUCE_SCATTER_BLOCK},
+        {&plan_parallel_rings, COLL_BCAST},     {&plan_parallel_rings, COLL_REDUCE},
+        {&plan_parallel_rings, COLL_GATHER},    {&plan_parallel_rings, COLL_SCATTER},
+        {&plan_lane, COLL_ALLREDUCE},           {&plan_staggered_pairwise, COLL_ALLTOALL},
+        {&plan_prefix_chain, COLL_SCAN},
+    };
+    static const char *const shapes[] = {
+        "node:1024 gpu:8 rail:8",
+        "node:1024 gpu:8 rail:8@100Gbit rail_rate:5.2@50Gbit,9.3@25Gbit,77.0out@1Gbit"};
 
-    struct plan_request q = {.collective = COLL_ALLGATHER,
-                             .topo = t,
-                             .rank = 4321,
-                             .nbytes = 1 << 20,
-                             .grain = 1,
-                             .chunk_bytes = 1 << 16};
-    ck_assert_int_eq(plan_parallel_rings.build(&q, &p), 0);
-    ck_assert_uint_le(plan_footprint(p), 1 << 20);
-    plan_free(p);
-    topo_free(t);
+    for (size_t shape = 0; shape < 2; shape++) {
+        struct topo *t = test_topo_parse(shapes[shape]);
+
+        for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+            for (int rank = 37; rank < t->nranks; rank += 1447) {
+                struct plan_request q = {.collective = rows[i].collective,
+                                         .topo = t,
+                                         .rank = rank,
+                                         .nbytes = 1 << 20,
+                                         .grain = 1,
+                                         .chunk_bytes = 1 << 16};
+                struct plan *p = NULL;
+
+                ck_assert_int_eq(rows[i].algorithm->build(&q, &p), 0);
+                ck_assert_uint_le(plan_footprint(p), 1 << 20);
+                plan_free(p);
+            }
+        topo_free(t);
+    }
 }
 END_TEST
 

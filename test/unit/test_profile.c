@@ -231,6 +231,61 @@ START_TEST(test_profile__the_hash_is_of_the_rows_and_not_of_the_comments)
 END_TEST
 
 /* Rates of a profile stand in for what a topology does not say, and for nothing else. */
+START_TEST(test_profile__rates_by_node_fill_in_what_is_not_known)
+{
+    static const char line[] = "node:3 rail:2@100Mbit rail_rate:1.0@50Mbit,2.1in@25Mbit "
+                               "link_socket:9GB/s link_rate:2.socket@5GB/s\n";
+    static const struct {
+        const char *text;
+        int rails; /* they take the profile's rates */
+        double rail, socket;
+    } cases[] = {
+        {"node:3 rank:2 rail:2", 1, 6.25e6, 5e9},
+        {"node:3 rank:2 rail:2@1Mbit", 0, 1.25e5, 5e9},
+        {"node:3 rank:2 rail:2 link_socket:1GB/s", 1, 6.25e6, 1e9},
+        {"node:4 rank:2 rail:2", 0, 0, 0},
+        {"node:3 rank:2 rail:1", 0, 0, 0},
+    };
+
+    open_profile(line);
+    ck_assert_msg(c.problems == 0, "%s", c.problem);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct topo *topo = NULL;
+        char why[256];
+
+        ck_assert_int_eq(topo_parse(cases[i].text, 0, &topo, why, sizeof why), 0);
+        ck_assert_int_eq(tuning_fill_in_nodes(&t, topo), cases[i].rails);
+        ck_assert_double_eq(topo_rail_rate(topo, 1, 0, TOPO_OUT), cases[i].rail);
+        ck_assert_double_eq(topo_rail_rate(topo, 2, topo->nrails - 1, TOPO_IN),
+                            cases[i].rails ? 3.125e6 : cases[i].rail);
+        ck_assert_double_eq(topo_link_rate(topo, 2, TOPO_LINK_SOCKET), cases[i].socket);
+        topo_free(topo);
+    }
+    close_profile();
+    ck_assert_uint_ne(hash_of(line), 0);
+    ck_assert_uint_ne(hash_of(line), hash_of("node:3 rail:2@100Mbit\n"));
+}
+END_TEST
+
+static const struct {
+    const char *text, *why;
+} bad_rates[] = {
+    {"node:2 rail:2@1Mbit rail_rate:5.0@1Mbit", "P:1: rail_rate: names rail 0 of node 5; expected"},
+    {"node:2 rail:2 rank:4", "P:1: `rank:4`: expected node:, rail:, rail_rate:, link_rate:"},
+    {"node:2 rail:2@1Mbit rail_rate:1.0@fast", "rail_rate:1.0@fast: expected rates such as"},
+    {"node:2 rail:2@1Mbit\nnode:3 rail:2@1Mbit", "P:2: a second line of rates by node"},
+    {"rail_rate:1.0@1Mbit", "P:1: `rail_rate:1.0@1Mbit`: expected"},
+};
+
+START_TEST(test_profile__bad_rates_by_node_cost_one_line)
+{
+    open_profile(bad_rates[_i].text);
+    ck_assert_int_eq(c.problems, 1);
+    ck_assert_msg(strstr(c.problem, bad_rates[_i].why) != NULL, "%s", c.problem);
+    close_profile();
+}
+END_TEST
+
 START_TEST(test_profile__rates_fill_in_what_is_not_known)
 {
     struct topo *topo = NULL;
@@ -318,6 +373,9 @@ Suite *suite_profile(void)
     tcase_add_test(k, test_profile__blanks_in_a_recipe_belong_to_it);
     tcase_add_test(k, test_profile__the_hash_is_of_the_rows_and_not_of_the_comments);
     tcase_add_test(k, test_profile__rates_fill_in_what_is_not_known);
+    tcase_add_test(k, test_profile__rates_by_node_fill_in_what_is_not_known);
+    tcase_add_loop_test(k, test_profile__bad_rates_by_node_cost_one_line, 0,
+                        sizeof bad_rates / sizeof *bad_rates);
     tcase_add_test(k, test_profile__a_file_that_cannot_be_read_is_one_line_and_no_rows);
     tcase_add_test(k, test_profile__many_rows_good_and_bad);
     suite_add_tcase(s, k);

@@ -125,6 +125,7 @@ static const char *const canonical[] = {
     "node:3 rank:2 rail:2@100Mbit,200Mbit rail_rate:0.1out@1Mbit,1.0in@50Mbit,2.1out@20Mbit,"
     "2.1in@10Mbit link_shm:1GB/s",
     "node:2 rail:1@100Mbit rail_rate:1.0@0",
+    "node:3 rank:2 rail:2 link_shm:9GB/s link_rate:1.shm@4GB/s,1.nvlink@25GB/s,2.reduce_gpu@1GB/s",
 };
 
 START_TEST(test_topo__canonical_text_is_printed_again)
@@ -263,6 +264,12 @@ static const struct {
     {"node:2 rail:2@1Mbit rail_rate:0@1Mbit", 0, "expected rates such as 1.2@50Mbit"},
     {"node:2 rail:2@1Mbit rail_rate:0.1up@1Mbit", 0, "expected rates such as 1.2@50Mbit"},
     {"node:2 rail:2@1Mbit rail_rate:0.1@-1Mbit", 0, "expected rates such as 1.2@50Mbit"},
+    {"node:2 link_rate:2.shm@1GB/s", 0, "link_rate: names node 2; expected nodes 0 to 1"},
+    {"node:2 link_rate:1.shm@1GB/s,1.shm@2GB/s", 0, "link_rate: gives shm of node 1 twice"},
+    {"node:2 link_rate:1.shm@0", 0, "link_rate: gives shm of node 1 no rate; expected one above 0"},
+    {"node:2 link_rate:1.flow@1GB/s", 0, "expected rates such as 1.nvlink@25GB/s (node 1;"},
+    {"node:2 link_rate:1@1GB/s", 0, "expected rates such as 1.nvlink@25GB/s (node 1;"},
+    {"node:2 link_rate:1.shm", 0, "expected rates such as 1.nvlink@25GB/s (node 1;"},
     {"node:4194304 rail:2 rail_rate:0.1@1Mbit", 0, "at most 4194304 rails on all nodes"},
     {"rail:4 latency_rail:1us,2us", 0, "latency_rail: has 2 times for 4 rails"},
     {"link_nvlink:200", 0, "expected a rate"},
@@ -383,7 +390,8 @@ END_TEST
 START_TEST(test_topo__hash_sees_every_field)
 {
     struct topo *t = test_topo_parse(
-        "node:2 socket:2 gpu:2 rail:4@100Mbit rail_rate:1.2@50Mbit latency_rail:1us");
+        "node:2 socket:2 gpu:2 rail:4@100Mbit rail_rate:1.2@50Mbit latency_rail:1us "
+        "link_rate:1.shm@1GB/s");
     uint64_t hash = topo_hash(t);
 
 #define CHANGED(field, value)                                                                      \
@@ -401,6 +409,7 @@ START_TEST(test_topo__hash_sees_every_field)
     CHANGED(t->rail[1].bw_bytes_per_s, 1);
     CHANGED(t->rail[1].latency_ns, 1);
     CHANGED(t->rate[5], 1);
+    CHANGED(t->link_rate[1], 1);
     CHANGED(t->link[TOPO_LINK_PCIE].bw_bytes_per_s, 1);
     CHANGED(t->link[TOPO_LINK_SOCKET].latency_ns, 1);
     CHANGED(t->nranks, 7);

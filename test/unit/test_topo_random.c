@@ -46,6 +46,21 @@ static void random_exceptions(struct topo *t)
     free(rate);
 }
 
+static void random_link_rates(struct topo *t)
+{
+    size_t n = (size_t)t->nnodes * TOPO_LINK_CLASSES;
+    double *rate = calloc(n, sizeof *rate);
+
+    for (size_t i = 0; i < n; i++)
+        rate[i] = i % TOPO_LINK_CLASSES == TOPO_LINK_FLOW || below(2) ? 0 : random_rate();
+    ck_assert_int_eq(topo_set_link_rates(t, rate), 0);
+    for (size_t i = 0; i < n; i++)
+        if (rate[i] > 0)
+            ck_assert(topo_link_rate(t, (int)i / TOPO_LINK_CLASSES,
+                                     (enum topo_link_class)(i % TOPO_LINK_CLASSES)) == rate[i]);
+    free(rate);
+}
+
 /* Anything the struct can hold, built through reports and then disturbed. */
 static struct topo *random_topo(void)
 {
@@ -71,6 +86,8 @@ static struct topo *random_topo(void)
     if (below(2))
         for (int i = 0; i < TOPO_LINK_CLASSES; i++)
             t->link[i] = (struct topo_link){random_rate(), random_rate()};
+    if (below(3) == 0)
+        random_link_rates(t);
     if (below(3) == 0)
         for (int r = 0; r < nranks; r++)
             t->rank[r].rail = below(t->nrails + 1) - 1;
