@@ -197,7 +197,7 @@ overlapping() {
     fi
     want_right
     want_lines
-    for collective in allgather allgatherv allreduce reduce reduce_scatter_block bcast gather gatherv \
+    for collective in allgather allgatherv allreduce reduce reduce_scatter reduce_scatter_block bcast gather gatherv \
         scatter scatterv alltoall alltoallv; do
         want_number $collective .rerouted -ge "$(expected $collective)"
     done

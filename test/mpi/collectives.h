@@ -3,6 +3,8 @@
 #ifndef COLLSHIM_TEST_MPI_COLLECTIVES_H
 #define COLLSHIM_TEST_MPI_COLLECTIVES_H
 
+#include "test/mpi/harness.h"
+
 enum collective {
     ALLGATHER,
     ALLGATHERV,
@@ -10,8 +12,6 @@ enum collective {
     REDUCE,
     REDUCE_SCATTER,
     REDUCE_SCATTER_BLOCK,
-    SCAN,
-    EXSCAN,
     BCAST,
     GATHER,
     GATHERV,
@@ -20,13 +20,15 @@ enum collective {
     ALLTOALL,
     ALLTOALLV,
     ALLTOALLW,
+    SCAN,
+    EXSCAN,
     COLLECTIVES
 };
 
-static const char *const collective_names[COLLECTIVES] = {
-    "Allgather", "Allgatherv", "Allreduce", "Reduce",    "Reduce_scatter", "Reduce_scatter_block",
-    "Scan",      "Exscan",     "Bcast",     "Gather",    "Gatherv",        "Scatter",
-    "Scatterv",  "Alltoall",   "Alltoallv", "Alltoallw",
+static UNUSED const char *const collective_names[COLLECTIVES] = {
+    "Allgather", "Allgatherv", "Allreduce", "Reduce",  "Reduce_scatter", "Reduce_scatter_block",
+    "Bcast",     "Gather",     "Gatherv",   "Scatter", "Scatterv",       "Alltoall",
+    "Alltoallv", "Alltoallw",  "Scan",      "Exscan",
 };
 
 #endif

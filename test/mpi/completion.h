@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Completing several requests by each of the forms that MPI has, singly in an order of this rank's
- * own.
+ * own. Behind the active ones there may be null and inactive persistent ones.
  */
 #ifndef COLLSHIM_TEST_MPI_COMPLETION_H
 #define COLLSHIM_TEST_MPI_COMPLETION_H
@@ -10,35 +10,35 @@
 
 enum { COMPLETED_AT_ONCE = 16 };
 
-static UNUSED const char *const forms[] = {"Wait",     "Waitall",  "Waitany",
-                                           "Waitsome", "Test",     "Testall",
-                                           "Testany",  "Testsome", "Request_get_status"};
-enum { FORMS = sizeof forms / sizeof *forms };
+/* Not for persistent requests of MPICH 4.0.2's own: its MPI_Testall of them fails, and its
+   MPI_Request_get_status never finds them done. They are the last two. */
+static UNUSED const char *const forms[] = {"Wait",     "Waitall", "Waitany",
+                                           "Waitsome", "Test",    "Testany",
+                                           "Testsome", "Testall", "Request_get_status"};
+enum { FORMS = sizeof forms / sizeof *forms, FORMS_OF_ALL = FORMS - 2 };
 
 /* One after the other, from any of them on. */
-static void complete_singly(MPI_Request *q, int n, int form, struct draw *own)
+static void complete_singly(MPI_Request *q, int n, int active, int form, struct draw *own)
 {
-    int from = draw_below(own, n), done;
+    int from = draw_below(own, n);
 
     for (int i = 0; i < n; i++) {
-        MPI_Request *r = &q[(from + i) % n];
+        int at = (from + i) % n, done = form == 0 || at >= active;
 
-        for (done = form == 0; !done;) {
+        while (!done) {
             if (form == 4)
-                MPI_Test(r, &done, MPI_STATUS_IGNORE);
+                MPI_Test(&q[at], &done, MPI_STATUS_IGNORE);
             else
-                MPI_Request_get_status(*r, &done, MPI_STATUS_IGNORE);
+                MPI_Request_get_status(q[at], &done, MPI_STATUS_IGNORE);
         }
-        MPI_Status status = {.MPI_ERROR = MPI_SUCCESS};
-        MPI_Wait(r, &status);
-        if (*r != MPI_REQUEST_NULL)
-            fail("%s leaves a request", forms[form]);
+        MPI_Wait(&q[at], MPI_STATUS_IGNORE);
     }
 }
 
-static UNUSED void complete(MPI_Request *q, int n, int form, struct draw *own)
+/* active: so many of the n requests, the first ones. */
+static UNUSED void complete(MPI_Request *q, int n, int active, int form, struct draw *own)
 {
-    int left = n, index[COMPLETED_AT_ONCE], some, done = 0, i;
+    int left = active, index[COMPLETED_AT_ONCE], some, done = 0, i;
     MPI_Status status[COMPLETED_AT_ONCE];
 
     switch (form) {
@@ -51,27 +51,30 @@ static UNUSED void complete(MPI_Request *q, int n, int form, struct draw *own)
             if (i == MPI_UNDEFINED)
                 fail("Waitany finds no request where %d are left", left);
         }
+        MPI_Waitany(n, q, &i, MPI_STATUS_IGNORE);
+        if (i != MPI_UNDEFINED)
+            fail("Waitany finds a request where none is active");
         break;
     case 3:
         for (; left > 0; left -= some)
             MPI_Waitsome(n, q, &some, index, status);
         break;
     case 5:
-        while (!done)
-            MPI_Testall(n, q, &done, status);
-        break;
-    case 6:
         while (left) {
             MPI_Testany(n, q, &i, &done, MPI_STATUS_IGNORE);
             left -= done && i != MPI_UNDEFINED;
         }
         break;
-    case 7:
+    case 6:
         for (; left > 0; left -= some)
             MPI_Testsome(n, q, &some, index, status);
         break;
+    case 7:
+        while (!done)
+            MPI_Testall(n, q, &done, status);
+        break;
     default:
-        complete_singly(q, n, form, own);
+        complete_singly(q, n, active, form, own);
     }
 }
 

@@ -15,6 +15,13 @@
 #define COUNT int
 #define DISPL int
 #include "shim/mpi/collectives.def"
+#undef COUNT
+#undef DISPL
+#define PERSISTENT(name, parameters, arguments)                                                    \
+    extern int MPI_##name##_c parameters __attribute__((weak));
+#define COUNT MPI_Count
+#define DISPL MPI_Aint
+#include "shim/mpi/collectives.def"
 #undef COLLECTIVE
 #undef COUNT
 #undef DISPL
@@ -23,8 +30,18 @@ static inline int persistent_calls(void)
 {
     return MPI_Allreduce_init != NULL;
 }
+
+static inline int persistent_large_counts(void)
+{
+    return MPI_Allreduce_init_c != NULL;
+}
 #else
 static inline int persistent_calls(void)
+{
+    return 1;
+}
+
+static inline int persistent_large_counts(void)
 {
     return 1;
 }

@@ -2,12 +2,13 @@
 /* All unit tests in one program; CK_RUN_SUITE and CK_RUN_CASE pick some of them. */
 #include <stdlib.h>
 
+#include "test/unit/folder.h"
 #include "test/unit/suites.h"
 
 /* Seconds a test may take: ends what hangs, and nothing that merely shares its processors. */
 #define TIMEOUT "900"
 
-int main(void)
+static int run(void)
 {
     setenv("CK_DEFAULT_TIMEOUT", TIMEOUT, 0); /* read as each case is made */
     SRunner *r = srunner_create(suite_settings());
@@ -62,4 +63,9 @@ int main(void)
     int failed = srunner_ntests_failed(r);
     srunner_free(r);
     return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+int main(void)
+{
+    return folder_run(run);
 }

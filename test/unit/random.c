@@ -5,6 +5,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+uint64_t rng_seeds(uint64_t most)
+{
+    return getenv("UNIT_QUICK") ? (most + 9) / 10 : most;
+}
+
 uint32_t rng_below(struct rng *r, uint32_t n)
 {
     r->state = r->state * 6364136223846793005ull + 1442695040888963407ull;

@@ -57,7 +57,7 @@ END_TEST
 
 START_TEST(test_collaborative__every_division_delivers)
 {
-    for (uint64_t seed = 1; seed <= 300; seed++) {
+    for (uint64_t seed = 1; seed <= rng_seeds(300); seed++) {
         struct rng r = {seed};
         char recipe[64];
         struct plan_request q = random_request(&r, recipe);

@@ -176,9 +176,9 @@ START_TEST(test_compose__random_recipes_pass_the_checker_on_random_shapes)
 {
     if (!(plan_compose.collectives & 1u << _i))
         return;
-    for (uint64_t seed = 1; seed <= 2000; seed++)
+    for (uint64_t seed = 1; seed <= rng_seeds(2000); seed++)
         check_recipe(_i, seed, 14);
-    for (uint64_t seed = 1; seed <= 25; seed++)
+    for (uint64_t seed = 1; seed <= rng_seeds(25); seed++)
         check_recipe(_i, seed, 48);
 }
 END_TEST

@@ -85,7 +85,7 @@ START_TEST(test_engine__every_algorithm_delivers_over_a_slow_and_unfair_transpor
     for (int a = 0; a < plan_algorithm_count; a++)
         for (int c = 0; c < COLL_COUNT; c++)
             if (plan_algorithms[a]->collectives & 1u << c)
-                for (uint64_t seed = 1; seed <= 150; seed++)
+                for (uint64_t seed = 1; seed <= rng_seeds(150); seed++)
                     run(plan_algorithms[a], c, seed, HOST);
 }
 END_TEST
@@ -95,7 +95,7 @@ START_TEST(test_engine__buffers_on_the_device_of_any_of_the_ranks)
     for (int a = 0; a < plan_algorithm_count; a++)
         for (int c = 0; c < COLL_COUNT; c++)
             if (plan_algorithms[a]->collectives & 1u << c)
-                for (uint64_t seed = 1; seed <= 60; seed++)
+                for (uint64_t seed = 1; seed <= rng_seeds(60); seed++)
                     run(plan_algorithms[a], c, seed, DEVICES);
 }
 END_TEST
@@ -105,7 +105,7 @@ START_TEST(test_engine__who_fails_keeps_nobody_waiting_and_nobody_takes_its_data
     for (int a = 0; a < plan_algorithm_count; a++)
         for (int c = 0; c < COLL_COUNT; c++)
             if (plan_algorithms[a]->collectives & 1u << c)
-                for (uint64_t seed = 1; seed <= 60; seed++)
+                for (uint64_t seed = 1; seed <= rng_seeds(60); seed++)
                     run(plan_algorithms[a], c, seed, FAILURES);
 }
 END_TEST

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The tuning profile: every form of a row, every way it may be wrong, and which row is found. */
 #include <check.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +9,7 @@
 
 #include "planners/parallel_rings/parallel_rings.h"
 #include "planners/tuning.h"
+#include "test/unit/folder.h"
 #include "test/unit/suites.h"
 
 static struct cfg c;
@@ -317,8 +319,11 @@ END_TEST
 
 START_TEST(test_profile__a_file_that_cannot_be_read_is_one_line_and_no_rows)
 {
-    char path[] = "/tmp/collshim-test-XXXXXX";
-    int fd = mkstemp(path);
+    char folder[FOLDER_PATH], path[96];
+
+    folder_make(folder);
+    snprintf(path, sizeof path, "%s/file", folder);
+    int fd = open(path, O_RDWR | O_CREAT, 0600);
 
     memset(&c, 0, sizeof c);
     ck_assert_int_eq(profile_read("/none/such.profile", &c, &p), 0);
@@ -337,7 +342,6 @@ START_TEST(test_profile__a_file_that_cannot_be_read_is_one_line_and_no_rows)
     ck_assert_int_eq(c.problems, 3);
     profile_free(&p);
     close(fd);
-    unlink(path);
 }
 END_TEST
 

@@ -15,24 +15,17 @@
 
 #include "config/nearest.h"
 #include "config/settings.h"
+#include "test/unit/folder.h"
 #include "test/unit/suites.h"
 
 static struct cfg c;
-static char directory[64], yaml_path[96], config_variable[128];
+static char directory[FOLDER_PATH], yaml_path[96], config_variable[128];
 
 static void make_directory(void)
 {
-    strcpy(directory, "/tmp/collshim-test-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(directory));
+    folder_make(directory);
     snprintf(yaml_path, sizeof yaml_path, "%s/settings.yaml", directory);
     snprintf(config_variable, sizeof config_variable, "COLLSHIM_CONFIG=%s", yaml_path);
-}
-
-static void remove_directory(void)
-{
-    unlink(yaml_path);
-    rmdir(yaml_path);
-    rmdir(directory);
 }
 
 static int load(const char *variable)
@@ -583,7 +576,7 @@ Suite *suite_settings(void)
     tcase_add_test(t, test_nearest);
     suite_add_tcase(s, t);
 
-    tcase_add_checked_fixture(y, make_directory, remove_directory);
+    tcase_add_checked_fixture(y, make_directory, NULL);
     tcase_add_test(y, test_yaml__values_and_types);
     tcase_add_test(y, test_yaml__environment_overrides_the_file);
     tcase_add_loop_test(y, test_yaml__bad_file_costs_one_line, 0, COUNT(bad_yaml));

@@ -11,26 +11,18 @@
 #include <unistd.h>
 
 #include "config/settings.h"
+#include "test/unit/folder.h"
 #include "test/unit/suites.h"
 
 static struct cfg c;
-static char folder[64], file[96], stop[96], variable[128];
+static char folder[FOLDER_PATH], file[96], stop[96], variable[128];
 
 static void setup(void)
 {
-    strcpy(folder, "/tmp/collshim-site-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(folder));
+    folder_make(folder);
     snprintf(file, sizeof file, "%s/collshim.yaml", folder);
     snprintf(stop, sizeof stop, "%s/off", folder);
     snprintf(variable, sizeof variable, "COLLSHIM_SITE=%s", folder);
-}
-
-static void teardown(void)
-{
-    unlink(file);
-    rmdir(file);
-    unlink(stop);
-    rmdir(folder);
 }
 
 static void write_file(const char *path, const char *text)
@@ -273,7 +265,7 @@ Suite *suite_site(void)
         puts("skipped: site, since this machine has settings of its own in " COLLSHIM_SITE_DIR);
         return s;
     }
-    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_add_checked_fixture(t, setup, NULL);
     tcase_add_test(t, test_users_come_after_the_site);
     tcase_add_test(t, test_a_lock_holds_and_is_said);
     tcase_add_test(t, test_a_lock_before_its_value_and_without_one);

@@ -8,9 +8,10 @@
 #include <unistd.h>
 
 #include "config/socket.h"
+#include "test/unit/folder.h"
 #include "test/unit/suites.h"
 
-static char root[] = "/tmp/collshim-socket-XXXXXX";
+static char root[FOLDER_PATH];
 
 static void write_file(int cpu, const char *name, const char *text)
 {
@@ -28,7 +29,7 @@ static void make_machine(void)
 {
     char path[128];
 
-    ck_assert_ptr_nonnull(mkdtemp(root));
+    folder_make(root);
     for (int cpu = 0; cpu < 3; cpu++) {
         snprintf(path, sizeof path, "%s/cpu%d", root, cpu);
         ck_assert_int_eq(mkdir(path, 0700), 0);
@@ -37,14 +38,6 @@ static void make_machine(void)
         write_file(cpu, "physical_package_id", cpu == 2 ? "1\n" : "0\n");
         write_file(cpu, "core_siblings_list", cpu == 2 ? "2\n" : "0-1\n");
     }
-}
-
-static void remove_machine(void)
-{
-    char command[128];
-
-    snprintf(command, sizeof command, "rm -rf %s", root);
-    ck_assert_int_eq(system(command), 0);
 }
 
 static int socket_of_two(int a, int b)
@@ -65,7 +58,6 @@ START_TEST(test_socket__is_known_where_all_processors_share_one)
     ck_assert_int_eq(socket_of_two(0, 2), -1);
     ck_assert_int_eq(socket_of_two(1, 3), -1);
     ck_assert_int_eq(socket_of_two(3, 3), -1);
-    remove_machine();
 }
 END_TEST
 

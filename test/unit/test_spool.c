@@ -12,27 +12,18 @@
 
 #include "shim/decide/job.h"
 #include "shim/decide/spool.h"
+#include "test/unit/folder.h"
 #include "test/unit/suites.h"
 
-static char dir[] = "/tmp/collshim-spool-XXXXXX";
-static char own[64], trouble[64];
+static char dir[FOLDER_PATH], own[96], trouble[96];
 
 static void setup(void)
 {
-    strcpy(strrchr(dir, '-'), "-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(dir));
+    folder_make(dir);
     ck_assert_int_eq(chmod(dir, 01733), 0);
     snprintf(own, sizeof own, "%s/%u", dir, (unsigned)geteuid());
     snprintf(trouble, sizeof trouble, "%s/elsewhere", dir);
     job_open();
-}
-
-static void teardown(void)
-{
-    char command[128];
-
-    snprintf(command, sizeof command, "rm -r %s", dir);
-    ck_assert_int_eq(system(command), 0);
 }
 
 static void print_report(FILE *f)
@@ -180,7 +171,7 @@ Suite *suite_spool(void)
     Suite *s = suite_create("spool");
     TCase *t = tcase_create("spool");
 
-    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_add_checked_fixture(t, setup, NULL);
     tcase_add_test(t, test_spool__a_user_has_a_directory_of_his_own);
     tcase_add_test(t, test_spool__a_group_reads_where_the_spool_says_so);
     tcase_add_test(t, test_spool__the_oldest_make_room);

@@ -12,17 +12,17 @@
 #include <unistd.h>
 
 #include "shim/decide/store_rows.h"
+#include "test/unit/folder.h"
 #include "test/unit/random.h"
 #include "test/unit/suites.h"
 
 #define ROW "MPI1/1/4x4/0 allreduce 0 1M lane ppg=2 ratio=0.500 spread=0.040 jobs=3 day=20000\n"
 
-static char folder[] = "/tmp/collshim-store-XXXXXX", path[64];
+static char folder[FOLDER_PATH], path[96];
 
 static void make_folder(void)
 {
-    strcpy(folder + sizeof folder - 7, "XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(folder));
+    folder_make(folder);
     snprintf(path, sizeof path, "%s/store", folder);
 }
 

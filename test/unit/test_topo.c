@@ -3,6 +3,7 @@
  * The topology: what each word of the synthetic form means, what is refused and
  * how, and what is built from reports and for a sub-communicator.
  */
+#include "test/unit/folder.h"
 #include "test/unit/test_topo.h"
 
 #include <locale.h>
@@ -295,10 +296,12 @@ END_TEST
 
 START_TEST(test_topo__from_a_file)
 {
-    char path[] = "/tmp/collshim-test-XXXXXX", expected[128];
-    int fd = mkstemp(path);
+    char folder[FOLDER_PATH], path[96], expected[160];
     struct topo *t = NULL;
-    FILE *f = fdopen(fd, "w");
+
+    folder_make(folder);
+    snprintf(path, sizeof path, "%s/file", folder);
+    FILE *f = fopen(path, "w");
 
     ck_assert_ptr_nonnull(f);
     fputs("# four hosts\nnode:4\n  rank:4 rail:4@100Mbit\n", f);
@@ -312,13 +315,12 @@ START_TEST(test_topo__from_a_file)
     snprintf(expected, sizeof expected, "%s:5: raill:4: no such word; the nearest is rail", path);
     ck_assert_str_eq(why, expected);
     rewind(f);
-    ck_assert_int_eq(ftruncate(fd, 0), 0);
+    ck_assert_int_eq(ftruncate(fileno(f), 0), 0);
     ck_assert_int_eq((int)fwrite("node:2\n\0node:3", 1, 14, f), 14);
     fclose(f);
     ck_assert_int_lt(topo_parse(path, 0, &t, why, sizeof why), 0);
     snprintf(expected, sizeof expected, "%s:2: ", path);
     ck_assert_msg(!strncmp(why, expected, strlen(expected)) && strstr(why, "NUL"), "%s", why);
-    unlink(path);
 }
 END_TEST
 

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "config/write_file.h"
+#include "test/unit/folder.h"
 #include "test/unit/suites.h"
 
 static int named; /* as on a file system that has no files without a name */
@@ -37,12 +38,11 @@ int openat(int at, const char *path, int flags, ...)
     return (int)syscall(SYS_openat, at, path, flags, mode);
 }
 
-static char dir[] = "/tmp/collshim-write-XXXXXX";
+static char dir[FOLDER_PATH];
 
 static void setup(void)
 {
-    strcpy(strrchr(dir, '-'), "-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(dir));
+    folder_make(dir);
     ck_assert_int_eq(chdir(dir), 0);
     umask(022);
 }
