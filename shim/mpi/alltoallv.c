@@ -16,75 +16,6 @@
 #include "shim/mpi/rows.h"
 #include "shim/mpi/wrappers.h"
 
-static int native_ialltoallv(const struct mpi_call *call)
-{
-    const struct alltoallv_arguments *a = call->arguments;
-    const struct side *s = &a->send, *r = &a->receive;
-    void *into = (void *)(uintptr_t)r->buffer;
-
-    if (a->by_type && a->large)
-        return mpi.Ialltoallw_c(s->buffer, s->counts.wide, s->displs.wide, s->types, into,
-                                r->counts.wide, r->displs.wide, r->types, call->comm,
-                                call->nonblocking);
-    if (a->by_type)
-        return mpi.Ialltoallw(s->buffer, s->counts.narrow, s->displs.narrow, s->types, into,
-                              r->counts.narrow, r->displs.narrow, r->types, call->comm,
-                              call->nonblocking);
-    if (a->large)
-        return mpi.Ialltoallv_c(s->buffer, s->counts.wide, s->displs.wide, s->type, into,
-                                r->counts.wide, r->displs.wide, r->type, call->comm,
-                                call->nonblocking);
-    return mpi.Ialltoallv(s->buffer, s->counts.narrow, s->displs.narrow, s->type, into,
-                          r->counts.narrow, r->displs.narrow, r->type, call->comm,
-                          call->nonblocking);
-}
-
-static int native_alltoallv_init(const struct mpi_call *call)
-{
-    const struct alltoallv_arguments *a = call->arguments;
-    const struct side *s = &a->send, *r = &a->receive;
-    void *into = (void *)(uintptr_t)r->buffer;
-
-    if (a->by_type && a->large)
-        return mpi.Alltoallw_init_c(s->buffer, s->counts.wide, s->displs.wide, s->types, into,
-                                    r->counts.wide, r->displs.wide, r->types, call->comm, a->info,
-                                    call->nonblocking);
-    if (a->by_type)
-        return mpi.Alltoallw_init(s->buffer, s->counts.narrow, s->displs.narrow, s->types, into,
-                                  r->counts.narrow, r->displs.narrow, r->types, call->comm, a->info,
-                                  call->nonblocking);
-    if (a->large)
-        return mpi.Alltoallv_init_c(s->buffer, s->counts.wide, s->displs.wide, s->type, into,
-                                    r->counts.wide, r->displs.wide, r->type, call->comm, a->info,
-                                    call->nonblocking);
-    return mpi.Alltoallv_init(s->buffer, s->counts.narrow, s->displs.narrow, s->type, into,
-                              r->counts.narrow, r->displs.narrow, r->type, call->comm, a->info,
-                              call->nonblocking);
-}
-
-static int native_alltoallv(const struct mpi_call *call)
-{
-    const struct alltoallv_arguments *a = call->arguments;
-    const struct side *s = &a->send, *r = &a->receive;
-    void *into = (void *)(uintptr_t)r->buffer;
-
-    if (call->persistent)
-        return native_alltoallv_init(call);
-    if (call->nonblocking)
-        return native_ialltoallv(call);
-    if (a->by_type && a->large)
-        return mpi.Alltoallw_c(s->buffer, s->counts.wide, s->displs.wide, s->types, into,
-                               r->counts.wide, r->displs.wide, r->types, call->comm);
-    if (a->by_type)
-        return mpi.Alltoallw(s->buffer, s->counts.narrow, s->displs.narrow, s->types, into,
-                             r->counts.narrow, r->displs.narrow, r->types, call->comm);
-    if (a->large)
-        return mpi.Alltoallv_c(s->buffer, s->counts.wide, s->displs.wide, s->type, into,
-                               r->counts.wide, r->displs.wide, r->type, call->comm);
-    return mpi.Alltoallv(s->buffer, s->counts.narrow, s->displs.narrow, s->type, into,
-                         r->counts.narrow, r->displs.narrow, r->type, call->comm);
-}
-
 static struct library_buffer buffer_of(const struct side *s, int peers)
 {
     int given = counts_given(s->counts) && displs_given(s->displs);
@@ -355,9 +286,7 @@ static int has_elements(const struct side *s, int size)
 static int alltoallv_refused(const struct alltoallv_arguments *a)
 {
     const struct side *s = &a->send, *r = &a->receive;
-    int function = a->native    ? (int)a->collective
-                   : a->by_type ? (int)REFUSED_ALLTOALLW
-                                : (int)COLL_ALLTOALLV;
+    int function = a->by_type ? (int)REFUSED_ALLTOALLW : (int)a->collective;
 
     if (refused_of(r, function, REFUSED_RECEIVE, a->size))
         return 1;
@@ -404,14 +333,14 @@ static void monitor(const struct alltoallv_arguments *a)
 
 int alltoallv_run(struct alltoallv_arguments *a)
 {
-    enum plan_collective collective = a->native ? a->collective : COLL_ALLTOALLV;
+    enum plan_collective collective = a->collective;
     struct mpi_call call = {.collective = collective,
                             .comm = a->comm,
                             .request = {.collective = collective, .grain = 1},
                             .arguments = a,
-                            .nonblocking = a->request,
-                            .persistent = a->persistent,
-                            .native = a->native ? a->native : native_alltoallv,
+                            .nonblocking = a->form.request,
+                            .persistent = a->form.persistent,
+                            .native = a->form.native,
                             .buffers = a->buffers ? a->buffers : alltoallv_buffers};
     struct mpi_comm *c = NULL;
     struct rows_call r;
@@ -420,7 +349,7 @@ int alltoallv_run(struct alltoallv_arguments *a)
 
     if (!why) {
         monitor(a);
-        why = a->request ? REASON_AGREE : rows_begin(&r, a->comm, a->size, collective);
+        why = a->form.request ? REASON_AGREE : rows_begin(&r, a->comm, a->size, collective);
     }
     if (why) {
         count_native(collective, why);
@@ -441,8 +370,5 @@ int alltoallv_run(struct alltoallv_arguments *a)
     return o.rc;
 }
 
-#include "shim/mpi/width_int.h"
-#include "shim/mpi/alltoallv_wraps.h"
-
-#include "shim/mpi/width_large.h"
-#include "shim/mpi/alltoallv_wraps.h"
+#define TEMPLATE "shim/mpi/alltoallv_wraps.h"
+#include "shim/mpi/forms.h"

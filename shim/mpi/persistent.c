@@ -249,8 +249,8 @@ static enum reason make_on_channel(struct mpi_comm *c, struct mpi_call *call,
     struct persistent *p = add();
     struct ready ready;
     enum reason why;
-    int well, rc = 0;
-    struct mpi_comm *channel = channel_take(c, p != NULL, &well, &why);
+    int well, rc = 0, roomy = call->request.bytes != c->bytes; /* nonblocking_room */
+    struct mpi_comm *channel = channel_take(c, p && roomy, &well, &why);
 
     if (!why) {
         call->request.topo = channel->topo;

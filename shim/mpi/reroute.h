@@ -34,6 +34,15 @@ static inline const struct layout *call_block_layout(const struct call_block *b,
     return b->is_own ? &b->own : all;
 }
 
+/* The form of a call (forms.h). */
+struct mpi_call;
+struct call_form {
+    int (*native)(const struct mpi_call *call); /* of mpi_call */
+    MPI_Request *request; /* of a nonblocking call, or a persistent one; NULL: it blocks */
+    MPI_Info info;        /* of a persistent call */
+    int persistent;
+};
+
 struct library_buffer;
 struct mpi_call {
     enum plan_collective collective;

@@ -108,8 +108,9 @@ static void rooted_begin(const struct rooted *a, struct mpi_call *call)
     call->request.collective = call->collective;
     call->arguments = a;
     call->arguments_bytes = sizeof *a;
-    call->nonblocking = a->request;
-    call->persistent = a->persistent;
+    call->native = a->form.native;
+    call->nonblocking = a->form.request;
+    call->persistent = a->form.persistent;
 }
 
 static int run_natively(const struct mpi_call *call, enum reason why)
@@ -170,7 +171,7 @@ int rooted_run_v(struct rooted *a, struct mpi_call *call, rooted_fill fill)
     rooted_begin(a, call);
     if (refused_v(a, call->collective))
         return run_natively(call, REASON_ARGUMENTS);
-    if (a->request)
+    if (a->form.request)
         return run_natively(call, mpi_process.verdict ? mpi_process.verdict : REASON_AGREE);
     if (sizes_wait(a->comm, call->collective))
         return run_natively(call, REASON_SIZES);
