@@ -266,11 +266,3 @@ static int reduce_scatter(const struct allreduce_arguments *a)
 
 #define TEMPLATE "shim/mpi/allreduce_wraps.h"
 #include "shim/mpi/forms.h"
-
-#include "shim/mpi/width_int.h"
-#include "shim/mpi/form_blocking.h"
-#include "shim/mpi/scan_wraps.h"
-
-#include "shim/mpi/width_large.h"
-#include "shim/mpi/form_blocking.h"
-#include "shim/mpi/scan_wraps.h"

@@ -36,7 +36,6 @@ static void keep_made(MPI_Request *request, void **memory, int n)
 #define NARROW(name) NARROW_(name)
 
 #include "shim/mpi/form_blocking.h"
-#include "shim/mpi/narrow_blocking.h"
 #include "shim/mpi/narrow_forms.h"
 #include "shim/mpi/form_nonblocking.h"
 #include "shim/mpi/narrow_forms.h"

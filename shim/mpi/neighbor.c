@@ -121,6 +121,8 @@ static int neighbor_run(const struct neighbor_arguments *a)
     struct mpi_call call = {.collective = a->collective,
                             .comm = a->comm,
                             .arguments = &x,
+                            .nonblocking = a->form.request,
+                            .persistent = a->form.persistent,
                             .native = a->form.native,
                             .buffers = neighbor_buffers};
 
@@ -135,10 +137,5 @@ static int neighbor_run(const struct neighbor_arguments *a)
     return alltoallv_run(&x);
 }
 
-#include "shim/mpi/width_int.h"
-#include "shim/mpi/form_blocking.h"
-#include "shim/mpi/neighbor_wraps.h"
-
-#include "shim/mpi/width_large.h"
-#include "shim/mpi/form_blocking.h"
-#include "shim/mpi/neighbor_wraps.h"
+#define TEMPLATE "shim/mpi/neighbor_wraps.h"
+#include "shim/mpi/forms.h"

@@ -134,6 +134,9 @@ struct mpi_comm *mpi_gate_comm(MPI_Comm comm, int nranks, enum plan_collective c
    nonblocking call asks no rank: its ranks must have met. */
 struct mpi_comm *mpi_gate_claimed(const struct mpi_call *call, int nranks, enum reason *why);
 
+/* The same for a call whose sizes the ranks tell each other, before that or behind it. */
+struct mpi_comm *mpi_gate_agreed(const struct mpi_call *call, int nranks, enum reason *why);
+
 /*
  * For collectives without a root that the size alone leaves to the library: the ranks meet, or
  * agree on a type and operation, if a nonblocking call would have needed it. Collective over
