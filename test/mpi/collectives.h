@@ -12,6 +12,8 @@ enum collective {
     REDUCE,
     REDUCE_SCATTER,
     REDUCE_SCATTER_BLOCK,
+    SCAN,
+    EXSCAN,
     BCAST,
     GATHER,
     GATHERV,
@@ -20,15 +22,13 @@ enum collective {
     ALLTOALL,
     ALLTOALLV,
     ALLTOALLW,
-    SCAN,
-    EXSCAN,
     COLLECTIVES
 };
 
 static UNUSED const char *const collective_names[COLLECTIVES] = {
-    "Allgather", "Allgatherv", "Allreduce", "Reduce",  "Reduce_scatter", "Reduce_scatter_block",
-    "Bcast",     "Gather",     "Gatherv",   "Scatter", "Scatterv",       "Alltoall",
-    "Alltoallv", "Alltoallw",  "Scan",      "Exscan",
+    "Allgather", "Allgatherv", "Allreduce", "Reduce",    "Reduce_scatter", "Reduce_scatter_block",
+    "Scan",      "Exscan",     "Bcast",     "Gather",    "Gatherv",        "Scatter",
+    "Scatterv",  "Alltoall",   "Alltoallv", "Alltoallw",
 };
 
 #endif

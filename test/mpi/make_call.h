@@ -35,6 +35,12 @@ FUNCTION
     case REDUCE_SCATTER_BLOCK:
         CALL(Reduce_scatter_block, reduce_scatter_block, in, c->out, n, MPI_INT, MPI_SUM, comm);
         break;
+    case SCAN:
+        CALL(Scan, scan, in, c->out, n, MPI_INT, MPI_SUM, comm);
+        break;
+    case EXSCAN:
+        CALL(Exscan, exscan, in, c->out, n, MPI_INT, MPI_SUM, comm);
+        break;
     case BCAST:
         CALL(Bcast, bcast, c->out, n, r, c->root, comm);
         break;

@@ -13,7 +13,7 @@
 enum { THREADS = 4, MOST = 600, AGAIN = 8 };
 
 static int calls = 60;
-static long expected[WHATS];
+static long expected[COLLECTIVES];
 
 struct thread {
     int number;
@@ -79,10 +79,10 @@ static void make_communicators(struct thread *thread)
    Reports count Alltoallw as alltoallv. */
 static void say_expected(void)
 {
-    long all[WHATS];
+    long all[COLLECTIVES];
 
     expected[ALLTOALLV] += expected[ALLTOALLW];
-    MPI_Reduce(expected, all, WHATS, MPI_LONG, MPI_SUM, 0, MPI_COMM_WORLD);
+    MPI_Reduce(expected, all, COLLECTIVES, MPI_LONG, MPI_SUM, 0, MPI_COMM_WORLD);
     if (world_rank)
         return;
     printf("overlap: to reroute:");

@@ -50,7 +50,7 @@ static void make_request(struct persistent *p, struct draw *d)
         init_wide(c, &p->request);
     else
         init(c, &p->request);
-    p->rerouted = c->n && c->at->size > 1 && !kinds[c->what].asks;
+    p->rerouted = c->n && c->at->size > 1;
     p->keeps_types = natively || (MPI_VERSION < 4 && !p->rerouted);
     if (!p->keeps_types)
         call_free_types(c);

@@ -11,15 +11,15 @@
 #include "test/mpi/collectives.h"
 #include "test/mpi/harness.h"
 
-/* WHATS: those drawn. */
-enum { MOST_RANKS = 16, MOST_LARGE = 20000, WHATS = SCAN, ANY = -1, GAP = -7 };
+enum { MOST_RANKS = 16, MOST_LARGE = 20000, ANY = -1, GAP = -7 };
 
-/* A rank's bytes to send and receive: one block or one for each rank; of a root, or of all. asks:
-   ranks know sizes that others do not, so they would have to agree first. */
+/* A rank's bytes to send and receive: one block or one for each rank; of a root, or of all. A sum
+   is of all ranks (1), of those up to this one (2), or of those before it (3). asks: ranks know
+   sizes that others do not, so they would have to agree first. */
 static const struct {
     const char *name;
     int gives_each, gets_each, from_root, to_root, sums, vector, asks;
-} kinds[WHATS] = {
+} kinds[COLLECTIVES] = {
     [ALLGATHER] = {"allgather", 0, 1, 0, 0, 0, 0, 0},
     [ALLGATHERV] = {"allgatherv", 0, 1, 0, 0, 0, 1, 0},
     [ALLREDUCE] = {"allreduce", 0, 0, 0, 0, 1, 0, 0},
@@ -34,6 +34,8 @@ static const struct {
     [ALLTOALL] = {"alltoall", 1, 1, 0, 0, 0, 0, 0},
     [ALLTOALLV] = {"alltoallv", 1, 1, 0, 0, 0, 1, 1},
     [ALLTOALLW] = {"alltoallw", 1, 1, 0, 0, 0, 1, 1},
+    [SCAN] = {"scan", 0, 0, 0, 0, 2, 0, 0},
+    [EXSCAN] = {"exscan", 0, 0, 0, 0, 3, 0, 0},
 };
 
 struct place {
@@ -157,7 +159,7 @@ static void call_draw(struct call *c, const struct place *places, int nplaces, i
     size_t at = 0;
 
     memset(c, 0, sizeof *c);
-    c->what = (enum collective)draw_below(d, WHATS);
+    c->what = (enum collective)draw_below(d, COLLECTIVES);
     c->at = &places[draw_below(d, nplaces)];
     c->n = draw_below(d, 15) ? 1 + draw_below(d, most) : 0;
     c->root = (int)((uint64_t)draw_below(d, 1 << 20) % (uint64_t)c->at->size);
@@ -218,6 +220,12 @@ static void call_fill(struct call *c)
     }
 }
 
+/* So many ranks, the first. */
+static int call_summed(const struct call *c)
+{
+    return kinds[c->what].sums == 1 ? c->at->size : c->at->rank + (kinds[c->what].sums == 2);
+}
+
 static int call_wanted(const struct call *c, int block, int i)
 {
     int to = kinds[c->what].gives_each ? c->at->rank : ANY, sum = 0;
@@ -226,7 +234,7 @@ static int call_wanted(const struct call *c, int block, int i)
         return call_value(c, c->root, to, (size_t)i);
     if (!kinds[c->what].sums)
         return call_value(c, block, to, (size_t)i);
-    for (int r = 0; r < c->at->size; r++)
+    for (int r = 0; r < call_summed(c); r++)
         sum += call_value(c, r, to, (size_t)i);
     return sum;
 }
@@ -239,7 +247,7 @@ static void call_check(const struct call *c, const char *how)
     size_t step = 1 + (size_t)c->gap[1];
 
     if ((kinds[c->what].to_root && c->at->rank != c->root) ||
-        (call_scatters(c) && call_is_in_place(c)))
+        (call_scatters(c) && call_is_in_place(c)) || (kinds[c->what].sums && !call_summed(c)))
         return;
     for (int b = 0; b < (each ? c->at->size : 1); b++) {
         size_t from = each ? call_begin_of(c, b) : 0;
