@@ -35,7 +35,8 @@ static const double indifferent = .01; /* a gain that is not worth a change */
 static const double changed_all = 1, changed_each = .3; /* spread of what was known before */
 static const double unit_bytes = 1e6;                   /* times are by so many bytes */
 static const double contradicted = .6;                  /* logarithm: no chance any more */
-static const double longest = 1e6; /* seconds: no call takes longer, a clock has jumped */
+static const double spared_from = 4; /* times longer: a first trial costs more than it may tell */
+static const double longest = 1e6;   /* seconds: no call takes longer, a clock has jumped */
 
 int guard_settled(struct guard_entry *e)
 {
@@ -165,7 +166,7 @@ void guard_begin(struct guard *g, struct guard_entry *e, uint64_t total,
     for (int i = 1; i < e->n && e->near_by; i++)
         if (belief_compare(&v.b, i, e->best).mean < 0)
             e->best = (uint8_t)i;
-    if (g->spared && !e->best)
+    if (v.spared && !e->best)
         e->best = 1;
     v.best = e->best;
     compose(e, &v);
@@ -473,17 +474,27 @@ static uint8_t first_reroute(const struct guard_entry *e)
     return GUARD_NATIVE;
 }
 
-void guard_spare(struct guard *g, int spared)
+/* What is known of the library is of other rails. A round under way may hold a call of it. */
+static void forget_library(struct guard_entry *e, int spared)
 {
-    g->spared = spared != 0;
-    for (int i = 0; i < GUARD_ENTRIES && spared; i++) {
-        struct guard_entry *e = &g->entry[i];
+    evidence_forget_arm(&e->evidence, GUARD_NATIVE);
+    e->prior.n = 0;
+    e->spared_at = e->calls;
+    e->best = spared && e->best == GUARD_NATIVE ? first_reroute(e) : e->best;
+    e->state = SETTLED;
+    e->left = e->interval = 0;
+}
 
-        if (e->state == SETTLED && e->best == GUARD_NATIVE && first_reroute(e)) {
-            e->best = first_reroute(e);
-            e->left = 0;
-        }
-    }
+void guard_spare(struct guard *g, double times)
+{
+    uint32_t spared = times >= spared_from ? worth_spared(times) : 0;
+
+    if (spared == g->spared)
+        return;
+    g->spared = spared;
+    for (int i = 0; i < GUARD_ENTRIES; i++)
+        if (g->entry[i].state != NEW && g->entry[i].state != FOR_GOOD)
+            forget_library(&g->entry[i], spared != 0);
 }
 
 int guard_is_news(const struct guard_entry *e)
