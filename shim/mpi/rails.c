@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * All nodes send at once, each rank to the rank of its local index on the next node, so that every
- * rail carries one flow each way, as it does in a ring. A measured rate is that of two rails: the
+ * All nodes send at once, each rank to the rank of its local index on the next node. So every rail
+ * carries one flow each way, as it does in a ring. A measured rate is that of two rails: the
  * rank's own outwards and another one inwards. Where rates differ, a second turn towards the node
  * before tells which of the two is slow. A rate limiter lets its burst through at once, and as much
  * again where the card's segments are as long as that. So a rate is of the bytes behind the first
