@@ -27,7 +27,7 @@ struct plan_builder {
     int error;
 };
 
-/* Where an operation reads or writes. */
+/* A place that an operation reads or writes. */
 struct operand {
     enum plan_buffer buffer;
     uint64_t offset;

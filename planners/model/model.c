@@ -39,9 +39,9 @@ static void take_turns(struct model *m, uint32_t stream, uint32_t link)
 }
 
 /*
- * A flow for every stream. Where chunks are simulated larger than they are, a flow gets a
- * link of its own as well, as fast as a window of real ones is on an empty path; and where
- * connections are capped, one that it shares with all between the same two ranks.
+ * A flow for every stream. Where chunks are simulated larger than they are, a flow gets a link of
+ * its own as well. That is as fast as MODEL_DEPTH real ones are on an empty path. Where connections
+ * are capped, all flows between the same two ranks share one more link.
  */
 static void add_flows(struct model *m, const struct topo *t, struct model_flows *flows,
                       struct model_use *use)
@@ -80,9 +80,9 @@ static void add_flows(struct model *m, const struct topo *t, struct model_flows 
             use[0].weight = 1;
         }
         if (s->to >= 0 && m->chunk > real) {
-            double window = MODEL_WINDOW * (double)real;
+            double in_flight = MODEL_DEPTH * (double)real;
             fair_set_capacity(&m->fair, next_link,
-                              window / (m->state[i].latency_s + (double)real * path));
+                              in_flight / (m->state[i].latency_s + (double)real * path));
             use[n++] = (struct model_use){next_link++, 1};
         }
         if (capped > 0 && s->to >= 0 && t->rank[s->to].node != t->rank[s->side[0].rank].node) {

@@ -2,34 +2,35 @@
 /*
  * The model: how long one collective takes, from the plans of all ranks and a topology.
  *
- * A fluid simulation, event by event. Every queue of messages is a flow that carries one chunk
- * at a time, in order, from sender to receiver; flows that are under way at the same time share the
- * links they cross, max-min fairly (no flow can get more without taking it from one that has less:
- * Bertsekas and Gallager, Data Networks, 6.5.2). A chunk of n bytes is there alpha + n / rate after
- * it started, where alpha is the latency of the link, and the next chunk of its queue follows right
- * behind, as in LogGP (Alexandrov and others, SPAA 1995) with o = 0. It starts as soon as both
- * sides could post it (plan.h's dependencies, by bytes), and while no more than MODEL_WINDOW of its
- * queue's are not done yet, as the engine does.
+ * A fluid simulation, event by event. Every queue of messages is a flow that carries one chunk at a
+ * time, in order, from sender to receiver. Flows that are under way at the same time share links
+ * max-min fairly: no flow can get more without taking it from one that has less (Bertsekas and
+ * Gallager, Data Networks, 6.5.2). A chunk of n bytes is there alpha + n / rate after it started,
+ * where alpha is the latency of the link. The next chunk of its queue follows right behind, as in
+ * LogGP (Alexandrov and others, SPAA 1995) with o = 0. A chunk starts as soon as both sides could
+ * post it (plan.h's dependencies, by bytes). At most MODEL_DEPTH of a queue are in flight, as in
+ * the engine.
  *
  * What a message crosses:
- *   between nodes      a rail of the sender's node out and one of the receiver's in; a rank without
- *                      a rail of its own spreads over all, as their rates are
- *   within a socket    GPU to GPU: a link of that pair alone, at NVLink's rate (the full mesh of
- * the Parallel Rings paper, figure 2a); else the sender's port out and the receiver's in, at the
- * rate of shared memory between sockets    the link of the two sockets in that direction, which all
- * share, and the ends' ports: shared memory's rate, or PCIe's where the rank has a GPU (figure 2b)
+ *   between nodes      a rail of the sender's node out, and one of the receiver's in. A rank
+ * without a rail of its own spreads over all, as their rates are. within a socket    GPU to GPU: a
+ * link of that pair alone, at NVLink's rate (the full mesh of the Parallel Rings paper, figure 2a).
+ * Else the sender's port out and the receiver's in, at the rate of shared memory. between sockets
+ * the link of the two sockets in that direction, which all share, and the ends' ports. Those have
+ * shared memory's rate, or PCIe's where the rank has a GPU (figure 2b).
+ *
  * COPY, REDUCE and the combining of RECV_REDUCE share the rank's memory, at one rate. A rank that
- * has a GPU is taken to have its data there, all but PLAN_HOST: copies to and from that cross PCIe,
- * messages of it go through shared memory as those of ranks without a GPU do, and combining in it
+ * has a GPU is taken to have its data there, all but PLAN_HOST. Copies to and from PLAN_HOST cross
+ * PCIe. Its messages go through shared memory, as those of ranks without a GPU do. Combining in it
  * takes the receiving port's time, since one thread does both. A queue is taken to be all of the
- * kind that its first operation is.
+ * kind that its first operation is. Links inside a node have the node's own rates.
  *
  * Copies of a rank to PLAN_HOST take turns, a chunk each, as a device's copy engine does them; so
  * do those from it. Their latency is part of the turn.
  *
  * Not in it: processor time per message, incast (a shared link loses nothing by being shared), the
  * switches between nodes, protocol changes with size. So striped rails take the same time in the
- * model, and reach 0.54 to 0.99 of that rate on the emulated cluster; MPICH's polling ranks are
+ * model, and reach 0.54 to 0.99 of that rate on the emulated cluster. MPICH's polling ranks are
  * slower than any model of links.
  *
  * Beside the emulated cluster, one rail per rank, 4 x 4, 95.6 Mbit/s of goodput; ms:
@@ -54,7 +55,7 @@
 #include "planners/plan.h"
 
 enum {
-    MODEL_WINDOW = 4,            /* chunks of a queue in flight (transports/engine.c) */
+    MODEL_DEPTH = 4,             /* chunks of a queue in flight (transports/engine.c) */
     MODEL_CHUNKS = 4000000,      /* with more of them, they are simulated larger */
     MODEL_MOST_CHUNKS = 20000000 /* operations alone are more: refused */
 };
@@ -109,7 +110,7 @@ double model_link_busy(const struct model_result *m, const struct model_link *l)
  *
  * Where the plans have more than MODEL_CHUNKS chunks, chunks are taken together by twos until they
  * have not (or are whole operations). The pipeline then fills more coarsely, which makes times
- * longer; that a window of small chunks may not fill a link is kept as a limit on the flow. Where
+ * longer. A few small chunks in flight may not fill a link, so the flow keeps that limit. Where
  * plans cannot run with larger chunks, smaller ones are taken again.
  *
  * Returns 0 and *m, -ENOMEM, -E2BIG (more than MODEL_MOST_CHUNKS operations, or as many queues

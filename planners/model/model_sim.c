@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The simulation. Time goes from event to event: a chunk has left its sender, or is there. Events
- * at the same time (but for rounding) are taken together, and only then are rates found anew: in
- * a schedule as regular as a collective hundreds of chunks end together, and most are followed
- * by the next of their queue, which changes no rate at all. So 64 nodes of 8 take 0.6 s of one core
- * (Allgather, 1 MiB per rank: a million chunks).
+ * at the same time (but for rounding) are taken together, and only then are rates found anew. In a
+ * schedule as regular as a collective, hundreds of chunks end together. The next of its queue
+ * follows most of them, which changes no rate. So 64 nodes of 8 take 0.6 s of one core (Allgather,
+ * 1 MiB per rank: a million chunks).
  */
 #include "planners/model/model_sim.h"
 
@@ -80,7 +80,7 @@ static void start(struct model *m, uint32_t stream, uint64_t end)
 {
     struct model_stream *s = &m->streams.stream[stream];
     struct state *now = &m->state[stream];
-    struct flight *f = &now->flight[now->started++ % MODEL_WINDOW];
+    struct flight *f = &now->flight[now->started++ % MODEL_DEPTH];
     uint64_t length = m->plan[s->side[0].rank]->ops[s->side[0].op].length;
 
     now->left = (double)(end - now->from) * now->scale + now->lead;
@@ -112,7 +112,7 @@ static void try_start(struct model *m, uint32_t stream)
     struct state *now = &m->state[stream];
 
     if (now->moving || s->side[0].op == s->side[0].last ||
-        now->started - now->done >= MODEL_WINDOW || is_behind(m, stream))
+        now->started - now->done >= MODEL_DEPTH || is_behind(m, stream))
         return;
     if (s->fed_by != MODEL_NONE && now->started == m->state[s->fed_by].arrived)
         return;
@@ -130,7 +130,7 @@ static void leave(struct model *m, uint32_t stream)
     struct state *now = &m->state[stream];
 
     now->moving = 0;
-    now->flight[(now->started - 1) % MODEL_WINDOW].there = m->now + now->latency_s;
+    now->flight[(now->started - 1) % MODEL_DEPTH].there = m->now + now->latency_s;
     if (now->started - now->arrived == 1)
         events_set(&m->events, 2 * stream + 1, m->now + now->latency_s);
     for (uint32_t other = now->turn; other != stream; other = m->state[other].turn)
@@ -143,7 +143,7 @@ static void arrive(struct model *m, uint32_t stream)
 {
     struct model_stream *s = &m->streams.stream[stream];
     struct state *now = &m->state[stream];
-    const struct flight *f = &now->flight[now->arrived++ % MODEL_WINDOW];
+    const struct flight *f = &now->flight[now->arrived++ % MODEL_DEPTH];
 
     for (int i = 0; i < s->nsides; i++)
         finish(m, s->side[i].rank, f->op[i], f->end);
@@ -156,7 +156,7 @@ static void arrive(struct model *m, uint32_t stream)
         look_again(m, s->fed_by);
     }
     if (now->started - now->arrived > (uint64_t)now->moving)
-        events_set(&m->events, 2 * stream + 1, now->flight[now->arrived % MODEL_WINDOW].there);
+        events_set(&m->events, 2 * stream + 1, now->flight[now->arrived % MODEL_DEPTH].there);
     look_again(m, stream);
 }
 

@@ -17,10 +17,10 @@ struct flight {
 
 /* How far a stream is. */
 struct state {
-    struct flight flight[MODEL_WINDOW]; /* number i at i % MODEL_WINDOW */
-    uint64_t from;                      /* the next chunk begins here in its operation */
-    uint64_t started, arrived, done;    /* chunks; arrived == done but where they are combined */
-    double scale;                       /* local work: what a byte counts on its link; else 1 */
+    struct flight flight[MODEL_DEPTH]; /* number i at i % MODEL_DEPTH */
+    uint64_t from;                     /* the next chunk begins here in its operation */
+    uint64_t started, arrived, done;   /* chunks; arrived == done but where they are combined */
+    double scale;                      /* local work: what a byte counts on its link; else 1 */
     double lead;  /* bytes that a copy across a bus waits for before its first */
     double left;  /* bytes of the chunk under way, as they count */
     double since; /* when `left` was right */

@@ -64,6 +64,13 @@ void evidence_forget(struct evidence *e)
     e->rounds = 0;
 }
 
+void evidence_forget_arm(struct evidence *e, int arm)
+{
+    for (int r = 0; r < rounds_of(e); r++)
+        e->time[r][arm] = EVIDENCE_NONE;
+    e->tries[arm] = 0;
+}
+
 double evidence_fastest(const struct evidence *e, int arm)
 {
     int16_t least = INT16_MAX;

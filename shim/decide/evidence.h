@@ -40,6 +40,8 @@ void evidence_add(struct evidence *e, const double seconds[EVIDENCE_ARMS]);
 
 /* All samples are of the past; that there were some is still known. */
 void evidence_forget(struct evidence *e);
+/* ... of one contender alone, as if it had never been tried. */
+void evidence_forget_arm(struct evidence *e, int arm);
 
 /* Seconds of the fastest sample of a contender; 0: none is kept. */
 double evidence_fastest(const struct evidence *e, int arm);

@@ -2,10 +2,10 @@
 /*
  * Costs. An agreement takes a 250th of the calls' time, and comes behind every call where it takes
  * an 800th at most. Measurements that find no change come 24, 48 ... 3,072 calls apart: at most 7
- * in the first 3,000 calls and then one in 3,000. Those that find a change come 3, 6 ... 192 calls
- * apart while changes follow each other within 300 calls. So a rail that flaps has the plan that
- * suits one of its states for up to 192 calls, and costs a measurement in as many. A probe comes
- * every 32 calls, or so rarely that it costs a 250th of their time.
+ * in the first 3,000 calls and then one in 3,000. Changes come 3, 6 ... 192 calls apart at least
+ * while they follow each other within 300 calls. So a rail that flaps has the plan that suits one
+ * of its states for about 200 calls, and costs a measurement in as many. A probe comes every 32
+ * calls, 256 where changes are frequent, or so rarely that it costs a 250th of their time.
  */
 #include "shim/decide/follow.h"
 
@@ -179,7 +179,7 @@ void follow_measured(struct follow *f, int changed, int unequal, double probe)
             f->beyond = f->least_of;
     }
     f->probing = unequal ? calls_to_probe(f, probe) : 0;
-    f->probe = f->probing << (changed ? 0 : f->vain / 2);
+    f->probe = f->probing << (changed ? f->changes : f->vain) / 2;
     memset(f->of, 0, sizeof f->of); /* the next calls will show the usual time */
     memset(f->ratio, 0, sizeof f->ratio);
 }

@@ -72,6 +72,7 @@ struct guard_entry {
     uint64_t total;                  /* bytes of the calls that take part */
     uint32_t calls;                  /* that took part or were settled */
     uint32_t seen[GUARD_CONTENDERS]; /* calls when it was last measured */
+    uint32_t spared_at;              /* calls when the library was last spared, or no longer */
     uint32_t changed;                /* calls when the machine was last found to have changed */
     uint32_t left, interval;         /* settled: calls until the next look; between looks */
     uint32_t pause, waited; /* a later clock: calls until it is asked; since the last turn */
@@ -98,7 +99,7 @@ struct guard {
     uint32_t used[GUARD_ENTRIES];
     uint32_t calls;
     uint8_t later;             /* the clock answers later */
-    uint8_t spared;            /* the library is not called where a reroute is (guard_spare) */
+    uint32_t spared;           /* calls without a trial of the library (guard_spare); 0: none */
     double (*now)(void);       /* seconds, to find what an agreement takes; NULL: the usual */
     uint32_t colds;            /* how often a first call was set beside a second */
     double cold, cold_squares; /* sums of what it took longer, in calls of the library */
@@ -157,14 +158,18 @@ typedef int (*guard_agree)(void *context, double *value, int n);
    anew, else 0. If agreeing failed, the entry is settled on the library for good. */
 int guard_conclude(struct guard *g, struct guard_entry *e, guard_agree agree, void *context);
 
-/* All ranks have found that the machine is another one. Contenders that lost against the library, or
-   that were not worth a trial, come back. A reroute in use stays: its looks go on. Not between
+/* All ranks have found that the machine is another one. Contenders that lost against the library,
+   or that were not worth a trial, come back. A reroute in use stays: its looks go on. Not between
    guard_pick and guard_conclude. */
 void guard_renew(struct guard *g);
 
-/* From now on no call is the library's where a reroute can serve (1), or it is tried again (0). For
-   rails so unequal that a trial of the library could take longer than all that it may gain. */
-void guard_spare(struct guard *g, int spared);
+/*
+ * Rails have changed: the library is now expected to take so many times as long as a reroute that
+ * suits them. If a trial would cost more than 3 calls, there is none until its cost is at most the
+ * share of the calls that trials may lose. At 10 times that is after 450 calls, at 100 times after
+ * 4,950. All that is known of the library is forgotten, if that makes a difference.
+ */
+void guard_spare(struct guard *g, double times);
 
 /* Is there an entry that is not settled on the library? The same on all ranks. */
 int guard_gains(const struct guard *g);

@@ -199,13 +199,20 @@ static double chance_of_hold_up(const struct view *v, int i)
     return held_up / (held_up + usual);
 }
 
+uint32_t worth_spared(double times)
+{
+    double calls = (times - 1) / share;
+
+    return calls < UINT32_MAX / 2 ? (uint32_t)calls : UINT32_MAX / 2;
+}
+
 void worth_view(const struct guard *g, struct guard_entry *e, struct view *v)
 {
     int rounds = e->evidence.rounds;
 
     v->e = e;
     v->best = e->best;
-    v->spared = g->spared;
+    v->spared = e->calls - e->spared_at < g->spared;
     if (!e->prior.n ||
         (!e->changed && e->calls < NEW_CALLS && (rounds < EVERY || rounds % EVERY == 0)))
         expect(g, e);

@@ -19,10 +19,13 @@ struct view {
     struct samples s; /* as they are weighed: without what makes them slow for a while */
     struct belief b;
     int best;                         /* the contender in use */
-    int spared;                       /* the library gets no trial, at any estimate */
+    int spared;                       /* the library gets no trial yet, at any estimate */
     double held_up[GUARD_CONTENDERS]; /* the chance that its only call was */
     unsigned discarded;               /* contenders whose only call surely was, a bit each */
 };
+
+/* After how many calls a trial is worth it that takes so many times as long as a call. */
+uint32_t worth_spared(double times);
 
 void worth_view(const struct guard *g, struct guard_entry *e, struct view *v);
 

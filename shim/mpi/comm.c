@@ -198,7 +198,7 @@ struct mpi_comm *mpi_comm_state(MPI_Comm comm)
         empty(c);
         *c = (struct mpi_comm){.verdict = verdict, .private_comm = MPI_COMM_NULL};
     } else {
-        guard_spare(&c->guard, rails_hardly_usable(c->topo)); /* as the user's topology says */
+        guard_spare(&c->guard, rails_even_use(c->topo)); /* as the user's topology says */
     }
     return c;
 }
@@ -293,7 +293,7 @@ int mpi_comm_measure_rails(struct mpi_comm *c, const struct plan_request *q)
         rails_measure(c->private_comm, c->rank, worth == LOAD_WORTH_BRIEF, c->topo, &c->rail_rate);
     if (!c->rails_of_profile)
         tell_profile(c);
-    guard_spare(&c->guard, rails_hardly_usable(c->topo));
+    guard_spare(&c->guard, rails_even_use(c->topo));
     follow_measured(&c->follow, 1, c->topo->rail[0].bw_bytes_per_s > 0, rails_probe_cost(c->topo));
     return rc;
 }

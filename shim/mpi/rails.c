@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * All nodes send at once, each rank to the rank of its local index on the next node, so that every
- * rail carries one flow each way, as it does in a ring. A measured rate is that of two rails: the
+ * All nodes send at once, each rank to the rank of its local index on the next node. So every rail
+ * carries one flow each way, as it does in a ring. A measured rate is that of two rails: the
  * rank's own outwards and another one inwards. Where rates differ, a second turn towards the node
  * before tells which of the two is slow. A rate limiter lets its burst through at once, and as much
  * again where the card's segments are as long as that. So a rate is of the bytes behind the first
@@ -255,7 +255,6 @@ static void tell(const struct topo *t)
 {
     int lines = 0;
 
-
     for (int i = 0; t->rate && i < t->nnodes * t->nrails && lines < MOST_LINES; i++) {
         int node = i / t->nrails, rail = i % t->nrails;
         double most = 0, through = topo_rail_through(t, node, rail);
@@ -278,17 +277,31 @@ int rails_wanted(const struct topo *t)
     return t->nnodes > 1 && (t->nranks > t->nnodes || t->nnodes > 2);
 }
 
-int rails_hardly_usable(const struct topo *t)
+/* The time of a node whose rails carry equal parts, one way, if each byte of all rails takes 1. */
+static double even_use(const struct topo *t, int node, enum topo_way way)
 {
-    size_t n = 2 * (size_t)t->nnodes * (size_t)t->nrails;
-    double most = 0;
+    double sum = 0, least = DBL_MAX;
 
-    for (size_t i = 0; t->rate && i < n; i++)
-        most = t->rate[i] > most ? t->rate[i] : most;
-    for (size_t i = 0; t->rate && i < n; i++)
-        if (t->rate[i] * hardly_usable < most)
-            return 1;
-    return 0;
+    for (int r = 0; r < t->nrails; r++) {
+        double rate = topo_rail_rate(t, node, r, way);
+
+        sum += rate;
+        least = rate < least ? rate : least;
+    }
+    return least > 0 ? sum / t->nrails / least : 1;
+}
+
+double rails_even_use(const struct topo *t)
+{
+    double most = 1;
+
+    for (int node = 0; node < (t->rate ? t->nnodes : 1); node++)
+        for (int way = TOPO_OUT; way <= TOPO_IN; way++) {
+            double times = even_use(t, node, (enum topo_way)way);
+
+            most = times > most ? times : most;
+        }
+    return most;
 }
 
 static int rates_given(const struct topo *t)

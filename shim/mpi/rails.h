@@ -24,9 +24,9 @@ int rails_wanted(const struct topo *t);
  */
 int rails_measure(MPI_Comm comm, int rank, int brief, struct topo *t, double *usual);
 
-/* Is a rail so much slower than the others that a call which uses it evenly waits far longer than
-   all trials may cost? */
-int rails_hardly_usable(const struct topo *t);
+/* How many times as long as one that suits the rates a call takes that uses a node's rails evenly;
+   1: rates are equal, or not known. */
+double rails_even_use(const struct topo *t);
 
 /*
  * Measure again, briefly. *changed: some rates differ from t's by more than the error of

@@ -48,7 +48,7 @@ static void measure(struct mpi_comm *c, MPI_Comm comm)
         mpi_comm_forget_plans(c);
         rows_forget(comm);
         guard_renew(&c->guard);
-        guard_spare(&c->guard, rails_hardly_usable(c->topo));
+        guard_spare(&c->guard, rails_even_use(c->topo));
     }
     follow_measured(&c->follow, changed, c->topo->rail[0].bw_bytes_per_s > 0,
                     rails_probe_cost(c->topo));

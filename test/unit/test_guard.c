@@ -98,25 +98,43 @@ START_TEST(test_guard__a_cold_start_is_forgiven)
 }
 END_TEST
 
-/* A rail at 1 %: a call of the library would cost more than thousands of others. */
-START_TEST(test_guard__a_library_that_is_spared_is_not_called)
+static void spare(struct machine *m, double times)
 {
-    for (int settled = 0; settled <= 2; settled++) { /* before: nothing, on a reroute, on native */
+    for (int r = 0; r < m->ranks; r++)
+        guard_spare(&m->guard[r], times);
+}
+
+/* Rails become unequal: the library's calls take so many times longer. Before: no call, one in the
+   midst of a round, settled on a reroute, settled on the library. */
+START_TEST(test_guard__a_library_that_would_cost_too_much_waits_for_its_trial)
+{
+    enum { NONE, ONE, REROUTE, NATIVE, BEFORE };
+    static const double times[] = {4.5, 25, 100};
+
+    for (int k = 0; k < 3 * BEFORE; k++) {
+        int before = k % BEFORE, waits = (int)(50 * (times[k / BEFORE] - 1)), native;
         struct machine m = quiet;
 
         for (int i = 0; i < m.reroutes; i++)
-            m.share[i] = settled == 2 ? 1.3 : .7;
-        if (settled)
-            ck_assert_int_eq(machine_settled_on(&m) == GUARD_NATIVE, settled == 2);
-        for (int r = 0; r < m.ranks; r++)
-            guard_spare(&m.guard[r], 1);
-        int before = m.ran[GUARD_NATIVE];
-        machine_calls(&m, 5000);
-        ck_assert_int_eq(m.ran[GUARD_NATIVE], before);
-        for (int r = 0; r < m.ranks; r++)
-            guard_spare(&m.guard[r], 0);
-        machine_calls(&m, 5000);
-        ck_assert_int_gt(m.ran[GUARD_NATIVE], before);
+            m.share[i] = before == NATIVE ? 1.3 : .7;
+        if (before == ONE)
+            machine_calls(&m, 1);
+        else if (before != NONE)
+            ck_assert_int_eq(machine_settled_on(&m) == GUARD_NATIVE, before == NATIVE);
+        for (int i = 0; i < m.reroutes; i++) /* m.native is the unit of all times */
+            m.share[i] /= times[k / BEFORE];
+        m.native *= times[k / BEFORE];
+        spare(&m, times[k / BEFORE]);
+        native = m.ran[GUARD_NATIVE];
+        machine_calls(&m, waits - 20);
+        ck_assert_int_eq(m.ran[GUARD_NATIVE], native);
+        machine_calls(&m, 10000);
+        ck_assert_int_gt(m.ran[GUARD_NATIVE], native);
+        ck_assert_msg((m.ran[GUARD_NATIVE] - native) * (times[k / BEFORE] - 1) < .02 * m.calls + 25,
+                      "%d calls of the library, %g times as long", m.ran[GUARD_NATIVE] - native,
+                      times[k / BEFORE]);
+        ck_assert_int_le(m.ran[GUARD_NATIVE] - native, 8); /* not by what was known before */
+        ck_assert_int_ne(machine_entry(&m)->best, GUARD_NATIVE);
     }
 }
 END_TEST
@@ -155,6 +173,27 @@ START_TEST(test_guard__on_another_machine_the_library_wins_anew_or_not)
     guard_cannot(e, slot, 7);
     guard_renew(&g);
     ck_assert(guard_settled(e) && e->why == 7);
+}
+END_TEST
+
+/* The rails are equal again, and the library is the fastest. */
+START_TEST(test_guard__a_library_that_is_no_longer_slow_is_found_again)
+{
+    struct machine m = quiet;
+
+    for (int i = 0; i < m.reroutes; i++)
+        m.share[i] = 1.3;
+    machine_settled_on(&m);
+    for (int i = 0; i < m.reroutes; i++)
+        m.share[i] = .05;
+    spare(&m, 20);
+    machine_calls(&m, 500);
+    ck_assert_int_ne(machine_entry(&m)->best, GUARD_NATIVE);
+    for (int i = 0; i < m.reroutes; i++)
+        m.share[i] = 1.3;
+    spare(&m, 1);
+    machine_calls(&m, 50);
+    ck_assert_int_eq(machine_entry(&m)->best, GUARD_NATIVE);
 }
 END_TEST
 
@@ -489,7 +528,8 @@ Suite *suite_guard(void)
     tcase_add_test(t, test_guard__one_call_that_is_held_up_decides_nothing);
     tcase_add_test(t, test_guard__reroutes_that_do_not_pay_cost_few_calls);
     tcase_add_test(t, test_guard__a_cold_start_is_forgiven);
-    tcase_add_test(t, test_guard__a_library_that_is_spared_is_not_called);
+    tcase_add_test(t, test_guard__a_library_that_would_cost_too_much_waits_for_its_trial);
+    tcase_add_test(t, test_guard__a_library_that_is_no_longer_slow_is_found_again);
     tcase_add_test(t, test_guard__on_another_machine_the_library_wins_anew_or_not);
     tcase_add_test(t, test_guard__noise_does_not_flip_it_and_ranks_stay_together);
     tcase_add_test(t, test_guard__a_slow_mode_counts_by_its_mean);

@@ -159,7 +159,7 @@ START_TEST(test_model__a_chunk_is_forwarded_when_it_is_in)
 END_TEST
 
 /* Four chunks of 1000 bytes (1 ms each) every 10 + 1 ms. */
-START_TEST(test_model__a_window_of_small_chunks_does_not_fill_a_long_link)
+START_TEST(test_model__few_small_chunks_in_flight_do_not_fill_a_long_link)
 {
     struct hand h = hand_begin("node:2 rail:1@8Mbit latency_rail:10ms", 1000);
 
@@ -168,10 +168,10 @@ START_TEST(test_model__a_window_of_small_chunks_does_not_fill_a_long_link)
 }
 END_TEST
 
-START_TEST(test_model__too_many_chunks_are_taken_together_and_still_wait_for_the_window)
+START_TEST(test_model__too_many_chunks_are_taken_together_and_keep_their_depth)
 {
     struct hand h = hand_begin("node:2 rail:1@8Gbit latency_rail:1us", 16);
-    double n = 1e9, rate = MODEL_WINDOW * 16 / (1e-6 + 16 / 1e9);
+    double n = 1e9, rate = MODEL_DEPTH * 16 / (1e-6 + 16 / 1e9);
     struct model_result m;
 
     message(&h, 0, 1, (uint64_t)n);
@@ -464,8 +464,8 @@ Suite *suite_model(void)
     tcase_add_test(t, test_model__both_directions_of_a_rail_are_independent);
     tcase_add_test(t, test_model__what_one_flow_cannot_use_the_others_get);
     tcase_add_test(t, test_model__a_chunk_is_forwarded_when_it_is_in);
-    tcase_add_test(t, test_model__a_window_of_small_chunks_does_not_fill_a_long_link);
-    tcase_add_test(t, test_model__too_many_chunks_are_taken_together_and_still_wait_for_the_window);
+    tcase_add_test(t, test_model__few_small_chunks_in_flight_do_not_fill_a_long_link);
+    tcase_add_test(t, test_model__too_many_chunks_are_taken_together_and_keep_their_depth);
     tcase_add_test(t, test_model__combining_costs_memory_time);
     tcase_add_test(t, test_model__host_memory_beside_a_gpu_has_its_own_links);
     tcase_add_test(t, test_model__combining_has_the_rate_that_the_topology_knows);
