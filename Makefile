@@ -325,7 +325,9 @@ LIBRARIES := libcollshim.so libnccl-tuner-collshim.so $(FAMILIES:%=libcollshim-%
 # No bench for the standard ABI: packages would depend on a library of it.
 PROGRAMS  := collshim collshim-exec $(FORTRAN:%=collshim-bench-%)
 SCRIPTS   := tune $(if $(NCCL),tune-nccl)
-MAN1      := collshim $(shell sed -nE 's/^    \{"([a-z]+)", ".*/collshim-\1/p' shim/cli/main.c) $(SCRIPTS:%=collshim-%) \
+COMMANDS  := $(shell sed -nE 's/^    \{"([a-z]+)", ".*/\1/p' shim/cli/main.c)
+$(if $(COMMANDS),,$(error shim/cli/main.c: no subcommand is found in its table, for the manual pages))
+MAN1      := collshim $(COMMANDS:%=collshim-%) $(SCRIPTS:%=collshim-%) \
              $(FORTRAN:%=collshim-bench-%)
 FILL_IN   := sed $(if $(filter /usr,$(PREFIX)),-e '/@PREFIX@.bin.\?.\?$$/d') -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@LIBDIR@|$(LIBDIR)|g' \
              -e 's|@VERSION@|$(VERSION)|g'
