@@ -63,6 +63,9 @@ MPI_mpich   := $(call macros,$(MPICC_mpich),mpi.h)
 MPI_abi     := $(call macros,$(MPICC_abi),mpi.h)
 FAMILIES := $(foreach f,openmpi mpich abi,$(if $(MPI_$(f)),$(f)))
 FORTRAN  := $(filter-out abi,$(FAMILIES))
+# Whose headers, and so whose Fortran bindings, have persistent collectives.
+PERSISTENT := $(foreach f,$(FORTRAN),$(if \
+                 $(shell $(MPICC_$(f)) -E -include mpi.h -x c /dev/null 2>/dev/null | grep -m 1 -o MPI_Allreduce_init),$(f)))
 LIBMPI_abi := $(B)/linkable/libmpi_abi.so.1
 
 # Objects -----------------------------------------------------------------------------------
@@ -116,7 +119,8 @@ TARGETS := $(B)/libcollshim.so $(B)/libnccl-tuner-collshim.so $(B)/collshim $(B)
 GPU_TESTS := $(if $(CUDA),$(B)/test/gpu_contract $(B)/test/bench_collaborative)
 NCCL_CAUGHT := $(addprefix $(B)/test/,nccl_caught nccl_linked nccl_static nccl_board)
 MPI_TESTS := $(foreach f,$(FAMILIES),$(patsubst %.c,$(B)/$(f)/%,$(wildcard test/mpi/*.c))) \
-             $(foreach f,$(FORTRAN),$(patsubst %.f90,$(B)/$(f)/%,$(wildcard test/fortran/*.f90)))
+             $(foreach f,$(FORTRAN),$(patsubst %.f90,$(B)/$(f)/%,$(filter-out \
+               $(if $(filter $(f),$(PERSISTENT)),,test/fortran/persistent_%),$(wildcard test/fortran/*.f90))))
 
 .DEFAULT_GOAL := all
 .PHONY: all install uninstall test test-programs test-gpu sanitize unit grade lint format bench site clean help different
@@ -325,7 +329,9 @@ LIBRARIES := libcollshim.so libnccl-tuner-collshim.so $(FAMILIES:%=libcollshim-%
 # No bench for the standard ABI: packages would depend on a library of it.
 PROGRAMS  := collshim collshim-exec $(FORTRAN:%=collshim-bench-%)
 SCRIPTS   := tune $(if $(NCCL),tune-nccl)
-MAN1      := collshim $(shell sed -nE 's/^    \{"([a-z]+)", ".*/collshim-\1/p' shim/cli/main.c) $(SCRIPTS:%=collshim-%) \
+COMMANDS  := $(shell sed -nE 's/^    \{"([a-z]+)", ".*/\1/p' shim/cli/main.c)
+$(if $(COMMANDS),,$(error shim/cli/main.c: no subcommand is found in its table, for the manual pages))
+MAN1      := collshim $(COMMANDS:%=collshim-%) $(SCRIPTS:%=collshim-%) \
              $(FORTRAN:%=collshim-bench-%)
 FILL_IN   := sed $(if $(filter /usr,$(PREFIX)),-e '/@PREFIX@.bin.\?.\?$$/d') -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@LIBDIR@|$(LIBDIR)|g' \
              -e 's|@VERSION@|$(VERSION)|g'

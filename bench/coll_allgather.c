@@ -87,11 +87,7 @@ static const struct bench_knob allgather_knobs[] = {
     {NULL, NULL, 0, 0, NULL, 0},
 };
 
-static const struct bench_knob allgatherv_knobs[] = {
-    {"coll_tuned_allgatherv_algorithm", NULL, 0, 0, NULL, 0},
-    {"MPIR_CVAR_ALLGATHERV_INTRA_ALGORITHM", NULL, 0, 0, NULL, 0},
-    {NULL, NULL, 0, 0, NULL, 0},
-};
+static const struct bench_knob allgatherv_knobs[] = BENCH_KNOBS("allgatherv", "ALLGATHERV");
 
 const struct bench_collective bench_allgather = {
     .name = "allgather",

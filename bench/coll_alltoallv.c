@@ -93,11 +93,7 @@ static void traffic(const struct bench_problem *p, int node, double *in, double 
 }
 
 /* Open MPI: 1 linear, 2 pairwise. */
-static const struct bench_knob knobs[] = {
-    {"coll_tuned_alltoallv_algorithm", NULL, 0, 0, NULL, 0},
-    {"MPIR_CVAR_ALLTOALLV_INTRA_ALGORITHM", NULL, 0, 0, NULL, 0},
-    {NULL, NULL, 0, 0, NULL, 0},
-};
+static const struct bench_knob knobs[] = BENCH_KNOBS("alltoallv", "ALLTOALLV");
 
 const struct bench_collective bench_alltoallv = {
     .name = "alltoallv",

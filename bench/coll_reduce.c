@@ -327,29 +327,15 @@ static const struct bench_knob reduce_knobs[] = {
     {NULL, NULL, 0, 0, NULL, 0},
 };
 
-static const struct bench_knob reduce_scatter_knobs[] = {
-    {"coll_tuned_reduce_scatter_algorithm", NULL, 0, 0, NULL, 0},
-    {"MPIR_CVAR_REDUCE_SCATTER_INTRA_ALGORITHM", NULL, 0, 0, NULL, 0},
-    {NULL, NULL, 0, 0, NULL, 0},
-};
+static const struct bench_knob reduce_scatter_knobs[] =
+    BENCH_KNOBS("reduce_scatter", "REDUCE_SCATTER");
 
-static const struct bench_knob reduce_scatter_block_knobs[] = {
-    {"coll_tuned_reduce_scatter_block_algorithm", NULL, 0, 0, NULL, 0},
-    {"MPIR_CVAR_REDUCE_SCATTER_BLOCK_INTRA_ALGORITHM", NULL, 0, 0, NULL, 0},
-    {NULL, NULL, 0, 0, NULL, 0},
-};
+static const struct bench_knob reduce_scatter_block_knobs[] =
+    BENCH_KNOBS("reduce_scatter_block", "REDUCE_SCATTER_BLOCK");
 
-static const struct bench_knob scan_knobs[] = {
-    {"coll_tuned_scan_algorithm", NULL, 0, 0, NULL, 0},
-    {"MPIR_CVAR_SCAN_INTRA_ALGORITHM", NULL, 0, 0, NULL, 0},
-    {NULL, NULL, 0, 0, NULL, 0},
-};
+static const struct bench_knob scan_knobs[] = BENCH_KNOBS("scan", "SCAN");
 
-static const struct bench_knob exscan_knobs[] = {
-    {"coll_tuned_exscan_algorithm", NULL, 0, 0, NULL, 0},
-    {"MPIR_CVAR_EXSCAN_INTRA_ALGORITHM", NULL, 0, 0, NULL, 0},
-    {NULL, NULL, 0, 0, NULL, 0},
-};
+static const struct bench_knob exscan_knobs[] = BENCH_KNOBS("exscan", "EXSCAN");
 
 #define FORMULA_SCAN                                                                               \
     "max over nodes of (vector / measured rate into the node) and (vector / rate out of it), for " \

@@ -41,6 +41,14 @@ struct bench_knob {
     int also_value;
 };
 
+/* A list of no more than Open MPI's and MPICH's variable of all algorithms of a collective. */
+#define BENCH_KNOBS(name, NAME)                                                                    \
+    {                                                                                              \
+        {"coll_tuned_" name "_algorithm", NULL, 0, 0, NULL, 0},                                    \
+            {"MPIR_CVAR_" NAME "_INTRA_ALGORITHM", NULL, 0, 0, NULL, 0},                           \
+            {NULL, NULL, 0, 0, NULL, 0},                                                           \
+    }
+
 struct bench_collective {
     const char *name;
     const char *summary; /* for --help: one line, and what --bytes means for it */

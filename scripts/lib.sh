@@ -18,17 +18,43 @@ at_exit() {
     exit_commands=("$(printf '%q ' "$@")" "${exit_commands[@]}")
 }
 
+# own_jobs: sets `jobs_left` to what runs below this shell
+own_jobs() {
+    ps -eo pid=,ppid=,stat=,comm= >"$tmp/processes" || true
+    jobs_left=$(awk -v shell=$$ '$3 !~ /^Z/ && $4 != "ps" { parent[$1] = $2 }
+        END {
+            below[shell] = more = 1
+            while (more) {
+                more = 0
+                for (p in parent) if (!(p in below) && parent[p] in below) { below[p] = more = 1; print p }
+            }
+        }' "$tmp/processes")
+}
+
+# What a signal to this shell alone leaves: launchers get SIGTERM, and end their ranks.
+end_jobs() {
+    local tries signal=TERM
+    for ((tries = 0; tries < 50; tries++)); do
+        own_jobs
+        [ -n "$jobs_left" ] || return 0
+        [ "$tries" -lt 40 ] || signal=KILL
+        # shellcheck disable=SC2086 # several numbers
+        [ $((tries % 40)) -ne 0 ] || kill -"$signal" $jobs_left 2>/dev/null || true
+        sleep 0.1
+    done
+}
+
 run_exit_commands() {
     local command
+    end_jobs
     for command in "${exit_commands[@]}"; do eval "$command" || true; done
     awk -v below="$tmp/" 'index($5, below) == 1 { print $5 }' /proc/self/mountinfo | xargs -r umount
     rm -rf --one-file-system "$tmp"
 }
 
 exit_commands=()
+# It runs at SIGINT, SIGTERM and SIGHUP too. Traps of their own would wait for the command that runs.
 trap run_exit_commands EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM HUP
 
 # raise_fabric NAME OPTION...: as `scripts/fabric up`; the fabric goes at exit. Returns 1 if it does not
 # start; a fabric of that name that was up before stays.

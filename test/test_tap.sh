@@ -29,6 +29,25 @@ check "a suite that dies has no last line" suite 1 'ok 1 - a' 'pass a; false; co
 check "a suite that is killed: what is due at exit, the last first" \
     suite 143 first 'at_exit echo first; at_exit echo "then  this"; kill $$; sleep 9'
 check "words stay whole" grep -qx 'then  this' "$tmp/out"
+# killed COMMAND: a suite that runs it is killed; it ends at once, and so does what it runs
+killed() {
+    local pid status=0 tries
+    printf '%s\n' ". '$root/test/tap.sh'" "echo \$tmp >'$tmp/folder'" "$1" >"$tmp/suite"
+    rm -f "$tmp/folder" "$tmp/job"
+    bash "$tmp/suite" >"$tmp/out" 2>&1 &
+    pid=$!
+    for ((tries = 0; tries < 300; tries++)); do
+        [ ! -s "$tmp/job" ] || break
+        sleep 0.1
+    done
+    kill -TERM "$pid"
+    wait "$pid" 2>/dev/null || status=$?
+    cat "$tmp/out"
+    [ "$status" -eq 143 ] && [ -s "$tmp/job" ] && [ ! -e "$(<"$tmp/folder")" ] && ! kill -0 "$(<"$tmp/job")" 2>/dev/null
+}
+job="timeout 99 sh -c 'echo \$\$ >$tmp/job; exec sleep 99'"
+check "a suite that is killed ends its job, which it reads" killed "out=\$(\"\$private_shm\" $job)"
+check "and one that it waits for" killed "check a \"\$private_shm\" $job"
 # shellcheck disable=SC2016 # the suite's
 COLLSHIM_MODE=off check "the caller's settings are gone" suite 0 'ok 1 - []' 'pass "[${!COLLSHIM_@}]"'
 
@@ -38,6 +57,20 @@ if unshare --mount true 2>/dev/null; then
     check "a job that is killed had shared memory" bash -c \
         '"$0" bash -c "echo >/dev/shm/collshim-$1 && kill -KILL \$\$"; [ $? -eq 137 ]' "$private_shm" $$
     check "it is gone" test ! -e "/dev/shm/collshim-$$"
+    # With an empty /tmp, which may hide the tree: hence the relative path.
+    unit_killed() {
+        unshare --mount bash -c 'cd "$0" && mount -t tmpfs x /tmp || exit 1
+            setsid ./unit >/dev/null 2>&1 &
+            for ((i = 0; i < 300; i++)); do ls /tmp/collshim-unit-* 2>/dev/null && break; sleep 0.1; done
+            [ "$i" -lt 300 ] && kill -TERM $! || exit 1
+            wait $!
+            [ $? -eq 143 ] && [ -z "$(ls /tmp)" ]' "$root/build"
+    }
+    if [ -x "$root/build/unit" ]; then
+        check "unit tests that are killed leave no folder" unit_killed
+    else
+        skip "unit tests that are killed leave no folder" "build/unit is missing"
+    fi
 else
     skip "mounts and shared memory" "no mount name space of its own"
 fi

@@ -34,4 +34,22 @@ names_no_program() { # a page for each program in bin/
     done
 }
 check "pages: one for each program" names_no_program
+# one for each word of `collshim --help` that is no program of its own; no other, and none is empty
+subcommand_pages() {
+    local page name
+    for page in "$man"/man1/*.1; do
+        name=$(basename "$page" .1)
+        [ "$(wc -w <"$page")" -gt 40 ] || echo "$name is empty"
+        [ -e "$tree/bin/$name" ] && [ "$name" != collshim-exec ] || echo "${name#collshim-}"
+    done >"$tmp/pages"
+    diff <(sort "$tmp/pages") <(sort <<<"$subcommands")
+}
+check "pages: those of the subcommands are the ones that collshim --help names" subcommand_pages
+# A command without help has no page, and the build fails.
+says_nothing() {
+    printf '#!/bin/sh\n[ "$1" = --version ] && echo "collshim 1"\n[ $# -gt 1 ] || echo "  info     show"\nexit 0\n' >"$tmp/mute"
+    chmod +x "$tmp/mute"
+    ! "$root/scripts/manpage" "$tmp/mute" collshim-info.1 2>"$tmp/why" >/dev/null && grep -F "explains nothing" "$tmp/why"
+}
+check "pages: a command that explains nothing has none" says_nothing
 check "pages: no folder of this machine" lacks "$man" "$completion"

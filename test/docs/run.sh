@@ -57,30 +57,30 @@ short_readmes() {
     return $status
 }
 check "a folder's README has at most 120 lines, no sentence over 40 words" short_readmes
-# wording NAME TEXT EXPECTED: scripts/prose finds EXPECTED in a file of that name, or with '' nothing.
+# wording NAME TEXT EXPECTED: scripts/prose finds EXPECTED in a file of that name, or with '' nothing; else sets `status`.
 wording() {
     local found
     printf '%b\n' "$2" >"$tmp/prose.$1"
     found=$(scripts/prose "$tmp/prose.$1")
     [[ -z $3 && -z $found ]] && return
-    [[ -n $3 && $found == *"$3"* ]] || { echo "$1: expected '$3' in: $found" && return 1; }
+    [[ -n $3 && $found == *"$3"* ]] || { echo "$1: expected '$3' in: $found"; status=1; }
 }
 wordings() {
     local long status=0
     long=$(printf 'word %.0s' {1..40})
-    wording c '/* Who comes first waits for the others. */' '"Who"' || status=1
-    wording h '/* what comes first */' '"what"' || status=1
-    wording c 'say("nobody knows why the file\\n" "is missing");' '"nobody"' || status=1
-    wording c '/* The rank waits for the the file. */' '"the": Double word.' || status=1
-    wording h "/*\n * $long\n * ends.\n */" 'a sentence of 41 words' || status=1
-    wording sh "# ${long% } ends." 'a sentence of 41 words' || status=1
-    wording sh "cat <<'TXT'\nIt looks in vain for a file.\nTXT" '"in vain"' || status=1
-    wording py '"""Whatever comes is read."""' '"Whatever"' || status=1
-    wording md "${long% word *}. ${long:0:150}." 'words on average' || status=1
-    wording md '| a | It is of no use whatever. |' '"whatever"' || status=1
-    wording c '/* The first rank waits. What does it wait for? */\nsay("the file is missing in %s", x);' '' || status=1
+    wording c '/* Who comes first waits for the others. */' '"Who"'
+    wording h '/* what comes first */' '"what"'
+    wording c 'say("nobody knows why the file\\n" "is missing");' '"nobody"'
+    wording c '/* The rank waits for the the file. */' '"the": Double word.'
+    wording h "/*\n * $long\n * ends.\n */" 'a sentence of 41 words'
+    wording sh "# ${long% } ends." 'a sentence of 41 words'
+    wording sh "cat <<'TXT'\nIt looks in vain for a file.\nTXT" '"in vain"'
+    wording py '"""Whatever comes is read."""' '"Whatever"'
+    wording md "${long% word *}. ${long:0:150}." 'words on average'
+    wording md '| a | It is of no use whatever. |' '"whatever"'
+    wording c '/* The first rank waits. What does it wait for? */\nsay("the file is missing in %s", x);' ''
     # shellcheck disable=SC2016
-    wording md 'The first rank waits. `whoever` is a word.\n\n    Who is code.' '' || status=1
+    wording md 'The first rank waits. `whoever` is a word.\n\n    Who is code.' ''
     return $status
 }
 if type diction >/dev/null 2>&1; then

@@ -5,5 +5,7 @@ program nonblocking_mpi_f08
   implicit none
   character(*), parameter :: name = 'nonblocking_mpi_f08'
   type(MPI_Request) :: request(3)
+  include 'three_calls.inc'
+contains
   include 'nonblocking.inc'
 end program

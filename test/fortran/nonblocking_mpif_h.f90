@@ -5,5 +5,7 @@ program nonblocking_mpif_h
   include 'mpif.h'
   character(*), parameter :: name = 'nonblocking_mpif_h'
   integer :: request(3)
+  include 'three_calls.inc'
+contains
   include 'nonblocking.inc'
 end program

@@ -109,28 +109,29 @@ nonblocking_follows_the_guard() {
 }
 
 # A library that takes no device memory fails where the calls are its own.
-nonblocking_on_devices() {
-    begin "nonblocking calls of buffers on devices and on hosts"
+nonblocking_on_devices() { # [persistent]
+    begin "${1-nonblocking} calls of buffers on devices and on hosts"
     if [ ! -r "$build/gpusim/libcuda.so.1" ]; then
         skip "$name" "no simulated driver was built"
         return
     fi
-    launch 3 "LD_LIBRARY_PATH=$build/gpusim" 'GPUSIM=devices=2 seed=3' -- "$programs/nonblocking_device" "$seed"
+    launch 3 "LD_LIBRARY_PATH=$build/gpusim" 'GPUSIM=devices=2 seed=3' -- "$programs/nonblocking_device" "$seed" 8 ${1+"$1"}
     want_right
     want_started
     finish
 }
 
-nonblocking_from_fortran() {
+# from_fortran KIND REASON: nonblocking or persistent calls; the reason is why there may be no program
+from_fortran() {
     local binding
 
     for binding in mpif_h mpi_f08; do
-        if [ ! -x "$fortran/nonblocking_$binding" ]; then
-            skip "nonblocking calls from Fortran, $binding" "$lacks_fortran"
+        if [ ! -x "$fortran/$1_$binding" ]; then
+            skip "$1 calls from Fortran, $binding" "$2"
             continue
         fi
-        begin "nonblocking calls from Fortran, $binding"
-        launch 3 -- "$fortran/nonblocking_$binding"
+        begin "$1 calls from Fortran, $binding"
+        launch 3 -- "$fortran/$1_$binding"
         want_right
         want_started
         finish
@@ -167,5 +168,5 @@ cases_nonblocking() {
         nonblocking_progress finalize "requests are freed while active, and MPI_Finalize follows"
     fi
     nonblocking_follows_the_guard
-    nonblocking_from_fortran
+    from_fortran nonblocking "$lacks_fortran"
 }

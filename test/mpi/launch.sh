@@ -192,6 +192,29 @@ want_number() {
     test "$got" "$3" "$4" 2>/dev/null || complain "report: $1 $2 is $got, wanted $3 ${4:-what is unknown}"
 }
 
+# want_every FIELD COLLECTIVE...: as many calls of each as the program says can be rerouted, and not none in all
+want_every() {
+    local collective want all=0
+    for collective in "${@:2}"; do
+        want=$(expected "$collective")
+        want_number "$collective" "$1" -eq "${want:-unknown}"
+        all=$((all + ${want:-0}))
+    done
+    [ "$all" -gt 0 ] || complain "no call could be rerouted"
+}
+
+# want_random_calls COLLECTIVE...: of a random program: results, and the counts that the mode has
+want_random_calls() {
+    local collective
+    want_right
+    want_lines
+    [[ " ${settings[*]} " = *" COLLSHIM_MODE=off "* ]] || want_every .rerouted "$@"
+    if [[ " ${settings[*]} " = *" COLLSHIM_MODE=verify "* ]]; then
+        want_every .verified_equal "$@"
+        for collective in "$@"; do want_number "$collective" .verified_different -eq 0; done
+    fi
+}
+
 # want_all_native REASON: so the report says, and counts calls with it
 want_all_native() {
     jq -e --arg why "$1" '.all_native == $why and any(.collectives[]; .native[$why] > 0) and

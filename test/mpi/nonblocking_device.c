@@ -1,20 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Nonblocking sums and gathers of buffers that lie on a device, on some ranks, in turns:
- * nonblocking_device [SEED [CALLS]]. For the preload: a library that takes no device memory fails.
+ * nonblocking_device [SEED [CALLS [persistent]]]. Persistent ones are started several times, with
+ * new data. For the preload: a library that takes no device memory fails.
  */
 #include "test/mpi/driver.h"
 #include "test/mpi/harness.h"
+#include "test/mpi/persistent_calls.h"
 
-enum { N = 6000, MOST_RANKS = 8, AT_ONCE = 4 };
+enum { N = 6000, MOST_RANKS = 8, AT_ONCE = 4, STARTS = 3 };
 
 struct call {
     MPI_Request request;
     int gathers, key;
     int on_device[2]; /* input, output */
     int *host[2];
+    size_t bytes[2];
     address device[2];
 };
+
+static int persistent;
 
 static int value(int key, int rank, int i)
 {
@@ -26,25 +31,39 @@ static void *buffer(const struct call *c, int side)
     return c->on_device[side] ? (void *)(uintptr_t)c->device[side] : c->host[side];
 }
 
-static void start(struct call *c, int key, MPI_Comm comm)
+static void make(struct call *c, int number, MPI_Comm comm)
 {
-    size_t bytes[2] = {N * sizeof(int), (size_t)N * (size_t)world_size * sizeof(int)};
-
-    c->key = key;
-    c->gathers = key % 2;
+    memset(c, 0, sizeof *c);
+    c->gathers = number % 2;
+    c->bytes[0] = N * sizeof(int);
+    c->bytes[1] = (size_t)N * (size_t)world_size * sizeof(int);
     for (int side = 0; side < 2; side++) {
-        c->on_device[side] = (key / 2 + world_rank + side * (key % 3)) % 2;
-        c->host[side] = malloc(bytes[side]);
+        c->on_device[side] = (number / 2 + world_rank + side * (number % 3)) % 2;
+        c->host[side] = malloc(c->bytes[side]);
         if (!c->host[side])
             abort();
-        memset(c->host[side], -1, bytes[side]);
-        NEED(MemAlloc(&c->device[side], bytes[side]));
+        NEED(MemAlloc(&c->device[side], c->bytes[side]));
     }
+    if (persistent && c->gathers)
+        MPI_Allgather_init(buffer(c, 0), N, MPI_INT, buffer(c, 1), N, MPI_INT, comm, MPI_INFO_NULL,
+                           &c->request);
+    else if (persistent)
+        MPI_Allreduce_init(buffer(c, 0), buffer(c, 1), N, MPI_INT, MPI_SUM, comm, MPI_INFO_NULL,
+                           &c->request);
+}
+
+static void start(struct call *c, int key, MPI_Comm comm)
+{
+    c->key = key;
+    memset(c->host[1], -1, c->bytes[1]);
     for (int i = 0; i < N; i++)
         c->host[0][i] = value(key, world_rank, i);
-    if (c->on_device[0])
-        NEED(MemcpyHtoD(c->device[0], c->host[0], bytes[0]));
-    if (c->gathers)
+    for (int side = 0; side < 2; side++)
+        if (c->on_device[side])
+            NEED(MemcpyHtoD(c->device[side], c->host[side], c->bytes[side]));
+    if (persistent)
+        MPI_Start(&c->request);
+    else if (c->gathers)
         MPI_Iallgather(buffer(c, 0), N, MPI_INT, buffer(c, 1), N, MPI_INT, comm, &c->request);
     else
         MPI_Iallreduce(buffer(c, 0), buffer(c, 1), N, MPI_INT, MPI_SUM, comm, &c->request);
@@ -69,6 +88,12 @@ static void finish(struct call *c)
             break;
         }
     }
+}
+
+static void drop(struct call *c)
+{
+    if (persistent)
+        MPI_Request_free(&c->request);
     for (int side = 0; side < 2; side++) {
         NEED(MemFree(c->device[side]));
         free(c->host[side]);
@@ -77,8 +102,10 @@ static void finish(struct call *c)
 
 int main(int argc, char **argv)
 {
-    int calls = argc > 2 ? atoi(argv[2]) : 8, one = 1, sum, code;
+    int calls = argc > 2 ? atoi(argv[2]) : 8, starts, one = 1, sum, code;
 
+    persistent = argc > 3;
+    starts = persistent ? STARTS : 1;
     MPI_Init(&argc, &argv);
     test_began("nonblocking_device", argc, argv);
     load_cuda();
@@ -87,12 +114,19 @@ int main(int argc, char **argv)
         struct call call[AT_ONCE];
 
         for (int k = 0; k < AT_ONCE; k++)
-            start(&call[k], AT_ONCE * i + k, MPI_COMM_WORLD);
-        for (int k = AT_ONCE - 1; k >= 0; k--)
-            finish(&call[k]);
+            make(&call[k], AT_ONCE * i + k, MPI_COMM_WORLD);
+        for (int again = 0; again < starts; again++) {
+            for (int k = 0; k < AT_ONCE; k++)
+                start(&call[k], starts * (AT_ONCE * i + k) + again, MPI_COMM_WORLD);
+            for (int k = AT_ONCE - 1; k >= 0; k--)
+                finish(&call[k]);
+        }
+        for (int k = 0; k < AT_ONCE; k++)
+            drop(&call[k]);
     }
     if (!world_rank)
-        printf("nonblocking_device: to start: nonblocking=%d\n", calls * AT_ONCE * world_size);
+        printf("nonblocking_device: to start: nonblocking=%d\n",
+               calls * AT_ONCE * starts * world_size);
     check_violations();
     code = test_ended();
     MPI_Finalize();

@@ -7,6 +7,8 @@
  *     finalize  requests that live, and one that was freed while active, at MPI_Finalize
  *     error     a rank that receives less than is sent: it and no other gets an error, each time
  *     cancel    MPI_Cancel of one
+ *     threads   under MPI_THREAD_MULTIPLE, two threads have a request on a communicator each; exit
+ *               code 77: the library does not provide the level
  *     memory    starts take no memory of collshim's, but for a list for each peer that grows
  *     short     one rank lacks memory when requests are made
  *     null      no place for the request: the library's error
@@ -15,11 +17,12 @@
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <pthread.h>
 
 #include "test/mpi/harness.h"
 #include "test/mpi/persistent_calls.h"
 
-enum { COUNT = 20000, MANY = 12, ROUNDS = 20 };
+enum { COUNT = 20000, MANY = 12, ROUNDS = 20, THREADS = 2 };
 
 static long started;
 static int handled; /* calls of the error handler */
@@ -40,7 +43,7 @@ static void run_sum(MPI_Request *request, int *in, const int *out, int salt)
         in[i] = world_rank + salt;
     MPI_Start(request);
     MPI_Wait(request, MPI_STATUS_IGNORE);
-    started++;
+    __atomic_add_fetch(&started, 1, __ATOMIC_RELAXED);
     for (int i = 0; i < COUNT; i++)
         if (out[i] != sum) {
             fail("element %d is %d, expected %d", i, out[i], sum);
@@ -178,6 +181,38 @@ static void cancel(void)
     MPI_Comm_free(&comm);
 }
 
+struct worker {
+    pthread_t id;
+    int number;
+    MPI_Comm comm;
+};
+
+static void *work(void *argument)
+{
+    struct worker *w = argument;
+    MPI_Request request = make_sum(w->comm, in[w->number], out[w->number]);
+
+    for (int round = 0; round < ROUNDS; round++)
+        run_sum(&request, in[w->number], out[w->number], round + w->number);
+    MPI_Request_free(&request);
+    return NULL;
+}
+
+static void threads(void)
+{
+    struct worker worker[THREADS];
+
+    for (int i = 0; i < THREADS; i++)
+        worker[i] = (struct worker){.number = i, .comm = make_comm()};
+    for (int i = 0; i < THREADS; i++)
+        if (pthread_create(&worker[i].id, NULL, work, &worker[i]))
+            abort();
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(worker[i].id, NULL);
+        MPI_Comm_free(&worker[i].comm);
+    }
+}
+
 /* Calls of malloc and its kin by an object whose name has that in it. */
 static const char *const counted = "libcollshim";
 static long allocations;
@@ -311,19 +346,23 @@ static void null(void)
 static const struct {
     const char *name;
     void (*run)(void);
-} rows[] = {{"many", many},     {"freed", freed},   {"finalize", finalize}, {"error", error},
-            {"cancel", cancel}, {"memory", memory}, {"short", lack},        {"null", null}};
+} rows[] = {{"many", many},       {"freed", freed},   {"finalize", finalize},
+            {"error", error},     {"cancel", cancel}, {"memory", memory},
+            {"threads", threads}, {"short", lack},    {"null", null}};
 
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
+    int wanted = !strcmp(what, "threads") ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, provided;
     int found = 0, code;
     long all;
 
-    MPI_Init(&argc, &argv);
+    MPI_Init_thread(&argc, &argv, wanted, &provided);
     test_began("persistent_edges", 0, NULL);
-    if (!persistent_calls()) {
-        printf("this mpi.h has no persistent collectives\n");
+    if (!persistent_calls() || provided < wanted) {
+        if (!world_rank)
+            printf("%s\n", provided < wanted ? "the library does not provide the thread level"
+                                             : "this mpi.h has no persistent collectives");
         MPI_Finalize();
         return EXIT_SKIP;
     }

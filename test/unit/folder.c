@@ -44,6 +44,7 @@ int folder_run(int (*tests)(void))
         for (int i = 0; i < 3; i++)
             sigaction(signals[i], &before[i], NULL);
         prctl(PR_SET_PDEATHSIG, SIGTERM);
+        setpgid(0, 0); /* Check passes a signal on to its whole group */
         exit(tests());
     }
     while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
