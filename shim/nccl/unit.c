@@ -245,10 +245,10 @@ static void tell_verdict(const struct nccl_unit *u, const struct guard_entry *e)
         return;
     say(CFG_LEVEL_INFO,
         "guard: NCCL %s of %llu bytes on %d ranks: %s (%s, %d process%s per rank: %.3g of the "
-        "library's time, +-%.2g%%)",
+        "library's time, +-%.2g%%, after %u calls)",
         plan_collective_name(u->collective), (unsigned long long)u->total, u->c->nranks,
         e->best ? "rerouted" : "the library's own", name_of(way), way->ppg,
-        way->ppg > 1 ? "es" : "", evidence_exp(v->against.mean), 100 * v->against.spread);
+        way->ppg > 1 ? "es" : "", evidence_exp(v->against.mean), 100 * v->against.spread, e->calls);
     if (u->merged == 1)
         tell_row(u, e->best ? way : NULL);
 }

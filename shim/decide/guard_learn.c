@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "shim/decide/guard_learn.h"
+
+#include "shim/decide/worth.h"
+
+enum { FREE_ROUNDS = 64, LATER_ROUNDS = 16 };
+enum { SLOWER_CALLS = 3, KNOWN_CALLS = 12, CHANGE_CALLS = 2000 };
+
+static const double usual_cold = .2;  /* calls of the library that a first call takes longer */
+static const double cold_spread = .5; /* from one to the next */
+static const double cold_weight = 2;  /* as many first calls say so */
+static const double most_cold = 3;    /* more than that is no longer its being the first */
+static const double least_agreeing = .005;
+static const double most_agreeing = 1;
+static const double slower = 1.15;     /* than the slowest call so far: something has changed */
+static const double indifferent = .01; /* a gain that is not worth a change */
+static const double changed_all = 1, changed_each = .3; /* spread of what was known before */
+static const double contradicted = .6;                  /* logarithm: no chance any more */
+
+uint8_t guard_free_rounds(const struct guard_entry *e)
+{
+    return e->later ? LATER_ROUNDS : FREE_ROUNDS;
+}
+
+void guard_expect_cold(const struct guard *g, struct guard_entry *e)
+{
+    double n = cold_weight + g->colds, mean = (cold_weight * usual_cold + g->cold) / n;
+    double squares = cold_weight * (usual_cold * usual_cold + cold_spread * cold_spread);
+
+    e->cold = mean;
+    e->cold_variance = (squares + g->cold_squares) / n - mean * mean;
+}
+
+/* The contender in use is the one that looks fastest; another takes its place when that is more
+   than chance. */
+static int choose(struct guard_entry *e, const struct view *v)
+{
+    int best = e->best;
+    double least = 0;
+
+    for (int i = 0; i < e->n; i++) {
+        if (i == e->best || !worth_is_known(v, i) || (v->spared && i == GUARD_NATIVE))
+            continue;
+        struct estimate b = worth_belief(v, i, 0);
+        double margin = e->free_rounds ? 0 : b.spread / 2 + indifferent;
+        if (b.mean < least - margin) {
+            least = b.mean + margin;
+            best = i;
+        }
+    }
+    return best;
+}
+
+/* Has the contender in use become slower, so that several calls in a row took longer than all of
+   those before? */
+static int has_slowed(struct guard_entry *e, double seconds)
+{
+    struct samples s;
+    double most = -1e9;
+
+    evidence_samples(&e->evidence, &s);
+    for (int age = e->alarms; age < s.rounds; age++) {
+        int r = (e->evidence.rounds - 1 - age) % EVIDENCE_ROUNDS;
+
+        if (s.in[r] & 1u << e->best && s.log[r][e->best] > most)
+            most = s.log[r][e->best];
+    }
+    if (s.n[e->best] < KNOWN_CALLS || seconds <= slower * evidence_exp(most)) {
+        e->alarms = 0;
+        return 0;
+    }
+    if (++e->alarms < SLOWER_CALLS)
+        return 0;
+    e->alarms = 0;
+    return !e->changed || e->calls - e->changed >= CHANGE_CALLS;
+}
+
+/* The machine is another one: what is known of the contenders is now no more than a guess. */
+static void begin_again(const struct guard *g, struct guard_entry *e)
+{
+    struct view v;
+
+    worth_view(g, e, &v);
+    e->prior = v.b;
+    belief_carry(&e->prior, changed_all, changed_each);
+    evidence_forget(&e->evidence);
+    e->changed = e->calls;
+    e->free_rounds = guard_free_rounds(e);
+}
+
+/* How much slower than its second a contender's first call was. */
+static void learn_cold(struct guard *g, const struct guard_entry *e, const double *seconds)
+{
+    double library = evidence_fastest(&e->evidence, GUARD_NATIVE);
+
+    if (seconds[GUARD_NATIVE] > 0 && (!(library > 0) || seconds[GUARD_NATIVE] < library))
+        library = seconds[GUARD_NATIVE];
+    for (int i = 0; i < e->n && library > 0; i++) {
+        double first = evidence_fastest(&e->evidence, i), cold = (first - seconds[i]) / library;
+
+        if (!(first > 0 && seconds[i] > 0) || e->evidence.tries[i] != 1 || cold > most_cold ||
+            cold < -1)
+            continue;
+        cold = cold > 0 ? cold : 0;
+        g->colds++;
+        g->cold += cold;
+        g->cold_squares += cold * cold;
+    }
+}
+
+/* Earlier jobs' findings do not hold here if a round contradicts them. */
+static void doubt_recalled(struct guard_entry *e, const double *seconds)
+{
+    for (int i = 1; i < e->n && seconds[GUARD_NATIVE] > 0; i++) {
+        if (!(e->recalled[i].spread > 0 && seconds[i] > 0))
+            continue;
+        double off = evidence_ln(seconds[i] / seconds[GUARD_NATIVE]) - e->recalled[i].mean;
+        if (off > contradicted || off < -contradicted) {
+            e->recalled[i].spread = 0;
+            e->prior.n = 0; /* to be made anew */
+        }
+    }
+}
+
+/* The estimated loss by a round's trials, with the time for getting ready. */
+static double lost(const struct guard_entry *e, const struct view *v, int round, const double *took,
+                   const double *cost, double own)
+{
+    double sum = 0;
+
+    for (int k = round ? e->end[round - 1] : 0; k < e->end[round]; k++) {
+        int i = e->turn[k];
+
+        if (i == e->best || !v->s.n[i] || !(own > 0))
+            continue;
+        double mean = worth_belief(v, i, 0).mean;
+        sum += (mean > 0 ? evidence_exp(mean < 2 ? mean : 2) - 1 : 0) +
+               (e->later ? 0 : (cost[k] - took[k]) / own);
+    }
+    return sum;
+}
+
+/* Seconds of the contenders in a round. Returns those of the one in use; 0: none. */
+static double read_round(struct guard_entry *e, int round, const double *took, double *seconds)
+{
+    double own = 0;
+
+    for (int k = round ? e->end[round - 1] : 0; k < e->end[round]; k++) {
+        int i = e->turn[k];
+
+        if (e->out & 1u << i)
+            continue;
+        seconds[i] = took[k];
+        e->seen[i] = e->calls;
+        if (i == e->best)
+            own = seconds[i];
+    }
+    return own;
+}
+
+/* What an agreement takes, of a call that took so long. */
+static void learn_agreeing(struct guard_entry *e, double agreement, double own)
+{
+    if (agreement > 0 && own > 0) {
+        double share = agreement / own;
+        share = share < least_agreeing  ? least_agreeing
+                : share > most_agreeing ? most_agreeing
+                                        : share;
+        e->agreeing += (share - e->agreeing) / 2;
+    }
+}
+
+void guard_learn_round(struct guard *g, struct guard_entry *e, int round, const double *took,
+                       const double *cost, double agreement)
+{
+    double seconds[EVIDENCE_ARMS] = {0}, own = read_round(e, round, took, seconds);
+    int was = e->best;
+    struct view v;
+
+    learn_agreeing(e, agreement, own);
+    learn_cold(g, e, seconds);
+    guard_expect_cold(g, e);
+    doubt_recalled(e, seconds);
+    if (own > 0 && has_slowed(e, own))
+        begin_again(g, e);
+    evidence_add(&e->evidence, seconds);
+    e->free_rounds -= e->free_rounds > 0;
+    worth_view(g, e, &v);
+    v.best = choose(e, &v);
+    e->best = (uint8_t)v.best;
+    e->spent += lost(e, &v, round, took, cost, own);
+    if (e->best != was)
+        e->interval = e->alarms = 0;
+}
