@@ -8,6 +8,8 @@
 #include "shim/decide/choose.h"
 #include "shim/decide/gate.h"
 #include "shim/nccl/aside.h"
+#include "shim/nccl/host_memory.h"
+#include "shim/nccl/host_path.h"
 #include "shim/nccl/ppg.h"
 #include "shim/nccl/sited.h"
 #include "shim/nccl/unit.h"
@@ -81,6 +83,8 @@ static int is_prepared(struct nccl_comm *c, const struct nccl_part *p)
 {
     struct plan_request q = schedule_request(p->call, c, p->way);
 
+    if (p->way->algorithm == &plan_collaborative)
+        return host_memory_is_there(c);
     return nccl_comm_has_rounds(c, &q, p->way->algorithm, schedule_beside(p->call, &q));
 }
 
@@ -94,7 +98,7 @@ static int find_ways(const struct plan_request *q, const struct tuning_row *row,
     int n, must_pay = settings.cfg.min_bytes != 0;
 
     if (choose_named(q, row, way)) {
-        way->ppg = q->ppg;
+        way->ppg = way->algorithm == &plan_collaborative ? 1 : q->ppg;
         return way->algorithm || way->ppg > 1;
     }
     n = plan_candidates_with_library(q, way, must_pay);
@@ -102,7 +106,7 @@ static int find_ways(const struct plan_request *q, const struct tuning_row *row,
         struct plan_request slice = *q;
 
         slice.nbytes /= (size_t)way[i].ppg;
-        if (way[i].algorithm)
+        if (way[i].algorithm && !(must_pay && way[i].algorithm == &plan_collaborative))
             pick_row(picks, &slice, must_pay, &way[i]);
         way[i].chunk_bytes = 0; /* the size of what is run decides */
     }
@@ -120,10 +124,17 @@ static int without_library(struct plan_candidate *way, int n)
     return left;
 }
 
-/* Leave out recipes that cannot be built for the call, and the row whose host path needs more than
- * a stream. Returns how many ways are left. */
+/* The host's part is for the guard to try only where the model knows the links. */
+static int is_for_host_path(const struct nccl_call *call, const struct nccl_comm *c,
+                            const struct plan_candidate *way, int named)
+{
+    return (named || host_path_is_known(c->topo)) && host_path_serves(call, c, way);
+}
+
+/* Leave out recipes that cannot be built for the call. named: by the settings or the profile.
+   Returns how many ways are left. */
 static int sift(const struct nccl_call *call, const struct nccl_comm *c, struct plan_candidate *way,
-                int n)
+                int n, int named)
 {
     int left = 0;
 
@@ -132,7 +143,7 @@ static int sift(const struct nccl_call *call, const struct nccl_comm *c, struct 
         const struct plan_algorithm *a = way[i].algorithm;
         char why[256];
 
-        if (a == &plan_collaborative)
+        if (a == &plan_collaborative && !is_for_host_path(call, c, &way[i], named))
             continue;
         if (!a || !q.recipe || !a->accepts || !a->accepts(&q, why, sizeof why))
             way[left++] = way[i];
@@ -155,12 +166,9 @@ static int processes_for(struct nccl_comm *c, const struct nccl_call *call,
 static enum reason choose(struct nccl_comm *c, struct nccl_part *p)
 {
     const struct nccl_call *call = p->call;
-    struct plan_request q = schedule_request(call, c, NULL), row_for = q;
-    const struct tuning_row *row;
+    struct plan_request q = schedule_request(call, c, NULL);
+    const struct tuning_row *row = choose_row(&q, plan_total_bytes(&q));
     int n;
-
-    row_for.memory = PLAN_IN_HOST; /* not a row of collaborative, which is for MPI */
-    row = choose_row(&row_for, plan_total_bytes(&q));
 
     if (row && !row->algorithm && row->ppg < 2)
         return REASON_PROFILE;
@@ -168,7 +176,7 @@ static enum reason choose(struct nccl_comm *c, struct nccl_part *p)
     n = find_ways(&q, row, &c->picks, p->way);
     if (call->redop)
         n = without_library(p->way, n);
-    p->nways = sift(call, c, p->way, n);
+    p->nways = sift(call, c, p->way, n, row || settings.choice[call->collective].forced);
     if (p->nways)
         return REASON_NONE;
     return n ? REASON_RECIPE : row ? REASON_PROFILE : choose_why_nothing(&q);

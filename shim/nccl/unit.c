@@ -5,10 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "planners/collaborative/collaborative.h"
 #include "planners/cost.h"
 #include "shim/decide/call_site.h"
 #include "shim/decide/choose.h"
 #include "shim/nccl/aside.h"
+#include "shim/nccl/host_path.h"
 #include "shim/nccl/ppg.h"
 #include "shim/nccl/sited.h"
 #include "shim/nccl/stored.h"
@@ -45,6 +47,8 @@ enum reason nccl_part_reroute(struct nccl_comm *c, const struct nccl_call *call,
         why = ppg_run(c, call, way, processes, patient, result);
     } else if (!way->algorithm) { /* the helpers have gone meanwhile */
         why = REASON_NOT_READY;
+    } else if (way->algorithm == &plan_collaborative) {
+        why = host_path_run(c, call, way, result);
     } else {
         struct plan_request q = schedule_request(call, c, way);
         uint64_t beside = schedule_beside(call, &q);
