@@ -6,9 +6,10 @@
 #include "shim/nccl/host_memory.h"
 
 /* Piece k is copied in beside the library's call k, combined beside call k + 2, and copied out
-   beside call k + 4. A rank that copies in beside call k knows that all have ended what they ran
-   beside call k - 2. So the place of piece k - 6 is free. */
-enum { COMBINE = 2, COPY_OUT = 4, SLOTS = 6, QUANTUM = 64 /* elements */ };
+   beside call k + 4. A rank that runs something beside call k knows that all have ended what they
+   ran beside call k - 2. So the place of piece k - 4 is free: its contributions when piece k is
+   copied in, and its results when piece k is combined. */
+enum { COMBINE = 2, COPY_OUT = 4, SLOTS = 4, QUANTUM = 64 /* elements */ };
 _Static_assert((int)SPLIT_CALLS == COPY_OUT + 1, "the model counts the library's calls");
 
 enum { IN_AND_OUT, COMBINING }; /* the streams beside the program's */
