@@ -106,7 +106,7 @@ static int find_ways(const struct plan_request *q, const struct tuning_row *row,
         struct plan_request slice = *q;
 
         slice.nbytes /= (size_t)way[i].ppg;
-        if (way[i].algorithm && !(must_pay && way[i].algorithm == &plan_collaborative))
+        if (way[i].algorithm)
             pick_row(picks, &slice, must_pay, &way[i]);
         way[i].chunk_bytes = 0; /* the size of what is run decides */
     }
@@ -124,13 +124,6 @@ static int without_library(struct plan_candidate *way, int n)
     return left;
 }
 
-/* The host's part is for the guard to try only where the model knows the links. */
-static int is_for_host_path(const struct nccl_call *call, const struct nccl_comm *c,
-                            const struct plan_candidate *way, int named)
-{
-    return (named || host_path_is_known(c->topo)) && host_path_serves(call, c, way);
-}
-
 /* Leave out recipes that cannot be built for the call. named: by the settings or the profile.
    Returns how many ways are left. */
 static int sift(const struct nccl_call *call, const struct nccl_comm *c, struct plan_candidate *way,
@@ -143,12 +136,27 @@ static int sift(const struct nccl_call *call, const struct nccl_comm *c, struct 
         const struct plan_algorithm *a = way[i].algorithm;
         char why[256];
 
-        if (a == &plan_collaborative && !is_for_host_path(call, c, &way[i], named))
+        if (a == &plan_collaborative && !(named && host_path_serves(call, c, &way[i])))
             continue;
         if (!a || !q.recipe || !a->accepts || !a->accepts(&q, why, sizeof why))
             way[left++] = way[i];
     }
     return left;
+}
+
+/* A part through the host, for the guard to try, where the model knows the links and sees a gain.
+   Returns how many ways there are then. */
+static int add_host_path(const struct nccl_call *call, const struct nccl_comm *c,
+                         struct plan_candidate *way, int n)
+{
+    struct plan_request q = schedule_request(call, c, NULL);
+
+    if (n == PLAN_CANDIDATES || !settings.cfg.min_bytes || !host_path_is_known(c->topo) ||
+        call->collective != COLL_ALLREDUCE || plan_collaborative.pays(&q))
+        return n;
+    way[n] = (struct plan_candidate){
+        .algorithm = &plan_collaborative, .seconds = plan_collaborative.cost(&q), .ppg = 1};
+    return n + host_path_serves(call, c, &way[n]);
 }
 
 /* As many processes per rank as there are, or as the row says: a row without a word of it means
@@ -168,7 +176,7 @@ static enum reason choose(struct nccl_comm *c, struct nccl_part *p)
     const struct nccl_call *call = p->call;
     struct plan_request q = schedule_request(call, c, NULL);
     const struct tuning_row *row = choose_row(&q, plan_total_bytes(&q));
-    int n;
+    int n, named;
 
     if (row && !row->algorithm && row->ppg < 2)
         return REASON_PROFILE;
@@ -176,7 +184,10 @@ static enum reason choose(struct nccl_comm *c, struct nccl_part *p)
     n = find_ways(&q, row, &c->picks, p->way);
     if (call->redop)
         n = without_library(p->way, n);
-    p->nways = sift(call, c, p->way, n, row || settings.choice[call->collective].forced);
+    named = row || settings.choice[call->collective].forced;
+    p->nways = sift(call, c, p->way, n, named);
+    if (!named)
+        p->nways = add_host_path(call, c, p->way, p->nways);
     if (p->nways)
         return REASON_NONE;
     return n ? REASON_RECIPE : row ? REASON_PROFILE : choose_why_nothing(&q);
