@@ -23,7 +23,7 @@ enum { GUARD_LATER_CALLS = 64, GUARD_LATER_ASK = 32 };
 /* Rounds have been put together: ask for the first time. */
 void guard_later_begin(struct guard_entry *e);
 
-/* Shall a round be added, because there is no answer? */
+/* There is no answer. Is a round to be added? */
 int guard_later_wants_more(const struct guard_entry *e);
 
 /* No answer: ask later. */

@@ -158,7 +158,7 @@ static double read_round(struct guard_entry *e, int round, const double *took, d
     return own;
 }
 
-/* What an agreement takes, of a call that took so long. */
+/* The share of an agreement in a call that took so long. */
 static void learn_agreeing(struct guard_entry *e, double agreement, double own)
 {
     if (agreement > 0 && own > 0) {

@@ -119,6 +119,7 @@ ncclResult_t nccl_bundle_joined(struct nccl_bundle *b, int way,
 {
     CUstream first = b->stream, *theirs, on = b->elsewhere ? aside_stream(b->c) : first;
     ncclResult_t result;
+    int ordered = 1;
 
     if (b->elsewhere && !on)
         return ncclUnhandledCudaError;
@@ -131,16 +132,16 @@ ncclResult_t nccl_bundle_joined(struct nccl_bundle *b, int way,
     for (int i = 0; i < b->n; i++) {
         theirs[i] = (CUstream)b->part[i].call->stream;
         b->part[i].call->stream = (cudaStream_t)on;
-        aside_order(b->c, theirs[i], on);
+        ordered &= aside_order(b->c, theirs[i], on) == CUDA_SUCCESS;
     }
-    result = run(b, way);
+    result = ordered ? run(b, way) : ncclUnhandledCudaError;
     for (int i = 0; i < b->n; i++) {
-        aside_order(b->c, on, theirs[i]);
+        ordered &= aside_order(b->c, on, theirs[i]) == CUDA_SUCCESS;
         b->part[i].call->stream = (cudaStream_t)theirs[i];
     }
     b->stream = first;
     free(theirs);
-    return result;
+    return result || ordered ? result : ncclUnhandledCudaError;
 }
 
 /*

@@ -11,7 +11,7 @@
 
 enum { HEADER = 4096 };
 
-/* Where rank 0 has it. */
+/* The file of rank 0. */
 struct offer {
     int32_t pid, fd;
     uint64_t bytes, nonce;

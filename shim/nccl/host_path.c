@@ -192,7 +192,7 @@ static int copy_out(const struct cutting *k, int i, CUstream stream)
     return well;
 }
 
-/* What runs beside the library's call number `call`, and behind the one before. */
+/* The stages beside the library's call number `call`. They run behind the call before it. */
 static int run_beside(const struct cutting *k, int call)
 {
     const struct cuda_calls *cu = k->c->cu;
@@ -247,6 +247,8 @@ static ncclResult_t run_all(const struct cutting *k)
             well &= run_beside(k, i);
         result = run_library(k, i);
     }
+    for (int s = 0; s < 2 && result; s++) /* stages that have begun are part of the turn */
+        cu->StreamWaitEvent(stream, k->m->done[s], 0);
     well &= schedule_end_turn(cu, &k->m->turn, stream, k->call->captured) == CUDA_SUCCESS;
     return result || well ? result : ncclUnhandledCudaError;
 }

@@ -180,9 +180,13 @@ static int find_caller(struct dl_phdr_info *info, size_t size, void *caller_p)
 {
     struct caller *c = caller_p;
 
+    uintptr_t from, to;
+
     (void)size;
-    if (!object_span(info, (uintptr_t)c->address, &c->from, &c->to))
+    if (!object_span(info, (uintptr_t)c->address, &from, &to))
         return 0;
+    c->from = from;
+    c->to = to;
     snprintf(c->path, sizeof c->path, "%s", info->dlpi_name ? info->dlpi_name : "");
     return 1;
 }
