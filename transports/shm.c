@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "transports/hands.h"
+#include "transports/shm_file.h"
 #include "transports/shm_peer.h"
 
 enum { TURN_BUDGET = 512 << 10, POLL_BUDGET = 16 << 20 };
@@ -263,7 +264,7 @@ int xport_shm_open(int copy_only, struct xport *x, struct shm_offer *offer)
         return -ENOMEM;
     t->copy_only = copy_only;
     t->nonce = draw_nonce();
-    t->fd = shm_segment_file();
+    t->fd = shm_file_make();
     *offer = (struct shm_offer){.nonce = t->nonce,
                                 .address = (uint64_t)(uintptr_t)&t->nonce,
                                 .pid = getpid(),

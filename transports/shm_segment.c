@@ -1,19 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#define _GNU_SOURCE
 #include "transports/shm_segment.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
 #include <unistd.h>
+
+#include "transports/shm_file.h"
 
 enum { LARGEST_CELL = 32 << 10, SMALLEST_CELL = 4 << 10, PAGE = 4096 };
 static const size_t most_for_cells = (size_t)512 << 20;
-static const char name[] = "collshim";
 
 /* Fields that a member checks before it trusts the rest. */
 struct header {
@@ -55,72 +50,27 @@ static void lay_out(struct shm_segment *s, int members)
 /* A forked child has no part in the communicator, and must not spoil the rings. */
 static int map(struct shm_segment *s, int fd)
 {
-    void *at = mmap(NULL, s->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
-
-    if (at == MAP_FAILED)
-        return -errno;
-    madvise(at, s->bytes, MADV_DONTFORK);
-    s->map = at;
-    return 0;
-}
-
-/* A file that grows past the limit costs the process a deadly signal, not an error code. */
-static int too_large(size_t bytes)
-{
-    struct rlimit limit;
-
-    return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
-           bytes > limit.rlim_cur;
-}
-
-int shm_segment_file(void)
-{
-    int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-
-    return fd < 0 ? -errno : fd;
+    return shm_file_map(fd, s->bytes, &s->map);
 }
 
 int shm_segment_create(struct shm_segment *s, int members, uint64_t nonce, int fd)
 {
     lay_out(s, members);
-    if (too_large(s->bytes))
-        return -EFBIG;
-    /* Sealed: no process can shrink the file. */
-    if (fchmod(fd, 0600) || ftruncate(fd, (off_t)s->bytes) ||
-        fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
-        return -errno;
-    int rc = map(s, fd);
+    int rc = shm_file_size(fd, s->bytes);
+    if (!rc)
+        rc = map(s, fd);
     if (!rc)
         *(struct header *)s->map = (struct header){.nonce = nonce, .bytes = s->bytes};
     return rc;
 }
 
-/* A process id of another name space may belong to any process: look before opening. */
-static int is_segment(const char *path)
-{
-    char target[64];
-    ssize_t n = readlink(path, target, sizeof target - 1);
-
-    if (n < 0)
-        return -errno;
-    target[n] = 0;
-    return strstr(target, name) && !strncmp(target, "/memfd:", 7) ? 0 : -ESTALE;
-}
-
 int shm_segment_join(struct shm_segment *s, int members, uint64_t nonce, int pid, int fd)
 {
-    char path[64];
-    struct stat st;
-
     lay_out(s, members);
-    snprintf(path, sizeof path, "/proc/%d/fd/%d", pid, fd);
-    int rc = is_segment(path);
-    if (rc)
-        return rc;
-    int own = open(path, O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    int own = shm_file_open(pid, fd, s->bytes);
     if (own < 0)
-        return -errno;
-    rc = fstat(own, &st) ? -errno : (uint64_t)st.st_size != s->bytes ? -ESTALE : map(s, own);
+        return own;
+    int rc = map(s, own);
     close(own);
     if (rc)
         return rc;

@@ -6,9 +6,8 @@
  * so counters are enough. The writer of an entry releases its counter, and the reader acquires it.
  * No entry is used again before the other side's counter has passed it.
  *
- * The memory has no name: one rank creates it (memfd), the others open it through that rank's /proc
- * entry, which only the same user can. A crash at any time leaves nothing behind. Pages exist once
- * they are touched; pairs that never talk cost addresses only.
+ * The memory has no name (shm_file.h). Pages exist once they are touched; pairs that never talk
+ * cost addresses only.
  */
 #ifndef COLLSHIM_TRANSPORTS_SHM_SEGMENT_H
 #define COLLSHIM_TRANSPORTS_SHM_SEGMENT_H
@@ -84,12 +83,8 @@ struct shm_segment {
     int members;
 };
 
-/* A file for a segment, empty so far. Returns a descriptor (the caller closes it once all members
-   have joined) or -errno. */
-int shm_segment_file(void);
-
-/* Make the file a segment for that many members and map it. nonce: any number that tells it from
-   others. Returns 0 or -errno. */
+/* Make the file (shm_file.h) a segment for that many members and map it. nonce: any number that
+   tells it from others. Returns 0 or -errno. */
 int shm_segment_create(struct shm_segment *s, int members, uint64_t nonce, int fd);
 
 /* Map the segment that process pid created under that descriptor. Returns 0 or -errno; -ESTALE if

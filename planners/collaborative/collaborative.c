@@ -185,6 +185,13 @@ static uint64_t host_bytes(const struct plan_request *q, const struct recipe *r)
     return r->share < 0 ? split_best(q) : split_bytes(q, r->share);
 }
 
+uint64_t collaborative_host_bytes(const struct plan_request *q)
+{
+    struct recipe r;
+
+    return read_recipe(q, &r, NULL, 0) ? 0 : host_bytes(q, &r);
+}
+
 int collaborative_share(const char *recipe)
 {
     struct plan_request q = {.recipe = recipe};

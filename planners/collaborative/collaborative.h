@@ -19,6 +19,10 @@
 
 extern const struct plan_algorithm plan_collaborative;
 
+/* Bytes of the vector that go through the host, by the recipe or else the best. The recipe must be
+   one that the row accepts. */
+uint64_t collaborative_host_bytes(const struct plan_request *q);
+
 /* The division in a recipe that names nothing else, of SPLIT_WHOLE (split.h); otherwise -1. */
 int collaborative_share(const char *recipe);
 

@@ -28,6 +28,8 @@ static double latency(const struct topo *t, enum topo_link_class c)
     return (known > 0 ? known : model_default_rates.link[c].latency_ns) * 1e-9;
 }
 
+static const double library_call = 10e-6; /* seconds that one more call of the library takes */
+
 /* Ranks on the same socket as that one. */
 static int beside(const struct topo *t, int rank)
 {
@@ -80,7 +82,7 @@ static struct work work_of(const struct plan_request *q)
     double threads = q->host_threads > 1 ? q->host_threads : 1;
     double by_one = combined * (2 / rate(t, TOPO_LINK_SHM) + 1 / rate(t, TOPO_LINK_REDUCE));
 
-    return (struct work){
+    struct work w = {
         .device = {[NVLINK] = s.first > 1 ? pair / rate(t, TOPO_LINK_NVLINK) : 0,
                    [GPU] = combined / rate(t, TOPO_LINK_REDUCE_GPU),
                    [PCIE_OUT] = foreign,
@@ -88,6 +90,20 @@ static struct work work_of(const struct plan_request *q)
                    [SOCKETS] = across},
         .host = {[PCIE_OUT] = out, [PCIE_IN] = out, [SOCKETS] = across, [HOST] = by_one / threads},
     };
+    if (q->library_beside) {
+        w.host[PCIE_IN] = 2 * combined * out;
+        w.host[HOST] = 0;
+    }
+    return w;
+}
+
+uint64_t split_pieces(uint64_t host_bytes)
+{
+    enum { USUAL = 16, LEAST = 1 << 20 };
+    uint64_t most = host_bytes / LEAST + 1, pieces = most < USUAL ? most : USUAL;
+    uint64_t least = (host_bytes + SPLIT_PIECE - 1) / SPLIT_PIECE;
+
+    return pieces > least ? pieces : least;
 }
 
 static double largest(const double stage[STAGES])
@@ -129,6 +145,9 @@ static double device_fill(const struct plan_request *q, const struct work *w, do
 static double host_fill(const struct plan_request *q, const struct work *w, double bytes)
 {
     double n = q->topo->nranks, all = front(q, bytes), one = all / n;
+
+    if (q->library_beside) /* while the first pieces come and the last ones go */
+        return largest(w->host) * bytes * (SPLIT_CALLS - 1) / (double)split_pieces((uint64_t)bytes);
     double handing = (n - 1) / rate(q->topo, TOPO_LINK_SHM), combining = n * w->host[HOST], sum = 0;
     enum stage busiest = PCIE_OUT;
 
@@ -151,7 +170,8 @@ static double larger(double a, double b)
 /* A copy takes its time to begin, and the next one waits. */
 static struct work with_copies(const struct plan_request *q, struct work w, double host)
 {
-    double n = q->topo->nranks, chunks = host / n / (double)q->chunk_bytes;
+    double n = q->topo->nranks, pieces = (double)split_pieces((uint64_t)host);
+    double chunks = q->library_beside ? pieces : host / n / (double)q->chunk_bytes;
     double copies = n * (double)(uint64_t)(chunks + 1), each = latency(q->topo, TOPO_LINK_PCIE);
 
     w.host[PCIE_OUT] += copies * each / host;
@@ -167,6 +187,9 @@ static double seconds(const struct plan_request *q, const struct work *work, dou
     struct work w = host > 0 ? with_copies(q, *work, host) : *work;
     double device = (double)q->nbytes - host;
     double device_wait = 2 * latency(t, TOPO_LINK_NVLINK) + device_fill(q, &w, device);
+
+    if (q->library_beside && host > 0)
+        device_wait += library_call * (double)(split_pieces((uint64_t)host) + SPLIT_CALLS);
     double host_wait = 2 * latency(t, TOPO_LINK_SHM) + host_fill(q, &w, host);
     double last = larger(device > 0 ? largest(w.device) * device + device_wait : 0,
                          host > 0 ? largest(w.host) * host + host_wait : 0);

@@ -25,6 +25,15 @@ double split_seconds(const struct plan_request *q, uint64_t host_bytes);
    faster alone, and where there are not two paths: in host memory, between nodes, on one rank. */
 uint64_t split_best(const struct plan_request *q);
 
+/*
+ * Where the library's own call carries the devices' part (q->library_beside), the host's part goes
+ * in so many pieces. The devices combine it, straight from host memory: a rank writes n - 1 slices
+ * and its result, and reads n - 1 slices twice. The library's part goes in SPLIT_CALLS more calls
+ * than there are pieces, because a piece passes its stages between calls.
+ */
+enum { SPLIT_CALLS = 5, SPLIT_PIECE = 4 << 20 /* bytes of a piece, at most */ };
+uint64_t split_pieces(uint64_t host_bytes);
+
 /* That share of the vector in hundredths of a percent, 0 .. SPLIT_WHOLE, as bytes. */
 enum { SPLIT_WHOLE = 10000 };
 uint64_t split_bytes(const struct plan_request *q, int share);

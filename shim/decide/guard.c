@@ -3,29 +3,30 @@
  * Turns and rounds. The first rounds follow each other; then the entry is settled. Later rounds are
  * looks. A look calls contenders that are worth a trial again (worth.h), and always the contender
  * in use, which may have become slower. If nothing changes there are at most
- *     FREE_ROUNDS + APART ln(N / FREE_ROUNDS) + N / MOST_APART
+ *     F + APART ln(N / F) + N / MOST_APART, where F is guard_free_rounds,
  * rounds in N calls. A later clock has fewer of them, because each makes hosts wait that run ahead.
- * A look that finds the contender in use slower is made SLOWER_CALLS times in a row. A machine that
- * is found to have changed gets FREE_ROUNDS anew, at most once in CHANGE_CALLS (guard_conclude.c).
+ * guard_learn.h draws the conclusions from a round.
  */
-#include "shim/decide/guard_private.h"
+#include "shim/decide/guard.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "planners/variants.h"
+#include "shim/decide/guard_later.h"
+#include "shim/decide/guard_learn.h"
 #include "shim/decide/worth.h"
 
-enum { MOST_ELSEWHERE = 4, ROUGH_ROUNDS = 3 };
-enum { FIRST_LOOK = 4, MOST_APART = 256, APART = 32, FREE_ROUNDS = 64 };
-enum { LATER_APART = 4096, LATER_ROUNDS = 16 };
+enum state { NEW, ROUND, SETTLED, FOR_GOOD };
 
-static const double usual_cold = .2;  /* calls of the library that a first call takes longer */
-static const double cold_spread = .5; /* from one to the next */
-static const double cold_weight = 2;  /* as many first calls say so */
+enum { MOST_ELSEWHERE = 4, ROUGH_ROUNDS = 3 };
+enum { FIRST_LOOK = 4, MOST_APART = 256, APART = 32, LATER_APART = 4096 };
+enum { SURE_ROUNDS = 12 };
+
 static const double agreeing = .02;   /* calls that an agreement takes, before it is known */
 static const double unit_bytes = 1e6; /* times are by so many bytes */
 static const double spared_from = 4;  /* times longer: a first trial costs more than it may tell */
+static const double longest = 1e6;    /* seconds: no call takes longer, a clock has jumped */
 
 int guard_settled(struct guard_entry *e)
 {
@@ -47,11 +48,6 @@ static uint32_t most_apart(const struct guard_entry *e)
     return e->later ? LATER_APART : MOST_APART;
 }
 
-uint8_t guard_free_rounds(const struct guard_entry *e)
-{
-    return e->later ? LATER_ROUNDS : FREE_ROUNDS;
-}
-
 /* Looks are made until the free ones are used up; after that they are some calls apart. */
 static uint32_t least_apart(const struct guard_entry *e)
 {
@@ -60,7 +56,9 @@ static uint32_t least_apart(const struct guard_entry *e)
     return least < most ? least : most;
 }
 
-void guard_settle(struct guard_entry *e, const struct view *v)
+/* Until something is worth a trial again, or it is time to see whether the contender in use has
+   become slower. */
+static void settle(struct guard_entry *e, const struct view *v)
 {
     uint32_t most = e->interval ? 2 * e->interval : FIRST_LOOK, left = FIRST_LOOK;
 
@@ -76,52 +74,71 @@ void guard_settle(struct guard_entry *e, const struct view *v)
     e->state = SETTLED;
 }
 
+/* Turns of contender i in the rounds so far. */
+static int turns_of(const struct guard_entry *e, int i)
+{
+    int n = 0;
+
+    for (int k = 0; k < e->turns; k++)
+        n += e->turn[k] == i;
+    return n;
+}
+
+/* Is contender i to have a turn rather than contender k, each worth so much? */
+static int is_rather(const struct guard_entry *e, int i, double worth, int k, double most)
+{
+    int fewer = k < 0 ? 0 : turns_of(e, k) - turns_of(e, i);
+
+    return worth > 0 && (fewer ? fewer > 0 : worth > most);
+}
+
 /* Put the contender in use in the round, and those most worth a trial: one that was tried, and one
-   that was not, since each tells about the rest. */
-static void pick_turns(struct guard_entry *e, const struct view *v)
+   that was not, since each tells about the rest. A turn of this round's forerunners is a try.
+   Returns how many. */
+static int pick_turns(const struct guard_entry *e, const struct view *v, uint8_t turn[GUARD_ROUND])
 {
     double most[2] = {0, 0};
-    int at[2] = {-1, -1};
+    int at[2] = {-1, -1}, n = 1;
 
-    e->turns = 0;
-    e->turn[e->turns++] = e->best;
+    turn[0] = e->best;
     for (int i = 0; i < e->n; i++) {
-        int untried = !e->evidence.tries[i];
+        int untried = !e->evidence.tries[i] && !turns_of(e, i);
         double worth = i == e->best ? 0 : worth_trial(v, i, 0);
 
-        if (worth > most[untried]) {
+        if (is_rather(e, i, worth, at[untried], most[untried])) {
             most[untried] = worth;
             at[untried] = i;
         }
     }
     for (int k = 0; k < 2; k++)
         if (at[k] >= 0)
-            e->turn[e->turns++] = (uint8_t)at[k];
+            turn[n++] = (uint8_t)at[k];
+    return n;
 }
 
-int guard_compose(struct guard_entry *e, const struct view *v)
+/* Put together a round behind those that wait for the clock. Returns how many contenders besides
+   the one in use. */
+static int add_round(struct guard_entry *e, const struct view *v)
 {
-    uint8_t in_order[GUARD_TURNS];
+    uint8_t turn[GUARD_ROUND];
+    int n = pick_turns(e, v, turn), first = e->evidence.rounds + e->rounds;
 
-    pick_turns(e, v);
-    memcpy(in_order, e->turn, sizeof in_order);
-    for (int k = 0; k < e->turns; k++) /* another one begins each time */
-        e->turn[k] = in_order[(k + e->evidence.rounds) % e->turns];
-    e->at = e->led = e->elsewhere = 0;
-    e->pause = e->waited = e->lag > GUARD_PAUSE ? e->lag : GUARD_PAUSE;
+    for (int k = 0; k < n; k++) /* another one begins each time */
+        e->turn[e->turns + k] = turn[(k + first) % n];
+    e->turns += (uint8_t)n;
+    e->end[e->rounds++] = e->turns;
+    guard_later_begin(e);
+    e->state = ROUND;
+    return n - 1;
+}
+
+/* The same, where none waits. */
+static int compose(struct guard_entry *e, const struct view *v)
+{
+    e->turns = e->rounds = e->at = e->led = e->elsewhere = 0;
     memset(e->mine, 0, sizeof e->mine);
     memset(e->cost, 0, sizeof e->cost);
-    e->state = ROUND;
-    return e->turns - 1;
-}
-
-void guard_expect_cold(const struct guard *g, struct guard_entry *e)
-{
-    double n = cold_weight + g->colds, mean = (cold_weight * usual_cold + g->cold) / n;
-    double squares = cold_weight * (usual_cold * usual_cold + cold_spread * cold_spread);
-
-    e->cold = mean;
-    e->cold_variance = (squares + g->cold_squares) / n - mean * mean;
+    return add_round(e, v);
 }
 
 void guard_begin(struct guard *g, struct guard_entry *e, uint64_t total,
@@ -154,7 +171,7 @@ void guard_begin(struct guard *g, struct guard_entry *e, uint64_t total,
     if (v.spared && !e->best)
         e->best = 1;
     v.best = e->best;
-    guard_compose(e, &v);
+    compose(e, &v);
 }
 
 void guard_recall(struct guard *g, struct guard_entry *e,
@@ -171,7 +188,7 @@ void guard_recall(struct guard *g, struct guard_entry *e,
         if (known[i].spread > 0 && v.b.mean[i] < v.b.mean[e->best])
             e->best = (uint8_t)i;
     v.best = e->best;
-    guard_settle(e, &v);
+    settle(e, &v);
 }
 
 int guard_pick(struct guard *g, struct guard_entry *e, uint64_t total, int *slot)
@@ -183,10 +200,11 @@ int guard_pick(struct guard *g, struct guard_entry *e, uint64_t total, int *slot
         e->total = total;
         guard_expect_cold(g, e);
         worth_view(g, e, &v);
-        guard_compose(e, &v);
+        compose(e, &v);
     }
     if (e->at == e->turns) { /* a later clock has not been asked yet */
         e->pause -= e->pause > 0;
+        e->calls++;
         return e->best;
     }
     if (total != e->total && !e->loose && e->evidence.rounds >= ROUGH_ROUNDS) {
@@ -208,15 +226,94 @@ void guard_note(struct guard_entry *e, int slot, double seconds, double setup)
 {
     if (e->later && isinf(seconds))
         e->mine[slot] = INFINITY;
-    if (!(seconds > 0 && seconds < GUARD_LONGEST_S))
+    if (!(seconds > 0 && seconds < longest))
         return;
     e->mine[slot] = seconds * e->scale[slot];
-    e->cost[slot] = (seconds + (setup > 0 && setup < GUARD_LONGEST_S ? setup : 0)) * e->scale[slot];
+    if (!e->later)
+        e->cost[slot] = (seconds + (setup > 0 && setup < longest ? setup : 0)) * e->scale[slot];
 }
 
 int guard_due(const struct guard_entry *e)
 {
     return e->state == ROUND && e->at == e->turns && !(e->later && e->pause);
+}
+
+/* This rank's values of the rounds. Returns how many, the same on all ranks. */
+static int values(const struct guard_entry *e, double value[GUARD_VALUES])
+{
+    int n = 0;
+
+    value[n++] = -e->agreement; /* the least counts: others wait for the last rank */
+    for (int k = 0; k < e->turns; k++)
+        value[n++] = e->mine[k];
+    for (int k = 0; k < e->turns && !e->later; k++)
+        value[n++] = e->cost[k];
+    return n;
+}
+
+/* Note the verdict, and its evidence. */
+static void note_verdict(struct guard_entry *e, const struct view *v)
+{
+    int rival = e->best;
+
+    for (int i = 1; i < e->n && e->best == GUARD_NATIVE; i++)
+        if (worth_is_known(v, i) && (!rival || v->b.mean[i] < v->b.mean[rival]))
+            rival = i;
+    for (int i = 1; i < e->n; i++)
+        e->found[i] =
+            worth_is_known(v, i) ? belief_compare(&v->b, i, GUARD_NATIVE) : (struct estimate){0};
+    e->before = e->verdict;
+    e->verdict = (struct guard_verdict){1, e->best, (uint8_t)rival,
+                                        belief_compare(&v->b, rival, GUARD_NATIVE)};
+}
+
+/* The values, each now the largest of any rank. Returns 1 if that makes a verdict, else 0. */
+static int tell(struct guard *g, struct guard_entry *e, const double *value)
+{
+    const double *took = value + 1, *cost = took + e->turns;
+    int was = e->best, more, over, known = 1;
+    struct view v;
+
+    for (int k = 0; k < e->turns; k++)
+        known &= isfinite(took[k]) != 0;
+    if (!known && guard_later_wants_more(e)) {
+        worth_view(g, e, &v);
+        add_round(e, &v);
+        return 0;
+    }
+    if (!known) {
+        guard_later_wait(e);
+        return 0;
+    }
+    if (e->later)
+        guard_later_learn(e);
+    for (int round = 0; round < e->rounds; round++)
+        guard_learn_round(g, e, round, took, cost, round ? 0 : -value[0]);
+    over = guard_later_is_over(e);
+    if (over)
+        e->free_rounds = 0;
+    worth_view(g, e, &v);
+    more = compose(e, &v);
+    if (over || (!(more && e->free_rounds) && !e->alarms && e->evidence.rounds >= 2))
+        settle(e, &v);
+    else if (e->evidence.rounds < SURE_ROUNDS || (e->verdict.known && e->best == was))
+        return 0;
+    note_verdict(e, &v);
+    return 1;
+}
+
+int guard_conclude(struct guard *g, struct guard_entry *e, guard_agree agree, void *context)
+{
+    double value[GUARD_VALUES], began = g->now ? g->now() : 0;
+
+    if (agree(context, value, values(e, value)) < 0) {
+        *e = (struct guard_entry){.state = FOR_GOOD, .later = e->later};
+        return 0;
+    }
+    int news = tell(g, e, value);
+    double seconds = g->now ? g->now() - began : 0;
+    e->agreement = seconds > 0 && seconds < longest ? seconds * e->scale[0] : 0;
+    return news;
 }
 
 /* The first reroute that can serve; GUARD_NATIVE: none can. */

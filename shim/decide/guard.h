@@ -16,11 +16,9 @@
  * has one skew (nimble_skew). Calls in device memory have classes of their own.
  *
  * A clock may answer later, as events on a stream do: hundreds of calls later, if a host runs
- * ahead. The round waits, its turns are not repeated, and the calls meanwhile take the contender in
- * use. The ranks agree GUARD_PAUSE calls after the round's last turn. If a rank has no answer yet,
- * they agree after twice as many. Later rounds wait as long as the last answer took. A turn has two
- * calls, and the second is measured. Ranks do not end an uneven exchange together, so the call
- * behind it waits for the last rank. That wait must not count for another contender.
+ * ahead (guard_later.h). The calls meanwhile take the contender in use. A turn has two calls, and
+ * the second is measured. Ranks do not end an uneven exchange together, so the call behind it waits
+ * for the last rank. That wait must not count for another contender.
  *
  * All ranks make the same calls in the same order, so all are at the same point. This file knows no
  * library: the caller brings the clock and the agreement. Thread rule: the communicator's: one
@@ -38,10 +36,12 @@ enum { GUARD_NATIVE = 0, GUARD_CONTENDERS = EVIDENCE_ARMS, GUARD_REROUTES = GUAR
 enum {
     GUARD_ENTRIES = 48, /* collectives by class */
     GUARD_IDLE = 20000, /* calls of others after which an entry gives way to a new one */
-    GUARD_TURNS = 3,    /* of a round, at most */
-    GUARD_PAUSE = 4,    /* calls from its last turn until a later clock is asked first */
+    GUARD_ROUND = 3,    /* turns of a round, at most */
+    GUARD_ROUNDS = 3,   /* that wait for a later clock together, at most */
+    GUARD_TURNS = GUARD_ROUND * GUARD_ROUNDS,
+    GUARD_PAUSE = 4, /* calls from the last turn until a later clock is asked first */
     GUARD_UNTIMED = -1,
-    GUARD_VALUES = 2 * GUARD_TURNS + 1 /* that are agreed on at once */
+    GUARD_VALUES = GUARD_TURNS + 1 /* that are agreed on at once */
 };
 
 /* Which contender is in use, and by what. */
@@ -62,15 +62,15 @@ struct guard_entry {
     struct guard_verdict before;                /* the one before */
     double predicted[GUARD_CONTENDERS];         /* logarithm of the model's seconds */
     uint8_t kind[GUARD_CONTENDERS];             /* enum belief_kind */
-    double mine[GUARD_TURNS];        /* of this round, this rank's seconds by the unit of bytes */
-    double cost[GUARD_TURNS];        /* with what getting ready took */
+    double mine[GUARD_TURNS];        /* this rank's seconds of a turn by the unit of bytes */
+    double cost[GUARD_ROUND];        /* with what getting ready took; not with a later clock */
     double scale[GUARD_TURNS];       /* of a turn's seconds, to compare by the byte */
     double spent;                    /* time lost by trying, in calls of the one in use */
     double agreement;                /* the time of this rank's last agreement, as mine */
     double agreeing;                 /* the time of an agreement, in calls */
     double cold, cold_variance;      /* the extra time of a first call, in calls of the library */
     uint64_t total;                  /* bytes of the calls that take part */
-    uint32_t calls;                  /* that took part or were settled */
+    uint32_t calls;                  /* that took part, waited for a clock or were settled */
     uint32_t seen[GUARD_CONTENDERS]; /* calls when it was last measured */
     uint32_t spared_at;              /* calls when the library was last spared, or no longer */
     uint32_t changed;                /* calls when the machine was last found to have changed */
@@ -80,8 +80,10 @@ struct guard_entry {
     uint8_t state;
     uint8_t n;                 /* contenders, with the library */
     uint8_t best;              /* the contender in use */
-    uint8_t turn[GUARD_TURNS]; /* contenders of this round, in order */
+    uint8_t turn[GUARD_TURNS]; /* contenders of these rounds, in order */
     uint8_t turns, at;         /* how many; picked so far */
+    uint8_t end[GUARD_ROUNDS]; /* of each round: the turns up to there */
+    uint8_t rounds;            /* how many; more than one with a later clock alone */
     uint8_t free_rounds;       /* that may follow each other */
     uint8_t led;               /* the call of this turn that is not measured is over */
     uint8_t elsewhere, loose;  /* calls of other sums since one took part; all may */

@@ -3,10 +3,10 @@
 #include "shim/decide/object.h"
 
 #include <dlfcn.h>
-#include <link.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "config/object_span.h"
 #include "shim/decide/call_site_table.h"
 
 struct found {
@@ -39,24 +39,10 @@ static void find_id(struct found *f, const char *notes, size_t size)
 static int look_at(struct dl_phdr_info *info, size_t size, void *data)
 {
     struct found *f = data;
-    uintptr_t from = UINTPTR_MAX, to = 0;
-    int inside = 0;
 
     (void)size;
-    for (int i = 0; i < info->dlpi_phnum; i++) {
-        const ElfW(Phdr) *p = &info->dlpi_phdr[i];
-        uintptr_t at = info->dlpi_addr + p->p_vaddr;
-
-        if (p->p_type != PT_LOAD)
-            continue;
-        from = at < from ? at : from;
-        to = at + p->p_memsz > to ? at + p->p_memsz : to;
-        inside |= f->address >= at && f->address < at + p->p_memsz;
-    }
-    if (!inside)
+    if (!object_span(info, f->address, &f->from, &f->to))
         return 0;
-    f->from = from;
-    f->to = to;
     f->base = info->dlpi_addr;
     f->is_program = !info->dlpi_name || !info->dlpi_name[0];
     if (f->is_program) {

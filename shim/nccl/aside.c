@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "shim/nccl/aside.h"
 
-/*  NULL: the primary one, or it is unknown. The streams without a handle of their own are of what
-    is
+/* NULL: the primary one, or it is unknown. The streams without a handle of their own are of what is
    current, which NCCL takes to be the primary one as well. */
 static CUcontext other_context(const struct nccl_comm *c, CUstream stream)
 {
@@ -34,21 +33,25 @@ void aside_forget(struct nccl_comm *c)
 }
 
 /* An event is recorded in its own context; any stream may wait for it. */
-void aside_order(const struct nccl_comm *c, CUstream first, CUstream then)
+CUresult aside_order(const struct nccl_comm *c, CUstream first, CUstream then)
 {
     const struct cuda_calls *cu = c->cu;
     CUcontext of = other_context(c, first);
     CUevent e = NULL;
-    int there;
+    CUresult result;
 
-    if (first == then || (of && cu->CtxPushCurrent(of) != CUDA_SUCCESS))
-        return;
-    there = cu->EventCreate(&e, CU_EVENT_DISABLE_TIMING) == CUDA_SUCCESS &&
-            cu->EventRecord(e, first) == CUDA_SUCCESS;
+    if (first == then)
+        return CUDA_SUCCESS;
+    if (of && (result = cu->CtxPushCurrent(of)) != CUDA_SUCCESS)
+        return result;
+    result = cu->EventCreate(&e, CU_EVENT_DISABLE_TIMING);
+    if (result == CUDA_SUCCESS)
+        result = cu->EventRecord(e, first);
     if (of)
         cu->CtxPopCurrent(NULL);
-    if (there)
-        cu->StreamWaitEvent(then, e, CU_EVENT_WAIT_DEFAULT);
+    if (result == CUDA_SUCCESS)
+        result = cu->StreamWaitEvent(then, e, CU_EVENT_WAIT_DEFAULT);
     if (e)
         cu->EventDestroy(e);
+    return result;
 }

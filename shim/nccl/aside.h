@@ -18,7 +18,7 @@ int aside_is_needed(const struct nccl_comm *c, CUstream stream);
 CUstream aside_stream(struct nccl_comm *c);
 void aside_forget(struct nccl_comm *c);
 
-/* Let one stream wait for the work on the other, in any contexts. */
-void aside_order(const struct nccl_comm *c, CUstream first, CUstream then);
+/* Let one stream wait for the work on the other, in any contexts. After an error it does not. */
+CUresult aside_order(const struct nccl_comm *c, CUstream first, CUstream then);
 
 #endif

@@ -10,6 +10,7 @@
 #include "shim/decide/count.h"
 #include "shim/decide/reporter.h"
 #include "shim/nccl/aside.h"
+#include "shim/nccl/host_memory.h"
 #include "shim/nccl/ppg.h"
 #include "shim/nccl/scratch.h"
 
@@ -64,7 +65,8 @@ static void comm_free(struct nccl_comm *c)
     if (c->cu) {
         nccl_guard_forget(c);
         aside_forget(c);
-        scratch_give(c->context, c->scratch, c->scratch_bytes, c->last);
+        host_memory_forget(c);
+        scratch_give(c->context, c->scratch, c->scratch_bytes, c->scratch_turn.last);
         for (struct nccl_comm_kept *k = c->kept, *next; k; k = next) {
             next = k->next;
             scratch_give(c->context, k->at, k->bytes, k->last);

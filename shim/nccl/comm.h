@@ -38,6 +38,13 @@ struct nccl_events {
     struct site_row *row[GUARD_TURNS];            /* where its time goes too; NULL: nowhere */
 };
 
+/* The order of a memory's uses, on any streams (schedule.h). */
+struct nccl_turn {
+    CUevent last;   /* after the last use; owned; NULL: not made */
+    int has_run;    /* last is recorded */
+    int in_a_graph; /* so it may be used at any time */
+};
+
 enum { COMM_PLANS = 32, COMM_RANKS_MOST = 256 /* a rank lists the operations of all */ };
 
 struct nccl_comm {
@@ -90,16 +97,16 @@ struct nccl_comm {
     uint32_t drops; /* how often it was given back: schedules of before must be made ready again */
     unsigned char *connected; /* [nranks] owned: to whom there were messages of ours, and how */
     int all_connected;
-    CUevent last;           /* after the last use of scratch; owned */
-    int has_run;            /* last is recorded */
-    int in_a_graph;         /* scratch, which may thus be used at any time */
+    struct nccl_turn scratch_turn;
     struct nccl_comm_kept { /* earlier scratch, which is in a graph */
         struct nccl_comm_kept *next;
         char *at;
         uint64_t bytes;
         CUevent last;
-    } * kept;      /* owned */
-    unsigned turn; /* for COLLSHIM_MODE=ab */
+    } * kept;                 /* owned */
+    struct host_memory *host; /* owned; NULL: none (host_memory.h) */
+    int host_asked;           /* all ranks have agreed whether there is some */
+    unsigned turn;            /* for COLLSHIM_MODE=ab */
     struct nccl_plan plan[COMM_PLANS];
     uint64_t plans_used;
     struct picks picks;
@@ -190,6 +197,8 @@ int nccl_comm_came_before(struct nccl_comm *c, const struct plan_request *q,
 /* Are there such rounds? Changes nothing, asks no rank; the same on all ranks. */
 int nccl_comm_has_rounds(struct nccl_comm *c, const struct plan_request *q,
                          const struct plan_algorithm *a, uint64_t beside);
+/* Are kernels that combine loaded on this rank? Loads them. */
+int nccl_comm_has_kernels(struct nccl_comm *c);
 /* Forget what the guard has measured. */
 void nccl_guard_forget(struct nccl_comm *c);
 void nccl_plan_clear(struct nccl_plan *p);

@@ -105,13 +105,14 @@ ncclResult_t schedule_connect(struct nccl_comm *c, const struct rounds *r, int a
 
     if (!schedule_connections(c, r, all))
         return ncclSuccess;
-    k.result = schedule_take_turn(c, stream) ? ncclUnhandledCudaError : ncclSuccess;
+    k.result = schedule_take_turn(c->cu, &c->scratch_turn, stream, 0) ? ncclUnhandledCudaError
+                                                                      : ncclSuccess;
     if (all)
         to_all(&k);
     else
         as_in(&k, r);
     end_group(&k);
-    if (schedule_end_turn(c, stream) && !k.result)
+    if (schedule_end_turn(c->cu, &c->scratch_turn, stream, 0) && !k.result)
         k.result = ncclUnhandledCudaError;
     memcpy(c->connected, k.done, (size_t)c->nranks);
     return k.result;

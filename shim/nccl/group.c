@@ -10,7 +10,7 @@
 #include "shim/nccl/wrappers.h"
 
 /* The group's calls on one communicator, in their order. */
-struct nccl_part {
+struct group_part {
     struct nccl_comm *c;
     struct nccl_call *call; /* [n] */
     int n, wanted;
@@ -160,7 +160,7 @@ static int in_order(const void *a, const void *b)
 }
 
 /* Returns how many parts there are; call: [g->n], theirs one after the other. */
-static int cut(struct nccl_group *g, struct nccl_part *part, struct nccl_call *call)
+static int cut(struct nccl_group *g, struct group_part *part, struct nccl_call *call)
 {
     int n = 0;
 
@@ -169,7 +169,7 @@ static int cut(struct nccl_group *g, struct nccl_part *part, struct nccl_call *c
         if (g->call[i].issued)
             continue;
         if (!n || part[n - 1].c != g->call[i].c)
-            part[n++] = (struct nccl_part){.c = g->call[i].c, .call = call};
+            part[n++] = (struct group_part){.c = g->call[i].c, .call = call};
         part[n - 1].n++;
         *call++ = g->call[i].call;
     }
@@ -178,14 +178,14 @@ static int cut(struct nccl_group *g, struct nccl_part *part, struct nccl_call *c
 
 static void *run_part(void *data)
 {
-    struct nccl_part *p = data;
+    struct group_part *p = data;
 
-    p->result = nccl_unit_run(p->c, p->call, p->n);
+    p->result = nccl_bundle_run(p->c, p->call, p->n);
     return NULL;
 }
 
 /* Ranks of one communicator, at the same time. Returns how many they were. */
-static int run_together(struct nccl_part *part, int n)
+static int run_together(struct group_part *part, int n)
 {
     int same = 1;
 
@@ -209,16 +209,16 @@ static int run_together(struct nccl_part *part, int n)
  * its other communicators. So on one rank messages would go before a collective of another
  * communicator, on another rank behind it, and on one stream neither would end.
  */
-static int is_wanted(const struct nccl_group *g, const struct nccl_part *p)
+static int is_wanted(const struct nccl_group *g, const struct group_part *p)
 {
     if (g->several && nccl_set_is_candidate(p->c, p->call, p->n)) {
         count_native(COLL_ALLTOALLV, REASON_SEVERAL);
         return 0;
     }
-    return nccl_unit_is_candidate(p->c, p->call, p->n);
+    return nccl_bundle_is_candidate(p->c, p->call, p->n);
 }
 
-static ncclResult_t run_parts(struct nccl_group *g, struct nccl_part *part, int n,
+static ncclResult_t run_parts(struct nccl_group *g, struct group_part *part, int n,
                               struct nccl_copy *copy)
 {
     ncclResult_t result;
@@ -226,7 +226,7 @@ static ncclResult_t run_parts(struct nccl_group *g, struct nccl_part *part, int 
     for (int i = 0; i < n; i++) {
         part[i].wanted = is_wanted(g, &part[i]);
         for (int k = 0; !part[i].wanted && k < part[i].n; k++)
-            pass_on(g, part[i].c, &part[i].call[k], nccl_unit_gate(part[i].c, &part[i].call[k]));
+            pass_on(g, part[i].c, &part[i].call[k], nccl_bundle_gate(part[i].c, &part[i].call[k]));
     }
     result = REAL(copy, GroupEnd);
     if (g->failed || (result != ncclSuccess && result != ncclInProgress))
@@ -240,7 +240,7 @@ static ncclResult_t run_parts(struct nccl_group *g, struct nccl_part *part, int 
 
 ncclResult_t nccl_group_end(struct nccl_group *g, struct nccl_copy *copy)
 {
-    struct nccl_part *part = g->n ? malloc((size_t)g->n * sizeof *part) : NULL;
+    struct group_part *part = g->n ? malloc((size_t)g->n * sizeof *part) : NULL;
     struct nccl_call *call = g->n ? malloc((size_t)g->n * sizeof *call) : NULL;
     ncclResult_t result;
 

@@ -39,6 +39,13 @@ static struct cuda_reducer *reducer_of(const struct cuda_calls *cu, CUcontext co
     return l ? l->reducer : NULL;
 }
 
+int nccl_comm_has_kernels(struct nccl_comm *c)
+{
+    if (!c->reducer)
+        c->reducer = reducer_of(c->cu, c->context);
+    return c->reducer != NULL;
+}
+
 /* A graph uses it as long as the communicator is there. Without memory to note it, it is lost. */
 static void keep_scratch(struct nccl_comm *c)
 {
@@ -46,7 +53,7 @@ static void keep_scratch(struct nccl_comm *c)
 
     if (!kept)
         return;
-    *kept = (struct nccl_comm_kept){c->kept, c->scratch, c->scratch_bytes, c->last};
+    *kept = (struct nccl_comm_kept){c->kept, c->scratch, c->scratch_bytes, c->scratch_turn.last};
     c->kept = kept;
 }
 
@@ -79,12 +86,12 @@ static int make_room(struct nccl_comm *c, uint64_t bytes)
     more = scratch_take(c->cu, bytes, &got);
     if (!more)
         return 0;
-    if (c->in_a_graph)
+    if (c->scratch_turn.in_a_graph)
         keep_scratch(c);
     else
-        scratch_give(c->context, c->scratch, c->scratch_bytes, c->last);
-    c->last = NULL;
-    c->in_a_graph = 0;
+        scratch_give(c->context, c->scratch, c->scratch_bytes, c->scratch_turn.last);
+    c->scratch_turn.last = NULL;
+    c->scratch_turn.in_a_graph = 0;
     c->scratch = more;
     c->scratch_bytes = got;
     return 1;
@@ -100,11 +107,10 @@ static int nccl_plan_make_ready(struct nccl_comm *c, const struct plan_request *
                        schedule_connections(c, *rounds, q->demand != NULL)) ||
         !make_room(c, (*rounds)->scratch_bytes + beside))
         return 0;
-    if (!c->last && c->cu->EventCreate(&c->last, CU_EVENT_DISABLE_TIMING) != CUDA_SUCCESS)
+    if (!c->scratch_turn.last &&
+        c->cu->EventCreate(&c->scratch_turn.last, CU_EVENT_DISABLE_TIMING) != CUDA_SUCCESS)
         return 0;
-    if (!c->reducer)
-        c->reducer = reducer_of(c->cu, c->context);
-    return !plan_is(q->collective, PLAN_COMBINES) || c->reducer;
+    return nccl_comm_has_kernels(c) || !plan_is(q->collective, PLAN_COMBINES);
 }
 
 void nccl_plan_clear(struct nccl_plan *p)
@@ -237,12 +243,12 @@ const struct rounds *nccl_comm_rounds(struct nccl_comm *c, struct plan_request *
 
 void nccl_comm_drop_scratch(struct nccl_comm *c)
 {
-    if (c->in_a_graph || c->kept || !c->scratch)
+    if (c->scratch_turn.in_a_graph || c->kept || !c->scratch)
         return;
     c->drops++;
-    scratch_give(c->context, c->scratch, c->scratch_bytes, c->last);
-    c->last = NULL;
-    c->has_run = 0;
+    scratch_give(c->context, c->scratch, c->scratch_bytes, c->scratch_turn.last);
+    c->scratch_turn.last = NULL;
+    c->scratch_turn.has_run = 0;
     c->scratch = NULL;
     c->scratch_bytes = 0;
 }

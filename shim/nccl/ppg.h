@@ -37,7 +37,7 @@ int ppg_slices(struct nccl_comm *c, const struct nccl_call *call);
 
 /*
  * Run the call in that many slices, at most ppg_slices() of them: by a schedule, or (algorithm
- * NULL) by the library's own Allreduce for each. patient: as of a unit (unit.h). Returns
+ * NULL) by the library's own Allreduce for each. patient: as of a bundle (bundle.h). Returns
  * REASON_NONE and *result, or a reason: then the caller runs it natively, unless *result is an
  * error. Only enqueues.
  */

@@ -8,9 +8,11 @@
 #include "shim/decide/choose.h"
 #include "shim/decide/gate.h"
 #include "shim/nccl/aside.h"
+#include "shim/nccl/host_memory.h"
+#include "shim/nccl/host_path.h"
 #include "shim/nccl/ppg.h"
 #include "shim/nccl/sited.h"
-#include "shim/nccl/unit.h"
+#include "shim/nccl/bundle.h"
 #include "shim/nccl/verify.h"
 
 /* Tests that need no look at the communicator. All are the same on all ranks. */
@@ -28,7 +30,7 @@ static enum reason nccl_gate_call(const struct nccl_call *call)
     return why ? why : gate_rounding(call->combines && nccl_call_rounds_results(call));
 }
 
-enum reason nccl_unit_gate(const struct nccl_comm *c, const struct nccl_call *call)
+enum reason nccl_bundle_gate(const struct nccl_comm *c, const struct nccl_call *call)
 {
     enum reason why = nccl_gate_call(call);
 
@@ -43,26 +45,26 @@ enum reason nccl_unit_gate(const struct nccl_comm *c, const struct nccl_call *ca
     return REASON_NONE;
 }
 
-int nccl_unit_is_candidate(const struct nccl_comm *c, const struct nccl_call *call, int n)
+int nccl_bundle_is_candidate(const struct nccl_comm *c, const struct nccl_call *call, int n)
 {
     int candidate = 0;
 
     for (int i = 0; i < n && !candidate; i++)
-        candidate = nccl_unit_gate(c, &call[i]) == REASON_NONE;
+        candidate = nccl_bundle_gate(c, &call[i]) == REASON_NONE;
     return candidate || nccl_set_is_candidate(c, call, n);
 }
 
-static void note_captures(struct nccl_unit *u)
+static void note_captures(struct nccl_bundle *b)
 {
-    const struct cuda_calls *cu = u->c->cu;
+    const struct cuda_calls *cu = b->c->cu;
 
-    for (int i = 0; cu && i < u->n; i++) {
-        struct nccl_call *call = u->part[i].call;
+    for (int i = 0; cu && i < b->n; i++) {
+        struct nccl_call *call = b->part[i].call;
         CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
 
         call->captured = cu->StreamIsCapturing((CUstream)call->stream, &status) != CUDA_SUCCESS ||
                          status != CU_STREAM_CAPTURE_STATUS_NONE;
-        u->captured |= call->captured;
+        b->captured |= call->captured;
     }
 }
 
@@ -71,16 +73,18 @@ static void note_captures(struct nccl_unit *u)
  * earlier calls have left: a verdict, and schedules. All ranks made the same calls before, and have
  * left the same.
  */
-static int is_capturable(const struct nccl_unit *u)
+static int is_capturable(const struct nccl_bundle *b)
 {
-    return !u->several_streams && settings.cfg.mode == CFG_MODE_ON && settings.cfg.ppg < 2 &&
-           u->c->notes < 0 && !u->c->unconfirmed;
+    return !b->several_streams && settings.cfg.mode == CFG_MODE_ON && settings.cfg.ppg < 2 &&
+           b->c->notes < 0 && !b->c->unconfirmed;
 }
 
 static int is_prepared(struct nccl_comm *c, const struct nccl_part *p)
 {
     struct plan_request q = schedule_request(p->call, c, p->way);
 
+    if (p->way->algorithm == &plan_collaborative)
+        return host_memory_is_there(c);
     return nccl_comm_has_rounds(c, &q, p->way->algorithm, schedule_beside(p->call, &q));
 }
 
@@ -94,7 +98,7 @@ static int find_ways(const struct plan_request *q, const struct tuning_row *row,
     int n, must_pay = settings.cfg.min_bytes != 0;
 
     if (choose_named(q, row, way)) {
-        way->ppg = q->ppg;
+        way->ppg = way->algorithm == &plan_collaborative ? 1 : q->ppg;
         return way->algorithm || way->ppg > 1;
     }
     n = plan_candidates_with_library(q, way, must_pay);
@@ -120,10 +124,10 @@ static int without_library(struct plan_candidate *way, int n)
     return left;
 }
 
-/* Leave out recipes that cannot be built for the call, and the row whose host path needs more than
- * a stream. Returns how many ways are left. */
+/* Leave out recipes that cannot be built for the call. named: by the settings or the profile.
+   Returns how many ways are left. */
 static int sift(const struct nccl_call *call, const struct nccl_comm *c, struct plan_candidate *way,
-                int n)
+                int n, int named)
 {
     int left = 0;
 
@@ -132,12 +136,27 @@ static int sift(const struct nccl_call *call, const struct nccl_comm *c, struct 
         const struct plan_algorithm *a = way[i].algorithm;
         char why[256];
 
-        if (a == &plan_collaborative)
+        if (a == &plan_collaborative && !(named && host_path_serves(call, c, &way[i])))
             continue;
         if (!a || !q.recipe || !a->accepts || !a->accepts(&q, why, sizeof why))
             way[left++] = way[i];
     }
     return left;
+}
+
+/* A part through the host, for the guard to try, where the model knows the links and sees a gain.
+   Returns how many ways there are then. */
+static int add_host_path(const struct nccl_call *call, const struct nccl_comm *c,
+                         struct plan_candidate *way, int n)
+{
+    struct plan_request q = schedule_request(call, c, NULL);
+
+    if (n == PLAN_CANDIDATES || !settings.cfg.min_bytes || !host_path_is_known(c->topo) ||
+        call->collective != COLL_ALLREDUCE || plan_collaborative.pays(&q))
+        return n;
+    way[n] = (struct plan_candidate){
+        .algorithm = &plan_collaborative, .seconds = plan_collaborative.cost(&q), .ppg = 1};
+    return n + host_path_serves(call, c, &way[n]);
 }
 
 /* As many processes per rank as there are, or as the row says: a row without a word of it means
@@ -155,12 +174,9 @@ static int processes_for(struct nccl_comm *c, const struct nccl_call *call,
 static enum reason choose(struct nccl_comm *c, struct nccl_part *p)
 {
     const struct nccl_call *call = p->call;
-    struct plan_request q = schedule_request(call, c, NULL), row_for = q;
-    const struct tuning_row *row;
-    int n;
-
-    row_for.memory = PLAN_IN_HOST; /* not a row of collaborative, which is for MPI */
-    row = choose_row(&row_for, plan_total_bytes(&q));
+    struct plan_request q = schedule_request(call, c, NULL);
+    const struct tuning_row *row = choose_row(&q, plan_total_bytes(&q));
+    int n, named;
 
     if (row && !row->algorithm && row->ppg < 2)
         return REASON_PROFILE;
@@ -168,59 +184,62 @@ static enum reason choose(struct nccl_comm *c, struct nccl_part *p)
     n = find_ways(&q, row, &c->picks, p->way);
     if (call->redop)
         n = without_library(p->way, n);
-    p->nways = sift(call, c, p->way, n);
+    named = row || settings.choice[call->collective].forced;
+    p->nways = sift(call, c, p->way, n, named);
+    if (!named)
+        p->nways = add_host_path(call, c, p->way, p->nways);
     if (p->nways)
         return REASON_NONE;
     return n ? REASON_RECIPE : row ? REASON_PROFILE : choose_why_nothing(&q);
 }
 
 /* Judge every call. Is one of them to be rerouted? */
-static int judge(struct nccl_unit *u)
+static int judge(struct nccl_bundle *b)
 {
     enum reason verdict = REASON_NONE;
     int waited = 0, some = 0;
 
-    for (int i = 0; i < u->n; i++) {
-        struct nccl_part *p = &u->part[i];
+    for (int i = 0; i < b->n; i++) {
+        struct nccl_part *p = &b->part[i];
 
-        p->why = nccl_unit_gate(u->c, p->call);
-        if (!p->why && u->captured && !is_capturable(u))
+        p->why = nccl_bundle_gate(b->c, p->call);
+        if (!p->why && b->captured && !is_capturable(b))
             p->why = REASON_CAPTURE;
         if (!p->why && !waited++)
-            verdict = u->captured ? u->c->verdict : nccl_comm_verdict(u->c);
+            verdict = b->captured ? b->c->verdict : nccl_comm_verdict(b->c);
         if (!p->why)
             p->why = verdict;
-        if (!p->why && u->c->no_fp8_sums && nccl_call_combines_fp8(p->call))
+        if (!p->why && b->c->no_fp8_sums && nccl_call_combines_fp8(p->call))
             p->why = REASON_FP8;
         if (!p->why)
-            p->why = choose(u->c, p);
-        if (!p->why && u->captured && !is_prepared(u->c, p))
+            p->why = choose(b->c, p);
+        if (!p->why && b->captured && !is_prepared(b->c, p))
             p->why = REASON_CAPTURE;
         if (!p->why && !some++) {
-            u->collective = p->call->collective;
-            u->lead = p;
+            b->collective = p->call->collective;
+            b->lead = p;
         }
-        if (!p->why && p->nways > u->nways)
-            u->nways = p->nways;
+        if (!p->why && p->nways > b->nways)
+            b->nways = p->nways;
         if (p->call->kind == CALL_COLLECTIVE) {
-            u->total += nccl_call_total_bytes(p->call, u->c->nranks);
-            u->merged++;
+            b->total += nccl_call_total_bytes(p->call, b->c->nranks);
+            b->merged++;
         }
     }
     return some > 0;
 }
 
-static ncclResult_t run_chosen(struct nccl_unit *u)
+static ncclResult_t run_chosen(struct nccl_bundle *b)
 {
-    enum choose_way by = choose_way(&u->c->turn);
+    enum choose_way by = choose_way(&b->c->turn);
 
     if (by == CHOOSE_BOTH)
-        return verify_unit(u);
+        return verify_bundle(b);
     if (by == CHOOSE_NATIVE)
-        return nccl_unit_native(u, REASON_TURN);
-    if (choose_is_guarded(u->collective))
-        return u->captured ? nccl_unit_settled(u) : nccl_unit_guarded(u);
-    return nccl_unit_reroute(u, 0);
+        return nccl_bundle_native(b, REASON_TURN);
+    if (choose_is_guarded(b->collective))
+        return b->captured ? nccl_bundle_settled(b) : nccl_bundle_guarded(b);
+    return nccl_bundle_reroute(b, 0);
 }
 
 /* Sets of messages ---------------------------------------------------------------------------- */
@@ -258,34 +277,34 @@ static enum reason choose_for_set(const struct nccl_comm *c, const struct nccl_s
 }
 
 /* set: room for it. */
-static ncclResult_t run_set_unit(struct nccl_unit *u, struct nccl_set *set)
+static ncclResult_t run_set_bundle(struct nccl_bundle *b, struct nccl_set *set)
 {
-    enum reason why = u->captured                     ? REASON_CAPTURE
-                      : u->c->nranks > SET_RANKS_MOST ? REASON_TOO_MANY
-                                                      : nccl_comm_judged(u->c);
+    enum reason why = b->captured                     ? REASON_CAPTURE
+                      : b->c->nranks > SET_RANKS_MOST ? REASON_TOO_MANY
+                                                      : nccl_comm_judged(b->c);
     ncclResult_t result;
 
-    for (int i = 0; i < u->n; i++)
-        u->part[i].why = REASON_MESSAGE;
-    u->set = set;
-    u->collective = COLL_ALLTOALLV;
-    u->lead = u->part;
-    u->merged = u->nways = u->part->nways = 1;
+    for (int i = 0; i < b->n; i++)
+        b->part[i].why = REASON_MESSAGE;
+    b->set = set;
+    b->collective = COLL_ALLTOALLV;
+    b->lead = b->part;
+    b->merged = b->nways = b->part->nways = 1;
     if (!why)
-        nccl_unit_note_asking(u);
+        nccl_bundle_note_asking(b);
     if (!why)
-        why = nccl_set_agree(u->c, u->part[0].call, u->n, set);
+        why = nccl_set_agree(b->c, b->part[0].call, b->n, set);
     if (why)
-        return nccl_unit_native(u, why);
-    why = choose_for_set(u->c, set, u->part->way);
-    nccl_set_learn(u->c, !why);
+        return nccl_bundle_native(b, why);
+    why = choose_for_set(b->c, set, b->part->way);
+    nccl_set_learn(b->c, !why);
     if (why) {
-        result = nccl_unit_native(u, why);
+        result = nccl_bundle_native(b, why);
     } else {
-        struct plan_request q = schedule_set_request(set, u->c, NULL);
+        struct plan_request q = schedule_set_request(set, b->c, NULL);
 
-        u->total = plan_total_bytes(&q);
-        result = run_chosen(u);
+        b->total = plan_total_bytes(&q);
+        result = run_chosen(b);
     }
     nccl_set_close(set);
     return result;
@@ -293,10 +312,10 @@ static ncclResult_t run_set_unit(struct nccl_unit *u, struct nccl_set *set)
 
 /* The whole ----------------------------------------------------------------------------------- */
 
-ncclResult_t nccl_unit_run(struct nccl_comm *c, struct nccl_call *call, int n)
+ncclResult_t nccl_bundle_run(struct nccl_comm *c, struct nccl_call *call, int n)
 {
     struct nccl_part alone = {0}, *part = n == 1 ? &alone : malloc((size_t)n * sizeof *part);
-    struct nccl_unit u = {.c = c, .part = part, .n = n, .stream = (CUstream)call->stream};
+    struct nccl_bundle b = {.c = c, .part = part, .n = n, .stream = (CUstream)call->stream};
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
     struct nccl_set set;
     ncclResult_t result;
@@ -306,22 +325,22 @@ ncclResult_t nccl_unit_run(struct nccl_comm *c, struct nccl_call *call, int n)
         return ncclSystemError;
     for (int i = 0; i < n; i++) {
         part[i] = (struct nccl_part){.call = &call[i]};
-        u.several_streams |= (CUstream)call[i].stream != u.stream;
+        b.several_streams |= (CUstream)call[i].stream != b.stream;
     }
-    u.elsewhere = aside_is_needed(c, u.stream);
-    c->met_elsewhere |= u.elsewhere;
+    b.elsewhere = aside_is_needed(c, b.stream);
+    c->met_elsewhere |= b.elsewhere;
     if (c->cu)
         c->cu->CtxPushCurrent(c->context);
-    note_captures(&u);
+    note_captures(&b);
     /* Captures of other threads, or of this one on other streams, must stay intact. In the global
        mode, the default, cuMemAlloc or cuEventQuery in any thread would spoil them. */
-    relaxed = c->cu && !u.captured && !c->cu->ThreadExchangeStreamCaptureMode(&mode);
+    relaxed = c->cu && !b.captured && !c->cu->ThreadExchangeStreamCaptureMode(&mode);
     if (nccl_set_is_candidate(c, call, n)) {
-        result = run_set_unit(&u, &set);
+        result = run_set_bundle(&b, &set);
         if (c->unconfirmed) /* no collective is rerouted; exchanges are agreed on one by one */
             registered_release(c);
     } else {
-        result = judge(&u) ? run_chosen(&u) : nccl_unit_native(&u, REASON_NONE);
+        result = judge(&b) ? run_chosen(&b) : nccl_bundle_native(&b, REASON_NONE);
     }
     if (relaxed)
         c->cu->ThreadExchangeStreamCaptureMode(&mode);
@@ -339,14 +358,14 @@ ncclResult_t nccl_reroute(const struct nccl_call *call)
     ncclResult_t result;
 
     if (!why)
-        why = c ? nccl_unit_gate(c, call) : REASON_UNKNOWN;
+        why = c ? nccl_bundle_gate(c, call) : REASON_UNKNOWN;
     if (why) {
         nccl_count_native(c, call, why);
         result = call->native(call);
     } else {
         struct nccl_call mine = *call;
 
-        result = nccl_unit_run(c, &mine, 1);
+        result = nccl_bundle_run(c, &mine, 1);
     }
     if (c)
         nccl_comm_release(c);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The path of the application's calls. First, are they worth a reroute (one rule, the same answer
- * on every rank)? Then comes the schedule, then the stream. A unit is one call of a rank on a
+ * on every rank)? Then comes the schedule, then the stream. A bundle is one call of a rank on a
  * communicator, or the calls of a group on it. Each of its collectives is judged for itself, so
- * that ranks may use groups as they like. The guard weighs the unit as a whole, because the library
- * merges the calls that it gets together.
+ * that ranks may use groups as they like. The guard weighs the bundle as a whole, because the
+ * library merges the calls that it gets together.
  */
 #ifndef COLLSHIM_SHIM_NCCL_REROUTE_H
 #define COLLSHIM_SHIM_NCCL_REROUTE_H
@@ -16,12 +16,12 @@
 ncclResult_t nccl_reroute(const struct nccl_call *call);
 
 /* Why a call is native, as far as can be said without waiting; REASON_NONE: it may be rerouted. */
-enum reason nccl_unit_gate(const struct nccl_comm *c, const struct nccl_call *call);
+enum reason nccl_bundle_gate(const struct nccl_comm *c, const struct nccl_call *call);
 
 /* May any of the calls be rerouted? Waits for nothing. */
-int nccl_unit_is_candidate(const struct nccl_comm *c, const struct nccl_call *call, int n);
+int nccl_bundle_is_candidate(const struct nccl_comm *c, const struct nccl_call *call, int n);
 
 /* Run it, outside of NCCL's groups. Ranks of a communicator wait for each other: a thread each. */
-ncclResult_t nccl_unit_run(struct nccl_comm *c, struct nccl_call *call, int n);
+ncclResult_t nccl_bundle_run(struct nccl_comm *c, struct nccl_call *call, int n);
 
 #endif

@@ -25,6 +25,7 @@ struct plan_request schedule_request(const struct nccl_call *call, const struct 
                              .most_messages = nccl_comm_most_messages(c),
                              .inside_bytes_per_s = c->inside_bytes_per_s,
                              .memory = PLAN_ON_DEVICE,
+                             .library_beside = 1,
                              .recipe = way ? way->recipe : NULL};
 
     if (call->combines)
@@ -109,33 +110,25 @@ static struct schedule_buffers buffers_of(const struct nccl_call *call, const st
  * the graph, which each launch binds anew. The stream of a graph is not known, and a graph may be
  * instantiated twice.
  */
-static CUresult take_turn(const struct nccl_comm *c, CUstream stream, int captured)
+CUresult schedule_take_turn(const struct cuda_calls *cu, const struct nccl_turn *t, CUstream stream,
+                            int captured)
 {
     if (captured)
-        return c->cu->StreamWaitEvent(stream, c->last, CU_EVENT_WAIT_EXTERNAL);
-    if (c->in_a_graph || c->has_run)
-        return c->cu->StreamWaitEvent(stream, c->last, CU_EVENT_WAIT_DEFAULT);
+        return cu->StreamWaitEvent(stream, t->last, CU_EVENT_WAIT_EXTERNAL);
+    if (t->in_a_graph || t->has_run)
+        return cu->StreamWaitEvent(stream, t->last, CU_EVENT_WAIT_DEFAULT);
     return CUDA_SUCCESS;
 }
 
-static CUresult end_turn(struct nccl_comm *c, CUstream stream, int captured)
+CUresult schedule_end_turn(const struct cuda_calls *cu, struct nccl_turn *t, CUstream stream,
+                           int captured)
 {
     if (captured) {
-        c->in_a_graph = 1;
-        return c->cu->EventRecordWithFlags(c->last, stream, CU_EVENT_RECORD_EXTERNAL);
+        t->in_a_graph = 1;
+        return cu->EventRecordWithFlags(t->last, stream, CU_EVENT_RECORD_EXTERNAL);
     }
-    c->has_run = 1;
-    return c->cu->EventRecord(c->last, stream);
-}
-
-CUresult schedule_take_turn(const struct nccl_comm *c, CUstream stream)
-{
-    return take_turn(c, stream, 0);
-}
-
-CUresult schedule_end_turn(struct nccl_comm *c, CUstream stream)
-{
-    return end_turn(c, stream, 0);
+    t->has_run = 1;
+    return cu->EventRecord(t->last, stream);
 }
 
 static ncclResult_t move(const struct nccl_comm *c, const struct nccl_call *call,
@@ -164,14 +157,16 @@ ncclResult_t schedule_run(struct nccl_comm *c, const struct nccl_call *call, con
         run.op = nccl_call_reduce_op(call);
         run.type = nccl_call_reduce_type(call);
     }
-    result = take_turn(c, stream, call->captured) ? ncclUnhandledCudaError : ncclSuccess;
+    result = schedule_take_turn(c->cu, &c->scratch_turn, stream, call->captured)
+                 ? ncclUnhandledCudaError
+                 : ncclSuccess;
     if (!result)
         result = move(c, call, &b, CALL_BEFORE);
     if (!result)
         result = nccl_run(&run, r);
     if (!result)
         result = move(c, call, &b, CALL_BEHIND);
-    if (end_turn(c, stream, call->captured) && !result)
+    if (schedule_end_turn(c->cu, &c->scratch_turn, stream, call->captured) && !result)
         result = ncclUnhandledCudaError;
     if (!result)
         nccl_rail_count(c, r);
@@ -216,8 +211,9 @@ ncclResult_t schedule_run_set(struct nccl_comm *c, const struct nccl_call *call,
                            .buffer = {[PLAN_SCRATCH] = c->scratch}};
     ncclResult_t result;
 
-    result = take_turn(c, stream, 0) ? ncclUnhandledCudaError : nccl_run(&run, r);
-    if (end_turn(c, stream, 0) && !result)
+    result = schedule_take_turn(c->cu, &c->scratch_turn, stream, 0) ? ncclUnhandledCudaError
+                                                                    : nccl_run(&run, r);
+    if (schedule_end_turn(c->cu, &c->scratch_turn, stream, 0) && !result)
         result = ncclUnhandledCudaError;
     if (!result)
         nccl_rail_count(c, r);

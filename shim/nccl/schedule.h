@@ -38,9 +38,11 @@ uint64_t schedule_connections(struct nccl_comm *c, const struct rounds *r, int a
 ncclResult_t schedule_connect(struct nccl_comm *c, const struct rounds *r, int all,
                               CUstream stream);
 
-/* Around what uses scratch on a stream that is not in capture. */
-CUresult schedule_take_turn(const struct nccl_comm *c, CUstream stream);
-CUresult schedule_end_turn(struct nccl_comm *c, CUstream stream);
+/* Around what uses the memory that the turn is of, on a stream, which may be in capture. */
+CUresult schedule_take_turn(const struct cuda_calls *cu, const struct nccl_turn *t, CUstream stream,
+                            int captured);
+CUresult schedule_end_turn(const struct cuda_calls *cu, struct nccl_turn *t, CUstream stream,
+                           int captured);
 
 /* Enqueue it. q: the request that the rounds were made for. The device's context is current. */
 ncclResult_t schedule_run(struct nccl_comm *c, const struct nccl_call *call, const struct rounds *r,

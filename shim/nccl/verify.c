@@ -125,10 +125,10 @@ void verify_sweep(void)
 }
 
 /* A place for a result, or NULL: then it is not compared. */
-static struct result *expect(const struct nccl_unit *u, enum plan_collective collective,
+static struct result *expect(const struct nccl_bundle *b, enum plan_collective collective,
                              size_t bytes)
 {
-    const struct cuda_calls *cu = u->c->cu;
+    const struct cuda_calls *cu = b->c->cu;
     struct result *r = calloc(1, sizeof *r);
     size_t waiting;
 
@@ -139,11 +139,11 @@ static struct result *expect(const struct nccl_unit *u, enum plan_collective col
         cu->EventCreate(&r->there, CU_EVENT_DISABLE_TIMING) == CUDA_SUCCESS &&
         cu->MemHostAlloc((void **)&r->host, 2 * bytes, 0) == CUDA_SUCCESS) {
         r->cu = cu;
-        r->context = u->c->context;
+        r->context = b->c->context;
         r->bytes = bytes;
         r->collective = collective;
-        r->rank = u->c->rank;
-        r->nranks = u->c->nranks;
+        r->rank = b->c->rank;
+        r->nranks = b->c->nranks;
         return r;
     }
     pthread_mutex_lock(&lock);
@@ -182,117 +182,117 @@ struct shadow {
     size_t bytes;
 };
 
-static int shadow_take(struct shadow *s, const struct nccl_unit *u, size_t bytes)
+static int shadow_take(struct shadow *s, const struct nccl_bundle *b, size_t bytes)
 {
     s->bytes = bytes;
-    s->at = scratch_take(u->c->cu, bytes ? bytes : 1, &s->got);
+    s->at = scratch_take(b->c->cu, bytes ? bytes : 1, &s->got);
     return s->at != NULL;
 }
 
-static void shadow_give(struct shadow *s, const struct nccl_unit *u)
+static void shadow_give(struct shadow *s, const struct nccl_bundle *b)
 {
     CUevent last = NULL;
 
-    if (s->at && u->c->cu->EventCreate(&last, CU_EVENT_DISABLE_TIMING) == CUDA_SUCCESS) {
-        u->c->cu->EventRecord(last, u->stream);
-        scratch_give(u->c->context, s->at, s->got, last);
+    if (s->at && b->c->cu->EventCreate(&last, CU_EVENT_DISABLE_TIMING) == CUDA_SUCCESS) {
+        b->c->cu->EventRecord(last, b->stream);
+        scratch_give(b->c->context, s->at, s->got, last);
     }
 }
 
-static ncclResult_t reroute_aside(struct nccl_unit *u, struct nccl_part *p, int way,
+static ncclResult_t reroute_aside(struct nccl_bundle *b, struct nccl_part *p, int way,
                                   struct shadow *s)
 {
     const struct plan_candidate *by = nccl_part_way(p, way);
-    struct plan_request q = schedule_request(p->call, u->c, by);
+    struct plan_request q = schedule_request(p->call, b->c, by);
     struct nccl_call aside = *p->call;
     ncclResult_t result = ncclSuccess;
 
-    if (!nccl_comm_all(u->c, shadow_take(s, u, plan_output_bytes(&q, u->c->rank)))) {
+    if (!nccl_comm_all(b->c, shadow_take(s, b, plan_output_bytes(&q, b->c->rank)))) {
         p->why = REASON_NOT_READY;
         return ncclSuccess;
     }
     aside.recv = s->at;
-    p->why = nccl_part_reroute(u->c, &aside, by, 0, &result);
+    p->why = nccl_part_reroute(b->c, &aside, by, 0, &result);
     if (!p->why)
         p->why = REASON_VERIFIED;
     return result;
 }
 
-static void compare_later(const struct nccl_unit *u, const struct nccl_part *p,
+static void compare_later(const struct nccl_bundle *b, const struct nccl_part *p,
                           const struct shadow *s)
 {
-    struct result *r = s->bytes ? expect(u, p->call->collective, s->bytes) : NULL;
+    struct result *r = s->bytes ? expect(b, p->call->collective, s->bytes) : NULL;
 
     if (!r)
         return;
     r->type = nccl_call_reduce_type(p->call);
     r->rounded = p->call->combines && nccl_call_rounds_results(p->call);
-    fetch(r, 0, 0, p->call->recv, s->bytes, u->stream);
-    fetch(r, 1, 0, s->at, s->bytes, u->stream);
-    await(r, u->stream);
+    fetch(r, 0, 0, p->call->recv, s->bytes, b->stream);
+    fetch(r, 1, 0, s->at, s->bytes, b->stream);
+    await(r, b->stream);
 }
 
-static ncclResult_t verify_parts(struct nccl_unit *u, int way)
+static ncclResult_t verify_parts(struct nccl_bundle *b, int way)
 {
-    struct shadow *shadow = calloc((size_t)u->n, sizeof *shadow);
+    struct shadow *shadow = calloc((size_t)b->n, sizeof *shadow);
     ncclResult_t result = ncclSuccess, ended;
 
-    if (!nccl_comm_all(u->c, shadow != NULL)) {
+    if (!nccl_comm_all(b->c, shadow != NULL)) {
         free(shadow);
-        return nccl_unit_native(u, REASON_NOT_READY);
+        return nccl_bundle_native(b, REASON_NOT_READY);
     }
-    for (int i = 0; i < u->n && !result; i++)
-        if (!u->part[i].why)
-            result = reroute_aside(u, &u->part[i], way, &shadow[i]);
-    ended = nccl_unit_native(u, REASON_NOT_READY);
-    for (int i = 0; i < u->n; i++) {
-        if (!result && !ended && u->part[i].why == REASON_VERIFIED)
-            compare_later(u, &u->part[i], &shadow[i]);
-        shadow_give(&shadow[i], u);
+    for (int i = 0; i < b->n && !result; i++)
+        if (!b->part[i].why)
+            result = reroute_aside(b, &b->part[i], way, &shadow[i]);
+    ended = nccl_bundle_native(b, REASON_NOT_READY);
+    for (int i = 0; i < b->n; i++) {
+        if (!result && !ended && b->part[i].why == REASON_VERIFIED)
+            compare_later(b, &b->part[i], &shadow[i]);
+        shadow_give(&shadow[i], b);
     }
     free(shadow);
     return ended ? ended : result;
 }
 
-static ncclResult_t verify_set(struct nccl_unit *u, int way)
+static ncclResult_t verify_set(struct nccl_bundle *b, int way)
 {
-    const struct plan_candidate *by = nccl_part_way(u->lead, way);
-    struct plan_request q = schedule_set_request(u->set, u->c, by);
-    const struct rounds *rounds = nccl_comm_rounds(u->c, &q, by->algorithm, 0, u->stream);
-    int n = u->c->nranks;
-    size_t all = u->set->offset[1][n];
+    const struct plan_candidate *by = nccl_part_way(b->lead, way);
+    struct plan_request q = schedule_set_request(b->set, b->c, by);
+    const struct rounds *rounds = nccl_comm_rounds(b->c, &q, by->algorithm, 0, b->stream);
+    int n = b->c->nranks;
+    size_t all = b->set->offset[1][n];
     char **at = malloc((size_t)n * sizeof *at);
     struct shadow shadow = {0};
-    struct nccl_set aside = *u->set;
+    struct nccl_set aside = *b->set;
     ncclResult_t result, ended;
     struct result *r;
 
-    if (!rounds || !nccl_comm_all(u->c, at && shadow_take(&shadow, u, all))) {
-        shadow_give(&shadow, u);
+    if (!rounds || !nccl_comm_all(b->c, at && shadow_take(&shadow, b, all))) {
+        shadow_give(&shadow, b);
         free(at);
-        return nccl_unit_native(u, REASON_NOT_READY);
+        return nccl_bundle_native(b, REASON_NOT_READY);
     }
     for (int p = 0; p < n; p++)
-        at[p] = shadow.at + u->set->offset[1][p];
+        at[p] = shadow.at + b->set->offset[1][p];
     aside.out.at = at;
-    result = schedule_run_set(u->c, u->part[0].call, &aside, rounds);
-    count_rerouted(COLL_ALLTOALLV, by->algorithm, 1, u->total, 0);
-    ended = nccl_unit_native(u, REASON_VERIFIED);
-    r = all && !result && !ended ? expect(u, COLL_ALLTOALLV, all) : NULL;
+    result = schedule_run_set(b->c, b->part[0].call, &aside, rounds);
+    count_rerouted(COLL_ALLTOALLV, by->algorithm, 1, b->total, 0);
+    ended = nccl_bundle_native(b, REASON_VERIFIED);
+    r = all && !result && !ended ? expect(b, COLL_ALLTOALLV, all) : NULL;
     if (r) {
         for (int p = 0; p < n; p++)
-            fetch(r, 0, u->set->offset[1][p], u->set->at[1][p],
-                  u->set->offset[1][p + 1] - u->set->offset[1][p], u->stream);
-        fetch(r, 1, 0, shadow.at, all, u->stream);
-        await(r, u->stream);
+            fetch(r, 0, b->set->offset[1][p], b->set->at[1][p],
+                  b->set->offset[1][p + 1] - b->set->offset[1][p], b->stream);
+        fetch(r, 1, 0, shadow.at, all, b->stream);
+        await(r, b->stream);
     }
-    shadow_give(&shadow, u);
+    shadow_give(&shadow, b);
     free(at);
     return ended ? ended : result;
 }
 
-ncclResult_t verify_unit(struct nccl_unit *u)
+ncclResult_t verify_bundle(struct nccl_bundle *b)
 {
     verify_sweep();
-    return nccl_unit_joined(u, 0, u->set ? verify_set : verify_parts);
+    return nccl_bundle_joined(b, 0, b->set ? verify_set : verify_parts);
 }

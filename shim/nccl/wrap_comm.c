@@ -11,6 +11,7 @@
 #include "shim/nccl/comm.h"
 #include "shim/decide/reporter.h"
 #include "shim/nccl/ppg.h"
+#include "shim/nccl/host_memory.h"
 #include "shim/nccl/scratch.h"
 #include "shim/nccl/verify.h"
 #include "shim/nccl/wrappers.h"
@@ -284,8 +285,10 @@ ncclResult_t nccl_wrap_CommDestroy(struct nccl_copy *copy, ncclComm_t comm)
 
     end_of(copy, comm, 0);
     result = REAL(copy, CommDestroy, comm);
-    if (cu && result == ncclSuccess && !this_thread.inside)
+    if (cu && result == ncclSuccess && !this_thread.inside) {
         scratch_trim(cu); /* as NCCL has just done, which waits for the device */
+        host_memory_trim(cu);
+    }
     return result;
 }
 

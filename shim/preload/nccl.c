@@ -20,10 +20,11 @@
 
 #include <dlfcn.h>
 #include <limits.h>
-#include <link.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "config/object_span.h"
 
 enum row {
 #define NCCL_SYMBOL(name) ROW_##name,
@@ -178,19 +179,11 @@ struct caller {
 static int find_caller(struct dl_phdr_info *info, size_t size, void *caller_p)
 {
     struct caller *c = caller_p;
-    uintptr_t from = UINTPTR_MAX, to = 0, address = (uintptr_t)c->address;
+
+    uintptr_t from, to;
 
     (void)size;
-    for (int i = 0; i < info->dlpi_phnum; i++) {
-        const ElfW(Phdr) *p = &info->dlpi_phdr[i];
-        uintptr_t at = info->dlpi_addr + p->p_vaddr;
-
-        if (p->p_type != PT_LOAD)
-            continue;
-        from = at < from ? at : from;
-        to = at + p->p_memsz > to ? at + p->p_memsz : to;
-    }
-    if (address < from || address >= to)
+    if (!object_span(info, (uintptr_t)c->address, &from, &to))
         return 0;
     c->from = from;
     c->to = to;

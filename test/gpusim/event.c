@@ -227,7 +227,9 @@ CUresult sim_EventElapsedTime(float *ms, CUevent from, CUevent to)
     if (!line_is_done(a->line, line_issued(a->line)) ||
         !line_is_done(b->line, line_issued(b->line)))
         return CUDA_ERROR_NOT_READY;
-    *ms = (float)(((double)b->line->ns - (double)a->line->ns) / 1e6);
+    *ms = (float)(((double)line_time(b->line, b->line->done) -
+                   (double)line_time(a->line, a->line->done)) /
+                  1e6);
     return CUDA_SUCCESS;
 }
 

@@ -77,6 +77,10 @@ static uint64_t run_kernel(struct work *w, uint64_t start)
     sim_twin_run(w->launch.twin, &w->launch.batch, w->launch.blocks, w->launch.rows,
                  w->launch.threads);
     end = sim_link_use(LINK_HBM, device, 0, start, w->launch.local);
+    if (w->launch.host) {
+        other = sim_link_use(LINK_H2D, device, 0, start, w->launch.host);
+        end = other > end ? other : end;
+    }
     for (int d = 0; d < sim_config.devices; d++) {
         if (!w->launch.remote[d])
             continue;
@@ -101,6 +105,8 @@ static void *reach(struct work *w, const struct ctx *c, const void *p, size_t by
         w->launch.remote[a->device] += bytes;
     else if (a->device >= 0)
         return NULL;
+    else
+        w->launch.host += bytes;
     return at;
 }
 

@@ -29,7 +29,7 @@ void line_finish(struct line *l, uint32_t ticket, uint64_t ns)
 {
     uint32_t done = __atomic_load_n(&l->done, __ATOMIC_RELAXED);
 
-    __atomic_store_n(&l->ns, ns, __ATOMIC_RELAXED);
+    __atomic_store_n(&l->ns[ticket % LINE_TIMES], ns, __ATOMIC_RELAXED);
     while (!passed(done, ticket) &&
            !__atomic_compare_exchange_n(&l->done, &done, ticket, 0, __ATOMIC_RELEASE,
                                         __ATOMIC_RELAXED))
@@ -49,5 +49,13 @@ uint64_t line_wait(const struct line *l, uint32_t ticket)
 
     while (!passed(done = __atomic_load_n(&l->done, __ATOMIC_ACQUIRE), ticket))
         syscall(SYS_futex, &l->done, FUTEX_WAIT, done, &moment, NULL, 0);
-    return __atomic_load_n(&l->ns, __ATOMIC_RELAXED);
+    return line_time(l, ticket);
+}
+
+uint64_t line_time(const struct line *l, uint32_t ticket)
+{
+    uint32_t done = __atomic_load_n(&l->done, __ATOMIC_ACQUIRE);
+
+    return __atomic_load_n(&l->ns[(done - ticket < LINE_TIMES ? ticket : done) % LINE_TIMES],
+                           __ATOMIC_RELAXED);
 }

@@ -86,14 +86,17 @@ void sim_host_advance(uint64_t to); /* the host has waited until then */
 
 /* Issued and finished work, in order -------------------------------------------------------------
  */
+enum { LINE_TIMES = 16 };
 struct line {
     uint32_t issued, done;
-    uint64_t ns; /* modelled time of the last done */
+    uint64_t ns[LINE_TIMES]; /* modelled times of the last ones, by ticket */
 };
 uint32_t line_issue(struct line *l);
 void line_finish(struct line *l, uint32_t ticket, uint64_t ns);
 int line_is_done(const struct line *l, uint32_t ticket);
-uint64_t line_wait(const struct line *l, uint32_t ticket); /* returns ns */
+uint64_t line_wait(const struct line *l, uint32_t ticket); /* returns its time */
+uint64_t line_time(const struct line *l,
+                   uint32_t ticket); /* it is done; the last one's if long ago */
 uint32_t line_issued(const struct line *l);
 
 /* Devices and contexts (device.c)
@@ -210,7 +213,7 @@ struct work {
             const struct twin *twin;
             struct cuda_reduce_batch batch;
             unsigned blocks, rows, threads;
-            uint64_t local, remote[SIM_DEVICES]; /* bytes */
+            uint64_t local, host, remote[SIM_DEVICES]; /* bytes */
         } launch;
         struct {
             CUhostFn function;

@@ -35,6 +35,7 @@ claims() {
     echo "# in: $name"
   fi
   add_claims "$name" "$status" "$out"
+  printf '%s\n' "$out" >"$tmp/printed"
 }
 preloaded() { claims "$1" LD_PRELOAD="$shim" COLLSHIM_REPORT="$tmp/report" "${@:2}"; }
 # The last report has: rerouted COLLECTIVE calls, or native REASON-PATTERN.
@@ -410,12 +411,20 @@ claims 'the board: silent clients, slow readers, its end' "$board" silent slow_r
 [ -n "$quick" ] || claims 'the board: a keeper that is stopped' "$board" stopped
 
 # 5. The guard takes what is faster by the modelled links: events are looked at, no stream is waited for.
+# The last program's first verdict came after at most so many calls of its class.
+settled_within() { # DESCRIPTION CALLS
+  local calls
+  calls=$(sed -n 's/.*guard: NCCL .* after \([0-9]*\) calls.*/\1/p' "$tmp/printed" | head -n 1)
+  [ -n "$calls" ] && [ "$calls" -le "$2" ]
+  ok "$1: settled after ${calls:-no} calls, at most $2" $?
+}
 guarded() { # DESCRIPTION NCCLSIM EXPECTED
-  preloaded "$1" COLLSHIM_MIN_BYTES=1K NCCLSIM="$2" "$ranks" --ranks 8 --hosts 2 --count 200003 repeated repeated
+  preloaded "$1" COLLSHIM_LOG=info COLLSHIM_MIN_BYTES=1K NCCLSIM="$2" "$ranks" --ranks 8 --hosts 2 --count 200003 repeated repeated
   [ "$(native 'turn in a trial')" -gt 0 ]
   ok "$1: there was a trial" $?
   if [ "$3" = rerouted ]; then [ "$(rerouted allreduce)" -gt 12 ]; else [ "$(native 'at least as fast')" -gt 10 ]; fi
   ok "$1: settled" $?
+  settled_within "$1" 64
 }
 guarded 'slow links between hosts, of which NCCL uses one' 'near=200 far=0.5 rings=1' rerouted
 guarded 'links that NCCL uses all of' 'near=200 far=50' native
@@ -431,9 +440,54 @@ seconds=$(allreduce_seconds 300GB/s)
 [ -n "$seconds" ] && [ "$seconds" = "$(allreduce_seconds 40GB/s)" ]
 ok 'messages inside hosts share channels' $?
 
-# Hosts 500 calls ahead of their streams: the trial's calls are made once, and the guard settles when their times come.
+# A part of an Allreduce through pinned memory that the ranks of a node share. The kernels of late ranks would find other data
+# there if a rank came too early: the sums of 4100103 elements differ from piece to piece.
+together=('COLLSHIM_ALGORITHM=allreduce=collaborative(split=40)' "${every[@]:0:1}")
+by_both() { # DESCRIPTION CALLS
+  [ "$(jq '[.nccl.collectives[].algorithms.collaborative // 0] | add' "$tmp/report.nccl")" -ge "$2" ]
+  ok "$1: GPUs and the host" $?
+}
+mapfile -t one_host < <(printf '%s\n' "${prompt[@]}" | grep -vxE 'exchanges|.*rates|helper_.*|sets.*|messages')
+preloaded 'through the host, processes' "${together[@]}" "$ranks" --ranks 4 --count 20003 "${one_host[@]}"
+by_both 'through the host, processes' 300
+preloaded 'through the host, threads' "${together[@]}" "$ranks" --ranks 3 --threads --count 20003 "${one_host[@]}"
+by_both 'through the host, threads' 900
+verified 'through the host, verified' allreduce "${together[@]}" "$ranks" --ranks 4 --count 20003 reductions async_error two_streams
+preloaded 'through the host, in graphs' "${together[@]}" "$ranks" --ranks 2 --count 5003 captured
+jq -e '.nccl.collectives[] | select(.collective == "allreduce") | .rerouted == 8 and .native == {}' "$tmp/report.nccl" >/dev/null
+ok 'through the host, in graphs: all is rerouted' $?
+[ -n "$quick" ] || for seed in 1 2 3 4; do
+  preloaded "through the host, late streams $seed" 'COLLSHIM_ALGORITHM=allreduce=collaborative(split=95)' "${every[@]:0:1}" GPUSIM="devices=8 seed=$seed" \
+    "$ranks" --ranks 4 --count 4100103 async_error
+  preloaded "through the host, late streams $seed" "${together[@]}" GPUSIM="devices=8 seed=$seed" "$ranks" --ranks 3 --count 20003 \
+    blocked_stream two_streams thread_streams destroy_early abort captured captured_grown repeated
+done
+echo 'allreduce 1x2 * collaborative(split=30)' >"$tmp/profile"
+preloaded 'through the host, as a profile says' COLLSHIM_PROFILE="$tmp/profile" COLLSHIM_MIN_BYTES=0 "$ranks" --ranks 2 --count 20003 repeated
+by_both 'through the host, as a profile says' 60
+reason 'host memory that cannot be pinned' 'no pinned memory' "${together[@]}" GPUSIM='devices=8 fail=MemHostRegister:1' "$ranks" --ranks 2 --count 20003 async_error
+[ "$(rerouted allreduce)" -eq 0 ]
+ok 'host memory that cannot be pinned: native' $?
+# A contender where the topology says how fast the links are; PCIe may be slower than it says.
+beside_host() { # DESCRIPTION GPUSIM TOPOLOGY
+  preloaded "$1" COLLSHIM_LOG=info COLLSHIM_MIN_BYTES=1K COLLSHIM_TOPOLOGY="$3" GPUSIM="devices=8 $2" NCCLSIM='near=0.5 far=0.5' \
+    "$ranks" --ranks 2 --count 1000003 repeated
+}
+links='node:1 gpu:2 link_nvlink:0.5GB/s link_pcie:0.5GB/s'
+beside_host 'PCIe as fast as the links between GPUs' 'h2d=0.5 d2h=0.5' "$links"
+by_both 'PCIe as fast as the links between GPUs' 40
+settled_within 'PCIe as fast as the links between GPUs' 64
+beside_host 'PCIe slower than the topology says' 'h2d=0.02 d2h=0.02' "$links"
+[ "$(rerouted allreduce)" -le 16 ] && [ "$(native 'at least as fast')" -gt 0 ]
+ok 'PCIe slower than the topology says: the library' $?
+beside_host 'links of unknown rates' 'h2d=0.5 d2h=0.5' 'node:1 gpu:2'
+[ "$(jq '[.nccl.collectives[].algorithms.collaborative // 0] | add' "$tmp/report.nccl")" -eq 0 ]
+ok 'links of unknown rates: nothing through the host' $?
+
+# Hosts 500 calls ahead of their streams: the trial's calls are made once, and the guard settles when their times come. No
+# call's time is known before 500 more are made, so the 64 calls count from there.
 if [ -z "$quick" ]; then
-  far_ahead() { preloaded "$1" COLLSHIM_MIN_BYTES=1K NCCLSIM="$2" "$ranks" --ranks 4 --hosts 2 --count 20003 ahead; }
+  far_ahead() { preloaded "$1" COLLSHIM_LOG=info COLLSHIM_MIN_BYTES=1K NCCLSIM="$2" "$ranks" --ranks 4 --hosts 2 --count 20003 ahead && settled_within "$1" $((64 + 500)); }
   far_ahead 'hosts far ahead, links that NCCL uses all of' 'near=200 far=50'
   [ "$(rerouted allreduce)" -le 16 ] && [ "$(native 'at least as fast')" -gt 0 ]
   ok 'hosts far ahead, links that NCCL uses all of: few calls are slower, and it settles' $?
@@ -467,11 +521,12 @@ if [ -z "$quick" ]; then
 fi
 # The same of exchanges: where the model sees a gain, the clock has the last word.
 exchanged() { # DESCRIPTION NCCLSIM CONDITION
-  preloaded "$1" COLLSHIM_MIN_BYTES=1K COLLSHIM_CHUNK_BYTES=16K NCCLSIM="$2" \
+  preloaded "$1" COLLSHIM_LOG=info COLLSHIM_MIN_BYTES=1K COLLSHIM_CHUNK_BYTES=16K NCCLSIM="$2" \
     COLLSHIM_TOPOLOGY='node:2 gpu:4 rail:4@0.1GB/s link_nvlink:1.2GB/s' \
     "$ranks" --ranks 8 --hosts 2 --count 200003 sets_repeated
   jq -e ".nccl.collectives[] | select(.collective == \"alltoallv\") | $3" "$tmp/report.nccl" >/dev/null
   ok "$1: settled" $?
+  settled_within "$1" 64
 }
 exchanged 'exchanges over slow rails' 'near=1.2 far=0.1' '.rerouted > 30'
 exchanged 'exchanges over rails that are none' 'near=0.1 far=1.2' \
@@ -623,9 +678,10 @@ if [ -z "$quick" ]; then
   ok 'a Multi-Process Service is seen' $?
   helped 'more communicators than helpers have channels' 2 library "${cut[@]}" "${two[@]}" many_communicators
   # Each connection has a rate of its own: the more there are, the faster, where links are what takes the time.
-  helped 'as the guard finds it' 4 library COLLSHIM_MIN_BYTES=1K NCCLSIM='near=200 far=0.1' "$ranks" --ranks 2 --hosts 2 --count 400003 repeated
+  helped 'as the guard finds it' 4 library COLLSHIM_LOG=info COLLSHIM_MIN_BYTES=1K NCCLSIM='near=200 far=0.1' "$ranks" --ranks 2 --hosts 2 --count 400003 repeated
   [ "$(processes 4)" -gt "$(processes 2)" ] && [ "$(processes 2)" -gt 0 ] && [ "$(native 'turn in a trial')" -gt 0 ]
   ok 'as the guard finds it: 4 processes beside 2 and the library' $?
+  settled_within 'as the guard finds it' 64
   simulated COLLSHIM_MIN_BYTES=1K NCCLSIM='near=200 far=0.1' "$tune" --output "$tmp/profile" --build "$build" --ppg 2,4 -- \
     "$ranks" --ranks 2 --hosts 2 --count 400003 repeated >"$tmp/said" 2>&1
   ok 'tune-nccl writes a profile' $?
@@ -636,10 +692,11 @@ if [ -z "$quick" ]; then
   ! simulated "$tune" --output "$tmp/none" --build "$build" --ppg 2 "${two[@]}" async_error >"$tmp/said" 2>&1 && [ ! -e "$tmp/none" ] &&
     grep -q 'came to no verdict' "$tmp/said"
   ok 'tune-nccl: too few calls, and no profile' $?
-  helped 'as the guard finds it, by lanes or whole' 4 library COLLSHIM_MIN_BYTES=1K NCCLSIM='near=200 far=0.5 rings=1' "$ranks" --ranks 8 --hosts 2 \
+  helped 'as the guard finds it, by lanes or whole' 4 library COLLSHIM_LOG=info COLLSHIM_MIN_BYTES=1K NCCLSIM='near=200 far=0.5 rings=1' "$ranks" --ranks 8 --hosts 2 \
     --count 100003 repeated repeated
   [ "$(jq '.nccl.collectives[0] | (.processes | keys) == ["1", "2", "4"] and (.algorithms | length) == 2' "$tmp/report.nccl")" = true ]
   ok 'as the guard finds it: the library and a schedule in slices, and whole' $?
+  settled_within 'as the guard finds it, by lanes or whole' 64
   helped 'verified slices' 2 library "${cut[@]}" COLLSHIM_MODE=verify "${two[@]}" reductions async_error
   # But what the program makes of its communicator: 12 types, 2 operations, 3 lengths.
   jq -e '.nccl.collectives[0] | .verified_equal > 100 and .verified_different == 0 and ([.native[]] | add) == 12 * 2 * 3' "$tmp/report.nccl" >/dev/null

@@ -363,6 +363,40 @@ START_TEST(test_collaborative__the_host_is_left_out_where_it_does_not_pay)
 }
 END_TEST
 
+/* The library's own call beside the host's part: it gains between two GPUs if calls are large, and
+   not between eight, whose links are too fast. */
+START_TEST(test_collaborative__library_beside)
+{
+    static const struct {
+        const char *links;
+        uint64_t mib;
+        double gain;
+    } row[] = {
+        {"node:1 gpu:8 link_nvlink:68.75GB/s link_pcie:50GB/s link_reduce_gpu:1000GB/s", 1024, 1},
+        {"node:1 gpu:2 link_nvlink:115GB/s link_pcie:50GB/s link_reduce_gpu:1000GB/s", 64, 1},
+        {"node:1 gpu:2 link_nvlink:115GB/s link_pcie:50GB/s link_reduce_gpu:1000GB/s", 256, 1.22},
+        {"node:1 gpu:2 link_nvlink:115GB/s link_pcie:50GB/s link_reduce_gpu:1000GB/s", 1024, 1.29},
+        {"node:1 gpu:2 link_nvlink:115GB/s link_pcie:25GB/s link_reduce_gpu:1000GB/s", 256, 1.07},
+        {"node:1 gpu:2 link_nvlink:115GB/s link_pcie:25GB/s link_reduce_gpu:1000GB/s", 1024, 1.14}};
+
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        struct topo *t = test_topo_parse(row[i].links);
+        struct plan_request q = {.collective = COLL_ALLREDUCE,
+                                 .topo = t,
+                                 .nbytes = row[i].mib << 20,
+                                 .grain = 4,
+                                 .memory = PLAN_ON_DEVICE,
+                                 .library_beside = 1};
+        uint64_t host = split_best(&q);
+
+        ck_assert_double_eq_tol(split_seconds(&q, 0) / split_seconds(&q, host), row[i].gain, .01);
+        ck_assert_int_eq(host > 0, row[i].gain > 1);
+        ck_assert_uint_le(host, split_pieces(host) * SPLIT_PIECE);
+        topo_free(t);
+    }
+}
+END_TEST
+
 /* Where combining is the narrowest, twice the threads take twice as much; else they change little.
  */
 START_TEST(test_collaborative__a_rank_s_threads_are_counted)
@@ -500,6 +534,7 @@ Suite *suite_collaborative(void)
     tcase_add_test(t, test_collaborative__two_paths_add_up);
     tcase_add_test(t, test_collaborative__shared_links_are_counted_for_both_paths);
     tcase_add_test(t, test_collaborative__the_host_is_left_out_where_it_does_not_pay);
+    tcase_add_test(t, test_collaborative__library_beside);
     tcase_add_test(t, test_collaborative__a_rank_s_threads_are_counted);
     tcase_add_test(t, test_collaborative__a_wrong_recipe_is_named);
     tcase_add_test(t, test_collaborative__a_share_is_the_share_it_says);

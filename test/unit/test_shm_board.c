@@ -11,6 +11,7 @@
 #include "test/unit/suites.h"
 #include "transports/shm.h"
 #include "transports/shm_board.h"
+#include "transports/shm_file.h"
 
 enum { RANKS = 3, SLOTS = 80, LONG = SHM_NOTICE_BYTES, SHORT = 1000 };
 
@@ -139,7 +140,7 @@ START_TEST(test_board__a_place_is_free_when_all_have_read)
     struct shm_segment segment;
     struct board b;
     static char first[SHORT], second[SHORT];
-    int fd = shm_segment_file();
+    int fd = shm_file_make();
 
     ck_assert_int_ge(fd, 0);
     ck_assert_int_eq(shm_segment_create(&segment, 2, 1, fd), 0);

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * The end of a round: ranks agree on its times, and all draw the same conclusions from them. Has
- * the machine changed, is another contender in use from now on, and does another round follow?
- */
-#include "shim/decide/guard_private.h"
+#include "shim/decide/guard_learn.h"
 
-#include <math.h>
+#include "shim/decide/worth.h"
 
-enum { MOST_PAUSE = 4096, LAG_PARTS = 4 };
-enum { SURE_ROUNDS = 12, SLOWER_CALLS = 3, KNOWN_CALLS = 12, CHANGE_CALLS = 2000 };
+enum { FREE_ROUNDS = 64, LATER_ROUNDS = 16 };
+enum { SLOWER_CALLS = 3, KNOWN_CALLS = 12, CHANGE_CALLS = 2000 };
 
-static const double most_cold = 3; /* more than that is no longer its being the first */
+static const double usual_cold = .2;  /* calls of the library that a first call takes longer */
+static const double cold_spread = .5; /* from one to the next */
+static const double cold_weight = 2;  /* as many first calls say so */
+static const double most_cold = 3;    /* more than that is no longer its being the first */
 static const double least_agreeing = .005;
 static const double most_agreeing = 1;
 static const double slower = 1.15;     /* than the slowest call so far: something has changed */
@@ -18,15 +17,18 @@ static const double indifferent = .01; /* a gain that is not worth a change */
 static const double changed_all = 1, changed_each = .3; /* spread of what was known before */
 static const double contradicted = .6;                  /* logarithm: no chance any more */
 
-/* This rank's values of the round. Returns how many, the same on all ranks. */
-static int values(const struct guard_entry *e, double value[GUARD_VALUES])
+uint8_t guard_free_rounds(const struct guard_entry *e)
 {
-    for (int k = 0; k < e->turns; k++) {
-        value[2 * k] = e->mine[k];
-        value[2 * k + 1] = e->cost[k];
-    }
-    value[2 * e->turns] = -e->agreement; /* the least counts: others wait for the last rank */
-    return 2 * e->turns + 1;
+    return e->later ? LATER_ROUNDS : FREE_ROUNDS;
+}
+
+void guard_expect_cold(const struct guard *g, struct guard_entry *e)
+{
+    double n = cold_weight + g->colds, mean = (cold_weight * usual_cold + g->cold) / n;
+    double squares = cold_weight * (usual_cold * usual_cold + cold_spread * cold_spread);
+
+    e->cold = mean;
+    e->cold_variance = (squares + g->cold_squares) / n - mean * mean;
 }
 
 /* The contender in use is the one that looks fastest; another takes its place when that is more
@@ -120,39 +122,45 @@ static void doubt_recalled(struct guard_entry *e, const double *seconds)
     }
 }
 
-/* The estimated loss by the round's trials, with the time for getting ready. */
-static double lost(const struct guard_entry *e, const struct view *v, const double *value,
-                   double own)
+/* The estimated loss by a round's trials, with the time for getting ready. */
+static double lost(const struct guard_entry *e, const struct view *v, int round, const double *took,
+                   const double *cost, double own)
 {
     double sum = 0;
 
-    for (int k = 0; k < e->turns; k++) {
+    for (int k = round ? e->end[round - 1] : 0; k < e->end[round]; k++) {
         int i = e->turn[k];
 
         if (i == e->best || !v->s.n[i] || !(own > 0))
             continue;
         double mean = worth_belief(v, i, 0).mean;
         sum += (mean > 0 ? evidence_exp(mean < 2 ? mean : 2) - 1 : 0) +
-               (value[2 * k + 1] - value[2 * k]) / own;
+               (e->later ? 0 : (cost[k] - took[k]) / own);
     }
     return sum;
 }
 
-/* Seconds of the contenders by the round's values. Returns those of the one in use; 0: none. */
-static double read_round(struct guard_entry *e, const double *value, double *seconds)
+/* Seconds of the contenders in a round. Returns those of the one in use; 0: none. */
+static double read_round(struct guard_entry *e, int round, const double *took, double *seconds)
 {
-    double own = 0, agreement = -value[2 * e->turns];
+    double own = 0;
 
-    for (int k = 0; k < e->turns; k++) {
+    for (int k = round ? e->end[round - 1] : 0; k < e->end[round]; k++) {
         int i = e->turn[k];
 
         if (e->out & 1u << i)
             continue;
-        seconds[i] = value[2 * k];
+        seconds[i] = took[k];
         e->seen[i] = e->calls;
         if (i == e->best)
             own = seconds[i];
     }
+    return own;
+}
+
+/* The share of an agreement in a call that took so long. */
+static void learn_agreeing(struct guard_entry *e, double agreement, double own)
+{
     if (agreement > 0 && own > 0) {
         double share = agreement / own;
         share = share < least_agreeing  ? least_agreeing
@@ -160,59 +168,16 @@ static double read_round(struct guard_entry *e, const double *value, double *sec
                                         : share;
         e->agreeing += (share - e->agreeing) / 2;
     }
-    return own;
 }
 
-/* Note the verdict, and its evidence. */
-static void note_verdict(struct guard_entry *e, const struct view *v)
+void guard_learn_round(struct guard *g, struct guard_entry *e, int round, const double *took,
+                       const double *cost, double agreement)
 {
-    int rival = e->best;
-
-    for (int i = 1; i < e->n && e->best == GUARD_NATIVE; i++)
-        if (worth_is_known(v, i) && (!rival || v->b.mean[i] < v->b.mean[rival]))
-            rival = i;
-    for (int i = 1; i < e->n; i++)
-        e->found[i] =
-            worth_is_known(v, i) ? belief_compare(&v->b, i, GUARD_NATIVE) : (struct estimate){0};
-    e->before = e->verdict;
-    e->verdict = (struct guard_verdict){1, e->best, (uint8_t)rival,
-                                        belief_compare(&v->b, rival, GUARD_NATIVE)};
-}
-
-/* No answer yet. Nothing is known of when there will be one, or it was sooner the last time. */
-static void wait_longer(struct guard_entry *e)
-{
-    uint32_t more = e->lag > GUARD_PAUSE ? e->lag / LAG_PARTS : e->waited;
-
-    e->pause = more < MOST_PAUSE ? more : MOST_PAUSE;
-    e->waited += e->pause;
-}
-
-/* There was one: the lag is what was waited, or somewhat less, which the next round tries. */
-static void learn_lag(struct guard_entry *e)
-{
-    uint32_t most = MOST_PAUSE;
-
-    e->lag = e->waited - e->waited / LAG_PARTS;
-    if (e->lag > most)
-        e->lag = most;
-}
-
-/* The values, each now the largest of any rank. Returns 1 if that makes a verdict, else 0. */
-static int tell(struct guard *g, struct guard_entry *e, const double *value)
-{
-    double seconds[EVIDENCE_ARMS] = {0}, own;
+    double seconds[EVIDENCE_ARMS] = {0}, own = read_round(e, round, took, seconds);
+    int was = e->best;
     struct view v;
-    int was = e->best, more;
 
-    for (int k = 0; k < e->turns; k++)
-        if (!isfinite(value[2 * k])) { /* some rank does not know yet */
-            wait_longer(e);
-            return 0;
-        }
-    if (e->later)
-        learn_lag(e);
-    own = read_round(e, value, seconds);
+    learn_agreeing(e, agreement, own);
     learn_cold(g, e, seconds);
     guard_expect_cold(g, e);
     doubt_recalled(e, seconds);
@@ -223,28 +188,7 @@ static int tell(struct guard *g, struct guard_entry *e, const double *value)
     worth_view(g, e, &v);
     v.best = choose(e, &v);
     e->best = (uint8_t)v.best;
-    e->spent += lost(e, &v, value, own);
+    e->spent += lost(e, &v, round, took, cost, own);
     if (e->best != was)
         e->interval = e->alarms = 0;
-    more = guard_compose(e, &v);
-    if (!(more && e->free_rounds) && !e->alarms && e->evidence.rounds >= 2)
-        guard_settle(e, &v);
-    else if (e->evidence.rounds < SURE_ROUNDS || (e->verdict.known && e->best == was))
-        return 0;
-    note_verdict(e, &v);
-    return 1;
-}
-
-int guard_conclude(struct guard *g, struct guard_entry *e, guard_agree agree, void *context)
-{
-    double value[GUARD_VALUES], began = g->now ? g->now() : 0;
-
-    if (agree(context, value, values(e, value)) < 0) {
-        *e = (struct guard_entry){.state = FOR_GOOD, .later = e->later};
-        return 0;
-    }
-    int news = tell(g, e, value);
-    double seconds = g->now ? g->now() - began : 0;
-    e->agreement = seconds > 0 && seconds < GUARD_LONGEST_S ? seconds * e->scale[0] : 0;
-    return news;
 }
