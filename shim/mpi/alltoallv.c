@@ -14,6 +14,7 @@
 
 #include "shim/mpi/comm.h"
 #include "shim/decide/count.h"
+#include "shim/mpi/grid.h"
 #include "shim/mpi/library.h"
 #include "shim/mpi/refused.h"
 #include "shim/mpi/rows.h"
@@ -248,7 +249,7 @@ static enum reason alltoallv_ask(const struct alltoallv_arguments *a, const stru
                     sent, received);
 }
 
-/* A vector's copy; *room: behind it. */
+/* A vector's copy, on which each starts as a word does; *room: behind it. */
 static void *keep(const void *vector, size_t bytes, char **room)
 {
     void *copy = memcpy(*room, vector, bytes);
@@ -271,30 +272,39 @@ static void keep_peers(struct side *s, char **room)
         s->displs.wide = keep(s->displs.wide, n * sizeof *s->displs.wide, room);
 }
 
-/*
- * The sizes that a persistent call keeps, in room of its own. A rank without memory for it, as any
- * other call, has those of the communicator (nonblocking_room).
- */
+/* Room for the sizes of a call that outlives its start, with its peers'. Returns 0: no memory. */
+static int take_room(struct alltoallv_arguments *a, struct mpi_call *call, struct rows *own)
+{
+    size_t n = (size_t)a->size, line = n + 1;
+    size_t peers = (size_t)(a->send.n + a->receive.n + 2);
+    uint64_t *room = calloc(2 * line + n * n + 3 * peers, sizeof *room);
+
+    call->room = room;
+    if (!room)
+        return 0;
+    own->sends = room;
+    own->receives = own->sends + line;
+    own->matrix = own->receives + line;
+    char *rest = (char *)(own->matrix + n * n);
+    keep_peers(&a->send, &rest);
+    keep_peers(&a->receive, &rest);
+    return 1;
+}
+
+/* The sizes that the call goes by: of a persistent one, a copy. A rank without memory for it has
+   the communicator's, as any other call (nonblocking_room). */
 static struct rows keep_rows(struct alltoallv_arguments *a, struct mpi_call *call,
                              const struct rows *rows)
 {
-    size_t n = (size_t)a->size, line = (n + 1) * sizeof *rows->sends,
-           square = n * n * sizeof *rows->matrix;
-    size_t each = sizeof(int) + sizeof(MPI_Count) + sizeof(MPI_Aint) + 8;
-    size_t peers = (size_t)(a->send.n + a->receive.n + 2) * each;
-    struct rows kept = *rows;
-    char *room = NULL;
+    size_t n = (size_t)a->size;
+    struct rows own = *rows;
 
-    if (call->persistent)
-        call->room = room = malloc(2 * line + square + peers);
-    if (!room)
-        return kept;
-    kept.sends = keep(rows->sends, line, &room);
-    kept.receives = keep(rows->receives, line, &room);
-    kept.matrix = keep(rows->matrix, square, &room);
-    keep_peers(&a->send, &room);
-    keep_peers(&a->receive, &room);
-    return kept;
+    if (call->persistent && take_room(a, call, &own)) {
+        memcpy(own.sends, rows->sends, n * sizeof *own.sends);
+        memcpy(own.receives, rows->receives, n * sizeof *own.receives);
+        memcpy(own.matrix, rows->matrix, n * n * sizeof *own.matrix);
+    }
+    return own;
 }
 
 /* All that precedes a reroute. REASON_NONE and *c, or why the call runs natively, on all ranks
@@ -319,6 +329,42 @@ static enum reason get_ready(struct alltoallv_arguments *a, struct rows_call *r,
         fill_buffers(a, call, &kept);
         call->begun = count_now() - rows->seconds;
     }
+    return why;
+}
+
+/* The same of a nonblocking call whose sizes all ranks know. On success, *wrong: an MPI code, if
+   this rank cannot serve the call. */
+static enum reason get_ready_alone(struct alltoallv_arguments *a, struct mpi_call *call,
+                                   struct mpi_comm **c, int *rc, int *wrong)
+{
+    uint64_t sends = 0, receives = 0, most;
+    enum reason why = REASON_NONE;
+    struct rows own;
+
+    if (bytes_of(counts_at(a->send.counts, 0), a->send.type, &sends) < 0 ||
+        bytes_of(counts_at(a->receive.counts, 0), a->receive.type, &receives) < 0)
+        return REASON_ARGUMENTS;
+    most = (sends > receives ? sends : receives) * (uint64_t)a->send.n;
+    if (gate_bytes(most))
+        return REASON_SMALL;
+    if (!(*c = mpi_gate_agreed(call, a->size, &why)))
+        return why;
+    if (!take_room(a, call, &own)) {
+        *rc = MPI_ERR_NO_MEM;
+        return why;
+    }
+    if (grid_demand(a->comm, a->size, sends, receives, own.matrix) < 0)
+        why = REASON_ARGUMENTS;
+    if (!why)
+        why = rows_total(own.matrix, a->size, &call->total);
+    if (why) {
+        free(call->room);
+        return why;
+    }
+    call->request.demand = own.matrix;
+    *wrong = describe_both(a, &own) ? MPI_ERR_TYPE : MPI_SUCCESS;
+    if (!*wrong)
+        fill_buffers(a, call, &own);
     return why;
 }
 
@@ -399,20 +445,21 @@ int alltoallv_run(struct alltoallv_arguments *a)
                             .buffers = a->buffers ? a->buffers : alltoallv_buffers};
     struct mpi_comm *c = NULL;
     struct rows_call r;
-    int rc = MPI_SUCCESS;
+    int rc = MPI_SUCCESS, wrong = MPI_SUCCESS;
     enum reason why = alltoallv_gate(a, collective);
 
     if (!why) {
         monitor(a);
-        why = call.persistent    ? rows_begin_once(&r, a->comm, a->size, collective)
-              : call.nonblocking ? REASON_AGREE
-                                 : rows_begin(&r, a->comm, a->size, collective);
+        why = !call.nonblocking            ? rows_begin(&r, a->comm, a->size, collective)
+              : call.persistent || a->grid ? rows_begin_once(&r, a->comm, a->size, collective)
+                                           : REASON_AGREE;
     }
     if (why) {
         count_native(collective, why);
         return library_call(&call);
     }
-    why = get_ready(a, &r, &call, &c, &rc);
+    why = call.nonblocking && !call.persistent ? get_ready_alone(a, &call, &c, &rc, &wrong)
+                                               : get_ready(a, &r, &call, &c, &rc);
     if (rc != MPI_SUCCESS) {
         if (call.nonblocking)
             *call.nonblocking = MPI_REQUEST_NULL;
@@ -424,7 +471,7 @@ int alltoallv_run(struct alltoallv_arguments *a)
         count_native(collective, why);
         return library_call(&call);
     }
-    struct mpi_outcome o = mpi_reroute(c, &call);
+    struct mpi_outcome o = wrong ? mpi_reroute_wrong(c, &call, wrong) : mpi_reroute(c, &call);
     rows_end(&r, o.native);
     return o.rc;
 }

@@ -41,6 +41,7 @@ struct alltoallv_arguments {
     /* Neighbour collectives set these; else 0. */
     int (*buffers)(const struct mpi_call *call, struct library_buffer *list);
     const void *arguments; /* of form.native */
+    int grid;              /* blocks are equal, on a grid: all ranks know the sizes (grid.h) */
     enum reason cannot;    /* why this rank alone knows that the call is native; or REASON_NONE */
 };
 

@@ -117,6 +117,19 @@ static uint64_t share_of(uint64_t sum, int n)
     return sum / (unsigned)n + (sum % (unsigned)n != 0);
 }
 
+enum reason rows_total(const uint64_t *matrix, int n, uint64_t *total)
+{
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < (size_t)n * (size_t)n; i++) {
+        if (matrix[i] > MOST_BYTES - sum)
+            return REASON_ARGUMENTS;
+        sum += matrix[i];
+    }
+    *total = share_of(sum, n);
+    return gate_size(*total, settings.cfg.min_bytes);
+}
+
 enum reason rows_gate(const struct rows_call *r, uint64_t total)
 {
     uint64_t row = (uint64_t)(r->n + EXTRA) * sizeof(uint64_t);

@@ -61,6 +61,9 @@ enum reason rows_ask(const struct rows_call *r, enum reason own, uint64_t sent, 
 /* Is a call of that size large enough? Returns as above. */
 enum reason rows_gate(const struct rows_call *r, uint64_t total);
 
+/* The size of the call with that matrix, which all ranks know. Local. Returns as above. */
+enum reason rows_total(const uint64_t *matrix, int n, uint64_t *total);
+
 /* Room for them: NULL and *why on all ranks alike. Collective where there was none yet. */
 struct rows *rows_of(struct mpi_comm *c, enum reason *why);
 

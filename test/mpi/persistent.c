@@ -284,10 +284,12 @@ static void make_call(struct call *c, struct draw *d)
     c->n = draw_below(d, 15) ? 1 + draw_below(d, large ? MOST_LARGE : MOST) : 0;
     c->root = (int)((uint64_t)draw_below(d, 1 << 20) % (uint64_t)c->at->size);
     c->in_place = !draw_below(d, 3) && c->what != BCAST;
-    int ragged = c->what != ALLTOALLV && c->what != ALLTOALLW && c->n, turn = draw_below(d, 100);
+    int pairs = c->what == ALLTOALLV || c->what == ALLTOALLW, turn = draw_below(d, 100);
     size_t at = 0;
     for (int r = 0; r < c->at->size; r++) {
-        c->count[r] = ragged ? c->n - (r * 7 + turn) % (c->n < 9 ? c->n : 9) : c->n;
+        int row = pairs ? r + c->at->rank : r; /* two ranks send each other as much */
+
+        c->count[r] = c->n ? c->n - (row * 7 + turn) % (c->n < 9 ? c->n : 9) : 0;
         c->displ[r] = (int)at;
         at += (size_t)c->count[r] + (kinds[c->what].sums ? 0 : 2);
     }
