@@ -63,14 +63,24 @@ persistent_null() {
 
 # Some requests are the library's then.
 persistent_lacks_memory() {
-    local got
+    local collective
     begin "persistent: a rank lacks memory when a request is made"
     launch 3 -- "$programs/persistent_edges" short
     want_right
     want_lines
-    want_number allgatherv .rerouted_nonblocking -ge 1
-    got=$(started '.native["a rank could not get it ready"]')
-    [ "${got:-0}" -ge 2 ] || complain "report: ${got:-no} requests are native because a rank lacks memory"
+    for collective in allgatherv gatherv alltoallv; do
+        want_number $collective .rerouted_nonblocking -ge 3
+        want_number $collective '.native["a rank could not get it ready"]' -ge 6
+    done
+    finish
+}
+
+persistent_types() {
+    begin "persistent: blocks of different types on one rank"
+    launch 3 -- "$programs/persistent_edges" types
+    want_right
+    want_lines
+    want_number alltoallv '.native["persistent, and a rank has blocks of different types that are not packed"]' -eq 3
     finish
 }
 
@@ -109,5 +119,6 @@ cases_persistent() {
     persistent_edge cancel "MPI_Cancel is an error"
     persistent_edge memory "a start takes no memory"
     persistent_lacks_memory
+    persistent_types
     persistent_follows_the_guard
 }
