@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Neighbour collectives of equal blocks on a Cartesian communicator: every rank knows what all
- * ranks send each other, without a message. What a rank sends, its neighbours receive, and a grid
- * is connected. So from each rank to the next, the two sizes of a block change places.
+ * ranks send each other, without a message. A rank's neighbours receive what it sends, and it
+ * receives what they send. So from each rank to the next, the two sizes of a block change places.
+ * A grid is connected, so this tells the sizes of all.
  *
  * Local. Any thread.
  */

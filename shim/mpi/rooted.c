@@ -166,8 +166,8 @@ static struct sizes_claim claim_of(const struct rooted *a, int rank, int size)
     return claim;
 }
 
-/* What precedes the reroute of a persistent call: it asks each time, as it is planned once. Returns
-   its communicator and the total, or NULL and why the call runs natively, on all ranks alike. */
+/* A persistent call before its reroute: it asks each time, as it is planned once. Returns its
+   communicator and the total, or NULL and why the call runs natively, on all ranks alike. */
 static struct mpi_comm *plan_once(const struct rooted *a, struct mpi_call *call, int size, int rank,
                                   enum reason *why)
 {
