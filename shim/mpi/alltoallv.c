@@ -342,9 +342,9 @@ static enum reason get_ready_alone(struct alltoallv_arguments *a, struct mpi_cal
     struct rows own;
 
     if (bytes_of(counts_at(a->send.counts, 0), a->send.type, &sends) < 0 ||
-        bytes_of(counts_at(a->receive.counts, 0), a->receive.type, &receives) < 0)
+        bytes_of(counts_at(a->receive.counts, 0), a->receive.type, &receives) < 0 ||
+        bytes_of_all(sends > receives ? sends : receives, a->send.n, &most) < 0)
         return REASON_ARGUMENTS;
-    most = (sends > receives ? sends : receives) * (uint64_t)a->send.n;
     if (gate_bytes(most))
         return REASON_SMALL;
     if (!(*c = mpi_gate_agreed(call, a->size, &why)))
@@ -450,9 +450,10 @@ int alltoallv_run(struct alltoallv_arguments *a)
 
     if (!why) {
         monitor(a);
-        why = !call.nonblocking            ? rows_begin(&r, a->comm, a->size, collective)
-              : call.persistent || a->grid ? rows_begin_once(&r, a->comm, a->size, collective)
-                                           : REASON_AGREE;
+        why = !call.nonblocking ? rows_begin(&r, a->comm, a->size, collective)
+              : call.persistent ? rows_begin_once(&r, a->comm, a->size, collective)
+              : a->grid         ? rows_begin_known(&r, a->comm, a->size, collective)
+                                : REASON_AGREE;
     }
     if (why) {
         count_native(collective, why);

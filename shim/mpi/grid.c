@@ -5,11 +5,9 @@
 
 #include "shim/mpi/calls.h"
 
-enum { MOST_DIMENSIONS = 32 };
-
 struct grid {
     int dimensions;
-    int length[MOST_DIMENSIONS], periodic[MOST_DIMENSIONS], here[MOST_DIMENSIONS];
+    int length[GRID_DIMENSIONS], periodic[GRID_DIMENSIONS], here[GRID_DIMENSIONS];
 };
 
 /* The sum of a rank's coordinates is even on every other rank. MPI numbers ranks in row-major
@@ -47,7 +45,7 @@ int grid_demand(MPI_Comm comm, int n, uint64_t sends, uint64_t receives, uint64_
     struct grid g;
     int rank;
 
-    if (mpi.Cartdim_get(comm, &g.dimensions) != MPI_SUCCESS || g.dimensions > MOST_DIMENSIONS ||
+    if (mpi.Cartdim_get(comm, &g.dimensions) != MPI_SUCCESS || g.dimensions > GRID_DIMENSIONS ||
         mpi.Cart_get(comm, g.dimensions, g.length, g.periodic, g.here) != MPI_SUCCESS ||
         mpi.Comm_rank(comm, &rank) != MPI_SUCCESS)
         return -1;

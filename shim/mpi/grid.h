@@ -13,10 +13,12 @@
 #include <mpi.h>
 #include <stdint.h>
 
+enum { GRID_DIMENSIONS = 32 }; /* at most */
+
 /*
  * Fill in matrix, [n * n]: row s is what rank s sends to each. No rank of the grid is a neighbour
  * twice. sends, receives: bytes of this rank's blocks. Returns 0, or -1: no grid has such blocks,
- * or it has more than 32 dimensions.
+ * or it has more dimensions.
  */
 int grid_demand(MPI_Comm comm, int n, uint64_t sends, uint64_t receives, uint64_t *matrix);
 

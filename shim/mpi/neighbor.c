@@ -11,8 +11,10 @@
  */
 #include "shim/decide/count.h"
 #include "shim/mpi/alltoallv.h"
+#include "shim/mpi/grid.h"
 #include "shim/mpi/library.h"
 #include "shim/mpi/neighbors.h"
+#include "shim/mpi/nonblocking.h"
 #include "shim/mpi/wrappers.h"
 
 /* One side of a call. */
@@ -146,6 +148,27 @@ static int neighbor_run(const struct neighbor_arguments *a)
     x.receive = side_of(&a->receive, &nb->from, a->receive.count);
     x.cannot = nb->unknown ? REASON_MEMORY : nb->twice ? REASON_TWICE : REASON_NONE;
     return alltoallv_run(&x);
+}
+
+/* As nonblocking_passes, of equal blocks. It goes by the larger one of this rank's two sizes: on a
+   grid, all ranks know both. */
+static int passes(enum plan_collective collective, MPI_Count sendcount, MPI_Datatype sendtype,
+                  MPI_Count recvcount, MPI_Datatype recvtype)
+{
+    enum reason why = mpi_process.verdict;
+    uint64_t sends, receives, most;
+
+    if (!why) {
+        if (bytes_of(sendcount, sendtype, &sends) < 0 ||
+            bytes_of(recvcount, recvtype, &receives) < 0 ||
+            bytes_of_all(sends > receives ? sends : receives, 2 * GRID_DIMENSIONS, &most) < 0)
+            return 0;
+        why = gate_bytes(most);
+    }
+    if (!why)
+        return 0;
+    count_native(collective, why);
+    return 1;
 }
 
 #define TEMPLATE "shim/mpi/neighbor_wraps.h"

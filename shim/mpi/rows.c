@@ -88,6 +88,13 @@ enum reason rows_begin_once(struct rows_call *r, MPI_Comm comm, int n, enum plan
     return n > MOST_RANKS ? REASON_SHAPE : REASON_NONE;
 }
 
+enum reason rows_begin_known(struct rows_call *r, MPI_Comm comm, int n, enum plan_collective c)
+{
+    enum reason why = rows_begin_once(r, comm, n, c);
+
+    return why || r->always || watch_get(r).active ? why : REASON_UNJUDGED;
+}
+
 enum reason rows_begin(struct rows_call *r, MPI_Comm comm, int n, enum plan_collective c)
 {
     enum reason why = rows_begin_once(r, comm, n, c);

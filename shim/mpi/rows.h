@@ -53,6 +53,9 @@ enum reason rows_begin(struct rows_call *r, MPI_Comm comm, int n, enum plan_coll
 /* The same of a persistent call, whose ranks tell each other their sizes at once. */
 enum reason rows_begin_once(struct rows_call *r, MPI_Comm comm, int n, enum plan_collective c);
 
+/* The same of a nonblocking call whose sizes all ranks know: where blocking ones are exchanged. */
+enum reason rows_begin_known(struct rows_call *r, MPI_Comm comm, int n, enum plan_collective c);
+
 /* If r->turn is WATCH_ASK. Collective over the communicator. sent, received: sums of this rank;
    own: why it cannot serve the call, REASON_ARGUMENTS or REASON_TWICE, or REASON_NONE. Returns as
    above. */

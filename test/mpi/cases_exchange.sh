@@ -123,6 +123,21 @@ neighbors() {
     finish
 }
 
+# Nonblocking and persistent ones go by what balancing gains in blocking ones.
+neighbors_start_nothing() {
+    local collective
+    begin "nonblocking and persistent calls of the neighbour collectives where balancing gains nothing"
+    launch 4 COLLSHIM_MIN_BYTES=1KiB COLLSHIM_GUARD=0 COLLSHIM_TOPOLOGY='node:1 rank:4' -- \
+        "$programs/neighbors" "$seed" 200 started
+    want_right
+    want_lines
+    for collective in neighbor_allgather neighbor_alltoall; do
+        want_number $collective .rerouted -eq 0
+        want_number $collective '.native["nonblocking, and no schedule of one process has won in blocking calls like it"]' -gt 0
+    done
+    finish
+}
+
 # A ring along the nodes: of each node the last rank alone sends much to another one, over one of two rails.
 neighbors_are_watched() {
     begin "a ring of skewed halos is balanced over the rails of ranks that have none"
@@ -131,6 +146,7 @@ neighbors_are_watched() {
     want_right
     want_lines
     want_number neighbor_alltoall .rerouted -ge $((15 * 6))
+    ! progresses || want_number neighbor_alltoall .rerouted_nonblocking -eq $((3 * 6))
     finish
 
     begin "the same halos on one node, where balancing gains nothing"
@@ -164,6 +180,7 @@ cases_exchange() {
         neighbors 4 200 started COLLSHIM_TOPOLOGY='node:2 rank:2 rail:2@100Mbit,50Mbit'
         neighbors 2 150 started
         [ "$quick" -eq 1 ] || neighbors 6 200 started
+        neighbors_start_nothing
     fi
     neighbors 3 150 native COLLSHIM_TOPOLOGY='node:2 rank:2,1' COLLSHIM_MODE=verify
     neighbors_are_watched

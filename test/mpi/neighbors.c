@@ -11,7 +11,8 @@
  * neighbors SEED CALLS started: one in three is nonblocking, and one in three persistent. Such a
  * request is started again behind each later call on its communicator, with data in its buffers as
  * at first.
- * neighbors SEED CALLS skewed: a ring of large halos to the right and small ones to the left.
+ * neighbors SEED CALLS skewed: a ring of large halos to the right and small ones to the left, and
+ * then three nonblocking calls of equal ones.
  */
 #include "test/mpi/typemap.h"
 #include "test/mpi/large_counts.h"
@@ -418,7 +419,7 @@ static void wrong_calls(void)
 /* Ints to the right, and a hundredth as many to the left. */
 static void skewed(int calls)
 {
-    enum { MOST = 300000, LEAST = MOST / 100 };
+    enum { MOST = 300000, LEAST = MOST / 100, EACH = MOST / 3 };
     int *out = malloc((MOST + LEAST) * sizeof *out), *in = malloc((MOST + LEAST) * sizeof *in);
     int counts[2][2] = {{LEAST, MOST}, {MOST, LEAST}}, displs[2][2] = {{0, LEAST}, {0, MOST}};
     int left = (world_rank + world_size - 1) % world_size, right = (world_rank + 1) % world_size;
@@ -436,6 +437,16 @@ static void skewed(int calls)
             in[MOST - 1] != left * 1000003 + k * 101 + LEAST + MOST - 1 ||
             in[MOST] != right * 1000003 + k * 101)
             fail("skewed call %d: %d, %d and %d", k, in[0], in[MOST - 1], in[MOST]);
+    }
+    for (int k = 0; k < 3; k++) {
+        MPI_Request request;
+
+        in[0] = in[2 * EACH - 1] = -1;
+        MPI_Ineighbor_alltoall(out, EACH, MPI_INT, in, EACH, MPI_INT, places[0].comm, &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        if (in[0] != left * 1000003 + (calls - 1) * 101 + EACH ||
+            in[2 * EACH - 1] != right * 1000003 + (calls - 1) * 101 + EACH - 1)
+            fail("equal call %d: %d and %d", k, in[0], in[2 * EACH - 1]);
     }
     free(out);
     free(in);

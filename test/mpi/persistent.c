@@ -2,7 +2,8 @@
 /*
  * Persistent collectives: persistent [SEED [ROUNDS [native]]]
  *
- * Each communicator has several requests, of random functions, sizes, types and places. A round
+ * Each communicator has several requests, of random functions, sizes, types and places, a third of
+ * them by the names with large counts. A round
  * writes new data and starts some of them, by MPI_Start or MPI_Startall. Each rank has an order of
  * its own, but one for the library's own requests, since MPICH matches them by it. The round makes
  * blocking and nonblocking calls and messages on the same communicators. It completes the requests
@@ -75,6 +76,8 @@ struct call {
     MPI_Datatype type[2];
     int count[MOST_RANKS], displ[MOST_RANKS], byte_displ[2][MOST_RANKS];
     MPI_Datatype types[2][MOST_RANKS];
+    MPI_Count wide_count[MOST_RANKS];
+    MPI_Aint wide_displ[MOST_RANKS], wide_byte_displ[2][MOST_RANKS];
     int *in, *out;
     size_t room; /* ints in each */
     int rerouted, keeps_types;
@@ -273,6 +276,70 @@ static void init(struct call *c)
     }
 }
 
+/* By the names with large counts. */
+static void init_wide(struct call *c)
+{
+    MPI_Count n = c->n, mine = c->count[c->at->rank], *count = c->wide_count;
+    MPI_Aint *displ = c->wide_displ;
+    MPI_Datatype s = c->type[0], r = c->type[1];
+    MPI_Comm comm = c->at->comm;
+    const void *in = is_in_place(c) ? MPI_IN_PLACE : c->in;
+    void *own = is_in_place(c) ? MPI_IN_PLACE : c->out; /* of a scatter */
+    MPI_Info i = MPI_INFO_NULL;
+    MPI_Request *q = &c->request;
+
+    switch (c->what) {
+    case ALLGATHER:
+        MPI_Allgather_init_c(in, n, s, c->out, n, r, comm, i, q);
+        break;
+    case ALLGATHERV:
+        MPI_Allgatherv_init_c(in, mine, s, c->out, count, displ, r, comm, i, q);
+        break;
+    case ALLREDUCE:
+        MPI_Allreduce_init_c(in, c->out, n, MPI_INT, MPI_SUM, comm, i, q);
+        break;
+    case REDUCE:
+        MPI_Reduce_init_c(in, c->out, n, MPI_INT, MPI_SUM, c->root, comm, i, q);
+        break;
+    case REDUCE_SCATTER:
+        MPI_Reduce_scatter_init_c(in, c->out, count, MPI_INT, MPI_SUM, comm, i, q);
+        break;
+    case REDUCE_SCATTER_BLOCK:
+        MPI_Reduce_scatter_block_init_c(in, c->out, n, MPI_INT, MPI_SUM, comm, i, q);
+        break;
+    case SCAN:
+        MPI_Scan_init_c(in, c->out, n, MPI_INT, MPI_SUM, comm, i, q);
+        break;
+    case EXSCAN:
+        MPI_Exscan_init_c(in, c->out, n, MPI_INT, MPI_SUM, comm, i, q);
+        break;
+    case BCAST:
+        MPI_Bcast_init_c(c->out, n, r, c->root, comm, i, q);
+        break;
+    case GATHER:
+        MPI_Gather_init_c(in, n, s, c->out, n, r, c->root, comm, i, q);
+        break;
+    case GATHERV:
+        MPI_Gatherv_init_c(in, mine, s, c->out, count, displ, r, c->root, comm, i, q);
+        break;
+    case SCATTER:
+        MPI_Scatter_init_c(c->in, n, s, own, n, r, c->root, comm, i, q);
+        break;
+    case SCATTERV:
+        MPI_Scatterv_init_c(c->in, count, displ, s, own, mine, r, c->root, comm, i, q);
+        break;
+    case ALLTOALL:
+        MPI_Alltoall_init_c(in, n, s, c->out, n, r, comm, i, q);
+        break;
+    case ALLTOALLV:
+        MPI_Alltoallv_init_c(in, count, displ, s, c->out, count, displ, r, comm, i, q);
+        break;
+    default:
+        MPI_Alltoallw_init_c(in, count, c->wide_byte_displ[0], c->types[0], c->out, count,
+                             c->wide_byte_displ[1], c->types[1], comm, i, q);
+    }
+}
+
 /* Draws that all ranks make alike, and then some of this rank's own. */
 static void make_call(struct call *c, struct draw *d)
 {
@@ -291,6 +358,8 @@ static void make_call(struct call *c, struct draw *d)
 
         c->count[r] = c->n ? c->n - (row * 7 + turn) % (c->n < 9 ? c->n : 9) : 0;
         c->displ[r] = (int)at;
+        c->wide_count[r] = c->count[r];
+        c->wide_displ[r] = c->displ[r];
         at += (size_t)c->count[r] + (kinds[c->what].sums ? 0 : 2);
     }
     for (int i = 0; i < 2; i++) {
@@ -299,6 +368,7 @@ static void make_call(struct call *c, struct draw *d)
         for (int r = 0; r < c->at->size; r++) {
             c->types[i][r] = c->type[i];
             c->byte_displ[i][r] = c->displ[r] * (int)sizeof(int) * (1 + c->gap[i]);
+            c->wide_byte_displ[i][r] = c->byte_displ[i][r];
         }
     }
     c->room = 2 * (size_t)(c->n + 2) * (size_t)c->at->size;
@@ -306,7 +376,10 @@ static void make_call(struct call *c, struct draw *d)
     c->out = malloc(c->room * sizeof *c->out);
     if (!c->in || !c->out)
         abort();
-    init(c);
+    if (draw_below(d, 3) == 0)
+        init_wide(c);
+    else
+        init(c);
     c->rerouted = c->n && c->at->size > 1;
     c->keeps_types = natively || (MPI_VERSION < 4 && !c->rerouted);
     if (!c->keeps_types)
