@@ -137,7 +137,9 @@ static struct call_block block_of(const struct side *s, int i)
         .count = s->mixed ? (MPI_Count)(s->at[r + 1] - s->at[r]) : counts_at(s->counts, i),
         .packed = s->at[r]};
     if (s->odd) { /* join_types has found types without a layout */
-        b.is_own = layout_of(s->types[i], &b.own) == 0;
+        b.is_own = s->own || layout_of(s->types[i], &b.own) == 0;
+        if (s->own)
+            b.own = s->own[i];
         b.count = b.is_own && b.own.size ? counts_at(s->counts, i) : 0;
     }
     return b;
@@ -226,8 +228,6 @@ static enum reason describe_both(struct alltoallv_arguments *a, struct rows *row
 
     if (!why && !in_place)
         why = alltoallv_describe(&a->send, a->size, rows->sends);
-    if (!why && a->form.persistent && (a->receive.odd || a->send.odd))
-        why = REASON_OWN_TYPES;
     for (int i = 0; in_place && !why && i < a->size; i++)
         rows->sends[i] = rows->receives[i];
     return why;
@@ -272,22 +272,56 @@ static void keep_peers(struct side *s, char **room)
         s->displs.wide = keep(s->displs.wide, n * sizeof *s->displs.wide, room);
 }
 
-/* Room for the sizes of a call that outlives its start, with its peers'. Returns 0: no memory. */
+/* The layouts of an odd side's blocks, with types that the program cannot free. Returns an MPI
+ * code.
+ */
+static int keep_layouts(struct side *s, int size, struct mpi_call *call, char **room)
+{
+    int n = s->odd ? blocks_of(s, size) : 0, rc = MPI_SUCCESS;
+    struct layout *own = (struct layout *)*room;
+
+    *room += (size_t)n * sizeof *own;
+    for (int i = 0; i < n && rc == MPI_SUCCESS; i++) {
+        MPI_Datatype *kept = &call->types[call->ntypes];
+
+        *kept = MPI_DATATYPE_NULL;
+        if (!count_of(s, i))
+            continue;
+        rc = layout_of(s->types[i], &own[i]) < 0 ? MPI_ERR_TYPE : layout_keep(&own[i], kept);
+        call->ntypes += *kept != MPI_DATATYPE_NULL;
+    }
+    s->own = n ? own : NULL;
+    return rc;
+}
+
+/* Room for what a call goes by that outlives its start: types, sizes, neighbours. Returns 0: no
+   memory. */
 static int take_room(struct alltoallv_arguments *a, struct mpi_call *call, struct rows *own)
 {
-    size_t n = (size_t)a->size, line = n + 1;
-    size_t peers = (size_t)(a->send.n + a->receive.n + 2);
-    uint64_t *room = calloc(2 * line + n * n + 3 * peers, sizeof *room);
+    struct side *s = &a->send, *r = &a->receive;
+    size_t n = (size_t)a->size, line = n + 1, peers = (size_t)(s->n + r->n + 2);
+    size_t odd =
+        (size_t)((s->odd ? blocks_of(s, a->size) : 0) + (r->odd ? blocks_of(r, a->size) : 0));
+    size_t bytes =
+        odd * sizeof(struct layout) + (2 * line + n * n + 3 * peers) * sizeof *own->sends;
+    char *rest = calloc(1, bytes + odd * sizeof *call->types);
 
-    call->room = room;
-    if (!room)
+    call->room = rest;
+    if (!rest)
         return 0;
-    own->sends = room;
+    call->types = (MPI_Datatype *)(rest + bytes);
+    if (keep_layouts(s, a->size, call, &rest) || keep_layouts(r, a->size, call, &rest)) {
+        mpi_call_drop(call);
+        call->room = NULL;
+        call->ntypes = 0;
+        return 0;
+    }
+    own->sends = (uint64_t *)rest;
     own->receives = own->sends + line;
     own->matrix = own->receives + line;
-    char *rest = (char *)(own->matrix + n * n);
-    keep_peers(&a->send, &rest);
-    keep_peers(&a->receive, &rest);
+    rest = (char *)(own->matrix + n * n);
+    keep_peers(s, &rest);
+    keep_peers(r, &rest);
     return 1;
 }
 

@@ -23,11 +23,12 @@ struct side {
                                   NULL: block i is rank i's */
     int n;                     /* blocks, where peers are given; else as many as ranks */
 
-    struct layout layout; /* of all blocks: of bytes where types differ */
-    int mixed;            /* they do */
-    int odd;              /* and are not all packed: each block has its own layout */
-    const uint64_t *at;   /* [size + 1] where ranks' blocks start, packed, and the last one ends */
-    char *start;          /* of the first block, if they lie one behind the other; else NULL */
+    struct layout layout;     /* of all blocks: of bytes where types differ */
+    int mixed;                /* they do */
+    int odd;                  /* and are not all packed: each block has its own layout, */
+    const struct layout *own; /* [blocks] here, in a call that outlives its start; else NULL */
+    const uint64_t *at; /* [size + 1] where ranks' blocks start, packed, and the last one ends */
+    char *start;        /* of the first block, if they lie one behind the other; else NULL */
 };
 
 struct alltoallv_arguments {

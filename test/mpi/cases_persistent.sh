@@ -80,7 +80,7 @@ persistent_types() {
     launch 3 -- "$programs/persistent_edges" types
     want_right
     want_lines
-    want_number alltoallv '.native["persistent, and a rank has blocks of different types that are not packed"]' -eq 3
+    want_started
     finish
 }
 
