@@ -9,7 +9,6 @@
  */
 #include "shim/mpi/alltoallv.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "shim/mpi/comm.h"
@@ -40,23 +39,6 @@ static int alltoallv_buffers(const struct mpi_call *call, struct library_buffer 
                           receive = buffer_of(&a->receive, peers);
 
     return library_buffers(list, &send, &receive);
-}
-
-static int blocks_of(const struct side *s, int size)
-{
-    return s->peer ? s->n : size;
-}
-
-/* The rank that the block belongs to, or MPI_PROC_NULL. */
-static int peer_of(const struct side *s, int i)
-{
-    return s->peer ? s->peer[i] : i;
-}
-
-/* Elements of a block; MPI_PROC_NULL's has none. */
-static MPI_Count count_of(const struct side *s, int i)
-{
-    return peer_of(s, i) == MPI_PROC_NULL ? 0 : counts_at(s->counts, i);
 }
 
 /* Bytes for each of so many ranks (bytes may be NULL) and of all. 0, or -1: the library should
@@ -249,82 +231,6 @@ static enum reason alltoallv_ask(const struct alltoallv_arguments *a, const stru
                     sent, received);
 }
 
-/* A vector's copy, on which each starts as a word does; *room: behind it. */
-static void *keep(const void *vector, size_t bytes, char **room)
-{
-    void *copy = memcpy(*room, vector, bytes);
-
-    *room += (bytes + 7) / 8 * 8;
-    return copy;
-}
-
-/* Neighbours, and the sizes of their blocks, which the communicator's next call changes. */
-static void keep_peers(struct side *s, char **room)
-{
-    size_t n = s->peer ? (size_t)s->n : 0;
-
-    if (!s->peer)
-        return;
-    s->peer = keep(s->peer, n * sizeof *s->peer, room);
-    if (s->counts.wide)
-        s->counts.wide = keep(s->counts.wide, n * sizeof *s->counts.wide, room);
-    if (s->displs.wide)
-        s->displs.wide = keep(s->displs.wide, n * sizeof *s->displs.wide, room);
-}
-
-/* The layouts of an odd side's blocks, with types that the program cannot free. Returns an MPI
- * code.
- */
-static int keep_layouts(struct side *s, int size, struct mpi_call *call, char **room)
-{
-    int n = s->odd ? blocks_of(s, size) : 0, rc = MPI_SUCCESS;
-    struct layout *own = (struct layout *)*room;
-
-    *room += (size_t)n * sizeof *own;
-    for (int i = 0; i < n && rc == MPI_SUCCESS; i++) {
-        MPI_Datatype *kept = &call->types[call->ntypes];
-
-        *kept = MPI_DATATYPE_NULL;
-        if (!count_of(s, i))
-            continue;
-        rc = layout_of(s->types[i], &own[i]) < 0 ? MPI_ERR_TYPE : layout_keep(&own[i], kept);
-        call->ntypes += *kept != MPI_DATATYPE_NULL;
-    }
-    s->own = n ? own : NULL;
-    return rc;
-}
-
-/* Room for what a call goes by that outlives its start: types, sizes, neighbours. Returns 0: no
-   memory. */
-static int take_room(struct alltoallv_arguments *a, struct mpi_call *call, struct rows *own)
-{
-    struct side *s = &a->send, *r = &a->receive;
-    size_t n = (size_t)a->size, line = n + 1, peers = (size_t)(s->n + r->n + 2);
-    size_t odd =
-        (size_t)((s->odd ? blocks_of(s, a->size) : 0) + (r->odd ? blocks_of(r, a->size) : 0));
-    size_t bytes =
-        odd * sizeof(struct layout) + (2 * line + n * n + 3 * peers) * sizeof *own->sends;
-    char *rest = calloc(1, bytes + odd * sizeof *call->types);
-
-    call->room = rest;
-    if (!rest)
-        return 0;
-    call->types = (MPI_Datatype *)(rest + bytes);
-    if (keep_layouts(s, a->size, call, &rest) || keep_layouts(r, a->size, call, &rest)) {
-        mpi_call_drop(call);
-        call->room = NULL;
-        call->ntypes = 0;
-        return 0;
-    }
-    own->sends = (uint64_t *)rest;
-    own->receives = own->sends + line;
-    own->matrix = own->receives + line;
-    rest = (char *)(own->matrix + n * n);
-    keep_peers(s, &rest);
-    keep_peers(r, &rest);
-    return 1;
-}
-
 /* The sizes that the call goes by: of a persistent one, a copy. A rank without memory for it has
    the communicator's, as any other call (nonblocking_room). */
 static struct rows keep_rows(struct alltoallv_arguments *a, struct mpi_call *call,
@@ -333,7 +239,7 @@ static struct rows keep_rows(struct alltoallv_arguments *a, struct mpi_call *cal
     size_t n = (size_t)a->size;
     struct rows own = *rows;
 
-    if (call->persistent && take_room(a, call, &own)) {
+    if (call->persistent && alltoallv_keep(a, call, &own)) {
         memcpy(own.sends, rows->sends, n * sizeof *own.sends);
         memcpy(own.receives, rows->receives, n * sizeof *own.receives);
         memcpy(own.matrix, rows->matrix, n * n * sizeof *own.matrix);
@@ -383,7 +289,7 @@ static enum reason get_ready_alone(struct alltoallv_arguments *a, struct mpi_cal
         return REASON_SMALL;
     if (!(*c = mpi_gate_agreed(call, a->size, &why)))
         return why;
-    if (!take_room(a, call, &own)) {
+    if (!alltoallv_keep(a, call, &own)) {
         *rc = MPI_ERR_NO_MEM;
         return why;
     }
@@ -392,7 +298,7 @@ static enum reason get_ready_alone(struct alltoallv_arguments *a, struct mpi_cal
     if (!why)
         why = rows_total(own.matrix, a->size, &call->total);
     if (why) {
-        free(call->room);
+        mpi_call_drop(call);
         return why;
     }
     call->request.demand = own.matrix;

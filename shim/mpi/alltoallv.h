@@ -46,6 +46,32 @@ struct alltoallv_arguments {
     enum reason cannot;    /* why this rank alone knows that the call is native; or REASON_NONE */
 };
 
+/* Blocks of a side, of a call among so many ranks. */
+static inline int blocks_of(const struct side *s, int size)
+{
+    return s->peer ? s->n : size;
+}
+
+/* The rank that the block belongs to, or MPI_PROC_NULL. */
+static inline int peer_of(const struct side *s, int i)
+{
+    return s->peer ? s->peer[i] : i;
+}
+
+/* Elements of a block; MPI_PROC_NULL's has none. */
+static inline MPI_Count count_of(const struct side *s, int i)
+{
+    return peer_of(s, i) == MPI_PROC_NULL ? 0 : counts_at(s->counts, i);
+}
+
+/*
+ * Take over what a call goes by that outlives its start: neighbours, and layouts of blocks that
+ * differ, with types of its own. And give it room for its sizes, in *own. Returns 1; or 0, and all
+ * is as before: out of memory. mpi_call_drop frees it.
+ */
+struct rows;
+int alltoallv_keep(struct alltoallv_arguments *a, struct mpi_call *call, struct rows *own);
+
 /* A call. Returns what MPI returns. */
 int alltoallv_run(struct alltoallv_arguments *a);
 
