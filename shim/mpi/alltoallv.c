@@ -9,11 +9,11 @@
  */
 #include "shim/mpi/alltoallv.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "shim/mpi/comm.h"
 #include "shim/decide/count.h"
+#include "shim/mpi/grid.h"
 #include "shim/mpi/library.h"
 #include "shim/mpi/refused.h"
 #include "shim/mpi/rows.h"
@@ -39,23 +39,6 @@ static int alltoallv_buffers(const struct mpi_call *call, struct library_buffer 
                           receive = buffer_of(&a->receive, peers);
 
     return library_buffers(list, &send, &receive);
-}
-
-static int blocks_of(const struct side *s, int size)
-{
-    return s->peer ? s->n : size;
-}
-
-/* The rank that the block belongs to, or MPI_PROC_NULL. */
-static int peer_of(const struct side *s, int i)
-{
-    return s->peer ? s->peer[i] : i;
-}
-
-/* Elements of a block; MPI_PROC_NULL's has none. */
-static MPI_Count count_of(const struct side *s, int i)
-{
-    return peer_of(s, i) == MPI_PROC_NULL ? 0 : counts_at(s->counts, i);
 }
 
 /* Bytes for each of so many ranks (bytes may be NULL) and of all. 0, or -1: the library should
@@ -136,7 +119,9 @@ static struct call_block block_of(const struct side *s, int i)
         .count = s->mixed ? (MPI_Count)(s->at[r + 1] - s->at[r]) : counts_at(s->counts, i),
         .packed = s->at[r]};
     if (s->odd) { /* join_types has found types without a layout */
-        b.is_own = layout_of(s->types[i], &b.own) == 0;
+        b.is_own = s->own || layout_of(s->types[i], &b.own) == 0;
+        if (s->own)
+            b.own = s->own[i];
         b.count = b.is_own && b.own.size ? counts_at(s->counts, i) : 0;
     }
     return b;
@@ -225,8 +210,6 @@ static enum reason describe_both(struct alltoallv_arguments *a, struct rows *row
 
     if (!why && !in_place)
         why = alltoallv_describe(&a->send, a->size, rows->sends);
-    if (!why && a->form.persistent && (a->receive.odd || a->send.odd))
-        why = REASON_OWN_TYPES;
     for (int i = 0; in_place && !why && i < a->size; i++)
         rows->sends[i] = rows->receives[i];
     return why;
@@ -248,53 +231,20 @@ static enum reason alltoallv_ask(const struct alltoallv_arguments *a, const stru
                     sent, received);
 }
 
-/* A vector's copy; *room: behind it. */
-static void *keep(const void *vector, size_t bytes, char **room)
-{
-    void *copy = memcpy(*room, vector, bytes);
-
-    *room += (bytes + 7) / 8 * 8;
-    return copy;
-}
-
-/* Neighbours, and the sizes of their blocks, which the communicator's next call changes. */
-static void keep_peers(struct side *s, char **room)
-{
-    size_t n = s->peer ? (size_t)s->n : 0;
-
-    if (!s->peer)
-        return;
-    s->peer = keep(s->peer, n * sizeof *s->peer, room);
-    if (s->counts.wide)
-        s->counts.wide = keep(s->counts.wide, n * sizeof *s->counts.wide, room);
-    if (s->displs.wide)
-        s->displs.wide = keep(s->displs.wide, n * sizeof *s->displs.wide, room);
-}
-
-/*
- * The sizes that a persistent call keeps, in room of its own. A rank without memory for it, as any
- * other call, has those of the communicator (nonblocking_room).
- */
+/* The sizes that the call goes by: of a persistent one, a copy. A rank without memory for it has
+   the communicator's, as any other call (nonblocking_room). */
 static struct rows keep_rows(struct alltoallv_arguments *a, struct mpi_call *call,
                              const struct rows *rows)
 {
-    size_t n = (size_t)a->size, line = (n + 1) * sizeof *rows->sends,
-           square = n * n * sizeof *rows->matrix;
-    size_t each = sizeof(int) + sizeof(MPI_Count) + sizeof(MPI_Aint) + 8;
-    size_t peers = (size_t)(a->send.n + a->receive.n + 2) * each;
-    struct rows kept = *rows;
-    char *room = NULL;
+    size_t n = (size_t)a->size;
+    struct rows own = *rows;
 
-    if (call->persistent)
-        call->room = room = malloc(2 * line + square + peers);
-    if (!room)
-        return kept;
-    kept.sends = keep(rows->sends, line, &room);
-    kept.receives = keep(rows->receives, line, &room);
-    kept.matrix = keep(rows->matrix, square, &room);
-    keep_peers(&a->send, &room);
-    keep_peers(&a->receive, &room);
-    return kept;
+    if (call->persistent && alltoallv_keep(a, call, &own)) {
+        memcpy(own.sends, rows->sends, n * sizeof *own.sends);
+        memcpy(own.receives, rows->receives, n * sizeof *own.receives);
+        memcpy(own.matrix, rows->matrix, n * n * sizeof *own.matrix);
+    }
+    return own;
 }
 
 /* All that precedes a reroute. REASON_NONE and *c, or why the call runs natively, on all ranks
@@ -319,6 +269,42 @@ static enum reason get_ready(struct alltoallv_arguments *a, struct rows_call *r,
         fill_buffers(a, call, &kept);
         call->begun = count_now() - rows->seconds;
     }
+    return why;
+}
+
+/* The same of a nonblocking call whose sizes all ranks know. On success, *wrong: an MPI code, if
+   this rank cannot serve the call. */
+static enum reason get_ready_alone(struct alltoallv_arguments *a, struct mpi_call *call,
+                                   struct mpi_comm **c, int *rc, int *wrong)
+{
+    uint64_t sends = 0, receives = 0, most;
+    enum reason why = REASON_NONE;
+    struct rows own;
+
+    if (bytes_of(counts_at(a->send.counts, 0), a->send.type, &sends) < 0 ||
+        bytes_of(counts_at(a->receive.counts, 0), a->receive.type, &receives) < 0 ||
+        bytes_of_all(sends > receives ? sends : receives, a->send.n, &most) < 0)
+        return REASON_ARGUMENTS;
+    if (gate_bytes(most))
+        return REASON_SMALL;
+    if (!(*c = mpi_gate_agreed(call, a->size, &why)))
+        return why;
+    if (!alltoallv_keep(a, call, &own)) {
+        *rc = MPI_ERR_NO_MEM;
+        return why;
+    }
+    if (grid_demand(a->comm, a->size, sends, receives, own.matrix) < 0)
+        why = REASON_ARGUMENTS;
+    if (!why)
+        why = rows_total(own.matrix, a->size, &call->total);
+    if (why) {
+        mpi_call_drop(call);
+        return why;
+    }
+    call->request.demand = own.matrix;
+    *wrong = describe_both(a, &own) ? MPI_ERR_TYPE : MPI_SUCCESS;
+    if (!*wrong)
+        fill_buffers(a, call, &own);
     return why;
 }
 
@@ -399,20 +385,22 @@ int alltoallv_run(struct alltoallv_arguments *a)
                             .buffers = a->buffers ? a->buffers : alltoallv_buffers};
     struct mpi_comm *c = NULL;
     struct rows_call r;
-    int rc = MPI_SUCCESS;
+    int rc = MPI_SUCCESS, wrong = MPI_SUCCESS;
     enum reason why = alltoallv_gate(a, collective);
 
     if (!why) {
         monitor(a);
-        why = call.persistent    ? rows_begin_once(&r, a->comm, a->size, collective)
-              : call.nonblocking ? REASON_AGREE
-                                 : rows_begin(&r, a->comm, a->size, collective);
+        why = !call.nonblocking ? rows_begin(&r, a->comm, a->size, collective)
+              : call.persistent ? rows_begin_once(&r, a->comm, a->size, collective)
+              : a->grid         ? rows_begin_known(&r, a->comm, a->size, collective)
+                                : REASON_AGREE;
     }
     if (why) {
         count_native(collective, why);
         return library_call(&call);
     }
-    why = get_ready(a, &r, &call, &c, &rc);
+    why = call.nonblocking && !call.persistent ? get_ready_alone(a, &call, &c, &rc, &wrong)
+                                               : get_ready(a, &r, &call, &c, &rc);
     if (rc != MPI_SUCCESS) {
         if (call.nonblocking)
             *call.nonblocking = MPI_REQUEST_NULL;
@@ -424,7 +412,7 @@ int alltoallv_run(struct alltoallv_arguments *a)
         count_native(collective, why);
         return library_call(&call);
     }
-    struct mpi_outcome o = mpi_reroute(c, &call);
+    struct mpi_outcome o = wrong ? mpi_reroute_wrong(c, &call, wrong) : mpi_reroute(c, &call);
     rows_end(&r, o.native);
     return o.rc;
 }

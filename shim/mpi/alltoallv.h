@@ -23,11 +23,12 @@ struct side {
                                   NULL: block i is rank i's */
     int n;                     /* blocks, where peers are given; else as many as ranks */
 
-    struct layout layout; /* of all blocks: of bytes where types differ */
-    int mixed;            /* they do */
-    int odd;              /* and are not all packed: each block has its own layout */
-    const uint64_t *at;   /* [size + 1] where ranks' blocks start, packed, and the last one ends */
-    char *start;          /* of the first block, if they lie one behind the other; else NULL */
+    struct layout layout;     /* of all blocks: of bytes where types differ */
+    int mixed;                /* they do */
+    int odd;                  /* and are not all packed: each block has its own layout, */
+    const struct layout *own; /* [blocks] here, in a call that outlives its start; else NULL */
+    const uint64_t *at; /* [size + 1] where ranks' blocks start, packed, and the last one ends */
+    char *start;        /* of the first block, if they lie one behind the other; else NULL */
 };
 
 struct alltoallv_arguments {
@@ -41,8 +42,35 @@ struct alltoallv_arguments {
     /* Neighbour collectives set these; else 0. */
     int (*buffers)(const struct mpi_call *call, struct library_buffer *list);
     const void *arguments; /* of form.native */
+    int grid;              /* blocks are equal, on a grid: all ranks know the sizes (grid.h) */
     enum reason cannot;    /* why this rank alone knows that the call is native; or REASON_NONE */
 };
+
+/* Blocks of a side, of a call among so many ranks. */
+static inline int blocks_of(const struct side *s, int size)
+{
+    return s->peer ? s->n : size;
+}
+
+/* The rank that the block belongs to, or MPI_PROC_NULL. */
+static inline int peer_of(const struct side *s, int i)
+{
+    return s->peer ? s->peer[i] : i;
+}
+
+/* Elements of a block; MPI_PROC_NULL's has none. */
+static inline MPI_Count count_of(const struct side *s, int i)
+{
+    return peer_of(s, i) == MPI_PROC_NULL ? 0 : counts_at(s->counts, i);
+}
+
+/*
+ * Take over what a call goes by that outlives its start: neighbours, and layouts of blocks that
+ * differ, with types of its own. And give it room for its sizes, in *own. Returns 1; or 0, and all
+ * is as before: out of memory. mpi_call_drop frees it.
+ */
+struct rows;
+int alltoallv_keep(struct alltoallv_arguments *a, struct mpi_call *call, struct rows *own);
 
 /* A call. Returns what MPI returns. */
 int alltoallv_run(struct alltoallv_arguments *a);

@@ -59,6 +59,23 @@ int layout_of(MPI_Datatype type, struct layout *l)
     return 0;
 }
 
+int layout_keep(struct layout *l, MPI_Datatype *kept)
+{
+    MPI_Datatype type;
+    int rc;
+
+    if (l->dense || !l->size)
+        return MPI_SUCCESS;
+    if ((rc = mpi.Type_contiguous(1, l->type, &type)) != MPI_SUCCESS)
+        return rc;
+    if ((rc = mpi.Type_commit(&type)) != MPI_SUCCESS) {
+        mpi.Type_free(&type);
+        return rc;
+    }
+    l->type = *kept = type;
+    return rc;
+}
+
 /* The application's elements to packed bytes, or back. */
 enum way { PACK, UNPACK };
 

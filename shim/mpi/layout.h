@@ -21,6 +21,10 @@ struct layout {
 /* Returns 0, or -1 if the type cannot be asked (the library will then say why). Local. */
 int layout_of(MPI_Datatype type, struct layout *l);
 
+/* For a call in which the application may free the type: packing needs it, so l->type becomes one
+   of ours, in *kept, which is else left alone. Returns an MPI code. */
+int layout_keep(struct layout *l, MPI_Datatype *kept);
+
 /* Is there data of a predefined kind, but no address for it? MPI_BOTTOM takes absolute types only.
  */
 static inline int layout_is_nowhere(const void *buffer, const struct layout *l, size_t bytes)

@@ -9,8 +9,8 @@
 /* The call, unless its numbers are beyond ints. */
 #define FINISH(w, call) finish(&(w), (w).code ? (w).code : (call))
 
-/* Of a call with a request, until which, or as long as which, the library may read the vectors.
-   keep: takes them over. */
+/* The end of a call with a request: the library may read the vectors until it is complete, or as
+   long as it lives. keep: takes them over. */
 static int finish_request(struct narrowing *w, int rc, MPI_Request *request,
                           void (*keep)(MPI_Request *request, void **memory, int n))
 {

@@ -11,8 +11,10 @@
  */
 #include "shim/decide/count.h"
 #include "shim/mpi/alltoallv.h"
+#include "shim/mpi/grid.h"
 #include "shim/mpi/library.h"
 #include "shim/mpi/neighbors.h"
+#include "shim/mpi/nonblocking.h"
 #include "shim/mpi/wrappers.h"
 
 /* One side of a call. */
@@ -40,6 +42,11 @@ static const struct neighbor_arguments *arguments_of(const struct mpi_call *call
     return a->arguments;
 }
 
+static int has_vectors(const struct neighbor_side *s)
+{
+    return counts_given(s->counts) || displs_given(s->displs);
+}
+
 /* The blocks of a side, as MPI numbers them. */
 static struct library_buffer buffer_of(const struct neighbor_side *s, int n, int shared)
 {
@@ -50,7 +57,7 @@ static struct library_buffer buffer_of(const struct neighbor_side *s, int n, int
                                .type = s->type,
                                .types = s->types};
 
-    if (counts_given(s->counts) || displs_given(s->displs))
+    if (has_vectors(s))
         return b;
     return library_block(&s->buffer, shared ? s->count : library_times(s->count, n), s->type);
 }
@@ -81,7 +88,7 @@ static struct side side_of(const struct neighbor_side *s, struct neighbors_side 
                         .peer = peers->rank,
                         .n = peers->n};
 
-    if (counts_given(s->counts) || displs_given(s->displs))
+    if (has_vectors(s))
         return side;
     for (int i = 0; i < peers->n; i++) {
         peers->counts[i] = s->count;
@@ -130,11 +137,38 @@ static int neighbor_run(const struct neighbor_arguments *a)
         count_native(a->collective, why);
         return library_call(&call);
     }
+    if (nb->unknown && call.nonblocking && !call.persistent) {
+        *call.nonblocking = MPI_REQUEST_NULL; /* the others may know that it is rerouted */
+        mpi.Comm_call_errhandler(a->comm, MPI_ERR_NO_MEM);
+        return MPI_ERR_NO_MEM;
+    }
+    x.grid = nb->is_grid && !has_vectors(&a->send) && !has_vectors(&a->receive);
     x.send =
         side_of(&a->send, &nb->to, a->collective == COLL_NEIGHBOR_ALLGATHER ? 0 : a->send.count);
     x.receive = side_of(&a->receive, &nb->from, a->receive.count);
     x.cannot = nb->unknown ? REASON_MEMORY : nb->twice ? REASON_TWICE : REASON_NONE;
     return alltoallv_run(&x);
+}
+
+/* As nonblocking_passes, of equal blocks. It goes by the larger one of this rank's two sizes: on a
+   grid, all ranks know both. */
+static int passes(enum plan_collective collective, MPI_Count sendcount, MPI_Datatype sendtype,
+                  MPI_Count recvcount, MPI_Datatype recvtype)
+{
+    enum reason why = mpi_process.verdict;
+    uint64_t sends, receives, most;
+
+    if (!why) {
+        if (bytes_of(sendcount, sendtype, &sends) < 0 ||
+            bytes_of(recvcount, recvtype, &receives) < 0 ||
+            bytes_of_all(sends > receives ? sends : receives, 2 * GRID_DIMENSIONS, &most) < 0)
+            return 0;
+        why = gate_bytes(most);
+    }
+    if (!why)
+        return 0;
+    count_native(collective, why);
+    return 1;
 }
 
 #define TEMPLATE "shim/mpi/neighbor_wraps.h"

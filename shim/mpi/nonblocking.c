@@ -30,7 +30,7 @@ static int start(struct mpi_comm *c, const struct ready *ready)
     struct started *s = malloc(sizeof *s);
 
     if (!s) {
-        free(ready->call.room);
+        mpi_call_drop(&ready->call);
         return MPI_ERR_NO_MEM;
     }
     int rc = pending_open(&s->pending, c, ready, 0, on_done);
@@ -80,7 +80,7 @@ struct mpi_outcome nonblocking_run(struct mpi_comm *c, const struct mpi_call *ca
     if (!why && !rc && choose_way(&c->turn) == CHOOSE_NATIVE)
         why = REASON_TURN;
     if (why || rc)
-        free(call->room);
+        mpi_call_drop(call);
     if (why)
         return serve_natively(call, why);
     if (!rc)

@@ -184,21 +184,6 @@ static enum progress poll(void)
     return over ? PROGRESS_OVER : moved ? PROGRESS_MADE : PROGRESS_NONE;
 }
 
-/* A type that the application may free while the call needs it, for packing. */
-static int keep_type(struct layout *l, MPI_Datatype *kept)
-{
-    int rc = MPI_SUCCESS;
-
-    if (l->dense || !l->size)
-        return rc;
-    rc = mpi.Type_contiguous(1, l->type, kept);
-    if (rc == MPI_SUCCESS)
-        rc = mpi.Type_commit(kept);
-    if (rc == MPI_SUCCESS)
-        l->type = *kept;
-    return rc;
-}
-
 int pending_open(struct pending *p, struct mpi_comm *c, const struct ready *ready, int kept,
                  void (*done)(struct pending *p))
 {
@@ -210,16 +195,15 @@ int pending_open(struct pending *p, struct mpi_comm *c, const struct ready *read
                           .plan = mpi_comm_hold(c, ready->plan),
                           .type = {MPI_DATATYPE_NULL, MPI_DATATYPE_NULL},
                           .arguments = malloc(call->arguments_bytes),
-                          .room = call->room,
                           .beside = MPI_REQUEST_NULL,
                           .kept = kept,
                           .done = done};
     if (p->arguments) {
         p->ready.call.arguments = memcpy(p->arguments, call->arguments, call->arguments_bytes);
-        rc = keep_type(&p->ready.call.input, &p->type[0]);
+        rc = layout_keep(&p->ready.call.input, &p->type[0]);
     }
     if (rc == MPI_SUCCESS)
-        rc = keep_type(&p->ready.call.output, &p->type[1]);
+        rc = layout_keep(&p->ready.call.output, &p->type[1]);
     if (rc != MPI_SUCCESS)
         pending_close(p);
     return rc;
@@ -246,8 +230,9 @@ void pending_close(struct pending *p)
             mpi.Type_free(&p->type[i]);
     mpi_plan_release(p->plan);
     free(p->arguments);
-    free(p->room);
-    p->arguments = p->room = NULL;
+    mpi_call_drop(&p->ready.call);
+    p->ready.call.room = p->arguments = NULL;
+    p->ready.call.ntypes = 0;
     p->plan = NULL;
 }
 

@@ -26,7 +26,7 @@ struct pending {
     struct staging staging; /* open while the call runs, or, if it is kept, from its first run on */
     struct mpi_plan *plan;  /* held */
     MPI_Datatype type[2];   /* owned: of input and output, where the application may free its own */
-    void *arguments, *room; /* owned */
+    void *arguments;        /* owned; so are ready.call's room and types */
     MPI_Request beside;  /* owned: COLLSHIM_MODE=verify: the library's call, for the application */
     int compares;        /* there is, or was, one */
     int kept;            /* it will be started again: staging stays open */
@@ -39,8 +39,8 @@ struct pending {
 
 /*
  * Get a call ready. ready: of serve_prepare, one process and no variant; call.arguments_bytes of
- * arguments are copied, and call.room becomes p's. Sends nothing. Returns an MPI code; on an error
- * nothing is owned, but call.room is freed.
+ * arguments are copied, and call.room and types become p's. Sends nothing. Returns an MPI code; on
+ * an error nothing is owned, but those are freed.
  */
 int pending_open(struct pending *p, struct mpi_comm *c, const struct ready *ready, int kept,
                  void (*done)(struct pending *p));

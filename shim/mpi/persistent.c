@@ -219,7 +219,7 @@ static enum reason make(struct persistent *p, struct mpi_comm *channel, const st
     if (well)
         well = p->opened = pending_open(&p->pending, channel, ready, 1, on_done) == MPI_SUCCESS;
     else
-        free(call->room);
+        mpi_call_drop(call);
     pthread_mutex_lock(&lock);
     well = well && open_self();
     pthread_mutex_unlock(&lock);
@@ -270,7 +270,7 @@ static enum reason make_on_channel(struct mpi_comm *c, struct mpi_call *call,
     if (!why)
         return make(p, channel, &ready, well && !rc);
     forget(p);
-    free(call->room);
+    mpi_call_drop(call);
     return why;
 }
 
@@ -286,7 +286,7 @@ struct mpi_outcome persistent_run(struct mpi_comm *c, struct mpi_call *call)
     if (!why && choose_way(&c->turn) == CHOOSE_NATIVE)
         why = REASON_TURN;
     if (why)
-        free(call->room);
+        mpi_call_drop(call);
     else
         why = make_on_channel(c, call, list, n);
     return why ? serve_natively(call, why) : (struct mpi_outcome){.rc = MPI_SUCCESS};

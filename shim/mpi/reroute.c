@@ -485,6 +485,13 @@ enum reason mpi_find_judged(struct mpi_comm *c, const struct mpi_call *call,
     return *n ? REASON_NONE : choose_why_nothing(&call->request);
 }
 
+void mpi_call_drop(const struct mpi_call *call)
+{
+    for (int i = 0; i < call->ntypes; i++)
+        mpi.Type_free(&call->types[i]);
+    free(call->room);
+}
+
 struct mpi_outcome mpi_reroute(struct mpi_comm *c, const struct mpi_call *given)
 {
     struct mpi_call call = *given; /* with the rest of its request */
@@ -493,7 +500,7 @@ struct mpi_outcome mpi_reroute(struct mpi_comm *c, const struct mpi_call *given)
     int rc;
 
     if (why) {
-        free(given->room);
+        mpi_call_drop(given);
         return serve_natively(given, why);
     }
     call.request.topo = c->topo;

@@ -53,7 +53,9 @@ struct mpi_call {
     size_t arguments_bytes;      /* so many: a call that outlives its start keeps a copy */
     MPI_Request *nonblocking;    /* where the request goes; NULL: the call blocks */
     int persistent;              /* it makes the request, to be started later */
-    void *room; /* owned by a nonblocking call: request.bytes, and where blocks start */
+    void *room;          /* owned by a nonblocking call: its sizes, and where blocks start */
+    MPI_Datatype *types; /* [ntypes] in room: owned too */
+    int ntypes;
 
     /* The library's own function with the application's arguments, but on `comm` (called by
        library_call). The other tells which of the arguments are buffers: it fills in at most two
@@ -87,6 +89,9 @@ struct mpi_call {
     double begun; /* where plans are new with every call: when it began, less what agreeing took, so
                      that the guard counts both against a reroute; else 0 */
 };
+
+/* Free the call's room and types. */
+void mpi_call_drop(const struct mpi_call *call);
 
 /* How a call went. */
 struct mpi_outcome {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "shim/mpi/rooted.h"
 
-#include <stdlib.h>
-
 #include "shim/decide/count.h"
 #include "shim/mpi/comm.h"
 #include "shim/mpi/library.h"
@@ -166,8 +164,8 @@ static struct sizes_claim claim_of(const struct rooted *a, int rank, int size)
     return claim;
 }
 
-/* What precedes the reroute of a persistent call: it asks each time, as it is planned once. Returns
-   its communicator and the total, or NULL and why the call runs natively, on all ranks alike. */
+/* A persistent call before its reroute: it asks each time, as it is planned once. Returns its
+   communicator and the total, or NULL and why the call runs natively, on all ranks alike. */
 static struct mpi_comm *plan_once(const struct rooted *a, struct mpi_call *call, int size, int rank,
                                   enum reason *why)
 {
@@ -222,7 +220,7 @@ int rooted_run_v(struct rooted *a, struct mpi_call *call, rooted_fill fill)
     if (rc == MPI_SUCCESS)
         rc = sizes_share(c, a->comm, a->root, a->all.counts, a->all.type, bytes, offset);
     if (rc != MPI_SUCCESS) {
-        free(call->room);
+        mpi_call_drop(call);
         return rc;
     }
     a->offset = offset;

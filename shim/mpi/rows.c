@@ -102,6 +102,13 @@ enum reason rows_begin_once(struct rows_call *r, MPI_Comm comm, int n, enum plan
     return n > MOST_RANKS ? REASON_SHAPE : REASON_NONE;
 }
 
+enum reason rows_begin_known(struct rows_call *r, MPI_Comm comm, int n, enum plan_collective c)
+{
+    enum reason why = rows_begin_once(r, comm, n, c);
+
+    return why || r->always || watch_get(r).active ? why : REASON_UNJUDGED;
+}
+
 enum reason rows_begin(struct rows_call *r, MPI_Comm comm, int n, enum plan_collective c)
 {
     enum reason why = rows_begin_once(r, comm, n, c);
@@ -129,6 +136,19 @@ enum reason rows_begin(struct rows_call *r, MPI_Comm comm, int n, enum plan_coll
 static uint64_t share_of(uint64_t sum, int n)
 {
     return sum / (unsigned)n + (sum % (unsigned)n != 0);
+}
+
+enum reason rows_total(const uint64_t *matrix, int n, uint64_t *total)
+{
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < (size_t)n * (size_t)n; i++) {
+        if (matrix[i] > MOST_BYTES - sum)
+            return REASON_ARGUMENTS;
+        sum += matrix[i];
+    }
+    *total = share_of(sum, n);
+    return gate_size(*total, settings.cfg.min_bytes);
 }
 
 enum reason rows_gate(const struct rows_call *r, uint64_t total)

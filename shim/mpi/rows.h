@@ -56,6 +56,9 @@ enum reason rows_begin(struct rows_call *r, MPI_Comm comm, int n, enum plan_coll
 /* The same of a persistent call, whose ranks tell each other their sizes at once. */
 enum reason rows_begin_once(struct rows_call *r, MPI_Comm comm, int n, enum plan_collective c);
 
+/* The same of a nonblocking call whose sizes all ranks know: where blocking ones are exchanged. */
+enum reason rows_begin_known(struct rows_call *r, MPI_Comm comm, int n, enum plan_collective c);
+
 /* If r->turn is WATCH_ASK. Collective over the communicator. sent, received: sums of this rank;
    own: why it cannot serve the call, REASON_ARGUMENTS or REASON_TWICE, or REASON_NONE. Returns as
    above. */
@@ -63,6 +66,9 @@ enum reason rows_ask(const struct rows_call *r, enum reason own, uint64_t sent, 
 
 /* Is a call of that size large enough? Returns as above. */
 enum reason rows_gate(const struct rows_call *r, uint64_t total);
+
+/* The size of the call with that matrix, which all ranks know. Local. Returns as above. */
+enum reason rows_total(const uint64_t *matrix, int n, uint64_t *total);
 
 /* Room for them: NULL and *why on all ranks alike. Collective where there was none yet. */
 struct rows *rows_of(struct mpi_comm *c, enum reason *why);

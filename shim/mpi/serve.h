@@ -38,7 +38,7 @@ struct ready {
 enum reason serve_prepare(struct mpi_comm *c, const struct mpi_call *call,
                           const struct plan_candidate *r, struct ready *ready, int *rc);
 
-/* What the engine needs of a call that is ready. failed: the code with which the call has failed on
+/* The engine's view of a call that is ready. failed: the code with which the call has failed on
    this rank already, or 0. */
 struct staging;
 struct engine_buffers serve_buffers(const struct ready *ready, const struct staging *s, int failed);

@@ -114,6 +114,21 @@ neighbors() {
     finish
 }
 
+# Nonblocking and persistent ones go by what balancing gains in blocking ones.
+neighbors_start_nothing() {
+    local collective
+    begin "nonblocking and persistent calls of the neighbour collectives where balancing gains nothing"
+    launch 4 COLLSHIM_MIN_BYTES=1KiB COLLSHIM_GUARD=0 COLLSHIM_TOPOLOGY='node:1 rank:4' -- \
+        "$programs/neighbors" "$seed" 200 started
+    want_right
+    want_lines
+    for collective in neighbor_allgather neighbor_alltoall; do
+        want_number $collective .rerouted -eq 0
+        want_number $collective '.native["nonblocking, and no schedule of one process has won in blocking calls like it"]' -gt 0
+    done
+    finish
+}
+
 # A ring along the nodes: of each node the last rank alone sends much to another one, over one of two rails.
 neighbors_are_watched() {
     begin "a ring of skewed halos is balanced over the rails of ranks that have none"
@@ -122,6 +137,7 @@ neighbors_are_watched() {
     want_right
     want_lines
     want_number neighbor_alltoall .rerouted -ge $((15 * 6))
+    ! progresses || want_number neighbor_alltoall .rerouted_nonblocking -eq $((3 * 6))
     finish
 
     begin "the same halos on one node, where balancing gains nothing"
@@ -151,7 +167,12 @@ cases_exchange() {
     neighbors 3 150 native COLLSHIM_MODE=off
     neighbors 4 150 mixed COLLSHIM_TOPOLOGY='node:2 rank:2 rail:2@100Mbit,50Mbit' COLLSHIM_CHUNK_BYTES=100
     # MPICH 4 hangs in its own persistent collectives, which serve where there is no hook.
-    ! progresses || neighbors 4 200 started COLLSHIM_TOPOLOGY='node:2 rank:2 rail:2@100Mbit,50Mbit'
+    if progresses; then
+        neighbors 4 200 started COLLSHIM_TOPOLOGY='node:2 rank:2 rail:2@100Mbit,50Mbit'
+        neighbors 2 150 started
+        [ "$quick" -eq 1 ] || neighbors 6 200 started
+        neighbors_start_nothing
+    fi
     neighbors 3 150 native COLLSHIM_TOPOLOGY='node:2 rank:2,1' COLLSHIM_MODE=verify
     neighbors_are_watched
     exchange_is_watched

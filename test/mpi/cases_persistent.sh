@@ -67,14 +67,24 @@ persistent_null() {
 
 # Some requests are the library's then.
 persistent_lacks_memory() {
-    local got
+    local collective
     begin "persistent: a rank lacks memory when a request is made"
     launch 3 -- "$programs/persistent_edges" short
     want_right
     want_lines
-    want_number allgatherv .rerouted_nonblocking -ge 1
-    got=$(started '.native["a rank could not get it ready"]')
-    [ "${got:-0}" -ge 2 ] || complain "report: ${got:-no} requests are native because a rank lacks memory"
+    for collective in allgatherv gatherv alltoallv; do
+        want_number $collective .rerouted_nonblocking -ge 3
+        want_number $collective '.native["a rank could not get it ready"]' -ge 6
+    done
+    finish
+}
+
+persistent_types() {
+    begin "persistent: blocks of different types on one rank"
+    launch 3 -- "$programs/persistent_edges" types
+    want_right
+    want_lines
+    want_started
     finish
 }
 
@@ -116,5 +126,6 @@ cases_persistent() {
     persistent_edge threads "two threads with a communicator each"
     nonblocking_on_devices persistent
     from_fortran persistent "the bindings of mpif90.$family have none"
+    persistent_types
     persistent_follows_the_guard
 }

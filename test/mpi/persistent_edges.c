@@ -12,6 +12,7 @@
  *     memory    starts take no memory of collshim's, but for a list for each peer that grows
  *     short     one rank lacks memory when requests are made
  *     null      no place for the request: the library's error
+ *     types     blocks of different types on one rank, which are freed once the request is made
  *
  * Only programs with rerouted requests may do some of these; libraries' own do not survive all.
  */
@@ -285,52 +286,111 @@ static void memory(void)
     MPI_Comm_free(&comm);
 }
 
-static MPI_Request make_gather(MPI_Comm comm, const int counts[], const int displs[])
+/* Blocks of unequal sizes, which must be kept; the same from each rank to the others. */
+static const int counts[3] = {COUNT / 4, COUNT / 8, COUNT / 2};
+static const int displs[3] = {0, COUNT / 4, COUNT / 4 + COUNT / 8};
+enum { ALLGATHERV, GATHERV, ALLTOALLV, UNEQUAL };
+
+static MPI_Request make_unequal(int what, MPI_Comm comm)
 {
+    static const int same[3] = {COUNT / 8, COUNT / 8, COUNT / 8};
+    int mine = counts[world_rank];
     MPI_Request request;
 
-    MPI_Allgatherv_init(in[0], counts[world_rank], MPI_INT, out[0], counts, displs, MPI_INT, comm,
-                        MPI_INFO_NULL, &request);
+    if (what == ALLGATHERV)
+        MPI_Allgatherv_init(in[0], mine, MPI_INT, out[0], counts, displs, MPI_INT, comm,
+                            MPI_INFO_NULL, &request);
+    else if (what == GATHERV)
+        MPI_Gatherv_init(in[0], mine, MPI_INT, out[0], counts, displs, MPI_INT, 0, comm,
+                         MPI_INFO_NULL, &request);
+    else
+        MPI_Alltoallv_init(in[0], same, displs, MPI_INT, out[0], same, displs, MPI_INT, comm,
+                           MPI_INFO_NULL, &request);
     return request;
 }
 
+/* Each rank sends its number everywhere. */
+static void run_unequal(MPI_Request *request, int receives, int round)
+{
+    memset(out[0], 0, sizeof out[0]);
+    MPI_Start(request);
+    MPI_Wait(request, MPI_STATUS_IGNORE);
+    for (int r = 0; receives && r < world_size; r++)
+        if (out[0][displs[r]] != r + 1 || out[0][displs[r] + COUNT / 8 - 1] != r + 1)
+            fail("round %d: rank %d's block is wrong", round, r);
+}
+
 /* On the last rank, one allocation after the other fails. */
-static void lack(void)
+static void lack_for(int what)
 {
     MPI_Comm comm = make_comm();
-    int counts[3] = {COUNT / 4, COUNT / 2, COUNT / 4};
-    int displs[3] = {0, COUNT / 4, 3 * (COUNT / 4)};
-    MPI_Request first = make_gather(comm, counts, displs); /* makes the channel */
+    MPI_Request request = make_unequal(what, comm); /* makes the channel */
     int more = 1;
 
-    MPI_Request_free(&first);
-    for (int i = 0; i < COUNT; i++)
-        in[0][i] = world_rank;
+    MPI_Request_free(&request);
     for (int round = 1; more; round++) {
         allocations = 0;
         failing = world_rank == world_size - 1 ? round : 0;
         counting = 1;
-        MPI_Request request = make_gather(comm, counts, displs);
+        request = make_unequal(what, comm);
         counting = 0;
         more = failing && allocations >= failing;
         MPI_Bcast(&more, 1, MPI_INT, world_size - 1, comm);
-        memset(out[0], 0, sizeof out[0]);
+        run_unequal(&request, what != GATHERV || !world_rank, round);
+        MPI_Request_free(&request);
+    }
+    MPI_Comm_free(&comm);
+}
+
+static void lack(void)
+{
+    for (int i = 0; i < COUNT; i++)
+        in[0][i] = world_rank + 1;
+    for (int what = 0; what < UNEQUAL; what++)
+        lack_for(what);
+}
+
+/* One rank's blocks to send have types of their own, with gaps. */
+static void types(void)
+{
+    MPI_Comm comm = make_comm();
+    MPI_Datatype gap[2], to_send[3], to_receive[3] = {MPI_INT, MPI_INT, MPI_INT};
+    int many[3] = {10, 10, 10}, from[3], to[3];
+    MPI_Request request;
+
+    for (int i = 0; i < 2; i++) {
+        MPI_Type_create_resized(MPI_INT, 0, (MPI_Aint)(2 + i) * (MPI_Aint)sizeof(int), &gap[i]);
+        MPI_Type_commit(&gap[i]);
+    }
+    for (int r = 0; r < world_size; r++) {
+        int step = world_rank ? 1 : 2 + r % 2;
+
+        to_send[r] = world_rank ? MPI_INT : gap[r % 2];
+        from[r] = r * 100 * (int)sizeof(int);
+        to[r] = r * 10 * (int)sizeof(int);
+        for (int i = 0; i < 10; i++)
+            in[0][r * 100 + i * step] = world_rank * 1000 + r * 100 + i;
+    }
+    MPI_Alltoallw_init(in[0], many, from, to_send, out[0], many, to, to_receive, comm,
+                       MPI_INFO_NULL, &request);
+    for (int i = 0; i < 2; i++)
+        MPI_Type_free(&gap[i]);
+    for (int round = 0; round < 2; round++) {
+        started++;
         MPI_Start(&request);
         MPI_Wait(&request, MPI_STATUS_IGNORE);
-        for (int r = 0; r < world_size; r++)
-            if (out[0][displs[r]] != r || out[0][displs[r] + counts[r] - 1] != r)
-                fail("round %d: rank %d's block is wrong", round, r);
-        MPI_Request_free(&request);
-        started = round;
+        for (int i = 0; i < 10 * world_size; i++)
+            if (out[0][i] != i / 10 * 1000 + world_rank * 100 + i % 10)
+                fail("round %d: element %d is %d", round, i, out[0][i]);
+        memset(out[0], 0, sizeof out[0]);
     }
+    MPI_Request_free(&request);
     MPI_Comm_free(&comm);
 }
 
 static void null(void)
 {
     MPI_Comm comm = make_comm();
-    int counts[3] = {COUNT / 4, COUNT / 2, COUNT / 4};
-    int displs[3] = {0, COUNT / 4, 3 * (COUNT / 4)};
 
     MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
     for (int round = 0; round < 3; round++) {
@@ -346,9 +406,9 @@ static void null(void)
 static const struct {
     const char *name;
     void (*run)(void);
-} rows[] = {{"many", many},       {"freed", freed},   {"finalize", finalize},
-            {"error", error},     {"cancel", cancel}, {"memory", memory},
-            {"threads", threads}, {"short", lack},    {"null", null}};
+} rows[] = {{"many", many},     {"freed", freed},   {"finalize", finalize}, {"error", error},
+            {"cancel", cancel}, {"memory", memory}, {"threads", threads},   {"short", lack},
+            {"null", null},     {"types", types}};
 
 int main(int argc, char **argv)
 {

@@ -165,8 +165,7 @@ static void call_draw(struct call *c, const struct place *places, int nplaces, i
     c->root = (int)((uint64_t)draw_below(d, 1 << 20) % (uint64_t)c->at->size);
     c->in_place = !draw_below(d, 3) && c->what != BCAST;
     turn = draw_below(d, 100);
-    /* In those, a rank sends as much to another as it gets from there. */
-    int ragged = c->what != ALLTOALLV && c->what != ALLTOALLW && c->n;
+    int pairs = c->what == ALLTOALLV || c->what == ALLTOALLW;
     for (int i = 0; i < 2; i++) {
         c->gap[i] = kinds[c->what].sums ? 0 : draw_below(&own, 3) % 2;
         c->type[i] = call_make_type(c->gap[i]);
@@ -174,7 +173,9 @@ static void call_draw(struct call *c, const struct place *places, int nplaces, i
     for (int r = 0; r < c->at->size; r++) {
         struct narrow_blocks *b = &c->narrow;
 
-        b->count[r] = ragged ? c->n - (r * 7 + turn) % (c->n < 9 ? c->n : 9) : c->n;
+        int row = pairs ? r + c->at->rank : r; /* two ranks send each other as much */
+
+        b->count[r] = c->n ? c->n - (row * 7 + turn) % (c->n < 9 ? c->n : 9) : 0;
         b->displ[r] = (int)at;
         at += (size_t)b->count[r] + (kinds[c->what].sums ? 0 : 2);
         c->wide.count[r] = b->count[r];
