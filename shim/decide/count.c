@@ -70,9 +70,10 @@ static int count_carried(enum plan_collective c, const struct plan_algorithm *a,
     return row;
 }
 
-void count_started(enum plan_collective c, const struct plan_algorithm *a, uint64_t total)
+void count_started(enum plan_collective c, const struct plan_algorithm *a, int processes,
+                   uint64_t total)
 {
-    count_carried(c, a, 1, total);
+    count_carried(c, a, processes, total);
     add(&counters.started[c], 1);
 }
 
@@ -107,6 +108,12 @@ void count_sliced(enum plan_collective c, int on_device, int redone)
     add(&counters.sliced[c][0], 1);
     add(&counters.sliced[c][1], on_device);
     add(&counters.sliced[c][2], redone);
+}
+
+void count_carried_meanwhile(enum plan_collective c, int meanwhile, int redone)
+{
+    count_sliced(c, 0, redone);
+    add(&counters.sliced[c][3], meanwhile);
 }
 
 void count_exchange(enum count_exchange what, uint64_t n)

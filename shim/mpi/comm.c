@@ -78,8 +78,7 @@ static void empty(struct mpi_comm *c)
 {
     pending_drain(c);
     channels_part(c);
-    if (c->wants_pair)
-        __atomic_sub_fetch(&first_wanted, 1, __ATOMIC_RELAXED);
+    __atomic_sub_fetch(&first_wanted, c->wants_pair + c->wants_team, __ATOMIC_RELAXED);
     mpi_comm_forget_plans(c);
     links_part(&c->links);
     team_close(&c->team);

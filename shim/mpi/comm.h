@@ -67,6 +67,7 @@ struct mpi_comm {
     struct reduction
         wanted_pair; /* a nonblocking call's, to be agreed on in the next blocking one; */
     int wants_pair;  /* if so */
+    int wants_team;  /* one would use helpers, which have not started */
     /* The agreement on types and operations (pairs.h). */
     unsigned char pairs[REDUCTION_PAIRS];
 };

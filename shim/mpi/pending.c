@@ -79,12 +79,13 @@ static void stage(struct pending *p)
         open_staging(p, 0);
 }
 
-static int begin(struct pending *p)
+/* This rank alone. */
+static int begin_alone(struct pending *p)
 {
     const struct mpi_call *call = &p->ready.call;
     const struct staging *s = &p->staging;
 
-    stage(p);
+    p->carried = 0;
     return engine_begin(p->ready.engine, &(struct engine_buffers){
                                              .input = s->input,
                                              .output = s->output,
@@ -96,12 +97,19 @@ static int begin(struct pending *p)
                                              .failed = p->failed});
 }
 
+static int begin(struct pending *p)
+{
+    stage(p);
+    p->carried = p->background && background_begin(p->background, &p->staging, p->failed);
+    return p->carried ? 0 : begin_alone(p);
+}
+
 /* The next one of its communicator can begin. */
 static void take_out(struct pending *p)
 {
     struct mpi_comm *c = p->comm;
 
-    c->pending = p->next;
+    __atomic_store_n(&c->pending, p->next, __ATOMIC_RELEASE);
     for (struct mpi_comm **at = &busy; !c->pending && *at; at = &(*at)->next_busy)
         if (*at == c) {
             *at = c->next_busy;
@@ -123,6 +131,19 @@ static void end(struct pending *p, int rc, int beside)
     p->done(p);
 }
 
+/* One step of the helpers' work. Returns 1 if anything moved. */
+static int step_background(struct pending *p, int *over, int *rc)
+{
+    enum background_state state = background_step(p->background, rc);
+
+    *over = state == BACKGROUND_DONE;
+    if (state == BACKGROUND_LOST) {
+        *rc = begin_alone(p);
+        *over = *rc != 0;
+    }
+    return state != BACKGROUND_IDLE;
+}
+
 /* Advance the engine until it is through. Returns 1 if anything moved; *over: it is, with *rc. */
 static int run(struct pending *p, int *over, int *rc)
 {
@@ -133,7 +154,13 @@ static int run(struct pending *p, int *over, int *rc)
     if (begins) {
         p->begun = 1;
         *rc = begin(p);
+        if (p->carried) {
+            *over = 0;
+            return 1;
+        }
     }
+    if (p->carried)
+        return step_background(p, over, rc);
     if (!*rc)
         *rc = engine_step(p->ready.engine, &state);
     *over = *rc || state == ENGINE_DONE;
@@ -229,6 +256,8 @@ int pending_open(struct pending *p, struct mpi_comm *c, const struct ready *read
     }
     if (rc == MPI_SUCCESS)
         rc = keep_type(&p->ready.call.output, &p->type[1]);
+    if (rc == MPI_SUCCESS)
+        rc = serve_code(background_open(c, &p->ready, &p->background));
     if (rc != MPI_SUCCESS)
         pending_close(p);
     return rc;
@@ -253,11 +282,18 @@ void pending_close(struct pending *p)
     for (int i = 0; i < 2; i++)
         if (p->type[i] != MPI_DATATYPE_NULL)
             mpi.Type_free(&p->type[i]);
+    background_close(p->background);
     mpi_plan_release(p->plan);
     free(p->arguments);
     free(p->room);
     p->arguments = p->room = NULL;
     p->plan = NULL;
+    p->background = NULL;
+}
+
+int pending_processes(const struct pending *p)
+{
+    return p->background ? background_helpers(p->background) : 1;
 }
 
 int pending_reserve(struct pending *p)
