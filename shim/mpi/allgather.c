@@ -25,74 +25,8 @@ struct allgather_arguments {
     const uint64_t *offset; /* where each block starts, packed */
     MPI_Datatype recvtype;
     MPI_Comm comm;
-    MPI_Request *request; /* of a nonblocking call, or a persistent one; NULL: it blocks */
-    int persistent;
-    MPI_Info info; /* of a persistent call */
-    int large;     /* called by its _c name */
+    struct call_form form;
 };
-
-static int native_allgather_init(const struct mpi_call *call)
-{
-    const struct allgather_arguments *a = call->arguments;
-
-    return a->large ? mpi.Allgather_init_c(a->sendbuf, a->sendcount, a->sendtype, a->recvbuf,
-                                           a->recvcount, a->recvtype, call->comm, a->info,
-                                           call->nonblocking)
-                    : mpi.Allgather_init(a->sendbuf, (int)a->sendcount, a->sendtype, a->recvbuf,
-                                         (int)a->recvcount, a->recvtype, call->comm, a->info,
-                                         call->nonblocking);
-}
-
-static int native_allgather(const struct mpi_call *call)
-{
-    const struct allgather_arguments *a = call->arguments;
-
-    if (call->persistent)
-        return native_allgather_init(call);
-    if (call->nonblocking)
-        return a->large
-                   ? mpi.Iallgather_c(a->sendbuf, a->sendcount, a->sendtype, a->recvbuf,
-                                      a->recvcount, a->recvtype, call->comm, call->nonblocking)
-                   : mpi.Iallgather(a->sendbuf, (int)a->sendcount, a->sendtype, a->recvbuf,
-                                    (int)a->recvcount, a->recvtype, call->comm, call->nonblocking);
-    if (a->large)
-        return mpi.Allgather_c(a->sendbuf, a->sendcount, a->sendtype, a->recvbuf, a->recvcount,
-                               a->recvtype, call->comm);
-    return mpi.Allgather(a->sendbuf, (int)a->sendcount, a->sendtype, a->recvbuf, (int)a->recvcount,
-                         a->recvtype, call->comm);
-}
-
-static int native_allgatherv_init(const struct mpi_call *call)
-{
-    const struct allgather_arguments *a = call->arguments;
-
-    return a->large ? mpi.Allgatherv_init_c(a->sendbuf, a->sendcount, a->sendtype, a->recvbuf,
-                                            a->recvcounts.wide, a->displs.wide, a->recvtype,
-                                            call->comm, a->info, call->nonblocking)
-                    : mpi.Allgatherv_init(a->sendbuf, (int)a->sendcount, a->sendtype, a->recvbuf,
-                                          a->recvcounts.narrow, a->displs.narrow, a->recvtype,
-                                          call->comm, a->info, call->nonblocking);
-}
-
-static int native_allgatherv(const struct mpi_call *call)
-{
-    const struct allgather_arguments *a = call->arguments;
-
-    if (call->persistent)
-        return native_allgatherv_init(call);
-    if (call->nonblocking)
-        return a->large ? mpi.Iallgatherv_c(a->sendbuf, a->sendcount, a->sendtype, a->recvbuf,
-                                            a->recvcounts.wide, a->displs.wide, a->recvtype,
-                                            call->comm, call->nonblocking)
-                        : mpi.Iallgatherv(a->sendbuf, (int)a->sendcount, a->sendtype, a->recvbuf,
-                                          a->recvcounts.narrow, a->displs.narrow, a->recvtype,
-                                          call->comm, call->nonblocking);
-    if (a->large)
-        return mpi.Allgatherv_c(a->sendbuf, a->sendcount, a->sendtype, a->recvbuf,
-                                a->recvcounts.wide, a->displs.wide, a->recvtype, call->comm);
-    return mpi.Allgatherv(a->sendbuf, (int)a->sendcount, a->sendtype, a->recvbuf,
-                          a->recvcounts.narrow, a->displs.narrow, a->recvtype, call->comm);
-}
 
 static int allgather_buffers(const struct mpi_call *call, struct library_buffer *list)
 {
@@ -186,9 +120,9 @@ static int allgather(const struct allgather_arguments *a)
                             .request = {.collective = COLL_ALLGATHER},
                             .arguments = a,
                             .arguments_bytes = sizeof *a,
-                            .nonblocking = a->request,
-                            .persistent = a->persistent,
-                            .native = native_allgather,
+                            .nonblocking = a->form.request,
+                            .persistent = a->form.persistent,
+                            .native = a->form.native,
                             .buffers = allgather_buffers,
                             .output_block = allgather_block};
     enum reason why = mpi_process.verdict;
@@ -222,9 +156,9 @@ static int allgatherv(struct allgather_arguments *a)
                             .request = {.collective = COLL_ALLGATHERV},
                             .arguments = a,
                             .arguments_bytes = sizeof *a,
-                            .nonblocking = a->request,
-                            .persistent = a->persistent,
-                            .native = native_allgatherv,
+                            .nonblocking = a->form.request,
+                            .persistent = a->form.persistent,
+                            .native = a->form.native,
                             .buffers = allgather_buffers,
                             .output_block = allgatherv_block};
     enum reason why = mpi_process.verdict;
@@ -263,8 +197,5 @@ static int allgatherv(struct allgather_arguments *a)
     return library_call(&call);
 }
 
-#include "shim/mpi/width_int.h"
-#include "shim/mpi/allgather_wraps.h"
-
-#include "shim/mpi/width_large.h"
-#include "shim/mpi/allgather_wraps.h"
+#define TEMPLATE "shim/mpi/allgather_wraps.h"
+#include "shim/mpi/forms.h"

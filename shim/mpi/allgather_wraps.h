@@ -1,9 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Template of allgather.c; its parameters: width_int.h, width_large.h. No include guard. */
+/* Template of allgather.c; its parameters: forms.h. No include guard. */
 
-int WRAP(Allgather)(const void *sendbuf, COUNT sendcount, MPI_Datatype sendtype, void *recvbuf,
-                    COUNT recvcount, MPI_Datatype recvtype, MPI_Comm comm)
+static int NATIVE(FORM(Allgather, allgather))(const struct mpi_call *call)
 {
+    const struct allgather_arguments *a = call->arguments;
+
+    return LIBRARY(FORM(Allgather, allgather))(a->sendbuf, (COUNT)a->sendcount, a->sendtype,
+                                               a->recvbuf, (COUNT)a->recvcount, a->recvtype,
+                                               call->comm FORM_GIVEN);
+}
+
+int WRAP(FORM(Allgather, allgather))(const void *sendbuf, COUNT sendcount, MPI_Datatype sendtype,
+                                     void *recvbuf, COUNT recvcount, MPI_Datatype recvtype,
+                                     MPI_Comm comm FORM_PARAMETERS)
+{
+    if (FORM_PASSES(nonblocking_passes(COLL_ALLGATHER, recvcount, recvtype, comm)))
+        return LIBRARY(FORM(Allgather, allgather))(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+                                                   recvtype, comm FORM_ARGUMENTS);
     return allgather(&(struct allgather_arguments){.sendbuf = sendbuf,
                                                    .sendcount = sendcount,
                                                    .sendtype = sendtype,
@@ -11,13 +24,26 @@ int WRAP(Allgather)(const void *sendbuf, COUNT sendcount, MPI_Datatype sendtype,
                                                    .recvcount = recvcount,
                                                    .recvtype = recvtype,
                                                    .comm = comm,
-                                                   .large = LARGE});
+                                                   .form = FORM_HERE(Allgather, allgather)});
 }
 
-int WRAP(Allgatherv)(const void *sendbuf, COUNT sendcount, MPI_Datatype sendtype, void *recvbuf,
-                     const COUNT *recvcounts, const DISPL *displs, MPI_Datatype recvtype,
-                     MPI_Comm comm)
+static int NATIVE(FORM(Allgatherv, allgatherv))(const struct mpi_call *call)
 {
+    const struct allgather_arguments *a = call->arguments;
+
+    return LIBRARY(FORM(Allgatherv, allgatherv))(a->sendbuf, (COUNT)a->sendcount, a->sendtype,
+                                                 a->recvbuf, a->recvcounts.WIDTH, a->displs.WIDTH,
+                                                 a->recvtype, call->comm FORM_GIVEN);
+}
+
+int WRAP(FORM(Allgatherv, allgatherv))(const void *sendbuf, COUNT sendcount, MPI_Datatype sendtype,
+                                       void *recvbuf, const COUNT *recvcounts, const DISPL *displs,
+                                       MPI_Datatype recvtype, MPI_Comm comm FORM_PARAMETERS)
+{
+    if (FORM_PASSES(0))
+        return LIBRARY(FORM(Allgatherv, allgatherv))(sendbuf, sendcount, sendtype, recvbuf,
+                                                     recvcounts, displs, recvtype,
+                                                     comm FORM_ARGUMENTS);
     return allgatherv(&(struct allgather_arguments){.sendbuf = sendbuf,
                                                     .sendcount = sendcount,
                                                     .sendtype = sendtype,
@@ -26,76 +52,5 @@ int WRAP(Allgatherv)(const void *sendbuf, COUNT sendcount, MPI_Datatype sendtype
                                                     .displs = {.WIDTH = displs},
                                                     .recvtype = recvtype,
                                                     .comm = comm,
-                                                    .large = LARGE});
-}
-
-int WRAP(Iallgather)(const void *sendbuf, COUNT sendcount, MPI_Datatype sendtype, void *recvbuf,
-                     COUNT recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
-{
-    if (!request || nonblocking_passes(COLL_ALLGATHER, recvcount, recvtype, comm))
-        return LIBRARY(Iallgather)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
-                                   request);
-    return allgather(&(struct allgather_arguments){.sendbuf = sendbuf,
-                                                   .sendcount = sendcount,
-                                                   .sendtype = sendtype,
-                                                   .recvbuf = recvbuf,
-                                                   .recvcount = recvcount,
-                                                   .recvtype = recvtype,
-                                                   .comm = comm,
-                                                   .request = request,
-                                                   .large = LARGE});
-}
-
-int WRAP(Iallgatherv)(const void *sendbuf, COUNT sendcount, MPI_Datatype sendtype, void *recvbuf,
-                      const COUNT *recvcounts, const DISPL *displs, MPI_Datatype recvtype,
-                      MPI_Comm comm, MPI_Request *request)
-{
-    if (!request)
-        return LIBRARY(Iallgatherv)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-                                    recvtype, comm, request);
-    return allgatherv(&(struct allgather_arguments){.sendbuf = sendbuf,
-                                                    .sendcount = sendcount,
-                                                    .sendtype = sendtype,
-                                                    .recvbuf = recvbuf,
-                                                    .recvcounts = {.WIDTH = recvcounts},
-                                                    .displs = {.WIDTH = displs},
-                                                    .recvtype = recvtype,
-                                                    .comm = comm,
-                                                    .request = request,
-                                                    .large = LARGE});
-}
-
-int WRAP(Allgather_init)(const void *sendbuf, COUNT sendcount, MPI_Datatype sendtype, void *recvbuf,
-                         COUNT recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
-                         MPI_Request *request)
-{
-    return allgather(&(struct allgather_arguments){.sendbuf = sendbuf,
-                                                   .sendcount = sendcount,
-                                                   .sendtype = sendtype,
-                                                   .recvbuf = recvbuf,
-                                                   .recvcount = recvcount,
-                                                   .recvtype = recvtype,
-                                                   .comm = comm,
-                                                   .request = request,
-                                                   .persistent = 1,
-                                                   .info = info,
-                                                   .large = LARGE});
-}
-
-int WRAP(Allgatherv_init)(const void *sendbuf, COUNT sendcount, MPI_Datatype sendtype,
-                          void *recvbuf, const COUNT *recvcounts, const DISPL *displs,
-                          MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
-{
-    return allgatherv(&(struct allgather_arguments){.sendbuf = sendbuf,
-                                                    .sendcount = sendcount,
-                                                    .sendtype = sendtype,
-                                                    .recvbuf = recvbuf,
-                                                    .recvcounts = {.WIDTH = recvcounts},
-                                                    .displs = {.WIDTH = displs},
-                                                    .recvtype = recvtype,
-                                                    .comm = comm,
-                                                    .request = request,
-                                                    .persistent = 1,
-                                                    .info = info,
-                                                    .large = LARGE});
+                                                    .form = FORM_HERE(Allgatherv, allgatherv)});
 }

@@ -25,136 +25,8 @@ struct allreduce_arguments {
     MPI_Op op;
     int root;
     MPI_Comm comm;
-    MPI_Request *request; /* of a nonblocking call, or a persistent one; NULL: it blocks */
-    int persistent;
-    MPI_Info info; /* of a persistent call */
-    int large;     /* called by its _c name */
+    struct call_form form;
 };
-
-static int native_allreduce_init(const struct mpi_call *call)
-{
-    const struct allreduce_arguments *a = call->arguments;
-
-    return a->large ? mpi.Allreduce_init_c(a->sendbuf, a->recvbuf, a->count, a->type, a->op,
-                                           call->comm, a->info, call->nonblocking)
-                    : mpi.Allreduce_init(a->sendbuf, a->recvbuf, (int)a->count, a->type, a->op,
-                                         call->comm, a->info, call->nonblocking);
-}
-
-static int native_allreduce(const struct mpi_call *call)
-{
-    const struct allreduce_arguments *a = call->arguments;
-
-    if (call->persistent)
-        return native_allreduce_init(call);
-    if (call->nonblocking)
-        return a->large ? mpi.Iallreduce_c(a->sendbuf, a->recvbuf, a->count, a->type, a->op,
-                                           call->comm, call->nonblocking)
-                        : mpi.Iallreduce(a->sendbuf, a->recvbuf, (int)a->count, a->type, a->op,
-                                         call->comm, call->nonblocking);
-    if (a->large)
-        return mpi.Allreduce_c(a->sendbuf, a->recvbuf, a->count, a->type, a->op, call->comm);
-    return mpi.Allreduce(a->sendbuf, a->recvbuf, (int)a->count, a->type, a->op, call->comm);
-}
-
-static int native_reduce_init(const struct mpi_call *call)
-{
-    const struct allreduce_arguments *a = call->arguments;
-
-    return a->large ? mpi.Reduce_init_c(a->sendbuf, a->recvbuf, a->count, a->type, a->op, a->root,
-                                        call->comm, a->info, call->nonblocking)
-                    : mpi.Reduce_init(a->sendbuf, a->recvbuf, (int)a->count, a->type, a->op,
-                                      a->root, call->comm, a->info, call->nonblocking);
-}
-
-static int native_reduce(const struct mpi_call *call)
-{
-    const struct allreduce_arguments *a = call->arguments;
-
-    if (call->persistent)
-        return native_reduce_init(call);
-    if (call->nonblocking)
-        return a->large ? mpi.Ireduce_c(a->sendbuf, a->recvbuf, a->count, a->type, a->op, a->root,
-                                        call->comm, call->nonblocking)
-                        : mpi.Ireduce(a->sendbuf, a->recvbuf, (int)a->count, a->type, a->op,
-                                      a->root, call->comm, call->nonblocking);
-    if (a->large)
-        return mpi.Reduce_c(a->sendbuf, a->recvbuf, a->count, a->type, a->op, a->root, call->comm);
-    return mpi.Reduce(a->sendbuf, a->recvbuf, (int)a->count, a->type, a->op, a->root, call->comm);
-}
-
-static int native_reduce_scatter_init(const struct mpi_call *call)
-{
-    const struct allreduce_arguments *a = call->arguments;
-
-    return a->large ? mpi.Reduce_scatter_init_c(a->sendbuf, a->recvbuf, a->counts.wide, a->type,
-                                                a->op, call->comm, a->info, call->nonblocking)
-                    : mpi.Reduce_scatter_init(a->sendbuf, a->recvbuf, a->counts.narrow, a->type,
-                                              a->op, call->comm, a->info, call->nonblocking);
-}
-
-static int native_reduce_scatter(const struct mpi_call *call)
-{
-    const struct allreduce_arguments *a = call->arguments;
-
-    if (call->persistent)
-        return native_reduce_scatter_init(call);
-    if (call->nonblocking)
-        return a->large ? mpi.Ireduce_scatter_c(a->sendbuf, a->recvbuf, a->counts.wide, a->type,
-                                                a->op, call->comm, call->nonblocking)
-                        : mpi.Ireduce_scatter(a->sendbuf, a->recvbuf, a->counts.narrow, a->type,
-                                              a->op, call->comm, call->nonblocking);
-    if (a->large)
-        return mpi.Reduce_scatter_c(a->sendbuf, a->recvbuf, a->counts.wide, a->type, a->op,
-                                    call->comm);
-    return mpi.Reduce_scatter(a->sendbuf, a->recvbuf, a->counts.narrow, a->type, a->op, call->comm);
-}
-
-static int native_reduce_scatter_block_init(const struct mpi_call *call)
-{
-    const struct allreduce_arguments *a = call->arguments;
-
-    return a->large ? mpi.Reduce_scatter_block_init_c(a->sendbuf, a->recvbuf, a->count, a->type,
-                                                      a->op, call->comm, a->info, call->nonblocking)
-                    : mpi.Reduce_scatter_block_init(a->sendbuf, a->recvbuf, (int)a->count, a->type,
-                                                    a->op, call->comm, a->info, call->nonblocking);
-}
-
-static int native_reduce_scatter_block(const struct mpi_call *call)
-{
-    const struct allreduce_arguments *a = call->arguments;
-
-    if (call->persistent)
-        return native_reduce_scatter_block_init(call);
-    if (call->nonblocking)
-        return a->large ? mpi.Ireduce_scatter_block_c(a->sendbuf, a->recvbuf, a->count, a->type,
-                                                      a->op, call->comm, call->nonblocking)
-                        : mpi.Ireduce_scatter_block(a->sendbuf, a->recvbuf, (int)a->count, a->type,
-                                                    a->op, call->comm, call->nonblocking);
-    if (a->large)
-        return mpi.Reduce_scatter_block_c(a->sendbuf, a->recvbuf, a->count, a->type, a->op,
-                                          call->comm);
-    return mpi.Reduce_scatter_block(a->sendbuf, a->recvbuf, (int)a->count, a->type, a->op,
-                                    call->comm);
-}
-
-static int native_scan(const struct mpi_call *call)
-{
-    const struct allreduce_arguments *a = call->arguments;
-
-    if (a->large)
-        return mpi.Scan_c(a->sendbuf, a->recvbuf, a->count, a->type, a->op, call->comm);
-    return mpi.Scan(a->sendbuf, a->recvbuf, (int)a->count, a->type, a->op, call->comm);
-}
-
-static int native_exscan(const struct mpi_call *call)
-{
-    const struct allreduce_arguments *a = call->arguments;
-
-    if (a->large)
-        return mpi.Exscan_c(a->sendbuf, a->recvbuf, a->count, a->type, a->op, call->comm);
-    return mpi.Exscan(a->sendbuf, a->recvbuf, (int)a->count, a->type, a->op, call->comm);
-}
 
 static int all_to_all_buffers(const struct mpi_call *call, struct library_buffer *list)
 {
@@ -270,8 +142,9 @@ static int allreduce_run(const struct allreduce_arguments *a, struct mpi_call *c
     call->comm = a->comm;
     call->arguments = a;
     call->arguments_bytes = sizeof *a;
-    call->nonblocking = a->request;
-    call->persistent = a->persistent;
+    call->native = a->form.native;
+    call->nonblocking = a->form.request;
+    call->persistent = a->form.persistent;
     if (!why)
         why = a->comm == MPI_COMM_NULL || bytes_of(elements, a->type, &call->total) < 0
                   ? REASON_ARGUMENTS
@@ -335,16 +208,14 @@ static int allreduce_run(const struct allreduce_arguments *a, struct mpi_call *c
 
 static int allreduce(const struct allreduce_arguments *a)
 {
-    struct mpi_call call = {
-        .collective = COLL_ALLREDUCE, .native = native_allreduce, .buffers = all_to_all_buffers};
+    struct mpi_call call = {.collective = COLL_ALLREDUCE, .buffers = all_to_all_buffers};
 
     return allreduce_run(a, &call, a->count);
 }
 
 static int reduce(const struct allreduce_arguments *a)
 {
-    struct mpi_call call = {
-        .collective = COLL_REDUCE, .native = native_reduce, .buffers = reduce_buffers};
+    struct mpi_call call = {.collective = COLL_REDUCE, .buffers = reduce_buffers};
     int size;
 
     /* The library refuses a root that does not exist; on all ranks alike, as MPI requires. */
@@ -356,16 +227,14 @@ static int reduce(const struct allreduce_arguments *a)
 
 static int scan(const struct allreduce_arguments *a)
 {
-    struct mpi_call call = {
-        .collective = COLL_SCAN, .native = native_scan, .buffers = all_to_all_buffers};
+    struct mpi_call call = {.collective = COLL_SCAN, .buffers = all_to_all_buffers};
 
     return allreduce_run(a, &call, a->count);
 }
 
 static int exscan(const struct allreduce_arguments *a)
 {
-    struct mpi_call call = {
-        .collective = COLL_EXSCAN, .native = native_exscan, .buffers = exscan_buffers};
+    struct mpi_call call = {.collective = COLL_EXSCAN, .buffers = exscan_buffers};
 
     return allreduce_run(a, &call, a->count);
 }
@@ -373,7 +242,6 @@ static int exscan(const struct allreduce_arguments *a)
 static int reduce_scatter_block(const struct allreduce_arguments *a)
 {
     struct mpi_call call = {.collective = COLL_REDUCE_SCATTER_BLOCK,
-                            .native = native_reduce_scatter_block,
                             .buffers = reduce_scatter_buffers};
     MPI_Count elements;
     int size;
@@ -386,9 +254,7 @@ static int reduce_scatter_block(const struct allreduce_arguments *a)
 
 static int reduce_scatter(const struct allreduce_arguments *a)
 {
-    struct mpi_call call = {.collective = COLL_REDUCE_SCATTER,
-                            .native = native_reduce_scatter,
-                            .buffers = reduce_scatter_buffers};
+    struct mpi_call call = {.collective = COLL_REDUCE_SCATTER, .buffers = reduce_scatter_buffers};
     uint64_t elements;
     int size;
 
@@ -398,8 +264,5 @@ static int reduce_scatter(const struct allreduce_arguments *a)
     return allreduce_run(a, &call, (MPI_Count)elements);
 }
 
-#include "shim/mpi/width_int.h"
-#include "shim/mpi/allreduce_wraps.h"
-
-#include "shim/mpi/width_large.h"
-#include "shim/mpi/allreduce_wraps.h"
+#define TEMPLATE "shim/mpi/allreduce_wraps.h"
+#include "shim/mpi/forms.h"

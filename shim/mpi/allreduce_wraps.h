@@ -1,21 +1,43 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Template of allreduce.c; its parameters: width_int.h, width_large.h. No include guard. */
+/* Template of allreduce.c; its parameters: forms.h. No include guard. */
 
-int WRAP(Allreduce)(const void *sendbuf, void *recvbuf, COUNT count, MPI_Datatype type, MPI_Op op,
-                    MPI_Comm comm)
+static int NATIVE(FORM(Allreduce, allreduce))(const struct mpi_call *call)
 {
+    const struct allreduce_arguments *a = call->arguments;
+
+    return LIBRARY(FORM(Allreduce, allreduce))(a->sendbuf, a->recvbuf, (COUNT)a->count, a->type,
+                                               a->op, call->comm FORM_GIVEN);
+}
+
+int WRAP(FORM(Allreduce, allreduce))(const void *sendbuf, void *recvbuf, COUNT count,
+                                     MPI_Datatype type, MPI_Op op, MPI_Comm comm FORM_PARAMETERS)
+{
+    if (FORM_PASSES(nonblocking_passes(COLL_ALLREDUCE, count, type, MPI_COMM_NULL)))
+        return LIBRARY(FORM(Allreduce, allreduce))(sendbuf, recvbuf, count, type, op,
+                                                   comm FORM_ARGUMENTS);
     return allreduce(&(struct allreduce_arguments){.sendbuf = sendbuf,
                                                    .recvbuf = recvbuf,
                                                    .count = count,
                                                    .type = type,
                                                    .op = op,
                                                    .comm = comm,
-                                                   .large = LARGE});
+                                                   .form = FORM_HERE(Allreduce, allreduce)});
 }
 
-int WRAP(Reduce)(const void *sendbuf, void *recvbuf, COUNT count, MPI_Datatype type, MPI_Op op,
-                 int root, MPI_Comm comm)
+static int NATIVE(FORM(Reduce, reduce))(const struct mpi_call *call)
 {
+    const struct allreduce_arguments *a = call->arguments;
+
+    return LIBRARY(FORM(Reduce, reduce))(a->sendbuf, a->recvbuf, (COUNT)a->count, a->type, a->op,
+                                         a->root, call->comm FORM_GIVEN);
+}
+
+int WRAP(FORM(Reduce, reduce))(const void *sendbuf, void *recvbuf, COUNT count, MPI_Datatype type,
+                               MPI_Op op, int root, MPI_Comm comm FORM_PARAMETERS)
+{
+    if (FORM_PASSES(nonblocking_passes(COLL_REDUCE, count, type, MPI_COMM_NULL)))
+        return LIBRARY(FORM(Reduce, reduce))(sendbuf, recvbuf, count, type, op, root,
+                                             comm FORM_ARGUMENTS);
     return reduce(&(struct allreduce_arguments){.sendbuf = sendbuf,
                                                 .recvbuf = recvbuf,
                                                 .count = count,
@@ -23,177 +45,100 @@ int WRAP(Reduce)(const void *sendbuf, void *recvbuf, COUNT count, MPI_Datatype t
                                                 .op = op,
                                                 .root = root,
                                                 .comm = comm,
-                                                .large = LARGE});
+                                                .form = FORM_HERE(Reduce, reduce)});
 }
 
-int WRAP(Reduce_scatter_block)(const void *sendbuf, void *recvbuf, COUNT recvcount,
-                               MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+static int NATIVE(FORM(Reduce_scatter_block, reduce_scatter_block))(const struct mpi_call *call)
 {
-    return reduce_scatter_block(&(struct allreduce_arguments){.sendbuf = sendbuf,
-                                                              .recvbuf = recvbuf,
-                                                              .count = recvcount,
-                                                              .type = type,
-                                                              .op = op,
-                                                              .comm = comm,
-                                                              .large = LARGE});
+    const struct allreduce_arguments *a = call->arguments;
+
+    return LIBRARY(FORM(Reduce_scatter_block, reduce_scatter_block))(
+        a->sendbuf, a->recvbuf, (COUNT)a->count, a->type, a->op, call->comm FORM_GIVEN);
 }
 
-int WRAP(Reduce_scatter)(const void *sendbuf, void *recvbuf, const COUNT *recvcounts,
-                         MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+int WRAP(FORM(Reduce_scatter_block, reduce_scatter_block))(const void *sendbuf, void *recvbuf,
+                                                           COUNT recvcount, MPI_Datatype type,
+                                                           MPI_Op op, MPI_Comm comm FORM_PARAMETERS)
 {
-    return reduce_scatter(&(struct allreduce_arguments){.sendbuf = sendbuf,
-                                                        .recvbuf = recvbuf,
-                                                        .counts = {.WIDTH = recvcounts},
-                                                        .type = type,
-                                                        .op = op,
-                                                        .comm = comm,
-                                                        .large = LARGE});
+    if (FORM_PASSES(nonblocking_passes(COLL_REDUCE_SCATTER_BLOCK, recvcount, type, comm)))
+        return LIBRARY(FORM(Reduce_scatter_block, reduce_scatter_block))(
+            sendbuf, recvbuf, recvcount, type, op, comm FORM_ARGUMENTS);
+    return reduce_scatter_block(&(struct allreduce_arguments){
+        .sendbuf = sendbuf,
+        .recvbuf = recvbuf,
+        .count = recvcount,
+        .type = type,
+        .op = op,
+        .comm = comm,
+        .form = FORM_HERE(Reduce_scatter_block, reduce_scatter_block)});
 }
 
-int WRAP(Iallreduce)(const void *sendbuf, void *recvbuf, COUNT count, MPI_Datatype type, MPI_Op op,
-                     MPI_Comm comm, MPI_Request *request)
+static int NATIVE(FORM(Reduce_scatter, reduce_scatter))(const struct mpi_call *call)
 {
-    if (!request || nonblocking_passes(COLL_ALLREDUCE, count, type, MPI_COMM_NULL))
-        return LIBRARY(Iallreduce)(sendbuf, recvbuf, count, type, op, comm, request);
-    return allreduce(&(struct allreduce_arguments){.sendbuf = sendbuf,
-                                                   .recvbuf = recvbuf,
-                                                   .count = count,
-                                                   .type = type,
-                                                   .op = op,
-                                                   .comm = comm,
-                                                   .request = request,
-                                                   .large = LARGE});
+    const struct allreduce_arguments *a = call->arguments;
+
+    return LIBRARY(FORM(Reduce_scatter, reduce_scatter))(a->sendbuf, a->recvbuf, a->counts.WIDTH,
+                                                         a->type, a->op, call->comm FORM_GIVEN);
 }
 
-int WRAP(Ireduce)(const void *sendbuf, void *recvbuf, COUNT count, MPI_Datatype type, MPI_Op op,
-                  int root, MPI_Comm comm, MPI_Request *request)
+int WRAP(FORM(Reduce_scatter, reduce_scatter))(const void *sendbuf, void *recvbuf,
+                                               const COUNT *recvcounts, MPI_Datatype type,
+                                               MPI_Op op, MPI_Comm comm FORM_PARAMETERS)
 {
-    if (!request || nonblocking_passes(COLL_REDUCE, count, type, MPI_COMM_NULL))
-        return LIBRARY(Ireduce)(sendbuf, recvbuf, count, type, op, root, comm, request);
-    return reduce(&(struct allreduce_arguments){.sendbuf = sendbuf,
-                                                .recvbuf = recvbuf,
-                                                .count = count,
-                                                .type = type,
-                                                .op = op,
-                                                .root = root,
-                                                .comm = comm,
-                                                .request = request,
-                                                .large = LARGE});
+    if (FORM_PASSES(0))
+        return LIBRARY(FORM(Reduce_scatter, reduce_scatter))(sendbuf, recvbuf, recvcounts, type, op,
+                                                             comm FORM_ARGUMENTS);
+    return reduce_scatter(
+        &(struct allreduce_arguments){.sendbuf = sendbuf,
+                                      .recvbuf = recvbuf,
+                                      .counts = {.WIDTH = recvcounts},
+                                      .type = type,
+                                      .op = op,
+                                      .comm = comm,
+                                      .form = FORM_HERE(Reduce_scatter, reduce_scatter)});
 }
 
-int WRAP(Ireduce_scatter_block)(const void *sendbuf, void *recvbuf, COUNT recvcount,
-                                MPI_Datatype type, MPI_Op op, MPI_Comm comm, MPI_Request *request)
+static int NATIVE(FORM(Scan, scan))(const struct mpi_call *call)
 {
-    if (!request || nonblocking_passes(COLL_REDUCE_SCATTER_BLOCK, recvcount, type, comm))
-        return LIBRARY(Ireduce_scatter_block)(sendbuf, recvbuf, recvcount, type, op, comm, request);
-    return reduce_scatter_block(&(struct allreduce_arguments){.sendbuf = sendbuf,
-                                                              .recvbuf = recvbuf,
-                                                              .count = recvcount,
-                                                              .type = type,
-                                                              .op = op,
-                                                              .comm = comm,
-                                                              .request = request,
-                                                              .large = LARGE});
+    const struct allreduce_arguments *a = call->arguments;
+
+    return LIBRARY(FORM(Scan, scan))(a->sendbuf, a->recvbuf, (COUNT)a->count, a->type, a->op,
+                                     call->comm FORM_GIVEN);
 }
 
-int WRAP(Ireduce_scatter)(const void *sendbuf, void *recvbuf, const COUNT *recvcounts,
-                          MPI_Datatype type, MPI_Op op, MPI_Comm comm, MPI_Request *request)
+int WRAP(FORM(Scan, scan))(const void *sendbuf, void *recvbuf, COUNT count, MPI_Datatype type,
+                           MPI_Op op, MPI_Comm comm FORM_PARAMETERS)
 {
-    if (!request)
-        return LIBRARY(Ireduce_scatter)(sendbuf, recvbuf, recvcounts, type, op, comm, request);
-    return reduce_scatter(&(struct allreduce_arguments){.sendbuf = sendbuf,
-                                                        .recvbuf = recvbuf,
-                                                        .counts = {.WIDTH = recvcounts},
-                                                        .type = type,
-                                                        .op = op,
-                                                        .comm = comm,
-                                                        .request = request,
-                                                        .large = LARGE});
-}
-
-int WRAP(Scan)(const void *sendbuf, void *recvbuf, COUNT count, MPI_Datatype type, MPI_Op op,
-               MPI_Comm comm)
-{
+    if (FORM_PASSES(nonblocking_passes(COLL_SCAN, count, type, MPI_COMM_NULL)))
+        return LIBRARY(FORM(Scan, scan))(sendbuf, recvbuf, count, type, op, comm FORM_ARGUMENTS);
     return scan(&(struct allreduce_arguments){.sendbuf = sendbuf,
                                               .recvbuf = recvbuf,
                                               .count = count,
                                               .type = type,
                                               .op = op,
                                               .comm = comm,
-                                              .large = LARGE});
+                                              .form = FORM_HERE(Scan, scan)});
 }
 
-int WRAP(Exscan)(const void *sendbuf, void *recvbuf, COUNT count, MPI_Datatype type, MPI_Op op,
-                 MPI_Comm comm)
+static int NATIVE(FORM(Exscan, exscan))(const struct mpi_call *call)
 {
+    const struct allreduce_arguments *a = call->arguments;
+
+    return LIBRARY(FORM(Exscan, exscan))(a->sendbuf, a->recvbuf, (COUNT)a->count, a->type, a->op,
+                                         call->comm FORM_GIVEN);
+}
+
+int WRAP(FORM(Exscan, exscan))(const void *sendbuf, void *recvbuf, COUNT count, MPI_Datatype type,
+                               MPI_Op op, MPI_Comm comm FORM_PARAMETERS)
+{
+    if (FORM_PASSES(nonblocking_passes(COLL_EXSCAN, count, type, MPI_COMM_NULL)))
+        return LIBRARY(FORM(Exscan, exscan))(sendbuf, recvbuf, count, type, op,
+                                             comm FORM_ARGUMENTS);
     return exscan(&(struct allreduce_arguments){.sendbuf = sendbuf,
                                                 .recvbuf = recvbuf,
                                                 .count = count,
                                                 .type = type,
                                                 .op = op,
                                                 .comm = comm,
-                                                .large = LARGE});
-}
-
-int WRAP(Allreduce_init)(const void *sendbuf, void *recvbuf, COUNT count, MPI_Datatype type,
-                         MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
-{
-    return allreduce(&(struct allreduce_arguments){.sendbuf = sendbuf,
-                                                   .recvbuf = recvbuf,
-                                                   .count = count,
-                                                   .type = type,
-                                                   .op = op,
-                                                   .comm = comm,
-                                                   .request = request,
-                                                   .persistent = 1,
-                                                   .info = info,
-                                                   .large = LARGE});
-}
-
-int WRAP(Reduce_init)(const void *sendbuf, void *recvbuf, COUNT count, MPI_Datatype type, MPI_Op op,
-                      int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
-{
-    return reduce(&(struct allreduce_arguments){.sendbuf = sendbuf,
-                                                .recvbuf = recvbuf,
-                                                .count = count,
-                                                .type = type,
-                                                .op = op,
-                                                .root = root,
-                                                .comm = comm,
-                                                .request = request,
-                                                .persistent = 1,
-                                                .info = info,
-                                                .large = LARGE});
-}
-
-int WRAP(Reduce_scatter_block_init)(const void *sendbuf, void *recvbuf, COUNT recvcount,
-                                    MPI_Datatype type, MPI_Op op, MPI_Comm comm, MPI_Info info,
-                                    MPI_Request *request)
-{
-    return reduce_scatter_block(&(struct allreduce_arguments){.sendbuf = sendbuf,
-                                                              .recvbuf = recvbuf,
-                                                              .count = recvcount,
-                                                              .type = type,
-                                                              .op = op,
-                                                              .comm = comm,
-                                                              .request = request,
-                                                              .persistent = 1,
-                                                              .info = info,
-                                                              .large = LARGE});
-}
-
-int WRAP(Reduce_scatter_init)(const void *sendbuf, void *recvbuf, const COUNT *recvcounts,
-                              MPI_Datatype type, MPI_Op op, MPI_Comm comm, MPI_Info info,
-                              MPI_Request *request)
-{
-    return reduce_scatter(&(struct allreduce_arguments){.sendbuf = sendbuf,
-                                                        .recvbuf = recvbuf,
-                                                        .counts = {.WIDTH = recvcounts},
-                                                        .type = type,
-                                                        .op = op,
-                                                        .comm = comm,
-                                                        .request = request,
-                                                        .persistent = 1,
-                                                        .info = info,
-                                                        .large = LARGE});
+                                                .form = FORM_HERE(Exscan, exscan)});
 }

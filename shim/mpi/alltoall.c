@@ -22,43 +22,9 @@ struct alltoall_arguments {
     MPI_Count recvcount;
     MPI_Datatype recvtype;
     MPI_Comm comm;
-    MPI_Request *request; /* of a nonblocking call, or a persistent one; NULL: it blocks */
-    int persistent;
-    MPI_Info info; /* of a persistent call */
+    struct call_form form;
     int size;
-    int large; /* called by its _c name */
 };
-
-static int native_alltoall_init(const struct mpi_call *call)
-{
-    const struct alltoall_arguments *a = call->arguments;
-
-    return a->large ? mpi.Alltoall_init_c(a->sendbuf, a->sendcount, a->sendtype, a->recvbuf,
-                                          a->recvcount, a->recvtype, call->comm, a->info,
-                                          call->nonblocking)
-                    : mpi.Alltoall_init(a->sendbuf, (int)a->sendcount, a->sendtype, a->recvbuf,
-                                        (int)a->recvcount, a->recvtype, call->comm, a->info,
-                                        call->nonblocking);
-}
-
-static int native_alltoall(const struct mpi_call *call)
-{
-    const struct alltoall_arguments *a = call->arguments;
-
-    if (call->persistent)
-        return native_alltoall_init(call);
-    if (call->nonblocking)
-        return a->large
-                   ? mpi.Ialltoall_c(a->sendbuf, a->sendcount, a->sendtype, a->recvbuf,
-                                     a->recvcount, a->recvtype, call->comm, call->nonblocking)
-                   : mpi.Ialltoall(a->sendbuf, (int)a->sendcount, a->sendtype, a->recvbuf,
-                                   (int)a->recvcount, a->recvtype, call->comm, call->nonblocking);
-    if (a->large)
-        return mpi.Alltoall_c(a->sendbuf, a->sendcount, a->sendtype, a->recvbuf, a->recvcount,
-                              a->recvtype, call->comm);
-    return mpi.Alltoall(a->sendbuf, (int)a->sendcount, a->sendtype, a->recvbuf, (int)a->recvcount,
-                        a->recvtype, call->comm);
-}
 
 static int alltoall_buffers(const struct mpi_call *call, struct library_buffer *list)
 {
@@ -128,9 +94,9 @@ static int alltoall(struct alltoall_arguments *a)
                             .request = {.collective = COLL_ALLTOALL, .grain = 1},
                             .arguments = a,
                             .arguments_bytes = sizeof *a,
-                            .nonblocking = a->request,
-                            .persistent = a->persistent,
-                            .native = native_alltoall,
+                            .nonblocking = a->form.request,
+                            .persistent = a->form.persistent,
+                            .native = a->form.native,
                             .buffers = alltoall_buffers};
     enum reason why = mpi_process.verdict;
     struct mpi_comm *c = NULL;
@@ -156,8 +122,5 @@ static int alltoall(struct alltoall_arguments *a)
     return library_call(&call);
 }
 
-#include "shim/mpi/width_int.h"
-#include "shim/mpi/alltoall_wraps.h"
-
-#include "shim/mpi/width_large.h"
-#include "shim/mpi/alltoall_wraps.h"
+#define TEMPLATE "shim/mpi/alltoall_wraps.h"
+#include "shim/mpi/forms.h"

@@ -1,25 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Template of alltoall.c; its parameters: width_int.h, width_large.h. No include guard. */
+/* Template of alltoall.c; its parameters: forms.h. No include guard. */
 
-int WRAP(Alltoall)(const void *sendbuf, COUNT sendcount, MPI_Datatype sendtype, void *recvbuf,
-                   COUNT recvcount, MPI_Datatype recvtype, MPI_Comm comm)
+static int NATIVE(FORM(Alltoall, alltoall))(const struct mpi_call *call)
 {
-    return alltoall(&(struct alltoall_arguments){.sendbuf = sendbuf,
-                                                 .sendcount = sendcount,
-                                                 .sendtype = sendtype,
-                                                 .recvbuf = recvbuf,
-                                                 .recvcount = recvcount,
-                                                 .recvtype = recvtype,
-                                                 .comm = comm,
-                                                 .large = LARGE});
+    const struct alltoall_arguments *a = call->arguments;
+
+    return LIBRARY(FORM(Alltoall, alltoall))(a->sendbuf, (COUNT)a->sendcount, a->sendtype,
+                                             a->recvbuf, (COUNT)a->recvcount, a->recvtype,
+                                             call->comm FORM_GIVEN);
 }
 
-int WRAP(Ialltoall)(const void *sendbuf, COUNT sendcount, MPI_Datatype sendtype, void *recvbuf,
-                    COUNT recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
+int WRAP(FORM(Alltoall, alltoall))(const void *sendbuf, COUNT sendcount, MPI_Datatype sendtype,
+                                   void *recvbuf, COUNT recvcount, MPI_Datatype recvtype,
+                                   MPI_Comm comm FORM_PARAMETERS)
 {
-    if (!request || nonblocking_passes(COLL_ALLTOALL, recvcount, recvtype, comm))
-        return LIBRARY(Ialltoall)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
-                                  request);
+    if (FORM_PASSES(nonblocking_passes(COLL_ALLTOALL, recvcount, recvtype, comm)))
+        return LIBRARY(FORM(Alltoall, alltoall))(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+                                                 recvtype, comm FORM_ARGUMENTS);
     return alltoall(&(struct alltoall_arguments){.sendbuf = sendbuf,
                                                  .sendcount = sendcount,
                                                  .sendtype = sendtype,
@@ -27,23 +24,5 @@ int WRAP(Ialltoall)(const void *sendbuf, COUNT sendcount, MPI_Datatype sendtype,
                                                  .recvcount = recvcount,
                                                  .recvtype = recvtype,
                                                  .comm = comm,
-                                                 .request = request,
-                                                 .large = LARGE});
-}
-
-int WRAP(Alltoall_init)(const void *sendbuf, COUNT sendcount, MPI_Datatype sendtype, void *recvbuf,
-                        COUNT recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
-                        MPI_Request *request)
-{
-    return alltoall(&(struct alltoall_arguments){.sendbuf = sendbuf,
-                                                 .sendcount = sendcount,
-                                                 .sendtype = sendtype,
-                                                 .recvbuf = recvbuf,
-                                                 .recvcount = recvcount,
-                                                 .recvtype = recvtype,
-                                                 .comm = comm,
-                                                 .request = request,
-                                                 .persistent = 1,
-                                                 .info = info,
-                                                 .large = LARGE});
+                                                 .form = FORM_HERE(Alltoall, alltoall)});
 }

@@ -9,81 +9,15 @@
  */
 #include "shim/mpi/alltoallv.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "shim/mpi/comm.h"
 #include "shim/decide/count.h"
 #include "shim/mpi/library.h"
 #include "shim/mpi/refused.h"
 #include "shim/mpi/rows.h"
 #include "shim/mpi/wrappers.h"
-
-static int native_ialltoallv(const struct mpi_call *call)
-{
-    const struct alltoallv_arguments *a = call->arguments;
-    const struct side *s = &a->send, *r = &a->receive;
-    void *into = (void *)(uintptr_t)r->buffer;
-
-    if (a->by_type && a->large)
-        return mpi.Ialltoallw_c(s->buffer, s->counts.wide, s->displs.wide, s->types, into,
-                                r->counts.wide, r->displs.wide, r->types, call->comm,
-                                call->nonblocking);
-    if (a->by_type)
-        return mpi.Ialltoallw(s->buffer, s->counts.narrow, s->displs.narrow, s->types, into,
-                              r->counts.narrow, r->displs.narrow, r->types, call->comm,
-                              call->nonblocking);
-    if (a->large)
-        return mpi.Ialltoallv_c(s->buffer, s->counts.wide, s->displs.wide, s->type, into,
-                                r->counts.wide, r->displs.wide, r->type, call->comm,
-                                call->nonblocking);
-    return mpi.Ialltoallv(s->buffer, s->counts.narrow, s->displs.narrow, s->type, into,
-                          r->counts.narrow, r->displs.narrow, r->type, call->comm,
-                          call->nonblocking);
-}
-
-static int native_alltoallv_init(const struct mpi_call *call)
-{
-    const struct alltoallv_arguments *a = call->arguments;
-    const struct side *s = &a->send, *r = &a->receive;
-    void *into = (void *)(uintptr_t)r->buffer;
-
-    if (a->by_type && a->large)
-        return mpi.Alltoallw_init_c(s->buffer, s->counts.wide, s->displs.wide, s->types, into,
-                                    r->counts.wide, r->displs.wide, r->types, call->comm, a->info,
-                                    call->nonblocking);
-    if (a->by_type)
-        return mpi.Alltoallw_init(s->buffer, s->counts.narrow, s->displs.narrow, s->types, into,
-                                  r->counts.narrow, r->displs.narrow, r->types, call->comm, a->info,
-                                  call->nonblocking);
-    if (a->large)
-        return mpi.Alltoallv_init_c(s->buffer, s->counts.wide, s->displs.wide, s->type, into,
-                                    r->counts.wide, r->displs.wide, r->type, call->comm, a->info,
-                                    call->nonblocking);
-    return mpi.Alltoallv_init(s->buffer, s->counts.narrow, s->displs.narrow, s->type, into,
-                              r->counts.narrow, r->displs.narrow, r->type, call->comm, a->info,
-                              call->nonblocking);
-}
-
-static int native_alltoallv(const struct mpi_call *call)
-{
-    const struct alltoallv_arguments *a = call->arguments;
-    const struct side *s = &a->send, *r = &a->receive;
-    void *into = (void *)(uintptr_t)r->buffer;
-
-    if (call->persistent)
-        return native_alltoallv_init(call);
-    if (call->nonblocking)
-        return native_ialltoallv(call);
-    if (a->by_type && a->large)
-        return mpi.Alltoallw_c(s->buffer, s->counts.wide, s->displs.wide, s->types, into,
-                               r->counts.wide, r->displs.wide, r->types, call->comm);
-    if (a->by_type)
-        return mpi.Alltoallw(s->buffer, s->counts.narrow, s->displs.narrow, s->types, into,
-                             r->counts.narrow, r->displs.narrow, r->types, call->comm);
-    if (a->large)
-        return mpi.Alltoallv_c(s->buffer, s->counts.wide, s->displs.wide, s->type, into,
-                               r->counts.wide, r->displs.wide, r->type, call->comm);
-    return mpi.Alltoallv(s->buffer, s->counts.narrow, s->displs.narrow, s->type, into,
-                         r->counts.narrow, r->displs.narrow, r->type, call->comm);
-}
 
 static struct library_buffer buffer_of(const struct side *s, int peers)
 {
@@ -291,6 +225,8 @@ static enum reason describe_both(struct alltoallv_arguments *a, struct rows *row
 
     if (!why && !in_place)
         why = alltoallv_describe(&a->send, a->size, rows->sends);
+    if (!why && a->form.persistent && (a->receive.odd || a->send.odd))
+        why = REASON_OWN_TYPES;
     for (int i = 0; in_place && !why && i < a->size; i++)
         rows->sends[i] = rows->receives[i];
     return why;
@@ -312,6 +248,55 @@ static enum reason alltoallv_ask(const struct alltoallv_arguments *a, const stru
                     sent, received);
 }
 
+/* A vector's copy; *room: behind it. */
+static void *keep(const void *vector, size_t bytes, char **room)
+{
+    void *copy = memcpy(*room, vector, bytes);
+
+    *room += (bytes + 7) / 8 * 8;
+    return copy;
+}
+
+/* Neighbours, and the sizes of their blocks, which the communicator's next call changes. */
+static void keep_peers(struct side *s, char **room)
+{
+    size_t n = s->peer ? (size_t)s->n : 0;
+
+    if (!s->peer)
+        return;
+    s->peer = keep(s->peer, n * sizeof *s->peer, room);
+    if (s->counts.wide)
+        s->counts.wide = keep(s->counts.wide, n * sizeof *s->counts.wide, room);
+    if (s->displs.wide)
+        s->displs.wide = keep(s->displs.wide, n * sizeof *s->displs.wide, room);
+}
+
+/*
+ * The sizes that a persistent call keeps, in room of its own. A rank without memory for it, as any
+ * other call, has those of the communicator (nonblocking_room).
+ */
+static struct rows keep_rows(struct alltoallv_arguments *a, struct mpi_call *call,
+                             const struct rows *rows)
+{
+    size_t n = (size_t)a->size, line = (n + 1) * sizeof *rows->sends,
+           square = n * n * sizeof *rows->matrix;
+    size_t each = sizeof(int) + sizeof(MPI_Count) + sizeof(MPI_Aint) + 8;
+    size_t peers = (size_t)(a->send.n + a->receive.n + 2) * each;
+    struct rows kept = *rows;
+    char *room = NULL;
+
+    if (call->persistent)
+        call->room = room = malloc(2 * line + square + peers);
+    if (!room)
+        return kept;
+    kept.sends = keep(rows->sends, line, &room);
+    kept.receives = keep(rows->receives, line, &room);
+    kept.matrix = keep(rows->matrix, square, &room);
+    keep_peers(&a->send, &room);
+    keep_peers(&a->receive, &room);
+    return kept;
+}
+
 /* All that precedes a reroute. REASON_NONE and *c, or why the call runs natively, on all ranks
    alike; *rc: an MPI code if it failed. */
 static enum reason get_ready(struct alltoallv_arguments *a, struct rows_call *r,
@@ -320,10 +305,7 @@ static enum reason get_ready(struct alltoallv_arguments *a, struct rows_call *r,
     enum reason why = r->turn == WATCH_ASK ? alltoallv_ask(a, r) : REASON_NONE;
     struct rows *rows;
 
-    if (why ||
-        !(*c = mpi_gate_comm(a->comm, a->size, r->collective, SIZES_AGREED, settings.cfg.min_bytes,
-                             &why)) ||
-        !(rows = rows_of(*c, &why)))
+    if (why || !(*c = mpi_gate_agreed(call, a->size, &why)) || !(rows = rows_of(*c, &why)))
         return why;
     *rc = rows_exchange(*c, describe_both(a, rows), &call->total, &why);
     if (*rc != MPI_SUCCESS || why || (why = rows_gate(r, call->total)))
@@ -331,7 +313,10 @@ static enum reason get_ready(struct alltoallv_arguments *a, struct rows_call *r,
     call->request.demand = rows->matrix;
     why = rows_judge(r, *c, &call->request);
     if (!why) {
-        fill_buffers(a, call, rows);
+        struct rows kept = keep_rows(a, call, rows);
+
+        call->request.demand = kept.matrix;
+        fill_buffers(a, call, &kept);
         call->begun = count_now() - rows->seconds;
     }
     return why;
@@ -355,9 +340,7 @@ static int has_elements(const struct side *s, int size)
 static int alltoallv_refused(const struct alltoallv_arguments *a)
 {
     const struct side *s = &a->send, *r = &a->receive;
-    int function = a->native    ? (int)a->collective
-                   : a->by_type ? (int)REFUSED_ALLTOALLW
-                                : (int)COLL_ALLTOALLV;
+    int function = a->by_type ? (int)REFUSED_ALLTOALLW : (int)a->collective;
 
     if (refused_of(r, function, REFUSED_RECEIVE, a->size))
         return 1;
@@ -404,14 +387,15 @@ static void monitor(const struct alltoallv_arguments *a)
 
 int alltoallv_run(struct alltoallv_arguments *a)
 {
-    enum plan_collective collective = a->native ? a->collective : COLL_ALLTOALLV;
+    enum plan_collective collective = a->collective;
     struct mpi_call call = {.collective = collective,
                             .comm = a->comm,
                             .request = {.collective = collective, .grain = 1},
                             .arguments = a,
-                            .nonblocking = a->request,
-                            .persistent = a->persistent,
-                            .native = a->native ? a->native : native_alltoallv,
+                            .arguments_bytes = sizeof *a,
+                            .nonblocking = a->form.request,
+                            .persistent = a->form.persistent,
+                            .native = a->form.native,
                             .buffers = a->buffers ? a->buffers : alltoallv_buffers};
     struct mpi_comm *c = NULL;
     struct rows_call r;
@@ -420,7 +404,9 @@ int alltoallv_run(struct alltoallv_arguments *a)
 
     if (!why) {
         monitor(a);
-        why = a->request ? REASON_AGREE : rows_begin(&r, a->comm, a->size, collective);
+        why = call.persistent    ? rows_begin_once(&r, a->comm, a->size, collective)
+              : call.nonblocking ? REASON_AGREE
+                                 : rows_begin(&r, a->comm, a->size, collective);
     }
     if (why) {
         count_native(collective, why);
@@ -428,6 +414,8 @@ int alltoallv_run(struct alltoallv_arguments *a)
     }
     why = get_ready(a, &r, &call, &c, &rc);
     if (rc != MPI_SUCCESS) {
+        if (call.nonblocking)
+            *call.nonblocking = MPI_REQUEST_NULL;
         mpi.Comm_call_errhandler(a->comm, rc);
         return rc;
     }
@@ -441,8 +429,5 @@ int alltoallv_run(struct alltoallv_arguments *a)
     return o.rc;
 }
 
-#include "shim/mpi/width_int.h"
-#include "shim/mpi/alltoallv_wraps.h"
-
-#include "shim/mpi/width_large.h"
-#include "shim/mpi/alltoallv_wraps.h"
+#define TEMPLATE "shim/mpi/alltoallv_wraps.h"
+#include "shim/mpi/forms.h"

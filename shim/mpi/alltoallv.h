@@ -31,20 +31,16 @@ struct side {
 };
 
 struct alltoallv_arguments {
+    enum plan_collective collective;
     struct side send, receive;
     MPI_Comm comm;
-    MPI_Request *request; /* of a nonblocking call, or a persistent one; NULL: it blocks */
-    int persistent;
-    MPI_Info info; /* of a persistent call */
+    struct call_form form;
     int size;
     int by_type; /* Alltoallw */
-    int large;   /* called by its _c name */
 
     /* Neighbour collectives set these; else 0. */
-    enum plan_collective collective;
-    int (*native)(const struct mpi_call *call);
     int (*buffers)(const struct mpi_call *call, struct library_buffer *list);
-    const void *arguments; /* of native */
+    const void *arguments; /* of form.native */
     enum reason cannot;    /* why this rank alone knows that the call is native; or REASON_NONE */
 };
 

@@ -18,6 +18,11 @@
 #include "shim/mpi/calls.h"
 #include "shim/mpi/slicing.h"
 
+/* UCX sends such chunks over TCP without a handshake, which would need both helpers awake.
+   Emulated, 100 Mbit/s: Allreduce of 4 MiB takes 349 ms by them, and 492 ms by the guard's first
+   chunk. */
+enum { HELPERS_CHUNK = 64 << 10 };
+
 enum stage { CARRIED, AGREED_ON, NOTICES };
 
 /* One helper's slice, and its plan, held. */
@@ -95,6 +100,7 @@ int background_open(struct mpi_comm *c, const struct ready *ready, struct backgr
     b->slicing = (struct slicing){.comm = c,
                                   .call = &ready->call,
                                   .algorithm = ready->algorithm,
+                                  .most_chunk = settings.cfg.chunk_bytes ? 0 : HELPERS_CHUNK,
                                   .n = slices_of(&ready->call.request, c->team.helpers)};
     b->part = calloc((size_t)b->slicing.n, sizeof *b->part);
     if (b->part)

@@ -18,42 +18,13 @@ struct bcast_arguments {
     MPI_Datatype type;
     int root;
     MPI_Comm comm;
-    MPI_Request *request; /* of a nonblocking call, or a persistent one; NULL: it blocks */
-    int persistent;
-    MPI_Info info; /* of a persistent call */
-    int large;     /* called by its _c name */
+    struct call_form form;
 };
 
-static int native_bcast_init(const struct mpi_call *call)
-{
-    const struct bcast_arguments *a = call->arguments;
-
-    return a->large ? mpi.Bcast_init_c(a->buffer, a->count, a->type, a->root, call->comm, a->info,
-                                       call->nonblocking)
-                    : mpi.Bcast_init(a->buffer, (int)a->count, a->type, a->root, call->comm,
-                                     a->info, call->nonblocking);
-}
-
-static int native_bcast(const struct mpi_call *call)
-{
-    const struct bcast_arguments *a = call->arguments;
-
-    if (call->persistent)
-        return native_bcast_init(call);
-    if (call->nonblocking)
-        return a->large ? mpi.Ibcast_c(a->buffer, a->count, a->type, a->root, call->comm,
-                                       call->nonblocking)
-                        : mpi.Ibcast(a->buffer, (int)a->count, a->type, a->root, call->comm,
-                                     call->nonblocking);
-    if (a->large)
-        return mpi.Bcast_c(a->buffer, a->count, a->type, a->root, call->comm);
-    return mpi.Bcast(a->buffer, (int)a->count, a->type, a->root, call->comm);
-}
-
 /*
- * The same as bytes. Some algorithms of Open MPI cut the vector into segments of whole elements, by
- * each rank's own datatype. Ranks may have different datatypes, and then their segments would not
- * match.
+ * The library's function, with bytes. Some algorithms of Open MPI cut the vector into segments of
+ * whole elements, by each rank's own datatype. Ranks may have different datatypes, and then their
+ * segments would not match.
  */
 static int native_bcast_bytes(const struct mpi_call *call)
 {
@@ -61,7 +32,7 @@ static int native_bcast_bytes(const struct mpi_call *call)
     int bytes = (int)call->total, rank;
 
     if (call->wrong)
-        return native_bcast(call);
+        return a->form.native(call);
     if (call->output.dense)
         return mpi.Bcast(a->buffer, bytes, MPI_BYTE, a->root, call->comm);
     mpi.Comm_rank(call->comm, &rank);
@@ -71,7 +42,7 @@ static int native_bcast_bytes(const struct mpi_call *call)
         rc = layout_pack(&call->output, a->buffer, a->count, packed, call->comm);
     /* Without memory the rank takes part as it can: the others wait for it. */
     int sent =
-        packed ? mpi.Bcast(packed, bytes, MPI_BYTE, a->root, call->comm) : native_bcast(call);
+        packed ? mpi.Bcast(packed, bytes, MPI_BYTE, a->root, call->comm) : a->form.native(call);
     rc = rc ? rc : sent;
     if (rc == MPI_SUCCESS && rank != a->root)
         rc = layout_unpack(&call->output, packed, a->buffer, a->count, call->comm);
@@ -122,9 +93,9 @@ static int bcast(const struct bcast_arguments *a)
                             .request = {.collective = COLL_BCAST},
                             .arguments = a,
                             .arguments_bytes = sizeof *a,
-                            .nonblocking = a->request,
-                            .persistent = a->persistent,
-                            .native = native_bcast,
+                            .nonblocking = a->form.request,
+                            .persistent = a->form.persistent,
+                            .native = a->form.native,
                             .native_alike = native_bcast_bytes,
                             .buffers = bcast_buffers};
     enum reason why = mpi_process.verdict;
@@ -147,8 +118,5 @@ static int bcast(const struct bcast_arguments *a)
     return library_call(&call);
 }
 
-#include "shim/mpi/width_int.h"
-#include "shim/mpi/bcast_wraps.h"
-
-#include "shim/mpi/width_large.h"
-#include "shim/mpi/bcast_wraps.h"
+#define TEMPLATE "shim/mpi/bcast_wraps.h"
+#include "shim/mpi/forms.h"

@@ -1,40 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Template of bcast.c; its parameters: width_int.h, width_large.h. No include guard. */
+/* Template of bcast.c; its parameters: forms.h. No include guard. */
 
-int WRAP(Bcast)(void *buffer, COUNT count, MPI_Datatype type, int root, MPI_Comm comm)
+static int NATIVE(FORM(Bcast, bcast))(const struct mpi_call *call)
 {
-    return bcast(&(struct bcast_arguments){.buffer = buffer,
-                                           .count = count,
-                                           .type = type,
-                                           .root = root,
-                                           .comm = comm,
-                                           .large = LARGE});
+    const struct bcast_arguments *a = call->arguments;
+
+    return LIBRARY(FORM(Bcast, bcast))(a->buffer, (COUNT)a->count, a->type, a->root,
+                                       call->comm FORM_GIVEN);
 }
 
-int WRAP(Ibcast)(void *buffer, COUNT count, MPI_Datatype type, int root, MPI_Comm comm,
-                 MPI_Request *request)
+int WRAP(FORM(Bcast, bcast))(void *buffer, COUNT count, MPI_Datatype type, int root,
+                             MPI_Comm comm FORM_PARAMETERS)
 {
-    if (!request || nonblocking_passes(COLL_BCAST, count, type, MPI_COMM_NULL))
-        return LIBRARY(Ibcast)(buffer, count, type, root, comm, request);
+    if (FORM_PASSES(nonblocking_passes(COLL_BCAST, count, type, MPI_COMM_NULL)))
+        return LIBRARY(FORM(Bcast, bcast))(buffer, count, type, root, comm FORM_ARGUMENTS);
     return bcast(&(struct bcast_arguments){.buffer = buffer,
                                            .count = count,
                                            .type = type,
                                            .root = root,
                                            .comm = comm,
-                                           .request = request,
-                                           .large = LARGE});
-}
-
-int WRAP(Bcast_init)(void *buffer, COUNT count, MPI_Datatype type, int root, MPI_Comm comm,
-                     MPI_Info info, MPI_Request *request)
-{
-    return bcast(&(struct bcast_arguments){.buffer = buffer,
-                                           .count = count,
-                                           .type = type,
-                                           .root = root,
-                                           .comm = comm,
-                                           .request = request,
-                                           .persistent = 1,
-                                           .info = info,
-                                           .large = LARGE});
+                                           .form = FORM_HERE(Bcast, bcast)});
 }

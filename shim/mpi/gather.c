@@ -7,72 +7,6 @@
 #include "shim/mpi/rooted.h"
 #include "shim/mpi/wrappers.h"
 
-static int native_gather_init(const struct mpi_call *call)
-{
-    const struct rooted *a = call->arguments;
-
-    return a->large ? mpi.Gather_init_c(a->own.buffer, a->own.count, a->own.type, a->all.buffer,
-                                        a->all.count, a->all.type, a->root, call->comm, a->info,
-                                        call->nonblocking)
-                    : mpi.Gather_init(a->own.buffer, (int)a->own.count, a->own.type, a->all.buffer,
-                                      (int)a->all.count, a->all.type, a->root, call->comm, a->info,
-                                      call->nonblocking);
-}
-
-static int native_gather(const struct mpi_call *call)
-{
-    const struct rooted *a = call->arguments;
-
-    if (call->persistent)
-        return native_gather_init(call);
-    if (call->nonblocking)
-        return a->large ? mpi.Igather_c(a->own.buffer, a->own.count, a->own.type, a->all.buffer,
-                                        a->all.count, a->all.type, a->root, call->comm,
-                                        call->nonblocking)
-                        : mpi.Igather(a->own.buffer, (int)a->own.count, a->own.type, a->all.buffer,
-                                      (int)a->all.count, a->all.type, a->root, call->comm,
-                                      call->nonblocking);
-    if (a->large)
-        return mpi.Gather_c(a->own.buffer, a->own.count, a->own.type, a->all.buffer, a->all.count,
-                            a->all.type, a->root, call->comm);
-    return mpi.Gather(a->own.buffer, (int)a->own.count, a->own.type, a->all.buffer,
-                      (int)a->all.count, a->all.type, a->root, call->comm);
-}
-
-static int native_gatherv_init(const struct mpi_call *call)
-{
-    const struct rooted *a = call->arguments;
-
-    return a->large ? mpi.Gatherv_init_c(a->own.buffer, a->own.count, a->own.type, a->all.buffer,
-                                         a->all.counts.wide, a->all.displs.wide, a->all.type,
-                                         a->root, call->comm, a->info, call->nonblocking)
-                    : mpi.Gatherv_init(a->own.buffer, (int)a->own.count, a->own.type, a->all.buffer,
-                                       a->all.counts.narrow, a->all.displs.narrow, a->all.type,
-                                       a->root, call->comm, a->info, call->nonblocking);
-}
-
-static int native_gatherv(const struct mpi_call *call)
-{
-    const struct rooted *a = call->arguments;
-
-    if (call->persistent)
-        return native_gatherv_init(call);
-    if (call->nonblocking)
-        return a->large ? mpi.Igatherv_c(a->own.buffer, a->own.count, a->own.type, a->all.buffer,
-                                         a->all.counts.wide, a->all.displs.wide, a->all.type,
-                                         a->root, call->comm, call->nonblocking)
-                        : mpi.Igatherv(a->own.buffer, (int)a->own.count, a->own.type, a->all.buffer,
-                                       a->all.counts.narrow, a->all.displs.narrow, a->all.type,
-                                       a->root, call->comm, call->nonblocking);
-    if (a->large)
-        return mpi.Gatherv_c(a->own.buffer, a->own.count, a->own.type, a->all.buffer,
-                             a->all.counts.wide, a->all.displs.wide, a->all.type, a->root,
-                             call->comm);
-    return mpi.Gatherv(a->own.buffer, (int)a->own.count, a->own.type, a->all.buffer,
-                       a->all.counts.narrow, a->all.displs.narrow, a->all.type, a->root,
-                       call->comm);
-}
-
 static int gather_buffers(const struct mpi_call *call, struct library_buffer *list)
 {
     return rooted_buffers(call->arguments, 1, list);
@@ -109,22 +43,17 @@ static int gather_fill(struct mpi_comm *c, struct mpi_call *call)
 
 static int gather(struct rooted *a)
 {
-    struct mpi_call call = {
-        .collective = COLL_GATHER, .native = native_gather, .buffers = gather_buffers};
+    struct mpi_call call = {.collective = COLL_GATHER, .buffers = gather_buffers};
 
     return rooted_run(a, &call, gather_fill);
 }
 
 static int gatherv(struct rooted *a)
 {
-    struct mpi_call call = {
-        .collective = COLL_GATHERV, .native = native_gatherv, .buffers = gather_buffers};
+    struct mpi_call call = {.collective = COLL_GATHERV, .buffers = gather_buffers};
 
     return rooted_run_v(a, &call, gather_fill);
 }
 
-#include "shim/mpi/width_int.h"
-#include "shim/mpi/gather_wraps.h"
-
-#include "shim/mpi/width_large.h"
-#include "shim/mpi/gather_wraps.h"
+#define TEMPLATE "shim/mpi/gather_wraps.h"
+#include "shim/mpi/forms.h"

@@ -1,21 +1,46 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Template of gather.c; its parameters: width_int.h, width_large.h. No include guard. */
+/* Template of gather.c; its parameters: forms.h. No include guard. */
 
-int WRAP(Gather)(const void *sendbuf, COUNT sendcount, MPI_Datatype sendtype, void *recvbuf,
-                 COUNT recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
+static int NATIVE(FORM(Gather, gather))(const struct mpi_call *call)
 {
+    const struct rooted *a = call->arguments;
+
+    return LIBRARY(FORM(Gather, gather))(a->own.buffer, (COUNT)a->own.count, a->own.type,
+                                         a->all.buffer, (COUNT)a->all.count, a->all.type, a->root,
+                                         call->comm FORM_GIVEN);
+}
+
+int WRAP(FORM(Gather, gather))(const void *sendbuf, COUNT sendcount, MPI_Datatype sendtype,
+                               void *recvbuf, COUNT recvcount, MPI_Datatype recvtype, int root,
+                               MPI_Comm comm FORM_PARAMETERS)
+{
+    if (FORM_PASSES(0))
+        return LIBRARY(FORM(Gather, gather))(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+                                             recvtype, root, comm FORM_ARGUMENTS);
     return gather(&(struct rooted){
         .all = {.buffer = recvbuf, .count = recvcount, .type = recvtype},
         .own = {.buffer = (char *)(uintptr_t)sendbuf, .count = sendcount, .type = sendtype},
         .root = root,
         .comm = comm,
-        .large = LARGE});
+        .form = FORM_HERE(Gather, gather)});
 }
 
-int WRAP(Gatherv)(const void *sendbuf, COUNT sendcount, MPI_Datatype sendtype, void *recvbuf,
-                  const COUNT *recvcounts, const DISPL *displs, MPI_Datatype recvtype, int root,
-                  MPI_Comm comm)
+static int NATIVE(FORM(Gatherv, gatherv))(const struct mpi_call *call)
 {
+    const struct rooted *a = call->arguments;
+
+    return LIBRARY(FORM(Gatherv, gatherv))(a->own.buffer, (COUNT)a->own.count, a->own.type,
+                                           a->all.buffer, a->all.counts.WIDTH, a->all.displs.WIDTH,
+                                           a->all.type, a->root, call->comm FORM_GIVEN);
+}
+
+int WRAP(FORM(Gatherv, gatherv))(const void *sendbuf, COUNT sendcount, MPI_Datatype sendtype,
+                                 void *recvbuf, const COUNT *recvcounts, const DISPL *displs,
+                                 MPI_Datatype recvtype, int root, MPI_Comm comm FORM_PARAMETERS)
+{
+    if (FORM_PASSES(0))
+        return LIBRARY(FORM(Gatherv, gatherv))(sendbuf, sendcount, sendtype, recvbuf, recvcounts,
+                                               displs, recvtype, root, comm FORM_ARGUMENTS);
     return gatherv(&(struct rooted){
         .all = {.buffer = recvbuf,
                 .counts = {.WIDTH = recvcounts},
@@ -24,73 +49,5 @@ int WRAP(Gatherv)(const void *sendbuf, COUNT sendcount, MPI_Datatype sendtype, v
         .own = {.buffer = (char *)(uintptr_t)sendbuf, .count = sendcount, .type = sendtype},
         .root = root,
         .comm = comm,
-        .large = LARGE});
-}
-
-int WRAP(Igather)(const void *sendbuf, COUNT sendcount, MPI_Datatype sendtype, void *recvbuf,
-                  COUNT recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
-                  MPI_Request *request)
-{
-    if (!request)
-        return LIBRARY(Igather)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
-                                comm, request);
-    return gather(&(struct rooted){
-        .all = {.buffer = recvbuf, .count = recvcount, .type = recvtype},
-        .own = {.buffer = (char *)(uintptr_t)sendbuf, .count = sendcount, .type = sendtype},
-        .root = root,
-        .comm = comm,
-        .request = request,
-        .large = LARGE});
-}
-
-int WRAP(Igatherv)(const void *sendbuf, COUNT sendcount, MPI_Datatype sendtype, void *recvbuf,
-                   const COUNT *recvcounts, const DISPL *displs, MPI_Datatype recvtype, int root,
-                   MPI_Comm comm, MPI_Request *request)
-{
-    if (!request)
-        return LIBRARY(Igatherv)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-                                 recvtype, root, comm, request);
-    return gatherv(&(struct rooted){
-        .all = {.buffer = recvbuf,
-                .counts = {.WIDTH = recvcounts},
-                .displs = {.WIDTH = displs},
-                .type = recvtype},
-        .own = {.buffer = (char *)(uintptr_t)sendbuf, .count = sendcount, .type = sendtype},
-        .root = root,
-        .comm = comm,
-        .request = request,
-        .large = LARGE});
-}
-
-int WRAP(Gather_init)(const void *sendbuf, COUNT sendcount, MPI_Datatype sendtype, void *recvbuf,
-                      COUNT recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
-                      MPI_Info info, MPI_Request *request)
-{
-    return gather(&(struct rooted){
-        .all = {.buffer = recvbuf, .count = recvcount, .type = recvtype},
-        .own = {.buffer = (char *)(uintptr_t)sendbuf, .count = sendcount, .type = sendtype},
-        .root = root,
-        .comm = comm,
-        .request = request,
-        .persistent = 1,
-        .info = info,
-        .large = LARGE});
-}
-
-int WRAP(Gatherv_init)(const void *sendbuf, COUNT sendcount, MPI_Datatype sendtype, void *recvbuf,
-                       const COUNT *recvcounts, const DISPL *displs, MPI_Datatype recvtype,
-                       int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
-{
-    return gatherv(&(struct rooted){
-        .all = {.buffer = recvbuf,
-                .counts = {.WIDTH = recvcounts},
-                .displs = {.WIDTH = displs},
-                .type = recvtype},
-        .own = {.buffer = (char *)(uintptr_t)sendbuf, .count = sendcount, .type = sendtype},
-        .root = root,
-        .comm = comm,
-        .request = request,
-        .persistent = 1,
-        .info = info,
-        .large = LARGE});
+        .form = FORM_HERE(Gatherv, gatherv)});
 }

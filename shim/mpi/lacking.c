@@ -15,7 +15,8 @@
 
 static int lacks(MPI_Comm comm, MPI_Request *request)
 {
-    *request = MPI_REQUEST_NULL;
+    if (request)
+        *request = MPI_REQUEST_NULL;
     mpi.Comm_call_errhandler(comm, MPI_ERR_OTHER);
     return MPI_ERR_OTHER;
 }

@@ -13,6 +13,5 @@
  * after mpi_calls_open.
  */
 void narrow_fill(void);
-void narrow_fill_init(void); /* the persistent ones (narrow_init.c), for narrow_fill */
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Large counts on their way to ints: what narrow.c and narrow_init.c share. */
+/* Large counts on their way to ints: the helpers of narrow.c. */
 #ifndef COLLSHIM_SHIM_MPI_NARROWING_H
 #define COLLSHIM_SHIM_MPI_NARROWING_H
 
@@ -75,9 +75,6 @@ static inline int finish(struct narrowing *w, int rc)
         mpi.Comm_call_errhandler(w->comm, w->code);
     return rc;
 }
-
-/* The call, unless its numbers are beyond ints. */
-#define FINISH(w, call) finish(&(w), (w).code ? (w).code : (call))
 
 /* Is the buffer of this rank's own block significant in a rooted call? held: library_is_root */
 static inline int own_matters(int held, int root, const void *own)

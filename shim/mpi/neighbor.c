@@ -26,10 +26,10 @@ struct neighbor_side {
 };
 
 struct neighbor_arguments {
+    enum plan_collective collective;
     struct neighbor_side send, receive;
     MPI_Comm comm;
-    int by_neighbor; /* counts of the side that has them (v, w) */
-    int large;       /* called by its _c name */
+    struct call_form form;
 };
 
 /* The arguments of a call; their buffers may be images of the application's (library.h). */
@@ -38,58 +38,6 @@ static const struct neighbor_arguments *arguments_of(const struct mpi_call *call
     const struct alltoallv_arguments *a = call->arguments;
 
     return a->arguments;
-}
-
-static int native_allgather(const struct mpi_call *call)
-{
-    const struct neighbor_arguments *a = arguments_of(call);
-    const struct neighbor_side *s = &a->send, *r = &a->receive;
-    void *into = (void *)(uintptr_t)r->buffer;
-
-    if (a->by_neighbor && a->large)
-        return mpi.Neighbor_allgatherv_c(s->buffer, s->count, s->type, into, r->counts.wide,
-                                         r->displs.wide, r->type, call->comm);
-    if (a->by_neighbor)
-        return mpi.Neighbor_allgatherv(s->buffer, (int)s->count, s->type, into, r->counts.narrow,
-                                       r->displs.narrow, r->type, call->comm);
-    if (a->large)
-        return mpi.Neighbor_allgather_c(s->buffer, s->count, s->type, into, r->count, r->type,
-                                        call->comm);
-    return mpi.Neighbor_allgather(s->buffer, (int)s->count, s->type, into, (int)r->count, r->type,
-                                  call->comm);
-}
-
-static int native_alltoallv(const struct mpi_call *call, void *into)
-{
-    const struct neighbor_arguments *a = arguments_of(call);
-    const struct neighbor_side *s = &a->send, *r = &a->receive;
-
-    if (s->types && a->large)
-        return mpi.Neighbor_alltoallw_c(s->buffer, s->counts.wide, s->displs.wide, s->types, into,
-                                        r->counts.wide, r->displs.wide, r->types, call->comm);
-    if (s->types)
-        return mpi.Neighbor_alltoallw(s->buffer, s->counts.narrow, s->displs.wide, s->types, into,
-                                      r->counts.narrow, r->displs.wide, r->types, call->comm);
-    if (a->large)
-        return mpi.Neighbor_alltoallv_c(s->buffer, s->counts.wide, s->displs.wide, s->type, into,
-                                        r->counts.wide, r->displs.wide, r->type, call->comm);
-    return mpi.Neighbor_alltoallv(s->buffer, s->counts.narrow, s->displs.narrow, s->type, into,
-                                  r->counts.narrow, r->displs.narrow, r->type, call->comm);
-}
-
-static int native_alltoall(const struct mpi_call *call)
-{
-    const struct neighbor_arguments *a = arguments_of(call);
-    const struct neighbor_side *s = &a->send, *r = &a->receive;
-    void *into = (void *)(uintptr_t)r->buffer;
-
-    if (a->by_neighbor)
-        return native_alltoallv(call, into);
-    if (a->large)
-        return mpi.Neighbor_alltoall_c(s->buffer, s->count, s->type, into, r->count, r->type,
-                                       call->comm);
-    return mpi.Neighbor_alltoall(s->buffer, (int)s->count, s->type, into, (int)r->count, r->type,
-                                 call->comm);
 }
 
 /* The blocks of a side, as MPI numbers them. */
@@ -161,44 +109,33 @@ static enum reason look_at(const struct neighbor_arguments *a, struct neighbors 
     return !*nb ? REASON_NO_NEIGHBORS : (*nb)->is_grid && (*nb)->twice ? REASON_TWICE : REASON_NONE;
 }
 
-static int neighbor_run(const struct neighbor_arguments *a, struct alltoallv_arguments *x)
+static int neighbor_run(const struct neighbor_arguments *a)
 {
     struct neighbors *nb = NULL;
     enum reason why = look_at(a, &nb);
-    struct mpi_call call = {.collective = x->collective,
+    struct alltoallv_arguments x = {.collective = a->collective,
+                                    .comm = a->comm,
+                                    .form = a->form,
+                                    .arguments = a,
+                                    .buffers = neighbor_buffers};
+    struct mpi_call call = {.collective = a->collective,
                             .comm = a->comm,
-                            .arguments = x,
-                            .native = x->native,
+                            .arguments = &x,
+                            .nonblocking = a->form.request,
+                            .persistent = a->form.persistent,
+                            .native = a->form.native,
                             .buffers = neighbor_buffers};
 
-    x->comm = a->comm;
-    x->arguments = a;
-    x->buffers = neighbor_buffers;
     if (why) {
-        count_native(x->collective, why);
+        count_native(a->collective, why);
         return library_call(&call);
     }
-    x->send =
-        side_of(&a->send, &nb->to, x->collective == COLL_NEIGHBOR_ALLGATHER ? 0 : a->send.count);
-    x->receive = side_of(&a->receive, &nb->from, a->receive.count);
-    x->cannot = nb->unknown ? REASON_MEMORY : nb->twice ? REASON_TWICE : REASON_NONE;
-    return alltoallv_run(x);
+    x.send =
+        side_of(&a->send, &nb->to, a->collective == COLL_NEIGHBOR_ALLGATHER ? 0 : a->send.count);
+    x.receive = side_of(&a->receive, &nb->from, a->receive.count);
+    x.cannot = nb->unknown ? REASON_MEMORY : nb->twice ? REASON_TWICE : REASON_NONE;
+    return alltoallv_run(&x);
 }
 
-static int neighbor_allgather(const struct neighbor_arguments *a)
-{
-    return neighbor_run(a, &(struct alltoallv_arguments){.collective = COLL_NEIGHBOR_ALLGATHER,
-                                                         .native = native_allgather});
-}
-
-static int neighbor_alltoall(const struct neighbor_arguments *a)
-{
-    return neighbor_run(a, &(struct alltoallv_arguments){.collective = COLL_NEIGHBOR_ALLTOALL,
-                                                         .native = native_alltoall});
-}
-
-#include "shim/mpi/width_int.h"
-#include "shim/mpi/neighbor_wraps.h"
-
-#include "shim/mpi/width_large.h"
-#include "shim/mpi/neighbor_wraps.h"
+#define TEMPLATE "shim/mpi/neighbor_wraps.h"
+#include "shim/mpi/forms.h"

@@ -127,6 +127,8 @@ int nonblocking_room(struct mpi_comm *c, struct mpi_call *call, size_t **bytes, 
     if (!call->nonblocking)
         return MPI_SUCCESS;
     call->room = room = malloc(n * (sizeof *room + sizeof **bytes));
+    if (!room && call->persistent)
+        return MPI_SUCCESS; /* persistent_run sees it */
     if (!room) {
         *call->nonblocking = MPI_REQUEST_NULL;
         mpi.Comm_call_errhandler(call->comm, MPI_ERR_NO_MEM);

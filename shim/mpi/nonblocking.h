@@ -26,7 +26,8 @@ enum reason nonblocking_prepare(struct mpi_comm *c, const struct mpi_call *call,
 /*
  * Room for the sizes of a call's blocks, and, unless NULL, for where they start, packed: [size]
  * each. The communicator's, or of a nonblocking call: its own (call->room). Returns an MPI code,
- * which was raised on the communicator: the rank has no memory to take part.
+ * which was raised on the communicator: the rank has no memory to take part. A persistent call
+ * without memory gets the communicator's, and its ranks agree to leave it to the library.
  */
 int nonblocking_room(struct mpi_comm *c, struct mpi_call *call, size_t **bytes, uint64_t **offset);
 

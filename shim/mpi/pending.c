@@ -82,19 +82,10 @@ static void stage(struct pending *p)
 /* This rank alone. */
 static int begin_alone(struct pending *p)
 {
-    const struct mpi_call *call = &p->ready.call;
-    const struct staging *s = &p->staging;
+    struct engine_buffers buffers = serve_buffers(&p->ready, &p->staging, p->failed);
 
     p->carried = 0;
-    return engine_begin(p->ready.engine, &(struct engine_buffers){
-                                             .input = s->input,
-                                             .output = s->output,
-                                             .scratch = s->scratch,
-                                             .host = s->host,
-                                             .combine = reduction_combine,
-                                             .combine_context = (void *)(uintptr_t)&call->reduction,
-                                             .grain = call->request.grain,
-                                             .failed = p->failed});
+    return engine_begin(p->ready.engine, &buffers);
 }
 
 static int begin(struct pending *p)

@@ -20,6 +20,7 @@
 #include "shim/mpi/channel.h"
 #include "shim/mpi/nonblocking.h"
 #include "shim/mpi/pending.h"
+#include "shim/mpi/rows.h"
 #include "shim/mpi/wrappers.h"
 
 enum { MOST = 64 };
@@ -242,6 +243,14 @@ static enum reason make(struct persistent *p, struct mpi_comm *channel, const st
     return REASON_NONE;
 }
 
+/* Are the call's sizes its own? Else there was no memory (nonblocking_room). */
+static int has_room(const struct mpi_comm *c, const struct mpi_call *call)
+{
+    const struct plan_request *q = &call->request;
+
+    return q->bytes != c->bytes && !(q->demand && q->demand == c->rows->matrix);
+}
+
 /* On a channel of its own. Why the library makes it, or REASON_NONE. */
 static enum reason make_on_channel(struct mpi_comm *c, struct mpi_call *call,
                                    const struct plan_candidate *list, int n)
@@ -250,7 +259,7 @@ static enum reason make_on_channel(struct mpi_comm *c, struct mpi_call *call,
     struct ready ready;
     enum reason why;
     int well, rc = 0;
-    struct mpi_comm *channel = channel_take(c, p != NULL, &well, &why);
+    struct mpi_comm *channel = channel_take(c, p && has_room(c, call), &well, &why);
 
     if (!why) {
         call->request.topo = channel->topo;

@@ -116,8 +116,9 @@ struct mpi_comm *mpi_gate_comm(MPI_Comm comm, int nranks, enum plan_collective c
 }
 
 /* Nothing here asks other ranks or waits, but for a persistent call that no guard has to judge. MPI
-   lets that call wait, so its ranks may meet. */
-static struct mpi_comm *gate_started(const struct mpi_call *call, int nranks, enum reason *why)
+   lets that call wait, so its ranks may meet. total: as of mpi_gate_comm. */
+static struct mpi_comm *gate_started(const struct mpi_call *call, int nranks, uint64_t total,
+                                     enum reason *why)
 {
     struct mpi_comm *c = NULL;
 
@@ -125,7 +126,7 @@ static struct mpi_comm *gate_started(const struct mpi_call *call, int nranks, en
     if (!*why)
         *why = !settings.cfg.nonblocking ? REASON_WAITING
                : !mpi_process.progresses ? REASON_PROGRESS
-                                         : gate_bytes(call->total);
+                                         : gate_bytes(total);
     if (!*why && !(c = mpi_comm_find(call->comm)))
         *why = mpi_gate_call(call->comm, nranks, call->collective);
     if (!*why && !c && call->persistent && !choose_is_guarded(call->collective)) {
@@ -186,9 +187,18 @@ void mpi_meet_where_wanted(const struct mpi_call *call)
 
 struct mpi_comm *mpi_gate_claimed(const struct mpi_call *call, int nranks, enum reason *why)
 {
-    return call->nonblocking ? gate_started(call, nranks, why)
+    return call->nonblocking ? gate_started(call, nranks, call->total, why)
                              : mpi_gate_comm(call->comm, nranks, call->collective, SIZES_CLAIMED,
                                              call->total, why);
+}
+
+struct mpi_comm *mpi_gate_agreed(const struct mpi_call *call, int nranks, enum reason *why)
+{
+    uint64_t total = settings.cfg.min_bytes;
+
+    return call->nonblocking
+               ? gate_started(call, nranks, total, why)
+               : mpi_gate_comm(call->comm, nranks, call->collective, SIZES_AGREED, total, why);
 }
 
 enum reason mpi_gate_reduction(struct mpi_comm *c, struct mpi_call *call)

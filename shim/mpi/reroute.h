@@ -34,6 +34,15 @@ static inline const struct layout *call_block_layout(const struct call_block *b,
     return b->is_own ? &b->own : all;
 }
 
+/* The form of a call (forms.h). */
+struct mpi_call;
+struct call_form {
+    int (*native)(const struct mpi_call *call); /* of mpi_call */
+    MPI_Request *request; /* of a nonblocking call, or a persistent one; NULL: it blocks */
+    MPI_Info info;        /* of a persistent call */
+    int persistent;
+};
+
 struct library_buffer;
 struct mpi_call {
     enum plan_collective collective;
@@ -124,6 +133,9 @@ struct mpi_comm *mpi_gate_comm(MPI_Comm comm, int nranks, enum plan_collective c
 /* The same for call->collective on call->comm with call->total bytes, which ranks claim. A
    nonblocking call asks no rank: its ranks must have met. */
 struct mpi_comm *mpi_gate_claimed(const struct mpi_call *call, int nranks, enum reason *why);
+
+/* The same for a call whose sizes the ranks tell each other, before that or behind it. */
+struct mpi_comm *mpi_gate_agreed(const struct mpi_call *call, int nranks, enum reason *why);
 
 /*
  * For collectives without a root that the size alone leaves to the library: the ranks meet, or

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "shim/mpi/rooted.h"
 
+#include <stdlib.h>
+
 #include "shim/decide/count.h"
 #include "shim/mpi/comm.h"
 #include "shim/mpi/library.h"
+#include "shim/mpi/nonblocking.h"
 #include "shim/mpi/refused.h"
 #include "shim/mpi/sizes.h"
 
@@ -108,8 +111,9 @@ static void rooted_begin(const struct rooted *a, struct mpi_call *call)
     call->request.collective = call->collective;
     call->arguments = a;
     call->arguments_bytes = sizeof *a;
-    call->nonblocking = a->request;
-    call->persistent = a->persistent;
+    call->native = a->form.native;
+    call->nonblocking = a->form.request;
+    call->persistent = a->form.persistent;
 }
 
 static int run_natively(const struct mpi_call *call, enum reason why)
@@ -162,38 +166,69 @@ static struct sizes_claim claim_of(const struct rooted *a, int rank, int size)
     return claim;
 }
 
+/* What precedes the reroute of a persistent call: it asks each time, as it is planned once. Returns
+   its communicator and the total, or NULL and why the call runs natively, on all ranks alike. */
+static struct mpi_comm *plan_once(const struct rooted *a, struct mpi_call *call, int size, int rank,
+                                  enum reason *why)
+{
+    struct mpi_comm *c = mpi_gate_agreed(call, size, why);
+
+    if (!c)
+        return c;
+    struct sizes_claim claim = claim_of(a, rank, size);
+
+    *why = sizes_agree_once(a->comm, size, &claim, &call->total);
+    return *why ? NULL : c;
+}
+
+/* The same of a blocking call, by what is remembered of those before. */
+static struct mpi_comm *plan_now(const struct rooted *a, struct mpi_call *call, int size, int rank,
+                                 enum reason *why)
+{
+    struct mpi_comm *c = NULL;
+
+    *why = sizes_ask(a->comm, size);
+    if (*why)
+        return c;
+    struct sizes_claim claim = claim_of(a, rank, size);
+
+    *why = sizes_agree(a->comm, size, call->collective, &claim, &call->total);
+    if (!*why && !(c = mpi_gate_agreed(call, size, why)))
+        sizes_were_vain(a->comm, call->collective);
+    return c;
+}
+
 int rooted_run_v(struct rooted *a, struct mpi_call *call, rooted_fill fill)
 {
     struct mpi_comm *c = NULL;
+    size_t *bytes;
+    uint64_t *offset;
     int size, rank;
 
     rooted_begin(a, call);
     if (refused_v(a, call->collective))
         return run_natively(call, REASON_ARGUMENTS);
-    if (a->request)
+    if (call->nonblocking && !call->persistent)
         return run_natively(call, mpi_process.verdict ? mpi_process.verdict : REASON_AGREE);
-    if (sizes_wait(a->comm, call->collective))
+    if (!call->persistent && sizes_wait(a->comm, call->collective))
         return run_natively(call, REASON_SIZES);
     enum reason why = mpi_gate_rooted(a->comm, a->root, call->collective, &size, &rank);
     if (!why)
-        why = sizes_ask(a->comm, size);
-    if (!why) {
-        struct sizes_claim claim = claim_of(a, rank, size);
-
-        why = sizes_agree(a->comm, size, call->collective, &claim, &call->total);
-        if (!why && !(c = mpi_gate_comm(a->comm, size, call->collective, SIZES_AGREED,
-                                        settings.cfg.min_bytes, &why)))
-            sizes_were_vain(a->comm, call->collective);
-    }
+        c = call->persistent ? plan_once(a, call, size, rank, &why)
+                             : plan_now(a, call, size, rank, &why);
     if (!c)
         return run_natively(call, why);
-    int rc = sizes_share(c, a->comm, a->root, a->all.counts, a->all.type);
-    if (rc != MPI_SUCCESS)
+    int rc = nonblocking_room(c, call, &bytes, &offset);
+    if (rc == MPI_SUCCESS)
+        rc = sizes_share(c, a->comm, a->root, a->all.counts, a->all.type, bytes, offset);
+    if (rc != MPI_SUCCESS) {
+        free(call->room);
         return rc;
-    a->offset = c->offset;
-    call->request.bytes = c->bytes;
+    }
+    a->offset = offset;
+    call->request.bytes = bytes;
     struct mpi_outcome o = rooted_reroute(c, a, call, fill);
-    if (o.native)
+    if (o.native && !call->persistent)
         sizes_were_vain(a->comm, call->collective);
     return o.rc;
 }

@@ -28,10 +28,7 @@ struct rooted {
     } own;
     int root;
     MPI_Comm comm;
-    MPI_Request *request; /* of a nonblocking call, or a persistent one; NULL: it blocks */
-    int persistent;
-    MPI_Info info;          /* of a persistent call */
-    int large;              /* called by its _c name */
+    struct call_form form;
     const uint64_t *offset; /* filled in: where each block starts, packed; NULL: all are equal */
 };
 
@@ -46,7 +43,7 @@ int rooted_is_packed(const struct rooted *a, const struct layout *layout, int n)
 int rooted_buffers(const struct rooted *a, int gathers, struct library_buffer *list);
 
 /*
- * Run the call: call->collective, native and fill are set, arguments is a struct rooted. fill:
+ * Run the call: call->collective and buffers are set, arguments is a struct rooted. fill:
  * fills in the call's buffers; returns MPI_SUCCESS, or the error in this rank's arguments. Returns
  * the MPI function's result.
  */

@@ -77,16 +77,24 @@ static int watch_set(const struct rows_call *r)
     return mpi.Comm_set_attr(r->comm, keyval[kind_of(r->collective)], value) == MPI_SUCCESS;
 }
 
+enum reason rows_begin_once(struct rows_call *r, MPI_Comm comm, int n, enum plan_collective c)
+{
+    *r = (struct rows_call){.comm = comm,
+                            .n = n,
+                            .collective = c,
+                            .always = gate_always(c),
+                            .once = 1,
+                            .turn = WATCH_EXCHANGE};
+    return n > MOST_RANKS ? REASON_SHAPE : REASON_NONE;
+}
+
 enum reason rows_begin(struct rows_call *r, MPI_Comm comm, int n, enum plan_collective c)
 {
-    *r = (struct rows_call){.comm = comm, .n = n, .collective = c};
-    if (n > MOST_RANKS)
-        return REASON_SHAPE;
-    r->always = gate_always(c);
-    if (r->always) {
-        r->turn = WATCH_EXCHANGE;
-        return REASON_NONE;
-    }
+    enum reason why = rows_begin_once(r, comm, n, c);
+
+    if (why || r->always)
+        return why;
+    r->once = 0;
     r->watch = watch_get(r);
     r->was_active = (int)r->watch.active;
     if (!r->watch.seen) {
@@ -220,6 +228,7 @@ int rows_exchange(struct mpi_comm *c, enum reason own, uint64_t *total, enum rea
         rows->seconds = seconds;
     *why = verdict_of(rows->matrix, n, total);
     *total = share_of(*total, n);
+    /* Rows one behind the other. */
     for (int from = 1; from < n; from++)
         memmove(rows->matrix + (size_t)from * (size_t)n, rows->matrix + (size_t)from * (size_t)each,
                 (size_t)n * sizeof *rows->matrix);
@@ -250,7 +259,7 @@ enum reason rows_judge(struct rows_call *r, struct mpi_comm *c, struct plan_requ
 
 void rows_end(struct rows_call *r, enum reason native)
 {
-    if (r->always)
+    if (r->always || r->once)
         return;
     if (native == REASON_SLOWER)
         watch_was_slower(&r->watch);

@@ -34,6 +34,7 @@ struct rows_call {
     enum plan_collective collective;
     int n;      /* its ranks */
     int always; /* the user wants every call rerouted that can be: nothing is remembered */
+    int once;   /* the call is planned once: nor is it of such a call */
     int lost;   /* nothing can be remembered on this rank */
     struct watch watch;
     int was_active; /* before the call */
@@ -48,6 +49,9 @@ void rows_free(struct rows *rows); /* NULL is fine */
 /* A call on a communicator that passed mpi_gate_call. Local. REASON_NONE, or why it runs natively:
    the same on all ranks. Unless it does, rows_end must follow. */
 enum reason rows_begin(struct rows_call *r, MPI_Comm comm, int n, enum plan_collective c);
+
+/* The same of a persistent call, whose ranks tell each other their sizes at once. */
+enum reason rows_begin_once(struct rows_call *r, MPI_Comm comm, int n, enum plan_collective c);
 
 /* If r->turn is WATCH_ASK. Collective over the communicator. sent, received: sums of this rank;
    own: why it cannot serve the call, REASON_ARGUMENTS or REASON_TWICE, or REASON_NONE. Returns as

@@ -8,70 +8,6 @@
 #include "shim/mpi/rooted.h"
 #include "shim/mpi/wrappers.h"
 
-static int native_scatter_init(const struct mpi_call *call)
-{
-    const struct rooted *a = call->arguments;
-
-    return a->large ? mpi.Scatter_init_c(a->all.buffer, a->all.count, a->all.type, a->own.buffer,
-                                         a->own.count, a->own.type, a->root, call->comm, a->info,
-                                         call->nonblocking)
-                    : mpi.Scatter_init(a->all.buffer, (int)a->all.count, a->all.type, a->own.buffer,
-                                       (int)a->own.count, a->own.type, a->root, call->comm, a->info,
-                                       call->nonblocking);
-}
-
-static int native_scatter(const struct mpi_call *call)
-{
-    const struct rooted *a = call->arguments;
-
-    if (call->persistent)
-        return native_scatter_init(call);
-    if (call->nonblocking)
-        return a->large ? mpi.Iscatter_c(a->all.buffer, a->all.count, a->all.type, a->own.buffer,
-                                         a->own.count, a->own.type, a->root, call->comm,
-                                         call->nonblocking)
-                        : mpi.Iscatter(a->all.buffer, (int)a->all.count, a->all.type, a->own.buffer,
-                                       (int)a->own.count, a->own.type, a->root, call->comm,
-                                       call->nonblocking);
-    if (a->large)
-        return mpi.Scatter_c(a->all.buffer, a->all.count, a->all.type, a->own.buffer, a->own.count,
-                             a->own.type, a->root, call->comm);
-    return mpi.Scatter(a->all.buffer, (int)a->all.count, a->all.type, a->own.buffer,
-                       (int)a->own.count, a->own.type, a->root, call->comm);
-}
-
-static int native_scatterv_init(const struct mpi_call *call)
-{
-    const struct rooted *a = call->arguments;
-
-    return a->large ? mpi.Scatterv_init_c(a->all.buffer, a->all.counts.wide, a->all.displs.wide,
-                                          a->all.type, a->own.buffer, a->own.count, a->own.type,
-                                          a->root, call->comm, a->info, call->nonblocking)
-                    : mpi.Scatterv_init(a->all.buffer, a->all.counts.narrow, a->all.displs.narrow,
-                                        a->all.type, a->own.buffer, (int)a->own.count, a->own.type,
-                                        a->root, call->comm, a->info, call->nonblocking);
-}
-
-static int native_scatterv(const struct mpi_call *call)
-{
-    const struct rooted *a = call->arguments;
-
-    if (call->persistent)
-        return native_scatterv_init(call);
-    if (call->nonblocking)
-        return a->large ? mpi.Iscatterv_c(a->all.buffer, a->all.counts.wide, a->all.displs.wide,
-                                          a->all.type, a->own.buffer, a->own.count, a->own.type,
-                                          a->root, call->comm, call->nonblocking)
-                        : mpi.Iscatterv(a->all.buffer, a->all.counts.narrow, a->all.displs.narrow,
-                                        a->all.type, a->own.buffer, (int)a->own.count, a->own.type,
-                                        a->root, call->comm, call->nonblocking);
-    if (a->large)
-        return mpi.Scatterv_c(a->all.buffer, a->all.counts.wide, a->all.displs.wide, a->all.type,
-                              a->own.buffer, a->own.count, a->own.type, a->root, call->comm);
-    return mpi.Scatterv(a->all.buffer, a->all.counts.narrow, a->all.displs.narrow, a->all.type,
-                        a->own.buffer, (int)a->own.count, a->own.type, a->root, call->comm);
-}
-
 static int scatter_buffers(const struct mpi_call *call, struct library_buffer *list)
 {
     return rooted_buffers(call->arguments, 0, list);
@@ -127,22 +63,17 @@ static int scatter_fill(struct mpi_comm *c, struct mpi_call *call)
 
 static int scatter(struct rooted *a)
 {
-    struct mpi_call call = {
-        .collective = COLL_SCATTER, .native = native_scatter, .buffers = scatter_buffers};
+    struct mpi_call call = {.collective = COLL_SCATTER, .buffers = scatter_buffers};
 
     return rooted_run(a, &call, scatter_fill);
 }
 
 static int scatterv(struct rooted *a)
 {
-    struct mpi_call call = {
-        .collective = COLL_SCATTERV, .native = native_scatterv, .buffers = scatter_buffers};
+    struct mpi_call call = {.collective = COLL_SCATTERV, .buffers = scatter_buffers};
 
     return rooted_run_v(a, &call, scatter_fill);
 }
 
-#include "shim/mpi/width_int.h"
-#include "shim/mpi/scatter_wraps.h"
-
-#include "shim/mpi/width_large.h"
-#include "shim/mpi/scatter_wraps.h"
+#define TEMPLATE "shim/mpi/scatter_wraps.h"
+#include "shim/mpi/forms.h"

@@ -69,6 +69,21 @@ static int open_staging(struct staging *s, struct mpi_comm *c, const struct read
     return call->wrong ? call->wrong : staging_open(s, c, call, ready->plan, own_output);
 }
 
+struct engine_buffers serve_buffers(const struct ready *ready, const struct staging *s, int failed)
+{
+    const struct mpi_call *call = &ready->call;
+
+    return (struct engine_buffers){.input = s->input,
+                                   .output = s->output,
+                                   .scratch = s->scratch,
+                                   .host = s->host,
+                                   .combine = reduction_combine,
+                                   .combine_context = (void *)(uintptr_t)&call->reduction,
+                                   .grain = call->request.grain,
+                                   .device = s->device,
+                                   .failed = failed};
+}
+
 /* failed: what open_staging returned. crossing: the bytes moved to and from other nodes. */
 static int run_engine(struct mpi_comm *c, const struct ready *ready, const struct staging *s,
                       int failed, struct load_link *crossing)
@@ -83,19 +98,10 @@ static int run_engine(struct mpi_comm *c, const struct ready *ready, const struc
     int hired = ready->plan->host_bytes && s->device && threads_hire(&c->links.shm);
     if (divided)
         parts.start = count_now();
-    int rc =
-        engine_run(ready->engine,
-                   &(struct engine_buffers){.input = s->input,
-                                            .output = s->output,
-                                            .scratch = s->scratch,
-                                            .host = s->host,
-                                            .combine = reduction_combine,
-                                            .combine_context = (void *)(uintptr_t)&call->reduction,
-                                            .grain = call->request.grain,
-                                            .device = s->device,
-                                            .failed = failed,
-                                            .part_done = divided ? note_part : NULL,
-                                            .part_context = &parts});
+    struct engine_buffers buffers = serve_buffers(ready, s, failed);
+    buffers.part_done = divided ? note_part : NULL;
+    buffers.part_context = &parts;
+    int rc = engine_run(ready->engine, &buffers);
     if (hired)
         threads_rest(&c->links.shm);
     if (divided)

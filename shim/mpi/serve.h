@@ -38,12 +38,16 @@ struct ready {
 enum reason serve_prepare(struct mpi_comm *c, const struct mpi_call *call,
                           const struct plan_candidate *r, struct ready *ready, int *rc);
 
+/* What the engine needs of a call that is ready. failed: the code with which the call has failed on
+   this rank already, or 0. */
+struct staging;
+struct engine_buffers serve_buffers(const struct ready *ready, const struct staging *s, int failed);
+
 /* Run it as COLLSHIM_MODE says. rc: of serve_prepare, with which the call has failed, or 0. */
 struct mpi_outcome serve_in_mode(struct mpi_comm *c, const struct ready *ready, int rc);
 
 /* COLLSHIM_MODE=verify: is the staged output the application's, which the library wrote? Counts,
    and tells if not. */
-struct staging;
 void serve_compare(struct mpi_comm *c, const struct ready *ready, const struct staging *s);
 
 /* By the library, as it likes. */

@@ -127,11 +127,9 @@ static enum reason root_knows(MPI_Comm comm, const struct sizes_claim *claim)
     return gate_size(total, settings.cfg.min_bytes);
 }
 
-/* Do all serve the call, and agree on the total? */
-static enum reason all_know(MPI_Comm comm, int n, const struct memory *m,
-                            const struct sizes_claim *claim, uint64_t *total)
+enum reason sizes_agree_once(MPI_Comm comm, int n, const struct sizes_claim *claim, uint64_t *total)
 {
-    int64_t mine[3] = {claim->wrong || !m || claim->own > MOST_BYTES / (unsigned)n};
+    int64_t mine[3] = {claim->wrong || claim->own > MOST_BYTES / (unsigned)n};
     int64_t all[3] = {1};
 
     if (!mine[0]) {
@@ -149,12 +147,14 @@ enum reason sizes_agree(MPI_Comm comm, int n, enum plan_collective c,
                         const struct sizes_claim *claim, uint64_t *total)
 {
     struct memory *m = memory_of(comm);
+    struct sizes_claim known = *claim;
     enum reason why = REASON_NONE;
 
     if (m && pause_of(m, c)->level)
         why = root_knows(comm, claim);
+    known.wrong |= !m;
     if (!why)
-        why = all_know(comm, n, m, claim, total);
+        why = sizes_agree_once(comm, n, &known, total);
     if (why == REASON_ARGUMENTS)
         return why;
     if (why && !always(c))
@@ -165,21 +165,21 @@ enum reason sizes_agree(MPI_Comm comm, int n, enum plan_collective c,
 }
 
 int sizes_share(struct mpi_comm *c, MPI_Comm comm, int root, struct counts counts,
-                MPI_Datatype type)
+                MPI_Datatype type, size_t *bytes, uint64_t *offset)
 {
     uint64_t next = 0;
 
     if (c->rank == root)
-        vectors_sizes(counts, c->size, type, c->bytes, NULL, &next);
-    int rc = mpi.Bcast(c->bytes, c->size * (int)sizeof *c->bytes, MPI_BYTE, root, c->private_comm);
+        vectors_sizes(counts, c->size, type, bytes, NULL, &next);
+    int rc = mpi.Bcast(bytes, c->size * (int)sizeof *bytes, MPI_BYTE, root, c->private_comm);
     if (rc != MPI_SUCCESS) {
         mpi.Comm_call_errhandler(comm, rc);
         return rc;
     }
     next = 0;
     for (int r = 0; r < c->size; r++) {
-        c->offset[r] = next;
-        next += c->bytes[r];
+        offset[r] = next;
+        next += bytes[r];
     }
     return rc;
 }

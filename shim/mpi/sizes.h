@@ -49,12 +49,16 @@ enum reason sizes_ask(MPI_Comm comm, int n);
 enum reason sizes_agree(MPI_Comm comm, int n, enum plan_collective c,
                         const struct sizes_claim *claim, uint64_t *total);
 
+/* The same of a call that is planned once. All ranks are asked, and nothing is remembered. */
+enum reason sizes_agree_once(MPI_Comm comm, int n, const struct sizes_claim *claim,
+                             uint64_t *total);
+
 /*
- * Fill in c->bytes and c->offset everywhere from the root's counts (elsewhere: unread). Collective.
- * Returns an MPI code, raised on comm already.
+ * Fill in every block's bytes and offset, [size] each, everywhere from the root's counts
+ * (elsewhere: unread). Collective. Returns an MPI code, raised on comm already.
  */
 int sizes_share(struct mpi_comm *c, MPI_Comm comm, int root, struct counts counts,
-                MPI_Datatype type);
+                MPI_Datatype type, size_t *bytes, uint64_t *offset);
 
 /* The call that was agreed on ran natively, and others like it will. */
 void sizes_were_vain(MPI_Comm comm, enum plan_collective c);

@@ -14,6 +14,8 @@ int slicing_get(struct slicing *s, int i, struct slice *slice)
     uint64_t from;
 
     slice->request = slice_request(whole, s->n, i, &from);
+    if (s->most_chunk && slice->request.chunk_bytes > s->most_chunk)
+        slice->request.chunk_bytes = plan_chunk(&slice->request, s->most_chunk);
     slice->window = slice_window(whole, &slice->request, from);
     return mpi_comm_engine(s->comm, &slice->request, s->algorithm, &slice->plan, &slice->engine,
                            &slice->crossing);

@@ -17,6 +17,7 @@ struct slicing {
     const struct plan_algorithm *algorithm;
     int n;   /* slices */
     int own; /* 1: slice 0 is the rank's, slice i its i-th helper's; 0: all are helpers' */
+    size_t most_chunk; /* bytes of a chunk; 0: as the call has it */
     struct slices_buffers whole;
     char *lent[CREW_MAX + 1];  /* slices that lie on the device, by number; else NULL */
     int code;                  /* with which the call has failed on this rank, or 0 */

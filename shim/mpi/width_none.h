@@ -2,7 +2,10 @@
 /* Behind width_int.h or width_large.h. */
 #undef COUNT
 #undef DISPL
+#undef WRAP_
 #undef WRAP
+#undef NATIVE_
+#undef NATIVE
+#undef LIBRARY_
 #undef LIBRARY
 #undef WIDTH
-#undef LARGE

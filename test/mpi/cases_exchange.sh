@@ -112,12 +112,13 @@ neighbors() {
     want_lines
     if [[ " $* " != *" COLLSHIM_MODE=off "* ]]; then
         for collective in neighbor_allgather neighbor_alltoall; do
-            want_number $collective .rerouted -eq "$(expected $collective)"
+            want_number $collective "(.rerouted - (.rerouted_nonblocking // 0))" -eq "$(expected $collective)"
             want_number $collective .rerouted -gt 0
             want_number $collective '.native["a rank is a neighbour twice, which libraries do not treat alike"]' -gt 0
             [[ " $* " != *" COLLSHIM_MODE=verify "* ]] || want_number $collective .verified_different -eq 0
         done
         want_number neighbor_allgather '.native["a communicator without a topology"]' -eq "$n"
+        want_started
     fi
     finish
 }
@@ -158,6 +159,8 @@ cases_exchange() {
     exchange 4 $calls plain COLLSHIM_TOPOLOGY='node:2 rank:2' COLLSHIM_MODE=verify
     neighbors 3 150 native COLLSHIM_MODE=off
     neighbors 4 150 mixed COLLSHIM_TOPOLOGY='node:2 rank:2 rail:2@100Mbit,50Mbit' COLLSHIM_CHUNK_BYTES=100
+    # MPICH 4 hangs in its own persistent collectives, which serve where there is no hook.
+    ! progresses || neighbors 4 200 started COLLSHIM_TOPOLOGY='node:2 rank:2 rail:2@100Mbit,50Mbit'
     neighbors 3 150 native COLLSHIM_TOPOLOGY='node:2 rank:2,1' COLLSHIM_MODE=verify
     neighbors_are_watched
     exchange_is_watched

@@ -54,6 +54,26 @@ persistent_follows_the_guard() {
     finish
 }
 
+persistent_null() {
+    begin "persistent: a request without a place is the library's error"
+    launch 3 -- "$programs/persistent_edges" null
+    want_right
+    finish
+}
+
+# Some requests are the library's then.
+persistent_lacks_memory() {
+    local got
+    begin "persistent: a rank lacks memory when a request is made"
+    launch 3 -- "$programs/persistent_edges" short
+    want_right
+    want_lines
+    want_number allgatherv .rerouted_nonblocking -ge 1
+    got=$(started '.native["a rank could not get it ready"]')
+    [ "${got:-0}" -ge 2 ] || complain "report: ${got:-no} requests are native because a rank lacks memory"
+    finish
+}
+
 # inert WHAT CLAIM: a whole test
 inert() {
     begin "$2 run as ever"
@@ -77,6 +97,8 @@ cases_persistent() {
     persistent 3 20 COLLSHIM_MODE=off
     persistent 3 20 COLLSHIM_MODE=verify
     persistent 3 20 COLLSHIM_NONBLOCKING=0
+    # Open MPI writes to any place, NULL included.
+    [ "$kin" = openmpi ] || persistent_null
     inert session 'sessions'
     inert partitioned 'partitioned messages'
     progresses || return 0
@@ -86,5 +108,6 @@ cases_persistent() {
     persistent_edge error "a rank's wrong arguments"
     persistent_edge cancel "MPI_Cancel is an error"
     persistent_edge memory "a start takes no memory"
+    persistent_lacks_memory
     persistent_follows_the_guard
 }

@@ -53,6 +53,8 @@ WEAK(MPI_Ireduce_scatter_c, const void *, void *, const MPI_Count *, MPI_Datatyp
      MPI_Request *)
 WEAK(MPI_Ireduce_scatter_block_c, const void *, void *, MPI_Count, MPI_Datatype, MPI_Op, MPI_Comm,
      MPI_Request *)
+WEAK(MPI_Iscan_c, const void *, void *, MPI_Count, MPI_Datatype, MPI_Op, MPI_Comm, MPI_Request *)
+WEAK(MPI_Iexscan_c, const void *, void *, MPI_Count, MPI_Datatype, MPI_Op, MPI_Comm, MPI_Request *)
 WEAK(MPI_Ibcast_c, void *, MPI_Count, MPI_Datatype, int, MPI_Comm, MPI_Request *)
 WEAK(MPI_Igather_c, const void *, MPI_Count, MPI_Datatype, void *, MPI_Count, MPI_Datatype, int,
      MPI_Comm, MPI_Request *)
@@ -79,6 +81,17 @@ WEAK(MPI_Neighbor_alltoallv_c, const void *, const MPI_Count *, const MPI_Aint *
 WEAK(MPI_Neighbor_alltoallw_c, const void *, const MPI_Count *, const MPI_Aint *,
      const MPI_Datatype *, void *, const MPI_Count *, const MPI_Aint *, const MPI_Datatype *,
      MPI_Comm)
+WEAK(MPI_Ineighbor_allgather_c, const void *, MPI_Count, MPI_Datatype, void *, MPI_Count,
+     MPI_Datatype, MPI_Comm, MPI_Request *)
+WEAK(MPI_Ineighbor_allgatherv_c, const void *, MPI_Count, MPI_Datatype, void *, const MPI_Count *,
+     const MPI_Aint *, MPI_Datatype, MPI_Comm, MPI_Request *)
+WEAK(MPI_Ineighbor_alltoall_c, const void *, MPI_Count, MPI_Datatype, void *, MPI_Count,
+     MPI_Datatype, MPI_Comm, MPI_Request *)
+WEAK(MPI_Ineighbor_alltoallv_c, const void *, const MPI_Count *, const MPI_Aint *, MPI_Datatype,
+     void *, const MPI_Count *, const MPI_Aint *, MPI_Datatype, MPI_Comm, MPI_Request *)
+WEAK(MPI_Ineighbor_alltoallw_c, const void *, const MPI_Count *, const MPI_Aint *,
+     const MPI_Datatype *, void *, const MPI_Count *, const MPI_Aint *, const MPI_Datatype *,
+     MPI_Comm, MPI_Request *)
 
 static inline int large_counts(void)
 {

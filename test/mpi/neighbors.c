@@ -8,10 +8,14 @@
  * rank is a neighbour twice; these calls are the library's, and both blocks hold the same.
  *
  * neighbors SEED CALLS native: for runs in which the library serves all calls.
+ * neighbors SEED CALLS started: one in three is nonblocking, and one in three persistent. Such a
+ * request is started again behind each later call on its communicator, with data in its buffers as
+ * at first.
  * neighbors SEED CALLS skewed: a ring of large halos to the right and small ones to the left.
  */
 #include "test/mpi/typemap.h"
 #include "test/mpi/large_counts.h"
+#include "test/mpi/persistent_calls.h"
 
 enum {
     MOST_RANKS = 16,
@@ -22,6 +26,9 @@ enum {
     MOST_CALLS = 4096
 };
 enum form { ALLGATHER, ALLGATHERV, ALLTOALL, ALLTOALLV, ALLTOALLW, FORMS };
+enum how { BLOCKING, NONBLOCKING, PERSISTENT_CALL, HOWS };
+
+static const char *const how_names[HOWS] = {"", ", nonblocking", ", persistent"};
 
 static const char *const form_names[FORMS] = {"allgather", "allgatherv", "alltoall", "alltoallv",
                                               "alltoallw"};
@@ -40,6 +47,7 @@ enum { library_fails_w = 0 };
 #endif
 
 static int natively; /* the library serves all calls */
+static int started;  /* some calls are not blocking */
 static struct place places[PLACES];
 static MPI_Datatype gappy;                            /* as long as two ints, with room between */
 static int own_moves[MOST_CALLS], served[MOST_CALLS]; /* by call; 1 + its form, or 0: native */
@@ -132,10 +140,18 @@ struct side {
 struct call {
     uint64_t number;
     enum form form;
+    enum how how;
     const struct place *place;
     int large, shape;
     struct side side[2];
+    MPI_Datatype types[2][MOST_BLOCKS];
+    MPI_Aint at[2][MOST_BLOCKS], displ[2][MOST_BLOCKS];
+    MPI_Count count[2][MOST_BLOCKS];
+    MPI_Request request;
 };
+
+static struct call *live[PLACES]; /* a persistent one of each communicator, or NULL */
+static int starts[MOST_CALLS], persists[MOST_CALLS];
 
 /* Pairs of ints that one rank sends to another. */
 static int units_of(const struct call *c, int from, int to)
@@ -213,57 +229,54 @@ static void write_blocks(struct call *c, int which)
     }
 }
 
-static int call_narrow(const struct call *c, MPI_Datatype types[2][MOST_BLOCKS],
-                       MPI_Aint at[2][MOST_BLOCKS])
+#define CALL(name, suffix, ...)                                                                    \
+    (c->how == BLOCKING ? MPI_Neighbor_##name##suffix(__VA_ARGS__)                                 \
+     : c->how == NONBLOCKING                                                                       \
+         ? MPI_Ineighbor_##name##suffix(__VA_ARGS__, &c->request)                                  \
+         : MPI_Neighbor_##name##_init##suffix(__VA_ARGS__, MPI_INFO_NULL, &c->request))
+
+static int call_narrow(struct call *c)
 {
     const struct side *s = &c->side[0], *r = &c->side[1];
     MPI_Comm comm = c->place->comm;
 
     switch (c->form) {
     case ALLGATHER:
-        return MPI_Neighbor_allgather(s->got, s->each, s->type, r->got, r->each, r->type, comm);
+        return CALL(allgather, , s->got, s->each, s->type, r->got, r->each, r->type, comm);
     case ALLGATHERV:
-        return MPI_Neighbor_allgatherv(s->got, s->each, s->type, r->got, r->count, r->displ,
-                                       r->type, comm);
+        return CALL(allgatherv, , s->got, s->each, s->type, r->got, r->count, r->displ, r->type,
+                    comm);
     case ALLTOALL:
-        return MPI_Neighbor_alltoall(s->got, s->each, s->type, r->got, r->each, r->type, comm);
+        return CALL(alltoall, , s->got, s->each, s->type, r->got, r->each, r->type, comm);
     case ALLTOALLV:
-        return MPI_Neighbor_alltoallv(s->got, s->count, s->displ, s->type, r->got, r->count,
-                                      r->displ, r->type, comm);
+        return CALL(alltoallv, , s->got, s->count, s->displ, s->type, r->got, r->count, r->displ,
+                    r->type, comm);
     default:
-        return MPI_Neighbor_alltoallw(s->got, s->count, at[0], types[0], r->got, r->count, at[1],
-                                      types[1], comm);
+        return CALL(alltoallw, , s->got, s->count, c->at[0], c->types[0], r->got, r->count,
+                    c->at[1], c->types[1], comm);
     }
 }
 
-static int call_large(const struct call *c, MPI_Datatype types[2][MOST_BLOCKS],
-                      MPI_Aint at[2][MOST_BLOCKS])
+static int call_large(struct call *c)
 {
     const struct side *s = &c->side[0], *r = &c->side[1];
-    MPI_Count count[2][MOST_BLOCKS];
-    MPI_Aint displ[2][MOST_BLOCKS];
+    MPI_Count sends = s->each, receives = r->each;
     MPI_Comm comm = c->place->comm;
 
-    for (int which = 0; which < 2; which++)
-        for (int b = 0; b < c->side[which].n; b++) {
-            count[which][b] = c->side[which].count[b];
-            displ[which][b] = c->side[which].displ[b];
-        }
-    MPI_Count sends = s->each, receives = r->each;
     switch (c->form) {
     case ALLGATHER:
-        return MPI_Neighbor_allgather_c(s->got, sends, s->type, r->got, receives, r->type, comm);
+        return CALL(allgather, _c, s->got, sends, s->type, r->got, receives, r->type, comm);
     case ALLGATHERV:
-        return MPI_Neighbor_allgatherv_c(s->got, sends, s->type, r->got, count[1], displ[1],
-                                         r->type, comm);
+        return CALL(allgatherv, _c, s->got, sends, s->type, r->got, c->count[1], c->displ[1],
+                    r->type, comm);
     case ALLTOALL:
-        return MPI_Neighbor_alltoall_c(s->got, sends, s->type, r->got, receives, r->type, comm);
+        return CALL(alltoall, _c, s->got, sends, s->type, r->got, receives, r->type, comm);
     case ALLTOALLV:
-        return MPI_Neighbor_alltoallv_c(s->got, count[0], displ[0], s->type, r->got, count[1],
-                                        displ[1], r->type, comm);
+        return CALL(alltoallv, _c, s->got, c->count[0], c->displ[0], s->type, r->got, c->count[1],
+                    c->displ[1], r->type, comm);
     default:
-        return MPI_Neighbor_alltoallw_c(s->got, count[0], at[0], types[0], r->got, count[1], at[1],
-                                        types[1], comm);
+        return CALL(alltoallw, _c, s->got, c->count[0], c->at[0], c->types[0], r->got, c->count[1],
+                    c->at[1], c->types[1], comm);
     }
 }
 
@@ -273,10 +286,10 @@ static void check(const struct call *c, int which)
 
     for (size_t i = 0; i < s->ints; i++)
         if (s->got[i] != s->want[i]) {
-            fail("seed %llu call %llu (%s%s, place %d): %s int %zu is %d, expected %d",
+            fail("seed %llu call %llu (%s%s%s, place %d): %s int %zu is %d, expected %d",
                  (unsigned long long)test_seed, (unsigned long long)c->number, form_names[c->form],
-                 c->large ? ", large" : "", (int)(c->place - places), which ? "received" : "sent",
-                 i, s->got[i], s->want[i]);
+                 c->large ? ", large" : "", how_names[c->how], (int)(c->place - places),
+                 which ? "received" : "sent", i, s->got[i], s->want[i]);
             return;
         }
 }
@@ -291,40 +304,85 @@ static int moves(const struct call *c)
     return any;
 }
 
+static void call_free(struct call *c)
+{
+    if (c && c->how == PERSISTENT_CALL)
+        MPI_Request_free(&c->request);
+    for (int which = 0; c && which < 2; which++) {
+        free(c->side[which].got);
+        free(c->side[which].want);
+    }
+    free(c);
+}
+
+/* Start it, with nothing received yet, and let it end. */
+static void call_again(struct call *c)
+{
+    struct side *r = &c->side[1];
+
+    for (size_t i = 0; i < r->ints; i++)
+        r->got[i] = -1;
+    MPI_Start(&c->request);
+    MPI_Wait(&c->request, MPI_STATUS_IGNORE);
+    starts[c->number]++;
+    check(c, 0);
+    check(c, 1);
+}
+
+/* The call has returned: its result, and the persistent one's of its place. */
+static void call_end(struct call *c)
+{
+    struct call **other = &live[c->place - places];
+
+    if (c->how == NONBLOCKING)
+        MPI_Wait(&c->request, MPI_STATUS_IGNORE);
+    if (c->how != PERSISTENT_CALL) {
+        check(c, 0);
+        check(c, 1);
+        call_free(c);
+    } else {
+        call_free(*other);
+        *other = c;
+    }
+    if (*other)
+        call_again(*other);
+}
+
 static void call_run(uint64_t number)
 {
     struct draw d = draw_from(3, number), own = draw_from(number + 10, (uint64_t)world_rank);
-    struct call c = {.number = number, .form = (enum form)draw_below(&d, FORMS)};
-    MPI_Datatype types[2][MOST_BLOCKS];
-    MPI_Aint at[2][MOST_BLOCKS];
+    struct call *c = calloc(1, sizeof *c);
 
-    c.place = &places[draw_below(&d, PLACES)];
-    if (c.form == ALLTOALLW && library_fails_w && c.place >= &places[natively ? 6 : 8])
-        c.form = ALLTOALLV;
-    c.shape = draw_below(&d, 3);
-    c.large = draw_below(&d, 2) && large_counts();
+    if (!c)
+        abort();
+    c->number = number;
+    c->form = (enum form)draw_below(&d, FORMS);
+    c->place = &places[draw_below(&d, PLACES)];
+    if (c->form == ALLTOALLW && library_fails_w && c->place >= &places[natively ? 6 : 8])
+        c->form = ALLTOALLV;
+    c->shape = draw_below(&d, 3);
+    c->large = draw_below(&d, 2) && large_counts();
+    c->how = started ? (enum how)draw_below(&d, HOWS) : BLOCKING;
     for (int which = 0; which < 2; which++) {
-        struct side *s = &c.side[which];
+        struct side *s = &c->side[which];
 
-        lay_out(&c, &own, which);
-        write_blocks(&c, which);
+        lay_out(c, &own, which);
+        write_blocks(c, which);
         for (int b = 0; b < s->n; b++) {
-            types[which][b] = s->type;
-            at[which][b] = s->displ[b] * s->stride * (MPI_Aint)sizeof(int);
+            c->types[which][b] = s->type;
+            c->at[which][b] = s->displ[b] * s->stride * (MPI_Aint)sizeof(int);
+            c->count[which][b] = s->count[b];
+            c->displ[which][b] = s->displ[b];
         }
     }
-    int rc = c.large ? call_large(&c, types, at) : call_narrow(&c, types, at);
+    own_moves[number] = moves(c);
+    served[number] = c->how != NONBLOCKING && world_size > 1 && !c->place->twice ? 1 + c->form : 0;
+    persists[number] = c->how == PERSISTENT_CALL;
+    int rc = c->large ? call_large(c) : call_narrow(c);
     if (rc != MPI_SUCCESS)
         fail("seed %llu call %llu: returned %d", (unsigned long long)test_seed,
              (unsigned long long)number, rc);
-    check(&c, 0);
-    check(&c, 1);
-    own_moves[number] = moves(&c);
-    served[number] = world_size > 1 && !c.place->twice ? 1 + c.form : 0;
-    for (int which = 0; which < 2; which++) {
-        free(c.side[which].got);
-        free(c.side[which].want);
-    }
+    call_end(c);
 }
 
 /* A communicator without a topology is the library's to refuse, and so is what one rank's arguments
@@ -372,16 +430,23 @@ static void skewed(int calls)
 
 static void say_expected(int calls)
 {
-    long gathers = 0, exchanges = 0;
+    long gathers = 0, exchanges = 0, begun = 0;
 
     MPI_Allreduce(MPI_IN_PLACE, own_moves, calls, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
     for (int i = 0; i < calls; i++) {
-        gathers += own_moves[i] && served[i] && served[i] <= 1 + ALLGATHERV;
-        exchanges += own_moves[i] && served[i] > 1 + ALLGATHERV;
+        if (!own_moves[i] || !served[i])
+            continue;
+        if (persists[i])
+            begun += starts[i];
+        else if (served[i] <= 1 + ALLGATHERV)
+            gathers++;
+        else
+            exchanges++;
     }
     if (!world_rank)
-        printf("neighbors: to reroute: neighbor_allgather=%ld neighbor_alltoall=%ld\n",
-               gathers * world_size, exchanges * world_size);
+        printf("neighbors: to reroute: neighbor_allgather=%ld neighbor_alltoall=%ld\n"
+               "neighbors: to start: nonblocking=%ld\n",
+               gathers * world_size, exchanges * world_size, begun * world_size);
 }
 
 int main(int argc, char **argv)
@@ -397,6 +462,7 @@ int main(int argc, char **argv)
     MPI_Type_create_resized(pair, 0, (MPI_Aint)(2 * WORDS * sizeof(int)), &gappy);
     MPI_Type_commit(&gappy);
     natively = argc > 3 && !strcmp(argv[3], "native");
+    started = argc > 3 && !strcmp(argv[3], "started") && persistent_calls();
     make_places();
     if (argc > 3 && !strcmp(argv[3], "skewed")) {
         skewed(calls);
@@ -406,6 +472,8 @@ int main(int argc, char **argv)
             call_run((uint64_t)i);
         say_expected(calls);
     }
+    for (int p = 0; p < PLACES; p++)
+        call_free(live[p]);
     for (int p = 0; p < PLACES; p++)
         MPI_Comm_free(&places[p].comm);
     MPI_Type_free(&pair);

@@ -19,6 +19,8 @@ enum what {
     IREDUCE,
     IREDUCE_SCATTER,
     IREDUCE_SCATTER_BLOCK,
+    ISCAN,
+    IEXSCAN,
     IBCAST,
     IGATHER,
     IGATHERV,
@@ -30,8 +32,9 @@ enum what {
     WHATS
 };
 
-/* A rank's bytes to send and receive: one block or one for each rank; of a root, or of all. asks:
-   the ranks would have to agree on something first, so it is never rerouted. */
+/* A rank's bytes to send and receive: one block or one for each rank; of a root, or of all. A sum
+   is of all ranks (1), of those up to this one (2), or of those before it (3). asks: the ranks
+   would have to agree on something first, so it is never rerouted. */
 static const struct {
     const char *name;
     int gives_each, gets_each, from_root, to_root, sums, vector, asks;
@@ -42,6 +45,8 @@ static const struct {
     [IREDUCE] = {"ireduce", 0, 0, 0, 1, 1, 0, 0},
     [IREDUCE_SCATTER] = {"ireduce_scatter", 1, 0, 0, 0, 1, 1, 0},
     [IREDUCE_SCATTER_BLOCK] = {"ireduce_scatter_block", 1, 0, 0, 0, 1, 0, 0},
+    [ISCAN] = {"iscan", 0, 0, 0, 0, 2, 0, 0},
+    [IEXSCAN] = {"iexscan", 0, 0, 0, 0, 3, 0, 0},
     [IBCAST] = {"ibcast", 0, 0, 1, 0, 0, 0, 0},
     [IGATHER] = {"igather", 0, 1, 0, 1, 0, 0, 0},
     [IGATHERV] = {"igatherv", 0, 1, 0, 1, 0, 1, 1},
@@ -163,6 +168,12 @@ static void fill(struct call *c)
     }
 }
 
+/* So many ranks, the first. */
+static int summed(const struct call *c)
+{
+    return kinds[c->what].sums == 1 ? c->at->size : c->at->rank + (kinds[c->what].sums == 2);
+}
+
 static int wanted(const struct call *c, int block, int i)
 {
     int to = kinds[c->what].gives_each ? c->at->rank : ANY, sum = 0;
@@ -171,7 +182,7 @@ static int wanted(const struct call *c, int block, int i)
         return value(c, c->root, to, (size_t)i);
     if (!kinds[c->what].sums)
         return value(c, block, to, (size_t)i);
-    for (int r = 0; r < c->at->size; r++)
+    for (int r = 0; r < summed(c); r++)
         sum += value(c, r, to, (size_t)i);
     return sum;
 }
@@ -182,7 +193,7 @@ static void check(const struct call *c, const char *form)
     int each = kinds[c->what].gets_each, scatters = kinds[c->what].from_root && c->what != IBCAST;
     size_t step = 1 + (size_t)c->gap[1];
 
-    if (!gets(c) || (scatters && is_in_place(c)))
+    if (!gets(c) || (scatters && is_in_place(c)) || (kinds[c->what].sums && !summed(c)))
         return;
     for (int b = 0; b < (each ? c->at->size : 1); b++) {
         size_t from = each ? begin_of(c, b) : 0;
@@ -228,6 +239,12 @@ static void start(struct call *c, MPI_Request *request)
         break;
     case IREDUCE_SCATTER_BLOCK:
         MPI_Ireduce_scatter_block(in, c->out, n, MPI_INT, MPI_SUM, comm, request);
+        break;
+    case ISCAN:
+        MPI_Iscan(in, c->out, n, MPI_INT, MPI_SUM, comm, request);
+        break;
+    case IEXSCAN:
+        MPI_Iexscan(in, c->out, n, MPI_INT, MPI_SUM, comm, request);
         break;
     case IBCAST:
         MPI_Ibcast(c->out, n, r, c->root, comm, request);
@@ -284,6 +301,12 @@ static void start_wide(struct call *c, MPI_Request *request)
         break;
     case IREDUCE_SCATTER_BLOCK:
         MPI_Ireduce_scatter_block_c(in, c->out, n, MPI_INT, MPI_SUM, comm, request);
+        break;
+    case ISCAN:
+        MPI_Iscan_c(in, c->out, n, MPI_INT, MPI_SUM, comm, request);
+        break;
+    case IEXSCAN:
+        MPI_Iexscan_c(in, c->out, n, MPI_INT, MPI_SUM, comm, request);
         break;
     case IBCAST:
         MPI_Ibcast_c(c->out, n, r, c->root, comm, request);

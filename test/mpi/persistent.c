@@ -24,6 +24,8 @@ enum what {
     REDUCE,
     REDUCE_SCATTER,
     REDUCE_SCATTER_BLOCK,
+    SCAN,
+    EXSCAN,
     BCAST,
     GATHER,
     GATHERV,
@@ -35,26 +37,28 @@ enum what {
     WHATS
 };
 
-/* A rank gives and gets one block, or one for each rank, from a root or to it, or all. asks: the
-   library's, since ranks know sizes that others do not. */
+/* A rank gives and gets one block, or one for each rank, from a root or to it, or all. A sum is of
+   all ranks (1), of those up to this one (2), or of those before it (3). */
 static const struct {
     const char *name;
-    int gives_each, gets_each, from_root, to_root, sums, vector, asks;
+    int gives_each, gets_each, from_root, to_root, sums, vector;
 } kinds[WHATS] = {
-    [ALLGATHER] = {"Allgather_init", 0, 1, 0, 0, 0, 0, 0},
-    [ALLGATHERV] = {"Allgatherv_init", 0, 1, 0, 0, 0, 1, 0},
-    [ALLREDUCE] = {"Allreduce_init", 0, 0, 0, 0, 1, 0, 0},
-    [REDUCE] = {"Reduce_init", 0, 0, 0, 1, 1, 0, 0},
-    [REDUCE_SCATTER] = {"Reduce_scatter_init", 1, 0, 0, 0, 1, 1, 0},
-    [REDUCE_SCATTER_BLOCK] = {"Reduce_scatter_block_init", 1, 0, 0, 0, 1, 0, 0},
-    [BCAST] = {"Bcast_init", 0, 0, 1, 0, 0, 0, 0},
-    [GATHER] = {"Gather_init", 0, 1, 0, 1, 0, 0, 0},
-    [GATHERV] = {"Gatherv_init", 0, 1, 0, 1, 0, 1, 1},
-    [SCATTER] = {"Scatter_init", 1, 0, 1, 0, 0, 0, 0},
-    [SCATTERV] = {"Scatterv_init", 1, 0, 1, 0, 0, 1, 1},
-    [ALLTOALL] = {"Alltoall_init", 1, 1, 0, 0, 0, 0, 0},
-    [ALLTOALLV] = {"Alltoallv_init", 1, 1, 0, 0, 0, 1, 1},
-    [ALLTOALLW] = {"Alltoallw_init", 1, 1, 0, 0, 0, 1, 1},
+    [ALLGATHER] = {"Allgather_init", 0, 1, 0, 0, 0, 0},
+    [ALLGATHERV] = {"Allgatherv_init", 0, 1, 0, 0, 0, 1},
+    [ALLREDUCE] = {"Allreduce_init", 0, 0, 0, 0, 1, 0},
+    [REDUCE] = {"Reduce_init", 0, 0, 0, 1, 1, 0},
+    [REDUCE_SCATTER] = {"Reduce_scatter_init", 1, 0, 0, 0, 1, 1},
+    [REDUCE_SCATTER_BLOCK] = {"Reduce_scatter_block_init", 1, 0, 0, 0, 1, 0},
+    [SCAN] = {"Scan_init", 0, 0, 0, 0, 2, 0},
+    [EXSCAN] = {"Exscan_init", 0, 0, 0, 0, 3, 0},
+    [BCAST] = {"Bcast_init", 0, 0, 1, 0, 0, 0},
+    [GATHER] = {"Gather_init", 0, 1, 0, 1, 0, 0},
+    [GATHERV] = {"Gatherv_init", 0, 1, 0, 1, 0, 1},
+    [SCATTER] = {"Scatter_init", 1, 0, 1, 0, 0, 0},
+    [SCATTERV] = {"Scatterv_init", 1, 0, 1, 0, 0, 1},
+    [ALLTOALL] = {"Alltoall_init", 1, 1, 0, 0, 0, 0},
+    [ALLTOALLV] = {"Alltoallv_init", 1, 1, 0, 0, 0, 1},
+    [ALLTOALLW] = {"Alltoallw_init", 1, 1, 0, 0, 0, 1},
 };
 
 struct place {
@@ -162,6 +166,12 @@ static void fill(struct call *c)
     }
 }
 
+/* So many ranks, the first. */
+static int summed(const struct call *c)
+{
+    return kinds[c->what].sums == 1 ? c->at->size : c->at->rank + (kinds[c->what].sums == 2);
+}
+
 static int wanted(const struct call *c, int block, int i)
 {
     int to = kinds[c->what].gives_each ? c->at->rank : ANY, sum = 0;
@@ -170,7 +180,7 @@ static int wanted(const struct call *c, int block, int i)
         return value(c, c->root, to, (size_t)i);
     if (!kinds[c->what].sums)
         return value(c, block, to, (size_t)i);
-    for (int r = 0; r < c->at->size; r++)
+    for (int r = 0; r < summed(c); r++)
         sum += value(c, r, to, (size_t)i);
     return sum;
 }
@@ -180,7 +190,8 @@ static void check(const struct call *c, int round, const char *form)
     int each = kinds[c->what].gets_each;
     size_t step = 1 + (size_t)c->gap[1];
 
-    if ((kinds[c->what].to_root && c->at->rank != c->root) || (scatters(c) && is_in_place(c)))
+    if ((kinds[c->what].to_root && c->at->rank != c->root) || (scatters(c) && is_in_place(c)) ||
+        (kinds[c->what].sums && !summed(c)))
         return;
     for (int b = 0; b < (each ? c->at->size : 1); b++) {
         size_t from = each ? begin_of(c, b) : 0;
@@ -228,6 +239,12 @@ static void init(struct call *c)
         break;
     case REDUCE_SCATTER_BLOCK:
         MPI_Reduce_scatter_block_init(in, c->out, n, MPI_INT, MPI_SUM, comm, i, q);
+        break;
+    case SCAN:
+        MPI_Scan_init(in, c->out, n, MPI_INT, MPI_SUM, comm, i, q);
+        break;
+    case EXSCAN:
+        MPI_Exscan_init(in, c->out, n, MPI_INT, MPI_SUM, comm, i, q);
         break;
     case BCAST:
         MPI_Bcast_init(c->out, n, r, c->root, comm, i, q);
@@ -288,7 +305,7 @@ static void make_call(struct call *c, struct draw *d)
     if (!c->in || !c->out)
         abort();
     init(c);
-    c->rerouted = c->n && c->at->size > 1 && !kinds[c->what].asks;
+    c->rerouted = c->n && c->at->size > 1;
     c->keeps_types = natively || (MPI_VERSION < 4 && !c->rerouted);
     if (!c->keeps_types)
         free_types(c);

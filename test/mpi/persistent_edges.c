@@ -8,6 +8,8 @@
  *     error     a rank that receives less than is sent: it and no other gets an error, each time
  *     cancel    MPI_Cancel of one
  *     memory    starts take no memory of collshim's, but for a list for each peer that grows
+ *     short     one rank lacks memory when requests are made
+ *     null      no place for the request: the library's error
  *
  * Only programs with rerouted requests may do some of these; libraries' own do not survive all.
  */
@@ -180,17 +182,21 @@ static void cancel(void)
 static const char *const counted = "libcollshim";
 static long allocations;
 static int counting;
+static long failing; /* the number of the one that fails; 0: none */
 
-static void note(const void *caller)
+/* Returns 1 if it is to fail. */
+static int note(const void *caller)
 {
     Dl_info info;
+    int fails = 0;
 
     if (!counting)
-        return;
+        return 0;
     counting = 0;
     if (dladdr(caller, &info) && info.dli_fname && strstr(info.dli_fname, counted))
-        allocations++;
+        fails = ++allocations == failing;
     counting = 1;
+    return fails;
 }
 
 #define EXPORT __attribute__((visibility("default")))
@@ -200,20 +206,17 @@ extern void *__libc_realloc(void *, size_t);
 
 EXPORT void *malloc(size_t n)
 {
-    note(__builtin_return_address(0));
-    return __libc_malloc(n);
+    return note(__builtin_return_address(0)) ? NULL : __libc_malloc(n);
 }
 
 EXPORT void *calloc(size_t n, size_t each)
 {
-    note(__builtin_return_address(0));
-    return __libc_calloc(n, each);
+    return note(__builtin_return_address(0)) ? NULL : __libc_calloc(n, each);
 }
 
 EXPORT void *realloc(void *p, size_t n)
 {
-    note(__builtin_return_address(0));
-    return __libc_realloc(p, n);
+    return note(__builtin_return_address(0)) ? NULL : __libc_realloc(p, n);
 }
 
 static void memory(void)
@@ -247,11 +250,69 @@ static void memory(void)
     MPI_Comm_free(&comm);
 }
 
+static MPI_Request make_gather(MPI_Comm comm, const int counts[], const int displs[])
+{
+    MPI_Request request;
+
+    MPI_Allgatherv_init(in[0], counts[world_rank], MPI_INT, out[0], counts, displs, MPI_INT, comm,
+                        MPI_INFO_NULL, &request);
+    return request;
+}
+
+/* On the last rank, one allocation after the other fails. */
+static void lack(void)
+{
+    MPI_Comm comm = make_comm();
+    int counts[3] = {COUNT / 4, COUNT / 2, COUNT / 4};
+    int displs[3] = {0, COUNT / 4, 3 * (COUNT / 4)};
+    MPI_Request first = make_gather(comm, counts, displs); /* makes the channel */
+    int more = 1;
+
+    MPI_Request_free(&first);
+    for (int i = 0; i < COUNT; i++)
+        in[0][i] = world_rank;
+    for (int round = 1; more; round++) {
+        allocations = 0;
+        failing = world_rank == world_size - 1 ? round : 0;
+        counting = 1;
+        MPI_Request request = make_gather(comm, counts, displs);
+        counting = 0;
+        more = failing && allocations >= failing;
+        MPI_Bcast(&more, 1, MPI_INT, world_size - 1, comm);
+        memset(out[0], 0, sizeof out[0]);
+        MPI_Start(&request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        for (int r = 0; r < world_size; r++)
+            if (out[0][displs[r]] != r || out[0][displs[r] + counts[r] - 1] != r)
+                fail("round %d: rank %d's block is wrong", round, r);
+        MPI_Request_free(&request);
+        started = round;
+    }
+    MPI_Comm_free(&comm);
+}
+
+static void null(void)
+{
+    MPI_Comm comm = make_comm();
+    int counts[3] = {COUNT / 4, COUNT / 2, COUNT / 4};
+    int displs[3] = {0, COUNT / 4, 3 * (COUNT / 4)};
+
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    for (int round = 0; round < 3; round++) {
+        if (MPI_Allreduce_init(in[0], out[0], COUNT, MPI_INT, MPI_SUM, comm, MPI_INFO_NULL, NULL) ==
+                MPI_SUCCESS ||
+            MPI_Allgatherv_init(in[0], counts[world_rank], MPI_INT, out[0], counts, displs, MPI_INT,
+                                comm, MPI_INFO_NULL, NULL) == MPI_SUCCESS)
+            fail("round %d: no place for the request is no error", round);
+    }
+    MPI_Comm_free(&comm);
+}
+
 static const struct {
     const char *name;
     void (*run)(void);
-} rows[] = {{"many", many},   {"freed", freed},   {"finalize", finalize},
-            {"error", error}, {"cancel", cancel}, {"memory", memory}};
+} rows[] = {{"many", many},     {"freed", freed},   {"finalize", finalize}, {"error", error},
+            {"cancel", cancel}, {"memory", memory}, {"short", lack},        {"null", null}};
 
 int main(int argc, char **argv)
 {

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Parameters of a template (forms.h), for the nonblocking form: */
+#include "shim/mpi/form_none.h"
+#define FORM(Name, name) I##name
+#define FORM_PARAMETERS , MPI_Request *request
+#define FORM_ARGUMENTS , request
+#define FORM_GIVEN , call->nonblocking
+#define FORM_PASSES(passes) (!request || (passes))
+#define FORM_HERE(Name, name)                                                                      \
+    {                                                                                              \
+        .native = NATIVE(FORM(Name, name)), .request = request                                     \
+    }
+#define FORM_FINISH FINISH_STARTED /* narrow.c */

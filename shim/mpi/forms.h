@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A template of all forms of a collective: the file that the macro TEMPLATE names is included once
+ * for each, blocking, nonblocking and persistent, with int counts and with large ones. It defines
+ * the library's function, called as mpi_call.native, and the wrapper. Its parameters: width_int.h,
+ * and
+ *
+ *   FORM(Name, name)       the function: Name, Iname or Name_init
+ *   FORM_PARAMETERS        what its parameters have behind the blocking one's,
+ *   FORM_ARGUMENTS         its arguments in the wrapper,
+ *   FORM_GIVEN             and in the native function, with `a` and `call`
+ *   FORM_PASSES(passes)    is the wrapper's call the library's? passes: of a nonblocking one that
+ *                          has a request
+ *   FORM_HERE(Name, name)  the initialiser of its struct call_form (reroute.h)
+ *
+ * No include guard.
+ */
+#include "shim/mpi/width_int.h"
+
+#include "shim/mpi/form_blocking.h"
+#include TEMPLATE
+#include "shim/mpi/form_nonblocking.h"
+#include TEMPLATE
+#include "shim/mpi/form_persistent.h"
+#include TEMPLATE
+
+#include "shim/mpi/width_large.h"
+
+#include "shim/mpi/form_blocking.h"
+#include TEMPLATE
+#include "shim/mpi/form_nonblocking.h"
+#include TEMPLATE
+#include "shim/mpi/form_persistent.h"
+#include TEMPLATE
+
+#include "shim/mpi/form_none.h"
+#include "shim/mpi/width_none.h"
+#undef TEMPLATE
