@@ -55,19 +55,33 @@ int count_row(const struct plan_algorithm *a)
 }
 
 /* Returns the row. */
-static int count_carried(enum plan_collective c, const struct plan_algorithm *a, int processes,
-                         uint64_t total)
+static int add_carried(enum plan_collective c, const struct plan_algorithm *a, int processes,
+                       uint64_t total)
 {
     int row = count_row(a);
 
-    site_note_rerouted(c, row);
-    site_note_bytes(total);
     if (add(&counters.by_processes[c][processes], 1) == 0)
         say(CFG_LEVEL_INFO, "%s%s is rerouted by %s", settings.calls, plan_collective_name(c),
             a ? a->name : "library");
     add(&counters.live.bytes[c], total);
     add(&counters.live.rows[c][row], 1);
     return row;
+}
+
+static int count_carried(enum plan_collective c, const struct plan_algorithm *a, int processes,
+                         uint64_t total)
+{
+    int row = add_carried(c, a, processes, total);
+
+    site_note_rerouted(c, row);
+    site_note_bytes(total);
+    return row;
+}
+
+void count_sized(enum plan_collective c, const struct plan_algorithm *a, uint64_t total)
+{
+    add_carried(c, a, 1, total);
+    add(&counters.started[c], 1);
 }
 
 void count_started(enum plan_collective c, const struct plan_algorithm *a, int processes,

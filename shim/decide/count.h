@@ -86,6 +86,9 @@ void count_rerouted(enum plan_collective c, const struct plan_algorithm *a, int 
 void count_started(enum plan_collective c, const struct plan_algorithm *a, int processes,
                    uint64_t total);
 
+/* The same of a call that was started before its size was known, at another call site. */
+void count_sized(enum plan_collective c, const struct plan_algorithm *a, uint64_t total);
+
 /* A rerouted call was carried in slices. on_device: this rank's helpers worked on its device;
    redone: a helper died, and the ranks did its part themselves. */
 void count_sliced(enum plan_collective c, int on_device, int redone);

@@ -299,6 +299,19 @@ int mpi_comm_engine(struct mpi_comm *c, struct plan_request *request,
     return 0;
 }
 
+int mpi_comm_own_plan(struct mpi_comm *c, const struct plan_request *request,
+                      const struct plan_algorithm *a, struct mpi_plan **held,
+                      const struct plan **plan_p, struct engine **engine_p)
+{
+    int rc = make_plan(c, request, a, held);
+
+    if (!rc) {
+        *plan_p = (*held)->plan;
+        *engine_p = (*held)->engine;
+    }
+    return rc;
+}
+
 struct mpi_plan *mpi_comm_hold(struct mpi_comm *c, const struct plan *plan)
 {
     struct mpi_plan *p = c->plans;

@@ -114,6 +114,12 @@ int mpi_comm_engine(struct mpi_comm *c, struct plan_request *request,
                     const struct plan_algorithm *a, const struct plan **plan_p,
                     struct engine **engine_p, struct load_link *crossing);
 
+/* A plan of the call's own, held, with its engine. Touches no cache, so any thread may ask. Returns
+   the same. */
+int mpi_comm_own_plan(struct mpi_comm *c, const struct plan_request *request,
+                      const struct plan_algorithm *a, struct mpi_plan **held,
+                      const struct plan **plan_p, struct engine **engine_p);
+
 /* Keep that plan and its engine, of the last mpi_comm_engine, until they are released: the cache
    may forget them before. release: any thread. */
 struct mpi_plan *mpi_comm_hold(struct mpi_comm *c, const struct plan *plan);

@@ -9,6 +9,7 @@
 #include "shim/mpi/first.h"
 #include "shim/mpi/pending.h"
 #include "shim/mpi/slices.h"
+#include "shim/mpi/unsized.h"
 
 struct started {
     struct pending pending; /* first */
@@ -26,13 +27,13 @@ static void on_done(struct pending *p)
     grequest_complete(request, code);
 }
 
-/* call.room is the call's from here on. Returns an MPI code. */
-static int start(struct mpi_comm *c, const struct ready *ready)
+int nonblocking_start(struct mpi_comm *c, const struct ready *ready)
 {
     struct started *s = malloc(sizeof *s);
 
     if (!s) {
         free(ready->call.room);
+        unsized_close(ready->call.unsized);
         return MPI_ERR_NO_MEM;
     }
     int rc = pending_open(&s->pending, c, ready, 0, on_done);
@@ -49,8 +50,9 @@ static int start(struct mpi_comm *c, const struct ready *ready)
         free(s);
         return rc;
     }
-    count_started(ready->call.collective, ready->algorithm, pending_processes(&s->pending),
-                  ready->call.total);
+    if (!ready->call.unsized)
+        count_started(ready->call.collective, ready->algorithm, pending_processes(&s->pending),
+                      ready->call.total);
     pending_start(&s->pending);
     return MPI_SUCCESS;
 }
@@ -110,7 +112,7 @@ struct mpi_outcome nonblocking_run(struct mpi_comm *c, const struct mpi_call *ca
     if (why)
         return serve_natively(call, why);
     if (!rc)
-        rc = start(c, &ready);
+        rc = nonblocking_start(c, &ready);
     if (rc)
         *call->nonblocking = MPI_REQUEST_NULL;
     return serve_failed(serve_code(rc));

@@ -135,6 +135,28 @@ static int step_background(struct pending *p, int *over, int *rc)
     return state != BACKGROUND_IDLE;
 }
 
+/* One step towards the sizes, and the begin once they are known. Returns 1 if anything moved. */
+static int learn_sizes(struct pending *p, int *over, int *rc)
+{
+    struct unsized *u = p->ready.call.unsized;
+    enum engine_state state = ENGINE_MOVED;
+
+    if (p->begun)
+        *rc = unsized_step(u, &state);
+    else
+        *rc = unsized_begin(u);
+    p->begun = 1;
+    *over = *rc != 0;
+    if (*rc || state != ENGINE_DONE)
+        return state != ENGINE_IDLE;
+    p->sized = 1;
+    *rc = unsized_finish(u, p->comm, &p->ready, &p->plan);
+    *over = *rc || !p->ready.plan;
+    if (!*over)
+        *over = (*rc = begin(p)) != 0;
+    return 1;
+}
+
 /* Advance the engine until it is through. Returns 1 if anything moved; *over: it is, with *rc. */
 static int run(struct pending *p, int *over, int *rc)
 {
@@ -142,6 +164,8 @@ static int run(struct pending *p, int *over, int *rc)
     int begins = !p->begun;
 
     *rc = 0;
+    if (p->ready.call.unsized && !p->sized)
+        return learn_sizes(p, over, rc);
     if (begins) {
         p->begun = 1;
         *rc = begin(p);
@@ -248,7 +272,7 @@ int pending_open(struct pending *p, struct mpi_comm *c, const struct ready *read
     if (rc == MPI_SUCCESS)
         rc = keep_type(&p->ready.call.output, &p->type[1]);
     if (rc == MPI_SUCCESS)
-        rc = serve_code(background_open(c, &p->ready, &p->background));
+        rc = call->unsized ? rc : serve_code(background_open(c, &p->ready, &p->background));
     if (rc != MPI_SUCCESS)
         pending_close(p);
     return rc;
@@ -274,6 +298,8 @@ void pending_close(struct pending *p)
         if (p->type[i] != MPI_DATATYPE_NULL)
             mpi.Type_free(&p->type[i]);
     background_close(p->background);
+    unsized_close(p->ready.call.unsized);
+    p->ready.call.unsized = NULL;
     mpi_plan_release(p->plan);
     free(p->arguments);
     free(p->room);

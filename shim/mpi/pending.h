@@ -17,6 +17,7 @@
 #include "shim/mpi/background.h"
 #include "shim/mpi/serve.h"
 #include "shim/mpi/staging.h"
+#include "shim/mpi/unsized.h"
 
 /* A call, to be started once, or again whenever it is done. Owned by the caller; between a start
    and done() it must not move, nor may the application's buffers and vectors. */
@@ -32,6 +33,7 @@ struct pending {
     MPI_Request beside;  /* owned: COLLSHIM_MODE=verify: the library's call, for the application */
     int compares;        /* there is, or was, one */
     int kept;            /* it will be started again: staging stays open */
+    int sized;           /* the sizes are known, of a call that is started without (unsized.h) */
     int begun, opened;   /* the engine or the helpers; the staging */
     int carried;         /* helpers are at work */
     int through, result; /* the engine is, with this code */

@@ -55,6 +55,9 @@ struct mpi_call {
     int persistent;              /* it makes the request, to be started later */
     void *room; /* owned by a nonblocking call: request.bytes, and where blocks start */
 
+    struct unsized
+        *unsized; /* owned by a nonblocking call whose sizes are not known yet; or NULL */
+
     /* The library's own function with the application's arguments, but on `comm` (called by
        library_call). The other tells which of the arguments are buffers: it fills in at most two
        and returns how many, or 0 if the library judges them. */

@@ -61,6 +61,16 @@ enum reason rows_ask(const struct rows_call *r, enum reason own, uint64_t sent, 
 /* Is a call of that size large enough? Returns as above. */
 enum reason rows_gate(const struct rows_call *r, uint64_t total);
 
+/*
+ * The parts of rows_exchange, for a call that exchanges rows in its own time. rows_claim: complete
+ * this rank's row in rows->sends, ROWS_EXTRA words longer than there are ranks. rows_verdict: from
+ * the rows of all, as they came; leaves them one behind the other in the matrix, and the size of
+ * the call in *total.
+ */
+enum { ROWS_EXTRA = 2 }; /* the verdict, the expected bytes */
+void rows_claim(const struct rows *rows, int n, int rank, enum reason own);
+enum reason rows_verdict(struct rows *rows, int n, uint64_t *total);
+
 /* Room for them: NULL and *why on all ranks alike. Collective where there was none yet. */
 struct rows *rows_of(struct mpi_comm *c, enum reason *why);
 
