@@ -241,7 +241,7 @@ static int fill_told(struct mpi_comm *c, struct mpi_call *call, uint64_t *sizes)
     return complete(c, a, call, a->fill);
 }
 
-/* What the root tells; sizes that are the library's to judge contradict all others. */
+/* The root's sizes. Those that are the library's to judge contradict all others. */
 static void tell_sizes(const struct rooted *a, int size, struct told *t)
 {
     struct sizes_claim claim = claim_of(a, a->root, size);

@@ -62,10 +62,10 @@ enum reason rows_ask(const struct rows_call *r, enum reason own, uint64_t sent, 
 enum reason rows_gate(const struct rows_call *r, uint64_t total);
 
 /*
- * The parts of rows_exchange, for a call that exchanges rows in its own time. rows_claim: complete
- * this rank's row in rows->sends, ROWS_EXTRA words longer than there are ranks. rows_verdict: from
- * the rows of all, as they came; leaves them one behind the other in the matrix, and the size of
- * the call in *total.
+ * The parts of rows_exchange, for a call that exchanges rows in its own time. rows_claim completes
+ * this rank's row in rows->sends, which has ROWS_EXTRA words more than there are ranks.
+ * rows_verdict judges the rows of all, as they came into the matrix. It leaves them there one
+ * behind the other, and *total is the size of the call.
  */
 enum { ROWS_EXTRA = 2 }; /* the verdict, the expected bytes */
 void rows_claim(const struct rows *rows, int n, int rank, enum reason own);

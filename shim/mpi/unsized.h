@@ -2,8 +2,8 @@
 /*
  * A nonblocking call whose sizes only some ranks know. It is started like any other (pending.h),
  * and in its turn the ranks tell each other their sizes, by a plan of ours. Then all of them know
- * the same, and run it by a plan of ours too, whatever the sizes are: large ones by the algorithm
- * in whose favour the decision was, small ones by messages sent direct.
+ * the same, and run it by a plan of ours too. Large calls go by the algorithm in whose favour the
+ * decision was, small ones by messages sent direct.
  *
  * So the decision comes at the start, without the sizes, from values that are the same on all
  * ranks.

@@ -121,6 +121,26 @@ nonblocking_on_devices() {
     finish
 }
 
+# Calls whose sizes only some ranks know are started where something uniform is in their favour.
+unsized() {
+    local what favour want
+
+    printf 'gatherv * * linear\nscatterv * * linear\nalltoallv * * pairwise\n' >"$tmp/unsized.profile"
+    for favour in "COLLSHIM_PROFILE=$tmp/unsized.profile" \
+        "COLLSHIM_ALGORITHM=gatherv=linear,scatterv=linear,alltoallv=nimble" COLLSHIM_REPRODUCIBLE=1; do
+        want=-gt
+        [ "$favour" != COLLSHIM_REPRODUCIBLE=1 ] || want=-eq
+        begin "Igatherv, Iscatterv and Ialltoallv with ${favour%%=*}, small and large"
+        launch 4 COLLSHIM_MIN_BYTES=16KiB COLLSHIM_GUARD=0 "$favour" -- "$programs/nonblocking" "$seed" 40
+        want_right
+        want_lines
+        for what in gatherv scatterv alltoallv; do
+            want_number "$what" .rerouted_nonblocking $want 0
+        done
+        finish
+    done
+}
+
 # started_by_helpers WHAT CLAIM [NAME=VALUE...]: a whole test; the helpers of all ranks carry each nonblocking call
 started_by_helpers() {
     local what=$1 claim=$2
@@ -216,6 +236,8 @@ cases_nonblocking() {
     if progresses; then
         nonblocking_on_devices
         nonblocking_progress wrong "a wrong call fails in the wait, and the next ones go on"
+        nonblocking_progress contradict "sizes that contradict each other fail in the wait, and the next calls go on"
+        unsized
         nonblocking_progress freed "a communicator is freed while its calls are active"
         nonblocking_progress finalize "requests are freed while active, and MPI_Finalize follows"
         nonblocking_by_helpers

@@ -14,6 +14,8 @@
  * - wrong: the last rank sends less than is received, which the wait tells. Without the preload,
  * and under libraries that are not rerouted, anything may happen.
  * - killed: with COLLSHIM_PPG, a helper of rank 1 is killed while calls are under way.
+ * - contradict: the last rank sends less than is received, where ranks tell each other their
+ * sizes; otherwise as wrong.
  * - threads: under MPI_THREAD_MULTIPLE, one thread waits for what another started. Exit code 77:
  * the library does not provide the level.
  *
@@ -397,6 +399,52 @@ static void wrong(MPI_Comm comm)
     free(out);
 }
 
+/* Does the wait tell that sizes contradict each other? MPICH has one class for all codes. */
+static void expect_error(int rc, const char *call)
+{
+    if (class_of(rc) != MPI_ERR_TRUNCATE && class_of(rc) != MPI_ERR_OTHER)
+        fail("%s of sizes that contradict each other: the wait tells class %d", call, class_of(rc));
+}
+
+static void contradict(MPI_Comm comm)
+{
+    int last = world_size - 1, is_last = world_rank == last, each = n / world_size;
+    int *count = calloc((size_t)world_size, sizeof *count);
+    int *displ = calloc((size_t)world_size, sizeof *displ);
+    int *in = calloc((size_t)n, sizeof *in), *out = calloc((size_t)n, sizeof *out);
+    int *less = calloc((size_t)world_size, sizeof *less);
+
+    if (!count || !displ || !in || !out || !less)
+        abort();
+    for (int r = 0; r < world_size; r++) {
+        count[r] = each;
+        less[r] = each - (is_last && !r);
+        displ[r] = r * each;
+    }
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    for (int i = 0; i < FEW; i++) {
+        MPI_Request gathered, exchanged;
+        struct sum s;
+
+        MPI_Igatherv(in, each - is_last, MPI_INT, out, count, displ, MPI_INT, 0, comm, &gathered);
+        MPI_Ialltoallv(in, less, displ, MPI_INT, out, count, displ, MPI_INT, comm, &exchanged);
+        s = begin(comm, i);
+        started++; /* the Igatherv moves what it can */
+        int rc = MPI_Wait(&gathered, MPI_STATUS_IGNORE);
+        if (is_last || !world_rank)
+            expect_error(rc, "Igatherv");
+        expect_error(MPI_Wait(&exchanged, MPI_STATUS_IGNORE), "Ialltoallv");
+        finish(&s, "behind sizes that contradict each other");
+    }
+    free(count);
+    free(displ);
+    free(in);
+    free(out);
+    free(less);
+}
+
 /* One thread starts and another waits; a third is in a blocking call meanwhile. */
 struct lane {
     MPI_Comm comm;
@@ -469,9 +517,10 @@ static void threads(MPI_Comm comm)
 static const struct {
     const char *name;
     void (*run)(MPI_Comm comm);
-} parts[] = {{"waits", waits}, {"silent", silent},     {"opposite", opposite}, {"many", many},
-             {"freed", freed}, {"finalize", finalize}, {"cancel", cancel},     {"late", late},
-             {"wrong", wrong}, {"killed", killed},     {"threads", threads}};
+} parts[] = {
+    {"waits", waits}, {"silent", silent},         {"opposite", opposite}, {"many", many},
+    {"freed", freed}, {"finalize", finalize},     {"cancel", cancel},     {"late", late},
+    {"wrong", wrong}, {"contradict", contradict}, {"killed", killed},     {"threads", threads}};
 
 int main(int argc, char **argv)
 {
