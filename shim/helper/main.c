@@ -52,28 +52,6 @@ static void detach(void)
         return; /* it holds its owner's directory, which is harmless */
 }
 
-/*
- * Ask for short slices of time, which Linux grants since 6.12: the helper gets no more of a core it
- * shares with its computing owner, but gets it at once when a message comes. Elsewhere nothing
- * changes.
- */
-static void wake_promptly(void)
-{
-    struct {
-        uint32_t size, policy;
-        uint64_t flags;
-        int32_t nice;
-        uint32_t priority;
-        uint64_t slice_ns, deadline_ns, period_ns;
-    } wanted = {.size = sizeof wanted,
-                .policy = SCHED_OTHER,
-                .nice = getpriority(PRIO_PROCESS, 0),
-                .slice_ns = 100000};
-
-    if (sched_getscheduler(0) == SCHED_OTHER)
-        syscall(SYS_sched_setattr, 0, &wanted, 0);
-}
-
 /* The mailbox's bell is a word of memory, since a descriptor in the application's process could be
    closed by the application. The main thread sleeps on descriptors. No descriptor tells that the
    owner's process has become another program. */
@@ -142,7 +120,6 @@ int main(void)
     detach();
     sched_setaffinity(0, sizeof w.box->cpus, &w.box->cpus);
     prctl(PR_SET_TIMERSLACK, 1000); /* moments are short */
-    wake_promptly();
     if (make_ready(&w) == 0 && pthread_create(&thread, NULL, pass_the_bell_on, &w) != 0)
         snprintf(w.box->why, sizeof w.box->why, "no thread can be started");
     if (write(HELPER_FD_READY, "", 1) != 1 || w.box->why[0])
