@@ -62,8 +62,9 @@ enum reason rows_ask(const struct rows_call *r, enum reason own, uint64_t sent, 
 enum reason rows_gate(const struct rows_call *r, uint64_t total);
 
 /*
- * The parts of rows_exchange, for a call that exchanges rows in its own time. rows_claim completes
- * this rank's row in rows->sends, which has ROWS_EXTRA words more than there are ranks.
+ * For a call that exchanges rows in its own time. rows_claim completes this rank's row in
+ * rows->sends, which has ROWS_EXTRA words more than there are ranks.
+ *
  * rows_verdict judges the rows of all, as they came into the matrix. It leaves them there one
  * behind the other, and *total is the size of the call.
  */
