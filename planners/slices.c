@@ -34,6 +34,9 @@ struct plan_request slice_request(const struct plan_request *q, int n, int i, ui
     uint64_t before = index * each + (index < more ? index : more);
     struct plan_request slice = *q;
 
+    *from = 0;
+    if (!is_cut(q->collective))
+        return slice;
     *from = before * quantum;
     slice.nbytes = (size_t)((each + (index < more)) * quantum);
     if (i == n - 1)
@@ -41,6 +44,21 @@ struct plan_request slice_request(const struct plan_request *q, int n, int i, ui
     slice.in_place = q->collective == COLL_ALLREDUCE || q->collective == COLL_ALLGATHER;
     slice.ppg = 0;
     return slice;
+}
+
+/* All of the input and the output, or, in place, the output alone. */
+static struct slice_window whole_window(const struct plan_request *q)
+{
+    uint64_t input = plan_input_bytes(q, q->rank), output = plan_output_bytes(q, q->rank);
+    struct slice_window w = {.output_at = (input + LINE - 1) / LINE * LINE};
+
+    w.bytes = w.output_at + output;
+    w.store = (struct slice_part){
+        .buffer = PLAN_OUTPUT, .window_at = w.output_at, .length = output, .n = output > 0};
+    w.fetch = (struct slice_part){.buffer = PLAN_INPUT, .length = input, .n = input > 0};
+    if (plan_in_place(q, q->rank) && output)
+        w.fetch = w.store;
+    return w;
 }
 
 struct slice_window slice_window(const struct plan_request *q, const struct plan_request *slice,
@@ -74,11 +92,13 @@ struct slice_window slice_window(const struct plan_request *q, const struct plan
         w.fetch.n = nranks;
         w.store.window_at = w.output_at;
         break;
-    default: /* broadcast: the root has it, the others get it */
+    case COLL_BCAST: /* the root has it, the others get it */
         w.fetch = one_of_output;
         w.fetch.n = at_root;
         w.store.n = !at_root;
         break;
+    default:
+        return whole_window(q);
     }
     return w;
 }

@@ -19,7 +19,7 @@
 int slices_of(const struct plan_request *q, int processes);
 
 /* Slice i of n as a request of its own: *from is where its part of each block begins. Its chunk is
-   q's, or none where q has none. */
+   q's, or none where q has none. The one slice of a collective that is not cut is all of it. */
 struct plan_request slice_request(const struct plan_request *q, int n, int i, uint64_t *from);
 
 /* Bytes of a buffer of the whole collective that lie in the window: n pieces of one length. */

@@ -55,13 +55,11 @@ int count_row(const struct plan_algorithm *a)
 }
 
 /* Returns the row. */
-static int count_carried(enum plan_collective c, const struct plan_algorithm *a, int processes,
-                         uint64_t total)
+static int add_carried(enum plan_collective c, const struct plan_algorithm *a, int processes,
+                       uint64_t total)
 {
     int row = count_row(a);
 
-    site_note_rerouted(c, row);
-    site_note_bytes(total);
     if (add(&counters.by_processes[c][processes], 1) == 0)
         say(CFG_LEVEL_INFO, "%s%s is rerouted by %s", settings.calls, plan_collective_name(c),
             a ? a->name : "library");
@@ -70,9 +68,26 @@ static int count_carried(enum plan_collective c, const struct plan_algorithm *a,
     return row;
 }
 
-void count_started(enum plan_collective c, const struct plan_algorithm *a, uint64_t total)
+static int count_carried(enum plan_collective c, const struct plan_algorithm *a, int processes,
+                         uint64_t total)
 {
-    count_carried(c, a, 1, total);
+    int row = add_carried(c, a, processes, total);
+
+    site_note_rerouted(c, row);
+    site_note_bytes(total);
+    return row;
+}
+
+void count_sized(enum plan_collective c, const struct plan_algorithm *a, uint64_t total)
+{
+    add_carried(c, a, 1, total);
+    add(&counters.started[c], 1);
+}
+
+void count_started(enum plan_collective c, const struct plan_algorithm *a, int processes,
+                   uint64_t total)
+{
+    count_carried(c, a, processes, total);
     add(&counters.started[c], 1);
 }
 
@@ -107,6 +122,12 @@ void count_sliced(enum plan_collective c, int on_device, int redone)
     add(&counters.sliced[c][0], 1);
     add(&counters.sliced[c][1], on_device);
     add(&counters.sliced[c][2], redone);
+}
+
+void count_carried_meanwhile(enum plan_collective c, int meanwhile, int redone)
+{
+    count_sliced(c, 0, redone);
+    add(&counters.sliced[c][3], meanwhile);
 }
 
 void count_exchange(enum count_exchange what, uint64_t n)

@@ -58,8 +58,9 @@ extern struct counters {
        a negative number modulo 2^64, and its standard deviation. */
     uint64_t ratios[COLL_COUNT][COUNT_CLASSES], spreads[COLL_COUNT][COUNT_CLASSES];
     uint64_t by_processes[COLL_COUNT][COUNT_PROCESSES + 1];
-    uint64_t sliced[COLL_COUNT][3]; /* by helpers too; of these on a device; again without them */
-    uint64_t started[COLL_COUNT];   /* rerouted calls that were nonblocking */
+    /* By helpers too; of these on a device; again without them; without any call of MPI. */
+    uint64_t sliced[COLL_COUNT][4];
+    uint64_t started[COLL_COUNT]; /* rerouted calls that were nonblocking */
     uint64_t exchange[COUNT_EXCHANGES_COUNT];
 } counters COUNT_ALIGNED;
 
@@ -80,12 +81,21 @@ int count_row(const struct plan_algorithm *a);
 void count_rerouted(enum plan_collective c, const struct plan_algorithm *a, int processes,
                     uint64_t total, double seconds);
 
-/* A nonblocking call was started that is rerouted by that row; how long it takes is not known. */
-void count_started(enum plan_collective c, const struct plan_algorithm *a, uint64_t total);
+/* A nonblocking call was started that is rerouted by that row, and carried by so many processes;
+   how long it takes is not known. */
+void count_started(enum plan_collective c, const struct plan_algorithm *a, int processes,
+                   uint64_t total);
+
+/* The same of a call that was started before its size was known, at another call site. */
+void count_sized(enum plan_collective c, const struct plan_algorithm *a, uint64_t total);
 
 /* A rerouted call was carried in slices. on_device: this rank's helpers worked on its device;
    redone: a helper died, and the ranks did its part themselves. */
 void count_sliced(enum plan_collective c, int on_device, int redone);
+
+/* Helpers alone carried a nonblocking call. meanwhile: they were done before the application's next
+   MPI call, which would have let the call advance. */
+void count_carried_meanwhile(enum plan_collective c, int meanwhile, int redone);
 
 /* The guard has a verdict on calls of that size on one communicator; one rank of it counts. The
    verdict before, if known, counts no longer. */

@@ -4,7 +4,7 @@
 
 #include "shim/decide/guard.h"
 
-enum { SMALLEST_CLASS = 10 };
+enum { SMALLEST_CLASS = 10, CLASSES = 64 };
 
 void guard_open(struct guard *g, int later, double (*now)(void))
 {
@@ -19,7 +19,7 @@ static uint32_t key_of(enum plan_collective c, unsigned kind, uint64_t total)
 
     if (class < SMALLEST_CLASS) /* all below 2 KiB are one */
         class = SMALLEST_CLASS;
-    return 1 + (kind * COLL_COUNT + (unsigned)c) * 64 + class;
+    return 1 + (kind * COLL_COUNT + (unsigned)c) * CLASSES + class;
 }
 
 struct guard_entry *guard_find(struct guard *g, enum plan_collective c, unsigned kind,
@@ -57,5 +57,17 @@ const struct guard_entry *guard_known(const struct guard *g, enum plan_collectiv
     for (int i = 0; i < GUARD_ENTRIES && g->key[i]; i++)
         if (g->key[i] == key)
             return g->entry[i].verdict.known ? &g->entry[i] : NULL;
+    return NULL;
+}
+
+const struct guard_entry *guard_favours(const struct guard *g, enum plan_collective c)
+{
+    for (int i = 0; i < GUARD_ENTRIES && g->key[i]; i++) {
+        const struct guard_entry *e = &g->entry[i];
+
+        if ((g->key[i] - 1) / CLASSES % COLL_COUNT == (unsigned)c && e->verdict.known &&
+            e->best != GUARD_NATIVE)
+            return e;
+    }
     return NULL;
 }

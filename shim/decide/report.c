@@ -164,6 +164,7 @@ static void put_collective(struct json *j, int c, int timed)
     json_int(j, "sliced", (long long)counters.sliced[c][0]);
     json_int(j, "sliced_on_device", (long long)counters.sliced[c][1]);
     json_int(j, "sliced_redone", (long long)counters.sliced[c][2]);
+    json_int(j, "sliced_meanwhile", (long long)counters.sliced[c][3]);
     put_native(j, c);
     put_rows(j, c, -1);
     put_processes(j, c);

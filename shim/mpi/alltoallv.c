@@ -9,6 +9,8 @@
  */
 #include "shim/mpi/alltoallv.h"
 
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "shim/mpi/comm.h"
@@ -17,6 +19,7 @@
 #include "shim/mpi/library.h"
 #include "shim/mpi/refused.h"
 #include "shim/mpi/rows.h"
+#include "shim/mpi/unsized.h"
 #include "shim/mpi/wrappers.h"
 
 static struct library_buffer buffer_of(const struct side *s, int peers)
@@ -371,6 +374,86 @@ static void monitor(const struct alltoallv_arguments *a)
     count_exchange(COUNT_HOTTEST_BYTES, most);
 }
 
+/* The sizes of a nonblocking call, in room of its own. */
+static struct rows rows_in(void *room, int size)
+{
+    size_t n = (size_t)size;
+    uint64_t *words = room;
+
+    return (struct rows){.matrix = words,
+                         .sends = words + n * (n + ROWS_EXTRA),
+                         .receives = words + (n + 1) * (n + ROWS_EXTRA)};
+}
+
+static size_t rows_room(int size)
+{
+    size_t n = (size_t)size;
+
+    return ((n + 1) * (n + ROWS_EXTRA) + n + 1) * sizeof(uint64_t);
+}
+
+/* An unsized_fill. */
+static int fill_told(struct mpi_comm *c, struct mpi_call *call, uint64_t *told)
+{
+    struct alltoallv_arguments *a = (struct alltoallv_arguments *)(uintptr_t)call->arguments;
+    struct rows rows = rows_in(call->room, c->size);
+
+    (void)told;
+    if (rows_verdict(&rows, c->size, &call->total))
+        return -EINVAL;
+    call->request.demand = rows.matrix;
+    fill_buffers(a, call, &rows);
+    return MPI_SUCCESS;
+}
+
+/* Types that the application may free once the call has started. */
+static int keep_types(struct unsized *u, struct alltoallv_arguments *a)
+{
+    int rc = unsized_keep(u, &a->receive.type);
+
+    return rc == MPI_SUCCESS && a->send.buffer != MPI_IN_PLACE ? unsized_keep(u, &a->send.type)
+                                                               : rc;
+}
+
+/* A nonblocking call, whose ranks tell each other their rows in its turn. REASON_NONE, and *rc of
+   it; or why it runs natively, on all ranks alike. */
+static enum reason alltoallv_start(struct alltoallv_arguments *a, struct mpi_call *call, int *rc)
+{
+    struct unsized *u = NULL;
+    struct rows_call r;
+    struct mpi_comm *c = NULL;
+    /* A type for each block would have to be kept, and neighbours' vectors. */
+    enum reason why = a->by_type || a->send.peer
+                          ? REASON_AGREE
+                          : rows_begin_once(&r, a->comm, a->size, a->collective);
+
+    if (!why && (c = mpi_gate_agreed(call, a->size, &why)))
+        why = unsized_judge(c, call, NO_ROOT, (size_t)a->size + ROWS_EXTRA, &u);
+    if (why)
+        return why;
+    call->room = u ? malloc(rows_room(a->size)) : NULL;
+    *rc = call->room ? keep_types(u, a) : MPI_ERR_NO_MEM;
+    if (*rc != MPI_SUCCESS) {
+        unsized_close(u);
+        free(call->room);
+        return why;
+    }
+    struct rows rows = rows_in(call->room, a->size);
+    rows_claim(&rows, a->size, c->rank, describe_both(a, &rows));
+    memcpy(rows.matrix + (size_t)c->rank * (size_t)(a->size + ROWS_EXTRA), rows.sends,
+           (size_t)(a->size + ROWS_EXTRA) * sizeof *rows.sends);
+    *rc = unsized_start(u, c, call, rows.matrix, fill_told).rc;
+    return why;
+}
+
+static int alltoallv_failed(const struct mpi_call *call, int rc)
+{
+    if (call->nonblocking)
+        *call->nonblocking = MPI_REQUEST_NULL;
+    mpi.Comm_call_errhandler(call->comm, rc);
+    return rc;
+}
+
 int alltoallv_run(struct alltoallv_arguments *a)
 {
     enum plan_collective collective = a->collective;
@@ -393,20 +476,18 @@ int alltoallv_run(struct alltoallv_arguments *a)
         why = !call.nonblocking ? rows_begin(&r, a->comm, a->size, collective)
               : call.persistent ? rows_begin_once(&r, a->comm, a->size, collective)
               : a->grid         ? rows_begin_known(&r, a->comm, a->size, collective)
-                                : REASON_AGREE;
+                                : alltoallv_start(a, &call, &rc);
     }
     if (why) {
         count_native(collective, why);
         return library_call(&call);
     }
+    if (call.nonblocking && !call.persistent && !a->grid)
+        return rc == MPI_SUCCESS ? rc : alltoallv_failed(&call, rc);
     why = call.nonblocking && !call.persistent ? get_ready_alone(a, &call, &c, &rc, &wrong)
                                                : get_ready(a, &r, &call, &c, &rc);
-    if (rc != MPI_SUCCESS) {
-        if (call.nonblocking)
-            *call.nonblocking = MPI_REQUEST_NULL;
-        mpi.Comm_call_errhandler(a->comm, rc);
-        return rc;
-    }
+    if (rc != MPI_SUCCESS)
+        return alltoallv_failed(&call, rc);
     if (why) {
         rows_end(&r, why);
         count_native(collective, why);

@@ -78,8 +78,7 @@ static void empty(struct mpi_comm *c)
 {
     pending_drain(c);
     channels_part(c);
-    if (c->wants_pair)
-        __atomic_sub_fetch(&first_wanted, 1, __ATOMIC_RELAXED);
+    __atomic_sub_fetch(&first_wanted, c->wants_pair + c->wants_team, __ATOMIC_RELAXED);
     mpi_comm_forget_plans(c);
     links_part(&c->links);
     team_close(&c->team);
@@ -317,6 +316,19 @@ int mpi_comm_engine(struct mpi_comm *c, struct plan_request *request,
     *engine_p = p->engine;
     *crossing = p->crossing;
     return 0;
+}
+
+int mpi_comm_own_plan(struct mpi_comm *c, const struct plan_request *request,
+                      const struct plan_algorithm *a, struct mpi_plan **held,
+                      const struct plan **plan_p, struct engine **engine_p)
+{
+    int rc = make_plan(c, request, a, held);
+
+    if (!rc) {
+        *plan_p = (*held)->plan;
+        *engine_p = (*held)->engine;
+    }
+    return rc;
 }
 
 struct mpi_plan *mpi_comm_hold(struct mpi_comm *c, const struct plan *plan)

@@ -70,6 +70,7 @@ struct mpi_comm {
     struct reduction
         wanted_pair; /* a nonblocking call's, to be agreed on in the next blocking one; */
     int wants_pair;  /* if so */
+    int wants_team;  /* one would use helpers, which have not started */
     /* The agreement on types and operations (pairs.h). */
     unsigned char pairs[REDUCTION_PAIRS];
 };
@@ -115,6 +116,12 @@ void mpi_comm_forget_plans(struct mpi_comm *c);
 int mpi_comm_engine(struct mpi_comm *c, struct plan_request *request,
                     const struct plan_algorithm *a, const struct plan **plan_p,
                     struct engine **engine_p, struct load_link *crossing);
+
+/* A plan of the call's own, held, with its engine. Touches no cache, so any thread may ask. Returns
+   the same. */
+int mpi_comm_own_plan(struct mpi_comm *c, const struct plan_request *request,
+                      const struct plan_algorithm *a, struct mpi_plan **held,
+                      const struct plan **plan_p, struct engine **engine_p);
 
 /* Keep that plan and its engine, of the last mpi_comm_engine, until they are released: the cache
    may forget them before. release: any thread. */

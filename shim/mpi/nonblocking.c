@@ -6,7 +6,10 @@
 #include "shim/decide/choose.h"
 #include "shim/decide/count.h"
 #include "shim/mpi/grequest.h"
+#include "shim/mpi/first.h"
 #include "shim/mpi/pending.h"
+#include "shim/mpi/slices.h"
+#include "shim/mpi/unsized.h"
 
 struct started {
     struct pending pending; /* first */
@@ -24,13 +27,13 @@ static void on_done(struct pending *p)
     grequest_complete(request, code);
 }
 
-/* call.room is the call's from here on. Returns an MPI code. */
-static int start(struct mpi_comm *c, const struct ready *ready)
+int nonblocking_start(struct mpi_comm *c, const struct ready *ready)
 {
     struct started *s = malloc(sizeof *s);
 
     if (!s) {
         mpi_call_drop(&ready->call);
+        unsized_close(ready->call.unsized);
         return MPI_ERR_NO_MEM;
     }
     int rc = pending_open(&s->pending, c, ready, 0, on_done);
@@ -47,8 +50,31 @@ static int start(struct mpi_comm *c, const struct ready *ready)
         free(s);
         return rc;
     }
+    if (!ready->call.unsized)
+        count_started(ready->call.collective, ready->algorithm, pending_processes(&s->pending),
+                      ready->call.total);
     pending_start(&s->pending);
     return MPI_SUCCESS;
+}
+
+/* Helpers that have not started yet are asked for in a blocking call. */
+static void want_team(struct mpi_comm *c, const struct mpi_call *call)
+{
+    if (!c->team.starting || c->wants_team || !slices_possible(call))
+        return;
+    c->wants_team = 1;
+    __atomic_add_fetch(&first_wanted, 1, __ATOMIC_RELAXED);
+}
+
+/* As serve_prepare, by one process. Where helpers carry the call, this is what is done without
+   them. */
+static enum reason prepare_alone(struct mpi_comm *c, const struct mpi_call *call,
+                                 const struct plan_candidate *r, struct ready *ready, int *rc)
+{
+    struct plan_candidate alone = *r;
+
+    alone.ppg = 1;
+    return serve_prepare(c, call, &alone, ready, rc);
 }
 
 enum reason nonblocking_prepare(struct mpi_comm *c, const struct mpi_call *call,
@@ -60,9 +86,9 @@ enum reason nonblocking_prepare(struct mpi_comm *c, const struct mpi_call *call,
     for (int i = 0; i < n; i++) {
         if (plan_variant_of(list[i].algorithm))
             why = REASON_VARIANT;
-        else if (list[i].ppg > 1)
+        else if (list[i].ppg > 1 && !background_possible(c, call))
             why = REASON_UNJUDGED;
-        else if (!(why = serve_prepare(c, call, &list[i], ready, rc)))
+        else if (!(why = prepare_alone(c, call, &list[i], ready, rc)))
             return REASON_NONE;
     }
     return why;
@@ -77,6 +103,8 @@ struct mpi_outcome nonblocking_run(struct mpi_comm *c, const struct mpi_call *ca
 
     if (!why)
         why = nonblocking_prepare(c, call, list, n, &ready, &rc);
+    if (!why)
+        want_team(c, call);
     if (!why && !rc && choose_way(&c->turn) == CHOOSE_NATIVE)
         why = REASON_TURN;
     if (why || rc)
@@ -84,11 +112,9 @@ struct mpi_outcome nonblocking_run(struct mpi_comm *c, const struct mpi_call *ca
     if (why)
         return serve_natively(call, why);
     if (!rc)
-        rc = start(c, &ready);
+        rc = nonblocking_start(c, &ready);
     if (rc)
         *call->nonblocking = MPI_REQUEST_NULL;
-    else
-        count_started(call->collective, ready.algorithm, call->total);
     return serve_failed(serve_code(rc));
 }
 

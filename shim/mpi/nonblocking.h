@@ -18,6 +18,10 @@
  */
 struct mpi_outcome nonblocking_run(struct mpi_comm *c, const struct mpi_call *call);
 
+/* Start a call that is ready, or that knows its sizes later (unsized.h). call.room and call.unsized
+   are the call's from here on. Returns an MPI code. */
+int nonblocking_start(struct mpi_comm *c, const struct ready *ready);
+
 /* As serve_prepare, by the first of n candidates that one process can carry by one schedule. */
 enum reason nonblocking_prepare(struct mpi_comm *c, const struct mpi_call *call,
                                 const struct plan_candidate *list, int n, struct ready *ready,

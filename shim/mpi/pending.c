@@ -79,12 +79,20 @@ static void stage(struct pending *p)
         open_staging(p, 0);
 }
 
+/* This rank alone. */
+static int begin_alone(struct pending *p)
+{
+    struct engine_buffers buffers = serve_buffers(&p->ready, &p->staging, p->failed);
+
+    p->carried = 0;
+    return engine_begin(p->ready.engine, &buffers);
+}
+
 static int begin(struct pending *p)
 {
     stage(p);
-    struct engine_buffers buffers = serve_buffers(&p->ready, &p->staging, p->failed);
-
-    return engine_begin(p->ready.engine, &buffers);
+    p->carried = p->background && background_begin(p->background, &p->staging, p->failed);
+    return p->carried ? 0 : begin_alone(p);
 }
 
 /* The next one of its communicator can begin. */
@@ -92,7 +100,7 @@ static void take_out(struct pending *p)
 {
     struct mpi_comm *c = p->comm;
 
-    c->pending = p->next;
+    __atomic_store_n(&c->pending, p->next, __ATOMIC_RELEASE);
     for (struct mpi_comm **at = &busy; !c->pending && *at; at = &(*at)->next_busy)
         if (*at == c) {
             *at = c->next_busy;
@@ -114,6 +122,41 @@ static void end(struct pending *p, int rc, int beside)
     p->done(p);
 }
 
+/* One step of the helpers' work. Returns 1 if anything moved. */
+static int step_background(struct pending *p, int *over, int *rc)
+{
+    enum background_state state = background_step(p->background, rc);
+
+    *over = state == BACKGROUND_DONE;
+    if (state == BACKGROUND_LOST) {
+        *rc = begin_alone(p);
+        *over = *rc != 0;
+    }
+    return state != BACKGROUND_IDLE;
+}
+
+/* One step towards the sizes, and the begin once they are known. Returns 1 if anything moved. */
+static int learn_sizes(struct pending *p, int *over, int *rc)
+{
+    struct unsized *u = p->ready.call.unsized;
+    enum engine_state state = ENGINE_MOVED;
+
+    if (p->begun)
+        *rc = unsized_step(u, &state);
+    else
+        *rc = unsized_begin(u);
+    p->begun = 1;
+    *over = *rc != 0;
+    if (*rc || state != ENGINE_DONE)
+        return state != ENGINE_IDLE;
+    p->sized = 1;
+    *rc = unsized_finish(u, p->comm, &p->ready, &p->plan);
+    *over = *rc || !p->ready.plan;
+    if (!*over)
+        *over = (*rc = begin(p)) != 0;
+    return 1;
+}
+
 /* Advance the engine until it is through. Returns 1 if anything moved; *over: it is, with *rc. */
 static int run(struct pending *p, int *over, int *rc)
 {
@@ -121,10 +164,18 @@ static int run(struct pending *p, int *over, int *rc)
     int begins = !p->begun;
 
     *rc = 0;
+    if (p->ready.call.unsized && !p->sized)
+        return learn_sizes(p, over, rc);
     if (begins) {
         p->begun = 1;
         *rc = begin(p);
+        if (p->carried) {
+            *over = 0;
+            return 1;
+        }
     }
+    if (p->carried)
+        return step_background(p, over, rc);
     if (!*rc)
         *rc = engine_step(p->ready.engine, &state);
     *over = *rc || state == ENGINE_DONE;
@@ -204,6 +255,8 @@ int pending_open(struct pending *p, struct mpi_comm *c, const struct ready *read
     }
     if (rc == MPI_SUCCESS)
         rc = layout_keep(&p->ready.call.output, &p->type[1]);
+    if (rc == MPI_SUCCESS)
+        rc = call->unsized ? rc : serve_code(background_open(c, &p->ready, &p->background));
     if (rc != MPI_SUCCESS)
         pending_close(p);
     return rc;
@@ -228,12 +281,21 @@ void pending_close(struct pending *p)
     for (int i = 0; i < 2; i++)
         if (p->type[i] != MPI_DATATYPE_NULL)
             mpi.Type_free(&p->type[i]);
+    background_close(p->background);
+    unsized_close(p->ready.call.unsized);
+    p->ready.call.unsized = NULL;
     mpi_plan_release(p->plan);
     free(p->arguments);
     mpi_call_drop(&p->ready.call);
     p->ready.call.room = p->arguments = NULL;
     p->ready.call.ntypes = 0;
     p->plan = NULL;
+    p->background = NULL;
+}
+
+int pending_processes(const struct pending *p)
+{
+    return p->background ? background_helpers(p->background) : 1;
 }
 
 int pending_reserve(struct pending *p)

@@ -14,8 +14,10 @@
 
 #include <stddef.h>
 
+#include "shim/mpi/background.h"
 #include "shim/mpi/serve.h"
 #include "shim/mpi/staging.h"
+#include "shim/mpi/unsized.h"
 
 /* A call, to be started once, or again whenever it is done. Owned by the caller; between a start
    and done() it must not move, nor may the application's buffers and vectors. */
@@ -25,12 +27,15 @@ struct pending {
     struct ready ready;     /* ready.call.arguments are a copy of its own */
     struct staging staging; /* open while the call runs, or, if it is kept, from its first run on */
     struct mpi_plan *plan;  /* held */
+    struct background *background; /* owned: helpers carry it; NULL: this rank alone */
     MPI_Datatype type[2];   /* owned: of input and output, where the application may free its own */
     void *arguments;        /* owned; so are ready.call's room and types */
     MPI_Request beside;  /* owned: COLLSHIM_MODE=verify: the library's call, for the application */
     int compares;        /* there is, or was, one */
     int kept;            /* it will be started again: staging stays open */
-    int begun, opened;   /* the engine; the staging */
+    int sized;           /* the sizes are known, of a call that is started without (unsized.h) */
+    int begun, opened;   /* the engine or the helpers; the staging */
+    int carried;         /* helpers are at work */
     int through, result; /* the engine is, with this code */
     int failed;          /* its code, or an MPI code with which the call runs without data */
     int code;            /* an MPI code, once it is done */
@@ -44,6 +49,9 @@ struct pending {
  */
 int pending_open(struct pending *p, struct mpi_comm *c, const struct ready *ready, int kept,
                  void (*done)(struct pending *p));
+
+/* How many processes of this rank carry it. */
+int pending_processes(const struct pending *p);
 
 /* Get the memory of a kept call, so that a start needs none. Returns 0 or a negative code. */
 int pending_reserve(struct pending *p);

@@ -304,7 +304,8 @@ static void started(struct persistent *p, MPI_Request request)
     pthread_mutex_unlock(&lock);
     if (active)
         return; /* the library let it pass */
-    count_started(ready->call.collective, ready->algorithm, ready->call.total);
+    count_started(ready->call.collective, ready->algorithm, pending_processes(&p->pending),
+                  ready->call.total);
     pending_start(&p->pending);
 }
 

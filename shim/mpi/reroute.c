@@ -153,6 +153,19 @@ static void want_pair(struct mpi_comm *c, const struct mpi_call *call)
     __atomic_add_fetch(&first_wanted, 1, __ATOMIC_RELAXED);
 }
 
+/* Are the helpers ready? A user who wants no measuring wants every call to be the same. */
+static void join_team(struct mpi_comm *c, enum plan_collective collective)
+{
+    if (!c->team.starting)
+        return;
+    pending_drain(c);
+    team_join(&c->team, c->private_comm, c->topo, c->rank, !choose_is_guarded(collective));
+    if (c->wants_team && !c->team.starting) {
+        c->wants_team = 0;
+        __atomic_sub_fetch(&first_wanted, 1, __ATOMIC_RELAXED);
+    }
+}
+
 void mpi_meet_where_wanted(const struct mpi_call *call)
 {
     struct mpi_comm *c = NULL;
@@ -167,6 +180,8 @@ void mpi_meet_where_wanted(const struct mpi_call *call)
         c->wants_pair = 0;
         __atomic_sub_fetch(&first_wanted, 1, __ATOMIC_RELAXED);
         pairs_agree(c, &c->wanted_pair);
+    } else if (c->wants_team) {
+        join_team(c, call->collective);
     }
     inside--;
 }
@@ -412,18 +427,16 @@ static struct mpi_outcome run_guarded(struct mpi_comm *c, struct guard_entry *e,
 /* Are helpers there, as many as the request's ppg says? Else why it runs natively. */
 static enum reason find_helpers(struct mpi_comm *c, const struct mpi_call *call, int *ppg)
 {
-    int may_help = slices_possible(call);
+    int may_help = slices_possible(call), is_cut = may_help && slices_of(&call->request, 2) > 1;
 
-    if (c->team.starting && may_help && slices_of(&call->request, 2) > 1) {
-        pending_drain(c);
-        /* A user who wants no measuring wants every call to be the same. */
-        team_join(&c->team, c->private_comm, c->topo, c->rank,
-                  !choose_is_guarded(call->collective));
-        if (c->team.starting)
-            return REASON_STARTING;
-    }
+    if (is_cut || c->wants_team)
+        join_team(c, call->collective);
+    if (c->team.starting && is_cut)
+        return REASON_STARTING;
+    if (c->team.helpers)
+        pending_drain(c); /* a nonblocking call's ranks may find that one is lost */
     *ppg = may_help ? c->team.ppg : 1;
-    return !c->team.ppg && slices_of(&call->request, 2) > 1 ? REASON_HELPERS : REASON_NONE;
+    return !c->team.ppg && is_cut ? REASON_HELPERS : REASON_NONE;
 }
 
 static struct mpi_outcome choose_and_run(struct mpi_comm *c, const struct mpi_call *call)

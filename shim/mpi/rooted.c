@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "shim/mpi/rooted.h"
 
+#include <errno.h>
+#include <stdlib.h>
+
 #include "shim/decide/count.h"
 #include "shim/mpi/comm.h"
 #include "shim/mpi/library.h"
 #include "shim/mpi/nonblocking.h"
 #include "shim/mpi/refused.h"
 #include "shim/mpi/sizes.h"
+#include "shim/mpi/unsized.h"
 
 struct call_block rooted_block(const struct mpi_call *call, const struct layout *layout, int i)
 {
@@ -90,15 +94,23 @@ static int refused_v(const struct rooted *a, enum plan_collective c)
     return a->root < 0 || a->root >= size || rooted_refused(a, c, size, rank);
 }
 
-static struct mpi_outcome rooted_reroute(struct mpi_comm *c, const struct rooted *a,
-                                         struct mpi_call *call, rooted_fill fill)
+/* The rest of the call, whose sizes are known. Returns as fill. */
+static int complete(struct mpi_comm *c, const struct rooted *a, struct mpi_call *call,
+                    rooted_fill fill)
 {
     call->request.root = a->root;
     call->request.grain = 1;
     call->request.in_place = c->rank == a->root && a->own.buffer == MPI_IN_PLACE;
     call->held_block = NO_BLOCK;
     call->output_dense = 1; /* where there is none */
-    int wrong = fill(c, call);
+    return fill(c, call);
+}
+
+static struct mpi_outcome rooted_reroute(struct mpi_comm *c, const struct rooted *a,
+                                         struct mpi_call *call, rooted_fill fill)
+{
+    int wrong = complete(c, a, call, fill);
+
     return wrong ? mpi_reroute_wrong(c, call, wrong) : mpi_reroute(c, call);
 }
 
@@ -196,6 +208,90 @@ static struct mpi_comm *plan_now(const struct rooted *a, struct mpi_call *call, 
     return c;
 }
 
+/* Memory of a nonblocking call: all sizes as the root tells them, and what follows from them. */
+struct told {
+    uint64_t *sizes, *offset;
+    size_t *bytes;
+};
+
+static struct told told_in(void *room, int size)
+{
+    uint64_t *words = room;
+
+    return (struct told){words, words + size, (size_t *)(words + 2 * size)};
+}
+
+/* An unsized_fill. */
+static int fill_told(struct mpi_comm *c, struct mpi_call *call, uint64_t *sizes)
+{
+    struct rooted *a = (struct rooted *)(uintptr_t)call->arguments;
+    struct told t = told_in(call->room, c->size);
+    uint64_t total = 0;
+
+    for (int r = 0; r < c->size; r++) {
+        if (sizes[r] > MOST_BYTES - total)
+            return -EINVAL;
+        t.offset[r] = total;
+        t.bytes[r] = (size_t)sizes[r];
+        total += sizes[r];
+    }
+    call->total = total;
+    call->request.bytes = t.bytes;
+    a->offset = t.offset;
+    return complete(c, a, call, a->fill);
+}
+
+/* The root's sizes. Those that are the library's to judge contradict all others. */
+static void tell_sizes(const struct rooted *a, int size, struct told *t)
+{
+    struct sizes_claim claim = claim_of(a, a->root, size);
+    uint64_t total;
+
+    if (!claim.wrong)
+        vectors_sizes(a->all.counts, size, a->all.type, t->bytes, NULL, &total);
+    for (int r = 0; r < size; r++)
+        t->sizes[r] = claim.wrong ? UINT64_MAX : t->bytes[r];
+}
+
+/* Types that the application may free once the call has started. */
+static int keep_types(struct unsized *u, struct rooted *a, int rank)
+{
+    int rc = rank == a->root ? unsized_keep(u, &a->all.type) : MPI_SUCCESS;
+
+    return rc == MPI_SUCCESS && a->own.buffer != MPI_IN_PLACE ? unsized_keep(u, &a->own.type) : rc;
+}
+
+/* A nonblocking call. */
+static int start_v(struct rooted *a, struct mpi_call *call, rooted_fill fill)
+{
+    struct unsized *u = NULL;
+    struct mpi_comm *c = NULL;
+    int size, rank;
+    enum reason why = mpi_gate_rooted(a->comm, a->root, call->collective, &size, &rank);
+
+    if (!why && (c = mpi_gate_agreed(call, size, &why)))
+        why = unsized_judge(c, call, a->root, (size_t)size, &u);
+    if (why)
+        return run_natively(call, why);
+    call->room = u ? malloc((size_t)size * (2 * sizeof(uint64_t) + sizeof(size_t))) : NULL;
+    int rc = call->room ? keep_types(u, a, rank) : MPI_ERR_NO_MEM;
+    if (rc != MPI_SUCCESS) {
+        unsized_close(u);
+        free(call->room);
+        *call->nonblocking = MPI_REQUEST_NULL;
+        mpi.Comm_call_errhandler(a->comm, rc);
+        return rc;
+    }
+    struct told t = told_in(call->room, size);
+    if (rank == a->root)
+        tell_sizes(a, size, &t);
+    a->fill = fill;
+    struct mpi_outcome o = unsized_start(u, c, call, t.sizes, fill_told);
+    if (o.unhandled != MPI_SUCCESS)
+        mpi.Comm_call_errhandler(a->comm, o.unhandled);
+    return o.rc;
+}
+
 int rooted_run_v(struct rooted *a, struct mpi_call *call, rooted_fill fill)
 {
     struct mpi_comm *c = NULL;
@@ -207,7 +303,7 @@ int rooted_run_v(struct rooted *a, struct mpi_call *call, rooted_fill fill)
     if (refused_v(a, call->collective))
         return run_natively(call, REASON_ARGUMENTS);
     if (call->nonblocking && !call->persistent)
-        return run_natively(call, mpi_process.verdict ? mpi_process.verdict : REASON_AGREE);
+        return start_v(a, call, fill);
     if (!call->persistent && sizes_wait(a->comm, call->collective))
         return run_natively(call, REASON_SIZES);
     enum reason why = mpi_gate_rooted(a->comm, a->root, call->collective, &size, &rank);

@@ -29,6 +29,7 @@ struct rooted {
     int root;
     MPI_Comm comm;
     struct call_form form;
+    int (*fill)(struct mpi_comm *c, struct mpi_call *call); /* filled in, as rooted_run_v has it */
     const uint64_t *offset; /* filled in: where each block starts, packed; NULL: all are equal */
 };
 

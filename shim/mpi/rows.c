@@ -15,7 +15,6 @@
 
 enum { MOST_RANKS = 1024 }; /* the matrix of more would take long to plan, and 8 bytes per pair */
 enum { ROWS_WORTH = 16 };   /* a rank's bytes must be that many times its row */
-enum { EXTRA = 2 };         /* words that follow a row: the verdict, the expected bytes */
 
 _Static_assert(sizeof(struct watch) <= sizeof(uintptr_t), "the watch is an attribute's value");
 
@@ -106,7 +105,7 @@ enum reason rows_begin_known(struct rows_call *r, MPI_Comm comm, int n, enum pla
 {
     enum reason why = rows_begin_once(r, comm, n, c);
 
-    return why || r->always || watch_get(r).active ? why : REASON_UNJUDGED;
+    return why || r->always || watch_get(comm, keyval[kind_of(c)]).active ? why : REASON_UNJUDGED;
 }
 
 enum reason rows_begin(struct rows_call *r, MPI_Comm comm, int n, enum plan_collective c)
@@ -153,7 +152,7 @@ enum reason rows_total(const uint64_t *matrix, int n, uint64_t *total)
 
 enum reason rows_gate(const struct rows_call *r, uint64_t total)
 {
-    uint64_t row = (uint64_t)(r->n + EXTRA) * sizeof(uint64_t);
+    uint64_t row = (uint64_t)(r->n + ROWS_EXTRA) * sizeof(uint64_t);
     enum reason why = gate_size(total, settings.cfg.min_bytes);
 
     return !why && !r->always && total < ROWS_WORTH * row ? REASON_SIZES : why;
@@ -185,9 +184,9 @@ static struct rows *rows_make(size_t n)
 
     if (!rows)
         return NULL;
-    rows->sends = malloc((n + EXTRA) * sizeof *rows->sends);
+    rows->sends = malloc((n + ROWS_EXTRA) * sizeof *rows->sends);
     rows->receives = malloc((n + 1) * sizeof *rows->receives);
-    rows->matrix = malloc(n * (n + EXTRA) * sizeof *rows->matrix);
+    rows->matrix = malloc(n * (n + ROWS_EXTRA) * sizeof *rows->matrix);
     if (rows->sends && rows->receives && rows->matrix)
         return rows;
     rows_free(rows);
@@ -228,7 +227,7 @@ static enum reason verdict_of(const uint64_t *all, int n, uint64_t *total)
 
     *total = 0;
     for (int from = 0; from < n; from++) {
-        const uint64_t *row = all + (size_t)from * (size_t)(n + EXTRA);
+        const uint64_t *row = all + (size_t)from * (size_t)(n + ROWS_EXTRA);
 
         why = row[n] > why ? row[n] : why;
         expected += row[n + 1];
@@ -242,16 +241,33 @@ static enum reason verdict_of(const uint64_t *all, int n, uint64_t *total)
     return why ? (enum reason)why : sent != expected ? REASON_ARGUMENTS : REASON_NONE;
 }
 
-int rows_exchange(struct mpi_comm *c, enum reason own, uint64_t *total, enum reason *why)
+void rows_claim(const struct rows *rows, int n, int rank, enum reason own)
 {
-    struct rows *rows = c->rows;
-    int n = c->size, each = n + EXTRA;
-
     rows->sends[n] = own;
     rows->sends[n + 1] = 0;
     for (int from = 0; from < n && !own; from++)
-        rows->sends[n + 1] += weight(from, c->rank) * rows->receives[from];
+        rows->sends[n + 1] += weight(from, rank) * rows->receives[from];
     count_exchange(COUNT_ROWS, 1);
+}
+
+enum reason rows_verdict(struct rows *rows, int n, uint64_t *total)
+{
+    int each = n + ROWS_EXTRA;
+    enum reason why = verdict_of(rows->matrix, n, total);
+
+    *total = share_of(*total, n);
+    for (int from = 1; from < n; from++)
+        memmove(rows->matrix + (size_t)from * (size_t)n, rows->matrix + (size_t)from * (size_t)each,
+                (size_t)n * sizeof *rows->matrix);
+    return why;
+}
+
+int rows_exchange(struct mpi_comm *c, enum reason own, uint64_t *total, enum reason *why)
+{
+    struct rows *rows = c->rows;
+    int n = c->size, each = n + ROWS_EXTRA;
+
+    rows_claim(rows, n, c->rank, own);
     double start = count_now(), seconds;
     int rc = mpi.Allgather(rows->sends, each, MPI_UINT64_T, rows->matrix, each, MPI_UINT64_T,
                            c->private_comm);
@@ -260,12 +276,7 @@ int rows_exchange(struct mpi_comm *c, enum reason own, uint64_t *total, enum rea
     seconds = count_now() - start;
     if (rows->seconds <= 0 || seconds < rows->seconds)
         rows->seconds = seconds;
-    *why = verdict_of(rows->matrix, n, total);
-    *total = share_of(*total, n);
-    /* Rows one behind the other. */
-    for (int from = 1; from < n; from++)
-        memmove(rows->matrix + (size_t)from * (size_t)n, rows->matrix + (size_t)from * (size_t)each,
-                (size_t)n * sizeof *rows->matrix);
+    *why = rows_verdict(rows, n, total);
     return rc;
 }
 

@@ -70,6 +70,17 @@ enum reason rows_gate(const struct rows_call *r, uint64_t total);
 /* The size of the call with that matrix, which all ranks know. Local. Returns as above. */
 enum reason rows_total(const uint64_t *matrix, int n, uint64_t *total);
 
+/*
+ * For a call that exchanges rows in its own time. rows_claim completes this rank's row in
+ * rows->sends, which has ROWS_EXTRA words more than there are ranks.
+ *
+ * rows_verdict judges the rows of all, as they came into the matrix. It leaves them there one
+ * behind the other, and *total is the size of the call.
+ */
+enum { ROWS_EXTRA = 2 }; /* the verdict, the expected bytes */
+void rows_claim(const struct rows *rows, int n, int rank, enum reason own);
+enum reason rows_verdict(struct rows *rows, int n, uint64_t *total);
+
 /* Room for them: NULL and *why on all ranks alike. Collective where there was none yet. */
 struct rows *rows_of(struct mpi_comm *c, enum reason *why);
 

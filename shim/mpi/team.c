@@ -179,6 +179,7 @@ void team_join(struct mpi_team *t, MPI_Comm comm, const struct topo *topo, int r
                               .room = (size_t)-least[ADDRESS_ROOM]};
     if (helpers > 0 && team < UCX_TEAMS) {
         if (team_meet(t, &in, comm, (uint32_t)team)) {
+            t->helpers = helpers;
             t->ppg = helpers + 1;
             t->lent = calloc((size_t)t->ppg, sizeof *t->lent);
             t->nlent = t->lent ? t->ppg : 0;

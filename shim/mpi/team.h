@@ -14,6 +14,7 @@
 
 struct mpi_team {
     int ppg;        /* processes per rank, the same on all ranks; 1: no helpers; 0: there were */
+    int helpers;    /* of each rank when it opened, on all ranks; still after they are given up */
     int channel;    /* of each helper's mailbox, here; meaningless where ppg < 2 */
     int starting;   /* whether there are helpers is not known yet */
     unsigned calls; /* since then */

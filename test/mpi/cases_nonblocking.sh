@@ -121,6 +121,79 @@ nonblocking_on_devices() { # [persistent]
     finish
 }
 
+# Calls whose sizes only some ranks know are started where something uniform is in their favour.
+unsized() {
+    local what favour want
+
+    printf 'gatherv * * linear\nscatterv * * linear\nalltoallv * * pairwise\n' >"$tmp/unsized.profile"
+    for favour in "COLLSHIM_PROFILE=$tmp/unsized.profile" \
+        "COLLSHIM_ALGORITHM=gatherv=linear,scatterv=linear,alltoallv=nimble" COLLSHIM_REPRODUCIBLE=1; do
+        want=-gt
+        [ "$favour" != COLLSHIM_REPRODUCIBLE=1 ] || want=-eq
+        begin "Igatherv, Iscatterv and Ialltoallv with ${favour%%=*}, small and large"
+        launch 4 COLLSHIM_MIN_BYTES=16KiB COLLSHIM_GUARD=0 "$favour" -- "$programs/nonblocking" "$seed" 40
+        want_right
+        want_lines
+        for what in gatherv scatterv alltoallv; do
+            want_number "$what" .rerouted_nonblocking $want 0
+        done
+        finish
+    done
+}
+
+# started_by_helpers WHAT CLAIM [NAME=VALUE...]: a whole test; the helpers of all ranks carry each nonblocking call
+started_by_helpers() {
+    local what=$1 claim=$2
+    shift 2
+    begin "$claim, carried by helpers${*:+, $*}"
+    launch 3 COLLSHIM_TOPOLOGY=node:3 COLLSHIM_PPG=2 "$@" -- "$programs/progress" "$what" 400000 1
+    if [ "$rc" -eq 77 ]; then
+        skip "$name" "$(head -n 1 <<<"$out")"
+        return
+    fi
+    want_right
+    [ "$what" != threads ] || [ "$library" != mpich5 ] || { finish; return; } # natively: progress.c
+    want_started
+    case $what in
+        killed | wrong)
+            want_lines "* of * bytes: a rank's helper died; *"
+            [ "$(started .sliced_redone)" = 3 ] || complain "$(started .sliced_redone) redone, wanted one call on 3 ranks"
+            ;;
+        *)
+            want_lines
+            [ "$(started .sliced)" -ge "$(started .rerouted_nonblocking)" ] || complain "helpers carried $(started .sliced) calls"
+            [ "$(started .sliced_redone)" = 0 ] || complain "$(started .sliced_redone) calls were redone"
+            ;;
+    esac
+    [ "$what" != silent ] || [ "$(started .sliced_meanwhile)" -gt 0 ] || complain "no call advanced while its rank made no call"
+    want_no_helpers
+    finish
+}
+
+nonblocking_by_helpers() {
+    local what
+    begin "random nonblocking calls, carried by helpers"
+    launch 4 COLLSHIM_TOPOLOGY=node:4 COLLSHIM_PPG=3 -- "$programs/nonblocking" "$seed" 40
+    want_right
+    want_lines
+    want_started
+    for what in allgather allgatherv allreduce reduce_scatter reduce_scatter_block bcast reduce gather scatter alltoall; do
+        want_number "$what" .sliced -gt 0
+        want_number "$what" .sliced_redone -eq 0
+    done
+    finish
+    nonblocking 4 40 COLLSHIM_TOPOLOGY='node:2 rank:2' COLLSHIM_PPG=2 COLLSHIM_SHM=copy COLLSHIM_MODE=verify
+    started_by_helpers silent "a program makes no call between start and wait"
+    started_by_helpers silent "a program makes no call between start and wait" COLLSHIM_SHM=copy
+    started_by_helpers waits "a call advances while its rank is in another call that waits"
+    started_by_helpers opposite "two communicators in opposite order"
+    started_by_helpers threads "threads that wait for what others started"
+    started_by_helpers freed "a communicator is freed while its calls are active"
+    started_by_helpers finalize "requests are freed while active, and MPI_Finalize follows"
+    started_by_helpers killed "a helper is killed: the ranks finish its calls"
+    started_by_helpers wrong "a wrong call fails in the wait, and the next ones go on"
+}
+
 # from_fortran KIND REASON: nonblocking or persistent calls; the reason is why there may be no program
 from_fortran() {
     local binding
@@ -164,8 +237,11 @@ cases_nonblocking() {
     if progresses; then
         nonblocking_on_devices
         nonblocking_progress wrong "a wrong call fails in the wait, and the next ones go on"
+        nonblocking_progress contradict "sizes that contradict each other fail in the wait, and the next calls go on"
+        unsized
         nonblocking_progress freed "a communicator is freed while its calls are active"
         nonblocking_progress finalize "requests are freed while active, and MPI_Finalize follows"
+        nonblocking_by_helpers
     fi
     nonblocking_follows_the_guard
     from_fortran nonblocking "$lacks_fortran"

@@ -13,19 +13,26 @@
  * - cancel: MPI_Cancel, which is wrong, returns an error, and the call goes on.
  * - wrong: the last rank sends less than is received, which the wait tells. Without the preload,
  * and under libraries that are not rerouted, anything may happen.
+ * - killed: with COLLSHIM_PPG, a helper of rank 1 is killed while calls are under way.
+ * - contradict: the last rank sends less than is received, where ranks tell each other their
+ * sizes; otherwise as wrong.
  * - threads: under MPI_THREAD_MULTIPLE, one thread waits for what another started. Exit code 77:
  * the library does not provide the level.
  *
- * BLOCKING: so many blocking sums of that size come before. A job that does not end has failed.
+ * BLOCKING: so many blocking sums of that size come before, on each communicator. A job that does
+ * not end has failed.
  */
+#define _GNU_SOURCE
 #include <pthread.h>
 #include <unistd.h>
 
 #include "test/mpi/harness.h"
+#include "test/mpi/own_helper.h"
 
 enum { MANY = 2000, FEW = 6, THREADS = 3, TAG = 9 };
 
-static int n = 50000; /* ints in each call */
+static int n = 50000;     /* ints in each call */
+static int blocking_sums; /* on each communicator, before its first nonblocking call */
 static long started;
 
 /* A sum that runs. */
@@ -59,6 +66,15 @@ static void sum_blocking(MPI_Comm comm, int times)
         MPI_Allreduce(in, out, n, MPI_INT, MPI_SUM, comm);
     free(in);
     free(out);
+}
+
+/* The ranks meet, and then make those blocking calls that the command line asks for. */
+static void meet(MPI_Comm comm)
+{
+    int one = 1, sum;
+
+    MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm);
+    sum_blocking(comm, blocking_sums);
 }
 
 static void check(const struct sum *s, const char *what)
@@ -217,10 +233,9 @@ static void silent(MPI_Comm comm)
 static void opposite(MPI_Comm comm)
 {
     MPI_Comm other;
-    int one = 1, sum;
 
     MPI_Comm_dup(comm, &other);
-    MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, other);
+    meet(other);
     for (int i = 0; i < FEW; i++) {
         struct sum a, b;
 
@@ -266,12 +281,11 @@ static void freed(MPI_Comm comm)
 {
     (void)comm;
     for (int i = 0; i < FEW; i++) {
-        int one = 1, sum;
         MPI_Comm c;
         struct sum s[2];
 
         MPI_Comm_dup(MPI_COMM_WORLD, &c);
-        MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, c);
+        meet(c);
         s[0] = begin(c, i);
         s[1] = begin(c, i + 50);
         MPI_Comm_free(&c);
@@ -287,6 +301,19 @@ static void finalize(MPI_Comm comm)
 
         MPI_Request_free(&s.request);
     }
+}
+
+static void killed(MPI_Comm comm)
+{
+    for (int i = 0; i < FEW; i++) {
+        struct sum a = begin(comm, i), b = begin(comm, i + 50);
+
+        if (i == FEW / 2 && world_rank == 1)
+            kill_a_helper();
+        finish(&b, "second of two, and a helper dies");
+        finish(&a, "first of two, and a helper dies");
+    }
+    sum_blocking(comm, 2);
 }
 
 static void late(MPI_Comm comm)
@@ -372,6 +399,52 @@ static void wrong(MPI_Comm comm)
     free(out);
 }
 
+/* Does the wait tell that sizes contradict each other? MPICH has one class for all codes. */
+static void expect_error(int rc, const char *call)
+{
+    if (class_of(rc) != MPI_ERR_TRUNCATE && class_of(rc) != MPI_ERR_OTHER)
+        fail("%s of sizes that contradict each other: the wait tells class %d", call, class_of(rc));
+}
+
+static void contradict(MPI_Comm comm)
+{
+    int last = world_size - 1, is_last = world_rank == last, each = n / world_size;
+    int *count = calloc((size_t)world_size, sizeof *count);
+    int *displ = calloc((size_t)world_size, sizeof *displ);
+    int *in = calloc((size_t)n, sizeof *in), *out = calloc((size_t)n, sizeof *out);
+    int *less = calloc((size_t)world_size, sizeof *less);
+
+    if (!count || !displ || !in || !out || !less)
+        abort();
+    for (int r = 0; r < world_size; r++) {
+        count[r] = each;
+        less[r] = each - (is_last && !r);
+        displ[r] = r * each;
+    }
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    for (int i = 0; i < FEW; i++) {
+        MPI_Request gathered, exchanged;
+        struct sum s;
+
+        MPI_Igatherv(in, each - is_last, MPI_INT, out, count, displ, MPI_INT, 0, comm, &gathered);
+        MPI_Ialltoallv(in, less, displ, MPI_INT, out, count, displ, MPI_INT, comm, &exchanged);
+        s = begin(comm, i);
+        started++; /* the Igatherv moves what it can */
+        int rc = MPI_Wait(&gathered, MPI_STATUS_IGNORE);
+        if (is_last || !world_rank)
+            expect_error(rc, "Igatherv");
+        expect_error(MPI_Wait(&exchanged, MPI_STATUS_IGNORE), "Ialltoallv");
+        finish(&s, "behind sizes that contradict each other");
+    }
+    free(count);
+    free(displ);
+    free(in);
+    free(out);
+    free(less);
+}
+
 /* One thread starts and another waits; a third is in a blocking call meanwhile. */
 struct lane {
     MPI_Comm comm;
@@ -420,12 +493,11 @@ static void *run_waiter(void *argument)
 static void threads(MPI_Comm comm)
 {
     struct lane lane[THREADS];
-    int one = 1, sum;
 
     for (int i = 0; i < THREADS; i++) {
         lane[i] = (struct lane){.number = i};
         MPI_Comm_dup(comm, &lane[i].comm);
-        MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, lane[i].comm);
+        meet(lane[i].comm);
         pthread_mutex_init(&lane[i].lock, NULL);
         pthread_cond_init(&lane[i].ready, NULL);
     }
@@ -445,18 +517,20 @@ static void threads(MPI_Comm comm)
 static const struct {
     const char *name;
     void (*run)(MPI_Comm comm);
-} parts[] = {{"waits", waits}, {"silent", silent},     {"opposite", opposite}, {"many", many},
-             {"freed", freed}, {"finalize", finalize}, {"cancel", cancel},     {"late", late},
-             {"wrong", wrong}, {"threads", threads}};
+} parts[] = {
+    {"waits", waits}, {"silent", silent},         {"opposite", opposite}, {"many", many},
+    {"freed", freed}, {"finalize", finalize},     {"cancel", cancel},     {"late", late},
+    {"wrong", wrong}, {"contradict", contradict}, {"killed", killed},     {"threads", threads}};
 
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
     int wanted = !strcmp(what, "threads") ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, provided;
-    int one = 1, sum, code;
+    int code;
     long all;
     MPI_Comm comm;
 
+    mark_helpers();
     MPI_Init_thread(NULL, NULL, wanted, &provided);
     test_began("progress", 1, argv);
     n = argc > 2 ? atoi(argv[2]) / (int)sizeof(int) : n;
@@ -467,8 +541,8 @@ int main(int argc, char **argv)
         return EXIT_SKIP;
     }
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
-    MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm); /* the ranks meet */
-    sum_blocking(comm, argc > 3 ? atoi(argv[3]) : 0);
+    blocking_sums = argc > 3 ? atoi(argv[3]) : 0;
+    meet(comm);
     int found = 0;
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (!strcmp(parts[i].name, what)) {

@@ -502,6 +502,24 @@ START_TEST(test_guard__a_full_table_is_told)
 END_TEST
 
 /* The gain in the log and the report is the estimate that made the choice. */
+START_TEST(test_guard__knows_whether_any_size_is_rerouted)
+{
+    struct guard g;
+
+    guard_open(&g, 0, NULL);
+    ck_assert_ptr_null(guard_favours(&g, COLL_GATHERV));
+    struct guard_entry *large = guard_find(&g, COLL_GATHERV, 3, 1 << 20);
+    struct guard_entry *other = guard_find(&g, COLL_SCATTERV, 3, 1 << 20);
+    other->verdict.known = large->verdict.known = 1;
+    other->best = 1;
+    ck_assert_ptr_null(guard_favours(&g, COLL_GATHERV));
+    large->best = 2;
+    ck_assert_ptr_eq(guard_favours(&g, COLL_GATHERV), large);
+    large->verdict.known = 0;
+    ck_assert_ptr_null(guard_favours(&g, COLL_GATHERV));
+}
+END_TEST
+
 START_TEST(test_guard__what_it_tells_is_what_it_weighed)
 {
     struct machine m = quiet;
@@ -547,6 +565,7 @@ Suite *suite_guard(void)
     tcase_add_test(t, test_guard__reroutes_that_cannot_serve_are_dropped_for_good);
     tcase_add_test(t, test_guard__a_failed_agreement_is_the_end_of_it);
     tcase_add_test(t, test_guard__a_full_table_is_told);
+    tcase_add_test(t, test_guard__knows_whether_any_size_is_rerouted);
     tcase_add_test(t, test_guard__what_it_tells_is_what_it_weighed);
     suite_add_tcase(s, t);
     return s;

@@ -107,6 +107,55 @@ START_TEST(test_slices__together_are_the_whole_on_every_rank)
 }
 END_TEST
 
+/* Are so many bytes counted, once each? */
+static void check_times(const unsigned char *times, uint64_t n, const char *what)
+{
+    for (uint64_t k = 0; k < n; k++)
+        must(times[k] == 1, "%s byte %llu is copied %d times", what, (unsigned long long)k,
+             times[k]);
+}
+
+/* The one slice of a collective that is not cut. */
+static void check_whole(const struct plan_request *q)
+{
+    uint64_t input = plan_input_bytes(q, q->rank), output = plan_output_bytes(q, q->rank), from;
+    unsigned char *in = calloc(1, input + 1), *out = calloc(1, output + 1);
+    unsigned char *held = calloc(1, output + 1);
+    struct plan_request slice = slice_request(q, 1, 0, &from);
+    struct slice_window w = slice_window(q, &slice, from);
+    int is_held = w.fetch.n && w.fetch.buffer == PLAN_OUTPUT;
+
+    must(from == 0 && slice.nbytes == q->nbytes, "not the whole");
+    check_window(&w, &slice);
+    count_part(&w.fetch, is_held ? held : in, is_held ? output : input);
+    count_part(&w.store, out, output);
+    check_times(in, input, "input");
+    check_times(out, output, "output");
+    must(!plan_in_place(q, q->rank) || !output || is_held, "a block in place is not fetched");
+    check_times(held, is_held ? output : 0, "held");
+    free(in);
+    free(out);
+    free(held);
+}
+
+static const enum plan_collective whole[] = {COLL_ALLGATHERV, COLL_REDUCE_SCATTER, COLL_REDUCE,
+                                             COLL_GATHER,     COLL_GATHERV,        COLL_SCATTER,
+                                             COLL_SCATTERV,   COLL_ALLTOALL,       COLL_ALLTOALLV};
+
+START_TEST(test_slices__one_helper_has_the_whole_of_what_is_not_cut)
+{
+    for (uint64_t seed = 1; seed <= 60; seed++) {
+        struct rng r = {seed};
+        struct plan_request q = rng_request(&r, whole[_i], 8, 3000);
+
+        ck_assert_int_eq(slices_of(&q, 1 + (int)(seed % 5)), 1);
+        for (q.rank = 0; q.rank < q.topo->nranks; q.rank++)
+            check_whole(&q);
+        rng_request_free(&q);
+    }
+}
+END_TEST
+
 START_TEST(test_slices__more_processes_than_elements)
 {
     struct topo *t = test_topo_parse("node:4");
@@ -290,6 +339,8 @@ Suite *suite_slices(void)
     int n = sizeof cut / sizeof *cut;
 
     tcase_add_loop_test(t, test_slices__together_are_the_whole_on_every_rank, 0, n);
+    tcase_add_loop_test(t, test_slices__one_helper_has_the_whole_of_what_is_not_cut, 0,
+                        sizeof whole / sizeof *whole);
     tcase_add_test(t, test_slices__more_processes_than_elements);
     tcase_add_test(t, test_slices__are_tried_first_where_they_may_pay);
     tcase_add_test(t, test_slices__may_be_the_librarys_own);
