@@ -68,15 +68,24 @@ double load_time(const struct load *l, const struct topo *t);
  */
 double load_bound(const struct plan_request *q);
 
+/* Calls that were not worth measuring. All zero at first. */
+struct load_crossed {
+    double bytes; /* over one rail, all calls together */
+    double last;  /* of the last call with equal blocks, which often comes again: */
+    size_t nbytes;
+    int root;
+    enum plan_collective collective;
+};
+
 /*
  * Should the rails' rates be measured before that call? Measuring (shim/mpi/rails.h) lets each rank
  * send 2 MiB to the next node. A call is worth that if at least 3/4 MiB must cross a rail, by
  * load_bound: an Allgather of 4 MiB in all on 4 nodes of 4 rails. Smaller calls are worth it
  * together, once 64 MiB have crossed: as much again is expected to come, and measuring is 3 % of
  * that. One rule serves all collectives, by the bytes between nodes. It is the same on all ranks,
- * and a larger call is worth it if a smaller one is. *crossed: bytes of earlier calls; this call is
- * added. Returns 0 if rates are known, and on one node.
+ * and a larger call is worth it if a smaller one is. This call is added to c. Returns 0 if rates
+ * are known, and on one node.
  */
-int load_worth_measuring(const struct plan_request *q, double *crossed);
+int load_worth_measuring(const struct plan_request *q, struct load_crossed *c);
 
 #endif

@@ -228,7 +228,7 @@ static uint8_t first_reroute(const struct guard_entry *e)
     return GUARD_NATIVE;
 }
 
-/* What is known of the library is of other rails. A round under way may hold a call of it. */
+/* Its samples are of other rails. A round under way may hold a call of it. */
 static void forget_library(struct guard_entry *e, int spared)
 {
     evidence_forget_arm(&e->evidence, GUARD_NATIVE);

@@ -6,7 +6,6 @@
 #include "shim/decide/guard.h"
 #include "shim/decide/worth.h"
 
-/* Of an entry. */
 enum guard_state { NEW, ROUND, SETTLED, FOR_GOOD };
 
 #define GUARD_LONGEST_S 1e6 /* no call takes longer: a clock has jumped */

@@ -112,7 +112,7 @@ static int worth_measuring(const struct topo *t, enum plan_collective c, int to_
         demand[i] = to_all || i % 16 == 0 ? size : 0;
     for (int r = 0; r < 16; r++)
         bytes[r] = size;
-    double crossed = 0;
+    struct load_crossed crossed = {0};
 
     return load_worth_measuring(
         &(struct plan_request){.collective = c,
@@ -196,12 +196,17 @@ START_TEST(test_load__many_small_calls_are_worth_measuring_together)
     struct topo *t = test_topo_parse("node:4 rank:4 rail:4");
     struct plan_request q = {
         .collective = COLL_ALLGATHER, .topo = t, .nbytes = 64 << 10, .grain = 1, .chunk_bytes = 1};
-    double crossed = 0;
+    struct load_crossed crossed = {0};
     int calls = 1;
 
     while (!load_worth_measuring(&q, &crossed)) /* 192 KiB each */
         calls++;
     ck_assert_int_eq(calls, (64 * 1024 + 191) / 192);
+
+    struct load_crossed mixed = {0};
+    for (calls = 1; !load_worth_measuring(&q, &mixed); calls++) /* 192 KiB and 96 in turn */
+        q.nbytes = calls % 2 ? 32 << 10 : 64 << 10;
+    ck_assert_int_eq(calls, 2 * (64 * 1024 / 288) + 1);
     topo_free(t);
 }
 END_TEST
