@@ -131,7 +131,7 @@ static int index_grow(struct plan_builder *b)
 /* The queue of that kind, peer and lane, made if it is new; 0 with b->error set on failure. */
 static uint32_t queue_of(struct plan_builder *b, enum plan_kind kind, int peer, int lane)
 {
-    if (lane < 0 || lane >= PLAN_LANES) {
+    if (lane < 0 || lane >= PLAN_LANES || b->nqueues == PLAN_MOST_QUEUES) {
         b->error = -EOVERFLOW;
         return 0;
     }
@@ -188,8 +188,8 @@ static uint32_t append(struct plan_builder *b, enum plan_kind kind, int peer, in
                                        .dst = to.buffer,
                                        .dst_off = to.offset,
                                        .length = length & PLAN_LONGEST,
-                                       .queue = queue,
-                                       .first_dep = b->ndeps};
+                                       .queue = queue % PLAN_MOST_QUEUES,
+                                       .first_dep = b->ndeps % PLAN_MOST_DEPS};
     b->queues[queue].nops++;
     return b->nops++;
 }
@@ -234,7 +234,7 @@ void plan_after(struct plan_builder *b, uint32_t op)
     if (b->error || op == PLAN_NO_OP || !b->nops)
         return;
     struct plan_op *last = &b->ops[b->nops - 1];
-    if (last->ndeps == UINT16_MAX) {
+    if (last->ndeps == UINT16_MAX || b->ndeps == PLAN_MOST_DEPS - 1) {
         b->error = -EOVERFLOW;
         return;
     }

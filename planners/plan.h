@@ -62,14 +62,16 @@ enum { PLAN_NETWORK_LANE = 0x4000, PLAN_LANES = 0x7fff };
 struct plan_op {
     uint64_t src_off;     /* unused where src is PLAN_NONE */
     uint64_t dst_off;     /* unused where dst is PLAN_NONE */
-    uint64_t length : 40; /* > 0 */
+    uint64_t length : 58; /* > 0 */
+    uint64_t src : 3;     /* enum plan_buffer */
+    uint64_t dst : 3;
+    uint64_t queue : 23;
+    uint64_t first_dep : 25; /* its dependencies are deps[first_dep .. first_dep + ndeps) */
     uint64_t ndeps : 16;
-    uint64_t src : 4; /* enum plan_buffer */
-    uint64_t dst : 4;
-    uint32_t queue;
-    uint32_t first_dep; /* its dependencies are deps[first_dep .. first_dep + ndeps) */
 };
-#define PLAN_LONGEST (((uint64_t)1 << 40) - 1) /* length of an operation */
+/* The most that these fields hold. */
+#define PLAN_LONGEST (((uint64_t)1 << 58) - 1)
+enum { PLAN_MOST_QUEUES = 1 << 23, PLAN_MOST_DEPS = 1 << 25 };
 
 struct plan_queue {
     uint32_t first_op; /* its operations are ops[first_op .. first_op + nops) */
@@ -120,10 +122,10 @@ void plan_free(struct plan *p); /* NULL is fine */
 uint64_t plan_dep_need(const struct plan_op *op, uint64_t end, const struct plan_op *dep);
 
 /*
- * Building. Errors (memory, more than 65535 dependencies of one operation, a length beyond
- * PLAN_LONGEST, a lane beyond PLAN_LANES) stay in the builder, and plan_build_finish returns them. So a planner reads like the
- * schedule it writes. An operation of length 0 is dropped: its id is PLAN_NO_OP, which plan_after
- * ignores.
+ * Building. Errors (memory, more than 65535 dependencies of one operation, more than fits its
+ * fields, a lane beyond PLAN_LANES) stay in the builder, and plan_build_finish returns them. So a
+ * planner reads like the schedule it writes. An operation of length 0 is dropped: its id is
+ * PLAN_NO_OP, which plan_after ignores.
  */
 #define PLAN_NO_OP UINT32_MAX
 struct plan_builder;

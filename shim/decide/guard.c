@@ -336,7 +336,7 @@ void guard_renew(struct guard *g)
     }
 }
 
-/* What is known of the library is of other rails. A round under way may hold a call of it. */
+/* Its samples are of other rails. A round under way may hold a call of it. */
 static void forget_library(struct guard_entry *e, int spared)
 {
     evidence_forget_arm(&e->evidence, GUARD_NATIVE);

@@ -267,7 +267,7 @@ static void tell_profile(const struct mpi_comm *c)
 {
     char text[2048];
 
-    if (c->nodes_as_in_job && c->topo->rate &&
+    if (c->nodes_as_in_job && load_rates_known(c->topo) &&
         topo_print_rates(c->topo, text, sizeof text) < (int)sizeof text)
         say(CFG_LEVEL_INFO, "profile: %s", text);
 }

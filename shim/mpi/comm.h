@@ -42,11 +42,11 @@ struct mpi_comm {
     struct variants variants;       /* owned */
     enum load_worth rails_measured; /* so far; all of it if there is nothing to be measured */
     double rail_rate;               /* measured, of a usual rail: bytes/s; 0: not known */
-    double rails_crossed;           /* bytes of calls that were not worth measuring */
-    int rails_followed;             /* they were, and may change */
-    int rails_noted;                /* by the last call (rails_follow.h) */
-    int rails_of_profile;           /* the topology's rates are those of a tuning profile */
-    int nodes_as_in_job;            /* the topology's nodes are all of the job's, in its order */
+    struct load_crossed rails_crossed;
+    int rails_followed;   /* they were, and may change */
+    int rails_noted;      /* by the last call (rails_follow.h) */
+    int rails_of_profile; /* the topology's rates are those of a tuning profile */
+    int nodes_as_in_job;  /* the topology's nodes are all of the job's, in its order */
     struct follow follow;
     uint32_t first_done, tried;      /* collectives whose first call was the library's; of which
                                         the guard has begun a trial: a bit each */

@@ -112,7 +112,7 @@ static enum load_worth worth_measuring(const struct topo *t, enum plan_collectiv
         demand[i] = to_all || i % 16 == 0 ? size : 0;
     for (int r = 0; r < 16; r++)
         bytes[r] = size;
-    double crossed = 0;
+    struct load_crossed crossed = {0};
 
     return load_worth_measuring(
         &(struct plan_request){.collective = c,
@@ -201,12 +201,17 @@ START_TEST(test_load__many_small_calls_are_worth_measuring_together)
     struct topo *t = test_topo_parse("node:4 rank:4 rail:4");
     struct plan_request q = {
         .collective = COLL_ALLGATHER, .topo = t, .nbytes = 32 << 10, .grain = 1, .chunk_bytes = 1};
-    double crossed = 0;
+    struct load_crossed crossed = {0};
     int calls = 1;
 
     while (!load_worth_measuring(&q, &crossed)) /* 96 KiB each */
         calls++;
     ck_assert_int_eq(calls, (32 * 1024 + 95) / 96);
+
+    struct load_crossed mixed = {0};
+    for (calls = 1; !load_worth_measuring(&q, &mixed); calls++) /* 96 KiB and 48 in turn */
+        q.nbytes = calls % 2 ? 16 << 10 : 32 << 10;
+    ck_assert_int_eq(calls, 2 * (32 * 1024 / 144) + 1);
     topo_free(t);
 }
 END_TEST
