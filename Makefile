@@ -63,9 +63,9 @@ MPI_mpich   := $(call macros,$(MPICC_mpich),mpi.h)
 MPI_abi     := $(call macros,$(MPICC_abi),mpi.h)
 FAMILIES := $(foreach f,openmpi mpich abi,$(if $(MPI_$(f)),$(f)))
 FORTRAN  := $(filter-out abi,$(FAMILIES))
-# Whose headers, and so whose Fortran bindings, have persistent collectives.
+# Families of MPI 4 and later: their Fortran bindings have persistent collectives.
 PERSISTENT := $(foreach f,$(FORTRAN),$(if \
-                 $(shell $(MPICC_$(f)) -E -include mpi.h -x c /dev/null 2>/dev/null | grep -m 1 -o MPI_Allreduce_init),$(f)))
+                 $(shell $(MPICC_$(f)) -E -dM -include mpi.h -x c /dev/null 2>/dev/null | grep 'define MPI_VERSION [4-9]'),$(f)))
 LIBMPI_abi := $(B)/linkable/libmpi_abi.so.1
 
 # Objects -----------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ at_exit() {
     exit_commands=("$(printf '%q ' "$@")" "${exit_commands[@]}")
 }
 
-# own_jobs: sets `jobs_left` to what runs below this shell
+# own_jobs: sets `jobs_left` to the processes below this shell
 own_jobs() {
     ps -eo pid=,ppid=,stat=,comm= >"$tmp/processes" || true
     jobs_left=$(awk -v shell=$$ '$3 !~ /^Z/ && $4 != "ps" { parent[$1] = $2 }
@@ -31,7 +31,7 @@ own_jobs() {
         }' "$tmp/processes")
 }
 
-# What a signal to this shell alone leaves: launchers get SIGTERM, and end their ranks.
+# A signal to this shell alone leaves its jobs: launchers get SIGTERM, and end their ranks.
 end_jobs() {
     local tries signal=TERM
     for ((tries = 0; tries < 50; tries++)); do

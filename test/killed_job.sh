@@ -34,7 +34,7 @@ job_processes() {
 
 # job_remains: sets `left` to what the user has still, if anything, once 5 seconds have passed. The library's
 # own files are in the folder. A rank's UCX, killed as it makes a segment of System V, leaves it, and lets its group in;
-# a helper's segment has nobody but its owner. A page is UCX's trial of its hooks (nameless.h).
+# a helper's segment lets only its owner in. A page is UCX's trial of its hooks (nameless.h).
 job_remains() {
     local tries id
     for ((tries = 0; tries < 50; tries++)); do

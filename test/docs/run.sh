@@ -90,6 +90,12 @@ else
 fi
 
 check "each table of figures has its command" bench/figures --list
+made_again() {
+    bench/figures --only 'host path beside' && grep -hE '^(date|machine|predicted) ' build/bench/figures/nccl-a-host-path*.txt
+}
+if [[ $build == "$root/build" ]]; then
+    check "a table of figures is made again by its command" made_again
+fi
 check "docs/using.md names each setting's purpose" purposes
 
 topology() {

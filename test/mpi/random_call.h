@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Collective calls of ints, of random functions, sizes, types and places, with results that the
- * test computes itself. draw_call() makes one, fill_call() writes what this rank contributes, a
- * program makes the call (make_call.inc), check_call() looks at the result and at what lies between
- * its elements, and free_call() ends it.
+ * Collective calls of ints, of random functions, sizes, types and places. The test computes the
+ * results itself. call_draw() draws a call, and call_fill() writes what this rank contributes. A
+ * program makes the call (make_call.h). call_check() looks at the result, and at what lies between
+ * its elements. call_free() ends it.
  */
 #ifndef COLLSHIM_TEST_MPI_RANDOM_CALL_H
 #define COLLSHIM_TEST_MPI_RANDOM_CALL_H

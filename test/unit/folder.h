@@ -8,7 +8,7 @@
 
 enum { FOLDER_PATH = 64 };
 
-/* A new, empty folder. Fails the test if there is none to be had. */
+/* A new, empty folder. Fails the test if it cannot be made. */
 void folder_make(char path[FOLDER_PATH]);
 
 /*
