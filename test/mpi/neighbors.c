@@ -8,11 +8,10 @@
  * rank is a neighbour twice; these calls are the library's, and both blocks hold the same.
  *
  * neighbors SEED CALLS native: for runs in which the library serves all calls.
+ * neighbors SEED CALLS skewed: a ring of large halos to the right and small ones to the left. Then
+ * come three nonblocking calls of equal ones.
  * neighbors SEED CALLS started: one in three is nonblocking, and one in three persistent. Such a
- * request is started again behind each later call on its communicator, with data in its buffers as
- * at first.
- * neighbors SEED CALLS skewed: a ring of large halos to the right and small ones to the left, and
- * then three nonblocking calls of equal ones.
+ * request is started again behind each later call on its communicator, with the data of the first.
  */
 #include "test/mpi/typemap.h"
 #include "test/mpi/large_counts.h"

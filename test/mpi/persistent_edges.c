@@ -354,7 +354,7 @@ static void lack(void)
 static void types(void)
 {
     MPI_Comm comm = make_comm();
-    MPI_Datatype gap[2], to_send[3], to_receive[3] = {MPI_INT, MPI_INT, MPI_INT};
+    MPI_Datatype gap[2], other[8], to_send[3], to_receive[3] = {MPI_INT, MPI_INT, MPI_INT};
     int many[3] = {10, 10, 10}, from[3], to[3];
     MPI_Request request;
 
@@ -375,6 +375,10 @@ static void types(void)
                        MPI_INFO_NULL, &request);
     for (int i = 0; i < 2; i++)
         MPI_Type_free(&gap[i]);
+    for (int i = 0; i < 8; i++) { /* in the places of those */
+        MPI_Type_create_resized(MPI_INT, 0, 7 * (MPI_Aint)sizeof(int), &other[i]);
+        MPI_Type_commit(&other[i]);
+    }
     for (int round = 0; round < 2; round++) {
         started++;
         MPI_Start(&request);
@@ -385,6 +389,8 @@ static void types(void)
         memset(out[0], 0, sizeof out[0]);
     }
     MPI_Request_free(&request);
+    for (int i = 0; i < 8; i++)
+        MPI_Type_free(&other[i]);
     MPI_Comm_free(&comm);
 }
 
