@@ -150,8 +150,8 @@ struct plan_request {
                            0 and 1: the rank alone */
     int host_threads;   /* of a rank that combine what goes through the host beside a device's own
                            way, its own among them; 0 and 1: that alone */
-    int library_beside; /* likewise: the library's own call carries the devices' way, and the devices
-                           combine what goes through the host (split.h) */
+    int library_beside; /* likewise: the library's own call carries the devices' way, and the
+                           devices combine what goes through the host (split.h) */
     size_t chunk_bytes; /* > 0, a multiple of grain */
     uint32_t most_messages;    /* of a schedule in rounds: that a rank sends and receives in one of
                                   them; 0: any number */

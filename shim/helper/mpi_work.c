@@ -36,7 +36,7 @@ static int32_t try_reach(struct mailbox *box)
     return process_vm_writev(box->owner_pid, &own, 1, &theirs, 1, 0) == sizeof read ? 0 : errno;
 }
 
-/* Opens UCX with these transports. What UCX was given stays in the environment if it refuses them. */
+/* Open UCX with these transports. If it refuses them, the environment is as before. */
 static int open_with(const char *given, const char *transports, char *why, size_t why_size)
 {
     setenv("UCX_TLS", transports, 1);

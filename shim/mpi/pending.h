@@ -28,17 +28,17 @@ struct pending {
     struct staging staging; /* open while the call runs, or, if it is kept, from its first run on */
     struct mpi_plan *plan;  /* held */
     struct background *background; /* owned: helpers carry it; NULL: this rank alone */
-    MPI_Datatype type[2];   /* owned: of input and output, where the application may free its own */
-    void *arguments;        /* owned; so are ready.call's room and types */
-    MPI_Request beside;  /* owned: COLLSHIM_MODE=verify: the library's call, for the application */
-    int compares;        /* there is, or was, one */
-    int kept;            /* it will be started again: staging stays open */
-    int sized;           /* the sizes are known, of a call that is started without (unsized.h) */
-    int begun, opened;   /* the engine or the helpers; the staging */
-    int carried;         /* helpers are at work */
-    int through, result; /* the engine is, with this code */
-    int failed;          /* its code, or an MPI code with which the call runs without data */
-    int code;            /* an MPI code, once it is done */
+    MPI_Datatype type[2]; /* owned: of input and output, where the application may free its own */
+    void *arguments;      /* owned; so are ready.call's room and types */
+    MPI_Request beside;   /* owned: COLLSHIM_MODE=verify: the library's call, for the application */
+    int compares;         /* there is, or was, one */
+    int kept;             /* it will be started again: staging stays open */
+    int sized;            /* the sizes are known, of a call that is started without (unsized.h) */
+    int begun, opened;    /* the engine or the helpers; the staging */
+    int carried;          /* helpers are at work */
+    int through, result;  /* the engine is, with this code */
+    int failed;           /* its code, or an MPI code with which the call runs without data */
+    int code;             /* an MPI code, once it is done */
     void (*done)(struct pending *p);
 };
 

@@ -15,10 +15,10 @@
 int rails_wanted(const struct topo *t);
 
 /*
- * If rails_wanted and the topology does not know its rails' rates: every rank measures what it can
- * send to the next node, and where that differs, to the one before. brief: with fewer bytes, and
- * not which messages suit the rails. Nothing is measured if all ranks have done as much in the last
- * half minute. Fill in t's rates if they differ by more than measuring does.
+ * Nothing is done unless rails_wanted and the topology does not know its rails' rates. Every rank
+ * measures its rate to the next node, and where rates differ, to the one before. brief: with fewer
+ * bytes, and not which messages suit the rails. If all ranks have done as much in the last half
+ * minute, that serves. t gets the rates if they differ by more than measuring does.
  * *usual: bytes/s of the median rail, if that was measured. Collective over comm, whose ranks are
  * those of t; all ranks come to the same rates. Returns an MPI code, after which t is as it was.
  */

@@ -24,7 +24,8 @@ struct rng {
 
 uint32_t rng_below(struct rng *r, uint32_t n); /* 0 .. n-1 */
 
-/* How many seeds a test tries: `most`, or a tenth where UNIT_QUICK is set (scripts/test --quick). */
+/* How many seeds a test tries: `most`, or a tenth where UNIT_QUICK is set (scripts/test --quick).
+ */
 uint64_t rng_seeds(uint64_t most);
 
 /* A rate from 1 to `most` MB/s for each rail of each node, each way. */
