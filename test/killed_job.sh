@@ -36,7 +36,7 @@ job_processes() {
 # own files are in the folder. A rank's UCX, killed as it makes a segment of System V, leaves it, and lets its group in;
 # a helper's segment lets only its owner in. A page is UCX's trial of its hooks (nameless.h).
 job_remains() {
-    local tries id
+    local tries
     for ((tries = 0; tries < 50; tries++)); do
         [ -n "$(job_processes)" ] || break
         sleep 0.1
@@ -44,7 +44,7 @@ job_remains() {
     find /dev/shm /tmp -maxdepth 1 -user "$job_user" \( -name 'mpich_sh*_*' -o -name 'hydra_hwloc_xmlfile_*' \) -delete # MPICH's own
     left="$(job_processes | xargs)$(find /dev/shm /tmp -maxdepth 1 -user "$job_user" -printf ' %p')$(
         awk -v u="$job_user" 'NR > 1 && $8 == u && $3 % 100 == 0 && $4 > 4096 { printf " segment %d", $2 }' /proc/sysvipc/shm)"
-    for id in $(awk -v u="$job_user" 'NR > 1 && $8 == u { print $2 }' /proc/sysvipc/shm); do ipcrm -m "$id"; done
+    awk -v u="$job_user" 'NR > 1 && $8 == u { print $2 }' /proc/sysvipc/shm | while read -r id; do ipcrm -m "$id"; done
     # shellcheck disable=SC2046 # words are meant
     kill -KILL $(job_processes) 2>/dev/null || true
 }

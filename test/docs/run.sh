@@ -91,7 +91,8 @@ fi
 
 check "each table of figures has its command" bench/figures --list
 made_again() {
-    bench/figures --only 'host path beside' && grep -hE '^(date|machine|predicted) ' build/bench/figures/nccl-a-host-path*.txt
+    bench/figures --only 'a part through the host' &&
+        [ "$(grep -cE '^(date |machine |100%|.*"seconds": 0\.01)' build/bench/figures/nccl-a-part-through-the-host.txt)" -eq 4 ]
 }
 if [[ $build == "$root/build" ]]; then
     check "a table of figures is made again by its command" made_again

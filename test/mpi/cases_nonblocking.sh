@@ -109,13 +109,13 @@ nonblocking_follows_the_guard() {
 }
 
 # A library that takes no device memory fails where the calls are its own.
-nonblocking_on_devices() { # [persistent]
-    begin "${1-nonblocking} calls of buffers on devices and on hosts"
+started_on_devices() { # nonblocking|persistent
+    begin "$1 calls of buffers on devices and on hosts"
     if [ ! -r "$build/gpusim/libcuda.so.1" ]; then
         skip "$name" "no simulated driver was built"
         return
     fi
-    launch 3 "LD_LIBRARY_PATH=$build/gpusim" 'GPUSIM=devices=2 seed=3' -- "$programs/nonblocking_device" "$seed" 8 ${1+"$1"}
+    launch 3 "LD_LIBRARY_PATH=$build/gpusim" 'GPUSIM=devices=2 seed=3' -- "$programs/nonblocking_device" "$seed" 8 "$1"
     want_right
     want_started
     finish
@@ -235,7 +235,7 @@ cases_nonblocking() {
     nonblocking_progress threads "threads that wait for what others started" COLLSHIM_SHM=off
     # Open MPI 4.1.4 fails in these by itself.
     if progresses; then
-        nonblocking_on_devices
+        started_on_devices nonblocking
         nonblocking_progress wrong "a wrong call fails in the wait, and the next ones go on"
         nonblocking_progress contradict "sizes that contradict each other fail in the wait, and the next calls go on"
         unsized

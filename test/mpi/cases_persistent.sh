@@ -124,7 +124,7 @@ cases_persistent() {
     persistent_edge memory "a start takes no memory"
     persistent_lacks_memory
     persistent_edge threads "two threads with a communicator each"
-    nonblocking_on_devices persistent
+    started_on_devices persistent
     from_fortran persistent "the bindings of mpif90.$family have none"
     persistent_types
     persistent_follows_the_guard

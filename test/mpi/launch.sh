@@ -207,6 +207,7 @@ want_every() {
 want_random_calls() {
     local collective
     want_right
+    # shellcheck disable=SC2119
     want_lines
     [[ " ${settings[*]} " = *" COLLSHIM_MODE=off "* ]] || want_every .rerouted "$@"
     if [[ " ${settings[*]} " = *" COLLSHIM_MODE=verify "* ]]; then
@@ -232,6 +233,7 @@ want_no_last_report() {
         complain "there is a report as of MPI_Finalize"
 }
 
+# shellcheck disable=SC2120 # other files pass them
 # want_lines [PATTERN...]: stderr has just these lines from collshim, in any order (globs)
 want_lines() {
     local lines pattern

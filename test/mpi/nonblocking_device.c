@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Nonblocking sums and gathers of buffers that lie on a device, on some ranks, in turns:
- * nonblocking_device [SEED [CALLS [persistent]]]. Persistent ones are started several times, with
- * new data. For the preload: a library that takes no device memory fails.
+ * nonblocking_device [SEED [CALLS [nonblocking|persistent]]]. Persistent ones are started several
+ * times, with new data. For the preload: a library that takes no device memory fails.
  */
 #include "test/mpi/driver.h"
 #include "test/mpi/harness.h"
@@ -104,7 +104,7 @@ int main(int argc, char **argv)
 {
     int calls = argc > 2 ? atoi(argv[2]) : 8, starts, one = 1, sum, code;
 
-    persistent = argc > 3;
+    persistent = argc > 3 && !strcmp(argv[3], "persistent");
     starts = persistent ? STARTS : 1;
     MPI_Init(&argc, &argv);
     test_began("nonblocking_device", argc, argv);
