@@ -8,6 +8,7 @@
 #include "shim/mpi/comm.h"
 #include "shim/decide/count.h"
 #include "shim/mpi/library.h"
+#include "shim/mpi/mpi_gate.h"
 #include "shim/mpi/nonblocking.h"
 #include "shim/mpi/refused.h"
 #include "shim/mpi/reroute.h"

@@ -2,6 +2,7 @@
 #include "shim/mpi/gpus.h"
 
 #include "planners/choose.h"
+#include "shim/decide/gate.h"
 #include "shim/mpi/comm.h"
 #include "shim/mpi/device.h"
 #include "shim/mpi/reroute.h"

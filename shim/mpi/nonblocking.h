@@ -8,6 +8,7 @@
 
 #include "shim/decide/call_site.h"
 #include "shim/decide/count.h"
+#include "shim/decide/gate.h"
 #include "shim/mpi/serve.h"
 #include "shim/mpi/vectors.h"
 

@@ -173,7 +173,7 @@ static int measure_step(struct turn *w, int step, int passes, struct measured *m
     for (int i = 0; rc == MPI_SUCCESS && i < passes; i++) {
         struct rails_transfer small = {brief ? TIMED_BRIEF : RAILS_TIMED, RAILS_SMALL, LEAD};
         struct rails_transfer large = {RAILS_TIMED, RAILS_LARGE, 0};
-        struct rails_passed now;
+        struct rails_passed now = {DBL_MAX, 0};
         int longer = !brief && i % 2;
 
         rc = all_start(w);

@@ -10,10 +10,7 @@
 #include <mpi.h>
 
 #include "planners/registry.h"
-#include "shim/decide/gate.h"
 #include "shim/decide/guard.h"
-#include "shim/mpi/alike.h"
-#include "shim/mpi/first.h"
 #include "shim/mpi/layout.h"
 #include "shim/mpi/process.h"
 #include "shim/mpi/reduction.h"
@@ -44,6 +41,7 @@ struct call_form {
 };
 
 struct library_buffer;
+struct mpi_comm;
 struct mpi_call {
     enum plan_collective collective;
     MPI_Comm comm;
@@ -104,63 +102,6 @@ struct mpi_outcome {
 };
 
 #define NO_BLOCK (-1)
-
-/* Is rerouting on, and is a call of that many bytes worth a look? Inlined into the wrappers,
-   because most calls of a program end here. least: mpi_process.least_bytes, or
-   settings.cfg.min_bytes if ranks have to tell each other sizes, which costs more than the
-   library's own algorithms gain. In the latter case a call without bytes is worth a question: other
-   ranks may have some. */
-static inline enum reason gate_size(uint64_t total, uint64_t least)
-{
-    if (mpi_process.verdict != REASON_NONE)
-        return mpi_process.verdict;
-    if (total < least)
-        return REASON_SMALL;
-    return total || alike_asked() ? REASON_NONE : REASON_EMPTY;
-}
-
-/* The local part of the gate: settings, and the kind of communicator. nranks: its size. */
-enum reason mpi_gate_call(MPI_Comm comm, int nranks, enum plan_collective c);
-
-/* The same for a rooted collective: the verdict, and is there such a root? *size, *rank: filled in
-   where the answer is REASON_NONE. Before it, nothing that only a root must pass may be read. */
-enum reason mpi_gate_rooted(MPI_Comm comm, int root, enum plan_collective c, int *size, int *rank);
-
-/*
- * The rest of the gate, collective if the ranks have not met. Returns NULL and *why if the call
- * runs natively. nranks: the size of the communicator. sizes: SIZES_AGREED if the ranks have told
- * each other their sizes; otherwise the first call is the library's (first.h). total: bytes of the
- * collective. Below COLLSHIM_MIN_BYTES only the library's own algorithms are contenders, on
- * communicators that have seen many small calls.
- */
-enum gate_sizes { SIZES_CLAIMED, SIZES_AGREED };
-struct mpi_comm;
-struct mpi_comm *mpi_gate_comm(MPI_Comm comm, int nranks, enum plan_collective c,
-                               enum gate_sizes sizes, uint64_t total, enum reason *why);
-
-/* The same for call->collective on call->comm with call->total bytes, which ranks claim. A
-   nonblocking call asks no rank: its ranks must have met. */
-struct mpi_comm *mpi_gate_claimed(const struct mpi_call *call, int nranks, enum reason *why);
-
-/* The same for a call whose sizes the ranks tell each other, before that or behind it. */
-struct mpi_comm *mpi_gate_agreed(const struct mpi_call *call, int nranks, enum reason *why);
-
-/*
- * For collectives without a root that the size alone leaves to the library: the ranks meet, or
- * agree on a type and operation, if a nonblocking call would have needed it. Collective over
- * call->comm then.
- */
-void mpi_meet_where_wanted(const struct mpi_call *call);
-static inline void mpi_meet_if_small(const struct mpi_call *call, enum reason why)
-{
-    if (__atomic_load_n(&first_wanted, __ATOMIC_RELAXED) && why == REASON_SMALL)
-        mpi_meet_where_wanted(call);
-}
-
-/* The gate of a reduction, behind the others: may it be rerouted, and do kernels or the library
-   combine? Collective like pairs_agree, with the same result. A nonblocking one goes by an earlier
-   agreement. */
-enum reason mpi_gate_reduction(struct mpi_comm *c, struct mpi_call *call);
 
 /*
  * Candidates for a call that can neither measure nor ask: what is forced, what the guard judged

@@ -7,6 +7,7 @@
 #include "shim/decide/count.h"
 #include "shim/mpi/comm.h"
 #include "shim/mpi/library.h"
+#include "shim/mpi/mpi_gate.h"
 #include "shim/mpi/nonblocking.h"
 #include "shim/mpi/refused.h"
 #include "shim/mpi/sizes.h"

@@ -11,6 +11,7 @@
 #include "planners/nimble/nimble.h"
 #include "shim/decide/count.h"
 #include "shim/decide/gate.h"
+#include "shim/mpi/mpi_gate.h"
 #include "shim/mpi/vectors.h"
 
 enum { MOST_RANKS = 1024 }; /* the matrix of more would take long to plan, and 8 bytes per pair */

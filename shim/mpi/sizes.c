@@ -15,6 +15,7 @@
 
 #include "shim/decide/gate.h"
 #include "shim/mpi/attribute.h"
+#include "shim/mpi/mpi_gate.h"
 
 /* How many calls wait after the first vain question, the second ...: even a program of the smallest
  * calls alone must not feel them. */

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "shim/mpi/mpi_gate.h"
+
+#include <stdint.h>
+
+#include "shim/decide/choose.h"
+#include "shim/mpi/comm.h"
+#include "shim/mpi/first.h"
+#include "shim/mpi/pairs.h"
+#include "shim/mpi/pending.h"
+
+/* Set while the shim itself is inside the library, which may call intercepted functions. */
+static __thread int inside __attribute__((tls_model("initial-exec")));
+
+void mpi_enter(void)
+{
+    inside++;
+}
+
+void mpi_leave(void)
+{
+    inside--;
+}
+
+static enum reason gate_here(enum plan_collective collective)
+{
+    return inside                                   ? REASON_NESTED
+           : settings.choice[collective].variant[0] ? REASON_NONE
+                                                    : gate_collective(collective);
+}
+
+enum reason mpi_gate_call(MPI_Comm comm, int nranks, enum plan_collective collective)
+{
+    enum reason why = gate_here(collective);
+    int inter = 0;
+
+    if (why)
+        return why;
+    if (nranks < 2)
+        return REASON_ONE_RANK;
+    if (mpi.Comm_test_inter(comm, &inter) != MPI_SUCCESS || inter)
+        return REASON_INTERCOMM;
+    return REASON_NONE;
+}
+
+enum reason mpi_gate_rooted(MPI_Comm comm, int root, enum plan_collective collective, int *size,
+                            int *rank)
+{
+    if (mpi_process.verdict)
+        return mpi_process.verdict;
+    if (comm == MPI_COMM_NULL || mpi.Comm_size(comm, size) != MPI_SUCCESS ||
+        mpi.Comm_rank(comm, rank) != MPI_SUCCESS)
+        return REASON_ARGUMENTS;
+    enum reason why = mpi_gate_call(comm, *size, collective);
+    return why ? why : root < 0 || root >= *size ? REASON_ARGUMENTS : REASON_NONE;
+}
+
+/* Is the call the library's because it is the first? c: NULL before the ranks have met. */
+static int is_first(struct mpi_comm *c, MPI_Comm comm, enum plan_collective collective)
+{
+    uint32_t bit = 1u << collective;
+
+    if (!choose_is_guarded(collective) || (c && (c->verdict || c->first_done & bit)))
+        return 0;
+    if (!(c && c->guard.spared) && first_call(comm, collective))
+        return 1;
+    if (c)
+        c->first_done |= bit;
+    return 0;
+}
+
+/* Below COLLSHIM_MIN_BYTES. c: NULL before the ranks have met. Why the call runs natively, before
+   anything is asked about its types. */
+static enum reason gate_small(struct mpi_comm *c, MPI_Comm comm, enum plan_collective collective,
+                              uint64_t total)
+{
+    if (!variants_exist(collective) || !choose_is_guarded(collective))
+        return REASON_SMALL;
+    if (!c)
+        return first_few(comm) ? REASON_SMALL : REASON_NONE;
+    if (c->verdict)
+        return REASON_SMALL;
+    struct guard_entry *e = guard_find(&c->guard, collective, PLAN_IN_HOST, total);
+    return !e                                            ? REASON_FULL
+           : e->best == GUARD_NATIVE && guard_settled(e) ? REASON_SLOWER
+                                                         : REASON_NONE;
+}
+
+struct mpi_comm *mpi_gate_comm(MPI_Comm comm, int nranks, enum plan_collective collective,
+                               enum gate_sizes sizes, uint64_t total, enum reason *why)
+{
+    struct mpi_comm *c = gate_here(collective) ? NULL : mpi_comm_find(comm);
+
+    *why =
+        c ? REASON_NONE : mpi_gate_call(comm, nranks, collective); /* it passed when it was made */
+    if (!*why && gate_bytes(total))
+        *why = gate_small(c, comm, collective, total);
+    if (!*why && sizes == SIZES_CLAIMED && is_first(c, comm, collective))
+        *why = REASON_FIRST;
+    if (*why)
+        return NULL;
+    if (!c) {
+        inside++;
+        c = mpi_comm_make(comm);
+        inside--;
+    }
+    *why = c->verdict;
+    return *why ? NULL : c;
+}
+
+/* Nothing here asks other ranks or waits, but for a persistent call that no guard has to judge. MPI
+   lets that call wait, so its ranks may meet. total: as of mpi_gate_comm. */
+static struct mpi_comm *gate_started(const struct mpi_call *call, int nranks, uint64_t total,
+                                     enum reason *why)
+{
+    struct mpi_comm *c = NULL;
+
+    *why = gate_here(call->collective);
+    if (!*why)
+        *why = !settings.cfg.nonblocking ? REASON_WAITING
+               : !mpi_process.progresses ? REASON_PROGRESS
+                                         : gate_bytes(total);
+    if (!*why && !(c = mpi_comm_find(call->comm)))
+        *why = mpi_gate_call(call->comm, nranks, call->collective);
+    if (!*why && !c && call->persistent && !choose_is_guarded(call->collective)) {
+        inside++;
+        c = mpi_comm_make(call->comm);
+        inside--;
+    }
+    if (!*why)
+        *why = c ? c->verdict : REASON_NOT_MET;
+    if (*why == REASON_NOT_MET && !choose_is_guarded(call->collective))
+        first_want_meeting(call->comm);
+    return *why ? NULL : c;
+}
+
+/* A nonblocking call's missing parts, except in calls that the guard judges: it has to see them
+   anyway. */
+static void want_pair(struct mpi_comm *c, const struct mpi_call *call)
+{
+    if (!call->reduction.kernel || choose_is_guarded(call->collective) || c->wants_pair)
+        return;
+    c->wanted_pair = call->reduction;
+    c->wants_pair = 1;
+    __atomic_add_fetch(&first_wanted, 1, __ATOMIC_RELAXED);
+}
+
+/* A user who wants no measuring wants every call to be the same. */
+void mpi_join_team(struct mpi_comm *c, enum plan_collective collective)
+{
+    if (!c->team.starting)
+        return;
+    pending_drain(c);
+    team_join(&c->team, c->private_comm, c->topo, c->rank, !choose_is_guarded(collective));
+    if (c->wants_team && !c->team.starting) {
+        c->wants_team = 0;
+        __atomic_sub_fetch(&first_wanted, 1, __ATOMIC_RELAXED);
+    }
+}
+
+void mpi_meet_where_wanted(const struct mpi_call *call)
+{
+    struct mpi_comm *c = NULL;
+
+    if (call->nonblocking || gate_here(call->collective) ||
+        (!(c = mpi_comm_find(call->comm)) && !first_meeting_is_wanted(call->comm)))
+        return;
+    inside++;
+    if (!c) {
+        mpi_comm_make(call->comm);
+    } else if (c->wants_pair) {
+        c->wants_pair = 0;
+        __atomic_sub_fetch(&first_wanted, 1, __ATOMIC_RELAXED);
+        pairs_agree(c, &c->wanted_pair);
+    } else if (c->wants_team) {
+        mpi_join_team(c, call->collective);
+    }
+    inside--;
+}
+
+struct mpi_comm *mpi_gate_claimed(const struct mpi_call *call, int nranks, enum reason *why)
+{
+    return call->nonblocking ? gate_started(call, nranks, call->total, why)
+                             : mpi_gate_comm(call->comm, nranks, call->collective, SIZES_CLAIMED,
+                                             call->total, why);
+}
+
+struct mpi_comm *mpi_gate_agreed(const struct mpi_call *call, int nranks, enum reason *why)
+{
+    uint64_t total = settings.cfg.min_bytes;
+
+    return call->nonblocking
+               ? gate_started(call, nranks, total, why)
+               : mpi_gate_comm(call->comm, nranks, call->collective, SIZES_AGREED, total, why);
+}
+
+enum reason mpi_gate_reduction(struct mpi_comm *c, struct mpi_call *call)
+{
+    /* A blocking call tries out a reduction that has no kernel of ours. */
+    if (call->nonblocking && (!call->persistent || !call->reduction.kernel)) {
+        enum reason known = pairs_known(c, &call->reduction);
+
+        if (known == REASON_AGREE)
+            want_pair(c, call);
+        return known;
+    }
+    inside++;
+    enum reason why = pairs_agree(c, &call->reduction);
+    inside--;
+    return why;
+}
