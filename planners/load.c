@@ -270,12 +270,13 @@ static double crossing_of(const struct plan_request *q, struct load_crossed *c)
 
 enum load_worth load_worth_measuring(const struct plan_request *q, struct load_crossed *c)
 {
-    const double full = 768 << 10, brief = 160 << 10, together = 32 << 20; /* bytes of one rail */
+    const double full = 768 << 10, full_together = 64 << 20; /* bytes of one rail */
+    const double brief = 160 << 10, brief_together = 32 << 20;
     double bytes = crossing_of(q, c);
 
     c->bytes += bytes;
-    if (bytes >= full)
+    if (bytes >= full || (bytes > 0 && c->bytes >= full_together))
         return LOAD_WORTH_FULL;
-    return bytes >= brief || (bytes > 0 && c->bytes >= together) ? LOAD_WORTH_BRIEF
-                                                                 : LOAD_WORTH_NOTHING;
+    return bytes >= brief || (bytes > 0 && c->bytes >= brief_together) ? LOAD_WORTH_BRIEF
+                                                                       : LOAD_WORTH_NOTHING;
 }

@@ -286,10 +286,10 @@ int mpi_comm_measure_rails(struct mpi_comm *c, const struct plan_request *q)
         return MPI_SUCCESS;
     pending_drain(c);
     c->rails_measured = worth;
-    c->rails_followed = 1;
     mpi_comm_forget_plans(c);
     int rc =
         rails_measure(c->private_comm, c->rank, worth == LOAD_WORTH_BRIEF, c->topo, &c->rail_rate);
+    c->rails_followed = worth == LOAD_WORTH_FULL || c->rail_rate > 0;
     if (!c->rails_of_profile)
         tell_profile(c);
     guard_spare(&c->guard, rails_even_use(c->topo));

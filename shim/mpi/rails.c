@@ -26,8 +26,9 @@ enum { FIRST_CONTACT = 4 << 10, SHORT = 96 << 10 };
 enum { LEAD = 128 << 10, SPARED = 192 << 10 };
 enum { PASSES = 4, PASSES_BRIEF = 2, SPARED_PASSES = 2, TIMED_BRIEF = 256 << 10 };
 enum { FRESH_S = 30, MOST_LINES = 16 };
-static const double far_slower = 2.5;   /* than the usual rail: it gets fewer bytes */
-static const double hardly_usable = 16; /* times slower: it gets no more, and counts as slower */
+static const double far_slower = 2.5;     /* than the usual rail: it gets fewer bytes */
+static const double brief_least = 500e-6; /* seconds of the bytes timed briefly; less is noise */
+static const double hardly_usable = 16;   /* times slower: it gets no more, and counts as slower */
 
 /* A process's findings. */
 struct measured {
@@ -401,7 +402,7 @@ int rails_measure(MPI_Comm comm, int rank, int brief, struct topo *t, double *us
     if (!rails_wanted(t) || rates_given(t))
         return MPI_SUCCESS;
     rc = measure(comm, rank, t, brief ? BRIEF : FULL, &r, &found);
-    if (found) {
+    if (found && (!brief || TIMED_BRIEF - LEAD > brief_least * r.usual)) {
         *usual = r.usual;
         take_table(t, &r);
         tell(t);

@@ -208,6 +208,10 @@ START_TEST(test_load__many_small_calls_are_worth_measuring_together)
         calls++;
     ck_assert_int_eq(calls, (32 * 1024 + 95) / 96);
 
+    while (load_worth_measuring(&q, &crossed) != LOAD_WORTH_FULL)
+        calls++;
+    ck_assert_int_eq(calls + 1, (64 * 1024 + 95) / 96);
+
     struct load_crossed mixed = {0};
     for (calls = 1; !load_worth_measuring(&q, &mixed); calls++) /* 96 KiB and 48 in turn */
         q.nbytes = calls % 2 ? 16 << 10 : 32 << 10;
