@@ -5,8 +5,8 @@
 
 #include "shim/decide/choose.h"
 #include "shim/decide/count.h"
-#include "shim/mpi/grequest.h"
 #include "shim/mpi/first.h"
+#include "shim/mpi/grequest.h"
 #include "shim/mpi/pending.h"
 #include "shim/mpi/slices.h"
 #include "shim/mpi/unsized.h"
