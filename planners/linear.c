@@ -15,7 +15,7 @@
 
 #include "planners/cost.h"
 
-enum lane { LANE_SPREAD, LANE_COLLECT };
+enum tag { TAG_SPREAD, TAG_COLLECT };
 
 /* A plan under way. */
 struct work {
@@ -56,9 +56,9 @@ static void spread(struct work *w, enum plan_buffer src, uint64_t src_from, uint
     for (int turn = 1; turn < w->nranks; turn++) {
         int on = peer_on(w, turn);
 
-        plan_send(w->b, peer_back(w, turn), LANE_SPREAD, src, src_from, block_length(w, w->rank));
+        plan_send(w->b, peer_back(w, turn), TAG_SPREAD, src, src_from, block_length(w, w->rank));
         plan_after(w->b, made);
-        if (plan_recv(w->b, on, LANE_SPREAD, PLAN_OUTPUT, w->from[on], block_length(w, on)) !=
+        if (plan_recv(w->b, on, TAG_SPREAD, PLAN_OUTPUT, w->from[on], block_length(w, on)) !=
             PLAN_NO_OP)
             plan_after(w->b, w->reader[on]);
     }
@@ -71,7 +71,7 @@ static void give(struct work *w, enum plan_buffer input)
         int back = peer_back(w, turn);
 
         w->reader[back] =
-            plan_send(w->b, back, LANE_COLLECT, input, w->from[back], block_length(w, back));
+            plan_send(w->b, back, TAG_COLLECT, input, w->from[back], block_length(w, back));
     }
 }
 
@@ -86,11 +86,11 @@ static uint32_t collect(struct work *w, enum plan_buffer input, enum plan_buffer
     uint32_t made = PLAN_NO_OP;
 
     if (w->nranks == 1 && input != dst)
-        return plan_copy(w->b, LANE_COLLECT, input, w->from[0], dst, dst_from, length);
+        return plan_copy(w->b, TAG_COLLECT, input, w->from[0], dst, dst_from, length);
     for (int turn = 1; turn < w->nranks; turn++) {
         uint32_t before = made;
 
-        made = plan_recv_reduce(w->b, peer_on(w, turn), LANE_COLLECT, turn == 1 ? input : dst,
+        made = plan_recv_reduce(w->b, peer_on(w, turn), TAG_COLLECT, turn == 1 ? input : dst,
                                 turn == 1 ? w->from[w->rank] : dst_from, dst, dst_from, length);
         plan_after(w->b, before);
     }
@@ -100,7 +100,7 @@ static uint32_t collect(struct work *w, enum plan_buffer input, enum plan_buffer
 static void allgather(struct work *w)
 {
     if (!w->q->in_place)
-        plan_copy(w->b, LANE_SPREAD, PLAN_INPUT, 0, PLAN_OUTPUT, w->from[w->rank],
+        plan_copy(w->b, TAG_SPREAD, PLAN_INPUT, 0, PLAN_OUTPUT, w->from[w->rank],
                   block_length(w, w->rank));
     spread(w, input_of(w), w->q->in_place ? w->from[w->rank] : 0, PLAN_NO_OP);
 }
@@ -128,14 +128,14 @@ static void reduce(struct work *w)
     if (w->rank != root) {
         w->scratch_bytes = block_length(w, w->rank);
         uint32_t made = collect(w, PLAN_INPUT, PLAN_SCRATCH, 0);
-        plan_send(w->b, root, LANE_SPREAD, PLAN_SCRATCH, 0, w->scratch_bytes);
+        plan_send(w->b, root, TAG_SPREAD, PLAN_SCRATCH, 0, w->scratch_bytes);
         plan_after(w->b, made);
         return;
     }
     collect(w, PLAN_INPUT, PLAN_OUTPUT, w->from[root]);
     for (int turn = 1; turn < w->nranks; turn++) {
         int on = peer_on(w, turn);
-        plan_recv(w->b, on, LANE_SPREAD, PLAN_OUTPUT, w->from[on], block_length(w, on));
+        plan_recv(w->b, on, TAG_SPREAD, PLAN_OUTPUT, w->from[on], block_length(w, on));
     }
 }
 
@@ -143,11 +143,11 @@ static void reduce(struct work *w)
 static void bcast(struct work *w)
 {
     if (w->rank != w->q->root) {
-        plan_recv(w->b, w->q->root, LANE_SPREAD, PLAN_OUTPUT, 0, w->q->nbytes);
+        plan_recv(w->b, w->q->root, TAG_SPREAD, PLAN_OUTPUT, 0, w->q->nbytes);
         return;
     }
     for (int turn = 1; turn < w->nranks; turn++)
-        plan_send(w->b, peer_back(w, turn), LANE_SPREAD, PLAN_OUTPUT, 0, w->q->nbytes);
+        plan_send(w->b, peer_back(w, turn), TAG_SPREAD, PLAN_OUTPUT, 0, w->q->nbytes);
 }
 
 static void gather(struct work *w)
@@ -155,15 +155,15 @@ static void gather(struct work *w)
     int root = w->q->root;
 
     if (w->rank != root) {
-        plan_send(w->b, root, LANE_SPREAD, PLAN_INPUT, 0, block_length(w, w->rank));
+        plan_send(w->b, root, TAG_SPREAD, PLAN_INPUT, 0, block_length(w, w->rank));
         return;
     }
     if (!plan_in_place(w->q, root))
-        plan_copy(w->b, LANE_SPREAD, PLAN_INPUT, 0, PLAN_OUTPUT, w->from[root],
+        plan_copy(w->b, TAG_SPREAD, PLAN_INPUT, 0, PLAN_OUTPUT, w->from[root],
                   block_length(w, root));
     for (int turn = 1; turn < w->nranks; turn++) {
         int on = peer_on(w, turn);
-        plan_recv(w->b, on, LANE_SPREAD, PLAN_OUTPUT, w->from[on], block_length(w, on));
+        plan_recv(w->b, on, TAG_SPREAD, PLAN_OUTPUT, w->from[on], block_length(w, on));
     }
 }
 
@@ -172,15 +172,15 @@ static void scatter(struct work *w)
     int root = w->q->root;
 
     if (w->rank != root) {
-        plan_recv(w->b, root, LANE_SPREAD, PLAN_OUTPUT, 0, block_length(w, w->rank));
+        plan_recv(w->b, root, TAG_SPREAD, PLAN_OUTPUT, 0, block_length(w, w->rank));
         return;
     }
     for (int turn = 1; turn < w->nranks; turn++) {
         int back = peer_back(w, turn);
-        plan_send(w->b, back, LANE_SPREAD, PLAN_INPUT, w->from[back], block_length(w, back));
+        plan_send(w->b, back, TAG_SPREAD, PLAN_INPUT, w->from[back], block_length(w, back));
     }
     if (!plan_in_place(w->q, root))
-        plan_copy(w->b, LANE_SPREAD, PLAN_INPUT, w->from[root], PLAN_OUTPUT, 0,
+        plan_copy(w->b, TAG_SPREAD, PLAN_INPUT, w->from[root], PLAN_OUTPUT, 0,
                   block_length(w, root));
 }
 
@@ -189,10 +189,10 @@ static void alltoall(struct work *w)
     for (int turn = 1; turn < w->nranks; turn++) {
         int on = peer_on(w, turn), back = peer_back(w, turn);
 
-        plan_send(w->b, back, LANE_SPREAD, PLAN_INPUT, w->from[back], block_length(w, back));
-        plan_recv(w->b, on, LANE_SPREAD, PLAN_OUTPUT, w->from[on], block_length(w, on));
+        plan_send(w->b, back, TAG_SPREAD, PLAN_INPUT, w->from[back], block_length(w, back));
+        plan_recv(w->b, on, TAG_SPREAD, PLAN_OUTPUT, w->from[on], block_length(w, on));
     }
-    plan_copy(w->b, LANE_SPREAD, PLAN_INPUT, w->from[w->rank], PLAN_OUTPUT, w->from[w->rank],
+    plan_copy(w->b, TAG_SPREAD, PLAN_INPUT, w->from[w->rank], PLAN_OUTPUT, w->from[w->rank],
               block_length(w, w->rank));
 }
 

@@ -94,9 +94,9 @@ static int grow(void **array, uint32_t *room, uint32_t used, size_t element)
     return 0;
 }
 
-static uint32_t queue_hash(int peer, int lane, enum plan_kind kind)
+static uint32_t queue_hash(int peer, int tag, enum plan_kind kind)
 {
-    uint32_t h = (uint32_t)peer * 2654435761u ^ (uint32_t)lane * 2246822519u ^ (uint32_t)kind;
+    uint32_t h = (uint32_t)peer * 2654435761u ^ (uint32_t)tag * 2246822519u ^ (uint32_t)kind;
 
     return h ^ h >> 15;
 }
@@ -104,7 +104,7 @@ static uint32_t queue_hash(int peer, int lane, enum plan_kind kind)
 static void index_insert(struct plan_builder *b, uint32_t q)
 {
     const struct plan_queue *queue = &b->queues[q];
-    uint32_t at = queue_hash(queue->peer, queue->lane, queue->kind);
+    uint32_t at = queue_hash(queue->peer, queue->tag, queue->kind);
 
     while (b->index[at &= b->index_room - 1])
         at++;
@@ -128,10 +128,10 @@ static int index_grow(struct plan_builder *b)
     return 0;
 }
 
-/* The queue of that kind, peer and lane, made if it is new; 0 with b->error set on failure. */
-static uint32_t queue_of(struct plan_builder *b, enum plan_kind kind, int peer, int lane)
+/* The queue of that kind, peer and tag, made if it is new; 0 with b->error set on failure. */
+static uint32_t queue_of(struct plan_builder *b, enum plan_kind kind, int peer, int tag)
 {
-    if (lane < 0 || lane >= PLAN_LANES || b->nqueues == PLAN_MOST_QUEUES) {
+    if (tag < 0 || tag >= PLAN_TAGS || b->nqueues == PLAN_MOST_QUEUES) {
         b->error = -EOVERFLOW;
         return 0;
     }
@@ -139,10 +139,10 @@ static uint32_t queue_of(struct plan_builder *b, enum plan_kind kind, int peer, 
         b->error = -ENOMEM;
         return 0;
     }
-    uint32_t at = queue_hash(peer, lane, kind);
+    uint32_t at = queue_hash(peer, tag, kind);
     for (uint32_t found; (found = b->index[at &= b->index_room - 1]); at++) {
         const struct plan_queue *queue = &b->queues[found - 1];
-        if (queue->kind == kind && queue->peer == peer && queue->lane == lane)
+        if (queue->kind == kind && queue->peer == peer && queue->tag == tag)
             return found - 1;
     }
     void *queues = b->queues;
@@ -152,7 +152,7 @@ static uint32_t queue_of(struct plan_builder *b, enum plan_kind kind, int peer, 
     }
     b->queues = queues;
     b->queues[b->nqueues] =
-        (struct plan_queue){.kind = (uint8_t)kind, .peer = peer, .lane = (uint16_t)lane};
+        (struct plan_queue){.kind = (uint8_t)kind, .peer = peer, .tag = (uint16_t)tag};
     b->nqueues++;
     index_insert(b, b->nqueues - 1);
     return b->nqueues - 1;
@@ -171,12 +171,12 @@ static int grow_ops(struct plan_builder *b)
     return 0;
 }
 
-static uint32_t append(struct plan_builder *b, enum plan_kind kind, int peer, int lane,
+static uint32_t append(struct plan_builder *b, enum plan_kind kind, int peer, int tag,
                        struct operand from, struct operand to, uint64_t length)
 {
     if (b->error || !length)
         return PLAN_NO_OP;
-    uint32_t queue = queue_of(b, kind, peer, lane);
+    uint32_t queue = queue_of(b, kind, peer, tag);
     if (length > PLAN_LONGEST)
         b->error = -EOVERFLOW;
     if (b->error)
@@ -194,36 +194,36 @@ static uint32_t append(struct plan_builder *b, enum plan_kind kind, int peer, in
     return b->nops++;
 }
 
-uint32_t plan_send(struct plan_builder *b, int peer, int lane, enum plan_buffer src,
+uint32_t plan_send(struct plan_builder *b, int peer, int tag, enum plan_buffer src,
                    uint64_t src_off, uint64_t length)
 {
-    return append(b, PLAN_SEND, peer, lane, (struct operand){src, src_off}, nowhere, length);
+    return append(b, PLAN_SEND, peer, tag, (struct operand){src, src_off}, nowhere, length);
 }
 
-uint32_t plan_recv(struct plan_builder *b, int peer, int lane, enum plan_buffer dst,
+uint32_t plan_recv(struct plan_builder *b, int peer, int tag, enum plan_buffer dst,
                    uint64_t dst_off, uint64_t length)
 {
-    return append(b, PLAN_RECV, peer, lane, nowhere, (struct operand){dst, dst_off}, length);
+    return append(b, PLAN_RECV, peer, tag, nowhere, (struct operand){dst, dst_off}, length);
 }
 
-uint32_t plan_copy(struct plan_builder *b, int lane, enum plan_buffer src, uint64_t src_off,
+uint32_t plan_copy(struct plan_builder *b, int tag, enum plan_buffer src, uint64_t src_off,
                    enum plan_buffer dst, uint64_t dst_off, uint64_t length)
 {
-    return append(b, PLAN_COPY, -1, lane, (struct operand){src, src_off},
+    return append(b, PLAN_COPY, -1, tag, (struct operand){src, src_off},
                   (struct operand){dst, dst_off}, length);
 }
 
-uint32_t plan_reduce(struct plan_builder *b, int lane, enum plan_buffer src, uint64_t src_off,
+uint32_t plan_reduce(struct plan_builder *b, int tag, enum plan_buffer src, uint64_t src_off,
                      enum plan_buffer dst, uint64_t dst_off, uint64_t length)
 {
-    return append(b, PLAN_REDUCE, -1, lane, (struct operand){src, src_off},
+    return append(b, PLAN_REDUCE, -1, tag, (struct operand){src, src_off},
                   (struct operand){dst, dst_off}, length);
 }
 
-uint32_t plan_recv_reduce(struct plan_builder *b, int peer, int lane, enum plan_buffer src,
+uint32_t plan_recv_reduce(struct plan_builder *b, int peer, int tag, enum plan_buffer src,
                           uint64_t src_off, enum plan_buffer dst, uint64_t dst_off, uint64_t length)
 {
-    return append(b, PLAN_RECV_REDUCE, peer, lane, (struct operand){src, src_off},
+    return append(b, PLAN_RECV_REDUCE, peer, tag, (struct operand){src, src_off},
                   (struct operand){dst, dst_off}, length);
 }
 

@@ -3,14 +3,14 @@
  * The schedule: what one rank does in one collective, as data.
  *
  * A plan is a set of queues. A queue holds operations of one kind, towards one
- * peer on one lane, and runs them in order; different queues run at the same
+ * peer with one tag, and runs them in order; different queues run at the same
  * time. There is no global step: an operation runs as soon as the operations it
  * names have moved past the bytes it shares with them.
  *
- * Messages match by queue: the i-th SEND of rank a to rank b on a lane meets the
- * i-th RECV or RECV_REDUCE of rank b from rank a on that lane, and both have the same
- * length. (A lane between two ranks has receives of one kind only.) On lanes from PLAN_NETWORK_LANE
- * on they go through the network's transport, also where the peer is nearer.
+ * Messages match by queue: the i-th SEND of rank a to rank b with a tag meets the
+ * i-th RECV or RECV_REDUCE of rank b from rank a with that tag, and both have the same
+ * length. (A tag between two ranks has receives of one kind only.) Those with tags from
+ * PLAN_NETWORK_TAG on they go through the network's transport, also where the peer is nearer.
  *
  * Every operation moves its bytes in chunks of plan->chunk_bytes (the last one shorter), in order.
  * Chunks are a loop in the engine that runs the plan, not copies of operations here, so that a
@@ -55,8 +55,8 @@ enum plan_buffer {
     PLAN_NONE
 };
 
-/* Lanes are tags, of which MPI promises 0x7fff and less: the last one is for notices. */
-enum { PLAN_NETWORK_LANE = 0x4000, PLAN_LANES = 0x7fff };
+/* MPI promises tags up to 0x7fff. The last one is for notices. */
+enum { PLAN_NETWORK_TAG = 0x4000, PLAN_TAGS = 0x7fff };
 
 /* 32 bytes: a rank among thousands has tens of thousands of operations. */
 struct plan_op {
@@ -77,7 +77,7 @@ struct plan_queue {
     uint32_t first_op; /* its operations are ops[first_op .. first_op + nops) */
     uint32_t nops;
     int32_t peer; /* rank in the communicator; -1 for COPY and REDUCE */
-    uint16_t lane;
+    uint16_t tag;
     uint8_t kind; /* enum plan_kind */
 };
 
@@ -123,7 +123,7 @@ uint64_t plan_dep_need(const struct plan_op *op, uint64_t end, const struct plan
 
 /*
  * Building. Errors (memory, more than 65535 dependencies of one operation, more than fits its
- * fields, a lane beyond PLAN_LANES) stay in the builder, and plan_build_finish returns them. So a
+ * fields, a tag beyond PLAN_TAGS) stay in the builder, and plan_build_finish returns them. So a
  * planner reads like the schedule it writes. An operation of length 0 is dropped: its id is
  * PLAN_NO_OP, which plan_after ignores.
  */
@@ -135,16 +135,16 @@ struct plan_builder *plan_build_begin(int rank, int nranks, uint64_t chunk_bytes
 void plan_build_discard(struct plan_builder *b); /* NULL is fine */
 
 /* Append an operation to its queue; returns its id for plan_after. */
-uint32_t plan_send(struct plan_builder *b, int peer, int lane, enum plan_buffer src,
+uint32_t plan_send(struct plan_builder *b, int peer, int tag, enum plan_buffer src,
                    uint64_t src_off, uint64_t length);
-uint32_t plan_recv(struct plan_builder *b, int peer, int lane, enum plan_buffer dst,
+uint32_t plan_recv(struct plan_builder *b, int peer, int tag, enum plan_buffer dst,
                    uint64_t dst_off, uint64_t length);
-uint32_t plan_copy(struct plan_builder *b, int lane, enum plan_buffer src, uint64_t src_off,
+uint32_t plan_copy(struct plan_builder *b, int tag, enum plan_buffer src, uint64_t src_off,
                    enum plan_buffer dst, uint64_t dst_off, uint64_t length);
-uint32_t plan_reduce(struct plan_builder *b, int lane, enum plan_buffer src, uint64_t src_off,
+uint32_t plan_reduce(struct plan_builder *b, int tag, enum plan_buffer src, uint64_t src_off,
                      enum plan_buffer dst, uint64_t dst_off, uint64_t length);
 
-uint32_t plan_recv_reduce(struct plan_builder *b, int peer, int lane, enum plan_buffer src,
+uint32_t plan_recv_reduce(struct plan_builder *b, int peer, int tag, enum plan_buffer src,
                           uint64_t src_off, enum plan_buffer dst, uint64_t dst_off,
                           uint64_t length);
 

@@ -24,8 +24,8 @@
 #include "planners/lane/lanes_cut.h"
 #include "planners/tracked.h"
 
-/* The plan's lanes between two ranks, one per kind of receive. */
-enum lane { LANE_HAND_IN, LANE_CHAIN, LANE_CHAIN_COMBINED, LANE_HAND_OUT };
+/* The plan's tags between two ranks, one per kind of receive. */
+enum tag { TAG_HAND_IN, TAG_CHAIN, TAG_CHAIN_COMBINED, TAG_HAND_OUT };
 
 /* A plan under way. */
 struct work {
@@ -128,7 +128,7 @@ static void hand_in(struct work *w)
         int peer = peer_at(w, turn);
         struct share theirs = share_of(&w->l.here, peer);
 
-        tracked_send(&w->ops, rank_here(w, peer), LANE_HAND_IN, own_input(w, theirs.from),
+        tracked_send(&w->ops, rank_here(w, peer), TAG_HAND_IN, own_input(w, theirs.from),
                      slice_bytes(theirs));
     }
 }
@@ -140,7 +140,7 @@ static void take_result(struct work *w)
         int peer = peer_at(w, turn);
         struct share theirs = share_of(&w->l.here, peer);
 
-        tracked_recv(&w->ops, rank_here(w, peer), LANE_HAND_OUT, own_output(theirs.from),
+        tracked_recv(&w->ops, rank_here(w, peer), TAG_HAND_OUT, own_output(theirs.from),
                      slice_bytes(theirs));
     }
 }
@@ -154,13 +154,13 @@ static void combine_run(struct work *w, struct run run)
         struct spot to = upto(w, rank, from), last = upto(w, rank - (rank > run.first), from);
 
         if (rank == w->q->rank) {
-            tracked_copy(&w->ops, LANE_HAND_IN, own_input(w, from), to, bytes);
+            tracked_copy(&w->ops, TAG_HAND_IN, own_input(w, from), to, bytes);
             if (rank > run.first)
-                tracked_reduce(&w->ops, LANE_HAND_IN, last, to, bytes);
+                tracked_reduce(&w->ops, TAG_HAND_IN, last, to, bytes);
         } else if (rank > run.first) {
-            tracked_recv_reduce(&w->ops, rank, LANE_HAND_IN, last, to, bytes);
+            tracked_recv_reduce(&w->ops, rank, TAG_HAND_IN, last, to, bytes);
         } else {
-            tracked_recv(&w->ops, rank, LANE_HAND_IN, to, bytes);
+            tracked_recv(&w->ops, rank, TAG_HAND_IN, to, bytes);
         }
     }
 }
@@ -185,18 +185,18 @@ static void link_lane(struct work *w, struct run run, struct share lane)
         int from = carrier(w, lane, node_of(w, run.first - 1));
 
         if (is_combined_at_once(w, run)) {
-            tracked_recv_reduce(&w->ops, from, LANE_CHAIN_COMBINED, sum, sum, bytes);
+            tracked_recv_reduce(&w->ops, from, TAG_CHAIN_COMBINED, sum, sum, bytes);
         } else {
-            tracked_recv(&w->ops, from, LANE_CHAIN, before(w, lane.from), bytes);
+            tracked_recv(&w->ops, from, TAG_CHAIN, before(w, lane.from), bytes);
             if (contributes(w, run.end - 1))
-                tracked_reduce(&w->ops, LANE_CHAIN, before(w, lane.from), sum, bytes);
+                tracked_reduce(&w->ops, TAG_CHAIN, before(w, lane.from), sum, bytes);
         }
     }
     if (has_behind(w, run)) {
         int combined = is_combined_at_once(w, run_from(w, run.end));
 
         tracked_send(&w->ops, carrier(w, lane, node_of(w, run.end)),
-                     combined ? LANE_CHAIN_COMBINED : LANE_CHAIN, sum, bytes);
+                     combined ? TAG_CHAIN_COMBINED : TAG_CHAIN, sum, bytes);
     }
 }
 
@@ -209,7 +209,7 @@ static struct spot result_of(struct work *w, struct run run, int rank)
         return before(w, from);
     struct spot result = upto(w, rank - w->exclusive, from);
     if (has_before(run) && rank - w->exclusive < run.end - 1) /* the last one's is the sum */
-        tracked_reduce(&w->ops, LANE_HAND_OUT + rank - run.first, before(w, from), result,
+        tracked_reduce(&w->ops, TAG_HAND_OUT + rank - run.first, before(w, from), result,
                        slice_bytes(w->l.mine));
     return result;
 }
@@ -224,9 +224,9 @@ static void hand_out(struct work *w, struct run run)
         struct spot result = result_of(w, run, rank);
 
         if (rank == w->q->rank)
-            tracked_copy(&w->ops, LANE_HAND_OUT, result, own_output(from), bytes);
+            tracked_copy(&w->ops, TAG_HAND_OUT, result, own_output(from), bytes);
         else
-            tracked_send(&w->ops, rank, LANE_HAND_OUT, result, bytes);
+            tracked_send(&w->ops, rank, TAG_HAND_OUT, result, bytes);
     }
 }
 

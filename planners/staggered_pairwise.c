@@ -36,7 +36,7 @@
 enum { FEWEST_STEPS = 2, MOST_STEPS = 8, BYTES_UNDER_WAY = 512 << 10, ENOUGH_STEPS = 128 };
 enum { MANY_STEPS = 1024 }; /* so many blocks need not be cut to suit the rails */
 
-enum alltoall_lane { RAIL, TO_CARRIER, FROM_CARRIER, LOCAL };
+enum alltoall_tag { RAIL, TO_CARRIER, FROM_CARRIER, LOCAL };
 
 struct work {
     const struct plan_request *q;

@@ -125,17 +125,17 @@ static struct named named(struct tracked *w, uint32_t op)
     return (struct named){w, op, PLAN_NO_OP};
 }
 
-uint32_t tracked_send(struct tracked *w, int peer, int lane, struct spot src, uint64_t length)
+uint32_t tracked_send(struct tracked *w, int peer, int tag, struct spot src, uint64_t length)
 {
-    struct named n = named(w, plan_send(w->b, peer, lane, src.buffer, src.at, length));
+    struct named n = named(w, plan_send(w->b, peer, tag, src.buffer, src.at, length));
 
     reads(&n, src, length);
     return n.op;
 }
 
-uint32_t tracked_recv(struct tracked *w, int peer, int lane, struct spot dst, uint64_t length)
+uint32_t tracked_recv(struct tracked *w, int peer, int tag, struct spot dst, uint64_t length)
 {
-    struct named n = named(w, plan_recv(w->b, peer, lane, dst.buffer, dst.at, length));
+    struct named n = named(w, plan_recv(w->b, peer, tag, dst.buffer, dst.at, length));
 
     writes(&n, dst, length);
     return n.op;
@@ -146,31 +146,30 @@ static int same(struct spot a, struct spot b)
     return a.buffer == b.buffer && a.at == b.at;
 }
 
-void tracked_copy(struct tracked *w, int lane, struct spot src, struct spot dst, uint64_t length)
+void tracked_copy(struct tracked *w, int tag, struct spot src, struct spot dst, uint64_t length)
 {
     if (same(src, dst))
         return;
-    struct named n =
-        named(w, plan_copy(w->b, lane, src.buffer, src.at, dst.buffer, dst.at, length));
+    struct named n = named(w, plan_copy(w->b, tag, src.buffer, src.at, dst.buffer, dst.at, length));
 
     reads(&n, src, length);
     writes(&n, dst, length);
 }
 
-void tracked_reduce(struct tracked *w, int lane, struct spot src, struct spot dst, uint64_t length)
+void tracked_reduce(struct tracked *w, int tag, struct spot src, struct spot dst, uint64_t length)
 {
     struct named n =
-        named(w, plan_reduce(w->b, lane, src.buffer, src.at, dst.buffer, dst.at, length));
+        named(w, plan_reduce(w->b, tag, src.buffer, src.at, dst.buffer, dst.at, length));
 
     reads(&n, src, length);
     writes(&n, dst, length);
 }
 
-uint32_t tracked_recv_reduce(struct tracked *w, int peer, int lane, struct spot src,
-                             struct spot dst, uint64_t length)
+uint32_t tracked_recv_reduce(struct tracked *w, int peer, int tag, struct spot src, struct spot dst,
+                             uint64_t length)
 {
-    struct named n = named(
-        w, plan_recv_reduce(w->b, peer, lane, src.buffer, src.at, dst.buffer, dst.at, length));
+    struct named n =
+        named(w, plan_recv_reduce(w->b, peer, tag, src.buffer, src.at, dst.buffer, dst.at, length));
 
     if (!same(src, dst)) /* else the writing covers it */
         reads(&n, src, length);

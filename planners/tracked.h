@@ -46,13 +46,13 @@ struct spot {
 };
 
 /* All as in plan.h; the operation is returned where others may have to wait for it. */
-uint32_t tracked_send(struct tracked *w, int peer, int lane, struct spot src, uint64_t length);
-uint32_t tracked_recv(struct tracked *w, int peer, int lane, struct spot dst, uint64_t length);
+uint32_t tracked_send(struct tracked *w, int peer, int tag, struct spot src, uint64_t length);
+uint32_t tracked_recv(struct tracked *w, int peer, int tag, struct spot dst, uint64_t length);
 /* None where both are the same place. */
-void tracked_copy(struct tracked *w, int lane, struct spot src, struct spot dst, uint64_t length);
-void tracked_reduce(struct tracked *w, int lane, struct spot src, struct spot dst, uint64_t length);
-uint32_t tracked_recv_reduce(struct tracked *w, int peer, int lane, struct spot src,
-                             struct spot dst, uint64_t length);
+void tracked_copy(struct tracked *w, int tag, struct spot src, struct spot dst, uint64_t length);
+void tracked_reduce(struct tracked *w, int tag, struct spot src, struct spot dst, uint64_t length);
+uint32_t tracked_recv_reduce(struct tracked *w, int peer, int tag, struct spot src, struct spot dst,
+                             uint64_t length);
 
 /* The operation added last to b itself waits for those that wrote these bytes. It is not noted, and
    so must be the last to touch them and all that it writes. */

@@ -84,8 +84,8 @@ static void set_up_queue(struct engine *e, uint32_t q, uint32_t slot)
     run->room = (largest_chunk(e->plan, pq) + 63) & ~(size_t)63;
     run->host_alone = is_host_alone(e->plan, pq);
     run->bounces =
-        pq->kind == PLAN_RECV_REDUCE && !(x->reduces && x->reduces(x->state, pq->peer, pq->lane));
-    run->direct = pq->peer >= 0 && x->moves_device && x->moves_device(x->state, pq->peer, pq->lane);
+        pq->kind == PLAN_RECV_REDUCE && !(x->reduces && x->reduces(x->state, pq->peer, pq->tag));
+    run->direct = pq->peer >= 0 && x->moves_device && x->moves_device(x->state, pq->peer, pq->tag);
     for (uint32_t i = 0; i < slots_of(pq->kind); i++)
         e->queue_of[slot + i] = q;
 }

@@ -114,8 +114,8 @@ static int post_send(struct engine *e, uint32_t q, uint32_t slot)
 
     f->stage = STAGE_POSTED;
     if (e->error)
-        return e->xport->send(e->xport->state, slot, e->sink, 0, pq->peer, pq->lane);
-    return e->xport->send(e->xport->state, slot, from, f->end - f->from, pq->peer, pq->lane);
+        return e->xport->send(e->xport->state, slot, e->sink, 0, pq->peer, pq->tag);
+    return e->xport->send(e->xport->state, slot, from, f->end - f->from, pq->peer, pq->tag);
 }
 
 static int post_receive(struct engine *e, uint32_t q, uint32_t slot)
@@ -129,9 +129,9 @@ static int post_receive(struct engine *e, uint32_t q, uint32_t slot)
 
     f->stage = STAGE_POSTED;
     if (f->celled && on_device(e, op) && e->xport->recv_lent)
-        return e->xport->recv_lent(e->xport->state, slot, to, f->end - f->from, pq->peer, pq->lane);
+        return e->xport->recv_lent(e->xport->state, slot, to, f->end - f->from, pq->peer, pq->tag);
     if (e->error || f->celled || pq->kind == PLAN_RECV)
-        return e->xport->recv(e->xport->state, slot, to, f->end - f->from, pq->peer, pq->lane);
+        return e->xport->recv(e->xport->state, slot, to, f->end - f->from, pq->peer, pq->tag);
     return e->xport->recv_reduce(
         e->xport->state, slot,
         &(struct xport_reduce){.combine = e->buffers.combine,
@@ -140,7 +140,7 @@ static int post_receive(struct engine *e, uint32_t q, uint32_t slot)
                                .own = place(e, op->src, op->src_off, f->from),
                                .dst = to,
                                .length = f->end - f->from},
-        pq->peer, pq->lane);
+        pq->peer, pq->tag);
 }
 
 /* Have the device do the part of a chunk that is its own. Returns its code. */
@@ -198,7 +198,7 @@ static const char *lend(const struct engine *e, uint32_t q, uint32_t slot, size_
     size_t at = run->lent_at + (slot - run->slot) * run->room;
 
     if (!e->window || at + bytes > e->window_bytes || !e->xport->lends ||
-        !e->xport->lends(e->xport->state, pq->peer, pq->lane))
+        !e->xport->lends(e->xport->state, pq->peer, pq->tag))
         return NULL;
     return e->window + at;
 }

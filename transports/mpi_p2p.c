@@ -56,20 +56,20 @@ static int p2p_reserve(void *state, unsigned nslots)
     return 0;
 }
 
-static int p2p_send(void *state, unsigned slot, const void *buf, size_t length, int peer, int lane)
+static int p2p_send(void *state, unsigned slot, const void *buf, size_t length, int peer, int tag)
 {
     struct p2p *p = state;
-    int rc = p->mpi->Isend(buf, (int)length, MPI_BYTE, peer, lane, p->comm, &p->request[p->active]);
+    int rc = p->mpi->Isend(buf, (int)length, MPI_BYTE, peer, tag, p->comm, &p->request[p->active]);
 
     if (rc == MPI_SUCCESS)
         p->slot[p->active++] = slot;
     return rc;
 }
 
-static int p2p_recv(void *state, unsigned slot, void *buf, size_t length, int peer, int lane)
+static int p2p_recv(void *state, unsigned slot, void *buf, size_t length, int peer, int tag)
 {
     struct p2p *p = state;
-    int rc = p->mpi->Irecv(buf, (int)length, MPI_BYTE, peer, lane, p->comm, &p->request[p->active]);
+    int rc = p->mpi->Irecv(buf, (int)length, MPI_BYTE, peer, tag, p->comm, &p->request[p->active]);
 
     if (rc == MPI_SUCCESS) {
         p->length[p->active] = (int)length;
@@ -156,9 +156,9 @@ static void p2p_abandon(void *state)
     p->active = 0;
 }
 
-static int p2p_moves_device(void *state, int peer, int lane)
+static int p2p_moves_device(void *state, int peer, int tag)
 {
-    (void)state, (void)peer, (void)lane;
+    (void)state, (void)peer, (void)tag;
     return 1;
 }
 

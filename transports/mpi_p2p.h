@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The transport over MPI point-to-point on a private communicator. Lanes are tags,
+ * The transport over MPI point-to-point on a private communicator. Tags are MPI's tags,
  * so MPI's own ordering rule is the matching rule of plans.
  * Compiled once per MPI family; calls MPI only through the functions it is given.
  */

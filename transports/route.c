@@ -18,57 +18,56 @@ struct route {
     unsigned char is_near[];
 };
 
-static int is_far(const struct route *r, int peer, int lane)
+static int is_far(const struct route *r, int peer, int tag)
 {
-    return !r->is_near[peer] || lane >= PLAN_NETWORK_LANE;
+    return !r->is_near[peer] || tag >= PLAN_NETWORK_TAG;
 }
 
 /* The transport for a message to or from that peer, which counts as in flight from here on. */
-static struct xport *take(struct route *r, int peer, int lane)
+static struct xport *take(struct route *r, int peer, int tag)
 {
-    int far = is_far(r, peer, lane);
+    int far = is_far(r, peer, tag);
 
     r->far_flying += (unsigned)far;
     return far ? r->far : r->near;
 }
 
-static int route_send(void *state, unsigned slot, const void *buf, size_t length, int peer,
-                      int lane)
+static int route_send(void *state, unsigned slot, const void *buf, size_t length, int peer, int tag)
 {
-    struct xport *x = take(state, peer, lane);
+    struct xport *x = take(state, peer, tag);
 
-    return x->send(x->state, slot, buf, length, peer, lane);
+    return x->send(x->state, slot, buf, length, peer, tag);
 }
 
-static int route_recv(void *state, unsigned slot, void *buf, size_t length, int peer, int lane)
+static int route_recv(void *state, unsigned slot, void *buf, size_t length, int peer, int tag)
 {
-    struct xport *x = take(state, peer, lane);
+    struct xport *x = take(state, peer, tag);
 
-    return x->recv(x->state, slot, buf, length, peer, lane);
+    return x->recv(x->state, slot, buf, length, peer, tag);
 }
 
-static int route_reduces(void *state, int peer, int lane)
+static int route_reduces(void *state, int peer, int tag)
 {
     struct route *r = state;
-    struct xport *x = is_far(r, peer, lane) ? r->far : r->near;
+    struct xport *x = is_far(r, peer, tag) ? r->far : r->near;
 
-    return x->reduces && x->reduces(x->state, peer, lane);
+    return x->reduces && x->reduces(x->state, peer, tag);
 }
 
 static int route_recv_reduce(void *state, unsigned slot, const struct xport_reduce *reduce,
-                             int peer, int lane)
+                             int peer, int tag)
 {
-    struct xport *x = take(state, peer, lane);
+    struct xport *x = take(state, peer, tag);
 
-    return x->recv_reduce(x->state, slot, reduce, peer, lane);
+    return x->recv_reduce(x->state, slot, reduce, peer, tag);
 }
 
-static int route_moves_device(void *state, int peer, int lane)
+static int route_moves_device(void *state, int peer, int tag)
 {
     struct route *r = state;
-    struct xport *x = is_far(r, peer, lane) ? r->far : r->near;
+    struct xport *x = is_far(r, peer, tag) ? r->far : r->near;
 
-    return x->moves_device && x->moves_device(x->state, peer, lane);
+    return x->moves_device && x->moves_device(x->state, peer, tag);
 }
 
 static void route_use_device(void *state, struct device *d)
@@ -79,19 +78,19 @@ static void route_use_device(void *state, struct device *d)
         r->near->use_device(r->near->state, d);
 }
 
-static int route_lends(void *state, int peer, int lane)
+static int route_lends(void *state, int peer, int tag)
 {
     struct route *r = state;
 
-    return !is_far(r, peer, lane) && r->near->lends && r->near->lends(r->near->state, peer, lane);
+    return !is_far(r, peer, tag) && r->near->lends && r->near->lends(r->near->state, peer, tag);
 }
 
-static int route_recv_lent(void *state, unsigned slot, void *buf, size_t length, int peer, int lane)
+static int route_recv_lent(void *state, unsigned slot, void *buf, size_t length, int peer, int tag)
 {
-    struct xport *x = take(state, peer, lane);
+    struct xport *x = take(state, peer, tag);
 
-    return x->recv_lent ? x->recv_lent(x->state, slot, buf, length, peer, lane)
-                        : x->recv(x->state, slot, buf, length, peer, lane);
+    return x->recv_lent ? x->recv_lent(x->state, slot, buf, length, peer, tag)
+                        : x->recv(x->state, slot, buf, length, peer, tag);
 }
 
 static const char *route_lent(void *state, unsigned slot)

@@ -81,11 +81,11 @@ static int shm_poll(void *state, unsigned *done, unsigned *ndone)
     return moved < 0 ? (int)moved : 0;
 }
 
-static struct slot *take_slot(struct shm *t, unsigned slot, size_t length, int lane)
+static struct slot *take_slot(struct shm *t, unsigned slot, size_t length, int tag)
 {
     struct slot *s = &t->slot[slot];
 
-    *s = (struct slot){.length = length, .lane = (uint32_t)lane};
+    *s = (struct slot){.length = length, .tag = (uint32_t)tag};
     return s;
 }
 
@@ -101,11 +101,11 @@ static void find_twin(struct shm *t, struct slot *s)
     *recent = s;
 }
 
-static int shm_send(void *state, unsigned slot, const void *buf, size_t length, int peer, int lane)
+static int shm_send(void *state, unsigned slot, const void *buf, size_t length, int peer, int tag)
 {
     struct shm *t = state;
     struct peer *p = &t->peer[t->member_of[peer]];
-    struct slot *s = take_slot(t, slot, length, lane);
+    struct slot *s = take_slot(t, slot, length, tag);
 
     s->buf = (char *)(uintptr_t)buf;
     s->peer = p;
@@ -119,11 +119,11 @@ static int shm_send(void *state, unsigned slot, const void *buf, size_t length, 
     return t->error;
 }
 
-static int shm_recv(void *state, unsigned slot, void *buf, size_t length, int peer, int lane)
+static int shm_recv(void *state, unsigned slot, void *buf, size_t length, int peer, int tag)
 {
     struct shm *t = state;
     struct peer *p = &t->peer[t->member_of[peer]];
-    struct slot *s = take_slot(t, slot, length, lane);
+    struct slot *s = take_slot(t, slot, length, tag);
 
     s->buf = buf;
     p->receives++;
@@ -141,24 +141,24 @@ static void shm_use_device(void *state, struct device *d)
 }
 
 /* Only the device that was used first lends: a window is offered once. */
-static int shm_lends(void *state, int peer, int lane)
+static int shm_lends(void *state, int peer, int tag)
 {
     struct shm *t = state;
     struct peer *p = &t->peer[t->member_of[peer]];
     struct device_window w;
 
-    (void)lane;
+    (void)tag;
     if (!t->device || !t->lends || t->device->window(t->device->state, &w) != t->lends)
         return 0;
     shm_peer_offer(t, p);
     return atomic_load(&p->out->window_state) == SHM_WINDOW_ACCEPTED;
 }
 
-static int shm_recv_lent(void *state, unsigned slot, void *buf, size_t length, int peer, int lane)
+static int shm_recv_lent(void *state, unsigned slot, void *buf, size_t length, int peer, int tag)
 {
     struct shm *t = state;
     struct peer *p = &t->peer[t->member_of[peer]];
-    struct slot *s = take_slot(t, slot, length, lane);
+    struct slot *s = take_slot(t, slot, length, tag);
 
     s->buf = buf;
     s->peer = p;
@@ -184,18 +184,18 @@ static void shm_give_back(void *state, unsigned slot)
     fifo_put(&s->peer->returned, s);
 }
 
-static int shm_reduces(void *state, int peer, int lane)
+static int shm_reduces(void *state, int peer, int tag)
 {
-    (void)state, (void)peer, (void)lane;
+    (void)state, (void)peer, (void)tag;
     return 1;
 }
 
 static int shm_recv_reduce(void *state, unsigned slot, const struct xport_reduce *r, int peer,
-                           int lane)
+                           int tag)
 {
     struct shm *t = state;
     struct peer *p = &t->peer[t->member_of[peer]];
-    struct slot *s = take_slot(t, slot, r->length, lane);
+    struct slot *s = take_slot(t, slot, r->length, tag);
 
     if (!r->grain || r->grain > SHM_GRAIN_MAX)
         return -EINVAL;

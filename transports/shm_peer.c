@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A message's way: the sender posts its address, or that it is on the board. The receiver takes
- * posts out of the ring at once and matches them to its receives by lane, so that no lane can block
+ * posts out of the ring at once and matches them to its receives by tag, so that no tag can block
  * another. Matched messages are handled in order: read from the sender's memory and answered, or
  * asked for through the cells. Cells are filled only on demand, for a receive that is posted. So a
  * message in the cells never delays one that a rank waits for.
@@ -31,12 +31,12 @@ struct slot *fifo_take(struct fifo *f)
     return s;
 }
 
-/* Take the first slot on that lane out, or return NULL. */
-static struct slot *fifo_take_lane(struct fifo *f, uint32_t lane)
+/* Take the first slot on that tag out, or return NULL. */
+static struct slot *fifo_take_tag(struct fifo *f, uint32_t tag)
 {
     for (struct slot **at = &f->first; *at; at = &(*at)->next) {
         struct slot *s = *at;
-        if (s->lane != lane)
+        if (s->tag != tag)
             continue;
         *at = s->next;
         if (!*at)
@@ -106,7 +106,7 @@ void shm_peer_post(struct shm *t, struct peer *p)
             .lent = (uint32_t)lent,
             .length = s->length,
             .slot = (uint32_t)(s - t->slot),
-            .lane = s->lane,
+            .tag = s->tag,
             .notice = (uint32_t)(notice + 1)};
         advance(&p->out->posted);
         if (notice >= 0)
@@ -187,7 +187,7 @@ static int take_posts(struct peer *p)
 {
     while (load(&p->in->taken) != load(&p->in->posted)) {
         struct shm_post post = p->in->post[load(&p->in->taken) % SHM_POSTS];
-        struct slot *s = fifo_take_lane(&p->unmatched, post.lane);
+        struct slot *s = fifo_take_tag(&p->unmatched, post.tag);
         int rc = s ? 0 : keep_early(p, &post);
         if (rc)
             return rc;
@@ -260,7 +260,7 @@ static size_t empty_cells(struct shm *t, struct peer *p, size_t budget)
 void shm_peer_receive(struct peer *p, struct slot *s)
 {
     for (unsigned i = 0; i < p->nearly; i++)
-        if (p->early[i].lane == s->lane) {
+        if (p->early[i].tag == s->tag) {
             struct shm_post post = p->early[i];
             memmove(p->early + i, p->early + i + 1, (--p->nearly - i) * sizeof post);
             match(p, s, &post);

@@ -24,7 +24,7 @@ struct slot {
     char *buf; /* NULL for a receive that combines */
     size_t length, done;
     size_t until; /* of a receive that is read: this rank's to read */
-    uint32_t lane;
+    uint32_t tag;
     uint32_t step; /* bytes per cell */
     int granted;   /* a receive that comes through the cells */
     enum sharing sharing;

@@ -28,7 +28,7 @@ struct shm_post {
     uint64_t address;
     uint64_t length;
     uint32_t slot;
-    uint32_t lane;
+    uint32_t tag;
     uint32_t lent;   /* `address` counts from the start of the sender's window */
     uint32_t notice; /* counted from 1; 0: none */
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A tag holds team, sender and lane, so UCX's order of matching is the order of plans.
+ * UCX's tag holds team, sender and the plan's tag, so UCX's order of matching is the order of
+ * plans.
  *
  * Endpoints report no errors of their own (UCP_ERR_HANDLING_MODE_NONE), the cheapest form. The rank
  * that watches its helpers learns of a dead one sooner than a network would.
@@ -16,7 +17,7 @@
 
 #define LIBRARY "libucp.so.0"
 
-enum { LANE_BITS = 16, RANK_BITS = 24 };
+enum { TAG_BITS = 16, RANK_BITS = 24 };
 
 static struct {
 #define UCX_CALL(name) __typeof__(&name) name;
@@ -206,9 +207,9 @@ static ucp_ep_h connect_to(struct ucx *u, const void *address, size_t bytes)
     return l->ep;
 }
 
-static uint64_t tag_of(const struct team *t, int sender, int lane)
+static uint64_t ucx_tag(const struct team *t, int sender, int tag)
 {
-    return t->team << (RANK_BITS + LANE_BITS) | (uint64_t)sender << LANE_BITS | (uint64_t)lane;
+    return t->team << (RANK_BITS + TAG_BITS) | (uint64_t)sender << TAG_BITS | (uint64_t)tag;
 }
 
 static void note(struct flight *f, ucs_status_t status)
@@ -248,7 +249,7 @@ static int begun(struct flight *f, ucs_status_ptr_t got)
     return 0;
 }
 
-static int ucx_send(void *state, unsigned slot, const void *buf, size_t length, int peer, int lane)
+static int ucx_send(void *state, unsigned slot, const void *buf, size_t length, int peer, int tag)
 {
     struct team *t = state;
     struct flight *f = &t->flight[slot];
@@ -263,10 +264,10 @@ static int ucx_send(void *state, unsigned slot, const void *buf, size_t length, 
     if (!t->ep[peer])
         return -EIO;
     return begun(f,
-                 calls.ucp_tag_send_nbx(t->ep[peer], buf, length, tag_of(t, t->rank, lane), &how));
+                 calls.ucp_tag_send_nbx(t->ep[peer], buf, length, ucx_tag(t, t->rank, tag), &how));
 }
 
-static int ucx_recv(void *state, unsigned slot, void *buf, size_t length, int peer, int lane)
+static int ucx_recv(void *state, unsigned slot, void *buf, size_t length, int peer, int tag)
 {
     struct team *t = state;
     struct flight *f = &t->flight[slot];
@@ -275,7 +276,7 @@ static int ucx_recv(void *state, unsigned slot, void *buf, size_t length, int pe
                                .cb.recv = on_received,
                                .user_data = f};
 
-    return begun(f, calls.ucp_tag_recv_nbx(t->ucx->worker, buf, length, tag_of(t, peer, lane),
+    return begun(f, calls.ucp_tag_recv_nbx(t->ucx->worker, buf, length, ucx_tag(t, peer, tag),
                                            UINT64_MAX, &how));
 }
 

@@ -2,7 +2,7 @@
 /*
  * A transport: one way of moving bytes between two ranks of a communicator. The
  * engine posts chunks and asks what has completed; a transport knows nothing of
- * plans. Between two ranks, the i-th send on a lane meets the i-th receive on it.
+ * plans. Between two ranks, the i-th send on a tag meets the i-th receive on it.
  *
  * A transport is used by one thread at a time. Adding one means one file and one
  * function that fills a struct xport.
@@ -40,15 +40,14 @@ struct xport {
        below nslots that is not in use, is reported done. Returns 0, or the transport's own
        non-zero error code. A send of length 0 tells the receiver that the sender's call has failed
        and nothing will come. */
-    int (*send)(void *state, unsigned slot, const void *buf, size_t length, int peer, int lane);
-    int (*recv)(void *state, unsigned slot, void *buf, size_t length, int peer, int lane);
+    int (*send)(void *state, unsigned slot, const void *buf, size_t length, int peer, int tag);
+    int (*recv)(void *state, unsigned slot, void *buf, size_t length, int peer, int tag);
     /* As recv, but combines what arrives, where the transport can without storing it first.
-       Optional: both NULL if it never can. reduces: can it, for that peer and lane? */
-    int (*reduces)(void *state, int peer, int lane);
-    int (*recv_reduce)(void *state, unsigned slot, const struct xport_reduce *r, int peer,
-                       int lane);
-    /* Does it take device memory, for that peer and lane? Optional: NULL if never. */
-    int (*moves_device)(void *state, int peer, int lane);
+       Optional: both NULL if it never can. reduces: can it, for that peer and tag? */
+    int (*reduces)(void *state, int peer, int tag);
+    int (*recv_reduce)(void *state, unsigned slot, const struct xport_reduce *r, int peer, int tag);
+    /* Does it take device memory, for that peer and tag? Optional: NULL if never. */
+    int (*moves_device)(void *state, int peer, int tag);
     /*
      * Device memory that the peer reads where it is. All optional: NULL altogether. use_device: the
      * device of the call that begins, NULL if it has none. lends: may sends to that peer lie in the
@@ -57,8 +56,8 @@ struct xport {
      * then completion is reported once more.
      */
     void (*use_device)(void *state, struct device *d);
-    int (*lends)(void *state, int peer, int lane);
-    int (*recv_lent)(void *state, unsigned slot, void *buf, size_t length, int peer, int lane);
+    int (*lends)(void *state, int peer, int tag);
+    int (*recv_lent)(void *state, unsigned slot, void *buf, size_t length, int peer, int tag);
     const char *(*lent)(void *state, unsigned slot);
     void (*give_back)(void *state, unsigned slot);
     /* Make progress on everything in flight. The completed slots go to done, which has room for all

@@ -237,34 +237,33 @@ static int post(struct rig_rank *r, struct rig_post p)
         end = &(*end)->next;
     *end = mine;
     for (struct rig_post *o = there->posts; o; o = o->next)
-        if (!o->met && o->peer == r->rank && o->lane == p.lane && !o->from != !p.from) {
+        if (!o->met && o->peer == r->rank && o->tag == p.tag && !o->from != !p.from) {
             deliver(p.from ? r : there, p.from ? mine : o, p.from ? there : r, p.from ? o : mine);
             break;
         }
     return 0;
 }
 
-static int rig_send(void *state, unsigned slot, const void *buf, size_t length, int peer, int lane)
-{
-    return post(
-        state,
-        (struct rig_post){.from = buf, .length = length, .slot = slot, .peer = peer, .lane = lane});
-}
-
-static int rig_recv(void *state, unsigned slot, void *buf, size_t length, int peer, int lane)
+static int rig_send(void *state, unsigned slot, const void *buf, size_t length, int peer, int tag)
 {
     return post(state, (struct rig_post){
-                           .to = buf, .length = length, .slot = slot, .peer = peer, .lane = lane});
+                           .from = buf, .length = length, .slot = slot, .peer = peer, .tag = tag});
 }
 
-static int always(void *state, int peer, int lane)
+static int rig_recv(void *state, unsigned slot, void *buf, size_t length, int peer, int tag)
 {
-    (void)state, (void)peer, (void)lane;
+    return post(state, (struct rig_post){
+                           .to = buf, .length = length, .slot = slot, .peer = peer, .tag = tag});
+}
+
+static int always(void *state, int peer, int tag)
+{
+    (void)state, (void)peer, (void)tag;
     return 1;
 }
 
 static int rig_recv_reduce(void *state, unsigned slot, const struct xport_reduce *r, int peer,
-                           int lane)
+                           int tag)
 {
     return post(state, (struct rig_post){.to = r->dst,
                                          .length = r->length,
@@ -272,7 +271,7 @@ static int rig_recv_reduce(void *state, unsigned slot, const struct xport_reduce
                                          .reduce = *r,
                                          .slot = slot,
                                          .peer = peer,
-                                         .lane = lane});
+                                         .tag = tag});
 }
 
 static int rig_poll(void *state, unsigned *done, unsigned *ndone)

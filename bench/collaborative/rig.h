@@ -33,7 +33,7 @@ struct rig_post {
     size_t length;
     const struct xport_reduce *combine; /* or NULL */
     struct xport_reduce reduce;
-    int peer, lane;
+    int peer, tag;
     unsigned slot;
     int met, done;
 };

@@ -208,15 +208,16 @@ static int try_chunk(struct checker *c, int rank, uint32_t queue)
     uint32_t there = (uint32_t)r->partner[queue];
     const struct plan_op *receive = head(to, there);
     if (!receive)
-        return fail(c, "rank %d sends more to rank %d on lane %d than is received", rank, q->peer,
-                    q->lane);
+        return fail(c, "rank %d sends more to rank %d with tag %d than is received", rank, q->peer,
+                    q->tag);
     if (receive->length != op->length)
-        return fail(c, "rank %d sends %llu bytes to rank %d on lane %d where %llu are received",
-                    rank, (unsigned long long)op->length, q->peer, q->lane,
+        return fail(c, "rank %d sends %llu bytes to rank %d with tag %d where %llu are received",
+                    rank, (unsigned long long)op->length, q->peer, q->tag,
                     (unsigned long long)receive->length);
     if ((op->src == PLAN_HOST) != (receive->dst == PLAN_HOST))
-        return fail(c, "rank %d sends from %s to rank %d on lane %d what is received into %s", rank,
-                    plan_buffer_name(op->src), q->peer, q->lane, plan_buffer_name(receive->dst));
+        return fail(c, "rank %d sends from %s to rank %d with tag %d what is received into %s",
+                    rank, plan_buffer_name(op->src), q->peer, q->tag,
+                    plan_buffer_name(receive->dst));
     if (!ready(to, receive, end))
         return 0;
     int rc = take(c, rank, op, from, end);
@@ -249,9 +250,9 @@ static int run_all(struct checker *c)
             const struct plan_queue *q = &c->rank[rank].plan->queues[queue];
             const struct plan_op *op = head(&c->rank[rank], queue);
             if (op)
-                return fail(c, "rank %d never gets past operation %u (%s, peer %d, lane %d)", rank,
+                return fail(c, "rank %d never gets past operation %u (%s, peer %d, tag %d)", rank,
                             (unsigned)(op - c->rank[rank].plan->ops), plan_kind_name(q->kind),
-                            q->peer, q->lane);
+                            q->peer, q->tag);
         }
     return 0;
 }
@@ -323,12 +324,12 @@ static int compare_outputs(struct checker *c)
     return rc;
 }
 
-/* Are q of that rank and another queue the two ends of one lane? */
+/* Are q of that rank and another queue the two ends of one tag? */
 static int meet(const struct plan_queue *q, int rank, const struct plan_queue *there)
 {
     int opposite = q->kind == PLAN_SEND ? plan_receives(there->kind) : there->kind == PLAN_SEND;
 
-    return opposite && there->peer == rank && there->lane == q->lane;
+    return opposite && there->peer == rank && there->tag == q->tag;
 }
 
 /* Every send queue needs a receive queue at its peer, and the other way round. */
@@ -352,9 +353,9 @@ static int match_queues(struct checker *c)
                     matches++;
                 }
             if (matches != 1)
-                return fail(c, "rank %d: %s at rank %d matches its %s on lane %d", rank,
+                return fail(c, "rank %d: %s at rank %d matches its %s with tag %d", rank,
                             matches ? "more than one queue" : "nothing", q->peer,
-                            plan_kind_name(q->kind), q->lane);
+                            plan_kind_name(q->kind), q->tag);
         }
     return 0;
 }

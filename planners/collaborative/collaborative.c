@@ -19,8 +19,8 @@
 #include "planners/recipe.h"
 #include "planners/tracked.h"
 
-/* Lanes between ranks, a pair for each path; and of copies, one per slice for each direction. */
-enum lane { HAND_IN = 0, HAND_OUT = 1, DEVICE = 0, HOST = 2 };
+/* Tags between ranks, a pair for each path; and of copies, one per slice for each direction. */
+enum tag { HAND_IN = 0, HAND_OUT = 1, DEVICE = 0, HOST = 2 };
 
 enum device_way { DIRECT, RING };
 
@@ -37,7 +37,7 @@ struct work {
 struct part {
     uint64_t bytes;
     struct spot from, to;
-    enum lane lanes;
+    enum tag tags;
 };
 
 /* ---- slices ---- */
@@ -75,15 +75,15 @@ static void exchange_directly(struct work *w, const struct part *p)
     uint64_t bytes = slice_bytes(w, p, w->rank);
 
     for (int turn = w->n - 1; turn > 0; turn--)
-        tracked_send(&w->ops, peer_at(w, turn), p->lanes + HAND_IN,
+        tracked_send(&w->ops, peer_at(w, turn), p->tags + HAND_IN,
                      slice_at(w, p->from, p, peer_at(w, turn)),
                      slice_bytes(w, p, peer_at(w, turn)));
     for (int turn = 1; turn < w->n; turn++, now = mine)
-        tracked_recv_reduce(&w->ops, peer_at(w, turn), p->lanes + HAND_IN, now, mine, bytes);
+        tracked_recv_reduce(&w->ops, peer_at(w, turn), p->tags + HAND_IN, now, mine, bytes);
     for (int turn = w->n - 1; turn > 0; turn--)
-        tracked_send(&w->ops, peer_at(w, turn), p->lanes + HAND_OUT, mine, bytes);
+        tracked_send(&w->ops, peer_at(w, turn), p->tags + HAND_OUT, mine, bytes);
     for (int turn = 1; turn < w->n; turn++)
-        tracked_recv(&w->ops, peer_at(w, turn), p->lanes + HAND_OUT,
+        tracked_recv(&w->ops, peer_at(w, turn), p->tags + HAND_OUT,
                      slice_at(w, p->to, p, peer_at(w, turn)), slice_bytes(w, p, peer_at(w, turn)));
 }
 
@@ -94,17 +94,17 @@ static void exchange_in_ring(struct work *w, const struct part *p)
     int right = peer_at(w, 1), left = peer_at(w, w->n - 1);
 
     for (int step = 0; step < 2 * (w->n - 1); step++) {
-        int combining = step < w->n - 1, lane = p->lanes + (combining ? HAND_IN : HAND_OUT);
+        int combining = step < w->n - 1, tag = p->tags + (combining ? HAND_IN : HAND_OUT);
         int out = peer_at(w, 2 * w->n - step), in = peer_at(w, 2 * w->n - step - 1);
         struct spot to = slice_at(w, p->to, p, in);
 
-        tracked_send(&w->ops, right, lane, slice_at(w, step ? p->to : p->from, p, out),
+        tracked_send(&w->ops, right, tag, slice_at(w, step ? p->to : p->from, p, out),
                      slice_bytes(w, p, out));
         if (combining)
-            tracked_recv_reduce(&w->ops, left, lane, slice_at(w, p->from, p, in), to,
+            tracked_recv_reduce(&w->ops, left, tag, slice_at(w, p->from, p, in), to,
                                 slice_bytes(w, p, in));
         else
-            tracked_recv(&w->ops, left, lane, to, slice_bytes(w, p, in));
+            tracked_recv(&w->ops, left, tag, to, slice_bytes(w, p, in));
     }
 }
 

@@ -291,35 +291,35 @@ static int by_order(const void *a, const void *b)
     return 0;
 }
 
-/* A lane for each step: all its receives are of one kind, and none waits behind an earlier step's.
+/* A tag for each step: all its receives are of one kind, and none waits behind an earlier step's.
  */
-static int lane_of(const struct compose_emit *e, const struct compose_move *m)
+static int tag_of(const struct compose_emit *e, const struct compose_move *m)
 {
     if (m->peer >= 0 && compose_library_between(e->s, e->q->rank, m->peer)->network)
-        return PLAN_NETWORK_LANE + m->step;
+        return PLAN_NETWORK_TAG + m->step;
     return m->step;
 }
 
 /* An operation waits for those before it that touch the same bytes. */
 static void append(const struct compose_emit *e, struct tracked *ops, const struct compose_move *m)
 {
-    int lane = lane_of(e, m);
+    int tag = tag_of(e, m);
 
     switch (m->kind) {
     case PLAN_SEND:
-        tracked_send(ops, m->peer, lane, m->src, m->length);
+        tracked_send(ops, m->peer, tag, m->src, m->length);
         break;
     case PLAN_RECV:
-        tracked_recv(ops, m->peer, lane, m->dst, m->length);
+        tracked_recv(ops, m->peer, tag, m->dst, m->length);
         break;
     case PLAN_COPY:
-        tracked_copy(ops, lane, m->src, m->dst, m->length);
+        tracked_copy(ops, tag, m->src, m->dst, m->length);
         break;
     case PLAN_REDUCE:
-        tracked_reduce(ops, lane, m->src, m->dst, m->length);
+        tracked_reduce(ops, tag, m->src, m->dst, m->length);
         break;
     default:
-        tracked_recv_reduce(ops, m->peer, lane, m->src, m->dst, m->length);
+        tracked_recv_reduce(ops, m->peer, tag, m->src, m->dst, m->length);
     }
 }
 

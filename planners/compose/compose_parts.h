@@ -54,7 +54,7 @@ struct compose_shape {
 
 /* A library (transport) that a level may name. auto: the one that the transports find best for a
    peer. A hop belongs to the level at which its two ranks' groups differ. mpi inside a node is
-   lanes from PLAN_NETWORK_LANE on, which transports/route.c hands to MPI. shm is shared memory if
+   tags from PLAN_NETWORK_TAG on, which transports/route.c hands to MPI. shm is shared memory if
    the node's ranks have it, otherwise MPI. */
 struct compose_library {
     const char *name;

@@ -55,13 +55,13 @@ static enum plan_buffer combine_in_node(struct lane_work *w, enum plan_buffer ow
 }
 
 /* Receive the local peers' slices into the output. */
-static void take_slices(struct lane_work *w, enum lanes_lane lane)
+static void take_slices(struct lane_work *w, enum lanes_tag tag)
 {
     for (int turn = 1; turn < w->l.here.size; turn++) {
         int peer = peer_at(w, turn);
         struct share theirs = share_of(&w->l.here, peer);
 
-        tracked_recv(&w->ops, rank_here(w, peer), lane, lanes_spot(w, PLAN_OUTPUT, theirs.from),
+        tracked_recv(&w->ops, rank_here(w, peer), tag, lanes_spot(w, PLAN_OUTPUT, theirs.from),
                      slice_bytes(theirs));
     }
 }

@@ -52,9 +52,9 @@ static int partner(struct walk *k, int node)
     return rank;
 }
 
-static void send_part(struct walk *k, int rank, int lane, enum plan_buffer src, struct share part)
+static void send_part(struct walk *k, int rank, int tag, enum plan_buffer src, struct share part)
 {
-    tracked_send(&k->w->ops, rank, lane, lanes_spot(k->w, src, part.from), part.to - part.from);
+    tracked_send(&k->w->ops, rank, tag, lanes_spot(k->w, src, part.from), part.to - part.from);
 }
 
 static void take_part(struct walk *k, int rank, struct share part)

@@ -31,8 +31,8 @@ enum lanes_inter {
         LANES_INTERS
 };
 
-/* The plan's lanes between two ranks: one per stage and kind of receive. */
-enum lanes_lane { LANES_HAND_IN, LANES_COMBINE, LANES_RESULT, LANES_HAND_OUT };
+/* The plan's tags between two ranks: one per stage and kind of receive. */
+enum lanes_tag { LANES_HAND_IN, LANES_COMBINE, LANES_RESULT, LANES_HAND_OUT };
 
 struct lane_work {
     const struct plan_request *q;

@@ -26,20 +26,20 @@ uint64_t lane_units_bytes(struct lane_units *u, int local, int first)
     return bytes;
 }
 
-static void trade(struct lane_units *u, int rank, enum lanes_lane lane, int sending, uint64_t at,
+static void trade(struct lane_units *u, int rank, enum lanes_tag tag, int sending, uint64_t at,
                   uint64_t bytes)
 {
     struct spot spot = {PLAN_SCRATCH, at};
 
     if (sending)
-        tracked_send(&u->w->ops, rank, lane, spot, bytes);
-    else if (lane == LANES_COMBINE)
-        tracked_recv_reduce(&u->w->ops, rank, lane, spot, spot, bytes);
+        tracked_send(&u->w->ops, rank, tag, spot, bytes);
+    else if (tag == LANES_COMBINE)
+        tracked_recv_reduce(&u->w->ops, rank, tag, spot, spot, bytes);
     else
-        tracked_recv(&u->w->ops, rank, lane, spot, bytes);
+        tracked_recv(&u->w->ops, rank, tag, spot, bytes);
 }
 
-int lane_units_trade(struct lane_units *u, int node, enum lanes_lane lane, int sending, int first,
+int lane_units_trade(struct lane_units *u, int node, enum lanes_tag tag, int sending, int first,
                      int count)
 {
     struct shares there;
@@ -48,14 +48,14 @@ int lane_units_trade(struct lane_units *u, int node, enum lanes_lane lane, int s
     int alike = !rc && cutters_alike(there.by_here, u->s.by_here);
 
     if (alike)
-        trade(u, topo_node_rank(u->s.t, node, u->s.local), lane, sending, u->own[first],
+        trade(u, topo_node_rank(u->s.t, node, u->s.local), tag, sending, u->own[first],
               u->own[first + count] - u->own[first]);
     for (int l = 0; !rc && !alike && l < there.by_here->size; l++)
         for (int j = first; j < first + count; j++) {
             struct share mine = lane_units_share(u, j, u->s.local);
             struct share both = share_common(mine, share_at(&there, lane_unit(u, j), l));
 
-            trade(u, topo_node_rank(u->s.t, node, l), lane, sending,
+            trade(u, topo_node_rank(u->s.t, node, l), tag, sending,
                   u->own[j] + both.from - mine.from, both.to - both.from);
         }
     shares_close(&there);

@@ -36,7 +36,7 @@ uint64_t lane_units_bytes(struct lane_units *u, int local, int first);
 /* Send the own shares of units first .. first + count - 1 to a node, or receive them from it, on
    LANES_COMBINE to combine them with what is there. With a node that is cut alike this is one
    message. 0 or -ENOMEM. */
-int lane_units_trade(struct lane_units *u, int node, enum lanes_lane lane, int sending, int first,
+int lane_units_trade(struct lane_units *u, int node, enum lanes_tag tag, int sending, int first,
                      int count);
 
 #endif

@@ -4,10 +4,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* A receive queue of a rank, to be found by the sender and the lane. */
+/* A receive queue of a rank, to be found by the sender and the tag. */
 struct receiver {
     int peer;
-    uint16_t lane;
+    uint16_t tag;
     uint32_t queue;
 };
 
@@ -17,7 +17,7 @@ static int by_sender(const void *a, const void *b)
 
     if (x->peer != y->peer)
         return x->peer < y->peer ? -1 : 1;
-    return x->lane < y->lane ? -1 : x->lane > y->lane;
+    return x->tag < y->tag ? -1 : x->tag > y->tag;
 }
 
 static struct model_side side(const struct plan *p, uint32_t queue)
@@ -61,7 +61,7 @@ static int collect(const struct plan *const *plan, int nranks, struct receivers 
         for (uint32_t q = 0; q < plan[r]->nqueues; q++)
             if (plan_receives(plan[r]->queues[q].kind))
                 all->found[n++] =
-                    (struct receiver){plan[r]->queues[q].peer, plan[r]->queues[q].lane, q};
+                    (struct receiver){plan[r]->queues[q].peer, plan[r]->queues[q].tag, q};
         qsort(all->found + all->first[r], n - all->first[r], sizeof *all->found, by_sender);
     }
     all->first[nranks] = n;
@@ -84,7 +84,7 @@ static int add(struct model_streams *s, const struct plan *const *plan, int rank
     if (q->kind != PLAN_SEND)
         return 0;
     const struct plan *peer = plan[q->peer];
-    struct receiver key = {rank, q->lane, 0};
+    struct receiver key = {rank, q->tag, 0};
     const struct receiver *r =
         bsearch(&key, all->found + all->first[q->peer],
                 all->first[q->peer + 1] - all->first[q->peer], sizeof key, by_sender);

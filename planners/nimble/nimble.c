@@ -25,7 +25,7 @@
 #include <string.h>
 
 enum {
-    LANES = 4,        /* queues between two ranks, so that one slow stream does not hold up all */
+    TAGS = 4,         /* queues between two ranks, so that one slow stream does not hold up all */
     DEPTH = 16,       /* streams under way per role */
     AREA_CHUNKS = 8,  /* of a relay's area at least */
     PASSES = 64,      /* of a stream through an area at most */
@@ -52,7 +52,7 @@ struct work {
     struct stream *stream; /* [n] owned */
     uint32_t n;
     uint64_t *row, *column;      /* [nranks] owned: where messages begin in input and output */
-    uint32_t *lane;              /* [2 * nranks] owned: hops so far to and from each rank */
+    uint32_t *tag;               /* [2 * nranks] owned: hops so far to and from each rank */
     uint64_t area[DEPTH], areas; /* scratch: sizes, then places, of the relay's areas */
     uint32_t sent[DEPTH], received[DEPTH]; /* the last operations of the last streams */
     struct use *use;                       /* [passes by this relay] owned */
@@ -170,10 +170,10 @@ static int lay_out_scratch(struct work *w)
     return w->use ? 0 : -ENOMEM;
 }
 
-/* The lane of the next hop to (or from) a rank. Both ends count alike. */
-static int next_lane(struct work *w, int peer, int incoming)
+/* The tag of the next hop to (or from) a rank. Both ends count alike. */
+static int next_tag(struct work *w, int peer, int incoming)
 {
-    return (int)(w->lane[2 * peer + incoming]++ % LANES);
+    return (int)(w->tag[2 * peer + incoming]++ % TAGS);
 }
 
 static uint64_t least(uint64_t a, uint64_t b)
@@ -185,12 +185,12 @@ static void send_stream(struct work *w, const struct stream *s)
 {
     const struct balance_piece *p = s->piece;
     int next = p->out_relay >= 0 ? p->out_relay : p->in_relay >= 0 ? p->in_relay : p->to;
-    int lane = next_lane(w, next, 0);
+    int tag = next_tag(w, next, 0);
     uint64_t pass = pass_bytes(w->q, p), from = w->row[p->to] + s->offset;
     uint32_t *last = &w->sent[w->nsent++ % DEPTH], before = *last;
 
     for (uint64_t at = 0; at < p->bytes; at += pass) {
-        *last = plan_send(w->b, next, lane, PLAN_INPUT, from + at, least(pass, p->bytes - at));
+        *last = plan_send(w->b, next, tag, PLAN_INPUT, from + at, least(pass, p->bytes - at));
         if (!at)
             plan_after(w->b, before);
     }
@@ -200,12 +200,12 @@ static void receive_stream(struct work *w, const struct stream *s)
 {
     const struct balance_piece *p = s->piece;
     int before_me = p->in_relay >= 0 ? p->in_relay : p->out_relay >= 0 ? p->out_relay : p->from;
-    int lane = next_lane(w, before_me, 1);
+    int tag = next_tag(w, before_me, 1);
     uint64_t pass = pass_bytes(w->q, p), to = w->column[p->from] + s->offset;
     uint32_t *last = &w->received[w->nreceived++ % DEPTH], before = *last;
 
     for (uint64_t at = 0; at < p->bytes; at += pass) {
-        *last = plan_recv(w->b, before_me, lane, PLAN_OUTPUT, to + at, least(pass, p->bytes - at));
+        *last = plan_recv(w->b, before_me, tag, PLAN_OUTPUT, to + at, least(pass, p->bytes - at));
         if (!at)
             plan_after(w->b, before);
     }
@@ -217,7 +217,7 @@ static void relay_stream(struct work *w, const struct stream *s)
     int first = p->out_relay == w->q->rank;
     int previous = first || p->out_relay < 0 ? p->from : p->out_relay;
     int next = first && p->in_relay >= 0 ? p->in_relay : p->to;
-    int in = next_lane(w, previous, 1), out = next_lane(w, next, 0);
+    int in = next_tag(w, previous, 1), out = next_tag(w, next, 0);
     uint32_t turn = w->nrelayed++ % DEPTH;
     uint64_t pass = pass_bytes(w->q, p);
 
@@ -248,9 +248,9 @@ static int open_work(struct work *w)
 
     w->row = calloc(nranks, sizeof *w->row);
     w->column = calloc(nranks, sizeof *w->column);
-    w->lane = calloc(2 * nranks, sizeof *w->lane);
+    w->tag = calloc(2 * nranks, sizeof *w->tag);
     w->b = plan_build_begin(q->rank, (int)nranks, q->chunk_bytes);
-    if (!w->row || !w->column || !w->lane || !w->b)
+    if (!w->row || !w->column || !w->tag || !w->b)
         return -ENOMEM;
     for (int r = 1; r < (int)nranks; r++) {
         w->row[r] = w->row[r - 1] + demand(q, q->rank, r - 1);
@@ -285,7 +285,7 @@ int nimble_build_pieces(const struct plan_request *q, const struct balance *b, c
     free(w.use);
     free(w.row);
     free(w.column);
-    free(w.lane);
+    free(w.tag);
     return rc;
 }
 

@@ -59,11 +59,11 @@ static void note_reader(struct collect *w, const struct share_piece *g, uint32_t
  * first contribution would have to be complete before the second begins, and no chunk could be sent
  * on until the last one.
  */
-static void collect_receive(struct collect *w, int peer, enum rings_lane lane,
+static void collect_receive(struct collect *w, int peer, enum rings_tag tag,
                             const struct share_piece *g, int is_first, struct arrivals *now)
 {
     uint64_t to = partial_from(w, g->at.from, g->offset);
-    uint32_t op = plan_recv_reduce(w->b, peer, lane, is_first ? w->input : partial_buffer(w),
+    uint32_t op = plan_recv_reduce(w->b, peer, tag, is_first ? w->input : partial_buffer(w),
                                    is_first ? share_piece_from(w->s, g) : to, partial_buffer(w), to,
                                    g->length);
 

@@ -40,8 +40,8 @@ int funnel_open(struct funnel *f, struct plan_builder *b, struct shares *s,
     return 0;
 }
 
-/* The lane on which a rank so far from the root sends. The last hop is the linear exchange's. */
-static int lane_of(int depth)
+/* The tag on which a rank so far from the root sends. The last hop is the linear exchange's. */
+static int tag_of(int depth)
 {
     return depth == 1 ? (int)RINGS_COLLECT_LOCAL : RINGS_RELAY + 2 * (depth - 2) + 1;
 }
@@ -65,14 +65,13 @@ static void send_up(struct funnel *f, int root, struct spot own, struct spot com
 
         if (rings_parent(f->trees, root, child) != here)
             continue;
-        op = tracked_recv_reduce(&f->ops, shares_rank_here(f->s, child), lane_of(depth + 1), now,
+        op = tracked_recv_reduce(&f->ops, shares_rank_here(f->s, child), tag_of(depth + 1), now,
                                  combined, length);
         if (now.buffer == own.buffer)
             note_reader(readers, own, length, op);
         now = combined;
     }
-    uint32_t op =
-        tracked_send(&f->ops, shares_rank_here(f->s, parent), lane_of(depth), now, length);
+    uint32_t op = tracked_send(&f->ops, shares_rank_here(f->s, parent), tag_of(depth), now, length);
     if (now.buffer == own.buffer)
         note_reader(readers, own, length, op);
 }

@@ -2,7 +2,7 @@
 /*
  * Spreading inside a node along trees (rings_trees.h). A local rank's first data - its own block,
  * or its share of another node's unit - goes down the tree that is rooted there. Each hop has a
- * lane, so that data from far away does not delay near data. Only recursive doubling joins adjacent
+ * tag, so that data from far away does not delay near data. Only recursive doubling joins adjacent
  * data of one step into one message, to send few messages. It therefore always sends from the
  * output.
  */
@@ -26,16 +26,16 @@ static struct share held_by(const struct spread *w, int unit, int local)
 static void hop(struct spread *w, int unit, int root, int to, int peer, spread_use *use)
 {
     int depth = rings_depth(w->trees, root, to);
-    int lane = depth == 1 ? (int)RINGS_SPREAD_LOCAL : RINGS_RELAY + 2 * (depth - 2);
+    int tag = depth == 1 ? (int)RINGS_SPREAD_LOCAL : RINGS_RELAY + 2 * (depth - 2);
     struct share held = held_by(w, unit, root);
     struct share_piece g;
 
     if (unit == w->s->node)
-        spread_pieces(w, shares_rank_here(w->s, root), held, to, shares_rank_here(w->s, peer), lane,
+        spread_pieces(w, shares_rank_here(w->s, root), held, to, shares_rank_here(w->s, peer), tag,
                       use);
     else
         while (share_next_run(w->s, unit, &held, &g))
-            use(w, shares_rank_here(w->s, peer), lane, &g);
+            use(w, shares_rank_here(w->s, peer), tag, &g);
 }
 
 /* Is the second piece, the next of the unit, also the next of the vector? */
@@ -72,9 +72,9 @@ static void step_together(struct spread *w, int unit, int from, int to, int peer
 }
 
 /* Send from the output, the own block too. */
-static void send_together(struct spread *w, int peer, int lane, const struct share_piece *g)
+static void send_together(struct spread *w, int peer, int tag, const struct share_piece *g)
 {
-    plan_send(w->b, peer, lane, PLAN_OUTPUT, share_piece_from(w->s, g), g->length);
+    plan_send(w->b, peer, tag, PLAN_OUTPUT, share_piece_from(w->s, g), g->length);
     arrivals_wait(&w->here, w->b, g->at);
 }
 
@@ -91,7 +91,7 @@ static void own_arrives(struct spread *w)
                       w->made->list[i].op);
 }
 
-/* Both ends of a lane go through the roots in the same order. */
+/* Both ends of a tag go through the roots in the same order. */
 void trees_take(struct spread *w, int unit)
 {
     int here = w->s->local, together = w->trees->intra == RINGS_RECURSIVE_DOUBLING;

@@ -22,7 +22,7 @@ enum { SLOTS = 4 }; /* units that a holder has in hand at once */
 
 enum { CLOSE = 32 }; /* a rail that ends 1/CLOSE later is not worth a relay */
 
-enum rooted_lane { ROOTED_RAIL, ROOTED_LOCAL, ROOTED_OWN, ROOTED_EXIT };
+enum rooted_tag { ROOTED_RAIL, ROOTED_LOCAL, ROOTED_OWN, ROOTED_EXIT };
 
 struct rooted {
     struct plan_builder *b;
@@ -44,7 +44,7 @@ struct piece {
 /* The rank at the other end of a hop. */
 struct hop {
     int peer;
-    enum rooted_lane lane;
+    enum rooted_tag tag;
 };
 
 /* Would some rail of the unit's node, busy with its own rank's block alone, be what all wait for?
@@ -107,18 +107,18 @@ static int piece_next(const struct rooted *w, int unit, struct share *rest, stru
 static void leaf(struct rooted *w, struct hop to, uint64_t offset, uint64_t length)
 {
     if (w->up)
-        plan_send(w->b, to.peer, to.lane, PLAN_INPUT, offset, length);
+        plan_send(w->b, to.peer, to.tag, PLAN_INPUT, offset, length);
     else
-        plan_recv(w->b, to.peer, to.lane, PLAN_OUTPUT, offset, length);
+        plan_recv(w->b, to.peer, to.tag, PLAN_OUTPUT, offset, length);
 }
 
 /* The root's end: all blocks, in the user's buffer. */
 static void trunk(struct rooted *w, struct hop to, uint64_t at, uint64_t length)
 {
     if (w->up)
-        plan_recv(w->b, to.peer, to.lane, PLAN_OUTPUT, at, length);
+        plan_recv(w->b, to.peer, to.tag, PLAN_OUTPUT, at, length);
     else
-        plan_send(w->b, to.peer, to.lane, PLAN_INPUT, at, length);
+        plan_send(w->b, to.peer, to.tag, PLAN_INPUT, at, length);
 }
 
 /* In between: chunk by chunk from the leaf's side to the root's, or back, by way of scratch. The
@@ -129,10 +129,10 @@ static uint32_t pass_on(struct rooted *w, struct hop leafward, struct hop rootwa
                         struct share at)
 {
     struct hop from = w->up ? leafward : rootward, to = w->up ? rootward : leafward;
-    uint32_t in = plan_recv(w->b, from.peer, from.lane, PLAN_SCRATCH, scratch, length);
+    uint32_t in = plan_recv(w->b, from.peer, from.tag, PLAN_SCRATCH, scratch, length);
 
     arrivals_wait(busy, w->b, at);
-    uint32_t out = plan_send(w->b, to.peer, to.lane, PLAN_SCRATCH, scratch, length);
+    uint32_t out = plan_send(w->b, to.peer, to.tag, PLAN_SCRATCH, scratch, length);
     plan_after(w->b, in);
     return out;
 }

@@ -10,29 +10,29 @@
 
 #include <errno.h>
 
-void spread_receive(struct spread *w, int peer, int lane, const struct share_piece *g)
+void spread_receive(struct spread *w, int peer, int tag, const struct share_piece *g)
 {
     uint64_t at = share_piece_from(w->s, g);
-    uint32_t op = plan_recv(w->b, peer, lane, PLAN_OUTPUT, at, g->length);
+    uint32_t op = plan_recv(w->b, peer, tag, PLAN_OUTPUT, at, g->length);
 
     arrivals_wait(w->busy, w->b, (struct share){at, at + g->length});
     arrivals_note(&w->here, g->at, op);
 }
 
-void spread_send(struct spread *w, int peer, int lane, const struct share_piece *g)
+void spread_send(struct spread *w, int peer, int tag, const struct share_piece *g)
 {
     if (g->rank == w->s->rank && w->own == PLAN_INPUT) {
-        plan_send(w->b, peer, lane, PLAN_INPUT, g->offset, g->length);
+        plan_send(w->b, peer, tag, PLAN_INPUT, g->offset, g->length);
         return;
     }
-    plan_send(w->b, peer, lane, PLAN_OUTPUT, share_piece_from(w->s, g), g->length);
+    plan_send(w->b, peer, tag, PLAN_OUTPUT, share_piece_from(w->s, g), g->length);
     if (g->rank == w->s->rank)
         arrivals_wait(w->made, w->b, (struct share){g->offset, g->offset + g->length});
     else
         arrivals_wait(&w->here, w->b, g->at);
 }
 
-void spread_pieces(struct spread *w, int rank, struct share block, int reader, int peer, int lane,
+void spread_pieces(struct spread *w, int rank, struct share block, int reader, int peer, int tag,
                    spread_use *use)
 {
     struct share first = share_common(block, share_of(w->s->by_here, reader));
@@ -44,7 +44,7 @@ void spread_pieces(struct spread *w, int rank, struct share block, int reader, i
     }
     for (int i = 0; i < 3; i++)
         if (parts[i].from < parts[i].to)
-            use(w, peer, lane,
+            use(w, peer, tag,
                 &(struct share_piece){.rank = rank,
                                       .offset = parts[i].from - block.from,
                                       .length = parts[i].to - parts[i].from,

@@ -15,16 +15,16 @@ struct spread {
 };
 
 /* Something to do with a piece and a peer. */
-typedef void spread_use(struct spread *w, int peer, int lane, const struct share_piece *g);
+typedef void spread_use(struct spread *w, int peer, int tag, const struct share_piece *g);
 
 /* Receive a piece into its place in the output; send one from where it is. */
 spread_use spread_receive, spread_send;
 
 /*
  * A rank's block of the own node's unit, in the order in which `reader`, a local index, needs it:
- * first the part that this rank sends on, then the rest. Calls use(w, peer, lane, piece) for each.
+ * first the part that this rank sends on, then the rest. Calls use(w, peer, tag, piece) for each.
  */
-void spread_pieces(struct spread *w, int rank, struct share block, int reader, int peer, int lane,
+void spread_pieces(struct spread *w, int rank, struct share block, int reader, int peer, int tag,
                    spread_use *use);
 
 /* Copy the own block to where it belongs, unless it is there. Returns the operation. */

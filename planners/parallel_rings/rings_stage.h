@@ -11,13 +11,13 @@
 #include "planners/parallel_rings/rings_trees.h"
 #include "planners/shares.h"
 
-enum rings_lane {
+enum rings_tag {
     RINGS_SPREAD,
     RINGS_SPREAD_LOCAL,
     RINGS_COLLECT,
     RINGS_COLLECT_LOCAL,
     RINGS_DELIVER,
-    RINGS_RELAY /* and on: what local ranks pass on, two lanes per hop, down and up */
+    RINGS_RELAY /* and on: what local ranks pass on, two tags per hop, down and up */
 };
 
 /*

@@ -41,7 +41,7 @@ struct rings_trees {
     enum rings_intra intra;
     int size;    /* ranks of the node */
     int *parent; /* [size * size] owned: the sender of the root's data to `local`, at root * size +
-                    local; -1 at the root. Receives, sends and lanes follow from it */
+                    local; -1 at the root. Receives, sends and tags follow from it */
     int *depth;  /* [size * size] inside parent: how often it was passed on; 0 at the root */
 };
 

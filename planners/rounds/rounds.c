@@ -279,7 +279,7 @@ static double messages_seconds(const struct work *w)
     return longest;
 }
 
-static int by_peer_and_lane(const void *a, const void *b, void *plan)
+static int by_peer_and_tag(const void *a, const void *b, void *plan)
 {
     const struct plan *p = plan;
     const struct plan_queue *x = &p->queues[*(const uint32_t *)a],
@@ -287,7 +287,7 @@ static int by_peer_and_lane(const void *a, const void *b, void *plan)
 
     if (x->peer != y->peer)
         return x->peer < y->peer ? -1 : 1;
-    return x->lane < y->lane ? -1 : x->lane > y->lane;
+    return x->tag < y->tag ? -1 : x->tag > y->tag;
 }
 
 static uint64_t longest_op(const struct plan *p, const struct plan_queue *queue)
@@ -329,7 +329,7 @@ static int open_side(struct work *w, struct side *s, const struct plan *p)
     }
     for (uint32_t o = 0; o < p->nops; o++)
         w->left += p->ops[o].length;
-    qsort_r(s->order, p->nqueues, sizeof *s->order, by_peer_and_lane, (void *)(uintptr_t)p);
+    qsort_r(s->order, p->nqueues, sizeof *s->order, by_peer_and_tag, (void *)(uintptr_t)p);
     return 0;
 }
 
@@ -345,7 +345,7 @@ static int introduce(struct work *w)
 
             for (uint32_t k = 0; p && k < p->nqueues && s->head[q].meet < 0; k++)
                 if (plan_receives(p->queues[k].kind) && p->queues[k].peer == r &&
-                    p->queues[k].lane == from->lane)
+                    p->queues[k].tag == from->tag)
                     s->head[q].meet = (int32_t)k;
             if (p && s->head[q].meet < 0)
                 return -EINVAL;

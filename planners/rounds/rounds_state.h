@@ -36,7 +36,7 @@ struct side { /* one rank */
     const struct plan *plan;
     struct head *head; /* [nqueues] owned */
     uint64_t *done;    /* [nops] owned: bytes from its start, as others may count on */
-    uint32_t *order;   /* [nqueues] owned: by peer and lane */
+    uint32_t *order;   /* [nqueues] owned: by peer and tag */
     uint64_t left[WAYS][REACHES], used[WAYS][REACHES]; /* bytes in all, and in this round */
     uint64_t most[REACHES];                            /* in a round, where links are shared */
     uint32_t messages;                                 /* in this round */

@@ -94,13 +94,13 @@ static void print_rails(const struct work *w)
 static void print_operations(const struct plan *p)
 {
     printf("\nrank %d\n%6s %-11s %6s %5s %-8s %12s %-8s %12s %12s  %s\n", p->rank, "OP", "KIND",
-           "PEER", "LANE", "FROM", "OFFSET", "TO", "OFFSET", "BYTES", "AFTER");
+           "PEER", "TAG", "FROM", "OFFSET", "TO", "OFFSET", "BYTES", "AFTER");
     for (uint32_t i = 0; i < p->nops; i++) {
         const struct plan_op *op = &p->ops[i];
         const struct plan_queue *q = &p->queues[op->queue];
 
         printf("%6u %-11s %6d %5d %-8s %12llu %-8s %12llu %12llu ", i, plan_kind_name(q->kind),
-               q->peer, q->lane, plan_buffer_name(op->src), (unsigned long long)op->src_off,
+               q->peer, q->tag, plan_buffer_name(op->src), (unsigned long long)op->src_off,
                plan_buffer_name(op->dst), (unsigned long long)op->dst_off,
                (unsigned long long)op->length);
         for (uint32_t d = 0; d < op->ndeps; d++)

@@ -20,7 +20,7 @@ void plan_export_dot(FILE *f, const struct plan *p)
         fprintf(f, "  subgraph cluster_%u { label=\"%s", q, plan_kind_name(queue->kind));
         if (queue->peer >= 0)
             fprintf(f, " %s rank %d", queue->kind == PLAN_SEND ? "to" : "from", queue->peer);
-        fprintf(f, ", lane %d\";\n", queue->lane);
+        fprintf(f, ", tag %d\";\n", queue->tag);
         for (uint32_t i = queue->first_op; i < queue->first_op + queue->nops; i++) {
             const struct plan_op *op = &p->ops[i];
 
@@ -52,9 +52,9 @@ void plan_export_goal(FILE *f, const struct plan *const *plan, int nranks)
             unsigned long long bytes = p->ops[i].length;
 
             if (queue->kind == PLAN_SEND)
-                fprintf(f, "l%u: send %llub to %d tag %d\n", i, bytes, queue->peer, queue->lane);
+                fprintf(f, "l%u: send %llub to %d tag %d\n", i, bytes, queue->peer, queue->tag);
             else if (plan_receives(queue->kind)) /* combining is counted with the receive */
-                fprintf(f, "l%u: recv %llub from %d tag %d\n", i, bytes, queue->peer, queue->lane);
+                fprintf(f, "l%u: recv %llub from %d tag %d\n", i, bytes, queue->peer, queue->tag);
             else
                 fprintf(f, "l%u: calc %llu\n", i, bytes);
         }

@@ -12,7 +12,7 @@
 #include "shim/mpi/process.h"
 
 /* So that a rank without memory can still take what is sent to it, and drop it. */
-enum { PIECE = 1 << 16, TAG = 32766 /* no lane has this number */ };
+enum { PIECE = 1 << 16, TAG = 32766 /* above the tags of plans */ };
 
 static int piece_at(int n, int from)
 {

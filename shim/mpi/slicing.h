@@ -68,7 +68,7 @@ char *slicing_lend(struct slicing *s, int i, const struct slice *slice, size_t *
 void slicing_add_crossing(struct slicing *s, const struct slice *slice);
 
 /* A helper of this rank failed: tell all other ranks, by an empty message of that tag. */
-enum { SLICING_NOTICE = 32767 }; /* no lane has this number, and every MPI this tag */
+enum { SLICING_NOTICE = 32767 }; /* above the tags of plans; every MPI has it */
 void slicing_tell_others(struct slicing *s);
 
 /*

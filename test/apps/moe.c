@@ -21,7 +21,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { WIDTH = 128, HIDDEN = 4 * WIDTH, LANES = 8, SAMPLES = 8, FAVOURITE = 0 };
+enum { WIDTH = 128, HIDDEN = 4 * WIDTH, AT_ONCE = 8, SAMPLES = 8, FAVOURITE = 0 };
 enum phase { DISPATCH, COMPUTE, COMBINE, PHASES };
 
 typedef float token[WIDTH];
@@ -92,40 +92,40 @@ static void make_token(float *t, long number, int step)
         t[i] = (float)chance((uint64_t)number << 20 | (uint64_t)step, (uint64_t)i);
 }
 
-/* Some tokens at once, each in a lane of its own: x + out * relu(in * x). */
+/* Some tokens at once, each on its own: x + out * relu(in * x). */
 static void network(const struct expert *e, token *tokens, long n)
 {
-    float x[WIDTH][LANES] = {{0}}, hidden[HIDDEN][LANES];
+    float x[WIDTH][AT_ONCE] = {{0}}, hidden[HIDDEN][AT_ONCE];
 
     for (int i = 0; i < WIDTH; i++)
-        for (long lane = 0; lane < n; lane++)
-            x[i][lane] = tokens[lane][i];
+        for (long at = 0; at < n; at++)
+            x[i][at] = tokens[at][i];
     for (int h = 0; h < HIDDEN; h++) {
-        float sum[LANES] = {0};
+        float sum[AT_ONCE] = {0};
 
         for (int i = 0; i < WIDTH; i++)
-            for (int lane = 0; lane < LANES; lane++)
-                sum[lane] += e->in[h][i] * x[i][lane];
-        for (int lane = 0; lane < LANES; lane++)
-            hidden[h][lane] = sum[lane] > 0 ? sum[lane] : 0;
+            for (int at = 0; at < AT_ONCE; at++)
+                sum[at] += e->in[h][i] * x[i][at];
+        for (int at = 0; at < AT_ONCE; at++)
+            hidden[h][at] = sum[at] > 0 ? sum[at] : 0;
     }
     for (int i = 0; i < WIDTH; i++) {
-        float sum[LANES];
+        float sum[AT_ONCE];
 
-        for (int lane = 0; lane < LANES; lane++)
-            sum[lane] = x[i][lane];
+        for (int at = 0; at < AT_ONCE; at++)
+            sum[at] = x[i][at];
         for (int h = 0; h < HIDDEN; h++)
-            for (int lane = 0; lane < LANES; lane++)
-                sum[lane] += e->out[i][h] * hidden[h][lane];
-        for (long lane = 0; lane < n; lane++)
-            tokens[lane][i] = sum[lane];
+            for (int at = 0; at < AT_ONCE; at++)
+                sum[at] += e->out[i][h] * hidden[h][at];
+        for (long at = 0; at < n; at++)
+            tokens[at][i] = sum[at];
     }
 }
 
 static void networks(const struct expert *e, token *tokens, long n)
 {
-    for (long i = 0; i < n; i += LANES)
-        network(e, tokens + i, n - i < LANES ? n - i : LANES);
+    for (long i = 0; i < n; i += AT_ONCE)
+        network(e, tokens + i, n - i < AT_ONCE ? n - i : AT_ONCE);
 }
 
 /* Which expert each token goes to; tokens in the order of their experts. */

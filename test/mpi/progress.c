@@ -446,7 +446,7 @@ static void contradict(MPI_Comm comm)
 }
 
 /* One thread starts and another waits; a third is in a blocking call meanwhile. */
-struct lane {
+struct thread_pair {
     MPI_Comm comm;
     pthread_t starter, waiter;
     pthread_mutex_t lock;
@@ -457,34 +457,34 @@ struct lane {
 
 static void *run_starter(void *argument)
 {
-    struct lane *l = argument;
+    struct thread_pair *p = argument;
 
     for (int i = 0; i < FEW; i++) {
-        struct sum s = begin(l->comm, 10 * l->number + i);
+        struct sum s = begin(p->comm, 10 * p->number + i);
 
-        pthread_mutex_lock(&l->lock);
-        while (l->full)
-            pthread_cond_wait(&l->ready, &l->lock);
-        l->sum = s;
-        l->full = 1;
-        pthread_cond_broadcast(&l->ready);
-        pthread_mutex_unlock(&l->lock);
+        pthread_mutex_lock(&p->lock);
+        while (p->full)
+            pthread_cond_wait(&p->ready, &p->lock);
+        p->sum = s;
+        p->full = 1;
+        pthread_cond_broadcast(&p->ready);
+        pthread_mutex_unlock(&p->lock);
     }
     return NULL;
 }
 
 static void *run_waiter(void *argument)
 {
-    struct lane *l = argument;
+    struct thread_pair *p = argument;
 
     for (int i = 0; i < FEW; i++) {
-        pthread_mutex_lock(&l->lock);
-        while (!l->full)
-            pthread_cond_wait(&l->ready, &l->lock);
-        struct sum s = l->sum;
-        l->full = 0;
-        pthread_cond_broadcast(&l->ready);
-        pthread_mutex_unlock(&l->lock);
+        pthread_mutex_lock(&p->lock);
+        while (!p->full)
+            pthread_cond_wait(&p->ready, &p->lock);
+        struct sum s = p->sum;
+        p->full = 0;
+        pthread_cond_broadcast(&p->ready);
+        pthread_mutex_unlock(&p->lock);
         finish(&s, "started by another thread");
     }
     return NULL;
@@ -492,25 +492,25 @@ static void *run_waiter(void *argument)
 
 static void threads(MPI_Comm comm)
 {
-    struct lane lane[THREADS];
+    struct thread_pair pair[THREADS];
 
     for (int i = 0; i < THREADS; i++) {
-        lane[i] = (struct lane){.number = i};
-        MPI_Comm_dup(comm, &lane[i].comm);
-        meet(lane[i].comm);
-        pthread_mutex_init(&lane[i].lock, NULL);
-        pthread_cond_init(&lane[i].ready, NULL);
+        pair[i] = (struct thread_pair){.number = i};
+        MPI_Comm_dup(comm, &pair[i].comm);
+        meet(pair[i].comm);
+        pthread_mutex_init(&pair[i].lock, NULL);
+        pthread_cond_init(&pair[i].ready, NULL);
     }
     for (int i = 0; i < THREADS; i++)
-        if (pthread_create(&lane[i].starter, NULL, run_starter, &lane[i]) ||
-            pthread_create(&lane[i].waiter, NULL, run_waiter, &lane[i]))
+        if (pthread_create(&pair[i].starter, NULL, run_starter, &pair[i]) ||
+            pthread_create(&pair[i].waiter, NULL, run_waiter, &pair[i]))
             abort();
     for (int i = 0; i < FEW; i++)
         MPI_Barrier(comm);
     for (int i = 0; i < THREADS; i++) {
-        pthread_join(lane[i].starter, NULL);
-        pthread_join(lane[i].waiter, NULL);
-        MPI_Comm_free(&lane[i].comm);
+        pthread_join(pair[i].starter, NULL);
+        pthread_join(pair[i].waiter, NULL);
+        MPI_Comm_free(&pair[i].comm);
     }
 }
 

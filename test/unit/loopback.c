@@ -17,7 +17,7 @@ struct post {
         failed; /* XPORT_FAILED: nothing was sent; XPORT_UNEQUAL: a message of another length */
     struct port *port;
     unsigned slot;
-    int peer, lane;
+    int peer, tag;
     int delay; /* polls left until it is reported, once it has met its counterpart; -1: not met */
 };
 
@@ -52,7 +52,7 @@ struct loopback *loopback_open(int nranks, uint64_t seed)
 static struct post *counterpart(const struct post *p, struct port *there)
 {
     for (struct post *o = there->posts; o; o = o->next)
-        if (o->delay < 0 && o->peer == p->port->rank && o->lane == p->lane && !o->to != !p->to)
+        if (o->delay < 0 && o->peer == p->port->rank && o->tag == p->tag && !o->to != !p->to)
             return o;
     return NULL;
 }
@@ -82,16 +82,16 @@ static int post(struct post p)
     return 0;
 }
 
-static int loop_send(void *state, unsigned slot, const void *buf, size_t length, int peer, int lane)
+static int loop_send(void *state, unsigned slot, const void *buf, size_t length, int peer, int tag)
 {
     return post((struct post){
-        .from = buf, .length = length, .port = state, .slot = slot, .peer = peer, .lane = lane});
+        .from = buf, .length = length, .port = state, .slot = slot, .peer = peer, .tag = tag});
 }
 
-static int loop_recv(void *state, unsigned slot, void *buf, size_t length, int peer, int lane)
+static int loop_recv(void *state, unsigned slot, void *buf, size_t length, int peer, int tag)
 {
     return post((struct post){
-        .to = buf, .length = length, .port = state, .slot = slot, .peer = peer, .lane = lane});
+        .to = buf, .length = length, .port = state, .slot = slot, .peer = peer, .tag = tag});
 }
 
 static int loop_poll(void *state, unsigned *done, unsigned *ndone)

@@ -21,7 +21,7 @@ enum flaw {
     SHORT_RECEIVE,
     NO_RECEIVE,
     EXTRA_SEND,
-    WRONG_LANE,
+    WRONG_TAG,
     SELF_SEND,
     WAITS_IN_A_CIRCLE,
     UNNAMED_HAZARD,
@@ -42,7 +42,7 @@ static const char *const expected[FLAWS] = {
     [SHORT_RECEIVE] = "where 7 are received",
     [NO_RECEIVE] = "nothing at rank",
     [EXTRA_SEND] = "more to rank",
-    [WRONG_LANE] = "nothing at rank",
+    [WRONG_TAG] = "nothing at rank",
     [SELF_SEND] = "nothing at rank",
     [WAITS_IN_A_CIRCLE] = "never gets past",
     [UNNAMED_HAZARD] = "neither waits",
@@ -50,7 +50,7 @@ static const char *const expected[FLAWS] = {
     [READS_UNWRITTEN] = "of scratch before it is written",
     [READS_UNWRITTEN_HOST] = "of host before it is written",
     [PAST_THE_HOST_END] = "past the end",
-    [HOST_TO_OUTPUT] = "sends from host to rank 0 on lane 0 what is received into output",
+    [HOST_TO_OUTPUT] = "sends from host to rank 0 with tag 0 what is received into output",
     [WRAPS_AROUND] = "past the end",
     [TOO_LARGE] = "at most 4 EiB",
     [COMBINES_ACROSS] = "combines host memory with other memory",
@@ -83,7 +83,7 @@ static struct plan *exchange(int rank, enum flaw flaw)
         plan_reduce(b, 0, PLAN_INPUT, 0, PLAN_HOST, 0, 8);
     if (flaw == WRAPS_AROUND)
         plan_copy(b, 1, PLAN_INPUT, UINT64_MAX - 3, PLAN_SCRATCH, 0, 8);
-    plan_send(b, flaw == SELF_SEND ? rank : 1 - rank, flaw == WRONG_LANE ? 5 : 0,
+    plan_send(b, flaw == SELF_SEND ? rank : 1 - rank, flaw == WRONG_TAG ? 5 : 0,
               flaw == READS_UNWRITTEN ? PLAN_SCRATCH
               : flaw == NO_COPY       ? PLAN_INPUT
                                       : PLAN_OUTPUT,

@@ -244,7 +244,7 @@ START_TEST(test_compose__a_levels_library_is_obeyed)
 {
     static const struct {
         const char *recipe;
-        int inside, across; /* on lanes of the network's? */
+        int inside, across; /* with tags of the network's? */
     } row[] = {{"", 0, 0},
                {"library=auto:auto", 0, 0},
                {"library=mpi:shm", 0, 1},
@@ -272,10 +272,10 @@ START_TEST(test_compose__a_levels_library_is_obeyed)
                 if (queue->peer < 0)
                     continue;
                 messages++;
-                ck_assert_msg((queue->lane >= PLAN_NETWORK_LANE) ==
+                ck_assert_msg((queue->tag >= PLAN_NETWORK_TAG) ==
                                   (inside ? row[i].inside : row[i].across),
-                              "'%s': rank %d to %d on lane %d", row[i].recipe, rank, queue->peer,
-                              queue->lane);
+                              "'%s': rank %d to %d with tag %d", row[i].recipe, rank, queue->peer,
+                              queue->tag);
             }
             ck_assert_int_gt(messages, 0);
             plan_free(p);

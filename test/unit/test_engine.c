@@ -166,9 +166,9 @@ START_TEST(test_engine__a_message_of_another_length_fails_the_call_on_all_that_n
 END_TEST
 
 static int broken_send(void *state, unsigned slot, const void *buf, size_t length, int peer,
-                       int lane)
+                       int tag)
 {
-    (void)state, (void)slot, (void)buf, (void)length, (void)peer, (void)lane;
+    (void)state, (void)slot, (void)buf, (void)length, (void)peer, (void)tag;
     return 17;
 }
 

@@ -269,7 +269,7 @@ START_TEST(test_rounds__plans_that_do_not_fit_are_refused)
     plan_send(b, 1, 0, PLAN_INPUT, 0, 64);
     ck_assert_int_eq(plan_build_finish(b, "test", 64, 0, 0, 0, &plan[0]), 0);
     b = plan_build_begin(1, 2, 16);
-    plan_recv(b, 0, 1, PLAN_OUTPUT, 0, 64); /* on another lane */
+    plan_recv(b, 0, 1, PLAN_OUTPUT, 0, 64); /* with another tag */
     ck_assert_int_eq(plan_build_finish(b, "test", 0, 64, 0, 0, &plan[1]), 0);
     const struct rounds_links links = {(int32_t[]){0, 1}, 1, 1, 0, {1e9, 1e9}, 0};
     ck_assert_int_lt(rounds_build((const struct plan *const *)plan, 2, 0, &links, &rounds), 0);

@@ -13,39 +13,38 @@ struct counter {
     unsigned slot[8];
 };
 
-static int count_send(void *state, unsigned slot, const void *buf, size_t length, int peer,
-                      int lane)
+static int count_send(void *state, unsigned slot, const void *buf, size_t length, int peer, int tag)
 {
     struct counter *c = state;
 
-    (void)buf, (void)length, (void)peer, (void)lane;
+    (void)buf, (void)length, (void)peer, (void)tag;
     c->sends++;
     c->slot[c->flying++] = slot;
     return 0;
 }
 
-static int count_recv(void *state, unsigned slot, void *buf, size_t length, int peer, int lane)
+static int count_recv(void *state, unsigned slot, void *buf, size_t length, int peer, int tag)
 {
     struct counter *c = state;
 
-    (void)buf, (void)length, (void)peer, (void)lane;
+    (void)buf, (void)length, (void)peer, (void)tag;
     c->receives++;
     c->slot[c->flying++] = slot;
     return 0;
 }
 
-static int count_reduces(void *state, int peer, int lane)
+static int count_reduces(void *state, int peer, int tag)
 {
-    (void)state, (void)peer, (void)lane;
+    (void)state, (void)peer, (void)tag;
     return 1;
 }
 
 static int count_recv_reduce(void *state, unsigned slot, const struct xport_reduce *r, int peer,
-                             int lane)
+                             int tag)
 {
     struct counter *c = state;
 
-    (void)r, (void)peer, (void)lane;
+    (void)r, (void)peer, (void)tag;
     c->combined++;
     c->slot[c->flying++] = slot;
     return 0;
@@ -87,7 +86,7 @@ static struct xport xport_of(struct counter *c, int reduces)
                           .reserve = count_reserve};
 }
 
-START_TEST(test_route__near_peers_go_near_except_on_the_networks_lanes)
+START_TEST(test_route__near_peers_go_near_except_on_the_networks_tag)
 {
     const unsigned char is_near[3] = {1, 1, 0};
     struct counter near = {0}, far = {0};
@@ -99,11 +98,11 @@ START_TEST(test_route__near_peers_go_near_except_on_the_networks_lanes)
     ck_assert_int_eq(x.reserve(x.state, 8), 0);
 
     ck_assert_int_eq(x.send(x.state, 0, &byte, 1, 1, 0), 0);
-    ck_assert_int_eq(x.recv(x.state, 1, &byte, 1, 1, PLAN_NETWORK_LANE - 1), 0);
+    ck_assert_int_eq(x.recv(x.state, 1, &byte, 1, 1, PLAN_NETWORK_TAG - 1), 0);
     ck_assert_uint_eq(near.sends + near.receives, 2);
     ck_assert_int_eq(x.send(x.state, 2, &byte, 1, 2, 0), 0);
-    ck_assert_int_eq(x.send(x.state, 3, &byte, 1, 1, PLAN_NETWORK_LANE), 0);
-    ck_assert_int_eq(x.recv(x.state, 4, &byte, 1, 1, PLAN_NETWORK_LANE + 5), 0);
+    ck_assert_int_eq(x.send(x.state, 3, &byte, 1, 1, PLAN_NETWORK_TAG), 0);
+    ck_assert_int_eq(x.recv(x.state, 4, &byte, 1, 1, PLAN_NETWORK_TAG + 5), 0);
     ck_assert_uint_eq(near.sends + near.receives, 2);
     ck_assert_uint_eq(far.sends, 2);
     ck_assert_uint_eq(far.receives, 1);
@@ -125,7 +124,7 @@ START_TEST(test_route__who_combines_on_arrival_is_asked_of_the_carrier)
 
     ck_assert_int_eq(xport_route_open(&n, &f, is_near, 2, &x), 0);
     ck_assert_int_eq(x.reduces(x.state, 1, 0), 1);
-    ck_assert_int_eq(x.reduces(x.state, 1, PLAN_NETWORK_LANE), 0);
+    ck_assert_int_eq(x.reduces(x.state, 1, PLAN_NETWORK_TAG), 0);
     ck_assert_int_eq(x.recv_reduce(x.state, 0, &r, 1, 0), 0);
     ck_assert_uint_eq(near.combined, 1);
     xport_route_close(&x);
@@ -137,7 +136,7 @@ Suite *suite_route(void)
     Suite *s = suite_create("route");
     TCase *t = tcase_create("route");
 
-    tcase_add_test(t, test_route__near_peers_go_near_except_on_the_networks_lanes);
+    tcase_add_test(t, test_route__near_peers_go_near_except_on_the_networks_tag);
     tcase_add_test(t, test_route__who_combines_on_arrival_is_asked_of_the_carrier);
     suite_add_tcase(s, t);
     return s;

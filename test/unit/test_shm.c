@@ -31,7 +31,7 @@
 #include "transports/hands.h"
 #include "transports/shm.h"
 
-enum { MOST = 12, WINDOW = 3, LANES = 3 };
+enum { MOST = 12, WINDOW = 3, TAGS = 3 };
 enum way { READING, WRITING_FORBIDDEN, COPYING, FORBIDDEN, WAYS };
 
 /* Memory that the children of a test share beside the transport: a meeting point. */
@@ -110,25 +110,25 @@ static void run_ranks(int ranks, void (*body)(struct world *, int rank, enum way
     ck_assert_msg(!bad, "way %d, %d ranks, seed %llu", way, ranks, (unsigned long long)seed);
 }
 
-/* Message i on a lane from one rank to another: its length, and its bytes. */
-static size_t length_of(uint64_t seed, int from, int to, int lane, int i)
+/* Message i on a tag from one rank to another: its length, and its bytes. */
+static size_t length_of(uint64_t seed, int from, int to, int tag, int i)
 {
-    struct rng r = {seed * 131 + (uint64_t)(from * 1000003 + to * 10007 + lane * 101 + i)};
+    struct rng r = {seed * 131 + (uint64_t)(from * 1000003 + to * 10007 + tag * 101 + i)};
     uint32_t most = rng_below(&r, 4) ? 3000 : 200000;
 
     return 8 * (1 + rng_below(&r, most / 8));
 }
 
-static unsigned char byte_of(int from, int to, int lane, int i, size_t at)
+static unsigned char byte_of(int from, int to, int tag, int i, size_t at)
 {
     return (unsigned char)(((at + 1) * 2654435761u + (size_t)from * 97 + (size_t)to * 57 +
-                            (size_t)lane * 31 + (size_t)i * 13) >>
+                            (size_t)tag * 31 + (size_t)i * 13) >>
                            9);
 }
 
-/* A queue of messages towards one peer on one lane: `window` of them are in flight. */
+/* A queue of messages towards one peer on one tag: `window` of them are in flight. */
 struct stream {
-    int peer, lane, receives, combines;
+    int peer, tag, receives, combines;
     int posted, total;
     unsigned char *buf[WINDOW], *own[WINDOW];
     size_t length[WINDOW];
@@ -168,24 +168,24 @@ static void post_one(struct xport *x, struct stream *s, int rank, unsigned slot,
 {
     int k = s->posted % WINDOW, i = s->posted++;
     int from = s->receives ? s->peer : rank, to = s->receives ? rank : s->peer;
-    size_t n = s->length[k] = length_of(seed, from, to, s->lane, i);
+    size_t n = s->length[k] = length_of(seed, from, to, s->tag, i);
 
     s->buf[k] = malloc(n + 1);
     s->buf[k][n] = 0xee;
     if (!s->receives) {
         for (size_t at = 0; at < n; at++)
-            s->buf[k][at] = byte_of(from, to, s->lane, i, at);
-        need(!x->send(x->state, slot + (unsigned)k, s->buf[k], n, s->peer, s->lane));
+            s->buf[k][at] = byte_of(from, to, s->tag, i, at);
+        need(!x->send(x->state, slot + (unsigned)k, s->buf[k], n, s->peer, s->tag));
         return;
     }
     memset(s->buf[k], 0xdd, n);
     if (!s->combines) {
-        need(!x->recv(x->state, slot + (unsigned)k, s->buf[k], n, s->peer, s->lane));
+        need(!x->recv(x->state, slot + (unsigned)k, s->buf[k], n, s->peer, s->tag));
         return;
     }
     s->own[k] = i % 2 ? malloc(n) : s->buf[k]; /* elsewhere, or in place */
     memset(s->own[k], 5, n);
-    need(x->reduces(x->state, s->peer, s->lane));
+    need(x->reduces(x->state, s->peer, s->tag));
     need(!x->recv_reduce(x->state, slot + (unsigned)k,
                          &(struct xport_reduce){.combine = sum,
                                                 .context = &grain,
@@ -193,7 +193,7 @@ static void post_one(struct xport *x, struct stream *s, int rank, unsigned slot,
                                                 .own = s->own[k],
                                                 .dst = s->buf[k],
                                                 .length = n},
-                         s->peer, s->lane));
+                         s->peer, s->tag));
 }
 
 static void finish_one(struct stream *s, int rank, int k, int i)
@@ -201,7 +201,7 @@ static void finish_one(struct stream *s, int rank, int k, int i)
     if (s->receives)
         for (size_t at = 0; at < s->length[k]; at++)
             need(s->buf[k][at] ==
-                 (unsigned char)(byte_of(s->peer, rank, s->lane, i, at) + (s->combines ? 5 : 0)));
+                 (unsigned char)(byte_of(s->peer, rank, s->tag, i, at) + (s->combines ? 5 : 0)));
     need(s->buf[k][s->length[k]] == 0xee); /* nothing past the end */
     memset(s->buf[k], 0xcc, s->length[k]); /* a send that is done may be overwritten */
     if (s->combines && s->own[k] != s->buf[k])
@@ -225,29 +225,29 @@ static struct hands *hire(struct world *w, uint64_t seed, struct xport *x)
     return h;
 }
 
-/* Every rank sends to every other on every lane, or, with an odd seed, to those above it: then
+/* Every rank sends to every other on every tag, or, with an odd seed, to those above it: then
    senders that have nothing to receive help. Streams proceed at the whim of the seed. */
 static void exchange(struct world *w, int rank, enum way way, uint64_t seed)
 {
     struct rng r = {seed * 77 + (uint64_t)rank};
-    struct stream stream[2 * LANES * MOST] = {{0}};
-    unsigned done[2 * LANES * MOST * WINDOW], ndone;
-    int place[2 * LANES * MOST * WINDOW] = {0}; /* which message a slot holds */
+    struct stream stream[2 * TAGS * MOST] = {{0}};
+    unsigned done[2 * TAGS * MOST * WINDOW], ndone;
+    int place[2 * TAGS * MOST * WINDOW] = {0}; /* which message a slot holds */
     int n = 0, left = 0;
     struct xport x;
 
     join(w, rank, way, &x);
     struct hands *hands = hire(w, seed, &x);
     for (int peer = 0; peer < w->ranks; peer++)
-        for (int lane = 0; lane < LANES && peer != rank; lane++)
+        for (int tag = 0; tag < TAGS && peer != rank; tag++)
             for (int receives = 0; receives < 2; receives++) {
                 if (seed % 2 && (peer > rank) == receives)
                     continue;
                 int total = w->ranks > 8 ? 2 : 8;
                 stream[n++] = (struct stream){.peer = peer,
-                                              .lane = lane * 1000,
+                                              .tag = tag * 1000,
                                               .receives = receives,
-                                              .combines = receives && lane == 1,
+                                              .combines = receives && tag == 1,
                                               .total = total};
                 left += total;
             }
@@ -275,7 +275,7 @@ static void exchange(struct world *w, int rank, enum way way, uint64_t seed)
     xport_shm_close(&x);
 }
 
-START_TEST(test_shm__every_message_arrives_once_whole_and_in_order_of_its_lane)
+START_TEST(test_shm__every_message_arrives_once_whole_and_in_order_of_its_tag)
 {
     static const int ranks[] = {2, 3, 5, MOST};
 
@@ -412,7 +412,7 @@ START_TEST(test_shm__a_send_is_done_when_it_has_been_received)
 }
 END_TEST
 
-/* A message that is posted and never received must not keep another lane from moving. */
+/* A message that is posted and never received must not keep another tag from moving. */
 static void crowd(struct world *w, int rank, enum way way, uint64_t seed)
 {
     enum { POSTS = 200 };
@@ -446,7 +446,7 @@ static void crowd(struct world *w, int rank, enum way way, uint64_t seed)
     xport_shm_close(&x);
 }
 
-START_TEST(test_shm__a_lane_without_receives_blocks_no_other)
+START_TEST(test_shm__a_tag_without_receives_blocks_no_other)
 {
     run_ranks(2, crowd, (enum way)_i, 0);
 }
@@ -539,12 +539,12 @@ Suite *suite_shm(void)
     Suite *s = suite_create("shm");
     TCase *t = tcase_create("shm");
 
-    tcase_add_loop_test(t, test_shm__every_message_arrives_once_whole_and_in_order_of_its_lane, 0,
+    tcase_add_loop_test(t, test_shm__every_message_arrives_once_whole_and_in_order_of_its_tag, 0,
                         WAYS);
     tcase_add_loop_test(t, test_shm__every_algorithm_delivers, 0, WAYS);
     tcase_add_test(t, test_shm__what_only_some_threads_can_read_arrives_once);
     tcase_add_loop_test(t, test_shm__a_send_is_done_when_it_has_been_received, 0, COPYING + 1);
-    tcase_add_loop_test(t, test_shm__a_lane_without_receives_blocks_no_other, 0, COPYING + 1);
+    tcase_add_loop_test(t, test_shm__a_tag_without_receives_blocks_no_other, 0, COPYING + 1);
     tcase_add_test(t,
                    test_shm__of_lengths_that_differ_both_ends_are_told_and_abandoning_is_an_error);
     tcase_add_test(t, test_shm__a_segment_that_is_not_there_or_another_is_refused);

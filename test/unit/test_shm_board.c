@@ -55,11 +55,11 @@ static void want_bytes(const unsigned char *at, size_t length, int value)
     ck_assert_msg(right == length, "byte %zu is not %d", right, value);
 }
 
-static void receive(int rank, int lane, size_t length, int value)
+static void receive(int rank, int tag, size_t length, int value)
 {
     unsigned char *to = calloc(1, length);
 
-    ck_assert_int_eq(x[rank].recv(x[rank].state, 0, to, length, 0, lane), 0);
+    ck_assert_int_eq(x[rank].recv(x[rank].state, 0, to, length, 0, tag), 0);
     for (int i = 0; i < 100 && poll(rank) == 0; i++)
         poll(0);
     want_bytes(to, length, value);
