@@ -11,13 +11,15 @@
  * post it (plan.h's dependencies, by bytes). At most MODEL_DEPTH of a queue are in flight, as in
  * the engine.
  *
- * What a message crosses:
- *   between nodes      a rail of the sender's node out, and one of the receiver's in. A rank
- * without a rail of its own spreads over all, as their rates are. within a socket    GPU to GPU: a
- * link of that pair alone, at NVLink's rate (the full mesh of the Parallel Rings paper, figure 2a).
- * Else the sender's port out and the receiver's in, at the rate of shared memory. between sockets
- * the link of the two sockets in that direction, which all share, and the ends' ports. Those have
- * shared memory's rate, or PCIe's where the rank has a GPU (figure 2b).
+ * A message crosses these links:
+ * - Between nodes: a rail of the sender's node out, and one of the receiver's in. A rank without a
+ *   rail of its own spreads over all, as their rates are.
+ * - Within a socket, GPU to GPU: a link of that pair alone, at NVLink's rate (the full mesh of the
+ *   Parallel Rings paper, figure 2a).
+ * - Within a socket otherwise: the sender's port out and the receiver's in, at the rate of shared
+ *   memory.
+ * - Between sockets: the link of the two sockets in that direction, which all share, and the ends'
+ *   ports. Those have shared memory's rate, or PCIe's where the rank has a GPU (figure 2b).
  *
  * COPY, REDUCE and the combining of RECV_REDUCE share the rank's memory, at one rate. A rank that
  * has a GPU is taken to have its data there, all but PLAN_HOST. Copies to and from PLAN_HOST cross
@@ -60,7 +62,7 @@ enum {
     MODEL_MOST_CHUNKS = 20000000 /* operations alone are more: refused */
 };
 
-/* What stands in for rates and latencies that the topology leaves open (0). */
+/* The rates and latencies where the topology leaves them open (0). */
 struct model_rates {
     struct topo_link rail;
     struct topo_link link[TOPO_LINK_CLASSES];

@@ -14,7 +14,8 @@ const struct model_rates model_default_rates = {
              [TOPO_LINK_REDUCE_GPU] = {400e9, 0}},
 };
 
-/* What there is one of. Links of a kind are numbered in this order, then `from`, then `to`. */
+/* There is one link for each of these. Links of a kind are numbered in this order, then `from`,
+ * then `to`. */
 enum per { PER_RAIL, PER_RANK, PER_RANK_PAIR, PER_SOCKET_PAIR };
 
 static const struct {
@@ -38,7 +39,7 @@ const char *model_link_name(enum model_link_kind kind)
     return kinds[kind].name;
 }
 
-/* What the topology knows, else what stands in for it. */
+/* The topology's link, with the open values filled in. */
 static struct topo_link known(struct topo_link link, struct topo_link otherwise)
 {
     return (struct topo_link){link.bw_bytes_per_s > 0 ? link.bw_bytes_per_s

@@ -138,7 +138,7 @@ static void leave(struct model *m, uint32_t stream)
     look_again(m, stream);
 }
 
-/* The oldest chunk is there. What feeds a combining stream is done only when that is. */
+/* The oldest chunk is there. A stream that feeds a combining one is done only when that is. */
 static void arrive(struct model *m, uint32_t stream)
 {
     struct model_stream *s = &m->streams.stream[stream];

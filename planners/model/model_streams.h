@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the model moves: one stream for each pair of queues that meet, and one for each queue that
- * works in memory (COPY, REDUCE, and the combining behind RECV_REDUCE).
+ * The streams that the model moves: one for each pair of queues that meet, and one for each queue
+ * that works in memory (COPY, REDUCE, and the combining behind RECV_REDUCE).
  */
 #ifndef COLLSHIM_PLANNERS_MODEL_STREAMS_H
 #define COLLSHIM_PLANNERS_MODEL_STREAMS_H
