@@ -20,7 +20,6 @@
 #include "shim/mpi/mpi_gate.h"
 #include "shim/mpi/refused.h"
 #include "shim/mpi/rows.h"
-#include "shim/mpi/unsized.h"
 #include "shim/mpi/wrappers.h"
 
 static struct library_buffer buffer_of(const struct side *s, int peers)
@@ -98,8 +97,16 @@ static enum reason join_types(struct side *s, int size)
     return REASON_NONE;
 }
 
+void alltoallv_join(struct alltoallv_arguments *a)
+{
+    if (a->receive.types && counts_given(a->receive.counts))
+        join_types(&a->receive, a->size);
+    if (a->send.types && a->send.buffer != MPI_IN_PLACE && counts_given(a->send.counts))
+        join_types(&a->send, a->size);
+}
+
 /* Fill in sizes and layout. REASON_NONE, or why this rank cannot serve the call. */
-static enum reason alltoallv_describe(struct side *s, int n, uint64_t *bytes)
+static enum reason describe_side(struct side *s, int n, uint64_t *bytes)
 {
     uint64_t sum;
 
@@ -179,7 +186,7 @@ static struct call_block input_block(const struct mpi_call *call, int i)
     return block_of(a->send.buffer == MPI_IN_PLACE ? &a->receive : &a->send, i);
 }
 
-static void fill_buffers(struct alltoallv_arguments *a, struct mpi_call *call, struct rows *rows)
+void alltoallv_fill(struct alltoallv_arguments *a, struct mpi_call *call, const struct rows *rows)
 {
     struct side *in = &a->send, *out = &a->receive;
 
@@ -203,17 +210,16 @@ static void fill_buffers(struct alltoallv_arguments *a, struct mpi_call *call, s
     }
 }
 
-/* Sizes and layout of both sides. REASON_NONE, or why this rank cannot serve the call. */
-static enum reason describe_both(struct alltoallv_arguments *a, struct rows *rows)
+enum reason alltoallv_describe(struct alltoallv_arguments *a, const struct rows *rows)
 {
     int in_place = a->send.buffer == MPI_IN_PLACE;
     enum reason why = a->cannot;
 
     if (!why)
-        why = alltoallv_describe(&a->receive, a->size, rows->receives);
+        why = describe_side(&a->receive, a->size, rows->receives);
 
     if (!why && !in_place)
-        why = alltoallv_describe(&a->send, a->size, rows->sends);
+        why = describe_side(&a->send, a->size, rows->sends);
     for (int i = 0; in_place && !why && i < a->size; i++)
         rows->sends[i] = rows->receives[i];
     return why;
@@ -261,7 +267,8 @@ static enum reason get_ready(struct alltoallv_arguments *a, struct rows_call *r,
 
     if (why || !(*c = mpi_gate_agreed(call, a->size, &why)) || !(rows = rows_of(*c, &why)))
         return why;
-    *rc = rows_exchange(*c, describe_both(a, rows), &call->total, &why);
+    *rc = rows_exchange(*c, alltoallv_describe(a, rows), &call->total, &why);
+    rows->single |= *rc == MPI_SUCCESS && !why && a->send.peer;
     if (*rc != MPI_SUCCESS || why || (why = rows_gate(r, call->total)))
         return why;
     call->request.demand = rows->matrix;
@@ -270,7 +277,7 @@ static enum reason get_ready(struct alltoallv_arguments *a, struct rows_call *r,
         struct rows kept = keep_rows(a, call, rows);
 
         call->request.demand = kept.matrix;
-        fill_buffers(a, call, &kept);
+        alltoallv_fill(a, call, &kept);
         call->begun = count_now() - rows->seconds;
     }
     return why;
@@ -306,9 +313,9 @@ static enum reason get_ready_alone(struct alltoallv_arguments *a, struct mpi_cal
         return why;
     }
     call->request.demand = own.matrix;
-    *wrong = describe_both(a, &own) ? MPI_ERR_TYPE : MPI_SUCCESS;
+    *wrong = alltoallv_describe(a, &own) ? MPI_ERR_TYPE : MPI_SUCCESS;
     if (!*wrong)
-        fill_buffers(a, call, &own);
+        alltoallv_fill(a, call, &own);
     return why;
 }
 
@@ -373,78 +380,6 @@ static void monitor(const struct alltoallv_arguments *a)
     }
     count_exchange(COUNT_SENT_BYTES, sum);
     count_exchange(COUNT_HOTTEST_BYTES, most);
-}
-
-/* The sizes of a nonblocking call, in room of its own. */
-static struct rows rows_in(void *room, int size)
-{
-    size_t n = (size_t)size;
-    uint64_t *words = room;
-
-    return (struct rows){.matrix = words,
-                         .sends = words + n * (n + ROWS_EXTRA),
-                         .receives = words + (n + 1) * (n + ROWS_EXTRA)};
-}
-
-static size_t rows_room(int size)
-{
-    size_t n = (size_t)size;
-
-    return ((n + 1) * (n + ROWS_EXTRA) + n + 1) * sizeof(uint64_t);
-}
-
-/* An unsized_fill. */
-static int fill_told(struct mpi_comm *c, struct mpi_call *call, uint64_t *told)
-{
-    struct alltoallv_arguments *a = (struct alltoallv_arguments *)(uintptr_t)call->arguments;
-    struct rows rows = rows_in(call->room, c->size);
-
-    (void)told;
-    if (rows_verdict(&rows, c->size, &call->total))
-        return -EINVAL;
-    call->request.demand = rows.matrix;
-    fill_buffers(a, call, &rows);
-    return MPI_SUCCESS;
-}
-
-/* Types that the application may free once the call has started. */
-static int keep_types(struct unsized *u, struct alltoallv_arguments *a)
-{
-    int rc = unsized_keep(u, &a->receive.type);
-
-    return rc == MPI_SUCCESS && a->send.buffer != MPI_IN_PLACE ? unsized_keep(u, &a->send.type)
-                                                               : rc;
-}
-
-/* A nonblocking call, whose ranks tell each other their rows in its turn. REASON_NONE, and *rc of
-   it; or why it runs natively, on all ranks alike. */
-static enum reason alltoallv_start(struct alltoallv_arguments *a, struct mpi_call *call, int *rc)
-{
-    struct unsized *u = NULL;
-    struct rows_call r;
-    struct mpi_comm *c = NULL;
-    /* A type for each block would have to be kept, and neighbours' vectors. */
-    enum reason why = a->by_type || a->send.peer
-                          ? REASON_AGREE
-                          : rows_begin_once(&r, a->comm, a->size, a->collective);
-
-    if (!why && (c = mpi_gate_agreed(call, a->size, &why)))
-        why = unsized_judge(c, call, NO_ROOT, (size_t)a->size + ROWS_EXTRA, &u);
-    if (why)
-        return why;
-    call->room = u ? malloc(rows_room(a->size)) : NULL;
-    *rc = call->room ? keep_types(u, a) : MPI_ERR_NO_MEM;
-    if (*rc != MPI_SUCCESS) {
-        unsized_close(u);
-        free(call->room);
-        return why;
-    }
-    struct rows rows = rows_in(call->room, a->size);
-    rows_claim(&rows, a->size, c->rank, describe_both(a, &rows));
-    memcpy(rows.matrix + (size_t)c->rank * (size_t)(a->size + ROWS_EXTRA), rows.sends,
-           (size_t)(a->size + ROWS_EXTRA) * sizeof *rows.sends);
-    *rc = unsized_start(u, c, call, rows.matrix, fill_told).rc;
-    return why;
 }
 
 static int alltoallv_failed(const struct mpi_call *call, int rc)

@@ -43,7 +43,10 @@ struct alltoallv_arguments {
     int (*buffers)(const struct mpi_call *call, struct library_buffer *list);
     const void *arguments; /* of form.native */
     int grid;              /* blocks are equal, on a grid: all ranks know the sizes (grid.h) */
+    int single;            /* all ranks know that none is a neighbour twice */
     enum reason cannot;    /* why this rank alone knows that the call is native; or REASON_NONE */
+
+    uint64_t *sends, *receives; /* as struct rows', of a call that outlives its start */
 };
 
 /* Blocks of a side, of a call among so many ranks. */
@@ -71,6 +74,19 @@ static inline MPI_Count count_of(const struct side *s, int i)
  */
 struct rows;
 int alltoallv_keep(struct alltoallv_arguments *a, struct mpi_call *call, struct rows *own);
+
+/* Find the sides whose blocks have layouts of their own. */
+void alltoallv_join(struct alltoallv_arguments *a);
+
+/* Sizes and layout of both sides. REASON_NONE, or why this rank cannot serve the call. */
+enum reason alltoallv_describe(struct alltoallv_arguments *a, const struct rows *rows);
+
+/* The buffers of a call that was described. rows: its sizes, which become offsets. */
+void alltoallv_fill(struct alltoallv_arguments *a, struct mpi_call *call, const struct rows *rows);
+
+/* A nonblocking call, whose ranks tell each other their rows in its turn. REASON_NONE, and *rc of
+   it; or why it runs natively, on all ranks alike. */
+enum reason alltoallv_start(struct alltoallv_arguments *a, struct mpi_call *call, int *rc);
 
 /* A call. Returns what MPI returns. */
 int alltoallv_run(struct alltoallv_arguments *a);

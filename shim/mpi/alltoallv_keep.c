@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The communicator's next call changes what its neighbours and sizes are kept in, and the program
-   may free a type once the call has returned. */
+/* Calls that outlive their start. The communicator's next call changes the memory in which its
+   neighbours and sizes are kept, and the program may free a type once the call has returned. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "shim/mpi/alltoallv.h"
+#include "shim/mpi/comm.h"
+#include "shim/mpi/mpi_gate.h"
 #include "shim/mpi/rows.h"
+#include "shim/mpi/unsized.h"
 
 /* A copy of the vector, at *room, which then lies behind it. */
 static void *keep(const void *vector, size_t bytes, char **room)
@@ -53,11 +57,11 @@ static int keep_layouts(struct side *s, int size, struct mpi_call *call, char **
 int alltoallv_keep(struct alltoallv_arguments *a, struct mpi_call *call, struct rows *own)
 {
     struct side *s = &a->send, *r = &a->receive;
-    size_t n = (size_t)a->size, line = n + 1, peers = (size_t)(s->n + r->n + 2);
+    size_t n = (size_t)a->size, line = n + ROWS_EXTRA, peers = (size_t)(s->n + r->n + 2);
     size_t odd =
         (size_t)((s->odd ? blocks_of(s, a->size) : 0) + (r->odd ? blocks_of(r, a->size) : 0));
     size_t bytes =
-        odd * sizeof(struct layout) + (2 * line + n * n + 3 * peers) * sizeof *own->sends;
+        odd * sizeof(struct layout) + (2 * line + n * line + 3 * peers) * sizeof *own->sends;
     char *rest = calloc(1, bytes + odd * sizeof *call->types);
 
     call->room = rest;
@@ -74,8 +78,79 @@ int alltoallv_keep(struct alltoallv_arguments *a, struct mpi_call *call, struct 
     own->sends = (uint64_t *)rest;
     own->receives = own->sends + line;
     own->matrix = own->receives + line;
-    rest = (char *)(own->matrix + n * n);
+    rest = (char *)(own->matrix + n * line);
     keep_peers(s, &rest);
     keep_peers(r, &rest);
     return 1;
+}
+
+/* An unsized_fill. */
+static int fill_told(struct mpi_comm *c, struct mpi_call *call, uint64_t *told)
+{
+    struct alltoallv_arguments *a = (struct alltoallv_arguments *)(uintptr_t)call->arguments;
+    struct rows rows = {.sends = a->sends, .receives = a->receives, .matrix = told};
+
+    if (rows_verdict(&rows, c->size, &call->total))
+        return -EINVAL;
+    call->request.demand = told;
+    alltoallv_fill(a, call, &rows);
+    return MPI_SUCCESS;
+}
+
+/* The type of all blocks, which the program may free. An odd side's are kept with its layouts.
+   Returns an MPI code. */
+static int keep_type(struct unsized *u, struct side *s)
+{
+    return s->odd ? MPI_SUCCESS : unsized_keep(u, &s->layout.type);
+}
+
+/* Own copies of all that the call goes by; this rank's row is in the matrix. Returns an MPI code.
+ */
+static int keep_all(struct alltoallv_arguments *a, struct mpi_call *call, const struct mpi_comm *c,
+                    struct unsized *u, struct rows *own)
+{
+    size_t line = (size_t)a->size + ROWS_EXTRA;
+    enum reason wrong;
+    int rc = MPI_SUCCESS;
+
+    alltoallv_join(a);
+    if (!u || !alltoallv_keep(a, call, own))
+        return MPI_ERR_NO_MEM;
+    a->sends = own->sends;
+    a->receives = own->receives;
+    wrong = alltoallv_describe(a, own);
+    rows_claim(own, a->size, c->rank, wrong);
+    memcpy(own->matrix + (size_t)c->rank * line, own->sends, line * sizeof *own->sends);
+    if (!wrong)
+        rc = keep_type(u, &a->receive);
+    return !wrong && rc == MPI_SUCCESS && a->send.buffer != MPI_IN_PLACE ? keep_type(u, &a->send)
+                                                                         : rc;
+}
+
+enum reason alltoallv_start(struct alltoallv_arguments *a, struct mpi_call *call, int *rc)
+{
+    struct unsized *u = NULL;
+    struct rows_call r;
+    struct rows own = {0};
+    struct mpi_comm *c = NULL;
+    enum reason why =
+        (a->send.peer ? rows_begin_known : rows_begin_once)(&r, a->comm, a->size, a->collective);
+
+    if (!why)
+        c = mpi_gate_agreed(call, a->size, &why);
+    if (!why && a->send.peer && !a->single && !(c->rows && c->rows->single))
+        why = REASON_UNJUDGED;
+    if (!why)
+        why = unsized_judge(c, call, NO_ROOT, (size_t)a->size + ROWS_EXTRA,
+                            rows_balance(a->comm, a->collective), &u);
+    if (why)
+        return why;
+    *rc = keep_all(a, call, c, u, &own);
+    if (*rc == MPI_SUCCESS) {
+        *rc = unsized_start(u, c, call, own.matrix, fill_told).rc;
+    } else {
+        unsized_close(u);
+        mpi_call_drop(call);
+    }
+    return why;
 }

@@ -142,6 +142,7 @@ static int neighbor_run(const struct neighbor_arguments *a)
         mpi.Comm_call_errhandler(a->comm, MPI_ERR_NO_MEM);
         return MPI_ERR_NO_MEM;
     }
+    x.single = nb->is_grid;
     x.grid = nb->is_grid && !has_vectors(&a->send) && !has_vectors(&a->receive);
     x.send =
         side_of(&a->send, &nb->to, a->collective == COLL_NEIGHBOR_ALLGATHER ? 0 : a->send.count);
@@ -150,10 +151,17 @@ static int neighbor_run(const struct neighbor_arguments *a)
     return alltoallv_run(&x);
 }
 
+static int is_on_grid(MPI_Comm comm)
+{
+    const struct neighbors *nb = comm == MPI_COMM_NULL ? NULL : neighbors_of(comm);
+
+    return nb && !nb->unknown && nb->is_grid;
+}
+
 /* As nonblocking_passes, of equal blocks. It goes by the larger one of this rank's two sizes: on a
-   grid, all ranks know both. */
+   grid, all ranks know both. In a graph, only their own. */
 static int passes(enum plan_collective collective, MPI_Count sendcount, MPI_Datatype sendtype,
-                  MPI_Count recvcount, MPI_Datatype recvtype)
+                  MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm)
 {
     enum reason why = mpi_process.verdict;
     uint64_t sends, receives, most;
@@ -164,9 +172,9 @@ static int passes(enum plan_collective collective, MPI_Count sendcount, MPI_Data
             bytes_of_all(sends > receives ? sends : receives, 2 * GRID_DIMENSIONS, &most) < 0)
             return 0;
         why = gate_bytes(most);
+        if (!why || !is_on_grid(comm))
+            return 0;
     }
-    if (!why)
-        return 0;
     count_native(collective, why);
     return 1;
 }

@@ -16,7 +16,8 @@ int WRAP(FORM(Neighbor_allgather, neighbor_allgather))(const void *sendbuf, COUN
                                                        COUNT recvcount, MPI_Datatype recvtype,
                                                        MPI_Comm comm FORM_PARAMETERS)
 {
-    if (FORM_PASSES(passes(COLL_NEIGHBOR_ALLGATHER, sendcount, sendtype, recvcount, recvtype)))
+    if (FORM_PASSES(
+            passes(COLL_NEIGHBOR_ALLGATHER, sendcount, sendtype, recvcount, recvtype, comm)))
         return LIBRARY(FORM(Neighbor_allgather, neighbor_allgather))(
             sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm FORM_ARGUMENTS);
     return neighbor_run(&(struct neighbor_arguments){
@@ -42,7 +43,7 @@ int WRAP(FORM(Neighbor_allgatherv,
                                     void *recvbuf, const COUNT *recvcounts, const DISPL *displs,
                                     MPI_Datatype recvtype, MPI_Comm comm FORM_PARAMETERS)
 {
-    if (FORM_PASSES(nonblocking_asks(COLL_NEIGHBOR_ALLGATHER)))
+    if (FORM_PASSES(0))
         return LIBRARY(FORM(Neighbor_allgatherv, neighbor_allgatherv))(
             sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
             comm FORM_ARGUMENTS);
@@ -72,7 +73,7 @@ int WRAP(FORM(Neighbor_alltoall, neighbor_alltoall))(const void *sendbuf, COUNT 
                                                      COUNT recvcount, MPI_Datatype recvtype,
                                                      MPI_Comm comm FORM_PARAMETERS)
 {
-    if (FORM_PASSES(passes(COLL_NEIGHBOR_ALLTOALL, sendcount, sendtype, recvcount, recvtype)))
+    if (FORM_PASSES(passes(COLL_NEIGHBOR_ALLTOALL, sendcount, sendtype, recvcount, recvtype, comm)))
         return LIBRARY(FORM(Neighbor_alltoall, neighbor_alltoall))(
             sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm FORM_ARGUMENTS);
     return neighbor_run(&(struct neighbor_arguments){
@@ -99,7 +100,7 @@ int WRAP(FORM(Neighbor_alltoallv, neighbor_alltoallv))(const void *sendbuf, cons
                                                        const DISPL *rdispls, MPI_Datatype recvtype,
                                                        MPI_Comm comm FORM_PARAMETERS)
 {
-    if (FORM_PASSES(nonblocking_asks(COLL_NEIGHBOR_ALLTOALL)))
+    if (FORM_PASSES(0))
         return LIBRARY(FORM(Neighbor_alltoallv, neighbor_alltoallv))(
             sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype,
             comm FORM_ARGUMENTS);
@@ -134,7 +135,7 @@ int WRAP(FORM(Neighbor_alltoallw,
                                    void *recvbuf, const COUNT *recvcounts, const MPI_Aint *rdispls,
                                    const MPI_Datatype *recvtypes, MPI_Comm comm FORM_PARAMETERS)
 {
-    if (FORM_PASSES(nonblocking_asks(COLL_NEIGHBOR_ALLTOALL)))
+    if (FORM_PASSES(0))
         return LIBRARY(FORM(Neighbor_alltoallw, neighbor_alltoallw))(
             sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes,
             comm FORM_ARGUMENTS);

@@ -62,11 +62,4 @@ static inline int nonblocking_passes(enum plan_collective collective, MPI_Count 
     return 1;
 }
 
-/* The same of a call whose ranks would have to agree on sizes: it always is. */
-static inline int nonblocking_asks(enum plan_collective collective)
-{
-    count_native(collective, mpi_process.verdict ? mpi_process.verdict : REASON_AGREE);
-    return 1;
-}
-
 #endif

@@ -102,11 +102,16 @@ enum reason rows_begin_once(struct rows_call *r, MPI_Comm comm, int n, enum plan
     return n > MOST_RANKS ? REASON_SHAPE : REASON_NONE;
 }
 
+int rows_balance(MPI_Comm comm, enum plan_collective c)
+{
+    return watch_get(comm, keyval[kind_of(c)]).active;
+}
+
 enum reason rows_begin_known(struct rows_call *r, MPI_Comm comm, int n, enum plan_collective c)
 {
     enum reason why = rows_begin_once(r, comm, n, c);
 
-    return why || r->always || watch_get(comm, keyval[kind_of(c)]).active ? why : REASON_UNJUDGED;
+    return why || r->always || rows_balance(comm, c) ? why : REASON_UNJUDGED;
 }
 
 enum reason rows_begin(struct rows_call *r, MPI_Comm comm, int n, enum plan_collective c)

@@ -21,11 +21,12 @@
 
 /* Owned by the communicator's state. */
 struct rows {
-    uint64_t *sends;    /* [size + 1] what this rank sends to each, */
+    uint64_t *sends;    /* [size + ROWS_EXTRA] what this rank sends to each, and room, */
     uint64_t *receives; /* [size + 1] and receives from each: the caller's; the last one is spare */
-    uint64_t *matrix;   /* [size * size] row s: what rank s sends to each */
+    uint64_t *matrix;   /* [size * size], and room: row s: what rank s sends to each */
     double seconds; /* that an exchange of rows takes: the shortest so far, since early ranks wait
                        for others in any case */
+    int single;     /* the ranks know that none is a neighbour twice */
 };
 
 /* One call on its way. */
@@ -56,7 +57,10 @@ enum reason rows_begin(struct rows_call *r, MPI_Comm comm, int n, enum plan_coll
 /* The same of a persistent call, whose ranks tell each other their sizes at once. */
 enum reason rows_begin_once(struct rows_call *r, MPI_Comm comm, int n, enum plan_collective c);
 
-/* The same of a nonblocking call whose sizes all ranks know: where blocking ones are exchanged. */
+/* Are blocking calls like it exchanged, by what is known of earlier ones? The same on all ranks. */
+int rows_balance(MPI_Comm comm, enum plan_collective c);
+
+/* As rows_begin, of a nonblocking call: where rows_balance. */
 enum reason rows_begin_known(struct rows_call *r, MPI_Comm comm, int n, enum plan_collective c);
 
 /* If r->turn is WATCH_ASK. Collective over the communicator. sent, received: sums of this rank;

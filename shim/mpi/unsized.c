@@ -48,7 +48,7 @@ static int profile_favours(const struct mpi_comm *c, const struct mpi_call *call
 }
 
 /* Why the call is not rerouted; or REASON_NONE, and the guard's choice, if it has one. */
-static enum reason judge(struct mpi_comm *c, const struct mpi_call *call,
+static enum reason judge(struct mpi_comm *c, const struct mpi_call *call, int favoured,
                          struct plan_candidate *judged)
 {
     const struct guard_entry *e;
@@ -59,7 +59,9 @@ static enum reason judge(struct mpi_comm *c, const struct mpi_call *call,
         return REASON_VARIANT;
     if (gate_always(call->collective) || profile_favours(c, call))
         return REASON_NONE;
-    e = choose_is_guarded(call->collective) ? guard_favours(&c->guard, call->collective) : NULL;
+    if (!choose_is_guarded(call->collective))
+        return favoured ? REASON_NONE : REASON_AGREE;
+    e = guard_favours(&c->guard, call->collective);
     if (!e || plan_variant_of(e->reroute[e->best - 1].algorithm))
         return REASON_AGREE;
     *judged = e->reroute[e->best - 1];
@@ -89,10 +91,10 @@ static int open_telling(struct unsized *u, struct mpi_comm *c, int root, size_t 
 }
 
 enum reason unsized_judge(struct mpi_comm *c, const struct mpi_call *call, int root, size_t words,
-                          struct unsized **u_p)
+                          int favoured, struct unsized **u_p)
 {
     struct plan_candidate judged = {0};
-    enum reason why = judge(c, call, &judged);
+    enum reason why = judge(c, call, favoured, &judged);
     struct unsized *u;
     int rc = -ENOMEM;
 

@@ -14,6 +14,19 @@ exchange() {
     finish
 }
 
+# exchange_started N CALLS [NAME=VALUE...]: a whole test
+exchange_started() {
+    local n=$1 calls=$2
+    shift 2
+    begin "$calls random exchanges on $n ranks, half of them nonblocking${*:+, $*}"
+    launch "$n" "$@" -- "$programs/exchange" "$seed" "$calls" started
+    want_right
+    want_lines
+    want_number alltoallv "(.rerouted - .rerouted_nonblocking)" -eq "$(expected alltoallv)"
+    want_number alltoallv .rerouted_nonblocking -ge $((calls * n / 5))
+    finish
+}
+
 # 134 small calls are asked about seven times. The large ones that follow are predicted to gain where
 # rails differ, and only there. Then come 60 calls, each with a demand of its own.
 asking='.native["agreeing on the sizes costs more than it brings"]'
@@ -170,6 +183,8 @@ cases_exchange() {
     if progresses; then
         neighbors 4 200 started COLLSHIM_TOPOLOGY='node:2 rank:2 rail:2@100Mbit,50Mbit'
         neighbors 2 150 started
+        exchange_started 4 $calls COLLSHIM_TOPOLOGY='node:2 rank:2 rail:2@100Mbit,50Mbit' COLLSHIM_CHUNK_BYTES=100
+        [ "$quick" -eq 1 ] || exchange_started 3 $calls COLLSHIM_SHM=copy
         [ "$quick" -eq 1 ] || neighbors 6 200 started
         neighbors_start_nothing
     fi

@@ -7,6 +7,7 @@
  *   odd     the same, and some of Alltoallw's are neither
  *   plain   predefined types only, for runs in which the library serves calls: MPICH 4.0.2's own
  *           Alltoallv in place truncates messages where ranks have types of their own
+ *   started as odd; half of the calls are nonblocking, and their types are freed before they end
  *   phases  many small calls, then large skewed ones, then demands that change from call to call
  *
  * Blocks lie in any order with gaps between; some pairs, rows and columns are empty, some messages
@@ -30,7 +31,7 @@ enum { library_fails_odd_in_place = 0 };
 #endif
 
 static long expected;
-static int all_plain, some_odd;
+static int all_plain, some_odd, some_started;
 
 /* Values that are equal on all ranks of a call. */
 struct shape {
@@ -54,11 +55,17 @@ struct call {
     uint64_t number;
     enum way way;
     struct shape shape;
-    int in_place, large;
+    int in_place, large, started;
     struct draw own;
     MPI_Comm comm;
     int rank, size;
     struct side send, receive;
+
+    /* Its arguments: they outlive the start of a nonblocking one. */
+    MPI_Datatype types[2][MOST_RANKS];
+    MPI_Count large_count[2][MOST_RANKS];
+    MPI_Aint large_displ[2][MOST_RANKS];
+    MPI_Request request;
 };
 
 static int draw_units(struct draw *d, int kind_of_shape)
@@ -185,6 +192,7 @@ static void call_begin(struct call *c, uint64_t number)
     c->in_place = draw_below(&d, 4) == 0 && !(library_fails_odd_in_place && c->way == BY_TYPE_ODD);
     c->shape = draw_shape((uint64_t)draw_below(&d, SHAPES), c->in_place);
     c->large = draw_below(&d, 2) && large_counts();
+    c->started = some_started && draw_below(&d, 2);
     c->own = draw_from(number + 10, (uint64_t)world_rank);
     MPI_Comm_rank(c->comm, &c->rank);
     MPI_Comm_size(c->comm, &c->size);
@@ -201,41 +209,57 @@ static void call_begin(struct call *c, uint64_t number)
     write_blocks(c, &c->receive, 1, 1);
 }
 
+#define CALL(name, ...)                                                                            \
+    (c->started ? MPI_Ia##name(__VA_ARGS__, &c->request) : MPI_A##name(__VA_ARGS__))
+
+static int call_large(struct call *c, const void *from, void *into)
+{
+    MPI_Count(*count)[MOST_RANKS] = c->large_count;
+    MPI_Aint(*displ)[MOST_RANKS] = c->large_displ;
+
+    for (int i = 0; i < c->size; i++) {
+        count[0][i] = c->send.count[i];
+        count[1][i] = c->receive.count[i];
+        displ[0][i] = c->send.displ[i];
+        displ[1][i] = c->receive.displ[i];
+    }
+    if (c->way == VECTOR)
+        return CALL(lltoallv_c, from, count[0], displ[0], c->types[0][0], into, count[1], displ[1],
+                    c->types[1][0], c->comm);
+    return CALL(lltoallw_c, from, count[0], displ[0], c->types[0], into, count[1], displ[1],
+                c->types[1], c->comm);
+}
+
 static int call_mpi(struct call *c)
 {
     struct side *s = &c->send, *r = &c->receive;
     const void *from = c->in_place ? MPI_IN_PLACE : image_buffer(&s->m[0]);
     void *into = image_buffer(&r->m[0]);
-    MPI_Datatype types[2][MOST_RANKS];
 
     for (int i = 0; i < c->size; i++) {
-        types[0][i] = s->type[i]->type;
-        types[1][i] = r->type[i]->type;
+        c->types[0][i] = s->type[i]->type;
+        c->types[1][i] = r->type[i]->type;
     }
-    if (c->large) {
-        MPI_Count count[2][MOST_RANKS];
-        MPI_Aint displ[2][MOST_RANKS];
-
-        for (int i = 0; i < c->size; i++) {
-            count[0][i] = s->count[i];
-            count[1][i] = r->count[i];
-            displ[0][i] = s->displ[i];
-            displ[1][i] = r->displ[i];
-        }
-        if (c->way == VECTOR)
-            return MPI_Alltoallv_c(from, count[0], displ[0], types[0][0], into, count[1], displ[1],
-                                   types[1][0], c->comm);
-        return MPI_Alltoallw_c(from, count[0], displ[0], types[0], into, count[1], displ[1],
-                               types[1], c->comm);
-    }
+    if (c->large)
+        return call_large(c, from, into);
     if (c->way == VECTOR && c->in_place)
-        return MPI_Alltoallv(from, NULL, NULL, MPI_DATATYPE_NULL, into, r->count, r->displ,
-                             types[1][0], c->comm);
+        return CALL(lltoallv, from, NULL, NULL, MPI_DATATYPE_NULL, into, r->count, r->displ,
+                    c->types[1][0], c->comm);
     if (c->way == VECTOR)
-        return MPI_Alltoallv(from, s->count, s->displ, types[0][0], into, r->count, r->displ,
-                             types[1][0], c->comm);
-    return MPI_Alltoallw(from, s->count, s->displ, types[0], into, r->count, r->displ, types[1],
-                         c->comm);
+        return CALL(lltoallv, from, s->count, s->displ, c->types[0][0], into, r->count, r->displ,
+                    c->types[1][0], c->comm);
+    return CALL(lltoallw, from, s->count, s->displ, c->types[0], into, r->count, r->displ,
+                c->types[1], c->comm);
+}
+
+/* The types of a side that has been passed to a nonblocking call. */
+static void free_types(struct side *s)
+{
+    for (int i = 0; i < s->nown; i++)
+        if (s->own[i].derived) {
+            MPI_Type_free(&s->own[i].type);
+            s->own[i].derived = 0;
+        }
 }
 
 static void check(const struct call *c, const char *what, const struct side *s)
@@ -244,11 +268,12 @@ static void check(const struct call *c, const char *what, const struct side *s)
     MPI_Aint at = image_differs(&s->m[0], &s->m[1], &differs);
 
     if (differs)
-        fail("seed %llu call %llu (way %d%s of %d, %d kinds%s): %s wrong at byte %ld: %02x, "
+        fail("seed %llu call %llu (way %d%s%s of %d, %d kinds%s): %s wrong at byte %ld: %02x, "
              "expected %02x",
              (unsigned long long)test_seed, (unsigned long long)c->number, (int)c->way,
-             c->in_place ? " in place" : "", c->size, c->shape.nmembers, c->large ? ", large" : "",
-             what, (long)at, s->m[0].byte[at - s->m[0].low], s->m[1].byte[at - s->m[1].low]);
+             c->in_place ? " in place" : "", c->started ? ", started" : "", c->size,
+             c->shape.nmembers, c->large ? ", large" : "", what, (long)at,
+             s->m[0].byte[at - s->m[0].low], s->m[1].byte[at - s->m[1].low]);
 }
 
 static void side_free(struct side *s)
@@ -267,6 +292,11 @@ static void call_run(struct call *c)
     if (rc != MPI_SUCCESS)
         fail("seed %llu call %llu: returned %d", (unsigned long long)test_seed,
              (unsigned long long)c->number, rc);
+    if (c->started) {
+        free_types(&c->send);
+        free_types(&c->receive);
+        MPI_Wait(&c->request, MPI_STATUS_IGNORE);
+    }
     for (int i = 0; i < c->size; i++)
         image_ignore_padding(&r->m[0], &r->m[1], r->type[i], r->at[i], r->count[i]);
     check(c, "received", r);
@@ -274,7 +304,7 @@ static void call_run(struct call *c)
     for (int from = 0; from < c->size; from++)
         for (int to = 0; to < c->size; to++)
             moves |= c->shape.units[from][to] > 0;
-    expected += moves && c->size > 1;
+    expected += moves && c->size > 1 && !c->started;
     side_free(&c->send);
     side_free(&c->receive);
 }
@@ -423,7 +453,8 @@ int main(int argc, char **argv)
     if (world_size > MOST_RANKS)
         MPI_Abort(MPI_COMM_WORLD, 2);
     all_plain = !strcmp(how, "plain");
-    some_odd = !strcmp(how, "odd");
+    some_started = !strcmp(how, "started");
+    some_odd = some_started || !strcmp(how, "odd");
     if (!strcmp(how, "phases")) {
         phases();
         calls = 0;

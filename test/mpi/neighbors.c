@@ -152,6 +152,7 @@ struct call {
 
 static struct call *live[PLACES]; /* a persistent one of each communicator, or NULL */
 static int starts[MOST_CALLS], is_started[MOST_CALLS];
+static int met[PLACES]; /* a call has told its ranks each other's sizes */
 
 /* Two ranks in a line may send each other blocks of two sizes; in a longer one MPI allows one size.
  */
@@ -386,9 +387,10 @@ static void call_run(uint64_t number)
         }
     }
     own_moves[number] = moves(c);
-    int known = c->place <= &places[4] && (c->form == ALLGATHER || c->form == ALLTOALL);
-    served[number] =
-        (c->how != NONBLOCKING || known) && world_size > 1 && !c->place->twice ? 1 + c->form : 0;
+    /* In a graph, ranks know from an earlier call of the communicator that none is there twice. */
+    int known = c->how != NONBLOCKING || c->place <= &places[4] || met[c->place - places];
+    served[number] = known && world_size > 1 && !c->place->twice ? 1 + c->form : 0;
+    met[c->place - places] |= c->how != NONBLOCKING;
     starts[number] = c->how == NONBLOCKING;
     is_started[number] = c->how != BLOCKING;
     int rc = c->large ? call_large(c) : call_narrow(c);
