@@ -29,8 +29,10 @@ typedef int (*unsized_fill)(struct mpi_comm *c, struct mpi_call *call, uint64_t 
 /*
  * Is such a call started, on a communicator that passed mpi_gate_agreed? root: it tells all sizes;
  * NO_ROOT: each rank tells its own, each as many words. favoured: blocking calls like it are
- * rerouted, as far as is known without a guard. Returns why not, on all ranks alike, or
- * REASON_NONE and *u, owned by call.unsized from then on. *u is NULL if this rank has no memory.
+ * rerouted, as far as is known without a guard.
+ *
+ * Returns why not, on all ranks alike, or REASON_NONE and *u, owned by call.unsized from then on.
+ * *u is NULL if this rank has no memory.
  */
 #define NO_ROOT (-1)
 enum reason unsized_judge(struct mpi_comm *c, const struct mpi_call *call, int root, size_t words,
