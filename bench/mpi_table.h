@@ -29,6 +29,7 @@
     X(Gatherv)                                                                                     \
     X(Iallgather)                                                                                  \
     X(Ialltoall)                                                                                   \
+    X(Ialltoallv)                                                                                  \
     X(Ibcast)                                                                                      \
     X(Iallreduce)                                                                                  \
     X(Reduce)                                                                                      \

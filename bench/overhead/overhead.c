@@ -55,10 +55,24 @@ static void iallreduce(const struct bench_mpi *mpi)
     }
 }
 
+static void ialltoallv(const struct bench_mpi *mpi)
+{
+    int in = 1, out, count = 1, displ = 0;
+
+    for (int i = 0; i < CALLS; i++) {
+        MPI_Request request;
+
+        mpi->Ialltoallv(&in, &count, &displ, MPI_INT, &out, &count, &displ, MPI_INT, MPI_COMM_SELF,
+                        &request);
+        mpi->Wait(&request, MPI_STATUS_IGNORE);
+    }
+}
+
 static const struct probe probes[] = {
     {"allreduce", allreduce},
     {"allgather", allgather},
     {"iallreduce", iallreduce},
+    {"ialltoallv", ialltoallv},
 };
 
 static double ns_per_call(const struct probe *probe, const struct bench_mpi *mpi)

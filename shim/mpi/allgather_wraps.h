@@ -40,7 +40,7 @@ int WRAP(FORM(Allgatherv, allgatherv))(const void *sendbuf, COUNT sendcount, MPI
                                        void *recvbuf, const COUNT *recvcounts, const DISPL *displs,
                                        MPI_Datatype recvtype, MPI_Comm comm FORM_PARAMETERS)
 {
-    if (FORM_PASSES(0))
+    if (FORM_PASSES(nonblocking_unjudged(COLL_ALLGATHERV)))
         return LIBRARY(FORM(Allgatherv, allgatherv))(sendbuf, sendcount, sendtype, recvbuf,
                                                      recvcounts, displs, recvtype,
                                                      comm FORM_ARGUMENTS);

@@ -85,7 +85,7 @@ int WRAP(FORM(Reduce_scatter, reduce_scatter))(const void *sendbuf, void *recvbu
                                                const COUNT *recvcounts, MPI_Datatype type,
                                                MPI_Op op, MPI_Comm comm FORM_PARAMETERS)
 {
-    if (FORM_PASSES(0))
+    if (FORM_PASSES(nonblocking_unjudged(COLL_REDUCE_SCATTER)))
         return LIBRARY(FORM(Reduce_scatter, reduce_scatter))(sendbuf, recvbuf, recvcounts, type, op,
                                                              comm FORM_ARGUMENTS);
     return reduce_scatter(

@@ -17,6 +17,7 @@
 #include "shim/decide/count.h"
 #include "shim/mpi/grid.h"
 #include "shim/mpi/library.h"
+#include "shim/mpi/nonblocking.h"
 #include "shim/mpi/mpi_gate.h"
 #include "shim/mpi/refused.h"
 #include "shim/mpi/rows.h"

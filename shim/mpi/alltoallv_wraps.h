@@ -16,7 +16,7 @@ int WRAP(FORM(Alltoallv, alltoallv))(const void *sendbuf, const COUNT *sendcount
                                      const COUNT *recvcounts, const DISPL *rdispls,
                                      MPI_Datatype recvtype, MPI_Comm comm FORM_PARAMETERS)
 {
-    if (FORM_PASSES(0))
+    if (FORM_PASSES(nonblocking_unjudged(COLL_ALLTOALLV)))
         return LIBRARY(FORM(Alltoallv, alltoallv))(sendbuf, sendcounts, sdispls, sendtype, recvbuf,
                                                    recvcounts, rdispls, recvtype,
                                                    comm FORM_ARGUMENTS);
@@ -48,7 +48,7 @@ int WRAP(FORM(Alltoallw, alltoallw))(const void *sendbuf, const COUNT *sendcount
                                      void *recvbuf, const COUNT *recvcounts, const DISPL *rdispls,
                                      const MPI_Datatype *recvtypes, MPI_Comm comm FORM_PARAMETERS)
 {
-    if (FORM_PASSES(0))
+    if (FORM_PASSES(nonblocking_unjudged(COLL_ALLTOALLV)))
         return LIBRARY(FORM(Alltoallw, alltoallw))(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
                                                    recvcounts, rdispls, recvtypes,
                                                    comm FORM_ARGUMENTS);

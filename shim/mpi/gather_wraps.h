@@ -14,7 +14,7 @@ int WRAP(FORM(Gather, gather))(const void *sendbuf, COUNT sendcount, MPI_Datatyp
                                void *recvbuf, COUNT recvcount, MPI_Datatype recvtype, int root,
                                MPI_Comm comm FORM_PARAMETERS)
 {
-    if (FORM_PASSES(0))
+    if (FORM_PASSES(nonblocking_unjudged(COLL_GATHER)))
         return LIBRARY(FORM(Gather, gather))(sendbuf, sendcount, sendtype, recvbuf, recvcount,
                                              recvtype, root, comm FORM_ARGUMENTS);
     return gather(&(struct rooted){
@@ -38,7 +38,7 @@ int WRAP(FORM(Gatherv, gatherv))(const void *sendbuf, COUNT sendcount, MPI_Datat
                                  void *recvbuf, const COUNT *recvcounts, const DISPL *displs,
                                  MPI_Datatype recvtype, int root, MPI_Comm comm FORM_PARAMETERS)
 {
-    if (FORM_PASSES(0))
+    if (FORM_PASSES(nonblocking_unjudged(COLL_GATHERV)))
         return LIBRARY(FORM(Gatherv, gatherv))(sendbuf, sendcount, sendtype, recvbuf, recvcounts,
                                                displs, recvtype, root, comm FORM_ARGUMENTS);
     return gatherv(&(struct rooted){

@@ -43,7 +43,7 @@ int WRAP(FORM(Neighbor_allgatherv,
                                     void *recvbuf, const COUNT *recvcounts, const DISPL *displs,
                                     MPI_Datatype recvtype, MPI_Comm comm FORM_PARAMETERS)
 {
-    if (FORM_PASSES(0))
+    if (FORM_PASSES(nonblocking_unjudged(COLL_NEIGHBOR_ALLGATHER)))
         return LIBRARY(FORM(Neighbor_allgatherv, neighbor_allgatherv))(
             sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
             comm FORM_ARGUMENTS);
@@ -100,7 +100,7 @@ int WRAP(FORM(Neighbor_alltoallv, neighbor_alltoallv))(const void *sendbuf, cons
                                                        const DISPL *rdispls, MPI_Datatype recvtype,
                                                        MPI_Comm comm FORM_PARAMETERS)
 {
-    if (FORM_PASSES(0))
+    if (FORM_PASSES(nonblocking_unjudged(COLL_NEIGHBOR_ALLTOALL)))
         return LIBRARY(FORM(Neighbor_alltoallv, neighbor_alltoallv))(
             sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype,
             comm FORM_ARGUMENTS);
@@ -135,7 +135,7 @@ int WRAP(FORM(Neighbor_alltoallw,
                                    void *recvbuf, const COUNT *recvcounts, const MPI_Aint *rdispls,
                                    const MPI_Datatype *recvtypes, MPI_Comm comm FORM_PARAMETERS)
 {
-    if (FORM_PASSES(0))
+    if (FORM_PASSES(nonblocking_unjudged(COLL_NEIGHBOR_ALLTOALL)))
         return LIBRARY(FORM(Neighbor_alltoallw, neighbor_alltoallw))(
             sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes,
             comm FORM_ARGUMENTS);

@@ -11,6 +11,8 @@
 #include "shim/mpi/slices.h"
 #include "shim/mpi/unsized.h"
 
+unsigned char nonblocking_looked_at[COLL_COUNT];
+
 struct started {
     struct pending pending; /* first */
     struct grequest *request;

@@ -7,6 +7,7 @@
 #define COLLSHIM_SHIM_MPI_NONBLOCKING_H
 
 #include "shim/decide/call_site.h"
+#include "shim/decide/choose.h"
 #include "shim/decide/count.h"
 #include "shim/decide/gate.h"
 #include "shim/mpi/serve.h"
@@ -59,6 +60,24 @@ static inline int nonblocking_passes(enum plan_collective collective, MPI_Count 
         return 0;
     count_native(collective, why);
     site_note_bytes(total);
+    return 1;
+}
+
+/* Collectives of which the guard has looked at a blocking call, on some communicator. */
+extern unsigned char nonblocking_looked_at[COLL_COUNT];
+
+/* The same where only the guard could be in favour of a nonblocking call, of any size, and it has
+   looked at no blocking one. */
+static inline int nonblocking_unjudged(enum plan_collective collective)
+{
+    enum reason why = mpi_process.verdict;
+
+    if (!why && !nonblocking_looked_at[collective] && choose_is_guarded(collective) &&
+        !settings.tuning.nrows)
+        why = REASON_UNJUDGED;
+    if (!why)
+        return 0;
+    count_native(collective, why);
     return 1;
 }
 

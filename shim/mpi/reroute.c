@@ -217,6 +217,7 @@ static struct mpi_outcome run_guarded(struct mpi_comm *c, struct guard_entry *e,
 {
     int slot;
 
+    nonblocking_looked_at[call->collective] = 1;
     if (guard_wants_candidates(e)) {
         struct plan_candidate list[GUARD_REROUTES];
         int n = find_candidates(c, call, row, list);

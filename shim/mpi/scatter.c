@@ -5,6 +5,7 @@
 
 #include "shim/mpi/comm.h"
 #include "shim/mpi/library.h"
+#include "shim/mpi/nonblocking.h"
 #include "shim/mpi/rooted.h"
 #include "shim/mpi/wrappers.h"
 

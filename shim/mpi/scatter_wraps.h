@@ -14,7 +14,7 @@ int WRAP(FORM(Scatter, scatter))(const void *sendbuf, COUNT sendcount, MPI_Datat
                                  void *recvbuf, COUNT recvcount, MPI_Datatype recvtype, int root,
                                  MPI_Comm comm FORM_PARAMETERS)
 {
-    if (FORM_PASSES(0))
+    if (FORM_PASSES(nonblocking_unjudged(COLL_SCATTER)))
         return LIBRARY(FORM(Scatter, scatter))(sendbuf, sendcount, sendtype, recvbuf, recvcount,
                                                recvtype, root, comm FORM_ARGUMENTS);
     return scatter(&(struct rooted){
@@ -39,7 +39,7 @@ int WRAP(FORM(Scatterv, scatterv))(const void *sendbuf, const COUNT *sendcounts,
                                    COUNT recvcount, MPI_Datatype recvtype, int root,
                                    MPI_Comm comm FORM_PARAMETERS)
 {
-    if (FORM_PASSES(0))
+    if (FORM_PASSES(nonblocking_unjudged(COLL_SCATTERV)))
         return LIBRARY(FORM(Scatterv, scatterv))(sendbuf, sendcounts, displs, sendtype, recvbuf,
                                                  recvcount, recvtype, root, comm FORM_ARGUMENTS);
     return scatterv(
