@@ -50,11 +50,19 @@ static int take_library(struct dl_phdr_info *object, size_t size, void *handle_p
     return 1;
 }
 
+void *bench_mpi_library(void)
+{
+    static void *handle; /* stays open: its functions are in use until the process ends */
+
+    if (!handle)
+        dl_iterate_phdr(take_library, &handle);
+    return handle;
+}
+
 int bench_mpi_native(struct bench_mpi *native, char *why, size_t why_len)
 {
-    void *handle = NULL;
+    void *handle = bench_mpi_library();
 
-    dl_iterate_phdr(take_library, &handle);
     if (!handle) {
         snprintf(why, why_len, "no loaded object owns PMPI_Init; is MPI linked statically?");
         return -ENOENT;
@@ -67,7 +75,7 @@ int bench_mpi_native(struct bench_mpi *native, char *why, size_t why_len)
     }
     BENCH_MPI_FUNCTIONS(X)
 #undef X
-    return 0; /* the handle stays open: its functions are in use until the process ends */
+    return 0;
 }
 
 void bench_mpi_application(struct bench_mpi *app)

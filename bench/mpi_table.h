@@ -46,6 +46,9 @@ struct bench_mpi {
 #undef X
 };
 
+/* A handle for dlsym of the library's own functions; NULL if none is loaded. Stays open. */
+void *bench_mpi_library(void);
+
 /*
  * Fill *native with the library's own functions. May be called before MPI_Init.
  * Returns 0, or -ENOENT with one line in why (of why_len bytes) saying what was not found.
