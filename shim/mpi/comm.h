@@ -50,6 +50,7 @@ struct mpi_comm {
     struct follow follow;
     uint32_t first_done, tried;      /* collectives whose first call was the library's; of which
                                         the guard has begun a trial: a bit each */
+    uint32_t rerouted;               /* collectives of which a blocking call was: a bit each */
     unsigned turn;                   /* rerouted calls so far, for COLLSHIM_MODE=ab */
     struct guard guard;              /* the measurements */
     struct gpus gpus;                /* the ranks' devices, as far as known */

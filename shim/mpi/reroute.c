@@ -336,6 +336,8 @@ struct mpi_outcome mpi_reroute(struct mpi_comm *c, const struct mpi_call *given)
         : call.persistent  ? persistent_run(c, &call)
         : call.nonblocking ? nonblocking_run(c, &call)
                            : choose_and_run(c, &call);
+    if (!o.native && !call.nonblocking)
+        c->rerouted |= 1u << call.collective;
     rails_follow(c, call.comm);
     mpi_leave();
     /* Not before: the application's handler may call MPI, on ranks that are not in here, too. */

@@ -271,7 +271,8 @@ static int start_v(struct rooted *a, struct mpi_call *call, rooted_fill fill)
     enum reason why = mpi_gate_rooted(a->comm, a->root, call->collective, &size, &rank);
 
     if (!why && (c = mpi_gate_agreed(call, size, &why)))
-        why = unsized_judge(c, call, a->root, (size_t)size, 0, &u);
+        why = unsized_judge(c, call, a->root, (size_t)size,
+                            !!(c->rerouted & 1u << call->collective), &u);
     if (why)
         return run_natively(call, why);
     call->room = u ? malloc((size_t)size * (2 * sizeof(uint64_t) + sizeof(size_t))) : NULL;

@@ -165,7 +165,9 @@ static int find(const struct unsized *u, const struct plan_request *q, uint64_t 
             list[0] = u->judged;
             n = 1;
         } else if (!choose_named(q, row, list)) {
-            n = plan_candidates_all(q, list, PLAN_CANDIDATES);
+            n = plan_candidates(q, list, PLAN_CANDIDATES);
+            if (!n) /* the start promised a call of ours */
+                n = plan_candidates_all(q, list, PLAN_CANDIDATES);
         } else {
             n = list[0].algorithm != NULL;
         }

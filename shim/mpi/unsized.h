@@ -27,9 +27,9 @@ struct unsized;
 typedef int (*unsized_fill)(struct mpi_comm *c, struct mpi_call *call, uint64_t *told);
 
 /*
- * Is such a call started, on a communicator that passed mpi_gate_agreed? root: it tells all sizes;
+ * Is such a call started, on a communicator that passed mpi_gate_agreed? root: it tells all sizes.
  * NO_ROOT: each rank tells its own, each as many words. favoured: blocking calls like it are
- * rerouted, as far as is known without a guard.
+ * rerouted. That counts without a guard.
  *
  * Returns why not, on all ranks alike, or REASON_NONE and *u, owned by call.unsized from then on.
  * *u is NULL if this rank has no memory.
