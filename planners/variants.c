@@ -93,10 +93,9 @@ static int suits(const struct plan_variant *v, const struct plan_request *q)
            (q->topo->nnodes > 1 && q->topo->nnodes < q->topo->nranks);
 }
 
-int plan_variant_candidates(const struct variant_set *set, const struct plan_request *q,
-                            uint64_t total, struct plan_candidate *list, int ours, int max)
+int plan_variant_all(const struct variant_set *set, const struct plan_request *q, uint64_t total,
+                     struct plan_candidate *list, int max)
 {
-    struct plan_candidate *own = list + ours;
     int n = 0;
 
     for (int i = 0; i < plan_variant_count; i++) {
@@ -106,8 +105,16 @@ int plan_variant_candidates(const struct variant_set *set, const struct plan_req
             continue;
         struct plan_candidate c = {
             .algorithm = &v->row, .seconds = plan_variant_seconds(v, q, total), .ppg = 1};
-        n = plan_candidates_insert(own, n, max, c);
+        n = plan_candidates_insert(list, n, max, c);
     }
+    return n;
+}
+
+int plan_variant_candidates(const struct variant_set *set, const struct plan_request *q,
+                            uint64_t total, struct plan_candidate *list, int ours, int max)
+{
+    struct plan_candidate *own = list + ours;
+    int n = plan_variant_all(set, q, total, own, max);
     double least = n ? own[0].seconds : 0;
     for (int i = 0; i < ours; i++)
         least = list[i].seconds < least ? list[i].seconds : least;

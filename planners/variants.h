@@ -91,9 +91,13 @@ const struct plan_variant *plan_variant_named(enum variant_library library, enum
 double plan_variant_seconds(const struct plan_variant *v, const struct plan_request *q,
                             uint64_t total);
 
-/* Put variants of the set that are worth trying behind the `ours` candidates, which come first in
-   list. Up to max are put there, the best predicted first. None of them is predicted to take more
-   than twice as long as the best of all. Returns how many. q->topo is set. */
+/* All variants of the set that suit, the best predicted first; up to max. Returns how many. */
+int plan_variant_all(const struct variant_set *set, const struct plan_request *q, uint64_t total,
+                     struct plan_candidate *list, int max);
+
+/* Put variants of the set that are worth trying at once behind the `ours` candidates, which come
+   first in list. Up to max are put there, the best predicted first. None of them is predicted to
+   take more than twice as long as the best of all. Returns how many. q->topo is set. */
 int plan_variant_candidates(const struct variant_set *set, const struct plan_request *q,
                             uint64_t total, struct plan_candidate *list, int ours, int max);
 

@@ -7,22 +7,56 @@
 #include "planners/variants.h"
 #include "shim/decide/guard.h"
 
+enum { AT_ONCE = 3, OF_A_KIND = 2 }; /* reroutes that do not come later; of the library's */
+
+static const struct plan_algorithm rows[MOST_ARMS];
 static struct guard all;
-static struct plan_candidate list[GUARD_REROUTES];
+static struct plan_candidate list[GUARD_REROUTES], later[GUARD_REROUTES];
 static struct guard_entry *entry[MOST_CLASSES];
-static int reroutes, slot;
+static int reroutes, waiting, slot;
 
 static void begin(const struct machine *m)
 {
-    static const struct plan_algorithm rows[MOST_ARMS];
-
     guard_open(&all, 0, NULL);
     reroutes = m->arms - 1;
+    waiting = 0;
     for (int i = 0; i < reroutes; i++)
         list[i] = (struct plan_candidate){.algorithm = m->theirs & 2u << i ? &plan_variants[i].row
                                                                            : &rows[i],
                                           .seconds = m->predicted[1 + i],
                                           .ppg = 1};
+}
+
+/* The same, but contenders that are not predicted to be among the best come later. */
+static void begin_later(const struct machine *m)
+{
+    struct plan_candidate first[GUARD_REROUTES];
+    int kept = 0;
+
+    begin(m);
+    for (int i = 0; i < reroutes; i++) {
+        int theirs = plan_variant_of(list[i].algorithm) != NULL, ahead = 0;
+
+        for (int k = 0; k < reroutes; k++)
+            ahead += (plan_variant_of(list[k].algorithm) != NULL) == theirs &&
+                     (list[k].seconds < list[i].seconds ||
+                      (k < i && !(list[i].seconds < list[k].seconds)));
+        if (ahead < (m->theirs && theirs ? OF_A_KIND : AT_ONCE))
+            first[kept++] = list[i];
+        else
+            later[waiting++] = list[i];
+    }
+    memcpy(list, first, sizeof list);
+    reroutes = kept;
+}
+
+/* Which of the machine's is the entry's contender? */
+static int arm_of(const struct guard_entry *e, int contender)
+{
+    const struct plan_candidate *way = guard_way(e, contender);
+    const struct plan_variant *theirs = way ? plan_variant_of(way->algorithm) : NULL;
+
+    return !way ? 0 : 1 + (theirs ? plan_variant_index(theirs) : (int)(way->algorithm - rows));
 }
 
 static int pick(int class, uint64_t bytes, int *timed)
@@ -31,12 +65,14 @@ static int pick(int class, uint64_t bytes, int *timed)
 
     *timed = 0;
     if (guard_settled(e))
-        return e->best;
-    if (guard_wants_candidates(e))
+        return arm_of(e, e->best);
+    if (guard_wants_candidates(e)) {
         guard_begin(&all, e, bytes, list, reroutes, 0);
+        guard_reserve(e, later, waiting, 0);
+    }
     int contender = guard_pick(&all, e, bytes, &slot);
     *timed = slot != GUARD_UNTIMED;
-    return contender;
+    return arm_of(e, contender);
 }
 
 /* All ranks hand in the largest time. */
@@ -63,7 +99,8 @@ static int note(int class, uint64_t bytes, const double *seconds, int ranks, dou
 
 static int best(int class)
 {
-    return entry[class]->best;
+    return arm_of(entry[class], entry[class]->best);
 }
 
 const struct policy policy_guard = {"guard", begin, pick, note, best};
+const struct policy policy_later = {"later", begin_later, pick, note, best};

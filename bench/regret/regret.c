@@ -17,9 +17,10 @@ enum { MOST_TRACES = 64, STARTS = 20, MIXED = 4 };
 
 static const char help[] =
     "bench_regret [--machines N] [--seed N] [--traces DIR] [--plot FILE.png]\n\n"
-    "Regret of the guard (shim/decide/guard.c), of a simpler one that keeps the fastest of two\n"
-    "trials each (fastest), and of one that knows what no guard can (informed), on simulated\n"
-    "machines (bench/regret/README.md).\n\n"
+    "Regret of four policies on simulated machines (bench/regret/README.md): the guard\n"
+    "(shim/decide/guard.c); the same with some contenders in reserve (later); a simpler one that\n"
+    "keeps the fastest of two trials each (fastest); one that knows what no guard can "
+    "(informed).\n\n"
     "  --machines N   made-up machines (default 2000), and a quarter as many with contenders of\n"
     "                 two kinds\n"
     "  --seed N       the first one's (default 1)\n"
@@ -38,7 +39,8 @@ struct outcome {
     double once;         /* regret of the first calls if each contender ran once */
 };
 
-static const struct policy *const policies[] = {&policy_fastest, &policy_guard, &policy_informed};
+static const struct policy *const policies[] = {&policy_fastest, &policy_guard, &policy_later,
+                                                &policy_informed};
 enum { POLICIES = sizeof policies / sizeof *policies };
 
 static double curve[POLICIES][CALLS]; /* sums over machines of calls lost so far, by class */

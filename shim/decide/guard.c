@@ -12,9 +12,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "planners/variants.h"
 #include "shim/decide/guard_later.h"
 #include "shim/decide/guard_learn.h"
+#include "shim/decide/guard_reserve.h"
 #include "shim/decide/worth.h"
 
 enum state { NEW, ROUND, SETTLED, FOR_GOOD };
@@ -93,19 +93,20 @@ static int is_rather(const struct guard_entry *e, int i, double worth, int k, do
 }
 
 /* Put the contender in use in the round, and those most worth a trial: one that was tried, and one
-   that was not, since each tells about the rest. A turn of this round's forerunners is a try.
+   that was not, since each tells about the rest. One out of the reserve goes before. A turn of this
+   round's forerunners is a try.
    Returns how many. */
 static int pick_turns(const struct guard_entry *e, const struct view *v, uint8_t turn[GUARD_ROUND])
 {
     double most[2] = {0, 0};
-    int at[2] = {-1, -1}, n = 1;
+    int at[2] = {-1, e->newcomer ? e->newcomer : -1}, n = 1;
 
     turn[0] = e->best;
     for (int i = 0; i < e->n; i++) {
         int untried = !e->evidence.tries[i] && !turns_of(e, i);
         double worth = i == e->best ? 0 : worth_trial(v, i, 0);
 
-        if (is_rather(e, i, worth, at[untried], most[untried])) {
+        if (!(untried && e->newcomer) && is_rather(e, i, worth, at[untried], most[untried])) {
             most[untried] = worth;
             at[untried] = i;
         }
@@ -154,7 +155,7 @@ void guard_begin(struct guard *g, struct guard_entry *e, uint64_t total,
         int known = c[i].seconds > 0 && isfinite(c[i].seconds);
         e->reroute[i] = c[i];
         e->predicted[1 + i] = known ? evidence_ln(c[i].seconds) : i ? e->predicted[i] : 0;
-        e->kind[1 + i] = plan_variant_of(c[i].algorithm) ? BELIEF_LIBRARY : BELIEF_OURS;
+        e->kind[1 + i] = guard_kind_of(&c[i]);
     }
     if (!n) {
         e->state = FOR_GOOD;
@@ -174,13 +175,15 @@ void guard_begin(struct guard *g, struct guard_entry *e, uint64_t total,
     compose(e, &v);
 }
 
-void guard_recall(struct guard *g, struct guard_entry *e,
-                  const struct estimate known[GUARD_CONTENDERS])
+void guard_recall(struct guard *g, struct guard_entry *e, const struct estimate all[GUARD_KNOWN])
 {
+    struct estimate known[GUARD_KNOWN];
     struct view v;
 
     if (e->state != ROUND)
         return;
+    memcpy(known, all, sizeof known);
+    guard_reserve_recall(e, known);
     memcpy(e->recalled, known, sizeof e->recalled);
     e->prior.n = 0;
     worth_view(g, e, &v);
@@ -200,6 +203,7 @@ int guard_pick(struct guard *g, struct guard_entry *e, uint64_t total, int *slot
         e->total = total;
         guard_expect_cold(g, e);
         worth_view(g, e, &v);
+        e->newcomer = (uint8_t)guard_reserve_admit(g, e, &v);
         compose(e, &v);
     }
     if (e->at == e->turns) { /* a later clock has not been asked yet */

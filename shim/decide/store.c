@@ -106,11 +106,13 @@ void store_close(void)
     store_rows_free(&found);
 }
 
-/* The key of an entry's contender; 0: its name does not fit in a row. */
+/* The key of an entry's contender; 0: there is none, or its name does not fit in a row. */
 static int key_of(const char *where, enum plan_collective c, unsigned kind,
                   const struct guard_entry *e, int contender, struct store_row *r)
 {
-    const struct plan_candidate *way = &e->reroute[contender - 1];
+    const struct plan_candidate *way = guard_way(e, contender);
+    if (!way)
+        return 0;
     const char *recipe = way->recipe ? way->recipe : "", *name;
     int n;
 
@@ -126,12 +128,12 @@ static int key_of(const char *where, enum plan_collective c, unsigned kind,
 }
 
 int store_recall(const char *where, enum plan_collective c, unsigned kind,
-                 const struct guard_entry *e, struct estimate known[GUARD_CONTENDERS])
+                 const struct guard_entry *e, struct estimate known[GUARD_KNOWN])
 {
     int any = 0;
 
-    memset(known, 0, GUARD_CONTENDERS * sizeof *known);
-    for (int i = 1; given.n && i < e->n; i++) {
+    memset(known, 0, GUARD_KNOWN * sizeof *known);
+    for (int i = 1; given.n && i < GUARD_KNOWN; i++) {
         const struct store_row *r;
         struct store_row key;
 

@@ -48,10 +48,10 @@ char *store_read(const char *path, const char *library);
    library than this process has. On error nothing is known. */
 int store_open(const char *text, const char *library);
 
-/* The findings on an entry's contenders against the library; spread 0: unknown. Returns whether
-   there are any. */
+/* The findings on an entry's contenders and those in reserve, by guard_way's numbers, against the
+   library; spread 0: unknown. Returns whether there are any. */
 int store_recall(const char *where, enum plan_collective c, unsigned kind,
-                 const struct guard_entry *e, struct estimate known[GUARD_CONTENDERS]);
+                 const struct guard_entry *e, struct estimate known[GUARD_KNOWN]);
 
 /* Note what an entry has found (e->found), in place of what it noted before. */
 void store_learn(const char *where, enum plan_collective c, unsigned kind,

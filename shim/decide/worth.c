@@ -3,15 +3,7 @@
 
 #include <math.h>
 
-enum {
-    KNOWN_AFTER = 2,
-    NEAR_BY = 3,
-    CLIMB = 4,
-    FAR = 64,
-    MOST_REPEATS = 8,
-    NEW_CALLS = 200,
-    EVERY = 4
-};
+enum { KNOWN_AFTER = 2, CLIMB = 4, FAR = 64, MOST_REPEATS = 8, NEW_CALLS = 200, EVERY = 4 };
 
 static const double to_come = 1000;     /* calls, besides as many as were made */
 static const double indifferent = .01;  /* a gain that is not worth a change */
@@ -27,7 +19,6 @@ static const double recalled_each = .12; /* spread of a contender from job to jo
 static const double recalled_all = .02;  /* of all reroutes */
 static const double misled = .02;        /* chance that the estimates are all wrong */
 static const double anything = .8;       /* spread if it is */
-static const double making = 10;         /* agreements that a variant's communicator takes */
 static const double cheap = .3;          /* calls: it is made at once */
 static const double share_making = .003; /* ... of all calls made, at most, where it is not */
 static const double allowance = 12;      /* calls that trials may lose, and ... */
@@ -38,15 +29,14 @@ static double square(double x)
     return x * x;
 }
 
-/* How many powers of two apart, if they are of one collective and kind; else far. */
-static int apart(const struct guard *g, const struct guard_entry *a, const struct guard_entry *b)
+int worth_apart(const struct guard *g, const struct guard_entry *a, const struct guard_entry *b)
 {
     int k = g->key[a - g->entry] - 1, l = g->key[b - g->entry] - 1;
 
     return k / 64 != l / 64 ? FAR : k > l ? k - l : l - k;
 }
 
-static int same_reroute(const struct plan_candidate *a, const struct plan_candidate *b)
+int worth_same(const struct plan_candidate *a, const struct plan_candidate *b)
 {
     return a->algorithm == b->algorithm && a->recipe == b->recipe && a->ppg == b->ppg;
 }
@@ -55,7 +45,7 @@ static int same_reroute(const struct plan_candidate *a, const struct plan_candid
 static int counterpart(const struct guard_entry *e, const struct guard_entry *o, int i)
 {
     for (int k = 1; i && k < e->n; k++)
-        if (same_reroute(&e->reroute[k - 1], &o->reroute[i - 1]))
+        if (worth_same(&e->reroute[k - 1], &o->reroute[i - 1]))
             return k;
     return i ? -1 : GUARD_NATIVE;
 }
@@ -67,7 +57,7 @@ int worth_climbing(const struct guard *g, enum plan_collective c, unsigned kind,
         const struct guard_entry *e = guard_known(g, c, kind, total >> below);
 
         for (int i = 1; e && i < e->n; i++)
-            if (same_reroute(&e->reroute[i - 1], candidate) && e->found[i].spread > 0)
+            if (worth_same(&e->reroute[i - 1], candidate) && e->found[i].spread > 0)
                 return e->found[i].mean - e->found[e->best].mean <= evidence_ln(times);
     }
     return 0;
@@ -154,11 +144,11 @@ static void expect(const struct guard *g, struct guard_entry *e)
 {
     belief_begin(&e->prior, e->predicted, e->kind, e->n);
     e->near_by = 0;
-    for (int distance = NEAR_BY; distance > 0; distance--)
+    for (int distance = WORTH_NEAR; distance > 0; distance--)
         for (const struct guard_entry *o = g->entry; o < g->entry + GUARD_ENTRIES; o++) {
             struct samples s;
 
-            if (!o->n || !o->evidence.rounds || apart(g, e, o) != distance)
+            if (!o->n || !o->evidence.rounds || worth_apart(g, e, o) != distance)
                 continue;
             evidence_samples(&o->evidence, &s);
             adjust(e, o, &s);
@@ -262,8 +252,7 @@ static double hope(struct estimate d)
     return d.spread * beyond + (mean < 0 ? -mean : 0);
 }
 
-/* The likely loss by calling a contender once. */
-static double price(struct estimate d)
+double worth_price(struct estimate d)
 {
     double times = evidence_exp(d.mean + square(d.spread) / 2);
 
@@ -276,7 +265,7 @@ static double net_gain(const struct view *v, int i, struct estimate d, double ca
 {
     int untried = !v->e->evidence.tries[i];
     double noise = v->s.variance[i] + v->s.variance[v->best], variance = square(d.spread), most = 0;
-    double cost = price(d), library = belief_compare(&v->b, GUARD_NATIVE, v->best).mean;
+    double cost = worth_price(d), library = belief_compare(&v->b, GUARD_NATIVE, v->best).mean;
     double cold = untried ? v->e->cold * evidence_exp(library) : 0;
 
     if (untried)
@@ -303,16 +292,18 @@ static double readying(const struct guard_entry *e, int i)
 
     return !beside_ours || e->evidence.tries[i] ? 0
            : e->evidence.rounds < KNOWN_AFTER   ? INFINITY
-                                                : making * e->agreeing;
+                                                : WORTH_MAKING * e->agreeing;
 }
 
 double worth_trial(const struct view *v, int i, uint32_t later)
 {
     const struct guard_entry *e = v->e;
     struct estimate d = worth_belief(v, i, later);
-    double calls = (double)e->calls + later, ready = readying(e, i), cost = price(d) + ready;
+    double calls = (double)e->calls + later, ready = readying(e, i), cost = worth_price(d) + ready;
 
     if (ready > cheap && ready > share_making * calls)
+        return 0;
+    if (e->evidence.tries[i] == 1 && calls < e->again_at[i])
         return 0;
     if (e->out & 1u << i || (v->spared && i == GUARD_NATIVE) ||
         (e->spent > 0 && e->spent + cost > allowance + share * calls))

@@ -24,6 +24,18 @@ struct view {
     unsigned discarded;               /* contenders whose only call surely was, a bit each */
 };
 
+enum { WORTH_NEAR = 3 };    /* powers of two to the farthest class that is near */
+enum { WORTH_MAKING = 10 }; /* agreements that a variant's communicator takes */
+
+/* How many powers of two apart, if they are of one collective and kind; else far. */
+int worth_apart(const struct guard *g, const struct guard_entry *a, const struct guard_entry *b);
+
+/* Are both the same? */
+int worth_same(const struct plan_candidate *a, const struct plan_candidate *b);
+
+/* The likely loss by calling a contender once, in calls of the one in use. */
+double worth_price(struct estimate against);
+
 /* After how many calls a trial is worth it that takes so many times as long as a call. */
 uint32_t worth_spared(double times);
 

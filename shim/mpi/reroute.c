@@ -48,9 +48,10 @@ static unsigned kind_of(const struct mpi_comm *c, const struct mpi_call *call)
 }
 
 /*
- * The library's own algorithms that the guard may try, behind the n of ours. Returns how many in
- * all. A large call of one is tried where a smaller one was not far behind: the model knows neither
- * the library's protocols nor its bugs, and one trial may cost more than all calls gain.
+ * The library's own algorithms that the guard may try at once, behind the n of ours. Returns how
+ * many in all. A large call of one is tried where a smaller one was not far behind: the model knows
+ * neither the library's protocols nor its bugs, and one trial may cost more than the first calls
+ * gain. The others come later.
  */
 static int add_variants(const struct mpi_comm *c, const struct mpi_call *call,
                         struct plan_candidate *list, int n)
@@ -66,6 +67,29 @@ static int add_variants(const struct mpi_comm *c, const struct mpi_call *call,
                            &list[first + i], PLAN_WORTH_TIMES))
             list[n++] = list[first + i];
     return n;
+}
+
+/* The library's other algorithms, which the guard tries later. Returns how many; list has room for
+   GUARD_RESERVES. */
+static int find_later(const struct mpi_call *call, const struct tuning_row *row,
+                      const struct plan_candidate *first, int n, struct plan_candidate *list)
+{
+    struct plan_request q = call->request;
+    struct plan_candidate named[PLAN_CANDIDATES];
+    int later = 0, all;
+
+    if (!n || q.memory == PLAN_ON_DEVICE || settings.choice[call->collective].variant[0] ||
+        choose_named(&q, row, named))
+        return 0;
+    all = plan_variant_all(&variants_usable, &call->request, call->total, list, GUARD_RESERVES);
+    for (int i = 0; i < all; i++) {
+        int is_first = 0;
+        for (int k = 0; k < n; k++)
+            is_first |= first[k].algorithm == list[i].algorithm;
+        if (!is_first)
+            list[later++] = list[i];
+    }
+    return later;
 }
 
 /* The named algorithm, or else the model's choice. */
@@ -219,13 +243,15 @@ static struct mpi_outcome run_guarded(struct mpi_comm *c, struct guard_entry *e,
 
     nonblocking_looked_at[call->collective] = 1;
     if (guard_wants_candidates(e)) {
-        struct plan_candidate list[GUARD_REROUTES];
+        struct plan_candidate list[GUARD_REROUTES], later[GUARD_RESERVES];
         int n = find_candidates(c, call, row, list);
 
         guard_begin(&c->guard, e, call->total, list, n, take_warm(c, call->collective));
         e->why = n ? REASON_NONE : choose_why_nothing(&call->request);
         if (!n)
             return serve_natively(call, e->why);
+        guard_reserve(e, later, find_later(call, row, list, n, later),
+                      gate_bytes(call->total) ? FIRST_FEW : 0);
         stored_recall(c, e, call->collective, kind_of(c, call));
     }
     if (guard_settled(e))

@@ -45,7 +45,7 @@ int stored_share(const struct tree *t)
 void stored_recall(struct mpi_comm *c, struct guard_entry *e, enum plan_collective collective,
                    unsigned kind)
 {
-    struct estimate known[GUARD_CONTENDERS];
+    struct estimate known[GUARD_KNOWN];
     char where[STORE_WHERE];
 
     if (!store_is_wanted())

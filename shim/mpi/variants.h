@@ -26,17 +26,20 @@ struct mpi_comm;
 struct mpi_call;
 
 /* Private communicators of Open MPI's variants; one serves all collectives that have the same
-   number. Owned by the communicator's state, all zero at first. */
-enum { VARIANTS_MADE = 8, VARIANTS_LEAST_BYTES = 1024 };
+   number. Where another one is needed, it takes the place of one that was not used for so many
+   calls by variants. Owned by the communicator's state, all zero at first. */
+enum { VARIANTS_MADE = 12, VARIANTS_IDLE = 1000, VARIANTS_LEAST_BYTES = 1024 };
 
 /* How many are tried beside ours; bytes of a call up to which they may be tried first. */
 enum { VARIANTS_BESIDE = 2, VARIANTS_FREE_BYTES = 256 << 10 };
 
 struct variants {
     int n;
+    uint32_t calls;
     struct variant_comm {
         const struct plan_variant *like; /* one of those that it serves */
         MPI_Comm comm;                   /* MPI_COMM_NULL: it could not be made, on all ranks */
+        uint32_t used;                   /* calls when it was last needed */
     } made[VARIANTS_MADE];
 };
 

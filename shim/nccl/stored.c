@@ -37,7 +37,7 @@ uint64_t nccl_stored_hash(const char *library)
 void nccl_stored_recall(struct nccl_comm *c, struct guard_entry *e, enum plan_collective collective,
                         unsigned kind)
 {
-    struct estimate known[GUARD_CONTENDERS];
+    struct estimate known[GUARD_KNOWN];
     char where[STORE_WHERE];
 
     if (!c->stored)

@@ -7,6 +7,7 @@
  *
  * HOW: multiple  MPI_Init_thread asks for MPI_THREAD_MULTIPLE; exit code 77 if it is not given
  *      small     2100 Allreduces of 8 KiB on MPI_COMM_WORLD, then 6 of 8 bytes
+ *      long      8000 Allreduces of 1 KiB
  *      idup      a communicator is being made without waiting while the first calls are made
  */
 #include <math.h>
@@ -97,7 +98,9 @@ int main(int argc, char **argv)
         small(2100, 2048);
         small(6, 2);
     }
-    for (int call = 0; call < CALLS && strcmp(how, "small") != 0; call++)
+    if (!strcmp(how, "long"))
+        small(8000, 256);
+    for (int call = 0; call < CALLS && strcmp(how, "small") && strcmp(how, "long"); call++)
         sum(call, MPI_COMM_WORLD);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     if (copy != MPI_COMM_NULL) {

@@ -8,7 +8,7 @@
 #include "test/unit/agreed.h"
 #include "test/unit/suites.h"
 
-static const struct plan_algorithm row[GUARD_REROUTES];
+static const struct plan_algorithm row[MOST_WAYS];
 
 /* A call is slow on all ranks. */
 static int is_slow(const struct machine *m)
@@ -36,6 +36,16 @@ static double time_of(struct machine *m, int contender, uint64_t total)
     return t;
 }
 
+int machine_way(const struct guard_entry *e, int contender)
+{
+    const struct plan_candidate *way = guard_way(e, contender);
+
+    for (int i = 0; way && i < MOST_WAYS; i++)
+        if (way->algorithm == &row[i])
+            return 1 + i;
+    return contender;
+}
+
 /* A rank's part in this call up to its measurement. Returns the contender. */
 int machine_begin_call(struct machine *m, struct guard *g, struct guard_entry *e, uint64_t total,
                        int *slot)
@@ -44,10 +54,11 @@ int machine_begin_call(struct machine *m, struct guard *g, struct guard_entry *e
     if (guard_settled(e))
         return e->best;
     if (guard_wants_candidates(e)) {
-        struct plan_candidate c[GUARD_REROUTES] = {{0}};
-        for (int i = 0; i < m->reroutes; i++)
+        struct plan_candidate c[MOST_WAYS] = {{0}};
+        for (int i = 0; i < m->reroutes + m->reserves; i++)
             c[i] = (struct plan_candidate){.algorithm = &row[i], .seconds = 1, .ppg = 1};
         guard_begin(g, e, total, c, m->reroutes, 0);
+        guard_reserve(e, c + m->reroutes, m->reserves, 0);
         if (m->recalled[1].spread > 0)
             guard_recall(g, e, m->recalled);
         if (guard_settled(e))
@@ -112,7 +123,7 @@ static double jump(const struct machine *m, int rank)
 /* All ranks make one call of so many bytes. */
 void machine_call(struct machine *m, uint64_t total)
 {
-    struct guard_entry *e[MOST_RANKS];
+    struct guard_entry *e[MOST_RANKS] = {NULL};
     int contender = -1, slot = 0;
     double slowest = 0, mine[MOST_RANKS], extra = 0;
 
@@ -125,7 +136,8 @@ void machine_call(struct machine *m, uint64_t total)
         contender = picked;
         slot = own;
     }
-    int cannot = contender && m->share[contender - 1] == 0, runs = cannot ? 0 : contender;
+    int way = machine_way(e[0], contender), cannot = way && m->share[way - 1] == 0;
+    int runs = cannot ? 0 : way;
     if (runs && !m->warm[runs - 1]++)
         extra = m->cold[runs - 1] * m->native;
     for (int r = 0; r < m->ranks; r++) {
@@ -165,5 +177,5 @@ int machine_settled_on(struct machine *m)
     for (int i = 0; i < 150; i++)
         machine_call(m, MIB);
     ck_assert_msg(m->verdicts > 0 || machine_entry(m)->why, "no verdict after %d calls", m->calls);
-    return machine_entry(m)->best;
+    return machine_way(machine_entry(m), machine_entry(m)->best);
 }

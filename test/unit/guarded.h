@@ -7,29 +7,33 @@
 #include "shim/decide/guard.h"
 #include "test/unit/random.h"
 
-enum { MOST_RANKS = 5, MIB = 1 << 20 };
+enum { MOST_RANKS = 5, MIB = 1 << 20, MOST_WAYS = GUARD_REROUTES + GUARD_RESERVES };
 
 /* A machine: how long calls take, in times of the library's call of 1 MiB. */
 struct machine {
     int ranks, reroutes;
-    double native;                /* seconds of the library's call */
-    double share[GUARD_REROUTES]; /* of a reroute, in times of native; 0: cannot serve */
-    double cold[GUARD_REROUTES];  /* the extra time of its first call */
-    double noise;                 /* a call takes up to so much longer, as a share */
-    double hiccup;                /* one call in 20 takes so many times longer */
-    double slow;                  /* a third of the library's calls take so many times longer */
-    int held_up;                  /* this call, counted from 1, takes so many times as long: */
+    double native;           /* seconds of the library's call */
+    double share[MOST_WAYS]; /* of a reroute, in times of native; 0: cannot serve */
+    double cold[MOST_WAYS];  /* the extra time of its first call */
+    double noise;            /* a call takes up to so much longer, as a share */
+    double hiccup;           /* one call in 20 takes so many times longer */
+    double slow;             /* a third of the library's calls take so many times longer */
+    int held_up;             /* this call, counted from 1, takes so many times as long: */
     double held_up_by;
     int jumps;     /* every so many calls the clock of one rank jumps; 0: none does */
     unsigned skew; /* of the calls to come */
-    struct estimate recalled[GUARD_CONTENDERS]; /* of earlier jobs */
+    struct estimate recalled[GUARD_KNOWN]; /* of earlier jobs */
+    int reserves;                          /* contenders that come later */
     struct rng rng;
 
     struct guard guard[MOST_RANKS];
-    int warm[GUARD_REROUTES];
+    int warm[MOST_WAYS];
     double took, lost; /* all calls; against the library */
-    int calls, timed, ran[GUARD_CONTENDERS], verdicts, agreements;
+    int calls, timed, ran[1 + MOST_WAYS], verdicts, agreements;
 };
+
+/* Which of the machine's reroutes, from 1, is the entry's contender; 0: the library. */
+int machine_way(const struct guard_entry *e, int contender);
 
 /* A rank's part in a call up to its measurement. Returns the contender. */
 int machine_begin_call(struct machine *m, struct guard *g, struct guard_entry *e, uint64_t total,

@@ -37,6 +37,7 @@ static int run(void)
     srunner_add_suite(r, suite_decide());
     srunner_add_suite(r, suite_guard());
     srunner_add_suite(r, suite_guard_later());
+    srunner_add_suite(r, suite_guard_reserve());
     srunner_add_suite(r, suite_evidence());
     srunner_add_suite(r, suite_belief());
     srunner_add_suite(r, suite_store());

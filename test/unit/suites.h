@@ -29,6 +29,7 @@ Suite *suite_profile(void);
 Suite *suite_decide(void);
 Suite *suite_guard(void);
 Suite *suite_guard_later(void);
+Suite *suite_guard_reserve(void);
 Suite *suite_evidence(void);
 Suite *suite_belief(void);
 Suite *suite_store(void);

@@ -252,7 +252,7 @@ START_TEST(test_store__what_is_learned_is_recalled)
     static const struct plan_algorithm lane = {.name = "lane"}, other = {.name = "other"};
     static struct guard g;
     struct plan_candidate c[] = {{.algorithm = &lane, .ppg = 1}, {.algorithm = &other, .ppg = 1}};
-    struct estimate known[GUARD_CONTENDERS];
+    struct estimate known[GUARD_KNOWN];
     char where[STORE_WHERE], *text;
     struct topo *topo;
     char why[256];
