@@ -74,8 +74,8 @@ pic = $(patsubst %,$(B)/pic/%.o,$(basename $(1)))
 of  = $(patsubst %,$(B)/$(1)/%.o,$(basename $(2)))
 
 # A rank's side of its helpers: shim/helper/ for backends.
-CREW_SRC  := $(addprefix shim/helper/,crew.c environment.c spawn.c mailbox.c)
-MPI_SRC   := $(wildcard shim/mpi/*.c) $(CREW_SRC) transports/mpi_p2p.c
+HELPERS_SRC  := $(addprefix shim/helper/,helpers.c environment.c spawn.c mailbox.c)
+MPI_SRC   := $(wildcard shim/mpi/*.c) $(HELPERS_SRC) transports/mpi_p2p.c
 BENCH_SRC := $(wildcard bench/*.c) config/json.c
 CORE_SRC  := $(wildcard config/*.c planners/*.c planners/*/*.c) \
              $(filter-out $(addprefix transports/,mpi_% cuda_% nccl_% ucx%),$(wildcard transports/*.c))
@@ -83,13 +83,13 @@ CUDA_SRC  := $(if $(CUDA),$(filter-out %/cuda_absent.c,$(wildcard transports/cud
 
 CORE      := $(call pic,$(CORE_SRC))
 DECIDE    := $(call pic,$(wildcard shim/decide/*.c))
-CREW      := $(call pic,$(CREW_SRC))
+HELPERS_PIC      := $(call pic,$(HELPERS_SRC))
 CUDA_OBJ  := $(call pic,$(CUDA_SRC))
 # Only the command and the MPI backends describe GPUs.
 CUDA_RUN  := $(filter-out %/cuda_describe.o,$(CUDA_OBJ))
 NCCL_OBJ  := $(call pic,$(wildcard shim/nccl/*.c transports/nccl_*.c))
 HELPER_OBJ := $(call pic,$(addprefix shim/helper/,main.c mailbox.c) config/cpulist.c config/near.c \
-               $(if $(UCX),$(addprefix shim/helper/,mpi_work.c channel.c reach.c nameless.c) \
+               $(if $(UCX),$(addprefix shim/helper/,mpi_work.c channel.c owner_device.c nameless.c) \
                  $(addprefix transports/,ucx.c engine.c engine_move.c kernels.c) planners/plan.c planners/flat.c) \
                $(if $(NCCL),$(wildcard shim/helper/nccl_*.c) transports/nccl_run.c))
 UNIT_OBJ  := $(call pic,$(wildcard test/unit/*.c))
@@ -243,7 +243,7 @@ endef
 $(foreach f,$(FAMILIES),$(eval $(call family_rules,$(f))))
 $(call stand_in,linkable/libmpi_abi.so.1,$(call pic,shim/abi/linkable.c))
 
-$(call program,libcollshim-nccl.so,$(NCCL_OBJ) $(CREW) $(DECIDE) $(CORE) $(CUDA_RUN),\
+$(call program,libcollshim-nccl.so,$(NCCL_OBJ) $(HELPERS_PIC) $(DECIDE) $(CORE) $(CUDA_RUN),\
   -l:libyaml.a -ldl -lm -lpthread,$(SHARED))
 # NCCL's tuner and profiler. NCCL may close it and open it again: it stays, with what it has counted.
 $(call program,libnccl-tuner-collshim.so,$(call pic,$(wildcard shim/nccl_plugin/*.c)) $(DECIDE) $(CORE),\
@@ -271,7 +271,7 @@ $(call program,collshim-overhead-nccl,$(OVERHEAD)/nccl.o $(B)/nullnccl/libnccl.s
 $(call program,collshim-enqueue-nccl,$(OVERHEAD)/enqueue.o $(B)/nullnccl/libnccl.so.2,-ldl -lpthread)
 $(B)/collshim-enqueue-nccl: | $(B)/nullnccl/libcuda.so.1
 
-$(call program,unit,$(UNIT_OBJ) $(CREW) $(DECIDE) $(CORE),$$$$(pkg-config --libs check) -lyaml -lm)
+$(call program,unit,$(UNIT_OBJ) $(HELPERS_PIC) $(DECIDE) $(CORE),$$$$(pkg-config --libs check) -lyaml -lm)
 # The exact optimum that balancing is graded against.
 $(call program,test/grade,$(call pic,$(wildcard test/lp/*.c) shim/cli/lp.c) $(CORE),-lglpk -lyaml -lm)
 # Preloaded by tests: ranks of MPICH that yield their core, and the cores that helpers are bound to.

@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "transports/hands.h"
+#include "transports/workers.h"
 #include "transports/shm_file.h"
 #include "transports/shm_peer.h"
 
@@ -386,10 +386,10 @@ void xport_shm_close(struct xport *x)
     x->state = NULL;
 }
 
-int xport_shm_hire(struct xport *x, struct hands *h)
+int xport_shm_use_workers(struct xport *x, struct workers *h)
 {
     struct shm *t = x->state;
-    int count = h ? hands_count(h) : 1;
+    int count = h ? workers_count(h) : 1;
 
     if (count > t->room) {
         char *more = aligned_alloc(64, (size_t)count * REDUCE_PIECE);
@@ -400,7 +400,7 @@ int xport_shm_hire(struct xport *x, struct hands *h)
         t->bounce = more;
         t->room = count;
     }
-    t->hands = h;
+    t->workers = h;
     return 0;
 }
 

@@ -71,8 +71,8 @@ void xport_shm_close(struct xport *x); /* not opened is fine */
 
 /* From here on these threads read and combine too; NULL: the caller alone does. Borrowed. Returns 0
    or -ENOMEM. */
-struct hands;
-int xport_shm_hire(struct xport *x, struct hands *h);
+struct workers;
+int xport_shm_use_workers(struct xport *x, struct workers *h);
 
 /* Can every peer be read from? If not, *why is the errno of the first that cannot. */
 int xport_shm_single_copy(const struct xport *x, int *why);

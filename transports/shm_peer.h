@@ -81,11 +81,11 @@ struct shm {
     struct board board;
     struct slot *recent[TWINS];
     unsigned nslots;
-    int next;            /* the peer that is served first */
-    char *bounce;        /* [REDUCE_PIECE * hands] owned */
-    int room;            /* of how many hands that is */
-    struct hands *hands; /* borrowed; NULL: the caller works alone */
-    unsigned *report;    /* during a poll: completed slots */
+    int next;                /* the peer that is served first */
+    char *bounce;            /* [REDUCE_PIECE * workers] owned */
+    int room;                /* of how many workers that is */
+    struct workers *workers; /* borrowed; NULL: the caller works alone */
+    unsigned *report;        /* during a poll: completed slots */
     unsigned reported;
     struct device *device; /* borrowed: of the call; NULL: it has none */
     char *lends;           /* the window of the device that was used first */

@@ -14,7 +14,7 @@
 #include <errno.h>
 #include <sys/uio.h>
 
-#include "transports/hands.h"
+#include "transports/workers.h"
 #include "transports/shm_peer.h"
 
 enum { READ_PIECE = 4 << 20, PATIENCE = 64 };
@@ -40,7 +40,7 @@ struct together {
     const struct slot *s;
     char *bounce;
     size_t piece, bytes; /* of each, and of all */
-    int read[HANDS_MOST];
+    int read[WORKERS_MOST];
 };
 
 static size_t together_bytes(const struct together *w, int part)
@@ -78,17 +78,17 @@ static ssize_t read_together(struct shm *t, const struct peer *p, struct slot *s
     int parts, whole = 0;
 
     w.piece = REDUCE_PIECE / s->reduce.grain * s->reduce.grain;
-    w.bytes = w.piece * (size_t)hands_count(t->hands);
+    w.bytes = w.piece * (size_t)workers_count(t->workers);
     w.bytes = left < w.bytes ? left : w.bytes;
     parts = (int)((w.bytes + w.piece - 1) / w.piece);
-    hands_run(t->hands, parts, read_one, &w);
+    workers_run(t->workers, parts, read_one, &w);
     while (whole < parts && w.read[whole])
         whole++;
     if (!whole)
         return 0;
     if (whole < parts)
         w.bytes = (size_t)whole * w.piece;
-    hands_run(t->hands, whole, combine_one, &w);
+    workers_run(t->workers, whole, combine_one, &w);
     s->done += w.bytes;
     return (ssize_t)w.bytes;
 }
@@ -100,8 +100,9 @@ static ssize_t read_piece(struct shm *t, const struct peer *p, struct slot *s)
     size_t piece = s->buf ? READ_PIECE : REDUCE_PIECE / grain * grain;
     size_t n = s->until - s->done < piece ? s->until - s->done : piece;
     char *to = s->buf ? s->buf + s->done : t->bounce;
-    ssize_t got =
-        t->hands && !s->buf && !s->lent && s->until - s->done > piece ? read_together(t, p, s) : 0;
+    ssize_t got = t->workers && !s->buf && !s->lent && s->until - s->done > piece
+                      ? read_together(t, p, s)
+                      : 0;
 
     if (got > 0)
         return got;

@@ -41,13 +41,13 @@ static int beside(const struct topo *t, int rank)
 }
 
 /* How many ranks the largest socket holds, the next one, and the smallest. */
-struct seats {
+struct socket_ranks {
     int first, second, least;
 };
 
-static struct seats seats_of(const struct topo *t)
+static struct socket_ranks socket_ranks_of(const struct topo *t)
 {
-    struct seats s = {.least = t->nranks};
+    struct socket_ranks s = {.least = t->nranks};
     int where = -1;
 
     for (int pass = 0; pass < 2; pass++)
@@ -74,7 +74,7 @@ static struct seats seats_of(const struct topo *t)
 static struct work work_of(const struct plan_request *q)
 {
     const struct topo *t = q->topo;
-    struct seats s = seats_of(t);
+    struct socket_ranks s = socket_ranks_of(t);
     double n = t->nranks, pair = 2 / n, combined = (n - 1) / n;
     double across = s.first * s.second * pair / rate(t, TOPO_LINK_SOCKET);
 

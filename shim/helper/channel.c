@@ -13,7 +13,7 @@
 #include <sys/uio.h>
 
 #include "planners/flat.h"
-#include "shim/helper/reach.h"
+#include "shim/helper/owner_device.h"
 #include "transports/engine.h"
 #include "transports/kernels.h"
 
@@ -28,12 +28,12 @@ struct channel {
     int fd, index;
     struct ucx *ucx; /* borrowed */
     uint32_t taken;  /* orders */
-    struct mailbox_map papers, window;
-    char *addresses;    /* owned */
-    struct reach reach; /* on the owner's device, if it has lent memory there */
+    struct mailbox_map payload, window;
+    char *addresses;                  /* owned */
+    struct owner_device owner_device; /* on the owner's device, if it has lent memory there */
     struct xport xport;
     /* State of the run under way: */
-    struct plan plan;      /* lies in the papers */
+    struct plan plan;      /* lies in the payload */
     struct engine *engine; /* owned; NULL: no run */
     char *scratch;         /* owned, unless it is lent */
     struct device *device; /* NULL: it runs in host memory */
@@ -59,14 +59,14 @@ static void answer(struct channel *c, int status)
 static int begin_team(struct channel *c, const struct mailbox_order *o)
 {
     size_t bytes = (size_t)o->nranks * o->address_bytes;
-    int rc = mailbox_map_papers(c->fd, c->index, bytes, &c->papers);
+    int rc = mailbox_map_payload(c->fd, c->index, bytes, &c->payload);
 
     if (rc)
         return rc;
     c->addresses = malloc(bytes);
     if (!c->addresses)
         return -ENOMEM;
-    memcpy(c->addresses, c->papers.at, bytes);
+    memcpy(c->addresses, c->payload.at, bytes);
     return xport_ucx_open(c->ucx, o->team, o->rank, o->nranks, c->addresses, o->address_bytes,
                           &c->xport);
 }
@@ -74,10 +74,10 @@ static int begin_team(struct channel *c, const struct mailbox_order *o)
 static int end_team(struct channel *c)
 {
     xport_ucx_close(&c->xport);
-    reach_close(&c->reach);
+    owner_device_close(&c->owner_device);
     free(c->addresses);
     c->addresses = NULL;
-    mailbox_unmap_part(&c->papers);
+    mailbox_unmap_part(&c->payload);
     mailbox_unmap_part(&c->window);
     mailbox_clear(c->fd, c->index);
     return 0;
@@ -124,21 +124,21 @@ static int find_room(struct channel *c, const struct mailbox_order *o, char **wi
         c->scratch = !rc && scratch ? malloc(scratch) : NULL;
         return !rc && scratch && !c->scratch ? -ENOMEM : rc;
     }
-    if (!c->reach.lent)
+    if (!c->owner_device.at)
         return -EPROTO;
-    *window = c->reach.lent;
-    c->scratch = c->reach.lent + o->scratch_at;
-    c->device = cuda_gpu_begin(c->reach.gpu, (enum kernel_type)o->kernel_type,
+    *window = c->owner_device.at;
+    c->scratch = c->owner_device.at + o->scratch_at;
+    c->device = cuda_gpu_begin(c->owner_device.gpu, (enum kernel_type)o->kernel_type,
                                (enum kernel_op)o->kernel_op);
     return c->device ? 0 : -EIO;
 }
 
 static int begin_run(struct channel *c, const struct mailbox_order *o)
 {
-    int rc = mailbox_map_papers(c->fd, c->index, o->plan_at + o->plan_bytes, &c->papers);
+    int rc = mailbox_map_payload(c->fd, c->index, o->plan_at + o->plan_bytes, &c->payload);
     char *window = NULL;
 
-    rc = rc ? rc : plan_flat_open(c->papers.at + o->plan_at, o->plan_bytes, &c->plan);
+    rc = rc ? rc : plan_flat_open(c->payload.at + o->plan_at, o->plan_bytes, &c->plan);
     rc = rc ? rc : find_room(c, o, &window);
     rc = rc ? rc : engine_create(&c->plan, &c->xport, &c->engine);
     if (rc)
@@ -159,7 +159,7 @@ static void end_run(struct channel *c, int status)
     engine_free(c->engine);
     c->engine = NULL;
     if (c->device)
-        cuda_gpu_end(c->reach.gpu);
+        cuda_gpu_end(c->owner_device.gpu);
     if (!c->post->order.on_device)
         free(c->scratch);
     c->device = NULL;
@@ -177,8 +177,8 @@ static void begin(struct channel *c)
     case MAILBOX_OPEN:
         answer(c, begin_team(c, o));
         break;
-    case MAILBOX_REACH:
-        answer(c, reach_open(&c->reach, o, c->box->processes));
+    case MAILBOX_DEVICE:
+        answer(c, owner_device_open(&c->owner_device, o, c->box->processes));
         break;
     case MAILBOX_RUN:
         rc = begin_run(c, o);

@@ -16,17 +16,17 @@
 
 /* Addresses in a file of which most is never there. */
 static const size_t head_room = (size_t)1 << 20;
-/* The largest papers and window of a channel. */
-static const size_t papers_max = (size_t)1 << 28, window_max = (size_t)1 << 36;
+/* The largest payload and window of a channel. */
+static const size_t payload_max = (size_t)1 << 28, window_max = (size_t)1 << 36;
 
 static size_t file_bytes(void)
 {
-    return head_room + MAILBOX_CHANNELS * (papers_max + window_max);
+    return head_room + MAILBOX_CHANNELS * (payload_max + window_max);
 }
 
-static size_t papers_at(int channel)
+static size_t payload_at(int channel)
 {
-    return head_room + (size_t)channel * (papers_max + window_max);
+    return head_room + (size_t)channel * (payload_max + window_max);
 }
 
 _Static_assert(sizeof(struct mailbox) <= 1 << 20, "the head has no room for the mailbox");
@@ -141,14 +141,14 @@ static int map_more(int fd, size_t from, size_t bytes, size_t most, struct mailb
     return 0;
 }
 
-int mailbox_map_papers(int fd, int channel, size_t bytes, struct mailbox_map *map)
+int mailbox_map_payload(int fd, int channel, size_t bytes, struct mailbox_map *map)
 {
-    return map_more(fd, papers_at(channel), bytes, papers_max, map);
+    return map_more(fd, payload_at(channel), bytes, payload_max, map);
 }
 
 int mailbox_map_window(int fd, int channel, size_t bytes, struct mailbox_map *map)
 {
-    return map_more(fd, papers_at(channel) + papers_max, bytes, window_max, map);
+    return map_more(fd, payload_at(channel) + payload_max, bytes, window_max, map);
 }
 
 void mailbox_unmap_part(struct mailbox_map *map)
@@ -160,8 +160,8 @@ void mailbox_unmap_part(struct mailbox_map *map)
 
 void mailbox_clear(int fd, int channel)
 {
-    fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)papers_at(channel),
-              (off_t)(papers_max + window_max));
+    fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)payload_at(channel),
+              (off_t)(payload_max + window_max));
 }
 
 int leash_make(void)

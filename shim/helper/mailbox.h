@@ -36,11 +36,11 @@ struct mailbox_pieces {
 };
 
 enum mailbox_kind {
-    MAILBOX_OPEN,  /* a communicator: the members' addresses are in the papers */
-    MAILBOX_REACH, /* leave the memory on a device that was lent before, and open this */
-    MAILBOX_RUN,   /* fetch, then run the plan in the papers */
-    MAILBOX_STORE, /* hand the result of the last run over */
-    MAILBOX_CLOSE, /* forget the communicator, and give its memory back */
+    MAILBOX_OPEN,   /* a communicator: the members' addresses are in the payload */
+    MAILBOX_DEVICE, /* leave the memory on a device that was lent before, and open this */
+    MAILBOX_RUN,    /* fetch, then run the plan in the payload */
+    MAILBOX_STORE,  /* hand the result of the last run over */
+    MAILBOX_CLOSE,  /* forget the communicator, and give its memory back */
 };
 
 struct mailbox_order {
@@ -48,14 +48,14 @@ struct mailbox_order {
     /* MAILBOX_OPEN */
     uint32_t team;
     int32_t rank, nranks;
-    uint64_t address_bytes; /* of each; they lie at the start of the papers */
-    /* MAILBOX_REACH; kernel_type and kernel_op: what it must be able to combine */
+    uint64_t address_bytes; /* of each; they lie at the start of the payload */
+    /* MAILBOX_DEVICE; kernel_type and kernel_op: what it must be able to combine */
     struct device_window lent;
     char bus_id[CUDA_BUS_ID];
     /* MAILBOX_RUN */
     uint32_t on_device;  /* window and scratch are what was lent; nothing is fetched or stored */
     uint64_t scratch_at; /* there */
-    uint64_t plan_at, plan_bytes; /* in the papers */
+    uint64_t plan_at, plan_bytes; /* in the payload */
     uint64_t window_bytes;
     uint64_t input_at, output_at; /* in the window */
     int32_t kernel_type, kernel_op;
@@ -122,10 +122,10 @@ int mailbox_join(int fd, struct mailbox **box_p);
 void mailbox_unmap(struct mailbox *box);
 
 /*
- * Map so many bytes of a channel's papers or window, or keep what is mapped if that is enough.
+ * Map so many bytes of a channel's payload or window, or keep what is mapped if that is enough.
  * Returns 0, -E2BIG (more than there can be) or -errno; then what was mapped stays.
  */
-int mailbox_map_papers(int fd, int channel, size_t bytes, struct mailbox_map *map);
+int mailbox_map_payload(int fd, int channel, size_t bytes, struct mailbox_map *map);
 int mailbox_map_window(int fd, int channel, size_t bytes, struct mailbox_map *map);
 void mailbox_unmap_part(struct mailbox_map *map);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * collshim-helper: carries a slice of its owner's collectives, as one of several processes that
- * work for one rank. Started by collshim alone (crew.h); it decides nothing, and has no command
+ * work for one rank. Started by collshim alone (helpers.h); it decides nothing, and has no command
  * line. Its mailbox tells its purpose (work.h). It sleeps unless there is an order, something
  * arrived, or its owner is gone. A descriptor of the owner tells the last for certain, in every way
  * that the owner can end.

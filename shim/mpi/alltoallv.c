@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * MPI_Alltoallv and MPI_Alltoallw, and what is behind the neighbour collectives. The ranks agree on
- * the matrix of sizes first (rows.h). In place, the receiving side describes both sides, and the
- * data is copied aside first.
+ * the matrix of sizes first (alltoallv_matrix.h). In place, the receiving side describes both
+ * sides, and the data is copied aside first.
  *
  * Alltoallw is counted as alltoallv. Where the types of a side differ, but are all packed as they
  * lie, its blocks are bytes; otherwise each has a layout of its own.
@@ -20,7 +20,7 @@
 #include "shim/mpi/nonblocking.h"
 #include "shim/mpi/mpi_gate.h"
 #include "shim/mpi/refused.h"
-#include "shim/mpi/rows.h"
+#include "shim/mpi/alltoallv_matrix.h"
 #include "shim/mpi/wrappers.h"
 
 static struct library_buffer buffer_of(const struct side *s, int peers)
@@ -187,7 +187,8 @@ static struct call_block input_block(const struct mpi_call *call, int i)
     return block_of(a->send.buffer == MPI_IN_PLACE ? &a->receive : &a->send, i);
 }
 
-void alltoallv_fill(struct alltoallv_arguments *a, struct mpi_call *call, const struct rows *rows)
+void alltoallv_fill(struct alltoallv_arguments *a, struct mpi_call *call,
+                    const struct alltoallv_matrix *rows)
 {
     struct side *in = &a->send, *out = &a->receive;
 
@@ -211,7 +212,7 @@ void alltoallv_fill(struct alltoallv_arguments *a, struct mpi_call *call, const 
     }
 }
 
-enum reason alltoallv_describe(struct alltoallv_arguments *a, const struct rows *rows)
+enum reason alltoallv_describe(struct alltoallv_arguments *a, const struct alltoallv_matrix *rows)
 {
     int in_place = a->send.buffer == MPI_IN_PLACE;
     enum reason why = a->cannot;
@@ -226,7 +227,7 @@ enum reason alltoallv_describe(struct alltoallv_arguments *a, const struct rows 
     return why;
 }
 
-static enum reason alltoallv_ask(const struct alltoallv_arguments *a, const struct rows_call *r)
+static enum reason alltoallv_ask(const struct alltoallv_arguments *a, const struct matrix_call *r)
 {
     uint64_t sent, received;
     int wrong = sizes_of(&a->receive, a->size, NULL, &received) < 0;
@@ -235,20 +236,20 @@ static enum reason alltoallv_ask(const struct alltoallv_arguments *a, const stru
         sent = received;
     else
         wrong |= sizes_of(&a->send, a->size, NULL, &sent) < 0;
-    return rows_ask(r,
-                    a->cannot ? a->cannot
-                    : wrong   ? REASON_ARGUMENTS
-                              : REASON_NONE,
-                    sent, received);
+    return matrix_ask(r,
+                      a->cannot ? a->cannot
+                      : wrong   ? REASON_ARGUMENTS
+                                : REASON_NONE,
+                      sent, received);
 }
 
 /* The sizes that the call goes by: of a persistent one, a copy. A rank without memory for it has
    the communicator's, as any other call (nonblocking_room). */
-static struct rows keep_rows(struct alltoallv_arguments *a, struct mpi_call *call,
-                             const struct rows *rows)
+static struct alltoallv_matrix keep_rows(struct alltoallv_arguments *a, struct mpi_call *call,
+                                         const struct alltoallv_matrix *rows)
 {
     size_t n = (size_t)a->size;
-    struct rows own = *rows;
+    struct alltoallv_matrix own = *rows;
 
     if (call->persistent && alltoallv_keep(a, call, &own)) {
         memcpy(own.sends, rows->sends, n * sizeof *own.sends);
@@ -260,22 +261,22 @@ static struct rows keep_rows(struct alltoallv_arguments *a, struct mpi_call *cal
 
 /* All that precedes a reroute. REASON_NONE and *c, or why the call runs natively, on all ranks
    alike; *rc: an MPI code if it failed. */
-static enum reason get_ready(struct alltoallv_arguments *a, struct rows_call *r,
+static enum reason get_ready(struct alltoallv_arguments *a, struct matrix_call *r,
                              struct mpi_call *call, struct mpi_comm **c, int *rc)
 {
     enum reason why = r->turn == WATCH_ASK ? alltoallv_ask(a, r) : REASON_NONE;
-    struct rows *rows;
+    struct alltoallv_matrix *rows;
 
-    if (why || !(*c = mpi_gate_agreed(call, a->size, &why)) || !(rows = rows_of(*c, &why)))
+    if (why || !(*c = mpi_gate_agreed(call, a->size, &why)) || !(rows = matrix_of(*c, &why)))
         return why;
-    *rc = rows_exchange(*c, alltoallv_describe(a, rows), &call->total, &why);
+    *rc = matrix_exchange(*c, alltoallv_describe(a, rows), &call->total, &why);
     rows->single |= *rc == MPI_SUCCESS && !why && a->send.peer;
-    if (*rc != MPI_SUCCESS || why || (why = rows_gate(r, call->total)))
+    if (*rc != MPI_SUCCESS || why || (why = matrix_gate(r, call->total)))
         return why;
     call->request.demand = rows->matrix;
-    why = rows_judge(r, *c, &call->request);
+    why = matrix_judge(r, *c, &call->request);
     if (!why) {
-        struct rows kept = keep_rows(a, call, rows);
+        struct alltoallv_matrix kept = keep_rows(a, call, rows);
 
         call->request.demand = kept.matrix;
         alltoallv_fill(a, call, &kept);
@@ -291,7 +292,7 @@ static enum reason get_ready_alone(struct alltoallv_arguments *a, struct mpi_cal
 {
     uint64_t sends = 0, receives = 0, most;
     enum reason why = REASON_NONE;
-    struct rows own;
+    struct alltoallv_matrix own;
 
     if (bytes_of(counts_at(a->send.counts, 0), a->send.type, &sends) < 0 ||
         bytes_of(counts_at(a->receive.counts, 0), a->receive.type, &receives) < 0 ||
@@ -308,7 +309,7 @@ static enum reason get_ready_alone(struct alltoallv_arguments *a, struct mpi_cal
     if (grid_demand(a->comm, a->size, sends, receives, own.matrix) < 0)
         why = REASON_ARGUMENTS;
     if (!why)
-        why = rows_total(own.matrix, a->size, &call->total);
+        why = matrix_total(own.matrix, a->size, &call->total);
     if (why) {
         mpi_call_drop(call);
         return why;
@@ -404,15 +405,15 @@ int alltoallv_run(struct alltoallv_arguments *a)
                             .native = a->form.native,
                             .buffers = a->buffers ? a->buffers : alltoallv_buffers};
     struct mpi_comm *c = NULL;
-    struct rows_call r;
+    struct matrix_call r;
     int rc = MPI_SUCCESS, wrong = MPI_SUCCESS;
     enum reason why = alltoallv_gate(a, collective);
 
     if (!why) {
         monitor(a);
-        why = !call.nonblocking ? rows_begin(&r, a->comm, a->size, collective)
-              : call.persistent ? rows_begin_once(&r, a->comm, a->size, collective)
-              : a->grid         ? rows_begin_known(&r, a->comm, a->size, collective)
+        why = !call.nonblocking ? matrix_begin(&r, a->comm, a->size, collective)
+              : call.persistent ? matrix_begin_once(&r, a->comm, a->size, collective)
+              : a->grid         ? matrix_begin_known(&r, a->comm, a->size, collective)
                                 : alltoallv_start(a, &call, &rc);
     }
     if (why) {
@@ -426,12 +427,12 @@ int alltoallv_run(struct alltoallv_arguments *a)
     if (rc != MPI_SUCCESS)
         return alltoallv_failed(&call, rc);
     if (why) {
-        rows_end(&r, why);
+        matrix_end(&r, why);
         count_native(collective, why);
         return library_call(&call);
     }
     struct mpi_outcome o = wrong ? mpi_reroute_wrong(c, &call, wrong) : mpi_reroute(c, &call);
-    rows_end(&r, o.native);
+    matrix_end(&r, o.native);
     return o.rc;
 }
 

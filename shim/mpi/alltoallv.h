@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * An exchange of unequal messages: what Alltoallv, Alltoallw and the neighbour collectives have in
- * common. The ranks agree on the matrix of sizes first (rows.h).
+ * common. The ranks agree on the matrix of sizes first (alltoallv_matrix.h).
  */
 #ifndef COLLSHIM_SHIM_MPI_ALLTOALLV_H
 #define COLLSHIM_SHIM_MPI_ALLTOALLV_H
@@ -46,7 +46,7 @@ struct alltoallv_arguments {
     int single;            /* all ranks know that none is a neighbour twice */
     enum reason cannot;    /* why this rank alone knows that the call is native; or REASON_NONE */
 
-    uint64_t *sends, *receives; /* as struct rows', of a call that outlives its start */
+    uint64_t *sends, *receives; /* as struct alltoallv_matrix', of a call that outlives its start */
 };
 
 /* Blocks of a side, of a call among so many ranks. */
@@ -72,17 +72,19 @@ static inline MPI_Count count_of(const struct side *s, int i)
  * differ, with types of its own. And give it room for its sizes, in *own. Returns 1; or 0, and all
  * is as before: out of memory. mpi_call_drop frees it.
  */
-struct rows;
-int alltoallv_keep(struct alltoallv_arguments *a, struct mpi_call *call, struct rows *own);
+struct alltoallv_matrix;
+int alltoallv_keep(struct alltoallv_arguments *a, struct mpi_call *call,
+                   struct alltoallv_matrix *own);
 
 /* Find the sides whose blocks have layouts of their own. */
 void alltoallv_join(struct alltoallv_arguments *a);
 
 /* Sizes and layout of both sides. REASON_NONE, or why this rank cannot serve the call. */
-enum reason alltoallv_describe(struct alltoallv_arguments *a, const struct rows *rows);
+enum reason alltoallv_describe(struct alltoallv_arguments *a, const struct alltoallv_matrix *rows);
 
 /* The buffers of a call that was described. rows: its sizes, which become offsets. */
-void alltoallv_fill(struct alltoallv_arguments *a, struct mpi_call *call, const struct rows *rows);
+void alltoallv_fill(struct alltoallv_arguments *a, struct mpi_call *call,
+                    const struct alltoallv_matrix *rows);
 
 /* A nonblocking call, whose ranks tell each other their rows in its turn. REASON_NONE, and *rc of
    it; or why it runs natively, on all ranks alike. */

@@ -8,7 +8,7 @@
 #include "shim/mpi/alltoallv.h"
 #include "shim/mpi/comm.h"
 #include "shim/mpi/mpi_gate.h"
-#include "shim/mpi/rows.h"
+#include "shim/mpi/alltoallv_matrix.h"
 #include "shim/mpi/unsized.h"
 
 /* A copy of the vector, at *room, which then lies behind it. */
@@ -54,10 +54,11 @@ static int keep_layouts(struct side *s, int size, struct mpi_call *call, char **
     return rc;
 }
 
-int alltoallv_keep(struct alltoallv_arguments *a, struct mpi_call *call, struct rows *own)
+int alltoallv_keep(struct alltoallv_arguments *a, struct mpi_call *call,
+                   struct alltoallv_matrix *own)
 {
     struct side *s = &a->send, *r = &a->receive;
-    size_t n = (size_t)a->size, line = n + ROWS_EXTRA, peers = (size_t)(s->n + r->n + 2);
+    size_t n = (size_t)a->size, line = n + MATRIX_EXTRA, peers = (size_t)(s->n + r->n + 2);
     size_t odd =
         (size_t)((s->odd ? blocks_of(s, a->size) : 0) + (r->odd ? blocks_of(r, a->size) : 0));
     size_t bytes =
@@ -88,9 +89,9 @@ int alltoallv_keep(struct alltoallv_arguments *a, struct mpi_call *call, struct 
 static int fill_told(struct mpi_comm *c, struct mpi_call *call, uint64_t *told)
 {
     struct alltoallv_arguments *a = (struct alltoallv_arguments *)(uintptr_t)call->arguments;
-    struct rows rows = {.sends = a->sends, .receives = a->receives, .matrix = told};
+    struct alltoallv_matrix rows = {.sends = a->sends, .receives = a->receives, .matrix = told};
 
-    if (rows_verdict(&rows, c->size, &call->total))
+    if (matrix_verdict(&rows, c->size, &call->total))
         return -EINVAL;
     call->request.demand = told;
     alltoallv_fill(a, call, &rows);
@@ -107,9 +108,9 @@ static int keep_type(struct unsized *u, struct side *s)
 /* Own copies of all that the call goes by; this rank's row is in the matrix. Returns an MPI code.
  */
 static int keep_all(struct alltoallv_arguments *a, struct mpi_call *call, const struct mpi_comm *c,
-                    struct unsized *u, struct rows *own)
+                    struct unsized *u, struct alltoallv_matrix *own)
 {
-    size_t line = (size_t)a->size + ROWS_EXTRA;
+    size_t line = (size_t)a->size + MATRIX_EXTRA;
     enum reason wrong;
     int rc = MPI_SUCCESS;
 
@@ -119,7 +120,7 @@ static int keep_all(struct alltoallv_arguments *a, struct mpi_call *call, const 
     a->sends = own->sends;
     a->receives = own->receives;
     wrong = alltoallv_describe(a, own);
-    rows_claim(own, a->size, c->rank, wrong);
+    matrix_claim(own, a->size, c->rank, wrong);
     memcpy(own->matrix + (size_t)c->rank * line, own->sends, line * sizeof *own->sends);
     if (!wrong)
         rc = keep_type(u, &a->receive);
@@ -130,19 +131,19 @@ static int keep_all(struct alltoallv_arguments *a, struct mpi_call *call, const 
 enum reason alltoallv_start(struct alltoallv_arguments *a, struct mpi_call *call, int *rc)
 {
     struct unsized *u = NULL;
-    struct rows_call r;
-    struct rows own = {0};
+    struct matrix_call r;
+    struct alltoallv_matrix own = {0};
     struct mpi_comm *c = NULL;
-    enum reason why =
-        (a->send.peer ? rows_begin_known : rows_begin_once)(&r, a->comm, a->size, a->collective);
+    enum reason why = (a->send.peer ? matrix_begin_known : matrix_begin_once)(&r, a->comm, a->size,
+                                                                              a->collective);
 
     if (!why)
         c = mpi_gate_agreed(call, a->size, &why);
     if (!why && a->send.peer && !a->single && !(c->rows && c->rows->single))
         why = REASON_UNJUDGED;
     if (!why)
-        why = unsized_judge(c, call, NO_ROOT, (size_t)a->size + ROWS_EXTRA,
-                            rows_balance(a->comm, a->collective), &u);
+        why = unsized_judge(c, call, NO_ROOT, (size_t)a->size + MATRIX_EXTRA,
+                            matrix_balances(a->comm, a->collective), &u);
     if (why)
         return why;
     *rc = keep_all(a, call, c, u, &own);

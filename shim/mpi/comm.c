@@ -9,14 +9,14 @@
 #include "shim/mpi/attribute.h"
 #include "shim/mpi/channel.h"
 #include "shim/mpi/first.h"
-#include "shim/mpi/meet.h"
+#include "shim/mpi/comm_setup.h"
 #include "shim/mpi/pending.h"
 #include "shim/mpi/rail_rows.h"
 #include "shim/mpi/rails.h"
 #include "shim/mpi/rails_probe.h"
 #include "shim/mpi/refused.h"
 #include "shim/mpi/neighbors.h"
-#include "shim/mpi/rows.h"
+#include "shim/mpi/alltoallv_matrix.h"
 #include "shim/mpi/sizes.h"
 #include "transports/cuda_memory.h"
 
@@ -88,7 +88,7 @@ static void empty(struct mpi_comm *c)
     topo_free(c->topo);
     free(c->bytes);
     free(c->offset);
-    rows_free(c->rows);
+    matrix_free(c->rows);
     leave_place(c);
     variants_free(&c->variants);
     if (c->private_comm != MPI_COMM_NULL)
@@ -119,7 +119,7 @@ int mpi_comm_open(void)
 
     links_init();
     refused_open();
-    rc = rc ? rc : rows_open();
+    rc = rc ? rc : matrix_open();
     rc = rc ? rc : neighbors_open();
     rc = rc ? rc : first_open();
     return rc ? rc
@@ -130,7 +130,7 @@ int mpi_comm_open(void)
 void mpi_comm_close(void)
 {
     sizes_close();
-    rows_close();
+    matrix_close();
     neighbors_close();
     first_close();
     refused_close();
@@ -190,7 +190,7 @@ struct mpi_comm *mpi_comm_state(MPI_Comm comm)
         own = REASON_MEMORY;
     else if (!take_place(c))
         own = REASON_MANY;
-    verdict = mpi_comm_is_foreign(comm, size) ? REASON_FOREIGN : mpi_comm_meet(c, comm, size, own);
+    verdict = mpi_comm_is_foreign(comm, size) ? REASON_FOREIGN : mpi_comm_setup(c, comm, size, own);
     if (!c) {
         c = &out_of_memory;
     } else if (verdict) {

@@ -25,9 +25,9 @@
 #include "shim/mpi/variants.h"
 #include "transports/engine.h"
 
-struct mpi_plan; /* a cached plan with its engine */
-struct cuda_gpu; /* its memory and streams of a device (transports/cuda_memory.h) */
-struct rows;     /* the matrix of sizes (rows.h) */
+struct mpi_plan;         /* a cached plan with its engine */
+struct cuda_gpu;         /* its memory and streams of a device (transports/cuda_memory.h) */
+struct alltoallv_matrix; /* the matrix of sizes (alltoallv_matrix.h) */
 
 enum { GPUS_KEPT = 4, CHANNELS_MOST = 8 };
 
@@ -58,7 +58,7 @@ struct mpi_comm {
     size_t *bytes;                   /* [size] owned: room for a call's block sizes */
     uint64_t *offset;                /* [size] owned: and for where they start, packed */
     struct cuda_gpu *gpu[GPUS_KEPT]; /* owned: of as many contexts as calls have used */
-    struct rows *rows;               /* owned: NULL until Alltoallv needs them */
+    struct alltoallv_matrix *rows;   /* owned: NULL until Alltoallv needs them */
     struct mpi_plan *plans;          /* owned: most recently used first */
     struct pending *pending, *last_pending; /* owned by those who started them (pending.h) */
     struct mpi_comm *next_busy;             /* of those with pending calls */

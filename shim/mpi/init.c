@@ -4,7 +4,7 @@
  * settings are agreed on after the first, and the report is gathered before the second.
  */
 #include "shim/decide/live.h"
-#include "shim/helper/crew.h"
+#include "shim/helper/helpers.h"
 #include "shim/mpi/agree.h"
 #include "shim/mpi/comm.h"
 #include "shim/mpi/rail_rows.h"
@@ -74,7 +74,7 @@ int mpi_wrap_Finalize(void)
         stored_close();
         mpi_comm_close();
         threads_close();
-        crew_dismiss();
+        helpers_dismiss();
     }
     progress_close();
     variants_close();

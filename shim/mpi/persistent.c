@@ -20,7 +20,7 @@
 #include "shim/mpi/channel.h"
 #include "shim/mpi/nonblocking.h"
 #include "shim/mpi/pending.h"
-#include "shim/mpi/rows.h"
+#include "shim/mpi/alltoallv_matrix.h"
 #include "shim/mpi/wrappers.h"
 
 enum { MOST = 64 };

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "shim/decide/live.h"
-#include "shim/helper/crew.h"
+#include "shim/helper/helpers.h"
 
 struct mpi_process mpi_process = {.verdict = REASON_NOT_SEEN, .keyval = MPI_KEYVAL_INVALID};
 
@@ -38,5 +38,5 @@ void mpi_process_open(const char *library_version)
     mpi_process.errors_return = mpi_process.draft ? DRAFT_ERRORS_RETURN : MPI_ERRORS_RETURN;
     settings_open("");
     live_open("MPI");
-    crew_init(MAILBOX_FOR_MPI);
+    helpers_init(MAILBOX_FOR_MPI);
 }

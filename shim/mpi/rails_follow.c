@@ -7,7 +7,7 @@
 #include "shim/mpi/calls.h"
 #include "shim/mpi/rails.h"
 #include "shim/mpi/rails_probe.h"
-#include "shim/mpi/rows.h"
+#include "shim/mpi/alltoallv_matrix.h"
 
 enum { MOST_RANKS_WEIGHED = 256 }; /* whose demand is added up for each call */
 
@@ -46,7 +46,7 @@ static void measure(struct mpi_comm *c, MPI_Comm comm)
         return;
     if (changed) {
         mpi_comm_forget_plans(c);
-        rows_forget(comm);
+        matrix_forget(comm);
         guard_renew(&c->guard);
         guard_spare(&c->guard, rails_even_use(c->topo));
     }

@@ -147,19 +147,20 @@ static int collect(struct slicing *s)
         struct slice_window w = slice_window(whole, &request, from);
 
         if (!slicing_is_staged(s, i - 1))
-            crew_post(i - 1, channel,
-                      &(struct mailbox_order){.kind = MAILBOX_STORE,
-                                              .store = slicing_pieces(s, &w.store)});
+            helpers_post(i - 1, channel,
+                         &(struct mailbox_order){.kind = MAILBOX_STORE,
+                                                 .store = slicing_pieces(s, &w.store)});
     }
     for (int i = 1; i < s->n; i++) {
         uint64_t from;
         struct plan_request request = slice_request(whole, s->n, i, &from);
         struct slice_window w = slice_window(whole, &request, from);
-        enum crew_state state = CREW_FAILED;
+        enum helpers_state state = HELPERS_FAILED;
 
-        while (!slicing_is_staged(s, i - 1) && (state = crew_look(i - 1, channel)) == CREW_WORKS)
+        while (!slicing_is_staged(s, i - 1) &&
+               (state = helpers_look(i - 1, channel)) == HELPERS_WORKS)
             sched_yield();
-        int rc = state == CREW_DONE ? 0 : slicing_take(s, i, &w);
+        int rc = state == HELPERS_DONE ? 0 : slicing_take(s, i, &w);
         if (rc)
             return rc;
     }

@@ -6,7 +6,7 @@
 
 #include "planners/flat.h"
 #include "shim/mpi/calls.h"
-#include "shim/mpi/lent.h"
+#include "shim/mpi/ipc_window.h"
 
 int slicing_get(struct slicing *s, int i, struct slice *slice)
 {
@@ -53,7 +53,7 @@ int slicing_copy_out(const struct slicing *s, const struct slice_part *p, const 
 
 int slicing_is_staged(const struct slicing *s, int helper)
 {
-    return s->whole.device || settings.cfg.shm != CFG_SHM_ON || crew_unreachable(helper);
+    return s->whole.device || settings.cfg.shm != CFG_SHM_ON || helpers_unreachable(helper);
 }
 
 char *slicing_lend(struct slicing *s, int i, const struct slice *slice, size_t *scratch_at)
@@ -64,9 +64,9 @@ char *slicing_lend(struct slicing *s, int i, const struct slice *slice, size_t *
     if (!s->whole.device || !t->lent)
         return NULL;
     *scratch_at = (slice->window.bytes + ALIGNED - 1) / ALIGNED * ALIGNED;
-    return lent_get(&t->lent[i], i ? i - 1 : LENT_TO_NOBODY, t->channel, s->whole.gpu,
-                    *scratch_at + slice->plan->scratch_bytes, s->whole.place,
-                    s->call->combines ? &s->call->reduction : NULL);
+    return ipc_window_get(&t->lent[i], i ? i - 1 : IPC_WINDOW_OF_NOBODY, t->channel, s->whole.gpu,
+                          *scratch_at + slice->plan->scratch_bytes, s->whole.place,
+                          s->call->combines ? &s->call->reduction : NULL);
 }
 
 struct mailbox_pieces slicing_pieces(const struct slicing *s, const struct slice_part *p)
@@ -92,10 +92,10 @@ int slicing_hand_out(struct slicing *s, int i, const struct slice *slice)
     char *window = NULL;
 
     size_t bytes = plan_flat_bytes(slice->plan);
-    char *papers = crew_papers(helper, channel, bytes);
-    if (!papers)
+    char *payload = helpers_payload(helper, channel, bytes);
+    if (!payload)
         return 0;
-    plan_flatten(slice->plan, papers);
+    plan_flatten(slice->plan, payload);
     struct mailbox_order order = {.kind = MAILBOX_RUN,
                                   .plan_bytes = bytes,
                                   .window_bytes = slice->window.bytes,
@@ -113,11 +113,11 @@ int slicing_hand_out(struct slicing *s, int i, const struct slice *slice)
         order.on_device = window != NULL;
         order.scratch_at = scratch_at;
         if (!window)
-            window = crew_window(helper, channel, slice->window.bytes);
+            window = helpers_window(helper, channel, slice->window.bytes);
         if (!window || slicing_copy_in(s, &slice->window.fetch, window))
             return 0;
     }
-    crew_post(helper, channel, &order);
+    helpers_post(helper, channel, &order);
     slicing_add_crossing(s, slice);
     return 1;
 }
@@ -135,9 +135,9 @@ void slicing_tell_others(struct slicing *s)
 
 int slicing_take(const struct slicing *s, int i, const struct slice_window *w)
 {
-    const char *window = s->lent[i]
-                             ? s->lent[i]
-                             : crew_window(slicing_helper(s, i), s->comm->team.channel, w->bytes);
+    const char *window =
+        s->lent[i] ? s->lent[i]
+                   : helpers_window(slicing_helper(s, i), s->comm->team.channel, w->bytes);
 
     return window ? slicing_copy_out(s, &w->store, window) : -ENOMEM;
 }
@@ -146,14 +146,14 @@ int slicing_look(struct slicing *s, int *next, int *rc)
 {
     *rc = MPI_SUCCESS;
     while (*next < s->n && !s->failed && !s->heard) {
-        switch (crew_look(slicing_helper(s, *next), s->comm->team.channel)) {
-        case CREW_DONE:
+        switch (helpers_look(slicing_helper(s, *next), s->comm->team.channel)) {
+        case HELPERS_DONE:
             ++*next;
             continue;
-        case CREW_FAILED:
+        case HELPERS_FAILED:
             slicing_tell_others(s);
             return 1;
-        case CREW_WORKS:
+        case HELPERS_WORKS:
             *rc = mpi.Iprobe(MPI_ANY_SOURCE, SLICING_NOTICE, s->comm->private_comm, &s->heard,
                              MPI_STATUS_IGNORE);
             return *rc != MPI_SUCCESS || s->heard;

@@ -7,7 +7,7 @@
 #define COLLSHIM_SHIM_MPI_SLICING_H
 
 #include "planners/slices.h"
-#include "shim/helper/crew.h"
+#include "shim/helper/helpers.h"
 #include "shim/mpi/slices.h"
 
 /* One call in slices. */
@@ -19,11 +19,11 @@ struct slicing {
     int own; /* 1: slice 0 is the rank's, slice i its i-th helper's; 0: all are helpers' */
     size_t most_chunk; /* bytes of a chunk; 0: as the call has it */
     struct slices_buffers whole;
-    char *lent[CREW_MAX + 1];  /* slices that lie on the device, by number; else NULL */
-    int code;                  /* with which the call has failed on this rank, or 0 */
-    int failed;                /* a helper of this rank did, and the others have been told */
-    int heard;                 /* of another rank's */
-    struct load_link crossing; /* of the slices that were begun */
+    char *lent[HELPERS_MAX + 1]; /* slices that lie on the device, by number; else NULL */
+    int code;                    /* with which the call has failed on this rank, or 0 */
+    int failed;                  /* a helper of this rank did, and the others have been told */
+    int heard;                   /* of another rank's */
+    struct load_link crossing;   /* of the slices that were begun */
 };
 
 /* The request, the window and the plan of a slice; plan and engine as from mpi_comm_engine. */

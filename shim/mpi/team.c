@@ -11,9 +11,9 @@
 #include <string.h>
 
 #include "shim/decide/count.h"
-#include "shim/helper/crew.h"
+#include "shim/helper/helpers.h"
 #include "shim/mpi/calls.h"
-#include "shim/mpi/lent.h"
+#include "shim/mpi/ipc_window.h"
 #include "shim/mpi/process.h"
 #include "transports/ucx.h"
 
@@ -35,7 +35,7 @@ static size_t longest_address(int helpers)
     size_t longest = 1, bytes;
 
     for (int i = 0; i < helpers; i++) {
-        crew_address(i, &bytes);
+        helpers_address(i, &bytes);
         longest = bytes > longest ? bytes : longest;
     }
     return longest;
@@ -44,11 +44,11 @@ static size_t longest_address(int helpers)
 /* How many helpers this rank has to offer; the channel goes to t. */
 static int prepare(struct mpi_team *t, const char **why)
 {
-    int n = crew_start(settings.cfg.ppg - 1, why);
+    int n = helpers_start(settings.cfg.ppg - 1, why);
 
     if (n < 1)
         return 0;
-    t->channel = crew_take_channel();
+    t->channel = helpers_take_channel();
     if (t->channel >= 0)
         return n;
     *why = "more communicators at once than helpers have channels";
@@ -57,32 +57,32 @@ static int prepare(struct mpi_team *t, const char **why)
 
 static int order_done(int helper, int channel)
 {
-    enum crew_state state;
+    enum helpers_state state;
 
-    while ((state = crew_look(helper, channel)) == CREW_WORKS)
+    while ((state = helpers_look(helper, channel)) == HELPERS_WORKS)
         sched_yield();
-    return state == CREW_DONE;
+    return state == HELPERS_DONE;
 }
 
 /* Tell one helper who its peers are. Returns 1 if it knows. */
 static int introduce(const struct introduction *in, int helper, int channel, uint32_t team)
 {
     size_t bytes = (size_t)in->nranks * in->room;
-    char *papers = crew_papers(helper, channel, bytes);
+    char *payload = helpers_payload(helper, channel, bytes);
 
-    if (!papers)
+    if (!payload)
         return 0;
     for (int r = 0; r < in->nranks; r++)
-        memcpy(papers + (size_t)r * in->room,
+        memcpy(payload + (size_t)r * in->room,
                in->everyone + ((size_t)r * (size_t)in->helpers + (size_t)helper) * in->room,
                in->room);
     /* One number for all teams of the communicator: they have no member in common. */
-    crew_post(helper, channel,
-              &(struct mailbox_order){.kind = MAILBOX_OPEN,
-                                      .team = team,
-                                      .rank = in->rank,
-                                      .nranks = in->nranks,
-                                      .address_bytes = in->room});
+    helpers_post(helper, channel,
+                 &(struct mailbox_order){.kind = MAILBOX_OPEN,
+                                         .team = team,
+                                         .rank = in->rank,
+                                         .nranks = in->nranks,
+                                         .address_bytes = in->room});
     return order_done(helper, channel);
 }
 
@@ -97,7 +97,7 @@ static int team_exchange(struct introduction *in, MPI_Comm comm)
         return 0;
     for (int i = 0; i < in->helpers; i++) {
         size_t bytes;
-        const void *address = crew_address(i, &bytes);
+        const void *address = helpers_address(i, &bytes);
 
         memcpy(in->own + (size_t)i * in->room, address, bytes);
     }
@@ -121,12 +121,12 @@ static int team_meet(const struct mpi_team *t, struct introduction *in, MPI_Comm
 static void release(struct mpi_team *t, int helpers)
 {
     for (int i = 0; i < helpers; i++) {
-        crew_post(i, t->channel, &(struct mailbox_order){.kind = MAILBOX_CLOSE});
+        helpers_post(i, t->channel, &(struct mailbox_order){.kind = MAILBOX_CLOSE});
         int closed = order_done(i, t->channel);
         if (t->lent)
-            lent_free(&t->lent[i + 1], closed);
+            ipc_window_free(&t->lent[i + 1], closed);
     }
-    crew_return_channel(t->channel);
+    helpers_return_channel(t->channel);
 }
 
 void team_open(struct mpi_team *t, const struct topo *topo)
@@ -136,7 +136,7 @@ void team_open(struct mpi_team *t, const struct topo *topo)
         return;
     t->starting = 1;
     t->began = count_now();
-    crew_begin(settings.cfg.ppg - 1);
+    helpers_begin(settings.cfg.ppg - 1);
 }
 
 /* Calls 1, 2, 4 and 8, and every 16th from there on. */
@@ -149,7 +149,7 @@ static int is_due(unsigned calls)
 
 static int all_settled(MPI_Comm comm)
 {
-    int settled = crew_settled(), all = 0;
+    int settled = helpers_settled(), all = 0;
 
     return mpi.Allreduce(&settled, &all, 1, MPI_INT, MPI_MIN, comm) == MPI_SUCCESS && all;
 }
@@ -185,17 +185,17 @@ void team_join(struct mpi_team *t, MPI_Comm comm, const struct topo *topo, int r
             t->nlent = t->lent ? t->ppg : 0;
             say(CFG_LEVEL_INFO,
                 "%d processes per rank on %d ranks, ready within %.3f s; cores of rank 0: %d",
-                t->ppg, topo->nranks, count_now() - t->began, crew_cores());
+                t->ppg, topo->nranks, count_now() - t->began, helpers_cores());
             return;
         }
         say(CFG_LEVEL_WARN,
             "COLLSHIM_PPG=%d: helpers of some rank cannot be introduced to each "
             "other; none are used",
             settings.cfg.ppg);
-        crew_dismiss();
+        helpers_dismiss();
     }
     if (t->channel >= 0)
-        crew_return_channel(t->channel);
+        helpers_return_channel(t->channel);
 }
 
 void team_close(struct mpi_team *t)
@@ -203,13 +203,13 @@ void team_close(struct mpi_team *t)
     if (t->ppg > 1)
         release(t, t->ppg - 1);
     for (int i = 0; i < t->nlent; i++)
-        lent_free(&t->lent[i], i == 0);
+        ipc_window_free(&t->lent[i], i == 0);
     free(t->lent);
     *t = (struct mpi_team){0};
 }
 
 void team_give_up(struct mpi_team *t)
 {
-    crew_dismiss();
+    helpers_dismiss();
     t->ppg = 0;
 }

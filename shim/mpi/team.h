@@ -20,7 +20,7 @@ struct mpi_team {
     unsigned calls; /* since then */
     double began;   /* s */
     int nlent;
-    struct lent *lent; /* [nlent] owned: slices' memory on a device; NULL: they lie on the host */
+    struct ipc_window *lent; /* [nlent] owned: NULL: slices lie on the host */
 };
 
 /* Start this process's helpers, if the communicator may use any; topo is its topology. Local, and

@@ -10,11 +10,11 @@
 #include "config/cpulist.h"
 #include "shim/mpi/process.h"
 #include "transports/cuda_memory.h"
-#include "transports/hands.h"
+#include "transports/workers.h"
 #include "transports/shm.h"
 
 static pthread_mutex_t in_use = PTHREAD_MUTEX_INITIALIZER;
-static struct hands *hands; /* owned; NULL: there are none (yet) */
+static struct workers *workers; /* owned; NULL: there are none (yet) */
 static int tried;
 
 /* The rank's processors near its GPU; all of its processors, if none is near or if that is unknown.
@@ -45,10 +45,10 @@ static void make(void)
 
     tried = 1;
     n = n < most ? n : most;
-    if (n > 1 && hands_open(n - 1, &cpus, sizeof cpus, &hands) < 0)
-        hands = NULL;
+    if (n > 1 && workers_open(n - 1, &cpus, sizeof cpus, &workers) < 0)
+        workers = NULL;
     say(CFG_LEVEL_INFO, "two paths: %d thread%s of %d (COLLSHIM_HOST_THREADS) on %d processors",
-        hands ? n : 1, hands ? "s" : "", settings.cfg.host_threads, most);
+        workers ? n : 1, workers ? "s" : "", settings.cfg.host_threads, most);
 }
 
 int threads_hire(struct xport *shm)
@@ -57,24 +57,24 @@ int threads_hire(struct xport *shm)
         return 0;
     if (!tried)
         make();
-    if (!hands || xport_shm_hire(shm, hands) < 0) {
+    if (!workers || xport_shm_use_workers(shm, workers) < 0) {
         pthread_mutex_unlock(&in_use);
         return 0;
     }
-    hands_wake(hands);
+    workers_wake(workers);
     return 1;
 }
 
 void threads_rest(struct xport *shm)
 {
-    hands_rest(hands);
-    xport_shm_hire(shm, NULL);
+    workers_rest(workers);
+    xport_shm_use_workers(shm, NULL);
     pthread_mutex_unlock(&in_use);
 }
 
 void threads_close(void)
 {
-    hands_close(hands);
-    hands = NULL;
+    workers_close(workers);
+    workers = NULL;
     tried = 0;
 }

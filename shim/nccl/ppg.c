@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "shim/nccl/ppg_desk.h"
+#include "shim/nccl/ppg_orders.h"
 #include "shim/nccl/ppg_watch.h"
 
 enum { JOIN = 1 };
@@ -55,25 +55,25 @@ static int most_blocks(const struct nccl_comm *c, const struct ppg *p)
 
 /* Rank 0's helpers make an id each, which then all ranks have. Returns 0 or -1, on all alike. */
 static int exchange_ids(struct nccl_comm *c, const struct ppg *p,
-                        unsigned char (*id)[DESK_ID_BYTES])
+                        unsigned char (*id)[NCCL_ORDERS_ID_BYTES])
 {
-    const struct desk_order make = {.kind = DESK_ID, .channel = p->channel};
+    const struct nccl_order make = {.kind = NCCL_ORDER_ID, .channel = p->channel};
     int well = 1;
 
     for (int i = 0; i < p->helpers && c->rank == 0 && well; i++) {
-        well = ppg_desk_ask(i, &make, &c->stopped) == 0;
-        memcpy(id[i], ppg_desk_at(i, p->channel)->id, DESK_ID_BYTES);
+        well = ppg_orders_ask(i, &make, &c->stopped) == 0;
+        memcpy(id[i], ppg_orders_at(i, p->channel)->id, NCCL_ORDERS_ID_BYTES);
     }
     if (!nccl_comm_all(c, well))
         return -1;
-    return nccl_comm_tell(c, id, (size_t)p->helpers * DESK_ID_BYTES);
+    return nccl_comm_tell(c, id, (size_t)p->helpers * NCCL_ORDERS_ID_BYTES);
 }
 
 /* All begin before any is waited for: they wait for each other. */
-static int join(const struct nccl_comm *c, const struct ppg *p, unsigned char (*id)[DESK_ID_BYTES],
-                const char **why)
+static int join(const struct nccl_comm *c, const struct ppg *p,
+                unsigned char (*id)[NCCL_ORDERS_ID_BYTES], const char **why)
 {
-    struct desk_order o = {.kind = DESK_JOIN,
+    struct nccl_order o = {.kind = NCCL_ORDER_JOIN,
                            .channel = p->channel,
                            .rank = p->rank,
                            .nranks = p->nranks,
@@ -81,12 +81,12 @@ static int join(const struct nccl_comm *c, const struct ppg *p, unsigned char (*
 
     for (int i = 0; i < p->helpers; i++) {
         memcpy(o.id, id[i], sizeof o.id);
-        if (ppg_desk_post(i, &o, &c->stopped))
+        if (ppg_orders_post(i, &o, &c->stopped))
             return -1;
     }
     for (int i = 0; i < p->helpers; i++)
-        if (ppg_desk_await(i, p->channel, &c->stopped)) {
-            *why = ppg_desk_at(i, p->channel)->why;
+        if (ppg_orders_await(i, p->channel, &c->stopped)) {
+            *why = ppg_orders_at(i, p->channel)->why;
             return -1;
         }
     return 0;
@@ -95,7 +95,7 @@ static int join(const struct nccl_comm *c, const struct ppg *p, unsigned char (*
 /* With the number of helpers agreed on. Returns 1, on all ranks alike, if they work together. */
 static int ppg_meet(struct nccl_comm *c, struct ppg *p, const char **why)
 {
-    unsigned char(*id)[DESK_ID_BYTES] = calloc((size_t)p->helpers, sizeof *id);
+    unsigned char(*id)[NCCL_ORDERS_ID_BYTES] = calloc((size_t)p->helpers, sizeof *id);
     int well = 0;
 
     if (!nccl_comm_all(c, id != NULL) || exchange_ids(c, p, id) < 0) {
@@ -115,11 +115,11 @@ static int ppg_meet(struct nccl_comm *c, struct ppg *p, const char **why)
 static int take_channel(void)
 {
     enum { PATIENCE_MS = 1000 };
-    int channel = ppg_desk_take();
+    int channel = ppg_orders_take();
 
     for (int i = 0; channel < 0 && i < PATIENCE_MS && ppg_watch_expects(); i++) {
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-        channel = ppg_desk_take();
+        channel = ppg_orders_take();
     }
     return channel;
 }
@@ -147,7 +147,7 @@ static struct ppg *make(const struct nccl_comm *c, int offered, const char **why
     p->context = c->context;
     p->alarm = p->verdict = -1;
     pthread_mutex_init(&p->lock, NULL);
-    atomic_store(&p->ticket, *ppg_desk_ticket(p->channel));
+    atomic_store(&p->ticket, *ppg_orders_ticket(p->channel));
     return p;
 }
 
@@ -181,7 +181,7 @@ static void ppg_begin(struct nccl_comm *c, struct ppg *p, const char *why)
     if (!p->usable) {
         say(CFG_LEVEL_WARN, "COLLSHIM_PPG=%d: NCCL helpers are not used by rank %d: %s",
             settings.cfg.ppg, c->rank, why);
-        crew_dismiss(); /* some may wait for others that never come */
+        helpers_dismiss(); /* some may wait for others that never come */
         return;
     }
     report_helpers(p->helpers + 1, p->mps);
@@ -190,13 +190,13 @@ static void ppg_begin(struct nccl_comm *c, struct ppg *p, const char *why)
             "NCCL: %d processes per rank on %d ranks, %s; joined in %.3f s; cores of rank 0: %d",
             p->helpers + 1, c->nranks,
             p->mps ? "side by side (MPS)" : "taking turns on the device (no MPS)", now() - began,
-            crew_cores());
+            helpers_cores());
 }
 
 static void open_helpers(struct nccl_comm *c)
 {
     const char *why = "";
-    int offered = ppg_desk_open(c, settings.cfg.ppg - 1, &why), mps;
+    int offered = ppg_orders_open(c, settings.cfg.ppg - 1, &why), mps;
     struct ppg *p = make(c, offered, &why);
     int helpers = agree_on_number(c, p ? offered : 0, &mps, why);
 
@@ -207,7 +207,7 @@ static void open_helpers(struct nccl_comm *c)
     }
     if (p && !p->watched) {
         if (!helpers)
-            ppg_desk_return(p->channel);
+            ppg_orders_return(p->channel);
         free(p);
         p = NULL;
     }

@@ -17,7 +17,7 @@
 #include <time.h>
 
 #include "shim/nccl/ppg.h"
-#include "shim/nccl/ppg_desk.h"
+#include "shim/nccl/ppg_orders.h"
 #include "shim/nccl/ppg_watch.h"
 #include "shim/nccl/scratch.h"
 
@@ -35,7 +35,7 @@ static int works(const struct ppg *p)
 /* A piece for each helper, in one allocation of ours. */
 static int stage(struct nccl_comm *c, struct ppg *p, uint64_t piece)
 {
-    struct desk_order o = {.kind = DESK_STAGE, .channel = p->channel};
+    struct nccl_order o = {.kind = NCCL_ORDER_STAGE, .channel = p->channel};
     CUipcMemHandle handle;
     uint64_t got;
     CUevent last;
@@ -58,8 +58,8 @@ static int stage(struct nccl_comm *c, struct ppg *p, uint64_t piece)
     p->has_run = 0;
     for (int i = 0; i < p->helpers; i++) {
         o.offset = (uint64_t)i * piece;
-        if (ppg_desk_ask(i, &o, &c->stopped)) {
-            say(CFG_LEVEL_INFO, "NCCL: rank %d: %s", c->rank, ppg_desk_at(i, p->channel)->why);
+        if (ppg_orders_ask(i, &o, &c->stopped)) {
+            say(CFG_LEVEL_INFO, "NCCL: rank %d: %s", c->rank, ppg_orders_at(i, p->channel)->why);
             return -1;
         }
     }
@@ -68,10 +68,10 @@ static int stage(struct nccl_comm *c, struct ppg *p, uint64_t piece)
 
 static int hand_over(struct nccl_comm *c, struct ppg *p, const struct nccl_plan *plan)
 {
-    struct desk_order o = {.channel = p->channel, .plan = (int32_t)(plan - c->plan)};
+    struct nccl_order o = {.channel = p->channel, .plan = (int32_t)(plan - c->plan)};
 
     for (int i = 0; i < p->helpers; i++)
-        if (ppg_desk_plan(i, &o, plan->rounds, &c->stopped))
+        if (ppg_orders_plan(i, &o, plan->rounds, &c->stopped))
             return -1;
     return 0;
 }
@@ -150,10 +150,10 @@ static int move(const struct cutting *k, enum call_time when, char *to, const ch
 
 static int hand_out(const struct cutting *k, int i, uint32_t ticket)
 {
-    const struct desk_channel *at = ppg_desk_at(i - 1, k->p->channel);
-    struct desk_order o = {.kind = DESK_RUN,
+    const struct nccl_order_channel *at = ppg_orders_at(i - 1, k->p->channel);
+    struct nccl_order o = {.kind = NCCL_ORDER_RUN,
                            .channel = k->p->channel,
-                           .plan = k->plan ? (int32_t)(k->plan - k->c->plan) : DESK_LIBRARY,
+                           .plan = k->plan ? (int32_t)(k->plan - k->c->plan) : NCCL_ORDERS_LIBRARY,
                            .ticket = ticket,
                            .count = elements(k, i),
                            .type = (int32_t)k->call->type,
@@ -163,17 +163,18 @@ static int hand_out(const struct cutting *k, int i, uint32_t ticket)
 
     return move(k, CALL_BEFORE, piece(k, i),
                 (const char *)k->call->send + (size_t)i * k->each * k->element, elements(k, i)) &&
-           k->c->cu->StreamWriteValue32((CUstream)k->call->stream, ppg_desk_address(i - 1, &at->go),
-                                        ticket, CU_STREAM_WRITE_VALUE_DEFAULT) == CUDA_SUCCESS &&
-           ppg_desk_post(i - 1, &o, &k->c->stopped) == 0;
+           k->c->cu->StreamWriteValue32((CUstream)k->call->stream,
+                                        ppg_orders_address(i - 1, &at->go), ticket,
+                                        CU_STREAM_WRITE_VALUE_DEFAULT) == CUDA_SUCCESS &&
+           ppg_orders_post(i - 1, &o, &k->c->stopped) == 0;
 }
 
 static int take_back(const struct cutting *k, int i, uint32_t ticket)
 {
-    const struct desk_channel *at = ppg_desk_at(i - 1, k->p->channel);
+    const struct nccl_order_channel *at = ppg_orders_at(i - 1, k->p->channel);
 
     return k->c->cu->StreamWaitValue32((CUstream)k->call->stream,
-                                       ppg_desk_address(i - 1, &at->done), ticket,
+                                       ppg_orders_address(i - 1, &at->done), ticket,
                                        CU_STREAM_WAIT_VALUE_GEQ) == CUDA_SUCCESS &&
            move(k, CALL_BEHIND, (char *)k->call->recv + (size_t)i * k->each * k->element,
                 piece(k, i), elements(k, i));
@@ -193,7 +194,7 @@ static ncclResult_t run_all(const struct cutting *k)
     ncclResult_t result;
     int well = 1;
 
-    *ppg_desk_ticket(p->channel) = ticket;
+    *ppg_orders_ticket(p->channel) = ticket;
     if (p->has_run)
         k->c->cu->StreamWaitEvent(stream, p->last, 0);
     for (int i = 1; i <= p->helpers && well; i++) /* also an empty one: then all count alike */

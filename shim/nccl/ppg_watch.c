@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "shim/nccl/ppg.h"
-#include "shim/nccl/ppg_desk.h"
+#include "shim/nccl/ppg_orders.h"
 #include "shim/nccl/scratch.h"
 
 enum { LOOK_MS = 20, IDLE_MS = 200, ENDS = 1, ENDS_AT_ONCE = 2, VERDICT = 2 };
@@ -26,9 +26,9 @@ static const char *find_fault(const struct ppg *p)
     if (atomic_load(&p->fault))
         return "a call could not be enqueued";
     for (int i = 0; i < p->helpers; i++) {
-        const struct desk_channel *at = ppg_desk_at(i, p->channel);
+        const struct nccl_order_channel *at = ppg_orders_at(i, p->channel);
 
-        if (!crew_lives(i))
+        if (!helpers_lives(i))
             return "a helper died";
         if (atomic_load(&at->broken))
             return at->why;
@@ -45,7 +45,8 @@ struct account {
 static int is_undone(const struct ppg *p)
 {
     for (int i = 0; i < p->helpers; i++)
-        if ((int32_t)(atomic_load(&ppg_desk_at(i, p->channel)->done) - atomic_load(&p->ticket)) < 0)
+        if ((int32_t)(atomic_load(&ppg_orders_at(i, p->channel)->done) - atomic_load(&p->ticket)) <
+            0)
             return 1;
     return 0;
 }
@@ -67,7 +68,7 @@ static void fail(struct ppg *p, const char *fault)
             "NCCL: rank %d of %d: %s; the communicator runs natively from now on", p->rank,
             p->nranks, fault);
     }
-    crew_dismiss(); /* they may wait on the device for the one that failed */
+    helpers_dismiss(); /* they may wait on the device for the one that failed */
     memcpy(note, &own, sizeof own);
     p->verdict = notice_post(&p->board, p->key ^ VERDICT, p->nranks, p->rank, note, sizeof note);
     if (p->verdict < 0)
@@ -118,17 +119,17 @@ static int is_readable(int fd)
 static void release(struct ppg *p)
 {
     for (int i = 0; i < p->helpers; i++)
-        atomic_store(&ppg_desk_at(i, p->channel)->done, atomic_load(&p->ticket));
+        atomic_store(&ppg_orders_at(i, p->channel)->done, atomic_load(&p->ticket));
 }
 
 static void leave(struct ppg *p, int how)
 {
-    const struct desk_order order = {.kind = how == ENDS ? DESK_LEAVE : DESK_CUT,
+    const struct nccl_order order = {.kind = how == ENDS ? NCCL_ORDER_LEAVE : NCCL_ORDER_CUT,
                                      .channel = p->channel};
     static const int at_once = 1;
 
     for (int i = 0; i < p->helpers; i++)
-        if (ppg_desk_post(i, &order, &at_once))
+        if (ppg_orders_post(i, &order, &at_once))
             atomic_store(&p->fault, 1); /* it is too far behind to be told */
     p->left = 1;
 }
@@ -159,7 +160,7 @@ static int is_over(const struct ppg *p)
     if (!atomic_load(&p->forgotten) || !p->left || p->verdict >= 0)
         return 0;
     for (int i = 0; i < p->helpers; i++)
-        if (crew_lives(i) && atomic_load(&ppg_desk_at(i, p->channel)->joined))
+        if (helpers_lives(i) && atomic_load(&ppg_orders_at(i, p->channel)->joined))
             return 0;
     return 1;
 }
@@ -169,7 +170,7 @@ static void bury(struct ppg *p)
 {
     if (atomic_load(&p->condition) == PPG_WORKS) {
         scratch_give(p->context, p->staging, p->staging_bytes, p->last);
-        ppg_desk_return(p->channel);
+        ppg_orders_return(p->channel);
     }
     if (p->alarm >= 0)
         close(p->alarm);

@@ -3,7 +3,7 @@
 
 #include "shim/decide/call_site.h"
 #include "shim/decide/job.h"
-#include "shim/helper/crew.h"
+#include "shim/helper/helpers.h"
 
 struct nccl_process nccl_process;
 
@@ -17,5 +17,5 @@ void nccl_process_open(void)
         job_open();
         site_open(1);
     }
-    crew_init(MAILBOX_FOR_NCCL);
+    helpers_init(MAILBOX_FOR_NCCL);
 }

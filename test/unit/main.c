@@ -41,7 +41,7 @@ static int run(void)
     srunner_add_suite(r, suite_evidence());
     srunner_add_suite(r, suite_belief());
     srunner_add_suite(r, suite_store());
-    srunner_add_suite(r, suite_hands());
+    srunner_add_suite(r, suite_workers());
     srunner_add_suite(r, suite_cpulist());
     srunner_add_suite(r, suite_json());
     srunner_add_suite(r, suite_write_file());
@@ -54,7 +54,7 @@ static int run(void)
     srunner_add_suite(r, suite_correction());
     srunner_add_suite(r, suite_windows());
     srunner_add_suite(r, suite_slices());
-    srunner_add_suite(r, suite_crew());
+    srunner_add_suite(r, suite_helpers());
     srunner_add_suite(r, suite_rounds());
     srunner_add_suite(r, suite_call_site());
     srunner_add_suite(r, suite_spool());

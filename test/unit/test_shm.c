@@ -28,7 +28,7 @@
 #include "test/unit/random.h"
 #include "test/unit/suites.h"
 #include "transports/engine.h"
-#include "transports/hands.h"
+#include "transports/workers.h"
 #include "transports/shm.h"
 
 enum { MOST = 12, WINDOW = 3, TAGS = 3 };
@@ -212,16 +212,16 @@ static void finish_one(struct stream *s, int rank, int k, int i)
 
 /* With some seeds two more threads read and combine; what is forbidden later is so to this one
    alone, so that some parts of a message can be read and others cannot. */
-static struct hands *hire(struct world *w, uint64_t seed, struct xport *x)
+static struct workers *hire(struct world *w, uint64_t seed, struct xport *x)
 {
-    struct hands *h = NULL;
+    struct workers *h = NULL;
     cpu_set_t cpus;
 
     if (seed < 3 || w->ranks > 3)
         return NULL;
     need(!sched_getaffinity(0, sizeof cpus, &cpus));
-    need(!hands_open(2, &cpus, sizeof cpus, &h) && !xport_shm_hire(x, h));
-    hands_wake(h);
+    need(!workers_open(2, &cpus, sizeof cpus, &h) && !xport_shm_use_workers(x, h));
+    workers_wake(h);
     return h;
 }
 
@@ -237,7 +237,7 @@ static void exchange(struct world *w, int rank, enum way way, uint64_t seed)
     struct xport x;
 
     join(w, rank, way, &x);
-    struct hands *hands = hire(w, seed, &x);
+    struct workers *workers = hire(w, seed, &x);
     for (int peer = 0; peer < w->ranks; peer++)
         for (int tag = 0; tag < TAGS && peer != rank; tag++)
             for (int receives = 0; receives < 2; receives++) {
@@ -271,7 +271,7 @@ static void exchange(struct world *w, int rank, enum way way, uint64_t seed)
             sched_yield();
     }
     meet(w, 3);
-    hands_close(hands);
+    workers_close(workers);
     xport_shm_close(&x);
 }
 
@@ -293,7 +293,7 @@ static void read_in_part(struct world *w, int rank, enum way way, uint64_t seed)
     struct xport x;
     unsigned done[1], ndone = 0;
     unsigned char *own = malloc(BYTES), *buf = malloc(BYTES);
-    struct hands *hands = NULL;
+    struct workers *workers = NULL;
 
     join(w, rank, way, &x);
     need(own && buf && !x.reserve(x.state, 1));
@@ -304,7 +304,7 @@ static void read_in_part(struct world *w, int rank, enum way way, uint64_t seed)
     if (rank == 0) {
         need(!x.send(x.state, 0, buf, BYTES, 1, 0));
     } else {
-        hands = hire(w, seed, &x);
+        workers = hire(w, seed, &x);
         forbid(SYS_process_vm_readv);
         need(!x.recv_reduce(x.state, 0,
                             &(struct xport_reduce){.combine = sum,
@@ -322,7 +322,7 @@ static void read_in_part(struct world *w, int rank, enum way way, uint64_t seed)
     for (size_t at = 0; rank && at < BYTES; at++)
         need(own[at] == (unsigned char)(byte_of(0, 1, 0, 0, at) + 5));
     meet(w, 3);
-    hands_close(hands);
+    workers_close(workers);
     xport_shm_close(&x);
     free(own);
     free(buf);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #define _GNU_SOURCE
-#include "shim/helper/crew.h"
+#include "shim/helper/helpers.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -27,15 +27,15 @@ struct member {
     struct mailbox *box; /* owned; mapped for good, since threads may be looking */
     int fd;
     struct stat file; /* the file of fd: an application may close descriptors it did not open */
-    int ready;        /* the helper sends its first word through it; until crew.settled */
+    int ready;        /* the helper sends its first word through it; until helpers.settled */
     struct stat ready_file;
-    struct mailbox_map papers[MAILBOX_CHANNELS], window[MAILBOX_CHANNELS];
+    struct mailbox_map payload[MAILBOX_CHANNELS], window[MAILBOX_CHANNELS];
     uint32_t posted[MAILBOX_CHANNELS];
 };
 
 static struct {
     pthread_mutex_t lock;
-    struct member member[CREW_MAX];
+    struct member member[HELPERS_MAX];
     int launched, n; /* of these so many can be used */
     int begun, settled;
     int64_t deadline; /* for all of them to be ready, ms */
@@ -45,13 +45,13 @@ static struct {
     int processes; /* that share them */
     enum mailbox_work work;
     char why[256];
-} crew = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} helpers = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-void crew_init(enum mailbox_work work)
+void helpers_init(enum mailbox_work work)
 {
-    crew.work = work;
-    if (sched_getaffinity(0, sizeof crew.cpus, &crew.cpus) != 0)
-        memset(&crew.cpus, 0xff, sizeof crew.cpus);
+    helpers.work = work;
+    if (sched_getaffinity(0, sizeof helpers.cpus, &helpers.cpus) != 0)
+        memset(&helpers.cpus, 0xff, sizeof helpers.cpus);
 }
 
 /* The helper lies beside the library that this function is in. Returns 0 or -ENOENT. */
@@ -59,7 +59,7 @@ static int find_program(char *path, size_t size)
 {
     Dl_info self;
 
-    if (!dladdr((void *)(uintptr_t)crew_init, &self) || !self.dli_fname)
+    if (!dladdr((void *)(uintptr_t)helpers_init, &self) || !self.dli_fname)
         return -ENOENT;
     const char *slash = strrchr(self.dli_fname, '/');
     int length = slash ? (int)(slash - self.dli_fname + 1) : 0;
@@ -71,7 +71,7 @@ static int find_program(char *path, size_t size)
 
 static void say_why(const char *what, int error)
 {
-    snprintf(crew.why, sizeof crew.why, "%s (%s)", what, strerror(error));
+    snprintf(helpers.why, sizeof helpers.why, "%s (%s)", what, strerror(error));
 }
 
 static int64_t now_ms(void)
@@ -106,17 +106,18 @@ static enum word listen_to(const struct member *m, int64_t ms)
     return rc <= 0 ? SILENT : on.revents & POLLIN ? READY : DIED;
 }
 
-/* Returns 0, or -1 with crew.why set. */
+/* Returns 0, or -1 with helpers.why set. */
 static int await(const struct member *m)
 {
-    enum word word = listen_to(m, crew.deadline - now_ms());
+    enum word word = listen_to(m, helpers.deadline - now_ms());
 
     if (word == SILENT)
-        snprintf(crew.why, sizeof crew.why, "a helper did not start within %d s", START_MS / 1000);
+        snprintf(helpers.why, sizeof helpers.why, "a helper did not start within %d s",
+                 START_MS / 1000);
     else if (word == DIED)
-        snprintf(crew.why, sizeof crew.why, "a helper died as it started");
+        snprintf(helpers.why, sizeof helpers.why, "a helper died as it started");
     else if (m->box->why[0])
-        snprintf(crew.why, sizeof crew.why, "%s", m->box->why);
+        snprintf(helpers.why, sizeof helpers.why, "%s", m->box->why);
     else
         return 0;
     return -1;
@@ -138,10 +139,10 @@ static int describe_owner(void)
     return fd < 0 && errno == ENOSYS ? eventfd(0, EFD_CLOEXEC) : fd;
 }
 
-/* Start one, without waiting for it. Returns 0 or -1 with crew.why set. */
+/* Start one, without waiting for it. Returns 0 or -1 with helpers.why set. */
 static int launch(struct member *m, const char *path, int leash)
 {
-    char **environment = environment_of(environ, (int)(m - crew.member), crew.work);
+    char **environment = environment_of(environ, (int)(m - helpers.member), helpers.work);
     int ends[2] = {-1, -1};
     int owner = describe_owner();
 
@@ -157,12 +158,12 @@ static int launch(struct member *m, const char *path, int leash)
         rc = fstat(m->fd, &m->file) || fstat(ends[0], &m->ready_file) ? -errno : 0;
     }
     if (!rc) {
-        m->box->work = crew.work;
+        m->box->work = helpers.work;
         m->box->owner_pid = getpid();
         m->box->probe = MAILBOX_PROBE_READ;
         m->box->address_of_probe = (uint64_t)(uintptr_t)&m->box->probe;
-        m->box->cpus = crew.cpus;
-        m->box->processes = crew.processes;
+        m->box->cpus = helpers.cpus;
+        m->box->processes = helpers.processes;
         rc = spawn_apart(path, environment, (int[]){m->fd, ends[1], owner, leash}, 4);
     }
     free(environment);
@@ -194,32 +195,32 @@ static void launch_all(int wanted)
     char path[4096];
     int leash = leash_make();
 
-    crew.deadline = now_ms() + START_MS;
-    crew.processes = wanted + 1;
+    helpers.deadline = now_ms() + START_MS;
+    helpers.processes = wanted + 1;
     if (leash < 0)
         say_why("a helper cannot be started", -leash);
     else if (find_program(path, sizeof path))
-        snprintf(crew.why, sizeof crew.why,
+        snprintf(helpers.why, sizeof helpers.why,
                  "there is no collshim-helper beside the backend; it is built where UCX's "
                  "or NCCL's headers are");
     else
-        while (crew.launched < wanted && crew.launched < CREW_MAX &&
-               launch(&crew.member[crew.launched], path, leash) == 0)
-            crew.launched++;
+        while (helpers.launched < wanted && helpers.launched < HELPERS_MAX &&
+               launch(&helpers.member[helpers.launched], path, leash) == 0)
+            helpers.launched++;
     close_all(&leash, 1);
 }
 
 /* With the lock. */
 static void settle(void)
 {
-    if (crew.settled)
+    if (helpers.settled)
         return;
-    crew.settled = 1;
-    for (int i = 0; i < crew.launched; i++) {
-        struct member *m = &crew.member[i];
+    helpers.settled = 1;
+    for (int i = 0; i < helpers.launched; i++) {
+        struct member *m = &helpers.member[i];
 
-        if (crew.n == i && await(m) == 0)
-            crew.n++;
+        if (helpers.n == i && await(m) == 0)
+            helpers.n++;
         else
             end(m);
         if (holds(m->ready, &m->ready_file))
@@ -230,106 +231,106 @@ static void settle(void)
 /* With the lock. */
 static void begin(int wanted)
 {
-    if (!crew.begun)
+    if (!helpers.begun)
         launch_all(wanted);
-    crew.begun = 1;
+    helpers.begun = 1;
 }
 
-void crew_begin(int wanted)
+void helpers_begin(int wanted)
 {
-    pthread_mutex_lock(&crew.lock);
+    pthread_mutex_lock(&helpers.lock);
     begin(wanted);
-    pthread_mutex_unlock(&crew.lock);
+    pthread_mutex_unlock(&helpers.lock);
 }
 
-int crew_settled(void)
+int helpers_settled(void)
 {
     int all = 1;
 
-    pthread_mutex_lock(&crew.lock);
-    if (!crew.settled && now_ms() < crew.deadline)
-        for (int i = 0; all && i < crew.launched; i++)
-            all = listen_to(&crew.member[i], 0) != SILENT;
-    pthread_mutex_unlock(&crew.lock);
+    pthread_mutex_lock(&helpers.lock);
+    if (!helpers.settled && now_ms() < helpers.deadline)
+        for (int i = 0; all && i < helpers.launched; i++)
+            all = listen_to(&helpers.member[i], 0) != SILENT;
+    pthread_mutex_unlock(&helpers.lock);
     return all;
 }
 
-int crew_start(int wanted, const char **why)
+int helpers_start(int wanted, const char **why)
 {
-    pthread_mutex_lock(&crew.lock);
+    pthread_mutex_lock(&helpers.lock);
     begin(wanted);
     settle();
-    int n = crew.dismissed ? 0 : crew.n < wanted ? crew.n : wanted;
-    *why = crew.dismissed ? "a helper died" : crew.why;
-    pthread_mutex_unlock(&crew.lock);
+    int n = helpers.dismissed ? 0 : helpers.n < wanted ? helpers.n : wanted;
+    *why = helpers.dismissed ? "a helper died" : helpers.why;
+    pthread_mutex_unlock(&helpers.lock);
     return n;
 }
 
-int crew_cores(void)
+int helpers_cores(void)
 {
-    return CPU_COUNT(&crew.cpus);
+    return CPU_COUNT(&helpers.cpus);
 }
 
-void crew_dismiss(void)
+void helpers_dismiss(void)
 {
-    pthread_mutex_lock(&crew.lock);
-    if (!crew.dismissed)
-        for (int i = 0; i < crew.launched; i++)
-            end(&crew.member[i]);
-    __atomic_store_n(&crew.dismissed, 1, __ATOMIC_RELEASE);
-    pthread_mutex_unlock(&crew.lock);
+    pthread_mutex_lock(&helpers.lock);
+    if (!helpers.dismissed)
+        for (int i = 0; i < helpers.launched; i++)
+            end(&helpers.member[i]);
+    __atomic_store_n(&helpers.dismissed, 1, __ATOMIC_RELEASE);
+    pthread_mutex_unlock(&helpers.lock);
 }
 
-int crew_take_channel(void)
+int helpers_take_channel(void)
 {
     int channel = -1;
 
-    pthread_mutex_lock(&crew.lock);
+    pthread_mutex_lock(&helpers.lock);
     for (int i = 0; channel < 0 && i < MAILBOX_CHANNELS; i++)
-        if (!(crew.channels & 1u << i))
+        if (!(helpers.channels & 1u << i))
             channel = i;
     if (channel >= 0)
-        crew.channels |= 1u << channel;
-    pthread_mutex_unlock(&crew.lock);
+        helpers.channels |= 1u << channel;
+    pthread_mutex_unlock(&helpers.lock);
     return channel;
 }
 
-void crew_return_channel(int channel)
+void helpers_return_channel(int channel)
 {
-    for (int i = 0; i < crew.n; i++) {
-        mailbox_unmap_part(&crew.member[i].papers[channel]);
-        mailbox_unmap_part(&crew.member[i].window[channel]);
+    for (int i = 0; i < helpers.n; i++) {
+        mailbox_unmap_part(&helpers.member[i].payload[channel]);
+        mailbox_unmap_part(&helpers.member[i].window[channel]);
     }
-    pthread_mutex_lock(&crew.lock);
-    crew.channels &= ~(1u << channel);
-    pthread_mutex_unlock(&crew.lock);
+    pthread_mutex_lock(&helpers.lock);
+    helpers.channels &= ~(1u << channel);
+    pthread_mutex_unlock(&helpers.lock);
 }
 
-const void *crew_address(int helper, size_t *bytes)
+const void *helpers_address(int helper, size_t *bytes)
 {
-    *bytes = crew.member[helper].box->address_bytes;
-    return crew.member[helper].box->address;
+    *bytes = helpers.member[helper].box->address_bytes;
+    return helpers.member[helper].box->address;
 }
 
-int crew_unreachable(int helper)
+int helpers_unreachable(int helper)
 {
-    return crew.member[helper].box->unreachable;
+    return helpers.member[helper].box->unreachable;
 }
 
-char *crew_papers(int helper, int channel, size_t bytes)
+char *helpers_payload(int helper, int channel, size_t bytes)
 {
-    struct member *m = &crew.member[helper];
-    struct mailbox_map *map = &m->papers[channel];
+    struct member *m = &helpers.member[helper];
+    struct mailbox_map *map = &m->payload[channel];
 
     if (bytes > map->bytes &&
-        (!holds(m->fd, &m->file) || mailbox_map_papers(m->fd, channel, bytes, map)))
+        (!holds(m->fd, &m->file) || mailbox_map_payload(m->fd, channel, bytes, map)))
         return NULL;
     return map->at;
 }
 
-char *crew_window(int helper, int channel, size_t bytes)
+char *helpers_window(int helper, int channel, size_t bytes)
 {
-    struct member *m = &crew.member[helper];
+    struct member *m = &helpers.member[helper];
     struct mailbox_map *map = &m->window[channel];
 
     if (bytes > map->bytes &&
@@ -338,9 +339,9 @@ char *crew_window(int helper, int channel, size_t bytes)
     return map->at;
 }
 
-void crew_post(int helper, int channel, const struct mailbox_order *order)
+void helpers_post(int helper, int channel, const struct mailbox_order *order)
 {
-    struct member *m = &crew.member[helper];
+    struct member *m = &helpers.member[helper];
     struct mailbox_channel *c = &m->box->channel[channel];
 
     c->order = *order;
@@ -363,35 +364,35 @@ static int lives(struct member *m)
     return 0;
 }
 
-int crew_answered(int helper, int channel)
+int helpers_answered(int helper, int channel)
 {
-    struct member *m = &crew.member[helper];
+    struct member *m = &helpers.member[helper];
 
     return atomic_load_explicit(&m->box->channel[channel].finished, memory_order_acquire) ==
            m->posted[channel];
 }
 
-enum crew_state crew_look(int helper, int channel)
+enum helpers_state helpers_look(int helper, int channel)
 {
-    struct member *m = &crew.member[helper];
+    struct member *m = &helpers.member[helper];
     struct mailbox_channel *c = &m->box->channel[channel];
 
-    if (crew_answered(helper, channel))
-        return c->status ? CREW_FAILED : CREW_DONE;
+    if (helpers_answered(helper, channel))
+        return c->status ? HELPERS_FAILED : HELPERS_DONE;
     if (!lives(m))
-        return CREW_FAILED;
+        return HELPERS_FAILED;
     /* A helper that is storing has to end first: it must not write once the call is over. */
-    return __atomic_load_n(&crew.dismissed, __ATOMIC_ACQUIRE) && c->order.kind != MAILBOX_STORE
-               ? CREW_FAILED
-               : CREW_WORKS;
+    return __atomic_load_n(&helpers.dismissed, __ATOMIC_ACQUIRE) && c->order.kind != MAILBOX_STORE
+               ? HELPERS_FAILED
+               : HELPERS_WORKS;
 }
 
-int crew_lives(int helper)
+int helpers_lives(int helper)
 {
-    return !__atomic_load_n(&crew.dismissed, __ATOMIC_ACQUIRE) && lives(&crew.member[helper]);
+    return !__atomic_load_n(&helpers.dismissed, __ATOMIC_ACQUIRE) && lives(&helpers.member[helper]);
 }
 
-void crew_ring(int helper)
+void helpers_ring(int helper)
 {
-    ring(crew.member[helper].box);
+    ring(helpers.member[helper].box);
 }

@@ -8,14 +8,14 @@
  * until all slices are done, and a helper's result survives the helper. Lending concerns one rank
  * alone: peers see the same messages. Thread rule: as struct mpi_comm.
  */
-#ifndef COLLSHIM_SHIM_MPI_LENT_H
-#define COLLSHIM_SHIM_MPI_LENT_H
+#ifndef COLLSHIM_SHIM_MPI_IPC_WINDOW_H
+#define COLLSHIM_SHIM_MPI_IPC_WINDOW_H
 
 #include "shim/mpi/reduction.h"
 #include "transports/cuda_memory.h"
 
 /* To one helper, on one channel; or without a helper, for the rank itself. All zero: nothing. */
-struct lent {
+struct ipc_window {
     struct cuda_gpu *gpu; /* borrowed: whose memory it is */
     char *at;             /* owned, unless a helper may be in it that did not answer */
     size_t bytes;
@@ -23,16 +23,16 @@ struct lent {
     int refused;  /* it cannot work there: for good */
 };
 
-enum { LENT_TO_NOBODY = -1 };
+enum { IPC_WINDOW_OF_NOBODY = -1 };
 
 /*
  * So many bytes on the gpu's device, which the helper has open; kept for later calls. r: what will
  * be combined, or NULL. NULL: there is no room, or the helper cannot; it then works in host memory.
  */
-char *lent_get(struct lent *l, int helper, int channel, struct cuda_gpu *gpu, size_t bytes,
-               const struct cuda_place *place, const struct reduction *r);
+char *ipc_window_get(struct ipc_window *l, int helper, int channel, struct cuda_gpu *gpu,
+                     size_t bytes, const struct cuda_place *place, const struct reduction *r);
 
 /* closed: the helper has left it, and with it the channel. */
-void lent_free(struct lent *l, int closed);
+void ipc_window_free(struct ipc_window *l, int closed);
 
 #endif

@@ -4,14 +4,14 @@
  * The run writes `done`, for which the owner's stream waits before it takes the result. No host is
  * in between, so neither side's call waits.
  */
-#include "shim/helper/nccl_seat.h"
+#include "shim/helper/nccl_carrier.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-int desk_say(struct desk_channel *c, const char *format, ...)
+int nccl_order_say(struct nccl_order_channel *c, const char *format, ...)
 {
     va_list list;
 
@@ -21,33 +21,35 @@ int desk_say(struct desk_channel *c, const char *format, ...)
     return -1;
 }
 
-static int cuda_failed(const struct nccl_seat *s, const char *what, CUresult result)
+static int cuda_failed(const struct nccl_carrier *s, const char *what, CUresult result)
 {
-    return result == CUDA_SUCCESS ? 0 : desk_say(s->at, "%s: %s", what, cuda_result_name(result));
+    return result == CUDA_SUCCESS ? 0
+                                  : nccl_order_say(s->at, "%s: %s", what, cuda_result_name(result));
 }
 
-static int nccl_failed(const struct nccl_seat *s, const char *what, ncclResult_t result)
+static int nccl_failed(const struct nccl_carrier *s, const char *what, ncclResult_t result)
 {
     return result == ncclSuccess
                ? 0
-               : desk_say(s->at, "%s: %s", what, s->bench->nccl->GetErrorString(result));
+               : nccl_order_say(s->at, "%s: %s", what, s->shared->nccl->GetErrorString(result));
 }
 
-int nccl_seat_join(struct nccl_seat *s, const struct desk_order *o)
+int nccl_carrier_join(struct nccl_carrier *s, const struct nccl_order *o)
 {
-    const struct nccl_calls *nccl = s->bench->nccl;
+    const struct nccl_calls *nccl = s->shared->nccl;
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     ncclResult_t result;
     ncclUniqueId id;
 
-    _Static_assert(sizeof id == DESK_ID_BYTES, "an id must fit");
+    _Static_assert(sizeof id == NCCL_ORDERS_ID_BYTES, "an id must fit");
     memcpy(&id, o->id, sizeof id);
     if (!s->stream &&
         cuda_failed(s, "cuStreamCreate",
-                    s->bench->cu->StreamCreateWithPriority(&s->stream, CU_STREAM_NON_BLOCKING, 0)))
+                    s->shared->cu->StreamCreateWithPriority(&s->stream, CU_STREAM_NON_BLOCKING, 0)))
         return -1;
     s->ticket = atomic_load(&s->at->done);
-    if (nccl_seat_run(s, &(struct desk_order){.ticket = s->ticket})) /* does the device do that? */
+    if (nccl_carrier_run(s,
+                         &(struct nccl_order){.ticket = s->ticket})) /* does the device do that? */
         return -1;
     if (o->most_blocks > 0 && nccl->CommInitRankConfig) {
         config.maxCTAs = o->most_blocks;
@@ -61,7 +63,7 @@ int nccl_seat_join(struct nccl_seat *s, const struct desk_order *o)
 }
 
 /* Work under way may use the smaller one: it is left to the end of the process. */
-static int make_room(struct nccl_seat *s, uint64_t bytes)
+static int make_room(struct nccl_carrier *s, uint64_t bytes)
 {
     CUdeviceptr more;
     CUresult result;
@@ -69,7 +71,7 @@ static int make_room(struct nccl_seat *s, uint64_t bytes)
     if (bytes <= s->scratch_bytes)
         return 0;
     bytes = bytes > 2 * s->scratch_bytes ? bytes : 2 * s->scratch_bytes;
-    result = s->bench->cu->MemAlloc(&more, bytes);
+    result = s->shared->cu->MemAlloc(&more, bytes);
     if (result == CUDA_SUCCESS) {
         s->scratch = (char *)more;
         s->scratch_bytes = bytes;
@@ -77,14 +79,16 @@ static int make_room(struct nccl_seat *s, uint64_t bytes)
     return cuda_failed(s, "cuMemAlloc", result);
 }
 
-int nccl_seat_plan(struct nccl_seat *s, const struct desk_order *o, const char *steps)
+int nccl_carrier_plan(struct nccl_carrier *s, const struct nccl_order *o, const char *steps)
 {
     size_t bytes = o->nsteps * sizeof(struct round_step);
     struct round_step *own = malloc(bytes ? bytes : 1);
 
-    if (!own || !s->bench->reducer || make_room(s, o->scratch_bytes)) {
+    if (!own || !s->shared->reducer || make_room(s, o->scratch_bytes)) {
         free(own);
-        return s->bench->reducer ? -1 : desk_say(s->at, "this build has no kernels for the device");
+        return s->shared->reducer
+                   ? -1
+                   : nccl_order_say(s->at, "this build has no kernels for the device");
     }
     memcpy(own, steps, bytes);
     free(s->step[o->plan]);
@@ -93,11 +97,11 @@ int nccl_seat_plan(struct nccl_seat *s, const struct desk_order *o, const char *
     return 0;
 }
 
-static int carry(struct nccl_seat *s, const struct desk_order *o)
+static int carry(struct nccl_carrier *s, const struct nccl_order *o)
 {
-    struct nccl_run run = {.nccl = s->bench->nccl,
-                           .cu = s->bench->cu,
-                           .reducer = s->bench->reducer,
+    struct nccl_run run = {.nccl = s->shared->nccl,
+                           .cu = s->shared->cu,
+                           .reducer = s->shared->reducer,
                            .comm = s->comm,
                            .stream = s->stream,
                            .op = (enum reduce_op)o->kernel_op,
@@ -105,11 +109,11 @@ static int carry(struct nccl_seat *s, const struct desk_order *o)
 
     if (o->count == 0)
         return 0;
-    if (o->plan == DESK_LIBRARY)
+    if (o->plan == NCCL_ORDERS_LIBRARY)
         return nccl_failed(s, "ncclAllReduce",
-                           s->bench->nccl->AllReduce(s->memory, s->memory, o->count,
-                                                     (ncclDataType_t)o->type, (ncclRedOp_t)o->op,
-                                                     s->comm, (cudaStream_t)s->stream));
+                           s->shared->nccl->AllReduce(s->memory, s->memory, o->count,
+                                                      (ncclDataType_t)o->type, (ncclRedOp_t)o->op,
+                                                      s->comm, (cudaStream_t)s->stream));
     run.buffer[PLAN_INPUT] = run.buffer[PLAN_OUTPUT] = s->memory;
     run.buffer[PLAN_SCRATCH] = s->scratch;
     return nccl_failed(
@@ -117,9 +121,9 @@ static int carry(struct nccl_seat *s, const struct desk_order *o)
         nccl_run(&run, &(struct rounds){.nsteps = s->nsteps[o->plan], .step = s->step[o->plan]}));
 }
 
-int nccl_seat_run(struct nccl_seat *s, const struct desk_order *o)
+int nccl_carrier_run(struct nccl_carrier *s, const struct nccl_order *o)
 {
-    const struct cuda_calls *cu = s->bench->cu;
+    const struct cuda_calls *cu = s->shared->cu;
 
     s->ticket = o->ticket;
     if (cuda_failed(s, "cuStreamWaitValue32",
@@ -131,27 +135,27 @@ int nccl_seat_run(struct nccl_seat *s, const struct desk_order *o)
         cu->StreamWriteValue32(s->stream, s->done, o->ticket, CU_STREAM_WRITE_VALUE_DEFAULT));
 }
 
-int nccl_seat_works(const struct nccl_seat *s)
+int nccl_carrier_works(const struct nccl_carrier *s)
 {
     return s->comm && (int32_t)(atomic_load(&s->at->done) - s->ticket) < 0;
 }
 
-int nccl_seat_check(const struct nccl_seat *s)
+int nccl_carrier_check(const struct nccl_carrier *s)
 {
     ncclResult_t state = ncclSuccess;
 
-    if (!s->comm || !s->bench->nccl->CommGetAsyncError ||
-        s->bench->nccl->CommGetAsyncError(s->comm, &state) != ncclSuccess ||
+    if (!s->comm || !s->shared->nccl->CommGetAsyncError ||
+        s->shared->nccl->CommGetAsyncError(s->comm, &state) != ncclSuccess ||
         state == ncclInProgress)
         return 0;
     return nccl_failed(s, "its communicator", state);
 }
 
-void nccl_seat_end(struct nccl_seat *s, ncclComm_t comm, int cut)
+void nccl_carrier_end(struct nccl_carrier *s, ncclComm_t comm, int cut)
 {
     if (comm && cut)
-        s->bench->nccl->CommAbort(comm);
-    s->bench->cu->StreamSynchronize(s->stream);
+        s->shared->nccl->CommAbort(comm);
+    s->shared->cu->StreamSynchronize(s->stream);
     if (comm && !cut)
-        s->bench->nccl->CommDestroy(comm);
+        s->shared->nccl->CommDestroy(comm);
 }

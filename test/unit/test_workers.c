@@ -13,11 +13,11 @@
 #include <unistd.h>
 
 #include "test/unit/suites.h"
-#include "transports/hands.h"
+#include "transports/workers.h"
 
 struct count {
-    atomic_int times[HANDS_MOST];
-    int plain[HANDS_MOST]; /* the caller sees the writes of a part */
+    atomic_int times[WORKERS_MOST];
+    int plain[WORKERS_MOST]; /* the caller sees the writes of a part */
     int round;
 };
 
@@ -29,37 +29,37 @@ static void note(void *context, int part)
     c->plain[part] = c->round;
 }
 
-static struct hands *open_hands(int threads)
+static struct workers *open_workers(int threads)
 {
-    struct hands *h = NULL;
+    struct workers *h = NULL;
     cpu_set_t cpus;
 
     ck_assert_int_eq(sched_getaffinity(0, sizeof cpus, &cpus), 0);
-    ck_assert_int_eq(hands_open(threads, &cpus, sizeof cpus, &h), 0);
-    ck_assert_int_eq(hands_count(h), threads + 1);
+    ck_assert_int_eq(workers_open(threads, &cpus, sizeof cpus, &h), 0);
+    ck_assert_int_eq(workers_count(h), threads + 1);
     return h;
 }
 
-START_TEST(test_hands__every_part_is_done_once)
+START_TEST(test_workers__every_part_is_done_once)
 {
-    static const int threads[] = {1, 2, 3, HANDS_MOST - 1};
-    struct hands *h = open_hands(threads[_i]);
+    static const int threads[] = {1, 2, 3, WORKERS_MOST - 1};
+    struct workers *h = open_workers(threads[_i]);
     struct count c = {.round = 0};
 
     for (int round = 1; round <= 2000; round++) {
-        int parts = 1 + round % (round % 7 ? 5 : HANDS_MOST);
+        int parts = 1 + round % (round % 7 ? 5 : WORKERS_MOST);
 
-        if (round % 100 == 1) /* with hands, and now and then while they sleep */
-            (round % 300 == 1 ? hands_rest : hands_wake)(h);
+        if (round % 100 == 1) /* with workers, and now and then while they sleep */
+            (round % 300 == 1 ? workers_rest : workers_wake)(h);
         memset(&c, 0, sizeof c);
         c.round = round;
-        hands_run(h, parts, note, &c);
-        for (int i = 0; i < HANDS_MOST; i++) {
+        workers_run(h, parts, note, &c);
+        for (int i = 0; i < WORKERS_MOST; i++) {
             ck_assert_int_eq(atomic_load(&c.times[i]), i < parts);
             ck_assert_int_eq(c.plain[i], i < parts ? round : 0);
         }
     }
-    hands_close(h);
+    workers_close(h);
 }
 END_TEST
 
@@ -73,15 +73,15 @@ static void wait_for_another(void *context, int part)
         sched_yield();
 }
 
-START_TEST(test_hands__parts_are_done_at_the_same_time)
+START_TEST(test_workers__parts_are_done_at_the_same_time)
 {
-    struct hands *h = open_hands(1);
+    struct workers *h = open_workers(1);
     atomic_int met = 0;
 
-    hands_wake(h);
-    hands_run(h, 2, wait_for_another, &met);
+    workers_wake(h);
+    workers_run(h, 2, wait_for_another, &met);
     ck_assert_int_eq(atomic_load(&met), 2);
-    hands_close(h);
+    workers_close(h);
 }
 END_TEST
 
@@ -110,10 +110,10 @@ static void look(void *context, int part)
         sched_yield();
 }
 
-START_TEST(test_hands__stay_where_they_are_put_and_get_no_signals)
+START_TEST(test_workers__stay_where_they_are_put_and_get_no_signals)
 {
     struct place p = {.caller = pthread_self()};
-    struct hands *h = NULL;
+    struct workers *h = NULL;
     cpu_set_t own, one;
     int cpu = 0;
 
@@ -122,12 +122,12 @@ START_TEST(test_hands__stay_where_they_are_put_and_get_no_signals)
         cpu++;
     CPU_ZERO(&one);
     CPU_SET(cpu, &one);
-    ck_assert_int_eq(hands_open(1, &one, sizeof one, &h), 0);
-    hands_wake(h);
-    hands_run(h, 2, look, &p);
+    ck_assert_int_eq(workers_open(1, &one, sizeof one, &h), 0);
+    workers_wake(h);
+    workers_run(h, 2, look, &p);
     ck_assert_int_eq(atomic_load(&p.alone), 1);
     ck_assert_int_eq(p.signals, 0);
-    hands_close(h);
+    workers_close(h);
 }
 END_TEST
 
@@ -156,31 +156,31 @@ static int awake(void)
 }
 
 /* Between calls the processors are the application's. */
-START_TEST(test_hands__sleep_while_nobody_wants_them)
+START_TEST(test_workers__sleep_while_nobody_wants_them)
 {
-    struct hands *h = open_hands(3);
+    struct workers *h = open_workers(3);
     struct count c = {.round = 1};
 
     for (int round = 0; round < 20; round++) {
-        hands_wake(h);
-        hands_run(h, 4, note, &c);
-        hands_rest(h);
+        workers_wake(h);
+        workers_run(h, 4, note, &c);
+        workers_rest(h);
         while (awake()) /* for ever, if one of them went on looking for work */
             sched_yield();
     }
-    hands_close(h);
+    workers_close(h);
 }
 END_TEST
 
-Suite *suite_hands(void)
+Suite *suite_workers(void)
 {
-    Suite *s = suite_create("hands");
-    TCase *t = tcase_create("hands");
+    Suite *s = suite_create("workers");
+    TCase *t = tcase_create("workers");
 
-    tcase_add_loop_test(t, test_hands__every_part_is_done_once, 0, 4);
-    tcase_add_test(t, test_hands__parts_are_done_at_the_same_time);
-    tcase_add_test(t, test_hands__stay_where_they_are_put_and_get_no_signals);
-    tcase_add_test(t, test_hands__sleep_while_nobody_wants_them);
+    tcase_add_loop_test(t, test_workers__every_part_is_done_once, 0, 4);
+    tcase_add_test(t, test_workers__parts_are_done_at_the_same_time);
+    tcase_add_test(t, test_workers__stay_where_they_are_put_and_get_no_signals);
+    tcase_add_test(t, test_workers__sleep_while_nobody_wants_them);
     suite_add_tcase(s, t);
     return s;
 }

@@ -5,8 +5,8 @@
  *
  * Thread rule: as any collective, one thread at a time per communicator.
  */
-#ifndef COLLSHIM_SHIM_MPI_MEET_H
-#define COLLSHIM_SHIM_MPI_MEET_H
+#ifndef COLLSHIM_SHIM_MPI_COMM_SETUP_H
+#define COLLSHIM_SHIM_MPI_COMM_SETUP_H
 
 #include <mpi.h>
 
@@ -20,6 +20,6 @@ struct mpi_comm;
  * all ranks get the same verdict. Members that were filled in are freed with c, also after a
  * verdict against it.
  */
-enum reason mpi_comm_meet(struct mpi_comm *c, MPI_Comm comm, int n, enum reason own);
+enum reason mpi_comm_setup(struct mpi_comm *c, MPI_Comm comm, int n, enum reason own);
 
 #endif

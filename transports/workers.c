@@ -4,7 +4,7 @@
  * takes a part by incrementing the last count; this fails if the thread looks at an older work.
  */
 #define _GNU_SOURCE
-#include "transports/hands.h"
+#include "transports/workers.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -16,7 +16,7 @@
 
 enum { PATIENCE = 2000 }; /* looks without result until the CPU is yielded */
 
-struct hands {
+struct workers {
     _Alignas(64) _Atomic uint64_t ticket; /* number << 32 | parts << 16 | taken */
     _Alignas(64) _Atomic int done;        /* parts */
     void (*work)(void *context, int part);
@@ -27,7 +27,7 @@ struct hands {
     int closing;
     pthread_mutex_t lock; /* of closing, and of going to sleep */
     pthread_cond_t called;
-    pthread_t thread[HANDS_MOST];
+    pthread_t thread[WORKERS_MOST];
 };
 
 static void lose_patience(unsigned *looks)
@@ -37,7 +37,7 @@ static void lose_patience(unsigned *looks)
 }
 
 /* Take a part and do it. Returns 0 if there is none. */
-static int do_part(struct hands *h)
+static int do_part(struct workers *h)
 {
     uint64_t ticket = atomic_load_explicit(&h->ticket, memory_order_acquire);
 
@@ -56,7 +56,7 @@ static int do_part(struct hands *h)
 }
 
 /* Returns 0 once there will be no more work. */
-static int sleep_until_called(struct hands *h)
+static int sleep_until_called(struct workers *h)
 {
     int closing;
 
@@ -70,7 +70,7 @@ static int sleep_until_called(struct hands *h)
 
 static void *live(void *state)
 {
-    struct hands *h = state;
+    struct workers *h = state;
     unsigned looks = 0;
 
     while (sleep_until_called(h))
@@ -80,7 +80,7 @@ static void *live(void *state)
     return NULL;
 }
 
-static int start(struct hands *h, const void *cpus, size_t cpus_bytes)
+static int start(struct workers *h, const void *cpus, size_t cpus_bytes)
 {
     pthread_attr_t attributes;
     sigset_t all, before;
@@ -98,25 +98,25 @@ static int start(struct hands *h, const void *cpus, size_t cpus_bytes)
     return -rc;
 }
 
-int hands_open(int threads, const void *cpus, size_t cpus_bytes, struct hands **hands_p)
+int workers_open(int threads, const void *cpus, size_t cpus_bytes, struct workers **workers_p)
 {
-    struct hands *h = aligned_alloc(64, (sizeof *h + 63) & ~(size_t)63);
+    struct workers *h = aligned_alloc(64, (sizeof *h + 63) & ~(size_t)63);
     int rc = 0;
 
     if (!h)
         return -ENOMEM;
-    *h = (struct hands){.lock = PTHREAD_MUTEX_INITIALIZER, .called = PTHREAD_COND_INITIALIZER};
+    *h = (struct workers){.lock = PTHREAD_MUTEX_INITIALIZER, .called = PTHREAD_COND_INITIALIZER};
     while (!rc && h->threads < threads)
         rc = start(h, cpus, cpus_bytes);
     if (rc) {
-        hands_close(h);
+        workers_close(h);
         return rc;
     }
-    *hands_p = h;
+    *workers_p = h;
     return 0;
 }
 
-void hands_close(struct hands *h)
+void workers_close(struct workers *h)
 {
     if (!h)
         return;
@@ -132,7 +132,7 @@ void hands_close(struct hands *h)
     free(h);
 }
 
-void hands_wake(struct hands *h)
+void workers_wake(struct workers *h)
 {
     pthread_mutex_lock(&h->lock);
     atomic_store(&h->awake, 1);
@@ -140,17 +140,17 @@ void hands_wake(struct hands *h)
     pthread_mutex_unlock(&h->lock);
 }
 
-void hands_rest(struct hands *h)
+void workers_rest(struct workers *h)
 {
     atomic_store(&h->awake, 0);
 }
 
-int hands_count(const struct hands *h)
+int workers_count(const struct workers *h)
 {
     return h->threads + 1;
 }
 
-void hands_run(struct hands *h, int parts, void (*work)(void *context, int part), void *context)
+void workers_run(struct workers *h, int parts, void (*work)(void *context, int part), void *context)
 {
     unsigned looks = 0;
 

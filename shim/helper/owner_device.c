@@ -3,7 +3,7 @@
  * All channels use one device, which is the owner's in the first order. With contexts of one device
  * only, alternating runs cannot use each other's.
  */
-#include "shim/helper/reach.h"
+#include "shim/helper/owner_device.h"
 
 #include <errno.h>
 #include <string.h>
@@ -27,13 +27,13 @@ static int choose(const char *bus_id, int processes)
     return strncmp(chosen.bus_id, bus_id, sizeof chosen.bus_id) != 0 ? -ENOTSUP : chosen.rc;
 }
 
-int reach_open(struct reach *r, const struct mailbox_order *o, int processes)
+int owner_device_open(struct owner_device *r, const struct mailbox_order *o, int processes)
 {
     enum kernel_type type = (enum kernel_type)o->kernel_type;
 
     if (r->gpu)
-        cuda_gpu_leave(r->gpu, r->lent);
-    r->lent = NULL;
+        cuda_gpu_leave(r->gpu, r->at);
+    r->at = NULL;
     int rc = choose(o->bus_id, processes);
     if (!rc && !r->gpu)
         rc = cuda_gpu_open(&chosen.place, &r->gpu);
@@ -41,14 +41,14 @@ int reach_open(struct reach *r, const struct mailbox_order *o, int processes)
         return rc;
     if (type != KERNEL_NONE && !cuda_gpu_combines(r->gpu, type, (enum kernel_op)o->kernel_op))
         return -ENOTSUP;
-    r->lent = cuda_gpu_reach(r->gpu, &o->lent);
-    return r->lent ? 0 : -EIO;
+    r->at = cuda_gpu_reach(r->gpu, &o->lent);
+    return r->at ? 0 : -EIO;
 }
 
-void reach_close(struct reach *r)
+void owner_device_close(struct owner_device *r)
 {
     if (r->gpu)
-        cuda_gpu_leave(r->gpu, r->lent);
+        cuda_gpu_leave(r->gpu, r->at);
     cuda_gpu_close(r->gpu);
-    *r = (struct reach){0};
+    *r = (struct owner_device){0};
 }

@@ -6,7 +6,7 @@
  * others (links_place). The work has ended once the library has agreed on the communicator. With a
  * library that makes one without a message, nodes may lack shared memory; nothing else fails.
  */
-#include "shim/mpi/meet.h"
+#include "shim/mpi/comm_setup.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -184,7 +184,7 @@ static enum reason agree(MPI_Comm comm, enum reason own)
                : REASON_MEMORY;
 }
 
-enum reason mpi_comm_meet(struct mpi_comm *c, MPI_Comm comm, int n, enum reason own)
+enum reason mpi_comm_setup(struct mpi_comm *c, MPI_Comm comm, int n, enum reason own)
 {
     struct hello few[FEW], me = {.report = {.node_key = host_key(),
                                             .socket = socket_here(),

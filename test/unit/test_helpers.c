@@ -26,7 +26,7 @@
 #include <unistd.h>
 
 #include "config/near.h"
-#include "shim/helper/crew.h"
+#include "shim/helper/helpers.h"
 #include "shim/helper/environment.h"
 #include "test/unit/random.h"
 #include "test/unit/suites.h"
@@ -120,8 +120,8 @@ static void note_signal(int number)
 /* Start them; returns 0 where there is no helper program, which the build says. */
 static int started(const char **why)
 {
-    crew_init(MAILBOX_FOR_MPI);
-    int n = crew_start(HELPERS, why);
+    helpers_init(MAILBOX_FOR_MPI);
+    int n = helpers_start(HELPERS, why);
     if (n == 0 && strstr(*why, "no collshim-helper")) {
         printf("skipped: %s\n", *why);
         return 0;
@@ -130,7 +130,7 @@ static int started(const char **why)
     return 1;
 }
 
-START_TEST(test_crew__the_application_does_not_notice_them)
+START_TEST(test_helpers__the_application_does_not_notice_them)
 {
     const char *why, *mark = make_mark();
     int pid[HELPERS], fd = open("/dev/null", O_RDONLY); /* inheritable */
@@ -162,9 +162,9 @@ START_TEST(test_crew__the_application_does_not_notice_them)
             ck_assert_str_eq(target, "/dev/null");
         }
     }
-    crew_dismiss();
+    helpers_dismiss();
     ck_assert_int_eq(all_gone(mark), 1);
-    ck_assert_int_eq(crew_start(HELPERS, &why), 0); /* not again */
+    ck_assert_int_eq(helpers_start(HELPERS, &why), 0); /* not again */
 }
 END_TEST
 
@@ -185,7 +185,7 @@ static void refuse_pidfds(void)
 }
 
 /* The loop: on a system that tells of a process's end, and on one that does not. */
-START_TEST(test_crew__an_owner_that_is_killed_takes_them_along)
+START_TEST(test_helpers__an_owner_that_is_killed_takes_them_along)
 {
     const char *mark = make_mark();
     int pid[HELPERS], ready[2];
@@ -211,7 +211,7 @@ START_TEST(test_crew__an_owner_that_is_killed_takes_them_along)
 END_TEST
 
 /* It becomes another program, while a child of its, which has all that it had, lives on. */
-START_TEST(test_crew__an_owner_that_becomes_another_program_loses_them)
+START_TEST(test_helpers__an_owner_that_becomes_another_program_loses_them)
 {
     const char *mark = make_mark();
     int pid[HELPERS], ready[2], go[2];
@@ -246,29 +246,29 @@ START_TEST(test_crew__an_owner_that_becomes_another_program_loses_them)
 END_TEST
 
 /* The order is one that cannot be served without peers, so that only the death ends it. */
-START_TEST(test_crew__a_death_is_seen_whatever_it_died_of)
+START_TEST(test_helpers__a_death_is_seen_whatever_it_died_of)
 {
     const char *why, *mark = make_mark();
     int pid[HELPERS];
 
     if (!started(&why))
         return;
-    int channel = crew_take_channel();
+    int channel = helpers_take_channel();
     ck_assert_int_ge(channel, 0);
     for (int i = 0; i < HELPERS; i++) {
-        crew_post(i, channel, &(struct mailbox_order){.kind = MAILBOX_CLOSE});
-        while (crew_look(i, channel) == CREW_WORKS)
+        helpers_post(i, channel, &(struct mailbox_order){.kind = MAILBOX_CLOSE});
+        while (helpers_look(i, channel) == HELPERS_WORKS)
             sched_yield();
-        ck_assert_int_eq(crew_look(i, channel), CREW_DONE);
+        ck_assert_int_eq(helpers_look(i, channel), HELPERS_DONE);
     }
     ck_assert_int_eq(find_helpers(mark, pid), HELPERS);
     for (int i = 0; i < HELPERS; i++)
         kill(pid[i], SIGKILL);
     ck_assert_int_eq(all_gone(mark), 1);
     for (int i = 0; i < HELPERS; i++) {
-        crew_post(i, channel, &(struct mailbox_order){.kind = MAILBOX_CLOSE});
-        ck_assert_int_eq(crew_look(i, channel), CREW_FAILED);
-        ck_assert_int_eq(crew_look(i, channel), CREW_FAILED); /* nor does looking change it */
+        helpers_post(i, channel, &(struct mailbox_order){.kind = MAILBOX_CLOSE});
+        ck_assert_int_eq(helpers_look(i, channel), HELPERS_FAILED);
+        ck_assert_int_eq(helpers_look(i, channel), HELPERS_FAILED); /* nor does looking change it */
     }
 }
 END_TEST
@@ -284,7 +284,7 @@ static const char *value_of(char *const *environment, const char *name)
     return NULL;
 }
 
-START_TEST(test_crew__each_gets_one_of_the_network_devices)
+START_TEST(test_helpers__each_gets_one_of_the_network_devices)
 {
     static const struct {
         const char *list, *given[4];
@@ -309,7 +309,7 @@ START_TEST(test_crew__each_gets_one_of_the_network_devices)
 END_TEST
 
 /* Nothing that a tool has preloaded or that the driver loads for it; for NCCL all else. */
-START_TEST(test_crew__tools_are_left_to_the_ranks)
+START_TEST(test_helpers__tools_are_left_to_the_ranks)
 {
     char *all[] = {"CUDA_INJECTION64_PATH=a",
                    "NVTX_INJECTION64_PATH=b",
@@ -357,7 +357,7 @@ static int write_list(const char *device, const cpu_set_t *own, int *last)
 }
 
 /* The driver writes a device's address in capitals, the system does not. */
-START_TEST(test_crew__a_device_draws_only_where_there_is_room)
+START_TEST(test_helpers__a_device_draws_only_where_there_is_room)
 {
     cpu_set_t before, after;
     int last;
@@ -379,21 +379,21 @@ START_TEST(test_crew__a_device_draws_only_where_there_is_room)
 END_TEST
 
 /* Asking does not wait, and waiting is short once the answer is yes. */
-START_TEST(test_crew__it_can_be_asked_whether_they_are_ready)
+START_TEST(test_helpers__it_can_be_asked_whether_they_are_ready)
 {
     const char *why, *mark = make_mark();
     int pid[HELPERS];
 
-    crew_init(MAILBOX_FOR_MPI);
-    crew_begin(HELPERS);
-    for (int tries = 0; tries < 2000 && !crew_settled(); tries++)
+    helpers_init(MAILBOX_FOR_MPI);
+    helpers_begin(HELPERS);
+    for (int tries = 0; tries < 2000 && !helpers_settled(); tries++)
         nap();
-    ck_assert_int_eq(crew_settled(), 1);
+    ck_assert_int_eq(helpers_settled(), 1);
     if (!started(&why))
         return;
-    ck_assert_int_eq(crew_settled(), 1);
+    ck_assert_int_eq(helpers_settled(), 1);
     ck_assert_int_eq(find_helpers(mark, pid), HELPERS);
-    crew_dismiss();
+    helpers_dismiss();
     ck_assert_int_eq(all_gone(mark), 1);
 }
 END_TEST
@@ -428,7 +428,7 @@ static int segments(int in_use)
     return n;
 }
 
-START_TEST(test_crew__no_shared_memory_has_a_name)
+START_TEST(test_helpers__no_shared_memory_has_a_name)
 {
     const char *why, *mark = make_mark();
     char event[4096];
@@ -444,7 +444,7 @@ START_TEST(test_crew__no_shared_memory_has_a_name)
     ck_assert_int_eq(read(watch, event, sizeof event), -1);
     ck_assert_int_eq(errno, EAGAIN);
     ck_assert_int_ge(segments(1), HELPERS);
-    crew_dismiss();
+    helpers_dismiss();
     ck_assert_int_eq(all_gone(mark), 1);
     for (int i = 0; i < 100 * SECONDS && segments(0); i++)
         nap(); /* a process is not seen any more before its memory is gone */
@@ -452,36 +452,36 @@ START_TEST(test_crew__no_shared_memory_has_a_name)
 }
 END_TEST
 
-START_TEST(test_crew__channels_run_out)
+START_TEST(test_helpers__channels_run_out)
 {
     int channel[MAILBOX_CHANNELS];
 
     for (int i = 0; i < MAILBOX_CHANNELS; i++) {
-        channel[i] = crew_take_channel();
+        channel[i] = helpers_take_channel();
         for (int k = 0; k < i; k++)
             ck_assert_int_ne(channel[i], channel[k]);
     }
-    ck_assert_int_eq(crew_take_channel(), -1);
-    crew_return_channel(channel[3]);
-    ck_assert_int_eq(crew_take_channel(), channel[3]);
+    ck_assert_int_eq(helpers_take_channel(), -1);
+    helpers_return_channel(channel[3]);
+    ck_assert_int_eq(helpers_take_channel(), channel[3]);
 }
 END_TEST
 
-Suite *suite_crew(void)
+Suite *suite_helpers(void)
 {
-    Suite *s = suite_create("crew");
+    Suite *s = suite_create("helpers");
     TCase *t = tcase_create("processes");
 
-    tcase_add_test(t, test_crew__the_application_does_not_notice_them);
-    tcase_add_loop_test(t, test_crew__an_owner_that_is_killed_takes_them_along, 0, 2);
-    tcase_add_test(t, test_crew__an_owner_that_becomes_another_program_loses_them);
-    tcase_add_test(t, test_crew__a_death_is_seen_whatever_it_died_of);
-    tcase_add_test(t, test_crew__it_can_be_asked_whether_they_are_ready);
-    tcase_add_test(t, test_crew__each_gets_one_of_the_network_devices);
-    tcase_add_test(t, test_crew__tools_are_left_to_the_ranks);
-    tcase_add_test(t, test_crew__no_shared_memory_has_a_name);
-    tcase_add_test(t, test_crew__a_device_draws_only_where_there_is_room);
-    tcase_add_test(t, test_crew__channels_run_out);
+    tcase_add_test(t, test_helpers__the_application_does_not_notice_them);
+    tcase_add_loop_test(t, test_helpers__an_owner_that_is_killed_takes_them_along, 0, 2);
+    tcase_add_test(t, test_helpers__an_owner_that_becomes_another_program_loses_them);
+    tcase_add_test(t, test_helpers__a_death_is_seen_whatever_it_died_of);
+    tcase_add_test(t, test_helpers__it_can_be_asked_whether_they_are_ready);
+    tcase_add_test(t, test_helpers__each_gets_one_of_the_network_devices);
+    tcase_add_test(t, test_helpers__tools_are_left_to_the_ranks);
+    tcase_add_test(t, test_helpers__no_shared_memory_has_a_name);
+    tcase_add_test(t, test_helpers__a_device_draws_only_where_there_is_room);
+    tcase_add_test(t, test_helpers__channels_run_out);
     suite_add_tcase(s, t);
     return s;
 }

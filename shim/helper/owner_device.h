@@ -4,21 +4,21 @@
  * slices. Nothing of CUDA is touched before an owner lends: that takes a context, of some hundred
  * MiB on a real device.
  */
-#ifndef COLLSHIM_SHIM_HELPER_REACH_H
-#define COLLSHIM_SHIM_HELPER_REACH_H
+#ifndef COLLSHIM_SHIM_HELPER_OWNER_DEVICE_H
+#define COLLSHIM_SHIM_HELPER_OWNER_DEVICE_H
 
 #include "shim/helper/mailbox.h"
 
-struct reach {
+struct owner_device {
     struct cuda_gpu *gpu; /* owned */
-    char *lent;           /* NULL: nothing */
+    char *at;             /* NULL: nothing */
 };
 
-/* Open the memory that a MAILBOX_REACH names; memory lent before is left. processes: of the rank,
+/* Open the memory that a MAILBOX_DEVICE names; memory lent before is left. processes: of the rank,
    which share its cores. Returns 0, or a negative code, with which nothing is open. */
-int reach_open(struct reach *r, const struct mailbox_order *o, int processes);
+int owner_device_open(struct owner_device *r, const struct mailbox_order *o, int processes);
 
 /* All zero is fine. */
-void reach_close(struct reach *r);
+void owner_device_close(struct owner_device *r);
 
 #endif

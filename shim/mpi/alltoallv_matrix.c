@@ -3,7 +3,7 @@
  * Before a communicator has any state of ours, only its watch is kept. The watch is the value of an
  * attribute itself, as in sizes.c.
  */
-#include "shim/mpi/rows.h"
+#include "shim/mpi/alltoallv_matrix.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +30,7 @@ static enum kind kind_of(enum plan_collective c)
                                          : EXCHANGE;
 }
 
-int rows_open(void)
+int matrix_open(void)
 {
     int rc = MPI_SUCCESS;
 
@@ -40,14 +40,14 @@ int rows_open(void)
     return rc;
 }
 
-void rows_close(void)
+void matrix_close(void)
 {
     for (int i = 0; i < KINDS; i++)
         if (keyval[i] != MPI_KEYVAL_INVALID)
             mpi.Comm_free_keyval(&keyval[i]);
 }
 
-void rows_free(struct rows *rows)
+void matrix_free(struct alltoallv_matrix *rows)
 {
     if (!rows)
         return;
@@ -76,12 +76,12 @@ static int watch_set(MPI_Comm comm, int key, struct watch w)
     return mpi.Comm_set_attr(comm, key, value) == MPI_SUCCESS;
 }
 
-static int remember(const struct rows_call *r)
+static int remember(const struct matrix_call *r)
 {
     return watch_set(r->comm, keyval[kind_of(r->collective)], r->watch);
 }
 
-void rows_forget(MPI_Comm comm)
+void matrix_forget(MPI_Comm comm)
 {
     for (int i = 0; i < KINDS; i++) {
         struct watch w = watch_get(comm, keyval[i]);
@@ -91,32 +91,32 @@ void rows_forget(MPI_Comm comm)
     }
 }
 
-enum reason rows_begin_once(struct rows_call *r, MPI_Comm comm, int n, enum plan_collective c)
+enum reason matrix_begin_once(struct matrix_call *r, MPI_Comm comm, int n, enum plan_collective c)
 {
-    *r = (struct rows_call){.comm = comm,
-                            .n = n,
-                            .collective = c,
-                            .always = gate_always(c),
-                            .once = 1,
-                            .turn = WATCH_EXCHANGE};
+    *r = (struct matrix_call){.comm = comm,
+                              .n = n,
+                              .collective = c,
+                              .always = gate_always(c),
+                              .once = 1,
+                              .turn = WATCH_EXCHANGE};
     return n > MOST_RANKS ? REASON_SHAPE : REASON_NONE;
 }
 
-int rows_balance(MPI_Comm comm, enum plan_collective c)
+int matrix_balances(MPI_Comm comm, enum plan_collective c)
 {
     return watch_get(comm, keyval[kind_of(c)]).active;
 }
 
-enum reason rows_begin_known(struct rows_call *r, MPI_Comm comm, int n, enum plan_collective c)
+enum reason matrix_begin_known(struct matrix_call *r, MPI_Comm comm, int n, enum plan_collective c)
 {
-    enum reason why = rows_begin_once(r, comm, n, c);
+    enum reason why = matrix_begin_once(r, comm, n, c);
 
-    return why || r->always || rows_balance(comm, c) ? why : REASON_UNJUDGED;
+    return why || r->always || matrix_balances(comm, c) ? why : REASON_UNJUDGED;
 }
 
-enum reason rows_begin(struct rows_call *r, MPI_Comm comm, int n, enum plan_collective c)
+enum reason matrix_begin(struct matrix_call *r, MPI_Comm comm, int n, enum plan_collective c)
 {
-    enum reason why = rows_begin_once(r, comm, n, c);
+    enum reason why = matrix_begin_once(r, comm, n, c);
 
     if (why || r->always)
         return why;
@@ -143,7 +143,7 @@ static uint64_t share_of(uint64_t sum, int n)
     return sum / (unsigned)n + (sum % (unsigned)n != 0);
 }
 
-enum reason rows_total(const uint64_t *matrix, int n, uint64_t *total)
+enum reason matrix_total(const uint64_t *matrix, int n, uint64_t *total)
 {
     uint64_t sum = 0;
 
@@ -156,15 +156,16 @@ enum reason rows_total(const uint64_t *matrix, int n, uint64_t *total)
     return gate_size(*total, settings.cfg.min_bytes);
 }
 
-enum reason rows_gate(const struct rows_call *r, uint64_t total)
+enum reason matrix_gate(const struct matrix_call *r, uint64_t total)
 {
-    uint64_t row = (uint64_t)(r->n + ROWS_EXTRA) * sizeof(uint64_t);
+    uint64_t row = (uint64_t)(r->n + MATRIX_EXTRA) * sizeof(uint64_t);
     enum reason why = gate_size(total, settings.cfg.min_bytes);
 
     return !why && !r->always && total < ROWS_WORTH * row ? REASON_SIZES : why;
 }
 
-enum reason rows_ask(const struct rows_call *r, enum reason own, uint64_t sent, uint64_t received)
+enum reason matrix_ask(const struct matrix_call *r, enum reason own, uint64_t sent,
+                       uint64_t received)
 {
     uint64_t most = MOST_BYTES / (unsigned)r->n;
     const int64_t twice = (int64_t)1 << 32; /* more than there are ranks with other reasons */
@@ -181,36 +182,36 @@ enum reason rows_ask(const struct rows_call *r, enum reason own, uint64_t sent, 
         return REASON_ARGUMENTS;
     if (all[0] || all[1] != all[2])
         return all[0] >= twice && all[0] % twice == 0 ? REASON_TWICE : REASON_ARGUMENTS;
-    return rows_gate(r, share_of((uint64_t)all[2], r->n));
+    return matrix_gate(r, share_of((uint64_t)all[2], r->n));
 }
 
-static struct rows *rows_make(size_t n)
+static struct alltoallv_matrix *matrix_make(size_t n)
 {
-    struct rows *rows = calloc(1, sizeof *rows);
+    struct alltoallv_matrix *rows = calloc(1, sizeof *rows);
 
     if (!rows)
         return NULL;
-    rows->sends = malloc((n + ROWS_EXTRA) * sizeof *rows->sends);
+    rows->sends = malloc((n + MATRIX_EXTRA) * sizeof *rows->sends);
     rows->receives = malloc((n + 1) * sizeof *rows->receives);
-    rows->matrix = malloc(n * (n + ROWS_EXTRA) * sizeof *rows->matrix);
+    rows->matrix = malloc(n * (n + MATRIX_EXTRA) * sizeof *rows->matrix);
     if (rows->sends && rows->receives && rows->matrix)
         return rows;
-    rows_free(rows);
+    matrix_free(rows);
     return NULL;
 }
 
-struct rows *rows_of(struct mpi_comm *c, enum reason *why)
+struct alltoallv_matrix *matrix_of(struct mpi_comm *c, enum reason *why)
 {
     int well, all = 0;
 
     if (!c->rows) {
-        struct rows *rows = rows_make((size_t)c->size);
+        struct alltoallv_matrix *rows = matrix_make((size_t)c->size);
 
         well = rows != NULL;
         if (mpi.Allreduce(&well, &all, 1, MPI_INT, MPI_MIN, c->private_comm) == MPI_SUCCESS && all)
             c->rows = rows;
         else
-            rows_free(rows);
+            matrix_free(rows);
     }
     *why = c->rows ? REASON_NONE : REASON_MEMORY;
     return c->rows;
@@ -233,7 +234,7 @@ static enum reason verdict_of(const uint64_t *all, int n, uint64_t *total)
 
     *total = 0;
     for (int from = 0; from < n; from++) {
-        const uint64_t *row = all + (size_t)from * (size_t)(n + ROWS_EXTRA);
+        const uint64_t *row = all + (size_t)from * (size_t)(n + MATRIX_EXTRA);
 
         why = row[n] > why ? row[n] : why;
         expected += row[n + 1];
@@ -247,7 +248,7 @@ static enum reason verdict_of(const uint64_t *all, int n, uint64_t *total)
     return why ? (enum reason)why : sent != expected ? REASON_ARGUMENTS : REASON_NONE;
 }
 
-void rows_claim(const struct rows *rows, int n, int rank, enum reason own)
+void matrix_claim(const struct alltoallv_matrix *rows, int n, int rank, enum reason own)
 {
     rows->sends[n] = own;
     rows->sends[n + 1] = 0;
@@ -256,9 +257,9 @@ void rows_claim(const struct rows *rows, int n, int rank, enum reason own)
     count_exchange(COUNT_ROWS, 1);
 }
 
-enum reason rows_verdict(struct rows *rows, int n, uint64_t *total)
+enum reason matrix_verdict(struct alltoallv_matrix *rows, int n, uint64_t *total)
 {
-    int each = n + ROWS_EXTRA;
+    int each = n + MATRIX_EXTRA;
     enum reason why = verdict_of(rows->matrix, n, total);
 
     *total = share_of(*total, n);
@@ -268,12 +269,12 @@ enum reason rows_verdict(struct rows *rows, int n, uint64_t *total)
     return why;
 }
 
-int rows_exchange(struct mpi_comm *c, enum reason own, uint64_t *total, enum reason *why)
+int matrix_exchange(struct mpi_comm *c, enum reason own, uint64_t *total, enum reason *why)
 {
-    struct rows *rows = c->rows;
-    int n = c->size, each = n + ROWS_EXTRA;
+    struct alltoallv_matrix *rows = c->rows;
+    int n = c->size, each = n + MATRIX_EXTRA;
 
-    rows_claim(rows, n, c->rank, own);
+    matrix_claim(rows, n, c->rank, own);
     double start = count_now(), seconds;
     int rc = mpi.Allgather(rows->sends, each, MPI_UINT64_T, rows->matrix, each, MPI_UINT64_T,
                            c->private_comm);
@@ -282,12 +283,12 @@ int rows_exchange(struct mpi_comm *c, enum reason own, uint64_t *total, enum rea
     seconds = count_now() - start;
     if (rows->seconds <= 0 || seconds < rows->seconds)
         rows->seconds = seconds;
-    *why = rows_verdict(rows, n, total);
+    *why = matrix_verdict(rows, n, total);
     return rc;
 }
 
 /* Rank 0 tells all: memory may be short on one rank, and one answer is needed. */
-static enum reason predict(struct rows_call *r, struct mpi_comm *c, struct plan_request *q)
+static enum reason predict(struct matrix_call *r, struct mpi_comm *c, struct plan_request *q)
 {
     double congestion[2]; /* direct, balanced */
     size_t chunk[PLAN_CHUNKS];
@@ -303,12 +304,12 @@ static enum reason predict(struct rows_call *r, struct mpi_comm *c, struct plan_
     return watch_predicted(&r->watch, congestion[0], congestion[1]) ? REASON_NONE : REASON_BALANCED;
 }
 
-enum reason rows_judge(struct rows_call *r, struct mpi_comm *c, struct plan_request *q)
+enum reason matrix_judge(struct matrix_call *r, struct mpi_comm *c, struct plan_request *q)
 {
     return r->always || !watch_wants_prediction(&r->watch) ? REASON_NONE : predict(r, c, q);
 }
 
-void rows_end(struct rows_call *r, enum reason native)
+void matrix_end(struct matrix_call *r, enum reason native)
 {
     if (r->always || r->once)
         return;
