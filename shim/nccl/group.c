@@ -53,6 +53,14 @@ static int keep(struct nccl_group *g, const struct nccl_call *call, struct nccl_
     return 0;
 }
 
+/* Native here alone would meet reroutes on other ranks. So this is the error of a library that has
+   no memory either: the group fails on this rank, and the program aborts. */
+static ncclResult_t lacks_memory(struct nccl_group *g)
+{
+    g->failed = g->lacks_memory = 1;
+    return ncclSystemError;
+}
+
 /* Has the communicator been given to the library for the rest of this group? */
 static int is_native(const struct nccl_group *g, const struct nccl_comm *c)
 {
@@ -97,7 +105,7 @@ ncclResult_t nccl_group_add(struct nccl_group *g, const struct nccl_call *call)
         nccl_set_note_message(c, call);
     if (!why && keep(g, call, c) == 0)
         return ncclSuccess;
-    result = pass_on(g, c, call, why ? why : REASON_NOT_READY);
+    result = why ? pass_on(g, c, call, why) : lacks_memory(g);
     if (c)
         nccl_comm_release(c);
     return result;
@@ -123,8 +131,10 @@ void nccl_group_leave_native(struct nccl_group *g, ncclComm_t comm)
     g->some_issued = 1;
     if (keep(g, &(struct nccl_call){.comm = comm}, c) == 0)
         g->call[g->n - 1].issued = 1;
-    else
+    else {
+        lacks_memory(g);
         nccl_comm_release(c);
+    }
 }
 
 static void forget(struct nccl_group *g)
@@ -135,7 +145,7 @@ static void forget(struct nccl_group *g)
     }
     free(g->call);
     g->call = NULL;
-    g->n = g->room = g->some_issued = g->failed = g->several = 0;
+    g->n = g->room = g->some_issued = g->failed = g->lacks_memory = g->several = 0;
     g->of = 0;
 }
 
@@ -244,13 +254,14 @@ ncclResult_t nccl_group_end(struct nccl_group *g, struct nccl_copy *copy)
     struct nccl_call *call = g->n ? malloc((size_t)g->n * sizeof *call) : NULL;
     ncclResult_t result;
 
-    if (part && call && !g->failed) {
+    if (g->n && (!part || !call))
+        lacks_memory(g);
+    if (!g->failed)
         result = run_parts(g, part, cut(g, part, call), copy);
-    } else {
-        if (!g->failed)
-            nccl_group_flush_all(g);
+    else
         result = REAL(copy, GroupEnd);
-    }
+    if (g->lacks_memory && (result == ncclSuccess || result == ncclInProgress))
+        result = ncclSystemError;
     free(part);
     free(call);
     forget(g);

@@ -28,10 +28,11 @@ struct nccl_group {
     int depth;
     struct group_call *call; /* [n] owned */
     int n, room;
-    int some_issued; /* at least one is */
-    uint64_t of;     /* the communicator of the first call; 0: there was none */
-    int several;     /* calls are of several communicators */
-    int failed;      /* NCCL has refused a call: nothing of the group happens */
+    int some_issued;  /* at least one is */
+    uint64_t of;      /* the communicator of the first call; 0: there was none */
+    int several;      /* calls are of several communicators */
+    int failed;       /* NCCL has refused a call, or: */
+    int lacks_memory; /* a call could not be kept. Nothing of the group happens */
 };
 
 /* A call inside the group: kept, or handed to NCCL at once where that makes no difference. */

@@ -1,8 +1,52 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* NCCL's results for wrong programs: the same with the preload as without. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "test/nccl/ranks.h"
+#include "test/nccl/sums.h"
+
+static __thread int lacks_memory;
+
+/* The host's, for all libraries of the process: calls of a group are kept in it. */
+__attribute__((visibility("default"))) void *realloc(void *p, size_t bytes)
+{
+    static void *(*real)(void *, size_t);
+
+    if (lacks_memory)
+        return NULL;
+    if (!real)
+        real = (__typeof__(real))dlsym(RTLD_NEXT, "realloc");
+    return real(p, bytes);
+}
+
+/* A group that cannot be kept is refused as NCCL refuses one: no call of it happens, on any rank.
+ * NCCL_RANKS_REFUSED: it is, since something keeps it. */
+static void test_without_memory(struct rank *r)
+{
+    struct sum s = sum_begin(r, r->comm, r->stream);
+    ncclResult_t call, end;
+
+    NCCL(ncclGroupStart());
+    lacks_memory = 1;
+    call = sum_call(&s);
+    lacks_memory = 0;
+    end = ncclGroupEnd();
+    check(r, call == ncclSystemError || (!call && !getenv("NCCL_RANKS_REFUSED")),
+          "without memory: %d", call);
+    check(r, end == call, "the end of a group without memory: %d", end);
+    if (call)
+        device_free(s.data);
+    else
+        sum_end(r, &s, "in a group");
+    NCCL(ncclGroupStart());
+    s = sum_begin(r, r->comm, r->stream);
+    NCCL(sum_call(&s));
+    NCCL(ncclGroupEnd());
+    sum_end(r, &s, "in the next group");
+}
 
 /* Irregular groups: each rank's own cut of what is too much for one kernel may hang. Here they do
  * not fit if each message has many channels (run.sh), and are said to; a few channels carry them.
@@ -187,5 +231,6 @@ const struct test_case cases_faults[] = {
     {"different_order", test_different_order},
     {"after_destroy", test_after_destroy},
     {"foreign_stream", test_foreign_stream},
+    {"without_memory", test_without_memory},
     {NULL, NULL},
 };

@@ -44,7 +44,7 @@ native() { jq "[.nccl.collectives[].native | to_entries[] | select(.key | test(\
 
 mapfile -t cases < <(simulated "$ranks" --list | grep -v '^rank_')
 all=(reductions moves exchanges messages premul_unseen nothing one_rank groups mixed_group split split_in_group init_in_group nonblocking
-  configured policies init_all unseen revoked windows window_in_group current_device unaligned simulated_end foreign_stream abort_meeting
+  configured policies init_all unseen revoked without_memory windows window_in_group current_device unaligned simulated_end foreign_stream abort_meeting
   blocked_stream two_streams thread_streams own_context foreign_context fp8_sums destroy_early finalize abort async_error registered registered_late registered_by_one
   registered_to_the_end registered_exchange repeated recycled arguments beside_compute
   different_counts different_messages different_order after_destroy many_communicators helper_killed helper_killed_idle
@@ -300,6 +300,11 @@ ok 'irregular groups that are not: they do not' $?
 preloaded 'messages of many channels' $many "${every[@]:0:1}" COLLSHIM_CHUNK_BYTES=64K "$ranks" --ranks 6 --hosts 3 --count 150003 moves sets
 [ "$(rerouted allgather)" -gt 0 ] && [ "$(rerouted bcast)" -gt 0 ] && [ "$(rerouted alltoallv)" -gt 0 ]
 ok 'messages of many channels: rerouted' $?
+# A group that the host has no memory to keep: refused on the rank, since the other ranks may reroute it.
+preloaded 'a group without host memory' NCCL_RANKS_REFUSED=1 "${every[@]}" "${two_hosts[@]}" without_memory
+[ "$(rerouted allreduce)" -gt 0 ]
+ok 'a group without host memory: refused, and the next one rerouted' $?
+
 # A device with little memory. NCCL connects at the first message between two ranks, which takes some; the library's own
 # collectives need none. One rank of two hosts has not enough: no call fails, and none is rerouted.
 reason 'a device without memory for connections' 'could not get it ready' NCCL_RANKS_ODD='GPUSIM=devices=8 memory=60' "${every[@]}" \
