@@ -102,7 +102,7 @@ new_command() {
 
 # Runs the command: sets rc, out and err; never fails.
 capture() {
-    rm -f "$tmp/report.json"
+    rm -f "$tmp"/report*.json
     rc=0
     out=$("$private_shm" timeout -k 5 "$limit" "${command[@]}" 2>"$tmp/stderr" </dev/null) || rc=$?
     err=$(<"$tmp/stderr")
