@@ -23,6 +23,7 @@ struct allgather_arguments {
     MPI_Count recvcount;      /* Allgather */
     struct counts recvcounts; /* Allgatherv */
     struct displs displs;
+    struct vectors blocks;  /* the two, as a call reads them that has started */
     const uint64_t *offset; /* where each block starts, packed */
     MPI_Datatype recvtype;
     MPI_Comm comm;
@@ -59,8 +60,8 @@ static struct call_block allgatherv_block(const struct mpi_call *call, int i)
     const struct allgather_arguments *a = call->arguments;
 
     return (struct call_block){.user = (char *)a->recvbuf +
-                                       displs_at(a->displs, i) * call->output.extent,
-                               .count = counts_at(a->recvcounts, i),
+                                       displs_at(a->blocks.displs, i) * call->output.extent,
+                               .count = counts_at(a->blocks.counts, i),
                                .packed = a->offset[i]};
 }
 
@@ -96,10 +97,9 @@ static int allgather_run(struct mpi_comm *c, const struct allgather_arguments *a
     call->held_block = call->request.in_place ? c->rank : NO_BLOCK;
     if (layout_of(a->recvtype, &call->output) < 0)
         return mpi_reroute_wrong(c, call, MPI_ERR_TYPE).rc;
-    call->output_dense =
-        call->output.dense &&
-        (!call->request.bytes ||
-         vectors_are_packed(a->recvcounts, a->displs, c->size, call->output.extent, a->offset));
+    call->output_dense = call->output.dense &&
+                         (!call->request.bytes ||
+                          vectors_are_packed(&a->blocks, c->size, call->output.extent, a->offset));
     if (!call->request.in_place) {
         uint64_t own = plan_block_bytes(&call->request, c->rank), sends;
 
@@ -189,6 +189,7 @@ static int allgatherv(struct allgather_arguments *a)
         if (nonblocking_room(c, &call, &bytes, &offset) != MPI_SUCCESS)
             return MPI_ERR_NO_MEM;
         vectors_sizes(a->recvcounts, size, a->recvtype, bytes, offset, &call.total);
+        a->blocks = vectors_keep(a->recvcounts, a->displs, size, nonblocking_vectors(c, &call));
         a->offset = offset;
         call.request.bytes = bytes;
         return allgather_run(c, a, &call);

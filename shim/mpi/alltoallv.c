@@ -127,14 +127,14 @@ static struct call_block block_of(const struct side *s, int i)
         return (struct call_block){0};
 
     struct call_block b = {
-        .user = (char *)((uintptr_t)s->buffer + (uintptr_t)(displs_at(s->displs, i) * step)),
-        .count = s->mixed ? (MPI_Count)(s->at[r + 1] - s->at[r]) : counts_at(s->counts, i),
+        .user = (char *)((uintptr_t)s->buffer + (uintptr_t)(displs_at(s->blocks.displs, i) * step)),
+        .count = s->mixed ? (MPI_Count)(s->at[r + 1] - s->at[r]) : counts_at(s->blocks.counts, i),
         .packed = s->at[r]};
     if (s->odd) { /* join_types has found types without a layout */
         b.is_own = s->own || layout_of(s->types[i], &b.own) == 0;
         if (s->own)
             b.own = s->own[i];
-        b.count = b.is_own && b.own.size ? counts_at(s->counts, i) : 0;
+        b.count = b.is_own && b.own.size ? counts_at(s->blocks.counts, i) : 0;
     }
     return b;
 }
@@ -411,6 +411,8 @@ int alltoallv_run(struct alltoallv_arguments *a)
 
     if (!why) {
         monitor(a);
+        a->send.blocks = vectors_keep(a->send.counts, a->send.displs, a->size, NULL);
+        a->receive.blocks = vectors_keep(a->receive.counts, a->receive.displs, a->size, NULL);
         why = !call.nonblocking ? matrix_begin(&r, a->comm, a->size, collective)
               : call.persistent ? matrix_begin_once(&r, a->comm, a->size, collective)
               : a->grid         ? matrix_begin_known(&r, a->comm, a->size, collective)

@@ -23,6 +23,7 @@ struct side {
                                   NULL: block i is rank i's */
     int n;                     /* blocks, where peers are given; else as many as ranks */
 
+    struct vectors blocks;    /* counts and displs, as a call reads them that has started */
     struct layout layout;     /* of all blocks: of bytes where types differ */
     int mixed;                /* they do */
     int odd;                  /* and are not all packed: each block has its own layout, */
@@ -68,9 +69,9 @@ static inline MPI_Count count_of(const struct side *s, int i)
 }
 
 /*
- * Take over what a call goes by that outlives its start: neighbours, and layouts of blocks that
- * differ, with types of its own. And give it room for its sizes, in *own. Returns 1; or 0, and all
- * is as before: out of memory. mpi_call_drop frees it.
+ * Take over what a call goes by that outlives its start: neighbours, counts and displacements,
+ * and layouts of blocks that differ, with types of its own. And give it room for its sizes, in
+ * *own. Returns 1; or 0, and all is as before: out of memory. mpi_call_drop frees it.
  */
 struct alltoallv_matrix;
 int alltoallv_keep(struct alltoallv_arguments *a, struct mpi_call *call,

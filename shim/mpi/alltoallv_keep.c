@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Calls that outlive their start. The communicator's next call changes the memory in which its
-   neighbours and sizes are kept, and the program may free a type once the call has returned. */
+   neighbours and sizes are kept, and the program may free types and vectors once the call has
+   returned. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,27 +12,18 @@
 #include "shim/mpi/alltoallv_matrix.h"
 #include "shim/mpi/unsized.h"
 
-/* A copy of the vector, at *room, which then lies behind it. */
-static void *keep(const void *vector, size_t bytes, char **room)
+/* Neighbours, and where their blocks lie. */
+static void keep_blocks(struct side *s, int size, char **room)
 {
-    void *copy = memcpy(*room, vector, bytes);
+    int n = blocks_of(s, size);
 
-    *room += (bytes + 7) / 8 * 8;
-    return copy;
-}
-
-/* Neighbours, and the sizes of their blocks, which the communicator's next call changes. */
-static void keep_peers(struct side *s, char **room)
-{
-    size_t n = s->peer ? (size_t)s->n : 0;
-
-    if (!s->peer)
-        return;
-    s->peer = keep(s->peer, n * sizeof *s->peer, room);
-    if (s->counts.wide)
-        s->counts.wide = keep(s->counts.wide, n * sizeof *s->counts.wide, room);
-    if (s->displs.wide)
-        s->displs.wide = keep(s->displs.wide, n * sizeof *s->displs.wide, room);
+    if (counts_given(s->counts) && displs_given(s->displs)) {
+        s->blocks = vectors_keep(s->counts, s->displs, n, *room);
+        *room += (size_t)n * VECTORS_EACH;
+    }
+    if (s->peer)
+        s->peer = memcpy(*room, s->peer, (size_t)n * sizeof *s->peer);
+    *room += ((size_t)n * sizeof *s->peer + 7) / 8 * 8;
 }
 
 /* Layouts of an odd side's blocks, with types that the program cannot free. Returns an MPI code. */
@@ -58,11 +50,12 @@ int alltoallv_keep(struct alltoallv_arguments *a, struct mpi_call *call,
                    struct alltoallv_matrix *own)
 {
     struct side *s = &a->send, *r = &a->receive;
-    size_t n = (size_t)a->size, line = n + MATRIX_EXTRA, peers = (size_t)(s->n + r->n + 2);
+    size_t n = (size_t)a->size, line = n + MATRIX_EXTRA;
+    size_t blocks = (size_t)(blocks_of(s, a->size) + blocks_of(r, a->size));
     size_t odd =
         (size_t)((s->odd ? blocks_of(s, a->size) : 0) + (r->odd ? blocks_of(r, a->size) : 0));
     size_t bytes =
-        odd * sizeof(struct layout) + (2 * line + n * line + 3 * peers) * sizeof *own->sends;
+        odd * sizeof(struct layout) + (2 * line + n * line + 3 * blocks + 2) * sizeof *own->sends;
     char *rest = calloc(1, bytes + odd * sizeof *call->types);
 
     call->room = rest;
@@ -80,8 +73,8 @@ int alltoallv_keep(struct alltoallv_arguments *a, struct mpi_call *call,
     own->receives = own->sends + line;
     own->matrix = own->receives + line;
     rest = (char *)(own->matrix + n * line);
-    keep_peers(s, &rest);
-    keep_peers(r, &rest);
+    keep_blocks(s, a->size, &rest);
+    keep_blocks(r, a->size, &rest);
     return 1;
 }
 

@@ -120,6 +120,12 @@ struct mpi_outcome nonblocking_run(struct mpi_comm *c, const struct mpi_call *ca
     return serve_failed(serve_code(rc));
 }
 
+void *nonblocking_vectors(const struct mpi_comm *c, const struct mpi_call *call)
+{
+    return call->room ? (char *)call->room + (size_t)c->size * (sizeof(uint64_t) + sizeof(size_t))
+                      : NULL;
+}
+
 int nonblocking_room(struct mpi_comm *c, struct mpi_call *call, size_t **bytes, uint64_t **offset)
 {
     size_t n = (size_t)c->size;
@@ -130,7 +136,7 @@ int nonblocking_room(struct mpi_comm *c, struct mpi_call *call, size_t **bytes, 
         *offset = c->offset;
     if (!call->nonblocking)
         return MPI_SUCCESS;
-    call->room = room = malloc(n * (sizeof *room + sizeof **bytes));
+    call->room = room = malloc(n * (sizeof *room + sizeof **bytes + VECTORS_EACH));
     if (!room && call->persistent)
         return MPI_SUCCESS; /* persistent_run sees it */
     if (!room) {

@@ -37,6 +37,9 @@ enum reason nonblocking_prepare(struct mpi_comm *c, const struct mpi_call *call,
  */
 int nonblocking_room(struct mpi_comm *c, struct mpi_call *call, size_t **bytes, uint64_t **offset);
 
+/* Behind it: room of such a call for its vectors (vectors_keep); NULL: it has none of its own. */
+void *nonblocking_vectors(const struct mpi_comm *c, const struct mpi_call *call);
+
 /*
  * Does one look show that a nonblocking call is the library's? Counts it if so. It has that many
  * elements or, with comm, as many for each rank. Inlined into the wrappers: most calls of a program

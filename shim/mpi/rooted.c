@@ -21,15 +21,16 @@ struct call_block rooted_block(const struct mpi_call *call, const struct layout 
         return (struct call_block){.user = a->all.buffer + i * a->all.count * layout->extent,
                                    .count = a->all.count,
                                    .packed = (uint64_t)i * call->request.nbytes};
-    return (struct call_block){.user = a->all.buffer + displs_at(a->all.displs, i) * layout->extent,
-                               .count = counts_at(a->all.counts, i),
+    return (struct call_block){.user =
+                                   a->all.buffer + displs_at(a->blocks.displs, i) * layout->extent,
+                               .count = counts_at(a->blocks.counts, i),
                                .packed = a->offset[i]};
 }
 
 int rooted_is_packed(const struct rooted *a, const struct layout *layout, int n)
 {
-    return layout->dense && (!a->offset || vectors_are_packed(a->all.counts, a->all.displs, n,
-                                                              layout->extent, a->offset));
+    return layout->dense &&
+           (!a->offset || vectors_are_packed(&a->blocks, n, layout->extent, a->offset));
 }
 
 int rooted_buffers(const struct rooted *a, int gathers, struct library_buffer *list)
@@ -215,6 +216,8 @@ struct told {
     size_t *bytes;
 };
 
+enum { TOLD_EACH = 2 * sizeof(uint64_t) + sizeof(size_t) };
+
 static struct told told_in(void *room, int size)
 {
     uint64_t *words = room;
@@ -275,7 +278,7 @@ static int start_v(struct rooted *a, struct mpi_call *call, rooted_fill fill)
                             !!(c->rerouted & 1u << call->collective), &u);
     if (why)
         return run_natively(call, why);
-    call->room = u ? malloc((size_t)size * (2 * sizeof(uint64_t) + sizeof(size_t))) : NULL;
+    call->room = u ? malloc((size_t)size * (TOLD_EACH + VECTORS_EACH)) : NULL;
     int rc = call->room ? keep_types(u, a, rank) : MPI_ERR_NO_MEM;
     if (rc != MPI_SUCCESS) {
         unsized_close(u);
@@ -285,8 +288,11 @@ static int start_v(struct rooted *a, struct mpi_call *call, rooted_fill fill)
         return rc;
     }
     struct told t = told_in(call->room, size);
-    if (rank == a->root)
+    if (rank == a->root) {
         tell_sizes(a, size, &t);
+        a->blocks = vectors_keep(a->all.counts, a->all.displs, size,
+                                 (char *)call->room + (size_t)size * TOLD_EACH);
+    }
     a->fill = fill;
     struct mpi_outcome o = unsized_start(u, c, call, t.sizes, fill_told);
     if (o.unhandled != MPI_SUCCESS)
@@ -321,6 +327,8 @@ int rooted_run_v(struct rooted *a, struct mpi_call *call, rooted_fill fill)
         mpi_call_drop(call);
         return rc;
     }
+    a->blocks = vectors_keep(a->all.counts, a->all.displs, size,
+                             rank == a->root ? nonblocking_vectors(c, call) : NULL);
     a->offset = offset;
     call->request.bytes = bytes;
     struct mpi_outcome o = rooted_reroute(c, a, call, fill);

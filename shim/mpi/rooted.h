@@ -30,6 +30,7 @@ struct rooted {
     MPI_Comm comm;
     struct call_form form;
     int (*fill)(struct mpi_comm *c, struct mpi_call *call); /* filled in, as rooted_run_v has it */
+    struct vectors blocks; /* filled in: counts and displs, as a call reads them that has started */
     const uint64_t *offset; /* filled in: where each block starts, packed; NULL: all are equal */
 };
 

@@ -24,12 +24,25 @@ int vectors_sizes(struct counts counts, int n, MPI_Datatype type, size_t *bytes,
     return 0;
 }
 
-int vectors_are_packed(struct counts counts, struct displs displs, int n, MPI_Count extent,
-                       const uint64_t *offset)
+struct vectors vectors_keep(struct counts counts, struct displs displs, int n, void *room)
+{
+    MPI_Count *count = room;
+    MPI_Aint *displ = (MPI_Aint *)(count + n);
+
+    if (!room)
+        return (struct vectors){counts, displs};
+    for (int i = 0; i < n; i++) {
+        count[i] = counts_at(counts, i);
+        displ[i] = displs_at(displs, i);
+    }
+    return (struct vectors){.counts.wide = count, .displs.wide = displ};
+}
+
+int vectors_are_packed(const struct vectors *v, int n, MPI_Count extent, const uint64_t *offset)
 {
     for (int i = 0; i < n; i++)
-        if (counts_at(counts, i) &&
-            (uint64_t)(((MPI_Count)displs_at(displs, i) - displs_at(displs, 0)) * extent) !=
+        if (counts_at(v->counts, i) &&
+            (uint64_t)(((MPI_Count)displs_at(v->displs, i) - displs_at(v->displs, 0)) * extent) !=
                 offset[i])
             return 0;
     return 1;

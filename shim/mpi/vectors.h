@@ -71,9 +71,24 @@ static inline int bytes_of_all(uint64_t block, int n, uint64_t *total)
 int vectors_sizes(struct counts counts, int n, MPI_Datatype type, size_t *bytes, uint64_t *offset,
                   uint64_t *total);
 
+/* The blocks of a call. */
+struct vectors {
+    struct counts counts;
+    struct displs displs;
+};
+
+/* Room for a copy, by the block. */
+enum { VECTORS_EACH = sizeof(MPI_Count) + sizeof(MPI_Aint) };
+
+/*
+ * Those vectors of n blocks, copied into room. MPI forbids a program to free its own before a
+ * nonblocking call is complete. Some do, since their libraries read them at the start alone: mpi4py
+ * where the library has no large counts. room: n * VECTORS_EACH bytes, or NULL: not copied.
+ */
+struct vectors vectors_keep(struct counts counts, struct displs displs, int n, void *room);
+
 /* Do blocks at those displacements lie one behind the other in rank order, as packed ones do?
    extent: of an element, whose layout is dense. */
-int vectors_are_packed(struct counts counts, struct displs displs, int n, MPI_Count extent,
-                       const uint64_t *offset);
+int vectors_are_packed(const struct vectors *v, int n, MPI_Count extent, const uint64_t *offset);
 
 #endif
