@@ -251,7 +251,7 @@ static double lanes_cost(const struct plan_request *q)
 {
     const struct topo *t = q->topo;
     double share = (double)plan_total_bytes(q) / t->nranks;
-    double most = is_direct(q) ? LANES_SLAB_BYTES : (double)q->chunk_bytes;
+    double most = is_direct(q) ? share / lanes_slabs(q) : (double)q->chunk_bytes;
     double chunk = share < most ? share : most;
 
     return cost_passes(q) * (is_direct(q) ? 1 : cost_log2(t->nnodes)) *

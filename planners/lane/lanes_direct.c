@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "planners/cost.h"
 #include "planners/lane/lanes_pieces.h"
 #include "planners/lane/lanes_stage.h"
 
@@ -158,13 +159,29 @@ static void combine_slab(struct direct *d)
     }
 }
 
+/*
+ * S slabs take the time of one more to fill the rails, crossing / S. Each also has messages that
+ * wait for each other, half a turn as slabs overlap. The sum is least at S = sqrt(2 crossing /
+ * turn). Where the latency of slow rails is unknown, a turn is as many bytes as on usual ones.
+ */
+int lanes_slabs(const struct plan_request *q)
+{
+    double turn = COST_RAIL_LATENCY_S * COST_RAIL_BYTES_PER_S / cost_rail_rate(q->topo);
+    double crossing = cost_crossing(q);
+    int slabs = 1;
+
+    if (turn < cost_rail_latency(q->topo))
+        turn = cost_rail_latency(q->topo);
+    while (slabs < MOST_SLABS && (slabs + 1) * (slabs + 1) * turn <= 2 * crossing)
+        slabs++;
+    return slabs;
+}
+
 static void combine_all(struct direct *d)
 {
     const struct plan_request *q = d->w->q;
-    uint64_t elements = q->nbytes / q->grain, slabs = q->nbytes / (uint64_t)q->topo->nranks;
+    uint64_t elements = q->nbytes / q->grain, slabs = (uint64_t)lanes_slabs(q);
 
-    slabs /= LANES_SLAB_BYTES;
-    slabs = slabs < 1 ? 1 : slabs > MOST_SLABS ? MOST_SLABS : slabs;
     for (uint64_t i = 0; i < slabs; i++) {
         d->slab = (int)i;
         d->first = elements * i / slabs;

@@ -72,8 +72,8 @@ int lanes_reduce_scatter(struct lane_work *w);
 /* All of a scatter(v). 0 or -ENOMEM. */
 int lanes_scatter(struct lane_work *w);
 
-/* A rank's slice of a slab, at least. */
-enum { LANES_SLAB_BYTES = 16 << 10 };
+/* The slabs in which LANES_DIRECT works. All ranks find the same. */
+int lanes_slabs(const struct plan_request *q);
 
 /* All of an allreduce with LANES_DIRECT; w->l is not used. 0 or -ENOMEM. */
 int lanes_direct(struct lane_work *w);

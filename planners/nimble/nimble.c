@@ -6,9 +6,10 @@
  * other and receives from one other, and two ranks seldom send to each other at the same time.
  *
  * Memory and the number of messages under way are bounded. A rank begins its stream number j of a
- * role (sender, receiver, relay) when number j - DEPTH of that role has ended. Ranks and queues
- * wait only for streams that are earlier in the order. The earliest unfinished stream never waits
- * for another one, so there is no deadlock.
+ * role (sender, receiver, relay) when number j - DEPTH of that role has ended. Receivers take more
+ * at a time: what comes over slow rails must begin early, or it ends last and alone. Ranks and
+ * queues wait only for streams that are earlier in the order. The earliest unfinished stream never
+ * waits for another one, so there is no deadlock.
  *
  * A relay keeps one area of bytes per stream under way. A stream longer than that passes through it
  * in several operations: the next one's bytes arrive where the last one's have left, chunk by
@@ -25,8 +26,9 @@
 #include <string.h>
 
 enum {
-    TAGS = 4,         /* queues between two ranks, so that one slow stream does not hold up all */
-    DEPTH = 16,       /* streams under way per role */
+    TAGS = 32,        /* queues between two ranks, so that one slow stream does not hold up all */
+    DEPTH = 16,       /* streams under way per sender and per relay */
+    RECEIVES = 64,    /* per receiver */
     AREA_CHUNKS = 8,  /* of a relay's area at least */
     PASSES = 64,      /* of a stream through an area at most */
     MOST_RANKS = 1024 /* each rank plans for all pairs */
@@ -54,9 +56,9 @@ struct work {
     uint64_t *row, *column;      /* [nranks] owned: where messages begin in input and output */
     uint32_t *tag;               /* [2 * nranks] owned: hops so far to and from each rank */
     uint64_t area[DEPTH], areas; /* scratch: sizes, then places, of the relay's areas */
-    uint32_t sent[DEPTH], received[DEPTH]; /* the last operations of the last streams */
-    struct use *use;                       /* [passes by this relay] owned */
-    uint32_t nuses, last_use[DEPTH];       /* of each area: number + 1, or 0 */
+    uint32_t sent[DEPTH], received[RECEIVES]; /* the last operations of the last streams */
+    struct use *use;                          /* [passes by this relay] owned */
+    uint32_t nuses, last_use[DEPTH];          /* of each area: number + 1, or 0 */
     uint32_t nsent, nreceived, nrelayed;
 };
 
@@ -202,7 +204,7 @@ static void receive_stream(struct work *w, const struct stream *s)
     int before_me = p->in_relay >= 0 ? p->in_relay : p->out_relay >= 0 ? p->out_relay : p->from;
     int tag = next_tag(w, before_me, 1);
     uint64_t pass = pass_bytes(w->q, p), to = w->column[p->from] + s->offset;
-    uint32_t *last = &w->received[w->nreceived++ % DEPTH], before = *last;
+    uint32_t *last = &w->received[w->nreceived++ % RECEIVES], before = *last;
 
     for (uint64_t at = 0; at < p->bytes; at += pass) {
         *last = plan_recv(w->b, before_me, tag, PLAN_OUTPUT, to + at, least(pass, p->bytes - at));

@@ -8,8 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "planners/lane/lane.h"
 #include "planners/load.h"
 #include "planners/model/model.h"
+#include "planners/nimble/demand.h"
+#include "planners/nimble/nimble.h"
 #include "planners/parallel_rings/parallel_rings.h"
 #include "test/unit/random.h"
 #include "test/unit/suites.h"
@@ -378,6 +381,65 @@ START_TEST(test_model__more_bytes_take_longer)
 }
 END_TEST
 
+/* Traffic whose last message would end alone, on a rail that idled before. */
+START_TEST(test_model__an_exchange_ends_on_all_rails_together)
+{
+    static const struct {
+        const char *topo;
+        enum demand_kind kind;
+        double of_bound;
+    } cases[] = {
+        {"node:3 rank:5 rail:5@100Mbit rail_rate:1.2@25Mbit latency_rail:60us", DEMAND_SKEW, .93},
+        {"node:4 rank:4 rail:4@100Mbit rail_rate:2.1@25Mbit latency_rail:60us", DEMAND_SKEW, .93},
+        {"node:4 rank:4 rail:4@100Mbit latency_rail:60us", DEMAND_FEW, .93},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct topo *t = test_topo_parse(cases[i].topo);
+        struct demand d = demand_defaults;
+        struct plan_request q = {
+            .collective = COLL_ALLTOALLV, .topo = t, .grain = 1, .chunk_bytes = 32 << 10};
+        uint64_t *matrix = calloc((size_t)t->nranks * (size_t)t->nranks, sizeof *matrix);
+
+        d.kind = cases[i].kind;
+        d.bytes = 4 << 20;
+        demand_fill(&d, t, matrix);
+        q.demand = matrix;
+        double part = load_bound(&q) / seconds_of(&q, &plan_nimble);
+        ck_assert_msg(part >= cases[i].of_bound, "%s: %.3f of the bound", cases[i].topo, part);
+        free(matrix);
+        topo_free(t);
+    }
+}
+END_TEST
+
+/* Slabs suit slow rails and fast ones. */
+START_TEST(test_model__an_allreduce_on_unequal_nodes_has_slabs_that_suit_its_rails)
+{
+    static const struct {
+        const char *topo;
+        double of_bound;
+    } cases[] = {
+        {"node:4 rank:4 rail:4@100Mbit rail_rate:2.1@25Mbit latency_rail:60us", .9},
+        {"node:4 gpu:8 rail:8@200Gbit rail_rate:2.1@50Gbit link_nvlink:200GB/s latency_rail:5us",
+         .7},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct topo *t = test_topo_parse(cases[i].topo);
+        struct plan_request q = {.collective = COLL_ALLREDUCE,
+                                 .topo = t,
+                                 .nbytes = 16 << 20,
+                                 .grain = 4,
+                                 .chunk_bytes = 32 << 10};
+        double part = load_bound(&q) / seconds_of(&q, &plan_lane);
+
+        ck_assert_msg(part >= cases[i].of_bound, "%s: %.3f of the bound", cases[i].topo, part);
+        topo_free(t);
+    }
+}
+END_TEST
+
 /* In seconds, as the model assumes rails where nothing is known. */
 static double in_seconds(const struct plan_request *q, double unit)
 {
@@ -473,6 +535,8 @@ Suite *suite_model(void)
     tcase_add_test(t, test_model__plans_that_never_end_are_refused);
     tcase_add_test(t, test_model__a_pipelined_ring_comes_near_its_bound);
     tcase_add_test(t, test_model__more_bytes_take_longer);
+    tcase_add_test(t, test_model__an_exchange_ends_on_all_rails_together);
+    tcase_add_test(t, test_model__an_allreduce_on_unequal_nodes_has_slabs_that_suit_its_rails);
     tcase_add_test(t, test_model__no_algorithm_is_faster_than_the_bound_on_random_shapes);
     suite_add_tcase(s, t);
     return s;
