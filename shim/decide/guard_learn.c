@@ -5,7 +5,7 @@
 #include "shim/decide/worth.h"
 
 enum { FREE_ROUNDS = 64, LATER_ROUNDS = 16 };
-enum { SLOWER_CALLS = 3, KNOWN_CALLS = 12, CHANGE_CALLS = 2000 };
+enum { CHANGED_CALLS = 3, KNOWN_CALLS = 12, CHANGE_CALLS = 2000 };
 
 static const double usual_cold = .2;  /* calls of the library that a first call takes longer */
 static const double cold_spread = .5; /* from one to the next */
@@ -14,6 +14,7 @@ static const double most_cold = 3;    /* more than that is no longer its being t
 static const double least_agreeing = .005;
 static const double most_agreeing = 1;
 static const double slower = 1.15;     /* than the slowest call so far: something has changed */
+static const double faster = 1.5;      /* ... than the fastest */
 static const double indifferent = .01; /* a gain that is not worth a change */
 static const double changed_all = 1, changed_each = .3; /* spread of what was known before */
 static const double contradicted = .6;                  /* logarithm: no chance any more */
@@ -52,25 +53,29 @@ static int choose(struct guard_entry *e, const struct view *v)
     return best;
 }
 
-/* Has the contender in use become slower, so that several calls in a row took longer than all of
-   those before? */
-static int has_slowed(struct guard_entry *e, double seconds)
+/* Did several calls in a row of the contender in use take longer than all of those before, or less
+   than all? The machine has changed then. */
+static int has_changed(struct guard_entry *e, double seconds)
 {
     struct samples s;
-    double most = -1e9;
+    double most = -1e9, least = 1e9;
 
     evidence_samples(&e->evidence, &s);
     for (int age = e->alarms; age < s.rounds; age++) {
         int r = (e->evidence.rounds - 1 - age) % EVIDENCE_ROUNDS;
+        double log = s.log[r][e->best];
 
-        if (s.in[r] & 1u << e->best && s.log[r][e->best] > most)
-            most = s.log[r][e->best];
+        if (!(s.in[r] & 1u << e->best))
+            continue;
+        most = log > most ? log : most;
+        least = log < least ? log : least;
     }
-    if (s.n[e->best] < KNOWN_CALLS || seconds <= slower * evidence_exp(most)) {
+    if (s.n[e->best] < KNOWN_CALLS ||
+        (seconds <= slower * evidence_exp(most) && seconds * faster >= evidence_exp(least))) {
         e->alarms = 0;
         return 0;
     }
-    if (++e->alarms < SLOWER_CALLS)
+    if (++e->alarms < CHANGED_CALLS)
         return 0;
     e->alarms = 0;
     return !e->changed || e->calls - e->changed >= CHANGE_CALLS;
@@ -194,7 +199,7 @@ void guard_learn_round(struct guard *g, struct guard_entry *e, int round, const 
     learn_cold(g, e, seconds);
     guard_expect_cold(g, e);
     doubt_recalled(e, seconds);
-    if (own > 0 && has_slowed(e, own))
+    if (own > 0 && has_changed(e, own))
         begin_again(g, e);
     evidence_add(&e->evidence, seconds);
     e->free_rounds -= e->free_rounds > 0;

@@ -6,8 +6,8 @@
 
 enum { CALLS = 2500, AHEAD = 500 };
 
-/* Call i is made once call i - AHEAD is over. */
-static void test_ahead(struct rank *r)
+/* Call i is made once call i - ahead is over. */
+static void run_ahead(struct rank *r, int ahead)
 {
     CUevent behind[AHEAD];
     float *data = device_new(r->count * sizeof *data), *host = calloc(r->count, sizeof *host);
@@ -16,13 +16,13 @@ static void test_ahead(struct rank *r)
     if (!host)
         abort();
     device_write(data, host, r->count * sizeof *host);
-    for (int i = 0; i < AHEAD; i++)
+    for (int i = 0; i < ahead; i++)
         CUDA(EventCreate(&behind[i], CU_EVENT_DISABLE_TIMING));
     for (int i = 0; i < CALLS; i++) {
-        if (i >= AHEAD)
-            CUDA(EventSynchronize(behind[i % AHEAD]));
+        if (i >= ahead)
+            CUDA(EventSynchronize(behind[i % ahead]));
         NCCL(ncclAllReduce(data, data, r->count, ncclFloat, ncclSum, r->comm, r->stream));
-        CUDA(EventRecord(behind[i % AHEAD], r->stream));
+        CUDA(EventRecord(behind[i % ahead], r->stream));
     }
     stream_wait(r->stream);
     device_read(host, data, r->count * sizeof *host);
@@ -31,8 +31,28 @@ static void test_ahead(struct rank *r)
     check(r, !wrong, "a sum of zeroes is none");
     free(host);
     device_free(data);
-    for (int i = 0; i < AHEAD; i++)
+    for (int i = 0; i < ahead; i++)
         CUDA(EventDestroy(behind[i]));
 }
 
-const struct test_case cases_ahead[] = {{"ahead", test_ahead}, {NULL, NULL}};
+static void test_ahead(struct rank *r)
+{
+    run_ahead(r, AHEAD);
+}
+
+/* Links change under a job that has settled: NCCL knows of one slow link, and then of all, which
+   are fast. */
+static void test_links_change(struct rank *r)
+{
+    static const char *const links[] = {"near=200 far=0.5 rings=1", "near=200 far=50"};
+
+    for (int turn = 0; turn < 2; turn++) {
+        ranks_meet(r);
+        setenv("NCCLSIM", links[turn], 1);
+        ranks_meet(r);
+        run_ahead(r, 4);
+    }
+}
+
+const struct test_case cases_ahead[] = {
+    {"ahead", test_ahead}, {"links_change", test_links_change}, {NULL, NULL}};

@@ -54,7 +54,7 @@ all=(reductions moves exchanges messages premul_unseen nothing one_rank groups m
   captured_other captured_mapped captured_registered captured_group rates set_rates two_level_rates group_rates message_rates memory memory_for_others)
 small=(full_device) # of a device that the simulated driver can fill
 processes_only=(forks debugged) # of ranks that are processes
-late=(captured_late captured_again fresh ahead) # many calls
+late=(captured_late captured_again fresh ahead links_change) # many calls
 slow=(sets_apart late_once) # several times until a rank has lost its patience
 # But those of which a rerouted run waits 5 s for ranks that do not come.
 mapfile -t prompt < <(printf '%s\n' "${all[@]}" | grep -vxE 'exchanges|different_order')
@@ -499,6 +499,14 @@ if [ -z "$quick" ]; then
   far_ahead 'hosts far ahead, slow links between hosts' 'near=200 far=0.5 rings=1'
   [ "$(rerouted allreduce)" -gt 1000 ]
   ok 'hosts far ahead, slow links between hosts: the others are rerouted' $?
+  # Links that become fast behind call 2,500: the guard looks at a settled call every 512 calls at least, and three
+  # looks in a row must find the change.
+  preloaded 'links that change' COLLSHIM_LOG=info COLLSHIM_MIN_BYTES=1K NCCLSIM='near=200 far=0.5 rings=1' "$ranks" --ranks 4 --hosts 2 --count 50003 links_change
+  grep -q 'guard: NCCL allreduce .* rerouted (' "$tmp/printed"
+  ok 'links that change: rerouted at first' $?
+  calls=$(sed -n "s/.*guard: NCCL .* the library's own .* after \([0-9]*\) calls.*/\1/p" "$tmp/printed" | tail -n 1)
+  [ -n "$calls" ] && [ "$calls" -gt 2500 ] && [ "$calls" -le 3100 ]
+  ok "links that change: the library's own after ${calls:-no} calls, at most 3100" $?
 fi
 # The next job begins with its findings.
 stored() { preloaded "$1" COLLSHIM_MIN_BYTES=1K COLLSHIM_STORE="$tmp/store" NCCLSIM='near=200 far=0.5 rings=1' "$ranks" --ranks 8 --hosts 2 --count 200003 repeated; }
