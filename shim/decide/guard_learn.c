@@ -54,7 +54,8 @@ static int choose(struct guard_entry *e, const struct view *v)
 }
 
 /* Did several calls in a row of the contender in use take longer than all of those before, or less
-   than all? The machine has changed then. */
+   than all? The machine has changed then. A call that takes three times as long is held up, and a
+   contender that stays so slow gets no further samples: so tries tell whether it is known. */
 static int has_changed(struct guard_entry *e, double seconds)
 {
     struct samples s;
@@ -70,7 +71,7 @@ static int has_changed(struct guard_entry *e, double seconds)
         most = log > most ? log : most;
         least = log < least ? log : least;
     }
-    if (s.n[e->best] < KNOWN_CALLS ||
+    if (!s.n[e->best] || e->evidence.tries[e->best] < KNOWN_CALLS ||
         (seconds <= slower * evidence_exp(most) && seconds * faster >= evidence_exp(least))) {
         e->alarms = 0;
         return 0;

@@ -3,6 +3,7 @@
 #include "test/nccl/ranks.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum { CALLS = 2500, AHEAD = 500 };
 
@@ -40,18 +41,30 @@ static void test_ahead(struct rank *r)
     run_ahead(r, AHEAD);
 }
 
-/* Links change under a job that has settled: NCCL knows of one slow link, and then of all, which
-   are fast. */
+/* Ranks are threads or processes: each sets it, while no stream has work. */
+static void set_links(struct rank *r, const char *links)
+{
+    ranks_meet(r);
+    setenv("NCCLSIM", links, 1);
+    ranks_meet(r);
+}
+
+/* Links change under a job that has settled: by turns NCCL knows of one slow link, and of all,
+   which are fast. */
 static void test_links_change(struct rank *r)
 {
     static const char *const links[] = {"near=200 far=0.5 rings=1", "near=200 far=50"};
+    const char *set = getenv("NCCLSIM");
+    char *before = strdup(set ? set : "");
 
-    for (int turn = 0; turn < 2; turn++) {
-        ranks_meet(r);
-        setenv("NCCLSIM", links[turn], 1);
-        ranks_meet(r);
+    if (!before)
+        abort();
+    for (int turn = 0; turn < 4; turn++) {
+        set_links(r, links[turn % 2]);
         run_ahead(r, 4);
     }
+    set_links(r, before);
+    free(before);
 }
 
 const struct test_case cases_ahead[] = {
