@@ -20,7 +20,7 @@
 enum state { NEW, ROUND, SETTLED, FOR_GOOD };
 
 enum { MOST_ELSEWHERE = 4, ROUGH_ROUNDS = 3 };
-enum { FIRST_LOOK = 4, MOST_APART = 256, APART = 32, LATER_APART = 512 };
+enum { FIRST_LOOK = 4, MOST_APART = 256, APART = 32, LATER_APART = 768 };
 enum { SURE_ROUNDS = 12 };
 
 static const double agreeing = .02;   /* calls that an agreement takes, before it is known */
