@@ -218,12 +218,14 @@ int bench_report_json(FILE *out, const struct bench_run *run, const struct bench
     bench_report_figure(&j, "native_min_us", r->native.min);
     bench_report_figure(&j, "native_max_us", r->native.max);
     json_rounded(&j, "native_spread", 6, r->native.spread);
+    json_rounded(&j, "native_error", 6, r->native.error);
     bench_report_figure(&j, "native_bound_fraction", over(r->bound_us, r->native.median));
     bench_report_figure(&j, "native_default_us", r->usual.median);
     json_bool(&j, "native_default_from_trial", r->usual_from_trial);
     bench_report_figure(&j, "collshim_min_us", r->shim.min);
     bench_report_figure(&j, "collshim_max_us", r->shim.max);
     bench_report_figure(&j, "collshim_spread", r->shim.spread);
+    bench_report_figure(&j, "collshim_error", r->shim.error);
     bench_report_figure(&j, "collshim_first_us", r->shim_first_us);
     bench_report_figure(&j, "collshim_settling_us", r->shim_settling_us);
     bench_report_figure(&j, "flow_mbit_per_s", run->rates ? mbit(run->rates->flow_median) : 0);

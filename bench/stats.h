@@ -8,6 +8,7 @@ struct bench_stats {
     int n;
     double median, min, max; /* in the samples' unit; 0 if n is 0 */
     double spread;           /* (max - min) / median */
+    double error;            /* standard error of the median, by it; 0: fewer than 4 samples */
 };
 
 /* Sorts samples in place. */

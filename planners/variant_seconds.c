@@ -384,7 +384,7 @@ static double of_shape(const struct plan_variant *v, const struct scene *m)
     case VARIANT_FULL_DOUBLING:
         return full_doubling(m, m->total);
     case VARIANT_TREE:
-        return tree(m);
+        return twice * tree(m);
     case VARIANT_BLOCK_TREE:
         return binomial(m, 1, m->total);
     case VARIANT_PIPELINE:

@@ -8,7 +8,7 @@
 #include "shim/mpi/calls.h"
 #include "shim/mpi/rails_pass.h"
 
-enum { PROBED = 128 << 10, BACKGROUND_TAG = RAILS_TAG + 2 };
+enum { PROBED = 128 << 10 };
 
 static double fastest(const struct topo *t)
 {

@@ -79,6 +79,25 @@ START_TEST(test_variants__few_steps_for_small_calls)
 }
 END_TEST
 
+/* Open MPI's nonoverlapping Allreduce calls the Reduce and the Bcast of its communicator. */
+START_TEST(test_variants__nothing_is_forced_under_nonoverlapping)
+{
+    struct variant_set set = all_of(VARIANT_OPENMPI);
+    const struct plan_variant *over = plan_variant_find(&set, COLL_ALLREDUCE, "nonoverlapping");
+
+    ck_assert_ptr_nonnull(over);
+    for (int i = 0; i < plan_variant_count; i++) {
+        const struct plan_variant *v = &plan_variants[i];
+
+        if (v->library == VARIANT_OPENMPI &&
+            (v->collective == COLL_REDUCE || v->collective == COLL_BCAST))
+            ck_assert_msg(v->number != over->number || v->segment != over->segment,
+                          "%s of %s shares its communicator", plan_variant_name(v),
+                          plan_collective_name(v->collective));
+    }
+}
+END_TEST
+
 /* Seconds of a call of 16 blocks of 1 MB, over rails of 1 MB/s where memory is no limit: blocks
    that cross the busiest rail, as they can be counted by hand. */
 static double blocks(const char *topology, enum plan_collective c, const char *name)
@@ -206,6 +225,7 @@ Suite *suite_native_variants(void)
 
     tcase_add_loop_test(t, test_variants__candidates_are_of_the_set_in_order, 0, 2);
     tcase_add_test(t, test_variants__few_steps_for_small_calls);
+    tcase_add_test(t, test_variants__nothing_is_forced_under_nonoverlapping);
     tcase_add_test(t, test_variants__seconds_are_those_of_the_busiest_rail);
     tcase_add_test(t, test_variants__none_is_proposed_far_behind_ours);
     tcase_add_test(t, test_variants__names_lead_back);
