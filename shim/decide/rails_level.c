@@ -3,13 +3,15 @@
 
 #include <stdlib.h>
 
-enum { ALIKE = 75 }; /* percent: the slowest to the fastest rail, if all are equal */
+enum { LUCKY_OF = 8 }; /* so many rates: a single one above all others is an error */
+enum { ALIKE = 75 };   /* percent: the slowest to the fastest rail, if all are equal */
 const double rails_slow_from = ALIKE / 100.;
 static const double alike = ALIKE / 100.;
 static const double told_apart = 0.9;               /* one rate to the next */
 static const double other = 1.3;                    /* times as fast, or as slow, is another rate */
 static const double rough = .45, other_rough = 1.7; /* of slow rails, measured with few bytes */
-static const double hardly_used = .03;              /* of the fastest rail's rate */
+static const double modest = .9;       /* of such a rate, which may be as much too high */
+static const double hardly_used = .03; /* of the fastest rail's rate */
 
 static int ascending(const void *a, const void *b)
 {
@@ -48,25 +50,42 @@ int rails_alike(const double *rate, int n)
     return 1;
 }
 
+/* The end of the run of values from `first` on that measuring cannot tell apart; sum: theirs.
+   value: ascending. */
+static int end_of_level(const double *value, int n, int first, double *sum)
+{
+    int end = first;
+
+    for (*sum = 0; end < n && value[first] >= alike * value[end] &&
+                   (end == first || value[end - 1] >= told_apart * value[end]);
+         end++)
+        *sum += value[end];
+    return end;
+}
+
+static void set_between(double *rate, int n, double low, double high, double to)
+{
+    for (int i = 0; i < n; i++)
+        if (rate[i] >= low && rate[i] <= high)
+            rate[i] = to;
+}
+
 void rails_level(double *rate, int n, double *room)
 {
-    double usual = rails_median(rate, n, room);
+    double usual = rails_median(rate, n, room), mean = 0, sum;
 
     for (int i = 0; i < n; i++)
         room[i] = rate[i] = rate[i] > 0 ? rate[i] : usual;
     qsort(room, (size_t)n, sizeof *room, ascending);
     for (int first = 0, end; first < n; first = end) {
-        double sum = 0, low = room[first];
+        end = end_of_level(room, n, first, &sum);
+        int lucky = first > 0 && end - first == 1 && end == n && n >= LUCKY_OF;
 
-        for (end = first; end < n && low >= alike * room[end] &&
-                          (end == first || room[end - 1] >= told_apart * room[end]);
-             end++)
-            sum += room[end];
-        double high = room[end - 1], mean = sum / (end - first);
-        for (int i = 0; i < n; i++)
-            if (rate[i] >= low && rate[i] <= high)
-                rate[i] = mean;
+        mean = lucky ? mean : sum / (end - first);
+        set_between(rate, n, room[first], room[end - 1], mean);
     }
+    for (int i = 0; i < n; i++)
+        rate[i] *= rate[i] < rough * mean ? modest : 1;
 }
 
 double rails_share(const double *rate, int n, int i)

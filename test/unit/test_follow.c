@@ -281,6 +281,21 @@ START_TEST(test_rails__what_measuring_cannot_tell_apart_is_equal)
 }
 END_TEST
 
+START_TEST(test_rails__too_much_for_a_rail_costs_more_than_too_little)
+{
+    double lucky[] = {100, 99, 136, 100, 101, 100, 24, 100},
+           fast[] = {100, 200, 200, 100, 99, 101, 100, 98}, few[] = {100, 136, 100}, room[8];
+
+    rails_level(lucky, 8, room);
+    ck_assert(lucky[2] == lucky[0]);
+    ck_assert(lucky[6] > 21 && lucky[6] < 22);
+    rails_level(fast, 8, room); /* of one rail, both ways */
+    ck_assert(fast[1] == 200 && fast[2] == 200 && fast[0] < 101);
+    rails_level(few, 3, room);
+    ck_assert(few[1] == 136);
+}
+END_TEST
+
 START_TEST(test_rails__changed_by_more_than_measuring_errs)
 {
     static const double none[3] = {0}, equal[] = {100, 95, 90}, half[] = {100, 50, 100},
@@ -315,6 +330,7 @@ Suite *suite_follow(void)
     tcase_add_loop_test(t, test_follow__a_rail_that_flaps_changes_plans_ever_more_rarely, 0, 5);
     tcase_add_test(t, test_follow__agreements_are_few_where_they_are_dear);
     tcase_add_test(t, test_rails__what_measuring_cannot_tell_apart_is_equal);
+    tcase_add_test(t, test_rails__too_much_for_a_rail_costs_more_than_too_little);
     tcase_add_test(t, test_rails__changed_by_more_than_measuring_errs);
     suite_add_tcase(s, t);
     return s;
