@@ -12,9 +12,9 @@
  * A piece is a run of bytes that one rank has on each node. Most ranks have one piece, and pieces
  * of a slice are about as wide. Rejected: nodes that each cut the vector by their own rails. Pieces
  * are then of all widths, and share a rail badly: 0.84 of the bound instead of 0.92 (modelled, 4 x
- * 4, one rail at a quarter). Rejected: each node combines the same part of every piece, so that slow
- * rails send and receive alike. At 1 MiB that is 0.86 instead of 0.83 (modelled, the same machine)
- * and no difference emulated; at 16 MiB it is 0.92 instead of 0.94 with two slow rails.
+ * 4, one rail at a quarter). Rejected: each node combines the same part of every piece, so that
+ * slow rails send and receive alike. At 1 MiB that is 0.86 instead of 0.83 (modelled, the same
+ * machine) and no difference emulated; at 16 MiB it is 0.92 instead of 0.94 with two slow rails.
  */
 #ifndef COLLSHIM_PLANNERS_LANES_PIECES_H
 #define COLLSHIM_PLANNERS_LANES_PIECES_H
