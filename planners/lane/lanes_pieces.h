@@ -14,7 +14,7 @@
  * are then of all widths, and share a rail badly: 0.84 of the bound instead of 0.92 (modelled, 4 x
  * 4, one rail at a quarter). Rejected: each node combines the same part of every piece, so that
  * slow rails send and receive alike. At 1 MiB that is 0.86 instead of 0.83 (modelled, the same
- * machine) and no difference emulated; at 16 MiB it is 0.92 instead of 0.94 with two slow rails.
+ * machine) and no difference emulated; at 16 MiB it is 0.90 instead of 0.92 with two slow rails.
  */
 #ifndef COLLSHIM_PLANNERS_LANES_PIECES_H
 #define COLLSHIM_PLANNERS_LANES_PIECES_H

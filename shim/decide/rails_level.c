@@ -88,6 +88,11 @@ void rails_level(double *rate, int n, double *room)
         rate[i] *= rate[i] < rough * mean ? modest : 1;
 }
 
+double rails_as_measured(double rate, double most)
+{
+    return rate < rough * most ? rate / modest : rate;
+}
+
 double rails_share(const double *rate, int n, int i)
 {
     double most = greatest(rate, n);

@@ -160,9 +160,10 @@ static int measure_slow(const struct turn *w, double *rate)
  * Pieces have both lengths in turn. The better pass of each counts, since a rank that lost its core
  * for a moment is slow once.
  */
-static int measure_step(struct turn *w, int step, int passes, struct measured *m, double *rate)
+static int measure_step(struct turn *w, int step, enum extent extent, struct measured *m,
+                        double *rate)
 {
-    int brief = passes != PASSES;
+    int brief = extent != FULL;
     struct rails_passed best[2] = {{DBL_MAX, 0}, {DBL_MAX, 0}};
     double mine = 0;
 
@@ -174,7 +175,7 @@ static int measure_step(struct turn *w, int step, int passes, struct measured *m
     if (rc != MPI_SUCCESS)
         return rc;
     struct turn usual = only(w, 0);
-    for (int i = 0; rc == MPI_SUCCESS && i < passes; i++) {
+    for (int i = 0; rc == MPI_SUCCESS && i < passes_of[extent]; i++) {
         struct rails_transfer small = {brief ? TIMED_BRIEF : RAILS_TIMED, RAILS_SMALL, LEAD};
         struct rails_transfer large = {RAILS_TIMED, RAILS_LARGE, 0};
         struct rails_passed now = {DBL_MAX, 0};
@@ -208,15 +209,15 @@ static void note_rates(const struct turn *w, int step, const double *rate, struc
         m->rate[TOPO_IN] = rate[from];
 }
 
-static int measure_own(struct turn *w, int passes, double *rate, struct measured *m)
+static int measure_own(struct turn *w, enum extent extent, double *rate, struct measured *m)
 {
-    int rc = measure_step(w, 1, passes, m, rate);
+    int rc = measure_step(w, 1, extent, m, rate);
 
     if (rc != MPI_SUCCESS)
         return rc;
     note_rates(w, 1, rate, m);
     if (w->t->nnodes > 2 && !rails_alike(rate, w->t->nranks)) {
-        rc = measure_step(w, -1, passes, m, rate);
+        rc = measure_step(w, -1, extent, m, rate);
         if (rc == MPI_SUCCESS)
             note_rates(w, -1, rate, m);
     }
@@ -268,8 +269,10 @@ static void tell(const struct topo *t)
         if (through < most && ++lines)
             say(CFG_LEVEL_INFO,
                 "rail %d of node %d was measured at %.3g Mbit/s out and %.3g in, others at %.3g",
-                rail, node, topo_rail_rate(t, node, rail, TOPO_OUT) * 8 / 1e6,
-                topo_rail_rate(t, node, rail, TOPO_IN) * 8 / 1e6, most * 8 / 1e6);
+                rail, node,
+                rails_as_measured(topo_rail_rate(t, node, rail, TOPO_OUT), most) * 8 / 1e6,
+                rails_as_measured(topo_rail_rate(t, node, rail, TOPO_IN), most) * 8 / 1e6,
+                most * 8 / 1e6);
     }
     for (int rail = 0; !t->rate && rail < t->nrails && t->rail[rail].bw_bytes_per_s > 0; rail++)
         say(CFG_LEVEL_INFO, "rail %d was measured at %.3g Mbit/s", rail,
@@ -372,7 +375,7 @@ static int measure(MPI_Comm comm, int rank, struct topo *t, enum extent extent, 
         m.rate[TOPO_OUT] = m.rate[TOPO_IN] = 0;
         m.full |= extent == FULL;
 
-        rc = measure_own(&w, passes_of[extent], r->rate, &m);
+        rc = measure_own(&w, extent, r->rate, &m);
         if (rc == MPI_SUCCESS)
             own_set(m);
     }
@@ -434,8 +437,9 @@ static void tell_change(const struct topo *t, const double *before, const double
     say(CFG_LEVEL_INFO,
         "rail %d of node %d carries %.3g of the fastest rail's rate %s, %.3g until call %u; "
         "%d rates changed, and schedules are made anew",
-        at / 2 % t->nrails, at / 2 / t->nrails, rails_share(now, n, at),
-        at % 2 == TOPO_OUT ? "out" : "in", rails_share(before, n, at), calls, others);
+        at / 2 % t->nrails, at / 2 / t->nrails, rails_as_measured(rails_share(now, n, at), 1),
+        at % 2 == TOPO_OUT ? "out" : "in", rails_as_measured(rails_share(before, n, at), 1), calls,
+        others);
 }
 
 int rails_measure_again(MPI_Comm comm, int rank, struct topo *t, unsigned calls, int *changed,

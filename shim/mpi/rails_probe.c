@@ -19,8 +19,8 @@ static double fastest(const struct topo *t)
     return most;
 }
 
-/* The planned rate from the rank to the one of its local index on the next node, if that is slow;
-   else 0. */
+/* The measured rate from the rank to the one of its local index on the next node, if that is
+   planned as slow; else 0. */
 static double planned_slow(const struct topo *t, int rank)
 {
     int to = rank == MPI_PROC_NULL ? MPI_PROC_NULL : rails_counterpart(t, rank, 1);
@@ -30,7 +30,9 @@ static double planned_slow(const struct topo *t, int rank)
     const struct topo_rank *a = &t->rank[rank], *b = &t->rank[to];
     double out = topo_rail_rate(t, a->node, a->rail, TOPO_OUT);
     double in = topo_rail_rate(t, b->node, b->rail, TOPO_IN), rate = out < in ? out : in;
-    return rate < rails_slow_from * fastest(t) ? rate : 0;
+    double most = fastest(t);
+
+    return rate < rails_slow_from * most ? rails_as_measured(rate, most) : 0;
 }
 
 double rails_probe_cost(const struct topo *t)

@@ -70,7 +70,15 @@ else
   check 'rails: collshim sees its own calls alone, 12 and one before them' \
     jq -e '.collectives[] | select(.collective == "allgather") | .calls == 4 * 13' "$tmp/rails/report.json"
   check 'rails: its cluster is gone' fails grep -q "fabric-r$$-" <(ip netns list)
-  for bad in '--mpi none' '--collectives all' '--sizes 1x' '--scenes none' '--calls 0' '--frames 3'; do
+  check 'rails: a trial' "$root/bench/rails/run" --quick --trials 1 --name "r$$" --out "$tmp/rails"
+  # shellcheck disable=SC2016 # awk's
+  check 'rails: a trial has its row, and calls with right results while the rail is slow and behind that' \
+    awk 'FNR == NR { if (FNR == 2) { rows = NF == 7; down = $3 }; next }
+         $1 != "pause" { n += 1; wrong += $4 != 1 }
+         END { exit !(rows && down >= 20 && down < 50 && n == down + 85 && !wrong) }' \
+    "$tmp/rails/trials.txt" "$tmp/rails/trial-1.lines"
+  for bad in '--mpi none' '--collectives all' '--sizes 1x' '--scenes none' '--calls 0' '--frames 3' '--trials 0' \
+    '--seed x' '--trials 2 --fall stall'; do
     # shellcheck disable=SC2086 # words
     check "rails: $bad is refused" refuses "$root/bench/rails/run" $bad
   done

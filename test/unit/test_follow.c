@@ -289,6 +289,8 @@ START_TEST(test_rails__too_much_for_a_rail_costs_more_than_too_little)
     rails_level(lucky, 8, room);
     ck_assert(lucky[2] == lucky[0]);
     ck_assert(lucky[6] > 21 && lucky[6] < 22);
+    ck_assert(rails_as_measured(lucky[6], 100) > 23.9 && rails_as_measured(lucky[6], 100) < 24.1);
+    ck_assert(rails_as_measured(72, 100) == 72);
     rails_level(fast, 8, room); /* of one rail, both ways */
     ck_assert(fast[1] == 200 && fast[2] == 200 && fast[0] < 101);
     rails_level(few, 3, room);
