@@ -190,16 +190,36 @@ static int goes_on(const struct bench_options *o, int repetition, double spent)
                                            spent < US_OF_SHORT_ONES && !o->corrupt);
 }
 
+/* An order of n contenders, the same on all ranks, that is drawn anew each time. In a cyclic order
+   each would always follow the same one, whose bytes may have used up a limiter's burst. */
+static void draw_order(int *order, int n)
+{
+    static uint64_t state = 88172645463325252u; /* xorshift64 (Marsaglia 2003) */
+
+    for (int i = 0; i < n; i++)
+        order[i] = i;
+    for (int i = n - 1; i > 0; i--) {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        int k = (int)(state % (uint64_t)(i + 1)), was = order[i];
+        order[i] = order[k];
+        order[k] = was;
+    }
+}
+
 static void repeat(const struct bench_run *run, const struct bench_collective *row,
                    const struct bench_problem *problem, struct field *f)
 {
+    int order[f->n];
     double spent = 0;
 
     for (int k = 0; goes_on(run->options, k, spent); k++) {
         bench_progress("%s %zu bytes: repetition %d of %d", row->name, problem->bytes, k + 1,
                        run->options->repetitions);
+        draw_order(order, f->n);
         for (int j = 0; j < f->n; j++) {
-            struct bench_contender *c = &f->list[(j + k) % f->n];
+            struct bench_contender *c = &f->list[order[j]];
             int corrupt = run->options->corrupt && k == run->options->repetitions - 1;
 
             if (c->verdict != BENCH_RUNNING)

@@ -96,6 +96,8 @@ void count_rerouted(enum plan_collective c, const struct plan_algorithm *a, int 
 {
     int row = count_carried(c, a, processes, total);
 
+    if (!settings_want_report())
+        return;
     count_timed(c, COUNT_REROUTED, total, seconds);
     add(&counters.by_row[c][count_size_class(total)][row], 1);
 }

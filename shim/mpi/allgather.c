@@ -12,6 +12,7 @@
 #include "shim/mpi/nonblocking.h"
 #include "shim/mpi/refused.h"
 #include "shim/mpi/reroute.h"
+#include "shim/mpi/settled.h"
 #include "shim/mpi/vectors.h"
 #include "shim/mpi/wrappers.h"
 
@@ -137,6 +138,11 @@ static int allgather(const struct allgather_arguments *a)
             mpi.Comm_size(a->comm, &size) == MPI_SUCCESS && !bytes_of_all(block, size, &call.total))
             why = gate_size(call.total, mpi_process.least_bytes);
     }
+    struct settled_call again = settled_both(a->form.native, a->sendbuf, a->sendcount, a->sendtype,
+                                             a->recvbuf, a->recvcount, a->recvtype);
+    int rc;
+    if (!why && settled_again(&call, &again, &rc))
+        return rc;
     if (!why && allgather_refused(a, COLL_ALLGATHER, size))
         why = REASON_ARGUMENTS;
     if (!why)

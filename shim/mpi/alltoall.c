@@ -4,6 +4,7 @@
  * data is copied aside first: blocks arrive where others still have to leave.
  */
 #include <stdint.h>
+#include <stdlib.h>
 
 #include "shim/mpi/comm.h"
 #include "shim/decide/count.h"
@@ -12,6 +13,7 @@
 #include "shim/mpi/nonblocking.h"
 #include "shim/mpi/refused.h"
 #include "shim/mpi/reroute.h"
+#include "shim/mpi/settled.h"
 #include "shim/mpi/vectors.h"
 #include "shim/mpi/wrappers.h"
 
@@ -26,6 +28,50 @@ struct alltoall_arguments {
     struct call_form form;
     int size;
 };
+
+/* The data of a side, packed: the application's own, or a copy in *room, owned. NULL: no memory. */
+static void *packed_side(const struct mpi_call *call, const struct layout *layout,
+                         const void *buffer, void **room)
+{
+    if (layout->dense)
+        return (void *)(uintptr_t)buffer;
+    *room = malloc((size_t)call->total);
+    return *room;
+}
+
+/*
+ * The library's function, with bytes. Open MPI's modified Bruck measures received blocks by the
+ * extent of the sent ones (4.1.4), and MPICH's Bruck expects every rank's type to be its own
+ * (4.0.2). Without memory the rank takes part as it can: the others wait for it.
+ */
+static int native_alltoall_bytes(const struct mpi_call *call)
+{
+    const struct alltoall_arguments *a = call->arguments;
+    int block = (int)(call->total / (uint64_t)a->size), in_place = a->sendbuf == MPI_IN_PLACE;
+    void *room[2] = {NULL, NULL}, *out, *in = NULL;
+    int rc = MPI_SUCCESS;
+
+    if (call->wrong)
+        return a->form.native(call);
+    out = packed_side(call, &call->output, a->recvbuf, &room[0]);
+    if (!in_place)
+        in = packed_side(call, &call->input, a->sendbuf, &room[1]);
+    int ready = out && (in_place || in);
+    if (ready && in_place && room[0])
+        rc = layout_pack(&call->output, a->recvbuf, a->recvcount * a->size, out, call->comm);
+    else if (ready && room[1])
+        rc = layout_pack(&call->input, a->sendbuf, a->sendcount * a->size, in, call->comm);
+    int sent = !ready ? a->form.native(call)
+               : in_place
+                   ? mpi.Alltoall(MPI_IN_PLACE, 0, MPI_BYTE, out, block, MPI_BYTE, call->comm)
+                   : mpi.Alltoall(in, block, MPI_BYTE, out, block, MPI_BYTE, call->comm);
+    rc = rc ? rc : sent;
+    if (rc == MPI_SUCCESS && ready && room[0])
+        rc = layout_unpack(&call->output, out, a->recvbuf, a->recvcount * a->size, call->comm);
+    free(room[0]);
+    free(room[1]);
+    return rc;
+}
 
 static int alltoall_buffers(const struct mpi_call *call, struct library_buffer *list)
 {
@@ -98,6 +144,7 @@ static int alltoall(struct alltoall_arguments *a)
                             .nonblocking = a->form.request,
                             .persistent = a->form.persistent,
                             .native = a->form.native,
+                            .native_alike = native_alltoall_bytes,
                             .buffers = alltoall_buffers};
     enum reason why = mpi_process.verdict;
     struct mpi_comm *c = NULL;
@@ -110,6 +157,11 @@ static int alltoall(struct alltoall_arguments *a)
             !bytes_of_all(block, a->size, &call.total))
             why = gate_size(call.total, mpi_process.least_bytes);
     }
+    struct settled_call again = settled_both(a->form.native, a->sendbuf, a->sendcount, a->sendtype,
+                                             a->recvbuf, a->recvcount, a->recvtype);
+    int rc;
+    if (!why && settled_again(&call, &again, &rc))
+        return rc;
     if (!why && alltoall_refused(a))
         why = REASON_ARGUMENTS;
     if (!why)

@@ -12,13 +12,20 @@ void attribute_gone(void)
     __atomic_add_fetch(&gone, 1, __ATOMIC_RELEASE);
 }
 
+void *attribute_again(MPI_Comm comm, const struct attribute_seen *last)
+{
+    unsigned long now = __atomic_load_n(&gone, __ATOMIC_ACQUIRE);
+
+    return last->comm == comm && last->gone == now ? last->value : NULL;
+}
+
 void *attribute_find(MPI_Comm comm, int keyval, struct attribute_seen *last)
 {
     unsigned long now = __atomic_load_n(&gone, __ATOMIC_ACQUIRE);
     void *value = NULL;
     int found = 0;
 
-    if (last->value && last->comm == comm && last->gone == now)
+    if (attribute_again(comm, last))
         return last->value;
     if (mpi.Comm_get_attr(comm, keyval, &value, &found) != MPI_SUCCESS || !found)
         return NULL;

@@ -10,6 +10,7 @@
 #include "shim/mpi/nonblocking.h"
 #include "shim/mpi/refused.h"
 #include "shim/mpi/reroute.h"
+#include "shim/mpi/settled.h"
 #include "shim/mpi/vectors.h"
 #include "shim/mpi/wrappers.h"
 
@@ -109,6 +110,15 @@ static int bcast(const struct bcast_arguments *a)
             mpi.Comm_size(a->comm, &size) == MPI_SUCCESS && a->root >= 0 && a->root < size)
             why = gate_size(call.total, mpi_process.least_bytes);
     }
+    struct settled_call again = {.like = {.native = a->form.native,
+                                          .count = {a->count},
+                                          .type = {MPI_DATATYPE_NULL, a->type},
+                                          .root = a->root},
+                                 .buffers = SETTLED_OWN,
+                                 .own = a->buffer};
+    int rc;
+    if (!why && settled_again(&call, &again, &rc))
+        return rc;
     if (!why && refused_block(COLL_BCAST, REFUSED_SEND, a->buffer, a->count, a->type))
         why = REASON_ARGUMENTS;
     if (!why)

@@ -141,11 +141,16 @@ void mpi_comm_close(void)
     mpi.Comm_free_keyval(&mpi_process.keyval);
 }
 
+static __thread struct attribute_seen last __attribute__((tls_model("initial-exec")));
+
 struct mpi_comm *mpi_comm_find(MPI_Comm comm)
 {
-    static __thread struct attribute_seen last __attribute__((tls_model("initial-exec")));
-
     return attribute_find(comm, mpi_process.keyval, &last);
+}
+
+struct mpi_comm *mpi_comm_last(MPI_Comm comm)
+{
+    return attribute_again(comm, &last);
 }
 
 /* In pieces on the stack: an answer that must not depend on memory. */

@@ -21,6 +21,7 @@
 #include "shim/mpi/links.h"
 #include "shim/mpi/process.h"
 #include "shim/mpi/reduction.h"
+#include "shim/mpi/settled.h"
 #include "shim/mpi/team.h"
 #include "shim/mpi/variants.h"
 #include "transports/engine.h"
@@ -34,14 +35,15 @@ enum { GPUS_KEPT = 4, CHANNELS_MOST = 8 };
 struct mpi_comm {
     enum reason verdict; /* REASON_NONE, or why all calls on this communicator run natively */
     int rank, size;
-    int placed;                     /* it counts as one of those that have a private_comm */
-    MPI_Comm private_comm;          /* owned */
-    struct topo *topo;              /* owned */
-    struct links links;             /* owned */
-    struct mpi_team team;           /* owned */
-    struct variants variants;       /* owned */
-    enum load_worth rails_measured; /* so far; all of it if there is nothing to be measured */
-    double rail_rate;               /* measured, of a usual rail: bytes/s; 0: not known */
+    struct settled settled[SETTLED_KEPT]; /* calls that may come again */
+    int placed;                           /* it counts as one of those that have a private_comm */
+    MPI_Comm private_comm;                /* owned */
+    struct topo *topo;                    /* owned */
+    struct links links;                   /* owned */
+    struct mpi_team team;                 /* owned */
+    struct variants variants;             /* owned */
+    enum load_worth rails_measured;       /* so far; all of it if there is nothing to be measured */
+    double rail_rate;                     /* measured, of a usual rail: bytes/s; 0: not known */
     struct load_crossed rails_crossed;
     int rails_followed;   /* they were, and may change */
     int rails_noted;      /* by the last call (rails_follow.h) */
@@ -83,9 +85,11 @@ int mpi_comm_open(void);
 void mpi_comm_close(void);
 
 /*
- * The state of an intracommunicator; NULL while there is none. Local, cheap.
+ * The state of an intracommunicator; NULL while there is none. Local, cheap. last: the same if this
+ * thread has asked for it last, else NULL.
  */
 struct mpi_comm *mpi_comm_find(MPI_Comm comm);
+struct mpi_comm *mpi_comm_last(MPI_Comm comm);
 
 /* Has it members that are not in this rank's MPI_COMM_WORLD? Local, and the same on all ranks; n:
    its size. */

@@ -22,6 +22,11 @@ void mpi_leave(void)
     inside--;
 }
 
+int mpi_is_inside(void)
+{
+    return inside != 0;
+}
+
 static enum reason gate_here(enum plan_collective collective)
 {
     return inside                                   ? REASON_NESTED
@@ -180,9 +185,14 @@ void mpi_meet_where_wanted(const struct mpi_call *call)
 
 struct mpi_comm *mpi_gate_claimed(const struct mpi_call *call, int nranks, enum reason *why)
 {
-    return call->nonblocking ? gate_started(call, nranks, call->total, why)
-                             : mpi_gate_comm(call->comm, nranks, call->collective, SIZES_CLAIMED,
-                                             call->total, why);
+    struct mpi_comm *c;
+
+    if (call->nonblocking)
+        return gate_started(call, nranks, call->total, why);
+    c = mpi_gate_comm(call->comm, nranks, call->collective, SIZES_CLAIMED, call->total, why);
+    if (*why == REASON_SLOWER)
+        settled_keep(mpi_comm_find(call->comm), call, NULL);
+    return c;
 }
 
 struct mpi_comm *mpi_gate_agreed(const struct mpi_call *call, int nranks, enum reason *why)

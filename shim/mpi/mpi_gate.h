@@ -70,6 +70,7 @@ enum reason mpi_gate_reduction(struct mpi_comm *c, struct mpi_call *call);
 /* Until mpi_leave, calls of this thread come from the library or from us: they run natively. */
 void mpi_enter(void);
 void mpi_leave(void);
+int mpi_is_inside(void);
 
 /* Join the helpers if they are starting and are ready by now. Collective over the communicator. */
 void mpi_join_team(struct mpi_comm *c, enum plan_collective collective);

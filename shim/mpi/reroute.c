@@ -214,6 +214,8 @@ static struct mpi_outcome run_contender(struct mpi_comm *c, struct guard_entry *
         if (timed && call->begun > 0)
             began = start = call->begun;
     }
+    if (!timed && !why && ready.variant)
+        settled_keep(c, call, ready.variant);
     o = why ? serve_natively(call, why) : serve_in_mode(c, &ready, rc);
     if (!timed)
         return o;

@@ -10,6 +10,7 @@
 #include "shim/mpi/mpi_gate.h"
 #include "shim/mpi/nonblocking.h"
 #include "shim/mpi/refused.h"
+#include "shim/mpi/settled.h"
 #include "shim/mpi/sizes.h"
 #include "shim/mpi/unsized.h"
 
@@ -150,6 +151,20 @@ int rooted_run(struct rooted *a, struct mpi_call *call, rooted_fill fill)
                   ? REASON_ARGUMENTS
                   : gate_size(call->total, mpi_process.least_bytes);
     }
+    struct settled_call again = {.like = {.native = a->form.native,
+                                          .count = {a->own.count},
+                                          .type = {a->own.type, MPI_DATATYPE_NULL},
+                                          .root = a->root},
+                                 .buffers = SETTLED_AT_ROOT,
+                                 .own = a->own.buffer};
+    if (!why && rank == a->root) {
+        again.like.count[1] = a->all.count;
+        again.like.type[1] = a->all.type;
+        again.all = a->all.buffer;
+    }
+    int rc;
+    if (!why && settled_again(call, &again, &rc))
+        return rc;
     if (!why && rooted_refused(a, call->collective, size, rank))
         why = REASON_ARGUMENTS;
     if (!why)

@@ -137,14 +137,23 @@ static struct mpi_outcome run_plan(struct mpi_comm *c, const struct ready *ready
     return serve_failed(serve_code(rc));
 }
 
+int serve_variant(struct mpi_comm *c, const struct plan_variant *v,
+                  const struct variant_comm *place, struct mpi_call *call)
+{
+    double start = settings_want_report() ? count_now() : 0;
+    int rc = variants_run(c, v, place, call);
+
+    count_rerouted(call->collective, &v->row, 1, call->total,
+                   settings_want_report() ? count_now() - start : 0);
+    return rc;
+}
+
 static struct mpi_outcome run_variant(struct mpi_comm *c, const struct ready *ready)
 {
-    const struct mpi_call *call = &ready->call;
-    double start = count_now();
-    int rc = variants_run(c, ready->variant, call);
+    const struct plan_variant *v = ready->variant;
+    struct mpi_call own = ready->call;
 
-    count_rerouted(call->collective, ready->algorithm, 1, call->total, count_now() - start);
-    return serve_failed(rc);
+    return serve_failed(serve_variant(c, v, variants_place(c, v), &own));
 }
 
 /* No clock is read here, unless a report will tell the time. */

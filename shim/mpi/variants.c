@@ -104,8 +104,8 @@ static int agree(const struct mpi_comm *c, int well)
 /* Have both the same communicator? */
 static int is_like(const struct plan_variant *a, const struct plan_variant *b)
 {
-    return a->number == b->number && a->segment == b->segment &&
-           !strcmp(a->component, b->component);
+    return a == b || (a->number == b->number && a->segment == b->segment &&
+                      !strcmp(a->component, b->component));
 }
 
 static struct variant_comm *find(struct variants *made, const struct plan_variant *v)
@@ -192,17 +192,37 @@ enum reason variants_prepare(struct mpi_comm *c, const struct plan_variant *v,
     return own->comm == MPI_COMM_NULL ? REASON_VARIANT : REASON_NONE;
 }
 
-int variants_run(struct mpi_comm *c, const struct plan_variant *v, const struct mpi_call *call)
+struct variant_comm *variants_place(struct mpi_comm *c, const struct plan_variant *v)
 {
-    struct mpi_call own = *call;
+    return way->make_begin ? find(&c->variants, v) : NULL;
+}
 
-    own.comm = way->make_begin ? find(&c->variants, v)->comm : c->private_comm;
+int variants_place_is(const struct variant_comm *place, const struct plan_variant *v)
+{
+    return place->like && is_like(place->like, v) && place->comm != MPI_COMM_NULL;
+}
+
+void variants_use(struct mpi_comm *c, struct variant_comm *place)
+{
+    if (place)
+        place->used = ++c->variants.calls;
+}
+
+int variants_run(struct mpi_comm *c, const struct plan_variant *v, const struct variant_comm *place,
+                 struct mpi_call *call)
+{
+    int (*native)(const struct mpi_call *) = call->native;
+    MPI_Comm comm = call->comm;
+
+    call->comm = place ? place->comm : c->private_comm;
     if (call->native_alike)
-        own.native = call->native_alike;
+        call->native = call->native_alike;
     int turned = way->call_begin && way->call_begin(v) == 0;
-    int rc = library_call(&own);
+    int rc = library_call(call);
     if (turned)
         way->call_end(v);
+    call->comm = comm;
+    call->native = native;
     return rc;
 }
 

@@ -74,8 +74,16 @@ const struct plan_variant *variants_named(enum plan_collective c);
 enum reason variants_prepare(struct mpi_comm *c, const struct plan_variant *v,
                              const struct mpi_call *call);
 
-/* The call; prepared. Returns an MPI code, of which no error handler has heard. */
-int variants_run(struct mpi_comm *c, const struct plan_variant *v, const struct mpi_call *call);
+/* Its communicator, prepared; NULL: it needs none. is: is it still that variant's? use: counts as
+   variants_prepare does. */
+struct variant_comm *variants_place(struct mpi_comm *c, const struct plan_variant *v);
+int variants_place_is(const struct variant_comm *place, const struct plan_variant *v);
+void variants_use(struct mpi_comm *c, struct variant_comm *place);
+
+/* The call; prepared. It has another communicator and function meanwhile. Returns an MPI code, of
+   which no error handler has heard. */
+int variants_run(struct mpi_comm *c, const struct plan_variant *v, const struct variant_comm *place,
+                 struct mpi_call *call);
 
 void variants_free(struct variants *v);
 
