@@ -29,6 +29,10 @@ static const double US_FOR_IT = 500e3;
 enum { MORE_TIMES = 100 };
 static const double US_OF_SHORT_ONES = 4e6;
 
+/* Short calls of a contender then follow each other, as in a program, and the first ones do not
+   count: they have the burst that the last contender left in the limiters. */
+enum { IN_A_ROW = 10, UNCOUNTED = 4 };
+
 struct field {
     int n, native; /* the preload, if any, comes after the native ones */
     struct bench_contender *list;
@@ -52,12 +56,18 @@ static int wanted(const char *native, const struct bench_algorithm *a)
     return a->index < 0 || strcmp(native, "best") == 0 || listed(native, a->name);
 }
 
+/* Timed calls of a contender, at most. */
+static int most_of(const struct bench_options *o)
+{
+    return o->repetitions * (o->warm_up ? MORE_TIMES : 1);
+}
+
 static int field_make(const struct bench_run *run, const struct bench_collective *row,
                       const struct bench_problem *problem,
                       const struct bench_algorithms *algorithms, struct field *f)
 {
     size_t most = (size_t)algorithms->n + 1;
-    size_t each = (size_t)run->options->repetitions * (run->options->warm_up ? MORE_TIMES : 1);
+    size_t each = (size_t)most_of(run->options);
 
     memset(f, 0, sizeof(*f));
     f->list = calloc(most, sizeof(*f->list));
@@ -186,8 +196,8 @@ static void print_trials(const struct bench_run *run, const struct bench_collect
 
 static int goes_on(const struct bench_options *o, int repetition, double spent)
 {
-    return repetition < o->repetitions || (o->warm_up && repetition < o->repetitions * MORE_TIMES &&
-                                           spent < US_OF_SHORT_ONES && !o->corrupt);
+    return repetition < o->repetitions ||
+           (repetition < most_of(o) && spent < US_OF_SHORT_ONES && !o->corrupt);
 }
 
 /* An order of n contenders, the same on all ranks, that is drawn anew each time. In a cyclic order
@@ -208,24 +218,40 @@ static void draw_order(int *order, int n)
     }
 }
 
+/* So many calls of a contender at a time. */
+static int calls_in_a_row(const struct bench_options *o, const struct field *f)
+{
+    double once = 0;
+
+    for (int i = 0; i < f->n; i++)
+        once += f->list[i].verdict == BENCH_RUNNING ? f->list[i].trial_us : 0;
+    return o->warm_up && !o->corrupt && once * IN_A_ROW * o->repetitions < US_OF_SHORT_ONES
+               ? IN_A_ROW
+               : 1;
+}
+
 static void repeat(const struct bench_run *run, const struct bench_collective *row,
                    const struct bench_problem *problem, struct field *f)
 {
-    int order[f->n];
+    int order[f->n], row_of = calls_in_a_row(run->options, f), last = run->options->repetitions - 1;
+    int uncounted = row_of > 1 ? UNCOUNTED : 0;
     double spent = 0;
 
-    for (int k = 0; goes_on(run->options, k, spent); k++) {
+    for (int k = 0; goes_on(run->options, k, spent); k += row_of - uncounted) {
         bench_progress("%s %zu bytes: repetition %d of %d", row->name, problem->bytes, k + 1,
                        run->options->repetitions);
         draw_order(order, f->n);
         for (int j = 0; j < f->n; j++) {
             struct bench_contender *c = &f->list[order[j]];
-            int corrupt = run->options->corrupt && k == run->options->repetitions - 1;
+            int corrupt = run->options->corrupt && k == last;
 
-            if (c->verdict != BENCH_RUNNING)
-                continue;
-            c->us[c->n] = bench_call_once(run, row, problem, c, corrupt);
-            spent += c->us[c->n++];
+            for (int i = 0; i < row_of && c->verdict == BENCH_RUNNING; i++) {
+                double us = bench_call_once(run, row, problem, c, corrupt);
+
+                spent += us;
+                if (i >= uncounted && k + i - uncounted < most_of(run->options))
+                    c->us[c->n++] = us;
+            }
         }
     }
 }

@@ -295,7 +295,7 @@ struct balance_options nimble_options(const struct plan_request *q)
 {
     struct balance_options o = balance_defaults;
 
-    o.split_bytes = least(o.split_bytes, 4 * q->chunk_bytes);
+    o.split_bytes = least(o.split_bytes, q->chunk_bytes);
     o.relay_bytes = o.split_bytes / 16;
     return o;
 }

@@ -142,6 +142,23 @@ static int compose(struct guard_entry *e, const struct view *v)
     return add_round(e, v);
 }
 
+static int is_predicted(const struct plan_candidate *c)
+{
+    return c->seconds > 0 && isfinite(c->seconds);
+}
+
+/* A row without a model comes first in its list: it is taken for as good as the best of those with
+   one. */
+static double least_predicted(const struct plan_candidate *c, int n)
+{
+    double least = INFINITY;
+
+    for (int i = 0; i < n; i++)
+        if (is_predicted(&c[i]) && c[i].seconds < least)
+            least = c[i].seconds;
+    return isfinite(least) ? least : 1;
+}
+
 void guard_begin(struct guard *g, struct guard_entry *e, uint64_t total,
                  const struct plan_candidate *c, int n, int warm)
 {
@@ -151,10 +168,10 @@ void guard_begin(struct guard *g, struct guard_entry *e, uint64_t total,
         n = GUARD_REROUTES;
     e->n = (uint8_t)(1 + n);
     e->total = total;
+    double least = least_predicted(c, n);
     for (int i = 0; i < n; i++) {
-        int known = c[i].seconds > 0 && isfinite(c[i].seconds);
         e->reroute[i] = c[i];
-        e->predicted[1 + i] = known ? evidence_ln(c[i].seconds) : i ? e->predicted[i] : 0;
+        e->predicted[1 + i] = evidence_ln(is_predicted(&c[i]) ? c[i].seconds : least);
         e->kind[1 + i] = guard_kind_of(&c[i]);
     }
     if (!n) {

@@ -14,7 +14,7 @@ int WRAP(FORM(Allgather, allgather))(const void *sendbuf, COUNT sendcount, MPI_D
                                      void *recvbuf, COUNT recvcount, MPI_Datatype recvtype,
                                      MPI_Comm comm FORM_PARAMETERS)
 {
-    if (FORM_PASSES(nonblocking_passes(COLL_ALLGATHER, recvcount, recvtype, comm)))
+    if (FORM_SMALL(COLL_ALLGATHER, recvcount, recvtype, comm))
         return LIBRARY(FORM(Allgather, allgather))(sendbuf, sendcount, sendtype, recvbuf, recvcount,
                                                    recvtype, comm FORM_ARGUMENTS);
     return allgather(&(struct allgather_arguments){.sendbuf = sendbuf,

@@ -14,7 +14,7 @@ int WRAP(FORM(Alltoall, alltoall))(const void *sendbuf, COUNT sendcount, MPI_Dat
                                    void *recvbuf, COUNT recvcount, MPI_Datatype recvtype,
                                    MPI_Comm comm FORM_PARAMETERS)
 {
-    if (FORM_PASSES(nonblocking_passes(COLL_ALLTOALL, recvcount, recvtype, comm)))
+    if (FORM_SMALL(COLL_ALLTOALL, recvcount, recvtype, comm))
         return LIBRARY(FORM(Alltoall, alltoall))(sendbuf, sendcount, sendtype, recvbuf, recvcount,
                                                  recvtype, comm FORM_ARGUMENTS);
     return alltoall(&(struct alltoall_arguments){.sendbuf = sendbuf,

@@ -9,6 +9,9 @@
  *   FORM_PARAMETERS        what its parameters have behind the blocking one's,
  *   FORM_ARGUMENTS         its arguments in the wrapper,
  *   FORM_GIVEN             and in the native function, with `a` and `call`
+ *   FORM_SMALL(collective, count, type, comm)
+ *                          does one look show that the wrapper's call is the library's? As
+ *                          mpi_gate_passes and nonblocking_passes
  *   FORM_PASSES(passes)    is the wrapper's call the library's? passes: of a nonblocking one that
  *                          has a request
  *   FORM_HERE(Name, name)  the initialiser of its struct call_form (reroute.h)

@@ -6,10 +6,14 @@
 #ifndef COLLSHIM_SHIM_MPI_MPI_GATE_H
 #define COLLSHIM_SHIM_MPI_MPI_GATE_H
 
+#include "shim/decide/call_site.h"
+#include "shim/decide/count.h"
 #include "shim/decide/gate.h"
 #include "shim/mpi/alike.h"
 #include "shim/mpi/first.h"
 #include "shim/mpi/reroute.h"
+#include "shim/mpi/vectors.h"
+#include "transports/cuda_memory.h"
 
 /* Is rerouting on, and is a call of that many bytes worth a look? Inlined into the wrappers,
    because most calls of a program end here. least: mpi_process.least_bytes, or
@@ -23,6 +27,34 @@ static inline enum reason gate_size(uint64_t total, uint64_t least)
     if (total < least)
         return REASON_SMALL;
     return total || alike_asked() ? REASON_NONE : REASON_EMPTY;
+}
+
+/*
+ * Does one look show that a blocking call is the library's? Counts it if so. It has that many
+ * elements or, with comm, as many for each rank. Inlined into the wrappers, before the call is
+ * described, because most calls of a program end here.
+ */
+static inline int mpi_gate_passes(enum plan_collective collective, MPI_Count count,
+                                  MPI_Datatype type, MPI_Comm comm)
+{
+    enum reason why = mpi_process.verdict;
+    uint64_t total = 0;
+    int size = 1;
+
+    if (__atomic_load_n(&first_wanted, __ATOMIC_RELAXED) || cuda_present())
+        return 0;
+    if (!why) {
+        if (bytes_of(count, type, &total) < 0 ||
+            (comm != MPI_COMM_NULL && mpi.Comm_size(comm, &size) != MPI_SUCCESS) ||
+            bytes_of_all(total, size, &total) < 0)
+            return 0;
+        why = total < mpi_process.least_bytes ? REASON_SMALL : REASON_NONE;
+    }
+    if (!why)
+        return 0;
+    count_native(collective, why);
+    site_note_bytes(total);
+    return 1;
 }
 
 /* The local part of the gate: settings, and the kind of communicator. nranks: its size. */

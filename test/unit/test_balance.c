@@ -455,21 +455,26 @@ END_TEST
 
 START_TEST(test_nimble__what_balancing_gains_is_predicted)
 {
-    struct topo *t = test_topo_parse("node:2 rank:2 rail:2@100Mbit,50Mbit");
-    uint64_t demand[16] = {0}, message = 900000;
-    size_t chunk[PLAN_CHUNKS];
-    double direct, balanced, rail = 6.25e6;
-    struct plan_request q = {.collective = COLL_ALLTOALLV, .topo = t, .demand = demand, .grain = 1};
+    static const uint64_t messages[] = {900000, 90000};
 
-    demand[2 * 4 + 0] = demand[3 * 4 + 0] = message;
-    plan_chunks(&q, chunk);
-    ck_assert_uint_eq(chunk[0], 32 << 10); /* of 256 KiB it would have too few to be split */
-    q.chunk_bytes = chunk[0];
-    ck_assert_int_eq(nimble_predict(&q, &direct, &balanced), 0);
-    ck_assert_double_eq_tol(direct, (double)message / rail, 1e-9);
-    ck_assert_double_ge(balanced, 2 * (double)message / (3 * rail));
-    ck_assert_double_le(balanced, 1.02 * 2 * (double)message / (3 * rail));
-    topo_free(t);
+    for (size_t i = 0; i < sizeof messages / sizeof *messages; i++) {
+        struct topo *t = test_topo_parse("node:2 rank:2 rail:2@100Mbit,50Mbit");
+        uint64_t demand[16] = {0}, message = messages[i];
+        size_t chunk[PLAN_CHUNKS];
+        double direct, balanced, rail = 6.25e6;
+        struct plan_request q = {
+            .collective = COLL_ALLTOALLV, .topo = t, .demand = demand, .grain = 1};
+
+        demand[2 * 4 + 0] = demand[3 * 4 + 0] = message;
+        plan_chunks(&q, chunk);
+        ck_assert_uint_eq(chunk[0], 32 << 10); /* of 256 KiB it would have too few to be split */
+        q.chunk_bytes = chunk[0];
+        ck_assert_int_eq(nimble_predict(&q, &direct, &balanced), 0);
+        ck_assert_double_eq_tol(direct, (double)message / rail, 1e-9);
+        ck_assert_double_ge(balanced, 2 * (double)message / (3 * rail));
+        ck_assert_double_le(balanced, 1.02 * 2 * (double)message / (3 * rail));
+        topo_free(t);
+    }
 }
 END_TEST
 

@@ -437,6 +437,38 @@ START_TEST(test_guard__a_library_that_is_warm_is_not_cold)
 }
 END_TEST
 
+static int agree_alone(void *context, double *value, int n)
+{
+    (void)context, (void)value, (void)n;
+    return 0;
+}
+
+/* Exchanges have no model, and the library's algorithms beside them do. */
+START_TEST(test_guard__a_row_without_a_model_has_its_trial_beside_others)
+{
+    struct plan_candidate c[] = {
+        {.seconds = INFINITY}, {.seconds = INFINITY}, {.seconds = 1e-3}, {.seconds = 2e-3}};
+    struct guard g;
+
+    guard_open(&g, 0, NULL);
+    struct guard_entry *e = guard_find(&g, COLL_ALLTOALLV, 0, MIB);
+    guard_begin(&g, e, MIB, c, 4, 0);
+    for (int call = 0; call < 20; call++) {
+        int slot;
+
+        if (guard_settled(e))
+            continue;
+        int i = guard_pick(&g, e, MIB, &slot);
+        if (slot == GUARD_UNTIMED)
+            continue;
+        guard_note(e, slot, i == 1 ? .05 : .19, 0);
+        if (guard_due(e))
+            guard_conclude(&g, e, agree_alone, NULL);
+    }
+    ck_assert_int_eq(e->best, 1);
+}
+END_TEST
+
 /* The job begins settled, with hardly a trial; where the machine is another one, it finds out. */
 START_TEST(test_guard__an_earlier_job_is_believed_until_it_is_wrong)
 {
@@ -580,6 +612,7 @@ Suite *suite_guard(void)
     tcase_add_test(t, test_guard__timed_calls_are_few);
     tcase_add_test(t, test_guard__settled_calls_are_left_alone);
     tcase_add_test(t, test_guard__a_library_that_is_warm_is_not_cold);
+    tcase_add_test(t, test_guard__a_row_without_a_model_has_its_trial_beside_others);
     tcase_add_test(t, test_guard__an_earlier_job_is_believed_until_it_is_wrong);
     tcase_add_test(t, test_guard__reroutes_that_cannot_serve_are_dropped_for_good);
     tcase_add_test(t, test_guard__a_failed_agreement_is_the_end_of_it);
