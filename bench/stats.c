@@ -24,7 +24,7 @@ struct bench_stats bench_stats_of(double *samples, int n)
     s.min = samples[0];
     s.max = samples[n - 1];
     s.median = n % 2 ? samples[n / 2] : (samples[n / 2 - 1] + samples[n / 2]) / 2;
-    /* Of normal samples the quartiles are 1.349 standard deviations apart, and a median is off by
+    /* Quartiles of normal samples are 1.349 standard deviations apart, and a median is off by
        1.2533 / sqrt(n) of one. */
     double quartiles = samples[(n - 1) * 3 / 4] - samples[(n - 1) / 4];
     s.error = s.median > 0 && n > 3 ? 1.2533 / 1.349 * quartiles / sqrt(n) / s.median : 0;

@@ -20,7 +20,7 @@ int rails_alike(const double *rate, int n);
    costs a call 1 %, and a tenth too much 10 %. room: [n], for the work. */
 void rails_level(double *rate, int n, double *room);
 
-/* What was measured of a rate that rails_level has made; most: the fastest of them. */
+/* The measured rate behind one that rails_level has made; most: the fastest of them. */
 double rails_as_measured(double rate, double most);
 
 /* Parts of the fastest rate. Below rails_slow_from a rail is slow. */
