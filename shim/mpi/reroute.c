@@ -210,12 +210,12 @@ static struct mpi_outcome run_contender(struct mpi_comm *c, struct guard_entry *
 
     if (contender != GUARD_NATIVE) {
         why = serve_prepare(c, call, &e->reroute[contender - 1], &ready, &rc);
+        if (!timed && !why && ready.variant)
+            settled_keep(c, call, ready.variant);
         start = timed ? count_now() : 0;
         if (timed && call->begun > 0)
             began = start = call->begun;
     }
-    if (!timed && !why && ready.variant)
-        settled_keep(c, call, ready.variant);
     o = why ? serve_natively(call, why) : serve_in_mode(c, &ready, rc);
     if (!timed)
         return o;

@@ -26,11 +26,10 @@ int vectors_sizes(struct counts counts, int n, MPI_Datatype type, size_t *bytes,
 
 struct vectors vectors_keep(struct counts counts, struct displs displs, int n, void *room)
 {
-    MPI_Count *count = room;
-    MPI_Aint *displ = (MPI_Aint *)(count + n);
-
     if (!room)
         return (struct vectors){counts, displs};
+    MPI_Count *count = room;
+    MPI_Aint *displ = (MPI_Aint *)(count + n);
     for (int i = 0; i < n; i++) {
         count[i] = counts_at(counts, i);
         displ[i] = displs_at(displs, i);
