@@ -49,14 +49,13 @@ static int native_alltoall_bytes(const struct mpi_call *call)
     const struct alltoall_arguments *a = call->arguments;
     int block = (int)(call->total / (uint64_t)a->size), in_place = a->sendbuf == MPI_IN_PLACE;
     void *room[2] = {NULL, NULL}, *out, *in = NULL;
-    int rc = MPI_SUCCESS;
 
     if (call->wrong)
         return a->form.native(call);
     out = packed_side(call, &call->output, a->recvbuf, &room[0]);
     if (!in_place)
         in = packed_side(call, &call->input, a->sendbuf, &room[1]);
-    int ready = out && (in_place || in);
+    int ready = out && (in_place || in), rc = ready ? MPI_SUCCESS : MPI_ERR_NO_MEM;
     if (ready && in_place && room[0])
         rc = layout_pack(&call->output, a->recvbuf, a->recvcount * a->size, out, call->comm);
     else if (ready && room[1])

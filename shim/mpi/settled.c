@@ -72,8 +72,7 @@ int settled_again(struct mpi_call *call, const struct settled_call *s, int *rc)
 
     call->settled = call->nonblocking ? NULL : s;
     if (call->nonblocking || !gate_bytes(call->total) || mpi_is_inside() ||
-        __atomic_load_n(&first_wanted, __ATOMIC_RELAXED) || !(c = mpi_comm_last(call->comm)) ||
-        c->verdict)
+        !(c = mpi_comm_last(call->comm)) || c->verdict)
         return 0;
     const struct settled *k = place_of(c, call);
     if (k->never || !is_like(k, call, s) || !have_places(c, call, s))

@@ -84,20 +84,6 @@ START_TEST(test_guard__reroutes_that_do_not_pay_cost_few_calls)
 }
 END_TEST
 
-/* One that is cold again and again is not. */
-START_TEST(test_guard__a_cold_start_is_forgiven)
-{
-    for (int cold = 1; cold <= 64; cold *= 2) {
-        struct machine m = quiet;
-        m.reroutes = 1;
-        m.share[0] = .5;
-        m.cold[0] = cold;
-        int best = machine_settled_on(&m);
-        ck_assert_msg(best == 1, "cold %d: settled on %d", cold, best);
-    }
-}
-END_TEST
-
 static void spare(struct machine *m, double times)
 {
     for (int r = 0; r < m->ranks; r++)
@@ -366,23 +352,6 @@ START_TEST(test_guard__each_skew_has_its_verdict)
 }
 END_TEST
 
-/* The next size class begins with the findings of this one. */
-START_TEST(test_guard__a_class_learns_from_the_one_beside_it)
-{
-    struct machine m = quiet;
-
-    m.share[0] = 1.4;
-    m.share[1] = .5;
-    m.share[2] = 1.5;
-    machine_settled_on(&m);
-    int ran = m.ran[2];
-    for (int i = 0; i < 100; i++)
-        machine_call(&m, 2 * MIB);
-    ck_assert_int_eq(guard_find(&m.guard[0], COLL_BCAST, 0, 2 * MIB)->best, 2);
-    ck_assert_int_ge(m.ran[2] - ran, 95);
-}
-END_TEST
-
 /* The bound that guard.c states, for two contenders that no measurement tells apart: the hardest.
  */
 START_TEST(test_guard__timed_calls_are_few)
@@ -410,86 +379,6 @@ START_TEST(test_guard__settled_calls_are_left_alone)
     int timed = m.timed;
     machine_calls(&m, 1000);
     ck_assert_int_le(m.timed - timed, 1000 / 128 + 2);
-}
-END_TEST
-
-/* The library has had such a call just before: its first time is not taken for a cold one. */
-START_TEST(test_guard__a_library_that_is_warm_is_not_cold)
-{
-    for (int warm = 0; warm < 2; warm++) {
-        static struct machine m;
-        struct guard_entry *e;
-        static const struct plan_algorithm row;
-        struct plan_candidate c = {.algorithm = &row};
-
-        m = quiet;
-        e = guard_find(&m.guard[0], COLL_BCAST, 0, MIB);
-        guard_begin(&m.guard[0], e, MIB, &c, 1, warm);
-        m.ranks = m.reroutes = 1;
-        m.share[0] = 1.2;
-        m.held_up = 1;
-        m.held_up_by = 1.3;
-        machine_calls(&m, 6);
-        struct samples s;
-        evidence_samples(&e->evidence, &s);
-        ck_assert_int_eq(s.in[0] & 1, warm); /* a cold one is forgotten */
-    }
-}
-END_TEST
-
-static int agree_alone(void *context, double *value, int n)
-{
-    (void)context, (void)value, (void)n;
-    return 0;
-}
-
-/* Exchanges have no model, and the library's algorithms beside them do. */
-START_TEST(test_guard__a_row_without_a_model_has_its_trial_beside_others)
-{
-    struct plan_candidate c[] = {
-        {.seconds = INFINITY}, {.seconds = INFINITY}, {.seconds = 1e-3}, {.seconds = 2e-3}};
-    struct guard g;
-
-    guard_open(&g, 0, NULL);
-    struct guard_entry *e = guard_find(&g, COLL_ALLTOALLV, 0, MIB);
-    guard_begin(&g, e, MIB, c, 4, 0);
-    for (int call = 0; call < 20; call++) {
-        int slot;
-
-        if (guard_settled(e))
-            continue;
-        int i = guard_pick(&g, e, MIB, &slot);
-        if (slot == GUARD_UNTIMED)
-            continue;
-        guard_note(e, slot, i == 1 ? .05 : .19, 0);
-        if (guard_due(e))
-            guard_conclude(&g, e, agree_alone, NULL);
-    }
-    ck_assert_int_eq(e->best, 1);
-}
-END_TEST
-
-/* The job begins settled, with hardly a trial; where the machine is another one, it finds out. */
-START_TEST(test_guard__an_earlier_job_is_believed_until_it_is_wrong)
-{
-    for (int change = 0; change < 2; change++)
-        for (int best = 0; best < 2; best++) {
-            struct machine m = quiet;
-            double share = best ? .6 : 1.6, now = change ? 1 / share : share;
-            m.reroutes = 1;
-            m.noise = .05;
-            m.recalled[1] = (struct estimate){log(share), .03};
-            m.share[0] = now;
-            machine_call(&m, MIB);
-            ck_assert_int_eq(machine_entry(&m)->best, best);
-            machine_calls(&m, 200);
-            ck_assert_int_ge(m.ran[best], change ? 4 : 195);
-            machine_calls(&m, 3800);
-            int right = change ? !best : best;
-            ck_assert_msg(machine_entry(&m)->best == right, "recalled %g, now %g: %d", share, now,
-                          machine_entry(&m)->best);
-            ck_assert_int_ge(m.ran[right], change ? 3000 : 3950);
-        }
 }
 END_TEST
 
@@ -595,7 +484,6 @@ Suite *suite_guard(void)
     tcase_add_test(t, test_guard__eight_contenders_are_served);
     tcase_add_test(t, test_guard__one_call_that_is_held_up_decides_nothing);
     tcase_add_test(t, test_guard__reroutes_that_do_not_pay_cost_few_calls);
-    tcase_add_test(t, test_guard__a_cold_start_is_forgiven);
     tcase_add_test(t, test_guard__a_library_that_would_cost_too_much_waits_for_its_trial);
     tcase_add_test(t, test_guard__a_library_that_is_no_longer_slow_is_found_again);
     tcase_add_test(t, test_guard__a_change_either_way_is_found);
@@ -608,12 +496,8 @@ Suite *suite_guard(void)
     tcase_add_test(t, test_guard__sizes_that_never_repeat_are_compared_by_the_byte);
     tcase_add_test(t, test_guard__a_clock_that_jumps_decides_nothing);
     tcase_add_test(t, test_guard__each_skew_has_its_verdict);
-    tcase_add_test(t, test_guard__a_class_learns_from_the_one_beside_it);
     tcase_add_test(t, test_guard__timed_calls_are_few);
     tcase_add_test(t, test_guard__settled_calls_are_left_alone);
-    tcase_add_test(t, test_guard__a_library_that_is_warm_is_not_cold);
-    tcase_add_test(t, test_guard__a_row_without_a_model_has_its_trial_beside_others);
-    tcase_add_test(t, test_guard__an_earlier_job_is_believed_until_it_is_wrong);
     tcase_add_test(t, test_guard__reroutes_that_cannot_serve_are_dropped_for_good);
     tcase_add_test(t, test_guard__a_failed_agreement_is_the_end_of_it);
     tcase_add_test(t, test_guard__a_full_table_is_told);
