@@ -134,11 +134,11 @@ struct guard_entry *guard_find(struct guard *g, enum plan_collective c, unsigned
                                uint64_t total);
 
 /* Which entry that is, and its key, to find it again; GUARD_ENTRIES: there is none. at: the entry,
-   or NULL if it has another key by now. found: counts so many calls of guard_find. */
+   or NULL if it has another key by now. found: counts a call as guard_find does. */
 int guard_index(const struct guard *g, enum plan_collective c, unsigned kind, uint64_t total,
                 uint32_t *key);
 struct guard_entry *guard_entry_at(struct guard *g, int i, uint32_t key);
-void guard_found(struct guard *g, int i, uint32_t times);
+void guard_found(struct guard *g, int i);
 
 /* The first entry of that collective, of any kind and size, whose verdict is a reroute; or NULL. */
 const struct guard_entry *guard_favours(const struct guard *g, enum plan_collective c);

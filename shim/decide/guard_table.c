@@ -38,10 +38,9 @@ struct guard_entry *guard_entry_at(struct guard *g, int i, uint32_t key)
     return i < GUARD_ENTRIES && g->key[i] == key ? &g->entry[i] : NULL;
 }
 
-void guard_found(struct guard *g, int i, uint32_t times)
+void guard_found(struct guard *g, int i)
 {
-    g->calls += times;
-    g->used[i] = g->calls;
+    g->used[i] = ++g->calls;
 }
 
 struct guard_entry *guard_find(struct guard *g, enum plan_collective c, unsigned kind,

@@ -85,10 +85,13 @@ static enum reason gate_small(struct mpi_comm *c, MPI_Comm comm, enum plan_colle
         return first_few(comm) ? REASON_SMALL : REASON_NONE;
     if (c->verdict)
         return REASON_SMALL;
-    struct guard_entry *e = guard_find(&c->guard, collective, PLAN_IN_HOST, total);
-    return !e                                            ? REASON_FULL
-           : e->best == GUARD_NATIVE && guard_settled(e) ? REASON_SLOWER
-                                                         : REASON_NONE;
+    uint32_t key;
+    int i = guard_index(&c->guard, collective, PLAN_IN_HOST, total, &key);
+    struct guard_entry *e = guard_entry_at(&c->guard, i, key);
+    if (!e || e->best != GUARD_NATIVE || !guard_settled(e))
+        return REASON_NONE; /* the choice finds or makes it, and counts the call */
+    guard_found(&c->guard, i);
+    return REASON_SLOWER;
 }
 
 struct mpi_comm *mpi_gate_comm(MPI_Comm comm, int nranks, enum plan_collective collective,

@@ -80,7 +80,7 @@ int settled_again(struct mpi_call *call, const struct settled_call *s, int *rc)
     struct guard_entry *e = guard_entry_at(&c->guard, k->entry, k->key);
     if (!holds(k, e) || !guard_settled(e))
         return 0;
-    guard_found(&c->guard, k->entry, k->variant ? 2 : 1); /* the gate, and the choice */
+    guard_found(&c->guard, k->entry);
     *rc = k->variant ? by_variant(c, k, call) : by_library(call);
     return 1;
 }
