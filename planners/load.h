@@ -79,7 +79,7 @@ struct load_crossed {
 
 /*
  * Should the rails' rates be measured before that call? Measuring (shim/mpi/rails.h) lets each rank
- * send 2 MiB to the next node, or 5/8 MiB in its brief form, which costs 2 % of 200 calls. A call
+ * send 2.6 MiB to the next node, or 0.8 MiB in its brief form, which costs 2.5 % of 200 calls. A call
  * is worth the first if at least 3/4 MiB must cross a rail, by load_bound: an Allgather of 4 MiB in
  * all on 4 nodes of 4 rails. It is worth the second from 160 KiB on. Smaller calls are worth the
  * second together once 32 MiB have crossed, and the first once 64 MiB have. One rule serves all

@@ -10,8 +10,7 @@ static const double alike = ALIKE / 100.;
 static const double told_apart = 0.9;               /* one rate to the next */
 static const double other = 1.3;                    /* times as fast, or as slow, is another rate */
 static const double rough = .45, other_rough = 1.7; /* of slow rails, measured with few bytes */
-static const double modest = .9;       /* of such a rate, which may be as much too high */
-static const double hardly_used = .03; /* of the fastest rail's rate */
+static const double hardly_used = .03;              /* of the fastest rail's rate */
 
 static int ascending(const void *a, const void *b)
 {
@@ -28,7 +27,7 @@ double rails_median(const double *value, int n, double *room)
         if (value[i] > 0)
             room[known++] = value[i];
     qsort(room, known, sizeof *room, ascending);
-    return known ? room[known / 2] : 0;
+    return known ? (room[known / 2] + room[(known - 1) / 2]) / 2 : 0;
 }
 
 static double greatest(const double *rate, int n)
@@ -84,13 +83,6 @@ void rails_level(double *rate, int n, double *room)
         mean = lucky ? mean : sum / (end - first);
         set_between(rate, n, room[first], room[end - 1], mean);
     }
-    for (int i = 0; i < n; i++)
-        rate[i] *= rate[i] < rough * mean ? modest : 1;
-}
-
-double rails_as_measured(double rate, double most)
-{
-    return rate < rough * most ? rate / modest : rate;
 }
 
 double rails_share(const double *rate, int n, int i)

@@ -15,13 +15,9 @@ int rails_alike(const double *rate, int n);
 /* Rates of 0, which are not measured, become the usual one. Rates that differ by no more than the
    error of measuring become their mean. Otherwise a rail with a lucky measurement would get too
    much, and all others would wait for it. For the same reason a single rate above all others
-   becomes the next one, where there are 8 or more. Rates of less than .45 of the fastest, which are
-   measured with few bytes, become a tenth less. With one rail at a quarter, a tenth too little
+   becomes the next one, where there are 8 or more. With one rail at a quarter, a tenth too little
    costs a call 1 %, and a tenth too much 10 %. room: [n], for the work. */
 void rails_level(double *rate, int n, double *room);
-
-/* The measured rate behind one that rails_level has made; most: the fastest of them. */
-double rails_as_measured(double rate, double most);
 
 /* Parts of the fastest rate. Below rails_slow_from a rail is slow. */
 double rails_share(const double *rate, int n, int i);

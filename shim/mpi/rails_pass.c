@@ -25,12 +25,14 @@ static int ascending(const void *a, const void *b)
 
 /* when: [n] seconds from the start until a notice of each piece. A rank that lost its core for a
    while sees or sends several notices late. So the median of the times from one piece to one much
-   later counts, and a rate is at most that of all bytes. */
+   later counts, and a rate is at most that of all bytes. Two pieces often come as one, so that the
+   two are an even number of pieces apart. */
 static double rate_of(const struct rails_transfer *x, const double *when, int n)
 {
     int lead = x->lead / x->piece, apart = (n - lead + 1) / 2, slopes = 0;
     double slope[PIECES], all = x->bytes / when[n - 1];
 
+    apart -= apart > 1 && apart % 2;
     for (int i = lead - 1; lead && i + apart < n; i++)
         slope[slopes++] = when[i + apart] - when[i];
     if (!slopes)

@@ -32,7 +32,7 @@ static double planned_slow(const struct topo *t, int rank)
     double in = topo_rail_rate(t, b->node, b->rail, TOPO_IN), rate = out < in ? out : in;
     double most = fastest(t);
 
-    return rate < rails_slow_from * most ? rails_as_measured(rate, most) : 0;
+    return rate < rails_slow_from * most ? rate : 0;
 }
 
 double rails_probe_cost(const struct topo *t)
