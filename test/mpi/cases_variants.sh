@@ -9,7 +9,7 @@ declare -A variant_table=([openmpi]=OPENMPI [mpich]=MPICH)
 
 # each_variant COLLECTIVE-PATTERN: lines "collective name" of the table for this library
 each_variant() {
-    sed -nE "s/^VARIANT\(${variant_table[$kin]}, ([A-Z_]+), \"([a-z_]+)\".*/\1 \2/p" "$root/planners/variants.def" |
+    sed -nE "s/^VARIANT\(${variant_table[$kin]}, ([A-Z_]+), \"([a-z_-]+)\".*/\1 \2/p" "$root/planners/variants.def" |
         tr '[:upper:]' '[:lower:]' | grep -E "^($1) "
 }
 
@@ -166,7 +166,7 @@ cases_variants() {
     local sums=mixed
     [[ $family != abi ]] || sums=$(native_how)
     variants_of differential mixed allgather allgatherv
-    variants_of reductions "$sums" allreduce reduce reduce_scatter reduce_scatter_block bcast
+    variants_of reductions "$sums" allreduce reduce reduce_scatter reduce_scatter_block bcast scan exscan
     variants_of rooted mixed gather scatter alltoall
     variants_of again mixed alltoall
     variants_of exchange mixed alltoallv alltoallw gatherv scatterv
