@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Costs. An agreement takes a 250th of the calls' time, and comes behind every call where it takes
+ * Costs. An agreement takes a 400th of the calls' time, and comes behind every call where it takes
  * an 800th at most. Measurements that find no change come 24, 48 ... 3,072 calls apart: at most 7
- * in the first 3,000 calls and then one in 3,000. Changes come 3, 6 ... 192 calls apart at least
+ * in the first 3,000 calls and then one in 3,000. From the third on they take .3 % of the calls'
+ * time at most, or come 4,096 calls apart. Changes come 3, 6 ... 192 calls apart at least
  * while they follow each other within 300 calls. So a rail that flaps has the plan that suits one
  * of its states for about 200 calls, and costs a measurement in as many. A probe comes every 32
  * calls, 256 where changes are frequent, or so rarely that it costs a 250th of their time.
@@ -11,12 +12,21 @@
 
 #include <string.h>
 
-enum { FIRST_AGREED = 2, MOST_APART = 256, PROBE_CALLS = 32, MOST_PROBE_CALLS = 4096 };
-enum { FIRST_REST = 24, LEAST_REST = 3, MOST_VAIN = 7, MOST_CHANGES = 6, QUIET = 300 };
+enum { FIRST_AGREED = 2, MOST_APART = 256, PROBE_CALLS = 32, MOST_REST = 4096 };
+enum {
+    FIRST_REST = 24,
+    LEAST_REST = 3,
+    MOST_VAIN = 7,
+    MOST_SLOW = 5,
+    FREE_VAIN = 2,
+    MOST_CHANGES = 6,
+    QUIET = 300
+};
 
-static const double agreements = .004; /* share of the calls' time */
+static const double agreements = .0025; /* share of the calls' time */
 static const double often = .00125;    /* likewise, where they come more often */
 static const double probes = .004;
+static const double vain_ones = .003; /* of measurements without a change, but for the first two */
 static const double slower = 1.3; /* than usual, on the rank that sees most of it, twice in a row */
 static const double far_slower = 4; /* once is enough */
 static const double faster = .85;
@@ -128,8 +138,9 @@ static uint32_t less(uint32_t calls, uint32_t by)
 
 enum follow_turn follow_hear(struct follow *f, const double value[FOLLOW_VALUES], double agreement)
 {
-    int slow = value[0] > slower;
+    unsigned enough = f->vain < MOST_SLOW - 1 ? f->vain + 1 : MOST_SLOW;
 
+    f->slow = value[0] > slower ? (uint8_t)(f->slow + (f->slow < MOST_SLOW)) : 0;
     if (-value[1] > 0)
         f->apart = apart(-value[1], value[2]);
     /* The shortest lately: others are long because a rank came late. */
@@ -143,18 +154,22 @@ enum follow_turn follow_hear(struct follow *f, const double value[FOLLOW_VALUES]
         f->changes = 0;
     f->seconds = 0;
     f->since = 0;
-    if (slow && !f->rest)
+    if (!f->rest && (f->slow >= enough || value[0] > far_slower))
         return FOLLOW_MEASURE;
     return f->probing && !f->probe ? FOLLOW_PROBE : FOLLOW_ON;
 }
 
+/* Calls of whose time `cost` is that share; at least so many. */
+static uint32_t calls_for(const struct follow *f, double cost, double share, uint32_t least)
+{
+    double calls = f->per_call > 0 ? cost / (share * f->per_call) : least;
+
+    return calls < least ? least : calls > MOST_REST ? MOST_REST : (uint32_t)calls;
+}
+
 static uint32_t calls_to_probe(const struct follow *f, double cost)
 {
-    double calls = f->per_call > 0 ? cost / (probes * f->per_call) : PROBE_CALLS;
-
-    return calls < PROBE_CALLS        ? PROBE_CALLS
-           : calls > MOST_PROBE_CALLS ? MOST_PROBE_CALLS
-                                      : (uint32_t)calls;
+    return calls_for(f, cost, probes, PROBE_CALLS);
 }
 
 void follow_probed(struct follow *f, double cost)
@@ -163,7 +178,7 @@ void follow_probed(struct follow *f, double cost)
     f->probe = f->probing;
 }
 
-void follow_measured(struct follow *f, int changed, int unequal, double probe)
+void follow_measured(struct follow *f, int changed, int unequal, double cost, double probe)
 {
     if (changed && !f->calls) {
         f->quiet = QUIET; /* the first time: a rail may fall before the first call */
@@ -174,10 +189,13 @@ void follow_measured(struct follow *f, int changed, int unequal, double probe)
         f->quiet = QUIET;
     } else {
         f->rest = (uint32_t)FIRST_REST << f->vain;
+        if (f->vain >= FREE_VAIN)
+            f->rest = calls_for(f, cost, vain_ones, f->rest);
         f->vain += f->vain < MOST_VAIN;
         if (f->least_of > f->beyond)
             f->beyond = f->least_of;
     }
+    f->slow = 0;
     f->probing = unequal ? calls_to_probe(f, probe) : 0;
     f->probe = f->probing << (changed ? f->changes : f->vain) / 2;
     memset(f->of, 0, sizeof f->of); /* the next calls will show the usual time */

@@ -3,11 +3,12 @@
  * Rails that change while a job runs. Each rank compares the time of a rerouted call with the usual
  * time of such calls on the slowest rank. Every few calls all ranks agree, by one small reduction,
  * on how much slower than usual the last two calls were, on the rank that waited most. Other calls
- * add no message. Agreements cost at most a 250th of the calls' time. Two slow calls in a row make
- * all ranks measure their rails anew. Calls hardly use a rail that is planned as slow, so a probe
- * of a few bytes tests from time to time whether it still is. Measurements that find no change come
- * ever further apart, and so do those of rails that change often. follow.c has the costs of noise
- * and of a flapping rail.
+ * add no message. Agreements cost at most a 400th of the calls' time. Two slow calls in a row make
+ * all ranks measure their rails anew. Noise slows single calls, and a rail all of them: so each
+ * measurement without a change asks for one more slow agreement in a row, up to five. Calls hardly
+ * use a rail that is planned as slow, so a probe of a few bytes tests from time to time whether it
+ * still is. Measurements that find no change come ever further apart, and so do those of rails that
+ * change often. follow.c has the costs of noise and of a flapping rail.
  *
  * All ranks make the same calls and hear the same numbers, so all are at the same point. No MPI, no
  * clock. Thread rule: the communicator's: one thread at a time.
@@ -41,6 +42,7 @@ struct follow {
     uint32_t probe;   /* calls that pass before the next probe; */
     uint32_t probing; /* from one to the next; 0: all rails are equal */
     uint8_t vain;     /* measurements without a change, one after the other */
+    uint8_t slow;     /* agreements in a row that told of slow calls */
     uint8_t changes;  /* that came soon one after the other */
     double beyond;    /* times the least, when a measurement found no change; 0: never */
     double least_of;  /* the last call's time through the least, if its kind is new; else 0 */
@@ -69,8 +71,8 @@ enum follow_turn follow_hear(struct follow *f, const double value[FOLLOW_VALUES]
 /* Probed: no rail was faster than it is planned. cost: seconds that it took, agreed. */
 void follow_probed(struct follow *f, double cost);
 
-/* Measured. changed: the plans are to be made anew. unequal: rails are not all equal now. probe:
-   seconds that a probe will take, agreed. */
-void follow_measured(struct follow *f, int changed, int unequal, double probe);
+/* Measured, which takes `cost` seconds. changed: the plans are to be made anew. unequal: rails are
+   not all equal now. probe: seconds that a probe will take. All are equal on all ranks. */
+void follow_measured(struct follow *f, int changed, int unequal, double cost, double probe);
 
 #endif

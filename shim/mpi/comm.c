@@ -298,7 +298,8 @@ int mpi_comm_measure_rails(struct mpi_comm *c, const struct plan_request *q)
     if (!c->rails_of_profile)
         tell_profile(c);
     guard_spare(&c->guard, rails_even_use(c->topo));
-    follow_measured(&c->follow, 1, c->topo->rail[0].bw_bytes_per_s > 0, rails_probe_cost(c->topo));
+    follow_measured(&c->follow, 1, c->topo->rail[0].bw_bytes_per_s > 0, 0,
+                    rails_probe_cost(c->topo));
     return rc;
 }
 

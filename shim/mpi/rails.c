@@ -442,6 +442,11 @@ static void tell_change(const struct topo *t, const double *before, const double
         at % 2 == TOPO_OUT ? "out" : "in", rails_share(before, n, at), calls, others);
 }
 
+double rails_again_cost(double usual)
+{
+    return usual > 0 ? (SHORT + passes[AGAIN].n * passes[AGAIN].bytes) / usual : 0;
+}
+
 int rails_measure_again(MPI_Comm comm, int rank, struct topo *t, unsigned calls, int *changed,
                         double *usual)
 {

@@ -34,6 +34,7 @@ double rails_even_use(const struct topo *t);
  * measuring; t has them now, and a line tells which. calls: the number of calls before. Collective,
  * and the same on all ranks.
  */
+double rails_again_cost(double usual); /* seconds, at that rate */
 int rails_measure_again(MPI_Comm comm, int rank, struct topo *t, unsigned calls, int *changed,
                         double *usual);
 

@@ -51,7 +51,12 @@ static void measure(struct mpi_comm *c, MPI_Comm comm)
         guard_spare(&c->guard, rails_even_use(c->topo));
     }
     follow_measured(&c->follow, changed, c->topo->rail[0].bw_bytes_per_s > 0,
-                    rails_probe_cost(c->topo));
+                    rails_again_cost(c->rail_rate), rails_probe_cost(c->topo));
+    if (!changed)
+        say(CFG_LEVEL_DEBUG,
+            "rails: measured behind call %u, and none has changed; again %u calls "
+            "later at the earliest",
+            c->follow.calls, c->follow.rest);
 }
 
 /* A limiter that lets a third of a probe through at once makes a rail look half as fast again.

@@ -17,6 +17,7 @@ struct job {
     struct follow rank[RANKS];
     double agreement; /* seconds */
     double least;     /* seconds that rails need for a call; 0: not known */
+    double cost;      /* of a measurement */
     int agreements, measured, probed;
 };
 
@@ -61,7 +62,7 @@ static enum follow_turn call(struct job *j, const double *seconds)
 static void measured(struct job *j, int changed, int unequal)
 {
     for (int r = 0; r < RANKS; r++)
-        follow_measured(&j->rank[r], changed, unequal, 0);
+        follow_measured(&j->rank[r], changed, unequal, j->cost, 0);
 }
 
 /* A call of some seconds, of which rank 2 alone sees all that it is slower. */
@@ -95,6 +96,41 @@ START_TEST(test_follow__a_drop_is_measured_within_five_calls)
     measured(&j, 1, 1);
     for (int i = 0; i < 30; i++)
         ck_assert_int_ne(usual_call(&j, .35, 1), FOLLOW_MEASURE);
+}
+END_TEST
+
+/* Pairs of calls that noise slows: each measurement asks for more of them, and a rail that falls
+   then is still found soon. */
+START_TEST(test_follow__noise_is_told_from_a_rail)
+{
+    struct job j = {.rng = {11}, .agreement = 1e-4};
+    int calls = 0;
+
+    measured(&j, 1, 0);
+    for (int i = 0; i < 10000; i++) {
+        double slower = i % 60 < 2 ? 1.6 : 1;
+
+        if (usual_call(&j, .02, slower) == FOLLOW_MEASURE)
+            measured(&j, 0, 0);
+    }
+    ck_assert_int_ge(j.measured, 1);
+    ck_assert_int_le(j.measured, 3);
+    while (usual_call(&j, .02, 2) != FOLLOW_MEASURE)
+        ck_assert_int_lt(++calls, 10);
+}
+END_TEST
+
+/* Something else slows calls for a while, again and again. */
+START_TEST(test_follow__measuring_without_a_change_has_a_bounded_cost)
+{
+    struct job j = {.rng = {13}, .agreement = 1e-4, .cost = .2};
+
+    measured(&j, 1, 0);
+    for (int i = 0; i < 10000; i++)
+        if (usual_call(&j, .02, i % 60 < 20 ? 1.6 : 1) == FOLLOW_MEASURE)
+            measured(&j, 0, 0);
+    ck_assert_int_ge(j.measured, 3);
+    ck_assert_int_le(j.measured, 7);
 }
 END_TEST
 
@@ -133,7 +169,7 @@ START_TEST(test_follow__a_probe_of_a_rail_that_hardly_moves_is_rare)
     measured(&j, 1, 0);
     usual_calls(&j, 10);
     for (int r = 0; r < RANKS; r++)
-        follow_measured(&j.rank[r], 1, 1, 1);
+        follow_measured(&j.rank[r], 1, 1, 0, 1);
     usual_calls(&j, 700);
     ck_assert_int_eq(j.probed, 0);
     usual_calls(&j, 300);
@@ -323,6 +359,8 @@ Suite *suite_follow(void)
     tcase_add_loop_test(t, test_follow__a_drop_is_measured_within_five_calls, 0, 20);
     tcase_add_test(t, test_follow__a_slow_rail_is_probed_within_fifty_calls);
     tcase_add_loop_test(t, test_follow__noise_costs_less_than_half_a_percent, 0, 5);
+    tcase_add_test(t, test_follow__noise_is_told_from_a_rail);
+    tcase_add_test(t, test_follow__measuring_without_a_change_has_a_bounded_cost);
     tcase_add_test(t, test_follow__a_rail_that_hardly_moves_costs_one_call);
     tcase_add_test(t, test_follow__slow_from_the_first_call_on_is_not_usual);
     tcase_add_test(t, test_follow__calls_far_above_the_least_are_measured_in_vain_once);
