@@ -24,7 +24,7 @@ enum {
 };
 
 static const double agreements = .0025; /* share of the calls' time */
-static const double often = .00125;    /* likewise, where they come more often */
+static const double often = .00125;     /* likewise, where they come more often */
 static const double probes = .004;
 static const double vain_ones = .003; /* of measurements without a change, but for the first two */
 static const double slower = 1.3; /* than usual, on the rank that sees most of it, twice in a row */
