@@ -29,12 +29,14 @@ int rails_measure(MPI_Comm comm, int rank, int brief, struct topo *t, double *us
    1: rates are equal, or not known. */
 double rails_even_use(const struct topo *t);
 
+/* Seconds that rails_measure_again takes where rails have that rate, in bytes/s; 0: not known. */
+double rails_again_cost(double usual);
+
 /*
  * Measure again, briefly. *changed: some rates differ from t's by more than the error of
  * measuring; t has them now, and a line tells which. calls: the number of calls before. Collective,
  * and the same on all ranks.
  */
-double rails_again_cost(double usual); /* seconds, at that rate */
 int rails_measure_again(MPI_Comm comm, int rank, struct topo *t, unsigned calls, int *changed,
                         double *usual);
 
