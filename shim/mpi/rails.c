@@ -160,9 +160,8 @@ static int measure_slow(const struct turn *w, double *rate)
 /*
  * The rate of each rank to the node `step` further, in rate[nranks]; 0: there is no such rank.
  * Pieces have both lengths in turn. The median pass counts: a rank that lost its core for a moment
- * is slow once, and one that a limiter lets through in bursts is fast once. On 4 x 4 rails of 100
- * Mbit/s the highest rate of equal rails is 1.02 times the lowest by the median of three passes,
- * and 1.23 times by the pass that ended first (emulated).
+ * is slow once, and one that a limiter lets through in bursts is fast once. Rejected: the pass that
+ * ends first, which is the one with a burst.
  */
 static int measure_step(struct turn *w, int step, enum extent extent, struct measured *m,
                         double *rate)
