@@ -23,30 +23,20 @@ struct work {
     int size;            /* ranks of each node */
     struct place *place; /* [nranks]: of each node, by lane */
     uint64_t *lane;      /* [size]: the least weight of each */
+    uint64_t *sum;       /* [size + 1]: of one node's ranks */
     uint64_t slowest;    /* node's sum */
 };
-
-static int faster_first(const void *a, const void *b)
-{
-    const struct place *x = a, *y = b;
-
-    return x->weight != y->weight ? (x->weight < y->weight) - (x->weight > y->weight)
-                                  : x->local - y->local;
-}
 
 static void weigh(struct work *w)
 {
     w->slowest = UINT64_MAX;
     for (int n = 0; n < w->t->nnodes; n++) {
-        uint64_t sum = 0;
+        uint64_t *sum = w->sum;
 
-        for (int l = 0; l < w->size; l++) {
-            struct place *p = &w->place[n * w->size + l];
-
-            *p = (struct place){shares_rail_weight(w->t, n, l, SHARE_THROUGH), l};
-            sum += p->weight;
-        }
-        w->slowest = sum < w->slowest ? sum : w->slowest;
+        shares_sum_weights(w->t, n, SHARE_THROUGH, sum);
+        for (int l = 0; l < w->size; l++)
+            w->place[n * w->size + l] = (struct place){sum[l + 1] - sum[l], l};
+        w->slowest = sum[w->size] < w->slowest ? sum[w->size] : w->slowest;
     }
 }
 
@@ -73,10 +63,22 @@ static uint64_t find_lanes(struct work *w)
     return sum;
 }
 
+/* The faster first. A node has few ranks, in order but for a slow rail: nothing is faster than
+   insertion. */
 static void sort_places(struct work *w)
 {
-    for (int n = 0; n < w->t->nnodes; n++)
-        qsort(w->place + n * w->size, (size_t)w->size, sizeof *w->place, faster_first);
+    for (int n = 0; n < w->t->nnodes; n++) {
+        struct place *of = w->place + n * w->size;
+
+        for (int i = 1; i < w->size; i++) {
+            struct place p = of[i];
+            int at = i;
+
+            for (; at > 0 && of[at - 1].weight < p.weight; at--)
+                of[at] = of[at - 1];
+            of[at] = p;
+        }
+    }
 }
 
 /* Lanes of local ranks, unless sorted ones carry more. Returns what they carry. */
@@ -160,8 +162,9 @@ int aligned_open(const struct topo *t, struct topo **aligned_p)
     if (!t->rate || t->lanes || t->nnodes < 2 || !load_rates_known(t))
         return 0;
     w.place = malloc((size_t)t->nranks * sizeof *w.place);
-    w.lane = malloc((size_t)w.size * sizeof *w.lane);
+    w.lane = malloc((size_t)(2 * w.size + 1) * sizeof *w.lane);
     if (w.place && w.lane) {
+        w.sum = w.lane + w.size;
         weigh(&w);
         if ((double)choose_lanes(&w) >= worth * (double)w.slowest)
             rc = copy_aligned(&w, aligned_p);

@@ -271,12 +271,13 @@ static double crossing_of(const struct plan_request *q, struct load_crossed *c)
 enum load_worth load_worth_measuring(const struct plan_request *q, struct load_crossed *c)
 {
     const double full = 768 << 10, full_together = 64 << 20; /* bytes of one rail */
-    const double brief = 160 << 10, brief_together = 32 << 20;
+    const double brief = 160 << 10, brief_together = 32 << 20, glance_together = 1 << 20;
     double bytes = crossing_of(q, c);
 
     c->bytes += bytes;
     if (bytes >= full || (bytes > 0 && c->bytes >= full_together))
         return LOAD_WORTH_FULL;
-    return bytes >= brief || (bytes > 0 && c->bytes >= brief_together) ? LOAD_WORTH_BRIEF
-                                                                       : LOAD_WORTH_NOTHING;
+    if (bytes >= brief || (bytes > 0 && c->bytes >= brief_together))
+        return LOAD_WORTH_BRIEF;
+    return bytes > 0 && c->bytes >= glance_together ? LOAD_WORTH_GLANCE : LOAD_WORTH_NOTHING;
 }

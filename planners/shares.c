@@ -92,7 +92,8 @@ int shares_open(struct shares *s, const struct topo *t, int rank, struct blocks 
                          .node = node,
                          .local = t->rank[rank].local,
                          .left = (node + t->nnodes - 1) % t->nnodes,
-                         .right = (node + 1) % t->nnodes};
+                         .right = (node + 1) % t->nnodes,
+                         .packed = -1};
     if (cutter_open(&s->cutter[0], t, s->left, way) < 0 ||
         cutter_open(&s->cutter[1], t, node, way) < 0 ||
         cutter_open(&s->cutter[2], t, s->right, way) < 0)
@@ -154,8 +155,19 @@ void shares_cut_by(const struct shares *s, struct cutter *c, int unit)
     }
 }
 
+/* Has the node consecutive ranks? */
+static int lies_packed(const struct topo *t, int node)
+{
+    int first = topo_node_rank(t, node, 0), l = topo_node_size(t, node) - 1;
+
+    while (l > 0 && topo_node_rank(t, node, l) == first + l)
+        l--;
+    return l == 0;
+}
+
 void shares_cut(struct shares *s, int unit)
 {
+    s->packed = lies_packed(s->t, unit) ? unit : -1;
     shares_cut_by(s, s->by_here, unit);
     if (s->by_left != s->by_here)
         shares_cut_by(s, s->by_left, unit);
@@ -191,11 +203,13 @@ int shares_divide(const struct topo *t, uint64_t total, size_t grain, size_t *si
 
 int share_next(const struct shares *s, int unit, struct share *rest, struct share_piece *piece)
 {
-    uint64_t start = 0;
+    const struct blocks *b = &s->blocks;
+    int first = b->sizes || !b->equal ? 0 : (int)(rest->from / b->equal);
+    uint64_t start = (uint64_t)first * b->equal;
 
     if (rest->from >= rest->to)
         return 0;
-    for (int l = 0; l < topo_node_size(s->t, unit); l++) {
+    for (int l = first; l < topo_node_size(s->t, unit); l++) {
         uint64_t bytes = unit_block(s, unit, l);
 
         if (rest->from < start + bytes) {
@@ -219,7 +233,12 @@ int share_next_run(const struct shares *s, int unit, struct share *rest, struct 
 
     if (!share_next(s, unit, rest, run))
         return 0;
-    for (ahead = *rest; share_next(s, unit, &ahead, &next); *rest = ahead) {
+    if (unit == s->packed) {
+        run->length += rest->to - rest->from;
+        run->at.to = rest->from = rest->to;
+    }
+    for (ahead = *rest; ahead.from < ahead.to && share_next(s, unit, &ahead, &next);
+         *rest = ahead) {
         if (share_piece_from(s, run) + run->length != share_piece_from(s, &next))
             break;
         run->length += next.length;

@@ -73,6 +73,7 @@ struct shares {
     struct cutter cutter[3]; /* owned */
     struct cutter *by_left, *by_here,
         *by_right; /* into cutter; one for all where nodes are alike */
+    int packed;    /* the unit that was cut last, if its blocks lie side by side in the vector */
 };
 
 /* The rate of a rank's rail that way, as a weight: > 0, but for ranks behind t->lanes. Ranks that

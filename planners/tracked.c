@@ -31,6 +31,8 @@ static size_t holding(const struct tracked_buffer *buffer, uint64_t at)
 {
     size_t low = 0, high = buffer->n; /* low holds it or lies before, high lies behind */
 
+    if (high && buffer->piece[high - 1].from <= at) /* most operations are added in order */
+        return high - 1;
     while (high - low > 1) {
         size_t middle = low + (high - low) / 2;
 

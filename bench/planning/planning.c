@@ -2,12 +2,14 @@
 /*
  * How long planning takes, and how large a plan is: one rank's part, for every algorithm, on a
  * small and on a large machine. A plan is built on the first call with a new size; this program
- * prints that call's extra time. JSON lines on stdout.
+ * prints that call's extra time. "tried": a job tries the row for some size, unless another is
+ * named. JSON lines on stdout.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
+#include "planners/choose.h"
 #include "planners/registry.h"
 
 enum { REPETITIONS = 101 };
@@ -40,6 +42,25 @@ static uint64_t *even_demand(const struct topo *t)
     return demand;
 }
 
+/* Would a job try that row, for some size? */
+static int is_tried(const struct plan_algorithm *a, enum plan_collective c, const struct topo *t,
+                    const uint64_t *demand)
+{
+    for (size_t bytes = 1 << 10; bytes <= (size_t)1 << 30; bytes *= 4) {
+        struct plan_candidate list[PLAN_CANDIDATES];
+        struct plan_request q = {.collective = c,
+                                 .topo = t,
+                                 .nbytes = plan_has_demand(c) ? 0 : bytes,
+                                 .demand = demand,
+                                 .grain = 1};
+
+        for (int i = plan_candidates(&q, list, PLAN_CANDIDATES); i-- > 0;)
+            if (list[i].algorithm == a)
+                return 1;
+    }
+    return 0;
+}
+
 static int measure(const struct plan_algorithm *a, enum plan_collective c, const struct topo *t,
                    const uint64_t *demand)
 {
@@ -66,10 +87,11 @@ static int measure(const struct plan_algorithm *a, enum plan_collective c, const
     }
     qsort(us, REPETITIONS, sizeof *us, ascending);
     printf("{\"what\": \"planning\", \"collective\": \"%s\", \"algorithm\": \"%s\", \"ranks\": %d, "
-           "\"nodes\": %d, \"rates_by_node\": %s, \"median_us\": %.1f, \"worst_us\": %.1f, "
-           "\"plan_bytes\": %zu}\n",
+           "\"nodes\": %d, \"rates_by_node\": %s, \"tried\": %s, \"median_us\": %.1f, "
+           "\"worst_us\": %.1f, \"plan_bytes\": %zu}\n",
            plan_collective_name(c), a->name, t->nranks, t->nnodes, t->rate ? "true" : "false",
-           us[REPETITIONS / 2], us[REPETITIONS - 1], bytes);
+           is_tried(a, c, t, demand) ? "true" : "false", us[REPETITIONS / 2], us[REPETITIONS - 1],
+           bytes);
     return 0;
 }
 

@@ -2,13 +2,15 @@
 /*
  * One collective called again and again, each call timed: the program that bench/rails/run starts.
  *
- *     calls COLLECTIVE BYTES CALLS NATIVE_EVERY SECONDS LINES [PAUSE,PAUSE...]
+ *     calls COLLECTIVE BYTES CALLS NATIVE_EVERY NATIVE_IN_ROW SECONDS LINES [PAUSE,PAUSE...]
  *
  * Rank 0 appends a line to the file LINES for each call: its number, the ms of the call as linked,
- * and the ms of the library's own (-: not called in this turn). The last word is 1 if both results,
- * and the first one, are the same. Before a call that is named in PAUSE, and before call 0, it
- * writes `pause N` and waits until a file LINES.N exists: so rates change between two calls. Before
- * call 0 there is one call of the library, whose result counts, and one as linked.
+ * and the ms of the library's own (-: not called in this turn). NATIVE_IN_ROW calls of the library
+ * follow each other, and the last one counts: a rate limiter lets the first ones through at once.
+ * The last word is 1 if both results, and the first one, are the same. Before a call that is named
+ * in PAUSE, and before call 0, it writes `pause N` and waits until a file LINES.N exists: so rates
+ * change between two calls. Before call 0 there is one call of the library, whose result counts,
+ * and one as linked.
  *
  * BYTES: of a rank's block in allgather, gather, scatter, reduce_scatter_block; of the whole vector
  * in allreduce, bcast; of what a rank sends in alltoall, alltoallv (there 0.7 to rank 0). Times are
@@ -207,13 +209,13 @@ static int is_late(int call, double seconds)
 }
 
 /* f: at rank 0. */
-static void turn(const struct collective *c, FILE *f, int call, int every)
+static void turn(const struct collective *c, FILE *f, int call, int every, int in_row)
 {
     int native = every && call % every == 0, right;
     double ms = timed(c, 0), ms_native = 0;
 
     right = is_right();
-    if (native) {
+    for (int i = 0; native && i < in_row; i++) {
         ms_native = timed(c, 1);
         right &= is_right();
     }
@@ -239,20 +241,22 @@ int main(int argc, char **argv)
     bench_mpi_application(&linked);
     PMPI_Comm_rank(WORLD, &rank);
     PMPI_Comm_size(WORLD, &ranks);
-    for (size_t i = 0; argc > 6 && i < sizeof collectives / sizeof *collectives; i++)
+    for (size_t i = 0; argc > 7 && i < sizeof collectives / sizeof *collectives; i++)
         if (!strcmp(argv[1], collectives[i].name))
             c = &collectives[i];
     bytes = c ? atoi(argv[2]) / 8 * 8 : 0;
-    if (bytes < 8 || ranks < 2 || (rank == 0 && !(f = fopen(argv[6], "w"))))
-        return end(2, "expected COLLECTIVE BYTES CALLS NATIVE_EVERY SECONDS LINES [PAUSE,...]");
+    if (bytes < 8 || ranks < 2 || (rank == 0 && !(f = fopen(argv[7], "w"))))
+        return end(
+            2,
+            "expected COLLECTIVE BYTES CALLS NATIVE_EVERY NATIVE_IN_ROW SECONDS LINES [PAUSE,...]");
     open_memory(c);
     timed(c, 1);
     memcpy(expected, out, out_bytes);
     timed(c, 0); /* the first one on a communicator is the library's, on any rails */
-    for (int i = 0; i < atoi(argv[3]) && !is_late(i, atof(argv[5])); i++) {
-        if (is_pause(argc > 7 ? argv[7] : "", i))
-            await(f, argv[6], i);
-        turn(c, f, i, atoi(argv[4]));
+    for (int i = 0; i < atoi(argv[3]) && !is_late(i, atof(argv[6])); i++) {
+        if (is_pause(argc > 8 ? argv[8] : "", i))
+            await(f, argv[7], i);
+        turn(c, f, i, atoi(argv[4]), atoi(argv[5]));
     }
     if (f)
         fclose(f);

@@ -277,6 +277,16 @@ static void tell_profile(const struct mpi_comm *c)
         say(CFG_LEVEL_INFO, "profile: %s", text);
 }
 
+/* What is to be measured behind a glance: nothing, where no rail is almost gone. */
+static int glance(struct mpi_comm *c, enum load_worth *worth)
+{
+    int slow, rc = rails_glance(c->private_comm, c->rank, c->topo, &slow);
+
+    c->rails_measured = LOAD_WORTH_GLANCE;
+    *worth = slow ? LOAD_WORTH_BRIEF : LOAD_WORTH_GLANCE;
+    return rc;
+}
+
 int mpi_comm_measure_rails(struct mpi_comm *c, const struct plan_request *q)
 {
     if (c->rails_measured == LOAD_WORTH_FULL)
@@ -290,10 +300,12 @@ int mpi_comm_measure_rails(struct mpi_comm *c, const struct plan_request *q)
     if (worth <= c->rails_measured)
         return MPI_SUCCESS;
     pending_drain(c);
+    int rc = worth == LOAD_WORTH_GLANCE ? glance(c, &worth) : MPI_SUCCESS;
+    if (rc != MPI_SUCCESS || worth == LOAD_WORTH_GLANCE)
+        return rc;
     c->rails_measured = worth;
     mpi_comm_forget_plans(c);
-    int rc =
-        rails_measure(c->private_comm, c->rank, worth == LOAD_WORTH_BRIEF, c->topo, &c->rail_rate);
+    rc = rails_measure(c->private_comm, c->rank, worth == LOAD_WORTH_BRIEF, c->topo, &c->rail_rate);
     c->rails_followed = worth == LOAD_WORTH_FULL || c->rail_rate > 0;
     if (!c->rails_of_profile)
         tell_profile(c);

@@ -26,6 +26,7 @@ enum { FIRST_CONTACT = 4 << 10, SHORT = 96 << 10 };
 enum { LEAD = 128 << 10, SPARED = 192 << 10, TIMED_BRIEF = 352 << 10, TIMED_AGAIN = 384 << 10 };
 enum { MOST_PASSES = 5, SLOW_PASSES = 3, FRESH_S = 30, MOST_LINES = 16 };
 static const double far_slower = 2.5;     /* than the usual rail: it gets fewer bytes */
+static const double worth_knowing = 4;    /* likewise, of a glance */
 static const double brief_least = 500e-6; /* seconds of the bytes timed briefly; less is noise */
 static const double hardly_usable = 16;   /* times slower: it gets no more, and counts as slower */
 
@@ -398,6 +399,42 @@ static void take_table(struct topo *t, struct room *r)
 {
     topo_take_rail_rates(t, r->table);
     r->table = NULL;
+}
+
+/* Mark in twice[nranks] the slow ranks of one more look, if they were slow before. Are there any?
+ */
+static int look(struct turn *w, int times, double *twice)
+{
+    int any = 0;
+
+    for (int r = 0; r < w->t->nranks; r++) {
+        twice[r] = (!times || twice[r] > 0) && w->seconds[r] >= worth_knowing * w->usual;
+        any |= w->seconds[r] > 0 && twice[r] > 0;
+    }
+    return any;
+}
+
+int rails_glance(MPI_Comm comm, int rank, struct topo *t, int *slow)
+{
+    struct room r;
+    int here = open_room(&r, t), all;
+    struct turn w = {.comm = comm,
+                     .t = t,
+                     .rank = rank,
+                     .buffer = r.buffer,
+                     .seconds = r.seconds,
+                     .room = r.work,
+                     .to = rails_counterpart(t, rank, 1),
+                     .from = rails_counterpart(t, rank, -1)};
+    int rc = mpi.Allreduce(&here, &all, 1, MPI_INT, MPI_MIN, comm);
+
+    *slow = rc == MPI_SUCCESS && all;
+    for (int i = 0; *slow && i < 2; i++) {
+        rc = find_slow(&w);
+        *slow = rc == MPI_SUCCESS && look(&w, i, r.rate);
+    }
+    close_room(&r);
+    return rc;
 }
 
 int rails_measure(MPI_Comm comm, int rank, int brief, struct topo *t, double *usual)

@@ -25,6 +25,13 @@ int rails_wanted(const struct topo *t);
  */
 int rails_measure(MPI_Comm comm, int rank, int brief, struct topo *t, double *usual);
 
+/*
+ * A glance for small calls: 96 KiB from each rank to the next node's, and once more where a rail
+ * was slow. *slow: a rail takes at least four times as long as the usual one both times, so that
+ * measuring is worth more than these calls' bytes say. Collective, and the same on all ranks.
+ */
+int rails_glance(MPI_Comm comm, int rank, struct topo *t, int *slow);
+
 /* How many times as long as one that suits the rates a call takes that uses a node's rails evenly;
    1: rates are equal, or not known. */
 double rails_even_use(const struct topo *t);

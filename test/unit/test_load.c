@@ -201,20 +201,23 @@ START_TEST(test_load__many_small_calls_are_worth_measuring_together)
     struct topo *t = test_topo_parse("node:4 rank:4 rail:4");
     struct plan_request q = {
         .collective = COLL_ALLGATHER, .topo = t, .nbytes = 32 << 10, .grain = 1, .chunk_bytes = 1};
+    static const struct {
+        enum load_worth worth;
+        int kib; /* that have crossed */
+    } from[] = {
+        {LOAD_WORTH_GLANCE, 1 << 10}, {LOAD_WORTH_BRIEF, 32 << 10}, {LOAD_WORTH_FULL, 64 << 10}};
     struct load_crossed crossed = {0};
     int calls = 1;
 
-    while (!load_worth_measuring(&q, &crossed)) /* 96 KiB each */
-        calls++;
-    ck_assert_int_eq(calls, (32 * 1024 + 95) / 96);
-
-    while (load_worth_measuring(&q, &crossed) != LOAD_WORTH_FULL)
-        calls++;
-    ck_assert_int_eq(calls + 1, (64 * 1024 + 95) / 96);
+    for (size_t i = 0; i < sizeof from / sizeof *from; i++, calls++) {
+        while (load_worth_measuring(&q, &crossed) < from[i].worth) /* 96 KiB each */
+            calls++;
+        ck_assert_int_eq(calls, (from[i].kib + 95) / 96);
+    }
 
     struct load_crossed mixed = {0};
-    for (calls = 1; !load_worth_measuring(&q, &mixed); calls++) /* 96 KiB and 48 in turn */
-        q.nbytes = calls % 2 ? 16 << 10 : 32 << 10;
+    for (calls = 1; load_worth_measuring(&q, &mixed) < LOAD_WORTH_BRIEF; calls++)
+        q.nbytes = calls % 2 ? 16 << 10 : 32 << 10; /* 96 KiB and 48 in turn */
     ck_assert_int_eq(calls, 2 * (32 * 1024 / 144) + 1);
     topo_free(t);
 }
