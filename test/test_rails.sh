@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # test/test_rails.sh: rails that change while a job calls Allgather, on an emulated cluster: one that drops,
-# one that drops and returns every second, and one that stalls for some seconds. Each result is compared with the library's;
+# one that drops and returns every second, one that stalls for some seconds, and one that is almost gone beside small
+# calls. Each result is compared with the library's;
 # plans change as rarely as shim/decide/follow.c says. Speeds are not tested here: bench/rails/run has them.
 # Needs root.
 set -uo pipefail
@@ -17,7 +18,7 @@ command -v mpicc.openmpi >/dev/null || mpi=mpich
 command -v "mpicc.$mpi" >/dev/null || skip_all "no MPI is installed"
 at_exit "$fabric" down --name "$name"
 
-# job SECONDS CHANGES: Allgather of 1 MiB per rank on 2 hosts x 2 rails, while the function CHANGES runs beside it
+# job SECONDS CHANGES [BYTES]: Allgather of 1 MiB per rank on 2 hosts x 2 rails, while the function CHANGES runs beside it
 job() {
     local changing status=0
     rm -f "$tmp/lines"
@@ -25,7 +26,7 @@ job() {
     "$2" &
     changing=$!
     "$fabric" run --name "$name" --mpi "$mpi" --ppn 2 --preload "$shim" --env COLLSHIM_LOG=info --timeout 150 -- \
-        "$tmp/calls" allgather 1048576 400 0 "$1" "$tmp/lines" >"$tmp/job.txt" 2>&1 || status=$?
+        "$tmp/calls" allgather "${3:-1048576}" 400 0 1 "$1" "$tmp/lines" >"$tmp/job.txt" 2>&1 || status=$?
     rm "$tmp/running"
     wait "$changing"
     "$fabric" rate --name "$name" reset
@@ -48,6 +49,10 @@ after_calls() {
 drop() {
     after_calls 10
     "$fabric" rate --name "$name" --host 1 --rail 1 10mbit
+}
+
+almost_gone() {
+    "$fabric" rate --name "$name" --host 1 --rail 1 5mbit
 }
 
 stall() {
@@ -96,4 +101,7 @@ check "a rail stalls for 3 s: the job ends well" job 10 stall
 check "... all results are right" all_right 20
 check "... a call waited" held_up
 check "... plans change as rarely as they may" changes_bounded
+check "a rail is almost gone, and calls are small: the job ends well" job 10 almost_gone 65536
+check "... all results are right" all_right 20
+check "... the rail is found" seen "rail 1 of node 1 was measured at [0-9.e-]+ Mbit/s out and [0-9.e-]+ in, others at"
 conclude

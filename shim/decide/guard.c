@@ -352,7 +352,7 @@ void guard_renew(struct guard *g)
         struct guard_entry *e = &g->entry[i];
         int served = e->state != FOR_GOOD || e->n == 1; /* else no reroute can serve */
 
-        if (g->key[i] && e->best == GUARD_NATIVE && served)
+        if (g->key[i] && e->kind[e->best] != BELIEF_OURS && served)
             *e = (struct guard_entry){.later = e->later};
     }
 }

@@ -193,8 +193,8 @@ typedef int (*guard_agree)(void *context, double *value, int n);
 int guard_conclude(struct guard *g, struct guard_entry *e, guard_agree agree, void *context);
 
 /* All ranks have found that the machine is another one. Contenders that lost against the library,
-   or that were not worth a trial, come back. A reroute in use stays: its looks go on. Not between
-   guard_pick and guard_conclude. */
+   by its choice or by another of its algorithms, or that were not worth a trial, come back. A
+   schedule in use stays: its looks go on. Not between guard_pick and guard_conclude. */
 void guard_renew(struct guard *g);
 
 /*

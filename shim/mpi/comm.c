@@ -309,6 +309,8 @@ int mpi_comm_measure_rails(struct mpi_comm *c, const struct plan_request *q)
     c->rails_followed = worth == LOAD_WORTH_FULL || c->rail_rate > 0;
     if (!c->rails_of_profile)
         tell_profile(c);
+    if (rails_even_use(c->topo) > 1) /* trials so far were of plans for equal rails */
+        guard_renew(&c->guard);
     guard_spare(&c->guard, rails_even_use(c->topo));
     follow_measured(&c->follow, 1, c->topo->rail[0].bw_bytes_per_s > 0, 0,
                     rails_probe_cost(c->topo));

@@ -265,6 +265,30 @@ START_TEST(test_choose__rings_for_many_bytes_lanes_for_few)
 }
 END_TEST
 
+/* Is a row among the candidates for a large Allreduce? */
+static int tried_on(const char *text, const struct plan_algorithm *a)
+{
+    struct topo *t = topology(text);
+    struct plan_request q = {
+        .collective = COLL_ALLREDUCE, .topo = t, .nbytes = (size_t)1 << 30, .grain = 4};
+    struct plan_candidate c[PLAN_CANDIDATES];
+    int found = 0;
+
+    for (int i = plan_candidates(&q, c, PLAN_CANDIDATES); i-- > 0;)
+        found |= c[i].algorithm == a;
+    topo_free(t);
+    return found;
+}
+
+/* Four operations per rank of a node and node: 16 Ki of them on 512 nodes of 8. */
+START_TEST(test_choose__on_many_nodes_lanes_replace_rings_for_allreduce)
+{
+    ck_assert(tried_on("node:512 rank:8 rail:8", &plan_parallel_rings));
+    ck_assert(!tried_on("node:513 rank:8 rail:8", &plan_parallel_rings));
+    ck_assert(tried_on("node:513 rank:8 rail:8", &plan_lane));
+}
+END_TEST
+
 START_TEST(test_choose__one_node_has_nothing_for_rings_to_gain)
 {
     struct topo *t = topology("node:1 rank:4");
@@ -286,6 +310,7 @@ Suite *suite_choose(void)
     TCase *t = tcase_create("candidates");
 
     tcase_add_loop_test(t, test_choose__all_ranks_choose_alike_on_random_shapes, 0, COLL_COUNT);
+    tcase_add_test(t, test_choose__on_many_nodes_lanes_replace_rings_for_allreduce);
     tcase_add_test(t, test_choose__a_chunk_that_is_set_is_kept_and_alone);
     tcase_add_test(t, test_choose__a_way_by_leaders_is_tried_last_and_for_few_bytes_only);
     tcase_add_test(t, test_choose__blocks_of_medium_size_are_tried_whole);

@@ -148,6 +148,12 @@ START_TEST(test_guard__on_another_machine_the_library_wins_anew_or_not)
     ck_assert_int_eq(machine_entry(&m)->best, best);
     ck_assert_uint_eq(machine_entry(&m)->calls, calls);
 
+    for (int r = 0; r < m.ranks; r++) { /* now it is one of the library's algorithms */
+        m.guard[r].entry[0].kind[best] = BELIEF_LIBRARY;
+        guard_renew(&m.guard[r]);
+    }
+    ck_assert_uint_eq(machine_entry(&m)->calls, 0);
+
     struct guard g;
     guard_open(&g, 0, NULL);
     struct guard_entry *e = guard_find(&g, COLL_BCAST, 0, MIB);
