@@ -19,7 +19,8 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-double rails_median(const double *value, int n, double *room)
+/* The values above 0, in order. Returns how many. */
+static size_t sort_known(const double *value, int n, double *room)
 {
     size_t known = 0;
 
@@ -27,7 +28,21 @@ double rails_median(const double *value, int n, double *room)
         if (value[i] > 0)
             room[known++] = value[i];
     qsort(room, known, sizeof *room, ascending);
+    return known;
+}
+
+double rails_median(const double *value, int n, double *room)
+{
+    size_t known = sort_known(value, n, room);
+
     return known ? (room[known / 2] + room[(known - 1) / 2]) / 2 : 0;
+}
+
+double rails_lower_median(const double *value, int n, double *room)
+{
+    size_t known = sort_known(value, n, room);
+
+    return known ? room[(known - 1) / 2] : 0;
 }
 
 static double greatest(const double *rate, int n)

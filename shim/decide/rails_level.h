@@ -8,6 +8,9 @@
 
 /* The median of the n values that are above 0; 0: there are none. room: [n], for the work. */
 double rails_median(const double *value, int n, double *room);
+/* Of an even number of values, the lower one of the two in the middle: the usual time, also where
+   half of all rails are slow. */
+double rails_lower_median(const double *value, int n, double *room);
 
 /* Are all values that are above 0 equal, as far as measuring can tell? */
 int rails_alike(const double *rate, int n);

@@ -2,11 +2,11 @@
 /*
  * All nodes send at once, each rank to the rank of its local index on the next node. So every rail
  * carries one flow each way, as it does in a ring. A measured rate is that of two rails: the
- * rank's own outwards and another one inwards. Where rates differ, a second turn towards the node
- * before tells which of the two is slow. A rate limiter lets its burst through at once, and as much
- * again where the card's segments are as long as that. So a rate is of the bytes behind the first
- * ones. A rail that is far slower than the others with the first few bytes gets fewer, for all wait
- * for it.
+ * rank's own outwards and another one inwards. Where rates differ, a second turn with other
+ * partners tells which of the two is slow. A rate limiter lets its burst through at once, and as
+ * much again where the card's segments are as long as that. So a rate is of the bytes behind the
+ * first ones. A rail that is far slower than the others with the first few bytes gets fewer, for
+ * all wait for it.
  */
 #include "shim/mpi/rails.h"
 
@@ -80,7 +80,7 @@ struct turn {
     char *buffer;    /* [2 * RAILS_TIMED] */
     double *seconds; /* [nranks] until each rank's first few bytes were there, if that is far longer
                         than usual; else 0 */
-    double usual;    /* the median of these times */
+    double usual;    /* the lower median of these times */
     double *room;    /* [nranks] */
     int to, from;
 };
@@ -123,7 +123,7 @@ static int find_slow(struct turn *w)
         rc = mpi.Allgather(&mine.seconds, 1, MPI_DOUBLE, w->seconds, 1, MPI_DOUBLE, w->comm);
     if (rc != MPI_SUCCESS)
         return rc;
-    w->usual = rails_median(w->seconds, n, w->room);
+    w->usual = rails_lower_median(w->seconds, n, w->room);
     for (int r = 0; r < n; r++)
         w->seconds[r] = w->seconds[r] > far_slower * w->usual ? w->seconds[r] : 0;
     return MPI_SUCCESS;
@@ -159,19 +159,19 @@ static int measure_slow(const struct turn *w, double *rate)
 }
 
 /*
- * The rate of each rank to the node `step` further, in rate[nranks]; 0: there is no such rank.
+ * The rate of each rank to its partner that way, in rate[nranks]; 0: there is none.
  * Pieces have both lengths in turn. The median pass counts: a rank that lost its core for a moment
  * is slow once, and one that a limiter lets through in bursts is fast once. Rejected: the pass that
  * ends first, which is the one with a burst.
  */
-static int measure_step(struct turn *w, int step, enum extent extent, struct measured *m,
-                        double *rate)
+static int measure_turn(struct turn *w, struct rails_way way, enum extent extent,
+                        struct measured *m, double *rate)
 {
     int brief = extent != FULL;
     double best[2] = {DBL_MAX, DBL_MAX}, found[MOST_PASSES] = {0}, room[MOST_PASSES], mine = 0;
 
-    w->to = rails_counterpart(w->t, w->rank, step);
-    w->from = rails_counterpart(w->t, w->rank, -step);
+    w->to = rails_counterpart(w->t, w->rank, way);
+    w->from = rails_counterpart(w->t, w->rank, rails_opposite(way));
     int rc = find_slow(w);
     if (rc == MPI_SUCCESS)
         rc = measure_slow(w, &mine);
@@ -202,9 +202,10 @@ static int measure_step(struct turn *w, int step, enum extent extent, struct mea
 }
 
 /* This rank's rail carries at least as much as in one of the turns. */
-static void note_rates(const struct turn *w, int step, const double *rate, struct measured *m)
+static void note_rates(const struct turn *w, struct rails_way way, const double *rate,
+                       struct measured *m)
 {
-    int from = rails_counterpart(w->t, w->rank, -step);
+    int from = rails_counterpart(w->t, w->rank, rails_opposite(way));
 
     if (rate[w->rank] > m->rate[TOPO_OUT])
         m->rate[TOPO_OUT] = rate[w->rank];
@@ -212,17 +213,26 @@ static void note_rates(const struct turn *w, int step, const double *rate, struc
         m->rate[TOPO_IN] = rate[from];
 }
 
+/* Each rail meets another one in a second turn: of the node before, or, where that is the next one
+   too, of the next rank there. */
+static int second_turn(const struct topo *t, struct rails_way *way)
+{
+    *way = t->nnodes > 2 ? rails_opposite(rails_next) : (struct rails_way){1, 1};
+    return t->nnodes > 2 || (topo_node_size(t, 0) > 1 && topo_node_size(t, 1) > 1);
+}
+
 static int measure_own(struct turn *w, enum extent extent, double *rate, struct measured *m)
 {
-    int rc = measure_step(w, 1, extent, m, rate);
+    struct rails_way second;
+    int rc = measure_turn(w, rails_next, extent, m, rate);
 
     if (rc != MPI_SUCCESS)
         return rc;
-    note_rates(w, 1, rate, m);
-    if (w->t->nnodes > 2 && !rails_alike(rate, w->t->nranks)) {
-        rc = measure_step(w, -1, extent, m, rate);
+    note_rates(w, rails_next, rate, m);
+    if (!rails_alike(rate, w->t->nranks) && second_turn(w->t, &second)) {
+        rc = measure_turn(w, second, extent, m, rate);
         if (rc == MPI_SUCCESS)
-            note_rates(w, -1, rate, m);
+            note_rates(w, second, rate, m);
     }
     m->when = count_now();
     return rc;
@@ -424,8 +434,8 @@ int rails_glance(MPI_Comm comm, int rank, struct topo *t, int *slow)
                      .buffer = r.buffer,
                      .seconds = r.seconds,
                      .room = r.work,
-                     .to = rails_counterpart(t, rank, 1),
-                     .from = rails_counterpart(t, rank, -1)};
+                     .to = rails_counterpart(t, rank, rails_next),
+                     .from = rails_counterpart(t, rank, rails_opposite(rails_next))};
     int rc = mpi.Allreduce(&here, &all, 1, MPI_INT, MPI_MIN, comm);
 
     *slow = rc == MPI_SUCCESS && all;

@@ -16,10 +16,11 @@ int rails_wanted(const struct topo *t);
 
 /*
  * Nothing is done unless rails_wanted and the topology does not know its rails' rates. Every rank
- * measures its rate to the next node, and where rates differ, to the one before. brief: with fewer
- * bytes, and not which messages suit the rails. If all ranks have done as much in the last half
- * minute, that serves. t gets the rates if they differ by more than measuring does. Rails above
- * 3 Gbit/s are too fast for the brief form: nothing is known then.
+ * measures its rate to the next node. Where rates differ, it also measures that to the node before,
+ * or on two nodes to another rank there. brief: with fewer bytes, and not which messages suit the
+ * rails. If all ranks have done as much in the last half minute, that serves. t gets the rates if
+ * they differ by more than measuring does. Rails above 3 Gbit/s are too fast for the brief form:
+ * nothing is known then.
  * *usual: bytes/s of the median rail, if that is known. Collective over comm, whose ranks are
  * those of t; all ranks come to the same rates. Returns an MPI code, after which t is as it was.
  */

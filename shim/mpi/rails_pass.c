@@ -9,11 +9,20 @@
 
 enum { PIECES = RAILS_TIMED / RAILS_SMALL };
 
-int rails_counterpart(const struct topo *t, int rank, int step)
+struct rails_way rails_opposite(struct rails_way way)
 {
-    int node = (t->rank[rank].node + t->nnodes + step) % t->nnodes, local = t->rank[rank].local;
+    return (struct rails_way){-way.step, -way.shift};
+}
 
-    return local < topo_node_size(t, node) ? topo_node_rank(t, node, local) : MPI_PROC_NULL;
+int rails_counterpart(const struct topo *t, int rank, struct rails_way way)
+{
+    int here = t->rank[rank].node, there = (here + t->nnodes + way.step) % t->nnodes;
+    int local = t->rank[rank].local, both = topo_node_size(t, here);
+
+    if (topo_node_size(t, there) < both)
+        both = topo_node_size(t, there);
+    return local < both ? topo_node_rank(t, there, (local + both + way.shift) % both)
+                        : MPI_PROC_NULL;
 }
 
 static int ascending(const void *a, const void *b)

@@ -21,8 +21,15 @@ struct rails_passed {
     double rate;    /* bytes/s behind the first ones */
 };
 
-/* The rank of the same local index on the node `step` further, or MPI_PROC_NULL. */
-int rails_counterpart(const struct topo *t, int rank, int step);
+/* A rank's partner on the node `step` further: of the local index `shift` further, among those that
+   both nodes have. MPI_PROC_NULL: there is none. The partner's is the rank, the opposite way. */
+struct rails_way {
+    int step, shift;
+};
+static const struct rails_way rails_next = {1, 0};
+
+struct rails_way rails_opposite(struct rails_way way);
+int rails_counterpart(const struct topo *t, int rank, struct rails_way way);
 
 /*
  * Send to `to`, and receive as much from `from`; each may be MPI_PROC_NULL. The time ends when the

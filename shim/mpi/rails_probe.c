@@ -23,7 +23,7 @@ static double fastest(const struct topo *t)
    planned as slow; else 0. */
 static double planned_slow(const struct topo *t, int rank)
 {
-    int to = rank == MPI_PROC_NULL ? MPI_PROC_NULL : rails_counterpart(t, rank, 1);
+    int to = rank == MPI_PROC_NULL ? MPI_PROC_NULL : rails_counterpart(t, rank, rails_next);
 
     if (to == MPI_PROC_NULL || t->rank[rank].rail < 0)
         return 0;
@@ -51,7 +51,8 @@ double rails_probe_cost(const struct topo *t)
 int rails_probe(MPI_Comm comm, int rank, const struct topo *t, double much, int *faster,
                 double *seconds)
 {
-    int to = rails_counterpart(t, rank, 1), from = rails_counterpart(t, rank, -1);
+    int to = rails_counterpart(t, rank, rails_next),
+        from = rails_counterpart(t, rank, rails_opposite(rails_next));
     double out = planned_slow(t, rank), in = planned_slow(t, from);
     char *buffer = calloc(2, RAILS_TIMED);
     double value[2] = {!buffer};

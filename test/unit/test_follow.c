@@ -311,6 +311,8 @@ START_TEST(test_rails__what_measuring_cannot_tell_apart_is_equal)
     ck_assert(!rails_alike(slow, 6));
     ck_assert(rails_median(slow, 6, room) == 96);
     ck_assert(rails_median(slow, 2, room) == 76); /* of two, their mean */
+    ck_assert(rails_lower_median(slow, 2, room) == 52);
+    ck_assert(rails_lower_median(slow, 6, room) == 96);
     rails_level(slow, 6, room);
     ck_assert(slow[0] == slow[2] && slow[0] == slow[4] && slow[0] == slow[5]);
     ck_assert(slow[1] == 50 && slow[3] == 50);
