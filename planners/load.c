@@ -271,7 +271,7 @@ static double crossing_of(const struct plan_request *q, struct load_crossed *c)
 enum load_worth load_worth_measuring(const struct plan_request *q, struct load_crossed *c)
 {
     const double full = 768 << 10, full_together = 64 << 20; /* bytes of one rail */
-    const double brief = 160 << 10, brief_together = 32 << 20, glance_together = 1 << 20;
+    const double brief = 160 << 10, brief_together = 32 << 20, glance_together = 5 << 20;
     double bytes = crossing_of(q, c);
 
     c->bytes += bytes;

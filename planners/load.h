@@ -82,7 +82,8 @@ struct load_crossed {
  * send 2.6 MiB to the next node, or 0.8 MiB in its brief form, which costs 2.5 % of 200 calls. A
  * call is worth the first if at least 3/4 MiB must cross a rail, by load_bound: an Allgather of 4
  * MiB in all on 4 nodes of 4 rails. It is worth the second from 160 KiB on. Smaller calls are worth
- * the second together once 32 MiB have crossed, and the first once 64 MiB have. One rule serves all
+ * the second together once 32 MiB have crossed, and the first once 64 MiB have. Once 5 MiB have,
+ * they are worth a glance of 96 KiB, which finds a rail that is almost gone. One rule serves all
  * collectives, by the bytes between nodes. It is the same on all ranks, and a larger call is worth
  * what a smaller one is. This call is added to c. LOAD_WORTH_NOTHING if rates are known, and on one
  * node.

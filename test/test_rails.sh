@@ -101,7 +101,7 @@ check "a rail stalls for 3 s: the job ends well" job 10 stall
 check "... all results are right" all_right 20
 check "... a call waited" held_up
 check "... plans change as rarely as they may" changes_bounded
-check "a rail is almost gone, and calls are small: the job ends well" job 10 almost_gone 65536
+check "a rail is almost gone, and calls are small: the job ends well" job 20 almost_gone 131072
 check "... all results are right" all_right 20
 check "... the rail is found" seen "rail 1 of node 1 was measured at [0-9.e-]+ Mbit/s out and [0-9.e-]+ in, others at"
 conclude

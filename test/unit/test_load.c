@@ -205,7 +205,7 @@ START_TEST(test_load__many_small_calls_are_worth_measuring_together)
         enum load_worth worth;
         int kib; /* that have crossed */
     } from[] = {
-        {LOAD_WORTH_GLANCE, 1 << 10}, {LOAD_WORTH_BRIEF, 32 << 10}, {LOAD_WORTH_FULL, 64 << 10}};
+        {LOAD_WORTH_GLANCE, 5 << 10}, {LOAD_WORTH_BRIEF, 32 << 10}, {LOAD_WORTH_FULL, 64 << 10}};
     struct load_crossed crossed = {0};
     int calls = 1;
 
