@@ -177,7 +177,7 @@ static void tell_verdict(const struct mpi_comm *c, const struct guard_entry *e,
         say(CFG_LEVEL_INFO,
             "guard: %s of %llu bytes on %d ranks: rerouted by %s in chunks of %zu bytes, %d "
             "process%s per rank, %.3g of the library's time, +-%.2g%%",
-            name, total, c->size, r->algorithm->name, r->chunk_bytes, r->ppg,
+            name, total, c->size, r->algorithm->name, r->chunk_bytes, r->ppg > 1 ? r->ppg : 1,
             r->ppg > 1 ? "es" : "", ratio, percent);
 }
 
