@@ -488,18 +488,18 @@ static void tell_change(const struct topo *t, const double *before, const double
         at % 2 == TOPO_OUT ? "out" : "in", rails_share(before, n, at), calls, others);
 }
 
-double rails_again_cost(double usual)
-{
-    return usual > 0 ? (SHORT + passes[AGAIN].n * passes[AGAIN].bytes) / usual : 0;
-}
-
 int rails_measure_again(MPI_Comm comm, int rank, struct topo *t, unsigned calls, int *changed,
-                        double *usual)
+                        double *usual, double *cost)
 {
     int n = 2 * t->nnodes * t->nrails, found, rc;
+    double began = count_now();
     struct room r;
 
     rc = measure(comm, rank, t, AGAIN, &r, &found);
+    *cost = count_now() - began;
+    if (rc == MPI_SUCCESS)
+        rc = mpi.Allreduce(MPI_IN_PLACE, cost, 1, MPI_DOUBLE, MPI_MAX, comm);
+    found &= rc == MPI_SUCCESS;
     for (int i = 0; found && i < n; i++)
         r.before[i] =
             topo_rail_rate(t, i / 2 / t->nrails, i / 2 % t->nrails, (enum topo_way)(i % 2));

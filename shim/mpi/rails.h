@@ -37,15 +37,12 @@ int rails_glance(MPI_Comm comm, int rank, struct topo *t, int *slow);
    1: rates are equal, or not known. */
 double rails_even_use(const struct topo *t);
 
-/* Seconds that rails_measure_again takes where rails have that rate, in bytes/s; 0: not known. */
-double rails_again_cost(double usual);
-
 /*
  * Measure again, briefly. *changed: some rates differ from t's by more than the error of
- * measuring; t has them now, and a line tells which. calls: the number of calls before. Collective,
- * and the same on all ranks.
+ * measuring; t has them now, and a line tells which. calls: the number of calls before. *cost:
+ * seconds that it took. Collective, and the same on all ranks.
  */
 int rails_measure_again(MPI_Comm comm, int rank, struct topo *t, unsigned calls, int *changed,
-                        double *usual);
+                        double *usual, double *cost);
 
 #endif

@@ -40,9 +40,10 @@ static double least_of(const struct mpi_comm *c, const struct mpi_call *call)
 static void measure(struct mpi_comm *c, MPI_Comm comm)
 {
     int changed = 0;
+    double cost;
 
     if (rails_measure_again(c->private_comm, c->rank, c->topo, c->follow.calls, &changed,
-                            &c->rail_rate) != MPI_SUCCESS)
+                            &c->rail_rate, &cost) != MPI_SUCCESS)
         return;
     if (changed) {
         mpi_comm_forget_plans(c);
@@ -50,8 +51,8 @@ static void measure(struct mpi_comm *c, MPI_Comm comm)
         guard_renew(&c->guard);
         guard_spare(&c->guard, rails_even_use(c->topo));
     }
-    follow_measured(&c->follow, changed, c->topo->rail[0].bw_bytes_per_s > 0,
-                    rails_again_cost(c->rail_rate), rails_probe_cost(c->topo));
+    follow_measured(&c->follow, changed, c->topo->rail[0].bw_bytes_per_s > 0, cost,
+                    rails_probe_cost(c->topo));
     if (!changed)
         say(CFG_LEVEL_DEBUG,
             "rails: measured behind call %u, and none has changed; again %u calls "
