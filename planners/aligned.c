@@ -23,7 +23,7 @@ struct work {
     int size;            /* ranks of each node */
     struct place *place; /* [nranks]: of each node, by lane */
     uint64_t *lane;      /* [size]: the least weight of each */
-    uint64_t *sum;       /* [size + 1]: of one node's ranks */
+    uint64_t *sum;       /* [size + 1] inside lane: sums of one node's weights */
     uint64_t slowest;    /* node's sum */
 };
 
@@ -63,8 +63,8 @@ static uint64_t find_lanes(struct work *w)
     return sum;
 }
 
-/* The faster first. A node has few ranks, in order but for a slow rail: nothing is faster than
-   insertion. */
+/* The faster first; equal ones stay in order. Insertion suits a few ranks that are almost sorted.
+ */
 static void sort_places(struct work *w)
 {
     for (int n = 0; n < w->t->nnodes; n++) {

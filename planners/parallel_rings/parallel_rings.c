@@ -228,9 +228,9 @@ enum { MOST_OPERATIONS = 16 << 10 };
 
 static int is_long(const struct plan_request *q)
 {
-    int each = 4 * cost_largest_node(q->topo); /* of a unit: to and from the ring and the peers */
+    long each = 4L * cost_largest_node(q->topo); /* of a unit: to and from the ring and the peers */
 
-    return q->collective == COLL_ALLREDUCE && q->topo->nnodes > MOST_OPERATIONS / each;
+    return q->collective == COLL_ALLREDUCE && q->topo->nnodes * each > MOST_OPERATIONS;
 }
 
 /*

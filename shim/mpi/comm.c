@@ -277,13 +277,14 @@ static void tell_profile(const struct mpi_comm *c)
         say(CFG_LEVEL_INFO, "profile: %s", text);
 }
 
-/* What is to be measured behind a glance: nothing, where no rail is almost gone. */
+/* Behind a glance all is worth measuring, or nothing: the brief form tells nothing of fast rails.
+ */
 static int glance(struct mpi_comm *c, enum load_worth *worth)
 {
     int slow, rc = rails_glance(c->private_comm, c->rank, c->topo, &slow);
 
     c->rails_measured = LOAD_WORTH_GLANCE;
-    *worth = slow ? LOAD_WORTH_BRIEF : LOAD_WORTH_GLANCE;
+    *worth = slow ? LOAD_WORTH_FULL : LOAD_WORTH_GLANCE;
     return rc;
 }
 

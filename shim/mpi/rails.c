@@ -159,10 +159,10 @@ static int measure_slow(const struct turn *w, double *rate)
 }
 
 /*
- * The rate of each rank to its partner that way, in rate[nranks]; 0: there is none.
- * Pieces have both lengths in turn. The median pass counts: a rank that lost its core for a moment
- * is slow once, and one that a limiter lets through in bursts is fast once. Rejected: the pass that
- * ends first, which is the one with a burst.
+ * The rate of each rank to its partner that way, in rate[nranks]; 0: there is none. Pieces have
+ * both lengths in turn. The median pass counts: a rank that lost its core for a moment is slow
+ * once, and one that a limiter lets through in bursts is fast once. Rejected: the pass that ends
+ * first, which is the one with a burst.
  */
 static int measure_turn(struct turn *w, struct rails_way way, enum extent extent,
                         struct measured *m, double *rate)
@@ -411,20 +411,19 @@ static void take_table(struct topo *t, struct room *r)
     r->table = NULL;
 }
 
-/* Mark in twice[nranks] the slow ranks of one more look, if they were slow before. Are there any?
- */
-static int look(struct turn *w, int times, double *twice)
+/* slow[nranks]: ranks that were slow in each pass so far. Is any of them left? */
+static int still_slow(const struct turn *w, int first, double *slow)
 {
     int any = 0;
 
     for (int r = 0; r < w->t->nranks; r++) {
-        twice[r] = (!times || twice[r] > 0) && w->seconds[r] >= worth_knowing * w->usual;
-        any |= w->seconds[r] > 0 && twice[r] > 0;
+        slow[r] = (first || slow[r] > 0) && w->seconds[r] > worth_knowing * w->usual;
+        any |= slow[r] > 0;
     }
     return any;
 }
 
-int rails_glance(MPI_Comm comm, int rank, struct topo *t, int *slow)
+int rails_glance(MPI_Comm comm, int rank, const struct topo *t, int *slow)
 {
     struct room r;
     int here = open_room(&r, t), all;
@@ -441,7 +440,7 @@ int rails_glance(MPI_Comm comm, int rank, struct topo *t, int *slow)
     *slow = rc == MPI_SUCCESS && all;
     for (int i = 0; *slow && i < 2; i++) {
         rc = find_slow(&w);
-        *slow = rc == MPI_SUCCESS && look(&w, i, r.rate);
+        *slow = rc == MPI_SUCCESS && still_slow(&w, i == 0, r.rate);
     }
     close_room(&r);
     return rc;
@@ -498,7 +497,7 @@ int rails_measure_again(MPI_Comm comm, int rank, struct topo *t, unsigned calls,
     rc = measure(comm, rank, t, AGAIN, &r, &found);
     *cost = count_now() - began;
     if (rc == MPI_SUCCESS)
-        rc = mpi.Allreduce(MPI_IN_PLACE, cost, 1, MPI_DOUBLE, MPI_MAX, comm);
+        rc = mpi.Allreduce(MPI_IN_PLACE, cost, 1, MPI_DOUBLE, MPI_MIN, comm);
     found &= rc == MPI_SUCCESS;
     for (int i = 0; found && i < n; i++)
         r.before[i] =

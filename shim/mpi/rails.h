@@ -31,7 +31,7 @@ int rails_measure(MPI_Comm comm, int rank, int brief, struct topo *t, double *us
  * was slow. *slow: a rail takes at least four times as long as the usual one both times, so that
  * measuring is worth more than these calls' bytes say. Collective, and the same on all ranks.
  */
-int rails_glance(MPI_Comm comm, int rank, struct topo *t, int *slow);
+int rails_glance(MPI_Comm comm, int rank, const struct topo *t, int *slow);
 
 /* How many times as long as one that suits the rates a call takes that uses a node's rails evenly;
    1: rates are equal, or not known. */
@@ -40,7 +40,7 @@ double rails_even_use(const struct topo *t);
 /*
  * Measure again, briefly. *changed: some rates differ from t's by more than the error of
  * measuring; t has them now, and a line tells which. calls: the number of calls before. *cost:
- * seconds that it took. Collective, and the same on all ranks.
+ * seconds that it took the rank that came last. Collective, and the same on all ranks.
  */
 int rails_measure_again(MPI_Comm comm, int rank, struct topo *t, unsigned calls, int *changed,
                         double *usual, double *cost);

@@ -21,14 +21,15 @@ struct rails_passed {
     double rate;    /* bytes/s behind the first ones */
 };
 
-/* A rank's partner on the node `step` further: of the local index `shift` further, among those that
-   both nodes have. MPI_PROC_NULL: there is none. The partner's is the rank, the opposite way. */
+/* To the node `step` further, and there to the local index `shift` further. */
 struct rails_way {
     int step, shift;
 };
 static const struct rails_way rails_next = {1, 0};
 
 struct rails_way rails_opposite(struct rails_way way);
+/* A rank's partner that way, among the local indices that both nodes have; MPI_PROC_NULL: there is
+   none. The rank is its partner's partner the opposite way. */
 int rails_counterpart(const struct topo *t, int rank, struct rails_way way);
 
 /*
