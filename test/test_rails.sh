@@ -25,7 +25,7 @@ job() {
     "$2" &
     changing=$!
     "$fabric" run --name "$name" --mpi "$mpi" --ppn 2 --preload "$shim" --env COLLSHIM_LOG=info --timeout 150 -- \
-        "$tmp/calls" allgather "${3:-1048576}" 400 0 1 "$1" "$tmp/lines" >"$tmp/job.txt" 2>&1 || status=$?
+        "$tmp/calls" allgather "${3:-1048576}" 400 0 "$1" "$tmp/lines" >"$tmp/job.txt" 2>&1 || status=$?
     rm "$tmp/running"
     wait "$changing"
     "$fabric" rate --name "$name" reset

@@ -2,15 +2,13 @@
 /*
  * One collective called again and again, each call timed: the program that bench/rails/run starts.
  *
- *     calls COLLECTIVE BYTES CALLS NATIVE_EVERY NATIVE_IN_ROW SECONDS LINES [PAUSE,PAUSE...]
+ *     calls COLLECTIVE BYTES CALLS NATIVE_EVERY SECONDS LINES [PAUSE,PAUSE...]
  *
  * Rank 0 appends a line to the file LINES for each call: its number, the ms of the call as linked,
- * and the ms of the library's own (-: not called in this turn). NATIVE_IN_ROW calls of the library
- * follow each other, and the last one counts: a rate limiter lets the first ones through at once.
- * The last word is 1 if both results, and the first one, are the same. Before a call that is named
- * in PAUSE, and before call 0, it writes `pause N` and waits until a file LINES.N exists: so rates
- * change between two calls. Before call 0 there is one call of the library, whose result counts,
- * and one as linked.
+ * and the ms of the library's own (-: not called in this turn). The last word is 1 if both results,
+ * and the first one, are the same. Before a call that is named in PAUSE, and before call 0, it
+ * writes `pause N` and waits until a file LINES.N exists: so rates change between two calls. Before
+ * call 0 there is one call of the library, whose result counts, and one as linked.
  *
  * BYTES: of a rank's block in allgather, gather, scatter, reduce_scatter_block; of the whole vector
  * in allreduce, bcast; of what a rank sends in alltoall, alltoallv (there 0.7 to rank 0). Times are
@@ -108,16 +106,16 @@ static size_t room(int amount)
     return amount == ALL ? (size_t)bytes * (size_t)ranks : amount == ONE ? (size_t)bytes : 0;
 }
 
-/* Bytes that rank `from` sends to rank `to`. */
+/* Bytes that rank `from` sends to rank `to`: 0.7 of them to rank 0, BYTES in all. */
 static int demand(int from, int to)
 {
-    int hot = (int)(0.7 * bytes);
+    int cold = ranks > 2 ? (int)(.3 * bytes / (ranks - 2)) : 0, even = bytes / (ranks - 1);
 
-    return from == 0    ? (to == 0 ? 0 : bytes / (ranks - 1))
-           : to == 0    ? hot
-           : to == from ? 0
-           : ranks > 2  ? (bytes - hot) / (ranks - 2)
-                        : 0;
+    if (to == from)
+        return 0;
+    if (from == 0)
+        return to == 1 ? bytes - (ranks - 2) * even : even;
+    return to == 0 ? bytes - (ranks - 2) * cold : cold;
 }
 
 static void open_demand(void)
@@ -209,13 +207,13 @@ static int is_late(int call, double seconds)
 }
 
 /* f: at rank 0. */
-static void turn(const struct collective *c, FILE *f, int call, int every, int in_row)
+static void turn(const struct collective *c, FILE *f, int call, int every)
 {
     int native = every && call % every == 0, right;
     double ms = timed(c, 0), ms_native = 0;
 
     right = is_right();
-    for (int i = 0; native && i < in_row; i++) {
+    if (native) {
         ms_native = timed(c, 1);
         right &= is_right();
     }
@@ -241,22 +239,21 @@ int main(int argc, char **argv)
     bench_mpi_application(&linked);
     PMPI_Comm_rank(WORLD, &rank);
     PMPI_Comm_size(WORLD, &ranks);
-    for (size_t i = 0; argc > 7 && i < sizeof collectives / sizeof *collectives; i++)
+    for (size_t i = 0; argc > 6 && i < sizeof collectives / sizeof *collectives; i++)
         if (!strcmp(argv[1], collectives[i].name))
             c = &collectives[i];
     bytes = c ? atoi(argv[2]) / 8 * 8 : 0;
-    if (bytes < 8 || ranks < 2 || (rank == 0 && !(f = fopen(argv[7], "w"))))
-        return end(
-            2,
-            "expected COLLECTIVE BYTES CALLS NATIVE_EVERY NATIVE_IN_ROW SECONDS LINES [PAUSE,...]");
+    if (bytes < 8 || ranks < 2 || (rank == 0 && !(f = fopen(argv[6], "w"))))
+        return end(2,
+                   "expected COLLECTIVE BYTES CALLS NATIVE_EVERY SECONDS LINES [PAUSE,PAUSE...]");
     open_memory(c);
     timed(c, 1);
     memcpy(expected, out, out_bytes);
     timed(c, 0); /* the first one on a communicator is the library's, on any rails */
-    for (int i = 0; i < atoi(argv[3]) && !is_late(i, atof(argv[6])); i++) {
-        if (is_pause(argc > 8 ? argv[8] : "", i))
-            await(f, argv[7], i);
-        turn(c, f, i, atoi(argv[4]), atoi(argv[5]));
+    for (int i = 0; i < atoi(argv[3]) && !is_late(i, atof(argv[5])); i++) {
+        if (is_pause(argc > 7 ? argv[7] : "", i))
+            await(f, argv[6], i);
+        turn(c, f, i, atoi(argv[4]));
     }
     if (f)
         fclose(f);

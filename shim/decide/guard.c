@@ -21,10 +21,11 @@ enum state { NEW, ROUND, SETTLED, FOR_GOOD };
 
 enum { MOST_ELSEWHERE = 4, ROUGH_ROUNDS = 3 };
 enum { FIRST_LOOK = 4, MOST_APART = 256, APART = 32, LATER_APART = 768 };
-enum { SURE_ROUNDS = 12 };
+enum { SURE_ROUNDS = 12, COARSE_TRIES = 3 };
 
 static const double agreeing = .02;   /* calls that an agreement takes, before it is known */
 static const double unit_bytes = 1e6; /* times are by so many bytes */
+static const double close = .7;       /* logarithm: what a call leaves behind may decide */
 static const double spared_from = 4;  /* times longer: a first trial costs more than it may tell */
 static const double longest = 1e6;    /* seconds: no call takes longer, a clock has jumped */
 
@@ -117,15 +118,27 @@ static int pick_turns(const struct guard_entry *e, const struct view *v, uint8_t
     return n;
 }
 
+/* Which of these begins the round: with a later clock another one each time; else the one of the
+   last call, if it is among them, so that its turn needs no call that is not measured. */
+static int first_turn(const struct guard_entry *e, const uint8_t *turn, int n)
+{
+    for (int k = 0; k < n && !e->later; k++)
+        if (turn[k] == e->ran)
+            return k;
+    return e->evidence.rounds + e->rounds;
+}
+
 /* Put together a round behind those that wait for the clock. Returns how many contenders besides
    the one in use. */
 static int add_round(struct guard_entry *e, const struct view *v)
 {
     uint8_t turn[GUARD_ROUND];
-    int n = pick_turns(e, v, turn), first = e->evidence.rounds + e->rounds;
+    int n = pick_turns(e, v, turn), first = first_turn(e, turn, n);
 
-    for (int k = 0; k < n; k++) /* another one begins each time */
+    for (int k = 0; k < n; k++) {
         e->turn[e->turns + k] = turn[(k + first) % n];
+        e->close |= (uint8_t)((worth_belief(v, turn[k], 0).mean < close) << turn[k]);
+    }
     e->turns += (uint8_t)n;
     e->end[e->rounds++] = e->turns;
     guard_later_begin(e);
@@ -136,7 +149,8 @@ static int add_round(struct guard_entry *e, const struct view *v)
 /* The same, where none waits. */
 static int compose(struct guard_entry *e, const struct view *v)
 {
-    e->turns = e->rounds = e->at = e->led = e->elsewhere = 0;
+    e->turns = e->rounds = e->at = e->led = e->elsewhere = e->close = 0;
+    e->leads = 0;
     memset(e->mine, 0, sizeof e->mine);
     memset(e->cost, 0, sizeof e->cost);
     return add_round(e, v);
@@ -211,6 +225,15 @@ void guard_recall(struct guard *g, struct guard_entry *e, const struct estimate 
     settle(e, &v);
 }
 
+/* Does the turn begin with a call that is not measured? The first tries tell far contenders apart,
+   and need none. */
+static int is_led(const struct guard_entry *e)
+{
+    int i = e->turn[e->at], may_decide = e->close & 1u << i && e->evidence.tries[i] >= COARSE_TRIES;
+
+    return e->later || (may_decide && i != e->ran);
+}
+
 int guard_pick(struct guard *g, struct guard_entry *e, uint64_t total, int *slot)
 {
     *slot = GUARD_UNTIMED;
@@ -218,6 +241,7 @@ int guard_pick(struct guard *g, struct guard_entry *e, uint64_t total, int *slot
         struct view v;
         e->calls += e->interval;
         e->total = total;
+        e->ran = e->best;
         guard_expect_cold(g, e);
         worth_view(g, e, &v);
         e->newcomer = (uint8_t)guard_reserve_admit(g, e, &v);
@@ -235,10 +259,13 @@ int guard_pick(struct guard *g, struct guard_entry *e, uint64_t total, int *slot
     }
     e->elsewhere = 0;
     e->calls++;
-    e->led = e->later && !e->led;
+    int was_led = e->led;
+    e->led = !was_led && is_led(e);
+    e->ran = e->turn[e->at];
     if (e->led)
-        return e->turn[e->at];
+        return e->ran;
     *slot = e->at++;
+    e->leads |= (uint16_t)(was_led << *slot);
     e->scale[*slot] = unit_bytes / (double)total;
     return e->turn[*slot];
 }

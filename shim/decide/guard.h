@@ -15,10 +15,14 @@
  * bytes may take ten times as long when all of it goes to one rank. So a class of exchanges also
  * has one skew (nimble_skew). Calls in device memory have classes of their own.
  *
+ * A turn may have two calls, of which the second is measured: a call may leave full queues behind,
+ * spent bursts of a rate limiter, or other caches. That must not count for another contender. So it
+ * is where contenders are close, behind the first few tries.
+ *
  * A clock may answer later, as events on a stream do: hundreds of calls later, if a host runs
- * ahead (guard_later.h). The calls meanwhile take the contender in use. A turn has two calls, and
- * the second is measured. Ranks do not end an uneven exchange together, so the call behind it waits
- * for the last rank. That wait must not count for another contender.
+ * ahead (guard_later.h). The calls meanwhile take the contender in use. All turns have two calls
+ * there. Ranks do not end an uneven exchange together, so the call behind it waits for the last
+ * rank.
  *
  * All ranks make the same calls in the same order, so all are at the same point. This file knows no
  * library: the caller brings the clock and the agreement. Thread rule: the communicator's: one
@@ -100,6 +104,9 @@ struct guard_entry {
     uint8_t rounds;            /* how many; more than one with a later clock alone */
     uint8_t free_rounds;       /* that may follow each other */
     uint8_t led;               /* the call of this turn that is not measured is over */
+    uint8_t ran;               /* the contender of the last call */
+    uint16_t leads;            /* turns of these rounds that had two calls, a bit each */
+    uint8_t close;             /* contenders of these rounds that are not far behind, a bit each */
     uint8_t elsewhere, loose;  /* calls of other sums since one took part; all may */
     uint8_t out;               /* contenders that cannot serve, a bit each */
     uint8_t alarms;            /* looks in a row that found the one in use slower */

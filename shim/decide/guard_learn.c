@@ -142,8 +142,8 @@ static double lost(const struct guard_entry *e, const struct view *v, int round,
 
         if (i == e->best || !v->s.n[i] || !(own > 0))
             continue;
-        double mean = worth_belief(v, i, 0).mean;
-        sum += (mean > 0 ? evidence_exp(mean < 2 ? mean : 2) - 1 : 0) +
+        double mean = worth_belief(v, i, 0).mean, calls = 1 + (e->leads >> k & 1);
+        sum += calls * (mean > 0 ? evidence_exp(mean < 2 ? mean : 2) - 1 : 0) +
                (e->later ? 0 : (cost[k] - took[k]) / own);
     }
     return sum;

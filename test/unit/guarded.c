@@ -28,6 +28,8 @@ static double time_of(struct machine *m, int contender, uint64_t total)
         t *= m->share[contender - 1];
     else if (m->slow > 0 && is_slow(m))
         t *= m->slow;
+    if (!contender && m->last && m->behind > 0)
+        t *= m->behind;
     t *= 1 + m->noise * (rng_below(&m->rng, 1000) / 1000.0);
     if (m->hiccup > 0 && rng_below(&m->rng, 20) == 0)
         t *= m->hiccup;
@@ -145,6 +147,7 @@ void machine_call(struct machine *m, uint64_t total)
         slowest = mine[r] > slowest ? mine[r] : slowest;
     }
     m->calls++;
+    m->last = runs;
     m->ran[runs]++;
     m->took += slowest;
     m->lost += slowest - m->native * (double)total / MIB;

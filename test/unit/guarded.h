@@ -18,6 +18,7 @@ struct machine {
     double noise;            /* a call takes up to so much longer, as a share */
     double hiccup;           /* one call in 20 takes so many times longer */
     double slow;             /* a third of the library's calls take so many times longer */
+    double behind;           /* ... behind a call of a reroute; 0: no longer */
     int held_up;             /* this call, counted from 1, takes so many times as long: */
     double held_up_by;
     int jumps;     /* every so many calls the clock of one rank jumps; 0: none does */
@@ -29,6 +30,7 @@ struct machine {
     struct guard guard[MOST_RANKS];
     int warm[MOST_WAYS];
     double took, lost; /* all calls; against the library */
+    int last;          /* what ran last, as machine_way says */
     int calls, timed, ran[1 + MOST_WAYS], verdicts, agreements;
 };
 

@@ -184,7 +184,7 @@ START_TEST(test_guard__a_library_that_is_no_longer_slow_is_found_again)
     for (int i = 0; i < m.reroutes; i++)
         m.share[i] = 1.3;
     spare(&m, 1);
-    machine_calls(&m, 50);
+    machine_calls(&m, 70);
     ck_assert_int_eq(machine_entry(&m)->best, GUARD_NATIVE);
 }
 END_TEST
@@ -261,6 +261,27 @@ START_TEST(test_guard__a_slow_mode_counts_by_its_mean)
     }
     ck_assert_msg(soon >= 28, "%d of 40 are right after the first calls", soon);
     ck_assert_msg(late >= 36, "%d of 40 end right", late);
+}
+END_TEST
+
+/* The library is the fastest, but not in its first call behind one of a reroute. */
+START_TEST(test_guard__what_a_call_leaves_behind_does_not_count)
+{
+    int soon = 0, late = 0;
+
+    for (int seed = 0; seed < 40; seed++) {
+        struct machine m = quiet;
+        m.reroutes = 1;
+        m.noise = .1;
+        m.rng.state = (uint64_t)seed;
+        m.behind = 2;
+        m.share[0] = 1.25;
+        soon += machine_settled_on(&m) == GUARD_NATIVE;
+        machine_calls(&m, 2000);
+        late += machine_entry(&m)->best == GUARD_NATIVE;
+    }
+    ck_assert_msg(soon >= 30, "%d of 40 are right after the first calls", soon);
+    ck_assert_msg(late >= 38, "%d of 40 end right", late);
 }
 END_TEST
 
@@ -496,6 +517,7 @@ Suite *suite_guard(void)
     tcase_add_test(t, test_guard__on_another_machine_the_library_wins_anew_or_not);
     tcase_add_test(t, test_guard__noise_does_not_flip_it_and_ranks_stay_together);
     tcase_add_test(t, test_guard__a_slow_mode_counts_by_its_mean);
+    tcase_add_test(t, test_guard__what_a_call_leaves_behind_does_not_count);
     tcase_add_test(t, test_guard__a_reroute_that_turns_bad_is_given_back);
     tcase_add_test(t, test_guard__a_reroute_that_turns_good_comes_back);
     tcase_add_test(t, test_guard__a_size_that_comes_back_is_compared_with_itself);
