@@ -225,11 +225,12 @@ void guard_recall(struct guard *g, struct guard_entry *e, const struct estimate 
     settle(e, &v);
 }
 
-/* Does the turn begin with a call that is not measured? The first tries tell far contenders apart,
-   and need none. */
+/* Does the turn begin with a call that is not measured? One by the contender in use loses nothing.
+   The first tries of others tell far contenders apart, and need none. */
 static int is_led(const struct guard_entry *e)
 {
-    int i = e->turn[e->at], may_decide = e->close & 1u << i && e->evidence.tries[i] >= COARSE_TRIES;
+    int i = e->turn[e->at], tries = e->evidence.tries[i];
+    int may_decide = i == e->best ? tries > 0 : tries >= COARSE_TRIES && e->close & 1u << i;
 
     return e->later || (may_decide && i != e->ran);
 }

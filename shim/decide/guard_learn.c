@@ -5,7 +5,7 @@
 #include "shim/decide/worth.h"
 
 enum { FREE_ROUNDS = 64, LATER_ROUNDS = 16 };
-enum { CHANGED_CALLS = 3, KNOWN_CALLS = 12, CHANGE_CALLS = 2000 };
+enum { CHANGED_CALLS = 3, LUCKY_CALLS = 4, KNOWN_CALLS = 12, CHANGE_CALLS = 2000 };
 
 static const double usual_cold = .2;  /* calls of the library that a first call takes longer */
 static const double cold_spread = .5; /* from one to the next */
@@ -13,9 +13,10 @@ static const double cold_weight = 2;  /* as many first calls say so */
 static const double most_cold = 3;    /* more than that is no longer its being the first */
 static const double least_agreeing = .005;
 static const double most_agreeing = 1;
-static const double slower = 1.15;     /* than the slowest call so far: something has changed */
-static const double faster = 1.5;      /* ... than the fastest */
-static const double indifferent = .01; /* a gain that is not worth a change */
+static const double lucky = 3;     /* times the fastest call: that one was, or this is held up */
+static const double slower = 1.15; /* than the slowest call so far: something has changed */
+static const double faster = 1.5;  /* ... than the fastest */
+static const double indifferent = .01;                  /* a gain that is not worth a change */
 static const double changed_all = 1, changed_each = .3; /* spread of what was known before */
 static const double contradicted = .6;                  /* logarithm: no chance any more */
 
@@ -54,8 +55,9 @@ static int choose(struct guard_entry *e, const struct view *v)
 }
 
 /* Did several calls in a row of the contender in use take longer than all of those before, or less
-   than all? The machine has changed then. A call that takes three times as long is held up, and a
-   contender that stays so slow gets no further samples: so tries tell whether it is known. */
+   than all? The machine has changed then. While it has few calls, the fast one may have been luck:
+   so a slow one is followed by another at once. A call that takes three times as long is held up,
+   and a contender that stays so slow gets no further samples: so tries tell whether it is known. */
 static int has_changed(struct guard_entry *e, double seconds)
 {
     struct samples s;
@@ -71,15 +73,17 @@ static int has_changed(struct guard_entry *e, double seconds)
         most = log > most ? log : most;
         least = log < least ? log : least;
     }
-    if (!s.n[e->best] || e->evidence.tries[e->best] < KNOWN_CALLS ||
-        (seconds <= slower * evidence_exp(most) && seconds * faster >= evidence_exp(least))) {
+    int young = e->evidence.tries[e->best] < KNOWN_CALLS;
+    double high = young ? lucky * evidence_exp(least) : slower * evidence_exp(most);
+    double low = young ? 0 : evidence_exp(least) / faster;
+    if (!s.n[e->best] || (seconds <= high && seconds >= low)) {
         e->alarms = 0;
         return 0;
     }
-    if (++e->alarms < CHANGED_CALLS)
+    if (++e->alarms < (young ? LUCKY_CALLS : CHANGED_CALLS))
         return 0;
     e->alarms = 0;
-    return !e->changed || e->calls - e->changed >= CHANGE_CALLS;
+    return !young && (!e->changed || e->calls - e->changed >= CHANGE_CALLS);
 }
 
 /* The machine is another one: what is known of the contenders is now no more than a guess. */

@@ -63,6 +63,22 @@ START_TEST(test_guard__one_call_that_is_held_up_decides_nothing)
 }
 END_TEST
 
+/* One call of a reroute takes a tenth of the usual. */
+START_TEST(test_guard__one_lucky_call_is_soon_found_out)
+{
+    for (int nth = 2; nth <= 20; nth++) {
+        struct machine m = quiet;
+        m.reroutes = 1;
+        m.share[0] = 1.5;
+        m.held_up = nth;
+        m.held_up_by = .1;
+        machine_calls(&m, nth + 25);
+        ck_assert_msg(machine_entry(&m)->best == GUARD_NATIVE, "call %d is fast: settled on %d", nth,
+                      machine_entry(&m)->best);
+    }
+}
+END_TEST
+
 START_TEST(test_guard__reroutes_that_do_not_pay_cost_few_calls)
 {
     for (int share = 104; share <= 400; share += 37)
@@ -510,6 +526,7 @@ Suite *suite_guard(void)
     tcase_add_test(t, test_guard__the_fastest_wins);
     tcase_add_test(t, test_guard__eight_contenders_are_served);
     tcase_add_test(t, test_guard__one_call_that_is_held_up_decides_nothing);
+    tcase_add_test(t, test_guard__one_lucky_call_is_soon_found_out);
     tcase_add_test(t, test_guard__reroutes_that_do_not_pay_cost_few_calls);
     tcase_add_test(t, test_guard__a_library_that_would_cost_too_much_waits_for_its_trial);
     tcase_add_test(t, test_guard__a_library_that_is_no_longer_slow_is_found_again);
