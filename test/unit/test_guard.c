@@ -73,8 +73,8 @@ START_TEST(test_guard__one_lucky_call_is_soon_found_out)
         m.held_up = nth;
         m.held_up_by = .1;
         machine_calls(&m, nth + 16);
-        ck_assert_msg(machine_entry(&m)->best == GUARD_NATIVE, "call %d is fast: settled on %d", nth,
-                      machine_entry(&m)->best);
+        ck_assert_msg(machine_entry(&m)->best == GUARD_NATIVE, "call %d is fast: settled on %d",
+                      nth, machine_entry(&m)->best);
     }
 }
 END_TEST
