@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The conclusions from a round: the contender in use, the loss by trials, how cold first calls are.
- * A look that finds the contender in use slower is made CHANGED_CALLS times in a row, or LUCKY_CALLS
- * times while it has few calls. A machine that is found to have changed gets its free rounds anew,
- * at most once in CHANGE_CALLS.
+ * A look that finds the contender in use slower is made CHANGED_CALLS times in a row, or
+ * LUCKY_CALLS times while it has few calls. A machine that is found to have changed gets its free
+ * rounds anew, at most once in CHANGE_CALLS.
  */
 #ifndef COLLSHIM_SHIM_DECIDE_GUARD_LEARN_H
 #define COLLSHIM_SHIM_DECIDE_GUARD_LEARN_H
