@@ -2,8 +2,9 @@
 /*
  * Costs. An agreement takes a 400th of the calls' time, and comes behind every call where it takes
  * an 800th at most. Measurements that find no change come 24, 48 ... 3,072 calls apart: at most 7
- * in the first 3,000 calls and then one in 3,000. From the third on they take .3 % of the calls'
- * time at most, or come 4,096 calls apart. Changes come 3, 6 ... 192 calls apart at least
+ * in the first 3,000 calls and then one in 3,000. One within a communicator's first calls, which
+ * may be slow by themselves, puts off the next for 3 calls. From the third on they take .3 % of the
+ * calls' time at most, or come 4,096 calls apart. Changes come 3, 6 ... 192 calls apart at least
  * while they follow each other within 300 calls. So a rail that flaps has the plan that suits one
  * of its states for about 200 calls, and costs a measurement in as many. A probe comes every 32
  * calls, 256 where changes are frequent, or so rarely that it costs a 250th of their time.
@@ -14,6 +15,7 @@
 
 enum { FIRST_AGREED = 2, MOST_APART = 256, PROBE_CALLS = 32, MOST_REST = 4096 };
 enum {
+    FIRST_CALLS = 4,
     FIRST_REST = 24,
     LEAST_REST = 3,
     MOST_VAIN = 7,
@@ -188,7 +190,7 @@ void follow_measured(struct follow *f, int changed, int unequal, double cost, do
         f->vain = 0;
         f->quiet = QUIET;
     } else {
-        f->rest = (uint32_t)FIRST_REST << f->vain;
+        f->rest = f->calls <= FIRST_CALLS ? LEAST_REST : (uint32_t)FIRST_REST << f->vain;
         if (f->vain >= FREE_VAIN)
             f->rest = calls_for(f, cost, vain_ones, f->rest);
         f->vain += f->vain < MOST_VAIN;

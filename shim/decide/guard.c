@@ -256,6 +256,7 @@ int guard_pick(struct guard *g, struct guard_entry *e, uint64_t total, int *slot
     if (total != e->total && !e->loose && e->evidence.rounds >= ROUGH_ROUNDS) {
         e->loose = ++e->elsewhere > MOST_ELSEWHERE;
         e->calls++;
+        e->ran = e->best;
         return e->best;
     }
     e->elsewhere = 0;

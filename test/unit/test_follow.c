@@ -190,6 +190,24 @@ START_TEST(test_follow__calls_far_above_the_least_are_measured_in_vain_once)
 }
 END_TEST
 
+/* The first calls are slow by themselves, and are measured in vain. A fall behind them is found. */
+START_TEST(test_follow__slow_first_calls_hide_no_fall)
+{
+    for (int before = 4; before <= 24; before++) {
+        struct job j = {.rng = {17}, .agreement = 1e-4, .least = .28};
+        int calls = 0;
+
+        measured(&j, 1, 0);
+        ck_assert_int_eq(usual_call(&j, .6, 1), FOLLOW_ON);
+        ck_assert_int_eq(usual_call(&j, .6, 1), FOLLOW_MEASURE);
+        measured(&j, 0, 0);
+        usual_calls(&j, before);
+        while (usual_call(&j, .3, 2) != FOLLOW_MEASURE)
+            ck_assert_int_lt(++calls, 5);
+    }
+}
+END_TEST
+
 /* A rail that stalls for 5 seconds now and then: each time one measurement at most. */
 START_TEST(test_follow__a_stall_costs_one_measurement)
 {
@@ -366,6 +384,7 @@ Suite *suite_follow(void)
     tcase_add_test(t, test_follow__a_rail_that_hardly_moves_costs_one_call);
     tcase_add_test(t, test_follow__slow_from_the_first_call_on_is_not_usual);
     tcase_add_test(t, test_follow__calls_far_above_the_least_are_measured_in_vain_once);
+    tcase_add_test(t, test_follow__slow_first_calls_hide_no_fall);
     tcase_add_test(t, test_follow__a_stall_costs_one_measurement);
     tcase_add_test(t, test_follow__a_probe_of_a_rail_that_hardly_moves_is_rare);
     tcase_add_loop_test(t, test_follow__a_rail_that_flaps_changes_plans_ever_more_rarely, 0, 5);
