@@ -17,7 +17,7 @@ steps=(
   'contract|6|the driver does what the code relies on; each kernel at least 0.85 of the copy rate'
   'cluster|7|rerouted cases pass on the real NCCL, between hosts of one rank each'
   'shared|9|NCCL 2.30: ranks of a host on one GPU, P2P inside and sockets between hosts; registered buffers and graphs do not hang'
-  'times|5|microseconds of a group (the model: 20 between hosts) and of calls; enqueue within 20 us of the library'
+  'times|5|microseconds of a group (the model: 20 between hosts) and of calls, on the stream and for the host'
   'channels|4|GB/s of a channel inside a host (the model: 20)'
   'torch|6|PyTorch trains to the same losses, also with expandable segments'
   'queue|3|with one hardware queue all is native, and compute beside it is not held up'
@@ -29,12 +29,14 @@ steps=(
 
 usage() {
   cat <<'TXT'
-test/gpu/device.sh [--simulated] [--minutes N] [--results FILE] BUILD [STEP...]
+test/gpu/device.sh [--simulated] [--minutes N] [--limit S] [--results FILE] BUILD [STEP...]
 Runs the steps in their order; STEP: those, default all. Each has a limit of minutes.
   --simulated   on the stand-in NCCL and the simulated driver of BUILD: the script is tried, no GPU is
   --minutes N   begin no step that may not end within so many minutes from the start
+  --limit S     no command runs longer than so many seconds
   --results F   where results go, a line each: step, what, value, unit; default BUILD/test/gpu-results.tsv
-Prints the results as a Markdown table at the end.
+Prints the results as a Markdown table at the end. Runs beside a Multi-Process Service of its own, where one starts
+(scripts/with-mps).
 NCCL_LIBRARY: libnccl.so.2 for all steps. NCCL_SHARED_LIBRARY: one of 2.30.3 or later for the step `shared`.
 NCCL_SOURCE: NCCL's sources, from which that one is built beside the first steps, into BUILD/nccl.
 Exit status: 0 what ran held, 1 some did not, 2 wrong usage.
@@ -45,12 +47,14 @@ TXT
   done
 }
 
-simulated='' minutes='' results='' build='' only=()
+arguments=("$@")
+simulated='' minutes='' longest='' results='' build='' only=()
 while [ $# -gt 0 ]; do
   case $1 in
     -h | --help) usage; exit 0 ;;
     --simulated) simulated=1; shift ;;
     --minutes) minutes=${2:?}; shift 2 ;;
+    --limit) longest=${2:?}; shift 2 ;;
     --results) results=${2:?}; shift 2 ;;
     -*) echo "device.sh: no option $1; --help lists them" >&2; exit 2 ;;
     *) if [ -z "$build" ]; then build=$1; else only+=("$1"); fi; shift ;;
@@ -61,6 +65,9 @@ results=${results:-$build/test/gpu-results.tsv}
 for name in "${only[@]}"; do
   printf '%s\n' "${steps[@]}" | grep -q "^$name|" || { echo "device.sh: no step $name; --help lists them" >&2; exit 2; }
 done
+# Ranks that share the GPU in turns take ten times as long, and times mean nothing.
+[ -n "$simulated${GPU_TEST_BEGUN:-}" ] || [ ! -x "$build/test/gpu_contract" ] ||
+  exec env GPU_TEST_BEGUN=1 scripts/with-mps "$build/test/gpu_contract" test/gpu/device.sh "${arguments[@]}"
 status=0 step='' source_job=''
 mkdir -p "$(dirname "$results")" && : >"$results" || exit 1
 tmp=$(mktemp -d)
@@ -107,21 +114,16 @@ value() {
     }' "$tmp/out" | while IFS=$'\t' read -r label number; do note "$1 $label" "$number" "$4"; done
 }
 
-library_of_nccl() {
-  local found
-  found=${NCCL_LIBRARY:-$(find /usr/local/cuda/lib/ /usr/local/cuda/lib64/ /usr/lib/*/ -maxdepth 1 -name libnccl.so.2 2>/dev/null | head -n 1)}
-  [ -n "$found" ] || found=$(python3 -c 'import nvidia.nccl as n; print(*n.__path__)' 2>/dev/null)/lib/libnccl.so.2
-  [ -z "$simulated" ] || found=$build/ncclsim/libnccl.so.2
-  [ -e "$found" ] && realpath "$found"
-}
 if [ -n "$simulated" ]; then
   have "$build/gpusim/libcuda.so.1" "$build/ncclsim/libnccl.so.2" || exit 1
   LD_LIBRARY_PATH=$(realpath "$build/ncclsim"):$(realpath "$build/gpusim")
-  export LD_LIBRARY_PATH GPUSIM=devices=8 NCCLSIM='near=300 far=5'
+  NCCL_LIBRARY=$(realpath "$build/ncclsim/libnccl.so.2")
+  export LD_LIBRARY_PATH NCCL_LIBRARY GPUSIM=devices=8 NCCLSIM='near=300 far=5'
   cluster=(scripts/gpu-cluster --simulated --build "$build")
 else
   cluster=(scripts/gpu-cluster --build "$build")
 fi
+[ -z "$longest" ] || cluster+=(--limit "$longest")
 export NCCL_NET=Socket NCCL_IB_DISABLE=1 NCCL_SOCKET_IFNAME=lo NCCL_MNNVL_ENABLE=0 NCCL_NVLS_ENABLE=0
 
 # LIBRARY VARIABLE=VALUE... -- ARGUMENTS...: ranks on the one GPU
@@ -135,8 +137,18 @@ ranks() {
   shift
   env LD_LIBRARY_PATH="$(dirname "$library"):${LD_LIBRARY_PATH:-}" timeout "$limit" env "${variables[@]}" "$build/test/nccl_ranks" --devices 1 "$@"
 }
+# The calls that the last report says were rerouted
+rerouted() { grep -oh '"rerouted": [0-9]*' "$tmp/report.nccl" | awk '{ n += $2 } END { print n + 0 }'; }
 shim="LD_PRELOAD=$(realpath -m "$build/libcollshim.so")"
 every=("$shim" COLLSHIM_MIN_BYTES=0)
+
+# Sets `shared_library` and `shared`: an NCCL that lets several ranks of a host share the GPU, and its variables.
+find_shared() {
+  shared_library=${NCCL_SHARED_LIBRARY:-$build/nccl/lib/libnccl.so.2} shared=(NCCL_MULTI_RANK_GPU_ENABLE=1)
+  [ -z "$source_job" ] || wait "$source_job"
+  [ -z "$simulated" ] || { shared_library=$NCCL_LIBRARY shared+=(NCCLSIM='version=23007 near=300 far=5'); }
+  [ -e "$shared_library" ] || { skip 'no NCCL 2.30: NCCL_SHARED_LIBRARY names one, NCCL_SOURCE its sources'; return 1; }
+}
 
 # From sources that were brought along: the operations that the cases use, for this GPU alone.
 build_source() {
@@ -164,47 +176,51 @@ step_cluster() {
   done
 }
 step_shared() {
-  local library=${NCCL_SHARED_LIBRARY:-} variables=(NCCL_MULTI_RANK_GPU_ENABLE=1)
-  has_nccl || return 0
-  [ -z "$source_job" ] || { wait "$source_job" && library=$build/nccl/lib/libnccl.so.2; }
-  [ -z "$simulated" ] || { library=$build/ncclsim/libnccl.so.2 variables+=(NCCLSIM='version=23007 near=300 far=5'); }
-  [ -e "${library:-}" ] || { skip 'no NCCL 2.30: NCCL_SHARED_LIBRARY names one, NCCL_SOURCE its sources'; return 0; }
+  { has_nccl && find_shared; } || return 0
+  # A graph of memory that one rank alone can map hangs 2.30.7 itself, with several ranks on a GPU.
   local of_two=(--ranks 4 --hosts 2 --count 20011) larger=(--ranks 4 --hosts 2 --count 300007)
-  try 'two hosts of two ranks, the library alone' ranks "$library" "${variables[@]}" -- "${of_two[@]}" reductions moves sets || return 0
+  try 'two hosts of two ranks, the library alone' ranks "$shared_library" "${shared[@]}" -- "${of_two[@]}" reductions moves sets || return 0
   for name in lane parallel_rings; do
-    try "two hosts of two ranks, by $name" ranks "$library" "${variables[@]}" "${every[@]}" \
+    try "two hosts of two ranks, by $name" ranks "$shared_library" "${shared[@]}" "${every[@]}" \
       COLLSHIM_ALGORITHM="allreduce=$name,allgather=$name,reduce_scatter_block=$name" -- "${of_two[@]}" reductions moves groups
   done
-  try 'two hosts of two ranks, in graphs' ranks "$library" "${variables[@]}" "${every[@]}" -- "${larger[@]}" captured captured_mapped captured_group
-  limit=60 # NCCL hangs where one end of a message is registered
-  try 'two hosts of two ranks, registered buffers and windows' ranks "$library" "${variables[@]}" "${every[@]}" NCCL_DEBUG=INFO \
+  try 'two hosts of two ranks, in graphs' ranks "$shared_library" "${shared[@]}" "${every[@]}" -- "${larger[@]}" captured captured_scaled captured_group
+  [ "$limit" -lt 60 ] || limit=60 # NCCL hangs where one end of a message is registered
+  try 'two hosts of two ranks, registered buffers and windows' ranks "$shared_library" "${shared[@]}" "${every[@]}" NCCL_DEBUG=INFO \
     NCCL_DEBUG_SUBSYS=REG,P2P -- "${larger[@]}" registered registered_late windows
   [ -n "$simulated" ] || note 'lines of registration in its log' "$(grep -c 'register' "$tmp/out")"
+}
+# LABEL LIBRARY COUNT HOSTS VARIABLE=VALUE...: four ranks' calls, by the library and rerouted
+times() {
+  local what="$1, $(($3 * 4 / 1024)) KiB" library=$2 of=(--ranks 4 --hosts "$4" --count "$3" rates)
+  local lane='COLLSHIM_ALGORITHM=allreduce=lane,allgather=lane,reduce_scatter_block=lane'
+  shift 4
+  try "$what, the library" ranks "$library" "$@" -- "${of[@]}"
+  value "$what, library:" collective seconds us
+  value "$what, library, host:" collective call_us us
+  try "$what, rerouted" ranks "$library" "$@" "${every[@]}" "$lane" COLLSHIM_GUARD=0 COLLSHIM_TOPOLOGY='node:2 rank:2' \
+    COLLSHIM_REPORT="$tmp/report" -- "${of[@]}"
+  value "$what, rerouted:" collective seconds us
+  value "$what, rerouted, host:" collective call_us us
+  note "$what, calls rerouted" "$(rerouted)"
 }
 step_times() {
   has_nccl || return 0
   local library count counts=(16384 262144 4194304)
-  library=$(library_of_nccl) || { skip 'no libnccl.so.2; NCCL_LIBRARY=PATH names one'; return 0; }
+  library=$(scripts/nccl-library 2>&1) || { skip "$library"; return 0; }
   [ -z "$simulated" ] || counts=(16384)
   try 'groups of one message' ranks "$library" -- --ranks 2 --hosts 2 --count 4096 group_rates
   value 'a group of bytes:' bytes seconds us
-  for count in "${counts[@]}"; do
-    try "calls of $((count * 4 / 1024)) KiB, the library" ranks "$library" -- --ranks 4 --hosts 4 --count "$count" rates
-    value "library, $((count * 4 / 1024)) KiB," collective seconds us
-    value "library, $((count * 4 / 1024)) KiB, host" collective call_us us
-    try "calls of $((count * 4 / 1024)) KiB, rerouted" ranks "$library" "${every[@]}" COLLSHIM_TOPOLOGY='node:2 rank:2' -- \
-      --ranks 4 --hosts 4 --count "$count" rates
-    value "rerouted, $((count * 4 / 1024)) KiB," collective seconds us
-    value "rerouted, $((count * 4 / 1024)) KiB, host" collective call_us us
-  done
+  for count in "${counts[@]}"; do times 'hosts of one' "$library" "$count" 4; done
+  find_shared || return 0
+  for count in "${counts[@]}"; do times 'hosts of two' "$shared_library" "$count" 2 "${shared[@]}"; done
 }
 step_channels() {
-  local library=${NCCL_SHARED_LIBRARY:-$build/nccl/lib/libnccl.so.2} version=() count=16777216
-  has_nccl || return 0
-  [ -z "$simulated" ] || { count=1048576 library=$build/ncclsim/libnccl.so.2 version=(NCCLSIM='version=23007 near=300 far=5'); }
-  [ -e "$library" ] || { skip 'no NCCL 2.30: messages inside a host need several ranks on the GPU'; return 0; }
+  local count=16777216
+  { has_nccl && find_shared; } || return 0
+  [ -z "$simulated" ] || count=1048576
   for n in 1 2 8; do
-    try "messages of $n channels" ranks "$library" NCCL_MULTI_RANK_GPU_ENABLE=1 "${version[@]}" NCCL_NCHANNELS_PER_NET_PEER="$n" -- \
+    try "messages of $n channels" ranks "$shared_library" "${shared[@]}" NCCL_NCHANNELS_PER_NET_PEER="$n" -- \
       --ranks 4 --hosts 2 --count "$count" message_rates
     value "$n channels, inside a host, bytes:" bytes rate GB/s
   done
@@ -217,26 +233,28 @@ step_torch() {
 step_queue() {
   has_nccl || return 0
   local library
-  library=$(library_of_nccl) || { skip 'no libnccl.so.2'; return 0; }
+  library=$(scripts/nccl-library 2>&1) || { skip "$library"; return 0; }
   try 'one queue, the library' ranks "$library" CUDA_DEVICE_MAX_CONNECTIONS=1 -- --ranks 4 --hosts 4 --count 300007 beside_compute
   try 'one queue, preloaded' ranks "$library" CUDA_DEVICE_MAX_CONNECTIONS=1 "${every[@]}" COLLSHIM_TOPOLOGY='node:2 rank:2' \
     COLLSHIM_REPORT="$tmp/report" -- --ranks 4 --hosts 4 --count 300007 beside_compute
-  note 'calls rerouted with one queue (0 is right)' "$(grep -oh '"rerouted": [0-9]*' "$tmp/report.nccl" | awk '{ n += $2 } END { print n + 0 }')"
+  note 'calls rerouted with one queue (0 is right)' "$(rerouted)"
 }
 step_helpers() {
   has_nccl || return 0
-  for part in processes processes_lane times service; do try "helpers: $part" limited "${cluster[@]}" --only "$part"; done
+  for part in processes processes_lane times; do try "helpers: $part" limited "${cluster[@]}" --only "$part"; done
+  [ -z "${CUDA_MPS_PIPE_DIRECTORY:-}" ] || try 'helpers: processes in turns' limited env -u CUDA_MPS_PIPE_DIRECTORY \
+    -u CUDA_MPS_LOG_DIRECTORY "${cluster[@]}" --only processes reductions moves helper_killed
 }
 step_limits() {
   has_nccl || return 0
   local library count=600000000 sanitizer
-  library=$(library_of_nccl) || { skip 'no libnccl.so.2'; return 0; }
+  library=$(scripts/nccl-library 2>&1) || { skip "$library"; return 0; }
   [ -z "$simulated" ] || count=100000
   sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2>/dev/null)
   if [ -n "$sanitizer" ] && [ -z "$simulated" ]; then
-    try 'the contract under memcheck' limited "$sanitizer" --error-exitcode 9 "$build/test/gpu_contract" --collectives
+    try 'the contract under memcheck' limited "$sanitizer" --report-api-errors no --error-exitcode 9 "$build/test/gpu_contract" --collectives
     try 'a rerouted call under memcheck' limited env LD_LIBRARY_PATH="$(dirname "$library")" "${every[@]}" COLLSHIM_TOPOLOGY='node:2 rank:1' \
-      "$sanitizer" --target-processes all --error-exitcode 9 "$build/test/nccl_ranks" --devices 1 --ranks 2 --hosts 2 --count 5003 async_error
+      "$sanitizer" --report-api-errors no --target-processes all --error-exitcode 9 "$build/test/nccl_ranks" --devices 1 --ranks 2 --hosts 2 --count 5003 async_error
   else
     skip 'compute-sanitizer is not here'
   fi
@@ -267,6 +285,7 @@ table() {
 for row in "${steps[@]}"; do
   IFS='|' read -r step most look <<<"$row"
   limit=$((most * 60))
+  [ "${longest:-$limit}" -ge "$limit" ] || limit=$longest
   [ ${#only[@]} -eq 0 ] || [[ " ${only[*]} " == *" $step "* ]] || continue
   if [ -n "$minutes" ] && [ $((SECONDS / 60 + most)) -gt "$minutes" ]; then
     note 'not begun' "it may take $most minutes, $((minutes - SECONDS / 60)) are left"

@@ -37,6 +37,7 @@ static struct {
 
 const struct cuda_calls *cu;
 static struct shared *shared;
+static const char *running = "start"; /* the case */
 
 int check(struct rank *r, int ok, const char *format, ...)
 {
@@ -60,7 +61,7 @@ void must_cuda(CUresult result, const char *what)
 {
     if (result == CUDA_SUCCESS)
         return;
-    printf("not ok %s: %s\n", what, cuda_result_name(result));
+    printf("not ok case %s: %s: %s\n", running, what, cuda_result_name(result));
     fflush(stdout);
     _exit(1);
 }
@@ -69,7 +70,8 @@ void must_nccl(ncclResult_t result, const char *what)
 {
     if (result == ncclSuccess)
         return;
-    printf("not ok %s: %s, %s\n", what, ncclGetErrorString(result), ncclGetLastError(NULL));
+    printf("not ok case %s: %s: %s, %s\n", running, what, ncclGetErrorString(result),
+           ncclGetLastError(NULL));
     fflush(stdout);
     _exit(1);
 }
@@ -189,6 +191,7 @@ static int run_rank(int number)
         const double began = now();
         int failed = r.failed;
 
+        __atomic_store_n(&running, options.chosen[i]->name, __ATOMIC_RELAXED);
         r.comm = ranks_comm(&r);
         options.chosen[i]->run(&r);
         ranks_meet(&r);

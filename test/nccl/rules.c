@@ -96,14 +96,15 @@ static void test_split(struct rank *r)
     sum_all(r, r->comm, r->stream, "the parent goes on");
 }
 
-/* The children are there when the group ends, and are known then. */
+/* The children are there when the group ends, and are known then. Each has a parent of its own:
+ * NCCL makes no two children of one at a time. */
 static void test_split_in_group(struct rank *r)
 {
-    ncclComm_t half = NULL, all = NULL;
+    ncclComm_t half = NULL, all = NULL, parent = ranks_comm(r);
 
     NCCL(ncclGroupStart());
     NCCL(ncclCommSplit(r->comm, r->rank % 2, r->rank, &half, NULL));
-    NCCL(ncclCommSplit(r->comm, 0, r->rank, &all, NULL));
+    NCCL(ncclCommSplit(parent, 0, r->rank, &all, NULL));
     NCCL(ncclGroupEnd());
     if (!check(r, half && all, "no communicator behind the group"))
         return;
@@ -113,6 +114,7 @@ static void test_split_in_group(struct rank *r)
     }
     NCCL(ncclCommDestroy(half));
     NCCL(ncclCommDestroy(all));
+    NCCL(ncclCommDestroy(parent));
 }
 
 static void test_init_in_group(struct rank *r)

@@ -612,8 +612,7 @@ opened 'two copies of NCCL' $backend "$build/gpusim" "$build/test/nccl_caught" "
 answers 'linked statically' "$build/gpusim" "$build/test/nccl_static"
 grep -q '^call: 0' "$tmp/with" && grep -q '0 calls seen' <("$build/collshim" report "$tmp/report" 2>&1)
 ok 'linked statically: 0 calls seen' $?
-real=$(find /usr/local/cuda/lib/ /usr/local/cuda/lib64/ /usr/lib/*/ -maxdepth 1 -name libnccl.so.2 2>/dev/null | head -n 1)
-if [ -n "$real" ]; then
+if real=$(scripts/nccl-library 2>/dev/null); then
   # no simulated driver: the real library would misread it
   opened "the real NCCL ($real)" $backend "$tmp" "$build/test/nccl_caught" "$real"
   opened "the real NCCL ($real), linked" libcollshim.so "$(dirname "$real")" "$build/test/nccl_linked"

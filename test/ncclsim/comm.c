@@ -340,10 +340,18 @@ NCCL_API(ncclResult_t, CommInitAll, (ncclComm_t * comm, int ndev, const int *dev
 
 /* Split and shrink ----------------------------------------------------------------------------- */
 
-static ncclResult_t quiet(ncclComm_t comm, const char *caller)
+/* May it have a child now? Two children of one parent in a group fail on an H100 with 2.28.3 and
+ * 2.28.9, or hang: their initialisations share the parent's bootstrap ("Message truncated"). */
+static ncclResult_t may_split(ncclComm_t comm, const char *caller)
 {
     ncclResult_t bad = comm_check(comm, caller);
 
+    if (!bad && group_open() && comm->split_in == group_number()) {
+        fprintf(stderr, "ncclsim: %s: the second child of a communicator in one group\n", caller);
+        return group_refuse(comm_error(comm, ncclInternalError, "Message truncated"));
+    }
+    if (!bad)
+        comm->split_in = group_number();
     if (!bad && __atomic_load_n(&comm->done, __ATOMIC_ACQUIRE) != comm->issued) {
         fprintf(stderr, "ncclsim: %s: operations are outstanding\n", caller);
         return comm_error(comm, ncclInvalidUsage, "%s: operations are outstanding", caller);
@@ -382,7 +390,7 @@ static ncclResult_t begin_child(ncclComm_t *newcomm, int nranks, int rank, int p
 NCCL_API(ncclResult_t, CommSplit,
          (ncclComm_t comm, int color, int key, ncclComm_t *newcomm, ncclConfig_t *config))
 {
-    ncclResult_t bad = quiet(comm, "CommSplit");
+    ncclResult_t bad = may_split(comm, "CommSplit");
     int leader = -1, rank = 0, nranks = 0, fd;
     struct offer *offers, at;
 
@@ -422,7 +430,7 @@ NCCL_API(ncclResult_t, CommShrink,
 
     if (flags & NCCL_SHRINK_ABORT && known(comm))
         __atomic_store_n(&comm->aborted, 1, __ATOMIC_RELEASE);
-    else if ((bad = quiet(comm, "CommShrink")))
+    else if ((bad = may_split(comm, "CommShrink")))
         return bad;
     for (int i = 0; i < nexcluded; i++)
         if (excluded[i] >= 0 && excluded[i] < comm->nranks)

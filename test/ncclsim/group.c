@@ -15,6 +15,7 @@ struct job {
 
 static __thread struct {
     int depth;
+    unsigned number;
     ncclResult_t error;
     struct call *calls, **last_call;
     struct job *jobs;
@@ -23,6 +24,11 @@ static __thread struct {
 int group_open(void)
 {
     return group.depth > 0;
+}
+
+unsigned group_number(void)
+{
+    return group_open() ? group.number : 0;
 }
 
 ncclResult_t group_refuse(ncclResult_t result)
@@ -218,7 +224,7 @@ static ncclResult_t end(int runs)
 
 NCCL_API(ncclResult_t, GroupStart, (void))
 {
-    group.depth++;
+    group.number += group.depth++ == 0;
     return ncclSuccess;
 }
 

@@ -122,6 +122,7 @@ struct ncclComm {
     int rank, nranks, device, blocking, fd;
     int initialising; /* a non-blocking communicator's ranks have not all come */
     int aborted, finalized;
+    unsigned split_in;     /* the number of the last group that splits or shrinks it */
     ncclResult_t started;  /* the result of initialising */
     uint64_t issued, done; /* pieces of work */
     uint64_t collectives;  /* issued: the same on all ranks, other than pieces of work */
@@ -169,6 +170,8 @@ struct call {
 ncclResult_t group_refuse(ncclResult_t result);
 /* Is the thread between ncclGroupStart and ncclGroupEnd? */
 int group_open(void);
+/* The number of the thread's group, counted from 1; 0 outside of one. */
+unsigned group_number(void);
 /* Run work at the end of the group, on a thread of its own; at once if there is no group. */
 ncclResult_t group_defer(ncclResult_t (*run)(void *data), void *data);
 /* Launch a call, at the end of the group if there is one. */
