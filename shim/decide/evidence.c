@@ -64,10 +64,15 @@ void evidence_forget(struct evidence *e)
     e->rounds = 0;
 }
 
-void evidence_forget_arm(struct evidence *e, int arm)
+void evidence_forget_samples(struct evidence *e, int arm)
 {
     for (int r = 0; r < rounds_of(e); r++)
         e->time[r][arm] = EVIDENCE_NONE;
+}
+
+void evidence_forget_arm(struct evidence *e, int arm)
+{
+    evidence_forget_samples(e, arm);
     e->tries[arm] = 0;
 }
 
@@ -79,6 +84,26 @@ double evidence_fastest(const struct evidence *e, int arm)
         if (e->time[r][arm] != EVIDENCE_NONE && e->time[r][arm] < least)
             least = e->time[r][arm];
     return least < INT16_MAX ? evidence_exp((double)least / UNIT) : 0;
+}
+
+/* The oldest round whose contenders all have two others, or else the oldest. Of a contender that is
+   rarely tried, others would soon leave none. */
+static int dispensable(const struct evidence *e)
+{
+    enum { KEPT = 2 };
+    int n[EVIDENCE_ARMS] = {0};
+
+    for (int r = 0; r < EVIDENCE_ROUNDS; r++)
+        for (int i = 0; i < EVIDENCE_ARMS; i++)
+            n[i] += e->time[r][i] != EVIDENCE_NONE;
+    for (int r = 0; r < EVIDENCE_ROUNDS; r++) {
+        int last = 0;
+        for (int i = 0; i < EVIDENCE_ARMS; i++)
+            last |= e->time[r][i] != EVIDENCE_NONE && n[i] <= KEPT;
+        if (!last)
+            return r;
+    }
+    return 0;
 }
 
 void evidence_add(struct evidence *e, const double seconds[EVIDENCE_ARMS])
@@ -95,10 +120,12 @@ void evidence_add(struct evidence *e, const double seconds[EVIDENCE_ARMS])
             forget(e, i, row[i]);
         e->tries[i] += e->tries[i] < UINT8_MAX;
     }
-    memcpy(e->time[e->rounds % EVIDENCE_ROUNDS], row, sizeof row);
-    e->rounds++;
-    if (e->rounds == UINT16_MAX) /* keep the place in the ring */
-        e->rounds = UINT16_MAX - UINT16_MAX % EVIDENCE_ROUNDS;
+    if (e->rounds >= EVIDENCE_ROUNDS) {
+        int r = dispensable(e);
+        memmove(e->time[r], e->time[r + 1], (size_t)(EVIDENCE_ROUNDS - 1 - r) * sizeof row);
+    }
+    e->rounds += e->rounds < UINT16_MAX;
+    memcpy(e->time[rounds_of(e) - 1], row, sizeof row);
 }
 
 /* The lower quartile of n > 0 values, which it sorts. */

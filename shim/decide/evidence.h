@@ -16,7 +16,8 @@
 
 enum { EVIDENCE_ARMS = 8, EVIDENCE_ROUNDS = 40, EVIDENCE_NONE = INT16_MIN };
 
-/* One size class. All zero is empty. A new round replaces the oldest one. */
+/* One size class. All zero is empty. Rounds are in order, oldest first. A new one replaces the
+   oldest that is not among the last two of a contender. */
 struct evidence {
     int16_t time[EVIDENCE_ROUNDS][EVIDENCE_ARMS]; /* 1/1024 of an e-fold of a second */
     uint16_t rounds;                              /* so far */
@@ -40,6 +41,8 @@ void evidence_add(struct evidence *e, const double seconds[EVIDENCE_ARMS]);
 
 /* All samples are of the past; that there were some is still known. */
 void evidence_forget(struct evidence *e);
+/* ... of one contender alone. */
+void evidence_forget_samples(struct evidence *e, int arm);
 /* ... of one contender alone, as if it had never been tried. */
 void evidence_forget_arm(struct evidence *e, int arm);
 

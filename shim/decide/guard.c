@@ -27,6 +27,7 @@ static const double agreeing = .02;   /* calls that an agreement takes, before i
 static const double unit_bytes = 1e6; /* times are by so many bytes */
 static const double close = .7;       /* logarithm: what a call leaves behind may decide */
 static const double spared_from = 4;  /* times longer: a first trial costs more than it may tell */
+static const double surprise = 2;     /* squared, in standard deviations */
 static const double longest = 1e6;    /* seconds: no call takes longer, a clock has jumped */
 
 int guard_settled(struct guard_entry *e)
@@ -95,25 +96,27 @@ static int is_rather(const struct guard_entry *e, int i, double worth, int k, do
 
 /* Put the contender in use in the round, and those most worth a trial: one that was tried, and one
    that was not, since each tells about the rest. One out of the reserve goes before. A turn of this
-   round's forerunners is a try.
+   round's forerunners is a try. If there are none, the one that is near, which needs a block.
    Returns how many. */
 static int pick_turns(const struct guard_entry *e, const struct view *v, uint8_t turn[GUARD_ROUND])
 {
-    double most[2] = {0, 0};
-    int at[2] = {-1, e->newcomer ? e->newcomer : -1}, n = 1;
+    enum { TRIED, UNTRIED, NEAR, SORTS };
+    double most[SORTS] = {0};
+    int at[SORTS] = {-1, e->newcomer ? e->newcomer : -1, -1}, n = 1;
 
     turn[0] = e->best;
     for (int i = 0; i < e->n; i++) {
         int untried = !e->evidence.tries[i] && !turns_of(e, i);
+        int sort = untried ? UNTRIED : worth_is_near(v, i) ? NEAR : TRIED;
         double worth = i == e->best ? 0 : worth_trial(v, i, 0);
 
-        if (!(untried && e->newcomer) && is_rather(e, i, worth, at[untried], most[untried])) {
-            most[untried] = worth;
-            at[untried] = i;
+        if (!(untried && e->newcomer) && is_rather(e, i, worth, at[sort], most[sort])) {
+            most[sort] = worth;
+            at[sort] = i;
         }
     }
-    for (int k = 0; k < 2; k++)
-        if (at[k] >= 0)
+    for (int k = 0; k < SORTS; k++)
+        if (at[k] >= 0 && (k != NEAR || n == 1))
             turn[n++] = (uint8_t)at[k];
     return n;
 }
@@ -150,10 +153,22 @@ static int add_round(struct guard_entry *e, const struct view *v)
 static int compose(struct guard_entry *e, const struct view *v)
 {
     e->turns = e->rounds = e->at = e->led = e->elsewhere = e->close = 0;
-    e->leads = 0;
+    memset(e->leads, 0, sizeof e->leads);
     memset(e->mine, 0, sizeof e->mine);
     memset(e->cost, 0, sizeof e->cost);
-    return add_round(e, v);
+    int others = add_round(e, v), n = e->turns;
+    e->block = n == 2 && worth_is_near(v, e->turn[e->turn[0] == e->best]);
+    for (; e->block && e->rounds < GUARD_ROUNDS; e->end[e->rounds++] = e->turns += (uint8_t)n)
+        memcpy(e->turn + e->turns, e->turn, (size_t)n);
+    return others;
+}
+
+/* The turn that is next: those of a contender follow each other in a block. */
+static int next_turn(const struct guard_entry *e)
+{
+    int n = e->turns / e->rounds;
+
+    return e->block ? e->at % GUARD_ROUNDS * n + e->at / GUARD_ROUNDS : e->at;
 }
 
 static int is_predicted(const struct plan_candidate *c)
@@ -194,7 +209,7 @@ void guard_begin(struct guard *g, struct guard_entry *e, uint64_t total,
     }
     e->free_rounds = guard_free_rounds(e);
     e->agreeing = agreeing;
-    e->evidence.tries[GUARD_NATIVE] = warm != 0;
+    e->evidence.tries[GUARD_NATIVE] = e->run = warm != 0;
     guard_expect_cold(g, e);
     worth_view(g, e, &v);
     for (int i = 1; i < e->n && e->near_by; i++)
@@ -225,14 +240,25 @@ void guard_recall(struct guard *g, struct guard_entry *e, const struct estimate 
     settle(e, &v);
 }
 
-/* Does the turn begin with a call that is not measured? One by the contender in use loses nothing.
-   The first tries of others tell far contenders apart, and need none. */
+/* Is this call one that is not measured? One by the contender in use loses nothing. The first tries
+   of others tell far contenders apart, and need none. */
 static int is_led(const struct guard_entry *e)
 {
-    int i = e->turn[e->at], tries = e->evidence.tries[i];
+    int i = e->turn[next_turn(e)], tries = e->evidence.tries[i], run = i == e->ran ? e->run : 0;
     int may_decide = i == e->best ? tries > 0 : tries >= COARSE_TRIES && e->close & 1u << i;
+    int wanted = e->block ? GUARD_STEADY : may_decide;
 
-    return e->later || (may_decide && i != e->ran);
+    return e->later ? !e->led : run < wanted && e->led < wanted;
+}
+
+/* A call of that contender, or several. Returns it. */
+static int runs(struct guard_entry *e, int contender, uint32_t calls)
+{
+    uint32_t run = (e->ran == contender ? e->run : 0) + calls;
+
+    e->ran = (uint8_t)contender;
+    e->run = (uint8_t)(run < UINT8_MAX ? run : UINT8_MAX);
+    return contender;
 }
 
 int guard_pick(struct guard *g, struct guard_entry *e, uint64_t total, int *slot)
@@ -242,7 +268,7 @@ int guard_pick(struct guard *g, struct guard_entry *e, uint64_t total, int *slot
         struct view v;
         e->calls += e->interval;
         e->total = total;
-        e->ran = e->best;
+        runs(e, e->best, e->interval);
         guard_expect_cold(g, e);
         worth_view(g, e, &v);
         e->newcomer = (uint8_t)guard_reserve_admit(g, e, &v);
@@ -256,20 +282,22 @@ int guard_pick(struct guard *g, struct guard_entry *e, uint64_t total, int *slot
     if (total != e->total && !e->loose && e->evidence.rounds >= ROUGH_ROUNDS) {
         e->loose = ++e->elsewhere > MOST_ELSEWHERE;
         e->calls++;
-        e->ran = e->best;
-        return e->best;
+        return runs(e, e->best, 1);
     }
     e->elsewhere = 0;
     e->calls++;
-    int was_led = e->led;
-    e->led = !was_led && is_led(e);
-    e->ran = e->turn[e->at];
-    if (e->led)
+    int turn = next_turn(e), led = is_led(e);
+    runs(e, e->turn[turn], 1);
+    if (led) {
+        e->led++;
         return e->ran;
-    *slot = e->at++;
-    e->leads |= (uint16_t)(was_led << *slot);
-    e->scale[*slot] = unit_bytes / (double)total;
-    return e->turn[*slot];
+    }
+    *slot = turn;
+    e->at++;
+    e->leads[turn] = e->led;
+    e->led = 0;
+    e->scale[turn] = unit_bytes / (double)total;
+    return e->turn[turn];
 }
 
 void guard_note(struct guard_entry *e, int slot, double seconds, double setup)
@@ -317,6 +345,42 @@ static void note_verdict(struct guard_entry *e, const struct view *v)
                                         belief_compare(&v->b, rival, GUARD_NATIVE)};
 }
 
+/* Does the block contradict what is known of its contender in place k? */
+static int contradicts(const struct guard_entry *e, const struct view *v, int k, int of_best,
+                       const double *took)
+{
+    struct estimate d = worth_belief(v, e->turn[k], 0);
+    double off = 0, noise = v->s.variance[e->turn[k]] + v->s.variance[e->best];
+    int n = 0;
+
+    for (int slot = 0; slot < e->turns; slot += e->end[0])
+        if (took[slot + k] > 0 && took[slot + of_best] > 0) {
+            off += evidence_ln(took[slot + k] / took[slot + of_best]) - d.mean;
+            n++;
+        }
+    return n && off * off / n > surprise * (noise + n * d.spread * d.spread);
+}
+
+/* At a contender's first block: its earlier samples may depend on what ran before them. */
+static void forget_unsteady(const struct guard *g, struct guard_entry *e, const double *took)
+{
+    unsigned forget = 0;
+    int of_best = 0;
+    struct view v;
+
+    worth_view(g, e, &v);
+    while (e->turn[of_best] != e->best)
+        of_best++;
+    for (int k = 0; k < e->end[0]; k++)
+        if (k != of_best && !(e->steady & 1u << e->turn[k])) {
+            e->steady |= (uint8_t)(1u << e->turn[k]);
+            forget |= (unsigned)contradicts(e, &v, k, of_best, took) << e->turn[k];
+        }
+    for (int i = 0; i < e->n; i++)
+        if (forget & 1u << i)
+            evidence_forget_samples(&e->evidence, i);
+}
+
 /* The values, each now the largest of any rank. Returns 1 if that makes a verdict, else 0. */
 static int tell(struct guard *g, struct guard_entry *e, const double *value)
 {
@@ -337,6 +401,8 @@ static int tell(struct guard *g, struct guard_entry *e, const double *value)
     }
     if (e->later)
         guard_later_learn(e);
+    if (e->block)
+        forget_unsteady(g, e, took);
     for (int round = 0; round < e->rounds; round++)
         guard_learn_round(g, e, round, took, cost, round ? 0 : -value[0]);
     over = guard_later_is_over(e);

@@ -15,9 +15,12 @@
  * bytes may take ten times as long when all of it goes to one rank. So a class of exchanges also
  * has one skew (nimble_skew). Calls in device memory have classes of their own.
  *
- * A turn may have two calls, of which the second is measured: a call may leave full queues behind,
- * spent bursts of a rate limiter, or other caches. That must not count for another contender. So it
- * is where contenders are close, behind the first few tries.
+ * A call may leave full queues behind, spent bursts of a rate limiter, or other caches. That must
+ * not count for another contender, so what is measured has calls of the same contender before it.
+ * First tries need none. Behind them one such call is enough where contenders are close. Where they
+ * are near, times are compared as they are in the long run: each contender is called several times
+ * in a row, and the last few calls are measured. This is a block; earlier samples do not count any
+ * more for those in it.
  *
  * A clock may answer later, as events on a stream do: hundreds of calls later, if a host runs
  * ahead (guard_later.h). The calls meanwhile take the contender in use. All turns have two calls
@@ -41,12 +44,13 @@ enum {
     GUARD_ENTRIES = 48, /* collectives by class */
     GUARD_IDLE = 20000, /* calls of others after which an entry gives way to a new one */
     GUARD_ROUND = 3,    /* turns of a round, at most */
-    GUARD_ROUNDS = 3,   /* that wait for a later clock together, at most */
+    GUARD_ROUNDS = 3,   /* of a block; that wait for a later clock together, at most */
     GUARD_TURNS = GUARD_ROUND * GUARD_ROUNDS,
-    GUARD_PAUSE = 4, /* calls from the last turn until a later clock is asked first */
+    GUARD_STEADY = 4, /* calls in a row, after which a block measures GUARD_ROUNDS */
+    GUARD_PAUSE = 4,  /* calls from the last turn until a later clock is asked first */
     GUARD_UNTIMED = -1,
-    GUARD_VALUES = GUARD_TURNS + 1, /* that are agreed on at once */
-    GUARD_RESERVES = 12,            /* contenders that come later, at most */
+    GUARD_VALUES = 2 * GUARD_TURNS + 1, /* that are agreed on at once */
+    GUARD_RESERVES = 12,                /* contenders that come later, at most */
     GUARD_KNOWN = GUARD_CONTENDERS + GUARD_RESERVES
 };
 
@@ -79,7 +83,7 @@ struct guard_entry {
     double predicted[GUARD_CONTENDERS]; /* logarithm of the model's seconds */
     uint8_t kind[GUARD_CONTENDERS];     /* enum belief_kind */
     double mine[GUARD_TURNS];           /* this rank's seconds of a turn by the unit of bytes */
-    double cost[GUARD_ROUND];           /* with what getting ready took; not with a later clock */
+    double cost[GUARD_TURNS];           /* with what getting ready took; not with a later clock */
     double scale[GUARD_TURNS];          /* of a turn's seconds, to compare by the byte */
     double spent;                       /* time lost by trying, in calls of the one in use */
     double agreement;                   /* the time of this rank's last agreement, as mine */
@@ -96,25 +100,28 @@ struct guard_entry {
     uint32_t pause, waited; /* a later clock: calls until it is asked; since the last turn */
     uint32_t lag;           /* calls after which it answers, as far as is known */
     uint8_t state;
-    uint8_t n;                 /* contenders, with the library */
-    uint8_t best;              /* the contender in use */
-    uint8_t turn[GUARD_TURNS]; /* contenders of these rounds, in order */
-    uint8_t turns, at;         /* how many; picked so far */
-    uint8_t end[GUARD_ROUNDS]; /* of each round: the turns up to there */
-    uint8_t rounds;            /* how many; more than one with a later clock alone */
-    uint8_t free_rounds;       /* that may follow each other */
-    uint8_t led;               /* the call of this turn that is not measured is over */
-    uint8_t ran;               /* the contender of the last call */
-    uint16_t leads;            /* turns of these rounds that had two calls, a bit each */
-    uint8_t close;             /* contenders of these rounds that are not far behind, a bit each */
-    uint8_t elsewhere, loose;  /* calls of other sums since one took part; all may */
-    uint8_t out;               /* contenders that cannot serve, a bit each */
-    uint8_t alarms;            /* looks in a row that found the one in use slower */
-    uint8_t near_by;           /* a class near by has samples */
-    uint8_t discarded;         /* contenders whose only call was held up, a bit each */
-    uint8_t why;               /* why the library serves for good, the caller's; 0: it does not */
-    uint8_t later;             /* as struct guard's */
-    uint8_t newcomer;          /* out of the reserve: this round tries it first; 0: none */
+    uint8_t n;                  /* contenders, with the library */
+    uint8_t best;               /* the contender in use */
+    uint8_t turn[GUARD_TURNS];  /* contenders of these rounds, in order */
+    uint8_t turns, at;          /* how many; picked so far */
+    uint8_t end[GUARD_ROUNDS];  /* of each round: the turns up to there */
+    uint8_t rounds;             /* how many; more than one with a later clock or in a block */
+    uint8_t free_rounds;        /* that may follow each other */
+    uint8_t block;              /* these rounds are one: turns of a contender follow each other */
+    uint8_t steady;             /* contenders that were in a block, a bit each */
+    uint8_t led;                /* calls of this turn that are not measured, so far */
+    uint8_t leads[GUARD_TURNS]; /* of each turn */
+    uint8_t ran, run;           /* the contender of the last call, and how often in a row */
+    uint8_t close;              /* contenders of these rounds that are not far behind, a bit each */
+    uint8_t elsewhere, loose;   /* calls of other sums since one took part; all may */
+    uint8_t out;                /* contenders that cannot serve, a bit each */
+    uint8_t alarms;             /* looks in a row that found the one in use slower */
+    uint16_t alarmed;           /* rounds of the evidence before them */
+    uint8_t near_by;            /* a class near by has samples */
+    uint8_t discarded;          /* contenders whose only call was held up, a bit each */
+    uint8_t why;                /* why the library serves for good, the caller's; 0: it does not */
+    uint8_t later;              /* as struct guard's */
+    uint8_t newcomer;           /* out of the reserve: this round tries it first; 0: none */
 };
 
 /* All of a communicator's entries. Owned by the communicator's state. */

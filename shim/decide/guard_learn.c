@@ -54,18 +54,26 @@ static int choose(struct guard_entry *e, const struct view *v)
     return best;
 }
 
+/* Rounds since the first one of those in a row that found the contender in use slower. */
+static int since_alarm(const struct guard_entry *e)
+{
+    int rounds = e->evidence.rounds - e->alarmed;
+
+    return rounds < 0 ? 0 : rounds < EVIDENCE_ROUNDS ? rounds : EVIDENCE_ROUNDS;
+}
+
 /* Did several calls in a row of the contender in use take longer than all of those before, or less
    than all? The machine has changed then. While it has few calls, the fast one may have been luck:
    so a slow one is followed by another at once. A call that takes three times as long is held up,
    and a contender that stays so slow gets no further samples: so tries tell whether it is known. */
-static int has_changed(struct guard_entry *e, double seconds)
+static int has_changed(struct guard_entry *e, double seconds, int again)
 {
     struct samples s;
     double most = -1e9, least = 1e9;
 
     evidence_samples(&e->evidence, &s);
-    for (int age = e->alarms; age < s.rounds; age++) {
-        int r = (e->evidence.rounds - 1 - age) % EVIDENCE_ROUNDS;
+    for (int age = e->alarms ? since_alarm(e) : 0; age < s.rounds; age++) {
+        int r = s.rounds - 1 - age;
         double log = s.log[r][e->best];
 
         if (!(s.in[r] & 1u << e->best))
@@ -74,23 +82,31 @@ static int has_changed(struct guard_entry *e, double seconds)
         least = log < least ? log : least;
     }
     int young = e->evidence.tries[e->best] < KNOWN_CALLS;
+    if (again && !young)
+        return 0;
     double high = young ? lucky * evidence_exp(least) : slower * evidence_exp(most);
     double low = young ? 0 : evidence_exp(least) / faster;
     if (!s.n[e->best] || (seconds <= high && seconds >= low)) {
         e->alarms = 0;
         return 0;
     }
+    if (!e->alarms)
+        e->alarmed = e->evidence.rounds;
     if (++e->alarms < (young ? LUCKY_CALLS : CHANGED_CALLS))
         return 0;
     e->alarms = 0;
     return !young && (!e->changed || e->calls - e->changed >= CHANGE_CALLS);
 }
 
-/* The machine is another one: what is known of the contenders is now no more than a guess. */
+/* The machine is another one: what is known of the contenders is now no more than a guess. A single
+   call may have been set beside one of the old machine's, and is not even that. */
 static void begin_again(const struct guard *g, struct guard_entry *e)
 {
     struct view v;
 
+    for (int i = 0; i < e->n; i++)
+        if (e->evidence.tries[i] == 1)
+            evidence_forget_arm(&e->evidence, i);
     worth_view(g, e, &v);
     e->prior = v.b;
     belief_carry(&e->prior, changed_all, changed_each);
@@ -146,7 +162,7 @@ static double lost(const struct guard_entry *e, const struct view *v, int round,
 
         if (i == e->best || !v->s.n[i] || !(own > 0))
             continue;
-        double mean = worth_belief(v, i, 0).mean, calls = 1 + (e->leads >> k & 1);
+        double mean = worth_belief(v, i, 0).mean, calls = 1 + e->leads[k];
         sum += calls * (mean > 0 ? evidence_exp(mean < 2 ? mean : 2) - 1 : 0) +
                (e->later ? 0 : (cost[k] - took[k]) / own);
     }
@@ -204,7 +220,7 @@ void guard_learn_round(struct guard *g, struct guard_entry *e, int round, const 
     learn_cold(g, e, seconds);
     guard_expect_cold(g, e);
     doubt_recalled(e, seconds);
-    if (own > 0 && has_changed(e, own))
+    if (own > 0 && has_changed(e, own, e->block && round))
         begin_again(g, e);
     evidence_add(&e->evidence, seconds);
     e->free_rounds -= e->free_rounds > 0;
@@ -214,6 +230,6 @@ void guard_learn_round(struct guard *g, struct guard_entry *e, int round, const 
     e->spent += lost(e, &v, round, took, cost, own);
     if (e->newcomer)
         guard_reserve_learn(e, lost_by_newcomer(e, took, cost, own));
-    if (e->best != was)
-        e->interval = e->alarms = 0;
+    if (e->best != was) /* an alarm stays: the other one may be slower too */
+        e->interval = 0;
 }

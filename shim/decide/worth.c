@@ -4,6 +4,7 @@
 #include <math.h>
 
 enum { KNOWN_AFTER = 2, CLIMB = 4, FAR = 64, MOST_REPEATS = 8, NEW_CALLS = 200, EVERY = 4 };
+enum { COARSE = 3 }; /* samples, before which blocks are not worth it */
 
 static const double to_come = 1000;     /* calls, besides as many as were made */
 static const double indifferent = .01;  /* a gain that is not worth a change */
@@ -17,9 +18,10 @@ static const double most_cold = .7;      /* share of a first call that is its be
 static const double cold_doubt = .4;     /* most standard deviation that this leaves */
 static const double recalled_each = .12; /* spread of a contender from job to job */
 static const double recalled_all = .02;  /* of all reroutes */
-static const double misled = .02;        /* chance that the estimates are all wrong */
-static const double anything = .8;       /* spread if it is */
-static const double cheap = .3;          /* calls: it is made at once */
+static const double near = .35;    /* logarithm: a smaller difference may be what a call leaves */
+static const double misled = .02;  /* chance that the estimates are all wrong */
+static const double anything = .8; /* spread if it is */
+static const double cheap = .3;    /* calls: it is made at once */
 static const double share_making = .003; /* ... of all calls made, at most, where it is not */
 static const double allowance = 12;      /* calls that trials may lose, and ... */
 static const double share = .02;         /* ... of all calls made */
@@ -224,6 +226,14 @@ int worth_is_known(const struct view *v, int i)
     return v->s.n[i] && !((v->e->out | v->discarded) & 1u << i);
 }
 
+int worth_is_near(const struct view *v, int i)
+{
+    double mean = belief_compare(&v->b, i, v->best).mean;
+
+    return !v->e->later && i != v->best && v->s.n[i] >= COARSE && v->s.n[v->best] >= COARSE &&
+           mean < near && mean > -near;
+}
+
 static struct estimate aged(struct estimate d, uint32_t later)
 {
     if (later)
@@ -259,11 +269,18 @@ double worth_price(struct estimate d)
     return times > 1 ? times - 1 : 0;
 }
 
+/* The calls of contender i in the rounds that try it next. */
+static double calls_of_block(const struct view *v, int i)
+{
+    return worth_is_near(v, i) ? GUARD_STEADY + GUARD_ROUNDS : 1;
+}
+
 /* The gain of up to MOST_REPEATS trials of contender i, less their cost: more trials tell better
    how fast it is. If calls are noisy, a single trial tells nothing worth its price. */
 static double net_gain(const struct view *v, int i, struct estimate d, double calls)
 {
     int untried = !v->e->evidence.tries[i];
+    int samples = worth_is_near(v, i) ? GUARD_ROUNDS : 1;
     double noise = v->s.variance[i] + v->s.variance[v->best], variance = square(d.spread), most = 0;
     double cost = worth_price(d), library = belief_compare(&v->b, GUARD_NATIVE, v->best).mean;
     double cold = untried ? v->e->cold * evidence_exp(library) : 0;
@@ -271,9 +288,9 @@ static double net_gain(const struct view *v, int i, struct estimate d, double ca
     if (untried)
         noise += v->e->cold_variance;
     for (int k = 1; k <= MOST_REPEATS; k *= 2) {
-        double learned = evidence_root(square(variance) / (variance + noise / k));
-        double gain = hope((struct estimate){d.mean, learned}) * calls - k * cost -
-                      (1 + k) * v->e->agreeing - cold;
+        double learned = evidence_root(square(variance) / (variance + noise / (k * samples)));
+        double gain = hope((struct estimate){d.mean, learned}) * calls -
+                      k * calls_of_block(v, i) * cost - (1 + k) * v->e->agreeing - cold;
         if (k == 1 || gain > most)
             most = gain;
     }
@@ -299,7 +316,8 @@ double worth_trial(const struct view *v, int i, uint32_t later)
 {
     const struct guard_entry *e = v->e;
     struct estimate d = worth_belief(v, i, later);
-    double calls = (double)e->calls + later, ready = readying(e, i), cost = worth_price(d) + ready;
+    double calls = (double)e->calls + later, ready = readying(e, i),
+           cost = calls_of_block(v, i) * worth_price(d) + ready;
 
     if (ready > cheap && ready > share_making * calls)
         return 0;

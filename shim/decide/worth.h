@@ -47,6 +47,9 @@ struct estimate worth_belief(const struct view *v, int i, uint32_t later);
 /* Has the contender samples that count? */
 int worth_is_known(const struct view *v, int i);
 
+/* Is contender i so near to the one in use that only blocks tell them apart? */
+int worth_is_near(const struct view *v, int i);
+
 /*
  * Has a smaller near class shown that the candidate is at most `times` slower than the fastest
  * there? A contender that no model predicts well is tried from class to class, so that its first

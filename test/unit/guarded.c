@@ -30,6 +30,8 @@ static double time_of(struct machine *m, int contender, uint64_t total)
         t *= m->slow;
     if (!contender && m->last && m->behind > 0)
         t *= m->behind;
+    if (contender && (contender != m->last || m->run < m->fresh_calls) && m->fresh_calls)
+        t *= m->fresh;
     t *= 1 + m->noise * (rng_below(&m->rng, 1000) / 1000.0);
     if (m->hiccup > 0 && rng_below(&m->rng, 20) == 0)
         t *= m->hiccup;
@@ -147,6 +149,7 @@ void machine_call(struct machine *m, uint64_t total)
         slowest = mine[r] > slowest ? mine[r] : slowest;
     }
     m->calls++;
+    m->run = m->last == runs ? m->run + 1 : 1;
     m->last = runs;
     m->ran[runs]++;
     m->took += slowest;

@@ -19,6 +19,8 @@ struct machine {
     double hiccup;           /* one call in 20 takes so many times longer */
     double slow;             /* a third of the library's calls take so many times longer */
     double behind;           /* ... behind a call of a reroute; 0: no longer */
+    double fresh;            /* the first calls of a reroute in a row take so many times as long; */
+    int fresh_calls;         /* how many; 0: none */
     int held_up;             /* this call, counted from 1, takes so many times as long: */
     double held_up_by;
     int jumps;     /* every so many calls the clock of one rank jumps; 0: none does */
@@ -30,7 +32,7 @@ struct machine {
     struct guard guard[MOST_RANKS];
     int warm[MOST_WAYS];
     double took, lost; /* all calls; against the library */
-    int last;          /* what ran last, as machine_way says */
+    int last, run;     /* what ran last, as machine_way says, and how often in a row */
     int calls, timed, ran[1 + MOST_WAYS], verdicts, agreements;
 };
 

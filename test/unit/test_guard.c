@@ -72,7 +72,7 @@ START_TEST(test_guard__one_lucky_call_is_soon_found_out)
         m.share[0] = 1.5;
         m.held_up = nth;
         m.held_up_by = .1;
-        machine_calls(&m, nth + 16);
+        machine_calls(&m, nth + 32); /* half of them the library's */
         ck_assert_msg(machine_entry(&m)->best == GUARD_NATIVE, "call %d is fast: settled on %d",
                       nth, machine_entry(&m)->best);
     }
@@ -135,7 +135,7 @@ START_TEST(test_guard__a_library_that_would_cost_too_much_waits_for_its_trial)
         ck_assert_msg((m.ran[GUARD_NATIVE] - native) * (times[k / BEFORE] - 1) < .02 * m.calls + 25,
                       "%d calls of the library, %g times as long", m.ran[GUARD_NATIVE] - native,
                       times[k / BEFORE]);
-        ck_assert_int_le(m.ran[GUARD_NATIVE] - native, 8); /* not by what was known before */
+        ck_assert_int_le(m.ran[GUARD_NATIVE] - native, 16); /* not by what was known before */
         ck_assert_int_ne(machine_entry(&m)->best, GUARD_NATIVE);
     }
 }
@@ -306,6 +306,25 @@ START_TEST(test_guard__what_a_call_leaves_behind_does_not_count)
 }
 END_TEST
 
+/* Rails have bursts: a reroute's first four calls in a row are faster than the library, later ones
+   are not; and the library's first call behind them is slow. */
+START_TEST(test_guard__what_lasts_for_several_calls_does_not_count)
+{
+    struct machine m = quiet;
+    int soon, late;
+
+    m.noise = .1;
+    m.behind = 1.4;
+    m.reroutes = 1;
+    m.share[0] = 1.3;
+    m.fresh = .65;
+    m.fresh_calls = 4;
+    count_right(m, GUARD_NATIVE, &soon, &late);
+    ck_assert_msg(soon >= 30, "%d of 40 are right after the first calls", soon);
+    ck_assert_msg(late >= 38, "%d of 40 end right", late);
+}
+END_TEST
+
 /* Found out within a few hundred calls, and nothing before it counts any more. */
 START_TEST(test_guard__a_reroute_that_turns_bad_is_given_back)
 {
@@ -413,7 +432,7 @@ START_TEST(test_guard__timed_calls_are_few)
     int rounds = m.agreements;
     machine_calls(&m, 20000);
     ck_assert_int_le(m.agreements - rounds, 64 + 32 * 3 + 20000 / 256);
-    ck_assert_int_le(m.timed, 2 * (m.agreements + 1));
+    ck_assert_int_le(m.timed, 2 * GUARD_ROUNDS * (m.agreements + 1));
 }
 END_TEST
 
@@ -540,6 +559,7 @@ Suite *suite_guard(void)
     tcase_add_test(t, test_guard__noise_does_not_flip_it_and_ranks_stay_together);
     tcase_add_test(t, test_guard__a_slow_mode_counts_by_its_mean);
     tcase_add_test(t, test_guard__what_a_call_leaves_behind_does_not_count);
+    tcase_add_test(t, test_guard__what_lasts_for_several_calls_does_not_count);
     tcase_add_test(t, test_guard__a_reroute_that_turns_bad_is_given_back);
     tcase_add_test(t, test_guard__a_reroute_that_turns_good_comes_back);
     tcase_add_test(t, test_guard__a_size_that_comes_back_is_compared_with_itself);
