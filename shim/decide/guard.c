@@ -345,40 +345,27 @@ static void note_verdict(struct guard_entry *e, const struct view *v)
                                         belief_compare(&v->b, rival, GUARD_NATIVE)};
 }
 
-/* Does the block contradict what is known of its contender in place k? */
-static int contradicts(const struct guard_entry *e, const struct view *v, int k, int of_best,
-                       const double *took)
-{
-    struct estimate d = worth_belief(v, e->turn[k], 0);
-    double off = 0, noise = v->s.variance[e->turn[k]] + v->s.variance[e->best];
-    int n = 0;
-
-    for (int slot = 0; slot < e->turns; slot += e->end[0])
-        if (took[slot + k] > 0 && took[slot + of_best] > 0) {
-            off += evidence_ln(took[slot + k] / took[slot + of_best]) - d.mean;
-            n++;
-        }
-    return n && off * off / n > surprise * (noise + n * d.spread * d.spread);
-}
-
-/* At a contender's first block: its earlier samples may depend on what ran before them. */
+/* At a contender's first block. Its earlier samples may depend on what ran before them: they go if
+   the block contradicts them. */
 static void forget_unsteady(const struct guard *g, struct guard_entry *e, const double *took)
 {
-    unsigned forget = 0;
-    int of_best = 0;
+    int place = e->turn[0] == e->best, rival = e->turn[place], n = 0;
+    double off = 0;
     struct view v;
 
+    if (e->turn[!place] != e->best || e->steady & 1u << rival)
+        return;
+    e->steady |= (uint8_t)(1u << rival);
     worth_view(g, e, &v);
-    while (e->turn[of_best] != e->best)
-        of_best++;
-    for (int k = 0; k < e->end[0]; k++)
-        if (k != of_best && !(e->steady & 1u << e->turn[k])) {
-            e->steady |= (uint8_t)(1u << e->turn[k]);
-            forget |= (unsigned)contradicts(e, &v, k, of_best, took) << e->turn[k];
+    struct estimate d = worth_belief(&v, rival, 0);
+    double noise = v.s.variance[rival] + v.s.variance[e->best];
+    for (int k = 0; k < e->turns; k += 2)
+        if (took[k + place] > 0 && took[k + !place] > 0) {
+            off += evidence_ln(took[k + place] / took[k + !place]) - d.mean;
+            n++;
         }
-    for (int i = 0; i < e->n; i++)
-        if (forget & 1u << i)
-            evidence_forget_samples(&e->evidence, i);
+    if (n && off * off / n > surprise * (noise + n * d.spread * d.spread))
+        evidence_forget_samples(&e->evidence, rival);
 }
 
 /* The values, each now the largest of any rank. Returns 1 if that makes a verdict, else 0. */

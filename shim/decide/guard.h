@@ -108,7 +108,7 @@ struct guard_entry {
     uint8_t rounds;             /* how many; more than one with a later clock or in a block */
     uint8_t free_rounds;        /* that may follow each other */
     uint8_t block;              /* these rounds are one: turns of a contender follow each other */
-    uint8_t steady;             /* contenders that were in a block, a bit each */
+    uint8_t steady;             /* contenders that have had a block as rivals, a bit each */
     uint8_t led;                /* calls of this turn that are not measured, so far */
     uint8_t leads[GUARD_TURNS]; /* of each turn */
     uint8_t ran, run;           /* the contender of the last call, and how often in a row */

@@ -143,6 +143,7 @@ static void take_place(struct guard_entry *e, int from, int place)
     e->recalled[place] = e->found[place] = (struct estimate){0};
     e->seen[place] = e->again_at[place] = 0;
     e->out &= (uint8_t) ~(1u << place);
+    e->steady &= (uint8_t) ~(1u << place);
     e->discarded &= (uint8_t) ~(1u << place);
     e->prior.n = 0; /* to be made anew */
 }
