@@ -49,8 +49,9 @@ enum {
     GUARD_STEADY = 4, /* calls in a row, after which a block measures GUARD_ROUNDS */
     GUARD_PAUSE = 4,  /* calls from the last turn until a later clock is asked first */
     GUARD_UNTIMED = -1,
-    GUARD_VALUES = 2 * GUARD_TURNS + 1, /* that are agreed on at once */
-    GUARD_RESERVES = 12,                /* contenders that come later, at most */
+    GUARD_VALUES = 2 * GUARD_TURNS + 1,   /* that are agreed on at once */
+    GUARD_LATER_VALUES = GUARD_TURNS + 1, /* ... with a later clock */
+    GUARD_RESERVES = 12,                  /* contenders that come later, at most */
     GUARD_KNOWN = GUARD_CONTENDERS + GUARD_RESERVES
 };
 

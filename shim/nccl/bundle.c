@@ -271,7 +271,7 @@ static double seconds_of(const struct nccl_comm *c, const struct nccl_events *t,
 
 static int agree_on_largest(void *context, double *value, int n)
 {
-    _Static_assert(GUARD_VALUES * sizeof *value <= NOTICE_BYTES, "a note has room");
+    _Static_assert(GUARD_LATER_VALUES * sizeof *value <= NOTICE_BYTES, "a note has room");
     return nccl_comm_largest(context, value, n);
 }
 
