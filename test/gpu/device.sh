@@ -206,7 +206,7 @@ times() {
 }
 step_times() {
   has_nccl || return 0
-  local library count counts=(16384 262144 4194304)
+  local library count counts=(16384 262144 4194304 16777216)
   library=$(scripts/nccl-library 2>&1) || { skip "$library"; return 0; }
   [ -z "$simulated" ] || counts=(16384)
   try 'groups of one message' ranks "$library" -- --ranks 2 --hosts 2 --count 4096 group_rates

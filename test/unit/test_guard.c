@@ -260,34 +260,34 @@ START_TEST(test_guard__noise_does_not_flip_it_and_ranks_stay_together)
 }
 END_TEST
 
-/* Of 40 such machines with one reroute: how many are right after the first calls, and after 2,000
-   more. */
-static void count_right(struct machine like, int right, int *soon, int *late)
+/* Of 40 such machines with one reroute: at least so many are right after the first calls, and after
+   2,000 more. */
+static void most_are_right(struct machine like, int right, int least_soon, int least_late)
 {
-    *soon = *late = 0;
+    int soon = 0, late = 0;
+
     for (int seed = 0; seed < 40; seed++) {
         struct machine m = like;
         m.reroutes = 1;
         m.rng.state = (uint64_t)seed + 1;
         m.slow += m.slow > 0 ? seed * .001 : 0; /* other calls are slow */
-        *soon += machine_settled_on(&m) == right;
+        soon += machine_settled_on(&m) == right;
         machine_calls(&m, 2000);
-        *late += machine_entry(&m)->best == right;
+        late += machine_entry(&m)->best == right;
     }
+    ck_assert_msg(soon >= least_soon, "%d of 40 are right after the first calls", soon);
+    ck_assert_msg(late >= least_late, "%d of 40 end right", late);
 }
 
 /* The library is faster than the reroute in two calls of three, and slower on the mean. */
 START_TEST(test_guard__a_slow_mode_counts_by_its_mean)
 {
     struct machine m = quiet;
-    int soon, late;
 
     m.noise = .02;
     m.slow = 2.5;
     m.share[0] = 1.1;
-    count_right(m, 1, &soon, &late);
-    ck_assert_msg(soon >= 28, "%d of 40 are right after the first calls", soon);
-    ck_assert_msg(late >= 36, "%d of 40 end right", late);
+    most_are_right(m, 1, 28, 36);
 }
 END_TEST
 
@@ -295,14 +295,11 @@ END_TEST
 START_TEST(test_guard__what_a_call_leaves_behind_does_not_count)
 {
     struct machine m = quiet;
-    int soon, late;
 
     m.noise = .1;
     m.behind = 2;
     m.share[0] = 1.25;
-    count_right(m, GUARD_NATIVE, &soon, &late);
-    ck_assert_msg(soon >= 30, "%d of 40 are right after the first calls", soon);
-    ck_assert_msg(late >= 38, "%d of 40 end right", late);
+    most_are_right(m, GUARD_NATIVE, 30, 38);
 }
 END_TEST
 
@@ -311,7 +308,6 @@ END_TEST
 START_TEST(test_guard__what_lasts_for_several_calls_does_not_count)
 {
     struct machine m = quiet;
-    int soon, late;
 
     m.noise = .1;
     m.behind = 1.4;
@@ -319,9 +315,7 @@ START_TEST(test_guard__what_lasts_for_several_calls_does_not_count)
     m.share[0] = 1.3;
     m.fresh = .65;
     m.fresh_calls = 4;
-    count_right(m, GUARD_NATIVE, &soon, &late);
-    ck_assert_msg(soon >= 30, "%d of 40 are right after the first calls", soon);
-    ck_assert_msg(late >= 38, "%d of 40 end right", late);
+    most_are_right(m, GUARD_NATIVE, 30, 38);
 }
 END_TEST
 
@@ -464,6 +458,24 @@ START_TEST(test_guard__reroutes_that_cannot_serve_are_dropped_for_good)
 }
 END_TEST
 
+/* At any call, in the midst of a block too. */
+START_TEST(test_guard__a_reroute_that_can_no_longer_serve_is_dropped)
+{
+    for (int calls = 4; calls < 60; calls++) {
+        struct machine m = quiet;
+
+        m.share[0] = .5;
+        m.share[1] = .55;
+        m.share[2] = .6;
+        machine_calls(&m, calls);
+        m.share[0] = 0;
+        machine_calls(&m, 600);
+        ck_assert_msg(machine_entry(&m)->best == 2, "since call %d: settled on %d", calls,
+                      machine_entry(&m)->best);
+    }
+}
+END_TEST
+
 START_TEST(test_guard__a_failed_agreement_is_the_end_of_it)
 {
     static struct machine m;
@@ -569,6 +581,7 @@ Suite *suite_guard(void)
     tcase_add_test(t, test_guard__timed_calls_are_few);
     tcase_add_test(t, test_guard__settled_calls_are_left_alone);
     tcase_add_test(t, test_guard__reroutes_that_cannot_serve_are_dropped_for_good);
+    tcase_add_test(t, test_guard__a_reroute_that_can_no_longer_serve_is_dropped);
     tcase_add_test(t, test_guard__a_failed_agreement_is_the_end_of_it);
     tcase_add_test(t, test_guard__a_full_table_is_told);
     tcase_add_test(t, test_guard__knows_whether_any_size_is_rerouted);
