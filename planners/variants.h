@@ -87,11 +87,15 @@ const struct plan_variant *plan_variant_named(enum variant_library library, enum
                                               const char *name);
 
 /* Rough seconds of a call of `total` bytes, to sort variants. total: all blocks, or the vector, or
-   the bytes that a rank sends in an exchange. */
+   the bytes that a rank sends in an exchange. rails: what is assumed where the topology tells no
+   rate: a present cluster's, or a 30th of it, where bytes count for more than messages. */
+enum variant_rails { VARIANT_RAILS_USUAL, VARIANT_RAILS_SLOW };
 double plan_variant_seconds(const struct plan_variant *v, const struct plan_request *q,
-                            uint64_t total);
+                            uint64_t total, enum variant_rails rails);
 
-/* All variants of the set that suit, the best predicted first; up to max. Returns how many. */
+/* All variants of the set that suit, the best predicted first; up to max. Where no rate is known,
+   a prediction is half way from usual to slow rails, against the variant that slow rails change
+   least. Returns how many. */
 int plan_variant_all(const struct variant_set *set, const struct plan_request *q, uint64_t total,
                      struct plan_candidate *list, int max);
 

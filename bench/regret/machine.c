@@ -132,7 +132,7 @@ static void make(struct machine *m, uint64_t seed, int mixed)
     *m = (struct machine){.arms = 2 + (int)((MOST_ARMS - 1) * square(rng_uniform(&r))),
                           .ranks = 1 << (1 + below(&r, 9)),
                           .classes = 1 + below(&r, MOST_CLASSES),
-                          .agree = rng_log_between(&r, .005, .03)};
+                          .agree = rng_log_between(&r, .005, .2)};
     if (mixed && m->arms < 3)
         m->arms = 3;
     make_ratios(m, &r);
@@ -215,4 +215,11 @@ void machine_call(struct machine *m, int class, int arm, int call, double cold, 
         seconds[r] = t * (1 - m->rank_noise * rng_uniform(&m->rng));
     if (chance(&m->rng, m->hiccup))
         seconds[below(&m->rng, m->ranks)] += usual * (rng_log_between(&m->rng, 1, 100) - 1);
+}
+
+double machine_agreement(const struct machine *m, int class)
+{
+    double usual = m->trace ? 1 : 1e-3 * (1 << class);
+
+    return m->agree * usual * machine_mean(m, class, machine_best(m, class, 0), 0);
 }

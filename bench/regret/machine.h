@@ -75,4 +75,7 @@ uint64_t machine_bytes(struct machine *m, int class, int call);
 void machine_call(struct machine *m, int class, int arm, int call, double cold, uint64_t bytes,
                   double seconds[MOST_RANKS]);
 
+/* How long all ranks agree, as each of them measures it. */
+double machine_agreement(const struct machine *m, int class);
+
 #endif

@@ -14,10 +14,18 @@ static struct guard all;
 static struct plan_candidate list[GUARD_REROUTES], later[GUARD_REROUTES];
 static struct guard_entry *entry[MOST_CLASSES];
 static int reroutes, waiting, slot;
+static const struct machine *simulated;
+static double now, agreement; /* seconds; those that the next agreement takes */
+
+static double clock_now(void)
+{
+    return now;
+}
 
 static void begin(const struct machine *m)
 {
-    guard_open(&all, 0, NULL);
+    simulated = m;
+    guard_open(&all, 0, clock_now);
     reroutes = m->arms - 1;
     waiting = 0;
     for (int i = 0; i < reroutes; i++)
@@ -80,6 +88,7 @@ static int agree(void *context, double *value, int n)
 {
     (void)context;
     (void)value;
+    now += agreement;
     return n > 0 ? 0 : -1;
 }
 
@@ -93,6 +102,7 @@ static int note(int class, uint64_t bytes, const double *seconds, int ranks, dou
     guard_note(entry[class], slot, most, setup);
     if (!guard_due(entry[class]))
         return 0;
+    agreement = machine_agreement(simulated, class);
     guard_conclude(&all, entry[class], agree, NULL);
     return 1;
 }

@@ -24,6 +24,7 @@ enum { FIRST_LOOK = 4, MOST_APART = 256, APART = 32, LATER_APART = 768 };
 enum { SURE_ROUNDS = 12, COARSE_TRIES = 3 };
 
 static const double agreeing = .02;   /* calls that an agreement takes, before it is known */
+static const double looking = .01;    /* most of the calls' time that agreements on looks take */
 static const double unit_bytes = 1e6; /* times are by so many bytes */
 static const double close = .7;       /* logarithm: what a call leaves behind may decide */
 static const double spared_from = 4;  /* times longer: a first trial costs more than it may tell */
@@ -50,11 +51,15 @@ static uint32_t most_apart(const struct guard_entry *e)
     return e->later ? LATER_APART : MOST_APART;
 }
 
-/* Looks are made until the free ones are used up; after that they are some calls apart. */
+/* Looks are made until the free ones are used up; after that they are some calls apart. Those whose
+   agreement takes long are so at any time. */
 static uint32_t least_apart(const struct guard_entry *e)
 {
     uint32_t least = e->free_rounds ? 0 : e->calls / APART, most = most_apart(e);
+    double by_cost = e->agreeing / looking;
 
+    if (least < by_cost)
+        least = by_cost < most ? (uint32_t)by_cost : most;
     return least < most ? least : most;
 }
 

@@ -6,8 +6,8 @@
 
 #include "planners/variants.h"
 
-static const double allowance = 2;     /* calls that trials of those in reserve may lose, and ... */
-static const double share = .004;      /* ... of all calls */
+static const double allowance = 1;     /* calls that trials of those in reserve may lose, and ... */
+static const double share = .006;      /* ... of all calls */
 static const double model_spread = .7; /* of an algorithm of the library against its prediction */
 static const double near_spread = .3;  /* of the same from one class to a near one */
 static const double as_fast = .1;    /* logarithm: an earlier job's finding that is worth a place */

@@ -98,6 +98,51 @@ START_TEST(test_guard_expects__a_row_without_a_model_has_its_trial_beside_others
 }
 END_TEST
 
+static double passed; /* seconds */
+
+static double clock_now(void)
+{
+    return passed;
+}
+
+static int agree_slowly(void *context, double *value, int n)
+{
+    (void)context, (void)value, (void)n;
+    passed += 3e-4;
+    return 0;
+}
+
+/* An agreement that takes a third of a call is not made after 4 calls, and after 8 more. */
+START_TEST(test_guard_expects__looks_are_rare_where_agreements_are_slow)
+{
+    struct plan_candidate c = {.seconds = 1};
+    struct guard g;
+    int looks = 0;
+
+    guard_open(&g, 0, clock_now);
+    struct guard_entry *e = guard_find(&g, COLL_ALLREDUCE, 0, MIB);
+    guard_begin(&g, e, MIB, &c, 1, 0);
+    for (int call = 0; call < 400; call++) {
+        int slot;
+
+        if (guard_settled(e))
+            continue;
+        int i = guard_pick(&g, e, MIB, &slot);
+        if (slot == GUARD_UNTIMED)
+            continue;
+        guard_note(e, slot, i ? 3e-3 : 1e-3, 0);
+        if (!guard_due(e))
+            continue;
+        guard_conclude(&g, e, agree_slowly, NULL);
+        if (e->left) {
+            ck_assert_uint_ge(e->left, 15);
+            looks++;
+        }
+    }
+    ck_assert_int_ge(looks, 3);
+}
+END_TEST
+
 /* The job begins settled, with hardly a trial; where the machine is another one, it finds out. */
 START_TEST(test_guard_expects__an_earlier_job_is_believed_until_it_is_wrong)
 {
@@ -131,6 +176,7 @@ Suite *suite_guard_expects(void)
     tcase_add_test(t, test_guard_expects__a_class_learns_from_the_one_beside_it);
     tcase_add_test(t, test_guard_expects__a_library_that_is_warm_is_not_cold);
     tcase_add_test(t, test_guard_expects__a_row_without_a_model_has_its_trial_beside_others);
+    tcase_add_test(t, test_guard_expects__looks_are_rare_where_agreements_are_slow);
     tcase_add_test(t, test_guard_expects__an_earlier_job_is_believed_until_it_is_wrong);
     suite_add_tcase(s, t);
     return s;

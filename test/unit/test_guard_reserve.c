@@ -36,7 +36,7 @@ END_TEST
    up. All together cost little at any time. */
 START_TEST(test_guard_reserve__all_are_looked_at_for_little)
 {
-    static const int until[] = {200, 1000, 10000}, least[] = {4, 8, 50};
+    static const int until[] = {200, 1000, 10000}, least[] = {3, 8, 65};
 
     for (double slow = 2; slow <= 8; slow *= 2) {
         struct machine with = machine(1.3, slow), without = machine(1.3, slow);

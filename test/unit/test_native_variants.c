@@ -79,6 +79,34 @@ START_TEST(test_variants__few_steps_for_small_calls)
 }
 END_TEST
 
+/* Is it a candidate for an Allreduce of 256 KiB, on 4 nodes of 4 ranks? */
+static int is_candidate(const char *topology, const char *name)
+{
+    struct variant_set set = all_of(VARIANT_OPENMPI);
+    struct plan_candidate c[VARIANT_CANDIDATES];
+    struct topo *t = NULL;
+    char why[256];
+    int found = 0;
+
+    ck_assert_int_eq(topo_parse(topology, 0, &t, why, sizeof why), 0);
+    struct plan_request q = request(COLL_ALLREDUCE, t, 256 << 10);
+    int n = plan_variant_candidates(&set, &q, 256 << 10, c, 0, VARIANT_CANDIDATES);
+    for (int i = 0; i < n; i++)
+        found |= !strcmp(c[i].algorithm->name, name);
+    topo_free(t);
+    return found;
+}
+
+/* One that moves each byte often may take many calls' time, unless rails are known to be fast. */
+START_TEST(test_variants__slow_rails_are_reckoned_with)
+{
+    ck_assert(is_candidate("node:4 rank:4 rail:4", "native:rabenseifner"));
+    ck_assert(!is_candidate("node:4 rank:4 rail:4", "native:recursive_doubling"));
+    ck_assert(is_candidate("node:4 rank:4 rail:4@100Gbit", "native:recursive_doubling"));
+    ck_assert(!is_candidate("node:4 rank:4 rail:4@100Mbit", "native:recursive_doubling"));
+}
+END_TEST
+
 /* Open MPI's nonoverlapping Allreduce calls the Reduce and the Bcast of its communicator. */
 START_TEST(test_variants__nothing_is_forced_under_nonoverlapping)
 {
@@ -108,7 +136,8 @@ static double blocks(const char *topology, enum plan_collective c, const char *n
 
     ck_assert_msg(topo_parse(topology, 0, &t, why, sizeof why) == 0, "%s", why);
     struct plan_request q = request(c, t, plan_is_vector(c) ? 16000000 : 1000000);
-    double seconds = plan_variant_seconds(plan_variant_find(&set, c, name), &q, 16000000);
+    double seconds =
+        plan_variant_seconds(plan_variant_find(&set, c, name), &q, 16000000, VARIANT_RAILS_USUAL);
     topo_free(t);
     return seconds;
 }
@@ -225,6 +254,7 @@ Suite *suite_native_variants(void)
 
     tcase_add_loop_test(t, test_variants__candidates_are_of_the_set_in_order, 0, 2);
     tcase_add_test(t, test_variants__few_steps_for_small_calls);
+    tcase_add_test(t, test_variants__slow_rails_are_reckoned_with);
     tcase_add_test(t, test_variants__nothing_is_forced_under_nonoverlapping);
     tcase_add_test(t, test_variants__seconds_are_those_of_the_busiest_rail);
     tcase_add_test(t, test_variants__none_is_proposed_far_behind_ours);
