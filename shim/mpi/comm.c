@@ -109,6 +109,7 @@ static int on_comm_free(MPI_Comm comm, int keyval, void *value, void *extra)
     (void)keyval;
     (void)extra;
     attribute_gone();
+    young_ended(((struct mpi_comm *)value)->calls);
     mpi_comm_drop(value);
     return MPI_SUCCESS;
 }
@@ -122,6 +123,7 @@ int mpi_comm_open(void)
     rc = rc ? rc : matrix_open();
     rc = rc ? rc : neighbors_open();
     rc = rc ? rc : first_open();
+    rc = rc ? rc : young_open();
     return rc ? rc
               : mpi.Comm_create_keyval(MPI_COMM_NULL_COPY_FN, on_comm_free, &mpi_process.keyval,
                                        NULL);
@@ -133,6 +135,7 @@ void mpi_comm_close(void)
     matrix_close();
     neighbors_close();
     first_close();
+    young_close();
     refused_close();
     if (mpi_process.keyval == MPI_KEYVAL_INVALID)
         return;
@@ -176,7 +179,7 @@ int mpi_comm_is_foreign(MPI_Comm comm, int n)
     return foreign;
 }
 
-struct mpi_comm *mpi_comm_state(MPI_Comm comm)
+static struct mpi_comm *make(MPI_Comm comm, struct young *young)
 {
     struct mpi_comm *c = calloc(1, sizeof *c);
     enum reason own = REASON_NONE, verdict;
@@ -195,7 +198,8 @@ struct mpi_comm *mpi_comm_state(MPI_Comm comm)
         own = REASON_MEMORY;
     else if (!take_place(c))
         own = REASON_MANY;
-    verdict = mpi_comm_is_foreign(comm, size) ? REASON_FOREIGN : mpi_comm_setup(c, comm, size, own);
+    verdict = mpi_comm_is_foreign(comm, size) ? REASON_FOREIGN
+                                              : mpi_comm_setup(c, comm, size, own, young);
     if (!c) {
         c = &out_of_memory;
     } else if (verdict) {
@@ -207,10 +211,21 @@ struct mpi_comm *mpi_comm_state(MPI_Comm comm)
     return c;
 }
 
-struct mpi_comm *mpi_comm_make(MPI_Comm comm)
+struct mpi_comm *mpi_comm_state(MPI_Comm comm)
 {
-    struct mpi_comm *c = mpi_comm_state(comm);
+    return make(comm, NULL);
+}
 
+struct mpi_comm *mpi_comm_make(MPI_Comm comm, struct young *young)
+{
+    struct mpi_comm *c = make(comm, young);
+
+    if (c->verdict == REASON_YOUNG) {
+        mpi_comm_drop(c);
+        young_waits(comm, young->wait);
+        return NULL;
+    }
+    c->calls = young_met(comm);
     mpi.Comm_set_attr(comm, mpi_process.keyval, c);
     return c;
 }

@@ -24,6 +24,7 @@
 #include "shim/mpi/settled.h"
 #include "shim/mpi/team.h"
 #include "shim/mpi/variants.h"
+#include "shim/mpi/young.h"
 #include "transports/engine.h"
 
 struct mpi_plan;         /* a cached plan with its engine */
@@ -53,6 +54,7 @@ struct mpi_comm {
     uint32_t first_done, tried;      /* collectives whose first call was the library's; of which
                                         the guard has begun a trial: a bit each */
     uint32_t rerouted;               /* collectives of which a blocking call was: a bit each */
+    uint32_t calls;                  /* large ones so far (young.h) */
     unsigned turn;                   /* rerouted calls so far, for COLLSHIM_MODE=ab */
     struct guard guard;              /* the measurements */
     struct gpus gpus;                /* the ranks' devices, as far as known */
@@ -96,11 +98,12 @@ struct mpi_comm *mpi_comm_last(MPI_Comm comm);
 int mpi_comm_is_foreign(MPI_Comm comm, int n);
 
 /*
- * Make the state. Collective over comm; every rank gets the same verdict. Never NULL.
+ * Make the state. Collective over comm; every rank gets the same verdict. young: NULL, or the ranks
+ * may agree to wait; NULL is returned then, on all ranks.
  */
-struct mpi_comm *mpi_comm_make(MPI_Comm comm);
+struct mpi_comm *mpi_comm_make(MPI_Comm comm, struct young *young);
 
-/* The same without an attribute of comm: the caller drops it. drop: local. */
+/* The same without an attribute of comm: the caller drops it. No rank waits. drop: local. */
 struct mpi_comm *mpi_comm_state(MPI_Comm comm);
 void mpi_comm_drop(struct mpi_comm *c);
 

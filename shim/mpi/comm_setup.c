@@ -21,6 +21,7 @@ struct hello {
     struct shm_offer offer;
     int32_t representation;
     int32_t verdict; /* enum reason: what keeps it from going on */
+    uint32_t wait;   /* until the communicator has had so many calls (young.h) */
 };
 
 /* Room on the stack for this many ranks. If there are more, all first agree that there is memory.
@@ -75,8 +76,9 @@ static int tell_all(MPI_Comm comm, const void *own, void *all, int bytes)
     return mpi.Allgather(own, bytes, MPI_BYTE, all, bytes, MPI_BYTE, comm) == MPI_SUCCESS;
 }
 
-/* The first step. all: [n]. Returns the worst that any rank has to say. */
-static enum reason say_hello(MPI_Comm comm, const struct hello *own, struct hello *all, int n)
+/* The first step. all: [n]. Returns the worst that any rank has to say. *wait: the most of any. */
+static enum reason say_hello(MPI_Comm comm, const struct hello *own, struct hello *all, int n,
+                             uint32_t *wait)
 {
     int worst = REASON_NONE;
 
@@ -87,6 +89,8 @@ static enum reason say_hello(MPI_Comm comm, const struct hello *own, struct hell
             return REASON_MIXED;
         if (all[r].verdict > worst)
             worst = all[r].verdict;
+        if (all[r].wait > *wait)
+            *wait = all[r].wait;
     }
     return (enum reason)worst;
 }
@@ -184,7 +188,8 @@ static enum reason agree(MPI_Comm comm, enum reason own)
                : REASON_MEMORY;
 }
 
-enum reason mpi_comm_setup(struct mpi_comm *c, MPI_Comm comm, int n, enum reason own)
+enum reason mpi_comm_setup(struct mpi_comm *c, MPI_Comm comm, int n, enum reason own,
+                           struct young *young)
 {
     struct hello few[FEW], me = {.report = {.node_key = host_key(),
                                             .socket = socket_here(),
@@ -192,15 +197,19 @@ enum reason mpi_comm_setup(struct mpi_comm *c, MPI_Comm comm, int n, enum reason
                                             .world_rank = mpi_process.world_rank},
                                  .offer = {.fd = -1},
                                  .representation = representation()};
+    struct young none = {0}, *age = young ? young : &none;
     struct room m;
 
+    me.wait = age->wait;
     if (!room_open(&m, n) || (!own && !links_offer(&c->links, n, &me.offer)))
         own = REASON_MEMORY;
     me.verdict = own;
     struct hello *all = n > FEW ? m.hello : few;
     enum reason worst = n > FEW ? agree(comm, own) : REASON_NONE;
     if (!worst)
-        worst = say_hello(comm, &me, all, n);
+        worst = say_hello(comm, &me, all, n, &age->wait);
+    if (!worst && age->wait > age->calls)
+        worst = REASON_YOUNG;
     if (!worst)
         worst = settle_in(c, comm, all, &m);
     room_close(&m);

@@ -8,6 +8,7 @@
 #include "shim/mpi/first.h"
 #include "shim/mpi/pairs.h"
 #include "shim/mpi/pending.h"
+#include "shim/mpi/young.h"
 
 /* Set while the shim itself is inside the library, which may call intercepted functions. */
 static __thread int inside __attribute__((tls_model("initial-exec")));
@@ -94,6 +95,20 @@ static enum reason gate_small(struct mpi_comm *c, MPI_Comm comm, enum plan_colle
     return REASON_SLOWER;
 }
 
+/* The ranks meet, unless they are to wait: then NULL. Small calls have waited for long (first.h). */
+static struct mpi_comm *meet(MPI_Comm comm, enum plan_collective collective, uint64_t total)
+{
+    int may_wait = choose_is_guarded(collective) && !gate_bytes(total) && total < YOUNG_BYTES;
+    struct young young;
+
+    if (may_wait && !young_call(comm, &young))
+        return NULL;
+    inside++;
+    struct mpi_comm *c = mpi_comm_make(comm, may_wait ? &young : NULL);
+    inside--;
+    return c;
+}
+
 struct mpi_comm *mpi_gate_comm(MPI_Comm comm, int nranks, enum plan_collective collective,
                                enum gate_sizes sizes, uint64_t total, enum reason *why)
 {
@@ -107,12 +122,11 @@ struct mpi_comm *mpi_gate_comm(MPI_Comm comm, int nranks, enum plan_collective c
         *why = REASON_FIRST;
     if (*why)
         return NULL;
-    if (!c) {
-        inside++;
-        c = mpi_comm_make(comm);
-        inside--;
-    }
-    *why = c->verdict;
+    if (!c)
+        c = meet(comm, collective, total);
+    else if (!gate_bytes(total))
+        c->calls++;
+    *why = c ? c->verdict : REASON_YOUNG;
     return *why ? NULL : c;
 }
 
@@ -132,7 +146,7 @@ static struct mpi_comm *gate_started(const struct mpi_call *call, int nranks, ui
         *why = mpi_gate_call(call->comm, nranks, call->collective);
     if (!*why && !c && call->persistent && !choose_is_guarded(call->collective)) {
         inside++;
-        c = mpi_comm_make(call->comm);
+        c = mpi_comm_make(call->comm, NULL);
         inside--;
     }
     if (!*why)
@@ -175,7 +189,7 @@ void mpi_meet_where_wanted(const struct mpi_call *call)
         return;
     inside++;
     if (!c) {
-        mpi_comm_make(call->comm);
+        mpi_comm_make(call->comm, NULL);
     } else if (c->wants_pair) {
         c->wants_pair = 0;
         __atomic_sub_fetch(&first_wanted, 1, __ATOMIC_RELAXED);

@@ -32,7 +32,7 @@ devices_steady() {
     local how=$1
     shift
     begin "equal calls give equal results on a device and on the host, $how"
-    launch 2 "LD_LIBRARY_PATH=$build/gpusim" GPUSIM=devices=2 "$@" -- "$programs/steady" 0 6 device
+    launch 2 "LD_LIBRARY_PATH=$build/gpusim" GPUSIM=devices=2 "$@" -- "$programs/steady" 0 40 device
     want_right
     want_lines
     [ "$(of_all rerouted)" -gt 0 ] || complain "nothing was rerouted"

@@ -110,6 +110,14 @@ one_thing_each() {
         -eq "$(expected allgather)"
     finish
 
+    begin "communicators that live for a few calls are native from the fifth on; one that lives for long is not"
+    launch 4 COLLSHIM_MIN_BYTES=65536 -- "$programs/brief" "$seed"
+    want_right
+    want_lines
+    want_number allreduce '.native["communicators before this one had few calls of this size"]' -eq $((4 * (40 * 4 + 7) + 2 * 7))
+    want_number allreduce '.native["the library\u0027s turn in a trial of the guard"]' -gt 0
+    finish
+
     # On one rank all goes to the library; more communicators than MPICH has room for.
     local loops=400
     [ "$family" = openmpi ] || loops=2600

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Calls and age are the value of an attribute, so remembering needs no memory of ours. */
+#include "shim/mpi/young.h"
+
+#include <string.h>
+
+#include "shim/mpi/process.h"
+
+/* An attribute's value: calls, the age to wait for above them, and whether the ranks have met. */
+enum { AGE_SHIFT = 15, MOST = (1 << AGE_SHIFT) - 1, MET = 1 << 30 };
+_Static_assert(2 * YOUNG_FEW <= MOST, "an age fits");
+
+static int keyval = MPI_KEYVAL_INVALID;
+static uint32_t ended, calls_of[YOUNG_ENDED]; /* any thread writes; the oldest goes first */
+
+/* The library drops a value that is replaced as it does that of a communicator which ends. */
+static __thread int replacing __attribute__((tls_model("initial-exec")));
+
+static uint32_t unpack(void *value)
+{
+    uintptr_t packed;
+
+    memcpy(&packed, &value, sizeof packed);
+    return (uint32_t)packed;
+}
+
+static uint32_t get(MPI_Comm comm)
+{
+    void *value = NULL;
+    int found = 0;
+
+    return mpi.Comm_get_attr(comm, keyval, &value, &found) == MPI_SUCCESS && found ? unpack(value)
+                                                                                   : 0;
+}
+
+static void set(MPI_Comm comm, uint32_t of)
+{
+    uintptr_t packed = of;
+    void *value;
+
+    memcpy(&value, &packed, sizeof value);
+    replacing = 1;
+    mpi.Comm_set_attr(comm, keyval, value); /* comm.c needs attributes to work, too */
+    replacing = 0;
+}
+
+static int on_delete(MPI_Comm comm, int key, void *value, void *extra)
+{
+    (void)comm;
+    (void)key;
+    (void)extra;
+    if (!replacing && !(unpack(value) & MET))
+        young_ended(unpack(value) & MOST);
+    return MPI_SUCCESS;
+}
+
+int young_open(void)
+{
+    return mpi.Comm_create_keyval(MPI_COMM_NULL_COPY_FN, on_delete, &keyval, NULL);
+}
+
+void young_close(void)
+{
+    if (keyval != MPI_KEYVAL_INVALID)
+        mpi.Comm_free_keyval(&keyval);
+}
+
+void young_ended(uint32_t calls)
+{
+    uint32_t i = __atomic_fetch_add(&ended, 1, __ATOMIC_RELAXED);
+
+    __atomic_store_n(&calls_of[i % YOUNG_ENDED], calls, __ATOMIC_RELAXED);
+}
+
+uint32_t young_age_here(void)
+{
+    uint32_t most = 0;
+
+    if (__atomic_load_n(&ended, __ATOMIC_RELAXED) < YOUNG_ENDED)
+        return 0;
+    for (int i = 0; i < YOUNG_ENDED; i++) {
+        uint32_t calls = __atomic_load_n(&calls_of[i], __ATOMIC_RELAXED);
+
+        most = calls > most ? calls : most;
+    }
+    return most < YOUNG_FEW ? 2 * most : 0;
+}
+
+int young_call(MPI_Comm comm, struct young *young)
+{
+    uint32_t value = get(comm), calls = value & MOST, age = value >> AGE_SHIFT & MOST;
+
+    calls += calls < MOST;
+    set(comm, calls | age << AGE_SHIFT);
+    *young = (struct young){.calls = calls, .wait = age ? 0 : young_age_here()};
+    return calls >= age;
+}
+
+void young_waits(MPI_Comm comm, uint32_t until)
+{
+    set(comm, (get(comm) & MOST) | until << AGE_SHIFT);
+}
+
+uint32_t young_met(MPI_Comm comm)
+{
+    uint32_t calls = get(comm) & MOST;
+
+    set(comm, MET);
+    return calls;
+}
