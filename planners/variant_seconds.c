@@ -76,7 +76,7 @@ static struct scene scene_of(const struct plan_variant *v, const struct plan_req
         .flow = or_else(t->link[TOPO_LINK_FLOW].bw_bytes_per_s, INFINITY),
         .local = cost_local_rate(q)};
 
-    m.segment_bytes = v->segment && v->segment < m.total ? v->segment : m.total;
+    m.segment_bytes = v->segment > 0 && v->segment < m.total ? v->segment : m.total;
     return m;
 }
 

@@ -35,12 +35,15 @@ enum variant_shape {
     VARIANT_BRUCK,         /* to ranks ahead, at distances that double */
 };
 
+/* Its number is of it alone: it calls other collectives of its communicator. */
+enum { VARIANT_COMPOSED = -1 };
+
 struct plan_variant {
     struct plan_algorithm row; /* name: "native:ring"; build refuses; no cost (variant_seconds) */
     enum variant_library library;
     enum plan_collective collective;
     int number;            /* of Open MPI; 0: none */
-    int segment;           /* bytes, or 0 */
+    int segment;           /* bytes, 0, or VARIANT_COMPOSED */
     const char *component; /* of Open MPI; "": MPICH, NCCL */
     enum variant_shape shape;
 };

@@ -169,13 +169,15 @@ static double lost(const struct guard_entry *e, const struct view *v, int round,
     return sum;
 }
 
-/* The loss by the contender out of the reserve: its call and getting it ready. */
+/* The loss by the contender out of the reserve: its calls and getting it ready, which is not in the
+   cost if a call that is not measured did that. */
 static double lost_by_newcomer(const struct guard_entry *e, const double *took, const double *cost,
                                double own)
 {
     for (int k = 0; k < e->end[0]; k++)
         if (e->turn[k] == e->newcomer && took[k] > 0 && own > 0)
-            return cost[k] / own - 1 + e->agreeing;
+            return cost[k] / own - 1 + e->agreeing +
+                   e->leads[k] * (took[k] / own - 1 + WORTH_MAKING * e->agreeing);
     return (1 + WORTH_MAKING) * e->agreeing; /* it cannot serve */
 }
 

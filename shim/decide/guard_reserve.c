@@ -95,7 +95,9 @@ static double price(const struct guard *g, const struct guard_entry *e, const st
 
     if (near.spread > 0)
         d = (struct estimate){near.mean + worth_belief(v, GUARD_NATIVE, 0).mean, near.spread};
-    return worth_price(d) + e->cold +
+    int calls = 1 + worth_first_tells_little(e);
+
+    return calls * worth_price(d) + e->cold +
            (is_ready(g, &e->reserve.way[i]) ? 1 : 1 + WORTH_MAKING) * e->agreeing;
 }
 

@@ -14,6 +14,8 @@
 #include "shim/decide/settings.h"
 #include "shim/decide/store_rows.h"
 
+static const double gain = .9; /* time through the library's, or less */
+
 static struct store_rows given, found;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of found */
 
@@ -143,6 +145,16 @@ int store_recall(const char *where, enum plan_collective c, unsigned kind,
         any = 1;
     }
     return any;
+}
+
+uint32_t store_gains(uint64_t below)
+{
+    uint32_t all = 0;
+
+    for (int i = 0; i < given.n; i++)
+        if (given.row[i].bytes < below && given.row[i].ratio < gain)
+            all |= 1u << given.row[i].collective;
+    return all;
 }
 
 void store_learn(const char *where, enum plan_collective c, unsigned kind,

@@ -53,6 +53,9 @@ int store_open(const char *text, const char *library);
 int store_recall(const char *where, enum plan_collective c, unsigned kind,
                  const struct guard_entry *e, struct estimate known[GUARD_KNOWN]);
 
+/* The collectives of which earlier jobs found a gain below so many bytes: a bit each. */
+uint32_t store_gains(uint64_t below);
+
 /* Note what an entry has found (e->found), in place of what it noted before. */
 void store_learn(const char *where, enum plan_collective c, unsigned kind,
                  const struct guard_entry *e);

@@ -18,13 +18,14 @@ static const double most_cold = .7;      /* share of a first call that is its be
 static const double cold_doubt = .4;     /* most standard deviation that this leaves */
 static const double recalled_each = .12; /* spread of a contender from job to job */
 static const double recalled_all = .02;  /* of all reroutes */
-static const double near = .35;    /* logarithm: a smaller difference may be what a call leaves */
-static const double misled = .02;  /* chance that the estimates are all wrong */
-static const double anything = .8; /* spread if it is */
-static const double cheap = .3;    /* calls: it is made at once */
-static const double share_making = .003; /* ... of all calls made, at most, where it is not */
-static const double allowance = 12;      /* calls that trials may lose, and ... */
-static const double share = .02;         /* ... of all calls made */
+static const double near = .35; /* logarithm: a smaller difference may be what a call leaves */
+static const double in_short_calls = .05; /* calls: what an agreement takes there, or more */
+static const double misled = .02;         /* chance that the estimates are all wrong */
+static const double anything = .8;        /* spread if it is */
+static const double cheap = .3;           /* calls: it is made at once */
+static const double share_making = .003;  /* ... of all calls made, at most, where it is not */
+static const double allowance = 12;       /* calls that trials may lose, and ... */
+static const double share = .02;          /* ... of all calls made */
 
 static double square(double x)
 {
@@ -269,10 +270,21 @@ double worth_price(struct estimate d)
     return times > 1 ? times - 1 : 0;
 }
 
+int worth_first_tells_little(const struct guard_entry *e)
+{
+    return !e->later && (e->reserve.before || e->agreeing >= in_short_calls);
+}
+
+int worth_is_fresh(const struct guard_entry *e, int i)
+{
+    return e->kind[i] == BELIEF_LIBRARY && i != GUARD_NATIVE && !e->evidence.tries[i] &&
+           worth_first_tells_little(e);
+}
+
 /* The calls of contender i in the rounds that try it next. */
 static double calls_of_block(const struct view *v, int i)
 {
-    return worth_is_near(v, i) ? GUARD_STEADY + GUARD_ROUNDS : 1;
+    return worth_is_near(v, i) ? GUARD_STEADY + GUARD_ROUNDS : 1 + worth_is_fresh(v->e, i);
 }
 
 /* The gain of up to MOST_REPEATS trials of contender i, less their cost: more trials tell better

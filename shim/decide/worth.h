@@ -58,6 +58,11 @@ int worth_is_near(const struct view *v, int i);
 int worth_climbing(const struct guard *g, enum plan_collective c, unsigned kind, uint64_t total,
                    const struct plan_candidate *candidate, double times);
 
+/* Does the first call of an algorithm of the library tell little? It makes communicators and
+   connections, and calls here are short beside that. Is that call of contender i the next one? */
+int worth_first_tells_little(const struct guard_entry *e);
+int worth_is_fresh(const struct guard_entry *e, int i);
+
 /* How many calls of the one in use a trial of contender i brings, less what it costs; not positive:
    it is not made. */
 double worth_trial(const struct view *v, int i, uint32_t later);

@@ -2,7 +2,6 @@
 /* The value of the attribute is a bit per collective, so remembering needs no memory of ours. */
 #include "shim/mpi/first.h"
 
-#include <stdint.h>
 #include <string.h>
 
 #include "shim/mpi/process.h"
@@ -32,7 +31,7 @@ void first_close(void)
         mpi.Comm_free_keyval(&few_keyval);
 }
 
-int first_few(MPI_Comm comm)
+int first_few(MPI_Comm comm, uint32_t few)
 {
     uintptr_t calls = 0;
     void *value = NULL;
@@ -40,7 +39,7 @@ int first_few(MPI_Comm comm)
 
     if (mpi.Comm_get_attr(comm, few_keyval, &value, &found) == MPI_SUCCESS && found)
         memcpy(&calls, &value, sizeof calls);
-    if (calls >= FIRST_FEW)
+    if (calls >= few)
         return 0;
     calls++;
     memcpy(&value, &calls, sizeof value);

@@ -11,6 +11,7 @@
 #define COLLSHIM_SHIM_MPI_FIRST_H
 
 #include <mpi.h>
+#include <stdint.h>
 
 #include "planners/registry.h"
 
@@ -22,11 +23,12 @@ void first_close(void);
 int first_call(MPI_Comm comm, enum plan_collective collective);
 
 /*
- * Is this one of the communicator's first small calls? Only behind so many is it worth it to find
- * out how they are best served. Remembers the call. Local; the same on all ranks, since sizes are.
+ * Is this one of the communicator's first small calls, up to `few`? Only behind FIRST_FEW is it
+ * worth it to find out how they are best served. Remembers the call. Local; the same on all ranks,
+ * since sizes are.
  */
 enum { FIRST_FEW = 2000 };
-int first_few(MPI_Comm comm);
+int first_few(MPI_Comm comm, uint32_t few);
 
 /*
  * A call on the communicator would have been rerouted, had its ranks met. Remembers that. Local;

@@ -8,6 +8,7 @@
 #include "shim/mpi/first.h"
 #include "shim/mpi/pairs.h"
 #include "shim/mpi/pending.h"
+#include "shim/mpi/stored.h"
 #include "shim/mpi/young.h"
 
 /* Set while the shim itself is inside the library, which may call intercepted functions. */
@@ -83,7 +84,7 @@ static enum reason gate_small(struct mpi_comm *c, MPI_Comm comm, enum plan_colle
     if (!variants_exist(collective) || !choose_is_guarded(collective))
         return REASON_SMALL;
     if (!c)
-        return first_few(comm) ? REASON_SMALL : REASON_NONE;
+        return first_few(comm, stored_first_few(collective)) ? REASON_SMALL : REASON_NONE;
     if (c->verdict)
         return REASON_SMALL;
     uint32_t key;

@@ -253,7 +253,7 @@ static struct mpi_outcome run_guarded(struct mpi_comm *c, struct guard_entry *e,
         if (!n)
             return serve_natively(call, e->why);
         guard_reserve(e, later, find_later(call, row, list, n, later),
-                      gate_bytes(call->total) ? FIRST_FEW : 0);
+                      gate_bytes(call->total) ? stored_first_few(call->collective) : 0);
         stored_recall(c, e, call->collective, kind_of(c, call));
     }
     if (guard_settled(e))

@@ -5,7 +5,10 @@
 #include <string.h>
 
 #include "shim/decide/store.h"
+#include "shim/mpi/first.h"
 #include "shim/mpi/process.h"
+
+static uint32_t gains; /* collectives with a gain in small calls, a bit each */
 
 static void lower(void *value, const void *child)
 {
@@ -39,7 +42,15 @@ int stored_share(const struct tree *t)
         memcpy(room, text, strlen(text) + 1);
     free(text);
     rc = tree_down(t, room, sizeof room);
-    return rc == MPI_SUCCESS ? agree_on(t, store_open(room, mpi_process.library_version) == 0) : rc;
+    if (rc == MPI_SUCCESS)
+        rc = agree_on(t, store_open(room, mpi_process.library_version) == 0);
+    gains = store_gains(settings.cfg.min_bytes);
+    return rc;
+}
+
+uint32_t stored_first_few(enum plan_collective collective)
+{
+    return gains >> collective & 1 ? STORED_FEW : FIRST_FEW;
 }
 
 void stored_recall(struct mpi_comm *c, struct guard_entry *e, enum plan_collective collective,

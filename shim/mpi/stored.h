@@ -16,6 +16,11 @@ int stored_share(const struct tree *t);
 void stored_recall(struct mpi_comm *c, struct guard_entry *e, enum plan_collective collective,
                    unsigned kind);
 
+/* A communicator's small calls of the collective that are the library's, until its ranks meet
+   (first.h): fewer where an earlier job found a gain. The same on all ranks. */
+enum { STORED_FEW = 32 };
+uint32_t stored_first_few(enum plan_collective collective);
+
 /* The entry has a verdict. */
 void stored_learn(const struct mpi_comm *c, const struct guard_entry *e,
                   enum plan_collective collective, unsigned kind);

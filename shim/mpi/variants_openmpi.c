@@ -134,7 +134,7 @@ static void openmpi_offer(struct variant_set *all)
         if (!v->number ? value_of(han, 0) >= 0
                        : (free_ones >> v->collective & 1) &&
                              can_set(rows[v->collective].algorithm, v->number) &&
-                             (!v->segment || rows[v->collective].segment >= 0))
+                             (v->segment <= 0 || rows[v->collective].segment >= 0))
             variant_set_add(all, i);
     }
 }
@@ -152,9 +152,9 @@ static int turn(const struct plan_variant *like, int on)
             continue;
         int algorithm = rows[v->collective].algorithm, segment = rows[v->collective].segment;
         rc |= set(algorithm, on ? v->number : 0);
-        if (on && v->segment)
+        if (on && v->segment > 0)
             rows[v->collective].usual = value_of(segment, 0);
-        if (v->segment)
+        if (v->segment > 0)
             rc |= set(segment, on ? v->segment : rows[v->collective].usual);
     }
     return rc;
