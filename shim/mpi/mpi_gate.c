@@ -96,7 +96,8 @@ static enum reason gate_small(struct mpi_comm *c, MPI_Comm comm, enum plan_colle
     return REASON_SLOWER;
 }
 
-/* The ranks meet, unless they are to wait: then NULL. Small calls have waited for long (first.h). */
+/* The ranks meet, unless they are to wait: then NULL. Small calls have waited for long (first.h).
+ */
 static struct mpi_comm *meet(MPI_Comm comm, enum plan_collective collective, uint64_t total)
 {
     int may_wait = choose_is_guarded(collective) && !gate_bytes(total) && total < YOUNG_BYTES;

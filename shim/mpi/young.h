@@ -7,8 +7,8 @@
  * wait: to them, meeting is cheap.
  *
  * Ranks have been in different communicators. So they agree on how long to wait, in the first
- * message of their meeting (comm_setup.h), and a communicator waits once. A communicator whose ranks
- * are to wait has no state until then.
+ * message of their meeting (comm_setup.h), and a communicator waits once. A communicator whose
+ * ranks are to wait has no state until then.
  *
  * Thread rule: any; as for the collective itself, one thread at a time per communicator.
  */
@@ -24,8 +24,8 @@ enum { YOUNG_FEW = 32, YOUNG_ENDED = 4, YOUNG_BYTES = 1 << 20 };
 int young_open(void);
 void young_close(void);
 
-/* A communicator's age in calls, this one included, and the age at which its ranks are to meet: what
-   this rank knows or, behind their meeting, the most of any. */
+/* A communicator's age in calls, this one included, and the age at which its ranks are to meet:
+   what this rank knows or, behind their meeting, the most of any. */
 struct young {
     uint32_t calls, wait;
 };

@@ -3,8 +3,9 @@
  * Communicators that live for a few calls, each behind the other: brief [SEED [COMMUNICATORS [CALLS
  * [BYTES]]]], 40 communicators of 5 calls of 100,000 bytes
  *
- * Rank 0 prints what a communicator took, all its calls and its making. Odd ranks have others beside
- * them, which live for long: so ranks remember different ones. At last comes one that lives for long.
+ * Rank 0 prints what a communicator took, all its calls and its making. Odd ranks have others
+ * beside them, which live for long: so ranks remember different ones. At last comes one that lives
+ * for long.
  */
 #include "test/mpi/harness.h"
 

@@ -72,6 +72,24 @@ static int agree_alone(void *context, double *value, int n)
     return 0;
 }
 
+/* A call on a rank alone, of so many seconds by contender. Returns whether it ended a round. */
+static int call_alone(struct guard *g, struct guard_entry *e, const double *seconds,
+                      guard_agree agree)
+{
+    int slot;
+
+    if (guard_settled(e))
+        return 0;
+    int i = guard_pick(g, e, MIB, &slot);
+    if (slot == GUARD_UNTIMED)
+        return 0;
+    guard_note(e, slot, seconds[i], 0);
+    if (!guard_due(e))
+        return 0;
+    guard_conclude(g, e, agree, NULL);
+    return 1;
+}
+
 /* Exchanges have no model, and the library's algorithms beside them do. */
 START_TEST(test_guard_expects__a_row_without_a_model_has_its_trial_beside_others)
 {
@@ -82,18 +100,8 @@ START_TEST(test_guard_expects__a_row_without_a_model_has_its_trial_beside_others
     guard_open(&g, 0, NULL);
     struct guard_entry *e = guard_find(&g, COLL_ALLTOALLV, 0, MIB);
     guard_begin(&g, e, MIB, c, 4, 0);
-    for (int call = 0; call < 20; call++) {
-        int slot;
-
-        if (guard_settled(e))
-            continue;
-        int i = guard_pick(&g, e, MIB, &slot);
-        if (slot == GUARD_UNTIMED)
-            continue;
-        guard_note(e, slot, i == 1 ? .05 : .19, 0);
-        if (guard_due(e))
-            guard_conclude(&g, e, agree_alone, NULL);
-    }
+    for (int call = 0; call < 20; call++)
+        call_alone(&g, e, (double[]){.19, .05, .19, .19, .19}, agree_alone);
     ck_assert_int_eq(e->best, 1);
 }
 END_TEST
@@ -122,23 +130,11 @@ START_TEST(test_guard_expects__looks_are_rare_where_agreements_are_slow)
     guard_open(&g, 0, clock_now);
     struct guard_entry *e = guard_find(&g, COLL_ALLREDUCE, 0, MIB);
     guard_begin(&g, e, MIB, &c, 1, 0);
-    for (int call = 0; call < 400; call++) {
-        int slot;
-
-        if (guard_settled(e))
-            continue;
-        int i = guard_pick(&g, e, MIB, &slot);
-        if (slot == GUARD_UNTIMED)
-            continue;
-        guard_note(e, slot, i ? 3e-3 : 1e-3, 0);
-        if (!guard_due(e))
-            continue;
-        guard_conclude(&g, e, agree_slowly, NULL);
-        if (e->left) {
+    for (int call = 0; call < 400; call++)
+        if (call_alone(&g, e, (double[]){1e-3, 3e-3}, agree_slowly) && e->left) {
             ck_assert_uint_ge(e->left, 15);
             looks++;
         }
-    }
     ck_assert_int_ge(looks, 3);
 }
 END_TEST
