@@ -35,7 +35,7 @@ enum variant_shape {
     VARIANT_BRUCK,         /* to ranks ahead, at distances that double */
 };
 
-/* Its number is of it alone: it calls other collectives of its communicator. */
+/* It calls other collectives of its communicator, which have the library's choice there. */
 enum { VARIANT_COMPOSED = -1 };
 
 struct plan_variant {
