@@ -8,7 +8,7 @@ store_head='# collshim store 1'
 # stored NAME [NAME=VALUE...]: a job of many communicators, each of which makes the same calls
 stored() {
     begin "$1"
-    launch 2 COLLSHIM_MIN_BYTES=65536 COLLSHIM_STORE="$tmp/store" "${@:2}" -- "$programs/steady" 0 40
+    launch 2 COLLSHIM_MIN_BYTES=65536 COLLSHIM_STORE="$tmp/store" "${@:2}" -- "$programs/steady" 0 34
     want_right
 }
 
@@ -27,7 +27,7 @@ settles_soon() {
         [ "$(trials)" -lt $((2 * $1 / 3)) ] && grep -qE ' jobs=([2-9]|1[0-9]) ' "$tmp/store" && return 0
         [ "$again" = 5 ] && break
         [ -z "${2:-}" ] || cat "$2" >>"$tmp/store"
-        launch 2 COLLSHIM_MIN_BYTES=65536 COLLSHIM_STORE="$tmp/store" -- "$programs/steady" 0 40
+        launch 2 COLLSHIM_MIN_BYTES=65536 COLLSHIM_STORE="$tmp/store" -- "$programs/steady" 0 34
     done
     complain "$(trials) calls in trials, $1 of the first job; or no row is of several jobs"
 }
