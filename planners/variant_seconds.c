@@ -231,8 +231,8 @@ static double node_seconds(const struct scene *m, int node, const struct step *s
     return most;
 }
 
-/* The same of the busiest node; with_latency: and of a message on its way. Of many nodes whose
-   rails are alike, some are asked, the root's among them. */
+/* The same of the busiest node; with_latency: and of a message on its way. Some nodes stand for
+   many whose rails are alike, the root's among them. */
 static double seconds_of(const struct scene *m, const struct step *s, int n, int with_latency)
 {
     const struct topo *t = m->t;

@@ -103,8 +103,8 @@ static int suits(const struct plan_variant *v, const struct plan_request *q)
 }
 
 /*
- * A trial of one that moves each byte often costs many calls where rails are slow: Allreduce of 256
- * KiB by recursive doubling took 8 calls on rails of 100 Mbit/s, and is predicted to take 1.6 on
+ * A trial of one that moves each byte often costs many calls where rails are slow. An Allreduce of
+ * 256 KiB by recursive doubling took 8 calls on rails of 100 Mbit/s. It is predicted to take 1.6 on
  * those of 100 Gbit/s.
  */
 int plan_variant_all(const struct variant_set *set, const struct plan_request *q, uint64_t total,

@@ -90,8 +90,8 @@ const struct plan_variant *plan_variant_named(enum variant_library library, enum
                                               const char *name);
 
 /* Rough seconds of a call of `total` bytes, to sort variants. total: all blocks, or the vector, or
-   the bytes that a rank sends in an exchange. rails: what is assumed where the topology tells no
-   rate: a present cluster's, or a 30th of it, where bytes count for more than messages. */
+   the bytes that a rank sends in an exchange. rails: assumed where the topology tells no rate. Slow
+   ones have a 30th of a present cluster's, so that bytes count for more than messages. */
 enum variant_rails { VARIANT_RAILS_USUAL, VARIANT_RAILS_SLOW };
 double plan_variant_seconds(const struct plan_variant *v, const struct plan_request *q,
                             uint64_t total, enum variant_rails rails);
