@@ -2,6 +2,7 @@
 #include "shim/mpi/attribute.h"
 
 #include <stddef.h>
+#include <string.h>
 
 #include "shim/mpi/calls.h"
 
@@ -31,4 +32,30 @@ void *attribute_find(MPI_Comm comm, int keyval, struct attribute_seen *last)
         return NULL;
     *last = (struct attribute_seen){comm, now, value};
     return value;
+}
+
+uintptr_t attribute_number_of(void *value)
+{
+    uintptr_t number;
+
+    memcpy(&number, &value, sizeof number);
+    return number;
+}
+
+uintptr_t attribute_number(MPI_Comm comm, int keyval)
+{
+    void *value = NULL;
+    int found = 0;
+
+    return mpi.Comm_get_attr(comm, keyval, &value, &found) == MPI_SUCCESS && found
+               ? attribute_number_of(value)
+               : 0;
+}
+
+void attribute_keep_number(MPI_Comm comm, int keyval, uintptr_t number)
+{
+    void *value;
+
+    memcpy(&value, &number, sizeof value);
+    mpi.Comm_set_attr(comm, keyval, value);
 }

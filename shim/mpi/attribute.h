@@ -12,6 +12,7 @@
 #define COLLSHIM_SHIM_MPI_ATTRIBUTE_H
 
 #include <mpi.h>
+#include <stdint.h>
 
 /* The last lookup of a thread; all zero at first. */
 struct attribute_seen {
@@ -25,6 +26,13 @@ void *attribute_again(MPI_Comm comm, const struct attribute_seen *last);
 
 /* The value, or NULL if there is none yet. */
 void *attribute_find(MPI_Comm comm, int keyval, struct attribute_seen *last);
+
+/* A number as the value of an attribute, so that remembering needs no memory of ours; 0: there is
+   none. keep: libraries' attributes have to work, which comm.c needs, too. of: of a value that a
+   delete callback is given. */
+uintptr_t attribute_number(MPI_Comm comm, int keyval);
+void attribute_keep_number(MPI_Comm comm, int keyval, uintptr_t number);
+uintptr_t attribute_number_of(void *value);
 
 /* From every delete callback: handles come again, so nothing that was seen before holds. */
 void attribute_gone(void);

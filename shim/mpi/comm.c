@@ -108,9 +108,12 @@ static int on_comm_free(MPI_Comm comm, int keyval, void *value, void *extra)
     (void)comm;
     (void)keyval;
     (void)extra;
+    struct mpi_comm *c = value;
+
     attribute_gone();
-    young_ended(((struct mpi_comm *)value)->calls);
-    mpi_comm_drop(value);
+    if (!c->verdict)
+        young_ended(c->calls);
+    mpi_comm_drop(c);
     return MPI_SUCCESS;
 }
 
@@ -179,7 +182,7 @@ int mpi_comm_is_foreign(MPI_Comm comm, int n)
     return foreign;
 }
 
-static struct mpi_comm *make(MPI_Comm comm, struct young *young)
+static struct mpi_comm *make_state(MPI_Comm comm, struct young *young)
 {
     struct mpi_comm *c = calloc(1, sizeof *c);
     enum reason own = REASON_NONE, verdict;
@@ -213,19 +216,21 @@ static struct mpi_comm *make(MPI_Comm comm, struct young *young)
 
 struct mpi_comm *mpi_comm_state(MPI_Comm comm)
 {
-    return make(comm, NULL);
+    return make_state(comm, NULL);
 }
 
 struct mpi_comm *mpi_comm_make(MPI_Comm comm, struct young *young)
 {
-    struct mpi_comm *c = make(comm, young);
+    struct mpi_comm *c = make_state(comm, young);
 
     if (c->verdict == REASON_YOUNG) {
         mpi_comm_drop(c);
         young_waits(comm, young->wait);
         return NULL;
     }
-    c->calls = young_met(comm);
+    uint32_t calls = young_met(comm);
+    if (!c->verdict)
+        c->calls = calls;
     mpi.Comm_set_attr(comm, mpi_process.keyval, c);
     return c;
 }

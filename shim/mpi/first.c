@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The value of the attribute is a bit per collective, so remembering needs no memory of ours. */
+/* The value of the attribute is a bit per collective. */
 #include "shim/mpi/first.h"
 
-#include <string.h>
-
+#include "shim/mpi/attribute.h"
 #include "shim/mpi/process.h"
 
 /* A bit per collective, and those of first_want_meeting and first_meeting_is_wanted. */
@@ -33,17 +32,11 @@ void first_close(void)
 
 int first_few(MPI_Comm comm, uint32_t few)
 {
-    uintptr_t calls = 0;
-    void *value = NULL;
-    int found = 0;
+    uintptr_t calls = attribute_number(comm, few_keyval);
 
-    if (mpi.Comm_get_attr(comm, few_keyval, &value, &found) == MPI_SUCCESS && found)
-        memcpy(&calls, &value, sizeof calls);
     if (calls >= few)
         return 0;
-    calls++;
-    memcpy(&value, &calls, sizeof value);
-    mpi.Comm_set_attr(comm, few_keyval, value);
+    attribute_keep_number(comm, few_keyval, calls + 1);
     return 1;
 }
 
@@ -51,17 +44,11 @@ int first_few(MPI_Comm comm, uint32_t few)
    set before. */
 static int set_bit(MPI_Comm comm, int number, uintptr_t needs)
 {
-    uintptr_t seen = 0, bit = (uintptr_t)1 << number;
-    void *value = NULL;
-    int found = 0;
+    uintptr_t seen = attribute_number(comm, keyval), bit = (uintptr_t)1 << number;
 
-    if (mpi.Comm_get_attr(comm, keyval, &value, &found) == MPI_SUCCESS && found)
-        memcpy(&seen, &value, sizeof seen);
     if (seen & bit || (seen & needs) != needs)
         return 0;
-    seen |= bit;
-    memcpy(&value, &seen, sizeof seen);
-    mpi.Comm_set_attr(comm, keyval, value); /* comm.c needs attributes to work, too */
+    attribute_keep_number(comm, keyval, seen | bit);
     return 1;
 }
 

@@ -126,7 +126,7 @@ struct mpi_comm *mpi_gate_comm(MPI_Comm comm, int nranks, enum plan_collective c
         return NULL;
     if (!c)
         c = meet(comm, collective, total);
-    else if (!gate_bytes(total))
+    else if (!c->verdict && !gate_bytes(total))
         c->calls++;
     *why = c ? c->verdict : REASON_YOUNG;
     return *why ? NULL : c;

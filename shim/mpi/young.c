@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Calls and age are the value of an attribute, so remembering needs no memory of ours. */
 #include "shim/mpi/young.h"
 
-#include <string.h>
-
+#include "shim/mpi/attribute.h"
 #include "shim/mpi/process.h"
 
 /* An attribute's value: calls, the age to wait for above them, and whether the ranks have met. */
@@ -16,31 +14,15 @@ static uint32_t ended, calls_of[YOUNG_ENDED]; /* any thread writes; the oldest g
 /* The library drops a value that is replaced as it does that of a communicator which ends. */
 static __thread int replacing __attribute__((tls_model("initial-exec")));
 
-static uint32_t unpack(void *value)
-{
-    uintptr_t packed;
-
-    memcpy(&packed, &value, sizeof packed);
-    return (uint32_t)packed;
-}
-
 static uint32_t get(MPI_Comm comm)
 {
-    void *value = NULL;
-    int found = 0;
-
-    return mpi.Comm_get_attr(comm, keyval, &value, &found) == MPI_SUCCESS && found ? unpack(value)
-                                                                                   : 0;
+    return (uint32_t)attribute_number(comm, keyval);
 }
 
 static void set(MPI_Comm comm, uint32_t of)
 {
-    uintptr_t packed = of;
-    void *value;
-
-    memcpy(&value, &packed, sizeof value);
     replacing = 1;
-    mpi.Comm_set_attr(comm, keyval, value); /* comm.c needs attributes to work, too */
+    attribute_keep_number(comm, keyval, of);
     replacing = 0;
 }
 
@@ -49,8 +31,9 @@ static int on_delete(MPI_Comm comm, int key, void *value, void *extra)
     (void)comm;
     (void)key;
     (void)extra;
-    if (!replacing && !(unpack(value) & MET))
-        young_ended(unpack(value) & MOST);
+    uint32_t of = (uint32_t)attribute_number_of(value);
+    if (!replacing && !(of & MET))
+        young_ended(of & MOST);
     return MPI_SUCCESS;
 }
 

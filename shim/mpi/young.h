@@ -39,7 +39,7 @@ int young_call(MPI_Comm comm, struct young *young);
 void young_waits(MPI_Comm comm, uint32_t until);
 uint32_t young_met(MPI_Comm comm);
 
-/* A communicator with a state has ended. */
+/* A communicator with a state, and no verdict against it, has ended. */
 void young_ended(uint32_t calls);
 
 /* By what ended in this process: 0 unless the last YOUNG_ENDED communicators had few calls each. */

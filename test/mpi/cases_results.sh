@@ -79,6 +79,16 @@ program() {
     want_lines
 }
 
+brief() {
+    begin "$4"
+    launch 4 COLLSHIM_MIN_BYTES=65536 -- "$programs/brief" "$seed" "${@:1:3}"
+    want_right
+    want_lines
+}
+want_young() { # want_young OPERATOR N: so many calls, of all ranks together, waited
+    want_number allreduce '.native["communicators before this one had few calls of this size"]' "$@"
+}
+
 one_thing_each() {
     local topology
 
@@ -110,12 +120,22 @@ one_thing_each() {
         -eq "$(expected allgather)"
     finish
 
-    begin "communicators that live for a few calls are native from the fifth on; one that lives for long is not"
-    launch 4 COLLSHIM_MIN_BYTES=65536 -- "$programs/brief" "$seed"
-    want_right
-    want_lines
-    want_number allreduce '.native["communicators before this one had few calls of this size"]' -eq $((4 * (40 * 4 + 7) + 2 * 7))
+    # brief COMMUNICATORS CALLS BYTES: 4 ranks, of whom the odd ones have more communicators (test/mpi/brief.c)
+    brief 40 5 100000 "communicators that live for a few calls are native from the fifth on; one that lives for long is not"
+    want_young -eq $((4 * (40 * 4 + 7) + 2 * 7))
     want_number allreduce '.native["the library\u0027s turn in a trial of the guard"]' -gt 0
+    finish
+    brief 20 32 100000 "31 calls behind the first are few"
+    want_young -gt $((4 * 20 * 31))
+    finish
+    brief 20 33 100000 "32 are not"
+    want_young -eq 0
+    finish
+    brief 20 5 1048572 "calls of just below 1 MiB wait"
+    want_young -eq $((4 * (20 * 4 + 7) + 2 * 7))
+    finish
+    brief 20 5 1048576 "calls of 1 MiB do not"
+    want_young -eq 0
     finish
 
     # On one rank all goes to the library; more communicators than MPICH has room for.

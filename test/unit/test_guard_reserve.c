@@ -134,8 +134,7 @@ static int agree_alone(void *context, double *value, int n)
     return 0;
 }
 
-/* Open MPI's han makes its communicators in its first call: 9 ms where it then takes .75, and the
-   library's choice 2.5 (Allgather of 1 KiB, emulated). */
+/* Open MPI's han makes its communicators in its first call. */
 START_TEST(test_guard_reserve__a_first_call_of_the_librarys_says_little)
 {
     struct plan_candidate first = {.algorithm = &plan_variants[0].row, .seconds = 1},
