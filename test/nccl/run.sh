@@ -526,7 +526,9 @@ stored 'the job behind it'
 ok 'the job behind it: fewer trials' $?
 # Sizes may be new in every step: a schedule is made for those that come again.
 preloaded 'sizes that come once' COLLSHIM_MIN_BYTES=1K NCCLSIM='near=200 far=0.5 rings=1' "$ranks" --ranks 8 --hosts 2 --count 200003 fresh
-[ "$(native 'has not come before')" -eq 10 ] && [ "$(native 'could not get it ready')" -eq 0 ]
+# Timed calls of a look get a schedule the first time: at most three of the ten sizes.
+fresh=$(native 'has not come before')
+[ "$fresh" -ge 7 ] && [ "$fresh" -le 10 ] && [ "$(native 'could not get it ready')" -eq 0 ]
 ok 'sizes that come once: native, and by a schedule the second time' $?
 # A graph gets the contender it has settled on, also while the guard looks again.
 preloaded 'captured after the guard has settled' COLLSHIM_MIN_BYTES=1K NCCLSIM='near=200 far=0.5 rings=1' "$ranks" --ranks 8 --hosts 2 --count 100003 captured_late

@@ -77,4 +77,5 @@ inert git git hash-object "$root/shim/preload/symbols.def"
 inert perl perl -e 'use POSIX; print floor(2.5), "\n"; print STDERR "err\n"; exit 4'
 inert "a static program" "$tmp/static"
 inert "Open MPI's mpirun" mpirun.openmpi --oversubscribe -n 2 /bin/echo hello
-inert "MPICH's mpiexec" mpiexec.mpich -n 2 /bin/echo hello
+# Hydra dies of SIGPIPE where a program ends while its proxies still start: 2 % of launches of echo on busy cores.
+inert "MPICH's mpiexec" mpiexec.mpich -n 2 /bin/sh -c 'sleep .2; echo hello'
