@@ -16,14 +16,21 @@
 
 static const double gain = .9; /* time through the library's, or less */
 
-static struct store_rows given, found;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of found */
+/* Of the file; for the file; and of this process, for its later communicators. */
+static struct store_rows given, found, here;
+static unsigned oldest;                                  /* of here, once it is full */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of found and here */
 
-int store_is_wanted(void)
+int store_is_kept(void)
 {
     const struct cfg *cfg = &settings.cfg;
 
-    return cfg->store[0] && cfg->guard && !cfg->reproducible && cfg->mode == CFG_MODE_ON;
+    return cfg->guard && !cfg->reproducible && cfg->mode == CFG_MODE_ON;
+}
+
+int store_is_wanted(void)
+{
+    return settings.cfg.store[0] && store_is_kept();
 }
 
 /* Letters, digits and dots of a name, up to the first other character behind a digit. */
@@ -106,6 +113,8 @@ void store_close(void)
 {
     store_rows_free(&given);
     store_rows_free(&found);
+    store_rows_free(&here);
+    oldest = 0;
 }
 
 /* The key of an entry's contender; 0: there is none, or its name does not fit in a row. */
@@ -130,16 +139,20 @@ static int key_of(const char *where, enum plan_collective c, unsigned kind,
 }
 
 int store_recall(const char *where, enum plan_collective c, unsigned kind,
-                 const struct guard_entry *e, struct estimate known[GUARD_KNOWN])
+                 const struct guard_entry *e, const struct store_rows *own, int in_file,
+                 struct estimate known[GUARD_KNOWN])
 {
+    static const struct store_rows none;
+    const struct store_rows *file = in_file ? &given : &none;
     int any = 0;
 
     memset(known, 0, GUARD_KNOWN * sizeof *known);
-    for (int i = 1; given.n && i < GUARD_KNOWN; i++) {
+    for (int i = 1; file->n + own->n && i < GUARD_KNOWN; i++) {
         const struct store_row *r;
         struct store_row key;
 
-        if (!key_of(where, c, kind, e, i, &key) || !(r = store_rows_find(&given, &key)))
+        if (!key_of(where, c, kind, e, i, &key) ||
+            (!(r = store_rows_find(own, &key)) && !(r = store_rows_find(file, &key))))
             continue;
         known[i] = (struct estimate){evidence_ln(r->ratio), r->spread};
         any = 1;
@@ -157,8 +170,17 @@ uint32_t store_gains(uint64_t below)
     return all;
 }
 
+/* In its old place, in a new one, or in that of the oldest. */
+static void keep_here(const struct store_row *r)
+{
+    if (here.n < STORE_ROWS || store_rows_find(&here, r))
+        store_rows_set(&here, r);
+    else
+        here.row[oldest++ % STORE_ROWS] = *r;
+}
+
 void store_learn(const char *where, enum plan_collective c, unsigned kind,
-                 const struct guard_entry *e)
+                 const struct guard_entry *e, int in_file)
 {
     pthread_mutex_lock(&lock);
     for (int i = 1; i < e->n; i++) {
@@ -170,8 +192,54 @@ void store_learn(const char *where, enum plan_collective c, unsigned kind,
         r.spread = e->found[i].spread;
         r.jobs = 1;
         r.day = (unsigned)(time(NULL) / 86400);
-        store_rows_set(&found, &r);
+        keep_here(&r);
+        if (in_file)
+            store_rows_set(&found, &r);
     }
+    pthread_mutex_unlock(&lock);
+}
+
+/* All but the day, which may end between two ranks. */
+static uint64_t hash_row(const struct store_row *r)
+{
+    uint64_t hash = hash_text(hash_text(HASH_SEED, r->where), r->algorithm);
+
+    hash = hash_bytes(hash, &r->collective, sizeof r->collective);
+    hash = hash_bytes(hash, &r->kind, sizeof r->kind);
+    hash = hash_bytes(hash, &r->bytes, sizeof r->bytes);
+    hash = hash_bytes(hash, &r->ppg, sizeof r->ppg);
+    hash = hash_bytes(hash, &r->ratio, sizeof r->ratio);
+    return hash_bytes(hash, &r->spread, sizeof r->spread);
+}
+
+uint64_t store_found(const char *where, struct store_rows *rows)
+{
+    uint64_t hash = 0;
+
+    *rows = (struct store_rows){0};
+    pthread_mutex_lock(&lock);
+    for (int i = 0; i < here.n; i++) {
+        const struct store_row *r = &here.row[i];
+
+        if (where && strcmp(r->where, where) != 0)
+            continue;
+        hash += hash_row(r);
+        if (store_rows_set(rows, r)) {
+            store_rows_free(rows);
+            hash = 0;
+            break;
+        }
+    }
+    pthread_mutex_unlock(&lock);
+    return hash;
+}
+
+void store_forget(const char *where)
+{
+    pthread_mutex_lock(&lock);
+    for (int i = here.n - 1; i >= 0; i--)
+        if (!strcmp(here.row[i].where, where))
+            here.row[i] = here.row[--here.n];
     pthread_mutex_unlock(&lock);
 }
 

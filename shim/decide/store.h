@@ -15,6 +15,9 @@
  *
  * A row that cannot be read is left out; a file that does not begin as above is not touched.
  *
+ * The same rows, without a file, go from a communicator to later ones of its place in this process
+ * (store_found).
+ *
  * Thread rule: store_open and store_merge are single-threaded; the rest may be called by any
  * thread.
  */
@@ -34,7 +37,10 @@ enum {
     STORE_GIVEN = 64 * 1024 /* of the rows that concern one job */
 };
 
-/* Is one named, and does the guard measure? */
+struct store_rows; /* store_rows.h */
+
+/* Does the guard measure, and may it go by what it measured before? And is a file named too? */
+int store_is_kept(void);
 int store_is_wanted(void);
 
 /* The place of a communicator's verdicts. library: its version as the library tells it. */
@@ -49,16 +55,29 @@ char *store_read(const char *path, const char *library);
 int store_open(const char *text, const char *library);
 
 /* The findings on an entry's contenders and those in reserve, by guard_way's numbers, against the
-   library; spread 0: unknown. Returns whether there are any. */
+   library; spread 0: unknown. own: those of this job (store_found). in_file: those of the file come
+   behind. Returns whether there are any. */
 int store_recall(const char *where, enum plan_collective c, unsigned kind,
-                 const struct guard_entry *e, struct estimate known[GUARD_KNOWN]);
+                 const struct guard_entry *e, const struct store_rows *own, int in_file,
+                 struct estimate known[GUARD_KNOWN]);
 
 /* The collectives of which earlier jobs found a gain below so many bytes: a bit each. */
 uint32_t store_gains(uint64_t below);
 
-/* Note what an entry has found (e->found), in place of what it noted before. */
+/* Note what an entry has found (e->found), in place of what was noted before. in_file: also for the
+   file, which one rank of a communicator does. */
 void store_learn(const char *where, enum plan_collective c, unsigned kind,
-                 const struct guard_entry *e);
+                 const struct guard_entry *e, int in_file);
+
+/*
+ * What this process has found at a place, NULL: at any. A copy, to be freed with store_rows_free. Returns a hash
+ * of it, which is the same for the same rows in any order; 0: nothing. Processes have been in
+ * different communicators, so all ranks must agree on the hash before one goes by the rows.
+ */
+uint64_t store_found(const char *where, struct store_rows *rows);
+
+/* The place has changed: what was found there is void. The file keeps it. */
+void store_forget(const char *where);
 
 /* Put the notes into the file: other jobs' rows stay, and a row that both have is combined. Waits
    for other jobs for a second at most. An error costs a line. */

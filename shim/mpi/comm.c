@@ -18,6 +18,7 @@
 #include "shim/mpi/neighbors.h"
 #include "shim/mpi/alltoallv_matrix.h"
 #include "shim/mpi/sizes.h"
+#include "shim/mpi/stored.h"
 #include "transports/cuda_memory.h"
 
 enum { PLANS_KEPT = 16, DEMANDS_KEPT = 4 }; /* a matrix is large, and seldom comes back */
@@ -88,6 +89,7 @@ static void empty(struct mpi_comm *c)
     topo_free(c->topo);
     free(c->bytes);
     free(c->offset);
+    store_rows_free(&c->found);
     matrix_free(c->rows);
     leave_place(c);
     variants_free(&c->variants);
@@ -330,8 +332,10 @@ int mpi_comm_measure_rails(struct mpi_comm *c, const struct plan_request *q)
     c->rails_followed = worth == LOAD_WORTH_FULL || c->rail_rate > 0;
     if (!c->rails_of_profile)
         tell_profile(c);
-    if (rails_even_use(c->topo) > 1) /* trials so far were of plans for equal rails */
+    if (rails_even_use(c->topo) > 1) { /* trials so far were of plans for equal rails */
         guard_renew(&c->guard);
+        stored_forget(c);
+    }
     guard_spare(&c->guard, rails_even_use(c->topo));
     follow_measured(&c->follow, 1, c->topo->rail[0].bw_bytes_per_s > 0, 0,
                     rails_probe_cost(c->topo));

@@ -17,6 +17,7 @@
 #include "shim/decide/division.h"
 #include "shim/decide/follow.h"
 #include "shim/decide/guard.h"
+#include "shim/decide/store_rows.h"
 #include "shim/mpi/gpus.h"
 #include "shim/mpi/links.h"
 #include "shim/mpi/process.h"
@@ -57,6 +58,7 @@ struct mpi_comm {
     uint32_t calls;                  /* large ones so far (young.h) */
     unsigned turn;                   /* rerouted calls so far, for COLLSHIM_MODE=ab */
     struct guard guard;              /* the measurements */
+    struct store_rows found;         /* owned: those of earlier communicators (stored.h) */
     struct gpus gpus;                /* the ranks' devices, as far as known */
     struct divisions divisions;      /* of calls on two paths */
     size_t *bytes;                   /* [size] owned: room for a call's block sizes */

@@ -14,6 +14,7 @@
 #include "config/host.h"
 #include "config/socket.h"
 #include "shim/mpi/comm.h"
+#include "shim/mpi/stored.h"
 
 /* Each rank's first message: plain bytes, laid out alike in any representation. */
 struct hello {
@@ -22,6 +23,12 @@ struct hello {
     int32_t representation;
     int32_t verdict; /* enum reason: what keeps it from going on */
     uint32_t wait;   /* until the communicator has had so many calls (young.h) */
+};
+
+/* And its last one. */
+struct last_word {
+    uint64_t found; /* what it knows of such communicators (stored.h) */
+    int32_t error;  /* why it shares no memory (an errno), or 0, or NO_MEMORY */
 };
 
 /* Room on the stack for this many ranks. If there are more, all first agree that there is memory.
@@ -33,9 +40,9 @@ struct room {
     struct hello *hello; /* NULL if the ranks are few */
     struct topo_report *report;
     struct shm_offer *offer;
+    struct last_word *last;
     int *member; /* ranks in MPI_COMM_WORLD */
-    int *error;  /* of what each rank tells last: why it shares no memory (an errno), or 0, or
-                    NO_MEMORY */
+    int *error;  /* of the last words */
 };
 enum { NO_MEMORY = -1 };
 
@@ -56,9 +63,11 @@ static int room_open(struct room *m, int size)
     *m = (struct room){.hello = size > FEW ? malloc(n * sizeof *m->hello) : NULL,
                        .report = malloc(n * sizeof *m->report),
                        .offer = malloc(n * sizeof *m->offer),
+                       .last = malloc(n * sizeof *m->last),
                        .member = malloc(n * sizeof *m->member),
                        .error = malloc(n * sizeof *m->error)};
-    return (m->hello || size <= FEW) && m->report && m->offer && m->member && m->error;
+    return (m->hello || size <= FEW) && m->report && m->offer && m->last && m->member &&
+           m->error;
 }
 
 static void room_close(struct room *m)
@@ -66,6 +75,7 @@ static void room_close(struct room *m)
     free(m->hello);
     free(m->report);
     free(m->offer);
+    free(m->last);
     free(m->member);
     free(m->error);
 }
@@ -148,6 +158,26 @@ static int make_topology(struct mpi_comm *c, const struct room *m)
     return !rc;
 }
 
+/* The last step. Returns 0 if a rank cannot go on. */
+static int tell_last(struct mpi_comm *c, MPI_Comm comm, int error, struct room *m)
+{
+    struct last_word own = {.error = error};
+    int well = 1, alike = 1;
+
+    if (error != NO_MEMORY)
+        own.found = stored_here(c);
+    if (!tell_all(comm, &own, m->last, sizeof own))
+        return 0;
+    for (int r = 0; r < c->size; r++) {
+        m->error[r] = m->last[r].error;
+        well &= m->error[r] != NO_MEMORY;
+        alike &= m->last[r].found == own.found;
+    }
+    if (!alike)
+        store_rows_free(&c->found);
+    return well;
+}
+
 /* From the first hello to the last word. */
 static enum reason settle_in(struct mpi_comm *c, MPI_Comm comm, const struct hello *all,
                              struct room *m)
@@ -169,11 +199,8 @@ static enum reason settle_in(struct mpi_comm *c, MPI_Comm comm, const struct hel
     well = well && links_join(&c->links, c->private_comm, m->offer, &error);
     if (!well)
         error = NO_MEMORY;
-    if (!tell_all(comm, &error, m->error, sizeof error))
+    if (!tell_last(c, comm, error, m))
         return REASON_MEMORY;
-    for (int r = 0; r < c->size; r++)
-        if (m->error[r] == NO_MEMORY)
-            return REASON_MEMORY;
     links_choose(&c->links, c->rank, m->error);
     team_open(&c->team, c->topo);
     return REASON_NONE;

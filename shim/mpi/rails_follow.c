@@ -7,6 +7,7 @@
 #include "shim/mpi/calls.h"
 #include "shim/mpi/rails.h"
 #include "shim/mpi/rails_probe.h"
+#include "shim/mpi/stored.h"
 #include "shim/mpi/alltoallv_matrix.h"
 
 enum { MOST_RANKS_WEIGHED = 256 }; /* whose demand is added up for each call */
@@ -49,6 +50,7 @@ static void measure(struct mpi_comm *c, MPI_Comm comm)
         mpi_comm_forget_plans(c);
         matrix_forget(comm);
         guard_renew(&c->guard);
+        stored_forget(c);
         guard_spare(&c->guard, rails_even_use(c->topo));
     }
     follow_measured(&c->follow, changed, c->topo->rail[0].bw_bytes_per_s > 0, cost,

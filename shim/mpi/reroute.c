@@ -181,15 +181,24 @@ static void tell_verdict(const struct mpi_comm *c, const struct guard_entry *e,
             r->ppg > 1 ? "es" : "", ratio, percent);
 }
 
+static void tell_recalled(const struct mpi_comm *c, const struct guard_entry *e,
+                          const struct mpi_call *call)
+{
+    const struct plan_candidate *way = guard_way(e, e->best);
+
+    say(CFG_LEVEL_INFO, "guard: %s of %llu bytes on %d ranks: %s, as was found before",
+        plan_collective_name(call->collective), (unsigned long long)call->total, c->size,
+        way ? way->algorithm->name : "the library");
+}
+
 /* If a round of the guard is over, let it draw its conclusions. */
 static void conclude(struct mpi_comm *c, struct guard_entry *e, const struct mpi_call *call)
 {
     if (!guard_due(e) || !guard_conclude(&c->guard, e, agree_on_largest, c))
         return;
-    if (c->rank == 0) {
+    if (c->rank == 0)
         count_verdict(call->collective, call->total, &e->verdict, &e->before);
-        stored_learn(c, e, call->collective, kind_of(c, call));
-    }
+    stored_learn(c, e, call->collective, kind_of(c, call));
     if (guard_is_news(e))
         tell_verdict(c, e, call);
 }
@@ -254,7 +263,8 @@ static struct mpi_outcome run_guarded(struct mpi_comm *c, struct guard_entry *e,
             return serve_natively(call, e->why);
         guard_reserve(e, later, find_later(call, row, list, n, later),
                       gate_bytes(call->total) ? stored_first_few(call->collective) : 0);
-        stored_recall(c, e, call->collective, kind_of(c, call));
+        if (stored_recall(c, e, call->collective, kind_of(c, call)) && c->rank == 0)
+            tell_recalled(c, e, call);
     }
     if (guard_settled(e))
         return run_contender(c, e, call, e->best, GUARD_UNTIMED, REASON_SLOWER);

@@ -53,17 +53,19 @@ uint32_t stored_first_few(enum plan_collective collective)
     return gains >> collective & 1 ? STORED_FEW : FIRST_FEW;
 }
 
-void stored_recall(struct mpi_comm *c, struct guard_entry *e, enum plan_collective collective,
-                   unsigned kind)
+int stored_recall(struct mpi_comm *c, struct guard_entry *e, enum plan_collective collective,
+                  unsigned kind)
 {
     struct estimate known[GUARD_KNOWN];
     char where[STORE_WHERE];
 
-    if (!store_is_wanted())
-        return;
+    if (!store_is_kept())
+        return 0;
     store_where(mpi_process.library_version, c->topo, where);
-    if (store_recall(where, collective, kind, e, known))
-        guard_recall(&c->guard, e, known);
+    if (!store_recall(where, collective, kind, e, &c->found, 1, known))
+        return 0;
+    guard_recall(&c->guard, e, known);
+    return 1;
 }
 
 void stored_learn(const struct mpi_comm *c, const struct guard_entry *e,
@@ -71,10 +73,30 @@ void stored_learn(const struct mpi_comm *c, const struct guard_entry *e,
 {
     char where[STORE_WHERE];
 
-    if (mpi_process.world_rank || !store_is_wanted())
+    if (!store_is_kept())
         return;
     store_where(mpi_process.library_version, c->topo, where);
-    store_learn(where, collective, kind, e);
+    store_learn(where, collective, kind, e,
+                store_is_wanted() && !mpi_process.world_rank && !c->rank);
+}
+
+uint64_t stored_here(struct mpi_comm *c)
+{
+    char where[STORE_WHERE];
+
+    if (!store_is_kept())
+        return 0;
+    store_where(mpi_process.library_version, c->topo, where);
+    return store_found(where, &c->found);
+}
+
+void stored_forget(struct mpi_comm *c)
+{
+    char where[STORE_WHERE];
+
+    store_where(mpi_process.library_version, c->topo, where);
+    store_forget(where);
+    store_rows_free(&c->found);
 }
 
 void stored_close(void)

@@ -258,6 +258,15 @@ static void tell_verdict(const struct nccl_bundle *b, const struct guard_entry *
         tell_row(b, e->best ? way : NULL);
 }
 
+static void tell_recalled(const struct nccl_bundle *b, const struct guard_entry *e)
+{
+    const struct plan_candidate *way = guard_way(e, e->best);
+
+    say(CFG_LEVEL_INFO, "guard: NCCL %s of %llu bytes on %d ranks: %s, as was found before",
+        plan_collective_name(b->collective), (unsigned long long)b->total, b->c->nranks,
+        way ? name_of(way) : "the library");
+}
+
 /* Seconds of one turn; infinite: not known yet. */
 static double seconds_of(const struct nccl_comm *c, const struct nccl_events *t, int slot)
 {
@@ -322,7 +331,8 @@ ncclResult_t nccl_bundle_guarded(struct nccl_bundle *b)
         for (int i = 0; i < b->nways; i++)
             way[i] = *nccl_part_way(b->lead, i);
         guard_begin(g, e, b->total, way, b->nways, 0);
-        nccl_stored_recall(b->c, e, b->collective, kind_of(b));
+        if (nccl_stored_recall(b->c, e, b->collective, kind_of(b)) && b->c->rank == 0)
+            tell_recalled(b, e);
     }
     if (guard_settled(e)) {
         if (b->set)

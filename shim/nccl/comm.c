@@ -78,6 +78,7 @@ static void comm_free(struct nccl_comm *c)
     redop_forget_all(c);
     registered_forget(c);
     topo_free(c->topo);
+    store_rows_free(&c->found);
     free(c->connected);
     free(c->sent);
     free(c);

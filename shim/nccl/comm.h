@@ -14,6 +14,7 @@
 #include "shim/decide/call_site_table.h"
 #include "shim/decide/guard.h"
 #include "shim/decide/plan_key.h"
+#include "shim/decide/store_rows.h"
 #include "shim/nccl/notice.h"
 #include "planners/rounds/pick.h"
 #include "shim/nccl/process.h"
@@ -83,6 +84,7 @@ struct nccl_comm {
 
     /* Set when the notes are read */
     int stored;                /* all ranks read the same store */
+    struct store_rows found;   /* owned: by earlier communicators; the same on all ranks */
     struct topo *topo;         /* owned */
     double inside_bytes_per_s; /* a rank's messages to the others of its node carry together, as far
                                   as is assumed of NCCL; 0: what the links do */

@@ -28,6 +28,7 @@ struct note {
     int32_t channels;  /* of a message, at most */
     int32_t named;     /* channels of a message, as the program says; 0: it does not */
     uint64_t stored;   /* a hash of the rows of COLLSHIM_STORE */
+    uint64_t found;    /* of what this process has found (stored.h) */
     int32_t no_fp8_sums;
 };
 _Static_assert(sizeof(struct note) <= NOTICE_BYTES, "a note must fit");
@@ -177,6 +178,7 @@ void nccl_comm_post_note(struct nccl_comm *c)
     note.named = channels_named(c);
     note.channels = c->channels = note.named ? note.named : channels_at_most(c);
     note.stored = nccl_stored_hash(c->copy->version);
+    note.found = nccl_stored_here(c);
     strncpy(note.version, c->copy->version, sizeof note.version - 1);
     memcpy(text, &note, sizeof note);
     if (c->nranks == 1)
@@ -205,7 +207,7 @@ static enum reason judge_notes(struct nccl_comm *c, const char *notes)
 {
     struct topo_report *reports = calloc((size_t)c->nranks, sizeof *reports);
     enum reason verdict = reports ? REASON_NONE : REASON_NOT_READY;
-    int one_queue = 0, elsewhere = 0, several_nodes = 0, named = 0, unnamed = 0, rc;
+    int one_queue = 0, elsewhere = 0, several_nodes = 0, named = 0, unnamed = 0, alike = 1, rc;
     struct note first, n;
 
     memcpy(&first, notes, sizeof first);
@@ -225,8 +227,11 @@ static enum reason judge_notes(struct nccl_comm *c, const char *notes)
         named = n.named && (!named || n.named < named) ? n.named : named;
         unnamed |= !n.named;
         c->stored &= n.stored == first.stored;
+        alike &= n.found == first.found;
         several_nodes |= n.node_key != first.node_key;
     }
+    if (!alike)
+        store_rows_free(&c->found);
     if (!verdict && elsewhere)
         verdict = REASON_CONTEXT;
     if (!verdict && one_queue)

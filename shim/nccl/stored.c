@@ -34,17 +34,24 @@ uint64_t nccl_stored_hash(const char *library)
     return read_once.hash;
 }
 
-void nccl_stored_recall(struct nccl_comm *c, struct guard_entry *e, enum plan_collective collective,
-                        unsigned kind)
+uint64_t nccl_stored_here(struct nccl_comm *c)
+{
+    return store_is_kept() ? store_found(NULL, &c->found) : 0;
+}
+
+int nccl_stored_recall(struct nccl_comm *c, struct guard_entry *e, enum plan_collective collective,
+                       unsigned kind)
 {
     struct estimate known[GUARD_KNOWN];
     char where[STORE_WHERE];
 
-    if (!c->stored)
-        return;
+    if (!store_is_kept())
+        return 0;
     store_where(c->copy->version, c->topo, where);
-    if (store_recall(where, collective, kind, e, known))
-        guard_recall(&c->guard, e, known);
+    if (!store_recall(where, collective, kind, e, &c->found, c->stored, known))
+        return 0;
+    guard_recall(&c->guard, e, known);
+    return 1;
 }
 
 void nccl_stored_learn(const struct nccl_comm *c, const struct guard_entry *e,
@@ -52,10 +59,10 @@ void nccl_stored_learn(const struct nccl_comm *c, const struct guard_entry *e,
 {
     char where[STORE_WHERE];
 
-    if (c->rank || !store_is_wanted())
+    if (!store_is_kept())
         return;
     store_where(c->copy->version, c->topo, where);
-    store_learn(where, collective, kind, e);
+    store_learn(where, collective, kind, e, store_is_wanted() && !c->rank);
 }
 
 void nccl_stored_close(void)

@@ -27,13 +27,12 @@ devices_rerouted() {
     finish
 }
 
-# devices_steady HOW CALLS [NAME=VALUE...]: host and device memory in turns; a device must combine as the host's
-# calls do. Under the guard, communicators with fewer than 32 calls are the library's after a few (shim/mpi/young.h).
+# devices_steady HOW [NAME=VALUE...]: host and device memory in turns; a device must combine as the host's calls do
 devices_steady() {
-    local how=$1 calls=$2
-    shift 2
+    local how=$1
+    shift
     begin "equal calls give equal results on a device and on the host, $how"
-    launch 2 "LD_LIBRARY_PATH=$build/gpusim" GPUSIM=devices=2 "$@" -- "$programs/steady" 0 "$calls" device
+    launch 2 "LD_LIBRARY_PATH=$build/gpusim" GPUSIM=devices=2 "$@" -- "$programs/steady" 0 6 device
     want_right
     want_lines
     [ "$(of_all rerouted)" -gt 0 ] || complain "nothing was rerouted"
@@ -207,8 +206,8 @@ cases_device() {
     [ "$(of_all verified_different)" -eq 0 ] || complain "some results differ"
     [ "$(of_all verified_equal)" -gt $calls ] || complain "few calls were compared"
     finish
-    devices_steady rerouted 6 COLLSHIM_TOPOLOGY=node:2
-    devices_steady "under the guard" 34 COLLSHIM_MIN_BYTES=65536
+    devices_steady rerouted COLLSHIM_TOPOLOGY=node:2
+    devices_steady "native and rerouted in turns" COLLSHIM_MIN_BYTES=65536 COLLSHIM_MODE=ab
     # Two paths in memory of any kind, from any address on, as far as all ranks' is on their devices.
     on_devices 2 $((2 * calls)) 'devices=2 seed=8' 'COLLSHIM_ALGORITHM=allreduce=collaborative(split=30)'
     want_number allreduce '[.sizes[].algorithms.collaborative // 0] | add' -gt 0

@@ -106,6 +106,15 @@ one_arithmetic() {
     want_uneven_native
     finish
 
+    begin "equal calls give equal results, native and rerouted in turns"
+    launch 2 COLLSHIM_MODE=ab COLLSHIM_MIN_BYTES=65536 -- "$programs/steady" 0 6
+    want_right
+    want_lines
+    want_sum .rerouted
+    want_sum '.native["the native turn of COLLSHIM_MODE=ab"]'
+    want_uneven_native
+    finish
+
     begin "calls whose results depend on the arithmetic, COLLSHIM_MODE=verify"
     launch 2 COLLSHIM_MODE=verify COLLSHIM_TOPOLOGY='node:2' -- "$programs/steady" 0 3
     want_right

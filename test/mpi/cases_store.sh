@@ -5,31 +5,25 @@
 
 store_head='# collshim store 1'
 
-# stored NAME [NAME=VALUE...]: a job of many communicators, each of which makes the same calls
+# stored NAME [NAME=VALUE...]: a job of two communicators of 4 ranks, one behind the other, and of some of two
 stored() {
     begin "$1"
-    launch 2 COLLSHIM_MIN_BYTES=65536 COLLSHIM_STORE="$tmp/store" "${@:2}" -- "$programs/steady" 0 34
+    launch 4 COLLSHIM_MIN_BYTES=65536 COLLSHIM_STORE="$tmp/store" "${@:2}" -- "$programs/inherit" "$seed"
     want_right
 }
 
-# trials: how many calls were the library's turn in a trial, in the job before
-trials() {
-    jq '[.collectives[] | .native["the library\u0027s turn in a trial of the guard"] // 0] | add' "$tmp/report.json" || echo 0
+# recalled N: the communicators of N ranks that begin with what was found before, with COLLSHIM_LOG=info
+recalled() {
+    grep -c "guard: allreduce of 100000 bytes on $1 ranks: .*, as was found before" <<<"$err"
+}
+want_recalled() { # want_recalled N COMMUNICATORS
+    [ "$(recalled "$1")" = "$2" ] || complain "$(recalled "$1") communicators of $1 ranks begin with what was found, wanted $2"
 }
 
-# settles_soon FIRST [FILE]: the job had at most two thirds of the first one's trials, and a row is of several jobs. A job
-# that reads no store has nine tenths of them or more. Close contenders need many trials, and a slower host contradicts
-# what was found. So one of up to five jobs may show it, each with the store of the one before and FILE's rows.
-settles_soon() {
-    local again
-
-    for again in 1 2 3 4 5; do
-        [ "$(trials)" -lt $((2 * $1 / 3)) ] && grep -qE ' jobs=([2-9]|1[0-9]) ' "$tmp/store" && return 0
-        [ "$again" = 5 ] && break
-        [ -z "${2:-}" ] || cat "$2" >>"$tmp/store"
-        launch 2 COLLSHIM_MIN_BYTES=65536 COLLSHIM_STORE="$tmp/store" -- "$programs/steady" 0 34
-    done
-    complain "$(trials) calls in trials, $1 of the first job; or no row is of several jobs"
+# Rows of the store serve the first communicator too, and a row is of several jobs.
+want_store_used() {
+    want_recalled 4 2
+    want_store_line " jobs=([2-9]|1[0-9]) "
 }
 
 want_store_line() { # want_store_line PATTERN...: each a row's, which has a line of its own
@@ -40,19 +34,15 @@ want_store_line() { # want_store_line PATTERN...: each a row's, which has a line
 }
 
 stores() {
-    local first
-
     rm -rf "$tmp/store"
     stored "a job writes what it measured into the store"
     want_lines
     [ "$(head -n 1 "$tmp/store")" = "$store_head" ] || complain "no store was made"
-    want_store_line '^[A-Za-z0-9.]+/[^ ]+/1x2/[0-9a-f]{8} allreduce 0 (128|256)K [a-z_]+ ppg=1 ratio=[0-9.]+ spread=[0-9.]+ jobs=1 day=[0-9]+$'
-    first=$(trials)
+    want_store_line '^[A-Za-z0-9.]+/[^ ]+/1x4/[0-9a-f]{8} allreduce 0 64K [a-z_:]+ ppg=1 ratio=[0-9.]+ spread=[0-9.]+ jobs=1 day=[0-9]+$'
     finish
 
-    stored "the next job begins with it, and adds to it"
-    want_lines
-    settles_soon "$first"
+    stored "the next job begins with it, and adds to it" COLLSHIM_LOG=info
+    want_store_used
     finish
 
     # Small calls wait for 2000 of them, but for 32 where an earlier job found a gain.
@@ -70,14 +60,12 @@ stores() {
     # Rows for what no longer exists, a cut one, and no text at all, behind the good ones.
     { sed -n 's/ [a-z_]* ppg=/ gone_since ppg=/p' "$tmp/store"; printf 'x y\n%0600d\nMPI/1/1x2/0 allreduce 0 ' 0; head -c 300 /dev/urandom; } >"$tmp/odd"
     cat "$tmp/odd" >>"$tmp/store"
-    stored "rows that cannot be used are left out"
-    want_lines
-    settles_soon "$first" "$tmp/odd"
+    stored "rows that cannot be used are left out" COLLSHIM_LOG=info
+    want_store_used
     finish
 
-    stored "COLLSHIM_REPRODUCIBLE ignores it" COLLSHIM_REPRODUCIBLE=1
-    want_lines
-    [ "$(trials)" -eq 0 ] || complain "there were trials"
+    stored "COLLSHIM_REPRODUCIBLE ignores it" COLLSHIM_LOG=info COLLSHIM_REPRODUCIBLE=1
+    want_recalled 4 0
     finish
 
     printf 'milk\nbread\n' >"$tmp/store"
@@ -105,6 +93,16 @@ stores() {
     finish
 }
 
+# Within a job no file is needed (test/mpi/inherit.c).
+inherits() {
+    begin "a communicator begins with what one like it has found, where all its ranks know the same"
+    launch 4 COLLSHIM_MIN_BYTES=65536 COLLSHIM_LOG=info -- "$programs/inherit" "$seed"
+    want_right
+    want_recalled 4 1
+    want_recalled 2 0
+    finish
+}
+
 # On a file system without room: the old store stays.
 stores_full() {
     mkdir "$tmp/full"
@@ -125,6 +123,7 @@ stores_full() {
 }
 
 cases_store() {
+    inherits
     stores
     [ "$quick" -eq 1 ] || stores_full
 }

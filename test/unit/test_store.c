@@ -253,6 +253,7 @@ START_TEST(test_store__what_is_learned_is_recalled)
     static struct guard g;
     struct plan_candidate c[] = {{.algorithm = &lane, .ppg = 1}, {.algorithm = &other, .ppg = 1}};
     struct estimate known[GUARD_KNOWN];
+    struct store_rows none = {0};
     char where[STORE_WHERE], *text;
     struct topo *topo;
     char why[256];
@@ -265,9 +266,9 @@ START_TEST(test_store__what_is_learned_is_recalled)
     struct guard_entry *e = guard_find(&g, COLL_BCAST, 0, 3000000);
     guard_begin(&g, e, 3000000, c, 2, 0);
     ck_assert_int_eq(store_open("", "MPICH Version: 4.0.2"), 0);
-    ck_assert_int_eq(store_recall(where, COLL_BCAST, 0, e, known), 0);
+    ck_assert_int_eq(store_recall(where, COLL_BCAST, 0, e, &none, 1, known), 0);
     e->found[1] = (struct estimate){log(.5), .03};
-    store_learn(where, COLL_BCAST, 0, e);
+    store_learn(where, COLL_BCAST, 0, e, 1);
     store_merge(path);
 
     ck_assert_ptr_null(store_read(path, "MPICH Version: 4.0.2"));
@@ -276,10 +277,11 @@ START_TEST(test_store__what_is_learned_is_recalled)
     ck_assert_int_eq(store_open(text, "MPICH Version: 4.0.2"), -EINVAL);
     ck_assert_int_eq(store_open(text, "Open MPI v4.1.4"), 0);
     free(text);
-    ck_assert_int_eq(store_recall(where, COLL_REDUCE, 0, e, known), 0);
-    ck_assert_int_eq(store_recall(where, COLL_BCAST, 1, e, known), 0);
-    ck_assert_int_eq(store_recall("elsewhere", COLL_BCAST, 0, e, known), 0);
-    ck_assert_int_eq(store_recall(where, COLL_BCAST, 0, e, known), 1);
+    ck_assert_int_eq(store_recall(where, COLL_REDUCE, 0, e, &none, 1, known), 0);
+    ck_assert_int_eq(store_recall(where, COLL_BCAST, 1, e, &none, 1, known), 0);
+    ck_assert_int_eq(store_recall("elsewhere", COLL_BCAST, 0, e, &none, 1, known), 0);
+    ck_assert_int_eq(store_recall(where, COLL_BCAST, 0, e, &none, 0, known), 0);
+    ck_assert_int_eq(store_recall(where, COLL_BCAST, 0, e, &none, 1, known), 1);
     ck_assert_double_eq_tol(known[1].mean, log(.5), 1e-3);
     ck_assert_double_eq(known[2].spread, 0);
     guard_recall(&g, e, known);
@@ -288,6 +290,85 @@ START_TEST(test_store__what_is_learned_is_recalled)
     store_close();
     topo_free(topo);
     remove_folder();
+}
+END_TEST
+
+/* What one communicator found, another of its place begins with. */
+START_TEST(test_store__what_a_process_finds_is_kept_for_it)
+{
+    static const struct plan_algorithm lane = {.name = "lane"}, ring = {.name = "ring"};
+    static struct guard g;
+    struct plan_candidate c[] = {{.algorithm = &lane, .ppg = 1}, {.algorithm = &ring, .ppg = 1}};
+    struct estimate known[GUARD_KNOWN];
+    struct store_rows own;
+
+    ck_assert_int_eq(store_open("", "X 1"), 0);
+    ck_assert_uint_eq(store_found("here", &own), 0);
+    guard_open(&g, 0, NULL);
+    struct guard_entry *e = guard_find(&g, COLL_BCAST, 0, 3000000);
+    guard_begin(&g, e, 3000000, c, 2, 0);
+    e->found[1] = (struct estimate){log(.5), .03};
+    store_learn("here", COLL_BCAST, 0, e, 0);
+    uint64_t one = store_found("here", &own);
+    ck_assert_uint_ne(one, 0);
+    ck_assert_int_eq(own.n, 1);
+    ck_assert_int_eq(store_recall("here", COLL_BCAST, 0, e, &own, 0, known), 1);
+    ck_assert_double_eq_tol(known[1].mean, log(.5), 1e-3);
+    store_rows_free(&own);
+    ck_assert_uint_eq(store_found("elsewhere", &own), 0);
+
+    /* The order of rows, and those of other places, do not count; each number does. */
+    store_learn("elsewhere", COLL_BCAST, 0, e, 0);
+    store_learn("here", COLL_REDUCE, 0, e, 0);
+    uint64_t two = store_found("here", &own);
+    store_rows_free(&own);
+    ck_assert_uint_ne(two, one);
+    store_forget("here");
+    ck_assert_uint_eq(store_found("here", &own), 0);
+    store_learn("here", COLL_REDUCE, 0, e, 0);
+    store_learn("here", COLL_BCAST, 0, e, 0);
+    ck_assert_uint_eq(store_found("here", &own), two);
+    store_rows_free(&own);
+    e->found[1].spread = .04;
+    store_learn("here", COLL_BCAST, 0, e, 0);
+    ck_assert_uint_ne(store_found("here", &own), two);
+    store_rows_free(&own);
+    ck_assert_uint_ne(store_found("elsewhere", &own), 0);
+    store_rows_free(&own);
+
+    /* Nothing of it was for a file. */
+    make_folder();
+    store_merge(path);
+    ck_assert_int_ne(access(path, F_OK), 0);
+    store_close();
+    remove_folder();
+}
+END_TEST
+
+/* Many places: the oldest rows go. */
+START_TEST(test_store__what_a_process_keeps_is_bounded)
+{
+    static const struct plan_algorithm lane = {.name = "lane"};
+    static struct guard g;
+    struct plan_candidate c[] = {{.algorithm = &lane, .ppg = 1}};
+    struct store_rows own;
+    char where[STORE_WHERE];
+
+    ck_assert_int_eq(store_open("", "X 1"), 0);
+    guard_open(&g, 0, NULL);
+    struct guard_entry *e = guard_find(&g, COLL_BCAST, 0, 3000000);
+    guard_begin(&g, e, 3000000, c, 1, 0);
+    e->found[1] = (struct estimate){log(.5), .03};
+    for (int i = 0; i < STORE_ROWS + 2; i++) {
+        snprintf(where, sizeof where, "place/%d", i);
+        store_learn(where, COLL_BCAST, 0, e, 0);
+    }
+    for (int i = 0; i < STORE_ROWS + 2; i++) {
+        snprintf(where, sizeof where, "place/%d", i);
+        ck_assert_int_eq(store_found(where, &own) != 0, i >= 2);
+        store_rows_free(&own);
+    }
+    store_close();
 }
 END_TEST
 
@@ -305,6 +386,8 @@ Suite *suite_store(void)
     tcase_add_test(t, test_store__a_file_is_bounded);
     tcase_add_test(t, test_store__jobs_that_end_together_lose_nothing);
     tcase_add_test(t, test_store__what_is_learned_is_recalled);
+    tcase_add_test(t, test_store__what_a_process_finds_is_kept_for_it);
+    tcase_add_test(t, test_store__what_a_process_keeps_is_bounded);
     suite_add_tcase(s, t);
     return s;
 }
