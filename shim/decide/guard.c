@@ -5,6 +5,7 @@
  * in use, which may have become slower. If nothing changes there are at most
  *     F + APART ln(N / F) + N / MOST_APART, where F is guard_free_rounds,
  * rounds in N calls. A later clock has fewer of them, because each makes hosts wait that run ahead.
+ * Calls of a few microseconds have fewer, because an agreement's arithmetic takes as long as many.
  * guard_learn.h draws the conclusions from a round.
  */
 #include "shim/decide/guard.h"
@@ -25,6 +26,7 @@ enum { SURE_ROUNDS = 12, COARSE_TRIES = 3 };
 
 static const double agreeing = .02;   /* calls that an agreement takes, before it is known */
 static const double looking = .01;    /* most of the calls' time that agreements on looks take */
+static const double too_long = 16;    /* calls that an agreement takes: the library serves */
 static const double unit_bytes = 1e6; /* times are by so many bytes */
 static const double close = .7;       /* logarithm: what a call leaves behind may decide */
 static const double spared_from = 4;  /* times longer: a first trial costs more than it may tell */
@@ -52,15 +54,14 @@ static uint32_t most_apart(const struct guard_entry *e)
 }
 
 /* Looks are made until the free ones are used up; after that they are some calls apart. Those whose
-   agreement takes long are so at any time. */
+   agreement takes long are so at any time, and may be further apart than the others. */
 static uint32_t least_apart(const struct guard_entry *e)
 {
     uint32_t least = e->free_rounds ? 0 : e->calls / APART, most = most_apart(e);
     double by_cost = e->agreeing / looking;
 
-    if (least < by_cost)
-        least = by_cost < most ? (uint32_t)by_cost : most;
-    return least < most ? least : most;
+    least = least < most ? least : most;
+    return least < by_cost ? (uint32_t)by_cost : least;
 }
 
 /* Until something is worth a trial again, or it is time to see whether the contender in use has
@@ -266,19 +267,34 @@ static int runs(struct guard_entry *e, int contender, uint32_t calls)
     return contender;
 }
 
+/* Seconds since then, by the unit of bytes; 0: not known. */
+static double since(const struct guard *g, double began, double scale)
+{
+    double seconds = g->now ? g->now() - began : 0;
+
+    return seconds > 0 && seconds < longest ? seconds * scale : 0;
+}
+
+static void begin_look(struct guard *g, struct guard_entry *e, uint64_t total)
+{
+    double began = g->now ? g->now() : 0;
+    struct view v;
+
+    e->calls += e->interval;
+    e->total = total;
+    runs(e, e->best, e->interval);
+    guard_expect_cold(g, e);
+    worth_view(g, e, &v);
+    e->newcomer = (uint8_t)guard_reserve_admit(g, e, &v);
+    compose(e, &v);
+    e->agreement += since(g, began, unit_bytes / (double)total);
+}
+
 int guard_pick(struct guard *g, struct guard_entry *e, uint64_t total, int *slot)
 {
     *slot = GUARD_UNTIMED;
-    if (e->state == SETTLED) {
-        struct view v;
-        e->calls += e->interval;
-        e->total = total;
-        runs(e, e->best, e->interval);
-        guard_expect_cold(g, e);
-        worth_view(g, e, &v);
-        e->newcomer = (uint8_t)guard_reserve_admit(g, e, &v);
-        compose(e, &v);
-    }
+    if (e->state == SETTLED)
+        begin_look(g, e, total);
     if (e->at == e->turns) { /* a later clock has not been asked yet */
         e->pause -= e->pause > 0;
         e->calls++;
@@ -373,6 +389,13 @@ static void forget_unsteady(const struct guard *g, struct guard_entry *e, const 
         evidence_forget_samples(&e->evidence, rival);
 }
 
+/* Calls of a few microseconds, to which all contenders are the library's. Clock and caches decide
+   there, and a look costs more than a better algorithm saves until the next. */
+static int is_short(const struct guard_entry *e)
+{
+    return !e->later && e->kind[1] == BELIEF_LIBRARY && e->agreeing > too_long;
+}
+
 /* The values, each now the largest of any rank. Returns 1 if that makes a verdict, else 0. */
 static int tell(struct guard *g, struct guard_entry *e, const double *value)
 {
@@ -401,6 +424,13 @@ static int tell(struct guard *g, struct guard_entry *e, const double *value)
     if (over)
         e->free_rounds = 0;
     worth_view(g, e, &v);
+    if (is_short(e)) {
+        e->best = GUARD_NATIVE;
+        e->state = FOR_GOOD;
+        e->is_short = 1;
+        note_verdict(e, &v);
+        return 1;
+    }
     more = compose(e, &v);
     if (over || (!(more && e->free_rounds) && !e->alarms && e->evidence.rounds >= 2))
         settle(e, &v);
@@ -419,8 +449,7 @@ int guard_conclude(struct guard *g, struct guard_entry *e, guard_agree agree, vo
         return 0;
     }
     int news = tell(g, e, value);
-    double seconds = g->now ? g->now() - began : 0;
-    e->agreement = seconds > 0 && seconds < longest ? seconds * e->scale[0] : 0;
+    e->agreement = since(g, began, e->scale[0]);
     return news;
 }
 

@@ -87,8 +87,8 @@ struct guard_entry {
     double cost[GUARD_TURNS];           /* with what getting ready took; not with a later clock */
     double scale[GUARD_TURNS];          /* of a turn's seconds, to compare by the byte */
     double spent;                       /* time lost by trying, in calls of the one in use */
-    double agreement;                   /* the time of this rank's last agreement, as mine */
-    double agreeing;                    /* the time of an agreement, in calls */
+    double agreement; /* the time of this rank's last agreement with its arithmetic, as mine */
+    double agreeing;  /* the time of an agreement, in calls */
     double cold, cold_variance;      /* the extra time of a first call, in calls of the library */
     uint64_t total;                  /* bytes of the calls that take part */
     uint32_t calls;                  /* that took part, waited for a clock or were settled */
@@ -122,6 +122,7 @@ struct guard_entry {
     uint8_t discarded;          /* contenders whose only call was held up, a bit each */
     uint8_t why;                /* why the library serves for good, the caller's; 0: it does not */
     uint8_t later;              /* as struct guard's */
+    uint8_t is_short;           /* the library serves for good: calls are too short to look at */
     uint8_t newcomer;           /* out of the reserve: this round tries it first; 0: none */
 };
 

@@ -313,7 +313,7 @@ void matrix_end(struct matrix_call *r, enum reason native)
 {
     if (r->always || r->once)
         return;
-    if (native == REASON_SLOWER)
+    if (native == REASON_SLOWER || native == REASON_SHORT)
         watch_was_slower(&r->watch);
     else if (native && native != REASON_BALANCED) /* it knows of that */
         watch_was_vain(&r->watch);

@@ -93,7 +93,7 @@ static enum reason gate_small(struct mpi_comm *c, MPI_Comm comm, enum plan_colle
     if (!e || e->best != GUARD_NATIVE || !guard_settled(e))
         return REASON_NONE; /* the choice finds or makes it, and counts the call */
     guard_found(&c->guard, i);
-    return REASON_SLOWER;
+    return e->why ? (enum reason)e->why : REASON_SLOWER;
 }
 
 /* The ranks meet, unless they are to wait: then NULL. Small calls have waited for long (first.h).
@@ -209,8 +209,8 @@ struct mpi_comm *mpi_gate_claimed(const struct mpi_call *call, int nranks, enum 
     if (call->nonblocking)
         return gate_started(call, nranks, call->total, why);
     c = mpi_gate_comm(call->comm, nranks, call->collective, SIZES_CLAIMED, call->total, why);
-    if (*why == REASON_SLOWER)
-        settled_keep(mpi_comm_find(call->comm), call, NULL);
+    if (*why == REASON_SLOWER || *why == REASON_SHORT)
+        settled_keep(mpi_comm_find(call->comm), call, NULL, *why);
     return c;
 }
 

@@ -199,6 +199,8 @@ static void conclude(struct mpi_comm *c, struct guard_entry *e, const struct mpi
     if (c->rank == 0)
         count_verdict(call->collective, call->total, &e->verdict, &e->before);
     stored_learn(c, e, call->collective, kind_of(c, call));
+    if (e->is_short)
+        e->why = REASON_SHORT;
     if (guard_is_news(e))
         tell_verdict(c, e, call);
 }
@@ -220,7 +222,7 @@ static struct mpi_outcome run_contender(struct mpi_comm *c, struct guard_entry *
     if (contender != GUARD_NATIVE) {
         why = serve_prepare(c, call, &e->reroute[contender - 1], &ready, &rc);
         if (!timed && !why && ready.variant)
-            settled_keep(c, call, ready.variant);
+            settled_keep(c, call, ready.variant, REASON_NONE);
         start = timed ? count_now() : 0;
         if (timed && call->begun > 0)
             began = start = call->begun;

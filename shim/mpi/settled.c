@@ -48,9 +48,9 @@ static int holds(const struct settled *k, const struct guard_entry *e)
            (!k->place || variants_place_is(k->place, k->variant));
 }
 
-static int by_library(const struct mpi_call *call)
+static int by_library(const struct settled *k, const struct mpi_call *call)
 {
-    count_native(call->collective, REASON_SLOWER);
+    count_native(call->collective, k->why);
     return library_call(call);
 }
 
@@ -81,7 +81,7 @@ int settled_again(struct mpi_call *call, const struct settled_call *s, int *rc)
     if (!holds(k, e) || !guard_settled(e))
         return 0;
     guard_found(&c->guard, k->entry);
-    *rc = k->variant ? by_variant(c, k, call) : by_library(call);
+    *rc = k->variant ? by_variant(c, k, call) : by_library(k, call);
     return 1;
 }
 
@@ -104,7 +104,8 @@ static int can_stay(const struct mpi_call *call, const struct plan_variant *v)
            (!v || !call->native_alike || packed);
 }
 
-void settled_keep(struct mpi_comm *c, const struct mpi_call *call, const struct plan_variant *v)
+void settled_keep(struct mpi_comm *c, const struct mpi_call *call, const struct plan_variant *v,
+                  enum reason why)
 {
     const struct settled_call *s = call->settled;
     struct settled *k = place_of(c, call);
@@ -115,6 +116,7 @@ void settled_keep(struct mpi_comm *c, const struct mpi_call *call, const struct 
                           .total = call->total,
                           .in_place = s->own == MPI_IN_PLACE,
                           .never = !can_stay(call, v),
+                          .why = why,
                           .variant = v,
                           .place = v ? variants_place(c, v) : NULL};
     k->entry = guard_index(&c->guard, call->collective, PLAN_IN_HOST, call->total, &k->key);

@@ -17,6 +17,8 @@
 #include <mpi.h>
 #include <stdint.h>
 
+#include "shim/decide/reasons.h"
+
 struct guard_entry;
 struct mpi_call;
 struct mpi_comm;
@@ -68,7 +70,8 @@ struct settled {
     int in_place, never;                /* never: some type is not predefined */
     uint32_t key;                       /* the guard's, of its entry */
     int entry;                          /* which */
-    const struct plan_variant *variant; /* NULL: the library as it likes */
+    enum reason why;                    /* the library serves as it likes */
+    const struct plan_variant *variant; /* NULL: it does */
     struct variant_comm *place;         /* of the variant; NULL: it needs none */
 };
 
@@ -79,7 +82,8 @@ struct settled {
 int settled_again(struct mpi_call *call, const struct settled_call *s, int *rc);
 
 /* The guard is settled on this way of the call. Keeps it if it is a small blocking one that has
-   call->settled. v: the variant, prepared; NULL: the library as it likes. */
-void settled_keep(struct mpi_comm *c, const struct mpi_call *call, const struct plan_variant *v);
+   call->settled. v: the variant, prepared; NULL: the library as it likes, and why. */
+void settled_keep(struct mpi_comm *c, const struct mpi_call *call, const struct plan_variant *v,
+                  enum reason why);
 
 #endif
