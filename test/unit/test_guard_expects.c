@@ -6,6 +6,7 @@
 #include <check.h>
 #include <math.h>
 
+#include "planners/variants.h"
 #include "test/unit/guarded.h"
 #include "test/unit/suites.h"
 
@@ -106,7 +107,7 @@ START_TEST(test_guard_expects__a_row_without_a_model_has_its_trial_beside_others
 }
 END_TEST
 
-static double passed; /* seconds */
+static double passed, agreeing = 3e-4; /* seconds */
 
 static double clock_now(void)
 {
@@ -116,7 +117,7 @@ static double clock_now(void)
 static int agree_slowly(void *context, double *value, int n)
 {
     (void)context, (void)value, (void)n;
-    passed += 3e-4;
+    passed += agreeing;
     return 0;
 }
 
@@ -136,6 +137,44 @@ START_TEST(test_guard_expects__looks_are_rare_where_agreements_are_slow)
             looks++;
         }
     ck_assert_int_ge(looks, 3);
+}
+END_TEST
+
+/* Calls through the guard, of which the library's take a microsecond and its other algorithm as
+   long, and an agreement so many of them. Returns the agreements in that many calls. */
+static int agreements(struct guard *g, const struct plan_candidate *c, double times, int calls)
+{
+    int n = 0;
+
+    agreeing = 1e-6 * times;
+    guard_open(g, 0, clock_now);
+    struct guard_entry *e = guard_find(g, COLL_ALLREDUCE, 0, MIB);
+    guard_begin(g, e, MIB, c, 1, 0);
+    for (int call = 0; call < calls; call++)
+        n += call_alone(g, e, (double[]){1e-6, 1e-6}, agree_slowly);
+    agreeing = 3e-4;
+    return n;
+}
+
+/* An agreement may take longer than many calls. Then looks are rarer, and at last there are none:
+   the library serves, where its own algorithms are all that there is. */
+START_TEST(test_guard_expects__calls_that_are_shorter_than_agreements_are_left_alone)
+{
+    struct plan_candidate ours = {.seconds = 1},
+                          library = {.algorithm = &plan_variants[0].row, .seconds = 1};
+    struct guard g;
+    int n = agreements(&g, &library, 8, 100000);
+
+    ck_assert_int_gt(n, 8);
+    ck_assert_int_lt(n * 8, 100000 / 50); /* looks take a percent, and the first rounds */
+    ck_assert_int_eq(g.entry->is_short, 0);
+    ck_assert_int_lt(agreements(&g, &library, 40, 100000), 4);
+    ck_assert_int_eq(g.entry->is_short, 1);
+    ck_assert_int_eq(g.entry->best, GUARD_NATIVE);
+    n = agreements(&g, &ours, 40, 100000);
+    ck_assert_int_gt(n, 8);
+    ck_assert_int_lt(n * 40, 100000 / 25);
+    ck_assert_int_eq(g.entry->is_short, 0);
 }
 END_TEST
 
@@ -173,6 +212,7 @@ Suite *suite_guard_expects(void)
     tcase_add_test(t, test_guard_expects__a_library_that_is_warm_is_not_cold);
     tcase_add_test(t, test_guard_expects__a_row_without_a_model_has_its_trial_beside_others);
     tcase_add_test(t, test_guard_expects__looks_are_rare_where_agreements_are_slow);
+    tcase_add_test(t, test_guard_expects__calls_that_are_shorter_than_agreements_are_left_alone);
     tcase_add_test(t, test_guard_expects__an_earlier_job_is_believed_until_it_is_wrong);
     suite_add_tcase(s, t);
     return s;
