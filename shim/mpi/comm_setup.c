@@ -66,8 +66,7 @@ static int room_open(struct room *m, int size)
                        .last = malloc(n * sizeof *m->last),
                        .member = malloc(n * sizeof *m->member),
                        .error = malloc(n * sizeof *m->error)};
-    return (m->hello || size <= FEW) && m->report && m->offer && m->last && m->member &&
-           m->error;
+    return (m->hello || size <= FEW) && m->report && m->offer && m->last && m->member && m->error;
 }
 
 static void room_close(struct room *m)

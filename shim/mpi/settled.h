@@ -4,7 +4,7 @@
  * root of an earlier one on its communicator is as right and as large as that was. While the guard
  * is settled on the same contender, it goes the same way without the questions in between. Code and
  * data of these are cold after a program's own work: 16 ranks on two cores were 7 % slower by one
- * of the library's algorithms than with it forced, and are 2 % so (emulated, Allreduce of 1 KiB).
+ * of the library's algorithms than with it forced, and are about 4 % so (docs/figures.md, 1 KiB).
  *
  * The counts that all ranks keep advance as if all questions had been asked, since another rank may
  * have to ask them. Rejected: remembering larger calls, whose way depends on rails and helpers too.

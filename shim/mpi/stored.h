@@ -15,7 +15,8 @@
 /* At MPI_Init, by all ranks, with the same settings. Returns an MPI code. */
 int stored_share(const struct tree *t);
 
-/* A new entry of the communicator's guard begins with what is known. Returns whether anything is. */
+/* A new entry of the communicator's guard begins with what is known. Returns whether anything is.
+ */
 int stored_recall(struct mpi_comm *c, struct guard_entry *e, enum plan_collective collective,
                   unsigned kind);
 

@@ -19,7 +19,8 @@ uint64_t nccl_stored_hash(const char *library);
    other hashes must free the rows. */
 uint64_t nccl_stored_here(struct nccl_comm *c);
 
-/* A new entry of the communicator's guard begins with what is known. Returns whether anything is. */
+/* A new entry of the communicator's guard begins with what is known. Returns whether anything is.
+ */
 int nccl_stored_recall(struct nccl_comm *c, struct guard_entry *e, enum plan_collective collective,
                        unsigned kind);
 
