@@ -13,6 +13,7 @@ static const double cold_weight = 2;  /* as many first calls say so */
 static const double most_cold = 3;    /* more than that is no longer its being the first */
 static const double least_agreeing = .005;
 static const double most_agreeing = 1e4, most_agreeing_later = 1;
+static const double grows = 4;     /* times what is known, or a call: one agreement tells no more */
 static const double lucky = 3;     /* times the fastest call: that one was, or this is held up */
 static const double slower = 1.15; /* than the slowest call so far: something has changed */
 static const double faster = 1.5;  /* ... than the fastest */
@@ -199,12 +200,13 @@ static double read_round(struct guard_entry *e, int round, const double *took, d
     return own;
 }
 
-/* The share of an agreement in a call that took so long. If it takes longer than the call, that is
-   lost as by a slow trial. */
+/* The share of an agreement in a call that took so long. One may be held up, so several have to
+   tell of many calls. If it takes longer than the call, that is lost as by a slow trial. */
 static void learn_agreeing(struct guard_entry *e, double agreement, double own)
 {
-    double most = e->later ? most_agreeing_later : most_agreeing;
+    double known = e->agreeing > 1 ? e->agreeing : 1, most = grows * known;
 
+    most = e->later ? most_agreeing_later : most < most_agreeing ? most : most_agreeing;
     if (agreement > 0 && own > 0) {
         double share = agreement / own;
         share = share < least_agreeing ? least_agreeing : share > most ? most : share;

@@ -7,34 +7,11 @@
  * beside them, which live for long: so ranks remember different ones. At last comes one that lives
  * for long.
  */
-#include "test/mpi/harness.h"
+#include "test/mpi/sums.h"
 
-enum { LONG = 200, MOST_ELEMENTS = 1 << 20 };
+enum { LONG = 200 };
 
-static int elements, mine[MOST_ELEMENTS], sum[MOST_ELEMENTS];
-
-static void reduce(MPI_Comm comm, int number)
-{
-    int size, rank;
-
-    MPI_Comm_size(comm, &size);
-    MPI_Comm_rank(comm, &rank);
-    for (int i = 0; i < elements; i++)
-        mine[i] = number + rank + i;
-    MPI_Allreduce(mine, sum, elements, MPI_INT, MPI_SUM, comm);
-    for (int i = 0; i < elements; i++)
-        if (sum[i] != size * (number + i) + size * (size - 1) / 2) {
-            fail("call %d of %d ranks: element %d is %d", number, size, i, sum[i]);
-            return;
-        }
-}
-
-static void live(MPI_Comm comm, int calls)
-{
-    for (int k = 0; k < calls; k++)
-        reduce(comm, k);
-    MPI_Comm_free(&comm);
-}
+static int elements;
 
 static double brief(int calls)
 {
@@ -42,7 +19,7 @@ static double brief(int calls)
     MPI_Comm comm;
 
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
-    live(comm, calls);
+    sums_live(comm, elements, calls);
     return MPI_Wtime() - began;
 }
 
@@ -54,19 +31,19 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     test_began("brief", argc, argv);
     int communicators = argc > 2 ? atoi(argv[2]) : 40, calls = argc > 3 ? atoi(argv[3]) : 5;
-    elements = (argc > 4 ? atoi(argv[4]) : 100000) / (int)sizeof *mine;
-    if (elements > MOST_ELEMENTS)
+    elements = (argc > 4 ? atoi(argv[4]) : 100000) / (int)sizeof(int);
+    if (elements > SUMS_MOST)
         MPI_Abort(MPI_COMM_WORLD, 2);
     for (int i = 0; i < communicators; i++)
         took += brief(calls);
     for (int i = 0; i < 4; i++) {
         MPI_Comm_split(MPI_COMM_WORLD, world_rank % 2 ? 0 : MPI_UNDEFINED, 0, &comm);
         if (comm != MPI_COMM_NULL)
-            live(comm, LONG / 4);
+            sums_live(comm, elements, LONG / 4);
         brief(calls);
     }
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
-    live(comm, LONG);
+    sums_live(comm, elements, LONG);
     if (world_rank == 0)
         printf("brief: %.2f ms per communicator of %d calls\n", 1e3 * took / communicators, calls);
     int code = test_ended();

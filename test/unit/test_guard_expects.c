@@ -156,6 +156,28 @@ static int agreements(struct guard *g, const struct plan_candidate *c, double ti
     return n;
 }
 
+/* One agreement is held up for as long as a thousand calls. */
+START_TEST(test_guard_expects__an_agreement_that_is_held_up_decides_nothing)
+{
+    struct plan_candidate library = {.algorithm = &plan_variants[0].row, .seconds = 1};
+    struct guard g;
+    int n = 0;
+
+    guard_open(&g, 0, clock_now);
+    struct guard_entry *e = guard_find(&g, COLL_ALLREDUCE, 0, MIB);
+    guard_begin(&g, e, MIB, &library, 1, 0);
+    for (int call = 0; call < 2000; call++) {
+        agreeing = n == 2 ? 1 : 1e-4;
+        n += call_alone(&g, e, (double[]){1e-3, 5e-4}, agree_slowly);
+    }
+    agreeing = 3e-4;
+    ck_assert_int_eq(e->is_short, 0);
+    ck_assert_int_eq(e->best, 1);
+    ck_assert_int_gt(n, 5);
+    ck_assert_double_lt(e->agreeing, .5);
+}
+END_TEST
+
 /* An agreement may take longer than many calls. Then looks are rarer, and at last there are none:
    the library serves, where its own algorithms are all that there is. */
 START_TEST(test_guard_expects__calls_that_are_shorter_than_agreements_are_left_alone)
@@ -163,12 +185,14 @@ START_TEST(test_guard_expects__calls_that_are_shorter_than_agreements_are_left_a
     struct plan_candidate ours = {.seconds = 1},
                           library = {.algorithm = &plan_variants[0].row, .seconds = 1};
     struct guard g;
-    int n = agreements(&g, &library, 8, 100000);
+    int n = agreements(&g, &library, 15.5, 200000);
 
     ck_assert_int_gt(n, 8);
-    ck_assert_int_lt(n * 8, 100000 / 50); /* looks take a percent, and the first rounds */
+    ck_assert_double_lt(n * 15.5, 200000 / 50); /* looks take a percent, and the first rounds */
     ck_assert_int_eq(g.entry->is_short, 0);
-    ck_assert_int_lt(agreements(&g, &library, 40, 100000), 4);
+    ck_assert_int_lt(agreements(&g, &library, 16.5, 200000), 20);
+    ck_assert_int_eq(g.entry->is_short, 1);
+    ck_assert_int_lt(agreements(&g, &library, 40, 100000), 10);
     ck_assert_int_eq(g.entry->is_short, 1);
     ck_assert_int_eq(g.entry->best, GUARD_NATIVE);
     n = agreements(&g, &ours, 40, 100000);
@@ -212,6 +236,7 @@ Suite *suite_guard_expects(void)
     tcase_add_test(t, test_guard_expects__a_library_that_is_warm_is_not_cold);
     tcase_add_test(t, test_guard_expects__a_row_without_a_model_has_its_trial_beside_others);
     tcase_add_test(t, test_guard_expects__looks_are_rare_where_agreements_are_slow);
+    tcase_add_test(t, test_guard_expects__an_agreement_that_is_held_up_decides_nothing);
     tcase_add_test(t, test_guard_expects__calls_that_are_shorter_than_agreements_are_left_alone);
     tcase_add_test(t, test_guard_expects__an_earlier_job_is_believed_until_it_is_wrong);
     suite_add_tcase(s, t);
