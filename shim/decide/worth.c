@@ -8,6 +8,7 @@ enum { COARSE = 3 }; /* samples, before which blocks are not worth it */
 
 static const double to_come = 1000;     /* calls, besides as many as were made */
 static const double indifferent = .01;  /* a gain that is not worth a change */
+static const double host_time = .02;    /* ... nor more of the host's time */
 static const double aging = 2e-6;       /* variance, by call since the last measurement */
 static const double usual_calls = 70;   /* in which one is held up for long, at first sight */
 static const double most_held_up = 4.6; /* logarithm of how much longer such a call takes at most */
@@ -242,9 +243,24 @@ static struct estimate aged(struct estimate d, uint32_t later)
     return d;
 }
 
+/* A later clock does not see the host's time, of which a reroute takes more: so much faster has it
+   to be. */
+static double handicap(const struct view *v, int i)
+{
+    return v->e->later && i != GUARD_NATIVE ? host_time : 0;
+}
+
+static struct estimate against(const struct view *v, const struct belief *b, int i, uint32_t later)
+{
+    struct estimate d = aged(belief_compare(b, i, v->best), later);
+
+    d.mean += handicap(v, i) - handicap(v, v->best);
+    return d;
+}
+
 struct estimate worth_belief(const struct view *v, int i, uint32_t later)
 {
-    return aged(belief_compare(&v->b, i, v->best), later);
+    return against(v, &v->b, i, later);
 }
 
 /* The mean of what a contender is shorter, where it is. */
@@ -344,7 +360,7 @@ double worth_trial(const struct view *v, int i, uint32_t later)
         double chance = v->held_up[i], sure = gain + cost > 0 ? gain + cost : 0;
 
         learn(&without, e, e, &v->s, v->discarded | 1u << i);
-        double hoped = hope(aged(belief_compare(&without, i, v->best), later));
+        double hoped = hope(against(v, &without, i, later));
         double both =
             chance * hoped * (calls + to_come) + (1 - chance) * sure - cost - 2 * e->agreeing;
         if (both > gain)

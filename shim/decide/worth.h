@@ -41,7 +41,8 @@ uint32_t worth_spared(double times);
 
 void worth_view(const struct guard *g, struct guard_entry *e, struct view *v);
 
-/* Contender i against the one in use, `later` calls from now. */
+/* Contender i against the one in use, `later` calls from now. With a later clock a reroute has to
+   be 2 % faster than the library. */
 struct estimate worth_belief(const struct view *v, int i, uint32_t later);
 
 /* Has the contender samples that count? */

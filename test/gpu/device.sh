@@ -18,6 +18,7 @@ steps=(
   'cluster|7|rerouted cases pass on the real NCCL, between hosts of one rank each'
   'shared|9|NCCL 2.30: ranks of a host on one GPU, P2P inside and sockets between hosts; registered buffers and graphs do not hang'
   'times|5|microseconds of a group (the model: 20 between hosts) and of calls, on the stream and for the host'
+  'guard|5|left to the guard, calls settle at the time of the better of the library and the reroute'
   'channels|4|GB/s of a channel inside a host (the model: 20)'
   'torch|6|PyTorch trains to the same losses, also with expandable segments'
   'queue|3|with one hardware queue all is native, and compute beside it is not held up'
@@ -102,13 +103,15 @@ try() {
   return "$rc"
 }
 limited() { timeout "$limit" "$@"; }
-# WHAT LABEL-FIELD NUMBER-FIELD UNIT: of each JSON line of the last output; seconds in us, rate is bytes by seconds
+# WHAT LABEL-FIELD[+LABEL-FIELD] NUMBER-FIELD UNIT: of each JSON line of the last output; seconds in us, rate is bytes by seconds
 value() {
   awk -v label="$2" -v number="$3" '
     function field(name) { return match($0, "\"" name "\": \"?[^,\"}]*") ? substr($0, RSTART + length(name) + 4, RLENGTH - length(name) - 4) : "" }
     /^[{].*"seconds"/ {
       x = number == "rate" ? field("bytes") / field("seconds") / 1e9 : field(number) * (number == "seconds" ? 1e6 : 1)
-      l = field(label)
+      l = ""
+      for (i = 1; i <= split(label, of, "+"); i++)
+        l = l (i > 1 ? " " : "") field(of[i])
       gsub(/"/, "", l)
       printf "%s\t%.1f\n", l, x
     }' "$tmp/out" | while IFS=$'\t' read -r label number; do note "$1 $label" "$number" "$4"; done
@@ -214,6 +217,24 @@ step_times() {
   for count in "${counts[@]}"; do times 'hosts of one' "$library" "$count" 4; done
   find_shared || return 0
   for count in "${counts[@]}"; do times 'hosts of two' "$shared_library" "$count" 2 "${shared[@]}"; done
+}
+# The rounds are interleaved: the library and the guard in each.
+step_guard() {
+  { has_nccl && find_shared; } || return 0
+  local of=(--ranks 4 --hosts 2 --count 4194304 settled_rates) round
+  [ -z "$simulated" ] || of=(--ranks 4 --hosts 2 --count 262144 settled_rates)
+  for round in 1 2 3; do
+    try "round $round, the library" ranks "$shared_library" "${shared[@]}" -- "${of[@]}"
+    value "round $round, library:" collective+bytes seconds us
+    value "round $round, library, host:" collective+bytes call_us us
+    try "round $round, left to the guard" ranks "$shared_library" "${shared[@]}" "$shim" COLLSHIM_LOG=info COLLSHIM_TOPOLOGY='node:2 rank:2' \
+      -- "${of[@]}"
+    value "round $round, guard:" collective+bytes seconds us
+    value "round $round, guard, first calls:" collective+bytes first_us us
+    value "round $round, guard, host:" collective+bytes call_us us
+    grep 'guard: NCCL' "$tmp/out" | sed 's/^collshim: guard: NCCL //' | while read -r line; do note "round $round, verdict" "$line"; done
+    [ -z "$simulated" ] || break
+  done
 }
 step_channels() {
   local count=16777216

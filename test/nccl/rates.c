@@ -55,6 +55,17 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* `count` elements: of the vector, or of one rank's block. */
+static void call(const struct rank *r, int kind, float *in, float *out, size_t count)
+{
+    if (kind == ALLGATHER)
+        NCCL(ncclAllGather(in, out, count, ncclFloat, r->comm, r->stream));
+    else if (kind == REDUCE_SCATTER)
+        NCCL(ncclReduceScatter(in, out, count, ncclFloat, ncclSum, r->comm, r->stream));
+    else
+        NCCL(ncclAllReduce(in, in, count, ncclFloat, ncclSum, r->comm, r->stream));
+}
+
 /* For the stream, the last call's; for the host, the median of all but the first. */
 static void test_rates(struct rank *r)
 {
@@ -76,12 +87,7 @@ static void test_rates(struct rank *r)
             ranks_meet(r);
             CUDA(EventRecord(begin, r->stream));
             began = now_us();
-            if (k == ALLGATHER)
-                NCCL(ncclAllGather(in, out, r->count, ncclFloat, r->comm, r->stream));
-            else if (k == REDUCE_SCATTER)
-                NCCL(ncclReduceScatter(in, out, r->count, ncclFloat, ncclSum, r->comm, r->stream));
-            else
-                NCCL(ncclAllReduce(in, in, r->count, ncclFloat, ncclSum, r->comm, r->stream));
+            call(r, k, in, out, r->count);
             calls_us[i] = now_us() - began;
             CUDA(EventRecord(end, r->stream));
         }
@@ -97,6 +103,61 @@ static void test_rates(struct rank *r)
     }
     CUDA(EventDestroy(begin));
     CUDA(EventDestroy(end));
+    device_free(in);
+    device_free(out);
+}
+
+/* Seconds per call; `call_us` has each call's time on the host. At most four calls are queued. */
+static double queued_seconds(struct rank *r, int kind, float *in, float *out, size_t count,
+                             int calls, double *call_us)
+{
+    CUevent begin, end;
+    float ms = 0;
+
+    CUDA(EventCreate(&begin, CU_EVENT_DEFAULT));
+    CUDA(EventCreate(&end, CU_EVENT_DEFAULT));
+    stream_wait(r->stream);
+    ranks_meet(r);
+    CUDA(EventRecord(begin, r->stream));
+    for (int i = 0; i < calls; i++) {
+        double began = now_us();
+
+        call(r, kind, in, out, count);
+        call_us[i] = now_us() - began;
+        if (i % 4 == 3)
+            stream_wait(r->stream);
+    }
+    CUDA(EventRecord(end, r->stream));
+    stream_wait(r->stream);
+    CUDA(EventElapsedTime(&ms, begin, end));
+    CUDA(EventDestroy(begin));
+    CUDA(EventDestroy(end));
+    return largest(r, (double)ms / 1e3) / calls;
+}
+
+/* The first calls of a size, among which a guard compares, and later ones: three sizes of each
+   collective. Zeroes: sums of many calls stay what they are. */
+static void test_settled_rates(struct rank *r)
+{
+    enum { FIRST = 200, PARTS = 256 };
+    float *in = device_new(room(r)), *out = device_new(room(r));
+    double call_us[FIRST];
+
+    CUDA(MemsetD8Async((CUdeviceptr)in, 0, room(r), r->stream));
+    for (int k = 0; k < KINDS; k++)
+        for (size_t part = PARTS; is_timed(k) && part; part /= 16) {
+            double first = queued_seconds(r, k, in, out, r->count / part, FIRST, call_us);
+            double between = queued_seconds(r, k, in, out, r->count / part, FIRST, call_us);
+            double settled = queued_seconds(r, k, in, out, r->count / part, FIRST, call_us);
+
+            qsort(call_us, FIRST, sizeof *call_us, by_size);
+            if (r->rank == 0)
+                printf("{\"collective\": \"%s\", \"bytes\": %zu, \"seconds\": %.6g, "
+                       "\"first_us\": %.1f, \"call_us\": %.1f}\n",
+                       names[k], r->count / part * sizeof *in, settled, first * 1e6,
+                       call_us[FIRST / 2]);
+            check(r, first > 0 && between > 0 && settled > 0, "%s takes no time", names[k]);
+        }
     device_free(in);
     device_free(out);
 }
@@ -303,6 +364,7 @@ static void test_message_rates(struct rank *r)
 }
 
 const struct test_case cases_rates[] = {{"rates", test_rates},
+                                        {"settled_rates", test_settled_rates},
                                         {"set_rates", test_set_rates},
                                         {"two_level_rates", test_two_level_rates},
                                         {"group_rates", test_group_rates},
