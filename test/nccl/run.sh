@@ -54,7 +54,7 @@ all=(reductions moves exchanges messages premul_unseen nothing one_rank groups m
   captured_other captured_mapped captured_registered captured_group rates set_rates two_level_rates group_rates message_rates memory memory_for_others)
 small=(full_device) # of a device that the simulated driver can fill
 processes_only=(forks debugged) # of ranks that are processes
-late=(captured_late captured_again fresh ahead links_change) # many calls
+late=(captured_late captured_again fresh ahead links_change settled_rates) # many calls
 slow=(sets_apart late_once) # several times until a rank has lost its patience
 # But those of which a rerouted run waits 5 s for ranks that do not come.
 mapfile -t prompt < <(printf '%s\n' "${all[@]}" | grep -vxE 'exchanges|different_order')
@@ -513,6 +513,17 @@ if [ -z "$quick" ]; then
   awk -F: '{ turn = NR - 1; bad += $1 != (turn % 2 ? "the library\047s own" : "rerouted") || $2 <= 2500 * turn || $2 > 2500 * turn + 1600 }
     END { exit bad || NR != 4 }' "$tmp/verdicts"
   ok "links that change: a verdict within 1600 calls of each change, not $(paste -sd' ' "$tmp/verdicts")" $?
+fi
+# Settled calls take as long on the stream as the better of both ways.
+settled_times() { jq -n '[inputs.seconds]' <(grep '^{' "$tmp/printed"); }
+if [ -z "$quick" ]; then
+  settles=(NCCL_RANKS_RATES=allreduce NCCLSIM='near=300 far=5 rings=1' "$ranks" --ranks 4 --hosts 2 --count 262144 settled_rates)
+  simulated "${settles[@]}" >"$tmp/printed" 2>&1
+  library=$(settled_times)
+  preloaded 'calls that settle' COLLSHIM_MIN_BYTES=1K "${settles[@]}"
+  jq -ne --argjson library "$library" --argjson ours "$(settled_times)" \
+    '($ours | length) == 3 and ([$ours, $library] | transpose | all(.[0] <= 1.001 * .[1])) and $ours[2] < .95 * $library[2]' >/dev/null
+  ok 'calls that settle: never slower than the library, large ones faster' $?
 fi
 # The next job begins with its findings.
 stored() { preloaded "$1" COLLSHIM_MIN_BYTES=1K COLLSHIM_STORE="$tmp/store" NCCLSIM='near=200 far=0.5 rings=1' "$ranks" --ranks 8 --hosts 2 --count 200003 repeated; }
