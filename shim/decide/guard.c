@@ -43,6 +43,19 @@ int guard_settled(struct guard_entry *e)
     return 1;
 }
 
+uint32_t guard_alone(const struct guard_entry *e)
+{
+    return e->state == FOR_GOOD ? UINT32_MAX : e->state == SETTLED ? e->left : 0;
+}
+
+void guard_passed(struct guard *g, int i, uint32_t calls, uint32_t last)
+{
+    struct guard_entry *e = &g->entry[i];
+
+    g->used[i] = g->calls + last;
+    e->left -= e->state == SETTLED ? calls : 0;
+}
+
 int guard_wants_candidates(const struct guard_entry *e)
 {
     return e->state == NEW;

@@ -166,6 +166,12 @@ const struct guard_entry *guard_known(const struct guard *g, enum plan_collectiv
 /* Is nothing to be timed? Counts the call if so. The contender is e->best then. */
 int guard_settled(struct guard_entry *e);
 
+/* How many calls from now on are not to be timed, whatever they are. guard_passed: so many of entry
+   i's were made without asking; the last one was number `last` of calls that the guard has not
+   counted yet, in its `calls`. */
+uint32_t guard_alone(const struct guard_entry *e);
+void guard_passed(struct guard *g, int i, uint32_t calls, uint32_t last);
+
 /* If not settled: shall candidates be handed in by guard_begin before guard_pick? Without
    candidates the entry is settled on the library for good. Entries of the same collective and kind
    in near classes tell what to expect. Recipes are borrowed for as long as the entry lives. warm:

@@ -151,15 +151,11 @@ static int allreduce_run(const struct allreduce_arguments *a, struct mpi_call *c
         why = a->comm == MPI_COMM_NULL || bytes_of(elements, a->type, &call->total) < 0
                   ? REASON_ARGUMENTS
                   : gate_size(call->total, mpi_process.least_bytes);
-    struct settled_call again = {.like = {.native = a->form.native,
-                                          .count = {a->count},
-                                          .type = {MPI_DATATYPE_NULL, a->type},
-                                          .op = a->op,
-                                          .root = a->root},
-                                 .buffers = call->collective == COLL_REDUCE ? SETTLED_AT_ROOT
-                                                                            : SETTLED_BOTH,
-                                 .own = a->sendbuf,
-                                 .all = a->recvbuf};
+    struct settled_call again = {
+        .like = settled_of_one(a->form.native, a->count, a->type, a->op, a->root),
+        .buffers = call->collective == COLL_REDUCE ? SETTLED_AT_ROOT : SETTLED_BOTH,
+        .own = a->sendbuf,
+        .all = a->recvbuf};
     int rc;
     if (!why && !counts_given(a->counts) && settled_again(call, &again, &rc))
         return rc;

@@ -156,8 +156,11 @@ static int alltoall(struct alltoall_arguments *a)
             !bytes_of_all(block, a->size, &call.total))
             why = gate_size(call.total, mpi_process.least_bytes);
     }
-    struct settled_call again = settled_both(a->form.native, a->sendbuf, a->sendcount, a->sendtype,
-                                             a->recvbuf, a->recvcount, a->recvtype);
+    struct settled_call again = {.like = settled_of_two(a->form.native, a->sendcount, a->sendtype,
+                                                        a->recvcount, a->recvtype, 0),
+                                 .buffers = SETTLED_BOTH,
+                                 .own = a->sendbuf,
+                                 .all = a->recvbuf};
     int rc;
     if (!why && settled_again(&call, &again, &rc))
         return rc;

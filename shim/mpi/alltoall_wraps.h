@@ -14,7 +14,10 @@ int WRAP(FORM(Alltoall, alltoall))(const void *sendbuf, COUNT sendcount, MPI_Dat
                                    void *recvbuf, COUNT recvcount, MPI_Datatype recvtype,
                                    MPI_Comm comm FORM_PARAMETERS)
 {
-    if (FORM_SMALL(COLL_ALLTOALL, recvcount, recvtype, comm))
+    if (FORM_AGAIN(comm, sendbuf, recvbuf,
+                   settled_of_two(NATIVE(FORM(Alltoall, alltoall)), sendcount, sendtype, recvcount,
+                                  recvtype, 0)) ||
+        FORM_SMALL(COLL_ALLTOALL, recvcount, recvtype, comm))
         return LIBRARY(FORM(Alltoall, alltoall))(sendbuf, sendcount, sendtype, recvbuf, recvcount,
                                                  recvtype, comm FORM_ARGUMENTS);
     return alltoall(&(struct alltoall_arguments){.sendbuf = sendbuf,

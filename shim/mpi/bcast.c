@@ -110,12 +110,10 @@ static int bcast(const struct bcast_arguments *a)
             mpi.Comm_size(a->comm, &size) == MPI_SUCCESS && a->root >= 0 && a->root < size)
             why = gate_size(call.total, mpi_process.least_bytes);
     }
-    struct settled_call again = {.like = {.native = a->form.native,
-                                          .count = {a->count},
-                                          .type = {MPI_DATATYPE_NULL, a->type},
-                                          .root = a->root},
-                                 .buffers = SETTLED_OWN,
-                                 .own = a->buffer};
+    struct settled_call again = {
+        .like = settled_of_one(a->form.native, a->count, a->type, (MPI_Op){0}, a->root),
+        .buffers = SETTLED_OWN,
+        .own = a->buffer};
     int rc;
     if (!why && settled_again(&call, &again, &rc))
         return rc;

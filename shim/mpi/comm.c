@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "shim/decide/count.h"
 #include "shim/decide/plan_key.h"
@@ -153,7 +154,11 @@ static __thread struct attribute_seen last __attribute__((tls_model("initial-exe
 
 struct mpi_comm *mpi_comm_find(MPI_Comm comm)
 {
-    return attribute_find(comm, mpi_process.keyval, &last);
+    struct mpi_comm *c = attribute_find(comm, mpi_process.keyval, &last);
+
+    if (c && c->lines.open)
+        settled_flush(c);
+    return c;
 }
 
 struct mpi_comm *mpi_comm_last(MPI_Comm comm)
@@ -186,12 +191,13 @@ int mpi_comm_is_foreign(MPI_Comm comm, int n)
 
 static struct mpi_comm *make_state(MPI_Comm comm, struct young *young)
 {
-    struct mpi_comm *c = calloc(1, sizeof *c);
+    struct mpi_comm *c = aligned_alloc(_Alignof(struct mpi_comm), sizeof *c);
     enum reason own = REASON_NONE, verdict;
     int size;
 
     mpi.Comm_size(comm, &size);
     if (c) {
+        memset(c, 0, sizeof *c);
         c->size = size;
         c->private_comm = MPI_COMM_NULL;
         guard_open(&c->guard, 0, count_now);

@@ -37,7 +37,8 @@ enum { GPUS_KEPT = 4, CHANNELS_MOST = 8 };
 struct mpi_comm {
     enum reason verdict; /* REASON_NONE, or why all calls on this communicator run natively */
     int rank, size;
-    struct settled settled[SETTLED_KEPT]; /* calls that may come again */
+    struct settled_lines lines;           /* calls that come again */
+    struct settled settled[SETTLED_KEPT]; /* and what else is known of them */
     int placed;                           /* it counts as one of those that have a private_comm */
     MPI_Comm private_comm;                /* owned */
     struct topo *topo;                    /* owned */

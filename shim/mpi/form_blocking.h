@@ -5,6 +5,8 @@
 #define FORM_PARAMETERS
 #define FORM_ARGUMENTS
 #define FORM_GIVEN
+#define FORM_AGAIN(comm, own, all, ...)                                                            \
+    settled_passes(comm, &(struct settled_like[]){__VA_ARGS__}[0], own, all)
 #define FORM_SMALL(...) mpi_gate_passes(__VA_ARGS__)
 #define FORM_PASSES(passes) 0
 #define FORM_HERE(Name, name)                                                                      \

@@ -4,6 +4,7 @@
 #undef FORM_PARAMETERS
 #undef FORM_ARGUMENTS
 #undef FORM_GIVEN
+#undef FORM_AGAIN
 #undef FORM_SMALL
 #undef FORM_PASSES
 #undef FORM_HERE

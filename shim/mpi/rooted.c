@@ -151,17 +151,11 @@ int rooted_run(struct rooted *a, struct mpi_call *call, rooted_fill fill)
                   ? REASON_ARGUMENTS
                   : gate_size(call->total, mpi_process.least_bytes);
     }
-    struct settled_call again = {.like = {.native = a->form.native,
-                                          .count = {a->own.count},
-                                          .type = {a->own.type, MPI_DATATYPE_NULL},
-                                          .root = a->root},
+    struct settled_call again = {.like = settled_of_two(a->form.native, a->own.count, a->own.type,
+                                                        a->all.count, a->all.type, a->root),
                                  .buffers = SETTLED_AT_ROOT,
-                                 .own = a->own.buffer};
-    if (!why && rank == a->root) {
-        again.like.count[1] = a->all.count;
-        again.like.type[1] = a->all.type;
-        again.all = a->all.buffer;
-    }
+                                 .own = a->own.buffer,
+                                 .all = a->all.buffer};
     int rc;
     if (!why && settled_again(call, &again, &rc))
         return rc;

@@ -14,7 +14,10 @@ int WRAP(FORM(Scatter, scatter))(const void *sendbuf, COUNT sendcount, MPI_Datat
                                  void *recvbuf, COUNT recvcount, MPI_Datatype recvtype, int root,
                                  MPI_Comm comm FORM_PARAMETERS)
 {
-    if (FORM_PASSES(nonblocking_unjudged(COLL_SCATTER)))
+    if (FORM_AGAIN(comm, recvbuf, sendbuf,
+                   settled_of_two(NATIVE(FORM(Scatter, scatter)), recvcount, recvtype, sendcount,
+                                  sendtype, root)) ||
+        FORM_PASSES(nonblocking_unjudged(COLL_SCATTER)))
         return LIBRARY(FORM(Scatter, scatter))(sendbuf, sendcount, sendtype, recvbuf, recvcount,
                                                recvtype, root, comm FORM_ARGUMENTS);
     return scatter(&(struct rooted){

@@ -8,11 +8,16 @@
 #include "shim/mpi/predefined.h"
 #include "shim/mpi/serve.h"
 
-static struct settled *place_of(struct mpi_comm *c, const struct mpi_call *call)
-{
-    uint64_t mixed = (call->total + call->collective) * 0x9e3779b97f4a7c15u;
+int settled_any;
 
-    return &c->settled[mixed >> 32 & (SETTLED_KEPT - 1)];
+/* A place for such calls, among SETTLED_KEPT. */
+static unsigned place_of(const struct settled_like *l)
+{
+    uint64_t mixed = ((uintptr_t)l->native >> 4) + 31 * (uint64_t)l->count[0] +
+                     7 * (uint64_t)l->count[1] + ((uintptr_t)l->type[1] >> 4) +
+                     ((uintptr_t)l->op >> 4) + (uint64_t)l->root;
+
+    return mixed * 0x9e3779b97f4a7c15u >> 32 & (SETTLED_KEPT - 1);
 }
 
 static int is_like(const struct settled *k, const struct mpi_call *call,
@@ -25,18 +30,102 @@ static int is_like(const struct settled *k, const struct mpi_call *call,
            a->op == b->op && a->root == b->root && k->in_place == (s->own == MPI_IN_PLACE);
 }
 
-/* Has data an address, and is no buffer within the other? Else the library may refuse the call. */
-static int have_places(const struct mpi_comm *c, const struct mpi_call *call,
-                       const struct settled_call *s)
+/* Has data an address, and is no buffer within the other? Else the library may refuse the call.
+   reach: as in struct settled_line. */
+static int have_places(const void *own, const void *all, uint64_t reach)
 {
-    uintptr_t own = (uintptr_t)s->own, all = (uintptr_t)s->all;
-    int in_place = s->own == MPI_IN_PLACE;
+    uintptr_t at = (uintptr_t)own, other = (uintptr_t)all;
 
-    if (!own)
+    if (!own || !reach)
+        return own && own != MPI_IN_PLACE;
+    return all && all != MPI_IN_PLACE && (own == MPI_IN_PLACE || at < other || at - other >= reach);
+}
+
+static void note_site(const struct settled *k)
+{
+    site_note_native(k->collective, k->why);
+    site_note_bytes(k->total);
+}
+
+int settled_is_passing(MPI_Comm comm, const struct settled_like *like, const void *own,
+                       const void *all)
+{
+    struct mpi_comm *c = mpi_comm_last(comm);
+
+    if (!c)
         return 0;
-    if (s->buffers == SETTLED_OWN || (s->buffers == SETTLED_AT_ROOT && c->rank != s->like.root))
-        return !in_place;
-    return all && s->all != MPI_IN_PLACE && (in_place || own < all || own - all >= call->total);
+    unsigned place = place_of(like);
+    struct settled_line *l = &c->lines.line[place];
+    if (!l->left || l->native != like->native || l->count[0] != like->count[0] ||
+        l->count[1] != like->count[1] || l->type[0] != like->type[0] ||
+        l->type[1] != like->type[1] || l->op != like->op || l->root != like->root ||
+        !have_places(own, all, l->reach) || mpi_is_inside() || cuda_present())
+        return 0;
+    l->left--;
+    l->last = ++c->lines.calls;
+    __atomic_fetch_add(l->counter, 1, __ATOMIC_RELAXED);
+    if (site_now.cfa) /* a report is wanted */
+        note_site(&c->settled[place]);
+    return 1;
+}
+
+/* Count the calls that passed. What is left to a line stays. */
+static void count_passed(struct mpi_comm *c)
+{
+    struct settled_lines *all = &c->lines;
+
+    if (!all->calls)
+        return;
+    for (uint32_t open = all->open; open; open &= open - 1) {
+        int i = __builtin_ctz(open);
+        uint32_t passed = all->given[i] - all->line[i].left;
+
+        if (passed)
+            guard_passed(&c->guard, c->settled[i].entry, passed, all->line[i].last);
+        all->given[i] = all->line[i].left;
+    }
+    c->guard.calls += all->calls;
+    all->calls = 0;
+}
+
+/* No call passes by this place any more. */
+static void close_line(struct mpi_comm *c, unsigned place)
+{
+    c->lines.given[place] = c->lines.line[place].left = 0;
+    c->lines.open &= ~(1u << place);
+}
+
+void settled_flush(struct mpi_comm *c)
+{
+    count_passed(c);
+    while (c->lines.open)
+        close_line(c, (unsigned)__builtin_ctz(c->lines.open));
+}
+
+/* Let as many calls like that in this place pass as the guard leaves alone. Those of an entry have
+   them together, so the line of the last one has them all. */
+static void open_line(struct mpi_comm *c, unsigned place)
+{
+    const struct settled *k = &c->settled[place];
+    const struct settled_like *like = &k->like;
+
+    for (uint32_t open = c->lines.open; open; open &= open - 1)
+        if (c->settled[__builtin_ctz(open)].entry == k->entry)
+            close_line(c, (unsigned)__builtin_ctz(open));
+    if (like->count[0] > INT32_MAX || like->count[1] > INT32_MAX || k->reach > UINT32_MAX)
+        return;
+    __atomic_store_n(&settled_any, 1, __ATOMIC_RELAXED);
+    c->lines.open |= 1u << place;
+    c->lines.given[place] = guard_alone(&c->guard.entry[k->entry]);
+    c->lines.line[place] =
+        (struct settled_line){.native = like->native,
+                              .type = {like->type[0], like->type[1]},
+                              .op = like->op,
+                              .counter = &counters.live.native[k->collective][k->why],
+                              .count = {(int32_t)like->count[0], (int32_t)like->count[1]},
+                              .root = like->root,
+                              .left = c->lines.given[place],
+                              .reach = (uint32_t)k->reach};
 }
 
 /* Is it still what the guard and the variants have there? */
@@ -74,13 +163,17 @@ int settled_again(struct mpi_call *call, const struct settled_call *s, int *rc)
     if (call->nonblocking || !gate_bytes(call->total) || mpi_is_inside() ||
         !(c = mpi_comm_last(call->comm)) || c->verdict)
         return 0;
-    const struct settled *k = place_of(c, call);
-    if (k->never || !is_like(k, call, s) || !have_places(c, call, s))
+    unsigned place = place_of(&s->like);
+    const struct settled *k = &c->settled[place];
+    if (k->never || !is_like(k, call, s) || !have_places(s->own, s->all, k->reach))
         return 0;
+    count_passed(c);
     struct guard_entry *e = guard_entry_at(&c->guard, k->entry, k->key);
     if (!holds(k, e) || !guard_settled(e))
         return 0;
     guard_found(&c->guard, k->entry);
+    if (!k->variant)
+        open_line(c, place);
     *rc = k->variant ? by_variant(c, k, call) : by_library(k, call);
     return 1;
 }
@@ -97,23 +190,30 @@ static int is_lasting(MPI_Datatype type)
 static int can_stay(const struct mpi_call *call, const struct plan_variant *v)
 {
     const struct settled_like *like = &call->settled->like;
-    int sends = call->settled->own != MPI_IN_PLACE && like->type[0] != MPI_DATATYPE_NULL;
+    int sends = call->settled->buffers != SETTLED_OWN && call->settled->own != MPI_IN_PLACE;
     int packed = call->output.dense && (!sends || call->input.dense);
 
-    return (!sends || is_lasting(like->type[0])) && is_lasting(like->type[1]) &&
+    return is_lasting(like->type[0]) && is_lasting(like->type[1]) &&
            (!v || !call->native_alike || packed);
+}
+
+static int has_both(const struct mpi_comm *c, const struct settled_call *s)
+{
+    return s->buffers == SETTLED_BOTH || (s->buffers == SETTLED_AT_ROOT && c->rank == s->like.root);
 }
 
 void settled_keep(struct mpi_comm *c, const struct mpi_call *call, const struct plan_variant *v,
                   enum reason why)
 {
     const struct settled_call *s = call->settled;
-    struct settled *k = place_of(c, call);
+    struct settled *k = s ? &c->settled[place_of(&s->like)] : NULL;
 
     if (!s || call->wrong || !gate_bytes(call->total) || (k->never && is_like(k, call, s)))
         return;
     *k = (struct settled){.like = s->like,
+                          .collective = call->collective,
                           .total = call->total,
+                          .reach = has_both(c, s) ? call->total : 0,
                           .in_place = s->own == MPI_IN_PLACE,
                           .never = !can_stay(call, v),
                           .why = why,

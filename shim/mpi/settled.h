@@ -2,12 +2,16 @@
 /*
  * Small calls that come again. A call with the function, counts, predefined types, operation and
  * root of an earlier one on its communicator is as right and as large as that was. While the guard
- * is settled on the same contender, it goes the same way without the questions in between. Code and
- * data of these are cold after a program's own work: 16 ranks on two cores were 7 % slower by one
- * of the library's algorithms than with it forced, and are about 4 % so (docs/figures.md, 1 KiB).
+ * is settled on the same contender, it goes the same way without the questions in between.
+ *
+ * Code and data of these questions are cold after a program's own work, and a call of 16 ranks on
+ * two cores waits for the last rank's. So calls that the library serves as it likes are remembered
+ * in a cache line each, which a wrapper looks at before all else (settled_passes): as many of them
+ * pass as the guard leaves alone. Others have a longer look (settled_again).
  *
  * The counts that all ranks keep advance as if all questions had been asked, since another rank may
- * have to ask them. Rejected: remembering larger calls, whose way depends on rails and helpers too.
+ * have to ask them. Those of calls that passed are brought up to date before they are read
+ * (settled_flush). Rejected: remembering larger calls, whose way depends on rails and helpers too.
  *
  * Thread rule: as struct mpi_comm, where the calls are kept.
  */
@@ -17,6 +21,7 @@
 #include <mpi.h>
 #include <stdint.h>
 
+#include "planners/registry.h"
 #include "shim/decide/reasons.h"
 
 struct guard_entry;
@@ -27,14 +32,35 @@ struct variant_comm;
 
 enum { SETTLED_KEPT = 8 }; /* calls of a communicator, a power of two */
 
-/* Equal in calls that are alike; zero where a function has no such argument. */
+/* Equal in calls that are alike: arguments as given, also those without a meaning on this rank;
+   zero where a function has no such argument. */
 struct settled_like {
     int (*native)(const struct mpi_call *call); /* which function (mpi_call) */
-    MPI_Count count[2];                         /* sent, or both; received */
-    MPI_Datatype type[2]; /* sent, unless in place; received; MPI_DATATYPE_NULL: not significant */
+    MPI_Count count[2];                         /* of the first buffer, or of both; of the second */
+    MPI_Datatype type[2];
     MPI_Op op;
     int root;
 };
+
+/* Such a call with a count and a type for each buffer, or with one for all. */
+static inline struct settled_like settled_of_two(int (*native)(const struct mpi_call *call),
+                                                 MPI_Count sent, MPI_Datatype sent_type,
+                                                 MPI_Count received, MPI_Datatype received_type,
+                                                 int root)
+{
+    return (struct settled_like){.native = native,
+                                 .count = {sent, received},
+                                 .type = {sent_type, received_type},
+                                 .root = root};
+}
+
+static inline struct settled_like settled_of_one(int (*native)(const struct mpi_call *call),
+                                                 MPI_Count count, MPI_Datatype type, MPI_Op op,
+                                                 int root)
+{
+    return (struct settled_like){
+        .native = native, .count = {count}, .type = {type, type}, .op = op, .root = root};
+}
 
 /* Buffers of a call that are significant on this rank. */
 enum settled_buffers {
@@ -50,23 +76,11 @@ struct settled_call {
     const void *own, *all;
 };
 
-/* Such a call with a buffer for what is sent and one for what is received, on all ranks. */
-static inline struct settled_call settled_both(int (*native)(const struct mpi_call *call),
-                                               const void *sent, MPI_Count nsent,
-                                               MPI_Datatype sent_type, const void *received,
-                                               MPI_Count nreceived, MPI_Datatype received_type)
-{
-    return (struct settled_call){
-        .like = {.native = native, .count = {nsent, nreceived}, .type = {sent_type, received_type}},
-        .buffers = SETTLED_BOTH,
-        .own = sent,
-        .all = received};
-}
-
 /* One that is kept; like.native NULL: none. */
 struct settled {
     struct settled_like like;
-    uint64_t total;
+    enum plan_collective collective;
+    uint64_t total, reach;              /* reach: as in struct settled_line */
     int in_place, never;                /* never: some type is not predefined */
     uint32_t key;                       /* the guard's, of its entry */
     int entry;                          /* which */
@@ -74,6 +88,42 @@ struct settled {
     const struct plan_variant *variant; /* NULL: it does */
     struct variant_comm *place;         /* of the variant; NULL: it needs none */
 };
+
+/* The same in one cache line: the library serves `left` more calls like it. */
+struct settled_line {
+    int (*native)(const struct mpi_call *call);
+    MPI_Datatype type[2];
+    MPI_Op op;
+    uint64_t *counter; /* of such calls (count.h) */
+    int32_t count[2];
+    int32_t root;
+    uint32_t left;
+    uint32_t last;  /* which of struct settled_lines' calls was its last one */
+    uint32_t reach; /* bytes of the other buffer that own must not lie in; 0: own alone matters */
+} __attribute__((aligned(64)));
+
+struct settled_lines {
+    uint32_t calls;               /* that passed, by any line, since they were counted */
+    uint32_t open;                /* lines that may have calls left, a bit each */
+    uint32_t given[SETTLED_KEPT]; /* what `left` of each was then */
+    struct settled_line line[SETTLED_KEPT];
+} __attribute__((aligned(64)));
+
+/* Is it a call of the library's that needs no question? Counts it if so. Asked by wrappers of
+   blocking calls, before all else; inlined, because most programs have no such call. */
+int settled_is_passing(MPI_Comm comm, const struct settled_like *like, const void *own,
+                       const void *all);
+extern int settled_any; /* a line was opened in this process */
+static inline int settled_passes(MPI_Comm comm, const struct settled_like *like, const void *own,
+                                 const void *all)
+{
+    return __atomic_load_n(&settled_any, __ATOMIC_RELAXED) &&
+           settled_is_passing(comm, like, own, all);
+}
+
+/* Bring the communicator's counts up to date, and let no call pass until settled_again has seen one
+   like it: the guard may be read and changed. By mpi_comm_find. */
+void settled_flush(struct mpi_comm *c);
 
 /*
  * Is the call, whose total is known, like one that is kept, and does all still hold? Then it is

@@ -4,12 +4,13 @@
  *
  * CALLS (9000) calls out of a stock of random ones, each with data of its own, on two
  * communicators. A rank's types may differ from the others'. Then one communicator is freed and
- * made anew, with a new stock. Calls that are alike but for the operation follow. Last, buffers
- * that coincide must have the outcome that they had on a fresh communicator.
+ * made anew, with a new stock. Calls that are alike but for the operation follow, and some that are
+ * alike on even ranks alone. Last, buffers that coincide must have the outcome that they had on a
+ * fresh communicator.
  */
 #include "test/mpi/random_call.h"
 
-enum { STOCK = 24, PLACES = 2, MOST = 500, OPS = 3, SUMMED = 300, ROUNDS = 700 };
+enum { STOCK = 24, PLACES = 2, MOST = 500, OPS = 3, SUMMED = 300, ROUNDS = 700, GATHERED = 8000 };
 
 static long made[COLLECTIVES];
 
@@ -70,6 +71,37 @@ static void reduce_by_turns(MPI_Comm comm)
     }
 }
 
+/* Odd ranks change types from call to call, at random, and one type is the program's own. So all
+   that even ranks pass over unasked is asked there. */
+static void gather_by_types(MPI_Comm comm, struct draw *d)
+{
+    MPI_Datatype type[] = {MPI_INT, MPI_BYTE, MPI_DATATYPE_NULL};
+    static const int count[] = {SUMMED, SUMMED * sizeof(int), 1};
+    int mine[SUMMED], *all = calloc((size_t)world_size * SUMMED, sizeof *all), rank;
+
+    if (!all)
+        MPI_Abort(MPI_COMM_WORLD, 2);
+    MPI_Comm_rank(comm, &rank);
+    MPI_Type_contiguous(SUMMED, MPI_INT, &type[2]);
+    MPI_Type_commit(&type[2]);
+    for (int round = 0; round < GATHERED; round++) {
+        int k = rank % 2 ? draw_below(d, round < GATHERED / 2 ? 2 : 3) : 0, wrong = 0;
+
+        for (int i = 0; i < SUMMED; i++)
+            mine[i] = round + rank * i;
+        MPI_Allgather(mine, count[k], type[k], all, count[k], type[k], comm);
+        for (int r = 0; r < world_size; r++)
+            for (int i = 0; i < SUMMED; i++)
+                wrong += all[r * SUMMED + i] != round + r * i;
+        if (wrong) {
+            fail("round %d of gathers: %d elements are wrong", round, wrong);
+            break;
+        }
+    }
+    MPI_Type_free(&type[2]);
+    free(all);
+}
+
 /* Is a reduction of a buffer to itself an error? Also where such calls of two buffers came before.
  */
 static int is_error(MPI_Comm comm)
@@ -102,6 +134,7 @@ int main(int argc, char **argv)
     place_measure(&places[1]);
     make_calls(places, calls, &d);
     reduce_by_turns(places[0].comm);
+    gather_by_types(places[1].comm, &d);
     if (is_error(places[0].comm) != error)
         fail("coinciding buffers: %s, and at first %s", error ? "no error" : "an error",
              error ? "one" : "none");
