@@ -6,6 +6,7 @@
 #define FORM_ARGUMENTS , info, request
 #define FORM_GIVEN , a->form.info, call->nonblocking
 #define FORM_AGAIN(...) 0
+#define FORM_END(comm, by, rc) (rc)
 #define FORM_SMALL(...) (!request)
 #define FORM_PASSES(passes) (!request)
 #define FORM_HERE(Name, name)                                                                      \

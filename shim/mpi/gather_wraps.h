@@ -14,12 +14,15 @@ int WRAP(FORM(Gather, gather))(const void *sendbuf, COUNT sendcount, MPI_Datatyp
                                void *recvbuf, COUNT recvcount, MPI_Datatype recvtype, int root,
                                MPI_Comm comm FORM_PARAMETERS)
 {
-    if (FORM_AGAIN(comm, sendbuf, recvbuf,
+    MPI_Comm by = comm;
+    if (FORM_AGAIN(&by, sendbuf, recvbuf,
                    settled_of_two(NATIVE(FORM(Gather, gather)), sendcount, sendtype, recvcount,
                                   recvtype, root)) ||
         FORM_PASSES(nonblocking_unjudged(COLL_GATHER)))
-        return LIBRARY(FORM(Gather, gather))(sendbuf, sendcount, sendtype, recvbuf, recvcount,
-                                             recvtype, root, comm FORM_ARGUMENTS);
+        return FORM_END(comm, by,
+                        LIBRARY(FORM(Gather, gather))(sendbuf, sendcount, sendtype, recvbuf,
+                                                      recvcount, recvtype, root,
+                                                      by FORM_ARGUMENTS));
     return gather(&(struct rooted){
         .all = {.buffer = recvbuf, .count = recvcount, .type = recvtype},
         .own = {.buffer = (char *)(uintptr_t)sendbuf, .count = sendcount, .type = sendtype},

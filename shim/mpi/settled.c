@@ -47,10 +47,10 @@ static void note_site(const struct settled *k)
     site_note_bytes(k->total);
 }
 
-int settled_is_passing(MPI_Comm comm, const struct settled_like *like, const void *own,
+int settled_is_passing(MPI_Comm *comm, const struct settled_like *like, const void *own,
                        const void *all)
 {
-    struct mpi_comm *c = mpi_comm_last(comm);
+    struct mpi_comm *c = mpi_comm_last(*comm);
 
     if (!c)
         return 0;
@@ -63,10 +63,35 @@ int settled_is_passing(MPI_Comm comm, const struct settled_like *like, const voi
         return 0;
     l->left--;
     l->last = ++c->lines.calls;
+    if (!l->counter) {
+        *comm = c->lines.by[place];
+        mpi_enter();
+        return 1;
+    }
     __atomic_fetch_add(l->counter, 1, __ATOMIC_RELAXED);
     if (site_now.cfa) /* a report is wanted */
         note_site(&c->settled[place]);
     return 1;
+}
+
+static int handle(MPI_Comm comm, int rc)
+{
+    if (rc != MPI_SUCCESS)
+        mpi.Comm_call_errhandler(comm, rc);
+    return rc;
+}
+
+int settled_end_by(MPI_Comm comm, int rc)
+{
+    mpi_leave();
+    return handle(comm, rc);
+}
+
+static void count_by_variant(struct mpi_comm *c, const struct settled *k, uint32_t calls,
+                             uint32_t last)
+{
+    variants_use(c, k->place, last);
+    count_rerouted_again(k->collective, &k->variant->row, k->total, calls);
 }
 
 /* Count the calls that passed. What is left to a line stays. */
@@ -80,6 +105,8 @@ static void count_passed(struct mpi_comm *c)
         int i = __builtin_ctz(open);
         uint32_t passed = all->given[i] - all->line[i].left;
 
+        if (passed && !all->line[i].counter)
+            count_by_variant(c, &c->settled[i], passed, all->line[i].last);
         if (passed)
             guard_passed(&c->guard, c->settled[i].entry, passed, all->line[i].last);
         all->given[i] = all->line[i].left;
@@ -115,17 +142,18 @@ static void open_line(struct mpi_comm *c, unsigned place)
     if (like->count[0] > INT32_MAX || like->count[1] > INT32_MAX || k->reach > UINT32_MAX)
         return;
     __atomic_store_n(&settled_any, 1, __ATOMIC_RELAXED);
+    c->lines.by[place] = k->place ? k->place->comm : MPI_COMM_NULL;
     c->lines.open |= 1u << place;
     c->lines.given[place] = guard_alone(&c->guard.entry[k->entry]);
-    c->lines.line[place] =
-        (struct settled_line){.native = like->native,
-                              .type = {like->type[0], like->type[1]},
-                              .op = like->op,
-                              .counter = &counters.live.native[k->collective][k->why],
-                              .count = {(int32_t)like->count[0], (int32_t)like->count[1]},
-                              .root = like->root,
-                              .left = c->lines.given[place],
-                              .reach = (uint32_t)k->reach};
+    c->lines.line[place] = (struct settled_line){
+        .native = like->native,
+        .type = {like->type[0], like->type[1]},
+        .op = like->op,
+        .counter = k->variant ? NULL : &counters.live.native[k->collective][k->why],
+        .count = {(int32_t)like->count[0], (int32_t)like->count[1]},
+        .root = like->root,
+        .left = c->lines.given[place],
+        .reach = (uint32_t)k->reach};
 }
 
 /* Is it still what the guard and the variants have there? */
@@ -146,13 +174,18 @@ static int by_library(const struct settled *k, const struct mpi_call *call)
 static int by_variant(struct mpi_comm *c, const struct settled *k, struct mpi_call *call)
 {
     call->input.dense = call->output.dense = 1; /* for native_alike, see settled_keep */
-    variants_use(c, k->place);
+    variants_use(c, k->place, 0);
     mpi_enter();
     int rc = serve_variant(c, k->variant, k->place, call);
     mpi_leave();
-    if (rc != MPI_SUCCESS)
-        mpi.Comm_call_errhandler(call->comm, rc);
-    return rc;
+    return handle(call->comm, rc);
+}
+
+/* Does the call differ from the library's at most by its communicator? A report wants each call's
+   time by its algorithm. */
+static int can_pass(const struct settled *k, const struct mpi_call *call)
+{
+    return !k->variant || (k->place && !call->native_alike && !settings_want_report());
 }
 
 int settled_again(struct mpi_call *call, const struct settled_call *s, int *rc)
@@ -172,7 +205,7 @@ int settled_again(struct mpi_call *call, const struct settled_call *s, int *rc)
     if (!holds(k, e) || !guard_settled(e))
         return 0;
     guard_found(&c->guard, k->entry);
-    if (!k->variant)
+    if (can_pass(k, call))
         open_line(c, place);
     *rc = k->variant ? by_variant(c, k, call) : by_library(k, call);
     return 1;

@@ -5,9 +5,10 @@
  * is settled on the same contender, it goes the same way without the questions in between.
  *
  * Code and data of these questions are cold after a program's own work, and a call of 16 ranks on
- * two cores waits for the last rank's. So calls that the library serves as it likes are remembered
- * in a cache line each, which a wrapper looks at before all else (settled_passes): as many of them
- * pass as the guard leaves alone. Others have a longer look (settled_again).
+ * two cores waits for the last rank's. So a call that differs from the library's at most by its
+ * communicator is remembered in a cache line, which a wrapper looks at before all else
+ * (settled_passes): as many of them pass as the guard leaves alone. Others have a longer look
+ * (settled_again): by an algorithm that takes bytes, or a variable around the call.
  *
  * The counts that all ranks keep advance as if all questions had been asked, since another rank may
  * have to ask them. Those of calls that passed are brought up to date before they are read
@@ -89,12 +90,12 @@ struct settled {
     struct variant_comm *place;         /* of the variant; NULL: it needs none */
 };
 
-/* The same in one cache line: the library serves `left` more calls like it. */
+/* The same in one cache line: `left` more calls like it pass. */
 struct settled_line {
     int (*native)(const struct mpi_call *call);
     MPI_Datatype type[2];
     MPI_Op op;
-    uint64_t *counter; /* of such calls (count.h) */
+    uint64_t *counter; /* of such calls (count.h); NULL: by the library's own algorithm */
     int32_t count[2];
     int32_t root;
     uint32_t left;
@@ -106,19 +107,28 @@ struct settled_lines {
     uint32_t calls;               /* that passed, by any line, since they were counted */
     uint32_t open;                /* lines that may have calls left, a bit each */
     uint32_t given[SETTLED_KEPT]; /* what `left` of each was then */
+    MPI_Comm by[SETTLED_KEPT];    /* of an algorithm of the library's: its communicator */
     struct settled_line line[SETTLED_KEPT];
 } __attribute__((aligned(64)));
 
-/* Is it a call of the library's that needs no question? Counts it if so. Asked by wrappers of
-   blocking calls, before all else; inlined, because most programs have no such call. */
-int settled_is_passing(MPI_Comm comm, const struct settled_like *like, const void *own,
+/*
+ * Is it a call of the library's that needs no question? Counts it if so, and *comm is the
+ * communicator that the library gets; settled_end follows, with what it returned. Asked by wrappers
+ * of blocking calls, before all else; inlined, because most programs have no such call.
+ */
+int settled_is_passing(MPI_Comm *comm, const struct settled_like *like, const void *own,
                        const void *all);
+int settled_end_by(MPI_Comm comm, int rc);
 extern int settled_any; /* a line was opened in this process */
-static inline int settled_passes(MPI_Comm comm, const struct settled_like *like, const void *own,
+static inline int settled_passes(MPI_Comm *comm, const struct settled_like *like, const void *own,
                                  const void *all)
 {
     return __atomic_load_n(&settled_any, __ATOMIC_RELAXED) &&
            settled_is_passing(comm, like, own, all);
+}
+static inline int settled_end(MPI_Comm comm, MPI_Comm by, int rc)
+{
+    return by == comm ? rc : settled_end_by(comm, rc);
 }
 
 /* Bring the communicator's counts up to date, and let no call pass until settled_again has seen one

@@ -27,19 +27,19 @@ struct mpi_call;
 
 /* Private communicators of Open MPI's variants; one serves all collectives that have the same
    number. Where another one is needed, it takes the place of one that was not used for so many
-   calls by variants. Owned by the communicator's state, all zero at first. */
-enum { VARIANTS_MADE = 12, VARIANTS_IDLE = 1000, VARIANTS_LEAST_BYTES = 1024 };
+   calls that the guard counted. Owned by the communicator's state, all zero at first. */
+enum { VARIANTS_MADE = 12, VARIANTS_IDLE = 4000, VARIANTS_LEAST_BYTES = 1024 };
 
 /* How many are tried beside ours; bytes of a call up to which they may be tried first. */
 enum { VARIANTS_BESIDE = 2, VARIANTS_FREE_BYTES = 256 << 10 };
 
 struct variants {
     int n;
-    uint32_t calls;
+    uint32_t calls; /* by variants that the guard did not count */
     struct variant_comm {
         const struct plan_variant *like; /* one of those that it serves */
         MPI_Comm comm;                   /* MPI_COMM_NULL: it could not be made, on all ranks */
-        uint32_t used;                   /* calls when it was last needed */
+        uint32_t used;                   /* all these calls when it was last needed */
     } made[VARIANTS_MADE];
 };
 
@@ -74,11 +74,11 @@ const struct plan_variant *variants_named(enum plan_collective c);
 enum reason variants_prepare(struct mpi_comm *c, const struct plan_variant *v,
                              const struct mpi_call *call);
 
-/* Its communicator, prepared; NULL: it needs none. is: is it still that variant's? use: counts as
-   variants_prepare does. */
+/* Its communicator, prepared; NULL: it needs none. is: is it still that variant's? use: it is
+   needed by the call that was counted last, or so many calls later. */
 struct variant_comm *variants_place(struct mpi_comm *c, const struct plan_variant *v);
 int variants_place_is(const struct variant_comm *place, const struct plan_variant *v);
-void variants_use(struct mpi_comm *c, struct variant_comm *place);
+void variants_use(const struct mpi_comm *c, struct variant_comm *place, uint32_t later);
 
 /* The call; prepared. It has another communicator and function meanwhile. Returns an MPI code, of
    which no error handler has heard. */
