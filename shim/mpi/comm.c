@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "shim/decide/count.h"
 #include "shim/decide/plan_key.h"
@@ -103,7 +102,7 @@ void mpi_comm_drop(struct mpi_comm *c)
     if (c == &out_of_memory)
         return;
     empty(c);
-    free(c);
+    free(c->memory);
 }
 
 static int on_comm_free(MPI_Comm comm, int keyval, void *value, void *extra)
@@ -189,15 +188,27 @@ int mpi_comm_is_foreign(MPI_Comm comm, int n)
     return foreign;
 }
 
+/* All zero. Most of it is never touched, so calloc need not touch it either. */
+static struct mpi_comm *new_state(void)
+{
+    size_t edge = _Alignof(struct mpi_comm);
+    char *memory = calloc(1, sizeof(struct mpi_comm) + edge);
+
+    if (!memory)
+        return NULL;
+    struct mpi_comm *c = (void *)(memory + (edge - (uintptr_t)memory % edge) % edge);
+    c->memory = memory;
+    return c;
+}
+
 static struct mpi_comm *make_state(MPI_Comm comm, struct young *young)
 {
-    struct mpi_comm *c = aligned_alloc(_Alignof(struct mpi_comm), sizeof *c);
+    struct mpi_comm *c = new_state();
     enum reason own = REASON_NONE, verdict;
     int size;
 
     mpi.Comm_size(comm, &size);
     if (c) {
-        memset(c, 0, sizeof *c);
         c->size = size;
         c->private_comm = MPI_COMM_NULL;
         guard_open(&c->guard, 0, count_now);

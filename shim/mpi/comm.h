@@ -35,6 +35,7 @@ struct alltoallv_matrix; /* the matrix of sizes (alltoallv_matrix.h) */
 enum { GPUS_KEPT = 4, CHANNELS_MOST = 8 };
 
 struct mpi_comm {
+    void *memory;        /* owned: of this struct, which begins at the edge of a cache line */
     enum reason verdict; /* REASON_NONE, or why all calls on this communicator run natively */
     int rank, size;
     struct settled_lines lines;           /* calls that come again */
