@@ -56,11 +56,11 @@ exit_commands=()
 # It runs at SIGINT, SIGTERM and SIGHUP too. Traps of their own would wait for the command that runs.
 trap run_exit_commands EXIT
 
-# raise_fabric NAME OPTION...: as `scripts/fabric up`; the fabric goes at exit. Returns 1 if it does not
-# start; a fabric of that name that was up before stays.
+# raise_fabric NAME OPTION...: as `scripts/fabric up`; the fabric goes at exit, or with the next one if this
+# script is killed. Returns 1 if it does not start; a fabric of that name that was up before stays.
 raise_fabric() {
     at_exit "$fabric" down --name "$1"
-    "$fabric" up --name "$@" || {
+    "$fabric" up --owner $$ --name "$@" || {
         exit_commands=("${exit_commands[@]:1}")
         return 1
     }

@@ -14,6 +14,7 @@ name=t$$
 [[ $EUID -eq 0 ]] || skip_all "the fabric needs root"
 at_exit "$fabric" down --name "$name"
 at_exit "$fabric" down --name "${name}b"
+at_exit "$fabric" down --name "${name}o"
 
 # call STATUS ARGUMENT...: runs scripts/fabric; succeeds if that is its exit status, or if it is one of
 # several, as in "3 255". Its output is in $tmp/out and $tmp/err.
@@ -373,6 +374,14 @@ END
     check "$mpi: a killed run takes its ranks along" killed_run "$mpi"
 }
 
+# SIGKILL to the owner of one fabric: the next up of another removes it. One whose owner lives stays.
+orphaned() {
+    bash -c '"$1" up --owner $$ --name "$2" --nodes 1 --rails 1 && kill -KILL $$' bash "$fabric" "${name}o" >/dev/null 2>&1
+    call 0 status --name "${name}o" && call 0 up --owner $$ --name "${name}b" --nodes 1 --rails 1 && clean "${name}o" &&
+        call 0 up --name "${name}o" --nodes 1 --rails 1 && call 0 status --name "${name}b" &&
+        call 0 down --name "${name}o" && call 0 down --name "${name}b"
+}
+
 die_midway() { # die_midway SECONDS: SIGKILL to `up` after that time; then `down`
     "$fabric" up --name "$name" --nodes 4 --rails 4 >/dev/null 2>&1 &
     local up=$!
@@ -453,6 +462,8 @@ check "the first is still up" call 0 exec --name "$name" 0 -- true
 check "down" call 0 down --name "$name"
 check "down leaves nothing" clean "$name"
 check "down again" call 0 down --name "$name"
+check "an owner that is no process is refused" refused 2 up --name "$name" --owner 4194305
+check "a fabric whose owner was killed goes with the next up" orphaned
 for after in 0.03 0.1 0.2 0.3; do
     check "up killed after $after s: down leaves nothing" die_midway "$after"
 done

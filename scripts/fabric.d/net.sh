@@ -230,6 +230,30 @@ fabric_remove() {
     rmdir --ignore-fail-on-non-empty "$state_root" 2>/dev/null || true
 }
 
+# process_mark PID: what tells the process from a later one of that number, and from one of another container;
+# fails if there is none.
+process_mark() {
+    local stat
+    [[ $1 =~ ^[1-9][0-9]*$ && -r /proc/$1/stat ]] || return 1
+    stat=$(<"/proc/$1/stat") 2>/dev/null || return 1
+    # shellcheck disable=SC2086 # words; the name in brackets may have spaces
+    set -- "$1" ${stat##*) }
+    [[ $2 != [ZX] ]] || return 1
+    echo "$1 ${21} $(readlink /proc/self/ns/pid)" # stat(5): field 22, when it started
+}
+
+# Fabrics whose owner is gone, by SIGKILL perhaps, are removed. Owners of other process namespaces cannot be seen.
+remove_orphans() {
+    local file pid mark name state
+    for file in "$state_root"/*/owner; do
+        mark=$(cat "$file" 2>/dev/null) || continue
+        pid=${mark%% *}
+        [[ ${mark##* } == "$(readlink /proc/self/ns/pid)" && $mark != "$(process_mark "$pid")" ]] || continue
+        state=${file%/owner} name=$(basename "${file%/owner}")
+        (fabric_remove) || true
+    done
+}
+
 refuse_existing() {
     die "$name is up already, or left from a crash; remove it: scripts/fabric down --name $name"
 }
@@ -242,6 +266,7 @@ fabric_up() {
         [[ ! -e $state ]] || refuse_existing
         install -d -m 0700 "$state_root"
     done
+    [[ -z $owner ]] || echo "$owner" >"$state/owner"
     trap 'fabric_remove' EXIT
     trap 'exit 130' INT
     trap 'exit 143' TERM HUP

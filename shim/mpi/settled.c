@@ -13,11 +13,11 @@ int settled_any;
 /* A place for such calls, among SETTLED_KEPT. */
 static unsigned place_of(const struct settled_like *l)
 {
-    uint64_t mixed = ((uintptr_t)l->native >> 4) + 31 * (uint64_t)l->count[0] +
-                     7 * (uint64_t)l->count[1] + ((uintptr_t)l->type[1] >> 4) +
-                     ((uintptr_t)l->op >> 4) + (uint64_t)l->root;
+    _Static_assert(SETTLED_KEPT == 1 << (64 - 61), "the three highest bits");
+    uint64_t mixed = (uintptr_t)l->native + 31 * (uint64_t)l->count[0] + 7 * (uint64_t)l->count[1] +
+                     (uintptr_t)l->type[1] + 3 * (uintptr_t)l->op + (uint64_t)l->root;
 
-    return mixed * 0x9e3779b97f4a7c15u >> 32 & (SETTLED_KEPT - 1);
+    return mixed * 0x9e3779b97f4a7c15u >> 61; /* numbers that differ in low bits are spread */
 }
 
 static int is_like(const struct settled *k, const struct mpi_call *call,

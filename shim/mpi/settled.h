@@ -12,7 +12,8 @@
  *
  * The counts that all ranks keep advance as if all questions had been asked, since another rank may
  * have to ask them. Those of calls that passed are brought up to date before they are read
- * (settled_flush). Rejected: remembering larger calls, whose way depends on rails and helpers too.
+ * (settled_flush). So `collshim top` may be some hundred of them behind. Rejected: remembering
+ * larger calls, whose way depends on rails and helpers too.
  *
  * Thread rule: as struct mpi_comm, where the calls are kept.
  */
@@ -31,7 +32,7 @@ struct mpi_comm;
 struct plan_variant;
 struct variant_comm;
 
-enum { SETTLED_KEPT = 8 }; /* calls of a communicator, a power of two */
+enum { SETTLED_KEPT = 8 }; /* calls of a communicator */
 
 /* Equal in calls that are alike: arguments as given, also those without a meaning on this rank;
    zero where a function has no such argument. */
