@@ -5,6 +5,10 @@
  * Nonblocking collectives have chosen their algorithm when they began, by other variables.
  * Callbacks must not begin a blocking collective.
  *
+ * MPIR_CVAR_<COLLECTIVE>_DEVICE_COLLECTIVE is cleared around the call too. Otherwise the device may
+ * pass by the algorithm: MPICH 5 takes shared memory of its own from a communicator's sixth call on
+ * (MPIR_CVAR_POSIX_NUM_COLLS_THRESHOLD).
+ *
  * A variable has no enumeration. Its values are numbered in the order in which its description
  * lists them, "name - Force ...", and differ between versions.
  */
@@ -18,9 +22,15 @@
 enum { DESCRIPTION = 8192 };
 
 static int begun; /* MPI_T has been initialised here */
-static struct {
+
+/* A variable of the library, and what it was before the call that is under way. */
+struct variable {
     MPI_T_cvar_handle cvar; /* owned */
     int known;
+    int usual;
+};
+static struct {
+    struct variable algorithm, device;
 } rows[COLL_COUNT];
 static int number[64 * VARIANT_WORDS]; /* of each variant, its value */
 
@@ -53,30 +63,57 @@ static int place_of(const char *text, const char *name)
     return place;
 }
 
-/* The collective's variable, if it can be written and is not set. text: its description. */
-static int find_variable(enum plan_collective c, char text[DESCRIPTION])
+/* The integer MPIR_CVAR_<COLLECTIVE>_<WHAT>; v->usual is its value. text: its description. */
+static int open_variable(struct variable *v, enum plan_collective c, const char *what,
+                         char name[96], char text[DESCRIPTION])
 {
-    char name[96], found[96];
-    int index, one = 0, value = -1, length = DESCRIPTION, found_length = sizeof found, verbosity,
-               bind, scope;
+    char found[96];
+    int index, one = 0, length = DESCRIPTION, found_length = sizeof found, verbosity, bind, scope;
     MPI_Datatype type;
     MPI_T_enum values;
 
-    snprintf(name, sizeof name, "MPIR_CVAR_%s_INTRA_ALGORITHM", plan_collective_name(c));
+    snprintf(name, 96, "MPIR_CVAR_%s_%s", plan_collective_name(c), what);
     for (char *at = name; *at; at++)
         *at = (char)toupper((unsigned char)*at);
     if (mpi.T_cvar_get_index(name, &index) != MPI_SUCCESS ||
         mpi.T_cvar_get_info(index, found, &found_length, &verbosity, &type, &values, text, &length,
                             &bind, &scope) != MPI_SUCCESS ||
         type != MPI_INT || bind != MPI_T_BIND_NO_OBJECT ||
-        mpi.T_cvar_handle_alloc(index, NULL, &rows[c].cvar, &one) != MPI_SUCCESS)
+        mpi.T_cvar_handle_alloc(index, NULL, &v->cvar, &one) != MPI_SUCCESS)
         return 0;
-    rows[c].known = 1;
-    if (one != 1 || mpi.T_cvar_read(rows[c].cvar, &value) != MPI_SUCCESS)
+    v->known = 1;
+    return one == 1 && mpi.T_cvar_read(v->cvar, &v->usual) == MPI_SUCCESS &&
+           mpi.T_cvar_write(v->cvar, &v->usual) == MPI_SUCCESS;
+}
+
+static void close_variable(struct variable *v)
+{
+    if (v->known)
+        mpi.T_cvar_handle_free(&v->cvar);
+    v->known = 0;
+}
+
+static int set_variable(struct variable *v, int value)
+{
+    return mpi.T_cvar_read(v->cvar, &v->usual) == MPI_SUCCESS &&
+           mpi.T_cvar_write(v->cvar, &value) == MPI_SUCCESS;
+}
+
+/* The collective's variables, if the first can be written and is not set. An older library has no
+   device to pass by. text: the description of the first. */
+static int find_variables(enum plan_collective c, char text[DESCRIPTION])
+{
+    char name[96], other[96], unused[DESCRIPTION];
+
+    if (!open_variable(&rows[c].algorithm, c, "INTRA_ALGORITHM", name, text))
         return 0;
-    if (value != 0)
+    if (rows[c].algorithm.usual != 0) {
         variants_say_fixed(name);
-    return value == 0 && mpi.T_cvar_write(rows[c].cvar, &value) == MPI_SUCCESS;
+        return 0;
+    }
+    if (!open_variable(&rows[c].device, c, "DEVICE_COLLECTIVE", other, unused))
+        close_variable(&rows[c].device);
+    return 1;
 }
 
 static void mpich_offer(struct variant_set *set)
@@ -90,7 +127,7 @@ static void mpich_offer(struct variant_set *set)
         return;
     begun = 1;
     for (int c = 0; c < COLL_COUNT; c++) {
-        if (!find_variable((enum plan_collective)c, text))
+        if (!find_variables((enum plan_collective)c, text))
             continue;
         for (int i = 0; i < plan_variant_count; i++) {
             const struct plan_variant *v = &plan_variants[i];
@@ -107,30 +144,36 @@ static void mpich_offer(struct variant_set *set)
 static void mpich_close(void)
 {
     for (int c = 0; c < COLL_COUNT; c++) {
-        if (rows[c].known)
-            mpi.T_cvar_handle_free(&rows[c].cvar);
-        rows[c].known = 0;
+        close_variable(&rows[c].algorithm);
+        close_variable(&rows[c].device);
     }
     if (begun)
         mpi.T_finalize();
     begun = 0;
 }
 
-static int usual; /* of the call that is under way */
-
 static int mpich_call_begin(const struct plan_variant *v)
 {
-    MPI_T_cvar_handle cvar = rows[v->collective].cvar;
+    struct variable *algorithm = &rows[v->collective].algorithm;
+    struct variable *device = &rows[v->collective].device;
 
-    return mpi.T_cvar_read(cvar, &usual) == MPI_SUCCESS &&
-                   mpi.T_cvar_write(cvar, &number[plan_variant_index(v)]) == MPI_SUCCESS
-               ? 0
-               : -1;
+    if (!set_variable(algorithm, number[plan_variant_index(v)]))
+        return -1;
+    if (device->known && !set_variable(device, 0)) {
+        mpi.T_cvar_write(algorithm->cvar, &algorithm->usual);
+        return -1;
+    }
+    return 0;
 }
 
 static void mpich_call_end(const struct plan_variant *v)
 {
-    mpi.T_cvar_write(rows[v->collective].cvar, &usual);
+    struct variable *algorithm = &rows[v->collective].algorithm;
+    struct variable *device = &rows[v->collective].device;
+
+    mpi.T_cvar_write(algorithm->cvar, &algorithm->usual);
+    if (device->known)
+        mpi.T_cvar_write(device->cvar, &device->usual);
 }
 
 const struct variant_way variants_mpich = {.library = VARIANT_MPICH,

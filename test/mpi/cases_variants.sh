@@ -66,7 +66,9 @@ native_bits() {
     new_command
     case $kin in
         openmpi) flag=(--mca coll_tuned_use_dynamic_rules 1 --mca coll_tuned_allreduce_algorithm "$3") ;;
-        mpich) flag=(-genv MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM "$2" ${yielding[$kin]:+-genv LD_PRELOAD "${yielding[$kin]}"}) ;;
+        mpich) # and the device must not pass by it
+            flag=(-genv MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM "$2" -genv MPIR_CVAR_ALLREDUCE_DEVICE_COLLECTIVE 0
+                ${yielding[$kin]:+-genv LD_PRELOAD "${yielding[$kin]}"}) ;;
     esac
     command+=("${flag[@]}" -n "$1" "${run[@]}")
     capture
