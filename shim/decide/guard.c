@@ -265,7 +265,7 @@ static int is_led(const struct guard_entry *e)
 {
     int i = e->turn[next_turn(e)], tries = e->evidence.tries[i], run = i == e->ran ? e->run : 0;
     int may_decide = i == e->best ? tries > 0 : tries >= COARSE_TRIES && e->close & 1u << i;
-    int wanted = e->block ? GUARD_STEADY : may_decide || worth_is_fresh(e, i);
+    int wanted = e->block ? worth_steady(e) : may_decide || worth_is_fresh(e, i);
 
     return e->later ? !e->led : run < wanted && e->led < wanted;
 }

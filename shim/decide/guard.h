@@ -46,7 +46,7 @@ enum {
     GUARD_ROUND = 3,    /* turns of a round, at most */
     GUARD_ROUNDS = 3,   /* of a block; that wait for a later clock together, at most */
     GUARD_TURNS = GUARD_ROUND * GUARD_ROUNDS,
-    GUARD_STEADY = 4, /* calls in a row, after which a block measures GUARD_ROUNDS */
+    GUARD_STEADY = 4, /* calls in a row, after which a block measures GUARD_ROUNDS; at least */
     GUARD_PAUSE = 4,  /* calls from the last turn until a later clock is asked first */
     GUARD_UNTIMED = -1,
     GUARD_VALUES = 2 * GUARD_TURNS + 1,   /* that are agreed on at once */

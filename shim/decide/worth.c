@@ -5,6 +5,9 @@
 
 enum { KNOWN_AFTER = 2, CLIMB = 4, FAR = 64, MOST_REPEATS = 8, NEW_CALLS = 200, EVERY = 4 };
 enum { COARSE = 3 }; /* samples, before which blocks are not worth it */
+enum { MOST_STEADY = 16 };
+
+static const uint64_t burst = 640 << 10; /* bytes of calls, behind which none is left of it */
 
 static const double to_come = 1000;     /* calls, besides as many as were made */
 static const double indifferent = .01;  /* a gain that is not worth a change */
@@ -297,10 +300,17 @@ int worth_is_fresh(const struct guard_entry *e, int i)
            worth_first_tells_little(e);
 }
 
+int worth_steady(const struct guard_entry *e)
+{
+    uint64_t calls = burst / (e->total ? e->total : 1);
+
+    return calls < GUARD_STEADY ? GUARD_STEADY : calls < MOST_STEADY ? (int)calls : MOST_STEADY;
+}
+
 /* The calls of contender i in the rounds that try it next. */
 static double calls_of_block(const struct view *v, int i)
 {
-    return worth_is_near(v, i) ? GUARD_STEADY + GUARD_ROUNDS : 1 + worth_is_fresh(v->e, i);
+    return worth_is_near(v, i) ? worth_steady(v->e) + GUARD_ROUNDS : 1 + worth_is_fresh(v->e, i);
 }
 
 /* The gain of up to MOST_REPEATS trials of contender i, less their cost: more trials tell better

@@ -51,6 +51,10 @@ int worth_is_known(const struct view *v, int i);
 /* Is contender i so near to the one in use that only blocks tell them apart? */
 int worth_is_near(const struct view *v, int i);
 
+/* Calls in a row behind which a block's are measured. The burst that a link passes has a size, so
+   small calls need more of them. */
+int worth_steady(const struct guard_entry *e);
+
 /*
  * Has a smaller near class shown that the candidate is at most `times` slower than the fastest
  * there? A contender that no model predicts well is tried from class to class, so that its first
