@@ -96,6 +96,22 @@ static enum reason gate_small(struct mpi_comm *c, MPI_Comm comm, enum plan_colle
     return e->why ? (enum reason)e->why : REASON_SLOWER;
 }
 
+/*
+ * Just above COLLSHIM_MIN_BYTES these collectives gain little from other schedules, and meeting
+ * with the first trials takes as long as 20 calls. So they wait for many calls, as small ones do.
+ * Not if the ranks have met for others.
+ */
+static int is_patient(MPI_Comm comm, enum plan_collective collective, uint64_t total)
+{
+    enum { TIMES = 2, CALLS = 2 }; /* the threshold, and a share of what small calls wait for */
+    static const uint32_t which = 1u << COLL_ALLREDUCE | 1u << COLL_REDUCE |
+                                  1u << COLL_REDUCE_SCATTER | 1u << COLL_REDUCE_SCATTER_BLOCK |
+                                  1u << COLL_ALLTOALL;
+
+    return which >> collective & 1 && total / TIMES < settings.cfg.min_bytes &&
+           choose_is_guarded(collective) && first_few(comm, stored_first_few(collective) / CALLS);
+}
+
 /* The ranks meet, unless they are to wait: then NULL. Small calls have waited for long (first.h).
  */
 static struct mpi_comm *meet(MPI_Comm comm, enum plan_collective collective, uint64_t total)
@@ -122,6 +138,8 @@ struct mpi_comm *mpi_gate_comm(MPI_Comm comm, int nranks, enum plan_collective c
         *why = gate_small(c, comm, collective, total);
     if (!*why && sizes == SIZES_CLAIMED && is_first(c, comm, collective))
         *why = REASON_FIRST;
+    if (!*why && !c && !gate_bytes(total) && is_patient(comm, collective, total))
+        *why = REASON_PATIENT;
     if (*why)
         return NULL;
     if (!c)

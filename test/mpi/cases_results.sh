@@ -88,6 +88,9 @@ brief() {
 want_young() { # want_young OPERATOR N: so many calls, of all ranks together, waited
     want_number allreduce '.native["communicators before this one had few calls of this size"]' "$@"
 }
+want_patient() { # the same, since the library may well serve them
+    want_number allreduce '.native["few calls so far, and little to gain this near to COLLSHIM_MIN_BYTES"] // 0' "$@"
+}
 
 one_thing_each() {
     local topology
@@ -121,14 +124,14 @@ one_thing_each() {
     finish
 
     # brief COMMUNICATORS CALLS BYTES: 4 ranks, of whom the odd ones have more communicators (test/mpi/brief.c)
-    brief 40 5 100000 "communicators that live for a few calls are native from the fifth on; one that lives for long is not"
+    brief 40 5 200000 "communicators that live for a few calls are native from the fifth on; one that lives for long is not"
     want_young -eq $((4 * (40 * 4 + 7) + 2 * 7))
     want_number allreduce '.native["the library\u0027s turn in a trial of the guard"]' -gt 0
     finish
-    brief 20 32 100000 "31 calls behind the first are few"
+    brief 20 32 200000 "31 calls behind the first are few"
     want_young -gt $((4 * 20 * 31))
     finish
-    brief 20 33 100000 "32 are not"
+    brief 20 33 200000 "32 are not"
     want_young -eq 0
     finish
     brief 20 5 1048572 "calls of just below 1 MiB wait"
@@ -136,6 +139,15 @@ one_thing_each() {
     finish
     brief 20 5 1048576 "calls of 1 MiB do not"
     want_young -eq 0
+    finish
+
+    brief 1 1100 131068 "Allreduces of just below twice COLLSHIM_MIN_BYTES wait for 1000 calls"
+    want_patient -ge $((4 * 1000))
+    want_number allreduce '.native["the library\u0027s turn in a trial of the guard"]' -gt 0
+    finish
+    brief 1 300 131072 "those of twice as many bytes do not"
+    want_patient -eq 0
+    want_number allreduce '.native["the library\u0027s turn in a trial of the guard"]' -gt 0
     finish
 
     # On one rank all goes to the library; more communicators than MPICH has room for.

@@ -8,7 +8,7 @@ store_head='# collshim store 1'
 # stored NAME [NAME=VALUE...]: a job of two communicators of 4 ranks, one behind the other, and of some of two
 stored() {
     begin "$1"
-    launch 4 COLLSHIM_MIN_BYTES=65536 COLLSHIM_STORE="$tmp/store" "${@:2}" -- "$programs/inherit" "$seed"
+    launch 4 COLLSHIM_MIN_BYTES=32768 COLLSHIM_STORE="$tmp/store" "${@:2}" -- "$programs/inherit" "$seed"
     want_right
 }
 
@@ -96,7 +96,7 @@ stores() {
 # Within a job no file is needed (test/mpi/inherit.c).
 inherits() {
     begin "a communicator begins with what one like it has found, where all its ranks know the same"
-    launch 4 COLLSHIM_MIN_BYTES=65536 COLLSHIM_LOG=info -- "$programs/inherit" "$seed"
+    launch 4 COLLSHIM_MIN_BYTES=32768 COLLSHIM_LOG=info -- "$programs/inherit" "$seed"
     want_right
     want_recalled 4 1
     want_recalled 2 0
