@@ -2,6 +2,7 @@
 /* The value of the attribute is a bit per collective. */
 #include "shim/mpi/first.h"
 
+#include "shim/decide/count.h"
 #include "shim/mpi/attribute.h"
 #include "shim/mpi/process.h"
 
@@ -11,23 +12,27 @@ _Static_assert(ASKED < 8 * sizeof(uintptr_t), "a bit per collective is an attrib
 
 int first_wanted; /* communicators; any thread counts */
 
-static int keyval = MPI_KEYVAL_INVALID, few_keyval = MPI_KEYVAL_INVALID;
+static int keyval = MPI_KEYVAL_INVALID, few_keyval = MPI_KEYVAL_INVALID,
+           patient_keyval = MPI_KEYVAL_INVALID;
+
+static int *const keyvals[] = {&keyval, &few_keyval, &patient_keyval};
+enum { KEYVALS = sizeof keyvals / sizeof *keyvals };
 
 int first_open(void)
 {
-    int rc = mpi.Comm_create_keyval(MPI_COMM_NULL_COPY_FN, MPI_COMM_NULL_DELETE_FN, &keyval, NULL);
+    int rc = MPI_SUCCESS;
 
-    return rc ? rc
-              : mpi.Comm_create_keyval(MPI_COMM_NULL_COPY_FN, MPI_COMM_NULL_DELETE_FN, &few_keyval,
-                                       NULL);
+    for (int i = 0; i < KEYVALS && rc == MPI_SUCCESS; i++)
+        rc = mpi.Comm_create_keyval(MPI_COMM_NULL_COPY_FN, MPI_COMM_NULL_DELETE_FN, keyvals[i],
+                                    NULL);
+    return rc;
 }
 
 void first_close(void)
 {
-    if (keyval != MPI_KEYVAL_INVALID)
-        mpi.Comm_free_keyval(&keyval);
-    if (few_keyval != MPI_KEYVAL_INVALID)
-        mpi.Comm_free_keyval(&few_keyval);
+    for (int i = 0; i < KEYVALS; i++)
+        if (*keyvals[i] != MPI_KEYVAL_INVALID)
+            mpi.Comm_free_keyval(keyvals[i]);
 }
 
 int first_few(MPI_Comm comm, uint32_t few)
@@ -38,6 +43,36 @@ int first_few(MPI_Comm comm, uint32_t few)
         return 0;
     attribute_keep_number(comm, few_keyval, calls + 1);
     return 1;
+}
+
+/* The value of that attribute is the number of calls, and behind it the milliseconds of the first.
+ */
+enum { COUNT_BITS = 12, OVER = (1 << COUNT_BITS) - 1, PATIENCE_MS = 1000 };
+
+static uint64_t milliseconds(void)
+{
+    return (uint64_t)(count_now() * 1e3);
+}
+
+static int is_late_anywhere(MPI_Comm comm, uint64_t began)
+{
+    int late = milliseconds() - began > PATIENCE_MS, any = 0;
+
+    return mpi.Allreduce(&late, &any, 1, MPI_INT, MPI_MAX, comm) == MPI_SUCCESS && any;
+}
+
+int first_patient(MPI_Comm comm, uint32_t calls)
+{
+    uint64_t known = attribute_number(comm, patient_keyval), n = known & OVER;
+    uint64_t began = n ? known >> COUNT_BITS : milliseconds();
+
+    if (n >= calls)
+        return 0;
+    n++;
+    if ((n == 8 || n == 64 || n == 512) && is_late_anywhere(comm, began))
+        n = OVER;
+    attribute_keep_number(comm, patient_keyval, (uintptr_t)(began << COUNT_BITS | n));
+    return n < OVER;
 }
 
 /* Set a bit of the communicator's value. needs: only if that one is set. Returns 1 if it was not

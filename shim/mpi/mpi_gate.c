@@ -98,18 +98,23 @@ static enum reason gate_small(struct mpi_comm *c, MPI_Comm comm, enum plan_colle
 
 /*
  * Just above COLLSHIM_MIN_BYTES these collectives gain little from other schedules, and meeting
- * with the first trials takes as long as 20 calls. So they wait for many calls, as small ones do.
- * Not if the ranks have met for others.
+ * with the first trials takes as long as 20 calls. So their ranks meet after many calls, as those
+ * of small ones do, or when a second has passed.
  */
 static int is_patient(MPI_Comm comm, enum plan_collective collective, uint64_t total)
 {
-    enum { TIMES = 2, CALLS = 2 }; /* the threshold, and a share of what small calls wait for */
+    enum { TIMES = 2, SHARE = 2 }; /* the threshold; of what small calls wait for */
     static const uint32_t which = 1u << COLL_ALLREDUCE | 1u << COLL_REDUCE |
                                   1u << COLL_REDUCE_SCATTER | 1u << COLL_REDUCE_SCATTER_BLOCK |
                                   1u << COLL_ALLTOALL;
 
-    return which >> collective & 1 && total / TIMES < settings.cfg.min_bytes &&
-           choose_is_guarded(collective) && first_few(comm, stored_first_few(collective) / CALLS);
+    if (!(which >> collective & 1) || total / TIMES >= settings.cfg.min_bytes ||
+        !choose_is_guarded(collective))
+        return 0;
+    inside++;
+    int waits = first_patient(comm, stored_first_few(collective) / SHARE);
+    inside--;
+    return waits;
 }
 
 /* The ranks meet, unless they are to wait: then NULL. Small calls have waited for long (first.h).
