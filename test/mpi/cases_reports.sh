@@ -68,6 +68,10 @@ cases_reports() {
 
     begin "a job that is killed leaves what was counted so far"
     limit=3 launch 2 -- "$programs/callers" 1 forever
+    for _ in {1..100}; do # its ranks end behind their launcher, and write until then
+        pgrep -f "^$programs/callers 1 forever" >/dev/null || break
+        sleep .1
+    done
     complaints= # that it was ended is meant
     want_lines
     jq -e '.partial and .counts_are == "those of rank 0 so far" and .job.seconds >= 1 and .sites[0].calls > 40 and
