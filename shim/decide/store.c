@@ -160,12 +160,12 @@ int store_recall(const char *where, enum plan_collective c, unsigned kind,
     return any;
 }
 
-uint32_t store_gains(uint64_t below)
+uint32_t store_gains(uint64_t from, uint64_t below)
 {
     uint32_t all = 0;
 
     for (int i = 0; i < given.n; i++)
-        if (given.row[i].bytes < below && given.row[i].ratio < gain)
+        if (given.row[i].bytes >= from && given.row[i].bytes < below && given.row[i].ratio < gain)
             all |= 1u << given.row[i].collective;
     return all;
 }

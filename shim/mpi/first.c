@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The value of the attribute is a bit per collective. */
+/* Attributes of a communicator, each a number. */
 #include "shim/mpi/first.h"
 
 #include "shim/decide/count.h"
@@ -45,9 +45,9 @@ int first_few(MPI_Comm comm, uint32_t few)
     return 1;
 }
 
-/* The value of that attribute is the number of calls, and behind it the milliseconds of the first.
- */
+/* The value is the number of calls, and above it the milliseconds of the first. */
 enum { COUNT_BITS = 12, OVER = (1 << COUNT_BITS) - 1, PATIENCE_MS = 1000 };
+_Static_assert((int)FIRST_PATIENT < (int)OVER, "a count fits");
 
 static uint64_t milliseconds(void)
 {
@@ -61,12 +61,12 @@ static int is_late_anywhere(MPI_Comm comm, uint64_t began)
     return mpi.Allreduce(&late, &any, 1, MPI_INT, MPI_MAX, comm) == MPI_SUCCESS && any;
 }
 
-int first_patient(MPI_Comm comm, uint32_t calls)
+int first_patient(MPI_Comm comm)
 {
     uint64_t known = attribute_number(comm, patient_keyval), n = known & OVER;
     uint64_t began = n ? known >> COUNT_BITS : milliseconds();
 
-    if (n >= calls)
+    if (n >= FIRST_PATIENT)
         return 0;
     n++;
     if ((n == 8 || n == 64 || n == 512) && is_late_anywhere(comm, began))

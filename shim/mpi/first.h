@@ -31,12 +31,13 @@ enum { FIRST_FEW = 2000 };
 int first_few(MPI_Comm comm, uint32_t few);
 
 /*
- * Is this one of the communicator's first calls that are worth little, up to `calls`? A second
- * after the first one they no longer wait, since all that meeting costs is little then. Clocks
- * differ, so the ranks ask each other, three times at most. Remembers the call. Collective then, on
- * `comm`; the same on all ranks.
+ * Is this one of the communicator's first FIRST_PATIENT calls that have little to gain? A second
+ * after the first one they wait no longer, since all that meeting costs is little then. Clocks
+ * differ, so the ranks ask each other, behind 8, 64 and 512 of them. Remembers the call. Collective
+ * over `comm`; the same on all ranks.
  */
-int first_patient(MPI_Comm comm, uint32_t calls);
+enum { FIRST_PATIENT = 1000 };
+int first_patient(MPI_Comm comm);
 
 /*
  * A call on the communicator would have been rerouted, had its ranks met. Remembers that. Local;

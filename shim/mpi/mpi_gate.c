@@ -97,22 +97,19 @@ static enum reason gate_small(struct mpi_comm *c, MPI_Comm comm, enum plan_colle
 }
 
 /*
- * Just above COLLSHIM_MIN_BYTES these collectives gain little from other schedules, and meeting
- * with the first trials takes as long as 20 calls. So their ranks meet after many calls, as those
- * of small ones do, or when a second has passed.
+ * Below STORED_NEAR times COLLSHIM_MIN_BYTES reductions gain little from other schedules, and
+ * meeting with the first trials takes as long as 20 calls. So their ranks meet after many calls, as
+ * those of small ones do, or when a second has passed; at once if an earlier job has found a gain
+ * there.
  */
 static int is_patient(MPI_Comm comm, enum plan_collective collective, uint64_t total)
 {
-    enum { TIMES = 2, SHARE = 2 }; /* the threshold; of what small calls wait for */
-    static const uint32_t which = 1u << COLL_ALLREDUCE | 1u << COLL_REDUCE |
-                                  1u << COLL_REDUCE_SCATTER | 1u << COLL_REDUCE_SCATTER_BLOCK |
-                                  1u << COLL_ALLTOALL;
-
-    if (!(which >> collective & 1) || total / TIMES >= settings.cfg.min_bytes ||
-        !choose_is_guarded(collective))
+    if (!plan_is(collective, PLAN_COMBINES) || plan_is_prefix(collective) ||
+        total / STORED_NEAR >= settings.cfg.min_bytes || !choose_is_guarded(collective) ||
+        stored_gains_near(collective))
         return 0;
     inside++;
-    int waits = first_patient(comm, stored_first_few(collective) / SHARE);
+    int waits = first_patient(comm);
     inside--;
     return waits;
 }

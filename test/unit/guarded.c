@@ -166,22 +166,27 @@ void machine_call(struct machine *m, uint64_t total)
         must(same_entry(e[0], e[r]), "call %d: rank %d differs from rank 0", m->calls, r);
 }
 
+static uint64_t bytes_of(const struct machine *m)
+{
+    return m->bytes ? m->bytes : MIB;
+}
+
 struct guard_entry *machine_entry(struct machine *m)
 {
-    return guard_find(&m->guard[0], COLL_BCAST, m->skew, MIB);
+    return guard_find(&m->guard[0], COLL_BCAST, m->skew, bytes_of(m));
 }
 
 void machine_calls(struct machine *m, int n)
 {
     for (int i = 0; i < n; i++)
-        machine_call(m, MIB);
+        machine_call(m, bytes_of(m));
 }
 
 /* Which contender is in use when the first calls are over? */
 int machine_settled_on(struct machine *m)
 {
     for (int i = 0; i < 150; i++)
-        machine_call(m, MIB);
+        machine_call(m, bytes_of(m));
     ck_assert_msg(m->verdicts > 0 || machine_entry(m)->why, "no verdict after %d calls", m->calls);
     return machine_way(machine_entry(m), machine_entry(m)->best);
 }

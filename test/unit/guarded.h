@@ -12,6 +12,7 @@ enum { MOST_RANKS = 5, MIB = 1 << 20, MOST_WAYS = GUARD_REROUTES + GUARD_RESERVE
 /* A machine: how long calls take, in times of the library's call of 1 MiB. */
 struct machine {
     int ranks, reroutes;
+    uint64_t bytes;          /* of a call; 0: a MiB */
     double native;           /* seconds of the library's call */
     double share[MOST_WAYS]; /* of a reroute, in times of native; 0: cannot serve */
     double cold[MOST_WAYS];  /* the extra time of its first call */
@@ -43,11 +44,11 @@ int machine_way(const struct guard_entry *e, int contender);
 int machine_begin_call(struct machine *m, struct guard *g, struct guard_entry *e, uint64_t total,
                        int *slot);
 
-/* All ranks make one call of so many bytes, or n of a MiB. Their decisions are compared. */
+/* All ranks make one call of so many bytes, or n of m->bytes. Their decisions are compared. */
 void machine_call(struct machine *m, uint64_t total);
 void machine_calls(struct machine *m, int n);
 
-/* Rank 0's entry for calls of a MiB. */
+/* Rank 0's entry for calls of m->bytes. */
 struct guard_entry *machine_entry(struct machine *m);
 
 /* Which contender is in use when the first calls are over? */

@@ -36,6 +36,7 @@ static int run(void)
     srunner_add_suite(r, suite_profile());
     srunner_add_suite(r, suite_decide());
     srunner_add_suite(r, suite_guard());
+    srunner_add_suite(r, suite_guard_bounds());
     srunner_add_suite(r, suite_guard_expects());
     srunner_add_suite(r, suite_guard_later());
     srunner_add_suite(r, suite_guard_reserve());

@@ -28,6 +28,7 @@ Suite *suite_pick(void);
 Suite *suite_profile(void);
 Suite *suite_decide(void);
 Suite *suite_guard(void);
+Suite *suite_guard_bounds(void);
 Suite *suite_guard_expects(void);
 Suite *suite_guard_later(void);
 Suite *suite_guard_reserve(void);
