@@ -94,10 +94,11 @@ add_ranks() {
     command+=("${run[@]}")
 }
 
-# The launcher itself. There are more ranks than cores, so let them yield (`yielding`, for MPICH's).
+# The launcher itself. There are more ranks than cores, so let them yield (`yielding`, for MPICH's). Open MPI takes ob1
+# here in any case; unless it is named, PSM2 looks for its hardware for .2 s first.
 new_command() {
     command=("$launcher")
-    [ "$family" != openmpi ] || command+=(--oversubscribe --mca mpi_yield_when_idle 1)
+    [ "$family" != openmpi ] || command+=(--oversubscribe --mca mpi_yield_when_idle 1 --mca pml ob1)
 }
 
 # Runs the command: sets rc, out and err; never fails.
