@@ -98,13 +98,18 @@ static void measure_rates(struct job *job)
         fprintf(stderr, "collshim: bench: no memory to measure the rails with: no bound\n");
 }
 
-/* Every name in --native must be one of this collective's algorithms. */
+static int is_preload(const char *alone)
+{
+    return alone && strcmp(alone, "collshim") == 0;
+}
+
+/* Every name in --native, or --alone, must be one of this collective's algorithms. */
 static int check_names(const struct job *job, const struct bench_collective *row,
                        const struct bench_algorithms *set)
 {
-    const char *at = job->options.native;
+    const char *alone = job->options.alone, *at = alone ? alone : job->options.native;
 
-    if (strcmp(at, "best") == 0 || strcmp(at, "default") == 0)
+    if (is_preload(alone) || strcmp(at, "best") == 0 || strcmp(at, "default") == 0)
         return 0;
     for (size_t length; *at; at += length + (at[length] == ',')) {
         int known = 0;
@@ -116,8 +121,8 @@ static int check_names(const struct job *job, const struct bench_collective *row
         if (known)
             continue;
         if (job->shape.rank == 0) {
-            fprintf(stderr, "collshim: bench: --native %.*s: %s has here:", (int)length, at,
-                    row->name);
+            fprintf(stderr, "collshim: bench: --%s %.*s: %s has here:", alone ? "alone" : "native",
+                    (int)length, at, row->name);
             for (int i = 0; i < set->n; i++)
                 fprintf(stderr, " %s", set->list[i].name);
             fputc('\n', stderr);
@@ -142,7 +147,8 @@ static void keep(struct job *job, const struct bench_result *result)
 static int sweep(struct job *job, const struct bench_collective *row)
 {
     const struct bench_knob none = {.cvar = NULL};
-    int only_default = strcmp(job->options.native, "default") == 0;
+    int only_default =
+        strcmp(job->options.native, "default") == 0 || is_preload(job->options.alone);
     struct bench_algorithms set;
     struct bench_result result;
     char notes[512];
@@ -205,10 +211,10 @@ static int check_preload(const struct job *job)
     int with[2] = {job->preload != NULL, job->preload == NULL};
 
     job->native.Allreduce(MPI_IN_PLACE, with, 2, MPI_INT, MPI_SUM, job->run.control);
-    if (job->options.settle && !with[0]) {
+    if ((job->options.settle || is_preload(job->options.alone)) && !with[0]) {
         if (job->shape.rank == 0)
-            fprintf(stderr, "collshim: bench: --settle: there is no preload that could settle; set "
-                            "LD_PRELOAD\n");
+            fprintf(stderr, "collshim: bench: --%s: there is no preload to time; set LD_PRELOAD\n",
+                    job->options.settle ? "settle" : "alone collshim");
         return -EINVAL;
     }
     if (!with[0] || !with[1])

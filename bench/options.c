@@ -41,6 +41,10 @@ static const char help_after[] =
     "  --native WHICH            the baseline: 'best' (default) forces each of the library's own\n"
     "                            algorithms and keeps the fastest, 'default' takes its own choice\n"
     "                            only, NAME,... tries these (a wrong name lists the right ones)\n"
+    "  --alone NAME              this contender has the job to itself: 'collshim', 'auto' (the\n"
+    "                            library's own choice), or an algorithm as --native names them.\n"
+    "                            Contenders that are called in turn leave rails for each other\n"
+    "                            that none of them leaves for itself\n"
     "  --prune FACTOR            drop a native algorithm that the trial calls show this many "
     "times\n"
     "                            slower than the best; default 1.25\n"
@@ -235,6 +239,7 @@ static const struct row {
     {"repetitions", .parse = parse_repetitions, .right = "right is a number from 1 to 100000"},
     {"warm-up", .parse = parse_warm_up, .right = "right is a number from 1 to 100000"},
     {"native", .text = offsetof(struct bench_options, native)},
+    {"alone", .text = offsetof(struct bench_options, alone)},
     {"prune", .parse = parse_prune, .right = "right is a number from 1 up"},
     {"settle", .parse = parse_settle, .right = "right is a number from 40 to 100000"},
     {"limit", .parse = parse_limit, .right = "right is a number of seconds"},
@@ -297,6 +302,8 @@ int bench_options_parse(int argc, char **argv, int speak, struct bench_options *
     }
     if (optind < argc)
         return wrong(speak, "", argv[optind], "there are no arguments but options, see --help");
+    if (options->alone && options->settle)
+        return wrong(speak, "alone", "", "--settle compares two contenders");
     if (options->corrupt && !options->verify)
         return wrong(speak, "corrupt", "", "with --verify none nothing would find it");
     return BENCH_RUN;

@@ -215,6 +215,10 @@ int bench_report_json(FILE *out, const struct bench_run *run, const struct bench
     json_int(&j, "repetitions", o->repetitions);
     json_string(&j, "native_algorithm", r->native_name);
     json_string(&j, "native_flag", r->native_flag);
+    json_open(&j, "native_each_us", '{');
+    for (int i = 0; i < r->n_each; i++)
+        bench_report_figure(&j, r->each[i].name, r->each[i].us);
+    json_close(&j, '}');
     bench_report_figure(&j, "native_min_us", r->native.min);
     bench_report_figure(&j, "native_max_us", r->native.max);
     json_rounded(&j, "native_spread", 6, r->native.spread);

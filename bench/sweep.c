@@ -51,9 +51,11 @@ static int listed(const char *list, const char *name)
     return 0;
 }
 
-static int wanted(const char *native, const struct bench_algorithm *a)
+static int wanted(const struct bench_options *o, const struct bench_algorithm *a)
 {
-    return a->index < 0 || strcmp(native, "best") == 0 || listed(native, a->name);
+    if (o->alone)
+        return strcmp(o->alone, a->name) == 0;
+    return a->index < 0 || strcmp(o->native, "best") == 0 || listed(o->native, a->name);
 }
 
 /* Timed calls of a contender, at most. */
@@ -78,7 +80,7 @@ static int field_make(const struct bench_run *run, const struct bench_collective
         const struct bench_algorithm *a = &algorithms->list[i];
         int deadly = row->ends_job && row->ends_job(problem, a->name);
 
-        if (wanted(run->options->native, a))
+        if (wanted(run->options, a))
             f->list[f->n++] =
                 (struct bench_contender){.mpi = run->native,
                                          .algorithm = a,
@@ -86,7 +88,7 @@ static int field_make(const struct bench_run *run, const struct bench_collective
                                          .verdict = deadly ? BENCH_DEADLY : BENCH_RUNNING};
     }
     f->native = f->n;
-    if (run->app)
+    if (run->app && (!run->options->alone || !f->n))
         f->list[f->n++] = (struct bench_contender){.mpi = run->app, .comm = MPI_COMM_WORLD};
     for (int i = 0; i < f->n; i++)
         f->list[i].us = f->us + each * (size_t)i;
@@ -265,14 +267,18 @@ static void conclude(const struct bench_run *run, const struct field *f, struct 
 
         if (c->verdict == BENCH_WRONG)
             r->verified = 0;
-        if (i == 0 && c->verdict == BENCH_PRUNED) /* its trial is all there is */
-            s = bench_stats_of(&c->trial_us, 1);
-        if (i == 0) {
-            r->usual = s;
-            r->usual_from_trial = c->verdict == BENCH_PRUNED;
+        if (c->algorithm && c->algorithm->index < 0) {
+            r->usual_from_trial = c->verdict == BENCH_PRUNED; /* its trial is all there is */
+            r->usual = r->usual_from_trial ? bench_stats_of(&c->trial_us, 1) : s;
         }
         if (i == f->native)
             r->shim = s;
+        if (i < f->native && c->n && r->n_each < BENCH_MOST_TIMED) {
+            struct bench_timed *t = &r->each[r->n_each++];
+
+            snprintf(t->name, sizeof(t->name), "%s", c->algorithm->name);
+            t->us = s.median;
+        }
         if (i < f->native && c->n && (!r->native.n || s.median < r->native.median)) {
             r->native = s;
             snprintf(r->native_name, sizeof(r->native_name), "%s", c->algorithm->name);

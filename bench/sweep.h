@@ -22,6 +22,8 @@ struct bench_run {
     FILE *text;                      /* for people; NULL but on rank 0 */
 };
 
+enum { BENCH_MOST_TIMED = 32 };
+
 struct bench_result {
     const struct bench_collective *row;
     size_t bytes, total_bytes;
@@ -30,6 +32,11 @@ struct bench_result {
     double shim_first_us;    /* the first call at this size, planning included */
     double shim_settling_us; /* that and the calls after it, before the repetitions */
     char native_name[64], native_flag[256];
+    struct bench_timed {
+        char name[64];
+        double us;
+    } each[BENCH_MOST_TIMED]; /* the medians of all that were timed, but the shim */
+    int n_each;
     double bound_us; /* 0: not known */
     int verified;    /* every byte of every call of every contender was right */
 };
