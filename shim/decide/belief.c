@@ -83,7 +83,7 @@ static void weigh_samples(const struct samples *s, const int *to, double precisi
                 sum += w[n] * y[n];
                 n++;
             }
-        double shared = square(level) / (1 + square(level) * weight);
+        double any = square(s->slow[r] ? any_time : level), shared = any / (1 + any * weight);
         for (int k = 0; k < n; k++) {
             value[arm[k]] += w[k] * (y[k] - shared * sum);
             precision[arm[k]][arm[k]] += w[k];

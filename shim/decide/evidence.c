@@ -46,6 +46,11 @@ double evidence_root(double x)
     return x > 0 ? evidence_exp(evidence_ln(x) / 2) : 0;
 }
 
+static int is_alone(unsigned in)
+{
+    return !(in & (in - 1));
+}
+
 static int rounds_of(const struct evidence *e)
 {
     return e->rounds < EVIDENCE_ROUNDS ? e->rounds : EVIDENCE_ROUNDS;
@@ -84,6 +89,21 @@ double evidence_fastest(const struct evidence *e, int arm)
         if (e->time[r][arm] != EVIDENCE_NONE && e->time[r][arm] < least)
             least = e->time[r][arm];
     return least < INT16_MAX ? evidence_exp((double)least / UNIT) : 0;
+}
+
+double evidence_first(const struct evidence *e, int arm, const double seconds[EVIDENCE_ARMS])
+{
+    double more = 0;
+    int r = 0, n = 0;
+
+    while (r < rounds_of(e) && e->time[r][arm] == EVIDENCE_NONE)
+        r++;
+    for (int i = 0; r < rounds_of(e) && i < EVIDENCE_ARMS; i++)
+        if (i != arm && seconds[i] > 0 && e->time[r][i] != EVIDENCE_NONE) {
+            more += evidence_ln(seconds[i]) - (double)e->time[r][i] / UNIT;
+            n++;
+        }
+    return n ? evidence_exp((double)e->time[r][arm] / UNIT + more / n) : 0;
 }
 
 /* The oldest round whose contenders all have two others, or else the oldest. Of a contender that is
@@ -176,11 +196,6 @@ static void find_tails(const struct evidence *e, struct samples *s, const int he
     }
 }
 
-static int is_alone(unsigned in)
-{
-    return !(in & (in - 1));
-}
-
 /* A contender and a round, each with its part in a sample: x[i] + l[r], by the least squares. Only
    rounds of several contenders. Returns how many values are free, and fills in n[i]. */
 static int fit(const struct samples *s, double *x, double *l, int *n)
@@ -245,31 +260,37 @@ static void find_noise(struct samples *s)
 
 void evidence_samples(const struct evidence *e, struct samples *s)
 {
-    int held[EVIDENCE_ARMS];
+    double most[EVIDENCE_ARMS];
+    int held[EVIDENCE_ARMS] = {0};
 
-    s->held_up = s->all = 0;
-    s->rounds = rounds_of(e);
-    memset(s->in, 0, sizeof s->in);
+    *s = (struct samples){.rounds = rounds_of(e)};
     for (int i = 0; i < EVIDENCE_ARMS; i++) {
-        double v[EVIDENCE_ROUNDS], most;
+        double v[EVIDENCE_ROUNDS];
         int n = 0;
 
         for (int r = 0; r < s->rounds; r++)
             if (e->time[r][i] != EVIDENCE_NONE)
                 v[n++] = e->time[r][i];
-        most = n ? quartile(v, n) + held_up * UNIT : 0;
-        s->n[i] = 0;
-        for (int r = 0; r < s->rounds; r++) {
-            int kept = e->time[r][i] != EVIDENCE_NONE && e->time[r][i] <= most;
-
-            s->log[r][i] = (double)e->time[r][i] / UNIT;
-            s->in[r] |= (uint8_t)(kept << i);
-            s->n[i] += kept;
-        }
-        held[i] = n - s->n[i];
-        s->held_up += held[i];
+        most[i] = n ? quartile(v, n) + held_up * UNIT : 0;
         s->all += n;
     }
+    for (int r = 0; r < s->rounds; r++) {
+        unsigned in = 0, kept = 0;
+
+        for (int i = 0; i < EVIDENCE_ARMS; i++) {
+            s->log[r][i] = (double)e->time[r][i] / UNIT;
+            in |= (unsigned)(e->time[r][i] != EVIDENCE_NONE) << i;
+            kept |= (unsigned)(e->time[r][i] != EVIDENCE_NONE && e->time[r][i] <= most[i]) << i;
+        }
+        s->slow[r] = !kept && !is_alone(in);
+        s->in[r] = (uint8_t)(s->slow[r] ? in : kept);
+        for (int i = 0; i < EVIDENCE_ARMS; i++) {
+            s->n[i] += s->in[r] >> i & 1;
+            held[i] += (in & ~s->in[r]) >> i & 1;
+        }
+    }
+    for (int i = 0; i < EVIDENCE_ARMS; i++)
+        s->held_up += held[i];
     find_tails(e, s, held);
     find_noise(s);
 }

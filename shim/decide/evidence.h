@@ -28,6 +28,7 @@ struct evidence {
 struct samples {
     double log[EVIDENCE_ROUNDS][EVIDENCE_ARMS]; /* of seconds */
     uint8_t in[EVIDENCE_ROUNDS];                /* contenders that the round has, a bit each */
+    uint8_t slow[EVIDENCE_ROUNDS];              /* all of them were held up: so was the machine */
     int rounds, n[EVIDENCE_ARMS];
     double variance[EVIDENCE_ARMS]; /* of one sample of a contender */
     int held_up, all;               /* calls of all contenders */
@@ -48,6 +49,10 @@ void evidence_forget_arm(struct evidence *e, int arm);
 
 /* Seconds of the fastest sample of a contender; 0: none is kept. */
 double evidence_fastest(const struct evidence *e, int arm);
+
+/* Seconds of the only sample of a contender, as it would be in a round of these times: by the ratio
+   of the others that both rounds have. 0: there are none, or no such sample. */
+double evidence_first(const struct evidence *e, int arm, const double seconds[EVIDENCE_ARMS]);
 
 void evidence_samples(const struct evidence *e, struct samples *s);
 

@@ -77,7 +77,7 @@ static int has_changed(struct guard_entry *e, double seconds, int again)
         int r = s.rounds - 1 - age;
         double log = s.log[r][e->best];
 
-        if (!(s.in[r] & 1u << e->best))
+        if (!(s.in[r] & 1u << e->best) || s.slow[r])
             continue;
         most = log > most ? log : most;
         least = log < least ? log : least;
@@ -125,10 +125,11 @@ static void learn_cold(struct guard *g, const struct guard_entry *e, const doubl
     if (seconds[GUARD_NATIVE] > 0 && (!(library > 0) || seconds[GUARD_NATIVE] < library))
         library = seconds[GUARD_NATIVE];
     for (int i = 0; i < e->n && library > 0; i++) {
-        double first = evidence_fastest(&e->evidence, i), cold = (first - seconds[i]) / library;
-
-        if (!(first > 0 && seconds[i] > 0) || e->evidence.tries[i] != 1 || cold > most_cold ||
-            cold < -1)
+        if (!(seconds[i] > 0) || e->evidence.tries[i] != 1)
+            continue;
+        double first = evidence_first(&e->evidence, i, seconds),
+               cold = (first - seconds[i]) / library;
+        if (!(first > 0) || cold > most_cold || cold < -1)
             continue;
         cold = cold > 0 ? cold : 0;
         g->colds++;

@@ -6,6 +6,10 @@
 enum { KNOWN_AFTER = 2, CLIMB = 4, FAR = 64, MOST_REPEATS = 8, NEW_CALLS = 200, EVERY = 4 };
 enum { COARSE = 3 }; /* samples, before which blocks are not worth it */
 enum { MOST_STEADY = 16 };
+enum {
+    FEW = 2,
+    EARLY = 32
+}; /* calls of ours that a busy machine may slow; which ones are so early */
 
 static const uint64_t burst = 640 << 10; /* bytes of calls, behind which none is left of it */
 
@@ -15,8 +19,10 @@ static const double host_time = .02;    /* ... nor more of the host's time */
 static const double aging = 2e-6;       /* variance, by call since the last measurement */
 static const double usual_calls = 70;   /* in which one is held up for long, at first sight */
 static const double most_held_up = 4.6; /* logarithm of how much longer such a call takes at most */
-static const double surely = .2;        /* chance above which a call is taken as held up */
-static const double may_be = .001;      /* chance below which it is not */
+static const double busy = .1;          /* chance that the machine was while ours were called */
+static const double most_again = 6; /* calls: a second chance within that is not of the budget */
+static const double surely = .2;    /* chance above which a call is taken as held up */
+static const double may_be = .001;  /* chance below which it is not */
 static const double doubt_of_tail = .25; /* variance of a tail, of its square */
 static const double most_cold = .7;      /* share of a first call that is its being cold */
 static const double cold_doubt = .4;     /* most standard deviation that this leaves */
@@ -350,19 +356,59 @@ static double readying(const struct guard_entry *e, int i)
                                                 : WORTH_MAKING * e->agreeing;
 }
 
+/* Our reroutes that were called, a bit each. */
+static unsigned ours_called(const struct view *v)
+{
+    unsigned ours = 0;
+
+    for (int i = 1; i < v->e->n; i++)
+        ours |= (unsigned)(v->e->kind[i] == BELIEF_OURS && v->s.n[i]) << i;
+    return ours;
+}
+
+/*
+ * Is contender i to have the second chance of ours? On a busy machine the first calls take long,
+ * since connections are still made. That slows all of ours together, and what is tried later looks
+ * fast beside them. So one of ours is called once more, if all had few calls, early, and the last
+ * one is long ago. A later clock has no such call: its hosts would wait.
+ */
+static int is_second_chance(const struct view *v, int i, uint32_t later)
+{
+    const struct guard_entry *e = v->e;
+
+    if (e->later || e->kind[i] != BELIEF_OURS || e->kind[v->best] == BELIEF_OURS || !ours_called(v))
+        return 0;
+    for (int k = 1; k < e->n; k++)
+        if (e->kind[k] == BELIEF_OURS && (e->evidence.tries[k] > FEW || e->seen[k] >= EARLY ||
+                                          e->calls + later - e->seen[k] < EARLY))
+            return 0;
+    return 1;
+}
+
+/* Its gain: what is hoped of the contender without any call of ours. */
+static double second_chance(const struct view *v, int i, uint32_t later, double calls)
+{
+    struct belief without = v->e->prior;
+
+    learn(&without, v->e, v->e, &v->s, v->discarded | ours_called(v));
+    return busy * hope(against(v, &without, i, later)) * calls;
+}
+
 double worth_trial(const struct view *v, int i, uint32_t later)
 {
     const struct guard_entry *e = v->e;
     struct estimate d = worth_belief(v, i, later);
     double calls = (double)e->calls + later, ready = readying(e, i),
            cost = calls_of_block(v, i) * worth_price(d) + ready;
+    int again = is_second_chance(v, i, later);
 
     if (ready > cheap && ready > share_making * calls)
         return 0;
     if (e->evidence.tries[i] == 1 && calls < e->again_at[i])
         return 0;
     if (e->out & 1u << i || (v->spared && i == GUARD_NATIVE) ||
-        (e->spent > 0 && e->spent + cost > allowance + share * calls))
+        (!(again && cost < most_again) && e->spent > 0 &&
+         e->spent + cost > allowance + share * calls))
         return 0;
     double gain = net_gain(v, i, d, calls + to_come) - ready;
     if (v->held_up[i] > may_be && !(v->discarded & 1u << i)) { /* or its call says nothing */
@@ -376,6 +422,8 @@ double worth_trial(const struct view *v, int i, uint32_t later)
         if (both > gain)
             gain = both;
     }
+    if (again)
+        gain += second_chance(v, i, later, calls + to_come);
     if (!e->evidence.tries[i]) /* or the estimates are all wrong: worth a call in the long run */
         gain += misled * hope((struct estimate){0, anything}) * calls;
     return gain;

@@ -32,6 +32,8 @@ static double time_of(struct machine *m, int contender, uint64_t total)
         t *= m->behind;
     if (contender && (contender != m->last || m->run < m->fresh_calls) && m->fresh_calls)
         t *= m->fresh;
+    if (contender && m->calls < m->busy)
+        t *= m->busy_by;
     t *= 1 + m->noise * (rng_below(&m->rng, 1000) / 1000.0);
     if (m->hiccup > 0 && rng_below(&m->rng, 20) == 0)
         t *= m->hiccup;

@@ -22,7 +22,9 @@ struct machine {
     double behind;           /* ... behind a call of a reroute; 0: no longer */
     double fresh;            /* the first calls of a reroute in a row take so many times as long; */
     int fresh_calls;         /* how many; 0: none */
-    int held_up;             /* this call, counted from 1, takes so many times as long: */
+    int busy;                /* in the first calls of all a reroute takes so many times as long: */
+    double busy_by;
+    int held_up; /* this call, counted from 1, takes so many times as long: */
     double held_up_by;
     int jumps;     /* every so many calls the clock of one rank jumps; 0: none does */
     unsigned skew; /* of the calls to come */

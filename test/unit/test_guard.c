@@ -63,6 +63,23 @@ START_TEST(test_guard__one_call_that_is_held_up_decides_nothing)
 }
 END_TEST
 
+/* Connections of reroutes are made while the machine is busy, and the library needs none. */
+START_TEST(test_guard__a_busy_start_does_not_decide)
+{
+    for (double by = 8; by <= 12; by += 2)
+        for (int busy = 6; busy <= 24; busy++) {
+            struct machine m = quiet;
+            for (int i = 0; i < m.reroutes; i++)
+                m.share[i] = .25 + .05 * i;
+            m.busy = busy;
+            m.busy_by = by;
+            machine_calls(&m, 150);
+            ck_assert_msg(machine_entry(&m)->best != GUARD_NATIVE,
+                          "busy for %d calls, %g times: settled on the library", busy, by);
+        }
+}
+END_TEST
+
 /* One call of a reroute takes a tenth of the usual. */
 START_TEST(test_guard__one_lucky_call_is_soon_found_out)
 {
@@ -90,7 +107,8 @@ START_TEST(test_guard__reroutes_that_do_not_pay_cost_few_calls)
             }
             ck_assert_int_eq(machine_settled_on(&m), GUARD_NATIVE);
             double tried = m.cold[0] * ((m.warm[0] > 0) + (m.warm[1] > 0) + (m.warm[2] > 0));
-            ck_assert_msg(m.lost < (tried + 8 + share / 100.0) * m.native,
+            /* A second chance of the reroutes included. */
+            ck_assert_msg(m.lost < (tried + 8 + share / 50.0) * m.native,
                           "%d%%, cold %d: lost %.2f calls", share, cold, m.lost / m.native);
             double lost = m.lost;
             machine_calls(&m, 5000); /* looks included */
@@ -436,6 +454,7 @@ Suite *suite_guard(void)
     tcase_add_test(t, test_guard__the_fastest_wins);
     tcase_add_test(t, test_guard__eight_contenders_are_served);
     tcase_add_test(t, test_guard__one_call_that_is_held_up_decides_nothing);
+    tcase_add_test(t, test_guard__a_busy_start_does_not_decide);
     tcase_add_test(t, test_guard__one_lucky_call_is_soon_found_out);
     tcase_add_test(t, test_guard__reroutes_that_do_not_pay_cost_few_calls);
     tcase_add_test(t, test_guard__a_library_that_would_cost_too_much_waits_for_its_trial);
