@@ -26,6 +26,10 @@ refuses() { # with 2, in one line
   cat "$tmp/refused"
   [ "$status" -eq 2 ] && [ "$(wc -l <"$tmp/refused")" -eq 1 ]
 }
+refuses_name() { # with the right names
+  local said
+  ! said=$("$@" 2>&1) && grep -q -- '--alone bogus: allgather has here: auto ' <<<"$said"
+}
 keys='has("collective") and has("algorithm") and has("ranks") and has("nodes") and has("bytes_per_rank")
   and has("native_us") and has("collshim_us") and has("ratio") and has("bound_us")
   and has("bound_fraction") and .verified == true and .collshim_us > 0'
@@ -44,6 +48,12 @@ for family in openmpi mpich; do
     bench "$family" --collective gather --bytes 64K --settle 40 --json "$tmp/$family.settled"
   check "$family: every such line has the keys and is verified" \
     jq -es "length == 1 and all(.[]; $settled)" "$tmp/$family.settled"
+  check "$family: collshim alone" bench "$family" --bytes 1K --alone collshim --json "$tmp/$family.one"
+  check "$family: the library alone" bench "$family" --bytes 1K --alone auto --json "$tmp/$family.auto"
+  check "$family: nothing else was timed" jq -es '.[0].native_us == null and .[0].native_each_us == {} and
+    .[0].collshim_us > 0 and .[1].collshim_us == null and (.[1].native_each_us | keys) == ["auto"] and
+    .[1].native_each_us.auto > 0' "$tmp/$family.one" "$tmp/$family.auto"
+  check "$family: an algorithm that there is not" refuses_name bench "$family" --bytes 1K --alone bogus
   check "$family: a spoilt byte is found" fails bench "$family" --bytes 1001 --corrupt
   printf '0 5 0\n1 0 2\n0 0 0\n' >"$tmp/demand" # 8 in all: 300 bytes per rank are 900, 562 of them from 0 to 1
   check "$family: an exchange as a file says" \
