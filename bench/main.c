@@ -147,8 +147,8 @@ static void keep(struct job *job, const struct bench_result *result)
 static int sweep(struct job *job, const struct bench_collective *row)
 {
     const struct bench_knob none = {.cvar = NULL};
-    int only_default =
-        strcmp(job->options.native, "default") == 0 || is_preload(job->options.alone);
+    const char *alone = job->options.alone;
+    int only_default = alone ? is_preload(alone) : strcmp(job->options.native, "default") == 0;
     struct bench_algorithms set;
     struct bench_result result;
     char notes[512];
