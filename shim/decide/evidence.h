@@ -5,9 +5,10 @@
  * Contenders are measured in rounds, one call each, so that a disturbance of the machine slows a
  * whole round. Times are logarithms: a ratio of two contenders is a difference, and noise is a
  * share of a call. A call that took more than three times its contender's usual time was held up,
- * and does not count, unless the contender has clearly more such calls than the others. Only the
- * four operations are used, so that all ranks get the same bits with any mathematical library. No
- * MPI, no clock, no memory of its own. Thread rule: the caller's.
+ * and does not count, unless the contender has clearly more such calls than the others. Where all
+ * calls of a round were held up, the machine was, and their ratios count. Only the four operations
+ * are used, so that all ranks get the same bits with any mathematical library. No MPI, no clock, no
+ * memory of its own. Thread rule: the caller's.
  */
 #ifndef COLLSHIM_SHIM_DECIDE_EVIDENCE_H
 #define COLLSHIM_SHIM_DECIDE_EVIDENCE_H

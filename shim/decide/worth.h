@@ -3,10 +3,10 @@
  * The value of a trial of a contender: its mean possible gain, times the calls to come, less the
  * trial's likely loss. As many calls are expected to come as have been made, and some more. The
  * estimates of all contenders (belief.h) come from the model's predictions, from near size classes,
- * and from their own samples. Three doubts are part of it. A first call may be cold. A contender's
+ * and from their own samples. Four doubts are part of it. A first call may be cold. A contender's
  * only call may have been held up: the chance follows from its distance to the estimate without it.
- * Samples get old, so that a trial becomes worth it again: soon if two contenders are close, late
- * if one is far behind.
+ * The first calls of all our reroutes may have met a busy machine. Samples get old, so that a
+ * trial becomes worth it again: soon if two contenders are close, late if one is far behind.
  */
 #ifndef COLLSHIM_SHIM_DECIDE_WORTH_H
 #define COLLSHIM_SHIM_DECIDE_WORTH_H
