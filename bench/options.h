@@ -19,8 +19,7 @@ struct bench_options {
     double limit_s;     /* of those pairs, or of the calls before the repetitions, per size */
     double prune;       /* a native algorithm slower than this many times the best is dropped */
     const char *native; /* "default", "best", or algorithm names separated by commas */
-    const char
-        *alone; /* the one contender of the job, "collshim" or an algorithm's name; or NULL */
+    const char *alone;  /* the only contender: "collshim" or an algorithm; or NULL */
     int bound, verify, corrupt, placement, emulated; /* flags */
     enum bench_rails rails;
     const char *demand_path;                         /* or NULL */

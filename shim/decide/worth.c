@@ -6,10 +6,8 @@
 enum { KNOWN_AFTER = 2, CLIMB = 4, FAR = 64, MOST_REPEATS = 8, NEW_CALLS = 200, EVERY = 4 };
 enum { COARSE = 3 }; /* samples, before which blocks are not worth it */
 enum { MOST_STEADY = 16 };
-enum {
-    FEW = 2,
-    EARLY = 32
-}; /* calls of ours that a busy machine may slow; which ones are so early */
+enum { FEW = 2 };    /* calls of a reroute that a busy machine may have slowed, */
+enum { EARLY = 32 }; /* ... if they are among so many first ones */
 
 static const uint64_t burst = 640 << 10; /* bytes of calls, behind which none is left of it */
 
@@ -76,13 +74,18 @@ int worth_climbing(const struct guard *g, enum plan_collective c, unsigned kind,
     return 0;
 }
 
+/* Of a contender with samples. One of them at least is of a round that is not slow: its fastest. */
 static double mean_of(const struct samples *s, int i)
 {
     double sum = 0;
+    int n = 0;
 
     for (int r = 0; r < s->rounds; r++)
-        sum += s->in[r] & 1u << i ? s->log[r][i] : 0;
-    return sum / s->n[i];
+        if (s->in[r] & 1u << i && !s->slow[r]) {
+            sum += s->log[r][i];
+            n++;
+        }
+    return sum / n;
 }
 
 /* Take off the only sample of contender i what first calls usually take longer, in times of the

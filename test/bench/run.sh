@@ -64,6 +64,10 @@ for family in openmpi mpich; do
     fails bench "$family" --collective alltoallv --demand "$tmp/demand" --bytes 300
   check "$family: a wrong option is refused" fails bench "$family" --bites 3
 done
+for bad in '--alone 3' '--grid --alone 0' '--trained 3'; do
+  # shellcheck disable=SC2086 # words
+  check "bench/run $bad is refused" refuses "$root/bench/run" $bad
+done
 check 'planning: every algorithm, small and large machine' \
   bash -c "'$build/test/bench_plan' | jq -es 'length > 1 and all(.[]; .median_us > 0)'"
 if [ "$EUID" -ne 0 ] || [ ! -e "$build/libcollshim-openmpi.so" ]; then
