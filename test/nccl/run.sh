@@ -491,10 +491,10 @@ beside_host 'PCIe as fast as the links between GPUs' 'h2d=0.5 d2h=0.5' "$links"
 by_both 'PCIe as fast as the links between GPUs' 40
 settled_within 'PCIe as fast as the links between GPUs' 64
 beside_host 'PCIe slower than the topology says' 'h2d=0.02 d2h=0.02' "$links"
-# At most three rounds begin before the first one's times come, each with two calls on either rank. What the guard
-# takes in its place is a tie: the library, or `linear`.
-[ "$(through_host)" -gt 0 ] && [ "$(through_host)" -le 12 ]
-ok "PCIe slower than the topology says: $(through_host) calls through the host, at most 12" $?
+# At most three rounds begin before the first one's times come, each with two calls on either rank, and one that may have
+# been held up is made again. Then the library serves or `linear`, which is as fast here.
+[ "$(through_host)" -gt 0 ] && [ "$(through_host)" -le 16 ]
+ok "PCIe slower than the topology says: $(through_host) calls through the host, at most 16" $?
 settled_within 'PCIe slower than the topology says' 64
 beside_host 'links of unknown rates' 'h2d=0.5 d2h=0.5' 'node:1 gpu:2'
 [ "$(through_host)" -eq 0 ]
