@@ -15,6 +15,7 @@
 #include "planners/flat.h"
 #include "shim/helper/owner_device.h"
 #include "transports/engine.h"
+#include "transports/host_memory.h"
 #include "transports/kernels.h"
 
 struct combining {
@@ -121,7 +122,7 @@ static int find_room(struct channel *c, const struct mailbox_order *o, char **wi
 
         rc = rc ? rc : move(c, &o->fetch, process_vm_readv);
         *window = c->window.at;
-        c->scratch = !rc && scratch ? malloc(scratch) : NULL;
+        c->scratch = !rc && scratch ? host_memory_take(scratch) : NULL;
         return !rc && scratch && !c->scratch ? -ENOMEM : rc;
     }
     if (!c->owner_device.at)
@@ -161,7 +162,7 @@ static void end_run(struct channel *c, int status)
     if (c->device)
         cuda_gpu_end(c->owner_device.gpu);
     if (!c->post->order.on_device)
-        free(c->scratch);
+        host_memory_give(c->scratch);
     c->device = NULL;
     c->scratch = NULL;
     answer(c, status);

@@ -18,6 +18,7 @@
 
 #include "shim/helper/environment.h"
 #include "shim/helper/spawn.h"
+#include "transports/host_memory.h"
 
 extern char **environ;
 
@@ -163,6 +164,7 @@ static int launch(struct member *m, const char *path, int leash)
         m->box->probe = MAILBOX_PROBE_READ;
         m->box->address_of_probe = (uint64_t)(uintptr_t)&m->box->probe;
         m->box->cpus = helpers.cpus;
+        m->box->kept_bytes = host_memory_kept();
         m->box->processes = helpers.processes;
         rc = spawn_apart(path, environment, (int[]){m->fd, ends[1], owner, leash}, 4);
     }

@@ -82,6 +82,7 @@ struct mailbox {
     uint64_t probe;            /* the bytes that the helper reads and writes there, as a test */
     cpu_set_t cpus;            /* the owner's, as it was started */
     int32_t processes;         /* that share them: the owner, and all its helpers */
+    uint64_t kept_bytes;       /* host_memory_keep of the helper */
     pthread_mutex_t alive;     /* robust; held by the helper */
     _Atomic uint32_t bell;     /* counts the owner's orders: what the helper sleeps on */
     _Atomic uint32_t quit;

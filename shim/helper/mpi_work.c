@@ -12,6 +12,7 @@
 #include "shim/helper/channel.h"
 #include "shim/helper/nameless.h"
 #include "shim/helper/work.h"
+#include "transports/host_memory.h"
 #include "transports/ucx.h"
 
 /* Rounds without result before it sleeps. A peer's answer on a fast network must find it awake; on
@@ -81,6 +82,7 @@ int work_ready_mpi(struct work *w)
     struct mailbox *box = w->box;
     size_t bytes;
 
+    host_memory_keep(box->kept_bytes);
     if (open_ucx(box->why, sizeof box->why))
         return -1;
     const void *address = ucx_address(ucx, &bytes);

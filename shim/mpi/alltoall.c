@@ -4,7 +4,6 @@
  * data is copied aside first: blocks arrive where others still have to leave.
  */
 #include <stdint.h>
-#include <stdlib.h>
 
 #include "shim/mpi/comm.h"
 #include "shim/decide/count.h"
@@ -16,6 +15,7 @@
 #include "shim/mpi/settled.h"
 #include "shim/mpi/vectors.h"
 #include "shim/mpi/wrappers.h"
+#include "transports/host_memory.h"
 
 struct alltoall_arguments {
     const void *sendbuf;
@@ -35,7 +35,7 @@ static void *packed_side(const struct mpi_call *call, const struct layout *layou
 {
     if (layout->dense)
         return (void *)(uintptr_t)buffer;
-    *room = malloc((size_t)call->total);
+    *room = host_memory_take((size_t)call->total);
     return *room;
 }
 
@@ -67,8 +67,8 @@ static int native_alltoall_bytes(const struct mpi_call *call)
     rc = rc ? rc : sent;
     if (rc == MPI_SUCCESS && ready && room[0])
         rc = layout_unpack(&call->output, out, a->recvbuf, a->recvcount * a->size, call->comm);
-    free(room[0]);
-    free(room[1]);
+    host_memory_give(room[0]);
+    host_memory_give(room[1]);
     return rc;
 }
 

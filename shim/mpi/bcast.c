@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* MPI_Bcast: the root's buffer holds the vector; all other ranks receive it in theirs. */
 #include <stdint.h>
-#include <stdlib.h>
 
 #include "shim/mpi/comm.h"
 #include "shim/decide/count.h"
@@ -13,6 +12,7 @@
 #include "shim/mpi/settled.h"
 #include "shim/mpi/vectors.h"
 #include "shim/mpi/wrappers.h"
+#include "transports/host_memory.h"
 
 struct bcast_arguments {
     void *buffer;
@@ -38,7 +38,7 @@ static int native_bcast_bytes(const struct mpi_call *call)
     if (call->output.dense)
         return mpi.Bcast(a->buffer, bytes, MPI_BYTE, a->root, call->comm);
     mpi.Comm_rank(call->comm, &rank);
-    void *packed = malloc(call->total);
+    void *packed = host_memory_take(call->total);
     int rc = packed ? MPI_SUCCESS : MPI_ERR_NO_MEM;
     if (rc == MPI_SUCCESS && rank == a->root)
         rc = layout_pack(&call->output, a->buffer, a->count, packed, call->comm);
@@ -48,7 +48,7 @@ static int native_bcast_bytes(const struct mpi_call *call)
     rc = rc ? rc : sent;
     if (rc == MPI_SUCCESS && rank != a->root)
         rc = layout_unpack(&call->output, packed, a->buffer, a->count, call->comm);
-    free(packed);
+    host_memory_give(packed);
     return rc;
 }
 

@@ -8,10 +8,10 @@
 #include "shim/mpi/device.h"
 
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "shim/mpi/calls.h"
+#include "transports/host_memory.h"
 
 int layout_span_of(const struct layout *l, MPI_Count count, struct layout_span *span)
 {
@@ -64,13 +64,13 @@ int device_pack(const struct cuda_place *place, const struct layout *l, const vo
     if (rc != MPI_SUCCESS)
         return rc;
     size_t bytes = (size_t)(span.to - span.from);
-    char *image = malloc(bytes);
+    char *image = host_memory_take(bytes);
     if (!image)
         return MPI_ERR_NO_MEM;
     rc = mpi_code(cuda_move(place, image, (const char *)user + span.from, bytes));
     if (rc == MPI_SUCCESS)
         rc = layout_pack(l, image - span.from, count, packed, comm);
-    free(image);
+    host_memory_give(image);
     return rc;
 }
 
@@ -105,7 +105,7 @@ int device_unpack(const struct cuda_place *place, const struct layout *l, const 
     if (rc != MPI_SUCCESS)
         return rc;
     size_t bytes = (size_t)(span.to - span.from);
-    char *image = malloc(bytes), *other = malloc(bytes);
+    char *image = host_memory_take(bytes), *other = host_memory_take(bytes);
     rc = image && other ? MPI_SUCCESS : MPI_ERR_NO_MEM;
     if (rc == MPI_SUCCESS) {
         memset(image, 0, bytes);
@@ -120,7 +120,7 @@ int device_unpack(const struct cuda_place *place, const struct layout *l, const 
         rc = mpi_code(cuda_move_pieces(place, (char *)user + span.from + at, image + at, piece, n));
         at = n < AT_ONCE ? bytes : at + piece[n - 1].offset + piece[n - 1].bytes;
     }
-    free(image);
-    free(other);
+    host_memory_give(image);
+    host_memory_give(other);
     return rc;
 }

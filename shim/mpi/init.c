@@ -16,6 +16,7 @@
 #include "shim/mpi/launcher.h"
 #include "shim/mpi/threads.h"
 #include "shim/mpi/wrappers.h"
+#include "transports/host_memory.h"
 
 static int init_begin(void)
 {
@@ -23,6 +24,7 @@ static int init_begin(void)
 
     int rc = agree_at_init();
 
+    host_memory_keep(settings.cfg.kept_bytes);
     live_rank(mpi_process.world_rank, mpi_process.world_size);
     rail_open();
     if (rc == MPI_SUCCESS)
@@ -78,6 +80,7 @@ int mpi_wrap_Finalize(void)
     }
     progress_close();
     variants_close();
+    host_memory_keep(0);
     mpi_process.verdict = REASON_NOT_SEEN;
     return mpi.Finalize();
 }

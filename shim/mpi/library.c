@@ -6,6 +6,7 @@
 
 #include "shim/mpi/device.h"
 #include "shim/mpi/process.h"
+#include "transports/host_memory.h"
 
 enum { MOST_BUFFERS = 2 };
 
@@ -149,11 +150,11 @@ static int bring_back(const struct image *m)
             rc = cuda_move(&m->place, to, from, bytes) ? MPI_ERR_OTHER : MPI_SUCCESS;
             continue;
         }
-        char *packed = malloc(bytes);
+        char *packed = host_memory_take(bytes);
         rc = packed ? layout_pack(&l, from, count, packed, MPI_COMM_SELF) : MPI_ERR_NO_MEM;
         if (rc == MPI_SUCCESS)
             rc = layout_unpack(&l, packed, to, count, MPI_COMM_SELF);
-        free(packed);
+        host_memory_give(packed);
     }
     return rc;
 }

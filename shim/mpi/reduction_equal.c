@@ -7,11 +7,11 @@
 #include <float.h>
 #include <math.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "shim/mpi/layout.h"
 #include "shim/mpi/reduction.h"
+#include "transports/host_memory.h"
 
 #ifdef __SIZEOF_FLOAT128__
 typedef __float128 real_128;
@@ -131,11 +131,11 @@ int reduction_equal(const struct reduction *r, const void *a, const void *b, siz
     if (layout_of(r->type, &packed) < 0)
         return 0;
     /* Without the gaps that pair types have. */
-    char *x = malloc(bytes + 1), *y = malloc(bytes + 1);
+    char *x = host_memory_take(bytes), *y = host_memory_take(bytes);
     if (x && y && layout_pack(&packed, a, count, x, MPI_COMM_SELF) == MPI_SUCCESS &&
         layout_pack(&packed, b, count, y, MPI_COMM_SELF) == MPI_SUCCESS)
         equal = layout_equal(&packed, x, y, (size_t)(count * packed.size));
-    free(x);
-    free(y);
+    host_memory_give(x);
+    host_memory_give(y);
     return equal;
 }

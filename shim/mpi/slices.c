@@ -9,10 +9,10 @@
 
 #include <errno.h>
 #include <sched.h>
-#include <stdlib.h>
 
 #include "shim/mpi/calls.h"
 #include "shim/mpi/slicing.h"
+#include "transports/host_memory.h"
 
 /* The blocking call, and the slice that the rank itself carries. */
 struct blocking {
@@ -57,11 +57,11 @@ static int find_room(struct blocking *b, const struct slice *slice, struct room 
         room->scratch = lent + scratch_at;
         return 0;
     }
-    room->window = realloc(b->window, slice->window.bytes + 1);
+    host_memory_give(b->window);
+    b->window = room->window = host_memory_take(slice->window.bytes);
     if (!room->window)
         return -ENOMEM;
-    b->window = room->window;
-    room->scratch = room->allocated = scratch ? malloc(scratch) : NULL;
+    room->scratch = room->allocated = scratch ? host_memory_take(scratch) : NULL;
     return scratch && !room->scratch ? -ENOMEM : 0;
 }
 
@@ -102,7 +102,7 @@ static void carry(struct blocking *b, int i, struct slice *slice)
         rc = run_plan(s, slice, &room);
         slicing_add_crossing(s, slice);
         b->own = room.window;
-        free(room.allocated);
+        host_memory_give(room.allocated);
     }
     slices_note(s, rc);
 }
@@ -223,6 +223,6 @@ int slices_run(struct mpi_comm *c, const struct mpi_call *call, const struct pla
         s->code = collect(s);
     }
     result->crossing = s->crossing;
-    free(b.window);
+    host_memory_give(b.window);
     return s->code;
 }

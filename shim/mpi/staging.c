@@ -10,9 +10,9 @@
 
 #include <errno.h>
 #include <stdint.h>
-#include <stdlib.h>
 
 #include "shim/mpi/device.h"
+#include "transports/host_memory.h"
 
 /* What the rank has to offer: is it on a device, and can it stay there? */
 struct side {
@@ -112,13 +112,13 @@ static int allocate_on_device(struct staging *s, const struct plan *plan, int ow
 static int allocate_on_host(struct staging *s, const struct plan *plan, int own_input)
 {
     if (s->own_output)
-        s->output = s->allocated[0] = malloc(plan->output_bytes + 1);
+        s->output = s->allocated[0] = host_memory_take(plan->output_bytes);
     if (own_input)
-        s->input = s->allocated[1] = malloc(plan->input_bytes + 1);
+        s->input = s->allocated[1] = host_memory_take(plan->input_bytes);
     if (plan->scratch_bytes)
-        s->scratch = s->allocated[2] = malloc(plan->scratch_bytes);
+        s->scratch = s->allocated[2] = host_memory_take(plan->scratch_bytes);
     if (plan->host_bytes)
-        s->host = s->allocated[3] = malloc(plan->host_bytes);
+        s->host = s->allocated[3] = host_memory_take(plan->host_bytes);
     return (s->output || !plan->output_bytes) && (s->input || !plan->input_bytes) &&
            (s->scratch || !plan->scratch_bytes) && (s->host || !plan->host_bytes);
 }
@@ -259,7 +259,7 @@ int staging_again(struct staging *s, const struct mpi_call *call, MPI_Comm comm)
 void staging_close(struct staging *s)
 {
     for (int i = 0; i < 4; i++)
-        free(s->allocated[i]);
+        host_memory_give(s->allocated[i]);
     if (s->device)
         cuda_gpu_end(s->gpu);
 }
@@ -296,7 +296,7 @@ static int blocks_equal(const struct mpi_call *call, const char *a, const char *
 int staging_verify(const struct staging *s, const struct mpi_call *call, const struct mpi_comm *c)
 {
     size_t bytes = plan_output_bytes(&call->request, c->rank);
-    char *expected = malloc(bytes + 1), *fetched = NULL;
+    char *expected = host_memory_take(bytes), *fetched = NULL;
     const char *got = s->output;
     int rc = expected ? MPI_SUCCESS : MPI_ERR_NO_MEM, equal = -1;
 
@@ -306,14 +306,14 @@ int staging_verify(const struct staging *s, const struct mpi_call *call, const s
                          c->private_comm);
     }
     if (rc == MPI_SUCCESS && s->device) {
-        got = fetched = malloc(bytes + 1);
+        got = fetched = host_memory_take(bytes);
         if (!fetched || cuda_move(&s->place, fetched, s->output, bytes) < 0)
             rc = MPI_ERR_OTHER;
     }
     if (rc == MPI_SUCCESS)
         equal = call->combines ? reduction_equal(&call->reduction, expected, got, bytes, c->size)
                                : blocks_equal(call, expected, got, bytes);
-    free(expected);
-    free(fetched);
+    host_memory_give(expected);
+    host_memory_give(fetched);
     return equal;
 }

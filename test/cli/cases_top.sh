@@ -72,7 +72,8 @@ top_has_lines() { [[ $(wc -l <top.lines) -ge 2 ]]; }
 top_ranks_ended() { ! pgrep -x callers | grep -xF -e "${ranks[0]}" -e "${ranks[1]}"; }
 
 top_until_killed() {
-    "$collshim" top --interval 0.3 --json "$launcher" >top.lines &
+    : >top.lines # before the reader starts: those of the job before would pass for its own
+    "$collshim" top --interval 0.3 --json "$launcher" >>top.lines &
     local reader=$!
     top_pids+=("$reader")
     top_within 100 top_has_lines || return

@@ -44,6 +44,7 @@ static int run(void)
     srunner_add_suite(r, suite_belief());
     srunner_add_suite(r, suite_store());
     srunner_add_suite(r, suite_workers());
+    srunner_add_suite(r, suite_host_memory());
     srunner_add_suite(r, suite_cpulist());
     srunner_add_suite(r, suite_json());
     srunner_add_suite(r, suite_write_file());

@@ -37,6 +37,7 @@ Suite *suite_belief(void);
 Suite *suite_store(void);
 Suite *suite_native_variants(void);
 Suite *suite_workers(void);
+Suite *suite_host_memory(void);
 Suite *suite_cpulist(void);
 Suite *suite_json(void);
 Suite *suite_write_file(void);
