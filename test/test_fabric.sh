@@ -469,7 +469,4 @@ for after in 0.03 0.1 0.2 0.3; do
 done
 check "records lost, a host dead, a stray process: down leaves nothing" lost_records
 
-rails=$("$root/test/test_rails.sh") status=$?
-echo "$rails"
-add_claims "rails that change" "$status" "$rails"
 conclude

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How long planning takes, and how large a plan is: one rank's part, for every algorithm, on a
- * small and on a large machine. A plan is built on the first call with a new size; this program
- * prints that call's extra time. "tried": a job tries the row for some size, unless another is
- * named. JSON lines on stdout.
+ * How long planning takes, and how large a plan is: bench_plan [REPETITIONS], 101 by default
+ *
+ * One rank's part, for every algorithm, on a small and on a large machine. A plan is built on the
+ * first call with a new size; this program prints that call's extra time. "tried": a job tries the
+ * row for some size, unless another is named. JSON lines on stdout.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +13,7 @@
 #include "planners/choose.h"
 #include "planners/registry.h"
 
-enum { REPETITIONS = 101 };
+enum { MOST_REPETITIONS = 101 };
 
 static double now_us(void)
 {
@@ -62,12 +63,12 @@ static int is_tried(const struct plan_algorithm *a, enum plan_collective c, cons
 }
 
 static int measure(const struct plan_algorithm *a, enum plan_collective c, const struct topo *t,
-                   const uint64_t *demand)
+                   const uint64_t *demand, int repetitions)
 {
-    double us[REPETITIONS];
+    double us[MOST_REPETITIONS];
     size_t bytes = 0;
 
-    for (int i = 0; i < REPETITIONS; i++) {
+    for (int i = 0; i < repetitions; i++) {
         struct plan_request q = {.collective = c,
                                  .topo = t,
                                  .rank = (int)((long)i * 37 % t->nranks),
@@ -85,23 +86,27 @@ static int measure(const struct plan_algorithm *a, enum plan_collective c, const
             bytes = plan_footprint(p);
         plan_free(p);
     }
-    qsort(us, REPETITIONS, sizeof *us, ascending);
+    qsort(us, (size_t)repetitions, sizeof *us, ascending);
     printf("{\"what\": \"planning\", \"collective\": \"%s\", \"algorithm\": \"%s\", \"ranks\": %d, "
            "\"nodes\": %d, \"rates_by_node\": %s, \"tried\": %s, \"median_us\": %.1f, "
            "\"worst_us\": %.1f, \"plan_bytes\": %zu}\n",
            plan_collective_name(c), a->name, t->nranks, t->nnodes, t->rate ? "true" : "false",
-           is_tried(a, c, t, demand) ? "true" : "false", us[REPETITIONS / 2], us[REPETITIONS - 1],
+           is_tried(a, c, t, demand) ? "true" : "false", us[repetitions / 2], us[repetitions - 1],
            bytes);
     return 0;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     static const char *const shapes[] = {
         "node:4 gpu:4 rail:4", "node:1024 gpu:8 rail:8",
         "node:1024 gpu:8 rail:8@100Gbit rail_rate:5.2@50Gbit,9.3@25Gbit,77.0out@1Gbit"};
-    int failed = 0;
+    int repetitions = argc > 1 ? atoi(argv[1]) : MOST_REPETITIONS, failed = 0;
 
+    if (repetitions < 1 || repetitions > MOST_REPETITIONS)
+        return fprintf(stderr, "planning: '%s' is not 1 to %d repetitions\n", argv[1],
+                       MOST_REPETITIONS),
+               2;
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
         struct topo *t;
         char why[256];
@@ -113,7 +118,8 @@ int main(void)
             for (int c = 0; c < COLL_COUNT; c++)
                 if (plan_algorithms[i]->collectives & 1u << c &&
                     (!plan_has_demand((enum plan_collective)c) || demand))
-                    failed |= measure(plan_algorithms[i], (enum plan_collective)c, t, demand);
+                    failed |= measure(plan_algorithms[i], (enum plan_collective)c, t, demand,
+                                      repetitions);
         free(demand);
         topo_free(t);
     }

@@ -69,7 +69,7 @@ for bad in '--alone 3' '--grid --alone 0' '--trained 3'; do
   check "bench/run $bad is refused" refuses "$root/bench/run" $bad
 done
 check 'planning: every algorithm, small and large machine' \
-  bash -c "'$build/test/bench_plan' | jq -es 'length > 1 and all(.[]; .median_us > 0)'"
+  bash -c "'$build/test/bench_plan' 5 | jq -es 'length > 1 and all(.[]; .median_us > 0)'"
 if [ "$EUID" -ne 0 ] || [ ! -e "$build/libcollshim-openmpi.so" ]; then
   skip 'rails that differ and change' 'needs root and Open MPI'
 else

@@ -20,7 +20,7 @@ kinds=("${@:2}")
 build_with() { # SANITIZERS DIRECTORY
   mkdir -p "$2"
   [ ! -e "$build/cuda_kernels.fatbin" ] || cp -u "$build/cuda_kernels.fatbin" "$2"
-  make -s -j"$(nproc)" B="$2" NVCC= SANITIZE="$1" "$2/test/gpu_contract" "$2/gpusim/libcuda.so.1"
+  make -s -j"$(nproc)" B="$2" CFLAGS='-O1 -g' NVCC= SANITIZE="$1" "$2/test/gpu_contract" "$2/gpusim/libcuda.so.1"
 }
 
 run() { # DIRECTORY GPUSIM ARGUMENTS...: into $out
