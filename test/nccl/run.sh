@@ -38,9 +38,16 @@ claims() {
   printf '%s\n' "$out" >"$tmp/printed"
 }
 preloaded() { claims "$1" LD_PRELOAD="$shim" COLLSHIM_REPORT="$tmp/report" "${@:2}"; }
-# The last report has: rerouted COLLECTIVE calls, or native REASON-PATTERN.
-rerouted() { jq "[.nccl.collectives[] | select(.collective == \"$1\") | .rerouted] | add // 0" "$tmp/report.nccl"; }
-native() { jq "[.nccl.collectives[].native | to_entries[] | select(.key | test(\"$1\")) | .value] | add // 0" "$tmp/report.nccl"; }
+# The last report, or REPORT, has: rerouted COLLECTIVE [REPORT] calls, or native REASON-PATTERN [REPORT].
+rerouted() { jq "[.nccl.collectives[] | select(.collective == \"$1\") | .rerouted] | add // 0" "$tmp/${2:-report}.nccl"; }
+native() { jq "[.nccl.collectives[].native | to_entries[] | select(.key | test(\"$1\")) | .value] | add // 0" "$tmp/${2:-report}.nccl"; }
+# awaited DESCRIPTION JOB FILE: the claims of a program that ran beside the others, and printed into FILE
+awaited() {
+  local status=0
+  wait "$2" || status=$?
+  [ "$status" -eq 0 ] || grep '^not ok' "$3" | head -n 5
+  add_claims "$1" "$status" "$(cat "$3")"
+}
 
 mapfile -t cases < <(simulated "$ranks" --list | grep -v '^rank_')
 all=(reductions moves exchanges messages premul_unseen nothing one_rank groups mixed_group split split_in_group init_in_group nonblocking
@@ -63,11 +70,22 @@ ok 'every case of the program is run here' $?
 
 # Each row of the table of findings names tests that are there: cases, or claims of this file.
 board=$build/test/nccl_board
-# Most of its cases sleep, in real time: they run beside the others.
+every=(COLLSHIM_MIN_BYTES=0 COLLSHIM_CHUNK_BYTES=4K)
+# Most of its cases sleep, in real time, and these wait 5 s for ranks that do not come: they run beside the others.
 by_itself=(silent slow_reader keeper_dies keeper_ends)
 [ -n "$quick" ] || by_itself+=(stopped)
 simulated "$board" "${by_itself[@]}" >"$tmp/board" 2>&1 &
 board_job=$!
+two_hosts=("$ranks" --ranks 4 --hosts 2 --count 703)
+mixed() { # FILE ENVIRONMENT-OF-RANK-1
+  simulated LD_PRELOAD="$shim" COLLSHIM_REPORT="$tmp/$1" "${every[@]}" NCCL_RANKS_ODD="$2" "${two_hosts[@]}" async_error >"$tmp/$1.said" 2>&1
+}
+mixed odd_exact COLLSHIM_EXACT=1 &
+mixed_exact_job=$!
+mixed odd_off COLLSHIM_MODE=off &
+mixed_off_job=$!
+simulated LD_PRELOAD="$shim" COLLSHIM_REPORT="$tmp/slow" "${every[@]}" "$ranks" --ranks 4 --hosts 2 --count 703 "${slow[@]}" >"$tmp/slow.said" 2>&1 &
+slow_job=$!
 known=$(simulated "$ranks" --list; "$board" --list)
 rows_without_test() {
   sed -n '/^## Findings/,$p' "$here/README.md" | grep '^| [0-9]' | while IFS='|' read -r _ number _ tests state _; do
@@ -93,7 +111,6 @@ claims 'native, threads' "$ranks" --ranks 4 --threads --count 703 "${all[@]}"
 done
 
 # 2. The same programs with the preload: rerouted as often as it can be, forced native, and off.
-every=(COLLSHIM_MIN_BYTES=0 COLLSHIM_CHUNK_BYTES=4K)
 rows=(
   'parallel_rings allgather allreduce reduce_scatter_block bcast reduce'
   'lane allgather allreduce reduce_scatter_block bcast reduce'
@@ -169,10 +186,10 @@ jq -e '[.nccl.collectives[] | .native == {}] | all' "$tmp/report.nccl" >/dev/nul
 ok 'operations made and ended in a group, or captured: all is rerouted' $?
 # The same groups, cut differently by each rank.
 claims 'exchanges in parts, native' "$ranks" --ranks 4 --count 703 "${slow[@]}"
-preloaded 'exchanges in parts' "${every[@]}" "$ranks" --ranks 4 --hosts 2 --count 703 "${slow[@]}"
-[ "$(rerouted alltoallv)" -gt 0 ] && [ "$(native 'not one exchange')" -gt 0 ]
+awaited 'exchanges in parts' "$slow_job" "$tmp/slow.said"
+[ "$(rerouted alltoallv slow)" -gt 0 ] && [ "$(native 'not one exchange' slow)" -gt 0 ]
 ok 'exchanges in parts: native where they are not one' $?
-[ "$(rerouted allreduce)" -eq 3 ] # of ten calls those from the eighth on
+[ "$(rerouted allreduce slow)" -eq 3 ] # of ten calls those from the eighth on
 ok 'a rank that is late once: rerouted later' $?
 
 # Both ways at once, results compared; the stream is not waited for.
@@ -200,7 +217,6 @@ reason() { # DESCRIPTION PATTERN VARIABLE=VALUE... PROGRAM...
   [ "$(native "$2")" -gt 0 ]
   ok "$1: reported" $?
 }
-two_hosts=("$ranks" --ranks 4 --hosts 2 --count 703)
 reason 'devices of one process' 'ncclCommInitAll' "${every[@]}" "${two_hosts[@]}" init_all
 reason 'few multiprocessors by configuration' 'multiprocessors' "${every[@]}" "${two_hosts[@]}" policies
 [ "$(rerouted allreduce)" -eq 0 ]
@@ -400,14 +416,9 @@ simulated LD_PRELOAD="$shim" COLLSHIM_REPORT=/dev/stdout "${every[@]}" "${two_ho
 ok 'a report on stdout' $?
 
 # 4. Not every rank has the preload, or the same settings: native, and no hang.
-# Both wait 5 s for ranks that do not come: at the same time.
-mixed() { # FILE ENVIRONMENT-OF-RANK-1
-  simulated LD_PRELOAD="$shim" COLLSHIM_REPORT="$tmp/$1" "${every[@]}" NCCL_RANKS_ODD="$2" "${two_hosts[@]}" async_error >"$tmp/$1.said" 2>&1
-}
-mixed odd_exact COLLSHIM_EXACT=1 &
-mixed odd_off COLLSHIM_MODE=off
+wait "$mixed_off_job"
 ok 'off on odd ranks' $?
-wait $!
+wait "$mixed_exact_job"
 ok 'other settings on odd ranks' $?
 for name in odd_exact odd_off; do
   jq -e '[.nccl.collectives[] | select(.collective == "allreduce") | .rerouted] == [0]' "$tmp/$name.nccl" >/dev/null
@@ -417,10 +428,7 @@ done
 # The notice board alone: its keeper stopped, for an accelerated 3 to 9 s in 1,000 agreements and for as long as that in 200;
 # clients that say or read nothing; its end.
 claims 'the board: a keeper that is stopped, accelerated' "$board" --scale 40 stopped
-status=0
-wait "$board_job" || status=$?
-[ "$status" -eq 0 ] || grep '^not ok' "$tmp/board"
-add_claims "the board: ${by_itself[*]}" "$status" "$(cat "$tmp/board")"
+awaited "the board: ${by_itself[*]}" "$board_job" "$tmp/board"
 
 # 5. The guard takes what is faster by the modelled links: events are looked at, no stream is waited for.
 # The last program's first verdict came after at most so many calls of its class.
