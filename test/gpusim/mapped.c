@@ -7,7 +7,6 @@
  */
 #define _GNU_SOURCE /* memfd_create */
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -205,7 +204,7 @@ static struct area *map(struct reservation *r, size_t at, struct allocation *fro
     a->reserved = (uintptr_t)r->base;
     a->reserved_bytes = r->bytes;
     if (!from->mapped++)
-        memset(a->alias, 0xa5, a->bytes); /* as any fresh allocation */
+        area_spoil(a);
     area_add(a);
     return a;
 }

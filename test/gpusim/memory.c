@@ -50,8 +50,7 @@ static CUresult allocate(CUdeviceptr *p, size_t bytes, int device, enum area_kin
         close(fd);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    /* The contents of a fresh allocation are not defined: never the zeroes of a file. */
-    memset(a->alias, 0xa5, bytes);
+    area_spoil(a);
     *p = a->base;
     return CUDA_SUCCESS;
 }

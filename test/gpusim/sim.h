@@ -151,6 +151,7 @@ int sim_memory_take(int device, int64_t bytes);
 int area_is_host(const struct area *a);
 struct area *area_find(uintptr_t p); /* that holds p, or NULL */
 void area_add(struct area *a);
+void area_spoil(struct area *a); /* the contents of a fresh allocation are not defined */
 void area_remove(struct area *a);
 struct area *area_map(int fd, size_t bytes, int device, enum area_kind kind); /* NULL: no memory */
 void area_unmap(struct area *a);
