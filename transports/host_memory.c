@@ -60,12 +60,12 @@ static struct block *map(size_t bytes)
 static struct block *allocate(size_t bytes)
 {
     struct block *b = bytes >= LEAST ? map(bytes) : NULL;
-    void *at;
 
-    if (b || ALIGNED + bytes < bytes || posix_memalign(&at, ALIGNED, ALIGNED + bytes))
-        return b;
-    b = at;
-    *b = (struct block){.room = bytes};
+    if (!b && ALIGNED + bytes > bytes) {
+        b = malloc(ALIGNED + bytes);
+        if (b)
+            *b = (struct block){.room = bytes};
+    }
     return b;
 }
 

@@ -19,8 +19,8 @@
 void host_memory_keep(size_t bytes);
 size_t host_memory_kept(void);
 
-/* A block of at least so many bytes, 0 too, aligned for vectors (64); its content is anything.
-   NULL: there is no memory. The caller gives it back. */
+/* A block of at least so many bytes, 0 too, aligned as malloc's; its content is anything. NULL:
+   there is no memory. The caller gives it back. */
 void *host_memory_take(size_t bytes);
 
 /* block: of host_memory_take, or NULL. */

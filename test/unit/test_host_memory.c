@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include <check.h>
 #include <pthread.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -110,7 +111,7 @@ START_TEST(test_host_memory__small_blocks_and_none_are_mallocs)
 
     ck_assert_ptr_nonnull(none);
     memset(small, 1, MIB - 1);
-    ck_assert_uint_eq((uintptr_t)small % 64, 0);
+    ck_assert_uint_eq((uintptr_t)small % _Alignof(max_align_t), 0);
     host_memory_give(none);
     host_memory_give(small);
     host_memory_give(NULL);
