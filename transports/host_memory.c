@@ -77,16 +77,6 @@ static void release(struct block *b)
         free(b);
 }
 
-static void release_all(struct block *list)
-{
-    while (list) {
-        struct block *next = list->next;
-
-        release(list);
-        list = next;
-    }
-}
-
 /* Take the block at *from out of the idle ones. */
 static struct block *unlink_at(struct block **from)
 {
@@ -110,8 +100,9 @@ static struct block *find(size_t bytes)
     return best ? unlink_at(best) : NULL;
 }
 
-/* Idle blocks that are stale or too many, taken off; the caller releases them without the lock. */
-static struct block *cut(void)
+/* Let go of the lock, and of idle blocks that are stale or too many: without it, since that takes a
+ * while. */
+static void unlock_and_cut(void)
 {
     struct block *gone = NULL, **at = &idle;
     size_t kept = 0;
@@ -127,16 +118,20 @@ static struct block *cut(void)
             at = &(*at)->next;
         }
     }
-    return gone;
+    pthread_mutex_unlock(&lock);
+    while (gone) {
+        struct block *next = gone->next;
+
+        release(gone);
+        gone = next;
+    }
 }
 
 void host_memory_keep(size_t bytes)
 {
     pthread_mutex_lock(&lock);
     most_idle = bytes;
-    struct block *gone = cut();
-    pthread_mutex_unlock(&lock);
-    release_all(gone);
+    unlock_and_cut();
 }
 
 size_t host_memory_kept(void)
@@ -155,9 +150,7 @@ void *host_memory_take(size_t bytes)
         pthread_mutex_lock(&lock);
         taken++;
         b = find(bytes);
-        struct block *gone = cut();
-        pthread_mutex_unlock(&lock);
-        release_all(gone);
+        unlock_and_cut();
     }
     b = b ? b : allocate(bytes);
     return b ? start_of(b) : NULL;
@@ -178,9 +171,7 @@ void host_memory_give(void *start)
     b->next = idle;
     idle = b;
     idle_bytes += b->room;
-    struct block *gone = cut();
-    pthread_mutex_unlock(&lock);
-    release_all(gone);
+    unlock_and_cut();
 }
 
 size_t host_memory_idle(void)

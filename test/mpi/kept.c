@@ -2,10 +2,11 @@
 /*
  * Equal calls that need memory beside the application's: kept [SEED [MIB]]
  *
- * Reductions of that many MiB, 40 by default. Each rank prints the page faults of the third call
- * and those behind it; with memory that is kept from call to call there are hardly any.
+ * Reductions of that many MiB, 40 by default. It prints the page faults of the third call and those
+ * behind it, of the rank that had the most, and the resident memory of all ranks in MiB at the end.
  */
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "test/mpi/harness.h"
 
@@ -19,6 +20,18 @@ static long faults(void)
     return used.ru_minflt;
 }
 
+static long resident_mib(void)
+{
+    FILE *f = fopen("/proc/self/statm", "r");
+    long pages = 0;
+
+    if (!f || fscanf(f, "%*d %ld", &pages) != 1)
+        fail("/proc/self/statm: no number");
+    if (f)
+        fclose(f);
+    return pages * sysconf(_SC_PAGESIZE) >> 20;
+}
+
 static uint64_t value(int rank, size_t i, int call)
 {
     return (i + 1) * (uint64_t)(rank + 3) + (uint64_t)call;
@@ -30,7 +43,7 @@ int main(int argc, char **argv)
     test_began("kept", argc, argv);
     size_t n = (argc > 2 ? strtoull(argv[2], NULL, 10) : 40) << 20 >> 3;
     uint64_t *mine = malloc(8 * n), *sum = calloc(n, 8);
-    long before = 0, most;
+    long before = 0;
 
     if (!mine || !sum)
         MPI_Abort(MPI_COMM_WORLD, 2);
@@ -52,10 +65,12 @@ int main(int argc, char **argv)
             }
         }
     }
-    before = faults() - before;
-    MPI_Reduce(&before, &most, 1, MPI_LONG, MPI_MAX, 0, MPI_COMM_WORLD);
+    long own_faults = faults() - before, most = 0, own = resident_mib(), all = 0;
+
+    MPI_Reduce(&own_faults, &most, 1, MPI_LONG, MPI_MAX, 0, MPI_COMM_WORLD);
+    MPI_Reduce(&own, &all, 1, MPI_LONG, MPI_SUM, 0, MPI_COMM_WORLD);
     if (!world_rank)
-        printf("kept: faults=%ld\n", most);
+        printf("kept: faults=%ld resident=%ld\n", most, all);
     free(mine);
     free(sum);
     int code = test_ended();

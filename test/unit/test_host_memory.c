@@ -105,7 +105,7 @@ START_TEST(test_host_memory__what_no_call_takes_any_more_is_released)
 }
 END_TEST
 
-START_TEST(test_host_memory__small_blocks_and_none_are_mallocs)
+START_TEST(test_host_memory__below_1_mib_blocks_are_mallocs)
 {
     void *none = host_memory_take(0), *small = host_memory_take(MIB - 1);
 
@@ -116,6 +116,8 @@ START_TEST(test_host_memory__small_blocks_and_none_are_mallocs)
     host_memory_give(small);
     host_memory_give(NULL);
     ck_assert_uint_eq(host_memory_idle(), 0);
+    host_memory_give(host_memory_take(MIB));
+    ck_assert_uint_eq(host_memory_idle(), MIB);
 }
 END_TEST
 
@@ -171,7 +173,7 @@ Suite *suite_host_memory(void)
     tcase_add_test(t, test_host_memory__two_calls_have_a_block_each);
     tcase_add_test(t, test_host_memory__no_more_is_idle_than_is_kept);
     tcase_add_test(t, test_host_memory__what_no_call_takes_any_more_is_released);
-    tcase_add_test(t, test_host_memory__small_blocks_and_none_are_mallocs);
+    tcase_add_test(t, test_host_memory__below_1_mib_blocks_are_mallocs);
     tcase_add_test(t, test_host_memory__there_may_be_none);
     tcase_add_test(t, test_host_memory__threads_do_not_share_blocks);
     suite_add_tcase(s, t);
