@@ -219,20 +219,23 @@ static int is_lasting(MPI_Datatype type)
     return type == MPI_DATATYPE_NULL || predefined_of(type, &p);
 }
 
-/* Does the call go the same way every time? A variant's bytes must lie where they are. */
-static int can_stay(const struct mpi_call *call, const struct plan_variant *v)
-{
-    const struct settled_like *like = &call->settled->like;
-    int sends = call->settled->buffers != SETTLED_OWN && call->settled->own != MPI_IN_PLACE;
-    int packed = call->output.dense && (!sends || call->input.dense);
-
-    return is_lasting(like->type[0]) && is_lasting(like->type[1]) &&
-           (!v || !call->native_alike || packed);
-}
-
 static int has_both(const struct mpi_comm *c, const struct settled_call *s)
 {
     return s->buffers == SETTLED_BOTH || (s->buffers == SETTLED_AT_ROOT && c->rank == s->like.root);
+}
+
+/* Does the call go the same way every time? A variant's bytes must lie where they are. A type that
+   MPI ignores on this rank may be no type at all. */
+static int can_stay(const struct mpi_comm *c, const struct mpi_call *call,
+                    const struct plan_variant *v)
+{
+    const struct settled_call *s = call->settled;
+    int in_place = s->own == MPI_IN_PLACE, sends = s->buffers != SETTLED_OWN && !in_place;
+    int packed = call->output.dense && (!sends || call->input.dense);
+
+    return (in_place || is_lasting(s->like.type[0])) &&
+           (!has_both(c, s) || is_lasting(s->like.type[1])) &&
+           (!v || !call->native_alike || packed);
 }
 
 void settled_keep(struct mpi_comm *c, const struct mpi_call *call, const struct plan_variant *v,
@@ -248,7 +251,7 @@ void settled_keep(struct mpi_comm *c, const struct mpi_call *call, const struct 
                           .total = call->total,
                           .reach = has_both(c, s) ? call->total : 0,
                           .in_place = s->own == MPI_IN_PLACE,
-                          .never = !can_stay(call, v),
+                          .never = !can_stay(c, call, v),
                           .why = why,
                           .variant = v,
                           .place = v ? variants_place(c, v) : NULL};
