@@ -5,11 +5,21 @@
 
 #include "shim/mpi/calls.h"
 
-/* The F90 types are predefined but have no name. */
+/* Of MPI_Type_get_value_index, which is younger than the mpi.h of some builds. */
+#if defined(MPICH_VERSION)
+enum { VALUE_INDEX = 20 };
+#elif defined(MPI_ABI_VERSION)
+enum { VALUE_INDEX = MPI_COMBINER_VALUE_INDEX };
+#else
+enum { VALUE_INDEX = MPI_COMBINER_NAMED };
+#endif
+
+/* The F90 types, and pairs of a value and an index, are predefined but may have no name. */
 int type_is_predefined(const struct type_parts *p)
 {
     return p->combiner == MPI_COMBINER_NAMED || p->combiner == MPI_COMBINER_F90_REAL ||
-           p->combiner == MPI_COMBINER_F90_COMPLEX || p->combiner == MPI_COMBINER_F90_INTEGER;
+           p->combiner == MPI_COMBINER_F90_COMPLEX || p->combiner == MPI_COMBINER_F90_INTEGER ||
+           p->combiner == (int)VALUE_INDEX;
 }
 
 /* MPI_Type_get_envelope fails, through the error handler, on a type made with large counts. */

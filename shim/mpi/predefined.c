@@ -7,6 +7,7 @@
  */
 #include "shim/mpi/predefined.h"
 
+#include "shim/mpi/parts.h"
 #include "shim/mpi/process.h"
 
 /*
@@ -95,15 +96,14 @@ static int column_of(size_t bytes)
 /* Is a type without a handle here one of MPI_Type_create_f90_real, _complex or _integer? */
 static int find_made(MPI_Datatype type, struct predefined *p)
 {
-    int integers, addresses, types, combiner;
+    struct type_parts made;
 
-    if (mpi_process.draft ||
-        mpi.Type_get_envelope(type, &integers, &addresses, &types, &combiner) != MPI_SUCCESS ||
-        (combiner != MPI_COMBINER_F90_REAL && combiner != MPI_COMBINER_F90_COMPLEX &&
-         combiner != MPI_COMBINER_F90_INTEGER))
+    if (mpi_process.draft || type_parts_of(type, &made) < 0 ||
+        (made.combiner != MPI_COMBINER_F90_REAL && made.combiner != MPI_COMBINER_F90_COMPLEX &&
+         made.combiner != MPI_COMBINER_F90_INTEGER))
         return 0;
-    p->kind = combiner == MPI_COMBINER_F90_INTEGER ? COUNTING : F_REAL;
-    p->layout = combiner == MPI_COMBINER_F90_COMPLEX ? COMPLEX : SINGLE;
+    p->kind = made.combiner == MPI_COMBINER_F90_INTEGER ? COUNTING : F_REAL;
+    p->layout = made.combiner == MPI_COMBINER_F90_COMPLEX ? COMPLEX : SINGLE;
     p->row = MADE_ROW;
     return 1;
 }
