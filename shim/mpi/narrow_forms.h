@@ -23,7 +23,7 @@ static int NARROW(FORM(Allgatherv, allgatherv))(const void *sendbuf, MPI_Count s
 {
     struct narrowing w = {.comm = comm};
     int n = library_peers(comm), sends = number(&w, sendcount, sendbuf != MPI_IN_PLACE);
-    const int *receives = counts(&w, recvcounts, n), *at = displs(&w, recvdispls, n);
+    const int *receives = counts(&w, recvcounts, n), *at = displs(&w, recvdispls, recvcounts, n);
 
     return FORM_FINISH(w, LIBRARY(FORM(Allgatherv, allgatherv))(sendbuf, sends, sendtype, recvbuf,
                                                                 receives, at, recvtype,
@@ -132,7 +132,7 @@ static int NARROW(FORM(Gatherv, gatherv))(const void *sendbuf, MPI_Count sendcou
     struct narrowing w = {.comm = comm};
     int held = library_is_root(comm, root), n = held == 1 ? library_peers(comm) : 0;
     int sends = number(&w, sendcount, own_matters(held, root, sendbuf));
-    const int *receives = counts(&w, recvcounts, n), *at = displs(&w, recvdispls, n);
+    const int *receives = counts(&w, recvcounts, n), *at = displs(&w, recvdispls, recvcounts, n);
 
     return FORM_FINISH(w,
                        LIBRARY(FORM(Gatherv, gatherv))(sendbuf, sends, sendtype, recvbuf, receives,
@@ -162,7 +162,7 @@ static int NARROW(FORM(Scatterv, scatterv))(const void *sendbuf, const MPI_Count
 {
     struct narrowing w = {.comm = comm};
     int held = library_is_root(comm, root), n = held == 1 ? library_peers(comm) : 0;
-    const int *sends = counts(&w, sendcounts, n), *at = displs(&w, senddispls, n);
+    const int *sends = counts(&w, sendcounts, n), *at = displs(&w, senddispls, sendcounts, n);
     int receives = number(&w, recvcount, own_matters(held, root, recvbuf));
 
     return FORM_FINISH(w, LIBRARY(FORM(Scatterv, scatterv))(sendbuf, sends, at, sendtype, recvbuf,
@@ -192,8 +192,9 @@ static int NARROW(FORM(Alltoallv, alltoallv))(const void *sendbuf, const MPI_Cou
 {
     struct narrowing w = {.comm = comm};
     int n = library_peers(comm), nsends = sendbuf == MPI_IN_PLACE ? 0 : n;
-    const int *sends = counts(&w, sendcounts, nsends), *from = displs(&w, senddispls, nsends);
-    const int *receives = counts(&w, recvcounts, n), *to = displs(&w, recvdispls, n);
+    const int *sends = counts(&w, sendcounts, nsends),
+              *from = displs(&w, senddispls, sendcounts, nsends);
+    const int *receives = counts(&w, recvcounts, n), *to = displs(&w, recvdispls, recvcounts, n);
 
     return FORM_FINISH(w, LIBRARY(FORM(Alltoallv, alltoallv))(sendbuf, sends, from, sendtype,
                                                               recvbuf, receives, to, recvtype,
@@ -207,8 +208,9 @@ static int NARROW(FORM(Alltoallw, alltoallw))(
 {
     struct narrowing w = {.comm = comm};
     int n = library_peers(comm), nsends = sendbuf == MPI_IN_PLACE ? 0 : n;
-    const int *sends = counts(&w, sendcounts, nsends), *from = displs(&w, senddispls, nsends);
-    const int *receives = counts(&w, recvcounts, n), *to = displs(&w, recvdispls, n);
+    const int *sends = counts(&w, sendcounts, nsends),
+              *from = displs(&w, senddispls, sendcounts, nsends);
+    const int *receives = counts(&w, recvcounts, n), *to = displs(&w, recvdispls, recvcounts, n);
 
     return FORM_FINISH(w, LIBRARY(FORM(Alltoallw, alltoallw))(sendbuf, sends, from, sendtypes,
                                                               recvbuf, receives, to, recvtypes,
@@ -236,7 +238,8 @@ static int NARROW(FORM(Neighbor_allgatherv, neighbor_allgatherv))(
     int sends = number(&w, sendcount, 1), to, from;
 
     neighbors_degrees(comm, &to, &from);
-    const int *receives = all_counts(&w, recvcounts, from), *at = all_displs(&w, recvdispls, from);
+    const int *receives = all_counts(&w, recvcounts, from),
+              *at = all_displs(&w, recvdispls, recvcounts, from);
 
     return FORM_FINISH(
         w, LIBRARY(FORM(Neighbor_allgatherv, neighbor_allgatherv))(
@@ -264,9 +267,10 @@ static int NARROW(FORM(Neighbor_alltoallv, neighbor_alltoallv))(
     int nto, nfrom;
 
     neighbors_degrees(comm, &nto, &nfrom);
-    const int *sends = all_counts(&w, sendcounts, nto), *from = all_displs(&w, senddispls, nto);
+    const int *sends = all_counts(&w, sendcounts, nto),
+              *from = all_displs(&w, senddispls, sendcounts, nto);
     const int *receives = all_counts(&w, recvcounts, nfrom),
-              *to = all_displs(&w, recvdispls, nfrom);
+              *to = all_displs(&w, recvdispls, recvcounts, nfrom);
 
     return FORM_FINISH(w, LIBRARY(FORM(Neighbor_alltoallv, neighbor_alltoallv))(
                               sendbuf, sends, from, sendtype, recvbuf, receives, to, recvtype,

@@ -47,12 +47,14 @@ static inline const int *all_counts(struct narrowing *w, const MPI_Count *wide, 
     return room;
 }
 
-static inline const int *all_displs(struct narrowing *w, const MPI_Aint *wide, int n)
+/* Where blocks of so many elements lie: nowhere, if they have none. */
+static inline const int *all_displs(struct narrowing *w, const MPI_Aint *wide,
+                                    const MPI_Count *elements, int n)
 {
     int *room = wide ? vector(w, n) : NULL;
 
     for (int i = 0; room && i < n; i++)
-        room[i] = number(w, wide[i], 1);
+        room[i] = number(w, wide[i], elements && elements[i]);
     return room;
 }
 
@@ -62,9 +64,10 @@ static inline const int *counts(struct narrowing *w, const MPI_Count *wide, int 
     return n ? all_counts(w, wide, n) : NULL;
 }
 
-static inline const int *displs(struct narrowing *w, const MPI_Aint *wide, int n)
+static inline const int *displs(struct narrowing *w, const MPI_Aint *wide,
+                                const MPI_Count *elements, int n)
 {
-    return n ? all_displs(w, wide, n) : NULL;
+    return n ? all_displs(w, wide, elements, n) : NULL;
 }
 
 static inline int finish(struct narrowing *w, int rc)
