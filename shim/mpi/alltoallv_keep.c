@@ -12,12 +12,14 @@
 #include "shim/mpi/alltoallv_matrix.h"
 #include "shim/mpi/unsized.h"
 
-/* Neighbours, and where their blocks lie. */
+/* Neighbours, and where their blocks lie. In place, nothing of the send side is significant. */
 static void keep_blocks(struct side *s, int size, char **room)
 {
     int n = blocks_of(s, size);
 
-    if (counts_given(s->counts) && displs_given(s->displs)) {
+    if (s->buffer == MPI_IN_PLACE)
+        return;
+    if (counts_given(s->counts)) {
         s->blocks = vectors_keep(s->counts, s->displs, n, *room);
         *room += (size_t)n * VECTORS_EACH;
     }
