@@ -105,7 +105,7 @@ static int allgather_run(struct mpi_comm *c, const struct allgather_arguments *a
         uint64_t own = plan_block_bytes(&call->request, c->rank), sends;
 
         if (bytes_of(a->sendcount, a->sendtype, &sends) < 0 ||
-            layout_of(a->sendtype, &call->input) < 0)
+            layout_of_elements(a->sendcount, a->sendtype, &call->input) < 0)
             return mpi_reroute_wrong(c, call, MPI_ERR_TYPE).rc;
         if (sends != own)
             return mpi_reroute_wrong(c, call, MPI_ERR_TRUNCATE).rc;
@@ -182,7 +182,7 @@ static int allgatherv(struct allgather_arguments *a)
         if (a->comm != MPI_COMM_NULL && mpi.Comm_test_inter(a->comm, &inter) == MPI_SUCCESS) {
             if (inter)
                 why = REASON_INTERCOMM;
-            else if (displs_given(a->displs) && mpi.Comm_size(a->comm, &size) == MPI_SUCCESS &&
+            else if (mpi.Comm_size(a->comm, &size) == MPI_SUCCESS &&
                      !vectors_sizes(a->recvcounts, size, a->recvtype, NULL, NULL, &call.total))
                 why = gate_size(call.total, mpi_process.least_bytes);
         }

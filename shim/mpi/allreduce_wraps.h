@@ -42,7 +42,7 @@ int WRAP(FORM(Reduce, reduce))(const void *sendbuf, void *recvbuf, COUNT count, 
     MPI_Comm by = comm;
     if (FORM_AGAIN(&by, sendbuf, recvbuf,
                    settled_of_one(NATIVE(FORM(Reduce, reduce)), count, type, op, root)) ||
-        FORM_SMALL(COLL_REDUCE, count, type, MPI_COMM_NULL))
+        FORM_SMALL(COLL_REDUCE, count_rooted(count, root), type, MPI_COMM_NULL))
         return FORM_END(comm, by,
                         LIBRARY(FORM(Reduce, reduce))(sendbuf, recvbuf, count, type, op, root,
                                                       by FORM_ARGUMENTS));

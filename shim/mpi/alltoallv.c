@@ -25,10 +25,8 @@
 
 static struct library_buffer buffer_of(const struct side *s, int peers)
 {
-    int given = counts_given(s->counts) && displs_given(s->displs);
-
     return (struct library_buffer){.argument = (const void **)(uintptr_t)&s->buffer,
-                                   .n = given ? peers : 0,
+                                   .n = counts_given(s->counts) ? peers : 0,
                                    .counts = s->counts,
                                    .displs = s->displs,
                                    .type = s->type,
@@ -50,17 +48,17 @@ static int alltoallv_buffers(const struct mpi_call *call, struct library_buffer 
 static int sizes_of(const struct side *s, int size, uint64_t *bytes, uint64_t *sum)
 {
     uint64_t element = 0, block;
-    int n = blocks_of(s, size);
+    int n = blocks_of(s, size), asked = 0;
 
     *sum = 0;
-    if (!counts_given(s->counts) || !displs_given(s->displs))
+    if (n && !counts_given(s->counts))
         return -1;
     for (int r = 0; bytes && r < size; r++)
         bytes[r] = 0;
     for (int i = 0; i < n; i++) {
         MPI_Count count = count_of(s, i);
 
-        if ((s->types ? count != 0 || !s->peer : !i) &&
+        if (count && (s->types || !asked++) &&
             bytes_of(1, s->types ? s->types[i] : s->type, &element) < 0)
             return -1;
         if (count < 0 || __builtin_mul_overflow((uint64_t)count, element, &block) ||
@@ -73,7 +71,8 @@ static int sizes_of(const struct side *s, int size, uint64_t *bytes, uint64_t *s
     return 0;
 }
 
-/* One layout for blocks of several types, if there is one. */
+/* One layout for blocks of one type or several, if there is one. Types without elements are not
+   looked at. */
 static enum reason join_types(struct side *s, int size)
 {
     struct layout l;
@@ -81,9 +80,9 @@ static enum reason join_types(struct side *s, int size)
 
     s->layout = (struct layout){.type = MPI_BYTE, .size = 1, .extent = 1, .dense = 1};
     for (int i = 0; i < n; i++) {
-        if (!count_of(s, i) || (first >= 0 && s->types[i] == s->types[first]))
+        if (!count_of(s, i) || (first >= 0 && (!s->types || s->types[i] == s->types[first])))
             continue;
-        if (layout_of(s->types[i], &l) < 0)
+        if (layout_of(s->types ? s->types[i] : s->type, &l) < 0)
             return REASON_ARGUMENTS;
         all_dense &= l.dense;
         s->mixed |= first >= 0;
@@ -100,9 +99,9 @@ static enum reason join_types(struct side *s, int size)
 
 void alltoallv_join(struct alltoallv_arguments *a)
 {
-    if (a->receive.types && counts_given(a->receive.counts))
+    if (a->receive.types)
         join_types(&a->receive, a->size);
-    if (a->send.types && a->send.buffer != MPI_IN_PLACE && counts_given(a->send.counts))
+    if (a->send.types && a->send.buffer != MPI_IN_PLACE)
         join_types(&a->send, a->size);
 }
 
@@ -111,11 +110,7 @@ static enum reason describe_side(struct side *s, int n, uint64_t *bytes)
 {
     uint64_t sum;
 
-    if (sizes_of(s, n, bytes, &sum) < 0)
-        return REASON_ARGUMENTS;
-    if (!s->types && layout_of(s->type, &s->layout) < 0)
-        return REASON_ARGUMENTS;
-    return s->types ? join_types(s, n) : REASON_NONE;
+    return sizes_of(s, n, bytes, &sum) < 0 ? REASON_ARGUMENTS : join_types(s, n);
 }
 
 static struct call_block block_of(const struct side *s, int i)
@@ -131,10 +126,12 @@ static struct call_block block_of(const struct side *s, int i)
         .count = s->mixed ? (MPI_Count)(s->at[r + 1] - s->at[r]) : counts_at(s->blocks.counts, i),
         .packed = s->at[r]};
     if (s->odd) { /* join_types has found types without a layout */
-        b.is_own = s->own || layout_of(s->types[i], &b.own) == 0;
+        MPI_Count count = counts_at(s->blocks.counts, i);
+
+        b.is_own = count && (s->own || layout_of(s->types[i], &b.own) == 0);
         if (s->own)
             b.own = s->own[i];
-        b.count = b.is_own && b.own.size ? counts_at(s->blocks.counts, i) : 0;
+        b.count = b.is_own && b.own.size ? count : 0;
     }
     return b;
 }
@@ -370,8 +367,7 @@ static void monitor(const struct alltoallv_arguments *a)
     uint64_t bytes, sum = 0, most = 0;
     int rank;
 
-    if (!settings_want_report() || !counts_given(s->counts) ||
-        mpi.Comm_rank(a->comm, &rank) != MPI_SUCCESS)
+    if (!settings_want_report() || mpi.Comm_rank(a->comm, &rank) != MPI_SUCCESS)
         return;
     for (int i = 0; i < blocks_of(s, a->size); i++) {
         if (peer_of(s, i) == rank || !count_of(s, i) ||

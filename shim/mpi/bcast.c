@@ -106,8 +106,8 @@ static int bcast(const struct bcast_arguments *a)
 
     if (!why) {
         why = REASON_ARGUMENTS;
-        if (a->comm != MPI_COMM_NULL && !bytes_of(a->count, a->type, &call.total) &&
-            mpi.Comm_size(a->comm, &size) == MPI_SUCCESS && a->root >= 0 && a->root < size)
+        if (a->comm != MPI_COMM_NULL && mpi.Comm_size(a->comm, &size) == MPI_SUCCESS &&
+            a->root >= 0 && a->root < size && !bytes_of(a->count, a->type, &call.total))
             why = gate_size(call.total, mpi_process.least_bytes);
     }
     struct settled_call again = {

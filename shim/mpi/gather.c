@@ -34,7 +34,8 @@ static int gather_fill(struct mpi_comm *c, struct mpi_call *call)
         call->held_block = c->rank;
         return MPI_SUCCESS;
     }
-    if (bytes_of(a->own.count, a->own.type, &sends) < 0 || layout_of(a->own.type, &call->input) < 0)
+    if (bytes_of(a->own.count, a->own.type, &sends) < 0 ||
+        layout_of_elements(a->own.count, a->own.type, &call->input) < 0)
         return MPI_ERR_TYPE;
     if (sends != own)
         return MPI_ERR_TRUNCATE;

@@ -59,6 +59,12 @@ int layout_of(MPI_Datatype type, struct layout *l)
     return 0;
 }
 
+int layout_of_elements(MPI_Count count, MPI_Datatype type, struct layout *l)
+{
+    *l = (struct layout){.type = MPI_BYTE, .size = 1, .extent = 1, .dense = 1};
+    return count ? layout_of(type, l) : 0;
+}
+
 int layout_keep(struct layout *l, MPI_Datatype *kept)
 {
     MPI_Datatype type;

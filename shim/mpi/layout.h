@@ -21,6 +21,9 @@ struct layout {
 /* Returns 0, or -1 if the type cannot be asked (the library will then say why). Local. */
 int layout_of(MPI_Datatype type, struct layout *l);
 
+/* The same for so many elements of it. Nothing is asked about the type of none: it is MPI_BYTE. */
+int layout_of_elements(MPI_Count count, MPI_Datatype type, struct layout *l);
+
 /* For a call in which the application may free the type: packing needs it, so l->type becomes one
    of ours, in *kept, which is else left alone. Returns an MPI code. */
 int layout_keep(struct layout *l, MPI_Datatype *kept);

@@ -36,6 +36,8 @@ int library_is_root(MPI_Comm comm, int root)
 {
     int rank = -1, inter = 0;
 
+    if (comm == MPI_COMM_NULL)
+        return 0;
     mpi.Comm_test_inter(comm, &inter);
     if (inter)
         return root == MPI_ROOT ? 1 : root == MPI_PROC_NULL ? -1 : 0;
@@ -67,15 +69,18 @@ int library_buffers(struct library_buffer *list, const struct library_buffer *se
     return n;
 }
 
-/* Block i: its layout, its elements, its distance from the buffer. Returns 0, or -1 as for
-   layout_of. */
+/* Block i: its layout, its elements, its distance from the buffer. Without elements, nothing is
+   asked. Returns 0, or -1 as for layout_of. */
 static int block_of(const struct library_buffer *b, int i, struct layout *l, MPI_Count *count,
                     MPI_Aint *offset)
 {
     MPI_Aint displ = displs_given(b->displs) ? displs_at(b->displs, i) : 0;
 
     *count = counts_given(b->counts) ? counts_at(b->counts, i) : b->count;
-    if (*count < 0 || ((b->types || !i) && layout_of(b->types ? b->types[i] : b->type, l) < 0))
+    *offset = 0;
+    if (!*count)
+        return 0;
+    if (*count < 0 || layout_of(b->types ? b->types[i] : b->type, l) < 0)
         return -1;
     *offset = displ * (MPI_Aint)(b->types ? 1 : l->extent);
     return 0;

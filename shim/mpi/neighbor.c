@@ -20,7 +20,8 @@
 /* One side of a call. */
 struct neighbor_side {
     const void *buffer;
-    MPI_Count count; /* elements of the one block, or of each; or */
+    MPI_Count count; /* elements of the one block, or of each; or, if the function takes vectors, */
+    int varies;      /* 1, and */
     struct counts counts;
     struct displs displs;
     MPI_Datatype type;         /* of all blocks, or */
@@ -42,11 +43,6 @@ static const struct neighbor_arguments *arguments_of(const struct mpi_call *call
     return a->arguments;
 }
 
-static int has_vectors(const struct neighbor_side *s)
-{
-    return counts_given(s->counts) || displs_given(s->displs);
-}
-
 /* The blocks of a side, as MPI numbers them. */
 static struct library_buffer buffer_of(const struct neighbor_side *s, int n, int shared)
 {
@@ -57,7 +53,7 @@ static struct library_buffer buffer_of(const struct neighbor_side *s, int n, int
                                .type = s->type,
                                .types = s->types};
 
-    if (has_vectors(s))
+    if (s->varies)
         return b;
     return library_block(&s->buffer, shared ? s->count : library_times(s->count, n), s->type);
 }
@@ -88,7 +84,7 @@ static struct side side_of(const struct neighbor_side *s, struct neighbors_side 
                         .peer = peers->rank,
                         .n = peers->n};
 
-    if (has_vectors(s))
+    if (s->varies)
         return side;
     for (int i = 0; i < peers->n; i++) {
         peers->counts[i] = s->count;
@@ -143,7 +139,7 @@ static int neighbor_run(const struct neighbor_arguments *a)
         return MPI_ERR_NO_MEM;
     }
     x.single = nb->is_grid;
-    x.grid = nb->is_grid && !has_vectors(&a->send) && !has_vectors(&a->receive);
+    x.grid = nb->is_grid && !a->send.varies && !a->receive.varies;
     x.send =
         side_of(&a->send, &nb->to, a->collective == COLL_NEIGHBOR_ALLGATHER ? 0 : a->send.count);
     x.receive = side_of(&a->receive, &nb->from, a->receive.count);

@@ -212,14 +212,15 @@ int refused_type(int function, enum refused_side side, MPI_Datatype type)
     return is_refused(function, side == REFUSED_SEND ? SEND_TYPE : RECEIVE_TYPE);
 }
 
-/* Data of a type that starts at the buffer, which is nowhere. */
-static int has_no_address(const void *buffer, MPI_Count count, MPI_Datatype type)
+/* Data of a type that starts at the buffer, which is nowhere. With displacements, MPI_BOTTOM is as
+   good as any other address. */
+static int has_no_address(const void *buffer, MPI_Count count, MPI_Datatype type, MPI_Aint displ)
 {
     struct layout l;
 
     if (buffer == MPI_IN_PLACE)
         return 1;
-    return !buffer && !layout_of(type, &l) &&
+    return !buffer && !displ && !layout_of(type, &l) &&
            layout_is_nowhere(buffer, &l, (size_t)(count * l.size));
 }
 
@@ -228,27 +229,29 @@ int refused_block(int function, enum refused_side side, const void *buffer, MPI_
                   MPI_Datatype type)
 {
     return count < 0 ||
-           (count && (refused_type(function, side, type) || has_no_address(buffer, count, type)));
+           (count && (refused_type(function, side, type) || has_no_address(buffer, count, type, 0)));
 }
 
 int refused_blocks(int function, enum refused_side side, const void *buffer, struct counts counts,
                    struct displs displs, int n, MPI_Datatype type, const MPI_Datatype *types)
 {
-    int looked = -1; /* at the type of this block, last */
+    MPI_Datatype looked = MPI_DATATYPE_NULL; /* at this type, last */
 
-    if (!counts_given(counts) || !displs_given(displs))
+    if (n && !counts_given(counts))
         return 1;
     for (int i = 0; i < n; i++) {
         MPI_Count count = counts_at(counts, i);
-        MPI_Datatype t = types ? types[i] : type;
 
         if (count < 0)
             return 1;
-        if (!count || (looked >= 0 && (!types || t == types[looked])))
+        if (!count)
             continue;
-        if (refused_type(function, side, t) || has_no_address(buffer, count, t))
+        MPI_Datatype t = types ? types[i] : type;
+        if ((t != looked || t == MPI_DATATYPE_NULL) && refused_type(function, side, t))
             return 1;
-        looked = i;
+        looked = t;
+        if (!displs_given(displs) || has_no_address(buffer, count, t, displs_at(displs, i)))
+            return 1;
     }
     return 0;
 }

@@ -40,7 +40,8 @@ int refused_type(int function, enum refused_side side, MPI_Datatype type);
 int refused_block(int function, enum refused_side side, const void *buffer, MPI_Count count,
                   MPI_Datatype type);
 
-/* The same in n blocks, of one type (types NULL) or of a type each. */
+/* The same in n blocks, of one type (types NULL) or of a type each. Vectors that hold nothing to
+   read may be missing: counts where n is 0, displacements and types where all counts are. */
 int refused_blocks(int function, enum refused_side side, const void *buffer, struct counts counts,
                    struct displs displs, int n, MPI_Datatype type, const MPI_Datatype *types);
 

@@ -176,8 +176,8 @@ static struct sizes_claim claim_of(const struct rooted *a, int rank, int size)
     struct sizes_claim claim = {.root = a->root};
 
     if (rank == a->root) {
-        claim.wrong = !displs_given(a->all.displs) ||
-                      vectors_sizes(a->all.counts, size, a->all.type, NULL, NULL, &claim.total) < 0;
+        claim.wrong =
+            vectors_sizes(a->all.counts, size, a->all.type, NULL, NULL, &claim.total) < 0;
         if (!claim.wrong && a->own.buffer == MPI_IN_PLACE) {
             claim.wrong = bytes_of(counts_at(a->all.counts, rank), a->all.type, &claim.own) < 0;
             return claim;
@@ -271,7 +271,9 @@ static int keep_types(struct unsized *u, struct rooted *a, int rank)
 {
     int rc = rank == a->root ? unsized_keep(u, &a->all.type) : MPI_SUCCESS;
 
-    return rc == MPI_SUCCESS && a->own.buffer != MPI_IN_PLACE ? unsized_keep(u, &a->own.type) : rc;
+    return rc == MPI_SUCCESS && a->own.buffer != MPI_IN_PLACE && a->own.count
+               ? unsized_keep(u, &a->own.type)
+               : rc;
 }
 
 /* A nonblocking call. */

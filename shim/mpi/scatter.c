@@ -52,7 +52,7 @@ static int scatter_fill(struct mpi_comm *c, struct mpi_call *call)
     if (call->request.in_place)
         return MPI_SUCCESS;
     if (bytes_of(a->own.count, a->own.type, &receives) < 0 ||
-        layout_of(a->own.type, &call->output) < 0)
+        layout_of_elements(a->own.count, a->own.type, &call->output) < 0)
         return MPI_ERR_TYPE;
     if (receives != own)
         return MPI_ERR_TRUNCATE;

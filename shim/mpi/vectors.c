@@ -4,13 +4,16 @@
 int vectors_sizes(struct counts counts, int n, MPI_Datatype type, size_t *bytes, uint64_t *offset,
                   uint64_t *total)
 {
-    uint64_t element, block, next = 0;
+    uint64_t element = 0, block, next = 0;
+    int asked = 0;
 
-    if (!counts_given(counts) || bytes_of(1, type, &element) < 0)
+    if (!counts_given(counts))
         return -1;
     for (int i = 0; i < n; i++) {
         MPI_Count count = counts_at(counts, i);
 
+        if (count && !asked++ && bytes_of(1, type, &element) < 0)
+            return -1;
         if (count < 0 || __builtin_mul_overflow((uint64_t)count, element, &block) ||
             block > MOST_BYTES - next)
             return -1;

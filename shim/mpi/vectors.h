@@ -38,24 +38,36 @@ static inline int displs_given(struct displs d)
     return d.narrow || d.wide;
 }
 
+/* A side that holds no elements may lack them. */
 static inline MPI_Aint displs_at(struct displs d, int i)
 {
-    return d.wide ? d.wide[i] : d.narrow[i];
+    return d.wide ? d.wide[i] : d.narrow ? d.narrow[i] : 0;
 }
 
 /* Bytes beyond this are no buffer's: for such counts, the library may say what it thinks. */
 #define MOST_BYTES ((uint64_t)1 << 62)
 
-/* Bytes of so many elements. Returns 0, or -1 if count or type is one for the library to judge. */
+/* Bytes of so many elements. Returns 0, or -1 if count or type is one for the library to judge.
+   Nothing is asked about the type of no elements, which some libraries never look at. */
 static inline int bytes_of(MPI_Count count, MPI_Datatype type, uint64_t *bytes)
 {
     MPI_Count element;
 
+    *bytes = 0;
+    if (!count)
+        return 0;
     if (count < 0 || type == MPI_DATATYPE_NULL || mpi.Type_size_x(type, &element) != MPI_SUCCESS ||
         element < 0 || __builtin_mul_overflow((uint64_t)count, (uint64_t)element, bytes) ||
         *bytes > MOST_BYTES)
         return -1;
     return 0;
+}
+
+/* The count of a rooted call, to be asked about like any other. On an intercommunicator, MPI
+   ignores all buffers of a rank that passes MPI_PROC_NULL as the root: then -1, for the library. */
+static inline MPI_Count count_rooted(MPI_Count count, int root)
+{
+    return root < 0 ? -1 : count;
 }
 
 /* Bytes of n such blocks; -1 as above. */
