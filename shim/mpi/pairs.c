@@ -4,6 +4,10 @@
  * compare their findings in one small reduction: libraries choose their loops by the processor, so
  * ranks on different processors may differ. Sums of real numbers need none of this.
  *
+ * A pair stands for all handles of C's integers of one sign and size. A library may treat them
+ * differently (Open MPI 4.1.4 does), so all are tried, and the one that is least like the kernel
+ * counts. A rank whose handle the library treats well then combines by the library too.
+ *
  * A pair without a kernel is not tried out: a library that lacks it may abort, and may do so even
  * where the type exists. Its first call on a communicator is the library's, as it would be without
  * us.
@@ -12,6 +16,7 @@
 
 #include "shim/decide/arithmetic.h"
 #include "shim/mpi/calls.h"
+#include "shim/mpi/predefined.h"
 
 /* The verdict on a pair, for a communicator. */
 enum state {
@@ -28,13 +33,16 @@ static unsigned char found[REDUCTION_PAIRS];
 static enum arithmetic arithmetic_find(const struct reduction *r)
 {
     struct reduction by = *r;
+    MPI_Datatype alike[PREDEFINED_ALIKE];
     unsigned char known = __atomic_load_n(&found[r->pair], __ATOMIC_RELAXED);
 
-    if (!known) {
-        known = (unsigned char)(1 + arithmetic_probe(r->kernel_type, r->kernel_op,
-                                                     reduction_by_library, &by));
-        __atomic_store_n(&found[r->pair], known, __ATOMIC_RELAXED);
+    for (int i = 0, n = known ? 0 : predefined_alike(r->type, alike); i < n; i++) {
+        by.type = alike[i];
+        enum arithmetic one =
+            arithmetic_probe(r->kernel_type, r->kernel_op, reduction_by_library, &by);
+        known = 1 + one > known ? (unsigned char)(1 + one) : known;
     }
+    __atomic_store_n(&found[r->pair], known, __ATOMIC_RELAXED);
     return (enum arithmetic)(known - 1);
 }
 

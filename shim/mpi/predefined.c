@@ -82,7 +82,12 @@ static const unsigned char kernels[PREDEFINED_LAYOUTS][PREDEFINED_KINDS][COLUMNS
  * them, if it can: Intel MPI 2021.18's MIN on them is MAX.
  */
 enum { MADE_ROW = HANDLES, MADE = 3 * COLUMNS };
-_Static_assert(HANDLES + MADE <= PREDEFINED_ROWS, "predefined.h counts too few rows");
+
+/* Behind them: C's integers, by their kernel. Rejected: Fortran's as well. A library may lack some
+   of their handles, and fail where it is asked about one. */
+enum { INTEGER_ROW = MADE_ROW + MADE, INTEGER_ROWS = KERNEL_U64 + 1 };
+_Static_assert(INTEGER_ROW + INTEGER_ROWS <= (int)PREDEFINED_ROWS,
+               "predefined.h counts too few rows");
 
 static int column_of(size_t bytes)
 {
@@ -122,6 +127,12 @@ static int find(MPI_Datatype type, struct predefined *p)
     return find_made(type, p);
 }
 
+/* Of a handle's row. */
+static int is_integer_of_c(int row)
+{
+    return rows[row].kind <= UNSIGNED && rows[row].layout == SINGLE;
+}
+
 int predefined_of(MPI_Datatype type, struct predefined *p)
 {
     MPI_Count lower, extent, size;
@@ -141,5 +152,22 @@ int predefined_of(MPI_Datatype type, struct predefined *p)
     p->kernel = (enum kernel_type)kernels[p->layout][p->kind][column];
     if (p->kernel && kernel_extent(p->kernel) != p->extent)
         p->kernel = KERNEL_NONE;
+    if (p->kernel && is_integer_of_c(p->row))
+        p->row = INTEGER_ROW + (int)p->kernel;
     return 1;
+}
+
+int predefined_alike(MPI_Datatype type, MPI_Datatype list[PREDEFINED_ALIKE])
+{
+    struct predefined p, other;
+    int n = 0;
+
+    if (!predefined_of(type, &p) || p.row < INTEGER_ROW) {
+        list[n++] = type;
+        return n;
+    }
+    for (int i = 0; i < HANDLES && n < PREDEFINED_ALIKE; i++)
+        if (is_integer_of_c(i) && predefined_of(rows[i].type, &other) && other.row == p.row)
+            list[n++] = rows[i].type;
+    return n;
 }

@@ -33,8 +33,9 @@ enum predefined_layout {
     PREDEFINED_LAYOUTS
 };
 
-/* At most so many handles, and forms of types without a handle of their own. */
-enum { PREDEFINED_ROWS = 112 };
+/* At most so many handles, and forms of types without a handle of their own. C's integers of one
+   sign and size have one row: some ranks may say MPI_LONG where others say MPI_INT64_T. */
+enum { PREDEFINED_ROWS = 112, PREDEFINED_ALIKE = 4 };
 
 struct predefined {
     enum predefined_kind kind;
@@ -42,7 +43,7 @@ struct predefined {
     size_t extent;           /* bytes from one element to the next */
     size_t part;             /* bytes of its first number */
     enum kernel_type kernel; /* KERNEL_NONE: the library combines */
-    int row;                 /* of its handle, or of its form: below PREDEFINED_ROWS */
+    int row; /* of its handle, of its form, or of its kernel: below PREDEFINED_ROWS */
 };
 
 /*
@@ -50,5 +51,9 @@ struct predefined {
  * Depends on the handle alone. Any thread.
  */
 int predefined_of(MPI_Datatype type, struct predefined *p);
+
+/* The handles that have the row of that predefined type; returns how many. All libraries have those
+   of C's integers, with every operation on integers. Any thread. */
+int predefined_alike(MPI_Datatype type, MPI_Datatype list[PREDEFINED_ALIKE]);
 
 #endif
