@@ -225,6 +225,20 @@ from_fortran() {
     done
 }
 
+# What makes blocking calls of other people's test suites started ones (test/suites/started.c).
+blocking_calls_started() {
+    local form turn=$tmp/started-$library.so
+
+    $compiler -std=gnu11 -O1 -shared -fPIC -o "$turn" "$root/test/suites/started.c" -ldl
+    for form in nonblocking persistent; do
+        begin "blocking calls of a program, made $form ones behind its back"
+        launch 3 LD_PRELOAD="$turn:$preload" STARTED=$form -- "$programs/rooted" "$seed" 60
+        want_right
+        want_every .rerouted_nonblocking gather gatherv scatter scatterv alltoall
+        finish
+    done
+}
+
 cases_nonblocking() {
     local rounds=150 large=$((1 - quick))
 
@@ -257,6 +271,7 @@ cases_nonblocking() {
         nonblocking_progress freed "a communicator is freed while its calls are active"
         nonblocking_progress finalize "requests are freed while active, and MPI_Finalize follows"
         nonblocking_by_helpers
+        blocking_calls_started
     fi
     nonblocking_follows_the_guard
     from_fortran nonblocking "$lacks_fortran"

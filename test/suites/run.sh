@@ -1,21 +1,25 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# test/suites/run.sh [--mpi openmpi|mpich] [--folders 'FOLDER...'] [--topology] [--work DIR] [SUITE...]: other
+# test/suites/run.sh [--mpi LIBRARY] [--as FORM] [--folders 'FOLDER...'] [--topology] [--work DIR] [SUITE...]: other
 # people's test suites with every call forced onto our paths.
 #
 #   mpich      MPICH's test suite: the folders coll, comm, topo, attr and threads/comm of it
-#   mpi4py     mpi4py's, but for files, windows and spawned processes (Open MPI: Debian's mpi4py is for it)
-#   scalapack  the testers of BLACS, PBLAS and ScaLAPACK, on 4 ranks
+#   mpi4py     mpi4py's, but for files, windows and spawned processes (not with Debian's MPICH)
+#   scalapack  the testers of BLACS, PBLAS and ScaLAPACK, on 4 ranks (with Debian's libraries)
 #
-# They come from Debian's packages, sources where there is no other way, and lie in DIR (default: a
-# temporary folder that goes at the end; give one to build once). A test that fails is run up to three
-# times without the preload: what the library fails as well, if only now and then, says nothing about
+# They come from Debian's packages, sources where there is no other way, and mpi4py from PyPI. They lie in DIR
+# (default: a temporary folder that goes at the end; give one to build once). A test that fails is run up to three
+# times without libcollshim.so: what the library fails as well, if only now and then, says nothing about
 # us and is skipped, with that reason.
 #
-#   --mpi M          with one library; default: those that are installed
+#   --mpi M          with one library, openmpi, mpich or mpich5 (scripts/setup wheels); default: the first two
+#   --as FORM        nonblocking or persistent: each blocking collective becomes a started one (started.c), in
+#                    the runs without libcollshim.so too
 #   --folders LIST   of MPICH's suite
 #   --topology       ranks as if on several nodes, so that what runs between nodes does
+#
+# Behind a suite comes how many of its calls were rerouted, by the reports of the jobs that ended.
 #
 # Needs root, and 20 minutes and more, so it is no part of scripts/test.
 set -euo pipefail
@@ -27,8 +31,15 @@ families=()
 suites=()
 topology=0
 work=
+form=
 forced=0
-limit=60 # seconds a test may take, unless its list says more
+wheels=${FABRIC_WHEELS:-$root/build/wheels}
+declare -A compiler_of=([openmpi]=mpicc.openmpi [mpich]=mpicc.mpich [mpich5]=$wheels/mpich5/bin/mpicc)
+declare -A prefix_of=([openmpi]=/usr [mpich]=/usr [mpich5]=$wheels/mpich5)
+declare -A launcher_of=([openmpi]=mpirun.openmpi [mpich]=mpiexec.mpich [mpich5]=$wheels/mpich5/bin/mpiexec)
+callers_path=${LD_LIBRARY_PATH-}
+mpi4py=4.1.2
+limit=120 # seconds a test may take, unless its list says more
 
 die() {
     echo "test/suites: $1" >&2
@@ -37,7 +48,8 @@ die() {
 
 while [ $# -gt 0 ]; do
     case $1 in
-        --mpi) families=("${2?$1 needs a value: openmpi or mpich}") && shift ;;
+        --mpi) families=("${2?$1 needs a value: openmpi, mpich or mpich5}") && shift ;;
+        --as) form=${2?$1 needs a value: nonblocking or persistent} && shift ;;
         --folders) folders=${2?$1 needs a value: folders of MPICH\'s test/mpi} && shift ;;
         --topology) topology=1 ;;
         --work) work=${2?$1 needs a value: a folder} && shift ;;
@@ -48,6 +60,10 @@ while [ $# -gt 0 ]; do
 done
 [ ${#suites[@]} -gt 0 ] || suites=(mpich mpi4py scalapack)
 [ ${#families[@]} -gt 0 ] || families=(openmpi mpich)
+[[ $form =~ ^(|nonblocking|persistent)$ ]] || die "--as: no '$form'; nonblocking or persistent"
+for family in "${families[@]}"; do
+    [ -n "${compiler_of[$family]-}" ] || die "--mpi: no '$family'; one of ${!compiler_of[*]}"
+done
 [ "$(id -u)" -eq 0 ] || die "run it as root: each test gets a mount of its own, so that nothing of it stays"
 [ -r "$root/build/libcollshim.so" ] || die "build/libcollshim.so is missing: run make first"
 work=${work:-$tmp/work}
@@ -76,27 +92,36 @@ fetch() {
 
 # launch FAMILY N SECONDS COMMAND...: under the preload if `forced` is 1; sets out and rc
 launch() {
-    local family=$1 n=$2 seconds=$3 per_node=1
-    local -a set=() job
+    local family=$1 n=$2 seconds=$3 per_node=1 preload pair
+    local -a set=() job=("${launcher_of[$1]}" -n "$2")
     shift 3
+    preload=
+    [ -z "$form" ] || { preload=$tmp/started-$family.so && set+=(STARTED="$form"); }
     if [ "$forced" -eq 1 ]; then
-        set=(LD_PRELOAD="$root/build/libcollshim.so" COLLSHIM_MIN_BYTES=0)
+        preload+=${preload:+:}$root/build/libcollshim.so
+        set+=(COLLSHIM_MIN_BYTES=0 COLLSHIM_REPORT="$tmp/report.json")
         [ $((n % 2)) -ne 0 ] || per_node=2
         [ $((n % 8)) -ne 0 ] || per_node=4
         [ "$topology" -eq 0 ] || set+=(COLLSHIM_TOPOLOGY="node:$((n / per_node)) rank:$per_node rail:$per_node")
     fi
-    case $family in
-        openmpi)
-            job=(mpirun.openmpi --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 -n "$n")
-            for pair in "${set[@]}"; do job+=(-x "$pair"); done
-            ;;
-        mpich)
-            job=(mpiexec.mpich -n "$n")
-            for pair in "${set[@]}"; do job+=(-env "${pair%%=*}" "${pair#*=}"); done
-            ;;
-    esac
+    # MPICH's ranks give up the core where they wait only so; in front of the library that it is for.
+    [ "$family" = openmpi ] || [ ! -r "$root/build/test/yield.so" ] || preload+=${preload:+:}$root/build/test/yield.so
+    [ -z "$preload" ] || set+=(LD_PRELOAD="$preload")
+    [ "$family" != openmpi ] || job+=(--oversubscribe --bind-to none --mca mpi_yield_when_idle 1)
+    for pair in "${set[@]}"; do
+        if [ "$family" = openmpi ]; then job+=(-x "$pair"); else job+=(-env "${pair%%=*}" "${pair#*=}"); fi
+    done
     rc=0
     out=$(timeout --signal=KILL "$seconds" "${apart[@]}" "${job[@]}" "$@" 2>&1 </dev/null) || rc=$?
+}
+
+# Adds the report of the last job, if it got to write one.
+count_calls() {
+    local calls rerouted started
+    read -r calls rerouted started < <(jq -r '[.collectives[] | [.calls, .rerouted, .rerouted_nonblocking]] |
+        transpose | map(add) | @tsv' "$tmp/report.json" 2>/dev/null || true) || return 0
+    rm -f "$tmp/report.json"
+    all_calls=$((all_calls + calls)) all_rerouted=$((all_rerouted + rerouted)) all_started=$((all_started + started))
 }
 
 # judge NAME FUNCTION FAMILY N SECONDS COMMAND...: forced; and if FUNCTION finds that wrong, without us,
@@ -105,6 +130,7 @@ judge() {
     local name=$1 is_right=$2 ours try
     shift 2
     forced=1 launch "$@"
+    count_calls
     if "$is_right"; then
         pass "$name"
         return
@@ -113,7 +139,7 @@ judge() {
     for try in 1 2 3; do
         forced=0 launch "$@"
         if ! "$is_right"; then
-            skip "$name" "the library fails it too, in run $try"
+            skip "$name" "the library fails it too, in run $try${form:+, as $form calls}"
             return
         fi
     done
@@ -130,14 +156,14 @@ scalapack_passes() {
 }
 
 build_mpich() {
-    local family=$1 folder at=$work/mpich-$1
+    local family=$1 folder at=$work/mpich-$1 mpicc=${compiler_of[$1]}
     [ ! -d "$at" ] || return 0
     # Open MPI's mpi.h has only the names that replaced these.
     sed -i -E 's/MPI_Type_(hvector|hindexed|struct)\(/MPI_Type_create_\1(/' "$work"/mpich/test/mpi/dtpools/src/*.c
     mkdir "$at.part"
     (
         cd "$at.part"
-        "$work/mpich/test/mpi/configure" --with-mpi=/usr CC="mpicc.$family" MPICC="mpicc.$family" \
+        "$work/mpich/test/mpi/configure" --with-mpi="${prefix_of[$family]}" CC="$mpicc" MPICC="$mpicc" \
             --without-cuda --disable-fortran --disable-cxx --disable-spawn --disable-ft-tests --disable-romio
         make -j"$(nproc)" -C util
         make -j"$(nproc)" -C dtpools
@@ -176,18 +202,26 @@ suite_mpich() {
     done
 }
 
+# PyPI's wheel takes whichever library there is; the tests are in the source.
 suite_mpi4py() {
-    local n
-    [ "$1" = openmpi ] || return 0
-    fetch mpi4py
+    local n at=$work/mpi4py-$mpi4py
+    [ "$1" != mpich ] || return 0
+    if [ ! -d "$at" ]; then
+        python3 -m venv "$at.part"
+        "$at.part/bin/pip" -q install "mpi4py==$mpi4py"
+        "$at.part/bin/pip" -q download --no-deps --no-binary mpi4py -d "$at.part" "mpi4py==$mpi4py"
+        tar -C "$at.part" --strip-components=1 -xf "$at.part/mpi4py-$mpi4py.tar.gz"
+        mv "$at.part" "$at"
+    fi
     for n in 1 3 4; do
-        judge "$1: mpi4py's tests $n" exits_well "$1" "$n" 300 /usr/bin/python3 "$work/mpi4py/test/runtests.py" -q \
+        judge "$1: mpi4py's tests $n" exits_well "$1" "$n" 600 "$at/bin/python3" "$at/test/runtests.py" -q \
             -e spawn -e dynproc -e io -e file -e rma -e win
     done
 }
 
 suite_scalapack() {
     local at=$work/scalapack tests program
+    [ "$1" != mpich5 ] || return 0
     if [ ! -d "$at" ]; then
         mkdir -p "$work/packages"
         (cd "$work/packages" && apt-get -qq -o APT::Sandbox::User=root download \
@@ -205,12 +239,19 @@ suite_scalapack() {
 }
 
 for family in "${families[@]}"; do
-    if ! command -v "mpicc.$family" >/dev/null; then
+    if ! command -v "${compiler_of[$family]}" >/dev/null; then
         skip "$family" "it is not installed: scripts/setup installs it"
         continue
     fi
+    export LD_LIBRARY_PATH=$callers_path
+    [ "$family" != mpich5 ] || LD_LIBRARY_PATH=$wheels/mpich5/lib:$wheels/mpich5/lib/mpich${callers_path:+:$callers_path}
+    "${compiler_of[$family]}" -std=gnu11 -O1 -g -Wall -Wextra -shared -fPIC -o "$tmp/started-$family.so" \
+        "$root/test/suites/started.c" -ldl
     for suite in "${suites[@]}"; do
+        all_calls=0 all_rerouted=0 all_started=0
         "suite_$suite" "$family"
+        echo "# $family, $suite${form:+, as $form calls}: of $all_calls calls $all_rerouted were rerouted," \
+            "$all_started of them started ones"
     done
 done
 conclude

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Makes a program's blocking collectives started ones: other people's tests of those are many.
+ * Preloaded by tests in front of libcollshim.so. STARTED says what a blocking call becomes:
+ *
+ *   nonblocking  MPI_Ix, MPI_Wait
+ *   persistent   MPI_X_init, MPI_Start, MPI_Wait, MPI_Request_free; as above if nobody has the
+ * first
+ *
+ * A call returns the code of the first of these that fails. Whoever serves it has raised the error
+ * on the communicator, as for a blocking call.
+ *
+ * Each function is there as MPI_X and as PMPI_X, because Open MPI's Fortran bindings call the
+ * latter. Neither comes back here: libcollshim looks its library's functions up in the library.
+ *
+ * Compiled and linked for each library. Arguments pass as words, as in shim/preload/stubs.c.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <mpi.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PARAMS_1 uintptr_t a1
+#define PARAMS_5 PARAMS_1, uintptr_t a2, uintptr_t a3, uintptr_t a4, uintptr_t a5
+#define PARAMS_6 PARAMS_5, uintptr_t a6
+#define PARAMS_7 PARAMS_6, uintptr_t a7
+#define PARAMS_8 PARAMS_7, uintptr_t a8
+#define PARAMS_9 PARAMS_8, uintptr_t a9
+
+#define ARGS_1 a1
+#define ARGS_5 ARGS_1, a2, a3, a4, a5
+#define ARGS_6 ARGS_5, a6
+#define ARGS_7 ARGS_6, a7
+#define ARGS_8 ARGS_7, a8
+#define ARGS_9 ARGS_8, a9
+
+/* The next functions behind this object; NULL: not wanted, or nobody has it. */
+struct forms {
+    const char *blocking_name, *nonblocking_name, *persistent_name;
+    void *blocking, *nonblocking, *persistent;
+    int known; /* the above are; any thread may write them, and each the same */
+};
+
+static void find_forms(struct forms *f)
+{
+    const char *form = getenv("STARTED");
+    char older[64]; /* the name that Open MPI 4 has */
+
+    if (__atomic_load_n(&f->known, __ATOMIC_ACQUIRE))
+        return;
+    f->blocking = dlsym(RTLD_NEXT, f->blocking_name);
+    if (form && !strcmp(form, "persistent")) {
+        snprintf(older, sizeof older, "MPIX%s", f->persistent_name + strlen("MPI"));
+        f->persistent = dlsym(RTLD_NEXT, f->persistent_name);
+        if (!f->persistent)
+            f->persistent = dlsym(RTLD_NEXT, older);
+    }
+    if (form)
+        f->nonblocking = dlsym(RTLD_NEXT, f->nonblocking_name);
+    __atomic_store_n(&f->known, 1, __ATOMIC_RELEASE);
+}
+
+static int met; /* an attribute of communicators */
+
+/* A duplicate has not met. */
+static int copy(MPI_Comm comm, int key, void *extra, void *value, void *copied, int *is_copied)
+{
+    (void)comm, (void)key, (void)extra, (void)value, (void)copied;
+    *is_copied = 0;
+    return MPI_SUCCESS;
+}
+
+static int forget(MPI_Comm comm, int key, void *value, void *extra)
+{
+    (void)comm, (void)key, (void)value, (void)extra;
+    return MPI_SUCCESS;
+}
+
+static void make_met(void)
+{
+    MPI_Comm_create_keyval(copy, forget, &met, NULL);
+}
+
+/*
+ * libcollshim reroutes no nonblocking call before a blocking one on its communicator. So there is
+ * one, except where it reroutes nothing. Returns an MPI code.
+ */
+static int meet(MPI_Comm comm)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    static int (*allreduce)(const void *, void *, int, MPI_Datatype, MPI_Op, MPI_Comm);
+    int is_inter, has_met, mine = 0, all, rc;
+    void *value;
+
+    rc = MPI_Comm_test_inter(comm, &is_inter);
+    if (rc != MPI_SUCCESS || is_inter)
+        return rc;
+    pthread_once(&once, make_met);
+    rc = MPI_Comm_get_attr(comm, met, &value, &has_met);
+    if (rc != MPI_SUCCESS || has_met)
+        return rc;
+    *(void **)&allreduce = dlsym(RTLD_NEXT, "MPI_Allreduce");
+    rc = MPI_Comm_set_attr(comm, met, NULL);
+    return rc == MPI_SUCCESS ? allreduce(&mine, &all, 1, MPI_INT, MPI_SUM, comm) : rc;
+}
+
+/* rc: of the call that made the request, in both */
+static int end_nonblocking(int rc, MPI_Request *request)
+{
+    return rc == MPI_SUCCESS ? MPI_Wait(request, MPI_STATUS_IGNORE) : rc;
+}
+
+/* Some libraries free the request of a call that fails. */
+static int end_persistent(int rc, MPI_Request *request)
+{
+    if (rc != MPI_SUCCESS)
+        return rc;
+    rc = end_nonblocking(MPI_Start(request), request);
+    int freed = *request == MPI_REQUEST_NULL ? MPI_SUCCESS : MPI_Request_free(request);
+    return rc != MPI_SUCCESS ? rc : freed;
+}
+
+#define TURN(name, started, n, width)                                                              \
+    int turn_##name##width(PARAMS_##n) __asm__("MPI_" #name #width);                               \
+    int turn_##name##width(PARAMS_##n)                                                             \
+    {                                                                                              \
+        static struct forms f = {.blocking_name = "MPI_" #name #width,                             \
+                                 .nonblocking_name = "MPI_" #started #width,                       \
+                                 .persistent_name = "MPI_" #name "_init" #width};                  \
+        MPI_Request request = MPI_REQUEST_NULL;                                                    \
+        int rc;                                                                                    \
+                                                                                                   \
+        find_forms(&f);                                                                            \
+        if (f.persistent)                                                                          \
+            return end_persistent(((int (*)(PARAMS_##n, MPI_Info, MPI_Request *))f.persistent)(    \
+                                      ARGS_##n, MPI_INFO_NULL, &request),                          \
+                                  &request);                                                       \
+        if (f.nonblocking) {                                                                       \
+            rc = meet((MPI_Comm)a##n);                                                             \
+            if (rc == MPI_SUCCESS)                                                                 \
+                rc = ((int (*)(PARAMS_##n, MPI_Request *))f.nonblocking)(ARGS_##n, &request);      \
+            return end_nonblocking(rc, &request);                                                  \
+        }                                                                                          \
+        return f.blocking ? ((int (*)(PARAMS_##n))f.blocking)(ARGS_##n) : MPI_ERR_OTHER;           \
+    }                                                                                              \
+    int again_##name##width(PARAMS_##n) __asm__("PMPI_" #name #width)                              \
+        __attribute__((alias("MPI_" #name #width)));
+
+#define TURN_BOTH(name, started, n)                                                                \
+    TURN(name, started, n, )                                                                       \
+    TURN(name, started, n, _c)
+
+TURN(Barrier, Ibarrier, 1, )
+TURN_BOTH(Allgather, Iallgather, 7)
+TURN_BOTH(Allgatherv, Iallgatherv, 8)
+TURN_BOTH(Allreduce, Iallreduce, 6)
+TURN_BOTH(Alltoall, Ialltoall, 7)
+TURN_BOTH(Alltoallv, Ialltoallv, 9)
+TURN_BOTH(Alltoallw, Ialltoallw, 9)
+TURN_BOTH(Bcast, Ibcast, 5)
+TURN_BOTH(Exscan, Iexscan, 6)
+TURN_BOTH(Gather, Igather, 8)
+TURN_BOTH(Gatherv, Igatherv, 9)
+TURN_BOTH(Reduce, Ireduce, 7)
+TURN_BOTH(Reduce_scatter, Ireduce_scatter, 6)
+TURN_BOTH(Reduce_scatter_block, Ireduce_scatter_block, 6)
+TURN_BOTH(Scan, Iscan, 6)
+TURN_BOTH(Scatter, Iscatter, 8)
+TURN_BOTH(Scatterv, Iscatterv, 9)
+TURN_BOTH(Neighbor_allgather, Ineighbor_allgather, 7)
+TURN_BOTH(Neighbor_allgatherv, Ineighbor_allgatherv, 8)
+TURN_BOTH(Neighbor_alltoall, Ineighbor_alltoall, 7)
+TURN_BOTH(Neighbor_alltoallv, Ineighbor_alltoallv, 9)
+TURN_BOTH(Neighbor_alltoallw, Ineighbor_alltoallw, 9)
