@@ -225,7 +225,7 @@ from_fortran() {
     done
 }
 
-# What makes blocking calls of other people's test suites started ones (test/suites/started.c).
+# The preload with which other people's test suites are run (test/suites/started.c).
 blocking_calls_started() {
     local form turn=$tmp/started-$library.so
 

@@ -4,11 +4,10 @@
  * Preloaded by tests in front of libcollshim.so. STARTED says what a blocking call becomes:
  *
  *   nonblocking  MPI_Ix, MPI_Wait
- *   persistent   MPI_X_init, MPI_Start, MPI_Wait, MPI_Request_free; as above if nobody has the
- * first
+ *   persistent   MPI_X_init, MPI_Start, MPI_Wait, MPI_Request_free; as above if there is no _init
  *
- * A call returns the code of the first of these that fails. Whoever serves it has raised the error
- * on the communicator, as for a blocking call.
+ * A call returns the code of the first of these that fails. The error was raised on the
+ * communicator by then, as for a blocking call.
  *
  * Each function is there as MPI_X and as PMPI_X, because Open MPI's Fortran bindings call the
  * latter. Neither comes back here: libcollshim looks its library's functions up in the library.
@@ -38,7 +37,7 @@
 #define ARGS_8 ARGS_7, a8
 #define ARGS_9 ARGS_8, a9
 
-/* The next functions behind this object; NULL: not wanted, or nobody has it. */
+/* The next functions behind this object; NULL: not wanted, or there is none. */
 struct forms {
     const char *blocking_name, *nonblocking_name, *persistent_name;
     void *blocking, *nonblocking, *persistent;
