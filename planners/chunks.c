@@ -1,12 +1,29 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "planners/chunks.h"
 
-static int all_have_gpus(const struct topo *t)
+#include "planners/plan.h"
+
+static int any_has_gpu(const struct topo *t)
 {
     for (int r = 0; r < t->nranks; r++)
-        if (t->rank[r].gpu < 0)
-            return 0;
-    return 1;
+        if (t->rank[r].gpu >= 0)
+            return 1;
+    return 0;
+}
+
+/* Bytes on a GPU travel by cells, three or more chunks for each queue, in pinned memory. One rank
+   with a GPU is enough: where a buffer lies is its rank's own affair. */
+static size_t most_chunk(const struct plan_request *q)
+{
+    enum { OF_PINNED = 16 << 20 };
+
+    return any_has_gpu(q->topo) ? OF_PINNED : PLAN_MOST_CHUNK;
+}
+
+/* Whole elements, at least one. */
+static size_t cut_to_grain(const struct plan_request *q, size_t chunk)
+{
+    return chunk > q->grain ? chunk / q->grain * q->grain : q->grain;
 }
 
 /*
@@ -24,9 +41,9 @@ static size_t memory_chunk(const struct plan_request *q, uint64_t block)
                  plan_total_bytes(q) <= STAYS_IN_CACHE;
     uint64_t message = q->collective == COLL_BCAST ? q->nbytes : block;
     size_t chunk = SMALLEST, most = plan_is(q->collective, PLAN_COMBINES) ? CACHED
-                                    : all_have_gpus(q->topo)              ? OF_GPUS
+                                    : any_has_gpu(q->topo)                ? OF_GPUS
                                     : shared                              ? SHARED
-                                                                          : SIZE_MAX / 2;
+                                                                          : PLAN_MOST_CHUNK;
 
     while (chunk < message && chunk < most)
         chunk *= 2;
@@ -56,13 +73,12 @@ static uint64_t piece_of_demand(const struct plan_request *q)
 int plan_chunks(const struct plan_request *q, size_t *chunk)
 {
     enum { EAGER = 32 << 10, STRIPED = 256 << 10, PIECES = 64 };
-    enum { MOST = 1 << 30 }; /* the most that MPI sends at once: its lengths are ints */
     /* Bytes that move as one piece between two ranks: a share of a node's data. */
     uint64_t block =
         q->demand ? piece_of_demand(q) : plan_total_bytes(q) / (uint64_t)q->topo->nranks;
-    size_t large = STRIPED;
+    size_t large = STRIPED, most = most_chunk(q);
 
-    while (block / PIECES > large && large < MOST)
+    while (block / PIECES > large && large < most)
         large *= 2;
     int small_first = q->topo->rail_chunk && q->topo->rail_chunk <= EAGER;
     size_t sizes[PLAN_CHUNKS] = {small_first ? EAGER : large, small_first ? large : EAGER};
@@ -77,7 +93,7 @@ int plan_chunks(const struct plan_request *q, size_t *chunk)
         n = 1;
     }
     for (int i = 0; i < n; i++)
-        chunk[i] = sizes[i] > q->grain ? sizes[i] / q->grain * q->grain : q->grain;
+        chunk[i] = cut_to_grain(q, sizes[i]);
     return n;
 }
 
@@ -85,11 +101,13 @@ int plan_chunks(const struct plan_request *q, size_t *chunk)
    by byte would take hours. */
 size_t plan_chunk(const struct plan_request *q, size_t wanted)
 {
+    size_t most = most_chunk(q);
+
     if (wanted < PLAN_SMALL_CHUNK) {
         uint64_t least = plan_total_bytes(q) / PLAN_MANY_CHUNKS + q->grain;
 
         least = least < PLAN_SMALL_CHUNK ? least : PLAN_SMALL_CHUNK;
         wanted = wanted > least ? wanted : (size_t)least;
     }
-    return wanted > q->grain ? wanted / q->grain * q->grain : q->grain;
+    return cut_to_grain(q, wanted < most ? wanted : most);
 }

@@ -55,7 +55,7 @@ int plan_flat_open(const void *from, size_t bytes, struct plan *p)
         return -EINVAL;
     memcpy(&opened, base, sizeof opened);
     struct places at = places_of(&opened);
-    if (at.end != bytes || opened.chunk_bytes == 0)
+    if (at.end != bytes || opened.chunk_bytes - 1 >= PLAN_MOST_CHUNK)
         return -EINVAL;
     opened.algorithm = "flat";
     opened.ops = (const struct plan_op *)(base + at.ops);

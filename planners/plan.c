@@ -66,6 +66,7 @@ struct plan_builder *plan_build_begin(int rank, int nranks, uint64_t chunk_bytes
     b->rank = rank;
     b->nranks = nranks;
     b->chunk_bytes = chunk_bytes;
+    b->error = chunk_bytes - 1 < PLAN_MOST_CHUNK ? 0 : -EOVERFLOW;
     return b;
 }
 

@@ -73,6 +73,9 @@ struct plan_op {
 #define PLAN_LONGEST (((uint64_t)1 << 58) - 1)
 enum { PLAN_MOST_QUEUES = 1 << 23, PLAN_MOST_DEPS = 1 << 25 };
 
+/* The longest chunk, and so the longest message: MPI counts its bytes in an int. */
+enum { PLAN_MOST_CHUNK = 1 << 30 };
+
 struct plan_queue {
     uint32_t first_op; /* its operations are ops[first_op .. first_op + nops) */
     uint32_t nops;
@@ -84,7 +87,7 @@ struct plan_queue {
 struct plan {
     const char *algorithm; /* borrowed from the registry row */
     int rank, nranks;
-    uint64_t chunk_bytes; /* > 0 */
+    uint64_t chunk_bytes; /* 1 ... PLAN_MOST_CHUNK */
     uint64_t input_bytes, output_bytes, scratch_bytes, host_bytes;
     uint32_t nqueues, nops, ndeps;
     const struct plan_queue *queues;
@@ -123,9 +126,9 @@ uint64_t plan_dep_need(const struct plan_op *op, uint64_t end, const struct plan
 
 /*
  * Building. Errors (memory, more than 65535 dependencies of one operation, more than fits its
- * fields, a tag beyond PLAN_TAGS) stay in the builder, and plan_build_finish returns them. So a
- * planner reads like the schedule it writes. An operation of length 0 is dropped: its id is
- * PLAN_NO_OP, which plan_after ignores.
+ * fields, a tag beyond PLAN_TAGS, a chunk of 0 or beyond PLAN_MOST_CHUNK) stay in the builder, and
+ * plan_build_finish returns them. So a planner reads like the schedule it writes. An operation of
+ * length 0 is dropped: its id is PLAN_NO_OP, which plan_after ignores.
  */
 #define PLAN_NO_OP UINT32_MAX
 struct plan_builder;

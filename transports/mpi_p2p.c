@@ -7,6 +7,7 @@
 #include "transports/mpi_p2p.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 
 #define RECEIVES 0x40000000u
@@ -59,6 +60,9 @@ static int p2p_reserve(void *state, unsigned nslots)
 static int p2p_send(void *state, unsigned slot, const void *buf, size_t length, int peer, int tag)
 {
     struct p2p *p = state;
+
+    if (length > INT_MAX)
+        return MPI_ERR_COUNT;
     int rc = p->mpi->Isend(buf, (int)length, MPI_BYTE, peer, tag, p->comm, &p->request[p->active]);
 
     if (rc == MPI_SUCCESS)
@@ -69,6 +73,9 @@ static int p2p_send(void *state, unsigned slot, const void *buf, size_t length, 
 static int p2p_recv(void *state, unsigned slot, void *buf, size_t length, int peer, int tag)
 {
     struct p2p *p = state;
+
+    if (length > INT_MAX)
+        return MPI_ERR_COUNT;
     int rc = p->mpi->Irecv(buf, (int)length, MPI_BYTE, peer, tag, p->comm, &p->request[p->active]);
 
     if (rc == MPI_SUCCESS) {

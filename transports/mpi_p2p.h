@@ -27,7 +27,7 @@ struct mpi_p2p_calls {
  * comm: private, with MPI_ERRORS_RETURN; borrowed, as are the calls (constant for the process).
  * moves_device: the library takes pointers to device memory.
  * Returns 0 and fills *x (close with xport_mpi_p2p_close), or -ENOMEM. Error codes of the
- * transport are MPI's.
+ * transport are MPI's; MPI_ERR_COUNT for a message of more bytes than an int counts.
  */
 int xport_mpi_p2p_open(const struct mpi_p2p_calls *calls, MPI_Comm comm, int moves_device,
                        struct xport *x);

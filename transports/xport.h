@@ -38,8 +38,8 @@ struct xport {
     unsigned patience; /* polls without result until the CPU is to be given away */
     /* Start moving length bytes (> 0). The buffer belongs to the transport until `slot`, a number
        below nslots that is not in use, is reported done. Returns 0, or the transport's own
-       non-zero error code. A send of length 0 tells the receiver that the sender's call has failed
-       and nothing will come. */
+       non-zero error code, also for more bytes than it can count. A send of length 0 tells the
+       receiver that the sender's call has failed and nothing will come. */
     int (*send)(void *state, unsigned slot, const void *buf, size_t length, int peer, int tag);
     int (*recv)(void *state, unsigned slot, void *buf, size_t length, int peer, int tag);
     /* As recv, but combines what arrives, where the transport can without storing it first.

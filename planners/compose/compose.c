@@ -273,9 +273,6 @@ static void do_step(const struct work *w, const struct compose_step *step)
             each_stripe(w, step, r, leaf);
 }
 
-/* The most COLLSHIM_CHUNK_BYTES may be: a transport counts bytes of a message in an int. */
-static const uint64_t CHUNK_LIMIT = 1 << 30;
-
 /* Pipeline depth m (IV-E): what one stripe of the largest primitive moves, in m chunks. */
 static uint64_t chunk_of(const struct work *w)
 {
@@ -291,8 +288,6 @@ static uint64_t chunk_of(const struct work *w)
         if (patterns[w->composition->step[s].pattern].whole)
             most = w->total;
     uint64_t elements = (most / grain + parts - 1) / parts;
-    if (elements > CHUNK_LIMIT / grain)
-        elements = CHUNK_LIMIT / grain;
     return plan_chunk(w->q, elements * grain);
 }
 

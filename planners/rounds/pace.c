@@ -19,7 +19,7 @@ size_t pace_chunk(size_t bytes)
 {
     enum { WHOLE = 256 };
 
-    return (bytes + WHOLE - 1) / WHOLE * WHOLE;
+    return bytes < PLAN_MOST_CHUNK ? (bytes + WHOLE - 1) / WHOLE * WHOLE : PLAN_MOST_CHUNK;
 }
 
 static int peers_inside(const struct topo *t)

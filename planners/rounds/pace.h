@@ -14,7 +14,7 @@
 #include "planners/registry.h"
 #include "planners/rounds/rounds.h"
 
-/* So many bytes as a chunk of any type: never 0, if they are not. */
+/* So many bytes as a chunk of any type: never 0, if they are not, and at most PLAN_MOST_CHUNK. */
 size_t pace_chunk(size_t bytes);
 
 /*

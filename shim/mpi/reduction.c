@@ -6,6 +6,7 @@
  */
 #include "shim/mpi/reduction.h"
 
+#include <limits.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -111,6 +112,18 @@ static int is_aligned(const struct reduction *r, const void *p)
     return (uintptr_t)p % alignment == 0;
 }
 
+/* dst = b op dst, both aligned, by calls whose elements an int counts. */
+static void reduce_aligned(const struct reduction *r, const char *b, char *dst, size_t bytes)
+{
+    const size_t most = (size_t)INT_MAX * r->extent;
+
+    for (size_t at = 0; at < bytes; at += most) {
+        size_t piece = bytes - at < most ? bytes - at : most;
+
+        mpi.Reduce_local(b + at, dst + at, (int)(piece / r->extent), r->type, r->op);
+    }
+}
+
 /* dst = a op b by the library, whose loops want the type's own alignment: what lies elsewhere,
    packed say, goes through a buffer. */
 static void combine_by_library(const struct reduction *r, const char *a, const char *b, char *dst,
@@ -122,7 +135,7 @@ static void combine_by_library(const struct reduction *r, const char *a, const c
     if (is_aligned(r, b) && is_aligned(r, dst)) {
         if (dst != a)
             memcpy(dst, a, bytes);
-        mpi.Reduce_local(b, dst, (int)(bytes / r->extent), r->type, r->op);
+        reduce_aligned(r, b, dst, bytes);
         return;
     }
     for (size_t at = 0; at < bytes; at += most) {
@@ -130,7 +143,7 @@ static void combine_by_library(const struct reduction *r, const char *a, const c
 
         memcpy(mine, a + at, piece);
         memcpy(other, b + at, piece);
-        mpi.Reduce_local(other, mine, (int)(piece / r->extent), r->type, r->op);
+        reduce_aligned(r, other, mine, piece);
         memcpy(dst + at, mine, piece);
     }
 }

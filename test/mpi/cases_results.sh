@@ -267,6 +267,16 @@ more_than_an_int() {
     finish
 }
 
+# Where memory is not shared, and in the chunks that collshim chooses.
+more_than_32_bits() {
+    begin "a message of more than 4 GiB without shared memory"
+    launch 2 COLLSHIM_GUARD=0 COLLSHIM_SHM=off -- "$programs/longer" "$seed"
+    want_right
+    want_lines
+    want_number bcast .rerouted -eq 3 # and the two small ones of every program
+    finish
+}
+
 fortran_bindings() {
     local binding
     for binding in mpif_h mpi mpi_f08; do
@@ -293,6 +303,6 @@ cases_results() {
     unlike_calls
     threads
     overlapping
-    [ "$quick" -ne 0 ] || more_than_an_int
+    [ "$quick" -ne 0 ] || { more_than_an_int; more_than_32_bits; }
     fortran_bindings
 }

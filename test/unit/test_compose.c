@@ -199,7 +199,7 @@ START_TEST(test_compose__the_pipeline_sets_the_chunk)
         {COLL_ALLREDUCE, 64000, "pipeline=2,steps=rooted", 32000},
         {COLL_BCAST, 8, "pipeline=1000", 8},
         {COLL_BCAST, 0, "pipeline=4", 8},
-        {COLL_BCAST, (size_t)8 << 30, "pipeline=1", 1 << 30}, /* a message counts in an int */
+        {COLL_BCAST, (size_t)8 << 30, "pipeline=1", 16 << 20}, /* it travels by pinned cells */
         {COLL_BCAST, 64000, "", 800},
     };
 

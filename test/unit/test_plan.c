@@ -250,24 +250,6 @@ START_TEST(test_collective__traits_are_asked_by_name)
 }
 END_TEST
 
-START_TEST(test_chunks__even_a_terabyte_goes_in_pieces_that_an_int_can_count)
-{
-    struct topo *t = test_topo_parse("node:2");
-    size_t chunk[PLAN_CHUNKS];
-
-    for (int shift = 0; shift < 45; shift++) {
-        struct plan_request q = {
-            .collective = COLL_ALLGATHER, .topo = t, .nbytes = (size_t)1 << shift, .grain = 1};
-        int n = plan_chunks(&q, chunk);
-
-        ck_assert(n >= 1 && n <= PLAN_CHUNKS);
-        for (int i = 0; i < n; i++)
-            ck_assert(chunk[i] > 0 && chunk[i] <= INT32_MAX);
-    }
-    topo_free(t);
-}
-END_TEST
-
 /* With the smallest chunk that a user asks for, a large call stays a matter of seconds. */
 START_TEST(test_chunks__a_wish_is_kept_unless_it_cuts_the_call_too_finely)
 {
@@ -549,7 +531,6 @@ Suite *suite_plan(void)
     tcase_add_test(t, test_plan__queues_keep_the_order_in_which_operations_were_added);
     tcase_add_test(t, test_plan__a_dependency_asks_for_the_shared_bytes_only);
     tcase_add_test(t, test_collective__traits_are_asked_by_name);
-    tcase_add_test(t, test_chunks__even_a_terabyte_goes_in_pieces_that_an_int_can_count);
     tcase_add_test(t, test_chunks__a_wish_is_kept_unless_it_cuts_the_call_too_finely);
     tcase_add_test(t, test_plan__every_rail_gets_its_share);
     tcase_add_test(t, test_alltoall__one_rank_of_8192_is_small_where_rails_differ);
