@@ -35,7 +35,6 @@ struct watch {
     uint32_t slower : 1; /* active: one of them because it was measured */
     uint32_t fresh : 1;  /* active: since this call */
     uint32_t seen : 1;   /* the caller's */
-    uint32_t foreign : 1;
 };
 
 enum watch_turn {

@@ -11,6 +11,7 @@
 #include "planners/nimble/nimble.h"
 #include "shim/decide/count.h"
 #include "shim/decide/gate.h"
+#include "shim/mpi/foreign.h"
 #include "shim/mpi/mpi_gate.h"
 #include "shim/mpi/vectors.h"
 
@@ -87,7 +88,7 @@ void matrix_forget(MPI_Comm comm)
         struct watch w = watch_get(comm, keyval[i]);
 
         if (!w.active)
-            watch_set(comm, keyval[i], (struct watch){.seen = w.seen, .foreign = w.foreign});
+            watch_set(comm, keyval[i], (struct watch){.seen = w.seen});
     }
 }
 
@@ -118,6 +119,8 @@ enum reason matrix_begin(struct matrix_call *r, MPI_Comm comm, int n, enum plan_
 {
     enum reason why = matrix_begin_once(r, comm, n, c);
 
+    if (!why)
+        why = foreign_reason(comm, n);
     if (why || r->always)
         return why;
     r->once = 0;
@@ -125,11 +128,8 @@ enum reason matrix_begin(struct matrix_call *r, MPI_Comm comm, int n, enum plan_
     r->was_active = (int)r->watch.active;
     if (!r->watch.seen) {
         r->watch.seen = 1;
-        r->watch.foreign = (unsigned)mpi_comm_is_foreign(comm, n) & 1;
         r->lost = !remember(r);
     }
-    if (r->watch.foreign)
-        return REASON_FOREIGN;
     r->turn = watch_turn(&r->watch);
     if (r->turn != WATCH_PASS)
         return REASON_NONE;

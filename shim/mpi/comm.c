@@ -9,6 +9,7 @@
 #include "shim/mpi/attribute.h"
 #include "shim/mpi/channel.h"
 #include "shim/mpi/first.h"
+#include "shim/mpi/foreign.h"
 #include "shim/mpi/comm_setup.h"
 #include "shim/mpi/pending.h"
 #include "shim/mpi/rail_rows.h"
@@ -121,10 +122,11 @@ static int on_comm_free(MPI_Comm comm, int keyval, void *value, void *extra)
 
 int mpi_comm_open(void)
 {
-    int rc = sizes_open();
+    int rc = foreign_open();
 
     links_init();
     refused_open();
+    rc = rc ? rc : sizes_open();
     rc = rc ? rc : matrix_open();
     rc = rc ? rc : neighbors_open();
     rc = rc ? rc : first_open();
@@ -141,6 +143,7 @@ void mpi_comm_close(void)
     neighbors_close();
     first_close();
     young_close();
+    foreign_close();
     refused_close();
     if (mpi_process.keyval == MPI_KEYVAL_INVALID)
         return;
@@ -163,29 +166,6 @@ struct mpi_comm *mpi_comm_find(MPI_Comm comm)
 struct mpi_comm *mpi_comm_last(MPI_Comm comm)
 {
     return attribute_again(comm, &last);
-}
-
-/* In pieces on the stack: an answer that must not depend on memory. */
-int mpi_comm_is_foreign(MPI_Comm comm, int n)
-{
-    enum { AT_ONCE = 64 };
-    int own[AT_ONCE], there[AT_ONCE], foreign = 0;
-    MPI_Group group, world;
-
-    mpi.Comm_group(comm, &group);
-    mpi.Comm_group(MPI_COMM_WORLD, &world);
-    for (int from = 0; from < n; from += AT_ONCE) {
-        int some = n - from < AT_ONCE ? n - from : AT_ONCE;
-
-        for (int i = 0; i < some; i++)
-            own[i] = from + i;
-        mpi.Group_translate_ranks(group, some, own, world, there);
-        for (int i = 0; i < some; i++)
-            foreign |= there[i] == MPI_UNDEFINED;
-    }
-    mpi.Group_free(&group);
-    mpi.Group_free(&world);
-    return foreign;
 }
 
 /* All zero. Most of it is never touched, so calloc need not touch it either. */
@@ -220,8 +200,9 @@ static struct mpi_comm *make_state(MPI_Comm comm, struct young *young)
         own = REASON_MEMORY;
     else if (!take_place(c))
         own = REASON_MANY;
-    verdict = mpi_comm_is_foreign(comm, size) ? REASON_FOREIGN
-                                              : mpi_comm_setup(c, comm, size, own, young);
+    verdict = foreign_reason(comm, size);
+    if (!verdict)
+        verdict = mpi_comm_setup(c, comm, size, own, young);
     if (!c) {
         c = &out_of_memory;
     } else if (verdict) {

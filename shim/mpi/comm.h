@@ -97,10 +97,6 @@ void mpi_comm_close(void);
 struct mpi_comm *mpi_comm_find(MPI_Comm comm);
 struct mpi_comm *mpi_comm_last(MPI_Comm comm);
 
-/* Has it members that are not in this rank's MPI_COMM_WORLD? Local, and the same on all ranks; n:
-   its size. */
-int mpi_comm_is_foreign(MPI_Comm comm, int n);
-
 /*
  * Make the state. Collective over comm; every rank gets the same verdict. young: NULL, or the ranks
  * may agree to wait; NULL is returned then, on all ranks.

@@ -34,7 +34,7 @@ int first_few(MPI_Comm comm, uint32_t few);
  * Is this one of the communicator's first FIRST_PATIENT calls that have little to gain? A second
  * after the first one they wait no longer, since all that meeting costs is little then. Clocks
  * differ, so the ranks ask each other, behind 8, 64 and 512 of them. Remembers the call. Collective
- * over `comm`; the same on all ranks.
+ * over `comm`, which passed foreign_reason(); the same on all ranks.
  */
 enum { FIRST_PATIENT = 1000 };
 int first_patient(MPI_Comm comm);

@@ -6,6 +6,7 @@
 #include "shim/decide/choose.h"
 #include "shim/mpi/comm.h"
 #include "shim/mpi/first.h"
+#include "shim/mpi/foreign.h"
 #include "shim/mpi/pairs.h"
 #include "shim/mpi/pending.h"
 #include "shim/mpi/stored.h"
@@ -100,13 +101,13 @@ static enum reason gate_small(struct mpi_comm *c, MPI_Comm comm, enum plan_colle
  * Below STORED_NEAR times COLLSHIM_MIN_BYTES reductions gain little from other schedules, and
  * meeting with the first trials takes as long as 20 calls. So their ranks meet after many calls, as
  * those of small ones do, or when a second has passed; at once if an earlier job has found a gain
- * there.
+ * there. Ranks of other jobs are not asked.
  */
-static int is_patient(MPI_Comm comm, enum plan_collective collective, uint64_t total)
+static int is_patient(MPI_Comm comm, int nranks, enum plan_collective collective, uint64_t total)
 {
     if (!plan_is(collective, PLAN_COMBINES) || plan_is_prefix(collective) ||
         total / STORED_NEAR >= settings.cfg.min_bytes || !choose_is_guarded(collective) ||
-        stored_gains_near(collective))
+        stored_gains_near(collective) || foreign_reason(comm, nranks))
         return 0;
     inside++;
     int waits = first_patient(comm);
@@ -140,7 +141,7 @@ struct mpi_comm *mpi_gate_comm(MPI_Comm comm, int nranks, enum plan_collective c
         *why = gate_small(c, comm, collective, total);
     if (!*why && sizes == SIZES_CLAIMED && is_first(c, comm, collective))
         *why = REASON_FIRST;
-    if (!*why && !c && !gate_bytes(total) && is_patient(comm, collective, total))
+    if (!*why && !c && !gate_bytes(total) && is_patient(comm, nranks, collective, total))
         *why = REASON_PATIENT;
     if (*why)
         return NULL;

@@ -15,6 +15,7 @@
 
 #include "shim/decide/gate.h"
 #include "shim/mpi/attribute.h"
+#include "shim/mpi/foreign.h"
 #include "shim/mpi/mpi_gate.h"
 
 /* How many calls wait after the first vain question, the second ...: even a program of the smallest
@@ -22,7 +23,6 @@
 static const uint16_t pauses[] = {4, 64, 256, 1024};
 
 struct memory {
-    int foreign;
     struct pause {
         uint16_t wait, level; /* level: vain questions in a row, so 0 until all ranks have memory */
     } gatherv, scatterv;
@@ -60,14 +60,14 @@ void sizes_close(void)
     mpi.Comm_free_keyval(&keyval);
 }
 
-/* At the first call on a communicator. NULL: there is no room. */
-static struct memory *memory_begin(MPI_Comm comm, int n)
+/* At the first call on a communicator. NULL: there is no room, which the others hear when they ask.
+ */
+static struct memory *memory_begin(MPI_Comm comm)
 {
     struct memory *m = calloc(1, sizeof *m);
 
     if (!m)
         return NULL;
-    m->foreign = mpi_comm_is_foreign(comm, n);
     if (mpi.Comm_set_attr(comm, keyval, m) == MPI_SUCCESS)
         return m;
     free(m);
@@ -111,11 +111,11 @@ int sizes_wait(MPI_Comm comm, enum plan_collective c)
 
 enum reason sizes_ask(MPI_Comm comm, int n)
 {
-    struct memory *m = memory_of(comm);
+    enum reason why = foreign_reason(comm, n);
 
-    if (!m)
-        m = memory_begin(comm, n);
-    return (m ? m->foreign : mpi_comm_is_foreign(comm, n)) ? REASON_FOREIGN : REASON_NONE;
+    if (!why && !memory_of(comm))
+        memory_begin(comm);
+    return why;
 }
 
 /* The root tells whether there is anything to ask all about. */

@@ -52,7 +52,7 @@ ends() {
 }
 
 later_processes() {
-    if [ "$family" = abi ]; then
+    if [[ $launcher = */mpich5/* ]]; then
         skip "spawned processes, merged" "MPICH 5 hands the variables of -env to the first ranks alone"
         return
     fi
@@ -73,6 +73,28 @@ later_processes() {
         want_number allgather .native.intercommunicator -eq 2
     done
     finish
+}
+
+# Children without the preload, or with other settings: in default settings too, where ranks ask each other
+# before they meet. One of them in which every call would be rerouted.
+other_children() {
+    local how
+    local -A children=([bare]="-u LD_PRELOAD" [other]="LD_PRELOAD=$build/libcollshim.so COLLSHIM_MIN_BYTES=64KiB COLLSHIM_GUARD=1")
+    for how in bare other; do
+        begin "spawned, connected and joined: $how children"
+        limit=60 # read by launch
+        if [ $how = bare ]; then settings=(COLLSHIM_MIN_BYTES=64KiB); else settings=(COLLSHIM_GUARD=0); fi
+        # shellcheck disable=SC2086 # words
+        launch 2 COLLSHIM_REPORT=off -- "$programs/spawn" "$seed" ${children[$how]}
+        limit=240
+        if [ "$rc" -eq 77 ]; then
+            skip "$name" "this $family cannot spawn here"
+            continue
+        fi
+        want_right
+        [ "$(grep -c ': right on ' <<<"$out")" -eq 2 ] || complain "not both, parents and children, are right"
+        finish
+    done
 }
 
 # A profiling tool sees the application's calls as it does without us, in either order, and we see
@@ -150,5 +172,6 @@ cases_process() {
     modes
     ends
     later_processes
+    other_children
     tools
 }
