@@ -70,6 +70,7 @@ struct outcome {
     uint64_t settings;           /* of this rank, hashed: equal for equal texts */
     struct variant_set variants; /* that all ranks can use */
     int progresses;              /* all ranks' libraries progress calls of ours */
+    int unready;                 /* a rank lacks what communicators need */
 };
 
 static void worse(void *value, const void *child)
@@ -88,6 +89,7 @@ static void worse(void *value, const void *child)
     for (int i = 0; i < VARIANT_WORDS; i++)
         mine->variants.word[i] &= theirs->variants.word[i];
     mine->progresses &= theirs->progresses;
+    mine->unready |= theirs->unready;
     mine->differ |= theirs->differ || theirs->settings != mine->settings;
 }
 
@@ -212,10 +214,8 @@ static void say_left_out(const struct outcome *o)
    code. */
 static int agree_settle(const struct tree *t, enum reason topology, const struct outcome *o)
 {
-    mpi_process.verdict = topology;
+    mpi_process.verdict = topology ? topology : o->unready ? REASON_MEMORY : REASON_NONE;
     mpi_process.progresses = o->progresses;
-    if (!topology && mpi_comm_open() != MPI_SUCCESS)
-        mpi_process.verdict = REASON_MEMORY;
     mpi_process.least_bytes = settings.cfg.min_bytes;
     if (mpi_process.verdict == REASON_NONE) {
         variants_agreed(&o->variants);
@@ -224,7 +224,8 @@ static int agree_settle(const struct tree *t, enum reason topology, const struct
     return stored_share(t);
 }
 
-int agree_at_init(void)
+/* Sets the verdict. Returns an MPI code. */
+static int agree_together(void)
 {
     char mine[TEXT_MAX] = "";
     struct tree tree = {.parent = -1};
@@ -240,8 +241,10 @@ int agree_at_init(void)
     o.settings = hash_text(HASH_SEED, mine);
     if (settings.cfg.rules.left_out[0])
         o.left_out = mpi_process.world_rank;
-    if (settings.cfg.mode != CFG_MODE_OFF)
+    if (settings.cfg.mode != CFG_MODE_OFF) {
         variants_offer(&o.variants);
+        o.unready = mpi_comm_open() != MPI_SUCCESS;
+    }
     if (agree_share(&tree, &o) != MPI_SUCCESS)
         return MPI_ERR_OTHER;
     if (o.absent >= 0) {
@@ -260,4 +263,13 @@ int agree_at_init(void)
         return explain(&tree, mine);
     }
     return agree_settle(&tree, topology, &o);
+}
+
+int agree_at_init(void)
+{
+    int rc = agree_together();
+
+    if (rc != MPI_SUCCESS || mpi_process.verdict != REASON_NONE)
+        mpi_comm_close();
+    return rc;
 }

@@ -84,10 +84,11 @@ struct mpi_comm {
     unsigned char pairs[REDUCTION_PAIRS];
 };
 
-/* At MPI_Init: make the attribute key. Returns an MPI code. */
+/* At MPI_Init, before the ranks agree: make what communicators need. Local. Returns an MPI code. */
 int mpi_comm_open(void);
 
-/* At MPI_Finalize, before the library's own: drop the state of MPI_COMM_WORLD and the key. */
+/* At MPI_Finalize, before the library's own, or if nothing will be rerouted: drop the state of
+   MPI_COMM_WORLD, and what mpi_comm_open made. */
 void mpi_comm_close(void);
 
 /*

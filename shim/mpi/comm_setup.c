@@ -8,6 +8,7 @@
  */
 #include "shim/mpi/comm_setup.h"
 
+#include <float.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,14 +47,16 @@ struct room {
 };
 enum { NO_MEMORY = -1 };
 
-/* How this process lays out its numbers: ranks that differ cannot exchange packed bytes. */
+/* How this process lays out its numbers: ranks that differ cannot exchange packed bytes. Processors
+   have formats of long double that only the digits tell apart. */
 static int32_t representation(void)
 {
     uint16_t one = 1;
     unsigned char little;
 
     memcpy(&little, &one, 1);
-    return (int32_t)(little | sizeof(long) << 4 | sizeof(long double) << 8 | sizeof(void *) << 16);
+    return (int32_t)(little | sizeof(long) << 4 | sizeof(long double) << 8 | sizeof(void *) << 16 |
+                     (unsigned)LDBL_MANT_DIG << 24);
 }
 
 static int room_open(struct room *m, int size)

@@ -5,7 +5,8 @@
  * makes these known to all, so a later look-up finds the announcement or finds that there is none.
  *
  * Nothing is published after the library's own data, and no rank is waited for: that is invisible
- * to the library.
+ * to the library. The launcher's answer is waited for, however late it is. Two ranks must find the
+ * same of each other, so the lack of an answer means nothing.
  */
 #ifndef COLLSHIM_SHIM_MPI_LAUNCHER_H
 #define COLLSHIM_SHIM_MPI_LAUNCHER_H

@@ -11,11 +11,16 @@
  * MPI_Init the library leaves the descriptor alone until it needs it again, and every question
  * here has been answered by then.
  *
+ * So an answer is waited for as the library waits for its own: without a limit. An answer that came
+ * behind a limit would be the library's next one. And the rank that was asked about may have heard
+ * that this one is here, and would wait for it.
+ *
  * Other servers also set PMI_FD (Slurm's, ParaStation's, Flux') and may keep count of the
  * questions. So only Hydra is spoken to. It is known by the variables that it gives each rank; if
  * the process at the descriptor's other end is in sight, it must be Hydra's proxy as well.
  */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,10 +31,10 @@
 #include "shim/decide/settings.h"
 #include "shim/mpi/launcher.h"
 
-enum { LINE = 1024, PATIENCE_MS = 10000 };
+enum { LINE = 1024 };
 
 static int fd = -1;
-static int placed;
+static int placed, distrusted; /* the environment is that of a set-user-ID program's caller */
 static char store[256]; /* the job's name in Hydra */
 
 /* Is the process that made the pair of sockets something else than Hydra's proxy? Behind the wall
@@ -56,40 +61,80 @@ static int descriptor_of_hydra(void)
 {
     static const char *const marks[] = {"PMI_RANK", "MPI_LOCALNRANKS", "MPI_LOCALRANKID",
                                         "GFORTRAN_UNBUFFERED_PRECONNECTED"};
-    const char *number = getenv("PMI_FD");
+    const char *number = secure_getenv("PMI_FD");
 
     for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
         if (!getenv(marks[i]))
             return -1;
+    distrusted = !number && getenv("PMI_FD");
     return number && !is_foreign(atoi(number)) ? atoi(number) : -1;
+}
+
+/* The descriptor is ready for that; a signal does not end the wait. Returns 0 if its other end is
+   gone. */
+static int wait_for(short event)
+{
+    struct pollfd ready = {.fd = fd, .events = event};
+    int n;
+
+    do
+        n = poll(&ready, 1, -1);
+    while (n < 0 && errno == EINTR);
+    return n == 1 && ready.revents & event;
+}
+
+/* Did a transfer fail for the moment only? */
+static int is_early(ssize_t n)
+{
+    return n < 0 && (errno == EINTR || errno == EAGAIN || errno == EWOULDBLOCK);
+}
+
+static int tell(const char *line)
+{
+    for (size_t left = strlen(line); left;) {
+        ssize_t n = wait_for(POLLOUT) ? send(fd, line, left, MSG_NOSIGNAL) : 0;
+
+        if (is_early(n))
+            continue;
+        if (n <= 0)
+            return 0;
+        line += n;
+        left -= (size_t)n;
+    }
+    return 1;
+}
+
+/* One line, without its end. It is taken whole, even if it is too long. Bytes behind it are not
+   ours, and stay. Returns 0 if the other end is gone, or if the line is too long. */
+static int hear(char answer[LINE])
+{
+    char piece[LINE], *end = NULL;
+    size_t got = 0;
+
+    while (!end) {
+        ssize_t n = wait_for(POLLIN) ? recv(fd, piece, sizeof piece, MSG_PEEK) : 0;
+
+        if (is_early(n))
+            continue;
+        if (n <= 0)
+            return 0;
+        end = memchr(piece, '\n', (size_t)n);
+        size_t mine = end ? (size_t)(end + 1 - piece) : (size_t)n;
+        if (recv(fd, piece, mine, 0) != (ssize_t)mine)
+            return 0;
+        size_t kept = mine < LINE - got ? mine : LINE - got;
+        memcpy(answer + got, piece, kept);
+        got += kept;
+    }
+    int whole = answer[got - 1] == '\n';
+    answer[got - 1] = 0;
+    return whole;
 }
 
 /* A line out and a line back, without its end. Returns 0 if there was none. */
 static int ask(const char *question, char answer[LINE])
 {
-    size_t length = strlen(question), got = 0;
-
-    if (send(fd, question, length, MSG_NOSIGNAL) != (ssize_t)length)
-        return 0;
-    while (got + 1 < LINE) {
-        struct pollfd ready = {.fd = fd, .events = POLLIN};
-        ssize_t n;
-
-        if (poll(&ready, 1, PATIENCE_MS) != 1 ||
-            (n = recv(fd, answer + got, LINE - 1 - got, MSG_PEEK)) <= 0)
-            return 0;
-        char *end = memchr(answer + got, '\n', (size_t)n);
-        size_t mine = end ? (size_t)(end + 1 - (answer + got)) : (size_t)n;
-        /* The bytes behind the line are not ours, and stay. */
-        if (recv(fd, answer + got, mine, 0) != (ssize_t)mine)
-            return 0;
-        if (end) {
-            *end = 0;
-            return 1;
-        }
-        got += mine;
-    }
-    return 0;
+    return tell(question) && hear(answer);
 }
 
 /* The word behind `name=` in an answer, copied. Returns 0 if it is not there or too long. */
@@ -133,7 +178,7 @@ static void announce(void)
 
 static enum launcher_state state(void)
 {
-    return fd < 0 ? LAUNCHER_ABSENT : placed ? LAUNCHER_READY : LAUNCHER_LOST;
+    return placed ? LAUNCHER_READY : fd >= 0 || distrusted ? LAUNCHER_LOST : LAUNCHER_ABSENT;
 }
 
 static enum launcher_peer find(int rank)

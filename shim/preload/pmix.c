@@ -53,7 +53,8 @@ static put_fn real_put(const void *caller)
     return put;
 }
 
-/* Put the backend's key once, and keep the names of keys that other hosts can read. */
+/* Put the backend's key once, and keep the names of keys that other hosts can read. Those of PMIx
+   itself ("pmix.") are known without a rank's own data, so they say nothing of these. */
 static void announce(struct backend_announcement *a, put_fn put, uint8_t scope, const char *key)
 {
     struct value here = {.type = TYPE_INT, .data.integer = a->value};
@@ -61,7 +62,7 @@ static void announce(struct backend_announcement *a, put_fn put, uint8_t scope, 
     if (!a->placed)
         a->placed = put(SCOPE_GLOBAL, a->key, &here) == 0;
     if ((scope == SCOPE_REMOTE || scope == SCOPE_GLOBAL) && a->nbeside < ANNOUNCEMENT_BESIDE &&
-        strlen(key) < sizeof(a->beside[0]))
+        strncmp(key, "pmix.", 5) != 0 && strlen(key) < sizeof(a->beside[0]))
         snprintf(a->beside[a->nbeside++], sizeof(a->beside[0]), "%s", key);
 }
 

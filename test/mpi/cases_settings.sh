@@ -308,6 +308,19 @@ put kvsname=kvs_7 key=collshim-0 value=$("$build/collshim" --version | cut -d " 
     done
 }
 
+# An answer that is late, and waits that signals interrupt, are no answer that a rank is absent.
+slow_hydra() {
+    [ "$kin" = mpich ] || return 0
+    begin "a Hydra that answers late"
+    cc -O1 -shared -fPIC -o "$tmp/slow_hydra.so" "$here/tool/slow_hydra.c" 2>"$tmp/stderr" || complain "$(<"$tmp/stderr")"
+    preload=$build/libcollshim.so:$tmp/slow_hydra.so
+    launch 3 SLOW_MS=300 -- "$programs/ordinary"
+    want_right
+    want_lines
+    want_rerouted
+    finish
+}
+
 cases_settings() {
     bad_values
     settings_file
@@ -319,4 +332,5 @@ cases_settings() {
     strict
     missing_ranks
     pmi_servers
+    slow_hydra
 }
