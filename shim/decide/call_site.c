@@ -8,8 +8,6 @@
 #include "shim/decide/say.h"
 #include "shim/decide/settings.h"
 
-__thread struct site_call site_now __attribute__((tls_model("initial-exec")));
-
 static uint64_t now_ns(void)
 {
     struct timespec t;

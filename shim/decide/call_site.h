@@ -16,6 +16,7 @@
 #include "planners/registry.h"
 #include "shim/decide/call_site_table.h"
 #include "shim/decide/reasons.h"
+#include "shim/decide/thread_own.h"
 
 /* The call that this thread is in. */
 struct site_call {
@@ -25,7 +26,7 @@ struct site_call {
     uint64_t bytes;  /* of the whole collective; 0: not computed */
     uint8_t noted, rerouted, collective, reason, algorithm;
 };
-extern __thread struct site_call site_now __attribute__((tls_model("initial-exec")));
+#define site_now THREAD_OWN(site, struct site_call)
 
 /* Keep sites, from now on. Again: nothing. threads: several may make calls at a time. One thread.
  */

@@ -9,6 +9,7 @@
 
 #include <stdio.h>
 
+#include "shim/decide/thread_own.h"
 #include "shim/mpi/calls.h"
 #include "shim/mpi/lacking.h"
 #include "shim/mpi/launcher.h"
@@ -115,6 +116,7 @@ collshim_backend_open(const struct backend_host *host, char *why, unsigned size)
                  BACKEND_ABI, host->abi);
         return NULL;
     }
+    thread_own_at = host->thread_own;
     const char *missing = mpi_calls_open(host->library);
     if (missing) {
         snprintf(why, size, "%s has no %s", host->library_path, missing);

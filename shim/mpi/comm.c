@@ -6,6 +6,7 @@
 
 #include "shim/decide/count.h"
 #include "shim/decide/plan_key.h"
+#include "shim/decide/thread_own.h"
 #include "shim/mpi/attribute.h"
 #include "shim/mpi/channel.h"
 #include "shim/mpi/first.h"
@@ -152,7 +153,7 @@ void mpi_comm_close(void)
     mpi.Comm_free_keyval(&mpi_process.keyval);
 }
 
-static __thread struct attribute_seen last __attribute__((tls_model("initial-exec")));
+#define last THREAD_OWN(comm, struct attribute_seen)
 
 struct mpi_comm *mpi_comm_find(MPI_Comm comm)
 {

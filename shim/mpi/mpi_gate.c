@@ -4,6 +4,7 @@
 #include <stdint.h>
 
 #include "shim/decide/choose.h"
+#include "shim/decide/thread_own.h"
 #include "shim/mpi/comm.h"
 #include "shim/mpi/first.h"
 #include "shim/mpi/foreign.h"
@@ -13,7 +14,7 @@
 #include "shim/mpi/young.h"
 
 /* Set while the shim itself is inside the library, which may call intercepted functions. */
-static __thread int inside __attribute__((tls_model("initial-exec")));
+#define inside THREAD_OWN(gate, int)
 
 void mpi_enter(void)
 {

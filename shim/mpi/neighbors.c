@@ -3,12 +3,13 @@
 
 #include <stdlib.h>
 
+#include "shim/decide/thread_own.h"
 #include "shim/mpi/attribute.h"
 
 static int keyval = MPI_KEYVAL_INVALID;
 
 static struct neighbors unknown = {.unknown = 1};
-static __thread struct attribute_seen last __attribute__((tls_model("initial-exec")));
+#define last THREAD_OWN(neighbors, struct attribute_seen)
 
 static void side_free(struct neighbors_side *s)
 {

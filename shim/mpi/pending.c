@@ -15,13 +15,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shim/decide/thread_own.h"
 #include "shim/mpi/adopt.h"
 #include "shim/mpi/progress.h"
 
 enum { STEPS = 16 }; /* of each call in one poll, at most */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static __thread int inside __attribute__((tls_model("initial-exec"))); /* holds the lock */
+#define inside THREAD_OWN(pending, int) /* holds the lock */
 static struct mpi_comm *busy; /* communicators with pending calls */
 static int polled;            /* the library's progress engine calls poll() */
 static int kept_calls;        /* that will be started again */

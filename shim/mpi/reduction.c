@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "shim/decide/thread_own.h"
 #include "shim/mpi/calls.h"
 #include "shim/mpi/predefined.h"
 
@@ -94,14 +95,14 @@ static int look_up(MPI_Datatype type, MPI_Op op, struct reduction *r)
    same for ever. */
 int reduction_of(MPI_Datatype type, MPI_Op op, struct reduction *r)
 {
-    static __thread struct reduction last __attribute__((tls_model("initial-exec")));
+    struct reduction *last = &THREAD_OWN(reduction, struct reduction);
 
-    if (!last.extent || last.type != type || last.op != op) {
+    if (!last->extent || last->type != type || last->op != op) {
         if (!look_up(type, op, r))
             return 0;
-        last = *r;
+        *last = *r;
     }
-    *r = last;
+    *r = *last;
     return 1;
 }
 

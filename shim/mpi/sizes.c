@@ -14,6 +14,7 @@
 #include <stdlib.h>
 
 #include "shim/decide/gate.h"
+#include "shim/decide/thread_own.h"
 #include "shim/mpi/attribute.h"
 #include "shim/mpi/foreign.h"
 #include "shim/mpi/mpi_gate.h"
@@ -30,7 +31,7 @@ struct memory {
 
 static int keyval = MPI_KEYVAL_INVALID;
 
-static __thread struct attribute_seen last __attribute__((tls_model("initial-exec")));
+#define last THREAD_OWN(sizes, struct attribute_seen)
 
 static int forget(MPI_Comm comm, int key, void *value, void *extra)
 {

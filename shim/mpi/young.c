@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "shim/mpi/young.h"
 
+#include "shim/decide/thread_own.h"
 #include "shim/mpi/attribute.h"
 #include "shim/mpi/process.h"
 
@@ -12,7 +13,7 @@ static int keyval = MPI_KEYVAL_INVALID;
 static uint32_t ended, calls_of[YOUNG_ENDED]; /* any thread writes; the oldest goes first */
 
 /* The library drops a value that is replaced as it does that of a communicator which ends. */
-static __thread int replacing __attribute__((tls_model("initial-exec")));
+#define replacing THREAD_OWN(young, int)
 
 static uint32_t get(MPI_Comm comm)
 {

@@ -10,6 +10,7 @@
 #include <dlfcn.h>
 #include <stdio.h>
 
+#include "shim/decide/thread_own.h"
 #include "shim/nccl/sited.h"
 #include "shim/nccl/wrappers.h"
 
@@ -97,6 +98,7 @@ collshim_backend_open(const struct backend_host *host, char *why, unsigned size)
                  COPIES);
         return NULL;
     }
+    thread_own_at = host->thread_own;
     nccl_process_open();
     nccl_process.serves_mpi = host->serves_mpi;
     copy = &nccl_process.copy[nccl_process.ncopies];

@@ -12,7 +12,7 @@
 #ifndef COLLSHIM_SHIM_PRELOAD_BACKEND_H
 #define COLLSHIM_SHIM_PRELOAD_BACKEND_H
 
-#define BACKEND_ABI 5
+#define BACKEND_ABI 6
 #define BACKEND_OPEN_SYMBOL "collshim_backend_open"
 
 /*
@@ -29,6 +29,21 @@ struct backend_announcement {
     char beside[ANNOUNCEMENT_BESIDE][64];
 };
 
+/* Of each thread, for each backend: memory in libcollshim.so, all zero at first. */
+enum { BACKEND_THREAD_BYTES = 248 };
+
+static inline void *backend_thread_pointer(void)
+{
+#if defined(__x86_64__)
+    void *self; /* __builtin_thread_pointer needs GCC 11 here */
+
+    __asm__("mov %%fs:0, %0" : "=r"(self));
+    return self;
+#else
+    return __builtin_thread_pointer();
+#endif
+}
+
 /* The library that the preload found. All pointers stay valid for the life of the process. */
 struct backend_host {
     int abi;                     /* BACKEND_ABI of the preload */
@@ -39,6 +54,7 @@ struct backend_host {
     const char *family;          /* "openmpi", "mpich", "abi" or "nccl" */
     const char *library_version; /* MPI_Get_library_version, first line; "NCCL 2.28.9" */
     struct backend_announcement *announcement; /* MPI's backends; NULL for NCCL's */
+    long thread_own;       /* bytes from any thread's pointer to its memory; not 0 */
     const int *serves_mpi; /* NCCL's: does a backend serve MPI in this process, by now? */
 };
 

@@ -38,10 +38,21 @@ static const struct library_marks mpi_marks = {.api = "MPI",
 static int err_other = 16; /* until a family is known: the value of most */
 
 /*
- * This thread is the one that binds. Initial-exec: the general way to reach a thread's variable
- * is a function of the dynamic linker, which would then be in our NEEDED list.
+ * Initial-exec: the general way to reach a thread's variable is a function of the dynamic linker,
+ * which would then be in our NEEDED list. The size is a multiple of the 64 bytes to which the
+ * loader rounds all such memory, so what is left over for a program's plugins stays the same.
  */
-static __thread bool binding __attribute__((tls_model("initial-exec")));
+static __thread struct {
+    char own[2][BACKEND_THREAD_BYTES]; /* of MPI's backend, and of NCCL's */
+    bool binding;                      /* this thread is the one that binds */
+    char rest[15];
+} thread __attribute__((tls_model("initial-exec"), aligned(8)));
+_Static_assert(sizeof(thread) % 64 == 0, "a multiple of 64");
+
+long bind_thread_own(int backend)
+{
+    return (long)(thread.own[backend] - (char *)backend_thread_pointer());
+}
 
 /* Stands in for a function that does not exist: caller's arguments are ignored. */
 static int absent(void)
@@ -111,6 +122,7 @@ static bool bind_all(void)
         host.family = family->name;
         host.library_version = version;
         host.announcement = &announcement;
+        host.thread_own = bind_thread_own(0);
         entries = backend_open(&host, LOG_WARN);
         bind_serves_mpi = entries != NULL;
         entries_check(entries);
@@ -157,16 +169,16 @@ static void *unfound_function(const struct symbol *symbol, enum side side)
 
 bool bind_enter(void)
 {
-    if (binding)
+    if (thread.binding)
         return false;
     pthread_mutex_lock(&lock);
-    binding = true;
+    thread.binding = true;
     return true;
 }
 
 void bind_leave(void)
 {
-    binding = false;
+    thread.binding = false;
     pthread_mutex_unlock(&lock);
 }
 

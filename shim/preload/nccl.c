@@ -147,6 +147,7 @@ static struct nccl *library_bind(const struct library *library)
                                     .library_path = library->path,
                                     .family = "nccl",
                                     .library_version = version_of(library),
+                                    .thread_own = bind_thread_own(1),
                                     .serves_mpi = &bind_serves_mpi};
     fill(n, backend_open(&n->host, LOG_INFO));
     nknown++;

@@ -101,6 +101,9 @@ int library_open(const void *address, struct library *library);
 /* Does a backend serve MPI? */
 extern int bind_serves_mpi;
 
+/* For host.thread_own of MPI's backend (0) or NCCL's (1). */
+long bind_thread_own(int backend);
+
 /* ---- pmix.c ---- */
 
 /* Handed to MPI's backend. */
