@@ -14,6 +14,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "transports/float_mode.h"
+
 enum { PATIENCE = 2000 }; /* looks without result until the CPU is yielded */
 
 struct workers {
@@ -21,6 +23,7 @@ struct workers {
     _Alignas(64) _Atomic int done;        /* parts */
     void (*work)(void *context, int part);
     void *context;
+    struct float_mode mode; /* the caller's */
     uint32_t number;
     int threads;
     atomic_int awake;
@@ -36,9 +39,20 @@ static void lose_patience(unsigned *looks)
         sched_yield();
 }
 
-/* Take a part and do it. Returns 0 if there is none. */
-static int do_part(struct workers *h)
+/* In the caller's floating-point mode. */
+static void work_alike(struct workers *h, int part)
 {
+    struct float_mode now;
+
+    float_mode_read(&now);
+    float_mode_write(&h->mode, &now);
+    h->work(h->context, part);
+}
+
+/* Take a part and do it. Returns 0 if there is none. */
+static int do_part(struct workers *h, int is_caller)
+{
+
     uint64_t ticket = atomic_load_explicit(&h->ticket, memory_order_acquire);
 
     for (;;) {
@@ -48,7 +62,10 @@ static int do_part(struct workers *h)
             return 0;
         if (atomic_compare_exchange_weak_explicit(&h->ticket, &ticket, ticket + 1,
                                                   memory_order_acq_rel, memory_order_acquire)) {
-            h->work(h->context, (int)taken);
+            if (is_caller)
+                h->work(h->context, (int)taken);
+            else
+                work_alike(h, (int)taken);
             atomic_fetch_add_explicit(&h->done, 1, memory_order_release);
             return 1;
         }
@@ -75,7 +92,7 @@ static void *live(void *state)
 
     while (sleep_until_called(h))
         while (atomic_load_explicit(&h->awake, memory_order_relaxed))
-            if (!do_part(h))
+            if (!do_part(h, 0))
                 lose_patience(&looks);
     return NULL;
 }
@@ -156,10 +173,11 @@ void workers_run(struct workers *h, int parts, void (*work)(void *context, int p
 
     h->work = work;
     h->context = context;
+    float_mode_read(&h->mode);
     atomic_store_explicit(&h->done, 0, memory_order_relaxed);
     atomic_store_explicit(&h->ticket, (uint64_t)++h->number << 32 | (uint64_t)parts << 16,
                           memory_order_release);
-    while (do_part(h))
+    while (do_part(h, 1))
         ;
     while (atomic_load_explicit(&h->done, memory_order_acquire) < parts)
         lose_patience(&looks);

@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "planners/variants.h"
+#include "shim/decide/floats.h"
 #include "shim/decide/say.h"
 #include "shim/decide/settings.h"
 #include "shim/decide/call_site.h"
@@ -152,6 +153,7 @@ void count_verified(enum plan_collective c, int equal)
 
 double count_now(void)
 {
+    FLOATS_OURS;
     struct timespec t;
 
     clock_gettime(CLOCK_MONOTONIC, &t);

@@ -21,6 +21,7 @@
 struct combining {
     kernel_fn kernel;
     size_t grain;
+    struct float_mode mode;
 };
 
 struct channel {
@@ -108,8 +109,12 @@ static int move(struct channel *c, const struct mailbox_pieces *p, transfer move
 static void combine(void *context, const void *a, const void *b, void *dst, size_t bytes)
 {
     const struct combining *k = context;
+    struct float_mode own;
 
+    float_mode_read(&own);
+    float_mode_write(&k->mode, &own);
     k->kernel(a, b, dst, bytes / k->grain);
+    float_mode_write(&own, &k->mode);
 }
 
 /* The place of the slice, and the run's scratch beside it. */
@@ -145,7 +150,8 @@ static int begin_run(struct channel *c, const struct mailbox_order *o)
     if (rc)
         return rc;
     c->combining = (struct combining){
-        kernel_find((enum kernel_type)o->kernel_type, (enum kernel_op)o->kernel_op), o->grain};
+        kernel_find((enum kernel_type)o->kernel_type, (enum kernel_op)o->kernel_op), o->grain,
+        o->mode};
     return engine_begin(c->engine, &(struct engine_buffers){.input = window + o->input_at,
                                                             .output = window + o->output_at,
                                                             .scratch = c->scratch,

@@ -23,6 +23,7 @@
 #include <stdint.h>
 
 #include "transports/cuda_memory.h"
+#include "transports/float_mode.h"
 
 enum { MAILBOX_CHANNELS = 8, MAILBOX_ADDRESS_MAX = 8192 };
 
@@ -60,6 +61,7 @@ struct mailbox_order {
     uint64_t input_at, output_at; /* in the window */
     int32_t kernel_type, kernel_op;
     uint64_t grain;
+    struct float_mode mode; /* in which the owner would combine */
     /* Data left to the owner, because the helper cannot reach its memory, has n = 0. */
     struct mailbox_pieces fetch, store;
 };

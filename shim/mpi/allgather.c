@@ -7,6 +7,7 @@
 
 #include "shim/mpi/comm.h"
 #include "shim/decide/count.h"
+#include "shim/decide/floats.h"
 #include "shim/mpi/library.h"
 #include "shim/mpi/mpi_gate.h"
 #include "shim/mpi/nonblocking.h"
@@ -117,6 +118,7 @@ static int allgather_run(struct mpi_comm *c, const struct allgather_arguments *a
 
 static int allgather(const struct allgather_arguments *a)
 {
+    FLOATS_OURS;
     struct mpi_call call = {.collective = COLL_ALLGATHER,
                             .comm = a->comm,
                             .request = {.collective = COLL_ALLGATHER},
@@ -161,6 +163,7 @@ static int allgather(const struct allgather_arguments *a)
 
 static int allgatherv(struct allgather_arguments *a)
 {
+    FLOATS_OURS;
     struct mpi_call call = {.collective = COLL_ALLGATHERV,
                             .comm = a->comm,
                             .request = {.collective = COLL_ALLGATHERV},

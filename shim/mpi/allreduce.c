@@ -8,6 +8,7 @@
 
 #include "shim/mpi/comm.h"
 #include "shim/decide/count.h"
+#include "shim/decide/floats.h"
 #include "shim/mpi/library.h"
 #include "shim/mpi/mpi_gate.h"
 #include "shim/mpi/nonblocking.h"
@@ -137,6 +138,7 @@ static int allreduce_refused(const struct allreduce_arguments *a, enum plan_coll
 static int allreduce_run(const struct allreduce_arguments *a, struct mpi_call *call,
                          MPI_Count elements)
 {
+    FLOATS_OURS;
     enum reason why = mpi_process.verdict;
     struct mpi_comm *c = NULL;
     int size;

@@ -7,6 +7,7 @@
 
 #include "shim/mpi/comm.h"
 #include "shim/decide/count.h"
+#include "shim/decide/floats.h"
 #include "shim/mpi/library.h"
 #include "shim/mpi/mpi_gate.h"
 #include "shim/mpi/nonblocking.h"
@@ -135,6 +136,7 @@ static int alltoall_run(struct mpi_comm *c, const struct alltoall_arguments *a,
 
 static int alltoall(struct alltoall_arguments *a)
 {
+    FLOATS_OURS;
     struct mpi_call call = {.collective = COLL_ALLTOALL,
                             .comm = a->comm,
                             .request = {.collective = COLL_ALLTOALL, .grain = 1},

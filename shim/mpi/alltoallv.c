@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shim/decide/floats.h"
 #include "shim/mpi/comm.h"
 #include "shim/decide/count.h"
 #include "shim/mpi/grid.h"
@@ -390,6 +391,7 @@ static int alltoallv_failed(const struct mpi_call *call, int rc)
 
 int alltoallv_run(struct alltoallv_arguments *a)
 {
+    FLOATS_OURS;
     enum plan_collective collective = a->collective;
     struct mpi_call call = {.collective = collective,
                             .comm = a->comm,

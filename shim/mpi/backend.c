@@ -9,8 +9,9 @@
 
 #include <stdio.h>
 
-#include "shim/decide/thread_own.h"
+#include "shim/decide/floats.h"
 #include "shim/mpi/calls.h"
+#include "shim/mpi/floats.h"
 #include "shim/mpi/lacking.h"
 #include "shim/mpi/launcher.h"
 #include "shim/mpi/narrow.h"
@@ -117,6 +118,7 @@ collshim_backend_open(const struct backend_host *host, char *why, unsigned size)
         return NULL;
     }
     thread_own_at = host->thread_own;
+    FLOATS_OURS;
     const char *missing = mpi_calls_open(host->library);
     if (missing) {
         snprintf(why, size, "%s has no %s", host->library_path, missing);
@@ -124,6 +126,7 @@ collshim_backend_open(const struct backend_host *host, char *why, unsigned size)
     }
     lacking_fill(host->library);
     narrow_fill();
+    floats_fill();
     progress_open(host->library);
     launcher_open(host->announcement);
     mpi_process_open(host->library_version);

@@ -4,6 +4,7 @@
 
 #include "shim/mpi/comm.h"
 #include "shim/decide/count.h"
+#include "shim/decide/floats.h"
 #include "shim/mpi/library.h"
 #include "shim/mpi/mpi_gate.h"
 #include "shim/mpi/nonblocking.h"
@@ -90,6 +91,7 @@ static int bcast_run(struct mpi_comm *c, const struct bcast_arguments *a, struct
 
 static int bcast(const struct bcast_arguments *a)
 {
+    FLOATS_OURS;
     struct mpi_call call = {.collective = COLL_BCAST,
                             .comm = a->comm,
                             .request = {.collective = COLL_BCAST},

@@ -31,6 +31,7 @@ struct mpi_calls {
 };
 
 extern struct mpi_calls mpi; /* filled once, before anything else of the backend runs */
+extern struct mpi_calls mpi_library; /* the same without a change of mode (floats.h) */
 
 /* Does the library take pointers to device memory? After MPI_Init. */
 int mpi_takes_device_memory(void);

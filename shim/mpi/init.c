@@ -4,6 +4,7 @@
  * settings are agreed on after the first, and the report is gathered before the second.
  */
 #include "shim/decide/live.h"
+#include "shim/decide/floats.h"
 #include "shim/helper/helpers.h"
 #include "shim/mpi/agree.h"
 #include "shim/mpi/comm.h"
@@ -20,6 +21,7 @@
 
 static int init_begin(void)
 {
+    FLOATS_OURS;
     mpi_process.cuda_aware = mpi_takes_device_memory();
 
     int rc = agree_at_init();
@@ -67,6 +69,7 @@ int mpi_wrap_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *copy, M
 
 int mpi_wrap_Finalize(void)
 {
+    FLOATS_OURS;
     live_close();
     pending_finish();
     persistent_close();

@@ -9,6 +9,7 @@
 #define COLLSHIM_SHIM_MPI_LIBRARY_H
 
 #include "shim/decide/call_site.h"
+#include "shim/decide/floats.h"
 #include "shim/mpi/process.h"
 #include "shim/mpi/reroute.h"
 #include "shim/mpi/vectors.h"
@@ -31,6 +32,7 @@ struct library_buffer {
 int library_call_with_images(const struct mpi_call *call);
 static inline int library_call(const struct mpi_call *call)
 {
+    FLOATS_THEIRS;
     site_note_bytes(call->total);
     return !cuda_present() || mpi_process.cuda_aware || call->nonblocking
                ? call->native(call)

@@ -10,6 +10,7 @@
  * the neighbours.
  */
 #include "shim/decide/count.h"
+#include "shim/decide/floats.h"
 #include "shim/mpi/alltoallv.h"
 #include "shim/mpi/grid.h"
 #include "shim/mpi/library.h"
@@ -114,6 +115,7 @@ static enum reason look_at(const struct neighbor_arguments *a, struct neighbors 
 
 static int neighbor_run(const struct neighbor_arguments *a)
 {
+    FLOATS_OURS;
     struct neighbors *nb = NULL;
     enum reason why = look_at(a, &nb);
     struct alltoallv_arguments x = {.collective = a->collective,

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shim/decide/floats.h"
 #include "shim/decide/thread_own.h"
 #include "shim/mpi/adopt.h"
 #include "shim/mpi/progress.h"
@@ -23,10 +24,10 @@ enum { STEPS = 16 }; /* of each call in one poll, at most */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 #define inside THREAD_OWN(pending, int) /* holds the lock */
-static struct mpi_comm *busy; /* communicators with pending calls */
-static int polled;            /* the library's progress engine calls poll() */
-static int kept_calls;        /* that will be started again */
-static int nothing_to_do;     /* poll() need not look, while calls are kept */
+static struct mpi_comm *busy;           /* communicators with pending calls */
+static int polled;                      /* the library's progress engine calls poll() */
+static int kept_calls;                  /* that will be started again */
+static int nothing_to_do;               /* poll() need not look, while calls are kept */
 
 static enum progress poll(void);
 
@@ -203,6 +204,7 @@ static int step(struct mpi_comm *c)
 /* Under the lock. Returns 1 if anything moved. *over: nothing is left. */
 static int step_all(int *over)
 {
+    FLOATS_THEIRS;
     int left, moved = adopt_step(&left);
 
     for (struct mpi_comm *c = busy, *next; c; c = next) {
@@ -265,6 +267,7 @@ int pending_open(struct pending *p, struct mpi_comm *c, const struct ready *read
 
 int pending_compare(struct pending *p)
 {
+    FLOATS_THEIRS;
     struct mpi_call call = p->ready.call;
 
     p->compares = 1;

@@ -2,6 +2,7 @@
 #include "shim/mpi/report.h"
 
 #include "shim/decide/count.h"
+#include "shim/decide/floats.h"
 #include "shim/decide/job.h"
 #include "shim/decide/report.h"
 #include "shim/decide/call_site.h"
@@ -76,6 +77,7 @@ void mpi_report_open(void)
 
 void mpi_report_so_far(uint64_t now)
 {
+    FLOATS_OURS;
     if (__atomic_exchange_n(&mpi_report_due, UINT64_MAX, __ATOMIC_ACQUIRE) == UINT64_MAX)
         return; /* another thread is at it */
     is_partial = 1;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "shim/decide/count.h"
+#include "shim/decide/floats.h"
 #include "shim/mpi/comm.h"
 #include "shim/mpi/library.h"
 #include "shim/mpi/mpi_gate.h"
@@ -137,6 +138,7 @@ static int run_natively(const struct mpi_call *call, enum reason why)
 
 int rooted_run(struct rooted *a, struct mpi_call *call, rooted_fill fill)
 {
+    FLOATS_OURS;
     struct mpi_comm *c = NULL;
     uint64_t block = 0;
     int size, rank;
@@ -313,6 +315,7 @@ static int start_v(struct rooted *a, struct mpi_call *call, rooted_fill fill)
 
 int rooted_run_v(struct rooted *a, struct mpi_call *call, rooted_fill fill)
 {
+    FLOATS_OURS;
     struct mpi_comm *c = NULL;
     size_t *bytes;
     uint64_t *offset;

@@ -7,6 +7,7 @@
 #include "planners/slices.h"
 #include "shim/decide/choose.h"
 #include "shim/decide/count.h"
+#include "shim/decide/floats.h"
 #include "shim/decide/rail_count.h"
 #include "shim/mpi/library.h"
 #include "shim/mpi/rails_follow.h"
@@ -84,6 +85,12 @@ struct engine_buffers serve_buffers(const struct ready *ready, const struct stag
                                    .failed = failed};
 }
 
+int serve_engine(struct engine *e, const struct engine_buffers *buffers)
+{
+    FLOATS_THEIRS;
+    return engine_run(e, buffers);
+}
+
 /* failed: what open_staging returned. crossing: the bytes moved to and from other nodes. */
 static int run_engine(struct mpi_comm *c, const struct ready *ready, const struct staging *s,
                       int failed, struct load_link *crossing)
@@ -101,7 +108,7 @@ static int run_engine(struct mpi_comm *c, const struct ready *ready, const struc
     struct engine_buffers buffers = serve_buffers(ready, s, failed);
     buffers.part_done = divided ? note_part : NULL;
     buffers.part_context = &parts;
-    int rc = engine_run(ready->engine, &buffers);
+    int rc = serve_engine(ready->engine, &buffers);
     if (hired)
         threads_rest(&c->links.shm);
     if (divided)
@@ -172,6 +179,7 @@ struct mpi_outcome serve_natively(const struct mpi_call *call, enum reason why)
 
 void serve_compare(struct mpi_comm *c, const struct ready *ready, const struct staging *s)
 {
+    FLOATS_OURS;
     const struct mpi_call *call = &ready->call;
     int equal = staging_verify(s, call, c);
 

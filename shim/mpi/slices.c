@@ -11,6 +11,7 @@
 #include <sched.h>
 
 #include "shim/mpi/calls.h"
+#include "shim/mpi/serve.h"
 #include "shim/mpi/slicing.h"
 #include "transports/host_memory.h"
 
@@ -69,15 +70,16 @@ static int run_plan(struct slicing *s, const struct slice *slice, const struct r
 {
     char *window = room->window;
 
-    return engine_run(slice->engine, &(struct engine_buffers){
-                                         .input = window ? window + slice->window.input_at : NULL,
-                                         .output = window ? window + slice->window.output_at : NULL,
-                                         .scratch = room->scratch,
-                                         .combine = reduction_combine,
-                                         .combine_context = (void *)(uintptr_t)&s->call->reduction,
-                                         .grain = slice->request.grain,
-                                         .device = room->device,
-                                         .failed = s->code});
+    return serve_engine(
+        slice->engine,
+        &(struct engine_buffers){.input = window ? window + slice->window.input_at : NULL,
+                                 .output = window ? window + slice->window.output_at : NULL,
+                                 .scratch = room->scratch,
+                                 .combine = reduction_combine,
+                                 .combine_context = (void *)(uintptr_t)&s->call->reduction,
+                                 .grain = slice->request.grain,
+                                 .device = room->device,
+                                 .failed = s->code});
 }
 
 static void slices_note(struct slicing *s, int rc)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "planners/flat.h"
+#include "shim/decide/floats.h"
 #include "shim/mpi/calls.h"
 #include "shim/mpi/ipc_window.h"
 
@@ -103,7 +104,8 @@ int slicing_hand_out(struct slicing *s, int i, const struct slice *slice)
                                   .output_at = slice->window.output_at,
                                   .kernel_type = s->call->combines ? r->kernel_type : KERNEL_NONE,
                                   .kernel_op = r->kernel_op,
-                                  .grain = slice->request.grain};
+                                  .grain = slice->request.grain,
+                                  .mode = floats_of_program()};
     if (!slicing_is_staged(s, helper)) {
         order.fetch = slicing_pieces(s, &slice->window.fetch);
     } else {

@@ -16,6 +16,7 @@
 #include "planners/nimble/nimble.h"
 #include "shim/decide/choose.h"
 #include "shim/decide/count.h"
+#include "shim/decide/floats.h"
 #include "shim/mpi/nonblocking.h"
 
 struct unsized {
@@ -200,6 +201,7 @@ static int plan_by(struct mpi_comm *c, struct ready *ready, const struct plan_ca
 int unsized_finish(struct unsized *u, struct mpi_comm *c, struct ready *ready,
                    struct mpi_plan **plan)
 {
+    FLOATS_OURS;
     struct plan_candidate list[PLAN_CANDIDATES + 1];
     struct mpi_call *call = &ready->call;
     struct plan_request *q = &call->request;

@@ -7,5 +7,5 @@
 #define WRAP(name) WRAP_(name) /* name may be a macro (forms.h), in all of them */
 #define NATIVE_(name) native_##name
 #define NATIVE(name) NATIVE_(name)
-#define LIBRARY(name) mpi.name
+#define LIBRARY(name) mpi_library.name
 #define WIDTH narrow /* of unions of vectors (vectors.h) */

@@ -7,6 +7,6 @@
 #define WRAP(name) WRAP_(name) /* name may be a macro (forms.h), in all of them */
 #define NATIVE_(name) native_##name##_c
 #define NATIVE(name) NATIVE_(name)
-#define LIBRARY_(name) mpi.name##_c
+#define LIBRARY_(name) mpi_library.name##_c
 #define LIBRARY(name) LIBRARY_(name)
 #define WIDTH wide /* of unions of vectors (vectors.h) */

@@ -10,7 +10,7 @@
 #include <dlfcn.h>
 #include <stdio.h>
 
-#include "shim/decide/thread_own.h"
+#include "shim/decide/floats.h"
 #include "shim/nccl/sited.h"
 #include "shim/nccl/wrappers.h"
 
@@ -27,7 +27,8 @@ __attribute__((used)) static const char built_for[] =
 #define ENTRY(which, number, first, name, params, then, args)                                      \
     static ncclResult_t which##_##name params                                                      \
     {                                                                                              \
-        first return nccl_wrap_##name(&nccl_process.copy[number] then args);                       \
+        first FLOATS_OURS;                                                                         \
+        return nccl_wrap_##name(&nccl_process.copy[number] then args);                             \
     }
 #define ENTRIES(name, params, then, args)                                                          \
     ENTRY(first, 0, , name, params, then, args)                                                    \
@@ -99,6 +100,7 @@ collshim_backend_open(const struct backend_host *host, char *why, unsigned size)
         return NULL;
     }
     thread_own_at = host->thread_own;
+    FLOATS_OURS;
     nccl_process_open();
     nccl_process.serves_mpi = host->serves_mpi;
     copy = &nccl_process.copy[nccl_process.ncopies];

@@ -6,6 +6,7 @@
 #ifndef COLLSHIM_SHIM_NCCL_WRAPPERS_H
 #define COLLSHIM_SHIM_NCCL_WRAPPERS_H
 
+#include "shim/decide/floats.h"
 #include "shim/nccl/group.h"
 #include "shim/nccl/process.h"
 
@@ -33,6 +34,7 @@ extern __thread struct thread this_thread;
 /* The library's own function, which may call its exports, that is us, on the way. */
 #define REAL(copy, name, ...)                                                                      \
     __extension__({                                                                                \
+        FLOATS_THEIRS;                                                                             \
         this_thread.inside++;                                                                      \
         ncclResult_t real_result = (copy)->real.name(__VA_ARGS__);                                 \
         this_thread.inside--;                                                                      \

@@ -167,6 +167,16 @@ exchange_openmpi=('5 5 place:0,1,0,2,1' '6 100 node:2 rank:3 rail:2@100Mbit,50Mb
     '7 50 rank:1,5,1 rail:2@100Mbit place:cyclic' '6 100 node:3 rank:2 rail:2@10Mbit,90Mbit')
 exchange_mpich=('3 100 node:2 rank:2,1 rail:2@100Mbit,30Mbit')
 
+# Each rank computes in a mode of its own: the first claim is that no decision depends on it.
+floats() {
+    begin "ranks in floating-point modes of their own${*:+, $*}"
+    launch 4 COLLSHIM_TOPOLOGY='node:2 rank:2 rail:2@100Mbit,50Mbit' "$@" -- "$programs/floats" "$seed" 40
+    want_right
+    want_lines
+    want_number alltoallv .rerouted -ge 100
+    finish
+}
+
 cases_exchange() {
     local calls=200 row n chunk topology
     local -n rows=exchange_$kin
@@ -192,6 +202,8 @@ cases_exchange() {
     neighbors_are_watched
     exchange_is_watched
     exchange_is_lopsided
+    floats
+    [ "$quick" -eq 1 ] || floats COLLSHIM_MIN_BYTES=64KiB
     [ "$quick" -eq 0 ] || return 0
     for row in "${rows[@]}"; do
         read -r n chunk topology <<<"$row"
