@@ -37,6 +37,11 @@ int cuda_present(void)
     return 0;
 }
 
+void cuda_keep_last(int keep)
+{
+    (void)keep;
+}
+
 int64_t cuda_current_address(void)
 {
     return -1;

@@ -20,6 +20,13 @@
  */
 int cuda_present(void);
 
+/*
+ * 1, at the end of MPI_Init: the library that was loaded last is MPI's own, so it may be kept open,
+ * and the answer is faster as long as no other one follows it. 0, in MPI_Finalize: let it go. No
+ * other thread calls MPI.
+ */
+void cuda_keep_last(int keep);
+
 /* The PCI address of the device whose context is current for the calling thread; bits from 16 on
    hold the domain. Negative: there is none, or it is unknown. Starts nothing. */
 int64_t cuda_current_address(void);

@@ -22,7 +22,8 @@ enum {
 struct known {
     uintptr_t address;
     uint16_t site;
-    uint16_t misses;
+    uint8_t misses;
+    uint8_t gone; /* the code there was unloaded; the rest is written before this is cleared */
     uint32_t next_at, frame; /* of a binding: where its return address is, and its caller's stack
                                 pointer, from its own; frame 0: this is the site's own address */
 };
@@ -54,12 +55,27 @@ static struct known *find_known(uintptr_t address, size_t *slot)
     }
 }
 
+/* The same, of code that is there. */
+static struct known *find_present(uintptr_t address)
+{
+    size_t slot;
+    struct known *k = find_known(address, &slot);
+
+    return k && !__atomic_load_n(&k->gone, __ATOMIC_ACQUIRE) ? k : NULL;
+}
+
 /* From here on under the lock. */
 static void remember(struct known k)
 {
     size_t slot;
+    struct known *before = find_known(k.address, &slot);
 
-    if (find_known(k.address, &slot) || known_count == KNOWN_MOST)
+    if (before && before->gone) {
+        k.gone = 1;
+        *before = k;
+        __atomic_store_n(&before->gone, 0, __ATOMIC_RELEASE);
+    }
+    if (before || known_count == KNOWN_MOST)
         return;
     int i = __atomic_add_fetch(&known_count, 1, __ATOMIC_RELAXED);
     known[i] = k;
@@ -131,11 +147,9 @@ static unsigned new_site(uintptr_t from, uintptr_t cfa)
 /* The table's answer, or -1. *binding: the last that was passed, if any. */
 static int look_up(uintptr_t address, const char *cfa, struct known **binding)
 {
-    size_t slot;
-
     *binding = NULL;
     for (int i = 0; i <= MOST_BINDINGS; i++) {
-        struct known *k = find_known(address, &slot);
+        struct known *k = find_present(address);
 
         if (!k)
             return -1;
@@ -150,9 +164,29 @@ static int look_up(uintptr_t address, const char *cfa, struct known **binding)
     return -1;
 }
 
+/* A library may be unloaded, and another one lie there. */
+static void forget_gone(void)
+{
+    static unsigned long long seen;
+    unsigned long long changes = object_changes();
+
+    if (changes == __atomic_load_n(&seen, __ATOMIC_ACQUIRE))
+        return;
+    site_table_lock();
+    object_forget_gone();
+    for (int i = 1; i <= known_count; i++)
+        if (!object_is_known(known[i].address - 1))
+            __atomic_store_n(&known[i].gone, 1, __ATOMIC_RELEASE);
+    __atomic_store_n(&seen, changes, __ATOMIC_RELEASE);
+    site_table_unlock();
+}
+
 unsigned caller_site(const void *from, const char *cfa)
 {
     struct known *binding, *passed;
+
+    if (!object_is_program((uintptr_t)from))
+        forget_gone();
     int site = look_up((uintptr_t)from, cfa, &binding);
 
     if (site >= 0)

@@ -81,14 +81,88 @@ static int is_mpi(const struct found *f)
     return yes;
 }
 
-int object_of(uintptr_t address)
+static int find(uintptr_t address)
 {
-    struct site_table *t = site_table;
-    struct found f = {.address = address};
+    const struct site_table *t = site_table;
 
     for (uint32_t i = 0; i < t->objects; i++)
         if (address >= t->object[i].from && address < t->object[i].to)
             return (int)i;
+    return -1;
+}
+
+int object_is_known(uintptr_t address)
+{
+    return find(address) >= 0;
+}
+
+/* The first of the loader's list. */
+static int note_program(struct dl_phdr_info *info, size_t size, void *found)
+{
+    struct found *f = found;
+
+    (void)size;
+    object_span(info, 0, &f->from, &f->to);
+    return 1;
+}
+
+int object_is_program(uintptr_t address)
+{
+    static uintptr_t from, to;
+    uintptr_t end = __atomic_load_n(&to, __ATOMIC_ACQUIRE);
+
+    if (!end) {
+        struct found f = {.to = 1};
+
+        dl_iterate_phdr(note_program, &f);
+        __atomic_store_n(&from, f.from, __ATOMIC_RELAXED);
+        __atomic_store_n(&to, f.to, __ATOMIC_RELEASE);
+        end = f.to;
+    }
+    return address >= __atomic_load_n(&from, __ATOMIC_RELAXED) && address < end;
+}
+
+static int note_changes(struct dl_phdr_info *info, size_t size, void *changes)
+{
+    (void)size;
+    *(unsigned long long *)changes = info->dlpi_adds + info->dlpi_subs;
+    return 1;
+}
+
+unsigned long long object_changes(void)
+{
+    unsigned long long changes = 0;
+
+    dl_iterate_phdr(note_changes, &changes);
+    return changes;
+}
+
+static int is_same(const struct site_object *o, const struct found *f)
+{
+    return o->base == f->base && o->from == f->from && o->to == f->to &&
+           o->id_bytes == f->id_bytes &&
+           (o->id_bytes ? !memcmp(o->id, f->id, o->id_bytes) : !strcmp(o->path, f->path));
+}
+
+void object_forget_gone(void)
+{
+    for (uint32_t i = 0; i < site_table->objects; i++) {
+        struct site_object *o = &site_table->object[i];
+        struct found f = {.address = o->from};
+
+        if (o->from && !(dl_iterate_phdr(look_at, &f) && is_same(o, &f)))
+            o->from = o->to = 0;
+    }
+}
+
+int object_of(uintptr_t address)
+{
+    struct site_table *t = site_table;
+    struct found f = {.address = address};
+    int known = find(address);
+
+    if (known >= 0)
+        return known;
     if (!dl_iterate_phdr(look_at, &f))
         return -1;
     int i = site_table_object(f.path, f.id, f.id_bytes);

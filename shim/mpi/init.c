@@ -17,6 +17,7 @@
 #include "shim/mpi/launcher.h"
 #include "shim/mpi/threads.h"
 #include "shim/mpi/wrappers.h"
+#include "transports/cuda_memory.h"
 #include "transports/host_memory.h"
 
 static int init_begin(void)
@@ -31,6 +32,7 @@ static int init_begin(void)
     rail_open();
     if (rc == MPI_SUCCESS)
         mpi_report_open();
+    cuda_keep_last(1);
     return rc;
 }
 
@@ -84,6 +86,7 @@ int mpi_wrap_Finalize(void)
     progress_close();
     variants_close();
     host_memory_keep(0);
+    cuda_keep_last(0);
     mpi_process.verdict = REASON_NOT_SEEN;
     return mpi.Finalize();
 }

@@ -177,6 +177,12 @@ int find_library(const struct library_marks *marks, struct library *library)
     return 0;
 }
 
+void library_close(const struct library *library)
+{
+    free((char *)library->path);
+    dlclose(library->handle);
+}
+
 int library_open(const void *address, struct library *library)
 {
     Dl_info info;

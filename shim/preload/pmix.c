@@ -43,13 +43,17 @@ static put_fn real_put(const void *caller)
     if (put)
         return put;
     put = (put_fn)dlsym(RTLD_NEXT, "PMIx_Put");
+    int is_global = put != NULL;
     struct library library;
-    if (!put && library_open(caller, &library) == 0)
+    if (!put && library_open(caller, &library) == 0) {
         put = (put_fn)dlsym(library.handle, "PMIx_Put");
+        library_close(&library);
+    }
     dlerror();
     if (put == PMIx_Put)
         return NULL;
-    __atomic_store_n(&found, put, __ATOMIC_RELEASE);
+    if (is_global) /* another one may go with its caller */
+        __atomic_store_n(&found, put, __ATOMIC_RELEASE);
     return put;
 }
 

@@ -95,6 +95,7 @@ int find_library(const struct library_marks *marks, struct library *library);
 
 /* The object that holds this address, with a reference of our own. Returns as find_library(). */
 int library_open(const void *address, struct library *library);
+void library_close(const struct library *library);
 
 /* ---- bind.c ---- */
 

@@ -15,7 +15,7 @@ want_places() {
 }
 
 cases_callers() {
-    local f
+    local f built=1
 
     begin "places of a C program"
     launch 3 COLLSHIM_MIN_BYTES=64K -- "$programs/callers"
@@ -101,6 +101,23 @@ cases_callers() {
         want_places 2 alltoall
         finish
     done
+
+    begin "plugins that are closed, and others at their addresses"
+
+    for f in left right; do
+        # shellcheck disable=SC2086 # several words
+        $compiler -w -O1 -shared -fPIC -DPLUGIN -Wl,--build-id -Wl,-soname,$f.so -o "$tmp/$f.so" "$here/plugins.c" 2>"$tmp/stderr" ||
+            { complain "$(<"$tmp/stderr")"; built=0; }
+    done
+    if [ $built -eq 1 ]; then
+        launch 2 COLLSHIM_MIN_BYTES=64KiB -- "$programs/plugins" "$seed" "$tmp/left.so" "$tmp/right.so"
+        want_right
+        want_lines
+        for f in left right; do
+            want_sites "[.[] | select(.object | endswith(\"/$f.so\")) | .calls] == [12]"
+        done
+    fi
+    finish
 
     begin "a Python program's places are its extension's"
     if /usr/bin/python3 -c 'import mpi4py' 2>/dev/null && [ "$family" = openmpi ]; then
