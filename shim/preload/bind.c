@@ -146,14 +146,19 @@ static void *native_function(const struct symbol *symbol)
 }
 
 /*
- * Nothing loaded defines PMPI_Init. A library without the profiling names may still define the
- * one called; the program without us would be bound to that, so keep it. Otherwise remember
- * nothing: the next call may come after a dlopen().
+ * Nothing loaded defines PMPI_Init. A library without the profiling names, such as a serial
+ * stand-in for MPI, may still define the one called. The program without us would be bound to that,
+ * so keep it if it is in the global scope. Otherwise each caller may have its own, and the next
+ * call may come after a dlopen(): remember nothing.
  */
-static void *unfound_function(const struct symbol *symbol, enum side side)
+static void *unfound_function(const struct symbol *symbol, enum side side, const void *caller)
 {
-    void *next = dlsym(RTLD_NEXT, side == SIDE_MPI ? symbol->mpi_name : symbol->pmpi_name);
+    const char *name = side == SIDE_MPI ? symbol->mpi_name : symbol->pmpi_name;
+    void *next = dlsym(RTLD_NEXT, name);
+    void *own = next ? NULL : library_function(caller, name);
     dlerror();
+    if (own)
+        return own;
     if (!next) {
         static bool told;
         if (!told)
@@ -182,15 +187,18 @@ void bind_leave(void)
     pthread_mutex_unlock(&lock);
 }
 
-void *bind_first_call(size_t row, enum side side)
+void *bind_first_call(size_t row, enum side side, const void *caller)
 {
+    static unsigned long long searched; /* binding lock; as library_loads() */
     const struct symbol *symbol = &symbol_table[row];
     if (!bind_enter())
         return native_function(symbol);
-    if (!bound)
+    unsigned long long loads = bound ? 0 : library_loads();
+    if (!bound && searched != loads)
         bound = bind_all();
+    searched = loads;
     void *function = bound ? *(side == SIDE_MPI ? symbol->mpi_slot : symbol->pmpi_slot)
-                           : unfound_function(symbol, side);
+                           : unfound_function(symbol, side, caller);
     bind_leave();
     return function;
 }

@@ -177,6 +177,46 @@ int find_library(const struct library_marks *marks, struct library *library)
     return 0;
 }
 
+static int note_loads(struct dl_phdr_info *info, size_t size, void *loads)
+{
+    (void)size;
+    *(unsigned long long *)loads = info->dlpi_adds;
+    return 1;
+}
+
+unsigned long long library_loads(void)
+{
+    unsigned long long loads = 0;
+
+    dl_iterate_phdr(note_loads, &loads);
+    return loads;
+}
+
+/* Not of a handle that we are in ourselves. */
+static void *function_in(const struct library *library, const char *name)
+{
+    void *function = dlsym(library->handle, name);
+
+    return function && object_of(function) != object_self() ? function : NULL;
+}
+
+void *library_function(const void *caller, const char *name)
+{
+    const struct library_marks marks = {.owns = name, .whole = name, .by_caller = true};
+    struct library library;
+    void *function = NULL;
+
+    if (library_open(caller, &library) == 0) {
+        function = function_in(&library, name);
+        library_close(&library);
+    }
+    if (!function && find_library(&marks, &library) == 0) {
+        function = function_in(&library, name);
+        library_close(&library);
+    }
+    return function;
+}
+
 void library_close(const struct library *library)
 {
     free((char *)library->path);

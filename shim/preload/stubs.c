@@ -68,7 +68,7 @@ enum row {
 #define STUB(side, name, n)                                                                        \
     static int first_##side##_##name(PARAMS_##n)                                                   \
     {                                                                                              \
-        return CALL(bind_first_call(ROW_##name, SIDE_##side), n);                                  \
+        return CALL(bind_first_call(ROW_##name, SIDE_##side, __builtin_return_address(0)), n);     \
     }                                                                                              \
     static void *slot_##side##_##name = (void *)first_##side##_##name;                             \
     EXPORT int side##_##name(PARAMS_##n);                                                          \

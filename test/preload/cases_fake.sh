@@ -136,6 +136,46 @@ expect "an MPI opened later, RTLD_LOCAL, is found" "before=16 after=0" "$out"
 expect "an MPI opened later, RTLD_LOCAL, gets its backend" \
     "backend: opened=1 Init=0 Allgather=1 Allgatherv=0 Allreduce=0" "$(lines backend:)"
 
+# --- serial stand-ins for MPI, each in the local scope of a plugin
+
+cat >"$tmp/serial.c" <<'C'
+#ifdef SERIAL
+int MPI_Allgather(void);
+int MPI_Allgather(void)
+{
+    return SERIAL;
+}
+#elif defined(PLUGIN)
+int MPI_Allgather(void);
+int work(void);
+int work(void)
+{
+    return MPI_Allgather();
+}
+#else
+#include <dlfcn.h>
+#include <stdio.h>
+int main(int argc, char **argv)
+{
+    for (int round = 0; round < 2; round++)
+        for (int i = 1; i < argc; i++) {
+            void *handle = dlopen(argv[i], RTLD_NOW | RTLD_LOCAL);
+            int (*work)(void) = handle ? (int (*)(void))dlsym(handle, "work") : NULL;
+            printf("%d ", work ? work() : -1);
+        }
+    return 0;
+}
+#endif
+C
+gcc "${warnings[@]}" -o "$tmp/serial" "$tmp/serial.c"
+for i in 1 2; do
+    gcc "${warnings[@]}" -shared -fPIC -DSERIAL=10$i -Wl,-soname,libserial$i.so -o "$tmp/libserial$i.so" "$tmp/serial.c"
+    # shellcheck disable=SC2016 # the linker's
+    gcc "${warnings[@]}" -shared -fPIC -DPLUGIN -o "$tmp/serial_plugin$i.so" "$tmp/serial.c" -L"$tmp" -lserial$i -Wl,-rpath,'$ORIGIN'
+done
+capture env LD_PRELOAD="$with/libcollshim.so" "$tmp/serial" "$tmp/serial_plugin1.so" "$tmp/serial_plugin2.so"
+expect "serial stand-ins in local scopes: each plugin calls its own" "101 102 101 102 |" "$out|$err"
+
 # --- two MPIs
 
 mkdir -p "$tmp/other"

@@ -28,6 +28,10 @@ else
     fail "has no constructor" "init_array has ${entries:-0} entries"
 fi
 
+# A program's plugins may need all static thread-local memory that the C library keeps for libraries opened late.
+expect "no backend takes static thread-local memory" "" \
+    "$(for f in "$build"/libcollshim-*.so; do readelf -dW "$f" | sed -n "s,.*STATIC_TLS.*,${f##*/},p"; done)"
+
 if [ "$(uname -m)" = x86_64 ]; then
     # After binding a call costs one indirect jump, with any number of arguments.
     expect "each stub is a single jump through its slot" \
