@@ -5,6 +5,11 @@
  * long, still answers all of them alike. It waits for no client: bytes that a reader does not take
  * at once are sent when it has room. A silent client is closed after some time.
  *
+ * The port is open to the network, and descriptors belong to the program. A stranger, who has not
+ * shown a token of this process, costs at most an eighth of those that are left; a new one takes
+ * the oldest one's place. The keeper as a whole keeps to half the limit. A rank that it closes
+ * takes that for a no, and no other rank hears a yes then.
+ *
  * Known gap: a keeper that is killed while it answers, within microseconds, may have told some
  * ranks yes. If it was no rank of theirs, these wait for the others until the program aborts.
  * Rejected: two phases, because they cost each agreement one more round trip.
@@ -18,6 +23,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -25,7 +31,7 @@
 #include "shim/nccl/notice.h"
 #include "shim/nccl/notice_wire.h"
 
-enum { RANKS_MOST = 1 << 16, UNSAID_MOST = 4096, SAY_MS = 5000, ACCEPT_AGAIN_MS = 100 };
+enum { RANKS_MOST = 1 << 16, STRANGERS_MOST = 256, SAY_MS = 5000, ACCEPT_AGAIN_MS = 100 };
 enum { DESCRIPTORS = 1 << 16 };
 
 int notice_patience_ms = NOTICE_PATIENCE_S * 1000;
@@ -51,6 +57,7 @@ struct client {
     int fd;
     enum { SAYS, LISTENS, HEARS } state;
     size_t done;   /* bytes of what it says, or is told */
+    int stranger;  /* no token so far */
     int64_t since; /* ms: it says */
     struct notice_post post;
     char *note;            /* owned, once the post is in */
@@ -65,7 +72,7 @@ static struct {
     struct entry *entries;
     struct client *client; /* owned; [room] */
     struct pollfd *ready;  /* owned; [room + 1] */
-    int n, room, unsaid, told;
+    int n, room, strangers, told;
     int open; /* descriptors, those in entries included: there is room for each */
     int64_t accept_at;
 } keeper = {.at_work = PTHREAD_MUTEX_INITIALIZER};
@@ -115,7 +122,7 @@ static void client_forget(int i)
 {
     struct client *c = &keeper.client[i];
 
-    keeper.unsaid -= c->state == SAYS;
+    keeper.strangers -= c->stranger;
     keeper.told -= c->state == HEARS;
     free(c->note);
     if (c->answer && !--c->answer->users)
@@ -283,6 +290,12 @@ static int hear_listener(const struct client *c)
     return got > 0;
 }
 
+static void is_known(struct client *c)
+{
+    keeper.strangers -= c->stranger;
+    c->stranger = 0;
+}
+
 static int take_listener(struct client *c)
 {
     uint32_t ok = c->post.mark == NOTICE_MARK && notice_is_token(c->post.token);
@@ -292,7 +305,7 @@ static int take_listener(struct client *c)
         return 0;
     }
     c->state = LISTENS;
-    keeper.unsaid--;
+    is_known(c);
     return 1;
 }
 
@@ -315,8 +328,10 @@ static enum heard hear(struct client *c)
         return MORE;
     if (c->post.listens)
         return take_listener(c) ? MORE : GONE;
-    if (!c->note && is_sound(&c->post) && (c->note = malloc(c->post.bytes)))
+    if (!c->note && is_sound(&c->post) && (c->note = malloc(c->post.bytes))) {
+        is_known(c);
         return MORE; /* now the note */
+    }
     return ALL;
 }
 
@@ -346,26 +361,64 @@ static void serve(int i)
         client_forget(i);
 }
 
+/* How many strangers may stay; fd: the least descriptor that was free. */
+static int strangers_most(rlim_t limit, int fd)
+{
+    rlim_t most = limit > (rlim_t)fd ? (limit - (rlim_t)fd) / 8 : 0;
+
+    return most < 1 ? 1 : most > STRANGERS_MOST ? STRANGERS_MOST : (int)most;
+}
+
+static int oldest_stranger(void)
+{
+    int oldest = -1;
+
+    for (int i = 0; i < keeper.n; i++)
+        if (keeper.client[i].stranger &&
+            (oldest < 0 || keeper.client[i].since < keeper.client[oldest].since))
+            oldest = i;
+    return oldest;
+}
+
+/* Each is heard once more before it is closed: a rank's post may have come meanwhile. */
+static void close_strangers(int most)
+{
+    while (keeper.strangers > most) {
+        int i = oldest_stranger(), fd = keeper.client[i].fd;
+
+        serve_post(i);
+        if (i < keeper.n && keeper.client[i].fd == fd && keeper.client[i].stranger) {
+            close_fd(fd);
+            client_forget(i);
+        }
+    }
+}
+
 /* Returns whether there was one. */
 static int welcome(void)
 {
     int fd = accept4(keeper.fd, NULL, NULL, SOCK_CLOEXEC), on = 1;
+    struct rlimit files = {.rlim_cur = DESCRIPTORS};
 
     if (fd < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == ECONNABORTED))
         return 0;
-    if (fd >= 0 && (fd >= DESCRIPTORS || !make_room())) {
-        close(fd);
-        fd = -1;
-    }
     if (fd < 0) { /* no descriptors: not again at once */
         keeper.accept_at = now_ms() + ACCEPT_AGAIN_MS;
         return 0;
     }
+    getrlimit(RLIMIT_NOFILE, &files);
+    if (fd >= DESCRIPTORS || (rlim_t)keeper.open >= files.rlim_cur / 2 || !make_room()) {
+        close(fd);
+        return 1;
+    }
     setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
     __atomic_store_n(&ours[fd], 1, __ATOMIC_RELAXED);
     keeper.open++;
-    keeper.unsaid++;
-    keeper.client[keeper.n++] = (struct client){.fd = fd, .state = SAYS, .since = now_ms()};
+    keeper.strangers++;
+    keeper.client[keeper.n] =
+        (struct client){.fd = fd, .state = SAYS, .stranger = 1, .since = now_ms()};
+    serve_post(keeper.n++);
+    close_strangers(strangers_most(files.rlim_cur, fd));
     return 1;
 }
 
@@ -394,7 +447,7 @@ static void *keep(void *unused)
     (void)unused;
     pthread_mutex_lock(&keeper.at_work);
     for (;;) {
-        int n = keeper.n, accepts = keeper.unsaid < UNSAID_MOST && now_ms() >= keeper.accept_at;
+        int n = keeper.n, accepts = now_ms() >= keeper.accept_at;
 
         for (int i = 0; i < n; i++)
             keeper.ready[i] =
@@ -409,7 +462,7 @@ static void *keep(void *unused)
             if (i < keeper.n && keeper.ready[i].revents &&
                 keeper.client[i].fd == keeper.ready[i].fd)
                 serve(i);
-        while (accepts && keeper.unsaid < UNSAID_MOST && welcome())
+        for (int come = 0; accepts && come < STRANGERS_MOST && welcome(); come++)
             ;
         look_at_clocks();
     }

@@ -6,6 +6,7 @@
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
@@ -14,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/resource.h>
@@ -24,7 +26,8 @@
 #include "shim/nccl/notice.h"
 #include "shim/nccl/notice_wire.h"
 
-enum { RANKS = 4, AGREEMENTS = 25, BYTES = 80, SILENT = 4200, LARGE_RANKS = 64 };
+enum { RANKS = 4, AGREEMENTS = 25, BYTES = 80, LARGE_RANKS = 64 };
+enum { FILES = 1024, FILES_OPEN = 600, SILENT = 1200 };
 
 static int passed, failed;
 static double scale = 1;
@@ -267,14 +270,54 @@ static void stopped(void)
     check(yes > 0 && no > 0, "the agreements were all alike");
 }
 
-/* Said nothing, they are closed, and cost the keeper nothing meanwhile. */
+static int *refused; /* shared: files that the keeper's program could not open; -1: not begun */
+
+/* A program that has the usual limit, and opens files all the time. */
+static void opens_files(void)
+{
+    const struct rlimit usual = {FILES, FILES};
+    const struct timespec moment = {0, 1000000};
+
+    setrlimit(RLIMIT_NOFILE, &usual);
+    for (int fd = 0; fd < FILES_OPEN - 1;)
+        fd = open("/dev/null", O_RDONLY);
+    __atomic_store_n(refused, 0, __ATOMIC_RELEASE);
+    for (;;) {
+        int fd = open("/dev/null", O_RDONLY);
+
+        if (fd < 0)
+            __atomic_add_fetch(refused, 1, __ATOMIC_RELAXED);
+        else
+            close(fd);
+        nanosleep(&moment, NULL);
+    }
+}
+
+static int hung_up(const int *fd, int n)
+{
+    int gone = 0;
+
+    for (int i = 0; i < n; i++)
+        gone += poll(&(struct pollfd){.fd = fd[i], .events = POLLIN}, 1, 0) == 1;
+    return gone;
+}
+
+/* Said nothing, they are closed, and cost the keeper nothing meanwhile, nor its program a file. */
 static void silent(void)
 {
-    struct keeper k = keeper_start(NULL);
     static int fd[SILENT];
-    struct pollfd last;
+    const int stay = (FILES - FILES_OPEN) / 8;
+    struct keeper k;
     double began, before;
 
+    refused =
+        mmap(NULL, sizeof *refused, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (refused == MAP_FAILED)
+        abort();
+    *refused = -1;
+    k = keeper_start(opens_files);
+    while (__atomic_load_n(refused, __ATOMIC_ACQUIRE) < 0)
+        sleep_s(.01);
     for (int i = 0; i < SILENT; i++) {
         fd[i] = socket(AF_INET, SOCK_STREAM, 0);
         if (fd[i] < 0 || connect(fd[i], (struct sockaddr *)&k.board.address, k.board.length) < 0)
@@ -284,11 +327,16 @@ static void silent(void)
     sleep_s(2);
     check(cpu_seconds(&k) - before < .5, "with silent clients the keeper takes %.2f of 2 s of CPU",
           cpu_seconds(&k) - before);
+    check(hung_up(fd, SILENT) >= SILENT - stay, "%d of %d silent clients stay, %d may",
+          SILENT - hung_up(fd, SILENT), SILENT, stay);
+    check(hung_up(fd + SILENT - 1, 1) == 0, "the newest client is not the one that stays");
     began = now();
     check(agree(&k, RANKS, BYTES) == RANKS, "behind silent clients ranks do not agree");
-    check(now() - began < 8, "behind silent clients an agreement takes %.1f s", now() - began);
-    last = (struct pollfd){.fd = fd[0], .events = POLLIN};
-    check(poll(&last, 1, 8000) == 1, "a silent client is kept");
+    check(agree(&k, LARGE_RANKS, BYTES) == LARGE_RANKS, "behind silent clients many do not agree");
+    check(now() - began < 2, "behind silent clients an agreement takes %.1f s", now() - began);
+    check(poll(&(struct pollfd){.fd = fd[SILENT - 1], .events = POLLIN}, 1, 8000) == 1,
+          "a silent client is kept");
+    check(!*refused, "silent clients keep the program from opening %d files", *refused);
     for (int i = 0; i < SILENT; i++)
         close(fd[i]);
     keeper_end(&k);
