@@ -74,7 +74,7 @@ pic = $(patsubst %,$(B)/pic/%.o,$(basename $(1)))
 of  = $(patsubst %,$(B)/$(1)/%.o,$(basename $(2)))
 
 # A rank's side of its helpers: shim/helper/ for backends.
-HELPERS_SRC  := $(addprefix shim/helper/,helpers.c environment.c spawn.c mailbox.c)
+HELPERS_SRC  := $(addprefix shim/helper/,helpers.c environment.c silence.c spawn.c mailbox.c)
 MPI_SRC   := $(wildcard shim/mpi/*.c) $(HELPERS_SRC) transports/mpi_p2p.c
 BENCH_SRC := $(wildcard bench/*.c) config/json.c
 CORE_SRC  := $(wildcard config/*.c planners/*.c planners/*/*.c) \

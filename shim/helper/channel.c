@@ -14,6 +14,7 @@
 
 #include "planners/flat.h"
 #include "shim/helper/owner_device.h"
+#include "shim/helper/work.h"
 #include "transports/engine.h"
 #include "transports/host_memory.h"
 #include "transports/kernels.h"
@@ -91,13 +92,16 @@ typedef ssize_t (*transfer)(pid_t pid, const struct iovec *own, unsigned long no
 /* Pieces between the owner's memory and the window. */
 static int move(struct channel *c, const struct mailbox_pieces *p, transfer move_bytes)
 {
+    enum { BEAT_BYTES = 64 << 20 };
+
     for (uint64_t i = 0; i < p->n; i++)
         for (uint64_t done = 0; done < p->length;) {
-            struct iovec own = {c->window.at + p->window_at + i * p->length + done,
-                                p->length - done},
-                         theirs = {(char *)(uintptr_t)(p->address + i * p->stride) + done,
-                                   p->length - done};
+            uint64_t left = p->length - done, bytes = left < BEAT_BYTES ? left : BEAT_BYTES;
+            struct iovec own = {c->window.at + p->window_at + i * p->length + done, bytes},
+                         theirs = {(char *)(uintptr_t)(p->address + i * p->stride) + done, bytes};
             ssize_t n = move_bytes(c->box->owner_pid, &own, 1, &theirs, 1, 0);
+
+            work_beat(c->box);
 
             if (n <= 0)
                 return n < 0 ? -errno : -EFAULT;

@@ -16,7 +16,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "shim/decide/say.h"
 #include "shim/helper/environment.h"
+#include "shim/helper/silence.h"
 #include "shim/helper/spawn.h"
 #include "transports/host_memory.h"
 
@@ -32,6 +34,8 @@ struct member {
     struct stat ready_file;
     struct mailbox_map payload[MAILBOX_CHANNELS], window[MAILBOX_CHANNELS];
     uint32_t posted[MAILBOX_CHANNELS];
+    struct silence silence[MAILBOX_CHANNELS];
+    int lost; /* it does nothing, and its end has been asked for */
 };
 
 static struct {
@@ -180,16 +184,10 @@ static int launch(struct member *m, const char *path, int leash)
     return -1;
 }
 
-static void ring(struct mailbox *box)
-{
-    atomic_fetch_add(&box->bell, 1);
-    mailbox_wake(&box->bell);
-}
-
 static void end(struct member *m)
 {
     atomic_store(&m->box->quit, 1);
-    ring(m->box);
+    mailbox_ring(m->box);
 }
 
 static void launch_all(int wanted)
@@ -347,8 +345,9 @@ void helpers_post(int helper, int channel, const struct mailbox_order *order)
     struct mailbox_channel *c = &m->box->channel[channel];
 
     c->order = *order;
+    m->silence[channel] = (struct silence){0};
     atomic_store_explicit(&c->posted, ++m->posted[channel], memory_order_release);
-    ring(m->box);
+    mailbox_ring(m->box);
 }
 
 /* The kernel marks the mutex of a holder that died. The next thread that locks it repairs it, and
@@ -374,6 +373,24 @@ int helpers_answered(int helper, int channel)
            m->posted[channel];
 }
 
+int helpers_silent(int helper, int channel)
+{
+    struct member *m = &helpers.member[helper];
+
+    if (__atomic_load_n(&m->lost, __ATOMIC_ACQUIRE))
+        return 1;
+    if (!silence_is_loss(&m->silence[channel], m->box, &m->file))
+        return 0;
+    if (!__atomic_exchange_n(&m->lost, 1, __ATOMIC_ACQ_REL)) {
+        say_here(CFG_LEVEL_WARN,
+                 "helper %d of this rank (process %d) is stopped or hangs: it is "
+                 "ended",
+                 helper + 1, (int)m->box->helper_pid);
+        silence_end(m->box, &m->file);
+    }
+    return 1;
+}
+
 enum helpers_state helpers_look(int helper, int channel)
 {
     struct member *m = &helpers.member[helper];
@@ -383,8 +400,10 @@ enum helpers_state helpers_look(int helper, int channel)
         return c->status ? HELPERS_FAILED : HELPERS_DONE;
     if (!lives(m))
         return HELPERS_FAILED;
+    int silent = helpers_silent(helper, channel);
     /* A helper that is storing has to end first: it must not write once the call is over. */
-    return __atomic_load_n(&helpers.dismissed, __ATOMIC_ACQUIRE) && c->order.kind != MAILBOX_STORE
+    return (silent || __atomic_load_n(&helpers.dismissed, __ATOMIC_ACQUIRE)) &&
+                   c->order.kind != MAILBOX_STORE
                ? HELPERS_FAILED
                : HELPERS_WORKS;
 }
@@ -396,5 +415,5 @@ int helpers_lives(int helper)
 
 void helpers_ring(int helper)
 {
-    ring(helpers.member[helper].box);
+    mailbox_ring(helpers.member[helper].box);
 }

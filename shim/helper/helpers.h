@@ -54,6 +54,10 @@ int helpers_lives(int helper);
 /* For work that has orders of its own, in the payload: there is something to be seen. */
 void helpers_ring(int helper);
 
+/* Likewise, while it should work: does it do nothing, and has so been ended? Often called, by one
+   thread for each channel; a system call each second. */
+int helpers_silent(int helper, int channel);
+
 /* Room in a channel's payload or window, mapped here; NULL if there is none. Each call may return
    another address; the contents stay. */
 char *helpers_payload(int helper, int channel, size_t bytes);
@@ -62,7 +66,8 @@ char *helpers_window(int helper, int channel, size_t bytes);
 /* Give an order, once the one before has been finished. */
 void helpers_post(int helper, int channel, const struct mailbox_order *order);
 
-/* How far it is. A helper that is dead, or dismissed, has failed. */
+/* How far it is. A helper that is dead, or dismissed, has failed. So has one that does nothing for
+   some seconds, which is ended (silence.h); one that stores only fails once it is gone. */
 enum helpers_state { HELPERS_WORKS, HELPERS_DONE, HELPERS_FAILED };
 enum helpers_state helpers_look(int helper, int channel);
 

@@ -196,3 +196,9 @@ void mailbox_wake(_Atomic uint32_t *word)
 {
     syscall(SYS_futex, word, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
+
+void mailbox_ring(struct mailbox *box)
+{
+    atomic_fetch_add(&box->bell, 1);
+    mailbox_wake(&box->bell);
+}

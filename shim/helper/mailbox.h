@@ -86,8 +86,10 @@ struct mailbox {
     int32_t processes;         /* that share them: the owner, and all its helpers */
     uint64_t kept_bytes;       /* host_memory_keep of the helper */
     pthread_mutex_t alive;     /* robust; held by the helper */
+    int32_t helper_pid;        /* as the helper has it */
     _Atomic uint32_t bell;     /* counts the owner's orders: what the helper sleeps on */
     _Atomic uint32_t quit;
+    _Alignas(64) _Atomic uint32_t beats; /* rounds of the helper's work (silence.h) */
     /* Written by the helper before it says that it is ready. */
     char why[160]; /* the reason why it cannot work, or "" */
     int32_t
@@ -147,5 +149,8 @@ int leash_is_loose(int fd);
  */
 void mailbox_wait(_Atomic uint32_t *word, uint32_t value);
 void mailbox_wake(_Atomic uint32_t *word);
+
+/* Wake the helper: there is something to be seen. */
+void mailbox_ring(struct mailbox *box);
 
 #endif

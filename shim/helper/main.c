@@ -116,6 +116,7 @@ int main(void)
         fprintf(stderr, "collshim-helper: started by collshim, never by hand; see COLLSHIM_PPG\n");
         return 1;
     }
+    w.box->helper_pid = getpid();
     pthread_mutex_lock(&w.box->alive);
     detach();
     sched_setaffinity(0, sizeof w.box->cpus, &w.box->cpus);

@@ -125,6 +125,7 @@ void work_on_mpi(struct work *w)
     for (int fruitless = 0;;) {
         int moved = 0, waits = 0, polls = 0;
 
+        work_beat(w->box);
         for (int i = 0; i < MAILBOX_CHANNELS; i++) {
             enum channel_state state = channel_step(channel[i]);
             moved |= state == CHANNEL_MOVED;

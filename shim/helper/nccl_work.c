@@ -304,6 +304,7 @@ void work_on_nccl(struct work *w)
         uint32_t taken = atomic_load(&d->taken);
         uint64_t rung;
 
+        work_beat(w->box);
         while (taken != atomic_load_explicit(&d->posted, memory_order_acquire)) {
             struct nccl_order order = d->order[taken % NCCL_ORDERS_QUEUED];
 

@@ -20,9 +20,20 @@ static struct {
     pid_t pid; /* whose thread it is */
 } watch = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
+static int is_undone(const struct ppg *p)
+{
+    for (int i = 0; i < p->helpers; i++)
+        if ((int32_t)(atomic_load(&ppg_orders_at(i, p->channel)->done) - atomic_load(&p->ticket)) <
+            0)
+            return 1;
+    return 0;
+}
+
 /* The error of this rank's helpers; NULL: none. */
 static const char *find_fault(const struct ppg *p)
 {
+    int undone = is_undone(p);
+
     if (atomic_load(&p->fault))
         return "a call could not be enqueued";
     for (int i = 0; i < p->helpers; i++) {
@@ -30,6 +41,8 @@ static const char *find_fault(const struct ppg *p)
 
         if (!helpers_lives(i))
             return "a helper died";
+        if (undone && helpers_silent(i, 0)) /* this thread alone looks at any helper's silence */
+            return "a helper was stopped";
         if (atomic_load(&at->broken))
             return at->why;
     }
@@ -41,15 +54,6 @@ struct account {
     uint64_t calls;
     uint32_t undone;
 };
-
-static int is_undone(const struct ppg *p)
-{
-    for (int i = 0; i < p->helpers; i++)
-        if ((int32_t)(atomic_load(&ppg_orders_at(i, p->channel)->done) - atomic_load(&p->ticket)) <
-            0)
-            return 1;
-    return 0;
-}
 
 /* From here on no call is given to the helpers. */
 static void fail(struct ppg *p, const char *fault)

@@ -217,17 +217,33 @@ device_helpers_fail() {
 
 helpers_die() {
     local how
-    for how in between during; do
-        begin "a helper is killed $how calls: the ranks finish its work, and run natively"
+    local during=(between during)
+    [ "$family" != openmpi ] || during+=(frozen) # which takes some seconds
+    for how in "${during[@]}"; do
+        begin "a helper is lost, $how: the ranks finish its work, and run natively"
         helpers_with $how
         want_right
         [ "$(sum_of .sliced_redone)" -eq 4 ] ||
             complain "$(sum_of .sliced_redone) redone, wanted one call on 4 ranks"
         [ "$(sum_of '.native["a rank'"'"'s helper died"]')" -gt 0 ] || complain "no native call after it"
-        want_lines "* of * bytes: a rank's helper died; *"
+        if [ "$how" = frozen ]; then
+            want_lines "helper * of this rank (process *) is stopped or hangs: it is ended" "* of * bytes: a rank's helper died; *"
+        else
+            want_lines "* of * bytes: a rank's helper died; *"
+        fi
         want_no_helpers
         finish
     done
+
+    if [ "$family" = openmpi ]; then
+        begin "a helper is stopped behind the last call: the job ends"
+        helpers_with frozen_late
+        want_right
+        want_lines "helper * of this rank (process *) is stopped or hangs: it is ended"
+        want_sliced
+        want_no_helpers
+        finish
+    fi
 
     for how in killed abort; do
         begin "a rank ends by $how: its helpers and the others' go too"

@@ -5,6 +5,8 @@
  * HOW: plain        nothing
  *      between      a helper of rank 1 is killed between two calls
  *      during       one of them is killed at any moment of a call, by a thread
+ *      frozen       a helper of rank 1 is stopped (SIGSTOP) between two calls
+ *      frozen_late  the same behind the last call
  *      children     the application starts children of its own and waits until there are none
  *      denied       the system refuses to let processes read each other's memory (seccomp)
  *      traced       rank 1 has a tracer, as under a debugger
@@ -259,6 +261,8 @@ static void happen(void)
         return;
     if (!strcmp(how, "between"))
         kill_a_helper();
+    if (!strcmp(how, "frozen"))
+        signal_a_helper(SIGSTOP);
     if (!strcmp(how, "stopped"))
         be_stopped();
     if (!strcmp(how, "during") && pthread_create(&killer, NULL, kill_soon, NULL))
@@ -307,6 +311,8 @@ int main(int argc, char **argv)
         kill(tracer, SIGKILL);
         waitpid(tracer, NULL, 0);
     }
+    if (!strcmp(how, "frozen_late") && world_rank == 1)
+        signal_a_helper(SIGSTOP);
     free(in);
     free(out);
     int code = test_ended();

@@ -64,14 +64,19 @@ static int find_helper(void)
     return found;
 }
 
-static void kill_a_helper(void)
+static void signal_a_helper(int number)
 {
     int pid = find_helper();
 
     if (pid < 0)
         fail("rank %d has no helper", world_rank);
     else
-        kill(pid, SIGKILL);
+        kill(pid, number);
+}
+
+static inline void kill_a_helper(void)
+{
+    signal_a_helper(SIGKILL);
 }
 
 #endif

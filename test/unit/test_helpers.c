@@ -19,6 +19,7 @@
 #include <sys/inotify.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -28,6 +29,7 @@
 #include "config/near.h"
 #include "shim/helper/helpers.h"
 #include "shim/helper/environment.h"
+#include "shim/helper/silence.h"
 #include "test/unit/random.h"
 #include "test/unit/suites.h"
 
@@ -273,6 +275,61 @@ START_TEST(test_helpers__a_death_is_seen_whatever_it_died_of)
 }
 END_TEST
 
+static enum helpers_state await_order(int helper, int channel)
+{
+    enum helpers_state state;
+
+    while ((state = helpers_look(helper, channel)) == HELPERS_WORKS)
+        nap();
+    return state;
+}
+
+/* One that works again in time is left alone. One that is not told by its state, as if it hung, has
+   longer: here a tracer stops its working thread. The loop: an order that writes to its owner's
+   memory, and one that does not. */
+START_TEST(test_helpers__one_that_does_nothing_is_ended)
+{
+    const struct mailbox_order order = {.kind = _i ? MAILBOX_STORE : MAILBOX_CLOSE};
+    const char *why, *mark = make_mark();
+    int pid[HELPERS], status;
+
+    silence_stopped_most = 2;
+    silence_most = 3;
+    if (!started(&why))
+        return;
+    int channel = helpers_take_channel(), n = find_helpers(mark, pid);
+    ck_assert_int_eq(n, HELPERS);
+    for (int i = 0; i < HELPERS; i++)
+        kill(pid[i], SIGSTOP);
+    for (int i = 0; i < HELPERS; i++) {
+        helpers_post(i, channel, &order);
+        ck_assert_int_eq(helpers_look(i, channel), HELPERS_WORKS);
+    }
+    nanosleep(&(struct timespec){.tv_sec = 1, .tv_nsec = 200000000}, NULL);
+    ck_assert_int_eq(helpers_look(0, channel), HELPERS_WORKS); /* asked once */
+    for (int i = 0; i < HELPERS; i++)
+        kill(pid[i], SIGCONT);
+    for (int i = 0; i < HELPERS; i++)
+        ck_assert_int_eq(await_order(i, channel), HELPERS_DONE);
+    for (int i = 0; i < HELPERS; i++)
+        must(i ? !kill(pid[i], SIGSTOP)
+               : !ptrace(PTRACE_SEIZE, pid[i], 0, 0) && !ptrace(PTRACE_INTERRUPT, pid[i], 0, 0) &&
+                     waitpid(pid[i], &status, __WALL) == pid[i],
+             "no helper stops");
+    for (int i = 0; i < HELPERS; i++)
+        helpers_post(i, channel, &order);
+    for (int working = HELPERS; working; nap()) {
+        working = 0;
+        for (int i = 0; i < HELPERS; i++)
+            working += helpers_look(i, channel) == HELPERS_WORKS;
+    }
+    for (int i = 0; i < HELPERS; i++)
+        ck_assert_int_eq(helpers_look(i, channel), HELPERS_FAILED);
+    ck_assert_msg(!_i || !find_helpers(mark, pid), "one may still write to its owner's memory");
+    ck_assert_int_eq(all_gone(mark), 1);
+}
+END_TEST
+
 /* The value of a variable, or NULL. */
 static const char *value_of(char *const *environment, const char *name)
 {
@@ -476,6 +533,7 @@ Suite *suite_helpers(void)
     tcase_add_loop_test(t, test_helpers__an_owner_that_is_killed_takes_them_along, 0, 2);
     tcase_add_test(t, test_helpers__an_owner_that_becomes_another_program_loses_them);
     tcase_add_test(t, test_helpers__a_death_is_seen_whatever_it_died_of);
+    tcase_add_loop_test(t, test_helpers__one_that_does_nothing_is_ended, 0, 2);
     tcase_add_test(t, test_helpers__it_can_be_asked_whether_they_are_ready);
     tcase_add_test(t, test_helpers__each_gets_one_of_the_network_devices);
     tcase_add_test(t, test_helpers__tools_are_left_to_the_ranks);
