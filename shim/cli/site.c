@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * `collshim site DIR`: the reports of a spool (COLLSHIM_SPOOL) added up. Any user may have written
- * files there. Only regular files are read, one at a time; those that are no report are counted and
- * named.
+ * files there. Only regular files are read, one at a time, and of each user as much as the user may
+ * keep there. A report is believed if the file is of the user it names; and whatever the caller's
+ * own files say, since the caller has put them there. The rest is counted and named.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -16,10 +17,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "config/text.h"
 #include "shim/cli/cli.h"
 #include "shim/cli/site_show.h"
+#include "shim/decide/spool.h"
 
-enum { LARGEST = 16 << 20 };
+enum { LARGEST = 4 << 20 }; /* reading costs jansson some 80 times as much memory */
 
 static const char help[] =
     "collshim site DIR [--since TIME] [--until TIME] [--json | --prometheus]\n"
@@ -37,7 +40,11 @@ static const char help[] =
     "                   directory that others cannot write to; to let a group read them:\n"
     "                   chgrp GROUP DIR; chmod g+rxs DIR\n"
     "\n"
-    "A user keeps at most 1,000 reports and 64 MiB there; a new one replaces the oldest.\n"
+    "A user keeps at most 1,000 reports and 64 MiB there; a new one replaces the oldest, and no "
+    "more\n"
+    "is read. A report must be of the user it names, or the caller's file, and its job no longer "
+    "than\n"
+    "the time from its begin to the file's.\n"
     "How to read the tables\n"
     "  collectives   node hours in them: seconds of all ranks through ranks per node\n"
     "  saved         node hours, and two standard errors; by call site as `collshim report` has "
@@ -49,42 +56,69 @@ static const char help[] =
     "  collshim site /var/spool/collshim --since 7d\n"
     "  collshim site /var/spool/collshim --prometheus >/var/lib/node_exporter/collshim.prom\n";
 
+/* A user, and what was read of the user's files. */
+struct author {
+    uid_t uid;
+    long long files, bytes;
+};
+
 struct reader {
     struct sum sum;
     struct site_skips skips;
     long long since, until;
-    char *text; /* owned, LARGEST + 1 bytes */
+    char *text;            /* owned, LARGEST + 1 bytes */
+    struct author *author; /* owned; [authors] */
+    int authors;
 };
 
 static void skip(struct reader *r, enum site_skip why, const char *name)
 {
     long long n = r->skips.files[why]++;
 
-    if (n < 3) {
-        char *text = r->skips.name[why][n];
-
-        snprintf(text, SUM_TEXT, "%s", name);
-        for (; *text; text++)
-            if ((unsigned char)*text < ' ' || *text == 127)
-                *text = '?';
-    }
+    if (n < 3)
+        text_show(r->skips.name[why][n], SUM_TEXT, name, strlen(name));
 }
 
-/* Returns the bytes read, or -1 with *why. */
-static long read_text(struct reader *r, int dir, const char *name, enum site_skip *why)
+/* Does the user keep within the caps with one more such file? */
+static int is_within_caps(struct reader *r, const struct stat *st)
+{
+    struct author *a = r->author, *end = a + r->authors;
+
+    if (st->st_uid == geteuid())
+        return 1;
+    while (a < end && a->uid != st->st_uid)
+        a++;
+    if (a == end) {
+        a = realloc(r->author, (size_t)(r->authors + 1) * sizeof *a);
+        if (!a)
+            return 0;
+        r->author = a;
+        a += r->authors++;
+        *a = (struct author){.uid = st->st_uid};
+    }
+    a->files++;
+    a->bytes += st->st_size;
+    return a->files <= spool_caps.files && a->bytes <= spool_caps.bytes;
+}
+
+/* Returns the bytes read, or -1 with *why. *st: of the file. */
+static long read_text(struct reader *r, int dir, const char *name, struct stat *st,
+                      enum site_skip *why)
 {
     int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    struct stat st;
-    long n = 0;
+    long n = -1;
 
     *why = SKIP_UNREADABLE;
-    if (fd < 0 || fstat(fd, &st)) {
+    if (fd < 0 || fstat(fd, st))
         *why = errno == ELOOP ? SKIP_FOREIGN : SKIP_UNREADABLE;
-        n = -1;
-    } else if (!S_ISREG(st.st_mode) || st.st_size > LARGEST) {
-        *why = S_ISREG(st.st_mode) ? SKIP_TOO_LARGE : SKIP_FOREIGN;
-        n = -1;
-    }
+    else if (!S_ISREG(st->st_mode))
+        *why = SKIP_FOREIGN;
+    else if (st->st_size > LARGEST)
+        *why = SKIP_TOO_LARGE;
+    else if (!is_within_caps(r, st))
+        *why = SKIP_TOO_MANY;
+    else
+        n = 0;
     while (n >= 0 && n < LARGEST) {
         ssize_t got = read(fd, r->text + n, (size_t)(LARGEST - n));
 
@@ -99,11 +133,17 @@ static long read_text(struct reader *r, int dir, const char *name, enum site_ski
     return n;
 }
 
+static int is_trusted(const struct stat *st, long long uid)
+{
+    return st->st_uid == geteuid() || (long long)st->st_uid == uid;
+}
+
 static void read_report(struct reader *r, int dir, const char *name, const char *shown)
 {
     enum site_skip why;
     json_error_t e;
-    long n = read_text(r, dir, name, &why);
+    struct stat st;
+    long n = read_text(r, dir, name, &st, &why);
 
     if (n < 0) {
         skip(r, why, shown);
@@ -118,7 +158,9 @@ static void read_report(struct reader *r, int dir, const char *name, const char 
     }
     long long began = sum_began(report);
     if (began < 0 || (began >= r->since && began <= r->until)) {
-        if (sum_add(&r->sum, report) < 0)
+        if (!is_trusted(&st, sum_user(report)))
+            skip(r, SKIP_AUTHOR, shown);
+        else if (sum_add(&r->sum, report, (long long)st.st_mtime) < 0)
             skip(r, SKIP_FOREIGN, shown);
     }
     json_decref(report);
@@ -138,15 +180,16 @@ static int read_directory(struct reader *r, int at, const char *path, int below)
     DIR *d = fd < 0 ? NULL : fdopendir(fd);
     char shown[600];
     struct dirent *e;
+    struct stat st;
 
     if (!d) {
         if (fd >= 0)
             close(fd);
         return -1;
     }
+    if (!below && !fstat(fd, &st) && !is_trusted(&st, strtoll(path, NULL, 10)))
+        skip(r, SKIP_AUTHOR, path);
     while ((e = readdir(d))) {
-        struct stat st;
-
         snprintf(shown, sizeof shown, "%s%s%s", below ? "" : path, below ? "" : "/", e->d_name);
         if (is_report(e->d_name))
             read_report(r, fd, e->d_name, shown);
@@ -221,6 +264,7 @@ static int add_up(struct reader *r, const char *path, int json, int prometheus)
     else
         site_show_text(&r->sum, &r->skips);
     sum_close(&r->sum);
+    free(r->author);
     free(r->text);
     return code;
 }

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "config/json.h"
+#include "config/text.h"
 #include "shim/cli/advice.h"
 #include "shim/cli/cli.h"
 
@@ -15,7 +16,9 @@ enum { SHOWN = 20, IN_PROMETHEUS = 100 };
 const char *const site_skip_texts[SKIPS] = {
     [SKIP_CUT_OFF] = "cut off",
     [SKIP_FOREIGN] = "no report",
-    [SKIP_TOO_LARGE] = "larger than 16 MiB",
+    [SKIP_TOO_LARGE] = "larger than 4 MiB",
+    [SKIP_TOO_MANY] = "beyond what a user may keep",
+    [SKIP_AUTHOR] = "not of the user it names",
     [SKIP_UNREADABLE] = "not readable",
 };
 
@@ -54,13 +57,14 @@ static void print_rows(const struct sum_table *t, const char *title)
            "saved", "saved %", "gained", "lost");
     for (int i = 1; i <= t->rows && i <= SHOWN; i++) {
         const struct sum_row *r = &t->row[i < t->rows ? i : 0];
-        char saved[48];
+        char saved[48], name[81];
 
         if (!r->jobs)
             continue;
         snprintf(saved, sizeof saved, "%.4g +- %.1g", r->saved, sqrt(r->error));
-        printf("%-32.80s %7lld %12.4g %12.4g %20s %7.2f%% %7lld %5lld\n", r->name, r->jobs,
-               r->hours, r->collectives, saved, share(r->saved, r->hours), r->gained, r->lost);
+        text_show(name, sizeof name, r->name, strlen(r->name));
+        printf("%-32s %7lld %12.4g %12.4g %20s %7.2f%% %7lld %5lld\n", name, r->jobs, r->hours,
+               r->collectives, saved, share(r->saved, r->hours), r->gained, r->lost);
     }
     if (t->rows > SHOWN)
         printf("%d more; --json has them\n", t->rows - SHOWN);

@@ -6,7 +6,15 @@
 #include "shim/cli/site_sum.h"
 
 /* Files that were not added up, by why. */
-enum site_skip { SKIP_CUT_OFF, SKIP_FOREIGN, SKIP_TOO_LARGE, SKIP_UNREADABLE, SKIPS };
+enum site_skip {
+    SKIP_CUT_OFF,
+    SKIP_FOREIGN,
+    SKIP_TOO_LARGE,
+    SKIP_TOO_MANY,
+    SKIP_AUTHOR,
+    SKIP_UNREADABLE,
+    SKIPS
+};
 struct site_skips {
     long long files[SKIPS];
     char name[SKIPS][3][SUM_TEXT]; /* the first */

@@ -8,9 +8,12 @@
 #include <string.h>
 
 #include "config/hash.h"
+#include "config/text.h"
 #include "shim/cli/call_sites.h"
 
-enum { MOST_SITES = 1024 };
+/* Clocks of hosts and file servers differ. Calls of a process may overlap, on as many communicators
+   as are rerouted at once. */
+enum { MOST_SITES = 1024, CLOCKS_S = 600, OVERLAP = 64 };
 
 /* One report's values, before any of them is added. */
 struct job {
@@ -55,22 +58,12 @@ void sum_close(struct sum *s)
     close_table(&s->settings);
 }
 
-/* The name as it is printed. Any user can write reports, and a terminal obeys control characters.
- */
-static void clean(const char *name, char *text)
-{
-    snprintf(text, SUM_TEXT, "%s", name);
-    for (char *c = text; *c; c++)
-        if ((unsigned char)*c < ' ' || *c == 127)
-            *c = '?';
-}
-
 static struct sum_row *row_of(struct sum_table *t, const char *name)
 {
     char text[SUM_TEXT];
     int at;
 
-    clean(name, text);
+    text_show(text, sizeof text, name, strlen(name));
     at = (int)(hash_text(HASH_SEED, text) % (uint64_t)(2 * t->most));
     for (; t->index[at]; at = (at + 1) % (2 * t->most))
         if (!strcmp(t->row[t->index[at]].name, text))
@@ -113,6 +106,13 @@ long long sum_began(json_t *report)
     json_t *job = json_object_get(report, "job"), *began = json_object_get(job, "began");
 
     return json_is_integer(began) ? (long long)json_integer_value(began) : -1;
+}
+
+long long sum_user(json_t *report)
+{
+    json_t *uid = json_object_get(json_object_get(report, "job"), "uid");
+
+    return json_is_integer(uid) ? (long long)json_integer_value(uid) : -1;
 }
 
 static const char *base_name(const char *path)
@@ -180,7 +180,17 @@ static int read_sites(json_t *list, struct site_line *line, struct job *j)
     return (int)n;
 }
 
-int sum_add(struct sum *s, json_t *report)
+/* Can the job have taken so long, if its report was written then? */
+static int is_possible(const struct job *j, long long written)
+{
+    double elapsed = (double)written - (double)j->began + CLOCKS_S;
+    double most = OVERLAP * (double)j->ranks * elapsed;
+
+    return j->began >= 0 && elapsed >= 0 && j->seconds <= elapsed && j->collectives <= most &&
+           fabs(j->saved) <= most && j->error <= most;
+}
+
+int sum_add(struct sum *s, json_t *report, long long written)
 {
     static struct site_line line[MOST_SITES];
     json_t *job = json_object_get(report, "job"), *saved = json_object_get(report, "saved");
@@ -200,6 +210,8 @@ int sum_add(struct sum *s, json_t *report)
     if (number(saved, "collectives_rank_seconds") >
         j.collectives) /* rows that are not listed too */
         j.collectives = number(saved, "collectives_rank_seconds");
+    if (!is_possible(&j, written))
+        return -1;
     j.per_rank_second = (double)j.nodes / (double)j.ranks / 3600;
     s->reports++;
     s->partial += json_is_true(json_object_get(report, "partial"));

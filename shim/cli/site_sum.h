@@ -40,8 +40,12 @@ void sum_close(struct sum *s);
 /* When the job began, seconds since 1970; -1: no report, or of a version that did not say. */
 long long sum_began(struct json_t *report);
 
-/* Returns 0, or -1: it is no report, and nothing has changed. */
-int sum_add(struct sum *s, struct json_t *report);
+/* Who says that, as the report has it; -1: it does not say. */
+long long sum_user(struct json_t *report);
+
+/* written: when, seconds since 1970; the job cannot have taken longer than until then. Returns 0,
+   or -1: it is no report that can be, and nothing has changed. */
+int sum_add(struct sum *s, struct json_t *report, long long written);
 
 /* Largest first, and (others) last: by what was saved or lost, or by time. */
 void sum_sort(struct sum *s);

@@ -5,19 +5,20 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "config/write_file.h"
 #include "shim/decide/job.h"
+#include "shim/decide/say.h"
 #include "shim/decide/settings.h"
 
 enum { NAME_BYTES = 256, STALE_S = 3600 /* of what a killed job may have left on NFS */ };
-
-const struct spool_caps spool_caps = {1000, 64 << 20};
 
 /* A file of ours. */
 struct entry {
@@ -99,37 +100,55 @@ static void rotate(int dir, const char *own, const struct spool_caps *caps, long
     free(list);
 }
 
+/* Make the directory, unless it is there. Returns a descriptor or a negative code; -EEXIST:
+   somebody else has made something of that name, -EPERM: it is the user's, and others may write to
+   it. */
+static int enter(int spool, const char *name, mode_t mode)
+{
+    struct stat st;
+
+    if (mkdirat(spool, name, mode) && errno != EEXIST)
+        return -errno;
+    int own = openat(spool, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), rc = 0;
+    if (own < 0)
+        return errno == ELOOP || errno == ENOTDIR || errno == EACCES ? -EEXIST : -errno;
+    if (fstat(own, &st) || st.st_uid != geteuid())
+        rc = -EEXIST;
+    else if (st.st_mode & 022)
+        rc = -EPERM;
+    if (rc)
+        close(own);
+    return rc ? rc : own;
+}
+
 /* The user's own directory. Returns a descriptor, or a negative code. */
 static int open_own(const char *directory, const char **why)
 {
     int spool = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC), own;
-    char name[32];
+    char name[64];
     struct stat st;
+    static uint64_t number; /* one for all reports of the process */
 
     if (spool < 0)
         return -errno;
-    snprintf(name, sizeof name, "%u", (unsigned)geteuid());
     if (fstat(spool, &st) || (st.st_mode & (S_IWOTH | S_ISVTX)) == S_IWOTH) {
         *why = "others may remove what is there; chmod +t, or `collshim site --create`";
         close(spool);
         return -EPERM;
     }
-    if (mkdirat(spool, name, st.st_mode & S_ISGID ? 0750 : 0700) && errno != EEXIST) {
-        own = -errno;
-        close(spool);
-        return own;
+    mode_t mode = st.st_mode & S_ISGID ? 0750 : 0700;
+    int length = snprintf(name, sizeof name, "%u", (unsigned)geteuid());
+    own = enter(spool, name, mode);
+    if (own == -EEXIST &&
+        (number || getrandom(&number, sizeof number, GRND_NONBLOCK) == sizeof number)) {
+        say(CFG_LEVEL_WARN, "COLLSHIM_SPOOL: %s/%s is another user's: it should be removed",
+            directory, name);
+        snprintf(name + length, sizeof name - (size_t)length, "-%016" PRIx64, number);
+        own = enter(spool, name, mode);
     }
-    own = openat(spool, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (own < 0)
-        own = -errno;
+    if (own == -EPERM)
+        *why = "others may write to the directory named by the user's number";
     close(spool);
-    if (own >= 0 && (fstat(own, &st) || st.st_uid != geteuid() || st.st_mode & 022)) {
-        close(own);
-        own = -EPERM;
-    }
-    if (own == -EPERM || own == -ELOOP || own == -ENOTDIR || own == -EACCES)
-        *why =
-            "the directory named by the user's number is another user's, or others may write to it";
     return own;
 }
 

@@ -3,7 +3,8 @@
  * The spool: a directory to which the jobs of many users add a report each (COLLSHIM_SPOOL). Each
  * user has a directory in it, named by the user's number, which no other user can write to. Its
  * group may read it if the spool has the set-group-id bit. So no name that others can guess is ever
- * opened, and each user's oldest reports make room for new ones.
+ * opened, and each user's oldest reports make room for new ones. Where somebody else has made that
+ * directory first, a job makes one that nobody can guess, for itself.
  *
  * Thread rule: one thread.
  */
@@ -17,7 +18,7 @@ struct spool_caps {
     int files;
     long long bytes;
 };
-extern const struct spool_caps spool_caps;
+static const struct spool_caps spool_caps = {1000, 64 << 20};
 
 /* Write this job's report, instead of one that it has written before. Returns 0, or a negative
    errno code with the reason in *why, as config_write_file. */

@@ -133,25 +133,41 @@ START_TEST(test_spool__what_others_may_change_is_refused)
 {
     char name[256];
 
-    ck_assert_int_eq(mkdir(trouble, 0700), 0);
-    ck_assert_int_eq(symlink("elsewhere", own), 0);
-    want_refused("another user's");
-    ck_assert_int_eq(files_in(trouble, name, sizeof name), 0);
-    unlink(own);
     ck_assert_int_eq(mkdir(own, 0700), 0);
     ck_assert_int_eq(chmod(own, 0777), 0);
-    want_refused("others may write to it");
+    want_refused("others may write to the directory");
     ck_assert_int_eq(files_in(own, name, sizeof name), 0);
-    if (geteuid() == 0) {
-        ck_assert_int_eq(chmod(own, 0700), 0);
-        ck_assert_int_eq(chown(own, 20000, 20000), 0);
-        want_refused("another user's");
-        ck_assert_int_eq(files_in(own, name, sizeof name), 0);
-    }
     rmdir(own);
     ck_assert_int_eq(chmod(dir, 0777), 0);
     want_refused("chmod +t");
     ck_assert_int_eq(access(own, F_OK), -1);
+}
+END_TEST
+
+/* Whoever may write to the spool can make the directory of any user first. The loop: a link, a
+   file, another user's directory. */
+START_TEST(test_spool__a_directory_of_another_user_blocks_no_report)
+{
+    const struct spool_caps caps = {10, 1000000};
+    const char *why;
+    char name[256], path[512];
+    FILE *f;
+
+    ck_assert_int_eq(mkdir(trouble, 0700), 0);
+    if (_i == 0)
+        ck_assert_int_eq(symlink("elsewhere", own), 0);
+    if (_i == 1 && (f = fopen(own, "w")))
+        fclose(f);
+    if (_i == 2 && (geteuid() || mkdir(own, 0700) || chown(own, 20000, 20000)))
+        return; /* which root alone can make */
+    ck_assert_int_eq(spool_write(dir, &caps, print_report, &why), 0);
+    ck_assert_int_eq(files_in(trouble, name, sizeof name), 0);
+    ck_assert_int_eq(_i == 2 ? files_in(own, name, sizeof name) : 0, 0);
+    ck_assert_int_eq(rmdir(trouble), 0);
+    ck_assert_int_eq(files_in(dir, name, sizeof name), 2);
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    ck_assert_msg(!strncmp(path, own, strlen(own)) && strlen(path) == strlen(own) + 17, "%s", path);
+    ck_assert_int_eq(files_in(path, name, sizeof name), 1);
 }
 END_TEST
 
@@ -176,6 +192,7 @@ Suite *suite_spool(void)
     tcase_add_test(t, test_spool__a_group_reads_where_the_spool_says_so);
     tcase_add_test(t, test_spool__the_oldest_make_room);
     tcase_add_test(t, test_spool__what_others_may_change_is_refused);
+    tcase_add_loop_test(t, test_spool__a_directory_of_another_user_blocks_no_report, 0, 3);
     tcase_add_test(t, test_spool__a_spool_that_is_not_there_is_not_made);
     suite_add_tcase(s, t);
     return s;
