@@ -76,7 +76,7 @@ of  = $(patsubst %,$(B)/$(1)/%.o,$(basename $(2)))
 # A rank's side of its helpers: shim/helper/ for backends.
 HELPERS_SRC  := $(addprefix shim/helper/,helpers.c environment.c silence.c spawn.c mailbox.c)
 MPI_SRC   := $(wildcard shim/mpi/*.c) $(HELPERS_SRC) transports/mpi_p2p.c
-BENCH_SRC := $(wildcard bench/*.c) config/json.c
+BENCH_SRC := $(wildcard bench/*.c) config/json.c config/text.c
 CORE_SRC  := $(wildcard config/*.c planners/*.c planners/*/*.c) \
              $(filter-out $(addprefix transports/,mpi_% cuda_% nccl_% ucx%),$(wildcard transports/*.c))
 CUDA_SRC  := $(if $(CUDA),$(filter-out %/cuda_absent.c,$(wildcard transports/cuda_*.[cS])),transports/cuda_absent.c)

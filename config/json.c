@@ -5,50 +5,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How many bytes the UTF-8 character at c has, 0 if there is no such character. */
-static int utf8_length(const unsigned char *c)
-{
-    static const struct {
-        unsigned char first, last, least, most; /* of the first byte; of the second one */
-        int length;
-    } forms[] = {
-        {0x01, 0x7f, 0, 0, 1},       {0xc2, 0xdf, 0x80, 0xbf, 2}, {0xe0, 0xe0, 0xa0, 0xbf, 3},
-        {0xe1, 0xec, 0x80, 0xbf, 3}, {0xed, 0xed, 0x80, 0x9f, 3}, {0xee, 0xef, 0x80, 0xbf, 3},
-        {0xf0, 0xf0, 0x90, 0xbf, 4}, {0xf1, 0xf3, 0x80, 0xbf, 4}, {0xf4, 0xf4, 0x80, 0x8f, 4},
-    };
+#include "config/text.h"
 
-    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
-        if (*c < forms[i].first || *c > forms[i].last)
-            continue;
-        if (forms[i].length > 1 && (c[1] < forms[i].least || c[1] > forms[i].most))
-            return 0;
-        for (int n = 2; n < forms[i].length; n++)
-            if ((c[n] & 0xc0) != 0x80)
-                return 0;
-        return forms[i].length;
-    }
-    return 0;
-}
-
+/* What a terminal would obey is escaped, since a person may look at it. */
 static void put_string(FILE *f, const char *text)
 {
-    const unsigned char *c = (const unsigned char *)text;
+    size_t left = strlen(text);
 
     fputc('"', f);
-    while (*c) {
-        int n = utf8_length(c);
+    while (left) {
+        unsigned code;
+        int n = text_character(text, left, &code);
 
         if (n == 0)
             fputs("\\ufffd", f);
-        else if (*c == '"' || *c == '\\')
-            fprintf(f, "\\%c", *c);
-        else if (*c == '\n')
+        else if (*text == '"' || *text == '\\')
+            fprintf(f, "\\%c", *text);
+        else if (*text == '\n')
             fputs("\\n", f);
-        else if (*c < ' ' || *c == 127)
-            fprintf(f, "\\u%04x", *c);
+        else if (text_is_control(code)) /* none needs more than four digits */
+            fprintf(f, "\\u%04x", code);
         else
-            fprintf(f, "%.*s", n, (const char *)c);
-        c += n ? n : 1;
+            fprintf(f, "%.*s", n, text);
+        text += n ? n : 1;
+        left -= n ? (size_t)n : 1;
     }
     fputc('"', f);
 }

@@ -78,7 +78,7 @@ static void add_line(char *lines, size_t size, const char *format, va_list args)
     if (used + n + 2 > size)
         return;
     text_show(lines + used, n + 1, line, n);
-    memcpy(lines + used + n, "\n", 2);
+    strcat(lines, "\n");
 }
 
 void cfg_problem(struct cfg *c, const char *format, ...)

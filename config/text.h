@@ -51,21 +51,20 @@ static inline void text_trim(const char **begin, size_t *size)
         (*size)--;
 }
 
-/*
- * Copy at most size - 1 of the n bytes at text so that they can stand in a one-line message.
- * Control characters become '?', and "..." ends a text that was cut. size must be at least 4.
- */
-static inline const char *text_show(char *out, size_t size, const char *text, size_t n)
-{
-    size_t keep = n < size ? n : size - 4, i;
+/* The UTF-8 character at the start of n bytes: its length and *code, or 0: there is none. */
+int text_character(const char *text, size_t n, unsigned *code);
 
-    for (i = 0; i < keep; i++)
-        out[i] = (unsigned char)text[i] < ' ' || text[i] == 127 ? '?' : text[i];
-    if (keep < n)
-        for (int dot = 0; dot < 3; dot++)
-            out[i++] = '.';
-    out[i] = 0;
-    return out;
-}
+/* Does a terminal obey that character, or show what follows in another place? The control
+   characters of ASCII and of Unicode, marks for the direction of writing, line separators. */
+int text_is_control(unsigned code);
+
+/*
+ * For text that may come from a file, another process or the network, and will be printed: control
+ * characters and bytes that are not UTF-8 become '?'. text_show copies at most size - 1 of the n
+ * bytes at text. It cuts between characters, and "..." ends a text that was cut; size must be at
+ * least 4. Both return the result.
+ */
+const char *text_show(char *out, size_t size, const char *text, size_t n);
+const char *text_clean(char *text);
 
 #endif

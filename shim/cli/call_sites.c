@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "config/settings.h"
+#include "config/text.h"
 #include "shim/cli/advice.h"
 #include "shim/cli/cli.h"
 #include "shim/cli/gnuplot.h"
@@ -102,6 +103,7 @@ void sites_place(const char *object, const char *build_id, long long offset, cha
         snprintf(text, size, "%s+0x%llx", base_name(object), (unsigned long long)offset);
     else
         snprintf(text, size, "%s", base_name(object));
+    text_clean(text); /* it may be cut inside a character */
 }
 
 static double seconds_of(const struct site_line *s)
@@ -300,7 +302,7 @@ int sites_draw(json_t *root, const char *picture)
 {
     json_t *list = json_object_get(root, "sites"), *row;
     struct site_line s;
-    char place[400], label[480], from[32];
+    char place[400], name[64], label[480], from[32];
     size_t i;
 
     if (!json_array_size(list))
@@ -315,7 +317,8 @@ int sites_draw(json_t *root, const char *picture)
             continue;
         sites_place(s.object, s.build_id, s.offset, place, sizeof place);
         cfg_print_bytes((unsigned long long)s.from, from, sizeof from);
-        snprintf(label, sizeof label, "%.60s, %s %s", place, s.collective, from);
+        text_show(name, sizeof name, place, strlen(place));
+        snprintf(label, sizeof label, "%s, %s %s", name, s.collective, from);
         gnuplot_text(f, label);
         fprintf(f, " %.9g %.9g\n", s.rerouted_s, s.native_s);
     }

@@ -13,6 +13,16 @@
 #include <unistd.h>
 
 #include "config/nearest.h"
+#include "config/text.h"
+
+/* A name in it may hold anything. */
+static void print_message(const char *format, va_list args)
+{
+    char text[16384];
+
+    vsnprintf(text, sizeof text, format, args);
+    fputs(text_clean(text), stderr);
+}
 
 int cli_fail(const char *format, ...)
 {
@@ -20,7 +30,7 @@ int cli_fail(const char *format, ...)
 
     fputs("collshim: ", stderr);
     va_start(args, format);
-    vfprintf(stderr, format, args);
+    print_message(format, args);
     va_end(args);
     fputc('\n', stderr);
     return CLI_FAILURE;
@@ -32,7 +42,7 @@ int cli_usage(const char *command, const char *format, ...)
 
     fprintf(stderr, "collshim%s%s: ", *command ? " " : "", command);
     va_start(args, format);
-    vfprintf(stderr, format, args);
+    print_message(format, args);
     va_end(args);
     fprintf(stderr, "; see `collshim%s%s --help`\n", *command ? " " : "", command);
     return CLI_USAGE;

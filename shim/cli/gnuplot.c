@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "config/text.h"
 #include "shim/cli/cli.h"
 
 FILE *gnuplot_open(void)
@@ -35,11 +36,11 @@ void gnuplot_output(FILE *f, const char *picture, int width, int height)
     fputs("'\n", f);
 }
 
-void gnuplot_text(FILE *f, const char *text)
+void gnuplot_text(FILE *f, char *text)
 {
     fputc('"', f);
-    for (; *text; text++)
-        fputc(*text == '"' || *text == '\\' || (unsigned char)*text < ' ' ? '?' : *text, f);
+    for (text_clean(text); *text; text++)
+        fputc(*text == '"' || *text == '\\' ? '?' : *text, f);
     fputc('"', f);
 }
 

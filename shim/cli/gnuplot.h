@@ -12,7 +12,7 @@ FILE *gnuplot_open(void);
 void gnuplot_output(FILE *f, const char *picture, int width, int height);
 
 /* Any text between double quotes. */
-void gnuplot_text(FILE *f, const char *text);
+void gnuplot_text(FILE *f, char *text);
 
 /* Returns CLI_OK, or CLI_FAILURE, which has been said. */
 int gnuplot_close(FILE *f, const char *picture);

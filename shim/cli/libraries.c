@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "config/text.h"
 #include "shim/cli/preload_path.h"
 
 #define MARK_NAME "collshim backend for "
@@ -35,7 +36,7 @@ static void find_mark(const char *file, size_t file_size, char *text, size_t siz
         if (left > mark_size + name_size && !memcmp(at, mark, mark_size) &&
             !memcmp(at + mark_size, MARK_NAME, name_size)) {
             at += mark_size + name_size;
-            snprintf(text, size, "%.*s", (int)strnlen(at, (size_t)(end - at)), at);
+            text_show(text, size, at, strnlen(at, (size_t)(end - at)));
             return;
         }
         at++;

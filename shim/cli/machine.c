@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "config/text.h"
 #include "shim/cli/machine_gpu.h"
 
 #define NET "/sys/class/net"
@@ -296,6 +297,10 @@ int machine_detect(struct machine *m, char *why, size_t why_size)
     choose_rails(m);
     machine_list_gpus(m, topology, own_sysfs);
     hwloc_topology_destroy(topology);
+    for (int i = 0; i < m->nnics; i++) /* no name is looked up any more */
+        text_clean(m->nic[i].name);
+    for (int g = 0; g < m->ngpus; g++)
+        text_clean(m->gpu[g].name);
     return 0;
 }
 

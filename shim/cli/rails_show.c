@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "config/text.h"
 #include "shim/cli/cli.h"
 
 static const double slower = 0.9; /* than the fastest of its host: worth a sentence */
@@ -98,9 +99,10 @@ static const char *rail_name(const struct row *r, char *text, size_t size)
 
 static void print_row(const struct row *r)
 {
-    char name[24], rate[24], can[24];
+    char name[24], rate[24], can[24], host[21];
 
-    printf("  %-20.20s %5s %8lld", r->host, rail_name(r, name, sizeof name), r->calls);
+    text_show(host, sizeof host, r->host, strlen(r->host));
+    printf("  %-20s %5s %8lld", host, rail_name(r, name, sizeof name), r->calls);
     for (int w = 0; w < WAYS; w++) {
         printf(" %11.1f %4.0f%% %7s %6s", (double)r->way[w].bytes / 1e6, 100 * r->way[w].share,
                mbit(r->way[w].rate, rate, sizeof rate), mbit(r->way[w].can, can, sizeof can));

@@ -3,7 +3,7 @@
  * `collshim report FILE`: what a run's report (COLLSHIM_REPORT, written by shim/mpi/report.c and,
  * as FILE.nccl, by shim/nccl/report.c) says, as a table, as a picture, or as JSON again. Read with
  * jansson: the file may come from anywhere, and a parser of our own for the CLI's sake would be one
- * more thing to get wrong.
+ * more thing to get wrong. Its strings are made fit to be printed as soon as it is read.
  */
 #include <errno.h>
 #include <jansson.h>
@@ -12,6 +12,7 @@
 
 #include "config/settings.h"
 #include "shim/cli/cli.h"
+#include "shim/cli/foreign.h"
 #include "shim/cli/gnuplot.h"
 #include "shim/cli/lines.h"
 #include "shim/cli/call_sites.h"
@@ -40,8 +41,9 @@ static const char help[] =
     "  --json           print the report as one JSON object, in a fixed order of keys\n"
     "\n"
     "How to read the call sites\n"
-    "  place       function, file and line where there is debug information on this machine, else\n"
-    "              object and offset; in Python the extension's function\n"
+    "  place       function, file and line where there is debug information on this machine, in a\n"
+    "              file of yours or of root; else object and offset; in Python the extension's\n"
+    "              function\n"
     "  time        its share of the time that all ranks spent in collectives\n"
     "  ranks       of the communicator, and nodes where they are known\n"
     "  us, p99     median and 99th percentile of the rerouted calls, then of the native ones; "
@@ -190,6 +192,7 @@ static int open_report(const char *path, struct report *r)
         return cli_fail("%s: cut off after line %d; did the run reach MPI_Finalize?", path, e.line);
     if (!r->root)
         return cli_fail("%s:%d: not JSON: %s", path, e.line, e.text);
+    foreign_clean(r->root);
     r->nccl = json_object_get(r->root, "nccl");
     r->collectives = json_object_get(r->nccl ? r->nccl : r->root, "collectives");
     if (!json_is_string(json_object_get(r->root, "collshim")) ||

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/text.h"
+
 /* One way of a rail. Rates are bytes/s; 0: not known. */
 struct flow {
     double total;    /* bytes since the job began */
@@ -98,7 +100,7 @@ static void print_flow(const struct flow *f)
 void top_rails_print(const struct top_rails *r)
 {
     struct flow flow[LIVE_WAYS];
-    char rail[24];
+    char rail[24], host[19];
 
     if (!r->n)
         return;
@@ -106,7 +108,8 @@ void top_rails_print(const struct top_rails *r)
            "Mbit/s", "can", "got MB/s", "share", "Mbit/s", "can");
     for (int i = 0; i < r->n; i++) {
         snprintf(rail, sizeof rail, r->total[i].number < 0 ? "all" : "%d", (int)r->total[i].number);
-        printf("  %-18.18s %4s", r->total[i].host, rail);
+        text_show(host, sizeof host, r->total[i].host, strlen(r->total[i].host));
+        printf("  %-18s %4s", host, rail);
         for (int w = 0; w < LIVE_WAYS; w++) {
             flow[w] = flow_of(r, i, (enum live_way)w);
             print_flow(&flow[w]);

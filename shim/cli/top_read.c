@@ -19,6 +19,10 @@
 
 enum { ENVIRONMENT = 1 << 20, GENERATIONS = 32 };
 
+/* A process has a file for each backend, and those of its parents that it has forked from. Anybody
+   can make more, and a row costs 20 KB. */
+enum { PROCESS_FILES = 16, USER_ROWS = 2048 };
+
 static double now(void)
 {
     struct timespec t;
@@ -158,7 +162,19 @@ static struct top_counters *new_row(struct top_reading *r)
     return memset(&r->list[r->n], 0, sizeof *r->list);
 }
 
-/* The file by that number of a process. Returns -1: out of memory. */
+static int has_many(struct top_reading *r, unsigned uid, pid_t pid)
+{
+    int n = 0;
+
+    for (int i = 0; i < r->n; i++)
+        n += r->list[i].uid == uid;
+    if (n >= USER_ROWS)
+        skip(r, TOP_MANY, pid, "");
+    return n >= USER_ROWS;
+}
+
+/* The file by that number of a process. Returns 1 if it has the name of counters, -1: out of
+   memory. */
 static int read_descriptor(struct top_reading *r, int dir, int fds, const char *name, pid_t pid)
 {
     char link[sizeof SHOWN_NAME];
@@ -174,9 +190,10 @@ static int read_descriptor(struct top_reading *r, int dir, int fds, const char *
     fd = openat(fds, name, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     c->pid = pid;
     if (fd < 0)
-        return 0;
+        return 1;
     if (!fstat(fd, &st) && S_ISREG(st.st_mode) && !fstat(dir, &owner) &&
-        !is_known(r, st.st_dev, st.st_ino) && read_counts(r, fd, c)) {
+        !is_known(r, st.st_dev, st.st_ino) && !has_many(r, owner.st_uid, pid) &&
+        read_counts(r, fd, c)) {
         c->uid = owner.st_uid;
         c->device = st.st_dev;
         c->inode = st.st_ino;
@@ -185,7 +202,7 @@ static int read_descriptor(struct top_reading *r, int dir, int fds, const char *
         r->n++;
     }
     close(fd);
-    return 0;
+    return 1;
 }
 
 static int read_process(struct top_reading *r, int proc, const char *name)
@@ -193,20 +210,22 @@ static int read_process(struct top_reading *r, int proc, const char *name)
     int dir = openat(proc, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     int fds = dir < 0 ? -1 : openat(dir, "fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *d = fds < 0 ? NULL : fdopendir(fds);
-    int rc = 0;
+    int rc = 0, files = 0;
 
     if (dir >= 0 && fds < 0 && errno == EACCES)
         r->closed++;
-    for (struct dirent *e; d && !rc && (e = readdir(d));)
-        if (text_is_digit(e->d_name[0]))
+    for (struct dirent *e; d && rc >= 0 && files < PROCESS_FILES && (e = readdir(d));)
+        if (text_is_digit(e->d_name[0])) {
             rc = read_descriptor(r, dir, fds, e->d_name, (pid_t)atoi(name));
+            files += rc > 0;
+        }
     if (d)
         closedir(d);
     else if (fds >= 0)
         close(fds);
     if (dir >= 0)
         close(dir);
-    return rc;
+    return rc < 0 ? -1 : 0;
 }
 
 /* A launcher may be some processes above its ranks. */

@@ -29,7 +29,7 @@ struct top_counters {
 };
 
 /* Why counters that are there are not shown. */
-enum top_skip { TOP_FOREIGN, TOP_GARBAGE, TOP_SKIPS };
+enum top_skip { TOP_FOREIGN, TOP_GARBAGE, TOP_MANY, TOP_SKIPS };
 
 struct top_reading {
     struct top_counters *list; /* owned; by job, then process */

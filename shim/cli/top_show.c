@@ -9,12 +9,14 @@
 #include <unistd.h>
 
 #include "config/json.h"
+#include "config/text.h"
 #include "shim/cli/cli.h"
 #include "shim/cli/top_rails.h"
 
 static const char *const skip_texts[TOP_SKIPS] = {
     [TOP_FOREIGN] = "of another build of collshim",
     [TOP_GARBAGE] = "no counters under their name",
+    [TOP_MANY] = "beyond 2,048 of a user",
 };
 
 /* The counters of one backend in the processes list[from] to list[to - 1], which are of one job. */
@@ -112,7 +114,7 @@ static const char *user_name(unsigned uid)
     struct passwd *p = getpwuid(uid);
 
     snprintf(number, sizeof number, "%u", uid);
-    return p ? p->pw_name : number;
+    return p ? text_clean(p->pw_name) : number;
 }
 
 static const char *library_of(const struct group *g, const struct top_reading *r)
@@ -178,7 +180,8 @@ void top_show_text(const struct top_reading *now, const struct top_reading *befo
         sum_up(&g, now, before, i);
         print_group(&g, now, before);
     }
-    if (now->closed || now->skipped[TOP_FOREIGN].n || now->skipped[TOP_GARBAGE].n)
+    if (now->closed || now->skipped[TOP_FOREIGN].n || now->skipped[TOP_GARBAGE].n ||
+        now->skipped[TOP_MANY].n)
         putchar('\n');
     print_skips(now);
 }

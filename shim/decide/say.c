@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "config/text.h"
 #include "shim/decide/settings.h"
 
 int say_rank;
@@ -17,6 +18,7 @@ static void print_line(enum cfg_level level, const char *format, va_list args)
     if ((int)level > settings.cfg.log)
         return;
     vsnprintf(line + n, sizeof line - n - 1, format, args);
+    text_clean(line + n); /* names may be of files and of other processes */
     memcpy(line + strlen(line), "\n", 2);
     fputs(line, stderr);
 }

@@ -127,11 +127,14 @@ cat >memfd.py <<'PY'
 import os, struct, sys, time
 what = sys.argv[1]
 fd = os.memfd_create("collshim-counters")
-head = lambda layout, at: struct.pack("<16s32sIIQQiiii16s", b"collshim counts", b"9.9\x1b[31m", layout, at, 0, 1 << 62, 1, 0, 2, 0, b"MPI").ljust(256, b"\0")
+head = lambda layout, at: struct.pack("<16s32sIIQQiiii16s", b"collshim counts", b"9.9\x1b[31m\xc2\x9b\xe2\x80\xae", layout, at, 0, 1 << 62, 1, 0, 2, 0, b"MPI").ljust(256, b"\0")
 os.write(fd, {"empty": b"", "noise": os.urandom(1 << 16), "short": b"collshim counts\0",
               "beyond": open("top.header", "rb").read()[:52] + struct.pack("<I", 1 << 31) + open("top.header", "rb").read()[56:256],
               "foreign": head(2, 4096),
-              "later": head(3, 1 << 31)}[what])
+              "later": head(3, 1 << 31), "many": open("top.header", "rb").read()}[what])
+for i in range(int(sys.argv[2])):
+    more = os.memfd_create("collshim-counters")
+    os.write(more, open("top.header", "rb").read())
 print("there", flush=True)
 time.sleep(600)
 PY
@@ -140,7 +143,7 @@ alone=(unshare --pid --fork --kill-child --mount-proc)
 "${alone[@]}" true 2>/dev/null || alone=()
 top_memfd() { # WHAT TEXT: it is named so, and no job
     # shellcheck disable=SC2016 # the inner shell's
-    "${alone[@]}" bash -c ': >memfd.out; python3 memfd.py "$1" >>memfd.out & pid=$!
+    "${alone[@]}" bash -c ': >memfd.out; python3 memfd.py "$1" 0 >>memfd.out & pid=$!
         for ((tries = 0; tries < 100; tries++)); do ! grep -q there memfd.out || break; sleep 0.1; done
         "$2" top --once --interval 0.3 >top.text; "$2" top no-such-job 2>top.none; status=$?
         kill -KILL $pid; exit $status' top_memfd "$1" "$collshim"
@@ -153,10 +156,19 @@ if type python3 >/dev/null 2>&1; then
         check "collshim top: $what under the counters' name" top_memfd "$what" "no counters under their name: 1 process"
     done
     check "collshim top: counters of another build are named" \
-        top_memfd foreign "of another build of collshim, 9.9?[31m: 1 process"
-    check "collshim top: a later layout is named" top_memfd later "of another build of collshim, 9.9?[31m: 1 process"
+        top_memfd foreign "of another build of collshim, 9.9?[31m??: 1 process"
+    check "collshim top: a later layout is named" top_memfd later "of another build of collshim, 9.9?[31m??: 1 process"
 else
     skip "collshim top: files that are not what they are called" "python3 is missing"
+fi
+
+top_many() { # files that one process has made, each as a rank's
+    python3 memfd.py many 40 >memfd.out &
+    top_pids+=("$!")
+    top_within 100 grep -q there memfd.out && top_once --json $! >top.json && jq -e '.jobs[0].processes | length == 16' top.json
+}
+if type python3 >/dev/null 2>&1 && [[ $(wc -c <top.header) -gt 4096 ]]; then
+    check "collshim top: a process shows so many rows at most" top_many
 fi
 
 # Another user's process cannot be looked into: neither that of the user `nobody` into ours, nor the other way, except by

@@ -438,7 +438,7 @@ jq -c '.ranks = -1' <<<"$one" >spool/1001/negative.json
 jq -c '.job.nodes = 1e300' <<<"$one" >spool/1001/absurd.json
 expect 0 "3 reports, 1 of them partial, jobs begun from 2023-11-14 22:13 to 2023-11-16 02:00 UTC" timeout 20 "$collshim" site spool
 expect 0 "1 file cut off: 1000/cut.json" "$collshim" site spool
-expect 0 "1 file larger than 16 MiB: 1001/huge.json" "$collshim" site spool
+expect 0 "1 file larger than 4 MiB: 1001/huge.json" "$collshim" site spool
 expect 0 "6 files no report: " "$collshim" site spool
 expect 0 "Node hours 6; in collectives 0.02083; saved 0.001389 +- 0.0008, 0.02 %" "$collshim" site spool
 expect 0 "Next: look at bad?[2Jone\"\\ with" "$collshim" site spool
@@ -478,6 +478,8 @@ else
     skip "10,000 reports take 30 s at most" "time is not installed"
 fi
 rm -r many
+# shellcheck source=test/cli/cases_foreign.sh
+. "$here/cases_foreign.sh"
 
 expect 0 "link_reduce:" "$collshim" rates
 expect 0 '"reduce": {' "$collshim" rates --json
