@@ -4,6 +4,7 @@
  * Everything here is read from the same tables that the preload uses, so it
  * cannot say something else than what a job would do with this environment.
  */
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -281,7 +282,7 @@ static void json_site(struct json *j, const struct cfg_site *r)
     json_close(j, '}');
 }
 
-static void print_json(const struct cfg *c, const struct libraries *l)
+static void print_json(const struct cfg *c, const struct libraries *l, const char *hash)
 {
     struct json j = json_begin(stdout);
     char gpus[4096];
@@ -297,6 +298,7 @@ static void print_json(const struct cfg *c, const struct libraries *l)
     json_algorithms(&j);
     json_site(&j, &c->rules);
     json_settings(&j, c);
+    json_string(&j, "profile_hash", hash[0] ? hash : NULL);
     json_close(&j, '}');
 }
 
@@ -324,8 +326,9 @@ static void check_pair(struct cfg *c, const char *collective, const char *algori
                 n.best ? n.best : "");
 }
 
-/* What the preload finds out later than cfg_load: do the names exist, can the topology be? */
-static void check_meaning(struct cfg *c)
+/* What the preload finds out later than cfg_load: do the names exist, can the topology be? hash: of
+   the profile's rows, or "". */
+static void check_meaning(struct cfg *c, char *hash, size_t size)
 {
     char collective[SHORT], algorithm[CFG_TEXT_MAX], why[SHORT];
     struct tuning profile;
@@ -335,6 +338,7 @@ static void check_meaning(struct cfg *c)
          cfg_algorithm_pair(c, i, collective, sizeof collective, algorithm, sizeof algorithm); i++)
         check_pair(c, collective, algorithm);
     tuning_load(c, &profile);
+    snprintf(hash, size, tuning_hash(&profile) ? "%016" PRIx64 : "", tuning_hash(&profile));
     tuning_free(&profile);
     if (!c->topology[0])
         return;
@@ -380,6 +384,7 @@ int cli_info(int argc, char **argv)
                                          {NULL, NULL, NULL}};
     static struct libraries libraries;
     static struct cfg cfg;
+    char hash[24];
 
     left = cli_options(argc, argv, options, usage);
     if (left < 0)
@@ -393,16 +398,18 @@ int cli_info(int argc, char **argv)
     if (markdown)
         return print_markdown();
     cfg_load(&cfg, NULL);
-    check_meaning(&cfg);
+    check_meaning(&cfg, hash, sizeof hash);
     libraries_find(&libraries);
     if (json) {
-        print_json(&cfg, &libraries);
+        print_json(&cfg, &libraries, hash);
     } else {
         puts("collshim " COLLSHIM_VERSION "\n");
         print_libraries(&libraries);
         print_algorithms(width);
         print_site(&cfg);
         print_settings(&cfg, width);
+        if (hash[0])
+            printf("  the profile's rows have the hash %s\n", hash);
     }
     return report_problems(&cfg);
 }

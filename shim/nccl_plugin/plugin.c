@@ -3,17 +3,22 @@
  * The ranks cannot compare what they have read: NCCL gives a plugin no way to talk, and none is
  * needed by NCCL_ALGO either. So nothing here may differ between ranks by itself. A store
  * (COLLSHIM_STORE) changes while a job starts, and is not read. A site's stop file appears while
- * one starts: it ends the report, not the tuner.
+ * one starts: it ends the report, not the tuner. A profile may be replaced while one starts, or
+ * lack on one host: its name, which the ranks have in common, says by a hash what is in it. Without
+ * a hash no rank uses its rows; a rank that reads anything else refuses to start.
  */
 #define _GNU_SOURCE
 #include "shim/nccl_plugin/plugin.h"
 
 #include <dlfcn.h>
+#include <inttypes.h>
 #include <link.h>
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "config/profile.h"
+#include "config/text.h"
 #include "shim/decide/job.h"
 #include "shim/decide/reporter.h"
 #include "shim/decide/say.h"
@@ -23,6 +28,8 @@ static struct {
     pthread_once_t once;
     const struct plan_variant *forced[COLL_COUNT]; /* by COLLSHIM_ALGORITHM */
     int nforced, rows;
+    int unlike;  /* the profile is not what the hash in its name says */
+    int unnamed; /* it has rows, and no hash in its name */
 } plugin = {.once = PTHREAD_ONCE_INIT};
 
 /* Names with a slash are NCCL's; others may be the MPI library's, which complains of them itself.
@@ -42,6 +49,57 @@ static void look_up_forced(enum plan_collective c)
                     plan_collective_name(c), name);
 }
 
+/* Do 16 hexadecimal digits in the file's name, as a word, say what is in it? *hash: these. */
+static int find_hash(const char *path, uint64_t *hash)
+{
+    const char *slash = strrchr(path, '/');
+    size_t n;
+
+    for (const char *at = slash ? slash + 1 : path; *at; at += n ? n : 1) {
+        for (n = 0; text_is_letter(at[n]) || text_is_digit(at[n]);)
+            n++;
+        if (n == 16 && strspn(at, "0123456789abcdef") == n) {
+            *hash = strtoull(at, NULL, 16);
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static void look_up_rows(const struct cfg *cfg)
+{
+    uint64_t named = 0;
+    int has_hash = find_hash(cfg->profile, &named);
+
+    for (int i = 0; i < settings.tuning.nrows; i++)
+        plugin.rows += settings.tuning.row[i].variant != NULL;
+    plugin.unlike = has_hash && named != tuning_hash(&settings.tuning);
+    plugin.unnamed = !has_hash && plugin.rows;
+    if (plugin.unlike || plugin.unnamed)
+        plugin.rows = 0;
+}
+
+/* Once, and only where NCCL looks for a tuner. */
+static void complain_of_profile(void)
+{
+    const char *profile = settings.cfg.profile;
+    uint64_t hash = tuning_hash(&settings.tuning);
+    static int said;
+
+    if (!(plugin.unlike || plugin.unnamed) || __atomic_exchange_n(&said, 1, __ATOMIC_RELAXED))
+        return;
+    if (plugin.unlike)
+        say_here(CFG_LEVEL_ERROR,
+                 "COLLSHIM_PROFILE: %s has the hash %016" PRIx64 " instead of the one in its name: "
+                 "ranks may have read other rows, and NCCL does not start",
+                 profile, hash);
+    else
+        say(CFG_LEVEL_WARN,
+            "COLLSHIM_PROFILE: %s: rows for NCCL's own algorithms are left out, as the file might "
+            "change while a job starts; a copy that has %016" PRIx64 " in its name does not",
+            profile, hash);
+}
+
 static void open_once(void)
 {
     struct cfg *cfg = &settings.cfg;
@@ -51,8 +109,7 @@ static void open_once(void)
         tuning_load(cfg, &settings.tuning); /* for the tuner, see above */
     for (int c = 0; c < COLL_COUNT; c++)
         look_up_forced((enum plan_collective)c);
-    for (int i = 0; i < settings.tuning.nrows; i++)
-        plugin.rows += settings.tuning.row[i].variant != NULL;
+    look_up_rows(cfg);
     say_rank = reporter_is_launched_as_another();
     settings_complain();
     job_open();
@@ -73,7 +130,7 @@ int plugin_refuses(void)
 {
     const struct cfg *cfg = read_settings();
 
-    return cfg->strict && cfg->problems > 0;
+    return plugin.unlike || (cfg->strict && cfg->problems > 0);
 }
 
 int plugin_wants_tuner(void)
@@ -82,6 +139,7 @@ int plugin_wants_tuner(void)
 
     if (cfg->rules.own_mode == CFG_MODE_OFF)
         return 0;
+    complain_of_profile();
     if (!plugin.rows && !plugin.nforced && cfg->mode != CFG_MODE_OFF)
         say(CFG_LEVEL_INFO, "NCCL's tuner plugin: no row names an algorithm of NCCL's own, so NCCL "
                             "does without it");
@@ -150,6 +208,8 @@ const struct plan_variant *plugin_choose(enum plan_collective c, int nranks, int
         return NULL;
     if (choice->native || choice->forced)
         return plugin.forced[c];
+    if (!plugin.rows)
+        return NULL;
     row = tuning_find_native(&settings.tuning, c, nnodes, (nranks + nnodes - 1) / nnodes, bytes);
     if (!row || !row->variant)
         return NULL;

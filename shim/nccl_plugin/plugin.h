@@ -18,7 +18,8 @@ int plugin_wants_profiler(void);
 int plugin_has_preload(void);
 int plugin_preload_sees(const void *in_nccl);
 
-/* A setting is wrong, and COLLSHIM_STRICT refuses that. */
+/* A setting is wrong, and COLLSHIM_STRICT refuses that; or the profile is not the one that its name
+   promises, and other ranks may have read another. */
 int plugin_refuses(void);
 
 /* The variant that COLLSHIM_ALGORITHM or the profile names for NCCL's own call of that many bytes
@@ -27,7 +28,7 @@ int plugin_refuses(void);
 const struct plan_variant *plugin_choose(enum plan_collective c, int nranks, int nnodes,
                                          uint64_t bytes, int *channels);
 
-/* Rows of the profile that name a variant, for NCCL's log. */
+/* Rows of the profile that name a variant, and may be used. */
 int plugin_rows(void);
 
 #endif

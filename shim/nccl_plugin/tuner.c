@@ -36,7 +36,9 @@ static int open_comm(int version, void **context, size_t nranks, size_t nnodes, 
 
     *context = NULL;
     if (plugin_refuses()) {
-        tell(log, ABI_LOG_WARN, "COLLSHIM_STRICT refuses a bad setting");
+        tell(log, ABI_LOG_WARN,
+             "a bad setting is refused (COLLSHIM_STRICT, or a profile of another hash than its "
+             "name has)");
         return ABI_INVALID_USAGE;
     }
     tell(log, ABI_LOG_INFO, "NCCL's tuner");

@@ -34,6 +34,13 @@ ok 'it needs libc alone' $?
   'ncclProfiler_v4 ncclProfiler_v5 ncclProfiler_v6 ncclTunerPlugin_v4 ncclTunerPlugin_v5 ncclTunerPlugin_v6 ' ]
 ok 'it exports what NCCL looks for, and nothing else' $?
 
+# named FILE: prints the name of a copy that has the hash of its rows in it
+named() {
+  local hash
+  hash=$(COLLSHIM_PROFILE=$1 "$build/collshim" info --json 2>/dev/null | jq -r .profile_hash)
+  cp "$1" "$1.$hash.profile" && printf '%s' "$1.$hash.profile"
+}
+
 # 2. Without work there is no plugin: NCCL chooses by itself.
 plays 'nothing is configured' absent
 said_nothing
@@ -44,7 +51,7 @@ plays 'off' COLLSHIM_MODE=off COLLSHIM_ALGORITHM=allreduce=native:ring/ll COLLSH
 [ ! -e "$tmp/off.nccl" ]
 ok 'off: no report' $?
 printf '%s\n' 'allreduce 99x* * native:ring/ll channels=4' 'bcast * 7 native:ring/ll' 'alltoall * * native' >"$tmp/elsewhere"
-plays 'rows for other shapes and sizes' COLLSHIM_PROFILE="$tmp/elsewhere" untouched
+plays 'rows for other shapes and sizes' COLLSHIM_PROFILE="$(named "$tmp/elsewhere")" untouched
 
 # 3. The profile's rows, by each version of the tuner.
 cat >"$tmp/profile" <<'TXT'
@@ -58,33 +65,49 @@ bcast 4x8 * native:ring/ll
 reduce 4x8 * native:ring/simple channels=3
 TXT
 sed -i 's/\*-65K/1-65K/' "$tmp/profile"
-plays 'a profile' COLLSHIM_PROFILE="$tmp/profile" chosen
+# A file that might change while a job starts would part its ranks: the name that they have in common must say what is in
+# it. Without that none uses it; with it, whoever reads anything else does not start.
+plays 'a profile without a hash in its name' COLLSHIM_PROFILE="$tmp/profile" absent_tuner
+[ "$(grep -c 'rows for NCCL.s own algorithms are left out' "$tmp/said")" -eq 1 ] && [ "$(wc -l <"$tmp/said")" -eq 1 ]
+ok 'a profile without a hash in its name: one line' $?
+profile=$(named "$tmp/profile")
+said_hash=$(grep -o '[0-9a-f]\{16\}' "$tmp/said")
+[ "$profile" = "$tmp/profile.$said_hash.profile" ]
+ok 'a profile without a hash in its name: the line and collshim info have it' $?
+sed 's/ring/tree/' "$profile" >"$tmp/other.$said_hash"
+plays 'a profile that was replaced' COLLSHIM_PROFILE="$tmp/other.$said_hash" refused
+plays 'a profile that one host lacks' COLLSHIM_PROFILE="$tmp/lacking.$said_hash" refused
+plays 'a rank that reads another profile and keeps quiet' RANK=3 COLLSHIM_PROFILE="$tmp/other.$said_hash" refused
+grep -q 'instead of the one in its name' "$tmp/said"
+ok 'a rank that reads another profile: it says why' $?
+plays 'a profile' COLLSHIM_PROFILE="$profile" chosen
 said_nothing
 ok 'a profile: nothing is said' $?
-plays 'ranks that differ' COLLSHIM_PROFILE="$tmp/profile" uniform
-plays 'COLLSHIM_ALGORITHM before the profile' COLLSHIM_PROFILE="$tmp/profile" \
+plays 'ranks that differ' COLLSHIM_PROFILE="$profile" uniform
+plays 'COLLSHIM_ALGORITHM before the profile' COLLSHIM_PROFILE="$profile" \
   COLLSHIM_ALGORITHM=allreduce=native:tree/ll,bcast=native,reduce=parallel_rings,reduce_scatter_block=native:no/such forced
 [ "$(grep -c 'reduce_scatter_block=native:no/such: NCCL has no such algorithm' "$tmp/said")" -eq 1 ] && [ "$(wc -l <"$tmp/said")" -eq 1 ]
 ok 'COLLSHIM_ALGORITHM: a name that is none costs one line' $?
-plays 'no other rounding' COLLSHIM_EXACT=1 COLLSHIM_PROFILE="$tmp/profile" exact
+plays 'no other rounding' COLLSHIM_EXACT=1 COLLSHIM_PROFILE="$profile" exact
 # One host's site file must not part the ranks: the tuner goes on, the report ends.
 mkdir -p "$tmp/site" && touch "$tmp/site/off"
 if [ -d /etc/collshim ]; then
   skip 'a site that has stopped collshim' '/etc/collshim is there'
 else
-  plays 'a site that has stopped collshim: the tuner' COLLSHIM_SITE="$tmp/site" COLLSHIM_PROFILE="$tmp/profile" chosen
+  plays 'a site that has stopped collshim: the tuner' COLLSHIM_SITE="$tmp/site" COLLSHIM_PROFILE="$profile" chosen
   plays 'a site that has stopped collshim: the profiler' COLLSHIM_SITE="$tmp/site" COLLSHIM_REPORT="$tmp/report" absent_profiler
 fi
 
 # 4. Bad profiles: a line for each row, the others hold. With COLLSHIM_STRICT no communicator is made.
 sed '1i allreduce * * native:ring/l128' "$tmp/profile" >"$tmp/bad"
-plays 'a bad row' COLLSHIM_PROFILE="$tmp/bad" chosen
-[ "$(cat "$tmp/said")" = "collshim: $tmp/bad:1: NCCL has no 'native:ring/l128' for allreduce; the nearest is native:ring/ll128 (the row is left out)" ]
+bad=$(named "$tmp/bad")
+plays 'a bad row' COLLSHIM_PROFILE="$bad" chosen
+[ "$(cat "$tmp/said")" = "collshim: $bad:1: NCCL has no 'native:ring/l128' for allreduce; the nearest is native:ring/ll128 (the row is left out)" ]
 ok 'a bad row: one line' $?
-plays 'a bad row, on a rank that keeps quiet' RANK=3 COLLSHIM_PROFILE="$tmp/bad" chosen
+plays 'a bad row, on a rank that keeps quiet' RANK=3 COLLSHIM_PROFILE="$bad" chosen
 said_nothing
 ok 'a bad row, on a rank that keeps quiet: no line' $?
-plays 'a bad row, strictly' COLLSHIM_STRICT=1 COLLSHIM_PROFILE="$tmp/bad" refused
+plays 'a bad row, strictly' COLLSHIM_STRICT=1 COLLSHIM_PROFILE="$bad" refused
 plays 'no such profile' COLLSHIM_PROFILE="$tmp/none" absent_tuner
 [ "$(grep -c "$tmp/none: no such file" "$tmp/said")" -eq 1 ]
 ok 'no such profile: one line' $?
@@ -114,7 +137,8 @@ reported 'v6: copy engines' "$same"' choice("allgather") | any(.algorithm == "co
 grep -q '^allreduce: 11 calls, 0 rerouted' "$tmp/table" && grep -qE '^ +allreduce +4MiB +ring +ll128 +4 +10 +250\.0$' "$tmp/table"
 ok 'collshim report shows it' $?
 printf '%s\n' 'allreduce * * native:ring/ll128' 'allgather * * native:ring/simple' >"$tmp/ring"
-plays 'a report with a tuner' COLLSHIM_PROFILE="$tmp/ring" COLLSHIM_REPORT="$tmp/report" report_v5
+ring=$(named "$tmp/ring")
+plays 'a report with a tuner' COLLSHIM_PROFILE="$ring" COLLSHIM_REPORT="$tmp/report" report_v5
 reported 'a tuner: calls that took what was named' '.nccl.plugin.tuner == 5 and ([.nccl.collectives[] | select(.collective == "allreduce") |
   .rerouted, .algorithms, .native] == [10, {"native:ring/ll128": 10}, {"NCCL took another algorithm than was named: not there, or chosen for a group": 1}])'
 
@@ -144,7 +168,7 @@ plays 'closed and opened again' COLLSHIM_REPORT="$tmp/report" reopened
 [ "$(calls)" = 3 ]
 ok 'closed and opened again: one report of all' $?
 ln -s "$plugin" "$tmp/libnccl-profiler-collshim.so"
-plays 'the name of a profiler' PROFILER="$tmp/libnccl-profiler-collshim.so" COLLSHIM_PROFILE="$tmp/ring" COLLSHIM_REPORT="$tmp/report" two_names
+plays 'the name of a profiler' PROFILER="$tmp/libnccl-profiler-collshim.so" COLLSHIM_PROFILE="$ring" COLLSHIM_REPORT="$tmp/report" two_names
 reports '.nccl.plugin == {tuner: 5, profiler: 5}'
 ok 'the name of a profiler: one report' $?
 
@@ -152,7 +176,7 @@ ok 'the name of a profiler: one report' $?
 #    in the process.
 if [ -e "$build/libcollshim-nccl.so" ] && [ -e "$build/ncclsim/libnccl.so.2" ]; then
   plays 'beside the preload' LD_PRELOAD="$build/libcollshim.so" LD_LIBRARY_PATH="$build/gpusim" LIBRARY="$build/ncclsim/libnccl.so.2" \
-    COLLSHIM_LOG=info COLLSHIM_PROFILE="$tmp/ring" COLLSHIM_REPORT="$tmp/beside" beside_the_preload
+    COLLSHIM_LOG=info COLLSHIM_PROFILE="$ring" COLLSHIM_REPORT="$tmp/beside" beside_the_preload
   [ "$(grep -c 'the preload sees these calls' "$tmp/said")" -eq 1 ]
   ok 'beside the preload: it says so' $?
   [ ! -e "$tmp/beside.nccl" ] && [ "$(jq '[.nccl.collectives[].calls] | add' "$tmp/beside.nccl_plugin")" = 1 ]
@@ -166,7 +190,7 @@ plays 'a preload that sees no NCCL' LD_PRELOAD="$build/libcollshim.so" COLLSHIM_
 [ "$(calls)" = 12 ]
 ok 'a preload that sees no NCCL: the plugin reports' $?
 
-plays 'what it costs' COLLSHIM_PROFILE="$tmp/profile" COLLSHIM_REPORT="$tmp/report" cost
+plays 'what it costs' COLLSHIM_PROFILE="$profile" COLLSHIM_REPORT="$tmp/report" cost
 
 # 8. The real library.
 found=()
@@ -176,7 +200,7 @@ offsets() { # of the functions that plugin_real calls
 real() { # VARIABLE=VALUE...
   local status=0 out
   [ ${#found[@]} -gt 0 ] || mapfile -t found < <(offsets)
-  out=$(timeout 120 env "$@" NCCL_DEBUG=INFO COLLSHIM_PROFILE="$tmp/ring16" \
+  out=$(timeout 120 env "$@" NCCL_DEBUG=INFO COLLSHIM_PROFILE="$ring16" \
     "$build/test/plugin_real" "$library" "$plugin" "${found[@]}" 2>&1) || status=$?
   printf '%s\n' "$out" >"$tmp/said"
   if [ "$status" -eq 77 ]; then
@@ -187,13 +211,14 @@ real() { # VARIABLE=VALUE...
   add_claims 'the real library' "$status" "$out"
 }
 printf '%s\n' 'allreduce * * native:ring/ll128 channels=16' >"$tmp/ring16"
+ring16=$(named "$tmp/ring16")
 rm -f "$tmp/report.nccl"
 if [ ! -e "$library" ]; then
   skip 'the real library loads it' 'no libnccl.so.2; NCCL_LIBRARY=PATH names one'
 elif real COLLSHIM_REPORT="$tmp/report" NCCL_TUNER_PLUGIN="$plugin" NCCL_PROFILER_PLUGIN="$plugin"; then
   grep -qE 'TUNER/Plugin: Using .*collshim' "$tmp/said"
   ok 'the real library says that it uses the tuner' $?
-  grep -qF "collshim $("$build/collshim" --version | awk '{ print $2 }'): NCCL's tuner, profile $tmp/ring16, hash " "$tmp/said"
+  grep -qF "collshim $("$build/collshim" --version | awk '{ print $2 }'): NCCL's tuner, profile $ring16, hash " "$tmp/said"
   ok "NCCL's log has the profile and its hash" $?
   told=$(grep -c '^told' "$tmp/said")
   if [ "$told" -eq 0 ]; then
