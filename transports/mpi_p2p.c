@@ -21,6 +21,7 @@ struct p2p {
     int *index;                      /* [room] owned: what Testsome reports */
     MPI_Status *status;              /* [room] owned */
     unsigned active, room;
+    int error; /* of every later call: see p2p_abandon */
 };
 
 static int p2p_reserve(void *state, unsigned nslots)
@@ -28,8 +29,8 @@ static int p2p_reserve(void *state, unsigned nslots)
     struct p2p *p = state;
 
     p->active = 0;
-    if (nslots <= p->room)
-        return 0;
+    if (p->error || nslots <= p->room)
+        return p->error;
     MPI_Request *request = malloc(nslots * sizeof(MPI_Request));
     unsigned *slot = malloc(nslots * sizeof *slot);
     int *length = malloc(nslots * sizeof *length);
@@ -151,10 +152,13 @@ static int p2p_poll(void *state, unsigned *done, unsigned *ndone)
     return 0;
 }
 
+/* Messages that have left stay with their receivers, and a later call has the same tags: there is
+   none. */
 static void p2p_abandon(void *state)
 {
     struct p2p *p = state;
 
+    p->error = -EPIPE;
     for (unsigned i = 0; i < p->active; i++)
         if (p->request[i] != MPI_REQUEST_NULL) {
             p->mpi->Cancel(&p->request[i]);

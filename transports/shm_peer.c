@@ -10,9 +10,12 @@
 #include "transports/shm_peer.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 void fifo_put(struct fifo *f, struct slot *s)
 {
@@ -311,11 +314,28 @@ void shm_peer_leave(struct peer *p)
     atomic_store_explicit(&p->in->window_state, SHM_WINDOW_CLOSED, memory_order_release);
 }
 
+/* Has that process ended? One that its parent has not waited for (a zombie) still takes signals. */
+static int has_ended(pid_t pid)
+{
+    char path[32], text[512] = "", *state;
+
+    if (kill(pid, 0))
+        return errno == ESRCH;
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return 0;
+    ssize_t n = read(fd, text, sizeof text - 1);
+    close(fd);
+    state = n > 0 ? strrchr(text, ')') : NULL; /* the name before it may hold anything */
+    return state && (state[2] == 'Z' || state[2] == 'X');
+}
+
 int shm_peer_withdraw(struct peer *p)
 {
     return !p->out || load(&p->out->window_state) == SHM_WINDOW_NONE ||
            change(p->out, SHM_WINDOW_OFFERED, SHM_WINDOW_CLOSED) ||
-           load(&p->out->window_state) == SHM_WINDOW_CLOSED || kill(p->pid, 0) != 0;
+           load(&p->out->window_state) == SHM_WINDOW_CLOSED || has_ended(p->pid);
 }
 
 static void report_arrived(struct shm *t, struct peer *p)

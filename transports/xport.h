@@ -65,10 +65,11 @@ struct xport {
        slot of a receive for which the peer sent nothing. XPORT_UNEQUAL is added if the message had
        another length; its bytes are lost. Never blocks. Returns 0 or the error code. */
     int (*poll)(void *state, unsigned *done, unsigned *ndone);
-    /* Give up everything in flight after an error. The application reuses its buffers at its own
-       risk, as after a failed call of the library. */
+    /* Give up everything in flight after an error; from then on reserve() fails. The application
+       reuses its buffers at its own risk, as after a failed call of the library. */
     void (*abandon)(void *state);
-    /* Make room for slots 0 .. nslots-1, none of them in use. Returns 0 or -ENOMEM. */
+    /* Make room for slots 0 .. nslots-1, none of them in use. Returns 0, -ENOMEM, or -EPIPE after
+       abandon(). */
     int (*reserve)(void *state, unsigned nslots);
 };
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -15,7 +16,7 @@
 #include "config/write_file.h"
 #include "shim/decide/say.h"
 
-enum { TRIES = 100, TRY_NS = 10 * 1000 * 1000 };
+enum { TRIES = 100, IDLE_TRIES = 30, TRY_NS = 10 * 1000 * 1000, MERGES = 4 };
 
 static const double between_jobs = .05; /* standard deviation of one ratio from job to job */
 static const double contradict = 3;     /* of their standard deviations: the machine is another */
@@ -258,28 +259,49 @@ static int by_day(const void *a, const void *b)
     return rc ? rc : strcmp(x->algorithm, y->algorithm);
 }
 
-/* Lock the folder, so that no lock file is left behind. Returns -1 if that takes more than a
-   second. */
-static int lock_folder(const char *path, int *fd)
+/* Has no other job written the file since? Each makes a file of its own. */
+static int is_as_read(const char *path, const struct stat *then)
+{
+    struct stat now = {0};
+
+    if (stat(path, &now))
+        return !then->st_ino;
+    return now.st_ino == then->st_ino && now.st_mtim.tv_sec == then->st_mtim.tv_sec &&
+           now.st_mtim.tv_nsec == then->st_mtim.tv_nsec;
+}
+
+/* All zero: there is none. */
+static struct stat look_at(const char *path)
+{
+    struct stat st;
+
+    return stat(path, &st) ? (struct stat){0} : st;
+}
+
+/*
+ * Lock the folder, so that no lock file is left behind. Whoever may read the folder can hold the
+ * lock for ever, and a file system may have none. So the lock only keeps jobs from working in vain
+ * (store_rows_merge), and is waited for while those before this job write the file, at most a
+ * second. Returns a descriptor to be closed, which unlocks it, or -1.
+ */
+static int lock_folder(const char *path)
 {
     const char *slash = strrchr(path, '/');
     char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
-    int rc = -1;
+    int fd = folder ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    struct stat then = look_at(path);
 
-    *fd = folder ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
     free(folder);
-    if (*fd < 0)
-        return 0; /* writing the file will say what is wrong */
-    for (int i = 0; rc && i < TRIES; i++) {
-        rc = flock(*fd, LOCK_EX | LOCK_NB);
-        if (rc && errno != EWOULDBLOCK)
-            return 0; /* a file system without locks: the last job's file stands */
-        if (rc)
-            nanosleep(&(struct timespec){.tv_nsec = TRY_NS}, NULL);
+    for (int i = 0, idle = 0; fd >= 0 && i < TRIES && idle < IDLE_TRIES; i++, idle++) {
+        if (!flock(fd, LOCK_EX | LOCK_NB) || errno != EWOULDBLOCK)
+            break;
+        nanosleep(&(struct timespec){.tv_nsec = TRY_NS}, NULL);
+        if (!is_as_read(path, &then)) {
+            then = look_at(path);
+            idle = 0;
+        }
     }
-    if (rc)
-        close(*fd);
-    return rc;
+    return fd;
 }
 
 static const struct store_rows *printed; /* by store_rows_merge, which one thread calls */
@@ -291,34 +313,45 @@ static void print_rows(FILE *f)
         store_row_print(f, &printed->row[i]);
 }
 
+/* The rows of the file, and these. Returns 0 or -1. */
+static int read_and_combine(const char *path, const struct store_rows *rows, struct store_rows *all)
+{
+    if (store_rows_read(path, all))
+        return -1;
+    for (int i = 0; i < rows->n; i++) {
+        struct store_row *there = store_rows_find(all, &rows->row[i]);
+
+        if (there)
+            store_row_combine(there, &rows->row[i]);
+        else
+            store_rows_set(all, &rows->row[i]);
+    }
+    if (all->n)
+        qsort(all->row, (size_t)all->n, sizeof *all->row, by_day);
+    return 0;
+}
+
 void store_rows_merge(const char *path, const struct store_rows *rows)
 {
     struct store_rows all;
     const char *why;
-    int fd;
+    int fd = lock_folder(path);
 
-    if (lock_folder(path, &fd) < 0) {
-        say(CFG_LEVEL_INFO, "COLLSHIM_STORE: %s: other jobs write it; nothing is added", path);
-        return;
-    }
-    if (store_rows_read(path, &all) == 0) {
-        for (int i = 0; i < rows->n; i++) {
-            struct store_row *there = store_rows_find(&all, &rows->row[i]);
+    for (int i = 0; i < MERGES; i++) {
+        struct stat then = look_at(path);
 
-            if (there)
-                store_row_combine(there, &rows->row[i]);
-            else
-                store_rows_set(&all, &rows->row[i]);
-        }
-        if (all.n)
-            qsort(all.row, (size_t)all.n, sizeof *all.row, by_day);
+        if (read_and_combine(path, rows, &all))
+            break;
         printed = &all;
-        if (config_write_file(path, print_rows, &why) < 0)
+        int written = i == MERGES - 1 || is_as_read(path, &then);
+        if (written && config_write_file(path, print_rows, &why) < 0)
             say(CFG_LEVEL_WARN, "COLLSHIM_STORE: cannot write %s: %s; it is as before", path, why);
         store_rows_free(&all);
+        if (written)
+            break;
     }
     if (fd >= 0)
-        close(fd); /* which unlocks it */
+        close(fd);
 }
 
 void store_rows_free(struct store_rows *rows)

@@ -30,6 +30,7 @@
 #include "transports/engine.h"
 #include "transports/workers.h"
 #include "transports/shm.h"
+#include "transports/shm_peer.h"
 
 enum { MOST = 12, WINDOW = 3, TAGS = 3 };
 enum way { READING, WRITING_FORBIDDEN, COPYING, FORBIDDEN, WAYS };
@@ -452,6 +453,26 @@ START_TEST(test_shm__a_tag_without_receives_blocks_no_other)
 }
 END_TEST
 
+/* A rank that has memory of its device lent takes it back once the reader is gone, also while
+   nobody has waited for that process. */
+START_TEST(test_shm__a_reader_that_has_ended_is_not_waited_for)
+{
+    static struct shm_pair pair = {.window_state = SHM_WINDOW_ACCEPTED};
+    struct peer p = {.out = &pair, .pid = fork()};
+    siginfo_t ended;
+
+    if (!p.pid)
+        for (;;)
+            pause();
+    ck_assert_int_eq(shm_peer_withdraw(&p), 0);
+    kill(p.pid, SIGKILL);
+    ck_assert_int_eq(waitid(P_PID, (id_t)p.pid, &ended, WEXITED | WNOWAIT), 0);
+    ck_assert_int_eq(shm_peer_withdraw(&p), 1);
+    waitpid(p.pid, NULL, 0);
+    ck_assert_int_eq(shm_peer_withdraw(&p), 1);
+}
+END_TEST
+
 START_TEST(test_shm__of_lengths_that_differ_both_ends_are_told_and_abandoning_is_an_error)
 {
     int member[2] = {0, 1};
@@ -545,6 +566,7 @@ Suite *suite_shm(void)
     tcase_add_test(t, test_shm__what_only_some_threads_can_read_arrives_once);
     tcase_add_loop_test(t, test_shm__a_send_is_done_when_it_has_been_received, 0, COPYING + 1);
     tcase_add_loop_test(t, test_shm__a_tag_without_receives_blocks_no_other, 0, COPYING + 1);
+    tcase_add_test(t, test_shm__a_reader_that_has_ended_is_not_waited_for);
     tcase_add_test(t,
                    test_shm__of_lengths_that_differ_both_ends_are_told_and_abandoning_is_an_error);
     tcase_add_test(t, test_shm__a_segment_that_is_not_there_or_another_is_refused);

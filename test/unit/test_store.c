@@ -7,8 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "shim/decide/store_rows.h"
@@ -222,6 +224,29 @@ START_TEST(test_store__a_file_is_bounded)
 }
 END_TEST
 
+/* Whoever reads the folder can lock it. */
+START_TEST(test_store__a_lock_of_a_stranger_keeps_no_row_away)
+{
+    struct store_rows mine = parse(ROW), back;
+    struct timespec from, to;
+
+    make_folder();
+    int fd = open(folder, O_RDONLY | O_DIRECTORY);
+    ck_assert_int_eq(flock(fd, LOCK_EX), 0);
+    clock_gettime(CLOCK_MONOTONIC, &from);
+    store_rows_merge(path, &mine);
+    clock_gettime(CLOCK_MONOTONIC, &to);
+    ck_assert_int_eq(store_rows_read(path, &back), 0);
+    ck_assert_int_eq(back.n, 1);
+    ck_assert_double_lt(
+        (double)(to.tv_sec - from.tv_sec) + 1e-9 * (double)(to.tv_nsec - from.tv_nsec), .9);
+    close(fd);
+    store_rows_free(&back);
+    store_rows_free(&mine);
+    remove_folder();
+}
+END_TEST
+
 /* Many jobs end at once: no row is lost. */
 START_TEST(test_store__jobs_that_end_together_lose_nothing)
 {
@@ -384,6 +409,7 @@ Suite *suite_store(void)
     tcase_add_test(t, test_store__a_file_is_made_and_added_to);
     tcase_add_test(t, test_store__what_is_no_store_is_not_touched);
     tcase_add_test(t, test_store__a_file_is_bounded);
+    tcase_add_test(t, test_store__a_lock_of_a_stranger_keeps_no_row_away);
     tcase_add_test(t, test_store__jobs_that_end_together_lose_nothing);
     tcase_add_test(t, test_store__what_is_learned_is_recalled);
     tcase_add_test(t, test_store__what_a_process_finds_is_kept_for_it);
