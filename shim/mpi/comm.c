@@ -57,6 +57,18 @@ static void leave_place(const struct mpi_comm *c)
         __atomic_sub_fetch(&at_once, 1, __ATOMIC_RELAXED);
 }
 
+static int held_off; /* any thread sets it */
+
+void mpi_comm_hold_off(void)
+{
+    __atomic_store_n(&held_off, 1, __ATOMIC_RELAXED);
+}
+
+int mpi_comm_held_off(void)
+{
+    return __atomic_load_n(&held_off, __ATOMIC_RELAXED);
+}
+
 void mpi_plan_release(struct mpi_plan *p)
 {
     if (!p || __atomic_sub_fetch(&p->holders, 1, __ATOMIC_ACQ_REL))
@@ -199,6 +211,8 @@ static struct mpi_comm *make_state(MPI_Comm comm, struct young *young)
     }
     if (!c || !c->bytes || !c->offset)
         own = REASON_MEMORY;
+    else if (mpi_comm_held_off())
+        own = REASON_DUPLICATING;
     else if (!take_place(c))
         own = REASON_MANY;
     verdict = foreign_reason(comm, size);

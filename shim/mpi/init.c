@@ -56,7 +56,7 @@ int mpi_wrap_Init_thread(int *argc, char ***argv, int required, int *provided)
 
 int mpi_wrap_Comm_idup(MPI_Comm comm, MPI_Comm *copy, MPI_Request *request)
 {
-    variants_hold_off();
+    mpi_comm_hold_off();
     return mpi.Comm_idup(comm, copy, request);
 }
 
@@ -64,7 +64,7 @@ int mpi_wrap_Comm_idup(MPI_Comm comm, MPI_Comm *copy, MPI_Request *request)
    without the hints. */
 int mpi_wrap_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *copy, MPI_Request *request)
 {
-    variants_hold_off();
+    mpi_comm_hold_off();
     return mpi.Comm_idup_with_info ? mpi.Comm_idup_with_info(comm, info, copy, request)
                                    : mpi.Comm_idup(comm, copy, request);
 }

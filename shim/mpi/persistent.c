@@ -150,6 +150,8 @@ static int open_self(void)
 
     if (self != MPI_COMM_NULL)
         return 1;
+    if (mpi_comm_held_off())
+        return 0;
     frees_failed = sscanf(mpi_process.library_version, "Open MPI v%d", &major) == 1 && major < 5;
     if (mpi.Comm_group(MPI_COMM_SELF, &group) != MPI_SUCCESS)
         return 0;

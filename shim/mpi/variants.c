@@ -14,7 +14,6 @@ static unsigned served; /* collectives with one that is usable, a bit each */
 
 static const struct variant_way *const ways[] = {&variants_openmpi, &variants_mpich};
 static const struct variant_way *way; /* NULL: of no library here */
-static int held_off;                  /* variants_hold_off; any thread */
 
 void variants_open(void *libmpi)
 {
@@ -60,11 +59,6 @@ void variants_close(void)
     if (way)
         way->close();
     variants_agreed(&(struct variant_set){0});
-}
-
-void variants_hold_off(void)
-{
-    __atomic_store_n(&held_off, 1, __ATOMIC_RELAXED);
 }
 
 void variants_say_fixed(const char *variable)
@@ -165,7 +159,7 @@ static MPI_Comm make(struct mpi_comm *c, const struct plan_variant *v)
     MPI_Comm comm = MPI_COMM_NULL;
     const char *key, *prefer;
 
-    if (!agree(c, !v->number || !__atomic_load_n(&held_off, __ATOMIC_RELAXED)))
+    if (!agree(c, !mpi_comm_held_off()))
         return MPI_COMM_NULL;
     int turned = way->make_begin(v, &key, &prefer) == 0;
     int rc = duplicate(c->private_comm, key, prefer, &comm);

@@ -87,10 +87,6 @@ int variants_run(struct mpi_comm *c, const struct plan_variant *v, const struct 
 
 void variants_free(struct variants *v);
 
-/* The program has begun to make a communicator without waiting for it. Any call may finish it, so
-   no variable may be changed meanwhile, and no call tells its end. */
-void variants_hold_off(void);
-
 /* How one library is told. */
 struct variant_way {
     enum variant_library library;

@@ -97,6 +97,19 @@ other_children() {
     done
 }
 
+# Where every call would be rerouted at once.
+duplications() {
+    begin "first calls while a communicator is being duplicated"
+    limit=60 # read by launch
+    launch 3 COLLSHIM_GUARD=0 -- "$programs/duplicate"
+    limit=240
+    want_right
+    want_lines
+    want_number allgather .rerouted -eq 0
+    want_number allgather '.native["first seen behind a call of MPI_Comm_idup"]' -gt 0
+    finish
+}
+
 # A profiling tool sees the application's calls as it does without us, in either order, and we see
 # them too; it sees none of ours.
 tools() {
@@ -173,5 +186,6 @@ cases_process() {
     ends
     later_processes
     other_children
+    duplications
     tools
 }

@@ -200,7 +200,7 @@ cases_variants() {
         openmpi)
             left_alone "a variable that the site has set" 24 "$cannot" "$line" -- - OMPI_MCA_coll_tuned_use_dynamic_rules=1 \
                 OMPI_MCA_coll_tuned_allreduce_algorithm=4
-            left_alone "no variants while a communicator is being made" 26 "$cannot" -- idup
+            left_alone "no variants while a communicator is being made" 24 "$cannot" -- idup
             ;;
         mpich)
             left_alone "a variable that the site has set" 24 "$cannot" "$line" -- - MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM=smp

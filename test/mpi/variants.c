@@ -8,7 +8,8 @@
  * HOW: multiple  MPI_Init_thread asks for MPI_THREAD_MULTIPLE; exit code 77 if it is not given
  *      small     2100 Allreduces of 8 KiB on MPI_COMM_WORLD, then 6 of 8 bytes
  *      long      8000 Allreduces of 1 KiB
- *      idup      a communicator is being made without waiting while the first calls are made
+ *      idup      a communicator is being made without waiting while the first of these calls are
+ *                made; another call comes before that
  */
 #include <math.h>
 
@@ -92,8 +93,12 @@ int main(int argc, char **argv)
         MPI_Finalize();
         return EXIT_SKIP;
     }
-    if (!strcmp(how, "idup"))
+    if (!strcmp(how, "idup")) {
+        int all[64];
+
+        MPI_Allgather(&world_rank, 1, MPI_INT, all, 1, MPI_INT, MPI_COMM_WORLD);
         MPI_Comm_idup(MPI_COMM_WORLD, &copy, &request);
+    }
     if (!strcmp(how, "small")) {
         small(2100, 2048);
         small(6, 2);
