@@ -55,7 +55,8 @@ static void together(MPI_Comm across, int high)
     MPI_Comm_free(&merged);
 }
 
-/* 96 KiB: reductions of that size are those whose ranks ask each other how long they have waited. */
+/* 96 KiB: reductions of that size are those whose ranks ask each other how long they have waited.
+ */
 enum { LARGE = 24576, ROUNDS = 12 };
 static int out[LARGE], in[MOST * LARGE];
 
@@ -251,11 +252,10 @@ static int spawn(int argc, char **argv, MPI_Comm *across)
         arguments[n++] = argv[1];
         arguments[n++] = argv[2];
     }
-    int code = argc > 2
-                   ? MPI_Comm_spawn("/usr/bin/env", arguments, CHILDREN, MPI_INFO_NULL, 0,
-                                    MPI_COMM_WORLD, across, MPI_ERRCODES_IGNORE)
-                   : MPI_Comm_spawn(argv[0], argv + 1, CHILDREN, MPI_INFO_NULL, 0, MPI_COMM_WORLD,
-                                    across, MPI_ERRCODES_IGNORE);
+    int code = argc > 2 ? MPI_Comm_spawn("/usr/bin/env", arguments, CHILDREN, MPI_INFO_NULL, 0,
+                                         MPI_COMM_WORLD, across, MPI_ERRCODES_IGNORE)
+                        : MPI_Comm_spawn(argv[0], argv + 1, CHILDREN, MPI_INFO_NULL, 0,
+                                         MPI_COMM_WORLD, across, MPI_ERRCODES_IGNORE);
     free(arguments);
     return code;
 }
