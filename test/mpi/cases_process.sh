@@ -85,7 +85,7 @@ other_children() {
         limit=60 # read by launch
         if [ $how = bare ]; then settings=(COLLSHIM_MIN_BYTES=64KiB); else settings=(COLLSHIM_GUARD=0); fi
         # shellcheck disable=SC2086 # words
-        launch 2 COLLSHIM_REPORT=off -- "$programs/spawn" "$seed" ${children[$how]}
+        launch 2 COLLSHIM_REPORT= -- "$programs/spawn" "$seed" ${children[$how]}
         limit=240
         if [ "$rc" -eq 77 ]; then
             skip "$name" "this $family cannot spawn here"
