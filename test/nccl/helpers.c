@@ -62,12 +62,17 @@ static int find_helpers(int *pid, int most)
     return n;
 }
 
-static void kill_a_helper(void)
+static void signal_a_helper(int number)
 {
     int pid[64], n = find_helpers(pid, 64);
 
     if (n)
-        kill(pid[n / 2], SIGKILL);
+        kill(pid[n / 2], number);
+}
+
+static void kill_a_helper(void)
+{
+    signal_a_helper(SIGKILL);
 }
 
 /* A sum over all ranks: rank r brings r + 1 and the element's number. */
@@ -133,7 +138,7 @@ static void sum_once(struct rank *r, const char *what)
 
 /* A call that has begun on all ranks loses a helper of one: all are told, none hangs, one more call
    says so, and the communicator is the library's from then on. */
-static void test_helper_killed(struct rank *r)
+static void lose_a_helper(struct rank *r, int number)
 {
     CUdeviceptr flag = (CUdeviceptr)device_new(4);
     CUstream other = stream_new();
@@ -149,7 +154,7 @@ static void test_helper_killed(struct rank *r)
     NCCL(sum_call(r, data));
     ranks_meet(r);
     if (r->rank == r->nranks - 1)
-        kill_a_helper();
+        signal_a_helper(number);
     for (int i = 0; helped && state == ncclSuccess && i < PATIENCE_MS; i++) {
         NCCL(ncclCommGetAsyncError(r->comm, &state));
         usleep(1000);
@@ -175,6 +180,17 @@ static void test_helper_killed(struct rank *r)
     sum_once(r, "a communicator made after the loss");
     device_free((void *)flag);
     CUDA(StreamDestroy(other));
+}
+
+static void test_helper_killed(struct rank *r)
+{
+    lose_a_helper(r, SIGKILL);
+}
+
+/* The same of one that is stopped, which its owner finds out within some seconds, and ends. */
+static void test_helper_stopped(struct rank *r)
+{
+    lose_a_helper(r, SIGSTOP);
 }
 
 /* Between calls nothing is lost, and the program hears of nothing. All ranks know once their own
@@ -351,6 +367,7 @@ static void test_many_communicators(struct rank *r)
 const struct test_case cases_helpers[] = {
     {"many_communicators", test_many_communicators},
     {"helper_killed", test_helper_killed},
+    {"helper_stopped", test_helper_stopped},
     {"helper_killed_idle", test_helper_killed_idle},
     {"helper_killed_anytime", test_helper_killed_anytime},
     {"rank_killed", test_rank_killed},

@@ -60,7 +60,7 @@ all=(reductions moves exchanges messages premul_unseen nothing one_rank groups m
   captured_first capture_elsewhere
   captured_other captured_mapped captured_registered captured_group rates set_rates two_level_rates group_rates message_rates memory memory_for_others)
 small=(full_device) # of a device that the simulated driver can fill
-processes_only=(forks debugged) # of ranks that are processes
+processes_only=(forks debugged helper_stopped) # of ranks that are processes, the last of which lose their helpers
 late=(captured_late captured_again fresh ahead links_change settled_rates) # many calls
 slow=(sets_apart late_once) # several times until a rank has lost its patience
 # But those of which a rerouted run waits 5 s for ranks that do not come.
