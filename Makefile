@@ -161,6 +161,8 @@ ARCH_CFLAGS := -DCOLLSHIM_CUDA_ARCHS='"$(CUDA_ARCHS:%=sm_%) and newer"'
 $(WITH_CUDA_H): HEADER_CFLAGS := $(CUDA_CFLAGS)
 $(WITH_NCCL_H): HEADER_CFLAGS := $(NCCL_CFLAGS)
 $(call pic,transports/cuda_reduce.c): OWN_CFLAGS += $(ARCH_CFLAGS)
+# Lengths travel through these folders: what narrows one says so, by a cast with its reason.
+$(foreach d,pic $(FAMILIES),$(addprefix $(B)/$(d)/,planners/%.o transports/%.o)): OWN_CFLAGS += -Wconversion -Wno-sign-conversion
 $(call pic,shim/cli/lp.c): OWN_CFLAGS += $(if $(GLPK),-DCOLLSHIM_GLPK)
 $(call pic,shim/cli/lines.c): OWN_CFLAGS += $(if $(DW),-DCOLLSHIM_LIBDW)
 $(call pic,shim/decide/walk.c): OWN_CFLAGS += $(if $(UNWIND),-DCOLLSHIM_LIBUNWIND)

@@ -142,7 +142,7 @@ int aligned_by_node(const struct topo *t, struct topo **used_p)
         return -ENOMEM;
     }
     for (size_t i = 0; i < cells; i++)
-        rate[i] = t->rate[i] < fastest / negligible ? 1 : t->rate[i];
+        rate[i] = t->rate[i] < fastest / (double)negligible ? 1 : t->rate[i];
     for (int r = 0; r < t->nrails; r++)
         used->rail[r].latency_ns = t->rail[r].latency_ns;
     topo_take_rail_rates(used, rate);

@@ -43,7 +43,8 @@ static void *packed_side(const struct mpi_call *call, const struct layout *layou
 /*
  * The library's function, with bytes. Open MPI's modified Bruck measures received blocks by the
  * extent of the sent ones (4.1.4), and MPICH's Bruck expects every rank's type to be its own
- * (4.0.2). Without memory the rank takes part as it can: the others wait for it.
+ * (4.0.2). Without memory the rank takes part as it can: the others wait for it. An int counts the
+ * bytes: variants_prepare() lets no other call through.
  */
 static int native_alltoall_bytes(const struct mpi_call *call)
 {

@@ -27,7 +27,7 @@ struct bcast_arguments {
 /*
  * The library's function, with bytes. Some algorithms of Open MPI cut the vector into segments of
  * whole elements, by each rank's own datatype. Ranks may have different datatypes, and then their
- * segments would not match.
+ * segments would not match. An int counts the bytes: variants_prepare() lets no other call through.
  */
 static int native_bcast_bytes(const struct mpi_call *call)
 {

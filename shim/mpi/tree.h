@@ -6,7 +6,7 @@
  *
  * Messages travel on MPI_COMM_WORLD, point to point. No receive of the application can take them:
  * each is received before the receiver's MPI_Init returns, and messages between two ranks keep
- * their order.
+ * their order. A value is a few KiB at most.
  *
  * Thread rule: the thread in MPI_Init.
  */

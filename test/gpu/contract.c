@@ -151,8 +151,10 @@ int main(int argc, char **argv)
     gpu_test_events();
     gpu_test_values();
     gpu_test_peers();
-    if (!given(argv, "--without-kernels"))
+    if (!given(argv, "--without-kernels")) {
         gpu_test_kernels();
+        gpu_test_lengths();
+    }
     if (violations && !given(argv, "--without-kernels"))
         gpu_test_faults();
     if (violations)

@@ -48,6 +48,7 @@ void gpu_test_events(void);
 void gpu_test_values(void);
 void gpu_test_peers(void);
 void gpu_test_kernels(void);
+void gpu_test_lengths(void);
 void gpu_test_faults(void); /* simulated, and with kernels */
 void gpu_test_simulation(void);
 void gpu_print_rates(void);

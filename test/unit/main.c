@@ -24,6 +24,7 @@ static int run(void)
     srunner_add_suite(r, suite_variants());
     srunner_add_suite(r, suite_lanes());
     srunner_add_suite(r, suite_lengths());
+    srunner_add_suite(r, suite_ucx());
     srunner_add_suite(r, suite_compose_recipes());
     srunner_add_suite(r, suite_shm());
     srunner_add_suite(r, suite_route());

@@ -17,6 +17,7 @@ Suite *suite_compose(void);
 Suite *suite_variants(void);
 Suite *suite_lanes(void);
 Suite *suite_lengths(void);
+Suite *suite_ucx(void);
 Suite *suite_compose_recipes(void);
 Suite *suite_shm(void);
 Suite *suite_route(void);
