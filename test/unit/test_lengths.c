@@ -17,6 +17,8 @@
 #include <unistd.h>
 
 #include "planners/check/check.h"
+#include "planners/slices.h"
+#include "shim/helper/mailbox.h"
 #include "test/unit/random.h"
 #include "test/unit/suites.h"
 #include "test/unit/test_topo.h"
@@ -153,6 +155,59 @@ START_TEST(test_lengths__a_longer_chunk_is_no_plan)
         plan_send(b, 1, 0, PLAN_INPUT, 0, FOUR_GIB);
         ck_assert_int_eq(plan_build_finish(b, "test", FOUR_GIB, 0, 0, 0, &p), -EOVERFLOW);
     }
+}
+END_TEST
+
+/* Helpers ------------------------------------------------------------------------------------- */
+
+START_TEST(test_lengths__slices_are_all_of_a_call)
+{
+    static const enum plan_collective cut[] = {COLL_ALLREDUCE, COLL_ALLGATHER, COLL_BCAST};
+    struct topo *t = shape(0);
+
+    for (int i = 0; i < 3 * LENGTHS; i++) {
+        struct plan_request q = {.collective = cut[i / LENGTHS],
+                                 .topo = t,
+                                 .nbytes = lengths[i % LENGTHS],
+                                 .grain = 1,
+                                 .chunk_bytes = PLAN_MOST_CHUNK};
+        uint64_t from, end = 0, stored = 0;
+        q.rank = 1;
+        for (int s = 0; s < 3; s++) {
+            struct plan_request slice = slice_request(&q, 3, s, &from);
+            struct slice_window w = slice_window(&q, &slice, from);
+
+            ck_assert_uint_eq(from, end);
+            ck_assert_uint_le(slice.chunk_bytes, PLAN_MOST_CHUNK);
+            end += slice.nbytes;
+            stored += w.store.n * w.store.length;
+        }
+        ck_assert_uint_eq(end, q.nbytes);
+        ck_assert_uint_eq(stored, plan_output_bytes(&q, q.rank));
+    }
+    topo_free(t);
+}
+END_TEST
+
+START_TEST(test_lengths__a_window_is_as_long_as_asked_and_a_payload_refuses)
+{
+    struct mailbox_map map = {0}, again = {0};
+    struct mailbox *box;
+    int fd = mailbox_create(&box);
+
+    ck_assert_int_ge(fd, 0);
+    for (int i = 0; i < LENGTHS; i++) {
+        ck_assert_int_eq(mailbox_map_window(fd, 1, lengths[i], &map), 0);
+        map.at[lengths[i] - 1] = (char)(1 + i);
+    }
+    ck_assert_int_eq(mailbox_map_window(fd, 1, lengths[LENGTHS - 1], &again), 0);
+    for (int i = 0; i < LENGTHS; i++)
+        ck_assert_int_eq(again.at[lengths[i] - 1], 1 + i);
+    ck_assert_int_eq(mailbox_map_payload(fd, 1, FOUR_GIB, &again), -E2BIG);
+    mailbox_unmap_part(&map);
+    mailbox_unmap_part(&again);
+    mailbox_unmap(box);
+    close(fd);
 }
 END_TEST
 
@@ -386,6 +441,8 @@ Suite *suite_lengths(void)
                         SHAPES);
     tcase_add_loop_test(t, test_lengths__even_a_terabyte_goes_in_such_chunks, 0, SHAPES);
     tcase_add_test(t, test_lengths__a_longer_chunk_is_no_plan);
+    tcase_add_test(t, test_lengths__slices_are_all_of_a_call);
+    tcase_add_test(t, test_lengths__a_window_is_as_long_as_asked_and_a_payload_refuses);
     tcase_add_test(t, test_lengths__mpi_gets_the_length_or_an_error);
     tcase_add_test(t, test_lengths__what_a_peer_reads_and_the_sender_writes_is_all_of_it);
     tcase_add_loop_test(t, test_lengths__what_a_peer_combines_is_all_of_it, 0, 2); /* cells: 1 */
