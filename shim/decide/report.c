@@ -224,11 +224,13 @@ static void report_path(const char *behind, char *path, size_t size)
 static int write_all(const char *behind, enum reporter_scope of, void (*print)(FILE *f),
                      int quietly)
 {
-    char path[CFG_TEXT_MAX + 32];
-    const char *why;
+    char name[CFG_TEXT_MAX + 32];
+    struct settings_path room;
+    const char *why, *path;
     int rc = 0, failed = 0;
 
-    report_path(behind, path, sizeof path);
+    report_path(behind, name, sizeof name);
+    path = settings_path(name, &room);
     if (settings.cfg.report[0] && (!quietly || !config_write_is_device(path)))
         rc = failed = config_write_file(path, print, &why);
     if (rc < 0 && !quietly)
@@ -236,7 +238,7 @@ static int write_all(const char *behind, enum reporter_scope of, void (*print)(F
     if (!settings.cfg.spool[0] || of != REPORT_OF_JOB)
         return failed;
     report_is_short = 1;
-    rc = spool_write(settings.cfg.spool, &spool_caps, print, &why);
+    rc = spool_write(settings_path(settings.cfg.spool, &room), &spool_caps, print, &why);
     report_is_short = 0;
     if (rc < 0 && !quietly)
         say(CFG_LEVEL_WARN, "COLLSHIM_SPOOL: cannot write to %s: %s", settings.cfg.spool, why);

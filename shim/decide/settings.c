@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "shim/decide/settings.h"
 
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "config/hash.h"
 #include "shim/decide/say.h"
@@ -12,10 +14,28 @@ const char settings_version[] = COLLSHIM_VERSION;
 void settings_open(const char *calls)
 {
     settings.calls = calls;
+    if (!getcwd(settings.start, sizeof settings.start))
+        settings.start[0] = 0;
     cfg_load(&settings.cfg, NULL);
     wanted_open(&settings.cfg, settings.choice);
     if (settings.cfg.mode != CFG_MODE_OFF)
         tuning_load(&settings.cfg, &settings.tuning);
+}
+
+const char *settings_path(const char *text, struct settings_path *path)
+{
+    int joins = *text && *text != '/' && settings.start[0];
+
+    snprintf(path->at, sizeof path->at, "%s%s%s", joins ? settings.start : "", joins ? "/" : "",
+             text);
+    return path->at;
+}
+
+const char *settings_topology(struct settings_path *path)
+{
+    const char *text = settings.cfg.topology;
+
+    return access(settings_path(text, path), F_OK) == 0 ? path->at : text;
 }
 
 static void say_lines(const char *lines)

@@ -33,12 +33,13 @@ static int agree_on(const struct tree *t, int have)
 int stored_share(const struct tree *t)
 {
     char *text = NULL, room[STORE_GIVEN] = "";
+    struct settings_path path;
     int rc;
 
     if (!store_is_wanted())
         return MPI_SUCCESS;
     if (!mpi_process.world_rank)
-        text = store_read(settings.cfg.store, mpi_process.library_version);
+        text = store_read(settings_path(settings.cfg.store, &path), mpi_process.library_version);
     if (text)
         memcpy(room, text, strlen(text) + 1);
     free(text);
@@ -109,7 +110,9 @@ void stored_forget(struct mpi_comm *c)
 
 void stored_close(void)
 {
+    struct settings_path path;
+
     if (store_is_wanted() && !mpi_process.world_rank)
-        store_merge(settings.cfg.store);
+        store_merge(settings_path(settings.cfg.store, &path));
     store_close();
 }

@@ -193,9 +193,10 @@ void nccl_comm_post_note(struct nccl_comm *c)
 
 static int make_topology(struct nccl_comm *c, const struct topo_report *reports)
 {
+    struct settings_path path;
     char why[256];
     int rc = settings.cfg.topology[0]
-                 ? topo_parse(settings.cfg.topology, c->nranks, &c->topo, why, sizeof why)
+                 ? topo_parse(settings_topology(&path), c->nranks, &c->topo, why, sizeof why)
                  : topo_from_reports(reports, c->nranks, 0, &c->topo);
 
     if (rc == -EINVAL && c->rank == 0)

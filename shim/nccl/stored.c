@@ -22,7 +22,8 @@ uint64_t nccl_stored_hash(const char *library)
         return 0;
     pthread_mutex_lock(&read_once.lock);
     if (!read_once.done) {
-        char *text = store_read(settings.cfg.store, library);
+        struct settings_path path;
+        char *text = store_read(settings_path(settings.cfg.store, &path), library);
 
         if (text && store_open(text, library) == 0)
             read_once.hash = hash_text(HASH_SEED, text);
@@ -68,5 +69,5 @@ void nccl_stored_learn(const struct nccl_comm *c, const struct guard_entry *e,
 void nccl_stored_close(void)
 {
     if (read_once.done && read_once.process == getpid())
-        store_merge(settings.cfg.store);
+        store_merge(settings_path(settings.cfg.store, &(struct settings_path){0}));
 }

@@ -35,8 +35,11 @@ want_store_line() { # want_store_line PATTERN...: each a row's, which has a line
 
 stores() {
     rm -rf "$tmp/store"
-    stored "a job writes what it measured into the store"
+    pushd "$tmp" >/dev/null
+    stored "a job writes what it measured into the store, by relative names" COLLSHIM_STORE=store COLLSHIM_REPORT=report.json
+    popd >/dev/null
     want_lines
+    [ "$(jq .partial "$tmp/report.json")" != true ] || complain "the report is a partial one"
     [ "$(head -n 1 "$tmp/store")" = "$store_head" ] || complain "no store was made"
     want_store_line '^[A-Za-z0-9.]+/[^ ]+/1x4/[0-9a-f]{8} allreduce 0 64K [a-z_:]+ ppg=1 ratio=[0-9.]+ spread=[0-9.]+ jobs=1 day=[0-9]+$'
     finish

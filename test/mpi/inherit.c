@@ -6,8 +6,11 @@
  * Of all ranks two communicators in turn, of which the second may begin with what the first has
  * found. Then ranks 0 and 2, 4 and 6 and so on have a communicator of two, whose findings ranks 1,
  * 3, ... do not know. So communicators of ranks 0 and 1, 2 and 3, ..., of the same shape, must not
- * go by them; nor those of ranks 0 and 2, ... behind, whose ranks know different numbers.
+ * go by them; nor those of ranks 0 and 2, ... behind, whose ranks know different numbers. The
+ * program changes its directory, so a file with a relative name must lie where it was started.
  */
+#include <unistd.h>
+
 #include "test/mpi/sums.h"
 
 static int elements, calls;
@@ -25,6 +28,8 @@ int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);
     test_began("inherit", argc, argv);
+    if (chdir("/") != 0)
+        fail("chdir");
     calls = argc > 2 ? atoi(argv[2]) : 100;
     elements = (argc > 3 ? atoi(argv[3]) : 100000) / (int)sizeof(int);
     if (elements > SUMS_MOST || world_size % 2)
