@@ -273,7 +273,7 @@ more_than_32_bits() {
     launch 2 COLLSHIM_GUARD=0 COLLSHIM_SHM=off -- "$programs/longer" "$seed"
     want_right
     want_lines
-    want_number bcast .rerouted -eq 3 # and the two small ones of every program
+    want_number bcast .rerouted -eq 6 # of both ranks, with the two small ones of every program
     finish
 }
 
