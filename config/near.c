@@ -2,10 +2,10 @@
 #define _GNU_SOURCE
 #include "config/near.h"
 
-#include <ctype.h>
 #include <stdio.h>
 
 #include "config/cpulist.h"
+#include "config/text.h"
 
 void near_device(const char *bus_id, int least)
 {
@@ -14,7 +14,7 @@ void near_device(const char *bus_id, int least)
 
     int n = snprintf(path, sizeof path, "/sys/bus/pci/devices/%s/local_cpulist", bus_id);
     for (char *c = path; n < (int)sizeof path && *c; c++)
-        *c = (char)tolower((unsigned char)*c);
+        *c = text_lower(*c);
     if (cpulist_read(path, &near) || sched_getaffinity(0, sizeof own, &own))
         return;
     CPU_AND(&near, &near, &own);

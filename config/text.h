@@ -19,6 +19,11 @@ static inline int text_is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
+static inline char text_upper(char c)
+{
+    return c >= 'a' && c <= 'z' ? (char)(c - 'a' + 'A') : c;
+}
+
 static inline char text_lower(char c)
 {
     return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;

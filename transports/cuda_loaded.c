@@ -2,8 +2,8 @@
 /*
  * A program may load CUDA at any time, after MPI_Init say, and its next collective may name device
  * memory. Asking the loader in each call costs as much as a small message. But the loader keeps its
- * libraries in a list in the order of loading. What MPI_Init has loaded last is kept open. As long
- * as no entry follows it, nothing has been loaded since, which is one load to see.
+ * libraries in a list in the order of loading. The last one that MPI_Init loads is kept open. As
+ * long as no entry follows it, nothing has been loaded since, which is one load to see.
  *
  * A library of the program's is not kept open: the program may close it and open it again, and its
  * state must then be new. Once one follows, the loader's count of loaded libraries is compared,

@@ -43,6 +43,12 @@ static const char usage[] =
     "  mpiexec -n 4 collshim exec COLLSHIM_LOG=info OMP_NUM_THREADS=8 -- python3 step.py\n"
     "  srun apptainer exec -B /opt/collshim app.sif /opt/collshim/bin/collshim-exec -- ./app\n"
     "\n"
+    "Calls of libraries that are opened with RTLD_DEEPBIND are not seen. If some ranks alone open "
+    "a "
+    "library\n"
+    "so, their collectives run natively while the others' are rerouted, and the job hangs: use "
+    "--mode off.\n"
+    "\n"
     "Where the preload is missing, COMMAND runs without it, and rank 0 says so. Exit status: "
     "COMMAND's;\n"
     "2 wrong usage, 126 COMMAND cannot be run, 127 it is not found.\n";
@@ -149,6 +155,27 @@ static int set_preload(const char *library)
     return CLI_OK;
 }
 
+/*
+ * The runtime of -fsanitize=address refuses to start behind another library, as the preload is one.
+ * It wants its malloc to be the first, and libcollshim.so has none, so the check may go. Rejected:
+ * its runtime in LD_PRELOAD, because the command's children would load it too.
+ */
+static int allow_address_sanitizer(void)
+{
+    static const char variable[] = "ASAN_OPTIONS", option[] = "verify_asan_link_order";
+    const char *before = getenv(variable);
+    char *options;
+
+    if (before && strstr(before, option))
+        return CLI_OK;
+    if (asprintf(&options, "%s%s%s=0", before ? before : "", before && *before ? ":" : "", option) <
+            0 ||
+        setenv(variable, options, 1) != 0)
+        return cli_fail("exec: out of memory");
+    free(options);
+    return CLI_OK;
+}
+
 int cli_exec(int argc, char **argv)
 {
     const char *library = NULL;
@@ -175,6 +202,8 @@ int cli_exec(int argc, char **argv)
     if (at >= argc)
         return cli_usage("exec", "a command is missing");
     code = set_preload(library);
+    if (code == CLI_OK)
+        code = allow_address_sanitizer();
     if (code != CLI_OK)
         return code;
     execvp(argv[at], argv + at);

@@ -3,7 +3,7 @@
  * Deciding and planning compute in the default floating-point mode, on all ranks alike. A program
  * that rounds upwards on one rank, traps overflows or flushes small numbers would otherwise get
  * another answer there, or a signal. The mode is set where a call leaves the fast path. The
- * program's own arithmetic runs in the program's mode: reductions, and whatever the library does
+ * program's own arithmetic runs in the program's mode: reductions, and the library's work
  * meanwhile, such as a nonblocking reduction of the program's.
  *
  * Both are for a scope: FLOATS_OURS; or FLOATS_THEIRS; among the declarations of a function. At

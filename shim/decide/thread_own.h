@@ -15,7 +15,7 @@
 
 #include "shim/preload/backend.h"
 
-/* A row for each variable: who owns it, and its bytes at most. */
+/* A row for each variable: its owner, and its bytes at most. */
 #define THREAD_OWN_ROWS(ROW)                                                                       \
     ROW(site, 48)                                                                                  \
     ROW(comm, 24)                                                                                  \

@@ -30,7 +30,7 @@ struct mpi_calls {
 #include "shim/mpi/width_none.h"
 };
 
-extern struct mpi_calls mpi; /* filled once, before anything else of the backend runs */
+extern struct mpi_calls mpi;         /* filled once, before anything else of the backend runs */
 extern struct mpi_calls mpi_library; /* the same without a change of mode (floats.h) */
 
 /* Does the library take pointers to device memory? After MPI_Init. */

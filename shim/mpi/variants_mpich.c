@@ -12,10 +12,10 @@
  * A variable has no enumeration. Its values are numbered in the order in which its description
  * lists them, "name - Force ...", and differ between versions.
  */
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "config/text.h"
 #include "shim/mpi/process.h"
 #include "shim/mpi/variants.h"
 
@@ -74,7 +74,7 @@ static int open_variable(struct variable *v, enum plan_collective c, const char 
 
     snprintf(name, 96, "MPIR_CVAR_%s_%s", plan_collective_name(c), what);
     for (char *at = name; *at; at++)
-        *at = (char)toupper((unsigned char)*at);
+        *at = text_upper(*at);
     if (mpi.T_cvar_get_index(name, &index) != MPI_SUCCESS ||
         mpi.T_cvar_get_info(index, found, &found_length, &verbosity, &type, &values, text, &length,
                             &bind, &scope) != MPI_SUCCESS ||

@@ -29,7 +29,7 @@ struct backend_announcement {
     char beside[ANNOUNCEMENT_BESIDE][64];
 };
 
-/* Of each thread, for each backend: memory in libcollshim.so, all zero at first. */
+/* Each thread has so much memory in libcollshim.so for each backend, all zero at first. */
 enum { BACKEND_THREAD_BYTES = 248 };
 
 static inline void *backend_thread_pointer(void)

@@ -52,7 +52,7 @@ static put_fn real_put(const void *caller)
     dlerror();
     if (put == PMIx_Put)
         return NULL;
-    if (is_global) /* another one may go with its caller */
+    if (is_global) /* a local one may be unloaded with its caller */
         __atomic_store_n(&found, put, __ATOMIC_RELEASE);
     return put;
 }

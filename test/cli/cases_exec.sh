@@ -28,6 +28,12 @@ check "collshim exec: settings" gets "ab 2M 1" \
 check "collshim exec: the command's exit status" run 7 "$collshim" exec -- sh -c 'exit 7'
 check "collshim exec: the command sees its own arguments" gets "<-x> <--> <a b>" \
     exec_ -- sh -c 'echo "<$1> <$2> <$3>"' sh -x -- 'a b'
+if echo 'int main(void) { return 7; }' | cc -fsanitize=address -x c -o sanitized - 2>/dev/null && run 7 env ASAN_OPTIONS=detect_leaks=0 ./sanitized; then
+    check "collshim exec: a program with the runtime of -fsanitize=address" \
+        run 7 env ASAN_OPTIONS=detect_leaks=0 "$collshim" exec -- ./sanitized
+else
+    skip "collshim exec: a program with the runtime of -fsanitize=address" "this compiler has none"
+fi
 expect 127 "none/app: No such file" "$collshim" exec -- none/app
 : >plain
 expect 126 "Permission denied" "$collshim" exec -- ./plain

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What one communicator found, the next begins with: inherit [SEED [CALLS [BYTES]]], 100 calls of
- * 100,000 bytes on each communicator; an even number of ranks
+ * The next communicator begins with what one has found: inherit [SEED [CALLS [BYTES]]], 100 calls
+ * of 100,000 bytes on each communicator; an even number of ranks
  *
  * Of all ranks two communicators in turn, of which the second may begin with what the first has
  * found. Then ranks 0 and 2, 4 and 6 and so on have a communicator of two, whose findings ranks 1,
