@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# test/suites/run.sh [--mpi LIBRARY] [--as FORM] [--folders 'FOLDER...'] [--topology] [--work DIR] [SUITE...]: other
-# people's test suites with every call forced onto our paths.
+# test/suites/run.sh [--mpi LIBRARY] [--as FORM] [--folders 'FOLDER...'] [--topology] [--limit SECONDS]
+# [--work DIR] [SUITE...]: other people's test suites with every call forced onto our paths.
 #
 #   mpich      MPICH's test suite: the folders coll, comm, topo, attr and threads/comm of it
 #   mpi4py     mpi4py's, but for files, windows and spawned processes (not with Debian's MPICH)
@@ -17,6 +17,7 @@
 #   --as FORM        nonblocking or persistent: each blocking collective becomes a started one (started.c), in
 #                    the runs without libcollshim.so too
 #   --folders LIST   of MPICH's suite
+#   --limit SECONDS  that a test may take, unless its list says more (default: 120)
 #   --topology       ranks as if on several nodes, so that what runs between nodes does
 #
 # Behind a suite comes how many of its calls were rerouted, by the reports of the jobs that ended.
@@ -39,7 +40,7 @@ declare -A prefix_of=([openmpi]=/usr [mpich]=/usr [mpich5]=$wheels/mpich5)
 declare -A launcher_of=([openmpi]=mpirun.openmpi [mpich]=mpiexec.mpich [mpich5]=$wheels/mpich5/bin/mpiexec)
 callers_path=${LD_LIBRARY_PATH-}
 mpi4py=4.1.2
-limit=120 # seconds a test may take, unless its list says more
+limit=120
 
 die() {
     echo "test/suites: $1" >&2
@@ -52,6 +53,7 @@ while [ $# -gt 0 ]; do
         --as) form=${2?$1 needs a value: nonblocking or persistent} && shift ;;
         --folders) folders=${2?$1 needs a value: folders of MPICH\'s test/mpi} && shift ;;
         --topology) topology=1 ;;
+        --limit) limit=${2?$1 needs a value: seconds} && shift ;;
         --work) work=${2?$1 needs a value: a folder} && shift ;;
         mpich | mpi4py | scalapack) suites+=("$1") ;;
         *) die "'$1' is neither an option nor a suite; test/suites/run.sh --help" ;;
