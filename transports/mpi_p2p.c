@@ -165,6 +165,8 @@ static void p2p_abandon(void *state)
             p->mpi->Request_free(&p->request[i]);
         }
     p->active = 0;
+    if (p->mpi->failed)
+        p->mpi->failed(p->comm);
 }
 
 static int p2p_moves_device(void *state, int peer, int tag)

@@ -21,6 +21,8 @@ struct mpi_p2p_calls {
     int (*Request_free)(MPI_Request *);
     int (*Error_class)(int, int *);
     int (*Get_count)(const MPI_Status *, MPI_Datatype, int *);
+    /* Behind an error: this rank takes no more part in what is in flight. NULL is fine. */
+    void (*failed)(MPI_Comm);
 };
 
 /*

@@ -17,6 +17,7 @@
 #include "shim/mpi/narrow.h"
 #include "shim/mpi/process.h"
 #include "shim/mpi/progress.h"
+#include "shim/mpi/revoke.h"
 #include "shim/mpi/variants.h"
 #include "shim/mpi/wrappers.h"
 
@@ -128,6 +129,7 @@ collshim_backend_open(const struct backend_host *host, char *why, unsigned size)
     narrow_fill();
     floats_fill();
     progress_open(host->library);
+    revoke_open(host->library);
     launcher_open(host->announcement);
     mpi_process_open(host->library_version);
     variants_open(host->library);

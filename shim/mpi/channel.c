@@ -10,6 +10,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "shim/mpi/revoke.h"
+
 /* A rank's message: a bit for each channel that is free here or not yet made, and */
 enum { READY = 1 << CHANNELS_MOST, ANY = READY - 1 };
 
@@ -104,5 +106,7 @@ void channels_part(struct mpi_comm *c)
         pthread_mutex_unlock(&lock);
         if (!taken)
             mpi_comm_drop(channel);
+        else
+            revoke_unfollow(channel);
     }
 }

@@ -17,6 +17,7 @@
 #include "shim/mpi/rails.h"
 #include "shim/mpi/rails_probe.h"
 #include "shim/mpi/refused.h"
+#include "shim/mpi/revoke.h"
 #include "shim/mpi/neighbors.h"
 #include "shim/mpi/alltoallv_matrix.h"
 #include "shim/mpi/sizes.h"
@@ -93,6 +94,7 @@ static void empty(struct mpi_comm *c)
 {
     pending_drain(c);
     channels_part(c);
+    revoke_unfollow(c);
     __atomic_sub_fetch(&first_wanted, c->wants_pair + c->wants_team, __ATOMIC_RELAXED);
     mpi_comm_forget_plans(c);
     links_part(&c->links);
@@ -225,6 +227,7 @@ static struct mpi_comm *make_state(MPI_Comm comm, struct young *young)
         *c = (struct mpi_comm){.verdict = verdict, .private_comm = MPI_COMM_NULL};
     } else {
         guard_spare(&c->guard, rails_even_use(c->topo)); /* as the user's topology says */
+        revoke_follow(c, comm);
     }
     return c;
 }

@@ -76,6 +76,11 @@ struct mpi_comm {
     struct mpi_comm *parent; /* of a channel: whose it is; NULL: that is gone, or this is none */
     int taken;               /* of a channel: by a request */
 
+    /* A library that reports failures (revoke.h). */
+    MPI_Comm follows; /* borrowed: once it is revoked, so are those of this state */
+    struct mpi_comm *next_followed;
+    int revoked; /* they are */
+
     struct reduction
         wanted_pair; /* a nonblocking call's, to be agreed on in the next blocking one; */
     int wants_pair;  /* if so */

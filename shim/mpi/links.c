@@ -12,6 +12,7 @@
 
 #include "shim/mpi/calls.h"
 #include "shim/mpi/process.h"
+#include "shim/mpi/revoke.h"
 #include "transports/mpi_p2p.h"
 #include "transports/route.h"
 
@@ -26,7 +27,8 @@ void links_init(void)
                                        .Cancel = mpi.Cancel,
                                        .Request_free = mpi.Request_free,
                                        .Error_class = mpi.Error_class,
-                                       .Get_count = mpi.Get_count};
+                                       .Get_count = mpi.Get_count,
+                                       .failed = revoke_failed};
 }
 
 int links_offer(struct links *l, int nranks, struct shm_offer *offer)

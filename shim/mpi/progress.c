@@ -27,6 +27,7 @@ static int (*async_start)(int (*poll)(void *thing), void *state, int stream);
 
 static progress_poll polled; /* set once */
 static int registered;       /* with Open MPI */
+static int (*watched)(void); /* likewise */
 
 static int find(void *libmpi, const char *name, void *to)
 {
@@ -77,9 +78,20 @@ int progress_start(progress_poll poll)
     return 0;
 }
 
+int progress_watch(int (*look)(void))
+{
+    if (!opal_register || opal_register(look) != 0)
+        return -1;
+    watched = look;
+    return 0;
+}
+
 void progress_close(void)
 {
     if (registered)
         opal_unregister(poll_for_opal);
+    if (watched)
+        opal_unregister(watched);
     registered = 0;
+    watched = NULL;
 }

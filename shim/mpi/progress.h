@@ -26,6 +26,10 @@ int progress_exists(void);
    thread; not while it is on. Returns 0, or -1 if the library refuses. */
 int progress_start(progress_poll poll);
 
+/* Open MPI: from here on look is called too, as poll is; it returns 1 if anything moved. Once.
+   Returns 0, or -1 if the library refuses. */
+int progress_watch(int (*look)(void));
+
 /* Before the library's MPI_Finalize: poll is called no more, or returns PROGRESS_OVER. */
 void progress_close(void);
 
