@@ -90,7 +90,7 @@ CUDA_RUN  := $(filter-out %/cuda_describe.o,$(CUDA_OBJ))
 NCCL_OBJ  := $(call pic,$(wildcard shim/nccl/*.c transports/nccl_*.c))
 HELPER_OBJ := $(call pic,$(addprefix shim/helper/,main.c mailbox.c) config/cpulist.c config/near.c \
                $(if $(UCX),$(addprefix shim/helper/,mpi_work.c channel.c owner_device.c nameless.c) \
-                 $(addprefix transports/,ucx.c engine.c engine_move.c kernels.c host_memory.c) planners/plan.c planners/flat.c) \
+                 $(addprefix transports/,ucx.c engine.c engine_move.c sink.c kernels.c host_memory.c) planners/plan.c planners/flat.c) \
                $(if $(NCCL),$(wildcard shim/helper/nccl_*.c) transports/nccl_run.c))
 UNIT_OBJ  := $(call pic,$(wildcard test/unit/*.c))
 SIM_OBJ       := $(call pic,$(wildcard test/gpusim/*.c test/gpusim/*.cpp))

@@ -26,6 +26,7 @@
 #include <string.h>
 
 #include "transports/engine_state.h"
+#include "transports/sink.h"
 
 enum { SEND_DEPTH = 4, RECV_DEPTH = 8, BOUNCE_DEPTH = 4, LOCAL_DEPTH = 4, DEVICE_DEPTH = 3 };
 
@@ -51,7 +52,6 @@ void engine_free(struct engine *e)
     free(e->queue_of);
     free(e->completed);
     free(e->bounce);
-    free(e->sink);
     free(e);
 }
 
@@ -114,6 +114,15 @@ int engine_create(const struct plan *plan, struct xport *xport, struct engine **
     for (uint32_t q = 0; q < plan->nqueues; q++) {
         set_up_queue(e, q, slot);
         slot += slots_of(plan->queues[q].kind);
+    }
+    size_t most = 1;
+    for (uint32_t q = 0; q < plan->nqueues; q++)
+        if (e->queue[q].room > most)
+            most = e->queue[q].room;
+    e->sink = sink_get(most);
+    if (!e->sink) {
+        engine_free(e);
+        return -ENOMEM;
     }
     for (uint32_t op = 0; op < plan->nops; op++)
         e->parts[plan_uses_host(&plan->ops[op])]++;
@@ -234,8 +243,7 @@ static int poll_transport(struct engine *e, int *moved)
 static void end_call(struct engine *e)
 {
     free(e->bounce);
-    free(e->sink);
-    e->bounce = e->sink = NULL;
+    e->bounce = NULL;
 }
 
 int engine_step(struct engine *e, enum engine_state *state)

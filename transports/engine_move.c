@@ -89,18 +89,12 @@ static char *cell_of(const struct queue_run *run, uint32_t slot)
 
 int engine_fail(struct engine *e, int code)
 {
-    size_t most = 1;
-
     if (e->error)
         return 0;
     e->error = code;
     if (e->buffers.device)
         e->buffers.device->settle(e->buffers.device->state);
-    for (uint32_t q = 0; q < e->plan->nqueues; q++)
-        if (e->queue[q].room > most)
-            most = e->queue[q].room;
-    e->sink = malloc(most);
-    return e->sink ? 0 : -ENOMEM;
+    return 0;
 }
 
 static int post_send(struct engine *e, uint32_t q, uint32_t slot)

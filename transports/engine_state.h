@@ -56,7 +56,7 @@ struct engine {
     uint32_t *queue_of;      /* [nslots] owned: the queue of a slot */
     unsigned *completed;     /* [nslots] owned: what the transport reports */
     char *bounce;            /* owned during a call of host memory: its cells */
-    char *sink;              /* owned during a call that has failed: where receives go */
+    char *sink;              /* borrowed: where receives go once the call has failed */
     uint32_t nbusy, nslots;
     uint32_t unfinished; /* operations */
     uint32_t parts[2];   /* operations without and with PLAN_HOST */
@@ -76,7 +76,7 @@ int engine_attend(struct engine *e, uint32_t q, int *moved);
 /* The transport is done with a slot. lent: its bytes are still the peer's. */
 void engine_land(struct engine *e, uint32_t q, uint32_t slot, int lent);
 
-/* From here on the call has failed. Returns 0, or -ENOMEM: it cannot even go on without data. */
+/* From here on the call has failed, and goes on without data. Needs no memory. Returns 0. */
 int engine_fail(struct engine *e, int code);
 
 #endif

@@ -127,7 +127,7 @@ static int shm_recv(void *state, unsigned slot, void *buf, size_t length, int pe
 
     s->buf = buf;
     p->receives++;
-    shm_peer_receive(p, s);
+    shm_peer_receive(t, p, s);
     return 0;
 }
 
@@ -165,7 +165,7 @@ static int shm_recv_lent(void *state, unsigned slot, void *buf, size_t length, i
     p->receives++;
     /* Lent bytes are in the reach of one device. */
     s->anywhere = !p->acceptor || p->acceptor == t->device;
-    shm_peer_receive(p, s);
+    shm_peer_receive(t, p, s);
     return 0;
 }
 
@@ -201,7 +201,7 @@ static int shm_recv_reduce(void *state, unsigned slot, const struct xport_reduce
         return -EINVAL;
     s->reduce = *r;
     p->receives++;
-    shm_peer_receive(p, s);
+    shm_peer_receive(t, p, s);
     return 0;
 }
 
@@ -213,12 +213,23 @@ static void shm_abandon(void *state)
     t->error = -EPIPE;
 }
 
+/* A peer may be a call ahead. It has fewer sends to this rank in flight than this rank has slots
+   for them in that call, besides notices. */
+static int reserve_early(struct shm *t, unsigned nslots)
+{
+    unsigned most = nslots + SHM_NOTICES * (unsigned)t->members;
+
+    return most <= t->nearly ? 0 : shm_peer_add_early(t, most - t->nearly);
+}
+
 static int shm_reserve(void *state, unsigned nslots)
 {
     struct shm *t = state;
 
     if (t->error || nslots <= t->nslots)
         return t->error;
+    if (reserve_early(t, nslots))
+        return -ENOMEM;
     struct slot *slot = malloc(nslots * sizeof *slot);
     if (!slot)
         return -ENOMEM;
@@ -376,8 +387,12 @@ void xport_shm_close(struct xport *x)
         return;
     xport_shm_joined(x);
     shm_segment_close(&t->segment);
-    for (int m = 0; t->peer && m < t->members; m++)
-        free(t->peer[m].early);
+    while (t->blocks) {
+        struct early_block *b = t->blocks;
+
+        t->blocks = b->next;
+        free(b);
+    }
     free(t->peer);
     free(t->member_of);
     free(t->slot);

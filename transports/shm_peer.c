@@ -172,26 +172,45 @@ static void match(struct peer *p, struct slot *s, const struct shm_post *post)
     fifo_put(s->lent && s->anywhere && !s->failed ? &p->arrived : &p->matched, s);
 }
 
-static int keep_early(struct peer *p, const struct shm_post *post)
+int shm_peer_add_early(struct shm *t, unsigned n)
 {
-    if (p->nearly == p->early_room) {
-        unsigned room = p->early_room ? 2 * p->early_room : 16;
-        struct shm_post *early = realloc(p->early, room * sizeof *early);
-        if (!early)
-            return -ENOMEM;
-        p->early = early;
-        p->early_room = room;
+    struct early_block *b = malloc(sizeof *b + n * sizeof *b->early);
+
+    if (!b)
+        return -ENOMEM;
+    b->next = t->blocks;
+    t->blocks = b;
+    t->nearly += n;
+    for (unsigned i = 0; i < n; i++) {
+        b->early[i].next = t->spare;
+        t->spare = &b->early[i];
     }
-    p->early[p->nearly++] = *post;
     return 0;
 }
 
-static int take_posts(struct peer *p)
+/* Ranks whose sizes differ may send more than there is room for. */
+static int keep_early(struct shm *t, struct peer *p, const struct shm_post *post)
+{
+    enum { MORE = 16 };
+    struct early **end = &p->early;
+
+    if (!t->spare && shm_peer_add_early(t, MORE))
+        return -ENOMEM;
+    struct early *e = t->spare;
+    t->spare = e->next;
+    *e = (struct early){.post = *post};
+    while (*end)
+        end = &(*end)->next;
+    *end = e;
+    return 0;
+}
+
+static int take_posts(struct shm *t, struct peer *p)
 {
     while (load(&p->in->taken) != load(&p->in->posted)) {
         struct shm_post post = p->in->post[load(&p->in->taken) % SHM_POSTS];
         struct slot *s = fifo_take_tag(&p->unmatched, post.tag);
-        int rc = s ? 0 : keep_early(p, &post);
+        int rc = s ? 0 : keep_early(t, p, &post);
         if (rc)
             return rc;
         if (s)
@@ -260,15 +279,19 @@ static size_t empty_cells(struct shm *t, struct peer *p, size_t budget)
     return copied;
 }
 
-void shm_peer_receive(struct peer *p, struct slot *s)
+void shm_peer_receive(struct shm *t, struct peer *p, struct slot *s)
 {
-    for (unsigned i = 0; i < p->nearly; i++)
-        if (p->early[i].tag == s->tag) {
-            struct shm_post post = p->early[i];
-            memmove(p->early + i, p->early + i + 1, (--p->nearly - i) * sizeof post);
-            match(p, s, &post);
-            return;
-        }
+    for (struct early **at = &p->early; *at; at = &(*at)->next) {
+        struct early *e = *at;
+
+        if (e->post.tag != s->tag)
+            continue;
+        *at = e->next;
+        e->next = t->spare;
+        t->spare = e;
+        match(p, s, &e->post);
+        return;
+    }
     fifo_put(&p->unmatched, s);
 }
 
@@ -358,7 +381,7 @@ int shm_peer_serve(struct shm *t, struct peer *p, size_t *budget)
 
     accept_offer(t, p);
     if (!rc)
-        rc = take_posts(p);
+        rc = take_posts(t, p);
     if (rc)
         return rc;
     report_arrived(t, p);

@@ -44,6 +44,16 @@ struct fifo {
     struct slot *first, **end;
 };
 
+/* A post that came before its receive; and as many as were allocated at once. */
+struct early {
+    struct early *next;
+    struct shm_post post;
+};
+struct early_block {
+    struct early_block *next;
+    struct early early[];
+};
+
 struct peer {
     struct shm_pair *out, *in;
     pid_t pid;
@@ -61,8 +71,7 @@ struct peer {
     struct fifo returned;     /* and those that the engine is done with */
     struct device *acceptor;  /* borrowed: whose reach the peer's window is in; NULL: none */
     char *window;             /* the peer's, there */
-    struct shm_post *early;   /* [early_room] owned: posts without a receive, oldest first */
-    unsigned nearly, early_room;
+    struct early *early;      /* borrowed from the transport: without a receive, oldest first */
 };
 
 /* A send since the last poll, by the address of its bytes. */
@@ -81,11 +90,14 @@ struct shm {
     struct board board;
     struct slot *recent[TWINS];
     unsigned nslots;
-    int next;                /* the peer that is served first */
-    char *bounce;            /* [REDUCE_PIECE * workers] owned */
-    int room;                /* of how many workers that is */
-    struct workers *workers; /* borrowed; NULL: the caller works alone */
-    unsigned *report;        /* during a poll: completed slots */
+    struct early_block *blocks; /* owned */
+    struct early *spare;        /* of these, those of no peer */
+    unsigned nearly;            /* in all blocks */
+    int next;                   /* the peer that is served first */
+    char *bounce;               /* [REDUCE_PIECE * workers] owned */
+    int room;                   /* of how many workers that is */
+    struct workers *workers;    /* borrowed; NULL: the caller works alone */
+    unsigned *report;           /* during a poll: completed slots */
     unsigned reported;
     struct device *device; /* borrowed: of the call; NULL: it has none */
     char *lends;           /* the window of the device that was used first */
@@ -98,8 +110,11 @@ struct slot *fifo_take(struct fifo *f); /* not of an empty one */
 /* Hand sends to the peer while there is room; those that are on the board then are done. */
 void shm_peer_post(struct shm *t, struct peer *p);
 
+/* Room for n more posts that come early. Returns 0 or -ENOMEM. */
+int shm_peer_add_early(struct shm *t, unsigned n);
+
 /* A receive has been posted. */
-void shm_peer_receive(struct peer *p, struct slot *s);
+void shm_peer_receive(struct shm *t, struct peer *p, struct slot *s);
 
 /* Move what can be moved, until *budget bytes are (a little more, perhaps); they are taken off.
    Returns 0, -ENOMEM, -EPROTO, or -ESRCH if the peer is no more. */

@@ -218,6 +218,7 @@ static int agree_settle(const struct tree *t, enum reason topology, const struct
     mpi_process.progresses = o->progresses;
     mpi_process.least_bytes = settings.cfg.min_bytes;
     if (mpi_process.verdict == REASON_NONE) {
+        mpi_comm_begin();
         variants_agreed(&o->variants);
         mpi_process.least_bytes = variants_least_bytes();
     }

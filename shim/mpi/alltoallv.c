@@ -286,7 +286,7 @@ static enum reason get_ready(struct alltoallv_arguments *a, struct matrix_call *
 /* The same of a nonblocking call whose sizes all ranks know. On success, *wrong: an MPI code, if
    this rank cannot serve the call. */
 static enum reason get_ready_alone(struct alltoallv_arguments *a, struct mpi_call *call,
-                                   struct mpi_comm **c, int *rc, int *wrong)
+                                   struct mpi_comm **c, int *wrong)
 {
     uint64_t sends = 0, receives = 0, most;
     enum reason why = REASON_NONE;
@@ -300,10 +300,10 @@ static enum reason get_ready_alone(struct alltoallv_arguments *a, struct mpi_cal
         return REASON_SMALL;
     if (!(*c = mpi_gate_agreed(call, a->size, &why)))
         return why;
-    if (!alltoallv_keep(a, call, &own)) {
-        *rc = MPI_ERR_NO_MEM;
-        return why;
-    }
+    if (!(*c)->rows)
+        return REASON_UNJUDGED;
+    own = *(*c)->rows; /* where memory lacks (nonblocking_room) */
+    alltoallv_keep(a, call, &own);
     if (grid_demand(a->comm, a->size, sends, receives, own.matrix) < 0)
         why = REASON_ARGUMENTS;
     if (!why)
@@ -422,7 +422,7 @@ int alltoallv_run(struct alltoallv_arguments *a)
     }
     if (call.nonblocking && !call.persistent && !a->grid)
         return rc == MPI_SUCCESS ? rc : alltoallv_failed(&call, rc);
-    why = call.nonblocking && !call.persistent ? get_ready_alone(a, &call, &c, &rc, &wrong)
+    why = call.nonblocking && !call.persistent ? get_ready_alone(a, &call, &c, &wrong)
                                                : get_ready(a, &r, &call, &c, &rc);
     if (rc != MPI_SUCCESS)
         return alltoallv_failed(&call, rc);

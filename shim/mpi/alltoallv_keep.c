@@ -141,12 +141,7 @@ enum reason alltoallv_start(struct alltoallv_arguments *a, struct mpi_call *call
                             matrix_balances(a->comm, a->collective), &u);
     if (why)
         return why;
-    *rc = keep_all(a, call, c, u, &own);
-    if (*rc == MPI_SUCCESS) {
-        *rc = unsized_start(u, c, call, own.matrix, fill_told).rc;
-    } else {
-        unsized_close(u);
-        mpi_call_drop(call);
-    }
+    int lacks = keep_all(a, call, c, u, &own) != MPI_SUCCESS;
+    *rc = unsized_start(u, c, call, own.matrix, fill_told, lacks);
     return REASON_NONE;
 }

@@ -13,7 +13,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "planners/lane/lane.h"
 #include "shim/decide/count.h"
 #include "shim/mpi/calls.h"
 #include "shim/mpi/slicing.h"
@@ -40,33 +39,15 @@ struct background {
     int tellers;        /* ranks that lost a helper */
     int heard;          /* notices that have come, or were this rank's */
     MPI_Request notice; /* the next one */
-    struct slice agreement;
-    struct mpi_plan *agreement_plan; /* held */
-    char *scratch;                   /* owned: of the agreement */
+    int lacking;        /* ranks that could not carry the call alone */
 };
+
+/* What a rank that could not adds to the number of those that lost a helper. */
+enum { LACKING = 1 << 16 };
 
 int background_possible(const struct mpi_comm *c, const struct mpi_call *call)
 {
     return c->team.helpers > 0 && slices_possible(call);
-}
-
-/* The sum of one int per rank. */
-static int open_agreement(struct background *b)
-{
-    struct mpi_comm *c = b->slicing.comm;
-    struct slice *a = &b->agreement;
-
-    a->request = (struct plan_request){.collective = COLL_ALLREDUCE,
-                                       .nbytes = sizeof b->tellers,
-                                       .grain = sizeof b->tellers,
-                                       .chunk_bytes = sizeof b->tellers,
-                                       .in_place = 1};
-    int rc = mpi_comm_engine(c, &a->request, &plan_lane, &a->plan, &a->engine, &a->crossing);
-    if (rc)
-        return rc;
-    b->agreement_plan = mpi_comm_hold(c, a->plan);
-    b->scratch = malloc(a->plan->scratch_bytes + 1);
-    return b->scratch ? 0 : -ENOMEM;
 }
 
 static int open_parts(struct background *b)
@@ -83,7 +64,7 @@ static int open_parts(struct background *b)
         if (p->slice.plan->host_bytes)
             return -ENOTSUP;
     }
-    return open_agreement(b);
+    return 0;
 }
 
 int background_open(struct mpi_comm *c, const struct ready *ready, struct background **b_p)
@@ -112,15 +93,23 @@ int background_open(struct mpi_comm *c, const struct ready *ready, struct backgr
     return rc == -ENOTSUP ? 0 : rc;
 }
 
+struct background *background_spare(void)
+{
+    return malloc(sizeof(struct background));
+}
+
+void background_stand_in(struct background *b, struct mpi_comm *c, const struct ready *ready)
+{
+    *b = (struct background){.slicing = {.comm = c, .call = &ready->call, .n = 1}};
+}
+
 void background_close(struct background *b)
 {
     if (!b)
         return;
     for (int i = 0; b->part && i < b->slicing.n; i++)
         mpi_plan_release(b->part[i].plan);
-    mpi_plan_release(b->agreement_plan);
     free(b->part);
-    free(b->scratch);
     free(b);
 }
 
@@ -149,21 +138,14 @@ int background_begin(struct background *b, const struct staging *staging, int fa
     return 1;
 }
 
-static void add(void *context, const void *a, const void *b, void *dst, size_t bytes)
-{
-    (void)context, (void)bytes;
-    *(int *)dst = *(const int *)a + *(const int *)b;
-}
-
 /* The helpers are through, or one is lost. */
-static int agree(struct background *b)
+static int agree(struct background *b, struct engine *alone)
 {
+    int lacks = !alone || engine_reserve(alone) == -ENOMEM;
+
     b->stage = AGREED_ON;
-    b->tellers = b->heard = b->slicing.failed;
-    return engine_begin(b->agreement.engine, &(struct engine_buffers){.output = &b->tellers,
-                                                                      .scratch = b->scratch,
-                                                                      .combine = add,
-                                                                      .grain = sizeof b->tellers});
+    b->heard = b->slicing.failed;
+    return ask_begin(b->slicing.comm, b->slicing.failed + LACKING * lacks);
 }
 
 /* All ranks' helpers are done. Returns 0 or a negative code. */
@@ -200,7 +182,8 @@ static enum background_state hear(struct background *b, int *rc)
     if (b->heard == b->tellers) {
         team_give_up(&b->slicing.comm->team);
         count(b);
-        return BACKGROUND_LOST;
+        *rc = b->lacking ? -ENOMEM : 0;
+        return *rc ? BACKGROUND_DONE : BACKGROUND_LOST;
     }
     b->heard++;
     *rc = mpi.Irecv(NULL, 0, MPI_BYTE, MPI_ANY_SOURCE, SLICING_NOTICE,
@@ -212,11 +195,13 @@ static enum background_state step_agreement(struct background *b, int *rc)
 {
     enum engine_state state;
 
-    *rc = engine_step(b->agreement.engine, &state);
+    *rc = ask_step(b->slicing.comm, &state);
     if (*rc)
         return BACKGROUND_DONE;
     if (state != ENGINE_DONE)
         return state == ENGINE_IDLE ? BACKGROUND_IDLE : BACKGROUND_MOVED;
+    b->tellers = b->slicing.comm->ask.value % LACKING;
+    b->lacking = b->slicing.comm->ask.value / LACKING;
     if (b->tellers) {
         b->stage = NOTICES;
         b->notice = MPI_REQUEST_NULL;
@@ -227,20 +212,20 @@ static enum background_state step_agreement(struct background *b, int *rc)
     return BACKGROUND_DONE;
 }
 
-static enum background_state look(struct background *b, int *rc)
+static enum background_state look(struct background *b, struct engine *alone, int *rc)
 {
     b->looks++;
     if (!slicing_look(&b->slicing, &b->next, rc))
         return BACKGROUND_IDLE;
     if (!*rc)
-        *rc = agree(b);
+        *rc = agree(b, alone);
     return *rc ? BACKGROUND_DONE : BACKGROUND_MOVED;
 }
 
-enum background_state background_step(struct background *b, int *rc)
+enum background_state background_step(struct background *b, struct engine *alone, int *rc)
 {
     *rc = 0;
-    return b->stage == CARRIED     ? look(b, rc)
+    return b->stage == CARRIED     ? look(b, alone, rc)
            : b->stage == AGREED_ON ? step_agreement(b, rc)
                                    : hear(b, rc);
 }

@@ -12,6 +12,7 @@
 #include "shim/mpi/first.h"
 #include "shim/mpi/foreign.h"
 #include "shim/mpi/comm_setup.h"
+#include "shim/mpi/nonblocking.h"
 #include "shim/mpi/pending.h"
 #include "shim/mpi/rail_rows.h"
 #include "shim/mpi/rails.h"
@@ -26,13 +27,20 @@
 
 enum { PLANS_KEPT = 16, DEMANDS_KEPT = 4 }; /* a matrix is large, and seldom comes back */
 
-struct mpi_plan {
-    struct mpi_plan *next;
-    struct plan_key key;
+struct built {
     struct plan *plan;
     struct engine *engine;
     struct load_link crossing; /* bytes that it moves to and from other nodes */
-    unsigned holders;          /* the cache, and pending calls; any thread counts */
+};
+
+struct mpi_plan {
+    struct mpi_plan *next;
+    struct plan_key key;   /* but for in_place */
+    struct built built[2]; /* owned: in place or not; at least one */
+    uint32_t used;         /* c->uses when it was last needed */
+    int agreed;            /* all ranks have it, and room in their transports */
+    int wanted;            /* by the call that is prepared, and not agreed */
+    unsigned holders;      /* the cache, and pending calls; any thread counts */
 };
 
 static struct mpi_comm out_of_memory = {.verdict = REASON_MEMORY};
@@ -70,12 +78,19 @@ int mpi_comm_held_off(void)
     return __atomic_load_n(&held_off, __ATOMIC_RELAXED);
 }
 
+static void unbuild(struct built *b)
+{
+    engine_free(b->engine);
+    plan_free(b->plan);
+    *b = (struct built){0};
+}
+
 void mpi_plan_release(struct mpi_plan *p)
 {
     if (!p || __atomic_sub_fetch(&p->holders, 1, __ATOMIC_ACQ_REL))
         return;
-    engine_free(p->engine);
-    plan_free(p->plan);
+    unbuild(&p->built[0]);
+    unbuild(&p->built[1]);
     plan_key_clear(&p->key);
     free(p);
 }
@@ -98,6 +113,7 @@ static void empty(struct mpi_comm *c)
     __atomic_sub_fetch(&first_wanted, c->wants_pair + c->wants_team, __ATOMIC_RELAXED);
     mpi_comm_forget_plans(c);
     links_part(&c->links);
+    ask_close(&c->ask);
     team_close(&c->team);
     for (int i = 0; i < GPUS_KEPT; i++)
         cuda_gpu_close(c->gpu[i]);
@@ -105,6 +121,7 @@ static void empty(struct mpi_comm *c)
     topo_free(c->topo);
     free(c->bytes);
     free(c->offset);
+    nonblocking_drop_spare(c);
     store_rows_free(&c->found);
     matrix_free(c->rows);
     leave_place(c);
@@ -139,8 +156,6 @@ int mpi_comm_open(void)
 {
     int rc = foreign_open();
 
-    links_init();
-    refused_open();
     rc = rc ? rc : sizes_open();
     rc = rc ? rc : matrix_open();
     rc = rc ? rc : neighbors_open();
@@ -149,6 +164,12 @@ int mpi_comm_open(void)
     return rc ? rc
               : mpi.Comm_create_keyval(MPI_COMM_NULL_COPY_FN, on_comm_free, &mpi_process.keyval,
                                        NULL);
+}
+
+void mpi_comm_begin(void)
+{
+    links_init();
+    refused_open();
 }
 
 void mpi_comm_close(void)
@@ -253,56 +274,96 @@ struct mpi_comm *mpi_comm_make(MPI_Comm comm, struct young *young)
     return c;
 }
 
-/* Move the entry that serves the request to the front, if there is one. */
-static struct mpi_plan *find_plan(struct mpi_comm *c, const struct plan_request *q,
-                                  const struct plan_algorithm *a)
+/* The request by which all ranks know the plan: they may differ in being in place. Returns which of
+   the plan's forms serves it here. */
+static int key_of(const struct plan_request *q, struct plan_request *key)
 {
-    for (struct mpi_plan **at = &c->plans; *at; at = &(*at)->next)
-        if (plan_key_is(&(*at)->key, q, a, 0)) {
-            struct mpi_plan *p = *at;
-            *at = p->next;
-            p->next = c->plans;
-            c->plans = p;
-            return p;
-        }
-    return NULL;
+    *key = *q;
+    key->in_place = 0;
+    return plan_in_place(q, q->rank);
 }
 
-/* A plan was put in front; another one is freed if there are too many of its kind. */
-static void forget_oldest(struct mpi_comm *c)
+static struct mpi_plan *find_plan(struct mpi_comm *c, const struct plan_request *key,
+                                  const struct plan_algorithm *a)
 {
-    int demand = c->plans->key.request.demand != NULL, kept = 0;
-    int most = demand ? DEMANDS_KEPT : PLANS_KEPT;
+    struct mpi_plan *p = c->plans;
 
-    for (struct mpi_plan **at = &c->plans; *at; at = &(*at)->next) {
-        struct mpi_plan *p = *at;
+    while (p && !plan_key_is(&p->key, key, a, 0))
+        p = p->next;
+    return p;
+}
 
-        if ((p->key.request.demand != NULL) != demand || ++kept <= most)
-            continue;
-        *at = p->next; /* there is never more than one */
-        mpi_plan_release(p);
-        return;
-    }
+/* Those of its kind that were not used for the longest time are freed if there are too many. Ranks
+   have the same agreed ones, in the same order. */
+static void forget_oldest(struct mpi_comm *c, int demand, int agreed)
+{
+    int most = demand ? DEMANDS_KEPT : PLANS_KEPT, kept;
+    struct mpi_plan **oldest = NULL;
+
+    do {
+        kept = 0;
+        for (struct mpi_plan **at = &c->plans; *at; at = &(*at)->next) {
+            struct mpi_plan *p = *at;
+
+            if ((p->key.request.demand != NULL) != demand || p->agreed != agreed)
+                continue;
+            if (!kept++ || !oldest || p->used <= (*oldest)->used)
+                oldest = at;
+        }
+        if (kept > most) {
+            struct mpi_plan *p = *oldest;
+
+            *oldest = p->next;
+            mpi_plan_release(p);
+        }
+    } while (kept > most + 1);
+}
+
+/* Builders tell -ENOTSUP before they need memory. So nothing else takes any before that. */
+static int build(struct mpi_comm *c, const struct plan_request *q, const struct plan_algorithm *a,
+                 struct built *b)
+{
+    int rc = a->build(q, &b->plan);
+
+    if (!rc)
+        rc = engine_create(b->plan, c->links.use, &b->engine);
+    if (!rc)
+        b->crossing = load_crossing(c->topo, b->plan);
+    return rc;
 }
 
 static int make_plan(struct mpi_comm *c, const struct plan_request *q,
                      const struct plan_algorithm *a, struct mpi_plan **made)
 {
-    struct mpi_plan *p = calloc(1, sizeof *p);
-    int rc;
+    struct plan_request key;
+    struct built built = {0};
+    int form = key_of(q, &key), rc = build(c, q, a, &built);
+    struct mpi_plan *p = rc ? NULL : calloc(1, sizeof *p);
 
-    if (!p)
-        return -ENOMEM;
-    p->holders = 1;
-    if ((rc = plan_key_set(&p->key, q, a, 0)) || (rc = a->build(&p->key.request, &p->plan)) ||
-        (rc = engine_create(p->plan, c->links.use, &p->engine))) {
-        mpi_plan_release(p);
-        return rc;
+    if (!p || plan_key_set(&p->key, &key, a, 0)) {
+        unbuild(&built);
+        free(p);
+        return rc ? rc : -ENOMEM;
     }
-    p->crossing = load_crossing(c->topo, p->plan);
+    p->built[form] = built;
+    p->holders = 1;
     rail_note_rates(c->topo, c->rank);
     *made = p;
     return 0;
+}
+
+/* The form of an agreed plan that this rank has not needed so far. Its peers do not notice which it
+   uses. Without memory for it the rank takes part by the other form. */
+static int add_form(struct mpi_comm *c, const struct plan_request *q,
+                    const struct plan_algorithm *a, struct built *b)
+{
+    int rc = build(c, q, a, b);
+
+    if (!rc && !c->pending)
+        rc = engine_reserve(b->engine);
+    if (rc)
+        unbuild(b);
+    return rc;
 }
 
 /* A line of rates by node, for a tuning profile. */
@@ -362,41 +423,103 @@ int mpi_comm_engine(struct mpi_comm *c, struct plan_request *request,
                     const struct plan_algorithm *a, const struct plan **plan_p,
                     struct engine **engine_p, struct load_link *crossing)
 {
+    struct plan_request key;
+    int rc = 0;
+
     request->topo = c->topo;
     request->rank = c->rank;
-    struct mpi_plan *p = find_plan(c, request, a);
-    if (!p) {
-        int rc = make_plan(c, request, a, &p);
-        if (rc)
-            return rc;
+    int form = key_of(request, &key);
+    struct mpi_plan *p = find_plan(c, &key, a);
+    if (!p && !(rc = make_plan(c, request, a, &p))) {
         p->next = c->plans;
         c->plans = p;
-        forget_oldest(c);
+        p->used = c->uses;
+        forget_oldest(c, key.demand != NULL, 0);
     }
-    *plan_p = p->plan;
-    *engine_p = p->engine;
-    *crossing = p->crossing;
-    return 0;
+    if (rc == -ENOTSUP)
+        return rc;
+    c->unagreed |= !p || !p->agreed;
+    if (!p)
+        return rc;
+    if (c->preparing || !p->agreed)
+        p->used = c->uses;
+    p->wanted = c->preparing && !p->agreed;
+    if (!p->built[form].plan && (rc = add_form(c, request, a, &p->built[form])))
+        form = !form;
+    *plan_p = p->built[form].plan;
+    *engine_p = p->built[form].engine;
+    *crossing = p->built[form].crossing;
+    return rc;
+}
+
+void mpi_comm_prepare(struct mpi_comm *c)
+{
+    c->uses++;
+    c->preparing = 1;
+    c->unagreed = 0;
+    for (struct mpi_plan *p = c->plans; p; p = p->next)
+        p->wanted = 0;
+}
+
+void mpi_comm_prepared(struct mpi_comm *c)
+{
+    c->preparing = 0;
+}
+
+static int reserve(const struct mpi_plan *p)
+{
+    int rc = 0;
+
+    for (int i = 0; i < 2 && !rc; i++)
+        if (p->built[i].engine)
+            rc = engine_reserve(p->built[i].engine);
+    return rc;
+}
+
+int mpi_comm_agree(struct mpi_comm *c, int well, int *rc)
+{
+    int lacking;
+
+    for (struct mpi_plan *p = c->plans; p && well; p = p->next)
+        if (p->wanted)
+            well = reserve(p) == 0;
+    *rc = ask_all(c, !well, &lacking);
+    if (*rc < 0) { /* where memory is too short for the question, all ranks hear of it */
+        lacking = 1;
+        *rc = 0;
+    }
+    for (struct mpi_plan *p = c->plans; p; p = p->next)
+        if (p->wanted && !*rc && !lacking)
+            p->agreed = 1;
+    forget_oldest(c, 0, 1);
+    forget_oldest(c, 1, 1);
+    return !lacking;
 }
 
 int mpi_comm_own_plan(struct mpi_comm *c, const struct plan_request *request,
                       const struct plan_algorithm *a, struct mpi_plan **held,
                       const struct plan **plan_p, struct engine **engine_p)
 {
-    int rc = make_plan(c, request, a, held);
+    struct plan_request key;
+    int form = key_of(request, &key), rc = make_plan(c, request, a, held);
 
     if (!rc) {
-        *plan_p = (*held)->plan;
-        *engine_p = (*held)->engine;
+        *plan_p = (*held)->built[form].plan;
+        *engine_p = (*held)->built[form].engine;
     }
     return rc;
 }
 
+struct engine *mpi_plan_stand_in(const struct mpi_plan *p, const struct engine *engine)
+{
+    return p->built[p->built[0].engine == engine].engine;
+}
+
 struct mpi_plan *mpi_comm_hold(struct mpi_comm *c, const struct plan *plan)
 {
-    struct mpi_plan *p = c->plans;
+    struct mpi_plan *p = plan ? c->plans : NULL;
 
-    while (p && p->plan != plan)
+    while (p && p->built[0].plan != plan && p->built[1].plan != plan)
         p = p->next;
     if (p)
         __atomic_add_fetch(&p->holders, 1, __ATOMIC_RELAXED);

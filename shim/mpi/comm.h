@@ -18,6 +18,7 @@
 #include "shim/decide/follow.h"
 #include "shim/decide/guard.h"
 #include "shim/decide/store_rows.h"
+#include "shim/mpi/ask.h"
 #include "shim/mpi/gpus.h"
 #include "shim/mpi/links.h"
 #include "shim/mpi/process.h"
@@ -29,6 +30,7 @@
 #include "transports/engine.h"
 
 struct mpi_plan;         /* a cached plan with its engine */
+struct started;          /* a nonblocking call */
 struct cuda_gpu;         /* its memory and streams of a device (transports/cuda_memory.h) */
 struct alltoallv_matrix; /* the matrix of sizes (alltoallv_matrix.h) */
 
@@ -67,9 +69,14 @@ struct mpi_comm {
     uint64_t *offset;                /* [size] owned: and for where they start, packed */
     struct cuda_gpu *gpu[GPUS_KEPT]; /* owned: of as many contexts as calls have used */
     struct alltoallv_matrix *rows;   /* owned: NULL until Alltoallv needs them */
-    struct mpi_plan *plans;          /* owned: most recently used first */
+    struct mpi_plan *plans;          /* owned */
+    uint32_t uses;                   /* of plans, counted by prepared calls */
+    int preparing;                   /* a call is prepared (mpi_comm_prepare) */
+    int unagreed;                    /* it needs a plan that the ranks have not agreed on */
+    struct ask ask;                  /* owned */
     struct pending *pending, *last_pending; /* owned by those who started them (pending.h) */
     struct mpi_comm *next_busy;             /* of those with pending calls */
+    struct started *spare; /* owned: of a start without memory (nonblocking.c); NULL: in use */
 
     /* Persistent calls use these (channel.h). */
     struct mpi_comm *channel[CHANNELS_MOST]; /* owned; NULL: not made */
@@ -89,11 +96,13 @@ struct mpi_comm {
     unsigned char pairs[REDUCTION_PAIRS];
 };
 
-/* At MPI_Init, before the ranks agree: make what communicators need. Local. Returns an MPI code. */
+/* At MPI_Init: make the attribute keys. Local. Returns an MPI code. begin: once all ranks have
+   them, and calls may be rerouted. */
 int mpi_comm_open(void);
+void mpi_comm_begin(void);
 
-/* At MPI_Finalize, before the library's own, or if nothing will be rerouted: drop the state of
-   MPI_COMM_WORLD, and what mpi_comm_open made. */
+/* At MPI_Finalize, before the library's own: drop the state of MPI_COMM_WORLD and the keys. Also
+   behind mpi_comm_open alone, whatever it returned. */
 void mpi_comm_close(void);
 
 /*
@@ -135,11 +144,24 @@ void mpi_comm_forget_plans(struct mpi_comm *c);
 /*
  * The plan and the engine for a request, made on first use, and the bytes that the plan moves to
  * and from other nodes. request->topo and rank are filled in. Returns 0 (both owned by the state,
- * valid until the next call of this function), -ENOTSUP (on all ranks alike) or -ENOMEM.
+ * valid until the next call of this function), -ENOTSUP (on all ranks alike) or -ENOMEM. For a plan
+ * that the ranks have agreed on, that comes with a plan and an engine all the same: not for this
+ * request, but the rank takes part in the call by it, without data.
  */
 int mpi_comm_engine(struct mpi_comm *c, struct plan_request *request,
                     const struct plan_algorithm *a, const struct plan **plan_p,
                     struct engine **engine_p, struct load_link *crossing);
+
+/*
+ * A call that needs plans is prepared between these two, on all ranks alike. Agreed plans are kept
+ * in an order that all ranks share, by the calls in between. Then c->unagreed tells, on all ranks
+ * alike, whether one is new. A blocking call agrees on the new ones: mpi_comm_agree, collective,
+ * with nothing pending. well: this rank has them. *rc: 0, or a code as of engine_run. Returns 1 if
+ * all ranks have them. Later calls need no memory for them and cannot fail for want of it.
+ */
+void mpi_comm_prepare(struct mpi_comm *c);
+void mpi_comm_prepared(struct mpi_comm *c);
+int mpi_comm_agree(struct mpi_comm *c, int well, int *rc);
 
 /* A plan of the call's own, held, with its engine. Touches no cache, so any thread may ask. Returns
    the same. */
@@ -150,6 +172,9 @@ int mpi_comm_own_plan(struct mpi_comm *c, const struct plan_request *request,
 /* Keep that plan and its engine, of the last mpi_comm_engine, until they are released: the cache
    may forget them before. release: any thread. */
 struct mpi_plan *mpi_comm_hold(struct mpi_comm *c, const struct plan *plan);
+
+/* Another engine of the held plan, by which the rank takes part without data; or NULL. */
+struct engine *mpi_plan_stand_in(const struct mpi_plan *p, const struct engine *engine);
 void mpi_plan_release(struct mpi_plan *p); /* NULL is fine */
 
 #endif

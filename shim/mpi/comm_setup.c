@@ -15,6 +15,7 @@
 #include "config/host.h"
 #include "config/socket.h"
 #include "shim/mpi/comm.h"
+#include "shim/mpi/nonblocking.h"
 #include "shim/mpi/stored.h"
 
 /* Each rank's first message: plain bytes, laid out alike in any representation. */
@@ -198,7 +199,8 @@ static enum reason settle_in(struct mpi_comm *c, MPI_Comm comm, const struct hel
     if (well)
         error = links_place(&c->links, c->topo, m->report, c->rank);
     well &= make_private_comm(c, comm);
-    well = well && links_join(&c->links, c->private_comm, m->offer, &error);
+    well = well && links_join(&c->links, c->private_comm, m->offer, &error) && !ask_open(c) &&
+           nonblocking_spare(c);
     if (!well)
         error = NO_MEMORY;
     if (!tell_last(c, comm, error, m))

@@ -69,3 +69,11 @@ void grequest_complete(struct grequest *g, int code)
     mpi.Grequest_complete(g->request);
     release(g);
 }
+
+void grequest_drop(struct grequest *g)
+{
+    MPI_Request request = g->request;
+
+    grequest_complete(g, MPI_SUCCESS);
+    mpi.Request_free(&request);
+}

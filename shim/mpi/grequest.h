@@ -16,6 +16,9 @@ struct grequest;
 /* *request is active. Returns an MPI code, on an error nothing is changed. */
 int grequest_open(struct grequest **g_p, MPI_Request *request);
 
+/* The start has failed: take it back. g and the request are gone then. */
+void grequest_drop(struct grequest *g);
+
 /* Complete it, with an MPI code. g is gone then. Once; from any thread, also inside MPI. */
 void grequest_complete(struct grequest *g, int code);
 

@@ -5,6 +5,7 @@
 
 #include "shim/decide/choose.h"
 #include "shim/decide/count.h"
+#include "shim/mpi/alltoallv_matrix.h"
 #include "shim/mpi/first.h"
 #include "shim/mpi/grequest.h"
 #include "shim/mpi/pending.h"
@@ -14,8 +15,10 @@
 unsigned char nonblocking_looked_at[COLL_COUNT];
 
 struct started {
-    struct pending pending; /* first */
-    struct grequest *request;
+    struct pending pending;    /* first */
+    struct grequest *request;  /* NULL: the start has failed, and the application has none */
+    struct mpi_comm *spare_of; /* it is that one's spare; NULL: none */
+    struct background *spare;  /* owned: with it */
 };
 
 static void on_done(struct pending *p)
@@ -24,39 +27,94 @@ static void on_done(struct pending *p)
     struct grequest *request = s->request;
     int code = p->code;
 
+    if (s->spare_of)
+        p->background = NULL;
     pending_close(p);
-    free(s);
-    grequest_complete(request, code);
+    if (s->spare_of)
+        __atomic_store_n(&s->spare_of->spare, s, __ATOMIC_RELEASE);
+    else
+        free(s);
+    if (request)
+        grequest_complete(request, code);
 }
 
-int nonblocking_start(struct mpi_comm *c, const struct ready *ready)
+int nonblocking_spare(struct mpi_comm *c)
 {
-    struct started *s = malloc(sizeof *s);
+    struct background *b = background_spare();
+    struct started *s = b ? malloc(sizeof *s) : NULL;
 
-    if (!s) {
+    if (s)
+        *s = (struct started){.spare_of = c, .spare = b};
+    else
+        free(b);
+    c->spare = s;
+    return s != NULL;
+}
+
+void nonblocking_drop_spare(struct mpi_comm *c)
+{
+    if (c->spare)
+        free(c->spare->spare);
+    free(c->spare);
+    c->spare = NULL;
+}
+
+/* If two starts in a row lack memory, the second one waits for the first. */
+static struct started *get_spare(struct mpi_comm *c)
+{
+    struct started *s;
+
+    while (!(s = __atomic_exchange_n(&c->spare, NULL, __ATOMIC_ACQ_REL)))
+        pending_drain(c);
+    s->request = NULL;
+    return s;
+}
+
+/* All that a start needs. Returns an MPI code; on an error nothing is left of it, nor of what ready
+   owns. */
+static int open_started(struct started *s, struct mpi_comm *c, const struct ready *ready)
+{
+    int rc = grequest_open(&s->request, ready->call.nonblocking);
+
+    if (rc != MPI_SUCCESS) {
         mpi_call_drop(&ready->call);
         unsized_close(ready->call.unsized);
-        return MPI_ERR_NO_MEM;
-    }
-    int rc = pending_open(&s->pending, c, ready, 0, on_done);
-    if (rc != MPI_SUCCESS) {
-        free(s);
         return rc;
     }
-    if (settings.cfg.mode == CFG_MODE_VERIFY)
-        rc = pending_compare(&s->pending);
-    if (rc == MPI_SUCCESS)
-        rc = grequest_open(&s->request, ready->call.nonblocking);
-    if (rc != MPI_SUCCESS) {
+    rc = pending_open(&s->pending, c, ready, 0, on_done);
+    if (rc == MPI_SUCCESS && settings.cfg.mode == CFG_MODE_VERIFY &&
+        (rc = pending_compare(&s->pending)) != MPI_SUCCESS)
         pending_close(&s->pending);
-        free(s);
-        return rc;
+    if (rc != MPI_SUCCESS) {
+        grequest_drop(s->request);
+        s->request = NULL;
     }
-    if (!ready->call.unsized)
+    return rc;
+}
+
+int nonblocking_start(struct mpi_comm *c, const struct ready *ready, int asks, int lacks)
+{
+    struct started *s = lacks ? NULL : calloc(1, sizeof *s);
+    int rc = MPI_ERR_NO_MEM;
+
+    if (s) {
+        rc = open_started(s, c, ready);
+    } else {
+        mpi_call_drop(&ready->call);
+        unsized_close(ready->call.unsized);
+    }
+    if (rc != MPI_SUCCESS) {
+        free(s);
+        s = get_spare(c);
+        pending_stand_in(&s->pending, c, ready, s->spare, on_done);
+        *ready->call.nonblocking = MPI_REQUEST_NULL;
+    } else if (!ready->call.unsized) {
         count_started(ready->call.collective, ready->algorithm, pending_processes(&s->pending),
                       ready->call.total);
+    }
+    s->pending.asks = asks;
     pending_start(&s->pending);
-    return MPI_SUCCESS;
+    return rc;
 }
 
 /* Helpers that have not started yet are asked for in a blocking call. */
@@ -107,17 +165,21 @@ struct mpi_outcome nonblocking_run(struct mpi_comm *c, const struct mpi_call *ca
         why = nonblocking_prepare(c, call, list, n, &ready, &rc);
     if (!why)
         want_team(c, call);
-    if (!why && !rc && choose_way(&c->turn) == CHOOSE_NATIVE)
+    if (!why && choose_way(&c->turn) == CHOOSE_NATIVE)
         why = REASON_TURN;
-    if (why || rc)
+    if (why) {
         mpi_call_drop(call);
-    if (why)
         return serve_natively(call, why);
-    if (!rc)
-        rc = nonblocking_start(c, &ready);
-    if (rc)
-        *call->nonblocking = MPI_REQUEST_NULL;
-    return serve_failed(serve_code(rc));
+    }
+    int lacks = rc || !nonblocking_has_room(c, &ready.call);
+    return serve_failed(nonblocking_start(c, &ready, c->unagreed, lacks));
+}
+
+int nonblocking_has_room(const struct mpi_comm *c, const struct mpi_call *call)
+{
+    const struct plan_request *q = &call->request;
+
+    return q->bytes != c->bytes && !(q->demand && c->rows && q->demand == c->rows->matrix);
 }
 
 void *nonblocking_vectors(const struct mpi_comm *c, const struct mpi_call *call)
@@ -126,7 +188,7 @@ void *nonblocking_vectors(const struct mpi_comm *c, const struct mpi_call *call)
                       : NULL;
 }
 
-int nonblocking_room(struct mpi_comm *c, struct mpi_call *call, size_t **bytes, uint64_t **offset)
+void nonblocking_room(struct mpi_comm *c, struct mpi_call *call, size_t **bytes, uint64_t **offset)
 {
     size_t n = (size_t)c->size;
     uint64_t *room;
@@ -135,17 +197,11 @@ int nonblocking_room(struct mpi_comm *c, struct mpi_call *call, size_t **bytes, 
     if (offset)
         *offset = c->offset;
     if (!call->nonblocking)
-        return MPI_SUCCESS;
+        return;
     call->room = room = malloc(n * (sizeof *room + sizeof **bytes + VECTORS_EACH));
-    if (!room && call->persistent)
-        return MPI_SUCCESS; /* persistent_run sees it */
-    if (!room) {
-        *call->nonblocking = MPI_REQUEST_NULL;
-        mpi.Comm_call_errhandler(call->comm, MPI_ERR_NO_MEM);
-        return MPI_ERR_NO_MEM;
-    }
+    if (!room)
+        return;
     *bytes = (size_t *)(room + n);
     if (offset)
         *offset = room;
-    return MPI_SUCCESS;
 }

@@ -20,9 +20,18 @@
  */
 struct mpi_outcome nonblocking_run(struct mpi_comm *c, const struct mpi_call *call);
 
-/* Start a call that is ready, or that knows its sizes later (unsized.h). call.room and call.unsized
-   are the call's from here on. Returns an MPI code. */
-int nonblocking_start(struct mpi_comm *c, const struct ready *ready);
+/*
+ * Start a call that is ready, or that knows its sizes later (unsized.h). call.room and call.unsized
+ * are the call's from here on. asks: in its turn the ranks ask each other whether one lacks memory,
+ * and end the call on all of them if so. It is the same on all ranks. lacks: this one does already.
+ * Returns an MPI code: of a start that has failed here, whose request is null. This rank takes part
+ * all the same.
+ */
+int nonblocking_start(struct mpi_comm *c, const struct ready *ready, int asks, int lacks);
+
+/* When c is made: room for a start that lacks memory. Returns 0 if there is none. */
+int nonblocking_spare(struct mpi_comm *c);
+void nonblocking_drop_spare(struct mpi_comm *c); /* none is fine */
 
 /* As serve_prepare, by the first of n candidates that one process can carry by one schedule. */
 enum reason nonblocking_prepare(struct mpi_comm *c, const struct mpi_call *call,
@@ -31,11 +40,12 @@ enum reason nonblocking_prepare(struct mpi_comm *c, const struct mpi_call *call,
 
 /*
  * Room for the sizes of a call's blocks, and, unless NULL, for where they start, packed: [size]
- * each. The communicator's, or of a nonblocking call: its own (call->room). Returns an MPI code,
- * which was raised on the communicator: the rank has no memory to take part. A persistent call
- * without memory gets the communicator's, and its ranks agree to leave it to the library.
+ * each. The communicator's, or of a nonblocking call: its own (call->room). Where memory lacks it
+ * gets the communicator's: so it is decided on as on other ranks, and then fails. has_room: has it
+ * its own?
  */
-int nonblocking_room(struct mpi_comm *c, struct mpi_call *call, size_t **bytes, uint64_t **offset);
+void nonblocking_room(struct mpi_comm *c, struct mpi_call *call, size_t **bytes, uint64_t **offset);
+int nonblocking_has_room(const struct mpi_comm *c, const struct mpi_call *call);
 
 /* Behind it: room of such a call for its vectors (vectors_keep); NULL: it has none of its own. */
 void *nonblocking_vectors(const struct mpi_comm *c, const struct mpi_call *call);

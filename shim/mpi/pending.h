@@ -34,6 +34,8 @@ struct pending {
     int compares;         /* there is, or was, one */
     int kept;             /* it will be started again: staging stays open */
     int sized;            /* the sizes are known, of a call that is started without (unsized.h) */
+    int lacks;            /* this rank has no memory for it */
+    int asks, asking;     /* the ranks ask each other first whether one lacks it; they are at it */
     int begun, opened;    /* the engine or the helpers; the staging */
     int carried;          /* helpers are at work */
     int through, result;  /* the engine is, with this code */
@@ -49,6 +51,16 @@ struct pending {
  */
 int pending_open(struct pending *p, struct mpi_comm *c, const struct ready *ready, int kept,
                  void (*done)(struct pending *p));
+
+/*
+ * The same for a rank that has no memory for it: nobody waits for this rank then. If the call asks
+ * first (p->asks, on all ranks alike) it ends with an error on all ranks. If not, all have its
+ * plan, and this rank takes part without data. Sends nothing, cannot fail, and owns nothing of
+ * ready's. background: a spare one, of the caller's, who sets p->background to NULL before he
+ * closes p.
+ */
+void pending_stand_in(struct pending *p, struct mpi_comm *c, const struct ready *ready,
+                      struct background *background, void (*done)(struct pending *p));
 
 /* How many processes of this rank carry it. */
 int pending_processes(const struct pending *p);

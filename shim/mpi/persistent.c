@@ -245,14 +245,6 @@ static enum reason make(struct persistent *p, struct mpi_comm *channel, const st
     return REASON_NONE;
 }
 
-/* Are the call's sizes its own? Else there was no memory (nonblocking_room). */
-static int has_room(const struct mpi_comm *c, const struct mpi_call *call)
-{
-    const struct plan_request *q = &call->request;
-
-    return q->bytes != c->bytes && !(q->demand && q->demand == c->rows->matrix);
-}
-
 /* On a channel of its own. Why the library makes it, or REASON_NONE. */
 static enum reason make_on_channel(struct mpi_comm *c, struct mpi_call *call,
                                    const struct plan_candidate *list, int n)
@@ -261,7 +253,7 @@ static enum reason make_on_channel(struct mpi_comm *c, struct mpi_call *call,
     struct ready ready;
     enum reason why;
     int well, rc = 0;
-    struct mpi_comm *channel = channel_take(c, p && has_room(c, call), &well, &why);
+    struct mpi_comm *channel = channel_take(c, p && nonblocking_has_room(c, call), &well, &why);
 
     if (!why) {
         call->request.topo = channel->topo;

@@ -134,7 +134,7 @@ static struct mpi_outcome run_first(struct mpi_comm *c, const struct mpi_call *c
     for (int i = 0; i < n; i++) {
         struct ready ready;
 
-        why = serve_prepare(c, call, &list[i], &ready, &rc);
+        why = serve_prepare_all(c, call, &list[i], &ready, &rc);
         if (!why)
             return serve_in_mode(c, &ready, rc);
     }
@@ -220,7 +220,7 @@ static struct mpi_outcome run_contender(struct mpi_comm *c, struct guard_entry *
     double began = timed ? count_now() : 0, start = began;
 
     if (contender != GUARD_NATIVE) {
-        why = serve_prepare(c, call, &e->reroute[contender - 1], &ready, &rc);
+        why = serve_prepare_all(c, call, &e->reroute[contender - 1], &ready, &rc);
         if (!timed && !why && ready.variant)
             settled_keep(c, call, ready.variant, REASON_NONE);
         start = timed ? count_now() : 0;

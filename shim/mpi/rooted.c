@@ -292,25 +292,18 @@ static int start_v(struct rooted *a, struct mpi_call *call, rooted_fill fill)
     if (why)
         return run_natively(call, why);
     call->room = u ? malloc((size_t)size * (TOLD_EACH + VECTORS_EACH)) : NULL;
-    int rc = call->room ? keep_types(u, a, rank) : MPI_ERR_NO_MEM;
-    if (rc != MPI_SUCCESS) {
-        unsized_close(u);
-        free(call->room);
-        *call->nonblocking = MPI_REQUEST_NULL;
-        mpi.Comm_call_errhandler(a->comm, rc);
-        return rc;
-    }
+    int lacks = !call->room || keep_types(u, a, rank) != MPI_SUCCESS;
     struct told t = told_in(call->room, size);
-    if (rank == a->root) {
+    if (rank == a->root && !lacks) {
         tell_sizes(a, size, &t);
         a->blocks = vectors_keep(a->all.counts, a->all.displs, size,
                                  (char *)call->room + (size_t)size * TOLD_EACH);
     }
     a->fill = fill;
-    struct mpi_outcome o = unsized_start(u, c, call, t.sizes, fill_told);
-    if (o.unhandled != MPI_SUCCESS)
-        mpi.Comm_call_errhandler(a->comm, o.unhandled);
-    return o.rc;
+    int rc = unsized_start(u, c, call, t.sizes, fill_told, lacks);
+    if (rc != MPI_SUCCESS)
+        mpi.Comm_call_errhandler(a->comm, rc);
+    return rc;
 }
 
 int rooted_run_v(struct rooted *a, struct mpi_call *call, rooted_fill fill)
@@ -334,9 +327,8 @@ int rooted_run_v(struct rooted *a, struct mpi_call *call, rooted_fill fill)
                              : plan_now(a, call, size, rank, &why);
     if (!c)
         return run_natively(call, why);
-    int rc = nonblocking_room(c, call, &bytes, &offset);
-    if (rc == MPI_SUCCESS)
-        rc = sizes_share(c, a->comm, a->root, a->all.counts, a->all.type, bytes, offset);
+    nonblocking_room(c, call, &bytes, &offset);
+    int rc = sizes_share(c, a->comm, a->root, a->all.counts, a->all.type, bytes, offset);
     if (rc != MPI_SUCCESS) {
         mpi_call_drop(call);
         return rc;

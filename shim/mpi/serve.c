@@ -238,6 +238,14 @@ static int recipe_suits(const struct plan_request *q, const struct plan_algorith
     return 0;
 }
 
+/* All ranks have what the call needs, but this one. Returns 0. */
+static int take_part(struct mpi_call *call)
+{
+    call->wrong = MPI_ERR_NO_MEM;
+    call->ninputs = call->nblocks = 0;
+    return 0;
+}
+
 enum reason serve_prepare(struct mpi_comm *c, const struct mpi_call *call,
                           const struct plan_candidate *r, struct ready *ready, int *rc)
 {
@@ -248,6 +256,7 @@ enum reason serve_prepare(struct mpi_comm *c, const struct mpi_call *call,
                             .ppg = 1,
                             .variant = plan_variant_of(r->algorithm)};
     *rc = 0;
+    c->unagreed = 0;
     if (ready->variant)
         return variants_prepare(c, ready->variant, call);
     q->chunk_bytes = plan_chunk(q, r->chunk_bytes);
@@ -257,9 +266,23 @@ enum reason serve_prepare(struct mpi_comm *c, const struct mpi_call *call,
         return REASON_RECIPE;
     if (r->ppg > 1 && slices_possible(call))
         ready->ppg = slices_of(q, r->ppg < c->team.ppg ? r->ppg : c->team.ppg);
+    mpi_comm_prepare(c);
     if (ready->ppg > 1)
         *rc = slices_try(c, &ready->call, r->algorithm, ready->ppg);
     else
         *rc = mpi_comm_engine(c, q, r->algorithm, &ready->plan, &ready->engine, &ready->crossing);
+    mpi_comm_prepared(c);
+    if (*rc == -ENOMEM && !c->unagreed)
+        *rc = take_part(&ready->call);
     return *rc == -ENOTSUP ? REASON_SHAPE : REASON_NONE;
+}
+
+enum reason serve_prepare_all(struct mpi_comm *c, const struct mpi_call *call,
+                              const struct plan_candidate *r, struct ready *ready, int *rc)
+{
+    enum reason why = serve_prepare(c, call, r, ready, rc);
+
+    if (!c->unagreed)
+        return why;
+    return mpi_comm_agree(c, *rc != -ENOMEM, rc) || *rc ? why : REASON_NOT_READY;
 }

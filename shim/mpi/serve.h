@@ -32,11 +32,17 @@ struct ready {
 };
 
 /*
- * Get a reroute ready: its plan and its engine. Collective. REASON_NONE and *rc (0, or a negative
- * code: an error of the call), or why it cannot serve this call, on all ranks alike.
+ * Get a reroute ready: its plan and its engine. REASON_NONE and *rc (0, or -ENOMEM, where
+ * c->unagreed), or why it cannot serve this call, on all ranks alike. Asks no other rank, but for a
+ * variant.
  */
 enum reason serve_prepare(struct mpi_comm *c, const struct mpi_call *call,
                           const struct plan_candidate *r, struct ready *ready, int *rc);
+
+/* The same for a blocking call: the ranks agree on what is new, so that it cannot fail on one of
+   them alone. *rc: 0, or the transport's error code. */
+enum reason serve_prepare_all(struct mpi_comm *c, const struct mpi_call *call,
+                              const struct plan_candidate *r, struct ready *ready, int *rc);
 
 /* The engine's view of a call that is ready. failed: the code with which the call has failed on
    this rank already, or 0. */

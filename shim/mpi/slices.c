@@ -31,12 +31,17 @@ int slices_try(struct mpi_comm *c, const struct mpi_call *call, const struct pla
                int ppg)
 {
     struct slicing s = {.comm = c, .call = call, .algorithm = a, .n = ppg, .own = 1};
-    struct slice first, last; /* one of them is the longest */
-    int rc = slicing_get(&s, 0, &first);
+    int rc = 0;
 
-    if (!rc)
-        rc = slicing_get(&s, ppg - 1, &last);
-    return rc ? rc : first.plan->host_bytes || last.plan->host_bytes ? -ENOTSUP : 0;
+    /* All of them, whatever comes: ranks use plans in one order. */
+    for (int i = 0; i < ppg; i++) {
+        struct slice slice;
+        int code = slicing_get(&s, i, &slice);
+
+        if (!rc)
+            rc = code ? code : slice.plan->host_bytes ? -ENOTSUP : 0;
+    }
+    return rc;
 }
 
 /* The place where the rank itself carries a slice: the device if there is room, otherwise host
@@ -95,7 +100,8 @@ static void carry(struct blocking *b, int i, struct slice *slice)
     struct slicing *s = &b->slicing;
     int rc = slicing_get(s, i, slice);
 
-    if (!rc) {
+    slices_note(s, rc);
+    if (slice->engine) {
         struct room room;
 
         slices_note(s, find_room(b, slice, &room));

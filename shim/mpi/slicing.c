@@ -14,6 +14,8 @@ int slicing_get(struct slicing *s, int i, struct slice *slice)
     const struct plan_request *whole = &s->call->request;
     uint64_t from;
 
+    slice->plan = NULL;
+    slice->engine = NULL;
     slice->request = slice_request(whole, s->n, i, &from);
     if (s->most_chunk && slice->request.chunk_bytes > s->most_chunk)
         slice->request.chunk_bytes = plan_chunk(&slice->request, s->most_chunk);

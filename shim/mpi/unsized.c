@@ -128,18 +128,22 @@ int unsized_keep(struct unsized *u, MPI_Datatype *type)
     return mpi.Type_commit(kept);
 }
 
-struct mpi_outcome unsized_start(struct unsized *u, struct mpi_comm *c, const struct mpi_call *call,
-                                 uint64_t *told, unsized_fill fill)
+int unsized_start(struct unsized *u, struct mpi_comm *c, const struct mpi_call *call,
+                  uint64_t *told, unsized_fill fill, int lacks)
 {
     struct ready ready = {.call = *call, .ppg = 1};
 
-    u->told = told;
-    u->fill = fill;
     ready.call.unsized = u;
-    int rc = nonblocking_start(c, &ready);
-    if (rc)
-        *call->nonblocking = MPI_REQUEST_NULL;
-    return serve_failed(serve_code(rc));
+    if (u) {
+        u->told = told;
+        u->fill = fill;
+    }
+    return nonblocking_start(c, &ready, 1, lacks || !u);
+}
+
+int unsized_reserve(struct unsized *u)
+{
+    return engine_reserve(u->engine);
 }
 
 int unsized_begin(struct unsized *u)

@@ -42,10 +42,13 @@ enum reason unsized_judge(struct mpi_comm *c, const struct mpi_call *call, int r
    code. */
 int unsized_keep(struct unsized *u, MPI_Datatype *type);
 
-/* Start the call. told, in call->room: all words, filled in with what this rank tells. Returns an
-   outcome as nonblocking_run. */
-struct mpi_outcome unsized_start(struct unsized *u, struct mpi_comm *c, const struct mpi_call *call,
-                                 uint64_t *told, unsized_fill fill);
+/* Start the call. told, in call->room: all words, filled in with what this rank tells. lacks: it
+   has no memory for that, nor where u is NULL. Returns as nonblocking_start. */
+int unsized_start(struct unsized *u, struct mpi_comm *c, const struct mpi_call *call,
+                  uint64_t *told, unsized_fill fill, int lacks);
+
+/* In its turn: room for the telling in the transport. As engine_reserve. */
+int unsized_reserve(struct unsized *u);
 
 /* In its turn: the telling. As engine_begin and engine_step. */
 int unsized_begin(struct unsized *u);

@@ -1,10 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# test/mpi/run.sh [--quick] [--only LIST] [--mpi FAMILY] [--seed N] [BUILD_DIR]: the shim in front of real
+# test/mpi/run.sh [--quick | --long] [--only LIST] [--mpi FAMILY] [--seed N] [BUILD_DIR]: the shim in front of real
 # MPI libraries, several ranks, unmodified programs (make test-programs).
 #
 #   --quick       fewer topologies and fewer random calls
+#   --long        every allocation of the preload's fails once (failures)
 #   --only LIST   these cases_*.sh alone, such as results,helpers
 #   --mpi NAME    one library alone: openmpi, mpich, mpich5-abi (MPICH 5's standard ABI), mpich5 (its classic one, with
 #                 the programs of mpich) or intel-abi (Intel MPI's); the last two run by name only, all three after
@@ -20,12 +21,14 @@ set -euo pipefail
 here=$root/test/mpi
 build=
 quick=0
-only=results,reductions,types,rooted,exchange,device,settings,store,site,reports,callers,process,helpers,variants,nonblocking,persistent
+long=0
+only=results,reductions,types,rooted,exchange,device,settings,store,site,reports,callers,process,helpers,variants,nonblocking,persistent,failures
 libraries=(openmpi mpich mpich5-abi)
 first_seed=1
 while [ $# -gt 0 ]; do
     case $1 in
         --quick) quick=1 ;;
+        --long) long=1 ;;
         --only) only=${2:?--only: names are missing} && shift ;;
         --mpi) libraries=("${2:?--mpi: a name is missing}") && shift ;;
         --seed)
@@ -86,6 +89,8 @@ done
 . "$here/cases_nonblocking.sh"
 # shellcheck source=test/mpi/cases_persistent.sh
 . "$here/cases_persistent.sh"
+# shellcheck source=test/mpi/cases_failures.sh
+. "$here/cases_failures.sh"
 
 echo "# seed $first_seed"
 for library in "${libraries[@]}"; do

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Rejected: MPI_Allreduce. A nonblocking call asks inside the library's progress engine.
+ */
+#include "shim/mpi/ask.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "planners/lane/lane.h"
+#include "shim/mpi/comm.h"
+
+int ask_open(struct mpi_comm *c)
+{
+    struct ask *a = &c->ask;
+    struct plan_request q = {.collective = COLL_ALLREDUCE,
+                             .topo = c->topo,
+                             .rank = c->rank,
+                             .nbytes = sizeof a->value,
+                             .grain = sizeof a->value,
+                             .chunk_bytes = sizeof a->value,
+                             .in_place = 1};
+    int rc = plan_lane.build(&q, &a->plan);
+
+    if (!rc)
+        rc = engine_create(a->plan, &c->links.mpi, &a->engine);
+    if (!rc)
+        rc = engine_reserve(a->engine);
+    a->scratch = rc ? NULL : malloc(a->plan->scratch_bytes + 1);
+    return a->scratch ? 0 : -ENOMEM;
+}
+
+void ask_close(struct ask *a)
+{
+    engine_free(a->engine);
+    plan_free(a->plan);
+    free(a->scratch);
+    *a = (struct ask){0};
+}
+
+static void add(void *context, const void *a, const void *b, void *dst, size_t bytes)
+{
+    (void)context, (void)bytes;
+    *(int *)dst = *(const int *)a + *(const int *)b;
+}
+
+static struct engine_buffers buffers_of(struct ask *a)
+{
+    return (struct engine_buffers){
+        .output = &a->value, .scratch = a->scratch, .combine = add, .grain = sizeof a->value};
+}
+
+int ask_begin(struct mpi_comm *c, int value)
+{
+    struct engine_buffers buffers = buffers_of(&c->ask);
+
+    c->ask.value = value;
+    return engine_begin(c->ask.engine, &buffers);
+}
+
+int ask_step(struct mpi_comm *c, enum engine_state *state)
+{
+    return engine_step(c->ask.engine, state);
+}
+
+int ask_all(struct mpi_comm *c, int value, int *sum)
+{
+    struct engine_buffers buffers = buffers_of(&c->ask);
+
+    c->ask.value = value;
+    int rc = engine_run(c->ask.engine, &buffers);
+    *sum = c->ask.value;
+    return rc;
+}
