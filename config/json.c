@@ -7,7 +7,7 @@
 
 #include "config/text.h"
 
-/* What a terminal would obey is escaped, since a person may look at it. */
+/* Characters that a terminal would obey are escaped, since a person may look at them. */
 static void put_string(FILE *f, const char *text)
 {
     size_t left = strlen(text);

@@ -24,8 +24,8 @@ static struct opened {
 } files[MOST_OPEN];
 static int nfiles;
 
-/* May libdw see the file? It takes long files apart that anybody can make, and the caller may be
-   root: what root or the caller has not put there is not read. */
+/* May libdw see the file? A report names it, and libdw takes it apart in this process, which may be
+   root's: files of other users are not read. */
 static int is_trusted(int fd)
 {
     struct stat st;

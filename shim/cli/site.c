@@ -2,8 +2,8 @@
 /*
  * `collshim site DIR`: the reports of a spool (COLLSHIM_SPOOL) added up. Any user may have written
  * files there. Only regular files are read, one at a time, and of each user as much as the user may
- * keep there. A report is believed if the file is of the user it names; and whatever the caller's
- * own files say, since the caller has put them there. The rest is counted and named.
+ * keep there. A report is believed if the file is of the user it names, or the caller's own, who
+ * has put it there. The rest is counted and named.
  */
 #define _GNU_SOURCE
 #include <dirent.h>

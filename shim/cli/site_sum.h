@@ -40,7 +40,7 @@ void sum_close(struct sum *s);
 /* When the job began, seconds since 1970; -1: no report, or of a version that did not say. */
 long long sum_began(struct json_t *report);
 
-/* Who says that, as the report has it; -1: it does not say. */
+/* The job's user, as the report has it; -1: it does not say. */
 long long sum_user(struct json_t *report);
 
 /* written: when, seconds since 1970; the job cannot have taken longer than until then. Returns 0,

@@ -19,7 +19,7 @@
 
 enum { ENVIRONMENT = 1 << 20, GENERATIONS = 32 };
 
-/* A process has a file for each backend, and those of its parents that it has forked from. Anybody
+/* A process has a file for each backend, and those of its parents that it has forked from. Any user
    can make more, and a row costs 20 KB. */
 enum { PROCESS_FILES = 16, USER_ROWS = 2048 };
 

@@ -101,7 +101,7 @@ static void rotate(int dir, const char *own, const struct spool_caps *caps, long
 }
 
 /* Make the directory, unless it is there. Returns a descriptor or a negative code; -EEXIST:
-   somebody else has made something of that name, -EPERM: it is the user's, and others may write to
+   another user has made something of that name, -EPERM: it is the user's, and others may write to
    it. */
 static int enter(int spool, const char *name, mode_t mode)
 {

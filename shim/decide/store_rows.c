@@ -279,9 +279,9 @@ static struct stat look_at(const char *path)
 }
 
 /*
- * Lock the folder, so that no lock file is left behind. Whoever may read the folder can hold the
- * lock for ever, and a file system may have none. So the lock only keeps jobs from working in vain
- * (store_rows_merge), and is waited for while those before this job write the file, at most a
+ * Lock the folder, so that no lock file is left behind. Any reader of the folder can hold the lock
+ * for ever, and a file system may have none. So the lock only keeps jobs from doing the same work
+ * again (store_rows_merge). It is waited for while the jobs in front write the file, at most a
  * second. Returns a descriptor to be closed, which unlocks it, or -1.
  */
 static int lock_folder(const char *path)

@@ -49,7 +49,7 @@ int store_rows_set(struct store_rows *rows, const struct store_row *r);
    newer one counts. */
 void store_row_combine(struct store_row *old, const struct store_row *newer);
 
-/* Combine rows with those of the file. Jobs do so one after the other, unless somebody holds the
+/* Combine rows with those of the file. Jobs do so one after the other, unless a process holds the
    folder's lock without writing; then one job's rows may be lost. Takes a second at most. */
 void store_rows_merge(const char *path, const struct store_rows *rows);
 

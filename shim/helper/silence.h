@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A helper that lives and does nothing: somebody stopped it (SIGSTOP), or it hangs. Its owner asks
+ * A helper that lives and does nothing: it was stopped (SIGSTOP), or it hangs. Its owner asks
  * it once a second, by the mailbox's bell, and a helper that does anything counts `beats` on.
  *
  * Time alone proves nothing, on a busy machine or where the owner itself was stopped. So only asks

@@ -1,8 +1,8 @@
-# shellcheck shell=bash disable=SC2154 # variables of test/cli/run.sh, which sources this
+# shellcheck shell=bash disable=SC2016,SC2154 # jq's and the check's own variables; variables of test/cli/run.sh, which sources this
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# What strangers wrote: strings that a terminal would obey, reports under another's name or with figures that cannot be,
-# more of them than a user may keep, and objects that are anybody's.
+# Files of strangers: strings that a terminal would obey, reports under another's name or with figures that cannot be,
+# more of them than a user may keep, and objects of other users.
 
 # Escape, CSI of one byte, DEL, bell, a direction that is overridden, a line separator, and behind them an honest word.
 obeyed='x\u001b]52;c;QUFB\u0007\u009b2Jy\u202ez\u2066\u2028\u0085\u007f\tw\né'
@@ -40,7 +40,7 @@ check "a message about a file of such a name" harmless "$collshim" report "$stra
 printf '{"a": \e]0;title\a' >not.json
 check "a message about JSON that is none" harmless "$collshim" report not.json
 check "a file's wrong topology" harmless env COLLSHIM_TOPOLOGY="node:$strange" "$collshim" info
-check "a setting, as JSON" shown env COLLSHIM_REPORT="$(printf "$obeyed")" "$collshim" info --json
+check "a setting, as JSON" shown env COLLSHIM_REPORT="$(printf %b "$obeyed")" "$collshim" info --json
 
 mkdir -p alien/"$strange"
 jq --argjson bad "\"$obeyed\"" '.job.began = 1700000000 | .saved.rank_seconds = -0.5' hostile.json >alien/a.json
@@ -54,9 +54,10 @@ done
 json '.reports == 2' "$collshim" site alien --json
 
 # Values that no job of that time can have had
+n=0
 for what in '.job.seconds = 1e9' '.saved.rank_seconds = 1e14' '.sites[0].native_rank_s = 1e14' '.job.began = 4e9' 'del(.job.began)'; do
     mkdir -p unlikely
-    jq -c ".job.began = 1700000000 | $what" sites.json >"unlikely/$(ls unlikely | wc -l).json"
+    jq -c ".job.began = 1700000000 | $what" sites.json >"unlikely/$((++n)).json"
 done
 json '.reports == 0 and .skipped["no report"] == 5' "$collshim" site unlikely --json
 
@@ -78,7 +79,7 @@ if [ "$(id -u)" = 0 ]; then
     json '.reports == 1003 and .skipped["beyond what a user may keep"] == 4' "$collshim" site authors --json
     rm -r authors
 
-    # Debug information in somebody else's file, of a program that root looks at
+    # Debug information in another user's file, of a program that root looks at
     if "$collshim" report sites.json | grep -q '^  main'; then
         cp "$collshim" stranger
         with_sites stranger.json "$(site "$PWD/stranger" "\"$build_id\"" "$main_at" 1 "$trial")"

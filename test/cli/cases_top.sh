@@ -163,7 +163,8 @@ else
 fi
 
 top_many() { # files that one process has made, each as a rank's
-    python3 memfd.py many 40 >memfd.out &
+    : >memfd.out
+    python3 memfd.py many 40 >>memfd.out &
     top_pids+=("$!")
     top_within 100 grep -q there memfd.out && top_once --json $! >top.json && jq -e '.jobs[0].processes | length == 16' top.json
 }

@@ -66,7 +66,7 @@ reduce 4x8 * native:ring/simple channels=3
 TXT
 sed -i 's/\*-65K/1-65K/' "$tmp/profile"
 # A file that might change while a job starts would part its ranks: the name that they have in common must say what is in
-# it. Without that none uses it; with it, whoever reads anything else does not start.
+# it. Without that none uses it; with it, a rank that reads anything else does not start.
 plays 'a profile without a hash in its name' COLLSHIM_PROFILE="$tmp/profile" absent_tuner
 [ "$(grep -c 'rows for NCCL.s own algorithms are left out' "$tmp/said")" -eq 1 ] && [ "$(wc -l <"$tmp/said")" -eq 1 ]
 ok 'a profile without a hash in its name: one line' $?

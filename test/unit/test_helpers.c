@@ -325,7 +325,8 @@ START_TEST(test_helpers__one_that_does_nothing_is_ended)
     }
     for (int i = 0; i < HELPERS; i++)
         ck_assert_int_eq(helpers_look(i, channel), HELPERS_FAILED);
-    ck_assert_msg(!_i || !find_helpers(mark, pid), "one may still write to its owner's memory");
+    ck_assert_msg(!_i || !find_helpers(mark, pid),
+                  "a helper may still write to its owner's memory");
     ck_assert_int_eq(all_gone(mark), 1);
 }
 END_TEST

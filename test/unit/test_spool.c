@@ -144,7 +144,7 @@ START_TEST(test_spool__what_others_may_change_is_refused)
 }
 END_TEST
 
-/* Whoever may write to the spool can make the directory of any user first. The loop: a link, a
+/* Any user of the spool can make another one's directory first. The loop: a link, a
    file, another user's directory. */
 START_TEST(test_spool__a_directory_of_another_user_blocks_no_report)
 {

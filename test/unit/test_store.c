@@ -224,7 +224,7 @@ START_TEST(test_store__a_file_is_bounded)
 }
 END_TEST
 
-/* Whoever reads the folder can lock it. */
+/* Any reader of the folder can lock it. */
 START_TEST(test_store__a_lock_of_a_stranger_keeps_no_row_away)
 {
     struct store_rows mine = parse(ROW), back;
