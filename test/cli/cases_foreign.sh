@@ -57,7 +57,8 @@ json '.reports == 2' "$collshim" site alien --json
 n=0
 for what in '.job.seconds = 1e9' '.saved.rank_seconds = 1e14' '.sites[0].native_rank_s = 1e14' '.job.began = 4e9' 'del(.job.began)'; do
     mkdir -p unlikely
-    jq -c ".job.began = 1700000000 | $what" sites.json >"unlikely/$((++n)).json"
+    n=$((n + 1))
+    jq -c ".job.began = 1700000000 | $what" sites.json >"unlikely/$n.json"
 done
 json '.reports == 0 and .skipped["no report"] == 5' "$collshim" site unlikely --json
 

@@ -453,8 +453,8 @@ START_TEST(test_shm__a_tag_without_receives_blocks_no_other)
 }
 END_TEST
 
-/* A rank that has memory of its device lent takes it back once the reader is gone, also while
-   nobody has waited for that process. */
+/* A rank that has memory of its device lent takes it back once the reader is gone, also while its
+   parent has not waited for it. */
 START_TEST(test_shm__a_reader_that_has_ended_is_not_waited_for)
 {
     static struct shm_pair pair = {.window_state = SHM_WINDOW_ACCEPTED};
