@@ -30,6 +30,14 @@ static uint64_t signature(const struct mpi_call *call, int n)
     return h;
 }
 
+/* The ranks have disagreed, and all know it. A rank may still be in the library's wrong call when
+   the others make the next one, and wait there for their messages, not ours. So the communicator is
+   the library's from here on. */
+static enum reason differ(struct mpi_comm *c)
+{
+    return c->verdict = REASON_ARGUMENTS;
+}
+
 enum reason alike(struct mpi_comm *c, const struct mpi_call *call)
 {
     uint64_t h = signature(call, c->size), all[3];
@@ -39,5 +47,14 @@ enum reason alike(struct mpi_comm *c, const struct mpi_call *call)
         return REASON_NONE;
     if (mpi.Allreduce(mine, all, 3, MPI_UINT64_T, MPI_MAX, c->private_comm) != MPI_SUCCESS)
         return REASON_ARGUMENTS;
-    return all[0] == ~all[1] && !all[2] ? REASON_NONE : REASON_ARGUMENTS;
+    return all[0] == ~all[1] && !all[2] ? REASON_NONE : differ(c);
+}
+
+enum reason alike_in_pair(struct mpi_comm *c, const struct mpi_call *call)
+{
+    int pair = call->reduction.pair, mine[2] = {pair, -pair}, most[2];
+
+    if (mpi.Allreduce(mine, most, 2, MPI_INT, MPI_MAX, c->private_comm) != MPI_SUCCESS)
+        return REASON_ARGUMENTS;
+    return most[0] == -most[1] ? REASON_NONE : differ(c);
 }

@@ -18,10 +18,15 @@ static inline int alike_asked(void)
 
 /*
  * Compare the ranks' calls. Collective over the communicator. REASON_NONE, or REASON_ARGUMENTS on
- * all ranks: sizes differ, or a rank cannot serve its call (call->wrong).
+ * all ranks: sizes differ, or a rank cannot serve its call (call->wrong). Then the library has the
+ * communicator from here on.
  */
 struct mpi_call;
 struct mpi_comm;
 enum reason alike(struct mpi_comm *c, const struct mpi_call *call);
+
+/* The same of their types and operations, before the ranks agree on these (pairs.h): a rank that
+   knows its pair would not be asked by one that does not. */
+enum reason alike_in_pair(struct mpi_comm *c, const struct mpi_call *call);
 
 #endif

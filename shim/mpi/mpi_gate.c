@@ -256,7 +256,9 @@ enum reason mpi_gate_reduction(struct mpi_comm *c, struct mpi_call *call)
         return known;
     }
     inside++;
-    enum reason why = pairs_agree(c, &call->reduction);
+    enum reason why = alike_asked() && !call->nonblocking ? alike_in_pair(c, call) : REASON_NONE;
+    if (!why)
+        why = pairs_agree(c, &call->reduction);
     inside--;
     return why;
 }

@@ -93,7 +93,7 @@ want_patient() { # the same, since the library may well serve them
 }
 
 one_thing_each() {
-    local topology
+    local topology calls again settings one
 
     program oddtypes 3 "datatypes of unusual making"
     want_rerouted
@@ -111,6 +111,19 @@ one_thing_each() {
         launch 2 COLLSHIM_MODE=$mode -- "$programs/errors"
         want_right
         finish
+    done
+
+    # All calls rerouted that can be, ranks compared; and as a program has it, with small calls that come again.
+    for calls in '300 0 COLLSHIM_COMPARE_SIZES=1 COLLSHIM_GUARD=0' '100 2600 COLLSHIM_MIN_BYTES= COLLSHIM_COMPARE_SIZES='; do
+        read -r calls again settings <<<"$calls"
+        for one in "ignored $calls $again" "made $again"; do
+            begin "${one%% *}: what MPI ignores, and types of every constructor, $settings"
+            # shellcheck disable=SC2086 # words are meant
+            launch 3 $settings -- "$programs/${one%% *}" "$seed" ${one#* }
+            want_right
+            want_lines
+            finish
+        done
     done
 
     program handler 2 "one rank's error handler calls a collective"
@@ -189,6 +202,7 @@ unlike_calls() {
         skip "ranks whose sizes differ get the library's own answer" "it has none: its ranks wait for ever"
     else
         wrong_on_one_rank "ranks whose sizes differ get the library's own answer" $n COLLSHIM_COMPARE_SIZES=1 -- lengths
+        wrong_on_one_rank "ranks whose operations differ return" $n COLLSHIM_COMPARE_SIZES=1 COLLSHIM_GUARD=0 -- operations
         wrong_on_one_rank "sizes on both sides of COLLSHIM_MIN_BYTES get the library's own answer" $n COLLSHIM_MIN_BYTES= \
             -- beside
     fi

@@ -306,8 +306,8 @@ static void one_halo(int what, enum form form, int wide, enum missing missing, i
                       .comm = ring.comm};
     void *junk = missing == ALL_NOWHERE ? NOWHERE : NULL;
 
-#ifdef OPEN_MPI /* it refuses the call */
-    if (what == NEIGHBOR_ALLGATHERV && missing == ALL_MISSING)
+#ifdef OPEN_MPI /* it refuses these calls */
+    if (missing != ALL_NOWHERE && (form == PERSISTENT_CALL || what == NEIGHBOR_ALLGATHERV))
         return;
 #endif
 

@@ -10,6 +10,8 @@
  * itself gives it, found out by the same call past any preload. (In some, Open MPI waits for ever
  * on three ranks, and MPICH on two.)
  *
+ * refused SEED operations: ranks whose operations differ, the one of which they have agreed on.
+ *
  * refused SEED unequal COUNT: ranks whose sizes differ a little, around so many elements. The call
  * ends on every rank, and is an error on at least one. COUNT is to be such that the plans of both
  * sizes have the same messages.
@@ -366,6 +368,20 @@ static void try_lengths(int only)
     }
 }
 
+/* Ranks that know the operation of their sum meet one with a product: the call ends as the library's
+   does, and so does what comes behind. */
+static void try_operations(void)
+{
+    MPI_Comm comm = new_comm(MPI_COMM_WORLD);
+    int in = 1, out = 0;
+
+    for (int i = 0; i < 3; i++)
+        MPI_Allreduce(&in, &out, 1, MPI_INT, MPI_SUM, comm);
+    MPI_Reduce(&in, &out, 1, MPI_INT, world_rank ? MPI_SUM : MPI_PROD, 0, comm);
+    right_call(ALLREDUCE, comm, "unlike operations");
+    MPI_Comm_free(&comm);
+}
+
 /* Room for vectors of so many elements, and for what right_call needs. */
 static void make_room(int elements)
 {
@@ -472,7 +488,9 @@ int main(int argc, char **argv)
     MPI_Type_vector(1, 1, 2, MPI_INT, &uncommitted);
     /* Open MPI raises some of these errors on MPI_COMM_WORLD, on any communicator. */
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    if (!strcmp(what, "lengths"))
+    if (!strcmp(what, "operations"))
+        try_operations();
+    else if (!strcmp(what, "lengths"))
         try_lengths(argc > 3 ? atoi(argv[3]) : -1);
     else if (!strcmp(what, "beside"))
         try_beside(argc > 3 ? atoi(argv[3]) : 64 << 10, argc > 4 ? atoi(argv[4]) : -1);
