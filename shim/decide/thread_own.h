@@ -24,7 +24,8 @@
     ROW(reduction, 80)                                                                             \
     ROW(gate, 8)                                                                                   \
     ROW(pending, 8)                                                                                \
-    ROW(young, 8)                                                                                  \
+    ROW(attribute, 8)                                                                              \
+    ROW(foreign, 24)                                                                               \
     ROW(floats, 16)
 
 struct thread_own {

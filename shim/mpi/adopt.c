@@ -17,7 +17,7 @@ struct adopted {
     void *memory[MOST];
 };
 
-static struct adopted *all;
+static struct adopted *all, *complete; /* under the lock of pending.h */
 
 void adopt(MPI_Request *request, void **memory, int n)
 {
@@ -43,19 +43,42 @@ int adopt_step(int *left)
 
     for (struct adopted **at = &all; *at;) {
         struct adopted *a = *at;
-        int rc = mpi.Test(&a->inner, &done, MPI_STATUS_IGNORE);
+        int rc = mpi.Request_get_status(a->inner, &done, MPI_STATUS_IGNORE);
 
         if (rc == MPI_SUCCESS && !done) {
             at = &a->next;
             continue;
         }
         *at = a->next;
-        for (int i = 0; i < MOST; i++)
-            free(a->memory[i]);
-        grequest_complete(a->outer, rc);
-        free(a);
+        a->next = complete;
+        __atomic_store_n(&complete, a, __ATOMIC_RELAXED);
         any = 1;
     }
     *left = all != NULL;
     return any;
+}
+
+static struct adopted *take_complete(void)
+{
+    pending_enter();
+    struct adopted *a = complete;
+    if (a)
+        __atomic_store_n(&complete, a->next, __ATOMIC_RELAXED);
+    pending_leave();
+    return a;
+}
+
+void adopt_end(void)
+{
+    struct adopted *a;
+    int done;
+
+    while (__atomic_load_n(&complete, __ATOMIC_RELAXED) && (a = take_complete())) {
+        int rc = mpi.Test(&a->inner, &done, MPI_STATUS_IGNORE);
+
+        for (int i = 0; i < MOST; i++)
+            free(a->memory[i]);
+        grequest_complete(a->outer, rc);
+        free(a);
+    }
 }

@@ -381,6 +381,11 @@ static void monitor(const struct alltoallv_arguments *a)
     count_exchange(COUNT_HOTTEST_BYTES, most);
 }
 
+static void exchange_decided(const struct mpi_call *call, enum reason native)
+{
+    matrix_end(call->exchange, native);
+}
+
 static int alltoallv_failed(const struct mpi_call *call, int rc)
 {
     if (call->nonblocking)
@@ -431,9 +436,9 @@ int alltoallv_run(struct alltoallv_arguments *a)
         count_native(collective, why);
         return library_call(&call);
     }
-    struct mpi_outcome o = wrong ? mpi_reroute_wrong(c, &call, wrong) : mpi_reroute(c, &call);
-    matrix_end(&r, o.native);
-    return o.rc;
+    call.decided = exchange_decided;
+    call.exchange = &r;
+    return (wrong ? mpi_reroute_wrong(c, &call, wrong) : mpi_reroute(c, &call)).rc;
 }
 
 #define TEMPLATE "shim/mpi/alltoallv_wraps.h"

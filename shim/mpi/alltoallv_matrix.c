@@ -11,6 +11,7 @@
 #include "planners/nimble/nimble.h"
 #include "shim/decide/count.h"
 #include "shim/decide/gate.h"
+#include "shim/mpi/attribute.h"
 #include "shim/mpi/foreign.h"
 #include "shim/mpi/mpi_gate.h"
 #include "shim/mpi/vectors.h"
@@ -60,21 +61,19 @@ void matrix_free(struct alltoallv_matrix *rows)
 
 static struct watch watch_get(MPI_Comm comm, int key)
 {
-    struct watch w = {0};
-    void *value = NULL;
-    int found = 0;
+    uintptr_t number = attribute_number(comm, key);
+    struct watch w;
 
-    if (mpi.Comm_get_attr(comm, key, &value, &found) == MPI_SUCCESS && found)
-        memcpy(&w, &value, sizeof w);
+    memcpy(&w, &number, sizeof w);
     return w;
 }
 
 static int watch_set(MPI_Comm comm, int key, struct watch w)
 {
-    void *value = NULL;
+    uintptr_t number = 0;
 
-    memcpy(&value, &w, sizeof w);
-    return mpi.Comm_set_attr(comm, key, value) == MPI_SUCCESS;
+    memcpy(&number, &w, sizeof w);
+    return attribute_keep_number(comm, key, number);
 }
 
 static int remember(const struct matrix_call *r)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "shim/mpi/calls.h"
+#include "shim/mpi/freeing.h"
 
 static unsigned long gone; /* attributes, in any thread */
 
@@ -20,18 +21,34 @@ void *attribute_again(MPI_Comm comm, const struct attribute_seen *last)
     return last->comm == comm && last->gone == now ? last->value : NULL;
 }
 
-void *attribute_find(MPI_Comm comm, int keyval, struct attribute_seen *last)
+/* NULL: there is none. */
+static void *get(MPI_Comm comm, int keyval)
 {
-    unsigned long now = __atomic_load_n(&gone, __ATOMIC_ACQUIRE);
     void *value = NULL;
     int found = 0;
 
+    return !freeing_is(comm) && mpi.Comm_get_attr(comm, keyval, &value, &found) == MPI_SUCCESS &&
+                   found
+               ? value
+               : NULL;
+}
+
+void *attribute_find(MPI_Comm comm, int keyval, struct attribute_seen *last)
+{
+    unsigned long now = __atomic_load_n(&gone, __ATOMIC_ACQUIRE);
+    void *value;
+
     if (attribute_again(comm, last))
         return last->value;
-    if (mpi.Comm_get_attr(comm, keyval, &value, &found) != MPI_SUCCESS || !found)
-        return NULL;
-    *last = (struct attribute_seen){comm, now, value};
+    value = get(comm, keyval);
+    if (value)
+        *last = (struct attribute_seen){comm, now, value};
     return value;
+}
+
+int attribute_set(MPI_Comm comm, int keyval, void *value)
+{
+    return !freeing_is(comm) && mpi.Comm_set_attr(comm, keyval, value) == MPI_SUCCESS;
 }
 
 uintptr_t attribute_number_of(void *value)
@@ -44,18 +61,16 @@ uintptr_t attribute_number_of(void *value)
 
 uintptr_t attribute_number(MPI_Comm comm, int keyval)
 {
-    void *value = NULL;
-    int found = 0;
-
-    return mpi.Comm_get_attr(comm, keyval, &value, &found) == MPI_SUCCESS && found
-               ? attribute_number_of(value)
-               : 0;
+    return attribute_number_of(get(comm, keyval));
 }
 
-void attribute_keep_number(MPI_Comm comm, int keyval, uintptr_t number)
+int attribute_keep_number(MPI_Comm comm, int keyval, uintptr_t number)
 {
     void *value;
 
     memcpy(&value, &number, sizeof value);
-    mpi.Comm_set_attr(comm, keyval, value);
+    attribute_replacing = 1;
+    int kept = attribute_set(comm, keyval, value);
+    attribute_replacing = 0;
+    return kept;
 }

@@ -14,6 +14,8 @@
 #include <mpi.h>
 #include <stdint.h>
 
+#include "shim/decide/thread_own.h"
+
 /* The last lookup of a thread; all zero at first. */
 struct attribute_seen {
     MPI_Comm comm;
@@ -24,15 +26,21 @@ struct attribute_seen {
 /* Its value if it was the last lookup and still holds, else NULL. */
 void *attribute_again(MPI_Comm comm, const struct attribute_seen *last);
 
-/* The value, or NULL if there is none yet. */
+/* The value, or NULL if there is none yet, or the communicator is being freed (freeing.h). */
 void *attribute_find(MPI_Comm comm, int keyval, struct attribute_seen *last);
 
+/* Returns 1, or 0: there is no memory, or the communicator is being freed. */
+int attribute_set(MPI_Comm comm, int keyval, void *value);
+
 /* A number as the value of an attribute, so that remembering needs no memory of ours; 0: there is
-   none. keep: libraries' attributes have to work, which comm.c needs, too. of: of a value that a
-   delete callback is given. */
+   none. keep: as attribute_set. of: of a value that a delete callback is given. */
 uintptr_t attribute_number(MPI_Comm comm, int keyval);
-void attribute_keep_number(MPI_Comm comm, int keyval, uintptr_t number);
+int attribute_keep_number(MPI_Comm comm, int keyval, uintptr_t number);
 uintptr_t attribute_number_of(void *value);
+
+/* For delete callbacks: a new number takes the place of the value, and the communicator lives on.
+ */
+#define attribute_replacing THREAD_OWN(attribute, int)
 
 /* From every delete callback: handles come again, so nothing that was seen before holds. */
 void attribute_gone(void);

@@ -47,9 +47,9 @@ __attribute__((used)) static const char built_for[] = "@(#)collshim backend for 
 
 /* Those that are no collectives. */
 #define OTHERS                                                                                     \
-    ENTRY(Init), ENTRY(Init_thread), ENTRY(Finalize), ENTRY(Comm_idup),                            \
-        ENTRY(Comm_idup_with_info), ENTRY(Start), ENTRY(Startall), ENTRY(Cancel),                  \
-        ENTRY(Request_free),
+    ENTRY(Init), ENTRY(Init_thread), ENTRY(Finalize), ENTRY(Comm_free), ENTRY(Comm_disconnect),    \
+        ENTRY(Comm_idup), ENTRY(Comm_idup_with_info), ENTRY(Start), ENTRY(Startall),               \
+        ENTRY(Cancel), ENTRY(Request_free),
 
 static const struct backend_entry entries[] = {
     OTHERS

@@ -9,7 +9,8 @@
 #include <stdlib.h>
 
 #include "shim/decide/call_site_merge.h"
-#include "shim/mpi/process.h"
+#include "shim/mpi/comm.h"
+#include "shim/mpi/quiet.h"
 
 /* So that a rank without memory can still take what is sent to it, and drop it. */
 enum { PIECE = 1 << 16, TAG = 32766 /* above the tags of plans */ };
@@ -62,15 +63,9 @@ static int receive_from(int rank, MPI_Comm comm)
     return rc;
 }
 
-/*
- * On MPI_COMM_WORLD itself. Once all ranks are in MPI_Finalize, none of them may have a receive
- * that is still open, so no receive of the program takes these messages. Rejected: a communicator
- * for them, because it takes milliseconds, and a job may have used up all communicators.
- */
-void site_gather(void)
+static void gather(MPI_Comm comm)
 {
-    int rank = mpi_process.world_rank, rc = mpi.Barrier(MPI_COMM_WORLD);
-    MPI_Comm comm = MPI_COMM_WORLD;
+    int rank = mpi_process.world_rank, rc = MPI_SUCCESS;
 
     for (int step = 1; step < mpi_process.world_size && !rc; step *= 2) {
         if (rank & step) {
@@ -79,5 +74,44 @@ void site_gather(void)
         }
         if (rank + step < mpi_process.world_size)
             rc = receive_from(rank + step, comm);
+    }
+}
+
+/* All ranks of MPI_COMM_WORLD, for this once. Returns 0 if a rank has none. */
+static int make_comm(MPI_Comm *comm)
+{
+    int well = 0, all = 0;
+    struct quiet quiet;
+    MPI_Group group;
+
+    *comm = MPI_COMM_NULL;
+    quiet_begin(&quiet, MPI_COMM_WORLD);
+    if (mpi.Comm_group(MPI_COMM_WORLD, &group) == MPI_SUCCESS) {
+        well = mpi.Comm_create(MPI_COMM_WORLD, group, comm) == MPI_SUCCESS &&
+               mpi.Comm_set_errhandler(*comm, mpi_process.errors_return) == MPI_SUCCESS;
+        mpi.Group_free(&group);
+    }
+    if (mpi.Allreduce(&well, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD) != MPI_SUCCESS)
+        all = 0;
+    quiet_end(&quiet);
+    if (!all && *comm != MPI_COMM_NULL)
+        mpi.Comm_free(comm);
+    return all;
+}
+
+/*
+ * On a communicator of ours: a receive of the program may still be open on MPI_COMM_WORLD and match
+ * any message there. Where a job has used up all communicators, rank 0 has its own sites alone.
+ */
+void site_gather(void)
+{
+    const struct mpi_comm *world = mpi_process.verdict ? NULL : mpi_comm_find(MPI_COMM_WORLD);
+    MPI_Comm comm;
+
+    if (world && !world->verdict) {
+        gather(world->private_comm);
+    } else if (make_comm(&comm)) {
+        gather(comm);
+        mpi.Comm_free(&comm);
     }
 }

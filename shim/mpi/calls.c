@@ -14,12 +14,14 @@ static const struct {
 } rows[] = {
 #define CALL(name, arguments) {#name, "PMPI_" #name, offsetof(struct mpi_calls, name), 0},
 #define OPTIONAL(name, arguments) {#name, "PMPI_" #name, offsetof(struct mpi_calls, name), 1},
+#define EXTENSION(name, arguments) {#name, "PMPI" #name, offsetof(struct mpi_calls, name), 1},
 #define COLLECTIVE(name, parameters, arguments) CALL(name, ) OPTIONAL(name##_c, )
 #define PERSISTENT(name, parameters, arguments) OPTIONAL(name, ) OPTIONAL(name##_c, )
 #include "shim/mpi/calls.def"
 #include "shim/mpi/collectives.def"
 #undef COLLECTIVE
 #undef OPTIONAL
+#undef EXTENSION
 #undef CALL
 };
 

@@ -13,7 +13,9 @@
 struct mpi_calls {
 #define CALL(name, arguments) int(*name) arguments;
 #define OPTIONAL CALL
+#define EXTENSION CALL
 #include "shim/mpi/calls.def"
+#undef EXTENSION
 #undef OPTIONAL
 #undef CALL
 

@@ -14,6 +14,7 @@
 #include "shim/mpi/comm_setup.h"
 #include "shim/mpi/nonblocking.h"
 #include "shim/mpi/pending.h"
+#include "shim/mpi/quiet.h"
 #include "shim/mpi/rail_rows.h"
 #include "shim/mpi/rails.h"
 #include "shim/mpi/rails_probe.h"
@@ -217,10 +218,12 @@ static struct mpi_comm *new_state(void)
     return c;
 }
 
-static struct mpi_comm *make_state(MPI_Comm comm, struct young *young)
+/* Collective over comm. c: all zero, or NULL: there is no memory. own: why this rank cannot go on.
+   Returns c, or &out_of_memory. */
+static struct mpi_comm *make_state(struct mpi_comm *c, MPI_Comm comm, enum reason own,
+                                   struct young *young)
 {
-    struct mpi_comm *c = new_state();
-    enum reason own = REASON_NONE, verdict;
+    enum reason verdict;
     int size;
 
     mpi.Comm_size(comm, &size);
@@ -234,9 +237,9 @@ static struct mpi_comm *make_state(MPI_Comm comm, struct young *young)
     }
     if (!c || !c->bytes || !c->offset)
         own = REASON_MEMORY;
-    else if (mpi_comm_held_off())
+    else if (!own && mpi_comm_held_off())
         own = REASON_DUPLICATING;
-    else if (!take_place(c))
+    else if (!own && !take_place(c))
         own = REASON_MANY;
     verdict = foreign_reason(comm, size);
     if (!verdict)
@@ -245,7 +248,8 @@ static struct mpi_comm *make_state(MPI_Comm comm, struct young *young)
         c = &out_of_memory;
     } else if (verdict) {
         empty(c);
-        *c = (struct mpi_comm){.verdict = verdict, .private_comm = MPI_COMM_NULL};
+        *c = (struct mpi_comm){
+            .memory = c->memory, .verdict = verdict, .private_comm = MPI_COMM_NULL};
     } else {
         guard_spare(&c->guard, rails_even_use(c->topo)); /* as the user's topology says */
         revoke_follow(c, comm);
@@ -255,23 +259,43 @@ static struct mpi_comm *make_state(MPI_Comm comm, struct young *young)
 
 struct mpi_comm *mpi_comm_state(MPI_Comm comm)
 {
-    return make_state(comm, NULL);
+    return make_state(new_state(), comm, REASON_NONE, NULL);
 }
 
+/* Until the ranks have agreed, the attribute is a state that nobody looks at. So a rank that cannot
+   remember what they agree on tells the others before. */
 struct mpi_comm *mpi_comm_make(MPI_Comm comm, struct young *young)
 {
-    struct mpi_comm *c = make_state(comm, young);
+    struct mpi_comm *c = new_state();
+    struct quiet quiet;
 
-    if (c->verdict == REASON_YOUNG) {
+    quiet_begin(&quiet, comm);
+    int kept = attribute_set(comm, mpi_process.keyval, c ? c : &out_of_memory);
+    make_state(c, comm, kept ? REASON_NONE : REASON_MEMORY, young);
+    quiet_end(&quiet);
+    if (!kept && c)
         mpi_comm_drop(c);
+    if (!kept || !c)
+        return &out_of_memory;
+    if (c->verdict == REASON_YOUNG) {
+        mpi.Comm_delete_attr(comm, mpi_process.keyval);
         young_waits(comm, young->wait);
         return NULL;
     }
     uint32_t calls = young_met(comm);
     if (!c->verdict)
         c->calls = calls;
-    mpi.Comm_set_attr(comm, mpi_process.keyval, c);
     return c;
+}
+
+int mpi_comm_leave(MPI_Comm comm)
+{
+    void *value;
+    int found = 0, rc = mpi_process.keyval == MPI_KEYVAL_INVALID
+                            ? MPI_SUCCESS
+                            : mpi.Comm_get_attr(comm, mpi_process.keyval, &value, &found);
+
+    return found && rc == MPI_SUCCESS ? mpi.Comm_delete_attr(comm, mpi_process.keyval) : rc;
 }
 
 /* The request by which all ranks know the plan: they may differ in being in place. Returns which of

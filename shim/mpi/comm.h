@@ -56,12 +56,18 @@ struct mpi_comm {
     int rails_of_profile; /* the topology's rates are those of a tuning profile */
     int nodes_as_in_job;  /* the topology's nodes are all of the job's, in its order */
     struct follow follow;
-    uint32_t first_done, tried;      /* collectives whose first call was the library's; of which
-                                        the guard has begun a trial: a bit each */
-    uint32_t rerouted;               /* collectives of which a blocking call was: a bit each */
-    uint32_t calls;                  /* large ones so far (young.h) */
-    unsigned turn;                   /* rerouted calls so far, for COLLSHIM_MODE=ab */
-    struct guard guard;              /* the measurements */
+    uint32_t first_done, tried; /* collectives whose first call was the library's; of which
+                                   the guard has begun a trial: a bit each */
+    uint32_t rerouted;          /* collectives of which a blocking call was: a bit each */
+    uint32_t calls;             /* large ones so far (young.h) */
+    unsigned turn;              /* rerouted calls so far, for COLLSHIM_MODE=ab */
+    struct guard guard;         /* the measurements */
+    struct mpi_due {
+        struct guard_entry *entry; /* NULL: none */
+        enum plan_collective collective;
+        unsigned kind;
+        uint64_t total;
+    } due;                           /* of the last call that was timed: to be concluded, perhaps */
     struct store_rows found;         /* owned: those of earlier communicators (stored.h) */
     struct gpus gpus;                /* the ranks' devices, as far as known */
     struct divisions divisions;      /* of calls on two paths */
@@ -77,6 +83,7 @@ struct mpi_comm {
     struct pending *pending, *last_pending; /* owned by those who started them (pending.h) */
     struct mpi_comm *next_busy;             /* of those with pending calls */
     struct started *spare; /* owned: of a start without memory (nonblocking.c); NULL: in use */
+    int has_spare;         /* there is one */
 
     /* Persistent calls use these (channel.h). */
     struct mpi_comm *channel[CHANNELS_MOST]; /* owned; NULL: not made */
@@ -127,6 +134,10 @@ struct mpi_comm *mpi_comm_last(MPI_Comm comm);
  * may agree to wait; NULL is returned then, on all ranks.
  */
 struct mpi_comm *mpi_comm_make(MPI_Comm comm, struct young *young);
+
+/* Before the library frees the communicator: its state goes while MPI may still be used, and before
+   the program's delete callbacks run. Returns an MPI code: comm is none. */
+int mpi_comm_leave(MPI_Comm comm);
 
 /* The same without an attribute of comm: the caller drops it. No rank waits. drop: local. */
 struct mpi_comm *mpi_comm_state(MPI_Comm comm);

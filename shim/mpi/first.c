@@ -18,11 +18,25 @@ static int keyval = MPI_KEYVAL_INVALID, few_keyval = MPI_KEYVAL_INVALID,
 static int *const keyvals[] = {&keyval, &few_keyval, &patient_keyval};
 enum { KEYVALS = sizeof keyvals / sizeof *keyvals };
 
+static int is_asked_for(uintptr_t value)
+{
+    return (value >> WANTED & 1) && !(value >> ASKED & 1);
+}
+
+/* A communicator whose ranks never met is counted no longer. */
+static int on_delete(MPI_Comm comm, int key, void *value, void *extra)
+{
+    (void)comm, (void)key, (void)extra;
+    if (!attribute_replacing && is_asked_for(attribute_number_of(value)))
+        __atomic_sub_fetch(&first_wanted, 1, __ATOMIC_RELAXED);
+    return MPI_SUCCESS;
+}
+
 int first_open(void)
 {
-    int rc = MPI_SUCCESS;
+    int rc = mpi.Comm_create_keyval(MPI_COMM_NULL_COPY_FN, on_delete, &keyval, NULL);
 
-    for (int i = 0; i < KEYVALS && rc == MPI_SUCCESS; i++)
+    for (int i = 1; i < KEYVALS && rc == MPI_SUCCESS; i++)
         rc = mpi.Comm_create_keyval(MPI_COMM_NULL_COPY_FN, MPI_COMM_NULL_DELETE_FN, keyvals[i],
                                     NULL);
     return rc;
@@ -94,7 +108,7 @@ int first_call(MPI_Comm comm, enum plan_collective collective)
 
 void first_want_meeting(MPI_Comm comm)
 {
-    if (set_bit(comm, WANTED, 0))
+    if (set_bit(comm, WANTED, 0) && is_asked_for(attribute_number(comm, keyval)))
         __atomic_add_fetch(&first_wanted, 1, __ATOMIC_RELAXED);
 }
 

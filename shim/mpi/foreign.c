@@ -8,7 +8,7 @@
 #include "shim/mpi/calls.h"
 
 static int keyval = MPI_KEYVAL_INVALID;
-static __thread struct attribute_seen last __attribute__((tls_model("initial-exec")));
+#define last THREAD_OWN(foreign, struct attribute_seen)
 
 /* What the attribute points to. */
 static enum reason ours = REASON_NONE, theirs = REASON_FOREIGN;
@@ -61,6 +61,6 @@ enum reason foreign_reason(MPI_Comm comm, int n)
     if (known)
         return *known;
     known = has_others(comm, n) ? &theirs : &ours;
-    mpi.Comm_set_attr(comm, keyval, known);
+    attribute_set(comm, keyval, known);
     return *known;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "shim/mpi/calls.h"
+#include "shim/mpi/progress.h"
 
 struct grequest {
     MPI_Request request;
@@ -45,6 +46,32 @@ static int on_cancel(void *state, int complete)
     return MPI_ERR_REQUEST;
 }
 
+/*
+ * MPICH up to 5.0 aborts in MPI_Waitall over a null request and an incomplete generalized one, by
+ * an assertion. Before, it completes those that have a function to wait, of its
+ * MPIX_Grequest_start: it calls that until the request is complete. It wants a function to poll
+ * too, and MPI_Wait calls that alone, in the same way. So both let the library make progress.
+ */
+static int on_poll(void *state, MPI_Status *status)
+{
+    (void)state, (void)status;
+    return progress_make();
+}
+
+static int on_wait(int n, void **states, double timeout, MPI_Status *status)
+{
+    (void)n, (void)states, (void)timeout, (void)status;
+    return progress_make();
+}
+
+static int start(struct grequest *g)
+{
+    return mpi.X_Grequest_start && mpi.X_Stream_progress
+               ? mpi.X_Grequest_start(on_query, on_free, on_cancel, on_poll, on_wait, g,
+                                      &g->request)
+               : mpi.Grequest_start(on_query, on_free, on_cancel, g, &g->request);
+}
+
 int grequest_open(struct grequest **g_p, MPI_Request *request)
 {
     struct grequest *g = malloc(sizeof *g);
@@ -53,7 +80,7 @@ int grequest_open(struct grequest **g_p, MPI_Request *request)
         return MPI_ERR_NO_MEM;
     g->code = MPI_SUCCESS;
     g->holders = 2;
-    int rc = mpi.Grequest_start(on_query, on_free, on_cancel, g, &g->request);
+    int rc = start(g);
     if (rc != MPI_SUCCESS) {
         free(g);
         return rc;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * MPI_Init and MPI_Finalize: only there all ranks of the job are surely in the same place. So the
- * settings are agreed on after the first, and the report is gathered before the second.
+ * settings are agreed on after the first, and the report is gathered in the second.
  */
 #include "shim/decide/live.h"
 #include "shim/decide/floats.h"
 #include "shim/helper/helpers.h"
 #include "shim/mpi/agree.h"
 #include "shim/mpi/comm.h"
+#include "shim/mpi/freeing.h"
 #include "shim/mpi/rail_rows.h"
 #include "shim/mpi/pending.h"
 #include "shim/mpi/persistent.h"
@@ -19,6 +20,59 @@
 #include "shim/mpi/wrappers.h"
 #include "transports/cuda_memory.h"
 #include "transports/host_memory.h"
+
+enum { CLOSED, ARMED, OPEN }; /* ARMED: a delete callback of MPI_COMM_SELF will close */
+static int state;
+
+/* What needs no MPI. */
+static void close_own(void)
+{
+    state = CLOSED;
+    live_close();
+    threads_close();
+    helpers_dismiss();
+    host_memory_keep(0);
+    mpi_process.verdict = REASON_NOT_SEEN;
+}
+
+static void close_all(void)
+{
+    pending_finish();
+    persistent_close();
+    if (mpi_process.verdict != REASON_NOT_SEEN)
+        mpi_report();
+    if (mpi_process.verdict == REASON_NONE) {
+        stored_close();
+        mpi_comm_close();
+    }
+    progress_close();
+    variants_close();
+    close_own();
+}
+
+static int on_end(MPI_Comm comm, int key, void *value, void *extra)
+{
+    (void)comm, (void)key, (void)value, (void)extra;
+    close_all();
+    return MPI_SUCCESS;
+}
+
+/*
+ * MPI_Finalize deletes the attributes of MPI_COMM_SELF first, the newest one before the others, and
+ * the program's delete callbacks may use MPI there. This one is the oldest. So nothing is closed
+ * before the program's last call. Without it, all is closed before the library's MPI_Finalize.
+ */
+static void arm(void)
+{
+    int key;
+
+    state = OPEN;
+    if (mpi.Comm_create_keyval(MPI_COMM_NULL_COPY_FN, on_end, &key, NULL) != MPI_SUCCESS)
+        return;
+    if (mpi.Comm_set_attr(MPI_COMM_SELF, key, &state) == MPI_SUCCESS)
+        state = ARMED;
+    mpi.Comm_free_keyval(&key); /* it lives as long as the attribute */
+}
 
 static int init_begin(void)
 {
@@ -33,6 +87,7 @@ static int init_begin(void)
     if (rc == MPI_SUCCESS)
         mpi_report_open();
     cuda_keep_last(1);
+    arm();
     return rc;
 }
 
@@ -72,21 +127,14 @@ int mpi_wrap_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *copy, M
 int mpi_wrap_Finalize(void)
 {
     FLOATS_OURS;
-    live_close();
-    pending_finish();
-    persistent_close();
-    if (mpi_process.verdict != REASON_NOT_SEEN)
-        mpi_report();
-    if (mpi_process.verdict == REASON_NONE) {
-        stored_close();
-        mpi_comm_close();
-        threads_close();
-        helpers_dismiss();
-    }
-    progress_close();
-    variants_close();
-    host_memory_keep(0);
-    cuda_keep_last(0);
-    mpi_process.verdict = REASON_NOT_SEEN;
-    return mpi.Finalize();
+    const char *frame = __builtin_frame_address(0);
+
+    if (state == OPEN)
+        close_all();
+    freeing_begin(MPI_COMM_SELF, frame);
+    int rc = mpi.Finalize();
+    freeing_end(frame);
+    if (state == ARMED && rc == MPI_SUCCESS)
+        close_own(); /* a callback of the program failed, and the library has left out the rest */
+    return rc;
 }

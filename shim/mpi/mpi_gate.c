@@ -8,6 +8,7 @@
 #include "shim/mpi/comm.h"
 #include "shim/mpi/first.h"
 #include "shim/mpi/foreign.h"
+#include "shim/mpi/freeing.h"
 #include "shim/mpi/pairs.h"
 #include "shim/mpi/pending.h"
 #include "shim/mpi/stored.h"
@@ -24,6 +25,19 @@ void mpi_enter(void)
 void mpi_leave(void)
 {
     inside--;
+}
+
+int mpi_step_out(void)
+{
+    int was = inside;
+
+    inside = 0;
+    return was;
+}
+
+void mpi_step_in(int was)
+{
+    inside = was;
 }
 
 int mpi_is_inside(void)
@@ -47,6 +61,8 @@ enum reason mpi_gate_call(MPI_Comm comm, int nranks, enum plan_collective collec
         return why;
     if (nranks < 2)
         return REASON_ONE_RANK;
+    if (freeing_is(comm))
+        return REASON_FREED;
     if (mpi.Comm_test_inter(comm, &inter) != MPI_SUCCESS || inter)
         return REASON_INTERCOMM;
     return REASON_NONE;
@@ -110,10 +126,7 @@ static int is_patient(MPI_Comm comm, int nranks, enum plan_collective collective
         total / STORED_NEAR >= settings.cfg.min_bytes || !choose_is_guarded(collective) ||
         stored_gains_near(collective) || foreign_reason(comm, nranks))
         return 0;
-    inside++;
-    int waits = first_patient(comm);
-    inside--;
-    return waits;
+    return first_patient(comm);
 }
 
 /* The ranks meet, unless they are to wait: then NULL. Small calls have waited for long (first.h).

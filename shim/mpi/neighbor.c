@@ -12,6 +12,7 @@
 #include "shim/decide/count.h"
 #include "shim/decide/floats.h"
 #include "shim/mpi/alltoallv.h"
+#include "shim/mpi/freeing.h"
 #include "shim/mpi/grid.h"
 #include "shim/mpi/library.h"
 #include "shim/mpi/neighbors.h"
@@ -109,6 +110,8 @@ static enum reason look_at(const struct neighbor_arguments *a, struct neighbors 
         return REASON_ARGUMENTS;
     if (mpi.Comm_test_inter(a->comm, &inter) != MPI_SUCCESS || inter)
         return REASON_INTERCOMM;
+    if (freeing_is(a->comm))
+        return REASON_FREED;
     *nb = neighbors_of(a->comm);
     return !*nb ? REASON_NO_NEIGHBORS : (*nb)->is_grid && (*nb)->twice ? REASON_TWICE : REASON_NONE;
 }

@@ -156,7 +156,7 @@ static struct neighbors *neighbors_make(MPI_Comm comm)
                                     : take_distributed_graph(comm, nb);
     if (found && !nb->is_grid)
         nb->twice = has_twice(&nb->to, size) || has_twice(&nb->from, size);
-    if (found && mpi.Comm_set_attr(comm, keyval, nb) == MPI_SUCCESS)
+    if (found && attribute_set(comm, keyval, nb))
         return nb;
     neighbors_free(nb);
     return &unknown;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "shim/mpi/nonblocking.h"
 
+#include <sched.h>
 #include <stdlib.h>
 
 #include "shim/decide/choose.h"
@@ -28,9 +29,6 @@ static void on_done(struct pending *p)
     int code = p->code;
 
     if (s->spare_of)
-        p->background = NULL;
-    pending_close(p);
-    if (s->spare_of)
         __atomic_store_n(&s->spare_of->spare, s, __ATOMIC_RELEASE);
     else
         free(s);
@@ -48,15 +46,22 @@ int nonblocking_spare(struct mpi_comm *c)
     else
         free(b);
     c->spare = s;
-    return s != NULL;
+    c->has_spare = s != NULL;
+    return c->has_spare;
 }
 
+/* The last call's may still be on its way back: from done(), in another thread. */
 void nonblocking_drop_spare(struct mpi_comm *c)
 {
-    if (c->spare)
-        free(c->spare->spare);
-    free(c->spare);
+    struct started *s = NULL;
+
+    while (c->has_spare && !(s = __atomic_load_n(&c->spare, __ATOMIC_ACQUIRE)))
+        sched_yield();
+    if (s)
+        free(s->spare);
+    free(s);
     c->spare = NULL;
+    c->has_spare = 0;
 }
 
 /* If two starts in a row lack memory, the second one waits for the first. */

@@ -19,7 +19,9 @@
 #include "shim/decide/floats.h"
 #include "shim/decide/thread_own.h"
 #include "shim/mpi/adopt.h"
+#include "shim/mpi/mpi_gate.h"
 #include "shim/mpi/progress.h"
+#include "shim/mpi/quiet.h"
 
 enum { STEPS = 16 }; /* of each call in one poll, at most */
 
@@ -107,17 +109,17 @@ static int begin(struct pending *p)
     return p->carried ? 0 : begin_alone(p);
 }
 
-/* The next one of its communicator can begin. */
+/* The next one of its communicator can begin. If there is none, another thread may free the
+   communicator from the last line on: it need not take the lock (pending_drain). */
 static void take_out(struct pending *p)
 {
-    struct mpi_comm *c = p->comm;
+    struct mpi_comm *c = p->comm, **at = &busy;
 
+    while (!p->next && *at && *at != c)
+        at = &(*at)->next_busy;
+    if (!p->next && *at)
+        *at = c->next_busy;
     __atomic_store_n(&c->pending, p->next, __ATOMIC_RELEASE);
-    for (struct mpi_comm **at = &busy; !c->pending && *at; at = &(*at)->next_busy)
-        if (*at == c) {
-            *at = c->next_busy;
-            break;
-        }
 }
 
 /* The call has run, with that code, and the library's beside it, if any, with the other. */
@@ -128,7 +130,7 @@ static void end(struct pending *p, int rc, int beside)
     else if (!rc && !p->compares)
         rc = staging_deliver(&p->staging, &p->ready.call, p->comm->private_comm);
     if (!p->kept)
-        close_staging(p);
+        pending_close(p);
     p->code = beside ? beside : serve_code(rc);
     take_out(p);
     p->done(p);
@@ -225,6 +227,21 @@ static int run(struct pending *p, int *over, int *rc)
     return begins || state != ENGINE_IDLE;
 }
 
+/* Is the library's call beside ours complete? Then *rc is its MPI code. Its request may be of
+   either communicator, to the library, and the application's own wait raises the error. */
+static int is_through_beside(struct pending *p, int *rc)
+{
+    struct quiet here, world;
+    int there;
+
+    quiet_begin(&world, MPI_COMM_WORLD);
+    quiet_begin(&here, p->ready.call.comm);
+    *rc = mpi.Test(&p->beside, &there, MPI_STATUS_IGNORE);
+    quiet_end(&here);
+    quiet_end(&world);
+    return *rc || there;
+}
+
 /* One step of a communicator's first call. Returns 1 if anything moved. */
 static int step(struct mpi_comm *c)
 {
@@ -235,7 +252,7 @@ static int step(struct mpi_comm *c)
         moved = run(p, &over, &p->result);
     p->through = over;
     if (over && p->beside != MPI_REQUEST_NULL)
-        rc = mpi.Test(&p->beside, &there, MPI_STATUS_IGNORE);
+        there = is_through_beside(p, &rc);
     if (!over || !there)
         return moved;
     end(p, p->result, rc);
@@ -276,6 +293,7 @@ static enum progress poll(void)
     if (over)
         __atomic_store_n(&polled, 0, __ATOMIC_RELAXED);
     leave();
+    adopt_end();
     return over ? PROGRESS_OVER : moved ? PROGRESS_MADE : PROGRESS_NONE;
 }
 
@@ -315,6 +333,7 @@ void pending_stand_in(struct pending *p, struct mpi_comm *c, const struct ready 
                           .type = {MPI_DATATYPE_NULL, MPI_DATATYPE_NULL},
                           .beside = MPI_REQUEST_NULL,
                           .lacks = 1,
+                          .stands_in = 1,
                           .done = done};
     struct mpi_call *call = &p->ready.call;
     call->wrong = MPI_ERR_NO_MEM;
@@ -338,7 +357,9 @@ int pending_compare(struct pending *p)
     else
         open_staging(p, 1); /* before the library writes what is read in place */
     call.nonblocking = &p->beside;
-    return call.native(&call);
+    int was = mpi_step_out(), rc = call.native(&call);
+    mpi_step_in(was);
+    return rc;
 }
 
 void pending_close(struct pending *p)
@@ -347,7 +368,8 @@ void pending_close(struct pending *p)
     for (int i = 0; i < 2; i++)
         if (p->type[i] != MPI_DATATYPE_NULL)
             mpi.Type_free(&p->type[i]);
-    background_close(p->background);
+    if (!p->stands_in)
+        background_close(p->background);
     unsized_close(p->ready.call.unsized);
     p->ready.call.unsized = NULL;
     mpi_plan_release(p->plan);
@@ -409,6 +431,7 @@ static void advance_until_done(const struct mpi_comm *c)
         pending_enter();
         int moved = step_all(&over), done = c ? !c->pending : !busy;
         leave();
+        adopt_end();
         if (done)
             return;
         idle = moved ? 0 : idle + 1;

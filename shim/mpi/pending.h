@@ -27,7 +27,8 @@ struct pending {
     struct ready ready;     /* ready.call.arguments are a copy of its own */
     struct staging staging; /* open while the call runs, or, if it is kept, from its first run on */
     struct mpi_plan *plan;  /* held */
-    struct background *background; /* owned: helpers carry it; NULL: this rank alone */
+    struct background *background; /* owned, but of one that stands in: helpers carry the call;
+                                      NULL: this rank alone */
     MPI_Datatype type[2]; /* owned: of input and output, where the application may free its own */
     void *arguments;      /* owned; so are ready.call's room and types */
     MPI_Request beside;   /* owned: COLLSHIM_MODE=verify: the library's call, for the application */
@@ -35,6 +36,7 @@ struct pending {
     int kept;             /* it will be started again: staging stays open */
     int sized;            /* the sizes are known, of a call that is started without (unsized.h) */
     int lacks;            /* this rank has no memory for it */
+    int stands_in;        /* by memory that was set aside */
     int asks, asking;     /* the ranks ask each other first whether one lacks it; they are at it */
     int begun, opened;    /* the engine or the helpers; the staging */
     int carried;          /* helpers are at work */
@@ -56,8 +58,7 @@ int pending_open(struct pending *p, struct mpi_comm *c, const struct ready *read
  * The same for a rank that has no memory for it: nobody waits for this rank then. If the call asks
  * first (p->asks, on all ranks alike) it ends with an error on all ranks. If not, all have its
  * plan, and this rank takes part without data. Sends nothing, cannot fail, and owns nothing of
- * ready's. background: a spare one, of the caller's, who sets p->background to NULL before he
- * closes p.
+ * ready's. background: a spare one, of the caller's, free again once p is done.
  */
 void pending_stand_in(struct pending *p, struct mpi_comm *c, const struct ready *ready,
                       struct background *background, void (*done)(struct pending *p));
@@ -72,11 +73,13 @@ int pending_reserve(struct pending *p);
    it to be compared. Returns an MPI code: the library refuses the call. */
 int pending_compare(struct pending *p);
 
-/* Start it: behind all that were started on its communicator. Never waits. Once it is through,
-   p->done(p) is called, after which p is no longer touched. */
+/* Start it: behind all that were started on its communicator. Never waits. Once it is through, and
+   closed unless it is kept, p->done(p) is called, after which p is no longer touched. p->comm may
+   be gone by then, unless the call is kept. */
 void pending_start(struct pending *p);
 
-/* Let go of what it owns, but p itself. Not while it is under way; from done() is fine. */
+/* Let go of what it owns, but p itself. Not while it is under way; from done() is fine. Twice is
+   fine. */
 void pending_close(struct pending *p);
 
 /* Wait until nothing is pending on that communicator: before anything else uses its transport. */

@@ -21,6 +21,7 @@
 #include "shim/mpi/nonblocking.h"
 #include "shim/mpi/pending.h"
 #include "shim/mpi/alltoallv_matrix.h"
+#include "shim/mpi/quiet.h"
 #include "shim/mpi/wrappers.h"
 
 enum { MOST = 64 };
@@ -145,6 +146,7 @@ static void close_leaving(void)
 /* Returns 1 if there is a communicator for the receives. */
 static int open_self(void)
 {
+    struct quiet quiet;
     MPI_Group group;
     int major;
 
@@ -155,7 +157,9 @@ static int open_self(void)
     frees_failed = sscanf(mpi_process.library_version, "Open MPI v%d", &major) == 1 && major < 5;
     if (mpi.Comm_group(MPI_COMM_SELF, &group) != MPI_SUCCESS)
         return 0;
+    quiet_begin(&quiet, MPI_COMM_SELF);
     int rc = mpi.Comm_create(MPI_COMM_SELF, group, &self);
+    quiet_end(&quiet);
     mpi.Group_free(&group);
     return rc == MPI_SUCCESS &&
            mpi.Comm_set_errhandler(self, mpi_process.errors_return) == MPI_SUCCESS;

@@ -23,7 +23,6 @@ static int (*opal_unregister)(int (*callback)(void));
 
 /* From MPICH's mpi.h. */
 enum { ASYNC_NOPROGRESS = 0, ASYNC_DONE = 1, STREAM_NULL = 0x3c000000 };
-static int (*async_start)(int (*poll)(void *thing), void *state, int stream);
 
 static progress_poll polled; /* set once */
 static int registered;       /* with Open MPI */
@@ -42,16 +41,15 @@ void progress_open(void *libmpi)
     if (!find(libmpi, "opal_progress_register", &opal_register) ||
         !find(libmpi, "opal_progress_unregister", &opal_unregister))
         opal_register = NULL;
-    find(libmpi, "PMPIX_Async_start", &async_start);
 }
 
 /* MPICH holds a lock while it calls us that it takes again where we call MPI, once threads may do
-   so too; it then aborts. */
+   so too; it then aborts. Its generalized requests need a function that waits (grequest.c). */
 int progress_exists(void)
 {
     int level = MPI_THREAD_MULTIPLE;
 
-    if (opal_register || !async_start)
+    if (opal_register || !mpi.X_Async_start || !mpi.X_Grequest_start || !mpi.X_Stream_progress)
         return opal_register != NULL;
     return mpi.Query_thread(&level) == MPI_SUCCESS && level < MPI_THREAD_MULTIPLE;
 }
@@ -71,7 +69,8 @@ int progress_start(progress_poll poll)
 {
     polled = poll;
     if (!opal_register)
-        return async_start && async_start(poll_for_async, NULL, STREAM_NULL) == 0 ? 0 : -1;
+        return mpi.X_Async_start && mpi.X_Async_start(poll_for_async, NULL, STREAM_NULL) == 0 ? 0
+                                                                                              : -1;
     if (!registered && opal_register(poll_for_opal) != 0)
         return -1;
     registered = 1;
@@ -84,6 +83,11 @@ int progress_watch(int (*look)(void))
         return -1;
     watched = look;
     return 0;
+}
+
+int progress_make(void)
+{
+    return mpi.X_Stream_progress(STREAM_NULL);
 }
 
 void progress_close(void)

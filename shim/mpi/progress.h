@@ -30,6 +30,9 @@ int progress_start(progress_poll poll);
    Returns 0, or -1 if the library refuses. */
 int progress_watch(int (*look)(void));
 
+/* One turn of the progress engine of a library with MPIX_Stream_progress. Returns an MPI code. */
+int progress_make(void);
+
 /* Before the library's MPI_Finalize: poll is called no more, or returns PROGRESS_OVER. */
 void progress_close(void);
 

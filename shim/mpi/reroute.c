@@ -92,6 +92,12 @@ static int find_later(const struct mpi_call *call, const struct tuning_row *row,
     return later;
 }
 
+/* Has the program's error handler run? It may have freed the communicator. */
+static int left_alone(const struct mpi_outcome *o)
+{
+    return o->by_library && o->rc != MPI_SUCCESS;
+}
+
 /* The named algorithm, or else the model's choice. */
 static int find_candidates(const struct mpi_comm *c, const struct mpi_call *call,
                            const struct tuning_row *row, struct plan_candidate *list)
@@ -152,12 +158,11 @@ static int agree_on_largest(void *context, double *value, int n)
 }
 
 static void tell_verdict(const struct mpi_comm *c, const struct guard_entry *e,
-                         const struct mpi_call *call)
+                         enum plan_collective collective, unsigned long long total)
 {
     const struct guard_verdict *v = &e->verdict;
     const struct plan_candidate *r = &e->reroute[v->rival ? v->rival - 1 : 0];
-    const char *name = plan_collective_name(call->collective);
-    unsigned long long total = call->total;
+    const char *name = plan_collective_name(collective);
     double ratio = evidence_exp(v->against.mean), percent = 100 * v->against.spread;
 
     if (!v->rival)
@@ -191,18 +196,26 @@ static void tell_recalled(const struct mpi_comm *c, const struct guard_entry *e,
         way ? way->algorithm->name : "the library");
 }
 
-/* If a round of the guard is over, let it draw its conclusions. */
-static void conclude(struct mpi_comm *c, struct guard_entry *e, const struct mpi_call *call)
+/*
+ * If a round of the guard is over, let it draw its conclusions. They take a message. So they come
+ * at once behind a call of ours, and before the communicator's next call behind one of the
+ * library's: the program's error handler may hold a rank there.
+ */
+static void conclude(struct mpi_comm *c)
 {
-    if (!guard_due(e) || !guard_conclude(&c->guard, e, agree_on_largest, c))
+    struct mpi_due due = c->due;
+    struct guard_entry *e = due.entry;
+
+    c->due.entry = NULL;
+    if (!e || !guard_due(e) || !guard_conclude(&c->guard, e, agree_on_largest, c))
         return;
     if (c->rank == 0)
-        count_verdict(call->collective, call->total, &e->verdict, &e->before);
-    stored_learn(c, e, call->collective, kind_of(c, call));
+        count_verdict(due.collective, due.total, &e->verdict, &e->before);
+    stored_learn(c, e, due.collective, due.kind);
     if (e->is_short)
         e->why = REASON_SHORT;
     if (guard_is_news(e))
-        tell_verdict(c, e, call);
+        tell_verdict(c, e, due.collective, due.total);
 }
 
 /* One of the contenders. slot: as of guard_pick. why: the reason, if it is the library. */
@@ -227,14 +240,18 @@ static struct mpi_outcome run_contender(struct mpi_comm *c, struct guard_entry *
         if (timed && call->begun > 0)
             began = start = call->begun;
     }
+    if (timed) {
+        c->due = (struct mpi_due){e, call->collective, kind_of(c, call), call->total};
+        if (why && contender != GUARD_NATIVE)
+            guard_cannot(e, slot, why);
+    }
     o = why ? serve_natively(call, why) : serve_in_mode(c, &ready, rc);
-    if (!timed)
+    if (!timed || left_alone(&o))
         return o;
-    if (why && contender != GUARD_NATIVE)
-        guard_cannot(e, slot, why);
-    else
+    if (!why || contender == GUARD_NATIVE)
         guard_note(e, slot, count_now() - start, start - began);
-    conclude(c, e, call);
+    if (!o.by_library)
+        conclude(c);
     return o;
 }
 
@@ -348,6 +365,18 @@ enum reason mpi_find_judged(struct mpi_comm *c, const struct mpi_call *call,
     return *n ? REASON_NONE : choose_why_nothing(&call->request);
 }
 
+/* What the call before has left to do. It is not in this call's time. */
+static void catch_up(struct mpi_comm *c, struct mpi_call *call)
+{
+    if (!c->due.entry)
+        return;
+    double began = count_now();
+
+    conclude(c);
+    if (call->begun > 0)
+        call->begun += count_now() - began;
+}
+
 void mpi_call_drop(const struct mpi_call *call)
 {
     for (int i = 0; i < call->ntypes; i++)
@@ -370,17 +399,23 @@ struct mpi_outcome mpi_reroute(struct mpi_comm *c, const struct mpi_call *given)
     call.request.rank = c->rank;
     call.request.host_threads = settings.cfg.host_threads;
     mpi_enter();
+    if (!call.nonblocking)
+        catch_up(c, &call);
     rc = gate_bytes(call.total) || call.nonblocking ? MPI_SUCCESS : get_known(c, &call, &why);
     o = rc                 ? serve_failed(rc)
         : why              ? serve_natively(&call, why)
         : call.persistent  ? persistent_run(c, &call)
         : call.nonblocking ? nonblocking_run(c, &call)
                            : choose_and_run(c, &call);
-    if (!o.native && !call.nonblocking)
-        c->rerouted |= 1u << call.collective;
-    rails_follow(c, call.comm);
+    if (!o.by_library) {
+        if (!call.nonblocking)
+            c->rerouted |= 1u << call.collective;
+        rails_follow(c, call.comm);
+        if (call.decided)
+            call.decided(&call, o.native);
+    }
     mpi_leave();
-    /* Not before: the application's handler may call MPI, on ranks that are not in here, too. */
+    /* Last: the application's handler may call MPI, on ranks that are not in here, too. */
     if (o.unhandled != MPI_SUCCESS)
         mpi.Comm_call_errhandler(call.comm, o.unhandled);
     return o;

@@ -41,6 +41,7 @@ struct call_form {
 };
 
 struct library_buffer;
+struct matrix_call;
 struct mpi_comm;
 struct settled_call;
 struct mpi_call {
@@ -84,6 +85,11 @@ struct mpi_call {
     int output_unchanged; /* nothing is written to it here (root of a broadcast) */
     int stage_input;      /* the input must not be read where it lies */
 
+    /* Called once, before code of the program may run behind the decision: it need not return.
+       native: as in the outcome. NULL: nobody asks. */
+    void (*decided)(const struct mpi_call *call, enum reason native);
+    struct matrix_call *exchange; /* for it */
+
     int wrong;    /* an MPI code: this rank cannot serve the call (mpi_reroute_wrong); or 0 */
     int combines; /* reduction is set */
     struct reduction reduction;
@@ -103,6 +109,7 @@ struct mpi_outcome {
     int rc;             /* the MPI function's */
     int unhandled;      /* the code that the error handler has not heard of yet, or MPI_SUCCESS */
     enum reason native; /* why it ran natively, and calls like it will; else REASON_NONE */
+    int by_library;     /* the library's function has run on the program's communicator, last */
 };
 
 #define NO_BLOCK (-1)

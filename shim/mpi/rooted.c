@@ -306,6 +306,12 @@ static int start_v(struct rooted *a, struct mpi_call *call, rooted_fill fill)
     return rc;
 }
 
+static void sizes_decided(const struct mpi_call *call, enum reason native)
+{
+    if (native)
+        sizes_were_vain(call->comm, call->collective);
+}
+
 int rooted_run_v(struct rooted *a, struct mpi_call *call, rooted_fill fill)
 {
     FLOATS_OURS;
@@ -328,17 +334,16 @@ int rooted_run_v(struct rooted *a, struct mpi_call *call, rooted_fill fill)
     if (!c)
         return run_natively(call, why);
     nonblocking_room(c, call, &bytes, &offset);
-    int rc = sizes_share(c, a->comm, a->root, a->all.counts, a->all.type, bytes, offset);
+    int rc = sizes_share(c, a->root, a->all.counts, a->all.type, bytes, offset);
     if (rc != MPI_SUCCESS) {
         mpi_call_drop(call);
+        mpi.Comm_call_errhandler(a->comm, rc);
         return rc;
     }
     a->blocks = vectors_keep(a->all.counts, a->all.displs, size,
                              rank == a->root ? nonblocking_vectors(c, call) : NULL);
     a->offset = offset;
     call->request.bytes = bytes;
-    struct mpi_outcome o = rooted_reroute(c, a, call, fill);
-    if (o.native && !call->persistent)
-        sizes_were_vain(a->comm, call->collective);
-    return o.rc;
+    call->decided = call->persistent ? NULL : sizes_decided;
+    return rooted_reroute(c, a, call, fill).rc;
 }

@@ -10,6 +10,7 @@
 #include "shim/decide/floats.h"
 #include "shim/decide/rail_count.h"
 #include "shim/mpi/library.h"
+#include "shim/mpi/mpi_gate.h"
 #include "shim/mpi/rails_follow.h"
 #include "shim/mpi/slices.h"
 #include "shim/mpi/staging.h"
@@ -163,15 +164,25 @@ static struct mpi_outcome run_variant(struct mpi_comm *c, const struct ready *re
     return serve_failed(serve_variant(c, v, variants_place(c, v), &own));
 }
 
+static int call_for_program(const struct mpi_call *call)
+{
+    int was = mpi_step_out(), rc = library_call(call);
+
+    mpi_step_in(was);
+    return rc;
+}
+
 /* No clock is read here, unless a report will tell the time. */
 struct mpi_outcome serve_natively(const struct mpi_call *call, enum reason why)
 {
     double start = settings_want_report() ? count_now() : 0;
-    struct mpi_outcome o = {.native =
-                                why == REASON_TRIAL || why == REASON_TURN ? REASON_NONE : why};
+    struct mpi_outcome o = {.native = why == REASON_TRIAL || why == REASON_TURN ? REASON_NONE : why,
+                            .by_library = 1};
 
     count_native(call->collective, why);
-    o.rc = library_call(call);
+    if (call->decided)
+        call->decided(call, o.native);
+    o.rc = call_for_program(call);
     if (settings_want_report() && !call->nonblocking)
         count_timed_native(call->collective, call->total, count_now() - start);
     return o;
@@ -192,24 +203,29 @@ void serve_compare(struct mpi_comm *c, const struct ready *ready, const struct s
                  (unsigned long long)call->total, mpi_process.world_rank);
 }
 
-/* Both ways, on the same input; the application keeps the native result. */
+/* Both ways, on the same input; the application keeps the native result. Ours comes first: the
+   other ranks need this one there, and the library's errors may not return. */
 static struct mpi_outcome run_both(struct mpi_comm *c, const struct ready *ready)
 {
     const struct mpi_call *call = &ready->call;
     struct load_link crossing;
     struct staging s;
     int opened = open_staging(&s, c, ready, 1);
-    int rc = library_call(call);
     double start = count_now();
     int ran = run_engine(c, ready, &s, opened, &crossing);
 
     count_carried(ready, &crossing, count_now() - start);
+    if (call->decided)
+        call->decided(call, REASON_NONE);
+    int rc = call_for_program(call);
     if (rc == MPI_SUCCESS && !ran)
         serve_compare(c, ready, &s);
     staging_close(&s);
+    struct mpi_outcome o = serve_failed(rc == MPI_SUCCESS ? serve_code(ran) : rc);
     if (rc != MPI_SUCCESS)
-        return (struct mpi_outcome){.rc = rc};
-    return serve_failed(serve_code(ran));
+        o.unhandled = MPI_SUCCESS;
+    o.by_library = 1;
+    return o;
 }
 
 struct mpi_outcome serve_in_mode(struct mpi_comm *c, const struct ready *ready, int rc)

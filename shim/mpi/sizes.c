@@ -69,7 +69,7 @@ static struct memory *memory_begin(MPI_Comm comm)
 
     if (!m)
         return NULL;
-    if (mpi.Comm_set_attr(comm, keyval, m) == MPI_SUCCESS)
+    if (attribute_set(comm, keyval, m))
         return m;
     free(m);
     return NULL;
@@ -166,18 +166,16 @@ enum reason sizes_agree(MPI_Comm comm, int n, enum plan_collective c,
     return why;
 }
 
-int sizes_share(struct mpi_comm *c, MPI_Comm comm, int root, struct counts counts,
-                MPI_Datatype type, size_t *bytes, uint64_t *offset)
+int sizes_share(struct mpi_comm *c, int root, struct counts counts, MPI_Datatype type,
+                size_t *bytes, uint64_t *offset)
 {
     uint64_t next = 0;
 
     if (c->rank == root)
         vectors_sizes(counts, c->size, type, bytes, NULL, &next);
     int rc = mpi.Bcast(bytes, c->size * (int)sizeof *bytes, MPI_BYTE, root, c->private_comm);
-    if (rc != MPI_SUCCESS) {
-        mpi.Comm_call_errhandler(comm, rc);
+    if (rc != MPI_SUCCESS)
         return rc;
-    }
     next = 0;
     for (int r = 0; r < c->size; r++) {
         offset[r] = next;

@@ -55,10 +55,10 @@ enum reason sizes_agree_once(MPI_Comm comm, int n, const struct sizes_claim *cla
 
 /*
  * Fill in every block's bytes and offset, [size] each, everywhere from the root's counts
- * (elsewhere: unread). Collective. Returns an MPI code, raised on comm already.
+ * (elsewhere: unread). Collective. Returns an MPI code, which no error handler has heard of.
  */
-int sizes_share(struct mpi_comm *c, MPI_Comm comm, int root, struct counts counts,
-                MPI_Datatype type, size_t *bytes, uint64_t *offset);
+int sizes_share(struct mpi_comm *c, int root, struct counts counts, MPI_Datatype type,
+                size_t *bytes, uint64_t *offset);
 
 /* The call that was agreed on ran natively, and others like it will. */
 void sizes_were_vain(MPI_Comm comm, enum plan_collective c);

@@ -12,6 +12,8 @@ int mpi_wrap_Start(MPI_Request *request);
 int mpi_wrap_Startall(int n, MPI_Request *request);
 int mpi_wrap_Cancel(MPI_Request *request);
 int mpi_wrap_Request_free(MPI_Request *request);
+int mpi_wrap_Comm_free(MPI_Comm *comm);
+int mpi_wrap_Comm_disconnect(MPI_Comm *comm);
 int mpi_wrap_Comm_idup(MPI_Comm comm, MPI_Comm *copy, MPI_Request *request);
 int mpi_wrap_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *copy,
                                  MPI_Request *request);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "shim/mpi/young.h"
 
-#include "shim/decide/thread_own.h"
 #include "shim/mpi/attribute.h"
 #include "shim/mpi/process.h"
 
@@ -12,9 +11,6 @@ _Static_assert(2 * YOUNG_FEW <= MOST, "an age fits");
 static int keyval = MPI_KEYVAL_INVALID;
 static uint32_t ended, calls_of[YOUNG_ENDED]; /* any thread writes; the oldest goes first */
 
-/* The library drops a value that is replaced as it does that of a communicator which ends. */
-#define replacing THREAD_OWN(young, int)
-
 static uint32_t get(MPI_Comm comm)
 {
     return (uint32_t)attribute_number(comm, keyval);
@@ -22,9 +18,7 @@ static uint32_t get(MPI_Comm comm)
 
 static void set(MPI_Comm comm, uint32_t of)
 {
-    replacing = 1;
     attribute_keep_number(comm, keyval, of);
-    replacing = 0;
 }
 
 static int on_delete(MPI_Comm comm, int key, void *value, void *extra)
@@ -33,7 +27,7 @@ static int on_delete(MPI_Comm comm, int key, void *value, void *extra)
     (void)key;
     (void)extra;
     uint32_t of = (uint32_t)attribute_number_of(value);
-    if (!replacing && !(of & MET))
+    if (!attribute_replacing && !(of & MET))
         young_ended(of & MOST);
     return MPI_SUCCESS;
 }

@@ -30,7 +30,7 @@ struct backend_announcement {
 };
 
 /* Each thread has so much memory in libcollshim.so for each backend, all zero at first. */
-enum { BACKEND_THREAD_BYTES = 248 };
+enum { BACKEND_THREAD_BYTES = 280 };
 
 static inline void *backend_thread_pointer(void)
 {

@@ -6,13 +6,14 @@
  *
  * Rank 0 prints what a communicator took, all its calls and its making. Odd ranks have others
  * beside them, which live for long: so ranks remember different ones. At last comes one that lives
- * for long.
+ * for long. The second half of the short-lived ones leaves no memory behind.
  */
+#include <malloc.h>
 #include <unistd.h>
 
 #include "test/mpi/sums.h"
 
-enum { LONG = 200 };
+enum { LONG = 200, EACH = 20000 /* bytes */ };
 
 static int elements;
 
@@ -30,9 +31,17 @@ static double brief(int calls, unsigned pause)
     return MPI_Wtime() - began;
 }
 
+static size_t in_use(void)
+{
+    struct mallinfo2 m = mallinfo2();
+
+    return m.uordblks + m.hblkhd;
+}
+
 int main(int argc, char **argv)
 {
     double took = 0;
+    size_t before = 0;
     MPI_Comm comm;
 
     MPI_Init(&argc, &argv);
@@ -42,8 +51,13 @@ int main(int argc, char **argv)
     elements = (argc > 4 ? atoi(argv[4]) : 200000) / (int)sizeof(int);
     if (elements > SUMS_MOST)
         MPI_Abort(MPI_COMM_WORLD, 2);
-    for (int i = 0; i < communicators; i++)
+    for (int i = 0; i < communicators; i++) {
+        if (i == communicators / 2)
+            before = in_use();
         took += brief(calls, pause);
+    }
+    if (in_use() > before + EACH * (size_t)communicators)
+        fail("%zu bytes more in use after %d communicators", in_use() - before, communicators / 2);
     for (int i = 0; i < 4; i++) {
         MPI_Comm_split(MPI_COMM_WORLD, world_rank % 2 ? 0 : MPI_UNDEFINED, 0, &comm);
         if (comm != MPI_COMM_NULL)

@@ -69,6 +69,16 @@ nonblocking_progress() {
     finish
 }
 
+# nonblocking_among: requests of other kinds beside them
+nonblocking_among() {
+    begin "nonblocking calls among null, inactive and other requests, in every form of completion"
+    launch 3 -- "$programs/waits" "$seed"
+    want_right
+    want_lines
+    want_started
+    finish
+}
+
 # The guard judges blocking calls, and nonblocking ones of their size follow it.
 nonblocking_follows_the_guard() {
     local all rerouted won
@@ -252,6 +262,7 @@ cases_nonblocking() {
     nonblocking 3 $rounds COLLSHIM_MODE=ab
     nonblocking 3 $rounds COLLSHIM_MODE=verify
     nonblocking 3 15 COLLSHIM_NONBLOCKING=0
+    nonblocking_among
     nonblocking_progress waits "a call advances while its rank is in another call that waits"
     nonblocking_progress waits "a call advances while its rank is in another call that waits" COLLSHIM_SHM=off
     nonblocking_progress silent "a program makes no call between start and wait"

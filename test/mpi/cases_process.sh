@@ -51,6 +51,23 @@ ends() {
     finish
 }
 
+# Code of the program that runs while a communicator or the job ends.
+endings() {
+    local what least
+    for what in freed last receive; do
+        for least in 0 64KiB; do
+            [ "$what,$least" != receive,64KiB ] || continue
+            begin "calls while something ends: $what, COLLSHIM_MIN_BYTES=$least"
+            launch 3 COLLSHIM_MIN_BYTES=$least COLLSHIM_COMPARE_SIZES=1 -- "$programs/endings" "$seed" "$what"
+            want_right
+            [ "$least" != 0 ] || want_number allreduce .rerouted -gt 0
+            [ "$what" != freed ] ||
+                want_number allreduce '.native["in a delete callback of the communicator that is being freed"]' -gt 0
+            finish
+        done
+    done
+}
+
 later_processes() {
     if [[ $launcher = */mpich5/* ]]; then
         skip "spawned processes, merged" "MPICH 5 hands the variables of -env to the first ranks alone"
@@ -184,6 +201,7 @@ cases_process() {
     many
     modes
     ends
+    endings
     later_processes
     other_children
     duplications

@@ -93,7 +93,7 @@ want_patient() { # the same, since the library may well serve them
 }
 
 one_thing_each() {
-    local topology calls again settings one
+    local topology calls again settings one what mode
 
     program oddtypes 3 "datatypes of unusual making"
     want_rerouted
@@ -129,6 +129,15 @@ one_thing_each() {
     program handler 2 "one rank's error handler calls a collective"
     want_rerouted
     finish
+    for what in jumps calls; do
+        for mode in ab verify; do
+            begin "COLLSHIM_MODE=$mode: one rank's error handler $what, among many calls"
+            launch 2 COLLSHIM_MODE=$mode -- "$programs/handler" "$seed" $what 60
+            want_right
+            want_number bcast .rerouted -gt 0
+            finish
+        done
+    done
 
     program crowd 2 "more communicators at once than a library has twice; of those made later, some are rerouted"
     want_number allgather .rerouted -gt 150

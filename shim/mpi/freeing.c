@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A table for all threads, as thread-local memory is scarce in a preload. An entry whose frame is
+ * below the asking function's was left by a jump: the stack grows downwards.
+ */
+#include "shim/mpi/freeing.h"
+
+#include <pthread.h>
+
+#include "shim/mpi/comm.h"
+#include "shim/mpi/wrappers.h"
+
+enum { MOST = 32 }; /* at once, of all threads; more are not seen */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of what follows */
+static struct {
+    MPI_Comm comm;
+    pthread_t thread;
+    const char *frame;
+} entry[MOST];
+static int entries; /* read without the lock */
+
+/* Under the lock. Drop this thread's entries with frames below that one. */
+static void drop_below(const char *frame)
+{
+    int kept = 0;
+
+    for (int i = 0; i < entries; i++)
+        if (!pthread_equal(entry[i].thread, pthread_self()) || entry[i].frame >= frame)
+            entry[kept++] = entry[i];
+    __atomic_store_n(&entries, kept, __ATOMIC_RELAXED);
+}
+
+void freeing_begin(MPI_Comm comm, const char *frame)
+{
+    pthread_mutex_lock(&lock);
+    drop_below(frame);
+    if (entries < MOST) {
+        entry[entries].comm = comm;
+        entry[entries].thread = pthread_self();
+        entry[entries].frame = frame;
+        __atomic_store_n(&entries, entries + 1, __ATOMIC_RELAXED);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+void freeing_end(const char *frame)
+{
+    pthread_mutex_lock(&lock);
+    drop_below(frame + 1);
+    pthread_mutex_unlock(&lock);
+}
+
+static int find(MPI_Comm comm)
+{
+    int found = 0;
+
+    pthread_mutex_lock(&lock);
+    drop_below(__builtin_frame_address(0));
+    for (int i = 0; i < entries; i++)
+        found |= entry[i].comm == comm && pthread_equal(entry[i].thread, pthread_self());
+    pthread_mutex_unlock(&lock);
+    return found;
+}
+
+int freeing_is(MPI_Comm comm)
+{
+    return __atomic_load_n(&entries, __ATOMIC_RELAXED) && find(comm);
+}
+
+/* MPI_COMM_WORLD and MPI_COMM_SELF are the library's to refuse. */
+static int may_be_freed(const MPI_Comm *comm)
+{
+    return comm && *comm != MPI_COMM_NULL && *comm != MPI_COMM_WORLD && *comm != MPI_COMM_SELF;
+}
+
+static int end_of(MPI_Comm *comm, int (*library)(MPI_Comm *))
+{
+    const char *frame = __builtin_frame_address(0);
+
+    if (mpi_process.verdict || !may_be_freed(comm))
+        return library(comm);
+    int rc = mpi_comm_leave(*comm);
+    if (rc != MPI_SUCCESS)
+        return rc;
+    freeing_begin(*comm, frame);
+    rc = library(comm);
+    freeing_end(frame);
+    return rc;
+}
+
+int mpi_wrap_Comm_free(MPI_Comm *comm)
+{
+    return end_of(comm, mpi.Comm_free);
+}
+
+int mpi_wrap_Comm_disconnect(MPI_Comm *comm)
+{
+    return end_of(comm, mpi.Comm_disconnect);
+}
