@@ -32,6 +32,7 @@ static void close_own(void)
     threads_close();
     helpers_dismiss();
     host_memory_keep(0);
+    cuda_keep_last(0);
     mpi_process.verdict = REASON_NOT_SEEN;
 }
 
@@ -87,7 +88,8 @@ static int init_begin(void)
     if (rc == MPI_SUCCESS)
         mpi_report_open();
     cuda_keep_last(1);
-    arm();
+    if (settings.cfg.mode != CFG_MODE_OFF) /* else MPI_Finalize is not replaced (backend.c) */
+        arm();
     return rc;
 }
 

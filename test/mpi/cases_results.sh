@@ -93,7 +93,7 @@ want_patient() { # the same, since the library may well serve them
 }
 
 one_thing_each() {
-    local topology calls again settings one what mode
+    local topology calls again given one what mode
 
     program oddtypes 3 "datatypes of unusual making"
     want_rerouted
@@ -115,11 +115,11 @@ one_thing_each() {
 
     # All calls rerouted that can be, ranks compared; and as a program has it, with small calls that come again.
     for calls in '300 0 COLLSHIM_COMPARE_SIZES=1 COLLSHIM_GUARD=0' '100 2600 COLLSHIM_MIN_BYTES= COLLSHIM_COMPARE_SIZES='; do
-        read -r calls again settings <<<"$calls"
+        read -r calls again given <<<"$calls"
         for one in "ignored $calls $again" "made $again"; do
-            begin "${one%% *}: what MPI ignores, and types of every constructor, $settings"
+            begin "${one%% *}: what MPI ignores, and types of every constructor, $given"
             # shellcheck disable=SC2086 # words are meant
-            launch 3 $settings -- "$programs/${one%% *}" "$seed" ${one#* }
+            launch 3 $given -- "$programs/${one%% *}" "$seed" ${one#* }
             want_right
             want_lines
             finish
