@@ -228,8 +228,8 @@ static int has_no_address(const void *buffer, MPI_Count count, MPI_Datatype type
 int refused_block(int function, enum refused_side side, const void *buffer, MPI_Count count,
                   MPI_Datatype type)
 {
-    return count < 0 ||
-           (count && (refused_type(function, side, type) || has_no_address(buffer, count, type, 0)));
+    return count < 0 || (count && (refused_type(function, side, type) ||
+                                   has_no_address(buffer, count, type, 0)));
 }
 
 int refused_blocks(int function, enum refused_side side, const void *buffer, struct counts counts,

@@ -178,8 +178,7 @@ static struct sizes_claim claim_of(const struct rooted *a, int rank, int size)
     struct sizes_claim claim = {.root = a->root};
 
     if (rank == a->root) {
-        claim.wrong =
-            vectors_sizes(a->all.counts, size, a->all.type, NULL, NULL, &claim.total) < 0;
+        claim.wrong = vectors_sizes(a->all.counts, size, a->all.type, NULL, NULL, &claim.total) < 0;
         if (!claim.wrong && a->own.buffer == MPI_IN_PLACE) {
             claim.wrong = bytes_of(counts_at(a->all.counts, rank), a->all.type, &claim.own) < 0;
             return claim;

@@ -35,7 +35,8 @@ struct variant_comm;
 enum { SETTLED_KEPT = 8 }; /* calls of a communicator */
 
 /* Equal in calls that are alike: arguments as given, also those without a meaning on this rank;
-   zero where a function has no such argument. They are compared, and nothing is asked about them. */
+   zero where a function has no such argument. They are compared, and nothing is asked about them.
+ */
 struct settled_like {
     int (*native)(const struct mpi_call *call); /* which function (mpi_call) */
     MPI_Count count[2];                         /* of the first buffer, or of both; of the second */

@@ -368,8 +368,8 @@ static void try_lengths(int only)
     }
 }
 
-/* Ranks that know the operation of their sum meet one with a product: the call ends as the library's
-   does, and so does what comes behind. */
+/* Ranks that know the operation of their sum meet one with a product: the call ends as the
+   library's does, and so does what comes behind. */
 static void try_operations(void)
 {
     MPI_Comm comm = new_comm(MPI_COMM_WORLD);
