@@ -92,13 +92,19 @@ fetch() {
     mv "$work/$1.part" "$work/$1"
 }
 
+# make_started FAMILY FORCED [OPTION...]: the preload that --as wants
+make_started() {
+    "${compiler_of[$1]}" -std=gnu11 -O1 -g -Wall -Wextra "${@:3}" -shared -fPIC -o "$tmp/started-$1-$2.so" \
+        "$root/test/suites/started.c" -ldl
+}
+
 # launch FAMILY N SECONDS COMMAND...: under the preload if `forced` is 1; sets out and rc
 launch() {
     local family=$1 n=$2 seconds=$3 per_node=1 preload pair
     local -a set=() job=("${launcher_of[$1]}" -n "$2")
     shift 3
     preload=
-    [ -z "$form" ] || { preload=$tmp/started-$family.so && set+=(STARTED="$form"); }
+    [ -z "$form" ] || { preload=$tmp/started-$family-$forced.so && set+=(STARTED="$form"); }
     if [ "$forced" -eq 1 ]; then
         preload+=${preload:+:}$root/build/libcollshim.so
         set+=(COLLSHIM_MIN_BYTES=0 COLLSHIM_REPORT="$tmp/report.json")
@@ -207,6 +213,7 @@ suite_mpich() {
 # PyPI's wheel takes whichever library there is; the tests are in the source.
 suite_mpi4py() {
     local n at=$work/mpi4py-$mpi4py
+    local -a without=(-e spawn -e dynproc -e io -e file -e rma -e win)
     [ "$1" != mpich ] || return 0
     if [ ! -d "$at" ]; then
         python3 -m venv "$at.part"
@@ -215,9 +222,11 @@ suite_mpi4py() {
         tar -C "$at.part" --strip-components=1 -xf "$at.part/mpi4py-$mpi4py.tar.gz"
         mv "$at.part" "$at"
     fi
+    # Open MPI 4.1's own Ibcast between two groups fails with MPI_ERR_TRUNCATE, and what follows hangs.
+    [ "$form" != nonblocking ] || [ "$1" != openmpi ] || without+=(-e inter)
     for n in 1 3 4; do
         judge "$1: mpi4py's tests $n" exits_well "$1" "$n" 600 "$at/bin/python3" "$at/test/runtests.py" -q \
-            -e spawn -e dynproc -e io -e file -e rma -e win
+            "${without[@]}"
     done
 }
 
@@ -247,8 +256,8 @@ for family in "${families[@]}"; do
     fi
     export LD_LIBRARY_PATH=$callers_path
     [ "$family" != mpich5 ] || LD_LIBRARY_PATH=$wheels/mpich5/lib:$wheels/mpich5/lib/mpich${callers_path:+:$callers_path}
-    "${compiler_of[$family]}" -std=gnu11 -O1 -g -Wall -Wextra -shared -fPIC -o "$tmp/started-$family.so" \
-        "$root/test/suites/started.c" -ldl
+    make_started "$family" 0
+    make_started "$family" 1 -DLARGE
     for suite in "${suites[@]}"; do
         all_calls=0 all_rerouted=0 all_started=0
         "suite_$suite" "$family"

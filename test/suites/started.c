@@ -12,7 +12,9 @@
  * Each function is there as MPI_X and as PMPI_X, because Open MPI's Fortran bindings call the
  * latter. Neither comes back here: libcollshim looks its library's functions up in the library.
  *
- * Compiled and linked for each library. Arguments pass as words, as in shim/preload/stubs.c.
+ * Compiled and linked for each library. Arguments pass as words, as in shim/preload/stubs.c. With
+ * LARGE defined, the functions with large counts are there for any library: libcollshim has them. A
+ * program that looks for them by weak symbols must not find them where there are none.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -149,9 +151,13 @@ static int end_persistent(int rc, MPI_Request *request)
     int again_##name##width(PARAMS_##n) __asm__("PMPI_" #name #width)                              \
         __attribute__((alias("MPI_" #name #width)));
 
+#if MPI_VERSION >= 4 || defined LARGE
 #define TURN_BOTH(name, started, n)                                                                \
     TURN(name, started, n, )                                                                       \
     TURN(name, started, n, _c)
+#else
+#define TURN_BOTH(name, started, n) TURN(name, started, n, )
+#endif
 
 TURN(Barrier, Ibarrier, 1, )
 TURN_BOTH(Allgather, Iallgather, 7)
