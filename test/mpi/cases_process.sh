@@ -68,6 +68,16 @@ endings() {
     done
 }
 
+# What docs/mpi.md says of what a program may see.
+visible() {
+    begin "communicators come and go: descriptors, threads, signals, open receives"
+    launch 3 COLLSHIM_GUARD=0 -- "$programs/visible" "$seed"
+    want_right
+    want_number allreduce .rerouted -gt 0
+    want_number bcast .rerouted -gt 0
+    finish
+}
+
 later_processes() {
     if [[ $launcher = */mpich5/* ]]; then
         skip "spawned processes, merged" "MPICH 5 hands the variables of -env to the first ranks alone"
@@ -202,6 +212,7 @@ cases_process() {
     modes
     ends
     endings
+    visible
     later_processes
     other_children
     duplications
