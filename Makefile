@@ -274,8 +274,8 @@ $(call program,collshim-enqueue-nccl,$(OVERHEAD)/enqueue.o $(B)/nullnccl/libnccl
 $(B)/collshim-enqueue-nccl: | $(B)/nullnccl/libcuda.so.1
 
 # The transport over MPI runs there without MPI, on a table of functions.
-$(call pic,test/unit/test_lengths.c): OWN_CFLAGS += -Ishim/abi
-$(call program,unit,$(UNIT_OBJ) $(call of,abi,transports/mpi_p2p.c) $(HELPERS_PIC) $(DECIDE) $(CORE),$$$$(pkg-config --libs check) -lyaml -lm)
+$(call pic,test/unit/test_lengths.c transports/mpi_p2p.c): OWN_CFLAGS += -Ishim/abi
+$(call program,unit,$(UNIT_OBJ) $(call pic,transports/mpi_p2p.c) $(HELPERS_PIC) $(DECIDE) $(CORE),$$$$(pkg-config --libs check) -lyaml -lm)
 # The exact optimum that balancing is graded against.
 $(call program,test/grade,$(call pic,$(wildcard test/lp/*.c) shim/cli/lp.c) $(CORE),-lglpk -lyaml -lm)
 # Preloaded by tests: ranks of MPICH that yield their core, and the cores that helpers are bound to.
