@@ -65,6 +65,8 @@ static int is_seen(void)
 /* A query by name for a missing library makes the loader search the disk: 0.2 ms in each rank. */
 static void look(struct libraries *l)
 {
+    l->last[0] = 0;
+    l->cuda = 0;
     dl_iterate_phdr(note_name, l);
     if (l->cuda)
         __atomic_store_n(&known, cuda_open(CUDA_IF_LOADED), __ATOMIC_RELEASE);
@@ -73,13 +75,14 @@ static void look(struct libraries *l)
 
 void cuda_keep_last(int keep)
 {
-    struct link_map *before = last, *end;
-    struct libraries l = {0};
+    struct link_map *before = last, *end = NULL;
+    struct libraries l;
 
     pthread_mutex_lock(&lock);
     if (keep)
         look(&l);
-    end = l.last[0] ? dlopen(l.last, RTLD_LAZY | RTLD_NOLOAD) : NULL;
+    if (keep && l.last[0])
+        end = dlopen(l.last, RTLD_LAZY | RTLD_NOLOAD);
     __atomic_store_n(&last, end, __ATOMIC_RELEASE);
     pthread_mutex_unlock(&lock);
     if (before)
@@ -89,7 +92,7 @@ void cuda_keep_last(int keep)
 const struct cuda_calls *cuda_if_loaded(void)
 {
     const struct cuda_calls *cu = __atomic_load_n(&known, __ATOMIC_ACQUIRE);
-    struct libraries l = {0};
+    struct libraries l; /* not cleared: most calls do not get that far */
 
     if (cu || is_seen())
         return cu ? cu : __atomic_load_n(&known, __ATOMIC_ACQUIRE);
