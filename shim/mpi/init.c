@@ -53,6 +53,7 @@ static void close_all(void)
 
 static int on_end(MPI_Comm comm, int key, void *value, void *extra)
 {
+    FLOATS_OURS;
     (void)comm, (void)key, (void)value, (void)extra;
     close_all();
     return MPI_SUCCESS;
