@@ -14,6 +14,7 @@
 #include "shim/mpi/attribute.h"
 #include "shim/mpi/foreign.h"
 #include "shim/mpi/mpi_gate.h"
+#include "shim/mpi/quiet.h"
 #include "shim/mpi/vectors.h"
 
 enum { MOST_RANKS = 1024 }; /* the matrix of more would take long to plan, and 8 bytes per pair */
@@ -171,13 +172,17 @@ enum reason matrix_ask(const struct matrix_call *r, enum reason own, uint64_t se
     int wrong = (own && own != REASON_TWICE) || r->lost || sent > most || received > most;
     int64_t mine[3] = {wrong ? 1 : own ? twice : 0};
     int64_t all[3] = {1};
+    struct quiet quiet;
 
     if (!mine[0]) {
         mine[1] = (int64_t)sent;
         mine[2] = (int64_t)received;
     }
     count_exchange(COUNT_QUESTIONS, 1);
-    if (mpi.Allreduce(mine, all, 3, MPI_INT64_T, MPI_SUM, r->comm) != MPI_SUCCESS)
+    quiet_begin(&quiet, r->comm);
+    int rc = mpi.Allreduce(mine, all, 3, MPI_INT64_T, MPI_SUM, r->comm);
+    quiet_end(&quiet);
+    if (rc != MPI_SUCCESS)
         return REASON_ARGUMENTS;
     if (all[0] || all[1] != all[2])
         return all[0] >= twice && all[0] % twice == 0 ? REASON_TWICE : REASON_ARGUMENTS;

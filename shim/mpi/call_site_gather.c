@@ -10,7 +10,6 @@
 
 #include "shim/decide/call_site_merge.h"
 #include "shim/mpi/comm.h"
-#include "shim/mpi/quiet.h"
 
 /* So that a rank without memory can still take what is sent to it, and drop it. */
 enum { PIECE = 1 << 16, TAG = 32766 /* above the tags of plans */ };
@@ -81,11 +80,9 @@ static void gather(MPI_Comm comm)
 static int make_comm(MPI_Comm *comm)
 {
     int well = 0, all = 0;
-    struct quiet quiet;
     MPI_Group group;
 
     *comm = MPI_COMM_NULL;
-    quiet_begin(&quiet, MPI_COMM_WORLD);
     if (mpi.Comm_group(MPI_COMM_WORLD, &group) == MPI_SUCCESS) {
         well = mpi.Comm_create(MPI_COMM_WORLD, group, comm) == MPI_SUCCESS &&
                mpi.Comm_set_errhandler(*comm, mpi_process.errors_return) == MPI_SUCCESS;
@@ -93,7 +90,6 @@ static int make_comm(MPI_Comm *comm)
     }
     if (mpi.Allreduce(&well, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD) != MPI_SUCCESS)
         all = 0;
-    quiet_end(&quiet);
     if (!all && *comm != MPI_COMM_NULL)
         mpi.Comm_free(comm);
     return all;

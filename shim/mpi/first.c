@@ -5,6 +5,7 @@
 #include "shim/decide/count.h"
 #include "shim/mpi/attribute.h"
 #include "shim/mpi/process.h"
+#include "shim/mpi/quiet.h"
 
 /* A bit per collective, and those of first_want_meeting and first_meeting_is_wanted. */
 enum { WANTED = COLL_COUNT, ASKED };
@@ -71,8 +72,12 @@ static uint64_t milliseconds(void)
 static int is_late_anywhere(MPI_Comm comm, uint64_t began)
 {
     int late = milliseconds() - began > PATIENCE_MS, any = 0;
+    struct quiet quiet;
 
-    return mpi.Allreduce(&late, &any, 1, MPI_INT, MPI_MAX, comm) == MPI_SUCCESS && any;
+    quiet_begin(&quiet, comm);
+    int rc = mpi.Allreduce(&late, &any, 1, MPI_INT, MPI_MAX, comm);
+    quiet_end(&quiet);
+    return rc == MPI_SUCCESS && any;
 }
 
 int first_patient(MPI_Comm comm)

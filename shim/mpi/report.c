@@ -9,6 +9,7 @@
 #include "shim/decide/call_site_merge.h"
 #include "shim/decide/call_site_report.h"
 #include "shim/mpi/process.h"
+#include "shim/mpi/quiet.h"
 #include "shim/mpi/rail_rows.h"
 #include "shim/mpi/call_site_gather.h"
 
@@ -118,10 +119,14 @@ void mpi_report(void)
     if (!settings_want_report())
         return;
     if (mpi_process.world_size > 1 && ranks_report_together()) {
+        struct quiet quiet;
+
+        quiet_begin(&quiet, MPI_COMM_WORLD);
         site_gather();
         rail_rows_gather(&rails);
         nrails = rails ? rail_rows_merge(rails, mpi_process.world_size) : 0;
         add_up_counters();
+        quiet_end(&quiet);
     }
     site_fold();
     if (!mpi_process.world_rank)

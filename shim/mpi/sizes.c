@@ -18,6 +18,7 @@
 #include "shim/mpi/attribute.h"
 #include "shim/mpi/foreign.h"
 #include "shim/mpi/mpi_gate.h"
+#include "shim/mpi/quiet.h"
 
 /* How many calls wait after the first vain question, the second ...: even a program of the smallest
  * calls alone must not feel them. */
@@ -123,8 +124,12 @@ enum reason sizes_ask(MPI_Comm comm, int n)
 static enum reason root_knows(MPI_Comm comm, const struct sizes_claim *claim)
 {
     uint64_t total = claim->wrong ? UINT64_MAX : claim->total;
+    struct quiet quiet;
 
-    if (mpi.Bcast(&total, 1, MPI_UINT64_T, claim->root, comm) != MPI_SUCCESS || total > MOST_BYTES)
+    quiet_begin(&quiet, comm);
+    int rc = mpi.Bcast(&total, 1, MPI_UINT64_T, claim->root, comm);
+    quiet_end(&quiet);
+    if (rc != MPI_SUCCESS || total > MOST_BYTES)
         return REASON_ARGUMENTS;
     return gate_size(total, settings.cfg.min_bytes);
 }
@@ -133,13 +138,16 @@ enum reason sizes_agree_once(MPI_Comm comm, int n, const struct sizes_claim *cla
 {
     int64_t mine[3] = {claim->wrong || claim->own > MOST_BYTES / (unsigned)n};
     int64_t all[3] = {1};
+    struct quiet quiet;
 
     if (!mine[0]) {
         mine[1] = (int64_t)claim->own;
         mine[2] = (int64_t)claim->total;
     }
-    if (mpi.Allreduce(mine, all, 3, MPI_INT64_T, MPI_SUM, comm) != MPI_SUCCESS || all[0] ||
-        all[1] != all[2])
+    quiet_begin(&quiet, comm);
+    int rc = mpi.Allreduce(mine, all, 3, MPI_INT64_T, MPI_SUM, comm);
+    quiet_end(&quiet);
+    if (rc != MPI_SUCCESS || all[0] || all[1] != all[2])
         return REASON_ARGUMENTS;
     *total = (uint64_t)all[2];
     return gate_size(*total, settings.cfg.min_bytes);

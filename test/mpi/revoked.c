@@ -63,6 +63,55 @@ static void break_off(MPI_Comm comm, int dies)
         fail("the communicator is not revoked");
 }
 
+static int handled;
+
+static void on_error(MPI_Comm *comm, int *code, ...)
+{
+    (void)comm, (void)code;
+    handled++;
+}
+
+/* Each asks other ranks something first, if it is rerouted. */
+static void call_revoked(int what, MPI_Comm comm)
+{
+    enum { EACH = 4000, MOST = 8 };
+    int size, n[MOST], at[MOST];
+
+    MPI_Comm_size(comm, &size);
+    for (int i = 0; i < size && i < MOST; i++) {
+        n[i] = EACH;
+        at[i] = i * EACH;
+    }
+    if (what == 0)
+        MPI_Gatherv(in, EACH, MPI_INT, out, n, at, MPI_INT, 0, comm);
+    else if (what == 1)
+        MPI_Scatterv(in, n, at, MPI_INT, out, EACH, MPI_INT, 0, comm);
+    else if (what == 2)
+        MPI_Alltoallv(in, n, at, MPI_INT, out, n, at, MPI_INT, comm);
+    else
+        MPI_Allreduce(in, out, EACH, MPI_INT, MPI_SUM, comm);
+}
+
+static void handle_once(MPI_Comm whole)
+{
+    MPI_Errhandler handler;
+    MPI_Comm comm;
+
+    MPI_Comm_create_errhandler(on_error, &handler);
+    for (int what = 0; what < 4; what++) {
+        MPI_Comm_dup(whole, &comm);
+        MPI_Comm_set_errhandler(comm, handler);
+        MPI_Barrier(whole);
+        MPIX_Comm_revoke(comm);
+        handled = 0;
+        call_revoked(what, comm);
+        if (handled != 1)
+            fail("call %d: the error handler ran %d times", what, handled);
+        MPI_Comm_free(&comm);
+    }
+    MPI_Errhandler_free(&handler);
+}
+
 int main(int argc, char **argv)
 {
     int dies = argc > 2 && !strcmp(argv[2], "die"), all = 1, wrong, rank;
@@ -88,6 +137,7 @@ int main(int argc, char **argv)
     for (int k = 0; k < 20; k++)
         if (sum_up(smaller) != MPI_SUCCESS)
             fail("a call fails behind");
+    handle_once(smaller);
     MPI_Allreduce(&failures, &wrong, 1, MPI_INT, MPI_SUM, smaller);
     MPI_Comm_rank(smaller, &rank);
     if (!rank)
