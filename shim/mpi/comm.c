@@ -318,10 +318,10 @@ static struct mpi_plan *find_plan(struct mpi_comm *c, const struct plan_request 
 }
 
 /* Those of its kind that were not used for the longest time are freed if there are too many. Ranks
-   have the same agreed ones, in the same order. */
+   have the same agreed ones, in the same order. A call in slices keeps all of its plans. */
 static void forget_oldest(struct mpi_comm *c, int demand, int agreed)
 {
-    int most = demand ? DEMANDS_KEPT : PLANS_KEPT, kept;
+    int most = demand ? DEMANDS_KEPT : PLANS_KEPT + settings.cfg.ppg - 1, kept;
     struct mpi_plan **oldest = NULL;
 
     do {
