@@ -47,9 +47,9 @@ __attribute__((used)) static const char built_for[] = "@(#)collshim backend for 
 
 /* Those that are no collectives. */
 #define OTHERS                                                                                     \
-    ENTRY(Init), ENTRY(Init_thread), ENTRY(Finalize), ENTRY(Comm_free), ENTRY(Comm_disconnect),    \
-        ENTRY(Comm_idup), ENTRY(Comm_idup_with_info), ENTRY(Start), ENTRY(Startall),               \
-        ENTRY(Cancel), ENTRY(Request_free),
+    ENTRY(Init), ENTRY(Init_thread), ENTRY(Session_init), ENTRY(Finalize), ENTRY(Comm_free),       \
+        ENTRY(Comm_disconnect), ENTRY(Comm_idup), ENTRY(Comm_idup_with_info), ENTRY(Start),        \
+        ENTRY(Startall), ENTRY(Cancel), ENTRY(Request_free),
 
 static const struct backend_entry entries[] = {
     OTHERS
@@ -91,10 +91,7 @@ static struct backend_entry entries_off[] = {
 #define PERSISTENT(name, parameters, arguments) {#name, NULL}, {#name "_c", NULL},
 #include "shim/mpi/collectives.def"
 #undef COLLECTIVE
-    ENTRY(Init),
-    ENTRY(Init_thread),
-    ENTRY(Comm_idup_with_info),
-    {NULL, NULL},
+    ENTRY(Init), ENTRY(Init_thread), ENTRY(Session_init), ENTRY(Comm_idup_with_info), {NULL, NULL},
 };
 
 static const struct backend_entry *off(void)

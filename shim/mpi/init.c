@@ -112,6 +112,13 @@ int mpi_wrap_Init_thread(int *argc, char ***argv, int required, int *provided)
     return rc == MPI_SUCCESS ? init_begin() : rc;
 }
 
+/* From MPI 4.0. The preload exports the name, so a library without it has no session to give. */
+int mpi_wrap_Session_init(MPI_Info info, MPI_Errhandler handler, void *session)
+{
+    launcher_pass_by();
+    return mpi.Session_init ? mpi.Session_init(info, handler, session) : MPI_ERR_OTHER;
+}
+
 int mpi_wrap_Comm_idup(MPI_Comm comm, MPI_Comm *copy, MPI_Request *request)
 {
     mpi_comm_hold_off();

@@ -7,6 +7,18 @@
 static const struct launcher *const launchers[] = {&launcher_pmix, &launcher_hydra};
 enum { LAUNCHERS = sizeof launchers / sizeof *launchers };
 
+static int passed_by; /* any thread sets it */
+
+void launcher_pass_by(void)
+{
+    __atomic_store_n(&passed_by, 1, __ATOMIC_RELAXED);
+}
+
+int launcher_is_passed_by(void)
+{
+    return __atomic_load_n(&passed_by, __ATOMIC_RELAXED);
+}
+
 void launcher_announce(void)
 {
     for (int i = 0; i < LAUNCHERS; i++)

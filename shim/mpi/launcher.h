@@ -40,6 +40,10 @@ extern const struct launcher launcher_pmix, launcher_hydra;
 void launcher_open(struct backend_announcement *announcement);
 /* Around the library's MPI_Init. */
 void launcher_announce(void);
+/* Before the library's MPI_Session_init: it publishes its data there, before MPI_Init, so this rank
+   will not announce itself. Then LAUNCHER_LOST. Any thread. */
+void launcher_pass_by(void);
+int launcher_is_passed_by(void);
 /* The launcher that knows this job, or NULL. *lost: its name if this rank could not announce
    itself; else NULL. After the library's MPI_Init. */
 const struct launcher *launcher_of_job(const char **lost);

@@ -15,6 +15,9 @@
  * behind a limit would be the library's next one. And the rank that was asked about may have heard
  * that this one is here, and would wait for it.
  *
+ * A session that was opened before MPI_Init has had that barrier. What is put behind it reaches
+ * some ranks in time and others not, so such a rank puts nothing.
+ *
  * Other servers also set PMI_FD (Slurm's, ParaStation's, Flux') and may keep count of the
  * questions. So only Hydra is spoken to. It is known by the variables that it gives each rank; if
  * the process at the descriptor's other end is in sight, it must be Hydra's proxy as well.
@@ -35,7 +38,7 @@ enum { LINE = 1024 };
 
 static int fd = -1;
 static int placed, distrusted; /* the environment is that of a set-user-ID program's caller */
-static char store[256]; /* the job's name in Hydra */
+static char store[256];        /* the job's name in Hydra */
 
 /* Is the process that made the pair of sockets something else than Hydra's proxy? Behind the wall
    of a container it cannot be seen. */
@@ -168,7 +171,8 @@ static void announce(void)
     char line[LINE], answer[LINE];
 
     fd = descriptor_of_hydra();
-    if (fd < 0 || !ask("cmd=init pmi_version=1 pmi_subversion=1\n", answer) || !went_well(answer) ||
+    if (fd < 0 || launcher_is_passed_by() ||
+        !ask("cmd=init pmi_version=1 pmi_subversion=1\n", answer) || !went_well(answer) ||
         !ask("cmd=get_my_kvsname\n", answer) || !word(answer, "kvsname=", store, sizeof store))
         return;
     snprintf(line, sizeof line, "cmd=put kvsname=%s key=collshim-%d value=%s\n", store,

@@ -78,6 +78,15 @@ visible() {
     finish
 }
 
+# Open MPI 4, for whose interface the programs are built, has no sessions.
+sessions() {
+    [ "$kin" = mpich ] || return 0
+    begin "a session is opened before MPI_Init, to which one rank comes late"
+    launch 3 -- "$programs/sessions" "$seed"
+    want_right
+    finish
+}
+
 later_processes() {
     if [[ $launcher = */mpich5/* ]]; then
         skip "spawned processes, merged" "MPICH 5 hands the variables of -env to the first ranks alone"
@@ -213,6 +222,7 @@ cases_process() {
     ends
     endings
     visible
+    sessions
     later_processes
     other_children
     duplications
