@@ -502,12 +502,16 @@ static int reserve(const struct mpi_plan *p)
 
 int mpi_comm_agree(struct mpi_comm *c, int well, int *rc)
 {
-    int lacking;
+    int lacking = 0;
 
     for (struct mpi_plan *p = c->plans; p && well; p = p->next)
         if (p->wanted)
-            well = reserve(p) == 0;
-    *rc = ask_all(c, !well, &lacking);
+            well = reserve(p) == 0 || (!c->limited && reserve(p) == 0);
+    *rc = c->limited ? ask_all(c, !well, &lacking) : 0;
+    if (!c->limited && !well) { /* the others go on: an error of this rank's call */
+        *rc = -ENOMEM;
+        return 1;
+    }
     if (*rc < 0) { /* where memory is too short for the question, all ranks hear of it */
         lacking = 1;
         *rc = 0;

@@ -79,6 +79,7 @@ struct mpi_comm {
     uint32_t uses;                   /* of plans, counted by prepared calls */
     int preparing;                   /* a call is prepared (mpi_comm_prepare) */
     int unagreed;                    /* it needs a plan that the ranks have not agreed on */
+    int limited;                     /* some rank's memory is: blocking calls ask (ask.h) */
     struct ask ask;                  /* owned */
     struct pending *pending, *last_pending; /* owned by those who started them (pending.h) */
     struct mpi_comm *next_busy;             /* of those with pending calls */
@@ -167,7 +168,8 @@ int mpi_comm_engine(struct mpi_comm *c, struct plan_request *request,
  * A call that needs plans is prepared between these two, on all ranks alike. Agreed plans are kept
  * in an order that all ranks share, by the calls in between. Then c->unagreed tells, on all ranks
  * alike, whether one is new. A blocking call agrees on the new ones: mpi_comm_agree, collective,
- * with nothing pending. well: this rank has them. *rc: 0, or a code as of engine_run. Returns 1 if
+ * with nothing pending; no rank asks where none has limited memory (ask_is_needed). well: this rank
+ * has them. *rc: 0, or a code as of engine_run. Returns 1 if
  * all ranks have them. Later calls need no memory for them and cannot fail for want of it.
  */
 void mpi_comm_prepare(struct mpi_comm *c);

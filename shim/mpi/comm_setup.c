@@ -24,6 +24,7 @@ struct hello {
     struct shm_offer offer;
     int32_t representation;
     int32_t verdict; /* enum reason: what keeps it from going on */
+    int32_t limited; /* its memory is (ask_is_needed) */
     uint32_t wait;   /* until the communicator has had so many calls (young.h) */
 };
 
@@ -192,6 +193,7 @@ static enum reason settle_in(struct mpi_comm *c, MPI_Comm comm, const struct hel
         m->offer[r] = all[r].offer;
         m->member[r] = all[r].report.world_rank;
         gpus &= all[r].report.gpu >= 0;
+        c->limited |= all[r].limited;
     }
     if (gpus)
         gpus_everywhere(c);
@@ -227,7 +229,8 @@ enum reason mpi_comm_setup(struct mpi_comm *c, MPI_Comm comm, int n, enum reason
                                             .gpu = gpus_here(),
                                             .world_rank = mpi_process.world_rank},
                                  .offer = {.fd = -1},
-                                 .representation = representation()};
+                                 .representation = representation(),
+                                 .limited = ask_is_needed()};
     struct young none = {0}, *age = young ? young : &none;
     struct room m;
 

@@ -298,6 +298,8 @@ enum reason serve_prepare_all(struct mpi_comm *c, const struct mpi_call *call,
 {
     enum reason why = serve_prepare(c, call, r, ready, rc);
 
+    if (*rc == -ENOMEM && c->unagreed && !c->limited) /* the others do not ask: once more */
+        why = serve_prepare(c, call, r, ready, rc);
     if (!c->unagreed)
         return why;
     return mpi_comm_agree(c, *rc != -ENOMEM, rc) || *rc ? why : REASON_NOT_READY;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * starved SEED STRIDE. One rank has no memory at one of the preload's allocations, or from there to
- * the end of the round: each of them, or every STRIDE-th. No rank may wait for ever, a call that
+ * starved SEED STRIDE [limited]. One rank has no memory at one of the preload's allocations: each of
+ * them, or every STRIDE-th. With `limited` the last rank's memory has a limit, and in half of the
+ * rounds there is none from there to the end of the round. No rank may wait for ever, a call that
  * succeeds has the right result, and calls behind it work. A round makes a communicator, where the
  * ranks meet, then calls of several kinds for the first time and once more.
  *
@@ -12,6 +13,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "test/mpi/harness.h"
@@ -28,6 +30,7 @@ extern void *__libc_memalign(size_t edge, size_t bytes);
 
 static uintptr_t backend_from, backend_to; /* where its code lies */
 static long asked, failing = NO_FAILURE;   /* its allocations in this round; which of them fails */
+static int limited;                        /* the last rank's memory has a limit */
 static int all_behind;                     /* and those behind it */
 
 static int find_backend(struct dl_phdr_info *object, size_t size, void *unused)
@@ -241,7 +244,7 @@ static long run_round(long n)
     MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
     MPI_Comm_rank(comm, &rank);
     asked = 0;
-    all_behind = n / size % 2 != 0;
+    all_behind = limited && n / size % 2 != 0;
     failing = rank == starved ? n : NO_FAILURE;
     for (int twice = 0; twice < 2; twice++)
         for (int row = 0; row < ROWS; row++)
@@ -260,10 +263,13 @@ int main(int argc, char **argv)
     long most, stride = argc > 2 ? atol(argv[2]) : 1, rounds = 0;
 
     MPI_Init(&argc, &argv);
+    limited = argc > 3;
     test_began("starved", argc, argv);
     size = world_size;
     if (size > MOST_RANKS)
         return EXIT_SKIP;
+    if (limited && world_rank == world_size - 1)
+        setrlimit(RLIMIT_AS, &(struct rlimit){1ul << 46, 1ul << 46});
     dl_iterate_phdr(find_backend, NULL);
     /* Requests raise their errors here. */
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
