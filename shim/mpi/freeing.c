@@ -20,13 +20,14 @@ static struct {
 } entry[MOST];
 static int entries; /* read without the lock */
 
-/* Under the lock. Drop this thread's entries with frames below that one. */
-static void drop_below(const char *frame)
+/* Under the lock. Drop this thread's entries with frames below that one, and all of comm. */
+static void drop(const char *frame, MPI_Comm comm)
 {
     int kept = 0;
 
     for (int i = 0; i < entries; i++)
-        if (!pthread_equal(entry[i].thread, pthread_self()) || entry[i].frame >= frame)
+        if (entry[i].comm != comm &&
+            (!pthread_equal(entry[i].thread, pthread_self()) || entry[i].frame >= frame))
             entry[kept++] = entry[i];
     __atomic_store_n(&entries, kept, __ATOMIC_RELAXED);
 }
@@ -34,7 +35,7 @@ static void drop_below(const char *frame)
 void freeing_begin(MPI_Comm comm, const char *frame)
 {
     pthread_mutex_lock(&lock);
-    drop_below(frame);
+    drop(frame, comm); /* an earlier try may have been left by a jump, in any frame */
     if (entries < MOST) {
         entry[entries].comm = comm;
         entry[entries].thread = pthread_self();
@@ -47,7 +48,7 @@ void freeing_begin(MPI_Comm comm, const char *frame)
 void freeing_end(const char *frame)
 {
     pthread_mutex_lock(&lock);
-    drop_below(frame + 1);
+    drop(frame + 1, MPI_COMM_NULL);
     pthread_mutex_unlock(&lock);
 }
 
@@ -56,7 +57,7 @@ static int find(MPI_Comm comm)
     int found = 0;
 
     pthread_mutex_lock(&lock);
-    drop_below(__builtin_frame_address(0));
+    drop(__builtin_frame_address(0), MPI_COMM_NULL);
     for (int i = 0; i < entries; i++)
         found |= entry[i].comm == comm && pthread_equal(entry[i].thread, pthread_self());
     pthread_mutex_unlock(&lock);

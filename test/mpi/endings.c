@@ -11,6 +11,8 @@
  * receive   a receive of any message is still open on MPI_COMM_WORLD in MPI_Finalize. No message of
  *           others may match it.
  */
+#include <setjmp.h>
+
 #include "test/mpi/persistent_calls.h"
 #include "test/mpi/sums.h"
 
@@ -98,6 +100,63 @@ static void free_with_callbacks(void)
         fail("%d callbacks ran, expected %d", runs, expected);
 }
 
+#ifdef OPEN_MPI
+static int failing;
+static jmp_buf back;
+
+static int on_delete_once(MPI_Comm comm, int key, void *value, void *extra)
+{
+    (void)comm, (void)key, (void)value, (void)extra;
+    return failing-- > 0 ? MPI_ERR_OTHER : MPI_SUCCESS;
+}
+
+static void on_error(MPI_Comm *comm, int *code, ...)
+{
+    (void)comm, (void)code;
+    longjmp(back, 1);
+}
+
+/* Frees it, or a duplicate that may lie at the same place is called, deeper in the stack. */
+static __attribute__((noinline)) void go_deeper(MPI_Comm *freed, int depth)
+{
+    volatile char used[1024] = {0};
+    MPI_Comm comm;
+
+    if (depth) {
+        go_deeper(freed, depth - 1);
+    } else if (freed) {
+        MPI_Comm_free(freed);
+    } else {
+        MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+        for (int k = 0; k < 4; k++)
+            call_some(comm, k);
+        MPI_Comm_free(&comm);
+    }
+    (void)used[depth]; /* so the frame is there behind the call */
+}
+
+static void free_again(void)
+{
+    static MPI_Comm comm; /* not changed by the jump */
+    MPI_Errhandler handler;
+    int key;
+
+    MPI_Comm_create_errhandler(on_error, &handler);
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, on_delete_once, &key, NULL);
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_set_errhandler(comm, handler);
+    MPI_Comm_set_attr(comm, key, NULL);
+    call_some(comm, 1);
+    failing = !world_rank;
+    if (!setjmp(back))
+        MPI_Comm_free(&comm);
+    if (comm != MPI_COMM_NULL)
+        go_deeper(&comm, 2);
+    go_deeper(NULL, 6);
+    MPI_Errhandler_free(&handler);
+}
+#endif
+
 /* The code of the run, since the program's return value is not its own. */
 static int on_last(MPI_Comm comm, int key, void *value, void *extra)
 {
@@ -145,6 +204,9 @@ int main(int argc, char **argv)
     test_began("endings", argc, argv);
     if (!strcmp(what, "freed")) {
         free_with_callbacks();
+#ifdef OPEN_MPI
+        free_again();
+#endif
         code = test_ended();
     } else if (!strcmp(what, "last")) {
         leave_for_the_end();
