@@ -141,6 +141,7 @@ int mpi_wrap_Finalize(void)
 
     if (state == OPEN)
         close_all();
+    pending_last();
     freeing_begin(MPI_COMM_SELF, frame);
     int rc = mpi.Finalize();
     freeing_end(frame);

@@ -31,6 +31,7 @@ static struct mpi_comm *busy;           /* communicators with pending calls */
 static int polled;                      /* the library's progress engine calls poll() */
 static int kept_calls;                  /* that will be started again */
 static int nothing_to_do;               /* poll() need not look, while calls are kept */
+static int ending;                      /* the library is about to call no hook any more */
 
 static enum progress poll(void);
 
@@ -49,7 +50,7 @@ static void leave(void)
 void pending_leave(void)
 {
     __atomic_store_n(&nothing_to_do, 0, __ATOMIC_RELAXED);
-    if (!polled && progress_start(poll) == 0)
+    if (!polled && !ending && progress_start(poll) == 0)
         __atomic_store_n(&polled, 1, __ATOMIC_RELAXED);
     leave();
 }
@@ -278,7 +279,7 @@ static enum progress poll(void)
     if (!__atomic_load_n(&polled, __ATOMIC_RELAXED))
         return PROGRESS_OVER;
     if (inside ||
-        (__atomic_load_n(&nothing_to_do, __ATOMIC_RELAXED) &&
+        (!ending && __atomic_load_n(&nothing_to_do, __ATOMIC_RELAXED) &&
          __atomic_load_n(&kept_calls, __ATOMIC_RELAXED)) ||
         pthread_mutex_trylock(&lock) != 0)
         return PROGRESS_NONE;
@@ -289,7 +290,7 @@ static enum progress poll(void)
     for (int more = moved, i = 0; more && !over && i < STEPS; i++)
         more = step_all(&over);
     __atomic_store_n(&nothing_to_do, over, __ATOMIC_RELAXED);
-    over = over && !kept_calls;
+    over = over && (ending || !kept_calls);
     if (over)
         __atomic_store_n(&polled, 0, __ATOMIC_RELAXED);
     leave();
@@ -419,6 +420,8 @@ void pending_start(struct pending *p)
         step(c);
     }
     pending_leave();
+    if (ending)
+        pending_drain(c);
 }
 
 /* Until nothing is pending: of one communicator, or, NULL, of all. */
@@ -444,6 +447,11 @@ void pending_drain(struct mpi_comm *c)
 {
     if (__atomic_load_n(&c->pending, __ATOMIC_ACQUIRE))
         advance_until_done(c);
+}
+
+void pending_last(void)
+{
+    ending = progress_ends();
 }
 
 void pending_finish(void)

@@ -92,6 +92,10 @@ void pending_keep(int more);
 /* In MPI_Finalize: wait for all of them, of all communicators. */
 void pending_finish(void);
 
+/* Before the library's MPI_Finalize, where it calls no hook any more: what is started from here on
+   has ended when its start returns. */
+void pending_last(void);
+
 /* Hold the lock, for what poll() advances besides; leave has it polled. Not from done(). */
 void pending_enter(void);
 void pending_leave(void);

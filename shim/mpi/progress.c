@@ -85,6 +85,11 @@ int progress_watch(int (*look)(void))
     return 0;
 }
 
+int progress_ends(void)
+{
+    return !opal_register;
+}
+
 int progress_make(void)
 {
     return mpi.X_Stream_progress(STREAM_NULL);

@@ -30,6 +30,10 @@ int progress_start(progress_poll poll);
    Returns 0, or -1 if the library refuses. */
 int progress_watch(int (*look)(void));
 
+/* Does the library drop its hooks in MPI_Finalize before it calls the delete callbacks of
+   MPI_COMM_SELF? MPICH does. It waits there until every poll has returned PROGRESS_OVER. */
+int progress_ends(void);
+
 /* One turn of the progress engine of a library with MPIX_Stream_progress. Returns an MPI code. */
 int progress_make(void);
 
