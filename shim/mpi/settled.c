@@ -196,6 +196,8 @@ int settled_again(struct mpi_call *call, const struct settled_call *s, int *rc)
     if (call->nonblocking || !gate_bytes(call->total) || mpi_is_inside() ||
         !(c = mpi_comm_last(call->comm)) || c->verdict)
         return 0;
+    if (c->due.entry) /* all ranks conclude first, also those that keep no call like this one */
+        return 0;
     unsigned place = place_of(&s->like);
     const struct settled *k = &c->settled[place];
     if (k->never || !is_like(k, call, s) || !have_places(s->own, s->all, k->reach))
