@@ -22,10 +22,10 @@ struct ask {
 };
 
 /*
- * May an allocation of ordinary size fail in this process? Where its memory has no limit (RLIMIT_AS,
- * RLIMIT_DATA, strict overcommit), Linux refuses none. Blocking calls ask only where some rank has
- * a limit: a rank that asks waits for ever for one whose sizes differ, which MPI forbids, but where
- * a program may count on the error. Local.
+ * May an allocation of ordinary size fail in this process? Where its memory has no limit
+ * (RLIMIT_AS, RLIMIT_DATA, strict overcommit), Linux refuses none. Blocking calls ask only where
+ * some rank has a limit: a rank that asks waits for ever for one whose sizes differ, which MPI
+ * forbids, but where a program may count on the error. Local.
  */
 int ask_is_needed(void);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * starved SEED STRIDE [limited]. One rank has no memory at one of the preload's allocations: each of
- * them, or every STRIDE-th. With `limited` the last rank's memory has a limit, and in half of the
- * rounds there is none from there to the end of the round. No rank may wait for ever, a call that
- * succeeds has the right result, and calls behind it work. A round makes a communicator, where the
- * ranks meet, then calls of several kinds for the first time and once more.
+ * starved SEED STRIDE [limited]. One rank has no memory at one of the preload's allocations: each
+ * of them, or every STRIDE-th. With `limited` the last rank's memory has a limit, and in half of
+ * the rounds there is none from there to the end of the round. No rank may wait for ever, a call
+ * that succeeds has the right result, and calls behind it work. A round makes a communicator, where
+ * the ranks meet, then calls of several kinds for the first time and once more.
  *
  * The allocation functions are this program's own. They fail nothing but what the preload's
  * backend asks for, so the program passes without the preload.
