@@ -6,8 +6,7 @@
  * long as no entry follows it, nothing has been loaded since, which is one load to see.
  *
  * A library of the program's is not kept open: the program may close it and open it again, and its
- * state must then be new. Once one follows, the loader's count of loaded libraries is compared,
- * which takes 15 to 25 ns (real, this machine).
+ * state must then be new. Once one follows, the loader's count of changes is compared.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -17,18 +16,19 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "config/loaded.h"
 #include "transports/cuda_driver.h"
 #include "transports/cuda_memory.h"
 
 static const struct cuda_calls *known;
 static struct link_map *last;   /* kept open; NULL: none */
-static unsigned long long seen; /* libraries loaded up to the last look; 0: none */
+static unsigned long long seen; /* loaded_changes() at the last look; 0: none */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 struct libraries {
-    char last[PATH_MAX];     /* the name of the last one */
-    unsigned long long adds; /* as the loader counts */
-    int cuda;                /* one of them is the driver, of any version */
+    char last[PATH_MAX];        /* the name of the last one */
+    unsigned long long changes; /* as loaded_changes() */
+    int cuda;                   /* one of them is the driver, of any version */
 };
 
 /* The loader holds its lock meanwhile. */
@@ -36,30 +36,20 @@ static int note_name(struct dl_phdr_info *info, size_t size, void *libraries)
 {
     struct libraries *l = libraries;
 
-    (void)size;
-    l->adds = info->dlpi_adds;
+    loaded_note_changes(info, size, &l->changes);
     snprintf(l->last, sizeof l->last, "%s", info->dlpi_name);
     l->cuda |= strstr(l->last, "libcuda.so") != NULL;
     return 0;
-}
-
-static int note_count(struct dl_phdr_info *info, size_t size, void *adds)
-{
-    (void)size;
-    *(unsigned long long *)adds = info->dlpi_adds;
-    return 1;
 }
 
 /* Nothing was loaded since the last look. */
 static int is_seen(void)
 {
     const struct link_map *end = __atomic_load_n(&last, __ATOMIC_ACQUIRE);
-    unsigned long long adds = 0;
 
     if (end && !__atomic_load_n(&end->l_next, __ATOMIC_RELAXED))
         return 1;
-    dl_iterate_phdr(note_count, &adds);
-    return adds == __atomic_load_n(&seen, __ATOMIC_ACQUIRE);
+    return loaded_changes() == __atomic_load_n(&seen, __ATOMIC_ACQUIRE);
 }
 
 /* A query by name for a missing library makes the loader search the disk: 0.2 ms in each rank. */
@@ -70,7 +60,7 @@ static void look(struct libraries *l)
     dl_iterate_phdr(note_name, l);
     if (l->cuda)
         __atomic_store_n(&known, cuda_open(CUDA_IF_LOADED), __ATOMIC_RELEASE);
-    __atomic_store_n(&seen, l->adds, __ATOMIC_RELEASE);
+    __atomic_store_n(&seen, l->changes, __ATOMIC_RELEASE);
 }
 
 void cuda_keep_last(int keep)

@@ -39,7 +39,7 @@ static void lose_patience(unsigned *looks)
         sched_yield();
 }
 
-/* In the caller's floating-point mode. */
+/* In the floating-point mode of the thread that called workers_run. */
 static void work_alike(struct workers *h, int part)
 {
     struct float_mode now;
@@ -50,9 +50,8 @@ static void work_alike(struct workers *h, int part)
 }
 
 /* Take a part and do it. Returns 0 if there is none. */
-static int do_part(struct workers *h, int is_caller)
+static int do_part(struct workers *h)
 {
-
     uint64_t ticket = atomic_load_explicit(&h->ticket, memory_order_acquire);
 
     for (;;) {
@@ -62,10 +61,7 @@ static int do_part(struct workers *h, int is_caller)
             return 0;
         if (atomic_compare_exchange_weak_explicit(&h->ticket, &ticket, ticket + 1,
                                                   memory_order_acq_rel, memory_order_acquire)) {
-            if (is_caller)
-                h->work(h->context, (int)taken);
-            else
-                work_alike(h, (int)taken);
+            work_alike(h, (int)taken);
             atomic_fetch_add_explicit(&h->done, 1, memory_order_release);
             return 1;
         }
@@ -92,7 +88,7 @@ static void *live(void *state)
 
     while (sleep_until_called(h))
         while (atomic_load_explicit(&h->awake, memory_order_relaxed))
-            if (!do_part(h, 0))
+            if (!do_part(h))
                 lose_patience(&looks);
     return NULL;
 }
@@ -177,7 +173,7 @@ void workers_run(struct workers *h, int parts, void (*work)(void *context, int p
     atomic_store_explicit(&h->done, 0, memory_order_relaxed);
     atomic_store_explicit(&h->ticket, (uint64_t)++h->number << 32 | (uint64_t)parts << 16,
                           memory_order_release);
-    while (do_part(h, 1))
+    while (do_part(h))
         ;
     while (atomic_load_explicit(&h->done, memory_order_acquire) < parts)
         lose_patience(&looks);

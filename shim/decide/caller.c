@@ -3,8 +3,10 @@
  * Rejected: unwinding at every call, even with libunwind's cache, costs more than the call's own
  * bookkeeping. Rejected: the frame pointer, which optimised code does not keep.
  */
+#define _GNU_SOURCE
 #include "shim/decide/caller.h"
 
+#include "config/loaded.h"
 #include "shim/decide/object.h"
 #include "shim/decide/call_site_table.h"
 #include "shim/decide/walk.h"
@@ -168,7 +170,7 @@ static int look_up(uintptr_t address, const char *cfa, struct known **binding)
 static void forget_gone(void)
 {
     static unsigned long long seen;
-    unsigned long long changes = object_changes();
+    unsigned long long changes = loaded_changes();
 
     if (changes == __atomic_load_n(&seen, __ATOMIC_ACQUIRE))
         return;

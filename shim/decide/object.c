@@ -122,21 +122,6 @@ int object_is_program(uintptr_t address)
     return address >= __atomic_load_n(&from, __ATOMIC_RELAXED) && address < end;
 }
 
-static int note_changes(struct dl_phdr_info *info, size_t size, void *changes)
-{
-    (void)size;
-    *(unsigned long long *)changes = info->dlpi_adds + info->dlpi_subs;
-    return 1;
-}
-
-unsigned long long object_changes(void)
-{
-    unsigned long long changes = 0;
-
-    dl_iterate_phdr(note_changes, &changes);
-    return changes;
-}
-
 static int is_same(const struct site_object *o, const struct found *f)
 {
     return o->base == f->base && o->from == f->from && o->to == f->to &&

@@ -12,9 +12,6 @@ int object_of(uintptr_t address);
 /* Is it in the program itself, which is never unloaded? Any thread. */
 int object_is_program(uintptr_t address);
 
-/* How often libraries were loaded or unloaded. Any thread. */
-unsigned long long object_changes(void);
-
 /* Forget the ranges of objects that were unloaded, as other code may lie there by now. Under the
    table's lock. */
 void object_forget_gone(void);

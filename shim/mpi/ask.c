@@ -14,22 +14,28 @@
 #include "planners/lane/lane.h"
 #include "shim/mpi/comm.h"
 
-/* The system grants no more than it has: 2 in that file. */
+/* Does the system grant no more than it has? That is policy 2. Read once: any thread, and each
+   finds the same. */
 static int is_counted(void)
 {
-    int file = open("/proc/sys/vm/overcommit_memory", O_RDONLY | O_CLOEXEC);
-    char policy = '0';
+    static char policy;
+    char read_now = '0';
 
-    if (file < 0)
-        return 0;
-    ssize_t n = read(file, &policy, 1);
-    close(file);
-    return n == 1 && policy == '2';
+    if (!__atomic_load_n(&policy, __ATOMIC_RELAXED)) {
+        int file = open("/proc/sys/vm/overcommit_memory", O_RDONLY | O_CLOEXEC);
+
+        if (file >= 0 && read(file, &read_now, 1) != 1)
+            read_now = '0';
+        if (file >= 0)
+            close(file);
+        __atomic_store_n(&policy, read_now, __ATOMIC_RELAXED);
+    }
+    return __atomic_load_n(&policy, __ATOMIC_RELAXED) == '2';
 }
 
 int ask_is_needed(void)
 {
-    static const __rlimit_resource_t kinds[] = {RLIMIT_AS, RLIMIT_DATA};
+    static const int kinds[] = {RLIMIT_AS, RLIMIT_DATA};
     struct rlimit limit;
 
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)

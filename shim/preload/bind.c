@@ -20,6 +20,8 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "config/loaded.h"
+
 /*
  * One thread binds at a time; guards all of the below. Threads that arrive meanwhile wait: in the
  * library, they would reroute a collective on some ranks only. The loader's own lock is taken under
@@ -189,14 +191,14 @@ void bind_leave(void)
 
 void *bind_first_call(size_t row, enum side side, const void *caller)
 {
-    static unsigned long long searched; /* binding lock; as library_loads() */
+    static unsigned long long searched; /* binding lock; as loaded_changes() */
     const struct symbol *symbol = &symbol_table[row];
     if (!bind_enter())
         return native_function(symbol);
-    unsigned long long loads = bound ? 0 : library_loads();
-    if (!bound && searched != loads)
+    unsigned long long changes = bound ? 0 : loaded_changes();
+    if (!bound && searched != changes)
         bound = bind_all();
-    searched = loads;
+    searched = changes;
     void *function = bound ? *(side == SIDE_MPI ? symbol->mpi_slot : symbol->pmpi_slot)
                            : unfound_function(symbol, side, caller);
     bind_leave();

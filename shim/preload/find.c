@@ -177,21 +177,6 @@ int find_library(const struct library_marks *marks, struct library *library)
     return 0;
 }
 
-static int note_loads(struct dl_phdr_info *info, size_t size, void *loads)
-{
-    (void)size;
-    *(unsigned long long *)loads = info->dlpi_adds;
-    return 1;
-}
-
-unsigned long long library_loads(void)
-{
-    unsigned long long loads = 0;
-
-    dl_iterate_phdr(note_loads, &loads);
-    return loads;
-}
-
 /* Not of a handle that we are in ourselves. */
 static void *function_in(const struct library *library, const char *name)
 {

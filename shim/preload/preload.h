@@ -50,8 +50,7 @@ enum side { SIDE_MPI, SIDE_PMPI };
  * function of this call, with the signature of the symbol; never NULL. row: index in symbol_table.
  * Any thread; blocks while another thread binds. A backend may call MPI while it opens; that call
  * gets the library's own function. If no MPI is loaded nothing is remembered, and the next call
- * looks again. caller: an
- * address in the code that calls.
+ * looks again. caller: an address in the code that calls.
  */
 void *bind_first_call(size_t row, enum side side, const void *caller);
 
@@ -93,9 +92,6 @@ struct library_marks {
  * Returns 0 and fills *library, or -ENOENT or -ENOMEM and leaves it.
  */
 int find_library(const struct library_marks *marks, struct library *library);
-
-/* How many libraries were loaded so far. */
-unsigned long long library_loads(void);
 
 /* The function of that name as the object which holds the address finds it among what it needs, or
    else the first that any object defines. Never one of ours. NULL: there is none. */

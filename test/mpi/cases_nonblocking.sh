@@ -105,14 +105,15 @@ nonblocking_follows_the_guard() {
 
     progresses || return 0
     begin "nonblocking calls follow what the guard has judged"
-    launch 3 COLLSHIM_MIN_BYTES=64KiB -- "$programs/progress" silent 400000 60
+    launch 3 COLLSHIM_MIN_BYTES=64KiB -- "$programs/progress" silent 400000 200
     want_right
     all=$(sed -nE 's/.*to start: nonblocking=([0-9]+).*/\1/p' <<<"$out")
     rerouted=$(started .rerouted_nonblocking)
     won=$(started '([.sizes[]?.guard_rerouted] | add)') # verdicts, of one rank
     lost=$(started '([.sizes[]?.guard_native] | add)')
     if [ "$won" -gt 0 ] && [ "$lost" -gt 0 ]; then
-        : # the machine was held up: which verdict was the last is not told
+        # A busy machine changed the verdict, and the report does not tell which was the last.
+        [[ $rerouted = 0 || $rerouted = "$all" ]] || complain "$rerouted of $all nonblocking calls were rerouted"
     elif [ "$won" -gt 0 ]; then
         [ "$rerouted" = "$all" ] || complain "$rerouted of $all nonblocking calls were rerouted, though that won"
     else
