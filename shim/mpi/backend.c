@@ -15,6 +15,7 @@
 #include "shim/mpi/lacking.h"
 #include "shim/mpi/launcher.h"
 #include "shim/mpi/narrow.h"
+#include "shim/mpi/numbering.h"
 #include "shim/mpi/process.h"
 #include "shim/mpi/progress.h"
 #include "shim/mpi/revoke.h"
@@ -53,6 +54,9 @@ __attribute__((used)) static const char built_for[] = "@(#)collshim backend for 
 
 static const struct backend_entry entries[] = {
     OTHERS
+#define CONSTRUCTOR(name, n) ENTRY(name),
+#include "shim/preload/constructors.def"
+#undef CONSTRUCTOR
 #define COLLECTIVE(name, parameters, arguments) ENTRY(name), ENTRY(name##_c),
 #include "shim/mpi/collectives.def"
 #undef COLLECTIVE
@@ -62,6 +66,9 @@ static const struct backend_entry entries[] = {
 /* For a report with call sites. */
 static const struct backend_entry entries_sited[] = {
     OTHERS
+#define CONSTRUCTOR(name, n) ENTRY(name),
+#include "shim/preload/constructors.def"
+#undef CONSTRUCTOR
 #define COLLECTIVE(name, parameters, arguments) SITED(name), SITED(name##_c),
 #include "shim/mpi/collectives.def"
 #undef COLLECTIVE
@@ -126,6 +133,7 @@ collshim_backend_open(const struct backend_host *host, char *why, unsigned size)
     narrow_fill();
     floats_fill();
     progress_open(host->library);
+    numbering_open(host->library);
     revoke_open(host->library);
     launcher_open(host->announcement);
     mpi_process_open(host->library_version);

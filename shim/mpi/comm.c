@@ -67,18 +67,6 @@ static void leave_place(const struct mpi_comm *c)
         __atomic_sub_fetch(&at_once, 1, __ATOMIC_RELAXED);
 }
 
-static int held_off; /* any thread sets it */
-
-void mpi_comm_hold_off(void)
-{
-    __atomic_store_n(&held_off, 1, __ATOMIC_RELAXED);
-}
-
-int mpi_comm_held_off(void)
-{
-    return __atomic_load_n(&held_off, __ATOMIC_RELAXED);
-}
-
 static void unbuild(struct built *b)
 {
     engine_free(b->engine);
@@ -237,8 +225,6 @@ static struct mpi_comm *make_state(struct mpi_comm *c, MPI_Comm comm, enum reaso
     }
     if (!c || !c->bytes || !c->offset)
         own = REASON_MEMORY;
-    else if (!own && mpi_comm_held_off())
-        own = REASON_DUPLICATING;
     else if (!own && !take_place(c))
         own = REASON_MANY;
     verdict = foreign_reason(comm, size);

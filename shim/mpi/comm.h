@@ -114,16 +114,6 @@ void mpi_comm_begin(void);
 void mpi_comm_close(void);
 
 /*
- * The program has begun to make a communicator without waiting for it. From then on this process
- * makes none for us, and no call tells the end. Open MPI agrees on one communicator's number at a
- * time: ours would wait for the program's, and so for ranks that may be waiting for this call. On
- * the same communicator the messages of both would be mixed up. Any call may finish the program's,
- * so no variable that a new communicator is made by may be changed either. Any thread.
- */
-void mpi_comm_hold_off(void);
-int mpi_comm_held_off(void);
-
-/*
  * The state of an intracommunicator; NULL while there is none. Local, cheap. last: the same if this
  * thread has asked for it last, else NULL.
  */

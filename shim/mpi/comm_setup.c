@@ -16,6 +16,7 @@
 #include "config/socket.h"
 #include "shim/mpi/comm.h"
 #include "shim/mpi/nonblocking.h"
+#include "shim/mpi/numbering.h"
 #include "shim/mpi/stored.h"
 
 /* Each rank's first message: plain bytes, laid out alike in any representation. */
@@ -25,6 +26,7 @@ struct hello {
     int32_t representation;
     int32_t verdict; /* enum reason: what keeps it from going on */
     int32_t limited; /* its memory is (ask_is_needed) */
+    int32_t shared;  /* numbering_is_shared */
     uint32_t wait;   /* until the communicator has had so many calls (young.h) */
 };
 
@@ -221,6 +223,22 @@ static enum reason agree(MPI_Comm comm, enum reason own)
                : REASON_MEMORY;
 }
 
+/* All ranks are here. May they make a communicator now? may: this one has its claim; a process with
+   threads has waited with it until now. */
+static enum reason agree_on_numbering(const struct mpi_comm *c, MPI_Comm comm,
+                                      const struct hello *all, int *may)
+{
+    int shared = 0;
+
+    for (int r = 0; r < c->size; r++)
+        shared |= all[r].shared;
+    if (!shared)
+        return REASON_NONE; /* the hellos have told */
+    if (!*may)
+        *may = numbering_claim();
+    return agree(comm, *may ? REASON_NONE : REASON_DUPLICATING);
+}
+
 enum reason mpi_comm_setup(struct mpi_comm *c, MPI_Comm comm, int n, enum reason own,
                            struct young *young)
 {
@@ -230,10 +248,14 @@ enum reason mpi_comm_setup(struct mpi_comm *c, MPI_Comm comm, int n, enum reason
                                             .world_rank = mpi_process.world_rank},
                                  .offer = {.fd = -1},
                                  .representation = representation(),
-                                 .limited = ask_is_needed()};
+                                 .limited = ask_is_needed(),
+                                 .shared = numbering_is_shared()};
     struct young none = {0}, *age = young ? young : &none;
     struct room m;
+    int may = !me.shared && numbering_claim();
 
+    if (!own && !me.shared && !may)
+        own = REASON_DUPLICATING;
     me.wait = age->wait;
     if (!room_open(&m, n) || (!own && !links_offer(&c->links, n, &me.offer)))
         own = REASON_MEMORY;
@@ -245,7 +267,11 @@ enum reason mpi_comm_setup(struct mpi_comm *c, MPI_Comm comm, int n, enum reason
     if (!worst && age->wait > age->calls)
         worst = REASON_YOUNG;
     if (!worst)
+        worst = agree_on_numbering(c, comm, all, &may);
+    if (!worst)
         worst = settle_in(c, comm, all, &m);
+    if (may)
+        numbering_release();
     room_close(&m);
     return worst;
 }

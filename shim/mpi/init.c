@@ -9,6 +9,7 @@
 #include "shim/mpi/agree.h"
 #include "shim/mpi/comm.h"
 #include "shim/mpi/freeing.h"
+#include "shim/mpi/numbering.h"
 #include "shim/mpi/rail_rows.h"
 #include "shim/mpi/pending.h"
 #include "shim/mpi/persistent.h"
@@ -88,9 +89,10 @@ static int init_begin(void)
     rail_open();
     if (rc == MPI_SUCCESS)
         mpi_report_open();
-    cuda_keep_last(1);
-    if (settings.cfg.mode != CFG_MODE_OFF) /* else MPI_Finalize is not replaced (backend.c) */
+    if (settings.cfg.mode != CFG_MODE_OFF) { /* else MPI_Finalize is not replaced (backend.c) */
+        cuda_keep_last(1);
         arm();
+    }
     return rc;
 }
 
@@ -121,7 +123,7 @@ int mpi_wrap_Session_init(MPI_Info info, MPI_Errhandler handler, void *session)
 
 int mpi_wrap_Comm_idup(MPI_Comm comm, MPI_Comm *copy, MPI_Request *request)
 {
-    mpi_comm_hold_off();
+    numbering_hold_off();
     return mpi.Comm_idup(comm, copy, request);
 }
 
@@ -129,7 +131,7 @@ int mpi_wrap_Comm_idup(MPI_Comm comm, MPI_Comm *copy, MPI_Request *request)
    without the hints. */
 int mpi_wrap_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *copy, MPI_Request *request)
 {
-    mpi_comm_hold_off();
+    numbering_hold_off();
     return mpi.Comm_idup_with_info ? mpi.Comm_idup_with_info(comm, info, copy, request)
                                    : mpi.Comm_idup(comm, copy, request);
 }

@@ -19,6 +19,7 @@
 #include "shim/decide/count.h"
 #include "shim/mpi/channel.h"
 #include "shim/mpi/nonblocking.h"
+#include "shim/mpi/numbering.h"
 #include "shim/mpi/pending.h"
 #include "shim/mpi/alltoallv_matrix.h"
 #include "shim/mpi/quiet.h"
@@ -152,14 +153,16 @@ static int open_self(void)
 
     if (self != MPI_COMM_NULL)
         return 1;
-    if (mpi_comm_held_off())
-        return 0;
     frees_failed = sscanf(mpi_process.library_version, "Open MPI v%d", &major) == 1 && major < 5;
     if (mpi.Comm_group(MPI_COMM_SELF, &group) != MPI_SUCCESS)
         return 0;
-    quiet_begin(&quiet, MPI_COMM_SELF);
-    int rc = mpi.Comm_create(MPI_COMM_SELF, group, &self);
-    quiet_end(&quiet);
+    int rc = MPI_ERR_OTHER;
+    if (numbering_claim()) {
+        quiet_begin(&quiet, MPI_COMM_SELF);
+        rc = mpi.Comm_create(MPI_COMM_SELF, group, &self);
+        quiet_end(&quiet);
+        numbering_release();
+    }
     mpi.Group_free(&group);
     return rc == MPI_SUCCESS &&
            mpi.Comm_set_errhandler(self, mpi_process.errors_return) == MPI_SUCCESS;

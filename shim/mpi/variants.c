@@ -7,6 +7,7 @@
 
 #include "shim/decide/choose.h"
 #include "shim/mpi/comm.h"
+#include "shim/mpi/numbering.h"
 #include "shim/mpi/library.h"
 
 struct variant_set variants_usable;
@@ -159,12 +160,17 @@ static MPI_Comm make(struct mpi_comm *c, const struct plan_variant *v)
     MPI_Comm comm = MPI_COMM_NULL;
     const char *key, *prefer;
 
-    if (!agree(c, !mpi_comm_held_off()))
+    int may = numbering_claim();
+    if (!agree(c, may)) {
+        if (may)
+            numbering_release();
         return MPI_COMM_NULL;
+    }
     int turned = way->make_begin(v, &key, &prefer) == 0;
     int rc = duplicate(c->private_comm, key, prefer, &comm);
     if (turned)
         way->make_end(v);
+    numbering_release();
     if (rc != MPI_SUCCESS)
         comm = MPI_COMM_NULL;
     else

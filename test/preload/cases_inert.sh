@@ -5,7 +5,7 @@
 
 # table_names PREFIX: the names of symbols.def, sorted
 table_names() {
-    sed -n "s/^SYMBOL(\([A-Za-z_]*\),.*/$1\1/p" "$root/shim/preload/symbols.def" | sort
+    sed -nE "s/^(SYMBOL|CONSTRUCTOR)\(([A-Za-z_]*),.*/$1\2/p" "$root"/shim/preload/{symbols,constructors}.def | sort
 }
 
 expect "NEEDs libc only" "libc.so.6" \

@@ -25,19 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PARAMS_1 uintptr_t a1
-#define PARAMS_5 PARAMS_1, uintptr_t a2, uintptr_t a3, uintptr_t a4, uintptr_t a5
-#define PARAMS_6 PARAMS_5, uintptr_t a6
-#define PARAMS_7 PARAMS_6, uintptr_t a7
-#define PARAMS_8 PARAMS_7, uintptr_t a8
-#define PARAMS_9 PARAMS_8, uintptr_t a9
-
-#define ARGS_1 a1
-#define ARGS_5 ARGS_1, a2, a3, a4, a5
-#define ARGS_6 ARGS_5, a6
-#define ARGS_7 ARGS_6, a7
-#define ARGS_8 ARGS_7, a8
-#define ARGS_9 ARGS_8, a9
+#include "../../shim/preload/words.h"
 
 /* The next functions behind this object; NULL: not wanted, or there is none. */
 struct forms {
