@@ -224,9 +224,9 @@ static enum reason agree(MPI_Comm comm, enum reason own)
 }
 
 /* All ranks are here. May they make a communicator now? may: this one has its claim; a process with
-   threads has waited with it until now. */
+   threads has waited with it until now. Later none of them may be making one. */
 static enum reason agree_on_numbering(const struct mpi_comm *c, MPI_Comm comm,
-                                      const struct hello *all, int *may)
+                                      const struct hello *all, int *may, struct young *young)
 {
     int shared = 0;
 
@@ -236,7 +236,12 @@ static enum reason agree_on_numbering(const struct mpi_comm *c, MPI_Comm comm,
         return REASON_NONE; /* the hellos have told */
     if (!*may)
         *may = numbering_claim();
-    return agree(comm, *may ? REASON_NONE : REASON_DUPLICATING);
+    enum reason worst = agree(comm, *may ? REASON_NONE : REASON_DUPLICATING);
+    if (worst != REASON_DUPLICATING || !young)
+        return worst;
+    young->wait = 2 * young->calls;
+    young->why = worst;
+    return REASON_YOUNG;
 }
 
 enum reason mpi_comm_setup(struct mpi_comm *c, MPI_Comm comm, int n, enum reason own,
@@ -267,7 +272,7 @@ enum reason mpi_comm_setup(struct mpi_comm *c, MPI_Comm comm, int n, enum reason
     if (!worst && age->wait > age->calls)
         worst = REASON_YOUNG;
     if (!worst)
-        worst = agree_on_numbering(c, comm, all, &may);
+        worst = agree_on_numbering(c, comm, all, &may, young);
     if (!worst)
         worst = settle_in(c, comm, all, &m);
     if (may)

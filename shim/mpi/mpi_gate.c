@@ -131,16 +131,19 @@ static int is_patient(MPI_Comm comm, int nranks, enum plan_collective collective
 
 /* The ranks meet, unless they are to wait: then NULL. Small calls have waited for long (first.h).
  */
-static struct mpi_comm *meet(MPI_Comm comm, enum plan_collective collective, uint64_t total)
+static struct mpi_comm *meet(MPI_Comm comm, enum plan_collective collective, uint64_t total,
+                             enum reason *why)
 {
     int may_wait = choose_is_guarded(collective) && !gate_bytes(total) && total < YOUNG_BYTES;
     struct young young;
+    struct mpi_comm *c = NULL;
 
-    if (may_wait && !young_call(comm, &young))
-        return NULL;
-    inside++;
-    struct mpi_comm *c = mpi_comm_make(comm, may_wait ? &young : NULL);
-    inside--;
+    if (young_call(comm, &young, may_wait) || !may_wait) {
+        inside++;
+        c = mpi_comm_make(comm, &young);
+        inside--;
+    }
+    *why = c ? c->verdict : young.why;
     return c;
 }
 
@@ -160,10 +163,9 @@ struct mpi_comm *mpi_gate_comm(MPI_Comm comm, int nranks, enum plan_collective c
     if (*why)
         return NULL;
     if (!c)
-        c = meet(comm, collective, total);
-    else if (!c->verdict && !gate_bytes(total))
+        c = meet(comm, collective, total, why);
+    else if (!(*why = c->verdict) && !gate_bytes(total))
         c->calls++;
-    *why = c ? c->verdict : REASON_YOUNG;
     return *why ? NULL : c;
 }
 

@@ -5,8 +5,7 @@
 #include "shim/mpi/process.h"
 
 /* An attribute's value: calls, the age to wait for above them, and whether the ranks have met. */
-enum { AGE_SHIFT = 15, MOST = (1 << AGE_SHIFT) - 1, MET = 1 << 30 };
-_Static_assert(2 * YOUNG_FEW <= MOST, "an age fits");
+enum { AGE_SHIFT = 15, MOST = (1u << AGE_SHIFT) - 1, MET = 1u << 30 };
 
 static int keyval = MPI_KEYVAL_INVALID;
 static uint32_t ended, calls_of[YOUNG_ENDED]; /* any thread writes; the oldest goes first */
@@ -64,19 +63,20 @@ uint32_t young_age_here(void)
     return most < YOUNG_FEW ? 2 * most : 0;
 }
 
-int young_call(MPI_Comm comm, struct young *young)
+int young_call(MPI_Comm comm, struct young *young, int may_wait)
 {
     uint32_t value = get(comm), calls = value & MOST, age = value >> AGE_SHIFT & MOST;
 
     calls += calls < MOST;
     set(comm, calls | age << AGE_SHIFT);
-    *young = (struct young){.calls = calls, .wait = age ? 0 : young_age_here()};
+    *young = (struct young){
+        .calls = calls, .wait = age || !may_wait ? 0 : young_age_here(), .why = REASON_YOUNG};
     return calls >= age;
 }
 
 void young_waits(MPI_Comm comm, uint32_t until)
 {
-    set(comm, (get(comm) & MOST) | until << AGE_SHIFT);
+    set(comm, (get(comm) & MOST) | (until < MOST ? until : MOST) << AGE_SHIFT);
 }
 
 uint32_t young_met(MPI_Comm comm)

@@ -8,7 +8,8 @@
  *
  * Ranks have been in different communicators. So they agree on how long to wait, in the first
  * message of their meeting (comm_setup.h), and a communicator waits once. A communicator whose
- * ranks are to wait has no state until then.
+ * ranks are to wait has no state until then. The ranks also wait, until the calls have doubled,
+ * where none of ours may be made at the moment (numbering.h).
  *
  * Thread rule: any; as for the collective itself, one thread at a time per communicator.
  */
@@ -18,6 +19,8 @@
 #include <mpi.h>
 #include <stdint.h>
 
+#include "shim/decide/reasons.h"
+
 enum { YOUNG_FEW = 32, YOUNG_ENDED = 4, YOUNG_BYTES = 1 << 20 };
 
 /* At MPI_Init, and before the library's MPI_Finalize. Returns an MPI code. */
@@ -25,14 +28,15 @@ int young_open(void);
 void young_close(void);
 
 /* A communicator's age in calls, this one included, and the age at which its ranks are to meet:
-   what this rank knows or, behind their meeting, the most of any. */
+   what this rank knows or, behind their meeting, the most of any. Why they wait. */
 struct young {
     uint32_t calls, wait;
+    enum reason why;
 };
 
-/* One more call on a communicator whose ranks have not met. Returns whether they are to meet now.
-   Local; the same on all ranks. */
-int young_call(MPI_Comm comm, struct young *young);
+/* One more call on a communicator whose ranks have not met. may_wait: for what other communicators
+   teach. Returns whether they are to meet now. Local; the same on all ranks. */
+int young_call(MPI_Comm comm, struct young *young, int may_wait);
 
 /* The ranks met and agreed to wait; or to go on: then the communicator's calls are counted with its
    state, from the returned number on. */

@@ -84,11 +84,11 @@ exchange_is_lopsided() {
     want_number alltoallv .rerouted -eq "$(expected alltoallv)"
     finish
 
-    begin "the same with the guard, which leaves such a relay alone"
+    begin "the same with the guard, which does not insist on such a relay"
     launch 4 COLLSHIM_MIN_BYTES=64KiB COLLSHIM_TOPOLOGY="$relayed" -- "$programs/lopsided" 1 late
     want_right
     want_number alltoallv .calls -gt 0
-    want_number alltoallv .algorithms.nimble -le $((10 * 4)) # calls of a trial, of 24 on each rank
+    want_number alltoallv .algorithms.nimble -lt "$(expected alltoallv)"
     finish
 
     # Relays and their sizes; messages of that size to MPICH are among huge.c's.
@@ -167,13 +167,15 @@ exchange_openmpi=('5 5 place:0,1,0,2,1' '6 100 node:2 rank:3 rail:2@100Mbit,50Mb
     '7 50 rank:1,5,1 rail:2@100Mbit place:cyclic' '6 100 node:3 rank:2 rail:2@10Mbit,90Mbit')
 exchange_mpich=('3 100 node:2 rank:2,1 rail:2@100Mbit,30Mbit')
 
-# Each rank computes in a mode of its own: the first claim is that no decision depends on it.
+# Each rank computes in a mode of its own: the first claim is that no decision depends on it. The guard may take the
+# library's way for any of 160 exchanges.
 floats() {
+    local least=${1:+1}
     begin "ranks in floating-point modes of their own${*:+, $*}"
     launch 4 COLLSHIM_TOPOLOGY='node:2 rank:2 rail:2@100Mbit,50Mbit' "$@" -- "$programs/floats" "$seed" 40
     want_right
     want_lines
-    want_number alltoallv .rerouted -ge 100
+    want_number alltoallv .rerouted -ge "${least:-100}"
     finish
 }
 

@@ -231,6 +231,12 @@ unlike_calls() {
     finish
 }
 
+# Calls that are counted, where communicators are made meanwhile: Open MPI lets ours wait then (numbering.h).
+counted_while() {
+    local reason='first seen while the program may have been making a communicator'
+    [ "$kin,$1" = openmpi,fresh ] && echo ".rerouted + (.native[\"$reason\"] // 0)" || echo .rerouted
+}
+
 threads() {
     local n=2 rounds=20 how
     [ "$family" = openmpi ] || rounds=5
@@ -245,7 +251,7 @@ threads() {
         fi
         want_right
         want_lines
-        want_rerouted
+        want_every "$(counted_while $how)" allgather allgatherv
         finish
     done
 }
@@ -265,7 +271,8 @@ overlapping() {
     want_lines
     for collective in allgather allgatherv allreduce reduce reduce_scatter reduce_scatter_block bcast gather gatherv \
         scatter scatterv alltoall alltoallv; do
-        want_number $collective .rerouted -ge "$(expected $collective)"
+        want_number $collective "$(counted_while fresh)" -ge "$(expected $collective)"
+        want_number $collective .rerouted -gt 0
     done
     finish
 }
