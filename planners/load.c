@@ -268,16 +268,16 @@ static double crossing_of(const struct plan_request *q, struct load_crossed *c)
     return c->last;
 }
 
-enum load_worth load_worth_measuring(const struct plan_request *q, struct load_crossed *c)
+enum load_worth load_worth_measuring(const struct plan_request *q, double share,
+                                     struct load_crossed *c)
 {
-    const double full = 768 << 10, full_together = 64 << 20; /* bytes of one rail */
-    const double brief = 160 << 10, brief_together = 32 << 20, glance_together = 5 << 20;
-    double bytes = crossing_of(q, c);
+    const double full = 2.6 * (1 << 20), brief = .8 * (1 << 20), glance = 96 << 10;
+    double bytes = crossing_of(q, c), paid = c->bytes * share;
 
     c->bytes += bytes;
-    if (bytes >= full || (bytes > 0 && c->bytes >= full_together))
-        return LOAD_WORTH_FULL;
-    if (bytes >= brief || (bytes > 0 && c->bytes >= brief_together))
-        return LOAD_WORTH_BRIEF;
-    return bytes > 0 && c->bytes >= glance_together ? LOAD_WORTH_GLANCE : LOAD_WORTH_NOTHING;
+    return !(bytes > 0)     ? LOAD_WORTH_NOTHING
+           : paid >= full   ? LOAD_WORTH_FULL
+           : paid >= brief  ? LOAD_WORTH_BRIEF
+           : paid >= glance ? LOAD_WORTH_GLANCE
+                            : LOAD_WORTH_NOTHING;
 }

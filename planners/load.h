@@ -68,7 +68,7 @@ double load_time(const struct load *l, const struct topo *t);
  */
 double load_bound(const struct plan_request *q);
 
-/* Calls that were not worth measuring. All zero at first. */
+/* Calls so far. All zero at first. */
 struct load_crossed {
     double bytes; /* over one rail, all calls together */
     double last;  /* of the last call with equal blocks, which often comes again: */
@@ -79,16 +79,14 @@ struct load_crossed {
 
 /*
  * Should the rails' rates be measured before that call? Measuring (shim/mpi/rails.h) lets each rank
- * send 2.6 MiB to the next node, or 0.8 MiB in its brief form, which costs 2.5 % of 200 calls. A
- * call is worth the first if at least 3/4 MiB must cross a rail, by load_bound: an Allgather of 4
- * MiB in all on 4 nodes of 4 rails. It is worth the second from 160 KiB on. Smaller calls are worth
- * the second together once 32 MiB have crossed, and the first once 64 MiB have. Once 5 MiB have,
- * they are worth a glance of 96 KiB, which finds a rail that is almost gone. One rule serves all
- * collectives, by the bytes between nodes. It is the same on all ranks, and a larger call is worth
- * what a smaller one is. This call is added to c. LOAD_WORTH_NOTHING if rates are known, and on one
- * node.
+ * send 2.6 MiB to the next node, 0.8 MiB in its brief form, or a glance of 96 KiB, which finds a
+ * rail that is almost gone. Each comes once it sends no more than that share of the bytes that have
+ * crossed a rail, by load_bound, in the calls so far. One rule serves all collectives, by the bytes
+ * between nodes. It is the same on all ranks. This call is added to c. LOAD_WORTH_NOTHING if rates
+ * are known, and on one node.
  */
 enum load_worth { LOAD_WORTH_NOTHING, LOAD_WORTH_GLANCE, LOAD_WORTH_BRIEF, LOAD_WORTH_FULL };
-enum load_worth load_worth_measuring(const struct plan_request *q, struct load_crossed *c);
+enum load_worth load_worth_measuring(const struct plan_request *q, double share,
+                                     struct load_crossed *c);
 
 #endif

@@ -30,9 +30,7 @@ static const struct {
     {REASON_ONE_QUEUE, "unset CUDA_DEVICE_MAX_CONNECTIONS"},
     {REASON_OLD, "use NCCL 2.28.7 or later"},
     {REASON_FIRST, "let the job make more calls on each communicator"},
-    {REASON_YOUNG, "keep communicators, and use them again"},
-    {REASON_PATIENT,
-     "let the job make more calls on each communicator, or lower COLLSHIM_MIN_BYTES"},
+    {REASON_UNPAID, "let the job make more calls on each communicator"},
     {REASON_TURN, "unset COLLSHIM_MODE=ab, which has shown what it can"},
 };
 

@@ -103,14 +103,6 @@ void count_rerouted(enum plan_collective c, const struct plan_algorithm *a, int 
     add(&counters.by_row[c][count_size_class(total)][row], 1);
 }
 
-void count_rerouted_again(enum plan_collective c, const struct plan_algorithm *a, uint64_t total,
-                          uint32_t calls)
-{
-    add(&counters.by_processes[c][1], calls);
-    add(&counters.live.bytes[c], total * calls);
-    add(&counters.live.rows[c][count_row(a)], calls);
-}
-
 static void add_verdict(enum plan_collective c, int k, const struct guard_verdict *v, int64_t by)
 {
     add(&counters.verdicts[c][k][v->contender != GUARD_NATIVE], (uint64_t)by);

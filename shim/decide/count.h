@@ -81,10 +81,6 @@ int count_row(const struct plan_algorithm *a);
 void count_rerouted(enum plan_collective c, const struct plan_algorithm *a, int processes,
                     uint64_t total, double seconds);
 
-/* The same of so many more calls like one that was counted; without a report. */
-void count_rerouted_again(enum plan_collective c, const struct plan_algorithm *a, uint64_t total,
-                          uint32_t calls);
-
 /* A nonblocking call was started that is rerouted by that row, and carried by so many processes;
    how long it takes is not known. */
 void count_started(enum plan_collective c, const struct plan_algorithm *a, int processes,

@@ -14,8 +14,6 @@
 #include "shim/decide/settings.h"
 #include "shim/decide/store_rows.h"
 
-static const double gain = .9; /* time through the library's, or less */
-
 /* Of the file; for the file; and of this process, for its later communicators. */
 static struct store_rows given, found, here;
 static unsigned oldest;                                  /* of here, once it is full */
@@ -158,16 +156,6 @@ int store_recall(const char *where, enum plan_collective c, unsigned kind,
         any = 1;
     }
     return any;
-}
-
-uint32_t store_gains(uint64_t from, uint64_t below)
-{
-    uint32_t all = 0;
-
-    for (int i = 0; i < given.n; i++)
-        if (given.row[i].bytes >= from && given.row[i].bytes < below && given.row[i].ratio < gain)
-            all |= 1u << given.row[i].collective;
-    return all;
 }
 
 /* In its old place, in a new one, or in that of the oldest. */

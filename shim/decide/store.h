@@ -61,10 +61,6 @@ int store_recall(const char *where, enum plan_collective c, unsigned kind,
                  const struct guard_entry *e, const struct store_rows *own, int in_file,
                  struct estimate known[GUARD_KNOWN]);
 
-/* The collectives of which earlier jobs found a gain in rows from so many bytes on and below so
-   many: a bit each. */
-uint32_t store_gains(uint64_t from, uint64_t below);
-
 /* Note what an entry has found (e->found), in place of what was noted before. in_file: also for the
    file, which one rank of a communicator does. */
 void store_learn(const char *where, enum plan_collective c, unsigned kind,

@@ -216,11 +216,9 @@ static int agree_settle(const struct tree *t, enum reason topology, const struct
 {
     mpi_process.verdict = topology ? topology : o->unready ? REASON_MEMORY : REASON_NONE;
     mpi_process.progresses = o->progresses;
-    mpi_process.least_bytes = settings.cfg.min_bytes;
     if (mpi_process.verdict == REASON_NONE) {
         mpi_comm_begin();
         variants_agreed(&o->variants);
-        mpi_process.least_bytes = variants_least_bytes();
     }
     return stored_share(t);
 }

@@ -13,7 +13,6 @@
 #include "shim/mpi/nonblocking.h"
 #include "shim/mpi/refused.h"
 #include "shim/mpi/reroute.h"
-#include "shim/mpi/settled.h"
 #include "shim/mpi/vectors.h"
 #include "shim/mpi/wrappers.h"
 
@@ -138,16 +137,8 @@ static int allgather(const struct allgather_arguments *a)
         why = REASON_ARGUMENTS;
         if (a->comm != MPI_COMM_NULL && !bytes_of(a->recvcount, a->recvtype, &block) &&
             mpi.Comm_size(a->comm, &size) == MPI_SUCCESS && !bytes_of_all(block, size, &call.total))
-            why = gate_size(call.total, mpi_process.least_bytes);
+            why = gate_size(call.total);
     }
-    struct settled_call again = {.like = settled_of_two(a->form.native, a->sendcount, a->sendtype,
-                                                        a->recvcount, a->recvtype, 0),
-                                 .buffers = SETTLED_BOTH,
-                                 .own = a->sendbuf,
-                                 .all = a->recvbuf};
-    int rc;
-    if (!why && settled_again(&call, &again, &rc))
-        return rc;
     if (!why && allgather_refused(a, COLL_ALLGATHER, size))
         why = REASON_ARGUMENTS;
     if (!why)
@@ -157,8 +148,7 @@ static int allgather(const struct allgather_arguments *a)
         return allgather_run(c, a, &call);
     }
     mpi_meet_if_small(&call, why);
-    count_native(COLL_ALLGATHER, why);
-    return library_call(&call);
+    return library_serves(&call, why);
 }
 
 static int allgatherv(struct allgather_arguments *a)
@@ -187,7 +177,7 @@ static int allgatherv(struct allgather_arguments *a)
                 why = REASON_INTERCOMM;
             else if (mpi.Comm_size(a->comm, &size) == MPI_SUCCESS &&
                      !vectors_sizes(a->recvcounts, size, a->recvtype, NULL, NULL, &call.total))
-                why = gate_size(call.total, mpi_process.least_bytes);
+                why = gate_size(call.total);
         }
     }
     if (!why && allgather_refused(a, COLL_ALLGATHERV, size))
@@ -206,8 +196,7 @@ static int allgatherv(struct allgather_arguments *a)
         return allgather_run(c, a, &call);
     }
     mpi_meet_if_small(&call, why);
-    count_native(COLL_ALLGATHERV, why);
-    return library_call(&call);
+    return library_serves(&call, why);
 }
 
 #define TEMPLATE "shim/mpi/allgather_wraps.h"

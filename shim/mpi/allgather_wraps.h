@@ -14,15 +14,9 @@ int WRAP(FORM(Allgather, allgather))(const void *sendbuf, COUNT sendcount, MPI_D
                                      void *recvbuf, COUNT recvcount, MPI_Datatype recvtype,
                                      MPI_Comm comm FORM_PARAMETERS)
 {
-    MPI_Comm by = comm;
-    if (FORM_AGAIN(&by, sendbuf, recvbuf,
-                   settled_of_two(NATIVE(FORM(Allgather, allgather)), sendcount, sendtype,
-                                  recvcount, recvtype, 0)) ||
-        FORM_SMALL(COLL_ALLGATHER, recvcount, recvtype, comm))
-        return FORM_END(comm, by,
-                        LIBRARY(FORM(Allgather, allgather))(sendbuf, sendcount, sendtype, recvbuf,
-                                                            recvcount, recvtype,
-                                                            by FORM_ARGUMENTS));
+    if (FORM_SMALL(COLL_ALLGATHER, recvcount, recvtype, comm))
+        return LIBRARY(FORM(Allgather, allgather))(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+                                                   recvtype, comm FORM_ARGUMENTS);
     return allgather(&(struct allgather_arguments){.sendbuf = sendbuf,
                                                    .sendcount = sendcount,
                                                    .sendtype = sendtype,

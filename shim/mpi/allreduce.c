@@ -15,7 +15,6 @@
 #include "shim/mpi/pairs.h"
 #include "shim/mpi/refused.h"
 #include "shim/mpi/reroute.h"
-#include "shim/mpi/settled.h"
 #include "shim/mpi/vectors.h"
 #include "shim/mpi/wrappers.h"
 
@@ -152,15 +151,7 @@ static int allreduce_run(const struct allreduce_arguments *a, struct mpi_call *c
     if (!why)
         why = a->comm == MPI_COMM_NULL || bytes_of(elements, a->type, &call->total) < 0
                   ? REASON_ARGUMENTS
-                  : gate_size(call->total, mpi_process.least_bytes);
-    struct settled_call again = {
-        .like = settled_of_one(a->form.native, a->count, a->type, a->op, a->root),
-        .buffers = call->collective == COLL_REDUCE ? SETTLED_AT_ROOT : SETTLED_BOTH,
-        .own = a->sendbuf,
-        .all = a->recvbuf};
-    int rc;
-    if (!why && !counts_given(a->counts) && settled_again(call, &again, &rc))
-        return rc;
+                  : gate_size(call->total);
     if (!why && !reduction_of(a->type, a->op, &call->reduction))
         why = REASON_OPERATION;
     if (!why)
@@ -174,8 +165,7 @@ static int allreduce_run(const struct allreduce_arguments *a, struct mpi_call *c
     if (why) {
         if (!plan_is(call->collective, PLAN_ROOTED))
             mpi_meet_if_small(call, why);
-        count_native(call->collective, why);
-        rc = library_call(call);
+        int rc = library_serves(call, why);
         if (why == REASON_UNTRIED)
             pairs_served(c, &call->reduction, rc);
         return rc;

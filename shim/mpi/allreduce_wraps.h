@@ -12,13 +12,9 @@ static int NATIVE(FORM(Allreduce, allreduce))(const struct mpi_call *call)
 int WRAP(FORM(Allreduce, allreduce))(const void *sendbuf, void *recvbuf, COUNT count,
                                      MPI_Datatype type, MPI_Op op, MPI_Comm comm FORM_PARAMETERS)
 {
-    MPI_Comm by = comm;
-    if (FORM_AGAIN(&by, sendbuf, recvbuf,
-                   settled_of_one(NATIVE(FORM(Allreduce, allreduce)), count, type, op, 0)) ||
-        FORM_SMALL(COLL_ALLREDUCE, count, type, MPI_COMM_NULL))
-        return FORM_END(comm, by,
-                        LIBRARY(FORM(Allreduce, allreduce))(sendbuf, recvbuf, count, type, op,
-                                                            by FORM_ARGUMENTS));
+    if (FORM_SMALL(COLL_ALLREDUCE, count, type, MPI_COMM_NULL))
+        return LIBRARY(FORM(Allreduce, allreduce))(sendbuf, recvbuf, count, type, op,
+                                                   comm FORM_ARGUMENTS);
     return allreduce(&(struct allreduce_arguments){.sendbuf = sendbuf,
                                                    .recvbuf = recvbuf,
                                                    .count = count,
@@ -39,13 +35,9 @@ static int NATIVE(FORM(Reduce, reduce))(const struct mpi_call *call)
 int WRAP(FORM(Reduce, reduce))(const void *sendbuf, void *recvbuf, COUNT count, MPI_Datatype type,
                                MPI_Op op, int root, MPI_Comm comm FORM_PARAMETERS)
 {
-    MPI_Comm by = comm;
-    if (FORM_AGAIN(&by, sendbuf, recvbuf,
-                   settled_of_one(NATIVE(FORM(Reduce, reduce)), count, type, op, root)) ||
-        FORM_SMALL(COLL_REDUCE, count_rooted(count, root), type, MPI_COMM_NULL))
-        return FORM_END(comm, by,
-                        LIBRARY(FORM(Reduce, reduce))(sendbuf, recvbuf, count, type, op, root,
-                                                      by FORM_ARGUMENTS));
+    if (FORM_SMALL(COLL_REDUCE, count_rooted(count, root), type, MPI_COMM_NULL))
+        return LIBRARY(FORM(Reduce, reduce))(sendbuf, recvbuf, count, type, op, root,
+                                             comm FORM_ARGUMENTS);
     return reduce(&(struct allreduce_arguments){.sendbuf = sendbuf,
                                                 .recvbuf = recvbuf,
                                                 .count = count,
@@ -68,14 +60,9 @@ int WRAP(FORM(Reduce_scatter_block, reduce_scatter_block))(const void *sendbuf, 
                                                            COUNT recvcount, MPI_Datatype type,
                                                            MPI_Op op, MPI_Comm comm FORM_PARAMETERS)
 {
-    MPI_Comm by = comm;
-    if (FORM_AGAIN(&by, sendbuf, recvbuf,
-                   settled_of_one(NATIVE(FORM(Reduce_scatter_block, reduce_scatter_block)),
-                                  recvcount, type, op, 0)) ||
-        FORM_SMALL(COLL_REDUCE_SCATTER_BLOCK, recvcount, type, comm))
-        return FORM_END(comm, by,
-                        LIBRARY(FORM(Reduce_scatter_block, reduce_scatter_block))(
-                            sendbuf, recvbuf, recvcount, type, op, by FORM_ARGUMENTS));
+    if (FORM_SMALL(COLL_REDUCE_SCATTER_BLOCK, recvcount, type, comm))
+        return LIBRARY(FORM(Reduce_scatter_block, reduce_scatter_block))(
+            sendbuf, recvbuf, recvcount, type, op, comm FORM_ARGUMENTS);
     return reduce_scatter_block(&(struct allreduce_arguments){
         .sendbuf = sendbuf,
         .recvbuf = recvbuf,
@@ -122,13 +109,8 @@ static int NATIVE(FORM(Scan, scan))(const struct mpi_call *call)
 int WRAP(FORM(Scan, scan))(const void *sendbuf, void *recvbuf, COUNT count, MPI_Datatype type,
                            MPI_Op op, MPI_Comm comm FORM_PARAMETERS)
 {
-    MPI_Comm by = comm;
-    if (FORM_AGAIN(&by, sendbuf, recvbuf,
-                   settled_of_one(NATIVE(FORM(Scan, scan)), count, type, op, 0)) ||
-        FORM_SMALL(COLL_SCAN, count, type, MPI_COMM_NULL))
-        return FORM_END(
-            comm, by,
-            LIBRARY(FORM(Scan, scan))(sendbuf, recvbuf, count, type, op, by FORM_ARGUMENTS));
+    if (FORM_SMALL(COLL_SCAN, count, type, MPI_COMM_NULL))
+        return LIBRARY(FORM(Scan, scan))(sendbuf, recvbuf, count, type, op, comm FORM_ARGUMENTS);
     return scan(&(struct allreduce_arguments){.sendbuf = sendbuf,
                                               .recvbuf = recvbuf,
                                               .count = count,
@@ -149,13 +131,9 @@ static int NATIVE(FORM(Exscan, exscan))(const struct mpi_call *call)
 int WRAP(FORM(Exscan, exscan))(const void *sendbuf, void *recvbuf, COUNT count, MPI_Datatype type,
                                MPI_Op op, MPI_Comm comm FORM_PARAMETERS)
 {
-    MPI_Comm by = comm;
-    if (FORM_AGAIN(&by, sendbuf, recvbuf,
-                   settled_of_one(NATIVE(FORM(Exscan, exscan)), count, type, op, 0)) ||
-        FORM_SMALL(COLL_EXSCAN, count, type, MPI_COMM_NULL))
-        return FORM_END(
-            comm, by,
-            LIBRARY(FORM(Exscan, exscan))(sendbuf, recvbuf, count, type, op, by FORM_ARGUMENTS));
+    if (FORM_SMALL(COLL_EXSCAN, count, type, MPI_COMM_NULL))
+        return LIBRARY(FORM(Exscan, exscan))(sendbuf, recvbuf, count, type, op,
+                                             comm FORM_ARGUMENTS);
     return exscan(&(struct allreduce_arguments){.sendbuf = sendbuf,
                                                 .recvbuf = recvbuf,
                                                 .count = count,

@@ -13,7 +13,6 @@
 #include "shim/mpi/nonblocking.h"
 #include "shim/mpi/refused.h"
 #include "shim/mpi/reroute.h"
-#include "shim/mpi/settled.h"
 #include "shim/mpi/vectors.h"
 #include "shim/mpi/wrappers.h"
 #include "transports/host_memory.h"
@@ -157,16 +156,8 @@ static int alltoall(struct alltoall_arguments *a)
         if (a->comm != MPI_COMM_NULL && mpi.Comm_size(a->comm, &a->size) == MPI_SUCCESS &&
             !bytes_of(a->recvcount, a->recvtype, &block) &&
             !bytes_of_all(block, a->size, &call.total))
-            why = gate_size(call.total, mpi_process.least_bytes);
+            why = gate_size(call.total);
     }
-    struct settled_call again = {.like = settled_of_two(a->form.native, a->sendcount, a->sendtype,
-                                                        a->recvcount, a->recvtype, 0),
-                                 .buffers = SETTLED_BOTH,
-                                 .own = a->sendbuf,
-                                 .all = a->recvbuf};
-    int rc;
-    if (!why && settled_again(&call, &again, &rc))
-        return rc;
     if (!why && alltoall_refused(a))
         why = REASON_ARGUMENTS;
     if (!why)
@@ -176,8 +167,7 @@ static int alltoall(struct alltoall_arguments *a)
         return alltoall_run(c, a, &call);
     }
     mpi_meet_if_small(&call, why);
-    count_native(COLL_ALLTOALL, why);
-    return library_call(&call);
+    return library_serves(&call, why);
 }
 
 #define TEMPLATE "shim/mpi/alltoall_wraps.h"

@@ -14,14 +14,9 @@ int WRAP(FORM(Alltoall, alltoall))(const void *sendbuf, COUNT sendcount, MPI_Dat
                                    void *recvbuf, COUNT recvcount, MPI_Datatype recvtype,
                                    MPI_Comm comm FORM_PARAMETERS)
 {
-    MPI_Comm by = comm;
-    if (FORM_AGAIN(&by, sendbuf, recvbuf,
-                   settled_of_two(NATIVE(FORM(Alltoall, alltoall)), sendcount, sendtype, recvcount,
-                                  recvtype, 0)) ||
-        FORM_SMALL(COLL_ALLTOALL, recvcount, recvtype, comm))
-        return FORM_END(comm, by,
-                        LIBRARY(FORM(Alltoall, alltoall))(sendbuf, sendcount, sendtype, recvbuf,
-                                                          recvcount, recvtype, by FORM_ARGUMENTS));
+    if (FORM_SMALL(COLL_ALLTOALL, recvcount, recvtype, comm))
+        return LIBRARY(FORM(Alltoall, alltoall))(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+                                                 recvtype, comm FORM_ARGUMENTS);
     return alltoall(&(struct alltoall_arguments){.sendbuf = sendbuf,
                                                  .sendcount = sendcount,
                                                  .sendtype = sendtype,

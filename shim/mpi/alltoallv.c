@@ -422,8 +422,7 @@ int alltoallv_run(struct alltoallv_arguments *a)
                                 : alltoallv_start(a, &call, &rc);
     }
     if (why) {
-        count_native(collective, why);
-        return library_call(&call);
+        return library_serves(&call, why);
     }
     if (call.nonblocking && !call.persistent && !a->grid)
         return rc == MPI_SUCCESS ? rc : alltoallv_failed(&call, rc);
@@ -433,8 +432,7 @@ int alltoallv_run(struct alltoallv_arguments *a)
         return alltoallv_failed(&call, rc);
     if (why) {
         matrix_end(&r, why);
-        count_native(collective, why);
-        return library_call(&call);
+        return library_serves(&call, why);
     }
     call.decided = exchange_decided;
     call.exchange = &r;

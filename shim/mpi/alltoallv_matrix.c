@@ -153,13 +153,13 @@ enum reason matrix_total(const uint64_t *matrix, int n, uint64_t *total)
         sum += matrix[i];
     }
     *total = share_of(sum, n);
-    return gate_size(*total, settings.cfg.min_bytes);
+    return gate_size(*total);
 }
 
 enum reason matrix_gate(const struct matrix_call *r, uint64_t total)
 {
     uint64_t row = (uint64_t)(r->n + MATRIX_EXTRA) * sizeof(uint64_t);
-    enum reason why = gate_size(total, settings.cfg.min_bytes);
+    enum reason why = gate_size(total);
 
     return !why && !r->always && total < ROWS_WORTH * row ? REASON_SIZES : why;
 }
@@ -317,7 +317,7 @@ void matrix_end(struct matrix_call *r, enum reason native)
 {
     if (r->always || r->once)
         return;
-    if (native == REASON_SLOWER || native == REASON_SHORT)
+    if (native == REASON_SLOWER)
         watch_was_slower(&r->watch);
     else if (native && native != REASON_BALANCED) /* it knows of that */
         watch_was_vain(&r->watch);

@@ -14,13 +14,6 @@ void attribute_gone(void)
     __atomic_add_fetch(&gone, 1, __ATOMIC_RELEASE);
 }
 
-void *attribute_again(MPI_Comm comm, const struct attribute_seen *last)
-{
-    unsigned long now = __atomic_load_n(&gone, __ATOMIC_ACQUIRE);
-
-    return last->comm == comm && last->gone == now ? last->value : NULL;
-}
-
 /* NULL: there is none. */
 static void *get(MPI_Comm comm, int keyval)
 {
@@ -38,7 +31,7 @@ void *attribute_find(MPI_Comm comm, int keyval, struct attribute_seen *last)
     unsigned long now = __atomic_load_n(&gone, __ATOMIC_ACQUIRE);
     void *value;
 
-    if (attribute_again(comm, last))
+    if (last->value && last->comm == comm && last->gone == now)
         return last->value;
     value = get(comm, keyval);
     if (value)

@@ -23,9 +23,6 @@ struct attribute_seen {
     void *value; /* NULL: nothing */
 };
 
-/* Its value if it was the last lookup and still holds, else NULL. */
-void *attribute_again(MPI_Comm comm, const struct attribute_seen *last);
-
 /* The value, or NULL if there is none yet, or the communicator is being freed (freeing.h). */
 void *attribute_find(MPI_Comm comm, int keyval, struct attribute_seen *last);
 

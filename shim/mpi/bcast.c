@@ -10,7 +10,6 @@
 #include "shim/mpi/nonblocking.h"
 #include "shim/mpi/refused.h"
 #include "shim/mpi/reroute.h"
-#include "shim/mpi/settled.h"
 #include "shim/mpi/vectors.h"
 #include "shim/mpi/wrappers.h"
 #include "transports/host_memory.h"
@@ -110,23 +109,15 @@ static int bcast(const struct bcast_arguments *a)
         why = REASON_ARGUMENTS;
         if (a->comm != MPI_COMM_NULL && mpi.Comm_size(a->comm, &size) == MPI_SUCCESS &&
             a->root >= 0 && a->root < size && !bytes_of(a->count, a->type, &call.total))
-            why = gate_size(call.total, mpi_process.least_bytes);
+            why = gate_size(call.total);
     }
-    struct settled_call again = {
-        .like = settled_of_one(a->form.native, a->count, a->type, (MPI_Op){0}, a->root),
-        .buffers = SETTLED_OWN,
-        .own = a->buffer};
-    int rc;
-    if (!why && settled_again(&call, &again, &rc))
-        return rc;
     if (!why && refused_block(COLL_BCAST, REFUSED_SEND, a->buffer, a->count, a->type))
         why = REASON_ARGUMENTS;
     if (!why)
         c = mpi_gate_claimed(&call, size, &why);
     if (c)
         return bcast_run(c, a, &call);
-    count_native(COLL_BCAST, why);
-    return library_call(&call);
+    return library_serves(&call, why);
 }
 
 #define TEMPLATE "shim/mpi/bcast_wraps.h"

@@ -12,12 +12,8 @@ static int NATIVE(FORM(Bcast, bcast))(const struct mpi_call *call)
 int WRAP(FORM(Bcast, bcast))(void *buffer, COUNT count, MPI_Datatype type, int root,
                              MPI_Comm comm FORM_PARAMETERS)
 {
-    MPI_Comm by = comm;
-    if (FORM_AGAIN(&by, buffer, NULL,
-                   settled_of_one(NATIVE(FORM(Bcast, bcast)), count, type, (MPI_Op){0}, root)) ||
-        FORM_SMALL(COLL_BCAST, count_rooted(count, root), type, MPI_COMM_NULL))
-        return FORM_END(comm, by,
-                        LIBRARY(FORM(Bcast, bcast))(buffer, count, type, root, by FORM_ARGUMENTS));
+    if (FORM_SMALL(COLL_BCAST, count_rooted(count, root), type, MPI_COMM_NULL))
+        return LIBRARY(FORM(Bcast, bcast))(buffer, count, type, root, comm FORM_ARGUMENTS);
     return bcast(&(struct bcast_arguments){.buffer = buffer,
                                            .count = count,
                                            .type = type,

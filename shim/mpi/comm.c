@@ -9,10 +9,10 @@
 #include "shim/decide/thread_own.h"
 #include "shim/mpi/attribute.h"
 #include "shim/mpi/channel.h"
-#include "shim/mpi/first.h"
 #include "shim/mpi/foreign.h"
 #include "shim/mpi/comm_setup.h"
 #include "shim/mpi/nonblocking.h"
+#include "shim/mpi/outlay.h"
 #include "shim/mpi/pending.h"
 #include "shim/mpi/quiet.h"
 #include "shim/mpi/rail_rows.h"
@@ -99,7 +99,7 @@ static void empty(struct mpi_comm *c)
     pending_drain(c);
     channels_part(c);
     revoke_unfollow(c);
-    __atomic_sub_fetch(&first_wanted, c->wants_pair + c->wants_team, __ATOMIC_RELAXED);
+    __atomic_sub_fetch(&outlay_wanted, c->wants_pair + c->wants_team, __ATOMIC_RELAXED);
     mpi_comm_forget_plans(c);
     links_part(&c->links);
     ask_close(&c->ask);
@@ -135,8 +135,6 @@ static int on_comm_free(MPI_Comm comm, int keyval, void *value, void *extra)
     struct mpi_comm *c = value;
 
     attribute_gone();
-    if (!c->verdict)
-        young_ended(c->calls);
     mpi_comm_drop(c);
     return MPI_SUCCESS;
 }
@@ -148,8 +146,7 @@ int mpi_comm_open(void)
     rc = rc ? rc : sizes_open();
     rc = rc ? rc : matrix_open();
     rc = rc ? rc : neighbors_open();
-    rc = rc ? rc : first_open();
-    rc = rc ? rc : young_open();
+    rc = rc ? rc : outlay_open();
     return rc ? rc
               : mpi.Comm_create_keyval(MPI_COMM_NULL_COPY_FN, on_comm_free, &mpi_process.keyval,
                                        NULL);
@@ -166,8 +163,7 @@ void mpi_comm_close(void)
     sizes_close();
     matrix_close();
     neighbors_close();
-    first_close();
-    young_close();
+    outlay_close();
     foreign_close();
     refused_close();
     if (mpi_process.keyval == MPI_KEYVAL_INVALID)
@@ -181,16 +177,7 @@ void mpi_comm_close(void)
 
 struct mpi_comm *mpi_comm_find(MPI_Comm comm)
 {
-    struct mpi_comm *c = attribute_find(comm, mpi_process.keyval, &last);
-
-    if (c && c->lines.open)
-        settled_flush(c);
-    return c;
-}
-
-struct mpi_comm *mpi_comm_last(MPI_Comm comm)
-{
-    return attribute_again(comm, &last);
+    return attribute_find(comm, mpi_process.keyval, &last);
 }
 
 /* All zero. Most of it is never touched, so calloc need not touch it either. */
@@ -208,8 +195,7 @@ static struct mpi_comm *new_state(void)
 
 /* Collective over comm. c: all zero, or NULL: there is no memory. own: why this rank cannot go on.
    Returns c, or &out_of_memory. */
-static struct mpi_comm *make_state(struct mpi_comm *c, MPI_Comm comm, enum reason own,
-                                   struct young *young)
+static struct mpi_comm *make_state(struct mpi_comm *c, MPI_Comm comm, enum reason own, int *again)
 {
     enum reason verdict;
     int size;
@@ -227,9 +213,10 @@ static struct mpi_comm *make_state(struct mpi_comm *c, MPI_Comm comm, enum reaso
         own = REASON_MEMORY;
     else if (!own && !take_place(c))
         own = REASON_MANY;
+    *again = 0;
     verdict = foreign_reason(comm, size);
     if (!verdict)
-        verdict = mpi_comm_setup(c, comm, size, own, young);
+        verdict = mpi_comm_setup(c, comm, size, own, again);
     if (!c) {
         c = &out_of_memory;
     } else if (verdict) {
@@ -245,32 +232,31 @@ static struct mpi_comm *make_state(struct mpi_comm *c, MPI_Comm comm, enum reaso
 
 struct mpi_comm *mpi_comm_state(MPI_Comm comm)
 {
-    return make_state(new_state(), comm, REASON_NONE, NULL);
+    int again;
+
+    return make_state(new_state(), comm, REASON_NONE, &again);
 }
 
 /* Until the ranks have agreed, the attribute is a state that nobody looks at. So a rank that cannot
    remember what they agree on tells the others before. */
-struct mpi_comm *mpi_comm_make(MPI_Comm comm, struct young *young)
+struct mpi_comm *mpi_comm_make(MPI_Comm comm)
 {
     struct mpi_comm *c = new_state();
     struct quiet quiet;
+    int again;
 
     quiet_begin(&quiet, comm);
     int kept = attribute_set(comm, mpi_process.keyval, c ? c : &out_of_memory);
-    make_state(c, comm, kept ? REASON_NONE : REASON_MEMORY, young);
+    make_state(c, comm, kept ? REASON_NONE : REASON_MEMORY, &again);
     quiet_end(&quiet);
     if (!kept && c)
         mpi_comm_drop(c);
     if (!kept || !c)
         return &out_of_memory;
-    if (c->verdict == REASON_YOUNG) {
+    if (again) {
         mpi.Comm_delete_attr(comm, mpi_process.keyval);
-        young_waits(comm, young->wait);
         return NULL;
     }
-    uint32_t calls = young_met(comm);
-    if (!c->verdict)
-        c->calls = calls;
     return c;
 }
 
@@ -406,7 +392,9 @@ int mpi_comm_measure_rails(struct mpi_comm *c, const struct plan_request *q)
         return MPI_SUCCESS;
     }
     enum load_worth worth =
-        c->rails_of_profile ? LOAD_WORTH_FULL : load_worth_measuring(q, &c->rails_crossed);
+        c->rails_of_profile
+            ? LOAD_WORTH_FULL
+            : load_worth_measuring(q, outlay_share(q->collective), &c->rails_crossed);
     if (worth <= c->rails_measured)
         return MPI_SUCCESS;
     pending_drain(c);

@@ -23,10 +23,8 @@
 #include "shim/mpi/links.h"
 #include "shim/mpi/process.h"
 #include "shim/mpi/reduction.h"
-#include "shim/mpi/settled.h"
 #include "shim/mpi/team.h"
 #include "shim/mpi/variants.h"
-#include "shim/mpi/young.h"
 #include "transports/engine.h"
 
 struct mpi_plan;         /* a cached plan with its engine */
@@ -40,16 +38,14 @@ struct mpi_comm {
     void *memory;        /* owned: of this struct, which begins at the edge of a cache line */
     enum reason verdict; /* REASON_NONE, or why all calls on this communicator run natively */
     int rank, size;
-    struct settled_lines lines;           /* calls that come again */
-    struct settled settled[SETTLED_KEPT]; /* and what else is known of them */
-    int placed;                           /* it counts as one of those that have a private_comm */
-    MPI_Comm private_comm;                /* owned */
-    struct topo *topo;                    /* owned */
-    struct links links;                   /* owned */
-    struct mpi_team team;                 /* owned */
-    struct variants variants;             /* owned */
-    enum load_worth rails_measured;       /* so far; all of it if there is nothing to be measured */
-    double rail_rate;                     /* measured, of a usual rail: bytes/s; 0: not known */
+    int placed;                     /* it counts as one of those that have a private_comm */
+    MPI_Comm private_comm;          /* owned */
+    struct topo *topo;              /* owned */
+    struct links links;             /* owned */
+    struct mpi_team team;           /* owned */
+    struct variants variants;       /* owned */
+    enum load_worth rails_measured; /* so far; all of it if there is nothing to be measured */
+    double rail_rate;               /* measured, of a usual rail: bytes/s; 0: not known */
     struct load_crossed rails_crossed;
     int rails_followed;   /* they were, and may change */
     int rails_noted;      /* by the last call (rails_follow.h) */
@@ -59,7 +55,6 @@ struct mpi_comm {
     uint32_t first_done, tried; /* collectives whose first call was the library's; of which
                                    the guard has begun a trial: a bit each */
     uint32_t rerouted;          /* collectives of which a blocking call was: a bit each */
-    uint32_t calls;             /* large ones so far (young.h) */
     unsigned turn;              /* rerouted calls so far, for COLLSHIM_MODE=ab */
     struct guard guard;         /* the measurements */
     struct mpi_due {
@@ -113,18 +108,12 @@ void mpi_comm_begin(void);
    behind mpi_comm_open alone, whatever it returned. */
 void mpi_comm_close(void);
 
-/*
- * The state of an intracommunicator; NULL while there is none. Local, cheap. last: the same if this
- * thread has asked for it last, else NULL.
- */
+/* The state of an intracommunicator; NULL while there is none. Local, cheap. */
 struct mpi_comm *mpi_comm_find(MPI_Comm comm);
-struct mpi_comm *mpi_comm_last(MPI_Comm comm);
 
-/*
- * Make the state. Collective over comm; every rank gets the same verdict. young: NULL, or the ranks
- * may agree to wait; NULL is returned then, on all ranks.
- */
-struct mpi_comm *mpi_comm_make(MPI_Comm comm, struct young *young);
+/* Make the state. Collective over comm; every rank gets the same verdict. NULL, on all ranks: it
+   cannot be made now (numbering.h), but perhaps later. */
+struct mpi_comm *mpi_comm_make(MPI_Comm comm);
 
 /* Before the library frees the communicator: its state goes while MPI may still be used, and before
    the program's delete callbacks run. Returns an MPI code: comm is none. */

@@ -27,7 +27,6 @@ struct hello {
     int32_t verdict; /* enum reason: what keeps it from going on */
     int32_t limited; /* its memory is (ask_is_needed) */
     int32_t shared;  /* numbering_is_shared */
-    uint32_t wait;   /* until the communicator has had so many calls (young.h) */
 };
 
 /* And its last one. */
@@ -92,9 +91,8 @@ static int tell_all(MPI_Comm comm, const void *own, void *all, int bytes)
     return mpi.Allgather(own, bytes, MPI_BYTE, all, bytes, MPI_BYTE, comm) == MPI_SUCCESS;
 }
 
-/* The first step. all: [n]. Returns the worst that any rank has to say. *wait: the most of any. */
-static enum reason say_hello(MPI_Comm comm, const struct hello *own, struct hello *all, int n,
-                             uint32_t *wait)
+/* The first step. all: [n]. Returns the worst that any rank has to say. */
+static enum reason say_hello(MPI_Comm comm, const struct hello *own, struct hello *all, int n)
 {
     int worst = REASON_NONE;
 
@@ -105,8 +103,6 @@ static enum reason say_hello(MPI_Comm comm, const struct hello *own, struct hell
             return REASON_MIXED;
         if (all[r].verdict > worst)
             worst = all[r].verdict;
-        if (all[r].wait > *wait)
-            *wait = all[r].wait;
     }
     return (enum reason)worst;
 }
@@ -226,7 +222,7 @@ static enum reason agree(MPI_Comm comm, enum reason own)
 /* All ranks are here. May they make a communicator now? may: this one has its claim; a process with
    threads has waited with it until now. Later none of them may be making one. */
 static enum reason agree_on_numbering(const struct mpi_comm *c, MPI_Comm comm,
-                                      const struct hello *all, int *may, struct young *young)
+                                      const struct hello *all, int *may, int *again)
 {
     int shared = 0;
 
@@ -237,15 +233,11 @@ static enum reason agree_on_numbering(const struct mpi_comm *c, MPI_Comm comm,
     if (!*may)
         *may = numbering_claim();
     enum reason worst = agree(comm, *may ? REASON_NONE : REASON_DUPLICATING);
-    if (worst != REASON_DUPLICATING || !young)
-        return worst;
-    young->wait = 2 * young->calls;
-    young->why = worst;
-    return REASON_YOUNG;
+    *again = worst == REASON_DUPLICATING;
+    return worst;
 }
 
-enum reason mpi_comm_setup(struct mpi_comm *c, MPI_Comm comm, int n, enum reason own,
-                           struct young *young)
+enum reason mpi_comm_setup(struct mpi_comm *c, MPI_Comm comm, int n, enum reason own, int *again)
 {
     struct hello few[FEW], me = {.report = {.node_key = host_key(),
                                             .socket = socket_here(),
@@ -255,24 +247,21 @@ enum reason mpi_comm_setup(struct mpi_comm *c, MPI_Comm comm, int n, enum reason
                                  .representation = representation(),
                                  .limited = ask_is_needed(),
                                  .shared = numbering_is_shared()};
-    struct young none = {0}, *age = young ? young : &none;
     struct room m;
     int may = !me.shared && numbering_claim();
 
+    *again = 0;
     if (!own && !me.shared && !may)
         own = REASON_DUPLICATING;
-    me.wait = age->wait;
     if (!room_open(&m, n) || (!own && !links_offer(&c->links, n, &me.offer)))
         own = REASON_MEMORY;
     me.verdict = own;
     struct hello *all = n > FEW ? m.hello : few;
     enum reason worst = n > FEW ? agree(comm, own) : REASON_NONE;
     if (!worst)
-        worst = say_hello(comm, &me, all, n, &age->wait);
-    if (!worst && age->wait > age->calls)
-        worst = REASON_YOUNG;
+        worst = say_hello(comm, &me, all, n);
     if (!worst)
-        worst = agree_on_numbering(c, comm, all, &may, young);
+        worst = agree_on_numbering(c, comm, all, &may, again);
     if (!worst)
         worst = settle_in(c, comm, all, &m);
     if (may)

@@ -13,15 +13,13 @@
 #include "shim/mpi/process.h"
 
 struct mpi_comm;
-struct young;
 
 /*
  * Fill in c's private communicator, topology, links and helpers. comm: of n ranks, none of them
- * foreign. own: REASON_NONE, or this rank's reason not to go on; c may be NULL then. young: NULL,
- * or the communicator's age: REASON_YOUNG if a rank wants to wait. Collective; all ranks get the
- * same verdict. Members that were filled in are freed with c, also after a verdict against it.
+ * foreign. own: REASON_NONE, or this rank's reason not to go on; c may be NULL then. *again:
+ * a later try may end otherwise. Collective; all ranks get the same verdict. Members that were
+ * filled in are freed with c, also after a verdict against it.
  */
-enum reason mpi_comm_setup(struct mpi_comm *c, MPI_Comm comm, int n, enum reason own,
-                           struct young *young);
+enum reason mpi_comm_setup(struct mpi_comm *c, MPI_Comm comm, int n, enum reason own, int *again);
 
 #endif

@@ -5,9 +5,6 @@
 #define FORM_PARAMETERS
 #define FORM_ARGUMENTS
 #define FORM_GIVEN
-#define FORM_AGAIN(by, own, all, ...)                                                              \
-    settled_passes(by, &(struct settled_like[]){__VA_ARGS__}[0], own, all)
-#define FORM_END(comm, by, rc) settled_end(comm, by, rc)
 #define FORM_SMALL(...) mpi_gate_passes(__VA_ARGS__)
 #define FORM_PASSES(passes) 0
 #define FORM_HERE(Name, name)                                                                      \

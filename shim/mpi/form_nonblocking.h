@@ -5,8 +5,6 @@
 #define FORM_PARAMETERS , MPI_Request *request
 #define FORM_ARGUMENTS , request
 #define FORM_GIVEN , call->nonblocking
-#define FORM_AGAIN(...) 0
-#define FORM_END(comm, by, rc) (rc)
 #define FORM_SMALL(...) (!request || nonblocking_passes(__VA_ARGS__))
 #define FORM_PASSES(passes) (!request || (passes))
 #define FORM_HERE(Name, name)                                                                      \

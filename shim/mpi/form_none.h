@@ -4,8 +4,6 @@
 #undef FORM_PARAMETERS
 #undef FORM_ARGUMENTS
 #undef FORM_GIVEN
-#undef FORM_AGAIN
-#undef FORM_END
 #undef FORM_SMALL
 #undef FORM_PASSES
 #undef FORM_HERE

@@ -5,8 +5,6 @@
 #define FORM_PARAMETERS , MPI_Info info, MPI_Request *request
 #define FORM_ARGUMENTS , info, request
 #define FORM_GIVEN , a->form.info, call->nonblocking
-#define FORM_AGAIN(...) 0
-#define FORM_END(comm, by, rc) (rc)
 #define FORM_SMALL(...) (!request)
 #define FORM_PASSES(passes) (!request)
 #define FORM_HERE(Name, name)                                                                      \

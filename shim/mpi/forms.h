@@ -9,9 +9,6 @@
  *   FORM_PARAMETERS        what its parameters have behind the blocking one's,
  *   FORM_ARGUMENTS         its arguments in the wrapper,
  *   FORM_GIVEN             and in the native function, with `a` and `call`
- *   FORM_AGAIN(by, own, all, like)
- *                          is the wrapper's call the library's, like one before? As settled_passes
- *   FORM_END(comm, by, rc) what it returns then (settled_end)
  *   FORM_SMALL(collective, count, type, comm)
  *                          does one look show that the wrapper's call is the library's? As
  *                          mpi_gate_passes and nonblocking_passes

@@ -14,15 +14,9 @@ int WRAP(FORM(Gather, gather))(const void *sendbuf, COUNT sendcount, MPI_Datatyp
                                void *recvbuf, COUNT recvcount, MPI_Datatype recvtype, int root,
                                MPI_Comm comm FORM_PARAMETERS)
 {
-    MPI_Comm by = comm;
-    if (FORM_AGAIN(&by, sendbuf, recvbuf,
-                   settled_of_two(NATIVE(FORM(Gather, gather)), sendcount, sendtype, recvcount,
-                                  recvtype, root)) ||
-        FORM_PASSES(nonblocking_unjudged(COLL_GATHER)))
-        return FORM_END(comm, by,
-                        LIBRARY(FORM(Gather, gather))(sendbuf, sendcount, sendtype, recvbuf,
-                                                      recvcount, recvtype, root,
-                                                      by FORM_ARGUMENTS));
+    if (FORM_PASSES(nonblocking_unjudged(COLL_GATHER)))
+        return LIBRARY(FORM(Gather, gather))(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+                                             recvtype, root, comm FORM_ARGUMENTS);
     return gather(&(struct rooted){
         .all = {.buffer = recvbuf, .count = recvcount, .type = recvtype},
         .own = {.buffer = (char *)(uintptr_t)sendbuf, .count = sendcount, .type = sendtype},

@@ -4,7 +4,9 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "shim/decide/count.h"
 #include "shim/mpi/device.h"
+#include "shim/mpi/outlay.h"
 #include "shim/mpi/process.h"
 #include "transports/host_memory.h"
 
@@ -188,4 +190,16 @@ int library_call_with_images(const struct mpi_call *call)
         return rc;
     mpi.Comm_call_errhandler(call->comm, failed);
     return failed;
+}
+
+int library_serves(const struct mpi_call *call, enum reason why)
+{
+    count_native(call->collective, why);
+    if (why != REASON_UNPAID)
+        return library_call(call);
+    double began = count_now();
+    int rc = library_call(call);
+    if (rc == MPI_SUCCESS)
+        outlay_note(call->comm, count_now() - began);
+    return rc;
 }

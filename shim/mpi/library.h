@@ -39,6 +39,10 @@ static inline int library_call(const struct mpi_call *call)
                : library_call_with_images(call);
 }
 
+/* Counts the call, which the library serves for that reason. Until the ranks meet it is timed
+   (outlay.h). Returns the same. */
+int library_serves(const struct mpi_call *call, enum reason why);
+
 /* A buffer of one block, of blocks one behind the other included. */
 static inline struct library_buffer library_block(const void *argument, MPI_Count count,
                                                   MPI_Datatype type)

@@ -6,13 +6,10 @@
 #include "shim/decide/choose.h"
 #include "shim/decide/thread_own.h"
 #include "shim/mpi/comm.h"
-#include "shim/mpi/first.h"
-#include "shim/mpi/foreign.h"
 #include "shim/mpi/freeing.h"
+#include "shim/mpi/outlay.h"
 #include "shim/mpi/pairs.h"
 #include "shim/mpi/pending.h"
-#include "shim/mpi/stored.h"
-#include "shim/mpi/young.h"
 
 /* Set while the shim itself is inside the library, which may call intercepted functions. */
 #define inside THREAD_OWN(gate, int)
@@ -80,70 +77,31 @@ enum reason mpi_gate_rooted(MPI_Comm comm, int root, enum plan_collective collec
     return why ? why : root < 0 || root >= *size ? REASON_ARGUMENTS : REASON_NONE;
 }
 
-/* Is the call the library's because it is the first? c: NULL before the ranks have met. */
-static int is_first(struct mpi_comm *c, MPI_Comm comm, enum plan_collective collective)
+/* Is the call the library's because it is the collective's first since the ranks have met? The
+   library checks its arguments as it does without collshim: ranks whose sizes disagree get its
+   error, where ours would wait for each other. And the guard needs a call of the library's anyway.
+ */
+static int is_first(struct mpi_comm *c, enum plan_collective collective)
 {
     uint32_t bit = 1u << collective;
+    int first = choose_is_guarded(collective) && !c->guard.spared && !(c->first_done & bit);
 
-    if (!choose_is_guarded(collective) || (c && (c->verdict || c->first_done & bit)))
-        return 0;
-    if (!(c && c->guard.spared) && first_call(comm, collective))
-        return 1;
-    if (c)
-        c->first_done |= bit;
-    return 0;
+    c->first_done |= bit;
+    return first;
 }
 
-/* Below COLLSHIM_MIN_BYTES. c: NULL before the ranks have met. Why the call runs natively, before
-   anything is asked about its types. */
-static enum reason gate_small(struct mpi_comm *c, MPI_Comm comm, enum plan_collective collective,
-                              uint64_t total)
+/* The ranks meet, if that is paid for (outlay.h). *why: the verdict, or why they have not. */
+static struct mpi_comm *meet(MPI_Comm comm, int nranks, enum plan_collective collective,
+                             uint64_t total, enum reason *why)
 {
-    if (!variants_exist(collective) || !choose_is_guarded(collective))
-        return REASON_SMALL;
-    if (!c)
-        return first_few(comm, stored_first_few(collective)) ? REASON_SMALL : REASON_NONE;
-    if (c->verdict)
-        return REASON_SMALL;
-    uint32_t key;
-    int i = guard_index(&c->guard, collective, PLAN_IN_HOST, total, &key);
-    struct guard_entry *e = guard_entry_at(&c->guard, i, key);
-    if (!e || e->best != GUARD_NATIVE || !guard_settled(e))
-        return REASON_NONE; /* the choice finds or makes it, and counts the call */
-    guard_found(&c->guard, i);
-    return e->why ? (enum reason)e->why : REASON_SLOWER;
-}
-
-/*
- * Below STORED_NEAR times COLLSHIM_MIN_BYTES reductions gain little from other schedules, and
- * meeting with the first trials takes as long as 20 calls. So their ranks meet after many calls, as
- * those of small ones do, or when a second has passed; at once if an earlier job has found a gain
- * there. Ranks of other jobs are not asked.
- */
-static int is_patient(MPI_Comm comm, int nranks, enum plan_collective collective, uint64_t total)
-{
-    if (!plan_is(collective, PLAN_COMBINES) || plan_is_prefix(collective) ||
-        total / STORED_NEAR >= settings.cfg.min_bytes || !choose_is_guarded(collective) ||
-        stored_gains_near(collective) || foreign_reason(comm, nranks))
-        return 0;
-    return first_patient(comm);
-}
-
-/* The ranks meet, unless they are to wait: then NULL. Small calls have waited for long (first.h).
- */
-static struct mpi_comm *meet(MPI_Comm comm, enum plan_collective collective, uint64_t total,
-                             enum reason *why)
-{
-    int may_wait = choose_is_guarded(collective) && !gate_bytes(total) && total < YOUNG_BYTES;
-    struct young young;
     struct mpi_comm *c = NULL;
 
-    if (young_call(comm, &young, may_wait) || !may_wait) {
-        inside++;
-        c = mpi_comm_make(comm, &young);
-        inside--;
-    }
-    *why = c ? c->verdict : young.why;
+    inside++;
+    int pays = outlay_pays(comm, nranks, collective, total);
+    if (pays && !(c = mpi_comm_make(comm)))
+        outlay_later(comm);
+    inside--;
+    *why = c ? c->verdict : pays ? REASON_DUPLICATING : REASON_UNPAID;
     return c;
 }
 
@@ -154,18 +112,14 @@ struct mpi_comm *mpi_gate_comm(MPI_Comm comm, int nranks, enum plan_collective c
 
     *why =
         c ? REASON_NONE : mpi_gate_call(comm, nranks, collective); /* it passed when it was made */
-    if (!*why && gate_bytes(total))
-        *why = gate_small(c, comm, collective, total);
-    if (!*why && sizes == SIZES_CLAIMED && is_first(c, comm, collective))
+    if (!*why)
+        *why = gate_bytes(total);
+    if (!*why && !c)
+        c = meet(comm, nranks, collective, total, why);
+    else if (!*why)
+        *why = c->verdict;
+    if (!*why && sizes == SIZES_CLAIMED && is_first(c, collective))
         *why = REASON_FIRST;
-    if (!*why && !c && !gate_bytes(total) && is_patient(comm, nranks, collective, total))
-        *why = REASON_PATIENT;
-    if (*why)
-        return NULL;
-    if (!c)
-        c = meet(comm, collective, total, why);
-    else if (!(*why = c->verdict) && !gate_bytes(total))
-        c->calls++;
     return *why ? NULL : c;
 }
 
@@ -185,13 +139,13 @@ static struct mpi_comm *gate_started(const struct mpi_call *call, int nranks, ui
         *why = mpi_gate_call(call->comm, nranks, call->collective);
     if (!*why && !c && call->persistent && !choose_is_guarded(call->collective)) {
         inside++;
-        c = mpi_comm_make(call->comm, NULL);
+        c = mpi_comm_make(call->comm);
         inside--;
     }
     if (!*why)
         *why = c ? c->verdict : REASON_NOT_MET;
     if (*why == REASON_NOT_MET && !choose_is_guarded(call->collective))
-        first_want_meeting(call->comm);
+        outlay_want_meeting(call->comm);
     return *why ? NULL : c;
 }
 
@@ -203,7 +157,7 @@ static void want_pair(struct mpi_comm *c, const struct mpi_call *call)
         return;
     c->wanted_pair = call->reduction;
     c->wants_pair = 1;
-    __atomic_add_fetch(&first_wanted, 1, __ATOMIC_RELAXED);
+    __atomic_add_fetch(&outlay_wanted, 1, __ATOMIC_RELAXED);
 }
 
 /* A user who wants no measuring wants every call to be the same. */
@@ -215,7 +169,7 @@ void mpi_join_team(struct mpi_comm *c, enum plan_collective collective)
     team_join(&c->team, c->private_comm, c->topo, c->rank, !choose_is_guarded(collective));
     if (c->wants_team && !c->team.starting) {
         c->wants_team = 0;
-        __atomic_sub_fetch(&first_wanted, 1, __ATOMIC_RELAXED);
+        __atomic_sub_fetch(&outlay_wanted, 1, __ATOMIC_RELAXED);
     }
 }
 
@@ -224,14 +178,14 @@ void mpi_meet_where_wanted(const struct mpi_call *call)
     struct mpi_comm *c = NULL;
 
     if (call->nonblocking || gate_here(call->collective) ||
-        (!(c = mpi_comm_find(call->comm)) && !first_meeting_is_wanted(call->comm)))
+        (!(c = mpi_comm_find(call->comm)) && !outlay_meeting_is_wanted(call->comm)))
         return;
     inside++;
     if (!c) {
-        mpi_comm_make(call->comm, NULL);
+        mpi_comm_make(call->comm);
     } else if (c->wants_pair) {
         c->wants_pair = 0;
-        __atomic_sub_fetch(&first_wanted, 1, __ATOMIC_RELAXED);
+        __atomic_sub_fetch(&outlay_wanted, 1, __ATOMIC_RELAXED);
         pairs_agree(c, &c->wanted_pair);
     } else if (c->wants_team) {
         mpi_join_team(c, call->collective);
@@ -241,14 +195,9 @@ void mpi_meet_where_wanted(const struct mpi_call *call)
 
 struct mpi_comm *mpi_gate_claimed(const struct mpi_call *call, int nranks, enum reason *why)
 {
-    struct mpi_comm *c;
-
-    if (call->nonblocking)
-        return gate_started(call, nranks, call->total, why);
-    c = mpi_gate_comm(call->comm, nranks, call->collective, SIZES_CLAIMED, call->total, why);
-    if (*why == REASON_SLOWER || *why == REASON_SHORT)
-        settled_keep(mpi_comm_find(call->comm), call, NULL, *why);
-    return c;
+    return call->nonblocking ? gate_started(call, nranks, call->total, why)
+                             : mpi_gate_comm(call->comm, nranks, call->collective, SIZES_CLAIMED,
+                                             call->total, why);
 }
 
 struct mpi_comm *mpi_gate_agreed(const struct mpi_call *call, int nranks, enum reason *why)

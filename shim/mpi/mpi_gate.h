@@ -10,21 +10,19 @@
 #include "shim/decide/count.h"
 #include "shim/decide/gate.h"
 #include "shim/mpi/alike.h"
-#include "shim/mpi/first.h"
+#include "shim/mpi/outlay.h"
 #include "shim/mpi/reroute.h"
 #include "shim/mpi/vectors.h"
 #include "transports/cuda_memory.h"
 
 /* Is rerouting on, and is a call of that many bytes worth a look? Inlined into the wrappers,
-   because most calls of a program end here. least: mpi_process.least_bytes, or
-   settings.cfg.min_bytes if ranks have to tell each other sizes, which costs more than the
-   library's own algorithms gain. In the latter case a call without bytes is worth a question: other
-   ranks may have some. */
-static inline enum reason gate_size(uint64_t total, uint64_t least)
+   because most calls of a program end here. Where ranks compare their sizes, a call without bytes
+   is worth a question: other ranks may have some. */
+static inline enum reason gate_size(uint64_t total)
 {
     if (mpi_process.verdict != REASON_NONE)
         return mpi_process.verdict;
-    if (total < least)
+    if (gate_bytes(total))
         return REASON_SMALL;
     return total || alike_asked() ? REASON_NONE : REASON_EMPTY;
 }
@@ -41,14 +39,14 @@ static inline int mpi_gate_passes(enum plan_collective collective, MPI_Count cou
     uint64_t total = 0;
     int size = 1;
 
-    if (__atomic_load_n(&first_wanted, __ATOMIC_RELAXED) || cuda_present())
+    if (__atomic_load_n(&outlay_wanted, __ATOMIC_RELAXED) || cuda_present())
         return 0;
     if (!why) {
         if (bytes_of(count, type, &total) < 0 ||
             (comm != MPI_COMM_NULL && mpi.Comm_size(comm, &size) != MPI_SUCCESS) ||
             bytes_of_all(total, size, &total) < 0)
             return 0;
-        why = total < mpi_process.least_bytes ? REASON_SMALL : REASON_NONE;
+        why = gate_bytes(total);
     }
     if (!why)
         return 0;
@@ -67,9 +65,7 @@ enum reason mpi_gate_rooted(MPI_Comm comm, int root, enum plan_collective c, int
 /*
  * The rest of the gate, collective if the ranks have not met. Returns NULL and *why if the call
  * runs natively. nranks: the size of the communicator. sizes: SIZES_AGREED if the ranks have told
- * each other their sizes; otherwise the first call is the library's (first.h). total: bytes of the
- * collective. Below COLLSHIM_MIN_BYTES only the library's own algorithms are contenders, on
- * communicators that have seen many small calls.
+ * each other their sizes. total: bytes of the collective.
  */
 enum gate_sizes { SIZES_CLAIMED, SIZES_AGREED };
 struct mpi_comm *mpi_gate_comm(MPI_Comm comm, int nranks, enum plan_collective c,
@@ -90,7 +86,7 @@ struct mpi_comm *mpi_gate_agreed(const struct mpi_call *call, int nranks, enum r
 void mpi_meet_where_wanted(const struct mpi_call *call);
 static inline void mpi_meet_if_small(const struct mpi_call *call, enum reason why)
 {
-    if (__atomic_load_n(&first_wanted, __ATOMIC_RELAXED) && why == REASON_SMALL)
+    if (__atomic_load_n(&outlay_wanted, __ATOMIC_RELAXED) && why == REASON_SMALL)
         mpi_meet_where_wanted(call);
 }
 

@@ -135,8 +135,7 @@ static int neighbor_run(const struct neighbor_arguments *a)
                             .buffers = neighbor_buffers};
 
     if (why) {
-        count_native(a->collective, why);
-        return library_call(&call);
+        return library_serves(&call, why);
     }
     if (nb->unknown && call.nonblocking && !call.persistent) {
         *call.nonblocking = MPI_REQUEST_NULL; /* the others may know that it is rerouted */

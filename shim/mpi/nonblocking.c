@@ -7,8 +7,8 @@
 #include "shim/decide/choose.h"
 #include "shim/decide/count.h"
 #include "shim/mpi/alltoallv_matrix.h"
-#include "shim/mpi/first.h"
 #include "shim/mpi/grequest.h"
+#include "shim/mpi/outlay.h"
 #include "shim/mpi/pending.h"
 #include "shim/mpi/slices.h"
 #include "shim/mpi/unsized.h"
@@ -128,7 +128,7 @@ static void want_team(struct mpi_comm *c, const struct mpi_call *call)
     if (!c->team.starting || c->wants_team || !slices_possible(call))
         return;
     c->wants_team = 1;
-    __atomic_add_fetch(&first_wanted, 1, __ATOMIC_RELAXED);
+    __atomic_add_fetch(&outlay_wanted, 1, __ATOMIC_RELAXED);
 }
 
 /* As serve_prepare, by one process. Where helpers carry the call, this is what is done without

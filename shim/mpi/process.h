@@ -21,7 +21,6 @@ struct mpi_process {
     MPI_Errhandler errors_return; /* the library's number for MPI_ERRORS_RETURN */
     enum reason verdict; /* REASON_NONE once MPI_Init has agreed; else why nothing is rerouted */
     int world_rank, world_size;
-    uint64_t least_bytes;    /* of a collective, below which no call is looked at */
     int progresses;          /* the libraries of all ranks progress calls of ours (progress.h) */
     int cuda_aware;          /* the library takes pointers to device memory; known after MPI_Init */
     int keyval;              /* of the communicator state; MPI_KEYVAL_INVALID before MPI_Init */

@@ -51,7 +51,7 @@ static unsigned kind_of(const struct mpi_comm *c, const struct mpi_call *call)
  * The library's own algorithms that the guard may try at once, behind the n of ours. Returns how
  * many in all. A large call of one is tried where a smaller one was not far behind: the model knows
  * neither the library's protocols nor its bugs, and one trial may cost more than the first calls
- * gain. The others come later.
+ * gain.
  */
 static int add_variants(const struct mpi_comm *c, const struct mpi_call *call,
                         struct plan_candidate *list, int n)
@@ -67,29 +67,6 @@ static int add_variants(const struct mpi_comm *c, const struct mpi_call *call,
                            &list[first + i], PLAN_WORTH_TIMES))
             list[n++] = list[first + i];
     return n;
-}
-
-/* The library's other algorithms, which the guard tries later. Returns how many; list has room for
-   GUARD_RESERVES. */
-static int find_later(const struct mpi_call *call, const struct tuning_row *row,
-                      const struct plan_candidate *first, int n, struct plan_candidate *list)
-{
-    struct plan_request q = call->request;
-    struct plan_candidate named[PLAN_CANDIDATES];
-    int later = 0, all;
-
-    if (!n || q.memory == PLAN_ON_DEVICE || settings.choice[call->collective].variant[0] ||
-        choose_named(&q, row, named))
-        return 0;
-    all = plan_variant_all(&variants_usable, &call->request, call->total, list, GUARD_RESERVES);
-    for (int i = 0; i < all; i++) {
-        int is_first = 0;
-        for (int k = 0; k < n; k++)
-            is_first |= first[k].algorithm == list[i].algorithm;
-        if (!is_first)
-            list[later++] = list[i];
-    }
-    return later;
 }
 
 /* Has the program's error handler run? It may have freed the communicator. */
@@ -110,9 +87,8 @@ static int find_candidates(const struct mpi_comm *c, const struct mpi_call *call
 
     q.chunk_bytes = chunk;
     if (!choose_named(&q, row, list)) {
-        int n = gate_bytes(call->total)  ? 0
-                : settings.cfg.min_bytes ? plan_candidates(&q, list, PLAN_CANDIDATES)
-                                         : plan_candidates_all(&q, list, PLAN_CANDIDATES);
+        int n = settings.cfg.min_bytes ? plan_candidates(&q, list, PLAN_CANDIDATES)
+                                       : plan_candidates_all(&q, list, PLAN_CANDIDATES);
 
         return add_variants(c, call, list, n);
     }
@@ -212,8 +188,6 @@ static void conclude(struct mpi_comm *c)
     if (c->rank == 0)
         count_verdict(due.collective, due.total, &e->verdict, &e->before);
     stored_learn(c, e, due.collective, due.kind);
-    if (e->is_short)
-        e->why = REASON_SHORT;
     if (guard_is_news(e))
         tell_verdict(c, e, due.collective, due.total);
 }
@@ -234,8 +208,6 @@ static struct mpi_outcome run_contender(struct mpi_comm *c, struct guard_entry *
 
     if (contender != GUARD_NATIVE) {
         why = serve_prepare_all(c, call, &e->reroute[contender - 1], &ready, &rc);
-        if (!timed && !why && ready.variant)
-            settled_keep(c, call, ready.variant, REASON_NONE);
         start = timed ? count_now() : 0;
         if (timed && call->begun > 0)
             began = start = call->begun;
@@ -273,15 +245,13 @@ static struct mpi_outcome run_guarded(struct mpi_comm *c, struct guard_entry *e,
 
     nonblocking_looked_at[call->collective] = 1;
     if (guard_wants_candidates(e)) {
-        struct plan_candidate list[GUARD_REROUTES], later[GUARD_RESERVES];
+        struct plan_candidate list[GUARD_REROUTES];
         int n = find_candidates(c, call, row, list);
 
         guard_begin(&c->guard, e, call->total, list, n, take_warm(c, call->collective));
         e->why = n ? REASON_NONE : choose_why_nothing(&call->request);
         if (!n)
             return serve_natively(call, e->why);
-        guard_reserve(e, later, find_later(call, row, list, n, later),
-                      gate_bytes(call->total) ? stored_first_few(call->collective) : 0);
         if (stored_recall(c, e, call->collective, kind_of(c, call)) && c->rank == 0)
             tell_recalled(c, e, call);
     }
@@ -308,8 +278,7 @@ static enum reason find_helpers(struct mpi_comm *c, const struct mpi_call *call,
 
 static struct mpi_outcome choose_and_run(struct mpi_comm *c, const struct mpi_call *call)
 {
-    const struct tuning_row *row =
-        gate_bytes(call->total) ? NULL : choose_row(&call->request, call->total);
+    const struct tuning_row *row = choose_row(&call->request, call->total);
 
     if (row && !row->algorithm)
         return serve_natively(call, REASON_PROFILE);
@@ -401,7 +370,7 @@ struct mpi_outcome mpi_reroute(struct mpi_comm *c, const struct mpi_call *given)
     mpi_enter();
     if (!call.nonblocking)
         catch_up(c, &call);
-    rc = gate_bytes(call.total) || call.nonblocking ? MPI_SUCCESS : get_known(c, &call, &why);
+    rc = call.nonblocking ? MPI_SUCCESS : get_known(c, &call, &why);
     o = rc                 ? serve_failed(rc)
         : why              ? serve_natively(&call, why)
         : call.persistent  ? persistent_run(c, &call)

@@ -43,7 +43,6 @@ struct call_form {
 struct library_buffer;
 struct matrix_call;
 struct mpi_comm;
-struct settled_call;
 struct mpi_call {
     enum plan_collective collective;
     MPI_Comm comm;
@@ -93,9 +92,6 @@ struct mpi_call {
     int wrong;    /* an MPI code: this rank cannot serve the call (mpi_reroute_wrong); or 0 */
     int combines; /* reduction is set */
     struct reduction reduction;
-
-    const struct settled_call *settled; /* a blocking call that may come again (settled.h), or NULL
-                                         */
 
     double begun; /* where plans are new with every call: when it began, less what agreeing took, so
                      that the guard counts both against a reroute; else 0 */

@@ -11,7 +11,6 @@
 #include "shim/mpi/mpi_gate.h"
 #include "shim/mpi/nonblocking.h"
 #include "shim/mpi/refused.h"
-#include "shim/mpi/settled.h"
 #include "shim/mpi/sizes.h"
 #include "shim/mpi/unsized.h"
 
@@ -130,12 +129,6 @@ static void rooted_begin(const struct rooted *a, struct mpi_call *call)
     call->persistent = a->form.persistent;
 }
 
-static int run_natively(const struct mpi_call *call, enum reason why)
-{
-    count_native(call->collective, why);
-    return library_call(call);
-}
-
 int rooted_run(struct rooted *a, struct mpi_call *call, rooted_fill fill)
 {
     FLOATS_OURS;
@@ -149,18 +142,9 @@ int rooted_run(struct rooted *a, struct mpi_call *call, rooted_fill fill)
         int wrong = rank == a->root ? bytes_of(a->all.count, a->all.type, &block)
                                     : bytes_of(a->own.count, a->own.type, &block);
 
-        why = wrong || bytes_of_all(block, size, &call->total)
-                  ? REASON_ARGUMENTS
-                  : gate_size(call->total, mpi_process.least_bytes);
+        why = wrong || bytes_of_all(block, size, &call->total) ? REASON_ARGUMENTS
+                                                               : gate_size(call->total);
     }
-    struct settled_call again = {.like = settled_of_two(a->form.native, a->own.count, a->own.type,
-                                                        a->all.count, a->all.type, a->root),
-                                 .buffers = SETTLED_AT_ROOT,
-                                 .own = a->own.buffer,
-                                 .all = a->all.buffer};
-    int rc;
-    if (!why && settled_again(call, &again, &rc))
-        return rc;
     if (!why && rooted_refused(a, call->collective, size, rank))
         why = REASON_ARGUMENTS;
     if (!why)
@@ -169,7 +153,7 @@ int rooted_run(struct rooted *a, struct mpi_call *call, rooted_fill fill)
         call->request.nbytes = (size_t)block;
         return rooted_reroute(c, a, call, fill).rc;
     }
-    return run_natively(call, why);
+    return library_serves(call, why);
 }
 
 /* This rank's knowledge of the sizes. */
@@ -289,7 +273,7 @@ static int start_v(struct rooted *a, struct mpi_call *call, rooted_fill fill)
         why = unsized_judge(c, call, a->root, (size_t)size,
                             !!(c->rerouted & 1u << call->collective), &u);
     if (why)
-        return run_natively(call, why);
+        return library_serves(call, why);
     call->room = u ? malloc((size_t)size * (TOLD_EACH + VECTORS_EACH)) : NULL;
     int lacks = !call->room || keep_types(u, a, rank) != MPI_SUCCESS;
     struct told t = told_in(call->room, size);
@@ -321,17 +305,17 @@ int rooted_run_v(struct rooted *a, struct mpi_call *call, rooted_fill fill)
 
     rooted_begin(a, call);
     if (refused_v(a, call->collective))
-        return run_natively(call, REASON_ARGUMENTS);
+        return library_serves(call, REASON_ARGUMENTS);
     if (call->nonblocking && !call->persistent)
         return start_v(a, call, fill);
     if (!call->persistent && sizes_wait(a->comm, call->collective))
-        return run_natively(call, REASON_SIZES);
+        return library_serves(call, REASON_SIZES);
     enum reason why = mpi_gate_rooted(a->comm, a->root, call->collective, &size, &rank);
     if (!why)
         c = call->persistent ? plan_once(a, call, size, rank, &why)
                              : plan_now(a, call, size, rank, &why);
     if (!c)
-        return run_natively(call, why);
+        return library_serves(call, why);
     nonblocking_room(c, call, &bytes, &offset);
     int rc = sizes_share(c, a->root, a->all.counts, a->all.type, bytes, offset);
     if (rc != MPI_SUCCESS) {

@@ -14,15 +14,9 @@ int WRAP(FORM(Scatter, scatter))(const void *sendbuf, COUNT sendcount, MPI_Datat
                                  void *recvbuf, COUNT recvcount, MPI_Datatype recvtype, int root,
                                  MPI_Comm comm FORM_PARAMETERS)
 {
-    MPI_Comm by = comm;
-    if (FORM_AGAIN(&by, recvbuf, sendbuf,
-                   settled_of_two(NATIVE(FORM(Scatter, scatter)), recvcount, recvtype, sendcount,
-                                  sendtype, root)) ||
-        FORM_PASSES(nonblocking_unjudged(COLL_SCATTER)))
-        return FORM_END(comm, by,
-                        LIBRARY(FORM(Scatter, scatter))(sendbuf, sendcount, sendtype, recvbuf,
-                                                        recvcount, recvtype, root,
-                                                        by FORM_ARGUMENTS));
+    if (FORM_PASSES(nonblocking_unjudged(COLL_SCATTER)))
+        return LIBRARY(FORM(Scatter, scatter))(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+                                               recvtype, root, comm FORM_ARGUMENTS);
     return scatter(&(struct rooted){
         .all = {.buffer = (char *)(uintptr_t)sendbuf, .count = sendcount, .type = sendtype},
         .own = {.buffer = recvbuf, .count = recvcount, .type = recvtype},

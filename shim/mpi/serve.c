@@ -145,23 +145,15 @@ static struct mpi_outcome run_plan(struct mpi_comm *c, const struct ready *ready
     return serve_failed(serve_code(rc));
 }
 
-int serve_variant(struct mpi_comm *c, const struct plan_variant *v,
-                  const struct variant_comm *place, struct mpi_call *call)
-{
-    double start = settings_want_report() ? count_now() : 0;
-    int rc = variants_run(c, v, place, call);
-
-    count_rerouted(call->collective, &v->row, 1, call->total,
-                   settings_want_report() ? count_now() - start : 0);
-    return rc;
-}
-
 static struct mpi_outcome run_variant(struct mpi_comm *c, const struct ready *ready)
 {
-    const struct plan_variant *v = ready->variant;
     struct mpi_call own = ready->call;
+    double start = settings_want_report() ? count_now() : 0;
+    int rc = variants_run(c, ready->variant, &own);
 
-    return serve_failed(serve_variant(c, v, variants_place(c, v), &own));
+    count_rerouted(own.collective, &ready->variant->row, 1, own.total,
+                   settings_want_report() ? count_now() - start : 0);
+    return serve_failed(rc);
 }
 
 static int call_for_program(const struct mpi_call *call)

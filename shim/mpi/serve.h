@@ -59,10 +59,6 @@ struct mpi_outcome serve_in_mode(struct mpi_comm *c, const struct ready *ready, 
    and tells if not. */
 void serve_compare(struct mpi_comm *c, const struct ready *ready, const struct staging *s);
 
-/* By one of the library's own algorithms: as variants_run. */
-int serve_variant(struct mpi_comm *c, const struct plan_variant *v,
-                  const struct variant_comm *place, struct mpi_call *call);
-
 /* By the library, as it likes. */
 struct mpi_outcome serve_natively(const struct mpi_call *call, enum reason why);
 

@@ -131,7 +131,7 @@ static enum reason root_knows(MPI_Comm comm, const struct sizes_claim *claim)
     quiet_end(&quiet);
     if (rc != MPI_SUCCESS || total > MOST_BYTES)
         return REASON_ARGUMENTS;
-    return gate_size(total, settings.cfg.min_bytes);
+    return gate_size(total);
 }
 
 enum reason sizes_agree_once(MPI_Comm comm, int n, const struct sizes_claim *claim, uint64_t *total)
@@ -150,7 +150,7 @@ enum reason sizes_agree_once(MPI_Comm comm, int n, const struct sizes_claim *cla
     if (rc != MPI_SUCCESS || all[0] || all[1] != all[2])
         return REASON_ARGUMENTS;
     *total = (uint64_t)all[2];
-    return gate_size(*total, settings.cfg.min_bytes);
+    return gate_size(*total);
 }
 
 enum reason sizes_agree(MPI_Comm comm, int n, enum plan_collective c,

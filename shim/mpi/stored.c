@@ -5,11 +5,7 @@
 #include <string.h>
 
 #include "shim/decide/store.h"
-#include "shim/mpi/first.h"
 #include "shim/mpi/process.h"
-
-static uint32_t gains,
-    gains_near; /* collectives with a gain in small calls, or just above; a bit each */
 
 static void lower(void *value, const void *child)
 {
@@ -46,20 +42,7 @@ int stored_share(const struct tree *t)
     rc = tree_down(t, room, sizeof room);
     if (rc == MPI_SUCCESS)
         rc = agree_on(t, store_open(room, mpi_process.library_version) == 0);
-    uint64_t least = settings.cfg.min_bytes; /* a row is of sizes up to twice its own */
-    gains = store_gains(0, least);
-    gains_near = store_gains(least / 2 + 1, STORED_NEAR * least);
     return rc;
-}
-
-uint32_t stored_first_few(enum plan_collective collective)
-{
-    return gains >> collective & 1 ? STORED_FEW : FIRST_FEW;
-}
-
-int stored_gains_near(enum plan_collective collective)
-{
-    return gains_near >> collective & 1;
 }
 
 int stored_recall(struct mpi_comm *c, struct guard_entry *e, enum plan_collective collective,

@@ -20,16 +20,6 @@ int stored_share(const struct tree *t);
 int stored_recall(struct mpi_comm *c, struct guard_entry *e, enum plan_collective collective,
                   unsigned kind);
 
-/* A communicator's small calls of the collective that are the library's, until its ranks meet
-   (first.h): fewer where an earlier job found a gain. The same on all ranks. */
-enum { STORED_FEW = 32 };
-uint32_t stored_first_few(enum plan_collective collective);
-
-/* Has an earlier job found a gain in calls of it from COLLSHIM_MIN_BYTES on, below STORED_NEAR
-   times as many bytes? The same on all ranks. */
-enum { STORED_NEAR = 2 };
-int stored_gains_near(enum plan_collective collective);
-
 /* The entry has a verdict; on all ranks. */
 void stored_learn(const struct mpi_comm *c, const struct guard_entry *e,
                   enum plan_collective collective, unsigned kind);

@@ -11,7 +11,6 @@
 #include "shim/mpi/library.h"
 
 struct variant_set variants_usable;
-static unsigned served; /* collectives with one that is usable, a bit each */
 
 static const struct variant_way *const ways[] = {&variants_openmpi, &variants_mpich};
 static const struct variant_way *way; /* NULL: of no library here */
@@ -33,26 +32,6 @@ void variants_offer(struct variant_set *set)
 void variants_agreed(const struct variant_set *set)
 {
     variants_usable = *set;
-    served = 0;
-    for (int i = 0; i < plan_variant_count; i++)
-        if (variant_set_has(set, i))
-            served |= 1u << plan_variants[i].collective;
-}
-
-int variants_exist(enum plan_collective c)
-{
-    return (served >> c & 1) != 0;
-}
-
-uint64_t variants_least_bytes(void)
-{
-    uint64_t least = settings.cfg.min_bytes;
-
-    for (int c = 0; c < COLL_COUNT; c++)
-        if (variants_exist((enum plan_collective)c) && choose_is_guarded((enum plan_collective)c) &&
-            least > VARIANTS_LEAST_BYTES)
-            least = VARIANTS_LEAST_BYTES;
-    return least;
 }
 
 void variants_close(void)
@@ -199,25 +178,9 @@ enum reason variants_prepare(struct mpi_comm *c, const struct plan_variant *v,
     return own->comm == MPI_COMM_NULL ? REASON_VARIANT : REASON_NONE;
 }
 
-struct variant_comm *variants_place(struct mpi_comm *c, const struct plan_variant *v)
+int variants_run(struct mpi_comm *c, const struct plan_variant *v, struct mpi_call *call)
 {
-    return way->make_begin ? find(&c->variants, v) : NULL;
-}
-
-int variants_place_is(const struct variant_comm *place, const struct plan_variant *v)
-{
-    return place->like && is_like(place->like, v) && place->comm != MPI_COMM_NULL;
-}
-
-void variants_use(const struct mpi_comm *c, struct variant_comm *place, uint32_t later)
-{
-    if (place)
-        place->used = calls_of(c) + later;
-}
-
-int variants_run(struct mpi_comm *c, const struct plan_variant *v, const struct variant_comm *place,
-                 struct mpi_call *call)
-{
+    const struct variant_comm *place = way->make_begin ? find(&c->variants, v) : NULL;
     int (*native)(const struct mpi_call *) = call->native;
     MPI_Comm comm = call->comm;
 

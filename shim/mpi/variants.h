@@ -28,7 +28,7 @@ struct mpi_call;
 /* Private communicators of Open MPI's variants; one serves all collectives that have the same
    number. Where another one is needed, it takes the place of one that was not used for so many
    calls that the guard counted. Owned by the communicator's state, all zero at first. */
-enum { VARIANTS_MADE = 12, VARIANTS_IDLE = 4000, VARIANTS_LEAST_BYTES = 1024 };
+enum { VARIANTS_MADE = 12, VARIANTS_IDLE = 4000 };
 
 /* How many are tried beside ours; bytes of a call up to which they may be tried first. */
 enum { VARIANTS_BESIDE = 2, VARIANTS_FREE_BYTES = 256 << 10 };
@@ -53,13 +53,6 @@ void variants_offer(struct variant_set *set);
 void variants_agreed(const struct variant_set *set);
 extern struct variant_set variants_usable;
 
-/* Is there any for the collective? The same on all ranks. */
-int variants_exist(enum plan_collective c);
-
-/* Calls of the collective are worth a look from this many bytes on (of the whole collective), if
-   the guard may choose among variants; otherwise from COLLSHIM_MIN_BYTES on. */
-uint64_t variants_least_bytes(void);
-
 /* Before the library's MPI_Finalize. */
 void variants_close(void);
 
@@ -74,16 +67,9 @@ const struct plan_variant *variants_named(enum plan_collective c);
 enum reason variants_prepare(struct mpi_comm *c, const struct plan_variant *v,
                              const struct mpi_call *call);
 
-/* Its communicator, prepared; NULL: it needs none. is: is it still that variant's? use: it is
-   needed by the call that was counted last, or so many calls later. */
-struct variant_comm *variants_place(struct mpi_comm *c, const struct plan_variant *v);
-int variants_place_is(const struct variant_comm *place, const struct plan_variant *v);
-void variants_use(const struct mpi_comm *c, struct variant_comm *place, uint32_t later);
-
 /* The call; prepared. It has another communicator and function meanwhile. Returns an MPI code, of
    which no error handler has heard. */
-int variants_run(struct mpi_comm *c, const struct plan_variant *v, const struct variant_comm *place,
-                 struct mpi_call *call);
+int variants_run(struct mpi_comm *c, const struct plan_variant *v, struct mpi_call *call);
 
 void variants_free(struct variants *v);
 

@@ -48,28 +48,6 @@ stores() {
     want_store_used
     finish
 
-    # Small calls wait for 2000 of them, but for 32 where an earlier job found a gain.
-    local gain few
-    for gain in 0.500:32 0.950:2000; do
-        few=${gain#*:}
-        sed -n "1p; 2s/ .*/ allreduce 0 8K native:ring ppg=1 ratio=${gain%:*} spread=0.050 jobs=1 day=20000/p" "$tmp/store" >"$tmp/small"
-        begin "a row of small calls with a ratio of ${gain%:*}: the library has the first $few"
-        launch 4 COLLSHIM_MIN_BYTES=65536 COLLSHIM_STORE="$tmp/small" -- "$programs/variants" 7 small
-        want_right
-        want_number allreduce '.native["smaller than COLLSHIM_MIN_BYTES"]' -eq $((4 * (few + 6)))
-        finish
-    done
-
-    # Reductions just above the threshold wait, but where an earlier job found a gain there.
-    for gain in 0.500:-eq 0.950:-gt; do
-        sed -n "1p; 2s/ .*/ allreduce 0 64K native:ring ppg=1 ratio=${gain%:*} spread=0.050 jobs=1 day=20000/p" "$tmp/store" >"$tmp/near"
-        begin "a row of calls just above the threshold with a ratio of ${gain%:*}: do calls wait?"
-        launch 4 COLLSHIM_MIN_BYTES=65536 COLLSHIM_STORE="$tmp/near" -- "$programs/brief" 7 1 30 100000
-        want_right
-        want_patient "${gain#*:}" 0
-        finish
-    done
-
     # Rows for what no longer exists, a cut one, and no text at all, behind the good ones.
     { sed -n 's/ [a-z_]* ppg=/ gone_since ppg=/p' "$tmp/store"; printf 'x y\n%0600d\nMPI/1/1x2/0 allreduce 0 ' 0; head -c 300 /dev/urandom; } >"$tmp/odd"
     cat "$tmp/odd" >>"$tmp/store"

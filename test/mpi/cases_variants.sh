@@ -116,62 +116,6 @@ left_alone() {
     finish
 }
 
-# Below COLLSHIM_MIN_BYTES: 200 calls of a communicator are the library's; then the guard tries its algorithms.
-small_calls() {
-    begin "small calls: the guard tries the library's own algorithms, after 2000"
-    launch 4 COLLSHIM_MIN_BYTES=65536 -- "$programs/variants" 7 small
-    want_right
-    want_lines
-    want_number allreduce '.native["smaller than COLLSHIM_MIN_BYTES"]' -eq $((4 * 2006))
-    want_number allreduce '.native["the library\u0027s turn in a trial of the guard"]' -gt 0
-    want_number allreduce '.algorithms | with_entries(select(.key | startswith("native:"))) | add' -gt 0
-    want_number allreduce '.algorithms | with_entries(select(.key | startswith("native:") | not)) | add' -eq 0
-    finish
-
-    # Three are tried at first, so more are out of the reserve. MPICH has no more.
-    if [[ $kin == openmpi ]]; then
-        begin "small calls: in a long job further algorithms come, one at a time"
-        launch 4 COLLSHIM_MIN_BYTES=65536 -- "$programs/variants" 7 long
-        want_right
-        want_lines
-        want_number allreduce '.algorithms | keys | map(select(startswith("native:"))) | length' -gt 3
-        finish
-    fi
-
-    begin "small calls: none is looked at with COLLSHIM_REPRODUCIBLE=1"
-    launch 4 COLLSHIM_MIN_BYTES=65536 COLLSHIM_REPRODUCIBLE=1 -- "$programs/variants" 7 small
-    want_right
-    want_lines
-    want_number allreduce '.native["smaller than COLLSHIM_MIN_BYTES"]' -eq $((4 * 2106))
-    want_number allreduce .rerouted -eq 0
-    finish
-}
-
-# Calls like earlier ones go the same way, also where some ranks have types that must be asked about.
-calls_again() {
-    local collective
-    begin "small calls: again and again, a few kinds of calls in random order"
-    launch 4 COLLSHIM_MIN_BYTES=65536 -- "$programs/again" "$seed"
-    want_right
-    want_lines
-    for collective in allreduce alltoall gather; do
-        [ "$(expected "$collective")" -eq 0 ] ||
-            want_number "$collective" '.rerouted + ([.native[]] | add)' -eq $((4 * $(expected "$collective")))
-    done
-    want_number allreduce '.native["the guard measured that the library is at least as fast"] + .rerouted' -gt 0
-    finish
-}
-
-# The guard looks at the same calls on all ranks, though some ranks ask at each call and others at few.
-counts_passed() {
-    begin "small calls: those that pass unasked count, with a report and without"
-    for where in "$tmp/report.json" ""; do
-        launch 4 COLLSHIM_MIN_BYTES=65536 COLLSHIM_REPORT="$where" -- "$programs/again" "$seed" 0
-        want_right
-    done
-    finish
-}
-
 cases_variants() {
     local cannot="the library cannot be told to use that algorithm here"
     local line="COLLSHIM_ALGORITHM: allreduce=native:recursive_doubling: this library cannot be told to use that here; it can use: *"
@@ -180,15 +124,11 @@ cases_variants() {
     variants_of differential mixed allgather allgatherv
     variants_of reductions "$sums" allreduce reduce reduce_scatter reduce_scatter_block bcast scan exscan
     variants_of rooted mixed gather scatter alltoall
-    variants_of again mixed alltoall
     variants_of exchange mixed alltoallv alltoallw gatherv scatterv
     case $kin in
         openmpi) variant_bits 4 basic_linear=1 recursive_doubling=3 ring=4 ;;
         mpich) variant_bits 5 recursive_doubling=0 smp=0 ;;
     esac
-    small_calls
-    calls_again
-    counts_passed
     left_alone "no variants under MPI_THREAD_MULTIPLE" 24 "$cannot" "$line" -- multiple
     begin "a variant that does not exist"
     launch 4 COLLSHIM_ALGORITHM=allreduce=native:rings -- "$programs/variants" 7

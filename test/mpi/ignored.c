@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Arguments that MPI ignores on a rank are anything: ignored [SEED [CALLS [AGAIN]]]
+ * Arguments that MPI ignores on a rank are anything: ignored [SEED [CALLS]]
  *
  * Random calls of every function, form and width (random_call.h). Away from the root, and in place,
  * what has no meaning there is an address that is none, a negative count, and a type that is a
  * number, was freed, or is MPI_DATATYPE_NULL. So are the displacements of empty blocks, the vectors
  * of a rank without neighbours, and all buffers of a rank that passes MPI_PROC_NULL as the root.
- * AGAIN small calls of some functions follow, with the same arguments each time. Last come blocks
- * at absolute displacements on MPI_BOTTOM, of which one rank has none.
+ * Last come blocks at absolute displacements on MPI_BOTTOM, of which one rank has none.
  *
  * A library may look at such arguments itself (library_fails). These calls are left out, and named.
  */
@@ -51,9 +50,9 @@
 #define WIDTH wide
 #include "test/mpi/given_call.h"
 
-enum { PLACES = 3, MOST = 300, SETTLED = 512, HALO = 20000 };
 enum form { BLOCKING, STARTED, PERSISTENT_CALL, FORMS };
 enum junk { NUMBER, FREED, NULL_HANDLE, JUNK };
+enum { PLACES = 3, MOST = 300, HALO = 20000 };
 
 static const char *const form_names[FORMS] = {"blocking", "nonblocking", "persistent"};
 static const char *const junk_names[JUNK] = {"a number", "freed", "MPI_DATATYPE_NULL"};
@@ -207,43 +206,6 @@ static void one_call(int number)
     call_free(&c);
 }
 
-/* A small call, as it comes thousands of times. */
-static void one_again(enum collective what, int root, int in_place, int number)
-{
-    static int in[SETTLED * MOST_RANKS], out[SETTLED * MOST_RANKS];
-    struct call c = {.what = what,
-                     .at = &places[0],
-                     .key = (uint64_t)number << 24,
-                     .n = SETTLED,
-                     .root = root,
-                     .in_place = in_place,
-                     .type = {MPI_INT, MPI_INT},
-                     .in = in,
-                     .out = out,
-                     .room = (size_t)SETTLED * (size_t)places[0].size};
-    struct given g;
-
-    call_fill(&c);
-    g = give(&c);
-    enum junk junk = (enum junk)(number % 900 / 300);
-    spoil(&g, &c, junk);
-    if (!library_fails(&c, BLOCKING, junk))
-        make(&g, BLOCKING, 0);
-    call_check(&c, "again and again");
-}
-
-static void many_again(int calls)
-{
-    for (int i = 0; i < calls && !failures; i++)
-        one_again(GATHER, 0, 0, i);
-    for (int i = 0; i < 900 && calls && !failures; i++) {
-        one_again(GATHER, 0, 1, i);
-        one_again(SCATTER, 0, i % 2, i);
-        one_again(ALLGATHER, 0, 1, i);
-        one_again(ALLTOALL, 0, 1, i);
-    }
-}
-
 /* Of a rank in the root's group that is not the root. Its buffers are nowhere; Open MPI 4 and
    MPICH 5 look at counts and types. */
 static void beside_the_root(enum form form, int wide)
@@ -381,7 +343,7 @@ static void at_bottom(int what, enum form form, int number)
 
 int main(int argc, char **argv)
 {
-    int calls = argc > 2 ? atoi(argv[2]) : 300, again = argc > 3 ? atoi(argv[3]) : 0, code;
+    int calls = argc > 2 ? atoi(argv[2]) : 300, code;
 
     MPI_Init(&argc, &argv);
     test_began("ignored", argc, argv);
@@ -390,7 +352,6 @@ int main(int argc, char **argv)
     places_make(places, PLACES);
     make_junk();
     make_ring();
-    many_again(again);
     for (int i = 0; i < calls && !failures; i++)
         one_call(i);
     for (int form = 0; form < FORMS; form++)

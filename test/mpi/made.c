@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Types of every constructor, and handles that mean the same: made [SEED [AGAIN]]
+ * Types of every constructor, and handles that mean the same: made [SEED]
  *
  * Each constructor, also with large counts where the library has them, makes a type of 12 ints.
- * Small and large calls send and receive elements of it; AGAIN small Bcasts come first. Types of
+ * Small and large calls send and receive elements of it. Types of
  * MPI_Type_create_f90_real and the like are broadcast too, and pairs of MPI_Type_get_value_index.
  * Then ranks sum up and compare integers of one size by a handle each.
  */
@@ -180,15 +180,13 @@ static void equal_handles(void)
 
 int main(int argc, char **argv)
 {
-    int again = argc > 2 ? atoi(argv[2]) : 0, code;
+    int code;
 
     MPI_Init(&argc, &argv);
     test_began("made", argc, argv);
     if (world_size > MOST_RANKS)
         MPI_Abort(MPI_COMM_WORLD, 2);
     make_types();
-    for (int i = 0; i < again && !failures; i++)
-        bcast(i % n, 40);
     for (int k = 0; k < n && !failures; k++) {
         others(k, 3);
         others(k, MOST_ELEMENTS);

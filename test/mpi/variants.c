@@ -6,8 +6,6 @@
  * bits. They are right in any order: within what rounding allows.
  *
  * HOW: multiple  MPI_Init_thread asks for MPI_THREAD_MULTIPLE; exit code 77 if it is not given
- *      small     2100 Allreduces of 8 KiB on MPI_COMM_WORLD, then 6 of 8 bytes
- *      long      8000 Allreduces of 1 KiB
  *      idup      a communicator is being made without waiting while the first of these calls are
  *                made; another call comes before that
  */
@@ -18,23 +16,6 @@
 enum { CALLS = 12, MOST = 40000 };
 
 static uint64_t hash = 1;
-
-/* Calls of one size, whose sums are exact. */
-static void small(int calls, int n)
-{
-    int mine[2048], all[2048];
-
-    for (int call = 0; call < calls; call++) {
-        for (int i = 0; i < n; i++)
-            mine[i] = world_rank + call + i;
-        MPI_Allreduce(mine, all, n, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-        for (int i = 0; i < n; i++)
-            if (all[i] != world_size * (world_size - 1) / 2 + world_size * (call + i)) {
-                fail("call %d of %d elements: element %d is %d", call, n, i, all[i]);
-                return;
-            }
-    }
-}
 
 /* Few elements and many: libraries and segments. */
 static int count_of(int call)
@@ -99,13 +80,7 @@ int main(int argc, char **argv)
         MPI_Allgather(&world_rank, 1, MPI_INT, all, 1, MPI_INT, MPI_COMM_WORLD);
         MPI_Comm_idup(MPI_COMM_WORLD, &copy, &request);
     }
-    if (!strcmp(how, "small")) {
-        small(2100, 2048);
-        small(6, 2);
-    }
-    if (!strcmp(how, "long"))
-        small(8000, 256);
-    for (int call = 0; call < CALLS && strcmp(how, "small") && strcmp(how, "long"); call++)
+    for (int call = 0; call < CALLS; call++)
         sum(call, MPI_COMM_WORLD);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     if (copy != MPI_COMM_NULL) {

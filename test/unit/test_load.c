@@ -101,39 +101,42 @@ START_TEST(test_load__unequal_nodes_and_rails)
 END_TEST
 
 /* A call of 16 ranks. size: of a block, of the vector, or of a message of an Alltoallv (0: to rank
-   0 alone, instead of to all). */
-static enum load_worth worth_measuring(const struct topo *t, enum plan_collective c, int to_all,
-                                       uint64_t size, int rank)
+   0 alone, instead of to all). Returns how many such calls come before the rails are measured like
+   that; 99: as many at least. */
+static int calls_before(enum load_worth worth, const struct topo *t, enum plan_collective c,
+                        int to_all, uint64_t size, int rank)
 {
     static uint64_t demand[16 * 16];
     static size_t bytes[16];
+    struct load_crossed crossed = {0};
+    int calls = 0;
 
     for (int i = 0; i < 16 * 16; i++)
         demand[i] = to_all || i % 16 == 0 ? size : 0;
     for (int r = 0; r < 16; r++)
         bytes[r] = size;
-    struct load_crossed crossed = {0};
-
-    return load_worth_measuring(
-        &(struct plan_request){.collective = c,
-                               .topo = t,
-                               .rank = rank,
-                               .root = 3,
-                               .nbytes = size,
-                               .bytes = c == COLL_GATHERV ? bytes : NULL,
-                               .demand = c == COLL_ALLTOALLV ? demand : NULL,
-                               .grain = 1,
-                               .chunk_bytes = 1},
-        &crossed);
+    struct plan_request q = {.collective = c,
+                             .topo = t,
+                             .rank = rank,
+                             .root = 3,
+                             .nbytes = size,
+                             .bytes = c == COLL_GATHERV ? bytes : NULL,
+                             .demand = c == COLL_ALLTOALLV ? demand : NULL,
+                             .grain = 1,
+                             .chunk_bytes = 1};
+    while (calls < 99 && load_worth_measuring(&q, 1. / 16, &crossed) < worth)
+        calls++;
+    return calls;
 }
 
-/* 3/4 MiB cross a rail, or, for the brief form, 160 KiB. */
-START_TEST(test_load__rails_are_measured_from_the_same_bytes_that_cross_on)
+/* In each of these calls 3/4 MiB cross a rail; a glance, the brief form and the whole send 96 KiB,
+   .8 and 2.6 MiB. */
+START_TEST(test_load__rails_are_measured_once_16_times_as_many_bytes_have_crossed)
 {
     static const struct {
         enum plan_collective c;
         int to_all;
-        uint64_t least;
+        uint64_t size;
     } cases[] = {
         {COLL_ALLGATHER, 1, 256 << 10}, /* blocks: of 12 ranks elsewhere, by 4 rails */
         {COLL_ALLREDUCE, 1, 2 << 20},   /* vector: 2 (4 - 1) times over 16 rails */
@@ -143,29 +146,27 @@ START_TEST(test_load__rails_are_measured_from_the_same_bytes_that_cross_on)
         {COLL_ALLTOALLV, 1, 64 << 10},  /* messages: likewise */
         {COLL_ALLTOALLV, 0, 256 << 10}, /* messages: 12 into one node */
     };
+    static const struct {
+        enum load_worth worth;
+        int calls;
+    } forms[] = {{LOAD_WORTH_GLANCE, 2}, {LOAD_WORTH_BRIEF, 18}, {LOAD_WORTH_FULL, 56}};
     struct topo *t = test_topo_parse("node:4 rank:4 rail:4"),
                 *one = test_topo_parse("node:1 rank:16");
     struct topo *known = test_topo_parse("node:4 rank:4 rail:4@100Mbit");
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         enum plan_collective c = cases[i].c;
-        uint64_t least = cases[i].least;
+        int all = cases[i].to_all;
 
-        for (int rank = 0; rank < 16; rank++) {
-            ck_assert_msg(
-                worth_measuring(t, c, cases[i].to_all, least, rank) == LOAD_WORTH_FULL &&
-                    worth_measuring(t, c, cases[i].to_all, least - 1, rank) == LOAD_WORTH_BRIEF,
-                "%s: not from %llu bytes on", plan_collective_name(c), (unsigned long long)least);
-            ck_assert(!worth_measuring(one, c, cases[i].to_all, 64 * least, rank));
-            ck_assert(!worth_measuring(known, c, cases[i].to_all, 64 * least, rank));
-        }
-        uint64_t briefly = (least * 160 + 767) / 768;
+        for (int k = 0; k < 3; k++)
+            for (int rank = 0; rank < 16; rank += 5) {
+                enum load_worth worth = forms[k].worth;
 
-        for (uint64_t size = 1; size <= 4 * least; size += size / 3 + 1)
-            ck_assert_int_eq(worth_measuring(t, c, cases[i].to_all, size, 0),
-                             size >= least     ? LOAD_WORTH_FULL
-                             : size >= briefly ? LOAD_WORTH_BRIEF
-                                               : LOAD_WORTH_NOTHING);
+                ck_assert_int_eq(calls_before(worth, t, c, all, cases[i].size, rank),
+                                 forms[k].calls);
+                ck_assert_int_eq(calls_before(worth, one, c, all, cases[i].size, rank), 99);
+                ck_assert_int_eq(calls_before(worth, known, c, all, cases[i].size, rank), 99);
+            }
     }
     topo_free(t);
     topo_free(one);
@@ -196,29 +197,17 @@ START_TEST(test_load__a_plan_crosses_with_what_other_nodes_send_and_get)
 }
 END_TEST
 
-START_TEST(test_load__many_small_calls_are_worth_measuring_together)
+START_TEST(test_load__calls_of_all_sizes_count)
 {
     struct topo *t = test_topo_parse("node:4 rank:4 rail:4");
-    struct plan_request q = {
-        .collective = COLL_ALLGATHER, .topo = t, .nbytes = 32 << 10, .grain = 1, .chunk_bytes = 1};
-    static const struct {
-        enum load_worth worth;
-        int kib; /* that have crossed */
-    } from[] = {
-        {LOAD_WORTH_GLANCE, 5 << 10}, {LOAD_WORTH_BRIEF, 32 << 10}, {LOAD_WORTH_FULL, 64 << 10}};
-    struct load_crossed crossed = {0};
-    int calls = 1;
-
-    for (size_t i = 0; i < sizeof from / sizeof *from; i++, calls++) {
-        while (load_worth_measuring(&q, &crossed) < from[i].worth) /* 96 KiB each */
-            calls++;
-        ck_assert_int_eq(calls, (from[i].kib + 95) / 96);
-    }
-
+    struct plan_request q = {.collective = COLL_ALLGATHER, .topo = t, .grain = 1, .chunk_bytes = 1};
     struct load_crossed mixed = {0};
-    for (calls = 1; load_worth_measuring(&q, &mixed) < LOAD_WORTH_BRIEF; calls++)
-        q.nbytes = calls % 2 ? 16 << 10 : 32 << 10; /* 96 KiB and 48 in turn */
-    ck_assert_int_eq(calls, 2 * (32 * 1024 / 144) + 1);
+    int calls = 0;
+
+    do
+        q.nbytes = calls++ % 2 ? 16 << 10 : 32 << 10; /* 96 KiB and 48 in turn */
+    while (load_worth_measuring(&q, 1. / 16, &mixed) < LOAD_WORTH_GLANCE);
+    ck_assert_int_eq(calls, 23); /* behind 22 of 72 KiB */
     topo_free(t);
 }
 END_TEST
@@ -230,9 +219,9 @@ Suite *suite_load(void)
 
     tcase_add_test(t, test_load__equal_nodes_have_the_bounds_of_table_III);
     tcase_add_test(t, test_load__unequal_nodes_and_rails);
-    tcase_add_test(t, test_load__rails_are_measured_from_the_same_bytes_that_cross_on);
+    tcase_add_test(t, test_load__rails_are_measured_once_16_times_as_many_bytes_have_crossed);
     tcase_add_test(t, test_load__a_plan_crosses_with_what_other_nodes_send_and_get);
-    tcase_add_test(t, test_load__many_small_calls_are_worth_measuring_together);
+    tcase_add_test(t, test_load__calls_of_all_sizes_count);
     suite_add_tcase(s, t);
     return s;
 }
