@@ -138,8 +138,8 @@ small_calls() {
         finish
     fi
 
-    begin "small calls: none is looked at with COLLSHIM_REPRODUCIBLE=1"
-    launch 4 COLLSHIM_MIN_BYTES=65536 COLLSHIM_REPRODUCIBLE=1 -- "$programs/variants" 7 small
+    begin "small calls: none is looked at with COLLSHIM_CHOOSE=model"
+    launch 4 COLLSHIM_MIN_BYTES=65536 COLLSHIM_CHOOSE=model -- "$programs/variants" 7 small
     want_right
     want_lines
     want_number allreduce '.native["smaller than COLLSHIM_MIN_BYTES"]' -eq $((4 * 2106))

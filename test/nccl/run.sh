@@ -453,7 +453,7 @@ guarded 'slow links inside hosts' 'near=0.5 far=200' native
 # Ranks of a host share what one message has of channels, at any rate of their links: schedules are made for
 # that.
 allreduce_seconds() { # LINKS
-  simulated LD_PRELOAD="$shim" "${every[@]:0:1}" COLLSHIM_GUARD=0 NCCLSIM='near=300 far=25' NCCL_RANKS_RATES=allreduce \
+  simulated LD_PRELOAD="$shim" "${every[@]:0:1}" COLLSHIM_CHOOSE=always NCCLSIM='near=300 far=25' NCCL_RANKS_RATES=allreduce \
     COLLSHIM_TOPOLOGY="node:2 gpu:4 rail:4@25GB/s link_nvlink:$1" "$ranks" --ranks 8 --hosts 2 --count 1048576 rates 2>/dev/null |
     jq -rR 'fromjson? | .seconds'
 }
@@ -681,7 +681,7 @@ fi
 
 # 7. Several processes per rank: the library's own algorithm in slices (one rank on each host), and by lanes.
 # CHOOSE=always: every call is cut.
-cut=(COLLSHIM_MIN_BYTES=1 COLLSHIM_GUARD=0 NCCL_RANKS_MARK="$tmp")
+cut=(COLLSHIM_MIN_BYTES=1 COLLSHIM_CHOOSE=always NCCL_RANKS_MARK="$tmp")
 ordinary=(premul_unseen nothing groups mixed_group init_in_group nonblocking blocked_stream two_streams destroy_early finalize
   abort async_error registered repeated recycled captured captured_first)
 helped() { # DESCRIPTION PROCESSES ALGORITHM VARIABLE=VALUE... PROGRAM...

@@ -95,8 +95,8 @@ mkdir -p "$tmp/site" && touch "$tmp/site/off"
 if [ -d /etc/collshim ]; then
   skip 'a site that has stopped collshim' '/etc/collshim is there'
 else
-  plays 'a site that has stopped collshim: the tuner' COLLSHIM_SITE="$tmp/site" COLLSHIM_PROFILE="$profile" chosen
-  plays 'a site that has stopped collshim: the profiler' COLLSHIM_SITE="$tmp/site" COLLSHIM_REPORT="$tmp/report" absent_profiler
+  plays 'a site that has stopped collshim: the tuner' COLLSHIM_TEST_SITE="$tmp/site" COLLSHIM_PROFILE="$profile" chosen
+  plays 'a site that has stopped collshim: the profiler' COLLSHIM_TEST_SITE="$tmp/site" COLLSHIM_REPORT="$tmp/report" absent_profiler
 fi
 
 # 4. Bad profiles: a line for each row, the others hold. With COLLSHIM_STRICT no communicator is made.

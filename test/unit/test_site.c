@@ -22,7 +22,7 @@ static void setup(void)
     folder_make(folder);
     snprintf(file, sizeof file, "%s/collshim.yaml", folder);
     snprintf(stop, sizeof stop, "%s/off", folder);
-    snprintf(variable, sizeof variable, "COLLSHIM_SITE=%s", folder);
+    snprintf(variable, sizeof variable, "COLLSHIM_TEST_SITE=%s", folder);
 }
 
 static void write_file(const char *path, const char *text)
@@ -248,8 +248,8 @@ END_TEST
 
 START_TEST(test_no_folder)
 {
-    ck_assert_int_eq(cfg_load(&c, (char *[]){"COLLSHIM_SITE=/nonexistent", NULL}), 1);
-    ck_assert(strstr(c.problem, "COLLSHIM_SITE=/nonexistent: no such folder") == c.problem);
+    ck_assert_int_eq(cfg_load(&c, (char *[]){"COLLSHIM_TEST_SITE=/nonexistent", NULL}), 1);
+    ck_assert(strstr(c.problem, "COLLSHIM_TEST_SITE=/nonexistent: no such folder") == c.problem);
     assert_takes_part();
     ck_assert_int_eq(load(NULL, NULL, NULL), 0); /* an empty one is none */
     assert_takes_part();
