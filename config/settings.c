@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The table of settings.def, expanded three times: into the rows that users see (cfg_rows), into
- * the readers of fields (fields), and into struct cfg itself (settings.h). All settings are read by
- * the same code, so that a new row needs no code. Rejected: a library such as libcyaml, because it
- * needs the schema a second time and stops at the first wrong value. Here every other value still
- * counts.
+ * the readers of fields (fields), and into struct cfg itself (settings.h). An old name has a row
+ * and a field too, and take_renamed carries its value over. All settings are read by the same code,
+ * so that a new row needs no code. Rejected: a library such as libcyaml, because it needs the
+ * schema a second time and stops at the first wrong value. Here every other value still counts.
  *
  * Nothing is printed and nothing is kept allocated. Problems are lines in the struct, because it is
  * known later which processes print (rank 0 only, or every process).
@@ -32,7 +32,7 @@ static const char *const origin_text[] = {"default", "site", "file", "environmen
 /* Names that belong to the project's own tools, not to this table. */
 static const char *const tool_prefixes[] = {"COLLSHIM_FABRIC", "COLLSHIM_BENCH"};
 
-const struct cfg_row cfg_rows[CFG_COUNT] = {
+const struct cfg_row cfg_rows[CFG_ALL] = {
 #define SETTING(field_, type_, variable_, default_, least_, most_, agreed_, meaning_)              \
     {.name = #field_,                                                                              \
      .variable = variable_,                                                                        \
@@ -40,26 +40,52 @@ const struct cfg_row cfg_rows[CFG_COUNT] = {
      .meaning = meaning_,                                                                          \
      .agreed = agreed_},
 #include "config/settings.def"
+#define RENAMED(field_, type_, variable_, default_, ...)                                           \
+    {.name = #field_, .variable = variable_, .default_text = default_},
+#include "config/settings.def"
 };
 
 static const struct field {
     const struct cfg_kind *kind;
     size_t offset; /* in struct cfg */
     long long least, most;
-} fields[CFG_COUNT] = {
+} fields[CFG_ALL] = {
 #define SETTING(field_, type_, variable_, default_, least_, most_, agreed_, meaning_)              \
     {&cfg_kind_##type_, offsetof(struct cfg, field_), least_, most_},
 #include "config/settings.def"
+#define RENAMED(field_, type_, variable_, default_, least_, most_, ...)                            \
+    {&cfg_kind_##type_, offsetof(struct cfg, old_##field_), least_, most_},
+#include "config/settings.def"
 };
 
+/* The meaning of the old names' values now, in the order of their rows. */
+static const struct renamed {
+    enum cfg_id now;
+    const char *text[2]; /* for the values 0 and 1; both NULL: the value as it is */
+} renamed[] = {
+#define RENAMED(field_, type_, variable_, default_, least_, most_, now_, text_0_, text_1_)         \
+    {CFG_##now_, {text_0_, text_1_}},
+#include "config/settings.def"
+    {0}};
+
 /* Texts that have a form of their own. */
-static int (*const checks[CFG_COUNT])(const char *text, char *why, size_t why_size) = {
+static int (*const checks[CFG_ALL])(const char *text, char *why, size_t why_size) = {
     [CFG_algorithm] = cfg_check_algorithm,
 };
 
 const char *cfg_type(enum cfg_id id)
 {
     return fields[id].kind->name;
+}
+
+int cfg_is_for_users(enum cfg_id id)
+{
+    return id < CFG_COUNT && strncmp(cfg_rows[id].name, "test_", 5) != 0;
+}
+
+enum cfg_id cfg_now(enum cfg_id id)
+{
+    return id < CFG_COUNT ? id : renamed[id - CFG_COUNT].now;
 }
 
 static void *field_of(struct cfg *c, enum cfg_id id)
@@ -96,7 +122,7 @@ void cfg_problem(struct cfg *c, const char *format, ...)
     va_end(args);
 }
 
-void cfg_site_note(struct cfg *c, const char *format, ...)
+void cfg_note(struct cfg *c, const char *format, ...)
 {
     va_list args;
 
@@ -109,10 +135,11 @@ int cfg_find_key(const char *key, const char **nearest)
 {
     struct nearest n = nearest_to(key);
 
-    for (int id = 0; id < CFG_COUNT; id++) {
+    for (int id = 0; id < CFG_ALL; id++) {
         if (!strcmp(key, cfg_rows[id].name))
             return id;
-        nearest_offer(&n, cfg_rows[id].name);
+        if (id < CFG_COUNT)
+            nearest_offer(&n, cfg_rows[id].name);
     }
     *nearest = n.best;
     return -1;
@@ -152,9 +179,9 @@ static void keep_locked(struct cfg *c, enum cfg_id id, const char *where, const 
     cfg_value_text(c, id, kept, sizeof kept);
     fields[id].kind->print(fields[id].kind, value, wanted, sizeof wanted);
     if (strcmp(kept, wanted) != 0)
-        cfg_site_note(c, "%s%s: %s/collshim.yaml locks %s, which stays %s", where,
-                      text_show(shown, sizeof shown, text, size), c->rules.directory,
-                      cfg_rows[id].name, kept[0] ? kept : "empty");
+        cfg_note(c, "%s%s: %s/collshim.yaml locks %s, which stays %s", where,
+                 text_show(shown, sizeof shown, text, size), c->rules.directory, cfg_rows[id].name,
+                 kept[0] ? kept : "empty");
 }
 
 void cfg_take(struct cfg *c, enum cfg_id id, const char *where, const char *text, size_t size,
@@ -173,7 +200,7 @@ void cfg_take(struct cfg *c, enum cfg_id id, const char *where, const char *text
         code = checks[id](value.text, why, sizeof why);
     else if (code)
         word_problem(f, code, size, why, sizeof why);
-    if (code == 0 && c->locked[id] && origin > CFG_FROM_SITE) {
+    if (code == 0 && id < CFG_COUNT && c->locked[id] && origin > CFG_FROM_SITE) {
         keep_locked(c, id, where, text, size, &value);
         return;
     }
@@ -191,7 +218,7 @@ void cfg_take(struct cfg *c, enum cfg_id id, const char *where, const char *text
 
 static int find_variable(const char *name, size_t size)
 {
-    for (int id = 0; id < CFG_COUNT; id++)
+    for (int id = 0; id < CFG_ALL; id++)
         if (strlen(cfg_rows[id].variable) == size && !memcmp(cfg_rows[id].variable, name, size))
             return id;
     return -1;
@@ -235,13 +262,15 @@ enum stage { STAGE_SITE, STAGE_CONFIG, STAGE_REST };
 
 static enum stage stage_of(int id)
 {
-    return id == CFG_site ? STAGE_SITE : id == CFG_config ? STAGE_CONFIG : STAGE_REST;
+    enum cfg_id now = cfg_now((enum cfg_id)id);
+
+    return now == CFG_test_site ? STAGE_SITE : now == CFG_config ? STAGE_CONFIG : STAGE_REST;
 }
 
 /* Read the variables of a stage; the first of a name counts. */
 static void read_environment(struct cfg *c, char **environment, enum stage stage)
 {
-    char seen[CFG_COUNT] = {0};
+    char seen[CFG_ALL] = {0};
 
     for (; *environment; environment++) {
         const char *equal = strchr(*environment, '=');
@@ -259,6 +288,63 @@ static void read_environment(struct cfg *c, char **environment, enum stage stage
     }
 }
 
+/* The new setting's text for the old name's value. kept: room for the text that the new one has. */
+static const char *meaning_now(struct cfg *c, enum cfg_id old, const char *value, char *kept)
+{
+    const char *const *text = renamed[old - CFG_COUNT].text;
+    enum cfg_id now = cfg_now(old);
+
+    if (!text[0] && !text[1])
+        return value;
+    int one = *(const int *)field_of(c, old);
+    if (text[one])
+        return text[one];
+    cfg_value_text(c, now, kept, CFG_TEXT_MAX);
+    return strcmp(kept, text[!one]) ? kept : cfg_rows[now].default_text;
+}
+
+/* Carry over the value of an old name, with a line. The new name wins, unless a lower source has
+   it: `own`, the source of its value. */
+static void take_renamed(struct cfg *c, enum cfg_id old, enum cfg_origin own)
+{
+    const enum cfg_id now = cfg_now(old);
+    const enum cfg_origin from = c->origin[old];
+    const int variable = from == CFG_FROM_ENVIRONMENT;
+    char where[CFG_TEXT_MAX + 64], value[CFG_TEXT_MAX], kept[CFG_TEXT_MAX], write[64];
+
+    cfg_value_text(c, old, value, sizeof value);
+    if (variable)
+        snprintf(where, sizeof where, "%s=", cfg_rows[old].variable);
+    else
+        snprintf(where, sizeof where,
+                 "%s%s: %s: ", from == CFG_FROM_FILE ? c->config : c->rules.directory,
+                 from == CFG_FROM_FILE ? "" : "/collshim.yaml", cfg_rows[old].name);
+    if (own >= from) {
+        cfg_note(c, "%s%s: not used, because %s is set", where, value,
+                 own == CFG_FROM_ENVIRONMENT ? cfg_rows[now].variable : cfg_rows[now].name);
+        return;
+    }
+    const char *meant = meaning_now(c, old, value, kept);
+    snprintf(write, sizeof write, "%s%s", variable ? cfg_rows[now].variable : cfg_rows[now].name,
+             variable ? "=" : ": ");
+    cfg_note(c, "%s%s: write %s%s%s", where, value, write, meant,
+             cfg_is_for_users(now) ? "" : ", which is for tests");
+    cfg_take(c, now, write, meant, strlen(meant), from);
+}
+
+/* Those that were read since the last call. */
+static void take_all_renamed(struct cfg *c)
+{
+    enum cfg_origin own[CFG_ALL];
+
+    memcpy(own, c->origin, sizeof own);
+    for (int id = CFG_COUNT; id < CFG_ALL; id++)
+        if (own[id] != CFG_FROM_DEFAULT) {
+            take_renamed(c, (enum cfg_id)id, own[cfg_now((enum cfg_id)id)]);
+            c->origin[id] = CFG_FROM_DEFAULT;
+        }
+}
+
 int cfg_load(struct cfg *c, char **environment)
 {
     static char *nothing[] = {NULL};
@@ -266,16 +352,19 @@ int cfg_load(struct cfg *c, char **environment)
     if (!environment)
         environment = getauxval(AT_SECURE) || !environ ? nothing : environ;
     memset(c, 0, sizeof *c);
-    for (int id = 0; id < CFG_COUNT; id++)
+    for (int id = 0; id < CFG_ALL; id++)
         fields[id].kind->read(fields[id].kind, cfg_rows[id].default_text,
                               strlen(cfg_rows[id].default_text), fields[id].least, fields[id].most,
                               field_of(c, (enum cfg_id)id));
     read_environment(c, environment, STAGE_SITE);
-    cfg_site_read(c, c->site);
+    take_all_renamed(c);
+    cfg_site_read(c, c->test_site);
+    take_all_renamed(c);
     read_environment(c, environment, STAGE_CONFIG);
     if (c->config[0])
         cfg_read_yaml(c, c->config, CFG_FROM_FILE);
     read_environment(c, environment, STAGE_REST);
+    take_all_renamed(c);
     cfg_site_decide(c, environment);
     return c->problems;
 }

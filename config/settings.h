@@ -17,6 +17,7 @@
 
 /* In the order of their words in settings.def. */
 enum cfg_mode { CFG_MODE_ON, CFG_MODE_OFF, CFG_MODE_AB, CFG_MODE_VERIFY };
+enum cfg_choose { CFG_CHOOSE_MEASURE, CFG_CHOOSE_MODEL, CFG_CHOOSE_ALWAYS };
 enum cfg_shm { CFG_SHM_ON, CFG_SHM_COPY, CFG_SHM_OFF };
 enum cfg_level { CFG_LEVEL_ERROR, CFG_LEVEL_WARN, CFG_LEVEL_INFO, CFG_LEVEL_DEBUG };
 enum cfg_origin { CFG_FROM_DEFAULT, CFG_FROM_SITE, CFG_FROM_FILE, CFG_FROM_ENVIRONMENT };
@@ -33,13 +34,19 @@ typedef char cfg_TEXT[CFG_TEXT_MAX];
 enum cfg_id {
 #define SETTING(field, type, ...) CFG_##field,
 #include "config/settings.def"
-    CFG_COUNT
+    CFG_COUNT,
+    CFG_BEFORE_RENAMED = CFG_COUNT - 1,
+#define RENAMED(field, ...) CFG_old_##field,
+#include "config/settings.def"
+    CFG_ALL
 };
 
 struct cfg {
 #define SETTING(field, type, ...) cfg_##type field;
 #include "config/settings.def"
-    enum cfg_origin origin[CFG_COUNT];
+#define RENAMED(field, type, ...) cfg_##type old_##field; /* settings.c alone reads it */
+#include "config/settings.def"
+    enum cfg_origin origin[CFG_ALL];
     unsigned char locked[CFG_COUNT]; /* by the site: what is read later changes nothing */
     int reading_site;                /* problems are the site's */
     struct cfg_site rules;
@@ -47,16 +54,18 @@ struct cfg {
     char problem[2048]; /* one line each, ended by \n; lines that do not fit are counted only */
 };
 
-/* How the rows look to info, manual page and documentation. */
+/* How the rows look to info, manual page and documentation. Old names have rows from CFG_COUNT on.
+ */
 struct cfg_row {
     const char *name;     /* "min_bytes" */
     const char *variable; /* "COLLSHIM_MIN_BYTES" */
     const char *default_text;
-    const char *meaning;
+    const char *meaning; /* NULL: an old name */
     int agreed;
 };
-extern const struct cfg_row cfg_rows[CFG_COUNT];
+extern const struct cfg_row cfg_rows[CFG_ALL];
 const char *cfg_type(enum cfg_id id); /* "bytes" */
+int cfg_is_for_users(enum cfg_id id); /* no old name, and not for tests */
 
 /*
  * Read all settings. environment: as `environ`, or NULL for the process's own (then through

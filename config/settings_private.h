@@ -35,6 +35,9 @@ int cfg_check_algorithm(const char *text, char *why, size_t why_size);
 /* The setting of that YAML key, or -1 and the nearest key (NULL if none is near). */
 int cfg_find_key(const char *key, const char **nearest);
 
+/* The setting that an old name means; a new name means itself. */
+enum cfg_id cfg_now(enum cfg_id id);
+
 /*
  * Give one setting the value written in size bytes of text, or note why not and leave it as it is.
  * where: the start of the message, "COLLSHIM_MODE=" or "FILE:3: mode: "; the value follows it.
@@ -47,6 +50,6 @@ void cfg_take(struct cfg *c, enum cfg_id id, const char *where, const char *text
 int cfg_read_yaml(struct cfg *c, const char *path, enum cfg_origin origin);
 
 /* Note a line that is no problem, beside the site's problems. */
-void cfg_site_note(struct cfg *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void cfg_note(struct cfg *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

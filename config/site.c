@@ -34,12 +34,12 @@ static void find_folder(struct cfg *c, const char *named)
     if (is_folder(COLLSHIM_SITE_DIR)) {
         snprintf(c->rules.directory, sizeof c->rules.directory, "%s", COLLSHIM_SITE_DIR);
         if (*named && strcmp(named, COLLSHIM_SITE_DIR) != 0)
-            cfg_site_note(c, "COLLSHIM_SITE=%s: not read, because %s is there", named,
-                          COLLSHIM_SITE_DIR);
+            cfg_note(c, "COLLSHIM_TEST_SITE=%s: not read, because %s is there", named,
+                     COLLSHIM_SITE_DIR);
     } else if (*named && is_folder(named)) {
         snprintf(c->rules.directory, sizeof c->rules.directory, "%s", named);
     } else if (*named) {
-        cfg_problem(c, "COLLSHIM_SITE=%s: no such folder; it must hold collshim.yaml or `off`",
+        cfg_problem(c, "COLLSHIM_TEST_SITE=%s: no such folder; it must hold collshim.yaml or `off`",
                     named);
     }
 }
@@ -83,8 +83,10 @@ static void take_lock(struct cfg *c, const char *where, const char *words)
     while (next_word(&words, word, sizeof word)) {
         int id = cfg_find_key(word, &nearest);
 
+        if (id >= CFG_COUNT)
+            cfg_note(c, "%s%s: write %s", where, word, cfg_rows[cfg_now((enum cfg_id)id)].name);
         if (id >= 0)
-            c->locked[id] = 1;
+            c->locked[cfg_now((enum cfg_id)id)] = 1;
         else
             cfg_problem(c, "%s%s: no such setting; %s%s", where, word,
                         nearest ? "the nearest is " : "`collshim info` lists them",

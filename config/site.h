@@ -2,7 +2,7 @@
 /*
  * A site's decisions for all jobs: a folder with collshim.yaml and `off`. Settings in collshim.yaml
  * are read before the user's. If `off` exists, all jobs that start are native. The folder is
- * /etc/collshim; where that is absent, the one that COLLSHIM_SITE names.
+ * /etc/collshim; where that is absent, the one that COLLSHIM_TEST_SITE names.
  *
  * Beside settings the file may have, each one value or a list:
  *   lock           settings that users cannot change
@@ -36,12 +36,12 @@ struct cfg_site {
     char left_out[CFG_SITE_TEXT]; /* why this process is left out, one line; "": it takes part */
     int own_mode;                 /* enum cfg_mode, as if no process were left out */
     int problems;                 /* of the file */
-    char note[2048]; /* errors in the file, and settings of the user's that are locked; lines */
+    char note[2048]; /* errors in the file, what it locks, and old names of settings; lines */
 };
 
 struct cfg;
 
-/* Find the folder and read the file. named: COLLSHIM_SITE. */
+/* Find the folder and read the file. named: COLLSHIM_TEST_SITE. */
 void cfg_site_read(struct cfg *c, const char *named);
 
 /* A key of the file that is no setting, with its value, a list of words. Returns 0 if the key is

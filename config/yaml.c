@@ -21,7 +21,7 @@ struct reading {
     size_t size;
     enum cfg_origin origin;
     yaml_document_t *document; /* while it is taken */
-    int first_line[CFG_COUNT]; /* where a key was given first; 0: not yet */
+    int first_line[CFG_ALL];   /* where a key was given first; 0: not yet */
 };
 
 static int line_of(const yaml_node_t *node)
@@ -113,6 +113,7 @@ static void take_pair(struct reading *r, const yaml_node_t *key, const yaml_node
     const char *nearest, *name;
     char shown[80], where[CFG_TEXT_MAX + 64];
     int id, line = line_of(key);
+    enum cfg_id now;
 
     if (key->type != YAML_SCALAR_NODE) {
         cfg_problem(r->c, "%s:%d: expected the name of a setting, found %s", r->path, line,
@@ -136,9 +137,10 @@ static void take_pair(struct reading *r, const yaml_node_t *key, const yaml_node
         return;
     }
     r->first_line[id] = line;
-    if (id == CFG_config || id == CFG_site) {
+    now = cfg_now((enum cfg_id)id);
+    if (now == CFG_config || now == CFG_test_site) {
         cfg_problem(r->c, "%s:%d: %s: a settings file cannot name another; set %s", r->path, line,
-                    name, cfg_rows[id].variable);
+                    name, cfg_rows[now].variable);
         return;
     }
     if (value->type != YAML_SCALAR_NODE) {

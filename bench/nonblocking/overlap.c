@@ -153,7 +153,7 @@ static int usage(const char *program)
         "Usage: %s [--tests N] [--repetitions N] [BYTES...]\n\n"
         "Times collectives natively and as an application calls them: blocking, nonblocking and\n"
         "waited for at once, and with computing in between (overlap, with N calls of MPI_Test).\n"
-        "Set LD_PRELOAD and COLLSHIM_GUARD=0 before. BYTES: of the vector, or of all blocks; 1 MiB "
+        "Set LD_PRELOAD and COLLSHIM_CHOOSE=always. BYTES: of the vector, or of all blocks; 1 MiB "
         "and 4 MiB by default.\n",
         program);
     return 2;

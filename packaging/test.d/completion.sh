@@ -52,7 +52,7 @@ values_known() {
 check "completion: values of a setting" offers_as "off on" collshim exec --mode o
 check "completion: each value offered is one" values_known
 check "completion: values behind =" offers_as "verify" collshim exec --mode = v
-check "completion: a bool" offers_as "0 1" collshim-exec --guard ""
+check "completion: a bool" offers_as "0 1" collshim-exec --exact ""
 check "completion: a collective" offers_as "allgather allgatherv" collshim sim allg
 check "completion: the command behind exec" grep -qx collshim-tune <(PATH=$tree/bin:$PATH; offers collshim exec --mode ab NAME = 1 -- collshim-tun)
 check "completion: nothing of exec's behind its command" offers_as "" collshim exec true --mo

@@ -3,7 +3,7 @@
 # Sourced by packaging/test: the wheel, installed by pip into a virtual environment, and removed.
 
 a_job_is_rerouted() { # COLLSHIM
-    "$private_shm" mpiexec.mpich -n 2 "$1" exec COLLSHIM_TOPOLOGY=node:2 --guard 0 --min-bytes 0 --report "$tmp/wheel.json" -- \
+    "$private_shm" mpiexec.mpich -n 2 "$1" exec COLLSHIM_TOPOLOGY=node:2 --choose always --min-bytes 0 --report "$tmp/wheel.json" -- \
         "$build/collshim-bench-mpich" --bytes 64K --repetitions 2 --native default &&
         jq -e '.collectives | map(.rerouted) | add > 0' "$tmp/wheel.json"
 }

@@ -82,7 +82,7 @@ static int take_variable(char *pair)
 /* The setting that an option "--min-bytes" names, or -1. */
 static int find_setting(const char *name, size_t size, struct nearest *n)
 {
-    for (int id = 0; id < CFG_COUNT; id++) {
+    for (int id = 0; id < CFG_ALL; id++) {
         const char *key = cfg_rows[id].name;
         size_t at = 0;
 
@@ -90,7 +90,8 @@ static int find_setting(const char *name, size_t size, struct nearest *n)
             at++;
         if (at == size && !key[at])
             return id;
-        nearest_offer(n, key);
+        if (cfg_is_for_users((enum cfg_id)id))
+            nearest_offer(n, key);
     }
     return -1;
 }

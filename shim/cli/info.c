@@ -85,7 +85,7 @@ static void print_algorithms(int width)
 {
     puts("Algorithms. Where COLLSHIM_ALGORITHM and COLLSHIM_PROFILE say nothing, a model of their "
          "cost\n"
-         "orders those that may gain, and what it cannot tell is measured (COLLSHIM_GUARD).");
+         "orders those that may gain, and what it cannot tell is measured (COLLSHIM_CHOOSE).");
     for (int c = 0; c < COLL_COUNT; c++) {
         for (int i = 0; i < plan_algorithm_count; i++) {
             const struct plan_algorithm *a = plan_algorithms[i];
@@ -123,7 +123,7 @@ static void print_site(const struct cfg *c)
 
     puts("Site");
     if (!r->directory[0]) {
-        printf("  neither %s nor COLLSHIM_SITE\n\n", COLLSHIM_SITE_DIR);
+        printf("  no folder %s\n\n", COLLSHIM_SITE_DIR);
         return;
     }
     printf("  %-14s %s/collshim.yaml%s\n", "settings", r->directory,
@@ -137,12 +137,18 @@ static void print_site(const struct cfg *c)
     printf("  %-14s %s\n\n", "here", r->left_out[0] ? r->left_out : "nothing is left out");
 }
 
+/* Those for tests are shown where they are set. */
+static int is_shown(const struct cfg *c, int id)
+{
+    return cfg_is_for_users((enum cfg_id)id) || c->origin[id] != CFG_FROM_DEFAULT;
+}
+
 static void print_settings(const struct cfg *c, int width)
 {
     int names = 0, column;
 
     for (int id = 0; id < CFG_COUNT; id++)
-        if ((int)strlen(cfg_rows[id].variable) > names)
+        if (is_shown(c, id) && (int)strlen(cfg_rows[id].variable) > names)
             names = (int)strlen(cfg_rows[id].variable);
     column = 2 + names + 1 + VALUE_WIDTH + 1 + 11 + 2;
     puts("Settings, as a job started now would read them");
@@ -151,6 +157,8 @@ static void print_settings(const struct cfg *c, int width)
         char shown[CFG_TEXT_MAX];
         const char *value = shown_value(c, id, shown, sizeof shown);
 
+        if (!is_shown(c, id))
+            continue;
         printf("  %-*s %-*s", names, cfg_rows[id].variable, VALUE_WIDTH, value);
         if (strlen(value) > VALUE_WIDTH)
             printf("\n  %*s", names + 1 + VALUE_WIDTH, "");
@@ -172,6 +180,8 @@ static int print_markdown(void)
     for (int id = 0; id < CFG_COUNT; id++) {
         const struct cfg_row *r = &cfg_rows[id];
 
+        if (!cfg_is_for_users((enum cfg_id)id))
+            continue;
         printf("| `%s` | `%s` | %s | ", r->variable, r->name, cfg_type((enum cfg_id)id));
         printf(r->default_text[0] ? "`%s` | " : "%s| ", r->default_text);
         put_cell(r->meaning);
@@ -192,6 +202,8 @@ static int print_man(void)
     for (int id = 0; id < CFG_COUNT; id++) {
         const struct cfg_row *r = &cfg_rows[id];
 
+        if (!cfg_is_for_users((enum cfg_id)id))
+            continue;
         printf(".TP\n\\fB%s\\fR (\\fI%s\\fR", r->variable, cfg_type((enum cfg_id)id));
         if (r->default_text[0]) {
             fputs(", default ", stdout);
@@ -251,6 +263,8 @@ static void json_settings(struct json *j, const struct cfg *c)
     for (int id = 0; id < CFG_COUNT; id++) {
         const struct cfg_row *r = &cfg_rows[id];
 
+        if (!is_shown(c, id))
+            continue;
         cfg_value_text(c, (enum cfg_id)id, value, sizeof value);
         json_open(j, NULL, '{');
         json_string(j, "name", r->name);
@@ -362,7 +376,7 @@ static int print_lines(const char *text)
     return lines;
 }
 
-/* The collected problems, one line each, on stderr. That a lock holds is said, and is none. */
+/* The collected problems, one line each, on stderr. Locks that hold and old names are none. */
 static int report_problems(const struct cfg *c)
 {
     int lines;

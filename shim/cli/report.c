@@ -319,7 +319,7 @@ static void print_collective(const struct collective_row *c)
 /* Settings that are not at their default say most about a run. */
 static void print_settings(const json_t *settings)
 {
-    for (int id = 0; id < CFG_COUNT; id++) {
+    for (int id = 0; id < CFG_ALL; id++) { /* old names are in reports from before */
         const char *value = json_string_value(json_object_get(settings, cfg_rows[id].name));
 
         if (value && strcmp(value, cfg_rows[id].default_text) != 0)

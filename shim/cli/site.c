@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * `collshim site DIR`: the reports of a spool (COLLSHIM_SPOOL) added up. Any user may have written
+ * `collshim site DIR`: the reports of a spool (COLLSHIM_REPORT) added up. Any user may have written
  * files there. Only regular files are read, one at a time, and of each user as much as the user may
  * keep there. A report is believed if the file is of the user it names, or the caller's own, who
  * has put it there. The rest is counted and named.
@@ -28,7 +28,7 @@ static const char help[] =
     "collshim site DIR [--since TIME] [--until TIME] [--json | --prometheus]\n"
     "collshim site DIR --create\n"
     "\n"
-    "Adds up the reports that jobs left in DIR, which COLLSHIM_SPOOL named: node hours saved,\n"
+    "Adds up the reports that jobs left in DIR, which COLLSHIM_REPORT named: node hours saved,\n"
     "programs that gained or lost, why calls ran natively, and what to do next.\n"
     "\n"
     "  --since TIME, --until TIME\n"
@@ -240,7 +240,7 @@ static int create(const char *path)
         return cli_fail("%s: cannot be made: %s", path, strerror(errno));
     if (chmod(path, 01733))
         return cli_fail("%s: %s", path, strerror(errno));
-    printf("%s: made, for the reports of all users: COLLSHIM_SPOOL=%s\n", path, path);
+    printf("%s: made, for the reports of all users: COLLSHIM_REPORT=%s\n", path, path);
     return CLI_OK;
 }
 

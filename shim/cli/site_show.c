@@ -97,7 +97,7 @@ static void print_advice(const struct sum *s)
     const struct sum_row *lost = loser(s);
 
     if (!s->reports) {
-        puts("\nNext: set COLLSHIM_SPOOL to this directory in the module, and let jobs run.");
+        puts("\nNext: set COLLSHIM_REPORT to this directory in the module, and let jobs run.");
         return;
     }
     if (lost) {

@@ -142,7 +142,8 @@ static void add_settings(struct sum *s, json_t *changed, const struct job *j)
 
     json_object_foreach(changed, key, value)
     {
-        if (!json_is_string(value) || !strcmp(key, "report") || !strcmp(key, "spool"))
+        if (!json_is_string(value) || !strcmp(key, "report") ||
+            !strcmp(key, "spool")) /* of the version before */
             continue;
         snprintf(name, sizeof name, "%s=%.200s", key, json_string_value(value));
         add_job(row_of(&s->settings, name), j);

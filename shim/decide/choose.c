@@ -5,7 +5,7 @@ int choose_is_guarded(enum plan_collective c)
 {
     const struct cfg *cfg = &settings.cfg;
 
-    return cfg->guard && !cfg->reproducible && cfg->mode == CFG_MODE_ON && cfg->min_bytes &&
+    return cfg->choose == CFG_CHOOSE_MEASURE && cfg->mode == CFG_MODE_ON && cfg->min_bytes &&
            !settings.choice[c].forced && !settings.choice[c].variant[0];
 }
 

@@ -49,10 +49,10 @@ const char *division_recipe(struct divisions *d, const struct plan_request *q,
     if (a != &plan_collaborative || q->memory != PLAN_ON_DEVICE || !q->nbytes)
         return q->recipe;
     int told = q->recipe ? collaborative_share(q->recipe) : -1;
-    if (q->recipe &&
-        (told < 0 || settings.choice[q->collective].forced || settings.cfg.reproducible))
+    int by_model = settings.cfg.choose == CFG_CHOOSE_MODEL;
+    if (q->recipe && (told < 0 || settings.choice[q->collective].forced || by_model))
         return q->recipe;
-    if (settings.cfg.reproducible)
+    if (by_model)
         return rates_known(q->topo) ? NULL : "split=0";
     return division_find(d, q, told)->recipe;
 }

@@ -2,6 +2,7 @@
 #include "shim/decide/report.h"
 
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "config/write_file.h"
@@ -208,49 +209,54 @@ void report_settings(struct json *j)
     json_close(j, '}');
 }
 
-/* The report's file: %p is this process's number. */
-static void report_path(const char *behind, char *path, size_t size)
+/* The path in COLLSHIM_REPORT: %p is this process's number. Returns path->at. */
+static const char *report_path(const char *behind, struct settings_path *path)
 {
     const char *from = settings.cfg.report, *mark = strstr(from, "%p");
+    char name[CFG_TEXT_MAX + 32];
 
     if (mark)
-        snprintf(path, size, "%.*s%d%s%s", (int)(mark - from), from, (int)getpid(), mark + 2,
+        snprintf(name, sizeof name, "%.*s%d%s%s", (int)(mark - from), from, (int)getpid(), mark + 2,
                  behind);
     else
-        snprintf(path, size, "%s%s", from, behind);
+        snprintf(name, sizeof name, "%s%s", from, behind);
+    return settings_path(name, path);
 }
 
-/* Both places, where they are wanted. quietly: another report will take its place. */
-static int write_all(const char *behind, enum reporter_scope of, void (*print)(FILE *f),
-                     int quietly)
+int report_is_spooled(void)
 {
-    char name[CFG_TEXT_MAX + 32];
-    struct settings_path room;
-    const char *why, *path;
-    int rc = 0, failed = 0;
+    struct settings_path path;
+    struct stat st;
 
-    report_path(behind, name, sizeof name);
-    path = settings_path(name, &room);
-    if (settings.cfg.report[0] && (!quietly || !config_write_is_device(path)))
-        rc = failed = config_write_file(path, print, &why);
-    if (rc < 0 && !quietly)
-        say(CFG_LEVEL_WARN, "COLLSHIM_REPORT: cannot write %s: %s", path, why);
-    if (!settings.cfg.spool[0] || of != REPORT_OF_JOB)
-        return failed;
-    report_is_short = 1;
-    rc = spool_write(settings_path(settings.cfg.spool, &room), &spool_caps, print, &why);
+    return settings.cfg.report[0] && !stat(report_path("", &path), &st) && S_ISDIR(st.st_mode);
+}
+
+/* quietly: another report will take its place. */
+static int write_report(const char *behind, enum reporter_scope of, void (*print)(FILE *f),
+                        int quietly)
+{
+    int spooled = report_is_spooled(), rc = 0;
+    struct settings_path room;
+    const char *path = report_path(spooled ? "" : behind, &room), *why;
+
+    if (spooled ? of != REPORT_OF_JOB : quietly && config_write_is_device(path))
+        return 0;
+    report_is_short = spooled;
+    rc = spooled ? spool_write(path, &spool_caps, print, &why)
+                 : config_write_file(path, print, &why);
     report_is_short = 0;
     if (rc < 0 && !quietly)
-        say(CFG_LEVEL_WARN, "COLLSHIM_SPOOL: cannot write to %s: %s", settings.cfg.spool, why);
-    return rc ? rc : failed;
+        say(CFG_LEVEL_WARN, "COLLSHIM_REPORT: cannot write %s%s: %s", spooled ? "to " : "", path,
+            why);
+    return rc;
 }
 
 int report_write_quietly(void (*print)(FILE *f))
 {
-    return write_all("", REPORT_OF_JOB, print, 1);
+    return write_report("", REPORT_OF_JOB, print, 1);
 }
 
 void report_write(const char *behind, enum reporter_scope of, void (*print)(FILE *f))
 {
-    write_all(behind, of, print, 0);
+    write_report(behind, of, print, 0);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The report that COLLSHIM_REPORT asks for, in parts: a backend puts its own between them. Keys
- * stay as they are, programs read them.
+ * stay as they are, programs read them. It goes to a file, or to the spool (spool.h) where
+ * COLLSHIM_REPORT names a directory.
  */
 #ifndef COLLSHIM_SHIM_DECIDE_REPORT_H
 #define COLLSHIM_SHIM_DECIDE_REPORT_H
@@ -21,9 +22,12 @@ void report_collectives(struct json *j, int timed);
 /* Is the report being printed one for the spool? Then it is short. */
 extern int report_is_short;
 
-/* Write the report to COLLSHIM_REPORT, with `behind` added to the file's name, in which %p is
-   replaced by the process id. Write it to COLLSHIM_SPOOL too, if it is of the job and not of one
-   process. Errors are logged. */
+/* Does COLLSHIM_REPORT name a directory now? */
+int report_is_spooled(void);
+
+/* Write the report to COLLSHIM_REPORT, in which %p is replaced by the process id. A file gets
+   `behind` added to its name. A spool takes reports of jobs, not of one process. Errors are logged.
+ */
 void report_write(const char *behind, enum reporter_scope of, void (*print)(FILE *f));
 
 /* The same without a message, and to no stream: for a report that another will replace. Returns 0

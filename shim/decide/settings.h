@@ -45,7 +45,7 @@ const char *settings_topology(struct settings_path *path);
 /* Will there be a report? */
 static inline int settings_want_report(void)
 {
-    return settings.cfg.report[0] || settings.cfg.spool[0];
+    return settings.cfg.report[0] != 0;
 }
 
 /* Say what was wrong with them, a line for each; the first time. Any thread. */

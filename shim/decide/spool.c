@@ -141,7 +141,7 @@ static int open_own(const char *directory, const char **why)
     own = enter(spool, name, mode);
     if (own == -EEXIST &&
         (number || getrandom(&number, sizeof number, GRND_NONBLOCK) == sizeof number)) {
-        say(CFG_LEVEL_WARN, "COLLSHIM_SPOOL: %s/%s is another user's: it should be removed",
+        say(CFG_LEVEL_WARN, "COLLSHIM_REPORT: %s/%s is another user's: it should be removed",
             directory, name);
         snprintf(name + length, sizeof name - (size_t)length, "-%016" PRIx64, number);
         own = enter(spool, name, mode);

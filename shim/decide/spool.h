@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The spool: a directory to which the jobs of many users add a report each (COLLSHIM_SPOOL). Each
- * user has a directory in it, named by the user's number, which no other user can write to. Its
- * group may read it if the spool has the set-group-id bit. So no name that others can guess is ever
- * opened, and each user's oldest reports make room for new ones. Where another user has made that
- * directory first, a job makes one of an unguessable name, for itself.
+ * The spool: a directory to which the jobs of many users add a report each. COLLSHIM_REPORT names
+ * it. Each user has a directory in it, named by the user's number, which no other user can write
+ * to. Its group may read it if the spool has the set-group-id bit. So no name that others can guess
+ * is ever opened, and each user's oldest reports make room for new ones. Where another user has
+ * made that directory first, a job makes one of an unguessable name, for itself.
  *
  * Thread rule: one thread.
  */

@@ -23,7 +23,7 @@ int store_is_kept(void)
 {
     const struct cfg *cfg = &settings.cfg;
 
-    return cfg->guard && !cfg->reproducible && cfg->mode == CFG_MODE_ON;
+    return cfg->choose == CFG_CHOOSE_MEASURE && cfg->mode == CFG_MODE_ON;
 }
 
 int store_is_wanted(void)

@@ -3,7 +3,8 @@
  * Do the ranks mean the same call? MPI requires it, and a rerouted call relies on it: ranks that
  * disagree in sizes have plans that do not fit together. To compare takes a small reduction per
  * call, which no program should pay for the errors of others. So it is done where every call is
- * rerouted that can be, small ones too (COLLSHIM_MIN_BYTES=0), unless COLLSHIM_COMPARE_SIZES=0.
+ * rerouted that can be, small ones too (COLLSHIM_MIN_BYTES=0). Tests may leave it out:
+ * COLLSHIM_TEST_COMPARE_SIZES=0.
  */
 #ifndef COLLSHIM_SHIM_MPI_ALIKE_H
 #define COLLSHIM_SHIM_MPI_ALIKE_H
@@ -13,7 +14,7 @@
 /* Are calls compared? The same on all ranks. */
 static inline int alike_asked(void)
 {
-    return !settings.cfg.min_bytes && settings.cfg.compare_sizes;
+    return !settings.cfg.min_bytes && settings.cfg.test_compare_sizes;
 }
 
 /*

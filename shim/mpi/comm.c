@@ -387,7 +387,7 @@ int mpi_comm_measure_rails(struct mpi_comm *c, const struct plan_request *q)
 {
     if (c->rails_measured == LOAD_WORTH_FULL)
         return MPI_SUCCESS;
-    if (settings.cfg.reproducible || !rails_wanted(c->topo)) {
+    if (settings.cfg.choose == CFG_CHOOSE_MODEL || !rails_wanted(c->topo)) {
         c->rails_measured = LOAD_WORTH_FULL;
         return MPI_SUCCESS;
     }

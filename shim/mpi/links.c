@@ -41,8 +41,8 @@ int links_offer(struct links *l, int nranks, struct shm_offer *offer)
     l->near = calloc(n, 1);
     l->node = malloc(n * sizeof *l->node);
     return l->member && l->near && l->node &&
-           (settings.cfg.shm == CFG_SHM_OFF ||
-            !xport_shm_open(settings.cfg.shm == CFG_SHM_COPY, &l->shm, offer));
+           (settings.cfg.test_shm == CFG_SHM_OFF ||
+            !xport_shm_open(settings.cfg.test_shm == CFG_SHM_COPY, &l->shm, offer));
 }
 
 /* The user's topology may put ranks of one host on several nodes, which then are as separate as
@@ -93,7 +93,8 @@ static void tell(const struct links *l, int error)
     else
         say_here(CFG_LEVEL_INFO,
                  "%d ranks of a node share memory, two copies: peers' memory cannot be read (%s)",
-                 l->members, settings.cfg.shm == CFG_SHM_COPY ? "COLLSHIM_SHM" : strerror(why));
+                 l->members,
+                 settings.cfg.test_shm == CFG_SHM_COPY ? "COLLSHIM_TEST_SHM" : strerror(why));
 }
 
 void links_choose(struct links *l, int rank, const int *error)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The transports of a communicator: MPI point-to-point between nodes, shared memory inside each
- * node where COLLSHIM_SHM and the system permit it. Opening takes four steps, all of them local.
- * The ranks' messages between the steps are part of their other messages (comm_setup.c).
+ * node where the system and COLLSHIM_TEST_SHM permit it. Opening takes four steps, all of them
+ * local. The ranks' messages between the steps are part of their other messages (comm_setup.c).
  */
 #ifndef COLLSHIM_SHIM_MPI_LINKS_H
 #define COLLSHIM_SHIM_MPI_LINKS_H

@@ -366,7 +366,7 @@ struct mpi_outcome mpi_reroute(struct mpi_comm *c, const struct mpi_call *given)
     }
     call.request.topo = c->topo;
     call.request.rank = c->rank;
-    call.request.host_threads = settings.cfg.host_threads;
+    call.request.host_threads = settings.cfg.test_host_threads;
     mpi_enter();
     if (!call.nonblocking)
         catch_up(c, &call);

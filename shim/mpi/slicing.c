@@ -56,7 +56,7 @@ int slicing_copy_out(const struct slicing *s, const struct slice_part *p, const 
 
 int slicing_is_staged(const struct slicing *s, int helper)
 {
-    return s->whole.device || settings.cfg.shm != CFG_SHM_ON || helpers_unreachable(helper);
+    return s->whole.device || settings.cfg.test_shm != CFG_SHM_ON || helpers_unreachable(helper);
 }
 
 char *slicing_lend(struct slicing *s, int i, const struct slice *slice, size_t *scratch_at)

@@ -41,19 +41,20 @@ static cpu_set_t choose_cpus(void)
 static void make(void)
 {
     cpu_set_t cpus = choose_cpus();
-    int n = settings.cfg.host_threads, most = CPU_COUNT(&cpus);
+    int n = settings.cfg.test_host_threads, most = CPU_COUNT(&cpus);
 
     tried = 1;
     n = n < most ? n : most;
     if (n > 1 && workers_open(n - 1, &cpus, sizeof cpus, &workers) < 0)
         workers = NULL;
-    say(CFG_LEVEL_INFO, "two paths: %d thread%s of %d (COLLSHIM_HOST_THREADS) on %d processors",
-        workers ? n : 1, workers ? "s" : "", settings.cfg.host_threads, most);
+    say(CFG_LEVEL_INFO,
+        "two paths: %d thread%s of %d (COLLSHIM_TEST_HOST_THREADS) on %d processors",
+        workers ? n : 1, workers ? "s" : "", settings.cfg.test_host_threads, most);
 }
 
 int threads_hire(struct xport *shm)
 {
-    if (settings.cfg.host_threads < 2 || !shm->state || pthread_mutex_trylock(&in_use))
+    if (settings.cfg.test_host_threads < 2 || !shm->state || pthread_mutex_trylock(&in_use))
         return 0;
     if (!tried)
         make();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The threads of COLLSHIM_HOST_THREADS. Beside the rank's own thread they combine the host's part
- * of calls on two paths, and sleep otherwise. One set per process, made in the first such call, on
- * processors near the rank's GPU if the rank may run there.
+ * The threads of COLLSHIM_TEST_HOST_THREADS. Beside the rank's own thread they combine the host's
+ * part of calls on two paths, and sleep otherwise. One set per process, made in the first such
+ * call, on processors near the rank's GPU if the rank may run there.
  *
  * Any thread may call; a busy set gives no threads to a second caller.
  */

@@ -20,6 +20,7 @@
 #include "config/profile.h"
 #include "config/text.h"
 #include "shim/decide/job.h"
+#include "shim/decide/report.h"
 #include "shim/decide/reporter.h"
 #include "shim/decide/say.h"
 #include "shim/decide/settings.h"
@@ -150,7 +151,7 @@ int plugin_wants_profiler(void)
 {
     const struct cfg *cfg = read_settings();
 
-    return cfg->mode != CFG_MODE_OFF && cfg->report[0];
+    return cfg->mode != CFG_MODE_OFF && cfg->report[0] && !report_is_spooled();
 }
 
 static int is_backend(struct dl_phdr_info *info, size_t size, void *found)

@@ -76,6 +76,6 @@ __attribute__((destructor)) static void write_at_exit(void)
 {
     enum reporter_scope scope = seen.profiler ? reporter_writes() : REPORT_NONE;
 
-    if (scope) /* the spool has the preload's report of the job */
-        report_write(ending(), plugin_has_preload() ? REPORT_OF_PROCESS : scope, print_report);
+    if (scope)
+        report_write(ending(), scope, print_report);
 }

@@ -127,7 +127,7 @@ run() {
     rm -f "$tmp/report.json"
     rc=0
     out=$("$private_shm" timeout -k 5 120 env "LD_LIBRARY_PATH=$wheels/$1/lib" "COLLSHIM_REPORT=$tmp/report.json" \
-        COLLSHIM_GUARD=0 COLLSHIM_TOPOLOGY='node:2 rank:2' COLLSHIM_MIN_BYTES=4KiB COLLSHIM_LOG=info \
+        COLLSHIM_CHOOSE=always COLLSHIM_TOPOLOGY='node:2 rank:2' COLLSHIM_MIN_BYTES=4KiB COLLSHIM_LOG=info \
         "${@:3}" "$wheels/$1/bin/mpiexec" -n 4 "$2" 2>"$tmp/err" </dev/null) || rc=$?
 }
 

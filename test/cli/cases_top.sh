@@ -57,7 +57,7 @@ top_job() { # FAMILY LAUNCHER...: two ranks
         skip "collshim top sees a job of $family" "$program or $1 is missing"
         return
     fi
-    top_begin env COLLSHIM_GUARD=0 "$@" -np 2 "$collshim" exec -- "$program" 1 forever
+    top_begin env COLLSHIM_CHOOSE=always "$@" -np 2 "$collshim" exec -- "$program" 1 forever
     check "collshim top sees a job of $family" top_within 150 top_runs
     pid=$(jq '.jobs[0].processes[0].pid' top.json)
     find "/proc/$pid/fd" -lname '*collshim-counters*' -exec cp {} top.header \;
@@ -99,7 +99,7 @@ top_sees_rail() {
         top_once "$launcher" | grep -E "^  $(hostname) +0 .* 100% .* 8000.0( |$)" || { cat top.json top.out; return 1; }
 }
 if [[ -x ${collshim%/*}/mpich/test/mpi/callers ]] && type mpiexec.mpich >/dev/null 2>&1; then
-    top_begin env COLLSHIM_GUARD=0 COLLSHIM_TOPOLOGY='node:2 rank:1 rail:1@8Gbit' COLLSHIM_ALGORITHM=allreduce=parallel_rings \
+    top_begin env COLLSHIM_CHOOSE=always COLLSHIM_TOPOLOGY='node:2 rank:1 rail:1@8Gbit' COLLSHIM_ALGORITHM=allreduce=parallel_rings \
         "$private_shm" mpiexec.mpich -np 2 "$collshim" exec -- "${collshim%/*}/mpich/test/mpi/callers" 1 forever
     check "collshim top sees bytes per rail, against what the rail can do" top_within 100 top_sees_rail
     mapfile -t ranks < <(jq '.jobs[].processes[].pid' top.json)

@@ -91,7 +91,7 @@ expect 1 "bad.yaml:3: not YAML" env COLLSHIM_CONFIG=bad.yaml "$collshim" info
 if [[ ! -d /etc/collshim ]]; then
     mkdir site
     printf 'min_bytes: 1M\nlog: info\nlock: min_bytes\nskip_programs: [vasp*]\nshare: 5%%\n' >site/collshim.yaml
-    in_site() { env COLLSHIM_SITE=site "$@"; }
+    in_site() { env COLLSHIM_TEST_SITE=site "$@"; }
     json '[.settings[] | select(.origin == "site") | [.name, .locked]] == [["min_bytes", true], ["log", false]]' \
         in_site PMIX_NAMESPACE=job-11 "$collshim" info --json
     json '.site.share_percent == 5 and .site.left_out == null' in_site PMIX_NAMESPACE=job-11 "$collshim" info --json
@@ -461,7 +461,7 @@ expect 1 "run.json: Not a directory" "$collshim" site run.json
 expect 0 "made, for the reports of all users" "$collshim" site --create made
 check "a spool lets everybody add and nobody look" [ "$(stat -c %a made)" = 1733 ]
 expect 1 "made: cannot be made: File exists" "$collshim" site --create made
-expect 0 "Next: set COLLSHIM_SPOOL to this directory" "$collshim" site made
+expect 0 "Next: set COLLSHIM_REPORT to this directory" "$collshim" site made
 mkdir -p many
 jq -c '.sites = [range(32) as $i | .sites[0]]' spool/1000/a.json |
     awk '{ for (i = 0; i < 10000; i++) { f = "many/" i ".json"; t = $0; gsub(/bin\/app/, "bin/app" i, t); print t >f; close(f) } }'

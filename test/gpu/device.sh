@@ -201,7 +201,7 @@ times() {
   try "$what, the library" ranks "$library" "$@" -- "${of[@]}"
   value "$what, library:" collective seconds us
   value "$what, library, host:" collective call_us us
-  try "$what, rerouted" ranks "$library" "$@" "${every[@]}" "$lane" COLLSHIM_GUARD=0 COLLSHIM_TOPOLOGY='node:2 rank:2' \
+  try "$what, rerouted" ranks "$library" "$@" "${every[@]}" "$lane" COLLSHIM_CHOOSE=always COLLSHIM_TOPOLOGY='node:2 rank:2' \
     COLLSHIM_REPORT="$tmp/report" -- "${of[@]}"
   value "$what, rerouted:" collective seconds us
   value "$what, rerouted, host:" collective call_us us

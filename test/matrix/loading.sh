@@ -129,7 +129,7 @@ fill() {
 }
 
 start_slurm
-export COLLSHIM_REPORT=$tmp/report.json COLLSHIM_GUARD=0 COLLSHIM_ALGORITHM=alltoallv=nimble,scan=prefix_chain,exscan=prefix_chain
+export COLLSHIM_REPORT=$tmp/report.json COLLSHIM_CHOOSE=always COLLSHIM_ALGORITHM=alltoallv=nimble,scan=prefix_chain,exscan=prefix_chain
 echo 'LIBRARY|MODULE|MODULE, -x|EXEC|EXEC, -x|SRUN|SRUN, -x' >"$tmp/table"
 for library in "${libraries[@]}"; do
     row=${title[$library]}

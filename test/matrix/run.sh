@@ -173,7 +173,7 @@ try() {
     local -A native_ms=()
     [[ $on -eq 1 ]] || ranks=$((on * ppn))
     row="${title[$library]}$lacks|$on x $((ranks / on))"
-    export COLLSHIM_REPORT=$tmp/report.json COLLSHIM_GUARD=0 COLLSHIM_ALGORITHM=alltoallv=nimble,scan=prefix_chain,exscan=prefix_chain
+    export COLLSHIM_REPORT=$tmp/report.json COLLSHIM_CHOOSE=always COLLSHIM_ALGORITHM=alltoallv=nimble,scan=prefix_chain,exscan=prefix_chain
     fill native
     for way in "${ways[@]}"; do fill all; done
     for way in "${ways[@]}"; do fill less; done

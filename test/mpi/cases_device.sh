@@ -45,7 +45,7 @@ ordering_is_lost() {
     begin "without $1, results are wrong"
     for late in 1 2 3 4 5 6 7 8; do
         launch 2 "LD_LIBRARY_PATH=$build/gpusim" "GPUSIM=devices=2 seed=$late drop=$1" COLLSHIM_CHUNK_BYTES=4096 \
-            "COLLSHIM_SHM=${way[late % 2]}" -- \
+            "COLLSHIM_TEST_SHM=${way[late % 2]}" -- \
             "$programs/device" 77 20
         [[ "$out" != *': WRONG on '* && $rc -lt 128 ]] || { wrong=1 && break; }
     done
@@ -94,26 +94,26 @@ corrected() {
 cases_paths() {
     local n=10
     [ "$quick" -eq 0 ] || n=6
-    paths 2 $n device devices=2 COLLSHIM_GUARD=0
+    paths 2 $n device devices=2 COLLSHIM_CHOOSE=always
     by_both -eq $((2 * (n - 1)))
     finish
-    paths 2 24 device 'devices=2 seed=4' COLLSHIM_GUARD=0
+    paths 2 24 device 'devices=2 seed=4' COLLSHIM_CHOOSE=always
     corrected yes
     finish
     # The next job begins with the findings of one job, in memory of the same kind.
     sed -n 's/^collshim: profile: //p' <<<"$err" >"$tmp/profile"
-    paths 2 $n device devices=2 COLLSHIM_GUARD=0 "COLLSHIM_PROFILE=$tmp/profile"
+    paths 2 $n device devices=2 COLLSHIM_CHOOSE=always "COLLSHIM_PROFILE=$tmp/profile"
     by_both -eq $((2 * (n - 1)))
     finish
-    paths 2 $n host devices=2 COLLSHIM_GUARD=0 "COLLSHIM_PROFILE=$tmp/profile"
+    paths 2 $n host devices=2 COLLSHIM_CHOOSE=always "COLLSHIM_PROFILE=$tmp/profile"
     by_both -eq 0
     finish
     echo 'allreduce 1x2 1M-2M collaborative(split=0)' >"$tmp/profile"
-    paths 2 24 device devices=2 COLLSHIM_GUARD=0 "COLLSHIM_PROFILE=$tmp/profile"
+    paths 2 24 device devices=2 COLLSHIM_CHOOSE=always "COLLSHIM_PROFILE=$tmp/profile"
     by_both -eq 46
     corrected no
     finish
-    paths 2 24 device devices=2 COLLSHIM_REPRODUCIBLE=1
+    paths 2 24 device devices=2 COLLSHIM_CHOOSE=model
     by_both -eq 46
     corrected no
     finish
@@ -121,37 +121,37 @@ cases_paths() {
     by_both -eq 48
     corrected no
     finish
-    paths 4 $n device 'devices=4 seed=2' COLLSHIM_GUARD=0
+    paths 4 $n device 'devices=4 seed=2' COLLSHIM_CHOOSE=always
     by_both -eq $((4 * (n - 1)))
     finish
-    paths 2 $n device 'devices=2 seed=6' COLLSHIM_GUARD=0 COLLSHIM_HOST_THREADS=3
+    paths 2 $n device 'devices=2 seed=6' COLLSHIM_CHOOSE=always COLLSHIM_TEST_HOST_THREADS=3
     by_both -eq $((2 * (n - 1)))
-    [[ "$err" == *'two paths: '*' of 3 (COLLSHIM_HOST_THREADS) on '* ]] || complain "nobody says how many threads there are"
+    [[ "$err" == *'two paths: '*' of 3 (COLLSHIM_TEST_HOST_THREADS) on '* ]] || complain "nobody says how many threads there are"
     finish
     under=(taskset --cpu-list "$(taskset --cpu-list --pid $$ | sed 's/.*[ ,-]//')")
-    paths 2 $n device devices=2 COLLSHIM_GUARD=0 COLLSHIM_HOST_THREADS=3 # not more than it has processors
+    paths 2 $n device devices=2 COLLSHIM_CHOOSE=always COLLSHIM_TEST_HOST_THREADS=3 # not more than it has processors
     by_both -eq $((2 * (n - 1)))
-    [[ "$err" == *'two paths: 1 thread of 3 (COLLSHIM_HOST_THREADS) on 1 processors'* ]] || complain "there is not one thread"
+    [[ "$err" == *'two paths: 1 thread of 3 (COLLSHIM_TEST_HOST_THREADS) on 1 processors'* ]] || complain "there is not one thread"
     finish
     under=()
-    paths 2 $n device 'devices=2 seed=7' COLLSHIM_HOST_THREADS=2 COLLSHIM_ALGORITHM='allreduce=collaborative(split=60)'
+    paths 2 $n device 'devices=2 seed=7' COLLSHIM_TEST_HOST_THREADS=2 COLLSHIM_ALGORITHM='allreduce=collaborative(split=60)'
     finish
-    paths 2 $n device devices=2 COLLSHIM_GUARD=0 COLLSHIM_HOST_THREADS=0 # a bad value harms nothing
+    paths 2 $n device devices=2 COLLSHIM_CHOOSE=always COLLSHIM_TEST_HOST_THREADS=0 # a bad value harms nothing
     by_both -eq $((2 * (n - 1)))
-    [[ "$err" == *COLLSHIM_HOST_THREADS*'1 to 64'* || "$err" == *COLLSHIM_HOST_THREADS*'from 1'* ]] || complain "nobody says what the value must be"
+    [[ "$err" == *COLLSHIM_TEST_HOST_THREADS*'1 to 64'* || "$err" == *COLLSHIM_TEST_HOST_THREADS*'from 1'* ]] || complain "nobody says what the value must be"
     finish
-    paths 2 $n host devices=2 COLLSHIM_GUARD=0 # the driver is there, the data is not
+    paths 2 $n host devices=2 COLLSHIM_CHOOSE=always # the driver is there, the data is not
     by_both -eq 0
     finish
-    paths 3 $n mixed 'devices=3 seed=3' COLLSHIM_GUARD=0
+    paths 3 $n mixed 'devices=3 seed=3' COLLSHIM_CHOOSE=always
     finish
-    paths 2 $n pools devices=2 COLLSHIM_GUARD=0 # one device's memory, with a context of its own and without
+    paths 2 $n pools devices=2 COLLSHIM_CHOOSE=always # one device's memory, with a context of its own and without
     by_both -eq $((2 * (n - 1)))
     finish
-    paths 2 $n device devices=1 COLLSHIM_GUARD=0 # the ranks share a GPU
+    paths 2 $n device devices=1 COLLSHIM_CHOOSE=always # the ranks share a GPU
     by_both -eq 0
     finish
-    paths 2 $n device devices=2 COLLSHIM_GUARD=0 'COLLSHIM_TOPOLOGY=node:2 rank:1'
+    paths 2 $n device devices=2 COLLSHIM_CHOOSE=always 'COLLSHIM_TOPOLOGY=node:2 rank:1'
     by_both -eq 0
     finish
     paths 2 60 device devices=2 # the guard tries it, and says which is faster
@@ -167,7 +167,7 @@ cases_paths() {
 # A rank's GPU fails in the middle: an error or the right result, on all ranks, and no hang. With
 # harm=lose the device is lost at that call.
 paths_fail() {
-    local with=("LD_LIBRARY_PATH=$build/gpusim" COLLSHIM_MIN_BYTES=64KiB COLLSHIM_GUARD=0) harm=${harm:-fail}
+    local with=("LD_LIBRARY_PATH=$build/gpusim" COLLSHIM_MIN_BYTES=64KiB COLLSHIM_CHOOSE=always) harm=${harm:-fail}
     begin "Allreduces on two paths, and cu${1%:*} ${harm}s on a rank the ${1#*:}. time"
     launch_apart 2 "${with[@]}" GPUSIM='devices=2 seed=3' -- "${with[@]}" "GPUSIM=devices=2 $harm=$1" -- \
         "$programs/paths" "$seed" 6 device fails
@@ -201,7 +201,7 @@ cases_device() {
             "COLLSHIM_TOPOLOGY=node:2 rank:$((late % 2 + 1))" "COLLSHIM_CHUNK_BYTES=$((4096 << late % 3))"
     done
     devices_rerouted 3 $calls devices=1 COLLSHIM_CHUNK_BYTES=4096
-    devices_rerouted 3 $calls 'devices=3 nopeer=0-1' COLLSHIM_SHM=off
+    devices_rerouted 3 $calls 'devices=3 nopeer=0-1' COLLSHIM_TEST_SHM=off
     on_devices 3 $calls 'devices=2 seed=9' COLLSHIM_MODE=verify
     [ "$(of_all verified_different)" -eq 0 ] || complain "some results differ"
     [ "$(of_all verified_equal)" -gt $calls ] || complain "few calls were compared"

@@ -34,7 +34,7 @@ exchange_is_watched() {
     local ranks=4 uneven='node:2 rank:2 rail:2@100Mbit,50Mbit'
 
     begin "small exchanges, then skewed ones over unequal rails, then changing ones"
-    launch $ranks COLLSHIM_MIN_BYTES=64KiB COLLSHIM_GUARD=0 COLLSHIM_TOPOLOGY="$uneven" -- \
+    launch $ranks COLLSHIM_MIN_BYTES=64KiB COLLSHIM_CHOOSE=always COLLSHIM_TOPOLOGY="$uneven" -- \
         "$programs/exchange" 9 0 phases
     want_right
     want_lines
@@ -55,7 +55,7 @@ exchange_is_watched() {
     finish
 
     begin "the same exchanges where balancing gains nothing"
-    launch $ranks COLLSHIM_MIN_BYTES=64KiB COLLSHIM_GUARD=0 COLLSHIM_TOPOLOGY='node:1 rank:4' -- \
+    launch $ranks COLLSHIM_MIN_BYTES=64KiB COLLSHIM_CHOOSE=always COLLSHIM_TOPOLOGY='node:1 rank:4' -- \
         "$programs/exchange" 9 0 phases
     want_right
     want_number alltoallv .rerouted -eq 0
@@ -131,7 +131,7 @@ neighbors() {
 neighbors_start_nothing() {
     local collective
     begin "nonblocking and persistent calls of the neighbour collectives where balancing gains nothing"
-    launch 4 COLLSHIM_MIN_BYTES=1KiB COLLSHIM_GUARD=0 COLLSHIM_TOPOLOGY='node:1 rank:4' -- \
+    launch 4 COLLSHIM_MIN_BYTES=1KiB COLLSHIM_CHOOSE=always COLLSHIM_TOPOLOGY='node:1 rank:4' -- \
         "$programs/neighbors" "$seed" 200 started
     want_right
     want_lines
@@ -145,7 +145,7 @@ neighbors_start_nothing() {
 # A ring along the nodes: of each node the last rank alone sends much to another one, over one of two rails.
 neighbors_are_watched() {
     begin "a ring of skewed halos is balanced over the rails of ranks that have none"
-    launch 6 COLLSHIM_MIN_BYTES=64KiB COLLSHIM_GUARD=0 COLLSHIM_TOPOLOGY='node:2 rank:3 rail:3@100Mbit' -- \
+    launch 6 COLLSHIM_MIN_BYTES=64KiB COLLSHIM_CHOOSE=always COLLSHIM_TOPOLOGY='node:2 rank:3 rail:3@100Mbit' -- \
         "$programs/neighbors" 9 20 skewed
     want_right
     want_lines
@@ -154,7 +154,7 @@ neighbors_are_watched() {
     finish
 
     begin "the same halos on one node, where balancing gains nothing"
-    launch 6 COLLSHIM_MIN_BYTES=64KiB COLLSHIM_GUARD=0 COLLSHIM_TOPOLOGY='node:1 rank:6' -- \
+    launch 6 COLLSHIM_MIN_BYTES=64KiB COLLSHIM_CHOOSE=always COLLSHIM_TOPOLOGY='node:1 rank:6' -- \
         "$programs/neighbors" 9 20 skewed
     want_right
     want_number neighbor_alltoall .rerouted -eq 0
@@ -196,7 +196,7 @@ cases_exchange() {
         neighbors 4 200 started COLLSHIM_TOPOLOGY='node:2 rank:2 rail:2@100Mbit,50Mbit'
         neighbors 2 150 started
         exchange_started 4 $calls COLLSHIM_TOPOLOGY='node:2 rank:2 rail:2@100Mbit,50Mbit' COLLSHIM_CHUNK_BYTES=100
-        [ "$quick" -eq 1 ] || exchange_started 3 $calls COLLSHIM_SHM=copy
+        [ "$quick" -eq 1 ] || exchange_started 3 $calls COLLSHIM_TEST_SHM=copy
         [ "$quick" -eq 1 ] || neighbors 6 200 started
         neighbors_start_nothing
     fi

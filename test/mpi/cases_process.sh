@@ -58,7 +58,7 @@ endings() {
         for least in 0 64KiB; do
             [ "$what,$least" != receive,64KiB ] || continue
             begin "calls while something ends: $what, COLLSHIM_MIN_BYTES=$least"
-            launch 3 COLLSHIM_MIN_BYTES=$least COLLSHIM_COMPARE_SIZES=1 -- "$programs/endings" "$seed" "$what"
+            launch 3 COLLSHIM_MIN_BYTES=$least COLLSHIM_TEST_COMPARE_SIZES=1 -- "$programs/endings" "$seed" "$what"
             want_right
             [ "$least" != 0 ] || want_number allreduce .rerouted -gt 0
             [ "$what" != freed ] ||
@@ -71,7 +71,7 @@ endings() {
 # What docs/mpi.md says of what a program may see.
 visible() {
     begin "communicators come and go: descriptors, threads, signals, open receives"
-    launch 3 COLLSHIM_GUARD=0 -- "$programs/visible" "$seed"
+    launch 3 COLLSHIM_CHOOSE=always -- "$programs/visible" "$seed"
     want_right
     want_number allreduce .rerouted -gt 0
     want_number bcast .rerouted -gt 0
@@ -115,11 +115,11 @@ later_processes() {
 # before they meet. One of them in which every call would be rerouted.
 other_children() {
     local how
-    local -A children=([bare]="-u LD_PRELOAD" [other]="LD_PRELOAD=$build/libcollshim.so COLLSHIM_MIN_BYTES=64KiB COLLSHIM_GUARD=1")
+    local -A children=([bare]="-u LD_PRELOAD" [other]="LD_PRELOAD=$build/libcollshim.so COLLSHIM_MIN_BYTES=64KiB COLLSHIM_CHOOSE=measure")
     for how in bare other; do
         begin "spawned, connected and joined: $how children"
         limit=60 # read by launch
-        if [ $how = bare ]; then settings=(COLLSHIM_MIN_BYTES=64KiB); else settings=(COLLSHIM_GUARD=0); fi
+        if [ $how = bare ]; then settings=(COLLSHIM_MIN_BYTES=64KiB); else settings=(COLLSHIM_CHOOSE=always); fi
         # shellcheck disable=SC2086 # words
         launch 2 COLLSHIM_REPORT= -- "$programs/spawn" "$seed" ${children[$how]}
         limit=240
@@ -140,7 +140,7 @@ duplications() {
     for what in '' threads; do
         begin "first calls while a communicator is being duplicated${what:+, by another of the $what}"
         # shellcheck disable=SC2086 # a word or none
-        launch 3 COLLSHIM_GUARD=0 -- "$programs/duplicate" "$seed" $what
+        launch 3 COLLSHIM_CHOOSE=always -- "$programs/duplicate" "$seed" $what
         want_right
         want_lines
         if [ "$kin" = openmpi ]; then # MPICH makes several at a time
@@ -192,22 +192,22 @@ shared_memory() {
     done
     linear=${linear#*,}
     for how in on copy off; do
-        begin "a large send under way while a rank waits in a collective, COLLSHIM_SHM=$how"
-        launch 3 COLLSHIM_SHM=$how OMPI_MCA_btl_vader_single_copy_mechanism=none -- "$programs/pending"
+        begin "a large send under way while a rank waits in a collective, COLLSHIM_TEST_SHM=$how"
+        launch 3 COLLSHIM_TEST_SHM=$how OMPI_MCA_btl_vader_single_copy_mechanism=none -- "$programs/pending"
         want_right
         want_lines
         want_number allgather .rerouted -eq "$(expected allgather)"
         finish
     done
     for how in on copy; do
-        rerouted 3 60 COLLSHIM_ALGORITHM="$linear" COLLSHIM_SHM=$how
-        rerouted 4 60 COLLSHIM_TOPOLOGY='node:2 gpu:2' COLLSHIM_SHM=$how COLLSHIM_CHUNK_BYTES=1000
-        reductions 3 100 mixed COLLSHIM_ALGORITHM="$linear" COLLSHIM_SHM=$how
+        rerouted 3 60 COLLSHIM_ALGORITHM="$linear" COLLSHIM_TEST_SHM=$how
+        rerouted 4 60 COLLSHIM_TOPOLOGY='node:2 gpu:2' COLLSHIM_TEST_SHM=$how COLLSHIM_CHUNK_BYTES=1000
+        reductions 3 100 mixed COLLSHIM_ALGORITHM="$linear" COLLSHIM_TEST_SHM=$how
     done
     begin "COLLSHIM_LOG=info says how the ranks of a node reach each other"
-    launch 3 COLLSHIM_LOG=info COLLSHIM_SHM=copy -- "$programs/ordinary"
+    launch 3 COLLSHIM_LOG=info COLLSHIM_TEST_SHM=copy -- "$programs/ordinary"
     want_right
-    grep -q '^collshim: 3 ranks of a node share memory, two copies: .*(COLLSHIM_SHM)' <<<"$err" ||
+    grep -q '^collshim: 3 ranks of a node share memory, two copies: .*(COLLSHIM_TEST_SHM)' <<<"$err" ||
         complain "it does not say so"
     finish
 }

@@ -28,7 +28,7 @@ cases_reports() {
     no_report "a FIFO that nobody reads" "$place/fifo" "a FIFO, not a regular file"
     no_report "a symbolic link" "$place/link" "a symbolic link, not a regular file"
     no_report "a symbolic link to nothing" "$place/dangling" "a symbolic link, not a regular file"
-    no_report "a folder" "$place/folder" "a directory, not a regular file"
+    no_report "a folder that is not there, as a spool" "$place/none/" "no such directory"
     no_report "a device" /dev/full "a device, not a regular file"
     if mount -t tmpfs -o size=8k none "$place/folder" 2>/dev/null; then
         echo old >"$place/folder/r.json"
@@ -81,7 +81,7 @@ cases_reports() {
     finish
 
     begin "a report says what rails carried"
-    launch 4 COLLSHIM_GUARD=0 COLLSHIM_TOPOLOGY='node:2 rank:2 rail:2@100Mbit,25Mbit' \
+    launch 4 COLLSHIM_CHOOSE=always COLLSHIM_TOPOLOGY='node:2 rank:2 rail:2@100Mbit,25Mbit' \
         COLLSHIM_ALGORITHM=allreduce=parallel_rings,bcast=parallel_rings -- "$programs/callers"
     want_right
     want_lines
@@ -106,7 +106,7 @@ cases_reports() {
     begin "a spool"
     "$build/collshim" site --create "$place/spool" >/dev/null || complain "it cannot be made"
     [ "$(stat -c %a "$place/spool")" = 1733 ] || complain "its permissions are $(stat -c %a "$place/spool")"
-    launch 3 COLLSHIM_SPOOL="$place/spool" COLLSHIM_REPORT= -- "$programs/callers"
+    launch 3 COLLSHIM_REPORT="$place/spool" -- "$programs/callers"
     want_right
     want_lines
     want_no_report
@@ -118,13 +118,24 @@ cases_reports() {
     jq -e 'has("rails") | not' "$(find "$place/spool" -type f)" >/dev/null || complain "it has rails"
     finish
 
+    begin "any folder is a spool, also one that a link names"
+    mkdir "$place/own"
+    ln -s own "$place/linked"
+    launch 2 COLLSHIM_REPORT="$place/own/" -- "$programs/ordinary"
+    want_right
+    want_lines
+    launch 2 COLLSHIM_REPORT="$place/linked" -- "$programs/ordinary"
+    want_right
+    want_lines
+    [ "$(find "$place/own" -name '*.json' | wc -l)" -eq 2 ] || complain "not two reports: $(find "$place/own")"
+    finish
+
     begin "a spool that others may tamper with"
     mkdir -m 777 "$place/open"
-    launch 2 COLLSHIM_SPOOL="$place/open" -- "$programs/callers"
+    launch 2 COLLSHIM_REPORT="$place/open" -- "$programs/callers"
     want_right
-    want_lines "COLLSHIM_SPOOL: cannot write to $place/open: others may remove what is there; *"
+    want_lines "COLLSHIM_REPORT: cannot write to $place/open: others may remove what is there; *"
     [ -z "$(ls -A "$place/open")" ] || complain "something was written"
-    [ -s "$tmp/report.json" ] || complain "the report is missing too"
     finish
     rm -r "$place"
 }

@@ -111,7 +111,7 @@ one_thing_each() {
     done
 
     # All calls rerouted that can be, ranks compared; and as a program has it.
-    for given in 'COLLSHIM_COMPARE_SIZES=1 COLLSHIM_GUARD=0' 'COLLSHIM_MIN_BYTES= COLLSHIM_TEST_SHARE= COLLSHIM_COMPARE_SIZES='; do
+    for given in 'COLLSHIM_TEST_COMPARE_SIZES=1 COLLSHIM_CHOOSE=always' 'COLLSHIM_MIN_BYTES= COLLSHIM_TEST_SHARE= COLLSHIM_TEST_COMPARE_SIZES='; do
         for one in ignored made; do
             begin "$one: what MPI ignores, and types of every constructor, $given"
             # shellcheck disable=SC2086 # words are meant
@@ -181,12 +181,12 @@ unlike_calls() {
 
     wrong_on_one_rank "what the library refuses on one rank, in default settings" 3 COLLSHIM_MIN_BYTES= COLLSHIM_TEST_SHARE= -- alone
     wrong_on_one_rank "what the library refuses on one rank, all rerouted" 3 -- alone
-    wrong_on_one_rank "what the library refuses on one rank, sizes compared" 3 COLLSHIM_COMPARE_SIZES=1 -- alone
+    wrong_on_one_rank "what the library refuses on one rank, sizes compared" 3 COLLSHIM_TEST_COMPARE_SIZES=1 -- alone
     if [ "$family" = abi ]; then
         skip "ranks whose sizes differ get the library's own answer" "it has none: its ranks wait for ever"
     else
-        wrong_on_one_rank "ranks whose sizes differ get the library's own answer" $n COLLSHIM_COMPARE_SIZES=1 -- lengths
-        wrong_on_one_rank "ranks whose operations differ return" 2 COLLSHIM_COMPARE_SIZES=1 COLLSHIM_GUARD=0 -- operations
+        wrong_on_one_rank "ranks whose sizes differ get the library's own answer" $n COLLSHIM_TEST_COMPARE_SIZES=1 -- lengths
+        wrong_on_one_rank "ranks whose operations differ return" 2 COLLSHIM_TEST_COMPARE_SIZES=1 COLLSHIM_CHOOSE=always -- operations
         wrong_on_one_rank "sizes on both sides of COLLSHIM_MIN_BYTES get the library's own answer" $n COLLSHIM_MIN_BYTES= \
             COLLSHIM_TEST_SHARE= -- beside
     fi
@@ -196,12 +196,12 @@ unlike_calls() {
     for topology in node:1 node:3; do
         for shm in on copy; do
             [ "$topology $shm" != "node:3 copy" ] || continue
-            wrong_on_one_rank "messages of unequal length, $topology, COLLSHIM_SHM=$shm" 3 COLLSHIM_SHM=$shm \
+            wrong_on_one_rank "messages of unequal length, $topology, COLLSHIM_TEST_SHM=$shm" 3 COLLSHIM_TEST_SHM=$shm \
                 COLLSHIM_ALGORITHM="${direct#,}" COLLSHIM_CHUNK_BYTES=1MiB \
                 COLLSHIM_TOPOLOGY="$([ $topology = node:1 ] && echo node:1 rank:3 || echo $topology)" -- unequal 50000
         done
     done
-    differential 3 100 mixed COLLSHIM_COMPARE_SIZES=1
+    differential 3 100 mixed COLLSHIM_TEST_COMPARE_SIZES=1
     want_rerouted
     finish
 }
@@ -258,7 +258,7 @@ more_than_an_int() {
     local claim="messages of more than 2 GiB" collective
 
     begin "$claim"
-    launch 2 COLLSHIM_GUARD=0 COLLSHIM_CHUNK_BYTES=4MiB COLLSHIM_TOPOLOGY="${settings_of[$kin]}" -- \
+    launch 2 COLLSHIM_CHOOSE=always COLLSHIM_CHUNK_BYTES=4MiB COLLSHIM_TOPOLOGY="${settings_of[$kin]}" -- \
         "$programs/huge" "$seed"
     if [ "$rc" -eq 77 ]; then
         skip "$claim" "${out#huge: }"
@@ -275,7 +275,7 @@ more_than_an_int() {
 # Where memory is not shared, and in the chunks that collshim chooses.
 more_than_32_bits() {
     begin "a message of more than 4 GiB without shared memory"
-    launch 2 COLLSHIM_GUARD=0 COLLSHIM_SHM=off -- "$programs/longer" "$seed"
+    launch 2 COLLSHIM_CHOOSE=always COLLSHIM_TEST_SHM=off -- "$programs/longer" "$seed"
     want_right
     want_lines
     want_number bcast .rerouted -eq 6 # of both ranks, with the two small ones of every program

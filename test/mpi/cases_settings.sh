@@ -172,7 +172,7 @@ left_native() {
     local collective
     native "calls smaller than the default limit" "smaller than COLLSHIM_MIN_BYTES" COLLSHIM_MIN_BYTES=
     native "one rank per host" "nothing to gain on this topology" COLLSHIM_MIN_BYTES=1 \
-        COLLSHIM_TOPOLOGY=node:3 COLLSHIM_GUARD=0
+        COLLSHIM_TOPOLOGY=node:3 COLLSHIM_CHOOSE=always
     native "algorithms set to native" "COLLSHIM_ALGORITHM says native" \
         COLLSHIM_ALGORITHM=allgather=native,allgatherv=native
 

@@ -16,7 +16,7 @@ set_site() {
 site_alike() {
     set_site 'chunk_bytes: 100\nalgorithm: allgatherv=native\n'
     begin "a site's file is read"
-    launch 3 COLLSHIM_SITE="$site" -- "$programs/ordinary"
+    launch 3 COLLSHIM_TEST_SITE="$site" -- "$programs/ordinary"
     want_right
     want_lines
     want_number allgather .rerouted -eq "$(expected allgather)"
@@ -25,7 +25,7 @@ site_alike() {
 
     set_site 'lock: algorithm\nalgorithm: allgatherv=native\n'
     begin "a setting that the site locks"
-    launch 3 COLLSHIM_SITE="$site" COLLSHIM_ALGORITHM=allgather=native -- "$programs/ordinary"
+    launch 3 COLLSHIM_TEST_SITE="$site" COLLSHIM_ALGORITHM=allgather=native -- "$programs/ordinary"
     want_right
     want_lines "COLLSHIM_ALGORITHM=allgather=native: $site/collshim.yaml locks algorithm, which stays allgatherv=native"
     want_number allgather .rerouted -eq "$(expected allgather)"
@@ -37,21 +37,21 @@ site_alike() {
         set_site "$rule\n"
         [ -n "$rule" ] || : >"$site/off"
         begin "${rule:-a stop file}: all native, and nothing is said of it"
-        launch 3 COLLSHIM_SITE="$site" USER=somebody -- "$programs/ordinary"
+        launch 3 COLLSHIM_TEST_SITE="$site" USER=somebody -- "$programs/ordinary"
         want_right
         want_lines
         want_no_report
         finish
     done
     begin "COLLSHIM_LOG=info tells of it"
-    launch 3 COLLSHIM_SITE="$site" COLLSHIM_LOG=info -- "$programs/ordinary"
+    launch 3 COLLSHIM_TEST_SITE="$site" COLLSHIM_LOG=info -- "$programs/ordinary"
     want_right
     want_lines "$site/collshim.yaml: share: * (rank 0; all ranks run natively)"
     finish
 
     set_site 'share: 5\n'
     begin "COLLSHIM_STRICT=1 does not answer for the site"
-    launch 3 COLLSHIM_SITE="$site" COLLSHIM_STRICT=1 -- "$programs/ordinary"
+    launch 3 COLLSHIM_TEST_SITE="$site" COLLSHIM_STRICT=1 -- "$programs/ordinary"
     want_right
     want_lines "$site/collshim.yaml:1: share: 5: expected a percentage *"
     finish
@@ -60,7 +60,7 @@ site_alike() {
 # site_apart NAME PATTERN...: the last of three ranks alone has the folder; right, and all native
 site_apart() {
     begin "$1"
-    launch_apart 3 COLLSHIM_MODE=on -- COLLSHIM_MODE=on COLLSHIM_SITE="$site" -- "$programs/ordinary"
+    launch_apart 3 COLLSHIM_MODE=on -- COLLSHIM_MODE=on COLLSHIM_TEST_SITE="$site" -- "$programs/ordinary"
     want_right
     want_lines "${@:2}"
     want_all_native "$out_reason"
@@ -72,7 +72,7 @@ site_on_some_ranks() {
     : >"$site/off"
     site_apart "a stop file that one rank sees"
     begin "a stop file that all ranks but one see"
-    launch_apart 3 COLLSHIM_SITE="$site" -- COLLSHIM_MODE=on -- "$programs/ordinary"
+    launch_apart 3 COLLSHIM_TEST_SITE="$site" -- COLLSHIM_MODE=on -- "$programs/ordinary"
     want_right
     want_lines
     want_no_report
@@ -88,7 +88,7 @@ site_on_some_ranks() {
 
     set_site 'min_bytes: 8K\nlock: min_bytes\n'
     begin "settings of a site's file that one rank has"
-    launch_apart 3 COLLSHIM_MIN_BYTES=4K -- COLLSHIM_MIN_BYTES=4K COLLSHIM_SITE="$site" -- "$programs/ordinary"
+    launch_apart 3 COLLSHIM_MIN_BYTES=4K -- COLLSHIM_MIN_BYTES=4K COLLSHIM_TEST_SITE="$site" -- "$programs/ordinary"
     want_right
     want_lines "settings differ between ranks: 'min_bytes 8KiB' on rank 2, 'min_bytes 4KiB' on rank 0; *"
     want_all_native "the ranks did not agree on the settings"

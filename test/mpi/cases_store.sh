@@ -55,7 +55,7 @@ stores() {
     want_store_used
     finish
 
-    stored "COLLSHIM_REPRODUCIBLE ignores it" COLLSHIM_LOG=info COLLSHIM_REPRODUCIBLE=1
+    stored "COLLSHIM_CHOOSE=model ignores it" COLLSHIM_LOG=info COLLSHIM_CHOOSE=model
     want_recalled 4 0
     finish
 

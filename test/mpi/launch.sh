@@ -71,7 +71,7 @@ finish() {
 settle() {
     local pair
     local -A value=()
-    for pair in "LD_PRELOAD=$preload${yielding[$kin]:+:${yielding[$kin]}}" COLLSHIM_MIN_BYTES=0 COLLSHIM_TEST_SHARE=0 COLLSHIM_COMPARE_SIZES=0 "COLLSHIM_REPORT=$tmp/report.json" "$@"; do
+    for pair in "LD_PRELOAD=$preload${yielding[$kin]:+:${yielding[$kin]}}" COLLSHIM_MIN_BYTES=0 COLLSHIM_TEST_SHARE=0 COLLSHIM_TEST_COMPARE_SIZES=0 "COLLSHIM_REPORT=$tmp/report.json" "$@"; do
         value[${pair%%=*}]=${pair#*=}
     done
     [ -z "$folder" ] || [ -z "${value[LD_LIBRARY_PATH]-}" ] || value[LD_LIBRARY_PATH]+=:$folder

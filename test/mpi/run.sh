@@ -22,7 +22,7 @@ here=$root/test/mpi
 build=
 quick=0
 long=0
-only=results,reductions,types,rooted,exchange,device,settings,store,site,reports,callers,process,helpers,variants,nonblocking,persistent,failures
+only=results,reductions,types,rooted,exchange,device,settings,renamed,store,site,reports,callers,process,helpers,variants,nonblocking,persistent,failures
 libraries=(openmpi mpich mpich5-abi)
 first_seed=1
 while [ $# -gt 0 ]; do
@@ -71,6 +71,8 @@ done
 . "$here/cases_device.sh"
 # shellcheck source=test/mpi/cases_settings.sh
 . "$here/cases_settings.sh"
+# shellcheck source=test/mpi/cases_renamed.sh
+. "$here/cases_renamed.sh"
 # shellcheck source=test/mpi/cases_store.sh
 . "$here/cases_store.sh"
 # shellcheck source=test/mpi/cases_site.sh

@@ -364,14 +364,15 @@ ok 'aborted while its ranks meet: not called' $?
 preloaded 'the report of a job' "${every[@]}" "${two_hosts[@]}" split
 [ "$(jq -c '[.ranks, .counts_are]' "$tmp/report.nccl")" = '[4,"of the process of rank 0"]' ] && "$build/collshim" report "$tmp/report" | grep -q '^allreduce: 4 calls'
 ok 'the report of a job: of rank 0' $?
-# Which line calls; and the job's report in the spool, not those of its processes.
-mkdir "$tmp/spool"
-claims 'call sites' LD_PRELOAD="$shim" COLLSHIM_MODE=ab COLLSHIM_REPORT="$tmp/sites-%p" COLLSHIM_SPOOL="$tmp/spool" \
-  "${every[@]}" "${two_hosts[@]}" split
+# Which line calls.
+claims 'call sites' LD_PRELOAD="$shim" COLLSHIM_MODE=ab COLLSHIM_REPORT="$tmp/sites-%p" "${every[@]}" "${two_hosts[@]}" split
 jq -s -e '[.[].sites[] | select(.collective == "allreduce" and .calls > 0 and .comm_ranks > 0 and (.object | endswith("nccl_ranks")))] |
   length > 0' "$tmp"/sites-*.nccl >/dev/null &&
   jq -s -e 'all(([.sites[].calls] | add) == ([.nccl.collectives[].calls] | add))' "$tmp"/sites-*.nccl >/dev/null
 ok 'call sites: as many calls as there are collectives' $?
+# The job's report is in a spool, not those of its processes.
+mkdir "$tmp/spool"
+claims 'a spool' LD_PRELOAD="$shim" COLLSHIM_MODE=ab COLLSHIM_REPORT="$tmp/spool" "${every[@]}" "${two_hosts[@]}" split
 [ "$(find "$tmp/spool" -name '*-nccl.json' | wc -l)" -eq 1 ] &&
   "$build/collshim" site "$tmp/spool" --json | jq -e '.reports == 1 and (.programs[0] | .program == "nccl_ranks" and .jobs == 1)' >/dev/null
 ok 'a job of NCCL has one report in the spool' $?
@@ -452,7 +453,7 @@ guarded 'slow links inside hosts' 'near=0.5 far=200' native
 # Ranks of a host share what one message has of channels, at any rate of their links: schedules are made for
 # that.
 allreduce_seconds() { # LINKS
-  simulated LD_PRELOAD="$shim" "${every[@]:0:1}" COLLSHIM_GUARD=0 NCCLSIM='near=300 far=25' NCCL_RANKS_RATES=allreduce \
+  simulated LD_PRELOAD="$shim" "${every[@]:0:1}" COLLSHIM_CHOOSE=always NCCLSIM='near=300 far=25' NCCL_RANKS_RATES=allreduce \
     COLLSHIM_TOPOLOGY="node:2 gpu:4 rail:4@25GB/s link_nvlink:$1" "$ranks" --ranks 8 --hosts 2 --count 1048576 rates 2>/dev/null |
     jq -rR 'fromjson? | .seconds'
 }
@@ -679,8 +680,8 @@ if [ -x "$build/collshim-enqueue-nccl" ]; then
 fi
 
 # 7. Several processes per rank: the library's own algorithm in slices (one rank on each host), and by lanes.
-# GUARD=0: every call is cut.
-cut=(COLLSHIM_MIN_BYTES=1 COLLSHIM_GUARD=0 NCCL_RANKS_MARK="$tmp")
+# CHOOSE=always: every call is cut.
+cut=(COLLSHIM_MIN_BYTES=1 COLLSHIM_CHOOSE=always NCCL_RANKS_MARK="$tmp")
 ordinary=(premul_unseen nothing groups mixed_group init_in_group nonblocking blocked_stream two_streams destroy_early finalize
   abort async_error registered repeated recycled captured captured_first)
 helped() { # DESCRIPTION PROCESSES ALGORITHM VARIABLE=VALUE... PROGRAM...

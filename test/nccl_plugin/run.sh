@@ -89,13 +89,14 @@ plays 'COLLSHIM_ALGORITHM before the profile' COLLSHIM_PROFILE="$profile" \
 [ "$(grep -c 'reduce_scatter_block=native:no/such: NCCL has no such algorithm' "$tmp/said")" -eq 1 ] && [ "$(wc -l <"$tmp/said")" -eq 1 ]
 ok 'COLLSHIM_ALGORITHM: a name that is none costs one line' $?
 plays 'no other rounding' COLLSHIM_EXACT=1 COLLSHIM_PROFILE="$profile" exact
+plays 'a spool of all jobs: the profiler, which costs time, is not for it' COLLSHIM_REPORT="$tmp" absent_profiler
 # One host's site file must not part the ranks: the tuner goes on, the report ends.
 mkdir -p "$tmp/site" && touch "$tmp/site/off"
 if [ -d /etc/collshim ]; then
   skip 'a site that has stopped collshim' '/etc/collshim is there'
 else
-  plays 'a site that has stopped collshim: the tuner' COLLSHIM_SITE="$tmp/site" COLLSHIM_PROFILE="$profile" chosen
-  plays 'a site that has stopped collshim: the profiler' COLLSHIM_SITE="$tmp/site" COLLSHIM_REPORT="$tmp/report" absent_profiler
+  plays 'a site that has stopped collshim: the tuner' COLLSHIM_TEST_SITE="$tmp/site" COLLSHIM_PROFILE="$profile" chosen
+  plays 'a site that has stopped collshim: the profiler' COLLSHIM_TEST_SITE="$tmp/site" COLLSHIM_REPORT="$tmp/report" absent_profiler
 fi
 
 # 4. Bad profiles: a line for each row, the others hold. With COLLSHIM_STRICT no communicator is made.

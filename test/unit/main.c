@@ -13,6 +13,7 @@ static int run(void)
     setenv("CK_DEFAULT_TIMEOUT", TIMEOUT, 0); /* read as each case is made */
     SRunner *r = srunner_create(suite_settings());
 
+    srunner_add_suite(r, suite_renamed());
     srunner_add_suite(r, suite_topo());
     srunner_add_suite(r, suite_plan());
     srunner_add_suite(r, suite_check());

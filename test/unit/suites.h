@@ -6,6 +6,7 @@
 #include <check.h>
 
 Suite *suite_settings(void);
+Suite *suite_renamed(void);
 Suite *suite_topo(void);
 Suite *suite_plan(void);
 Suite *suite_check(void);

@@ -18,7 +18,7 @@ static const struct plan_algorithm forced = {.name = "forced"}, profiled = {.nam
 static void open_settings(void)
 {
     memset(&settings, 0, sizeof settings);
-    settings.cfg.guard = 1;
+    settings.cfg.choose = CFG_CHOOSE_MEASURE;
     settings.cfg.mode = CFG_MODE_ON;
     settings.cfg.min_bytes = 65536;
     settings.choice[C].served = 1;
@@ -74,7 +74,7 @@ START_TEST(test_decide__when_the_guard_measures)
     settings.choice[C].forced = &forced;
     ck_assert_int_eq(choose_is_guarded(C), 0);
     open_settings();
-    settings.cfg.reproducible = 1;
+    settings.cfg.choose = CFG_CHOOSE_MODEL;
     ck_assert_int_eq(choose_is_guarded(C), 0);
     open_settings();
     settings.cfg.min_bytes = 0;

@@ -90,7 +90,7 @@ END_TEST
 
 START_TEST(test_settings__variable_is_the_field_in_capitals)
 {
-    for (int id = 0; id < CFG_COUNT; id++) {
+    for (int id = 0; id < CFG_ALL; id++) {
         const char *variable = cfg_rows[id].variable, *name = cfg_rows[id].name;
 
         ck_assert_int_eq(strncmp(variable, "COLLSHIM_", 9), 0);

@@ -22,7 +22,7 @@ static void setup(void)
     folder_make(folder);
     snprintf(file, sizeof file, "%s/collshim.yaml", folder);
     snprintf(stop, sizeof stop, "%s/off", folder);
-    snprintf(variable, sizeof variable, "COLLSHIM_SITE=%s", folder);
+    snprintf(variable, sizeof variable, "COLLSHIM_TEST_SITE=%s", folder);
 }
 
 static void write_file(const char *path, const char *text)
@@ -75,13 +75,13 @@ END_TEST
 
 START_TEST(test_a_lock_holds_and_is_said)
 {
-    write_file(file, "lock: [min_bytes, guard]\nmin_bytes: 1M\n");
-    ck_assert_int_eq(load("COLLSHIM_MIN_BYTES=2M", "COLLSHIM_GUARD=1", NULL), 0);
+    write_file(file, "lock: [min_bytes, choose]\nmin_bytes: 1M\n");
+    ck_assert_int_eq(load("COLLSHIM_MIN_BYTES=2M", "COLLSHIM_CHOOSE=measure", NULL), 0);
     ck_assert_uint_eq(c.min_bytes, 1 << 20);
     ck_assert_int_eq(c.origin[CFG_min_bytes], CFG_FROM_SITE);
     ck_assert(strstr(c.rules.note, "COLLSHIM_MIN_BYTES=2M: ") == c.rules.note);
     ck_assert_ptr_nonnull(strstr(c.rules.note, "locks min_bytes, which stays 1MiB\n"));
-    ck_assert_ptr_null(strstr(c.rules.note, "guard")); /* the user wants the same */
+    ck_assert_ptr_null(strstr(c.rules.note, "choose")); /* the user wants the same */
     ck_assert_int_eq(c.rules.problems, 0);
 }
 END_TEST
@@ -248,8 +248,8 @@ END_TEST
 
 START_TEST(test_no_folder)
 {
-    ck_assert_int_eq(cfg_load(&c, (char *[]){"COLLSHIM_SITE=/nonexistent", NULL}), 1);
-    ck_assert(strstr(c.problem, "COLLSHIM_SITE=/nonexistent: no such folder") == c.problem);
+    ck_assert_int_eq(cfg_load(&c, (char *[]){"COLLSHIM_TEST_SITE=/nonexistent", NULL}), 1);
+    ck_assert(strstr(c.problem, "COLLSHIM_TEST_SITE=/nonexistent: no such folder") == c.problem);
     assert_takes_part();
     ck_assert_int_eq(load(NULL, NULL, NULL), 0); /* an empty one is none */
     assert_takes_part();
