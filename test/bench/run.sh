@@ -70,6 +70,37 @@ for bad in '--alone 3' '--grid --alone 0' '--trained 3'; do
 done
 check 'planning: every algorithm, small and large machine' \
   bash -c "'$build/test/bench_plan' 5 | jq -es 'length > 1 and all(.[]; .median_us > 0)'"
+# Applications with tiny inputs, on two ranks.
+apps() { "$root/bench/apps/run" --quick --json "$tmp/apps.jsonl" --preload "$build/libcollshim.so" "$@"; }
+spoilt() { # a preload that changes a result is found
+  "mpicc.$1" -shared -fPIC -o "$tmp/spoil.so" -x c - <<'C' || return 1
+#include <mpi.h>
+int MPI_Reduce(const void *from, void *to, int n, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm)
+{
+    int rank, rc = PMPI_Reduce(from, to, n, type, op, root, comm);
+
+    PMPI_Comm_rank(comm, &rank);
+    if (rank == root)
+        ++*(char *)to;
+    return rc;
+}
+C
+  ! apps --mpi "$1" --only moe-0.9 --preload "$tmp/spoil.so" 2>"$tmp/said" && grep -q 'another result' "$tmp/said"
+}
+for family in openmpi mpich; do
+  if [ ! -e "$build/libcollshim-$family.so" ]; then
+    skip "apps, $family" "not built"
+    continue
+  fi
+  check "apps, $family: experts, and the FFT where FFTW is" apps --mpi $family --only moe-0.9,fft-64
+  check "apps, $family: a preload that changes a result is found" spoilt $family
+done
+check 'apps: every figure has its keys' jq -es 'length > 0 and all(.[]; .native > 0 and .preload > 0 and .ratio > 0 and
+  .calls > 0 and .rerouted >= 0 and .same_results and .emulated == false and .ranks == 2)' "$tmp/apps.jsonl"
+for bad in '--only none' '--place here' '--repeats 0' '--mpi intel'; do
+  # shellcheck disable=SC2086 # words
+  check "apps: $bad is refused" refuses "$root/bench/apps/run" $bad
+done
 if [ "$EUID" -ne 0 ] || [ ! -e "$build/libcollshim-openmpi.so" ]; then
   skip 'rails that differ and change' 'needs root and Open MPI'
 else
