@@ -21,8 +21,8 @@ usage_error() {
 }
 
 # take_options 'WORD...' ARGUMENT...: WORD is `name` for --name VALUE, which sets the variable `name`; `name+` for
-# one that may come again, whose values go into the array `name`; `name!` for --name, which sets it to yes; `...`
-# if other arguments are allowed: they go into `words`.
+# one that may come again, whose values go into the array `name`; `name!` for --name, which sets it to yes. `...`
+# allows other arguments, which go into `words`.
 take_options() {
     local known=" $1 " option
     shift

@@ -43,7 +43,7 @@ enum what {
     COLLECTIVES
 };
 
-/* What a rank gives: a vector, its block, or a block for each rank. */
+/* A rank gives a vector, its block, or a block for each rank. */
 enum given { VECTOR, BLOCK, BLOCKS };
 
 /* weight: how often it is drawn, of the sum of all; programs call some far more than others.
@@ -105,7 +105,7 @@ struct plan {
     int work, uneven; /* steps of arithmetic between calls; some ranks have none, others double */
 };
 
-/* What the command line says, and this rank. */
+/* The command line, and this rank. */
 static struct {
     uint64_t seed, job;
     int fabric, corrupt;
