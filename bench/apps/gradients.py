@@ -35,11 +35,11 @@ def main(buckets, steps):
             period = sum(gradient(numpy.arange(17) + part[0], r, step) for r in range(comm.size))
             wrong += int((got != numpy.resize(period, got.size)).sum())
             total = (total + int((got * (part % 997 + 1)).sum(dtype=numpy.float64))) % 1000003
-        wrong += loss[0] != sum(r + step for r in range(comm.size))
+        wrong += int(loss[0] != sum(r + step for r in range(comm.size)))
     taken, wrong = comm.allreduce(taken, MPI.MAX), comm.allreduce(wrong)
     if comm.rank == 0:
         print(f"seconds {taken:.6f}\nsum {total}\nwrong {wrong}")
-    return wrong > 0
+    return int(wrong > 0)
 
 
 if len(sys.argv) != 3:
