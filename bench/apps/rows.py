@@ -97,7 +97,7 @@ def hpcc(_quick):
 
     def prepare(folder, ranks, _mpi):
         rows = {1: 1, 2: 1, 4: 2, 16: 4}[ranks]
-        values = {"N;": 1280, "NB$": 64, "P$": rows, "Q$": ranks // rows}
+        values = {"N;": 1820, "NB$": 64, "P$": rows, "Q$": ranks // rows}
         text = (TESTS / "hpccinf.txt").read_text()
         for what, value in values.items():
             text = re.sub(rf"^\d+(?= +{what})", str(value), text, flags=re.M)
