@@ -114,7 +114,7 @@ TARGETS := $(B)/libcollshim.so $(B)/libnccl-tuner-collshim.so $(B)/collshim $(B)
            $(if $(SPANK),$(B)/collshim-spank.so) \
            $(if $(NCCL),$(addprefix $(B)/,libcollshim-nccl.so collshim-overhead-nccl collshim-enqueue-nccl)) \
            $(FAMILIES:%=$(B)/collshim-bench-%) $(FAMILIES:%=$(B)/collshim-overhead-%) $(FAMILIES:%=$(B)/collshim-overlap-%) \
-           $(FAMILIES:%=$(B)/collshim-forms-%) \
+           $(FAMILIES:%=$(B)/collshim-forms-%) $(FAMILIES:%=$(B)/collshim-never-%) \
            $(addprefix $(B)/test/,bench_plan bench_congestion bench_balance bench_regret)
 GPU_TESTS := $(if $(CUDA),$(B)/test/gpu_contract $(B)/test/bench_collaborative)
 NCCL_CAUGHT := $(addprefix $(B)/test/,nccl_caught nccl_linked nccl_static nccl_board)
@@ -231,6 +231,7 @@ $(call program,collshim-overlap-$(1),$(call of,$(1),bench/nonblocking/overlap.c 
   $(filter-out %/main.c,$(BENCH_SRC))) $(LIBMPI_$(1)),-ldl -lm,,$(MPICC_$(1)))
 $(call program,collshim-forms-$(1),$(call of,$(1),bench/nonblocking/forms.c \
   $(filter-out %/main.c,$(BENCH_SRC))) $(LIBMPI_$(1)),-ldl -lm,,$(MPICC_$(1)))
+$(call program,collshim-never-$(1),$(call of,$(1),bench/never/job.c) $(LIBMPI_$(1)),-lm,,$(MPICC_$(1)))
 $(B)/$(1)/%.o: %.c $(B)/found/$(1)
 	$$(call say,CC)
 	$$(Q)$(MPICC_$(1)) $$(CFLAGS) $$(OWN_CFLAGS) $$(if $$(filter bench/%,$$<),-Ibench) -fPIC \

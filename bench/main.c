@@ -174,12 +174,41 @@ static int sweep(struct job *job, const struct bench_collective *row)
     return rc;
 }
 
+/* One size of settle(). */
+static int settle_size(struct job *job, const struct bench_collective *row,
+                       const struct bench_algorithm *own, MPI_Comm comm, size_t bytes, int first)
+{
+    struct bench_settled result;
+    int rc = bench_settle_size(&job->run, row, own, comm, bytes, &result);
+
+    if (rc)
+        return rc;
+    job->failed |= job->options.verify && !result.verified;
+    if (job->text)
+        bench_settle_print(job->text, &result, first);
+    return job->json ? bench_settle_json(job->json, &job->run, &result) : 0;
+}
+
+static int settle_alone(struct job *job, const struct bench_collective *row,
+                        const struct bench_algorithm *own, MPI_Comm comm, size_t bytes, int first)
+{
+    struct bench_lone result;
+    int rc = bench_settle_lone(&job->run, row, is_preload(job->options.alone) ? NULL : own, comm,
+                               bytes, &result);
+
+    if (rc)
+        return rc;
+    job->failed |= job->options.verify && !result.verified;
+    if (job->text)
+        bench_settle_lone_print(job->text, &result, first);
+    return job->json ? bench_settle_lone_json(job->json, &job->run, &result) : 0;
+}
+
 /* The same sizes, as a program meets them: see settle.h. */
 static int settle(struct job *job, const struct bench_collective *row, int first)
 {
     const struct bench_knob none = {.cvar = NULL};
     struct bench_algorithms set;
-    struct bench_settled result;
     char notes[512];
     MPI_Comm comm;
     int rc = bench_algorithms_open(&job->native, job->run.control, job->shape.nodes, &none, &set,
@@ -189,16 +218,11 @@ static int settle(struct job *job, const struct bench_collective *row, int first
         return rc;
     job->native.Comm_dup(MPI_COMM_WORLD, &comm);
     for (int i = 0; i < job->options.n_sizes; i++) {
-        if (bench_settle_size(&job->run, row, &set.list[0], comm, job->options.sizes[i], &result)) {
+        if ((job->options.alone ? settle_alone : settle_size)(
+                job, row, &set.list[0], comm, job->options.sizes[i], first && i == 0))
             job->failed = 1;
-            continue;
-        }
-        job->n_results++;
-        job->failed |= job->options.verify && !result.verified;
-        if (job->text)
-            bench_settle_print(job->text, &result, first && i == 0);
-        if (job->json && bench_settle_json(job->json, &job->run, &result))
-            job->failed = 1;
+        else
+            job->n_results++;
     }
     job->native.Comm_free(&comm);
     bench_algorithms_close(&job->native, &set);
@@ -211,10 +235,11 @@ static int check_preload(const struct job *job)
     int with[2] = {job->preload != NULL, job->preload == NULL};
 
     job->native.Allreduce(MPI_IN_PLACE, with, 2, MPI_INT, MPI_SUM, job->run.control);
-    if ((job->options.settle || is_preload(job->options.alone)) && !with[0]) {
+    if (((job->options.settle && !job->options.alone) || is_preload(job->options.alone)) &&
+        !with[0]) {
         if (job->shape.rank == 0)
             fprintf(stderr, "collshim: bench: --%s: there is no preload to time; set LD_PRELOAD\n",
-                    job->options.settle ? "settle" : "alone collshim");
+                    job->options.alone ? "alone collshim" : "settle");
         return -EINVAL;
     }
     if (!with[0] || !with[1])
@@ -276,7 +301,8 @@ int main(int argc, char **argv)
 
     if (status != BENCH_RUN)
         return status;
-    bench_algorithms_prepare();
+    if (!job.options.settle || !job.options.alone) /* else nothing differs from other programs */
+        bench_algorithms_prepare();
     MPI_Init(&argc, &argv);
     bench_algorithms_begin();
     if (bench_mpi_native(&job.native, why, sizeof(why))) {

@@ -51,7 +51,9 @@ static const char help_after[] =
     "  --settle CALLS            instead: the preload's own decisions against the library's own\n"
     "                            choice, from the first call on. Is it behind once settled, and\n"
     "                            how much did settling cost, in parts of 200 native calls? (Up\n"
-    "                            to ten times as many calls if all take less than 4 s)\n"
+    "                            to ten times as many calls if all take less than 4 s.) With\n"
+    "                            --alone collshim, or auto, that one has the job: its first\n"
+    "                            calls, and the median of its last quarter\n"
     "  --limit SECONDS           with --settle and --warm-up: fewer calls per size if they take\n"
     "                            longer; default 60\n"
     "\n"
@@ -302,8 +304,9 @@ int bench_options_parse(int argc, char **argv, int speak, struct bench_options *
     }
     if (optind < argc)
         return wrong(speak, "", argv[optind], "there are no arguments but options, see --help");
-    if (options->alone && options->settle)
-        return wrong(speak, "alone", "", "--settle compares two contenders");
+    if (options->alone && options->settle && strcmp(options->alone, "collshim") &&
+        strcmp(options->alone, "auto"))
+        return wrong(speak, "alone", options->alone, "with --settle right are collshim and auto");
     if (options->corrupt && !options->verify)
         return wrong(speak, "corrupt", "", "with --verify none nothing would find it");
     return BENCH_RUN;

@@ -40,6 +40,29 @@ int bench_settle_size(const struct bench_run *run, const struct bench_collective
                       const struct bench_algorithm *auto_algorithm, MPI_Comm comm, size_t bytes,
                       struct bench_settled *result);
 
+/* A contender that has the job to itself, in us. */
+struct bench_lone {
+    const struct bench_collective *row;
+    const char *name; /* borrowed */
+    size_t bytes;
+    int calls;
+    double first, early;        /* the first call; the mean of the first 40, or of all if fewer */
+    struct bench_stats settled; /* of the last quarter */
+    int verified;
+};
+
+/*
+ * As bench_settle_size, but all calls are of that contender: the library's own choice on its
+ * communicator, or on comm what the application calls, if auto_algorithm is NULL. There are as many
+ * calls as --settle says, or fewer (but at least 24) if they take longer than limit_s.
+ */
+int bench_settle_lone(const struct bench_run *run, const struct bench_collective *row,
+                      const struct bench_algorithm *auto_algorithm, MPI_Comm comm, size_t bytes,
+                      struct bench_lone *result);
+
+void bench_settle_lone_print(FILE *out, const struct bench_lone *result, int first);
+int bench_settle_lone_json(FILE *out, const struct bench_run *run, const struct bench_lone *result);
+
 /* A line per size; heading first if it is the first. */
 void bench_settle_print(FILE *out, const struct bench_settled *result, int first);
 /* Returns 0 or -EIO. */

@@ -63,13 +63,72 @@ for family in openmpi mpich; do
   check "$family: a file for another number of ranks is refused" \
     fails bench "$family" --collective alltoallv --demand "$tmp/demand" --bytes 300
   check "$family: a wrong option is refused" fails bench "$family" --bites 3
+  check "$family: settling alone" bench "$family" --collective allreduce --bytes 1K --settle 40 --alone collshim --json "$tmp/$family.own"
+  check "$family: the library's choice settles alone" \
+    bench "$family" --collective allreduce --bytes 1K --settle 40 --alone auto --json "$tmp/$family.lone"
+  check "$family: each has its first calls and its last" jq -es 'map(.contender) == ["collshim", "auto"] and
+    all(.[]; .calls == 40 and .first_us > 0 and .early_us > 0 and .settled_us > 0 and .verified)' "$tmp/$family.own" "$tmp/$family.lone"
 done
-for bad in '--alone 3' '--grid --alone 0' '--trained 3'; do
+for bad in '--table own --form x' '--table own --sizes 3x' '--alone 3' '--grid --alone 0' '--trained 3'; do
   # shellcheck disable=SC2086 # words
   check "bench/run $bad is refused" refuses "$root/bench/run" $bad
 done
+never() { # JOB [OPTION...]: a job on this machine, with results in $tmp/never
+  "$root/bench/never/run" --place one --seconds 1 --out "$tmp/never" --job "$@"
+}
+finds() { # TEXT COMMAND...: it fails with 1, and says so
+  local status=0
+  "${@:2}" >"$tmp/found" 2>&1 || status=$?
+  cat "$tmp/found"
+  [ "$status" -eq 1 ] && grep -q "$1" "$tmp/found"
+}
+if [ ! -x "$build/collshim-never-openmpi" ] || [ "$build" != "$root/build" ]; then
+  skip 'never: jobs with the preload and without' 'not built in build/'
+else
+  never 0 >"$tmp/check" 2>&1 || true # whether it is slower is not judged
+  check 'never: a job has four runs or more with the same results' jq -es 'length == 1 and (.[0] | .failed == "" and .same and
+    .job == 0 and .calls == 1 and (.none_us | length) >= 2 and (.preload_us | length) == (.none_us | length) and .ratio > 0)' \
+    "$tmp/never/jobs.jsonl"
+  check 'never: a job that the preload delays is slower' finds '^SLOWER: job 0,' never 0 --delay 100000
+  check 'never: a wrong byte is found' finds '^WRONG: job 3,' never 3 --corrupt
+  for bad in '--place two' '--jobs 0' '--mpi none' '--preload /nowhere'; do
+    # shellcheck disable=SC2086 # words
+    check "never: $bad is refused" refuses "$root/bench/never/run" $bad
+  done
+fi
 check 'planning: every algorithm, small and large machine' \
   bash -c "'$build/test/bench_plan' 5 | jq -es 'length > 1 and all(.[]; .median_us > 0)'"
+# Applications with tiny inputs, on two ranks.
+apps() { "$root/bench/apps/run" --quick --json "$tmp/apps.jsonl" --preload "$build/libcollshim.so" "$@"; }
+spoilt() { # a preload that changes a result is found
+  "mpicc.$1" -shared -fPIC -o "$tmp/spoil.so" -x c - <<'C' || return 1
+#include <mpi.h>
+int MPI_Reduce(const void *from, void *to, int n, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm)
+{
+    int rank, rc = PMPI_Reduce(from, to, n, type, op, root, comm);
+
+    PMPI_Comm_rank(comm, &rank);
+    if (rank == root)
+        ++*(char *)to;
+    return rc;
+}
+C
+  ! apps --mpi "$1" --only moe-0.9 --preload "$tmp/spoil.so" 2>"$tmp/said" && grep -q 'another result' "$tmp/said"
+}
+for family in openmpi mpich; do
+  if [ ! -e "$build/libcollshim-$family.so" ]; then
+    skip "apps, $family" "not built"
+    continue
+  fi
+  check "apps, $family: experts, and the FFT where FFTW is" apps --mpi $family --only moe-0.9,fft-64
+  check "apps, $family: a preload that changes a result is found" spoilt $family
+done
+check 'apps: every figure has its keys' jq -es 'length > 0 and all(.[]; .native > 0 and .preload > 0 and .ratio > 0 and
+  .calls > 0 and .rerouted >= 0 and .same_results and .emulated == false and .ranks == 2)' "$tmp/apps.jsonl"
+for bad in '--only none' '--place here' '--repeats 0' '--mpi intel'; do
+  # shellcheck disable=SC2086 # words
+  check "apps: $bad is refused" refuses "$root/bench/apps/run" $bad
+done
 if [ "$EUID" -ne 0 ] || [ ! -e "$build/libcollshim-openmpi.so" ]; then
   skip 'rails that differ and change' 'needs root and Open MPI'
 else
