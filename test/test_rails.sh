@@ -24,7 +24,8 @@ job() {
     touch "$tmp/running" "$tmp/lines.0" # no pause before call 0
     "$2" &
     changing=$!
-    "$fabric" run --name "$name" --mpi "$mpi" --ppn 2 --preload "$shim" --env COLLSHIM_LOG=info --timeout 150 -- \
+    "$fabric" run --name "$name" --mpi "$mpi" --ppn 2 --preload "$shim" --env COLLSHIM_LOG=info \
+        --env COLLSHIM_TEST_SHARE=0 --timeout 150 -- \
         "$tmp/calls" allgather "${3:-1048576}" 400 0 "$1" "$tmp/lines" >"$tmp/job.txt" 2>&1 || status=$?
     rm "$tmp/running"
     wait "$changing"

@@ -11,7 +11,7 @@
 
 #include "test/mpi/sums.h"
 
-enum { LONG = 200, EACH = 20000 /* bytes */ };
+enum { LONG = 1000, EACH = 20000 /* bytes */ };
 
 static int elements;
 
