@@ -113,6 +113,10 @@ one_thing_each() {
     # All calls rerouted that can be, ranks compared; and as a program has it.
     for given in 'COLLSHIM_TEST_COMPARE_SIZES=1 COLLSHIM_CHOOSE=always' 'COLLSHIM_MIN_BYTES= COLLSHIM_TEST_SHARE= COLLSHIM_TEST_COMPARE_SIZES='; do
         for one in ignored made; do
+            if [ "$family,$one" = abi,ignored ]; then
+                skip "$one, $given" "MPICH 5 crashes in it by itself"
+                continue
+            fi
             begin "$one: what MPI ignores, and types of every constructor, $given"
             # shellcheck disable=SC2086 # words are meant
             launch 3 $given -- "$programs/$one" "$seed"
@@ -127,6 +131,10 @@ one_thing_each() {
     finish
     for what in jumps calls; do
         for mode in ab verify; do
+            if [ "$family" = abi ]; then
+                skip "COLLSHIM_MODE=$mode: one rank's error handler $what" "MPICH 5 hangs in it by itself"
+                continue
+            fi
             begin "COLLSHIM_MODE=$mode: one rank's error handler $what, among many calls"
             launch 2 COLLSHIM_MODE=$mode -- "$programs/handler" "$seed" $what 60
             want_right
