@@ -172,7 +172,7 @@ def gromacs(_quick):
 
 def lammps(collective):
     def row(quick):
-        words = ["lmp", "-log", "none", "-in", "salt.lmp", "-var", "steps", "10" if quick else "100"]
+        words = ["lmp", "-log", "none", "-in", "salt.lmp", "-var", "steps", "10" if quick else "50"]
         name, how = {"no": ("lammps", ""), "yes": ("lammps-collective", ", collective")}[collective]
         return Row(
             name, f"LAMMPS, 13,824 ions, PPPM{how}", ["lammps"], ["lmp"], copy("salt.lmp"),
