@@ -108,8 +108,8 @@ static int suits(const struct plan_variant *v, const struct plan_request *q)
  * (emulated; bench/run --grid --collectives allreduce --sizes 256K). For 100 Gbit/s it is predicted
  * at 1.6 times rabenseifner.
  */
-int plan_variant_all(const struct variant_set *set, const struct plan_request *q, uint64_t total,
-                     struct plan_candidate *list, int max)
+static int all_that_suit(const struct variant_set *set, const struct plan_request *q,
+                         uint64_t total, struct plan_candidate *list, int max)
 {
     enum { ALL = sizeof plan_variants / sizeof *plan_variants };
     double usual[ALL] = {0}, slower[ALL], least = INFINITY;
@@ -138,7 +138,7 @@ int plan_variant_candidates(const struct variant_set *set, const struct plan_req
                             uint64_t total, struct plan_candidate *list, int ours, int max)
 {
     struct plan_candidate *own = list + ours;
-    int n = plan_variant_all(set, q, total, own, max);
+    int n = all_that_suit(set, q, total, own, max);
     double least = n ? own[0].seconds : 0;
     for (int i = 0; i < ours; i++)
         least = list[i].seconds < least ? list[i].seconds : least;

@@ -96,15 +96,11 @@ enum variant_rails { VARIANT_RAILS_USUAL, VARIANT_RAILS_SLOW };
 double plan_variant_seconds(const struct plan_variant *v, const struct plan_request *q,
                             uint64_t total, enum variant_rails rails);
 
-/* All variants of the set that suit, the best predicted first; up to max. Where no rate is known,
-   a prediction is half way from usual to slow rails, against the variant that slow rails change
-   least. Returns how many. */
-int plan_variant_all(const struct variant_set *set, const struct plan_request *q, uint64_t total,
-                     struct plan_candidate *list, int max);
-
 /* Put variants of the set that are worth trying at once behind the `ours` candidates, which come
    first in list. Up to max are put there, the best predicted first. None of them is predicted to
-   take more than twice as long as the best of all. Returns how many. q->topo is set. */
+   take more than twice as long as the best of all. Where no rate is known, a prediction is half way
+   from usual to slow rails, against the variant that slow rails change least. Returns how many.
+   q->topo is set. */
 int plan_variant_candidates(const struct variant_set *set, const struct plan_request *q,
                             uint64_t total, struct plan_candidate *list, int ours, int max);
 

@@ -17,6 +17,6 @@ struct policy {
     int (*best)(int class);
 };
 
-extern const struct policy policy_fastest, policy_guard, policy_later, policy_informed;
+extern const struct policy policy_fastest, policy_guard, policy_informed;
 
 #endif

@@ -2,18 +2,14 @@
 /* shim/decide/guard.c, whose ranks all hold the same: one of them is enough. */
 #include "bench/regret/policy.h"
 
-#include <string.h>
-
 #include "planners/variants.h"
 #include "shim/decide/guard.h"
 
-enum { AT_ONCE = 3, OF_A_KIND = 2 }; /* reroutes that do not come later; of the library's */
-
 static const struct plan_algorithm rows[MOST_ARMS];
 static struct guard all;
-static struct plan_candidate list[GUARD_REROUTES], later[GUARD_REROUTES];
+static struct plan_candidate list[GUARD_REROUTES];
 static struct guard_entry *entry[MOST_CLASSES];
-static int reroutes, waiting, slot;
+static int reroutes, slot;
 static const struct machine *simulated;
 static double now, agreement; /* seconds; those that the next agreement takes */
 
@@ -27,35 +23,11 @@ static void begin(const struct machine *m)
     simulated = m;
     guard_open(&all, 0, clock_now);
     reroutes = m->arms - 1;
-    waiting = 0;
     for (int i = 0; i < reroutes; i++)
         list[i] = (struct plan_candidate){.algorithm = m->theirs & 2u << i ? &plan_variants[i].row
                                                                            : &rows[i],
                                           .seconds = m->predicted[1 + i],
                                           .ppg = 1};
-}
-
-/* The same, but contenders that are not predicted to be among the best come later. */
-static void begin_later(const struct machine *m)
-{
-    struct plan_candidate first[GUARD_REROUTES];
-    int kept = 0;
-
-    begin(m);
-    for (int i = 0; i < reroutes; i++) {
-        int theirs = plan_variant_of(list[i].algorithm) != NULL, ahead = 0;
-
-        for (int k = 0; k < reroutes; k++)
-            ahead += (plan_variant_of(list[k].algorithm) != NULL) == theirs &&
-                     (list[k].seconds < list[i].seconds ||
-                      (k < i && !(list[i].seconds < list[k].seconds)));
-        if (ahead < (m->theirs && theirs ? OF_A_KIND : AT_ONCE))
-            first[kept++] = list[i];
-        else
-            later[waiting++] = list[i];
-    }
-    memcpy(list, first, sizeof list);
-    reroutes = kept;
 }
 
 /* Which of the machine's is the entry's contender? */
@@ -74,10 +46,8 @@ static int pick(int class, uint64_t bytes, int *timed)
     *timed = 0;
     if (guard_settled(e))
         return arm_of(e, e->best);
-    if (guard_wants_candidates(e)) {
+    if (guard_wants_candidates(e))
         guard_begin(&all, e, bytes, list, reroutes, 0);
-        guard_reserve(e, later, waiting, 0);
-    }
     int contender = guard_pick(&all, e, bytes, &slot);
     *timed = slot != GUARD_UNTIMED;
     return arm_of(e, contender);
@@ -113,4 +83,3 @@ static int best(int class)
 }
 
 const struct policy policy_guard = {"guard", begin, pick, note, best};
-const struct policy policy_later = {"later", begin_later, pick, note, best};

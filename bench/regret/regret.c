@@ -17,10 +17,9 @@ enum { MOST_TRACES = 64, STARTS = 20, MIXED = 4 };
 
 static const char help[] =
     "bench_regret [--machines N] [--seed N] [--traces DIR] [--plot FILE.png]\n\n"
-    "Regret of four policies on simulated machines (bench/regret/README.md): the guard\n"
-    "(shim/decide/guard.c); the same with some contenders in reserve (later); a simpler one that\n"
-    "keeps the fastest of two trials each (fastest); one that knows what no guard can "
-    "(informed).\n\n"
+    "Regret of three policies on simulated machines (bench/regret/README.md): the guard\n"
+    "(shim/decide/guard.c); a simpler one that keeps the fastest of two trials each (fastest);\n"
+    "one that knows what no guard can (informed).\n\n"
     "  --machines N   made-up machines (default 2000), and a quarter as many with contenders of\n"
     "                 two kinds\n"
     "  --seed N       the first one's (default 1)\n"
@@ -39,8 +38,7 @@ struct outcome {
     double once;         /* regret of the first calls if each contender ran once */
 };
 
-static const struct policy *const policies[] = {&policy_fastest, &policy_guard, &policy_later,
-                                                &policy_informed};
+static const struct policy *const policies[] = {&policy_fastest, &policy_guard, &policy_informed};
 enum { POLICIES = sizeof policies / sizeof *policies };
 
 static double curve[POLICIES][CALLS]; /* sums over machines of calls lost so far, by class */

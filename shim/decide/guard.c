@@ -5,7 +5,6 @@
  * in use, which may have become slower. If nothing changes there are at most
  *     F + APART ln(N / F) + N / MOST_APART, where F is guard_free_rounds,
  * rounds in N calls. A later clock has fewer of them, because each makes hosts wait that run ahead.
- * Calls of a few microseconds have fewer, because an agreement's arithmetic takes as long as many.
  * guard_learn.h draws the conclusions from a round.
  */
 #include "shim/decide/guard.h"
@@ -13,9 +12,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "planners/variants.h"
 #include "shim/decide/guard_later.h"
 #include "shim/decide/guard_learn.h"
-#include "shim/decide/guard_reserve.h"
 #include "shim/decide/worth.h"
 
 enum state { NEW, ROUND, SETTLED, FOR_GOOD };
@@ -26,7 +25,6 @@ enum { SURE_ROUNDS = 12, COARSE_TRIES = 3 };
 
 static const double agreeing = .02;   /* calls that an agreement takes, before it is known */
 static const double looking = .01;    /* most of the calls' time that agreements on looks take */
-static const double too_long = 16;    /* calls that an agreement takes: the library serves */
 static const double unit_bytes = 1e6; /* times are by so many bytes */
 static const double close = .7;       /* logarithm: what a call leaves behind may decide */
 static const double spared_from = 4;  /* times longer: a first trial costs more than it may tell */
@@ -41,19 +39,6 @@ int guard_settled(struct guard_entry *e)
         return 0;
     e->left--;
     return 1;
-}
-
-uint32_t guard_alone(const struct guard_entry *e)
-{
-    return e->state == FOR_GOOD ? UINT32_MAX : e->state == SETTLED ? e->left : 0;
-}
-
-void guard_passed(struct guard *g, int i, uint32_t calls, uint32_t last)
-{
-    struct guard_entry *e = &g->entry[i];
-
-    g->used[i] = g->calls + last;
-    e->left -= e->state == SETTLED ? calls : 0;
 }
 
 int guard_wants_candidates(const struct guard_entry *e)
@@ -114,14 +99,13 @@ static int is_rather(const struct guard_entry *e, int i, double worth, int k, do
 }
 
 /* Put the contender in use in the round, and those most worth a trial: one that was tried, and one
-   that was not, since each tells about the rest. One out of the reserve goes before. A turn of this
-   round's forerunners is a try. If there are none, the one that is near, which needs a block.
-   Returns how many. */
+   that was not, since each tells about the rest. A turn of this round's forerunners is a try. If
+   there are none, the one that is near, which needs a block. Returns how many. */
 static int pick_turns(const struct guard_entry *e, const struct view *v, uint8_t turn[GUARD_ROUND])
 {
     enum { TRIED, UNTRIED, NEAR, SORTS };
     double most[SORTS] = {0};
-    int at[SORTS] = {-1, e->newcomer ? e->newcomer : -1, -1}, n = 1;
+    int at[SORTS] = {-1, -1, -1}, n = 1;
 
     turn[0] = e->best;
     for (int i = 0; i < e->n; i++) {
@@ -129,7 +113,7 @@ static int pick_turns(const struct guard_entry *e, const struct view *v, uint8_t
         int sort = untried ? UNTRIED : worth_is_near(v, i) ? NEAR : TRIED;
         double worth = i == e->best ? 0 : worth_trial(v, i, 0);
 
-        if (!(untried && e->newcomer) && is_rather(e, i, worth, at[sort], most[sort])) {
+        if (is_rather(e, i, worth, at[sort], most[sort])) {
             most[sort] = worth;
             at[sort] = i;
         }
@@ -220,7 +204,7 @@ void guard_begin(struct guard *g, struct guard_entry *e, uint64_t total,
     for (int i = 0; i < n; i++) {
         e->reroute[i] = c[i];
         e->predicted[1 + i] = evidence_ln(is_predicted(&c[i]) ? c[i].seconds : least);
-        e->kind[1 + i] = guard_kind_of(&c[i]);
+        e->kind[1 + i] = plan_variant_of(c[i].algorithm) ? BELIEF_LIBRARY : BELIEF_OURS;
     }
     if (!n) {
         e->state = FOR_GOOD;
@@ -240,15 +224,18 @@ void guard_begin(struct guard *g, struct guard_entry *e, uint64_t total,
     compose(e, &v);
 }
 
-void guard_recall(struct guard *g, struct guard_entry *e, const struct estimate all[GUARD_KNOWN])
+const struct plan_candidate *guard_way(const struct guard_entry *e, int i)
 {
-    struct estimate known[GUARD_KNOWN];
+    return i > 0 && i < e->n ? &e->reroute[i - 1] : NULL;
+}
+
+void guard_recall(struct guard *g, struct guard_entry *e,
+                  const struct estimate known[GUARD_CONTENDERS])
+{
     struct view v;
 
     if (e->state != ROUND)
         return;
-    memcpy(known, all, sizeof known);
-    guard_reserve_recall(e, known);
     memcpy(e->recalled, known, sizeof e->recalled);
     e->prior.n = 0;
     worth_view(g, e, &v);
@@ -298,7 +285,6 @@ static void begin_look(struct guard *g, struct guard_entry *e, uint64_t total)
     runs(e, e->best, e->interval);
     guard_expect_cold(g, e);
     worth_view(g, e, &v);
-    e->newcomer = (uint8_t)guard_reserve_admit(g, e, &v);
     compose(e, &v);
     e->agreement += since(g, began, unit_bytes / (double)total);
 }
@@ -402,13 +388,6 @@ static void forget_unsteady(const struct guard *g, struct guard_entry *e, const 
         evidence_forget_samples(&e->evidence, rival);
 }
 
-/* Calls of a few microseconds, to which all contenders are the library's. Clock and caches decide
-   there, and a look costs more than a better algorithm saves until the next. */
-static int is_short(const struct guard_entry *e)
-{
-    return !e->later && e->kind[1] == BELIEF_LIBRARY && e->agreeing > too_long;
-}
-
 /* The values, each now the largest of any rank. Returns 1 if that makes a verdict, else 0. */
 static int tell(struct guard *g, struct guard_entry *e, const double *value)
 {
@@ -437,13 +416,6 @@ static int tell(struct guard *g, struct guard_entry *e, const double *value)
     if (over)
         e->free_rounds = 0;
     worth_view(g, e, &v);
-    if (is_short(e)) {
-        e->best = GUARD_NATIVE;
-        e->state = FOR_GOOD;
-        e->is_short = 1;
-        note_verdict(e, &v);
-        return 1;
-    }
     more = compose(e, &v);
     if (over || (!(more && e->free_rounds) && !e->alarms && e->evidence.rounds >= 2))
         settle(e, &v);

@@ -49,10 +49,8 @@ enum {
     GUARD_STEADY = 4, /* calls in a row, after which a block measures GUARD_ROUNDS; at least */
     GUARD_PAUSE = 4,  /* calls from the last turn until a later clock is asked first */
     GUARD_UNTIMED = -1,
-    GUARD_VALUES = 2 * GUARD_TURNS + 1,   /* that are agreed on at once */
-    GUARD_LATER_VALUES = GUARD_TURNS + 1, /* ... with a later clock */
-    GUARD_RESERVES = 12,                  /* contenders that come later, at most */
-    GUARD_KNOWN = GUARD_CONTENDERS + GUARD_RESERVES
+    GUARD_VALUES = 2 * GUARD_TURNS + 1,  /* that are agreed on at once */
+    GUARD_LATER_VALUES = GUARD_TURNS + 1 /* ... with a later clock */
 };
 
 /* Which contender is in use, and by what. */
@@ -63,41 +61,29 @@ struct guard_verdict {
     struct estimate against; /* logarithm of the rival's time through the library's */
 };
 
-/* Contenders that come later, one at a time (guard_reserve.h). */
-struct guard_reserve {
-    struct plan_candidate way[GUARD_RESERVES];
-    struct estimate found[GUARD_RESERVES]; /* of one that was a contender; spread 0: not yet */
-    double spent;                          /* lost by their trials, in calls of the one in use */
-    uint32_t before;                       /* calls before the first one of the entry */
-    uint8_t n;
-};
-
 struct guard_entry {
     struct plan_candidate reroute[GUARD_REROUTES]; /* of contenders 1 ... */
     struct evidence evidence;
     struct belief prior;                        /* without its own samples */
     struct estimate recalled[GUARD_CONTENDERS]; /* of earlier jobs; spread 0: nothing */
     struct estimate found[GUARD_CONTENDERS];    /* the same, when the verdict was made */
-    struct guard_reserve reserve;
-    struct guard_verdict verdict;       /* the last one */
-    struct guard_verdict before;        /* the one before */
-    double predicted[GUARD_CONTENDERS]; /* logarithm of the model's seconds */
-    uint8_t kind[GUARD_CONTENDERS];     /* enum belief_kind */
-    double mine[GUARD_TURNS];           /* this rank's seconds of a turn by the unit of bytes */
-    double cost[GUARD_TURNS];           /* with what getting ready took; not with a later clock */
-    double scale[GUARD_TURNS];          /* of a turn's seconds, to compare by the byte */
-    double spent;                       /* time lost by trying, in calls of the one in use */
+    struct guard_verdict verdict;               /* the last one */
+    struct guard_verdict before;                /* the one before */
+    double predicted[GUARD_CONTENDERS];         /* logarithm of the model's seconds */
+    uint8_t kind[GUARD_CONTENDERS];             /* enum belief_kind */
+    double mine[GUARD_TURNS];  /* this rank's seconds of a turn by the unit of bytes */
+    double cost[GUARD_TURNS];  /* with what getting ready took; not with a later clock */
+    double scale[GUARD_TURNS]; /* of a turn's seconds, to compare by the byte */
+    double spent;              /* time lost by trying, in calls of the one in use */
     double agreement; /* the time of this rank's last agreement with its arithmetic, as mine */
     double agreeing;  /* the time of an agreement, in calls */
     double cold, cold_variance;      /* the extra time of a first call, in calls of the library */
     uint64_t total;                  /* bytes of the calls that take part */
     uint32_t calls;                  /* that took part, waited for a clock or were settled */
     uint32_t seen[GUARD_CONTENDERS]; /* calls when it was last measured */
-    uint32_t
-        again_at[GUARD_CONTENDERS]; /* calls until which one out of the reserve has one trial */
-    uint32_t spared_at;             /* calls when the library was last spared, or no longer */
-    uint32_t changed;               /* calls when the machine was last found to have changed */
-    uint32_t left, interval;        /* settled: calls until the next look; between looks */
+    uint32_t spared_at;              /* calls when the library was last spared, or no longer */
+    uint32_t changed;                /* calls when the machine was last found to have changed */
+    uint32_t left, interval;         /* settled: calls until the next look; between looks */
     uint32_t pause, waited; /* a later clock: calls until it is asked; since the last turn */
     uint32_t lag;           /* calls after which it answers, as far as is known */
     uint8_t state;
@@ -122,8 +108,6 @@ struct guard_entry {
     uint8_t discarded;          /* contenders whose only call was held up, a bit each */
     uint8_t why;                /* why the library serves for good, the caller's; 0: it does not */
     uint8_t later;              /* as struct guard's */
-    uint8_t is_short;           /* the library serves for good: calls are too short to look at */
-    uint8_t newcomer;           /* out of the reserve: this round tries it first; 0: none */
 };
 
 /* All of a communicator's entries. Owned by the communicator's state. */
@@ -149,13 +133,6 @@ enum { GUARD_KINDS = 64 };
 struct guard_entry *guard_find(struct guard *g, enum plan_collective c, unsigned kind,
                                uint64_t total);
 
-/* Which entry that is, and its key, to find it again; GUARD_ENTRIES: there is none. at: the entry,
-   or NULL if it has another key by now. found: counts a call as guard_find does. */
-int guard_index(const struct guard *g, enum plan_collective c, unsigned kind, uint64_t total,
-                uint32_t *key);
-struct guard_entry *guard_entry_at(struct guard *g, int i, uint32_t key);
-void guard_found(struct guard *g, int i);
-
 /* The first entry of that collective, of any kind and size, whose verdict is a reroute; or NULL. */
 const struct guard_entry *guard_favours(const struct guard *g, enum plan_collective c);
 
@@ -166,12 +143,6 @@ const struct guard_entry *guard_known(const struct guard *g, enum plan_collectiv
 /* Is nothing to be timed? Counts the call if so. The contender is e->best then. */
 int guard_settled(struct guard_entry *e);
 
-/* How many calls from now on are not to be timed, whatever they are. guard_passed: so many of entry
-   i's were made without asking; the last one was number `last` of calls that the guard has not
-   counted yet, in its `calls`. */
-uint32_t guard_alone(const struct guard_entry *e);
-void guard_passed(struct guard *g, int i, uint32_t calls, uint32_t last);
-
 /* If not settled: shall candidates be handed in by guard_begin before guard_pick? Without
    candidates the entry is settled on the library for good. Entries of the same collective and kind
    in near classes tell what to expect. Recipes are borrowed for as long as the entry lives. warm:
@@ -180,17 +151,13 @@ int guard_wants_candidates(const struct guard_entry *e);
 void guard_begin(struct guard *g, struct guard_entry *e, uint64_t total,
                  const struct plan_candidate *c, int n, int warm);
 
-/* Behind guard_begin: contenders that come later, and how many calls were made before this one. */
-void guard_reserve(struct guard_entry *e, const struct plan_candidate *c, int n, uint32_t before);
-
-/* Contender i, or number i - GUARD_CONTENDERS of those in reserve; NULL: there is none, or it is
-   the library. */
+/* Contender i; NULL: there is none, or it is the library. */
 const struct plan_candidate *guard_way(const struct guard_entry *e, int i);
 
-/* Behind both: the findings of earlier jobs on guard_way's numbers. They are the logarithm of each
-   contender's time through the library's; spread 0: unknown. The entry is settled on them, and
-   looks soon. */
-void guard_recall(struct guard *g, struct guard_entry *e, const struct estimate known[GUARD_KNOWN]);
+/* Behind guard_begin: the findings of earlier jobs. They are the logarithm of each contender's time
+   through the library's; spread 0: unknown. The entry is settled on them, and looks soon. */
+void guard_recall(struct guard *g, struct guard_entry *e,
+                  const struct estimate known[GUARD_CONTENDERS]);
 
 /* If not settled: the contender of this call. *slot: its turn if it is to be timed, else
    GUARD_UNTIMED. After a timed turn guard_note or guard_cannot must follow. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "shim/decide/guard_learn.h"
 
-#include "shim/decide/guard_reserve.h"
 #include "shim/decide/worth.h"
 
 enum { FREE_ROUNDS = 64, LATER_ROUNDS = 16 };
@@ -112,7 +111,6 @@ static void begin_again(const struct guard *g, struct guard_entry *e)
     e->prior = v.b;
     belief_carry(&e->prior, changed_all, changed_each);
     evidence_forget(&e->evidence);
-    guard_reserve_forget(e);
     e->changed = e->calls;
     e->free_rounds = guard_free_rounds(e);
 }
@@ -148,7 +146,6 @@ static void doubt_recalled(struct guard_entry *e, const double *seconds)
         if (off > contradicted || off < -contradicted) {
             e->recalled[i].spread = 0;
             e->prior.n = 0; /* to be made anew */
-            guard_reserve_forget(e);
         }
     }
 }
@@ -169,18 +166,6 @@ static double lost(const struct guard_entry *e, const struct view *v, int round,
                (e->later ? 0 : (cost[k] - took[k]) / own);
     }
     return sum;
-}
-
-/* The loss by the contender out of the reserve: its calls and getting it ready, which is not in the
-   cost if a call that is not measured did that. */
-static double lost_by_newcomer(const struct guard_entry *e, const double *took, const double *cost,
-                               double own)
-{
-    for (int k = 0; k < e->end[0]; k++)
-        if (e->turn[k] == e->newcomer && took[k] > 0 && own > 0)
-            return cost[k] / own - 1 + e->agreeing +
-                   e->leads[k] * (took[k] / own - 1 + WORTH_MAKING * e->agreeing);
-    return (1 + WORTH_MAKING) * e->agreeing; /* it cannot serve */
 }
 
 /* Seconds of the contenders in a round. Returns those of the one in use; 0: none. */
@@ -235,8 +220,6 @@ void guard_learn_round(struct guard *g, struct guard_entry *e, int round, const 
     v.best = choose(e, &v);
     e->best = (uint8_t)v.best;
     e->spent += lost(e, &v, round, took, cost, own);
-    if (e->newcomer)
-        guard_reserve_learn(e, lost_by_newcomer(e, took, cost, own));
     if (e->best != was) /* an alarm stays: the other one may be slower too */
         e->interval = 0;
 }

@@ -22,27 +22,6 @@ static uint32_t key_of(enum plan_collective c, unsigned kind, uint64_t total)
     return 1 + (kind * COLL_COUNT + (unsigned)c) * CLASSES + class;
 }
 
-int guard_index(const struct guard *g, enum plan_collective c, unsigned kind, uint64_t total,
-                uint32_t *key)
-{
-    int i = 0;
-
-    *key = key_of(c, kind, total);
-    while (i < GUARD_ENTRIES && g->key[i] != *key)
-        i++;
-    return i;
-}
-
-struct guard_entry *guard_entry_at(struct guard *g, int i, uint32_t key)
-{
-    return i < GUARD_ENTRIES && g->key[i] == key ? &g->entry[i] : NULL;
-}
-
-void guard_found(struct guard *g, int i)
-{
-    g->used[i] = ++g->calls;
-}
-
 struct guard_entry *guard_find(struct guard *g, enum plan_collective c, unsigned kind,
                                uint64_t total)
 {

@@ -138,14 +138,14 @@ static int key_of(const char *where, enum plan_collective c, unsigned kind,
 
 int store_recall(const char *where, enum plan_collective c, unsigned kind,
                  const struct guard_entry *e, const struct store_rows *own, int in_file,
-                 struct estimate known[GUARD_KNOWN])
+                 struct estimate known[GUARD_CONTENDERS])
 {
     static const struct store_rows none;
     const struct store_rows *file = in_file ? &given : &none;
     int any = 0;
 
-    memset(known, 0, GUARD_KNOWN * sizeof *known);
-    for (int i = 1; file->n + own->n && i < GUARD_KNOWN; i++) {
+    memset(known, 0, GUARD_CONTENDERS * sizeof *known);
+    for (int i = 1; file->n + own->n && i < GUARD_CONTENDERS; i++) {
         const struct store_row *r;
         struct store_row key;
 

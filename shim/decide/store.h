@@ -54,12 +54,11 @@ char *store_read(const char *path, const char *library);
    library than this process has. On error nothing is known. */
 int store_open(const char *text, const char *library);
 
-/* The findings on an entry's contenders and those in reserve, by guard_way's numbers, against the
-   library; spread 0: unknown. own: those of this job (store_found). in_file: those of the file come
-   behind. Returns whether there are any. */
+/* The findings on an entry's contenders, against the library; spread 0: unknown. own: those of this
+   job (store_found). in_file: those of the file come behind. Returns whether there are any. */
 int store_recall(const char *where, enum plan_collective c, unsigned kind,
                  const struct guard_entry *e, const struct store_rows *own, int in_file,
-                 struct estimate known[GUARD_KNOWN]);
+                 struct estimate known[GUARD_CONTENDERS]);
 
 /* Note what an entry has found (e->found), in place of what was noted before. in_file: also for the
    file, which one rank of a communicator does. */

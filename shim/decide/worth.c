@@ -4,7 +4,9 @@
 #include <math.h>
 
 enum { KNOWN_AFTER = 2, CLIMB = 4, FAR = 64, MOST_REPEATS = 8, NEW_CALLS = 200, EVERY = 4 };
-enum { COARSE = 3 }; /* samples, before which blocks are not worth it */
+enum { NEAR = 3 };    /* powers of two to the farthest class that is near */
+enum { MAKING = 10 }; /* agreements that a variant's communicator takes */
+enum { COARSE = 3 };  /* samples, before which blocks are not worth it */
 enum { MOST_STEADY = 16 };
 enum { FEW = 2 };    /* calls of a reroute that a busy machine may have slowed, */
 enum { EARLY = 32 }; /* ... if they are among so many first ones */
@@ -40,14 +42,15 @@ static double square(double x)
     return x * x;
 }
 
-int worth_apart(const struct guard *g, const struct guard_entry *a, const struct guard_entry *b)
+/* How many powers of two apart, if they are of one collective and kind; else far. */
+static int apart(const struct guard *g, const struct guard_entry *a, const struct guard_entry *b)
 {
     int k = g->key[a - g->entry] - 1, l = g->key[b - g->entry] - 1;
 
     return k / 64 != l / 64 ? FAR : k > l ? k - l : l - k;
 }
 
-int worth_same(const struct plan_candidate *a, const struct plan_candidate *b)
+static int is_same(const struct plan_candidate *a, const struct plan_candidate *b)
 {
     return a->algorithm == b->algorithm && a->recipe == b->recipe && a->ppg == b->ppg;
 }
@@ -56,7 +59,7 @@ int worth_same(const struct plan_candidate *a, const struct plan_candidate *b)
 static int counterpart(const struct guard_entry *e, const struct guard_entry *o, int i)
 {
     for (int k = 1; i && k < e->n; k++)
-        if (worth_same(&e->reroute[k - 1], &o->reroute[i - 1]))
+        if (is_same(&e->reroute[k - 1], &o->reroute[i - 1]))
             return k;
     return i ? -1 : GUARD_NATIVE;
 }
@@ -68,7 +71,7 @@ int worth_climbing(const struct guard *g, enum plan_collective c, unsigned kind,
         const struct guard_entry *e = guard_known(g, c, kind, total >> below);
 
         for (int i = 1; e && i < e->n; i++)
-            if (worth_same(&e->reroute[i - 1], candidate) && e->found[i].spread > 0)
+            if (is_same(&e->reroute[i - 1], candidate) && e->found[i].spread > 0)
                 return e->found[i].mean - e->found[e->best].mean <= evidence_ln(times);
     }
     return 0;
@@ -160,11 +163,11 @@ static void expect(const struct guard *g, struct guard_entry *e)
 {
     belief_begin(&e->prior, e->predicted, e->kind, e->n);
     e->near_by = 0;
-    for (int distance = WORTH_NEAR; distance > 0; distance--)
+    for (int distance = NEAR; distance > 0; distance--)
         for (const struct guard_entry *o = g->entry; o < g->entry + GUARD_ENTRIES; o++) {
             struct samples s;
 
-            if (!o->n || !o->evidence.rounds || worth_apart(g, e, o) != distance)
+            if (!o->n || !o->evidence.rounds || apart(g, e, o) != distance)
                 continue;
             evidence_samples(&o->evidence, &s);
             adjust(e, o, &s);
@@ -291,22 +294,18 @@ static double hope(struct estimate d)
     return d.spread * beyond + (mean < 0 ? -mean : 0);
 }
 
-double worth_price(struct estimate d)
+/* The likely loss by calling a contender once, in calls of the one in use. */
+static double price(struct estimate d)
 {
     double times = evidence_exp(d.mean + square(d.spread) / 2);
 
     return times > 1 ? times - 1 : 0;
 }
 
-int worth_first_tells_little(const struct guard_entry *e)
-{
-    return !e->later && (e->reserve.before || e->agreeing >= in_short_calls);
-}
-
 int worth_is_fresh(const struct guard_entry *e, int i)
 {
     return e->kind[i] == BELIEF_LIBRARY && i != GUARD_NATIVE && !e->evidence.tries[i] &&
-           worth_first_tells_little(e);
+           !e->later && e->agreeing >= in_short_calls;
 }
 
 int worth_steady(const struct guard_entry *e)
@@ -329,7 +328,7 @@ static double net_gain(const struct view *v, int i, struct estimate d, double ca
     int untried = !v->e->evidence.tries[i];
     int samples = worth_is_near(v, i) ? GUARD_ROUNDS : 1;
     double noise = v->s.variance[i] + v->s.variance[v->best], variance = square(d.spread), most = 0;
-    double cost = worth_price(d), library = belief_compare(&v->b, GUARD_NATIVE, v->best).mean;
+    double cost = price(d), library = belief_compare(&v->b, GUARD_NATIVE, v->best).mean;
     double cold = untried ? v->e->cold * evidence_exp(library) : 0;
 
     if (untried)
@@ -346,9 +345,8 @@ static double net_gain(const struct view *v, int i, struct estimate d, double ca
 
 /*
  * The likely time to get contender i ready, in calls: a variant of the library needs a
- * communicator. Small calls have waited for that long enough (first.h); beside ours, variants wait
- * until it is a small share of the calls' time, unless it is cheap. The time of an agreement is
- * known after the second round.
+ * communicator. Beside ours, variants wait until it is a small share of the calls' time, unless it
+ * is cheap. The time of an agreement is known after the second round.
  */
 static double readying(const struct guard_entry *e, int i)
 {
@@ -356,7 +354,7 @@ static double readying(const struct guard_entry *e, int i)
 
     return !beside_ours || e->evidence.tries[i] ? 0
            : e->evidence.rounds < KNOWN_AFTER   ? INFINITY
-                                                : WORTH_MAKING * e->agreeing;
+                                                : MAKING * e->agreeing;
 }
 
 /* Our reroutes that were called, a bit each. */
@@ -402,12 +400,10 @@ double worth_trial(const struct view *v, int i, uint32_t later)
     const struct guard_entry *e = v->e;
     struct estimate d = worth_belief(v, i, later);
     double calls = (double)e->calls + later, ready = readying(e, i),
-           cost = calls_of_block(v, i) * worth_price(d) + ready;
+           cost = calls_of_block(v, i) * price(d) + ready;
     int again = is_second_chance(v, i, later);
 
     if (ready > cheap && ready > share_making * calls)
-        return 0;
-    if (e->evidence.tries[i] == 1 && calls < e->again_at[i])
         return 0;
     if (e->out & 1u << i || (v->spared && i == GUARD_NATIVE) ||
         (!(again && cost < most_again) && e->spent > 0 &&

@@ -24,18 +24,6 @@ struct view {
     unsigned discarded;               /* contenders whose only call surely was, a bit each */
 };
 
-enum { WORTH_NEAR = 3 };    /* powers of two to the farthest class that is near */
-enum { WORTH_MAKING = 10 }; /* agreements that a variant's communicator takes */
-
-/* How many powers of two apart, if they are of one collective and kind; else far. */
-int worth_apart(const struct guard *g, const struct guard_entry *a, const struct guard_entry *b);
-
-/* Are both the same? */
-int worth_same(const struct plan_candidate *a, const struct plan_candidate *b);
-
-/* The likely loss by calling a contender once, in calls of the one in use. */
-double worth_price(struct estimate against);
-
 /* After how many calls a trial is worth it that takes so many times as long as a call. */
 uint32_t worth_spared(double times);
 
@@ -63,9 +51,8 @@ int worth_steady(const struct guard_entry *e);
 int worth_climbing(const struct guard *g, enum plan_collective c, unsigned kind, uint64_t total,
                    const struct plan_candidate *candidate, double times);
 
-/* Does the first call of an algorithm of the library tell little? It makes communicators and
-   connections, and calls here are short beside that. Is that call of contender i the next one? */
-int worth_first_tells_little(const struct guard_entry *e);
+/* Is contender i's next call the first of an algorithm of the library, which tells little? It makes
+   communicators and connections, and calls here are short beside that. */
 int worth_is_fresh(const struct guard_entry *e, int i);
 
 /* How many calls of the one in use a trial of contender i brings, less what it costs; not positive:

@@ -48,7 +48,7 @@ int stored_share(const struct tree *t)
 int stored_recall(struct mpi_comm *c, struct guard_entry *e, enum plan_collective collective,
                   unsigned kind)
 {
-    struct estimate known[GUARD_KNOWN];
+    struct estimate known[GUARD_CONTENDERS];
     char where[STORE_WHERE];
 
     if (!store_is_kept())

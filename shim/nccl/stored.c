@@ -43,7 +43,7 @@ uint64_t nccl_stored_here(struct nccl_comm *c)
 int nccl_stored_recall(struct nccl_comm *c, struct guard_entry *e, enum plan_collective collective,
                        unsigned kind)
 {
-    struct estimate known[GUARD_KNOWN];
+    struct estimate known[GUARD_CONTENDERS];
     char where[STORE_WHERE];
 
     if (!store_is_kept())

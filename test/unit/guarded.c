@@ -61,10 +61,9 @@ int machine_begin_call(struct machine *m, struct guard *g, struct guard_entry *e
         return e->best;
     if (guard_wants_candidates(e)) {
         struct plan_candidate c[MOST_WAYS] = {{0}};
-        for (int i = 0; i < m->reroutes + m->reserves; i++)
+        for (int i = 0; i < m->reroutes; i++)
             c[i] = (struct plan_candidate){.algorithm = &row[i], .seconds = 1, .ppg = 1};
         guard_begin(g, e, total, c, m->reroutes, 0);
-        guard_reserve(e, c + m->reroutes, m->reserves, 0);
         if (m->recalled[1].spread > 0)
             guard_recall(g, e, m->recalled);
         if (guard_settled(e))

@@ -7,7 +7,7 @@
 #include "shim/decide/guard.h"
 #include "test/unit/random.h"
 
-enum { MOST_RANKS = 5, MIB = 1 << 20, MOST_WAYS = GUARD_REROUTES + GUARD_RESERVES };
+enum { MOST_RANKS = 5, MIB = 1 << 20, MOST_WAYS = GUARD_REROUTES };
 
 /* A machine: how long calls take, in times of the library's call of 1 MiB. */
 struct machine {
@@ -28,8 +28,7 @@ struct machine {
     double held_up_by;
     int jumps;     /* every so many calls the clock of one rank jumps; 0: none does */
     unsigned skew; /* of the calls to come */
-    struct estimate recalled[GUARD_KNOWN]; /* of earlier jobs */
-    int reserves;                          /* contenders that come later */
+    struct estimate recalled[GUARD_CONTENDERS]; /* of earlier jobs */
     struct rng rng;
 
     struct guard guard[MOST_RANKS];

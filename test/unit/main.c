@@ -42,7 +42,6 @@ static int run(void)
     srunner_add_suite(r, suite_guard_bounds());
     srunner_add_suite(r, suite_guard_expects());
     srunner_add_suite(r, suite_guard_later());
-    srunner_add_suite(r, suite_guard_reserve());
     srunner_add_suite(r, suite_evidence());
     srunner_add_suite(r, suite_belief());
     srunner_add_suite(r, suite_store());

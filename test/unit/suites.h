@@ -34,7 +34,6 @@ Suite *suite_guard(void);
 Suite *suite_guard_bounds(void);
 Suite *suite_guard_expects(void);
 Suite *suite_guard_later(void);
-Suite *suite_guard_reserve(void);
 Suite *suite_evidence(void);
 Suite *suite_belief(void);
 Suite *suite_store(void);

@@ -42,43 +42,6 @@ START_TEST(test_guard_bounds__settled_calls_are_left_alone)
 }
 END_TEST
 
-/* Calls that are counted later, all at once, leave the guard as if it had been asked for each. */
-START_TEST(test_guard_bounds__calls_that_pass_are_counted)
-{
-    enum { SIZES = 2 };
-    static const uint64_t size[SIZES] = {MIB, 4 * MIB};
-    static struct guard asked, passed;
-    uint32_t calls[SIZES] = {0}, last[SIZES] = {0}, all = 0, key;
-    struct machine m = quiet;
-    int at[SIZES];
-
-    m.share[0] = m.share[1] = m.share[2] = 2;
-    for (int i = 0; i < 2000; i++)
-        machine_call(&m, size[i % SIZES]);
-    memcpy(&asked, &m.guard[0], sizeof asked);
-    memcpy(&passed, &asked, sizeof passed);
-    for (int k = 0; k < SIZES; k++)
-        at[k] = guard_index(&asked, COLL_BCAST, m.skew, size[k], &key);
-    for (;;) {
-        int k = (int)rng_below(&m.rng, SIZES);
-
-        ck_assert_int_lt(at[k], GUARD_ENTRIES);
-        if (calls[k] == guard_alone(&passed.entry[at[k]]))
-            break;
-        ck_assert(guard_settled(&asked.entry[at[k]]));
-        guard_found(&asked, at[k]);
-        calls[k]++;
-        last[k] = ++all;
-    }
-    ck_assert_int_gt(all, 0);
-    for (int k = 0; k < SIZES; k++)
-        if (calls[k])
-            guard_passed(&passed, at[k], calls[k], last[k]);
-    passed.calls += all;
-    ck_assert_mem_eq(&asked, &passed, sizeof asked);
-}
-END_TEST
-
 /* Where no reroute can serve, the caller's reason is kept, and nothing is timed any more. */
 START_TEST(test_guard_bounds__reroutes_that_cannot_serve_are_dropped_for_good)
 {
@@ -197,7 +160,6 @@ Suite *suite_guard_bounds(void)
 
     tcase_add_test(t, test_guard_bounds__timed_calls_are_few);
     tcase_add_test(t, test_guard_bounds__settled_calls_are_left_alone);
-    tcase_add_test(t, test_guard_bounds__calls_that_pass_are_counted);
     tcase_add_test(t, test_guard_bounds__reroutes_that_cannot_serve_are_dropped_for_good);
     tcase_add_test(t, test_guard_bounds__a_reroute_that_can_no_longer_serve_is_dropped);
     tcase_add_test(t, test_guard_bounds__a_failed_agreement_is_the_end_of_it);

@@ -171,16 +171,14 @@ START_TEST(test_guard_expects__an_agreement_that_is_held_up_decides_nothing)
         n += call_alone(&g, e, (double[]){1e-3, 5e-4}, agree_slowly);
     }
     agreeing = 3e-4;
-    ck_assert_int_eq(e->is_short, 0);
     ck_assert_int_eq(e->best, 1);
     ck_assert_int_gt(n, 5);
     ck_assert_double_lt(e->agreeing, .5);
 }
 END_TEST
 
-/* An agreement may take longer than many calls. Then looks are rarer, and at last there are none:
-   the library serves, where its own algorithms are all that there is. */
-START_TEST(test_guard_expects__calls_that_are_shorter_than_agreements_are_left_alone)
+/* An agreement may take longer than many calls. Then looks are rarer. */
+START_TEST(test_guard_expects__calls_that_are_shorter_than_agreements_are_rarely_looked_at)
 {
     struct plan_candidate ours = {.seconds = 1},
                           library = {.algorithm = &plan_variants[0].row, .seconds = 1};
@@ -189,16 +187,9 @@ START_TEST(test_guard_expects__calls_that_are_shorter_than_agreements_are_left_a
 
     ck_assert_int_gt(n, 8);
     ck_assert_double_lt(n * 15.5, 200000 / 50); /* looks take a percent, and the first rounds */
-    ck_assert_int_eq(g.entry->is_short, 0);
-    ck_assert_int_lt(agreements(&g, &library, 16.5, 200000), 20);
-    ck_assert_int_eq(g.entry->is_short, 1);
-    ck_assert_int_lt(agreements(&g, &library, 40, 100000), 10);
-    ck_assert_int_eq(g.entry->is_short, 1);
-    ck_assert_int_eq(g.entry->best, GUARD_NATIVE);
     n = agreements(&g, &ours, 40, 100000);
     ck_assert_int_gt(n, 8);
     ck_assert_int_lt(n * 40, 100000 / 25);
-    ck_assert_int_eq(g.entry->is_short, 0);
 }
 END_TEST
 
@@ -237,7 +228,8 @@ Suite *suite_guard_expects(void)
     tcase_add_test(t, test_guard_expects__a_row_without_a_model_has_its_trial_beside_others);
     tcase_add_test(t, test_guard_expects__looks_are_rare_where_agreements_are_slow);
     tcase_add_test(t, test_guard_expects__an_agreement_that_is_held_up_decides_nothing);
-    tcase_add_test(t, test_guard_expects__calls_that_are_shorter_than_agreements_are_left_alone);
+    tcase_add_test(t,
+                   test_guard_expects__calls_that_are_shorter_than_agreements_are_rarely_looked_at);
     tcase_add_test(t, test_guard_expects__an_earlier_job_is_believed_until_it_is_wrong);
     suite_add_tcase(s, t);
     return s;

@@ -277,7 +277,7 @@ START_TEST(test_store__what_is_learned_is_recalled)
     static const struct plan_algorithm lane = {.name = "lane"}, other = {.name = "other"};
     static struct guard g;
     struct plan_candidate c[] = {{.algorithm = &lane, .ppg = 1}, {.algorithm = &other, .ppg = 1}};
-    struct estimate known[GUARD_KNOWN];
+    struct estimate known[GUARD_CONTENDERS];
     struct store_rows none = {0};
     char where[STORE_WHERE], *text;
     struct topo *topo;
@@ -324,7 +324,7 @@ START_TEST(test_store__what_a_process_finds_is_kept_for_it)
     static const struct plan_algorithm lane = {.name = "lane"}, ring = {.name = "ring"};
     static struct guard g;
     struct plan_candidate c[] = {{.algorithm = &lane, .ppg = 1}, {.algorithm = &ring, .ppg = 1}};
-    struct estimate known[GUARD_KNOWN];
+    struct estimate known[GUARD_CONTENDERS];
     struct store_rows own;
 
     ck_assert_int_eq(store_open("", "X 1"), 0);
