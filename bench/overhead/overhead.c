@@ -6,8 +6,8 @@
  * difference between neighbours. Rejected: timing all of one and then all of the other, because the
  * clock of a shared core drifts by more than the few nanoseconds to be measured.
  *
- * With several ranks it is the time of a small call on MPI_COMM_WORLD, of the rank that takes
- * longest. The guard settles while the batches warm up.
+ * With several ranks it is the time of a call of 1 KiB on MPI_COMM_WORLD, of the rank that takes
+ * longest.
  *
  * A program of its own, apart from collshim-bench: no data worth verifying, and figures a thousand
  * times smaller than the other's.
@@ -156,8 +156,7 @@ int main(int argc, char **argv)
                "Times one-int collectives on MPI_COMM_SELF in one process, natively and as an\n"
                "application calls them, and prints the difference: what a preload costs a call\n"
                "that it passes on. Several ranks, 64 at most: collectives of 1 KiB per rank on\n"
-               "MPI_COMM_WORLD, once the guard has settled. Set LD_PRELOAD and COLLSHIM_MODE (off, "
-               "on) before; without a\n"
+               "MPI_COMM_WORLD. Set LD_PRELOAD and COLLSHIM_MODE (off, on) before; without a\n"
                "preload the difference is the noise of the measurement. FILE may be '-'.\n",
                argv[0]);
         return 0;

@@ -10,6 +10,10 @@
 #include <mpi.h>
 #include <stddef.h>
 
+#if MPI_VERSION < 4
+typedef struct mpi_session *MPI_Session; /* no library of that version has one */
+#endif
+
 struct mpi_calls {
 #define CALL(name, arguments) int(*name) arguments;
 #define OPTIONAL CALL

@@ -115,7 +115,7 @@ int mpi_wrap_Init_thread(int *argc, char ***argv, int required, int *provided)
 }
 
 /* From MPI 4.0. The preload exports the name, so a library without it has no session to give. */
-int mpi_wrap_Session_init(MPI_Info info, MPI_Errhandler handler, void *session)
+int mpi_wrap_Session_init(MPI_Info info, MPI_Errhandler handler, MPI_Session *session)
 {
     launcher_pass_by();
     return mpi.Session_init ? mpi.Session_init(info, handler, session) : MPI_ERR_OTHER;

@@ -12,7 +12,7 @@ int mpi_wrap_Start(MPI_Request *request);
 int mpi_wrap_Startall(int n, MPI_Request *request);
 int mpi_wrap_Cancel(MPI_Request *request);
 int mpi_wrap_Request_free(MPI_Request *request);
-int mpi_wrap_Session_init(MPI_Info info, MPI_Errhandler handler, void *session);
+int mpi_wrap_Session_init(MPI_Info info, MPI_Errhandler handler, MPI_Session *session);
 int mpi_wrap_Comm_free(MPI_Comm *comm);
 int mpi_wrap_Comm_disconnect(MPI_Comm *comm);
 int mpi_wrap_Comm_idup(MPI_Comm comm, MPI_Comm *copy, MPI_Request *request);
