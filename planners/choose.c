@@ -34,7 +34,9 @@ static struct plan_candidate candidate(const struct plan_request *q, const struc
                                    .seconds = a->cost ? a->cost(&asked) : (double)INFINITY};
 }
 
-int plan_candidates_insert(struct plan_candidate *list, int n, int max, struct plan_candidate c)
+/* Put c among the n that are there, the fastest first; the last one falls off where there are max.
+   Returns how many there are then. */
+static int insert(struct plan_candidate *list, int n, int max, struct plan_candidate c)
 {
     int at = n < max ? n++ : max;
 
@@ -102,7 +104,7 @@ static int choose_rows(const struct plan_request *q, struct plan_candidate *c, i
             continue;
         struct plan_candidate next = candidate(q, a, chunk[0]);
         if (!must_pay || isinf(next.seconds) || next.seconds <= behind_any_library * least)
-            n = plan_candidates_insert(c, n, max, next);
+            n = insert(c, n, max, next);
     }
     while (n > 1 && !isinf(c[n - 1].seconds) && c[n - 1].seconds > PLAN_WORTH_TIMES * c[0].seconds)
         n--;

@@ -53,8 +53,4 @@ int plan_memory_matters(const struct plan_request *q);
 /* NULL if some row may gain on this shape at any size; otherwise the reason. */
 const char *plan_nothing_pays(const struct plan_request *q);
 
-/* Put c among the n that are there, the fastest first; the last one falls off where there are max.
-   Returns how many there are then. */
-int plan_candidates_insert(struct plan_candidate *list, int n, int max, struct plan_candidate c);
-
 #endif

@@ -27,8 +27,6 @@
 
 enum { MOST_RAILS = 64, MOST_SAMPLES = 16, MOST_NODES = 32 };
 
-static const double slow_times = 30; /* TCP over 1 Gbit/s: latency times rate is a KiB or two */
-
 /* The sender and the receiver of each step. Ranks count from the root. */
 enum pairing {
     NEXT,      /* r to r + distance, around */
@@ -63,7 +61,7 @@ static double or_else(double value, double otherwise)
 }
 
 static struct scene scene_of(const struct plan_variant *v, const struct plan_request *q,
-                             uint64_t total, enum variant_rails rails)
+                             uint64_t total)
 {
     const struct topo *t = q->topo;
     struct scene m = {
@@ -72,7 +70,7 @@ static struct scene scene_of(const struct plan_variant *v, const struct plan_req
         .root = plan_is(q->collective, PLAN_ROOTED) ? q->root : 0,
         .total = (double)total,
         .latency = {cost_local_latency(t) + COST_MESSAGE_S, cost_rail_latency(t) + COST_MESSAGE_S},
-        .rail = cost_rail_rate(t) / (rails == VARIANT_RAILS_SLOW ? slow_times : 1),
+        .rail = cost_rail_rate(t),
         .flow = or_else(t->link[TOPO_LINK_FLOW].bw_bytes_per_s, INFINITY),
         .local = cost_local_rate(q)};
 
@@ -408,9 +406,9 @@ static double of_shape(const struct plan_variant *v, const struct scene *m)
 }
 
 double plan_variant_seconds(const struct plan_variant *v, const struct plan_request *q,
-                            uint64_t total, enum variant_rails rails)
+                            uint64_t total)
 {
-    struct scene m = scene_of(v, q, total, rails);
+    struct scene m = scene_of(v, q, total);
 
     return of_shape(v, &m);
 }

@@ -2,7 +2,6 @@
 #include "planners/variants.h"
 
 #include <errno.h>
-#include <math.h>
 #include <string.h>
 
 static int no_plan(const struct plan_request *q, struct plan **plan_p)
@@ -93,56 +92,4 @@ const struct plan_variant *plan_variant_named(enum variant_library library, enum
             !strcmp(plan_variant_name(&plan_variants[i]), name))
             return &plan_variants[i];
     return NULL;
-}
-
-/* A hierarchy is one where there are several nodes, and ranks beside each other. */
-static int suits(const struct plan_variant *v, const struct plan_request *q)
-{
-    return v->shape != VARIANT_HIERARCHY ||
-           (q->topo->nnodes > 1 && q->topo->nnodes < q->topo->nranks);
-}
-
-/*
- * A trial of one that moves each byte often costs many calls where rails are slow. An Allreduce of
- * 256 KiB takes 82 ms by recursive doubling on rails of 100 Mbit/s, 7 ms by the library's choice
- * (emulated; bench/run --grid --collectives allreduce --sizes 256K). For 100 Gbit/s it is predicted
- * at 1.6 times rabenseifner.
- */
-static int all_that_suit(const struct variant_set *set, const struct plan_request *q,
-                         uint64_t total, struct plan_candidate *list, int max)
-{
-    enum { ALL = sizeof plan_variants / sizeof *plan_variants };
-    double usual[ALL] = {0}, slower[ALL], least = INFINITY;
-    int n = 0;
-
-    for (int i = 0; i < ALL; i++) {
-        const struct plan_variant *v = &plan_variants[i];
-
-        if (!variant_set_has(set, i) || v->collective != q->collective || !suits(v, q))
-            continue;
-        usual[i] = plan_variant_seconds(v, q, total, VARIANT_RAILS_USUAL);
-        slower[i] = plan_variant_seconds(v, q, total, VARIANT_RAILS_SLOW) / usual[i];
-        least = slower[i] < least ? slower[i] : least;
-    }
-    for (int i = 0; i < ALL; i++)
-        if (usual[i] > 0)
-            n = plan_candidates_insert(
-                list, n, max,
-                (struct plan_candidate){.algorithm = &plan_variants[i].row,
-                                        .seconds = usual[i] * (1 + slower[i] / least) / 2,
-                                        .ppg = 1});
-    return n;
-}
-
-int plan_variant_candidates(const struct variant_set *set, const struct plan_request *q,
-                            uint64_t total, struct plan_candidate *list, int ours, int max)
-{
-    struct plan_candidate *own = list + ours;
-    int n = all_that_suit(set, q, total, own, max);
-    double least = n ? own[0].seconds : 0;
-    for (int i = 0; i < ours; i++)
-        least = list[i].seconds < least ? list[i].seconds : least;
-    while (n && own[n - 1].seconds > PLAN_WORTH_TIMES * least)
-        n--;
-    return n;
 }

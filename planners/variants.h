@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The variants: algorithms that a library has for a collective and can be told to use. They are
- * contenders like the rows of the registry. The library runs them, so they have no plan. This file
- * has their names and rough times. shim/mpi/variants.h tells an MPI library to use one,
- * shim/nccl_plugin/ tells NCCL.
+ * The variants: algorithms that a library has for a collective and can be told to use. The
+ * library runs them, so they have no plan. This file has their names and rough times.
+ * shim/mpi/variants.h tells an MPI library to use one, shim/nccl_plugin/ tells NCCL.
  *
  * Users name one as native:NAME in COLLSHIM_ALGORITHM, and one of NCCL's in a tuning profile.
  *
@@ -51,7 +50,7 @@ struct plan_variant {
 /* All of them, of all libraries; a set of them is a bit mask, two words. */
 extern const struct plan_variant plan_variants[];
 extern const int plan_variant_count;
-enum { VARIANT_WORDS = 2, VARIANT_CANDIDATES = 3 };
+enum { VARIANT_WORDS = 2 };
 struct variant_set {
     uint64_t word[VARIANT_WORDS];
 };
@@ -89,19 +88,9 @@ const struct plan_variant *plan_variant_find(const struct variant_set *set, enum
 const struct plan_variant *plan_variant_named(enum variant_library library, enum plan_collective c,
                                               const char *name);
 
-/* Rough seconds of a call of `total` bytes, to sort variants. total: all blocks, or the vector, or
-   the bytes that a rank sends in an exchange. rails: assumed where the topology tells no rate. Slow
-   ones have a 30th of a present cluster's, so that bytes count for more than messages. */
-enum variant_rails { VARIANT_RAILS_USUAL, VARIANT_RAILS_SLOW };
+/* Rough seconds of a call of `total` bytes. total: all blocks, or the vector, or the bytes that a
+   rank sends in an exchange. */
 double plan_variant_seconds(const struct plan_variant *v, const struct plan_request *q,
-                            uint64_t total, enum variant_rails rails);
-
-/* Put variants of the set that are worth trying at once behind the `ours` candidates, which come
-   first in list. Up to max are put there, the best predicted first. None of them is predicted to
-   take more than twice as long as the best of all. Where no rate is known, a prediction is half way
-   from usual to slow rails, against the variant that slow rails change least. Returns how many.
-   q->topo is set. */
-int plan_variant_candidates(const struct variant_set *set, const struct plan_request *q,
-                            uint64_t total, struct plan_candidate *list, int ours, int max);
+                            uint64_t total);
 
 #endif

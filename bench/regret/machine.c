@@ -40,8 +40,6 @@ static int below(struct rng *r, int n)
     return (int)(rng_uniform(r) * n);
 }
 
-enum { MAKING = 10 }; /* agreements that a communicator takes */
-
 static double square(double x)
 {
     return x * x;
@@ -70,26 +68,6 @@ static void make_ratios(struct machine *m, struct rng *r)
         for (int i = 1; i < m->arms; i++)
             m->fast[c][i] =
                 within(group * exp(own[i] + shift + (c ? .1 * rng_normal(r) : 0)), .2, 5);
-    }
-}
-
-/* At least one reroute of each kind. The library's are off together, and each by twice as much. */
-static void make_theirs(struct machine *m, uint64_t seed)
-{
-    struct rng r = {seed * 15485863 + 3};
-    double group = sqrt(rng_log_between(&r, .2, 5) * rng_log_between(&r, .2, 5)), shift = 0;
-    double own[MOST_ARMS] = {0};
-
-    for (int i = 2; i < m->arms; i++) {
-        m->theirs |= (unsigned)(i == 2 || chance(&r, .5)) << i;
-        own[i] = log(m->predicted[i] / 1e-3) + .7 * rng_normal(&r);
-    }
-    for (int c = 0; c < m->classes; c++) {
-        shift += c ? .2 * rng_normal(&r) : 0;
-        for (int i = 2; i < m->arms; i++)
-            if (m->theirs & 1u << i)
-                m->fast[c][i] =
-                    within(group * exp(own[i] + shift + (c ? .1 * rng_normal(&r) : 0)), .2, 20);
     }
 }
 
@@ -123,7 +101,7 @@ static void make_levels(struct machine *m, struct rng *r)
     }
 }
 
-static void make(struct machine *m, uint64_t seed, int mixed)
+void machine_make(struct machine *m, uint64_t seed)
 {
     struct rng r = {seed * 7919 + 1};
 
@@ -133,11 +111,7 @@ static void make(struct machine *m, uint64_t seed, int mixed)
                           .ranks = 1 << (1 + below(&r, 9)),
                           .classes = 1 + below(&r, MOST_CLASSES),
                           .agree = rng_log_between(&r, .005, .2)};
-    if (mixed && m->arms < 3)
-        m->arms = 3;
     make_ratios(m, &r);
-    if (mixed)
-        make_theirs(m, seed);
     make_modes(m, &r);
     make_levels(m, &r);
     m->noise = rng_log_between(&r, .01, .2);
@@ -145,8 +119,6 @@ static void make(struct machine *m, uint64_t seed, int mixed)
     m->hiccup = chance(&r, .5) ? rng_log_between(&r, .003, .1) : 0;
     for (int i = 0, isCold = chance(&r, .5); i < m->arms; i++)
         m->cold[i] = isCold ? rng_log_between(&r, .1, 3) : 0;
-    for (int i = 0; i < m->arms; i++)
-        m->cold[i] += m->theirs & 1u << i ? MAKING * m->agree : 0;
     m->change_at = chance(&r, .1) ? FIRST + below(&r, AFTER) : CALLS;
     m->change_arm = below(&r, m->arms);
     m->change_by = chance(&r, .5) ? rng_between(&r, 1.2, 2) : 1 / rng_between(&r, 1.2, 2);
@@ -154,16 +126,6 @@ static void make(struct machine *m, uint64_t seed, int mixed)
     double sizes = rng_uniform(&r);
     m->sizes = sizes < .66 ? SIZES_ONE : sizes < .83 ? SIZES_TWO : SIZES_NEW;
     m->rng.state = seed * 104729 + 17;
-}
-
-void machine_make(struct machine *m, uint64_t seed)
-{
-    make(m, seed, 0);
-}
-
-void machine_make_mixed(struct machine *m, uint64_t seed)
-{
-    make(m, seed, 1);
 }
 
 double machine_mean(const struct machine *m, int class, int arm, int call)

@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-enum { MOST_ARMS = 8, MOST_CLASSES = 4, MOST_RANKS = 512, FIRST = 200, AFTER = 10000 };
+enum { MOST_ARMS = 5, MOST_CLASSES = 4, MOST_RANKS = 512, FIRST = 200, AFTER = 10000 };
 enum { CALLS = FIRST + AFTER };
 
 struct rng {
@@ -27,7 +27,6 @@ struct machine {
     double mean[MOST_CLASSES][MOST_ARMS]; /* of a call, in the library's, slow mode included */
     double fast[MOST_CLASSES][MOST_ARMS]; /* without it */
     double predicted[MOST_ARMS];          /* by the model, of arms 1 ... */
-    unsigned theirs;                      /* arms that are other algorithms of the library */
     double cold[MOST_ARMS];               /* the extra time of the first call */
     double noise, rank_noise;             /* standard deviation, as a share: of a call, a rank */
     double hiccup;                        /* share of calls in which some rank has one */
@@ -59,10 +58,6 @@ void trace_free(struct trace *t);
 void machine_replay(struct machine *m, const struct trace *t, uint64_t seed);
 
 void machine_make(struct machine *m, uint64_t seed);
-
-/* The same, but some of the reroutes are other algorithms of the library, of which the model knows
-   less, and whose error is one of their own. */
-void machine_make_mixed(struct machine *m, uint64_t seed);
 
 /* The mean time of a call, in the library's. */
 double machine_mean(const struct machine *m, int class, int arm, int call);

@@ -5,51 +5,31 @@ enum { N = EVIDENCE_ARMS };
 
 /* Standard deviations of logarithms. */
 static const double any_time = 10;   /* of all contenders together */
-static const double no_model = .5;   /* of a contender where the model predicts all alike */
-static const double alike_more = .4; /* and so much slower than the best of them */
-static const double next_class = .2; /* of a kind together, from one class to the next */
+static const double next_class = .2; /* of reroutes together, from one class to the next */
 static const double next_each = .1;  /* of each */
 static const double level = .1;      /* of the machine, from one round to another */
 static const double finest = .004;   /* no estimate is better */
 
-/* Spread of a kind together, against the library's choice; of each, against the model's prediction.
- */
-static const struct {
-    double together, each;
-} model[BELIEF_KINDS] = {
-    [BELIEF_CHOICE] = {0, 0}, [BELIEF_OURS] = {.7, .4}, [BELIEF_LIBRARY] = {.7, .7}};
+static const double model_all = .7;  /* of all reroutes, against the library */
+static const double model_each = .4; /* of each, against the model's prediction */
 
 static double square(double x)
 {
     return x * x;
 }
 
-/* Do both have the error of one model? */
-static int same_model(const struct belief *b, int i, int k)
-{
-    return b->kind[i] != BELIEF_CHOICE && b->kind[i] == b->kind[k];
-}
-
-void belief_begin(struct belief *b, const double *predicted, const uint8_t *kind, int n)
+void belief_begin(struct belief *b, const double *predicted, int n)
 {
     double least = predicted[1];
-    int alike = n > 2;
 
-    for (int i = 2; i < n; i++) {
-        alike &= predicted[i] == predicted[1];
+    for (int i = 2; i < n; i++)
         least = predicted[i] < least ? predicted[i] : least;
-    }
     b->n = n;
-    for (int i = 0; i < n; i++)
-        b->kind[i] = i ? kind[i] : BELIEF_CHOICE;
     for (int i = 0; i < n; i++) {
-        double own = !i ? 0 : alike ? no_model : model[b->kind[i]].each;
-
-        b->mean[i] = i ? predicted[i] - least + (alike ? alike_more : 0) : 0;
+        b->mean[i] = i ? predicted[i] - least : 0;
         for (int k = 0; k < n; k++)
-            b->cov[i][k] = square(any_time) +
-                           (same_model(b, i, k) ? square(model[b->kind[i]].together) : 0) +
-                           (i == k ? square(own) : 0);
+            b->cov[i][k] = square(any_time) + (i && k ? square(model_all) : 0) +
+                           (i && i == k ? square(model_each) : 0);
     }
 }
 
@@ -61,7 +41,7 @@ void belief_carry(struct belief *b, double together, double each)
         each = next_each;
     for (int i = 0; i < b->n; i++)
         for (int k = 0; k < b->n; k++)
-            b->cov[i][k] += square(any_time) + (same_model(b, i, k) ? square(together) : 0) +
+            b->cov[i][k] += square(any_time) + (i && k ? square(together) : 0) +
                             (i && i == k ? square(each) : 0);
 }
 
@@ -83,7 +63,7 @@ static void weigh_samples(const struct samples *s, const int *to, double precisi
                 sum += w[n] * y[n];
                 n++;
             }
-        double any = square(s->slow[r] ? any_time : level), shared = any / (1 + any * weight);
+        double shared = square(level) / (1 + square(level) * weight);
         for (int k = 0; k < n; k++) {
             value[arm[k]] += w[k] * (y[k] - shared * sum);
             precision[arm[k]][arm[k]] += w[k];

@@ -91,26 +91,10 @@ double evidence_fastest(const struct evidence *e, int arm)
     return least < INT16_MAX ? evidence_exp((double)least / UNIT) : 0;
 }
 
-double evidence_first(const struct evidence *e, int arm, const double seconds[EVIDENCE_ARMS])
-{
-    double more = 0;
-    int r = 0, n = 0;
-
-    while (r < rounds_of(e) && e->time[r][arm] == EVIDENCE_NONE)
-        r++;
-    for (int i = 0; r < rounds_of(e) && i < EVIDENCE_ARMS; i++)
-        if (i != arm && seconds[i] > 0 && e->time[r][i] != EVIDENCE_NONE) {
-            more += evidence_ln(seconds[i]) - (double)e->time[r][i] / UNIT;
-            n++;
-        }
-    return n ? evidence_exp((double)e->time[r][arm] / UNIT + more / n) : 0;
-}
-
 /* The oldest round whose contenders all have two others, or else the oldest. Of a contender that is
-   rarely tried, others would soon leave none. */
+   rarely tried, others would soon leave none, and it would be tried again. */
 static int dispensable(const struct evidence *e)
 {
-    enum { KEPT = 2 };
     int n[EVIDENCE_ARMS] = {0};
 
     for (int r = 0; r < EVIDENCE_ROUNDS; r++)
@@ -119,7 +103,7 @@ static int dispensable(const struct evidence *e)
     for (int r = 0; r < EVIDENCE_ROUNDS; r++) {
         int last = 0;
         for (int i = 0; i < EVIDENCE_ARMS; i++)
-            last |= e->time[r][i] != EVIDENCE_NONE && n[i] <= KEPT;
+            last |= e->time[r][i] != EVIDENCE_NONE && n[i] <= 2;
         if (!last)
             return r;
     }
@@ -258,39 +242,45 @@ static void find_noise(struct samples *s)
     }
 }
 
+/* A contender's samples above that were held up. */
+static double most_of(const struct evidence *e, int arm)
+{
+    double v[EVIDENCE_ROUNDS];
+    int n = 0;
+
+    for (int r = 0; r < rounds_of(e); r++)
+        if (e->time[r][arm] != EVIDENCE_NONE)
+            v[n++] = e->time[r][arm];
+    return n ? quartile(v, n) + held_up * UNIT : 0;
+}
+
 void evidence_samples(const struct evidence *e, struct samples *s)
 {
     double most[EVIDENCE_ARMS];
     int held[EVIDENCE_ARMS] = {0};
 
     *s = (struct samples){.rounds = rounds_of(e)};
-    for (int i = 0; i < EVIDENCE_ARMS; i++) {
-        double v[EVIDENCE_ROUNDS];
-        int n = 0;
-
-        for (int r = 0; r < s->rounds; r++)
-            if (e->time[r][i] != EVIDENCE_NONE)
-                v[n++] = e->time[r][i];
-        most[i] = n ? quartile(v, n) + held_up * UNIT : 0;
-        s->all += n;
-    }
-    for (int r = 0; r < s->rounds; r++) {
-        unsigned in = 0, kept = 0;
-
-        for (int i = 0; i < EVIDENCE_ARMS; i++) {
-            s->log[r][i] = (double)e->time[r][i] / UNIT;
-            in |= (unsigned)(e->time[r][i] != EVIDENCE_NONE) << i;
-            kept |= (unsigned)(e->time[r][i] != EVIDENCE_NONE && e->time[r][i] <= most[i]) << i;
-        }
-        s->slow[r] = !kept && !is_alone(in);
-        s->in[r] = (uint8_t)(s->slow[r] ? in : kept);
-        for (int i = 0; i < EVIDENCE_ARMS; i++) {
-            s->n[i] += s->in[r] >> i & 1;
-            held[i] += (in & ~s->in[r]) >> i & 1;
-        }
-    }
     for (int i = 0; i < EVIDENCE_ARMS; i++)
+        most[i] = most_of(e, i);
+    for (int r = 0; r < s->rounds; r++) {
+        for (int i = 0; i < EVIDENCE_ARMS; i++) {
+            int16_t t = e->time[r][i];
+
+            s->log[r][i] = (double)t / UNIT;
+            if (t == EVIDENCE_NONE)
+                continue;
+            if (t <= most[i]) {
+                s->in[r] |= (uint8_t)(1u << i);
+                s->n[i]++;
+            } else {
+                held[i]++;
+            }
+        }
+    }
+    for (int i = 0; i < EVIDENCE_ARMS; i++) {
         s->held_up += held[i];
+        s->all += s->n[i] + held[i];
+    }
     find_tails(e, s, held);
     find_noise(s);
 }

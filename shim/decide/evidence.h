@@ -5,17 +5,16 @@
  * Contenders are measured in rounds, one call each, so that a disturbance of the machine slows a
  * whole round. Times are logarithms: a ratio of two contenders is a difference, and noise is a
  * share of a call. A call that took more than three times its contender's usual time was held up,
- * and does not count, unless the contender has clearly more such calls than the others. Where all
- * calls of a round were held up, the machine was, and their ratios count. Only the four operations
- * are used, so that all ranks get the same bits with any mathematical library. No MPI, no clock, no
- * memory of its own. Thread rule: the caller's.
+ * and does not count, unless the contender has clearly more such calls than the others. Only the
+ * four operations are used, so that all ranks get the same bits with any mathematical library. No
+ * MPI, no clock, no memory of its own. Thread rule: the caller's.
  */
 #ifndef COLLSHIM_SHIM_DECIDE_EVIDENCE_H
 #define COLLSHIM_SHIM_DECIDE_EVIDENCE_H
 
 #include <stdint.h>
 
-enum { EVIDENCE_ARMS = 8, EVIDENCE_ROUNDS = 40, EVIDENCE_NONE = INT16_MIN };
+enum { EVIDENCE_ARMS = 5, EVIDENCE_ROUNDS = 40, EVIDENCE_NONE = INT16_MIN };
 
 /* One size class. All zero is empty. Rounds are in order, oldest first. A new one replaces the
    oldest that is not among the last two of a contender. */
@@ -29,7 +28,6 @@ struct evidence {
 struct samples {
     double log[EVIDENCE_ROUNDS][EVIDENCE_ARMS]; /* of seconds */
     uint8_t in[EVIDENCE_ROUNDS];                /* contenders that the round has, a bit each */
-    uint8_t slow[EVIDENCE_ROUNDS];              /* all of them were held up: so was the machine */
     int rounds, n[EVIDENCE_ARMS];
     double variance[EVIDENCE_ARMS]; /* of one sample of a contender */
     int held_up, all;               /* calls of all contenders */
@@ -50,10 +48,6 @@ void evidence_forget_arm(struct evidence *e, int arm);
 
 /* Seconds of the fastest sample of a contender; 0: none is kept. */
 double evidence_fastest(const struct evidence *e, int arm);
-
-/* Seconds of the only sample of a contender, as it would be in a round of these times: by the ratio
-   of the others that both rounds have. 0: there are none, or no such sample. */
-double evidence_first(const struct evidence *e, int arm, const double seconds[EVIDENCE_ARMS]);
 
 void evidence_samples(const struct evidence *e, struct samples *s);
 

@@ -20,15 +20,13 @@
 enum state { NEW, ROUND, SETTLED, FOR_GOOD };
 
 enum { MOST_ELSEWHERE = 4, ROUGH_ROUNDS = 3 };
+enum { SURE_ROUNDS = 12 };
 enum { FIRST_LOOK = 4, MOST_APART = 256, APART = 32, LATER_APART = 768 };
-enum { SURE_ROUNDS = 12, COARSE_TRIES = 3 };
 
 static const double agreeing = .02;   /* calls that an agreement takes, before it is known */
 static const double looking = .01;    /* most of the calls' time that agreements on looks take */
 static const double unit_bytes = 1e6; /* times are by so many bytes */
-static const double close = .7;       /* logarithm: what a call leaves behind may decide */
 static const double spared_from = 4;  /* times longer: a first trial costs more than it may tell */
-static const double surprise = 2;     /* squared, in standard deviations */
 static const double longest = 1e6;    /* seconds: no call takes longer, a clock has jumped */
 
 int guard_settled(struct guard_entry *e)
@@ -124,27 +122,12 @@ static int pick_turns(const struct guard_entry *e, const struct view *v, uint8_t
     return n;
 }
 
-/* Which of these begins the round: with a later clock another one each time; else the one of the
-   last call, if it is among them, so that its turn needs no call that is not measured. */
-static int first_turn(const struct guard_entry *e, const uint8_t *turn, int n)
-{
-    for (int k = 0; k < n && !e->later; k++)
-        if (turn[k] == e->ran)
-            return k;
-    return e->evidence.rounds + e->rounds;
-}
-
 /* Put together a round behind those that wait for the clock. Returns how many contenders besides
    the one in use. */
 static int add_round(struct guard_entry *e, const struct view *v)
 {
-    uint8_t turn[GUARD_ROUND];
-    int n = pick_turns(e, v, turn), first = first_turn(e, turn, n);
+    int n = pick_turns(e, v, e->turn + e->turns);
 
-    for (int k = 0; k < n; k++) {
-        e->turn[e->turns + k] = turn[(k + first) % n];
-        e->close |= (uint8_t)((worth_belief(v, turn[k], 0).mean < close) << turn[k]);
-    }
     e->turns += (uint8_t)n;
     e->end[e->rounds++] = e->turns;
     guard_later_begin(e);
@@ -152,26 +135,31 @@ static int add_round(struct guard_entry *e, const struct view *v)
     return n - 1;
 }
 
-/* The same, where none waits. */
+/* The same, where none waits. A block is GUARD_ROUNDS rounds of two contenders. */
 static int compose(struct guard_entry *e, const struct view *v)
 {
-    e->turns = e->rounds = e->at = e->led = e->elsewhere = e->close = 0;
-    memset(e->leads, 0, sizeof e->leads);
+    e->turns = e->rounds = e->at = e->led = e->elsewhere = 0;
     memset(e->mine, 0, sizeof e->mine);
-    memset(e->cost, 0, sizeof e->cost);
-    int others = add_round(e, v), n = e->turns;
-    e->block = n == 2 && worth_is_near(v, e->turn[e->turn[0] == e->best]);
-    for (; e->block && e->rounds < GUARD_ROUNDS; e->end[e->rounds++] = e->turns += (uint8_t)n)
-        memcpy(e->turn + e->turns, e->turn, (size_t)n);
+    int others = add_round(e, v);
+    e->block = others == 1 && worth_is_near(v, e->turn[1]);
+    for (; e->block && e->rounds < GUARD_ROUNDS; e->end[e->rounds++] = e->turns += 2)
+        memcpy(e->turn + e->turns, e->turn, 2);
     return others;
 }
 
 /* The turn that is next: those of a contender follow each other in a block. */
 static int next_turn(const struct guard_entry *e)
 {
-    int n = e->turns / e->rounds;
+    return e->block ? e->at % GUARD_ROUNDS * 2 + e->at / GUARD_ROUNDS : e->at;
+}
 
-    return e->block ? e->at % GUARD_ROUNDS * n + e->at / GUARD_ROUNDS : e->at;
+/* Does a call that is not measured come first? One by the contender in use loses nothing. With a
+   later clock one does before each turn. */
+static int is_led(const struct guard_entry *e)
+{
+    int first = e->block && e->at % GUARD_ROUNDS == 0, own = e->turn[next_turn(e)] == e->best;
+
+    return e->led < (first ? GUARD_LEAD : e->later || (own && !e->block));
 }
 
 static int is_predicted(const struct plan_candidate *c)
@@ -192,7 +180,7 @@ static double least_predicted(const struct plan_candidate *c, int n)
 }
 
 void guard_begin(struct guard *g, struct guard_entry *e, uint64_t total,
-                 const struct plan_candidate *c, int n, int warm)
+                 const struct plan_candidate *c, int n)
 {
     struct view v;
 
@@ -204,7 +192,6 @@ void guard_begin(struct guard *g, struct guard_entry *e, uint64_t total,
     for (int i = 0; i < n; i++) {
         e->reroute[i] = c[i];
         e->predicted[1 + i] = evidence_ln(is_predicted(&c[i]) ? c[i].seconds : least);
-        e->kind[1 + i] = plan_variant_of(c[i].algorithm) ? BELIEF_LIBRARY : BELIEF_OURS;
     }
     if (!n) {
         e->state = FOR_GOOD;
@@ -212,8 +199,6 @@ void guard_begin(struct guard *g, struct guard_entry *e, uint64_t total,
     }
     e->free_rounds = guard_free_rounds(e);
     e->agreeing = agreeing;
-    e->evidence.tries[GUARD_NATIVE] = e->run = warm != 0;
-    guard_expect_cold(g, e);
     worth_view(g, e, &v);
     for (int i = 1; i < e->n && e->near_by; i++)
         if (belief_compare(&v.b, i, e->best).mean < 0)
@@ -246,27 +231,6 @@ void guard_recall(struct guard *g, struct guard_entry *e,
     settle(e, &v);
 }
 
-/* Is this call one that is not measured? One by the contender in use loses nothing. The first tries
-   of others tell far contenders apart, and need none. */
-static int is_led(const struct guard_entry *e)
-{
-    int i = e->turn[next_turn(e)], tries = e->evidence.tries[i], run = i == e->ran ? e->run : 0;
-    int may_decide = i == e->best ? tries > 0 : tries >= COARSE_TRIES && e->close & 1u << i;
-    int wanted = e->block ? worth_steady(e) : may_decide || worth_is_fresh(e, i);
-
-    return e->later ? !e->led : run < wanted && e->led < wanted;
-}
-
-/* A call of that contender, or several. Returns it. */
-static int runs(struct guard_entry *e, int contender, uint32_t calls)
-{
-    uint32_t run = (e->ran == contender ? e->run : 0) + calls;
-
-    e->ran = (uint8_t)contender;
-    e->run = (uint8_t)(run < UINT8_MAX ? run : UINT8_MAX);
-    return contender;
-}
-
 /* Seconds since then, by the unit of bytes; 0: not known. */
 static double since(const struct guard *g, double began, double scale)
 {
@@ -282,8 +246,6 @@ static void begin_look(struct guard *g, struct guard_entry *e, uint64_t total)
 
     e->calls += e->interval;
     e->total = total;
-    runs(e, e->best, e->interval);
-    guard_expect_cold(g, e);
     worth_view(g, e, &v);
     compose(e, &v);
     e->agreement += since(g, began, unit_bytes / (double)total);
@@ -302,33 +264,28 @@ int guard_pick(struct guard *g, struct guard_entry *e, uint64_t total, int *slot
     if (total != e->total && !e->loose && e->evidence.rounds >= ROUGH_ROUNDS) {
         e->loose = ++e->elsewhere > MOST_ELSEWHERE;
         e->calls++;
-        return runs(e, e->best, 1);
+        return e->best;
     }
     e->elsewhere = 0;
     e->calls++;
-    int turn = next_turn(e), led = is_led(e);
-    runs(e, e->turn[turn], 1);
-    if (led) {
+    int turn = next_turn(e);
+    if (is_led(e)) {
         e->led++;
-        return e->ran;
+        return e->turn[turn];
     }
-    *slot = turn;
-    e->at++;
-    e->leads[turn] = e->led;
     e->led = 0;
+    e->at++;
     e->scale[turn] = unit_bytes / (double)total;
+    *slot = turn;
     return e->turn[turn];
 }
 
-void guard_note(struct guard_entry *e, int slot, double seconds, double setup)
+void guard_note(struct guard_entry *e, int slot, double seconds)
 {
     if (e->later && isinf(seconds))
         e->mine[slot] = INFINITY;
-    if (!(seconds > 0 && seconds < longest))
-        return;
-    e->mine[slot] = seconds * e->scale[slot];
-    if (!e->later)
-        e->cost[slot] = (seconds + (setup > 0 && setup < longest ? setup : 0)) * e->scale[slot];
+    if (seconds > 0 && seconds < longest)
+        e->mine[slot] = seconds * e->scale[slot];
 }
 
 int guard_due(const struct guard_entry *e)
@@ -344,8 +301,6 @@ static int values(const struct guard_entry *e, double value[GUARD_VALUES])
     value[n++] = -e->agreement; /* the least counts: others wait for the last rank */
     for (int k = 0; k < e->turns; k++)
         value[n++] = e->mine[k];
-    for (int k = 0; k < e->turns && !e->later; k++)
-        value[n++] = e->cost[k];
     return n;
 }
 
@@ -365,33 +320,10 @@ static void note_verdict(struct guard_entry *e, const struct view *v)
                                         belief_compare(&v->b, rival, GUARD_NATIVE)};
 }
 
-/* At a contender's first block. Its earlier samples may depend on what ran before them: they go if
-   the block contradicts them. */
-static void forget_unsteady(const struct guard *g, struct guard_entry *e, const double *took)
-{
-    int place = e->turn[0] == e->best, rival = e->turn[place], n = 0;
-    double off = 0;
-    struct view v;
-
-    if (e->turn[!place] != e->best || e->steady & 1u << rival)
-        return;
-    e->steady |= (uint8_t)(1u << rival);
-    worth_view(g, e, &v);
-    struct estimate d = worth_belief(&v, rival, 0);
-    double noise = v.s.variance[rival] + v.s.variance[e->best];
-    for (int k = 0; k < e->turns; k += 2)
-        if (took[k + place] > 0 && took[k + !place] > 0) {
-            off += evidence_ln(took[k + place] / took[k + !place]) - d.mean;
-            n++;
-        }
-    if (n && off * off / n > surprise * (noise + n * d.spread * d.spread))
-        evidence_forget_samples(&e->evidence, rival);
-}
-
 /* The values, each now the largest of any rank. Returns 1 if that makes a verdict, else 0. */
 static int tell(struct guard *g, struct guard_entry *e, const double *value)
 {
-    const double *took = value + 1, *cost = took + e->turns;
+    const double *took = value + 1;
     int was = e->best, more, over, known = 1;
     struct view v;
 
@@ -408,10 +340,8 @@ static int tell(struct guard *g, struct guard_entry *e, const double *value)
     }
     if (e->later)
         guard_later_learn(e);
-    if (e->block)
-        forget_unsteady(g, e, took);
     for (int round = 0; round < e->rounds; round++)
-        guard_learn_round(g, e, round, took, cost, round ? 0 : -value[0]);
+        guard_learn_round(g, e, round, took, round ? 0 : -value[0]);
     over = guard_later_is_over(e);
     if (over)
         e->free_rounds = 0;
@@ -453,7 +383,7 @@ void guard_renew(struct guard *g)
         struct guard_entry *e = &g->entry[i];
         int served = e->state != FOR_GOOD || e->n == 1; /* else no reroute can serve */
 
-        if (g->key[i] && e->kind[e->best] != BELIEF_OURS && served)
+        if (g->key[i] && e->best == GUARD_NATIVE && served)
             *e = (struct guard_entry){.later = e->later};
     }
 }
@@ -500,7 +430,7 @@ int guard_gains(const struct guard *g)
 void guard_cannot(struct guard_entry *e, int slot, unsigned why)
 {
     e->out |= (uint8_t)(1u << e->turn[slot]);
-    e->mine[slot] = e->cost[slot] = 0;
+    e->mine[slot] = 0;
     if (e->best == e->turn[slot])
         e->best = GUARD_NATIVE;
     if (e->out == (1u << e->n) - 2) { /* all but the library */

@@ -16,11 +16,9 @@
  * has one skew (nimble_skew). Calls in device memory have classes of their own.
  *
  * A call may leave full queues behind, spent bursts of a rate limiter, or other caches. That must
- * not count for another contender, so what is measured has calls of the same contender before it.
- * First tries need none. Behind them one such call is enough where contenders are close. Where they
- * are near, times are compared as they are in the long run: each contender is called several times
- * in a row, and the last few calls are measured. This is a block; earlier samples do not count any
- * more for those in it.
+ * not count for another contender. First tries tell far contenders apart all the same. Near ones
+ * are compared in a block, as they are in the long run: each is called several times in a row, and
+ * the last few calls are measured.
  *
  * A clock may answer later, as events on a stream do: hundreds of calls later, if a host runs
  * ahead (guard_later.h). The calls meanwhile take the contender in use. All turns have two calls
@@ -46,11 +44,10 @@ enum {
     GUARD_ROUND = 3,    /* turns of a round, at most */
     GUARD_ROUNDS = 3,   /* of a block; that wait for a later clock together, at most */
     GUARD_TURNS = GUARD_ROUND * GUARD_ROUNDS,
-    GUARD_STEADY = 4, /* calls in a row, after which a block measures GUARD_ROUNDS; at least */
-    GUARD_PAUSE = 4,  /* calls from the last turn until a later clock is asked first */
+    GUARD_LEAD = 9,  /* calls in a row before those that a block measures */
+    GUARD_PAUSE = 4, /* calls from the last turn until a later clock is asked first */
     GUARD_UNTIMED = -1,
-    GUARD_VALUES = 2 * GUARD_TURNS + 1,  /* that are agreed on at once */
-    GUARD_LATER_VALUES = GUARD_TURNS + 1 /* ... with a later clock */
+    GUARD_VALUES = GUARD_TURNS + 1 /* that are agreed on at once */
 };
 
 /* Which contender is in use, and by what. */
@@ -70,16 +67,13 @@ struct guard_entry {
     struct guard_verdict verdict;               /* the last one */
     struct guard_verdict before;                /* the one before */
     double predicted[GUARD_CONTENDERS];         /* logarithm of the model's seconds */
-    uint8_t kind[GUARD_CONTENDERS];             /* enum belief_kind */
     double mine[GUARD_TURNS];  /* this rank's seconds of a turn by the unit of bytes */
-    double cost[GUARD_TURNS];  /* with what getting ready took; not with a later clock */
     double scale[GUARD_TURNS]; /* of a turn's seconds, to compare by the byte */
     double spent;              /* time lost by trying, in calls of the one in use */
     double agreement; /* the time of this rank's last agreement with its arithmetic, as mine */
     double agreeing;  /* the time of an agreement, in calls */
-    double cold, cold_variance;      /* the extra time of a first call, in calls of the library */
-    uint64_t total;                  /* bytes of the calls that take part */
-    uint32_t calls;                  /* that took part, waited for a clock or were settled */
+    uint64_t total;   /* bytes of the calls that take part */
+    uint32_t calls;   /* that took part, waited for a clock or were settled */
     uint32_t seen[GUARD_CONTENDERS]; /* calls when it was last measured */
     uint32_t spared_at;              /* calls when the library was last spared, or no longer */
     uint32_t changed;                /* calls when the machine was last found to have changed */
@@ -87,27 +81,23 @@ struct guard_entry {
     uint32_t pause, waited; /* a later clock: calls until it is asked; since the last turn */
     uint32_t lag;           /* calls after which it answers, as far as is known */
     uint8_t state;
-    uint8_t n;                  /* contenders, with the library */
-    uint8_t best;               /* the contender in use */
-    uint8_t turn[GUARD_TURNS];  /* contenders of these rounds, in order */
-    uint8_t turns, at;          /* how many; picked so far */
-    uint8_t end[GUARD_ROUNDS];  /* of each round: the turns up to there */
-    uint8_t rounds;             /* how many; more than one with a later clock or in a block */
-    uint8_t free_rounds;        /* that may follow each other */
-    uint8_t block;              /* these rounds are one: turns of a contender follow each other */
-    uint8_t steady;             /* contenders that have had a block as rivals, a bit each */
-    uint8_t led;                /* calls of this turn that are not measured, so far */
-    uint8_t leads[GUARD_TURNS]; /* of each turn */
-    uint8_t ran, run;           /* the contender of the last call, and how often in a row */
-    uint8_t close;              /* contenders of these rounds that are not far behind, a bit each */
-    uint8_t elsewhere, loose;   /* calls of other sums since one took part; all may */
-    uint8_t out;                /* contenders that cannot serve, a bit each */
-    uint8_t alarms;             /* looks in a row that found the one in use slower */
-    uint16_t alarmed;           /* rounds of the evidence before them */
-    uint8_t near_by;            /* a class near by has samples */
-    uint8_t discarded;          /* contenders whose only call was held up, a bit each */
-    uint8_t why;                /* why the library serves for good, the caller's; 0: it does not */
-    uint8_t later;              /* as struct guard's */
+    uint8_t n;                 /* contenders, with the library */
+    uint8_t best;              /* the contender in use */
+    uint8_t turn[GUARD_TURNS]; /* contenders of these rounds, in order */
+    uint8_t turns, at;         /* how many; picked so far */
+    uint8_t end[GUARD_ROUNDS]; /* of each round: the turns up to there */
+    uint8_t rounds;            /* how many; more than one with a later clock or in a block */
+    uint8_t free_rounds;       /* that may follow each other */
+    uint8_t block;             /* these rounds are one: turns of a contender follow each other */
+    uint8_t led;               /* calls before this turn that are not measured, so far */
+    uint8_t elsewhere, loose;  /* calls of other sums since one took part; all may */
+    uint8_t out;               /* contenders that cannot serve, a bit each */
+    uint8_t alarms;            /* looks in a row that found the one in use slower */
+    uint16_t alarmed;          /* rounds of the evidence before them */
+    uint8_t near_by;           /* a class near by has samples */
+    uint8_t discarded;         /* contenders whose only call was held up, a bit each */
+    uint8_t why;               /* why the library serves for good, the caller's; 0: it does not */
+    uint8_t later;             /* as struct guard's */
 };
 
 /* All of a communicator's entries. Owned by the communicator's state. */
@@ -115,11 +105,9 @@ struct guard {
     uint32_t key[GUARD_ENTRIES]; /* 0: free */
     uint32_t used[GUARD_ENTRIES];
     uint32_t calls;
-    uint8_t later;             /* the clock answers later */
-    uint32_t spared;           /* calls without a trial of the library (guard_spare); 0: none */
-    double (*now)(void);       /* seconds, to find what an agreement takes; NULL: the usual */
-    uint32_t colds;            /* how often a first call was set beside a second */
-    double cold, cold_squares; /* sums of what it took longer, in calls of the library */
+    uint8_t later;       /* the clock answers later */
+    uint32_t spared;     /* calls without a trial of the library (guard_spare); 0: none */
+    double (*now)(void); /* seconds, to find what an agreement takes; NULL: the usual */
     struct guard_entry entry[GUARD_ENTRIES];
 };
 
@@ -145,11 +133,10 @@ int guard_settled(struct guard_entry *e);
 
 /* If not settled: shall candidates be handed in by guard_begin before guard_pick? Without
    candidates the entry is settled on the library for good. Entries of the same collective and kind
-   in near classes tell what to expect. Recipes are borrowed for as long as the entry lives. warm:
-   the library has had such a call just before. */
+   in near classes tell what to expect. Recipes are borrowed for as long as the entry lives. */
 int guard_wants_candidates(const struct guard_entry *e);
 void guard_begin(struct guard *g, struct guard_entry *e, uint64_t total,
-                 const struct plan_candidate *c, int n, int warm);
+                 const struct plan_candidate *c, int n);
 
 /* Contender i; NULL: there is none, or it is the library. */
 const struct plan_candidate *guard_way(const struct guard_entry *e, int i);
@@ -163,10 +150,9 @@ void guard_recall(struct guard *g, struct guard_entry *e,
    GUARD_UNTIMED. After a timed turn guard_note or guard_cannot must follow. */
 int guard_pick(struct guard *g, struct guard_entry *e, uint64_t total, int *slot);
 
-/* The call of that turn took so many seconds on this rank; setup: what was spent on getting ready
-   besides, such as building the plan. A later clock answers when the round is due; infinite: it is
-   not known yet. */
-void guard_note(struct guard_entry *e, int slot, double seconds, double setup);
+/* The call of that turn took so many seconds on this rank. A later clock answers when the round is
+   due; infinite: it is not known yet. */
+void guard_note(struct guard_entry *e, int slot, double seconds);
 
 /* The reroute of that turn cannot serve, on all ranks alike. why: becomes e->why if none can. */
 void guard_cannot(struct guard_entry *e, int slot, unsigned why);
@@ -182,15 +168,14 @@ typedef int (*guard_agree)(void *context, double *value, int n);
 int guard_conclude(struct guard *g, struct guard_entry *e, guard_agree agree, void *context);
 
 /* All ranks have found that the machine is another one. Contenders that lost against the library,
-   by its choice or by another of its algorithms, or that were not worth a trial, come back. A
-   schedule in use stays: its looks go on. Not between guard_pick and guard_conclude. */
+   or that were not worth a trial, come back. A schedule in use stays: its looks go on. Not between guard_pick and guard_conclude. */
 void guard_renew(struct guard *g);
 
 /*
  * Rails have changed: the library is now expected to take so many times as long as a reroute that
  * suits them. If a trial would cost more than 3 calls, there is none until its cost is at most the
- * share of the calls that trials may lose. At 10 times that is after 450 calls, at 100 times after
- * 4,950. All that is known of the library is forgotten, if that makes a difference.
+ * share of the calls that trials may lose. At 10 times that is after 144 calls, at 100 times after
+ * 1,584. All that is known of the library is forgotten, if that makes a difference.
  */
 void guard_spare(struct guard *g, double times);
 

@@ -4,12 +4,8 @@
 #include "shim/decide/worth.h"
 
 enum { FREE_ROUNDS = 64, LATER_ROUNDS = 16 };
-enum { CHANGED_CALLS = 3, LUCKY_CALLS = 4, KNOWN_CALLS = 12, CHANGE_CALLS = 2000 };
+enum { CHANGED_CALLS = 3, KNOWN_CALLS = 12, CHANGE_CALLS = 2000 };
 
-static const double usual_cold = .2;  /* calls of the library that a first call takes longer */
-static const double cold_spread = .5; /* from one to the next */
-static const double cold_weight = 2;  /* as many first calls say so */
-static const double most_cold = 3;    /* more than that is no longer its being the first */
 static const double least_agreeing = .005;
 static const double most_agreeing = 1e4, most_agreeing_later = 1;
 static const double grows = 4;     /* times what is known, or a call: one agreement tells no more */
@@ -23,15 +19,6 @@ static const double contradicted = .6;                  /* logarithm: no chance 
 uint8_t guard_free_rounds(const struct guard_entry *e)
 {
     return e->later ? LATER_ROUNDS : FREE_ROUNDS;
-}
-
-void guard_expect_cold(const struct guard *g, struct guard_entry *e)
-{
-    double n = cold_weight + g->colds, mean = (cold_weight * usual_cold + g->cold) / n;
-    double squares = cold_weight * (usual_cold * usual_cold + cold_spread * cold_spread);
-
-    e->cold = mean;
-    e->cold_variance = (squares + g->cold_squares) / n - mean * mean;
 }
 
 /* The contender in use is the one that looks fastest; another takes its place when that is more
@@ -66,24 +53,18 @@ static int since_alarm(const struct guard_entry *e)
    than all? The machine has changed then. While it has few calls, the fast one may have been luck:
    so a slow one is followed by another at once. A call that takes three times as long is held up,
    and a contender that stays so slow gets no further samples: so tries tell whether it is known. */
-static int has_changed(struct guard_entry *e, double seconds, int again)
+static int has_changed(struct guard_entry *e, double seconds)
 {
+    int young = e->evidence.tries[e->best] < KNOWN_CALLS;
     struct samples s;
     double most = -1e9, least = 1e9;
 
     evidence_samples(&e->evidence, &s);
-    for (int age = e->alarms ? since_alarm(e) : 0; age < s.rounds; age++) {
-        int r = s.rounds - 1 - age;
-        double log = s.log[r][e->best];
-
-        if (!(s.in[r] & 1u << e->best) || s.slow[r])
-            continue;
-        most = log > most ? log : most;
-        least = log < least ? log : least;
-    }
-    int young = e->evidence.tries[e->best] < KNOWN_CALLS;
-    if (again && !young)
-        return 0;
+    for (int r = s.rounds - 1 - (e->alarms ? since_alarm(e) : 0); r >= 0; r--)
+        if (s.in[r] & 1u << e->best) {
+            most = s.log[r][e->best] > most ? s.log[r][e->best] : most;
+            least = s.log[r][e->best] < least ? s.log[r][e->best] : least;
+        }
     double high = young ? lucky * evidence_exp(least) : slower * evidence_exp(most);
     double low = young ? 0 : evidence_exp(least) / faster;
     if (!s.n[e->best] || (seconds <= high && seconds >= low)) {
@@ -92,7 +73,7 @@ static int has_changed(struct guard_entry *e, double seconds, int again)
     }
     if (!e->alarms)
         e->alarmed = e->evidence.rounds;
-    if (++e->alarms < (young ? LUCKY_CALLS : CHANGED_CALLS))
+    if (++e->alarms < CHANGED_CALLS)
         return 0;
     e->alarms = 0;
     return !young && (!e->changed || e->calls - e->changed >= CHANGE_CALLS);
@@ -115,27 +96,6 @@ static void begin_again(const struct guard *g, struct guard_entry *e)
     e->free_rounds = guard_free_rounds(e);
 }
 
-/* How much slower than its second a contender's first call was. */
-static void learn_cold(struct guard *g, const struct guard_entry *e, const double *seconds)
-{
-    double library = evidence_fastest(&e->evidence, GUARD_NATIVE);
-
-    if (seconds[GUARD_NATIVE] > 0 && (!(library > 0) || seconds[GUARD_NATIVE] < library))
-        library = seconds[GUARD_NATIVE];
-    for (int i = 0; i < e->n && library > 0; i++) {
-        if (!(seconds[i] > 0) || e->evidence.tries[i] != 1)
-            continue;
-        double first = evidence_first(&e->evidence, i, seconds),
-               cold = (first - seconds[i]) / library;
-        if (!(first > 0) || cold > most_cold || cold < -1)
-            continue;
-        cold = cold > 0 ? cold : 0;
-        g->colds++;
-        g->cold += cold;
-        g->cold_squares += cold * cold;
-    }
-}
-
 /* Earlier jobs' findings do not hold here if a round contradicts them. */
 static void doubt_recalled(struct guard_entry *e, const double *seconds)
 {
@@ -150,20 +110,16 @@ static void doubt_recalled(struct guard_entry *e, const double *seconds)
     }
 }
 
-/* The estimated loss by a round's trials, with the time for getting ready. */
-static double lost(const struct guard_entry *e, const struct view *v, int round, const double *took,
-                   const double *cost, double own)
+/* The estimated loss by a round's trials, in calls. */
+static double lost(const struct guard_entry *e, const struct view *v, int round)
 {
-    double sum = 0;
+    double sum = 0, calls = 1 + (e->block && !round ? GUARD_LEAD : e->later);
 
     for (int k = round ? e->end[round - 1] : 0; k < e->end[round]; k++) {
-        int i = e->turn[k];
+        double mean = v->s.n[e->turn[k]] ? worth_belief(v, e->turn[k], 0).mean : 0;
 
-        if (i == e->best || !v->s.n[i] || !(own > 0))
-            continue;
-        double mean = worth_belief(v, i, 0).mean, calls = 1 + e->leads[k];
-        sum += calls * (mean > 0 ? evidence_exp(mean < 2 ? mean : 2) - 1 : 0) +
-               (e->later ? 0 : (cost[k] - took[k]) / own);
+        if (e->turn[k] != e->best && mean > 0)
+            sum += calls * (evidence_exp(mean) - 1);
     }
     return sum;
 }
@@ -202,24 +158,22 @@ static void learn_agreeing(struct guard_entry *e, double agreement, double own)
 }
 
 void guard_learn_round(struct guard *g, struct guard_entry *e, int round, const double *took,
-                       const double *cost, double agreement)
+                       double agreement)
 {
     double seconds[EVIDENCE_ARMS] = {0}, own = read_round(e, round, took, seconds);
     int was = e->best;
     struct view v;
 
     learn_agreeing(e, agreement, own);
-    learn_cold(g, e, seconds);
-    guard_expect_cold(g, e);
     doubt_recalled(e, seconds);
-    if (own > 0 && has_changed(e, own, e->block && round))
+    if (own > 0 && has_changed(e, own))
         begin_again(g, e);
     evidence_add(&e->evidence, seconds);
     e->free_rounds -= e->free_rounds > 0;
     worth_view(g, e, &v);
     v.best = choose(e, &v);
     e->best = (uint8_t)v.best;
-    e->spent += lost(e, &v, round, took, cost, own);
+    e->spent += own > 0 ? lost(e, &v, round) : 0;
     if (e->best != was) /* an alarm stays: the other one may be slower too */
         e->interval = 0;
 }

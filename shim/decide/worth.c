@@ -3,39 +3,30 @@
 
 #include <math.h>
 
-enum { KNOWN_AFTER = 2, CLIMB = 4, FAR = 64, MOST_REPEATS = 8, NEW_CALLS = 200, EVERY = 4 };
-enum { NEAR = 3 };    /* powers of two to the farthest class that is near */
-enum { MAKING = 10 }; /* agreements that a variant's communicator takes */
-enum { COARSE = 3 };  /* samples, before which blocks are not worth it */
-enum { MOST_STEADY = 16 };
-enum { FEW = 2 };    /* calls of a reroute that a busy machine may have slowed, */
-enum { EARLY = 32 }; /* ... if they are among so many first ones */
+enum { FAR = 64, MOST_REPEATS = 8 };
+enum { NEAR_CLASSES = 3 }; /* powers of two to the farthest class that tells something */
+enum { COARSE = 2 };       /* samples, before which blocks are not worth it */
 
-static const uint64_t burst = 640 << 10; /* bytes of calls, behind which none is left of it */
-
-static const double to_come = 1000;     /* calls, besides as many as were made */
+static const double to_come = 2000;     /* calls, besides as many as were made */
 static const double indifferent = .01;  /* a gain that is not worth a change */
 static const double host_time = .02;    /* ... nor more of the host's time */
 static const double aging = 2e-6;       /* variance, by call since the last measurement */
 static const double usual_calls = 70;   /* in which one is held up for long, at first sight */
 static const double most_held_up = 4.6; /* logarithm of how much longer such a call takes at most */
-static const double busy = .1;          /* chance that the machine was while ours were called */
-static const double most_again = 6; /* calls: a second chance within that is not of the budget */
-static const double surely = .2;    /* chance above which a call is taken as held up */
-static const double may_be = .001;  /* chance below which it is not */
+static const double surely = .2;        /* chance above which a call is taken as held up */
+static const double may_be = .001;      /* chance below which it is not */
 static const double doubt_of_tail = .25; /* variance of a tail, of its square */
+static const double cold = .2,
+                    cold_spread = .5;    /* calls of the library that a first takes longer */
 static const double most_cold = .7;      /* share of a first call that is its being cold */
 static const double cold_doubt = .4;     /* most standard deviation that this leaves */
 static const double recalled_each = .12; /* spread of a contender from job to job */
 static const double recalled_all = .02;  /* of all reroutes */
-static const double near = .35; /* logarithm: a smaller difference may be what a call leaves */
-static const double in_short_calls = .05; /* calls: what an agreement takes there, or more */
-static const double misled = .02;         /* chance that the estimates are all wrong */
-static const double anything = .8;        /* spread if it is */
-static const double cheap = .3;           /* calls: it is made at once */
-static const double share_making = .003;  /* ... of all calls made, at most, where it is not */
-static const double allowance = 12;       /* calls that trials may lose, and ... */
-static const double share = .02;          /* ... of all calls made */
+static const double near = .35;          /* logarithm: what a call leaves behind may decide */
+static const double misled = .02;        /* chance that the estimates are all wrong */
+static const double anything = .8;       /* spread if it is */
+static const double allowance = 2;       /* calls that trials may lose, and ... */
+static const double share = 1. / 16;     /* ... of all calls */
 
 static double square(double x)
 {
@@ -64,27 +55,14 @@ static int counterpart(const struct guard_entry *e, const struct guard_entry *o,
     return i ? -1 : GUARD_NATIVE;
 }
 
-int worth_climbing(const struct guard *g, enum plan_collective c, unsigned kind, uint64_t total,
-                   const struct plan_candidate *candidate, double times)
-{
-    for (int below = 1; below <= CLIMB; below++) {
-        const struct guard_entry *e = guard_known(g, c, kind, total >> below);
-
-        for (int i = 1; e && i < e->n; i++)
-            if (is_same(&e->reroute[i - 1], candidate) && e->found[i].spread > 0)
-                return e->found[i].mean - e->found[e->best].mean <= evidence_ln(times);
-    }
-    return 0;
-}
-
-/* Of a contender with samples. One of them at least is of a round that is not slow: its fastest. */
+/* Of a contender with samples. */
 static double mean_of(const struct samples *s, int i)
 {
     double sum = 0;
     int n = 0;
 
     for (int r = 0; r < s->rounds; r++)
-        if (s->in[r] & 1u << i && !s->slow[r]) {
+        if (s->in[r] & 1u << i) {
             sum += s->log[r][i];
             n++;
         }
@@ -93,16 +71,16 @@ static double mean_of(const struct samples *s, int i)
 
 /* Take off the only sample of contender i what first calls usually take longer, in times of the
    library, and note how sure that is. */
-static void warm(const struct guard_entry *e, struct samples *s, int i, double library)
+static void warm(struct samples *s, int i, double library)
 {
-    double times = evidence_exp(library - mean_of(s, i)), cold = e->cold * times;
+    double times = evidence_exp(library - mean_of(s, i)), part = cold * times;
 
-    if (cold > most_cold)
-        cold = most_cold;
-    double spread = evidence_root(e->cold_variance) * times / (1 - cold);
+    if (part > most_cold)
+        part = most_cold;
+    double spread = cold_spread * times / (1 - part);
     s->variance[i] += square(spread < cold_doubt ? spread : cold_doubt);
     for (int r = 0; r < s->rounds; r++)
-        s->log[r][i] += evidence_ln(1 - cold);
+        s->log[r][i] += evidence_ln(1 - part);
 }
 
 /* The samples of entry o as they are weighed at entry e. */
@@ -121,8 +99,8 @@ static void adjust(const struct guard_entry *e, const struct guard_entry *o, str
 
         if (e == o)
             shared += aging * (e->calls - e->seen[i]);
-        if (o->evidence.tries[i] == 1 && s->n[by])
-            warm(e, s, i, library);
+        if (i && o->evidence.tries[i] == 1 && s->n[by])
+            warm(s, i, library);
         s->variance[i] += shared * s->n[i];
         for (int r = 0; r < s->rounds; r++)
             s->log[r][i] += more;
@@ -161,9 +139,9 @@ static void recall(struct guard_entry *e)
    then by earlier jobs. */
 static void expect(const struct guard *g, struct guard_entry *e)
 {
-    belief_begin(&e->prior, e->predicted, e->kind, e->n);
+    belief_begin(&e->prior, e->predicted, e->n);
     e->near_by = 0;
-    for (int distance = NEAR; distance > 0; distance--)
+    for (int distance = NEAR_CLASSES; distance > 0; distance--)
         for (const struct guard_entry *o = g->entry; o < g->entry + GUARD_ENTRIES; o++) {
             struct samples s;
 
@@ -217,13 +195,10 @@ uint32_t worth_spared(double times)
 
 void worth_view(const struct guard *g, struct guard_entry *e, struct view *v)
 {
-    int rounds = e->evidence.rounds;
-
     v->e = e;
     v->best = e->best;
     v->spared = e->calls - e->spared_at < g->spared;
-    if (!e->prior.n ||
-        (!e->changed && e->calls < NEW_CALLS && (rounds < EVERY || rounds % EVERY == 0)))
+    if (!e->prior.n || !e->changed)
         expect(g, e);
     evidence_samples(&e->evidence, &v->s);
     adjust(e, e, &v->s);
@@ -247,8 +222,8 @@ int worth_is_near(const struct view *v, int i)
 {
     double mean = belief_compare(&v->b, i, v->best).mean;
 
-    return !v->e->later && i != v->best && v->s.n[i] >= COARSE && v->s.n[v->best] >= COARSE &&
-           mean < near && mean > -near;
+    return !v->e->later && v->s.n[i] >= COARSE && v->s.n[v->best] >= COARSE && mean < near &&
+           mean > -near;
 }
 
 static struct estimate aged(struct estimate d, uint32_t later)
@@ -302,114 +277,41 @@ static double price(struct estimate d)
     return times > 1 ? times - 1 : 0;
 }
 
-int worth_is_fresh(const struct guard_entry *e, int i)
-{
-    return e->kind[i] == BELIEF_LIBRARY && i != GUARD_NATIVE && !e->evidence.tries[i] &&
-           !e->later && e->agreeing >= in_short_calls;
-}
-
-int worth_steady(const struct guard_entry *e)
-{
-    uint64_t calls = burst / (e->total ? e->total : 1);
-
-    return calls < GUARD_STEADY ? GUARD_STEADY : calls < MOST_STEADY ? (int)calls : MOST_STEADY;
-}
-
 /* The calls of contender i in the rounds that try it next. */
-static double calls_of_block(const struct view *v, int i)
+static double calls_of_trial(const struct view *v, int i)
 {
-    return worth_is_near(v, i) ? worth_steady(v->e) + GUARD_ROUNDS : 1 + worth_is_fresh(v->e, i);
+    return worth_is_near(v, i) ? GUARD_LEAD + GUARD_ROUNDS : 1 + v->e->later;
 }
 
 /* The gain of up to MOST_REPEATS trials of contender i, less their cost: more trials tell better
    how fast it is. If calls are noisy, a single trial tells nothing worth its price. */
 static double net_gain(const struct view *v, int i, struct estimate d, double calls)
 {
-    int untried = !v->e->evidence.tries[i];
-    int samples = worth_is_near(v, i) ? GUARD_ROUNDS : 1;
-    double noise = v->s.variance[i] + v->s.variance[v->best], variance = square(d.spread), most = 0;
-    double cost = price(d), library = belief_compare(&v->b, GUARD_NATIVE, v->best).mean;
-    double cold = untried ? v->e->cold * evidence_exp(library) : 0;
+    double samples = worth_is_near(v, i) ? GUARD_ROUNDS : 1, variance = square(d.spread), most = 0;
+    double noise = v->s.variance[i] + v->s.variance[v->best];
 
-    if (untried)
-        noise += v->e->cold_variance;
+    if (!v->e->evidence.tries[i])
+        noise += square(cold_spread);
     for (int k = 1; k <= MOST_REPEATS; k *= 2) {
         double learned = evidence_root(square(variance) / (variance + noise / (k * samples)));
         double gain = hope((struct estimate){d.mean, learned}) * calls -
-                      k * calls_of_block(v, i) * cost - (1 + k) * v->e->agreeing - cold;
+                      k * calls_of_trial(v, i) * price(d) - (1 + k) * v->e->agreeing;
         if (k == 1 || gain > most)
             most = gain;
     }
     return most;
 }
 
-/*
- * The likely time to get contender i ready, in calls: a variant of the library needs a
- * communicator. Beside ours, variants wait until it is a small share of the calls' time, unless it
- * is cheap. The time of an agreement is known after the second round.
- */
-static double readying(const struct guard_entry *e, int i)
-{
-    int beside_ours = e->kind[i] == BELIEF_LIBRARY && e->kind[1] == BELIEF_OURS;
-
-    return !beside_ours || e->evidence.tries[i] ? 0
-           : e->evidence.rounds < KNOWN_AFTER   ? INFINITY
-                                                : MAKING * e->agreeing;
-}
-
-/* Our reroutes that were called, a bit each. */
-static unsigned ours_called(const struct view *v)
-{
-    unsigned ours = 0;
-
-    for (int i = 1; i < v->e->n; i++)
-        ours |= (unsigned)(v->e->kind[i] == BELIEF_OURS && v->s.n[i]) << i;
-    return ours;
-}
-
-/*
- * Is contender i to have the second chance of ours? On a busy machine the first calls take long,
- * since connections are still made. That slows all of ours together, and what is tried later looks
- * fast beside them. So one of ours is called once more, if all had few calls, early, and the last
- * one is long ago. A later clock has no such call: its hosts would wait.
- */
-static int is_second_chance(const struct view *v, int i, uint32_t later)
-{
-    const struct guard_entry *e = v->e;
-
-    if (e->later || e->kind[i] != BELIEF_OURS || e->kind[v->best] == BELIEF_OURS || !ours_called(v))
-        return 0;
-    for (int k = 1; k < e->n; k++)
-        if (e->kind[k] == BELIEF_OURS && (e->evidence.tries[k] > FEW || e->seen[k] >= EARLY ||
-                                          e->calls + later - e->seen[k] < EARLY))
-            return 0;
-    return 1;
-}
-
-/* Its gain: what is hoped of the contender without any call of ours. */
-static double second_chance(const struct view *v, int i, uint32_t later, double calls)
-{
-    struct belief without = v->e->prior;
-
-    learn(&without, v->e, v->e, &v->s, v->discarded | ours_called(v));
-    return busy * hope(against(v, &without, i, later)) * calls;
-}
-
 double worth_trial(const struct view *v, int i, uint32_t later)
 {
     const struct guard_entry *e = v->e;
     struct estimate d = worth_belief(v, i, later);
-    double calls = (double)e->calls + later, ready = readying(e, i),
-           cost = calls_of_block(v, i) * price(d) + ready;
-    int again = is_second_chance(v, i, later);
+    double calls = (double)e->calls + later, cost = calls_of_trial(v, i) * price(d);
 
-    if (ready > cheap && ready > share_making * calls)
-        return 0;
     if (e->out & 1u << i || (v->spared && i == GUARD_NATIVE) ||
-        (!(again && cost < most_again) && e->spent > 0 &&
-         e->spent + cost > allowance + share * calls))
+        e->spent + cost > allowance + share * calls)
         return 0;
-    double gain = net_gain(v, i, d, calls + to_come) - ready;
+    double gain = net_gain(v, i, d, calls + to_come);
     if (v->held_up[i] > may_be && !(v->discarded & 1u << i)) { /* or its call says nothing */
         struct belief without = e->prior;
         double chance = v->held_up[i], sure = gain + cost > 0 ? gain + cost : 0;
@@ -421,8 +323,6 @@ double worth_trial(const struct view *v, int i, uint32_t later)
         if (both > gain)
             gain = both;
     }
-    if (again)
-        gain += second_chance(v, i, later, calls + to_come);
     if (!e->evidence.tries[i]) /* or the estimates are all wrong: worth a call in the long run */
         gain += misled * hope((struct estimate){0, anything}) * calls;
     return gain;

@@ -3,10 +3,12 @@
  * The value of a trial of a contender: its mean possible gain, times the calls to come, less the
  * trial's likely loss. As many calls are expected to come as have been made, and some more. The
  * estimates of all contenders (belief.h) come from the model's predictions, from near size classes,
- * and from their own samples. Four doubts are part of it. A first call may be cold. A contender's
+ * and from their own samples. Three doubts are part of it. A first call may be cold. A contender's
  * only call may have been held up: the chance follows from its distance to the estimate without it.
- * The first calls of all our reroutes may have met a busy machine. Samples get old, so that a
- * trial becomes worth it again: soon if two contenders are close, late if one is far behind.
+ * Samples get old, so that a trial becomes worth it again: soon if two contenders are close, late
+ * if one is far behind.
+ *
+ * Trials lose a sixteenth of all calls at most, by what is believed when each is made.
  */
 #ifndef COLLSHIM_SHIM_DECIDE_WORTH_H
 #define COLLSHIM_SHIM_DECIDE_WORTH_H
@@ -36,24 +38,8 @@ struct estimate worth_belief(const struct view *v, int i, uint32_t later);
 /* Has the contender samples that count? */
 int worth_is_known(const struct view *v, int i);
 
-/* Is contender i so near to the one in use that only blocks tell them apart? */
+/* Is contender i so near to the one in use that only a block tells them apart? */
 int worth_is_near(const struct view *v, int i);
-
-/* Calls in a row behind which a block's are measured. The burst that a link passes has a size, so
-   small calls need more of them. */
-int worth_steady(const struct guard_entry *e);
-
-/*
- * Has a smaller near class shown that the candidate is at most `times` slower than the fastest
- * there? A contender that no model predicts well is tried from class to class, so that its first
- * trial costs little.
- */
-int worth_climbing(const struct guard *g, enum plan_collective c, unsigned kind, uint64_t total,
-                   const struct plan_candidate *candidate, double times);
-
-/* Is contender i's next call the first of an algorithm of the library, which tells little? It makes
-   communicators and connections, and calls here are short beside that. */
-int worth_is_fresh(const struct guard_entry *e, int i);
 
 /* How many calls of the one in use a trial of contender i brings, less what it costs; not positive:
    it is not made. */

@@ -52,11 +52,10 @@ struct mpi_comm {
     int rails_of_profile; /* the topology's rates are those of a tuning profile */
     int nodes_as_in_job;  /* the topology's nodes are all of the job's, in its order */
     struct follow follow;
-    uint32_t first_done, tried; /* collectives whose first call was the library's; of which
-                                   the guard has begun a trial: a bit each */
-    uint32_t rerouted;          /* collectives of which a blocking call was: a bit each */
-    unsigned turn;              /* rerouted calls so far, for COLLSHIM_MODE=ab */
-    struct guard guard;         /* the measurements */
+    uint32_t first_done; /* collectives whose first call was the library's: a bit each */
+    uint32_t rerouted;   /* collectives of which a blocking call was: a bit each */
+    unsigned turn;       /* rerouted calls so far, for COLLSHIM_MODE=ab */
+    struct guard guard;  /* the measurements */
     struct mpi_due {
         struct guard_entry *entry; /* NULL: none */
         enum plan_collective collective;

@@ -13,7 +13,6 @@
 #include "planners/slices.h"
 #include "shim/decide/choose.h"
 #include "shim/decide/count.h"
-#include "shim/decide/worth.h"
 #include "shim/mpi/comm.h"
 #include "shim/mpi/mpi_gate.h"
 #include "shim/mpi/nonblocking.h"
@@ -47,28 +46,6 @@ static unsigned kind_of(const struct mpi_comm *c, const struct mpi_call *call)
     return !demand ? call->request.memory : skew < MOST_SKEW ? skew : MOST_SKEW;
 }
 
-/*
- * The library's own algorithms that the guard may try at once, behind the n of ours. Returns how
- * many in all. A large call of one is tried where a smaller one was not far behind: the model knows
- * neither the library's protocols nor its bugs, and one trial may cost more than the first calls
- * gain.
- */
-static int add_variants(const struct mpi_comm *c, const struct mpi_call *call,
-                        struct plan_candidate *list, int n)
-{
-    int max = n ? VARIANTS_BESIDE : VARIANT_CANDIDATES, first = n;
-
-    if (!choose_is_guarded(call->collective) || call->request.memory == PLAN_ON_DEVICE)
-        return n;
-    int more = plan_variant_candidates(&variants_usable, &call->request, call->total, list, n, max);
-    for (int i = 0; i < more; i++)
-        if (call->total <= VARIANTS_FREE_BYTES ||
-            worth_climbing(&c->guard, call->collective, kind_of(c, call), call->total,
-                           &list[first + i], PLAN_WORTH_TIMES))
-            list[n++] = list[first + i];
-    return n;
-}
-
 /* Has the program's error handler run? It may have freed the communicator. */
 static int left_alone(const struct mpi_outcome *o)
 {
@@ -76,8 +53,8 @@ static int left_alone(const struct mpi_outcome *o)
 }
 
 /* The named algorithm, or else the model's choice. */
-static int find_candidates(const struct mpi_comm *c, const struct mpi_call *call,
-                           const struct tuning_row *row, struct plan_candidate *list)
+static int find_candidates(const struct mpi_call *call, const struct tuning_row *row,
+                           struct plan_candidate *list)
 {
     struct plan_request q = call->request;
     size_t chunk = settings.cfg.chunk_bytes ? plan_chunk(&q, settings.cfg.chunk_bytes) : 0;
@@ -86,12 +63,9 @@ static int find_candidates(const struct mpi_comm *c, const struct mpi_call *call
         return find_variant(call->collective, list);
 
     q.chunk_bytes = chunk;
-    if (!choose_named(&q, row, list)) {
-        int n = settings.cfg.min_bytes ? plan_candidates(&q, list, PLAN_CANDIDATES)
-                                       : plan_candidates_all(&q, list, PLAN_CANDIDATES);
-
-        return add_variants(c, call, list, n);
-    }
+    if (!choose_named(&q, row, list))
+        return settings.cfg.min_bytes ? plan_candidates(&q, list, PLAN_CANDIDATES)
+                                      : plan_candidates_all(&q, list, PLAN_CANDIDATES);
     size_t chunks[PLAN_CHUNKS] = {chunk ? chunk : list[0].chunk_bytes};
     if (!chunks[0])
         plan_chunks(&q, chunks);
@@ -104,7 +78,7 @@ static struct mpi_outcome run_first(struct mpi_comm *c, const struct mpi_call *c
                                     const struct tuning_row *row)
 {
     struct plan_candidate list[GUARD_REROUTES];
-    int n = find_candidates(c, call, row, list), rc;
+    int n = find_candidates(call, row, list), rc;
 
     if (n)
         pending_drain(c);
@@ -148,11 +122,6 @@ static void tell_verdict(const struct mpi_comm *c, const struct guard_entry *e,
         say(CFG_LEVEL_INFO,
             "guard: %s of %llu bytes on %d ranks: the library is at least as fast (%s takes %.3g "
             "of its time, +-%.2g%%)",
-            name, total, c->size, r->algorithm->name, ratio, percent);
-    else if (plan_variant_of(r->algorithm))
-        say(CFG_LEVEL_INFO,
-            "guard: %s of %llu bytes on %d ranks: rerouted by %s, %.3g of the library's time, "
-            "+-%.2g%%",
             name, total, c->size, r->algorithm->name, ratio, percent);
     else
         say(CFG_LEVEL_INFO,
@@ -201,16 +170,15 @@ static struct mpi_outcome run_contender(struct mpi_comm *c, struct guard_entry *
     struct mpi_outcome o;
     int timed = slot != GUARD_UNTIMED, rc = 0;
 
-    if (timed ||
-        (contender != GUARD_NATIVE && !plan_variant_of(e->reroute[contender - 1].algorithm)))
+    if (timed || contender != GUARD_NATIVE)
         pending_drain(c); /* not in its time */
-    double began = timed ? count_now() : 0, start = began;
+    double start = timed ? count_now() : 0;
 
     if (contender != GUARD_NATIVE) {
         why = serve_prepare_all(c, call, &e->reroute[contender - 1], &ready, &rc);
         start = timed ? count_now() : 0;
         if (timed && call->begun > 0)
-            began = start = call->begun;
+            start = call->begun;
     }
     if (timed) {
         c->due = (struct mpi_due){e, call->collective, kind_of(c, call), call->total};
@@ -221,20 +189,10 @@ static struct mpi_outcome run_contender(struct mpi_comm *c, struct guard_entry *
     if (!timed || left_alone(&o))
         return o;
     if (!why || contender == GUARD_NATIVE)
-        guard_note(e, slot, count_now() - start, start - began);
+        guard_note(e, slot, count_now() - start);
     if (!o.by_library)
         conclude(c);
     return o;
-}
-
-/* Was the collective's first call the library's, and is this the first trial since? */
-static int take_warm(struct mpi_comm *c, enum plan_collective collective)
-{
-    uint32_t bit = 1u << collective;
-    int warm = (c->first_done & bit) && !(c->tried & bit);
-
-    c->tried |= bit;
-    return warm;
 }
 
 /* Let the guard pick between the library and the candidates. */
@@ -246,9 +204,9 @@ static struct mpi_outcome run_guarded(struct mpi_comm *c, struct guard_entry *e,
     nonblocking_looked_at[call->collective] = 1;
     if (guard_wants_candidates(e)) {
         struct plan_candidate list[GUARD_REROUTES];
-        int n = find_candidates(c, call, row, list);
+        int n = find_candidates(call, row, list);
 
-        guard_begin(&c->guard, e, call->total, list, n, take_warm(c, call->collective));
+        guard_begin(&c->guard, e, call->total, list, n);
         e->why = n ? REASON_NONE : choose_why_nothing(&call->request);
         if (!n)
             return serve_natively(call, e->why);
@@ -328,7 +286,7 @@ enum reason mpi_find_judged(struct mpi_comm *c, const struct mpi_call *call,
     if (e)
         list[(*n)++] = e->reroute[e->best - 1];
     else if (row || !choose_is_guarded(call->collective))
-        *n = find_candidates(c, call, row, list);
+        *n = find_candidates(call, row, list);
     else
         return REASON_UNJUDGED;
     return *n ? REASON_NONE : choose_why_nothing(&call->request);

@@ -63,7 +63,7 @@ static enum reason judge(struct mpi_comm *c, const struct mpi_call *call, int fa
     if (!choose_is_guarded(call->collective))
         return favoured ? REASON_NONE : REASON_AGREE;
     e = guard_favours(&c->guard, call->collective);
-    if (!e || plan_variant_of(e->reroute[e->best - 1].algorithm))
+    if (!e)
         return REASON_AGREE;
     *judged = e->reroute[e->best - 1];
     return REASON_NONE;

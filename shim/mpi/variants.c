@@ -90,25 +90,18 @@ static struct variant_comm *find(struct variants *made, const struct plan_varian
     return NULL;
 }
 
-static uint32_t calls_of(const struct mpi_comm *c)
-{
-    return c->guard.calls + c->variants.calls;
-}
-
 /* A free place, or that of the one that was not used for the longest time; NULL: all are in use.
    All ranks count the same calls, so all free the same one. */
-static struct variant_comm *place_for(struct mpi_comm *c)
+static struct variant_comm *place_for(struct variants *all)
 {
-    struct variants *all = &c->variants;
     struct variant_comm *oldest = all->made;
-    uint32_t calls = calls_of(c);
 
     if (all->n < VARIANTS_MADE)
         return &all->made[all->n++];
     for (int i = 1; i < all->n; i++)
-        if (calls - all->made[i].used > calls - oldest->used)
+        if (all->calls - all->made[i].used > all->calls - oldest->used)
             oldest = &all->made[i];
-    if (calls - oldest->used < VARIANTS_IDLE)
+    if (all->calls - oldest->used < VARIANTS_IDLE)
         return NULL;
     if (oldest->comm != MPI_COMM_NULL)
         mpi.Comm_free(&oldest->comm);
@@ -169,12 +162,12 @@ enum reason variants_prepare(struct mpi_comm *c, const struct plan_variant *v,
     if (!way->make_begin)
         return REASON_NONE;
     struct variant_comm *own = find(all, v);
-    all->calls += !choose_is_guarded(call->collective);
-    if (!own && !(own = place_for(c)))
+    all->calls++;
+    if (!own && !(own = place_for(all)))
         return REASON_VARIANT;
     if (!own->like)
         *own = (struct variant_comm){.like = v, .comm = make(c, v)};
-    own->used = calls_of(c);
+    own->used = all->calls;
     return own->comm == MPI_COMM_NULL ? REASON_VARIANT : REASON_NONE;
 }
 

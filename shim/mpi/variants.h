@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The library's own algorithms as contenders (planners/variants.h): which of them all ranks can
- * use, and a call by one of them.
+ * The library's own algorithms, where COLLSHIM_ALGORITHM names one (planners/variants.h): which of
+ * them all ranks can use, and a call by one of them.
  *
  * Open MPI chooses algorithms for a communicator when it makes one; so a variant has a private
  * communicator, made by the first call that needs it (variants_openmpi.c). MPICH looks at each
@@ -27,19 +27,16 @@ struct mpi_call;
 
 /* Private communicators of Open MPI's variants; one serves all collectives that have the same
    number. Where another one is needed, it takes the place of one that was not used for so many
-   calls that the guard counted. Owned by the communicator's state, all zero at first. */
+   calls by variants. Owned by the communicator's state, all zero at first. */
 enum { VARIANTS_MADE = 12, VARIANTS_IDLE = 4000 };
-
-/* How many are tried beside ours; bytes of a call up to which they may be tried first. */
-enum { VARIANTS_BESIDE = 2, VARIANTS_FREE_BYTES = 256 << 10 };
 
 struct variants {
     int n;
-    uint32_t calls; /* by variants that the guard did not count */
+    uint32_t calls; /* by variants */
     struct variant_comm {
         const struct plan_variant *like; /* one of those that it serves */
         MPI_Comm comm;                   /* MPI_COMM_NULL: it could not be made, on all ranks */
-        uint32_t used;                   /* all these calls when it was last needed */
+        uint32_t used;                   /* calls when it was last needed */
     } made[VARIANTS_MADE];
 };
 

@@ -280,7 +280,7 @@ static double seconds_of(const struct nccl_comm *c, const struct nccl_events *t,
 
 static int agree_on_largest(void *context, double *value, int n)
 {
-    _Static_assert(GUARD_LATER_VALUES * sizeof *value <= NOTICE_BYTES, "a note has room");
+    _Static_assert(GUARD_VALUES * sizeof *value <= NOTICE_BYTES, "a note has room");
     return nccl_comm_largest(context, value, n);
 }
 
@@ -303,7 +303,7 @@ static void conclude(struct nccl_bundle *b, struct guard_entry *e, const struct 
 
         if (events->row[slot] && took < INFINITY)
             site_add_time(events->row[slot], e->turn[slot] != GUARD_NATIVE, (uint64_t)(took * 1e9));
-        guard_note(e, slot, took, 0);
+        guard_note(e, slot, took);
     }
     if (!guard_conclude(&b->c->guard, e, agree_on_largest, b->c))
         return;
@@ -330,7 +330,7 @@ ncclResult_t nccl_bundle_guarded(struct nccl_bundle *b)
     if (guard_wants_candidates(e)) {
         for (int i = 0; i < b->nways; i++)
             way[i] = *nccl_part_way(b->lead, i);
-        guard_begin(g, e, b->total, way, b->nways, 0);
+        guard_begin(g, e, b->total, way, b->nways);
         if (nccl_stored_recall(b->c, e, b->collective, kind_of(b)) && b->c->rank == 0)
             tell_recalled(b, e);
     }

@@ -63,7 +63,7 @@ int machine_begin_call(struct machine *m, struct guard *g, struct guard_entry *e
         struct plan_candidate c[MOST_WAYS] = {{0}};
         for (int i = 0; i < m->reroutes; i++)
             c[i] = (struct plan_candidate){.algorithm = &row[i], .seconds = 1, .ppg = 1};
-        guard_begin(g, e, total, c, m->reroutes, 0);
+        guard_begin(g, e, total, c, m->reroutes);
         if (m->recalled[1].spread > 0)
             guard_recall(g, e, m->recalled);
         if (guard_settled(e))
@@ -80,8 +80,6 @@ static int same_entry(const struct guard_entry *a, const struct guard_entry *b)
     x.agreement = y.agreement = 0;
     memset(x.mine, 0, sizeof x.mine);
     memset(y.mine, 0, sizeof y.mine);
-    memset(x.cost, 0, sizeof x.cost);
-    memset(y.cost, 0, sizeof y.cost);
     return !memcmp(&x, &y, sizeof x);
 }
 
@@ -160,7 +158,7 @@ void machine_call(struct machine *m, uint64_t total)
         if (cannot)
             guard_cannot(e[r], slot, 7);
         else
-            guard_note(e[r], slot, mine[r] + jump(m, r), 0);
+            guard_note(e[r], slot, mine[r] + jump(m, r));
     }
     agree(m, e);
     for (int r = 1; r < m->ranks; r++)
@@ -186,8 +184,7 @@ void machine_calls(struct machine *m, int n)
 /* Which contender is in use when the first calls are over? */
 int machine_settled_on(struct machine *m)
 {
-    for (int i = 0; i < 150; i++)
-        machine_call(m, bytes_of(m));
+    machine_calls(m, FIRST_CALLS);
     ck_assert_msg(m->verdicts > 0 || machine_entry(m)->why, "no verdict after %d calls", m->calls);
     return machine_way(machine_entry(m), machine_entry(m)->best);
 }

@@ -49,35 +49,6 @@ START_TEST(test_evidence__a_call_that_is_held_up_does_not_count)
 }
 END_TEST
 
-/* Where all contenders of a round were held up, the machine was: the ratio counts, and no tail. */
-START_TEST(test_evidence__a_slow_round_is_the_machine)
-{
-    struct evidence e = {.rounds = 0};
-    struct samples s;
-
-    for (int r = 0; r < 12; r++)
-        evidence_add(&e, (double[EVIDENCE_ARMS]){r % 4 == 2 ? 9 : 1, r % 4 == 2 ? 18 : 2, r % 2});
-    evidence_samples(&e, &s);
-    ck_assert_int_eq(s.n[0], 12);
-    ck_assert_int_eq(s.held_up, 0);
-    ck_assert_double_eq(s.tail[0], 0);
-    for (int r = 0; r < 12; r++)
-        ck_assert_int_eq(s.slow[r], r % 4 == 2);
-}
-END_TEST
-
-/* A first call beside others that took twice as long is one of half its time. */
-START_TEST(test_evidence__a_first_call_is_compared_with_its_round)
-{
-    struct evidence e = {.rounds = 0};
-
-    evidence_add(&e, (double[EVIDENCE_ARMS]){2, 6});
-    ck_assert_double_lt(fabs(evidence_first(&e, 1, (double[EVIDENCE_ARMS]){1, 3}) - 3), .02);
-    ck_assert_double_eq(evidence_first(&e, 1, (double[EVIDENCE_ARMS]){0, 3, 1}), 0);
-    ck_assert_double_eq(evidence_first(&e, 2, (double[EVIDENCE_ARMS]){1, 3, 1}), 0);
-}
-END_TEST
-
 Suite *suite_evidence(void)
 {
     Suite *s = suite_create("evidence");
@@ -86,8 +57,6 @@ Suite *suite_evidence(void)
     tcase_add_test(t, test_evidence__logarithms_are_right);
     tcase_add_test(t, test_evidence__a_cold_first_call_is_forgotten);
     tcase_add_test(t, test_evidence__a_call_that_is_held_up_does_not_count);
-    tcase_add_test(t, test_evidence__a_slow_round_is_the_machine);
-    tcase_add_test(t, test_evidence__a_first_call_is_compared_with_its_round);
     suite_add_tcase(s, t);
     return s;
 }

@@ -84,7 +84,7 @@ START_TEST(test_guard_bounds__a_failed_agreement_is_the_end_of_it)
     struct guard_entry *e = guard_find(&m.guard[0], COLL_BCAST, 0, MIB);
     while (!guard_due(e)) {
         machine_begin_call(&m, &m.guard[0], e, MIB, &slot);
-        guard_note(e, slot, 1e-3, 0);
+        guard_note(e, slot, 1e-3);
     }
     struct agreed a = {.n = 0};
     ck_assert_int_eq(guard_conclude(&m.guard[0], e, agreed_collect, &a), 0);

@@ -6,7 +6,6 @@
 #include <check.h>
 #include <math.h>
 
-#include "planners/variants.h"
 #include "test/unit/guarded.h"
 #include "test/unit/suites.h"
 
@@ -43,30 +42,6 @@ START_TEST(test_guard_expects__a_class_learns_from_the_one_beside_it)
 }
 END_TEST
 
-/* The library has had such a call just before: its first time is not taken for a cold one. */
-START_TEST(test_guard_expects__a_library_that_is_warm_is_not_cold)
-{
-    for (int warm = 0; warm < 2; warm++) {
-        static struct machine m;
-        struct guard_entry *e;
-        static const struct plan_algorithm row;
-        struct plan_candidate c = {.algorithm = &row};
-
-        m = quiet;
-        e = guard_find(&m.guard[0], COLL_BCAST, 0, MIB);
-        guard_begin(&m.guard[0], e, MIB, &c, 1, warm);
-        m.ranks = m.reroutes = 1;
-        m.share[0] = 1.2;
-        m.held_up = 1;
-        m.held_up_by = 1.3;
-        machine_calls(&m, 6);
-        struct samples s;
-        evidence_samples(&e->evidence, &s);
-        ck_assert_int_eq(s.in[0] & 1, warm); /* a cold one is forgotten */
-    }
-}
-END_TEST
-
 static int agree_alone(void *context, double *value, int n)
 {
     (void)context, (void)value, (void)n;
@@ -84,14 +59,14 @@ static int call_alone(struct guard *g, struct guard_entry *e, const double *seco
     int i = guard_pick(g, e, MIB, &slot);
     if (slot == GUARD_UNTIMED)
         return 0;
-    guard_note(e, slot, seconds[i], 0);
+    guard_note(e, slot, seconds[i]);
     if (!guard_due(e))
         return 0;
     guard_conclude(g, e, agree, NULL);
     return 1;
 }
 
-/* Exchanges have no model, and the library's algorithms beside them do. */
+/* Some rows have no model, and others beside them do. */
 START_TEST(test_guard_expects__a_row_without_a_model_has_its_trial_beside_others)
 {
     struct plan_candidate c[] = {
@@ -100,7 +75,7 @@ START_TEST(test_guard_expects__a_row_without_a_model_has_its_trial_beside_others
 
     guard_open(&g, 0, NULL);
     struct guard_entry *e = guard_find(&g, COLL_ALLTOALLV, 0, MIB);
-    guard_begin(&g, e, MIB, c, 4, 0);
+    guard_begin(&g, e, MIB, c, 4);
     for (int call = 0; call < 20; call++)
         call_alone(&g, e, (double[]){.19, .05, .19, .19, .19}, agree_alone);
     ck_assert_int_eq(e->best, 1);
@@ -130,7 +105,7 @@ START_TEST(test_guard_expects__looks_are_rare_where_agreements_are_slow)
 
     guard_open(&g, 0, clock_now);
     struct guard_entry *e = guard_find(&g, COLL_ALLREDUCE, 0, MIB);
-    guard_begin(&g, e, MIB, &c, 1, 0);
+    guard_begin(&g, e, MIB, &c, 1);
     for (int call = 0; call < 400; call++)
         if (call_alone(&g, e, (double[]){1e-3, 3e-3}, agree_slowly) && e->left) {
             ck_assert_uint_ge(e->left, 15);
@@ -140,16 +115,17 @@ START_TEST(test_guard_expects__looks_are_rare_where_agreements_are_slow)
 }
 END_TEST
 
-/* Calls through the guard, of which the library's take a microsecond and its other algorithm as
-   long, and an agreement so many of them. Returns the agreements in that many calls. */
-static int agreements(struct guard *g, const struct plan_candidate *c, double times, int calls)
+/* Calls through the guard, which take a microsecond by the library and by a reroute, and an
+   agreement so many of them. Returns the agreements in that many calls. */
+static int agreements(struct guard *g, double times, int calls)
 {
+    struct plan_candidate c = {.seconds = 1};
     int n = 0;
 
     agreeing = 1e-6 * times;
     guard_open(g, 0, clock_now);
     struct guard_entry *e = guard_find(g, COLL_ALLREDUCE, 0, MIB);
-    guard_begin(g, e, MIB, c, 1, 0);
+    guard_begin(g, e, MIB, &c, 1);
     for (int call = 0; call < calls; call++)
         n += call_alone(g, e, (double[]){1e-6, 1e-6}, agree_slowly);
     agreeing = 3e-4;
@@ -159,13 +135,13 @@ static int agreements(struct guard *g, const struct plan_candidate *c, double ti
 /* One agreement is held up for as long as a thousand calls. */
 START_TEST(test_guard_expects__an_agreement_that_is_held_up_decides_nothing)
 {
-    struct plan_candidate library = {.algorithm = &plan_variants[0].row, .seconds = 1};
+    struct plan_candidate one = {.seconds = 1};
     struct guard g;
     int n = 0;
 
     guard_open(&g, 0, clock_now);
     struct guard_entry *e = guard_find(&g, COLL_ALLREDUCE, 0, MIB);
-    guard_begin(&g, e, MIB, &library, 1, 0);
+    guard_begin(&g, e, MIB, &one, 1);
     for (int call = 0; call < 2000; call++) {
         agreeing = n == 2 ? 1 : 1e-4;
         n += call_alone(&g, e, (double[]){1e-3, 5e-4}, agree_slowly);
@@ -180,14 +156,12 @@ END_TEST
 /* An agreement may take longer than many calls. Then looks are rarer. */
 START_TEST(test_guard_expects__calls_that_are_shorter_than_agreements_are_rarely_looked_at)
 {
-    struct plan_candidate ours = {.seconds = 1},
-                          library = {.algorithm = &plan_variants[0].row, .seconds = 1};
     struct guard g;
-    int n = agreements(&g, &library, 15.5, 200000);
+    int n = agreements(&g, 15.5, 200000);
 
     ck_assert_int_gt(n, 8);
     ck_assert_double_lt(n * 15.5, 200000 / 50); /* looks take a percent, and the first rounds */
-    n = agreements(&g, &ours, 40, 100000);
+    n = agreements(&g, 40, 100000);
     ck_assert_int_gt(n, 8);
     ck_assert_int_lt(n * 40, 100000 / 25);
 }
@@ -224,7 +198,6 @@ Suite *suite_guard_expects(void)
 
     tcase_add_test(t, test_guard_expects__a_cold_start_is_forgiven);
     tcase_add_test(t, test_guard_expects__a_class_learns_from_the_one_beside_it);
-    tcase_add_test(t, test_guard_expects__a_library_that_is_warm_is_not_cold);
     tcase_add_test(t, test_guard_expects__a_row_without_a_model_has_its_trial_beside_others);
     tcase_add_test(t, test_guard_expects__looks_are_rare_where_agreements_are_slow);
     tcase_add_test(t, test_guard_expects__an_agreement_that_is_held_up_decides_nothing);

@@ -34,7 +34,7 @@ static void conclude(struct enqueued *m, struct guard_entry *e[RANKS])
 
     for (int r = 0; r < RANKS; r++)
         for (int slot = 0; slot < e[r]->turns; slot++)
-            guard_note(e[r], slot, is_missing(m, r, slot) ? INFINITY : m->took[r][slot], 0);
+            guard_note(e[r], slot, is_missing(m, r, slot) ? INFINITY : m->took[r][slot]);
     for (int r = 0; r < RANKS; r++) {
         struct guard_entry copy = *e[r];
         guard_conclude(&m->guard[r], &copy, agreed_collect, &a);
@@ -70,7 +70,7 @@ static void enqueue(struct enqueued *m, int calls)
             if (guard_settled(e[r]))
                 continue;
             if (guard_wants_candidates(e[r]))
-                guard_begin(&m->guard[r], e[r], MIB, c, m->reroutes, 0);
+                guard_begin(&m->guard[r], e[r], MIB, c, m->reroutes);
             contender[r] = guard_pick(&m->guard[r], e[r], MIB, &slot);
             if (slot >= 0)
                 m->at[slot] = m->calls;

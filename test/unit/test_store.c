@@ -289,7 +289,7 @@ START_TEST(test_store__what_is_learned_is_recalled)
     make_folder();
     guard_open(&g, 0, NULL);
     struct guard_entry *e = guard_find(&g, COLL_BCAST, 0, 3000000);
-    guard_begin(&g, e, 3000000, c, 2, 0);
+    guard_begin(&g, e, 3000000, c, 2);
     ck_assert_int_eq(store_open("", "MPICH Version: 4.0.2"), 0);
     ck_assert_int_eq(store_recall(where, COLL_BCAST, 0, e, &none, 1, known), 0);
     e->found[1] = (struct estimate){log(.5), .03};
@@ -331,7 +331,7 @@ START_TEST(test_store__what_a_process_finds_is_kept_for_it)
     ck_assert_uint_eq(store_found("here", &own), 0);
     guard_open(&g, 0, NULL);
     struct guard_entry *e = guard_find(&g, COLL_BCAST, 0, 3000000);
-    guard_begin(&g, e, 3000000, c, 2, 0);
+    guard_begin(&g, e, 3000000, c, 2);
     e->found[1] = (struct estimate){log(.5), .03};
     store_learn("here", COLL_BCAST, 0, e, 0);
     uint64_t one = store_found("here", &own);
@@ -382,7 +382,7 @@ START_TEST(test_store__what_a_process_keeps_is_bounded)
     ck_assert_int_eq(store_open("", "X 1"), 0);
     guard_open(&g, 0, NULL);
     struct guard_entry *e = guard_find(&g, COLL_BCAST, 0, 3000000);
-    guard_begin(&g, e, 3000000, c, 1, 0);
+    guard_begin(&g, e, 3000000, c, 1);
     e->found[1] = (struct estimate){log(.5), .03};
     for (int i = 0; i < STORE_ROWS + 2; i++) {
         snprintf(where, sizeof where, "place/%d", i);
