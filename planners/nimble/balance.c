@@ -112,12 +112,14 @@ static int all_costs(const struct work *w, const struct balance_flow *f)
                           w->hop[(out[4 * r] != 0) + (in[4 * r] != 0)];
         return n;
     }
-    int size = topo_node_size(net->t, a->node);
-    const double *local = price + net->local[a->node];
-    for (int m = 0; m < n - 1; m++)
-        cost[1 + m] = m == a->local || m == b->local
-                          ? INFINITY
-                          : (local[a->local * size + m] + local[m * size + b->local]) * w->hop[1];
+    for (int m = 0; m < n - 1; m++) {
+        int over = topo_node_rank(net->t, a->node, m);
+
+        cost[1 + m] = over == f->from || over == f->to ? INFINITY
+                                                       : (price[balance_pair(net, f->from, over)] +
+                                                          price[balance_pair(net, over, f->to)]) *
+                                                             w->hop[1];
+    }
     return n;
 }
 

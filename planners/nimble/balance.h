@@ -26,7 +26,7 @@
 /* How the ranks of a node reach each other. */
 enum balance_node {
     BALANCE_AUTO,  /* mesh where all ranks have GPUs and NVLink has a rate, else switch */
-    BALANCE_MESH,  /* a link from each to each */
+    BALANCE_MESH,  /* a link from each to each of its socket, and one from socket to socket */
     BALANCE_SWITCH /* one link from and one to each rank */
 };
 
@@ -44,6 +44,7 @@ struct balance_net {
     double *capacity;   /* [nlinks] owned: bytes/s, or 1 for a rail of unknown rate */
     double *background; /* [nlinks] owned: bytes that are under way anyway, 0 at first */
     uint32_t *local;    /* [nnodes] owned: the first link inside the node */
+    int32_t *entry;     /* [nranks] owned: the first rank of the rank's socket, in its node */
     int32_t *holder;    /* [nranks * nrails] owned: through whom the rank uses the rail: itself, a
                            rank of its node, or -1 */
     uint32_t *leg;      /* [4 * nranks * nrails] owned: the links to and from the holder */
@@ -64,6 +65,16 @@ static inline uint32_t balance_rail_out(const struct balance_net *net, int node,
 static inline uint32_t balance_rail_in(const struct balance_net *net, int node, int rail)
 {
     return net->first_in + (uint32_t)(node * net->nrails + rail);
+}
+
+/* A mesh's link between two ranks of a node. Sockets share the link of their first ranks. */
+static inline uint32_t balance_pair(const struct balance_net *net, int from, int to)
+{
+    const struct topo_rank *a = &net->t->rank[from], *b = &net->t->rank[to];
+    int across = net->entry[from] != net->entry[to];
+    int x = across ? net->entry[from] : a->local, y = across ? net->entry[to] : b->local;
+
+    return net->local[a->node] + (uint32_t)(x * topo_node_size(net->t, a->node) + y);
 }
 
 /* Is it a rail so much slower than the fastest that short messages, too, are better off elsewhere?

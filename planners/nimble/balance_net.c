@@ -47,25 +47,18 @@ static int is_mesh(const struct topo *t, enum balance_node node)
 }
 
 /* The rate between two ranks of a node; from == to: of a rank's uplink. */
-static double local_rate(const struct topo *t, int from, int to)
+static double local_rate(const struct balance_net *net, int from, int to)
 {
+    const struct topo *t = net->t;
     const struct topo_rank *a = &t->rank[from], *b = &t->rank[to];
     double nvlink = topo_link_rate(t, a->node, TOPO_LINK_NVLINK);
     double shm = topo_link_rate(t, a->node, TOPO_LINK_SHM);
-    double socket = topo_link_rate(t, a->node, TOPO_LINK_SOCKET);
 
+    if (net->entry[from] != net->entry[to])
+        return topo_link_rate(t, a->node, TOPO_LINK_SOCKET);
     if (a->gpu >= 0 && b->gpu >= 0 && nvlink > 0)
         return nvlink;
-    if (a->socket != b->socket && socket > 0)
-        return socket;
     return shm > 0 ? shm : all_rails(t, a->node, TOPO_OUT);
-}
-
-static uint32_t mesh_link(const struct balance_net *net, int from, int to)
-{
-    const struct topo_rank *a = &net->t->rank[from], *b = &net->t->rank[to];
-
-    return net->local[a->node] + (uint32_t)(a->local * topo_node_size(net->t, a->node) + b->local);
 }
 
 /* The one or two links inside a node from one rank to another; none if they are the same. */
@@ -78,7 +71,7 @@ static void local_links(const struct balance_net *net, int from, int to, uint32_
     if (from == to)
         return;
     if (net->mesh) {
-        link[0] = mesh_link(net, from, to);
+        link[0] = balance_pair(net, from, to);
     } else {
         link[0] = first + (uint32_t)a->local;
         link[1] = first + (uint32_t)(topo_node_size(net->t, a->node) + b->local);
@@ -111,13 +104,29 @@ static void set_local(struct balance_net *net, int node)
         for (int y = 0; y < size; y++) {
             int from = topo_node_rank(net->t, node, x), to = topo_node_rank(net->t, node, y);
             if (net->mesh) {
-                net->capacity[mesh_link(net, from, to)] = local_rate(net->t, from, to);
+                net->capacity[net->local[node] + (uint32_t)(x * size + y)] =
+                    local_rate(net, from, to);
             } else if (x == y) {
-                double rate = local_rate(net->t, from, from);
+                double rate = local_rate(net, from, from);
                 net->capacity[net->local[node] + (uint32_t)x] = rate;
                 net->capacity[net->local[node] + (uint32_t)(size + x)] = rate;
             }
         }
+}
+
+/* Sockets count where their link has a rate. */
+static void set_entries(struct balance_net *net)
+{
+    const struct topo *t = net->t;
+
+    for (int rank = 0; rank < t->nranks; rank++) {
+        int node = t->rank[rank].node, entry = 0;
+
+        if (topo_link_rate(t, node, TOPO_LINK_SOCKET) > 0)
+            while (t->rank[topo_node_rank(t, node, entry)].socket != t->rank[rank].socket)
+                entry++;
+        net->entry[rank] = entry;
+    }
 }
 
 /* If several ranks of a node hold a rail, the others take turns among them. */
@@ -177,12 +186,14 @@ int balance_net_open(struct balance_net *net, const struct topo *t, enum balance
     }
     net->capacity = calloc(net->nlinks, sizeof *net->capacity);
     net->background = calloc(net->nlinks, sizeof *net->background);
+    net->entry = calloc((size_t)t->nranks, sizeof *net->entry);
     net->holder = calloc(uses, sizeof *net->holder);
     net->leg = calloc(4 * uses, sizeof *net->leg);
-    if (!net->capacity || !net->background || !net->holder || !net->leg)
+    if (!net->capacity || !net->background || !net->entry || !net->holder || !net->leg)
         return -ENOMEM;
     net->capacity[NO_LINK] = net->capacity[CLOSED] = 1;
     set_rails(net);
+    set_entries(net);
     for (int n = 0; n < t->nnodes; n++)
         set_local(net, n);
     set_holders(net);
@@ -201,6 +212,7 @@ void balance_net_close(struct balance_net *net)
     free(net->capacity);
     free(net->background);
     free(net->local);
+    free(net->entry);
     free(net->holder);
     free(net->leg);
     *net = (struct balance_net){0};
@@ -222,7 +234,10 @@ const char *balance_link_text(const struct balance_net *net, uint32_t link, char
         node--;
     int at = (int)(link - net->local[node]), ranks = topo_node_size(t, node);
     int x = topo_node_rank(t, node, at / ranks), y = topo_node_rank(t, node, at % ranks);
-    if (net->mesh)
+    if (net->mesh && net->entry[x] != net->entry[y])
+        snprintf(text, size, "node %d socket %d to socket %d", node, t->rank[x].socket,
+                 t->rank[y].socket);
+    else if (net->mesh)
         snprintf(text, size, "rank %d to rank %d", x, y);
     else
         snprintf(text, size, "rank %d %s", y, at < ranks ? "out" : "in");

@@ -199,6 +199,34 @@ START_TEST(test_balance__links_inside_a_node_have_its_own_rate)
 }
 END_TEST
 
+START_TEST(test_balance__sockets_share_one_link)
+{
+    struct topo *t = test_topo_parse("node:1 socket:2 gpu:2 link_nvlink:100GB/s link_pcie:25GB/s "
+                                     "link_socket:20GB/s");
+    uint64_t demand[16] = {[0 * 4 + 2] = 1000000000, [1 * 4 + 3] = 1000000000};
+    struct balance_net net;
+    struct balance b;
+    uint32_t link[3][2];
+    char text[64];
+
+    ck_assert_int_eq(balance_net_open(&net, t, BALANCE_AUTO), 0);
+    balance_direct_links(&net, 0, 1, link[0]);
+    balance_direct_links(&net, 0, 2, link[1]);
+    balance_direct_links(&net, 1, 3, link[2]);
+    ck_assert_double_eq(net.capacity[link[0][0]], 100e9);
+    ck_assert_double_eq(net.capacity[link[1][0]], 20e9);
+    ck_assert_uint_eq(link[1][0], link[2][0]);
+    ck_assert_str_eq(balance_link_text(&net, link[2][0], text, sizeof text),
+                     "node 0 socket 0 to socket 1");
+    ck_assert_int_eq(balance_plan(&net, demand, &balance_defaults, &b), 0);
+    ck_assert_double_eq_tol(b.congestion, .1, 1e-12);
+    ck_assert_uint_eq(b.relayed, 0); /* no relay avoids the link */
+    balance_free(&b);
+    balance_net_close(&net);
+    topo_free(t);
+}
+END_TEST
+
 START_TEST(test_balance__short_messages_go_direct)
 {
     struct topo *t = test_topo_parse("node:2 gpu:4 rail:4@1GB/s");
@@ -487,6 +515,7 @@ Suite *suite_balance(void)
     tcase_add_loop_test(t, test_balance__known_optima_are_reached, 0, sizeof known / sizeof *known);
     tcase_add_test(t, test_balance__short_messages_go_direct);
     tcase_add_test(t, test_balance__links_inside_a_node_have_its_own_rate);
+    tcase_add_test(t, test_balance__sockets_share_one_link);
     tcase_add_test(t, test_demand__a_seed_always_gives_the_same);
     tcase_add_test(t, test_balance__holders_of_a_rail_take_turns);
     tcase_add_test(t, test_nimble__ranks_send_to_one_after_the_other);
