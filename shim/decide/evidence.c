@@ -7,12 +7,9 @@ enum { UNIT = 1024, SWEEPS = 3 };
 
 static const double held_up = 1.2;    /* a sample so far above its contender's others is none */
 static const double usual_calls = 20; /* in which one is held up, at first sight */
-static const double surely = 1;       /* standard deviations: no longer chance */
-static const double most_times = 30;  /* a call that was held up counts as no more */
 static const double usual_noise = .2; /* of one call, before anything is known */
-static const double usual_weight = 5; /* as many samples say so */
-static const double own_weight = 3;   /* of all contenders' noise against a contender's own */
-static const double same_again = .1;  /* a first call so much slower than the second was cold */
+static const double weight = 4; /* as many samples say so; all contenders' for a contender's own */
+static const double same_again = .1; /* a first call so much slower than the second was cold */
 
 double evidence_ln(double x)
 {
@@ -173,10 +170,10 @@ static void find_tails(const struct evidence *e, struct samples *s, const int he
         if (held[i] < 2)
             continue;
         double expected = n * (s->held_up - held[i] + 1) / (rest + usual_calls);
-        double excess = held[i] - expected - surely * evidence_root(expected + 1);
+        double excess = held[i] - expected - evidence_root(expected + 1);
         double times = held_up_times(e, s, i) / held[i] - 1;
         if (excess > 0)
-            s->tail[i] = evidence_ln(1 + excess / n * (times < most_times ? times : most_times));
+            s->tail[i] = evidence_ln(1 + excess / n * times);
     }
 }
 
@@ -235,10 +232,10 @@ static void find_noise(struct samples *s)
                 all += d * d;
                 samples++;
             }
-    double usual = (all + usual_weight * usual_noise * usual_noise) / (freedom + usual_weight);
+    double usual = (all + weight * usual_noise * usual_noise) / (freedom + weight);
     for (int i = 0; i < EVIDENCE_ARMS; i++) {
         double mine = freedom ? own[i] * samples / freedom : 0;
-        s->variance[i] = freedom ? (mine + own_weight * usual) / (n[i] + own_weight) : usual;
+        s->variance[i] = freedom ? (mine + weight * usual) / (n[i] + weight) : usual;
     }
 }
 

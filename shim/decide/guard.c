@@ -19,7 +19,7 @@
 
 enum state { NEW, ROUND, SETTLED, FOR_GOOD };
 
-enum { MOST_ELSEWHERE = 4, ROUGH_ROUNDS = 3 };
+enum { FEW = 3 }; /* first rounds of any size; calls of other sizes in a row, at most */
 enum { SURE_ROUNDS = 12 };
 enum { FIRST_LOOK = 4, MOST_APART = 256, APART = 32, LATER_APART = 768 };
 
@@ -222,7 +222,6 @@ void guard_recall(struct guard *g, struct guard_entry *e,
     if (e->state != ROUND)
         return;
     memcpy(e->recalled, known, sizeof e->recalled);
-    e->prior.n = 0;
     worth_view(g, e, &v);
     for (int i = 1; i < e->n; i++)
         if (known[i].spread > 0 && v.b.mean[i] < v.b.mean[e->best])
@@ -261,8 +260,8 @@ int guard_pick(struct guard *g, struct guard_entry *e, uint64_t total, int *slot
         e->calls++;
         return e->best;
     }
-    if (total != e->total && !e->loose && e->evidence.rounds >= ROUGH_ROUNDS) {
-        e->loose = ++e->elsewhere > MOST_ELSEWHERE;
+    if (total != e->total && !e->loose && e->evidence.rounds >= FEW) {
+        e->loose = ++e->elsewhere > FEW;
         e->calls++;
         return e->best;
     }
@@ -392,7 +391,6 @@ void guard_renew(struct guard *g)
 static void forget_library(struct guard_entry *e, int spared)
 {
     evidence_forget_arm(&e->evidence, GUARD_NATIVE);
-    e->prior.n = 0;
     e->spared_at = e->calls;
     e->best = spared && e->best == GUARD_NATIVE ? first_reroute(e) : e->best;
     e->state = SETTLED;

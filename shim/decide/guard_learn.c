@@ -6,15 +6,10 @@
 enum { FREE_ROUNDS = 64, LATER_ROUNDS = 16 };
 enum { CHANGED_CALLS = 3, KNOWN_CALLS = 12, CHANGE_CALLS = 2000 };
 
-static const double least_agreeing = .005;
-static const double most_agreeing = 1e4, most_agreeing_later = 1;
 static const double grows = 4;     /* times what is known, or a call: one agreement tells no more */
 static const double lucky = 3;     /* times the fastest call: that one was, or this is held up */
-static const double slower = 1.15; /* than the slowest call so far: something has changed */
-static const double faster = 1.5;  /* ... than the fastest */
-static const double indifferent = .01;                  /* a gain that is not worth a change */
-static const double changed_all = 1, changed_each = .3; /* spread of what was known before */
-static const double contradicted = .6;                  /* logarithm: no chance any more */
+static const double changed = 1.3; /* times slower or faster than all calls so far */
+static const double contradicted = .6; /* logarithm: no chance any more */
 
 uint8_t guard_free_rounds(const struct guard_entry *e)
 {
@@ -32,7 +27,7 @@ static int choose(struct guard_entry *e, const struct view *v)
         if (i == e->best || !worth_is_known(v, i) || (v->spared && i == GUARD_NATIVE))
             continue;
         struct estimate b = worth_belief(v, i, 0);
-        double margin = e->free_rounds ? 0 : b.spread / 2 + indifferent;
+        double margin = e->free_rounds ? 0 : b.spread;
         if (b.mean < least - margin) {
             least = b.mean + margin;
             best = i;
@@ -65,8 +60,8 @@ static int has_changed(struct guard_entry *e, double seconds)
             most = s.log[r][e->best] > most ? s.log[r][e->best] : most;
             least = s.log[r][e->best] < least ? s.log[r][e->best] : least;
         }
-    double high = young ? lucky * evidence_exp(least) : slower * evidence_exp(most);
-    double low = young ? 0 : evidence_exp(least) / faster;
+    double high = young ? lucky * evidence_exp(least) : changed * evidence_exp(most);
+    double low = young ? 0 : evidence_exp(least) / changed;
     if (!s.n[e->best] || (seconds <= high && seconds >= low)) {
         e->alarms = 0;
         return 0;
@@ -79,18 +74,13 @@ static int has_changed(struct guard_entry *e, double seconds)
     return !young && (!e->changed || e->calls - e->changed >= CHANGE_CALLS);
 }
 
-/* The machine is another one: what is known of the contenders is now no more than a guess. A single
-   call may have been set beside one of the old machine's, and is not even that. */
-static void begin_again(const struct guard *g, struct guard_entry *e)
+/* The machine is another one: what was known of the contenders is forgotten. */
+static void begin_again(struct guard_entry *e)
 {
-    struct view v;
-
-    for (int i = 0; i < e->n; i++)
-        if (e->evidence.tries[i] == 1)
-            evidence_forget_arm(&e->evidence, i);
-    worth_view(g, e, &v);
-    e->prior = v.b;
-    belief_carry(&e->prior, changed_all, changed_each);
+    for (int i = 0; i < e->n; i++) {
+        evidence_forget_arm(&e->evidence, i);
+        e->recalled[i].spread = 0;
+    }
     evidence_forget(&e->evidence);
     e->changed = e->calls;
     e->free_rounds = guard_free_rounds(e);
@@ -105,7 +95,6 @@ static void doubt_recalled(struct guard_entry *e, const double *seconds)
         double off = evidence_ln(seconds[i] / seconds[GUARD_NATIVE]) - e->recalled[i].mean;
         if (off > contradicted || off < -contradicted) {
             e->recalled[i].spread = 0;
-            e->prior.n = 0; /* to be made anew */
         }
     }
 }
@@ -146,12 +135,10 @@ static double read_round(struct guard_entry *e, int round, const double *took, d
    tell of many calls. If it takes longer than the call, that is lost as by a slow trial. */
 static void learn_agreeing(struct guard_entry *e, double agreement, double own)
 {
-    double known = e->agreeing > 1 ? e->agreeing : 1, most = grows * known;
+    double most = e->later ? 1 : grows * (e->agreeing > 1 ? e->agreeing : 1);
 
-    most = e->later ? most_agreeing_later : most < most_agreeing ? most : most_agreeing;
     if (agreement > 0 && own > 0) {
-        double share = agreement / own;
-        share = share < least_agreeing ? least_agreeing : share > most ? most : share;
+        double share = agreement / own < most ? agreement / own : most;
         e->agreeing += (share - e->agreeing) / 2;
         e->spent += share > 1 ? share - 1 : 0;
     }
@@ -167,7 +154,7 @@ void guard_learn_round(struct guard *g, struct guard_entry *e, int round, const 
     learn_agreeing(e, agreement, own);
     doubt_recalled(e, seconds);
     if (own > 0 && has_changed(e, own))
-        begin_again(g, e);
+        begin_again(e);
     evidence_add(&e->evidence, seconds);
     e->free_rounds -= e->free_rounds > 0;
     worth_view(g, e, &v);

@@ -14,19 +14,16 @@ static const double aging = 2e-6;       /* variance, by call since the last meas
 static const double usual_calls = 70;   /* in which one is held up for long, at first sight */
 static const double most_held_up = 4.6; /* logarithm of how much longer such a call takes at most */
 static const double surely = .2;        /* chance above which a call is taken as held up */
-static const double may_be = .001;      /* chance below which it is not */
 static const double doubt_of_tail = .25; /* variance of a tail, of its square */
 static const double cold = .2,
-                    cold_spread = .5;    /* calls of the library that a first takes longer */
-static const double most_cold = .7;      /* share of a first call that is its being cold */
-static const double cold_doubt = .4;     /* most standard deviation that this leaves */
-static const double recalled_each = .12; /* spread of a contender from job to job */
-static const double recalled_all = .02;  /* of all reroutes */
-static const double near = .35;          /* logarithm: what a call leaves behind may decide */
-static const double misled = .02;        /* chance that the estimates are all wrong */
-static const double anything = .8;       /* spread if it is */
-static const double allowance = 2;       /* calls that trials may lose, and ... */
-static const double share = 1. / 16;     /* ... of all calls */
+                    cold_spread = .5; /* calls of the library that a first takes longer */
+static const double most_cold = .7;   /* share of a first call that is its being cold */
+static const double cold_doubt = .4;  /* most standard deviation that this leaves */
+static const double recalled = .12;   /* spread of a contender from job to job */
+static const double near = .35;       /* logarithm: what a call leaves behind may decide */
+static const double unlikely = .006;  /* of a call: the gain that no estimate expects */
+static const double allowance = 2;    /* calls that trials may lose, and ... */
+static const double share = 1. / 16;  /* ... of all calls */
 
 static double square(double x)
 {
@@ -122,17 +119,17 @@ static void recall(struct guard_entry *e)
 {
     struct samples s = {.rounds = 1, .in = {1u << GUARD_NATIVE}};
 
-    s.variance[GUARD_NATIVE] = square(recalled_each);
+    s.variance[GUARD_NATIVE] = square(recalled);
     for (int i = 1; i < e->n; i++)
         if (e->recalled[i].spread > 0) {
             s.in[0] |= (uint8_t)(1u << i);
             s.log[0][i] = e->recalled[i].mean;
-            s.variance[i] = square(recalled_each) + square(e->recalled[i].spread);
+            s.variance[i] = square(recalled) + square(e->recalled[i].spread);
         }
     if (s.in[0] == 1u << GUARD_NATIVE)
         return;
     learn(&e->prior, e, e, &s, 0);
-    belief_carry(&e->prior, recalled_all, recalled_all); /* ratios, of any time */
+    belief_carry(&e->prior, 0, 0);
 }
 
 /* The estimate of e without its own samples: by the model, then by near classes, the nearest last,
@@ -198,8 +195,7 @@ void worth_view(const struct guard *g, struct guard_entry *e, struct view *v)
     v->e = e;
     v->best = e->best;
     v->spared = e->calls - e->spared_at < g->spared;
-    if (!e->prior.n || !e->changed)
-        expect(g, e);
+    expect(g, e);
     evidence_samples(&e->evidence, &v->s);
     adjust(e, e, &v->s);
     v->discarded = 0;
@@ -312,7 +308,7 @@ double worth_trial(const struct view *v, int i, uint32_t later)
         e->spent + cost > allowance + share * calls)
         return 0;
     double gain = net_gain(v, i, d, calls + to_come);
-    if (v->held_up[i] > may_be && !(v->discarded & 1u << i)) { /* or its call says nothing */
+    if (v->held_up[i] > 0 && !(v->discarded & 1u << i)) { /* or its call says nothing */
         struct belief without = e->prior;
         double chance = v->held_up[i], sure = gain + cost > 0 ? gain + cost : 0;
 
@@ -324,6 +320,6 @@ double worth_trial(const struct view *v, int i, uint32_t later)
             gain = both;
     }
     if (!e->evidence.tries[i]) /* or the estimates are all wrong: worth a call in the long run */
-        gain += misled * hope((struct estimate){0, anything}) * calls;
+        gain += unlikely * calls;
     return gain;
 }
