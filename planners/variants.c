@@ -15,7 +15,7 @@ static int no_plan(const struct plan_request *q, struct plan **plan_p)
 
 /* clang-format off: rows of variants.def */
 const struct plan_variant plan_variants[] = {
-#define VARIANT(library_, collective_, name_, number_, segment_, component_, shape_)               \
+#define VARIANT(library_, collective_, name_, number_, segment_, component_)                       \
     {.row = {.name = PREFIX name_,                                                                 \
              .collectives = 1u << COLL_##collective_,                                              \
              .description = "the library's own",                                                   \
@@ -25,8 +25,7 @@ const struct plan_variant plan_variants[] = {
      .collective = COLL_##collective_,                                                             \
      .number = number_,                                                                            \
      .segment = segment_,                                                                          \
-     .component = component_,                                                                      \
-     .shape = VARIANT_##shape_},
+     .component = component_},
 #include "planners/variants.def"
 #undef VARIANT
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The variants: algorithms that a library has for a collective and can be told to use. The
- * library runs them, so they have no plan. This file has their names and rough times.
+ * library runs them, so they have no plan. This file has their names.
  * shim/mpi/variants.h tells an MPI library to use one, shim/nccl_plugin/ tells NCCL.
  *
  * Users name one as native:NAME in COLLSHIM_ALGORITHM, and one of NCCL's in a tuning profile.
@@ -17,34 +17,16 @@
 
 enum variant_library { VARIANT_OPENMPI, VARIANT_MPICH, VARIANT_NCCL };
 
-/* How messages travel: what the model needs of an algorithm. */
-enum variant_shape {
-    VARIANT_RING,          /* block by block to the next rank */
-    VARIANT_PAIRED_RING,   /* two blocks at a time, half the steps */
-    VARIANT_DOUBLING,      /* distances double, and so do the bytes */
-    VARIANT_NEAR_HALVING,  /* distances double, and the bytes halve */
-    VARIANT_FULL_DOUBLING, /* the whole vector at each step */
-    VARIANT_TREE,          /* whole messages down or up a tree */
-    VARIANT_BLOCK_TREE,    /* the same of each rank's block */
-    VARIANT_PIPELINE,      /* segments down a chain */
-    VARIANT_HIERARCHY,     /* between nodes, then inside them */
-    VARIANT_FUNNEL,        /* all at the root at once */
-    VARIANT_DIRECT,        /* each to each, at once */
-    VARIANT_PAIRWISE,      /* each to each, one at a time */
-    VARIANT_BRUCK,         /* to ranks ahead, at distances that double */
-};
-
 /* It calls other collectives of its communicator, which have the library's choice there. */
 enum { VARIANT_COMPOSED = -1 };
 
 struct plan_variant {
-    struct plan_algorithm row; /* name: "native:ring"; build refuses; no cost (variant_seconds) */
+    struct plan_algorithm row; /* name: "native:ring"; build refuses; no cost */
     enum variant_library library;
     enum plan_collective collective;
     int number;            /* of Open MPI; 0: none */
     int segment;           /* bytes, 0, or VARIANT_COMPOSED */
     const char *component; /* of Open MPI; "": MPICH, NCCL */
-    enum variant_shape shape;
 };
 
 /* All of them, of all libraries; a set of them is a bit mask, two words. */
@@ -87,10 +69,5 @@ const struct plan_variant *plan_variant_find(const struct variant_set *set, enum
 /* The library's variant of the collective by that name, or NULL. */
 const struct plan_variant *plan_variant_named(enum variant_library library, enum plan_collective c,
                                               const char *name);
-
-/* Rough seconds of a call of `total` bytes. total: all blocks, or the vector, or the bytes that a
-   rank sends in an exchange. */
-double plan_variant_seconds(const struct plan_variant *v, const struct plan_request *q,
-                            uint64_t total);
 
 #endif

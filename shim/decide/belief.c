@@ -33,16 +33,12 @@ void belief_begin(struct belief *b, const double *predicted, int n)
     }
 }
 
-void belief_carry(struct belief *b, double together, double each)
+void belief_carry(struct belief *b)
 {
-    if (!(together > 0))
-        together = next_class;
-    if (!(each > 0))
-        each = next_each;
     for (int i = 0; i < b->n; i++)
         for (int k = 0; k < b->n; k++)
-            b->cov[i][k] += square(any_time) + (i && k ? square(together) : 0) +
-                            (i && i == k ? square(each) : 0);
+            b->cov[i][k] += square(any_time) + (i && k ? square(next_class) : 0) +
+                            (i && i == k ? square(next_each) : 0);
 }
 
 /* The evidence of samples: precisions of the contenders, and these times the values. The level of a

@@ -34,9 +34,8 @@ struct estimate {
 /* The model's prediction: logarithms of seconds of contenders 1 ... n - 1. n >= 2. */
 void belief_begin(struct belief *b, const double *predicted, int n);
 
-/* The same contenders in another size class, or on a machine that has changed by so much (standard
-   deviations of reroutes together and of each; 0: by the usual of a class). */
-void belief_carry(struct belief *b, double together, double each);
+/* The same contenders in another size class, or in another job. */
+void belief_carry(struct belief *b);
 
 /* Learn from samples. to[i]: which of b's contenders contender i of the samples is, or -1. */
 void belief_learn(struct belief *b, const struct samples *s, const int to[EVIDENCE_ARMS]);

@@ -200,7 +200,7 @@ void guard_begin(struct guard *g, struct guard_entry *e, uint64_t total,
     e->free_rounds = guard_free_rounds(e);
     e->agreeing = agreeing;
     worth_view(g, e, &v);
-    for (int i = 1; i < e->n && e->near_by; i++)
+    for (int i = 1; i < e->n && v.near_by; i++)
         if (belief_compare(&v.b, i, e->best).mean < 0)
             e->best = (uint8_t)i;
     if (v.spared && !e->best)

@@ -50,6 +50,8 @@ enum {
     GUARD_VALUES = GUARD_TURNS + 1 /* that are agreed on at once */
 };
 
+_Static_assert((int)GUARD_REROUTES >= (int)PLAN_CANDIDATES, "all that planners hand over");
+
 /* Which contender is in use, and by what. */
 struct guard_verdict {
     uint8_t known;           /* 0: there is none */
@@ -61,7 +63,6 @@ struct guard_verdict {
 struct guard_entry {
     struct plan_candidate reroute[GUARD_REROUTES]; /* of contenders 1 ... */
     struct evidence evidence;
-    struct belief prior;                        /* without its own samples */
     struct estimate recalled[GUARD_CONTENDERS]; /* of earlier jobs; spread 0: nothing */
     struct estimate found[GUARD_CONTENDERS];    /* the same, when the verdict was made */
     struct guard_verdict verdict;               /* the last one */
@@ -94,7 +95,6 @@ struct guard_entry {
     uint8_t out;               /* contenders that cannot serve, a bit each */
     uint8_t alarms;            /* looks in a row that found the one in use slower */
     uint16_t alarmed;          /* rounds of the evidence before them */
-    uint8_t near_by;           /* a class near by has samples */
     uint8_t discarded;         /* contenders whose only call was held up, a bit each */
     uint8_t why;               /* why the library serves for good, the caller's; 0: it does not */
     uint8_t later;             /* as struct guard's */
@@ -168,7 +168,8 @@ typedef int (*guard_agree)(void *context, double *value, int n);
 int guard_conclude(struct guard *g, struct guard_entry *e, guard_agree agree, void *context);
 
 /* All ranks have found that the machine is another one. Contenders that lost against the library,
-   or that were not worth a trial, come back. A schedule in use stays: its looks go on. Not between guard_pick and guard_conclude. */
+   or that were not worth a trial, come back. A schedule in use stays: its looks go on. Not between
+   guard_pick and guard_conclude. */
 void guard_renew(struct guard *g);
 
 /*

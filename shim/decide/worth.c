@@ -115,7 +115,7 @@ static void learn(struct belief *b, const struct guard_entry *e, const struct gu
 }
 
 /* Earlier jobs' findings, as if they were a round of this one. */
-static void recall(struct guard_entry *e)
+static void recall(struct belief *b, const struct guard_entry *e)
 {
     struct samples s = {.rounds = 1, .in = {1u << GUARD_NATIVE}};
 
@@ -128,29 +128,29 @@ static void recall(struct guard_entry *e)
         }
     if (s.in[0] == 1u << GUARD_NATIVE)
         return;
-    learn(&e->prior, e, e, &s, 0);
-    belief_carry(&e->prior, 0, 0);
+    learn(b, e, e, &s, 0);
+    belief_carry(b);
 }
 
-/* The estimate of e without its own samples: by the model, then by near classes, the nearest last,
-   then by earlier jobs. */
-static void expect(const struct guard *g, struct guard_entry *e)
+/* The estimate without own samples: by the model, then by near classes, the nearest last, then by
+   earlier jobs. */
+static void expect(const struct guard *g, struct view *v)
 {
-    belief_begin(&e->prior, e->predicted, e->n);
-    e->near_by = 0;
+    belief_begin(&v->prior, v->e->predicted, v->e->n);
+    v->near_by = 0;
     for (int distance = NEAR_CLASSES; distance > 0; distance--)
         for (const struct guard_entry *o = g->entry; o < g->entry + GUARD_ENTRIES; o++) {
             struct samples s;
 
-            if (!o->n || !o->evidence.rounds || apart(g, e, o) != distance)
+            if (!o->n || !o->evidence.rounds || apart(g, v->e, o) != distance)
                 continue;
             evidence_samples(&o->evidence, &s);
-            adjust(e, o, &s);
-            learn(&e->prior, e, o, &s, o->discarded);
-            belief_carry(&e->prior, 0, 0);
-            e->near_by = 1;
+            adjust(v->e, o, &s);
+            learn(&v->prior, v->e, o, &s, o->discarded);
+            belief_carry(&v->prior);
+            v->near_by = 1;
         }
-    recall(e);
+    recall(&v->prior, v->e);
 }
 
 /*
@@ -160,7 +160,7 @@ static void expect(const struct guard *g, struct guard_entry *e)
  */
 static double chance_of_hold_up(const struct view *v, int i)
 {
-    struct belief without = v->e->prior;
+    struct belief without = v->prior;
     double above = 0, variance = 0;
     int n = 0, r = 0;
 
@@ -195,7 +195,7 @@ void worth_view(const struct guard *g, struct guard_entry *e, struct view *v)
     v->e = e;
     v->best = e->best;
     v->spared = e->calls - e->spared_at < g->spared;
-    expect(g, e);
+    expect(g, v);
     evidence_samples(&e->evidence, &v->s);
     adjust(e, e, &v->s);
     v->discarded = 0;
@@ -205,7 +205,7 @@ void worth_view(const struct guard *g, struct guard_entry *e, struct view *v)
             v->discarded |= 1u << i;
     }
     e->discarded = (uint8_t)v->discarded;
-    v->b = e->prior;
+    v->b = v->prior;
     learn(&v->b, e, e, &v->s, v->discarded);
 }
 
@@ -309,7 +309,7 @@ double worth_trial(const struct view *v, int i, uint32_t later)
         return 0;
     double gain = net_gain(v, i, d, calls + to_come);
     if (v->held_up[i] > 0 && !(v->discarded & 1u << i)) { /* or its call says nothing */
-        struct belief without = e->prior;
+        struct belief without = v->prior;
         double chance = v->held_up[i], sure = gain + cost > 0 ? gain + cost : 0;
 
         learn(&without, e, e, &v->s, v->discarded | 1u << i);

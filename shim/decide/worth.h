@@ -8,7 +8,8 @@
  * Samples get old, so that a trial becomes worth it again: soon if two contenders are close, late
  * if one is far behind.
  *
- * Trials lose a sixteenth of all calls at most, by what is believed when each is made.
+ * Trials lose two calls and a sixteenth of all calls at most, by what is believed when each is
+ * made.
  */
 #ifndef COLLSHIM_SHIM_DECIDE_WORTH_H
 #define COLLSHIM_SHIM_DECIDE_WORTH_H
@@ -18,8 +19,10 @@
 /* All that is known of an entry. */
 struct view {
     const struct guard_entry *e;
-    struct samples s; /* as they are weighed: without what makes them slow for a while */
+    struct samples s;    /* as they are weighed: without what makes them slow for a while */
+    struct belief prior; /* without its own samples */
     struct belief b;
+    int near_by;                      /* a class near by has samples */
     int best;                         /* the contender in use */
     int spared;                       /* the library gets no trial yet, at any estimate */
     double held_up[GUARD_CONTENDERS]; /* the chance that its only call was */
@@ -29,6 +32,7 @@ struct view {
 /* After how many calls a trial is worth it that takes so many times as long as a call. */
 uint32_t worth_spared(double times);
 
+/* v->e is borrowed. Notes in e which contenders are discarded. */
 void worth_view(const struct guard *g, struct guard_entry *e, struct view *v);
 
 /* Contender i against the one in use, `later` calls from now. With a later clock a reroute has to

@@ -172,14 +172,12 @@ static struct mpi_outcome run_contender(struct mpi_comm *c, struct guard_entry *
 
     if (timed || contender != GUARD_NATIVE)
         pending_drain(c); /* not in its time */
-    double start = timed ? count_now() : 0;
-
-    if (contender != GUARD_NATIVE) {
+    if (contender != GUARD_NATIVE)
         why = serve_prepare_all(c, call, &e->reroute[contender - 1], &ready, &rc);
-        start = timed ? count_now() : 0;
-        if (timed && call->begun > 0)
-            start = call->begun;
-    }
+    double start = !timed                                         ? 0
+                   : contender != GUARD_NATIVE && call->begun > 0 ? call->begun
+                                                                  : count_now();
+
     if (timed) {
         c->due = (struct mpi_due){e, call->collective, kind_of(c, call), call->total};
         if (why && contender != GUARD_NATIVE)

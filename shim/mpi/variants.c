@@ -43,7 +43,9 @@ void variants_close(void)
 
 void variants_say_fixed(const char *variable)
 {
-    say(CFG_LEVEL_INFO, "%s is set: the library's other algorithms for it are not tried", variable);
+    say(CFG_LEVEL_INFO,
+        "%s is set: COLLSHIM_ALGORITHM cannot name another of the library's algorithms for it",
+        variable);
 }
 
 const struct plan_variant *variants_named(enum plan_collective c)
@@ -88,25 +90,6 @@ static struct variant_comm *find(struct variants *made, const struct plan_varian
         if (is_like(made->made[i].like, v))
             return &made->made[i];
     return NULL;
-}
-
-/* A free place, or that of the one that was not used for the longest time; NULL: all are in use.
-   All ranks count the same calls, so all free the same one. */
-static struct variant_comm *place_for(struct variants *all)
-{
-    struct variant_comm *oldest = all->made;
-
-    if (all->n < VARIANTS_MADE)
-        return &all->made[all->n++];
-    for (int i = 1; i < all->n; i++)
-        if (all->calls - all->made[i].used > all->calls - oldest->used)
-            oldest = &all->made[i];
-    if (all->calls - oldest->used < VARIANTS_IDLE)
-        return NULL;
-    if (oldest->comm != MPI_COMM_NULL)
-        mpi.Comm_free(&oldest->comm);
-    *oldest = (struct variant_comm){0};
-    return oldest;
 }
 
 /* Returns an MPI code. key: of the info object, or NULL. */
@@ -162,12 +145,10 @@ enum reason variants_prepare(struct mpi_comm *c, const struct plan_variant *v,
     if (!way->make_begin)
         return REASON_NONE;
     struct variant_comm *own = find(all, v);
-    all->calls++;
-    if (!own && !(own = place_for(all)))
-        return REASON_VARIANT;
-    if (!own->like)
+    if (!own) {
+        own = &all->made[all->n++];
         *own = (struct variant_comm){.like = v, .comm = make(c, v)};
-    own->used = all->calls;
+    }
     return own->comm == MPI_COMM_NULL ? REASON_VARIANT : REASON_NONE;
 }
 

@@ -26,18 +26,14 @@ struct mpi_comm;
 struct mpi_call;
 
 /* Private communicators of Open MPI's variants; one serves all collectives that have the same
-   number. Where another one is needed, it takes the place of one that was not used for so many
-   calls by variants. Owned by the communicator's state, all zero at first. */
-enum { VARIANTS_MADE = 12, VARIANTS_IDLE = 4000 };
-
+   number. COLLSHIM_ALGORITHM names one for each collective at most. Owned by the communicator's
+   state, all zero at first. */
 struct variants {
     int n;
-    uint32_t calls; /* by variants */
     struct variant_comm {
         const struct plan_variant *like; /* one of those that it serves */
         MPI_Comm comm;                   /* MPI_COMM_NULL: it could not be made, on all ranks */
-        uint32_t used;                   /* calls when it was last needed */
-    } made[VARIANTS_MADE];
+    } made[COLL_COUNT];
 };
 
 /* When the library is known. libmpi: its dlopen handle. No MPI calls. */
