@@ -78,16 +78,6 @@ void evidence_forget_arm(struct evidence *e, int arm)
     e->tries[arm] = 0;
 }
 
-double evidence_fastest(const struct evidence *e, int arm)
-{
-    int16_t least = INT16_MAX;
-
-    for (int r = 0; r < rounds_of(e); r++)
-        if (e->time[r][arm] != EVIDENCE_NONE && e->time[r][arm] < least)
-            least = e->time[r][arm];
-    return least < INT16_MAX ? evidence_exp((double)least / UNIT) : 0;
-}
-
 /* The oldest round whose contenders all have two others, or else the oldest. Of a contender that is
    rarely tried, others would soon leave none, and it would be tried again. */
 static int dispensable(const struct evidence *e)

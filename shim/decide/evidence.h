@@ -46,9 +46,6 @@ void evidence_forget_samples(struct evidence *e, int arm);
 /* ... of one contender alone, as if it had never been tried. */
 void evidence_forget_arm(struct evidence *e, int arm);
 
-/* Seconds of the fastest sample of a contender; 0: none is kept. */
-double evidence_fastest(const struct evidence *e, int arm);
-
 void evidence_samples(const struct evidence *e, struct samples *s);
 
 /* The natural logarithm of x > 0, and e to the x, -30 <= x <= 30, and the root of x >= 0, all good
