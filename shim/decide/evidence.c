@@ -61,20 +61,10 @@ static void forget(struct evidence *e, int arm, int16_t than)
             e->time[r][arm] = EVIDENCE_NONE;
 }
 
-void evidence_forget(struct evidence *e)
-{
-    e->rounds = 0;
-}
-
-void evidence_forget_samples(struct evidence *e, int arm)
+void evidence_forget_arm(struct evidence *e, int arm)
 {
     for (int r = 0; r < rounds_of(e); r++)
         e->time[r][arm] = EVIDENCE_NONE;
-}
-
-void evidence_forget_arm(struct evidence *e, int arm)
-{
-    evidence_forget_samples(e, arm);
     e->tries[arm] = 0;
 }
 

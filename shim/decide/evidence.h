@@ -39,11 +39,7 @@ struct samples {
    and is forgotten with its second unless that took as long. */
 void evidence_add(struct evidence *e, const double seconds[EVIDENCE_ARMS]);
 
-/* All samples are of the past; that there were some is still known. */
-void evidence_forget(struct evidence *e);
-/* ... of one contender alone. */
-void evidence_forget_samples(struct evidence *e, int arm);
-/* ... of one contender alone, as if it had never been tried. */
+/* Forget one contender, as if it had never been tried. */
 void evidence_forget_arm(struct evidence *e, int arm);
 
 void evidence_samples(const struct evidence *e, struct samples *s);

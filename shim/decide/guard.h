@@ -121,12 +121,12 @@ enum { GUARD_KINDS = 64 };
 struct guard_entry *guard_find(struct guard *g, enum plan_collective c, unsigned kind,
                                uint64_t total);
 
-/* The first entry of that collective, of any kind and size, whose verdict is a reroute; or NULL. */
-const struct guard_entry *guard_favours(const struct guard *g, enum plan_collective c);
-
-/* The same if there is one and it has had a verdict before; else NULL. */
+/* The same, if there is one and it has had a verdict; else NULL. */
 const struct guard_entry *guard_known(const struct guard *g, enum plan_collective c, unsigned kind,
                                       uint64_t total);
+
+/* The first entry of that collective, of any kind and size, whose verdict is a reroute; or NULL. */
+const struct guard_entry *guard_favours(const struct guard *g, enum plan_collective c);
 
 /* Is nothing to be timed? Counts the call if so. The contender is e->best then. */
 int guard_settled(struct guard_entry *e);

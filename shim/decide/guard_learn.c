@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "shim/decide/guard_learn.h"
 
+#include <string.h>
+
 #include "shim/decide/worth.h"
 
 enum { FREE_ROUNDS = 64, LATER_ROUNDS = 16 };
@@ -77,11 +79,8 @@ static int has_changed(struct guard_entry *e, double seconds)
 /* The machine is another one: what was known of the contenders is forgotten. */
 static void begin_again(struct guard_entry *e)
 {
-    for (int i = 0; i < e->n; i++) {
-        evidence_forget_arm(&e->evidence, i);
-        e->recalled[i].spread = 0;
-    }
-    evidence_forget(&e->evidence);
+    e->evidence = (struct evidence){.rounds = 0};
+    memset(e->recalled, 0, sizeof e->recalled);
     e->changed = e->calls;
     e->free_rounds = guard_free_rounds(e);
 }
@@ -93,9 +92,8 @@ static void doubt_recalled(struct guard_entry *e, const double *seconds)
         if (!(e->recalled[i].spread > 0 && seconds[i] > 0))
             continue;
         double off = evidence_ln(seconds[i] / seconds[GUARD_NATIVE]) - e->recalled[i].mean;
-        if (off > contradicted || off < -contradicted) {
+        if (off > contradicted || off < -contradicted)
             e->recalled[i].spread = 0;
-        }
     }
 }
 
