@@ -17,7 +17,7 @@
 
 #include "shim/decide/watch.h"
 #include "shim/mpi/comm.h"
-#include "shim/mpi/reroute.h"
+#include "shim/mpi/call.h"
 
 /* Owned by the communicator's state. */
 struct alltoallv_matrix {

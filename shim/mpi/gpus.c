@@ -5,7 +5,7 @@
 #include "shim/decide/gate.h"
 #include "shim/mpi/comm.h"
 #include "shim/mpi/device.h"
-#include "shim/mpi/reroute.h"
+#include "shim/mpi/call.h"
 #include "shim/mpi/staging.h"
 #include "transports/cuda_memory.h"
 

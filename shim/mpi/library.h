@@ -11,7 +11,7 @@
 #include "shim/decide/call_site.h"
 #include "shim/decide/floats.h"
 #include "shim/mpi/process.h"
-#include "shim/mpi/reroute.h"
+#include "shim/mpi/call.h"
 #include "shim/mpi/vectors.h"
 #include "transports/cuda_memory.h"
 

@@ -4,47 +4,16 @@
 #include <stdint.h>
 
 #include "shim/decide/choose.h"
-#include "shim/decide/thread_own.h"
 #include "shim/mpi/comm.h"
 #include "shim/mpi/freeing.h"
+#include "shim/mpi/inside.h"
 #include "shim/mpi/outlay.h"
 #include "shim/mpi/pairs.h"
 #include "shim/mpi/pending.h"
 
-/* Set while the shim itself is inside the library, which may call intercepted functions. */
-#define inside THREAD_OWN(gate, int)
-
-void mpi_enter(void)
-{
-    inside++;
-}
-
-void mpi_leave(void)
-{
-    inside--;
-}
-
-int mpi_step_out(void)
-{
-    int was = inside;
-
-    inside = 0;
-    return was;
-}
-
-void mpi_step_in(int was)
-{
-    inside = was;
-}
-
-int mpi_is_inside(void)
-{
-    return inside != 0;
-}
-
 static enum reason gate_here(enum plan_collective collective)
 {
-    return inside                                   ? REASON_NESTED
+    return mpi_is_inside()                          ? REASON_NESTED
            : settings.choice[collective].variant[0] ? REASON_NONE
                                                     : gate_collective(collective);
 }
@@ -96,11 +65,11 @@ static struct mpi_comm *meet(MPI_Comm comm, int nranks, enum plan_collective col
 {
     struct mpi_comm *c = NULL;
 
-    inside++;
+    mpi_enter();
     int pays = outlay_pays(comm, nranks, collective, total);
     if (pays && !(c = mpi_comm_make(comm)))
         outlay_later(comm);
-    inside--;
+    mpi_leave();
     *why = c ? c->verdict : pays ? REASON_DUPLICATING : REASON_UNPAID;
     return c;
 }
@@ -138,9 +107,9 @@ static struct mpi_comm *gate_started(const struct mpi_call *call, int nranks, ui
     if (!*why && !(c = mpi_comm_find(call->comm)))
         *why = mpi_gate_call(call->comm, nranks, call->collective);
     if (!*why && !c && call->persistent && !choose_is_guarded(call->collective)) {
-        inside++;
+        mpi_enter();
         c = mpi_comm_make(call->comm);
-        inside--;
+        mpi_leave();
     }
     if (!*why)
         *why = c ? c->verdict : REASON_NOT_MET;
@@ -180,7 +149,7 @@ void mpi_meet_where_wanted(const struct mpi_call *call)
     if (call->nonblocking || gate_here(call->collective) ||
         (!(c = mpi_comm_find(call->comm)) && !outlay_meeting_is_wanted(call->comm)))
         return;
-    inside++;
+    mpi_enter();
     if (!c) {
         mpi_comm_make(call->comm);
     } else if (c->wants_pair) {
@@ -190,7 +159,7 @@ void mpi_meet_where_wanted(const struct mpi_call *call)
     } else if (c->wants_team) {
         mpi_join_team(c, call->collective);
     }
-    inside--;
+    mpi_leave();
 }
 
 struct mpi_comm *mpi_gate_claimed(const struct mpi_call *call, int nranks, enum reason *why)
@@ -219,10 +188,10 @@ enum reason mpi_gate_reduction(struct mpi_comm *c, struct mpi_call *call)
             want_pair(c, call);
         return known;
     }
-    inside++;
+    mpi_enter();
     enum reason why = alike_asked() && !call->nonblocking ? alike_in_pair(c, call) : REASON_NONE;
     if (!why)
         why = pairs_agree(c, &call->reduction);
-    inside--;
+    mpi_leave();
     return why;
 }

@@ -11,7 +11,7 @@
 #include "shim/decide/gate.h"
 #include "shim/mpi/alike.h"
 #include "shim/mpi/outlay.h"
-#include "shim/mpi/reroute.h"
+#include "shim/mpi/call.h"
 #include "shim/mpi/vectors.h"
 #include "transports/cuda_memory.h"
 
@@ -94,18 +94,6 @@ static inline void mpi_meet_if_small(const struct mpi_call *call, enum reason wh
    combine? Collective like pairs_agree, with the same result. A nonblocking one goes by an earlier
    agreement. */
 enum reason mpi_gate_reduction(struct mpi_comm *c, struct mpi_call *call);
-
-/* Until mpi_leave, calls of this thread come from the library or from us: they run natively. */
-void mpi_enter(void);
-void mpi_leave(void);
-
-/* Around the library's function on the program's own communicator, where the program's error
-   handler, operation or attribute function may run. It may make calls, and need not return. So
-   nothing is locked there, and nothing that other ranks wait for follows. step_in: with what
-   step_out returned. */
-int mpi_step_out(void);
-void mpi_step_in(int was);
-int mpi_is_inside(void);
 
 /* Join the helpers if they are starting and are ready by now. Collective over the communicator. */
 void mpi_join_team(struct mpi_comm *c, enum plan_collective collective);

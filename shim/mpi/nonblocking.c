@@ -10,6 +10,7 @@
 #include "shim/mpi/grequest.h"
 #include "shim/mpi/outlay.h"
 #include "shim/mpi/pending.h"
+#include "shim/mpi/reroute.h"
 #include "shim/mpi/slices.h"
 #include "shim/mpi/unsized.h"
 

@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "shim/mpi/mpi_gate.h"
+#include "shim/mpi/inside.h"
 #include "shim/mpi/process.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of what follows */

@@ -19,7 +19,7 @@
 #include "shim/decide/floats.h"
 #include "shim/decide/thread_own.h"
 #include "shim/mpi/adopt.h"
-#include "shim/mpi/mpi_gate.h"
+#include "shim/mpi/inside.h"
 #include "shim/mpi/progress.h"
 #include "shim/mpi/quiet.h"
 

@@ -21,6 +21,7 @@
 #include "shim/mpi/nonblocking.h"
 #include "shim/mpi/numbering.h"
 #include "shim/mpi/pending.h"
+#include "shim/mpi/reroute.h"
 #include "shim/mpi/alltoallv_matrix.h"
 #include "shim/mpi/quiet.h"
 #include "shim/mpi/wrappers.h"

@@ -4,7 +4,7 @@
 #define COLLSHIM_SHIM_MPI_RAILS_FOLLOW_H
 
 #include "shim/mpi/comm.h"
-#include "shim/mpi/reroute.h"
+#include "shim/mpi/call.h"
 
 /* A call has ended that a schedule of that algorithm carried, on all ranks. Local. */
 void rails_note(struct mpi_comm *c, const struct mpi_call *call,

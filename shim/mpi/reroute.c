@@ -14,6 +14,7 @@
 #include "shim/decide/choose.h"
 #include "shim/decide/count.h"
 #include "shim/mpi/comm.h"
+#include "shim/mpi/inside.h"
 #include "shim/mpi/mpi_gate.h"
 #include "shim/mpi/nonblocking.h"
 #include "shim/mpi/pairs.h"
@@ -300,13 +301,6 @@ static void catch_up(struct mpi_comm *c, struct mpi_call *call)
     conclude(c);
     if (call->begun > 0)
         call->begun += count_now() - began;
-}
-
-void mpi_call_drop(const struct mpi_call *call)
-{
-    for (int i = 0; i < call->ntypes; i++)
-        mpi.Type_free(&call->types[i]);
-    free(call->room);
 }
 
 struct mpi_outcome mpi_reroute(struct mpi_comm *c, const struct mpi_call *given)

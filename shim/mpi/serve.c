@@ -10,7 +10,7 @@
 #include "shim/decide/floats.h"
 #include "shim/decide/rail_count.h"
 #include "shim/mpi/library.h"
-#include "shim/mpi/mpi_gate.h"
+#include "shim/mpi/inside.h"
 #include "shim/mpi/rails_follow.h"
 #include "shim/mpi/slices.h"
 #include "shim/mpi/staging.h"

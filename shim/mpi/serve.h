@@ -9,7 +9,7 @@
 #define COLLSHIM_SHIM_MPI_SERVE_H
 
 #include "shim/mpi/comm.h"
-#include "shim/mpi/reroute.h"
+#include "shim/mpi/call.h"
 
 /* An error of the rerouted call, or none. */
 static inline struct mpi_outcome serve_failed(int code)

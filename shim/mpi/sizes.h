@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #include "shim/mpi/comm.h"
-#include "shim/mpi/reroute.h"
+#include "shim/mpi/call.h"
 #include "shim/mpi/vectors.h"
 
 /* This rank's knowledge of the call. */

@@ -11,7 +11,7 @@
 #define COLLSHIM_SHIM_MPI_SLICES_H
 
 #include "shim/mpi/comm.h"
-#include "shim/mpi/reroute.h"
+#include "shim/mpi/call.h"
 
 /* Can helpers carry this call at all? The same on all ranks. */
 int slices_possible(const struct mpi_call *call);

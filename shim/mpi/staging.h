@@ -8,7 +8,7 @@
 #define COLLSHIM_SHIM_MPI_STAGING_H
 
 #include "shim/mpi/comm.h"
-#include "shim/mpi/reroute.h"
+#include "shim/mpi/call.h"
 #include "transports/cuda_memory.h"
 
 struct staging {
