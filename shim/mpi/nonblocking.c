@@ -10,7 +10,6 @@
 #include "shim/mpi/grequest.h"
 #include "shim/mpi/outlay.h"
 #include "shim/mpi/pending.h"
-#include "shim/mpi/reroute.h"
 #include "shim/mpi/slices.h"
 #include "shim/mpi/unsized.h"
 
@@ -144,31 +143,30 @@ static enum reason prepare_alone(struct mpi_comm *c, const struct mpi_call *call
 }
 
 enum reason nonblocking_prepare(struct mpi_comm *c, const struct mpi_call *call,
-                                const struct plan_candidate *list, int n, struct ready *ready,
-                                int *rc)
+                                const struct mpi_candidates *found, struct ready *ready, int *rc)
 {
     enum reason why = REASON_SHAPE;
 
-    for (int i = 0; i < n; i++) {
-        if (plan_variant_of(list[i].algorithm))
+    for (int i = 0; i < found->n; i++) {
+        const struct plan_candidate *one = &found->list[i];
+
+        if (plan_variant_of(one->algorithm))
             why = REASON_VARIANT;
-        else if (list[i].ppg > 1 && !background_possible(c, call))
+        else if (one->ppg > 1 && !background_possible(c, call))
             why = REASON_UNJUDGED;
-        else if (!(why = prepare_alone(c, call, &list[i], ready, rc)))
+        else if (!(why = prepare_alone(c, call, one, ready, rc)))
             return REASON_NONE;
     }
     return why;
 }
 
-struct mpi_outcome nonblocking_run(struct mpi_comm *c, const struct mpi_call *call)
+struct mpi_outcome nonblocking_run(struct mpi_comm *c, const struct mpi_call *call,
+                                   const struct mpi_candidates *found)
 {
-    struct plan_candidate list[GUARD_REROUTES];
     struct ready ready;
-    int n = 0, rc = 0;
-    enum reason why = call->total ? mpi_find_judged(c, call, list, &n) : REASON_EMPTY;
+    int rc = 0;
+    enum reason why = found->why ? found->why : nonblocking_prepare(c, call, found, &ready, &rc);
 
-    if (!why)
-        why = nonblocking_prepare(c, call, list, n, &ready, &rc);
     if (!why)
         want_team(c, call);
     if (!why && choose_way(&c->turn) == CHOOSE_NATIVE)

@@ -14,11 +14,12 @@
 #include "shim/mpi/vectors.h"
 
 /*
- * Start the call, which passed the gate; its request is complete but for the algorithm. Never
- * waits, and asks no other rank. An error that shows later reaches the application with the
- * request. The outcome has an error only where this rank has no memory to take part.
+ * Start the call by one of these. It passed the gate; its request is complete but for the
+ * algorithm. Never waits, and asks no other rank. An error that shows later reaches the application
+ * with the request. The outcome has an error only where this rank has no memory to take part.
  */
-struct mpi_outcome nonblocking_run(struct mpi_comm *c, const struct mpi_call *call);
+struct mpi_outcome nonblocking_run(struct mpi_comm *c, const struct mpi_call *call,
+                                   const struct mpi_candidates *found);
 
 /*
  * Start a call that is ready, or that knows its sizes later (unsized.h). call.room and call.unsized
@@ -33,10 +34,9 @@ int nonblocking_start(struct mpi_comm *c, const struct ready *ready, int asks, i
 int nonblocking_spare(struct mpi_comm *c);
 void nonblocking_drop_spare(struct mpi_comm *c); /* none is fine */
 
-/* As serve_prepare, by the first of n candidates that one process can carry by one schedule. */
+/* As serve_prepare, by the first of the candidates that one process can carry by one schedule. */
 enum reason nonblocking_prepare(struct mpi_comm *c, const struct mpi_call *call,
-                                const struct plan_candidate *list, int n, struct ready *ready,
-                                int *rc);
+                                const struct mpi_candidates *found, struct ready *ready, int *rc);
 
 /*
  * Room for the sizes of a call's blocks, and, unless NULL, for where they start, packed: [size]

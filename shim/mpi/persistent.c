@@ -21,7 +21,6 @@
 #include "shim/mpi/nonblocking.h"
 #include "shim/mpi/numbering.h"
 #include "shim/mpi/pending.h"
-#include "shim/mpi/reroute.h"
 #include "shim/mpi/alltoallv_matrix.h"
 #include "shim/mpi/quiet.h"
 #include "shim/mpi/wrappers.h"
@@ -255,7 +254,7 @@ static enum reason make(struct persistent *p, struct mpi_comm *channel, const st
 
 /* On a channel of its own. Why the library makes it, or REASON_NONE. */
 static enum reason make_on_channel(struct mpi_comm *c, struct mpi_call *call,
-                                   const struct plan_candidate *list, int n)
+                                   const struct mpi_candidates *found)
 {
     struct persistent *p = add();
     struct ready ready;
@@ -265,7 +264,7 @@ static enum reason make_on_channel(struct mpi_comm *c, struct mpi_call *call,
 
     if (!why) {
         call->request.topo = channel->topo;
-        why = nonblocking_prepare(channel, call, list, n, &ready, &rc);
+        why = nonblocking_prepare(channel, call, found, &ready, &rc);
         if (why)
             channel_leave(channel);
     }
@@ -276,21 +275,20 @@ static enum reason make_on_channel(struct mpi_comm *c, struct mpi_call *call,
     return why;
 }
 
-struct mpi_outcome persistent_run(struct mpi_comm *c, struct mpi_call *call)
+struct mpi_outcome persistent_run(struct mpi_comm *c, struct mpi_call *call,
+                                  const struct mpi_candidates *found)
 {
-    struct plan_candidate list[GUARD_REROUTES];
-    int n = 0;
-    enum reason why = !call->total                           ? REASON_EMPTY
-                      : settings.cfg.mode == CFG_MODE_VERIFY ? REASON_WAITING
-                                                             : mpi_find_judged(c, call, list, &n);
+    enum reason why = found->why;
 
+    if (call->total && settings.cfg.mode == CFG_MODE_VERIFY)
+        why = REASON_WAITING;
     close_leaving();
     if (!why && choose_way(&c->turn) == CHOOSE_NATIVE)
         why = REASON_TURN;
     if (why)
         mpi_call_drop(call);
     else
-        why = make_on_channel(c, call, list, n);
+        why = make_on_channel(c, call, found);
     return why ? serve_natively(call, why) : (struct mpi_outcome){.rc = MPI_SUCCESS};
 }
 

@@ -20,7 +20,8 @@
 #include "shim/mpi/serve.h"
 
 /* Make the request, or let the library make it: as for nonblocking_run. Collective; waits. */
-struct mpi_outcome persistent_run(struct mpi_comm *c, struct mpi_call *call);
+struct mpi_outcome persistent_run(struct mpi_comm *c, struct mpi_call *call,
+                                  const struct mpi_candidates *found);
 
 /* Memory that must outlive a persistent request of the library's own, n pieces of malloc, at most
    4: freed with the request. */

@@ -270,25 +270,40 @@ static int get_known(struct mpi_comm *c, struct mpi_call *call, enum reason *why
     return rc;
 }
 
-enum reason mpi_find_judged(struct mpi_comm *c, const struct mpi_call *call,
-                            struct plan_candidate list[GUARD_REROUTES], int *n)
+/*
+ * Candidates for a call that can neither measure nor ask: what is forced, what the guard judged
+ * best in blocking calls like it, else the tuning profile's row.
+ */
+static void find_judged(struct mpi_comm *c, const struct mpi_call *call, struct mpi_candidates *to)
 {
     const struct tuning_row *row = choose_row(&call->request, call->total);
     const struct guard_entry *e = NULL;
 
-    if (row && !row->algorithm)
-        return REASON_PROFILE;
-    if (choose_is_guarded(call->collective))
+    *to = (struct mpi_candidates){0};
+    if (choose_is_guarded(call->collective) && !(row && !row->algorithm))
         e = guard_known(&c->guard, call->collective, kind_of(c, call), call->total);
-    if (e && e->best == GUARD_NATIVE)
-        return e->why ? (enum reason)e->why : REASON_SLOWER;
-    if (e)
-        list[(*n)++] = e->reroute[e->best - 1];
+    if (row && !row->algorithm)
+        to->why = REASON_PROFILE;
+    else if (e && e->best == GUARD_NATIVE)
+        to->why = e->why ? (enum reason)e->why : REASON_SLOWER;
+    else if (e)
+        to->list[to->n++] = e->reroute[e->best - 1];
     else if (row || !choose_is_guarded(call->collective))
-        *n = find_candidates(call, row, list);
+        to->n = find_candidates(call, row, to->list);
     else
-        return REASON_UNJUDGED;
-    return *n ? REASON_NONE : choose_why_nothing(&call->request);
+        to->why = REASON_UNJUDGED;
+    if (!to->why && !to->n)
+        to->why = choose_why_nothing(&call->request);
+}
+
+/* A call that runs later: a nonblocking or a persistent one. */
+static struct mpi_outcome start(struct mpi_comm *c, struct mpi_call *call)
+{
+    struct mpi_candidates found = {.why = REASON_EMPTY};
+
+    if (call->total)
+        find_judged(c, call, &found);
+    return call->persistent ? persistent_run(c, call, &found) : nonblocking_run(c, call, &found);
 }
 
 /* What the call before has left to do. It is not in this call's time. */
@@ -323,8 +338,7 @@ struct mpi_outcome mpi_reroute(struct mpi_comm *c, const struct mpi_call *given)
     rc = call.nonblocking ? MPI_SUCCESS : get_known(c, &call, &why);
     o = rc                 ? serve_failed(rc)
         : why              ? serve_natively(&call, why)
-        : call.persistent  ? persistent_run(c, &call)
-        : call.nonblocking ? nonblocking_run(c, &call)
+        : call.nonblocking ? start(c, &call)
                            : choose_and_run(c, &call);
     if (!o.by_library) {
         if (!call.nonblocking)

@@ -6,18 +6,9 @@
 #ifndef COLLSHIM_SHIM_MPI_REROUTE_H
 #define COLLSHIM_SHIM_MPI_REROUTE_H
 
-#include "shim/decide/guard.h"
 #include "shim/mpi/call.h"
 
 struct mpi_comm;
-
-/*
- * Candidates for a call that can neither measure nor ask: what is forced, what the guard judged
- * best in blocking calls like it, else the tuning profile's row. Adds to *n. REASON_NONE, or why
- * there are none.
- */
-enum reason mpi_find_judged(struct mpi_comm *c, const struct mpi_call *call,
-                            struct plan_candidate list[GUARD_REROUTES], int *n);
 
 /* Run a call that passed mpi_gate_comm, in the mode that is set, or start it; errors have been
    handled. */

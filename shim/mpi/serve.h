@@ -31,6 +31,13 @@ struct ready {
     struct load_link crossing; /* bytes that the plan moves to and from other nodes */
 };
 
+/* The reroutes that a started call may take, the best first; why: there are none. */
+struct mpi_candidates {
+    enum reason why;
+    int n;
+    struct plan_candidate list[GUARD_REROUTES];
+};
+
 /*
  * Get a reroute ready: its plan and its engine. REASON_NONE and *rc (0, or -ENOMEM, where
  * c->unagreed), or why it cannot serve this call, on all ranks alike. Asks no other rank, but for a
