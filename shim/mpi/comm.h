@@ -122,12 +122,6 @@ int mpi_comm_leave(MPI_Comm comm);
 struct mpi_comm *mpi_comm_state(MPI_Comm comm);
 void mpi_comm_drop(struct mpi_comm *c);
 
-/*
- * Measure the rails before a call that is worth it (load.h), if they are not known and as much was
- * not done before (rails.h): collective over the communicator. Returns an MPI code.
- */
-int mpi_comm_measure_rails(struct mpi_comm *c, const struct plan_request *q);
-
 /* Plans are for rails as they were thought to be. Not while one runs. */
 void mpi_comm_forget_plans(struct mpi_comm *c);
 

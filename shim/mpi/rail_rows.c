@@ -16,22 +16,6 @@ void rail_open(void)
         rail_count_number(mpi_process.topo->rank[mpi_process.world_rank].rail);
 }
 
-/* A rank without a rail of its own has all of its node's. */
-void rail_note_rates(const struct topo *t, int rank)
-{
-    int own = t->rank[rank].rail, node = t->rank[rank].node;
-    double out = 0, in = 0;
-
-    if (t->nnodes < 2)
-        return;
-    for (int r = 0; r < t->nrails; r++)
-        if (own < 0 || r == own) {
-            out += topo_rail_rate(t, node, r, TOPO_OUT);
-            in += topo_rail_rate(t, node, r, TOPO_IN);
-        }
-    rail_count_can(out, in);
-}
-
 struct rail_row rail_row_own(void)
 {
     struct rail_row row = {.host_key = host_key(), .rank = mpi_process.world_rank};

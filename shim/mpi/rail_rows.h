@@ -6,14 +6,10 @@
 #ifndef COLLSHIM_SHIM_MPI_RAIL_ROWS_H
 #define COLLSHIM_SHIM_MPI_RAIL_ROWS_H
 
-#include "config/topo.h"
 #include "shim/decide/rail_report.h"
 
 /* At the end of MPI_Init: the rail that COLLSHIM_TOPOLOGY gives this rank. */
 void rail_open(void);
-
-/* Plans of this rank of t are for these rates of its rail. Any thread. */
-void rail_note_rates(const struct topo *t, int rank);
 
 /* This process's row. */
 struct rail_row rail_row_own(void);

@@ -33,10 +33,6 @@ int rails_measure(MPI_Comm comm, int rank, int brief, struct topo *t, double *us
  */
 int rails_glance(MPI_Comm comm, int rank, const struct topo *t, int *slow);
 
-/* How many times as long as one that suits the rates a call takes that uses a node's rails evenly;
-   1: rates are equal, or not known. */
-double rails_even_use(const struct topo *t);
-
 /*
  * Measure again, briefly. *changed: some rates differ from t's by more than the error of
  * measuring; t has them now, and a line tells which. calls: the number of calls before. *cost:

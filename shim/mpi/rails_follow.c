@@ -3,8 +3,11 @@
 
 #include "planners/load.h"
 #include "shim/decide/count.h"
+#include "shim/decide/rails_level.h"
 #include "shim/decide/say.h"
 #include "shim/mpi/calls.h"
+#include "shim/mpi/outlay.h"
+#include "shim/mpi/pending.h"
 #include "shim/mpi/rails.h"
 #include "shim/mpi/rails_probe.h"
 #include "shim/mpi/stored.h"
@@ -36,6 +39,61 @@ static double least_of(const struct mpi_comm *c, const struct mpi_call *call)
     double bound = load_bound(&call->request);
 
     return load_rates_known(c->topo) ? bound : c->rail_rate > 0 ? bound / c->rail_rate : 0;
+}
+
+/* A line of rates by node, for a tuning profile. */
+static void tell_profile(const struct mpi_comm *c)
+{
+    char text[2048];
+
+    if (c->nodes_as_in_job && load_rates_known(c->topo) &&
+        topo_print_rates(c->topo, text, sizeof text) < (int)sizeof text)
+        say(CFG_LEVEL_INFO, "profile: %s", text);
+}
+
+/* Behind a glance all is worth measuring, or nothing: the brief form tells nothing of fast rails.
+ */
+static int glance(struct mpi_comm *c, enum load_worth *worth)
+{
+    int slow, rc = rails_glance(c->private_comm, c->rank, c->topo, &slow);
+
+    c->rails_measured = LOAD_WORTH_GLANCE;
+    *worth = slow ? LOAD_WORTH_FULL : LOAD_WORTH_GLANCE;
+    return rc;
+}
+
+int rails_learn(struct mpi_comm *c, const struct plan_request *q)
+{
+    if (c->rails_measured == LOAD_WORTH_FULL)
+        return MPI_SUCCESS;
+    if (settings.cfg.choose == CFG_CHOOSE_MODEL || !rails_wanted(c->topo)) {
+        c->rails_measured = LOAD_WORTH_FULL;
+        return MPI_SUCCESS;
+    }
+    enum load_worth worth =
+        c->rails_of_profile
+            ? LOAD_WORTH_FULL
+            : load_worth_measuring(q, outlay_share(q->collective), &c->rails_crossed);
+    if (worth <= c->rails_measured)
+        return MPI_SUCCESS;
+    pending_drain(c);
+    int rc = worth == LOAD_WORTH_GLANCE ? glance(c, &worth) : MPI_SUCCESS;
+    if (rc != MPI_SUCCESS || worth == LOAD_WORTH_GLANCE)
+        return rc;
+    c->rails_measured = worth;
+    mpi_comm_forget_plans(c);
+    rc = rails_measure(c->private_comm, c->rank, worth == LOAD_WORTH_BRIEF, c->topo, &c->rail_rate);
+    c->rails_followed = worth == LOAD_WORTH_FULL || c->rail_rate > 0;
+    if (!c->rails_of_profile)
+        tell_profile(c);
+    if (rails_even_use(c->topo) > 1) { /* trials so far were of plans for equal rails */
+        guard_renew(&c->guard);
+        stored_forget(c);
+    }
+    guard_spare(&c->guard, rails_even_use(c->topo));
+    follow_measured(&c->follow, 1, c->topo->rail[0].bw_bytes_per_s > 0, 0,
+                    rails_probe_cost(c->topo));
+    return rc;
 }
 
 static void measure(struct mpi_comm *c, MPI_Comm comm)

@@ -1,10 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Rails that change while the job runs: shim/decide/follow.h with messages. */
+/*
+ * What a communicator knows of its rails: measured once that is paid for, and again where they
+ * change while the job runs (shim/decide/follow.h with messages).
+ */
 #ifndef COLLSHIM_SHIM_MPI_RAILS_FOLLOW_H
 #define COLLSHIM_SHIM_MPI_RAILS_FOLLOW_H
 
 #include "shim/mpi/comm.h"
 #include "shim/mpi/call.h"
+
+/*
+ * Measure the rails before a call that is worth it (load.h), if they are not known and as much was
+ * not done before (rails.h): collective over the communicator. Returns an MPI code.
+ */
+int rails_learn(struct mpi_comm *c, const struct plan_request *q);
 
 /* A call has ended that a schedule of that algorithm carried, on all ranks. Local. */
 void rails_note(struct mpi_comm *c, const struct mpi_call *call,

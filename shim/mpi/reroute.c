@@ -261,7 +261,7 @@ static enum reason compare(struct mpi_comm *c, const struct mpi_call *call)
    natively. */
 static int get_known(struct mpi_comm *c, struct mpi_call *call, enum reason *why)
 {
-    int rc = mpi_comm_measure_rails(c, &call->request);
+    int rc = rails_learn(c, &call->request);
 
     if (rc == MPI_SUCCESS)
         rc = gpus_agree(c, call);
