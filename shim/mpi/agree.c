@@ -16,6 +16,7 @@
 #include "shim/mpi/launcher.h"
 #include "shim/mpi/process.h"
 #include "shim/mpi/progress.h"
+#include "shim/mpi/refused.h"
 #include "shim/mpi/stored.h"
 
 enum { TEXT_MAX = 8192 };
@@ -217,7 +218,8 @@ static int agree_settle(const struct tree *t, enum reason topology, const struct
     mpi_process.verdict = topology ? topology : o->unready ? REASON_MEMORY : REASON_NONE;
     mpi_process.progresses = o->progresses;
     if (mpi_process.verdict == REASON_NONE) {
-        mpi_comm_begin();
+        links_init();
+        refused_open();
         variants_agreed(&o->variants);
     }
     return stored_share(t);

@@ -61,6 +61,7 @@ int alltoallv_keep(struct alltoallv_arguments *a, struct mpi_call *call,
     char *rest = calloc(1, bytes + odd * sizeof *call->types);
 
     call->room = rest;
+    call->lacks_room = 1;
     if (!rest)
         return 0;
     call->types = (MPI_Datatype *)(rest + bytes);
@@ -77,6 +78,7 @@ int alltoallv_keep(struct alltoallv_arguments *a, struct mpi_call *call,
     rest = (char *)(own->matrix + n * line);
     keep_blocks(s, a->size, &rest);
     keep_blocks(r, a->size, &rest);
+    call->lacks_room = 0;
     return 1;
 }
 

@@ -50,7 +50,7 @@ void matrix_close(void)
             mpi.Comm_free_keyval(&keyval[i]);
 }
 
-void matrix_free(struct alltoallv_matrix *rows)
+static void matrix_free(struct alltoallv_matrix *rows)
 {
     if (!rows)
         return;
@@ -58,6 +58,11 @@ void matrix_free(struct alltoallv_matrix *rows)
     free(rows->receives);
     free(rows->matrix);
     free(rows);
+}
+
+void matrix_drop(struct mpi_comm *c)
+{
+    matrix_free(c->rows);
 }
 
 static struct watch watch_get(MPI_Comm comm, int key)

@@ -45,7 +45,7 @@ struct matrix_call {
 /* At MPI_Init and MPI_Finalize. Returns an MPI code. */
 int matrix_open(void);
 void matrix_close(void);
-void matrix_free(struct alltoallv_matrix *rows); /* NULL is fine */
+void matrix_drop(struct mpi_comm *c); /* none is fine */
 
 /* The machine is another one: the next call of each kind on that communicator is asked about. */
 void matrix_forget(MPI_Comm comm);

@@ -52,6 +52,7 @@ struct mpi_call {
     MPI_Request *nonblocking;    /* where the request goes; NULL: the call blocks */
     int persistent;              /* it makes the request, to be started later */
     void *room;          /* owned by a nonblocking call: its sizes, and where blocks start */
+    int lacks_room;      /* there is no memory for it: these are the communicator's */
     MPI_Datatype *types; /* [ntypes] in room: owned too */
     int ntypes;
 

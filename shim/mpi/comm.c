@@ -10,18 +10,11 @@
 #include "shim/decide/rails_level.h"
 #include "shim/decide/thread_own.h"
 #include "shim/mpi/attribute.h"
-#include "shim/mpi/channel.h"
 #include "shim/mpi/foreign.h"
 #include "shim/mpi/comm_setup.h"
-#include "shim/mpi/nonblocking.h"
 #include "shim/mpi/outlay.h"
-#include "shim/mpi/pending.h"
 #include "shim/mpi/quiet.h"
-#include "shim/mpi/refused.h"
 #include "shim/mpi/revoke.h"
-#include "shim/mpi/neighbors.h"
-#include "shim/mpi/alltoallv_matrix.h"
-#include "shim/mpi/sizes.h"
 #include "transports/cuda_memory.h"
 
 enum { PLANS_KEPT = 16, DEMANDS_KEPT = 4 }; /* a matrix is large, and seldom comes back */
@@ -94,11 +87,11 @@ void mpi_comm_forget_plans(struct mpi_comm *c)
 /* All that it owns. */
 static void empty(struct mpi_comm *c)
 {
-    pending_drain(c);
-    channels_part(c);
+    for (int i = 0; i < comm_parts_n; i++)
+        if (comm_parts[i].drop)
+            comm_parts[i].drop(c);
     revoke_unfollow(c);
     __atomic_sub_fetch(&outlay_wanted, c->wants_pair + c->wants_team, __ATOMIC_RELAXED);
-    mpi_comm_forget_plans(c);
     links_part(&c->links);
     ask_close(&c->ask);
     team_close(&c->team);
@@ -108,9 +101,7 @@ static void empty(struct mpi_comm *c)
     topo_free(c->topo);
     free(c->bytes);
     free(c->offset);
-    nonblocking_drop_spare(c);
     store_rows_free(&c->found);
-    matrix_free(c->rows);
     leave_place(c);
     variants_free(&c->variants);
     if (c->private_comm != MPI_COMM_NULL)
@@ -139,36 +130,40 @@ static int on_comm_free(MPI_Comm comm, int keyval, void *value, void *extra)
 
 int mpi_comm_open(void)
 {
-    int rc = foreign_open();
+    int rc = MPI_SUCCESS;
 
-    rc = rc ? rc : sizes_open();
-    rc = rc ? rc : matrix_open();
-    rc = rc ? rc : neighbors_open();
-    rc = rc ? rc : outlay_open();
+    for (int i = 0; i < comm_parts_n && rc == MPI_SUCCESS; i++)
+        if (comm_parts[i].open)
+            rc = comm_parts[i].open();
     return rc ? rc
               : mpi.Comm_create_keyval(MPI_COMM_NULL_COPY_FN, on_comm_free, &mpi_process.keyval,
                                        NULL);
 }
 
-void mpi_comm_begin(void)
-{
-    links_init();
-    refused_open();
-}
-
 void mpi_comm_close(void)
 {
-    sizes_close();
-    matrix_close();
-    neighbors_close();
-    outlay_close();
-    foreign_close();
-    refused_close();
+    for (int i = 0; i < comm_parts_n; i++)
+        if (comm_parts[i].close)
+            comm_parts[i].close();
     if (mpi_process.keyval == MPI_KEYVAL_INVALID)
         return;
     if (mpi_comm_find(MPI_COMM_WORLD))
         mpi.Comm_delete_attr(MPI_COMM_WORLD, mpi_process.keyval);
     mpi.Comm_free_keyval(&mpi_process.keyval);
+}
+
+void mpi_comm_drain(struct mpi_comm *c)
+{
+    for (int i = 0; i < comm_parts_n; i++)
+        if (comm_parts[i].drain)
+            comm_parts[i].drain(c);
+}
+
+void mpi_comm_renew(MPI_Comm comm)
+{
+    for (int i = 0; i < comm_parts_n; i++)
+        if (comm_parts[i].renew)
+            comm_parts[i].renew(comm);
 }
 
 #define last THREAD_OWN(comm, struct attribute_seen)

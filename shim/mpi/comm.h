@@ -98,10 +98,23 @@ struct mpi_comm {
     unsigned char pairs[REDUCTION_PAIRS];
 };
 
-/* At MPI_Init: make the attribute keys. Local. Returns an MPI code. begin: once all ranks have
-   them, and calls may be rerouted. */
+/*
+ * What others keep for each communicator, a row each (comm_parts.c): so the state knows none of
+ * them. A function may be NULL.
+ */
+struct comm_part {
+    int (*open)(void);                 /* at MPI_Init: returns an MPI code */
+    void (*close)(void);               /* at MPI_Finalize; never opened is fine */
+    int (*make)(struct mpi_comm *c);   /* the ranks meet: returns 0 or -ENOMEM. Local */
+    void (*drain)(struct mpi_comm *c); /* wait for what is under way on it */
+    void (*drop)(struct mpi_comm *c);  /* the state goes; never made is fine */
+    void (*renew)(MPI_Comm comm);      /* its rails have other rates */
+};
+extern const struct comm_part comm_parts[]; /* in the order in which they are dropped */
+extern const int comm_parts_n;
+
+/* At MPI_Init: make the attribute keys. Local. Returns an MPI code. */
 int mpi_comm_open(void);
-void mpi_comm_begin(void);
 
 /* At MPI_Finalize, before the library's own: drop the state of MPI_COMM_WORLD and the keys. Also
    behind mpi_comm_open alone, whatever it returned. */
@@ -121,6 +134,12 @@ int mpi_comm_leave(MPI_Comm comm);
 /* The same without an attribute of comm: the caller drops it. No rank waits. drop: local. */
 struct mpi_comm *mpi_comm_state(MPI_Comm comm);
 void mpi_comm_drop(struct mpi_comm *c);
+
+/* Wait until nothing is under way on the communicator. */
+void mpi_comm_drain(struct mpi_comm *c);
+
+/* The rails of the application's communicator have other rates: its parts are told. */
+void mpi_comm_renew(MPI_Comm comm);
 
 /* Plans are for rails as they were thought to be. Not while one runs. */
 void mpi_comm_forget_plans(struct mpi_comm *c);

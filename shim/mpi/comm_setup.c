@@ -15,7 +15,6 @@
 #include "config/host.h"
 #include "config/socket.h"
 #include "shim/mpi/comm.h"
-#include "shim/mpi/nonblocking.h"
 #include "shim/mpi/numbering.h"
 #include "shim/mpi/stored.h"
 
@@ -180,6 +179,15 @@ static int tell_last(struct mpi_comm *c, MPI_Comm comm, int error, struct room *
     return well;
 }
 
+/* Returns 0 if there is no memory. */
+static int make_parts(struct mpi_comm *c)
+{
+    for (int i = 0; i < comm_parts_n; i++)
+        if (comm_parts[i].make && comm_parts[i].make(c) != 0)
+            return 0;
+    return 1;
+}
+
 /* From the first hello to the last word. */
 static enum reason settle_in(struct mpi_comm *c, MPI_Comm comm, const struct hello *all,
                              struct room *m)
@@ -200,7 +208,7 @@ static enum reason settle_in(struct mpi_comm *c, MPI_Comm comm, const struct hel
         error = links_place(&c->links, c->topo, m->report, c->rank);
     well &= make_private_comm(c, comm);
     well = well && links_join(&c->links, c->private_comm, m->offer, &error) && !ask_open(c) &&
-           nonblocking_spare(c);
+           make_parts(c);
     if (!well)
         error = NO_MEMORY;
     if (!tell_last(c, comm, error, m))

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "shim/mpi/nonblocking.h"
 
+#include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
 
 #include "shim/decide/choose.h"
 #include "shim/decide/count.h"
-#include "shim/mpi/alltoallv_matrix.h"
 #include "shim/mpi/grequest.h"
 #include "shim/mpi/outlay.h"
 #include "shim/mpi/pending.h"
@@ -47,7 +47,7 @@ int nonblocking_spare(struct mpi_comm *c)
         free(b);
     c->spare = s;
     c->has_spare = s != NULL;
-    return c->has_spare;
+    return c->has_spare ? 0 : -ENOMEM;
 }
 
 /* The last call's may still be on its way back: from done(), in another thread. */
@@ -175,15 +175,8 @@ struct mpi_outcome nonblocking_run(struct mpi_comm *c, const struct mpi_call *ca
         mpi_call_drop(call);
         return serve_natively(call, why);
     }
-    int lacks = rc || !nonblocking_has_room(c, &ready.call);
+    int lacks = rc || call->lacks_room;
     return serve_failed(nonblocking_start(c, &ready, c->unagreed, lacks));
-}
-
-int nonblocking_has_room(const struct mpi_comm *c, const struct mpi_call *call)
-{
-    const struct plan_request *q = &call->request;
-
-    return q->bytes != c->bytes && !(q->demand && c->rows && q->demand == c->rows->matrix);
 }
 
 void *nonblocking_vectors(const struct mpi_comm *c, const struct mpi_call *call)
@@ -203,6 +196,7 @@ void nonblocking_room(struct mpi_comm *c, struct mpi_call *call, size_t **bytes,
     if (!call->nonblocking)
         return;
     call->room = room = malloc(n * (sizeof *room + sizeof **bytes + VECTORS_EACH));
+    call->lacks_room = !room;
     if (!room)
         return;
     *bytes = (size_t *)(room + n);

@@ -30,7 +30,7 @@ struct mpi_outcome nonblocking_run(struct mpi_comm *c, const struct mpi_call *ca
  */
 int nonblocking_start(struct mpi_comm *c, const struct ready *ready, int asks, int lacks);
 
-/* When c is made: room for a start that lacks memory. Returns 0 if there is none. */
+/* When c is made: room for a start that lacks memory. Returns 0 or -ENOMEM. */
 int nonblocking_spare(struct mpi_comm *c);
 void nonblocking_drop_spare(struct mpi_comm *c); /* none is fine */
 
@@ -41,11 +41,10 @@ enum reason nonblocking_prepare(struct mpi_comm *c, const struct mpi_call *call,
 /*
  * Room for the sizes of a call's blocks, and, unless NULL, for where they start, packed: [size]
  * each. The communicator's, or of a nonblocking call: its own (call->room). Where memory lacks it
- * gets the communicator's: so it is decided on as on other ranks, and then fails. has_room: has it
- * its own?
+ * gets the communicator's (call->lacks_room): so it is decided on as on other ranks, and then
+ * fails.
  */
 void nonblocking_room(struct mpi_comm *c, struct mpi_call *call, size_t **bytes, uint64_t **offset);
-int nonblocking_has_room(const struct mpi_comm *c, const struct mpi_call *call);
 
 /* Behind it: room of such a call for its vectors (vectors_keep); NULL: it has none of its own. */
 void *nonblocking_vectors(const struct mpi_comm *c, const struct mpi_call *call);

@@ -21,7 +21,6 @@
 #include "shim/mpi/nonblocking.h"
 #include "shim/mpi/numbering.h"
 #include "shim/mpi/pending.h"
-#include "shim/mpi/alltoallv_matrix.h"
 #include "shim/mpi/quiet.h"
 #include "shim/mpi/wrappers.h"
 
@@ -260,7 +259,7 @@ static enum reason make_on_channel(struct mpi_comm *c, struct mpi_call *call,
     struct ready ready;
     enum reason why;
     int well, rc = 0;
-    struct mpi_comm *channel = channel_take(c, p && nonblocking_has_room(c, call), &well, &why);
+    struct mpi_comm *channel = channel_take(c, p && !call->lacks_room, &well, &why);
 
     if (!why) {
         call->request.topo = channel->topo;

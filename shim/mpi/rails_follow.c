@@ -7,11 +7,9 @@
 #include "shim/decide/say.h"
 #include "shim/mpi/calls.h"
 #include "shim/mpi/outlay.h"
-#include "shim/mpi/pending.h"
 #include "shim/mpi/rails.h"
 #include "shim/mpi/rails_probe.h"
 #include "shim/mpi/stored.h"
-#include "shim/mpi/alltoallv_matrix.h"
 
 enum { MOST_RANKS_WEIGHED = 256 }; /* whose demand is added up for each call */
 
@@ -76,7 +74,7 @@ int rails_learn(struct mpi_comm *c, const struct plan_request *q)
             : load_worth_measuring(q, outlay_share(q->collective), &c->rails_crossed);
     if (worth <= c->rails_measured)
         return MPI_SUCCESS;
-    pending_drain(c);
+    mpi_comm_drain(c);
     int rc = worth == LOAD_WORTH_GLANCE ? glance(c, &worth) : MPI_SUCCESS;
     if (rc != MPI_SUCCESS || worth == LOAD_WORTH_GLANCE)
         return rc;
@@ -106,7 +104,7 @@ static void measure(struct mpi_comm *c, MPI_Comm comm)
         return;
     if (changed) {
         mpi_comm_forget_plans(c);
-        matrix_forget(comm);
+        mpi_comm_renew(comm);
         guard_renew(&c->guard);
         stored_forget(c);
         guard_spare(&c->guard, rails_even_use(c->topo));

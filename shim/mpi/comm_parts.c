@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The parts of a communicator's state. Calls under way go first: they use all others. */
+#include "shim/mpi/alltoallv_matrix.h"
+#include "shim/mpi/channel.h"
+#include "shim/mpi/comm.h"
+#include "shim/mpi/foreign.h"
+#include "shim/mpi/neighbors.h"
+#include "shim/mpi/nonblocking.h"
+#include "shim/mpi/outlay.h"
+#include "shim/mpi/pending.h"
+#include "shim/mpi/refused.h"
+#include "shim/mpi/sizes.h"
+
+const struct comm_part comm_parts[] = {
+    {.drain = pending_drain, .drop = pending_drain},
+    {.drop = channels_part},
+    {.make = nonblocking_spare, .drop = nonblocking_drop_spare},
+    {.open = matrix_open, .close = matrix_close, .drop = matrix_drop, .renew = matrix_forget},
+    {.drop = mpi_comm_forget_plans},
+    {.open = sizes_open, .close = sizes_close},
+    {.open = neighbors_open, .close = neighbors_close},
+    {.open = outlay_open, .close = outlay_close},
+    {.open = foreign_open, .close = foreign_close},
+    {.close = refused_close},
+};
+const int comm_parts_n = sizeof comm_parts / sizeof *comm_parts;
