@@ -18,6 +18,7 @@
 #include "shim/mpi/progress.h"
 #include "shim/mpi/refused.h"
 #include "shim/mpi/stored.h"
+#include "shim/mpi/variants.h"
 
 enum { TEXT_MAX = 8192 };
 

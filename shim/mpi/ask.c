@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "planners/lane/lane.h"
-#include "shim/mpi/comm.h"
 
 /* Does the system grant no more than it has? That is policy 2. Read once: any thread, and each
    finds the same. */
@@ -44,12 +43,11 @@ int ask_is_needed(void)
     return is_counted();
 }
 
-int ask_open(struct mpi_comm *c)
+int ask_open(struct ask *a, const struct topo *t, int rank, struct xport *mpi)
 {
-    struct ask *a = &c->ask;
     struct plan_request q = {.collective = COLL_ALLREDUCE,
-                             .topo = c->topo,
-                             .rank = c->rank,
+                             .topo = t,
+                             .rank = rank,
                              .nbytes = sizeof a->value,
                              .grain = sizeof a->value,
                              .chunk_bytes = sizeof a->value,
@@ -57,7 +55,7 @@ int ask_open(struct mpi_comm *c)
     int rc = plan_lane.build(&q, &a->plan);
 
     if (!rc)
-        rc = engine_create(a->plan, &c->links.mpi, &a->engine);
+        rc = engine_create(a->plan, mpi, &a->engine);
     if (!rc)
         rc = engine_reserve(a->engine);
     a->scratch = rc ? NULL : malloc(a->plan->scratch_bytes + 1);
@@ -84,25 +82,25 @@ static struct engine_buffers buffers_of(struct ask *a)
         .output = &a->value, .scratch = a->scratch, .combine = add, .grain = sizeof a->value};
 }
 
-int ask_begin(struct mpi_comm *c, int value)
+int ask_begin(struct ask *a, int value)
 {
-    struct engine_buffers buffers = buffers_of(&c->ask);
+    struct engine_buffers buffers = buffers_of(a);
 
-    c->ask.value = value;
-    return engine_begin(c->ask.engine, &buffers);
+    a->value = value;
+    return engine_begin(a->engine, &buffers);
 }
 
-int ask_step(struct mpi_comm *c, enum engine_state *state)
+int ask_step(struct ask *a, enum engine_state *state)
 {
-    return engine_step(c->ask.engine, state);
+    return engine_step(a->engine, state);
 }
 
-int ask_all(struct mpi_comm *c, int value, int *sum)
+int ask_all(struct ask *a, int value, int *sum)
 {
-    struct engine_buffers buffers = buffers_of(&c->ask);
+    struct engine_buffers buffers = buffers_of(a);
 
-    c->ask.value = value;
-    int rc = engine_run(c->ask.engine, &buffers);
-    *sum = c->ask.value;
+    a->value = value;
+    int rc = engine_run(a->engine, &buffers);
+    *sum = a->value;
     return rc;
 }

@@ -9,9 +9,8 @@
 #ifndef COLLSHIM_SHIM_MPI_ASK_H
 #define COLLSHIM_SHIM_MPI_ASK_H
 
+#include "config/topo.h"
 #include "transports/engine.h"
-
-struct mpi_comm;
 
 /* All zero at first. Owned by the communicator's state. */
 struct ask {
@@ -30,14 +29,14 @@ struct ask {
 int ask_is_needed(void);
 
 /* Behind links_join. Returns 0, or -ENOMEM. Local. close: also behind that. */
-int ask_open(struct mpi_comm *c);
+int ask_open(struct ask *a, const struct topo *t, int rank, struct xport *mpi);
 void ask_close(struct ask *a);
 
 /* Ask and wait. *sum is what the values come to. Returns 0, or a code as of engine_run. */
-int ask_all(struct mpi_comm *c, int value, int *sum);
+int ask_all(struct ask *a, int value, int *sum);
 
-/* The same in small steps, as engine_begin and engine_step; then c->ask.value is the sum. */
-int ask_begin(struct mpi_comm *c, int value);
-int ask_step(struct mpi_comm *c, enum engine_state *state);
+/* The same in small steps, as engine_begin and engine_step; then a->value is the sum. */
+int ask_begin(struct ask *a, int value);
+int ask_step(struct ask *a, enum engine_state *state);
 
 #endif

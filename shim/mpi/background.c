@@ -15,6 +15,7 @@
 
 #include "shim/decide/count.h"
 #include "shim/mpi/calls.h"
+#include "shim/mpi/comm_plans.h"
 #include "shim/mpi/slicing.h"
 
 /* UCX sends such chunks over TCP without a handshake, which would need both helpers awake.
@@ -145,7 +146,7 @@ static int agree(struct background *b, struct engine *alone)
 
     b->stage = AGREED_ON;
     b->heard = b->slicing.failed;
-    return ask_begin(b->slicing.comm, b->slicing.failed + LACKING * lacks);
+    return ask_begin(&b->slicing.comm->ask, b->slicing.failed + LACKING * lacks);
 }
 
 /* All ranks' helpers are done. Returns 0 or a negative code. */
@@ -195,7 +196,7 @@ static enum background_state step_agreement(struct background *b, int *rc)
 {
     enum engine_state state;
 
-    *rc = ask_step(b->slicing.comm, &state);
+    *rc = ask_step(&b->slicing.comm->ask, &state);
     if (*rc)
         return BACKGROUND_DONE;
     if (state != ENGINE_DONE)

@@ -10,6 +10,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "shim/mpi/comm_plans.h"
+#include "shim/mpi/comm_setup.h"
 #include "shim/mpi/revoke.h"
 
 /* A rank's message: a bit for each channel that is free here or not yet made, and */
@@ -107,6 +109,6 @@ void channels_part(struct mpi_comm *c)
         if (!taken)
             mpi_comm_drop(channel);
         else
-            revoke_unfollow(channel);
+            revoke_unfollow(&channel->revocable);
     }
 }

@@ -23,8 +23,9 @@
 #include "shim/mpi/links.h"
 #include "shim/mpi/process.h"
 #include "shim/mpi/reduction.h"
+#include "shim/mpi/revoke.h"
 #include "shim/mpi/team.h"
-#include "shim/mpi/variants.h"
+#include "shim/mpi/variant_comms.h"
 #include "transports/engine.h"
 
 struct mpi_plan;         /* a cached plan with its engine */
@@ -86,9 +87,7 @@ struct mpi_comm {
     int taken;               /* of a channel: by a request */
 
     /* A library that reports failures (revoke.h). */
-    MPI_Comm follows; /* borrowed: once it is revoked, so are those of this state */
-    struct mpi_comm *next_followed;
-    int revoked; /* they are */
+    struct revocable revocable;
 
     struct reduction
         wanted_pair; /* a nonblocking call's, to be agreed on in the next blocking one; */
@@ -123,62 +122,24 @@ void mpi_comm_close(void);
 /* The state of an intracommunicator; NULL while there is none. Local, cheap. */
 struct mpi_comm *mpi_comm_find(MPI_Comm comm);
 
-/* Make the state. Collective over comm; every rank gets the same verdict. NULL, on all ranks: it
-   cannot be made now (numbering.h), but perhaps later. */
-struct mpi_comm *mpi_comm_make(MPI_Comm comm);
-
 /* Before the library frees the communicator: its state goes while MPI may still be used, and before
    the program's delete callbacks run. Returns an MPI code: comm is none. */
 int mpi_comm_leave(MPI_Comm comm);
 
-/* The same without an attribute of comm: the caller drops it. No rank waits. drop: local. */
-struct mpi_comm *mpi_comm_state(MPI_Comm comm);
+/* May one more have a private communicator? Then it counts as one. */
+int mpi_comm_take_place(struct mpi_comm *c);
+
+/* All that the state owns goes. drop: so does the state. Local; no rank waits. */
+void mpi_comm_empty(struct mpi_comm *c);
 void mpi_comm_drop(struct mpi_comm *c);
+
+/* Instead of a state, where there is no memory for one. */
+extern struct mpi_comm mpi_comm_lacking;
 
 /* Wait until nothing is under way on the communicator. */
 void mpi_comm_drain(struct mpi_comm *c);
 
 /* The rails of the application's communicator have other rates: its parts are told. */
 void mpi_comm_renew(MPI_Comm comm);
-
-/* Plans are for rails as they were thought to be. Not while one runs. */
-void mpi_comm_forget_plans(struct mpi_comm *c);
-
-/*
- * The plan and the engine for a request, made on first use, and the bytes that the plan moves to
- * and from other nodes. request->topo and rank are filled in. Returns 0 (both owned by the state,
- * valid until the next call of this function), -ENOTSUP (on all ranks alike) or -ENOMEM. For a plan
- * that the ranks have agreed on, that comes with a plan and an engine all the same: not for this
- * request, but the rank takes part in the call by it, without data.
- */
-int mpi_comm_engine(struct mpi_comm *c, struct plan_request *request,
-                    const struct plan_algorithm *a, const struct plan **plan_p,
-                    struct engine **engine_p, struct load_link *crossing);
-
-/*
- * A call that needs plans is prepared between these two, on all ranks alike. Agreed plans are kept
- * in an order that all ranks share, by the calls in between. Then c->unagreed tells, on all ranks
- * alike, whether one is new. A blocking call agrees on the new ones: mpi_comm_agree, collective,
- * with nothing pending; no rank asks where none has limited memory (ask_is_needed). well: this rank
- * has them. *rc: 0, or a code as of engine_run. Returns 1 if
- * all ranks have them. Later calls need no memory for them and cannot fail for want of it.
- */
-void mpi_comm_prepare(struct mpi_comm *c);
-void mpi_comm_prepared(struct mpi_comm *c);
-int mpi_comm_agree(struct mpi_comm *c, int well, int *rc);
-
-/* A plan of the call's own, held, with its engine. Touches no cache, so any thread may ask. Returns
-   the same. */
-int mpi_comm_own_plan(struct mpi_comm *c, const struct plan_request *request,
-                      const struct plan_algorithm *a, struct mpi_plan **held,
-                      const struct plan **plan_p, struct engine **engine_p);
-
-/* Keep that plan and its engine, of the last mpi_comm_engine, until they are released: the cache
-   may forget them before. release: any thread. */
-struct mpi_plan *mpi_comm_hold(struct mpi_comm *c, const struct plan *plan);
-
-/* Another engine of the held plan, by which the rank takes part without data; or NULL. */
-struct engine *mpi_plan_stand_in(const struct mpi_plan *p, const struct engine *engine);
-void mpi_plan_release(struct mpi_plan *p); /* NULL is fine */
 
 #endif

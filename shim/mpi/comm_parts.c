@@ -3,6 +3,7 @@
 #include "shim/mpi/alltoallv_matrix.h"
 #include "shim/mpi/channel.h"
 #include "shim/mpi/comm.h"
+#include "shim/mpi/comm_plans.h"
 #include "shim/mpi/foreign.h"
 #include "shim/mpi/neighbors.h"
 #include "shim/mpi/nonblocking.h"

@@ -14,8 +14,12 @@
 
 #include "config/host.h"
 #include "config/socket.h"
-#include "shim/mpi/comm.h"
+#include "shim/decide/count.h"
+#include "shim/decide/rails_level.h"
+#include "shim/mpi/attribute.h"
+#include "shim/mpi/foreign.h"
 #include "shim/mpi/numbering.h"
+#include "shim/mpi/quiet.h"
 #include "shim/mpi/stored.h"
 
 /* Each rank's first message: plain bytes, laid out alike in any representation. */
@@ -202,13 +206,13 @@ static enum reason settle_in(struct mpi_comm *c, MPI_Comm comm, const struct hel
         c->limited |= all[r].limited;
     }
     if (gpus)
-        gpus_everywhere(c);
+        gpus_everywhere(&c->gpus, c->size);
     int well = make_topology(c, m);
     if (well)
         error = links_place(&c->links, c->topo, m->report, c->rank);
     well &= make_private_comm(c, comm);
-    well = well && links_join(&c->links, c->private_comm, m->offer, &error) && !ask_open(c) &&
-           make_parts(c);
+    well = well && links_join(&c->links, c->private_comm, m->offer, &error) &&
+           !ask_open(&c->ask, c->topo, c->rank, &c->links.mpi) && make_parts(c);
     if (!well)
         error = NO_MEMORY;
     if (!tell_last(c, comm, error, m))
@@ -245,7 +249,13 @@ static enum reason agree_on_numbering(const struct mpi_comm *c, MPI_Comm comm,
     return worst;
 }
 
-enum reason mpi_comm_setup(struct mpi_comm *c, MPI_Comm comm, int n, enum reason own, int *again)
+/*
+ * Fill in c's private communicator, topology, links and helpers. comm: of n ranks, none of them
+ * foreign. own: REASON_NONE, or this rank's reason not to go on; c may be NULL then. *again: a
+ * later try may end otherwise. Collective; all ranks get the same verdict. Members that were filled
+ * in are freed with c, also after a verdict against it.
+ */
+static enum reason set_up(struct mpi_comm *c, MPI_Comm comm, int n, enum reason own, int *again)
 {
     struct hello few[FEW], me = {.report = {.node_key = host_key(),
                                             .socket = socket_here(),
@@ -276,4 +286,88 @@ enum reason mpi_comm_setup(struct mpi_comm *c, MPI_Comm comm, int n, enum reason
         numbering_release();
     room_close(&m);
     return worst;
+}
+
+/* All zero. Most of it is never touched, so calloc need not touch it either. */
+static struct mpi_comm *new_state(void)
+{
+    size_t edge = _Alignof(struct mpi_comm);
+    char *memory = calloc(1, sizeof(struct mpi_comm) + edge);
+
+    if (!memory)
+        return NULL;
+    struct mpi_comm *c = (void *)(memory + (edge - (uintptr_t)memory % edge) % edge);
+    c->memory = memory;
+    return c;
+}
+
+/* Collective over comm. c: all zero, or NULL: there is no memory. own: why this rank cannot go on.
+   Returns c, or &mpi_comm_lacking. */
+static struct mpi_comm *make_state(struct mpi_comm *c, MPI_Comm comm, enum reason own, int *again)
+{
+    enum reason verdict;
+    int size;
+
+    mpi.Comm_size(comm, &size);
+    if (c) {
+        c->size = size;
+        c->private_comm = MPI_COMM_NULL;
+        guard_open(&c->guard, 0, count_now);
+        mpi.Comm_rank(comm, &c->rank);
+        c->bytes = malloc((size_t)size * sizeof *c->bytes);
+        c->offset = malloc((size_t)size * sizeof *c->offset);
+    }
+    if (!c || !c->bytes || !c->offset)
+        own = REASON_MEMORY;
+    else if (!own && !mpi_comm_take_place(c))
+        own = REASON_MANY;
+    *again = 0;
+    verdict = foreign_reason(comm, size);
+    if (!verdict)
+        verdict = set_up(c, comm, size, own, again);
+    if (!c) {
+        c = &mpi_comm_lacking;
+    } else if (verdict) {
+        mpi_comm_empty(c);
+        *c = (struct mpi_comm){
+            .memory = c->memory, .verdict = verdict, .private_comm = MPI_COMM_NULL};
+    } else {
+        guard_spare(&c->guard, rails_even_use(c->topo)); /* as the user's topology says */
+        c->revocable = (struct revocable){.follows = comm,
+                                          .private_comm = c->private_comm,
+                                          .variants = &c->variants,
+                                          .verdict = &c->verdict};
+        revoke_follow(&c->revocable);
+    }
+    return c;
+}
+
+struct mpi_comm *mpi_comm_state(MPI_Comm comm)
+{
+    int again;
+
+    return make_state(new_state(), comm, REASON_NONE, &again);
+}
+
+/* Until the ranks have agreed, the attribute is a state that nobody looks at. So a rank that cannot
+   remember what they agree on tells the others before. */
+struct mpi_comm *mpi_comm_make(MPI_Comm comm)
+{
+    struct mpi_comm *c = new_state();
+    struct quiet quiet;
+    int again;
+
+    quiet_begin(&quiet, comm);
+    int kept = attribute_set(comm, mpi_process.keyval, c ? c : &mpi_comm_lacking);
+    make_state(c, comm, kept ? REASON_NONE : REASON_MEMORY, &again);
+    quiet_end(&quiet);
+    if (!kept && c)
+        mpi_comm_drop(c);
+    if (!kept || !c)
+        return &mpi_comm_lacking;
+    if (again) {
+        mpi.Comm_delete_attr(comm, mpi_process.keyval);
+        return NULL;
+    }
+    return c;
 }

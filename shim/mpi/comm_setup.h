@@ -10,16 +10,13 @@
 
 #include <mpi.h>
 
-#include "shim/mpi/process.h"
+#include "shim/mpi/comm.h"
 
-struct mpi_comm;
+/* Make the state. Collective over comm; every rank gets the same verdict. NULL, on all ranks: it
+   cannot be made now (numbering.h), but perhaps later. */
+struct mpi_comm *mpi_comm_make(MPI_Comm comm);
 
-/*
- * Fill in c's private communicator, topology, links and helpers. comm: of n ranks, none of them
- * foreign. own: REASON_NONE, or this rank's reason not to go on; c may be NULL then. *again:
- * a later try may end otherwise. Collective; all ranks get the same verdict. Members that were
- * filled in are freed with c, also after a verdict against it.
- */
-enum reason mpi_comm_setup(struct mpi_comm *c, MPI_Comm comm, int n, enum reason own, int *again);
+/* The same without an attribute of comm: the caller drops it (mpi_comm_drop). */
+struct mpi_comm *mpi_comm_state(MPI_Comm comm);
 
 #endif

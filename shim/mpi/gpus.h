@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The ranks' GPUs: which one a rank has, and whether the buffers of a call lie on them. Some
- * algorithms serve such calls better. Ranks tell their GPUs when a communicator is first seen. A
- * program may choose its GPU later, so they tell them a few more times, in calls ever further
- * apart. The second question takes a message in each call. It is asked only if every rank of the
- * communicator has a GPU, an algorithm for device memory suits, and the call is so large that the
- * message costs nothing beside it. While the answers are no, fewer and fewer calls ask.
+ * The ranks' GPUs: which one a rank has. Ranks tell them when a communicator is first seen, and a
+ * few times later (gpus_agree.h).
  *
  * Thread rule: as struct mpi_comm.
  */
@@ -16,9 +12,6 @@
 #include <stdint.h>
 
 #include "config/topo.h"
-
-struct mpi_call;
-struct mpi_comm;
 
 struct gpus {
     int everywhere;          /* every rank has one, as all know */
@@ -31,11 +24,10 @@ struct gpus {
 /* This rank's GPU in a struct topo_report: that of the calling thread's context. */
 int32_t gpus_here(void);
 
-/* Every rank has said that it has one. */
-void gpus_everywhere(struct mpi_comm *c);
+/* The same of the device with that address on its bus; negative: none. */
+int32_t gpus_number(int64_t address);
 
-/* Collective over the communicator, where it is: say in call->request.memory whether the call's
-   buffers lie on every rank's device. Returns an MPI code. */
-int gpus_agree(struct mpi_comm *c, struct mpi_call *call);
+/* Every rank has said that it has one. */
+void gpus_everywhere(struct gpus *g, int nranks);
 
 #endif

@@ -18,6 +18,7 @@
 #include "shim/mpi/stored.h"
 #include "shim/mpi/launcher.h"
 #include "shim/mpi/threads.h"
+#include "shim/mpi/variants.h"
 #include "shim/mpi/wrappers.h"
 #include "transports/cuda_memory.h"
 #include "transports/host_memory.h"

@@ -5,6 +5,7 @@
 
 #include "shim/decide/choose.h"
 #include "shim/mpi/comm.h"
+#include "shim/mpi/comm_setup.h"
 #include "shim/mpi/freeing.h"
 #include "shim/mpi/inside.h"
 #include "shim/mpi/outlay.h"

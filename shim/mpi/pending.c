@@ -19,6 +19,7 @@
 #include "shim/decide/floats.h"
 #include "shim/decide/thread_own.h"
 #include "shim/mpi/adopt.h"
+#include "shim/mpi/comm_plans.h"
 #include "shim/mpi/inside.h"
 #include "shim/mpi/progress.h"
 #include "shim/mpi/quiet.h"
@@ -189,7 +190,7 @@ static int ask(struct pending *p, int *over, int *rc)
 {
     enum engine_state state = ENGINE_MOVED;
 
-    *rc = p->asking ? ask_step(p->comm, &state) : ask_begin(p->comm, lacks_now(p));
+    *rc = p->asking ? ask_step(&p->comm->ask, &state) : ask_begin(&p->comm->ask, lacks_now(p));
     p->asking = 1;
     *over = 0;
     if (!*rc && state != ENGINE_DONE)

@@ -6,6 +6,7 @@
 #include "shim/decide/rails_level.h"
 #include "shim/decide/say.h"
 #include "shim/mpi/calls.h"
+#include "shim/mpi/comm_plans.h"
 #include "shim/mpi/outlay.h"
 #include "shim/mpi/rails.h"
 #include "shim/mpi/rails_probe.h"

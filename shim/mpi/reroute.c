@@ -14,6 +14,7 @@
 #include "shim/decide/choose.h"
 #include "shim/decide/count.h"
 #include "shim/mpi/comm.h"
+#include "shim/mpi/gpus_agree.h"
 #include "shim/mpi/inside.h"
 #include "shim/mpi/mpi_gate.h"
 #include "shim/mpi/nonblocking.h"
@@ -24,6 +25,7 @@
 #include "shim/mpi/serve.h"
 #include "shim/mpi/slices.h"
 #include "shim/mpi/stored.h"
+#include "shim/mpi/variants.h"
 
 enum { MOST_SKEW = 7 }; /* of exchanges that the guard tells apart */
 

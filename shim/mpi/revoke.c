@@ -12,7 +12,6 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "shim/mpi/comm.h"
 #include "shim/mpi/progress.h"
 
 static int (*comm_revoke)(MPI_Comm comm);
@@ -20,7 +19,7 @@ static int (*comm_is_revoked)(MPI_Comm comm, int *flag);
 static const unsigned char *enabled; /* the library's: a bool, set in MPI_Init */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the list */
-static struct mpi_comm *followed;
+static struct revocable *followed;
 static int watching; /* the progress engine calls watch() */
 
 static void find(void *libmpi, const char *name, void *to)
@@ -49,14 +48,14 @@ static void revoke(MPI_Comm comm)
 }
 
 /* Under the lock. Channels follow the private communicator that they were made on. */
-static void revoke_private(struct mpi_comm *c)
+static void revoke_private(struct revocable *r)
 {
-    if (c->revoked)
+    if (r->revoked)
         return;
-    c->revoked = 1;
-    revoke(c->private_comm);
-    for (int i = 0; i < c->variants.n; i++)
-        revoke(c->variants.made[i].comm);
+    r->revoked = 1;
+    revoke(r->private_comm);
+    for (int i = 0; i < r->variants->n; i++)
+        revoke(r->variants->made[i].comm);
 }
 
 /* In the progress engine. A thread that holds the lock may come here from inside the library. */
@@ -66,34 +65,33 @@ static int watch(void)
 
     if (!__atomic_load_n(&followed, __ATOMIC_RELAXED) || pthread_mutex_trylock(&lock) != 0)
         return 0;
-    for (struct mpi_comm *c = followed; c; c = c->next_followed)
-        if (!c->revoked && comm_is_revoked(c->follows, &flag) == MPI_SUCCESS && flag) {
-            revoke_private(c);
+    for (struct revocable *r = followed; r; r = r->next)
+        if (!r->revoked && comm_is_revoked(r->follows, &flag) == MPI_SUCCESS && flag) {
+            revoke_private(r);
             moved = 1;
         }
     pthread_mutex_unlock(&lock);
     return moved;
 }
 
-void revoke_follow(struct mpi_comm *c, MPI_Comm comm)
+void revoke_follow(struct revocable *r)
 {
     if (!is_possible())
         return;
     pthread_mutex_lock(&lock);
-    c->follows = comm;
-    c->next_followed = followed;
-    __atomic_store_n(&followed, c, __ATOMIC_RELAXED);
+    r->next = followed;
+    __atomic_store_n(&followed, r, __ATOMIC_RELAXED);
     if (!watching)
         watching = progress_watch(watch) == 0;
     pthread_mutex_unlock(&lock);
 }
 
-void revoke_unfollow(struct mpi_comm *c)
+void revoke_unfollow(struct revocable *r)
 {
     pthread_mutex_lock(&lock);
-    for (struct mpi_comm **at = &followed; *at; at = &(*at)->next_followed)
-        if (*at == c) {
-            __atomic_store_n(at, c->next_followed, __ATOMIC_RELAXED);
+    for (struct revocable **at = &followed; *at; at = &(*at)->next)
+        if (*at == r) {
+            __atomic_store_n(at, r->next, __ATOMIC_RELAXED);
             break;
         }
     pthread_mutex_unlock(&lock);
@@ -104,10 +102,10 @@ void revoke_failed(MPI_Comm private_comm)
     if (!is_possible())
         return;
     pthread_mutex_lock(&lock);
-    for (struct mpi_comm *c = followed; c; c = c->next_followed)
-        if (c->private_comm == private_comm) {
-            revoke_private(c);
-            c->verdict = REASON_FAILED;
+    for (struct revocable *r = followed; r; r = r->next)
+        if (r->private_comm == private_comm) {
+            revoke_private(r);
+            *r->verdict = REASON_FAILED;
         }
     pthread_mutex_unlock(&lock);
 }

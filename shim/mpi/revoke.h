@@ -11,14 +11,25 @@
 
 #include <mpi.h>
 
-struct mpi_comm;
+#include "shim/decide/reasons.h"
+#include "shim/mpi/variant_comms.h"
 
 /* Look for the functions of the library behind that handle of dlopen. Once, before MPI_Init. */
 void revoke_open(void *libmpi);
 
-/* From here on, until it ends, the communicators of c are revoked once comm is. Borrows both. */
-void revoke_follow(struct mpi_comm *c, MPI_Comm comm);
-void revoke_unfollow(struct mpi_comm *c); /* not followed is fine */
+/* A communicator of ours that is revoked with one of the program's. All is borrowed. */
+struct revocable {
+    MPI_Comm follows; /* once it is revoked, so are the next two */
+    MPI_Comm private_comm;
+    const struct variants *variants;
+    enum reason *verdict; /* of calls on it */
+    struct revocable *next;
+    int revoked;
+};
+
+/* From here on, until it ends, it follows. */
+void revoke_follow(struct revocable *r);
+void revoke_unfollow(struct revocable *r); /* not followed is fine */
 
 /* A transport has failed on that private communicator. Other ranks may wait for this one: none can
    wait on a revoked communicator, so all leave. Its calls run natively from here on. */

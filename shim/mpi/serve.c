@@ -9,12 +9,14 @@
 #include "shim/decide/count.h"
 #include "shim/decide/floats.h"
 #include "shim/decide/rail_count.h"
+#include "shim/mpi/comm_plans.h"
 #include "shim/mpi/library.h"
 #include "shim/mpi/inside.h"
 #include "shim/mpi/rails_follow.h"
 #include "shim/mpi/slices.h"
 #include "shim/mpi/staging.h"
 #include "shim/mpi/threads.h"
+#include "shim/mpi/variants.h"
 
 int serve_code(int rc)
 {

@@ -7,6 +7,7 @@
 #include "planners/flat.h"
 #include "shim/decide/floats.h"
 #include "shim/mpi/calls.h"
+#include "shim/mpi/comm_plans.h"
 #include "shim/mpi/ipc_window.h"
 
 int slicing_get(struct slicing *s, int i, struct slice *slice)

@@ -17,6 +17,7 @@
 #include "shim/decide/choose.h"
 #include "shim/decide/count.h"
 #include "shim/decide/floats.h"
+#include "shim/mpi/comm_plans.h"
 #include "shim/mpi/nonblocking.h"
 
 struct unsized {

@@ -169,11 +169,3 @@ int variants_run(struct mpi_comm *c, const struct plan_variant *v, struct mpi_ca
     call->native = native;
     return rc;
 }
-
-void variants_free(struct variants *v)
-{
-    for (int i = 0; i < v->n; i++)
-        if (v->made[i].comm != MPI_COMM_NULL)
-            mpi.Comm_free(&v->made[i].comm);
-    v->n = 0;
-}

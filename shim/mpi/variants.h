@@ -25,17 +25,6 @@
 struct mpi_comm;
 struct mpi_call;
 
-/* Private communicators of Open MPI's variants; one serves all collectives that have the same
-   number. COLLSHIM_ALGORITHM names one for each collective at most. Owned by the communicator's
-   state, all zero at first. */
-struct variants {
-    int n;
-    struct variant_comm {
-        const struct plan_variant *like; /* one of those that it serves */
-        MPI_Comm comm;                   /* MPI_COMM_NULL: it could not be made, on all ranks */
-    } made[COLL_COUNT];
-};
-
 /* When the library is known. libmpi: its dlopen handle. No MPI calls. */
 void variants_open(void *libmpi);
 
@@ -63,8 +52,6 @@ enum reason variants_prepare(struct mpi_comm *c, const struct plan_variant *v,
 /* The call; prepared. It has another communicator and function meanwhile. Returns an MPI code, of
    which no error handler has heard. */
 int variants_run(struct mpi_comm *c, const struct plan_variant *v, struct mpi_call *call);
-
-void variants_free(struct variants *v);
 
 /* How one library is told. */
 struct variant_way {
