@@ -19,25 +19,9 @@ struct adopted {
 
 static struct adopted *all, *complete; /* under the lock of pending.h */
 
-void adopt(MPI_Request *request, void **memory, int n)
-{
-    struct adopted *a = progress_exists() && n <= MOST ? calloc(1, sizeof *a) : NULL;
-
-    if (!a)
-        return;
-    a->inner = *request;
-    memcpy(a->memory, memory, (size_t)n * sizeof *memory);
-    if (grequest_open(&a->outer, request) != MPI_SUCCESS) {
-        free(a);
-        return;
-    }
-    pending_enter();
-    a->next = all;
-    all = a;
-    pending_leave();
-}
-
-int adopt_step(int *left)
+/* One look at each such request. Under the lock. Returns 1 if one was complete; *left: is there
+   another? */
+static int step(int *left)
 {
     int any = 0, done;
 
@@ -68,7 +52,8 @@ static struct adopted *take_complete(void)
     return a;
 }
 
-void adopt_end(void)
+/* What is left to do with those that were: the program's error handler may run there. */
+static void end(void)
 {
     struct adopted *a;
     int done;
@@ -81,4 +66,23 @@ void adopt_end(void)
         grequest_complete(a->outer, rc);
         free(a);
     }
+}
+
+void adopt(MPI_Request *request, void **memory, int n)
+{
+    struct adopted *a = progress_exists() && n <= MOST ? calloc(1, sizeof *a) : NULL;
+
+    if (!a)
+        return;
+    a->inner = *request;
+    memcpy(a->memory, memory, (size_t)n * sizeof *memory);
+    if (grequest_open(&a->outer, request) != MPI_SUCCESS) {
+        free(a);
+        return;
+    }
+    pending_enter();
+    pending_besides(step, end);
+    a->next = all;
+    all = a;
+    pending_leave();
 }

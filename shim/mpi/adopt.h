@@ -16,10 +16,4 @@
  */
 void adopt(MPI_Request *request, void **memory, int n);
 
-/* One look at each such request. Under the lock of pending.h. Returns 1 if one was complete; *left:
-   is there another? adopt_end, without the lock, does what is left to do with those that were: the
-   program's error handler may run there. */
-int adopt_step(int *left);
-void adopt_end(void);
-
 #endif

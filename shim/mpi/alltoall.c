@@ -8,6 +8,7 @@
 #include "shim/mpi/comm.h"
 #include "shim/decide/count.h"
 #include "shim/decide/floats.h"
+#include "shim/mpi/device.h"
 #include "shim/mpi/library.h"
 #include "shim/mpi/mpi_gate.h"
 #include "shim/mpi/nonblocking.h"
@@ -58,16 +59,16 @@ static int native_alltoall_bytes(const struct mpi_call *call)
         in = packed_side(call, &call->input, a->sendbuf, &room[1]);
     int ready = out && (in_place || in), rc = ready ? MPI_SUCCESS : MPI_ERR_NO_MEM;
     if (ready && in_place && room[0])
-        rc = layout_pack(&call->output, a->recvbuf, a->recvcount * a->size, out, call->comm);
+        rc = device_pack(&call->output, a->recvbuf, a->recvcount * a->size, out, call->comm);
     else if (ready && room[1])
-        rc = layout_pack(&call->input, a->sendbuf, a->sendcount * a->size, in, call->comm);
+        rc = device_pack(&call->input, a->sendbuf, a->sendcount * a->size, in, call->comm);
     int sent = !ready ? a->form.native(call)
                : in_place
                    ? mpi.Alltoall(MPI_IN_PLACE, 0, MPI_BYTE, out, block, MPI_BYTE, call->comm)
                    : mpi.Alltoall(in, block, MPI_BYTE, out, block, MPI_BYTE, call->comm);
     rc = rc ? rc : sent;
     if (rc == MPI_SUCCESS && ready && room[0])
-        rc = layout_unpack(&call->output, out, a->recvbuf, a->recvcount * a->size, call->comm);
+        rc = device_unpack(&call->output, out, a->recvbuf, a->recvcount * a->size, call->comm);
     host_memory_give(room[0]);
     host_memory_give(room[1]);
     return rc;

@@ -10,6 +10,7 @@
 #include "shim/mpi/comm.h"
 #include "shim/mpi/mpi_gate.h"
 #include "shim/mpi/alltoallv_matrix.h"
+#include "shim/mpi/nonblocking.h"
 #include "shim/mpi/unsized.h"
 
 /* Neighbours, and where their blocks lie. In place, nothing of the send side is significant. */
@@ -144,6 +145,7 @@ enum reason alltoallv_start(struct alltoallv_arguments *a, struct mpi_call *call
     if (why)
         return why;
     int lacks = keep_all(a, call, c, u, &own) != MPI_SUCCESS;
-    *rc = unsized_start(u, c, call, own.matrix, fill_told, lacks);
+    unsized_tells(u, own.matrix, fill_told);
+    *rc = nonblocking_start_unsized(c, call, u, lacks);
     return REASON_NONE;
 }

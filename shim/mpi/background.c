@@ -16,7 +16,7 @@
 #include "shim/decide/count.h"
 #include "shim/mpi/calls.h"
 #include "shim/mpi/comm_plans.h"
-#include "shim/mpi/slicing.h"
+#include "shim/mpi/slices.h"
 
 /* UCX sends such chunks over TCP without a handshake, which would need both helpers awake.
    Emulated, 100 Mbit/s: Allreduce of 4 MiB takes 349 ms by them, and 492 ms by the guard's first
@@ -126,7 +126,7 @@ int background_begin(struct background *b, const struct staging *staging, int fa
 
     if (!s->comm->team.ppg)
         return 0;
-    s->whole = (struct slices_buffers){
+    s->whole = (struct slicing_buffers){
         .input = staging->input, .output = staging->output, .failed = failed};
     s->failed = s->heard = 0;
     s->code = failed;

@@ -36,7 +36,7 @@ void background_stand_in(struct background *b, struct mpi_comm *c, const struct 
 int background_helpers(const struct background *b);
 
 /*
- * Begin, with the whole call's packed buffers in host memory; failed: of slices_buffers. Never
+ * Begin, with the whole call's packed buffers in host memory; failed: of slicing_buffers. Never
  * waits. Returns 0, on all ranks alike, if helpers were lost before: the rank carries the call.
  */
 int background_begin(struct background *b, const struct staging *s, int failed);

@@ -5,6 +5,7 @@
 #include "shim/mpi/comm.h"
 #include "shim/decide/count.h"
 #include "shim/decide/floats.h"
+#include "shim/mpi/device.h"
 #include "shim/mpi/library.h"
 #include "shim/mpi/mpi_gate.h"
 #include "shim/mpi/nonblocking.h"
@@ -41,13 +42,13 @@ static int native_bcast_bytes(const struct mpi_call *call)
     void *packed = host_memory_take(call->total);
     int rc = packed ? MPI_SUCCESS : MPI_ERR_NO_MEM;
     if (rc == MPI_SUCCESS && rank == a->root)
-        rc = layout_pack(&call->output, a->buffer, a->count, packed, call->comm);
+        rc = device_pack(&call->output, a->buffer, a->count, packed, call->comm);
     /* Without memory the rank takes part as it can: the others wait for it. */
     int sent =
         packed ? mpi.Bcast(packed, bytes, MPI_BYTE, a->root, call->comm) : a->form.native(call);
     rc = rc ? rc : sent;
     if (rc == MPI_SUCCESS && rank != a->root)
-        rc = layout_unpack(&call->output, packed, a->buffer, a->count, call->comm);
+        rc = device_unpack(&call->output, packed, a->buffer, a->count, call->comm);
     host_memory_give(packed);
     return rc;
 }

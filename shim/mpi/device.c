@@ -10,21 +10,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "shim/mpi/calls.h"
 #include "transports/host_memory.h"
-
-int layout_span_of(const struct layout *l, MPI_Count count, struct layout_span *span)
-{
-    MPI_Count lower, extent, last, end;
-
-    if (mpi.Type_get_true_extent_x(l->type, &lower, &extent) != MPI_SUCCESS ||
-        __builtin_mul_overflow(count - 1, l->extent, &last) ||
-        __builtin_add_overflow(last > 0 ? last : 0, lower + extent, &end))
-        return -1;
-    *span = (struct layout_span){.from = (MPI_Aint)(lower + (last < 0 ? last : 0)),
-                                 .to = (MPI_Aint)end};
-    return 0;
-}
 
 int device_holds(const struct layout *l, const void *user, MPI_Count count,
                  struct cuda_place *place)
@@ -53,8 +39,8 @@ static int find_span(const struct cuda_place *place, const struct layout *l, MPI
                                                                           : MPI_SUCCESS;
 }
 
-int device_pack(const struct cuda_place *place, const struct layout *l, const void *user,
-                MPI_Count count, void *packed, MPI_Comm comm)
+static int pack_from(const struct cuda_place *place, const struct layout *l, const void *user,
+                     MPI_Count count, void *packed, MPI_Comm comm)
 {
     struct layout_span span;
 
@@ -92,8 +78,8 @@ static size_t find_pieces(const char *image, const char *other, size_t bytes,
     return n;
 }
 
-int device_unpack(const struct cuda_place *place, const struct layout *l, const void *packed,
-                  void *user, MPI_Count count, MPI_Comm comm)
+static int unpack_to(const struct cuda_place *place, const struct layout *l, const void *packed,
+                     void *user, MPI_Count count, MPI_Comm comm)
 {
     enum { AT_ONCE = 256 };
     struct cuda_piece piece[AT_ONCE];
@@ -123,4 +109,22 @@ int device_unpack(const struct cuda_place *place, const struct layout *l, const 
     host_memory_give(image);
     host_memory_give(other);
     return rc;
+}
+
+int device_pack(const struct layout *l, const void *user, MPI_Count count, void *packed,
+                MPI_Comm comm)
+{
+    struct cuda_place place;
+
+    return device_holds(l, user, count, &place) ? pack_from(&place, l, user, count, packed, comm)
+                                                : layout_pack(l, user, count, packed, comm);
+}
+
+int device_unpack(const struct layout *l, const void *packed, void *user, MPI_Count count,
+                  MPI_Comm comm)
+{
+    struct cuda_place place;
+
+    return device_holds(l, user, count, &place) ? unpack_to(&place, l, packed, user, count, comm)
+                                                : layout_unpack(l, packed, user, count, comm);
 }

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "shim/mpi/calls.h"
-#include "shim/mpi/device.h"
 #include "shim/mpi/parts.h"
 
 enum { PIECE = 1 << 30 }; /* bytes that one MPI_Pack handles: its sizes are ints */
@@ -190,19 +189,24 @@ static int convert_all(const struct layout *l, char *user, MPI_Count count, char
 int layout_pack(const struct layout *l, const void *user, MPI_Count count, void *packed,
                 MPI_Comm comm)
 {
-    struct cuda_place place;
-
-    if (device_holds(l, user, count, &place))
-        return device_pack(&place, l, user, count, packed, comm);
     return convert_all(l, (char *)(uintptr_t)user, count, packed, comm, PACK);
 }
 
 int layout_unpack(const struct layout *l, const void *packed, void *user, MPI_Count count,
                   MPI_Comm comm)
 {
-    struct cuda_place place;
-
-    if (device_holds(l, user, count, &place))
-        return device_unpack(&place, l, packed, user, count, comm);
     return convert_all(l, user, count, (char *)(uintptr_t)packed, comm, UNPACK);
+}
+
+int layout_span_of(const struct layout *l, MPI_Count count, struct layout_span *span)
+{
+    MPI_Count lower, extent, last, end;
+
+    if (mpi.Type_get_true_extent_x(l->type, &lower, &extent) != MPI_SUCCESS ||
+        __builtin_mul_overflow(count - 1, l->extent, &last) ||
+        __builtin_add_overflow(last > 0 ? last : 0, lower + extent, &end))
+        return -1;
+    *span = (struct layout_span){.from = (MPI_Aint)(lower + (last < 0 ? last : 0)),
+                                 .to = (MPI_Aint)end};
+    return 0;
 }

@@ -35,7 +35,16 @@ static inline int layout_is_nowhere(const void *buffer, const struct layout *l, 
     return !buffer && bytes && l->dense;
 }
 
-/* Copy count elements between the application's buffer and packed bytes. Returns an MPI code. */
+/* From the first byte of count elements to behind the last, as distances from their address. */
+struct layout_span {
+    MPI_Aint from, to;
+};
+
+/* Returns 0, or -1 if the type cannot be asked or the distances are too large. count > 0. */
+int layout_span_of(const struct layout *l, MPI_Count count, struct layout_span *span);
+
+/* Copy count elements between the application's buffer, in host memory, and packed bytes (device.h:
+   anywhere). Returns an MPI code. */
 int layout_pack(const struct layout *l, const void *user, MPI_Count count, void *packed,
                 MPI_Comm comm);
 int layout_unpack(const struct layout *l, const void *packed, void *user, MPI_Count count,

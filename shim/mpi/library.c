@@ -158,9 +158,9 @@ static int bring_back(const struct image *m)
             continue;
         }
         char *packed = host_memory_take(bytes);
-        rc = packed ? layout_pack(&l, from, count, packed, MPI_COMM_SELF) : MPI_ERR_NO_MEM;
+        rc = packed ? device_pack(&l, from, count, packed, MPI_COMM_SELF) : MPI_ERR_NO_MEM;
         if (rc == MPI_SUCCESS)
-            rc = layout_unpack(&l, packed, to, count, MPI_COMM_SELF);
+            rc = device_unpack(&l, packed, to, count, MPI_COMM_SELF);
         host_memory_give(packed);
     }
     return rc;

@@ -122,6 +122,15 @@ int nonblocking_start(struct mpi_comm *c, const struct ready *ready, int asks, i
     return rc;
 }
 
+int nonblocking_start_unsized(struct mpi_comm *c, const struct mpi_call *call, struct unsized *u,
+                              int lacks)
+{
+    struct ready ready = {.call = *call, .ppg = 1};
+
+    ready.call.unsized = u;
+    return nonblocking_start(c, &ready, 1, lacks || !u);
+}
+
 /* Helpers that have not started yet are asked for in a blocking call. */
 static void want_team(struct mpi_comm *c, const struct mpi_call *call)
 {

@@ -30,6 +30,11 @@ struct mpi_outcome nonblocking_run(struct mpi_comm *c, const struct mpi_call *ca
  */
 int nonblocking_start(struct mpi_comm *c, const struct ready *ready, int asks, int lacks);
 
+/* The same of a call whose sizes only some ranks know: u, which tells them. lacks: this rank has no
+   memory for that; so it is where u is NULL. */
+int nonblocking_start_unsized(struct mpi_comm *c, const struct mpi_call *call, struct unsized *u,
+                              int lacks);
+
 /* When c is made: room for a start that lacks memory. Returns 0 or -ENOMEM. */
 int nonblocking_spare(struct mpi_comm *c);
 void nonblocking_drop_spare(struct mpi_comm *c); /* none is fine */

@@ -18,7 +18,6 @@
 
 #include "shim/decide/floats.h"
 #include "shim/decide/thread_own.h"
-#include "shim/mpi/adopt.h"
 #include "shim/mpi/comm_plans.h"
 #include "shim/mpi/inside.h"
 #include "shim/mpi/progress.h"
@@ -32,7 +31,9 @@ static struct mpi_comm *busy;           /* communicators with pending calls */
 static int polled;                      /* the library's progress engine calls poll() */
 static int kept_calls;                  /* that will be started again */
 static int nothing_to_do;               /* poll() need not look, while calls are kept */
-static int ending;                      /* the library is about to call no hook any more */
+static int (*step_besides)(int *left);
+static void (*end_besides)(void); /* read without the lock */
+static int ending;                /* the library is about to call no hook any more */
 
 static enum progress poll(void);
 
@@ -54,6 +55,20 @@ void pending_leave(void)
     if (!polled && !ending && progress_start(poll) == 0)
         __atomic_store_n(&polled, 1, __ATOMIC_RELAXED);
     leave();
+}
+
+void pending_besides(int (*step)(int *left), void (*end)(void))
+{
+    step_besides = step;
+    __atomic_store_n(&end_besides, end, __ATOMIC_RELAXED);
+}
+
+static void end_all(void)
+{
+    void (*end)(void) = __atomic_load_n(&end_besides, __ATOMIC_RELAXED);
+
+    if (end)
+        end();
 }
 
 static void close_staging(struct pending *p)
@@ -265,7 +280,7 @@ static int step(struct mpi_comm *c)
 static int step_all(int *over)
 {
     FLOATS_THEIRS;
-    int left, moved = adopt_step(&left);
+    int left = 0, moved = step_besides ? step_besides(&left) : 0;
 
     for (struct mpi_comm *c = busy, *next; c; c = next) {
         next = c->next_busy; /* c may leave the list */
@@ -295,7 +310,7 @@ static enum progress poll(void)
     if (over)
         __atomic_store_n(&polled, 0, __ATOMIC_RELAXED);
     leave();
-    adopt_end();
+    end_all();
     return over ? PROGRESS_OVER : moved ? PROGRESS_MADE : PROGRESS_NONE;
 }
 
@@ -435,7 +450,7 @@ static void advance_until_done(const struct mpi_comm *c)
         pending_enter();
         int moved = step_all(&over), done = c ? !c->pending : !busy;
         leave();
-        adopt_end();
+        end_all();
         if (done)
             return;
         idle = moved ? 0 : idle + 1;

@@ -100,4 +100,8 @@ void pending_last(void);
 void pending_enter(void);
 void pending_leave(void);
 
+/* That is this, one for the process; under the lock. step: one look, under the lock; returns 1 if
+   anything moved; *left: is anything left? end: without the lock, what is left to do behind it. */
+void pending_besides(int (*step)(int *left), void (*end)(void));
+
 #endif

@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "shim/mpi/device.h"
 #include "shim/mpi/layout.h"
 #include "shim/mpi/reduction.h"
 #include "transports/host_memory.h"
@@ -132,8 +133,8 @@ int reduction_equal(const struct reduction *r, const void *a, const void *b, siz
         return 0;
     /* Without the gaps that pair types have. */
     char *x = host_memory_take(bytes), *y = host_memory_take(bytes);
-    if (x && y && layout_pack(&packed, a, count, x, MPI_COMM_SELF) == MPI_SUCCESS &&
-        layout_pack(&packed, b, count, y, MPI_COMM_SELF) == MPI_SUCCESS)
+    if (x && y && device_pack(&packed, a, count, x, MPI_COMM_SELF) == MPI_SUCCESS &&
+        device_pack(&packed, b, count, y, MPI_COMM_SELF) == MPI_SUCCESS)
         equal = layout_equal(&packed, x, y, (size_t)(count * packed.size));
     host_memory_give(x);
     host_memory_give(y);

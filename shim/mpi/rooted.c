@@ -283,7 +283,8 @@ static int start_v(struct rooted *a, struct mpi_call *call, rooted_fill fill)
                                  (char *)call->room + (size_t)size * TOLD_EACH);
     }
     a->fill = fill;
-    int rc = unsized_start(u, c, call, t.sizes, fill_told, lacks);
+    unsized_tells(u, t.sizes, fill_told);
+    int rc = nonblocking_start_unsized(c, call, u, lacks);
     if (rc != MPI_SUCCESS)
         mpi.Comm_call_errhandler(a->comm, rc);
     return rc;

@@ -32,12 +32,12 @@ static int run_sliced(struct mpi_comm *c, const struct ready *ready, const struc
     const struct mpi_call *call = &ready->call;
     struct slices_result result;
     int rc = slices_run(c, call, ready->algorithm, ready->ppg,
-                        &(struct slices_buffers){.input = s->input,
-                                                 .output = s->output,
-                                                 .device = s->device,
-                                                 .gpu = s->gpu,
-                                                 .place = &s->place,
-                                                 .failed = failed},
+                        &(struct slicing_buffers){.input = s->input,
+                                                  .output = s->output,
+                                                  .device = s->device,
+                                                  .gpu = s->gpu,
+                                                  .place = &s->place,
+                                                  .failed = failed},
                         &result);
 
     *crossing = result.crossing;
@@ -88,12 +88,6 @@ struct engine_buffers serve_buffers(const struct ready *ready, const struct stag
                                    .failed = failed};
 }
 
-int serve_engine(struct engine *e, const struct engine_buffers *buffers)
-{
-    FLOATS_THEIRS;
-    return engine_run(e, buffers);
-}
-
 /* failed: what open_staging returned. crossing: the bytes moved to and from other nodes. */
 static int run_engine(struct mpi_comm *c, const struct ready *ready, const struct staging *s,
                       int failed, struct load_link *crossing)
@@ -111,7 +105,7 @@ static int run_engine(struct mpi_comm *c, const struct ready *ready, const struc
     struct engine_buffers buffers = serve_buffers(ready, s, failed);
     buffers.part_done = divided ? note_part : NULL;
     buffers.part_context = &parts;
-    int rc = serve_engine(ready->engine, &buffers);
+    int rc = staging_run(ready->engine, &buffers);
     if (hired)
         threads_rest(&c->links.shm);
     if (divided)

@@ -56,9 +56,6 @@ enum reason serve_prepare_all(struct mpi_comm *c, const struct mpi_call *call,
 struct staging;
 struct engine_buffers serve_buffers(const struct ready *ready, const struct staging *s, int failed);
 
-/* As engine_run, in the program's floating-point mode: it combines. */
-int serve_engine(struct engine *e, const struct engine_buffers *buffers);
-
 /* Run it as COLLSHIM_MODE says. rc: of serve_prepare, with which the call has failed, or 0. */
 struct mpi_outcome serve_in_mode(struct mpi_comm *c, const struct ready *ready, int rc);
 

@@ -11,8 +11,7 @@
 #include <sched.h>
 
 #include "shim/mpi/calls.h"
-#include "shim/mpi/serve.h"
-#include "shim/mpi/slicing.h"
+#include "shim/mpi/staging.h"
 #include "transports/host_memory.h"
 
 /* The blocking call, and the slice that the rank itself carries. */
@@ -75,7 +74,7 @@ static int run_plan(struct slicing *s, const struct slice *slice, const struct r
 {
     char *window = room->window;
 
-    return serve_engine(
+    return staging_run(
         slice->engine,
         &(struct engine_buffers){.input = window ? window + slice->window.input_at : NULL,
                                  .output = window ? window + slice->window.output_at : NULL,
@@ -202,7 +201,7 @@ static void hand_out_all(struct slicing *s)
 }
 
 int slices_run(struct mpi_comm *c, const struct mpi_call *call, const struct plan_algorithm *a,
-               int ppg, const struct slices_buffers *buffers, struct slices_result *result)
+               int ppg, const struct slicing_buffers *buffers, struct slices_result *result)
 {
     struct blocking b = {.slicing = {.comm = c,
                                      .call = call,

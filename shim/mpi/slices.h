@@ -10,8 +10,7 @@
 #ifndef COLLSHIM_SHIM_MPI_SLICES_H
 #define COLLSHIM_SHIM_MPI_SLICES_H
 
-#include "shim/mpi/comm.h"
-#include "shim/mpi/call.h"
+#include "shim/mpi/slicing.h"
 
 /* Can helpers carry this call at all? The same on all ranks. */
 int slices_possible(const struct mpi_call *call);
@@ -24,16 +23,6 @@ int slices_possible(const struct mpi_call *call);
 int slices_try(struct mpi_comm *c, const struct mpi_call *call, const struct plan_algorithm *a,
                int ppg);
 
-/* The whole call's packed buffers, as the request says, in host memory or on a device. failed: 0,
-   or the code with which the call has failed on this rank already; buffers may be NULL then. */
-struct slices_buffers {
-    char *input, *output;
-    struct device *device;          /* begun; NULL: host memory */
-    struct cuda_gpu *gpu;           /* whose that is */
-    const struct cuda_place *place; /* and where */
-    int failed;
-};
-
 struct slices_result {
     int redone;                /* a helper failed */
     int on_device;             /* helpers of this rank worked on its device */
@@ -45,6 +34,6 @@ struct slices_result {
  * costs time only; c->team is then given up on all ranks, and result->redone is 1.
  */
 int slices_run(struct mpi_comm *c, const struct mpi_call *call, const struct plan_algorithm *a,
-               int ppg, const struct slices_buffers *buffers, struct slices_result *result);
+               int ppg, const struct slicing_buffers *buffers, struct slices_result *result);
 
 #endif

@@ -8,7 +8,18 @@
 
 #include "planners/slices.h"
 #include "shim/helper/helpers.h"
-#include "shim/mpi/slices.h"
+#include "shim/mpi/call.h"
+#include "shim/mpi/comm.h"
+
+/* The whole call's packed buffers, as the request says, in host memory or on a device. failed: 0,
+   or the code with which the call has failed on this rank already; buffers may be NULL then. */
+struct slicing_buffers {
+    char *input, *output;
+    struct device *device;          /* begun; NULL: host memory */
+    struct cuda_gpu *gpu;           /* whose that is */
+    const struct cuda_place *place; /* and where */
+    int failed;
+};
 
 /* One call in slices. */
 struct slicing {
@@ -18,7 +29,7 @@ struct slicing {
     int n;   /* slices */
     int own; /* 1: slice 0 is the rank's, slice i its i-th helper's; 0: all are helpers' */
     size_t most_chunk; /* bytes of a chunk; 0: as the call has it */
-    struct slices_buffers whole;
+    struct slicing_buffers whole;
     char *lent[HELPERS_MAX + 1]; /* slices that lie on the device, by number; else NULL */
     int code;                    /* with which the call has failed on this rank, or 0 */
     int failed;                  /* a helper of this rank did, and the others have been told */

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <stdint.h>
 
+#include "shim/decide/floats.h"
 #include "shim/mpi/device.h"
 #include "transports/host_memory.h"
 
@@ -130,15 +131,15 @@ static int staging_fill(struct staging *s, const struct mpi_call *call, MPI_Comm
 
     for (int i = 0; rc == MPI_SUCCESS && own_input && i < call->ninputs; i++) {
         struct call_block b = call->inputs(call, i);
-        rc = layout_pack(call_block_layout(&b, &call->input), b.user, b.count, s->input + b.packed,
+        rc = device_pack(call_block_layout(&b, &call->input), b.user, b.count, s->input + b.packed,
                          comm);
     }
     if (own_input && !call->ninputs)
-        rc = layout_pack(&call->input, call->input_block.user, call->input_block.count, s->input,
+        rc = device_pack(&call->input, call->input_block.user, call->input_block.count, s->input,
                          comm);
     if (rc == MPI_SUCCESS && s->own_output && call->held_block != NO_BLOCK) {
         struct call_block own = call->output_block(call, call->held_block);
-        rc = layout_pack(&call->output, own.user, own.count, s->output + own.packed, comm);
+        rc = device_pack(&call->output, own.user, own.count, s->output + own.packed, comm);
     }
     return rc;
 }
@@ -272,7 +273,7 @@ int staging_deliver(const struct staging *s, const struct mpi_call *call, MPI_Co
         return rc;
     for (int i = 0; rc == MPI_SUCCESS && i < call->nblocks; i++) {
         struct call_block b = call->output_block(call, i);
-        rc = layout_unpack(call_block_layout(&b, &call->output), s->output + b.packed, b.user,
+        rc = device_unpack(call_block_layout(&b, &call->output), s->output + b.packed, b.user,
                            b.count, comm);
     }
     return rc;
@@ -302,7 +303,7 @@ int staging_verify(const struct staging *s, const struct mpi_call *call, const s
 
     for (int i = 0; rc == MPI_SUCCESS && i < call->nblocks; i++) {
         struct call_block b = call->output_block(call, i);
-        rc = layout_pack(call_block_layout(&b, &call->output), b.user, b.count, expected + b.packed,
+        rc = device_pack(call_block_layout(&b, &call->output), b.user, b.count, expected + b.packed,
                          c->private_comm);
     }
     if (rc == MPI_SUCCESS && s->device) {
@@ -316,4 +317,10 @@ int staging_verify(const struct staging *s, const struct mpi_call *call, const s
     host_memory_give(expected);
     host_memory_give(fetched);
     return equal;
+}
+
+int staging_run(struct engine *e, const struct engine_buffers *buffers)
+{
+    FLOATS_THEIRS;
+    return engine_run(e, buffers);
 }

@@ -47,4 +47,7 @@ int staging_deliver(const struct staging *s, const struct mpi_call *call, MPI_Co
  */
 int staging_verify(const struct staging *s, const struct mpi_call *call, const struct mpi_comm *c);
 
+/* As engine_run, in the program's floating-point mode: it combines. */
+int staging_run(struct engine *e, const struct engine_buffers *buffers);
+
 #endif

@@ -17,8 +17,8 @@
 #include "shim/decide/choose.h"
 #include "shim/decide/count.h"
 #include "shim/decide/floats.h"
+#include "shim/decide/gate.h"
 #include "shim/mpi/comm_plans.h"
-#include "shim/mpi/nonblocking.h"
 
 struct unsized {
     struct plan_candidate judged; /* algorithm NULL: as COLLSHIM_ALGORITHM or the profile says */
@@ -129,17 +129,12 @@ int unsized_keep(struct unsized *u, MPI_Datatype *type)
     return mpi.Type_commit(kept);
 }
 
-int unsized_start(struct unsized *u, struct mpi_comm *c, const struct mpi_call *call,
-                  uint64_t *told, unsized_fill fill, int lacks)
+void unsized_tells(struct unsized *u, uint64_t *told, unsized_fill fill)
 {
-    struct ready ready = {.call = *call, .ppg = 1};
-
-    ready.call.unsized = u;
-    if (u) {
-        u->told = told;
-        u->fill = fill;
-    }
-    return nonblocking_start(c, &ready, 1, lacks || !u);
+    if (!u)
+        return;
+    u->told = told;
+    u->fill = fill;
 }
 
 int unsized_reserve(struct unsized *u)

@@ -42,10 +42,9 @@ enum reason unsized_judge(struct mpi_comm *c, const struct mpi_call *call, int r
    code. */
 int unsized_keep(struct unsized *u, MPI_Datatype *type);
 
-/* Start the call. told, in call->room: all words, filled in with what this rank tells. lacks: it
-   has no memory for that, nor where u is NULL. Returns as nonblocking_start. */
-int unsized_start(struct unsized *u, struct mpi_comm *c, const struct mpi_call *call,
-                  uint64_t *told, unsized_fill fill, int lacks);
+/* Before its start (nonblocking_start_unsized). told, in call->room: all words, filled in with what
+   this rank tells; borrowed. u NULL is fine. */
+void unsized_tells(struct unsized *u, uint64_t *told, unsized_fill fill);
 
 /* In its turn: room for the telling in the transport. As engine_reserve. */
 int unsized_reserve(struct unsized *u);
