@@ -75,7 +75,7 @@ of  = $(patsubst %,$(B)/$(1)/%.o,$(basename $(2)))
 
 # A rank's side of its helpers: shim/helper/ for backends.
 HELPERS_SRC  := $(addprefix shim/helper/,helpers.c environment.c silence.c spawn.c mailbox.c)
-MPI_SRC   := $(wildcard shim/mpi/*.c) $(HELPERS_SRC) transports/mpi_p2p.c
+MPI_SRC   := $(wildcard shim/mpi/*/*.c) $(HELPERS_SRC) transports/mpi_p2p.c
 BENCH_SRC := $(wildcard bench/*.c) config/json.c config/text.c
 CORE_SRC  := $(wildcard config/*.c planners/*.c planners/*/*.c) \
              $(filter-out $(addprefix transports/,mpi_% cuda_% nccl_% ucx%),$(wildcard transports/*.c))
@@ -372,7 +372,7 @@ site:
 	@scripts/site $(B)/site
 
 # Style -------------------------------------------------------------------------------------
-C_FILES  = $(wildcard $(addsuffix /*.[ch],config planners planners/* transports scripts/* shim/* bench bench/* \
+C_FILES  = $(wildcard $(addsuffix /*.[ch],config planners planners/* transports scripts/* shim/* shim/mpi/* bench bench/* \
              test/* test/*/* docs/examples))
 # Shell scripts, and files that they read.
 SH_FILES = $(shell grep -rlE '^.!/.*sh$$|^. shellcheck shell=' .ci scripts bench test packaging)

@@ -43,7 +43,7 @@ persistent_edge() {
     want_right
     want_lines
     if [ "$what" = threads ] && [ "$library" = mpich5 ]; then
-        want_number allreduce .rerouted_nonblocking -eq 0 # shim/mpi/progress.c says why
+        want_number allreduce .rerouted_nonblocking -eq 0 # shim/mpi/api/progress.c says why
     else
         want_started
     fi

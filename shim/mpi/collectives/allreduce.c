@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * MPI_Allreduce, MPI_Reduce, MPI_Reduce_scatter, MPI_Reduce_scatter_block, MPI_Scan and MPI_Exscan.
+ * Elements keep the form they have in memory, gaps of pair types included: predefined types only
+ * (reduction.h).
+ */
+#include <stdint.h>
+
+#include "shim/mpi/comm/comm.h"
+#include "shim/decide/count.h"
+#include "shim/decide/floats.h"
+#include "shim/mpi/call/library.h"
+#include "shim/mpi/choose/mpi_gate.h"
+#include "shim/mpi/later/nonblocking.h"
+#include "shim/mpi/choose/pairs.h"
+#include "shim/mpi/call/refused.h"
+#include "shim/mpi/choose/reroute.h"
+#include "shim/mpi/api/vectors.h"
+#include "shim/mpi/api/wrappers.h"
+
+struct allreduce_arguments {
+    const void *sendbuf;
+    void *recvbuf;
+    MPI_Count count;      /* elements of the vector, or of each block */
+    struct counts counts; /* Reduce_scatter */
+    MPI_Datatype type;
+    MPI_Op op;
+    int root;
+    MPI_Comm comm;
+    struct call_form form;
+};
+
+static int all_to_all_buffers(const struct mpi_call *call, struct library_buffer *list)
+{
+    const struct allreduce_arguments *a = call->arguments;
+    struct library_buffer send = library_block(&a->sendbuf, a->count, a->type);
+    struct library_buffer receive = library_block(&a->recvbuf, a->count, a->type);
+
+    return library_buffers(list, &send, &receive);
+}
+
+static int reduce_buffers(const struct mpi_call *call, struct library_buffer *list)
+{
+    const struct allreduce_arguments *a = call->arguments;
+    struct library_buffer send = library_block(&a->sendbuf, a->count, a->type);
+    struct library_buffer receive = library_block(&a->recvbuf, a->count, a->type);
+    int root = library_is_root(a->comm, a->root), inter = a->root == MPI_ROOT;
+
+    return root < 0 ? 0 : library_buffers(list, inter ? NULL : &send, root ? &receive : NULL);
+}
+
+/* Rank 0 receives nothing; in place, its contribution is in the receive buffer. */
+static int exscan_buffers(const struct mpi_call *call, struct library_buffer *list)
+{
+    const struct allreduce_arguments *a = call->arguments;
+    struct library_buffer send = library_block(&a->sendbuf, a->count, a->type);
+    struct library_buffer receive = library_block(&a->recvbuf, a->count, a->type);
+    int rank;
+
+    if (mpi.Comm_rank(a->comm, &rank) != MPI_SUCCESS)
+        return 0;
+    return library_buffers(list, &send, rank || a->sendbuf == MPI_IN_PLACE ? &receive : NULL);
+}
+
+/* In place, the vector lies where otherwise only the own block is. */
+static int reduce_scatter_buffers(const struct mpi_call *call, struct library_buffer *list)
+{
+    const struct allreduce_arguments *a = call->arguments;
+    struct library_buffer send = library_block(&a->sendbuf, a->count, a->type);
+    struct library_buffer receive = library_block(&a->recvbuf, a->count, a->type);
+    int size, rank;
+
+    if (mpi.Comm_size(a->comm, &size) != MPI_SUCCESS || mpi.Comm_rank(a->comm, &rank))
+        return 0;
+    send.count = library_times(a->count, size);
+    if (call->collective == COLL_REDUCE_SCATTER) {
+        if (!counts_given(a->counts))
+            return 0;
+        send.count = 0;
+        for (int i = 0; i < size; i++)
+            send.count += counts_at(a->counts, i);
+        receive.count = counts_at(a->counts, rank);
+    }
+    if (a->sendbuf == MPI_IN_PLACE)
+        receive.count = send.count;
+    return library_buffers(list, &send, &receive);
+}
+
+/* The one block that the output is; its length is in own_bytes. */
+static struct call_block allreduce_output_block(const struct mpi_call *call, int i)
+{
+    const struct allreduce_arguments *a = call->arguments;
+
+    (void)i;
+    return (struct call_block){
+        .user = a->recvbuf,
+        .count = (MPI_Count)(plan_output_bytes(&call->request, call->request.rank) /
+                             call->request.grain)};
+}
+
+/*
+ * The verdict of this rank's arguments alone (refused.h), on a vector of that many elements, or on
+ * all blocks together. Types are predefined here. If counts differ, a rank without a block needs no
+ * receive buffer.
+ */
+static int allreduce_refused(const struct allreduce_arguments *a, enum plan_collective c,
+                             MPI_Count elements)
+{
+    int in_place = a->sendbuf == MPI_IN_PLACE, rank, receives = 1;
+    MPI_Count received = counts_given(a->counts) ? elements : a->count;
+
+    if (mpi.Comm_rank(a->comm, &rank) != MPI_SUCCESS)
+        return 1;
+    if (c == COLL_REDUCE) {
+        receives = rank == a->root;
+        if (in_place && !receives)
+            return 1;
+    } else if (c == COLL_EXSCAN) {
+        receives = rank || in_place;
+    } else if (c == COLL_REDUCE_SCATTER && !in_place) {
+        receives = counts_at(a->counts, rank) > 0;
+    }
+    if (!in_place && refused_block(c, REFUSED_SEND, a->sendbuf, elements, a->type))
+        return 1;
+    if (receives && refused_block(c, REFUSED_RECEIVE, a->recvbuf, received, a->type))
+        return 1;
+    /* Libraries look at Exscan's receive buffer on rank 0, too. */
+    return !in_place && (receives || c == COLL_EXSCAN) &&
+           refused_alias(c, a->sendbuf, a->recvbuf, 0, received, a->type);
+}
+
+/*
+ * The common path of all. elements: of the vector, or of all blocks together; -1: the library
+ * judges. Elements and handles are equal on all ranks. call: collective and native filled in.
+ * Returns what MPI returns.
+ */
+static int allreduce_run(const struct allreduce_arguments *a, struct mpi_call *call,
+                         MPI_Count elements)
+{
+    FLOATS_OURS;
+    enum reason why = mpi_process.verdict;
+    struct mpi_comm *c = NULL;
+    int size;
+
+    call->comm = a->comm;
+    call->arguments = a;
+    call->arguments_bytes = sizeof *a;
+    call->native = a->form.native;
+    call->nonblocking = a->form.request;
+    call->persistent = a->form.persistent;
+    if (!why)
+        why = a->comm == MPI_COMM_NULL || bytes_of(elements, a->type, &call->total) < 0
+                  ? REASON_ARGUMENTS
+                  : gate_size(call->total);
+    if (!why && !reduction_of(a->type, a->op, &call->reduction))
+        why = REASON_OPERATION;
+    if (!why)
+        why = gate_rounding(call->reduction.rounds);
+    if (!why && allreduce_refused(a, call->collective, elements))
+        why = REASON_ARGUMENTS;
+    if (!why && mpi.Comm_size(a->comm, &size) == MPI_SUCCESS)
+        c = mpi_gate_claimed(call, size, &why);
+    if (c)
+        why = mpi_gate_reduction(c, call);
+    if (why) {
+        if (!plan_is(call->collective, PLAN_ROOTED))
+            mpi_meet_if_small(call, why);
+        int rc = library_serves(call, why);
+        if (why == REASON_UNTRIED)
+            pairs_served(c, &call->reduction, rc);
+        return rc;
+    }
+
+    size_t extent = call->reduction.extent;
+    struct plan_request *q = &call->request;
+    int in_place = a->sendbuf == MPI_IN_PLACE;
+    int vector = call->collective == COLL_ALLREDUCE || plan_is_prefix(call->collective);
+    *q = (struct plan_request){.collective = call->collective,
+                               .topo = c->topo,
+                               .rank = c->rank,
+                               .root = a->root,
+                               .nbytes = (size_t)a->count * extent,
+                               .grain = extent,
+                               .in_place = in_place && vector};
+    if (counts_given(a->counts)) {
+        size_t *bytes;
+
+        nonblocking_room(c, call, &bytes, NULL);
+        for (int r = 0; r < c->size; r++)
+            bytes[r] = (size_t)counts_at(a->counts, r) * extent;
+        q->bytes = bytes;
+    }
+    call->total = (uint64_t)elements * extent;
+    call->combines = 1;
+    call->input = call->output = (struct layout){
+        .type = a->type, .size = (MPI_Count)extent, .extent = (MPI_Count)extent, .dense = 1};
+    /* A contribution in the receive buffer would be overwritten by the result too early. */
+    int takes_output = plan_in_place(q, c->rank);
+    call->nblocks = plan_output_bytes(q, c->rank) > 0;
+    call->stage_input = in_place && !takes_output && call->nblocks;
+    call->input_block =
+        (struct call_block){.user = in_place ? a->recvbuf : (char *)(uintptr_t)a->sendbuf,
+                            .count = (MPI_Count)(plan_input_bytes(q, c->rank) / extent)};
+    call->output_block = allreduce_output_block;
+    call->output_dense = 1;
+    call->held_block = takes_output ? 0 : NO_BLOCK;
+    return mpi_reroute(c, call).rc;
+}
+
+static int allreduce(const struct allreduce_arguments *a)
+{
+    struct mpi_call call = {.collective = COLL_ALLREDUCE, .buffers = all_to_all_buffers};
+
+    return allreduce_run(a, &call, a->count);
+}
+
+static int reduce(const struct allreduce_arguments *a)
+{
+    struct mpi_call call = {.collective = COLL_REDUCE, .buffers = reduce_buffers};
+    int size;
+
+    /* The library refuses a root that does not exist; on all ranks alike, as MPI requires. */
+    if (a->comm == MPI_COMM_NULL || mpi.Comm_size(a->comm, &size) != MPI_SUCCESS || a->root < 0 ||
+        a->root >= size)
+        return allreduce_run(a, &call, -1);
+    return allreduce_run(a, &call, a->count);
+}
+
+static int scan(const struct allreduce_arguments *a)
+{
+    struct mpi_call call = {.collective = COLL_SCAN, .buffers = all_to_all_buffers};
+
+    return allreduce_run(a, &call, a->count);
+}
+
+static int exscan(const struct allreduce_arguments *a)
+{
+    struct mpi_call call = {.collective = COLL_EXSCAN, .buffers = exscan_buffers};
+
+    return allreduce_run(a, &call, a->count);
+}
+
+static int reduce_scatter_block(const struct allreduce_arguments *a)
+{
+    struct mpi_call call = {.collective = COLL_REDUCE_SCATTER_BLOCK,
+                            .buffers = reduce_scatter_buffers};
+    MPI_Count elements;
+    int size;
+
+    if (a->comm == MPI_COMM_NULL || mpi.Comm_size(a->comm, &size) != MPI_SUCCESS || a->count < 0 ||
+        __builtin_mul_overflow(a->count, size, &elements))
+        return allreduce_run(a, &call, -1);
+    return allreduce_run(a, &call, elements);
+}
+
+static int reduce_scatter(const struct allreduce_arguments *a)
+{
+    struct mpi_call call = {.collective = COLL_REDUCE_SCATTER, .buffers = reduce_scatter_buffers};
+    uint64_t elements;
+    int size;
+
+    if (a->comm == MPI_COMM_NULL || mpi.Comm_size(a->comm, &size) != MPI_SUCCESS ||
+        vectors_sizes(a->counts, size, MPI_BYTE, NULL, NULL, &elements) < 0)
+        return allreduce_run(a, &call, -1);
+    return allreduce_run(a, &call, (MPI_Count)elements);
+}
+
+#define TEMPLATE "shim/mpi/collectives/allreduce_wraps.h"
+#include "shim/mpi/collectives/forms.h"
