@@ -141,7 +141,7 @@ help:
 	  'make sanitize   the GPU contract on the simulated driver, under sanitizers' \
 	  'make bench      the A/B suite on the emulated cluster' \
 	  'make site       the manual as web pages in $(B)/site (needs pandoc)' \
-	  'make lint       clang-tidy, cppcheck, shellcheck, spelling, wording, format' \
+	  'make lint       clang-tidy, cppcheck, shellcheck, spelling, wording, format, order of folders' \
 	  'make format     apply the format' \
 	  'make clean      remove $(B)/' \
 	  'Knobs, each with a comment at the top of the Makefile: CFLAGS LIBDIR SITE_DIR SANITIZE V MPICC_openmpi MPICC_mpich' \
@@ -387,6 +387,7 @@ lint:
 # Words that the dictionary of errors has and this tree means stand in words.txt.
 	@codespell -q 3 -I scripts/words.txt --skip './$(B),./.git,*.png,*.svg,./scripts/words.txt' .
 	@scripts/prose
+	@scripts/check-order
 	@cppcheck -q --error-exitcode=1 --inline-suppr --std=c11 -I. -DCOLLSHIM_VERSION='"x"' \
 	  --enable=warning,portability config planners transports shim
 	@clang-tidy -quiet --warnings-as-errors='*' $(LINT) -- $(LINT_FLAGS)
