@@ -28,7 +28,7 @@ struct mpi_calls {
 #include "shim/mpi/api/collectives.def"
 #undef COLLECTIVE
 
-/* From MPI 4.0; narrow.c's if the library has none. */
+/* From MPI 4.0; large_by_int.c's if the library has none. */
 #define COLLECTIVE(name, parameters, arguments) int(*name##_c) parameters;
 #include "shim/mpi/api/width_large.h"
 #include "shim/mpi/api/collectives.def"

@@ -56,8 +56,8 @@ struct mpi_call {
     MPI_Datatype *types; /* [ntypes] in room: owned too */
     int ntypes;
 
-    struct unsized
-        *unsized; /* owned by a nonblocking call whose sizes are not known yet; or NULL */
+    struct late_sizes
+        *late_sizes; /* owned by a nonblocking call whose sizes are not known yet; or NULL */
 
     /* The library's own function with the application's arguments, but on `comm` (called by
        library_call). The other tells which of the arguments are buffers: it fills in at most two

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "shim/mpi/api/calls.h"
-#include "shim/mpi/call/parts.h"
+#include "shim/mpi/call/type_parts.h"
 
 /* Bytes of a long double that hold a value. */
 #define LONG_DOUBLE_VALUED (LDBL_MANT_DIG == 64 ? 10 : sizeof(long double))

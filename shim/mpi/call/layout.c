@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "shim/mpi/api/calls.h"
-#include "shim/mpi/call/parts.h"
+#include "shim/mpi/call/type_parts.h"
 
 enum { PIECE = 1 << 30 }; /* bytes that one MPI_Pack handles: its sizes are ints */
 

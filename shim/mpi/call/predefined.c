@@ -7,7 +7,7 @@
  */
 #include "shim/mpi/call/predefined.h"
 
-#include "shim/mpi/call/parts.h"
+#include "shim/mpi/call/type_parts.h"
 #include "shim/mpi/api/process.h"
 
 /*

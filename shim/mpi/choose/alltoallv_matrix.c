@@ -13,7 +13,7 @@
 #include "shim/decide/gate.h"
 #include "shim/mpi/api/attribute.h"
 #include "shim/mpi/api/foreign.h"
-#include "shim/mpi/choose/mpi_gate.h"
+#include "shim/mpi/choose/gate.h"
 #include "shim/mpi/api/quiet.h"
 #include "shim/mpi/api/vectors.h"
 

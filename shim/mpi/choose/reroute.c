@@ -16,13 +16,13 @@
 #include "shim/mpi/comm/comm.h"
 #include "shim/mpi/run/gpus_agree.h"
 #include "shim/mpi/api/inside.h"
-#include "shim/mpi/choose/mpi_gate.h"
+#include "shim/mpi/choose/gate.h"
 #include "shim/mpi/later/nonblocking.h"
-#include "shim/mpi/choose/pairs.h"
+#include "shim/mpi/choose/reduction_pairs.h"
 #include "shim/mpi/later/pending.h"
 #include "shim/mpi/later/persistent.h"
 #include "shim/mpi/rails/rails_follow.h"
-#include "shim/mpi/run/serve.h"
+#include "shim/mpi/run/run.h"
 #include "shim/mpi/run/slices.h"
 #include "shim/mpi/comm/stored.h"
 #include "shim/mpi/run/variants.h"
@@ -93,11 +93,11 @@ static struct mpi_outcome run_first(struct mpi_comm *c, const struct mpi_call *c
     for (int i = 0; i < n; i++) {
         struct ready ready;
 
-        why = serve_prepare_all(c, call, &list[i], &ready, &rc);
+        why = run_prepare_all(c, call, &list[i], &ready, &rc);
         if (!why)
-            return serve_in_mode(c, &ready, rc);
+            return run_in_mode(c, &ready, rc);
     }
-    return serve_natively(call, why);
+    return run_natively(call, why);
 }
 
 static int agree_on_largest(void *context, double *value, int n)
@@ -176,7 +176,7 @@ static struct mpi_outcome run_contender(struct mpi_comm *c, struct guard_entry *
     if (timed || contender != GUARD_NATIVE)
         pending_drain(c); /* not in its time */
     if (contender != GUARD_NATIVE)
-        why = serve_prepare_all(c, call, &e->reroute[contender - 1], &ready, &rc);
+        why = run_prepare_all(c, call, &e->reroute[contender - 1], &ready, &rc);
     double start = !timed                                         ? 0
                    : contender != GUARD_NATIVE && call->begun > 0 ? call->begun
                                                                   : count_now();
@@ -186,7 +186,7 @@ static struct mpi_outcome run_contender(struct mpi_comm *c, struct guard_entry *
         if (why && contender != GUARD_NATIVE)
             guard_cannot(e, slot, why);
     }
-    o = why ? serve_natively(call, why) : serve_in_mode(c, &ready, rc);
+    o = why ? run_natively(call, why) : run_in_mode(c, &ready, rc);
     if (!timed || left_alone(&o))
         return o;
     if (!why || contender == GUARD_NATIVE)
@@ -210,7 +210,7 @@ static struct mpi_outcome run_guarded(struct mpi_comm *c, struct guard_entry *e,
         guard_begin(&c->guard, e, call->total, list, n);
         e->why = n ? REASON_NONE : choose_why_nothing(&call->request);
         if (!n)
-            return serve_natively(call, e->why);
+            return run_natively(call, e->why);
         if (stored_recall(c, e, call->collective, kind_of(c, call)) && c->rank == 0)
             tell_recalled(c, e, call);
     }
@@ -240,21 +240,21 @@ static struct mpi_outcome choose_and_run(struct mpi_comm *c, const struct mpi_ca
     const struct tuning_row *row = choose_row(&call->request, call->total);
 
     if (row && !row->algorithm)
-        return serve_natively(call, REASON_PROFILE);
+        return run_natively(call, REASON_PROFILE);
     if (!choose_is_guarded(call->collective))
         return run_first(c, call, row);
     struct guard_entry *e = guard_find(&c->guard, call->collective, kind_of(c, call), call->total);
     if (!e)
-        return serve_natively(call, REASON_FULL);
+        return run_natively(call, REASON_FULL);
     if (e->best == GUARD_NATIVE && guard_settled(e))
-        return serve_natively(call, e->why ? e->why : REASON_SLOWER);
+        return run_natively(call, e->why ? e->why : REASON_SLOWER);
     return run_guarded(c, e, call, row);
 }
 
 /* Is there anything that all ranks are to carry out together? REASON_NONE, or why not. */
 static enum reason compare(struct mpi_comm *c, const struct mpi_call *call)
 {
-    enum reason why = alike_asked() ? alike(c, call) : REASON_NONE;
+    enum reason why = calls_alike_asked() ? calls_alike(c, call) : REASON_NONE;
 
     return !why && !call->total ? REASON_EMPTY : why;
 }
@@ -329,7 +329,7 @@ struct mpi_outcome mpi_reroute(struct mpi_comm *c, const struct mpi_call *given)
 
     if (why) {
         mpi_call_drop(given);
-        return serve_natively(given, why);
+        return run_natively(given, why);
     }
     call.request.topo = c->topo;
     call.request.rank = c->rank;
@@ -338,8 +338,8 @@ struct mpi_outcome mpi_reroute(struct mpi_comm *c, const struct mpi_call *given)
     if (!call.nonblocking)
         catch_up(c, &call);
     rc = call.nonblocking ? MPI_SUCCESS : get_known(c, &call, &why);
-    o = rc                 ? serve_failed(rc)
-        : why              ? serve_natively(&call, why)
+    o = rc                 ? run_failed(rc)
+        : why              ? run_natively(&call, why)
         : call.nonblocking ? start(c, &call)
                            : choose_and_run(c, &call);
     if (!o.by_library) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What becomes of a call: first the gate (the same answer on every rank), then the plan, then the
- * engine.
+ * The decision about a call: first the gate (the same answer on every rank), then the plan, then
+ * the engine.
  */
 #ifndef COLLSHIM_SHIM_MPI_REROUTE_H
 #define COLLSHIM_SHIM_MPI_REROUTE_H

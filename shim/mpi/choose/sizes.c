@@ -17,7 +17,7 @@
 #include "shim/decide/thread_own.h"
 #include "shim/mpi/api/attribute.h"
 #include "shim/mpi/api/foreign.h"
-#include "shim/mpi/choose/mpi_gate.h"
+#include "shim/mpi/choose/gate.h"
 #include "shim/mpi/api/quiet.h"
 
 /* How many calls wait after the first vain question, the second ...: even a program of the smallest

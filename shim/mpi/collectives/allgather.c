@@ -9,7 +9,7 @@
 #include "shim/decide/count.h"
 #include "shim/decide/floats.h"
 #include "shim/mpi/call/library.h"
-#include "shim/mpi/choose/mpi_gate.h"
+#include "shim/mpi/choose/gate.h"
 #include "shim/mpi/later/nonblocking.h"
 #include "shim/mpi/call/refused.h"
 #include "shim/mpi/choose/reroute.h"

@@ -10,9 +10,9 @@
 #include "shim/decide/count.h"
 #include "shim/decide/floats.h"
 #include "shim/mpi/call/library.h"
-#include "shim/mpi/choose/mpi_gate.h"
+#include "shim/mpi/choose/gate.h"
 #include "shim/mpi/later/nonblocking.h"
-#include "shim/mpi/choose/pairs.h"
+#include "shim/mpi/choose/reduction_pairs.h"
 #include "shim/mpi/call/refused.h"
 #include "shim/mpi/choose/reroute.h"
 #include "shim/mpi/api/vectors.h"
@@ -167,7 +167,7 @@ static int allreduce_run(const struct allreduce_arguments *a, struct mpi_call *c
             mpi_meet_if_small(call, why);
         int rc = library_serves(call, why);
         if (why == REASON_UNTRIED)
-            pairs_served(c, &call->reduction, rc);
+            reduction_pairs_served(c, &call->reduction, rc);
         return rc;
     }
 

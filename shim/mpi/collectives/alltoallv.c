@@ -19,7 +19,7 @@
 #include "shim/mpi/collectives/grid.h"
 #include "shim/mpi/call/library.h"
 #include "shim/mpi/later/nonblocking.h"
-#include "shim/mpi/choose/mpi_gate.h"
+#include "shim/mpi/choose/gate.h"
 #include "shim/mpi/call/refused.h"
 #include "shim/mpi/choose/alltoallv_matrix.h"
 #include "shim/mpi/api/wrappers.h"

@@ -8,10 +8,10 @@
 
 #include "shim/mpi/collectives/alltoallv.h"
 #include "shim/mpi/comm/comm.h"
-#include "shim/mpi/choose/mpi_gate.h"
+#include "shim/mpi/choose/gate.h"
 #include "shim/mpi/choose/alltoallv_matrix.h"
 #include "shim/mpi/later/nonblocking.h"
-#include "shim/mpi/later/unsized.h"
+#include "shim/mpi/later/late_sizes.h"
 
 /* Neighbours, and where their blocks lie. In place, nothing of the send side is significant. */
 static void keep_blocks(struct side *s, int size, char **room)
@@ -83,7 +83,7 @@ int alltoallv_keep(struct alltoallv_arguments *a, struct mpi_call *call,
     return 1;
 }
 
-/* An unsized_fill. */
+/* An late_sizes_fill. */
 static int fill_told(struct mpi_comm *c, struct mpi_call *call, uint64_t *told)
 {
     struct alltoallv_arguments *a = (struct alltoallv_arguments *)(uintptr_t)call->arguments;
@@ -98,15 +98,15 @@ static int fill_told(struct mpi_comm *c, struct mpi_call *call, uint64_t *told)
 
 /* The type of all blocks, which the program may free. An odd side's are kept with its layouts.
    Returns an MPI code. */
-static int keep_type(struct unsized *u, struct side *s)
+static int keep_type(struct late_sizes *u, struct side *s)
 {
-    return s->odd ? MPI_SUCCESS : unsized_keep(u, &s->layout.type);
+    return s->odd ? MPI_SUCCESS : late_sizes_keep(u, &s->layout.type);
 }
 
 /* Own copies of all that the call goes by; this rank's row is in the matrix. Returns an MPI code.
  */
 static int keep_all(struct alltoallv_arguments *a, struct mpi_call *call, const struct mpi_comm *c,
-                    struct unsized *u, struct alltoallv_matrix *own)
+                    struct late_sizes *u, struct alltoallv_matrix *own)
 {
     size_t line = (size_t)a->size + MATRIX_EXTRA;
     enum reason wrong;
@@ -128,7 +128,7 @@ static int keep_all(struct alltoallv_arguments *a, struct mpi_call *call, const 
 
 enum reason alltoallv_start(struct alltoallv_arguments *a, struct mpi_call *call, int *rc)
 {
-    struct unsized *u = NULL;
+    struct late_sizes *u = NULL;
     struct matrix_call r = {0};
     struct alltoallv_matrix own = {0};
     struct mpi_comm *c = NULL;
@@ -140,12 +140,12 @@ enum reason alltoallv_start(struct alltoallv_arguments *a, struct mpi_call *call
     if (!why && a->send.peer && !a->single && !(c->rows && c->rows->single))
         why = REASON_UNJUDGED;
     if (!why)
-        why = unsized_judge(c, call, NO_ROOT, (size_t)a->size + MATRIX_EXTRA,
-                            matrix_balances(a->comm, a->collective), &u);
+        why = late_sizes_judge(c, call, NO_ROOT, (size_t)a->size + MATRIX_EXTRA,
+                               matrix_balances(a->comm, a->collective), &u);
     if (why)
         return why;
     int lacks = keep_all(a, call, c, u, &own) != MPI_SUCCESS;
-    unsized_tells(u, own.matrix, fill_told);
-    *rc = nonblocking_start_unsized(c, call, u, lacks);
+    late_sizes_tells(u, own.matrix, fill_told);
+    *rc = nonblocking_start_late(c, call, u, lacks);
     return REASON_NONE;
 }

@@ -11,4 +11,4 @@
     {                                                                                              \
         .native = NATIVE(FORM(Name, name))                                                         \
     }
-#define FORM_FINISH FINISH /* narrow.c */
+#define FORM_FINISH FINISH /* large_by_int.c */

@@ -11,4 +11,4 @@
     {                                                                                              \
         .native = NATIVE(FORM(Name, name)), .request = request                                     \
     }
-#define FORM_FINISH FINISH_STARTED /* narrow.c */
+#define FORM_FINISH FINISH_STARTED /* large_by_int.c */

@@ -11,4 +11,4 @@
     {                                                                                              \
         .native = NATIVE(FORM(Name, name)), .request = request, .info = info, .persistent = 1      \
     }
-#define FORM_FINISH FINISH_MADE /* narrow.c */
+#define FORM_FINISH FINISH_MADE /* large_by_int.c */

@@ -8,11 +8,11 @@
 #include "shim/decide/floats.h"
 #include "shim/mpi/comm/comm.h"
 #include "shim/mpi/call/library.h"
-#include "shim/mpi/choose/mpi_gate.h"
+#include "shim/mpi/choose/gate.h"
 #include "shim/mpi/later/nonblocking.h"
 #include "shim/mpi/call/refused.h"
 #include "shim/mpi/choose/sizes.h"
-#include "shim/mpi/later/unsized.h"
+#include "shim/mpi/later/late_sizes.h"
 
 struct call_block rooted_block(const struct mpi_call *call, const struct layout *layout, int i)
 {
@@ -219,7 +219,7 @@ static struct told told_in(void *room, int size)
     return (struct told){words, words + size, (size_t *)(words + 2 * size)};
 }
 
-/* An unsized_fill. */
+/* An late_sizes_fill. */
 static int fill_told(struct mpi_comm *c, struct mpi_call *call, uint64_t *sizes)
 {
     struct rooted *a = (struct rooted *)(uintptr_t)call->arguments;
@@ -252,26 +252,26 @@ static void tell_sizes(const struct rooted *a, int size, struct told *t)
 }
 
 /* Types that the application may free once the call has started. */
-static int keep_types(struct unsized *u, struct rooted *a, int rank)
+static int keep_types(struct late_sizes *u, struct rooted *a, int rank)
 {
-    int rc = rank == a->root ? unsized_keep(u, &a->all.type) : MPI_SUCCESS;
+    int rc = rank == a->root ? late_sizes_keep(u, &a->all.type) : MPI_SUCCESS;
 
     return rc == MPI_SUCCESS && a->own.buffer != MPI_IN_PLACE && a->own.count
-               ? unsized_keep(u, &a->own.type)
+               ? late_sizes_keep(u, &a->own.type)
                : rc;
 }
 
 /* A nonblocking call. */
 static int start_v(struct rooted *a, struct mpi_call *call, rooted_fill fill)
 {
-    struct unsized *u = NULL;
+    struct late_sizes *u = NULL;
     struct mpi_comm *c = NULL;
     int size, rank;
     enum reason why = mpi_gate_rooted(a->comm, a->root, call->collective, &size, &rank);
 
     if (!why && (c = mpi_gate_agreed(call, size, &why)))
-        why = unsized_judge(c, call, a->root, (size_t)size,
-                            !!(c->rerouted & 1u << call->collective), &u);
+        why = late_sizes_judge(c, call, a->root, (size_t)size,
+                               !!(c->rerouted & 1u << call->collective), &u);
     if (why)
         return library_serves(call, why);
     call->room = u ? malloc((size_t)size * (TOLD_EACH + VECTORS_EACH)) : NULL;
@@ -283,8 +283,8 @@ static int start_v(struct rooted *a, struct mpi_call *call, rooted_fill fill)
                                  (char *)call->room + (size_t)size * TOLD_EACH);
     }
     a->fill = fill;
-    unsized_tells(u, t.sizes, fill_told);
-    int rc = nonblocking_start_unsized(c, call, u, lacks);
+    late_sizes_tells(u, t.sizes, fill_told);
+    int rc = nonblocking_start_late(c, call, u, lacks);
     if (rc != MPI_SUCCESS)
         mpi.Comm_call_errhandler(a->comm, rc);
     return rc;

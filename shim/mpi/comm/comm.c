@@ -31,7 +31,6 @@ static void leave_place(const struct mpi_comm *c)
         __atomic_sub_fetch(&at_once, 1, __ATOMIC_RELAXED);
 }
 
-/* All that it owns. */
 void mpi_comm_empty(struct mpi_comm *c)
 {
     for (int i = 0; i < comm_parts_n; i++)

@@ -93,13 +93,13 @@ struct mpi_comm {
         wanted_pair; /* a nonblocking call's, to be agreed on in the next blocking one; */
     int wants_pair;  /* if so */
     int wants_team;  /* one would use helpers, which have not started */
-    /* The agreement on types and operations (pairs.h). */
+    /* The agreement on types and operations (reduction_pairs.h). */
     unsigned char pairs[REDUCTION_PAIRS];
 };
 
 /*
- * What others keep for each communicator, a row each (comm_parts.c): so the state knows none of
- * them. A function may be NULL.
+ * A part of each communicator's state that belongs to a room above: a row of comm_parts.c. So the
+ * state knows none of them. A function may be NULL.
  */
 struct comm_part {
     int (*open)(void);                 /* at MPI_Init: returns an MPI code */

@@ -11,7 +11,7 @@
 #include "shim/mpi/api/outlay.h"
 #include "shim/mpi/later/pending.h"
 #include "shim/mpi/run/slices.h"
-#include "shim/mpi/later/unsized.h"
+#include "shim/mpi/later/late_sizes.h"
 
 unsigned char nonblocking_looked_at[COLL_COUNT];
 
@@ -83,7 +83,7 @@ static int open_started(struct started *s, struct mpi_comm *c, const struct read
 
     if (rc != MPI_SUCCESS) {
         mpi_call_drop(&ready->call);
-        unsized_close(ready->call.unsized);
+        late_sizes_close(ready->call.late_sizes);
         return rc;
     }
     rc = pending_open(&s->pending, c, ready, 0, on_done);
@@ -106,14 +106,14 @@ int nonblocking_start(struct mpi_comm *c, const struct ready *ready, int asks, i
         rc = open_started(s, c, ready);
     } else {
         mpi_call_drop(&ready->call);
-        unsized_close(ready->call.unsized);
+        late_sizes_close(ready->call.late_sizes);
     }
     if (rc != MPI_SUCCESS) {
         free(s);
         s = get_spare(c);
         pending_stand_in(&s->pending, c, ready, s->spare, on_done);
         *ready->call.nonblocking = MPI_REQUEST_NULL;
-    } else if (!ready->call.unsized) {
+    } else if (!ready->call.late_sizes) {
         count_started(ready->call.collective, ready->algorithm, pending_processes(&s->pending),
                       ready->call.total);
     }
@@ -122,12 +122,12 @@ int nonblocking_start(struct mpi_comm *c, const struct ready *ready, int asks, i
     return rc;
 }
 
-int nonblocking_start_unsized(struct mpi_comm *c, const struct mpi_call *call, struct unsized *u,
-                              int lacks)
+int nonblocking_start_late(struct mpi_comm *c, const struct mpi_call *call, struct late_sizes *u,
+                           int lacks)
 {
     struct ready ready = {.call = *call, .ppg = 1};
 
-    ready.call.unsized = u;
+    ready.call.late_sizes = u;
     return nonblocking_start(c, &ready, 1, lacks || !u);
 }
 
@@ -140,7 +140,7 @@ static void want_team(struct mpi_comm *c, const struct mpi_call *call)
     __atomic_add_fetch(&outlay_wanted, 1, __ATOMIC_RELAXED);
 }
 
-/* As serve_prepare, by one process. Where helpers carry the call, this is what is done without
+/* As run_prepare, by one process. Where helpers carry the call, this is what is done without
    them. */
 static enum reason prepare_alone(struct mpi_comm *c, const struct mpi_call *call,
                                  const struct plan_candidate *r, struct ready *ready, int *rc)
@@ -148,7 +148,7 @@ static enum reason prepare_alone(struct mpi_comm *c, const struct mpi_call *call
     struct plan_candidate alone = *r;
 
     alone.ppg = 1;
-    return serve_prepare(c, call, &alone, ready, rc);
+    return run_prepare(c, call, &alone, ready, rc);
 }
 
 enum reason nonblocking_prepare(struct mpi_comm *c, const struct mpi_call *call,
@@ -182,10 +182,10 @@ struct mpi_outcome nonblocking_run(struct mpi_comm *c, const struct mpi_call *ca
         why = REASON_TURN;
     if (why) {
         mpi_call_drop(call);
-        return serve_natively(call, why);
+        return run_natively(call, why);
     }
     int lacks = rc || call->lacks_room;
-    return serve_failed(nonblocking_start(c, &ready, c->unagreed, lacks));
+    return run_failed(nonblocking_start(c, &ready, c->unagreed, lacks));
 }
 
 void *nonblocking_vectors(const struct mpi_comm *c, const struct mpi_call *call)

@@ -10,7 +10,7 @@
 #include "shim/decide/choose.h"
 #include "shim/decide/count.h"
 #include "shim/decide/gate.h"
-#include "shim/mpi/run/serve.h"
+#include "shim/mpi/run/run.h"
 #include "shim/mpi/api/vectors.h"
 
 /*
@@ -22,24 +22,24 @@ struct mpi_outcome nonblocking_run(struct mpi_comm *c, const struct mpi_call *ca
                                    const struct mpi_candidates *found);
 
 /*
- * Start a call that is ready, or that knows its sizes later (unsized.h). call.room and call.unsized
- * are the call's from here on. asks: in its turn the ranks ask each other whether one lacks memory,
- * and end the call on all of them if so. It is the same on all ranks. lacks: this one does already.
- * Returns an MPI code: of a start that has failed here, whose request is null. This rank takes part
- * all the same.
+ * Start a call that is ready, or that knows its sizes later (late_sizes.h). call.room and
+ * call.late_sizes are the call's from here on. asks: in its turn the ranks ask each other whether
+ * one lacks memory, and end the call on all of them if so. It is the same on all ranks. lacks: this
+ * one does already. Returns an MPI code: of a start that has failed here, whose request is null.
+ * This rank takes part all the same.
  */
 int nonblocking_start(struct mpi_comm *c, const struct ready *ready, int asks, int lacks);
 
 /* The same of a call whose sizes only some ranks know: u, which tells them. lacks: this rank has no
    memory for that; so it is where u is NULL. */
-int nonblocking_start_unsized(struct mpi_comm *c, const struct mpi_call *call, struct unsized *u,
-                              int lacks);
+int nonblocking_start_late(struct mpi_comm *c, const struct mpi_call *call, struct late_sizes *u,
+                           int lacks);
 
 /* When c is made: room for a start that lacks memory. Returns 0 or -ENOMEM. */
 int nonblocking_spare(struct mpi_comm *c);
 void nonblocking_drop_spare(struct mpi_comm *c); /* none is fine */
 
-/* As serve_prepare, by the first of the candidates that one process can carry by one schedule. */
+/* As run_prepare, by the first of the candidates that one process can carry by one schedule. */
 enum reason nonblocking_prepare(struct mpi_comm *c, const struct mpi_call *call,
                                 const struct mpi_candidates *found, struct ready *ready, int *rc);
 

@@ -104,7 +104,7 @@ static void stage(struct pending *p)
 /* This rank alone. */
 static int begin_alone(struct pending *p)
 {
-    struct engine_buffers buffers = serve_buffers(&p->ready, &p->staging, p->failed);
+    struct engine_buffers buffers = run_buffers(&p->ready, &p->staging, p->failed);
 
     p->carried = 0;
     int rc = engine_begin(p->ready.engine, &buffers);
@@ -143,12 +143,12 @@ static void take_out(struct pending *p)
 static void end(struct pending *p, int rc, int beside)
 {
     if (!rc && p->compares && beside == MPI_SUCCESS)
-        serve_compare(p->comm, &p->ready, &p->staging);
+        run_compare(p->comm, &p->ready, &p->staging);
     else if (!rc && !p->compares)
         rc = staging_deliver(&p->staging, &p->ready.call, p->comm->private_comm);
     if (!p->kept)
         pending_close(p);
-    p->code = beside ? beside : serve_code(rc);
+    p->code = beside ? beside : run_code(rc);
     take_out(p);
     p->done(p);
 }
@@ -169,20 +169,20 @@ static int step_background(struct pending *p, int *over, int *rc)
 /* One step towards the sizes, and the begin once they are known. Returns 1 if anything moved. */
 static int learn_sizes(struct pending *p, int *over, int *rc)
 {
-    struct unsized *u = p->ready.call.unsized;
+    struct late_sizes *u = p->ready.call.late_sizes;
     enum engine_state state = ENGINE_MOVED;
 
     if (p->begun)
-        *rc = unsized_step(u, &state);
+        *rc = late_sizes_step(u, &state);
     else
-        *rc = unsized_begin(u);
+        *rc = late_sizes_begin(u);
     p->begun = 1;
     *over = *rc != 0;
     if (*rc || state != ENGINE_DONE)
         return state != ENGINE_IDLE;
     p->sized = 1;
     p->begun = 0;
-    *rc = unsized_finish(u, p->comm, &p->ready, &p->plan);
+    *rc = late_sizes_finish(u, p->comm, &p->ready, &p->plan);
     p->lacks = p->asks = *rc == -ENOMEM;
     p->asks |= p->ready.plan != NULL;
     if (p->asks)
@@ -194,10 +194,10 @@ static int learn_sizes(struct pending *p, int *over, int *rc)
 /* Does a rank lack memory for what comes next? The transport is idle, so it can be given more. */
 static int lacks_now(struct pending *p)
 {
-    struct unsized *u = p->ready.call.unsized;
+    struct late_sizes *u = p->ready.call.late_sizes;
 
     return p->lacks ||
-           (u && !p->sized ? unsized_reserve(u) : engine_reserve(p->ready.engine)) == -ENOMEM;
+           (u && !p->sized ? late_sizes_reserve(u) : engine_reserve(p->ready.engine)) == -ENOMEM;
 }
 
 /* One step of the question. Returns 1 if anything moved. */
@@ -226,7 +226,7 @@ static int run(struct pending *p, int *over, int *rc)
     *rc = 0;
     if (p->asks && !(p->background && p->comm->team.ppg))
         return ask(p, over, rc);
-    if (p->ready.call.unsized && !p->sized)
+    if (p->ready.call.late_sizes && !p->sized)
         return learn_sizes(p, over, rc);
     if (begins) {
         p->begun = 1;
@@ -335,7 +335,7 @@ int pending_open(struct pending *p, struct mpi_comm *c, const struct ready *read
     if (rc == MPI_SUCCESS)
         rc = layout_keep(&p->ready.call.output, &p->type[1]);
     if (rc == MPI_SUCCESS)
-        rc = call->unsized ? rc : serve_code(background_open(c, &p->ready, &p->background));
+        rc = call->late_sizes ? rc : run_code(background_open(c, &p->ready, &p->background));
     if (rc != MPI_SUCCESS)
         pending_close(p);
     return rc;
@@ -356,8 +356,8 @@ void pending_stand_in(struct pending *p, struct mpi_comm *c, const struct ready 
     call->wrong = MPI_ERR_NO_MEM;
     call->ninputs = call->nblocks = call->ntypes = 0;
     call->arguments = call->room = NULL;
-    call->unsized = NULL;
-    if (background_possible(c, call) && !ready->call.unsized)
+    call->late_sizes = NULL;
+    if (background_possible(c, call) && !ready->call.late_sizes)
         p->background = background;
     if (p->background)
         background_stand_in(background, c, &p->ready);
@@ -387,8 +387,8 @@ void pending_close(struct pending *p)
             mpi.Type_free(&p->type[i]);
     if (!p->stands_in)
         background_close(p->background);
-    unsized_close(p->ready.call.unsized);
-    p->ready.call.unsized = NULL;
+    late_sizes_close(p->ready.call.late_sizes);
+    p->ready.call.late_sizes = NULL;
     mpi_plan_release(p->plan);
     free(p->arguments);
     mpi_call_drop(&p->ready.call);

@@ -15,9 +15,9 @@
 #include <stddef.h>
 
 #include "shim/mpi/run/background.h"
-#include "shim/mpi/run/serve.h"
+#include "shim/mpi/run/run.h"
 #include "shim/mpi/run/staging.h"
-#include "shim/mpi/later/unsized.h"
+#include "shim/mpi/later/late_sizes.h"
 
 /* A call, to be started once, or again whenever it is done. Owned by the caller; between a start
    and done() it must not move, nor may the application's buffers and vectors. */
@@ -34,20 +34,20 @@ struct pending {
     MPI_Request beside;   /* owned: COLLSHIM_MODE=verify: the library's call, for the application */
     int compares;         /* there is, or was, one */
     int kept;             /* it will be started again: staging stays open */
-    int sized;            /* the sizes are known, of a call that is started without (unsized.h) */
-    int lacks;            /* this rank has no memory for it */
-    int stands_in;        /* by memory that was set aside */
-    int asks, asking;     /* the ranks ask each other first whether one lacks it; they are at it */
-    int begun, opened;    /* the engine or the helpers; the staging */
-    int carried;          /* helpers are at work */
-    int through, result;  /* the engine is, with this code */
-    int failed;           /* its code, or an MPI code with which the call runs without data */
-    int code;             /* an MPI code, once it is done */
+    int sized;           /* the sizes are known, of a call that is started without (late_sizes.h) */
+    int lacks;           /* this rank has no memory for it */
+    int stands_in;       /* by memory that was set aside */
+    int asks, asking;    /* the ranks ask each other first whether one lacks it; they are at it */
+    int begun, opened;   /* the engine or the helpers; the staging */
+    int carried;         /* helpers are at work */
+    int through, result; /* the engine is, with this code */
+    int failed;          /* its code, or an MPI code with which the call runs without data */
+    int code;            /* an MPI code, once it is done */
     void (*done)(struct pending *p);
 };
 
 /*
- * Get a call ready. ready: of serve_prepare, one process and no variant; call.arguments_bytes of
+ * Get a call ready. ready: of run_prepare, one process and no variant; call.arguments_bytes of
  * arguments are copied, and call.room and types become p's. Sends nothing. Returns an MPI code; on
  * an error nothing is owned, but those are freed.
  */
@@ -101,7 +101,7 @@ void pending_enter(void);
 void pending_leave(void);
 
 /* That is this, one for the process; under the lock. step: one look, under the lock; returns 1 if
-   anything moved; *left: is anything left? end: without the lock, what is left to do behind it. */
+   anything moved; *left: is anything left? end: behind it, without the lock. */
 void pending_besides(int (*step)(int *left), void (*end)(void));
 
 #endif

@@ -288,7 +288,7 @@ struct mpi_outcome persistent_run(struct mpi_comm *c, struct mpi_call *call,
         mpi_call_drop(call);
     else
         why = make_on_channel(c, call, found);
-    return why ? serve_natively(call, why) : (struct mpi_outcome){.rc = MPI_SUCCESS};
+    return why ? run_natively(call, why) : (struct mpi_outcome){.rc = MPI_SUCCESS};
 }
 
 /* The library has started the receive. Its handle may be another one then. */

@@ -17,7 +17,7 @@
 #ifndef COLLSHIM_SHIM_MPI_PERSISTENT_H
 #define COLLSHIM_SHIM_MPI_PERSISTENT_H
 
-#include "shim/mpi/run/serve.h"
+#include "shim/mpi/run/run.h"
 
 /* Make the request, or let the library make it: as for nonblocking_run. Collective; waits. */
 struct mpi_outcome persistent_run(struct mpi_comm *c, struct mpi_call *call,

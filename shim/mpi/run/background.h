@@ -11,7 +11,7 @@
 #ifndef COLLSHIM_SHIM_MPI_BACKGROUND_H
 #define COLLSHIM_SHIM_MPI_BACKGROUND_H
 
-#include "shim/mpi/run/serve.h"
+#include "shim/mpi/run/run.h"
 #include "shim/mpi/run/staging.h"
 
 struct background;

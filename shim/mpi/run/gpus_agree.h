@@ -2,8 +2,8 @@
 /*
  * Do the buffers of a call lie on the ranks' GPUs? Some algorithms serve such calls better. A
  * program may choose its GPU after a communicator was first seen. So ranks tell their GPUs a few
- * more times, in calls ever further apart. Where the buffers lie takes a message in each call. It
- * is asked only if every rank of the communicator has a GPU, an algorithm for device memory suits,
+ * more times, in calls ever further apart. The question takes a message in each call. It is
+ * asked only if every rank of the communicator has a GPU, an algorithm for device memory suits,
  * and the call is so large that the message costs nothing beside it. While the answers are no,
  * fewer and fewer calls ask.
  *

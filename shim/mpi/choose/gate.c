@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "shim/mpi/choose/mpi_gate.h"
+#include "shim/mpi/choose/gate.h"
 
 #include <stdint.h>
 
@@ -9,7 +9,7 @@
 #include "shim/mpi/api/freeing.h"
 #include "shim/mpi/api/inside.h"
 #include "shim/mpi/api/outlay.h"
-#include "shim/mpi/choose/pairs.h"
+#include "shim/mpi/choose/reduction_pairs.h"
 #include "shim/mpi/later/pending.h"
 
 static enum reason gate_here(enum plan_collective collective)
@@ -156,7 +156,7 @@ void mpi_meet_where_wanted(const struct mpi_call *call)
     } else if (c->wants_pair) {
         c->wants_pair = 0;
         __atomic_sub_fetch(&outlay_wanted, 1, __ATOMIC_RELAXED);
-        pairs_agree(c, &c->wanted_pair);
+        reduction_pairs_agree(c, &c->wanted_pair);
     } else if (c->wants_team) {
         mpi_join_team(c, call->collective);
     }
@@ -183,16 +183,17 @@ enum reason mpi_gate_reduction(struct mpi_comm *c, struct mpi_call *call)
 {
     /* A blocking call tries out a reduction that has no kernel of ours. */
     if (call->nonblocking && (!call->persistent || !call->reduction.kernel)) {
-        enum reason known = pairs_known(c, &call->reduction);
+        enum reason known = reduction_pairs_known(c, &call->reduction);
 
         if (known == REASON_AGREE)
             want_pair(c, call);
         return known;
     }
     mpi_enter();
-    enum reason why = alike_asked() && !call->nonblocking ? alike_in_pair(c, call) : REASON_NONE;
+    enum reason why =
+        calls_alike_asked() && !call->nonblocking ? calls_alike_in_pair(c, call) : REASON_NONE;
     if (!why)
-        why = pairs_agree(c, &call->reduction);
+        why = reduction_pairs_agree(c, &call->reduction);
     mpi_leave();
     return why;
 }

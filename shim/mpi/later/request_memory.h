@@ -4,8 +4,8 @@
  *
  * Thread rule: any thread.
  */
-#ifndef COLLSHIM_SHIM_MPI_ADOPT_H
-#define COLLSHIM_SHIM_MPI_ADOPT_H
+#ifndef COLLSHIM_SHIM_MPI_REQUEST_MEMORY_H
+#define COLLSHIM_SHIM_MPI_REQUEST_MEMORY_H
 
 #include <mpi.h>
 
@@ -14,6 +14,6 @@
  * is freed then. Where the library has no hook (progress.h), or no memory is left, the request
  * stays what it is and the memory stays for ever. n is at most 4.
  */
-void adopt(MPI_Request *request, void **memory, int n);
+void request_memory_keep(MPI_Request *request, void **memory, int n);
 
 #endif

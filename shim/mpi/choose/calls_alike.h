@@ -6,13 +6,13 @@
  * rerouted that can be, small ones too (COLLSHIM_MIN_BYTES=0). Tests may leave it out:
  * COLLSHIM_TEST_COMPARE_SIZES=0.
  */
-#ifndef COLLSHIM_SHIM_MPI_ALIKE_H
-#define COLLSHIM_SHIM_MPI_ALIKE_H
+#ifndef COLLSHIM_SHIM_MPI_CALLS_ALIKE_H
+#define COLLSHIM_SHIM_MPI_CALLS_ALIKE_H
 
 #include "shim/mpi/api/process.h"
 
 /* Are calls compared? The same on all ranks. */
-static inline int alike_asked(void)
+static inline int calls_alike_asked(void)
 {
     return !settings.cfg.min_bytes && settings.cfg.test_compare_sizes;
 }
@@ -24,10 +24,10 @@ static inline int alike_asked(void)
  */
 struct mpi_call;
 struct mpi_comm;
-enum reason alike(struct mpi_comm *c, const struct mpi_call *call);
+enum reason calls_alike(struct mpi_comm *c, const struct mpi_call *call);
 
-/* The same of their types and operations, before the ranks agree on these (pairs.h): a rank that
-   knows its pair would not be asked by one that does not. */
-enum reason alike_in_pair(struct mpi_comm *c, const struct mpi_call *call);
+/* The same of their types and operations, before the ranks agree on these (reduction_pairs.h): a
+   rank that knows its pair would not be asked by one that does not. */
+enum reason calls_alike_in_pair(struct mpi_comm *c, const struct mpi_call *call);
 
 #endif

@@ -6,7 +6,7 @@
  * Rejected: the guard's verdict once the sizes are known. Ranks are there at different times, and
  * blocking calls change it.
  */
-#include "shim/mpi/later/unsized.h"
+#include "shim/mpi/later/late_sizes.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@
 #include "shim/decide/gate.h"
 #include "shim/mpi/comm/comm_plans.h"
 
-struct unsized {
+struct late_sizes {
     struct plan_candidate judged; /* algorithm NULL: as COLLSHIM_ALGORITHM or the profile says */
     MPI_Datatype type[2];         /* owned */
     int ntypes;
@@ -30,7 +30,7 @@ struct unsized {
     struct mpi_plan *held;
     uint64_t *told; /* borrowed */
     char *scratch;  /* owned */
-    unsized_fill fill;
+    late_sizes_fill fill;
 };
 
 /* Does the profile name an algorithm for such calls, of any size from COLLSHIM_MIN_BYTES on? */
@@ -70,7 +70,7 @@ static enum reason judge(struct mpi_comm *c, const struct mpi_call *call, int fa
     return REASON_NONE;
 }
 
-static int open_telling(struct unsized *u, struct mpi_comm *c, int root, size_t words)
+static int open_telling(struct late_sizes *u, struct mpi_comm *c, int root, size_t words)
 {
     struct plan_request *q = &u->telling;
     struct load_link crossing;
@@ -92,12 +92,12 @@ static int open_telling(struct unsized *u, struct mpi_comm *c, int root, size_t 
     return u->scratch ? 0 : -ENOMEM;
 }
 
-enum reason unsized_judge(struct mpi_comm *c, const struct mpi_call *call, int root, size_t words,
-                          int favoured, struct unsized **u_p)
+enum reason late_sizes_judge(struct mpi_comm *c, const struct mpi_call *call, int root,
+                             size_t words, int favoured, struct late_sizes **u_p)
 {
     struct plan_candidate judged = {0};
     enum reason why = judge(c, call, favoured, &judged);
-    struct unsized *u;
+    struct late_sizes *u;
     int rc = -ENOMEM;
 
     if (!why && choose_way(&c->turn) == CHOOSE_NATIVE)
@@ -110,14 +110,14 @@ enum reason unsized_judge(struct mpi_comm *c, const struct mpi_call *call, int r
         rc = open_telling(u, c, root, words);
     }
     if (rc) {
-        unsized_close(u);
+        late_sizes_close(u);
         u = NULL;
     }
     *u_p = u;
     return rc == -ENOTSUP ? REASON_SHAPE : REASON_NONE;
 }
 
-int unsized_keep(struct unsized *u, MPI_Datatype *type)
+int late_sizes_keep(struct late_sizes *u, MPI_Datatype *type)
 {
     MPI_Datatype *kept = &u->type[u->ntypes];
     int rc = mpi.Type_contiguous(1, *type, kept);
@@ -129,7 +129,7 @@ int unsized_keep(struct unsized *u, MPI_Datatype *type)
     return mpi.Type_commit(kept);
 }
 
-void unsized_tells(struct unsized *u, uint64_t *told, unsized_fill fill)
+void late_sizes_tells(struct late_sizes *u, uint64_t *told, late_sizes_fill fill)
 {
     if (!u)
         return;
@@ -137,24 +137,24 @@ void unsized_tells(struct unsized *u, uint64_t *told, unsized_fill fill)
     u->fill = fill;
 }
 
-int unsized_reserve(struct unsized *u)
+int late_sizes_reserve(struct late_sizes *u)
 {
     return engine_reserve(u->engine);
 }
 
-int unsized_begin(struct unsized *u)
+int late_sizes_begin(struct late_sizes *u)
 {
     return engine_begin(u->engine,
                         &(struct engine_buffers){.output = u->told, .scratch = u->scratch});
 }
 
-int unsized_step(struct unsized *u, enum engine_state *state)
+int late_sizes_step(struct late_sizes *u, enum engine_state *state)
 {
     return engine_step(u->engine, state);
 }
 
 /* By what the call may run, the best first. The last one serves any shape. */
-static int find(const struct unsized *u, const struct plan_request *q, uint64_t total,
+static int find(const struct late_sizes *u, const struct plan_request *q, uint64_t total,
                 struct plan_candidate *list)
 {
     int n = 0;
@@ -198,8 +198,8 @@ static int plan_by(struct mpi_comm *c, struct ready *ready, const struct plan_ca
     return mpi_comm_own_plan(c, q, by->algorithm, plan, &ready->plan, &ready->engine);
 }
 
-int unsized_finish(struct unsized *u, struct mpi_comm *c, struct ready *ready,
-                   struct mpi_plan **plan)
+int late_sizes_finish(struct late_sizes *u, struct mpi_comm *c, struct ready *ready,
+                      struct mpi_plan **plan)
 {
     FLOATS_OURS;
     struct plan_candidate list[PLAN_CANDIDATES + 1];
@@ -228,7 +228,7 @@ int unsized_finish(struct unsized *u, struct mpi_comm *c, struct ready *ready,
     return rc;
 }
 
-void unsized_close(struct unsized *u)
+void late_sizes_close(struct late_sizes *u)
 {
     if (!u)
         return;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Template of narrow.c; its parameters: form_blocking.h and its kin. No include guard. */
+/* Template of large_by_int.c; its parameters: form_blocking.h and its kin. No include guard. */
 
 static int NARROW(FORM(Allgather, allgather))(const void *sendbuf, MPI_Count sendcount,
                                               MPI_Datatype sendtype, void *recvbuf,

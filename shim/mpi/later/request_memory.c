@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "shim/mpi/later/adopt.h"
+#include "shim/mpi/later/request_memory.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -52,7 +52,7 @@ static struct adopted *take_complete(void)
     return a;
 }
 
-/* What is left to do with those that were: the program's error handler may run there. */
+/* The end of those that were: the program's error handler may run there. */
 static void end(void)
 {
     struct adopted *a;
@@ -68,7 +68,7 @@ static void end(void)
     }
 }
 
-void adopt(MPI_Request *request, void **memory, int n)
+void request_memory_keep(MPI_Request *request, void **memory, int n)
 {
     struct adopted *a = progress_exists() && n <= MOST ? calloc(1, sizeof *a) : NULL;
 

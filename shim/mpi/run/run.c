@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "shim/mpi/run/serve.h"
+#include "shim/mpi/run/run.h"
 
 #include <errno.h>
 #include <string.h>
@@ -18,7 +18,7 @@
 #include "shim/mpi/run/threads.h"
 #include "shim/mpi/run/variants.h"
 
-int serve_code(int rc)
+int run_code(int rc)
 {
     return rc == -ENOMEM     ? MPI_ERR_NO_MEM
            : rc == -EMSGSIZE ? MPI_ERR_TRUNCATE
@@ -73,7 +73,7 @@ static int open_staging(struct staging *s, struct mpi_comm *c, const struct read
     return call->wrong ? call->wrong : staging_open(s, c, call, ready->plan, own_output);
 }
 
-struct engine_buffers serve_buffers(const struct ready *ready, const struct staging *s, int failed)
+struct engine_buffers run_buffers(const struct ready *ready, const struct staging *s, int failed)
 {
     const struct mpi_call *call = &ready->call;
 
@@ -102,7 +102,7 @@ static int run_engine(struct mpi_comm *c, const struct ready *ready, const struc
     int hired = ready->plan->host_bytes && s->device && threads_hire(&c->links.shm);
     if (divided)
         parts.start = count_now();
-    struct engine_buffers buffers = serve_buffers(ready, s, failed);
+    struct engine_buffers buffers = run_buffers(ready, s, failed);
     buffers.part_done = divided ? note_part : NULL;
     buffers.part_context = &parts;
     int rc = staging_run(ready->engine, &buffers);
@@ -138,7 +138,7 @@ static struct mpi_outcome run_plan(struct mpi_comm *c, const struct ready *ready
     count_carried(ready, &crossing, seconds);
     if (ready->ppg == 1)
         rails_note(c, call, ready->algorithm, seconds);
-    return serve_failed(serve_code(rc));
+    return run_failed(run_code(rc));
 }
 
 static struct mpi_outcome run_variant(struct mpi_comm *c, const struct ready *ready)
@@ -149,7 +149,7 @@ static struct mpi_outcome run_variant(struct mpi_comm *c, const struct ready *re
 
     count_rerouted(own.collective, &ready->variant->row, 1, own.total,
                    settings_want_report() ? count_now() - start : 0);
-    return serve_failed(rc);
+    return run_failed(rc);
 }
 
 static int call_for_program(const struct mpi_call *call)
@@ -161,7 +161,7 @@ static int call_for_program(const struct mpi_call *call)
 }
 
 /* No clock is read here, unless a report will tell the time. */
-struct mpi_outcome serve_natively(const struct mpi_call *call, enum reason why)
+struct mpi_outcome run_natively(const struct mpi_call *call, enum reason why)
 {
     double start = settings_want_report() ? count_now() : 0;
     struct mpi_outcome o = {.native = why == REASON_TRIAL || why == REASON_TURN ? REASON_NONE : why,
@@ -176,7 +176,7 @@ struct mpi_outcome serve_natively(const struct mpi_call *call, enum reason why)
     return o;
 }
 
-void serve_compare(struct mpi_comm *c, const struct ready *ready, const struct staging *s)
+void run_compare(struct mpi_comm *c, const struct ready *ready, const struct staging *s)
 {
     FLOATS_OURS;
     const struct mpi_call *call = &ready->call;
@@ -207,25 +207,25 @@ static struct mpi_outcome run_both(struct mpi_comm *c, const struct ready *ready
         call->decided(call, REASON_NONE);
     int rc = call_for_program(call);
     if (rc == MPI_SUCCESS && !ran)
-        serve_compare(c, ready, &s);
+        run_compare(c, ready, &s);
     staging_close(&s);
-    struct mpi_outcome o = serve_failed(rc == MPI_SUCCESS ? serve_code(ran) : rc);
+    struct mpi_outcome o = run_failed(rc == MPI_SUCCESS ? run_code(ran) : rc);
     if (rc != MPI_SUCCESS)
         o.unhandled = MPI_SUCCESS;
     o.by_library = 1;
     return o;
 }
 
-struct mpi_outcome serve_in_mode(struct mpi_comm *c, const struct ready *ready, int rc)
+struct mpi_outcome run_in_mode(struct mpi_comm *c, const struct ready *ready, int rc)
 {
     enum choose_way way = rc ? CHOOSE_REROUTED : choose_way(&c->turn);
 
-    return rc                                         ? serve_failed(serve_code(rc))
-           : way == CHOOSE_BOTH && ready->variant     ? serve_natively(&ready->call, REASON_CHOSEN)
+    return rc                                         ? run_failed(run_code(rc))
+           : way == CHOOSE_BOTH && ready->variant     ? run_natively(&ready->call, REASON_CHOSEN)
            : way == CHOOSE_BOTH                       ? run_both(c, ready)
            : way == CHOOSE_REROUTED && ready->variant ? run_variant(c, ready)
            : way == CHOOSE_REROUTED                   ? run_plan(c, ready)
-                                                      : serve_natively(&ready->call, REASON_TURN);
+                                                      : run_natively(&ready->call, REASON_TURN);
 }
 
 /* Can the candidate's recipe be built for this shape? Says why not once per collective. */
@@ -250,8 +250,8 @@ static int take_part(struct mpi_call *call)
     return 0;
 }
 
-enum reason serve_prepare(struct mpi_comm *c, const struct mpi_call *call,
-                          const struct plan_candidate *r, struct ready *ready, int *rc)
+enum reason run_prepare(struct mpi_comm *c, const struct mpi_call *call,
+                        const struct plan_candidate *r, struct ready *ready, int *rc)
 {
     struct plan_request *q = &ready->call.request;
 
@@ -281,13 +281,13 @@ enum reason serve_prepare(struct mpi_comm *c, const struct mpi_call *call,
     return *rc == -ENOTSUP ? REASON_SHAPE : REASON_NONE;
 }
 
-enum reason serve_prepare_all(struct mpi_comm *c, const struct mpi_call *call,
-                              const struct plan_candidate *r, struct ready *ready, int *rc)
+enum reason run_prepare_all(struct mpi_comm *c, const struct mpi_call *call,
+                            const struct plan_candidate *r, struct ready *ready, int *rc)
 {
-    enum reason why = serve_prepare(c, call, r, ready, rc);
+    enum reason why = run_prepare(c, call, r, ready, rc);
 
     if (*rc == -ENOMEM && c->unagreed && !c->limited) /* the others do not ask: once more */
-        why = serve_prepare(c, call, r, ready, rc);
+        why = run_prepare(c, call, r, ready, rc);
     if (!c->unagreed)
         return why;
     return mpi_comm_agree(c, *rc != -ENOMEM, rc) || *rc ? why : REASON_NOT_READY;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "shim/mpi/entry/narrow.h"
+#include "shim/mpi/entry/large_by_int.h"
 
-#include "shim/mpi/later/adopt.h"
-#include "shim/mpi/entry/narrowing.h"
+#include "shim/mpi/later/request_memory.h"
+#include "shim/mpi/entry/large_by_int_counts.h"
 #include "shim/mpi/collectives/neighbors.h"
 #include "shim/mpi/later/persistent.h"
 
@@ -28,7 +28,8 @@ static void keep_made(MPI_Request *request, void **memory, int n)
     persistent_keep(*request, memory, n);
 }
 
-#define FINISH_STARTED(w, call) finish_request(&(w), (w).code ? (w).code : (call), request, adopt)
+#define FINISH_STARTED(w, call)                                                                    \
+    finish_request(&(w), (w).code ? (w).code : (call), request, request_memory_keep)
 #define FINISH_MADE(w, call) finish_request(&(w), (w).code ? (w).code : (call), request, keep_made)
 
 #include "shim/mpi/api/width_int.h" /* LIBRARY */
@@ -36,11 +37,11 @@ static void keep_made(MPI_Request *request, void **memory, int n)
 #define NARROW(name) NARROW_(name)
 
 #include "shim/mpi/collectives/form_blocking.h"
-#include "shim/mpi/entry/narrow_forms.h"
+#include "shim/mpi/entry/large_by_int_forms.h"
 #include "shim/mpi/collectives/form_nonblocking.h"
-#include "shim/mpi/entry/narrow_forms.h"
+#include "shim/mpi/entry/large_by_int_forms.h"
 #include "shim/mpi/collectives/form_persistent.h"
-#include "shim/mpi/entry/narrow_forms.h"
+#include "shim/mpi/entry/large_by_int_forms.h"
 #include "shim/mpi/collectives/form_none.h"
 #include "shim/mpi/api/width_none.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Large counts on their way to ints: the helpers of narrow.c. */
-#ifndef COLLSHIM_SHIM_MPI_NARROWING_H
-#define COLLSHIM_SHIM_MPI_NARROWING_H
+/* Large counts on their way to ints: the helpers of large_by_int.c. */
+#ifndef COLLSHIM_SHIM_MPI_LARGE_BY_INT_COUNTS_H
+#define COLLSHIM_SHIM_MPI_LARGE_BY_INT_COUNTS_H
 
 #include <limits.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "shim/mpi/call/parts.h"
+#include "shim/mpi/call/type_parts.h"
 
 #include <stdlib.h>
 

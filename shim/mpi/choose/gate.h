@@ -3,13 +3,13 @@
  * May a call be rerouted at all? The answer comes before any byte moves, and is the same on all
  * ranks. Reasons say why not. Thread rule: the communicator's.
  */
-#ifndef COLLSHIM_SHIM_MPI_MPI_GATE_H
-#define COLLSHIM_SHIM_MPI_MPI_GATE_H
+#ifndef COLLSHIM_SHIM_MPI_GATE_H
+#define COLLSHIM_SHIM_MPI_GATE_H
 
 #include "shim/decide/call_site.h"
 #include "shim/decide/count.h"
 #include "shim/decide/gate.h"
-#include "shim/mpi/choose/alike.h"
+#include "shim/mpi/choose/calls_alike.h"
 #include "shim/mpi/api/outlay.h"
 #include "shim/mpi/call/call.h"
 #include "shim/mpi/api/vectors.h"
@@ -24,7 +24,7 @@ static inline enum reason gate_size(uint64_t total)
         return mpi_process.verdict;
     if (gate_bytes(total))
         return REASON_SMALL;
-    return total || alike_asked() ? REASON_NONE : REASON_EMPTY;
+    return total || calls_alike_asked() ? REASON_NONE : REASON_EMPTY;
 }
 
 /*
@@ -91,8 +91,8 @@ static inline void mpi_meet_if_small(const struct mpi_call *call, enum reason wh
 }
 
 /* The gate of a reduction, behind the others: may it be rerouted, and do kernels or the library
-   combine? Collective like pairs_agree, with the same result. A nonblocking one goes by an earlier
-   agreement. */
+   combine? Collective like reduction_pairs_agree, with the same result. A nonblocking one goes by
+   an earlier agreement. */
 enum reason mpi_gate_reduction(struct mpi_comm *c, struct mpi_call *call);
 
 /* Join the helpers if they are starting and are ready by now. Collective over the communicator. */

@@ -4,8 +4,8 @@
  * library's calls and rerouted ones take turns, and do kernels or the library combine in the
  * latter?
  */
-#ifndef COLLSHIM_SHIM_MPI_PAIRS_H
-#define COLLSHIM_SHIM_MPI_PAIRS_H
+#ifndef COLLSHIM_SHIM_MPI_REDUCTION_PAIRS_H
+#define COLLSHIM_SHIM_MPI_REDUCTION_PAIRS_H
 
 #include "shim/mpi/comm/comm.h"
 #include "shim/mpi/call/reduction.h"
@@ -13,14 +13,14 @@
 /*
  * Before a call is rerouted: set who combines (r->kernel). Collective over c in the first such call
  * of a pair whose arithmetic may differ. Returns REASON_NONE, REASON_ARITHMETIC, or REASON_UNTRIED:
- * then pairs_served is to be told how the library's own call went. The same on all ranks.
+ * then reduction_pairs_served is to be told how the library's own call went. The same on all ranks.
  */
-enum reason pairs_agree(struct mpi_comm *c, struct reduction *r);
+enum reason reduction_pairs_agree(struct mpi_comm *c, struct reduction *r);
 
 /* The same by what is agreed already. REASON_AGREE: nothing is. Local. */
-enum reason pairs_known(const struct mpi_comm *c, struct reduction *r);
+enum reason reduction_pairs_known(const struct mpi_comm *c, struct reduction *r);
 
 /* rc: what the library's call returned. */
-void pairs_served(struct mpi_comm *c, const struct reduction *r, int rc);
+void reduction_pairs_served(struct mpi_comm *c, const struct reduction *r, int rc);
 
 #endif

@@ -5,20 +5,20 @@
  *
  * Thread rule: the communicator's: one thread at a time.
  */
-#ifndef COLLSHIM_SHIM_MPI_SERVE_H
-#define COLLSHIM_SHIM_MPI_SERVE_H
+#ifndef COLLSHIM_SHIM_MPI_RUN_H
+#define COLLSHIM_SHIM_MPI_RUN_H
 
 #include "shim/mpi/comm/comm.h"
 #include "shim/mpi/call/call.h"
 
 /* An error of the rerouted call, or none. */
-static inline struct mpi_outcome serve_failed(int code)
+static inline struct mpi_outcome run_failed(int code)
 {
     return (struct mpi_outcome){.rc = code, .unhandled = code};
 }
 
 /* The MPI code of what an engine or its staging returned. */
-int serve_code(int rc);
+int run_code(int rc);
 
 /* A reroute that can run: its algorithm, plan and engine. Borrowed from the communicator. */
 struct ready {
@@ -43,27 +43,27 @@ struct mpi_candidates {
  * c->unagreed), or why it cannot serve this call, on all ranks alike. Asks no other rank, but for a
  * variant.
  */
-enum reason serve_prepare(struct mpi_comm *c, const struct mpi_call *call,
-                          const struct plan_candidate *r, struct ready *ready, int *rc);
+enum reason run_prepare(struct mpi_comm *c, const struct mpi_call *call,
+                        const struct plan_candidate *r, struct ready *ready, int *rc);
 
 /* The same for a blocking call: the ranks agree on what is new, so that it cannot fail on one of
    them alone. *rc: 0, or the transport's error code. */
-enum reason serve_prepare_all(struct mpi_comm *c, const struct mpi_call *call,
-                              const struct plan_candidate *r, struct ready *ready, int *rc);
+enum reason run_prepare_all(struct mpi_comm *c, const struct mpi_call *call,
+                            const struct plan_candidate *r, struct ready *ready, int *rc);
 
 /* The engine's view of a call that is ready. failed: the code with which the call has failed on
    this rank already, or 0. */
 struct staging;
-struct engine_buffers serve_buffers(const struct ready *ready, const struct staging *s, int failed);
+struct engine_buffers run_buffers(const struct ready *ready, const struct staging *s, int failed);
 
-/* Run it as COLLSHIM_MODE says. rc: of serve_prepare, with which the call has failed, or 0. */
-struct mpi_outcome serve_in_mode(struct mpi_comm *c, const struct ready *ready, int rc);
+/* Run it as COLLSHIM_MODE says. rc: of run_prepare, with which the call has failed, or 0. */
+struct mpi_outcome run_in_mode(struct mpi_comm *c, const struct ready *ready, int rc);
 
 /* COLLSHIM_MODE=verify: is the staged output the application's, which the library wrote? Counts,
    and tells if not. */
-void serve_compare(struct mpi_comm *c, const struct ready *ready, const struct staging *s);
+void run_compare(struct mpi_comm *c, const struct ready *ready, const struct staging *s);
 
 /* By the library, as it likes. */
-struct mpi_outcome serve_natively(const struct mpi_call *call, enum reason why);
+struct mpi_outcome run_natively(const struct mpi_call *call, enum reason why);
 
 #endif

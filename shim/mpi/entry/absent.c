@@ -6,7 +6,7 @@
  * Rejected: exporting the MPIX_ names too. Other libraries may define them with other arguments.
  * MPI Advance has had an MPIX_Alltoall_init with a communicator and a request of its own types.
  */
-#include "shim/mpi/entry/lacking.h"
+#include "shim/mpi/entry/absent.h"
 
 #include <dlfcn.h>
 #include <string.h>

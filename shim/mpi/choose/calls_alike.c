@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "shim/mpi/choose/alike.h"
+#include "shim/mpi/choose/calls_alike.h"
 
 #include <stdint.h>
 
@@ -38,7 +38,7 @@ static enum reason differ(struct mpi_comm *c)
     return c->verdict = REASON_ARGUMENTS;
 }
 
-enum reason alike(struct mpi_comm *c, const struct mpi_call *call)
+enum reason calls_alike(struct mpi_comm *c, const struct mpi_call *call)
 {
     uint64_t h = signature(call, c->size), all[3];
     uint64_t mine[3] = {h, ~h, call->wrong != MPI_SUCCESS};
@@ -50,7 +50,7 @@ enum reason alike(struct mpi_comm *c, const struct mpi_call *call)
     return all[0] == ~all[1] && !all[2] ? REASON_NONE : differ(c);
 }
 
-enum reason alike_in_pair(struct mpi_comm *c, const struct mpi_call *call)
+enum reason calls_alike_in_pair(struct mpi_comm *c, const struct mpi_call *call)
 {
     int pair = call->reduction.pair, mine[2] = {pair, -pair}, most[2];
 

@@ -3,8 +3,8 @@
  * A datatype taken apart: how it was made, and the blocks that an element consists of. No part
  * calls the error handler for a type that MPI knows. Local.
  */
-#ifndef COLLSHIM_SHIM_MPI_PARTS_H
-#define COLLSHIM_SHIM_MPI_PARTS_H
+#ifndef COLLSHIM_SHIM_MPI_TYPE_PARTS_H
+#define COLLSHIM_SHIM_MPI_TYPE_PARTS_H
 
 #include <mpi.h>
 

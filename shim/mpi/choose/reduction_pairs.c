@@ -12,7 +12,7 @@
  * where the type exists. Its first call on a communicator is the library's, as it would be without
  * us.
  */
-#include "shim/mpi/choose/pairs.h"
+#include "shim/mpi/choose/reduction_pairs.h"
 
 #include "shim/decide/arithmetic.h"
 #include "shim/mpi/api/calls.h"
@@ -75,7 +75,7 @@ static int is_plain(const struct reduction *r)
     return r->real && !r->index_bytes && r->kernel;
 }
 
-enum reason pairs_agree(struct mpi_comm *c, struct reduction *r)
+enum reason reduction_pairs_agree(struct mpi_comm *c, struct reduction *r)
 {
     unsigned char *state = &c->pairs[r->pair];
 
@@ -92,14 +92,14 @@ enum reason pairs_agree(struct mpi_comm *c, struct reduction *r)
     return heed(*state, r);
 }
 
-enum reason pairs_known(const struct mpi_comm *c, struct reduction *r)
+enum reason reduction_pairs_known(const struct mpi_comm *c, struct reduction *r)
 {
     int state = c->pairs[r->pair];
 
     return is_plain(r) ? REASON_NONE : state < AGREED ? REASON_AGREE : heed(state, r);
 }
 
-void pairs_served(struct mpi_comm *c, const struct reduction *r, int rc)
+void reduction_pairs_served(struct mpi_comm *c, const struct reduction *r, int rc)
 {
     if (rc == MPI_SUCCESS)
         c->pairs[r->pair] = SERVED;

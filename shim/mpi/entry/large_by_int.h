@@ -4,8 +4,8 @@
  * those names for every MPI, and programs test by weak symbols whether a library has them (mpi4py's
  * wheels do). So the exported functions have to work.
  */
-#ifndef COLLSHIM_SHIM_MPI_NARROW_H
-#define COLLSHIM_SHIM_MPI_NARROW_H
+#ifndef COLLSHIM_SHIM_MPI_LARGE_BY_INT_H
+#define COLLSHIM_SHIM_MPI_LARGE_BY_INT_H
 
 /*
  * Put functions with the library's contract into `mpi` where it has none. They call those of ints;
