@@ -81,7 +81,7 @@ program() {
 
 brief() {
     begin "$4"
-    launch 4 COLLSHIM_MIN_BYTES=65536 COLLSHIM_TEST_SHARE=16 -- "$programs/brief" "$seed" "${@:1:3}" "${@:5}"
+    launch 4 COLLSHIM_MIN_BYTES=65536 COLLSHIM_TEST_SHARE=32 -- "$programs/brief" "$seed" "${@:1:3}" "${@:5}"
     want_right
     want_lines
 }
