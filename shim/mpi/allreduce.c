@@ -129,67 +129,61 @@ static int allreduce_refused(const struct allreduce_arguments *a, enum plan_coll
            refused_alias(c, a->sendbuf, a->recvbuf, 0, received, a->type);
 }
 
-/*
- * The common path of all. elements: of the vector, or of all blocks together; -1: the library
- * judges. Elements and handles are equal on all ranks. call: collective and native filled in.
- * Returns what MPI returns.
- */
-static int allreduce_run(const struct allreduce_arguments *a, struct mpi_call *call,
-                         MPI_Count elements)
+/* May the call be rerouted? Its communicator and REASON_NONE; or why the library serves it, and the
+   communicator if it came that far. */
+static struct mpi_comm *allreduce_gate(const struct allreduce_arguments *a, struct mpi_call *call,
+                                       MPI_Count elements, enum reason *why)
 {
-    FLOATS_OURS;
-    enum reason why = mpi_process.verdict;
     struct mpi_comm *c = NULL;
     int size;
 
-    call->comm = a->comm;
-    call->arguments = a;
-    call->arguments_bytes = sizeof *a;
-    call->native = a->form.native;
-    call->nonblocking = a->form.request;
-    call->persistent = a->form.persistent;
-    if (!why)
-        why = a->comm == MPI_COMM_NULL || bytes_of(elements, a->type, &call->total) < 0
-                  ? REASON_ARGUMENTS
-                  : gate_size(call->total);
-    if (!why && !reduction_of(a->type, a->op, &call->reduction))
-        why = REASON_OPERATION;
-    if (!why)
-        why = gate_rounding(call->reduction.rounds);
-    if (!why && allreduce_refused(a, call->collective, elements))
-        why = REASON_ARGUMENTS;
-    if (!why && mpi.Comm_size(a->comm, &size) == MPI_SUCCESS)
-        c = mpi_gate_claimed(call, size, &why);
+    *why = mpi_process.verdict;
+    if (!*why)
+        *why = a->comm == MPI_COMM_NULL || bytes_of(elements, a->type, &call->total) < 0
+                   ? REASON_ARGUMENTS
+                   : gate_size(call->total);
+    if (!*why && !reduction_of(a->type, a->op, &call->reduction))
+        *why = REASON_OPERATION;
+    if (!*why)
+        *why = gate_rounding(call->reduction.rounds);
+    if (!*why && allreduce_refused(a, call->collective, elements))
+        *why = REASON_ARGUMENTS;
+    if (!*why && mpi.Comm_size(a->comm, &size) == MPI_SUCCESS)
+        c = mpi_gate_claimed(call, size, why);
     if (c)
-        why = mpi_gate_reduction(c, call);
-    if (why) {
-        if (!plan_is(call->collective, PLAN_ROOTED))
-            mpi_meet_if_small(call, why);
-        int rc = library_serves(call, why);
-        if (why == REASON_UNTRIED)
-            pairs_served(c, &call->reduction, rc);
-        return rc;
-    }
+        *why = mpi_gate_reduction(c, call);
+    return c;
+}
 
-    size_t extent = call->reduction.extent;
-    struct plan_request *q = &call->request;
-    int in_place = a->sendbuf == MPI_IN_PLACE;
+static void allreduce_request(struct mpi_comm *c, const struct allreduce_arguments *a,
+                              struct mpi_call *call)
+{
+    size_t extent = call->reduction.extent, *bytes;
     int vector = call->collective == COLL_ALLREDUCE || plan_is_prefix(call->collective);
-    *q = (struct plan_request){.collective = call->collective,
-                               .topo = c->topo,
-                               .rank = c->rank,
-                               .root = a->root,
-                               .nbytes = (size_t)a->count * extent,
-                               .grain = extent,
-                               .in_place = in_place && vector};
-    if (counts_given(a->counts)) {
-        size_t *bytes;
 
-        nonblocking_room(c, call, &bytes, NULL);
-        for (int r = 0; r < c->size; r++)
-            bytes[r] = (size_t)counts_at(a->counts, r) * extent;
-        q->bytes = bytes;
-    }
+    call->request = (struct plan_request){.collective = call->collective,
+                                          .topo = c->topo,
+                                          .rank = c->rank,
+                                          .root = a->root,
+                                          .nbytes = (size_t)a->count * extent,
+                                          .grain = extent,
+                                          .in_place = vector && a->sendbuf == MPI_IN_PLACE};
+    if (!counts_given(a->counts))
+        return;
+    nonblocking_room(c, call, &bytes, NULL);
+    for (int r = 0; r < c->size; r++)
+        bytes[r] = (size_t)counts_at(a->counts, r) * extent;
+    call->request.bytes = bytes;
+}
+
+static void allreduce_fill(struct mpi_comm *c, const struct allreduce_arguments *a,
+                           struct mpi_call *call, MPI_Count elements)
+{
+    const struct plan_request *q = &call->request;
+    size_t extent = call->reduction.extent;
+    int in_place = a->sendbuf == MPI_IN_PLACE;
+
+    allreduce_request(c, a, call);
     call->total = (uint64_t)elements * extent;
     call->combines = 1;
     call->input = call->output = (struct layout){
@@ -204,7 +198,36 @@ static int allreduce_run(const struct allreduce_arguments *a, struct mpi_call *c
     call->output_block = allreduce_output_block;
     call->output_dense = 1;
     call->held_block = takes_output ? 0 : NO_BLOCK;
-    return mpi_reroute(c, call).rc;
+}
+
+/*
+ * The common path of all. elements: of the vector, or of all blocks together; -1: the library
+ * judges. Elements and handles are equal on all ranks. call: collective and native filled in.
+ * Returns what MPI returns.
+ */
+static int allreduce_run(const struct allreduce_arguments *a, struct mpi_call *call,
+                         MPI_Count elements)
+{
+    FLOATS_OURS;
+    enum reason why;
+
+    call->comm = a->comm;
+    call->arguments = a;
+    call->arguments_bytes = sizeof *a;
+    call->native = a->form.native;
+    call->nonblocking = a->form.request;
+    call->persistent = a->form.persistent;
+    struct mpi_comm *c = allreduce_gate(a, call, elements, &why);
+    if (!why) {
+        allreduce_fill(c, a, call, elements);
+        return mpi_reroute(c, call).rc;
+    }
+    if (!plan_is(call->collective, PLAN_ROOTED))
+        mpi_meet_if_small(call, why);
+    int rc = library_serves(call, why);
+    if (why == REASON_UNTRIED)
+        pairs_served(c, &call->reduction, rc);
+    return rc;
 }
 
 static int allreduce(const struct allreduce_arguments *a)
