@@ -48,6 +48,6 @@ void narrow_fill(void)
 {
 #define COLLECTIVE(name, parameters, arguments)                                                    \
     mpi.name##_c = mpi.name##_c ? mpi.name##_c : narrow_##name##_c;
-#include "shim/mpi/collectives.def"
+#include "shim/preload/collectives.def"
 #undef COLLECTIVE
 }

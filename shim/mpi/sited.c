@@ -39,9 +39,9 @@ static int leave(const char *cfa, MPI_Comm comm, int rc)
 
 #include "shim/mpi/width_int.h"
 #define SITED(name) mpi_sited_##name
-#include "shim/mpi/collectives.def"
+#include "shim/preload/collectives.def"
 #undef SITED
 
 #include "shim/mpi/width_large.h"
 #define SITED(name) mpi_sited_##name##_c
-#include "shim/mpi/collectives.def"
+#include "shim/preload/collectives.def"

@@ -5,7 +5,8 @@
 
 # table_names PREFIX: the names of symbols.def, sorted
 table_names() {
-    sed -nE "s/^(SYMBOL|CONSTRUCTOR)\(([A-Za-z_]*),.*/$1\2/p" "$root"/shim/preload/{symbols,constructors}.def | sort
+    printf '#define SYMBOL(name, n) %s##name\n#include "shim/preload/symbols.def"\n' "$1" |
+        gcc -E -P -I"$root" -x c - | tr -s ' ' '\n' | grep . | sort
 }
 
 expect "NEEDs libc only" "libc.so.6" \
