@@ -24,12 +24,10 @@ struct thread {
 extern __thread struct thread this_thread;
 
 #define UNPACK(...) __VA_ARGS__
-#define WRAP(name, params, args)                                                                   \
+#define NCCL_WRAP(need, name, params, args)                                                        \
     ncclResult_t nccl_wrap_##name(struct nccl_copy *copy, UNPACK params);
-#define WRAP_BARE(name) ncclResult_t nccl_wrap_##name(struct nccl_copy *copy);
-#include "shim/nccl/wraps.def"
-#undef WRAP_BARE
-#undef WRAP
+#define NCCL_BARE(need, name) ncclResult_t nccl_wrap_##name(struct nccl_copy *copy);
+#include "transports/nccl_calls.def"
 
 /* The library's own function, which may call its exports, that is us, on the way. */
 #define REAL(copy, name, ...)                                                                      \
