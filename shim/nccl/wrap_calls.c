@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The operations: arguments into a struct nccl_call, and the library's own call with them. */
+#include "shim/nccl/group.h"
+#include "shim/nccl/redop.h"
 #include "shim/nccl/reroute.h"
 #include "shim/nccl/sets.h"
 #include "shim/nccl/sited.h"
