@@ -21,7 +21,7 @@ struct allgather_arguments {
     MPI_Count sendcount;
     MPI_Datatype sendtype;
     void *recvbuf;
-    MPI_Count recvcount; /* Allgather */
+    MPI_Count recvcount; /* of each block; Allgather */
     MPI_Datatype recvtype;
     struct counts recvcounts; /* Allgatherv */
     struct displs displs;

@@ -46,33 +46,21 @@ __attribute__((used)) static const char built_for[] = "@(#)collshim backend for 
 #name, (void *)mpi_sited_##name                                                            \
     }
 
-/* Those that are no collectives. */
-#define OTHERS                                                                                     \
-    ENTRY(Init), ENTRY(Init_thread), ENTRY(Session_init), ENTRY(Finalize), ENTRY(Comm_free),       \
-        ENTRY(Comm_disconnect), ENTRY(Comm_idup), ENTRY(Comm_idup_with_info), ENTRY(Start),        \
-        ENTRY(Startall), ENTRY(Cancel), ENTRY(Request_free),
-
+/* Collectives with call sites, then all functions: a name's first entry counts. */
 static const struct backend_entry entries[] = {
-    OTHERS
-#define CONSTRUCTOR(name, n) ENTRY(name),
-#include "shim/preload/constructors.def"
-#undef CONSTRUCTOR
-#define COLLECTIVE(name, parameters, arguments) ENTRY(name), ENTRY(name##_c),
-#include "shim/preload/collectives.def"
-#undef COLLECTIVE
-    {NULL, NULL},
-};
-
-/* For a report with call sites. */
-static const struct backend_entry entries_sited[] = {
-    OTHERS
-#define CONSTRUCTOR(name, n) ENTRY(name),
-#include "shim/preload/constructors.def"
-#undef CONSTRUCTOR
 #define COLLECTIVE(name, parameters, arguments) SITED(name), SITED(name##_c),
 #include "shim/preload/collectives.def"
 #undef COLLECTIVE
+#define SYMBOL(name, n) ENTRY(name),
+#include "shim/preload/symbols.def"
+#undef SYMBOL
     {NULL, NULL},
+};
+enum {
+    ENTRIES_SITED = 0
+#define COLLECTIVE(name, parameters, arguments) +2
+#include "shim/preload/collectives.def"
+#undef COLLECTIVE
 };
 
 /* Large counts and persistent calls are not left to the library, which may have none; functions:
@@ -123,6 +111,6 @@ collshim_backend_open(const struct backend_host *host, char *why, unsigned size)
     mpi_process_open(host->library_version);
     variants_open(host->library);
     return settings.cfg.mode == CFG_MODE_OFF ? off()
-           : settings_want_report()          ? entries_sited
-                                             : entries;
+           : settings_want_report()          ? entries
+                                             : entries + ENTRIES_SITED;
 }

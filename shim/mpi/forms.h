@@ -15,8 +15,11 @@
  *                          mpi_gate_passes and nonblocking_passes
  *   FORM_PASSES(passes)    is the wrapper's call the library's? passes: of a nonblocking one that
  *                          has a request
- *   FORM_HERE(Name, Iname) the initialiser of its struct call_form (reroute.h), of its native
- * function VECTORS(buffer, counts, displs) the initialiser of a side with these vectors
+ *   FORM_HERE(Name, Iname) its struct call_form (reroute.h), by the names of its native function
+ *   VECTORS(b, c, d)       the fields of a side: buffer b, counts c, displacements d
+ *
+ * In an initialiser, `.sendbuf = A_SEND` sets the fields from there on. Names are written out, so
+ * grep finds mpi_wrap_Allgather.
  *
  * No include guard.
  */

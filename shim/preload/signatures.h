@@ -35,7 +35,7 @@
 #define P_BCAST void *buffer, COUNT count, MPI_Datatype type
 #define A_BCAST buffer, count, type
 
-/* Of so many arguments, at most 11, each a word (words.h). */
+/* How many arguments those are, 11 at most. */
 #define TWELFTH(a, b, c, d, e, f, g, h, i, j, k, l, ...) l
 #define NUMBER_OF(...) TWELFTH(__VA_ARGS__, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
 
