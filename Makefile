@@ -183,7 +183,7 @@ $(B)/pic/%.o: %.cpp $(B)/found/cc
 	$(Q)$(CXX) $(CFLAGS) $(OWN_CXXFLAGS) $(HEADER_CFLAGS) -c -o $@ $<
 $(B)/pic/%.o: %.S $(B)/found/cc
 	$(call say,AS)
-	$(Q)$(CC) $(OWN_ASFLAGS) -c -o $@ $<
+	$(Q)$(CC) -I. $(OWN_ASFLAGS) -c -o $@ $<
 
 # The kernels' image is part of the backends. A build without nvcc takes the image that is there.
 IMAGE   := $(B)/cuda_kernels.fatbin
@@ -197,7 +197,7 @@ $(IMAGE): transports/cuda_kernels.cu transports/cuda_reduce.def transports/cuda_
 endif
 $(B)/pic/transports/cuda_image.o: OWN_ASFLAGS := $(if $(KERNELS),-DCUDA_IMAGE='"$(IMAGE)"')
 $(B)/pic/transports/cuda_image.o: $(KERNELS)
-$(B)/pic/shim/preload/jumps.o: shim/preload/nccl_symbols.def
+$(B)/pic/shim/preload/jumps.o: transports/nccl_calls.def
 
 # Linking -----------------------------------------------------------------------------------
 comma  := ,

@@ -31,9 +31,8 @@ static void keep_made(MPI_Request *request, void **memory, int n)
 #define FINISH_STARTED(w, call) finish_request(&(w), (w).code ? (w).code : (call), request, adopt)
 #define FINISH_MADE(w, call) finish_request(&(w), (w).code ? (w).code : (call), request, keep_made)
 
-#include "shim/mpi/width_int.h" /* LIBRARY */
-#define NARROW_(name) narrow_##name##_c
-#define NARROW(name) NARROW_(name)
+#include "shim/mpi/width_large.h"
+#define FUNCTION(blocking, nonblocking) NAMED(FORM(blocking, nonblocking))
 
 #include "shim/mpi/form_blocking.h"
 #include "shim/mpi/narrow_forms.h"
@@ -48,6 +47,6 @@ void narrow_fill(void)
 {
 #define COLLECTIVE(name, parameters, arguments)                                                    \
     mpi.name##_c = mpi.name##_c ? mpi.name##_c : narrow_##name##_c;
-#include "shim/mpi/collectives.def"
+#include "shim/preload/collectives.def"
 #undef COLLECTIVE
 }
