@@ -15,6 +15,7 @@
 #include "planners/nimble/nimble.h"
 #include "planners/parallel_rings/parallel_rings.h"
 #include "test/unit/random.h"
+#include "test/unit/request.h"
 #include "test/unit/suites.h"
 #include "test/unit/test_topo.h"
 
@@ -340,11 +341,7 @@ static double seconds_of(const struct plan_request *q, const struct plan_algorit
 START_TEST(test_model__a_pipelined_ring_comes_near_its_bound)
 {
     struct topo *t = test_topo_parse("node:8 rank:1 rail:1@1Gbit latency_rail:5us");
-    struct plan_request q = {.collective = COLL_BCAST,
-                             .topo = t,
-                             .nbytes = 16 << 20,
-                             .grain = 1,
-                             .chunk_bytes = 16 << 10};
+    struct plan_request q = REQUEST(COLL_BCAST, t, 16 << 20, 16 << 10);
     double seconds = seconds_of(&q, &plan_parallel_rings), bound = load_bound(&q);
 
     ck_assert_double_ge(seconds, bound);
@@ -365,11 +362,7 @@ START_TEST(test_model__more_bytes_take_longer)
         double last = 0;
 
         for (size_t n = 1000; n < 10000000; n += n / 2) {
-            struct plan_request q = {.collective = COLL_ALLGATHER,
-                                     .topo = t,
-                                     .nbytes = n,
-                                     .grain = 1,
-                                     .chunk_bytes = 1 << 16};
+            struct plan_request q = REQUEST(COLL_ALLGATHER, t, n, 1 << 16);
             double seconds = seconds_of(&q, &plan_parallel_rings);
 
             ck_assert_msg(seconds > last * 0.99, "%s: %zu bytes take %g, fewer took %g", shapes[s],
@@ -397,8 +390,7 @@ START_TEST(test_model__an_exchange_ends_on_all_rails_together)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct topo *t = test_topo_parse(cases[i].topo);
         struct demand d = demand_defaults;
-        struct plan_request q = {
-            .collective = COLL_ALLTOALLV, .topo = t, .grain = 1, .chunk_bytes = 32 << 10};
+        struct plan_request q = REQUEST(COLL_ALLTOALLV, t, 0, 32 << 10);
         uint64_t *matrix = calloc((size_t)t->nranks * (size_t)t->nranks, sizeof *matrix);
 
         d.kind = cases[i].kind;
