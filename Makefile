@@ -115,7 +115,7 @@ TARGETS := $(B)/libcollshim.so $(B)/libnccl-tuner-collshim.so $(B)/collshim $(B)
            $(if $(NCCL),$(addprefix $(B)/,libcollshim-nccl.so collshim-overhead-nccl collshim-enqueue-nccl)) \
            $(FAMILIES:%=$(B)/collshim-bench-%) $(FAMILIES:%=$(B)/collshim-overhead-%) $(FAMILIES:%=$(B)/collshim-overlap-%) \
            $(FAMILIES:%=$(B)/collshim-forms-%) $(FAMILIES:%=$(B)/collshim-never-%) \
-           $(addprefix $(B)/test/,bench_plan bench_congestion bench_balance bench_regret)
+           $(addprefix $(B)/test/,bench_plan bench_choices bench_congestion bench_balance bench_regret)
 GPU_TESTS := $(if $(CUDA),$(B)/test/gpu_contract $(B)/test/bench_collaborative)
 NCCL_CAUGHT := $(addprefix $(B)/test/,nccl_caught nccl_linked nccl_static nccl_board)
 MPI_TESTS := $(foreach f,$(FAMILIES),$(patsubst %.c,$(B)/$(f)/%,$(wildcard test/mpi/*.c))) \
@@ -183,7 +183,7 @@ $(B)/pic/%.o: %.cpp $(B)/found/cc
 	$(Q)$(CXX) $(CFLAGS) $(OWN_CXXFLAGS) $(HEADER_CFLAGS) -c -o $@ $<
 $(B)/pic/%.o: %.S $(B)/found/cc
 	$(call say,AS)
-	$(Q)$(CC) $(OWN_ASFLAGS) -c -o $@ $<
+	$(Q)$(CC) -I. $(OWN_ASFLAGS) -c -o $@ $<
 
 # The kernels' image is part of the backends. A build without nvcc takes the image that is there.
 IMAGE   := $(B)/cuda_kernels.fatbin
@@ -197,7 +197,7 @@ $(IMAGE): transports/cuda_kernels.cu transports/cuda_reduce.def transports/cuda_
 endif
 $(B)/pic/transports/cuda_image.o: OWN_ASFLAGS := $(if $(KERNELS),-DCUDA_IMAGE='"$(IMAGE)"')
 $(B)/pic/transports/cuda_image.o: $(KERNELS)
-$(B)/pic/shim/preload/jumps.o: shim/preload/nccl_symbols.def
+$(B)/pic/shim/preload/jumps.o: transports/nccl_calls.def
 
 # Linking -----------------------------------------------------------------------------------
 comma  := ,
@@ -263,6 +263,7 @@ $(call program,collshim,$(call pic,$(wildcard shim/cli/*.c) $(addprefix shim/dec
 
 # Benches of parts, most of them simulated.
 $(call program,test/bench_plan,$(call pic,bench/planning/planning.c) $(CORE),-lyaml)
+$(call program,test/bench_choices,$(call pic,bench/planning/choices.c) $(CORE),-lyaml -lm)
 $(call program,test/bench_balance,$(call pic,bench/balance/balance.c) $(CORE),-lyaml)
 $(call program,test/bench_congestion,$(call pic,bench/congestion/congestion.c) $(CORE),-lyaml)
 $(call program,test/bench_regret,$(call pic,$(filter-out %/record.c %/job.c,$(wildcard bench/regret/*.c))) $(DECIDE) $(CORE),-lyaml -lm)

@@ -18,7 +18,7 @@ double cost_rail_latency(const struct topo *t)
     for (int r = 0; r < t->nrails; r++)
         if (t->rail[r].latency_ns > worst)
             worst = t->rail[r].latency_ns;
-    return or_else(worst * 1e-9, COST_RAIL_LATENCY_S);
+    return or_else(worst, rates_assumed.rail.latency_ns) * 1e-9;
 }
 
 static double flow_rate(const struct topo *t)
@@ -45,7 +45,7 @@ double cost_rail_rate(const struct topo *t)
     for (int n = 1; t->rate && n < t->nnodes; n++)
         if (usual_rate(t, n) < least)
             least = usual_rate(t, n);
-    least = or_else(least, COST_RAIL_BYTES_PER_S);
+    least = or_else(least, rates_assumed.rail.bw_bytes_per_s);
     return flow_rate(t) > 0 && flow_rate(t) < least ? flow_rate(t) : least;
 }
 
@@ -86,7 +86,7 @@ double cost_local_latency(const struct topo *t)
 
     if (socket->latency_ns > ns && crosses_sockets(t))
         ns = socket->latency_ns;
-    return or_else(ns * 1e-9, COST_LOCAL_LATENCY_S);
+    return or_else(ns, rates_assumed.link[TOPO_LINK_SHM].latency_ns) * 1e-9;
 }
 
 double cost_inside_rate(const struct plan_request *q, double links)
@@ -99,9 +99,8 @@ double cost_local_rate(const struct plan_request *q)
 {
     const struct topo *t = q->topo;
     double socket = topo_link_least(t, TOPO_LINK_SOCKET);
-    double rate = q->memory == PLAN_ON_DEVICE
-                      ? or_else(topo_link_least(t, TOPO_LINK_NVLINK), COST_GPU_BYTES_PER_S)
-                      : or_else(topo_link_least(t, TOPO_LINK_SHM), COST_LOCAL_BYTES_PER_S);
+    int on_device = q->memory == PLAN_ON_DEVICE;
+    double rate = rates_least(t, on_device ? TOPO_LINK_NVLINK : TOPO_LINK_SHM).bw_bytes_per_s;
 
     if (socket > 0 && socket < rate && crosses_sockets(t))
         rate = socket;
@@ -115,7 +114,7 @@ double cost_crossing(const struct plan_request *q)
 
     if (share > 0) /* slices fill the rails together, and so share them */
         bound *= processes / (share * processes < 1 ? share * processes : 1);
-    return load_rates_known(q->topo) ? bound : bound / COST_RAIL_BYTES_PER_S;
+    return load_rates_known(q->topo) ? bound : bound / rates_assumed.rail.bw_bytes_per_s;
 }
 
 int cost_largest_node(const struct topo *t)

@@ -2,23 +2,17 @@
 /*
  * Terms of the rows' cost functions: latencies, rates and least transfer times of a topology, in
  * seconds and bytes per second. They order the rows and drop those that cannot win. They do not
- * predict a clock: the guard measures the rest. Values that the topology lacks have one default
- * each, of a present cluster. The order of rows depends on latency times rate, which differs less
- * between networks than either factor.
+ * predict a clock: the guard measures the rest. rates.h has what the topology lacks.
  *
  * Pure functions of values that are the same on all ranks: never of rank or in_place.
  */
 #ifndef COLLSHIM_PLANNERS_COST_H
 #define COLLSHIM_PLANNERS_COST_H
 
+#include "planners/rates.h"
 #include "planners/registry.h"
 
-#define COST_RAIL_BYTES_PER_S 12.5e9 /* 100 Gbit/s */
-#define COST_RAIL_LATENCY_S 2e-6
-#define COST_LOCAL_BYTES_PER_S 8e9 /* a rank's copy through memory */
-#define COST_LOCAL_LATENCY_S 5e-7
-#define COST_GPU_BYTES_PER_S 25e9 /* between two GPUs of a node */
-#define COST_MESSAGE_S 3e-7       /* to post and complete one message or chunk of one */
+#define COST_MESSAGE_S 3e-7 /* to post and complete one message or chunk of one */
 
 /* Before the first byte of a message is there, between nodes and inside one: the slowest link's. */
 double cost_rail_latency(const struct topo *t);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/hash.h"
 #include "config/nearest.h"
 #include "planners/cost.h"
 #include "planners/load.h"
@@ -253,57 +254,30 @@ int tuning_fill_in_nodes(const struct tuning *t, struct topo *topo)
     return rc || known_here || !load_rates_known(known) ? rc : fill_in_rails(known, topo);
 }
 
-static uint64_t mix(uint64_t h, uint64_t value)
-{
-    for (int shift = 0; shift < 64; shift += 8)
-        h = (h ^ (value >> shift & 0xff)) * 0x100000001b3ull;
-    return h;
-}
-
-static uint64_t mix_range(uint64_t h, const struct profile_range *r)
-{
-    return mix(mix(h, r->from), r->to);
-}
-
-static uint64_t mix_text(uint64_t h, const char *text)
-{
-    for (; *text; text++)
-        h = mix(h, (unsigned char)*text);
-    return mix(h, 0);
-}
-
-/* Known values of the machine; *any is set if there are any. */
-static uint64_t mix_links(uint64_t h, const struct topo_link *link, int *any)
-{
-    uint64_t bits[2];
-
-    _Static_assert(sizeof bits == sizeof *link, "a link is two doubles without padding");
-    for (int i = 0; i < TOPO_LINK_CLASSES; i++) {
-        memcpy(bits, &link[i], sizeof bits);
-        *any |= bits[0] || bits[1];
-        h = mix(mix(h, bits[0]), bits[1]);
-    }
-    return h;
-}
-
 uint64_t tuning_hash(const struct tuning *t)
 {
-    int any = t->nrows > 0;
-    uint64_t h = mix_links(0xcbf29ce484222325ull, t->link, &any);
+    int any = t->nrows > 0 || t->nodes;
+    uint64_t h = hash_bytes(HASH_SEED, t->link, sizeof t->link);
 
+    for (int i = 0; i < TOPO_LINK_CLASSES; i++)
+        any |= t->link[i].bw_bytes_per_s != 0 || t->link[i].latency_ns != 0;
     for (int i = 0; i < t->nrows; i++) {
         const struct tuning_row *r = &t->row[i];
+        const uint64_t words[] = {
+            r->collective, r->chunk_bytes, (uint64_t)r->ppg, (uint64_t)r->channels, r->nodes.from,
+            r->nodes.to,   r->ranks.from,  r->ranks.to,      r->bytes.from,         r->bytes.to};
 
-        h = mix(mix(mix(h, r->collective), r->chunk_bytes), (uint64_t)r->ppg);
-        h = mix(h, (uint64_t)r->channels);
-        h = mix_range(mix_range(mix_range(h, &r->nodes), &r->ranks), &r->bytes);
-        h = mix_text(h, r->algorithm ? r->algorithm->name : PROFILE_NATIVE);
-        h = mix_text(h, r->variant ? r->variant->row.name : "");
-        h = mix_text(h, r->recipe);
+        h = hash_bytes(h, words, sizeof words);
+        h = hash_text(h, r->algorithm ? r->algorithm->name : PROFILE_NATIVE);
+        h = hash_text(h, r->variant ? r->variant->row.name : "");
+        h = hash_text(h, r->recipe);
     }
-    if (t->nodes)
-        h = mix(h, topo_hash(t->nodes));
-    return any || t->nodes ? h : 0;
+    if (t->nodes) {
+        uint64_t nodes = topo_hash(t->nodes);
+
+        h = hash_bytes(h, &nodes, sizeof nodes);
+    }
+    return any ? h : 0;
 }
 
 void tuning_free(struct tuning *t)

@@ -13,8 +13,6 @@ static const struct {
 #define NCCL_CALL(name) {"pnccl" #name, offsetof(struct nccl_calls, name), 1},
 #define NCCL_OPTIONAL(name) {"pnccl" #name, offsetof(struct nccl_calls, name), 0},
 #include "transports/nccl_calls.def"
-#undef NCCL_OPTIONAL
-#undef NCCL_CALL
 };
 
 const char *nccl_calls_open(void *library, struct nccl_calls *calls)

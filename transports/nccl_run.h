@@ -17,10 +17,7 @@
 
 struct nccl_calls {
 #define NCCL_CALL(name) __typeof__(&nccl##name) name;
-#define NCCL_OPTIONAL NCCL_CALL
 #include "transports/nccl_calls.def"
-#undef NCCL_OPTIONAL
-#undef NCCL_CALL
 };
 
 /* Fill the table from a dlopen handle, with the library's own functions (pncclX). Returns NULL, or

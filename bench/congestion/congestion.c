@@ -74,7 +74,7 @@ static double predict(const struct plan_algorithm *a, struct plan_request q)
     for (q.rank = 0; !rc && q.rank < q.topo->nranks; q.rank++)
         rc = a->build(&q, &plan[q.rank]);
     if (!rc)
-        rc = model_run(q.topo, (const struct plan *const *)plan, NULL, &m);
+        rc = model_run(q.topo, (const struct plan *const *)plan, &m);
     for (int r = 0; r < q.topo->nranks; r++)
         plan_free(plan[r]);
     double seconds = rc ? -1 : m.seconds;

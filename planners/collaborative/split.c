@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "planners/model/model.h"
+#include "planners/rates.h"
 
 /* The stages that a path may pass. */
 enum stage { NVLINK, GPU, PCIE_OUT, PCIE_IN, SOCKETS, HOST, STAGES };
@@ -13,19 +13,14 @@ struct work {
     double device[STAGES], host[STAGES];
 };
 
-/* The topology's rates, or else the model's. */
 static double rate(const struct topo *t, enum topo_link_class c)
 {
-    double known = topo_link_least(t, c);
-
-    return known > 0 ? known : model_default_rates.link[c].bw_bytes_per_s;
+    return rates_least(t, c).bw_bytes_per_s;
 }
 
 static double latency(const struct topo *t, enum topo_link_class c)
 {
-    double known = t->link[c].latency_ns;
-
-    return (known > 0 ? known : model_default_rates.link[c].latency_ns) * 1e-9;
+    return rates_least(t, c).latency_ns * 1e-9;
 }
 
 static const double library_call = 10e-6; /* seconds that one more call of the library takes */

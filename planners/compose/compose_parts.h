@@ -25,11 +25,11 @@ enum { COMPOSE_LEVELS = 8 };
 enum compose_steps { COMPOSE_SINGLE, COMPOSE_MULTI, COMPOSE_ROOTED, COMPOSE_CHOICES };
 
 /*
- * Traits of a composition that its defaults depend on. One primitive alone is striped over a node,
- * unless the recipe says otherwise; many use all rails anyway. Same order: several ranks combine
- * the same data, so they must do it in one order, or sums would differ between ranks.
+ * Traits of a composition that its defaults depend on, or 0. One primitive alone is striped over a
+ * node, unless the recipe says otherwise; many use all rails anyway. Same order: several ranks
+ * combine the same data, so they must do it in one order, or sums would differ between ranks.
  */
-enum compose_nature { COMPOSE_MANY, COMPOSE_ONE, COMPOSE_SAME_ORDER };
+enum { COMPOSE_ONE = 1, COMPOSE_SAME_ORDER = 2 };
 
 /* A recipe, applied to a topology. */
 struct compose_shape {
@@ -63,8 +63,8 @@ struct compose_library {
 };
 
 /*
- * Read q->recipe against q's topology. steps: what it means not to name them. nature: enum
- * compose_nature of each composition.
+ * Read q->recipe against q's topology. steps: what it means not to name them. nature: each
+ * composition's trait.
  * Returns 0 (close it), or -EINVAL with one line in why (may be NULL if why_size is 0), or -ENOMEM.
  */
 int compose_shape_open(struct compose_shape *s, const struct plan_request *q,

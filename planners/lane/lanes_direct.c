@@ -166,7 +166,8 @@ static void combine_slab(struct direct *d)
  */
 int lanes_slabs(const struct plan_request *q)
 {
-    double turn = COST_RAIL_LATENCY_S * COST_RAIL_BYTES_PER_S / cost_rail_rate(q->topo);
+    double turn = rates_assumed.rail.latency_ns * 1e-9 * rates_assumed.rail.bw_bytes_per_s /
+                  cost_rail_rate(q->topo);
     double crossing = cost_crossing(q);
     int slabs = 1;
 

@@ -112,10 +112,10 @@ static void close_model(struct model *m)
     free(m->carried);
 }
 
-static int open_model(struct model *m, const struct topo *t, const struct model_rates *rates)
+static int open_model(struct model *m, const struct topo *t)
 {
     uint32_t nops = 0;
-    int rc = model_links_open(t, rates, &m->links);
+    int rc = model_links_open(t, &m->links);
 
     if (!rc)
         rc = model_streams_open(m->plan, t->nranks, &m->streams);
@@ -188,11 +188,11 @@ static int report(const struct model *m, struct model_result *result)
 }
 
 /* One simulation with chunks of that size. */
-static int attempt(const struct topo *t, const struct plan *const *plan,
-                   const struct model_rates *rates, uint64_t chunk, struct model_result *result)
+static int attempt(const struct topo *t, const struct plan *const *plan, uint64_t chunk,
+                   struct model_result *result)
 {
     struct model m = {.plan = plan, .chunk = chunk};
-    int rc = open_model(&m, t, rates);
+    int rc = open_model(&m, t);
 
     if (!rc) {
         rc = model_simulate(&m);
@@ -223,15 +223,14 @@ static int choose_chunk(const struct plan *const *plan, int nranks, uint64_t *ch
     return least > MODEL_MOST_CHUNKS ? -E2BIG : 0;
 }
 
-int model_run(const struct topo *t, const struct plan *const *plan, const struct model_rates *rates,
-              struct model_result *m)
+int model_run(const struct topo *t, const struct plan *const *plan, struct model_result *m)
 {
     uint64_t chunk;
     int rc = choose_chunk(plan, t->nranks, &chunk);
 
     if (rc)
         return rc;
-    while ((rc = attempt(t, plan, rates, chunk, m)) == -EDEADLK && chunk > plan[0]->chunk_bytes)
+    while ((rc = attempt(t, plan, chunk, m)) == -EDEADLK && chunk > plan[0]->chunk_bytes)
         chunk /= 2;
     return rc;
 }

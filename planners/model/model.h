@@ -62,16 +62,6 @@ enum {
     MODEL_MOST_CHUNKS = 20000000 /* operations alone are more: refused */
 };
 
-/* The rates and latencies where the topology leaves them open (0). */
-struct model_rates {
-    struct topo_link rail;
-    struct topo_link link[TOPO_LINK_CLASSES];
-};
-
-/* Rail 10 Gbit/s and 20 us; shared memory 5, sockets 2.5, PCIe 12, NVLink 25 GB/s, 1 us each;
-   combining and copying 5 GB/s, on a GPU 400, at once. */
-extern const struct model_rates model_default_rates;
-
 enum model_link_kind {
     MODEL_RAIL_OUT,
     MODEL_RAIL_IN,
@@ -108,7 +98,7 @@ const char *model_link_name(enum model_link_kind kind);
 double model_link_busy(const struct model_result *m, const struct model_link *l);
 
 /*
- * Predict the time of the plans, one per rank. rates: NULL for the default ones.
+ * Predict the time of the plans, one per rank. rates.h has what the topology leaves open.
  *
  * Where the plans have more than MODEL_CHUNKS chunks, chunks are taken together by twos until they
  * have not (or are whole operations). The pipeline then fills more coarsely, which makes times
@@ -119,8 +109,7 @@ double model_link_busy(const struct model_result *m, const struct model_link *l)
  * times rails), or -EDEADLK (these plans never end: the checker says why). On error *m is
  * untouched.
  */
-int model_run(const struct topo *t, const struct plan *const *plan, const struct model_rates *rates,
-              struct model_result *m);
+int model_run(const struct topo *t, const struct plan *const *plan, struct model_result *m);
 void model_free(struct model_result *m);
 
 #endif

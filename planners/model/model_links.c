@@ -4,15 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-const struct model_rates model_default_rates = {
-    .rail = {1.25e9, 20e3},
-    .link = {[TOPO_LINK_SHM] = {5e9, 1e3},
-             [TOPO_LINK_NVLINK] = {25e9, 1e3},
-             [TOPO_LINK_PCIE] = {12e9, 1e3},
-             [TOPO_LINK_SOCKET] = {2.5e9, 1e3},
-             [TOPO_LINK_REDUCE] = {5e9, 0},
-             [TOPO_LINK_REDUCE_GPU] = {400e9, 0}},
-};
+#include "planners/rates.h"
 
 /* There is one link for each of these. Links of a kind are numbered in this order, then `from`,
  * then `to`. */
@@ -39,28 +31,20 @@ const char *model_link_name(enum model_link_kind kind)
     return kinds[kind].name;
 }
 
-/* The topology's link, with the open values filled in. */
-static struct topo_link known(struct topo_link link, struct topo_link otherwise)
-{
-    return (struct topo_link){link.bw_bytes_per_s > 0 ? link.bw_bytes_per_s
-                                                      : otherwise.bw_bytes_per_s,
-                              link.latency_ns > 0 ? link.latency_ns : otherwise.latency_ns};
-}
-
 static struct topo_link rail_rate(const struct model_links *l, int node, int rail,
                                   enum model_link_kind kind)
 {
     enum topo_way way = kind == MODEL_RAIL_OUT ? TOPO_OUT : TOPO_IN;
     struct topo_link link = {topo_rail_rate(l->t, node, rail, way), l->t->rail[rail].latency_ns};
 
-    return known(link, l->rates.rail);
+    return rates_known(link, rates_assumed.rail);
 }
 
 static struct topo_link class_rate(const struct model_links *l, int node, enum topo_link_class c)
 {
     struct topo_link link = {topo_link_rate(l->t, node, c), l->t->link[c].latency_ns};
 
-    return known(link, l->rates.link[c]);
+    return rates_known(link, rates_assumed.link[c]);
 }
 
 /* How many things on one side of a pair the node has. */
@@ -87,9 +71,9 @@ void model_links_close(struct model_links *l)
     *l = (struct model_links){0};
 }
 
-int model_links_open(const struct topo *t, const struct model_rates *rates, struct model_links *l)
+int model_links_open(const struct topo *t, struct model_links *l)
 {
-    *l = (struct model_links){.t = t, .rates = rates ? *rates : model_default_rates};
+    *l = (struct model_links){.t = t};
     for (int k = 0; k < MODEL_LINK_KINDS; k++) {
         uint32_t n = 0;
 

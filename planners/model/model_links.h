@@ -9,8 +9,7 @@
 #include "planners/model/model.h"
 
 struct model_links {
-    const struct topo *t; /* borrowed */
-    struct model_rates rates;
+    const struct topo *t;             /* borrowed */
     uint32_t n;                       /* links */
     uint32_t first[MODEL_LINK_KINDS]; /* the first of a kind */
     uint32_t *node[MODEL_LINK_KINDS]; /* [nnodes + 1] owned: of MESH and SOCKET, the first of a
@@ -24,7 +23,7 @@ struct model_use {
 };
 
 /* 0 or -ENOMEM; free with model_links_close. */
-int model_links_open(const struct topo *t, const struct model_rates *rates, struct model_links *l);
+int model_links_open(const struct topo *t, struct model_links *l);
 void model_links_close(struct model_links *l);
 
 /* The link's kind, place and rate; bytes are 0. */

@@ -33,7 +33,9 @@ static int peers_inside(const struct topo *t)
 static double near_rate(const struct plan_request *q)
 {
     double known = topo_link_least(q->topo, TOPO_LINK_NVLINK);
-    double links = known > 0 ? known : COST_GPU_BYTES_PER_S * peers_inside(q->topo);
+    double links =
+        known > 0 ? known
+                  : rates_assumed.link[TOPO_LINK_NVLINK].bw_bytes_per_s * peers_inside(q->topo);
 
     return cost_inside_rate(q, links);
 }

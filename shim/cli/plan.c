@@ -62,7 +62,7 @@ static double predict(const struct work *w)
 {
     struct model_result m;
 
-    if (model_run(w->r.topo, all_plans(w), NULL, &m) < 0)
+    if (model_run(w->r.topo, all_plans(w), &m) < 0)
         return -1;
     double seconds = m.seconds;
     model_free(&m);

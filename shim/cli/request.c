@@ -8,6 +8,7 @@
 
 #include "config/settings.h"
 #include "planners/choose.h"
+#include "planners/rates.h"
 
 static int take_size(const struct request *r, const char *option, const char *text, size_t *bytes)
 {
@@ -295,5 +296,5 @@ double request_bound_s(const struct request *r)
 {
     double bound = load_bound(&r->q);
 
-    return load_rates_known(r->topo) ? bound : bound / model_default_rates.rail.bw_bytes_per_s;
+    return load_rates_known(r->topo) ? bound : bound / rates_assumed.rail.bw_bytes_per_s;
 }

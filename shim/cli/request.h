@@ -75,7 +75,7 @@ void request_plans_free(struct request_plans *p);
 /* Why building or predicting failed, for people; written to text. */
 const char *request_error(int code, const struct request_plans *p, char *text, size_t size);
 
-/* The bound in seconds, with the model's default rate where rails have none; 0 on one node. */
+/* The bound in seconds, with the assumed rate where rails have none; 0 on one node. */
 double request_bound_s(const struct request *r);
 
 #endif

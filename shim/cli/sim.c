@@ -8,6 +8,7 @@
 #include "config/json.h"
 #include "config/settings.h"
 #include "config/topo_rate.h"
+#include "planners/rates.h"
 #include "shim/cli/request.h"
 
 static const char help[] =
@@ -16,8 +17,7 @@ static const char help[] =
     "How long one collective should take on a topology, and which links are busy meanwhile: the\n"
     "plans of all ranks in a fluid simulation, where messages that share a link share its rate.\n"
     "The bound is the least time the rails need for what must cross them. Rates that the topology\n"
-    "leaves open are assumed: rails 10Gbit, shared memory 5GB/s, between sockets 2.5GB/s, PCIe\n"
-    "12GB/s, NVLink 25GB/s; 20us between nodes, 1us within; copies 5GB/s, in a GPU 400GB/s.\n"
+    "leaves open are assumed: " RATES_TEXT ".\n"
     "\n" REQUEST_HELP "  --compare         all algorithms that serve the collective, side by side\n"
     "  --json            the same as JSON\n"
     "\n"
@@ -45,7 +45,7 @@ static void predict(const struct request *r, const struct plan_algorithm *a, str
 
     *o = (struct outcome){.algorithm = a, .rc = request_build(r, a, &p)};
     if (!o->rc)
-        o->rc = model_run(r->topo, (const struct plan *const *)p.plan, NULL, &o->m);
+        o->rc = model_run(r->topo, (const struct plan *const *)p.plan, &o->m);
     if (o->rc)
         request_error(o->rc, &p, o->why, sizeof o->why);
     request_plans_free(&p);
@@ -84,7 +84,7 @@ static void print_head(const struct request *r)
     cfg_print_bytes(r->q.chunk_bytes, chunk, sizeof chunk);
     printf("ranks        %d on %d node%s, %d rail%s%s\n", t->nranks, t->nnodes, cli_s(t->nnodes),
            t->nrails, cli_s(t->nrails),
-           load_rates_known(t) ? "" : " of unknown rate (10Gbit is assumed)");
+           load_rates_known(t) ? "" : " of unknown rate (100Gbit is assumed)");
     printf("payload      %s in all, in chunks of %s\n", total, chunk);
 }
 

@@ -6,8 +6,6 @@ enum { N = EVIDENCE_ARMS };
 /* Standard deviations of logarithms. */
 static const double any_time = 10;   /* of all contenders together */
 static const double next_class = .2; /* of reroutes together, from one class to the next */
-static const double next_each = .1;  /* of each */
-static const double level = .1;      /* of the machine, from one round to another */
 static const double finest = .004;   /* no estimate is better */
 
 static const double model_all = .7;  /* of all reroutes, against the library */
@@ -38,7 +36,7 @@ void belief_carry(struct belief *b)
     for (int i = 0; i < b->n; i++)
         for (int k = 0; k < b->n; k++)
             b->cov[i][k] += square(any_time) + (i && k ? square(next_class) : 0) +
-                            (i && i == k ? square(next_each) : 0);
+                            (i && i == k ? square(belief_drift) : 0);
 }
 
 /* The evidence of samples: precisions of the contenders, and these times the values. The level of a
@@ -59,7 +57,7 @@ static void weigh_samples(const struct samples *s, const int *to, double precisi
                 sum += w[n] * y[n];
                 n++;
             }
-        double shared = square(level) / (1 + square(level) * weight);
+        double shared = square(belief_drift) / (1 + square(belief_drift) * weight);
         for (int k = 0; k < n; k++) {
             value[arm[k]] += w[k] * (y[k] - shared * sum);
             precision[arm[k]][arm[k]] += w[k];

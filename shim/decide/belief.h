@@ -21,6 +21,10 @@
 
 #include "shim/decide/evidence.h"
 
+/* Standard deviation of a logarithm: of a contender from one class or job to the next, and of the
+   machine from one round to the next. */
+static const double belief_drift = .1;
+
 struct belief {
     double mean[EVIDENCE_ARMS], cov[EVIDENCE_ARMS][EVIDENCE_ARMS];
     int n; /* contenders; 0 is the library's choice */

@@ -4,7 +4,6 @@
 #include <time.h>
 
 #include "shim/decide/caller.h"
-#include "shim/decide/count.h"
 #include "shim/decide/say.h"
 #include "shim/decide/settings.h"
 
@@ -69,7 +68,7 @@ struct site_row *site_row_of(unsigned site, enum plan_collective c, uint64_t byt
 {
     return site_table_row(&(struct site_key){.site = (uint16_t)site,
                                              .collective = (uint8_t)c,
-                                             .size_class = (uint8_t)count_size_class(bytes),
+                                             .size_class = (uint8_t)histogram_size_class(bytes),
                                              .ranks = ranks,
                                              .nodes = nodes});
 }

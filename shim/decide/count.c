@@ -24,16 +24,9 @@ void count_native(enum plan_collective c, enum reason why)
             reason_texts[why]);
 }
 
-int count_size_class(uint64_t total)
-{
-    int k = total ? 63 - __builtin_clzll(total) : 0;
-
-    return k < COUNT_CLASSES ? k : COUNT_CLASSES - 1;
-}
-
 static void count_timed(enum plan_collective c, enum count_way way, uint64_t total, double seconds)
 {
-    int k = count_size_class(total);
+    int k = histogram_size_class(total);
 
     add(&counters.calls[c][k][way], 1);
     add(&counters.nanoseconds[c][k][way], (uint64_t)(seconds * 1e9));
@@ -100,7 +93,7 @@ void count_rerouted(enum plan_collective c, const struct plan_algorithm *a, int 
     if (!settings_want_report())
         return;
     count_timed(c, COUNT_REROUTED, total, seconds);
-    add(&counters.by_row[c][count_size_class(total)][row], 1);
+    add(&counters.by_row[c][histogram_size_class(total)][row], 1);
 }
 
 static void add_verdict(enum plan_collective c, int k, const struct guard_verdict *v, int64_t by)
@@ -113,7 +106,7 @@ static void add_verdict(enum plan_collective c, int k, const struct guard_verdic
 void count_verdict(enum plan_collective c, uint64_t total, const struct guard_verdict *now,
                    const struct guard_verdict *before)
 {
-    int k = count_size_class(total);
+    int k = histogram_size_class(total);
 
     if (before->known)
         add_verdict(c, k, before, -1);

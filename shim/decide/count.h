@@ -11,6 +11,7 @@
 
 #include "planners/registry.h"
 #include "shim/decide/guard.h"
+#include "shim/decide/histogram.h"
 #include "shim/decide/live.h"
 #include "shim/decide/reasons.h"
 
@@ -32,7 +33,7 @@ enum count_exchange {
 
 enum {
     COUNT_PARTS = 1000000, /* of a logarithm */
-    COUNT_CLASSES = 48,    /* class k: 2^k <= total bytes < 2^(k+1) */
+    COUNT_CLASSES = HISTOGRAM_SIZE_CLASSES,
     COUNT_REGISTRY = LIVE_REGISTRY,
     COUNT_NAMES = LIVE_ROWS,
     COUNT_PROCESSES = 64 /* per rank */
@@ -63,9 +64,6 @@ extern struct counters {
     uint64_t started[COLL_COUNT]; /* rerouted calls that were nonblocking */
     uint64_t exchange[COUNT_EXCHANGES_COUNT];
 } counters COUNT_ALIGNED;
-
-/* The k of a call's size class, COUNT_CLASSES - 1 at most. */
-int count_size_class(uint64_t total);
 
 /* A call ran natively. Cheap; says so once per collective and reason at level info. */
 void count_native(enum plan_collective c, enum reason why);

@@ -5,11 +5,8 @@
 
 enum { UNIT = 1024, SWEEPS = 3 };
 
-static const double held_up = 1.2;    /* a sample so far above its contender's others is none */
-static const double usual_calls = 20; /* in which one is held up, at first sight */
 static const double usual_noise = .2; /* of one call, before anything is known */
 static const double weight = 4; /* as many samples say so; all contenders' for a contender's own */
-static const double same_again = .1; /* a first call so much slower than the second was cold */
 
 double evidence_ln(double x)
 {
@@ -57,7 +54,7 @@ static int rounds_of(const struct evidence *e)
 static void forget(struct evidence *e, int arm, int16_t than)
 {
     for (int r = 0; r < rounds_of(e); r++)
-        if (e->time[r][arm] != EVIDENCE_NONE && e->time[r][arm] > than + (int)(same_again * UNIT))
+        if (e->time[r][arm] != EVIDENCE_NONE && e->time[r][arm] > than + (int)(usual_noise * UNIT))
             e->time[r][arm] = EVIDENCE_NONE;
 }
 
@@ -149,7 +146,7 @@ static void find_tails(const struct evidence *e, struct samples *s, const int he
         s->tail[i] = 0;
         if (held[i] < 2)
             continue;
-        double expected = n * (s->held_up - held[i] + 1) / (rest + usual_calls);
+        double expected = n * (s->held_up - held[i] + 1) / (rest + evidence_usual_calls);
         double excess = held[i] - expected - evidence_root(expected + 1);
         double times = held_up_times(e, s, i) / held[i] - 1;
         if (excess > 0)
@@ -228,7 +225,7 @@ static double most_of(const struct evidence *e, int arm)
     for (int r = 0; r < rounds_of(e); r++)
         if (e->time[r][arm] != EVIDENCE_NONE)
             v[n++] = e->time[r][arm];
-    return n ? quartile(v, n) + held_up * UNIT : 0;
+    return n ? quartile(v, n) + evidence_held_up * UNIT : 0;
 }
 
 void evidence_samples(const struct evidence *e, struct samples *s)

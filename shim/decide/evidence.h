@@ -16,6 +16,12 @@
 
 enum { EVIDENCE_ARMS = 5, EVIDENCE_ROUNDS = 40, EVIDENCE_NONE = INT16_MIN };
 
+/* One call in so many is held up, at first sight. */
+static const double evidence_usual_calls = 20;
+
+/* Logarithm: a sample so far above its contender's others is held up. */
+static const double evidence_held_up = 1.2;
+
 /* One size class. All zero is empty. Rounds are in order, oldest first. A new one replaces the
    oldest that is not among the last two of a contender. */
 struct evidence {

@@ -3,7 +3,7 @@
  * Turns and rounds. The first rounds follow each other; then the entry is settled. Later rounds are
  * looks. A look calls contenders that are worth a trial again (worth.h), and always the contender
  * in use, which may have become slower. If nothing changes there are at most
- *     F + APART ln(N / F) + N / MOST_APART, where F is guard_free_rounds,
+ *     F + GUARD_SHARE ln(N / F) + N / MOST_APART, where F is guard_free_rounds,
  * rounds in N calls. A later clock has fewer of them, because each makes hosts wait that run ahead.
  * guard_learn.h draws the conclusions from a round.
  */
@@ -19,15 +19,11 @@
 
 enum state { NEW, ROUND, SETTLED, FOR_GOOD };
 
-enum { FEW = 3 }; /* first rounds of any size; calls of other sizes in a row, at most */
-enum { SURE_ROUNDS = 12 };
-enum { FIRST_LOOK = 4, MOST_APART = 256, APART = 32, LATER_APART = 768 };
+enum { FIRST_LOOK = 4, MOST_APART = 256, LATER_APART = 3 * MOST_APART };
 
-static const double agreeing = .02;   /* calls that an agreement takes, before it is known */
-static const double looking = .01;    /* most of the calls' time that agreements on looks take */
-static const double unit_bytes = 1e6; /* times are by so many bytes */
-static const double spared_from = 4;  /* times longer: a first trial costs more than it may tell */
-static const double longest = 1e6;    /* seconds: no call takes longer, a clock has jumped */
+static const double looking = .01;   /* most of the calls' time that agreements on looks take */
+static const double spared_from = 4; /* times longer: a first trial costs more than it may tell */
+static const double longest = 1e6;   /* seconds: no call takes longer, a clock has jumped */
 
 int guard_settled(struct guard_entry *e)
 {
@@ -53,7 +49,7 @@ static uint32_t most_apart(const struct guard_entry *e)
    agreement takes long are so at any time, and may be further apart than the others. */
 static uint32_t least_apart(const struct guard_entry *e)
 {
-    uint32_t least = e->free_rounds ? 0 : e->calls / APART, most = most_apart(e);
+    uint32_t least = e->free_rounds ? 0 : e->calls / GUARD_SHARE, most = most_apart(e);
     double by_cost = e->agreeing / looking;
 
     least = least < most ? least : most;
@@ -198,7 +194,6 @@ void guard_begin(struct guard *g, struct guard_entry *e, uint64_t total,
         return;
     }
     e->free_rounds = guard_free_rounds(e);
-    e->agreeing = agreeing;
     worth_view(g, e, &v);
     for (int i = 1; i < e->n && v.near_by; i++)
         if (belief_compare(&v.b, i, e->best).mean < 0)
@@ -230,7 +225,7 @@ void guard_recall(struct guard *g, struct guard_entry *e,
     settle(e, &v);
 }
 
-/* Seconds since then, by the unit of bytes; 0: not known. */
+/* Seconds since then, by the byte; 0: not known. */
 static double since(const struct guard *g, double began, double scale)
 {
     double seconds = g->now ? g->now() - began : 0;
@@ -247,7 +242,7 @@ static void begin_look(struct guard *g, struct guard_entry *e, uint64_t total)
     e->total = total;
     worth_view(g, e, &v);
     compose(e, &v);
-    e->agreement += since(g, began, unit_bytes / (double)total);
+    e->agreement += since(g, began, 1 / (double)total);
 }
 
 int guard_pick(struct guard *g, struct guard_entry *e, uint64_t total, int *slot)
@@ -260,8 +255,8 @@ int guard_pick(struct guard *g, struct guard_entry *e, uint64_t total, int *slot
         e->calls++;
         return e->best;
     }
-    if (total != e->total && !e->loose && e->evidence.rounds >= FEW) {
-        e->loose = ++e->elsewhere > FEW;
+    if (total != e->total && !e->loose && e->evidence.rounds >= GUARD_FEW) {
+        e->loose = ++e->elsewhere > GUARD_FEW;
         e->calls++;
         return e->best;
     }
@@ -274,7 +269,7 @@ int guard_pick(struct guard *g, struct guard_entry *e, uint64_t total, int *slot
     }
     e->led = 0;
     e->at++;
-    e->scale[turn] = unit_bytes / (double)total;
+    e->scale[turn] = 1 / (double)total;
     *slot = turn;
     return e->turn[turn];
 }
@@ -348,7 +343,7 @@ static int tell(struct guard *g, struct guard_entry *e, const double *value)
     more = compose(e, &v);
     if (over || (!(more && e->free_rounds) && !e->alarms && e->evidence.rounds >= 2))
         settle(e, &v);
-    else if (e->evidence.rounds < SURE_ROUNDS || (e->verdict.known && e->best == was))
+    else if (e->evidence.rounds < GUARD_KNOWN || (e->verdict.known && e->best == was))
         return 0;
     note_verdict(e, &v);
     return 1;

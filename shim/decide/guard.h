@@ -37,15 +37,21 @@
 #include "planners/choose.h"
 #include "shim/decide/belief.h"
 
-enum { GUARD_NATIVE = 0, GUARD_CONTENDERS = EVIDENCE_ARMS, GUARD_REROUTES = GUARD_CONTENDERS - 1 };
+enum { GUARD_NATIVE, GUARD_CONTENDERS = EVIDENCE_ARMS, GUARD_REROUTES = GUARD_CONTENDERS - 1 };
 enum {
     GUARD_ENTRIES = 48, /* collectives by class */
     GUARD_IDLE = 20000, /* calls of others after which an entry gives way to a new one */
     GUARD_ROUND = 3,    /* turns of a round, at most */
     GUARD_ROUNDS = 3,   /* of a block; that wait for a later clock together, at most */
     GUARD_TURNS = GUARD_ROUND * GUARD_ROUNDS,
-    GUARD_LEAD = 9,  /* calls in a row before those that a block measures */
-    GUARD_PAUSE = 4, /* calls from the last turn until a later clock is asked first */
+    GUARD_FEW = 3,    /* calls or rounds that chance hardly explains */
+    GUARD_KNOWN = 12, /* calls or rounds after which a contender is known well */
+    GUARD_LEAD = GUARD_KNOWN - GUARD_ROUNDS, /* calls in a row before those that a block measures */
+    GUARD_HORIZON = 2000, /* calls that are expected, besides as many as were made */
+    GUARD_SHARE = 32, /* trials lose a call and this part of all; first looks are this part apart */
+    GUARD_PAUSE = 4,  /* calls from the last turn until a later clock is asked first */
+    GUARD_CLASSES = 64, /* powers of two of the size */
+    GUARD_KINDS = GUARD_CLASSES,
     GUARD_UNTIMED = -1,
     GUARD_VALUES = GUARD_TURNS + 1 /* that are agreed on at once */
 };
@@ -68,9 +74,9 @@ struct guard_entry {
     struct guard_verdict verdict;               /* the last one */
     struct guard_verdict before;                /* the one before */
     double predicted[GUARD_CONTENDERS];         /* logarithm of the model's seconds */
-    double mine[GUARD_TURNS];  /* this rank's seconds of a turn by the unit of bytes */
-    double scale[GUARD_TURNS]; /* of a turn's seconds, to compare by the byte */
-    double spent;              /* time lost by trying, in calls of the one in use */
+    double mine[GUARD_TURNS];                   /* this rank's seconds of a turn by the byte */
+    double scale[GUARD_TURNS];                  /* of a turn's seconds, to compare by the byte */
+    double spent;     /* time lost by trying, in calls of the one in use */
     double agreement; /* the time of this rank's last agreement with its arithmetic, as mine */
     double agreeing;  /* the time of an agreement, in calls */
     uint64_t total;   /* bytes of the calls that take part */
@@ -117,7 +123,6 @@ void guard_open(struct guard *g, int later, double (*now)(void));
 /* The entry of that collective, kind (less than GUARD_KINDS) and size; a new one is all zero but
    for `later`. kind: what is measured apart, as exchanges by their skew, or calls by where the
    buffers are. NULL: all entries are in use. */
-enum { GUARD_KINDS = 64 };
 struct guard_entry *guard_find(struct guard *g, enum plan_collective c, unsigned kind,
                                uint64_t total);
 

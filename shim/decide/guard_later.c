@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "shim/decide/guard_later.h"
 
-enum { MOST_PAUSE = 4096, LAG_PARTS = 4, WAIT_PARTS = 16 };
+enum { MOST_PAUSE = 4096, PARTS = 16 };
 
 void guard_later_begin(struct guard_entry *e)
 {
@@ -16,14 +16,14 @@ int guard_later_wants_more(const struct guard_entry *e)
 /* Twice as long until that is GUARD_LATER_ASK calls more. */
 static uint32_t without_lag(uint32_t waited)
 {
-    uint32_t part = waited / WAIT_PARTS;
+    uint32_t part = waited / PARTS;
 
     return part > GUARD_LATER_ASK ? part : waited > GUARD_LATER_ASK ? GUARD_LATER_ASK : waited;
 }
 
 void guard_later_wait(struct guard_entry *e)
 {
-    uint32_t more = e->lag > GUARD_PAUSE ? e->lag / LAG_PARTS : without_lag(e->waited);
+    uint32_t more = e->lag > GUARD_PAUSE ? e->lag / PARTS : without_lag(e->waited);
 
     e->pause = more < MOST_PAUSE ? more : MOST_PAUSE;
     e->waited += e->pause;
@@ -34,7 +34,7 @@ void guard_later_learn(struct guard_entry *e)
 {
     uint32_t most = MOST_PAUSE;
 
-    e->lag = e->waited - e->waited / LAG_PARTS;
+    e->lag = e->waited - e->waited / PARTS;
     if (e->lag > most)
         e->lag = most;
 }

@@ -5,17 +5,13 @@
 
 #include "shim/decide/worth.h"
 
-enum { FREE_ROUNDS = 64, LATER_ROUNDS = 16 };
-enum { CHANGED_CALLS = 3, KNOWN_CALLS = 12, CHANGE_CALLS = 2000 };
+enum { FREE_ROUNDS = 64 };
 
-static const double grows = 4;     /* times what is known, or a call: one agreement tells no more */
-static const double lucky = 3;     /* times the fastest call: that one was, or this is held up */
 static const double changed = 1.3; /* times slower or faster than all calls so far */
-static const double contradicted = .6; /* logarithm: no chance any more */
 
 uint8_t guard_free_rounds(const struct guard_entry *e)
 {
-    return e->later ? LATER_ROUNDS : FREE_ROUNDS;
+    return e->later ? GUARD_KNOWN : FREE_ROUNDS;
 }
 
 /* The contender in use is the one that looks fastest; another takes its place when that is more
@@ -52,7 +48,7 @@ static int since_alarm(const struct guard_entry *e)
    and a contender that stays so slow gets no further samples: so tries tell whether it is known. */
 static int has_changed(struct guard_entry *e, double seconds)
 {
-    int young = e->evidence.tries[e->best] < KNOWN_CALLS;
+    int young = e->evidence.tries[e->best] < GUARD_KNOWN;
     struct samples s;
     double most = -1e9, least = 1e9;
 
@@ -62,7 +58,7 @@ static int has_changed(struct guard_entry *e, double seconds)
             most = s.log[r][e->best] > most ? s.log[r][e->best] : most;
             least = s.log[r][e->best] < least ? s.log[r][e->best] : least;
         }
-    double high = young ? lucky * evidence_exp(least) : changed * evidence_exp(most);
+    double high = young ? evidence_exp(evidence_held_up + least) : changed * evidence_exp(most);
     double low = young ? 0 : evidence_exp(least) / changed;
     if (!s.n[e->best] || (seconds <= high && seconds >= low)) {
         e->alarms = 0;
@@ -70,10 +66,10 @@ static int has_changed(struct guard_entry *e, double seconds)
     }
     if (!e->alarms)
         e->alarmed = e->evidence.rounds;
-    if (++e->alarms < CHANGED_CALLS)
+    if (++e->alarms < GUARD_FEW)
         return 0;
     e->alarms = 0;
-    return !young && (!e->changed || e->calls - e->changed >= CHANGE_CALLS);
+    return !young && (!e->changed || e->calls - e->changed >= GUARD_HORIZON);
 }
 
 /* The machine is another one: what was known of the contenders is forgotten. */
@@ -83,18 +79,6 @@ static void begin_again(struct guard_entry *e)
     memset(e->recalled, 0, sizeof e->recalled);
     e->changed = e->calls;
     e->free_rounds = guard_free_rounds(e);
-}
-
-/* Earlier jobs' findings do not hold here if a round contradicts them. */
-static void doubt_recalled(struct guard_entry *e, const double *seconds)
-{
-    for (int i = 1; i < e->n && seconds[GUARD_NATIVE] > 0; i++) {
-        if (!(e->recalled[i].spread > 0 && seconds[i] > 0))
-            continue;
-        double off = evidence_ln(seconds[i] / seconds[GUARD_NATIVE]) - e->recalled[i].mean;
-        if (off > contradicted || off < -contradicted)
-            e->recalled[i].spread = 0;
-    }
 }
 
 /* The estimated loss by a round's trials, in calls. */
@@ -133,7 +117,7 @@ static double read_round(struct guard_entry *e, int round, const double *took, d
    tell of many calls. If it takes longer than the call, that is lost as by a slow trial. */
 static void learn_agreeing(struct guard_entry *e, double agreement, double own)
 {
-    double most = e->later ? 1 : grows * (e->agreeing > 1 ? e->agreeing : 1);
+    double most = e->later ? 1 : 2 * (e->agreeing > 1 ? e->agreeing : 1);
 
     if (agreement > 0 && own > 0) {
         double share = agreement / own < most ? agreement / own : most;
@@ -150,7 +134,6 @@ void guard_learn_round(struct guard *g, struct guard_entry *e, int round, const 
     struct view v;
 
     learn_agreeing(e, agreement, own);
-    doubt_recalled(e, seconds);
     if (own > 0 && has_changed(e, own))
         begin_again(e);
     evidence_add(&e->evidence, seconds);

@@ -4,8 +4,6 @@
 
 #include "shim/decide/guard.h"
 
-enum { SMALLEST_CLASS = 10, CLASSES = 64 };
-
 void guard_open(struct guard *g, int later, double (*now)(void))
 {
     memset(g, 0, sizeof *g);
@@ -17,9 +15,7 @@ static uint32_t key_of(enum plan_collective c, unsigned kind, uint64_t total)
 {
     unsigned class = total ? 63u - (unsigned)__builtin_clzll(total) : 0;
 
-    if (class < SMALLEST_CLASS) /* all below 2 KiB are one */
-        class = SMALLEST_CLASS;
-    return 1 + (kind * COLL_COUNT + (unsigned)c) * CLASSES + class;
+    return 1 + (kind * COLL_COUNT + (unsigned)c) * GUARD_CLASSES + class;
 }
 
 struct guard_entry *guard_find(struct guard *g, enum plan_collective c, unsigned kind,
@@ -65,7 +61,7 @@ const struct guard_entry *guard_favours(const struct guard *g, enum plan_collect
     for (int i = 0; i < GUARD_ENTRIES && g->key[i]; i++) {
         const struct guard_entry *e = &g->entry[i];
 
-        if ((g->key[i] - 1) / CLASSES % COLL_COUNT == (unsigned)c && e->verdict.known &&
+        if ((g->key[i] - 1) / GUARD_CLASSES % COLL_COUNT == (unsigned)c && e->verdict.known &&
             e->best != GUARD_NATIVE)
             return e;
     }

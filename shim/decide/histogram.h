@@ -2,7 +2,8 @@
 /*
  * A histogram of durations with fixed bins, so that those of all ranks add up: four bins for each
  * doubling from 256 ns to 1,100 s. A quantile is exact to an eighth of its value, and often better:
- * values are taken to be spread evenly over a bin.
+ * values are taken to be spread evenly over a bin. Also the classes of sizes that calls are counted
+ * by.
  */
 #ifndef COLLSHIM_SHIM_DECIDE_HISTOGRAM_H
 #define COLLSHIM_SHIM_DECIDE_HISTOGRAM_H
@@ -39,6 +40,16 @@ static inline double histogram_quantile(const uint32_t *bins, double q)
         below += bins[b];
     }
     return 0;
+}
+
+/* Class k of calls: 2^k <= total bytes < 2^(k+1); the last one has all larger totals too. */
+enum { HISTOGRAM_SIZE_CLASSES = 48 };
+
+static inline int histogram_size_class(uint64_t total)
+{
+    int k = total ? 63 - __builtin_clzll(total) : 0;
+
+    return k < HISTOGRAM_SIZE_CLASSES ? k : HISTOGRAM_SIZE_CLASSES - 1;
 }
 
 #endif

@@ -3,39 +3,31 @@
 
 #include <math.h>
 
-enum { FAR = 64, MOST_REPEATS = 8 };
+enum { MOST_REPEATS = 8 };
 enum { NEAR_CLASSES = 3 }; /* powers of two to the farthest class that tells something */
 enum { COARSE = 2 };       /* samples, before which blocks are not worth it */
 
-static const double to_come = 2000;     /* calls, besides as many as were made */
-static const double indifferent = .01;  /* a gain that is not worth a change */
-static const double host_time = .02;    /* ... nor more of the host's time */
-static const double aging = 2e-6;       /* variance, by call since the last measurement */
-static const double usual_calls = 70;   /* in which one is held up for long, at first sight */
-static const double most_held_up = 4.6; /* logarithm of how much longer such a call takes at most */
-static const double surely = .2;        /* chance above which a call is taken as held up */
-static const double doubt_of_tail = .25; /* variance of a tail, of its square */
-static const double cold = .2,
-                    cold_spread = .5; /* calls of the library that a first takes longer */
-static const double most_cold = .7;   /* share of a first call that is its being cold */
-static const double cold_doubt = .4;  /* most standard deviation that this leaves */
-static const double recalled = .12;   /* spread of a contender from job to job */
-static const double near = .35;       /* logarithm: what a call leaves behind may decide */
-static const double unlikely = .006;  /* of a call: the gain that no estimate expects */
-static const double allowance = 2;    /* calls that trials may lose, and ... */
-static const double share = 1. / 16;  /* ... of all calls */
+/* A gain that is not worth a change; that no estimate expects; that makes up for more of the host's
+   time. In calls. */
+static const double indifferent = .02;
+static const double aging = 2e-6;    /* variance, by call since the last measurement */
+static const double surely = .2;     /* chance above which a call is taken as held up */
+static const double cold = .2;       /* calls of the library that a first call takes longer */
+static const double most_cold = .7;  /* share of a first call that is its being cold, at most */
+static const double cold_doubt = .4; /* standard deviation that this leaves */
+static const double near = .35;      /* logarithm: what a call leaves behind may decide */
 
 static double square(double x)
 {
     return x * x;
 }
 
-/* How many powers of two apart, if they are of one collective and kind; else far. */
+/* How many powers of two apart. 0: the same, or they are not of one collective and kind. */
 static int apart(const struct guard *g, const struct guard_entry *a, const struct guard_entry *b)
 {
     int k = g->key[a - g->entry] - 1, l = g->key[b - g->entry] - 1;
 
-    return k / 64 != l / 64 ? FAR : k > l ? k - l : l - k;
+    return k / GUARD_CLASSES != l / GUARD_CLASSES ? 0 : k > l ? k - l : l - k;
 }
 
 static int is_same(const struct plan_candidate *a, const struct plan_candidate *b)
@@ -74,8 +66,7 @@ static void warm(struct samples *s, int i, double library)
 
     if (part > most_cold)
         part = most_cold;
-    double spread = cold_spread * times / (1 - part);
-    s->variance[i] += square(spread < cold_doubt ? spread : cold_doubt);
+    s->variance[i] += square(cold_doubt);
     for (int r = 0; r < s->rounds; r++)
         s->log[r][i] += evidence_ln(1 - part);
 }
@@ -92,7 +83,7 @@ static void adjust(const struct guard_entry *e, const struct guard_entry *o, str
         /* The mean of times is above the mean of their logarithms. */
         double more = s->variance[i] / 2 + s->tail[i];
         /* The common error of all samples does not vanish with their number. */
-        double shared = doubt_of_tail * square(s->tail[i]);
+        double shared = square(s->tail[i]);
 
         if (e == o)
             shared += aging * (e->calls - e->seen[i]);
@@ -119,12 +110,12 @@ static void recall(struct belief *b, const struct guard_entry *e)
 {
     struct samples s = {.rounds = 1, .in = {1u << GUARD_NATIVE}};
 
-    s.variance[GUARD_NATIVE] = square(recalled);
+    s.variance[GUARD_NATIVE] = square(belief_drift);
     for (int i = 1; i < e->n; i++)
         if (e->recalled[i].spread > 0) {
             s.in[0] |= (uint8_t)(1u << i);
             s.log[0][i] = e->recalled[i].mean;
-            s.variance[i] = square(recalled) + square(e->recalled[i].spread);
+            s.variance[i] = square(belief_drift) + square(e->recalled[i].spread);
         }
     if (s.in[0] == 1u << GUARD_NATIVE)
         return;
@@ -179,13 +170,13 @@ static double chance_of_hold_up(const struct view *v, int i)
         return 0;
     double spread = evidence_root(variance / n), z = above / n / spread;
     double usual = .3989 / spread * evidence_exp(-square(z) / 2);
-    double held_up = (1 + v->s.held_up) / (usual_calls + v->s.all) / most_held_up;
+    double held_up = (1 + v->s.held_up) / (evidence_usual_calls + v->s.all);
     return held_up / (held_up + usual);
 }
 
 uint32_t worth_spared(double times)
 {
-    double calls = (times - 1) / share;
+    double calls = (times - 1) * GUARD_SHARE;
 
     return calls < UINT32_MAX / 2 ? (uint32_t)calls : UINT32_MAX / 2;
 }
@@ -222,18 +213,18 @@ int worth_is_near(const struct view *v, int i)
            mean > -near;
 }
 
+/* A later clock does not see the host's time, of which a reroute takes more: so much faster has it
+   to be. */
+static double handicap(const struct view *v, int i)
+{
+    return v->e->later && i != GUARD_NATIVE ? indifferent : 0;
+}
+
 static struct estimate aged(struct estimate d, uint32_t later)
 {
     if (later)
         d.spread = evidence_root(square(d.spread) + later * aging);
     return d;
-}
-
-/* A later clock does not see the host's time, of which a reroute takes more: so much faster has it
-   to be. */
-static double handicap(const struct view *v, int i)
-{
-    return v->e->later && i != GUARD_NATIVE ? host_time : 0;
 }
 
 static struct estimate against(const struct view *v, const struct belief *b, int i, uint32_t later)
@@ -287,7 +278,7 @@ static double net_gain(const struct view *v, int i, struct estimate d, double ca
     double noise = v->s.variance[i] + v->s.variance[v->best];
 
     if (!v->e->evidence.tries[i])
-        noise += square(cold_spread);
+        noise += square(cold_doubt);
     for (int k = 1; k <= MOST_REPEATS; k *= 2) {
         double learned = evidence_root(square(variance) / (variance + noise / (k * samples)));
         double gain = hope((struct estimate){d.mean, learned}) * calls -
@@ -305,9 +296,9 @@ double worth_trial(const struct view *v, int i, uint32_t later)
     double calls = (double)e->calls + later, cost = calls_of_trial(v, i) * price(d);
 
     if (e->out & 1u << i || (v->spared && i == GUARD_NATIVE) ||
-        e->spent + cost > allowance + share * calls)
+        e->spent + cost > 1 + calls / GUARD_SHARE)
         return 0;
-    double gain = net_gain(v, i, d, calls + to_come);
+    double gain = net_gain(v, i, d, calls + GUARD_HORIZON);
     if (v->held_up[i] > 0 && !(v->discarded & 1u << i)) { /* or its call says nothing */
         struct belief without = v->prior;
         double chance = v->held_up[i], sure = gain + cost > 0 ? gain + cost : 0;
@@ -315,11 +306,11 @@ double worth_trial(const struct view *v, int i, uint32_t later)
         learn(&without, e, e, &v->s, v->discarded | 1u << i);
         double hoped = hope(against(v, &without, i, later));
         double both =
-            chance * hoped * (calls + to_come) + (1 - chance) * sure - cost - 2 * e->agreeing;
+            chance * hoped * (calls + GUARD_HORIZON) + (1 - chance) * sure - cost - 2 * e->agreeing;
         if (both > gain)
             gain = both;
     }
     if (!e->evidence.tries[i]) /* or the estimates are all wrong: worth a call in the long run */
-        gain += unlikely * calls;
+        gain += indifferent * calls;
     return gain;
 }

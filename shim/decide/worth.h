@@ -8,7 +8,7 @@
  * Samples get old, so that a trial becomes worth it again: soon if two contenders are close, late
  * if one is far behind.
  *
- * Trials lose two calls and a sixteenth of all calls at most, by what is believed when each is
+ * Trials lose one call and a thirty-second of all calls at most, by what is believed when each is
  * made.
  */
 #ifndef COLLSHIM_SHIM_DECIDE_WORTH_H

@@ -35,36 +35,28 @@ __attribute__((used)) static const char built_for[] =
     ENTRY(second, 1, , name, params, then, args)                                                   \
     ENTRY(first_sited, 0, TELL, name, params, then, args)                                          \
     ENTRY(second_sited, 1, TELL, name, params, then, args)
-#define WRAP(name, params, args) ENTRIES(name, params, THEN, args)
-#define WRAP_BARE(name) ENTRIES(name, (void), NOTHING, ())
-#include "shim/nccl/wraps.def"
-#undef WRAP_BARE
-#undef WRAP
+#define NCCL_WRAP(need, name, params, args) ENTRIES(name, params, THEN, args)
+#define NCCL_BARE(need, name) ENTRIES(name, (void), NOTHING, ())
+#include "transports/nccl_calls.def"
 
 enum { PLAIN, SITED, KINDS };
 static struct backend_entry entries[KINDS][COPIES][64] = {
-#define WRAP_BARE(name) WRAP(name, , )
-#define WRAP(name, params, args) {#name, (void *)first_##name},
     {{
-#include "shim/nccl/wraps.def"
+#define NCCL_WRAP(need, name, params, args) {#name, (void *)first_##name},
+#include "transports/nccl_calls.def"
      },
-#undef WRAP
-#define WRAP(name, params, args) {#name, (void *)second_##name},
      {
-#include "shim/nccl/wraps.def"
+#define NCCL_WRAP(need, name, params, args) {#name, (void *)second_##name},
+#include "transports/nccl_calls.def"
      }},
-#undef WRAP
-#define WRAP(name, params, args) {#name, (void *)first_sited_##name},
     {{
-#include "shim/nccl/wraps.def"
+#define NCCL_WRAP(need, name, params, args) {#name, (void *)first_sited_##name},
+#include "transports/nccl_calls.def"
      },
-#undef WRAP
-#define WRAP(name, params, args) {#name, (void *)second_sited_##name},
      {
-#include "shim/nccl/wraps.def"
+#define NCCL_WRAP(need, name, params, args) {#name, (void *)second_sited_##name},
+#include "transports/nccl_calls.def"
      }},
-#undef WRAP
-#undef WRAP_BARE
 };
 
 /* An older library lacks some. */

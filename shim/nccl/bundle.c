@@ -12,6 +12,7 @@
 #include "shim/nccl/aside.h"
 #include "shim/nccl/host_path.h"
 #include "shim/nccl/ppg.h"
+#include "shim/nccl/registered.h"
 #include "shim/nccl/sited.h"
 #include "shim/nccl/stored.h"
 

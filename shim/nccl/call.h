@@ -7,7 +7,17 @@
 #define COLLSHIM_SHIM_NCCL_CALL_H
 
 #include "shim/nccl/process.h"
-#include "shim/nccl/redop.h"
+
+/* An operation that the program has made of a communicator (redop.h). */
+struct redop {
+    struct redop *next; /* of the communicator; owned by it */
+    ncclRedOp_t op;
+    ncclDataType_t type;
+    uint64_t factor;       /* an element of that type in its first bytes */
+    const void *factor_at; /* the application's, on the device; NULL: factor is it */
+    int users;             /* the program, and calls that groups keep */
+    int ended;             /* the program does not know it any more */
+};
 
 enum call_kind { CALL_COLLECTIVE, CALL_SEND, CALL_RECV };
 

@@ -4,15 +4,10 @@
 
 #include <pthread.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "config/hash.h"
 #include "shim/decide/count.h"
 #include "shim/decide/reporter.h"
-#include "shim/nccl/aside.h"
-#include "shim/nccl/host_memory.h"
-#include "shim/nccl/ppg.h"
-#include "shim/nccl/scratch.h"
 
 enum { BUCKETS = 64 };
 
@@ -57,39 +52,12 @@ struct nccl_comm *nccl_comm_find(ncclComm_t handle)
     return c;
 }
 
-static void comm_free(struct nccl_comm *c)
-{
-    if (c->notes >= 0)
-        close(c->notes);
-    ppg_forget(c->ppg);
-    if (c->cu) {
-        nccl_guard_forget(c);
-        aside_forget(c);
-        host_memory_forget(c);
-        scratch_give(c->context, c->scratch, c->scratch_bytes, c->scratch_turn.last);
-        for (struct nccl_comm_kept *k = c->kept, *next; k; k = next) {
-            next = k->next;
-            scratch_give(c->context, k->at, k->bytes, k->last);
-            free(k);
-        }
-    }
-    for (int i = 0; i < COMM_PLANS; i++)
-        nccl_plan_clear(&c->plan[i]);
-    redop_forget_all(c);
-    registered_forget(c);
-    topo_free(c->topo);
-    store_rows_free(&c->found);
-    free(c->connected);
-    free(c->sent);
-    free(c);
-}
-
 /* Without the lock: the table has a use of its own, so no thread can find an entry that has none
    left. */
 void nccl_comm_release(struct nccl_comm *c)
 {
     if (!__atomic_sub_fetch(&c->users, 1, __ATOMIC_ACQ_REL))
-        comm_free(c);
+        nccl_comm_free(c);
 }
 
 void nccl_comm_remove(ncclComm_t handle, int at_once)
@@ -106,7 +74,7 @@ void nccl_comm_remove(ncclComm_t handle, int at_once)
         return;
     __atomic_store_n(&e->comm->stopped, 1,
                      __ATOMIC_SEQ_CST); /* or its helpers end it: open_helpers */
-    ppg_end(__atomic_load_n(&e->comm->ppg, __ATOMIC_SEQ_CST), at_once);
+    nccl_comm_end_helpers(e->comm, at_once);
     nccl_comm_release(e->comm);
     free(e);
 }

@@ -18,8 +18,6 @@
 #include "shim/nccl/notice.h"
 #include "planners/rounds/pick.h"
 #include "shim/nccl/process.h"
-#include "shim/nccl/redop.h"
-#include "shim/nccl/registered.h"
 
 /* A schedule that has been made ready on all ranks. */
 struct nccl_plan {
@@ -44,6 +42,12 @@ struct nccl_turn {
     CUevent last;   /* after the last use; owned; NULL: not made */
     int has_run;    /* last is recorded */
     int in_a_graph; /* so it may be used at any time */
+};
+
+/* What the program has registered with it (registered.h). */
+struct registrations {
+    struct registered_buffer *first; /* owned */
+    int held;                        /* new ones are kept back */
 };
 
 enum { COMM_PLANS = 32, COMM_RANKS_MOST = 256 /* a rank lists the operations of all */ };
@@ -145,6 +149,11 @@ void nccl_comm_release(struct nccl_comm *c);
 /* The communicator ends: forget it. at_once: without regard to work that is under way. Does not
  * block, and may be called while others use it. */
 void nccl_comm_remove(ncclComm_t handle, int at_once);
+
+/* What other units keep of a communicator (comm_end.c): its helpers end; and all of it, when it has
+   no user any more. */
+void nccl_comm_end_helpers(struct nccl_comm *c, int at_once);
+void nccl_comm_free(struct nccl_comm *c);
 
 /* From now on all ranks run its calls natively, from the same call on. */
 void nccl_comm_keep_native(struct nccl_comm *c, enum reason why);

@@ -4,10 +4,10 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "shim/nccl/redop.h"
 #include "shim/nccl/reroute.h"
 #include "shim/nccl/sets.h"
 #include "shim/nccl/sited.h"
-#include "shim/nccl/wrappers.h"
 
 /* The group's calls on one communicator, in their order. */
 struct group_part {

@@ -13,27 +13,7 @@
 #ifndef COLLSHIM_SHIM_NCCL_GROUP_H
 #define COLLSHIM_SHIM_NCCL_GROUP_H
 
-#include "shim/nccl/call.h"
-
-struct nccl_comm;
-
-struct group_call {
-    struct nccl_call call;
-    struct nccl_comm *c; /* held until the group ends */
-    int index;           /* as they were called */
-    int issued;          /* in NCCL's group already */
-};
-
-struct nccl_group {
-    int depth;
-    struct group_call *call; /* [n] owned */
-    int n, room;
-    int some_issued;  /* at least one is */
-    uint64_t of;      /* the communicator of the first call; 0: there was none */
-    int several;      /* calls are of several communicators */
-    int failed;       /* NCCL has refused a call, or: */
-    int lacks_memory; /* a call could not be kept. Nothing of the group happens */
-};
+#include "shim/nccl/thread.h"
 
 /* A call inside the group: kept, or handed to NCCL at once where that makes no difference. */
 ncclResult_t nccl_group_add(struct nccl_group *g, const struct nccl_call *call);

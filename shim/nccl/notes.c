@@ -17,6 +17,7 @@
 #include "shim/decide/count.h"
 #include "shim/decide/job.h"
 #include "shim/nccl/comm.h"
+#include "shim/nccl/registered.h"
 #include "shim/nccl/stored.h"
 
 struct note {

@@ -45,13 +45,4 @@ enum reason ppg_run(struct nccl_comm *c, const struct nccl_call *call,
                     const struct plan_candidate *way, int slices, int patient,
                     ncclResult_t *result);
 
-/* The helpers' part of ncclCommGetAsyncError's result. NULL is fine. */
-ncclResult_t ppg_state(struct ppg *p);
-
-/* The communicator ends; at_once: without regard to work under way. Does not wait. NULL is fine. */
-void ppg_end(struct ppg *p, int at_once);
-
-/* It has no user any more; it ends by itself. NULL is fine. */
-void ppg_forget(struct ppg *p);
-
 #endif

@@ -8,7 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "shim/nccl/ppg.h"
 #include "shim/nccl/ppg_orders.h"
 #include "shim/nccl/scratch.h"
 

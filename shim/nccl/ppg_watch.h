@@ -61,4 +61,13 @@ int ppg_watch(struct ppg *p);
 /* Is a communicator of this process ending, so that a channel will soon be free? */
 int ppg_watch_expects(void);
 
+/* The helpers' part of ncclCommGetAsyncError's result. NULL is fine. */
+ncclResult_t ppg_state(struct ppg *p);
+
+/* The communicator ends; at_once: without regard to work under way. Does not wait. NULL is fine. */
+void ppg_end(struct ppg *p, int at_once);
+
+/* It has no user any more; it ends by itself. NULL is fine. */
+void ppg_forget(struct ppg *p);
+
 #endif

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shim/nccl/call.h"
 #include "shim/nccl/comm.h"
+#include "shim/nccl/thread.h"
 #include "shim/nccl/wrappers.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

@@ -11,20 +11,9 @@
 #ifndef COLLSHIM_SHIM_NCCL_REDOP_H
 #define COLLSHIM_SHIM_NCCL_REDOP_H
 
-#include <nccl.h>
-#include <stdint.h>
+#include "shim/nccl/call.h"
 
 struct nccl_comm;
-
-struct redop {
-    struct redop *next; /* of the communicator; owned by it */
-    ncclRedOp_t op;
-    ncclDataType_t type;
-    uint64_t factor;       /* an element of that type in its first bytes */
-    const void *factor_at; /* the application's, on the device; NULL: factor is it */
-    int users;             /* the program, and calls that groups keep */
-    int ended;             /* the program does not know it any more */
-};
 
 /* The communicator's operation of that handle, or NULL. Valid until the program ends it. */
 struct redop *redop_find(struct nccl_comm *c, ncclRedOp_t op);

@@ -5,7 +5,8 @@
 #include <stdlib.h>
 
 #include "shim/nccl/comm.h"
-#include "shim/nccl/wrappers.h"
+#include "shim/nccl/call.h"
+#include "shim/nccl/thread.h"
 
 struct registered_buffer {
     struct registered_buffer *next;

@@ -31,12 +31,6 @@
 #include "shim/nccl/call.h"
 
 struct nccl_comm;
-struct registered_buffer;
-
-struct registrations {
-    struct registered_buffer *first; /* owned */
-    int held;                        /* new ones are kept back */
-};
 
 /* ncclCommRegister and ncclCommDeregister, with their results and arguments. c: the entry of the
  * communicator; registered_drop() takes NULL where there is none, or none any more. */

@@ -11,6 +11,7 @@
 #include "shim/nccl/host_memory.h"
 #include "shim/nccl/host_path.h"
 #include "shim/nccl/ppg.h"
+#include "shim/nccl/registered.h"
 #include "shim/nccl/sited.h"
 #include "shim/nccl/bundle.h"
 #include "shim/nccl/verify.h"

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shim/nccl/registered.h"
+
 /* A rank's note about one other: bytes for it, and its view of both directions. */
 struct pair {
     uint64_t bytes, out, in;

@@ -3,7 +3,7 @@
 
 #include "shim/decide/call_site.h"
 #include "shim/decide/caller.h"
-#include "shim/nccl/wrappers.h"
+#include "shim/nccl/thread.h"
 
 void nccl_site_enter(const void *from, const char *cfa)
 {

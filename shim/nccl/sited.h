@@ -10,6 +10,7 @@
 #define COLLSHIM_SHIM_NCCL_SITED_H
 
 #include "shim/decide/call_site_table.h"
+#include "shim/nccl/call.h"
 #include "shim/nccl/comm.h"
 
 /* The program calls: an entry's own __builtin_return_address(0) and __builtin_dwarf_cfa(). */

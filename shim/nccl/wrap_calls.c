@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The operations: arguments into a struct nccl_call, and the library's own call with them. */
+#include "shim/nccl/group.h"
+#include "shim/nccl/redop.h"
 #include "shim/nccl/reroute.h"
 #include "shim/nccl/sets.h"
 #include "shim/nccl/sited.h"
@@ -30,171 +32,6 @@ static ncclResult_t wrap_run(struct nccl_call *call)
     return result;
 }
 
-static ncclResult_t native_AllReduce(const struct nccl_call *c)
-{
-    return REAL(c->copy, AllReduce, c->send, c->recv, c->count, c->type, c->op, c->comm, c->stream);
-}
-
-ncclResult_t nccl_wrap_AllReduce(struct nccl_copy *copy, const void *send, void *recv, size_t count,
-                                 ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm,
-                                 cudaStream_t stream)
-{
-    struct nccl_call call = {.collective = COLL_ALLREDUCE,
-                             .copy = copy,
-                             .send = send,
-                             .recv = recv,
-                             .count = count,
-                             .type = type,
-                             .op = op,
-                             .combines = 1,
-                             .comm = comm,
-                             .stream = stream,
-                             .native = native_AllReduce};
-
-    return wrap_run(&call);
-}
-
-static ncclResult_t native_ReduceScatter(const struct nccl_call *c)
-{
-    return REAL(c->copy, ReduceScatter, c->send, c->recv, c->count, c->type, c->op, c->comm,
-                c->stream);
-}
-
-ncclResult_t nccl_wrap_ReduceScatter(struct nccl_copy *copy, const void *send, void *recv,
-                                     size_t count, ncclDataType_t type, ncclRedOp_t op,
-                                     ncclComm_t comm, cudaStream_t stream)
-{
-    struct nccl_call call = {.collective = COLL_REDUCE_SCATTER_BLOCK,
-                             .copy = copy,
-                             .send = send,
-                             .recv = recv,
-                             .count = count,
-                             .type = type,
-                             .op = op,
-                             .combines = 1,
-                             .comm = comm,
-                             .stream = stream,
-                             .native = native_ReduceScatter};
-
-    return wrap_run(&call);
-}
-
-static ncclResult_t native_Reduce(const struct nccl_call *c)
-{
-    return REAL(c->copy, Reduce, c->send, c->recv, c->count, c->type, c->op, c->root, c->comm,
-                c->stream);
-}
-
-ncclResult_t nccl_wrap_Reduce(struct nccl_copy *copy, const void *send, void *recv, size_t count,
-                              ncclDataType_t type, ncclRedOp_t op, int root, ncclComm_t comm,
-                              cudaStream_t stream)
-{
-    struct nccl_call call = {.collective = COLL_REDUCE,
-                             .copy = copy,
-                             .send = send,
-                             .recv = recv,
-                             .count = count,
-                             .type = type,
-                             .op = op,
-                             .root = root,
-                             .combines = 1,
-                             .comm = comm,
-                             .stream = stream,
-                             .native = native_Reduce};
-
-    return wrap_run(&call);
-}
-
-static ncclResult_t native_AllGather(const struct nccl_call *c)
-{
-    return REAL(c->copy, AllGather, c->send, c->recv, c->count, c->type, c->comm, c->stream);
-}
-
-ncclResult_t nccl_wrap_AllGather(struct nccl_copy *copy, const void *send, void *recv, size_t count,
-                                 ncclDataType_t type, ncclComm_t comm, cudaStream_t stream)
-{
-    struct nccl_call call = {.collective = COLL_ALLGATHER,
-                             .copy = copy,
-                             .send = send,
-                             .recv = recv,
-                             .count = count,
-                             .type = type,
-                             .comm = comm,
-                             .stream = stream,
-                             .native = native_AllGather};
-
-    return wrap_run(&call);
-}
-
-static ncclResult_t native_AlltoAll(const struct nccl_call *c)
-{
-    return REAL(c->copy, AlltoAll, c->send, c->recv, c->count, c->type, c->comm, c->stream);
-}
-
-ncclResult_t nccl_wrap_AlltoAll(struct nccl_copy *copy, const void *send, void *recv, size_t count,
-                                ncclDataType_t type, ncclComm_t comm, cudaStream_t stream)
-{
-    struct nccl_call call = {.collective = COLL_ALLTOALL,
-                             .copy = copy,
-                             .send = send,
-                             .recv = recv,
-                             .count = count,
-                             .type = type,
-                             .comm = comm,
-                             .stream = stream,
-                             .native = native_AlltoAll};
-
-    return wrap_run(&call);
-}
-
-static ncclResult_t native_Broadcast(const struct nccl_call *c)
-{
-    return REAL(c->copy, Broadcast, c->send, c->recv, c->count, c->type, c->root, c->comm,
-                c->stream);
-}
-
-ncclResult_t nccl_wrap_Broadcast(struct nccl_copy *copy, const void *send, void *recv, size_t count,
-                                 ncclDataType_t type, int root, ncclComm_t comm,
-                                 cudaStream_t stream)
-{
-    struct nccl_call call = {.collective = COLL_BCAST,
-                             .copy = copy,
-                             .send = send,
-                             .recv = recv,
-                             .count = count,
-                             .type = type,
-                             .root = root,
-                             .comm = comm,
-                             .stream = stream,
-                             .native = native_Broadcast};
-
-    return wrap_run(&call);
-}
-
-static ncclResult_t native_Bcast(const struct nccl_call *c)
-{
-    return REAL(c->copy, Bcast, c->recv, c->count, c->type, c->root, c->comm, c->stream);
-}
-
-ncclResult_t nccl_wrap_Bcast(struct nccl_copy *copy, void *buffer, size_t count,
-                             ncclDataType_t type, int root, ncclComm_t comm, cudaStream_t stream)
-{
-    struct nccl_call call = {.collective = COLL_BCAST,
-                             .copy = copy,
-                             .send = buffer,
-                             .recv = buffer,
-                             .count = count,
-                             .type = type,
-                             .root = root,
-                             .comm = comm,
-                             .stream = stream,
-                             .native = native_Bcast};
-
-    return wrap_run(&call);
-}
-
-/* Messages and the functions that consist of them */
-
 static ncclResult_t run_message(const struct nccl_call *call)
 {
     struct nccl_group *g = &this_thread.group[call->copy->number];
@@ -212,47 +49,58 @@ static ncclResult_t run_message(const struct nccl_call *call)
     return call->native(call);
 }
 
-static ncclResult_t native_Send(const struct nccl_call *c)
-{
-    return REAL(c->copy, Send, c->send, c->count, c->type, c->root, c->comm, c->stream);
-}
+/*
+ * An operation: the library's own function, and the wrapper, which describes its call and runs it.
+ * buffers: its parameters before the count, and how the library gets them. more: those behind the
+ * type, each with a comma, likewise. Behind them: what of the call is its own.
+ */
+#define OPERATION(...) OPERATION_(__VA_ARGS__)
+#define OPERATION_(wrapper, name, run, buffers, own_buffers, more, own_more, ...)                  \
+    static ncclResult_t native_##name(const struct nccl_call *c)                                   \
+    {                                                                                              \
+        return REAL(c->copy, name, UNPACK own_buffers, c->count, c->type, UNPACK own_more c->comm, \
+                    c->stream);                                                                    \
+    }                                                                                              \
+                                                                                                   \
+    ncclResult_t wrapper(struct nccl_copy *copy, UNPACK buffers, size_t count,                     \
+                         ncclDataType_t type, UNPACK more ncclComm_t comm, cudaStream_t stream)    \
+    {                                                                                              \
+        struct nccl_call call = {.copy = copy,                                                     \
+                                 .count = count,                                                   \
+                                 .type = type,                                                     \
+                                 .comm = comm,                                                     \
+                                 .stream = stream,                                                 \
+                                 .native = native_##name,                                          \
+                                 __VA_ARGS__};                                                     \
+                                                                                                   \
+        return run(&call);                                                                         \
+    }
 
-ncclResult_t nccl_wrap_Send(struct nccl_copy *copy, const void *send, size_t count,
-                            ncclDataType_t type, int peer, ncclComm_t comm, cudaStream_t stream)
-{
-    struct nccl_call call = {.kind = CALL_SEND,
-                             .copy = copy,
-                             .send = send,
-                             .count = count,
-                             .type = type,
-                             .root = peer,
-                             .comm = comm,
-                             .stream = stream,
-                             .native = native_Send};
+#define BOTH (const void *send, void *recv), (c->send, c->recv)
+#define OP (ncclRedOp_t op, ), (c->op, )
+#define ROOT (int root, ), (c->root, )
+#define OP_ROOT (ncclRedOp_t op, int root, ), (c->op, c->root, )
+#define NO_MORE (), ()
+#define COMBINES .send = send, .recv = recv, .op = op, .combines = 1
 
-    return run_message(&call);
-}
-
-static ncclResult_t native_Recv(const struct nccl_call *c)
-{
-    return REAL(c->copy, Recv, c->recv, c->count, c->type, c->root, c->comm, c->stream);
-}
-
-ncclResult_t nccl_wrap_Recv(struct nccl_copy *copy, void *recv, size_t count, ncclDataType_t type,
-                            int peer, ncclComm_t comm, cudaStream_t stream)
-{
-    struct nccl_call call = {.kind = CALL_RECV,
-                             .copy = copy,
-                             .recv = recv,
-                             .count = count,
-                             .type = type,
-                             .root = peer,
-                             .comm = comm,
-                             .stream = stream,
-                             .native = native_Recv};
-
-    return run_message(&call);
-}
+OPERATION(nccl_wrap_AllReduce, AllReduce, wrap_run, BOTH, OP, .collective = COLL_ALLREDUCE,
+          COMBINES)
+OPERATION(nccl_wrap_ReduceScatter, ReduceScatter, wrap_run, BOTH, OP,
+          .collective = COLL_REDUCE_SCATTER_BLOCK, COMBINES)
+OPERATION(nccl_wrap_Reduce, Reduce, wrap_run, BOTH, OP_ROOT, .collective = COLL_REDUCE, COMBINES,
+          .root = root)
+OPERATION(nccl_wrap_AllGather, AllGather, wrap_run, BOTH, NO_MORE, .collective = COLL_ALLGATHER,
+          .send = send, .recv = recv)
+OPERATION(nccl_wrap_AlltoAll, AlltoAll, wrap_run, BOTH, NO_MORE, .collective = COLL_ALLTOALL,
+          .send = send, .recv = recv)
+OPERATION(nccl_wrap_Broadcast, Broadcast, wrap_run, BOTH, ROOT, .collective = COLL_BCAST,
+          .send = send, .recv = recv, .root = root)
+OPERATION(nccl_wrap_Bcast, Bcast, wrap_run, (void *buffer), (c->recv), ROOT,
+          .collective = COLL_BCAST, .send = buffer, .recv = buffer, .root = root)
+OPERATION(nccl_wrap_Send, Send, run_message, (const void *send), (c->send), ROOT, .kind = CALL_SEND,
+          .send = send, .root = root)
+OPERATION(nccl_wrap_Recv, Recv, run_message, (void *recv), (c->recv), ROOT, .kind = CALL_RECV,
+          .recv = recv, .root = root)
 
 /* Never rerouted; inside a group what was called before comes before. */
 static void let_pass(struct nccl_copy *copy, ncclComm_t comm)

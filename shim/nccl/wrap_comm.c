@@ -10,7 +10,9 @@
 
 #include "shim/nccl/comm.h"
 #include "shim/decide/reporter.h"
-#include "shim/nccl/ppg.h"
+#include "shim/nccl/group.h"
+#include "shim/nccl/ppg_watch.h"
+#include "shim/nccl/registered.h"
 #include "shim/nccl/host_memory.h"
 #include "shim/nccl/scratch.h"
 #include "shim/nccl/verify.h"

@@ -136,7 +136,7 @@ void *tally_start(struct tally_comm *c, const struct tally_call *call, int tuned
     names_lower(call->protocol, protocol, sizeof protocol);
     count_call(c, (enum plan_collective)id, total, tuned, algorithm, protocol);
     pthread_mutex_lock(&lock);
-    sum = find_sum(id, count_size_class(total), algorithm, protocol);
+    sum = find_sum(id, histogram_size_class(total), algorithm, protocol);
     note_channels(sum, call->channels);
     slot = take_slot(c, sum, call->channels);
     pthread_mutex_unlock(&lock);

@@ -153,9 +153,9 @@ static void *native_function(const struct symbol *symbol)
  * so keep it if it is in the global scope. Otherwise each caller may have its own, and the next
  * call may come after a dlopen(): remember nothing.
  */
-static void *unfound_function(const struct symbol *symbol, enum side side, const void *caller)
+static void *unfound_function(const struct symbol *symbol, void **slot, const void *caller)
 {
-    const char *name = side == SIDE_MPI ? symbol->mpi_name : symbol->pmpi_name;
+    const char *name = slot == symbol->mpi_slot ? symbol->mpi_name : symbol->pmpi_name;
     void *next = dlsym(RTLD_NEXT, name);
     void *own = next ? NULL : library_function(caller, name);
     dlerror();
@@ -169,8 +169,7 @@ static void *unfound_function(const struct symbol *symbol, enum side side, const
         told = true;
         return (void *)absent;
     }
-    __atomic_store_n(side == SIDE_MPI ? symbol->mpi_slot : symbol->pmpi_slot, next,
-                     __ATOMIC_RELEASE);
+    __atomic_store_n(slot, next, __ATOMIC_RELEASE);
     return next;
 }
 
@@ -189,18 +188,16 @@ void bind_leave(void)
     pthread_mutex_unlock(&lock);
 }
 
-void *bind_first_call(size_t row, enum side side, const void *caller)
+void *bind_first_call(const struct symbol *symbol, void **slot, const void *caller)
 {
     static unsigned long long searched; /* binding lock; as loaded_changes() */
-    const struct symbol *symbol = &symbol_table[row];
     if (!bind_enter())
         return native_function(symbol);
     unsigned long long changes = bound ? 0 : loaded_changes();
     if (!bound && searched != changes)
         bound = bind_all();
     searched = changes;
-    void *function = bound ? *(side == SIDE_MPI ? symbol->mpi_slot : symbol->pmpi_slot)
-                           : unfound_function(symbol, side, caller);
+    void *function = bound ? *slot : unfound_function(symbol, slot, caller);
     bind_leave();
     return function;
 }

@@ -12,15 +12,14 @@
  */
 #if defined(__x86_64__)
 
-#define NCCL_SYMBOL(name) \
+#define NCCL_WRAP(need, name, parameters, arguments) \
 	.globl nccl##name; .type nccl##name, @function; \
 nccl##name: endbr64; jmp *nccl_slot_##name(%rip); \
 	.size nccl##name, . - nccl##name; \
 nccl_first_##name: lea nccl_slot_##name(%rip), %rax; jmp first_call;
 
 	.text
-#include "nccl_symbols.def"
-#undef NCCL_SYMBOL
+#include "transports/nccl_calls.def"
 
 first_call:
 	push %rdi; push %rsi; push %rdx; push %rcx; push %r8; push %r9; push %rax
@@ -45,15 +44,14 @@ dlsym:
 
 #elif defined(__aarch64__)
 
-#define NCCL_SYMBOL(name) \
+#define NCCL_WRAP(need, name, parameters, arguments) \
 	.globl nccl##name; .type nccl##name, %function; \
 nccl##name: adrp x16, nccl_slot_##name; add x16, x16, :lo12:nccl_slot_##name; ldar x16, [x16]; br x16; \
 	.size nccl##name, . - nccl##name; \
 nccl_first_##name: adrp x16, nccl_slot_##name; add x16, x16, :lo12:nccl_slot_##name; b first_call;
 
 	.text
-#include "nccl_symbols.def"
-#undef NCCL_SYMBOL
+#include "transports/nccl_calls.def"
 
 first_call:
 	stp x29, x30, [sp, #-96]!
@@ -103,8 +101,7 @@ dlsym:
 	.balign 8
 	.globl nccl_slots; .hidden nccl_slots
 nccl_slots:
-#define NCCL_SYMBOL(name) nccl_slot_##name: .quad nccl_first_##name;
-#include "nccl_symbols.def"
-#undef NCCL_SYMBOL
+#define NCCL_WRAP(need, name, parameters, arguments) nccl_slot_##name: .quad nccl_first_##name;
+#include "transports/nccl_calls.def"
 
 	.section .note.GNU-stack, "", %progbits

@@ -27,18 +27,16 @@
 #include "config/object_span.h"
 
 enum row {
-#define NCCL_SYMBOL(name) ROW_##name,
-#include "nccl_symbols.def"
-#undef NCCL_SYMBOL
+#define NCCL_WRAP(need, name, parameters, arguments) ROW_##name,
+#include "transports/nccl_calls.def"
     ROW_COUNT
 };
 
 static const struct {
     const char *nccl, *pnccl, *name;
 } rows[] = {
-#define NCCL_SYMBOL(name) {"nccl" #name, "pnccl" #name, #name},
-#include "nccl_symbols.def"
-#undef NCCL_SYMBOL
+#define NCCL_WRAP(need, name, parameters, arguments) {"nccl" #name, "pnccl" #name, #name},
+#include "transports/nccl_calls.def"
 };
 
 enum { LIBRARIES = 2, ERR_SYSTEM = 2 /* ncclSystemError */ };

@@ -43,16 +43,14 @@ extern const size_t symbol_count;
 
 /* ---- bind.c ---- */
 
-enum side { SIDE_MPI, SIDE_PMPI };
-
 /*
  * Called by a stub whose slot is not bound yet. Binds every slot, once per process. Returns the
- * function of this call, with the signature of the symbol; never NULL. row: index in symbol_table.
- * Any thread; blocks while another thread binds. A backend may call MPI while it opens; that call
- * gets the library's own function. If no MPI is loaded nothing is remembered, and the next call
- * looks again. caller: an address in the code that calls.
+ * function of this call, with the signature of the symbol; never NULL. slot: the stub's own of the
+ * symbol's two. Any thread; blocks while another thread binds. A backend may call MPI while it
+ * opens; that call gets the library's own function. If no MPI is loaded nothing is remembered, and
+ * the next call looks again. caller: an address in the code that calls.
  */
-void *bind_first_call(size_t row, enum side side, const void *caller);
+void *bind_first_call(const struct symbol *symbol, void **slot, const void *caller);
 
 /*
  * Take the binding lock, for nccl.c as well. False, and not taken: this thread is binding already

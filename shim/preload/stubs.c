@@ -41,9 +41,12 @@ enum row {
 
 /* side is MPI or PMPI */
 #define STUB(side, name, n)                                                                        \
+    static void *slot_##side##_##name;                                                             \
     static int first_##side##_##name(PARAMS_##n)                                                   \
     {                                                                                              \
-        return CALL(bind_first_call(ROW_##name, SIDE_##side, __builtin_return_address(0)), n);     \
+        return CALL(bind_first_call(&symbol_table[ROW_##name], &slot_##side##_##name,              \
+                                    __builtin_return_address(0)),                                  \
+                    n);                                                                            \
     }                                                                                              \
     static void *slot_##side##_##name = (void *)first_##side##_##name;                             \
     EXPORT int side##_##name(PARAMS_##n);                                                          \

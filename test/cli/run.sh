@@ -231,7 +231,7 @@ json '.model_s > 0 and .unit == "bytes" and .recipe == null' "$collshim" plan al
 # Twelve blocks of 1 MiB enter each node through four rails of 12.5 MB/s: 251.658 ms.
 rails='node:4 gpu:4 rail:4@100Mbit'
 expect 0 "bound 251.658 ms: 1.000 of the bound" "$collshim" sim allgather --topology "$rails"
-expect 0 "10Gbit is assumed" "$collshim" sim allgather
+expect 0 "100Gbit is assumed" "$collshim" sim allgather
 expect 0 "socket link  node 0 socket 0 > 1" "$collshim" sim allgather --topology 'node:1 socket:2 gpu:2'
 json '.model_s >= .bound_s and .bound_fraction <= 1 and (.bound_s * 1e6 | floor) == 251658' \
     "$collshim" sim allgather --topology "$rails" --json

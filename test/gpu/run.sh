@@ -73,11 +73,9 @@ if [ -e "$build/libcollshim-nccl.so" ]; then
   grep -q '^# Simulated' "$tmp/said" && grep -q '^| queue | one queue, the library |' "$tmp/said"
   ok 'what is run on a GPU, simulated: it says so, and prints a table' $?
   "$root/test/gpu/device.sh" --simulated --minutes 3 --results "$tmp/results" "$build" cluster >/dev/null
-  grep -q $'cluster\tnot begun' "$tmp/results"
-  ok 'what is run on a GPU: no step begins that has no time left' $?
+  check 'what is run on a GPU: no step begins that has no time left' grep -q $'cluster\tnot begun' "$tmp/results"
   "$root/test/gpu/device.sh" "$build" nothing >/dev/null 2>&1
-  [ $? -eq 2 ]
-  ok 'what is run on a GPU: an unknown step' $?
+  check 'what is run on a GPU: an unknown step' test $? -eq 2
 fi
 if [ ! -e /dev/nvidiactl ]; then
   prints 'no driver is a skip' 77 'skip: no libcuda.so.1' "$contract"

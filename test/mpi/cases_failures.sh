@@ -10,10 +10,9 @@ starvation() {
     for place in COLLSHIM_TEST_SHM=on COLLSHIM_TOPOLOGY=node:3 unlimited; do
         limited=limited
         [ "$place" != unlimited ] || { place=COLLSHIM_TEST_SHM=on; limited=; }
-        begin "a rank lacks memory: none waits for ever, no result is wrong, and later calls work, $place $limited"
         # shellcheck disable=SC2086 # a word or none
-        launch 3 COLLSHIM_CHOOSE=always "$place" -- "$programs/starved" "$seed" "$stride" $limited
-        want_right
+        right "a rank lacks memory: none waits for ever, no result is wrong, and later calls work, $place $limited" 3 \
+            COLLSHIM_CHOOSE=always "$place" -- "$programs/starved" SEED "$stride" $limited
         grep -q '^starved: [1-9][0-9]* allocations' <<<"$out" || complain "no allocation of the preload's was seen"
         finish
     done

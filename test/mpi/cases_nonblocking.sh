@@ -36,10 +36,7 @@ want_started() {
 nonblocking() {
     local n=$1 rounds=$2
     shift 2
-    begin "$rounds rounds of nonblocking calls on $n ranks${*:+, $*}"
-    launch "$n" "$@" -- "$programs/nonblocking" "$seed" "$rounds"
-    want_right
-    want_lines
+    quiet "$rounds rounds of nonblocking calls on $n ranks${*:+, $*}" "$n" "$@" -- "$programs/nonblocking" SEED "$rounds"
     case " $* " in
         *" COLLSHIM_MODE=off "* | *" COLLSHIM_MODE=ab "*) ;;
         *" COLLSHIM_NONBLOCKING=0 "*) want_started 'nonblocking, and the settings leave such calls to the library' ;;
@@ -57,13 +54,7 @@ nonblocking() {
 nonblocking_progress() {
     local what=$1 claim=$2
     shift 2
-    begin "$claim${*:+, $*}"
-    launch 3 "$@" -- "$programs/progress" "$what" 400000
-    if [ "$rc" -eq 77 ]; then
-        skip "$name" "$(head -n 1 <<<"$out")"
-        return
-    fi
-    want_right
+    right "$claim${*:+, $*}" 3 "$@" -- "$programs/progress" "$what" 400000
     [ "$what" != threads ] || [ "$library" != mpich5 ] || { finish; return; } # natively: progress.c
     want_started
     finish
@@ -71,10 +62,8 @@ nonblocking_progress() {
 
 # nonblocking_among: requests of other kinds beside them
 nonblocking_among() {
-    begin "nonblocking calls among null, inactive and other requests, in every form of completion"
-    launch 3 -- "$programs/waits" "$seed"
-    want_right
-    want_lines
+    quiet "nonblocking calls among null, inactive and other requests, in every form of completion" 3 -- "$programs/waits" \
+        SEED
     want_started
     finish
 }
@@ -84,29 +73,25 @@ nonblocking_follows_the_guard() {
     local all rerouted won lost
     local unjudged='nonblocking, and no schedule of one process has won in blocking calls like it'
 
-    begin "under the guard, nonblocking calls that no blocking one came before are native"
-    launch 3 COLLSHIM_MIN_BYTES=64KiB -- "$programs/progress" silent 400000
-    want_right
+    right "under the guard, nonblocking calls that no blocking one came before are native" 3 COLLSHIM_MIN_BYTES=64KiB -- \
+        "$programs/progress" silent 400000
     want_started 'nonblocking, and no blocking call on the communicator came before'
     finish
 
-    begin "under the guard, nonblocking calls are native before it has judged"
-    launch 3 COLLSHIM_MIN_BYTES=64KiB -- "$programs/progress" silent 400000 2
-    want_right
+    right "under the guard, nonblocking calls are native before it has judged" 3 COLLSHIM_MIN_BYTES=64KiB -- \
+        "$programs/progress" silent 400000 2
     want_started "$unjudged"
     finish
 
     printf 'allreduce * * linear\n' >"$tmp/nonblocking.profile"
-    begin "under the guard, nonblocking calls follow the tuning profile before it has judged"
-    launch 3 COLLSHIM_MIN_BYTES=64KiB "COLLSHIM_PROFILE=$tmp/nonblocking.profile" -- "$programs/progress" silent 400000 2
-    want_right
+    right "under the guard, nonblocking calls follow the tuning profile before it has judged" 3 COLLSHIM_MIN_BYTES=64KiB \
+        "COLLSHIM_PROFILE=$tmp/nonblocking.profile" -- "$programs/progress" silent 400000 2
     want_started
     finish
 
     progresses || return 0
-    begin "nonblocking calls follow what the guard has judged"
-    launch 3 COLLSHIM_MIN_BYTES=64KiB -- "$programs/progress" silent 400000 200
-    want_right
+    right "nonblocking calls follow what the guard has judged" 3 COLLSHIM_MIN_BYTES=64KiB -- "$programs/progress" silent \
+        400000 200
     all=$(sed -nE 's/.*to start: nonblocking=([0-9]+).*/\1/p' <<<"$out")
     rerouted=$(started .rerouted_nonblocking)
     won=$(started '([.sizes[]?.guard_rerouted] | add)') # verdicts, of one rank
@@ -144,10 +129,8 @@ unsized() {
         "COLLSHIM_ALGORITHM=gatherv=linear,scatterv=linear,alltoallv=nimble" COLLSHIM_CHOOSE=model; do
         want=-gt
         [ "$favour" != COLLSHIM_CHOOSE=model ] || want=-eq
-        begin "Igatherv, Iscatterv and Ialltoallv with ${favour%%=*}, small and large"
-        launch 4 COLLSHIM_MIN_BYTES=16KiB COLLSHIM_CHOOSE=always "$favour" -- "$programs/nonblocking" "$seed" 40
-        want_right
-        want_lines
+        quiet "Igatherv, Iscatterv and Ialltoallv with ${favour%%=*}, small and large" 4 COLLSHIM_MIN_BYTES=16KiB \
+            COLLSHIM_CHOOSE=always "$favour" -- "$programs/nonblocking" SEED 40
         for what in gatherv scatterv alltoallv; do
             want_number "$what" .rerouted_nonblocking $want 0
         done
@@ -173,13 +156,8 @@ forms_are_alike() {
 started_by_helpers() {
     local what=$1 claim=$2
     shift 2
-    begin "$claim, carried by helpers${*:+, $*}"
-    launch 3 COLLSHIM_TOPOLOGY=node:3 COLLSHIM_PPG=2 "$@" -- "$programs/progress" "$what" 400000 1
-    if [ "$rc" -eq 77 ]; then
-        skip "$name" "$(head -n 1 <<<"$out")"
-        return
-    fi
-    want_right
+    right "$claim, carried by helpers${*:+, $*}" 3 COLLSHIM_TOPOLOGY=node:3 COLLSHIM_PPG=2 "$@" -- "$programs/progress" \
+        "$what" 400000 1
     [ "$what" != threads ] || [ "$library" != mpich5 ] || { finish; return; } # natively: progress.c
     want_started
     case $what in
@@ -200,10 +178,8 @@ started_by_helpers() {
 
 nonblocking_by_helpers() {
     local what
-    begin "random nonblocking calls, carried by helpers"
-    launch 4 COLLSHIM_TOPOLOGY=node:4 COLLSHIM_PPG=3 -- "$programs/nonblocking" "$seed" 40
-    want_right
-    want_lines
+    quiet "random nonblocking calls, carried by helpers" 4 COLLSHIM_TOPOLOGY=node:4 COLLSHIM_PPG=3 -- \
+        "$programs/nonblocking" SEED 40
     want_started
     for what in allgather allgatherv allreduce reduce_scatter reduce_scatter_block bcast reduce gather scatter alltoall; do
         want_number "$what" .sliced -gt 0
@@ -231,9 +207,7 @@ from_fortran() {
             skip "$1 calls from Fortran, $binding" "$2"
             continue
         fi
-        begin "$1 calls from Fortran, $binding"
-        launch 3 -- "$fortran/$1_$binding"
-        want_right
+        right "$1 calls from Fortran, $binding" 3 -- "$fortran/$1_$binding"
         want_started
         finish
     done
@@ -245,9 +219,8 @@ blocking_calls_started() {
 
     $compiler -std=gnu11 -O1 -DLARGE -shared -fPIC -o "$turn" "$root/test/suites/started.c" -ldl
     for form in nonblocking persistent; do
-        begin "blocking calls of a program, made $form ones behind its back"
-        launch 3 LD_PRELOAD="$turn:$preload" STARTED=$form -- "$programs/rooted" "$seed" 60
-        want_right
+        right "blocking calls of a program, made $form ones behind its back" 3 LD_PRELOAD="$turn:$preload" STARTED=$form \
+            -- "$programs/rooted" SEED 60
         want_every .rerouted_nonblocking gather gatherv scatter scatterv alltoall
         finish
     done

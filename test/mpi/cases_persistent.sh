@@ -16,10 +16,6 @@ persistent() {
         return
     fi
     launch "$n" "$@" -- "$programs/persistent" "$seed" "$rounds" "${natively[@]}"
-    if [ "$rc" -eq 77 ]; then
-        skip "$name" "$(head -n 1 <<<"$out")"
-        return
-    fi
     want_right
     want_lines
     case " $* " in
@@ -34,14 +30,7 @@ persistent() {
 persistent_edge() {
     local what=$1 claim=$2
     shift 2
-    begin "persistent: $claim${*:+, $*}"
-    launch 3 "$@" -- "$programs/persistent_edges" "$what"
-    if [ "$rc" -eq 77 ]; then
-        skip "$name" "$(head -n 1 <<<"$out")"
-        return
-    fi
-    want_right
-    want_lines
+    quiet "persistent: $claim${*:+, $*}" 3 "$@" -- "$programs/persistent_edges" "$what"
     if [ "$what" = threads ] && [ "$library" = mpich5 ]; then
         want_number allreduce .rerouted_nonblocking -eq 0 # shim/mpi/api/progress.c says why
     else
@@ -59,19 +48,14 @@ persistent_follows_the_guard() {
 }
 
 persistent_null() {
-    begin "persistent: a request without a place is the library's error"
-    launch 3 -- "$programs/persistent_edges" null
-    want_right
+    right "persistent: a request without a place is the library's error" 3 -- "$programs/persistent_edges" null
     finish
 }
 
 # Some requests are the library's then.
 persistent_lacks_memory() {
     local collective
-    begin "persistent: a rank lacks memory when a request is made"
-    launch 3 -- "$programs/persistent_edges" short
-    want_right
-    want_lines
+    quiet "persistent: a rank lacks memory when a request is made" 3 -- "$programs/persistent_edges" short
     for collective in allgatherv gatherv alltoallv; do
         want_number $collective .rerouted_nonblocking -ge 3
         want_number $collective '.native["a rank could not get it ready"]' -ge 6
@@ -80,24 +64,14 @@ persistent_lacks_memory() {
 }
 
 persistent_types() {
-    begin "persistent: blocks of different types on one rank"
-    launch 3 -- "$programs/persistent_edges" types
-    want_right
-    want_lines
+    quiet "persistent: blocks of different types on one rank" 3 -- "$programs/persistent_edges" types
     want_started
     finish
 }
 
 # inert WHAT CLAIM: a whole test
 inert() {
-    begin "$2 run as ever"
-    launch 3 -- "$programs/inert" "$1"
-    if [ "$rc" -eq 77 ]; then
-        skip "$name" "$(head -n 1 <<<"$out")"
-        return
-    fi
-    want_right
-    want_lines
+    quiet "$2 run as ever" 3 -- "$programs/inert" "$1"
     finish
 }
 

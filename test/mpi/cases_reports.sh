@@ -8,17 +8,50 @@ no_report() {
     local folder before
     folder=$(dirname "$2")
     before=$(ls -lA "$folder" 2>&1) || true
-    begin "a report into $1"
-    launch 2 COLLSHIM_REPORT="$2" -- "$programs/ordinary"
-    want_right
+    right "a report into $1" 2 COLLSHIM_REPORT="$2" -- "$programs/ordinary"
     want_lines "COLLSHIM_REPORT: cannot write $2: $3"
     [ "$folder" = /dev ] || [ "$(ls -lA "$folder" 2>&1 || true)" = "$before" ] || complain "$folder has changed: $(ls -lA "$folder")"
+    finish
+}
+
+smoke_reports() {
+    local place=$tmp/places
+
+    mkdir -p "$place"
+    begin "a report in place of a file"
+    echo old >"$place/r.json"
+    chmod 640 "$place/r.json"
+    launch 2 COLLSHIM_REPORT="$place/r.json" -- "$programs/ordinary"
+    want_right
+    want_lines
+    jq -e .collectives "$place/r.json" >/dev/null 2>&1 || complain "it is no report"
+    [ "$(stat -c %a "$place/r.json")" = 640 ] || complain "its permissions are $(stat -c %a "$place/r.json")"
+    rm "$place/r.json"
+    finish
+
+    quiet "a report on stdout" 2 COLLSHIM_REPORT=/dev/stdout -- "$programs/ordinary"
+    [ "$(sed -n '/^{$/,/^}$/p' <<<"$out" | jq -r '.ranks')" = 2 ] || complain "it is not there, or not whole"
+    finish
+
+    begin "a job that is killed leaves what was counted so far"
+    limit=3 launch 2 -- "$programs/callers" 1 forever
+    for _ in {1..100}; do # its ranks end behind their launcher, and write until then
+        pgrep -f "^$programs/callers 1 forever" >/dev/null || break
+        sleep .1
+    done
+    complaints= # that it was ended is meant
+    want_lines
+    jq -e '.partial and .counts_are == "those of rank 0 so far" and .job.seconds >= 1 and .sites[0].calls > 40 and
+        any(.collectives[]; .calls > 40)' "$tmp/report.json" >/dev/null 2>&1 ||
+        complain "no readable report: $(head -c 300 "$tmp/report.json" 2>&1)"
+    compgen -G "$tmp/.collshim-*" >/dev/null && complain "files are left beside it"
     finish
 }
 
 cases_reports() {
     local place=$tmp/places
 
+    smoke_reports
     mkdir -p "$place/folder"
     mkfifo "$place/fifo"
     echo precious >"$place/target"
@@ -41,50 +74,13 @@ cases_reports() {
         skip "a report into a full file system" "mounting one needs root"
     fi
 
-    begin "a report in place of a file"
-    echo old >"$place/r.json"
-    chmod 640 "$place/r.json"
-    launch 2 COLLSHIM_REPORT="$place/r.json" -- "$programs/ordinary"
-    want_right
-    want_lines
-    jq -e .collectives "$place/r.json" >/dev/null 2>&1 || complain "it is no report"
-    [ "$(stat -c %a "$place/r.json")" = 640 ] || complain "its permissions are $(stat -c %a "$place/r.json")"
-    rm "$place/r.json"
-    finish
-
-    begin "a report on stdout"
-    launch 2 COLLSHIM_REPORT=/dev/stdout -- "$programs/ordinary"
-    want_right
-    want_lines
-    [ "$(sed -n '/^{$/,/^}$/p' <<<"$out" | jq -r '.ranks')" = 2 ] || complain "it is not there, or not whole"
-    finish
-
-    begin "a report that nobody wants"
-    launch 2 COLLSHIM_REPORT=/dev/null -- "$programs/ordinary"
-    want_right
-    want_lines
+    quiet "a report that nobody wants" 2 COLLSHIM_REPORT=/dev/null -- "$programs/ordinary"
     [ -c /dev/null ] || complain "/dev/null is no device any more"
     finish
 
-    begin "a job that is killed leaves what was counted so far"
-    limit=3 launch 2 -- "$programs/callers" 1 forever
-    for _ in {1..100}; do # its ranks end behind their launcher, and write until then
-        pgrep -f "^$programs/callers 1 forever" >/dev/null || break
-        sleep .1
-    done
-    complaints= # that it was ended is meant
-    want_lines
-    jq -e '.partial and .counts_are == "those of rank 0 so far" and .job.seconds >= 1 and .sites[0].calls > 40 and
-        any(.collectives[]; .calls > 40)' "$tmp/report.json" >/dev/null 2>&1 ||
-        complain "no readable report: $(head -c 300 "$tmp/report.json" 2>&1)"
-    compgen -G "$tmp/.collshim-*" >/dev/null && complain "files are left beside it"
-    finish
-
-    begin "a report says what rails carried"
-    launch 4 COLLSHIM_CHOOSE=always COLLSHIM_TOPOLOGY='node:2 rank:2 rail:2@100Mbit,25Mbit' \
+    quiet "a report says what rails carried" 4 COLLSHIM_CHOOSE=always \
+        COLLSHIM_TOPOLOGY='node:2 rank:2 rail:2@100Mbit,25Mbit' \
         COLLSHIM_ALGORITHM=allreduce=parallel_rings,bcast=parallel_rings -- "$programs/callers"
-    want_right
-    want_lines
     jq -e --arg host "$(hostname)" '.rails_not_listed == 0 and (.rails | map([.host, .rail, .ranks]) == [[$host, 0, 2], [$host, 1, 2]] and
         all(.calls > 0 and .sent_bytes > 0 and
             .sent_bytes_per_s > 0 and .changed_at_call == null and .could_send_bytes_per_s == null) and
@@ -96,10 +92,7 @@ cases_reports() {
         complain "collshim report does not tell: $("$build/collshim" report "$tmp/report.json" 2>&1 | tail -n 8)"
     finish
 
-    begin "a report of one node has no rails"
-    launch 2 -- "$programs/callers"
-    want_right
-    want_lines
+    quiet "a report of one node has no rails" 2 -- "$programs/callers"
     jq -e '.rails == []' "$tmp/report.json" >/dev/null 2>&1 || complain "$(jq -c .rails "$tmp/report.json" 2>&1)"
     finish
 

@@ -7,10 +7,7 @@
 differential() {
     local n=$1 calls=$2 how=$3
     shift 3
-    begin "$calls random calls on $n ranks, types $how${*:+, $*}"
-    launch "$n" "$@" -- "$programs/differential" "$seed" "$calls" "$how"
-    want_right
-    want_lines
+    quiet "$calls random calls on $n ranks, types $how${*:+, $*}" "$n" "$@" -- "$programs/differential" SEED "$calls" "$how"
 }
 
 # rerouted N CALLS [NAME=VALUE...]: a whole test, in which all calls that can be are rerouted
@@ -73,17 +70,11 @@ random_calls_both_ways() {
 
 # program NAME N CLAIM [ARGUMENT...]
 program() {
-    begin "$3"
-    launch "$2" COLLSHIM_TOPOLOGY="${topology:-}" -- "$programs/$1" "$seed" "${@:4}"
-    want_right
-    want_lines
+    quiet "$3" "$2" COLLSHIM_TOPOLOGY="${topology:-}" -- "$programs/$1" SEED "${@:4}"
 }
 
 brief() {
-    begin "$4"
-    launch 4 COLLSHIM_MIN_BYTES=65536 COLLSHIM_TEST_SHARE=16 -- "$programs/brief" "$seed" "${@:1:3}" "${@:5}"
-    want_right
-    want_lines
+    quiet "$4" 4 COLLSHIM_MIN_BYTES=65536 COLLSHIM_TEST_SHARE=32 -- "$programs/brief" SEED "${@:1:3}" "${@:5}"
 }
 want_unpaid() { # want_unpaid OPERATOR N: so many calls, of all ranks together, came before their ranks met
     want_number allreduce '.native["the calls so far have not paid for setting up"]' "$@"
@@ -104,9 +95,7 @@ one_thing_each() {
     want_number allgather .rerouted -ge "$(expected allgather)"
     finish
     for mode in ab verify; do
-        begin "wrong calls with COLLSHIM_MODE=$mode: the error handler runs once"
-        launch 2 COLLSHIM_MODE=$mode -- "$programs/errors"
-        want_right
+        right "wrong calls with COLLSHIM_MODE=$mode: the error handler runs once" 2 COLLSHIM_MODE=$mode -- "$programs/errors"
         finish
     done
 
@@ -117,11 +106,8 @@ one_thing_each() {
                 skip "$one, $given" "MPICH 5 crashes in it by itself"
                 continue
             fi
-            begin "$one: what MPI ignores, and types of every constructor, $given"
             # shellcheck disable=SC2086 # words are meant
-            launch 3 $given -- "$programs/$one" "$seed"
-            want_right
-            want_lines
+            quiet "$one: what MPI ignores, and types of every constructor, $given" 3 $given -- "$programs/$one" SEED
             finish
         done
     done
@@ -135,9 +121,8 @@ one_thing_each() {
                 skip "COLLSHIM_MODE=$mode: one rank's error handler $what" "MPICH 5 hangs in it by itself"
                 continue
             fi
-            begin "COLLSHIM_MODE=$mode: one rank's error handler $what, among many calls"
-            launch 2 COLLSHIM_MODE=$mode -- "$programs/handler" "$seed" $what 60
-            want_right
+            right "COLLSHIM_MODE=$mode: one rank's error handler $what, among many calls" 2 COLLSHIM_MODE=$mode -- \
+                "$programs/handler" SEED $what 60
             want_number bcast .rerouted -gt 0
             finish
         done
@@ -226,14 +211,7 @@ threads() {
     [ "$quick" -eq 0 ] || rounds=3
 
     for how in steady fresh; do
-        begin "four threads with a communicator each, $how ones"
-        launch $n -- "$programs/threads" "$seed" $rounds $how
-        if [ "$rc" -eq 77 ]; then
-            skip "four threads with a communicator each, $how ones" "${out#threads: }"
-            continue
-        fi
-        want_right
-        want_lines
+        quiet "four threads with a communicator each, $how ones" $n -- "$programs/threads" SEED $rounds $how
         want_every "$(counted_while $how)" allgather allgatherv
         finish
     done
@@ -244,14 +222,7 @@ overlapping() {
     local claim="threads whose communicators share some ranks"
     [ "$quick" -eq 0 ] || calls=20
 
-    begin "$claim"
-    launch $n COLLSHIM_TOPOLOGY='node:2 rank:2,1' -- "$programs/overlap" "$seed" $calls
-    if [ "$rc" -eq 77 ]; then
-        skip "$claim" "${out#overlap: }"
-        return
-    fi
-    want_right
-    want_lines
+    quiet "$claim" $n COLLSHIM_TOPOLOGY='node:2 rank:2,1' -- "$programs/overlap" SEED $calls
     for collective in allgather allgatherv allreduce reduce reduce_scatter reduce_scatter_block bcast gather gatherv \
         scatter scatterv alltoall alltoallv; do
         want_number $collective "$(counted_while fresh)" -ge "$(expected $collective)"
@@ -265,15 +236,8 @@ more_than_an_int() {
     local -A settings_of=([openmpi]='node:1 rank:2' [mpich]='node:2 rank:1')
     local claim="messages of more than 2 GiB" collective
 
-    begin "$claim"
-    launch 2 COLLSHIM_CHOOSE=always COLLSHIM_CHUNK_BYTES=4MiB COLLSHIM_TOPOLOGY="${settings_of[$kin]}" -- \
-        "$programs/huge" "$seed"
-    if [ "$rc" -eq 77 ]; then
-        skip "$claim" "${out#huge: }"
-        return
-    fi
-    want_right
-    want_lines
+    quiet "$claim" 2 COLLSHIM_CHOOSE=always COLLSHIM_CHUNK_BYTES=4MiB COLLSHIM_TOPOLOGY="${settings_of[$kin]}" -- \
+        "$programs/huge" SEED
     for collective in allgather allreduce bcast alltoallv; do
         want_number $collective .rerouted -ge 2
     done
@@ -282,10 +246,8 @@ more_than_an_int() {
 
 # Where memory is not shared, and in the chunks that collshim chooses.
 more_than_32_bits() {
-    begin "a message of more than 4 GiB without shared memory"
-    launch 2 COLLSHIM_CHOOSE=always COLLSHIM_TEST_SHM=off -- "$programs/longer" "$seed"
-    want_right
-    want_lines
+    quiet "a message of more than 4 GiB without shared memory" 2 COLLSHIM_CHOOSE=always COLLSHIM_TEST_SHM=off -- \
+        "$programs/longer" SEED
     want_number bcast .rerouted -eq 6 # of both ranks, with the two small ones of every program
     finish
 }
@@ -297,10 +259,7 @@ fortran_bindings() {
             skip "Fortran, $binding" "$lacks_fortran"
             continue
         fi
-        begin "Fortran, $binding"
-        launch 3 COLLSHIM_TOPOLOGY='node:2 rank:2,1' -- "$fortran/gather_$binding"
-        want_right
-        want_lines
+        quiet "Fortran, $binding" 3 COLLSHIM_TOPOLOGY='node:2 rank:2,1' -- "$fortran/gather_$binding"
         want_rerouted
         want_number gather .rerouted -eq "$(expected gather)"
         want_number alltoall .rerouted -eq "$(expected alltoall)"

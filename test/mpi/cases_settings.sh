@@ -5,9 +5,7 @@
 
 # bad NAME PATTERN [NAME=VALUE...]: one line, the rest of the settings holds, calls are rerouted
 bad() {
-    begin "$1"
-    launch 3 "${@:3}" -- "$programs/ordinary"
-    want_right
+    right "$1" 3 "${@:3}" -- "$programs/ordinary"
     want_lines "$2"
     want_rerouted
     finish
@@ -15,10 +13,7 @@ bad() {
 
 # native NAME REASON [NAME=VALUE...]: no line; all calls run natively for that reason
 native() {
-    begin "$1"
-    launch 3 "${@:3}" -- "$programs/ordinary"
-    want_right
-    want_lines
+    quiet "$1" 3 "${@:3}" -- "$programs/ordinary"
     want_counted ".native[\"$2\"]"
     want_number allgather .rerouted -eq 0
     finish
@@ -26,39 +21,24 @@ native() {
 
 # unfit NAME PATTERN [NAME=VALUE...]: one line, and all natively
 unfit() {
-    begin "$1"
-    launch 3 "${@:3}" -- "$programs/ordinary"
-    want_right
+    right "$1" 3 "${@:3}" -- "$programs/ordinary"
     want_lines "$2"
     want_all_native "COLLSHIM_TOPOLOGY does not fit"
     want_number allgather .calls -ge "$(expected allgather)"
     finish
 }
 
+# Every way to be wrong: test/unit/test_settings.c.
 bad_values() {
-    bad "a bad mode" "COLLSHIM_MODE=sideways: expected on, off, ab or verify; mode stays on (default)" \
-        COLLSHIM_MODE=sideways
-    bad "a bad size" "COLLSHIM_CHUNK_BYTES=64KB: expected a size such as *; chunk_bytes stays 0 (default)" \
-        COLLSHIM_CHUNK_BYTES=64KB
-    bad "a size out of range" "COLLSHIM_CHUNK_BYTES=2G: out of range, expected 0 to 1GiB; *" \
-        COLLSHIM_CHUNK_BYTES=2G
-    bad "an unknown setting" "COLLSHIM_CHUNK: no such setting; the nearest is COLLSHIM_CHUNK_BYTES" \
-        COLLSHIM_CHUNK=100
-    bad "an algorithm that does not exist" "COLLSHIM_ALGORITHM: no algorithm 'magic' for allgather; *" \
-        COLLSHIM_ALGORITHM=allgather=magic
-    bad "an algorithm that takes no recipe" "COLLSHIM_ALGORITHM: linear takes nothing in parentheses" \
-        "COLLSHIM_ALGORITHM=allgather=linear(4)"
-    begin "two bad settings: a line each"
-    launch 3 COLLSHIM_MODE=sideways COLLSHIM_LOUD=1 -- "$programs/ordinary"
-    want_right
-    want_lines "COLLSHIM_MODE=sideways: *" "COLLSHIM_LOUD: no such setting; *"
+    right "three bad settings: a line each" 3 COLLSHIM_MODE=sideways COLLSHIM_LOUD=1 COLLSHIM_ALGORITHM=allgather=magic -- \
+        "$programs/ordinary"
+    want_lines "COLLSHIM_MODE=sideways: expected on, off, ab or verify; mode stays on (default)" \
+        "COLLSHIM_LOUD: no such setting; *" "COLLSHIM_ALGORITHM: no algorithm 'magic' for allgather; *"
     want_rerouted
     finish
 
-    begin "COLLSHIM_LOG=error keeps quiet about a bad setting"
-    launch 3 COLLSHIM_LOG=error COLLSHIM_MODE=sideways -- "$programs/ordinary"
-    want_right
-    want_lines
+    quiet "COLLSHIM_LOG=error keeps quiet about a bad setting" 3 COLLSHIM_LOG=error COLLSHIM_MODE=sideways -- \
+        "$programs/ordinary"
     finish
 }
 
@@ -66,24 +46,10 @@ settings_file() {
     local file=$tmp/settings.yaml
 
     printf 'chunk_bytes: 100\nalgorithm: allgatherv=native\n' >"$file"
-    begin "a settings file is read"
-    launch 3 COLLSHIM_CONFIG="$file" -- "$programs/ordinary"
-    want_right
-    want_lines
+    quiet "a settings file is read" 3 COLLSHIM_CONFIG="$file" -- "$programs/ordinary"
     want_number allgather .rerouted -eq "$(expected allgather)"
     want_number allgatherv '.native["COLLSHIM_ALGORITHM says native"]' -eq "$(expected allgatherv)"
     finish
-
-    printf 'mode: on\nmode off\n' >"$file"
-    bad "a settings file that is not YAML" "$file:*: not YAML: *; nothing is taken from this file" \
-        COLLSHIM_CONFIG="$file"
-    printf 'mode: [on, off]\n' >"$file"
-    bad "a settings file with a list" "$file:1: mode: expected one value, found a list" \
-        COLLSHIM_CONFIG="$file"
-    bad "a settings file that is not there" "$tmp/none.yaml: *; COLLSHIM_CONFIG must name a readable YAML file" \
-        COLLSHIM_CONFIG="$tmp/none.yaml"
-    bad "a settings file that is a directory" "$tmp: *; COLLSHIM_CONFIG must name a readable YAML file" \
-        COLLSHIM_CONFIG="$tmp"
 }
 
 topologies() {
@@ -95,10 +61,7 @@ topologies() {
     unfit "a topology file that is not there" "COLLSHIM_TOPOLOGY: $tmp/none.topo: *" \
         COLLSHIM_TOPOLOGY="$tmp/none.topo"
     printf '# three hosts\nnode:3\n' >"$tmp/three.topo"
-    begin "a topology from a file"
-    launch 3 COLLSHIM_TOPOLOGY="$tmp/three.topo" -- "$programs/ordinary"
-    want_right
-    want_lines
+    quiet "a topology from a file" 3 COLLSHIM_TOPOLOGY="$tmp/three.topo" -- "$programs/ordinary"
     want_rerouted
     finish
 }
@@ -107,26 +70,20 @@ profiles() {
     local file=$tmp/machine.profile
 
     printf '# of a test\nallgather 1x3 * native\nallgatherv * * parallel_rings chunk=100\n' >"$file"
-    begin "a tuning profile says which collective runs how"
-    launch 3 COLLSHIM_PROFILE="$file" -- "$programs/ordinary"
-    want_right
-    want_lines
+    quiet "a tuning profile says which collective runs how" 3 COLLSHIM_PROFILE="$file" -- "$programs/ordinary"
     want_number allgather '.native["the tuning profile says native"]' -eq "$(expected allgather)"
     want_number allgatherv .rerouted -eq "$(expected allgatherv)"
     want_number allgatherv '.sizes[0].algorithms.parallel_rings' -gt 0
     finish
 
-    begin "COLLSHIM_ALGORITHM comes before the profile"
-    launch 3 COLLSHIM_PROFILE="$file" COLLSHIM_ALGORITHM=allgather=parallel_rings -- "$programs/ordinary"
-    want_right
-    want_lines
+    quiet "COLLSHIM_ALGORITHM comes before the profile" 3 COLLSHIM_PROFILE="$file" \
+        COLLSHIM_ALGORITHM=allgather=parallel_rings -- "$programs/ordinary"
     want_rerouted
     finish
 
     printf 'allgather 4x* * native\nallgther * * native\nallgatherv * * paralel_rings\n' >"$file"
-    begin "wrong rows of a profile cost a line each, and rows of other shapes do not count"
-    launch 3 COLLSHIM_PROFILE="$file" -- "$programs/ordinary"
-    want_right
+    right "wrong rows of a profile cost a line each, and rows of other shapes do not count" 3 COLLSHIM_PROFILE="$file" -- \
+        "$programs/ordinary"
     want_lines "$file:2: no collective 'allgther'; the nearest is allgather *" \
         "$file:3: no algorithm 'paralel_rings' for allgatherv; * the nearest is parallel_rings *"
     want_rerouted
@@ -176,24 +133,24 @@ left_native() {
     native "algorithms set to native" "COLLSHIM_ALGORITHM says native" \
         COLLSHIM_ALGORITHM=allgather=native,allgatherv=native
 
-    begin "the first call of each collective on a communicator is the library's"
-    launch 3 COLLSHIM_MIN_BYTES=1 -- "$programs/ordinary"
-    want_right
+    right "the first call of each collective on a communicator is the library's" 3 COLLSHIM_MIN_BYTES=1 -- \
+        "$programs/ordinary"
     for collective in allgather allgatherv; do # on three communicators
         want_number $collective \
             '.native["the first call of its collective on this communicator is the library'"'"'s"]' -eq 3
     done
     finish
 
-    begin "COLLSHIM_LOG=info gives a reason once, from rank 0"
-    launch 3 COLLSHIM_LOG=info COLLSHIM_MIN_BYTES=64KiB -- "$programs/ordinary"
-    want_right
+    right "COLLSHIM_LOG=info gives a reason once, from rank 0" 3 COLLSHIM_LOG=info COLLSHIM_MIN_BYTES=64KiB -- \
+        "$programs/ordinary"
     want_lines "allgather runs natively: smaller than COLLSHIM_MIN_BYTES" \
         "allgatherv runs natively: smaller than COLLSHIM_MIN_BYTES" \
         "bcast runs natively: smaller than COLLSHIM_MIN_BYTES" \
         "reduce runs natively: smaller than COLLSHIM_MIN_BYTES"
     finish
+}
 
+alone() {
     begin "without its backend the library says so once and is inert"
     mkdir -p "$tmp/lone"
     cp "$build/libcollshim.so" "$tmp/lone"
@@ -228,8 +185,6 @@ different_settings() {
     apart "a topology that differs between ranks" \
         "settings differ between ranks: 'topology node:1 rank:3' on rank 2, 'topology node:3' on rank 0; *" \
         COLLSHIM_TOPOLOGY=node:3 -- COLLSHIM_TOPOLOGY='node:1 rank:3'
-    apart "mode off on the last rank only" "settings differ between ranks: 'mode off' on rank 2, 'mode on' *" \
-        COLLSHIM_MODE=on -- COLLSHIM_MODE=off
     apart "mode off on all but the last rank" \
         "settings differ between ranks: 'mode on' on rank 2, 'mode off' *" COLLSHIM_MODE=off -- COLLSHIM_MODE=on
     apart "a bad value on the last rank only" \
@@ -245,13 +200,6 @@ different_settings() {
 }
 
 strict() {
-    begin "COLLSHIM_STRICT=1 with good settings"
-    launch 3 COLLSHIM_STRICT=1 -- "$programs/ordinary"
-    want_right
-    want_lines
-    want_rerouted
-    finish
-
     local bad
     for bad in COLLSHIM_MODE=sideways COLLSHIM_TOPOLOGY=node:9; do
         begin "COLLSHIM_STRICT=1 with $bad: MPI_Init fails"
@@ -267,9 +215,8 @@ strict() {
 missing_ranks() {
     local bare limit=60 # nobody is waited for
     for bare in '2 0' '2 1' '5 0' '5 1' '5 3' '5 4' '5 0,3' '5 1,2,3,4' '5 0,1,2,3' '9 4' '9 0,8'; do
-        begin "of ${bare% *} ranks, without the preload: ${bare#* }"
-        launch "${bare% *}" -- "$here/tool/bare.sh" "${bare#* }" "$programs/ordinary"
-        want_right
+        right "of ${bare% *} ranks, without the preload: ${bare#* }" "${bare% *}" -- "$here/tool/bare.sh" "${bare#* }" \
+            "$programs/ordinary"
         grep -q 'collshim: rank [0-9]* has not loaded collshim, all run natively; LD_PRELOAD' <<<"$err" ||
             complain "no line names a rank that has not loaded collshim"
         [[ $bare == *' 0'* ]] || want_all_native "not every rank has loaded collshim"
@@ -321,16 +268,27 @@ slow_hydra() {
     finish
 }
 
-cases_settings() {
+# Where the library has a part: how MPI_Init fails, what ranks hear of each other, and how they are started.
+smoke_settings() {
     bad_values
-    settings_file
-    topologies
-    profiles
-    tuned
-    left_native
-    different_settings
+    alone
+    apart "mode off on the last rank only" "settings differ between ranks: 'mode off' on rank 2, 'mode on' *" \
+        COLLSHIM_MODE=on -- COLLSHIM_MODE=off
     strict
+    tuned
     missing_ranks
     pmi_servers
     slow_hydra
+}
+
+cases_settings() {
+    smoke_settings
+    settings_file
+    topologies
+    profiles
+    left_native
+    different_settings
+    quiet "COLLSHIM_STRICT=1 with good settings" 3 COLLSHIM_STRICT=1 -- "$programs/ordinary"
+    want_rerouted
+    finish
 }

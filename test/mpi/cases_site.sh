@@ -15,18 +15,14 @@ set_site() {
 
 site_alike() {
     set_site 'chunk_bytes: 100\nalgorithm: allgatherv=native\n'
-    begin "a site's file is read"
-    launch 3 COLLSHIM_TEST_SITE="$site" -- "$programs/ordinary"
-    want_right
-    want_lines
+    quiet "a site's file is read" 3 COLLSHIM_TEST_SITE="$site" -- "$programs/ordinary"
     want_number allgather .rerouted -eq "$(expected allgather)"
     want_number allgatherv '.native["COLLSHIM_ALGORITHM says native"]' -eq "$(expected allgatherv)"
     finish
 
     set_site 'lock: algorithm\nalgorithm: allgatherv=native\n'
-    begin "a setting that the site locks"
-    launch 3 COLLSHIM_TEST_SITE="$site" COLLSHIM_ALGORITHM=allgather=native -- "$programs/ordinary"
-    want_right
+    right "a setting that the site locks" 3 COLLSHIM_TEST_SITE="$site" COLLSHIM_ALGORITHM=allgather=native -- \
+        "$programs/ordinary"
     want_lines "COLLSHIM_ALGORITHM=allgather=native: $site/collshim.yaml locks algorithm, which stays allgatherv=native"
     want_number allgather .rerouted -eq "$(expected allgather)"
     want_number allgatherv '.native["COLLSHIM_ALGORITHM says native"]' -eq "$(expected allgatherv)"
@@ -36,23 +32,18 @@ site_alike() {
     for rule in '' 'skip_programs: [ordinary]' 'skip_users: [somebody]' 'share: 0%'; do
         set_site "$rule\n"
         [ -n "$rule" ] || : >"$site/off"
-        begin "${rule:-a stop file}: all native, and nothing is said of it"
-        launch 3 COLLSHIM_TEST_SITE="$site" USER=somebody -- "$programs/ordinary"
-        want_right
-        want_lines
+        quiet "${rule:-a stop file}: all native, and nothing is said of it" 3 COLLSHIM_TEST_SITE="$site" USER=somebody -- \
+            "$programs/ordinary"
         want_no_report
         finish
     done
-    begin "COLLSHIM_LOG=info tells of it"
-    launch 3 COLLSHIM_TEST_SITE="$site" COLLSHIM_LOG=info -- "$programs/ordinary"
-    want_right
+    right "COLLSHIM_LOG=info tells of it" 3 COLLSHIM_TEST_SITE="$site" COLLSHIM_LOG=info -- "$programs/ordinary"
     want_lines "$site/collshim.yaml: share: * (rank 0; all ranks run natively)"
     finish
 
     set_site 'share: 5\n'
-    begin "COLLSHIM_STRICT=1 does not answer for the site"
-    launch 3 COLLSHIM_TEST_SITE="$site" COLLSHIM_STRICT=1 -- "$programs/ordinary"
-    want_right
+    right "COLLSHIM_STRICT=1 does not answer for the site" 3 COLLSHIM_TEST_SITE="$site" COLLSHIM_STRICT=1 -- \
+        "$programs/ordinary"
     want_lines "$site/collshim.yaml:1: share: 5: expected a percentage *"
     finish
 }
@@ -67,10 +58,15 @@ site_apart() {
     finish
 }
 
-site_on_some_ranks() {
+site_stops_one_rank() {
     set_site
     : >"$site/off"
     site_apart "a stop file that one rank sees"
+}
+
+site_on_some_ranks() {
+    set_site
+    : >"$site/off"
     begin "a stop file that all ranks but one see"
     launch_apart 3 COLLSHIM_TEST_SITE="$site" -- COLLSHIM_MODE=on -- "$programs/ordinary"
     want_right
@@ -95,31 +91,21 @@ site_on_some_ranks() {
     finish
 }
 
+sites_own() {
+    [ -d /etc/collshim ] || return 1
+    skip "a site's settings" "this machine has some of its own, in /etc/collshim"
+}
+
 # Another version is this one with another number in it.
-two_versions() {
-    local version other=$tmp/other file
+other=$tmp/other
+smoke_site() {
+    local version file
     version=$("$build/collshim" --version)
     version=${version#collshim }
     mkdir -p "$other"
     for file in libcollshim.so "libcollshim-$family.so"; do
         sed "s/${version//./\\.}/9.9.9/g" "$build/$file" >"$other/$file"
     done
-    begin "one version, and it is another"
-    preload=$other/libcollshim.so
-    launch 3 -- "$programs/ordinary"
-    want_right
-    want_lines
-    want_rerouted
-    finish
-
-    begin "two versions preloaded into each rank: one of them serves"
-    preload=$build/libcollshim.so:$other/libcollshim.so
-    launch 3 -- "$programs/ordinary"
-    want_right
-    want_lines
-    want_rerouted
-    finish
-
     begin "two versions in a job: all native, and a line names a rank"
     launch_apart 3 COLLSHIM_MODE=on -- \
         LD_PRELOAD="$other/libcollshim.so${yielding[$kin]:+:${yielding[$kin]}}" -- "$programs/ordinary"
@@ -127,14 +113,21 @@ two_versions() {
     want_lines "rank 2 has loaded another version of collshim than $version, all run natively; *"
     want_all_native "not every rank has loaded collshim"
     finish
+
+    sites_own || site_stops_one_rank
 }
 
 cases_site() {
-    if [ -d /etc/collshim ]; then
-        skip "a site's settings" "this machine has some of its own, in /etc/collshim"
-    else
-        site_alike
-        site_on_some_ranks
-    fi
-    two_versions
+    local first
+    smoke_site
+    for first in '' "$build/libcollshim.so:"; do
+        begin "another version preloaded into each rank${first:+, behind this one}: one serves"
+        preload=$first$other/libcollshim.so
+        launch 3 -- "$programs/ordinary"
+        want_right
+        want_lines
+        want_rerouted
+        finish
+    done
+    sites_own || { site_alike; site_on_some_ranks; }
 }

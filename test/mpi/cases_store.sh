@@ -7,9 +7,7 @@ store_head='# collshim store 1'
 
 # stored NAME [NAME=VALUE...]: a job of two communicators of 4 ranks, one behind the other, and of some of two
 stored() {
-    begin "$1"
-    launch 4 COLLSHIM_MIN_BYTES=32768 COLLSHIM_STORE="$tmp/store" "${@:2}" -- "$programs/inherit" "$seed"
-    want_right
+    right "$1" 4 COLLSHIM_MIN_BYTES=32768 COLLSHIM_STORE="$tmp/store" "${@:2}" -- "$programs/inherit" SEED
 }
 
 # recalled N: the communicators of N ranks that begin with what was found before, with COLLSHIM_LOG=info
@@ -33,7 +31,8 @@ want_store_line() { # want_store_line PATTERN...: each a row's, which has a line
     done
 }
 
-stores() {
+smoke_store() {
+    inherits
     rm -rf "$tmp/store"
     pushd "$tmp" >/dev/null
     stored "a job writes what it measured into the store, by relative names" COLLSHIM_STORE=store COLLSHIM_REPORT=report.json
@@ -47,7 +46,9 @@ stores() {
     stored "the next job begins with it, and adds to it" COLLSHIM_LOG=info
     want_store_used
     finish
+}
 
+stores() {
     # Rows for what no longer exists, a cut one, and no text at all, behind the good ones.
     { sed -n 's/ [a-z_]* ppg=/ gone_since ppg=/p' "$tmp/store"; printf 'x y\n%0600d\nMPI/1/1x2/0 allreduce 0 ' 0; head -c 300 /dev/urandom; } >"$tmp/odd"
     cat "$tmp/odd" >>"$tmp/store"
@@ -86,9 +87,8 @@ stores() {
 
 # Within a job no file is needed (test/mpi/inherit.c).
 inherits() {
-    begin "a communicator begins with what one like it has found, where all its ranks know the same"
-    launch 4 COLLSHIM_MIN_BYTES=32768 COLLSHIM_LOG=info -- "$programs/inherit" "$seed"
-    want_right
+    right "a communicator begins with what one like it has found, where all its ranks know the same" 4 \
+        COLLSHIM_MIN_BYTES=32768 COLLSHIM_LOG=info -- "$programs/inherit" SEED
     want_recalled 4 1
     want_recalled 2 0
     finish
@@ -114,7 +114,7 @@ stores_full() {
 }
 
 cases_store() {
-    inherits
+    smoke_store
     stores
     [ "$quick" -eq 1 ] || stores_full
 }

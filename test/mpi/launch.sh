@@ -5,7 +5,8 @@
 #
 #     begin NAME; launch 4 COLLSHIM_MODE=ab -- PROGRAM ARGUMENT; want_right; finish
 #
-# where each want_... adds a complaint if it is not met; finish prints the one TAP line.
+# where each want_... adds a complaint if it is not met; finish prints the one TAP line. `right` and `quiet` say the
+# first three at once. A program that cannot run here says why, and exits with 77.
 
 limit=240 # seconds a job may take: ends what hangs, and nothing that merely shares its processors
 # A row per library: the family that it is of, the launcher, the folder of the library where no program finds it
@@ -55,6 +56,10 @@ complain() {
 }
 
 finish() {
+    if [ "$rc" -eq 77 ]; then
+        skip "$name" "$(head -n 1 <<<"$out")"
+        return
+    fi
     if [ -z "$complaints" ]; then
         pass "$name"
         return
@@ -119,10 +124,23 @@ launch() {
         shift
     done
     run=("${@:2}")
+    run=("${run[@]/#SEED/$seed}")
     settle "${settings[@]}"
     new_command
     add_ranks "$n" "${settled[@]}"
     capture
+}
+
+# right NAME N [NAME=VALUE...] -- PROGRAM [ARGUMENT...]: begins a test in which the program ends well; SEED stands for
+# the test's own. quiet: and nothing is said of it.
+right() {
+    begin "$1"
+    launch "${@:2}"
+    want_right
+}
+quiet() {
+    right "$@"
+    want_lines
 }
 
 # launch_apart N [A...] -- [B...] -- PROGRAM [ARGUMENT...]: the last rank gets the settings B instead

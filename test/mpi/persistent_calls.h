@@ -14,14 +14,14 @@
     extern int MPI_##name parameters __attribute__((weak));
 #define COUNT int
 #define DISPL int
-#include "shim/mpi/api/collectives.def"
+#include "shim/preload/collectives.def"
 #undef COUNT
 #undef DISPL
 #define PERSISTENT(name, parameters, arguments)                                                    \
     extern int MPI_##name##_c parameters __attribute__((weak));
 #define COUNT MPI_Count
 #define DISPL MPI_Aint
-#include "shim/mpi/api/collectives.def"
+#include "shim/preload/collectives.def"
 #undef COLLECTIVE
 #undef COUNT
 #undef DISPL

@@ -27,37 +27,16 @@
 enum { MOST = 16, BLOCK = 2, ROOM = MOST * BLOCK * 10 };
 
 /* The functions of an MPI library: those that the program sees, and those past any preload. */
+#define COUNT int
+#define DISPL int
 struct library {
-    int (*Allgather)(const void *, int, MPI_Datatype, void *, int, MPI_Datatype, MPI_Comm);
-    int (*Allgatherv)(const void *, int, MPI_Datatype, void *, const int *, const int *,
-                      MPI_Datatype, MPI_Comm);
-    int (*Allreduce)(const void *, void *, int, MPI_Datatype, MPI_Op, MPI_Comm);
-    int (*Reduce)(const void *, void *, int, MPI_Datatype, MPI_Op, int, MPI_Comm);
-    int (*Reduce_scatter)(const void *, void *, const int *, MPI_Datatype, MPI_Op, MPI_Comm);
-    int (*Reduce_scatter_block)(const void *, void *, int, MPI_Datatype, MPI_Op, MPI_Comm);
-    int (*Scan)(const void *, void *, int, MPI_Datatype, MPI_Op, MPI_Comm);
-    int (*Exscan)(const void *, void *, int, MPI_Datatype, MPI_Op, MPI_Comm);
-    int (*Bcast)(void *, int, MPI_Datatype, int, MPI_Comm);
-    int (*Gather)(const void *, int, MPI_Datatype, void *, int, MPI_Datatype, int, MPI_Comm);
-    int (*Gatherv)(const void *, int, MPI_Datatype, void *, const int *, const int *, MPI_Datatype,
-                   int, MPI_Comm);
-    int (*Scatter)(const void *, int, MPI_Datatype, void *, int, MPI_Datatype, int, MPI_Comm);
-    int (*Scatterv)(const void *, const int *, const int *, MPI_Datatype, void *, int, MPI_Datatype,
-                    int, MPI_Comm);
-    int (*Alltoall)(const void *, int, MPI_Datatype, void *, int, MPI_Datatype, MPI_Comm);
-    int (*Alltoallv)(const void *, const int *, const int *, MPI_Datatype, void *, const int *,
-                     const int *, MPI_Datatype, MPI_Comm);
-    int (*Alltoallw)(const void *, const int *, const int *, const MPI_Datatype *, void *,
-                     const int *, const int *, const MPI_Datatype *, MPI_Comm);
+#define FORMS(Name, name, parameters, arguments) int(*Name) parameters;
+#include "shim/preload/collectives.def"
 };
 
 static const struct library seen = {
-    MPI_Allgather, MPI_Allgatherv,     MPI_Allreduce,
-    MPI_Reduce,    MPI_Reduce_scatter, MPI_Reduce_scatter_block,
-    MPI_Scan,      MPI_Exscan,         MPI_Bcast,
-    MPI_Gather,    MPI_Gatherv,        MPI_Scatter,
-    MPI_Scatterv,  MPI_Alltoall,       MPI_Alltoallv,
-    MPI_Alltoallw,
+#define FORMS(Name, name, parameters, arguments) MPI_##Name,
+#include "shim/preload/collectives.def"
 };
 static struct library native;
 
@@ -455,24 +434,9 @@ static void try_beside(int threshold, int only)
 static void native_library(void)
 {
     native_open();
-#define FIND(name) *(void **)&native.name = native_symbol("PMPI_" #name)
-    FIND(Allgather);
-    FIND(Allgatherv);
-    FIND(Allreduce);
-    FIND(Reduce);
-    FIND(Reduce_scatter);
-    FIND(Reduce_scatter_block);
-    FIND(Scan);
-    FIND(Exscan);
-    FIND(Bcast);
-    FIND(Gather);
-    FIND(Gatherv);
-    FIND(Scatter);
-    FIND(Scatterv);
-    FIND(Alltoall);
-    FIND(Alltoallv);
-    FIND(Alltoallw);
-#undef FIND
+#define FORMS(Name, name, parameters, arguments)                                                   \
+    *(void **)&native.Name = native_symbol("PMPI_" #Name);
+#include "shim/preload/collectives.def"
 }
 
 int main(int argc, char **argv)

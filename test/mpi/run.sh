@@ -25,6 +25,7 @@ long=0
 only=results,reductions,types,rooted,exchange,device,settings,renamed,store,site,reports,callers,process,helpers,variants,nonblocking,persistent,failures
 libraries=(openmpi mpich mpich5-abi)
 first_seed=1
+# shellcheck disable=SC2034 # the cases read quick and long
 while [ $# -gt 0 ]; do
     case $1 in
         --quick) quick=1 ;;
@@ -57,43 +58,14 @@ done
 . "$here/launch.sh"
 # shellcheck source=test/killed_job.sh
 . "$here/../killed_job.sh"
-# shellcheck source=test/mpi/cases_results.sh
-. "$here/cases_results.sh"
-# shellcheck source=test/mpi/cases_reductions.sh
-. "$here/cases_reductions.sh"
-# shellcheck source=test/mpi/cases_types.sh
-. "$here/cases_types.sh"
-# shellcheck source=test/mpi/cases_rooted.sh
-. "$here/cases_rooted.sh"
-# shellcheck source=test/mpi/cases_exchange.sh
-. "$here/cases_exchange.sh"
-# shellcheck source=test/mpi/cases_device.sh
-. "$here/cases_device.sh"
-# shellcheck source=test/mpi/cases_settings.sh
-. "$here/cases_settings.sh"
-# shellcheck source=test/mpi/cases_renamed.sh
-. "$here/cases_renamed.sh"
-# shellcheck source=test/mpi/cases_store.sh
-. "$here/cases_store.sh"
-# shellcheck source=test/mpi/cases_site.sh
-. "$here/cases_site.sh"
-# shellcheck source=test/mpi/cases_reports.sh
-. "$here/cases_reports.sh"
-# shellcheck source=test/mpi/cases_callers.sh
-. "$here/cases_callers.sh"
-# shellcheck source=test/mpi/cases_process.sh
-. "$here/cases_process.sh"
-# shellcheck source=test/mpi/cases_helpers.sh
-. "$here/cases_helpers.sh"
-# shellcheck source=test/mpi/cases_variants.sh
-. "$here/cases_variants.sh"
-# shellcheck source=test/mpi/cases_nonblocking.sh
-. "$here/cases_nonblocking.sh"
-# shellcheck source=test/mpi/cases_persistent.sh
-. "$here/cases_persistent.sh"
-# shellcheck source=test/mpi/cases_failures.sh
-. "$here/cases_failures.sh"
+for cases in "$here"/cases_*.sh; do
+    # shellcheck source=test/mpi/cases_failures.sh
+    . "$cases"
+done
 
+# What hardly depends on the library is shown whole under the first one that is here, and by a few jobs under the others:
+# smoke_NAME, where a file has it.
+whole=1
 echo "# seed $first_seed"
 for library in "${libraries[@]}"; do
     [ -n "${family_of[$library]-}" ] || { echo "test/mpi: --mpi: no '$library'; one of ${!family_of[*]}" >&2; exit 2; }
@@ -108,12 +80,12 @@ for library in "${libraries[@]}"; do
         finish
         continue
     fi
-    # What follows a failure of the driver does not depend on the library: one shows all of it.
-    failures=few
-    [ "$library" != "${libraries[0]}" ] || failures=all
     for cases in ${only//,/ }; do
-        "cases_$cases"
+        how=smoke
+        [ "$whole" -eq 0 ] && declare -F "smoke_$cases" >/dev/null || how=cases
+        "${how}_$cases"
     done
+    whole=0
 done
 
 conclude

@@ -28,8 +28,7 @@ reports() { jq -e "$1" "$tmp/report.nccl" >/dev/null; }
 said_nothing() { [ ! -s "$tmp/said" ]; }
 
 # 1. The file's exports and its needs.
-[ "$(readelf -d "$plugin" | sed -nE 's/.*\(NEEDED\).*\[(.*)\]/\1/p' | grep -vcE '^(libc|libm|ld-linux.*)\.so')" -eq 0 ]
-ok 'it needs libc alone' $?
+check 'it needs libc alone' test "$(readelf -d "$plugin" | sed -nE 's/.*\(NEEDED\).*\[(.*)\]/\1/p' | grep -vcE '^(libc|libm|ld-linux.*)\.so')" -eq 0
 [ "$(nm -D --defined-only "$plugin" | awk '{ print $3 }' | sort | tr '\n' ' ')" = \
   'ncclProfiler_v4 ncclProfiler_v5 ncclProfiler_v6 ncclTunerPlugin_v4 ncclTunerPlugin_v5 ncclTunerPlugin_v6 ' ]
 ok 'it exports what NCCL looks for, and nothing else' $?
@@ -48,8 +47,7 @@ ok 'nothing is configured: nothing is said' $?
 printf '%s\n' 'allreduce * * parallel_rings' 'allgather * * native' >"$tmp/ours"
 plays 'rows for our own schedules' COLLSHIM_PROFILE="$tmp/ours" absent
 plays 'off' COLLSHIM_MODE=off COLLSHIM_ALGORITHM=allreduce=native:ring/ll COLLSHIM_REPORT="$tmp/off" absent
-[ ! -e "$tmp/off.nccl" ]
-ok 'off: no report' $?
+check 'off: no report' test ! -e "$tmp/off.nccl"
 printf '%s\n' 'allreduce 99x* * native:ring/ll channels=4' 'bcast * 7 native:ring/ll' 'alltoall * * native' >"$tmp/elsewhere"
 plays 'rows for other shapes and sizes' COLLSHIM_PROFILE="$(named "$tmp/elsewhere")" untouched
 
@@ -72,14 +70,12 @@ plays 'a profile without a hash in its name' COLLSHIM_PROFILE="$tmp/profile" abs
 ok 'a profile without a hash in its name: one line' $?
 profile=$(named "$tmp/profile")
 said_hash=$(grep -o '[0-9a-f]\{16\}' "$tmp/said")
-[ "$profile" = "$tmp/profile.$said_hash.profile" ]
-ok 'a profile without a hash in its name: the line and collshim info have it' $?
+check 'a profile without a hash in its name: the line and collshim info have it' test "$profile" = "$tmp/profile.$said_hash.profile"
 sed 's/ring/tree/' "$profile" >"$tmp/other.$said_hash"
 plays 'a profile that was replaced' COLLSHIM_PROFILE="$tmp/other.$said_hash" refused
 plays 'a profile that one host lacks' COLLSHIM_PROFILE="$tmp/lacking.$said_hash" refused
 plays 'a rank that reads another profile and keeps quiet' RANK=3 COLLSHIM_PROFILE="$tmp/other.$said_hash" refused
-grep -q 'instead of the one in its name' "$tmp/said"
-ok 'a rank that reads another profile: it says why' $?
+check 'a rank that reads another profile: it says why' grep -q 'instead of the one in its name' "$tmp/said"
 plays 'a profile' COLLSHIM_PROFILE="$profile" chosen
 said_nothing
 ok 'a profile: nothing is said' $?
@@ -103,15 +99,14 @@ fi
 sed '1i allreduce * * native:ring/l128' "$tmp/profile" >"$tmp/bad"
 bad=$(named "$tmp/bad")
 plays 'a bad row' COLLSHIM_PROFILE="$bad" chosen
-[ "$(cat "$tmp/said")" = "collshim: $bad:1: NCCL has no 'native:ring/l128' for allreduce; the nearest is native:ring/ll128 (the row is left out)" ]
-ok 'a bad row: one line' $?
+check 'a bad row: one line' \
+  test "$(cat "$tmp/said")" = "collshim: $bad:1: NCCL has no 'native:ring/l128' for allreduce; the nearest is native:ring/ll128 (the row is left out)"
 plays 'a bad row, on a rank that keeps quiet' RANK=3 COLLSHIM_PROFILE="$bad" chosen
 said_nothing
 ok 'a bad row, on a rank that keeps quiet: no line' $?
 plays 'a bad row, strictly' COLLSHIM_STRICT=1 COLLSHIM_PROFILE="$bad" refused
 plays 'no such profile' COLLSHIM_PROFILE="$tmp/none" absent_tuner
-[ "$(grep -c "$tmp/none: no such file" "$tmp/said")" -eq 1 ]
-ok 'no such profile: one line' $?
+check 'no such profile: one line' test "$(grep -c "$tmp/none: no such file" "$tmp/said")" -eq 1
 plays 'no such profile, strictly' COLLSHIM_STRICT=1 COLLSHIM_PROFILE="$tmp/none" refused
 
 # 5. The report, by each version of the profiler.
@@ -147,18 +142,15 @@ reported 'a tuner: calls that took what was named' '.nccl.plugin.tuner == 5 and 
 rm -f "$tmp"/report*
 plays 'rank 3' COLLSHIM_REPORT="$tmp/report" rank_3
 plays 'what the launcher calls rank 1' RANK=1 COLLSHIM_REPORT="$tmp/report" report_v5
-[ ! -e "$tmp/report.nccl" ]
-ok 'other ranks than 0: no report' $?
+check 'other ranks than 0: no report' test ! -e "$tmp/report.nccl"
 plays 'rank 3, a report of its own' COLLSHIM_REPORT="$tmp/report-%p" rank_3
-[ "$(jq -r .counts_are "$tmp"/report-*.nccl)" = 'of the process of rank 3' ]
-ok 'with %p: each rank its own' $?
+check 'with %p: each rank its own' test "$(jq -r .counts_are "$tmp"/report-*.nccl)" = 'of the process of rank 3'
 plays 'no such folder' COLLSHIM_REPORT="$tmp/none/report" report_v5
-[ "$(cat "$tmp/said")" = "collshim: COLLSHIM_REPORT: cannot write $tmp/none/report.nccl: no such directory" ]
-ok 'a report that cannot be written: one line' $?
+check 'a report that cannot be written: one line' \
+  test "$(cat "$tmp/said")" = "collshim: COLLSHIM_REPORT: cannot write $tmp/none/report.nccl: no such directory"
 calls() { jq '[.nccl.collectives[].calls] | add' "$tmp/report.nccl"; }
 plays 'a forked child' COLLSHIM_REPORT="$tmp/fork-%p" forked
-[ "$(jq '[.nccl.collectives[].calls] | add' "$tmp"/fork-*.nccl)" = 1 ]
-ok "a forked child: its parent's report alone" $?
+check "a forked child: its parent's report alone" test "$(jq '[.nccl.collectives[].calls] | add' "$tmp"/fork-*.nccl)" = 1
 plays 'many communicators' COLLSHIM_REPORT="$tmp/report" many
 [ "$(calls)" = 2000 ] && reports '.nccl.choices[0] | .calls == 2000 and .timed == 2000 and .us == 250'
 ok 'many communicators: every call' $?
@@ -166,8 +158,7 @@ plays 'an aborted communicator' COLLSHIM_REPORT="$tmp/report" aborted
 reports '.nccl.choices[0] | .calls == 5002 and .timed == 1'
 ok 'an aborted communicator: what never ends takes no room for good' $?
 plays 'closed and opened again' COLLSHIM_REPORT="$tmp/report" reopened
-[ "$(calls)" = 3 ]
-ok 'closed and opened again: one report of all' $?
+check 'closed and opened again: one report of all' test "$(calls)" = 3
 ln -s "$plugin" "$tmp/libnccl-profiler-collshim.so"
 plays 'the name of a profiler' PROFILER="$tmp/libnccl-profiler-collshim.so" COLLSHIM_PROFILE="$ring" COLLSHIM_REPORT="$tmp/report" two_names
 reports '.nccl.plugin == {tuner: 5, profiler: 5}'
@@ -178,8 +169,7 @@ ok 'the name of a profiler: one report' $?
 if [ -e "$build/libcollshim-nccl.so" ] && [ -e "$build/ncclsim/libnccl.so.2" ]; then
   plays 'beside the preload' LD_PRELOAD="$build/libcollshim.so" LD_LIBRARY_PATH="$build/gpusim" LIBRARY="$build/ncclsim/libnccl.so.2" \
     COLLSHIM_LOG=info COLLSHIM_PROFILE="$ring" COLLSHIM_REPORT="$tmp/beside" beside_the_preload
-  [ "$(grep -c 'the preload sees these calls' "$tmp/said")" -eq 1 ]
-  ok 'beside the preload: it says so' $?
+  check 'beside the preload: it says so' test "$(grep -c 'the preload sees these calls' "$tmp/said")" -eq 1
   [ ! -e "$tmp/beside.nccl" ] && [ "$(jq '[.nccl.collectives[].calls] | add' "$tmp/beside.nccl_plugin")" = 1 ]
   ok 'beside the preload: a name of its own' $?
 else
@@ -188,8 +178,7 @@ fi
 # A preload that serves no NCCL changes nothing.
 rm -f "$tmp/report.nccl"
 plays 'a preload that sees no NCCL' LD_PRELOAD="$build/libcollshim.so" COLLSHIM_REPORT="$tmp/report" report_v5
-[ "$(calls)" = 12 ]
-ok 'a preload that sees no NCCL: the plugin reports' $?
+check 'a preload that sees no NCCL: the plugin reports' test "$(calls)" = 12
 
 plays 'what it costs' COLLSHIM_PROFILE="$profile" COLLSHIM_REPORT="$tmp/report" cost
 
@@ -223,8 +212,7 @@ elif real COLLSHIM_REPORT="$tmp/report" NCCL_TUNER_PLUGIN="$plugin" NCCL_PROFILE
   ok "NCCL's log has the profile and its hash" $?
   told=$(grep -c '^told' "$tmp/said")
   if [ "$told" -eq 0 ]; then
-    [ ! -e "$tmp/report.nccl" ]
-    ok 'a library of older profilers: no report' $?
+    check 'a library of older profilers: no report' test ! -e "$tmp/report.nccl"
     conclude
     exit
   fi
@@ -237,7 +225,6 @@ elif real COLLSHIM_REPORT="$tmp/report" NCCL_TUNER_PLUGIN="$plugin" NCCL_PROFILE
   ln -s "$plugin" "$tmp/libnccl-tuner-collshim.so"
   printf '%s\n' 'NCCL_TUNER_PLUGIN=collshim' 'NCCL_PROFILER_PLUGIN=collshim' "COLLSHIM_REPORT=$tmp/conf" >"$tmp/nccl.conf"
   real NCCL_CONF_FILE="$tmp/nccl.conf" LD_LIBRARY_PATH="$tmp"
-  [ "$(jq .ranks "$tmp/conf.nccl")" = 32 ]
-  ok 'by a configuration file: its settings are read' $?
+  check 'by a configuration file: its settings are read' test "$(jq .ranks "$tmp/conf.nccl")" = 32
 fi
 conclude

@@ -5,7 +5,8 @@
 
 # table_names PREFIX: the names of symbols.def, sorted
 table_names() {
-    sed -nE "s/^(SYMBOL|CONSTRUCTOR)\(([A-Za-z_]*),.*/$1\2/p" "$root"/shim/preload/{symbols,constructors}.def | sort
+    printf '#define SYMBOL(name, n) %s##name\n#include "shim/preload/symbols.def"\n' "$1" |
+        gcc -E -P -I"$root" -x c - | tr -s ' ' '\n' | grep . | sort
 }
 
 expect "NEEDs libc only" "libc.so.6" \
@@ -13,7 +14,8 @@ expect "NEEDs libc only" "libc.so.6" \
 
 # The functions of NCCL that are replaced, sorted, and dlsym, by which programs look for them.
 nccl_names() {
-    sed -n 's/^NCCL_SYMBOL(\(.*\))$/nccl\1/p' "$root/shim/preload/nccl_symbols.def"
+    printf '#define NCCL_WRAP(need, name, parameters, arguments) nccl##name\n#include "transports/nccl_calls.def"\n' |
+        gcc -E -P -I"$root" -x c - | tr -s ' ' '\n' | grep .
 }
 
 expect "exports the tables' names, dlsym, PMIx_Put and nothing else" \

@@ -94,7 +94,7 @@ fetch() {
 
 # make_started FAMILY FORCED [OPTION...]: the preload that --as wants
 make_started() {
-    "${compiler_of[$1]}" -std=gnu11 -O1 -g -Wall -Wextra "${@:3}" -shared -fPIC -o "$tmp/started-$1-$2.so" \
+    "${compiler_of[$1]}" -std=gnu11 -O1 -g -Wall -Wextra "${@:3}" -shared -fPIC -I"$root" -o "$tmp/started-$1-$2.so" \
         "$root/test/suites/started.c" -ldl
 }
 

@@ -25,7 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../shim/preload/words.h"
+#include "shim/preload/words.h"
 
 /* The next functions behind this object; NULL: not wanted, or there is none. */
 struct forms {
@@ -148,24 +148,5 @@ static int end_persistent(int rc, MPI_Request *request)
 #endif
 
 TURN(Barrier, Ibarrier, 1, )
-TURN_BOTH(Allgather, Iallgather, 7)
-TURN_BOTH(Allgatherv, Iallgatherv, 8)
-TURN_BOTH(Allreduce, Iallreduce, 6)
-TURN_BOTH(Alltoall, Ialltoall, 7)
-TURN_BOTH(Alltoallv, Ialltoallv, 9)
-TURN_BOTH(Alltoallw, Ialltoallw, 9)
-TURN_BOTH(Bcast, Ibcast, 5)
-TURN_BOTH(Exscan, Iexscan, 6)
-TURN_BOTH(Gather, Igather, 8)
-TURN_BOTH(Gatherv, Igatherv, 9)
-TURN_BOTH(Reduce, Ireduce, 7)
-TURN_BOTH(Reduce_scatter, Ireduce_scatter, 6)
-TURN_BOTH(Reduce_scatter_block, Ireduce_scatter_block, 6)
-TURN_BOTH(Scan, Iscan, 6)
-TURN_BOTH(Scatter, Iscatter, 8)
-TURN_BOTH(Scatterv, Iscatterv, 9)
-TURN_BOTH(Neighbor_allgather, Ineighbor_allgather, 7)
-TURN_BOTH(Neighbor_allgatherv, Ineighbor_allgatherv, 8)
-TURN_BOTH(Neighbor_alltoall, Ineighbor_alltoall, 7)
-TURN_BOTH(Neighbor_alltoallv, Ineighbor_alltoallv, 9)
-TURN_BOTH(Neighbor_alltoallw, Ineighbor_alltoallw, 9)
+#define FORMS(Name, name, parameters, arguments) TURN_BOTH(Name, I##name, NUMBER_OF arguments)
+#include "shim/preload/collectives.def"

@@ -9,7 +9,7 @@
 
 enum { MOST_RANKS = 5, MIB = 1 << 20, MOST_WAYS = GUARD_REROUTES };
 
-/* A first trial may lose 16 calls. The next one comes once that is a sixteenth of all. */
+/* So many calls settle a machine: trials lose a call and a thirty-second of all. */
 enum { FIRST_CALLS = 260 };
 
 /* A machine: how long calls take, in times of the library's call of 1 MiB. */

@@ -15,6 +15,7 @@
 #include "planners/nimble/demand.h"
 #include "planners/nimble/nimble.h"
 #include "test/unit/random.h"
+#include "test/unit/request.h"
 #include "test/unit/suites.h"
 #include "test/unit/test_topo.h"
 
@@ -341,12 +342,7 @@ START_TEST(test_nimble__ranks_send_to_one_after_the_other)
     uint64_t *demand = matrix_of(t, &d);
     for (int rank = 0; rank < 8; rank++) {
         int sends = 0;
-        struct plan_request q = {.collective = COLL_ALLTOALLV,
-                                 .topo = t,
-                                 .rank = rank,
-                                 .demand = demand,
-                                 .grain = 1,
-                                 .chunk_bytes = 1000};
+        struct plan_request q = REQUEST(COLL_ALLTOALLV, t, 0, 1000, .rank = rank, .demand = demand);
 
         ck_assert_int_eq(plan_pairwise.build(&q, &p), 0);
         ck_assert_uint_eq(p->scratch_bytes, 0);
@@ -380,12 +376,7 @@ START_TEST(test_nimble__a_long_stream_needs_a_small_window)
 {
     struct topo *t = test_topo_parse("node:2 gpu:4 rail:4@1GB/s");
     uint64_t demand[64] = {0}, length = 10ull << 30;
-    struct plan_request q = {.collective = COLL_ALLTOALLV,
-                             .topo = t,
-                             .rank = 1,
-                             .demand = demand,
-                             .grain = 1,
-                             .chunk_bytes = 256 << 10};
+    struct plan_request q = REQUEST(COLL_ALLTOALLV, t, 0, 256 << 10, .rank = 1, .demand = demand);
     struct plan *p = NULL;
 
     demand[0 * 8 + 7] = length; /* a rail each for a quarter of it */
@@ -468,8 +459,7 @@ START_TEST(test_balance__a_rail_at_one_percent_is_left_alone)
         snprintf(text, sizeof text, "node:4 rank:4 rail:4@100Mbit rail_rate:%s", slow[i]);
         struct topo *t = test_topo_parse(text);
         uint64_t *demand = matrix_of(t, &d);
-        struct plan_request q = {
-            .collective = COLL_ALLTOALLV, .topo = t, .demand = demand, .grain = 1};
+        struct plan_request q = REQUEST(COLL_ALLTOALLV, t, 0, 0, .demand = demand);
         plan_chunks(&q, chunk);
         q.chunk_bytes = chunk[0];
         ck_assert_int_eq(nimble_predict(&q, &direct, &balanced), 0);
@@ -490,8 +480,7 @@ START_TEST(test_nimble__what_balancing_gains_is_predicted)
         uint64_t demand[16] = {0}, message = messages[i];
         size_t chunk[PLAN_CHUNKS];
         double direct, balanced, rail = 6.25e6;
-        struct plan_request q = {
-            .collective = COLL_ALLTOALLV, .topo = t, .demand = demand, .grain = 1};
+        struct plan_request q = REQUEST(COLL_ALLTOALLV, t, 0, 0, .demand = demand);
 
         demand[2 * 4 + 0] = demand[3 * 4 + 0] = message;
         plan_chunks(&q, chunk);

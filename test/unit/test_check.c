@@ -10,6 +10,7 @@
 #include "planners/check/check.h"
 #include "planners/parallel_rings/parallel_rings.h"
 #include "test/unit/random.h"
+#include "test/unit/request.h"
 #include "test/unit/suites.h"
 #include "test/unit/test_topo.h"
 
@@ -107,8 +108,7 @@ START_TEST(test_check__each_flaw_is_named)
     struct topo *t = test_topo_parse("node:2");
     char why[256] = "";
 
-    struct plan_request q = {
-        .collective = COLL_ALLGATHER, .topo = t, .nbytes = 8, .grain = 1, .chunk_bytes = 3};
+    struct plan_request q = REQUEST(COLL_ALLGATHER, t, 8, 3);
     const struct plan *plan[2] = {exchange(0, (enum flaw)_i), exchange(1, (enum flaw)_i)};
     int rc = plan_check(&q, plan, why, sizeof why);
 
@@ -151,11 +151,8 @@ START_TEST(test_check__random_damage_to_rings_is_found)
     for (uint64_t seed = 1; seed <= 2000; seed++) {
         struct rng r = {seed};
         struct topo *t = rng_topo(&r, 10);
-        struct plan_request q = {.collective = COLL_ALLGATHER,
-                                 .topo = t,
-                                 .nbytes = 2 + rng_below(&r, 60),
-                                 .grain = 1,
-                                 .chunk_bytes = 1 + rng_below(&r, 30)};
+        struct plan_request q =
+            REQUEST(COLL_ALLGATHER, t, 2 + rng_below(&r, 60), 1 + rng_below(&r, 30));
         struct plan *plan[16] = {NULL};
         const char *what = NULL;
         char why[256] = "";

@@ -10,6 +10,7 @@
 #include "planners/lane/lane.h"
 #include "planners/parallel_rings/parallel_rings.h"
 #include "test/unit/random.h"
+#include "test/unit/request.h"
 #include "test/unit/suites.h"
 #include "test/unit/test_topo.h"
 
@@ -113,11 +114,7 @@ END_TEST
 START_TEST(test_choose__a_chunk_that_is_set_is_kept_and_alone)
 {
     struct topo *t = topology("node:4 gpu:4 rail:4");
-    struct plan_request q = {.collective = COLL_ALLGATHER,
-                             .topo = t,
-                             .nbytes = 1 << 20,
-                             .grain = 1,
-                             .chunk_bytes = 12345};
+    struct plan_request q = REQUEST(COLL_ALLGATHER, t, 1 << 20, 12345);
     struct plan_candidate c[PLAN_CANDIDATES];
     int n = plan_candidates(&q, c, PLAN_CANDIDATES);
 
@@ -204,8 +201,7 @@ END_TEST
 static double rings_seconds(const char *text, enum plan_collective c, size_t nbytes, size_t chunk)
 {
     struct topo *t = topology(text);
-    struct plan_request q = {
-        .collective = c, .topo = t, .nbytes = nbytes, .grain = 1, .chunk_bytes = chunk};
+    struct plan_request q = REQUEST(c, t, nbytes, chunk);
     double seconds = plan_parallel_rings.cost(&q);
 
     topo_free(t);
@@ -292,8 +288,7 @@ END_TEST
 START_TEST(test_choose__one_node_has_nothing_for_rings_to_gain)
 {
     struct topo *t = topology("node:1 rank:4");
-    struct plan_request q = {
-        .collective = COLL_ALLGATHER, .topo = t, .nbytes = 1 << 20, .grain = 1};
+    struct plan_request q = REQUEST(COLL_ALLGATHER, t, 1 << 20, 0);
     struct plan_candidate c[PLAN_CANDIDATES];
     int n = plan_candidates(&q, c, PLAN_CANDIDATES);
 

@@ -205,7 +205,7 @@ static double modelled(const struct topo *t, size_t bytes, int share)
     q.recipe = share < 0 ? NULL : recipe;
     for (q.rank = 0; q.rank < t->nranks; q.rank++)
         ck_assert_int_eq(plan_collaborative.build(&q, &plan[q.rank]), 0);
-    ck_assert_int_eq(model_run(t, (const struct plan *const *)plan, NULL, &m), 0);
+    ck_assert_int_eq(model_run(t, (const struct plan *const *)plan, &m), 0);
     for (int r = 0; r < t->nranks; r++)
         plan_free(plan[r]);
     double seconds = m.seconds;

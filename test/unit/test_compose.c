@@ -8,6 +8,7 @@
 
 #include "planners/compose/compose.h"
 #include "planners/load.h"
+#include "test/unit/request.h"
 #include "test/unit/suites.h"
 #include "test/unit/test_topo.h"
 
@@ -15,13 +16,8 @@
 static double busiest_rail(const char *topo, int collective, size_t nbytes, const char *recipe)
 {
     struct topo *t = test_topo_parse(topo);
-    struct plan_request q = {.collective = (enum plan_collective)collective,
-                             .topo = t,
-                             .root = 5,
-                             .nbytes = nbytes,
-                             .grain = 1,
-                             .chunk_bytes = 4096,
-                             .recipe = recipe};
+    struct plan_request q =
+        REQUEST((enum plan_collective)collective, t, nbytes, 4096, .root = 5, .recipe = recipe);
     struct load l;
     double busiest;
 
@@ -108,13 +104,7 @@ END_TEST
 static int longest_path(const char *recipe)
 {
     struct topo *t = test_topo_parse("node:8 gpu:2 rail:2");
-    struct plan_request q = {.collective = COLL_BCAST,
-                             .topo = t,
-                             .root = 3,
-                             .nbytes = 1000,
-                             .grain = 1,
-                             .chunk_bytes = 100,
-                             .recipe = recipe};
+    struct plan_request q = REQUEST(COLL_BCAST, t, 1000, 100, .root = 3, .recipe = recipe);
     int parent[16], longest = 0;
 
     for (q.rank = 0; q.rank < 16; q.rank++) {
@@ -240,13 +230,8 @@ START_TEST(test_compose__one_rank_of_many_is_small)
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct plan *p = NULL;
-        struct plan_request q = {.collective = (enum plan_collective)cases[i].collective,
-                                 .topo = t,
-                                 .rank = 4321,
-                                 .root = 1,
-                                 .nbytes = 1 << 20,
-                                 .grain = 1,
-                                 .chunk_bytes = 1 << 16};
+        struct plan_request q = REQUEST((enum plan_collective)cases[i].collective, t, 1 << 20,
+                                        1 << 16, .rank = 4321, .root = 1);
 
         ck_assert_int_eq(plan_compose.build(&q, &p), 0);
         ck_assert_uint_gt(p->nops, 0);

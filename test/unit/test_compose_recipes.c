@@ -13,6 +13,7 @@
 #include "planners/compose/compose.h"
 #include "test/unit/loopback.h"
 #include "test/unit/random.h"
+#include "test/unit/request.h"
 #include "test/unit/suites.h"
 #include "test/unit/test_topo.h"
 #include "transports/engine.h"
@@ -220,12 +221,8 @@ START_TEST(test_compose__a_wrong_recipe_is_told_what_would_do)
 
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         struct topo *t = test_topo_parse(wrong[i].topo);
-        struct plan_request q = {.collective = (enum plan_collective)wrong[i].collective,
-                                 .topo = t,
-                                 .nbytes = 1000,
-                                 .grain = 1,
-                                 .chunk_bytes = 100,
-                                 .recipe = wrong[i].recipe};
+        struct plan_request q = REQUEST((enum plan_collective)wrong[i].collective, t, 1000, 100,
+                                        .recipe = wrong[i].recipe);
         struct plan *p = NULL;
         char why[256] = "";
 
@@ -254,13 +251,8 @@ START_TEST(test_compose__a_levels_library_is_obeyed)
     for (size_t i = 0; i < sizeof row / sizeof *row; i++)
         for (int rank = 0; rank < 8; rank++) {
             struct topo *t = test_topo_parse("node:4 gpu:2");
-            struct plan_request q = {.collective = COLL_ALLREDUCE,
-                                     .topo = t,
-                                     .rank = rank,
-                                     .nbytes = 1000,
-                                     .grain = 1,
-                                     .chunk_bytes = 100,
-                                     .recipe = row[i].recipe};
+            struct plan_request q =
+                REQUEST(COLL_ALLREDUCE, t, 1000, 100, .rank = rank, .recipe = row[i].recipe);
             struct plan *p = NULL;
             int messages = 0;
 

@@ -12,6 +12,7 @@
 #include "planners/lane/lanes_cut.h"
 #include "planners/lane/lanes_stage.h"
 #include "test/unit/random.h"
+#include "test/unit/request.h"
 #include "test/unit/suites.h"
 #include "test/unit/test_topo.h"
 
@@ -81,13 +82,8 @@ START_TEST(test_lanes__as_many_ranks_as_lanes_cross)
     struct topo *t = test_topo_parse("node:2 gpu:4 rail:4");
 
     for (int rank = 0; rank < 8; rank++) {
-        struct plan_request q = {.collective = COLL_ALLGATHER,
-                                 .topo = t,
-                                 .rank = rank,
-                                 .nbytes = 1000,
-                                 .grain = 1,
-                                 .chunk_bytes = 1 << 20,
-                                 .recipe = "lanes=2"};
+        struct plan_request q =
+            REQUEST(COLL_ALLGATHER, t, 1000, 1 << 20, .rank = rank, .recipe = "lanes=2");
         int messages;
         uint64_t bytes;
 
@@ -155,12 +151,7 @@ START_TEST(test_lanes__a_vector_of_blocks_takes_the_logarithm_of_the_nodes_in_me
     int messages;
     uint64_t bytes;
 
-    struct plan_request q = {.collective = COLL_ALLGATHER,
-                             .topo = t,
-                             .rank = 7,
-                             .nbytes = 1000,
-                             .grain = 1,
-                             .chunk_bytes = 1 << 20};
+    struct plan_request q = REQUEST(COLL_ALLGATHER, t, 1000, 1 << 20, .rank = 7);
     outside(&q, &messages, &bytes);
     ck_assert_int_eq(messages, 4);
     ck_assert_uint_eq(bytes, 12000);

@@ -20,6 +20,7 @@
 #include "planners/slices.h"
 #include "shim/helper/mailbox.h"
 #include "test/unit/random.h"
+#include "test/unit/request.h"
 #include "test/unit/suites.h"
 #include "test/unit/test_topo.h"
 #include "transports/mpi_p2p.h"
@@ -131,10 +132,7 @@ START_TEST(test_lengths__even_a_terabyte_goes_in_such_chunks)
 
     for (int shift = 0; shift < 45; shift++)
         for (int c = 0; c < COLL_ALLTOALLV; c++) {
-            struct plan_request q = {.collective = (enum plan_collective)c,
-                                     .topo = t,
-                                     .nbytes = (size_t)1 << shift,
-                                     .grain = 1};
+            struct plan_request q = REQUEST((enum plan_collective)c, t, (size_t)1 << shift, 0);
 
             for (int n = chunks_of(&q, chunk), i = 0; i < n; i++)
                 must(chunk[i] > 0 && chunk[i] <= PLAN_MOST_CHUNK, "%s of 2^%d bytes: %zu",
@@ -166,11 +164,7 @@ START_TEST(test_lengths__slices_are_all_of_a_call)
     struct topo *t = shape(0);
 
     for (int i = 0; i < 3 * LENGTHS; i++) {
-        struct plan_request q = {.collective = cut[i / LENGTHS],
-                                 .topo = t,
-                                 .nbytes = lengths[i % LENGTHS],
-                                 .grain = 1,
-                                 .chunk_bytes = PLAN_MOST_CHUNK};
+        struct plan_request q = REQUEST(cut[i / LENGTHS], t, lengths[i % LENGTHS], PLAN_MOST_CHUNK);
         uint64_t from, end = 0, stored = 0;
         q.rank = 1;
         for (int s = 0; s < 3; s++) {

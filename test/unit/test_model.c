@@ -14,7 +14,9 @@
 #include "planners/nimble/demand.h"
 #include "planners/nimble/nimble.h"
 #include "planners/parallel_rings/parallel_rings.h"
+#include "planners/rates.h"
 #include "test/unit/random.h"
+#include "test/unit/request.h"
 #include "test/unit/suites.h"
 #include "test/unit/test_topo.h"
 
@@ -49,7 +51,7 @@ static int hand_run(struct hand *h, struct model_result *m)
 {
     for (int r = 0; r < h->t->nranks; r++)
         ck_assert_int_eq(plan_build_finish(h->b[r], "test", 0, 0, 0, 0, &h->plan[r]), 0);
-    int rc = model_run(h->t, (const struct plan *const *)h->plan, NULL, m);
+    int rc = model_run(h->t, (const struct plan *const *)h->plan, m);
     for (int r = 0; r < h->t->nranks; r++)
         plan_free(h->plan[r]);
     topo_free(h->t);
@@ -72,7 +74,7 @@ START_TEST(test_model__a_message_takes_latency_plus_bytes_over_rate)
         double seconds; /* of a million bytes */
     } cases[] = {
         {"node:2 rail:1@80Mbit latency_rail:1ms", 1e-3 + 0.1},
-        {"node:2 rail:1", 20e-6 + 1e6 / 1.25e9},
+        {"node:2 rail:1", 2e-6 + 1e6 / 12.5e9},
         {"node:2 rail:2@80Mbit,240Mbit rail_of:all latency_rail:1ms,2ms", 2e-3 + 0.025},
         {"node:1 rank:2 link_shm:1GB/s latency_shm:3us", 3e-6 + 1e-3},
         {"node:1 gpu:2 link_nvlink:10GB/s latency_nvlink:5us", 5e-6 + 1e-4},
@@ -327,7 +329,7 @@ static double seconds_of(const struct plan_request *q, const struct plan_algorit
     struct model_result m;
 
     ck_assert_int_eq(build_all(*q, a, plan), 0);
-    ck_assert_int_eq(model_run(q->topo, (const struct plan *const *)plan, NULL, &m), 0);
+    ck_assert_int_eq(model_run(q->topo, (const struct plan *const *)plan, &m), 0);
     for (int r = 0; r < q->topo->nranks; r++)
         plan_free(plan[r]);
     free(plan);
@@ -340,11 +342,7 @@ static double seconds_of(const struct plan_request *q, const struct plan_algorit
 START_TEST(test_model__a_pipelined_ring_comes_near_its_bound)
 {
     struct topo *t = test_topo_parse("node:8 rank:1 rail:1@1Gbit latency_rail:5us");
-    struct plan_request q = {.collective = COLL_BCAST,
-                             .topo = t,
-                             .nbytes = 16 << 20,
-                             .grain = 1,
-                             .chunk_bytes = 16 << 10};
+    struct plan_request q = REQUEST(COLL_BCAST, t, 16 << 20, 16 << 10);
     double seconds = seconds_of(&q, &plan_parallel_rings), bound = load_bound(&q);
 
     ck_assert_double_ge(seconds, bound);
@@ -365,11 +363,7 @@ START_TEST(test_model__more_bytes_take_longer)
         double last = 0;
 
         for (size_t n = 1000; n < 10000000; n += n / 2) {
-            struct plan_request q = {.collective = COLL_ALLGATHER,
-                                     .topo = t,
-                                     .nbytes = n,
-                                     .grain = 1,
-                                     .chunk_bytes = 1 << 16};
+            struct plan_request q = REQUEST(COLL_ALLGATHER, t, n, 1 << 16);
             double seconds = seconds_of(&q, &plan_parallel_rings);
 
             ck_assert_msg(seconds > last * 0.99, "%s: %zu bytes take %g, fewer took %g", shapes[s],
@@ -397,8 +391,7 @@ START_TEST(test_model__an_exchange_ends_on_all_rails_together)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct topo *t = test_topo_parse(cases[i].topo);
         struct demand d = demand_defaults;
-        struct plan_request q = {
-            .collective = COLL_ALLTOALLV, .topo = t, .grain = 1, .chunk_bytes = 32 << 10};
+        struct plan_request q = REQUEST(COLL_ALLTOALLV, t, 0, 32 << 10);
         uint64_t *matrix = calloc((size_t)t->nranks * (size_t)t->nranks, sizeof *matrix);
 
         d.kind = cases[i].kind;
@@ -443,7 +436,7 @@ END_TEST
 /* In seconds, as the model assumes rails where nothing is known. */
 static double in_seconds(const struct plan_request *q, double unit)
 {
-    return load_rates_known(q->topo) ? unit : unit / model_default_rates.rail.bw_bytes_per_s;
+    return load_rates_known(q->topo) ? unit : unit / rates_assumed.rail.bw_bytes_per_s;
 }
 
 /* The model's load of the rails is that of the plans. */
@@ -486,13 +479,13 @@ static void check_shape(const struct plan_algorithm *a, int c, uint64_t seed)
         double bound = load_bound(&q), busiest = load_time(&load, q.topo);
         ck_assert_msg(busiest >= bound * (1 - NEAR), "%s, seed %llu, %s: load %g below bound %g",
                       a->name, (unsigned long long)seed, text, busiest, bound);
-        ck_assert_msg(model_run(q.topo, all, NULL, &m) == 0, "%s, seed %llu, %s", a->name,
+        ck_assert_msg(model_run(q.topo, all, &m) == 0, "%s, seed %llu, %s", a->name,
                       (unsigned long long)seed, text);
         ck_assert_msg(m.seconds >= in_seconds(&q, busiest) * (1 - NEAR),
                       "%s, seed %llu, %s: %g s, but its rails need %g", a->name,
                       (unsigned long long)seed, text, m.seconds, in_seconds(&q, busiest));
         assert_rails(&m, &load);
-        ck_assert_int_eq(model_run(q.topo, all, NULL, &again), 0);
+        ck_assert_int_eq(model_run(q.topo, all, &again), 0);
         ck_assert(memcmp(&m.seconds, &again.seconds, sizeof m.seconds) == 0);
         model_free(&m);
         model_free(&again);

@@ -10,6 +10,7 @@
 #include "planners/parallel_rings/parallel_rings.h"
 #include "planners/tuning.h"
 #include "test/unit/folder.h"
+#include "test/unit/request.h"
 #include "test/unit/suites.h"
 
 static struct cfg c;
@@ -37,12 +38,7 @@ static const char *serves_in(enum plan_memory memory, const char *topology,
     char why[256];
 
     ck_assert_msg(topo_parse(topology, 0, &topo, why, sizeof why) == 0, "%s", why);
-    struct plan_request q = {.collective = collective,
-                             .topo = topo,
-                             .nbytes = bytes,
-                             .grain = 1,
-                             .chunk_bytes = 1 << 20,
-                             .memory = memory};
+    struct plan_request q = REQUEST(collective, topo, bytes, 1 << 20, .memory = memory);
     const struct tuning_row *r = tuning_find(&t, &q, bytes);
     topo_free(topo);
     return !r ? "" : r->algorithm ? r->algorithm->name : "native";

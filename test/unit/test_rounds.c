@@ -16,6 +16,7 @@
 #include "test/unit/loopback.h"
 #include "test/unit/member.h"
 #include "test/unit/random.h"
+#include "test/unit/request.h"
 #include "test/unit/suites.h"
 #include "test/unit/test_topo.h"
 #include "planners/rounds/rounds.h"
@@ -429,11 +430,7 @@ START_TEST(test_rounds__no_more_messages_than_a_kernel_takes)
     enum { RANKS = 64, MOST = 12 };
     static uint64_t demand[RANKS * RANKS];
     struct topo *t = test_topo_parse("node:8 gpu:8 rail:8@50GB/s link_nvlink:450GB/s");
-    struct plan_request q = {.collective = COLL_ALLTOALLV,
-                             .topo = t,
-                             .grain = 1,
-                             .demand = demand,
-                             .chunk_bytes = 1 << 20};
+    struct plan_request q = REQUEST(COLL_ALLTOALLV, t, 0, 1 << 20, .demand = demand);
     struct rounds *any = NULL, *few = NULL;
 
     for (int i = 0; i < RANKS * RANKS; i++)

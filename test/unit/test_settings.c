@@ -450,6 +450,7 @@ END_TEST
 START_TEST(test_yaml__file_with_a_syntax_error_changes_nothing)
 {
     ck_assert_int_eq(load_yaml("mode: off\nmin_bytes: [1\n"), 1);
+    assert_says("; nothing is taken from this file");
     ck_assert_int_eq(c.mode, CFG_MODE_ON);
     ck_assert_int_eq(load_yaml("mode: off\n---\na: [1\n"), 1);
     ck_assert_int_eq(c.mode, CFG_MODE_ON);

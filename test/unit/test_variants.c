@@ -12,6 +12,7 @@
 #include "planners/parallel_rings/parallel_rings.h"
 #include "planners/parallel_rings/rings_trees.h"
 #include "test/unit/random.h"
+#include "test/unit/request.h"
 #include "test/unit/suites.h"
 
 static struct topo *topo_of(const char *text)
@@ -102,12 +103,7 @@ START_TEST(test_variants__recursive_doubling_sends_one_message_a_step)
     struct topo *t = topo_of("node:1 rank:8");
 
     for (int rank = 0; rank < 8; rank++) {
-        struct plan_request q = {.collective = COLL_ALLGATHER,
-                                 .topo = t,
-                                 .rank = rank,
-                                 .nbytes = 1000,
-                                 .grain = 1,
-                                 .chunk_bytes = 1 << 20};
+        struct plan_request q = REQUEST(COLL_ALLGATHER, t, 1000, 1 << 20, .rank = rank);
         struct plan *p = plan_of(&q, &plan_recursive_doubling);
         int ops[PLAN_KINDS] = {0};
 

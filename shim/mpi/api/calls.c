@@ -18,7 +18,7 @@ static const struct {
 #define COLLECTIVE(name, parameters, arguments) CALL(name, ) OPTIONAL(name##_c, )
 #define PERSISTENT(name, parameters, arguments) OPTIONAL(name, ) OPTIONAL(name##_c, )
 #include "shim/mpi/api/calls.def"
-#include "shim/mpi/api/collectives.def"
+#include "shim/preload/collectives.def"
 #undef COLLECTIVE
 #undef OPTIONAL
 #undef EXTENSION

@@ -25,13 +25,13 @@ struct mpi_calls {
 
 #define COLLECTIVE(name, parameters, arguments) int(*name) parameters;
 #include "shim/mpi/api/width_int.h"
-#include "shim/mpi/api/collectives.def"
+#include "shim/preload/collectives.def"
 #undef COLLECTIVE
 
 /* From MPI 4.0; large_by_int.c's if the library has none. */
 #define COLLECTIVE(name, parameters, arguments) int(*name##_c) parameters;
 #include "shim/mpi/api/width_large.h"
-#include "shim/mpi/api/collectives.def"
+#include "shim/preload/collectives.def"
 #undef COLLECTIVE
 #include "shim/mpi/api/width_none.h"
 };

@@ -50,7 +50,7 @@ struct mpi_calls mpi_library;
 #define PERSISTENT(name, parameters, arguments)
 ALL_THAT_RUN
 #include "shim/mpi/api/width_int.h"
-#include "shim/mpi/api/collectives.def"
+#include "shim/preload/collectives.def"
 #undef RUNS
 
 void floats_fill(void)
@@ -59,5 +59,5 @@ void floats_fill(void)
 #define RUNS(name, parameters, arguments) mpi.name = in_their_mode_##name;
 #define PERSISTENT(name, parameters, arguments)
     ALL_THAT_RUN
-#include "shim/mpi/api/collectives.def"
+#include "shim/preload/collectives.def"
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Rent or buy: may a communicator pay for something that only later calls earn? Before its ranks
- * meet, calls are the library's, and are timed. The ranks meet once the calls have taken 16 times
- * as long as meeting takes (COLLSHIM_TEST_SHARE), so meeting costs a sixteenth of the calls at
+ * meet, calls are the library's, and are timed. The ranks meet once the calls have taken 32 times
+ * as long as meeting takes (COLLSHIM_TEST_SHARE), so meeting costs a thirty-second of the calls at
  * most, at any number of them. Rails are measured by the same share of the bytes that have crossed
  * them (load.h).
  *

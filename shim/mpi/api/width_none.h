@@ -2,10 +2,6 @@
 /* Behind width_int.h or width_large.h. */
 #undef COUNT
 #undef DISPL
-#undef WRAP_
-#undef WRAP
-#undef NATIVE_
-#undef NATIVE
-#undef LIBRARY_
-#undef LIBRARY
+#undef NAMED_
+#undef NAMED
 #undef WIDTH

@@ -19,24 +19,15 @@ int mpi_wrap_Comm_idup(MPI_Comm comm, MPI_Comm *copy, MPI_Request *request);
 int mpi_wrap_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *copy,
                                  MPI_Request *request);
 
-#define COLLECTIVE(name, parameters, arguments) int WRAP(name) parameters;
+/* Each collective's, and the same with its call site (sited.c). */
+#define COLLECTIVE(name, parameters, arguments)                                                    \
+    int NAMED(mpi_wrap_##name) parameters;                                                         \
+    int NAMED(mpi_sited_##name) parameters;
 #include "shim/mpi/api/width_int.h"
-#include "shim/mpi/api/collectives.def"
+#include "shim/preload/collectives.def"
 
 #include "shim/mpi/api/width_large.h"
-#include "shim/mpi/api/collectives.def"
-#undef COLLECTIVE
-#include "shim/mpi/api/width_none.h"
-
-/* The same, and their call sites (sited.c). */
-#define COLLECTIVE(name, parameters, arguments) int mpi_sited_##name parameters;
-#include "shim/mpi/api/width_int.h"
-#include "shim/mpi/api/collectives.def"
-#undef COLLECTIVE
-
-#define COLLECTIVE(name, parameters, arguments) int mpi_sited_##name##_c parameters;
-#include "shim/mpi/api/width_large.h"
-#include "shim/mpi/api/collectives.def"
+#include "shim/preload/collectives.def"
 #undef COLLECTIVE
 #include "shim/mpi/api/width_none.h"
 

@@ -110,4 +110,21 @@ struct mpi_outcome {
 
 #define NO_BLOCK (-1)
 
+/* A call as each one begins. arguments, buffers: as in struct mpi_call. */
+static inline struct mpi_call
+mpi_call_begin(enum plan_collective collective, MPI_Comm comm, const struct call_form *form,
+               const void *arguments, size_t arguments_bytes,
+               int (*buffers)(const struct mpi_call *, struct library_buffer *))
+{
+    return (struct mpi_call){.collective = collective,
+                             .comm = comm,
+                             .request = {.collective = collective, .grain = 1},
+                             .arguments = arguments,
+                             .arguments_bytes = arguments_bytes,
+                             .nonblocking = form->request,
+                             .persistent = form->persistent,
+                             .native = form->native,
+                             .buffers = buffers};
+}
+
 #endif

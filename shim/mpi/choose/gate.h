@@ -27,6 +27,19 @@ static inline enum reason gate_size(uint64_t total)
     return total || calls_alike_asked() ? REASON_NONE : REASON_EMPTY;
 }
 
+/* The same of a call with equal blocks, one for each of *size ranks: of *block bytes each. */
+static inline enum reason gate_blocks(struct mpi_call *call, MPI_Count count, MPI_Datatype type,
+                                      uint64_t *block, int *size)
+{
+    if (mpi_process.verdict != REASON_NONE)
+        return mpi_process.verdict;
+    if (call->comm == MPI_COMM_NULL || bytes_of(count, type, block) < 0 ||
+        mpi.Comm_size(call->comm, size) != MPI_SUCCESS ||
+        bytes_of_all(*block, *size, &call->total) < 0)
+        return REASON_ARGUMENTS;
+    return gate_size(call->total);
+}
+
 /*
  * Does one look show that a blocking call is the library's? Counts it if so. It has that many
  * elements or, with comm, as many for each rank. Inlined into the wrappers, before the call is

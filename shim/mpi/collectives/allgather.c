@@ -21,12 +21,12 @@ struct allgather_arguments {
     MPI_Count sendcount;
     MPI_Datatype sendtype;
     void *recvbuf;
-    MPI_Count recvcount;      /* Allgather */
+    MPI_Count recvcount; /* of each block; Allgather */
+    MPI_Datatype recvtype;
     struct counts recvcounts; /* Allgatherv */
     struct displs displs;
     struct vectors blocks;  /* the two, as a call reads them that has started */
     const uint64_t *offset; /* where each block starts, packed */
-    MPI_Datatype recvtype;
     MPI_Comm comm;
     struct call_form form;
 };
@@ -93,7 +93,6 @@ static int allgather_run(struct mpi_comm *c, const struct allgather_arguments *a
                          struct mpi_call *call)
 {
     call->nblocks = c->size;
-    call->request.grain = 1;
     call->request.in_place = a->sendbuf == MPI_IN_PLACE;
     call->held_block = call->request.in_place ? c->rank : NO_BLOCK;
     if (layout_of(a->recvtype, &call->output) < 0)
@@ -118,33 +117,20 @@ static int allgather_run(struct mpi_comm *c, const struct allgather_arguments *a
 static int allgather(const struct allgather_arguments *a)
 {
     FLOATS_OURS;
-    struct mpi_call call = {.collective = COLL_ALLGATHER,
-                            .comm = a->comm,
-                            .request = {.collective = COLL_ALLGATHER},
-                            .arguments = a,
-                            .arguments_bytes = sizeof *a,
-                            .nonblocking = a->form.request,
-                            .persistent = a->form.persistent,
-                            .native = a->form.native,
-                            .buffers = allgather_buffers,
-                            .output_block = allgather_block};
-    enum reason why = mpi_process.verdict;
+    struct mpi_call call =
+        mpi_call_begin(COLL_ALLGATHER, a->comm, &a->form, a, sizeof *a, allgather_buffers);
     struct mpi_comm *c = NULL;
-    uint64_t block = 0;
+    uint64_t block;
     int size;
+    enum reason why = gate_blocks(&call, a->recvcount, a->recvtype, &block, &size);
 
-    if (!why) {
-        why = REASON_ARGUMENTS;
-        if (a->comm != MPI_COMM_NULL && !bytes_of(a->recvcount, a->recvtype, &block) &&
-            mpi.Comm_size(a->comm, &size) == MPI_SUCCESS && !bytes_of_all(block, size, &call.total))
-            why = gate_size(call.total);
-    }
     if (!why && allgather_refused(a, COLL_ALLGATHER, size))
         why = REASON_ARGUMENTS;
     if (!why)
         c = mpi_gate_claimed(&call, size, &why);
     if (c) {
         call.request.nbytes = (size_t)block;
+        call.output_block = allgather_block;
         return allgather_run(c, a, &call);
     }
     mpi_meet_if_small(&call, why);
@@ -154,16 +140,8 @@ static int allgather(const struct allgather_arguments *a)
 static int allgatherv(struct allgather_arguments *a)
 {
     FLOATS_OURS;
-    struct mpi_call call = {.collective = COLL_ALLGATHERV,
-                            .comm = a->comm,
-                            .request = {.collective = COLL_ALLGATHERV},
-                            .arguments = a,
-                            .arguments_bytes = sizeof *a,
-                            .nonblocking = a->form.request,
-                            .persistent = a->form.persistent,
-                            .native = a->form.native,
-                            .buffers = allgather_buffers,
-                            .output_block = allgatherv_block};
+    struct mpi_call call =
+        mpi_call_begin(COLL_ALLGATHERV, a->comm, &a->form, a, sizeof *a, allgather_buffers);
     enum reason why = mpi_process.verdict;
     struct mpi_comm *c = NULL;
     int size, inter;
@@ -193,6 +171,7 @@ static int allgatherv(struct allgather_arguments *a)
         a->blocks = vectors_keep(a->recvcounts, a->displs, size, nonblocking_vectors(c, &call));
         a->offset = offset;
         call.request.bytes = bytes;
+        call.output_block = allgatherv_block;
         return allgather_run(c, a, &call);
     }
     mpi_meet_if_small(&call, why);

@@ -19,61 +19,34 @@
 #include "shim/mpi/api/wrappers.h"
 
 struct allreduce_arguments {
+    enum plan_collective collective;
     const void *sendbuf;
     void *recvbuf;
-    MPI_Count count;      /* elements of the vector, or of each block */
-    struct counts counts; /* Reduce_scatter */
+    MPI_Count count; /* elements of the vector, or of each block */
     MPI_Datatype type;
     MPI_Op op;
+    struct counts counts; /* Reduce_scatter */
     int root;
     MPI_Comm comm;
     struct call_form form;
 };
 
-static int all_to_all_buffers(const struct mpi_call *call, struct library_buffer *list)
+/* Does each rank have the whole vector, with the same number of elements in and out? */
+static int takes_vector(enum plan_collective c)
 {
-    const struct allreduce_arguments *a = call->arguments;
-    struct library_buffer send = library_block(&a->sendbuf, a->count, a->type);
-    struct library_buffer receive = library_block(&a->recvbuf, a->count, a->type);
-
-    return library_buffers(list, &send, &receive);
-}
-
-static int reduce_buffers(const struct mpi_call *call, struct library_buffer *list)
-{
-    const struct allreduce_arguments *a = call->arguments;
-    struct library_buffer send = library_block(&a->sendbuf, a->count, a->type);
-    struct library_buffer receive = library_block(&a->recvbuf, a->count, a->type);
-    int root = library_is_root(a->comm, a->root), inter = a->root == MPI_ROOT;
-
-    return root < 0 ? 0 : library_buffers(list, inter ? NULL : &send, root ? &receive : NULL);
-}
-
-/* Rank 0 receives nothing; in place, its contribution is in the receive buffer. */
-static int exscan_buffers(const struct mpi_call *call, struct library_buffer *list)
-{
-    const struct allreduce_arguments *a = call->arguments;
-    struct library_buffer send = library_block(&a->sendbuf, a->count, a->type);
-    struct library_buffer receive = library_block(&a->recvbuf, a->count, a->type);
-    int rank;
-
-    if (mpi.Comm_rank(a->comm, &rank) != MPI_SUCCESS)
-        return 0;
-    return library_buffers(list, &send, rank || a->sendbuf == MPI_IN_PLACE ? &receive : NULL);
+    return c == COLL_ALLREDUCE || plan_is_prefix(c);
 }
 
 /* In place, the vector lies where otherwise only the own block is. */
-static int reduce_scatter_buffers(const struct mpi_call *call, struct library_buffer *list)
+static int reduce_scatter_buffers(const struct allreduce_arguments *a, struct library_buffer send,
+                                  struct library_buffer receive, struct library_buffer *list)
 {
-    const struct allreduce_arguments *a = call->arguments;
-    struct library_buffer send = library_block(&a->sendbuf, a->count, a->type);
-    struct library_buffer receive = library_block(&a->recvbuf, a->count, a->type);
     int size, rank;
 
     if (mpi.Comm_size(a->comm, &size) != MPI_SUCCESS || mpi.Comm_rank(a->comm, &rank))
         return 0;
     send.count = library_times(a->count, size);
-    if (call->collective == COLL_REDUCE_SCATTER) {
+    if (a->collective == COLL_REDUCE_SCATTER) {
         if (!counts_given(a->counts))
             return 0;
         send.count = 0;
@@ -84,6 +57,32 @@ static int reduce_scatter_buffers(const struct mpi_call *call, struct library_bu
     if (a->sendbuf == MPI_IN_PLACE)
         receive.count = send.count;
     return library_buffers(list, &send, &receive);
+}
+
+/* Exscan's rank 0 receives nothing; in place, its contribution is in the receive buffer. */
+static int allreduce_buffers(const struct mpi_call *call, struct library_buffer *list)
+{
+    const struct allreduce_arguments *a = call->arguments;
+    struct library_buffer send = library_block(&a->sendbuf, a->count, a->type);
+    struct library_buffer receive = library_block(&a->recvbuf, a->count, a->type);
+    int root, rank;
+
+    switch (a->collective) {
+    case COLL_REDUCE:
+        root = library_is_root(a->comm, a->root);
+        return root < 0 ? 0
+                        : library_buffers(list, a->root == MPI_ROOT ? NULL : &send,
+                                          root ? &receive : NULL);
+    case COLL_EXSCAN:
+        if (mpi.Comm_rank(a->comm, &rank) != MPI_SUCCESS)
+            return 0;
+        return library_buffers(list, &send, rank || a->sendbuf == MPI_IN_PLACE ? &receive : NULL);
+    case COLL_REDUCE_SCATTER:
+    case COLL_REDUCE_SCATTER_BLOCK:
+        return reduce_scatter_buffers(a, send, receive, list);
+    default:
+        return library_buffers(list, &send, &receive);
+    }
 }
 
 /* The one block that the output is; its length is in own_bytes. */
@@ -129,67 +128,61 @@ static int allreduce_refused(const struct allreduce_arguments *a, enum plan_coll
            refused_alias(c, a->sendbuf, a->recvbuf, 0, received, a->type);
 }
 
-/*
- * The common path of all. elements: of the vector, or of all blocks together; -1: the library
- * judges. Elements and handles are equal on all ranks. call: collective and native filled in.
- * Returns what MPI returns.
- */
-static int allreduce_run(const struct allreduce_arguments *a, struct mpi_call *call,
-                         MPI_Count elements)
+/* May the call be rerouted? Its communicator and REASON_NONE; or why the library serves it, and the
+   communicator if it came that far. */
+static struct mpi_comm *allreduce_gate(const struct allreduce_arguments *a, struct mpi_call *call,
+                                       MPI_Count elements, enum reason *why)
 {
-    FLOATS_OURS;
-    enum reason why = mpi_process.verdict;
     struct mpi_comm *c = NULL;
     int size;
 
-    call->comm = a->comm;
-    call->arguments = a;
-    call->arguments_bytes = sizeof *a;
-    call->native = a->form.native;
-    call->nonblocking = a->form.request;
-    call->persistent = a->form.persistent;
-    if (!why)
-        why = a->comm == MPI_COMM_NULL || bytes_of(elements, a->type, &call->total) < 0
-                  ? REASON_ARGUMENTS
-                  : gate_size(call->total);
-    if (!why && !reduction_of(a->type, a->op, &call->reduction))
-        why = REASON_OPERATION;
-    if (!why)
-        why = gate_rounding(call->reduction.rounds);
-    if (!why && allreduce_refused(a, call->collective, elements))
-        why = REASON_ARGUMENTS;
-    if (!why && mpi.Comm_size(a->comm, &size) == MPI_SUCCESS)
-        c = mpi_gate_claimed(call, size, &why);
+    *why = mpi_process.verdict;
+    if (!*why)
+        *why = a->comm == MPI_COMM_NULL || bytes_of(elements, a->type, &call->total) < 0
+                   ? REASON_ARGUMENTS
+                   : gate_size(call->total);
+    if (!*why && !reduction_of(a->type, a->op, &call->reduction))
+        *why = REASON_OPERATION;
+    if (!*why)
+        *why = gate_rounding(call->reduction.rounds);
+    if (!*why && allreduce_refused(a, call->collective, elements))
+        *why = REASON_ARGUMENTS;
+    if (!*why && mpi.Comm_size(a->comm, &size) == MPI_SUCCESS)
+        c = mpi_gate_claimed(call, size, why);
     if (c)
-        why = mpi_gate_reduction(c, call);
-    if (why) {
-        if (!plan_is(call->collective, PLAN_ROOTED))
-            mpi_meet_if_small(call, why);
-        int rc = library_serves(call, why);
-        if (why == REASON_UNTRIED)
-            reduction_pairs_served(c, &call->reduction, rc);
-        return rc;
-    }
+        *why = mpi_gate_reduction(c, call);
+    return c;
+}
 
+static void allreduce_request(struct mpi_comm *c, const struct allreduce_arguments *a,
+                              struct mpi_call *call)
+{
+    size_t extent = call->reduction.extent, *bytes;
+
+    call->request = (struct plan_request){.collective = call->collective,
+                                          .topo = c->topo,
+                                          .rank = c->rank,
+                                          .root = a->root,
+                                          .nbytes = (size_t)a->count * extent,
+                                          .grain = extent,
+                                          .in_place = takes_vector(a->collective) &&
+                                                      a->sendbuf == MPI_IN_PLACE};
+    if (!counts_given(a->counts))
+        return;
+    nonblocking_room(c, call, &bytes, NULL);
+    for (int r = 0; r < c->size; r++)
+        bytes[r] = (size_t)counts_at(a->counts, r) * extent;
+    call->request.bytes = bytes;
+}
+
+static void allreduce_fill(struct mpi_comm *c, const struct allreduce_arguments *a,
+                           struct mpi_call *call, MPI_Count elements)
+{
+    const struct plan_request *q = &call->request;
     size_t extent = call->reduction.extent;
-    struct plan_request *q = &call->request;
     int in_place = a->sendbuf == MPI_IN_PLACE;
-    int vector = call->collective == COLL_ALLREDUCE || plan_is_prefix(call->collective);
-    *q = (struct plan_request){.collective = call->collective,
-                               .topo = c->topo,
-                               .rank = c->rank,
-                               .root = a->root,
-                               .nbytes = (size_t)a->count * extent,
-                               .grain = extent,
-                               .in_place = in_place && vector};
-    if (counts_given(a->counts)) {
-        size_t *bytes;
 
-        nonblocking_room(c, call, &bytes, NULL);
-        for (int r = 0; r < c->size; r++)
-            bytes[r] = (size_t)counts_at(a->counts, r) * extent;
-        q->bytes = bytes;
-    }
+    allreduce_request(c, a, call);
     call->total = (uint64_t)elements * extent;
     call->combines = 1;
     call->input = call->output = (struct layout){
@@ -204,65 +197,47 @@ static int allreduce_run(const struct allreduce_arguments *a, struct mpi_call *c
     call->output_block = allreduce_output_block;
     call->output_dense = 1;
     call->held_block = takes_output ? 0 : NO_BLOCK;
-    return mpi_reroute(c, call).rc;
 }
 
-static int allreduce(const struct allreduce_arguments *a)
+/* Of the vector, or of all blocks together; equal on all ranks. -1: the library judges. */
+static MPI_Count elements_of(const struct allreduce_arguments *a)
 {
-    struct mpi_call call = {.collective = COLL_ALLREDUCE, .buffers = all_to_all_buffers};
-
-    return allreduce_run(a, &call, a->count);
-}
-
-static int reduce(const struct allreduce_arguments *a)
-{
-    struct mpi_call call = {.collective = COLL_REDUCE, .buffers = reduce_buffers};
-    int size;
-
-    /* The library refuses a root that does not exist; on all ranks alike, as MPI requires. */
-    if (a->comm == MPI_COMM_NULL || mpi.Comm_size(a->comm, &size) != MPI_SUCCESS || a->root < 0 ||
-        a->root >= size)
-        return allreduce_run(a, &call, -1);
-    return allreduce_run(a, &call, a->count);
-}
-
-static int scan(const struct allreduce_arguments *a)
-{
-    struct mpi_call call = {.collective = COLL_SCAN, .buffers = all_to_all_buffers};
-
-    return allreduce_run(a, &call, a->count);
-}
-
-static int exscan(const struct allreduce_arguments *a)
-{
-    struct mpi_call call = {.collective = COLL_EXSCAN, .buffers = exscan_buffers};
-
-    return allreduce_run(a, &call, a->count);
-}
-
-static int reduce_scatter_block(const struct allreduce_arguments *a)
-{
-    struct mpi_call call = {.collective = COLL_REDUCE_SCATTER_BLOCK,
-                            .buffers = reduce_scatter_buffers};
     MPI_Count elements;
+    uint64_t sum;
     int size;
 
-    if (a->comm == MPI_COMM_NULL || mpi.Comm_size(a->comm, &size) != MPI_SUCCESS || a->count < 0 ||
-        __builtin_mul_overflow(a->count, size, &elements))
-        return allreduce_run(a, &call, -1);
-    return allreduce_run(a, &call, elements);
+    if (takes_vector(a->collective))
+        return a->count;
+    if (a->comm == MPI_COMM_NULL || mpi.Comm_size(a->comm, &size) != MPI_SUCCESS)
+        return -1;
+    /* The library refuses a root that does not exist; on all ranks alike, as MPI requires. */
+    if (a->collective == COLL_REDUCE)
+        return a->root < 0 || a->root >= size ? -1 : a->count;
+    if (a->collective == COLL_REDUCE_SCATTER)
+        return vectors_sizes(a->counts, size, MPI_BYTE, NULL, NULL, &sum) < 0 ? -1 : (MPI_Count)sum;
+    return a->count < 0 || __builtin_mul_overflow(a->count, size, &elements) ? -1 : elements;
 }
 
-static int reduce_scatter(const struct allreduce_arguments *a)
+/* Each call. Handles are equal on all ranks. Returns what MPI returns. */
+static int allreduce_run(const struct allreduce_arguments *a)
 {
-    struct mpi_call call = {.collective = COLL_REDUCE_SCATTER, .buffers = reduce_scatter_buffers};
-    uint64_t elements;
-    int size;
+    FLOATS_OURS;
+    struct mpi_call call =
+        mpi_call_begin(a->collective, a->comm, &a->form, a, sizeof *a, allreduce_buffers);
+    MPI_Count elements = elements_of(a);
+    enum reason why;
+    struct mpi_comm *c = allreduce_gate(a, &call, elements, &why);
 
-    if (a->comm == MPI_COMM_NULL || mpi.Comm_size(a->comm, &size) != MPI_SUCCESS ||
-        vectors_sizes(a->counts, size, MPI_BYTE, NULL, NULL, &elements) < 0)
-        return allreduce_run(a, &call, -1);
-    return allreduce_run(a, &call, (MPI_Count)elements);
+    if (!why) {
+        allreduce_fill(c, a, &call, elements);
+        return mpi_reroute(c, &call).rc;
+    }
+    if (a->collective != COLL_REDUCE)
+        mpi_meet_if_small(&call, why);
+    int rc = library_serves(&call, why);
+    if (why == REASON_UNTRIED)
+        reduction_pairs_served(c, &call.reduction, rc);
+    return rc;
 }
 
 #define TEMPLATE "shim/mpi/collectives/allreduce_wraps.h"

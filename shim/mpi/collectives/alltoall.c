@@ -138,27 +138,13 @@ static int alltoall_run(struct mpi_comm *c, const struct alltoall_arguments *a,
 static int alltoall(struct alltoall_arguments *a)
 {
     FLOATS_OURS;
-    struct mpi_call call = {.collective = COLL_ALLTOALL,
-                            .comm = a->comm,
-                            .request = {.collective = COLL_ALLTOALL, .grain = 1},
-                            .arguments = a,
-                            .arguments_bytes = sizeof *a,
-                            .nonblocking = a->form.request,
-                            .persistent = a->form.persistent,
-                            .native = a->form.native,
-                            .native_alike = native_alltoall_bytes,
-                            .buffers = alltoall_buffers};
-    enum reason why = mpi_process.verdict;
+    struct mpi_call call =
+        mpi_call_begin(COLL_ALLTOALL, a->comm, &a->form, a, sizeof *a, alltoall_buffers);
     struct mpi_comm *c = NULL;
-    uint64_t block = 0;
+    uint64_t block;
+    enum reason why = gate_blocks(&call, a->recvcount, a->recvtype, &block, &a->size);
 
-    if (!why) {
-        why = REASON_ARGUMENTS;
-        if (a->comm != MPI_COMM_NULL && mpi.Comm_size(a->comm, &a->size) == MPI_SUCCESS &&
-            !bytes_of(a->recvcount, a->recvtype, &block) &&
-            !bytes_of_all(block, a->size, &call.total))
-            why = gate_size(call.total);
-    }
+    call.native_alike = native_alltoall_bytes;
     if (!why && alltoall_refused(a))
         why = REASON_ARGUMENTS;
     if (!why)

@@ -1,28 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Template of alltoall.c; its parameters: forms.h. No include guard. */
 
-static int NATIVE(FORM(Alltoall, alltoall))(const struct mpi_call *call)
+static int FUNCTION(native_Alltoall, native_Ialltoall)(const struct mpi_call *call)
 {
     const struct alltoall_arguments *a = call->arguments;
 
-    return LIBRARY(FORM(Alltoall, alltoall))(a->sendbuf, (COUNT)a->sendcount, a->sendtype,
-                                             a->recvbuf, (COUNT)a->recvcount, a->recvtype,
-                                             call->comm FORM_GIVEN);
+    return mpi_library.FUNCTION(Alltoall, Ialltoall)(a->sendbuf, (COUNT)a->sendcount, a->sendtype,
+                                                     a->recvbuf, (COUNT)a->recvcount, a->recvtype,
+                                                     call->comm FORM_GIVEN);
 }
 
-int WRAP(FORM(Alltoall, alltoall))(const void *sendbuf, COUNT sendcount, MPI_Datatype sendtype,
-                                   void *recvbuf, COUNT recvcount, MPI_Datatype recvtype,
-                                   MPI_Comm comm FORM_PARAMETERS)
+int FUNCTION(mpi_wrap_Alltoall, mpi_wrap_Ialltoall)(P_SEND, P_RECV, MPI_Comm comm FORM_PARAMETERS)
 {
     if (FORM_SMALL(COLL_ALLTOALL, recvcount, recvtype, comm))
-        return LIBRARY(FORM(Alltoall, alltoall))(sendbuf, sendcount, sendtype, recvbuf, recvcount,
-                                                 recvtype, comm FORM_ARGUMENTS);
-    return alltoall(&(struct alltoall_arguments){.sendbuf = sendbuf,
-                                                 .sendcount = sendcount,
-                                                 .sendtype = sendtype,
-                                                 .recvbuf = recvbuf,
-                                                 .recvcount = recvcount,
-                                                 .recvtype = recvtype,
-                                                 .comm = comm,
-                                                 .form = FORM_HERE(Alltoall, alltoall)});
+        return mpi_library.FUNCTION(Alltoall, Ialltoall)(A_SEND, A_RECV, comm FORM_ARGUMENTS);
+    return alltoall(
+        &(struct alltoall_arguments){.sendbuf = A_SEND,
+                                     .recvbuf = A_RECV,
+                                     .comm = comm,
+                                     .form = FORM_HERE(native_Alltoall, native_Ialltoall)});
 }

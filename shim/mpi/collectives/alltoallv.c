@@ -398,15 +398,8 @@ int alltoallv_run(struct alltoallv_arguments *a)
 {
     FLOATS_OURS;
     enum plan_collective collective = a->collective;
-    struct mpi_call call = {.collective = collective,
-                            .comm = a->comm,
-                            .request = {.collective = collective, .grain = 1},
-                            .arguments = a,
-                            .arguments_bytes = sizeof *a,
-                            .nonblocking = a->form.request,
-                            .persistent = a->form.persistent,
-                            .native = a->form.native,
-                            .buffers = a->buffers ? a->buffers : alltoallv_buffers};
+    struct mpi_call call = mpi_call_begin(collective, a->comm, &a->form, a, sizeof *a,
+                                          a->buffers ? a->buffers : alltoallv_buffers);
     struct mpi_comm *c = NULL;
     struct matrix_call r;
     int rc = MPI_SUCCESS, wrong = MPI_SUCCESS;

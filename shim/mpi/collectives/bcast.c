@@ -77,7 +77,6 @@ static int bcast_run(struct mpi_comm *c, const struct bcast_arguments *a, struct
     int at_root = c->rank == a->root;
 
     call->request.root = a->root;
-    call->request.grain = 1;
     call->request.nbytes = (size_t)call->total;
     call->nblocks = 1;
     call->output_block = buffer_block;
@@ -92,20 +91,13 @@ static int bcast_run(struct mpi_comm *c, const struct bcast_arguments *a, struct
 static int bcast(const struct bcast_arguments *a)
 {
     FLOATS_OURS;
-    struct mpi_call call = {.collective = COLL_BCAST,
-                            .comm = a->comm,
-                            .request = {.collective = COLL_BCAST},
-                            .arguments = a,
-                            .arguments_bytes = sizeof *a,
-                            .nonblocking = a->form.request,
-                            .persistent = a->form.persistent,
-                            .native = a->form.native,
-                            .native_alike = native_bcast_bytes,
-                            .buffers = bcast_buffers};
+    struct mpi_call call =
+        mpi_call_begin(COLL_BCAST, a->comm, &a->form, a, sizeof *a, bcast_buffers);
     enum reason why = mpi_process.verdict;
     struct mpi_comm *c = NULL;
     int size;
 
+    call.native_alike = native_bcast_bytes;
     if (!why) {
         why = REASON_ARGUMENTS;
         if (a->comm != MPI_COMM_NULL && mpi.Comm_size(a->comm, &size) == MPI_SUCCESS &&

@@ -8,11 +8,6 @@
 #include "shim/mpi/collectives/rooted.h"
 #include "shim/mpi/api/wrappers.h"
 
-static int gather_buffers(const struct mpi_call *call, struct library_buffer *list)
-{
-    return rooted_buffers(call->arguments, 1, list);
-}
-
 static struct call_block gather_output_block(const struct mpi_call *call, int i)
 {
     return rooted_block(call, &call->output, i);
@@ -41,20 +36,6 @@ static int gather_fill(struct mpi_comm *c, struct mpi_call *call)
         return MPI_ERR_TRUNCATE;
     call->input_block = (struct call_block){.user = a->own.buffer, .count = a->own.count};
     return MPI_SUCCESS;
-}
-
-static int gather(struct rooted *a)
-{
-    struct mpi_call call = {.collective = COLL_GATHER, .buffers = gather_buffers};
-
-    return rooted_run(a, &call, gather_fill);
-}
-
-static int gatherv(struct rooted *a)
-{
-    struct mpi_call call = {.collective = COLL_GATHERV, .buffers = gather_buffers};
-
-    return rooted_run_v(a, &call, gather_fill);
 }
 
 #define TEMPLATE "shim/mpi/collectives/gather_wraps.h"

@@ -126,13 +126,8 @@ static int neighbor_run(const struct neighbor_arguments *a)
                                     .form = a->form,
                                     .arguments = a,
                                     .buffers = neighbor_buffers};
-    struct mpi_call call = {.collective = a->collective,
-                            .comm = a->comm,
-                            .arguments = &x,
-                            .nonblocking = a->form.request,
-                            .persistent = a->form.persistent,
-                            .native = a->form.native,
-                            .buffers = neighbor_buffers};
+    struct mpi_call call =
+        mpi_call_begin(a->collective, a->comm, &a->form, &x, sizeof x, neighbor_buffers);
 
     if (why) {
         return library_serves(&call, why);

@@ -34,8 +34,9 @@ int rooted_is_packed(const struct rooted *a, const struct layout *layout, int n)
            (!a->offset || vectors_are_packed(&a->blocks, n, layout->extent, a->offset));
 }
 
-int rooted_buffers(const struct rooted *a, int gathers, struct library_buffer *list)
+static int rooted_buffers(const struct mpi_call *call, struct library_buffer *list)
 {
+    const struct rooted *a = call->arguments;
     int root = library_is_root(a->comm, a->root), peers = library_peers(a->comm);
     struct library_buffer all = library_block(
         &a->all.buffer, root == 1 ? library_times(a->all.count, peers) : 0, a->all.type);
@@ -50,7 +51,8 @@ int rooted_buffers(const struct rooted *a, int gathers, struct library_buffer *l
         all.counts = a->all.counts;
         all.displs = a->all.displs;
     }
-    return gathers ? library_buffers(list, here, at_root) : library_buffers(list, at_root, here);
+    return plan_gathers(a->collective) ? library_buffers(list, here, at_root)
+                                       : library_buffers(list, at_root, here);
 }
 
 /* Do the own block and its place among all coincide, in a way that the library refuses? At the
@@ -102,7 +104,6 @@ static int complete(struct mpi_comm *c, const struct rooted *a, struct mpi_call 
                     rooted_fill fill)
 {
     call->request.root = a->root;
-    call->request.grain = 1;
     call->request.in_place = c->rank == a->root && a->own.buffer == MPI_IN_PLACE;
     call->held_block = NO_BLOCK;
     call->output_dense = 1; /* where there is none */
@@ -117,43 +118,36 @@ static struct mpi_outcome rooted_reroute(struct mpi_comm *c, const struct rooted
     return wrong ? mpi_reroute_wrong(c, call, wrong) : mpi_reroute(c, call);
 }
 
-/* The common start of both forms. */
-static void rooted_begin(const struct rooted *a, struct mpi_call *call)
+static struct mpi_call rooted_call(const struct rooted *a)
 {
-    call->comm = a->comm;
-    call->request.collective = call->collective;
-    call->arguments = a;
-    call->arguments_bytes = sizeof *a;
-    call->native = a->form.native;
-    call->nonblocking = a->form.request;
-    call->persistent = a->form.persistent;
+    return mpi_call_begin(a->collective, a->comm, &a->form, a, sizeof *a, rooted_buffers);
 }
 
-int rooted_run(struct rooted *a, struct mpi_call *call, rooted_fill fill)
+int rooted_run(struct rooted *a, rooted_fill fill)
 {
     FLOATS_OURS;
+    struct mpi_call call = rooted_call(a);
     struct mpi_comm *c = NULL;
     uint64_t block = 0;
     int size, rank;
+    enum reason why = mpi_gate_rooted(a->comm, a->root, a->collective, &size, &rank);
 
-    rooted_begin(a, call);
-    enum reason why = mpi_gate_rooted(a->comm, a->root, call->collective, &size, &rank);
     if (!why) {
         int wrong = rank == a->root ? bytes_of(a->all.count, a->all.type, &block)
                                     : bytes_of(a->own.count, a->own.type, &block);
 
-        why = wrong || bytes_of_all(block, size, &call->total) ? REASON_ARGUMENTS
-                                                               : gate_size(call->total);
+        why = wrong || bytes_of_all(block, size, &call.total) ? REASON_ARGUMENTS
+                                                              : gate_size(call.total);
     }
-    if (!why && rooted_refused(a, call->collective, size, rank))
+    if (!why && rooted_refused(a, call.collective, size, rank))
         why = REASON_ARGUMENTS;
     if (!why)
-        c = mpi_gate_claimed(call, size, &why);
+        c = mpi_gate_claimed(&call, size, &why);
     if (c) {
-        call->request.nbytes = (size_t)block;
-        return rooted_reroute(c, a, call, fill).rc;
+        call.request.nbytes = (size_t)block;
+        return rooted_reroute(c, a, &call, fill).rc;
     }
-    return library_serves(call, why);
+    return library_serves(&call, why);
 }
 
 /* This rank's knowledge of the sizes. */
@@ -296,38 +290,38 @@ static void sizes_decided(const struct mpi_call *call, enum reason native)
         sizes_were_vain(call->comm, call->collective);
 }
 
-int rooted_run_v(struct rooted *a, struct mpi_call *call, rooted_fill fill)
+int rooted_run_v(struct rooted *a, rooted_fill fill)
 {
     FLOATS_OURS;
+    struct mpi_call call = rooted_call(a);
     struct mpi_comm *c = NULL;
     size_t *bytes;
     uint64_t *offset;
     int size, rank;
 
-    rooted_begin(a, call);
-    if (refused_v(a, call->collective))
-        return library_serves(call, REASON_ARGUMENTS);
-    if (call->nonblocking && !call->persistent)
-        return start_v(a, call, fill);
-    if (!call->persistent && sizes_wait(a->comm, call->collective))
-        return library_serves(call, REASON_SIZES);
-    enum reason why = mpi_gate_rooted(a->comm, a->root, call->collective, &size, &rank);
+    if (refused_v(a, call.collective))
+        return library_serves(&call, REASON_ARGUMENTS);
+    if (call.nonblocking && !call.persistent)
+        return start_v(a, &call, fill);
+    if (!call.persistent && sizes_wait(a->comm, call.collective))
+        return library_serves(&call, REASON_SIZES);
+    enum reason why = mpi_gate_rooted(a->comm, a->root, call.collective, &size, &rank);
     if (!why)
-        c = call->persistent ? plan_once(a, call, size, rank, &why)
-                             : plan_now(a, call, size, rank, &why);
+        c = call.persistent ? plan_once(a, &call, size, rank, &why)
+                            : plan_now(a, &call, size, rank, &why);
     if (!c)
-        return library_serves(call, why);
-    nonblocking_room(c, call, &bytes, &offset);
+        return library_serves(&call, why);
+    nonblocking_room(c, &call, &bytes, &offset);
     int rc = sizes_share(c, a->root, a->all.counts, a->all.type, bytes, offset);
     if (rc != MPI_SUCCESS) {
-        mpi_call_drop(call);
+        mpi_call_drop(&call);
         mpi.Comm_call_errhandler(a->comm, rc);
         return rc;
     }
     a->blocks = vectors_keep(a->all.counts, a->all.displs, size,
-                             rank == a->root ? nonblocking_vectors(c, call) : NULL);
+                             rank == a->root ? nonblocking_vectors(c, &call) : NULL);
     a->offset = offset;
-    call->request.bytes = bytes;
-    call->decided = call->persistent ? NULL : sizes_decided;
-    return rooted_reroute(c, a, call, fill).rc;
+    call.request.bytes = bytes;
+    call.decided = call.persistent ? NULL : sizes_decided;
+    return rooted_reroute(c, a, &call, fill).rc;
 }

@@ -14,6 +14,7 @@
 #include "shim/mpi/api/vectors.h"
 
 struct rooted {
+    enum plan_collective collective;
     struct { /* read at the root only */
         char *buffer;
         MPI_Count count;      /* of each block */
@@ -40,17 +41,12 @@ struct call_block rooted_block(const struct mpi_call *call, const struct layout 
 /* Do all the blocks lie as packed ones do? n: how many. */
 int rooted_is_packed(const struct rooted *a, const struct layout *layout, int n);
 
-/* Buffers that the library may find on a device (library.h). gathers: the blocks of all are
-   received. */
-int rooted_buffers(const struct rooted *a, int gathers, struct library_buffer *list);
-
 /*
- * Run the call: call->collective and buffers are set, arguments is a struct rooted. fill:
- * fills in the call's buffers; returns MPI_SUCCESS, or the error in this rank's arguments. Returns
- * the MPI function's result.
+ * Run the call. fill: fills in the call's buffers; returns MPI_SUCCESS, or the error in this rank's
+ * arguments. Returns the MPI function's result.
  */
 typedef int (*rooted_fill)(struct mpi_comm *c, struct mpi_call *call);
-int rooted_run(struct rooted *a, struct mpi_call *call, rooted_fill fill);
-int rooted_run_v(struct rooted *a, struct mpi_call *call, rooted_fill fill);
+int rooted_run(struct rooted *a, rooted_fill fill);
+int rooted_run_v(struct rooted *a, rooted_fill fill);
 
 #endif

@@ -9,11 +9,6 @@
 #include "shim/mpi/collectives/rooted.h"
 #include "shim/mpi/api/wrappers.h"
 
-static int scatter_buffers(const struct mpi_call *call, struct library_buffer *list)
-{
-    return rooted_buffers(call->arguments, 0, list);
-}
-
 static struct call_block input_block(const struct mpi_call *call, int i)
 {
     return rooted_block(call, &call->input, i);
@@ -60,20 +55,6 @@ static int scatter_fill(struct mpi_comm *c, struct mpi_call *call)
     call->output_block = own_block;
     call->output_dense = call->output.dense;
     return MPI_SUCCESS;
-}
-
-static int scatter(struct rooted *a)
-{
-    struct mpi_call call = {.collective = COLL_SCATTER, .buffers = scatter_buffers};
-
-    return rooted_run(a, &call, scatter_fill);
-}
-
-static int scatterv(struct rooted *a)
-{
-    struct mpi_call call = {.collective = COLL_SCATTERV, .buffers = scatter_buffers};
-
-    return rooted_run_v(a, &call, scatter_fill);
 }
 
 #define TEMPLATE "shim/mpi/collectives/scatter_wraps.h"

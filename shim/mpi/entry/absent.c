@@ -29,7 +29,7 @@ static int lacks(MPI_Comm comm, MPI_Request *request)
         return lacks(comm, request);                                                               \
     }
 #include "shim/mpi/api/width_int.h"
-#include "shim/mpi/api/collectives.def"
+#include "shim/preload/collectives.def"
 #undef COLLECTIVE
 
 /* to: the place in the table. */
@@ -49,6 +49,6 @@ void lacking_fill(void *libmpi)
         mpi.name = lacks_##name;                                                                   \
         fill(libmpi, "PMPIX_" #name, &mpi.name);                                                   \
     }
-#include "shim/mpi/api/collectives.def"
+#include "shim/preload/collectives.def"
 #undef COLLECTIVE
 }

@@ -46,57 +46,29 @@ __attribute__((used)) static const char built_for[] = "@(#)collshim backend for 
 #name, (void *)mpi_sited_##name                                                            \
     }
 
-/* Those that are no collectives. */
-#define OTHERS                                                                                     \
-    ENTRY(Init), ENTRY(Init_thread), ENTRY(Session_init), ENTRY(Finalize), ENTRY(Comm_free),       \
-        ENTRY(Comm_disconnect), ENTRY(Comm_idup), ENTRY(Comm_idup_with_info), ENTRY(Start),        \
-        ENTRY(Startall), ENTRY(Cancel), ENTRY(Request_free),
-
+/* Collectives with call sites, then all functions: a name's first entry counts. */
 static const struct backend_entry entries[] = {
-    OTHERS
-#define CONSTRUCTOR(name, n) ENTRY(name),
-#include "shim/preload/constructors.def"
-#undef CONSTRUCTOR
-#define COLLECTIVE(name, parameters, arguments) ENTRY(name), ENTRY(name##_c),
-#include "shim/mpi/api/collectives.def"
-#undef COLLECTIVE
-    {NULL, NULL},
-};
-
-/* For a report with call sites. */
-static const struct backend_entry entries_sited[] = {
-    OTHERS
-#define CONSTRUCTOR(name, n) ENTRY(name),
-#include "shim/preload/constructors.def"
-#undef CONSTRUCTOR
 #define COLLECTIVE(name, parameters, arguments) SITED(name), SITED(name##_c),
-#include "shim/mpi/api/collectives.def"
+#include "shim/preload/collectives.def"
 #undef COLLECTIVE
-    {NULL, NULL},
-};
-
-/* The preload knows no types, so its rows say how many arguments a stub hands on: as many as ours.
- */
-enum {
-#define SYMBOL(name, arguments) ARGUMENTS_##name = (arguments),
+#define SYMBOL(name, n) ENTRY(name),
 #include "shim/preload/symbols.def"
 #undef SYMBOL
+    {NULL, NULL},
 };
-#define TWELFTH(a, b, c, d, e, f, g, h, i, j, k, l, ...) l
-#define NUMBER_OF(...) TWELFTH(__VA_ARGS__, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
-#define COLLECTIVE(name, parameters, arguments)                                                    \
-    _Static_assert(NUMBER_OF arguments == ARGUMENTS_##name &&                                      \
-                       NUMBER_OF arguments == ARGUMENTS_##name##_c,                                \
-                   #name ": shim/preload/symbols.def has another number of arguments");
-#include "shim/mpi/api/collectives.def"
+enum {
+    ENTRIES_SITED = 0
+#define COLLECTIVE(name, parameters, arguments) +2
+#include "shim/preload/collectives.def"
 #undef COLLECTIVE
+};
 
 /* Large counts and persistent calls are not left to the library, which may have none; functions:
    see off(). */
 static struct backend_entry entries_off[] = {
 #define COLLECTIVE(name, parameters, arguments) {#name "_c", NULL},
 #define PERSISTENT(name, parameters, arguments) {#name, NULL}, {#name "_c", NULL},
-#include "shim/mpi/api/collectives.def"
+#include "shim/preload/collectives.def"
 #undef COLLECTIVE
     ENTRY(Init), ENTRY(Init_thread), ENTRY(Session_init), ENTRY(Comm_idup_with_info), {NULL, NULL},
 };
@@ -109,7 +81,7 @@ static const struct backend_entry *off(void)
 #define PERSISTENT(name, parameters, arguments)                                                    \
     entry++->function = (void *)mpi.name;                                                          \
     COLLECTIVE(name, parameters, arguments)
-#include "shim/mpi/api/collectives.def"
+#include "shim/preload/collectives.def"
 #undef COLLECTIVE
     return entries_off;
 }
@@ -139,6 +111,6 @@ collshim_backend_open(const struct backend_host *host, char *why, unsigned size)
     mpi_process_open(host->library_version);
     variants_open(host->library);
     return settings.cfg.mode == CFG_MODE_OFF ? off()
-           : settings_want_report()          ? entries_sited
-                                             : entries;
+           : settings_want_report()          ? entries
+                                             : entries + ENTRIES_SITED;
 }

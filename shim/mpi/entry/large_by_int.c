@@ -28,13 +28,11 @@ static void keep_made(MPI_Request *request, void **memory, int n)
     persistent_keep(*request, memory, n);
 }
 
-#define FINISH_STARTED(w, call)                                                                    \
-    finish_request(&(w), (w).code ? (w).code : (call), request, request_memory_keep)
+#define FINISH_STARTED(w, call) finish_request(&(w), (w).code ? (w).code : (call), request, request_memory_keep)
 #define FINISH_MADE(w, call) finish_request(&(w), (w).code ? (w).code : (call), request, keep_made)
 
-#include "shim/mpi/api/width_int.h" /* LIBRARY */
-#define NARROW_(name) narrow_##name##_c
-#define NARROW(name) NARROW_(name)
+#include "shim/mpi/api/width_large.h"
+#define FUNCTION(blocking, nonblocking) NAMED(FORM(blocking, nonblocking))
 
 #include "shim/mpi/collectives/form_blocking.h"
 #include "shim/mpi/entry/large_by_int_forms.h"
@@ -49,6 +47,6 @@ void narrow_fill(void)
 {
 #define COLLECTIVE(name, parameters, arguments)                                                    \
     mpi.name##_c = mpi.name##_c ? mpi.name##_c : narrow_##name##_c;
-#include "shim/mpi/api/collectives.def"
+#include "shim/preload/collectives.def"
 #undef COLLECTIVE
 }

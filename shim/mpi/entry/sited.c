@@ -29,19 +29,16 @@ static int leave(const char *cfa, MPI_Comm comm, int rc)
 }
 
 #define COLLECTIVE(name, parameters, arguments)                                                    \
-    int SITED(name) parameters                                                                     \
+    int NAMED(mpi_sited_##name) parameters                                                         \
     {                                                                                              \
         const char *cfa = __builtin_dwarf_cfa();                                                   \
                                                                                                    \
         site_enter(__builtin_return_address(0), cfa);                                              \
-        return leave(cfa, comm, WRAP(name) arguments);                                             \
+        return leave(cfa, comm, NAMED(mpi_wrap_##name) arguments);                                 \
     }
 
 #include "shim/mpi/api/width_int.h"
-#define SITED(name) mpi_sited_##name
-#include "shim/mpi/api/collectives.def"
-#undef SITED
+#include "shim/preload/collectives.def"
 
 #include "shim/mpi/api/width_large.h"
-#define SITED(name) mpi_sited_##name##_c
-#include "shim/mpi/api/collectives.def"
+#include "shim/preload/collectives.def"

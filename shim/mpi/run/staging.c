@@ -16,14 +16,15 @@
 #include "transports/host_memory.h"
 
 /* What the rank has to offer: is it on a device, and can it stay there? */
-struct side {
+struct staging_side {
     int used, on_device, stays;
     struct cuda_place place;
 };
 
-static struct side look_at(const struct layout *l, struct call_block b, int used, size_t alignment)
+static struct staging_side look_at(const struct layout *l, struct call_block b, int used,
+                                   size_t alignment)
 {
-    struct side s = {.used = used};
+    struct staging_side s = {.used = used};
 
     if (!used)
         return s;
@@ -45,7 +46,8 @@ static struct call_block first_block(const struct mpi_call *call, int n,
 
 /* The context of both; NULL: they have no common one. Memory without a context, of pools for
    example, suits each of its device's. */
-static const struct cuda_place *common_place(const struct side *a, const struct side *b)
+static const struct cuda_place *common_place(const struct staging_side *a,
+                                             const struct staging_side *b)
 {
     const struct cuda_place *x = &a->place, *y = &b->place;
 
@@ -146,7 +148,7 @@ static int staging_fill(struct staging *s, const struct mpi_call *call, MPI_Comm
 
 /* Both sides of a call that reads and writes so many packed bytes here. */
 static void look_at_both(const struct mpi_call *call, uint64_t input_bytes, uint64_t output_bytes,
-                         struct side *in, struct side *out)
+                         struct staging_side *in, struct staging_side *out)
 {
     size_t alignment = alignment_of(call);
 
@@ -162,8 +164,8 @@ static void look_at_both(const struct mpi_call *call, uint64_t input_bytes, uint
 }
 
 /* The device that runs the call; NULL if the call cannot stay on one. */
-static struct cuda_gpu *stay(struct mpi_comm *c, const struct mpi_call *call, const struct side *in,
-                             const struct side *out)
+static struct cuda_gpu *stay(struct mpi_comm *c, const struct mpi_call *call,
+                             const struct staging_side *in, const struct staging_side *out)
 {
     const struct cuda_place *place = common_place(in, out);
 
@@ -176,7 +178,7 @@ static struct cuda_gpu *stay(struct mpi_comm *c, const struct mpi_call *call, co
 int staging_stays(struct mpi_comm *c, const struct mpi_call *call)
 {
     const struct plan_request *q = &call->request;
-    struct side in, out;
+    struct staging_side in, out;
 
     if (!cuda_present() || call->wrong)
         return 0;
@@ -186,8 +188,8 @@ int staging_stays(struct mpi_comm *c, const struct mpi_call *call)
 
 /* Try to leave everything on the device. Returns 1 if it stays. */
 static int open_on_device(struct staging *s, struct mpi_comm *c, const struct mpi_call *call,
-                          const struct plan *plan, const struct side *in, const struct side *out,
-                          int own_input)
+                          const struct plan *plan, const struct staging_side *in,
+                          const struct staging_side *out, int own_input)
 {
     s->gpu = stay(c, call, in, out);
     if (!s->gpu)
@@ -208,7 +210,7 @@ static int open_on_device(struct staging *s, struct mpi_comm *c, const struct mp
 /* Where the application's buffers are, and which of them it cannot use. Returns 1 if it needs an
    input of its own. */
 static int begin_staging(struct staging *s, const struct mpi_call *call, const struct plan *plan,
-                         int own_output, struct side *in, struct side *out)
+                         int own_output, struct staging_side *in, struct staging_side *out)
 {
     *s = (struct staging){.own_output = own_output || !call->output_dense};
     if (cuda_present())
@@ -220,8 +222,8 @@ static int begin_staging(struct staging *s, const struct mpi_call *call, const s
 }
 
 /* In host memory. own_input: besides what lies on a device. *own_input: what it then is. */
-static int stage_on_host(struct staging *s, const struct plan *plan, const struct side *in,
-                         const struct side *out, int *own_input)
+static int stage_on_host(struct staging *s, const struct plan *plan, const struct staging_side *in,
+                         const struct staging_side *out, int *own_input)
 {
     *own_input |= in->on_device;
     s->own_output |= out->on_device;
@@ -233,7 +235,7 @@ int staging_open(struct staging *s, struct mpi_comm *c, const struct mpi_call *c
 {
     const struct plan buffers_alone = {.input_bytes = plan_input_bytes(&call->request, c->rank),
                                        .output_bytes = plan_output_bytes(&call->request, c->rank)};
-    struct side in = {0}, out = {0};
+    struct staging_side in = {0}, out = {0};
 
     plan = plan ? plan : &buffers_alone;
     int own_input = begin_staging(s, call, plan, own_output, &in, &out);
@@ -246,7 +248,7 @@ int staging_open(struct staging *s, struct mpi_comm *c, const struct mpi_call *c
 
 int staging_reserve(struct staging *s, const struct mpi_call *call, const struct plan *plan)
 {
-    struct side in = {0}, out = {0};
+    struct staging_side in = {0}, out = {0};
     int own_input = begin_staging(s, call, plan, 0, &in, &out);
 
     return stage_on_host(s, plan, &in, &out, &own_input);
