@@ -28,7 +28,8 @@ static void keep_made(MPI_Request *request, void **memory, int n)
     persistent_keep(*request, memory, n);
 }
 
-#define FINISH_STARTED(w, call) finish_request(&(w), (w).code ? (w).code : (call), request, request_memory_keep)
+#define FINISH_STARTED(w, call)                                                                    \
+    finish_request(&(w), (w).code ? (w).code : (call), request, request_memory_keep)
 #define FINISH_MADE(w, call) finish_request(&(w), (w).code ? (w).code : (call), request, keep_made)
 
 #include "shim/mpi/api/width_large.h"
