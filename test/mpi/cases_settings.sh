@@ -3,14 +3,6 @@
 #
 # Settings, good and bad: never more than one clear line each, always right results.
 
-# bad NAME PATTERN [NAME=VALUE...]: one line, the rest of the settings holds, calls are rerouted
-bad() {
-    right "$1" 3 "${@:3}" -- "$programs/ordinary"
-    want_lines "$2"
-    want_rerouted
-    finish
-}
-
 # native NAME REASON [NAME=VALUE...]: no line; all calls run natively for that reason
 native() {
     quiet "$1" 3 "${@:3}" -- "$programs/ordinary"
@@ -89,8 +81,10 @@ profiles() {
     want_rerouted
     finish
 
-    bad "a profile that is not there" "$tmp/none.profile: no such file; COLLSHIM_PROFILE must name *" \
-        COLLSHIM_PROFILE="$tmp/none.profile"
+    right "a profile that is not there" 3 COLLSHIM_PROFILE="$tmp/none.profile" -- "$programs/ordinary"
+    want_lines "$tmp/none.profile: no such file; COLLSHIM_PROFILE must name *"
+    want_rerouted
+    finish
 
     # One path, another content on each host, as /tmp may have it.
     printf 'allgather * * native\n' >"$tmp/a.profile"
@@ -150,7 +144,7 @@ left_native() {
     finish
 }
 
-alone() {
+without_backend() {
     begin "without its backend the library says so once and is inert"
     mkdir -p "$tmp/lone"
     cp "$build/libcollshim.so" "$tmp/lone"
@@ -271,7 +265,7 @@ slow_hydra() {
 # Where the library has a part: how MPI_Init fails, what ranks hear of each other, and how they are started.
 smoke_settings() {
     bad_values
-    alone
+    without_backend
     apart "mode off on the last rank only" "settings differ between ranks: 'mode off' on rank 2, 'mode on' *" \
         COLLSHIM_MODE=on -- COLLSHIM_MODE=off
     strict
