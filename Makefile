@@ -75,7 +75,7 @@ of  = $(patsubst %,$(B)/$(1)/%.o,$(basename $(2)))
 
 # A rank's side of its helpers: shim/helper/ for backends.
 HELPERS_SRC  := $(addprefix shim/helper/,helpers.c environment.c silence.c spawn.c mailbox.c)
-MPI_SRC   := $(wildcard shim/mpi/*.c) $(HELPERS_SRC) transports/mpi_p2p.c
+MPI_SRC   := $(wildcard shim/mpi/*/*.c) $(HELPERS_SRC) transports/mpi_p2p.c
 BENCH_SRC := $(wildcard bench/*.c) config/json.c config/text.c
 CORE_SRC  := $(wildcard config/*.c planners/*.c planners/*/*.c) \
              $(filter-out $(addprefix transports/,mpi_% cuda_% nccl_% ucx%),$(wildcard transports/*.c))
@@ -141,7 +141,7 @@ help:
 	  'make sanitize   the GPU contract on the simulated driver, under sanitizers' \
 	  'make bench      the A/B suite on the emulated cluster' \
 	  'make site       the manual as web pages in $(B)/site (needs pandoc)' \
-	  'make lint       clang-tidy, cppcheck, shellcheck, spelling, wording, format' \
+	  'make lint       clang-tidy, cppcheck, shellcheck, spelling, wording, format, order of folders' \
 	  'make format     apply the format' \
 	  'make clean      remove $(B)/' \
 	  'Knobs, each with a comment at the top of the Makefile: CFLAGS LIBDIR SITE_DIR SANITIZE V MPICC_openmpi MPICC_mpich' \
@@ -373,7 +373,7 @@ site:
 	@scripts/site $(B)/site
 
 # Style -------------------------------------------------------------------------------------
-C_FILES  = $(wildcard $(addsuffix /*.[ch],config planners planners/* transports scripts/* shim/* bench bench/* \
+C_FILES  = $(wildcard $(addsuffix /*.[ch],config planners planners/* transports scripts/* shim/* shim/mpi/* bench bench/* \
              test/* test/*/* docs/examples))
 # Shell scripts, and files that they read.
 SH_FILES = $(shell grep -rlE '^.!/.*sh$$|^. shellcheck shell=' .ci scripts bench test packaging)
@@ -388,6 +388,7 @@ lint:
 # Words that the dictionary of errors has and this tree means stand in words.txt.
 	@codespell -q 3 -I scripts/words.txt --skip './$(B),./.git,*.png,*.svg,./scripts/words.txt' .
 	@scripts/prose
+	@scripts/check-order
 	@cppcheck -q --error-exitcode=1 --inline-suppr --std=c11 -I. -DCOLLSHIM_VERSION='"x"' \
 	  --enable=warning,portability config planners transports shim
 	@clang-tidy -quiet --warnings-as-errors='*' $(LINT) -- $(LINT_FLAGS)

@@ -78,12 +78,12 @@ struct load_crossed {
 };
 
 /*
- * Should the rails' rates be measured before that call? Measuring (shim/mpi/rails.h) lets each rank
- * send 2.6 MiB to the next node, 0.8 MiB in its brief form, or a glance of 96 KiB, which finds a
- * rail that is almost gone. Each comes once it sends no more than that share of the bytes that have
- * crossed a rail, by load_bound, in the calls so far. One rule serves all collectives, by the bytes
- * between nodes. It is the same on all ranks. This call is added to c. LOAD_WORTH_NOTHING if rates
- * are known, and on one node.
+ * Should the rails' rates be measured before that call? Measuring (shim/mpi/rails/rails.h) lets
+ * each rank send 2.6 MiB to the next node, 0.8 MiB in its brief form, or a glance of 96 KiB, which
+ * finds a rail that is almost gone. Each comes once it sends no more than that share of the bytes
+ * that have crossed a rail, by load_bound, in the calls so far. One rule serves all collectives, by
+ * the bytes between nodes. It is the same on all ranks. This call is added to c. LOAD_WORTH_NOTHING
+ * if rates are known, and on one node.
  */
 enum load_worth { LOAD_WORTH_NOTHING, LOAD_WORTH_GLANCE, LOAD_WORTH_BRIEF, LOAD_WORTH_FULL };
 enum load_worth load_worth_measuring(const struct plan_request *q, double share,

@@ -2,7 +2,7 @@
 /*
  * The variants: algorithms that a library has for a collective and can be told to use. The
  * library runs them, so they have no plan. This file has their names.
- * shim/mpi/variants.h tells an MPI library to use one, shim/nccl_plugin/ tells NCCL.
+ * shim/mpi/run/variants.h tells an MPI library to use one, shim/nccl_plugin/ tells NCCL.
  *
  * Users name one as native:NAME in COLLSHIM_ALGORITHM, and one of NCCL's in a tuning profile.
  *

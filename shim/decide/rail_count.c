@@ -78,3 +78,19 @@ void rail_count_can(double out, double in)
     if (changed)
         set(&r->changed_at, get(&r->calls));
 }
+
+/* A rank without a rail of its own has all of its node's. */
+void rail_count_planned(const struct topo *t, int rank)
+{
+    int own = t->rank[rank].rail, node = t->rank[rank].node;
+    double out = 0, in = 0;
+
+    if (t->nnodes < 2)
+        return;
+    for (int r = 0; r < t->nrails; r++)
+        if (own < 0 || r == own) {
+            out += topo_rail_rate(t, node, r, TOPO_OUT);
+            in += topo_rail_rate(t, node, r, TOPO_IN);
+        }
+    rail_count_can(out, in);
+}

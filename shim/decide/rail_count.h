@@ -11,6 +11,7 @@
 #ifndef COLLSHIM_SHIM_DECIDE_RAIL_COUNT_H
 #define COLLSHIM_SHIM_DECIDE_RAIL_COUNT_H
 
+#include "config/topo.h"
 #include "planners/load.h"
 
 /* A call moved so many bytes to and from other hosts in so many seconds; 0: not timed. One that
@@ -30,5 +31,8 @@ void rail_count_measured(double out, double in);
  * report tells both rates, and the number of calls before the change.
  */
 void rail_count_can(double out, double in);
+
+/* The same for plans of that rank of t. */
+void rail_count_planned(const struct topo *t, int rank);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "shim/decide/rails_level.h"
 
+#include <float.h>
 #include <stdlib.h>
 
 enum { LUCKY_OF = 8 }; /* so many rates: a single one above all others is an error */
@@ -124,4 +125,31 @@ int rails_changed(const double *before, const double *now, int n)
         if (rails_times(before, now, n, i) > 1)
             return 1;
     return 0;
+}
+
+/* The time of a node whose rails carry equal parts, one way, if each byte of all rails takes 1. */
+static double even_use(const struct topo *t, int node, enum topo_way way)
+{
+    double sum = 0, least = DBL_MAX;
+
+    for (int r = 0; r < t->nrails; r++) {
+        double rate = topo_rail_rate(t, node, r, way);
+
+        sum += rate;
+        least = rate < least ? rate : least;
+    }
+    return least > 0 ? sum / t->nrails / least : 1;
+}
+
+double rails_even_use(const struct topo *t)
+{
+    double most = 1;
+
+    for (int node = 0; node < (t->rate ? t->nnodes : 1); node++)
+        for (int way = TOPO_OUT; way <= TOPO_IN; way++) {
+            double times = even_use(t, node, (enum topo_way)way);
+
+            most = times > most ? times : most;
+        }
+    return most;
 }

@@ -6,6 +6,8 @@
 #ifndef COLLSHIM_SHIM_DECIDE_RAILS_LEVEL_H
 #define COLLSHIM_SHIM_DECIDE_RAILS_LEVEL_H
 
+#include "config/topo.h"
+
 /* The median of the n values that are above 0; 0: there are none. room: [n], for the work. */
 double rails_median(const double *value, int n, double *room);
 /* Of an even number of values, the lower one of the two in the middle: the usual time, also where
@@ -33,5 +35,9 @@ double rails_times(const double *before, const double *now, int n, int i);
 
 /* Is that more than 1 for one of them? */
 int rails_changed(const double *before, const double *now, int n);
+
+/* How many times as long as one that suits the rates a call takes that uses a node's rails evenly;
+   1: rates are equal, or not known. */
+double rails_even_use(const struct topo *t);
 
 #endif

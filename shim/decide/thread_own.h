@@ -22,7 +22,7 @@
     ROW(sizes, 24)                                                                                 \
     ROW(neighbors, 24)                                                                             \
     ROW(reduction, 80)                                                                             \
-    ROW(gate, 8)                                                                                   \
+    ROW(inside, 8)                                                                                 \
     ROW(pending, 8)                                                                                \
     ROW(attribute, 8)                                                                              \
     ROW(foreign, 24)                                                                               \

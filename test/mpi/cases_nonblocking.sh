@@ -6,7 +6,7 @@
 
 no_hook='nonblocking, under a library whose progress engine has no hook'
 
-# Does the library's progress engine call us (shim/mpi/progress.c)?
+# Does the library's progress engine call us (shim/mpi/api/progress.c)?
 progresses() { [ "$kin" = openmpi ] || [ "$library" = mpich5 ]; }
 
 # started FIELD...: a number of the report, summed over collectives

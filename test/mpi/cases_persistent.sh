@@ -32,7 +32,7 @@ persistent_edge() {
     shift 2
     quiet "persistent: $claim${*:+, $*}" 3 "$@" -- "$programs/persistent_edges" "$what"
     if [ "$what" = threads ] && [ "$library" = mpich5 ]; then
-        want_number allreduce .rerouted_nonblocking -eq 0 # shim/mpi/progress.c says why
+        want_number allreduce .rerouted_nonblocking -eq 0 # shim/mpi/api/progress.c says why
     else
         want_started
     fi

@@ -187,7 +187,7 @@ shared_memory() {
     finish
 }
 
-# Ranks hear each other on the stack or, if they are many, in memory (shim/mpi/comm_setup.c). Once is enough.
+# Ranks hear each other on the stack or, if they are many, in memory (shim/mpi/comm/comm_setup.c). Once is enough.
 many() {
     [ "$family" = openmpi ] || return 0
     quiet "more ranks than are heard on the stack" 33 -- "$programs/ordinary"

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* MPI_Gather and MPI_Gatherv: all blocks are the root's output (rooted.h). */
+#include <stdint.h>
+
+#include "shim/mpi/comm/comm.h"
+#include "shim/mpi/call/library.h"
+#include "shim/mpi/later/nonblocking.h"
+#include "shim/mpi/collectives/rooted.h"
+#include "shim/mpi/api/wrappers.h"
+
+static struct call_block gather_output_block(const struct mpi_call *call, int i)
+{
+    return rooted_block(call, &call->output, i);
+}
+
+static int gather_fill(struct mpi_comm *c, struct mpi_call *call)
+{
+    const struct rooted *a = call->arguments;
+    uint64_t own = plan_block_bytes(&call->request, c->rank), sends;
+
+    if (c->rank == a->root) {
+        if (layout_of(a->all.type, &call->output) < 0)
+            return MPI_ERR_TYPE;
+        call->nblocks = c->size;
+        call->output_block = gather_output_block;
+        call->output_dense = rooted_is_packed(a, &call->output, c->size);
+    }
+    if (call->request.in_place) {
+        call->held_block = c->rank;
+        return MPI_SUCCESS;
+    }
+    if (bytes_of(a->own.count, a->own.type, &sends) < 0 ||
+        layout_of_elements(a->own.count, a->own.type, &call->input) < 0)
+        return MPI_ERR_TYPE;
+    if (sends != own)
+        return MPI_ERR_TRUNCATE;
+    call->input_block = (struct call_block){.user = a->own.buffer, .count = a->own.count};
+    return MPI_SUCCESS;
+}
+
+#define TEMPLATE "shim/mpi/collectives/gather_wraps.h"
+#include "shim/mpi/collectives/forms.h"

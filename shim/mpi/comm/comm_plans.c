@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "shim/mpi/comm/comm_plans.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "shim/decide/plan_key.h"
+#include "shim/decide/rail_count.h"
+
+enum { PLANS_KEPT = 16, DEMANDS_KEPT = 4 }; /* a matrix is large, and seldom comes back */
+
+struct built {
+    struct plan *plan;
+    struct engine *engine;
+    struct load_link crossing; /* bytes that it moves to and from other nodes */
+};
+
+struct mpi_plan {
+    struct mpi_plan *next;
+    struct plan_key key;   /* but for in_place */
+    struct built built[2]; /* owned: in place or not; at least one */
+    uint32_t used;         /* c->uses when it was last needed */
+    int agreed;            /* all ranks have it, and room in their transports */
+    int wanted;            /* by the call that is prepared, and not agreed */
+    unsigned holders;      /* the cache, and pending calls; any thread counts */
+};
+
+static void unbuild(struct built *b)
+{
+    engine_free(b->engine);
+    plan_free(b->plan);
+    *b = (struct built){0};
+}
+
+void mpi_plan_release(struct mpi_plan *p)
+{
+    if (!p || __atomic_sub_fetch(&p->holders, 1, __ATOMIC_ACQ_REL))
+        return;
+    unbuild(&p->built[0]);
+    unbuild(&p->built[1]);
+    plan_key_clear(&p->key);
+    free(p);
+}
+
+void mpi_comm_forget_plans(struct mpi_comm *c)
+{
+    while (c->plans) {
+        struct mpi_plan *first = c->plans;
+        c->plans = first->next;
+        mpi_plan_release(first);
+    }
+}
+
+/* The request by which all ranks know the plan: they may differ in being in place. Returns which of
+   the plan's forms serves it here. */
+static int key_of(const struct plan_request *q, struct plan_request *key)
+{
+    *key = *q;
+    key->in_place = 0;
+    return plan_in_place(q, q->rank);
+}
+
+static struct mpi_plan *find_plan(struct mpi_comm *c, const struct plan_request *key,
+                                  const struct plan_algorithm *a)
+{
+    struct mpi_plan *p = c->plans;
+
+    while (p && !plan_key_is(&p->key, key, a, 0))
+        p = p->next;
+    return p;
+}
+
+/* Those of its kind that were not used for the longest time are freed if there are too many. Ranks
+   have the same agreed ones, in the same order. A call in slices keeps all of its plans. */
+static void forget_oldest(struct mpi_comm *c, int demand, int agreed)
+{
+    int most = demand ? DEMANDS_KEPT : PLANS_KEPT + settings.cfg.ppg - 1, kept;
+    struct mpi_plan **oldest = NULL;
+
+    do {
+        kept = 0;
+        for (struct mpi_plan **at = &c->plans; *at; at = &(*at)->next) {
+            struct mpi_plan *p = *at;
+
+            if ((p->key.request.demand != NULL) != demand || p->agreed != agreed)
+                continue;
+            if (!kept++ || !oldest || p->used <= (*oldest)->used)
+                oldest = at;
+        }
+        if (kept > most) {
+            struct mpi_plan *p = *oldest;
+
+            *oldest = p->next;
+            mpi_plan_release(p);
+        }
+    } while (kept > most + 1);
+}
+
+/* Builders tell -ENOTSUP before they need memory. So nothing else takes any before that. */
+static int build(struct mpi_comm *c, const struct plan_request *q, const struct plan_algorithm *a,
+                 struct built *b)
+{
+    int rc = a->build(q, &b->plan);
+
+    if (!rc)
+        rc = engine_create(b->plan, c->links.use, &b->engine);
+    if (!rc)
+        b->crossing = load_crossing(c->topo, b->plan);
+    return rc;
+}
+
+static int make_plan(struct mpi_comm *c, const struct plan_request *q,
+                     const struct plan_algorithm *a, struct mpi_plan **made)
+{
+    struct plan_request key;
+    struct built built = {0};
+    int form = key_of(q, &key), rc = build(c, q, a, &built);
+    struct mpi_plan *p = rc ? NULL : calloc(1, sizeof *p);
+
+    if (!p || plan_key_set(&p->key, &key, a, 0)) {
+        unbuild(&built);
+        free(p);
+        return rc ? rc : -ENOMEM;
+    }
+    p->built[form] = built;
+    p->holders = 1;
+    rail_count_planned(c->topo, c->rank);
+    *made = p;
+    return 0;
+}
+
+/* The form of an agreed plan that this rank has not needed so far. Its peers do not notice which it
+   uses. Without memory for it the rank takes part by the other form. */
+static int add_form(struct mpi_comm *c, const struct plan_request *q,
+                    const struct plan_algorithm *a, struct built *b)
+{
+    int rc = build(c, q, a, b);
+
+    if (!rc && !c->pending)
+        rc = engine_reserve(b->engine);
+    if (rc)
+        unbuild(b);
+    return rc;
+}
+
+int mpi_comm_engine(struct mpi_comm *c, struct plan_request *request,
+                    const struct plan_algorithm *a, const struct plan **plan_p,
+                    struct engine **engine_p, struct load_link *crossing)
+{
+    struct plan_request key;
+    int rc = 0;
+
+    request->topo = c->topo;
+    request->rank = c->rank;
+    int form = key_of(request, &key);
+    struct mpi_plan *p = find_plan(c, &key, a);
+    if (!p && !(rc = make_plan(c, request, a, &p))) {
+        p->next = c->plans;
+        c->plans = p;
+        p->used = c->uses;
+        forget_oldest(c, key.demand != NULL, 0);
+    }
+    if (rc == -ENOTSUP)
+        return rc;
+    c->unagreed |= !p || !p->agreed;
+    if (!p)
+        return rc;
+    if (c->preparing || !p->agreed)
+        p->used = c->uses;
+    p->wanted = c->preparing && !p->agreed;
+    if (!p->built[form].plan && (rc = add_form(c, request, a, &p->built[form])))
+        form = !form;
+    *plan_p = p->built[form].plan;
+    *engine_p = p->built[form].engine;
+    *crossing = p->built[form].crossing;
+    return rc;
+}
+
+void mpi_comm_prepare(struct mpi_comm *c)
+{
+    c->uses++;
+    c->preparing = 1;
+    c->unagreed = 0;
+    for (struct mpi_plan *p = c->plans; p; p = p->next)
+        p->wanted = 0;
+}
+
+void mpi_comm_prepared(struct mpi_comm *c)
+{
+    c->preparing = 0;
+}
+
+static int reserve(const struct mpi_plan *p)
+{
+    int rc = 0;
+
+    for (int i = 0; i < 2 && !rc; i++)
+        if (p->built[i].engine)
+            rc = engine_reserve(p->built[i].engine);
+    return rc;
+}
+
+int mpi_comm_agree(struct mpi_comm *c, int well, int *rc)
+{
+    int lacking = 0;
+
+    for (struct mpi_plan *p = c->plans; p && well; p = p->next)
+        if (p->wanted)
+            well = reserve(p) == 0 || (!c->limited && reserve(p) == 0);
+    *rc = c->limited ? ask_all(&c->ask, !well, &lacking) : 0;
+    if (!c->limited && !well) { /* the others go on: an error of this rank's call */
+        *rc = -ENOMEM;
+        return 1;
+    }
+    if (*rc < 0) { /* where memory is too short for the question, all ranks hear of it */
+        lacking = 1;
+        *rc = 0;
+    }
+    for (struct mpi_plan *p = c->plans; p; p = p->next)
+        if (p->wanted && !*rc && !lacking)
+            p->agreed = 1;
+    forget_oldest(c, 0, 1);
+    forget_oldest(c, 1, 1);
+    return !lacking;
+}
+
+int mpi_comm_own_plan(struct mpi_comm *c, const struct plan_request *request,
+                      const struct plan_algorithm *a, struct mpi_plan **held,
+                      const struct plan **plan_p, struct engine **engine_p)
+{
+    struct plan_request key;
+    int form = key_of(request, &key), rc = make_plan(c, request, a, held);
+
+    if (!rc) {
+        *plan_p = (*held)->built[form].plan;
+        *engine_p = (*held)->built[form].engine;
+    }
+    return rc;
+}
+
+struct engine *mpi_plan_stand_in(const struct mpi_plan *p, const struct engine *engine)
+{
+    return p->built[p->built[0].engine == engine].engine;
+}
+
+struct mpi_plan *mpi_comm_hold(struct mpi_comm *c, const struct plan *plan)
+{
+    struct mpi_plan *p = plan ? c->plans : NULL;
+
+    while (p && p->built[0].plan != plan && p->built[1].plan != plan)
+        p = p->next;
+    if (p)
+        __atomic_add_fetch(&p->holders, 1, __ATOMIC_RELAXED);
+    return p;
+}

@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# test/test_order.sh: scripts/check-order accepts this tree, and names what breaks the order of rooms.
+set -euo pipefail
+# shellcheck source=test/tap.sh
+. "$(dirname "$0")/tap.sh"
+
+for part in config planners transports shim; do cp -a "$root/$part" "$tmp"; done
+check "the tree keeps the order" scripts/check-order "$tmp"
+
+# names CLAIM FILE LINE EXPECTED: with that line at its end, the file is named with EXPECTED
+names() {
+    cp "$tmp/$2" "$tmp/kept"
+    echo "$3" >>"$tmp/$2"
+    local status=0 found
+    found=$(scripts/check-order "$tmp") || status=$?
+    if [[ $status -eq 1 && $(wc -l <<<"$found") -eq 1 && $found == "$2:$(wc -l <"$tmp/$2"): "*"$4"* ]]; then
+        pass "$1"
+    else
+        fail "$1" "status $status: $found"
+    fi
+    mv "$tmp/kept" "$tmp/$2"
+}
+names "a folder that includes one above it is named" planners/plan.c '#include "shim/decide/say.h"' "right: planners includes config, planners alone"
+names "a room that includes a higher one is named" shim/mpi/call/call.c '#include "shim/mpi/entry/report.h"' "the higher room entry"
+names "two units of a room that need each other are named" shim/mpi/api/calls.c '#include "shim/mpi/api/process.h"' "units need each other"
+names "headers that include each other are named" planners/chunks.h '#include "planners/registry.h"' "files include each other"
+touch "$tmp/shim/mpi/stray.c"
+check "a file in no room is named" grep -q "^shim/mpi/stray.c:1: it lies in no room" <(scripts/check-order "$tmp")
+conclude
