@@ -74,7 +74,7 @@ program() {
 }
 
 brief() {
-    quiet "$4" 4 COLLSHIM_MIN_BYTES=65536 COLLSHIM_TEST_SHARE=32 -- "$programs/brief" SEED "${@:1:3}" "${@:5}"
+    quiet "$4" 4 COLLSHIM_MIN_BYTES=65536 COLLSHIM_TEST_SHARE=2 -- "$programs/brief" SEED "${@:1:3}" "${@:5}"
 }
 want_unpaid() { # want_unpaid OPERATOR N: so many calls, of all ranks together, came before their ranks met
     want_number allreduce '.native["the calls so far have not paid for setting up"]' "$@"
@@ -135,12 +135,12 @@ one_thing_each() {
     finish
 
     # brief COMMUNICATORS CALLS BYTES CLAIM: 4 ranks, of whom the odd ones have more communicators (test/mpi/brief.c)
-    brief 40 5 200000 "communicators of less than a MiB are the library's, and one that lives for long is not"
+    brief 40 5 200000 "communicators of less than 16 MiB are the library's, and one that lives for long is not"
     want_unpaid -ge $((4 * 44 * 5))
     want_number allreduce '.native["the library\u0027s turn in a trial of the guard"]' -gt 0
     finish
-    brief 20 5 1048576 "communicators of 5 calls of a MiB: no call comes before the first MiB is paid"
-    want_unpaid -ge $((4 * 24))
+    brief 20 20 1048576 "communicators of 20 calls of a MiB: the first 16 MiB are the library's"
+    want_unpaid -ge $((4 * 24 * 16))
     finish
 
     # On one rank all goes to the library; more communicators than MPICH has room for.

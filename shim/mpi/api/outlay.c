@@ -12,7 +12,7 @@
  * The attribute's value: large calls so far in units of 4 KiB, at least one each; the power of two
  * at which the ranks ask next; microseconds in these calls; and two bits for nonblocking ones.
  */
-enum { UNIT = 4096, MOST = (1 << 28) - 1, FIRST = 8 /* 2^8 units: 1 MiB */, LAST = 28 };
+enum { UNIT = 4096, MOST = (1 << 28) - 1, FIRST = 12 /* 2^12 units: 16 MiB */, LAST = 28 };
 struct kept {
     uint64_t units : 28, next : 6, us : 28, wanted : 1, asked : 1;
 };

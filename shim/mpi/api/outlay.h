@@ -7,9 +7,9 @@
  * them (load.h).
  *
  * Clocks differ from rank to rank, so the ranks ask each other: two small Allreduces, one for the
- * time, and one for how long the first took. That comes before a call, behind the first MiB, and
+ * time, and one for how long the first took. That comes before a call, behind the first 16 MiB, and
  * then as often as the bytes have doubled, or later if the answer tells so. A communicator without
- * a MiB of large calls sends no message.
+ * 16 MiB of large calls sends no message.
  *
  * The way of paying is the ski-rental rule (Karlin, Manasse, Rudolph, Sleator 1988).
  *
@@ -26,9 +26,9 @@
 
 #include "planners/registry.h"
 
-/* Meeting takes a millisecond, and as long as so many small Allreduces on the communicator
-   (real, one host; emulated, 4 hosts). */
-enum { OUTLAY_MEETING_US = 1000, OUTLAY_MEETING = 16 };
+/* Meeting and the first rerouted call, which makes connections, take a millisecond longer and as
+   long as so many small Allreduces on the communicator (real, one host; emulated, 4 hosts). */
+enum { OUTLAY_MEETING_US = 1000, OUTLAY_MEETING = 256 };
 
 /* At MPI_Init, and before the library's MPI_Finalize. Returns an MPI code. */
 int outlay_open(void);
