@@ -258,7 +258,7 @@ $(call program,collshim-helper,$(HELPER_OBJ) $(CUDA_RUN),-ldl -lpthread,-rdynami
 # Behind launchers and in containers: libc alone.
 $(call program,collshim-exec,$(call pic,shim/exec/main.c $(addprefix shim/cli/,exec.c cli.c preload_path.c)) \
   $(call pic,$(wildcard config/*.c)),-l:libyaml.a)
-$(call program,collshim,$(call pic,$(wildcard shim/cli/*.c) $(addprefix shim/decide/,live_names.c reasons.c rail_report.c)) $(CORE) $(CUDA_OBJ),\
+$(call program,collshim,$(call pic,$(wildcard shim/cli/*.c) $(addprefix shim/decide/,live_layout.c reasons.c rail_report.c)) $(CORE) $(CUDA_OBJ),\
   -lyaml -lhwloc -ljansson -lm $(if $(GLPK),-lglpk) $(if $(DW),-ldw))
 
 # Benches of parts, most of them simulated.

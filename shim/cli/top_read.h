@@ -10,7 +10,7 @@
 
 #include <sys/types.h>
 
-#include "shim/decide/live.h"
+#include "shim/decide/live_layout.h"
 
 /* One backend's counters in one process. Texts hold no control characters. */
 struct top_counters {

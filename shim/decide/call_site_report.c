@@ -6,9 +6,9 @@
 
 #include "planners/registry.h"
 #include "shim/decide/job.h"
-#include "shim/decide/live.h"
+#include "shim/decide/live_layout.h"
 #include "shim/decide/reasons.h"
-#include "shim/decide/report.h"
+#include "shim/decide/spool.h"
 
 enum { ROWS_SHOWN = 512, ROWS_IN_SPOOL = 24, LEAST_TIMED = 3 };
 
@@ -125,7 +125,7 @@ static void put_site(struct json *j, const struct site *s)
         put_frame(j, &s->frame[0]);
     }
     json_open(j, "callers", '[');
-    for (int i = 1; i < s->frames && !report_is_short; i++) {
+    for (int i = 1; i < s->frames && !spool_is_printing; i++) {
         json_open(j, NULL, '{');
         put_frame(j, &s->frame[i]);
         json_close(j, '}');
@@ -202,7 +202,7 @@ void site_report(struct json *j, enum site_scope scope, int ranks)
     static uint16_t order[SITE_ROWS];
     struct gain all = {0}, g;
     double unknown = 0, seconds = 0;
-    int n = 0, most = report_is_short ? ROWS_IN_SPOOL : ROWS_SHOWN;
+    int n = 0, most = spool_is_printing ? ROWS_IN_SPOOL : ROWS_SHOWN;
 
     site_table_lock(); /* a report on the way, beside other threads' calls */
     for (uint32_t i = 0; site_table && i < site_table->rows; i++) {

@@ -10,9 +10,9 @@
 #include <stdint.h>
 
 #include "planners/registry.h"
-#include "shim/decide/guard.h"
+#include "shim/decide/guard_entry.h"
 #include "shim/decide/histogram.h"
-#include "shim/decide/live.h"
+#include "shim/decide/live_layout.h"
 #include "shim/decide/reasons.h"
 
 /* Observations and actions of Alltoallv's monitor: EXCHANGE(enum name, key in the report). Bytes

@@ -16,7 +16,7 @@
 #ifndef COLLSHIM_SHIM_DECIDE_GUARD_LATER_H
 #define COLLSHIM_SHIM_DECIDE_GUARD_LATER_H
 
-#include "shim/decide/guard.h"
+#include "shim/decide/guard_entry.h"
 
 enum { GUARD_LATER_CALLS = 64, GUARD_LATER_ASK = 32 };
 

@@ -7,7 +7,7 @@
 #ifndef COLLSHIM_SHIM_DECIDE_GUARD_LEARN_H
 #define COLLSHIM_SHIM_DECIDE_GUARD_LEARN_H
 
-#include "shim/decide/guard.h"
+#include "shim/decide/guard_entry.h"
 
 /* Rounds that may follow each other, at first. */
 uint8_t guard_free_rounds(const struct guard_entry *e);

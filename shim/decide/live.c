@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "shim/decide/count.h"
+#include "shim/decide/live_layout.h"
 #include "shim/decide/say.h"
 #include "shim/decide/settings.h"
 

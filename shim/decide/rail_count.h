@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * This process's traffic with other hosts, for the report and `collshim top`: bytes either way, the
- * calls' time, and the assumed rate of its rail (live.h).
+ * calls' time, and the assumed rate of its rail (live_layout.h).
  *
  * The bytes of a call are those of its plan, known when the plan is made. So a call costs four
  * additions, and no message is looked at. Calls of the library's own are not known.

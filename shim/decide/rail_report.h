@@ -9,7 +9,7 @@
 
 #include "config/json.h"
 #include "shim/decide/job.h"
-#include "shim/decide/live.h"
+#include "shim/decide/live_layout.h"
 
 /* One rank's row: plain bytes. */
 struct rail_row {

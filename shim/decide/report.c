@@ -13,8 +13,6 @@
 #include "shim/decide/settings.h"
 #include "shim/decide/spool.h"
 
-int report_is_short;
-
 /* Calls that were rerouted by a row, in one size class or in all (k < 0). */
 static uint64_t by_row(int c, int k, int row)
 {
@@ -151,7 +149,7 @@ static void put_collective(struct json *j, int c, int timed)
     for (int k = 0; k < COUNT_CLASSES; k++)
         rerouted += counters.calls[c][k][COUNT_REROUTED];
     rerouted += counters.started[c];
-    if ((!timed || report_is_short) && !calls && !rerouted)
+    if ((!timed || spool_is_printing) && !calls && !rerouted)
         return;
     json_open(j, NULL, '{');
     json_string(j, "collective", plan_collective_name((enum plan_collective)c));
@@ -187,7 +185,7 @@ struct json report_begin(FILE *f, const char *library, int ranks, const char *co
 {
     struct json j = json_begin(f);
 
-    j.line = report_is_short;
+    j.line = spool_is_printing;
     json_open(&j, NULL, '{');
     json_string(&j, "collshim", COLLSHIM_VERSION);
     json_string(&j, "library", library);
@@ -202,7 +200,7 @@ void report_settings(struct json *j)
     char value[CFG_TEXT_MAX];
 
     json_open(j, "settings", '{');
-    for (int id = 0; id < CFG_COUNT && !report_is_short; id++) { /* "changed" is enough there */
+    for (int id = 0; id < CFG_COUNT && !spool_is_printing; id++) { /* "changed" is enough there */
         cfg_value_text(&settings.cfg, (enum cfg_id)id, value, sizeof value);
         json_string(j, cfg_rows[id].name, value);
     }
@@ -241,10 +239,8 @@ static int write_report(const char *behind, enum reporter_scope of, void (*print
 
     if (spooled ? of != REPORT_OF_JOB : quietly && config_write_is_device(path))
         return 0;
-    report_is_short = spooled;
     rc = spooled ? spool_write(path, &spool_caps, print, &why)
                  : config_write_file(path, print, &why);
-    report_is_short = 0;
     if (rc < 0 && !quietly)
         say(CFG_LEVEL_WARN, "COLLSHIM_REPORT: cannot write %s%s: %s", spooled ? "to " : "", path,
             why);

@@ -19,9 +19,6 @@ void report_settings(struct json *j);
    balancing; else of those that were called. */
 void report_collectives(struct json *j, int timed);
 
-/* Is the report being printed one for the spool? Then it is short. */
-extern int report_is_short;
-
 /* Does COLLSHIM_REPORT name a directory now? */
 int report_is_spooled(void);
 

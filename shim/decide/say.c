@@ -42,3 +42,23 @@ void say_here(enum cfg_level level, const char *format, ...)
     print_line(level, format, args);
     va_end(args);
 }
+
+static void say_lines(const char *lines)
+{
+    while (*lines) {
+        size_t length = strcspn(lines, "\n");
+
+        say(CFG_LEVEL_WARN, "%.*s", (int)length, lines);
+        lines += length + (lines[length] == '\n');
+    }
+}
+
+void say_problems(void)
+{
+    static int done;
+
+    if (__atomic_exchange_n(&done, 1, __ATOMIC_RELAXED))
+        return;
+    say_lines(settings.cfg.rules.note);
+    say_lines(settings.cfg.problem);
+}

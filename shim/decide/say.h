@@ -17,4 +17,7 @@ __attribute__((format(printf, 2, 3))) void say(enum cfg_level level, const char 
 /* The same from any rank, for messages that only this rank sees. */
 __attribute__((format(printf, 2, 3))) void say_here(enum cfg_level level, const char *format, ...);
 
+/* What was wrong with the settings, a line for each; the first time. */
+void say_problems(void);
+
 #endif

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "config/hash.h"
-#include "shim/decide/say.h"
 
 struct settings settings;
 const char settings_version[] = COLLSHIM_VERSION;
@@ -36,26 +35,6 @@ const char *settings_topology(struct settings_path *path)
     const char *text = settings.cfg.topology;
 
     return access(settings_path(text, path), F_OK) == 0 ? path->at : text;
-}
-
-static void say_lines(const char *lines)
-{
-    while (*lines) {
-        size_t length = strcspn(lines, "\n");
-
-        say(CFG_LEVEL_WARN, "%.*s", (int)length, lines);
-        lines += length + (lines[length] == '\n');
-    }
-}
-
-void settings_complain(void)
-{
-    static int done;
-
-    if (__atomic_exchange_n(&done, 1, __ATOMIC_RELAXED))
-        return;
-    say_lines(settings.cfg.rules.note);
-    say_lines(settings.cfg.problem);
 }
 
 uint64_t settings_hash(void)

@@ -48,9 +48,6 @@ static inline int settings_want_report(void)
     return settings.cfg.report[0] != 0;
 }
 
-/* Say what was wrong with them, a line for each; the first time. Any thread. */
-void settings_complain(void);
-
 /* A hash of all settings that ranks must agree on, and of collshim's version. */
 uint64_t settings_hash(void);
 

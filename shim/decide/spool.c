@@ -20,6 +20,8 @@
 
 enum { NAME_BYTES = 256, STALE_S = 3600 /* of what a killed job may have left on NFS */ };
 
+int spool_is_printing;
+
 /* A file of ours. */
 struct entry {
     char *name; /* owned */
@@ -169,7 +171,9 @@ int spool_write(const char *directory, const struct spool_caps *caps, void (*pri
     make_name(name, sizeof name);
     f = open_memstream(&text, &size);
     if (f) {
+        spool_is_printing = 1;
         print(f);
+        spool_is_printing = 0;
         rc = ferror(f) ? -ENOMEM : 0;
         rc = fclose(f) ? -ENOMEM : rc;
     }

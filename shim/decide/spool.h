@@ -25,4 +25,7 @@ static const struct spool_caps spool_caps = {1000, 64 << 20};
 int spool_write(const char *directory, const struct spool_caps *caps, void (*print)(FILE *f),
                 const char **why);
 
+/* Is the report being printed one for the spool? Then it is short. */
+extern int spool_is_printing;
+
 #endif

@@ -11,6 +11,7 @@
 #include "config/hash.h"
 #include "config/text.h"
 #include "planners/cost.h"
+#include "shim/decide/guard.h"
 #include "shim/decide/settings.h"
 #include "shim/decide/store_rows.h"
 

@@ -24,20 +24,11 @@
 #ifndef COLLSHIM_SHIM_DECIDE_STORE_H
 #define COLLSHIM_SHIM_DECIDE_STORE_H
 
-#include <stddef.h>
-
 #include "config/topo.h"
-#include "shim/decide/guard.h"
+#include "shim/decide/guard_entry.h"
+#include "shim/decide/store_rows.h"
 
-#define STORE_HEAD "# collshim store 1\n"
-enum {
-    STORE_WHERE = 96,       /* bytes of such a word, its end included */
-    STORE_ROWS = 2000,      /* of a file; the oldest go first */
-    STORE_BYTES = 1 << 20,  /* of a file */
-    STORE_GIVEN = 64 * 1024 /* of the rows that concern one job */
-};
-
-struct store_rows; /* store_rows.h */
+enum { STORE_GIVEN = 64 * 1024 /* bytes of the rows that concern one job */ };
 
 /* Does the guard measure, and may it go by what it measured before? And is a file named too? */
 int store_is_kept(void);

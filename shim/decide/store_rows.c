@@ -14,6 +14,7 @@
 #include "config/read_file.h"
 #include "config/text.h"
 #include "config/write_file.h"
+#include "shim/decide/guard_entry.h"
 #include "shim/decide/say.h"
 
 enum { TRIES = 100, IDLE_TRIES = 30, TRY_NS = 10 * 1000 * 1000, MERGES = 4 };

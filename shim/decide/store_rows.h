@@ -8,10 +8,15 @@
 #include <stdio.h>
 
 #include "planners/collective.h"
-#include "shim/decide/store.h"
 
+#define STORE_HEAD "# collshim store 1\n"
 #define STORE_LIBRARY "library" /* the library's own call, in slices */
-enum { STORE_LINE = 512 };      /* bytes of a row at most */
+enum {
+    STORE_WHERE = 96,     /* bytes of a place (store_where), its end included */
+    STORE_LINE = 512,     /* bytes of a row at most */
+    STORE_ROWS = 2000,    /* of a file; the oldest go first */
+    STORE_BYTES = 1 << 20 /* of a file */
+};
 
 struct store_row {
     /* The key. */

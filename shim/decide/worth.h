@@ -14,7 +14,7 @@
 #ifndef COLLSHIM_SHIM_DECIDE_WORTH_H
 #define COLLSHIM_SHIM_DECIDE_WORTH_H
 
-#include "shim/decide/guard.h"
+#include "shim/decide/guard_entry.h"
 
 /* All that is known of an entry. */
 struct view {

@@ -124,7 +124,7 @@ static struct nccl_comm *comm_make(struct nccl_copy *copy, ncclComm_t handle, ui
     pthread_mutex_unlock(&lock);
     reporter_rank(c->rank, c->nranks, key, copy->version);
     if (c->rank == 0)
-        settings_complain();
+        say_problems();
     return c;
 }
 

@@ -3,6 +3,7 @@
 
 #include "shim/decide/call_site.h"
 #include "shim/decide/job.h"
+#include "shim/decide/live.h"
 #include "shim/helper/helpers.h"
 
 struct nccl_process nccl_process;

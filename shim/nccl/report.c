@@ -13,6 +13,7 @@
 #include "shim/decide/count.h"
 #include "shim/decide/rail_report.h"
 #include "shim/decide/report.h"
+#include "shim/decide/spool.h"
 #include "shim/decide/reporter.h"
 #include "shim/nccl/process.h"
 #include "shim/nccl/sited.h"
@@ -65,7 +66,7 @@ static void print_report(FILE *f)
     json_close(&j, '}');
     if (nccl_process.serves_mpi && *nccl_process.serves_mpi)
         json_bool(&j, "beside_mpi", 1);
-    if (!report_is_short)
+    if (!spool_is_printing)
         print_rails(&j);
     site_report(&j, SITE_ONE_RANK, who.nranks);
     json_close(&j, '}');

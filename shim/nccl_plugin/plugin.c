@@ -112,7 +112,7 @@ static void open_once(void)
         look_up_forced((enum plan_collective)c);
     look_up_rows(cfg);
     say_rank = reporter_is_launched_as_another();
-    settings_complain();
+    say_problems();
     job_open();
 }
 

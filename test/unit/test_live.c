@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "shim/decide/count.h"
+#include "shim/decide/live.h"
 #include "shim/decide/settings.h"
 #include "test/unit/suites.h"
 

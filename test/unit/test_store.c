@@ -13,6 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "shim/decide/guard.h"
+#include "shim/decide/store.h"
 #include "shim/decide/store_rows.h"
 #include "test/unit/folder.h"
 #include "test/unit/random.h"

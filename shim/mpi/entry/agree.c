@@ -237,7 +237,7 @@ static int agree_together(void)
     mpi.Comm_size(MPI_COMM_WORLD, &mpi_process.world_size);
     say_rank = mpi_process.world_rank;
     enum reason topology = parse_topology();
-    settings_complain();
+    say_problems();
     agree_describe(mine);
     o.problems = settings.cfg.problems + (topology != REASON_NONE);
     o.settings = hash_text(HASH_SEED, mine);

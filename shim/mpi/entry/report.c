@@ -5,6 +5,7 @@
 #include "shim/decide/floats.h"
 #include "shim/decide/job.h"
 #include "shim/decide/report.h"
+#include "shim/decide/spool.h"
 #include "shim/decide/call_site.h"
 #include "shim/decide/call_site_merge.h"
 #include "shim/decide/call_site_report.h"
@@ -52,7 +53,7 @@ static void print_report(FILE *f)
         json_string(&j, "all_native", reason_texts[mpi_process.verdict]);
     report_settings(&j);
     report_collectives(&j, 1);
-    if (!report_is_short)
+    if (!spool_is_printing)
         print_rails(&j);
     site_report(&j, SITE_ALL_RANKS, mpi_process.world_size);
     json_close(&j, '}');

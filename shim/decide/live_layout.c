@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Also part of the command, which has no counters of its own. */
+#include "shim/decide/live_layout.h"
+
 #include "config/hash.h"
 #include "planners/variants.h"
-#include "shim/decide/live.h"
 
 const char *live_row_name(int c, int row)
 {
